@@ -40,7 +40,8 @@ struct PartitionContext {
   std::uint32_t partitions = 1;
   std::uint32_t edge_types = 1;
   bool symmetric = false;
-  bool weighted = false;  ///< also true where this partition happens to have no edge
+  bool weighted = false;    ///< also true where this partition happens to have no edge
+  bool attributed = false;  ///< edges have attributes, which stand by edge id
   Direction directions = Direction::kBoth;  ///< lists to keep; symmetric: always the out-lists
   TopologyCodec codec = TopologyCodec::kNone;
   std::span<const std::uint64_t> out_degree;  ///< global, by row
@@ -77,6 +78,7 @@ class Adjacency {
   std::uint64_t size_bytes() const { return file_.size_bytes(); }
   bool symmetric() const { return symmetric_; }
   bool weighted() const { return weighted_; }
+  bool attributed() const { return attributed_; }  ///< the edges have attributes, by edge id
 
   /// Can lists of this direction be asked for? kBoth: both. Symmetric: always.
   bool has(Direction direction) const;
@@ -146,7 +148,7 @@ class Adjacency {
   /// Can the edge of an entry of this direction be told? Always, but where both directions are kept
   /// and neither weights nor edge attributes made it worth the bytes.
   bool has_edge_ids(Direction direction) const {
-    return !through_edge_ids(direction) || !in_edges_.empty();
+    return !through_edge_ids(direction) || weighted_ || attributed_;
   }
 
   /// The edge of the entry at `position` of a direction's array; only if has_edge_ids.
@@ -245,6 +247,7 @@ class Adjacency {
   std::uint64_t owned_count_ = 0;
   bool symmetric_ = false;
   bool weighted_ = false;
+  bool attributed_ = false;
   bool grouped_ = true;
   bool resident_ = true;
   TopologyCodec codec_ = TopologyCodec::kNone;
@@ -258,7 +261,7 @@ class Adjacency {
   Column type_list_offsets_;        // [type lists + 1]
   Column types_;                    // ascending within a type list
   Column type_ends_;                // counts accumulated within a type list
-  Column in_edges_;                 // edge id of each in-entry, where weights need it
+  Column in_edges_;                 // edge id of each in-entry, where anything needs it
   std::span<const float> weights_;  // by edge id, or empty
 
   // Which owned vertices are boundary ones: asked for every vertex that is sampled.

@@ -37,10 +37,10 @@ enum class PartitionSection : std::uint32_t {
   kTypeListOffsets = 22,  // [type lists + 1] into the two that follow; only with several edge types
   kTypes = 23,            // [entries], ascending within a type list
   kTypeEnds = 24,         // [entries] counts accumulated within a type list
-  kInEdges = 25,        // [m] edge ids; only where both directions are kept and edges are weighted
-  kWeights = 26,        // [m] float32, by edge id
-  kBoundaryOwned = 27,  // bit v % 64 of word v / 64: owned vertex v is a boundary one
-  kOutDegrees = 28,     // [b + mirrors] global degrees above the list's, of a direction kept
+  kInEdges = 25,          // [m] edge ids; only with both directions, and weights or edge attributes
+  kWeights = 26,          // [m] float32, by edge id
+  kBoundaryOwned = 27,    // bit v % 64 of word v / 64: owned vertex v is a boundary one
+  kOutDegrees = 28,       // [b + mirrors] global degrees above the list's, of a direction kept
   kOutDegreePlaces = 29,
   kOutDegreePatches = 30,
   kInDegrees = 31,
@@ -92,7 +92,8 @@ inline constexpr std::uint32_t kPartitionSymmetric = 4;  // the out-lists are th
 inline constexpr std::uint32_t kPartitionGrouped = 8;    // owned rows are contiguous
 inline constexpr std::uint32_t kPartitionWeighted = 16;
 inline constexpr std::uint32_t kPartitionCompressed = 32;  // lists are compressed
-inline constexpr std::uint32_t kPartitionFlags = 63;       // all of them
+inline constexpr std::uint32_t kPartitionAttributed = 64;  // the edges have attributes
+inline constexpr std::uint32_t kPartitionFlags = 127;      // all of them
 
 /// Little-endian, as every number on disk.
 struct PartitionHeader {

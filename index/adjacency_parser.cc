@@ -61,6 +61,10 @@ class AdjacencyParser {
   Status CheckSets() const;
 
   bool keeps(std::uint32_t flag) const { return (header_.flags & flag) != 0; }
+  bool keeps_in_edges() const {
+    return keeps(kPartitionOut) && keeps(kPartitionIn) &&
+           (keeps(kPartitionWeighted) || keeps(kPartitionAttributed));
+  }
   std::uint64_t vertices() const { return header_.owned + header_.mirrors; }
   /// Are there vertices of which an edge must be here?
   bool replicated() const { return header_.mirrors + header_.boundary_owned > 0; }
@@ -101,6 +105,9 @@ Status AdjacencyParser::Run(std::uint32_t partition, std::uint32_t partitions,
     RHIZOME_RETURN_IF_ERROR(CheckLists(kInKinds, adjacency_.in_));
   }
   RHIZOME_RETURN_IF_ERROR(ReadWeights());
+  if (keeps_in_edges()) {
+    RHIZOME_RETURN_IF_ERROR(ReadInEdges());
+  }
   return ReadBoundary();
 }
 
@@ -162,8 +169,7 @@ Status AdjacencyParser::CheckSections() const {
     if (among(S::kOutTypeLists, S::kOutTypeLists) || among(S::kInTypeLists, S::kInTypeLists) ||
         among(S::kTypeListOffsets, S::kTypeEnds))
       return typed;
-    if (among(S::kInEdges, S::kInEdges))
-      return keeps(kPartitionWeighted) && keeps(kPartitionOut) && keeps(kPartitionIn);
+    if (among(S::kInEdges, S::kInEdges)) return keeps_in_edges();
     if (among(S::kWeights, S::kWeights)) return keeps(kPartitionWeighted);
     if (among(S::kOwnedRows, S::kOwnedRows)) return !keeps(kPartitionGrouped);
     return among(S::kHeader, S::kPartitionSets);
@@ -181,6 +187,7 @@ Status AdjacencyParser::ReadRows() {
   adjacency_.set_bytes_ = (header_.partitions + 7) / 8;
   adjacency_.symmetric_ = keeps(kPartitionSymmetric);
   adjacency_.weighted_ = keeps(kPartitionWeighted);
+  adjacency_.attributed_ = keeps(kPartitionAttributed);
   adjacency_.grouped_ = keeps(kPartitionGrouped);
   adjacency_.codec_ =
       keeps(kPartitionCompressed) ? TopologyCodec::kEliasFano : TopologyCodec::kNone;
@@ -372,7 +379,7 @@ Status AdjacencyParser::ReadWeights() {
   for (std::uint64_t e = 0; e < header_.edges; ++e) {
     if (std::isnan(adjacency_.weights_[e])) return Corrupt("weights, entry {}: not a number", e);
   }
-  return keeps(kPartitionOut) && keeps(kPartitionIn) ? ReadInEdges() : Status::Ok();
+  return Status::Ok();
 }
 
 // As many in-entries as edges, each naming an edge of its own: a bijection.

@@ -95,6 +95,9 @@ class PartitionWriter {
   bool keeps_out() const { return context_.symmetric || context_.directions != Direction::kIn; }
   bool compressed() const { return context_.codec == TopologyCodec::kEliasFano; }
   bool keeps_in() const { return !context_.symmetric && context_.directions != Direction::kOut; }
+  bool keeps_in_edges() const {
+    return keeps_out() && keeps_in() && (context_.weighted || context_.attributed);
+  }
 
   Status NumberVertices();
   LocalId LocalOf(Row row) const;
@@ -266,7 +269,7 @@ Lists PartitionWriter::Transpose(const Lists& lists) {
     transposed.types.reserve(edge_count_);
     for (const Entry& entry : entries) transposed.types.push_back(entry.type);
   }
-  if (context_.weighted) {
+  if (keeps_in_edges()) {
     in_edges_.reserve(edge_count_);
     for (const Entry& entry : entries) in_edges_.push_back(entry.edge);
   }
@@ -288,6 +291,7 @@ Status PartitionWriter::WriteHeader() {
                                         (context_.symmetric ? kPartitionSymmetric : 0) |
                                         (order_.grouped() ? kPartitionGrouped : 0) |
                                         (context_.weighted ? kPartitionWeighted : 0) |
+                                        (context_.attributed ? kPartitionAttributed : 0) |
                                         (compressed() ? kPartitionCompressed : 0)};
   return WriteStructs<PartitionHeader>(writer_, Kind(PartitionSection::kHeader),
                                        std::span(&header, 1));
@@ -356,7 +360,7 @@ Status PartitionWriter::WriteEdges() {
   if (keeps_out() && keeps_in()) {
     lists = Transpose(lists);
     RHIZOME_RETURN_IF_ERROR(WriteLists(kInKinds, lists));
-    if (context_.weighted) {
+    if (keeps_in_edges()) {
       RHIZOME_RETURN_IF_ERROR(WriteColumn(writer_, Kind(PartitionSection::kInEdges), in_edges_));
     }
   }

@@ -70,6 +70,7 @@ class GraphBuilder {
   Mutex writer_mutex_;  // for the functions of writer_ while partitions are written
   std::unique_ptr<GenerationWriter> writer_;
   GenerationInfo info_;
+  bool attributed_ = false;              // the edges have attributes
   std::uint64_t largest_partition_ = 0;  // directed edges
   std::unique_ptr<PartitionedEdges> edges_;
   std::vector<PartitionId> owners_;
@@ -101,6 +102,8 @@ Status GraphBuilder::Run() {
 
 Status GraphBuilder::Divide() {
   info_.symmetric = input_.undirected;
+  attributed_ =
+      spills_edges() ? !input_.spilled->attributes.empty() : !input_.edges.attributes.empty();
   info_.weighted = !input_.edges.weight.empty() || (spills_edges() && input_.spilled->weighted);
   RHIZOME_RETURN_IF_ERROR(
       control_.Report({.phase = "partition", .done = 0, .total = input_.edges.size()}));
@@ -261,6 +264,7 @@ Status GraphBuilder::WritePartition(std::uint32_t partition) {
                                  .edge_types = static_cast<std::uint32_t>(info_.edge_types.size()),
                                  .symmetric = info_.symmetric,
                                  .weighted = info_.weighted,
+                                 .attributed = attributed_,
                                  .directions = info_.directions,
                                  .codec = options_.topology_codec,
                                  .out_degree = out_degree_,

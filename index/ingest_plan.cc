@@ -438,9 +438,9 @@ Result<IngestPlan> PlanIngest(FileSystem& fs, const IngestOptions& options) {
 
   const bool both = !options.undirected && options.build.directions == Direction::kBoth;
   std::uint64_t edge_disk = (both ? 9 : 5) + ColumnBytes(options);
-  if (both &&
-      std::find(options.columns.begin(), options.columns.end(), "weight") != options.columns.end())
-    edge_disk += 4;
+  const bool weighted =
+      std::find(options.columns.begin(), options.columns.end(), "weight") != options.columns.end();
+  if (both && (weighted || !EdgeAttributeNames(options).empty())) edge_disk += 4;  // in-edges' ids
   plan.store_bytes = plan.edges * edge_disk + input.vertices * 12 + input.array_bytes +
                      (input.array_row_bytes > 0 ? input.vertices * 4 : 0);
   if (!input.dense_ids)

@@ -53,7 +53,8 @@ Status CheckEdgeIds(const Graph& graph, const SamplerOptions& options) {
     if (graph.partition(p).has_edge_ids(options.direction)) continue;
     return Status::InvalidArgument(
         "the store does not keep the edge ids of its in-edges, for it has neither weights nor "
-        "edge attributes; sample along out-edges, or ingest it with --directions in");
+        "edge attributes; sample along out-edges, or ingest it with an edge attribute or with "
+        "--directions in");
   }
   return Status::Ok();
 }

@@ -32,7 +32,8 @@ Result<TimeOrder> TimeOrder::Create(const Graph& graph, Direction direction, boo
     if (!partition.has_edge_ids(direction)) {
       return Fail(Status::InvalidArgument(
           fmt::format("partition {} does not keep the ids of its in-edges, by which the time "
-                      "stamps stand; ingest the graph with --directions in, or walk out-edges",
+                      "stamps stand; ingest the graph with an edge attribute (such as --columns "
+                      "src,dst,time) or with --directions in, or walk out-edges",
                       p)));
     }
     RHIZOME_RETURN_IF_ERROR(made.Sort(p, types));

@@ -37,7 +37,8 @@ DivideOptions DrawDivision(std::mt19937_64& rng) {
   return {.partitions = 1 + static_cast<std::uint32_t>(rng() % 10),
           .grouped = rng() % 2 == 0,
           .directions = directions[rng() % 3],
-          .codec = rng() % 2 == 0 ? TopologyCodec::kNone : TopologyCodec::kEliasFano};
+          .codec = rng() % 2 == 0 ? TopologyCodec::kNone : TopologyCodec::kEliasFano,
+          .attributed = rng() % 2 == 0};
 }
 
 std::vector<Direction> ListsOf(const Adjacency& adjacency) {
@@ -157,6 +158,73 @@ TEST(AdjacencyTest, TypeOfEdgeIsThatOfItsEntry) {
   }
 }
 
+// Each in-entry names an edge between the same vertices and of its type, and no two the same.
+void ExpectEdgeIds(const Adjacency& adjacency) {
+  std::vector<std::tuple<LocalId, LocalId, TypeId>> edges(adjacency.edge_count());
+  std::vector<LocalId> scratch;
+  const auto for_each = [&](Direction direction, auto visit) {
+    for (LocalId local = 0; local < adjacency.vertex_count(); ++local) {
+      const std::uint64_t first = adjacency.Entries(local, direction).first;
+      const auto list = adjacency.ReadList(local, direction, scratch);
+      for (std::size_t i = 0; i < list.size(); ++i)
+        visit(local, list[i], adjacency.TypeOfEntry(local, direction, i),
+              adjacency.EdgeAt(direction, first + i));
+    }
+  };
+  for_each(Direction::kOut, [&](LocalId src, LocalId dst, TypeId type, LocalEdge edge) {
+    edges.at(edge) = {src, dst, type};
+  });
+  std::set<LocalEdge> named;
+  for_each(Direction::kIn, [&](LocalId dst, LocalId src, TypeId type, LocalEdge edge) {
+    EXPECT_EQ(edges.at(edge), std::tuple(src, dst, type));
+    EXPECT_TRUE(named.insert(edge).second) << edge;
+  });
+  EXPECT_EQ(named.size(), adjacency.edge_count());
+}
+
+TEST(AdjacencyTest, WeightsAndAttributesKeepTheIdsOfInEdges) {
+  std::mt19937_64 rng(testing::TestSeed());
+  for (int round = 0; round < 40; ++round) {
+    GraphInput input = DrawGraph(rng);
+    input.undirected = false;
+    DivideOptions options = DrawDivision(rng);
+    options.directions = Direction::kBoth;
+    // More partitions than some graphs have edges: those without one keep the ids of none.
+    for (const Adjacency& adjacency : Divide(rng, input, options).ParseAll()) {
+      const bool kept = !input.edges.weight.empty() || options.attributed;
+      ASSERT_EQ(adjacency.has_edge_ids(Direction::kIn), kept);
+      EXPECT_TRUE(adjacency.has_edge_ids(Direction::kOut));
+      EXPECT_EQ(adjacency.attributed(), options.attributed);
+      if (kept) ExpectEdgeIds(adjacency);
+    }
+  }
+}
+
+TEST(AdjacencyTest, DamagedIdsOfInEdgesAreRefused) {
+  std::mt19937_64 rng(6);
+  const GraphInput input = RandomGraph(rng, {.vertices = 30, .edges = 120});
+  const auto parts = Divide(rng, input, {.attributed = true});
+  const auto parse = [&](const SectionEdit& edit) {
+    return testing::AsStatus(parts.Parse(0, edit.Seal()));
+  };
+  const SectionEdit sound(parts.files[0], FileKind::kPartition, StoreId{});
+  ASSERT_OK(parse(sound));
+  const std::uint32_t kind = Kind(PartitionSection::kInEdges);
+  for (std::size_t i = 0; i < 120; ++i) {
+    SectionEdit edit = sound;
+    edit.Set(kind, i, edit.Get(kind, i) + 1);
+    EXPECT_STATUS(parse(edit), kCorruption);
+  }
+  SectionEdit missing = sound;
+  missing.Remove(kind);
+  EXPECT_STATUS(parse(missing), kCorruption);
+  // With the flag for attributes, and without: then the section has no reason to be there.
+  SectionEdit denied = sound;
+  auto& header = denied.At(Kind(PartitionSection::kHeader)).bytes;
+  header[offsetof(PartitionHeader, flags)] &= ~static_cast<std::byte>(kPartitionAttributed);
+  EXPECT_STATUS(parse(denied), kCorruption);
+}
+
 TEST(AdjacencyTest, OnlyWhatIsNeededIsStored) {
   std::mt19937_64 rng(3);
   const GraphInput plain = RandomGraph(rng, {.vertices = 30, .edges = 100});
@@ -179,6 +247,13 @@ TEST(AdjacencyTest, OnlyWhatIsNeededIsStored) {
   EXPECT_TRUE(symmetric.Has(Kind(PartitionSection::kWeights)));
   EXPECT_FALSE(symmetric.Has(Kind(PartitionSection::kInNeighbors)));
   EXPECT_FALSE(symmetric.Has(Kind(PartitionSection::kInEdges)));
+  // Edge attributes: the ids of in-edges, where both directions are kept, and nothing else.
+  const SectionEdit attributed = sections(plain, {.attributed = true});
+  EXPECT_TRUE(attributed.Has(Kind(PartitionSection::kInEdges)));
+  EXPECT_FALSE(attributed.Has(Kind(PartitionSection::kWeights)));
+  EXPECT_FALSE(sections(plain, {.directions = Direction::kIn, .attributed = true})
+                   .Has(Kind(PartitionSection::kInEdges)));
+  EXPECT_FALSE(sections(undirected, {.attributed = true}).Has(Kind(PartitionSection::kInEdges)));
   const SectionEdit compressed = sections(plain, {.codec = TopologyCodec::kEliasFano});
   EXPECT_TRUE(compressed.Has(Kind(PartitionSection::kOutLists)));
   EXPECT_FALSE(compressed.Has(Kind(PartitionSection::kOutNeighbors)));

@@ -167,6 +167,29 @@ TEST(GoldenTest, OurWriterWritesTheSameBytes) {
     ASSERT_OK(Adjacency::Write(bytes, GoldenStoreId(), order, context, edges));
     EXPECT_EQ(bytes.bytes(), ReadBytes(Folder() / name));
   }
+  // Attributes instead of weights.
+  context.codec = TopologyCodec::kNone;
+  context.weighted = false;
+  context.attributed = true;
+  edges.weight.clear();
+  MemorySink bytes;
+  ASSERT_OK(Adjacency::Write(bytes, GoldenStoreId(), order, context, edges));
+  EXPECT_EQ(bytes.bytes(), ReadBytes(Folder() / "part-0000-attributed.adj"));
+}
+
+TEST(GoldenTest, EdgeAttributesKeepTheIdsOfInEdges) {
+  const VertexOrder order = GoldenOrder();
+  const Adjacency part = GoldenPartition(order, "part-0000-attributed.adj");
+  EXPECT_TRUE(part.attributed());
+  EXPECT_FALSE(part.weighted());
+  ASSERT_TRUE(part.has_edge_ids(Direction::kIn));
+  // Of vertex 1: from 4 and 4 again by type 0, from itself, from 4 by type 2.
+  const auto in = part.Neighbors(1, Direction::kIn);
+  EXPECT_THAT(in.neighbors, ElementsAre(0, 0, 1, 0));
+  std::vector<LocalEdge> edges;
+  for (std::uint64_t i = 0; i < 4; ++i) edges.push_back(part.EdgeAt(Direction::kIn, in.first + i));
+  EXPECT_THAT(edges, ElementsAre(0, 1, 3, 2));
+  EXPECT_EQ(part.Weight(Direction::kIn, in.first), 1.0F);
 }
 
 TEST(GoldenTest, CompressedListsAreThoseOfThePlainFile) {

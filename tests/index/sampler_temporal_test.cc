@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 #include <functional>
 
 #include "index/sampler_graphs.h"
@@ -111,6 +112,102 @@ TEST(TemporalSamplerTest, NoEdgeIsLaterThanTheSeed) {
   }
 }
 
+// A graph with an attribute `time`, random for each edge: parallel edges differ in it.
+GraphInput TimedInput(std::uint64_t seed, bool undirected) {
+  GraphInput input = RandomInput(120, 2500, true, seed);
+  input.edges.weight.clear();
+  input.undirected = undirected;
+  input.edges.attributes = {EdgeAttribute("time")};
+  std::mt19937_64 random(seed);
+  for (std::size_t e = 0; e < input.edges.src.size(); ++e)
+    input.edges.attributes[0].Add(static_cast<std::int64_t>(random() % 60));
+  return input;
+}
+
+using TimedNeighbor = std::tuple<VertexId, TypeId, std::int64_t>;
+
+// All entries of a vertex's list that are not later than `now`, by reading the whole input.
+std::vector<TimedNeighbor> EligibleOf(const GraphInput& input, VertexId vertex, Direction direction,
+                                      std::int64_t now) {
+  std::vector<TimedNeighbor> eligible;
+  std::vector<std::int64_t> times(input.edges.size());
+  std::memcpy(times.data(), input.edges.attributes[0].bytes().data(), 8 * times.size());
+  const auto add = [&](VertexId src, VertexId dst, std::size_t e) {
+    const VertexId at = direction == Direction::kIn ? dst : src;
+    const VertexId other = direction == Direction::kIn ? src : dst;
+    if (at == vertex && times[e] <= now)
+      eligible.emplace_back(other, input.edges.type[e], times[e]);
+  };
+  for (std::size_t e = 0; e < input.edges.src.size(); ++e) {
+    add(input.edges.src[e], input.edges.dst[e], e);
+    if (input.undirected && input.edges.src[e] != input.edges.dst[e])
+      add(input.edges.dst[e], input.edges.src[e], e);
+  }
+  std::sort(eligible.begin(), eligible.end());
+  return eligible;
+}
+
+// What was drawn for a vertex, each entry with the time that its edge id leads to.
+std::vector<TimedNeighbor> TimedDraws(const Graph& graph, const EdgeTimes& times,
+                                      const SampledSubgraph& sample, std::size_t list) {
+  std::vector<TimedNeighbor> drawn;
+  const auto neighbors = DrawnFor(graph, sample, list);
+  for (std::size_t i = 0; i < neighbors.size(); ++i) {
+    const EdgeId edge = sample.edges[sample.offsets[list] + i];
+    drawn.emplace_back(neighbors[i].vertex, neighbors[i].type,
+                       times.OfPartition(edge.partition)[edge.position]);
+  }
+  std::sort(drawn.begin(), drawn.end());
+  return drawn;
+}
+
+std::vector<std::int64_t> LatestOf(const std::vector<TimedNeighbor>& entries, std::size_t count) {
+  std::vector<std::int64_t> times;
+  for (const auto& [vertex, type, time] : entries) times.push_back(time);
+  std::sort(times.rbegin(), times.rend());
+  times.resize(std::min(times.size(), count));
+  return times;
+}
+
+// Times come from an edge attribute alone: no weights make the store keep the ids of its in-edges.
+TEST(TemporalSamplerTest, StoresWithAnAttributeAreWalkedBothWays) {
+  const std::uint64_t seed = testing::TestSeed();
+  for (const auto& [undirected, codec] :
+       {std::pair(false, TopologyCodec::kNone), std::pair(false, TopologyCodec::kEliasFano),
+        std::pair(true, TopologyCodec::kNone)}) {
+    const GraphInput input = TimedInput(seed, undirected);
+    BuildOptions build = RandomPartitions(3);
+    build.topology_codec = codec;
+    const auto open = Build(TimedInput(seed, undirected), build);
+    ASSERT_NE(open, nullptr);
+    const auto times = LoadEdgeTimes(*open->graph, "time");
+    ASSERT_OK(times);
+    const std::vector<VertexId> seeds = {0, 1, 2, 3, 50, 77};
+    const std::vector<std::int64_t> seed_times = {30, 59, 5, -1, 20, 40};
+    for (const Direction direction : {Direction::kIn, Direction::kOut}) {
+      for (const TemporalPick pick : {TemporalPick::kUniform, TemporalPick::kLast}) {
+        SamplerOptions options = Temporal({7, 4}, *times, seed);
+        options.direction = direction;
+        options.temporal_pick = pick;
+        options.edge_ids = true;
+        const auto sample = MakeSampler(*open->graph, options)->Sample(seeds, seed_times, 0);
+        ASSERT_OK(sample);
+        for (std::size_t v = 0; v < sample->hop_offsets[2]; ++v) {
+          const auto eligible = EligibleOf(input, open->graph->VertexAt(sample->rows[v]), direction,
+                                           seed_times[sample->seed_of[v]]);
+          const auto drawn = TimedDraws(*open->graph, **times, *sample, v);
+          const std::size_t fanout = v < sample->hop_offsets[1] ? 7 : 4;
+          ASSERT_EQ(drawn.size(), std::min(fanout, eligible.size()));
+          ASSERT_TRUE(std::ranges::includes(eligible, drawn));
+          if (pick == TemporalPick::kLast) {
+            ASSERT_EQ(LatestOf(drawn, fanout), LatestOf(eligible, fanout));
+          }
+        }
+      }
+    }
+  }
+}
+
 // Sets of the eligible edges of a star are equally likely, whatever the partitioning.
 void ExpectEqualSets(TemporalPick pick, std::int64_t now, std::int64_t fanout,
                      const std::vector<std::vector<VertexId>>& sets, std::uint64_t seed) {
@@ -156,8 +253,7 @@ TEST(TemporalSamplerTest, TheLatestAreTakenAndTiesAreEquallyLikely) {
 TEST(TemporalSamplerTest, TimesAreReadFromAnEdgeAttribute) {
   const std::uint64_t seed = testing::TestSeed();
   for (const Direction directions : {Direction::kBoth, Direction::kIn}) {
-    // With both directions, weights keep the ids of in-edges.
-    GraphInput input = RandomInput(200, 3000, directions == Direction::kBoth, seed);
+    GraphInput input = RandomInput(200, 3000, false, seed);
     input.edges.attributes = {EdgeAttribute("time"), EdgeAttribute("amount")};
     for (std::size_t e = 0; e < input.edges.src.size(); ++e) {
       input.edges.attributes[0].Add(ScatteredTime(input.edges.src[e], input.edges.dst[e]));

@@ -47,6 +47,7 @@ struct DivideOptions {
   bool grouped = true;
   Direction directions = Direction::kBoth;
   TopologyCodec codec = TopologyCodec::kNone;
+  bool attributed = false;  ///< as if the edges had attributes
 };
 
 /// Writes and parses the order of `vertex_of_row`.
@@ -126,6 +127,7 @@ inline PartitionParts Divide(std::mt19937_64& rng, const GraphInput& input,
     context.edge_types = result.edge_types;
     context.symmetric = input.undirected;
     context.weighted = !input.edges.weight.empty();
+    context.attributed = options.attributed;
     context.directions = options.directions;
     context.codec = options.codec;
     context.out_degree = out_degree;

@@ -160,7 +160,8 @@ def side(first_kind, n, entries, type_lists, compressed):
     return sections + [column(first_kind + 8, numbers)]
 
 
-def partition_file(partition, compressed=False):
+def partition_file(partition, compressed=False, attributed=False):
+    """attributed: the edges have attributes, which stand elsewhere, and no weights."""
     row_of = {v: row for row, v in enumerate(VERTEX_AT)}
     holders = {row: set() for row in row_of.values()}
     out_degree, in_degree = [0] * len(VERTEX_AT), [0] * len(VERTEX_AT)
@@ -188,7 +189,7 @@ def partition_file(partition, compressed=False):
     words = [0] * ((len(owned) + 63) // 64)
     for row in boundary:
         words[local[row] // 64] |= 1 << (local[row] % 64)
-    flags = 1 | 2 | 8 | 16 | (32 if compressed else 0)
+    flags = 1 | 2 | 8 | (64 if attributed else 16) | (32 if compressed else 0)
     header = struct.pack("<6Q4I", len(VERTEX_AT), len(out), len(owned), len(mirrors), owned[0],
                          len(boundary), partition, PARTITIONS, EDGE_TYPES, flags)
     types = TypeLists()
@@ -199,7 +200,7 @@ def partition_file(partition, compressed=False):
         *side(13, n, back, types, compressed),
         column(25, [e[3] for e in back]),
         *types.sections(),
-        (26, 4, struct.pack("<%df" % len(out), *(e[3] for e in out))),
+        *([] if attributed else [(26, 4, struct.pack("<%df" % len(out), *(e[3] for e in out)))]),
         (27, 8, struct.pack("<%dQ" % len(words), *words)),
         *patched(28, [out_degree[row] - out_here[local[row]] for row in replicas]),
         *patched(31, [in_degree[row] - in_here[local[row]] for row in replicas]),
@@ -231,6 +232,7 @@ def main():
         "order.ord": order_file(),
         "part-0000.adj": partition_file(0),
         "part-0000-compressed.adj": partition_file(0, compressed=True),
+        "part-0000-attributed.adj": partition_file(0, attributed=True),
         "ids-integers.dict": integers_file(),
         "ids-strings.dict": strings_file(),
     })
