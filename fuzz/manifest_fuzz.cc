@@ -33,6 +33,9 @@ const std::vector<std::byte>& Sample() {
     array.codec = {.kind = CodecKind::kZstd, .level = 3, .element_bytes = 4};
     array.attributes = {{"model", "abc"}, {"seed", "1"}};
     manifest.arrays.push_back(array);
+    array.name = "b.v2";
+    manifest.arrays.push_back(array);
+    manifest.series = {{"b", 3, {{"live", {2, 2}}}}};
     return new std::vector<std::byte>(EncodeManifest(manifest, fuzzing::FuzzStoreId()));
   }();
   return *sample;
@@ -58,6 +61,11 @@ void Check(std::span<const std::byte> bytes) {
     RHIZOME_CHECK(manifest->FindFile(file.path) == &file);
   for (const ArrayEntry& array : manifest->arrays)
     RHIZOME_CHECK(manifest->FindArray(array.name) == &array);
+  for (const ArraySeries& series : manifest->series) {
+    RHIZOME_CHECK(manifest->FindSeries(series.name) == &series);
+    for (const ArrayAlias& alias : series.aliases)
+      RHIZOME_CHECK(manifest->FindArray(series.name + "@" + alias.name) != nullptr);
+  }
 }
 
 }  // namespace

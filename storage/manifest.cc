@@ -7,6 +7,7 @@
 #include <set>
 
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/bytes.h"
 #include "rhizome/storage/file_system.h"
 
@@ -24,6 +25,8 @@ constexpr std::size_t kMinFileBytes = 4 + 1 + 8 + 16 + 4;
 constexpr std::size_t kMinArrayBytes = 4 + 1 + 4 * 8 + 4 + 8;
 constexpr std::size_t kMinNameBytes = 4 + 1;
 constexpr std::size_t kMinAttributeBytes = 4 + 1 + 4;
+constexpr std::size_t kMinSeriesBytes = 4 + 1 + 8 + 8;
+constexpr std::size_t kMinAliasBytes = 4 + 1 + 8 + 8;
 
 constexpr auto kMaxCount = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
 
@@ -72,6 +75,17 @@ void EncodeArray(ByteWriter& out, const ArrayEntry& array) {
   for (const auto& [key, value] : array.attributes) {
     out.String(key);
     out.String(value);
+  }
+}
+
+void EncodeSeries(ByteWriter& out, const ArraySeries& series) {
+  out.String(series.name);
+  out.Number(series.last_version);
+  out.Number<std::uint64_t>(series.aliases.size());
+  for (const ArrayAlias& alias : series.aliases) {
+    out.String(alias.name);
+    out.Number<std::uint64_t>(alias.history.size());
+    for (const std::uint64_t version : alias.history) out.Number(version);
   }
 }
 
@@ -170,6 +184,24 @@ ArrayEntry DecodeArray(ByteReader& in) {
   return array;
 }
 
+ArrayAlias DecodeAlias(ByteReader& in) {
+  ArrayAlias alias;
+  alias.name = in.String("alias", kMaxNameBytes);
+  const std::size_t count = in.Count("history", sizeof(std::uint64_t), kMaxAliasHistory);
+  for (std::size_t i = 0; i < count && in.ok(); ++i)
+    alias.history.push_back(in.Number<std::uint64_t>("history"));
+  return alias;
+}
+
+ArraySeries DecodeSeries(ByteReader& in) {
+  ArraySeries series;
+  series.name = in.String("name of a series", kMaxNameBytes);
+  series.last_version = in.Number<std::uint64_t>("last version");
+  const std::size_t count = in.Count("aliases", kMinAliasBytes, kMaxAliases);
+  for (std::size_t i = 0; i < count && in.ok(); ++i) series.aliases.push_back(DecodeAlias(in));
+  return series;
+}
+
 Status CheckSeal(std::span<const std::byte> bytes) {
   if (bytes.size() < kHeadBytes + kSealBytes)
     return Status::Corruption(
@@ -235,10 +267,15 @@ const FileEntry* Manifest::FindFile(std::string_view path) const {
 }
 
 const ArrayEntry* Manifest::FindArray(std::string_view name) const {
+  const ArrayEntry* exact = FindStoredArray(arrays, name);
+  return exact != nullptr ? exact : FindVersion(*this, name);
+}
+
+const ArraySeries* Manifest::FindSeries(std::string_view name) const {
   const auto at =
-      std::lower_bound(arrays.begin(), arrays.end(), name,
-                       [](const ArrayEntry& array, std::string_view n) { return array.name < n; });
-  return at != arrays.end() && at->name == name ? &*at : nullptr;
+      std::lower_bound(series.begin(), series.end(), name,
+                       [](const ArraySeries& one, std::string_view n) { return one.name < n; });
+  return at != series.end() && at->name == name ? &*at : nullptr;
 }
 
 std::vector<std::byte> EncodeManifest(const Manifest& manifest, const StoreId& store_id) {
@@ -250,6 +287,8 @@ std::vector<std::byte> EncodeManifest(const Manifest& manifest, const StoreId& s
   for (const FileEntry& file : manifest.files) EncodeFile(body, file);
   body.Number<std::uint64_t>(manifest.arrays.size());
   for (const ArrayEntry& array : manifest.arrays) EncodeArray(body, array);
+  body.Number<std::uint64_t>(manifest.series.size());
+  for (const ArraySeries& series : manifest.series) EncodeSeries(body, series);
 
   ByteWriter out;
   out.Bytes(std::as_bytes(std::span(kMagic)));
@@ -288,6 +327,14 @@ Result<Manifest> DecodeManifest(std::span<const std::byte> bytes, const StoreId&
     manifest.arrays.push_back(DecodeArray(in));
     if (i > 0 && manifest.arrays[i - 1].name >= manifest.arrays[i].name)
       in.Refuse("name of an array", "is not sorted or not unique");
+  }
+  const std::size_t series = in.Count("series", kMinSeriesBytes, kMaxManifestBytes);
+  manifest.series.reserve(series);
+  for (std::size_t i = 0; i < series && in.ok(); ++i) {
+    manifest.series.push_back(DecodeSeries(in));
+    if (i > 0 && manifest.series[i - 1].name >= manifest.series[i].name)
+      in.Refuse("name of a series", "is not sorted or not unique");
+    if (in.ok()) RefuseIf(in, "series", CheckSeries(manifest.series.back(), manifest.arrays));
   }
   if (in.left() > 0) in.Refuse("end", fmt::format("{} bytes too many", in.left()));
   RHIZOME_RETURN_IF_ERROR(in.status());

@@ -83,17 +83,39 @@ struct GenerationInfo {
   std::vector<std::string> edge_types;
 };
 
+/// A word that stands for one version of an array: `live` in emb@live.
+struct ArrayAlias {
+  std::string name;
+
+  /// The versions that it stood for, oldest first; the last is the one it stands for. All exist.
+  std::vector<std::uint64_t> history;
+  friend bool operator==(const ArrayAlias&, const ArrayAlias&) = default;
+};
+
+/// What is kept of an array that has versions: `emb`, whose versions are the arrays emb.v1, emb.v2.
+struct ArraySeries {
+  std::string name;
+  std::uint64_t last_version = 0;   ///< the highest number given so far: none is given twice
+  std::vector<ArrayAlias> aliases;  ///< sorted by name
+  friend bool operator==(const ArraySeries&, const ArraySeries&) = default;
+};
+
 /// The sealed list of everything in one generation, version by version. The catalogue names the
 /// current manifest with its length and hash; nothing that no manifest names is part of the store.
 struct Manifest {
   std::uint64_t generation = 0;
   std::uint64_t version = 0;  ///< counts up when arrays come or go
   GenerationInfo info;
-  std::vector<FileEntry> files;    ///< sorted by path
-  std::vector<ArrayEntry> arrays;  ///< sorted by name
+  std::vector<FileEntry> files;     ///< sorted by path
+  std::vector<ArrayEntry> arrays;   ///< sorted by name
+  std::vector<ArraySeries> series;  ///< sorted by name
 
   const FileEntry* FindFile(std::string_view path) const;
+
+  /// The array of that name or, where there is none, what a reference to a version stands for
+  /// (array_versions.h): emb@3, emb@live, and emb for the version that is live, else the newest.
   const ArrayEntry* FindArray(std::string_view name) const;
+  const ArraySeries* FindSeries(std::string_view name) const;
 };
 
 /// Serialises (storage/FORMAT.md, "Manifest"); sorts nothing, expects files and arrays sorted.

@@ -78,7 +78,12 @@ def read_manifest(path, store_id):
             ("rows", "dim", "chunk_rows", "array_id", "dtype", "layout", "codec", "level"),
             r.take("QQQQBBBB")))
         m["arrays"][name]["attributes"] = {r.string(): r.string() for _ in range(r.take("Q"))}
-    assert r.at == len(data) - 4, "bytes between the last array and the seal"
+    m["series"] = {}
+    for _ in range(r.take("Q")):
+        name, last = r.string(), r.take("Q")
+        m["series"][name] = {"last": last, "aliases": {
+            r.string(): r.take(f"{r.take('Q')}Q") for _ in range(r.take("Q"))}}
+    assert r.at == len(data) - 4, "bytes between the last series and the seal"
     assert list(m["files"]) == sorted(m["files"]) and list(m["arrays"]) == sorted(m["arrays"])
     return m
 

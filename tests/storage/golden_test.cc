@@ -41,7 +41,7 @@ std::vector<ArrayEntry> Arrays() {
   return {{"x", 3, 2, f32, ArrayLayout::kRow, raw, 2, kXId, facts},
           {"x.crc32c", 3, 1, u32, ArrayLayout::kRow, raw, 128, kXId, {}},
           {"y", 3, 1, DataType::kInt64, ArrayLayout::kChunk, zstd, 4, 2, {}},
-          {"z", 2, 3, DataType::kInt32, ArrayLayout::kChunk, blosc, 2, 3, {}}};
+          {"z.v2", 2, 3, DataType::kInt32, ArrayLayout::kChunk, blosc, 2, 3, {}}};
 }
 
 Manifest GoldenManifest() {
@@ -99,6 +99,8 @@ TEST(StorageGoldenTest, ManifestSaysWhatTheGenerationHolds) {
   EXPECT_THAT(info.vertex_types, ElementsAre("paper", "author"));
   EXPECT_THAT(info.edge_types, ElementsAre("cites", "writes", "likes"));
   EXPECT_EQ(manifest.arrays, Arrays());
+  const ArraySeries z{"z", 3, {{"best", {2}}, {"live", {2, 2}}}};
+  EXPECT_THAT(manifest.series, ElementsAre(z));
 }
 
 // '.' sorts before '/': the sidecar's files come first.
@@ -106,8 +108,8 @@ TEST(StorageGoldenTest, ManifestListsTheFilesThatAreThere) {
   std::vector<FileEntry> expected;
   for (const std::string path :
        {"arrays/x.crc32c/c.0.0", "arrays/x.crc32c/zarr.json", "arrays/x/c.0.0", "arrays/x/c.1.0",
-        "arrays/x/zarr.json", "arrays/y/c.0.0", "arrays/y/zarr.json", "arrays/z/c.0.0",
-        "arrays/z/zarr.json", "arrays/zarr.json"}) {
+        "arrays/x/zarr.json", "arrays/y/c.0.0", "arrays/y/zarr.json", "arrays/z.v2/c.0.0",
+        "arrays/z.v2/zarr.json", "arrays/zarr.json"}) {
     const auto bytes = ReadBytes(Folder() / path);
     expected.push_back({path, bytes.size(), Xxh3(bytes), Crc32c(bytes)});
   }

@@ -5,7 +5,7 @@ Usage: write_store_files.py FOLDER
 
 Independent of the engine: nothing but the standard library. A store's FORMAT, the log of a job, and
 from a generation the manifest and three arrays: `x` in layout row with its sidecar, two chunks, the
-second padded; `y` and `z` in layout chunk. The frames of the latter are stored ones, which zstd and
+second padded; `y`, and version 2 of `z`, in layout chunk. The frames of the latter are stored ones, which zstd and
 Blosc use for what does not compress; so they can be written by hand.
 """
 
@@ -38,8 +38,8 @@ XXH3 = {
     "arrays/x/zarr.json": "f4637bbc306f0635bdef498fcc4ca7ca",
     "arrays/y/c.0.0": "84a2eca487061081347a03aa4217c7f1",
     "arrays/y/zarr.json": "fa9ac09faefac84fadad3ba01552dbd8",
-    "arrays/z/c.0.0": "485fa75a644921039fd804dc336cf2e2",
-    "arrays/z/zarr.json": "c052610020ce2117d62e54dde45a6534",
+    "arrays/z.v2/c.0.0": "485fa75a644921039fd804dc336cf2e2",
+    "arrays/z.v2/zarr.json": "e38c8ef6f8e962a7353b0e85b942b96a",
     "arrays/zarr.json": "1bd4b6d29ab209561223a0ff4861cbd9",
 }
 
@@ -54,7 +54,7 @@ class Array:
 X = Array("x", (3, 2), "float32", "row", "raw", 0, 2, ARRAY_ID, {"model": "gcn", "note": 'a "ü"'})
 X_SUMS = Array("x.crc32c", (3, 1), "uint32", "row", "raw", 0, 128, ARRAY_ID, {})
 Y = Array("y", (3, 1), "int64", "chunk", "zstd", 5, 4, 2, {})
-Z = Array("z", (2, 3), "int32", "chunk", "blosc-lz4", 9, 2, 3, {})
+Z = Array("z.v2", (2, 3), "int32", "chunk", "blosc-lz4", 9, 2, 3, {})
 ARRAYS = [X, X_SUMS, Y, Z]
 
 
@@ -169,6 +169,9 @@ def manifest_file(files):
         body += string(path) + struct.pack("<Q", len(data)) + bytes.fromhex(XXH3[path])
         body += struct.pack("<I", crc32c(data))
     body += struct.pack("<Q", len(ARRAYS)) + b"".join(map(manifest_array, ARRAYS))
+    # Version 3 of z was dropped; z@live and z@best stand for version 2.
+    body += struct.pack("<Q", 1) + string("z") + struct.pack("<QQ", 3, 2)
+    body += string("best") + struct.pack("<QQ", 1, 2) + string("live") + struct.pack("<QQQ", 2, 2, 2)
     generation, version = 4, 1
     length = 56 + len(body) + 4
     head = struct.pack("<8sII16sQQQ", b"RZMANIFE", 1, 0, STORE_ID, length, generation, version)
