@@ -158,4 +158,21 @@ Status CheckSeries(const ArraySeries& series, std::span<const ArrayEntry> arrays
   return Status::Ok();
 }
 
+std::vector<ArraySeries> CarrySeries(std::span<const ArraySeries> series,
+                                     std::span<const ArrayEntry> arrays) {
+  std::vector<ArraySeries> carried(series.begin(), series.end());
+  for (ArraySeries& one : carried) {
+    for (ArrayAlias& alias : one.aliases) {
+      const auto lost = [&](std::uint64_t version) {
+        return FindStoredArray(arrays, VersionName(one.name, version)) == nullptr;
+      };
+      // An alias whose version is gone stands for nothing: not for an older one.
+      if (lost(alias.history.back())) alias.history.clear();
+      std::erase_if(alias.history, lost);
+    }
+    std::erase_if(one.aliases, [](const ArrayAlias& alias) { return alias.history.empty(); });
+  }
+  return carried;
+}
+
 }  // namespace rhizome

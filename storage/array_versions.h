@@ -65,4 +65,9 @@ const ArrayEntry* FindVersion(const Manifest& manifest, std::string_view referen
 /// What must be true of a series in a manifest. Errors: kInvalidArgument.
 Status CheckSeries(const ArraySeries& series, std::span<const ArrayEntry> arrays);
 
+/// The series of a next generation that holds `arrays` (sorted by name): numbers are never given
+/// again, and aliases stand for what they stood for, as far as it was carried over.
+std::vector<ArraySeries> CarrySeries(std::span<const ArraySeries> series,
+                                     std::span<const ArrayEntry> arrays);
+
 }  // namespace rhizome

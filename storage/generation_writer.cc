@@ -4,6 +4,7 @@
 #include <set>
 
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/catalog.h"
 #include "rhizome/storage/store.h"
 #include "rhizome/storage/store_files.h"
@@ -102,6 +103,7 @@ Status GenerationWriter::Commit(const GenerationInfo& info) {
   }
   RHIZOME_RETURN_IF_ERROR(SortUnique(manifest_.files, path, "file"));
   RHIZOME_RETURN_IF_ERROR(SortUnique(manifest_.arrays, name, "array"));
+  manifest_.series = CarrySeries(store_.manifest().series, manifest_.arrays);
   RHIZOME_RETURN_IF_ERROR(SyncFolders());
   return store_.CommitManifest(manifest_);
 }

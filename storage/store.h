@@ -75,6 +75,7 @@ class Store {
   Result<std::unique_ptr<ChunkArray>> OpenArray(std::string_view name) const;
 
  private:
+  friend class ArrayChange;
   friend class GenerationWriter;
   Store() = default;
   static Result<std::unique_ptr<Store>> OpenForWriting(FileSystem& fs, const Path& path,

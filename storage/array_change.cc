@@ -1,0 +1,464 @@
+#include "rhizome/storage/array_change.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/file_copy.h"
+#include "rhizome/storage/store_files.h"
+#include "rhizome/storage/zarr_format.h"
+
+namespace rhizome {
+
+namespace {
+
+constexpr std::string_view kGroupPath = "arrays/zarr.json";
+constexpr std::string_view kEdgeDimension = "edge_p";
+
+FileEntry EntryOfText(std::string path, std::string_view text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {std::move(path), bytes.size(), Xxh3(bytes), Crc32c(bytes)};
+}
+
+bool IsSidecar(std::string_view stored) { return stored.ends_with(kSidecarSuffix); }
+
+bool IsOfEdges(const ArrayEntry& entry) {
+  return FirstDimension(entry).starts_with(kEdgeDimension);
+}
+
+/// Stored arrays without what is only a sidecar, for messages.
+std::string ListArrays(const Manifest& manifest) {
+  std::string names;
+  for (const ArrayEntry& array : manifest.arrays) {
+    if (IsSidecar(array.name)) continue;
+    const auto version = SplitVersion(array.name);
+    names += names.empty() ? "" : ", ";
+    names += version ? fmt::format("{}@{}", version->first, version->second) : array.name;
+  }
+  return names.empty() ? "none" : names;
+}
+
+Status CheckSource(const ArraySource& source) {
+  const auto owned = [&](const FileEntry& file) {
+    return std::any_of(source.arrays.begin(), source.arrays.end(), [&](const ArrayEntry& array) {
+      return file.path.starts_with(ArrayFolder(array.name) + "/");
+    });
+  };
+  for (const ArrayEntry& array : source.arrays) RHIZOME_RETURN_IF_ERROR(CheckArrayEntry(array));
+  for (const FileEntry& file : source.files) {
+    RHIZOME_RETURN_IF_ERROR(CheckRelativePath(file.path));
+    if (owned(file)) continue;
+    return Status::InvalidArgument(
+        fmt::format("'{}' belongs to none of the arrays to publish", file.path));
+  }
+  const auto main = std::count_if(source.arrays.begin(), source.arrays.end(),
+                                  [](const ArrayEntry& array) { return !IsSidecar(array.name); });
+  if (main == 1) return Status::Ok();
+  return Status::InvalidArgument(fmt::format("{} arrays to publish at once, not one", main));
+}
+
+const std::string& MainName(const ArraySource& source) {
+  const auto main = std::find_if(source.arrays.begin(), source.arrays.end(),
+                                 [](const ArrayEntry& array) { return !IsSidecar(array.name); });
+  return main->name;
+}
+
+}  // namespace
+
+Result<ArrayChange> ArrayChange::Begin(Store& store) { return ArrayChange(store); }
+
+Status ArrayChange::Run(FileSystem& fs, const Path& path, std::uint64_t generation,
+                        const std::function<Status(ArrayChange&)>& steps) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto store,
+                           Store::OpenForWriting(fs, path, /*clear_scratch=*/false));
+  const std::uint64_t current = store->manifest().generation;
+  if (generation != 0 && generation != current) {
+    return Status::InvalidArgument(
+        fmt::format("'{}' is at generation {}; the array was made for generation {}", path.string(),
+                    current, generation));
+  }
+  RHIZOME_ASSIGN_OR_RETURN(ArrayChange change, Begin(*store));
+  RHIZOME_RETURN_IF_ERROR(steps(change));
+  return change.Commit();
+}
+
+// --- Names ---------------------------------------------------------------------------------------
+
+/// May a new array be stored as `stored`? Its folder must never have been used in this generation:
+/// readers may still have the array open that bore the name before.
+Result<bool> ArrayChange::IsFresh(std::string_view stored) const {
+  if (FindStoredArray(next_.arrays, stored) != nullptr) return false;
+  const auto used = [&](const FileEntry& file) {
+    return file.path.starts_with(ArrayFolder(stored) + "/");
+  };
+  const auto& now = store_->manifest().files;
+  if (std::any_of(now.begin(), now.end(), used)) return false;
+  const auto info = store_->fs().Stat(store_->GenerationFolder() / ArrayFolder(stored));
+  if (info) return false;
+  if (info.error().code() == StatusCode::kNotFound) return true;
+  return Fail(info.error());
+}
+
+Result<std::string> ArrayChange::FreshName(const std::string& name) {
+  RHIZOME_ASSIGN_OR_RETURN(const bool fresh, IsFresh(name));
+  if (fresh) return name;
+  return VersionName(name, NextVersion(name));
+}
+
+ArraySeries& ArrayChange::SeriesOf(std::string_view name) {
+  const auto at =
+      std::lower_bound(next_.series.begin(), next_.series.end(), name,
+                       [](const ArraySeries& one, std::string_view n) { return one.name < n; });
+  if (at != next_.series.end() && at->name == name) return *at;
+  return *next_.series.insert(at, ArraySeries{std::string(name), 0, {}});
+}
+
+std::uint64_t ArrayChange::NextVersion(std::string_view name) {
+  ArraySeries& series = SeriesOf(name);
+  const auto versions = VersionsOf(next_, name);
+  const std::uint64_t highest = versions.empty() ? 0 : versions.back();
+  series.last_version = std::max(series.last_version, highest) + 1;
+  return series.last_version;
+}
+
+Status ArrayChange::NotFound(std::string_view reference) const {
+  return Status::NotFound(fmt::format("no array '{}' in '{}'; there are: {}", reference,
+                                      store_->path().string(), ListArrays(next_)));
+}
+
+// --- Steps ---------------------------------------------------------------------------------------
+
+/// Enters one array of the source as `stored`.
+Status ArrayChange::PublishOne(const ArraySource& source, const ArrayEntry& entry,
+                               const std::string& stored) {
+  ArrayEntry renamed = entry;
+  renamed.name = stored;
+  RHIZOME_RETURN_IF_ERROR(CheckArrayEntry(renamed));
+  const std::string from = ArrayFolder(entry.name) + "/";
+  const std::string to = ArrayFolder(stored) + "/";
+  for (const FileEntry& file : source.files) {
+    if (!file.path.starts_with(from)) continue;
+    const std::string path = to + file.path.substr(from.size());
+    NewFile made{source.root / file.path, {}, file};
+    made.entry.path = path;
+    if (from != to && path == to + "zarr.json") {
+      made.text = EncodeArrayJson(renamed);
+      made.entry = EntryOfText(path, made.text);
+    }
+    next_.files.push_back(made.entry);
+    new_files_.push_back(std::move(made));
+  }
+  next_.arrays.push_back(std::move(renamed));
+  return Status::Ok();
+}
+
+Status ArrayChange::Publish(const ArraySource& source, const std::string& stored) {
+  for (const ArrayEntry& entry : source.arrays) {
+    RHIZOME_RETURN_IF_ERROR(
+        PublishOne(source, entry, IsSidecar(entry.name) ? SidecarName(stored) : stored));
+  }
+  std::sort(next_.arrays.begin(), next_.arrays.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
+  std::sort(next_.files.begin(), next_.files.end(),
+            [](const auto& a, const auto& b) { return a.path < b.path; });
+  return Status::Ok();
+}
+
+void ArrayChange::RemoveStored(std::string_view stored) {
+  const std::string sidecar = SidecarName(stored);
+  std::erase_if(next_.arrays, [&](const ArrayEntry& array) {
+    return array.name == stored || array.name == sidecar;
+  });
+  const std::string folder = ArrayFolder(stored) + "/";
+  const std::string sidecar_folder = ArrayFolder(sidecar) + "/";
+  const auto inside = [&](const std::string& path) {
+    return path.starts_with(folder) || path.starts_with(sidecar_folder);
+  };
+  std::erase_if(next_.files, [&](const FileEntry& file) { return inside(file.path); });
+  std::erase_if(new_files_, [&](const NewFile& file) { return inside(file.entry.path); });
+}
+
+/// Another name for an array of the committed manifest: its files, linked.
+Status ArrayChange::MoveStored(const std::string& from, const std::string& to) {
+  const Manifest& now = store_->manifest();
+  std::vector<ArrayEntry> arrays;
+  for (const std::string& name : {from, SidecarName(from)}) {
+    const ArrayEntry* entry = FindStoredArray(now.arrays, name);
+    if (entry != nullptr) arrays.push_back(*entry);
+  }
+  if (arrays.empty()) return NotFound(from);
+  RemoveStored(from);
+  // The files of other arrays belong to none of these, and are passed over.
+  return Publish({arrays, store_->GenerationFolder(), now.files}, to);
+}
+
+Result<std::string> ArrayChange::Add(const ArraySource& source) {
+  RHIZOME_RETURN_IF_ERROR(CheckSource(source));
+  const std::string& name = MainName(source);
+  if (next_.FindArray(name) != nullptr)
+    return Fail(Status::AlreadyExists(fmt::format("there is an array '{}' already", name)));
+  RHIZOME_ASSIGN_OR_RETURN(std::string stored, FreshName(name));
+  RHIZOME_RETURN_IF_ERROR(Publish(source, stored));
+  return stored;
+}
+
+Result<std::string> ArrayChange::AddVersion(const ArraySource& source, std::string_view name) {
+  RHIZOME_RETURN_IF_ERROR(CheckSource(source));
+  if (SplitVersion(name))
+    return Fail(Status::InvalidArgument(
+        fmt::format("'{}' names a version already: name the array that shall have another", name)));
+  const std::string plain(name);
+  const ArrayEntry* first = FindStoredArray(next_.arrays, plain);
+  if (first != nullptr && IsOfEdges(*first))
+    return Fail(Status::InvalidArgument(
+        fmt::format("'{}' is an attribute of edges, which has no versions", name)));
+  if (first != nullptr)
+    RHIZOME_RETURN_IF_ERROR(MoveStored(plain, VersionName(plain, NextVersion(plain))));
+  std::string stored = VersionName(plain, NextVersion(plain));
+  RHIZOME_RETURN_IF_ERROR(Publish(source, stored));
+  return stored;
+}
+
+Result<std::string> ArrayChange::Replace(std::string_view reference, const ArraySource& source) {
+  RHIZOME_RETURN_IF_ERROR(CheckSource(source));
+  const ArrayEntry* old = next_.FindArray(reference);
+  if (old == nullptr) return Fail(NotFound(reference));
+  if (IsSidecar(old->name) || IsOfEdges(*old))
+    return Fail(Status::InvalidArgument(fmt::format("'{}' is no array of vertices", old->name)));
+  const std::string old_name = old->name;
+  const auto version = SplitVersion(old_name);
+  const std::string name(version ? version->first : std::string_view(old_name));
+  const std::uint64_t next = NextVersion(name);
+  if (version) {
+    for (ArrayAlias& alias : SeriesOf(name).aliases)
+      std::replace(alias.history.begin(), alias.history.end(), version->second, next);
+  }
+  RemoveStored(old_name);
+  std::string stored = VersionName(name, next);
+  RHIZOME_RETURN_IF_ERROR(Publish(source, stored));
+  return stored;
+}
+
+Status ArrayChange::DropVersion(std::string_view name, std::uint64_t version) {
+  ArraySeries& series = SeriesOf(name);
+  series.last_version = std::max(series.last_version, VersionsOf(next_, name).back());
+  for (const ArrayAlias& alias : series.aliases) {
+    if (alias.history.back() != version) continue;
+    return Status::InvalidArgument(fmt::format(
+        "{0}@{1} is what {0}@{2} stands for: let the alias stand for another version, or drop it",
+        name, version, alias.name));
+  }
+  for (ArrayAlias& alias : series.aliases) {
+    std::erase(alias.history, version);
+    const auto doubled = std::unique(alias.history.begin(), alias.history.end());
+    alias.history.erase(doubled, alias.history.end());
+  }
+  RemoveStored(VersionName(name, version));
+  return Status::Ok();
+}
+
+Status ArrayChange::DropEdgeAttribute(std::string_view name) {
+  std::vector<std::string> parts;
+  for (const ArrayEntry& array : next_.arrays) {
+    if (!IsOfEdges(array)) continue;
+    const std::string_view suffix = FirstDimension(array).substr(std::string_view("edge_").size());
+    if (array.name == fmt::format("{}.{}", name, suffix)) parts.push_back(array.name);
+  }
+  if (parts.empty()) return NotFound(name);
+  for (const std::string& part : parts) RemoveStored(part);
+  return Status::Ok();
+}
+
+Status ArrayChange::Drop(std::string_view reference, bool all_versions) {
+  RHIZOME_ASSIGN_OR_RETURN(const ArrayReference parsed, ParseArrayReference(reference));
+  if (const ArrayEntry* exact = FindStoredArray(next_.arrays, reference)) {
+    if (IsSidecar(exact->name))
+      return Status::InvalidArgument(
+          fmt::format("'{}' holds row checksums: drop the array that they belong to", reference));
+    if (IsOfEdges(*exact))
+      return Status::InvalidArgument(
+          fmt::format("'{}' is one part of an attribute of the edges: drop the attribute, '{}'",
+                      reference, reference.substr(0, reference.rfind('.'))));
+    if (const auto version = SplitVersion(reference))
+      return DropVersion(std::string(version->first), version->second);
+    RemoveStored(std::string(reference));
+    return Status::Ok();
+  }
+  const auto versions = VersionsOf(next_, parsed.name);
+  if (parsed.selector.empty() && versions.empty()) return DropEdgeAttribute(parsed.name);
+  if (parsed.selector.empty() && !all_versions) {
+    return Status::InvalidArgument(fmt::format(
+        "'{0}' has {1} versions: name one, such as {0}@{2}, or ask for all to be dropped",
+        parsed.name, versions.size(), versions.front()));
+  }
+  if (parsed.selector.empty()) {
+    SeriesOf(parsed.name).aliases.clear();
+    for (const std::uint64_t version : versions)
+      RHIZOME_RETURN_IF_ERROR(DropVersion(parsed.name, version));
+    return Status::Ok();
+  }
+  const ArrayEntry* array = next_.FindArray(reference);
+  const auto version = array == nullptr ? std::nullopt : SplitVersion(array->name);
+  return version ? DropVersion(parsed.name, version->second) : NotFound(reference);
+}
+
+Status ArrayChange::Rename(std::string_view from, std::string_view to) {
+  for (const std::string_view name : {from, to}) {
+    RHIZOME_RETURN_IF_ERROR(CheckName("array", name));
+    if (SplitVersion(name) || IsSidecar(name))
+      return Status::InvalidArgument(fmt::format(
+          "'{}': rename arrays as a whole, to a name that is no version's or sidecar's", name));
+  }
+  if (next_.FindArray(to) != nullptr || next_.FindSeries(to) != nullptr)
+    return Status::AlreadyExists(fmt::format("there is an array '{}' already", to));
+  const std::string old(from);
+  const std::string name(to);
+  if (const ArrayEntry* plain = FindStoredArray(next_.arrays, from)) {
+    if (IsOfEdges(*plain))
+      return Status::InvalidArgument(fmt::format("'{}' is an attribute of edges", from));
+    RHIZOME_ASSIGN_OR_RETURN(const std::string stored, FreshName(name));
+    return MoveStored(old, stored);
+  }
+  const auto versions = VersionsOf(next_, from);
+  if (versions.empty()) return NotFound(from);
+  ArraySeries series = SeriesOf(from);
+  series.name = name;
+  series.last_version = std::max(series.last_version, versions.back());
+  for (const std::uint64_t version : versions) {
+    const std::string stored = VersionName(name, version);
+    RHIZOME_ASSIGN_OR_RETURN(const bool fresh, IsFresh(stored));
+    if (!fresh)
+      return Status::AlreadyExists(
+          fmt::format("'{}' was the name of an array that is still on disk: choose another", to));
+    RHIZOME_RETURN_IF_ERROR(MoveStored(VersionName(old, version), stored));
+  }
+  SeriesOf(name) = series;
+  SeriesOf(from).aliases.clear();
+  return Status::Ok();
+}
+
+Result<ArrayAlias*> ArrayChange::FindAlias(std::string_view name, std::string_view alias) {
+  if (next_.FindSeries(name) != nullptr) {
+    for (ArrayAlias& one : SeriesOf(name).aliases)
+      if (one.name == alias) return &one;
+  }
+  return Fail(Status::NotFound(fmt::format("there is no alias {}@{}", name, alias)));
+}
+
+Status ArrayChange::SetAlias(std::string_view name, std::string_view alias, std::uint64_t version) {
+  RHIZOME_RETURN_IF_ERROR(CheckName("array", name));
+  RHIZOME_RETURN_IF_ERROR(CheckAlias(alias));
+  if (FindStoredArray(next_.arrays, VersionName(name, version)) == nullptr) {
+    const bool plain = FindStoredArray(next_.arrays, name) != nullptr;
+    return Status::NotFound(
+        plain ? fmt::format("array '{}' has no versions: aliases stand for versions", name)
+              : fmt::format("no array '{}@{}'; there are: {}", name, version, ListArrays(next_)));
+  }
+  ArraySeries& series = SeriesOf(name);
+  series.last_version = std::max(series.last_version, VersionsOf(next_, name).back());
+  const auto at = std::lower_bound(
+      series.aliases.begin(), series.aliases.end(), alias,
+      [](const ArrayAlias& one, std::string_view wanted) { return one.name < wanted; });
+  const bool there = at != series.aliases.end() && at->name == alias;
+  ArrayAlias& one = there ? *at : *series.aliases.insert(at, ArrayAlias{std::string(alias), {}});
+  if (!one.history.empty() && one.history.back() == version) return Status::Ok();
+  if (one.history.size() == kMaxAliasHistory) one.history.erase(one.history.begin());
+  one.history.push_back(version);
+  return Status::Ok();
+}
+
+Status ArrayChange::DropAlias(std::string_view name, std::string_view alias) {
+  RHIZOME_RETURN_IF_ERROR(FindAlias(name, alias));
+  std::erase_if(SeriesOf(name).aliases, [&](const ArrayAlias& one) { return one.name == alias; });
+  return Status::Ok();
+}
+
+Result<std::uint64_t> ArrayChange::RollBack(std::string_view name, std::string_view alias) {
+  RHIZOME_ASSIGN_OR_RETURN(ArrayAlias* const one, FindAlias(name, alias));
+  if (one->history.size() < 2)
+    return Fail(Status::InvalidArgument(fmt::format(
+        "{0}@{1} stood for no other version that is still there: set it to one", name, alias)));
+  one->history.pop_back();
+  return one->history.back();
+}
+
+Result<std::vector<std::uint64_t>> ArrayChange::KeepNewest(std::string_view name,
+                                                           std::uint64_t count) {
+  RHIZOME_RETURN_IF_ERROR(CheckName("array", name));
+  if (count == 0) return Fail(Status::InvalidArgument("at least one version must be kept"));
+  std::vector<std::uint64_t> old = VersionsOf(next_, name);
+  if (old.empty() && FindStoredArray(next_.arrays, name) == nullptr) return Fail(NotFound(name));
+  old.resize(old.size() - std::min<std::size_t>(old.size(), count));
+  const ArraySeries* series = next_.FindSeries(name);
+  std::erase_if(old, [&](std::uint64_t version) {
+    return series != nullptr &&
+           std::any_of(series->aliases.begin(), series->aliases.end(),
+                       [&](const ArrayAlias& alias) { return alias.history.back() == version; });
+  });
+  for (const std::uint64_t version : old) RHIZOME_RETURN_IF_ERROR(DropVersion(name, version));
+  return old;
+}
+
+// --- Commit --------------------------------------------------------------------------------------
+
+/// Makes the folder of a new array. One that is there can only be what an attempt before this one
+/// left, on the same handle: but nothing is removed before every manifest was asked.
+Status ArrayChange::MakeFolder(const Path& folder) {
+  FileSystem& fs = store_->fs();
+  const auto info = fs.Stat(folder);
+  if (!info && info.error().code() != StatusCode::kNotFound) return info.error();
+  if (!info) return CreateDirectories(fs, folder);
+  const Path generation = store_->GenerationFolder();
+  const std::string prefix = folder.lexically_relative(generation).generic_string() + "/";
+  RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs.List(generation));
+  for (const DirectoryEntry& entry : entries) {
+    const auto version = ParseNumbered(entry.name, kManifestPrefix);
+    if (!version || *version > store_->manifest().version) continue;
+    RHIZOME_ASSIGN_OR_RETURN(const Manifest manifest,
+                             ReadManifestFile(fs, generation / entry.name, store_->id()));
+    for (const FileEntry& file : manifest.files) {
+      if (file.path.starts_with(prefix))
+        return Status::AlreadyExists(fmt::format(
+            "'{}' belongs to a dropped array that is still on disk: choose another name",
+            folder.string()));
+    }
+  }
+  RHIZOME_RETURN_IF_ERROR(RemoveTree(fs, folder));
+  return CreateDirectories(fs, folder);
+}
+
+Status ArrayChange::WriteFiles() {
+  FileSystem& fs = store_->fs();
+  const Path generation = store_->GenerationFolder();
+  std::set<Path> folders;
+  for (const NewFile& file : new_files_) {
+    const Path folder = (generation / file.entry.path).parent_path();
+    if (folders.insert(folder).second) RHIZOME_RETURN_IF_ERROR(MakeFolder(folder));
+    const Path path = generation / file.entry.path;
+    RHIZOME_RETURN_IF_ERROR(file.text.empty()
+                                ? LinkOrCopyFile(fs, file.from, path, file.entry.size_bytes)
+                                : WriteWholeFile(fs, path, std::as_bytes(std::span(file.text))));
+  }
+  for (const Path& folder : folders) RHIZOME_RETURN_IF_ERROR(fs.SyncDirectory(folder));
+  if (!folders.empty()) RHIZOME_RETURN_IF_ERROR(fs.SyncDirectory(generation / "arrays"));
+  return Status::Ok();
+}
+
+Status ArrayChange::Commit() {
+  RHIZOME_RETURN_IF_ERROR(WriteFiles());
+  if (!new_files_.empty() && next_.FindFile(kGroupPath) == nullptr) {
+    RHIZOME_ASSIGN_OR_RETURN(const FileEntry group,
+                             WriteArrayGroup(store_->fs(), store_->GenerationFolder()));
+    next_.files.push_back(group);
+    std::sort(next_.files.begin(), next_.files.end(),
+              [](const auto& a, const auto& b) { return a.path < b.path; });
+  }
+  std::erase_if(next_.series, [](const ArraySeries& one) { return one.last_version == 0; });
+  new_files_.clear();
+  ++next_.version;
+  return store_->CommitManifest(next_);
+}
+
+}  // namespace rhizome
