@@ -213,6 +213,24 @@ Result<std::shared_ptr<const NeighborCache>> NeighborCache::Build(
   return cache;
 }
 
+NeighborCache::Needs NeighborCache::NeedsOf(const Graph& graph, Direction direction) {
+  Needs needs;
+  for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
+    const Adjacency& partition = graph.partition(p);
+    const std::uint64_t vertices = partition.vertex_count();
+    needs.table_bytes += vertices * sizeof(std::uint32_t);
+    needs.build_bytes += vertices * (sizeof(Candidate) + sizeof(LocalId));
+    if (!partition.has(Direction::kBoth)) needs.build_bytes += vertices * sizeof(std::uint32_t);
+    for (std::uint64_t v = 0; v < vertices; ++v) {
+      needs.full_bytes +=
+          UnitsOf(partition.ExtentOf(static_cast<LocalId>(v), direction).size_bytes) * kUnitBytes;
+    }
+  }
+  needs.full_bytes += needs.table_bytes;
+  needs.build_bytes += kPieceBytes;
+  return needs;
+}
+
 Status NeighborCache::Dump(ByteSink& sink, const Graph& graph) const {
   SectionFileWriter writer(sink, FileKind::kNeighborCache, graph.store().id());
   const CacheHeader header{graph.store().manifest().generation,

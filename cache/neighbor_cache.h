@@ -59,6 +59,14 @@ class NeighborCache {
     return unit == kAbsent ? nullptr : bytes_.bytes().data() + std::uint64_t{unit} * kUnitBytes;
   }
 
+  /// What a cache of lists of `direction` takes, in bytes: known from the offsets alone.
+  struct Needs {
+    std::uint64_t table_bytes = 0;  ///< with a smaller budget it cannot be built
+    std::uint64_t full_bytes = 0;   ///< with all lists and the table: more is of no use
+    std::uint64_t build_bytes = 0;  ///< taken beside it while it is built
+  };
+  static Needs NeedsOf(const Graph& graph, Direction direction);
+
   Direction direction() const { return direction_; }
   std::uint64_t list_count() const { return list_count_; }
   std::uint64_t memory_bytes() const;

@@ -28,11 +28,13 @@ std::vector<Block> MakeBlocks(std::uint64_t row_count, std::uint64_t chunk_rows,
 Result<BlockPlanner> BlockPlanner::Create(const Graph& graph, const BlockPlannerOptions& options) {
   BlockPlanner planner(graph, options);
   if (options.no_edges) return planner;
-  RHIZOME_ASSIGN_OR_RETURN(planner.sampler_, Sampler::Create(graph, {.fanouts = {options.fanout},
-                                                                     .direction = Direction::kIn,
-                                                                     .replace = false,
-                                                                     .seed = options.seed,
-                                                                     .threads = options.threads}));
+  RHIZOME_ASSIGN_OR_RETURN(planner.sampler_, Sampler::Create(graph,
+                                                             {.fanouts = {options.fanout},
+                                                              .direction = Direction::kIn,
+                                                              .replace = false,
+                                                              .seed = options.seed,
+                                                              .threads = options.threads},
+                                                             options.neighbors));
   return planner;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "rhizome/index/graph.h"
+#include "rhizome/index/neighbor_source.h"
 #include "rhizome/index/sampler.h"
 #include "rhizome/storage/result.h"
 
@@ -42,6 +43,7 @@ struct BlockPlannerOptions {
   std::uint32_t layer = 0;  ///< each layer draws its own neighbours
   std::uint32_t threads = 1;
   std::uint64_t source_chunk_rows = 1;
+  std::shared_ptr<const NeighborSource> neighbors = nullptr;  ///< nullptr: the graph, in memory
 };
 
 /// Says what each block reads. A vertex's neighbours are all of them, or drawn once: the same

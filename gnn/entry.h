@@ -7,6 +7,7 @@
 
 #include "rhizome/cache/feature_cache.h"
 #include "rhizome/cache/policy.h"
+#include "rhizome/index/graph.h"
 #include "rhizome/index/sampler.h"
 #include "rhizome/storage/io_queue.h"
 #include "rhizome/storage/job_control.h"
@@ -54,9 +55,13 @@ struct TrainOptions {
   PolicyKind cache = PolicyKind::kBelady;
   std::optional<std::uint64_t> cache_bytes;  ///< default: what `memory_bytes` leaves, at most 1 GiB
   IoMaker io = IoMaker::kAuto;
-  std::uint32_t superbatch = 0;  ///< minibatches; 0: chosen
-  std::string job = "train";     ///< names scratch/<job>
-  Path out;                      ///< model file, safetensors; empty: not written
+
+  /// kDirect: neighbour lists stay on disk, behind a cache of those that are most worth it.
+  TopologyPlace topology = TopologyPlace::kMemory;
+  std::optional<std::uint64_t> neighbor_cache_bytes;  ///< default: chosen, at most 256 MiB; 0: none
+  std::uint32_t superbatch = 0;                       ///< minibatches; 0: chosen
+  std::string job = "train";                          ///< names scratch/<job>
+  Path out;  ///< model file, safetensors; empty: not written
 };
 
 struct EpochReport {
@@ -76,11 +81,27 @@ struct EpochReport {
   double valid_accuracy = 0;
 };
 
+/// How neighbour lists were read from disk while training, not while measuring accuracy at the end.
+struct ListReadsReport {
+  std::uint64_t cache_bytes = 0;   ///< of the neighbour cache
+  std::uint64_t cached_lists = 0;  ///< in it
+  double cache_seconds = 0;        ///< to build it
+  std::uint64_t entries = 0;       ///< neighbours looked up
+  std::uint64_t lists = 0;         ///< lists that they were looked up in
+  std::uint64_t hits = 0;          ///< of those, from the cache
+  std::uint64_t reads = 0;
+  std::uint64_t bytes_read = 0;
+  double mean_depth = 0;
+  IoMaker maker = IoMaker::kAuto;
+  bool direct = false;
+};
+
 struct TrainReport {
   std::vector<EpochReport> epochs;
   IoMaker maker = IoMaker::kAuto;
   bool direct = false;
   double mean_depth = 0;
+  std::optional<ListReadsReport> list_reads;  ///< where lists are on disk
   double valid_accuracy = 0;  ///< of the epoch that was kept: the best on the validation set
   double test_accuracy = 0;
   double majority_accuracy = 0;  ///< of always answering the training set's most frequent class

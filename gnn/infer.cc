@@ -138,8 +138,10 @@ Result<LayerwiseOptions> MakeOptions(const InferJob& job, const InferOptions& op
       LayerwiseNeeds(job, *job.store->manifest().FindArray(options.features), output, options);
   const std::uint64_t now = ResidentBytes();
   needs.held_bytes = now > base_bytes ? now - base_bytes : 0;
-  RHIZOME_ASSIGN_OR_RETURN(const MemoryPlan plan,
-                           PlanMemory(options.memory_bytes, options.cache_bytes, 1, needs));
+  RHIZOME_ASSIGN_OR_RETURN(
+      const MemoryPlan plan,
+      PlanMemory(options.memory_bytes, {.cache_bytes = options.cache_bytes, .superbatch = 1},
+                 needs));
   made.cache_bytes = plan.cache_bytes;
   return made;
 }

@@ -140,7 +140,8 @@ class LayerwiseRun {
                     .seed = options_.seed,
                     .layer = layer,
                     .threads = options_.threads,
-                    .source_chunk_rows = source.array->entry().chunk_rows},
+                    .source_chunk_rows = source.array->entry().chunk_rows,
+                    .neighbors = options_.neighbors},
         .reader = {.policy = options_.policy, .cache_bytes = options_.cache_bytes},
         .block_rows = options_.block_rows,
         .threads = options_.threads};

@@ -25,6 +25,7 @@ struct LayerwiseOptions {
   std::uint64_t chunk_rows = 0;  ///< of every array that is written; 0: chosen
   std::uint64_t seed = 1;
   std::uint32_t threads = 1;
+  std::shared_ptr<const NeighborSource> neighbors = nullptr;  ///< nullptr: the graph, in memory
 };
 
 struct LayerwiseResult {

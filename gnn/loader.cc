@@ -216,7 +216,7 @@ Result<std::unique_ptr<Loader>> Loader::Open(const Graph& graph, const LoaderOpt
   RHIZOME_ASSIGN_OR_RETURN(const FeatureDecoder decoder,
                            FeatureDecoder::Create(cache->array(), options.normalize));
   RHIZOME_ASSIGN_OR_RETURN(MinibatchSampler sampler,
-                           MinibatchSampler::Create(graph, options.sampler));
+                           MinibatchSampler::Create(graph, options.sampler, options.neighbors));
   auto impl = std::make_unique<Impl>(graph, options, std::move(next_seeds), control,
                                      std::move(sampler), std::move(cache), decoder);
   return std::unique_ptr<Loader>(new Loader(std::move(impl)));

@@ -17,6 +17,7 @@ namespace rhizome {
 
 struct LoaderOptions {
   MinibatchSamplerOptions sampler;
+  std::shared_ptr<const NeighborSource> neighbors = nullptr;  ///< nullptr: the graph, in memory
   std::string features;
   bool normalize = false;
   PolicyKind policy = PolicyKind::kBelady;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <string>
 
 namespace rhizome {
 namespace {
@@ -13,6 +15,10 @@ constexpr std::uint64_t kMaxSuperbatch = 128;
 /// Share of the memory left, or of the default, that schedules may take.
 constexpr std::uint64_t kScheduleShare = 4;
 constexpr std::uint64_t kDefaultScheduleBytes = std::uint64_t{256} << 20;
+
+/// Share of the memory left that a neighbour cache takes.
+constexpr std::uint64_t kNeighborShare = 4;
+constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
 /// The pool starts anew with every superbatch: in a shorter one than this it saves next to nothing,
 /// so that schedules come before more cache.
@@ -28,6 +34,21 @@ std::uint64_t ChooseSuperbatch(std::uint64_t budget_bytes, const MemoryNeeds& ne
   return std::clamp<std::uint64_t>(budget_bytes / one, 1, std::min(kMaxSuperbatch, useful));
 }
 
+std::uint64_t Beyond(std::uint64_t bytes, std::uint64_t taken) {
+  return bytes - std::min(bytes, taken);
+}
+
+/// What the caller said, else a share of what is left beyond what the job cannot do without.
+std::uint64_t NeighborCacheBytes(std::uint64_t left_bytes, const FixedMemory& fixed,
+                                 const MemoryNeeds& needs) {
+  if (needs.neighbor_full_bytes == 0) return 0;
+  if (fixed.neighbor_cache_bytes)
+    return std::min(*fixed.neighbor_cache_bytes, needs.neighbor_full_bytes);
+  const std::uint64_t chosen = std::min(
+      {left_bytes / kNeighborShare, kDefaultNeighborCacheBytes, needs.neighbor_full_bytes});
+  return chosen < needs.neighbor_table_bytes ? 0 : chosen;
+}
+
 std::string MiB(std::uint64_t bytes) {
   return fmt::format("{} MiB", (bytes + (1 << 20) - 1) >> 20);
 }
@@ -41,34 +62,46 @@ Status TooSmall(std::uint64_t limit_bytes, std::uint64_t least_bytes) {
 
 }  // namespace
 
-Result<MemoryPlan> PlanMemory(std::uint64_t limit_bytes, std::optional<std::uint64_t> cache_bytes,
-                              std::uint32_t superbatch, const MemoryNeeds& needs) {
+Result<MemoryPlan> PlanMemory(std::uint64_t limit_bytes, const FixedMemory& fixed,
+                              const MemoryNeeds& needs) {
   const std::uint64_t useful = std::min(kDefaultCacheBytes, needs.cacheable_bytes);
   if (limit_bytes == 0) {
     const std::uint64_t chosen =
-        superbatch != 0 ? superbatch : ChooseSuperbatch(kDefaultScheduleBytes, needs);
+        fixed.superbatch != 0 ? fixed.superbatch : ChooseSuperbatch(kDefaultScheduleBytes, needs);
     return MemoryPlan{
-        .cache_bytes = std::max(cache_bytes.value_or(useful), needs.least_cache_bytes),
-        .superbatch = static_cast<std::uint32_t>(chosen)};
+        .cache_bytes = std::max(fixed.cache_bytes.value_or(useful), needs.least_cache_bytes),
+        .superbatch = static_cast<std::uint32_t>(chosen),
+        .neighbor_cache_bytes = NeighborCacheBytes(kNoLimit, fixed, needs)};
   }
   const std::uint64_t cache_floor =
-      std::max(cache_bytes.value_or(needs.least_cache_bytes), needs.least_cache_bytes);
+      std::max(fixed.cache_bytes.value_or(needs.least_cache_bytes), needs.least_cache_bytes);
   const std::uint64_t per_minibatch = kSuperbatchesAlive * needs.schedule_bytes;
-  const std::uint64_t least = needs.held_bytes + needs.working_bytes + cache_floor +
-                              per_minibatch * std::max<std::uint64_t>(superbatch, 1);
+  const std::uint64_t rest = needs.working_bytes + cache_floor +
+                             per_minibatch * std::max<std::uint64_t>(fixed.superbatch, 1);
+  const std::uint64_t neighbors = NeighborCacheBytes(
+      Beyond(limit_bytes, needs.held_bytes + std::max(rest, needs.neighbor_build_bytes)), fixed,
+      needs);
+  // A neighbour cache is built before the rest is taken.
+  const std::uint64_t least =
+      needs.held_bytes + neighbors +
+      std::max(rest, neighbors == 0 ? std::uint64_t{0} : needs.neighbor_build_bytes);
   if (least > limit_bytes) return Fail(TooSmall(limit_bytes, least));
-  const std::uint64_t left =
-      limit_bytes - needs.held_bytes - needs.working_bytes - (cache_bytes ? cache_floor : 0);
+  const std::uint64_t left = limit_bytes - needs.held_bytes - needs.working_bytes - neighbors -
+                             (fixed.cache_bytes ? cache_floor : 0);
   const std::uint64_t budget =
-      cache_bytes ? left
-                  : std::max(left / kScheduleShare, std::min(per_minibatch * kLeastUsefulSuperbatch,
-                                                             left - needs.least_cache_bytes));
-  const std::uint64_t chosen = superbatch != 0 ? superbatch : ChooseSuperbatch(budget, needs);
+      fixed.cache_bytes
+          ? left
+          : std::max(left / kScheduleShare, std::min(per_minibatch * kLeastUsefulSuperbatch,
+                                                     left - needs.least_cache_bytes));
+  const std::uint64_t chosen =
+      fixed.superbatch != 0 ? fixed.superbatch : ChooseSuperbatch(budget, needs);
   const std::uint64_t cache =
-      cache_bytes
+      fixed.cache_bytes
           ? cache_floor
           : std::max(std::min(left - per_minibatch * chosen, useful), needs.least_cache_bytes);
-  return MemoryPlan{.cache_bytes = cache, .superbatch = static_cast<std::uint32_t>(chosen)};
+  return MemoryPlan{.cache_bytes = cache,
+                    .superbatch = static_cast<std::uint32_t>(chosen),
+                    .neighbor_cache_bytes = neighbors};
 }
 
 }  // namespace rhizome

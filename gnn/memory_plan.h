@@ -15,20 +15,35 @@ struct MemoryNeeds {
   std::uint64_t cacheable_bytes = 0;    ///< more cache than this is of no use
   std::uint64_t least_cache_bytes = 0;  ///< with less the job cannot run
   std::uint64_t minibatches = 1;        ///< of the whole job, a count
+
+  /// Of a neighbour cache, where lists are on disk (NeighborCache::Needs); else 0.
+  std::uint64_t neighbor_full_bytes = 0;
+  std::uint64_t neighbor_table_bytes = 0;
+  std::uint64_t neighbor_build_bytes = 0;  ///< before anything else but `held_bytes` is taken
+};
+
+/// What the caller has fixed, and is kept.
+struct FixedMemory {
+  std::optional<std::uint64_t> cache_bytes = {};
+  std::uint32_t superbatch = 0;  ///< 0: free
+  std::optional<std::uint64_t> neighbor_cache_bytes = {};
 };
 
 struct MemoryPlan {
   std::uint64_t cache_bytes = 0;
-  std::uint32_t superbatch = 1;  ///< minibatches
+  std::uint32_t superbatch = 1;            ///< minibatches
+  std::uint64_t neighbor_cache_bytes = 0;  ///< 0: none
 };
 
 /// The most a cache takes unless it is told a size.
 inline constexpr std::uint64_t kDefaultCacheBytes = std::uint64_t{1} << 30;
 
-/// Divides `limit_bytes` (0: no limit) beyond the bare footprint into superbatch and cache. What
-/// the caller fixed (`cache_bytes`; `superbatch`, 0: free) is kept. Errors: kOutOfMemory, saying
-/// how much is needed at least.
-Result<MemoryPlan> PlanMemory(std::uint64_t limit_bytes, std::optional<std::uint64_t> cache_bytes,
-                              std::uint32_t superbatch, const MemoryNeeds& needs);
+/// The most a neighbour cache takes unless it is told a size.
+inline constexpr std::uint64_t kDefaultNeighborCacheBytes = std::uint64_t{256} << 20;
+
+/// Divides `limit_bytes` (0: no limit) beyond the bare footprint into superbatch, cache and
+/// neighbour cache. Errors: kOutOfMemory, saying how much is needed at least.
+Result<MemoryPlan> PlanMemory(std::uint64_t limit_bytes, const FixedMemory& fixed,
+                              const MemoryNeeds& needs);
 
 }  // namespace rhizome

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace rhizome {
 namespace {
@@ -42,14 +43,17 @@ Result<std::uint32_t> InDegree(const Graph& graph, Row row) {
 }
 
 Result<MinibatchSampler> MinibatchSampler::Create(const Graph& graph,
-                                                  const MinibatchSamplerOptions& options) {
+                                                  const MinibatchSamplerOptions& options,
+                                                  std::shared_ptr<const NeighborSource> neighbors) {
   MinibatchSampler made(graph, options.degrees);
   if (options.no_edges) return made;
-  RHIZOME_ASSIGN_OR_RETURN(made.sampler_, Sampler::Create(graph, {.fanouts = options.fanouts,
-                                                                  .direction = Direction::kIn,
-                                                                  .replace = false,
-                                                                  .seed = options.seed,
-                                                                  .threads = options.threads}));
+  RHIZOME_ASSIGN_OR_RETURN(made.sampler_, Sampler::Create(graph,
+                                                          {.fanouts = options.fanouts,
+                                                           .direction = Direction::kIn,
+                                                           .replace = false,
+                                                           .seed = options.seed,
+                                                           .threads = options.threads},
+                                                          std::move(neighbors)));
   return made;
 }
 

@@ -7,6 +7,7 @@
 #include "rhizome/gnn/entry.h"
 #include "rhizome/gnn/minibatch.h"
 #include "rhizome/index/graph.h"
+#include "rhizome/index/neighbor_source.h"
 #include "rhizome/index/sampler.h"
 
 namespace rhizome {
@@ -30,11 +31,13 @@ struct MinibatchSamplerOptions {
 /// Ownership: `graph` must outlive it.
 class MinibatchSampler {
  public:
+  /// `neighbors`: where the in-lists are read; nullptr: from `graph`, in memory.
   /// Errors: those of Sampler::Create.
-  static Result<MinibatchSampler> Create(const Graph& graph,
-                                         const MinibatchSamplerOptions& options);
+  static Result<MinibatchSampler> Create(const Graph& graph, const MinibatchSamplerOptions& options,
+                                         std::shared_ptr<const NeighborSource> neighbors);
 
-  /// Errors: kInvalidArgument, a vertex out of range, or more than 2^32 edges in one minibatch.
+  /// Errors: kInvalidArgument, a vertex out of range, or more than 2^32 edges in one minibatch;
+  /// those of reading lists.
   Result<Minibatch> Sample(const SeedBatch& seeds) const;
 
  private:

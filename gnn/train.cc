@@ -12,6 +12,7 @@
 #include "rhizome/gnn/job_scratch.h"
 #include "rhizome/gnn/layerwise_inference.h"
 #include "rhizome/gnn/learner.h"
+#include "rhizome/gnn/lists_on_disk.h"
 #include "rhizome/gnn/loader.h"
 #include "rhizome/gnn/memory_plan.h"
 #include "rhizome/gnn/process_memory.h"
@@ -69,7 +70,7 @@ Result<TrainJob> OpenJob(const TrainOptions& options) {
   TrainJob job;
   RHIZOME_ASSIGN_OR_RETURN(job.store,
                            Store::Open(FileSystem::Posix(), options.store, Store::Mode::kRead));
-  RHIZOME_ASSIGN_OR_RETURN(job.graph, Graph::Open(*job.store));
+  RHIZOME_ASSIGN_OR_RETURN(job.graph, Graph::Open(*job.store, {.topology = options.topology}));
   RHIZOME_ASSIGN_OR_RETURN(const auto features, job.store->OpenArray(options.features));
   job.features = features->entry();
   RHIZOME_ASSIGN_OR_RETURN(job.labels, ReadLabels(*job.graph, options.labels, options.split));
@@ -95,12 +96,28 @@ MinibatchSamplerOptions SamplerOptionsOf(const TrainOptions& options) {
           .threads = std::max<std::uint32_t>(options.threads, 1)};
 }
 
+/// Null where lists are in memory, or not read at all.
+Result<std::unique_ptr<ListsOnDisk>> OpenLists(const TrainJob& job, const TrainOptions& options,
+                                               std::uint64_t cache_bytes,
+                                               const JobControl& control) {
+  if (options.topology == TopologyPlace::kMemory || options.model.no_edges)
+    return std::unique_ptr<ListsOnDisk>();
+  return ListsOnDisk::Open(*job.graph, cache_bytes, options.io, control);
+}
+
+std::shared_ptr<const NeighborSource> SourceOf(const std::unique_ptr<ListsOnDisk>& lists) {
+  return lists == nullptr ? nullptr : lists->source();
+}
+
 /// Samples the first minibatch to learn how large they are.
 Result<MemoryNeeds> MeasureNeeds(const TrainJob& job, const TrainOptions& options,
-                                 const EpochPlan& plan, std::uint64_t base_bytes) {
+                                 const EpochPlan& plan, std::uint64_t base_bytes,
+                                 const JobControl& control) {
   EpochPlan probe = plan;
-  RHIZOME_ASSIGN_OR_RETURN(const MinibatchSampler sampler,
-                           MinibatchSampler::Create(*job.graph, SamplerOptionsOf(options)));
+  RHIZOME_ASSIGN_OR_RETURN(const auto lists, OpenLists(job, options, 0, control));
+  RHIZOME_ASSIGN_OR_RETURN(
+      const MinibatchSampler sampler,
+      MinibatchSampler::Create(*job.graph, SamplerOptionsOf(options), SourceOf(lists)));
   RHIZOME_ASSIGN_OR_RETURN(const Minibatch minibatch, sampler.Sample(*probe.Next()));
   // A quarter more than the first one, as others may be larger.
   const std::uint64_t rows = minibatch.rows.size() + minibatch.rows.size() / 4;
@@ -115,6 +132,13 @@ Result<MemoryNeeds> MeasureNeeds(const TrainJob& job, const TrainOptions& option
                         rows * (hidden + floats) * 4 * options.model.layers / 2;
   needs.schedule_bytes = rows * kScheduleBytesPerAccess;
   needs.cacheable_bytes = job.features.rows * job.features.row_bytes();
+  if (lists != nullptr) {
+    const NeighborCache::Needs cache = NeighborCache::NeedsOf(*job.graph, Direction::kIn);
+    needs.neighbor_full_bytes = cache.full_bytes;
+    needs.neighbor_table_bytes = cache.table_bytes;
+    needs.neighbor_build_bytes = cache.build_bytes;
+    needs.working_bytes += ListsOnDisk::WorkingBytes(edges);
+  }
   needs.minibatches = (plan.train_batches() + plan.valid_batches()) * options.epochs;
   const std::uint64_t now = ResidentBytes();
   needs.held_bytes = now > base_bytes ? now - base_bytes : 0;
@@ -257,6 +281,8 @@ double MajorityAccuracy(const Labels& labels) {
 /// Accuracy of the kept weights with all neighbours, computed layer by layer in scratch.
 Status Measure(const TrainJob& job, const TrainOptions& options, const MemoryPlan& memory,
                const Path& scratch, TrainReport& report, const JobControl& control) {
+  // All lists are read in order, each twice a layer: no cache of a part of them would help.
+  RHIZOME_ASSIGN_OR_RETURN(const auto lists, OpenLists(job, options, 0, control));
   LayerwiseOptions layerwise;
   layerwise.features = options.features;
   layerwise.output.name = "evaluation";
@@ -264,6 +290,7 @@ Status Measure(const TrainJob& job, const TrainOptions& options, const MemoryPla
   layerwise.write_output = false;
   layerwise.cache_bytes = memory.cache_bytes;
   layerwise.seed = options.seed;
+  layerwise.neighbors = SourceOf(lists);
   layerwise.threads = std::max<std::uint32_t>(options.threads, 1);
   RHIZOME_ASSIGN_OR_RETURN(const LayerwiseResult result,
                            RunLayerwise(*job.graph, *job.model, &job.labels, scratch / "evaluation",
@@ -274,8 +301,12 @@ Status Measure(const TrainJob& job, const TrainOptions& options, const MemoryPla
 }
 
 Status RunEpochs(TrainJob& job, const TrainOptions& options, const EpochPlan& plan,
-                 const LoaderOptions& loader_options, TrainReport& report,
+                 const MemoryPlan& memory, const Path& scratch, TrainReport& report,
                  const JobControl& control) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto lists,
+                           OpenLists(job, options, memory.neighbor_cache_bytes, control));
+  LoaderOptions loader_options = MakeLoaderOptions(options, memory, scratch);
+  loader_options.neighbors = SourceOf(lists);
   // The loader asks a copy, on its own thread, for what the run counts on this one.
   RHIZOME_ASSIGN_OR_RETURN(
       const std::unique_ptr<Loader> loader,
@@ -287,6 +318,7 @@ Status RunEpochs(TrainJob& job, const TrainOptions& options, const EpochPlan& pl
   report.maker = reads.maker;
   report.direct = reads.direct;
   report.mean_depth = reads.mean_depth;
+  if (lists != nullptr) report.list_reads = lists->report();
   return Status::Ok();
 }
 
@@ -302,13 +334,16 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const JobControl& co
                                             JobScratch::Leftovers::kRemove));
   const EpochPlan plan(job.train, job.valid, options.batch_size, options.epochs, options.seed);
   RHIZOME_ASSIGN_OR_RETURN(const MemoryNeeds needs,
-                           MeasureNeeds(job, options, plan, report.base_memory_bytes));
-  RHIZOME_ASSIGN_OR_RETURN(
-      const MemoryPlan memory,
-      PlanMemory(options.memory_bytes, options.cache_bytes, options.superbatch, needs));
+                           MeasureNeeds(job, options, plan, report.base_memory_bytes, control));
+  RHIZOME_ASSIGN_OR_RETURN(const MemoryPlan memory,
+                           PlanMemory(options.memory_bytes,
+                                      {.cache_bytes = options.cache_bytes,
+                                       .superbatch = options.superbatch,
+                                       .neighbor_cache_bytes = options.neighbor_cache_bytes},
+                                      needs));
   report.superbatch = memory.superbatch;
-  RHIZOME_RETURN_IF_ERROR(RunEpochs(
-      job, options, plan, MakeLoaderOptions(options, memory, scratch->folder()), report, control));
+  RHIZOME_RETURN_IF_ERROR(
+      RunEpochs(job, options, plan, memory, scratch->folder(), report, control));
   report.majority_accuracy = MajorityAccuracy(job.labels);
   RHIZOME_RETURN_IF_ERROR(Measure(job, options, memory, scratch->folder(), report, control));
   if (!options.out.empty()) {

@@ -11,6 +11,7 @@
 #include "rhizome/index/sampler.h"
 #include "sample_flags.h"
 #include "text.h"
+#include "topology_flags.h"
 #include "verbs.h"
 #include "zip_output.h"
 
@@ -131,21 +132,27 @@ Status AddBatch(ZipOutput& zip, std::uint64_t batch, const Graph& graph,
   return AddNumbers(zip, batch, "hop_edges", hop_edges);
 }
 
-/// Lists on disk behind a neighbour cache, built for this run; null where they are in memory.
-Result<std::shared_ptr<const DirectNeighbors>> OpenNeighbors(const SampleVerbFlags& flags,
-                                                             const Graph& graph,
-                                                             Direction direction,
-                                                             const JobControl& control) {
-  if (flags.topology == TopologyPlace::kMemory) return std::shared_ptr<const DirectNeighbors>();
+/// Lists on disk, and the neighbour cache before them; null where they are in memory.
+struct ListsOnDisk {
   std::shared_ptr<const NeighborCache> cache;
+  std::shared_ptr<const DirectNeighbors> neighbors;
+};
+
+Result<ListsOnDisk> OpenLists(const SampleVerbFlags& flags, const Graph& graph, Direction direction,
+                              const JobControl& control) {
+  ListsOnDisk lists;
+  if (flags.topology == TopologyPlace::kMemory) return lists;
   if (flags.cache_bytes > 0) {
     RHIZOME_ASSIGN_OR_RETURN(
-        cache, NeighborCache::Build(
-                   graph, {.direction = direction, .budget_bytes = flags.cache_bytes}, control));
+        lists.cache,
+        NeighborCache::Build(graph, {.direction = direction, .budget_bytes = flags.cache_bytes},
+                             control));
   }
   DirectNeighborsOptions options;
   options.io.maker = flags.io;
-  return DirectNeighbors::Open(graph, direction, std::move(cache), options);
+  RHIZOME_ASSIGN_OR_RETURN(lists.neighbors,
+                           DirectNeighbors::Open(graph, direction, lists.cache, options));
+  return lists;
 }
 
 struct SampleTotals {
@@ -154,6 +161,7 @@ struct SampleTotals {
   std::uint64_t vertices = 0;
   double seconds = 0;  ///< of sampling alone
   std::optional<DirectNeighborsStats> disk = {};
+  std::uint64_t cache_bytes = 0;  ///< what the neighbour cache takes
 };
 
 Result<SampleTotals> SampleAll(const SampleVerbFlags& flags, const Graph& graph,
@@ -163,9 +171,9 @@ Result<SampleTotals> SampleAll(const SampleVerbFlags& flags, const Graph& graph,
   if (times.empty() != (options.times == nullptr)) {
     return Fail(Status::InvalidArgument("--time and --seed-times need each other"));
   }
-  RHIZOME_ASSIGN_OR_RETURN(const auto disk,
-                           OpenNeighbors(flags, graph, options.direction, control));
-  RHIZOME_ASSIGN_OR_RETURN(const auto sampler, Sampler::Create(graph, options, disk));
+  RHIZOME_ASSIGN_OR_RETURN(const ListsOnDisk disk,
+                           OpenLists(flags, graph, options.direction, control));
+  RHIZOME_ASSIGN_OR_RETURN(const auto sampler, Sampler::Create(graph, options, disk.neighbors));
   std::optional<ZipOutput> zip;
   if (!flags.out.empty()) {
     RHIZOME_ASSIGN_OR_RETURN(ZipOutput created, ZipOutput::Create(flags.out));
@@ -192,7 +200,8 @@ Result<SampleTotals> SampleAll(const SampleVerbFlags& flags, const Graph& graph,
     ++totals.batches;
   }
   if (zip) RHIZOME_RETURN_IF_ERROR(zip->Finish());
-  if (disk != nullptr) totals.disk = disk->stats();
+  if (disk.neighbors != nullptr) totals.disk = disk.neighbors->stats();
+  if (disk.cache != nullptr) totals.cache_bytes = disk.cache->memory_bytes();
   return totals;
 }
 
@@ -206,19 +215,6 @@ std::string Describe(const Json& f) {
                       HumanCount(f["edges_per_second"]));
   if (f.contains("out")) text += fmt::format("wrote {}\n", f["out"].get<std::string>());
   return text;
-}
-
-Json DiskFields(const DirectNeighborsStats& stats) {
-  const auto share = [](std::uint64_t part, std::uint64_t whole) {
-    return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
-  };
-  return {{"hit_rate", share(stats.cached_lists, stats.lists)},
-          {"reads", stats.reads},
-          {"bytes_read", stats.read_bytes},
-          {"bytes_read_per_edge", share(stats.read_bytes, stats.entries)},
-          {"mean_depth", stats.mean_depth},
-          {"maker", IoMakerName(stats.maker)},
-          {"direct", stats.direct}};
 }
 
 Result<Answer> Run(const SampleVerbFlags& flags, Session& session) {
@@ -236,7 +232,18 @@ Result<Answer> Run(const SampleVerbFlags& flags, Session& session) {
                  {"seconds", totals.seconds},
                  {"edges_per_second",
                   totals.seconds > 0 ? static_cast<double>(totals.edges) / totals.seconds : 0.0}};
-  if (totals.disk) fields["disk"] = DiskFields(*totals.disk);
+  if (totals.disk) {
+    const DirectNeighborsStats& stats = *totals.disk;
+    fields["disk"] = ListReadsJson({.entries = stats.entries,
+                                    .lists = stats.lists,
+                                    .hits = stats.cached_lists,
+                                    .reads = stats.reads,
+                                    .bytes_read = stats.read_bytes,
+                                    .mean_depth = stats.mean_depth,
+                                    .maker = stats.maker,
+                                    .direct = stats.direct});
+    fields["disk"]["neighbor_cache_bytes"] = totals.cache_bytes;
+  }
   if (!flags.out.empty()) fields["out"] = flags.out;
   return Answer{std::move(fields), Describe, {}};
 }
@@ -261,12 +268,8 @@ void AddSampleVerb(CLI::App& root, Session& session) {
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
       ->type_name("N")
       ->capture_default_str();
-  AddChoice<TopologyPlace>(*verb, "--topology", flags->topology,
-                           {{"memory", TopologyPlace::kMemory}, {"direct", TopologyPlace::kDirect}},
-                           "Neighbour lists in memory, or read from disk by the block");
-  AddSize(*verb, "--neighbor-cache", flags->cache_bytes,
-          "Memory for the lists most worth it, with --topology direct; 0: none")
-      ->default_str("256M");
+  AddTopologyFlag(*verb, flags->topology);
+  AddSize(*verb, kNeighborCacheFlag, flags->cache_bytes, kNeighborCacheHelp)->default_str("256M");
   AddChoice<IoMaker>(
       *verb, "--io", flags->io,
       {{"auto", IoMaker::kAuto}, {"uring", IoMaker::kUring}, {"pread", IoMaker::kPread}},

@@ -3,6 +3,7 @@
 #include "gnn_flags.h"
 #include "gnn_library.h"
 #include "text.h"
+#include "topology_flags.h"
 #include "verbs.h"
 
 namespace rhizome {
@@ -14,7 +15,6 @@ struct TrainFlags {
   std::string out;
   std::optional<std::uint32_t> layers;
   std::optional<std::vector<std::int64_t>> fanouts;
-  int topology = 0;  ///< kept in memory; the only place so far
 };
 
 Json EpochJson(const EpochReport& e) {
@@ -57,28 +57,53 @@ std::string Describe(const Json& f) {
   text += fmt::format("reads by {}{}, {:.1f} in flight on average; peak memory {}\n",
                       io["maker"].get<std::string>(), io["direct"].get<bool>() ? ", direct" : "",
                       io["mean_depth"].get<double>(), HumanBytes(f["peak_memory_bytes"]));
+  if (f.contains("topology")) {
+    const Json& lists = f["topology"];
+    text += fmt::format(
+        "lists from disk: {} of {} in the neighbour cache ({}), {} reads, {}, {:.1f} in flight\n",
+        Percent(lists["hit_rate"]), WithCommas(lists["lists"]),
+        HumanBytes(lists["neighbor_cache_bytes"]), WithCommas(lists["reads"]),
+        HumanBytes(lists["bytes_read"]), lists["mean_depth"].get<double>());
+  }
   const std::string model = f["model"];
   if (model.empty()) return text;
   return text + fmt::format("wrote {}\nnext: rhizome infer {} --model-file {} --out embedding\n",
                             model, f["store"].get<std::string>(), model);
 }
 
+Json ListsJson(const ListReadsReport& lists) {
+  Json json = ListReadsJson({.entries = lists.entries,
+                             .lists = lists.lists,
+                             .hits = lists.hits,
+                             .reads = lists.reads,
+                             .bytes_read = lists.bytes_read,
+                             .mean_depth = lists.mean_depth,
+                             .maker = lists.maker,
+                             .direct = lists.direct});
+  json["neighbor_cache_bytes"] = lists.cache_bytes;
+  json["neighbor_cache_lists"] = lists.cached_lists;
+  json["neighbor_cache_seconds"] = lists.cache_seconds;
+  return json;
+}
+
 Json ReportJson(const TrainReport& report) {
   Json epochs = Json::array();
   for (const EpochReport& epoch : report.epochs) epochs.push_back(EpochJson(epoch));
-  return {{"epochs", std::move(epochs)},
-          {"io",
-           {{"maker", IoMakerName(report.maker)},
-            {"direct", report.direct},
-            {"mean_depth", report.mean_depth}}},
-          {"valid_accuracy", report.valid_accuracy},
-          {"test_accuracy", report.test_accuracy},
-          {"majority_accuracy", report.majority_accuracy},
-          {"best_epoch", report.best_epoch},
-          {"superbatch", report.superbatch},
-          {"base_memory_bytes", report.base_memory_bytes},
-          {"peak_memory_bytes", report.peak_memory_bytes},
-          {"model", report.model}};
+  Json json = {{"epochs", std::move(epochs)},
+               {"io",
+                {{"maker", IoMakerName(report.maker)},
+                 {"direct", report.direct},
+                 {"mean_depth", report.mean_depth}}},
+               {"valid_accuracy", report.valid_accuracy},
+               {"test_accuracy", report.test_accuracy},
+               {"majority_accuracy", report.majority_accuracy},
+               {"best_epoch", report.best_epoch},
+               {"superbatch", report.superbatch},
+               {"base_memory_bytes", report.base_memory_bytes},
+               {"peak_memory_bytes", report.peak_memory_bytes},
+               {"model", report.model}};
+  if (report.list_reads) json["topology"] = ListsJson(*report.list_reads);
+  return json;
 }
 
 /// --layers and --fanout say the same number twice; either is enough.
@@ -176,9 +201,10 @@ void AddStorageFlags(CLI::App& verb, TrainFlags& flags) {
   AddChoice<IoMaker>(
       verb, "--io", options.io,
       {{"auto", IoMaker::kAuto}, {"uring", IoMaker::kUring}, {"pread", IoMaker::kPread}},
-      "How rows are read");
-  AddChoice<int>(verb, "--topology", flags.topology, {{"memory", 0}},
-                 "Where neighbour lists are while sampling");
+      "How rows are read, and lists with --topology direct");
+  AddTopologyFlag(verb, options.topology);
+  AddSize(verb, kNeighborCacheFlag, options.neighbor_cache_bytes,
+          std::string(kNeighborCacheHelp) + "; default: what --memory leaves, at most 256M");
   verb.add_option_function<std::string>(
           "--superbatch",
           [&options](const std::string& given) {

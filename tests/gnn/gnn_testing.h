@@ -33,6 +33,7 @@ struct PlantedOptions {
   std::uint32_t partitions = 3;
   std::uint64_t chunk_rows = 128;  ///< small, so that inference reads many chunks
   std::uint64_t seed = 7;
+  TopologyCodec codec = TopologyCodec::kNone;
 };
 
 struct PlantedGraph {
@@ -99,6 +100,7 @@ inline Status WriteStore(const Path& path, const PlantedOptions& options,
   input.arrays.push_back(MakeArray("split", 1, DataType::kUint8, planted.split));
   BuildOptions build;
   build.partition.partitions = options.partitions;
+  build.topology_codec = options.codec;
   const JobControl control;
   return AsStatus(
       IngestGraph(FileSystem::Posix(), path, std::move(input), build, StoreId(), control));

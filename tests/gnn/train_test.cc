@@ -96,6 +96,65 @@ TEST(TrainTest, LossesAndWeightsDoNotDependOnPolicyMakerOrMemory) {
   }
 }
 
+// Nor must it matter where neighbour lists are.
+TEST(TrainTest, LossesAndWeightsDoNotDependOnWhereListsAre) {
+  const TempDir folder;
+  for (const TopologyCodec codec : {TopologyCodec::kNone, TopologyCodec::kEliasFano}) {
+    const Path store = folder / (codec == TopologyCodec::kNone ? "plain" : "compressed");
+    PlantedOptions planted;
+    planted.codec = codec;
+    ASSERT_OK(WriteStore(store, planted));
+    TrainOptions options = SmallTraining(store);
+    options.epochs = 2;
+    options.model.kind = codec == TopologyCodec::kNone ? ModelKind::kSage : ModelKind::kGcn;
+    options.out = folder / "reference.safetensors";
+    const Result<TrainReport> reference = Train(options);
+    ASSERT_OK(reference);
+    EXPECT_FALSE(reference->list_reads.has_value());
+    const auto weights = LoadSafetensors(FileSystem::Posix(), options.out);
+    ASSERT_OK(weights);
+    options.topology = TopologyPlace::kDirect;
+    options.io = IoMaker::kPread;
+    options.out = folder / "variant.safetensors";
+    for (const std::uint64_t cache_bytes : {0, 24 << 10, 1 << 20}) {
+      options.neighbor_cache_bytes = cache_bytes;
+      const Result<TrainReport> report = Train(options);
+      ASSERT_OK(report);
+      EXPECT_EQ(Losses(*report), Losses(*reference)) << cache_bytes;
+      EXPECT_EQ(report->test_accuracy, reference->test_accuracy);
+      const auto again = LoadSafetensors(FileSystem::Posix(), options.out);
+      ASSERT_OK(again);
+      EXPECT_EQ(again->hash, weights->hash) << cache_bytes;
+      ASSERT_TRUE(report->list_reads.has_value());
+      const ListReadsReport& lists = *report->list_reads;
+      EXPECT_GT(lists.lists, 0u);
+      EXPECT_GE(lists.entries, lists.lists);
+      EXPECT_LE(lists.cache_bytes, cache_bytes);
+      EXPECT_EQ(lists.cached_lists > 0, cache_bytes > 0);
+      const bool all = cache_bytes == 1 << 20;  // every list fits
+      EXPECT_EQ(lists.hits == lists.lists, all);
+      EXPECT_EQ(lists.reads > 0, !all);
+      EXPECT_EQ(lists.bytes_read > 0, !all);
+      EXPECT_EQ(lists.hits > 0, cache_bytes > 0);
+    }
+  }
+}
+
+TEST(TrainTest, ANeighborCacheWithoutRoomForItsTableIsRefused) {
+  const TempDir folder;
+  ASSERT_OK(WriteStore(folder / "s", {}));
+  TrainOptions options = SmallTraining(folder / "s");
+  options.topology = TopologyPlace::kDirect;
+  options.neighbor_cache_bytes = 100;
+  EXPECT_STATUS(Train(options), kInvalidArgument);
+  // Without edges no list is read.
+  options.model.no_edges = true;
+  options.epochs = 1;
+  const Result<TrainReport> report = Train(options);
+  ASSERT_OK(report);
+  EXPECT_FALSE(report->list_reads.has_value());
+}
+
 TEST(TrainTest, TheReportAddsUp) {
   const TempDir folder;
   ASSERT_OK(WriteStore(folder / "s", {}));
@@ -250,7 +309,7 @@ constexpr MemoryNeeds kNeeds = {.held_bytes = 100,
 
 TEST(MemoryPlanTest, APlanNeverExceedsItsLimit) {
   for (std::uint64_t limit = 1; limit < 9000; limit += 7) {
-    const Result<MemoryPlan> plan = PlanMemory(limit, std::nullopt, 0, kNeeds);
+    const Result<MemoryPlan> plan = PlanMemory(limit, {}, kNeeds);
     if (!plan) {
       EXPECT_STATUS(plan, kOutOfMemory);
       EXPECT_LT(limit, 100u + 200 + 50 + 20);
@@ -265,19 +324,62 @@ TEST(MemoryPlanTest, APlanNeverExceedsItsLimit) {
 
 // A pool that starts anew with every minibatch saves nothing, however large it is.
 TEST(MemoryPlanTest, SuperbatchesComeBeforeMoreCache) {
-  const Result<MemoryPlan> plan = PlanMemory(300 + 8 * 20 + 50, std::nullopt, 0, kNeeds);
+  const Result<MemoryPlan> plan = PlanMemory(300 + 8 * 20 + 50, {}, kNeeds);
   ASSERT_OK(plan);
   EXPECT_EQ(plan->superbatch, 8u);
   EXPECT_EQ(plan->cache_bytes, 50u);
 }
 
 TEST(MemoryPlanTest, WhatTheCallerFixedIsKeptOrRefused) {
-  const Result<MemoryPlan> plan = PlanMemory(2000, 300, 7, kNeeds);
+  const Result<MemoryPlan> plan = PlanMemory(2000, {.cache_bytes = 300, .superbatch = 7}, kNeeds);
   ASSERT_OK(plan);
   EXPECT_EQ(plan->cache_bytes, 300u);
   EXPECT_EQ(plan->superbatch, 7u);
-  EXPECT_STATUS(PlanMemory(2000, 1900, 7, kNeeds), kOutOfMemory);
-  EXPECT_STATUS(PlanMemory(2000, 300, 90, kNeeds), kOutOfMemory);
+  EXPECT_STATUS((PlanMemory(2000, {.cache_bytes = 1900, .superbatch = 7}, kNeeds)), kOutOfMemory);
+  EXPECT_STATUS((PlanMemory(2000, {.cache_bytes = 300, .superbatch = 90}, kNeeds)), kOutOfMemory);
+}
+
+// The neighbour cache is built before anything but what is held already is taken.
+TEST(MemoryPlanTest, ANeighborCacheFitsBesideTheRestAndWhileItIsBuilt) {
+  MemoryNeeds needs = kNeeds;
+  needs.neighbor_full_bytes = 900;
+  needs.neighbor_table_bytes = 40;
+  needs.neighbor_build_bytes = 500;
+  bool none = false;
+  bool all = false;
+  for (std::uint64_t limit = 1; limit < 9000; limit += 7) {
+    const Result<MemoryPlan> plan = PlanMemory(limit, {}, needs);
+    if (!plan) {
+      EXPECT_STATUS(plan, kOutOfMemory);
+      EXPECT_LT(limit, 100u + 200 + 50 + 20);
+      continue;
+    }
+    const std::uint64_t cache = plan->neighbor_cache_bytes;
+    EXPECT_LE(300 + 20 * plan->superbatch + plan->cache_bytes + cache, limit);
+    EXPECT_TRUE(cache == 0 || (cache >= 40 && cache <= 900 && 100 + cache + 500 <= limit)) << cache;
+    none = none || cache == 0;
+    all = all || cache == 900;
+  }
+  EXPECT_TRUE(none && all);
+  EXPECT_EQ(PlanMemory(0, {}, needs)->neighbor_cache_bytes, 900u);
+}
+
+TEST(MemoryPlanTest, AGivenNeighborCacheIsKeptOrRefused) {
+  MemoryNeeds needs = kNeeds;
+  needs.neighbor_full_bytes = 900;
+  needs.neighbor_table_bytes = 40;
+  needs.neighbor_build_bytes = 500;
+  const auto given = [&](std::uint64_t limit, std::uint64_t bytes) {
+    return PlanMemory(limit, {.neighbor_cache_bytes = bytes}, needs);
+  };
+  EXPECT_EQ(given(3000, 700)->neighbor_cache_bytes, 700u);
+  EXPECT_EQ(given(3000, 0)->neighbor_cache_bytes, 0u);
+  EXPECT_EQ(given(3000, 5000)->neighbor_cache_bytes, 900u);  // more is of no use
+  EXPECT_STATUS(given(100 + 700 + 500 - 1, 700), kOutOfMemory);
+  EXPECT_OK(given(100 + 700 + 500, 700));
+  EXPECT_EQ(given(370, 0)->neighbor_cache_bytes, 0u);
+  EXPECT_EQ(PlanMemory(3000, {.neighbor_cache_bytes = 700}, kNeeds)->neighbor_cache_bytes, 0u)
+      << "lists are in memory";
 }
 
 TEST(EpochPlanTest, EveryEpochHoldsEachVertexOnceAndOrdersDiffer) {
