@@ -3,34 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <tuple>
 #include <utility>
 
 #include "rhizome/index/adjacency.h"
+#include "rhizome/index/delta.h"
+#include "rhizome/index/delta_view.h"
 #include "rhizome/index/graph_parts.h"
-#include "rhizome/index/parallel.h"
+#include "rhizome/index/graph_writer.h"
 #include "rhizome/index/vertex_ids.h"
 #include "rhizome/index/vertex_order.h"
 #include "rhizome/storage/check.h"
+#include "rhizome/storage/mutex.h"
 
 namespace rhizome {
 namespace {
-
-// Each partition parses on its own; the first error by number is the one reported.
-Result<std::vector<Adjacency>> LoadPartitions(const Store& store, const VertexOrder& order,
-                                              TopologyPlace place) {
-  std::vector<std::optional<Result<Adjacency>>> loaded(store.manifest().info.partitions);
-  ParallelFor(loaded.size(), [&](std::size_t p) {
-    loaded[p].emplace(LoadPartition(store, order, static_cast<std::uint32_t>(p), place));
-  });
-  std::vector<Adjacency> partitions;
-  partitions.reserve(loaded.size());
-  for (auto& result : loaded) {
-    if (!*result) return Fail(result->error());
-    partitions.push_back(*std::move(*result));
-  }
-  return partitions;
-}
 
 std::string_view DirectionName(Direction direction) {
   switch (direction) {
@@ -82,97 +70,119 @@ void SortNeighbors(std::vector<Neighbor>& neighbors, std::size_t first) {
             });
 }
 
+std::vector<Direction> ListsOf(const GenerationInfo& info, Direction direction) {
+  if (direction != Direction::kBoth) return {direction};
+  if (info.symmetric) return {Direction::kOut};
+  return {Direction::kOut, Direction::kIn};
+}
+
 }  // namespace
 
-class Graph::Impl {
+/// A graph at one commit. Constant, but for the view, which is made when it is first asked for.
+class GraphState {
  public:
-  Impl(const Store& store, VertexOrder order, VertexIds ids, std::vector<Adjacency> partitions)
-      : store_(store),
-        info_(store.manifest().info),
-        order_(std::move(order)),
-        ids_(std::move(ids)),
-        partitions_(std::move(partitions)) {}
+  GraphState(std::shared_ptr<const Store> store, std::shared_ptr<const GraphParts> parts,
+             std::shared_ptr<const Delta> delta)
+      : store_(std::move(store)), parts_(std::move(parts)), delta_(std::move(delta)) {}
 
-  const Store& store() const { return store_; }
-  const GenerationInfo& info() const { return info_; }
-  const VertexOrder& order() const { return order_; }
-  const VertexIds& ids() const { return ids_; }
-  const std::vector<Adjacency>& partitions() const { return partitions_; }
+  static Result<std::shared_ptr<const GraphState>> Load(std::shared_ptr<const Store> store,
+                                                        TopologyPlace place);
+
+  const std::shared_ptr<const Store>& store() const { return store_; }
+  const std::shared_ptr<const GraphParts>& parts() const { return parts_; }
+  const std::shared_ptr<const Delta>& delta() const { return delta_; }
+  const GenerationInfo& info() const { return parts_->info(); }
+  Result<std::shared_ptr<const DeltaView>> View() const RHIZOME_EXCLUDES(mutex_);
 
   bool Holds(VertexId vertex) const {
-    return vertex >= 0 && static_cast<std::uint64_t>(vertex) < info_.vertices;
+    return vertex >= 0 && static_cast<std::uint64_t>(vertex) < delta_->vertices();
   }
   Status CheckQuery(VertexId vertex, Direction direction) const;
-  std::vector<Direction> ListsOf(Direction direction) const;
-  std::uint64_t DegreeOf(VertexId vertex, Direction direction) const;
+  std::uint64_t DegreeInGeneration(VertexId vertex, Direction direction) const;
   Status Gather(VertexId vertex, Direction direction, std::optional<TypeId> type,
                 std::vector<Neighbor>& out) const;
   Result<std::vector<Neighbor>> Lists(VertexId vertex, Direction direction,
                                       std::optional<TypeId> type) const;
 
  private:
-  // Constant after construction.
-  const Store& store_;
-  const GenerationInfo info_;
-  const VertexOrder order_;
-  const VertexIds ids_;
-  const std::vector<Adjacency> partitions_;
+  bool InGeneration(VertexId vertex) const {
+    return static_cast<std::uint64_t>(vertex) < parts_->order.size();
+  }
+
+  const std::shared_ptr<const Store> store_;
+  const std::shared_ptr<const GraphParts> parts_;
+  const std::shared_ptr<const Delta> delta_;
+  mutable Mutex mutex_;
+  mutable std::shared_ptr<const DeltaView> view_ RHIZOME_GUARDED_BY(mutex_);
 };
 
-Status Graph::Impl::CheckQuery(VertexId vertex, Direction direction) const {
+Result<std::shared_ptr<const GraphState>> GraphState::Load(std::shared_ptr<const Store> store,
+                                                           TopologyPlace place) {
+  RHIZOME_ASSIGN_OR_RETURN(auto parts, GraphParts::Load(store, place));
+  RHIZOME_ASSIGN_OR_RETURN(auto delta, Delta::Load(Delta::Empty(parts->DeltaBase()), *store));
+  return std::make_shared<const GraphState>(std::move(store), std::move(parts), std::move(delta));
+}
+
+Result<std::shared_ptr<const DeltaView>> GraphState::View() const {
+  if (delta_->empty()) return nullptr;
+  const MutexLock lock(mutex_);
+  if (view_ == nullptr) {
+    RHIZOME_ASSIGN_OR_RETURN(view_, DeltaView::Build(parts_, delta_));
+  }
+  return view_;
+}
+
+Status GraphState::CheckQuery(VertexId vertex, Direction direction) const {
   if (!Holds(vertex))
     return Status::InvalidArgument(
-        fmt::format("no vertex {}: the graph has {} vertices", vertex, info_.vertices));
-  if (!partitions_.empty() && !partitions_.front().has(direction))
+        fmt::format("no vertex {}: the graph has {} vertices", vertex, delta_->vertices()));
+  if (!parts_->partitions.front().has(direction))
     return Status::InvalidArgument(fmt::format(
         "{}: {}-lists were asked for, but this store keeps {}-lists only; ingest it again with "
         "--directions both",
-        store_.path().string(), DirectionName(direction), DirectionName(info_.directions)));
+        store_->path().string(), DirectionName(direction), DirectionName(info().directions)));
   return Status::Ok();
 }
 
-std::vector<Direction> Graph::Impl::ListsOf(Direction direction) const {
-  if (direction != Direction::kBoth) return {direction};
-  if (info_.symmetric) return {Direction::kOut};
-  return {Direction::kOut, Direction::kIn};
-}
-
-std::uint64_t Graph::Impl::DegreeOf(VertexId vertex, Direction direction) const {
-  const Row row = order_.RowOf(vertex);
-  const Adjacency& home = partitions_[order_.OwnerOf(row)];
+std::uint64_t GraphState::DegreeInGeneration(VertexId vertex, Direction direction) const {
+  const Row row = parts_->order.RowOf(vertex);
+  const Adjacency& home = parts_->partitions[parts_->order.OwnerOf(row)];
   const auto local = home.Find(row);
   RHIZOME_CHECK(local);  // the parser compared the owned rows with the order
   return home.GlobalDegree(*local, direction);
 }
 
-// The owner's list, then those of the other partitions that its partition set names.
-Status Graph::Impl::Gather(VertexId vertex, Direction direction, std::optional<TypeId> type,
-                           std::vector<Neighbor>& out) const {
-  const Row row = order_.RowOf(vertex);
-  const std::uint32_t owner = order_.OwnerOf(row);
-  const auto append = [&](std::uint32_t p) {
-    const auto local = partitions_[p].Find(row);
-    if (!local)
-      return Status::Corruption(
-          fmt::format("{}: row {} is missing, though partition {} says that it has edges there",
-                      (store_.GenerationFolder() / PartitionPath(p)).string(), row, owner));
-    return AppendList(partitions_[p], *local, direction, type, order_, out);
+Status GraphState::Gather(VertexId vertex, Direction direction, std::optional<TypeId> type,
+                          std::vector<Neighbor>& out) const {
+  if (delta_->IsDeleted(vertex)) return Status::Ok();
+  const std::size_t first = out.size();
+  if (InGeneration(vertex)) {
+    RHIZOME_RETURN_IF_ERROR(
+        parts_->ForEachPart(parts_->order.RowOf(vertex), [&](PartitionId p, LocalId local) {
+          return AppendList(parts_->partitions[p], local, direction, type, parts_->order, out);
+        }));
+  }
+  if (!delta_->Touches(vertex, direction)) return Status::Ok();
+  const Delta::ListChanges changes = delta_->ChangesOf(vertex, direction);
+  const auto gone = [&](const Neighbor& neighbor) {
+    const DeltaEdge key{.vertex = vertex, .neighbor = neighbor.vertex, .type = neighbor.type};
+    return std::binary_search(changes.erased.begin(), changes.erased.end(), key, KeyLess) ||
+           delta_->IsDeleted(neighbor.vertex);
   };
-  RHIZOME_RETURN_IF_ERROR(append(owner));
-  const auto local = partitions_[owner].Find(row);
-  const auto set = partitions_[owner].PartitionSet(*local);
-  for (std::uint32_t p = 0; p < set.size() * 8; ++p) {
-    if (p == owner || (set[p / 8] >> (p % 8) & 1) == 0) continue;
-    RHIZOME_RETURN_IF_ERROR(append(p));
+  out.erase(std::remove_if(out.begin() + static_cast<std::ptrdiff_t>(first), out.end(), gone),
+            out.end());
+  for (const DeltaEdge& edge : changes.added) {
+    if ((type && edge.type != *type) || delta_->IsDeleted(edge.neighbor)) continue;
+    out.push_back({edge.neighbor, edge.type, info().weighted ? edge.weight : 1});
   }
   return Status::Ok();
 }
 
-Result<std::vector<Neighbor>> Graph::Impl::Lists(VertexId vertex, Direction direction,
-                                                 std::optional<TypeId> type) const {
+Result<std::vector<Neighbor>> GraphState::Lists(VertexId vertex, Direction direction,
+                                                std::optional<TypeId> type) const {
   RHIZOME_RETURN_IF_ERROR(CheckQuery(vertex, direction));
   std::vector<Neighbor> neighbors;
-  for (const Direction list : ListsOf(direction)) {
+  for (const Direction list : ListsOf(info(), direction)) {
     const std::size_t first = neighbors.size();
     RHIZOME_RETURN_IF_ERROR(Gather(vertex, list, type, neighbors));
     SortNeighbors(neighbors, first);
@@ -180,34 +190,136 @@ Result<std::vector<Neighbor>> Graph::Impl::Lists(VertexId vertex, Direction dire
   return neighbors;
 }
 
+/// A live graph's state changes, a fixed one's never does.
+class Graph::Impl {
+ public:
+  Impl(Store* live, std::shared_ptr<const GraphState> state)
+      : live_(live), state_(std::move(state)) {}
+  ~Impl() {
+    if (writer_ != nullptr) live_->ReleaseDelta();
+  }
+
+  std::shared_ptr<const GraphState> state() const RHIZOME_EXCLUDES(mutex_) {
+    if (live_ == nullptr) return state_;
+    const MutexLock lock(mutex_);
+    return state_;
+  }
+  Result<WriteResult> Write(const WriteBatch& batch, const WriteOptions& options);
+  Status Refresh() RHIZOME_EXCLUDES(mutex_, refresh_);
+
+ private:
+  Result<GraphWriter*> Writer() RHIZOME_EXCLUDES(mutex_, refresh_);
+  void Publish(std::shared_ptr<const GraphState> state) RHIZOME_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    state_.swap(state);
+  }
+
+  Store* const live_;  // null: fixed
+  Mutex refresh_;      // one Refresh, or making of the writer, at a time
+  std::unique_ptr<GraphWriter> writer_ RHIZOME_GUARDED_BY(refresh_);
+  mutable Mutex mutex_;
+  std::shared_ptr<const GraphState> state_;  // of a live graph: guarded by mutex_
+};
+
+// The first write of a graph makes it the store's one writer.
+Result<GraphWriter*> Graph::Impl::Writer() {
+  if (live_ == nullptr)
+    return Fail(Status::InvalidArgument(
+        fmt::format("{}: this graph is a fixed view; write to the graph of a store that is open "
+                    "for writing",
+                    state_->parts()->store->path().string())));
+  const MutexLock lock(refresh_);
+  if (writer_ != nullptr) return writer_.get();
+  RHIZOME_RETURN_IF_ERROR(live_->ClaimDelta());
+  const auto now = state();
+  auto delta = Delta::Load(now->delta(), *live_);
+  if (!delta) {
+    live_->ReleaseDelta();
+    return Fail(delta.error());
+  }
+  writer_ = std::make_unique<GraphWriter>(
+      *live_, GraphWriter::Base{now->store(), now->parts(), *delta},
+      [this](const GraphWriter::Base& next) {
+        Publish(std::make_shared<const GraphState>(next.store, next.parts, next.delta));
+      });
+  return writer_.get();
+}
+
+Result<WriteResult> Graph::Impl::Write(const WriteBatch& batch, const WriteOptions& options) {
+  RHIZOME_ASSIGN_OR_RETURN(GraphWriter* const writer, Writer());
+  return writer->Write(batch, options);
+}
+
+Status Graph::Impl::Refresh() {
+  if (live_ == nullptr || live_->writable()) return Status::Ok();
+  const MutexLock lock(refresh_);
+  RHIZOME_RETURN_IF_ERROR(live_->Refresh());
+  const auto now = state();
+  const auto store = live_->Snapshot();
+  if (store->manifest().generation != now->parts()->store->manifest().generation) {
+    RHIZOME_ASSIGN_OR_RETURN(auto next, GraphState::Load(store, now->parts()->place));
+    Publish(std::move(next));
+    return Status::Ok();
+  }
+  RHIZOME_ASSIGN_OR_RETURN(auto delta, Delta::Load(now->delta(), *store));
+  Publish(std::make_shared<const GraphState>(store, now->parts(), std::move(delta)));
+  return Status::Ok();
+}
+
 Graph::Graph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Graph::~Graph() = default;
 
-Result<std::unique_ptr<Graph>> Graph::Open(const Store& store, const GraphOptions& options) {
-  RHIZOME_ASSIGN_OR_RETURN(auto order, LoadOrder(store));
-  RHIZOME_ASSIGN_OR_RETURN(auto ids, LoadVertexIds(store));
-  RHIZOME_ASSIGN_OR_RETURN(auto partitions, LoadPartitions(store, order, options.topology));
-  std::uint64_t edges = 0;
-  for (const Adjacency& partition : partitions) edges += partition.edge_count();
-  const std::uint64_t expected = store.manifest().info.edges;
-  if (edges != expected)
-    return Fail(Status::Corruption(
-        fmt::format("{}: the partitions hold {} edges, but the manifest says {}",
-                    (store.GenerationFolder() / "topology").string(), edges, expected)));
-  return std::unique_ptr<Graph>(new Graph(
-      std::make_unique<Impl>(store, std::move(order), std::move(ids), std::move(partitions))));
+Result<std::unique_ptr<Graph>> Graph::Open(Store& store, const GraphOptions& options) {
+  RHIZOME_ASSIGN_OR_RETURN(auto state, GraphState::Load(store.Snapshot(), options.topology));
+  return std::unique_ptr<Graph>(new Graph(std::make_unique<Impl>(&store, std::move(state))));
 }
 
-std::uint64_t Graph::vertex_count() const { return impl_->info().vertices; }
-std::uint64_t Graph::edge_count() const { return impl_->info().edges; }
-const GenerationInfo& Graph::info() const { return impl_->info(); }
-const Store& Graph::store() const { return impl_->store(); }
+Result<std::unique_ptr<Graph>> Graph::Open(const Store& store, const GraphOptions& options) {
+  RHIZOME_ASSIGN_OR_RETURN(auto state, GraphState::Load(store.Snapshot(), options.topology));
+  return std::unique_ptr<Graph>(new Graph(std::make_unique<Impl>(nullptr, std::move(state))));
+}
+
+std::shared_ptr<const Graph> Graph::Snapshot() const {
+  return std::shared_ptr<const Graph>(new Graph(std::make_unique<Impl>(nullptr, impl_->state())));
+}
+
+Result<WriteResult> Graph::Write(const WriteBatch& batch, const WriteOptions& options) {
+  return impl_->Write(batch, options);
+}
+Status Graph::Refresh() { return impl_->Refresh(); }
+
+std::uint64_t Graph::sequence() const { return impl_->state()->delta()->sequence(); }
+std::uint64_t Graph::vertex_count() const { return impl_->state()->delta()->vertices(); }
+std::uint64_t Graph::live_vertex_count() const {
+  const auto state = impl_->state();
+  return state->delta()->vertices() - state->delta()->deleted_vertices();
+}
+std::uint64_t Graph::edge_count() const { return impl_->state()->info().edges; }
+
+Result<std::uint64_t> Graph::CountEdges() const {
+  const auto state = impl_->state();
+  RHIZOME_ASSIGN_OR_RETURN(const auto view, state->View());
+  return view == nullptr ? state->info().edges : view->edge_count();
+}
+
+const GenerationInfo& Graph::info() const { return impl_->state()->info(); }
+const Store& Graph::store() const { return *impl_->state()->store(); }
+const std::vector<std::string>& Graph::vertex_types() const {
+  return impl_->state()->delta()->vertex_types();
+}
+const std::vector<std::string>& Graph::edge_types() const {
+  return impl_->state()->delta()->edge_types();
+}
+std::span<const EdgeAttributeInfo> Graph::edge_attributes() const {
+  return impl_->state()->parts()->edge_attributes;
+}
 
 Result<VertexId> Graph::Find(const ExternalId& id) const {
-  const auto vertex = impl_->ids().Find(id);
+  const auto state = impl_->state();
+  const auto vertex = state->parts()->Find(id, *state->delta());
   if (!vertex)
     return Fail(Status::NotFound(fmt::format("{}: no vertex with the external id \"{}\"",
-                                             store().path().string(), ToString(id))));
+                                             state->store()->path().string(), ToString(id))));
   return *vertex;
 }
 
@@ -216,39 +328,97 @@ Result<VertexId> Graph::FindText(std::string_view text) const {
 }
 
 ExternalId Graph::ExternalIdOf(VertexId vertex) const {
-  RHIZOME_CHECK(impl_->Holds(vertex));
-  return impl_->ids().IdOf(vertex);
+  const auto state = impl_->state();
+  RHIZOME_CHECK(state->Holds(vertex));
+  const GraphParts& parts = *state->parts();
+  return static_cast<std::uint64_t>(vertex) < parts.order.size() ? parts.ids.IdOf(vertex)
+                                                                 : state->delta()->IdOf(vertex);
+}
+
+bool Graph::IsDeleted(VertexId vertex) const {
+  const auto state = impl_->state();
+  RHIZOME_CHECK(state->Holds(vertex));
+  return state->delta()->IsDeleted(vertex);
 }
 
 Row Graph::RowOf(VertexId vertex) const {
-  RHIZOME_CHECK(impl_->Holds(vertex));
-  return order().RowOf(vertex);
+  const auto state = impl_->state();
+  RHIZOME_CHECK(state->Holds(vertex));
+  return state->parts()->RowOf(vertex);
 }
 
 VertexId Graph::VertexAt(Row row) const {
-  RHIZOME_CHECK(impl_->Holds(row));
-  return order().VertexAt(row);
+  const auto state = impl_->state();
+  RHIZOME_CHECK(state->Holds(row));
+  return state->parts()->VertexAt(row);
 }
 
-TypeId Graph::TypeOf(VertexId vertex) const { return order().TypeOf(RowOf(vertex)); }
+TypeId Graph::TypeOf(VertexId vertex) const {
+  const auto state = impl_->state();
+  RHIZOME_CHECK(state->Holds(vertex));
+  const VertexOrder& order = state->parts()->order;
+  return static_cast<std::uint64_t>(vertex) < order.size() ? order.TypeOf(order.RowOf(vertex))
+                                                           : state->delta()->TypeOf(vertex);
+}
 
 Result<std::uint64_t> Graph::Degree(VertexId vertex, Direction direction) const {
-  RHIZOME_RETURN_IF_ERROR(impl_->CheckQuery(vertex, direction));
+  const auto state = impl_->state();
+  RHIZOME_RETURN_IF_ERROR(state->CheckQuery(vertex, direction));
   std::uint64_t degree = 0;
-  for (const Direction list : impl_->ListsOf(direction)) degree += impl_->DegreeOf(vertex, list);
+  for (const Direction list : ListsOf(state->info(), direction)) {
+    if (!state->delta()->Touches(vertex, list) &&
+        static_cast<std::uint64_t>(vertex) < state->parts()->order.size()) {
+      degree += state->DegreeInGeneration(vertex, list);
+      continue;
+    }
+    std::vector<Neighbor> neighbors;
+    RHIZOME_RETURN_IF_ERROR(state->Gather(vertex, list, std::nullopt, neighbors));
+    degree += neighbors.size();
+  }
   return degree;
 }
 
 Result<std::vector<Neighbor>> Graph::Neighbors(VertexId vertex, Direction direction) const {
-  return impl_->Lists(vertex, direction, std::nullopt);
+  return impl_->state()->Lists(vertex, direction, std::nullopt);
 }
 
 Result<std::vector<Neighbor>> Graph::NeighborsOfType(VertexId vertex, Direction direction,
                                                      TypeId type) const {
-  if (type >= info().edge_types.size())
-    return Fail(Status::InvalidArgument(fmt::format("no edge type {}: the graph has {} edge types",
-                                                    type, info().edge_types.size())));
-  return impl_->Lists(vertex, direction, type);
+  const auto state = impl_->state();
+  const std::size_t types = state->delta()->edge_types().size();
+  if (type >= types)
+    return Fail(Status::InvalidArgument(
+        fmt::format("no edge type {}: the graph has {} edge types", type, types)));
+  return state->Lists(vertex, direction, type);
+}
+
+Status Graph::ReadRows(std::string_view array, std::span<const VertexId> vertices,
+                       std::span<std::byte> out) const {
+  const auto state = impl_->state();
+  const GraphParts& parts = *state->parts();
+  const Delta& delta = *state->delta();
+  RHIZOME_ASSIGN_OR_RETURN(const auto source, state->store()->OpenArray(array));
+  const std::uint64_t row_bytes = source->entry().row_bytes();
+  if (out.size() != vertices.size() * row_bytes)
+    return Status::InvalidArgument(
+        fmt::format("{} bytes for {} rows of {} bytes", out.size(), vertices.size(), row_bytes));
+  for (std::size_t i = 0; i < vertices.size(); ++i) {
+    const VertexId vertex = vertices[i];
+    if (!state->Holds(vertex))
+      return Status::InvalidArgument(
+          fmt::format("no vertex {}: the graph has {} vertices", vertex, delta.vertices()));
+    const auto to = out.subspan(i * row_bytes, row_bytes);
+    if (const auto commit = delta.RowCommit(source->entry().array_id, vertex)) {
+      RHIZOME_RETURN_IF_ERROR(
+          state->store()->ReadDeltaRow(*commit, source->entry().array_id, vertex, to));
+    } else if (static_cast<std::uint64_t>(vertex) < parts.order.size()) {
+      RHIZOME_RETURN_IF_ERROR(
+          source->ReadRows(static_cast<std::uint64_t>(parts.order.RowOf(vertex)), 1, to));
+    } else {
+      std::fill(to.begin(), to.end(), std::byte{0});
+    }
+  }
+  return Status::Ok();
 }
 
 Result<TypeId> Graph::TypeOfEdge(EdgeId edge) const {
@@ -261,19 +431,25 @@ Result<TypeId> Graph::TypeOfEdge(EdgeId edge) const {
 }
 
 std::uint32_t Graph::partition_count() const {
-  return static_cast<std::uint32_t>(impl_->partitions().size());
+  return static_cast<std::uint32_t>(impl_->state()->parts()->partitions.size());
 }
 
 const Adjacency& Graph::partition(std::uint32_t p) const {
   RHIZOME_CHECK(p < partition_count());
-  return impl_->partitions()[p];
+  return impl_->state()->parts()->partitions[p];
 }
 
-const VertexOrder& Graph::order() const { return impl_->order(); }
+const VertexOrder& Graph::order() const { return impl_->state()->parts()->order; }
+std::shared_ptr<const GraphParts> Graph::parts() const { return impl_->state()->parts(); }
+std::shared_ptr<const Delta> Graph::delta() const { return impl_->state()->delta(); }
+Result<std::shared_ptr<const DeltaView>> Graph::delta_view() const {
+  return impl_->state()->View();
+}
 
 std::uint64_t Graph::topology_bytes() const {
   std::uint64_t bytes = 0;
-  for (const Adjacency& partition : impl_->partitions()) bytes += partition.size_bytes();
+  for (const Adjacency& partition : impl_->state()->parts()->partitions)
+    bytes += partition.size_bytes();
   return bytes;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rhizome/index/external_id.h"
+#include "rhizome/index/write_batch.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/manifest.h"
 #include "rhizome/storage/result.h"
@@ -19,7 +20,10 @@
 namespace rhizome {
 
 class Adjacency;
+class Delta;
+class DeltaView;
 class VertexOrder;
+struct GraphParts;
 
 /// An edge, valid within one generation.
 struct EdgeId {
@@ -42,27 +46,69 @@ enum class TopologyPlace : std::uint8_t {
   kDirect,  ///< on disk: read when asked for, offsets and all else in memory
 };
 
+/// A value that every edge carries: its name and dtype (kInt64 or kFloat32).
+struct EdgeAttributeInfo {
+  std::string name;
+  DataType dtype = DataType::kInt64;
+};
+
 struct GraphOptions {
   TopologyPlace topology = TopologyPlace::kMemory;
 };
 
-/// Reads of one generation of a store: ids, degrees, neighbours, types. Topology, order and
-/// dictionary are loaded and verified by Open and then held in memory; neighbour lists may be left
-/// on disk, where single ones are read for Neighbors, and many at once by DirectNeighbors
-/// (cache/direct_neighbors.h).
+/// A graph at a commit: the generation of a store with what was written since (DESIGN section 6).
+/// Topology, order and dictionary are loaded and verified by Open and then held in memory, the
+/// delta's edges too; neighbour lists may be left on disk, where single ones are read for
+/// Neighbors, and many at once by DirectNeighbors (cache/direct_neighbors.h).
 ///
-/// Threads: const functions may be called from many threads.
-/// Ownership: `store` must outlive it.
+/// A *live* graph, opened from a Store that may change, moves on: with each Write, and with
+/// Refresh. A fixed one, opened from a const Store or made by Snapshot, says the same for ever.
+///
+/// Threads: const functions, Write and Refresh may be called from many threads. References and
+/// spans that a live graph gave out hold until its generation changes; take a Snapshot for longer.
+/// Ownership: the store of a live graph must outlive it, and one store has one live graph.
 class Graph {
  public:
+  /// A live graph. With a store open for writing it may be written to.
   /// Errors: kCorruption; kIoError; kOutOfMemory.
+  static Result<std::unique_ptr<Graph>> Open(Store& store, const GraphOptions& options = {});
+
+  /// A fixed graph, as the store sees it now. Errors: as above.
   static Result<std::unique_ptr<Graph>> Open(const Store& store, const GraphOptions& options = {});
   ~Graph();
 
+  /// This graph as it is now, fixed. Costs a few pointers; keeps its generation from being removed.
+  std::shared_ptr<const Graph> Snapshot() const;
+
+  /// Applies a batch: all of it or nothing, to be seen by every read that begins after it returns.
+  /// Batches of concurrent calls share one sync. Errors: kInvalidArgument, the batch does not fit
+  /// the store, or the graph cannot be written to; kNotFound, an unknown vertex (see WriteOptions);
+  /// kIoError, kOutOfSpace: afterwards the store is read-only until it is opened again.
+  Result<WriteResult> Write(const WriteBatch& batch, const WriteOptions& options = {});
+
+  /// Moves a live graph on to what other processes have committed. Errors: as Open; then nothing
+  /// changes.
+  Status Refresh();
+
+  /// The last commit that is seen, and what it was added to.
+  std::uint64_t sequence() const;
+
+  /// Bound of the vertex ids, deleted ones among them, and how many are not deleted.
   std::uint64_t vertex_count() const;
-  std::uint64_t edge_count() const;
+  std::uint64_t live_vertex_count() const;
+
+  /// Directed edges. Errors: those of reading lists that are on disk.
+  Result<std::uint64_t> CountEdges() const;
+
+  /// The generation: what is there without the delta.
   const GenerationInfo& info() const;
-  const Store& store() const;
+  std::uint64_t edge_count() const;  ///< of the generation
+  const Store& store() const;        ///< a snapshot of the store, at the generation
+
+  /// Names of types, those that the delta added among them.
+  const std::vector<std::string>& vertex_types() const;
+  const std::vector<std::string>& edge_types() const;
+  std::span<const EdgeAttributeInfo> edge_attributes() const;
 
   /// Errors: kNotFound, quoting the id.
   Result<VertexId> Find(const ExternalId& id) const;
@@ -73,6 +119,11 @@ class Graph {
   /// The functions below take ids in [0, vertex_count()); others give kInvalidArgument, or abort
   /// where no Status is returned.
   ExternalId ExternalIdOf(VertexId vertex) const;
+
+  /// A deleted vertex keeps its id; it has no edges and is not found.
+  bool IsDeleted(VertexId vertex) const;
+
+  /// New vertices have the rows behind the generation's, in the order of their ids.
   Row RowOf(VertexId vertex) const;
   VertexId VertexAt(Row row) const;
   TypeId TypeOf(VertexId vertex) const;
@@ -87,6 +138,12 @@ class Graph {
   /// Errors: as above; kCorruption, partitions that contradict each other (see VerifyGraph).
   Result<std::vector<Neighbor>> Neighbors(VertexId vertex, Direction direction) const;
 
+  /// Copies the rows of `vertices` in an array to `out`, of vertices.size() * row bytes: what was
+  /// put last, the generation's row, or zeros where a new vertex has none. Errors: kNotFound, no
+  /// such array; kInvalidArgument, an id out of range, a wrong size; kCorruption; kIoError.
+  Status ReadRows(std::string_view array, std::span<const VertexId> vertices,
+                  std::span<std::byte> out) const;
+
   /// Only those of edge type `type`. Errors: as above; kInvalidArgument, no such type.
   Result<std::vector<Neighbor>> NeighborsOfType(VertexId vertex, Direction direction,
                                                 TypeId type) const;
@@ -97,7 +154,13 @@ class Graph {
   /// For samplers and jobs in the engine: the parts. Partition p's file is `partition(p)`.
   std::uint32_t partition_count() const;
   const Adjacency& partition(std::uint32_t p) const;
-  const VertexOrder& order() const;
+  const VertexOrder& order() const;  ///< of the generation
+  std::shared_ptr<const GraphParts> parts() const;
+
+  /// What was written since the generation, and the lists that it changes, made when they are first
+  /// asked for; null where nothing was written. Errors: those of reading lists that are on disk.
+  std::shared_ptr<const Delta> delta() const;
+  Result<std::shared_ptr<const DeltaView>> delta_view() const;
 
   /// Bytes of the partition files, and of those an edge.
   std::uint64_t topology_bytes() const;

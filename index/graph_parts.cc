@@ -2,10 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "rhizome/index/adjacency_format.h"
+#include "rhizome/index/graph_builder.h"
+#include "rhizome/index/parallel.h"
+#include "rhizome/storage/array_rules.h"
 
 namespace rhizome {
 namespace {
@@ -15,7 +20,93 @@ constexpr std::array<std::uint32_t, 4> kLists = {
     Kind(PartitionSection::kOutNeighbors), Kind(PartitionSection::kOutLists),
     Kind(PartitionSection::kInNeighbors), Kind(PartitionSection::kInLists)};
 
+// Each partition parses on its own; the first error by number is the one reported.
+Result<std::vector<Adjacency>> LoadPartitions(const Store& store, const VertexOrder& order,
+                                              TopologyPlace place) {
+  std::vector<std::optional<Result<Adjacency>>> loaded(store.manifest().info.partitions);
+  ParallelFor(loaded.size(), [&](std::size_t p) {
+    loaded[p].emplace(LoadPartition(store, order, static_cast<std::uint32_t>(p), place));
+  });
+  std::vector<Adjacency> partitions;
+  partitions.reserve(loaded.size());
+  std::uint64_t edges = 0;
+  for (auto& result : loaded) {
+    if (!*result) return Fail(result->error());
+    edges += (*result)->edge_count();
+    partitions.push_back(*std::move(*result));
+  }
+  const std::uint64_t expected = store.manifest().info.edges;
+  if (edges != expected)
+    return Fail(Status::Corruption(
+        fmt::format("{}: the partitions hold {} edges, but the manifest says {}",
+                    (store.GenerationFolder() / "topology").string(), edges, expected)));
+  return partitions;
+}
+
+// Those of partition 0: each attribute has an array for every partition.
+std::vector<EdgeAttributeInfo> EdgeAttributesOf(const Manifest& manifest) {
+  const std::string suffix = EdgeArrayName("", 0);
+  std::vector<EdgeAttributeInfo> attributes;
+  for (const ArrayEntry& array : manifest.arrays) {
+    const bool of_edges =
+        std::any_of(array.attributes.begin(), array.attributes.end(), [](const auto& fact) {
+          return fact.first == kDimensionAttribute && fact.second == EdgeDimension(0);
+        });
+    if (of_edges && array.name.ends_with(suffix))
+      attributes.push_back({array.name.substr(0, array.name.size() - suffix.size()), array.dtype});
+  }
+  return attributes;
+}
+
 }  // namespace
+
+Result<std::shared_ptr<const GraphParts>> GraphParts::Load(std::shared_ptr<const Store> store,
+                                                           TopologyPlace place) {
+  RHIZOME_ASSIGN_OR_RETURN(auto order, LoadOrder(*store));
+  RHIZOME_ASSIGN_OR_RETURN(auto ids, LoadVertexIds(*store));
+  RHIZOME_ASSIGN_OR_RETURN(auto partitions, LoadPartitions(*store, order, place));
+  auto attributes = EdgeAttributesOf(store->manifest());
+  return std::shared_ptr<const GraphParts>(
+      new GraphParts{.store = std::move(store),
+                     .place = place,
+                     .order = std::move(order),
+                     .ids = std::move(ids),
+                     .partitions = std::move(partitions),
+                     .edge_attributes = std::move(attributes)});
+}
+
+Delta::Base GraphParts::DeltaBase() const {
+  return {.symmetric = info().symmetric,
+          .string_ids = info().id_kind == ExternalIdKind::kString,
+          .attribute_count = static_cast<std::uint32_t>(edge_attributes.size()),
+          .vertices = info().vertices,
+          .vertex_types = info().vertex_types,
+          .edge_types = info().edge_types,
+          .sequence = store->base_sequence()};
+}
+
+std::optional<ExternalId> GraphParts::OwnKind(const ExternalId& id) const {
+  const bool strings = info().id_kind == ExternalIdKind::kString;
+  if (strings == std::holds_alternative<std::string>(id)) return id;
+  if (strings) return ExternalId(ToString(id));
+  if (const auto integer = ParseCanonicalInteger(std::get<std::string>(id))) return *integer;
+  return std::nullopt;
+}
+
+std::optional<VertexId> GraphParts::Find(const ExternalId& id, const Delta& delta) const {
+  if (delta.empty()) return ids.Find(id);
+  if (const auto own = OwnKind(id)) {
+    if (const auto vertex = delta.Find(*own)) return vertex;
+  }
+  const auto vertex = ids.Find(id);
+  return vertex && !delta.IsDeleted(*vertex) ? vertex : std::nullopt;
+}
+
+Status GraphParts::MissingRow(Row row, PartitionId owner, PartitionId partition) const {
+  return Status::Corruption(
+      fmt::format("{}: row {} is missing, though partition {} says that it has edges there",
+                  (store->GenerationFolder() / PartitionPath(partition)).string(), row, owner));
+}
 
 Result<VertexOrder> LoadOrder(const Store& store) {
   const GenerationInfo& info = store.manifest().info;

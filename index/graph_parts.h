@@ -1,8 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "rhizome/index/adjacency.h"
+#include "rhizome/index/delta.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/vertex_ids.h"
 #include "rhizome/index/vertex_order.h"
@@ -17,5 +22,62 @@ Result<VertexIds> LoadVertexIds(const Store& store);
 Result<Adjacency> LoadPartition(const Store& store, const VertexOrder& order,
                                 std::uint32_t partition,
                                 TopologyPlace place = TopologyPlace::kMemory);
+
+/// A generation in memory, as Graph and whatever reads beside it hold it together.
+/// Threads: const after Load.
+struct GraphParts {
+  static Result<std::shared_ptr<const GraphParts>> Load(std::shared_ptr<const Store> store,
+                                                        TopologyPlace place);
+
+  /// A snapshot at the generation; of its arrays a later one may know more.
+  std::shared_ptr<const Store> store;
+  TopologyPlace place = TopologyPlace::kMemory;
+  VertexOrder order;
+  VertexIds ids;
+  std::vector<Adjacency> partitions;
+  std::vector<EdgeAttributeInfo> edge_attributes;
+
+  const GenerationInfo& info() const { return store->manifest().info; }
+
+  /// What a delta without commits begins with.
+  Delta::Base DeltaBase() const;
+
+  /// The row of a vertex, old or new: new ones have the rows behind the last, in the order of their
+  /// ids (DESIGN section 6).
+  Row RowOf(VertexId vertex) const {
+    return static_cast<std::uint64_t>(vertex) < order.size() ? order.RowOf(vertex) : vertex;
+  }
+  VertexId VertexAt(Row row) const {
+    return static_cast<std::uint64_t>(row) < order.size() ? order.VertexAt(row) : row;
+  }
+
+  /// An external id as the store keeps it: an integer may be given as its canonical text, and text
+  /// that is one as the integer. Nothing if the store cannot have such an id.
+  std::optional<ExternalId> OwnKind(const ExternalId& id) const;
+
+  /// The vertex with an external id, which was not deleted.
+  std::optional<VertexId> Find(const ExternalId& id, const Delta& delta) const;
+
+  /// Calls visit(partition, local id) for each partition that has edges of a row of the generation,
+  /// its owner first. Errors: kCorruption, partitions contradict each other; the visitor's.
+  template <typename Visit>
+  Status ForEachPart(Row row, Visit&& visit) const {
+    const PartitionId owner = order.OwnerOf(row);
+    const auto local = partitions[owner].Find(row);
+    if (!local) return MissingRow(row, owner, owner);
+    RHIZOME_RETURN_IF_ERROR(visit(owner, *local));
+    const auto set = partitions[owner].PartitionSet(*local);
+    for (std::uint32_t p = 0; p < set.size() * 8; ++p) {
+      if (p == owner || (set[p / 8] >> (p % 8) & 1) == 0) continue;
+      const auto mirror = partitions[p].Find(row);
+      if (!mirror) return MissingRow(row, owner, static_cast<PartitionId>(p));
+      RHIZOME_RETURN_IF_ERROR(visit(static_cast<PartitionId>(p), *mirror));
+    }
+    return Status::Ok();
+  }
+
+ private:
+  Status MissingRow(Row row, PartitionId owner, PartitionId partition) const;
+};
 
 }  // namespace rhizome

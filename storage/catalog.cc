@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <rocksdb/db.h>
 #include <rocksdb/options.h>
+#include <rocksdb/write_batch.h>
 
 #include <algorithm>
 #include <cstdarg>
+#include <optional>
 
 #include "rhizome/storage/bytes.h"
 #include "rhizome/storage/hash.h"
@@ -14,8 +16,9 @@ namespace rhizome {
 
 namespace {
 
-constexpr const char* kFamilies[] = {"default", "meta", "ids", "delta"};
+constexpr const char* kFamilies[] = {"default", "meta", "delta"};
 constexpr std::size_t kMeta = 1;
+constexpr std::size_t kDelta = 2;
 constexpr std::string_view kCurrentKey = "current";
 constexpr std::uint8_t kRecordVersion = 1;
 
@@ -82,6 +85,7 @@ std::string EncodeRecord(const CommitRecord& record, const StoreId& id) {
   out.Number(record.manifest_bytes);
   out.Bytes(record.manifest_xxh3);
   out.Number(record.sequence);
+  out.Number(record.base_sequence);
   out.Number(Crc32c(out.bytes()));
   return {reinterpret_cast<const char*>(out.bytes().data()), out.bytes().size()};
 }
@@ -107,9 +111,65 @@ Result<CommitRecord> DecodeRecord(std::string_view value, const StoreId& id) {
   const auto hash = in.Bytes("manifest hash", record.manifest_xxh3.size());
   std::copy(hash.begin(), hash.end(), record.manifest_xxh3.begin());
   record.sequence = in.Number<std::uint64_t>("sequence");
+  record.base_sequence = in.Number<std::uint64_t>("base sequence");
+  if (record.base_sequence > record.sequence) in.Refuse("base sequence", "is above the sequence");
   if (in.left() > 0) in.Refuse("end", "bytes too many");
   RHIZOME_RETURN_IF_ERROR(in.status());
   return record;
+}
+
+// Keys of the delta (storage/FORMAT.md): big-endian, so that RocksDB keeps them in order of
+// commits.
+enum class DeltaKey : std::uint8_t { kRecord = 0, kRow = 1 };
+
+void AppendBig(std::string& key, std::uint64_t value) {
+  for (int shift = 56; shift >= 0; shift -= 8)
+    key.push_back(static_cast<char>(value >> static_cast<unsigned>(shift) & 0xFF));
+}
+
+std::string RecordKey(std::uint64_t sequence) {
+  std::string key;
+  AppendBig(key, sequence);
+  key.push_back(static_cast<char>(DeltaKey::kRecord));
+  return key;
+}
+
+std::string RowKey(std::uint64_t sequence, std::uint64_t array_id, std::int64_t vertex) {
+  std::string key;
+  AppendBig(key, sequence);
+  key.push_back(static_cast<char>(DeltaKey::kRow));
+  AppendBig(key, array_id);
+  AppendBig(key, static_cast<std::uint64_t>(vertex));
+  return key;
+}
+
+std::uint64_t SequenceOf(std::string_view key) {
+  std::uint64_t sequence = 0;
+  for (const char byte : key.substr(0, 8))
+    sequence = sequence << 8 | static_cast<std::uint8_t>(byte);
+  return sequence;
+}
+
+// Value = content, then the CRC-32C of key and content: a value under a wrong key is noticed.
+std::uint32_t ValueCrc(std::string_view key, std::span<const std::byte> content) {
+  return Crc32c(content, Crc32c(std::as_bytes(std::span(key))));
+}
+
+std::string SealValue(std::string_view key, std::span<const std::byte> content) {
+  std::string value(content.size() + sizeof(std::uint32_t), '\0');
+  std::copy(content.begin(), content.end(), reinterpret_cast<std::byte*>(value.data()));
+  StoreLittle(reinterpret_cast<std::byte*>(value.data()) + content.size(), ValueCrc(key, content));
+  return value;
+}
+
+/// The content of a sealed value; nothing if it is damaged.
+std::optional<std::span<const std::byte>> OpenValue(std::string_view key, std::string_view value) {
+  const auto bytes = std::as_bytes(std::span(value));
+  if (bytes.size() < sizeof(std::uint32_t)) return std::nullopt;
+  const auto content = bytes.first(bytes.size() - sizeof(std::uint32_t));
+  if (LoadLittle<std::uint32_t>(bytes.data() + content.size()) != ValueCrc(key, content))
+    return std::nullopt;
+  return content;
 }
 
 /// A new empty folder for a secondary's own files, removed with what is in it.
@@ -207,6 +267,79 @@ class Catalog::Impl {
     return Translate(status, path_);
   }
 
+  Status AppendDelta(std::span<const DeltaCommit> commits, bool sync) {
+    rocksdb::WriteBatch batch;
+    const auto put = [&](const std::string& key, std::span<const std::byte> content) {
+      return batch.Put(families_[kDelta], key, SealValue(key, content));
+    };
+    for (const DeltaCommit& commit : commits) {
+      RHIZOME_RETURN_IF_ERROR(Translate(put(RecordKey(commit.sequence), commit.record), path_));
+      for (const DeltaRow& row : commit.rows)
+        RHIZOME_RETURN_IF_ERROR(
+            Translate(put(RowKey(commit.sequence, row.array_id, row.vertex), row.bytes), path_));
+    }
+    rocksdb::WriteOptions options;
+    options.sync = sync;
+    return Translate(db_->Write(options, &batch), path_);
+  }
+
+  Status ScanDelta(std::uint64_t after,
+                   const std::function<Status(std::uint64_t, std::span<const std::byte>)>& visit) {
+    rocksdb::ReadOptions options;
+    options.verify_checksums = true;
+    const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(options, families_[kDelta]));
+    // Rows stand behind the record of their commit and are passed over.
+    for (at->Seek(RecordKey(after + 1)); at->Valid();) {
+      const std::string key = at->key().ToString();
+      const std::uint64_t sequence = SequenceOf(key);
+      const auto content = OpenValue(key, at->value().ToStringView());
+      if (key != RecordKey(sequence) || !content)
+        return Status::Corruption(
+            fmt::format("catalogue '{}', delta: the record of commit {} is {}", path_.string(),
+                        sequence, content ? "missing" : "damaged"));
+      RHIZOME_RETURN_IF_ERROR(visit(sequence, *content));
+      at->Seek(RecordKey(sequence + 1));
+    }
+    return Translate(at->status(), path_);
+  }
+
+  Status ReadDeltaRow(std::uint64_t sequence, std::uint64_t array_id, std::int64_t vertex,
+                      std::span<std::byte> out) {
+    rocksdb::ReadOptions options;
+    options.verify_checksums = true;
+    rocksdb::PinnableSlice value;
+    const std::string key = RowKey(sequence, array_id, vertex);
+    const rocksdb::Status status = db_->Get(options, families_[kDelta], key, &value);
+    if (!status.ok() && !status.IsNotFound()) return Translate(status, path_);
+    const auto content = status.ok() ? OpenValue(key, value.ToStringView()) : std::nullopt;
+    if (!content || content->size() != out.size())
+      return Status::Corruption(fmt::format(
+          "catalogue '{}', delta: the row of vertex {} in array {} of commit {} is {}",
+          path_.string(), vertex, array_id, sequence, status.ok() ? "damaged" : "missing"));
+    std::copy(content->begin(), content->end(), out.begin());
+    return Status::Ok();
+  }
+
+  Result<std::uint64_t> LastDelta() {
+    rocksdb::ReadOptions options;
+    options.verify_checksums = true;
+    const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(options, families_[kDelta]));
+    at->SeekToLast();
+    RHIZOME_RETURN_IF_ERROR(Translate(at->status(), path_));
+    return at->Valid() ? SequenceOf(at->key().ToStringView()) : 0;
+  }
+
+  Status DropDelta(std::uint64_t last) {
+    {
+      const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator({}, families_[kDelta]));
+      at->SeekToFirst();
+      RHIZOME_RETURN_IF_ERROR(Translate(at->status(), path_));
+      if (!at->Valid() || SequenceOf(at->key().ToStringView()) > last) return Status::Ok();
+    }
+    return Translate(db_->DeleteRange({}, families_[kDelta], RecordKey(0), RecordKey(last + 1)),
+                     path_);
+  }
+
   Status CatchUp() { return Translate(db_->TryCatchUpWithPrimary(), path_); }
 
   Status VerifyChecksums() {
@@ -246,6 +379,20 @@ Result<std::unique_ptr<Catalog>> Catalog::Open(const Path& path, Mode mode, cons
 
 Result<CommitRecord> Catalog::Current() { return impl_->Current(); }
 Status Catalog::Commit(const CommitRecord& record) { return impl_->Commit(record); }
+Status Catalog::AppendDelta(std::span<const DeltaCommit> commits, bool sync) {
+  return impl_->AppendDelta(commits, sync);
+}
+Status Catalog::ScanDelta(
+    std::uint64_t after,
+    const std::function<Status(std::uint64_t, std::span<const std::byte>)>& visit) {
+  return impl_->ScanDelta(after, visit);
+}
+Status Catalog::ReadDeltaRow(std::uint64_t sequence, std::uint64_t array_id, std::int64_t vertex,
+                             std::span<std::byte> out) {
+  return impl_->ReadDeltaRow(sequence, array_id, vertex, out);
+}
+Result<std::uint64_t> Catalog::LastDelta() { return impl_->LastDelta(); }
+Status Catalog::DropDelta(std::uint64_t last) { return impl_->DropDelta(last); }
 Status Catalog::CatchUp() { return impl_->CatchUp(); }
 Status Catalog::VerifyChecksums() { return impl_->VerifyChecksums(); }
 Status Catalog::Close() { return impl_->Close(); }

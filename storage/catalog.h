@@ -1,8 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/hash.h"
@@ -17,11 +21,28 @@ struct CommitRecord {
   std::uint64_t manifest_version = 0;
   std::uint64_t manifest_bytes = 0;
   Hash128 manifest_xxh3{};
-  std::uint64_t sequence = 0;  ///< counts commits
+  std::uint64_t sequence = 0;  ///< counts commits, those of the delta among them
+  /// Commits up to this one are in the generation's files; later ones make up its delta.
+  std::uint64_t base_sequence = 0;
 };
 
-/// RocksDB under catalog/, with the column families meta, ids and delta. The only file that knows
-/// RocksDB. Threads: one at a time.
+/// A row of an array as a commit of the delta put it.
+struct DeltaRow {
+  std::uint64_t array_id = 0;
+  std::int64_t vertex = 0;
+  std::span<const std::byte> bytes;
+};
+
+/// One commit of the delta: what it says of the graph (index/delta_run.h), opaque here, and rows.
+struct DeltaCommit {
+  std::uint64_t sequence = 0;
+  std::span<const std::byte> record;
+  std::span<const DeltaRow> rows;
+};
+
+/// RocksDB under catalog/, with the column families meta and delta. The only file that knows
+/// RocksDB.
+/// Threads: ReadDeltaRow from many threads, beside one that calls anything else but Close.
 class Catalog {
  public:
   /// kCreate: makes a new database; kWrite: opens it; kRead: opens it as a secondary, which sees
@@ -36,6 +57,27 @@ class Catalog {
 
   /// One synced write: durable when it returns.
   Status Commit(const CommitRecord& record);
+
+  /// One write of all of `commits`, together or not at all; durable when it returns if `sync`. Keys
+  /// carry the sequence and are never overwritten.
+  Status AppendDelta(std::span<const DeltaCommit> commits, bool sync);
+
+  /// Visits the records of the delta after commit `after`, in order of their sequence. Errors:
+  /// kCorruption; the visitor's.
+  Status ScanDelta(std::uint64_t after,
+                   const std::function<Status(std::uint64_t sequence,
+                                              std::span<const std::byte> record)>& visit);
+
+  /// The last commit that the delta holds a record of; 0: none.
+  Result<std::uint64_t> LastDelta();
+
+  /// Reads a row that commit `sequence` put into `out`, which has its size. Errors: kCorruption, it
+  /// is not there or not that row.
+  Status ReadDeltaRow(std::uint64_t sequence, std::uint64_t array_id, std::int64_t vertex,
+                      std::span<std::byte> out);
+
+  /// Removes what commits up to `last` put into the delta.
+  Status DropDelta(std::uint64_t last);
 
   /// kRead: catches up with the writer's commits.
   Status CatchUp();

@@ -27,12 +27,12 @@ Status SortUnique(Entries& entries, Key key, std::string_view what) {
 }  // namespace
 
 Result<std::unique_ptr<GenerationWriter>> GenerationWriter::Create(Store& store) {
-  if (store.lock_ == nullptr)
-    return Fail(
-        Status::InvalidArgument(fmt::format("'{}' is open for reading", store.path().string())));
-  if (!store.broken_.ok()) return Fail(store.broken_);
+  {
+    const MutexLock lock(store.commits_);
+    RHIZOME_RETURN_IF_ERROR(store.CheckWritable());
+  }
   std::unique_ptr<GenerationWriter> writer(new GenerationWriter(store));
-  writer->manifest_.generation = store.manifest_.generation + 1;
+  writer->manifest_.generation = store.manifest().generation + 1;
   writer->manifest_.version = 1;
   writer->root_ = Store::GenerationFolder(store.path(), writer->manifest_.generation);
   // What an attempt before this one left, on the same handle.
@@ -92,7 +92,7 @@ Status GenerationWriter::SyncFolders() {
   return fs().SyncDirectory(root_.parent_path());
 }
 
-Status GenerationWriter::Commit(const GenerationInfo& info) {
+Status GenerationWriter::Commit(const GenerationInfo& info, std::uint64_t base_sequence) {
   manifest_.info = info;
   const auto path = [](const FileEntry& file) -> const std::string& { return file.path; };
   const auto name = [](const ArrayEntry& array) -> const std::string& { return array.name; };
@@ -105,7 +105,7 @@ Status GenerationWriter::Commit(const GenerationInfo& info) {
   RHIZOME_RETURN_IF_ERROR(SortUnique(manifest_.arrays, name, "array"));
   manifest_.series = CarrySeries(store_.manifest().series, manifest_.arrays);
   RHIZOME_RETURN_IF_ERROR(SyncFolders());
-  return store_.CommitManifest(manifest_);
+  return store_.CommitManifest(manifest_, base_sequence);
 }
 
 }  // namespace rhizome

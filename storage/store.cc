@@ -17,6 +17,9 @@ namespace {
 // Section files up to this are read in one piece: a queue would cost more than it gains.
 constexpr std::uint64_t kSmallSectionFileBytes = std::uint64_t{64} << 10;
 
+// A writer holds PIN for moments only.
+constexpr int kPinAttempts = 500;
+
 using LockMode = FileSystem::LockMode;
 
 Status NothingCommitted(const Path& store) {
@@ -49,7 +52,7 @@ Store::~Store() = default;
 Path Store::GenerationFolder(const Path& store, std::uint64_t generation) {
   return store / kGenerationsName / GenerationName(generation);
 }
-Path Store::GenerationFolder() const { return GenerationFolder(path_, manifest_.generation); }
+Path Store::GenerationFolder() const { return GenerationFolder(path_, manifest_->generation); }
 
 Result<std::unique_ptr<Store>> Store::Open(FileSystem& fs, const Path& path, Mode mode) {
   return mode == Mode::kWrite ? OpenForWriting(fs, path, /*clear_scratch=*/true)
@@ -73,16 +76,23 @@ Result<std::unique_ptr<Store>> Store::OpenForWriting(FileSystem& fs, const Path&
   if (!record && record.error().code() == StatusCode::kNotFound)
     return Fail(NothingCommitted(path));
   if (!record) return Fail(record.error());
-  store->sequence_ = record->sequence;
-  RHIZOME_ASSIGN_OR_RETURN(store->manifest_, ReadCommittedManifest(fs, path, store->id_, *record));
-  RHIZOME_RETURN_IF_ERROR(RemoveOrphans(fs, path, store->id_, store->manifest_, clear_scratch));
+  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t last_delta, store->catalog_->LastDelta());
+  RHIZOME_ASSIGN_OR_RETURN(Manifest manifest, ReadCommittedManifest(fs, path, store->id_, *record));
+  RHIZOME_RETURN_IF_ERROR(RemoveOrphans(fs, path, store->id_, manifest, clear_scratch));
+  RHIZOME_ASSIGN_OR_RETURN(store->pin_, store->PinOf(manifest.generation));
+  {
+    const MutexLock lock(store->commits_);
+    store->sequence_ = std::max(record->sequence, last_delta);
+    store->base_sequence_ = record->base_sequence;
+    store->manifest_ = std::make_shared<Manifest>(std::move(manifest));
+  }
+  RHIZOME_RETURN_IF_ERROR(store->DropOldDelta());
   return store;
 }
 
 // A writer may make the next generation current and remove this one at any moment before its PIN
 // is held, and holds PIN itself for a moment while it cleans up: both mean to look again.
 Result<std::unique_ptr<Store>> Store::OpenForReading(FileSystem& fs, const Path& path) {
-  constexpr int kAttempts = 500;
   std::unique_ptr<Store> store(new Store);
   store->fs_ = &fs;
   store->path_ = path;
@@ -92,13 +102,8 @@ Result<std::unique_ptr<Store>> Store::OpenForReading(FileSystem& fs, const Path&
     return Fail(NothingCommitted(path));
   if (!catalog) return Fail(catalog.error());
   store->catalog_ = *std::move(catalog);
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    RHIZOME_ASSIGN_OR_RETURN(const bool pinned, store->TryPin());
-    if (pinned) return store;
-    RHIZOME_RETURN_IF_ERROR(Pause());
-  }
-  return Fail(
-      Status::Busy(fmt::format("'{}' is being cleaned up by a writer: try again", path.string())));
+  RHIZOME_RETURN_IF_ERROR(store->Refresh());
+  return store;
 }
 
 /// One attempt to pin the current generation; false if a writer was in the way.
@@ -127,10 +132,56 @@ Result<bool> Store::TryPin() {
     return Fail(Status::Corruption(manifest.error().message()));
   }
   if (!manifest) return Fail(manifest.error());
-  manifest_ = *std::move(manifest);
+  const MutexLock lock(commits_);
+  manifest_ = std::make_shared<Manifest>(*std::move(manifest));
   sequence_ = record.sequence;
+  base_sequence_ = record.base_sequence;
   pin_ = *std::move(pin);
   return true;
+}
+
+Result<std::shared_ptr<FileLock>> Store::PinOf(std::uint64_t generation) const {
+  const Path path = GenerationFolder(path_, generation) / kPinName;
+  auto pin = fs_->Lock(path, LockMode::kShared, "");
+  if (!pin && pin.error().code() == StatusCode::kNotFound)
+    return Fail(Status::Corruption(fmt::format("'{}' is missing", path.string())));
+  if (!pin) return Fail(pin.error());
+  return std::shared_ptr<FileLock>(*std::move(pin));
+}
+
+// Commits that are in every generation that is left: a reader of an older one still needs them.
+Status Store::DropOldDelta() {
+  RHIZOME_ASSIGN_OR_RETURN(const auto generations, fs_->List(path_ / kGenerationsName));
+  if (generations.size() > 1) return Status::Ok();
+  return catalog_->DropDelta(base_sequence_);
+}
+
+std::shared_ptr<const Store> Store::Snapshot() const {
+  std::shared_ptr<Store> snapshot(new Store);
+  const MutexLock lock(commits_);
+  const MutexLock own(snapshot->commits_);
+  snapshot->fs_ = fs_;
+  snapshot->path_ = path_;
+  snapshot->id_ = id_;
+  snapshot->snapshot_ = true;
+  snapshot->lock_ = lock_;
+  snapshot->pin_ = pin_;
+  snapshot->catalog_ = catalog_;
+  snapshot->manifest_ = manifest_;
+  snapshot->base_sequence_ = base_sequence_;
+  snapshot->sequence_ = sequence_;
+  return snapshot;
+}
+
+Status Store::Refresh() {
+  if (lock_ != nullptr || snapshot_) return Status::Ok();
+  for (int attempt = 0; attempt < kPinAttempts; ++attempt) {
+    RHIZOME_ASSIGN_OR_RETURN(const bool pinned, TryPin());
+    if (pinned) return Status::Ok();
+    RHIZOME_RETURN_IF_ERROR(Pause());
+  }
+  return Status::Busy(
+      fmt::format("'{}' is being cleaned up by a writer: try again", path_.string()));
 }
 
 Result<std::unique_ptr<Store>> Store::Create(FileSystem& fs, const Path& path, const StoreId& id) {
@@ -160,18 +211,13 @@ Result<std::unique_ptr<Store>> Store::Create(FileSystem& fs, const Path& path, c
   return store;
 }
 
-Status Store::CommitManifest(const Manifest& manifest) {
-  if (lock_ == nullptr)
+Status Store::CheckWritable() const {
+  if (!writable())
     return Status::InvalidArgument(fmt::format("'{}' is open for reading", path_.string()));
-  if (!broken_.ok()) return broken_;
-  const Status status = WriteAndCommit(manifest);
-  // The disk may or may not hold the commit now: only a new look at it can tell.
-  if (!status.ok() && status.code() != StatusCode::kInvalidArgument)
-    broken_ = status.WithContext("an earlier commit failed, open the store again");
-  return status;
+  return broken_;
 }
 
-Status Store::WriteAndCommit(const Manifest& manifest) {
+Status Store::CommitManifest(const Manifest& manifest, std::uint64_t base_sequence) {
   const std::vector<std::byte> bytes = EncodeManifest(manifest, id_);
   if (bytes.size() > kMaxManifestBytes)
     return Status::InvalidArgument(fmt::format("a manifest of {} bytes is too long", bytes.size()));
@@ -179,23 +225,83 @@ Status Store::WriteAndCommit(const Manifest& manifest) {
   if (const auto check = DecodeManifest(bytes, id_); !check)
     return Status::InvalidArgument("what is to be committed is not valid: " +
                                    check.error().message());
+  const MutexLock lock(commits_);
+  RHIZOME_RETURN_IF_ERROR(CheckWritable());
+  Status status = WriteManifest(manifest, bytes);
+  if (status.ok()) {
+    status = catalog_->Commit({.generation = manifest.generation,
+                               .manifest_version = manifest.version,
+                               .manifest_bytes = bytes.size(),
+                               .manifest_xxh3 = Xxh3(bytes),
+                               .sequence = sequence_ + 1,
+                               .base_sequence = base_sequence});
+  }
+  // The disk may or may not hold the commit now: only a new look at it can tell.
+  if (!status.ok()) {
+    broken_ = status.WithContext("an earlier commit failed, open the store again");
+    return status;
+  }
+  ++sequence_;
+  if (manifest.generation != manifest_->generation) {
+    auto pin = PinOf(manifest.generation);
+    if (!pin) return broken_ = pin.error();
+    pin_ = *std::move(pin);
+  }
+  manifest_ = std::make_shared<Manifest>(manifest);
+  base_sequence_ = base_sequence;
+  return Status::Ok();
+}
+
+Status Store::WriteManifest(const Manifest& manifest, std::span<const std::byte> bytes) {
   const Path folder = GenerationFolder(path_, manifest.generation);
   RHIZOME_RETURN_IF_ERROR(WriteWholeFile(*fs_, folder / ManifestName(manifest.version), bytes));
   RHIZOME_RETURN_IF_ERROR(fs_->SyncDirectory(folder));
-  RHIZOME_RETURN_IF_ERROR(fs_->SyncDirectory(path_ / kGenerationsName));
-  RHIZOME_RETURN_IF_ERROR(catalog_->Commit({.generation = manifest.generation,
-                                            .manifest_version = manifest.version,
-                                            .manifest_bytes = bytes.size(),
-                                            .manifest_xxh3 = Xxh3(bytes),
-                                            .sequence = sequence_ + 1}));
-  ++sequence_;
-  manifest_ = manifest;
+  return fs_->SyncDirectory(path_ / kGenerationsName);
+}
+
+Status Store::ClaimDelta() {
+  const MutexLock lock(commits_);
+  RHIZOME_RETURN_IF_ERROR(CheckWritable());
+  if (delta_claimed_)
+    return Status::Busy(fmt::format(
+        "'{}': another Graph of this process writes to it: share that one", path_.string()));
+  delta_claimed_ = true;
   return Status::Ok();
+}
+
+void Store::ReleaseDelta() {
+  const MutexLock lock(commits_);
+  delta_claimed_ = false;
+}
+
+Status Store::CommitDelta(
+    bool sync, const std::function<std::vector<DeltaCommit>(std::uint64_t first)>& make) {
+  const MutexLock lock(commits_);
+  RHIZOME_RETURN_IF_ERROR(CheckWritable());
+  const std::vector<DeltaCommit> commits = make(sequence_ + 1);
+  if (commits.empty()) return Status::Ok();
+  if (const Status status = catalog_->AppendDelta(commits, sync); !status.ok()) {
+    broken_ = status.WithContext("an earlier write failed, open the store again");
+    return status;
+  }
+  sequence_ += commits.size();
+  return Status::Ok();
+}
+
+Status Store::ScanDelta(
+    std::uint64_t after,
+    const std::function<Status(std::uint64_t, std::span<const std::byte>)>& visit) const {
+  return catalog_->ScanDelta(after, visit);
+}
+
+Status Store::ReadDeltaRow(std::uint64_t sequence, std::uint64_t array_id, std::int64_t vertex,
+                           std::span<std::byte> out) const {
+  return catalog_->ReadDeltaRow(sequence, array_id, vertex, out);
 }
 
 Result<SectionFile> Store::LoadSectionFile(std::string_view relative_path, FileKind kind,
                                            std::span<const std::uint32_t> leave) const {
-  const FileEntry* file = manifest_.FindFile(relative_path);
+  const FileEntry* file = manifest_->FindFile(relative_path);
   const Path path = GenerationFolder() / relative_path;
   if (file == nullptr)
     return Fail(Status::NotFound(fmt::format("'{}' is not part of the store", path.string())));
@@ -227,16 +333,16 @@ Result<SectionFile> Store::LoadSectionFile(std::string_view relative_path, FileK
 }
 
 Result<std::unique_ptr<ChunkArray>> Store::OpenArray(std::string_view name) const {
-  const ArrayEntry* entry = manifest_.FindArray(name);
+  const ArrayEntry* entry = manifest_->FindArray(name);
   if (entry != nullptr) {
-    auto array = ChunkArray::Open(*fs_, GenerationFolder(), *entry, manifest_.files);
+    auto array = ChunkArray::Open(*fs_, GenerationFolder(), *entry, manifest_->files);
     // The manifest names its files: a missing one is damage.
     if (!array && array.error().code() == StatusCode::kNotFound)
       return Fail(Status::Corruption(array.error().message()));
     return array;
   }
   std::string names;
-  for (const ArrayEntry& array : manifest_.arrays) {
+  for (const ArrayEntry& array : manifest_->arrays) {
     if (array.name.ends_with(kSidecarSuffix)) continue;
     names += (names.empty() ? "" : ", ") + array.name;
   }

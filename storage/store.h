@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -11,12 +12,14 @@
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/manifest.h"
+#include "rhizome/storage/mutex.h"
 #include "rhizome/storage/section_file.h"
 #include "rhizome/storage/store_id.h"
 
 namespace rhizome {
 
 class Catalog;
+struct DeltaCommit;
 
 /// One directory, one graph (DESIGN section 3). Knows files, locks, manifests and the commit point;
 /// a Graph (index/graph.h) reads what is in it.
@@ -26,9 +29,11 @@ class Catalog;
 ///   (2) every file it names is whole and synced before the commit;
 ///   (3) nothing committed is ever overwritten; what no manifest names is rubbish of a crash and
 ///       goes at the next open for writing;
-///   (4) a reader holds a shared lock on its generation's PIN, so (3) never removes files under it.
+///   (4) whoever reads a generation holds a shared lock on its PIN, so (3) never removes files
+///       under it.
 ///
-/// Threads: const functions from many threads; the rest one at a time.
+/// Threads: const functions from many threads; the rest one at a time, but CommitDelta and Snapshot
+/// from many threads, beside a GenerationWriter too.
 class Store {
  public:
   enum class Mode : std::uint8_t { kRead, kWrite };
@@ -44,6 +49,39 @@ class Store {
   static Result<std::unique_ptr<Store>> Create(FileSystem& fs, const Path& path, const StoreId& id);
   ~Store();
 
+  /// A handle that sees for ever what this one sees now, and holds it: files of its generation stay
+  /// while the snapshot lives, whatever is committed meanwhile. Cheap. A snapshot of a writer's
+  /// handle keeps LOCK until it goes.
+  std::shared_ptr<const Store> Snapshot() const RHIZOME_EXCLUDES(commits_);
+
+  /// kRead: moves on to what is committed now. A writer's handle sees its own commits anyway.
+  /// Errors: those of Open; then this handle sees what it saw before.
+  Status Refresh() RHIZOME_EXCLUDES(commits_);
+
+  /// Writes the commits that `make` returns to the delta as one: all or none; durable when it
+  /// returns if `sync`. `make` gets the sequence number of the first of them. Errors:
+  /// kInvalidArgument, open for reading; kIoError, kOutOfSpace: afterwards the handle refuses to
+  /// write until it is opened again.
+  Status CommitDelta(bool sync,
+                     const std::function<std::vector<DeltaCommit>(std::uint64_t first)>& make)
+      RHIZOME_EXCLUDES(commits_);
+
+  /// Reads of the delta, see Catalog. The generation holds commits up to base_sequence().
+  std::uint64_t base_sequence() const { return base_sequence_; }
+  Status ScanDelta(std::uint64_t after,
+                   const std::function<Status(std::uint64_t sequence,
+                                              std::span<const std::byte> record)>& visit) const;
+  Status ReadDeltaRow(std::uint64_t sequence, std::uint64_t array_id, std::int64_t vertex,
+                      std::span<std::byte> out) const;
+
+  /// The delta has one author at a time, who knows all of it. Errors: kBusy, there is one;
+  /// kInvalidArgument, open for reading.
+  Status ClaimDelta() RHIZOME_EXCLUDES(commits_);
+  void ReleaseDelta() RHIZOME_EXCLUDES(commits_);
+
+  /// May this handle write?
+  bool writable() const { return lock_ != nullptr && !snapshot_; }
+
   /// Adds a finished array to the current generation of the store at `path`: links its files from
   /// `source_root` (a scratch folder laid out as ChunkArrayWriter leaves it), writes a new manifest
   /// version and commits it, holding the writer's lock meanwhile.
@@ -58,7 +96,7 @@ class Store {
   FileSystem& fs() const { return *fs_; }
 
   /// The committed manifest that this handle sees.
-  const Manifest& manifest() const { return manifest_; }
+  const Manifest& manifest() const { return *manifest_; }
 
   /// "generations/000001" of that manifest, below path().
   Path GenerationFolder() const;
@@ -82,18 +120,32 @@ class Store {
                                                        bool clear_scratch);
   static Result<std::unique_ptr<Store>> OpenForReading(FileSystem& fs, const Path& path);
   Result<bool> TryPin();
-  Status CommitManifest(const Manifest& manifest);
-  Status WriteAndCommit(const Manifest& manifest);
+  Result<std::shared_ptr<FileLock>> PinOf(std::uint64_t generation) const;
+  Status CheckWritable() const RHIZOME_REQUIRES(commits_);
+  Status DropOldDelta();
+
+  /// `base_sequence`: commits up to it are in the manifest's generation.
+  Status CommitManifest(const Manifest& manifest, std::uint64_t base_sequence)
+      RHIZOME_EXCLUDES(commits_);
+  Status CommitManifest(const Manifest& manifest) RHIZOME_EXCLUDES(commits_) {
+    return CommitManifest(manifest, base_sequence_);
+  }
+  Status WriteManifest(const Manifest& manifest, std::span<const std::byte> bytes);
 
   FileSystem* fs_ = nullptr;
   Path path_;
   StoreId id_;
-  std::unique_ptr<FileLock> lock_;  // kWrite
-  std::unique_ptr<FileLock> pin_;   // kRead
-  std::unique_ptr<Catalog> catalog_;
-  Manifest manifest_;
+  bool snapshot_ = false;
+  std::shared_ptr<FileLock> lock_;  // kWrite
+  std::shared_ptr<FileLock> pin_;   // of the manifest's generation
+  std::shared_ptr<Catalog> catalog_;
+  std::shared_ptr<const Manifest> manifest_ = std::make_shared<Manifest>();
+  std::uint64_t base_sequence_ = 0;
+
+  mutable Mutex commits_;       // one commit at a time; what a commit changes is changed under it
   std::uint64_t sequence_ = 0;  // of the last commit
-  Status broken_;               // after a failed commit every further one fails
+  bool delta_claimed_ = false;
+  Status broken_;  // after a failed commit every further one fails
 };
 
 /// Writes the files of a new generation and commits it. Destroying it without Commit leaves
@@ -132,8 +184,9 @@ class GenerationWriter {
   FileSystem& fs() const { return store_.fs(); }
 
   /// Syncs the folders, writes and syncs the manifest, commits. After it the generation is the
-  /// store's current one. Nothing is visible to anyone before.
-  Status Commit(const GenerationInfo& info);
+  /// store's current one. Nothing is visible to anyone before. `base_sequence`: the last commit of
+  /// the delta that the generation holds; later ones become its delta.
+  Status Commit(const GenerationInfo& info, std::uint64_t base_sequence = 0);
 
  private:
   explicit GenerationWriter(Store& store) : store_(store) {}

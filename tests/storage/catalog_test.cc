@@ -20,6 +20,7 @@ CommitRecord Record(std::uint64_t sequence) {
   record.manifest_bytes = 12345;
   record.manifest_xxh3.fill(static_cast<std::byte>(sequence));
   record.sequence = sequence;
+  record.base_sequence = sequence / 2;
   return record;
 }
 
@@ -31,6 +32,7 @@ void ExpectRecord(const Result<CommitRecord>& found, std::uint64_t sequence) {
   EXPECT_EQ(found->manifest_bytes, expected.manifest_bytes);
   EXPECT_EQ(found->manifest_xxh3, expected.manifest_xxh3);
   EXPECT_EQ(found->sequence, expected.sequence);
+  EXPECT_EQ(found->base_sequence, expected.base_sequence);
 }
 
 /// Makes a catalogue with one commit and closes it.

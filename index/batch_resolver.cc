@@ -1,0 +1,211 @@
+#include "rhizome/index/batch_resolver.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/bytes.h"
+
+namespace rhizome {
+
+namespace {
+
+constexpr std::size_t kMaxIdBytes = std::size_t{1} << 20;
+
+template <typename... Args>
+Status Invalid(fmt::format_string<Args...> text, Args&&... args) {
+  return Status::InvalidArgument(fmt::format(text, std::forward<Args>(args)...));
+}
+
+std::string_view KindName(WriteBatch::Kind kind) {
+  switch (kind) {
+    case WriteBatch::Kind::kPutVertex:
+      return "put vertex";
+    case WriteBatch::Kind::kDeleteVertex:
+      return "delete vertex";
+    case WriteBatch::Kind::kPutEdge:
+      return "put edge";
+    case WriteBatch::Kind::kUpsertEdge:
+      return "upsert edge";
+    case WriteBatch::Kind::kDeleteEdge:
+      return "delete edge";
+    default:
+      return "put row";
+  }
+}
+
+// The number of a name in the schema, or behind it among those that the batch adds.
+std::optional<TypeId> NumberOf(const std::string& name, const std::vector<std::string>& schema,
+                               const std::vector<std::string>& added) {
+  auto at = std::find(schema.begin(), schema.end(), name);
+  if (at != schema.end()) return static_cast<TypeId>(at - schema.begin());
+  at = std::find(added.begin(), added.end(), name);
+  if (at == added.end()) return std::nullopt;
+  return static_cast<TypeId>(schema.size() + static_cast<std::size_t>(at - added.begin()));
+}
+
+Status UnknownType(std::string_view what, const std::string& name,
+                   const std::vector<std::string>& schema) {
+  return Invalid("{} type '{}' does not exist; there are: {}. Write with create_types to add it",
+                 what, name, fmt::join(schema, ", "));
+}
+
+}  // namespace
+
+BatchResolver::BatchResolver(const Store& store, const GraphParts& parts, const Delta& delta,
+                             const WriteOptions& options)
+    : store_(store),
+      parts_(parts),
+      delta_(delta),
+      options_(options),
+      builder_(delta.symmetric(), static_cast<std::uint32_t>(parts.edge_attributes.size()),
+               static_cast<VertexId>(delta.vertices())) {}
+
+Status BatchResolver::Resolve(const WriteBatch& batch) {
+  const auto operations = batch.operations();
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    const Status status = Apply(operations[i]);
+    if (!status.ok())
+      return status.WithContext(fmt::format("operation {} ({} {})", i, KindName(operations[i].kind),
+                                            ToString(operations[i].id)));
+  }
+  return Status::Ok();
+}
+
+Status BatchResolver::Apply(const Operation& operation) {
+  switch (operation.kind) {
+    case WriteBatch::Kind::kPutVertex:
+      return PutVertex(operation);
+    case WriteBatch::Kind::kDeleteVertex: {
+      RHIZOME_ASSIGN_OR_RETURN(ExternalId id, OwnKind(operation.id));
+      if (const auto vertex = Find(id)) {
+        builder_.DeleteVertex(*vertex);
+        own_ids_[std::move(id)] = std::nullopt;
+      }
+      return Status::Ok();
+    }
+    case WriteBatch::Kind::kPutEdge:
+    case WriteBatch::Kind::kUpsertEdge:
+      return PutEdge(operation);
+    case WriteBatch::Kind::kDeleteEdge:
+      return DeleteEdge(operation);
+    default:
+      return PutRow(operation);
+  }
+}
+
+Status BatchResolver::PutVertex(const Operation& operation) {
+  RHIZOME_ASSIGN_OR_RETURN(ExternalId id, OwnKind(operation.id));
+  RHIZOME_ASSIGN_OR_RETURN(const TypeId type, VertexType(operation.name));
+  if (Find(id)) return Status::Ok();
+  own_ids_[id] = builder_.AddVertex(id, type);
+  return Status::Ok();
+}
+
+Status BatchResolver::PutEdge(const Operation& operation) {
+  RHIZOME_ASSIGN_OR_RETURN(const TypeId type, EdgeType(operation.name));
+  if (!std::isfinite(operation.weight)) return Invalid("the weight is not finite");
+  if (!parts_.info().weighted && operation.weight != 1)
+    return Invalid(
+        "a weight was given, but the store has none; it needs a weight column when it "
+        "is ingested");
+  const std::size_t attributes = parts_.edge_attributes.size();
+  if (!operation.attributes.empty() && operation.attributes.size() != attributes)
+    return Invalid("{} values of edge attributes, but the store has {} attributes",
+                   operation.attributes.size(), attributes);
+  RHIZOME_ASSIGN_OR_RETURN(const VertexId src, FindOrAdd(operation.id));
+  RHIZOME_ASSIGN_OR_RETURN(const VertexId dst, FindOrAdd(operation.dst));
+  if (operation.kind == WriteBatch::Kind::kUpsertEdge) builder_.EraseEdges(src, dst, type);
+  builder_.AddEdge(src, dst, type, operation.weight, operation.attributes);
+  return Status::Ok();
+}
+
+Status BatchResolver::DeleteEdge(const Operation& operation) {
+  RHIZOME_ASSIGN_OR_RETURN(const ExternalId src_id, OwnKind(operation.id));
+  RHIZOME_ASSIGN_OR_RETURN(const ExternalId dst_id, OwnKind(operation.dst));
+  const auto type = operation.name.empty() ? std::optional<TypeId>(0)
+                                           : NumberOf(operation.name, delta_.edge_types(),
+                                                      builder_.pending().new_edge_types);
+  if (!type) return UnknownType("edge", operation.name, delta_.edge_types());
+  const auto src = Find(src_id);
+  const auto dst = Find(dst_id);
+  if (src && dst) builder_.EraseEdges(*src, *dst, *type);
+  return Status::Ok();
+}
+
+Status BatchResolver::PutRow(const Operation& operation) {
+  const Manifest& manifest = store_.manifest();
+  const ArrayEntry* array = manifest.FindArray(operation.name);
+  if (array == nullptr || array->name.ends_with(kSidecarSuffix)) {
+    // The store's own words list the arrays that there are.
+    const auto opened = store_.OpenArray(operation.name);
+    return Invalid("{}", opened ? "this array holds checksums" : opened.error().message());
+  }
+  const bool of_vertices =
+      std::none_of(array->attributes.begin(), array->attributes.end(),
+                   [](const auto& fact) { return fact.first == kDimensionAttribute; });
+  if (!of_vertices) return Invalid("array '{}' has a row for each edge", array->name);
+  if (operation.row.size() != array->row_bytes())
+    return Invalid("a row of {} bytes, but array '{}' has {} x {} = {} bytes a row",
+                   operation.row.size(), array->name, array->dim, DataTypeName(array->dtype),
+                   array->row_bytes());
+  RHIZOME_ASSIGN_OR_RETURN(const VertexId vertex, FindOrAdd(operation.id));
+  builder_.PutRow(array->array_id, vertex);
+  rows_.push_back({array->array_id, vertex, operation.row});
+  return Status::Ok();
+}
+
+Result<ExternalId> BatchResolver::OwnKind(const ExternalId& given) const {
+  auto id = parts_.OwnKind(given);
+  if (!id)
+    return Fail(Invalid("id '{}' is not an integer, as this store's ids are", ToString(given)));
+  const auto* text = std::get_if<std::string>(&*id);
+  if (text != nullptr && (text->empty() || text->size() > kMaxIdBytes || !IsUtf8(*text)))
+    return Fail(Invalid("an id is 1 byte to 1 MiB of UTF-8"));
+  return *std::move(id);
+}
+
+std::optional<VertexId> BatchResolver::Find(const ExternalId& id) const {
+  if (const auto own = own_ids_.find(id); own != own_ids_.end()) return own->second;
+  return parts_.Find(id, delta_);
+}
+
+Result<VertexId> BatchResolver::FindOrAdd(const ExternalId& given) {
+  RHIZOME_ASSIGN_OR_RETURN(ExternalId id, OwnKind(given));
+  if (const auto vertex = Find(id)) return *vertex;
+  if (!options_.create_vertices)
+    return Fail(
+        Status::NotFound(fmt::format("no vertex with the external id \"{}\"", ToString(id))));
+  const VertexId vertex = builder_.AddVertex(id, 0);
+  own_ids_[std::move(id)] = vertex;
+  return vertex;
+}
+
+Result<TypeId> BatchResolver::EdgeType(const std::string& name) {
+  if (name.empty()) return TypeId{0};
+  const auto& added = builder_.pending().new_edge_types;
+  if (const auto type = NumberOf(name, delta_.edge_types(), added)) return *type;
+  if (!options_.create_types) return Fail(UnknownType("edge", name, delta_.edge_types()));
+  RHIZOME_RETURN_IF_ERROR(CheckName("edge type", name));
+  const std::size_t number = delta_.edge_types().size() + added.size();
+  if (number >= kMaxTypes) return Fail(Invalid("more than {} edge types", kMaxTypes));
+  builder_.AddEdgeType(name);
+  return static_cast<TypeId>(number);
+}
+
+Result<TypeId> BatchResolver::VertexType(const std::string& name) {
+  if (name.empty()) return TypeId{0};
+  const auto& added = builder_.pending().new_vertex_types;
+  if (const auto type = NumberOf(name, delta_.vertex_types(), added)) return *type;
+  if (!options_.create_types) return Fail(UnknownType("vertex", name, delta_.vertex_types()));
+  RHIZOME_RETURN_IF_ERROR(CheckName("vertex type", name));
+  const std::size_t number = delta_.vertex_types().size() + added.size();
+  if (number >= kMaxTypes) return Fail(Invalid("more than {} vertex types", kMaxTypes));
+  builder_.AddVertexType(name);
+  return static_cast<TypeId>(number);
+}
+
+}  // namespace rhizome

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "rhizome/index/delta.h"
+#include "rhizome/index/graph_parts.h"
+#include "rhizome/index/write_batch.h"
+#include "rhizome/storage/catalog.h"
+#include "rhizome/storage/result.h"
+
+namespace rhizome {
+
+/// One batch against the graph as it is before it: names become numbers, and everything is checked
+/// before anything is written.
+/// Ownership: borrows all that it is given.
+class BatchResolver {
+ public:
+  BatchResolver(const Store& store, const GraphParts& parts, const Delta& delta,
+                const WriteOptions& options);
+
+  /// Errors: kInvalidArgument, naming the operation: an unknown array, edge type or vertex, a row
+  /// of the wrong width, an id that is not of the store's kind, a weight that is not finite.
+  Status Resolve(const WriteBatch& batch);
+
+  /// The changes of the batch that was resolved.
+  DeltaRunBuilder& builder() { return builder_; }
+  const std::vector<DeltaRow>& rows() const { return rows_; }
+  std::uint64_t vertices_added() const { return builder_.pending().vertex_types.size(); }
+
+ private:
+  using Operation = WriteBatch::Operation;
+  Status Apply(const Operation& operation);
+  Status PutVertex(const Operation& operation);
+  Status PutEdge(const Operation& operation);
+  Status DeleteEdge(const Operation& operation);
+  Status PutRow(const Operation& operation);
+  Result<ExternalId> OwnKind(const ExternalId& id) const;
+  std::optional<VertexId> Find(const ExternalId& id) const;
+  Result<VertexId> FindOrAdd(const ExternalId& id);
+  Result<TypeId> EdgeType(const std::string& name);
+  Result<TypeId> VertexType(const std::string& name);
+
+  const Store& store_;  // its arrays
+  const GraphParts& parts_;
+  const Delta& delta_;
+  const WriteOptions& options_;
+  DeltaRunBuilder builder_;
+  std::vector<DeltaRow> rows_;
+  // What the batch itself did to ids: a vertex it added, or nothing where it deleted one.
+  std::unordered_map<ExternalId, std::optional<VertexId>> own_ids_;
+};
+
+}  // namespace rhizome

@@ -1,0 +1,161 @@
+#include "rhizome/index/delta.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "rhizome/storage/check.h"
+
+namespace rhizome {
+
+namespace {
+
+using Names = std::shared_ptr<const std::vector<std::string>>;
+
+Names WithNames(const Names& names, const std::vector<std::string>& more) {
+  if (more.empty()) return names;
+  auto all = std::make_shared<std::vector<std::string>>(*names);
+  all->insert(all->end(), more.begin(), more.end());
+  return all;
+}
+
+}  // namespace
+
+std::shared_ptr<const Delta> Delta::Empty(Base base) {
+  std::shared_ptr<Delta> delta(new Delta);
+  delta->sequence_ = base.sequence;
+  delta->vertices_ = base.vertices;
+  delta->vertex_types_ = std::make_shared<std::vector<std::string>>(base.vertex_types);
+  delta->edge_types_ = std::make_shared<std::vector<std::string>>(base.edge_types);
+  delta->base_ = std::move(base);
+  return delta;
+}
+
+Result<std::shared_ptr<const Delta>> Delta::Load(std::shared_ptr<const Delta> from,
+                                                 const Store& store) {
+  RHIZOME_RETURN_IF_ERROR(store.ScanDelta(
+      from->sequence(), [&](std::uint64_t sequence, std::span<const std::byte> record) {
+        auto run = DecodeDeltaRecord(record, sequence, from->Context());
+        if (!run)
+          return run.error().WithContext(
+              fmt::format("{}: delta, commit {}", store.path().string(), sequence));
+        from = from->With(*std::move(run));
+        return Status::Ok();
+      }));
+  return from;
+}
+
+std::shared_ptr<const Delta> Delta::With(DeltaRun run) const {
+  std::shared_ptr<Delta> next(new Delta(*this));
+  next->sequence_ = run.last_sequence;
+  next->vertices_ += run.vertex_types.size();
+  next->any_deleted_ = any_deleted_ || !run.deleted.empty();
+  next->vertex_types_ = WithNames(vertex_types_, run.new_vertex_types);
+  next->edge_types_ = WithNames(edge_types_, run.new_edge_types);
+  auto& runs = next->runs_;
+  runs.push_back(std::make_shared<const DeltaRun>(std::move(run)));
+  while (runs.size() > 1 && runs[runs.size() - 2]->size() < 2 * runs.back()->size()) {
+    const auto newer = std::move(runs.back());
+    runs.pop_back();
+    runs.back() = MergeRuns(*runs.back(), *newer);
+  }
+  return next;
+}
+
+std::uint64_t Delta::entries() const {
+  std::uint64_t entries = 0;
+  for (const auto& run : runs_) entries += run->size();
+  return entries;
+}
+
+std::uint64_t Delta::deleted_vertices() const {
+  std::uint64_t deleted = 0;
+  for (const auto& run : runs_) deleted += run->deleted.size();
+  return deleted;
+}
+
+DeltaContext Delta::Context() const {
+  return {.symmetric = base_.symmetric,
+          .string_ids = base_.string_ids,
+          .attribute_count = base_.attribute_count,
+          .vertices = vertices_,
+          .vertex_types = vertex_types_->size(),
+          .edge_types = edge_types_->size(),
+          .previous = sequence_,
+          .first = runs_.empty()};
+}
+
+std::optional<VertexId> Delta::Find(const ExternalId& id) const {
+  for (auto run = runs_.rbegin(); run != runs_.rend(); ++run) {
+    const auto vertex = (*run)->Find(id);
+    // One that was put before it was deleted before that.
+    if (vertex) return IsDeleted(*vertex) ? std::nullopt : vertex;
+  }
+  return std::nullopt;
+}
+
+bool Delta::IsDeleted(VertexId vertex) const {
+  return any_deleted_ && std::any_of(runs_.begin(), runs_.end(),
+                                     [&](const auto& run) { return run->IsDeleted(vertex); });
+}
+
+const DeltaRun& Delta::RunOf(VertexId vertex) const {
+  RHIZOME_CHECK(static_cast<std::uint64_t>(vertex) >= base_.vertices &&
+                static_cast<std::uint64_t>(vertex) < vertices_);
+  auto run = runs_.rbegin();
+  while ((*run)->first_vertex > vertex) ++run;
+  return **run;
+}
+
+const ExternalId& Delta::IdOf(VertexId vertex) const {
+  const DeltaRun& run = RunOf(vertex);
+  return run.vertex_ids[static_cast<std::size_t>(vertex - run.first_vertex)];
+}
+
+TypeId Delta::TypeOf(VertexId vertex) const {
+  const DeltaRun& run = RunOf(vertex);
+  return run.vertex_types[static_cast<std::size_t>(vertex - run.first_vertex)];
+}
+
+std::optional<std::uint64_t> Delta::RowCommit(std::uint64_t array_id, VertexId vertex) const {
+  for (auto run = runs_.rbegin(); run != runs_.rend(); ++run) {
+    if (const DeltaRowRef* row = (*run)->FindRow(array_id, vertex)) return row->sequence;
+  }
+  return std::nullopt;
+}
+
+bool Delta::Touches(VertexId vertex, Direction direction) const {
+  return any_deleted_ || std::any_of(runs_.begin(), runs_.end(), [&](const auto& run) {
+           return !run->ListOf(vertex, direction, base_.symmetric).empty();
+         });
+}
+
+Delta::ListChanges Delta::ChangesOf(VertexId vertex, Direction direction) const {
+  ListChanges changes;
+  for (auto run = runs_.rbegin(); run != runs_.rend(); ++run) {
+    const auto list = (*run)->ListOf(vertex, direction, base_.symmetric);
+    const std::size_t newer = changes.erased.size();  // sorted
+    for (const DeltaEdge& edge : list) {
+      const auto end = changes.erased.begin() + static_cast<std::ptrdiff_t>(newer);
+      const bool gone = std::binary_search(changes.erased.begin(), end, edge, KeyLess);
+      if (!edge.erase && !gone) changes.added.push_back(edge);
+      if (edge.erase && !gone) changes.erased.push_back(edge);
+    }
+    std::inplace_merge(changes.erased.begin(),
+                       changes.erased.begin() + static_cast<std::ptrdiff_t>(newer),
+                       changes.erased.end(), KeyLess);
+  }
+  std::stable_sort(changes.added.begin(), changes.added.end(), KeyLess);
+  return changes;
+}
+
+std::shared_ptr<const DeltaRun> Delta::Merged() const {
+  if (runs_.empty()) return nullptr;
+  auto merged = runs_.back();
+  for (auto run = runs_.rbegin() + 1; run != runs_.rend(); ++run)
+    merged = MergeRuns(**run, *merged);
+  return merged;
+}
+
+}  // namespace rhizome
