@@ -111,5 +111,41 @@ TEST(DataTypeTest, NamesAndSizesFitTogether) {
   EXPECT_FALSE(ParseDataType("invalid").has_value());
 }
 
+TEST(HashTest, SumsOfPartsCombineToTheSumOfTheWhole) {
+  std::mt19937_64 random(testing::TestSeed());
+  for (int round = 0; round < 200; ++round) {
+    const auto whole = RandomBytes(random() % 600, random());
+    const std::size_t cut = random() % (whole.size() + 1);
+    const auto first = std::span(whole).first(cut);
+    const auto second = std::span(whole).subspan(cut);
+    EXPECT_EQ(Crc32cCombine(SlowCrc32c(first), SlowCrc32c(second), second.size()),
+              SlowCrc32c(whole))
+        << whole.size() << " bytes, cut at " << cut;
+  }
+  // Long second parts: every bit of the length matters.
+  const auto first = RandomBytes(100, random());
+  for (std::uint64_t length = 1; length <= 1 << 20; length *= 2) {
+    const std::vector<std::byte> zeros(length + random() % 3, std::byte{0});
+    EXPECT_EQ(Crc32cCombine(Crc32c(first), Crc32c(zeros), zeros.size()),
+              Crc32c(zeros, Crc32c(first)))
+        << zeros.size();
+  }
+}
+
+TEST(HashTest, SumsOfBlocksCombineToTheSumOfTheFile) {
+  std::mt19937_64 random(testing::TestSeed());
+  EXPECT_EQ(Crc32cOfBlocks({}, 4096, 0), 0U);
+  for (int round = 0; round < 100; ++round) {
+    const std::uint64_t block_bytes = 1 + random() % 300;
+    const auto whole = RandomBytes(1 + random() % 3000, random());
+    std::vector<std::uint32_t> blocks;
+    for (std::size_t at = 0; at < whole.size(); at += block_bytes)
+      blocks.push_back(SlowCrc32c(
+          std::span(whole).subspan(at, std::min<std::size_t>(block_bytes, whole.size() - at))));
+    EXPECT_EQ(Crc32cOfBlocks(blocks, block_bytes, whole.size()), SlowCrc32c(whole))
+        << whole.size() << " bytes in blocks of " << block_bytes;
+  }
+}
+
 }  // namespace
 }  // namespace rhizome
