@@ -6,6 +6,8 @@
 #include <array>
 #include <vector>
 
+#include "rhizome/index/bound_search.h"
+
 namespace rhizome {
 namespace {
 
@@ -116,17 +118,7 @@ Status BlockedOffsets::Check(const SectionFile& file, std::uint64_t last, const 
 }
 
 std::size_t BlockedOffsets::UpperBound(std::uint64_t value) const {
-  std::size_t begin = 0;
-  std::size_t end = size();
-  while (begin < end) {
-    const std::size_t middle = begin + (end - begin) / 2;
-    if ((*this)[middle] <= value) {
-      begin = middle + 1;
-    } else {
-      end = middle;
-    }
-  }
-  return begin;
+  return FirstNot(0, size(), [&](std::size_t i) { return (*this)[i] <= value; });
 }
 
 }  // namespace rhizome

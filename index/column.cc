@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "rhizome/index/bound_search.h"
+
 namespace rhizome {
 namespace {
 
@@ -55,27 +57,11 @@ Result<Column> Column::Read(const SectionFile& file, std::uint32_t kind,
 }
 
 std::size_t Column::LowerBound(std::size_t begin, std::size_t end, std::uint64_t value) const {
-  while (begin < end) {
-    const std::size_t middle = begin + (end - begin) / 2;
-    if ((*this)[middle] < value) {
-      begin = middle + 1;
-    } else {
-      end = middle;
-    }
-  }
-  return begin;
+  return FirstNot(begin, end, [&](std::size_t i) { return (*this)[i] < value; });
 }
 
 std::size_t Column::UpperBound(std::size_t begin, std::size_t end, std::uint64_t value) const {
-  while (begin < end) {
-    const std::size_t middle = begin + (end - begin) / 2;
-    if ((*this)[middle] <= value) {
-      begin = middle + 1;
-    } else {
-      end = middle;
-    }
-  }
-  return begin;
+  return FirstNot(begin, end, [&](std::size_t i) { return (*this)[i] <= value; });
 }
 
 Status WriteColumn(SectionFileWriter& writer, std::uint32_t kind,

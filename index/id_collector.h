@@ -38,7 +38,14 @@ class IdCollector {
   virtual Status status() const { return Status::Ok(); }
 
  protected:
+  /// A bound on ids that are not dense: no dense graph has more ids than were named or implied, and
+  /// marks for them would take too much memory.
+  static constexpr std::uint64_t kNotDense = ~std::uint64_t{0};
+
   explicit IdCollector(IdType type) : type_(type) {}
+
+  /// Ids are implied (`why` says by what), but those that were named are not dense.
+  static Status RefuseImplied(std::string_view why, bool strings);
   const IdType type_;
 
  private:

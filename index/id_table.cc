@@ -5,20 +5,20 @@
 #include <algorithm>
 #include <utility>
 
+#include "rhizome/index/dense_marks.h"
 #include "rhizome/index/external_id.h"
 
 namespace rhizome {
-namespace {
-
-/// No dense graph has more ids than were named or implied; anything above means that the ids are
-/// not dense (and would make the bitmap too large).
-constexpr std::uint64_t kNotDense = ~std::uint64_t{0};
-
-}  // namespace
-
 std::string IdCollector::RefuseInteger(std::string_view text) {
   return fmt::format(
       "'{}' is not an integer id (a decimal number without leading zeros that fits 64 bits)", text);
+}
+
+Status IdCollector::RefuseImplied(std::string_view why, bool strings) {
+  return Status::InvalidArgument(
+      fmt::format("{} needs ids that are exactly the integers 0..n-1, but {}; list every vertex in "
+                  "a nodes file instead",
+                  why, strings ? "some are strings" : "they are not"));
 }
 
 bool IdTable::AddNode(std::string_view text) {
@@ -91,30 +91,17 @@ std::uint64_t IdTable::DenseBound(std::uint64_t implied) const {
 }
 
 bool IdTable::Dense(std::uint64_t bound, std::uint64_t implied) const {
-  std::vector<bool> seen(bound - implied);  // ids below `implied` exist without being named
-  std::uint64_t distinct = implied;
-  const auto mark = [&](std::int64_t id) {
-    if (static_cast<std::uint64_t>(id) < implied) return;
-    auto known = seen[static_cast<std::uint64_t>(id) - implied];
-    if (!known) ++distinct;
-    known = true;
-  };
-  for (std::uint64_t i = 0; i < nodes_; ++i) mark(integers_.keys().At(i));
-  for (std::size_t i = 0; i < src_.size(); ++i) {
-    mark(src_[i]);
-    mark(dst_[i]);
-  }
-  return distinct == bound;
+  DenseMarks marks(bound, implied);
+  for (std::uint64_t i = 0; i < nodes_; ++i) marks.Mark(integers_.keys().At(i));
+  for (const std::int64_t id : src_) marks.Mark(id);
+  for (const std::int64_t id : dst_) marks.Mark(id);
+  return marks.complete();
 }
 
 Result<IdTable::Vertices> IdTable::Resolve(std::uint64_t implied, std::string_view why_implied) && {
   const std::uint64_t bound = strings_mode_ ? kNotDense : DenseBound(implied);
   const bool dense = bound != kNotDense && Dense(bound, implied);
-  if (!dense && implied > 0)
-    return Fail(Status::InvalidArgument(
-        fmt::format("{} needs ids that are exactly the integers 0..n-1, but {}; list every vertex "
-                    "in a nodes file instead",
-                    why_implied, strings_mode_ ? "some are strings" : "they are not")));
+  if (!dense && implied > 0) return Fail(RefuseImplied(why_implied, strings_mode_));
   Vertices vertices;
   vertices.nodes.resize(nodes_);
   for (std::uint64_t i = 0; i < nodes_; ++i)

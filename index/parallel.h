@@ -1,15 +1,16 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 
 #if defined(__SANITIZE_THREAD__)
-#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
 #include <vector>
 #else
+#include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/parallel_pipeline.h>
 #include <tbb/parallel_sort.h>
@@ -87,8 +88,21 @@ void ParallelSort(Iterator begin, Iterator end, const Before& before) {
 
 #else
 
-/// How many threads the loops below may use: those that run within its execute(body).
-using TaskArena = tbb::task_arena;
+/// How many threads the loops below may use: those that run within its execute(body). There are
+/// never more than processors, which would gain nothing, and which oneTBB answers with a warning on
+/// stderr; no result depends on how many there are.
+class TaskArena {
+ public:
+  explicit TaskArena(int threads)
+      : arena_(std::clamp(threads, 1, tbb::info::default_concurrency())) {}
+  template <typename Body>
+  void execute(const Body& body) {
+    arena_.execute(body);
+  }
+
+ private:
+  tbb::task_arena arena_;
+};
 
 /// Calls body(i) once for each i below `count`, in any order and at the same time; returns when all
 /// are done.

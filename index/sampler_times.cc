@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "rhizome/index/adjacency.h"
+#include "rhizome/index/bound_search.h"
 #include "rhizome/index/parallel.h"
 #include "rhizome/index/vertex_order.h"
 
@@ -81,17 +82,8 @@ void TimeOrder::SortList(std::uint32_t p, const Adjacency::Range& list) {
 // How many of the piece's `length` entries are not later than `time`.
 std::uint64_t TimeOrder::CountUpTo(const Piece& piece, std::uint64_t length,
                                    std::int64_t time) const {
-  std::uint64_t low = 0;
-  std::uint64_t high = length;
-  while (low < high) {
-    const std::uint64_t middle = low + (high - low) / 2;
-    if (TimeAt(piece.partition, piece.first, middle) <= time) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
+  return FirstNot(0, length,
+                  [&](std::size_t i) { return TimeAt(piece.partition, piece.first, i) <= time; });
 }
 
 void TimeOrder::Cut(std::span<const Piece> list, std::int64_t time,

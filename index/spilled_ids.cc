@@ -4,18 +4,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
-#include <numeric>
 #include <utility>
 
-#include "rhizome/index/key_sorter.h"
+#include "rhizome/index/dense_marks.h"
+#include "rhizome/index/spilled_id_encoder.h"
 
 namespace rhizome {
 namespace {
-
-constexpr std::uint64_t kNotDense = ~std::uint64_t{0};
-constexpr std::size_t kBlockEdges = std::size_t{1} << 15;
-constexpr std::string_view kPhase = "number ids";
 
 /// Before the two texts of an edge.
 struct EndsHead {
@@ -23,254 +18,14 @@ struct EndsHead {
   std::uint32_t dst_bytes;
 };
 
-Status TooManyVertices(std::uint64_t vertices, std::uint64_t needed, std::uint64_t budget) {
-  return Status::OutOfMemory(
-      fmt::format("{} vertices take about {} MiB of memory while their ids are numbered, but only "
-                  "{} MiB are left of the limit; nothing was written; allow more memory",
-                  vertices, (needed >> 20) + 1, budget >> 20));
-}
-
 }  // namespace
-
-/// Numbers keys by sorting. Nodes have the positions 0..n-1, edge e has n + 2e and n + 2e + 1.
-class SpilledIds::Encoder {
- public:
-  Encoder(SpillSpace& space, std::uint64_t memory_bytes, std::uint64_t nodes, std::uint64_t edges,
-          bool strings, const JobControl& control)
-      : space_(space),
-        memory_bytes_(memory_bytes),
-        nodes_(nodes),
-        edges_(edges),
-        strings_(strings),
-        control_(control),
-        sorter_(space, memory_bytes / 2) {}
-
-  Status Add(std::string_view text) { return sorter_.AddString(text, position_++); }
-  Status Add(std::int64_t id) { return sorter_.AddInteger(id, position_++); }
-  Status AddEither(std::int64_t id) {
-    return strings_ ? Add(std::string_view(fmt::format_int(id).str())) : Add(id);
-  }
-  std::uint64_t position() const { return position_; }
-
-  Status Encode(Vertices& vertices);
-
- private:
-  /// An edge's end within a bucket, and its key's rank among the keys.
-  struct End {
-    std::uint32_t place;
-    std::uint32_t group;
-  };
-
-  std::uint64_t EndsOfBucket() const {
-    const std::uint64_t ends =
-        std::clamp<std::uint64_t>(memory_bytes_ / 4 / sizeof(std::uint32_t), 4096, 1 << 30);
-    return ends / 2 * 2;
-  }
-  std::size_t BucketCount() const {
-    return static_cast<std::size_t>(2 * edges_ / EndsOfBucket() + 1);
-  }
-  Status MakeBuckets();
-  Status Take(std::string_view key, std::span<const std::uint64_t> positions, bool is_new);
-  void RankGroups();
-  Status WriteEnds(Vertices& vertices);
-  Status TakeStrings(SpillFile texts, Vertices& vertices);
-
-  SpillSpace& space_;
-  const std::uint64_t memory_bytes_;
-  const std::uint64_t nodes_;
-  const std::uint64_t edges_;
-  const bool strings_;
-  const JobControl& control_;
-  KeySorter sorter_;
-  std::uint64_t position_ = 0;
-
-  std::vector<SpillWriter> buckets_;
-  std::optional<SpillWriter> texts_;            // of the groups, for strings
-  std::vector<std::uint32_t> text_bytes_;       // by group
-  std::vector<std::int64_t> integers_;          // by group
-  std::vector<std::uint64_t> first_positions_;  // by group
-  std::vector<std::uint32_t> number_;           // by group
-  std::uint64_t ends_done_ = 0;
-};
-
-Status SpilledIds::Encoder::MakeBuckets() {
-  const std::size_t block_bytes = SpillBlockBytes(memory_bytes_ / 8, BucketCount());
-  for (std::size_t i = 0; i < BucketCount(); ++i) {
-    RHIZOME_ASSIGN_OR_RETURN(SpillWriter writer, SpillWriter::Create(space_, block_bytes));
-    buckets_.push_back(std::move(writer));
-  }
-  if (!strings_) return Status::Ok();
-  RHIZOME_ASSIGN_OR_RETURN(texts_, SpillWriter::Create(space_, block_bytes));
-  return Status::Ok();
-}
-
-Status SpilledIds::Encoder::Take(std::string_view key, std::span<const std::uint64_t> positions,
-                                 bool is_new) {
-  if (is_new) {
-    const std::uint64_t needed = 24 * (first_positions_.size() + 1);
-    if (needed > memory_bytes_ / 2 || first_positions_.size() == UINT32_MAX)
-      return TooManyVertices(first_positions_.size() + 1, needed, memory_bytes_ / 2);
-    first_positions_.push_back(positions.front());
-    if (strings_) {
-      text_bytes_.push_back(static_cast<std::uint32_t>(key.size()));
-      RHIZOME_RETURN_IF_ERROR(texts_->Append(std::as_bytes(std::span(key))));
-    } else {
-      integers_.push_back(KeySorter::IntegerOf(key));
-    }
-  }
-  const auto group = static_cast<std::uint32_t>(first_positions_.size() - 1);
-  for (const std::uint64_t position : positions) {
-    if (position < nodes_) continue;  // a node's number is its position
-    const std::uint64_t end = position - nodes_;
-    const End record{static_cast<std::uint32_t>(end % EndsOfBucket()), group};
-    RHIZOME_RETURN_IF_ERROR(
-        buckets_[end / EndsOfBucket()].Append(std::as_bytes(std::span(&record, 1))));
-    if (++ends_done_ % (1 << 18) == 0)
-      RHIZOME_RETURN_IF_ERROR(
-          control_.Report({.phase = kPhase, .done = ends_done_, .total = 2 * edges_}));
-  }
-  return Status::Ok();
-}
-
-void SpilledIds::Encoder::RankGroups() {
-  std::vector<std::uint32_t> by_first(first_positions_.size());
-  std::iota(by_first.begin(), by_first.end(), 0U);
-  std::sort(by_first.begin(), by_first.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return first_positions_[a] < first_positions_[b];
-  });
-  number_.resize(by_first.size());
-  for (std::size_t number = 0; number < by_first.size(); ++number)
-    number_[by_first[number]] = static_cast<std::uint32_t>(number);
-  std::vector<std::uint64_t>().swap(first_positions_);
-}
-
-Status SpilledIds::Encoder::WriteEnds(Vertices& vertices) {
-  RHIZOME_ASSIGN_OR_RETURN(EdgeSpoolWriter out, EdgeSpoolWriter::Create(space_, kBlockEdges));
-  std::vector<std::uint32_t> ends;
-  for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
-    RHIZOME_RETURN_IF_ERROR(
-        control_.Report({.phase = kPhase, .done = bucket, .total = buckets_.size()}));
-    const std::uint64_t first = bucket * EndsOfBucket();
-    ends.resize(std::min(EndsOfBucket(), 2 * edges_ - std::min(first, 2 * edges_)));
-    RHIZOME_ASSIGN_OR_RETURN(const SpillFile file, buckets_[bucket].Finish());
-    RHIZOME_ASSIGN_OR_RETURN(SpillReader reader, SpillReader::Open(file, /*ahead=*/true));
-    while (true) {
-      RHIZOME_ASSIGN_OR_RETURN(const auto block, reader.Next());
-      if (block.empty()) break;
-      for (std::size_t at = 0; at + sizeof(End) <= block.size(); at += sizeof(End)) {
-        End end{};
-        std::memcpy(&end, block.data() + at, sizeof(end));
-        ends[end.place] = number_[end.group];
-      }
-    }
-    for (std::size_t i = 0; i + 1 < ends.size(); i += 2) {
-      out.edges.src.push_back(ends[i]);
-      out.edges.dst.push_back(ends[i + 1]);
-      RHIZOME_RETURN_IF_ERROR(out.FlushIfFull(out.edges.src.size()));
-    }
-  }
-  RHIZOME_ASSIGN_OR_RETURN(vertices.edges, out.Finish(out.edges.src.size()));
-  return Status::Ok();
-}
-
-// The texts lie in the order of the keys; those of vertices that are near go to one bucket.
-Status SpilledIds::Encoder::TakeStrings(SpillFile texts, Vertices& vertices) {
-  const std::size_t count = number_.size();
-  StringIds& ids = vertices.string_ids;
-  ids.sorted.assign(number_.begin(), number_.end());
-  ids.offsets.assign(count + 1, 0);
-  for (std::size_t group = 0; group < count; ++group)
-    ids.offsets[number_[group] + std::size_t{1}] = text_bytes_[group];
-  std::partial_sum(ids.offsets.begin(), ids.offsets.end(), ids.offsets.begin());
-
-  const std::uint64_t bucket_bytes = std::max<std::uint64_t>(memory_bytes_ / 8, 64 << 10);
-  const std::size_t bucket_count = ids.offsets.back() / bucket_bytes + 1;
-  std::vector<SpillWriter> buckets;
-  for (std::size_t i = 0; i < bucket_count; ++i) {
-    RHIZOME_ASSIGN_OR_RETURN(
-        SpillWriter writer,
-        SpillWriter::Create(space_, SpillBlockBytes(memory_bytes_ / 8, bucket_count)));
-    buckets.push_back(std::move(writer));
-  }
-  RHIZOME_ASSIGN_OR_RETURN(SpillReader reader, SpillReader::Open(texts, /*ahead=*/true));
-  std::span<const std::byte> block;
-  std::vector<std::byte> record;
-  for (std::size_t group = 0; group < count; ++group) {
-    const std::size_t bytes = text_bytes_[group];
-    if (block.empty() && bytes > 0) {
-      RHIZOME_ASSIGN_OR_RETURN(block, reader.Next());
-    }
-    if (bytes > block.size())
-      return Status::Corruption("the spilled texts of ids are shorter than they were");
-    const std::uint32_t number = number_[group];
-    record.resize(sizeof(number) + bytes);
-    std::memcpy(record.data(), &number, sizeof(number));
-    std::memcpy(record.data() + sizeof(number), block.data(), bytes);
-    block = block.subspan(bytes);
-    RHIZOME_RETURN_IF_ERROR(buckets[ids.offsets[number] / bucket_bytes].Append(record));
-  }
-  texts.Remove();
-
-  RHIZOME_ASSIGN_OR_RETURN(SpillWriter out,
-                           SpillWriter::Create(space_, SpillBlockBytes(memory_bytes_ / 8, 4)));
-  std::vector<std::byte> bytes;
-  auto begin = ids.offsets.begin();  // of the first vertex of the bucket
-  for (std::size_t i = 0; i < bucket_count; ++i) {
-    const auto end = std::lower_bound(begin, ids.offsets.end() - 1, (i + 1) * bucket_bytes);
-    bytes.resize(*end - *begin);
-    RHIZOME_ASSIGN_OR_RETURN(const SpillFile file, buckets[i].Finish());
-    RHIZOME_ASSIGN_OR_RETURN(SpillReader records, SpillReader::Open(file, /*ahead=*/true));
-    while (true) {
-      RHIZOME_ASSIGN_OR_RETURN(auto rest, records.Next());
-      if (rest.empty()) break;
-      while (rest.size() >= sizeof(std::uint32_t)) {
-        std::uint32_t number = 0;
-        std::memcpy(&number, rest.data(), sizeof(number));
-        const std::uint64_t length = ids.offsets[number + std::size_t{1}] - ids.offsets[number];
-        std::memcpy(bytes.data() + (ids.offsets[number] - *begin), rest.data() + sizeof(number),
-                    length);
-        rest = rest.subspan(sizeof(number) + length);
-      }
-    }
-    constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
-    for (std::size_t at = 0; at < bytes.size(); at += kPieceBytes)
-      RHIZOME_RETURN_IF_ERROR(
-          out.Append(std::span(bytes).subspan(at, std::min(kPieceBytes, bytes.size() - at))));
-    begin = end;
-  }
-  RHIZOME_ASSIGN_OR_RETURN(vertices.string_file, out.Finish());
-  return Status::Ok();
-}
-
-Status SpilledIds::Encoder::Encode(Vertices& vertices) {
-  RHIZOME_RETURN_IF_ERROR(MakeBuckets());
-  RHIZOME_RETURN_IF_ERROR(
-      sorter_.Merge(control_, [this](std::string_view key, std::span<const std::uint64_t> positions,
-                                     bool is_new) { return Take(key, positions, is_new); }));
-  RankGroups();
-  RHIZOME_RETURN_IF_ERROR(WriteEnds(vertices));
-  buckets_.clear();
-  vertices.count = number_.size();
-  vertices.nodes.resize(nodes_);
-  std::iota(vertices.nodes.begin(), vertices.nodes.end(), VertexId{0});
-  if (strings_) {
-    vertices.kind = ExternalIdKind::kString;
-    RHIZOME_ASSIGN_OR_RETURN(SpillFile texts, texts_->Finish());
-    return TakeStrings(std::move(texts), vertices);
-  }
-  vertices.kind = ExternalIdKind::kInteger;
-  vertices.integer_ids.resize(number_.size());
-  for (std::size_t group = 0; group < number_.size(); ++group)
-    vertices.integer_ids[number_[group]] = integers_[group];
-  return Status::Ok();
-}
 
 SpilledIds::SpilledIds(SpillSpace& space, IdType type, std::uint64_t memory_bytes)
     : IdCollector(type),
       space_(space),
       memory_bytes_(memory_bytes),
       strings_mode_(type == IdType::kString) {
-  auto writer = EdgeSpoolWriter::Create(space, kBlockEdges);
+  auto writer = EdgeSpoolWriter::Create(space, kSpilledBlockEdges);
   if (writer)
     integer_ends_.emplace(*std::move(writer));
   else
@@ -374,34 +129,25 @@ Result<bool> SpilledIds::Dense(std::uint64_t bound, std::uint64_t implied, const
   if (bound == implied) return true;
   if ((bound - implied) / 8 > memory_bytes_ / 2)
     return Fail(TooManyVertices(bound, (bound - implied) / 8, memory_bytes_ / 2));
-  std::vector<bool> seen(bound - implied);  // ids below `implied` exist without being named
-  std::uint64_t distinct = implied;
-  const auto mark = [&](std::int64_t id) {
-    if (static_cast<std::uint64_t>(id) < implied) return;
-    auto known = seen[static_cast<std::uint64_t>(id) - implied];
-    if (!known) ++distinct;
-    known = true;
-  };
-  for (std::uint64_t i = 0; i < nodes_; ++i)
-    mark(counting_ ? static_cast<std::int64_t>(i) : integers_.keys().At(i));
-  if (distinct == bound) return true;
+  DenseMarks marks(bound, implied);
+  for (std::uint64_t i = 0; i < nodes_; ++i) marks.Mark(NodeAt(i));
+  if (marks.complete()) return true;
   RHIZOME_ASSIGN_OR_RETURN(EdgeSpoolReader reader, EdgeSpoolReader::Open(ends));
   EdgeList block;
-  for (std::uint64_t done = 0; distinct < bound; done += block.size()) {
+  for (std::uint64_t done = 0; !marks.complete(); done += block.size()) {
     RHIZOME_RETURN_IF_ERROR(
         control.Report({.phase = "look at ids", .done = done, .total = edges_}));
     RHIZOME_ASSIGN_OR_RETURN(const bool more, reader.Next(block));
     if (!more) break;
-    std::for_each(block.src.begin(), block.src.end(), mark);
-    std::for_each(block.dst.begin(), block.dst.end(), mark);
+    for (const std::int64_t id : block.src) marks.Mark(id);
+    for (const std::int64_t id : block.dst) marks.Mark(id);
   }
-  return distinct == bound;
+  return marks.complete();
 }
 
 std::vector<VertexId> SpilledIds::DenseNodes() const {
   std::vector<VertexId> nodes(nodes_);
-  for (std::uint64_t i = 0; i < nodes_; ++i)
-    nodes[i] = counting_ ? static_cast<VertexId>(i) : integers_.keys().At(i);
+  for (std::uint64_t i = 0; i < nodes_; ++i) nodes[i] = NodeAt(i);
   return nodes;
 }
 
@@ -415,11 +161,7 @@ Result<SpilledIds::Vertices> SpilledIds::Resolve(std::uint64_t implied,
   if (dense) {
     RHIZOME_ASSIGN_OR_RETURN(dense, Dense(bound, implied, ends, control));
   }
-  if (!dense && implied > 0)
-    return Fail(Status::InvalidArgument(
-        fmt::format("{} needs ids that are exactly the integers 0..n-1, but {}; list every vertex "
-                    "in a nodes file instead",
-                    why_implied, strings_mode_ ? "some are strings" : "they are not")));
+  if (!dense && implied > 0) return Fail(RefuseImplied(why_implied, strings_mode_));
   Vertices vertices;
   if (dense) {
     vertices.count = bound;
@@ -428,54 +170,60 @@ Result<SpilledIds::Vertices> SpilledIds::Resolve(std::uint64_t implied,
     return vertices;
   }
 
-  Encoder encoder(space_, memory_bytes_, nodes_, edges_, strings_mode_, control);
-  for (std::uint64_t i = 0; i < nodes_; ++i) {
-    if (strings_mode_)
-      RHIZOME_RETURN_IF_ERROR(encoder.Add(strings_.keys().At(i)));
-    else
-      RHIZOME_RETURN_IF_ERROR(
-          encoder.Add(counting_ ? static_cast<std::int64_t>(i) : integers_.keys().At(i)));
-  }
+  SpilledIdEncoder encoder(space_, memory_bytes_, nodes_, edges_, strings_mode_, control);
+  RHIZOME_RETURN_IF_ERROR(AddNodes(encoder));
   integers_ = {};
   strings_ = {};
-  const auto report = [&] {
-    return control.Report(
-        {.phase = "sort ids", .done = encoder.position(), .total = nodes_ + 2 * edges_});
-  };
-  {
-    RHIZOME_ASSIGN_OR_RETURN(EdgeSpoolReader reader, EdgeSpoolReader::Open(ends));
-    EdgeList block;
-    while (true) {
-      RHIZOME_RETURN_IF_ERROR(report());
-      RHIZOME_ASSIGN_OR_RETURN(const bool more, reader.Next(block));
-      if (!more) break;
-      for (std::size_t i = 0; i < block.size(); ++i) {
-        RHIZOME_RETURN_IF_ERROR(encoder.AddEither(block.src[i]));
-        RHIZOME_RETURN_IF_ERROR(encoder.AddEither(block.dst[i]));
-      }
-    }
-    ends.file.Remove();
-  }
-  if (strings_mode_) {
-    RHIZOME_ASSIGN_OR_RETURN(const SpillFile file, string_ends_->Finish());
-    RHIZOME_ASSIGN_OR_RETURN(SpillReader reader, SpillReader::Open(file, /*ahead=*/true));
-    while (true) {
-      RHIZOME_RETURN_IF_ERROR(report());
-      RHIZOME_ASSIGN_OR_RETURN(auto block, reader.Next());
-      if (block.empty()) break;
-      while (block.size() >= sizeof(EndsHead)) {
-        EndsHead head{};
-        std::memcpy(&head, block.data(), sizeof(head));
-        const auto* text = reinterpret_cast<const char*>(block.data()) + sizeof(head);
-        RHIZOME_RETURN_IF_ERROR(encoder.Add(std::string_view(text, head.src_bytes)));
-        RHIZOME_RETURN_IF_ERROR(
-            encoder.Add(std::string_view(text + head.src_bytes, head.dst_bytes)));
-        block = block.subspan(sizeof(head) + head.src_bytes + head.dst_bytes);
-      }
-    }
-  }
+  RHIZOME_RETURN_IF_ERROR(AddIntegerEnds(encoder, ends, control));
+  ends.file.Remove();
+  if (strings_mode_) RHIZOME_RETURN_IF_ERROR(AddStringEnds(encoder, control));
   RHIZOME_RETURN_IF_ERROR(encoder.Encode(vertices));
   return vertices;
+}
+
+Status SpilledIds::AddNodes(SpilledIdEncoder& encoder) const {
+  for (std::uint64_t i = 0; i < nodes_; ++i)
+    RHIZOME_RETURN_IF_ERROR(strings_mode_ ? encoder.Add(strings_.keys().At(i))
+                                          : encoder.Add(NodeAt(i)));
+  return Status::Ok();
+}
+
+Status SpilledIds::ReportSorting(const SpilledIdEncoder& encoder, const JobControl& control) const {
+  return control.Report(
+      {.phase = "sort ids", .done = encoder.position(), .total = nodes_ + 2 * edges_});
+}
+
+Status SpilledIds::AddIntegerEnds(SpilledIdEncoder& encoder, const EdgeSpool& ends,
+                                  const JobControl& control) const {
+  RHIZOME_ASSIGN_OR_RETURN(EdgeSpoolReader reader, EdgeSpoolReader::Open(ends));
+  EdgeList block;
+  while (true) {
+    RHIZOME_RETURN_IF_ERROR(ReportSorting(encoder, control));
+    RHIZOME_ASSIGN_OR_RETURN(const bool more, reader.Next(block));
+    if (!more) return Status::Ok();
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      RHIZOME_RETURN_IF_ERROR(encoder.AddEither(block.src[i]));
+      RHIZOME_RETURN_IF_ERROR(encoder.AddEither(block.dst[i]));
+    }
+  }
+}
+
+Status SpilledIds::AddStringEnds(SpilledIdEncoder& encoder, const JobControl& control) {
+  RHIZOME_ASSIGN_OR_RETURN(const SpillFile file, string_ends_->Finish());
+  RHIZOME_ASSIGN_OR_RETURN(SpillReader reader, SpillReader::Open(file, /*ahead=*/true));
+  while (true) {
+    RHIZOME_RETURN_IF_ERROR(ReportSorting(encoder, control));
+    RHIZOME_ASSIGN_OR_RETURN(auto block, reader.Next());
+    if (block.empty()) return Status::Ok();
+    while (block.size() >= sizeof(EndsHead)) {
+      EndsHead head{};
+      std::memcpy(&head, block.data(), sizeof(head));
+      const auto* text = reinterpret_cast<const char*>(block.data()) + sizeof(head);
+      RHIZOME_RETURN_IF_ERROR(encoder.Add(std::string_view(text, head.src_bytes)));
+      RHIZOME_RETURN_IF_ERROR(encoder.Add(std::string_view(text + head.src_bytes, head.dst_bytes)));
+      block = block.subspan(sizeof(head) + head.src_bytes + head.dst_bytes);
+    }
+  }
 }
 
 }  // namespace rhizome

@@ -15,6 +15,8 @@
 
 namespace rhizome {
 
+class SpilledIdEncoder;
+
 /// The external ids of an ingestion whose edges do not fit in memory: what IdTable does, with the
 /// ends of edges in spill files.
 ///
@@ -52,7 +54,6 @@ class SpilledIds final : public IdCollector {
                            const JobControl& control) &&;
 
  private:
-  class Encoder;
   void Note(Status status);
   void KeepDictionary();
   void SwitchToStrings();
@@ -60,6 +61,15 @@ class SpilledIds final : public IdCollector {
   Result<bool> Dense(std::uint64_t bound, std::uint64_t implied, const EdgeSpool& ends,
                      const JobControl& control) const;
   std::vector<VertexId> DenseNodes() const;
+  /// The id of the nodes file's i-th vertex, while ids are numbers.
+  std::int64_t NodeAt(std::uint64_t i) const {
+    return counting_ ? static_cast<std::int64_t>(i) : integers_.keys().At(i);
+  }
+  Status AddNodes(SpilledIdEncoder& encoder) const;
+  Status AddIntegerEnds(SpilledIdEncoder& encoder, const EdgeSpool& ends,
+                        const JobControl& control) const;
+  Status AddStringEnds(SpilledIdEncoder& encoder, const JobControl& control);
+  Status ReportSorting(const SpilledIdEncoder& encoder, const JobControl& control) const;
 
   SpillSpace& space_;
   const std::uint64_t memory_bytes_;

@@ -8,6 +8,12 @@ void AddTopologyFlag(CLI::App& verb, TopologyPlace& place) {
                            "Neighbour lists in memory, or read from disk by the block");
 }
 
+void AddIoFlag(CLI::App& verb, IoMaker& maker, const std::string& help) {
+  AddChoice<IoMaker>(
+      verb, "--io", maker,
+      {{"auto", IoMaker::kAuto}, {"uring", IoMaker::kUring}, {"pread", IoMaker::kPread}}, help);
+}
+
 Json ListReadsJson(const ListReadsFields& fields) {
   const auto share = [](std::uint64_t part, std::uint64_t whole) {
     return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);

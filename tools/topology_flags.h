@@ -8,6 +8,9 @@ namespace rhizome {
 /// --topology, shared by the verbs that sample. `place` must live as long as `verb`.
 void AddTopologyFlag(CLI::App& verb, TopologyPlace& place);
 
+/// --io: which IoQueue reads.
+void AddIoFlag(CLI::App& verb, IoMaker& maker, const std::string& help);
+
 inline constexpr const char* kNeighborCacheFlag = "--neighbor-cache";
 inline constexpr const char* kNeighborCacheHelp =
     "Memory for the lists most worth it, with --topology direct; 0: none";

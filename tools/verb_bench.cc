@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "text.h"
+#include "topology_flags.h"
 #include "verbs.h"
 
 namespace rhizome {
@@ -49,6 +50,25 @@ void AddPlaceFlags(CLI::App& verb, std::string& store, std::string& dir) {
       ->type_name("STORE");
   verb.add_option("--dir", dir, "Where the temporary store goes: the disk to be measured")
       ->type_name("DIR")
+      ->capture_default_str();
+}
+
+void AddQueueFlags(CLI::App& verb, std::uint32_t& depth, IoMaker& maker, const std::string& what) {
+  verb.add_option("--depth", depth, "Requests in flight")
+      ->check(CLI::Range(1U, 4096U))
+      ->type_name("N")
+      ->capture_default_str();
+  AddIoFlag(verb, maker, "How " + what + " are read");
+}
+
+void AddTurnFlags(CLI::App& verb, std::uint32_t& rounds, double& seconds, const std::string& turn) {
+  verb.add_option("--rounds", rounds, "Turns of each contestant; the median counts")
+      ->check(CLI::Range(1U, 1000U))
+      ->type_name("N")
+      ->capture_default_str();
+  verb.add_option("--seconds", seconds, "Length of " + turn)
+      ->check(CLI::Range(0.01, 3600.0))
+      ->type_name("X")
       ->capture_default_str();
 }
 
@@ -124,23 +144,9 @@ void AddGather(CLI::App& bench, Session& session) {
   AddSize(*verb, "--bytes", options.bytes, "Size of the temporary array")->default_str("4G");
   AddSize(*verb, "--row-bytes", options.row_bytes, "Bytes of its rows; a multiple of 4")
       ->default_str("1024");
-  verb->add_option("--depth", options.depth, "Requests in flight")
-      ->check(CLI::Range(1U, 4096U))
-      ->type_name("N")
-      ->capture_default_str();
-  AddChoice<IoMaker>(
-      *verb, "--io", options.maker,
-      {{"auto", IoMaker::kAuto}, {"uring", IoMaker::kUring}, {"pread", IoMaker::kPread}},
-      "How rows are read");
+  AddQueueFlags(*verb, options.depth, options.maker, "rows");
   verb->add_flag("--buffered", flags->buffered, "Through the page cache, not O_DIRECT");
-  verb->add_option("--rounds", options.rounds, "Turns of each contestant; the median counts")
-      ->check(CLI::Range(1U, 1000U))
-      ->type_name("N")
-      ->capture_default_str();
-  verb->add_option("--seconds", options.seconds, "Length of one turn")
-      ->check(CLI::Range(0.01, 3600.0))
-      ->type_name("X")
-      ->capture_default_str();
+  AddTurnFlags(*verb, options.rounds, options.seconds, "one turn");
   verb->add_option("--seed", options.seed, "Of the rows drawn")
       ->type_name("N")
       ->capture_default_str();

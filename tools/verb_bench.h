@@ -16,6 +16,12 @@ void AddPlaceFlags(CLI::App& verb, std::string& store, std::string& dir);
 /// The flags of the graph that a benchmark walks.
 void AddGraphFlags(CLI::App& verb, BenchGraphOptions& graph);
 
+/// --depth and --io: how `what` is read.
+void AddQueueFlags(CLI::App& verb, std::uint32_t& depth, IoMaker& maker, const std::string& what);
+
+/// --rounds and --seconds: how often, and how long `turn` lasts.
+void AddTurnFlags(CLI::App& verb, std::uint32_t& rounds, double& seconds, const std::string& turn);
+
 /// `bench sample`.
 void AddBenchSample(CLI::App& bench, Session& session);
 

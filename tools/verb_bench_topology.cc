@@ -1,4 +1,5 @@
 #include "bench_topology.h"
+#include "topology_flags.h"
 #include "verb_bench.h"
 #include "verbs.h"
 
@@ -34,28 +35,14 @@ void AddBenchTopology(CLI::App& bench, Session& session) {
   verb->add_option("--other", flags->other,
                    "A store of the same graph in the other codec, to sample beside it")
       ->type_name("STORE");
-  verb->add_option("--depth", options.depth, "Requests in flight")
-      ->check(CLI::Range(1U, 4096U))
-      ->type_name("N")
-      ->capture_default_str();
-  AddChoice<IoMaker>(
-      *verb, "--io", options.maker,
-      {{"auto", IoMaker::kAuto}, {"uring", IoMaker::kUring}, {"pread", IoMaker::kPread}},
-      "How lists are read");
-  AddSize(*verb, "--neighbor-cache", options.cache_bytes, "Memory of the neighbour cache")
+  AddQueueFlags(*verb, options.depth, options.maker, "lists");
+  AddSize(*verb, kNeighborCacheFlag, options.cache_bytes, "Memory of the neighbour cache")
       ->default_str("64M");
   verb->add_option("--batches", options.batches, "Minibatches of a sampling round")
       ->check(CLI::Range(1U, 1000000U))
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--rounds", options.rounds, "Turns of each contestant; the median counts")
-      ->check(CLI::Range(1U, 1000U))
-      ->type_name("N")
-      ->capture_default_str();
-  verb->add_option("--seconds", options.seconds, "Length of one turn of random reads")
-      ->check(CLI::Range(0.01, 3600.0))
-      ->type_name("X")
-      ->capture_default_str();
+  AddTurnFlags(*verb, options.rounds, options.seconds, "one turn of random reads");
 }
 
 }  // namespace rhizome

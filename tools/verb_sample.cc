@@ -270,10 +270,7 @@ void AddSampleVerb(CLI::App& root, Session& session) {
       ->capture_default_str();
   AddTopologyFlag(*verb, flags->topology);
   AddSize(*verb, kNeighborCacheFlag, flags->cache_bytes, kNeighborCacheHelp)->default_str("256M");
-  AddChoice<IoMaker>(
-      *verb, "--io", flags->io,
-      {{"auto", IoMaker::kAuto}, {"uring", IoMaker::kUring}, {"pread", IoMaker::kPread}},
-      "How lists are read from disk");
+  AddIoFlag(*verb, flags->io, "How lists are read from disk");
   verb->add_option("--out", flags->out,
                    "Write b{i}_vertex_ids (seeds first) and b{i}_edges [2, e] for batch i")
       ->type_name("F.npz");

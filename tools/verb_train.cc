@@ -198,10 +198,7 @@ void AddOptimiserFlags(CLI::App& verb, TrainOptions& options) {
 void AddStorageFlags(CLI::App& verb, TrainFlags& flags) {
   TrainOptions& options = flags.options;
   AddGnnMemoryFlags(verb, options.memory_bytes, options.cache, options.cache_bytes);
-  AddChoice<IoMaker>(
-      verb, "--io", options.io,
-      {{"auto", IoMaker::kAuto}, {"uring", IoMaker::kUring}, {"pread", IoMaker::kPread}},
-      "How rows are read, and lists with --topology direct");
+  AddIoFlag(verb, options.io, "How rows are read, and lists with --topology direct");
   AddTopologyFlag(verb, options.topology);
   AddSize(verb, kNeighborCacheFlag, options.neighbor_cache_bytes,
           std::string(kNeighborCacheHelp) + "; default: what --memory leaves, at most 256M");

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "rhizome/index/key_sorter.h"
+#include "rhizome/index/spill.h"
+#include "rhizome/index/spilled_ids.h"
+#include "rhizome/storage/job_control.h"
+
+namespace rhizome {
+
+/// Edges of a block of their spilled ends.
+inline constexpr std::size_t kSpilledBlockEdges = std::size_t{1} << 15;
+
+/// `needed` of `budget` bytes.
+Status TooManyVertices(std::uint64_t vertices, std::uint64_t needed, std::uint64_t budget);
+
+/// Numbers the keys of SpilledIds by sorting: all with their positions. Nodes have the positions
+/// 0..n-1, edge e has n + 2e and n + 2e + 1. Memory: see SpilledIds. Threads: one at a time.
+class SpilledIdEncoder {
+ public:
+  using Vertices = SpilledIds::Vertices;
+
+  SpilledIdEncoder(SpillSpace& space, std::uint64_t memory_bytes, std::uint64_t nodes,
+                   std::uint64_t edges, bool strings, const JobControl& control)
+      : space_(space),
+        memory_bytes_(memory_bytes),
+        nodes_(nodes),
+        edges_(edges),
+        strings_(strings),
+        control_(control),
+        sorter_(space, memory_bytes / 2) {}
+
+  /// The keys in order of position.
+  Status Add(std::string_view text) { return sorter_.AddString(text, position_++); }
+  Status Add(std::int64_t id) { return sorter_.AddInteger(id, position_++); }
+  Status AddEither(std::int64_t id) {
+    return strings_ ? Add(std::string_view(fmt::format_int(id).str())) : Add(id);
+  }
+  std::uint64_t position() const { return position_; }
+
+  /// Fills `vertices`. Errors: kOutOfMemory, more vertices
+  /// than the memory has room for; those of spilling.
+  Status Encode(Vertices& vertices);
+
+ private:
+  /// An edge's end within a bucket, and its key's rank among the keys.
+  struct End {
+    std::uint32_t place;
+    std::uint32_t group;
+  };
+
+  std::uint64_t EndsOfBucket() const {
+    const std::uint64_t ends =
+        std::clamp<std::uint64_t>(memory_bytes_ / 4 / sizeof(std::uint32_t), 4096, 1 << 30);
+    return ends / 2 * 2;
+  }
+  std::size_t BucketCount() const {
+    return static_cast<std::size_t>(2 * edges_ / EndsOfBucket() + 1);
+  }
+  Status MakeBuckets();
+  Status Take(std::string_view key, std::span<const std::uint64_t> positions, bool is_new);
+  void RankGroups();
+  Status WriteEnds(Vertices& vertices);
+  Status TakeStrings(SpillFile texts, Vertices& vertices);
+
+  SpillSpace& space_;
+  const std::uint64_t memory_bytes_;
+  const std::uint64_t nodes_;
+  const std::uint64_t edges_;
+  const bool strings_;
+  const JobControl& control_;
+  KeySorter sorter_;
+  std::uint64_t position_ = 0;
+
+  std::vector<SpillWriter> buckets_;
+  std::optional<SpillWriter> texts_;            // of the groups, for strings
+  std::vector<std::uint32_t> text_bytes_;       // by group
+  std::vector<std::int64_t> integers_;          // by group
+  std::vector<std::uint64_t> first_positions_;  // by group
+  std::vector<std::uint32_t> number_;           // by group
+  std::uint64_t ends_done_ = 0;
+};
+
+}  // namespace rhizome
