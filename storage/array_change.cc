@@ -71,8 +71,7 @@ Result<ArrayChange> ArrayChange::Begin(Store& store) { return ArrayChange(store)
 
 Status ArrayChange::Run(FileSystem& fs, const Path& path, std::uint64_t generation,
                         const std::function<Status(ArrayChange&)>& steps) {
-  RHIZOME_ASSIGN_OR_RETURN(const auto store,
-                           Store::OpenForWriting(fs, path, /*clear_scratch=*/false));
+  RHIZOME_ASSIGN_OR_RETURN(auto store, Store::OpenForWriting(fs, path, /*clear_scratch=*/false));
   const std::uint64_t current = store->manifest().generation;
   if (generation != 0 && generation != current) {
     return Status::InvalidArgument(
@@ -81,7 +80,12 @@ Status ArrayChange::Run(FileSystem& fs, const Path& path, std::uint64_t generati
   }
   RHIZOME_ASSIGN_OR_RETURN(ArrayChange change, Begin(*store));
   RHIZOME_RETURN_IF_ERROR(steps(change));
-  return change.Commit();
+  const bool drops = change.drops_;
+  RHIZOME_RETURN_IF_ERROR(change.Commit());
+  // What was dropped goes at once if nobody reads it; else, or should this fail, later.
+  store.reset();
+  if (drops) static_cast<void>(Store::OpenForWriting(fs, path, /*clear_scratch=*/false));
+  return Status::Ok();
 }
 
 // --- Names ---------------------------------------------------------------------------------------
@@ -167,6 +171,7 @@ Status ArrayChange::Publish(const ArraySource& source, const std::string& stored
 }
 
 void ArrayChange::RemoveStored(std::string_view stored) {
+  drops_ = true;
   const std::string sidecar = SidecarName(stored);
   std::erase_if(next_.arrays, [&](const ArrayEntry& array) {
     return array.name == stored || array.name == sidecar;

@@ -26,7 +26,7 @@ struct ArraySource {
 ///
 /// Files come under their new names as links where the file system has them; only zarr.json, which
 /// holds the array's name, is written anew. What is dropped stays on disk as long as somebody pins
-/// the generation, and goes at an opening for writing after that.
+/// the generation, and goes at the end of Run or at an opening for writing after that.
 ///
 /// Errors of the steps: kNotFound, no such array, version or alias (the message lists those there
 /// are); kAlreadyExists; kInvalidArgument.
@@ -108,6 +108,7 @@ class ArrayChange {
   Store* store_;
   Manifest next_;
   std::vector<NewFile> new_files_;
+  bool drops_ = false;
 };
 
 }  // namespace rhizome

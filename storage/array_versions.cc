@@ -7,6 +7,8 @@
 
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/file_system.h"
+#include "rhizome/storage/hash.h"
+#include "rhizome/storage/little_endian.h"
 
 namespace rhizome {
 
@@ -156,6 +158,14 @@ Status CheckSeries(const ArraySeries& series, std::span<const ArrayEntry> arrays
     RHIZOME_RETURN_IF_ERROR(CheckAliasOf(series, series.aliases[i], arrays));
   }
   return Status::Ok();
+}
+
+std::uint64_t NewArrayId(const StoreId& store, const Manifest& manifest, std::string_view salt) {
+  constexpr std::uint64_t kNotSmall = std::uint64_t{1} << 62;  // ingestions count from 1
+  const std::string text =
+      fmt::format("{} {} {} {}", store.ToString(), manifest.generation, manifest.version, salt);
+  const Hash128 hash = Xxh3(std::as_bytes(std::span(text)));
+  return LoadLittle<std::uint64_t>(hash.data()) | kNotSmall;
 }
 
 std::vector<ArraySeries> CarrySeries(std::span<const ArraySeries> series,

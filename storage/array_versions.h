@@ -65,6 +65,11 @@ const ArrayEntry* FindVersion(const Manifest& manifest, std::string_view referen
 /// What must be true of a series in a manifest. Errors: kInvalidArgument.
 Status CheckSeries(const ArraySeries& series, std::span<const ArrayEntry> arrays);
 
+/// An array id (ArrayEntry::array_id) for a new array: what is dropped leaves rows behind that were
+/// put into it (the delta knows arrays by id), so an id is never given again. Not small, and made
+/// of the store's state and `salt`, which tells jobs apart that run at once.
+std::uint64_t NewArrayId(const StoreId& store, const Manifest& manifest, std::string_view salt);
+
 /// The series of a next generation that holds `arrays` (sorted by name): numbers are never given
 /// again, and aliases stand for what they stood for, as far as it was carried over.
 std::vector<ArraySeries> CarrySeries(std::span<const ArraySeries> series,

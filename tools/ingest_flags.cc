@@ -7,37 +7,6 @@
 namespace rhizome {
 namespace {
 
-/// "NAME=F" or "NAME=F:DIM".
-Result<ArrayFile> ParseArrayFlag(const std::string& given, std::optional<DataType> dtype) {
-  const std::size_t equals = given.find('=');
-  if (equals == given.npos || equals + 1 == given.size()) {
-    return Fail(Status::InvalidArgument(
-        fmt::format("--array '{}': write NAME=FILE, or NAME=FILE:DIM for triplets", given)));
-  }
-  ArrayFile array;
-  array.name = given.substr(0, equals);
-  array.dtype = dtype;
-  RHIZOME_RETURN_IF_ERROR(CheckName("array", array.name));
-  std::string file = given.substr(equals + 1);
-  const std::size_t colon = file.rfind(':');
-  if (colon != file.npos) {
-    const char* const end = file.data() + file.size();
-    const auto [rest, error] = std::from_chars(file.data() + colon + 1, end, array.dim);
-    // A colon may be part of the file's name; only digits behind it are a dimension.
-    if (error == std::errc() && rest == end) {
-      if (array.dim == 0) {
-        return Fail(Status::InvalidArgument(
-            fmt::format("--array '{}': a dimension of 0 makes no array", given)));
-      }
-      file.resize(colon);
-    } else {
-      array.dim = 0;
-    }
-  }
-  array.path = file;
-  return array;
-}
-
 void AddInputFlags(CLI::App& verb, IngestFlags& flags) {
   IngestOptions& options = flags.options;
   verb.add_option("--edges", flags.edges,
@@ -72,6 +41,38 @@ void AddInputFlags(CLI::App& verb, IngestFlags& flags) {
       ->capture_default_str();
 }
 
+}  // namespace
+
+Result<ArrayFile> ParseArrayFlag(const std::string& given, std::optional<DataType> dtype) {
+  const std::size_t equals = given.find('=');
+  if (equals == given.npos || equals + 1 == given.size()) {
+    return Fail(Status::InvalidArgument(
+        fmt::format("--array '{}': write NAME=FILE, or NAME=FILE:DIM for triplets", given)));
+  }
+  ArrayFile array;
+  array.name = given.substr(0, equals);
+  array.dtype = dtype;
+  RHIZOME_RETURN_IF_ERROR(CheckName("array", array.name));
+  std::string file = given.substr(equals + 1);
+  const std::size_t colon = file.rfind(':');
+  if (colon != file.npos) {
+    const char* const end = file.data() + file.size();
+    const auto [rest, error] = std::from_chars(file.data() + colon + 1, end, array.dim);
+    // A colon may be part of the file's name; only digits behind it are a dimension.
+    if (error == std::errc() && rest == end) {
+      if (array.dim == 0) {
+        return Fail(Status::InvalidArgument(
+            fmt::format("--array '{}': a dimension of 0 makes no array", given)));
+      }
+      file.resize(colon);
+    } else {
+      array.dim = 0;
+    }
+  }
+  array.path = file;
+  return array;
+}
+
 void AddDtypeFlag(CLI::App& verb, std::optional<DataType>& dtype) {
   verb.add_option_function<std::string>(
           "--dtype",
@@ -86,8 +87,6 @@ void AddDtypeFlag(CLI::App& verb, std::optional<DataType>& dtype) {
           "Convert array files to this; default: as the file")
       ->type_name("NAME");
 }
-
-}  // namespace
 
 Result<IngestOptions> IngestFlags::ToOptions() const {
   IngestOptions result = options;

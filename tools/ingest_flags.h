@@ -24,6 +24,12 @@ struct IngestFlags {
   Result<IngestOptions> ToOptions() const;
 };
 
+/// "NAME=F" or "NAME=F:DIM", the array files of --array.
+Result<ArrayFile> ParseArrayFlag(const std::string& given, std::optional<DataType> dtype);
+
+/// --dtype.
+void AddDtypeFlag(CLI::App& verb, std::optional<DataType>& dtype);
+
 /// `flags` must live as long as `verb`.
 void AddIngestFlags(CLI::App& verb, IngestFlags& flags);
 

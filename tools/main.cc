@@ -93,6 +93,7 @@ void AddVerbs(CLI::App& root, Session& session) {
   AddPlanVerb(root, session);
   AddInfoVerb(root, session);
   AddVerifyVerb(root, session);
+  AddArrayVerb(root, session);
   AddNeighborsVerb(root, session);
   AddGetVerb(root, session);
   AddSampleVerb(root, session);

@@ -7,6 +7,7 @@
 
 #include "elements.h"
 #include "npy_output.h"
+#include "rhizome/storage/array_versions.h"
 #include "text.h"
 #include "verbs.h"
 
@@ -140,7 +141,7 @@ Result<Answer> Run(const ExportFlags& flags, Session& session) {
     return Fail(Status::InvalidArgument(
         fmt::format("--out {}: the name must end in .npy or .fbin", flags.out)));
   }
-  RHIZOME_RETURN_IF_ERROR(CheckName("array", flags.array));
+  RHIZOME_RETURN_IF_ERROR(ParseArrayReference(flags.array));
   const auto start = std::chrono::steady_clock::now();
   RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened, OpenGraph(flags.store, session));
   RHIZOME_ASSIGN_OR_RETURN(const auto array, opened.store->OpenArray(flags.array));

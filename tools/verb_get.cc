@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "elements.h"
+#include "rhizome/storage/array_versions.h"
 #include "text.h"
 #include "verbs.h"
 
@@ -35,7 +36,7 @@ std::string Describe(const Json& f) {
 }
 
 Result<Answer> Run(const GetFlags& flags, Session& session) {
-  RHIZOME_RETURN_IF_ERROR(CheckName("array", flags.array));
+  RHIZOME_RETURN_IF_ERROR(ParseArrayReference(flags.array));
   RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened, OpenGraph(flags.store, session));
   RHIZOME_ASSIGN_OR_RETURN(const VertexId vertex, opened.graph->FindText(flags.id));
   RHIZOME_ASSIGN_OR_RETURN(const auto array, opened.store->OpenArray(flags.array));

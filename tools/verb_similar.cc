@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "elements.h"
+#include "rhizome/storage/array_versions.h"
 #include "text.h"
 #include "verbs.h"
 
@@ -151,7 +152,7 @@ std::string Describe(const Json& f) {
 
 Result<Answer> Run(const SimilarFlags& flags, Session& session) {
   for (const std::string& name : flags.arrays) {
-    RHIZOME_RETURN_IF_ERROR(CheckName("array", name));
+    RHIZOME_RETURN_IF_ERROR(ParseArrayReference(name));
   }
   RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened, OpenGraph(flags.store, session));
   RHIZOME_ASSIGN_OR_RETURN(const VertexId vertex, opened.graph->FindText(flags.id));

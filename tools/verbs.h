@@ -12,6 +12,7 @@ void AddPartitionVerb(CLI::App& root, Session& session);
 void AddPlanVerb(CLI::App& root, Session& session);
 void AddInfoVerb(CLI::App& root, Session& session);
 void AddVerifyVerb(CLI::App& root, Session& session);
+void AddArrayVerb(CLI::App& root, Session& session);
 void AddNeighborsVerb(CLI::App& root, Session& session);
 void AddGetVerb(CLI::App& root, Session& session);
 void AddSampleVerb(CLI::App& root, Session& session);

@@ -1,0 +1,300 @@
+#include "rhizome/index/array_add.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "rhizome/index/graph_input.h"
+#include "rhizome/index/graph_parts.h"
+#include "rhizome/index/ingest_steps.h"
+#include "rhizome/index/spilled_array.h"
+#include "rhizome/index/table_reader.h"
+#include "rhizome/storage/array_change.h"
+#include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/store_files.h"
+
+namespace rhizome {
+namespace {
+
+constexpr std::uint64_t kDefaultMemoryBytes = std::uint64_t{1} << 30;
+constexpr std::size_t kMaxJobName = 64;
+
+/// A name that no job, running or killed, has.
+std::string JobName(std::string_view array) {
+  return fmt::format("array-{}-{}", array.substr(0, kMaxJobName), getpid());
+}
+
+Status CheckFree(const Store& store, const AddArrayOptions& options) {
+  const std::string& name = options.file.name;
+  RHIZOME_RETURN_IF_ERROR(CheckName("array", name));
+  const bool reserved = name.ends_with(kSidecarSuffix) || SplitVersion(name);
+  if (reserved)
+    return Status::InvalidArgument(fmt::format(
+        "array '{}': names ending in '{}' or in '.v' and a number are given by the store", name,
+        kSidecarSuffix));
+  for (const ArrayEntry& array : store.manifest().arrays) {
+    const std::string_view dimension = FirstDimension(array);
+    if (dimension == "row" || name == array.name) continue;
+    const std::string_view attribute =
+        std::string_view(array.name).substr(0, array.name.rfind('.'));
+    if (name.starts_with(fmt::format("{}.p", attribute)))
+      return Status::InvalidArgument(
+          fmt::format("array '{}': the edge attribute '{}' could take this name", name, attribute));
+  }
+  if (store.manifest().FindArray(name) == nullptr || options.new_version) return Status::Ok();
+  return Status::AlreadyExists(fmt::format(
+      "there is an array '{}' already: add a new version of it, or choose another name", name));
+}
+
+/// One array on its way from a file into a store: reads, permutes and writes it below scratch/.
+class ArrayJob {
+ public:
+  ArrayJob(FileSystem& fs, const Path& path, const AddArrayOptions& options,
+           const JobControl& control)
+      : fs_(fs), path_(path), options_(options), control_(control), input_(options.file) {
+    ingest_.memory_bytes = options.memory_bytes == 0 ? kDefaultMemoryBytes : options.memory_bytes;
+  }
+
+  Result<AddArrayReport> Add();
+  Result<AddArrayReport> Append(const std::string& reference);
+
+ private:
+  Status Open();
+  Status OpenFile(const std::string& name);
+  Status ClearJob(const std::string& job);
+  Status ReadIds();
+  Status Write(const ArrayEntry& wanted, const ChunkArray* old, std::uint64_t first,
+               std::uint64_t count);
+  Result<AddArrayReport> Publish(
+      const std::function<Result<std::string>(ArrayChange&, const ArraySource&, AddArrayReport&)>&
+          step);
+  std::uint64_t Vertices() const { return store_->manifest().info.vertices; }
+
+  FileSystem& fs_;
+  const Path path_;
+  const AddArrayOptions& options_;
+  const JobControl& control_;
+  ArrayFile input_;
+  IngestOptions ingest_;
+  Stopwatch watch_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<SpillSpace> space_;
+  Path root_;
+  std::unique_ptr<IngestContext> context_;
+  std::shared_ptr<SpilledArray> file_;
+  std::vector<VertexId> vertex_of_row_;  // empty: row i is vertex i
+  std::unique_ptr<ChunkArrayWriter> writer_;
+  std::vector<FileEntry> files_;
+  std::uint64_t rows_given_ = 0;
+};
+
+Status ArrayJob::Open() {
+  RHIZOME_ASSIGN_OR_RETURN(store_, Store::Open(fs_, path_, Store::Mode::kRead));
+  return Status::Ok();
+}
+
+/// Removes what a killed job left that had this process's number.
+Status ArrayJob::ClearJob(const std::string& job) {
+  const Path folder = path_ / kScratchName / job;
+  const auto info = fs_.Stat(folder);
+  if (!info) return info.error().code() == StatusCode::kNotFound ? Status::Ok() : info.error();
+  RHIZOME_ASSIGN_OR_RETURN(
+      const auto lock,
+      fs_.Lock(folder / kLockName, FileSystem::LockMode::kExclusive, LockContent()));
+  return RemoveTree(fs_, folder);
+}
+
+Status ArrayJob::OpenFile(const std::string& name) {
+  input_.name = name;
+  const std::string job = JobName(name);
+  RHIZOME_RETURN_IF_ERROR(ClearJob(job));
+  const std::uint64_t queue_bytes =
+      std::clamp<std::uint64_t>(ingest_.memory_bytes / 32, 256 << 10, 16 << 20);
+  RHIZOME_ASSIGN_OR_RETURN(space_, SpillSpace::Create(fs_, path_, job, queue_bytes));
+  root_ = path_ / kScratchName / job;
+  context_ = std::make_unique<IngestContext>(fs_, ingest_, control_, /*spills=*/true);
+  RHIZOME_ASSIGN_OR_RETURN(
+      file_, SpilledArray::Open(*context_, input_, *space_, ingest_.memory_bytes / 2));
+  if (options_.ids) RHIZOME_RETURN_IF_ERROR(ReadIds());
+  const std::uint64_t most = options_.ids ? vertex_of_row_.size() : Vertices();
+  const bool too_few = options_.ids && file_->exact_rows && file_->rows < most;
+  if (file_->rows <= most && !too_few) return Status::Ok();
+  return Status::InvalidArgument(fmt::format(
+      "array '{}': {} has {} rows, but {} {}", options_.file.name, file_->path, file_->rows,
+      options_.ids ? options_.ids->string() : "the graph",
+      options_.ids ? fmt::format("names {} ids", most) : fmt::format("has {} vertices", most)));
+}
+
+Status ArrayJob::ReadIds() {
+  RHIZOME_ASSIGN_OR_RETURN(const VertexIds ids, LoadVertexIds(*store_));
+  RHIZOME_ASSIGN_OR_RETURN(const auto reader, TableReader::Open(fs_, *options_.ids, false));
+  std::vector<bool> seen(Vertices());
+  while (true) {
+    RHIZOME_ASSIGN_OR_RETURN(const TableReader::Next next, reader->ReadLine());
+    if (next == TableReader::Next::kEnd) return Status::Ok();
+    const auto bad = [&](std::string_view why) {
+      return Status::InvalidArgument(fmt::format("{}: {}", reader->Place(), why));
+    };
+    if (next == TableReader::Next::kMalformed) return bad(reader->reason());
+    const std::string text(reader->fields().empty() ? "" : reader->fields()[0]);
+    const auto vertex = ids.Find(ExternalId(text));
+    if (!vertex) return Status::NotFound(fmt::format("{}: no vertex '{}'", reader->Place(), text));
+    if (seen[static_cast<std::size_t>(*vertex)]) return bad("id '" + text + "' stands there twice");
+    seen[static_cast<std::size_t>(*vertex)] = true;
+    vertex_of_row_.push_back(*vertex);
+    if (vertex_of_row_.size() % kLinesPerReport == 0)
+      RHIZOME_RETURN_IF_ERROR(context_->Progress("read ids", reader->stream(), 0));
+  }
+}
+
+/// Writes the array chunk by chunk: rows of the file where `vertex_of_row_` says so, and of `old`
+/// for the vertices outside [first, first + count).
+Status ArrayJob::Write(const ArrayEntry& wanted, const ChunkArray* old, std::uint64_t first,
+                       std::uint64_t count) {
+  RHIZOME_ASSIGN_OR_RETURN(const VertexOrder order, LoadOrder(*store_));
+  RHIZOME_RETURN_IF_ERROR(file_->Begin(order, vertex_of_row_));
+  RHIZOME_ASSIGN_OR_RETURN(writer_, ChunkArrayWriter::Create(fs_, root_, wanted));
+  const ArrayEntry& entry = writer_->entry();
+  const std::uint64_t row_bytes = entry.row_bytes();
+  std::vector<std::byte> rows;
+  std::vector<std::byte> kept;
+  for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk) {
+    RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = "write array",
+                                             .done = chunk,
+                                             .total = entry.chunk_count(),
+                                             .detail = wanted.name}));
+    const std::uint64_t begin = chunk * entry.chunk_rows;
+    const std::uint64_t in_chunk = std::min(entry.chunk_rows, entry.rows - begin);
+    rows.resize(in_chunk * row_bytes);
+    RHIZOME_RETURN_IF_ERROR(file_->Read(rows));
+    if (old != nullptr) {
+      kept.resize(rows.size());
+      RHIZOME_RETURN_IF_ERROR(old->ReadRows(begin, in_chunk, kept));
+      for (std::uint64_t i = 0; i < in_chunk; ++i) {
+        const auto vertex = static_cast<std::uint64_t>(order.VertexAt(static_cast<Row>(begin + i)));
+        const bool is_new = vertex >= first && vertex - first < count;
+        if (!is_new)
+          std::memcpy(rows.data() + i * row_bytes, kept.data() + i * row_bytes, row_bytes);
+      }
+    }
+    RHIZOME_RETURN_IF_ERROR(writer_->WriteChunk(chunk, rows));
+  }
+  RHIZOME_ASSIGN_OR_RETURN(files_, writer_->Finish());
+  return control_.CheckCancelled();
+}
+
+Result<AddArrayReport> ArrayJob::Publish(
+    const std::function<Result<std::string>(ArrayChange&, const ArraySource&, AddArrayReport&)>&
+        step) {
+  AddArrayReport report;
+  const std::vector<ArrayEntry> arrays = writer_->arrays();
+  const ArraySource source{arrays, root_, files_};
+  RHIZOME_RETURN_IF_ERROR(ArrayChange::Run(
+      fs_, path_, store_->manifest().generation, [&](ArrayChange& change) -> Status {
+        RHIZOME_ASSIGN_OR_RETURN(const std::string stored, step(change, source, report));
+        const ArrayEntry* entry = FindStoredArray(change.manifest().arrays, stored);
+        report.array = *entry;
+        return Status::Ok();
+      }));
+  report.rows_given = rows_given_;
+  report.rows_read = file_->rows;
+  report.seconds = watch_.Seconds();
+  return report;
+}
+
+void SetRowsGiven(ArrayEntry& entry, std::uint64_t given) {
+  std::erase_if(entry.attributes,
+                [](const auto& attribute) { return attribute.first == kRowsGivenAttribute; });
+  if (given < entry.rows) entry.attributes.emplace_back(kRowsGivenAttribute, std::to_string(given));
+  std::sort(entry.attributes.begin(), entry.attributes.end());
+}
+
+Result<AddArrayReport> ArrayJob::Add() {
+  RHIZOME_RETURN_IF_ERROR(Open());
+  RHIZOME_RETURN_IF_ERROR(CheckFree(*store_, options_));
+  RHIZOME_RETURN_IF_ERROR(OpenFile(options_.file.name));
+  const ArrayInput about{.name = options_.file.name,
+                         .dim = file_->dim,
+                         .dtype = file_->dtype,
+                         .layout = options_.layout,
+                         .codec = options_.codec,
+                         .chunk_rows = options_.chunk_rows,
+                         .attributes = options_.attributes,
+                         .read_rows = {}};
+  RHIZOME_ASSIGN_OR_RETURN(
+      ArrayEntry entry,
+      DescribeArray(about, Vertices(),
+                    NewArrayId(store_->id(), store_->manifest(), root_.filename().string())));
+  rows_given_ = options_.ids ? vertex_of_row_.size() : Vertices();
+  if (!options_.ids && file_->exact_rows) {
+    rows_given_ = file_->rows;
+    SetRowsGiven(entry, rows_given_);
+  }
+  RHIZOME_RETURN_IF_ERROR(Write(entry, nullptr, 0, 0));
+  const std::string& name = options_.file.name;
+  return Publish([&](ArrayChange& change, const ArraySource& source,
+                     AddArrayReport& report) -> Result<std::string> {
+    const bool versions = options_.new_version || options_.live || options_.keep > 0;
+    if (!versions) return change.Add(source);
+    RHIZOME_ASSIGN_OR_RETURN(std::string stored, change.AddVersion(source, name));
+    if (options_.live)
+      RHIZOME_RETURN_IF_ERROR(change.SetAlias(name, kLiveAlias, SplitVersion(stored)->second));
+    if (options_.keep > 0) {
+      RHIZOME_ASSIGN_OR_RETURN(report.dropped_versions, change.KeepNewest(name, options_.keep));
+    }
+    return stored;
+  });
+}
+
+Result<AddArrayReport> ArrayJob::Append(const std::string& reference) {
+  RHIZOME_RETURN_IF_ERROR(ParseArrayReference(reference));
+  if (options_.ids)
+    return Fail(Status::InvalidArgument(
+        "rows are appended in the order of vertex ids: rows of single ids are put"));
+  RHIZOME_RETURN_IF_ERROR(Open());
+  RHIZOME_ASSIGN_OR_RETURN(const auto old, store_->OpenArray(reference));
+  ArrayEntry entry = old->entry();
+  if (entry.rows != Vertices() || FirstDimension(entry) != "row")
+    return Fail(Status::InvalidArgument(fmt::format("'{}' is no array of vertices", reference)));
+  const std::uint64_t given = RowsGiven(entry);
+  if (given == entry.rows)
+    return Fail(Status::InvalidArgument(
+        fmt::format("'{}' has a row for each of the {} vertices: there is nothing to append",
+                    reference, entry.rows)));
+  if (!input_.dtype) input_.dtype = entry.dtype;
+  RHIZOME_RETURN_IF_ERROR(OpenFile(entry.name));
+  const std::uint64_t left = entry.rows - given;
+  if (file_->rows > left || file_->dim != entry.dim || file_->dtype != entry.dtype) {
+    return Fail(Status::InvalidArgument(
+        fmt::format("'{}' takes {} more rows of {} {}: {} has {} rows of {} {}", reference, left,
+                    entry.dim, DataTypeName(entry.dtype), file_->path, file_->rows, file_->dim,
+                    DataTypeName(file_->dtype))));
+  }
+  vertex_of_row_.resize(file_->rows);
+  for (std::uint64_t i = 0; i < file_->rows; ++i)
+    vertex_of_row_[i] = static_cast<VertexId>(given + i);
+  rows_given_ = given + file_->rows;
+  SetRowsGiven(entry, rows_given_);
+  RHIZOME_RETURN_IF_ERROR(Write(entry, old.get(), given, file_->rows));
+  const std::string name = entry.name;
+  return Publish([&](ArrayChange& change, const ArraySource& source, AddArrayReport&) {
+    return change.Replace(name, source);
+  });
+}
+
+}  // namespace
+
+Result<AddArrayReport> AddArray(FileSystem& fs, const Path& path, const AddArrayOptions& options,
+                                const JobControl& control) {
+  return ArrayJob(fs, path, options, control).Add();
+}
+
+Result<AddArrayReport> AppendRows(FileSystem& fs, const Path& path, const std::string& reference,
+                                  const AddArrayOptions& options, const JobControl& control) {
+  return ArrayJob(fs, path, options, control).Append(reference);
+}
+
+}  // namespace rhizome

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rhizome/index/ingest.h"
+#include "rhizome/storage/file_system.h"
+#include "rhizome/storage/job_control.h"
+#include "rhizome/storage/manifest.h"
+
+namespace rhizome {
+
+/// An array of vertices from a file, for a store that is there.
+struct AddArrayOptions {
+  /// Row i belongs to the vertex with id i: the order of the nodes file, or of integer ids 0, 1, 2,
+  /// ..., and the order in which `export` writes. There may be fewer rows than vertices (dense
+  /// files): the rows of the others are zero, and append supplies them.
+  ArrayFile file;
+
+  /// The external id of each row, one a line, in place of that rule. Vertices that it does not name
+  /// have zeros.
+  std::optional<Path> ids = {};
+
+  ArrayLayout layout = ArrayLayout::kRow;
+  Codec codec{.kind = CodecKind::kBloscLz4, .level = 5};  ///< for layout kChunk
+  std::uint64_t chunk_rows = 0;                           ///< 0: DefaultChunkRows
+  std::vector<std::pair<std::string, std::string>> attributes = {};
+
+  bool new_version = false;  ///< where the name is taken, the next version of it
+  std::uint64_t keep = 0;    ///< then drop versions but the newest so many and the aliased; 0: none
+  bool live = false;         ///< let name@live stand for the version at once
+  std::uint64_t memory_bytes = 0;  ///< beyond the bare process and the order of rows; 0: 1 GiB
+};
+
+struct AddArrayReport {
+  ArrayEntry array;              ///< as it is stored
+  std::uint64_t rows_given = 0;  ///< vertices that have a row of a file
+  std::uint64_t rows_read = 0;   ///< of the file
+  std::vector<std::uint64_t> dropped_versions;
+  double seconds = 0;
+};
+
+/// Adds an array to the store at `path`, its rows permuted into the store's order through spill
+/// files: memory is bounded whatever the file holds. A job (DESIGN section 3): it reads the store
+/// at a snapshot, writes below scratch/, and takes the writer's lock only to publish.
+/// Errors: kInvalidArgument, as ReadArrayFile and Ingest have them, more rows than vertices, or an
+/// id twice; kNotFound, an unknown id; kAlreadyExists; kBusy; kOutOfSpace; kInterrupted.
+Result<AddArrayReport> AddArray(FileSystem& fs, const Path& path, const AddArrayOptions& options,
+                                const JobControl& control);
+
+/// Supplies the next rows of an array that was added with fewer rows than there are vertices: those
+/// of the vertices rows_given, rows_given + 1, .... Type, width and layout stay; what was put into
+/// rows since goes on to count. The result takes the place of the array, its aliases too, as its
+/// next version: whoever reads the old one goes on to.
+/// `reference` is "emb", "emb@3" or "emb@live"; options.file.name is not used.
+/// Errors: as above; kInvalidArgument, every vertex has its row already.
+Result<AddArrayReport> AppendRows(FileSystem& fs, const Path& path, const std::string& reference,
+                                  const AddArrayOptions& options, const JobControl& control);
+
+}  // namespace rhizome

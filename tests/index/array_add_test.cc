@@ -1,0 +1,258 @@
+#include "rhizome/index/array_add.h"
+
+#include <gmock/gmock.h>
+
+#include <cstring>
+#include <fstream>
+#include <random>
+
+#include "rhizome/index/npy.h"
+#include "rhizome/index/vertex_order.h"
+#include "rhizome/storage/array_change.h"
+#include "rhizome/storage/verify.h"
+#include "testing/graph_model.h"
+#include "testing/test_store.h"
+
+namespace rhizome {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::OpenStoreGraph;
+using testing::RandomGraph;
+using testing::TempDir;
+
+/// Value of column `c` of vertex `v` in version `version`: a formula.
+float Value(std::uint64_t v, std::uint64_t c, int version = 0) {
+  return static_cast<float>(v * 4 + c) + 0.25F * static_cast<float>(version);
+}
+
+class AddArrayTest : public ::testing::Test {
+ protected:
+  static constexpr std::uint64_t kVertices = 300;
+  static constexpr std::uint64_t kDim = 3;
+
+  AddArrayTest() { Build(ExternalIdKind::kDense); }
+
+  void Build(ExternalIdKind kind) {
+    std::mt19937_64 rng(testing::TestSeed());
+    path_ = dir_ / (kind == ExternalIdKind::kDense ? "d" : "s");
+    GraphInput input =
+        RandomGraph(rng, {.vertices = kVertices, .edges = 900, .vertex_types = 3, .id_kind = kind});
+    strings_ = input.string_ids;
+    BuildOptions build;
+    build.partition.partitions = 3;
+    ASSERT_OK(testing::BuildStore(path_, std::move(input), build));
+  }
+
+  Path Write(const std::string& name, const std::string& text) {
+    std::ofstream(dir_ / name, std::ios::binary) << text;
+    return dir_ / name;
+  }
+
+  /// Rows [first, first + count) of the formula, in file order.
+  Path Npy(const std::string& name, std::uint64_t first, std::uint64_t count, int version = 0) {
+    std::string text = NpyHeaderText(count);
+    for (std::uint64_t v = first; v < first + count; ++v) {
+      for (std::uint64_t c = 0; c < kDim; ++c) {
+        const float value = Value(v, c, version);
+        text.append(reinterpret_cast<const char*>(&value), sizeof(value));
+      }
+    }
+    return Write(name, text);
+  }
+  static std::string NpyHeaderText(std::uint64_t rows) {
+    const std::uint64_t shape[] = {rows, kDim};
+    const auto header = EncodeNpyHeader(DataType::kFloat32, shape);
+    return {reinterpret_cast<const char*>(header.data()), header.size()};
+  }
+
+  Result<AddArrayReport> Add(const std::string& name, const Path& file,
+                             AddArrayOptions options = {.file = {}}) {
+    options.file.name = name;
+    options.file.path = file;
+    return AddArray(FileSystem::Posix(), path_, options, JobControl());
+  }
+  Result<AddArrayReport> Append(const std::string& reference, const Path& file) {
+    AddArrayOptions options{.file = {}};
+    options.file.path = file;
+    return AppendRows(FileSystem::Posix(), path_, reference, options, JobControl());
+  }
+
+  /// Every vertex below `given` has the formula's row, the others zeros.
+  void ExpectRows(const std::string& reference, std::uint64_t given, int version = 0) {
+    const auto open = OpenStoreGraph(path_);
+    ASSERT_OK(open);
+    const auto array = open->store->OpenArray(reference);
+    ASSERT_OK(array);
+    ASSERT_EQ((*array)->entry().rows, kVertices);
+    EXPECT_EQ(RowsGiven((*array)->entry()), given);
+    std::vector<float> rows(kVertices * kDim);
+    ASSERT_OK((*array)->ReadRows(0, kVertices, std::as_writable_bytes(std::span(rows))));
+    for (std::uint64_t r = 0; r < kVertices; ++r) {
+      const auto v = static_cast<std::uint64_t>(open->graph->VertexAt(static_cast<Row>(r)));
+      for (std::uint64_t c = 0; c < kDim; ++c)
+        ASSERT_EQ(rows[r * kDim + c], v < given ? Value(v, c, version) : 0.0F) << "vertex " << v;
+    }
+  }
+
+  void ExpectSound() {
+    auto report = VerifyFiles(FileSystem::Posix(), path_, JobControl());
+    ASSERT_OK(report);
+    ASSERT_OK(VerifyGraph(FileSystem::Posix(), path_, JobControl(), *report));
+    for (const Damage& damage : report->damaged)
+      ADD_FAILURE() << damage.file << ": " << damage.what;
+    EXPECT_THAT(report->orphans, ElementsAre());
+  }
+
+  TempDir dir_;
+  Path path_;
+  std::vector<std::string> strings_;
+};
+
+TEST_F(AddArrayTest, RowsArriveInTheStoresOrder) {
+  for (const ArrayLayout layout : {ArrayLayout::kRow, ArrayLayout::kChunk}) {
+    const std::string name = layout == ArrayLayout::kRow ? "r" : "c";
+    // So little memory that the rows go through several buckets.
+    AddArrayOptions options{.file = {}, .layout = layout, .chunk_rows = 128, .memory_bytes = 4096};
+    const auto report = Add(name, Npy("x.npy", 0, kVertices), options);
+    ASSERT_OK(report);
+    EXPECT_EQ(report->array.name, name);
+    EXPECT_EQ(report->rows_given, kVertices);
+    ExpectRows(name, kVertices);
+  }
+  ExpectSound();
+}
+
+TEST_F(AddArrayTest, TripletsAreRowsOfTheWholeArray) {
+  AddArrayOptions options{.file = {}};
+  options.file.dim = kDim;
+  const auto report = Add("t", Write("t.tsv", "0\t0\t1.5\n7\t2\t-1\n"), options);
+  ASSERT_OK(report);
+  EXPECT_EQ(report->rows_given, kVertices);
+  const auto open = OpenStoreGraph(path_);
+  ASSERT_OK(open);
+  const auto array = open->store->OpenArray("t");
+  ASSERT_OK(array);
+  float row[kDim];
+  ASSERT_OK((*array)->ReadRows(static_cast<std::uint64_t>(open->graph->RowOf(7)), 1,
+                               std::as_writable_bytes(std::span(row))));
+  EXPECT_THAT(row, ElementsAre(0.0F, 0.0F, -1.0F));
+}
+
+TEST_F(AddArrayTest, RowsByExternalId) {
+  Build(ExternalIdKind::kString);
+  // Rows of the last 100 vertices, backwards.
+  std::string ids;
+  std::string text = NpyHeaderText(100);
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    const std::uint64_t v = kVertices - 1 - i;
+    ids += strings_[v] + "\n";
+    for (std::uint64_t c = 0; c < kDim; ++c) {
+      const float value = Value(v, c);
+      text.append(reinterpret_cast<const char*>(&value), sizeof(value));
+    }
+  }
+  AddArrayOptions options{.file = {}, .ids = Write("ids.tsv", ids)};
+  const auto report = Add("x", Write("x.npy", text), options);
+  ASSERT_OK(report);
+  EXPECT_EQ(report->rows_given, 100U);
+  const auto open = OpenStoreGraph(path_);
+  ASSERT_OK(open);
+  const auto array = open->store->OpenArray("x");
+  ASSERT_OK(array);
+  for (const std::uint64_t v : {std::uint64_t{0}, kVertices - 100, kVertices - 1}) {
+    float row[kDim];
+    ASSERT_OK(
+        (*array)->ReadRows(static_cast<std::uint64_t>(open->graph->RowOf(static_cast<VertexId>(v))),
+                           1, std::as_writable_bytes(std::span(row))));
+    EXPECT_EQ(row[1], v < kVertices - 100 ? 0.0F : Value(v, 1));
+  }
+  // Bad lists of ids say where.
+  const auto refuse = [&](const std::string& list, StatusCode code, std::string_view says) {
+    const auto refused = Add("y", dir_ / "x.npy", {.file = {}, .ids = Write("bad.tsv", list)});
+    EXPECT_EQ(testing::AsStatus(refused).code(), code) << testing::AsStatus(refused).ToString();
+    EXPECT_THAT(testing::AsStatus(refused).message(), HasSubstr(std::string(says)));
+  };
+  refuse(strings_[0] + "\nnobody\n", StatusCode::kNotFound, "bad.tsv:2");
+  refuse(strings_[0] + "\n" + strings_[0] + "\n", StatusCode::kInvalidArgument, "twice");
+  refuse(strings_[0] + "\n", StatusCode::kInvalidArgument, "names 1 ids");
+  refuse(ids + strings_[0] + "\n", StatusCode::kInvalidArgument, "names 101 ids");
+  ExpectSound();
+}
+
+TEST_F(AddArrayTest, MissingRowsAreFilledAndAppended) {
+  ASSERT_OK(Add("x", Npy("a.npy", 0, 100)));
+  ExpectRows("x", 100);
+  const auto second = Append("x", Npy("b.npy", 100, 150));
+  ASSERT_OK(second);
+  EXPECT_EQ(second->rows_given, 250U);
+  EXPECT_EQ(second->array.name, "x.v1");
+  ExpectRows("x", 250);
+  const auto too_many = Append("x", Npy("c.npy", 250, 51));
+  EXPECT_STATUS(too_many, kInvalidArgument);
+  EXPECT_THAT(too_many.error().message(), HasSubstr("50 more rows"));
+  ASSERT_OK(Append("x@1", Npy("c.npy", 250, 50)));
+  ExpectRows("x", kVertices);
+  EXPECT_STATUS(Append("x", Npy("c.npy", 0, 1)), kInvalidArgument);
+  EXPECT_STATUS(Append("nope", Npy("c.npy", 0, 1)), kNotFound);
+  ASSERT_OK(Store::Open(FileSystem::Posix(), path_, Store::Mode::kWrite));
+  ExpectSound();
+}
+
+TEST_F(AddArrayTest, AppendingKeepsTheArraysNumberAndItsReaders) {
+  const auto first = Add("x", Npy("a.npy", 0, 100));
+  ASSERT_OK(first);
+  const auto reader = Store::Open(FileSystem::Posix(), path_, Store::Mode::kRead);
+  ASSERT_OK(reader);
+  const auto second = Append("x", Npy("b.npy", 100, 1));
+  ASSERT_OK(second);
+  // What was put into rows is kept by the number of the array.
+  EXPECT_EQ(second->array.array_id, first->array.array_id);
+  EXPECT_OK((*reader)->OpenArray("x"));
+  const auto other = Add("y", Npy("a.npy", 0, 100));
+  ASSERT_OK(other);
+  EXPECT_NE(other->array.array_id, first->array.array_id);
+}
+
+TEST_F(AddArrayTest, VersionsAndRetention) {
+  for (int version = 0; version < 4; ++version) {
+    AddArrayOptions options{.file = {}, .new_version = true, .keep = 2, .live = version == 0};
+    ASSERT_OK(Add("x", Npy("x.npy", 0, kVertices, version), options));
+  }
+  ExpectRows("x@live", kVertices, 0);
+  ExpectRows("x@latest", kVertices, 3);
+  ExpectRows("x@3", kVertices, 2);
+  const auto store = Store::Open(FileSystem::Posix(), path_, Store::Mode::kRead);
+  ASSERT_OK(store);
+  EXPECT_THAT(VersionsOf((*store)->manifest(), "x"), ElementsAre(1, 3, 4));
+}
+
+TEST_F(AddArrayTest, BadInputIsRefusedAndLeavesNothing) {
+  ASSERT_OK(Add("x", Npy("x.npy", 0, kVertices)));
+  EXPECT_STATUS(Add("x", dir_ / "x.npy"), kAlreadyExists);
+  EXPECT_STATUS(Add("a/b", dir_ / "x.npy"), kInvalidArgument);
+  EXPECT_STATUS(Add("x.v3", dir_ / "x.npy"), kInvalidArgument);
+  EXPECT_STATUS(Add("y.crc32c", dir_ / "x.npy"), kInvalidArgument);
+  EXPECT_STATUS(Add("y", dir_ / "none.npy"), kNotFound);
+  const auto many = Add("y", Npy("many.npy", 0, kVertices + 1));
+  EXPECT_STATUS(many, kInvalidArgument);
+  EXPECT_THAT(many.error().message(), HasSubstr("301 rows"));
+  std::string torn = NpyHeaderText(kVertices);
+  EXPECT_FALSE(Add("y", Write("torn.npy", torn + "abc")).has_value());
+  AddArrayOptions wide{.file = {}};
+  wide.file.dim = 7;
+  EXPECT_STATUS(Add("y", dir_ / "x.npy", wide), kInvalidArgument);
+  JobControl cancelled;
+  cancelled.Cancel();
+  AddArrayOptions options{.file = {.name = "y", .path = dir_ / "x.npy"}};
+  EXPECT_STATUS(AddArray(FileSystem::Posix(), path_, options, cancelled), kInterrupted);
+  const auto writer = Store::Open(FileSystem::Posix(), path_, Store::Mode::kWrite);
+  ASSERT_OK(writer);
+  EXPECT_STATUS(Add("y", dir_ / "x.npy"), kBusy);
+  EXPECT_EQ((*writer)->manifest().FindArray("y"), nullptr);
+  ExpectSound();
+}
+
+}  // namespace
+}  // namespace rhizome

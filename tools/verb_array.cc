@@ -1,0 +1,363 @@
+#include <fmt/format.h>
+
+#include "ingest_flags.h"
+#include "rhizome/index/array_add.h"
+#include "rhizome/storage/array_change.h"
+#include "rhizome/storage/array_rules.h"
+#include "text.h"
+#include "verbs.h"
+
+namespace rhizome {
+namespace {
+
+// --- list ----------------------------------------------------------------------------------------
+
+struct ListFlags {
+  std::string store;
+};
+
+std::uint64_t BytesOf(const Manifest& manifest, const std::string& stored) {
+  std::uint64_t bytes = 0;
+  for (const std::string& name : {stored, SidecarName(stored)}) {
+    const std::string folder = ArrayFolder(name) + "/";
+    for (const FileEntry& file : manifest.files)
+      if (file.path.starts_with(folder)) bytes += file.size_bytes;
+  }
+  return bytes;
+}
+
+Json ArrayJson(const Manifest& manifest, const ArrayEntry& entry) {
+  const auto version = SplitVersion(entry.name);
+  const std::string name(version ? version->first : std::string_view(entry.name));
+  Json aliases = Json::array();
+  const ArraySeries* series = version ? manifest.FindSeries(name) : nullptr;
+  if (series != nullptr) {
+    for (const ArrayAlias& alias : series->aliases)
+      if (alias.history.back() == version->second) aliases.push_back(alias.name);
+  }
+  return {{"name", name},
+          {"version", version ? Json(version->second) : Json(nullptr)},
+          {"stored", entry.name},
+          {"rows", entry.rows},
+          {"dim", entry.dim},
+          {"dtype", DataTypeName(entry.dtype)},
+          {"layout", ArrayLayoutName(entry.layout)},
+          {"codec", CodecName(entry.codec.kind)},
+          {"chunk_rows", entry.chunk_rows},
+          {"rows_given", RowsGiven(entry)},
+          {"dimension", FirstDimension(entry)},
+          {"bytes", BytesOf(manifest, entry.name)},
+          {"aliases", std::move(aliases)}};
+}
+
+Json AliasesJson(const Manifest& manifest) {
+  Json aliases = Json::array();
+  for (const ArraySeries& series : manifest.series) {
+    for (const ArrayAlias& alias : series.aliases) {
+      aliases.push_back({{"alias", series.name + "@" + alias.name},
+                         {"version", alias.history.back()},
+                         {"history", alias.history}});
+    }
+  }
+  return aliases;
+}
+
+/// "emb@3" or "feat".
+std::string Shown(const Json& array) {
+  const std::string name = array["name"].get<std::string>();
+  if (array["version"].is_null()) return name;
+  return fmt::format("{}@{}", name, array["version"].get<std::uint64_t>());
+}
+
+std::string DescribeList(const Json& f) {
+  TextTable table({2, 3, 7});
+  table.Add({"array", "type", "rows", "dim", "layout", "codec", "aliases", "bytes"});
+  for (const Json& array : f["arrays"]) {
+    std::string aliases;
+    for (const Json& alias : array["aliases"])
+      aliases += (aliases.empty() ? "@" : " @") + alias.get<std::string>();
+    const bool partial = array["rows_given"] != array["rows"];
+    table.Add({Shown(array), array["dtype"].get<std::string>(),
+               partial ? fmt::format("{} of {}", WithCommas(array["rows_given"]),
+                                     WithCommas(array["rows"]))
+                       : WithCommas(array["rows"]),
+               array["dim"].dump(), array["layout"].get<std::string>(),
+               array["codec"].get<std::string>(), aliases, HumanBytes(array["bytes"])});
+  }
+  return table.ToString();
+}
+
+Result<Answer> List(const ListFlags& flags, Session&) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto store,
+                           Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kRead));
+  const Manifest& manifest = store->manifest();
+  Json arrays = Json::array();
+  for (const ArrayEntry& entry : manifest.arrays)
+    if (!entry.name.ends_with(kSidecarSuffix)) arrays.push_back(ArrayJson(manifest, entry));
+  return Answer{{{"store", flags.store},
+                 {"generation", manifest.generation},
+                 {"manifest_version", manifest.version},
+                 {"arrays", std::move(arrays)},
+                 {"aliases", AliasesJson(manifest)}},
+                DescribeList,
+                {}};
+}
+
+// --- add, append ---------------------------------------------------------------------------------
+
+struct AddFlags {
+  std::string store;
+  std::string array;
+  std::string ids;
+  std::optional<DataType> dtype;
+  AddArrayOptions options{.file = {}};
+};
+
+struct AppendFlags {
+  std::string store;
+  std::string array;
+  std::string file;
+  AddArrayOptions options{.file = {}};
+};
+
+std::string DescribeAdded(const Json& f) {
+  std::string text = fmt::format("{}: {} rows of {} {}, layout {}; in {}\n",
+                                 f["array"].get<std::string>(), WithCommas(f["rows"]),
+                                 f["dim"].get<std::uint64_t>(), f["dtype"].get<std::string>(),
+                                 f["layout"].get<std::string>(), HumanSeconds(f["seconds"]));
+  if (f["rows_given"] != f["rows"]) {
+    text += fmt::format("  {} vertices have rows, the others zeros\n", WithCommas(f["rows_given"]));
+  }
+  if (!f["dropped_versions"].empty())
+    text += fmt::format("  dropped versions: {}\n", f["dropped_versions"].dump());
+  return text;
+}
+
+Answer AddedAnswer(const std::string& store, const AddArrayReport& report) {
+  const auto version = SplitVersion(report.array.name);
+  return {{{"store", store},
+           {"array",
+            version ? fmt::format("{}@{}", version->first, version->second) : report.array.name},
+           {"stored", report.array.name},
+           {"version", version ? Json(version->second) : Json(nullptr)},
+           {"rows", report.array.rows},
+           {"dim", report.array.dim},
+           {"dtype", DataTypeName(report.array.dtype)},
+           {"layout", ArrayLayoutName(report.array.layout)},
+           {"rows_given", report.rows_given},
+           {"rows_read", report.rows_read},
+           {"dropped_versions", report.dropped_versions},
+           {"seconds", report.seconds},
+           {"peak_memory_bytes", PeakMemoryBytes()}},
+          DescribeAdded,
+          {}};
+}
+
+Result<Answer> Add(const AddFlags& flags, Session& session) {
+  AddArrayOptions options = flags.options;
+  RHIZOME_ASSIGN_OR_RETURN(options.file, ParseArrayFlag(flags.array, flags.dtype));
+  if (!flags.ids.empty()) options.ids = flags.ids;
+  RHIZOME_ASSIGN_OR_RETURN(const AddArrayReport report,
+                           AddArray(FileSystem::Posix(), flags.store, options, session.control));
+  return AddedAnswer(flags.store, report);
+}
+
+Result<Answer> Append(const AppendFlags& flags, Session& session) {
+  // The same spelling as in add, for a file of triplets; the name is not used.
+  AddArrayOptions options = flags.options;
+  RHIZOME_ASSIGN_OR_RETURN(options.file, ParseArrayFlag("rows=" + flags.file, {}));
+  RHIZOME_ASSIGN_OR_RETURN(
+      const AddArrayReport report,
+      AppendRows(FileSystem::Posix(), flags.store, flags.array, options, session.control));
+  return AddedAnswer(flags.store, report);
+}
+
+// --- drop, rename, alias, rollback, keep
+// -----------------------------------------------------------
+
+struct ChangeFlags {
+  std::string store;
+  std::string array;
+  std::string to;
+  std::uint64_t number = 0;
+  bool flag = false;
+};
+
+std::string DescribeChange(const Json& f) { return f["done"].get<std::string>() + "\n"; }
+
+/// Makes one change and says what was done.
+Result<Answer> Change(const ChangeFlags& flags,
+                      const std::function<Result<Json>(ArrayChange&)>& step) {
+  Json fields = {{"store", flags.store}};
+  RHIZOME_RETURN_IF_ERROR(
+      ArrayChange::Run(FileSystem::Posix(), flags.store, 0, [&](ArrayChange& change) -> Status {
+        RHIZOME_ASSIGN_OR_RETURN(const Json made, step(change));
+        fields.update(made);
+        return Status::Ok();
+      }));
+  return Answer{std::move(fields), DescribeChange, {}};
+}
+
+Result<Answer> Drop(const ChangeFlags& flags, Session&) {
+  return Change(flags, [&](ArrayChange& change) -> Result<Json> {
+    const std::size_t before = change.manifest().arrays.size();
+    RHIZOME_RETURN_IF_ERROR(change.Drop(flags.array, flags.flag));
+    return Json{{"array", flags.array},
+                {"arrays_dropped", before - change.manifest().arrays.size()},
+                {"done", fmt::format("dropped {}", flags.array)}};
+  });
+}
+
+Result<Answer> Rename(const ChangeFlags& flags, Session&) {
+  return Change(flags, [&](ArrayChange& change) -> Result<Json> {
+    RHIZOME_RETURN_IF_ERROR(change.Rename(flags.array, flags.to));
+    return Json{{"from", flags.array},
+                {"to", flags.to},
+                {"done", fmt::format("{} is now {}", flags.array, flags.to)}};
+  });
+}
+
+Result<ArrayReference> ParseAlias(const std::string& text) {
+  RHIZOME_ASSIGN_OR_RETURN(ArrayReference reference, ParseArrayReference(text));
+  if (!reference.selector.empty() && CheckAlias(reference.selector).ok()) return reference;
+  return Fail(Status::InvalidArgument(
+      fmt::format("'{}' is no alias: write the array, @ and a word, such as emb@live", text)));
+}
+
+Result<Answer> Alias(const ChangeFlags& flags, Session&) {
+  RHIZOME_ASSIGN_OR_RETURN(const ArrayReference alias, ParseAlias(flags.array));
+  if (flags.flag == (flags.number != 0))
+    return Fail(Status::InvalidArgument("name the version to stand for, or --drop"));
+  return Change(flags, [&](ArrayChange& change) -> Result<Json> {
+    if (flags.flag) {
+      RHIZOME_RETURN_IF_ERROR(change.DropAlias(alias.name, alias.selector));
+      return Json{{"alias", flags.array}, {"done", fmt::format("dropped {}", flags.array)}};
+    }
+    RHIZOME_RETURN_IF_ERROR(change.SetAlias(alias.name, alias.selector, flags.number));
+    return Json{{"alias", flags.array},
+                {"version", flags.number},
+                {"done", fmt::format("{} is now {}@{}", flags.array, alias.name, flags.number)}};
+  });
+}
+
+Result<Answer> RollBack(const ChangeFlags& flags, Session&) {
+  RHIZOME_ASSIGN_OR_RETURN(const ArrayReference alias, ParseAlias(flags.array));
+  return Change(flags, [&](ArrayChange& change) -> Result<Json> {
+    RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t version,
+                             change.RollBack(alias.name, alias.selector));
+    return Json{{"alias", flags.array},
+                {"version", version},
+                {"done", fmt::format("{} is {}@{} again", flags.array, alias.name, version)}};
+  });
+}
+
+Result<Answer> Keep(const ChangeFlags& flags, Session&) {
+  return Change(flags, [&](ArrayChange& change) -> Result<Json> {
+    RHIZOME_ASSIGN_OR_RETURN(const auto dropped, change.KeepNewest(flags.array, flags.number));
+    return Json{
+        {"array", flags.array},
+        {"dropped_versions", dropped},
+        {"done", fmt::format("dropped {} of {}", Plural(dropped.size(), "version"), flags.array)}};
+  });
+}
+
+// --- Flags
+// -----------------------------------------------------------------------------------------
+
+void AddStore(CLI::App& verb, std::string& store) {
+  verb.add_option("STORE", store, "The store's folder")->required();
+}
+
+CLI::App* AddChange(CLI::App& array, Session& session, const std::string& name,
+                    const std::string& description, const std::string& example,
+                    const std::shared_ptr<ChangeFlags>& flags,
+                    Result<Answer> (*run)(const ChangeFlags&, Session&), const std::string& what) {
+  CLI::App* verb = AddVerb(array, session, name, description, example, flags, run);
+  AddStore(*verb, flags->store);
+  verb->add_option(what, flags->array, "The array")->required();
+  return verb;
+}
+
+void AddAdd(CLI::App& array, Session& session) {
+  auto flags = std::make_shared<AddFlags>();
+  AddArrayOptions& options = flags->options;
+  CLI::App* verb = AddVerb(array, session, "add", "Add an array, or a version of one, from a file",
+                           "rhizome array add demo.rz feat2=demo/features.npy", flags, Add);
+  AddStore(*verb, flags->store);
+  verb->add_option("ARRAY", flags->array,
+                   "NAME=F: .npy, a Zarr v3 folder, or triplets with a dimension (NAME=F:DIM); row "
+                   "i belongs to vertex id i")
+      ->required();
+  verb->add_option("--ids", flags->ids, "External id of each row, one a line")->type_name("F");
+  verb->add_flag("--new-version", options.new_version, "Where the name is taken, its next version");
+  verb->add_option("--keep", options.keep,
+                   "Then drop versions but the newest N and those with an alias")
+      ->type_name("N");
+  verb->add_flag("--live", options.live, "Let NAME@live stand for the new version at once");
+  AddDtypeFlag(*verb, flags->dtype);
+  AddChoice<ArrayLayout>(*verb, "--layout", options.layout,
+                         {{"row", ArrayLayout::kRow}, {"chunk", ArrayLayout::kChunk}},
+                         "For random rows (training), or compressed for scans");
+  verb->add_option("--chunk-rows", options.chunk_rows, "Rows of a chunk; 0: chosen")
+      ->type_name("N");
+  AddCodecFlag(*verb, options.codec);
+  AddSize(*verb, "--memory", options.memory_bytes, "Memory for rows that are being sorted")
+      ->default_str("1G");
+}
+
+void AddAppend(CLI::App& array, Session& session) {
+  auto flags = std::make_shared<AppendFlags>();
+  CLI::App* verb = AddVerb(array, session, "append",
+                           "Supply the next rows of an array that has fewer than there are "
+                           "vertices, by vertex id",
+                           "rhizome array append demo.rz part rest.npy", flags, Append);
+  AddStore(*verb, flags->store);
+  verb->add_option("ARRAY", flags->array, "The array, or a version of it")->required();
+  verb->add_option("F", flags->file, "The rows: .npy, a Zarr v3 folder, or triplets (F:DIM)")
+      ->required();
+  AddSize(*verb, "--memory", flags->options.memory_bytes, "Memory for rows that are being sorted")
+      ->default_str("1G");
+}
+
+void AddChanges(CLI::App& array, Session& session) {
+  auto drop = std::make_shared<ChangeFlags>();
+  AddChange(array, session, "drop", "Drop an array, a version of one, or an edge attribute",
+            "rhizome array drop demo.rz emb@1", drop, Drop, "ARRAY")
+      ->add_flag("--all-versions", drop->flag, "All versions, and the aliases");
+  auto rename = std::make_shared<ChangeFlags>();
+  AddChange(array, session, "rename", "Give an array, with all its versions, another name",
+            "rhizome array rename demo.rz feat2 x", rename, Rename, "FROM")
+      ->add_option("TO", rename->to, "Its new name")
+      ->required();
+  auto alias = std::make_shared<ChangeFlags>();
+  CLI::App* verb = AddChange(array, session, "alias", "Let a word stand for a version",
+                             "rhizome array alias demo.rz emb@live 2", alias, Alias, "ALIAS");
+  verb->add_option("VERSION", alias->number, "The version to stand for from now on");
+  verb->add_flag("--drop", alias->flag, "Forget the alias");
+  auto back = std::make_shared<ChangeFlags>();
+  AddChange(array, session, "rollback", "Let an alias stand again for what it stood for before",
+            "rhizome array rollback demo.rz emb@live", back, RollBack, "ALIAS");
+  auto keep = std::make_shared<ChangeFlags>();
+  AddChange(array, session, "keep", "Drop versions but the newest and those with an alias",
+            "rhizome array keep demo.rz emb 2", keep, Keep, "ARRAY")
+      ->add_option("N", keep->number, "How many of the newest to keep")
+      ->required();
+}
+
+}  // namespace
+
+void AddArrayVerb(CLI::App& root, Session& session) {
+  CLI::App* array =
+      root.add_subcommand("array", "Add, extend, drop, rename and list arrays and their versions");
+  array->require_subcommand(1);
+  array->footer("Example: rhizome array list demo.rz");
+  auto list = std::make_shared<ListFlags>();
+  AddStore(*AddVerb(*array, session, "list", "Arrays, their versions and aliases",
+                    "rhizome array list demo.rz", list, List),
+           list->store);
+  AddAdd(*array, session);
+  AddAppend(*array, session);
+  AddChanges(*array, session);
+}
+
+}  // namespace rhizome
