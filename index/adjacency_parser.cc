@@ -1,90 +1,13 @@
-#include <fmt/format.h>
+#include "rhizome/index/adjacency_parser.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <utility>
 
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/adjacency_format.h"
-#include "rhizome/index/parallel.h"
 #include "rhizome/index/section_struct.h"
-#include "rhizome/storage/check.h"
 
 namespace rhizome {
-namespace {
-
-// Vertices whose lists one task checks.
-constexpr std::uint64_t kGrain = 1 << 14;
-
-}  // namespace
-
-/// Checks a partition file field by field, in one pass over each section, lists in parallel.
-/// Nothing is read through an index that was not compared with its bound before, so any bytes are
-/// safe to parse. Of lists that were left on disk, only what is said about them can be checked.
-class AdjacencyParser {
- public:
-  AdjacencyParser(SectionFile file, const VertexOrder& order) : order_(order) {
-    adjacency_.file_ = std::move(file);
-  }
-
-  Status Run(std::uint32_t partition, std::uint32_t partitions, std::uint32_t edge_types);
-  Adjacency Take() { return std::move(adjacency_); }
-
- private:
-  using Side = Adjacency::Side;
-
-  Status ReadHeader(std::uint32_t partition, std::uint32_t partitions, std::uint32_t edge_types);
-  Status CheckFlags() const;
-  Status CheckSections() const;
-  Status ReadRows();
-  Status CheckRows(const Column& rows, const char* field, bool owned) const;
-  Status ReadSide(const SideKinds& kinds, Side& side);
-  Status ReadLists(const SideKinds& kinds, Side& side);
-  Status ReadTypeLists();
-  Status CheckTypeLists(const SideKinds& kinds, const Side& side, std::uint64_t& seen) const;
-  Status CheckLists(const SideKinds& kinds, const Side& side);
-  Status CheckList(const SideKinds& kinds, const Side& side, LocalId local,
-                   std::vector<LocalId>& scratch);
-  Status CheckPlain(const SideKinds& kinds, const Side& side, LocalId local);
-  Status CheckRun(const SideKinds& kinds, const Side& side, std::uint64_t begin, std::uint64_t end);
-  Status DescribeRun(const SideKinds& kinds, std::span<const LocalId> list,
-                     std::uint64_t begin) const;
-  Status ReadInEdges();
-  Status CheckInEdgeRange() const;
-  Status CheckInEdge(LocalId local, std::uint64_t position, LocalId source, TypeId type,
-                     bool repeats) const;
-  LocalId OutNeighborAt(LocalId local, std::uint64_t i) const;
-  Status ReadWeights();
-  Status ReadBoundary();
-  Status ReadDegrees(const SideKinds& kinds, PatchedColumn& degrees);
-  Status CheckSets() const;
-
-  bool keeps(std::uint32_t flag) const { return (header_.flags & flag) != 0; }
-  bool keeps_in_edges() const {
-    return keeps(kPartitionOut) && keeps(kPartitionIn) &&
-           (keeps(kPartitionWeighted) || keeps(kPartitionAttributed));
-  }
-  std::uint64_t vertices() const { return header_.owned + header_.mirrors; }
-  /// Are there vertices of which an edge must be here?
-  bool replicated() const { return header_.mirrors + header_.boundary_owned > 0; }
-  void Touch(LocalId local) { touched_.SetShared(local); }
-  Result<Column> ReadColumn(PartitionSection kind, std::uint64_t count) const {
-    return Column::Read(adjacency_.file_, Kind(kind), count);
-  }
-
-  template <typename... Args>
-  Status Corrupt(fmt::format_string<Args...> format, Args&&... args) const {
-    return Status::Corruption(fmt::format("{}: {}", adjacency_.file_.path().string(),
-                                          fmt::format(format, std::forward<Args>(args)...)));
-  }
-
-  const VertexOrder& order_;
-  Adjacency adjacency_;
-  PartitionHeader header_{};
-  RankBitmap touched_;  // local vertices that an edge was seen of; where replicated()
-};
-
 Status AdjacencyParser::Run(std::uint32_t partition, std::uint32_t partitions,
                             std::uint32_t edge_types) {
   RHIZOME_RETURN_IF_ERROR(ReadHeader(partition, partitions, edge_types));
@@ -302,75 +225,6 @@ Status AdjacencyParser::CheckTypeLists(const SideKinds& kinds, const Side& side,
   return Status::Ok();
 }
 
-// The lists themselves, many vertices at a time on all threads; the first finding counts.
-Status AdjacencyParser::CheckLists(const SideKinds& kinds, const Side& side) {
-  if (!adjacency_.resident_) return Status::Ok();
-  std::vector<Status> findings((vertices() + kGrain - 1) / kGrain);
-  ParallelFor(findings.size(), [&](std::size_t task) {
-    std::vector<LocalId> scratch;
-    const std::uint64_t end = std::min(vertices(), (task + 1) * kGrain);
-    for (std::uint64_t v = task * kGrain; v < end && findings[task].ok(); ++v)
-      findings[task] = CheckList(kinds, side, static_cast<LocalId>(v), scratch);
-  });
-  for (Status& finding : findings) RHIZOME_RETURN_IF_ERROR(std::move(finding));
-  return Status::Ok();
-}
-
-Status AdjacencyParser::CheckList(const SideKinds& kinds, const Side& side, LocalId local,
-                                  std::vector<LocalId>& scratch) {
-  const std::uint64_t begin = side.offsets[local];
-  const std::uint64_t end = side.offsets[local + std::size_t{1}];
-  if (begin != end) Touch(local);
-  if (!keeps(kPartitionCompressed)) return CheckPlain(kinds, side, local);
-  const Direction direction = &side == &adjacency_.out_ ? Direction::kOut : Direction::kIn;
-  const auto bytes = adjacency_.CompressedBytes(local, direction);
-  if (!adjacency_.DecodeList(local, direction, bytes, scratch))
-    return Corrupt("{} lists: the list of local vertex {} cannot be decoded", kinds.name, local);
-  if (replicated())
-    for (const LocalId neighbor : scratch) Touch(neighbor);
-  return Status::Ok();
-}
-
-Status AdjacencyParser::CheckPlain(const SideKinds& kinds, const Side& side, LocalId local) {
-  const std::uint64_t first = side.offsets[local];
-  if (side.type_lists.empty())
-    return CheckRun(kinds, side, first, side.offsets[local + std::size_t{1}]);
-  const std::size_t list = side.type_lists[local];
-  std::uint64_t begin = first;
-  for (std::uint64_t k = adjacency_.type_list_offsets_[list];
-       k < adjacency_.type_list_offsets_[list + 1]; ++k) {
-    RHIZOME_RETURN_IF_ERROR(CheckRun(kinds, side, begin, first + adjacency_.type_ends_[k]));
-    begin = first + adjacency_.type_ends_[k];
-  }
-  return Status::Ok();
-}
-
-// Neighbours of one vertex and type: in range, and not falling.
-Status AdjacencyParser::CheckRun(const SideKinds& kinds, const Side& side, std::uint64_t begin,
-                                 std::uint64_t end) {
-  const auto list = side.neighbors.subspan(begin, end - begin);
-  // Of a sorted list the last is the largest. Without a branch, so that it takes four at a time.
-  bool falls = false;
-  for (std::size_t i = 1; i < list.size(); ++i) falls |= list[i] < list[i - 1];
-  if (falls || (!list.empty() && list.back() >= vertices())) return DescribeRun(kinds, list, begin);
-  if (replicated())
-    for (const LocalId neighbor : list) Touch(neighbor);
-  return Status::Ok();
-}
-
-// What is wrong with the entries of one vertex and type, which stand at `begin`.
-Status AdjacencyParser::DescribeRun(const SideKinds& kinds, std::span<const LocalId> list,
-                                    std::uint64_t begin) const {
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    if (list[i] >= vertices())
-      return Corrupt("{} neighbours, entry {}: local id {} is beyond the {} vertices", kinds.name,
-                     begin + i, list[i], vertices());
-    if (i > 0 && list[i] < list[i - 1])
-      return Corrupt("{} neighbours, entry {}: falls", kinds.name, begin + i);
-  }
-  return Status::Ok();
-}
-
 Status AdjacencyParser::ReadWeights() {
   if (!keeps(kPartitionWeighted)) return Status::Ok();
   RHIZOME_ASSIGN_OR_RETURN(
@@ -380,58 +234,6 @@ Status AdjacencyParser::ReadWeights() {
     if (std::isnan(adjacency_.weights_[e])) return Corrupt("weights, entry {}: not a number", e);
   }
   return Status::Ok();
-}
-
-// As many in-entries as edges, each naming an edge of its own: a bijection.
-Status AdjacencyParser::ReadInEdges() {
-  RHIZOME_ASSIGN_OR_RETURN(adjacency_.in_edges_,
-                           ReadColumn(PartitionSection::kInEdges, header_.edges));
-  if (!adjacency_.resident_) return CheckInEdgeRange();
-  std::vector<LocalId> scratch;
-  for (std::uint64_t v = 0; v < vertices(); ++v) {
-    const auto local = static_cast<LocalId>(v);
-    const std::uint64_t first = adjacency_.in_.offsets[v];
-    const auto sources = adjacency_.ReadList(local, Direction::kIn, scratch);
-    TypeId type_before = 0;
-    for (std::uint64_t i = 0; i < sources.size(); ++i) {
-      const TypeId type = adjacency_.TypeOfEntry(local, Direction::kIn, i);
-      const bool repeats = i > 0 && type == type_before && sources[i] == sources[i - 1];
-      RHIZOME_RETURN_IF_ERROR(CheckInEdge(local, first + i, sources[i], type, repeats));
-      type_before = type;
-    }
-  }
-  return Status::Ok();
-}
-
-Status AdjacencyParser::CheckInEdgeRange() const {
-  for (std::uint64_t i = 0; i < header_.edges; ++i) {
-    if (adjacency_.in_edges_[i] >= header_.edges)
-      return Corrupt("in edges, entry {}: {} is not an edge", i, adjacency_.in_edges_[i]);
-  }
-  return Status::Ok();
-}
-
-Status AdjacencyParser::CheckInEdge(LocalId local, std::uint64_t position, LocalId source,
-                                    TypeId type, bool repeats) const {
-  const std::uint64_t edge = adjacency_.in_edges_[position];
-  const auto list = adjacency_.Entries(source, Direction::kOut);
-  const bool fits = edge >= list.first && edge < list.first + list.count &&
-                    OutNeighborAt(source, edge - list.first) == local &&
-                    adjacency_.TypeOfEntry(source, Direction::kOut, edge - list.first) == type;
-  if (!fits)
-    return Corrupt("in edges, entry {}: {} is not an edge between its vertices", position, edge);
-  if (repeats && edge <= adjacency_.in_edges_[position - 1])
-    return Corrupt("in edges, entry {}: parallel edges do not rise", position);
-  return Status::Ok();
-}
-
-LocalId AdjacencyParser::OutNeighborAt(LocalId local, std::uint64_t i) const {
-  if (!keeps(kPartitionCompressed))
-    return adjacency_.out_.neighbors[adjacency_.out_.offsets[local] + i];
-  const auto bytes = adjacency_.CompressedBytes(local, Direction::kOut);
-  const auto neighbor = adjacency_.DecodeEntry(local, Direction::kOut, bytes, i);
-  RHIZOME_CHECK(neighbor.has_value());  // CheckList has decoded it
-  return *neighbor;
 }
 
 Status AdjacencyParser::ReadBoundary() {

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <random>
+#include <vector>
+
+#include "bench_topology.h"
+#include "rhizome/index/graph.h"
+#include "rhizome/index/neighbor_source.h"
+#include "topology_sections.h"
+
+namespace rhizome {
+
+/// The direction whose lists the parts of `bench topology` read.
+Direction WalkedDirection(const Graph& graph);
+
+/// Random entries, each as likely as any other.
+std::vector<EntryRef> DrawEntries(const Graph& graph, Direction direction, std::size_t count,
+                                  std::mt19937_64& random);
+
+/// The same minibatches from memory in both codecs (where there is another store), and from disk
+/// without and with the cache, taking turns.
+Result<nlohmann::ordered_json> BenchTopologySampling(const Graph& memory, const Graph* other,
+                                                     const Graph& direct,
+                                                     const BenchTopologyOptions& options,
+                                                     const JobControl& control);
+
+/// The type of random entries: through the edge-type index, and from one byte an edge.
+Result<nlohmann::ordered_json> BenchTopologyTypes(const Graph& graph,
+                                                  const TopologySections& sections,
+                                                  const BenchTopologyOptions& options);
+
+}  // namespace rhizome
