@@ -38,6 +38,13 @@ std::uint64_t TopologyBytes(const Store& store) {
   return bytes;
 }
 
+/// Is every partition file at least as long as a block? fio refuses shorter ones.
+bool HoldBlock(const Store& store, std::uint64_t block_bytes) {
+  for (std::uint32_t p = 0; p < store.manifest().info.partitions; ++p)
+    if (store.manifest().FindFile(PartitionPath(p))->size_bytes < block_bytes) return false;
+  return true;
+}
+
 FioJob MakeFioJob(const Store& store, const BenchTopologyOptions& options, IoMaker maker) {
   FioJob job;
   job.folder = store.GenerationFolder() / "topology";
@@ -48,6 +55,8 @@ FioJob MakeFioJob(const Store& store, const BenchTopologyOptions& options, IoMak
   job.seconds = options.seconds;
   return job;
 }
+
+constexpr const char* kTooShort = "the partition files are shorter than fio's block";
 
 /// Rates of fio, round by round, or why there are none.
 struct Reference {
@@ -61,7 +70,7 @@ struct Reference {
     if (rate && *rate > 0) {
       rates.push_back(std::round(*rate * unit));
     } else if (rate) {
-      missing = "fio read nothing: the files are shorter than its block";
+      missing = kTooShort;
     } else if (rate.error().code() == StatusCode::kUnsupported) {
       missing = rate.error().message();
     } else {
@@ -90,6 +99,7 @@ Result<Json> BenchLoad(const Store& store, const BenchTopologyOptions& options, 
   std::vector<double> loads;
   std::vector<double> parses;
   Reference fio;
+  if (!HoldBlock(store, kSequentialBytes)) fio.missing = kTooShort;
   for (std::uint32_t r = 0; r < options.rounds; ++r) {
     RHIZOME_RETURN_IF_ERROR(control.Report({.phase = "load", .done = r, .total = options.rounds}));
     Clock::time_point start = Clock::now();

@@ -126,6 +126,24 @@ inline std::vector<Neighbor> DrawnFor(const Graph& graph, const SampledSubgraph&
   return drawn;
 }
 
+/// How often each set of vertices was drawn for the first list of a sample of vertex 0, over as
+/// many batches; `seed_times` as Sampler::Sample takes them.
+inline std::map<std::vector<VertexId>, double> CountSets(
+    const Graph& graph, const Sampler& sampler, std::uint64_t batches,
+    const std::vector<std::int64_t>& seed_times = {}) {
+  std::map<std::vector<VertexId>, double> observed;
+  for (std::uint64_t batch = 0; batch < batches; ++batch) {
+    const auto sample = sampler.Sample(std::vector<VertexId>{0}, seed_times, batch);
+    EXPECT_OK(sample);
+    if (!sample) return {};
+    std::vector<VertexId> set;
+    for (const Neighbor& n : DrawnFor(graph, *sample, 0)) set.push_back(n.vertex);
+    std::sort(set.begin(), set.end());
+    observed[set] += 1;
+  }
+  return observed;
+}
+
 inline void Sort(std::vector<Neighbor>& list) {
   std::sort(list.begin(), list.end(), [](const Neighbor& a, const Neighbor& b) {
     return std::tie(a.vertex, a.type, a.weight) < std::tie(b.vertex, b.type, b.weight);

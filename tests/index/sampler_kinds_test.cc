@@ -11,6 +11,7 @@ namespace {
 
 using testing::AllVertices;
 using testing::Build;
+using testing::CountSets;
 using testing::DrawnFor;
 using testing::EmptyInput;
 using testing::ExpectLaw;
@@ -100,21 +101,13 @@ TEST(TypedSamplerTest, SetsOfEachTypeAreEquallyLikely) {
     options.typed_fanouts = {{2, 1}};
     options.seed = seed;
     const auto sampler = MakeSampler(*open->graph, options);
-    std::map<std::vector<VertexId>, double> observed;
     std::map<std::vector<VertexId>, double> law;
     for (VertexId a = 1; a <= 4; ++a) {
       for (VertexId b = a + 1; b <= 4; ++b) {
         for (VertexId c = 5; c <= 7; ++c) law[{a, b, c}] = 1.0 / 18;
       }
     }
-    for (std::uint64_t batch = 0; batch < kTrials; ++batch) {
-      const auto sample = sampler->Sample(std::vector<VertexId>{0}, batch);
-      ASSERT_OK(sample);
-      std::vector<VertexId> set;
-      for (const Neighbor& n : DrawnFor(*open->graph, *sample, 0)) set.push_back(n.vertex);
-      std::sort(set.begin(), set.end());
-      observed[set] += 1;
-    }
+    const auto observed = CountSets(*open->graph, *sampler, kTrials);
     ExpectLaw(observed, law, static_cast<double>(kTrials));
   }
 }

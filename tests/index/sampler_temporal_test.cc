@@ -10,6 +10,7 @@ namespace rhizome {
 namespace {
 
 using testing::Build;
+using testing::CountSets;
 using testing::DrawnFor;
 using testing::ExpectLaw;
 using testing::Fanouts;
@@ -223,17 +224,9 @@ void ExpectEqualSets(TemporalPick pick, std::int64_t now, std::int64_t fanout,
     options.temporal_pick = pick;
     const auto sampler = MakeSampler(*open->graph, options);
     ASSERT_NE(sampler, nullptr);
-    std::map<std::vector<VertexId>, double> observed;
     std::map<std::vector<VertexId>, double> law;
     for (const auto& set : sets) law[set] = 1.0 / static_cast<double>(sets.size());
-    for (std::uint64_t batch = 0; batch < kTrials; ++batch) {
-      const auto sample = sampler->Sample(std::vector<VertexId>{0}, std::vector{now}, batch);
-      ASSERT_OK(sample);
-      std::vector<VertexId> set;
-      for (const Neighbor& n : DrawnFor(*open->graph, *sample, 0)) set.push_back(n.vertex);
-      std::sort(set.begin(), set.end());
-      observed[set] += 1;
-    }
+    const auto observed = CountSets(*open->graph, *sampler, kTrials, {now});
     ExpectLaw(observed, law, static_cast<double>(kTrials));
   }
 }

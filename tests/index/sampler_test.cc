@@ -18,6 +18,7 @@ namespace {
 using testing::AllVertices;
 using testing::Build;
 using testing::Contained;
+using testing::CountSets;
 using testing::DrawnFor;
 using testing::EmptyInput;
 using testing::Fanouts;
@@ -204,15 +205,7 @@ TEST(SamplerTest, SetsWithoutReplacementAreEquallyLikelyForAnyPartitioning) {
       SamplerOptions options = Fanouts({fanout});
       options.seed = seed;
       const auto sampler = MakeSampler(*open->graph, options);
-      std::map<std::vector<VertexId>, double> observed;
-      for (std::uint64_t batch = 0; batch < kTrials; ++batch) {
-        const auto sample = sampler->Sample(std::vector<VertexId>{0}, batch);
-        ASSERT_OK(sample);
-        std::vector<VertexId> set;
-        for (const Neighbor& n : DrawnFor(*open->graph, *sample, 0)) set.push_back(n.vertex);
-        std::sort(set.begin(), set.end());
-        observed[set] += 1;
-      }
+      const auto observed = CountSets(*open->graph, *sampler, kTrials);
       const std::size_t sets = fanout == 1 ? 6 : 15;
       ASSERT_EQ(observed.size(), sets);
       const double expected = static_cast<double>(kTrials) / static_cast<double>(sets);
