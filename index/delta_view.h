@@ -36,6 +36,12 @@ class DeltaView {
     return side(direction).touched.Test(static_cast<std::uint64_t>(row));
   }
 
+  /// Calls visit(row) for each row whose list differs.
+  template <typename Visit>
+  void ForEachTouched(Direction direction, Visit&& visit) const {
+    side(direction).touched.ForEach([&](std::uint64_t row) { visit(static_cast<Row>(row)); });
+  }
+
   /// All pieces of a touched row's list. Those of the delta are of partition().
   std::span<const Piece> PiecesOf(Row row, Direction direction) const {
     const Side& lists = side(direction);

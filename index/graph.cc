@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <tuple>
 #include <utility>
 
 #include "rhizome/index/adjacency.h"
+#include "rhizome/index/compaction.h"
 #include "rhizome/index/delta.h"
 #include "rhizome/index/delta_view.h"
 #include "rhizome/index/graph_parts.h"
@@ -205,9 +207,12 @@ class Graph::Impl {
     return state_;
   }
   Result<WriteResult> Write(const WriteBatch& batch, const WriteOptions& options);
+  Result<CompactResult> Compact(const CompactOptions& options, const JobControl& control);
   Status Refresh() RHIZOME_EXCLUDES(mutex_, refresh_);
 
  private:
+  Status CompactState(GraphWriter& writer, const GraphState& now, const CompactOptions& options,
+                      const JobControl& control);
   Result<GraphWriter*> Writer() RHIZOME_EXCLUDES(mutex_, refresh_);
   void Publish(std::shared_ptr<const GraphState> state) RHIZOME_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
@@ -215,7 +220,8 @@ class Graph::Impl {
   }
 
   Store* const live_;  // null: fixed
-  Mutex refresh_;      // one Refresh, or making of the writer, at a time
+  std::atomic<bool> compacting_{false};
+  Mutex refresh_;  // one Refresh, or making of the writer, at a time
   std::unique_ptr<GraphWriter> writer_ RHIZOME_GUARDED_BY(refresh_);
   mutable Mutex mutex_;
   std::shared_ptr<const GraphState> state_;  // of a live graph: guarded by mutex_
@@ -248,6 +254,45 @@ Result<GraphWriter*> Graph::Impl::Writer() {
 Result<WriteResult> Graph::Impl::Write(const WriteBatch& batch, const WriteOptions& options) {
   RHIZOME_ASSIGN_OR_RETURN(GraphWriter* const writer, Writer());
   return writer->Write(batch, options);
+}
+
+Result<CompactResult> Graph::Impl::Compact(const CompactOptions& options,
+                                           const JobControl& control) {
+  RHIZOME_ASSIGN_OR_RETURN(GraphWriter* const writer, Writer());
+  if (compacting_.exchange(true))
+    return Fail(
+        Status::Busy(fmt::format("'{}' is being compacted already", live_->path().string())));
+  const auto now = state();
+  CompactResult result{.generation = now->parts()->store->manifest().generation};
+  const double share = static_cast<double>(now->delta()->entries()) /
+                       static_cast<double>(std::max<std::uint64_t>(now->info().edges, 1));
+  Status status;
+  if (!now->delta()->empty() && share >= options.least_delta) {
+    status = CompactState(*writer, *now, options, control);
+    result.compacted = status.ok();
+    result.commits = now->delta()->sequence() - now->parts()->store->base_sequence();
+    result.generation = state()->parts()->store->manifest().generation;
+  }
+  compacting_ = false;
+  if (!status.ok()) return Fail(status);
+  return result;
+}
+
+Status Graph::Impl::CompactState(GraphWriter& writer, const GraphState& now,
+                                 const CompactOptions& options, const JobControl& control) {
+  RHIZOME_ASSIGN_OR_RETURN(auto view, now.View());
+  const CompactionInput input{now.store(), now.parts(), now.delta(), std::move(view)};
+  const auto switch_to = [&](std::shared_ptr<const GraphParts> parts,
+                             const std::function<Status()>& commit) {
+    return writer.Rebase([&]() -> Result<GraphWriter::Base> {
+      // Before the commit, which cannot be undone: what was written meanwhile must fit.
+      RHIZOME_ASSIGN_OR_RETURN(auto delta,
+                               Delta::Load(Delta::Empty(parts->DeltaBase()), *parts->store));
+      RHIZOME_RETURN_IF_ERROR(commit());
+      return GraphWriter::Base{parts->store, parts, std::move(delta)};
+    });
+  };
+  return CompactGeneration(*live_, input, options, control, switch_to);
 }
 
 Status Graph::Impl::Refresh() {
@@ -286,13 +331,17 @@ std::shared_ptr<const Graph> Graph::Snapshot() const {
 Result<WriteResult> Graph::Write(const WriteBatch& batch, const WriteOptions& options) {
   return impl_->Write(batch, options);
 }
+Result<CompactResult> Graph::Compact(const CompactOptions& options, const JobControl& control) {
+  return impl_->Compact(options, control);
+}
 Status Graph::Refresh() { return impl_->Refresh(); }
 
 std::uint64_t Graph::sequence() const { return impl_->state()->delta()->sequence(); }
 std::uint64_t Graph::vertex_count() const { return impl_->state()->delta()->vertices(); }
 std::uint64_t Graph::live_vertex_count() const {
   const auto state = impl_->state();
-  return state->delta()->vertices() - state->delta()->deleted_vertices();
+  return state->delta()->vertices() - state->delta()->deleted_vertices() -
+         state->parts()->ids.deleted_count();
 }
 std::uint64_t Graph::edge_count() const { return impl_->state()->info().edges; }
 
@@ -338,7 +387,7 @@ ExternalId Graph::ExternalIdOf(VertexId vertex) const {
 bool Graph::IsDeleted(VertexId vertex) const {
   const auto state = impl_->state();
   RHIZOME_CHECK(state->Holds(vertex));
-  return state->delta()->IsDeleted(vertex);
+  return state->delta()->IsDeleted(vertex) || state->parts()->ids.IsDeleted(vertex);
 }
 
 Row Graph::RowOf(VertexId vertex) const {

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "rhizome/index/external_id.h"
+#include "rhizome/index/partitioner.h"
+#include "rhizome/index/reorder.h"
 #include "rhizome/index/write_batch.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/manifest.h"
@@ -52,6 +54,34 @@ struct EdgeAttributeInfo {
   DataType dtype = DataType::kInt64;
 };
 
+/// How Graph::Compact makes the next generation.
+struct CompactOptions {
+  /// Divide all edges anew, by `partition` (0 partitions: as many as there are). Else every edge
+  /// stays in its partition, and new ones join their neighbours, which is faster, takes less memory
+  /// and lets the balance fade a little with every update.
+  bool repartition = false;
+  PartitionOptions partition{.partitions = 0};
+  std::optional<OrderKind> order;  ///< of the rows; nothing: as before
+
+  /// Does nothing unless the delta has at least this share of the generation's edges.
+  double least_delta = 0;
+
+  /// Leaves out edges whose attribute of this name (integers, such as a time) is below a bound.
+  std::string expire_attribute;
+  std::int64_t expire_before = 0;
+
+  std::uint32_t threads = 1;
+
+  /// Bound on what is taken beside the graph that is open; 0: none. Dividing anew holds all edges.
+  std::uint64_t memory_bytes = 0;
+};
+
+struct CompactResult {
+  bool compacted = false;  ///< false: the delta was below CompactOptions::least_delta
+  std::uint64_t generation = 0;
+  std::uint64_t commits = 0;  ///< of the delta that it took in
+};
+
 struct GraphOptions {
   TopologyPlace topology = TopologyPlace::kMemory;
 };
@@ -85,6 +115,13 @@ class Graph {
   /// the store, or the graph cannot be written to; kNotFound, an unknown vertex (see WriteOptions);
   /// kIoError, kOutOfSpace: afterwards the store is read-only until it is opened again.
   Result<WriteResult> Write(const WriteBatch& batch, const WriteOptions& options = {});
+
+  /// Makes the next generation from this one and the delta (DESIGN section 6), while readers and
+  /// writers go on; what is written meanwhile becomes the delta of the new one. A crash at any
+  /// moment leaves the old or the new state. One at a time. Errors: kBusy, another compaction is
+  /// under way; kInvalidArgument; kOutOfSpace; kOutOfMemory; kInterrupted; kIoError: nothing has
+  /// changed.
+  Result<CompactResult> Compact(const CompactOptions& options, const JobControl& control);
 
   /// Moves a live graph on to what other processes have committed. Errors: as Open; then nothing
   /// changes.

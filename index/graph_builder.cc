@@ -32,11 +32,12 @@ void Free(std::vector<T>& values) {
 class GraphBuilder {
  public:
   GraphBuilder(Store& store, GraphInput input, const BuildOptions& options,
-               const JobControl& control)
+               const JobControl& control, const CommitGeneration& commit)
       : store_(store),
         input_(std::move(input)),
         options_(options),
         control_(control),
+        commit_(commit),
         partitions_(options.partition.partitions),
         set_words_((partitions_ + std::size_t{63}) / 64) {}
 
@@ -44,7 +45,6 @@ class GraphBuilder {
 
  private:
   Status Divide();
-  bool spills_edges() const { return input_.spilled && !input_.spilled->edges_in_memory; }
   Status CheckMemory() const;
   Status OrderRows();
   Status WriteOrder();
@@ -56,6 +56,7 @@ class GraphBuilder {
   Status WritePartition(std::uint32_t partition);
   Status WriteAttributes(std::uint32_t partition, std::span<const std::uint64_t> edge_order,
                          const std::vector<EdgeAttribute>& attributes);
+  std::uint64_t LastArrayId() const;
   Status WriteArrays();
   Status WriteArray(const ArrayInput& array, std::uint64_t array_id);
   std::vector<std::uint64_t> ByRow(std::vector<std::uint64_t>& by_vertex) const;
@@ -64,15 +65,16 @@ class GraphBuilder {
   GraphInput input_;
   const BuildOptions& options_;
   const JobControl& control_;
+  const CommitGeneration& commit_;
   const std::uint32_t partitions_;
   const std::size_t set_words_;
 
   Mutex writer_mutex_;  // for the functions of writer_ while partitions are written
   std::unique_ptr<GenerationWriter> writer_;
   GenerationInfo info_;
-  bool attributed_ = false;              // the edges have attributes
+  PartitionedEdges::Columns columns_;
   std::uint64_t largest_partition_ = 0;  // directed edges
-  std::unique_ptr<PartitionedEdges> edges_;
+  std::shared_ptr<PartitionedEdges> edges_;
   std::vector<PartitionId> owners_;
   std::vector<std::uint64_t> out_degree_;  // by vertex, then by row
   std::vector<std::uint64_t> in_degree_;
@@ -94,7 +96,7 @@ Status GraphBuilder::Run() {
   RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = "commit", .done = 0, .total = 1}));
   // What a killed job would leave is gone before the store exists.
   if (input_.spilled) RHIZOME_RETURN_IF_ERROR(input_.spilled->space->Clear());
-  RHIZOME_RETURN_IF_ERROR(writer_->Commit(info_));
+  RHIZOME_RETURN_IF_ERROR(commit_ ? commit_(*writer_, info_) : writer_->Commit(info_));
   // The commit cannot be undone: a cancellation that comes now comes too late.
   (void)control_.Report({.phase = "commit", .done = 1, .total = 1});
   return Status::Ok();
@@ -102,12 +104,11 @@ Status GraphBuilder::Run() {
 
 Status GraphBuilder::Divide() {
   info_.symmetric = input_.undirected;
-  attributed_ =
-      spills_edges() ? !input_.spilled->attributes.empty() : !input_.edges.attributes.empty();
-  info_.weighted = !input_.edges.weight.empty() || (spills_edges() && input_.spilled->weighted);
   RHIZOME_RETURN_IF_ERROR(
       control_.Report({.phase = "partition", .done = 0, .total = input_.edges.size()}));
   edges_ = PartitionedEdges::Make(input_, options_.partition, control_);
+  columns_ = edges_->columns();
+  info_.weighted = columns_.weighted;
   RHIZOME_ASSIGN_OR_RETURN(EdgeDivision division, edges_->Divide());
   owners_ = std::move(division.owners);
   out_degree_ = std::move(division.out_degree);
@@ -132,7 +133,7 @@ Status GraphBuilder::Divide() {
 
 // Of the graph in memory, its reader has checked it.
 Status GraphBuilder::CheckMemory() const {
-  if (!spills_edges() || options_.memory_bytes == 0) return Status::Ok();
+  if (columns_.in_memory || options_.memory_bytes == 0) return Status::Ok();
   const std::uint64_t vertex_bytes = BuildVertexBytes(input_.vertex_count, partitions_);
   const std::uint64_t needed = vertex_bytes + largest_partition_ * EdgeBytes();
   if (needed <= options_.memory_bytes) return Status::Ok();
@@ -151,8 +152,8 @@ Status GraphBuilder::CheckMemory() const {
 
 std::uint64_t GraphBuilder::EdgeBytes() const {
   const bool typed = info_.edge_types.size() > 1;
-  const std::size_t attributes = input_.spilled ? input_.spilled->attributes.size() : 0;
-  return kWriteBytesPerEdge + (typed ? 6 : 0) + (info_.weighted ? 16 : 0) + 24 * attributes;
+  return kWriteBytesPerEdge + (typed ? 6 : 0) + (info_.weighted ? 16 : 0) +
+         24 * columns_.attributes;
 }
 
 // A vertex is read for others as often as it is a source, when in-edges are walked; a store that
@@ -195,6 +196,10 @@ Status GraphBuilder::WriteOrder() {
 Status GraphBuilder::WriteIds() {
   if (input_.id_kind == ExternalIdKind::kDense) return Status::Ok();
   RHIZOME_ASSIGN_OR_RETURN(auto file, writer_->CreateFile(kVertexIdsPath));
+  if (input_.write_ids) {
+    RHIZOME_RETURN_IF_ERROR(input_.write_ids(*file, writer_->store_id()));
+    return file->Close();
+  }
   RHIZOME_RETURN_IF_ERROR(
       input_.id_kind == ExternalIdKind::kInteger
           ? VertexIds::Write(*file, writer_->store_id(),
@@ -235,7 +240,7 @@ std::uint32_t GraphBuilder::WriterCount() const {
   const std::uint32_t threads = std::min(std::max(options_.partition.threads, 1U), partitions_);
   if (options_.memory_bytes == 0 || largest_partition_ == 0) return threads;
   std::uint64_t held = BuildVertexBytes(input_.vertex_count, partitions_);
-  if (!spills_edges()) held += info_.edges * kHeldBytesPerEdge;
+  if (columns_.in_memory) held += info_.edges * kHeldBytesPerEdge;
   const std::uint64_t left = options_.memory_bytes - std::min(options_.memory_bytes, held);
   return static_cast<std::uint32_t>(
       std::clamp<std::uint64_t>(left / (largest_partition_ * EdgeBytes()), 1, threads));
@@ -264,7 +269,7 @@ Status GraphBuilder::WritePartition(std::uint32_t partition) {
                                  .edge_types = static_cast<std::uint32_t>(info_.edge_types.size()),
                                  .symmetric = info_.symmetric,
                                  .weighted = info_.weighted,
-                                 .attributed = attributed_,
+                                 .attributed = columns_.attributes > 0,
                                  .directions = info_.directions,
                                  .codec = options_.topology_codec,
                                  .out_degree = out_degree_,
@@ -292,8 +297,7 @@ Status GraphBuilder::WriteAttributes(std::uint32_t partition,
                                      const std::vector<EdgeAttribute>& attributes) {
   for (std::size_t a = 0; a < attributes.size(); ++a) {
     const EdgeAttribute& attribute = attributes[a];
-    const std::uint64_t array_id =
-        input_.arrays.size() + a * partitions_ + partition + std::uint64_t{1};
+    const std::uint64_t array_id = LastArrayId() + a * partitions_ + partition + 1;
     const ArrayInput about{
         .name = EdgeArrayName(attribute.name(), partition),
         .dim = 1,
@@ -325,6 +329,12 @@ Status GraphBuilder::WriteAttributes(std::uint32_t partition,
   return Status::Ok();
 }
 
+std::uint64_t GraphBuilder::LastArrayId() const {
+  std::uint64_t last = input_.arrays.size();
+  for (const ArrayInput& array : input_.arrays) last = std::max(last, array.array_id);
+  return last;
+}
+
 Status GraphBuilder::WriteArrays() {
   RHIZOME_ASSIGN_OR_RETURN(const FileEntry group, WriteArrayGroup(writer_->fs(), writer_->root()));
   {
@@ -332,7 +342,8 @@ Status GraphBuilder::WriteArrays() {
     RHIZOME_RETURN_IF_ERROR(writer_->AddArray({}, std::span(&group, 1)));
   }
   for (std::size_t i = 0; i < input_.arrays.size(); ++i) {
-    RHIZOME_RETURN_IF_ERROR(WriteArray(input_.arrays[i], i + 1));
+    const std::uint64_t given = input_.arrays[i].array_id;
+    RHIZOME_RETURN_IF_ERROR(WriteArray(input_.arrays[i], given != 0 ? given : i + 1));
     input_.arrays[i].read_rows = nullptr;  // what it holds is no longer needed
     input_.arrays[i].begin = nullptr;
   }
@@ -368,8 +379,8 @@ std::string EdgeArrayName(std::string_view attribute, std::uint32_t partition) {
 std::string EdgeDimension(std::uint32_t partition) { return fmt::format("edge_p{:04}", partition); }
 
 Status BuildGeneration(Store& store, GraphInput input, const BuildOptions& options,
-                       const JobControl& control) {
-  return GraphBuilder(store, std::move(input), options, control).Run();
+                       const JobControl& control, const CommitGeneration& commit) {
+  return GraphBuilder(store, std::move(input), options, control, commit).Run();
 }
 
 }  // namespace rhizome

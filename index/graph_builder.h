@@ -18,6 +18,7 @@
 
 namespace rhizome {
 
+class PartitionedEdges;
 class VertexOrder;
 struct SpilledGraph;
 
@@ -29,6 +30,8 @@ struct ArrayInput {
   ArrayLayout layout = ArrayLayout::kRow;
   Codec codec;
   std::uint64_t chunk_rows = 0;  ///< 0: DefaultChunkRows
+
+  std::uint64_t array_id = 0;  ///< 0: the next
 
   /// Kept with the array (ArrayEntry::attributes), such as the names of its classes.
   std::vector<std::pair<std::string, std::string>> attributes;
@@ -63,6 +66,11 @@ struct GraphInput {
   /// An ingestion's edges and string ids that do not fit in memory; then `edges` and `string_ids`
   /// are empty.
   std::shared_ptr<SpilledGraph> spilled = {};
+
+  /// Of a store that is compacted: edges that are divided already, instead of `edges`, and what
+  /// writes the external ids, deleted vertices left out, instead of the ids above.
+  std::shared_ptr<PartitionedEdges> divided = {};
+  std::function<Status(ByteSink&, const StoreId&)> write_ids = {};
 };
 
 /// "time.p0003": the array of an edge attribute in one partition.
@@ -90,11 +98,16 @@ inline std::uint64_t BuildVertexBytes(std::uint64_t vertices, std::uint32_t part
 inline constexpr std::uint64_t kWriteBytesPerEdge = 44;
 inline constexpr std::uint64_t kHeldBytesPerEdge = 16;
 
+/// Commits a generation whose files are written; what it returns, BuildGeneration returns.
+using CommitGeneration =
+    std::function<Status(GenerationWriter& writer, const GenerationInfo& info)>;
+
 /// Partitions, orders and writes `input` as the store's next generation, and commits it. Consumes
-/// the edges. Nothing is visible before it returns OK. Errors: kInvalidArgument, an id or type out
+/// the edges. Nothing is visible before it returns OK. `commit`: instead of writer.Commit(info).
+/// Errors: kInvalidArgument, an id or type out
 /// of range, a bad name; kOutOfMemory, a partition of a spilled graph is too large for the memory
 /// (says how many partitions would do); kOutOfSpace; kIoError; kInterrupted.
 Status BuildGeneration(Store& store, GraphInput input, const BuildOptions& options,
-                       const JobControl& control);
+                       const JobControl& control, const CommitGeneration& commit = {});
 
 }  // namespace rhizome

@@ -81,6 +81,7 @@ Status CheckVertices(const GraphInput& input) {
     RHIZOME_RETURN_IF_ERROR(
         CheckTypes("vertex", input.vertex_type, input.vertex_type_names.size()));
   }
+  if (input.write_ids) return Status::Ok();
   switch (input.id_kind) {
     case ExternalIdKind::kDense:
       return Status::Ok();

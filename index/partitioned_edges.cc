@@ -77,6 +77,10 @@ class MemoryEdges final : public PartitionedEdges {
     input.edges = {};
   }
 
+  Columns columns() const override {
+    return {.weighted = !edges_.weight.empty(), .attributes = edges_.attributes.size()};
+  }
+
   Result<EdgeDivision> Divide() override {
     EdgeDivision division;
     division.kind = options_.kind;
@@ -202,6 +206,11 @@ class SpilledEdges final : public PartitionedEdges {
         undirected_(input.undirected),
         options_(options),
         control_(control) {}
+
+  Columns columns() const override {
+    return {
+        .weighted = graph_.weighted, .attributes = graph_.attributes.size(), .in_memory = false};
+  }
 
   Result<EdgeDivision> Divide() override {
     EdgeDivision division;
@@ -341,12 +350,13 @@ class SpilledEdges final : public PartitionedEdges {
 
 }  // namespace
 
-std::unique_ptr<PartitionedEdges> PartitionedEdges::Make(GraphInput& input,
+std::shared_ptr<PartitionedEdges> PartitionedEdges::Make(GraphInput& input,
                                                          const PartitionOptions& options,
                                                          const JobControl& control) {
+  if (input.divided) return std::move(input.divided);
   if (input.spilled && !input.spilled->edges_in_memory)
-    return std::make_unique<SpilledEdges>(input, options, control);
-  return std::make_unique<MemoryEdges>(input, options, control);
+    return std::make_shared<SpilledEdges>(input, options, control);
+  return std::make_shared<MemoryEdges>(input, options, control);
 }
 
 }  // namespace rhizome

@@ -35,9 +35,18 @@ struct PartitionEdgeList {
 class PartitionedEdges {
  public:
   /// Takes the edges out of `input`, which must outlive it.
-  static std::unique_ptr<PartitionedEdges> Make(GraphInput& input, const PartitionOptions& options,
+  static std::shared_ptr<PartitionedEdges> Make(GraphInput& input, const PartitionOptions& options,
                                                 const JobControl& control);
   virtual ~PartitionedEdges() = default;
+
+  /// What stands beside the ends of the edges, and whether all of them wait in memory. Before
+  /// Divide.
+  struct Columns {
+    bool weighted = false;
+    std::size_t attributes = 0;
+    bool in_memory = true;
+  };
+  virtual Columns columns() const = 0;
 
   /// Errors: those of PartitionEdges; kOutOfMemory, a partition would not fit.
   virtual Result<EdgeDivision> Divide() = 0;

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
+#include <limits>
 #include <utility>
 
 #include "rhizome/index/section_struct.h"
@@ -17,9 +17,18 @@ constexpr std::uint32_t Kind(IdsSection section) { return static_cast<std::uint3
 
 // Vertex ids in ascending order of external id. Errors: kInvalidArgument, a repeated id.
 template <typename T>
-Result<std::vector<std::uint64_t>> SortIds(std::span<const T> ids) {
-  std::vector<std::uint64_t> sorted(ids.size());
-  std::iota(sorted.begin(), sorted.end(), std::uint64_t{0});
+Result<std::vector<std::uint64_t>> SortIds(std::span<const T> ids,
+                                           std::span<const VertexId> deleted = {}) {
+  std::vector<std::uint64_t> sorted;
+  sorted.reserve(ids.size() - deleted.size());
+  auto next_deleted = deleted.begin();
+  for (std::uint64_t v = 0; v < ids.size(); ++v) {
+    if (next_deleted != deleted.end() && static_cast<std::uint64_t>(*next_deleted) == v) {
+      ++next_deleted;
+    } else {
+      sorted.push_back(v);
+    }
+  }
   std::sort(sorted.begin(), sorted.end(),
             [&](std::uint64_t a, std::uint64_t b) { return ids[a] < ids[b]; });
   const auto repeated =
@@ -34,9 +43,14 @@ Result<std::vector<std::uint64_t>> SortIds(std::span<const T> ids) {
   return sorted;
 }
 
-Status WriteHeader(SectionFileWriter& writer, ExternalIdKind kind, std::uint64_t vertices) {
-  const IdsHeader header{
-      .vertices = vertices, .id_kind = static_cast<std::uint32_t>(kind), .reserved = 0};
+Status WriteHeader(SectionFileWriter& writer, ExternalIdKind kind, std::uint64_t vertices,
+                   std::uint64_t sorted) {
+  const std::uint64_t deleted = vertices - sorted;
+  if (deleted > std::numeric_limits<std::uint32_t>::max())
+    return Status::InvalidArgument(fmt::format("{} deleted vertices; at most 2^32 - 1", deleted));
+  const IdsHeader header{.vertices = vertices,
+                         .id_kind = static_cast<std::uint32_t>(kind),
+                         .deleted = static_cast<std::uint32_t>(deleted)};
   return WriteStructs<IdsHeader>(writer, Kind(IdsSection::kHeader), std::span(&header, 1));
 }
 
@@ -64,25 +78,26 @@ VertexIds VertexIds::Dense(std::uint64_t vertex_count) {
   return ids;
 }
 
-Status VertexIds::Write(ByteSink& sink, const StoreId& store_id,
-                        std::span<const std::int64_t> ids) {
-  RHIZOME_ASSIGN_OR_RETURN(const auto sorted, SortIds(ids));
+Status VertexIds::Write(ByteSink& sink, const StoreId& store_id, std::span<const std::int64_t> ids,
+                        std::span<const VertexId> deleted) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto sorted, SortIds(ids, deleted));
   SectionFileWriter writer(sink, FileKind::kVertexIds, store_id);
-  RHIZOME_RETURN_IF_ERROR(WriteHeader(writer, ExternalIdKind::kInteger, ids.size()));
+  RHIZOME_RETURN_IF_ERROR(WriteHeader(writer, ExternalIdKind::kInteger, ids.size(), sorted.size()));
   RHIZOME_RETURN_IF_ERROR(writer.AddSection(Kind(IdsSection::kIntegers), ids));
   RHIZOME_RETURN_IF_ERROR(WriteColumn(writer, Kind(IdsSection::kSorted), sorted));
   return writer.Finish();
 }
 
-Status VertexIds::Write(ByteSink& sink, const StoreId& store_id, std::span<const std::string> ids) {
+Status VertexIds::Write(ByteSink& sink, const StoreId& store_id, std::span<const std::string> ids,
+                        std::span<const VertexId> deleted) {
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (!IsUtf8(ids[i]))
       return Status::InvalidArgument(fmt::format(
           "the external id of vertex {} is not valid UTF-8; convert the input to UTF-8", i));
   }
-  RHIZOME_ASSIGN_OR_RETURN(const auto sorted, SortIds(ids));
+  RHIZOME_ASSIGN_OR_RETURN(const auto sorted, SortIds(ids, deleted));
   SectionFileWriter writer(sink, FileKind::kVertexIds, store_id);
-  RHIZOME_RETURN_IF_ERROR(WriteHeader(writer, ExternalIdKind::kString, ids.size()));
+  RHIZOME_RETURN_IF_ERROR(WriteHeader(writer, ExternalIdKind::kString, ids.size(), sorted.size()));
   RHIZOME_RETURN_IF_ERROR(WriteStrings(writer, ids));
   RHIZOME_RETURN_IF_ERROR(WriteColumn(writer, Kind(IdsSection::kSorted), sorted));
   return writer.Finish();
@@ -90,7 +105,8 @@ Status VertexIds::Write(ByteSink& sink, const StoreId& store_id, std::span<const
 
 Status VertexIds::Write(ByteSink& sink, const StoreId& store_id, const StringIds& ids) {
   SectionFileWriter writer(sink, FileKind::kVertexIds, store_id);
-  RHIZOME_RETURN_IF_ERROR(WriteHeader(writer, ExternalIdKind::kString, ids.sorted.size()));
+  RHIZOME_RETURN_IF_ERROR(
+      WriteHeader(writer, ExternalIdKind::kString, ids.offsets.size() - 1, ids.sorted.size()));
   RHIZOME_RETURN_IF_ERROR(WriteColumn(writer, Kind(IdsSection::kOffsets), ids.offsets));
   RHIZOME_RETURN_IF_ERROR(writer.BeginSection(Kind(IdsSection::kBytes), 1));
   RHIZOME_RETURN_IF_ERROR(
@@ -115,10 +131,11 @@ Result<VertexIds> VertexIds::Parse(SectionFile file, ExternalIdKind kind,
   if (header.vertices != vertex_count)
     return Fail(ids.Corrupt(fmt::format("header: {} vertices, but the manifest has {}",
                                         header.vertices, vertex_count)));
-  if (header.id_kind != static_cast<std::uint32_t>(kind) || header.reserved != 0)
-    return Fail(ids.Corrupt("header: another kind of ids than in the manifest, or reserved bytes"));
-  RHIZOME_ASSIGN_OR_RETURN(ids.sorted_,
-                           Column::Read(*ids.file_, Kind(IdsSection::kSorted), vertex_count));
+  if (header.id_kind != static_cast<std::uint32_t>(kind) || header.deleted > vertex_count)
+    return Fail(ids.Corrupt(
+        "header: another kind of ids than in the manifest, or more deleted than there are"));
+  RHIZOME_ASSIGN_OR_RETURN(ids.sorted_, Column::Read(*ids.file_, Kind(IdsSection::kSorted),
+                                                     vertex_count - header.deleted));
   RHIZOME_RETURN_IF_ERROR(kind == ExternalIdKind::kString ? ids.ReadStrings() : ids.ReadIntegers());
   RHIZOME_RETURN_IF_ERROR(ids.CheckSorted());
   return ids;
@@ -145,9 +162,10 @@ Status VertexIds::ReadStrings() {
   return Status::Ok();
 }
 
-// Strictly ascending ids are distinct, and so are then the vertices: a permutation.
-Status VertexIds::CheckSorted() const {
-  for (std::uint64_t i = 0; i < vertex_count_; ++i) {
+// Strictly ascending ids are distinct, and so are then the vertices; those that are missing were
+// deleted.
+Status VertexIds::CheckSorted() {
+  for (std::uint64_t i = 0; i < sorted_.size(); ++i) {
     const std::uint64_t vertex = sorted_[i];
     if (vertex >= vertex_count_)
       return Corrupt(fmt::format("sorted side, entry {}: {} is beyond the {} vertices", i, vertex,
@@ -158,6 +176,11 @@ Status VertexIds::CheckSorted() const {
                                                         : integers_[before] < integers_[vertex];
     if (!rises) return Corrupt(fmt::format("sorted side, entry {}: does not rise", i));
   }
+  if (sorted_.size() == vertex_count_) return Status::Ok();
+  std::vector<bool> found(vertex_count_, false);
+  for (std::uint64_t i = 0; i < sorted_.size(); ++i) found[sorted_[i]] = true;
+  for (std::uint64_t v = 0; v < vertex_count_; ++v)
+    if (!found[v]) deleted_.push_back(static_cast<VertexId>(v));
   return Status::Ok();
 }
 
@@ -172,7 +195,7 @@ std::optional<VertexId> VertexIds::FindInteger(std::int64_t id) const {
     return id;
   }
   std::uint64_t begin = 0;
-  std::uint64_t end = vertex_count_;
+  std::uint64_t end = sorted_.size();
   while (begin < end) {
     const std::uint64_t middle = begin + (end - begin) / 2;
     if (integers_[sorted_[middle]] < id) {
@@ -181,13 +204,13 @@ std::optional<VertexId> VertexIds::FindInteger(std::int64_t id) const {
       end = middle;
     }
   }
-  if (begin == vertex_count_ || integers_[sorted_[begin]] != id) return std::nullopt;
+  if (begin == sorted_.size() || integers_[sorted_[begin]] != id) return std::nullopt;
   return static_cast<VertexId>(sorted_[begin]);
 }
 
 std::optional<VertexId> VertexIds::FindString(std::string_view id) const {
   std::uint64_t begin = 0;
-  std::uint64_t end = vertex_count_;
+  std::uint64_t end = sorted_.size();
   while (begin < end) {
     const std::uint64_t middle = begin + (end - begin) / 2;
     if (StringAt(sorted_[middle]) < id) {
@@ -196,7 +219,7 @@ std::optional<VertexId> VertexIds::FindString(std::string_view id) const {
       end = middle;
     }
   }
-  if (begin == vertex_count_ || StringAt(sorted_[begin]) != id) return std::nullopt;
+  if (begin == sorted_.size() || StringAt(sorted_[begin]) != id) return std::nullopt;
   return static_cast<VertexId>(sorted_[begin]);
 }
 

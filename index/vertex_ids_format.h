@@ -19,7 +19,7 @@ enum class IdsSection : std::uint32_t {
 struct IdsHeader {
   std::uint64_t vertices;
   std::uint32_t id_kind;   // an ExternalIdKind: kInteger or kString
-  std::uint32_t reserved;  // zero
+  std::uint32_t deleted;  // vertices that the sorted side leaves out
 };
 static_assert(sizeof(IdsHeader) == 16, "on-disk layout");
 

@@ -92,7 +92,8 @@ Status GenerationWriter::SyncFolders() {
   return fs().SyncDirectory(root_.parent_path());
 }
 
-Status GenerationWriter::Commit(const GenerationInfo& info, std::uint64_t base_sequence) {
+Status GenerationWriter::Seal(const GenerationInfo& info) {
+  if (sealed_) return Status::Ok();
   manifest_.info = info;
   const auto path = [](const FileEntry& file) -> const std::string& { return file.path; };
   const auto name = [](const ArrayEntry& array) -> const std::string& { return array.name; };
@@ -105,6 +106,23 @@ Status GenerationWriter::Commit(const GenerationInfo& info, std::uint64_t base_s
   RHIZOME_RETURN_IF_ERROR(SortUnique(manifest_.arrays, name, "array"));
   manifest_.series = CarrySeries(store_.manifest().series, manifest_.arrays);
   RHIZOME_RETURN_IF_ERROR(SyncFolders());
+  sealed_ = true;
+  return Status::Ok();
+}
+
+Result<std::shared_ptr<const Store>> GenerationWriter::Preview(const GenerationInfo& info,
+                                                               std::uint64_t base_sequence) {
+  RHIZOME_RETURN_IF_ERROR(Seal(info));
+  RHIZOME_ASSIGN_OR_RETURN(auto pin, store_.PinOf(manifest_.generation));
+  std::shared_ptr<Store> preview = store_.Copy();
+  preview->pin_ = std::move(pin);
+  preview->manifest_ = std::make_shared<Manifest>(manifest_);
+  preview->base_sequence_ = base_sequence;
+  return std::shared_ptr<const Store>(std::move(preview));
+}
+
+Status GenerationWriter::Commit(const GenerationInfo& info, std::uint64_t base_sequence) {
+  RHIZOME_RETURN_IF_ERROR(Seal(info));
   return store_.CommitManifest(manifest_, base_sequence);
 }
 

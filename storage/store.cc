@@ -156,7 +156,9 @@ Status Store::DropOldDelta() {
   return catalog_->DropDelta(base_sequence_);
 }
 
-std::shared_ptr<const Store> Store::Snapshot() const {
+std::shared_ptr<const Store> Store::Snapshot() const { return Copy(); }
+
+std::shared_ptr<Store> Store::Copy() const {
   std::shared_ptr<Store> snapshot(new Store);
   const MutexLock lock(commits_);
   const MutexLock own(snapshot->commits_);
@@ -257,6 +259,13 @@ Status Store::WriteManifest(const Manifest& manifest, std::span<const std::byte>
   RHIZOME_RETURN_IF_ERROR(WriteWholeFile(*fs_, folder / ManifestName(manifest.version), bytes));
   RHIZOME_RETURN_IF_ERROR(fs_->SyncDirectory(folder));
   return fs_->SyncDirectory(path_ / kGenerationsName);
+}
+
+Status Store::CollectGarbage() {
+  const MutexLock lock(commits_);
+  RHIZOME_RETURN_IF_ERROR(CheckWritable());
+  RHIZOME_RETURN_IF_ERROR(RemoveOrphans(*fs_, path_, id_, *manifest_, /*with_scratch=*/false));
+  return DropOldDelta();
 }
 
 Status Store::ClaimDelta() {

@@ -74,6 +74,11 @@ class Store {
   Status ReadDeltaRow(std::uint64_t sequence, std::uint64_t array_id, std::int64_t vertex,
                       std::span<std::byte> out) const;
 
+  /// Removes what the store no longer needs and nobody pins: see RemoveOrphans (store_files.h), and
+  /// commits of the delta that every generation holds. An open for writing does so, too. Errors:
+  /// kInvalidArgument, open for reading; kIoError.
+  Status CollectGarbage() RHIZOME_EXCLUDES(commits_);
+
   /// The delta has one author at a time, who knows all of it. Errors: kBusy, there is one;
   /// kInvalidArgument, open for reading.
   Status ClaimDelta() RHIZOME_EXCLUDES(commits_);
@@ -119,6 +124,7 @@ class Store {
   static Result<std::unique_ptr<Store>> OpenForWriting(FileSystem& fs, const Path& path,
                                                        bool clear_scratch);
   static Result<std::unique_ptr<Store>> OpenForReading(FileSystem& fs, const Path& path);
+  std::shared_ptr<Store> Copy() const RHIZOME_EXCLUDES(commits_);
   Result<bool> TryPin();
   Result<std::shared_ptr<FileLock>> PinOf(std::uint64_t generation) const;
   Status CheckWritable() const RHIZOME_REQUIRES(commits_);
@@ -183,6 +189,11 @@ class GenerationWriter {
   const StoreId& store_id() const { return store_.id(); }
   FileSystem& fs() const { return store_.fs(); }
 
+  /// The store as it will be after Commit, to read back what was written. Nothing can be added any
+  /// more.
+  Result<std::shared_ptr<const Store>> Preview(const GenerationInfo& info,
+                                               std::uint64_t base_sequence);
+
   /// Syncs the folders, writes and syncs the manifest, commits. After it the generation is the
   /// store's current one. Nothing is visible to anyone before. `base_sequence`: the last commit of
   /// the delta that the generation holds; later ones become its delta.
@@ -190,10 +201,12 @@ class GenerationWriter {
 
  private:
   explicit GenerationWriter(Store& store) : store_(store) {}
+  Status Seal(const GenerationInfo& info);
   Status SyncFolders();
   Store& store_;
   Path root_;
   Manifest manifest_;
+  bool sealed_ = false;
 };
 
 }  // namespace rhizome

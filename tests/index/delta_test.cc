@@ -1,101 +1,15 @@
 #include "rhizome/index/delta.h"
 
 #include <random>
-#include <thread>
 
-#include "testing/test_store.h"
-#include "testing/update_model.h"
+#include "testing/update_history.h"
 
 namespace rhizome {
 namespace {
 
-using testing::BuildStore;
-using testing::RandomGraph;
-using testing::RandomGraphOptions;
-using testing::TempDir;
-using testing::UpdateModel;
-
-/// A small store of a random kind, with the array "feat".
-struct Base {
-  GraphInput input;
-  BuildOptions options;
-  bool string_ids() const { return input.id_kind == ExternalIdKind::kString; }
-};
-
-Base DrawBase(std::mt19937_64& rng) {
-  constexpr ExternalIdKind kIdKinds[] = {ExternalIdKind::kDense, ExternalIdKind::kInteger,
-                                         ExternalIdKind::kString};
-  constexpr Direction kDirections[] = {Direction::kOut, Direction::kIn, Direction::kBoth};
-  RandomGraphOptions options;
-  options.vertices = 1 + rng() % 30;
-  options.edges = rng() % 90;
-  options.vertex_types = 1 + static_cast<std::uint32_t>(rng() % 2);
-  options.edge_types = 1 + static_cast<std::uint32_t>(rng() % 4);
-  options.weighted = rng() % 2 == 0;
-  options.undirected = rng() % 3 == 0;
-  options.id_kind = kIdKinds[rng() % 3];
-  Base base{.input = RandomGraph(rng, options), .options = {}};
-  UpdateModel::AddRows(base.input);
-  base.options.partition.kind = PartitionerKind::kRandom;
-  base.options.partition.partitions = 1 + static_cast<std::uint32_t>(rng() % 4);
-  base.options.directions = kDirections[rng() % 3];
-  if (rng() % 3 == 0) base.options.topology_codec = TopologyCodec::kEliasFano;
-  return base;
-}
-
-Result<std::unique_ptr<Store>> OpenStore(const Path& path, Store::Mode mode) {
-  return Store::Open(FileSystem::Posix(), path, mode);
-}
-
 TEST(DeltaTest, HistoriesAgreeWithANaiveModel) {
-  const std::uint64_t seed = testing::TestSeed();
-  std::mt19937_64 rng(seed);
-  for (int round = 0; round < 6; ++round) {
-    SCOPED_TRACE(round);
-    TempDir dir;
-    Base base = DrawBase(rng);
-    UpdateModel model(base.input);
-    const Direction directions = base.options.directions;
-    const bool string_ids = base.string_ids();
-    ASSERT_OK(BuildStore(dir / "g.rz", std::move(base.input), base.options));
-    auto store = OpenStore(dir / "g.rz", Store::Mode::kWrite);
-    ASSERT_OK(store);
-    auto graph = Graph::Open(**store);
-    ASSERT_OK(graph);
-    const auto reader = OpenStore(dir / "g.rz", Store::Mode::kRead);
-    ASSERT_OK(reader);
-    const auto follower = Graph::Open(
-        **reader, {.topology = rng() % 2 == 0 ? TopologyPlace::kMemory : TopologyPlace::kDirect});
-    ASSERT_OK(follower);
-    for (int step = 0; step < 12; ++step) {
-      SCOPED_TRACE(step);
-      const UpdateModel before = model;
-      auto snapshot = (*graph)->Snapshot();
-      const WriteBatch batch = model.DrawBatch(rng, string_ids, 1 + rng() % 12);
-      model.Apply(batch);
-      const auto written = (*graph)->Write(batch, {.sync = rng() % 2 == 0, .create_types = true});
-      ASSERT_OK(written);
-      EXPECT_EQ(written->commit, (*graph)->sequence());
-      model.ExpectAgrees(**graph, directions);
-      before.ExpectAgrees(*snapshot, directions);
-      if (step % 3 == 0) {
-        ASSERT_OK((*follower)->Refresh());
-        EXPECT_EQ((*follower)->sequence(), (*graph)->sequence());
-        model.ExpectAgrees(**follower, directions);
-      }
-      if (step % 4 == 3) {
-        snapshot = nullptr;  // it holds the writer's lock
-        *graph = nullptr;
-        *store = nullptr;
-        store = OpenStore(dir / "g.rz", Store::Mode::kWrite);
-        ASSERT_OK(store);
-        graph = Graph::Open(**store);
-        ASSERT_OK(graph);
-        model.ExpectAgrees(**graph, directions);
-      }
-      if (::testing::Test::HasFailure()) return;
-    }
-  }
+  std::mt19937_64 rng(testing::TestSeed());
+  testing::RunHistories(rng, 3, /*compact=*/false);
 }
 
 }  // namespace

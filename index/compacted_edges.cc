@@ -1,0 +1,399 @@
+#include "rhizome/index/compacted_edges.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "rhizome/index/graph_builder.h"
+#include "rhizome/index/owner_chooser.h"
+#include "rhizome/index/parallel.h"
+#include "rhizome/index/partition_balance.h"
+#include "rhizome/index/streaming_partitioner.h"
+
+namespace rhizome {
+
+namespace {
+
+// As a partitioner's own default.
+constexpr double kMaxEdgeBalance = 1.05;
+
+// A vertex stays with its owner where that still holds edges of it.
+struct OwnerView {
+  const ReplicaSets& replicas;
+  const VertexOrder& order;  // of the generation
+
+  template <typename Visit>
+  void ForEachPartition(std::uint64_t vertex, Visit&& visit) const {
+    replicas.ForEach(vertex, visit);
+  }
+  PartitionId Majority(std::uint64_t vertex) const {
+    if (vertex >= order.size()) return kNoOwner;
+    const PartitionId owner = order.OwnerOf(order.RowOf(static_cast<VertexId>(vertex)));
+    return replicas.Has(vertex, owner) ? owner : kNoOwner;
+  }
+};
+
+void AddShared(std::uint64_t& counter) {
+  std::atomic_ref<std::uint64_t>(counter).fetch_add(1, std::memory_order_relaxed);
+}
+
+void AddValue(EdgeAttribute& column, std::int64_t value) {
+  if (column.dtype() == DataType::kInt64) {
+    column.Add(value);
+  } else {
+    column.Add(static_cast<float>(std::bit_cast<double>(value)));
+  }
+}
+
+}  // namespace
+
+/// The attributes of one partition's edges, by edge id.
+class CompactedEdges::Attributes {
+ public:
+  static Result<Attributes> Load(const GraphParts& parts, std::uint32_t p) {
+    Attributes loaded;
+    for (const EdgeAttributeInfo& about : parts.edge_attributes) {
+      RHIZOME_ASSIGN_OR_RETURN(const auto array,
+                               parts.store->OpenArray(EdgeArrayName(about.name, p)));
+      const ArrayEntry& entry = array->entry();
+      if (entry.rows != parts.partitions[p].edge_count() || entry.dtype != about.dtype ||
+          entry.dim != 1)
+        return Fail(Status::Corruption(fmt::format("array '{}' has not one {} for each edge",
+                                                   entry.name, DataTypeName(about.dtype))));
+      std::vector<std::byte>& bytes = loaded.bytes_.emplace_back(entry.rows * entry.row_bytes());
+      RHIZOME_RETURN_IF_ERROR(array->ReadRows(0, entry.rows, bytes));
+      loaded.about_.push_back(about);
+    }
+    return loaded;
+  }
+
+  std::vector<EdgeAttribute> EmptyColumns() const {
+    std::vector<EdgeAttribute> columns;
+    for (const EdgeAttributeInfo& about : about_) columns.emplace_back(about.name, about.dtype);
+    return columns;
+  }
+
+  void Append(LocalEdge edge, std::vector<EdgeAttribute>& columns) const {
+    for (std::size_t a = 0; a < columns.size(); ++a) {
+      if (about_[a].dtype == DataType::kInt64) {
+        columns[a].Add(At<std::int64_t>(a, edge));
+      } else {
+        columns[a].Add(At<float>(a, edge));
+      }
+    }
+  }
+
+  std::int64_t Integer(std::size_t a, LocalEdge edge) const { return At<std::int64_t>(a, edge); }
+
+ private:
+  template <typename T>
+  T At(std::size_t a, LocalEdge edge) const {
+    T value;
+    std::memcpy(&value, bytes_[a].data() + edge * sizeof(T), sizeof(T));
+    return value;
+  }
+
+  std::vector<EdgeAttributeInfo> about_;
+  std::vector<std::vector<std::byte>> bytes_;
+};
+
+CompactedEdges::CompactedEdges(std::shared_ptr<const GraphParts> parts,
+                               std::shared_ptr<const Delta> delta,
+                               std::shared_ptr<const DeltaView> view,
+                               std::optional<ExpiredEdges> expired, const JobControl& control)
+    : parts_(std::move(parts)),
+      delta_(std::move(delta)),
+      view_(std::move(view)),
+      control_(control),
+      partitions_(static_cast<std::uint32_t>(parts_->partitions.size())),
+      replicas_(delta_->vertices(), partitions_),
+      edges_(partitions_),
+      vertices_(partitions_),
+      new_edges_(partitions_) {
+  if (!expired) return;
+  const auto at = std::find_if(
+      parts_->edge_attributes.begin(), parts_->edge_attributes.end(),
+      [&](const EdgeAttributeInfo& about) { return about.name == expired->attribute; });
+  expired_attribute_ = static_cast<std::size_t>(at - parts_->edge_attributes.begin());
+  expired_before_ = expired->before;
+}
+
+PartitionedEdges::Columns CompactedEdges::columns() const {
+  return {.weighted = parts_->info().weighted,
+          .attributes = parts_->edge_attributes.size(),
+          .in_memory = false};
+}
+
+Direction CompactedEdges::walked() const {
+  return parts_->partitions.front().has(Direction::kOut) ? Direction::kOut : Direction::kIn;
+}
+
+// With its lists in memory.
+Result<const Adjacency*> CompactedEdges::PartitionOf(std::uint32_t p,
+                                                     std::optional<Adjacency>& loaded) const {
+  if (parts_->partitions[p].resident()) return &parts_->partitions[p];
+  RHIZOME_ASSIGN_OR_RETURN(loaded, LoadPartition(*parts_->store, parts_->order, p));
+  return &*loaded;
+}
+
+// Calls visit(source, target, type, position) with local ids for what is left of a partition.
+template <typename Visit>
+Status CompactedEdges::ForEachBaseEdge(std::uint32_t p, const Adjacency& partition,
+                                       Visit&& visit) const {
+  const Direction direction = walked();
+  const bool typed = parts_->info().edge_types.size() > 1;
+  std::vector<LocalId> scratch;
+  for (std::uint64_t v = 0; v < partition.vertex_count(); ++v) {
+    const auto local = static_cast<LocalId>(v);
+    const Adjacency::Range all = partition.Entries(local, direction);
+    if (all.count == 0) continue;
+    const auto list = partition.ReadList(local, direction, scratch);
+    const auto visit_range = [&](std::uint64_t first, std::uint64_t count) {
+      for (std::uint64_t i = first - all.first; i < first - all.first + count; ++i) {
+        const TypeId type = typed ? partition.TypeOfEntry(local, direction, i) : TypeId{0};
+        const bool out = direction == Direction::kOut;
+        visit(out ? local : list[i], out ? list[i] : local, type, all.first + i);
+      }
+    };
+    const Row row = partition.RowOf(local);
+    if (view_ == nullptr || !view_->Touched(row, direction)) {
+      visit_range(all.first, all.count);
+      continue;
+    }
+    std::uint64_t begin = 0;
+    for (const DeltaView::Piece& piece : view_->PiecesOf(row, direction)) {
+      if (piece.partition == p) visit_range(piece.first, piece.end - begin);
+      begin = piece.end;
+    }
+  }
+  return control_.CheckCancelled();
+}
+
+// Calls visit(source, target, position) for the delta's edges; of a pair of a symmetric graph from
+// the lower end only.
+template <typename Visit>
+void CompactedEdges::ForEachNewEdge(Visit&& visit) const {
+  if (view_ == nullptr) return;
+  const Direction direction = walked();
+  const auto neighbors = view_->rows(direction);
+  view_->ForEachTouched(direction, [&](Row row) {
+    const VertexId vertex = parts_->VertexAt(row);
+    std::uint64_t begin = 0;
+    for (const DeltaView::Piece& piece : view_->PiecesOf(row, direction)) {
+      const std::uint64_t count = piece.end - std::exchange(begin, piece.end);
+      if (piece.partition != view_->partition()) continue;
+      for (std::uint64_t at = piece.first; at < piece.first + count; ++at) {
+        const VertexId neighbor = parts_->VertexAt(neighbors[at]);
+        if (delta_->symmetric() && neighbor < vertex) continue;
+        if (direction == Direction::kOut) {
+          visit(vertex, neighbor, at);
+        } else {
+          visit(neighbor, vertex, at);
+        }
+      }
+    }
+  });
+}
+
+bool CompactedEdges::NewExpired(std::uint64_t position) const {
+  return expired_attribute_ &&
+         view_->Attribute(walked(), position, static_cast<std::uint32_t>(*expired_attribute_)) <
+             expired_before_;
+}
+
+// Several partitions at once.
+Status CompactedEdges::CountBase(std::uint32_t p, EdgeDivision& division) {
+  std::optional<Adjacency> loaded;
+  RHIZOME_ASSIGN_OR_RETURN(const Adjacency* const partition, PartitionOf(p, loaded));
+  Attributes attributes;
+  if (expired_attribute_) {
+    RHIZOME_ASSIGN_OR_RETURN(attributes, Attributes::Load(*parts_, p));
+  }
+  std::vector<std::uint64_t> vertex_of(partition->vertex_count());
+  for (std::size_t v = 0; v < vertex_of.size(); ++v)
+    vertex_of[v] = static_cast<std::uint64_t>(
+        parts_->order.VertexAt(partition->RowOf(static_cast<LocalId>(v))));
+  std::vector<bool> here(vertex_of.size(), false);
+  RHIZOME_RETURN_IF_ERROR(
+      ForEachBaseEdge(p, *partition, [&](LocalId src, LocalId dst, TypeId, std::uint64_t position) {
+        if (expired_attribute_ &&
+            attributes.Integer(*expired_attribute_, position) < expired_before_)
+          return;
+        AddShared(division.out_degree[vertex_of[src]]);
+        AddShared(division.in_degree[vertex_of[dst]]);
+        here[src] = here[dst] = true;
+        ++edges_[p];
+      }));
+  for (std::size_t v = 0; v < here.size(); ++v) {
+    if (here[v] && replicas_.AddShared(vertex_of[v], static_cast<PartitionId>(p))) ++vertices_[p];
+  }
+  return Status::Ok();
+}
+
+void CompactedEdges::Count(EdgeDivision& division, VertexId src, VertexId dst, PartitionId p) {
+  ++division.out_degree[static_cast<std::size_t>(src)];
+  ++division.in_degree[static_cast<std::size_t>(dst)];
+  ++edges_[p];
+  for (const VertexId vertex : {src, dst})
+    if (replicas_.Add(static_cast<std::uint64_t>(vertex), p)) ++vertices_[p];
+}
+
+// HDRF's rule (Petroni et al., CIKM 2015) without its degrees: where both ends are, then where one
+// is; among equals where edges are fewest. Full partitions take no more.
+PartitionId CompactedEdges::Choose(VertexId src, VertexId dst, std::uint64_t cap) const {
+  const auto [least, most] = std::minmax_element(edges_.begin(), edges_.end());
+  const double spread = static_cast<double>(*most - *least) + 1;
+  PartitionId best = static_cast<PartitionId>(least - edges_.begin());
+  double best_score = -1;
+  for (std::uint32_t p = 0; p < partitions_; ++p) {
+    if (edges_[p] >= cap) continue;
+    const auto partition = static_cast<PartitionId>(p);
+    const double score = (replicas_.Has(static_cast<std::uint64_t>(src), partition) ? 1 : 0) +
+                         (replicas_.Has(static_cast<std::uint64_t>(dst), partition) ? 1 : 0) +
+                         static_cast<double>(*most - edges_[p]) / spread;
+    if (score <= best_score) continue;
+    best_score = score;
+    best = partition;
+  }
+  return best;
+}
+
+void CompactedEdges::DivideNew(EdgeDivision& division) {
+  std::uint64_t total = 0;
+  for (const std::uint64_t edges : edges_) total += edges;
+  ForEachNewEdge([&](VertexId, VertexId, std::uint64_t) { ++total; });
+  const std::uint64_t cap = EdgeCap(total, partitions_, kMaxEdgeBalance);
+  ForEachNewEdge([&](VertexId src, VertexId dst, std::uint64_t position) {
+    if (NewExpired(position)) return;
+    const PartitionId p = Choose(src, dst, cap);
+    new_edges_[p].push_back({src, dst, position});
+    Count(division, src, dst, p);
+    if (!delta_->symmetric() || src == dst) return;
+    new_edges_[p].push_back({dst, src, position});
+    Count(division, dst, src, p);
+  });
+}
+
+Result<EdgeDivision> CompactedEdges::Divide() {
+  EdgeDivision division;
+  division.kind = ParsePartitioner(parts_->info().partitioner).value_or(PartitionerKind::kAdaDne);
+  division.out_degree.assign(delta_->vertices(), 0);
+  division.in_degree.assign(delta_->vertices(), 0);
+  std::vector<Status> failed(partitions_);
+  ParallelFor(partitions_, [&](std::size_t p) {
+    failed[p] = CountBase(static_cast<std::uint32_t>(p), division);
+  });
+  for (const Status& status : failed) RHIZOME_RETURN_IF_ERROR(status);
+  DivideNew(division);
+  for (const std::uint64_t edges : edges_) {
+    division.edges += edges;
+    division.largest_partition = std::max(division.largest_partition, edges);
+  }
+  division.metrics = MetricsOf(replicas_, edges_, vertices_);
+  division.owners =
+      OwnerChooser(OwnerView{replicas_, parts_->order}, delta_->vertices(), partitions_).Choose();
+  return division;
+}
+
+Status CompactedEdges::Arrange(const VertexOrder& order) {
+  order_ = &order;
+  return Status::Ok();
+}
+
+std::vector<std::uint64_t> CompactedEdges::PartitionSets() {
+  const std::size_t words = replicas_.word_count();
+  std::vector<std::uint64_t> sets(delta_->vertices() * words);
+  for (std::uint64_t row = 0; row < delta_->vertices(); ++row) {
+    const auto vertex = static_cast<std::uint64_t>(order_->VertexAt(static_cast<Row>(row)));
+    for (std::size_t w = 0; w < words; ++w) sets[row * words + w] = replicas_.word(vertex, w);
+  }
+  return sets;
+}
+
+Result<PartitionEdgeList> CompactedEdges::Take(std::uint32_t p) {
+  std::optional<Adjacency> loaded;
+  RHIZOME_ASSIGN_OR_RETURN(const Adjacency* const partition, PartitionOf(p, loaded));
+  RHIZOME_ASSIGN_OR_RETURN(const Attributes attributes, Attributes::Load(*parts_, p));
+  const bool typed = delta_->edge_types().size() > 1;
+  const bool weighted = parts_->info().weighted;
+  const Direction direction = walked();
+
+  PartitionEdgeList part;
+  part.attributes = attributes.EmptyColumns();
+  EdgesOfPartition& edges = part.edges;
+  edges.src.reserve(edges_[p]);
+  edges.dst.reserve(edges_[p]);
+  if (typed) edges.type.reserve(edges_[p]);
+  if (weighted) edges.weight.reserve(edges_[p]);
+  std::vector<Row> row_of(partition->vertex_count());
+  for (std::size_t v = 0; v < row_of.size(); ++v)
+    row_of[v] = order_->RowOf(parts_->order.VertexAt(partition->RowOf(static_cast<LocalId>(v))));
+  RHIZOME_RETURN_IF_ERROR(ForEachBaseEdge(
+      p, *partition, [&](LocalId src, LocalId dst, TypeId type, std::uint64_t position) {
+        if (expired_attribute_ &&
+            attributes.Integer(*expired_attribute_, position) < expired_before_)
+          return;
+        edges.src.push_back(row_of[src]);
+        edges.dst.push_back(row_of[dst]);
+        if (typed) edges.type.push_back(type);
+        if (weighted) edges.weight.push_back(partition->Weight(direction, position));
+        attributes.Append(position, part.attributes);
+      }));
+  for (const Edge& edge : new_edges_[p]) {
+    edges.src.push_back(order_->RowOf(edge.src));
+    edges.dst.push_back(order_->RowOf(edge.dst));
+    if (typed) edges.type.push_back(view_->types(direction)[edge.position]);
+    if (weighted) edges.weight.push_back(view_->weights(direction)[edge.position]);
+    for (std::size_t a = 0; a < part.attributes.size(); ++a)
+      AddValue(part.attributes[a],
+               view_->Attribute(direction, edge.position, static_cast<std::uint32_t>(a)));
+  }
+  new_edges_[p] = {};
+  return part;
+}
+
+Result<EdgeList> CompactedEdges::TakeAll() {
+  const bool typed = delta_->edge_types().size() > 1;
+  const bool weighted = parts_->info().weighted;
+  const bool symmetric = delta_->symmetric();
+  const Direction direction = walked();
+  EdgeList all;
+  for (const EdgeAttributeInfo& about : parts_->edge_attributes)
+    all.attributes.emplace_back(about.name, about.dtype);
+  for (std::uint32_t p = 0; p < partitions_; ++p) {
+    std::optional<Adjacency> loaded;
+    RHIZOME_ASSIGN_OR_RETURN(const Adjacency* const partition, PartitionOf(p, loaded));
+    RHIZOME_ASSIGN_OR_RETURN(const Attributes attributes, Attributes::Load(*parts_, p));
+    RHIZOME_RETURN_IF_ERROR(ForEachBaseEdge(
+        p, *partition, [&](LocalId from, LocalId to, TypeId type, std::uint64_t position) {
+          const VertexId src = parts_->order.VertexAt(partition->RowOf(from));
+          const VertexId dst = parts_->order.VertexAt(partition->RowOf(to));
+          if (symmetric && src > dst) return;
+          if (expired_attribute_ &&
+              attributes.Integer(*expired_attribute_, position) < expired_before_)
+            return;
+          all.src.push_back(src);
+          all.dst.push_back(dst);
+          if (typed) all.type.push_back(type);
+          if (weighted) all.weight.push_back(partition->Weight(direction, position));
+          attributes.Append(position, all.attributes);
+        }));
+  }
+  ForEachNewEdge([&](VertexId src, VertexId dst, std::uint64_t position) {
+    if (NewExpired(position)) return;
+    all.src.push_back(src);
+    all.dst.push_back(dst);
+    if (typed) all.type.push_back(view_->types(direction)[position]);
+    if (weighted) all.weight.push_back(view_->weights(direction)[position]);
+    for (std::size_t a = 0; a < all.attributes.size(); ++a)
+      AddValue(all.attributes[a],
+               view_->Attribute(direction, position, static_cast<std::uint32_t>(a)));
+  });
+  return all;
+}
+
+}  // namespace rhizome

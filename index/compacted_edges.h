@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rhizome/index/delta_view.h"
+#include "rhizome/index/graph_parts.h"
+#include "rhizome/index/partitioned_edges.h"
+#include "rhizome/index/replica_sets.h"
+#include "rhizome/storage/job_control.h"
+
+namespace rhizome {
+
+/// Edges to leave out of the next generation: those whose time is before `before`.
+struct ExpiredEdges {
+  std::string attribute;  ///< an int64 edge attribute
+  std::int64_t before = 0;
+};
+
+/// The edges of a graph with its delta, for the next generation: each edge of the generation stays
+/// in its partition, and each new one goes where its ends are and there is room (HDRF's rule over
+/// the replicas that there are). Balance may fade with many updates; dividing anew mends it.
+///
+/// Memory: the replica sets, and in Take what the partition takes; where the generation's lists are
+/// on disk, the partition's lists are loaded for it.
+/// Threads: as PartitionedEdges.
+class CompactedEdges final : public PartitionedEdges {
+ public:
+  /// `view`: null where nothing was written.
+  CompactedEdges(std::shared_ptr<const GraphParts> parts, std::shared_ptr<const Delta> delta,
+                 std::shared_ptr<const DeltaView> view, std::optional<ExpiredEdges> expired,
+                 const JobControl& control);
+
+  Columns columns() const override;
+  Result<EdgeDivision> Divide() override;
+  Status Arrange(const VertexOrder& order) override;
+  std::vector<std::uint64_t> PartitionSets() override;
+  Result<PartitionEdgeList> Take(std::uint32_t partition) override;
+
+  /// All edges, undivided, an undirected graph's pairs once each: for dividing them anew.
+  Result<EdgeList> TakeAll();
+
+ private:
+  struct Edge {
+    VertexId src = 0;
+    VertexId dst = 0;
+    std::uint64_t position = 0;  // in the view's columns
+  };
+  class Attributes;
+
+  Direction walked() const;
+  Result<const Adjacency*> PartitionOf(std::uint32_t p, std::optional<Adjacency>& loaded) const;
+  template <typename Visit>
+  Status ForEachBaseEdge(std::uint32_t p, const Adjacency& partition, Visit&& visit) const;
+  template <typename Visit>
+  void ForEachNewEdge(Visit&& visit) const;
+  Status CountBase(std::uint32_t p, EdgeDivision& division);
+  void DivideNew(EdgeDivision& division);
+  PartitionId Choose(VertexId src, VertexId dst, std::uint64_t cap) const;
+  void Count(EdgeDivision& division, VertexId src, VertexId dst, PartitionId p);
+  bool NewExpired(std::uint64_t position) const;
+
+  const std::shared_ptr<const GraphParts> parts_;
+  const std::shared_ptr<const Delta> delta_;
+  const std::shared_ptr<const DeltaView> view_;
+  std::optional<std::size_t> expired_attribute_;  // an index into the graph's
+  std::int64_t expired_before_ = 0;
+  const JobControl& control_;
+  const std::uint32_t partitions_;
+  const VertexOrder* order_ = nullptr;
+  ReplicaSets replicas_;
+  std::vector<std::uint64_t> edges_;          // directed, by partition
+  std::vector<std::uint64_t> vertices_;       // by partition
+  std::vector<std::vector<Edge>> new_edges_;  // by partition
+};
+
+}  // namespace rhizome

@@ -1,0 +1,222 @@
+#include "rhizome/index/compaction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "rhizome/index/compacted_rows.h"
+#include "rhizome/index/graph_builder.h"
+#include "rhizome/index/task_runner.h"
+#include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/file_check.h"
+
+namespace rhizome {
+
+namespace {
+
+bool IsOfEdges(const ArrayEntry& array) {
+  return std::any_of(array.attributes.begin(), array.attributes.end(),
+                     [](const auto& fact) { return fact.first == kDimensionAttribute; });
+}
+
+/// The external ids of the next generation.
+class CompactedIds {
+ public:
+  explicit CompactedIds(const CompactionInput& input) : input_(input) {
+    const auto before = input.parts->ids.deleted();
+    deleted_.assign(before.begin(), before.end());
+    if (const auto merged = input.delta->Merged())
+      deleted_.insert(deleted_.end(), merged->deleted.begin(), merged->deleted.end());
+    std::sort(deleted_.begin(), deleted_.end());
+    for (std::uint64_t v = input.delta->base_vertices(); v < input.delta->vertices(); ++v) {
+      const auto vertex = static_cast<VertexId>(v);
+      const auto* id = std::get_if<std::int64_t>(&input.delta->IdOf(vertex));
+      if (id == nullptr || *id != vertex) dense_ = false;
+    }
+    dense_ = dense_ && deleted_.empty() && kind_before() == ExternalIdKind::kDense;
+  }
+
+  /// Dense ids stay dense while every id is the vertex id itself.
+  ExternalIdKind kind() const {
+    if (kind_before() == ExternalIdKind::kString) return ExternalIdKind::kString;
+    return dense_ ? ExternalIdKind::kDense : ExternalIdKind::kInteger;
+  }
+
+  Status Write(ByteSink& sink, const StoreId& store_id) const {
+    return kind() == ExternalIdKind::kString ? WriteStrings(sink, store_id)
+                                             : WriteIntegers(sink, store_id);
+  }
+
+ private:
+  ExternalIdKind kind_before() const { return input_.parts->info().id_kind; }
+  ExternalId IdOf(std::uint64_t v) const {
+    const auto vertex = static_cast<VertexId>(v);
+    return v < input_.delta->base_vertices() ? input_.parts->ids.IdOf(vertex)
+                                             : input_.delta->IdOf(vertex);
+  }
+
+  Status WriteIntegers(ByteSink& sink, const StoreId& store_id) const {
+    std::vector<std::int64_t> ids(input_.delta->vertices());
+    for (std::uint64_t v = 0; v < ids.size(); ++v) ids[v] = std::get<std::int64_t>(IdOf(v));
+    return VertexIds::Write(sink, store_id, std::span<const std::int64_t>(ids), deleted_);
+  }
+
+  Status WriteStrings(ByteSink& sink, const StoreId& store_id) const {
+    std::vector<std::string> ids(input_.delta->vertices());
+    for (std::uint64_t v = 0; v < ids.size(); ++v) ids[v] = std::get<std::string>(IdOf(v));
+    return VertexIds::Write(sink, store_id, std::span<const std::string>(ids), deleted_);
+  }
+
+  const CompactionInput& input_;
+  std::vector<VertexId> deleted_;  // sorted
+  bool dense_ = true;
+};
+
+/// The vertex types by vertex id; empty if there is one.
+std::vector<TypeId> VertexTypes(const CompactionInput& input) {
+  std::vector<TypeId> types;
+  if (input.delta->vertex_types().size() == 1) return types;
+  const VertexOrder& order = input.parts->order;
+  types.reserve(input.delta->vertices());
+  for (std::uint64_t v = 0; v < input.delta->vertices(); ++v) {
+    const auto vertex = static_cast<VertexId>(v);
+    types.push_back(v < order.size() ? order.TypeOf(order.RowOf(vertex))
+                                     : input.delta->TypeOf(vertex));
+  }
+  return types;
+}
+
+// What the next generation takes, about: what this one does, and what the delta adds.
+Status CheckSpace(const Store& store, const CompactionInput& input) {
+  std::uint64_t needed = 0;
+  for (const FileEntry& file : input.store->manifest().files) needed += file.size_bytes;
+  needed += needed / 16 + input.delta->entries() * 64;
+  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t free, store.fs().FreeBytes(store.path()));
+  if (free >= needed) return Status::Ok();
+  return Status::OutOfSpace(fmt::format(
+      "'{}': the next generation takes about {} MiB beside this one, but the disk has {} MiB left; "
+      "nothing was changed; make room and compact again",
+      store.path().string(), (needed >> 20) + 1, free >> 20));
+}
+
+ArrayInput CarryArray(const CompactionInput& input, const ArrayEntry& entry,
+                      std::uint64_t memory_bytes) {
+  ArrayInput array{.name = entry.name,
+                   .dim = entry.dim,
+                   .dtype = entry.dtype,
+                   .layout = entry.layout,
+                   .codec = entry.codec,
+                   .chunk_rows = entry.chunk_rows,
+                   .array_id = entry.array_id,
+                   .attributes = entry.attributes,
+                   .read_rows = {}};
+  // Opened when its turn comes: sidecar and chunks take memory.
+  auto rows = std::make_shared<std::unique_ptr<CompactedRows>>();
+  array.read_rows = [input, entry, memory_bytes, rows](std::span<const VertexId> vertices,
+                                                       std::span<std::byte> out) -> Status {
+    if (*rows == nullptr) {
+      RHIZOME_ASSIGN_OR_RETURN(
+          *rows, CompactedRows::Open(input.store, entry, input.parts, *input.delta, memory_bytes));
+    }
+    return (*rows)->Read(vertices, out);
+  };
+  return array;
+}
+
+/// Reads every file that the manifest names and compares it with what was written.
+Status ReadBack(const Store& written, std::uint32_t threads, const JobControl& control) {
+  const auto& files = written.manifest().files;
+  TaskRunner runner(files.size(), "verify", control);
+  return runner.Run(std::max(threads, 1U), [&](std::uint64_t i) {
+    return CheckFileBytes(written.fs(), written.GenerationFolder() / files[i].path, files[i],
+                          control);
+  });
+}
+
+Status CheckOptions(const CompactionInput& input, const CompactOptions& options) {
+  if (!options.expire_attribute.empty()) {
+    const auto& attributes = input.parts->edge_attributes;
+    const auto at = std::find_if(
+        attributes.begin(), attributes.end(),
+        [&](const EdgeAttributeInfo& about) { return about.name == options.expire_attribute; });
+    if (at == attributes.end() || at->dtype != DataType::kInt64)
+      return Status::InvalidArgument(fmt::format(
+          "'{}' is not an integer attribute of this store's edges", options.expire_attribute));
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Status CompactGeneration(Store& store, const CompactionInput& input, const CompactOptions& options,
+                         const JobControl& control, const SwitchGeneration& switch_to) {
+  RHIZOME_RETURN_IF_ERROR(CheckOptions(input, options));
+  RHIZOME_RETURN_IF_ERROR(CheckSpace(store, input));
+  const GenerationInfo& info = input.parts->info();
+
+  BuildOptions build;
+  build.partition = options.partition;
+  build.partition.threads = options.threads;
+  if (!options.repartition) {
+    build.partition.kind = ParsePartitioner(info.partitioner).value_or(PartitionerKind::kAdaDne);
+    build.partition.partitions = info.partitions;
+  } else if (options.partition.partitions == 0) {
+    build.partition.partitions = info.partitions;
+  }
+  build.order = options.order ? *options.order : ParseOrder(info.order).value_or(OrderKind::kPds);
+  build.directions = info.directions;
+  build.topology_codec = input.parts->partitions.front().codec();
+  build.memory_bytes = options.memory_bytes;
+
+  std::optional<ExpiredEdges> expired;
+  if (!options.expire_attribute.empty())
+    expired = {options.expire_attribute, options.expire_before};
+  auto edges = std::make_shared<CompactedEdges>(input.parts, input.delta, input.view,
+                                                std::move(expired), control);
+  const CompactedIds ids(input);
+  GraphInput graph;
+  graph.vertex_count = input.delta->vertices();
+  graph.undirected = info.symmetric;
+  graph.vertex_type = VertexTypes(input);
+  graph.vertex_type_names = input.delta->vertex_types();
+  graph.edge_type_names = input.delta->edge_types();
+  graph.id_kind = ids.kind();
+  graph.write_ids = [&ids](ByteSink& sink, const StoreId& store_id) {
+    return ids.Write(sink, store_id);
+  };
+  if (options.repartition) {
+    RHIZOME_ASSIGN_OR_RETURN(graph.edges, edges->TakeAll());
+  } else {
+    graph.divided = edges;
+  }
+  edges.reset();
+  for (const ArrayEntry& array : input.store->manifest().arrays) {
+    if (array.name.ends_with(kSidecarSuffix)) continue;
+    if (IsOfEdges(array)) {
+      graph.attribute_layout = array.layout;
+      graph.attribute_codec = array.codec;
+      graph.attribute_chunk_rows = array.chunk_rows;
+      continue;
+    }
+    const std::uint64_t memory =
+        options.memory_bytes == 0 ? std::uint64_t{256} << 20 : options.memory_bytes / 4;
+    graph.arrays.push_back(CarryArray(input, array, memory));
+  }
+
+  const auto commit = [&](GenerationWriter& writer, const GenerationInfo& made) -> Status {
+    const std::uint64_t base = input.delta->sequence();
+    RHIZOME_ASSIGN_OR_RETURN(const auto written, writer.Preview(made, base));
+    RHIZOME_RETURN_IF_ERROR(ReadBack(*written, options.threads, control));
+    RHIZOME_ASSIGN_OR_RETURN(auto parts, GraphParts::Load(written, input.parts->place));
+    RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
+    return switch_to(std::move(parts), [&] { return writer.Commit(made, base); });
+  };
+  const Status status = BuildGeneration(store, std::move(graph), build, control, commit);
+  // What a failed attempt wrote, or the generation before, as soon as nobody reads it.
+  const Status cleaned = store.CollectGarbage();
+  return status.ok() ? cleaned : status;
+}
+
+}  // namespace rhizome
