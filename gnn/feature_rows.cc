@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "rhizome/index/half.h"
 #include "rhizome/storage/check.h"
+#include "rhizome/storage/half.h"
 
 namespace rhizome {
 namespace {

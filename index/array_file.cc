@@ -10,8 +10,8 @@
 #include "rhizome/index/array_triplets.h"
 #include "rhizome/index/convert.h"
 #include "rhizome/index/external_id.h"
-#include "rhizome/index/npy.h"
 #include "rhizome/index/number.h"
+#include "rhizome/index/row_sources.h"
 
 namespace rhizome {
 namespace {
@@ -59,12 +59,12 @@ Status CheckDtype(const ArrayFile& file, DataType from, DataType to) {
                   ArrayPlace(file), DataTypeName(from), DataTypeName(to)));
 }
 
-Status CheckNpyDim(const ArrayFile& file, const NpyHeader& header) {
-  if (header.dim() == 0)
+Status CheckDim(const ArrayFile& file, const RowSource& source) {
+  if (source.dim == 0)
     return Status::InvalidArgument(fmt::format("{}: the array has no columns", ArrayPlace(file)));
-  if (file.dim == 0 || file.dim == header.dim()) return Status::Ok();
+  if (file.dim == 0 || file.dim == source.dim) return Status::Ok();
   return Status::InvalidArgument(fmt::format("{}: {} columns are asked for, but the file has {}",
-                                             ArrayPlace(file), file.dim, header.dim()));
+                                             ArrayPlace(file), file.dim, source.dim));
 }
 
 /// How much to reserve: what the header says, unless the file cannot possibly hold that much.
@@ -74,35 +74,36 @@ std::uint64_t ReserveBytes(std::uint64_t data_bytes, std::uint64_t file_bytes) {
 }
 
 Result<std::unique_ptr<LoadedArray>> ReadDense(IngestContext& context, const ArrayFile& file) {
-  RHIZOME_ASSIGN_OR_RETURN(auto reader, NpyReader::Open(context.fs, file.path));
-  const NpyHeader& header = reader->header();
+  RHIZOME_ASSIGN_OR_RETURN(auto source, OpenRows(context.fs, file));
   auto array = std::make_unique<DenseArray>();
-  array->rows = header.rows();
+  array->rows = source->rows;
   array->exact_rows = true;
-  array->dim = header.dim();
-  array->dtype = file.dtype.value_or(header.dtype);
-  RHIZOME_RETURN_IF_ERROR(CheckArrayHeader(file, header, array->dtype));
-  const std::size_t from_bytes = DataTypeBytes(header.dtype);
+  array->dim = source->dim;
+  array->dtype = file.dtype.value_or(source->dtype);
+  RHIZOME_RETURN_IF_ERROR(CheckRows(file, *source, array->dtype));
+  const std::size_t from_bytes = DataTypeBytes(source->dtype);
   const std::size_t to_bytes = DataTypeBytes(array->dtype);
-  const std::uint64_t elements = reader->data_bytes() / from_bytes;
-  RHIZOME_RETURN_IF_ERROR(context.CheckMemory(ArrayPlace(file), elements * to_bytes));
-  array->data.reserve(ReserveBytes(elements * to_bytes, reader->stream().total_bytes()));
+  const std::uint64_t elements = source->rows * source->dim;
+  RHIZOME_RETURN_IF_ERROR(
+      context.CheckMemory(ArrayPlace(file), elements * to_bytes + source->memory_bytes()));
+  array->data.reserve(ReserveBytes(elements * to_bytes, source->file_bytes()));
 
   std::vector<std::byte> block;
   for (std::uint64_t done = 0; done < elements;) {
     const std::uint64_t count = std::min(elements - done, kBlockBytes / from_bytes);
     block.resize(count * from_bytes);
-    RHIZOME_RETURN_IF_ERROR(reader->Read(block));
+    RHIZOME_RETURN_IF_ERROR(source->Read(block));
     array->data.resize((done + count) * to_bytes);
-    const auto bad = ConvertElements(header.dtype, block, array->dtype,
+    const auto bad = ConvertElements(source->dtype, block, array->dtype,
                                      std::span(array->data).subspan(done * to_bytes));
     if (bad)
       return Fail(ValueDoesNotFit(file, (done + *bad) / array->dim, (done + *bad) % array->dim,
                                   array->dtype));
     done += count;
-    RHIZOME_RETURN_IF_ERROR(context.Progress(kPhase, reader->stream(), array->memory_bytes()));
+    RHIZOME_RETURN_IF_ERROR(context.Progress(kPhase, {file.path, done, elements},
+                                             array->memory_bytes() + source->memory_bytes()));
   }
-  RHIZOME_RETURN_IF_ERROR(reader->Finish());
+  RHIZOME_RETURN_IF_ERROR(source->Finish());
   return array;
 }
 
@@ -178,9 +179,9 @@ std::string ArrayPlace(const ArrayFile& file) {
   return fmt::format("array '{}': {}", file.name, file.path.string());
 }
 
-Status CheckArrayHeader(const ArrayFile& file, const NpyHeader& header, DataType dtype) {
-  RHIZOME_RETURN_IF_ERROR(CheckNpyDim(file, header));
-  return CheckDtype(file, header.dtype, dtype);
+Status CheckRows(const ArrayFile& file, const RowSource& source, DataType dtype) {
+  RHIZOME_RETURN_IF_ERROR(CheckDim(file, source));
+  return CheckDtype(file, source.dtype, dtype);
 }
 
 Status CheckTripletFile(const ArrayFile& file, DataType dtype) {
@@ -218,8 +219,8 @@ Status ReadTriplets(IngestContext& context, const ArrayFile& file,
 }
 
 Result<std::unique_ptr<LoadedArray>> ReadArrayFile(IngestContext& context, const ArrayFile& file) {
-  const bool npy = ContentExtension(file.path) == ".npy";
-  RHIZOME_ASSIGN_OR_RETURN(auto array, npy ? ReadDense(context, file) : ReadSparse(context, file));
+  RHIZOME_ASSIGN_OR_RETURN(
+      auto array, HasRows(context.fs, file) ? ReadDense(context, file) : ReadSparse(context, file));
   array->name = file.name;
   array->path = file.path.string();
   context.Hold(array->memory_bytes());

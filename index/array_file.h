@@ -30,10 +30,10 @@ class LoadedArray {
   std::uint64_t row_bytes() const { return dim * DataTypeBytes(dtype); }
 };
 
-/// Reads a .npy file (dense) or triplets `row column value` (sparse), converted to the dtype that
-/// is asked for; held in memory. Errors: kInvalidArgument naming the file (and line or row): wrong
-/// dtype or dimension, a value that the dtype cannot hold, a pair (row, column) given twice;
-/// those of InputStream; kOutOfMemory; kInterrupted.
+/// Reads rows (dense: .npy, Zarr, an importer's) or triplets `row column value` (sparse), converted
+/// to the dtype that is asked for; held in memory. Errors: kInvalidArgument naming the file (and
+/// line or row): wrong dtype or dimension, a value that the dtype cannot hold, a pair (row, column)
+/// given twice; those of InputStream; kOutOfMemory; kInterrupted.
 Result<std::unique_ptr<LoadedArray>> ReadArrayFile(IngestContext& context, const ArrayFile& file);
 
 /// An array of the graph: vertex v has row row_of_vertex[v] of the file (none if -1), or row v if

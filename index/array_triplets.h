@@ -5,7 +5,7 @@
 #include <string>
 
 #include "rhizome/index/ingest_context.h"
-#include "rhizome/index/npy.h"
+#include "rhizome/index/row_source.h"
 
 namespace rhizome {
 
@@ -24,8 +24,8 @@ Status ReadTriplets(IngestContext& context, const ArrayFile& file,
 /// "array 'x': x.npy", for messages.
 std::string ArrayPlace(const ArrayFile& file);
 
-/// May the array be stored as `dtype`, and are its columns those that were asked for?
-Status CheckArrayHeader(const ArrayFile& file, const NpyHeader& header, DataType dtype);
+/// May the rows be stored as `dtype`, and are their columns those that were asked for?
+Status CheckRows(const ArrayFile& file, const RowSource& source, DataType dtype);
 
 /// Are triplets told how many columns there are, and can they be stored as `dtype`?
 Status CheckTripletFile(const ArrayFile& file, DataType dtype);

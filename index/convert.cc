@@ -4,7 +4,7 @@
 #include <cstring>
 #include <limits>
 
-#include "rhizome/index/half.h"
+#include "rhizome/storage/half.h"
 
 namespace rhizome {
 namespace {

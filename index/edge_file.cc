@@ -6,6 +6,7 @@
 #include <cstring>
 #include <optional>
 
+#include "rhizome/index/convert.h"
 #include "rhizome/index/external_id.h"
 #include "rhizome/index/npy.h"
 #include "rhizome/index/number.h"
@@ -60,35 +61,26 @@ class EdgeReader {
 
   /// Only where there is anything besides the ids.
   Status SpillTo(SpillSpace& space) {
-    if (!columns_.type && !columns_.weight && columns_.attributes.empty()) return Status::Ok();
+    if (!HasEdgeTypes(context_.options) && !columns_.weight && columns_.attributes.empty())
+      return Status::Ok();
     RHIZOME_ASSIGN_OR_RETURN(spool_, EdgeSpoolWriter::Create(space, kSpoolBlockEdges));
     spool_->edges.attributes = table_.columns.attributes;
     return Status::Ok();
   }
 
-  Status ReadTable(const Path& path) {
-    return context_.ReadLines(
-        path, kPhase, [this](const auto& fields) { return TakeLine(fields); },
-        [this] { return OwnBytes(); }, [this] { return failed_.ok() ? ids_.status() : failed_; });
-  }
-
-  Status ReadNpy(const Path& path) {
-    RHIZOME_ASSIGN_OR_RETURN(auto reader, NpyReader::Open(context_.fs, path));
-    RHIZOME_RETURN_IF_ERROR(CheckNpy(*reader));
-    const std::uint64_t edges = reader->header().rows();
-    std::uint64_t bytes = 0;
-    if (__builtin_mul_overflow(edges, 16, &bytes)) bytes = ~std::uint64_t{0};
-    if (!context_.spills()) RHIZOME_RETURN_IF_ERROR(context_.CheckMemory(path.string(), bytes));
-    std::vector<std::int64_t> pairs;
-    for (std::uint64_t done = 0; done < edges; done += pairs.size() / 2) {
-      pairs.resize(2 * std::min<std::uint64_t>(kNpyBlockEdges, edges - done));
-      RHIZOME_RETURN_IF_ERROR(reader->Read(std::as_writable_bytes(std::span(pairs))));
-      for (std::size_t i = 0; i < pairs.size(); i += 2)
-        ids_.AddEdge(pairs[i + columns_.src], pairs[i + columns_.dst]);
-      RHIZOME_RETURN_IF_ERROR(ids_.status());
-      RHIZOME_RETURN_IF_ERROR(Progress(reader->stream()));
+  Status Read(const EdgeFile& file) {
+    file_ = &file;
+    file_edges_ = 0;
+    if (!file.type.empty()) {
+      if (const auto reason = table_.type_names.Refuse(file.type))
+        return Status::InvalidArgument(fmt::format("{}: {}", file.path.string(), *reason));
+      file_type_ = table_.type_names.Add(file.type);
     }
-    return reader->Finish();
+    const bool npy = ContentExtension(file.path) == ".npy";
+    RHIZOME_RETURN_IF_ERROR(npy ? ReadNpy(file) : ReadTable(file.path));
+    if (!file.edges || *file.edges == file_edges_) return Status::Ok();
+    return Status::InvalidArgument(fmt::format("{}: {} edges are expected, but there are {}",
+                                               file.path.string(), *file.edges, file_edges_));
   }
 
   Result<EdgeTable> TakeTable() && {
@@ -103,14 +95,106 @@ class EdgeReader {
   }
 
  private:
+  Status ReadTable(const Path& path) {
+    return context_.ReadLines(
+        path, kPhase, [this](const auto& fields) { return TakeLine(fields); },
+        [this] { return OwnBytes(); }, [this] { return failed_.ok() ? ids_.status() : failed_; });
+  }
+
+  Status ReadNpy(const EdgeFile& file) {
+    if (columns_.count != 2)
+      return Status::InvalidArgument(
+          fmt::format("{}: a .npy edge file has the columns src and dst only, but --columns asks "
+                      "for {}",
+                      file.path.string(), fmt::join(context_.options.columns, ",")));
+    RHIZOME_ASSIGN_OR_RETURN(auto reader, OpenNpyEdges(context_.fs, file));
+    const NpyHeader& header = reader->header();
+    const bool apart = file.sources_first && !header.fortran_order;
+    const std::uint64_t edges = file.sources_first ? header.dim() : header.rows();
+    std::uint64_t bytes = 0;
+    if (__builtin_mul_overflow(edges, 16, &bytes)) bytes = ~std::uint64_t{0};
+    if (!context_.spills())
+      RHIZOME_RETURN_IF_ERROR(context_.CheckMemory(file.path.string(), bytes));
+    // Sources and ends that stand apart are read side by side, the ends by a second reader.
+    std::unique_ptr<NpyReader> ends;
+    if (apart) {
+      RHIZOME_ASSIGN_OR_RETURN(ends, OpenNpyEdges(context_.fs, file));
+      RHIZOME_RETURN_IF_ERROR(ends->Skip(edges * DataTypeBytes(header.dtype)));
+    }
+    const std::size_t src = file.sources_first ? 0 : columns_.src;
+    std::vector<std::int64_t> pairs;
+    for (std::uint64_t done = 0; done < edges;) {
+      const std::uint64_t count = std::min<std::uint64_t>(kNpyBlockEdges, edges - done);
+      if (apart) {
+        RHIZOME_RETURN_IF_ERROR(ReadNumbers(*reader, count, sources_));
+        RHIZOME_RETURN_IF_ERROR(ReadNumbers(*ends, count, ends_));
+        for (std::size_t i = 0; i < count; ++i)
+          RHIZOME_RETURN_IF_ERROR(AddPair(sources_[i], ends_[i]));
+      } else {
+        RHIZOME_RETURN_IF_ERROR(ReadNumbers(*reader, 2 * count, pairs));
+        for (std::size_t i = 0; i < pairs.size(); i += 2)
+          RHIZOME_RETURN_IF_ERROR(AddPair(pairs[i + src], pairs[i + 1 - src]));
+      }
+      done += count;
+      RHIZOME_RETURN_IF_ERROR(failed_);
+      RHIZOME_RETURN_IF_ERROR(ids_.status());
+      RHIZOME_RETURN_IF_ERROR(Progress(reader->stream()));
+    }
+    return ends ? ends->Finish() : reader->Finish();
+  }
+
+  /// Reads the next integers of a .npy file, whatever their type.
+  Status ReadNumbers(NpyReader& reader, std::uint64_t count, std::vector<std::int64_t>& out) {
+    out.resize(count);
+    const DataType dtype = reader.header().dtype;
+    if (dtype == DataType::kInt64) return reader.Read(std::as_writable_bytes(std::span(out)));
+    block_.resize(count * DataTypeBytes(dtype));
+    RHIZOME_RETURN_IF_ERROR(reader.Read(block_));
+    static_cast<void>(
+        ConvertElements(dtype, block_, DataType::kInt64, std::as_writable_bytes(std::span(out))));
+    return Status::Ok();
+  }
+
+  Status AddPair(std::int64_t src, std::int64_t dst) {
+    if (file_->src && (!InRange(src, *file_->src) || !InRange(dst, *file_->dst)))
+      return Status::InvalidArgument(fmt::format("{}: edge {}: {} to {}: {}", file_->path.string(),
+                                                 file_edges_, src, dst, kOutOfRange));
+    AddShifted(src, dst);
+    NoteEdge();
+    return Status::Ok();
+  }
+
+  static constexpr std::string_view kOutOfRange =
+      "an id is not below the number of vertices that the data set says";
+  static bool InRange(std::int64_t id, const IdRange& range) {
+    return id >= 0 && static_cast<std::uint64_t>(id) < range.count;
+  }
+
+  void AddShifted(std::int64_t src, std::int64_t dst) {
+    if (file_->src) {
+      src += static_cast<std::int64_t>(file_->src->first);
+      dst += static_cast<std::int64_t>(file_->dst->first);
+    }
+    ids_.AddEdge(src, dst);
+  }
+
+  /// Counts an edge whose ends and columns are there, and gives it the type of its file.
+  void NoteEdge() {
+    ++file_edges_;
+    if (!file_->type.empty()) (spool_ ? spool_->edges : table_.columns).type.push_back(file_type_);
+    if (spool_ && ++block_edges_ == kSpoolBlockEdges) {
+      block_edges_ = 0;
+      if (failed_.ok()) failed_ = spool_->Flush(kSpoolBlockEdges);
+    }
+  }
+
   /// Adds the line's edge, or returns why it is malformed, and then nothing is added.
   std::optional<std::string> TakeLine(std::span<const std::string_view> fields) {
     if (fields.size() != columns_.count)
       return WrongFieldCount(fields.size(), columns_.count, "--columns");
     const std::string_view src = fields[columns_.src];
     const std::string_view dst = fields[columns_.dst];
-    if (auto reason = ids_.Refuse(src)) return reason;
-    if (auto reason = ids_.Refuse(dst)) return reason;
+    if (auto reason = RefuseEnds(src, dst)) return reason;
     std::optional<float> weight;
     if (columns_.weight) {
       weight = ParseFiniteFloat(fields[*columns_.weight]);
@@ -130,11 +214,26 @@ class EdgeReader {
       else
         columns.attributes[a].Add(staged_[a].number);
     }
-    ids_.AddEdge(src, dst);
-    if (spool_ && ++block_edges_ == kSpoolBlockEdges) {
-      block_edges_ = 0;
-      if (failed_.ok()) failed_ = spool_->Flush(kSpoolBlockEdges);
+    if (file_->src)
+      AddShifted(staged_src_, staged_dst_);
+    else
+      ids_.AddEdge(src, dst);
+    NoteEdge();
+    return std::nullopt;
+  }
+
+  std::optional<std::string> RefuseEnds(std::string_view src, std::string_view dst) {
+    if (!file_->src) {
+      if (auto reason = ids_.Refuse(src)) return reason;
+      return ids_.Refuse(dst);
     }
+    const auto source = ParseCanonicalInteger(src);
+    const auto end = ParseCanonicalInteger(dst);
+    if (!source || !end) return fmt::format("'{}' is not a vertex number", source ? dst : src);
+    if (!InRange(*source, *file_->src) || !InRange(*end, *file_->dst))
+      return fmt::format("{} to {}: {}", src, dst, kOutOfRange);
+    staged_src_ = *source;
+    staged_dst_ = *end;
     return std::nullopt;
   }
 
@@ -154,21 +253,6 @@ class EdgeReader {
     return std::nullopt;
   }
 
-  Status CheckNpy(const NpyReader& reader) const {
-    const std::string name = reader.stream().path().string();
-    const NpyHeader& header = reader.header();
-    if (header.dtype != DataType::kInt64 || header.shape.size() != 2 || header.dim() != 2)
-      return Status::InvalidArgument(
-          fmt::format("{}: edges are an int64 array of shape [m, 2], but this is {} of shape [{}]",
-                      name, DataTypeName(header.dtype), fmt::join(header.shape, ", ")));
-    if (columns_.count != 2)
-      return Status::InvalidArgument(
-          fmt::format("{}: a .npy edge file has the columns src and dst only, but --columns asks "
-                      "for {}",
-                      name, fmt::join(context_.options.columns, ",")));
-    return Status::Ok();
-  }
-
   Status Progress(const InputStream& stream) {
     return context_.Progress(kPhase, stream, OwnBytes());
   }
@@ -177,12 +261,34 @@ class EdgeReader {
   IngestContext& context_;
   IdCollector& ids_;
   const Columns columns_;
+  const EdgeFile* file_ = nullptr;  // that is being read
+  TypeId file_type_ = 0;
+  std::uint64_t file_edges_ = 0;
   EdgeTable table_;
   std::vector<Staged> staged_;  // by attribute
+  std::int64_t staged_src_ = 0;
+  std::int64_t staged_dst_ = 0;
+  std::vector<std::int64_t> sources_;
+  std::vector<std::int64_t> ends_;
+  std::vector<std::byte> block_;
   std::optional<EdgeSpoolWriter> spool_;
   std::size_t block_edges_ = 0;  // in the block of spool_ that is being filled
   Status failed_;                // of spool_
 };
+
+Status CheckEdgeFiles(const IngestOptions& options) {
+  for (const EdgeFile& file : options.edges) {
+    const bool typed = !file.type.empty();
+    const bool one_says = options.edges.front().type.empty() != typed;
+    if (one_says && file.src.has_value() == file.dst.has_value() &&
+        file.src.has_value() == (options.edges.front().src.has_value()) &&
+        (file.src || options.vertex_ranges.empty()))
+      continue;
+    return Status::InvalidArgument(fmt::format(
+        "{}: an edge type, or ranges of ids, for some of the edge files only", file.path.string()));
+  }
+  return Status::Ok();
+}
 
 }  // namespace
 
@@ -205,9 +311,32 @@ Status CheckEdgeColumns(const IngestOptions& options) {
     src |= name == "src";
     dst |= name == "dst";
   }
-  if (src && dst) return Status::Ok();
+  if (src && dst) return CheckEdgeFiles(options);
   return Status::InvalidArgument(
       fmt::format("--columns {} must name src and dst", fmt::join(options.columns, ",")));
+}
+
+bool HasEdgeTypes(const IngestOptions& options) {
+  const bool by_column =
+      std::find(options.columns.begin(), options.columns.end(), "type") != options.columns.end();
+  return by_column || (!options.edges.empty() && !options.edges.front().type.empty());
+}
+
+Result<std::unique_ptr<NpyReader>> OpenNpyEdges(FileSystem& fs, const EdgeFile& file) {
+  const bool apart = file.sources_first;
+  RHIZOME_ASSIGN_OR_RETURN(auto reader, NpyReader::Open(fs, file.path, {.fortran_order = apart}));
+  const NpyHeader& header = reader->header();
+  const auto refuse = [&](std::string_view wanted) {
+    return Fail(Status::InvalidArgument(
+        fmt::format("{}: edges are an {}, but this is {} of shape [{}]", file.path.string(), wanted,
+                    DataTypeName(header.dtype), fmt::join(header.shape, ", "))));
+  };
+  const bool two = header.shape.size() == 2;
+  if (apart && (!two || header.rows() != 2 || !CanConvert(header.dtype, DataType::kInt64)))
+    return refuse("array of integers of shape [2, m]");
+  if (!apart && (!two || header.dim() != 2 || header.dtype != DataType::kInt64))
+    return refuse("int64 array of shape [m, 2]");
+  return reader;
 }
 
 std::vector<std::string> EdgeAttributeNames(const IngestOptions& options) {
@@ -220,10 +349,7 @@ std::vector<std::string> EdgeAttributeNames(const IngestOptions& options) {
 Result<EdgeTable> ReadEdges(IngestContext& context, IdCollector& ids, SpillSpace* space) {
   EdgeReader reader(context, ids);
   if (space != nullptr) RHIZOME_RETURN_IF_ERROR(reader.SpillTo(*space));
-  for (const Path& path : context.options.edges) {
-    const bool npy = ContentExtension(path) == ".npy";
-    RHIZOME_RETURN_IF_ERROR(npy ? reader.ReadNpy(path) : reader.ReadTable(path));
-  }
+  for (const EdgeFile& file : context.options.edges) RHIZOME_RETURN_IF_ERROR(reader.Read(file));
   return std::move(reader).TakeTable();
 }
 

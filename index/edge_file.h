@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "rhizome/index/edge_spool.h"
 #include "rhizome/index/id_collector.h"
 #include "rhizome/index/ingest_context.h"
+#include "rhizome/index/npy.h"
 
 namespace rhizome {
 
@@ -30,8 +32,16 @@ struct EdgeTable {
 /// Names of the columns that become edge attributes.
 std::vector<std::string> EdgeAttributeNames(const IngestOptions& options);
 
-/// Checks IngestOptions::columns. Errors: kInvalidArgument, naming the column.
+/// Checks IngestOptions::columns, and that edge files agree on what they say besides.
+/// Errors: kInvalidArgument, naming the column or the file.
 Status CheckEdgeColumns(const IngestOptions& options);
+
+/// Do edges have types, by a column or by file?
+bool HasEdgeTypes(const IngestOptions& options);
+
+/// Opens a .npy file of edges: [m, 2], or [2, m] if sources stand first.
+/// Errors: kInvalidArgument, naming the file: another shape or type; those of NpyReader.
+Result<std::unique_ptr<NpyReader>> OpenNpyEdges(FileSystem& fs, const EdgeFile& file);
 
 /// Reads all edge files, in order; the ids go into `ids`. Edge types are numbered in order of first
 /// sight. With `space`, what stands beside the ids goes into a spill file there.

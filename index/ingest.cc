@@ -49,11 +49,23 @@ Status CheckArrayNames(const IngestOptions& options) {
   return Status::InvalidArgument(fmt::format("two arrays are to be named '{}'", *twice));
 }
 
+Status CheckVertexRanges(const IngestOptions& options) {
+  if (options.vertex_ranges.empty()) return Status::Ok();
+  std::uint64_t count = 0;
+  for (const VertexRange& range : options.vertex_ranges) {
+    RHIZOME_RETURN_IF_ERROR(CheckName("type", range.type));
+    if (__builtin_add_overflow(count, range.count, &count)) count = ~std::uint64_t{0};
+  }
+  if (!options.nodes && options.vertices == count) return Status::Ok();
+  return Status::InvalidArgument("ranges of typed vertices must be all vertices");
+}
+
 Status CheckOptions(const IngestOptions& options) {
-  if (options.edges.empty() && !options.nodes)
+  if (options.edges.empty() && !options.nodes && options.vertex_ranges.empty())
     return Status::InvalidArgument("there is no input: name an edge file, or a nodes file");
   RHIZOME_RETURN_IF_ERROR(CheckEdgeColumns(options));
   if (options.nodes) RHIZOME_RETURN_IF_ERROR(CheckNodeColumns(options));
+  RHIZOME_RETURN_IF_ERROR(CheckVertexRanges(options));
   return CheckArrayNames(options);
 }
 
@@ -120,7 +132,7 @@ Result<GraphInput> Assemble(const IngestOptions& options, Parsed parsed) {
   input.id_kind = vertices.kind;
   input.integer_ids = std::move(vertices.integer_ids);
   input.string_ids = std::move(vertices.string_ids);
-  SetVertexTypes(parsed.nodes, vertices.nodes, input);
+  SetVertexTypes(options, parsed.nodes, vertices.nodes, input);
   SetEdges(std::move(parsed.edges), vertices, input);
   for (NodeColumn& column : parsed.nodes.columns)
     input.arrays.push_back(std::move(column).ToArray(vertices.nodes, vertices.count));

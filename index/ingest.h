@@ -1,11 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "rhizome/index/graph_builder.h"
+#include "rhizome/index/row_source.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/store_id.h"
@@ -14,17 +17,50 @@ namespace rhizome {
 
 enum class IdType : std::uint8_t { kAuto, kInteger, kString };
 
-/// An array file: .npy, or sparse triplets `row column value` as TSV; plain, .gz or .zst.
+/// An array file: .npy; the folder of a Zarr v3 array (ZarrSourceFormat says which); or sparse
+/// triplets `row column value` as TSV. Files may be plain, .gz or .zst.
 struct ArrayFile {
   std::string name;
   Path path;
-  std::uint64_t dim = 0;  ///< needed for triplets; checked against .npy; 0: as the file
-  std::optional<DataType> dtype = {};  ///< convert to this; default: the file's (triplets: float32)
+  std::uint64_t dim = 0;  ///< needed for triplets; checked against the others; 0: as the file
+
+  /// Convert to this; default: the file's (triplets: float32). float64 needs float32 or float16.
+  std::optional<DataType> dtype = {};
+
+  /// An importer's own rows, in place of those of `path`, which then is for messages. May be called
+  /// more than once; what it refers to must live until the ingestion has ended.
+  std::function<Result<std::unique_ptr<RowSource>>(FileSystem& fs)> open = {};
+};
+
+/// Ids 0..count-1 of a file that stand for first..first+count-1 of the graph.
+struct IdRange {
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+};
+
+/// An edge file: TSV, CSV (by name) or .npy int64 [m, 2]; each plain, .gz or .zst.
+struct EdgeFile {
+  EdgeFile(Path edge_path) : path(std::move(edge_path)) {}  // NOLINT(google-explicit-constructor)
+  EdgeFile() = default;
+
+  Path path;
+
+  // What importers say besides. With ranges, ids are numbers within them.
+  std::string type = {};  ///< of all its edges; with it in one file, it must be in all of them
+  std::optional<IdRange> src = {};
+  std::optional<IdRange> dst = {};
+  bool sources_first = false;  ///< .npy of integers of shape [2, m]: all sources, then all ends
+  std::optional<std::uint64_t> edges = {};  ///< it must have so many
+};
+
+/// Vertices that follow one another and have one type.
+struct VertexRange {
+  std::string type;
+  std::uint64_t count = 0;
 };
 
 struct IngestOptions {
-  std::vector<Path> edges =
-      {};  ///< TSV, CSV (by name) or .npy int64 [m, 2]; each plain, .gz or .zst
+  std::vector<EdgeFile> edges = {};
   std::optional<Path> nodes = {};
   std::vector<ArrayFile> arrays = {};
 
@@ -38,6 +74,10 @@ struct IngestOptions {
   bool undirected = false;
   std::optional<std::uint64_t> vertices = {};  ///< at least so many, for dense ids
   std::uint64_t max_bad_lines = 0;             ///< skip and count up to so many malformed lines
+
+  /// Types of the vertices 0, 1, 2, ..., which are then all that there are: for importers; there is
+  /// no nodes file then, and every edge file has ranges.
+  std::vector<VertexRange> vertex_ranges = {};
 
   ArrayLayout layout = ArrayLayout::kRow;
   Codec codec{.kind = CodecKind::kBloscLz4, .level = 5};  ///< for layout kChunk

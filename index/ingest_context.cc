@@ -21,16 +21,17 @@ Status IngestContext::BadLine(const TableReader& reader, std::string_view reason
           : ""));
 }
 
-Status IngestContext::Progress(std::string_view phase, const InputStream& stream,
+Status IngestContext::Progress(std::string_view phase, const InputProgress& file,
                                std::uint64_t own_bytes) {
-  const std::uint64_t done = stream.consumed_bytes();
-  const std::uint64_t total = std::max(done, stream.total_bytes());
-  const double share = total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total);
+  const std::uint64_t done = file.done;
+  const std::uint64_t total = std::max(done, file.total);
+  const double share =
+      total == 0 || done == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total);
   if (options.memory_bytes > 0 && held_bytes_ + own_bytes > options.memory_bytes) {
     const auto whole = static_cast<std::uint64_t>(static_cast<double>(own_bytes) / share);
-    return CheckMemory(stream.path().string(), std::max(whole, own_bytes));
+    return CheckMemory(file.path.string(), std::max(whole, own_bytes));
   }
-  const std::string name = stream.path().filename().string();
+  const std::string name = file.path.filename().string();
   return control.Report({.phase = phase, .done = done, .total = total, .detail = name});
 }
 

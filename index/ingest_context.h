@@ -12,6 +12,17 @@
 
 namespace rhizome {
 
+/// How far a file was read: bytes of it as it lies on disk, or elements.
+struct InputProgress {
+  InputProgress(const InputStream& stream)  // NOLINT(google-explicit-constructor)
+      : InputProgress(stream.path(), stream.consumed_bytes(), stream.total_bytes()) {}
+  InputProgress(const Path& file, std::uint64_t bytes_done, std::uint64_t bytes_total)
+      : path(file), done(bytes_done), total(bytes_total) {}
+  const Path& path;
+  std::uint64_t done = 0;
+  std::uint64_t total = 0;
+};
+
 /// What the readers of one ingestion share: options, the count of bad lines, the memory budget.
 /// Threads: one at a time. Ownership: what it refers to must outlive it.
 class IngestContext {
@@ -35,7 +46,7 @@ class IngestContext {
 
   /// Reports progress in a file, and checks the memory: `own_bytes` is what its reader holds.
   /// Errors: kInterrupted; kOutOfMemory, with what the whole file would take.
-  Status Progress(std::string_view phase, const InputStream& stream, std::uint64_t own_bytes);
+  Status Progress(std::string_view phase, const InputProgress& file, std::uint64_t own_bytes);
 
   /// Reads the lines of a text file and reports progress. `take_line(fields)` takes a line, or says
   /// why it is malformed, and then it counts as bad; `own_bytes()` is what its reader holds.

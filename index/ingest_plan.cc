@@ -15,6 +15,7 @@
 #include "rhizome/index/input_stream.h"
 #include "rhizome/index/node_file.h"
 #include "rhizome/index/npy.h"
+#include "rhizome/index/row_sources.h"
 #include "rhizome/index/streaming_partitioner.h"
 #include "rhizome/storage/chunk_array.h"
 
@@ -148,9 +149,12 @@ class Estimator {
   Estimator(FileSystem& fs, const IngestOptions& options) : fs_(fs), options_(options) {}
 
   Result<InputEstimate> Run() {
-    for (const Path& path : options_.edges) {
-      const bool npy = ContentExtension(path) == ".npy";
-      RHIZOME_RETURN_IF_ERROR(npy ? TakeNpyEdges(path) : TakeEdgeLines(path));
+    for (const EdgeFile& file : options_.edges) {
+      const bool npy = ContentExtension(file.path) == ".npy";
+      if (file.sources_first)
+        RHIZOME_RETURN_IF_ERROR(TakeSourcesFirst(file));
+      else
+        RHIZOME_RETURN_IF_ERROR(npy ? TakeNpyEdges(file.path) : TakeEdgeLines(file.path));
     }
     if (options_.nodes) RHIZOME_RETURN_IF_ERROR(TakeNodes(*options_.nodes));
     for (const ArrayFile& file : options_.arrays) RHIZOME_RETURN_IF_ERROR(TakeArray(file));
@@ -159,6 +163,14 @@ class Estimator {
   }
 
  private:
+  /// The ids are in ranges that are known.
+  Status TakeSourcesFirst(const EdgeFile& file) {
+    RHIZOME_ASSIGN_OR_RETURN(const auto reader, OpenNpyEdges(fs_, file));
+    estimate_.edges += reader->header().dim();
+    estimate_.input_bytes += reader->stream().total_bytes();
+    return Status::Ok();
+  }
+
   Status TakeNpyEdges(const Path& path) {
     RHIZOME_ASSIGN_OR_RETURN(auto reader, NpyReader::Open(fs_, path));
     const std::uint64_t rows = reader->header().rows();
@@ -261,12 +273,11 @@ class Estimator {
 
   Status TakeArray(const ArrayFile& file) {
     std::uint64_t row_bytes = 0;
-    if (ContentExtension(file.path) == ".npy") {
-      RHIZOME_ASSIGN_OR_RETURN(const auto reader, NpyReader::Open(fs_, file.path));
-      const NpyHeader& header = reader->header();
-      array_rows_ = std::max(array_rows_, header.rows());
-      estimate_.input_bytes += reader->stream().total_bytes();
-      row_bytes = header.dim() * DataTypeBytes(file.dtype.value_or(header.dtype));
+    if (HasRows(fs_, file)) {
+      RHIZOME_ASSIGN_OR_RETURN(const auto source, OpenRows(fs_, file));
+      array_rows_ = std::max(array_rows_, source->rows);
+      estimate_.input_bytes += source->file_bytes();
+      row_bytes = source->dim * DataTypeBytes(file.dtype.value_or(source->dtype));
     } else {
       RHIZOME_ASSIGN_OR_RETURN(const TextSample sample, SampleText(fs_, file.path));
       estimate_.text_bytes += sample.bytes;
@@ -277,6 +288,9 @@ class Estimator {
     largest_row_bytes_ = std::max(largest_row_bytes_, row_bytes);
     return Status::Ok();
   }
+
+  /// Are all ids within what an importer says?
+  bool InRanges() const { return !options_.edges.empty() && options_.edges.front().src; }
 
   void CountVertices() {
     InputEstimate& e = estimate_;
@@ -292,6 +306,10 @@ class Estimator {
     // Integers may have gaps: not all of 0..largest need be there.
     if (e.dense_ids && dense) named = std::max(named, *dense);
     e.vertices = std::max({named, implied, e.node_lines});
+    if (InRanges()) {
+      e.vertices = implied;
+      e.dense_ids = true;
+    }
     e.vertices_exact = implied > 0 || (whole_ && !options_.nodes && e.node_lines == 0);
     e.array_bytes = e.vertices * e.array_row_bytes;
     if (largest_row_bytes_ == 0) return;
@@ -313,16 +331,16 @@ class Estimator {
 
 /// What is written beside one edge's two ends.
 std::uint64_t ColumnBytes(const IngestOptions& options) {
-  std::uint64_t bytes = 8 * EdgeAttributeNames(options).size();
-  for (const std::string& name : options.columns)
-    bytes += name == "type" ? 2 : name == "weight" ? 4 : 0;
+  std::uint64_t bytes =
+      8 * EdgeAttributeNames(options).size() + (HasEdgeTypes(options) ? sizeof(TypeId) : 0);
+  for (const std::string& name : options.columns) bytes += name == "weight" ? 4 : 0;
   return bytes;
 }
 
 std::uint64_t WriteBytes(const IngestOptions& options) {
-  std::uint64_t bytes = kWriteBytesPerEdge + 24 * EdgeAttributeNames(options).size();
-  for (const std::string& name : options.columns)
-    bytes += name == "type" ? 6 : name == "weight" ? 16 : 0;
+  std::uint64_t bytes = kWriteBytesPerEdge + 24 * EdgeAttributeNames(options).size() +
+                        (HasEdgeTypes(options) ? 6 : 0);
+  for (const std::string& name : options.columns) bytes += name == "weight" ? 16 : 0;
   return bytes;
 }
 

@@ -87,7 +87,7 @@ class SpillingIngest {
     input.id_kind = vertices_.kind;
     input.integer_ids = std::move(vertices_.integer_ids);
     input.edge_type_names = EdgeTypeNames(edges_);
-    SetVertexTypes(nodes_, vertices_.nodes, input);
+    SetVertexTypes(options_, nodes_, vertices_.nodes, input);
     for (NodeColumn& column : nodes_.columns)
       input.arrays.push_back(std::move(column).ToArray(vertices_.nodes, vertices_.count));
     nodes_.columns.clear();

@@ -92,8 +92,22 @@ std::vector<VertexId> VerticesOfLines(const NodeTable& nodes,
   return vertices;
 }
 
-void SetVertexTypes(const NodeTable& nodes, std::span<const VertexId> vertex_of_accepted,
-                    GraphInput& input) {
+namespace {
+
+void SetRangeTypes(std::span<const VertexRange> ranges, GraphInput& input) {
+  for (const VertexRange& range : ranges) input.vertex_type_names.push_back(range.type);
+  if (ranges.size() == 1) return;
+  input.vertex_type.reserve(input.vertex_count);
+  for (std::size_t type = 0; type < ranges.size(); ++type)
+    input.vertex_type.insert(input.vertex_type.end(), ranges[type].count,
+                             static_cast<TypeId>(type));
+}
+
+}  // namespace
+
+void SetVertexTypes(const IngestOptions& options, const NodeTable& nodes,
+                    std::span<const VertexId> vertex_of_accepted, GraphInput& input) {
+  if (!options.vertex_ranges.empty()) return SetRangeTypes(options.vertex_ranges, input);
   input.vertex_type_names = nodes.type_names.All();
   if (nodes.type.empty()) {
     input.vertex_type_names = {"vertex"};

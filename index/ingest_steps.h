@@ -58,8 +58,8 @@ std::vector<VertexId> VerticesOfLines(const NodeTable& nodes,
                                       std::vector<VertexId> vertex_of_accepted);
 
 /// Vertex types by vertex id; a vertex that only edges name is of the type "unknown".
-void SetVertexTypes(const NodeTable& nodes, std::span<const VertexId> vertex_of_accepted,
-                    GraphInput& input);
+void SetVertexTypes(const IngestOptions& options, const NodeTable& nodes,
+                    std::span<const VertexId> vertex_of_accepted, GraphInput& input);
 
 /// Names of edge types; `edge` if there is no column of them.
 std::vector<std::string> EdgeTypeNames(const EdgeTable& edges);

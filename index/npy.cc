@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -33,20 +34,21 @@ std::string_view AsText(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-Result<DataType> ParseDescr(std::string_view descr) {
+Result<DataType> ParseDescr(std::string_view descr, const NpyAccept& accept) {
+  if (accept.float64 && descr == "<f8") return DataType::kFloat32;
   for (const DtypeName& known : kDtypes)
     if (known.descr == descr) return known.dtype;
   return Fail(Status::InvalidArgument(
       fmt::format("dtype '{}' is not supported; use little-endian float32, float16, int64, int32, "
-                  "uint32 or uint8 (numpy: x.astype('<f4'))",
-                  descr)));
+                  "uint32 or uint8 (numpy: x.astype('<f4')){}",
+                  descr, descr == "<f8" ? ", or have it rounded by --dtype float32" : "")));
 }
 
 Status CheckShape(const NpyHeader& header) {
   if (header.shape.empty() || header.shape.size() > 2)
     return Status::InvalidArgument(
         fmt::format("the array has {} dimensions; one or two are expected", header.shape.size()));
-  std::uint64_t bytes = DataTypeBytes(header.dtype);
+  std::uint64_t bytes = header.float64 ? 8 : DataTypeBytes(header.dtype);
   for (const std::uint64_t extent : header.shape) {
     if (__builtin_mul_overflow(bytes, extent, &bytes) || (bytes >> 62) != 0)
       return Status::InvalidArgument(
@@ -79,7 +81,7 @@ Result<std::size_t> NpyHeaderLength(std::span<const std::byte> prefix) {
   return preamble + length;
 }
 
-Result<NpyHeader> ParseNpyHeader(std::span<const std::byte> bytes) {
+Result<NpyHeader> ParseNpyHeader(std::span<const std::byte> bytes, const NpyAccept& accept) {
   RHIZOME_ASSIGN_OR_RETURN(const std::size_t length,
                            NpyHeaderLength(bytes.first(std::min(bytes.size(), kNpyPrefixBytes))));
   if (bytes.size() < length)
@@ -88,11 +90,13 @@ Result<NpyHeader> ParseNpyHeader(std::span<const std::byte> bytes) {
   const std::size_t preamble = bytes[6] == std::byte{1} ? 10 : 12;
   RHIZOME_ASSIGN_OR_RETURN(const NpyDict dict,
                            ParseNpyDict(AsText(bytes.subspan(preamble, length - preamble))));
-  if (dict.fortran_order)
+  if (dict.fortran_order && !accept.fortran_order)
     return Fail(Status::InvalidArgument(
         "the array is in Fortran order; save it with numpy.ascontiguousarray"));
   NpyHeader header;
-  RHIZOME_ASSIGN_OR_RETURN(header.dtype, ParseDescr(dict.descr));
+  RHIZOME_ASSIGN_OR_RETURN(header.dtype, ParseDescr(dict.descr, accept));
+  header.float64 = dict.descr == "<f8";
+  header.fortran_order = dict.fortran_order;
   header.shape = dict.shape;
   header.data_offset = length;
   RHIZOME_RETURN_IF_ERROR(CheckShape(header));
@@ -116,7 +120,8 @@ std::vector<std::byte> EncodeNpyHeader(DataType dtype, std::span<const std::uint
   return {bytes.begin(), bytes.end()};
 }
 
-Result<std::unique_ptr<NpyReader>> NpyReader::Open(FileSystem& fs, const Path& path) {
+Result<std::unique_ptr<NpyReader>> NpyReader::Open(FileSystem& fs, const Path& path,
+                                                   const NpyAccept& accept) {
   std::unique_ptr<NpyReader> reader(new NpyReader());
   RHIZOME_ASSIGN_OR_RETURN(reader->stream_, InputStream::Open(fs, path));
   std::vector<std::byte> bytes(kNpyPrefixBytes);
@@ -129,22 +134,55 @@ Result<std::unique_ptr<NpyReader>> NpyReader::Open(FileSystem& fs, const Path& p
   RHIZOME_ASSIGN_OR_RETURN(const std::size_t rest,
                            reader->stream_->ReadFull(std::span(bytes).subspan(prefix)));
   bytes.resize(prefix + rest);
-  Result<NpyHeader> header = ParseNpyHeader(bytes);
+  Result<NpyHeader> header = ParseNpyHeader(bytes, accept);
   if (!header) return name(header.error());
   reader->header_ = *std::move(header);
   // A valid dictionary is longer than the prefix, so no element was read with it.
-  reader->data_bytes_ =
-      reader->header_.rows() * reader->header_.dim() * DataTypeBytes(reader->header_.dtype);
+  const std::uint64_t elements = reader->header_.rows() * reader->header_.dim();
+  reader->data_bytes_ = elements * DataTypeBytes(reader->header_.dtype);
+  reader->stored_bytes_ = reader->header_.float64 ? elements * sizeof(double) : reader->data_bytes_;
   return reader;
 }
 
 Status NpyReader::Read(std::span<std::byte> out) {
+  return header_.float64 ? Narrow(out) : ReadStored(out);
+}
+
+Status NpyReader::Skip(std::uint64_t bytes) {
+  constexpr std::uint64_t kBlockBytes = 1 << 18;
+  std::vector<std::byte> block;
+  for (; bytes > 0; bytes -= block.size()) {
+    block.resize(std::min(bytes, kBlockBytes));
+    RHIZOME_RETURN_IF_ERROR(Read(block));
+  }
+  return Status::Ok();
+}
+
+Status NpyReader::ReadStored(std::span<std::byte> out) {
   RHIZOME_ASSIGN_OR_RETURN(const std::size_t bytes, stream_->ReadFull(out));
   read_bytes_ += bytes;
   if (bytes == out.size()) return Status::Ok();
   return Status::InvalidArgument(
       fmt::format("{}: truncated: {} bytes of data expected after the header, {} found",
-                  stream_->path().string(), data_bytes_, read_bytes_));
+                  stream_->path().string(), stored_bytes_, read_bytes_));
+}
+
+Status NpyReader::Narrow(std::span<std::byte> out) {
+  const std::uint64_t first = read_bytes_ / sizeof(double);
+  const std::size_t elements = out.size() / sizeof(float);
+  wide_.resize(elements * sizeof(double));
+  RHIZOME_RETURN_IF_ERROR(ReadStored(wide_));
+  for (std::size_t i = 0; i < elements; ++i) {
+    double wide = 0;
+    std::memcpy(&wide, wide_.data() + i * sizeof(double), sizeof(double));
+    const auto narrow = static_cast<float>(wide);
+    if (std::isfinite(wide) && !std::isfinite(narrow))
+      return Status::InvalidArgument(fmt::format(
+          "{}: row {}, column {}: the value does not fit float32", stream_->path().string(),
+          (first + i) / header_.dim(), (first + i) % header_.dim()));
+    std::memcpy(out.data() + i * sizeof(float), &narrow, sizeof(float));
+  }
+  return Status::Ok();
 }
 
 Status NpyReader::Finish() {
@@ -153,7 +191,7 @@ Status NpyReader::Finish() {
   if (bytes == 0) return Status::Ok();
   return Status::InvalidArgument(
       fmt::format("{}: {} bytes of data expected after the header, but there are more",
-                  stream_->path().string(), data_bytes_));
+                  stream_->path().string(), stored_bytes_));
 }
 
 Result<NpyWriter> NpyWriter::Create(const Path& path, DataType dtype, std::uint64_t rows,

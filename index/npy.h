@@ -13,9 +13,17 @@
 
 namespace rhizome {
 
+/// What is taken besides what a store can keep as it is.
+struct NpyAccept {
+  bool float64 = false;        ///< read as float32, rounded
+  bool fortran_order = false;  ///< the caller looks at NpyHeader::fortran_order
+};
+
 /// What the header of a NumPy file says (numpy.lib.format, versions 1 to 3).
 struct NpyHeader {
-  DataType dtype = DataType::kInvalid;
+  DataType dtype = DataType::kInvalid;  ///< of the elements that NpyReader gives
+  bool float64 = false;                 ///< as they are stored
+  bool fortran_order = false;
   std::vector<std::uint64_t> shape;  ///< one or two numbers
   std::uint64_t data_offset = 0;     ///< bytes before the first element
 
@@ -32,9 +40,9 @@ inline constexpr std::size_t kNpyPrefixBytes = 12;
 Result<std::size_t> NpyHeaderLength(std::span<const std::byte> prefix);
 
 /// Parses a whole header; touches no file, so that fuzz/ can drive it. Accepts little-endian f4,
-/// f2, i8, i4, u4, u1 in C order with one or two dimensions, whose product is checked for overflow.
-/// Errors: kInvalidArgument, naming the field or dtype that is wrong.
-Result<NpyHeader> ParseNpyHeader(std::span<const std::byte> bytes);
+/// f2, i8, i4, u4, u1 in C order with one or two dimensions, whose product is checked for overflow,
+/// and what `accept` says. Errors: kInvalidArgument, naming the field or dtype that is wrong.
+Result<NpyHeader> ParseNpyHeader(std::span<const std::byte> bytes, const NpyAccept& accept = {});
 
 /// The header that NumPy itself would write (version 1), for an array in C order.
 std::vector<std::byte> EncodeNpyHeader(DataType dtype, std::span<const std::uint64_t> shape);
@@ -43,27 +51,36 @@ std::vector<std::byte> EncodeNpyHeader(DataType dtype, std::span<const std::uint
 class NpyReader {
  public:
   /// Errors: those of InputStream and ParseNpyHeader, with the file's name.
-  static Result<std::unique_ptr<NpyReader>> Open(FileSystem& fs, const Path& path);
+  static Result<std::unique_ptr<NpyReader>> Open(FileSystem& fs, const Path& path,
+                                                 const NpyAccept& accept = {});
 
   const NpyHeader& header() const { return header_; }
   const InputStream& stream() const { return *stream_; }
 
-  /// Bytes of all elements.
+  /// Bytes of all elements, as they are given.
   std::uint64_t data_bytes() const { return data_bytes_; }
 
-  /// Reads the next out.size() bytes of elements.
-  /// Errors: kInvalidArgument, the file ends early (says how much was expected and found).
+  /// Reads the next out.size() bytes of elements, whole ones.
+  /// Errors: kInvalidArgument, the file ends early (says how much was expected and found), or a
+  /// float64 is beyond float32.
   Status Read(std::span<std::byte> out);
+
+  /// Passes over the next `bytes` bytes of elements, whole ones. Errors: those of Read.
+  Status Skip(std::uint64_t bytes);
 
   /// Checks that nothing follows the elements. Errors: kInvalidArgument.
   Status Finish();
 
  private:
   NpyReader() = default;
+  Status ReadStored(std::span<std::byte> out);
+  Status Narrow(std::span<std::byte> out);
   std::unique_ptr<InputStream> stream_;
   NpyHeader header_;
   std::uint64_t data_bytes_ = 0;
-  std::uint64_t read_bytes_ = 0;
+  std::uint64_t stored_bytes_ = 0;  // of all elements, as the file has them
+  std::uint64_t read_bytes_ = 0;    // of these
+  std::vector<std::byte> wide_;
 };
 
 /// Writes a .npy file row by row; it appears under its name only when Commit returns OK.

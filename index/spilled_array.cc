@@ -8,7 +8,7 @@
 
 #include "rhizome/index/array_triplets.h"
 #include "rhizome/index/convert.h"
-#include "rhizome/index/npy.h"
+#include "rhizome/index/row_sources.h"
 #include "rhizome/index/vertex_order.h"
 
 namespace rhizome {
@@ -134,23 +134,23 @@ class SpilledDense final : public BucketedArray {
   using BucketedArray::BucketedArray;
 
   Status Open() {
-    RHIZOME_ASSIGN_OR_RETURN(const auto reader, NpyReader::Open(context_.fs, file_.path));
-    const NpyHeader& header = reader->header();
-    rows = header.rows();
+    RHIZOME_ASSIGN_OR_RETURN(const auto source, OpenRows(context_.fs, file_));
+    rows = source->rows;
     exact_rows = true;
-    dim = header.dim();
-    dtype = file_.dtype.value_or(header.dtype);
-    return CheckArrayHeader(file_, header, dtype);
+    dim = source->dim;
+    dtype = file_.dtype.value_or(source->dtype);
+    RHIZOME_RETURN_IF_ERROR(
+        context_.CheckMemory(ArrayPlace(file_), source->memory_bytes() + 4 * row_bytes()));
+    return CheckRows(file_, *source, dtype);
   }
 
  private:
   Status Divide(const std::function<std::int64_t(std::uint64_t)>& row_of) override {
-    RHIZOME_ASSIGN_OR_RETURN(auto reader, NpyReader::Open(context_.fs, file_.path));
-    const NpyHeader& header = reader->header();
-    if (header.rows() != rows || header.dim() != dim)
+    RHIZOME_ASSIGN_OR_RETURN(auto source, OpenRows(context_.fs, file_));
+    if (source->rows != rows || source->dim != dim)
       return Status::InvalidArgument(
           fmt::format("{}: changed while it was read", ArrayPlace(file_)));
-    const std::size_t from_bytes = DataTypeBytes(header.dtype) * dim;
+    const std::size_t from_bytes = DataTypeBytes(source->dtype) * dim;
     const std::uint64_t block_rows = std::max<std::uint64_t>(
         std::min<std::uint64_t>(memory_bytes_ / 16, 1 << 20) / from_bytes, 1);
     std::vector<std::byte> in;
@@ -159,9 +159,9 @@ class SpilledDense final : public BucketedArray {
     for (std::uint64_t done = 0; done < rows; done += block_rows) {
       const std::uint64_t count = std::min(block_rows, rows - done);
       in.resize(count * from_bytes);
-      RHIZOME_RETURN_IF_ERROR(reader->Read(in));
+      RHIZOME_RETURN_IF_ERROR(source->Read(in));
       converted.resize(count * row_bytes());
-      if (const auto bad = ConvertElements(header.dtype, in, dtype, converted))
+      if (const auto bad = ConvertElements(source->dtype, in, dtype, converted))
         return ValueDoesNotFit(file_, done + *bad / dim, *bad % dim, dtype);
       for (std::uint64_t i = 0; i < count; ++i) {
         const std::int64_t row = row_of(done + i);
@@ -174,7 +174,7 @@ class SpilledDense final : public BucketedArray {
       RHIZOME_RETURN_IF_ERROR(
           context_.control.Report({.phase = kPhase, .done = done, .total = rows, .detail = name}));
     }
-    return reader->Finish();
+    return source->Finish();
   }
 
   Status Fill(SpillReader& reader, std::span<std::byte> out) override {
@@ -269,7 +269,7 @@ Result<std::shared_ptr<SpilledArray>> SpilledArray::Open(IngestContext& context,
                                                          const ArrayFile& file, SpillSpace& space,
                                                          std::uint64_t memory_bytes) {
   std::shared_ptr<SpilledArray> array;
-  if (ContentExtension(file.path) == ".npy") {
+  if (HasRows(context.fs, file)) {
     auto dense = std::make_shared<SpilledDense>(context, file, space, memory_bytes);
     RHIZOME_RETURN_IF_ERROR(dense->Open());
     array = std::move(dense);

@@ -11,10 +11,10 @@
 
 namespace rhizome {
 
-/// An array file that is too large for memory. Opening it reads only the header of a .npy file, or
-/// copies triplets into a spill file; the rows go from the order of the file to that of the store
-/// through buckets of rows that fit in memory one at a time (two sequential passes).
-/// Threads: one at a time. Ownership: `context` and `space` must outlive it.
+/// An array file that is too large for memory. Opening it reads only the header of a file of rows,
+/// or copies triplets into a spill file; the rows go from the order of the file to that of the
+/// store through buckets of rows that fit in memory one at a time (two sequential passes). Threads:
+/// one at a time. Ownership: `context` and `space` must outlive it.
 class SpilledArray {
  public:
   virtual ~SpilledArray() = default;

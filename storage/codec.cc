@@ -8,6 +8,7 @@
 #include <array>
 #include <memory>
 
+#include "rhizome/storage/codec_frames.h"
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/types.h"
@@ -108,38 +109,21 @@ Status CheckZstdFrame(std::span<const std::byte> frame, std::size_t raw_bytes) {
   return {};
 }
 
-Status DecodeZstd(std::span<const std::byte> frame, std::span<std::byte> out) {
-  RHIZOME_RETURN_IF_ERROR(CheckZstdFrame(frame, out.size()));
-  const std::unique_ptr<ZSTD_DCtx, FreeDecompressor> context(ZSTD_createDCtx());
-  if (context == nullptr) return Status::OutOfMemory("no memory for a zstd context");
-  // Decoding in one call uses `out` itself as the window, so a frame cannot ask for memory.
-  const std::size_t written =
-      ZSTD_decompressDCtx(context.get(), out.data(), out.size(), frame.data(), frame.size());
-  if (ZSTD_isError(written) != 0)
-    return Status::Corruption(fmt::format("bad zstd frame: {}", ZSTD_getErrorName(written)));
-  if (written != out.size()) {
-    return Status::Corruption(
-        fmt::format("the zstd frame holds {} bytes instead of {}", written, out.size()));
-  }
-  return {};
-}
-
 /// The 16-byte header of a Blosc 1 frame: version, codec's version, flags, type size, then
 /// decoded bytes, block bytes and frame bytes as little-endian uint32. Bits 5..7 of the flags name
 /// the codec; blosclz (0) must never reach the decoder.
-Status CheckBloscFrame(const Codec& codec, std::span<const std::byte> frame,
-                       std::size_t raw_bytes) {
+Status CheckBloscFrame(CodecKind codec, std::span<const std::byte> frame, std::size_t raw_bytes) {
   if (frame.size() < kBloscHeaderBytes)
     return Status::Corruption("shorter than the header of a Blosc frame");
   const auto byte = [&](std::size_t at) { return static_cast<unsigned>(frame[at]); };
   if (byte(0) != BLOSC_VERSION_FORMAT)
     return Status::Corruption(fmt::format("Blosc frame version {} (offset 0)", byte(0)));
   const unsigned expected_format =
-      codec.kind == CodecKind::kBloscLz4 ? BLOSC_LZ4_FORMAT : BLOSC_ZSTD_FORMAT;
+      codec == CodecKind::kBloscLz4 ? BLOSC_LZ4_FORMAT : BLOSC_ZSTD_FORMAT;
   if (byte(2) >> 5 != expected_format) {
     return Status::Corruption(
         fmt::format("codec {} in the Blosc frame (offset 2), the array's codec is {}", byte(2) >> 5,
-                    CodecName(codec.kind)));
+                    CodecName(codec)));
   }
   static_assert(BLOSC_LZ4_VERSION_FORMAT == 1 && BLOSC_ZSTD_VERSION_FORMAT == 1);
   if (byte(1) != 1) return Status::Corruption(fmt::format("codec version {} (offset 1)", byte(1)));
@@ -163,17 +147,6 @@ Status CheckBloscFrame(const Codec& codec, std::span<const std::byte> frame,
   return {};
 }
 
-Status DecodeBlosc(const Codec& codec, std::span<const std::byte> frame, std::span<std::byte> out) {
-  RHIZOME_RETURN_IF_ERROR(CheckBloscFrame(codec, frame, out.size()));
-  std::size_t decoded = 0;
-  if (blosc_cbuffer_validate(frame.data(), frame.size(), &decoded) != 0 || decoded != out.size())
-    return Status::Corruption("bad Blosc frame");
-  const int written = blosc_decompress_ctx(frame.data(), out.data(), out.size(), 1);
-  if (written < 0 || static_cast<std::size_t>(written) != out.size())
-    return Status::Corruption(fmt::format("bad Blosc frame: the decoder returned {}", written));
-  return {};
-}
-
 Status DecodeRaw(std::span<const std::byte> encoded, std::span<std::byte> out) {
   if (encoded.size() != out.size()) {
     return Status::Corruption(fmt::format("{} bytes instead of {}", encoded.size(), out.size()));
@@ -183,6 +156,34 @@ Status DecodeRaw(std::span<const std::byte> encoded, std::span<std::byte> out) {
 }
 
 }  // namespace
+
+Status DecodeZstdFrame(std::span<const std::byte> frame, std::span<std::byte> out) {
+  RHIZOME_RETURN_IF_ERROR(CheckZstdFrame(frame, out.size()));
+  const std::unique_ptr<ZSTD_DCtx, FreeDecompressor> context(ZSTD_createDCtx());
+  if (context == nullptr) return Status::OutOfMemory("no memory for a zstd context");
+  // Decoding in one call uses `out` itself as the window, so a frame cannot ask for memory.
+  const std::size_t written =
+      ZSTD_decompressDCtx(context.get(), out.data(), out.size(), frame.data(), frame.size());
+  if (ZSTD_isError(written) != 0)
+    return Status::Corruption(fmt::format("bad zstd frame: {}", ZSTD_getErrorName(written)));
+  if (written != out.size()) {
+    return Status::Corruption(
+        fmt::format("the zstd frame holds {} bytes instead of {}", written, out.size()));
+  }
+  return {};
+}
+
+Status DecodeBloscFrame(CodecKind codec, std::span<const std::byte> frame,
+                        std::span<std::byte> out) {
+  RHIZOME_RETURN_IF_ERROR(CheckBloscFrame(codec, frame, out.size()));
+  std::size_t decoded = 0;
+  if (blosc_cbuffer_validate(frame.data(), frame.size(), &decoded) != 0 || decoded != out.size())
+    return Status::Corruption("bad Blosc frame");
+  const int written = blosc_decompress_ctx(frame.data(), out.data(), out.size(), 1);
+  if (written < 0 || static_cast<std::size_t>(written) != out.size())
+    return Status::Corruption(fmt::format("bad Blosc frame: the decoder returned {}", written));
+  return {};
+}
 
 std::string_view CodecName(CodecKind codec) {
   for (const CodecFacts& facts : kCodecs) {
@@ -234,7 +235,8 @@ Status DecodeChunk(const Codec& codec, std::span<const std::byte> encoded,
     return Status::Corruption(
         fmt::format("chunk checksum is {:08x}, its bytes give {:08x}", stored, computed));
   }
-  return IsBlosc(codec.kind) ? DecodeBlosc(codec, frame, out) : DecodeZstd(frame, out);
+  return IsBlosc(codec.kind) ? DecodeBloscFrame(codec.kind, frame, out)
+                             : DecodeZstdFrame(frame, out);
 }
 
 }  // namespace rhizome

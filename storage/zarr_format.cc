@@ -3,21 +3,17 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <nlohmann/json.hpp>
 
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/zarr_json.h"
 
 namespace rhizome {
 
 namespace {
 
-using Json = nlohmann::json;
+using Json = ZarrJson;
 
-constexpr std::size_t kMaxNesting = 32;
-
-Status Bad(std::string_view field, std::string_view why) {
-  return Status::Corruption(fmt::format("zarr.json, {}: {}", field, why));
-}
+Status Bad(std::string_view field, std::string_view why) { return BadZarrJson(field, why); }
 
 Json Named(std::string_view name, Json configuration) {
   Json out = {{"name", name}};
@@ -68,66 +64,18 @@ Json ArrayJson(const ArrayEntry& entry) {
           {"attributes", AttributesJson(entry)}};
 }
 
-// The library's parser keeps one level of stack for each bracket of its own and no limit.
-Status CheckNesting(std::string_view text) {
-  std::size_t depth = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      in_string = c != '"';
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '{' || c == '[') {
-      if (++depth > kMaxNesting) return Bad("nesting", "deeper than 32");
-    } else if ((c == '}' || c == ']') && depth > 0) {
-      --depth;
-    }
-  }
-  return Status::Ok();
-}
-
-Result<Json> Parse(std::string_view text) {
-  if (text.size() > kMaxZarrJsonBytes) return Fail(Bad("length", "more than 1 MiB"));
-  RHIZOME_RETURN_IF_ERROR(CheckNesting(text));
-  Json json = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) return Fail(Bad("syntax", "not JSON"));
-  if (!json.is_object()) return Fail(Bad("syntax", "not an object"));
-  return json;
-}
-
-/// The value at a JSON pointer such as "/a/0", or null.
-const Json& At(const Json& json, const char* pointer) {
-  static const Json null;
-  const Json::json_pointer at(pointer);
-  return json.contains(at) ? json.at(at) : null;
-}
-
-Result<std::uint64_t> NumberAt(const Json& json, const char* pointer) {
-  const Json& value = At(json, pointer);
-  if (!value.is_number_unsigned()) return Fail(Bad(pointer, "not an unsigned number"));
-  return value.get<std::uint64_t>();
-}
-
-Result<std::string> TextAt(const Json& json, const char* pointer) {
-  const Json& value = At(json, pointer);
-  if (!value.is_string()) return Fail(Bad(pointer, "not a string"));
-  return value.get<std::string>();
-}
-
 Result<Codec> DecodeCodec(const Json& codecs) {
   if (!codecs.is_array() || codecs.empty() || codecs.size() > 3)
     return Fail(Bad("/codecs", "not a list of one to three codecs"));
   Codec codec;
   codec.level = 0;
   if (codecs.size() == 1) return codec;
-  RHIZOME_ASSIGN_OR_RETURN(const std::string name, TextAt(codecs, "/1/name"));
+  RHIZOME_ASSIGN_OR_RETURN(const std::string name, ZarrTextAt(codecs, "/1/name"));
   const char* level = "/1/configuration/level";
   if (name == "zstd") {
     codec.kind = CodecKind::kZstd;
   } else if (name == "blosc") {
-    RHIZOME_ASSIGN_OR_RETURN(const std::string cname, TextAt(codecs, "/1/configuration/cname"));
+    RHIZOME_ASSIGN_OR_RETURN(const std::string cname, ZarrTextAt(codecs, "/1/configuration/cname"));
     if (cname != "lz4" && cname != "zstd")
       return Fail(Bad("/codecs/1/configuration/cname", "neither lz4 nor zstd"));
     codec.kind = cname == "lz4" ? CodecKind::kBloscLz4 : CodecKind::kBloscZstd;
@@ -135,14 +83,15 @@ Result<Codec> DecodeCodec(const Json& codecs) {
   } else {
     return Fail(Bad("/codecs/1/name", "neither zstd nor blosc"));
   }
-  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t number, NumberAt(codecs, level));
+  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t number, ZarrNumberAt(codecs, level));
   if (number > 19) return Fail(Bad("/codecs/1", "level above 19"));
   codec.level = static_cast<int>(number);
   return codec;
 }
 
 Result<std::uint64_t> DecodeArrayId(const Json& json) {
-  RHIZOME_ASSIGN_OR_RETURN(const std::string text, TextAt(json, "/attributes/rhizome/array_id"));
+  RHIZOME_ASSIGN_OR_RETURN(const std::string text,
+                           ZarrTextAt(json, "/attributes/rhizome/array_id"));
   std::uint64_t id = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
   if (error != std::errc() || end != text.data() + text.size())
@@ -151,14 +100,14 @@ Result<std::uint64_t> DecodeArrayId(const Json& json) {
 }
 
 Result<ArrayLayout> DecodeLayout(const Json& json) {
-  RHIZOME_ASSIGN_OR_RETURN(const std::string text, TextAt(json, "/attributes/rhizome/layout"));
+  RHIZOME_ASSIGN_OR_RETURN(const std::string text, ZarrTextAt(json, "/attributes/rhizome/layout"));
   if (text == ArrayLayoutName(ArrayLayout::kRow)) return ArrayLayout::kRow;
   if (text == ArrayLayoutName(ArrayLayout::kChunk)) return ArrayLayout::kChunk;
   return Fail(Bad("/attributes/rhizome/layout", "neither row nor chunk"));
 }
 
 Status DecodeFreeAttributes(const Json& json, ArrayEntry& entry) {
-  const Json& free = At(json, "/attributes/rhizome/attributes");
+  const Json& free = ZarrAt(json, "/attributes/rhizome/attributes");
   if (!free.is_object()) return Bad("/attributes/rhizome/attributes", "not an object");
   for (const auto& [key, value] : free.items()) {
     if (!value.is_string()) return Bad("/attributes/rhizome/attributes", "not all are strings");
@@ -170,15 +119,15 @@ Status DecodeFreeAttributes(const Json& json, ArrayEntry& entry) {
 Result<ArrayEntry> DecodeEntry(const Json& json, std::string_view name) {
   ArrayEntry entry;
   entry.name = name;
-  RHIZOME_ASSIGN_OR_RETURN(entry.rows, NumberAt(json, "/shape/0"));
-  RHIZOME_ASSIGN_OR_RETURN(entry.dim, NumberAt(json, "/shape/1"));
+  RHIZOME_ASSIGN_OR_RETURN(entry.rows, ZarrNumberAt(json, "/shape/0"));
+  RHIZOME_ASSIGN_OR_RETURN(entry.dim, ZarrNumberAt(json, "/shape/1"));
   RHIZOME_ASSIGN_OR_RETURN(entry.chunk_rows,
-                           NumberAt(json, "/chunk_grid/configuration/chunk_shape/0"));
-  RHIZOME_ASSIGN_OR_RETURN(const std::string dtype, TextAt(json, "/data_type"));
+                           ZarrNumberAt(json, "/chunk_grid/configuration/chunk_shape/0"));
+  RHIZOME_ASSIGN_OR_RETURN(const std::string dtype, ZarrTextAt(json, "/data_type"));
   const auto type = ParseDataType(dtype);
   if (!type) return Fail(Bad("/data_type", "not supported"));
   entry.dtype = *type;
-  RHIZOME_ASSIGN_OR_RETURN(entry.codec, DecodeCodec(At(json, "/codecs")));
+  RHIZOME_ASSIGN_OR_RETURN(entry.codec, DecodeCodec(ZarrAt(json, "/codecs")));
   entry.codec.element_bytes = DataTypeBytes(entry.dtype);
   RHIZOME_ASSIGN_OR_RETURN(entry.layout, DecodeLayout(json));
   RHIZOME_ASSIGN_OR_RETURN(entry.array_id, DecodeArrayId(json));
@@ -196,7 +145,7 @@ std::string EncodeGroupJson() {
 }
 
 Result<ArrayEntry> DecodeArrayJson(std::string_view text, std::string_view name) {
-  RHIZOME_ASSIGN_OR_RETURN(const Json json, Parse(text));
+  RHIZOME_ASSIGN_OR_RETURN(const Json json, ParseZarrJson(text));
   RHIZOME_ASSIGN_OR_RETURN(ArrayEntry entry, DecodeEntry(json, name));
   if (const Status rules = CheckArrayEntry(entry); !rules.ok())
     return Fail(Status::Corruption("zarr.json: " + rules.message()));

@@ -15,7 +15,8 @@ void AddInputFlags(CLI::App& verb, IngestFlags& flags) {
       ->type_name("F...");
   verb.add_option("--nodes", flags.nodes, "Node file: one line a vertex")->type_name("F");
   verb.add_option("--array", flags.arrays,
-                  "An array of rows: .npy, or triplets 'row column value' with a dimension")
+                  "An array of rows: .npy, a Zarr v3 folder, or triplets 'row column value' with a "
+                  "dimension")
       ->allow_extra_args(false)
       ->type_name("NAME=F[:DIM]");
   AddList(
@@ -90,7 +91,7 @@ void AddDtypeFlag(CLI::App& verb, std::optional<DataType>& dtype) {
 
 Result<IngestOptions> IngestFlags::ToOptions() const {
   IngestOptions result = options;
-  result.edges.assign(edges.begin(), edges.end());
+  for (const std::string& path : edges) result.edges.emplace_back(path);
   if (!nodes.empty()) result.nodes = nodes;
   for (const std::string& given : arrays) {
     RHIZOME_ASSIGN_OR_RETURN(ArrayFile array, ParseArrayFlag(given, dtype));
@@ -110,12 +111,7 @@ void AddIngestFlags(CLI::App& verb, IngestFlags& flags) {
   AddInputFlags(verb, flags);
   AddDtypeFlag(verb, flags.dtype);
   AddLayoutFlags(verb, flags.layout);
-  AddChoice<IngestOptions::Spill>(
-      verb, "--spill", flags.options.spill,
-      {{"auto", IngestOptions::Spill::kAuto},
-       {"always", IngestOptions::Spill::kAlways},
-       {"never", IngestOptions::Spill::kNever}},
-      "Work through files below STORE/scratch; auto: what exceeds --memory");
+  AddSpill(verb, flags.options.spill);
 }
 
 }  // namespace rhizome

@@ -70,6 +70,15 @@ void AddPartitioner(CLI::App& verb, PartitionerKind& kind) {
                              "How edges are divided");
 }
 
+void AddSpill(CLI::App& verb, IngestOptions::Spill& spill) {
+  AddChoice<IngestOptions::Spill>(
+      verb, "--spill", spill,
+      {{"auto", IngestOptions::Spill::kAuto},
+       {"always", IngestOptions::Spill::kAlways},
+       {"never", IngestOptions::Spill::kNever}},
+      "Work through files below STORE/scratch; auto: what exceeds --memory");
+}
+
 void AddLayoutFlags(CLI::App& verb, LayoutFlags& flags) {
   PartitionOptions& partition = flags.build.partition;
   flags.partitions_flag =

@@ -23,6 +23,9 @@ struct LayoutFlags {
 /// --partitioner, by name.
 void AddPartitioner(CLI::App& verb, PartitionerKind& kind);
 
+/// --spill.
+void AddSpill(CLI::App& verb, IngestOptions::Spill& spill);
+
 /// `flags` must live as long as `verb`.
 void AddLayoutFlags(CLI::App& verb, LayoutFlags& flags);
 

@@ -2,8 +2,11 @@
 
 #include <chrono>
 
+#include "dataset.h"
 #include "elements.h"
+#include "graphbolt.h"
 #include "layout_flags.h"
+#include "ogb.h"
 #include "verbs.h"
 #include "wordnet.h"
 
@@ -13,8 +16,11 @@ namespace {
 struct ImportFlags {
   std::string name;
   std::string store;
-  std::string from = kWordNetFolder;
+  std::string from;
   std::uint64_t feature_dim = 128;
+  std::string split;
+  bool undirected = false;
+  IngestOptions::Spill spill = IngestOptions::Spill::kAuto;
   LayoutFlags layout;
 };
 
@@ -27,47 +33,114 @@ void AttachLabelNames(GraphInput& graph) {
   }
 }
 
+Result<IngestReport> ImportWordNet(FileSystem& fs, const ImportFlags& flags,
+                                   const JobControl& control) {
+  RHIZOME_ASSIGN_OR_RETURN(GraphInput graph,
+                           ReadWordNet(fs,
+                                       {.folder = flags.from.empty() ? kWordNetFolder : flags.from,
+                                        .feature_dim = flags.feature_dim,
+                                        .layout = flags.layout.layout,
+                                        .codec = flags.layout.codec,
+                                        .chunk_rows = flags.layout.chunk_rows},
+                                       control));
+  AttachLabelNames(graph);
+  return IngestGraph(fs, flags.store, std::move(graph), flags.layout.build, flags.layout.store_id,
+                     control);
+}
+
+/// What ingest's flags are for `ingest`.
+IngestOptions OptionsOf(Dataset dataset, const ImportFlags& flags) {
+  IngestOptions options = std::move(dataset.options);
+  const LayoutFlags& layout = flags.layout;
+  options.undirected = flags.undirected;
+  options.id_type = IdType::kInteger;
+  options.layout = layout.layout;
+  options.codec = layout.codec;
+  options.chunk_rows = layout.chunk_rows;
+  options.build = layout.build;
+  options.store_id = layout.store_id;
+  options.choose_partitions = layout.partitions_flag->count() == 0;
+  options.spill = flags.spill;
+  // Below what the set holds already there is no limit to say: the least one fails as it should.
+  options.memory_bytes = layout.memory_bytes == 0 ? 0
+                         : layout.memory_bytes > dataset.held_bytes
+                             ? layout.memory_bytes - dataset.held_bytes
+                             : 1;
+  return options;
+}
+
+Json VertexRangesJson(const std::vector<VertexRange>& ranges) {
+  Json list = Json::array();
+  std::uint64_t first = 0;
+  for (const VertexRange& range : ranges) {
+    list.push_back({{"type", range.type}, {"first_id", first}, {"count", range.count}});
+    first += range.count;
+  }
+  return list;
+}
+
 Result<Answer> Run(const ImportFlags& flags, Session& session) {
   FileSystem& fs = FileSystem::Posix();
   const std::uint64_t base_memory_bytes = StartMemory(session, flags.layout.memory_bytes);
   const auto start = std::chrono::steady_clock::now();
-  RHIZOME_ASSIGN_OR_RETURN(GraphInput graph, ReadWordNet(fs,
-                                                         {.folder = flags.from,
-                                                          .feature_dim = flags.feature_dim,
-                                                          .layout = flags.layout.layout,
-                                                          .codec = flags.layout.codec,
-                                                          .chunk_rows = flags.layout.chunk_rows},
-                                                         session.control));
-  AttachLabelNames(graph);
-  RHIZOME_ASSIGN_OR_RETURN(IngestReport report,
-                           IngestGraph(fs, flags.store, std::move(graph), flags.layout.build,
-                                       flags.layout.store_id, session.control));
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  report.seconds = seconds.count();
-  return IngestAnswer(flags.store, report, base_memory_bytes);
+  const auto finish = [&](IngestReport report) {
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    report.seconds = seconds.count();
+    return IngestAnswer(flags.store, report, base_memory_bytes);
+  };
+  if (flags.name == "wordnet") {
+    RHIZOME_ASSIGN_OR_RETURN(const IngestReport report, ImportWordNet(fs, flags, session.control));
+    return finish(report);
+  }
+  if (flags.from.empty())
+    return Fail(Status::InvalidArgument(
+        fmt::format("import {}: name the data set's folder by --from DIR", flags.name)));
+  RHIZOME_ASSIGN_OR_RETURN(Dataset dataset, flags.name == "ogb"
+                                                ? ReadOgb(fs, flags.from, flags.split)
+                                                : ReadGraphBolt(fs, flags.from));
+  for (const std::string& what : dataset.left_out) fmt::print(stderr, "left out: {}\n", what);
+  const Json left_out = dataset.left_out;
+  const Json ranges = VertexRangesJson(dataset.vertices);
+  RHIZOME_ASSIGN_OR_RETURN(
+      const IngestReport report,
+      Ingest(fs, flags.store, OptionsOf(std::move(dataset), flags), session.control));
+  Answer answer = finish(report);
+  answer.fields["left_out"] = left_out;
+  answer.fields["vertex_ranges"] = ranges;
+  return answer;
 }
 
 }  // namespace
 
 void AddImportVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<ImportFlags>();
-  CLI::App* verb = AddVerb(root, session, "import",
-                           "Make a store of a known data set from where it is installed",
-                           "rhizome import wordnet wordnet.rz --partitions 4", flags, Run);
-  verb->add_option("NAME", flags->name, "The data set: wordnet (Debian's wordnet-base)")
+  CLI::App* verb =
+      AddVerb(root, session, "import", "Make a store of a known data set from where it lies",
+              "rhizome import wordnet wordnet.rz --partitions 4", flags, Run);
+  verb->add_option("NAME", flags->name,
+                   "The data set: wordnet (Debian's wordnet-base), or its layout: ogb (the folder "
+                   "with raw/ and split/), graphbolt (the folder with metadata.yaml)")
       ->required()
       ->check([](const std::string& name) {
-        return name == "wordnet" ? "" : "'" + name + "' is not known; there is wordnet";
+        return name == "wordnet" || name == "ogb" || name == "graphbolt"
+                   ? ""
+                   : "'" + name + "' is not known; there are wordnet, ogb and graphbolt";
       });
   verb->add_option("STORE", flags->store, "The folder to make")->required();
-  verb->add_option("--from", flags->from, "Folder of the database files")
-      ->type_name("DIR")
-      ->capture_default_str();
-  verb->add_option("--feature-dim", flags->feature_dim, "Columns of feat, the hashed gloss")
+  verb->add_option("--from", flags->from,
+                   fmt::format("The data set's folder; wordnet: {}", kWordNetFolder))
+      ->type_name("DIR");
+  verb->add_option("--feature-dim", flags->feature_dim,
+                   "wordnet: columns of feat, the hashed gloss")
       ->check(CLI::Range(1, 65536))
       ->type_name("N")
       ->capture_default_str();
+  verb->add_option("--split", flags->split, "ogb: which of several splits is used")
+      ->type_name("NAME");
+  verb->add_flag("--undirected", flags->undirected,
+                 "ogb, graphbolt: each line is an edge in both directions");
   AddLayoutFlags(*verb, flags->layout);
+  AddSpill(*verb, flags->spill);
 }
 
 }  // namespace rhizome

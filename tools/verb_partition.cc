@@ -72,7 +72,7 @@ Result<Answer> Run(const PartitionFlags& flags, Session& session) {
   }
   const std::uint64_t base_bytes = StartMemory(session, 0);
   IngestOptions input = flags.input;
-  input.edges.assign(flags.edges.begin(), flags.edges.end());
+  for (const std::string& path : flags.edges) input.edges.emplace_back(path);
   RHIZOME_ASSIGN_OR_RETURN(const EdgePairs pairs,
                            ReadEdgePairs(FileSystem::Posix(), input, session.control));
   Json runs = Json::array();

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "rhizome/index/convert.h"
-#include "rhizome/index/half.h"
+#include "rhizome/storage/half.h"
 #include "testing/compressed.h"
 #include "testing/testing.h"
 

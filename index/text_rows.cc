@@ -1,0 +1,126 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "rhizome/index/external_id.h"
+#include "rhizome/index/number.h"
+#include "rhizome/index/row_sources.h"
+#include "rhizome/index/table_reader.h"
+
+namespace rhizome {
+namespace {
+
+class TextRows final : public RowSource {
+ public:
+  TextRows(std::unique_ptr<TableReader> reader, std::uint64_t row_count, DataType type,
+           std::optional<std::int64_t> missing)
+      : reader_(std::move(reader)), missing_(missing) {
+    rows = row_count;
+    dtype = type;
+  }
+
+  /// Reads the first line, for the number of columns.
+  Status Begin() {
+    RHIZOME_ASSIGN_OR_RETURN(const auto next, reader_->ReadLine());
+    if (next == TableReader::Next::kMalformed) return Bad(reader_->reason());
+    if (next == TableReader::Next::kEnd) {
+      dim = 1;
+      return rows == 0 ? Status::Ok() : Ended();
+    }
+    dim = reader_->fields().size();
+    return rows == 0 ? Bad("there are no rows for it") : Take();
+  }
+
+  Status Read(std::span<std::byte> out) override {
+    while (!out.empty()) {
+      if (taken_ == row_.size()) {
+        RHIZOME_ASSIGN_OR_RETURN(const auto next, reader_->ReadLine());
+        if (next == TableReader::Next::kMalformed) return Bad(reader_->reason());
+        if (next == TableReader::Next::kEnd) return Ended();
+        RHIZOME_RETURN_IF_ERROR(Take());
+      }
+      const std::size_t bytes = std::min(out.size(), row_.size() - taken_);
+      std::memcpy(out.data(), row_.data() + taken_, bytes);
+      taken_ += bytes;
+      out = out.subspan(bytes);
+    }
+    return Status::Ok();
+  }
+
+  Status Finish() override {
+    RHIZOME_ASSIGN_OR_RETURN(const auto next, reader_->ReadLine());
+    if (next == TableReader::Next::kEnd) return Status::Ok();
+    return Bad(fmt::format("{} lines are expected, but there are more", rows));
+  }
+  std::uint64_t file_bytes() const override { return reader_->stream().total_bytes(); }
+  std::uint64_t memory_bytes() const override { return 2 * kMaxLineBytes; }
+
+ private:
+  Status Bad(std::string_view reason) const {
+    return Status::InvalidArgument(fmt::format("{}: {}", reader_->Place(), reason));
+  }
+  Status Ended() const {
+    return Status::InvalidArgument(fmt::format("{}: {} lines are expected, but there are {}",
+                                               reader_->stream().path().string(), rows, lines_));
+  }
+
+  /// Parses the reader's line.
+  Status Take() {
+    const auto fields = reader_->fields();
+    if (fields.size() != dim)
+      return Bad(fmt::format("{} values found, {} expected", fields.size(), dim));
+    row_.resize(dim * DataTypeBytes(dtype));
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      const bool taken =
+          dtype == DataType::kInt64 ? TakeInteger(fields[i], i) : TakeFloat(fields[i], i);
+      if (!taken)
+        return Bad(fmt::format("'{}' is not {}", fields[i],
+                               dtype == DataType::kInt64 ? "an integer" : "a finite number"));
+    }
+    taken_ = 0;
+    ++lines_;
+    return Status::Ok();
+  }
+
+  bool TakeInteger(std::string_view field, std::size_t i) {
+    // Beyond, a number with a point may have lost its last digits.
+    constexpr float kExact = 1 << 24;
+    auto value = ParseCanonicalInteger(field);
+    if (!value) {
+      const auto number = ParseFiniteFloat(field);
+      if (number && std::floor(*number) == *number && std::fabs(*number) <= kExact)
+        value = static_cast<std::int64_t>(*number);
+      else if (field.empty() || field == "nan" || field == "NaN")
+        value = missing_;
+    }
+    if (value) std::memcpy(row_.data() + i * sizeof(*value), &*value, sizeof(*value));
+    return value.has_value();
+  }
+
+  bool TakeFloat(std::string_view field, std::size_t i) {
+    const auto value = ParseFiniteFloat(field);
+    if (value) std::memcpy(row_.data() + i * sizeof(*value), &*value, sizeof(*value));
+    return value.has_value();
+  }
+
+  std::unique_ptr<TableReader> reader_;
+  const std::optional<std::int64_t> missing_;
+  std::vector<std::byte> row_;
+  std::size_t taken_ = 0;  // of row_
+  std::uint64_t lines_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<RowSource>> OpenTextRows(FileSystem& fs, const Path& path,
+                                                std::uint64_t rows, DataType dtype,
+                                                std::optional<std::int64_t> missing) {
+  RHIZOME_ASSIGN_OR_RETURN(auto reader, TableReader::Open(fs, path, /*header=*/false));
+  auto source = std::make_unique<TextRows>(std::move(reader), rows, dtype, missing);
+  RHIZOME_RETURN_IF_ERROR(source->Begin());
+  return source;
+}
+
+}  // namespace rhizome

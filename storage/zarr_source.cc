@@ -1,0 +1,224 @@
+#include "rhizome/storage/zarr_source.h"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "rhizome/storage/codec_frames.h"
+#include "rhizome/storage/hash.h"
+#include "rhizome/storage/little_endian.h"
+
+namespace rhizome {
+namespace {
+
+using Compressor = ZarrSourceFormat::Compressor;
+
+constexpr std::size_t kCrcBytes = 4;
+// No compressor here makes more of a byte than this.
+constexpr std::uint64_t kMaxRatio = std::uint64_t{1} << 16;
+// An array may have so many bytes of which no chunk tells anything.
+constexpr std::uint64_t kMaxUnfoundedBytes = std::uint64_t{1} << 28;
+
+/// What a chunk file may be longer than its chunk: headers, and codecs that failed to compress.
+std::uint64_t MaxFileBytes(std::uint64_t chunk_bytes) {
+  return chunk_bytes + chunk_bytes / 64 + 4096;
+}
+
+Status Damaged(std::string_view why) { return Status::InvalidArgument(std::string(why)); }
+
+Status DecodeGzip(std::span<const std::byte> frame, std::span<std::byte> out) {
+  z_stream zlib{};
+  if (inflateInit2(&zlib, 16 + MAX_WBITS) != Z_OK) return Status::OutOfMemory("zlib cannot start");
+  zlib.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(frame.data()));
+  zlib.avail_in = static_cast<uInt>(frame.size());
+  zlib.next_out = reinterpret_cast<Bytef*>(out.data());
+  zlib.avail_out = static_cast<uInt>(out.size());
+  const int code = inflate(&zlib, Z_FINISH);
+  const bool whole = code == Z_STREAM_END && zlib.avail_out == 0 && zlib.avail_in == 0;
+  inflateEnd(&zlib);
+  if (whole) return Status::Ok();
+  return Damaged("a damaged gzip stream, or one of another length");
+}
+
+/// Takes a checksum off the end. Errors: kInvalidArgument.
+Result<std::span<const std::byte>> TakeCrc(std::span<const std::byte> bytes) {
+  if (bytes.size() < kCrcBytes) return Fail(Damaged("too short for its checksum"));
+  const auto content = bytes.first(bytes.size() - kCrcBytes);
+  const auto stored = LoadLittle<std::uint32_t>(bytes.data() + content.size());
+  const std::uint32_t computed = Crc32c(content);
+  if (stored == computed) return content;
+  return Fail(
+      Damaged(fmt::format("the checksum is {:08x}, but its bytes give {:08x}", stored, computed)));
+}
+
+/// Elements one by one, as they are stored, into those that are read.
+class ElementReader {
+ public:
+  explicit ElementReader(const ZarrSourceFormat& format)
+      : format_(format),
+        from_bytes_(format.stored_element_bytes()),
+        to_bytes_(DataTypeBytes(format.dtype)) {}
+
+  bool Copies() const { return !format_.big_endian && !format_.float64; }
+
+  /// False: a float64 beyond float32.
+  bool Read(const std::byte* from, std::byte* to) const {
+    std::array<std::byte, 8> element{};
+    std::memcpy(element.data(), from, from_bytes_);
+    if (format_.big_endian)
+      std::reverse(element.begin(), element.begin() + static_cast<std::ptrdiff_t>(from_bytes_));
+    if (!format_.float64) {
+      std::memcpy(to, element.data(), to_bytes_);
+      return true;
+    }
+    double wide = 0;
+    std::memcpy(&wide, element.data(), sizeof(wide));
+    const auto narrow = static_cast<float>(wide);
+    std::memcpy(to, &narrow, sizeof(narrow));
+    return std::isfinite(narrow) || !std::isfinite(wide);
+  }
+
+ private:
+  const ZarrSourceFormat& format_;
+  const std::size_t from_bytes_;
+  const std::size_t to_bytes_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ZarrSource>> ZarrSource::Open(FileSystem& fs, const Path& folder) {
+  // FileSystem refuses links, for the sake of stores; a user's folder may well be one.
+  std::error_code unresolved;
+  const Path canonical = std::filesystem::canonical(folder, unresolved);
+  const Path& real = unresolved ? folder : canonical;
+  const Path metadata = real / "zarr.json";
+  const auto info = fs.Stat(metadata);
+  if (!info) {
+    if (info.error().code() == StatusCode::kNotFound && fs.Stat(real / ".zarray"))
+      return Fail(Status::InvalidArgument(
+          fmt::format("'{}' is an array of Zarr v2; v3 is read (zarr-python: zarr_format=3)",
+                      folder.string())));
+    return Fail(info.error());
+  }
+  constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 20;
+  auto bytes = ReadWholeFile(fs, metadata, kMaxBytes);
+  if (!bytes) return Fail(Status::InvalidArgument(bytes.error().message()));
+  auto format = ParseZarrSource({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
+  if (!format) return Fail(format.error().WithContext(folder.string()));
+  return std::unique_ptr<ZarrSource>(new ZarrSource(fs, real, *std::move(format)));
+}
+
+std::uint64_t ZarrSource::RowsInStrip(std::uint64_t strip) const {
+  return std::min(format_.chunk_rows, format_.rows - strip * format_.chunk_rows);
+}
+
+Path ZarrSource::ChunkPath(std::uint64_t strip, std::uint64_t across) const {
+  std::string key = format_.key_prefix;
+  if (!key.empty()) key += format_.key_separator;
+  key += std::to_string(strip);
+  if (format_.two_dimensional) key += format_.key_separator + std::to_string(across);
+  return folder_ / key;
+}
+
+Status ZarrSource::ReadStrip(std::uint64_t strip, std::span<std::byte> out) {
+  if (strip >= format_.strips() || out.size() != RowsInStrip(strip) * format_.row_bytes())
+    return Status::InvalidArgument(fmt::format("no strip {} of {} bytes", strip, out.size()));
+  for (std::uint64_t across = 0; across < format_.chunks_across(); ++across) {
+    const Path path = ChunkPath(strip, across);
+    Result<bool> there = LoadChunk(path);
+    if (!there) return there.error().WithContext(path.string());
+    const Status placed = Place(strip, across, *there, out);
+    if (!placed.ok()) return placed.WithContext(path.string());
+  }
+  given_bytes_ += out.size();
+  if (given_bytes_ <= kMaxUnfoundedBytes || given_bytes_ / kMaxRatio <= read_bytes_)
+    return Status::Ok();
+  return Status::InvalidArgument(
+      fmt::format("'{}': {} bytes of its {} rows are read, but its chunk files had {} bytes: most "
+                  "of them are missing",
+                  folder_.string(), given_bytes_, format_.rows, read_bytes_));
+}
+
+Result<bool> ZarrSource::LoadChunk(const Path& path) {
+  auto file = fs_.OpenRead(path);
+  if (!file && file.error().code() == StatusCode::kNotFound) return false;
+  if (!file) return Fail(file.error());
+  const std::uint64_t bytes = (*file)->size_bytes();
+  const std::uint64_t chunk_bytes = format_.chunk_bytes();
+  const std::uint64_t checksum_bytes =
+      kCrcBytes * (std::uint64_t{format_.inner_checksums} + format_.outer_checksums);
+  const bool raw = format_.compressor == Compressor::kNone;
+  // Before memory is taken for either of the two.
+  if (raw ? bytes != chunk_bytes + checksum_bytes
+          : bytes > MaxFileBytes(chunk_bytes) + checksum_bytes || bytes < chunk_bytes / kMaxRatio)
+    return Fail(Damaged(fmt::format("{} bytes cannot be a chunk of {} bytes", bytes, chunk_bytes)));
+  encoded_.resize(bytes);
+  RHIZOME_RETURN_IF_ERROR(ReadExactly(**file, 0, encoded_));
+  read_bytes_ += bytes;
+  const Status decoded = DecodeChunkFile(encoded_);
+  if (!decoded.ok()) return Fail(Damaged(decoded.message()));
+  return true;
+}
+
+Status ZarrSource::DecodeChunkFile(std::span<const std::byte> encoded) {
+  for (std::uint32_t i = 0; i < format_.outer_checksums; ++i) {
+    RHIZOME_ASSIGN_OR_RETURN(encoded, TakeCrc(encoded));
+  }
+  inner_.resize(format_.chunk_bytes() + kCrcBytes * format_.inner_checksums);
+  switch (format_.compressor) {
+    case Compressor::kNone:
+      if (encoded.size() != inner_.size()) return Damaged("of the wrong length");
+      std::copy(encoded.begin(), encoded.end(), inner_.begin());
+      break;
+    case Compressor::kZstd:
+      RHIZOME_RETURN_IF_ERROR(DecodeZstdFrame(encoded, inner_));
+      break;
+    case Compressor::kBlosc:
+      RHIZOME_RETURN_IF_ERROR(DecodeBloscFrame(format_.blosc, encoded, inner_));
+      break;
+    case Compressor::kGzip:
+      RHIZOME_RETURN_IF_ERROR(DecodeGzip(encoded, inner_));
+      break;
+  }
+  std::span<const std::byte> content = inner_;
+  for (std::uint32_t i = 0; i < format_.inner_checksums; ++i) {
+    RHIZOME_ASSIGN_OR_RETURN(content, TakeCrc(content));
+  }
+  return Status::Ok();
+}
+
+Status ZarrSource::Place(std::uint64_t strip, std::uint64_t across, bool there,
+                         std::span<std::byte> out) {
+  const std::uint64_t first = across * format_.chunk_dim;
+  const std::uint64_t columns = std::min(format_.chunk_dim, format_.dim - first);
+  const std::size_t to_bytes = DataTypeBytes(format_.dtype);
+  const std::size_t from_bytes = format_.stored_element_bytes();
+  const ElementReader reader(format_);
+  for (std::uint64_t row = 0; row < RowsInStrip(strip); ++row) {
+    std::byte* const to = out.data() + row * format_.row_bytes() + first * to_bytes;
+    const std::byte* const from = inner_.data() + row * format_.chunk_dim * from_bytes;
+    if (there && reader.Copies()) {
+      std::memcpy(to, from, columns * to_bytes);
+      continue;
+    }
+    for (std::uint64_t i = 0; i < columns; ++i) {
+      if (!there) {
+        std::memcpy(to + i * to_bytes, format_.fill.data(), to_bytes);
+      } else if (!reader.Read(from + i * from_bytes, to + i * to_bytes)) {
+        return Damaged(fmt::format("row {}, column {}: the value does not fit float32",
+                                   strip * format_.chunk_rows + row, first + i));
+      }
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace rhizome

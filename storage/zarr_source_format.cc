@@ -1,0 +1,253 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <optional>
+
+#include "rhizome/storage/half.h"
+#include "rhizome/storage/zarr_json.h"
+#include "rhizome/storage/zarr_source.h"
+
+namespace rhizome {
+namespace {
+
+using Compressor = ZarrSourceFormat::Compressor;
+
+constexpr std::size_t kMaxCodecs = 8;
+
+Status Bad(std::string_view field, std::string_view why) {
+  return Status::InvalidArgument(BadZarrJson(field, why).message());
+}
+
+/// The name of a codec, grid or encoding, which may stand alone or beside its configuration.
+std::string NameOf(const ZarrJson& json) {
+  if (json.is_string()) return json.get<std::string>();
+  const ZarrJson& name = ZarrAt(json, "/name");
+  return name.is_string() ? name.get<std::string>() : std::string();
+}
+
+std::string TextOr(const ZarrJson& json, const char* pointer, const char* otherwise) {
+  const ZarrJson& value = ZarrAt(json, pointer);
+  return value.is_string() ? value.get<std::string>() : otherwise;
+}
+
+Status CheckKnownFields(const ZarrJson& json) {
+  constexpr std::array<std::string_view, 11> kKnown = {
+      "zarr_format",          "node_type",  "shape",          "data_type",
+      "chunk_grid",           "fill_value", "codecs",         "chunk_key_encoding",
+      "storage_transformers", "attributes", "dimension_names"};
+  for (const auto& [key, value] : json.items()) {
+    if (std::find(kKnown.begin(), kKnown.end(), key) != kKnown.end()) continue;
+    const bool optional = value.is_object() && value.contains("must_understand") &&
+                          value.at("must_understand") == ZarrJson(false);
+    if (!optional) return Bad(fmt::format("/{}", key), "an extension that is not known here");
+  }
+  if (ZarrAt(json, "/zarr_format") != ZarrJson(3)) return Bad("/zarr_format", "not 3");
+  if (TextOr(json, "/node_type", "") != "array")
+    return Bad("/node_type", "not an array; name the folder of one array, not of a group");
+  const ZarrJson& transformers = ZarrAt(json, "/storage_transformers");
+  if (!transformers.is_null() && !transformers.empty())
+    return Bad("/storage_transformers", "none is known here");
+  return Status::Ok();
+}
+
+Result<std::pair<std::uint64_t, std::uint64_t>> Extents(const ZarrJson& list, const char* field,
+                                                        std::size_t dimensions) {
+  if (!list.is_array() || list.size() != dimensions)
+    return Fail(Bad(field, "not as long as the shape"));
+  std::array<std::uint64_t, 2> extents = {1, 1};
+  for (std::size_t i = 0; i < dimensions; ++i) {
+    if (!list[i].is_number_unsigned()) return Fail(Bad(field, "not unsigned numbers"));
+    extents[i] = list[i].get<std::uint64_t>();
+  }
+  return std::pair(extents[0], extents[1]);
+}
+
+Status ParseShape(const ZarrJson& json, ZarrSourceFormat& format) {
+  const ZarrJson& shape = ZarrAt(json, "/shape");
+  if (!shape.is_array() || shape.empty() || shape.size() > 2)
+    return Bad("/shape", "an array of one or two dimensions is expected");
+  format.two_dimensional = shape.size() == 2;
+  RHIZOME_ASSIGN_OR_RETURN(const auto extents, Extents(shape, "/shape", shape.size()));
+  std::tie(format.rows, format.dim) = extents;
+  if (NameOf(ZarrAt(json, "/chunk_grid")) != "regular") return Bad("/chunk_grid", "not regular");
+  const char* chunk_shape = "/chunk_grid/configuration/chunk_shape";
+  RHIZOME_ASSIGN_OR_RETURN(const auto chunk,
+                           Extents(ZarrAt(json, chunk_shape), chunk_shape, shape.size()));
+  std::tie(format.chunk_rows, format.chunk_dim) = chunk;
+  if (format.dim == 0) return Bad("/shape", "the array has no columns");
+  if (format.chunk_rows == 0 || format.chunk_dim == 0) return Bad(chunk_shape, "an extent is 0");
+  std::uint64_t bytes = 8;
+  if (__builtin_mul_overflow(bytes, format.rows, &bytes) ||
+      __builtin_mul_overflow(bytes, format.dim, &bytes) || (bytes >> 62) != 0)
+    return Bad("/shape", "too large");
+  std::uint64_t chunk_bytes = format.stored_element_bytes();
+  if (__builtin_mul_overflow(chunk_bytes, format.chunk_rows, &chunk_bytes) ||
+      __builtin_mul_overflow(chunk_bytes, format.chunk_dim, &chunk_bytes) ||
+      chunk_bytes > kMaxSourceChunkBytes)
+    return Bad(chunk_shape, "a chunk is larger than 1 GiB; write the array with smaller chunks");
+  return Status::Ok();
+}
+
+Status ParseType(const ZarrJson& json, ZarrSourceFormat& format) {
+  const std::string name = NameOf(ZarrAt(json, "/data_type"));
+  format.float64 = name == "float64";
+  const auto dtype = ParseDataType(format.float64 ? "float32" : name);
+  if (!dtype)
+    return Bad("/data_type",
+               fmt::format("'{}' is not one of float32, float16, float64, int64, int32, uint32, "
+                           "uint8",
+                           name));
+  format.dtype = *dtype;
+  return Status::Ok();
+}
+
+template <typename T>
+bool PutInteger(const ZarrJson& value, std::array<std::byte, 8>& fill) {
+  T number = 0;
+  if (value.is_number_unsigned()) {
+    const auto given = value.get<std::uint64_t>();
+    if (given > static_cast<std::uint64_t>(std::numeric_limits<T>::max())) return false;
+    number = static_cast<T>(given);
+  } else if (value.is_number_integer()) {
+    const auto given = value.get<std::int64_t>();
+    if (given < static_cast<std::int64_t>(std::numeric_limits<T>::min())) return false;
+    number = static_cast<T>(given);
+  } else {
+    return false;
+  }
+  std::memcpy(fill.data(), &number, sizeof(number));
+  return true;
+}
+
+bool PutFloat(const ZarrJson& value, DataType dtype, std::array<std::byte, 8>& fill) {
+  double wide = 0;
+  if (value.is_number()) {
+    wide = value.get<double>();
+  } else if (value == ZarrJson("NaN")) {
+    wide = std::numeric_limits<double>::quiet_NaN();
+  } else if (value == ZarrJson("Infinity") || value == ZarrJson("-Infinity")) {
+    wide = std::numeric_limits<double>::infinity();
+    if (value == ZarrJson("-Infinity")) wide = -wide;
+  } else {
+    return false;
+  }
+  const auto number = static_cast<float>(wide);
+  if (std::isfinite(wide) && !std::isfinite(number)) return false;
+  if (dtype == DataType::kFloat32) {
+    std::memcpy(fill.data(), &number, sizeof(number));
+    return true;
+  }
+  const std::uint16_t half = FloatToHalf(number);
+  std::memcpy(fill.data(), &half, sizeof(half));
+  return true;
+}
+
+Status ParseFill(const ZarrJson& json, ZarrSourceFormat& format) {
+  const ZarrJson& value = ZarrAt(json, "/fill_value");
+  bool understood = false;
+  switch (format.dtype) {
+    case DataType::kInt64:
+      understood = PutInteger<std::int64_t>(value, format.fill);
+      break;
+    case DataType::kInt32:
+      understood = PutInteger<std::int32_t>(value, format.fill);
+      break;
+    case DataType::kUint32:
+      understood = PutInteger<std::uint32_t>(value, format.fill);
+      break;
+    case DataType::kUint8:
+      understood = PutInteger<std::uint8_t>(value, format.fill);
+      break;
+    default:
+      understood = PutFloat(value, format.dtype, format.fill);
+  }
+  if (understood) return Status::Ok();
+  return Bad("/fill_value", fmt::format("{} is no value of {} that is known here",
+                                        value.dump(-1, ' ', true), DataTypeName(format.dtype)));
+}
+
+Status ParseKeys(const ZarrJson& json, ZarrSourceFormat& format) {
+  const ZarrJson& encoding = ZarrAt(json, "/chunk_key_encoding");
+  const std::string name = NameOf(encoding);
+  if (name != "default" && name != "v2")
+    return Bad("/chunk_key_encoding", "neither default nor v2");
+  if (name == "default") format.key_prefix.push_back('c');
+  const std::string separator =
+      TextOr(encoding, "/configuration/separator", name == "default" ? "/" : ".");
+  if (separator != "/" && separator != ".")
+    return Bad("/chunk_key_encoding/configuration/separator", "neither / nor .");
+  format.key_separator = separator[0];
+  return Status::Ok();
+}
+
+Status ParseBlosc(const ZarrJson& codec, ZarrSourceFormat& format) {
+  const std::string name = TextOr(codec, "/configuration/cname", "");
+  if (name == "lz4" || name == "lz4hc") {
+    format.blosc = CodecKind::kBloscLz4;
+  } else if (name == "zstd") {
+    format.blosc = CodecKind::kBloscZstd;
+  } else {
+    return Bad("/codecs", fmt::format("blosc's '{}' is not read; lz4, lz4hc and zstd are", name));
+  }
+  return Status::Ok();
+}
+
+/// `bytes` is always there, also where one byte has no order.
+Status ParseBytes(const ZarrJson& codecs, ZarrSourceFormat& format) {
+  if (!codecs.is_array() || codecs.empty() || codecs.size() > kMaxCodecs)
+    return Bad("/codecs", "not a list of one to eight codecs");
+  const std::string name = NameOf(codecs[0]);
+  if (name == "sharding_indexed")
+    return Bad("/codecs", "sharded arrays are not read; write this one without shards");
+  if (name != "bytes") return Bad("/codecs", fmt::format("the first is '{}', not bytes", name));
+  const std::string endian = TextOr(codecs[0], "/configuration/endian", "little");
+  if (endian != "little" && endian != "big") return Bad("/codecs/0", "neither little nor big");
+  format.big_endian = endian == "big" && format.stored_element_bytes() > 1;
+  return Status::Ok();
+}
+
+Status ParseCodecs(const ZarrJson& codecs, ZarrSourceFormat& format) {
+  RHIZOME_RETURN_IF_ERROR(ParseBytes(codecs, format));
+  for (std::size_t i = 1; i < codecs.size(); ++i) {
+    const std::string name = NameOf(codecs[i]);
+    const bool compressed = format.compressor != Compressor::kNone;
+    if (name == "crc32c") {
+      ++(compressed ? format.outer_checksums : format.inner_checksums);
+      continue;
+    }
+    if (compressed) return Bad("/codecs", "more than one compressor");
+    if (name == "zstd") {
+      format.compressor = Compressor::kZstd;
+    } else if (name == "gzip") {
+      format.compressor = Compressor::kGzip;
+    } else if (name == "blosc") {
+      format.compressor = Compressor::kBlosc;
+      RHIZOME_RETURN_IF_ERROR(ParseBlosc(codecs[i], format));
+    } else {
+      return Bad("/codecs",
+                 fmt::format("'{}' is not one of bytes, zstd, blosc, gzip, crc32c", name));
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<ZarrSourceFormat> ParseZarrSource(std::string_view text) {
+  const auto parsed = ParseZarrJson(text);
+  if (!parsed) return Fail(Status::InvalidArgument(parsed.error().message()));
+  ZarrSourceFormat format;
+  RHIZOME_RETURN_IF_ERROR(CheckKnownFields(*parsed));
+  RHIZOME_RETURN_IF_ERROR(ParseType(*parsed, format));
+  RHIZOME_RETURN_IF_ERROR(ParseShape(*parsed, format));
+  RHIZOME_RETURN_IF_ERROR(ParseFill(*parsed, format));
+  RHIZOME_RETURN_IF_ERROR(ParseKeys(*parsed, format));
+  RHIZOME_RETURN_IF_ERROR(ParseCodecs(ZarrAt(*parsed, "/codecs"), format));
+  return format;
+}
+
+}  // namespace rhizome

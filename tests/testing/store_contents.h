@@ -1,0 +1,67 @@
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "rhizome/storage/chunk_array.h"
+#include "testing/test_store.h"
+
+namespace rhizome::testing {
+
+/// source, type's name, end; a type's name is "edge" where there is one type without a name.
+using NamedEdge = std::tuple<VertexId, std::string, VertexId>;
+
+/// All edges of a store, sorted, as its lists of out-neighbours have them.
+inline std::vector<NamedEdge> AllEdges(const OpenGraph& open) {
+  std::vector<NamedEdge> edges;
+  for (std::uint64_t v = 0; v < open.graph->vertex_count(); ++v) {
+    const auto neighbors = open.graph->Neighbors(static_cast<VertexId>(v), Direction::kOut);
+    EXPECT_OK(neighbors);
+    if (!neighbors) continue;
+    for (const Neighbor& neighbor : *neighbors)
+      edges.emplace_back(static_cast<VertexId>(v),
+                         open.store->manifest().info.edge_types[neighbor.type],
+                         neighbor.vertex);
+  }
+  std::sort(edges.begin(), edges.end());
+  return edges;
+}
+
+/// An array's values, by vertex id.
+template <typename T>
+std::vector<T> ValuesByVertex(const OpenGraph& open, std::string_view name) {
+  const auto array = open.store->OpenArray(name);
+  EXPECT_OK(array);
+  if (!array) return {};
+  const ArrayEntry& entry = (*array)->entry();
+  EXPECT_EQ(DataTypeBytes(entry.dtype), sizeof(T)) << name;
+  std::vector<T> rows(entry.rows * entry.dim);
+  EXPECT_OK((*array)->ReadRows(0, entry.rows, std::as_writable_bytes(std::span(rows))));
+  std::vector<T> by_vertex(rows.size());
+  for (std::size_t row = 0; row < entry.rows; ++row) {
+    const auto vertex = static_cast<std::size_t>(open.graph->VertexAt(static_cast<Row>(row)));
+    std::copy_n(rows.begin() + static_cast<std::ptrdiff_t>(row * entry.dim), entry.dim,
+                by_vertex.begin() + static_cast<std::ptrdiff_t>(vertex * entry.dim));
+  }
+  return by_vertex;
+}
+
+/// The bytes of a .npy file.
+template <typename T>
+std::string NpyBytes(const std::string& descr, const std::string& shape,
+                     const std::vector<T>& values, bool fortran = false) {
+  std::string text = "{'descr': '" + descr + "', 'fortran_order': " + (fortran ? "True" : "False") +
+                     ", 'shape': (" + shape + "), }";
+  while ((10 + text.size() + 1) % 64 != 0) text += ' ';
+  text += '\n';
+  std::string bytes = "\x93NUMPY";
+  bytes +=
+      {'\x01', '\x00', static_cast<char>(text.size() & 0xFF), static_cast<char>(text.size() >> 8)};
+  bytes += text;
+  return bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+}
+
+}  // namespace rhizome::testing

@@ -1,0 +1,243 @@
+#include "ogb.h"
+
+#include "import_testing.h"
+
+namespace rhizome {
+namespace {
+
+using testing::RandomDataset;
+using testing::TypedEdges;
+using testing::TypedVertices;
+using testing::WriteInput;
+
+/// Writes a random data set as OGB does, and reads it back.
+class OgbTest : public ::testing::Test {
+ protected:
+  void Write(const std::string& name, const std::string& text) {
+    const Path path = dir_ / name;
+    std::filesystem::create_directories(path.parent_path());
+    WriteInput(path, text);
+  }
+
+  static std::string Pairs(const TypedEdges& edges) {
+    std::string text;
+    for (const auto& [src, dst] : edges.ends) text += fmt::format("{},{}\n", src, dst);
+    return text;
+  }
+
+  /// Rows of `dim` values that are exact as float32, which are kept by vertex.
+  std::string Features(const TypedVertices& type, std::size_t dim) {
+    std::string text;
+    for (std::uint64_t v = 0; v < type.count; ++v) {
+      for (std::size_t c = 0; c < dim; ++c) {
+        const float value = static_cast<float>(random_() % 4096) / 16 - 100;
+        features_[type.first + v].push_back(value);
+        text += fmt::format("{}{}", c == 0 ? "" : ",", value);
+      }
+      text += '\n';
+    }
+    return text;
+  }
+
+  /// The labels of a type as pandas writes them: with holes, all have a point.
+  static std::string Labels(const RandomDataset& data, const TypedVertices& type) {
+    std::string text;
+    for (std::uint64_t v = type.first; v < type.first + type.count; ++v)
+      text += data.label[v] == -1 ? "nan\n" : fmt::format("{}.0\n", data.label[v]);
+    return text;
+  }
+
+  void WriteSplit(const RandomDataset& data, const TypedVertices& type, const std::string& folder) {
+    const std::vector<std::string> names = {"train", "valid", "test"};
+    for (std::size_t split = 0; split < names.size(); ++split) {
+      std::vector<std::uint64_t> members;
+      for (std::uint64_t v = 0; v < type.count; ++v)
+        if (data.split[type.first + v] == split) members.push_back(v);
+      std::shuffle(members.begin(), members.end(), random_);
+      std::string text;
+      for (const std::uint64_t v : members) text += fmt::format("{}\n", v);
+      Write(folder + names[split] + ".csv.gz", text);
+    }
+  }
+
+  void WriteUntyped(const RandomDataset& data) {
+    features_.resize(data.total);
+    const TypedVertices& type = data.types[0];
+    Write("raw/edge.csv.gz", Pairs(data.relations[0]));
+    Write("raw/num-node-list.csv.gz", fmt::format("{}\n", data.total));
+    Write("raw/num-edge-list.csv.gz", fmt::format("{}\n", data.relations[0].ends.size()));
+    Write("raw/node-feat.csv.gz", Features(type, 3));
+    Write("raw/node-label.csv.gz", Labels(data, type));
+    WriteSplit(data, type, "split/time/");
+  }
+
+  void WriteTyped(const RandomDataset& data) {
+    features_.resize(data.total);
+    // Types and triplets stand in no order.
+    Write("raw/num-node-dict.csv.gz",
+          fmt::format("{},{},{}\n{},{},{}\n", data.types[2].name, data.types[0].name,
+                      data.types[1].name, data.types[2].count, data.types[0].count,
+                      data.types[1].count));
+    std::string triplets;
+    for (const TypedEdges& edges : data.relations) {
+      const std::string& src = data.types[edges.src_type].name;
+      const std::string& dst = data.types[edges.dst_type].name;
+      triplets = fmt::format("{},{},{}\n", src, edges.relation, dst) + triplets;
+      const std::string folder =
+          fmt::format("raw/relations/{}___{}___{}/", src, edges.relation, dst);
+      Write(folder + "edge.csv.gz", Pairs(edges));
+      Write(folder + "num-edge-list.csv.gz", fmt::format("{}\n", edges.ends.size()));
+    }
+    Write("raw/triplet-type-list.csv.gz", triplets);
+    const TypedVertices& paper = data.types[2];
+    Write("raw/node-feat/paper/node-feat.csv.gz", Features(paper, 2));
+    std::string years;
+    for (std::uint64_t v = 0; v < paper.count; ++v) years += fmt::format("{}\n", 1990 + v);
+    Write("raw/node-feat/paper/node_year.csv.gz", years);
+    Write("raw/node-label/paper/node-label.csv.gz", Labels(data, paper));
+    WriteSplit(data, paper, "split/time/paper/");
+  }
+
+  Result<Dataset> Read() { return ReadOgb(FileSystem::Posix(), dir_.path(), ""); }
+
+  void ExpectRefused(StatusCode code, const std::vector<std::string>& parts) {
+    auto dataset = Read();
+    Status status = dataset ? Status::Ok() : dataset.error();
+    if (dataset) {
+      const auto made = testing::MakeStore(*std::move(dataset), dir_ / "refused.rz", false);
+      ASSERT_FALSE(made) << fmt::format("{}", fmt::join(parts, "; "));
+      status = made.error();
+    }
+    EXPECT_EQ(status.code(), code) << status.ToString();
+    for (const std::string& part : parts)
+      EXPECT_NE(status.message().find(part), std::string::npos)
+          << status.message() << " lacks " << part;
+    EXPECT_FALSE(std::filesystem::exists(dir_ / "refused.rz"));
+  }
+
+  testing::TempDir dir_;
+  std::mt19937_64 random_{testing::TestSeed()};
+  std::vector<std::vector<float>> features_;  // by vertex; none: zeros
+};
+
+TEST_F(OgbTest, OneTypeBecomesTheSameGraph) {
+  const RandomDataset data(random_, /*typed=*/false);
+  WriteUntyped(data);
+  for (const bool spilled : {false, true}) {
+    auto dataset = Read();
+    ASSERT_OK(dataset);
+    EXPECT_TRUE(dataset->left_out.empty());
+    const auto open =
+        testing::MakeStore(*std::move(dataset), dir_ / (spilled ? "s.rz" : "h.rz"), spilled);
+    ASSERT_OK(open);
+    testing::ExpectGraph(data, *open);
+    std::vector<float> features;
+    for (const auto& row : features_) features.insert(features.end(), row.begin(), row.end());
+    EXPECT_EQ(testing::ValuesByVertex<float>(*open, "feat"), features);
+    EXPECT_EQ(testing::ValuesByVertex<std::int64_t>(*open, "label"), data.label);
+    EXPECT_EQ(testing::ValuesByVertex<std::uint8_t>(*open, "split"), data.split);
+  }
+}
+
+TEST_F(OgbTest, TypesFollowOneAnother) {
+  RandomDataset data(random_, /*typed=*/true);
+  WriteTyped(data);
+  const TypedVertices& paper = data.types[2];
+  for (std::uint64_t v = 0; v < paper.first; ++v) {
+    data.label[v] = -1;
+    data.split[v] = 255;
+    features_[v] = {0, 0};
+  }
+  for (const bool spilled : {false, true}) {
+    auto dataset = Read();
+    ASSERT_OK(dataset);
+    const auto open =
+        testing::MakeStore(*std::move(dataset), dir_ / (spilled ? "s.rz" : "h.rz"), spilled);
+    ASSERT_OK(open);
+    testing::ExpectGraph(data, *open);
+    std::vector<float> features;
+    for (const auto& row : features_) features.insert(features.end(), row.begin(), row.end());
+    EXPECT_EQ(testing::ValuesByVertex<float>(*open, "feat"), features);
+    EXPECT_EQ(testing::ValuesByVertex<std::int64_t>(*open, "label"), data.label);
+    EXPECT_EQ(testing::ValuesByVertex<std::uint8_t>(*open, "split"), data.split);
+    const auto years = testing::ValuesByVertex<std::int64_t>(*open, "node_year");
+    for (std::uint64_t v = 0; v < data.total; ++v)
+      EXPECT_EQ(years[v], v < paper.first ? 0 : static_cast<std::int64_t>(1990 + v - paper.first));
+  }
+}
+
+TEST_F(OgbTest, FeaturesOfDifferentWidthsAreArraysOfTheirOwn) {
+  const RandomDataset data(random_, /*typed=*/true);
+  WriteTyped(data);
+  Write("raw/node-feat/author/node-feat.csv.gz", Features(data.types[0], 5));
+  auto dataset = Read();
+  ASSERT_OK(dataset);
+  const auto open = testing::MakeStore(*std::move(dataset), dir_ / "g.rz", false);
+  ASSERT_OK(open);
+  EXPECT_EQ(testing::ValuesByVertex<float>(*open, "feat.author").size(), 5 * data.total);
+  EXPECT_EQ(testing::ValuesByVertex<float>(*open, "feat.paper").size(), 2 * data.total);
+  EXPECT_STATUS(open->store->OpenArray("feat"), kNotFound);
+}
+
+TEST_F(OgbTest, SeveralSplitsNeedAName) {
+  const RandomDataset data(random_, /*typed=*/false);
+  WriteUntyped(data);
+  WriteSplit(data, data.types[0], "split/random/");
+  ExpectRefused(StatusCode::kInvalidArgument, {"--split", "random, time"});
+  EXPECT_OK(ReadOgb(FileSystem::Posix(), dir_ / "raw", "random"));
+  EXPECT_STATUS(ReadOgb(FileSystem::Posix(), dir_.path(), "sales"), kInvalidArgument);
+}
+
+TEST_F(OgbTest, WhatDoesNotFitTogetherIsRefused) {
+  const RandomDataset data(random_, /*typed=*/false);
+  const std::uint64_t edges = data.relations[0].ends.size();
+  const auto refuse = [&](const std::string& name, const std::string& text, StatusCode code,
+                          const std::vector<std::string>& parts) {
+    features_.clear();
+    WriteUntyped(data);
+    Write(name, text);
+    ExpectRefused(code, parts);
+  };
+  const StatusCode bad = StatusCode::kInvalidArgument;
+  refuse("raw/num-node-list.csv.gz", "3\n4\n", bad, {"num-node-list", "2 graphs"});
+  refuse("raw/num-node-list.csv.gz", "many\n", bad, {"num-node-list.csv.gz:1", "integer"});
+  refuse("raw/num-node-list.csv.gz", "9223372036854775807\n", bad, {"too many"});
+  refuse("raw/num-edge-list.csv.gz", fmt::format("{}\n", edges + 1), bad,
+         {"edge.csv.gz", fmt::format("{} edges are expected, but there are {}", edges + 1, edges)});
+  refuse("raw/edge.csv.gz", fmt::format("0,{}\n", data.total), bad, {"edge.csv.gz:1", "not below"});
+  refuse("raw/edge.csv.gz", "0,x\n", bad, {"edge.csv.gz:1", "'x'"});
+  refuse("raw/edge.csv.gz", "0\n", bad, {"edge.csv.gz:1", "1 field found"});
+  refuse("raw/node-feat.csv.gz", "1,2\n3\n", bad, {"node-feat.csv.gz"});
+  refuse("raw/node-feat.csv.gz", "", bad, {"node-feat.csv.gz", "there are 0"});
+  refuse("raw/node-label.csv.gz", "a\n", bad, {"node-label.csv.gz:1", "'a'"});
+  refuse("split/time/test.csv.gz", fmt::format("{}\n", data.total), bad,
+         {"test.csv.gz", "entry 0"});
+  refuse("split/time/test.csv.gz", "-1\n", bad, {"test.csv.gz", "entry 0"});
+}
+
+TEST_F(OgbTest, MissingAndTruncatedFilesAreNamed) {
+  const RandomDataset data(random_, /*typed=*/false);
+  WriteUntyped(data);
+  for (const char* name : {"raw/edge.csv.gz", "raw/num-node-list.csv.gz",
+                           "raw/num-edge-list.csv.gz", "split/time/valid.csv.gz"}) {
+    const Path path = dir_ / name;
+    std::filesystem::rename(path, dir_ / "away");
+    ExpectRefused(StatusCode::kNotFound, {path.filename().string()});
+    std::filesystem::rename(dir_ / "away", path);
+  }
+  for (const char* name : {"raw/edge.csv.gz", "raw/node-feat.csv.gz", "raw/node-label.csv.gz"}) {
+    const Path path = dir_ / name;
+    std::filesystem::copy(path, dir_ / "away");
+    std::filesystem::resize_file(path, std::filesystem::file_size(path) - 9);
+    ExpectRefused(StatusCode::kInvalidArgument, {path.filename().string(), "truncated"});
+    std::filesystem::remove(path);
+    std::filesystem::rename(dir_ / "away", path);
+  }
+  std::filesystem::remove_all(dir_ / "raw");
+  std::filesystem::create_directories(dir_ / "raw");
+  Write("raw/data.npz", "zip");
+  ExpectRefused(StatusCode::kInvalidArgument, {"data.npz"});
+}
+
+}  // namespace
+}  // namespace rhizome

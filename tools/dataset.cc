@@ -1,0 +1,224 @@
+#include "dataset.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "rhizome/index/convert.h"
+#include "rhizome/index/external_id.h"
+#include "rhizome/index/input_stream.h"
+#include "rhizome/index/npy.h"
+#include "rhizome/index/row_sources.h"
+#include "rhizome/index/table_reader.h"
+
+namespace rhizome {
+namespace {
+
+// Beyond, a number in a file of a few bytes is not believed.
+constexpr std::uint64_t kMaxVertices = std::uint64_t{1} << 40;
+
+Result<std::vector<std::int64_t>> ReadTextIntegers(FileSystem& fs, const Path& path) {
+  RHIZOME_ASSIGN_OR_RETURN(auto reader, TableReader::Open(fs, path, /*header=*/false));
+  std::vector<std::int64_t> numbers;
+  while (true) {
+    RHIZOME_ASSIGN_OR_RETURN(const auto next, reader->ReadLine());
+    if (next == TableReader::Next::kEnd) return numbers;
+    if (next == TableReader::Next::kMalformed)
+      return Fail(
+          Status::InvalidArgument(fmt::format("{}: {}", reader->Place(), reader->reason())));
+    const auto fields = reader->fields();
+    const auto number = fields.size() == 1 ? ParseCanonicalInteger(fields[0]) : std::nullopt;
+    if (!number)
+      return Fail(
+          Status::InvalidArgument(fmt::format("{}: one integer is expected", reader->Place())));
+    numbers.push_back(*number);
+  }
+}
+
+Result<std::vector<std::int64_t>> ReadNpyIntegers(FileSystem& fs, const Path& path) {
+  RHIZOME_ASSIGN_OR_RETURN(auto reader, NpyReader::Open(fs, path));
+  const NpyHeader& header = reader->header();
+  if (header.dim() != 1 || !CanConvert(header.dtype, DataType::kInt64))
+    return Fail(Status::InvalidArgument(
+        fmt::format("{}: a list of integers is expected, but this is {} of shape [{}]",
+                    path.string(), DataTypeName(header.dtype), fmt::join(header.shape, ", "))));
+  constexpr std::uint64_t kBlock = 1 << 16;
+  const std::size_t element = DataTypeBytes(header.dtype);
+  std::vector<std::int64_t> numbers;
+  std::vector<std::byte> block;
+  while (numbers.size() < header.rows()) {
+    const std::uint64_t count = std::min(kBlock, header.rows() - numbers.size());
+    block.resize(count * element);
+    RHIZOME_RETURN_IF_ERROR(reader->Read(block));
+    const std::size_t done = numbers.size();
+    numbers.resize(done + count);
+    static_cast<void>(ConvertElements(header.dtype, block, DataType::kInt64,
+                                      std::as_writable_bytes(std::span(numbers).subspan(done))));
+  }
+  RHIZOME_RETURN_IF_ERROR(reader->Finish());
+  return numbers;
+}
+
+/// Parts whose rows can stand in one array.
+bool Alike(const RowSource& a, const RowSource& b) { return a.dim == b.dim && a.dtype == b.dtype; }
+
+/// One array of parts that are alike.
+Status AddJoined(const std::string& name, const std::vector<ArrayPart>& parts,
+                 const std::vector<std::byte>& fill, Dataset& dataset) {
+  struct Opened {
+    std::uint64_t first_row;
+    OpenRowsOf open;
+  };
+  std::vector<Opened> opened;
+  for (const ArrayPart& part : parts) {
+    RHIZOME_ASSIGN_OR_RETURN(const IdRange range, dataset.RangeOf(part.type, part.path));
+    opened.push_back({range.first, part.open});
+  }
+  std::sort(opened.begin(), opened.end(),
+            [](const Opened& a, const Opened& b) { return a.first_row < b.first_row; });
+  ArrayFile file;
+  file.name = name;
+  file.path = parts.front().path;
+  file.open = [opened = std::move(opened), fill, rows = dataset.vertex_count()](
+                  FileSystem& fs) -> Result<std::unique_ptr<RowSource>> {
+    std::vector<RowPiece> pieces;
+    for (const Opened& part : opened) {
+      RHIZOME_ASSIGN_OR_RETURN(auto source, part.open(fs));
+      pieces.push_back({part.first_row, std::move(source)});
+    }
+    return JoinRows(std::move(pieces), rows, fill);
+  };
+  dataset.options.arrays.push_back(std::move(file));
+  return Status::Ok();
+}
+
+template <typename T>
+void AddColumn(const std::string& name, std::shared_ptr<const std::vector<T>> values,
+               Dataset& dataset) {
+  ArrayFile file;
+  file.name = name;
+  file.path = name;
+  dataset.held_bytes += values->size() * sizeof(T);
+  file.open = [values = std::move(values)](FileSystem&) -> Result<std::unique_ptr<RowSource>> {
+    return ColumnRows(values);
+  };
+  dataset.options.arrays.push_back(std::move(file));
+}
+
+Status OutOfRange(const Path& path, std::size_t i, std::int64_t number, const IdRange& range) {
+  return Status::InvalidArgument(fmt::format("{}: entry {}: there is no vertex {}; there are {}",
+                                             path.string(), i, number, range.count));
+}
+
+bool InRange(std::int64_t number, const IdRange& range) {
+  return number >= 0 && static_cast<std::uint64_t>(number) < range.count;
+}
+
+}  // namespace
+
+std::uint64_t Dataset::vertex_count() const {
+  std::uint64_t count = 0;
+  for (const VertexRange& range : vertices) count += range.count;
+  return count;
+}
+
+Result<IdRange> Dataset::RangeOf(const std::string& type, const Path& where) const {
+  std::uint64_t first = 0;
+  for (const VertexRange& range : vertices) {
+    if (range.type == type) return IdRange{first, range.count};
+    first += range.count;
+  }
+  return Fail(Status::InvalidArgument(
+      fmt::format("{}: there is no vertex type '{}'", where.string(), type)));
+}
+
+Status Dataset::SetVertices() {
+  for (std::size_t i = 0; i < vertices.size(); ++i) {
+    const VertexRange& range = vertices[i];
+    const bool unnamed = vertices.size() == 1 && range.type.empty();
+    if (!unnamed) RHIZOME_RETURN_IF_ERROR(CheckName("vertex type", range.type));
+    if (range.count > kMaxVertices / vertices.size())
+      return Status::InvalidArgument(
+          fmt::format("{} vertices of type '{}' are too many", range.count, range.type));
+    for (std::size_t j = 0; j < i; ++j)
+      if (vertices[j].type == range.type)
+        return Status::InvalidArgument(
+            fmt::format("the vertex type '{}' stands twice", range.type));
+  }
+  options.vertices = vertex_count();
+  if (vertices.size() > 1 || !vertices.front().type.empty()) options.vertex_ranges = vertices;
+  return Status::Ok();
+}
+
+Status AddArray(FileSystem& fs, const std::string& name, std::vector<ArrayPart> parts,
+                const std::vector<std::byte>& fill, Dataset& dataset) {
+  bool alike = true;
+  std::unique_ptr<RowSource> first;
+  for (const ArrayPart& part : parts) {
+    RHIZOME_ASSIGN_OR_RETURN(const IdRange range, dataset.RangeOf(part.type, part.path));
+    RHIZOME_ASSIGN_OR_RETURN(auto source, part.open(fs));
+    if (source->rows != range.count)
+      return Status::InvalidArgument(fmt::format("{}: {} rows for {} vertices", part.path.string(),
+                                                 source->rows, range.count));
+    if (!first)
+      first = std::move(source);
+    else
+      alike = alike && Alike(*first, *source);
+  }
+  if (parts.empty()) return Status::Ok();
+  if (alike) return AddJoined(name, parts, fill, dataset);
+  for (const ArrayPart& part : parts)
+    RHIZOME_RETURN_IF_ERROR(AddJoined(name + "." + part.type, {part}, fill, dataset));
+  return Status::Ok();
+}
+
+Status SplitColumn::Set(std::span<const std::int64_t> numbers, const IdRange& range,
+                        std::uint8_t split, const Path& path) {
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (!InRange(numbers[i], range)) return OutOfRange(path, i, numbers[i], range);
+    std::uint8_t& value = (*values_)[range.first + static_cast<std::uint64_t>(numbers[i])];
+    if (value != kNone && value != split)
+      return Status::InvalidArgument(fmt::format(
+          "{}: entry {}: vertex {} is in another split already", path.string(), i, numbers[i]));
+    value = split;
+  }
+  return Status::Ok();
+}
+
+void SplitColumn::AddTo(Dataset& dataset) && {
+  AddColumn<std::uint8_t>("split", std::move(values_), dataset);
+}
+
+Status LabelColumn::Set(std::span<const std::int64_t> numbers, std::span<const std::int64_t> labels,
+                        const IdRange& range, const Path& path) {
+  if (numbers.size() != labels.size())
+    return Status::InvalidArgument(
+        fmt::format("{}: {} labels for {} vertices", path.string(), labels.size(), numbers.size()));
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (!InRange(numbers[i], range)) return OutOfRange(path, i, numbers[i], range);
+    std::int64_t& value = (*values_)[range.first + static_cast<std::uint64_t>(numbers[i])];
+    if (value != -1 && value != labels[i])
+      return Status::InvalidArgument(fmt::format(
+          "{}: entry {}: vertex {} has another label already", path.string(), i, numbers[i]));
+    value = labels[i];
+  }
+  return Status::Ok();
+}
+
+void LabelColumn::AddTo(Dataset& dataset) && {
+  AddColumn<std::int64_t>("label", std::move(values_), dataset);
+}
+
+Result<std::vector<std::int64_t>> ReadIntegers(FileSystem& fs, const Path& path) {
+  return ContentExtension(path) == ".npy" ? ReadNpyIntegers(fs, path) : ReadTextIntegers(fs, path);
+}
+
+bool Exists(FileSystem& fs, const Path& path) {
+  std::error_code unresolved;
+  const Path real = std::filesystem::canonical(path, unresolved);
+  return !unresolved && fs.Stat(real).has_value();
+}
+
+}  // namespace rhizome

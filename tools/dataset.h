@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "rhizome/index/ingest.h"
+#include "rhizome/storage/file_system.h"
+
+namespace rhizome {
+
+/// A known data set as Ingest takes it: its files stay where they are, and are read as they are.
+struct Dataset {
+  IngestOptions options;
+
+  /// What the set has and the store will not, with the reason.
+  std::vector<std::string> left_out;
+
+  /// Vertices by type, in the order of their ids; one without a name if there are no types.
+  std::vector<VertexRange> vertices;
+
+  /// What options.arrays hold in memory already.
+  std::uint64_t held_bytes = 0;
+
+  std::uint64_t vertex_count() const;
+
+  /// The ids of a type. Errors: kInvalidArgument, there is no such type; `where` asks for it.
+  Result<IdRange> RangeOf(const std::string& type, const Path& where) const;
+
+  /// Tells the options of the vertices, once all are known. Errors: kInvalidArgument, too many; a
+  /// name that cannot be a type's, or that stands twice.
+  Status SetVertices();
+};
+
+using OpenRowsOf = std::function<Result<std::unique_ptr<RowSource>>(FileSystem& fs)>;
+
+/// The rows of one vertex type in an array.
+struct ArrayPart {
+  std::string type;
+  Path path;
+  OpenRowsOf open;
+};
+
+/// Adds an array that has rows for some types, the others zeros (or `fill`, one element). Parts
+/// that differ in dtype or columns become arrays of their own, `name.type`.
+/// Errors: kInvalidArgument, a part has not as many rows as its type has vertices.
+Status AddArray(FileSystem& fs, const std::string& name, std::vector<ArrayPart> parts,
+                const std::vector<std::byte>& fill, Dataset& dataset);
+
+/// Which vertices are for training, validation and test: the array `split`.
+class SplitColumn {
+ public:
+  explicit SplitColumn(std::uint64_t vertices)
+      : values_(std::make_shared<std::vector<std::uint8_t>>(vertices, kNone)) {}
+
+  /// Gives `split` (0 train, 1 valid, 2 test) to vertices of a range, by their numbers in it.
+  /// Errors: kInvalidArgument naming the file: a number beyond the range; a vertex in two splits.
+  Status Set(std::span<const std::int64_t> numbers, const IdRange& range, std::uint8_t split,
+             const Path& path);
+  void AddTo(Dataset& dataset) &&;
+
+ private:
+  static constexpr std::uint8_t kNone = 255;
+  std::shared_ptr<std::vector<std::uint8_t>> values_;
+};
+
+/// Labels that are known for some vertices, else -1: the array `label`.
+class LabelColumn {
+ public:
+  explicit LabelColumn(std::uint64_t vertices)
+      : values_(std::make_shared<std::vector<std::int64_t>>(vertices, -1)) {}
+
+  /// Errors: kInvalidArgument naming the file: not as many labels as numbers, two labels of one.
+  Status Set(std::span<const std::int64_t> numbers, std::span<const std::int64_t> labels,
+             const IdRange& range, const Path& path);
+  void AddTo(Dataset& dataset) &&;
+
+ private:
+  std::shared_ptr<std::vector<std::int64_t>> values_;
+};
+
+/// Reads a list of integers: the lines of a text table with one column, or .npy of one dimension
+/// or one column. Errors: kInvalidArgument naming the file, and the line; those of InputStream.
+Result<std::vector<std::int64_t>> ReadIntegers(FileSystem& fs, const Path& path);
+
+/// Is there a file or folder? Links are followed.
+bool Exists(FileSystem& fs, const Path& path);
+
+}  // namespace rhizome

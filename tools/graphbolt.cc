@@ -1,0 +1,294 @@
+#include "graphbolt.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "rhizome/index/input_stream.h"
+#include "rhizome/index/npy.h"
+#include "rhizome/index/row_sources.h"
+#include "yaml_file.h"
+
+namespace rhizome {
+namespace {
+
+using Json = nlohmann::json;
+
+/// `user:likes:item`.
+struct EdgeTypeParts {
+  std::string src;
+  std::string relation;
+  std::string dst;
+};
+
+std::optional<EdgeTypeParts> SplitEdgeType(const std::string& text) {
+  const std::size_t first = text.find(':');
+  const std::size_t second = first == text.npos ? first : text.find(':', first + 1);
+  if (second == text.npos || text.find(':', second + 1) != text.npos) return std::nullopt;
+  return EdgeTypeParts{text.substr(0, first), text.substr(first + 1, second - first - 1),
+                       text.substr(second + 1)};
+}
+
+class GraphBoltReader {
+ public:
+  GraphBoltReader(FileSystem& fs, Path folder)
+      : fs_(fs), folder_(std::move(folder)), file_(folder_ / "metadata.yaml") {}
+
+  Result<Dataset> Run() {
+    RHIZOME_ASSIGN_OR_RETURN(root_, ReadYaml(fs_, file_));
+    const Json graph = Member(root_, "graph");
+    if (!graph.is_object())
+      return Fail(Bad("graph", root_.contains("graph_topology")
+                                   ? "is missing: this is what GraphBolt made of a data set; name "
+                                     "the folder above"
+                                   : "is missing"));
+    RHIZOME_RETURN_IF_ERROR(ReadVertices(graph));
+    RHIZOME_RETURN_IF_ERROR(dataset_.SetVertices());
+    RHIZOME_RETURN_IF_ERROR(AddEdges(graph));
+    RHIZOME_RETURN_IF_ERROR(AddFeatures(Member(graph, "feature_data"), "graph.feature_data"));
+    RHIZOME_RETURN_IF_ERROR(AddFeatures(Member(root_, "feature_data"), "feature_data"));
+    RHIZOME_RETURN_IF_ERROR(AddTasks());
+    return std::move(dataset_);
+  }
+
+ private:
+  Status Bad(std::string_view entry, std::string_view why) const {
+    return Status::InvalidArgument(fmt::format("{}: {} {}", file_.string(), entry, why));
+  }
+
+  static Json Member(const Json& json, const char* key) {
+    return json.is_object() && json.contains(key) ? json.at(key) : Json();
+  }
+
+  /// Text, or nothing if it is not there.
+  static std::string TextOf(const Json& json, const char* key) {
+    const Json value = Member(json, key);
+    return value.is_string() ? value.get<std::string>() : std::string();
+  }
+
+  /// A list of entries, or none.
+  Result<Json> ListOf(const Json& value, std::string_view entry) const {
+    if (value.is_null()) return Json::array();
+    if (!value.is_array()) return Fail(Bad(entry, "is not a list"));
+    for (const Json& item : value)
+      if (!item.is_object()) return Fail(Bad(entry, "has an item without keys"));
+    return value;
+  }
+
+  /// The file of an entry. Errors: kInvalidArgument, it has none, or one of another format.
+  Result<Path> FileOf(const Json& item, std::string_view entry, const std::string& format,
+                      const char* extension) const {
+    const std::string path = TextOf(item, "path");
+    if (path.empty()) return Fail(Bad(entry, "has no path"));
+    if (TextOf(item, "format") != format)
+      return Fail(Bad(entry, fmt::format("has the format '{}', which is not read; {} is",
+                                         TextOf(item, "format"), format)));
+    if (ContentExtension(path) != extension)
+      return Fail(Bad(
+          entry, fmt::format("names '{}'; a name that ends in {} is expected", path, extension)));
+    return folder_ / path;
+  }
+
+  Status ReadVertices(const Json& graph) {
+    RHIZOME_ASSIGN_OR_RETURN(const Json nodes, ListOf(Member(graph, "nodes"), "graph.nodes"));
+    for (const Json& item : nodes) {
+      const Json count = Member(item, "num");
+      if (!count.is_number_integer() || count.get<std::int64_t>() < 0)
+        return Bad("graph.nodes", "has an item without its number of vertices (num)");
+      dataset_.vertices.push_back(
+          {TextOf(item, "type"), static_cast<std::uint64_t>(count.get<std::int64_t>())});
+    }
+    if (dataset_.vertices.empty()) return Bad("graph.nodes", "is missing");
+    std::sort(dataset_.vertices.begin(), dataset_.vertices.end(),
+              [](const VertexRange& a, const VertexRange& b) { return a.type < b.type; });
+    return Status::Ok();
+  }
+
+  Status AddEdges(const Json& graph) {
+    RHIZOME_ASSIGN_OR_RETURN(Json edges, ListOf(Member(graph, "edges"), "graph.edges"));
+    if (edges.empty()) return Bad("graph.edges", "is missing");
+    std::sort(edges.begin(), edges.end(),
+              [](const Json& a, const Json& b) { return TextOf(a, "type") < TextOf(b, "type"); });
+    std::map<std::string, int> uses;
+    for (const Json& item : edges)
+      if (const auto parts = SplitEdgeType(TextOf(item, "type"))) ++uses[parts->relation];
+    for (const Json& item : edges) {
+      const std::string type = TextOf(item, "type");
+      const auto parts = SplitEdgeType(type);
+      if (!type.empty() && !parts)
+        return Bad("graph.edges", fmt::format("has the type '{}', not a:relation:b", type));
+      RHIZOME_ASSIGN_OR_RETURN(EdgeFile file, EdgesOf(item));
+      RHIZOME_ASSIGN_OR_RETURN(file.src, dataset_.RangeOf(parts ? parts->src : "", file_));
+      RHIZOME_ASSIGN_OR_RETURN(file.dst, dataset_.RangeOf(parts ? parts->dst : "", file_));
+      if (parts)
+        file.type = uses[parts->relation] > 1
+                        ? fmt::format("{}___{}___{}", parts->src, parts->relation, parts->dst)
+                        : parts->relation;
+      dataset_.options.edges.push_back(std::move(file));
+    }
+    return Status::Ok();
+  }
+
+  Result<EdgeFile> EdgesOf(const Json& item) const {
+    EdgeFile file;
+    file.sources_first = TextOf(item, "format") == "numpy";
+    RHIZOME_ASSIGN_OR_RETURN(file.path, file.sources_first
+                                            ? FileOf(item, "graph.edges", "numpy", ".npy")
+                                            : FileOf(item, "graph.edges", "csv", ".csv"));
+    return file;
+  }
+
+  Status AddFeatures(const Json& list, const char* entry) {
+    RHIZOME_ASSIGN_OR_RETURN(const Json features, ListOf(list, entry));
+    std::map<std::string, std::vector<ArrayPart>> parts;  // by the array's name
+    for (const Json& item : features) {
+      const std::string name = TextOf(item, "name");
+      if (TextOf(item, "domain") != "node") {
+        dataset_.left_out.push_back(fmt::format("{} '{}': of the domain '{}', not of nodes", entry,
+                                                name, TextOf(item, "domain")));
+        continue;
+      }
+      RHIZOME_ASSIGN_OR_RETURN(const Path path, FileOf(item, entry, "numpy", ".npy"));
+      parts[name].push_back({TextOf(item, "type"), path, [path](FileSystem& fs) {
+                               return OpenNpyRows(fs, path, /*float64=*/true);
+                             }});
+    }
+    for (auto& [name, of_types] : parts) {
+      if (HasArray(name)) return Bad(entry, fmt::format("has '{}' twice", name));
+      RHIZOME_RETURN_IF_ERROR(AddArray(fs_, name, std::move(of_types), {}, dataset_));
+    }
+    return Status::Ok();
+  }
+
+  bool HasArray(const std::string& name) const {
+    const auto& arrays = dataset_.options.arrays;
+    return std::any_of(arrays.begin(), arrays.end(),
+                       [&](const ArrayFile& array) { return array.name == name; });
+  }
+
+  /// Takes the first task whose seeds are vertices.
+  Status AddTasks() {
+    RHIZOME_ASSIGN_OR_RETURN(const Json tasks, ListOf(Member(root_, "tasks"), "tasks"));
+    bool taken = false;
+    for (const Json& task : tasks) {
+      const std::string name = TextOf(task, "name");
+      if (taken) {
+        dataset_.left_out.push_back(fmt::format("task '{}': another one was taken", name));
+        continue;
+      }
+      RHIZOME_ASSIGN_OR_RETURN(taken, AddTask(task));
+      if (!taken)
+        dataset_.left_out.push_back(fmt::format("task '{}': its seeds are not vertices", name));
+    }
+    return Status::Ok();
+  }
+
+  /// One list of seeds, with its labels.
+  struct ItemSet {
+    IdRange range;
+    std::uint8_t split = 0;
+    Path seeds;
+    std::optional<Path> labels;
+  };
+
+  /// False: its seeds are not vertices.
+  Result<bool> AddTask(const Json& task) {
+    constexpr std::array<const char*, 3> kSets = {"train_set", "validation_set", "test_set"};
+    std::vector<ItemSet> sets;
+    for (std::size_t split = 0; split < kSets.size(); ++split) {
+      const std::string entry = fmt::format("tasks: {}", kSets[split]);
+      RHIZOME_ASSIGN_OR_RETURN(const Json items, ListOf(Member(task, kSets[split]), entry));
+      for (const Json& item : items) {
+        RHIZOME_ASSIGN_OR_RETURN(auto set, SetOf(item, entry));
+        if (!set) return false;
+        set->split = static_cast<std::uint8_t>(split);
+        sets.push_back(*std::move(set));
+      }
+    }
+    if (sets.empty()) return false;
+    RHIZOME_RETURN_IF_ERROR(AddSets(sets));
+    return true;
+  }
+
+  /// Nothing: its seeds are pairs of vertices, or edges.
+  Result<std::optional<ItemSet>> SetOf(const Json& item, const std::string& entry) const {
+    const std::string type = TextOf(item, "type");
+    if (type.find(':') != type.npos) return std::nullopt;
+    RHIZOME_ASSIGN_OR_RETURN(const Json data, ListOf(Member(item, "data"), entry));
+    ItemSet set;
+    for (std::size_t i = 0; i < data.size(); ++i) {
+      // Before the lists had names, the first was of seeds and the second of labels.
+      std::string name = TextOf(data[i], "name");
+      if (name.empty()) name = i == 0 ? "seeds" : "labels";
+      const bool seeds = name == "seeds" || name == "seed_nodes";
+      if (name == "node_pairs") return std::nullopt;
+      if (!seeds && name != "labels") continue;
+      RHIZOME_ASSIGN_OR_RETURN(Path path, FileOf(data[i], entry, "numpy", ".npy"));
+      if (seeds)
+        set.seeds = std::move(path);
+      else
+        set.labels = std::move(path);
+    }
+    if (set.seeds.empty()) return Fail(Bad(entry, "has no seeds"));
+    RHIZOME_ASSIGN_OR_RETURN(const auto reader, NpyReader::Open(fs_, set.seeds));
+    if (reader->header().dim() != 1) return std::nullopt;
+    RHIZOME_ASSIGN_OR_RETURN(set.range, dataset_.RangeOf(type, file_));
+    return std::optional(std::move(set));
+  }
+
+  /// Are the labels of all sets classes?
+  Result<bool> HasClasses(const std::vector<ItemSet>& sets) const {
+    for (const ItemSet& set : sets) {
+      if (!set.labels) continue;
+      RHIZOME_ASSIGN_OR_RETURN(const auto reader,
+                               NpyReader::Open(fs_, *set.labels, {.float64 = true}));
+      const NpyHeader& header = reader->header();
+      if (header.dim() != 1 || header.dtype == DataType::kFloat32 ||
+          header.dtype == DataType::kFloat16)
+        return false;
+    }
+    return true;
+  }
+
+  Status AddSets(const std::vector<ItemSet>& sets) {
+    RHIZOME_ASSIGN_OR_RETURN(const bool classes, HasClasses(sets));
+    const bool labelled = std::any_of(sets.begin(), sets.end(),
+                                      [](const ItemSet& set) { return set.labels.has_value(); });
+    SplitColumn split(dataset_.vertex_count());
+    std::optional<LabelColumn> label;
+    if (labelled && !classes) dataset_.left_out.emplace_back("labels: they are not one class each");
+    if (labelled && classes && HasArray("label"))
+      dataset_.left_out.emplace_back("labels of the task: there is a feature 'label'");
+    if (labelled && classes && !HasArray("label")) label.emplace(dataset_.vertex_count());
+    for (const ItemSet& set : sets) {
+      RHIZOME_ASSIGN_OR_RETURN(const auto seeds, ReadIntegers(fs_, set.seeds));
+      RHIZOME_RETURN_IF_ERROR(split.Set(seeds, set.range, set.split, set.seeds));
+      if (!label || !set.labels) continue;
+      RHIZOME_ASSIGN_OR_RETURN(const auto labels, ReadIntegers(fs_, *set.labels));
+      RHIZOME_RETURN_IF_ERROR(label->Set(seeds, labels, set.range, *set.labels));
+    }
+    if (HasArray("split")) return Bad("feature_data", "has 'split', the name of the sets here");
+    std::move(split).AddTo(dataset_);
+    if (label) std::move(*label).AddTo(dataset_);
+    return Status::Ok();
+  }
+
+  FileSystem& fs_;
+  const Path folder_;
+  const Path file_;
+  Json root_;
+  Dataset dataset_;
+};
+
+}  // namespace
+
+Result<Dataset> ReadGraphBolt(FileSystem& fs, const Path& folder) {
+  return GraphBoltReader(fs, folder).Run();
+}
+
+}  // namespace rhizome

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "dataset.h"
+
+namespace rhizome {
+
+/// A data set as GraphBolt (DGL) reads it from disk: `folder` holds metadata.yaml, and the files
+/// that it names (graphbolt.OnDiskDataset; not the `preprocessed/` that it makes of them).
+///
+/// graph.nodes, graph.edges (csv: lines src,dst without a header; numpy: integers [2, m]);
+/// feature_data and graph.feature_data of nodes (numpy of one or two dimensions; float64 becomes
+/// float32); of the first task whose seeds are vertices its train, validation and test sets.
+///
+/// Ids are 0..n-1, type after type in the order of their names, which are GraphBolt's own ids in
+/// the graph that it samples. Arrays: the features by their names, `split`, `label` int64 (-1:
+/// none). An edge type `a:relation:b` becomes `relation`, or `a___relation___b` where two have the
+/// same.
+/// Errors: kNotFound; kInvalidArgument naming the file, or the entry of metadata.yaml.
+Result<Dataset> ReadGraphBolt(FileSystem& fs, const Path& folder);
+
+}  // namespace rhizome

@@ -1,0 +1,252 @@
+#include "ogb.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "rhizome/index/external_id.h"
+#include "rhizome/index/row_sources.h"
+#include "rhizome/index/table_reader.h"
+
+namespace rhizome {
+namespace {
+
+/// A relation between two vertex types.
+struct Triplet {
+  std::string src;
+  std::string relation;
+  std::string dst;
+  std::string folder() const { return src + "___" + relation + "___" + dst; }
+};
+
+Result<std::vector<std::vector<std::string>>> ReadTable(FileSystem& fs, const Path& path) {
+  RHIZOME_ASSIGN_OR_RETURN(auto reader, TableReader::Open(fs, path, /*header=*/false));
+  std::vector<std::vector<std::string>> lines;
+  while (true) {
+    RHIZOME_ASSIGN_OR_RETURN(const auto next, reader->ReadLine());
+    if (next == TableReader::Next::kEnd) return lines;
+    if (next == TableReader::Next::kMalformed)
+      return Fail(
+          Status::InvalidArgument(fmt::format("{}: {}", reader->Place(), reader->reason())));
+    lines.emplace_back(reader->fields().begin(), reader->fields().end());
+  }
+}
+
+/// The only number of a list that has one for each graph.
+Result<std::uint64_t> ReadOneCount(FileSystem& fs, const Path& path) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto counts, ReadIntegers(fs, path));
+  if (counts.size() != 1 || counts[0] < 0)
+    return Fail(Status::InvalidArgument(
+        fmt::format("{}: {} graphs; a store is one graph, such as those of ogbn-*", path.string(),
+                    counts.size())));
+  return static_cast<std::uint64_t>(counts[0]);
+}
+
+class OgbReader {
+ public:
+  OgbReader(FileSystem& fs, Path raw) : fs_(fs), raw_(std::move(raw)) {}
+
+  Result<Dataset> Run(const std::string& split) {
+    typed_ = Exists(fs_, raw_ / "triplet-type-list.csv.gz");
+    if (!typed_ && !Exists(fs_, raw_ / "edge.csv.gz") && Exists(fs_, raw_ / "data.npz"))
+      return Fail(Status::InvalidArgument(
+          fmt::format("{}: OGB's binary form (data.npz) is not read; numpy can write its arrays as "
+                      ".npy, which ingest takes",
+                      raw_.string())));
+    RHIZOME_RETURN_IF_ERROR(ReadVertices());
+    RHIZOME_RETURN_IF_ERROR(dataset_.SetVertices());
+    RHIZOME_RETURN_IF_ERROR(typed_ ? AddRelations() : AddEdges(raw_, "", "", ""));
+    RHIZOME_RETURN_IF_ERROR(AddArrays());
+    RHIZOME_RETURN_IF_ERROR(AddSplit(split));
+    return std::move(dataset_);
+  }
+
+ private:
+  Status ReadVertices() {
+    if (!typed_) {
+      RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t count,
+                               ReadOneCount(fs_, raw_ / "num-node-list.csv.gz"));
+      dataset_.vertices = {{"", count}};
+      return Status::Ok();
+    }
+    const Path path = raw_ / "num-node-dict.csv.gz";
+    RHIZOME_ASSIGN_OR_RETURN(const auto lines, ReadTable(fs_, path));
+    if (lines.size() != 2 || lines[0].size() != lines[1].size())
+      return Status::InvalidArgument(fmt::format(
+          "{}: a line of vertex types and a line of their counts, for one graph, are expected",
+          path.string()));
+    for (std::size_t i = 0; i < lines[0].size(); ++i) {
+      const auto count = ParseCanonicalInteger(lines[1][i]);
+      if (!count || *count < 0)
+        return Status::InvalidArgument(
+            fmt::format("{}:2: '{}' is not a count", path.string(), lines[1][i]));
+      dataset_.vertices.push_back({lines[0][i], static_cast<std::uint64_t>(*count)});
+    }
+    std::sort(dataset_.vertices.begin(), dataset_.vertices.end(),
+              [](const VertexRange& a, const VertexRange& b) { return a.type < b.type; });
+    return Status::Ok();
+  }
+
+  Status AddRelations() {
+    const Path path = raw_ / "triplet-type-list.csv.gz";
+    RHIZOME_ASSIGN_OR_RETURN(auto lines, ReadTable(fs_, path));
+    std::sort(lines.begin(), lines.end());
+    std::map<std::string, int> uses;
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      if (lines[i].size() != 3)
+        return Status::InvalidArgument(
+            fmt::format("{}: source type, relation and end type are expected", path.string()));
+      ++uses[lines[i][1]];
+    }
+    for (const auto& line : lines) {
+      const Triplet triplet{line[0], line[1], line[2]};
+      // The three become a folder's name.
+      for (const std::string& name : line) RHIZOME_RETURN_IF_ERROR(CheckName(path.string(), name));
+      RHIZOME_RETURN_IF_ERROR(
+          AddEdges(raw_ / "relations" / triplet.folder(), triplet.src, triplet.dst,
+                   uses[triplet.relation] > 1 ? triplet.folder() : triplet.relation));
+    }
+    if (!lines.empty()) return Status::Ok();
+    return Status::InvalidArgument(fmt::format("{}: there are no relations", path.string()));
+  }
+
+  Status AddEdges(const Path& folder, const std::string& src, const std::string& dst,
+                  const std::string& type) {
+    EdgeFile file(folder / "edge.csv.gz");
+    file.type = type;
+    RHIZOME_ASSIGN_OR_RETURN(file.src, dataset_.RangeOf(src, folder));
+    RHIZOME_ASSIGN_OR_RETURN(file.dst, dataset_.RangeOf(dst, folder));
+    RHIZOME_ASSIGN_OR_RETURN(file.edges, ReadOneCount(fs_, folder / "num-edge-list.csv.gz"));
+    dataset_.options.edges.push_back(std::move(file));
+    for (const std::string& name : Tables(folder)) {
+      if (name.starts_with("edge-") || name.starts_with("edge_"))
+        dataset_.left_out.push_back(
+            fmt::format("{}: values of edges", (folder / name).lexically_relative(raw_).string()));
+    }
+    return Status::Ok();
+  }
+
+  /// Names of the tables in a folder, sorted; none if it is not there.
+  std::vector<std::string> Tables(const Path& folder) const {
+    std::vector<std::string> names;
+    std::error_code unresolved;
+    const auto entries = fs_.List(std::filesystem::canonical(folder, unresolved));
+    if (!entries) return names;
+    for (const DirectoryEntry& entry : *entries)
+      if (entry.name.ends_with(".csv.gz")) names.push_back(entry.name);
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  /// Where the arrays of a type lie.
+  Path FolderOf(const VertexRange& range, const char* typed_folder) const {
+    return typed_ ? raw_ / typed_folder / range.type : raw_;
+  }
+
+  /// Adds the file `name` of each type that has it.
+  Status AddTables(const std::string& array, const char* typed_folder, const std::string& name,
+                   std::optional<DataType> dtype, std::optional<std::int64_t> missing) {
+    std::vector<ArrayPart> parts;
+    for (const VertexRange& range : dataset_.vertices) {
+      const Path path = FolderOf(range, typed_folder) / name;
+      if (!Exists(fs_, path)) continue;
+      DataType type = DataType::kFloat32;
+      if (dtype) {
+        type = *dtype;
+      } else if (OpenTextRows(fs_, path, range.count, DataType::kInt64, std::nullopt)) {
+        type = DataType::kInt64;
+      }
+      parts.push_back({range.type, path, [path, rows = range.count, type, missing](FileSystem& fs) {
+                         return OpenTextRows(fs, path, rows, type, missing);
+                       }});
+    }
+    std::vector<std::byte> fill;
+    if (missing) {
+      const auto bytes = std::as_bytes(std::span(&*missing, 1));
+      fill.assign(bytes.begin(), bytes.end());
+    }
+    return AddArray(fs_, array, std::move(parts), fill, dataset_);
+  }
+
+  Status AddArrays() {
+    RHIZOME_RETURN_IF_ERROR(
+        AddTables("feat", "node-feat", "node-feat.csv.gz", DataType::kFloat32, std::nullopt));
+    RHIZOME_RETURN_IF_ERROR(
+        AddTables("label", "node-label", "node-label.csv.gz", DataType::kInt64, -1));
+    std::vector<std::string> further;
+    for (const VertexRange& range : dataset_.vertices) {
+      for (const std::string& name : Tables(FolderOf(range, "node-feat")))
+        if (name.starts_with("node_")) further.push_back(name);
+    }
+    std::sort(further.begin(), further.end());
+    further.erase(std::unique(further.begin(), further.end()), further.end());
+    for (const std::string& name : further)
+      RHIZOME_RETURN_IF_ERROR(
+          AddTables(name.substr(0, name.find('.')), "node-feat", name, std::nullopt, std::nullopt));
+    // ogb renames this one of ogbn-proteins when it reads it for the first time.
+    return AddTables("node_species", "node-feat", "species.csv.gz", std::nullopt, std::nullopt);
+  }
+
+  Result<Path> FindSplit(const std::string& wanted) const {
+    const Path folder = raw_.parent_path() / "split";
+    std::error_code unresolved;
+    const auto entries = fs_.List(std::filesystem::canonical(folder, unresolved));
+    std::vector<std::string> names;
+    if (entries) {
+      for (const DirectoryEntry& entry : *entries)
+        if (entry.kind == DirectoryEntry::Kind::kDirectory) names.push_back(entry.name);
+    }
+    std::sort(names.begin(), names.end());
+    if (wanted.empty() && names.empty()) return Path();
+    if (wanted.empty() && names.size() == 1) return folder / names[0];
+    if (std::find(names.begin(), names.end(), wanted) != names.end()) return folder / wanted;
+    return Fail(Status::InvalidArgument(
+        fmt::format("{}: --split must be one of: {}", folder.string(), fmt::join(names, ", "))));
+  }
+
+  Status AddSplit(const std::string& wanted) {
+    RHIZOME_ASSIGN_OR_RETURN(const Path folder, FindSplit(wanted));
+    if (folder.empty()) {
+      dataset_.left_out.emplace_back("split: there is none beside raw/");
+      return Status::Ok();
+    }
+    constexpr std::array<const char*, 3> kFiles = {"train.csv.gz", "valid.csv.gz", "test.csv.gz"};
+    SplitColumn column(dataset_.vertex_count());
+    std::size_t found = 0;
+    for (const VertexRange& range : dataset_.vertices) {
+      const Path of_type = typed_ ? folder / range.type : folder;
+      if (typed_ && !Exists(fs_, of_type)) continue;
+      RHIZOME_ASSIGN_OR_RETURN(const IdRange ids, dataset_.RangeOf(range.type, of_type));
+      for (std::size_t split = 0; split < kFiles.size(); ++split) {
+        const Path path = of_type / kFiles[split];
+        RHIZOME_ASSIGN_OR_RETURN(const auto numbers, ReadIntegers(fs_, path));
+        RHIZOME_RETURN_IF_ERROR(column.Set(numbers, ids, static_cast<std::uint8_t>(split), path));
+        ++found;
+      }
+    }
+    if (found == 0)
+      return Status::InvalidArgument(
+          fmt::format("{}: no vertex type has a split", folder.string()));
+    std::move(column).AddTo(dataset_);
+    return Status::Ok();
+  }
+
+  FileSystem& fs_;
+  const Path raw_;
+  bool typed_ = false;
+  Dataset dataset_;
+};
+
+}  // namespace
+
+Result<Dataset> ReadOgb(FileSystem& fs, const Path& folder, const std::string& split) {
+  const Path raw = Exists(fs, folder / "raw") ? folder / "raw" : folder;
+  return OgbReader(fs, raw).Run(split);
+}
+
+}  // namespace rhizome
