@@ -69,8 +69,9 @@ Status BatchResolver::Resolve(const WriteBatch& batch) {
   for (std::size_t i = 0; i < operations.size(); ++i) {
     const Status status = Apply(operations[i]);
     if (!status.ok())
-      return status.WithContext(fmt::format("operation {} ({} {})", i, KindName(operations[i].kind),
-                                            ToString(operations[i].id)));
+      return status.WithContext(fmt::format(
+          "{} ({} {})", options_.place ? options_.place(i) : fmt::format("operation {}", i),
+          KindName(operations[i].kind), ToString(operations[i].id)));
   }
   return Status::Ok();
 }

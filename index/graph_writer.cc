@@ -1,5 +1,7 @@
 #include "rhizome/index/graph_writer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -12,6 +14,9 @@ namespace {
 
 // Operations that go into one write of the catalogue: its memory is bounded, its sync shared.
 constexpr std::size_t kGroupOperations = std::size_t{1} << 16;
+
+// The catalogue keeps a record as one value, which it holds in memory more than once.
+constexpr std::size_t kMaxRecordBytes = std::size_t{1} << 30;
 
 }  // namespace
 
@@ -55,6 +60,11 @@ Result<WriteResult> GraphWriter::Write(const WriteBatch& batch, const WriteOptio
   const MutexLock lock(mutex_);
   Leave(group.size());
   return *std::move(own.result);
+}
+
+std::size_t GraphWriter::pending() const {
+  const MutexLock lock(mutex_);
+  return queue_.size();
 }
 
 Status GraphWriter::Rebase(const std::function<Result<Base>()>& change) {
@@ -113,9 +123,13 @@ void GraphWriter::Resolve(Request& request, std::uint64_t& sequence,
                                .vertices_added = resolver.vertices_added()};
   if (empty) return;
   DeltaRun run = resolver.builder().Finish(sequence);
-  resolved.push_back({.sequence = sequence,
-                      .record = EncodeDeltaRecord(run, delta->Context()),
-                      .rows = resolver.rows()});
+  std::vector<std::byte> record = EncodeDeltaRecord(run, delta->Context());
+  if (record.size() > kMaxRecordBytes) {
+    request.result = Fail(Status::InvalidArgument(fmt::format(
+        "a batch of {} bytes is too large; write batches of fewer operations", record.size())));
+    return;
+  }
+  resolved.push_back({.sequence = sequence, .record = std::move(record), .rows = resolver.rows()});
   delta = delta->With(std::move(run));
   ++sequence;
 }

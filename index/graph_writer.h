@@ -38,6 +38,9 @@ class GraphWriter {
   Result<WriteResult> Write(const WriteBatch& batch, const WriteOptions& options)
       RHIZOME_EXCLUDES(mutex_);
 
+  /// Requests that were made and not answered yet.
+  std::size_t pending() const RHIZOME_EXCLUDES(mutex_);
+
   /// Runs `change` while no commit is under way and none can begin; what it gives is published.
   Status Rebase(const std::function<Result<Base>()>& change) RHIZOME_EXCLUDES(mutex_);
 
@@ -63,7 +66,7 @@ class GraphWriter {
 
   Store& store_;
   const Publish publish_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   CondVar turn_;
   std::deque<Request*> queue_ RHIZOME_GUARDED_BY(mutex_);
 

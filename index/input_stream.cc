@@ -1,9 +1,12 @@
 #include "rhizome/index/input_stream.h"
 
 #include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
+#include <cerrno>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -31,6 +34,21 @@ class PlainStream final : public InputStream {
   PlainStream(std::unique_ptr<ReadableFile> file, Path path)
       : InputStream(std::move(file), std::move(path)) {}
   Result<std::size_t> Read(std::span<std::byte> out) override { return ReadFile(out); }
+};
+
+class StandardInputStream final : public InputStream {
+ public:
+  StandardInputStream() : InputStream(nullptr, "<stdin>") {}
+  Result<std::size_t> Read(std::span<std::byte> out) override {
+    // Unlike read, poll comes back after every signal handler.
+    pollfd wanted{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+    const int ready = ::poll(&wanted, 1, -1);
+    const ssize_t bytes = ready < 0 ? -1 : ::read(STDIN_FILENO, out.data(), out.size());
+    if (bytes >= 0) return static_cast<std::size_t>(bytes);
+    if (errno == EINTR)
+      return Fail(Status::Interrupted("interrupted while reading standard input"));
+    return Fail(Status::FromErrno(errno, "reading standard input"));
+  }
 };
 
 class GzipStream final : public InputStream {
@@ -150,6 +168,10 @@ Result<std::unique_ptr<InputStream>> InputStream::Open(FileSystem& fs, const Pat
   if (extension == ".gz") return std::make_unique<GzipStream>(std::move(file), path);
   if (extension == ".zst") return std::make_unique<ZstdStream>(std::move(file), path);
   return std::make_unique<PlainStream>(std::move(file), path);
+}
+
+std::unique_ptr<InputStream> InputStream::StandardInput() {
+  return std::make_unique<StandardInputStream>();
 }
 
 Result<std::size_t> InputStream::ReadFull(std::span<std::byte> out) {

@@ -19,6 +19,10 @@ class InputStream {
  public:
   /// Errors: kNotFound; kPermissionDenied; kIoError.
   static Result<std::unique_ptr<InputStream>> Open(FileSystem& fs, const Path& path);
+
+  /// Standard input, plain. Its path() is "<stdin>", its length is not known: total_bytes() is 0.
+  /// Read fails with kInterrupted when a signal handler has run.
+  static std::unique_ptr<InputStream> StandardInput();
   virtual ~InputStream() = default;
 
   /// Reads up to out.size() bytes; returns how many, 0 only at the end.
@@ -32,7 +36,7 @@ class InputStream {
 
   /// Bytes of the file itself (compressed ones) that were read so far, and that there are.
   std::uint64_t consumed_bytes() const { return offset_bytes_; }
-  std::uint64_t total_bytes() const { return file_->size_bytes(); }
+  std::uint64_t total_bytes() const { return file_ == nullptr ? 0 : file_->size_bytes(); }
 
  protected:
   InputStream(std::unique_ptr<ReadableFile> file, Path path)
@@ -42,7 +46,7 @@ class InputStream {
   Result<std::size_t> ReadFile(std::span<std::byte> out);
 
  private:
-  std::unique_ptr<ReadableFile> file_;
+  std::unique_ptr<ReadableFile> file_;  // null: standard input
   Path path_;
   std::uint64_t offset_bytes_ = 0;
 };

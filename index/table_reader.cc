@@ -42,7 +42,12 @@ Result<std::unique_ptr<TableReader>> TableReader::Open(FileSystem& fs, const Pat
                                                        bool header) {
   RHIZOME_ASSIGN_OR_RETURN(auto stream, InputStream::Open(fs, path));
   const bool csv = ContentExtension(path) == ".csv";
-  std::unique_ptr<TableReader> reader(new TableReader(std::move(stream), csv));
+  return Open(std::move(stream), csv ? TableForm::kCsv : TableForm::kTabs, header);
+}
+
+Result<std::unique_ptr<TableReader>> TableReader::Open(std::unique_ptr<InputStream> stream,
+                                                       TableForm form, bool header) {
+  std::unique_ptr<TableReader> reader(new TableReader(std::move(stream), form));
   while (!reader->at_end_ && reader->end_ < kByteOrderMark.size())
     RHIZOME_RETURN_IF_ERROR(reader->Fill());
   if (std::string_view(reader->buffer_.data(), reader->end_).starts_with(kByteOrderMark))
@@ -51,8 +56,8 @@ Result<std::unique_ptr<TableReader>> TableReader::Open(FileSystem& fs, const Pat
   return reader;
 }
 
-TableReader::TableReader(std::unique_ptr<InputStream> stream, bool csv)
-    : stream_(std::move(stream)), csv_(csv), buffer_(kBufferBytes) {}
+TableReader::TableReader(std::unique_ptr<InputStream> stream, TableForm form)
+    : stream_(std::move(stream)), form_(form), buffer_(kBufferBytes) {}
 
 std::string TableReader::Place() const {
   return fmt::format("{}:{}", stream_->path().string(), line_);
@@ -60,7 +65,7 @@ std::string TableReader::Place() const {
 
 Result<TableReader::Next> TableReader::ReadLine() {
   line_ = next_line_;
-  return csv_ ? ReadCsv() : ReadTabs();
+  return form_ == TableForm::kCsv ? ReadCsv() : ReadTabs();
 }
 
 Status TableReader::Fill() {
@@ -92,7 +97,11 @@ Result<TableReader::Next> TableReader::ReadTabs() {
     ++next_line_;
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (!IsAscii(line) && !IsUtf8(line)) return Malformed("is not valid UTF-8");
-    SplitTabs(line, fields_);
+    if (form_ == TableForm::kLines) {
+      fields_.assign(1, line);
+    } else {
+      SplitTabs(line, fields_);
+    }
     return Next::kFields;
   }
 }

@@ -16,6 +16,13 @@ namespace rhizome {
 /// The longest line that is accepted.
 inline constexpr std::size_t kMaxLineBytes = std::size_t{1} << 20;
 
+/// How a line is cut into fields.
+enum class TableForm : std::uint8_t {
+  kTabs,
+  kCsv,
+  kLines,  ///< not at all: the line is its one field
+};
+
 /// Reads a text table line by line: CSV (RFC 4180: quotes, doubled quotes, line ends within quotes)
 /// if the name says .csv, tab-separated otherwise, where no byte but tab and line end is special.
 /// Lines end in LF or CRLF, the last one perhaps in nothing; a UTF-8 byte order mark is skipped.
@@ -32,6 +39,10 @@ class TableReader {
   /// Errors: those of InputStream::Open.
   static Result<std::unique_ptr<TableReader>> Open(FileSystem& fs, const Path& path, bool header);
 
+  /// Reads an open stream in a form that is known. Errors: those of InputStream::Read.
+  static Result<std::unique_ptr<TableReader>> Open(std::unique_ptr<InputStream> stream,
+                                                   TableForm form, bool header);
+
   /// Moves to the next line. Errors: those of InputStream::Read.
   Result<Next> ReadLine();
 
@@ -47,7 +58,7 @@ class TableReader {
   const InputStream& stream() const { return *stream_; }
 
  private:
-  TableReader(std::unique_ptr<InputStream> stream, bool csv);
+  TableReader(std::unique_ptr<InputStream> stream, TableForm form);
   enum class CsvState : std::uint8_t { kFieldStart, kPlain, kQuoted, kQuoteSeen };
 
   /// Reads more behind what is buffered; sets at_end_ when there is no more.
@@ -61,7 +72,7 @@ class TableReader {
   Result<Next> SkipLongLine();
 
   std::unique_ptr<InputStream> stream_;
-  const bool csv_;
+  const TableForm form_;
   std::vector<char> buffer_;
   std::size_t begin_ = 0;  // of what was not handed out yet
   std::size_t end_ = 0;

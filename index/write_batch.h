@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -93,6 +94,9 @@ struct WriteOptions {
 
   /// Vertices that an edge or row names and that do not exist are added; else they are refused.
   bool create_vertices = true;
+
+  /// Where operation i comes from, for messages, such as "edges.tsv:12". Default: "operation i".
+  std::function<std::string(std::size_t operation)> place = {};
 };
 
 /// What a batch did.

@@ -4,6 +4,7 @@
 #include <rocksdb/db.h>
 #include <rocksdb/options.h>
 #include <rocksdb/write_batch.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdarg>
@@ -32,7 +33,9 @@ class NullLogger : public rocksdb::Logger {
 Status Translate(const rocksdb::Status& status, const Path& path) {
   if (status.ok()) return Status::Ok();
   std::string message = fmt::format("catalogue '{}': {}", path.string(), status.ToString());
-  if (status.IsNoSpace()) return Status::OutOfSpace(std::move(message));
+  // A file-size limit (EFBIG), which RocksDB has only words for.
+  const bool too_large = status.ToString().find("File too large") != std::string::npos;
+  if (status.IsNoSpace() || too_large) return Status::OutOfSpace(std::move(message));
   if (status.IsNotFound()) return Status::NotFound(std::move(message));
   // RocksDB has no code for a lock that another process holds, only words. Those of a bad block
   // ("block checksum") must not be taken for them.
@@ -191,11 +194,12 @@ class TemporaryFolder {
   }
   ~TemporaryFolder() {
     std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+    if (!path_.empty() && getpid() == owner_) std::filesystem::remove_all(path_, ignored);
   }
   const Path& path() const { return path_; }
 
  private:
+  pid_t owner_ = getpid();
   Path path_;
 };
 
@@ -243,6 +247,7 @@ class Catalog::Impl {
   }
 
   Result<CommitRecord> Current() {
+    RHIZOME_RETURN_IF_ERROR(CheckProcess());
     rocksdb::ReadOptions options;
     options.verify_checksums = true;
     std::string value;
@@ -259,6 +264,7 @@ class Catalog::Impl {
   }
 
   Status Commit(const CommitRecord& record) {
+    RHIZOME_RETURN_IF_ERROR(CheckProcess());
     rocksdb::WriteOptions options;
     options.sync = true;
     const rocksdb::Status status =
@@ -268,6 +274,7 @@ class Catalog::Impl {
   }
 
   Status AppendDelta(std::span<const DeltaCommit> commits, bool sync) {
+    RHIZOME_RETURN_IF_ERROR(CheckProcess());
     rocksdb::WriteBatch batch;
     const auto put = [&](const std::string& key, std::span<const std::byte> content) {
       return batch.Put(families_[kDelta], key, SealValue(key, content));
@@ -285,6 +292,7 @@ class Catalog::Impl {
 
   Status ScanDelta(std::uint64_t after,
                    const std::function<Status(std::uint64_t, std::span<const std::byte>)>& visit) {
+    RHIZOME_RETURN_IF_ERROR(CheckProcess());
     rocksdb::ReadOptions options;
     options.verify_checksums = true;
     const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(options, families_[kDelta]));
@@ -305,6 +313,7 @@ class Catalog::Impl {
 
   Status ReadDeltaRow(std::uint64_t sequence, std::uint64_t array_id, std::int64_t vertex,
                       std::span<std::byte> out) {
+    RHIZOME_RETURN_IF_ERROR(CheckProcess());
     rocksdb::ReadOptions options;
     options.verify_checksums = true;
     rocksdb::PinnableSlice value;
@@ -340,7 +349,10 @@ class Catalog::Impl {
                      path_);
   }
 
-  Status CatchUp() { return Translate(db_->TryCatchUpWithPrimary(), path_); }
+  Status CatchUp() {
+    RHIZOME_RETURN_IF_ERROR(CheckProcess());
+    return Translate(db_->TryCatchUpWithPrimary(), path_);
+  }
 
   Status VerifyChecksums() {
     rocksdb::ReadOptions options;
@@ -350,6 +362,13 @@ class Catalog::Impl {
 
   Status Close() {
     if (db_ == nullptr) return Status::Ok();
+    // RocksDB's threads did not come along into a forked child: to close it there would hang, and
+    // to flush it would write under the parent. It is left as it is.
+    if (!CheckProcess().ok()) {
+      families_.clear();
+      static_cast<void>(db_.release());
+      return Status::Ok();
+    }
     rocksdb::Status flushed;
     if (writable_) flushed = db_->Flush({}, families_);
     for (auto* family : families_) (void)db_->DestroyColumnFamilyHandle(family);
@@ -360,8 +379,17 @@ class Catalog::Impl {
   }
 
  private:
+  Status CheckProcess() const {
+    if (getpid() == owner_) return Status::Ok();
+    return Status::InvalidArgument(fmt::format(
+        "catalogue '{}' was opened by process {}, of which this is a fork: it cannot be used "
+        "here; start a new process (exec) that opens the store",
+        path_.string(), owner_));
+  }
+
   const Path path_;
   const StoreId id_;
+  const pid_t owner_ = getpid();
   TemporaryFolder secondary_;
   bool writable_ = false;
   std::unique_ptr<rocksdb::DB> db_;

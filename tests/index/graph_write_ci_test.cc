@@ -1,0 +1,277 @@
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "rhizome/index/graph.h"
+#include "rhizome/index/write_batch.h"
+#include "testing/test_store.h"
+#include "testing/update_model.h"
+
+extern char** environ;
+
+namespace rhizome {
+namespace {
+
+using testing::BuildStore;
+using testing::RandomGraph;
+using testing::TempDir;
+using testing::UpdateModel;
+
+constexpr const char* kRole = "RHIZOME_TEST_STORE";  // names the store: this is the child
+constexpr int kAckPipe = 9;
+constexpr std::int64_t kFirstId = 1000;
+constexpr std::int64_t kEdges = 40;
+
+// Batch k: kEdges edges from one new vertex, and its row, so that half of it would be seen.
+WriteBatch BatchOf(std::int64_t k) {
+  WriteBatch batch;
+  for (std::int64_t i = 0; i < kEdges; ++i) batch.PutEdge(kFirstId + k, i % 20);
+  const std::vector<float> row(UpdateModel::kDim, static_cast<float>(k));
+  batch.PutRow(kFirstId + k, "feat", std::span<const float>(row));
+  return batch;
+}
+
+/// Is batch k there? Fails if it is there in part.
+bool Holds(const Graph& graph, std::int64_t k) {
+  const auto vertex = graph.Find(kFirstId + k);
+  if (!vertex) return false;
+  const auto list = graph.Neighbors(*vertex, Direction::kOut);
+  EXPECT_OK(list);
+  EXPECT_EQ(list ? list->size() : 0, static_cast<std::size_t>(kEdges)) << "batch " << k;
+  std::vector<float> row(UpdateModel::kDim);
+  EXPECT_OK(graph.ReadRows("feat", std::span(&*vertex, 1), std::as_writable_bytes(std::span(row))));
+  EXPECT_EQ(row, std::vector<float>(UpdateModel::kDim, static_cast<float>(k)));
+  return true;
+}
+
+/// Batches 0..n-1 are there, and none after them: returns n.
+std::int64_t CountPrefix(const Graph& graph, std::int64_t bound) {
+  std::int64_t n = 0;
+  while (n < bound && Holds(graph, n)) ++n;
+  for (std::int64_t k = n; k < bound; ++k) EXPECT_FALSE(Holds(graph, k)) << "a hole at batch " << n;
+  return n;
+}
+
+struct Opened {
+  std::unique_ptr<Store> store;
+  std::unique_ptr<Graph> graph;
+};
+Result<Opened> OpenAt(const Path& path, Store::Mode mode) {
+  Opened opened;
+  RHIZOME_ASSIGN_OR_RETURN(opened.store, Store::Open(FileSystem::Posix(), path, mode));
+  RHIZOME_ASSIGN_OR_RETURN(opened.graph, Graph::Open(*opened.store));
+  return opened;
+}
+
+void Acknowledge(std::int64_t k) {
+  EXPECT_EQ(::write(kAckPipe, &k, sizeof(k)), ssize_t{sizeof(k)});
+}
+
+/// The running test once more, as a process of its own, with the store's path in kRole.
+class Child {
+ public:
+  Child(const Path& store) {
+    int ends[2];
+    EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    acks_ = ends[0];
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    std::string filter =
+        std::string("--gtest_filter=") + test->test_suite_name() + "." + test->name();
+    std::string role = std::string(kRole) + "=" + store.string();
+    std::vector<char*> environment = {role.data()};
+    for (char** entry = environ; *entry != nullptr; ++entry) environment.push_back(*entry);
+    environment.push_back(nullptr);
+    std::string self = "/proc/self/exe";
+    std::string brief = "--gtest_brief=1";
+    char* arguments[] = {self.data(), filter.data(), brief.data(), nullptr};
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], kAckPipe);
+    EXPECT_EQ(::posix_spawn(&pid_, self.c_str(), &actions, nullptr, arguments, environment.data()),
+              0);
+    posix_spawn_file_actions_destroy(&actions);
+    ::close(ends[1]);
+  }
+  ~Child() {
+    if (pid_ > 0) Kill();
+    ::close(acks_);
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  /// The next acknowledgement; nothing when the child has ended.
+  std::optional<std::int64_t> NextAck() const {
+    std::int64_t k = 0;
+    if (::read(acks_, &k, sizeof(k)) != ssize_t{sizeof(k)}) return std::nullopt;
+    return k;
+  }
+  void Kill() {
+    ::kill(pid_, SIGKILL);
+    Wait();
+  }
+  int Wait() {
+    int status = 0;
+    EXPECT_EQ(::waitpid(pid_, &status, 0), pid_);
+    pid_ = -1;
+    return status;
+  }
+
+ private:
+  pid_t pid_ = -1;
+  int acks_ = -1;
+};
+
+class GraphWriteProcessTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const char* store = std::getenv(kRole)) {
+      child_ = true;
+      path_ = store;
+      return;
+    }
+    std::mt19937_64 rng(7);
+    GraphInput input = RandomGraph(rng, {});
+    UpdateModel::AddRows(input);
+    ASSERT_OK(BuildStore(path_, std::move(input), {}));
+  }
+
+  TempDir dir_;
+  Path path_ = dir_ / "g.rz";
+  bool child_ = false;
+};
+
+// Killed at a random moment: with and without sync, what is there are the first batches, whole, and
+// all that were acknowledged. A reader saw nothing else meanwhile.
+TEST_F(GraphWriteProcessTest, AKilledWriterLeavesTheFirstBatchesWhole) {
+  if (child_) {
+    auto opened = OpenAt(path_, Store::Mode::kWrite);
+    ASSERT_OK(opened);
+    std::int64_t k = 0;
+    while (Holds(*opened->graph, k)) ++k;
+    for (; true; ++k) {
+      ASSERT_OK(opened->graph->Write(BatchOf(k), {.sync = k % 5 == 4}));
+      Acknowledge(k);
+    }
+  }
+  std::mt19937_64 rng(testing::TestSeed());
+  std::int64_t acknowledged = -1;
+  const auto reader = OpenAt(path_, Store::Mode::kRead);
+  ASSERT_OK(reader);
+  std::int64_t seen = 0;
+  for (int round = 0; round < 4; ++round) {
+    Child writer(path_);
+    for (std::uint64_t acks = 1 + rng() % 40; acks > 0; --acks) {
+      const auto ack = writer.NextAck();
+      ASSERT_TRUE(ack) << "the writer ended by itself";
+      acknowledged = *ack;
+      if (acks % 8 != 0) continue;
+      ASSERT_OK(reader->graph->Refresh());
+      const std::int64_t now = CountPrefix(*reader->graph, acknowledged + 3);
+      EXPECT_GE(now, acknowledged + 1);
+      EXPECT_GE(now, seen);
+      seen = now;
+    }
+    writer.Kill();
+    while (const auto ack = writer.NextAck()) acknowledged = *ack;
+    const auto opened = OpenAt(path_, Store::Mode::kWrite);
+    ASSERT_OK(opened);
+    const std::int64_t there = CountPrefix(*opened->graph, acknowledged + 3);
+    EXPECT_GE(there, acknowledged + 1);
+    EXPECT_LE(there, acknowledged + 2);
+    if (HasFailure()) return;
+  }
+}
+
+// RLIMIT_FSIZE stands for a full disk: the write-ahead log cannot grow in the middle of a batch.
+TEST_F(GraphWriteProcessTest, AFullDiskMakesTheHandleReadOnlyAndLosesNothing) {
+  if (child_) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    auto opened = OpenAt(path_, Store::Mode::kWrite);
+    ASSERT_OK(opened);
+    const rlimit limit{.rlim_cur = 300000, .rlim_max = 300000};
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+    std::int64_t k = 0;
+    Result<WriteResult> written = opened->graph->Write(BatchOf(k));
+    for (; written && k < 5000; written = opened->graph->Write(BatchOf(k))) Acknowledge(k++);
+    EXPECT_STATUS(written, kOutOfSpace);
+    const auto again = opened->graph->Write(BatchOf(k));
+    EXPECT_FALSE(again);
+    EXPECT_NE(again.error().message().find("open the store again"), std::string::npos)
+        << again.error().message();
+    EXPECT_EQ(CountPrefix(*opened->graph, k + 2), k);
+    return;
+  }
+  Child writer(path_);
+  std::int64_t acknowledged = -1;
+  while (const auto ack = writer.NextAck()) acknowledged = *ack;
+  EXPECT_EQ(writer.Wait(), 0);
+  EXPECT_GT(acknowledged, 10);
+  auto opened = OpenAt(path_, Store::Mode::kWrite);
+  ASSERT_OK(opened);
+  const std::int64_t there = CountPrefix(*opened->graph, acknowledged + 3);
+  EXPECT_GE(there, acknowledged + 1);
+  EXPECT_LE(there, acknowledged + 2);
+  ASSERT_OK(opened->graph->Write(BatchOf(there)));
+  EXPECT_TRUE(Holds(*opened->graph, there));
+}
+
+TEST_F(GraphWriteProcessTest, ASecondWriterIsToldWhoHoldsTheStore) {
+  if (child_) {
+    const auto opened = OpenAt(path_, Store::Mode::kWrite);
+    EXPECT_STATUS(opened, kBusy);
+    EXPECT_NE(opened.error().message().find(std::to_string(getppid())), std::string::npos)
+        << opened.error().message();
+    const auto reader = OpenAt(path_, Store::Mode::kRead);
+    ASSERT_OK(reader);
+    EXPECT_TRUE(Holds(*reader->graph, 0));
+    return;
+  }
+  auto opened = OpenAt(path_, Store::Mode::kWrite);
+  ASSERT_OK(opened);
+  ASSERT_OK(opened->graph->Write(BatchOf(0)));
+  Child second(path_);
+  EXPECT_EQ(second.Wait(), 0);
+  EXPECT_OK(opened->graph->Write(BatchOf(1)));
+}
+
+// A fork keeps what is in memory, and harms nothing by ending: neither the catalogue nor the lock.
+TEST_F(GraphWriteProcessTest, AForkReadsMemoryAndWritesNothing) {
+  auto opened = OpenAt(path_, Store::Mode::kWrite);
+  ASSERT_OK(opened);
+  auto reader = OpenAt(path_, Store::Mode::kRead);
+  ASSERT_OK(reader);
+  ASSERT_OK(opened->graph->Write(BatchOf(0)));
+  const VertexId vertex = *opened->graph->Find(kFirstId);
+  const pid_t fork_pid = ::fork();
+  if (fork_pid == 0) {
+    ::alarm(60);
+    const auto list = opened->graph->Neighbors(vertex, Direction::kOut);
+    const bool reads = list && list->size() == static_cast<std::size_t>(kEdges);
+    const auto written = opened->graph->Write(BatchOf(1));
+    const bool refused = !written && written.error().code() == StatusCode::kInvalidArgument;
+    for (Opened* handle : {&*reader, &*opened}) {
+      handle->graph.reset();
+      handle->store.reset();
+    }
+    ::_exit(reads && refused ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(fork_pid, &status, 0), fork_pid);
+  EXPECT_EQ(status, 0);
+  EXPECT_OK(opened->graph->Write(BatchOf(1)));
+  EXPECT_STATUS(OpenAt(path_, Store::Mode::kWrite), kBusy);
+  ASSERT_OK(reader->graph->Refresh());
+  EXPECT_EQ(CountPrefix(*reader->graph, 3), 2);
+}
+
+}  // namespace
+}  // namespace rhizome
