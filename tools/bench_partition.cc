@@ -139,6 +139,9 @@ Result<Json> BenchPartition(const BenchPartitionOptions& options, const JobContr
                     {"partitioner", PartitionerName(kind)},
                     {"partitions", partitions}};
         row.update(PartitionRunFields(run, pairs.src.size()));
+        const auto warning = BalanceWarning(partition, run.metrics.vertex_balance, pairs.src.size(),
+                                            pairs.vertex_count);
+        row["balance_warning"] = warning ? Json(*warning) : Json();
         results.push_back(std::move(row));
       }
     }

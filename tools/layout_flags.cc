@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "partition_run.h"
 #include "text.h"
 
 namespace rhizome {
@@ -143,13 +144,21 @@ std::string Describe(const Json& f) {
 }  // namespace
 
 Answer IngestAnswer(const std::string& store, const IngestReport& report,
-                    std::uint64_t base_memory_bytes) {
+                    const PartitionOptions& partition, std::uint64_t base_memory_bytes) {
   Json fields = {{"store", store}};
   AddGenerationFields(report.info, fields);
   fields["seconds"] = report.seconds;
   fields["base_memory_bytes"] = base_memory_bytes;
   fields["peak_memory_bytes"] = PeakMemoryBytes();
   fields["bad_lines"] = report.bad_lines;
+  PartitionOptions used = partition;
+  used.kind =
+      report.info.partitioner == PartitionerName(used.kind) ? used.kind : PartitionerKind::kRandom;
+  used.partitions = report.info.partitions;
+  const auto warning =
+      BalanceWarning(used, report.info.vertex_balance, report.info.edges, report.info.vertices);
+  if (warning) fmt::print(stderr, "warning: {}\n", *warning);
+  fields["balance_warning"] = warning ? Json(*warning) : Json();
   fields["spilled"] = report.spilled;
   fields["spilled_bytes"] = report.spilled_bytes;
   fields["generation"] = report.generation;

@@ -37,6 +37,6 @@ std::optional<Codec> ParseCodecFlag(std::string_view text);
 
 /// The answer of `ingest` and `import`.
 Answer IngestAnswer(const std::string& store, const IngestReport& report,
-                    std::uint64_t base_memory_bytes);
+                    const PartitionOptions& partition, std::uint64_t base_memory_bytes);
 
 }  // namespace rhizome

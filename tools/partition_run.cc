@@ -1,5 +1,8 @@
 #include "partition_run.h"
 
+#include <fmt/format.h>
+#include <malloc.h>
+
 #include <chrono>
 #include <ctime>
 #include <fstream>
@@ -28,6 +31,8 @@ bool ResetPeak() {
 Result<PartitionRun> RunPartitioner(const PartitionInput& input, const PartitionOptions& options,
                                     const JobControl& control) {
   PartitionRun run;
+  // Else memory that was freed before would be used again, and not counted.
+  malloc_trim(0);
   const bool reset = ResetPeak();
   const std::uint64_t before = ResidentMemoryBytes();
   const auto start = std::chrono::steady_clock::now();
@@ -45,6 +50,17 @@ Result<PartitionRun> RunPartitioner(const PartitionInput& input, const Partition
   return run;
 }
 
+std::optional<std::string> BalanceWarning(const PartitionOptions& options, double vertex_balance,
+                                          std::uint64_t edges, std::uint64_t vertices) {
+  const bool bounded = options.kind == PartitionerKind::kAdaDne && !options.printed_formula;
+  if (!bounded || options.partitions == 1 || vertex_balance <= options.max_vertex_balance)
+    return std::nullopt;
+  return fmt::format(
+      "vertex balance {:.3f} is above {:.3f}: {} edges between {} vertices in {} parts are too few "
+      "to even out, even dealt at random; use fewer parts, or allow more",
+      vertex_balance, options.max_vertex_balance, edges, vertices, options.partitions);
+}
+
 nlohmann::ordered_json PartitionRunFields(const PartitionRun& run, std::uint64_t edges) {
   nlohmann::ordered_json fields = {
       {"replication_factor", run.metrics.replication_factor},
@@ -56,9 +72,12 @@ nlohmann::ordered_json PartitionRunFields(const PartitionRun& run, std::uint64_t
       {"cpu_seconds", run.cpu_seconds},
       {"cpu_per_second", run.seconds > 0 ? run.cpu_seconds / run.seconds : 0},
       {"edges_per_second", run.seconds > 0 ? static_cast<double>(edges) / run.seconds : 0},
-      {"bytes_per_edge", nullptr}};
+      {"bytes_per_edge", nullptr},
+      {"bytes_per_edge_with_input", nullptr}};
   if (run.memory_bytes && edges != 0) {
     fields["bytes_per_edge"] = static_cast<double>(*run.memory_bytes) / static_cast<double>(edges);
+    fields["bytes_per_edge_with_input"] =
+        fields["bytes_per_edge"].get<double>() + 2 * sizeof(VertexId);
   }
   return fields;
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "rhizome/index/partitioner.h"
@@ -25,6 +26,11 @@ struct PartitionRun {
 /// Partitions, then measures; only the former is timed. Errors: those of PartitionEdges.
 Result<PartitionRun> RunPartitioner(const PartitionInput& input, const PartitionOptions& options,
                                     const JobControl& control);
+
+/// Why the result is outside of the bounds that were asked for, where it is: the partitioner tried
+/// to deal the edges in all the ways it knows, and took the best.
+std::optional<std::string> BalanceWarning(const PartitionOptions& options, double vertex_balance,
+                                          std::uint64_t edges, std::uint64_t vertices);
 
 /// The fields that `partition` and `bench partition` print alike.
 nlohmann::ordered_json PartitionRunFields(const PartitionRun& run, std::uint64_t edges);

@@ -10,6 +10,7 @@
 #include "rhizome/storage/array_versions.h"
 #include "text.h"
 #include "verbs.h"
+#include "vertex_array.h"
 
 namespace rhizome {
 namespace {
@@ -23,8 +24,8 @@ struct ExportFlags {
   std::uint64_t memory_bytes = std::uint64_t{1} << 30;
 };
 
-/// Reads the rows of vertices [first, first + count) to `out`, in vertex-id order. Each chunk that
-/// holds any of them is decoded once.
+/// Reads the rows of vertices [first, first + count) to `out`, in vertex-id order; of an array of
+/// edges, the rows as they are. Each chunk that holds any of them is decoded once.
 class TileReader {
  public:
   TileReader(const Graph& graph, const ChunkArray& array) : graph_(graph), array_(array) {}
@@ -32,7 +33,8 @@ class TileReader {
   Status Read(VertexId first, std::uint64_t count, std::span<std::byte> out) {
     places_.resize(count);
     for (std::uint64_t i = 0; i < count; ++i) {
-      places_[i] = {graph_.RowOf(first + static_cast<VertexId>(i)), i};
+      const VertexId id = first + static_cast<VertexId>(i);
+      places_[i] = {of_edges_ ? Row{id} : graph_.RowOf(id), i};
     }
     std::sort(places_.begin(), places_.end());
     const ArrayEntry& entry = array_.entry();
@@ -55,6 +57,7 @@ class TileReader {
  private:
   const Graph& graph_;
   const ChunkArray& array_;
+  const bool of_edges_ = IsEdgeArray(array_.entry());
   std::vector<std::pair<Row, std::uint64_t>> places_;  // row, index within the tile
   std::vector<std::byte> chunk_;
 };
@@ -146,7 +149,8 @@ Result<Answer> Run(const ExportFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened, OpenGraph(flags.store, session));
   RHIZOME_ASSIGN_OR_RETURN(const auto array, opened.store->OpenArray(flags.array));
   const ArrayEntry& entry = array->entry();
-  if (entry.rows != opened.graph->vertex_count()) {
+  const bool of_edges = IsEdgeArray(entry);
+  if (!of_edges && entry.rows != opened.graph->vertex_count()) {
     return Fail(Status::InvalidArgument(
         fmt::format("'{}' has {} rows and the graph {} vertices: it is not an array of vertices",
                     flags.array, entry.rows, opened.graph->vertex_count())));
@@ -154,14 +158,15 @@ Result<Answer> Run(const ExportFlags& flags, Session& session) {
   RHIZOME_RETURN_IF_ERROR(WriteRows(
       opened, *array, flags, fbin ? ExportFormat::kFbin : ExportFormat::kNpy, session.control));
   const Path ids = Path(out).replace_extension(".ids.tsv");
-  RHIZOME_RETURN_IF_ERROR(WriteIds(*opened.graph, ids, session.control));
+  if (!of_edges) RHIZOME_RETURN_IF_ERROR(WriteIds(*opened.graph, ids, session.control));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   Json files = Json::array();
   files.push_back({{"path", flags.out},
                    {"rows", entry.rows},
                    {"dim", entry.dim},
                    {"dtype", DataTypeName(fbin ? DataType::kFloat32 : entry.dtype)}});
-  files.push_back({{"path", ids.string()}, {"rows", entry.rows}, {"dim", 1}, {"dtype", "text"}});
+  if (!of_edges)
+    files.push_back({{"path", ids.string()}, {"rows", entry.rows}, {"dim", 1}, {"dtype", "text"}});
   return Answer{{{"files", std::move(files)}, {"seconds", seconds.count()}}, Describe, {}};
 }
 
@@ -170,7 +175,9 @@ Result<Answer> Run(const ExportFlags& flags, Session& session) {
 void AddExportVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<ExportFlags>();
   CLI::App* verb = AddVerb(
-      root, session, "export", "Write an array in vertex-id order, and the external ids beside it",
+      root, session, "export",
+      "Write an array in vertex-id order, and the external ids beside it; an edge attribute in the "
+      "order of the edge ids",
       "rhizome export demo.rz --array embedding --out embedding.npy", flags, Run);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
   verb->add_option("--array", flags->array, "The array")->required()->type_name("NAME");

@@ -4,6 +4,7 @@
 #include "rhizome/storage/array_versions.h"
 #include "text.h"
 #include "verbs.h"
+#include "vertex_array.h"
 
 namespace rhizome {
 namespace {
@@ -40,6 +41,7 @@ Result<Answer> Run(const GetFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened, OpenGraph(flags.store, session));
   RHIZOME_ASSIGN_OR_RETURN(const VertexId vertex, opened.graph->FindText(flags.id));
   RHIZOME_ASSIGN_OR_RETURN(const auto array, opened.store->OpenArray(flags.array));
+  RHIZOME_RETURN_IF_ERROR(CheckVertexArray(array->entry()));
   RHIZOME_ASSIGN_OR_RETURN(const auto row, ReadVertexRow(*opened.graph, *array, vertex));
   Json fields = {{"id", IdJson(opened.graph->ExternalIdOf(vertex))},
                  {"array", flags.array},

@@ -86,7 +86,7 @@ Result<Answer> Run(const ImportFlags& flags, Session& session) {
   const auto finish = [&](IngestReport report) {
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     report.seconds = seconds.count();
-    return IngestAnswer(flags.store, report, base_memory_bytes);
+    return IngestAnswer(flags.store, report, flags.layout.build.partition, base_memory_bytes);
   };
   if (flags.name == "wordnet") {
     RHIZOME_ASSIGN_OR_RETURN(const IngestReport report, ImportWordNet(fs, flags, session.control));

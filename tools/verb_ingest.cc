@@ -9,7 +9,7 @@ Result<Answer> Run(const IngestFlags& flags, Session& session) {
   const std::uint64_t base_memory_bytes = StartMemory(session, options.memory_bytes);
   RHIZOME_ASSIGN_OR_RETURN(const IngestReport report,
                            Ingest(FileSystem::Posix(), flags.store, options, session.control));
-  return IngestAnswer(flags.store, report, base_memory_bytes);
+  return IngestAnswer(flags.store, report, options.build.partition, base_memory_bytes);
 }
 
 }  // namespace

@@ -88,6 +88,10 @@ Result<Answer> Run(const PartitionFlags& flags, Session& session) {
     }
     Json fields = {{"seed", options.seed}};
     fields.update(PartitionRunFields(run, pairs.src.size()));
+    const auto warning =
+        BalanceWarning(options, run.metrics.vertex_balance, pairs.src.size(), pairs.vertex_count);
+    if (warning) fmt::print(stderr, "warning: {}\n", *warning);
+    fields["balance_warning"] = warning ? Json(*warning) : Json();
     runs.push_back(std::move(fields));
   }
   Json fields = {{"partitioner", PartitionerName(flags.options.kind)},

@@ -7,6 +7,7 @@
 #include "rhizome/storage/array_versions.h"
 #include "text.h"
 #include "verbs.h"
+#include "vertex_array.h"
 
 namespace rhizome {
 namespace {
@@ -102,6 +103,7 @@ Result<Json> SimilarJson(const OpenedGraph& opened, const std::optional<Labels>&
                          const std::string& name, VertexId vertex, std::uint64_t k,
                          const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(const auto array, opened.store->OpenArray(name));
+  RHIZOME_RETURN_IF_ERROR(CheckVertexArray(array->entry()));
   RHIZOME_ASSIGN_OR_RETURN(const auto nearest, Nearest(*opened.graph, *array, vertex, k, control));
   Json list = Json::array();
   for (const Scored& scored : nearest) {
