@@ -8,6 +8,7 @@
 
 #include "rhizome/index/compacted_rows.h"
 #include "rhizome/index/graph_builder.h"
+#include "rhizome/index/stale_vertices.h"
 #include "rhizome/index/task_runner.h"
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/file_check.h"
@@ -15,6 +16,9 @@
 namespace rhizome {
 
 namespace {
+
+// For decoded chunks, where there is no bound on memory.
+constexpr std::uint64_t kArrayMemoryBytes = std::uint64_t{256} << 20;
 
 bool IsOfEdges(const ArrayEntry& array) {
   return std::any_of(array.attributes.begin(), array.attributes.end(),
@@ -125,6 +129,68 @@ ArrayInput CarryArray(const CompactionInput& input, const ArrayEntry& entry,
   return array;
 }
 
+/// Notes which rows of an array that was computed no longer are what would be computed now.
+Status MarkStale(const CompactionInput& input, const ArrayEntry& entry, GraphInput& graph) {
+  const auto origin = OriginOf(entry);
+  if (!origin) return Status::Ok();
+  const Manifest& manifest = input.store->manifest();
+  const ArrayEntry* features = manifest.FindArray(origin->features);
+  RHIZOME_ASSIGN_OR_RETURN(
+      auto stale, StaleVertices(*input.parts, *input.view,
+                                features != nullptr ? features->array_id : 0, origin->layers));
+  if (const ArrayEntry* before = manifest.FindArray(StaleName(entry.name))) {
+    RHIZOME_ASSIGN_OR_RETURN(const auto array, input.store->OpenArray(before->name));
+    std::vector<std::uint8_t> rows(before->rows);
+    RHIZOME_RETURN_IF_ERROR(
+        array->ReadRows(0, before->rows, std::as_writable_bytes(std::span(rows))));
+    for (std::size_t row = 0; row < rows.size(); ++row)
+      if (rows[row] != 0)
+        stale[static_cast<std::size_t>(input.parts->order.VertexAt(static_cast<Row>(row)))] = 1;
+  }
+  const auto count = static_cast<std::uint64_t>(std::count(stale.begin(), stale.end(), 1));
+  if (count == 0) return Status::Ok();
+  auto& facts = graph.arrays.back().attributes;
+  std::erase_if(facts, [](const auto& fact) { return fact.first == kStaleRowsAttribute; });
+  facts.emplace_back(kStaleRowsAttribute, std::to_string(count));
+  ArrayInput flags{.name = StaleName(entry.name),
+                   .dim = 1,
+                   .dtype = DataType::kUint8,
+                   .layout = ArrayLayout::kChunk,
+                   .codec = {.kind = CodecKind::kZstd, .level = 1},
+                   .attributes = {},
+                   .read_rows = {}};
+  flags.read_rows = [stale = std::move(stale)](std::span<const VertexId> vertices,
+                                               std::span<std::byte> out) {
+    for (std::size_t i = 0; i < vertices.size(); ++i)
+      out[i] = std::byte{stale[static_cast<std::size_t>(vertices[i])]};
+    return Status::Ok();
+  };
+  graph.arrays.push_back(std::move(flags));
+  return Status::Ok();
+}
+
+/// Arrays of rows, as they are with the delta; those of the edges come with the edges.
+Status CarryArrays(const CompactionInput& input, std::uint64_t memory_bytes, GraphInput& graph) {
+  const Manifest& manifest = input.store->manifest();
+  for (const ArrayEntry& array : manifest.arrays) {
+    if (array.name.ends_with(kSidecarSuffix)) continue;
+    if (IsOfEdges(array)) {
+      graph.attribute_layout = array.layout;
+      graph.attribute_codec = array.codec;
+      graph.attribute_chunk_rows = array.chunk_rows;
+      continue;
+    }
+    const bool flags =
+        std::any_of(manifest.arrays.begin(), manifest.arrays.end(), [&](const ArrayEntry& other) {
+          return array.name == StaleName(other.name) && OriginOf(other);
+        });
+    if (flags) continue;
+    graph.arrays.push_back(CarryArray(input, array, memory_bytes));
+    RHIZOME_RETURN_IF_ERROR(MarkStale(input, array, graph));
+  }
+  return Status::Ok();
+}
+
 /// Reads every file that the manifest names and compares it with what was written.
 Status ReadBack(const Store& written, std::uint32_t threads, const JobControl& control) {
   const auto& files = written.manifest().files;
@@ -192,18 +258,8 @@ Status CompactGeneration(Store& store, const CompactionInput& input, const Compa
     graph.divided = edges;
   }
   edges.reset();
-  for (const ArrayEntry& array : input.store->manifest().arrays) {
-    if (array.name.ends_with(kSidecarSuffix)) continue;
-    if (IsOfEdges(array)) {
-      graph.attribute_layout = array.layout;
-      graph.attribute_codec = array.codec;
-      graph.attribute_chunk_rows = array.chunk_rows;
-      continue;
-    }
-    const std::uint64_t memory =
-        options.memory_bytes == 0 ? std::uint64_t{256} << 20 : options.memory_bytes / 4;
-    graph.arrays.push_back(CarryArray(input, array, memory));
-  }
+  RHIZOME_RETURN_IF_ERROR(CarryArrays(
+      input, options.memory_bytes == 0 ? kArrayMemoryBytes : options.memory_bytes / 4, graph));
 
   const auto commit = [&](GenerationWriter& writer, const GenerationInfo& made) -> Status {
     const std::uint64_t base = input.delta->sequence();

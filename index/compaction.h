@@ -20,7 +20,7 @@ struct CompactionInput {
   std::shared_ptr<const Store> store;  ///< a snapshot
   std::shared_ptr<const GraphParts> parts;
   std::shared_ptr<const Delta> delta;
-  std::shared_ptr<const DeltaView> view;  ///< null where nothing was written
+  std::shared_ptr<const DeltaView> view;  ///< not null: something was written
 };
 
 /// Makes the new generation current. `parts` are its files, read back and verified; `commit` is the

@@ -61,13 +61,13 @@ struct CompactOptions {
   /// and lets the balance fade a little with every update.
   bool repartition = false;
   PartitionOptions partition{.partitions = 0};
-  std::optional<OrderKind> order;  ///< of the rows; nothing: as before
+  std::optional<OrderKind> order = {};  ///< of the rows; nothing: as before
 
   /// Does nothing unless the delta has at least this share of the generation's edges.
   double least_delta = 0;
 
   /// Leaves out edges whose attribute of this name (integers, such as a time) is below a bound.
-  std::string expire_attribute;
+  std::string expire_attribute = {};
   std::int64_t expire_before = 0;
 
   std::uint32_t threads = 1;

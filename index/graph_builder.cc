@@ -56,9 +56,9 @@ class GraphBuilder {
   Status WritePartition(std::uint32_t partition);
   Status WriteAttributes(std::uint32_t partition, std::span<const std::uint64_t> edge_order,
                          const std::vector<EdgeAttribute>& attributes);
-  std::uint64_t LastArrayId() const;
+  void NumberArrays();
   Status WriteArrays();
-  Status WriteArray(const ArrayInput& array, std::uint64_t array_id);
+  Status WriteArray(const ArrayInput& array);
   std::vector<std::uint64_t> ByRow(std::vector<std::uint64_t>& by_vertex) const;
 
   Store& store_;
@@ -73,6 +73,7 @@ class GraphBuilder {
   std::unique_ptr<GenerationWriter> writer_;
   GenerationInfo info_;
   PartitionedEdges::Columns columns_;
+  std::uint64_t last_array_id_ = 0;
   std::uint64_t largest_partition_ = 0;  // directed edges
   std::shared_ptr<PartitionedEdges> edges_;
   std::vector<PartitionId> owners_;
@@ -85,6 +86,7 @@ class GraphBuilder {
 
 Status GraphBuilder::Run() {
   RHIZOME_RETURN_IF_ERROR(CheckGraphInput(input_, options_));
+  NumberArrays();
   RHIZOME_RETURN_IF_ERROR(Divide());
   RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = "order", .done = 0, .total = 1}));
   RHIZOME_RETURN_IF_ERROR(OrderRows());
@@ -297,7 +299,7 @@ Status GraphBuilder::WriteAttributes(std::uint32_t partition,
                                      const std::vector<EdgeAttribute>& attributes) {
   for (std::size_t a = 0; a < attributes.size(); ++a) {
     const EdgeAttribute& attribute = attributes[a];
-    const std::uint64_t array_id = LastArrayId() + a * partitions_ + partition + 1;
+    const std::uint64_t array_id = last_array_id_ + a * partitions_ + partition + 1;
     const ArrayInput about{
         .name = EdgeArrayName(attribute.name(), partition),
         .dim = 1,
@@ -329,10 +331,11 @@ Status GraphBuilder::WriteAttributes(std::uint32_t partition,
   return Status::Ok();
 }
 
-std::uint64_t GraphBuilder::LastArrayId() const {
-  std::uint64_t last = input_.arrays.size();
-  for (const ArrayInput& array : input_.arrays) last = std::max(last, array.array_id);
-  return last;
+void GraphBuilder::NumberArrays() {
+  for (const ArrayInput& array : input_.arrays)
+    last_array_id_ = std::max(last_array_id_, array.array_id);
+  for (ArrayInput& array : input_.arrays)
+    if (array.array_id == 0) array.array_id = ++last_array_id_;
 }
 
 Status GraphBuilder::WriteArrays() {
@@ -342,16 +345,16 @@ Status GraphBuilder::WriteArrays() {
     RHIZOME_RETURN_IF_ERROR(writer_->AddArray({}, std::span(&group, 1)));
   }
   for (std::size_t i = 0; i < input_.arrays.size(); ++i) {
-    const std::uint64_t given = input_.arrays[i].array_id;
-    RHIZOME_RETURN_IF_ERROR(WriteArray(input_.arrays[i], given != 0 ? given : i + 1));
+    RHIZOME_RETURN_IF_ERROR(WriteArray(input_.arrays[i]));
     input_.arrays[i].read_rows = nullptr;  // what it holds is no longer needed
     input_.arrays[i].begin = nullptr;
   }
   return Status::Ok();
 }
 
-Status GraphBuilder::WriteArray(const ArrayInput& array, std::uint64_t array_id) {
-  RHIZOME_ASSIGN_OR_RETURN(const ArrayEntry entry, DescribeArray(array, info_.vertices, array_id));
+Status GraphBuilder::WriteArray(const ArrayInput& array) {
+  RHIZOME_ASSIGN_OR_RETURN(const ArrayEntry entry,
+                           DescribeArray(array, info_.vertices, array.array_id));
   RHIZOME_ASSIGN_OR_RETURN(auto writer,
                            ChunkArrayWriter::Create(writer_->fs(), writer_->root(), entry));
   if (array.begin) RHIZOME_RETURN_IF_ERROR(array.begin(*order_));

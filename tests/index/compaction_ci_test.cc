@@ -1,15 +1,148 @@
-#include "rhizome/index/compaction.h"
-
+#include <atomic>
 #include <random>
+#include <thread>
 
+#include "rhizome/index/compaction.h"
 #include "testing/update_history.h"
 
 namespace rhizome {
 namespace {
 
+using testing::BuildStore;
+using testing::DrawBase;
+using testing::ExpectVerifies;
+using testing::RandomBase;
+using testing::TempDir;
+using testing::UpdateModel;
+
+/// A store with a few updates, open for writing.
+struct Updated {
+  Updated(std::mt19937_64& rng, const Path& path) : base(DrawBase(rng)), model(base.input) {
+    string_ids = base.string_ids();
+    directions = base.options.directions;
+    EXPECT_OK(BuildStore(path, std::move(base.input), base.options));
+    auto opened = testing::OpenStore(path, Store::Mode::kWrite);
+    EXPECT_OK(opened);
+    store = *std::move(opened);
+    auto live = Graph::Open(*store);
+    EXPECT_OK(live);
+    graph = *std::move(live);
+    for (int i = 0; i < 5; ++i) Update(rng);
+  }
+  void Update(std::mt19937_64& rng) {
+    const WriteBatch batch = model.DrawBatch(rng, string_ids, 8);
+    model.Apply(batch);
+    EXPECT_OK(graph->Write(batch, {.sync = false, .create_types = true}));
+  }
+
+  RandomBase base;
+  UpdateModel model;
+  bool string_ids = false;
+  Direction directions = Direction::kBoth;
+  std::unique_ptr<Store> store;
+  std::unique_ptr<Graph> graph;
+};
+
+std::vector<std::string> GenerationsOf(const Path& store) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(store / "generations"))
+    names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 TEST(CompactionTest, HistoriesAgreeWithANaiveModel) {
   std::mt19937_64 rng(testing::TestSeed());
   testing::RunHistories(rng, 4, /*compact=*/true);
+}
+
+// Whatever is written while the next generation is made is in its delta.
+TEST(CompactionTest, WritersGoOn) {
+  std::mt19937_64 rng(testing::TestSeed());
+  for (int round = 0; round < 3; ++round) {
+    TempDir dir;
+    Updated updated(rng, dir / "g.rz");
+    std::atomic<bool> done{false};
+    std::thread compactor([&] {
+      const JobControl control;
+      EXPECT_OK(updated.graph->Compact({.threads = 2}, control));
+      done = true;
+    });
+    int written = 0;
+    for (; !done || written < 3; ++written) updated.Update(rng);
+    compactor.join();
+    updated.model.ExpectAgrees(*updated.graph, updated.directions);
+    EXPECT_EQ(GenerationsOf(dir / "g.rz"), std::vector<std::string>{"000002"});
+    updated.graph.reset();
+    updated.store.reset();
+    ExpectVerifies(dir / "g.rz");
+    const auto again = testing::OpenStoreGraph(dir / "g.rz");
+    ASSERT_OK(again);
+    updated.model.ExpectAgrees(*again->graph, updated.directions);
+  }
+}
+
+// Cancelled at any report of progress it leaves the old generation, and nothing else.
+TEST(CompactionTest, CancelledItChangesNothing) {
+  std::mt19937_64 rng(testing::TestSeed());
+  TempDir dir;
+  Updated updated(rng, dir / "g.rz");
+  bool compacted = false;
+  for (int stop = 0; !compacted; ++stop) {
+    ASSERT_LT(stop, 200);
+    int reports = 0;
+    JobControl* running = nullptr;
+    JobControl control([&](const JobControl::Progress&) {
+      if (reports++ == stop) running->Cancel();
+    });
+    running = &control;
+    const auto result = updated.graph->Compact({}, control);
+    compacted = result.has_value();
+    updated.model.ExpectAgrees(*updated.graph, updated.directions);
+    if (compacted) break;
+    EXPECT_STATUS(result, kInterrupted);
+    EXPECT_EQ(GenerationsOf(dir / "g.rz"), std::vector<std::string>{"000001"});
+  }
+  ExpectVerifies(dir / "g.rz");
+}
+
+// A reader of an old generation is never broken, however many follow: its files and the rows of its
+// delta stay while it is there.
+TEST(CompactionTest, AnOldReaderKeepsWhatItSees) {
+  std::mt19937_64 rng(testing::TestSeed());
+  TempDir dir;
+  Updated updated(rng, dir / "g.rz");
+  const UpdateModel before = updated.model;
+  auto reader = testing::OpenStore(dir / "g.rz", Store::Mode::kRead);
+  ASSERT_OK(reader);
+  auto old = Graph::Open(**reader, {.topology = TopologyPlace::kDirect});
+  ASSERT_OK(old);
+  const JobControl control;
+  for (int i = 0; i < 3; ++i) {
+    updated.Update(rng);
+    ASSERT_OK(updated.graph->Compact({}, control));
+    before.ExpectAgrees(**old, updated.directions);
+  }
+  EXPECT_EQ(GenerationsOf(dir / "g.rz"), (std::vector<std::string>{"000001", "000004"}));
+  updated.Update(rng);
+  ASSERT_OK((*old)->Refresh());
+  updated.model.ExpectAgrees(**old, updated.directions);
+  updated.Update(rng);
+  ASSERT_OK(updated.graph->Compact({}, control));
+  const auto left = GenerationsOf(dir / "g.rz");
+  EXPECT_TRUE(std::find(left.begin(), left.end(), "000001") == left.end());
+}
+
+TEST(CompactionTest, ASmallDeltaIsLeftAlone) {
+  std::mt19937_64 rng(testing::TestSeed());
+  TempDir dir;
+  Updated updated(rng, dir / "g.rz");
+  const JobControl control;
+  const auto result = updated.graph->Compact({.least_delta = 1e6}, control);
+  ASSERT_OK(result);
+  EXPECT_FALSE(result->compacted);
+  EXPECT_EQ(result->generation, 1U);
+  EXPECT_STATUS(updated.graph->Compact({.expire_attribute = "time"}, control), kInvalidArgument);
 }
 
 }  // namespace
