@@ -309,6 +309,20 @@ Status ArrayChange::Drop(std::string_view reference, bool all_versions) {
   return version ? DropVersion(parsed.name, version->second) : NotFound(reference);
 }
 
+Status ArrayChange::DropLost(std::string_view stored) {
+  const ArrayEntry* array = FindStoredArray(next_.arrays, stored);
+  if (array == nullptr) return Status::Ok();  // with another part of its attribute
+  if (IsOfEdges(*array)) return DropEdgeAttribute(stored.substr(0, stored.rfind('.')));
+  if (const auto version = SplitVersion(stored)) {
+    ArraySeries& series = SeriesOf(version->first);
+    series.last_version = std::max(series.last_version, VersionsOf(next_, version->first).back());
+    for (ArrayAlias& alias : series.aliases) std::erase(alias.history, version->second);
+    std::erase_if(series.aliases, [](const ArrayAlias& alias) { return alias.history.empty(); });
+  }
+  RemoveStored(std::string(stored));
+  return Status::Ok();
+}
+
 Status ArrayChange::Rename(std::string_view from, std::string_view to) {
   for (const std::string_view name : {from, to}) {
     RHIZOME_RETURN_IF_ERROR(CheckName("array", name));

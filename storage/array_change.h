@@ -59,6 +59,10 @@ class ArrayChange {
   /// edges, or, if `all_versions`, every version of an array with its aliases.
   Status Drop(std::string_view reference, bool all_versions = false);
 
+  /// Drops a stored array whose bytes are lost, whatever stands for it: aliases go back to what
+  /// they stood for before, or go too. Of an attribute of edges, all parts.
+  Status DropLost(std::string_view stored);
+
   /// Gives an array without versions another name, or an array with versions: then all of them, and
   /// their aliases.
   Status Rename(std::string_view from, std::string_view to);

@@ -349,6 +349,30 @@ class Catalog::Impl {
                      path_);
   }
 
+  Status ScanDeltaEntries(
+      std::uint64_t after,
+      const std::function<Status(std::string_view key, std::string_view value)>& visit) {
+    RHIZOME_RETURN_IF_ERROR(CheckProcess());
+    rocksdb::ReadOptions options;
+    options.verify_checksums = true;
+    const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(options, families_[kDelta]));
+    for (at->Seek(RecordKey(after + 1)); at->Valid(); at->Next()) {
+      RHIZOME_RETURN_IF_ERROR(CheckEntry(at->key().ToStringView(), at->value().ToStringView()));
+      RHIZOME_RETURN_IF_ERROR(visit(at->key().ToStringView(), at->value().ToStringView()));
+    }
+    return Translate(at->status(), path_);
+  }
+
+  Status PutDeltaEntries(std::span<const std::pair<std::string, std::string>> entries) {
+    RHIZOME_RETURN_IF_ERROR(CheckProcess());
+    rocksdb::WriteBatch batch;
+    for (const auto& [key, value] : entries) {
+      RHIZOME_RETURN_IF_ERROR(CheckEntry(key, value));
+      RHIZOME_RETURN_IF_ERROR(Translate(batch.Put(families_[kDelta], key, value), path_));
+    }
+    return Translate(db_->Write({}, &batch), path_);
+  }
+
   Status CatchUp() {
     RHIZOME_RETURN_IF_ERROR(CheckProcess());
     return Translate(db_->TryCatchUpWithPrimary(), path_);
@@ -379,6 +403,12 @@ class Catalog::Impl {
   }
 
  private:
+  Status CheckEntry(std::string_view key, std::string_view value) const {
+    if (key.size() > sizeof(std::uint64_t) && OpenValue(key, value)) return Status::Ok();
+    return Status::Corruption(fmt::format("catalogue '{}', delta: an entry of commit {} is damaged",
+                                          path_.string(), SequenceOf(key)));
+  }
+
   Status CheckProcess() const {
     if (getpid() == owner_) return Status::Ok();
     return Status::InvalidArgument(fmt::format(
@@ -421,6 +451,14 @@ Status Catalog::ReadDeltaRow(std::uint64_t sequence, std::uint64_t array_id, std
 }
 Result<std::uint64_t> Catalog::LastDelta() { return impl_->LastDelta(); }
 Status Catalog::DropDelta(std::uint64_t last) { return impl_->DropDelta(last); }
+Status Catalog::ScanDeltaEntries(
+    std::uint64_t after,
+    const std::function<Status(std::string_view key, std::string_view value)>& visit) {
+  return impl_->ScanDeltaEntries(after, visit);
+}
+Status Catalog::PutDeltaEntries(std::span<const std::pair<std::string, std::string>> entries) {
+  return impl_->PutDeltaEntries(entries);
+}
 Status Catalog::CatchUp() { return impl_->CatchUp(); }
 Status Catalog::VerifyChecksums() { return impl_->VerifyChecksums(); }
 Status Catalog::Close() { return impl_->Close(); }

@@ -6,6 +6,8 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "rhizome/storage/file_system.h"
@@ -78,6 +80,15 @@ class Catalog {
 
   /// Removes what commits up to `last` put into the delta.
   Status DropDelta(std::uint64_t last);
+
+  /// Visits everything that commits after `after` put into the delta, as it is stored, checked, in
+  /// order of the keys: for copies of a store. Errors: kCorruption; the visitor's.
+  Status ScanDeltaEntries(
+      std::uint64_t after,
+      const std::function<Status(std::string_view key, std::string_view value)>& visit);
+
+  /// Puts such entries, which are checked again; durable with the next Commit.
+  Status PutDeltaEntries(std::span<const std::pair<std::string, std::string>> entries);
 
   /// kRead: catches up with the writer's commits.
   Status CatchUp();

@@ -120,6 +120,7 @@ class Store {
  private:
   friend class ArrayChange;
   friend class GenerationWriter;
+  friend class StoreCopy;
   Store() = default;
   static Result<std::unique_ptr<Store>> OpenForWriting(FileSystem& fs, const Path& path,
                                                        bool clear_scratch);

@@ -12,7 +12,6 @@ namespace rhizome {
 
 namespace {
 
-constexpr std::uint64_t kFormatVersion = 1;
 constexpr std::uint64_t kMaxFormatBytes = 4096;
 constexpr std::string_view kFormatHead = "rhizome store\nformat ";
 constexpr std::string_view kIdHead = "\nid ";
@@ -25,17 +24,25 @@ std::optional<std::uint64_t> ParseNumber(std::string_view digits) {
   return number;
 }
 
-Result<StoreId> ParseFormat(std::string_view text) {
+/// The number behind "format", and what follows it.
+Result<std::uint64_t> ParseFormatVersion(std::string_view& text) {
   if (!text.starts_with(kFormatHead))
     return Fail(Status::Corruption("line 1: not 'rhizome store', or 'format' does not follow"));
   text.remove_prefix(kFormatHead.size());
   const auto version = ParseNumber(text.substr(0, text.find('\n')));
   if (!version || *version == 0) return Fail(Status::Corruption("line 2: not a format's number"));
-  if (*version > kFormatVersion) {
-    return Fail(Status::Unsupported(fmt::format(
-        "format {} is newer than this build's {}: use a newer Rhizome", *version, kFormatVersion)));
-  }
   text.remove_prefix(text.find('\n') == text.npos ? text.size() : text.find('\n'));
+  return *version;
+}
+
+Result<StoreId> ParseFormat(std::string_view text) {
+  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t version, ParseFormatVersion(text));
+  if (version > kStoreFormatVersion) {
+    return Fail(
+        Status::Unsupported(fmt::format("format {} is newer than this build's {}: use a newer "
+                                        "Rhizome",
+                                        version, kStoreFormatVersion)));
+  }
   if (!text.starts_with(kIdHead) || !text.ends_with("\n"))
     return Fail(Status::Corruption("line 3: not 'id' and a store id"));
   text.remove_prefix(kIdHead.size());
@@ -75,7 +82,7 @@ Status Walk(FileSystem& fs, const Path& folder, const std::string& prefix, std::
 std::string LockContent() { return fmt::format("rhizome {}\n", getpid()); }
 
 std::string FormatText(const StoreId& id) {
-  return fmt::format("{}{}{}{}\n", kFormatHead, kFormatVersion, kIdHead, id.ToString());
+  return fmt::format("{}{}{}{}\n", kFormatHead, kStoreFormatVersion, kIdHead, id.ToString());
 }
 
 Result<StoreId> ReadFormat(FileSystem& fs, const Path& store) {
@@ -94,6 +101,15 @@ Result<StoreId> ReadFormat(FileSystem& fs, const Path& store) {
         store.string())));
   }
   return Fail(id.error().WithContext(path.string()));
+}
+
+Result<std::uint64_t> ReadFormatVersion(FileSystem& fs, const Path& store) {
+  const auto id = ReadFormat(fs, store);
+  if (!id && id.error().code() != StatusCode::kUnsupported) return Fail(id.error());
+  RHIZOME_ASSIGN_OR_RETURN(const auto bytes,
+                           ReadWholeFile(fs, store / kFormatName, kMaxFormatBytes));
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return ParseFormatVersion(text);
 }
 
 std::string ManifestName(std::uint64_t version) {

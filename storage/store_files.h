@@ -12,6 +12,9 @@
 
 namespace rhizome {
 
+/// The format of stores that this build makes, and the newest that it reads.
+inline constexpr std::uint64_t kStoreFormatVersion = 1;
+
 // Names at the top of a store (storage/FORMAT.md, "Store directory and commit protocol").
 inline constexpr std::string_view kFormatName = "FORMAT";
 inline constexpr std::string_view kLockName = "LOCK";
@@ -28,6 +31,10 @@ std::string FormatText(const StoreId& id);
 /// Reads FORMAT. Errors: kNotFound, no store at `store`, or one whose making stopped at FORMAT;
 /// kUnsupported, a newer format; kCorruption.
 Result<StoreId> ReadFormat(FileSystem& fs, const Path& store);
+
+/// The number of the format that FORMAT names, be it one that this build knows or not. Errors: as
+/// above, but for a newer format.
+Result<std::uint64_t> ReadFormatVersion(FileSystem& fs, const Path& store);
 
 /// "MANIFEST-000001" and "000001": at least six digits.
 std::string ManifestName(std::uint64_t version);

@@ -10,7 +10,10 @@
 #include <thread>
 
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/catalog.h"
+#include "rhizome/storage/file_scan.h"
+#include "rhizome/storage/row_watcher.h"
 #include "rhizome/storage/store.h"
 #include "rhizome/storage/store_files.h"
 
@@ -21,8 +24,6 @@ namespace {
 using Kind = DirectoryEntry::Kind;
 
 using LockMode = FileSystem::LockMode;
-
-constexpr std::size_t kReadBytes = std::size_t{1} << 20;
 
 /// Looks at everything below a store, and never stops at damage. Threads: one.
 ///
@@ -36,7 +37,7 @@ constexpr std::size_t kReadBytes = std::size_t{1} << 20;
 class Verifier {
  public:
   Verifier(FileSystem& fs, Path store, const JobControl& control)
-      : fs_(fs), store_(std::move(store)), control_(control), memory_(kReadBytes) {}
+      : fs_(fs), store_(std::move(store)), control_(control) {}
 
   Result<VerifyReport> Run();
 
@@ -65,14 +66,13 @@ class Verifier {
   void CheckManifest(const std::string& folder, const std::string& name, std::uint64_t generation,
                      std::uint64_t version);
   Status CheckFiles(const std::string& folder, std::uint64_t generation);
-  Status CheckFile(const std::string& folder, const FileEntry& entry);
+  Status ScanKnown(const std::string& folder);
+  void WatchRows(const std::string& folder, const Manifest& manifest);
 
   FileSystem& fs_;
   const Path store_;
   const JobControl& control_;
-  std::vector<std::byte> memory_;
   VerifyReport report_;
-  std::uint64_t total_bytes_ = 0;
 
   StoreId id_;
   bool id_known_ = false;
@@ -80,8 +80,16 @@ class Verifier {
   std::unique_ptr<FileLock> pin_;  ///< of the committed generation, so that it stays
   bool quiet_ = false;             ///< no writer was at work at the beginning
 
+  /// A chunk of a row array and the sidecar that its rows are compared with.
+  struct WatchedChunk {
+    ArrayEntry rows;
+    std::uint64_t chunk = 0;
+    std::shared_ptr<const ChunkArray> sums;
+  };
+
   // Of the generation that is being checked.
-  std::map<std::string, FileEntry> known_;  // by path
+  std::map<std::string, FileEntry> known_;       // by path
+  std::map<std::string, WatchedChunk> watched_;  // by path
   bool manifests_sound_ = true;
   bool current_seen_ = false;
 };
@@ -196,6 +204,7 @@ void Verifier::CheckManifest(const std::string& folder, const std::string& name,
     manifests_sound_ = false;
     return;
   }
+  if (is_current) WatchRows(folder, *manifest);
   for (const FileEntry& entry : manifest->files) {
     const auto [at, added] = known_.try_emplace(entry.path, entry);
     if (!added && at->second != entry)
@@ -204,37 +213,59 @@ void Verifier::CheckManifest(const std::string& folder, const std::string& name,
   }
 }
 
-Status Verifier::CheckFile(const std::string& folder, const FileEntry& entry) {
-  const std::string name = folder + "/" + entry.path;
-  RHIZOME_RETURN_IF_ERROR(control_.Report(
-      {.phase = "verify", .done = report_.bytes, .total = total_bytes_, .detail = entry.path}));
-  ++report_.files;
-  const auto file = fs_.OpenRead(store_ / name);
-  if (!file) {
-    const bool missing = file.error().code() == StatusCode::kNotFound;
-    Damaged(name, missing ? "missing" : file.error().message());
-    return Status::Ok();
+/// Lets the rows of the manifest's row arrays be compared with their sidecars as they are read.
+/// Arrays that cannot be opened are left to those who say why.
+void Verifier::WatchRows(const std::string& folder, const Manifest& manifest) {
+  for (const ArrayEntry& entry : manifest.arrays) {
+    const bool sidecar = entry.name.ends_with(kSidecarSuffix);
+    const ArrayEntry* sums = FindStoredArray(manifest.arrays, SidecarName(entry.name));
+    if (entry.layout != ArrayLayout::kRow || sidecar || sums == nullptr) continue;
+    if (sums->rows != entry.rows || sums->row_bytes() != sizeof(std::uint32_t)) continue;
+    auto opened = ChunkArray::Open(fs_, store_ / folder, *sums, manifest.files);
+    if (!opened) continue;
+    const std::shared_ptr<const ChunkArray> shared = *std::move(opened);
+    if (entry.chunk_count() > manifest.files.size()) continue;
+    for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk)
+      watched_.try_emplace(ChunkPath(entry.name, chunk), WatchedChunk{entry, chunk, shared});
   }
-  if ((*file)->size_bytes() != entry.size_bytes) {
-    Damaged(name, fmt::format("{} bytes long, but the manifest says {}", (*file)->size_bytes(),
-                              entry.size_bytes));
-    return Status::Ok();
-  }
-  StreamHash hash;
-  for (std::uint64_t done = 0; done < entry.size_bytes;) {
-    RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
-    const auto piece =
-        std::span(memory_).first(std::min<std::uint64_t>(memory_.size(), entry.size_bytes - done));
-    if (const Status read = ReadExactly(**file, done, piece); !read.ok()) {
-      report_.damaged.push_back({name, done, read.message()});
-      return Status::Ok();
+  report_.rows_checked = true;
+}
+
+Status Verifier::ScanKnown(const std::string& folder) {
+  std::vector<ScanFile> files;
+  std::vector<const FileEntry*> entries;
+  std::vector<std::optional<std::uint64_t>> wrong_rows(known_.size());
+  for (const auto& [path, entry] : known_) {
+    ScanFile file{store_ / folder / path, entry.size_bytes};
+    if (const auto at = watched_.find(path); at != watched_.end()) {
+      // Each element is written by the one thread that has the file.
+      file.watch = [chunk = &at->second, wrong = &wrong_rows[files.size()]] {
+        return RowWatcher::Make(chunk->rows, chunk->chunk, *chunk->sums,
+                                [wrong](std::uint64_t row) { *wrong = row; });
+      };
     }
-    hash.Update(piece);
-    done += piece.size();
-    report_.bytes += piece.size();
+    files.push_back(std::move(file));
+    entries.push_back(&entry);
   }
-  if (hash.xxh3() != entry.xxh3 || hash.crc32c() != entry.crc32c)
-    Damaged(name, "its bytes do not have the hash that the manifest holds");
+  RHIZOME_ASSIGN_OR_RETURN(const auto outcomes, ScanFiles(fs_, files, {}, control_));
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const ScanOutcome& outcome = outcomes[i];
+    const std::string name = folder + "/" + entries[i]->path;
+    ++report_.files;
+    if (!outcome.status.ok()) {
+      const bool missing = outcome.status.code() == StatusCode::kNotFound;
+      report_.bytes += outcome.offset_bytes;
+      report_.damaged.push_back(
+          {name, outcome.offset_bytes, missing ? "missing" : outcome.status.message()});
+      continue;
+    }
+    report_.bytes += entries[i]->size_bytes;
+    if (outcome.xxh3 != entries[i]->xxh3 || outcome.crc32c != entries[i]->crc32c)
+      Damaged(name, "its bytes do not have the hash that the manifest holds");
+    else if (wrong_rows[i])
+      Damaged(name,
+              fmt::format("row {} does not have the checksum of the sidecar", *wrong_rows[i]));
+  }
   return Status::Ok();
 }
 
@@ -259,9 +290,7 @@ Status Verifier::CheckFiles(const std::string& folder, std::uint64_t generation)
     Damaged(folder + "/PIN", "not an empty file");
   if (IsCurrent(generation) && !current_seen_)
     Damaged(folder + "/" + ManifestName(record_->manifest_version), "missing");
-  for (const auto& [path, entry] : known_) total_bytes_ += entry.size_bytes;
-  for (const auto& [path, entry] : known_) RHIZOME_RETURN_IF_ERROR(CheckFile(folder, entry));
-  return Status::Ok();
+  return ScanKnown(folder);
 }
 
 Status Verifier::CheckGeneration(const std::string& folder, std::uint64_t generation) {
@@ -282,6 +311,7 @@ Status Verifier::CheckGeneration(const std::string& folder, std::uint64_t genera
 
 Status Verifier::CheckWithPin(const std::string& folder, std::uint64_t generation) {
   known_.clear();
+  watched_.clear();
   manifests_sound_ = true;
   current_seen_ = false;
   const auto entries = fs_.List(store_ / folder);

@@ -22,6 +22,10 @@ struct VerifyReport {
   std::uint64_t bytes = 0;
   std::vector<Damage> damaged;
 
+  /// The rows of the current generation's row arrays were compared with their sidecars: VerifyGraph
+  /// need not read them again.
+  bool rows_checked = false;
+
   /// What killed writers and jobs left, which is no damage: files, generations and scratch folders,
   /// relative to the store. The next open for writing removes them.
   std::vector<std::string> orphans;
@@ -29,8 +33,10 @@ struct VerifyReport {
 };
 
 /// Reads every byte of a store and compares it with what was committed: the catalogue's own
-/// checksums, every manifest, every file's length, CRC-32C and XXH3-128, files that are missing and
-/// files that no killed writer can have left. Goes on after damage, so that the list is complete.
+/// checksums, every manifest, every file's length, CRC-32C and XXH3-128, the rows of row arrays
+/// against their sidecars, files that are missing and files that no killed writer can have left.
+/// Reads with O_DIRECT where that is granted, many reads in flight, and hashes on all processors.
+/// Goes on after damage, so that the list is complete.
 /// What only a graph can know (offsets, permutations) is checked by VerifyGraph (index/graph.h).
 /// A writer may be at work meanwhile; then what is not committed yet is not looked at.
 /// Errors: kNotFound, no store; kInterrupted; kBusy, a writer keeps cleaning up; kIoError only if

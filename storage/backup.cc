@@ -1,0 +1,543 @@
+#include "rhizome/storage/backup.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <ctime>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/backup_format.h"
+#include "rhizome/storage/catalog.h"
+#include "rhizome/storage/store_copy.h"
+#include "rhizome/storage/store_files.h"
+
+namespace rhizome {
+
+namespace {
+
+using Kind = DirectoryEntry::Kind;
+using LockMode = FileSystem::LockMode;
+
+constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
+constexpr std::uint64_t kMaxRecordBytes = kMaxManifestBytes + 4096;
+constexpr std::uint64_t kMaxTextBytes = 4096;
+
+double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Reports the bytes that were copied or read back, and asks whether to go on.
+struct Progress {
+  const JobControl& control;
+  std::string_view phase;
+  std::uint64_t done = 0;
+  std::uint64_t total = 0;
+  Status Add(std::uint64_t bytes, const std::string& detail) {
+    done += bytes;
+    return control.Report({.phase = phase, .done = done, .total = total, .detail = detail});
+  }
+};
+
+/// Reads a file of `entry`'s length piece by piece; fails if its bytes are not the entry's.
+Status ReadChecked(FileSystem& fs, const Path& path, const FileEntry& entry, Progress& progress,
+                   const std::function<Status(std::span<const std::byte>)>& take) {
+  const auto file = fs.OpenRead(path);
+  if (!file && file.error().code() == StatusCode::kNotFound)
+    return Status::Corruption(fmt::format("'{}' is missing", path.string()));
+  if (!file) return file.error();
+  if ((*file)->size_bytes() != entry.size_bytes) {
+    return Status::Corruption(fmt::format("'{}': {} bytes long, not {}", path.string(),
+                                          (*file)->size_bytes(), entry.size_bytes));
+  }
+  std::vector<std::byte> memory(std::min<std::uint64_t>(kPieceBytes, entry.size_bytes));
+  StreamHash hash;
+  for (std::uint64_t done = 0; done < entry.size_bytes;) {
+    const auto piece =
+        std::span(memory).first(std::min<std::uint64_t>(memory.size(), entry.size_bytes - done));
+    RHIZOME_RETURN_IF_ERROR(ReadExactly(**file, done, piece));
+    hash.Update(piece);
+    RHIZOME_RETURN_IF_ERROR(take(piece));
+    done += piece.size();
+    RHIZOME_RETURN_IF_ERROR(progress.Add(piece.size(), entry.path));
+  }
+  if (hash.xxh3() == entry.xxh3 && hash.crc32c() == entry.crc32c) return Status::Ok();
+  return Status::Corruption(fmt::format("'{}' is damaged: its hash is another", path.string()));
+}
+
+/// Copies a file and compares it with its entry. What was begun is removed when it fails.
+Status CopyChecked(FileSystem& fs, const Path& from, const Path& to, const FileEntry& entry,
+                   Progress& progress) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto target, fs.CreateFile(to));
+  Status status = ReadChecked(fs, from, entry, progress, [&](std::span<const std::byte> piece) {
+    return target->Append(piece);
+  });
+  if (status.ok()) status = target->Sync();
+  const Status closed = target->Close();
+  if (status.ok()) status = closed;
+  if (!status.ok()) static_cast<void>(fs.RemoveFile(to));
+  return status;
+}
+
+Result<std::vector<std::uint64_t>> ListNumbers(FileSystem& fs, const Path& dir) {
+  std::vector<std::uint64_t> numbers;
+  const auto entries = fs.List(dir / kBackupRecordsName);
+  if (!entries && entries.error().code() == StatusCode::kNotFound) return numbers;
+  if (!entries) return Fail(entries.error());
+  for (const DirectoryEntry& entry : *entries)
+    if (const auto number = ParseNumbered(entry.name, "")) numbers.push_back(*number);
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+Path RecordPath(const Path& dir, std::uint64_t number) {
+  return dir / kBackupRecordsName / GenerationName(number);
+}
+Path DeltaPath(const Path& dir, std::uint64_t number) {
+  return dir / kBackupDeltasName / GenerationName(number);
+}
+
+Result<BackupRecord> ReadRecord(FileSystem& fs, const Path& dir, std::uint64_t number,
+                                const StoreId& id) {
+  const Path path = RecordPath(dir, number);
+  RHIZOME_ASSIGN_OR_RETURN(const auto bytes, ReadWholeFile(fs, path, kMaxRecordBytes));
+  auto record = DecodeBackupRecord(bytes, id);
+  if (!record) return Fail(record.error().WithContext(path.string()));
+  if (record->number != number)
+    return Fail(Status::Corruption(fmt::format("'{}': of another number", path.string())));
+  record->delta.path = fmt::format("{}/{}", kBackupDeltasName, GenerationName(number));
+  return record;
+}
+
+BackupInfo InfoOf(const BackupRecord& record) {
+  BackupInfo info{.number = record.number,
+                  .unix_seconds = record.unix_seconds,
+                  .generation = record.manifest.generation,
+                  .manifest_version = record.manifest.version,
+                  .sequence = record.sequence,
+                  .files = record.manifest.files.size(),
+                  .bytes = record.delta.size_bytes,
+                  .delta_entries = record.delta_entries};
+  for (const FileEntry& file : record.manifest.files) info.bytes += file.size_bytes;
+  return info;
+}
+
+Result<StoreId> ReadBackupId(FileSystem& fs, const Path& dir) {
+  const auto bytes = ReadWholeFile(fs, dir / kBackupName, kMaxTextBytes);
+  if (!bytes && bytes.error().code() == StatusCode::kNotFound)
+    return Fail(Status::NotFound(
+        fmt::format("no backups in '{}': it has no file {}", dir.string(), kBackupName)));
+  if (!bytes) return Fail(bytes.error());
+  auto id = ParseBackupText({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
+  if (!id) return Fail(id.error().WithContext((dir / kBackupName).string()));
+  return id;
+}
+
+/// One run of BackupStore. Threads: one.
+///
+/// A file below files/ that a whole record names is whole: it was synced before the record was
+/// written. Any other one, of a run that was killed, is looked at before it is used.
+class Backup {
+ public:
+  Backup(FileSystem& fs, const Path& dir, const JobControl& control)
+      : fs_(fs), dir_(dir), control_(control) {}
+  Result<BackupReport> Run(const Path& store_path, const BackupOptions& options);
+
+ private:
+  Status OpenFolder(const StoreId& id);
+  Status CheckFolder();
+  Status ReadRecords();
+  Status CopyFiles();
+  Status CopyFile(const FileEntry& file);
+  Status CopyDelta();
+  Status Seal();
+  Status Remove(std::uint64_t keep);
+  Status RemoveUnnamed();
+
+  FileSystem& fs_;
+  const Path dir_;
+  const JobControl& control_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<FileLock> lock_;
+  std::vector<std::uint64_t> numbers_;
+  std::map<std::uint64_t, BackupRecord> records_;
+  std::set<Hash128> whole_;
+  std::set<Path> touched_;  // folders with new names
+  BackupRecord next_;
+  BackupReport report_;
+};
+
+Status Backup::CheckFolder() {
+  const auto taken = [&](std::string_view what) {
+    return Status::AlreadyExists(
+        fmt::format("'{}' {}: choose another folder for backups", dir_.string(), what));
+  };
+  const auto info = fs_.Stat(dir_);
+  if (!info) return info.error().code() == StatusCode::kNotFound ? Status::Ok() : info.error();
+  if (info->kind != Kind::kDirectory) return taken("is not a folder");
+  RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs_.List(dir_));
+  const std::set<std::string_view> ours = {kLockName, kBackupName, kBackupFilesName,
+                                           kBackupDeltasName, kBackupRecordsName};
+  bool marked = entries.empty();
+  for (const DirectoryEntry& entry : entries) {
+    if (!ours.contains(entry.name)) return taken("holds '" + entry.name + "'");
+    marked = marked || entry.name == kBackupName || entry.name == kLockName;
+  }
+  return marked ? Status::Ok() : taken("is not a folder of backups");
+}
+
+Status Backup::OpenFolder(const StoreId& id) {
+  RHIZOME_RETURN_IF_ERROR(CheckFolder());
+  RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs_, dir_));
+  RHIZOME_ASSIGN_OR_RETURN(lock_, fs_.Lock(dir_ / kLockName, LockMode::kExclusive, LockContent()));
+  RHIZOME_ASSIGN_OR_RETURN(numbers_, ListNumbers(fs_, dir_));
+  auto found = ReadBackupId(fs_, dir_);
+  const bool torn = !found && found.error().code() == StatusCode::kCorruption && numbers_.empty();
+  if (torn) RHIZOME_RETURN_IF_ERROR(fs_.RemoveFile(dir_ / kBackupName));
+  if (torn || (!found && found.error().code() == StatusCode::kNotFound && numbers_.empty())) {
+    const std::string text = BackupText(id);
+    RHIZOME_RETURN_IF_ERROR(
+        WriteWholeFile(fs_, dir_ / kBackupName, std::as_bytes(std::span(text))));
+    found = id;
+  }
+  if (!found) return found.error();
+  if (*found != id)
+    return Status::InvalidArgument(
+        fmt::format("'{}' holds backups of store {}, not of {}: choose another folder",
+                    dir_.string(), found->ToString(), id.ToString()));
+  for (const std::string_view name : {kBackupFilesName, kBackupDeltasName, kBackupRecordsName})
+    RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs_, dir_ / name));
+  return fs_.SyncDirectory(dir_);
+}
+
+// A record that cannot be read is what a killed run left, or damage: its number is not used again,
+// and files that it may name stay.
+Status Backup::ReadRecords() {
+  for (const std::uint64_t number : numbers_) {
+    auto record = ReadRecord(fs_, dir_, number, store_->id());
+    if (!record && record.error().code() == StatusCode::kCorruption) continue;
+    if (!record) return record.error();
+    for (const FileEntry& file : record->manifest.files) whole_.insert(file.xxh3);
+    records_.emplace(number, *std::move(record));
+  }
+  return Status::Ok();
+}
+
+Status Backup::CopyFile(const FileEntry& file) {
+  const Path target = dir_ / BackupFilePath(file.xxh3);
+  if (whole_.contains(file.xxh3)) {
+    const auto info = fs_.Stat(target);
+    if (info && info->kind == Kind::kFile && info->size_bytes == file.size_bytes) {
+      ++report_.files_shared;
+      report_.bytes_shared += file.size_bytes;
+      return Status::Ok();
+    }
+    return Status::Corruption(
+        fmt::format("'{}', which an earlier backup needs, is {}: back up into another folder",
+                    target.string(), info ? "damaged" : "missing"));
+  }
+  RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs_, target.parent_path()));
+  if (fs_.Stat(target)) RHIZOME_RETURN_IF_ERROR(fs_.RemoveFile(target));  // of a killed run
+  Progress progress{control_, "copy files", report_.bytes_copied + report_.bytes_shared,
+                    InfoOf(next_).bytes};
+  RHIZOME_RETURN_IF_ERROR(
+      CopyChecked(fs_, store_->GenerationFolder() / file.path, target, file, progress));
+  touched_.insert(target.parent_path());
+  whole_.insert(file.xxh3);
+  ++report_.files_copied;
+  report_.bytes_copied += file.size_bytes;
+  return Status::Ok();
+}
+
+Status Backup::CopyFiles() {
+  std::uint64_t needed = 0;
+  for (const FileEntry& file : next_.manifest.files)
+    if (!whole_.contains(file.xxh3)) needed += file.size_bytes;
+  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t free, fs_.FreeBytes(dir_));
+  if (needed > free)
+    return Status::OutOfSpace(fmt::format("the backup needs {} bytes in '{}', which has {} left",
+                                          needed, dir_.string(), free));
+  for (const FileEntry& file : next_.manifest.files) RHIZOME_RETURN_IF_ERROR(CopyFile(file));
+  return Status::Ok();
+}
+
+Status Backup::CopyDelta() {
+  const Path path = DeltaPath(dir_, next_.number);
+  if (fs_.Stat(path)) RHIZOME_RETURN_IF_ERROR(fs_.RemoveFile(path));  // of a killed run
+  RHIZOME_ASSIGN_OR_RETURN(const auto file, fs_.CreateFile(path));
+  StreamHash hash;
+  std::vector<std::byte> piece;
+  const auto put = [&]() -> Status {
+    hash.Update(piece);
+    RHIZOME_RETURN_IF_ERROR(file->Append(piece));
+    piece.clear();
+    return control_.Report({.phase = "copy delta", .done = file->size_bytes()});
+  };
+  RHIZOME_RETURN_IF_ERROR(
+      StoreCopy::ScanDelta(*store_, [&](std::string_view key, std::string_view value) -> Status {
+        AppendDeltaEntry(piece, key, value);
+        ++next_.delta_entries;
+        return piece.size() < kPieceBytes ? Status::Ok() : put();
+      }));
+  RHIZOME_RETURN_IF_ERROR(put());
+  RHIZOME_RETURN_IF_ERROR(file->Sync());
+  next_.delta = {path.filename().string(), file->size_bytes(), hash.xxh3(), hash.crc32c()};
+  report_.bytes_copied += file->size_bytes();
+  return file->Close();
+}
+
+/// From here on the backup is there.
+Status Backup::Seal() {
+  for (const Path& folder : touched_) RHIZOME_RETURN_IF_ERROR(fs_.SyncDirectory(folder));
+  RHIZOME_RETURN_IF_ERROR(fs_.SyncDirectory(dir_ / kBackupFilesName));
+  RHIZOME_RETURN_IF_ERROR(fs_.SyncDirectory(dir_ / kBackupDeltasName));
+  RHIZOME_RETURN_IF_ERROR(
+      WriteWholeFile(fs_, RecordPath(dir_, next_.number), EncodeBackupRecord(next_, store_->id())));
+  RHIZOME_RETURN_IF_ERROR(fs_.SyncDirectory(dir_ / kBackupRecordsName));
+  report_.backup = InfoOf(next_);
+  records_.emplace(next_.number, next_);
+  return Status::Ok();
+}
+
+/// Files that no backup names. Only where every record can be read is it known which those are.
+Status Backup::RemoveUnnamed() {
+  std::set<std::string> named;
+  for (const auto& [_, record] : records_)
+    for (const FileEntry& file : record.manifest.files) named.insert(BackupFilePath(file.xxh3));
+  std::vector<std::string> unnamed;
+  RHIZOME_RETURN_IF_ERROR(
+      WalkFiles(fs_, dir_ / kBackupFilesName, [&](const std::string& relative, Kind) {
+        std::string path = fmt::format("{}/{}", kBackupFilesName, relative);
+        if (!named.contains(path)) unnamed.push_back(std::move(path));
+        return Status::Ok();
+      }));
+  for (const std::string& path : unnamed) RHIZOME_RETURN_IF_ERROR(fs_.RemoveFile(dir_ / path));
+  return Status::Ok();
+}
+
+Status Backup::Remove(std::uint64_t keep) {
+  if (keep == 0 || records_.size() <= keep) return Status::Ok();
+  while (records_.size() > keep) {
+    const std::uint64_t oldest = records_.begin()->first;
+    RHIZOME_RETURN_IF_ERROR(fs_.RemoveFile(RecordPath(dir_, oldest)));
+    report_.removed.push_back(oldest);
+    records_.erase(records_.begin());
+  }
+  // For good, before any file that it names goes.
+  RHIZOME_RETURN_IF_ERROR(fs_.SyncDirectory(dir_ / kBackupRecordsName));
+  for (const std::uint64_t number : report_.removed)
+    static_cast<void>(fs_.RemoveFile(DeltaPath(dir_, number)));
+  RHIZOME_ASSIGN_OR_RETURN(const auto left, ListNumbers(fs_, dir_));
+  return left.size() == records_.size() ? RemoveUnnamed() : Status::Ok();
+}
+
+Result<BackupReport> Backup::Run(const Path& store_path, const BackupOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  RHIZOME_ASSIGN_OR_RETURN(store_, Store::Open(fs_, store_path, Store::Mode::kRead));
+  RHIZOME_RETURN_IF_ERROR(OpenFolder(store_->id()));
+  RHIZOME_RETURN_IF_ERROR(ReadRecords());
+  next_.number = numbers_.empty() ? 1 : numbers_.back() + 1;
+  next_.unix_seconds = std::time(nullptr);
+  next_.sequence = StoreCopy::Sequence(*store_);
+  next_.base_sequence = store_->base_sequence();
+  next_.manifest = store_->manifest();
+  RHIZOME_RETURN_IF_ERROR(CopyFiles());
+  RHIZOME_RETURN_IF_ERROR(CopyDelta());
+  RHIZOME_RETURN_IF_ERROR(Seal());
+  RHIZOME_RETURN_IF_ERROR(Remove(options.keep));
+  report_.seconds = SecondsSince(start);
+  return std::move(report_);
+}
+
+/// One run of RestoreStore. Threads: one.
+class Restore {
+ public:
+  Restore(FileSystem& fs, const Path& dir, const JobControl& control)
+      : fs_(fs), dir_(dir), control_(control) {}
+  Result<RestoreReport> Run(const Path& target, std::optional<std::uint64_t> number);
+
+ private:
+  Status ReadRecord(std::optional<std::uint64_t> number);
+  Status CopyFiles();
+  Status ReadBack();
+  Status PutDelta();
+
+  FileSystem& fs_;
+  const Path dir_;
+  const JobControl& control_;
+  StoreId id_;
+  BackupRecord record_;
+  std::unique_ptr<Store> store_;
+  Path generation_;
+};
+
+Status Restore::ReadRecord(std::optional<std::uint64_t> number) {
+  RHIZOME_ASSIGN_OR_RETURN(id_, ReadBackupId(fs_, dir_));
+  RHIZOME_ASSIGN_OR_RETURN(const auto numbers, ListNumbers(fs_, dir_));
+  if (number && std::find(numbers.begin(), numbers.end(), *number) == numbers.end())
+    return Status::NotFound(
+        fmt::format("no backup {} in '{}'; there are: {}", *number, dir_.string(),
+                    numbers.empty() ? "none" : fmt::format("{}", fmt::join(numbers, ", "))));
+  if (number) {
+    RHIZOME_ASSIGN_OR_RETURN(record_, rhizome::ReadRecord(fs_, dir_, *number, id_));
+    return Status::Ok();
+  }
+  // The newest, unless it is what a killed run left of a record.
+  Status status = Status::NotFound(fmt::format("no backup in '{}'", dir_.string()));
+  for (auto at = numbers.rbegin(); at != numbers.rend(); ++at) {
+    auto record = rhizome::ReadRecord(fs_, dir_, *at, id_);
+    if (record) {
+      record_ = *std::move(record);
+      return Status::Ok();
+    }
+    status = record.error();
+    // A crash tears only the newest; another one that cannot be read is damage, and is said to be.
+    if (at != numbers.rbegin()) return status;
+  }
+  return status;
+}
+
+Status Restore::CopyFiles() {
+  std::uint64_t total = 0;
+  for (const FileEntry& file : record_.manifest.files) total += file.size_bytes;
+  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t free, fs_.FreeBytes(store_->path()));
+  if (total > free)
+    return Status::OutOfSpace(fmt::format("the store needs {} bytes at '{}', which has {} left",
+                                          total, store_->path().string(), free));
+  Progress progress{control_, "copy files", 0, total};
+  std::set<Path> folders = {generation_};
+  for (const FileEntry& file : record_.manifest.files) {
+    const Path target = generation_ / file.path;
+    for (Path folder = target.parent_path(); folders.insert(folder).second;
+         folder = folder.parent_path()) {
+    }
+    RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs_, target.parent_path()));
+    RHIZOME_RETURN_IF_ERROR(
+        CopyChecked(fs_, dir_ / BackupFilePath(file.xxh3), target, file, progress));
+  }
+  for (const Path& folder : folders) RHIZOME_RETURN_IF_ERROR(fs_.SyncDirectory(folder));
+  return Status::Ok();
+}
+
+Status Restore::ReadBack() {
+  Progress progress{control_, "verify", 0, InfoOf(record_).bytes};
+  for (const FileEntry& file : record_.manifest.files)
+    RHIZOME_RETURN_IF_ERROR(ReadChecked(fs_, generation_ / file.path, file, progress,
+                                        [](std::span<const std::byte>) { return Status::Ok(); }));
+  return Status::Ok();
+}
+
+/// Takes entries apart as their bytes come.
+class DeltaSplitter {
+ public:
+  explicit DeltaSplitter(Store& store) : store_(store) {}
+
+  Status Take(std::span<const std::byte> bytes) {
+    held_.insert(held_.end(), bytes.begin(), bytes.end());
+    std::size_t at = 0;
+    while (true) {
+      const auto key = Part(at);
+      if (!key) return Bad();
+      const auto value = *key ? Part(at + 4 + (*key)->size()) : key;
+      if (!value) return Bad();
+      if (!*value) break;
+      at += 8 + (*key)->size() + (*value)->size();
+      entries_.emplace_back(**key, **value);
+      if (entries_.size() >= kBatch) RHIZOME_RETURN_IF_ERROR(Put());
+    }
+    held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(at));
+    return Status::Ok();
+  }
+  Status Finish() {
+    RHIZOME_RETURN_IF_ERROR(Put());
+    return held_.empty() ? Status::Ok() : Bad();
+  }
+  std::uint64_t count() const { return count_; }
+
+ private:
+  static constexpr std::size_t kBatch = 1024;
+
+  /// The bytes behind the length at `at`; empty inside if not all are there yet.
+  Result<std::optional<std::string>> Part(std::size_t at) const {
+    if (held_.size() < at + 4) return std::optional<std::string>();
+    std::uint32_t length = 0;
+    std::memcpy(&length, held_.data() + at, sizeof(length));
+    if (length > kMaxDeltaEntryBytes) return Fail(Bad());
+    if (held_.size() < at + 4 + length) return std::optional<std::string>();
+    return std::string(reinterpret_cast<const char*>(held_.data()) + at + 4, length);
+  }
+  static Status Bad() { return Status::Corruption("the backup's delta is not a list of entries"); }
+  Status Put() {
+    count_ += entries_.size();
+    RHIZOME_RETURN_IF_ERROR(StoreCopy::PutDelta(store_, entries_));
+    entries_.clear();
+    return Status::Ok();
+  }
+
+  Store& store_;
+  std::vector<std::byte> held_;
+  std::vector<std::pair<std::string, std::string>> entries_;
+  std::uint64_t count_ = 0;
+};
+
+Status Restore::PutDelta() {
+  DeltaSplitter splitter(*store_);
+  Progress progress{control_, "restore delta", 0, record_.delta.size_bytes};
+  RHIZOME_RETURN_IF_ERROR(
+      ReadChecked(fs_, DeltaPath(dir_, record_.number), record_.delta, progress,
+                  [&](std::span<const std::byte> piece) { return splitter.Take(piece); }));
+  RHIZOME_RETURN_IF_ERROR(splitter.Finish());
+  if (splitter.count() == record_.delta_entries) return Status::Ok();
+  return Status::Corruption(fmt::format("the delta has {} entries, but the backup says {}",
+                                        splitter.count(), record_.delta_entries));
+}
+
+Result<RestoreReport> Restore::Run(const Path& target, std::optional<std::uint64_t> number) {
+  const auto start = std::chrono::steady_clock::now();
+  RHIZOME_RETURN_IF_ERROR(ReadRecord(number));
+  // Held shared: no backup may remove files meanwhile. A folder that cannot be written needs none.
+  const auto lock = fs_.Lock(dir_ / kLockName, LockMode::kShared, "");
+  if (!lock && lock.error().code() == StatusCode::kBusy) return Fail(lock.error());
+  RHIZOME_ASSIGN_OR_RETURN(store_, Store::Create(fs_, target, id_));
+  generation_ = Store::GenerationFolder(target, record_.manifest.generation);
+  RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs_, generation_));
+  RHIZOME_RETURN_IF_ERROR(WriteWholeFile(fs_, generation_ / kPinName, {}));
+  RHIZOME_RETURN_IF_ERROR(CopyFiles());
+  RHIZOME_RETURN_IF_ERROR(ReadBack());
+  RHIZOME_RETURN_IF_ERROR(PutDelta());
+  RHIZOME_RETURN_IF_ERROR(
+      StoreCopy::Commit(*store_, record_.manifest, record_.sequence, record_.base_sequence));
+  return RestoreReport{InfoOf(record_), SecondsSince(start)};
+}
+
+}  // namespace
+
+Result<BackupReport> BackupStore(FileSystem& fs, const Path& store, const Path& dir,
+                                 const BackupOptions& options, const JobControl& control) {
+  return Backup(fs, dir, control).Run(store, options);
+}
+
+Result<std::vector<BackupInfo>> ListBackups(FileSystem& fs, const Path& dir) {
+  RHIZOME_ASSIGN_OR_RETURN(const StoreId id, ReadBackupId(fs, dir));
+  RHIZOME_ASSIGN_OR_RETURN(const auto numbers, ListNumbers(fs, dir));
+  std::vector<BackupInfo> infos;
+  for (const std::uint64_t number : numbers) {
+    const auto record = ReadRecord(fs, dir, number, id);
+    const bool torn =
+        !record && record.error().code() == StatusCode::kCorruption && number == numbers.back();
+    if (!record && !torn) return Fail(record.error());
+    if (record) infos.push_back(InfoOf(*record));
+  }
+  return infos;
+}
+
+Result<RestoreReport> RestoreStore(FileSystem& fs, const Path& dir, const Path& store,
+                                   std::optional<std::uint64_t> number, const JobControl& control) {
+  return Restore(fs, dir, control).Run(store, number);
+}
+
+}  // namespace rhizome

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "rhizome/storage/backup.h"
+#include "rhizome/storage/hash.h"
+#include "rhizome/storage/manifest.h"
+#include "rhizome/storage/store_id.h"
+
+namespace rhizome {
+
+/// The record of one backup: backups/NNNNNN (storage/FORMAT.md, "Backups").
+struct BackupRecord {
+  std::uint64_t number = 0;
+  std::int64_t unix_seconds = 0;
+  std::uint64_t sequence = 0;
+  std::uint64_t base_sequence = 0;
+  std::uint64_t delta_entries = 0;
+  FileEntry delta;  ///< of deltas/NNNNNN; its path is not stored
+  Manifest manifest;
+};
+
+std::vector<std::byte> EncodeBackupRecord(const BackupRecord& record, const StoreId& store_id);
+
+/// Touches no file. Errors: kCorruption; kUnsupported, a newer format.
+Result<BackupRecord> DecodeBackupRecord(std::span<const std::byte> bytes, const StoreId& store_id);
+
+/// Entries of the delta in deltas/NNNNNN: uint32 length of the key, key, uint32 length of the
+/// value, value.
+void AppendDeltaEntry(std::vector<std::byte>& out, std::string_view key, std::string_view value);
+
+// Names in a folder of backups.
+inline constexpr std::string_view kBackupName = "BACKUP";
+inline constexpr std::string_view kBackupFilesName = "files";
+inline constexpr std::string_view kBackupDeltasName = "deltas";
+inline constexpr std::string_view kBackupRecordsName = "backups";
+inline constexpr std::uint32_t kMaxDeltaEntryBytes = std::uint32_t{1} << 30;
+
+/// "files/ab/ab…": where the file of this content stands.
+std::string BackupFilePath(const Hash128& xxh3);
+
+/// The content of BACKUP.
+std::string BackupText(const StoreId& id);
+Result<StoreId> ParseBackupText(std::string_view text);
+
+}  // namespace rhizome

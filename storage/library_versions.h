@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rhizome {
+
+/// Name and version of each library that the engine was loaded with, for reports.
+std::vector<std::pair<std::string, std::string>> LibraryVersions();
+
+/// The newest format of stores that this build reads and writes.
+std::uint64_t StoreFormatVersion();
+
+}  // namespace rhizome

@@ -1,0 +1,431 @@
+#include "rhizome/storage/repair.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "rhizome/storage/array_change.h"
+#include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/catalog.h"
+#include "rhizome/storage/file_copy.h"
+#include "rhizome/storage/store_files.h"
+#include "rhizome/storage/zarr_format.h"
+
+namespace rhizome {
+
+namespace {
+
+using Kind = DirectoryEntry::Kind;
+
+constexpr std::string_view kGroupFile = "arrays/zarr.json";
+constexpr std::string_view kLostRows = "lost_rows";
+constexpr std::string_view kRestore = "restore the store from a backup, or ingest it again";
+
+std::string TimeStamp() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts = {};
+  char text[32] = "";
+  if (gmtime_r(&now, &parts) != nullptr)
+    std::strftime(text, sizeof(text), "%Y%m%dT%H%M%SZ", &parts);
+  return text;
+}
+
+/// The array that a file of a generation belongs to; empty if to none.
+std::string ArrayOf(std::string_view relative) {
+  constexpr std::string_view kArrays = "arrays/";
+  if (!relative.starts_with(kArrays)) return {};
+  relative.remove_prefix(kArrays.size());
+  const std::size_t slash = relative.find('/');
+  return slash == relative.npos ? std::string() : std::string(relative.substr(0, slash));
+}
+
+/// The number in "c.<chunk>.0"; nothing for another name.
+std::optional<std::uint64_t> ChunkOf(std::string_view relative) {
+  const std::string name = Path(relative).filename().string();
+  if (!name.starts_with("c.") || !name.ends_with(".0") || name.size() < 5) return std::nullopt;
+  return name == "c.0.0" ? std::optional<std::uint64_t>(0)
+                         : ParseVersion(std::string_view(name).substr(2, name.size() - 4));
+}
+
+/// One run of RepairStore. Threads: one.
+class Repair {
+ public:
+  Repair(FileSystem& fs, Path store, const RepairOptions& options, const JobControl& control)
+      : fs_(fs), store_(std::move(store)), options_(options), control_(control) {}
+  Result<RepairReport> Run();
+
+ private:
+  std::optional<StoreId> IdOfManifests() const;
+  Status CheckId();
+  Status FindManifest();
+  Status RepairFormat();
+  Status RepairOne(const Damage& damage);
+  Status RepairInGeneration(const std::string& file, const std::string& relative);
+  Status RepairArrayFile(const std::string& file, const std::string& relative);
+  Status Rebuild(const std::string& file, const FileEntry& entry, std::span<const std::byte> bytes,
+                 std::string_view from);
+  Status RebuildSidecar(const std::string& file, const FileEntry& entry, const ArrayEntry& sidecar,
+                        std::uint64_t chunk);
+  Result<std::vector<std::byte>> SumsOf(const ArrayEntry& rows, const ArrayEntry& sidecar,
+                                        std::uint64_t chunk) const;
+  Status Quarantine(const std::string& file, bool keep = false);
+  Status QuarantineArray(const std::string& array);
+  Status TakeCareOfLostArrays();
+  Status FillHoles(const std::string& array, const std::set<std::uint64_t>& chunks);
+  Status Replace(const std::string& file, std::span<const std::byte> bytes);
+  void Lost(std::string what, std::string how) {
+    report_.lost.push_back({std::move(what), std::move(how)});
+  }
+
+  FileSystem& fs_;
+  const Path store_;
+  const RepairOptions& options_;
+  const JobControl& control_;
+  RepairReport report_;
+  std::unique_ptr<FileLock> lock_;
+  std::optional<StoreId> id_;
+  std::optional<Manifest> current_;
+  std::string generation_;  // folder of the current one, relative to the store
+  std::map<std::string, std::set<std::uint64_t>> lost_chunks_;  // by array
+};
+
+/// The store's id, as a manifest says it whose seal holds.
+std::optional<StoreId> Repair::IdOfManifests() const {
+  constexpr std::size_t kIdOffset = 16;
+  const auto generations = fs_.List(store_ / kGenerationsName);
+  if (!generations) return std::nullopt;
+  for (const DirectoryEntry& generation : *generations) {
+    const Path folder = store_ / kGenerationsName / generation.name;
+    const auto files = fs_.List(folder);
+    if (!files) continue;
+    for (const DirectoryEntry& file : *files) {
+      if (!ParseNumbered(file.name, kManifestPrefix)) continue;
+      const auto bytes = ReadWholeFile(fs_, folder / file.name, kMaxManifestBytes);
+      StoreId id;
+      if (!bytes || bytes->size() < kIdOffset + id.bytes.size()) continue;
+      std::copy_n(bytes->begin() + kIdOffset, id.bytes.size(), id.bytes.begin());
+      if (DecodeManifest(*bytes, id)) return id;
+    }
+  }
+  return std::nullopt;
+}
+
+/// FORMAT before all else: whatever carries the store's id is compared with it.
+Status Repair::CheckId() {
+  const auto format = ReadFormat(fs_, store_);
+  if (!format && format.error().code() == StatusCode::kUnsupported) return format.error();
+  id_ = IdOfManifests();
+  if (!id_ && !format) return format.error();
+  if (!id_) id_ = *format;
+  if (format && *format == *id_) return Status::Ok();
+  report_.found.push_back(
+      {std::string(kFormatName), 0,
+       format ? "its store id is not that of the manifests" : format.error().message()});
+  return RepairFormat();
+}
+
+/// The committed manifest, if it can be read.
+Status Repair::FindManifest() {
+  const auto catalog = Catalog::Open(store_ / kCatalogName, Catalog::Mode::kRead, *id_);
+  if (!catalog) return Status::Ok();
+  const auto record = (*catalog)->Current();
+  if (!record) return Status::Ok();
+  generation_ = fmt::format("{}/{}", kGenerationsName, GenerationName(record->generation));
+  auto manifest = ReadCommittedManifest(fs_, store_, *id_, *record);
+  if (manifest) current_ = *std::move(manifest);
+  return Status::Ok();
+}
+
+/// Moves a file out of the store: a second name in quarantine, then the first one goes. With `keep`
+/// it stays for now.
+Status Repair::Quarantine(const std::string& file, bool keep) {
+  const Path from = store_ / file;
+  const auto info = fs_.Stat(from);
+  if (!info && info.error().code() == StatusCode::kNotFound) return Status::Ok();
+  if (!info) return info.error();
+  if (info->kind == Kind::kDirectory) {
+    std::vector<std::string> inside;
+    RHIZOME_RETURN_IF_ERROR(WalkFiles(fs_, from, [&](const std::string& relative, Kind) {
+      inside.push_back(file + "/" + relative);
+      return Status::Ok();
+    }));
+    for (const std::string& one : inside) RHIZOME_RETURN_IF_ERROR(Quarantine(one, keep));
+    return keep || options_.dry_run ? Status::Ok() : RemoveTree(fs_, from);
+  }
+  if (report_.quarantine.empty())
+    report_.quarantine = fmt::format("{}.quarantine-{}", store_.string(), TimeStamp());
+  const Path to = Path(report_.quarantine) / file;
+  if (info->kind != Kind::kFile) {
+    Lost(file, "is no regular file, and stays where it is: remove it by hand");
+    return Status::Ok();
+  }
+  report_.quarantined.push_back({file, to.string()});
+  if (options_.dry_run) return Status::Ok();
+  RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs_, to.parent_path()));
+  if (!fs_.Stat(to)) RHIZOME_RETURN_IF_ERROR(LinkOrCopyFile(fs_, from, to, info->size_bytes));
+  RHIZOME_RETURN_IF_ERROR(fs_.SyncDirectory(to.parent_path()));
+  if (keep) return Status::Ok();
+  RHIZOME_RETURN_IF_ERROR(fs_.RemoveFile(from));
+  return fs_.SyncDirectory(from.parent_path());
+}
+
+/// Puts a whole file in the place of a damaged or missing one.
+Status Repair::Replace(const std::string& file, std::span<const std::byte> bytes) {
+  RHIZOME_RETURN_IF_ERROR(Quarantine(file));
+  if (options_.dry_run) return Status::Ok();
+  const Path path = store_ / file;
+  RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs_, path.parent_path()));
+  RHIZOME_RETURN_IF_ERROR(WriteWholeFile(fs_, path, bytes));
+  return fs_.SyncDirectory(path.parent_path());
+}
+
+/// The same, if the bytes are those that were committed.
+Status Repair::Rebuild(const std::string& file, const FileEntry& entry,
+                       std::span<const std::byte> bytes, std::string_view from) {
+  if (bytes.size() != entry.size_bytes || Xxh3(bytes) != entry.xxh3) {
+    Lost(file, fmt::format("what follows from {} is not what was committed; {}", from, kRestore));
+    return Status::Ok();
+  }
+  RHIZOME_RETURN_IF_ERROR(Replace(file, bytes));
+  report_.rebuilt.push_back({file, fmt::format("from {}", from)});
+  return Status::Ok();
+}
+
+Status Repair::RepairFormat() {
+  const std::string name(kFormatName);
+  const std::string text = FormatText(*id_);
+  RHIZOME_RETURN_IF_ERROR(Replace(name, std::as_bytes(std::span(text))));
+  report_.rebuilt.push_back({name, "from a manifest"});
+  return Status::Ok();
+}
+
+/// The bytes of a sidecar's chunk, from chunks of the array whose checksums hold.
+Result<std::vector<std::byte>> Repair::SumsOf(const ArrayEntry& rows, const ArrayEntry& sidecar,
+                                              std::uint64_t chunk) const {
+  // zarr.json may be damaged too, so the chunks are read by the manifest alone.
+  const std::uint64_t first = chunk * sidecar.chunk_rows;
+  const std::uint64_t count = std::min(sidecar.chunk_rows, rows.rows - first);
+  const std::uint64_t row_bytes = rows.row_bytes();
+  std::vector<std::uint32_t> sums(sidecar.chunk_rows);
+  std::vector<std::byte> bytes;
+  std::uint64_t loaded = UINT64_MAX;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t row = first + i;
+    const std::uint64_t from = row / rows.chunk_rows;
+    if (from != loaded) {
+      const FileEntry* file = current_->FindFile(ChunkPath(rows.name, from));
+      if (file == nullptr) return Fail(Status::Corruption("a chunk is not in the manifest"));
+      RHIZOME_ASSIGN_OR_RETURN(
+          bytes, ReadWholeFile(fs_, store_ / generation_ / file->path, kMaxChunkBytes));
+      if (bytes.size() != file->size_bytes || Xxh3(bytes) != file->xxh3)
+        return Fail(Status::Corruption(fmt::format("'{}' is damaged too", file->path)));
+      loaded = from;
+    }
+    sums[i] =
+        RowCrc(rows.array_id, row,
+               std::span(bytes).subspan((row - from * rows.chunk_rows) * row_bytes, row_bytes));
+  }
+  const auto out = std::as_bytes(std::span(sums));
+  return std::vector<std::byte>(out.begin(), out.end());
+}
+
+Status Repair::RebuildSidecar(const std::string& file, const FileEntry& entry,
+                              const ArrayEntry& sidecar, std::uint64_t chunk) {
+  const std::string_view name = sidecar.name;
+  const std::string array(name.substr(0, name.size() - kSidecarSuffix.size()));
+  const ArrayEntry* rows = FindStoredArray(current_->arrays, array);
+  const bool fits = rows != nullptr && rows->rows == sidecar.rows && chunk < sidecar.chunk_count();
+  const auto bytes =
+      fits ? SumsOf(*rows, sidecar, chunk)
+           : Result<std::vector<std::byte>>(Fail(Status::Corruption("its array is not there")));
+  if (bytes) return Rebuild(file, entry, *bytes, "the rows");
+  if (bytes.error().code() == StatusCode::kOutOfMemory) return bytes.error();
+  lost_chunks_[array];  // without its sums the array cannot be read row by row
+  return Status::Ok();
+}
+
+Status Repair::RepairArrayFile(const std::string& file, const std::string& relative) {
+  const FileEntry* entry = current_->FindFile(relative);
+  const std::string name = ArrayOf(relative);
+  const ArrayEntry* array = FindStoredArray(current_->arrays, name);
+  if (entry == nullptr || array == nullptr) return Quarantine(file);
+  if (relative.ends_with("/zarr.json")) {
+    const std::string text = EncodeArrayJson(*array);
+    return Rebuild(file, *entry, std::as_bytes(std::span(text)), "the manifest");
+  }
+  const auto chunk = ChunkOf(relative);
+  if (!chunk) return Quarantine(file);
+  if (name.ends_with(kSidecarSuffix)) return RebuildSidecar(file, *entry, *array, *chunk);
+  lost_chunks_[name].insert(*chunk);
+  return Status::Ok();
+}
+
+Status Repair::RepairInGeneration(const std::string& file, const std::string& relative) {
+  if (relative == kPinName) {
+    RHIZOME_RETURN_IF_ERROR(Replace(file, {}));
+    report_.rebuilt.push_back({file, "empty, as it is always"});
+    return Status::Ok();
+  }
+  if (!current_ ||
+      (relative.starts_with(kManifestPrefix) && relative == ManifestName(current_->version))) {
+    Lost(file, fmt::format("the list of the generation's files; {}", kRestore));
+    return Status::Ok();
+  }
+  // An earlier manifest, or what only it names: readers that hold it have lost it anyway.
+  if (relative.starts_with(kManifestPrefix)) return Quarantine(file);
+  const FileEntry* entry = current_->FindFile(relative);
+  if (entry == nullptr) return Quarantine(file);
+  if (relative == kGroupFile) {
+    const std::string text = EncodeGroupJson();
+    return Rebuild(file, *entry, std::as_bytes(std::span(text)), "nothing else");
+  }
+  if (!ArrayOf(relative).empty()) return RepairArrayFile(file, relative);
+  Lost(file, fmt::format("it cannot be derived from the rest; {}", kRestore));
+  return Status::Ok();
+}
+
+Status Repair::RepairOne(const Damage& damage) {
+  RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = "repair", .detail = damage.file}));
+  const std::string& file = damage.file;
+  if (file == kFormatName) return RepairFormat();
+  if (file == kCatalogName || file == kGenerationsName) {
+    Lost(file, fmt::format("it says which files are current; {}", kRestore));
+    return Status::Ok();
+  }
+  if (!generation_.empty() && file == generation_) {
+    Lost(file, fmt::format("the current generation; {}", kRestore));
+    return Status::Ok();
+  }
+  if (!generation_.empty() && file.starts_with(generation_ + "/"))
+    return RepairInGeneration(file, file.substr(generation_.size() + 1));
+  // Without a catalogue nobody knows which generation is current: nothing of them is touched.
+  if (generation_.empty() && file.starts_with(kGenerationsName)) {
+    Lost(file, fmt::format("which generation is current is not known; {}", kRestore));
+    return Status::Ok();
+  }
+  return Quarantine(file);
+}
+
+/// All files of an array that will be dropped, as they are.
+Status Repair::QuarantineArray(const std::string& array) {
+  for (const std::string& name : {array, SidecarName(array)}) {
+    const std::string folder = ArrayFolder(name) + "/";
+    for (const FileEntry& file : current_->files)
+      if (file.path.starts_with(folder))
+        RHIZOME_RETURN_IF_ERROR(Quarantine(generation_ + "/" + file.path, /*keep=*/true));
+  }
+  return Status::Ok();
+}
+
+std::string DescribeRows(const ArrayEntry& array, const std::set<std::uint64_t>& chunks) {
+  std::string rows;
+  for (const std::uint64_t chunk : chunks) {
+    const std::uint64_t first = chunk * array.chunk_rows;
+    rows += fmt::format("{}{}-{}", rows.empty() ? "" : ",", first,
+                        std::min(first + array.chunk_rows, array.rows) - 1);
+  }
+  return rows;
+}
+
+/// Writes the array anew, with zeros for the chunks that are lost.
+Status Repair::FillHoles(const std::string& array, const std::set<std::uint64_t>& chunks) {
+  ArrayEntry entry = *FindStoredArray(current_->arrays, array);
+  std::string rows = DescribeRows(entry, chunks);
+  if (rows.size() > kMaxAttributeBytes) rows = fmt::format("{} chunks", chunks.size());
+  std::erase_if(entry.attributes, [](const auto& one) { return one.first == kLostRows; });
+  if (!chunks.empty()) entry.attributes.emplace_back(kLostRows, rows);
+  const Path root = store_ / kScratchName / "repair";
+  RHIZOME_RETURN_IF_ERROR(RemoveTree(fs_, root));
+  RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs_, root));
+  RHIZOME_ASSIGN_OR_RETURN(const auto writer, ChunkArrayWriter::Create(fs_, root, entry));
+  RHIZOME_ASSIGN_OR_RETURN(
+      const auto old, ChunkArray::Open(fs_, store_ / generation_,
+                                       *FindStoredArray(current_->arrays, array), current_->files));
+  std::vector<std::byte> bytes;
+  for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk) {
+    RHIZOME_RETURN_IF_ERROR(control_.Report(
+        {.phase = "fill holes", .done = chunk, .total = entry.chunk_count(), .detail = array}));
+    bytes.assign(old->RowsInChunk(chunk) * entry.row_bytes(), std::byte{0});
+    if (!chunks.contains(chunk)) RHIZOME_RETURN_IF_ERROR(old->ReadChunk(chunk, bytes));
+    RHIZOME_RETURN_IF_ERROR(writer->WriteChunk(chunk, bytes));
+  }
+  RHIZOME_ASSIGN_OR_RETURN(const auto files, writer->Finish());
+  const std::vector<ArrayEntry> arrays = writer->arrays();
+  lock_.reset();
+  RHIZOME_RETURN_IF_ERROR(ArrayChange::Run(fs_, store_, 0, [&](ArrayChange& change) -> Status {
+    RHIZOME_RETURN_IF_ERROR(change.Replace(array, {arrays, root, files}));
+    return Status::Ok();
+  }));
+  return RemoveTree(fs_, store_ / kScratchName);
+}
+
+Status Repair::TakeCareOfLostArrays() {
+  std::vector<std::string> drop;
+  for (const auto& [array, chunks] : lost_chunks_) {
+    const ArrayEntry& entry = *FindStoredArray(current_->arrays, array);
+    RHIZOME_RETURN_IF_ERROR(QuarantineArray(array));
+    const bool edges = FirstDimension(entry) != "row";
+    const std::string rows =
+        chunks.empty() ? "its row checksums" : "rows " + DescribeRows(entry, chunks);
+    const bool fill = options_.fill_holes && !edges;
+    Lost(fmt::format("array '{}'", array),
+         fmt::format("{} lost; {}", rows,
+                     fill ? "they are zero now, and listed in lost_rows"
+                          : "the array is dropped, its files are in quarantine"));
+    if (options_.dry_run) continue;
+    if (fill)
+      RHIZOME_RETURN_IF_ERROR(FillHoles(array, chunks));
+    else
+      drop.push_back(array);
+  }
+  if (drop.empty()) return Status::Ok();
+  lock_.reset();
+  return ArrayChange::Run(fs_, store_, 0, [&](ArrayChange& change) -> Status {
+    for (const std::string& array : drop) RHIZOME_RETURN_IF_ERROR(change.DropLost(array));
+    return Status::Ok();
+  });
+}
+
+Result<RepairReport> Repair::Run() {
+  const auto info = fs_.Stat(store_);
+  if (!info) return Fail(info.error());
+  // Taking the lock would make a file: not in any folder that somebody names by mistake.
+  if (!fs_.Stat(store_ / kFormatName) && !fs_.Stat(store_ / kGenerationsName))
+    return Fail(Status::NotFound(fmt::format("no Rhizome store at '{}'", store_.string())));
+  RHIZOME_ASSIGN_OR_RETURN(
+      lock_, fs_.Lock(store_ / kLockName, FileSystem::LockMode::kExclusive, LockContent()));
+  RHIZOME_RETURN_IF_ERROR(CheckId());
+  std::set<std::string> seen;  // a file may be damaged in several ways
+  for (const Damage& damage : report_.found) seen.insert(damage.file);
+  if (options_.dry_run && !report_.found.empty()) {
+    report_.after.damaged = report_.found;  // the rest can be told only with the right id
+    return std::move(report_);
+  }
+  RHIZOME_ASSIGN_OR_RETURN(const VerifyReport before, VerifyFiles(fs_, store_, control_));
+  report_.found.insert(report_.found.end(), before.damaged.begin(), before.damaged.end());
+  RHIZOME_RETURN_IF_ERROR(FindManifest());
+  for (const Damage& damage : report_.found)
+    if (seen.insert(damage.file).second) RHIZOME_RETURN_IF_ERROR(RepairOne(damage));
+  if (!lost_chunks_.empty()) RHIZOME_RETURN_IF_ERROR(TakeCareOfLostArrays());
+  lock_.reset();
+  if (options_.dry_run) {
+    report_.after = before;
+    return std::move(report_);
+  }
+  RHIZOME_ASSIGN_OR_RETURN(report_.after, VerifyFiles(fs_, store_, control_));
+  return std::move(report_);
+}
+
+}  // namespace
+
+Result<RepairReport> RepairStore(FileSystem& fs, const Path& store, const RepairOptions& options,
+                                 const JobControl& control) {
+  return Repair(fs, store, options, control).Run();
+}
+
+}  // namespace rhizome

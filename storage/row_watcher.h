@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "rhizome/storage/chunk_array.h"
+#include "rhizome/storage/file_scan.h"
+
+namespace rhizome {
+
+/// Compares the rows of one chunk of a row array with the checksums of its sidecar, as the chunk's
+/// bytes pass. Threads: one at a time.
+class RowWatcher : public FileWatcher {
+ public:
+  /// `tell(row)` is called for the first row that differs. nullptr if the sums cannot be read:
+  /// whoever scans the sidecar finds out why.
+  static std::unique_ptr<RowWatcher> Make(const ArrayEntry& rows, std::uint64_t chunk,
+                                          const ChunkArray& sums,
+                                          std::function<void(std::uint64_t row)> tell);
+
+  void See(std::uint64_t offset_bytes, std::span<const std::byte> bytes) override;
+
+ private:
+  RowWatcher() = default;
+  void Check(std::span<const std::byte> row);
+
+  std::uint64_t array_id_ = 0;
+  std::uint64_t row_bytes_ = 0;
+  std::uint64_t first_row_ = 0;
+  std::uint64_t seen_ = 0;  // rows
+  std::vector<std::uint32_t> sums_;
+  std::vector<std::byte> begun_;  // a row that goes on in the next piece
+  std::function<void(std::uint64_t)> tell_;
+};
+
+}  // namespace rhizome

@@ -1,0 +1,44 @@
+#include "rhizome/storage/upgrade.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rhizome/storage/store_files.h"
+
+namespace rhizome {
+
+// Format 1 is the first: a step comes here with each later one, and a store of the format before
+// it into tests/storage/golden.
+std::span<const UpgradeStep> UpgradeSteps() { return {}; }
+
+Result<UpgradeReport> UpgradeStore(FileSystem& fs, const Path& path, std::uint64_t to,
+                                   std::span<const UpgradeStep> steps, const JobControl& control) {
+  UpgradeReport report{.to = to};
+  RHIZOME_ASSIGN_OR_RETURN(report.from, ReadFormatVersion(fs, path));
+  if (report.from > to) {
+    return Fail(Status::Unsupported(
+        fmt::format("'{}' has format {}, which is newer than this build's {}: use a newer Rhizome",
+                    path.string(), report.from, to)));
+  }
+  if (report.from == to) return report;
+  RHIZOME_ASSIGN_OR_RETURN(
+      const auto lock, fs.Lock(path / kLockName, FileSystem::LockMode::kExclusive, LockContent()));
+  for (std::uint64_t format = report.from; format < to; ++format) {
+    const auto step = std::find_if(steps.begin(), steps.end(),
+                                   [&](const UpgradeStep& one) { return one.from == format; });
+    if (step == steps.end())
+      return Fail(Status::Unsupported(fmt::format(
+          "'{}' has format {}, which this build cannot upgrade", path.string(), format)));
+    RHIZOME_RETURN_IF_ERROR(control.Report(
+        {.phase = "upgrade", .done = format - report.from, .total = to - report.from}));
+    RHIZOME_RETURN_IF_ERROR(step->run(fs, path, control));
+  }
+  return report;
+}
+
+Result<UpgradeReport> UpgradeStore(FileSystem& fs, const Path& path, const JobControl& control) {
+  return UpgradeStore(fs, path, kStoreFormatVersion, UpgradeSteps(), control);
+}
+
+}  // namespace rhizome

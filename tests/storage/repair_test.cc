@@ -1,0 +1,200 @@
+#include "rhizome/storage/repair.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <random>
+
+#include "rhizome/storage/array_change.h"
+#include "rhizome/storage/store_files.h"
+#include "storage/array_fixture.h"
+
+namespace rhizome {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::TempDir;
+
+constexpr const char* kGeneration = "generations/000001/";
+
+/// A store with the row array "feat" and "emb", two versions in layout chunk.
+class RepairTest : public ::testing::Test {
+ protected:
+  RepairTest() {
+    EXPECT_OK(testing::MakeStore(fs_, store_));
+    EXPECT_OK(CreateDirectories(fs_, dir_ / "job"));
+    const auto written =
+        testing::WriteByFormula(fs_, dir_ / "job",
+                                testing::MakeEntry("emb", 300, 4, DataType::kFloat32,
+                                                   ArrayLayout::kChunk, CodecKind::kZstd, 128));
+    EXPECT_OK(written);
+    EXPECT_OK(ArrayChange::Run(fs_, store_, 1, [&](ArrayChange& change) -> Status {
+      for (int i = 0; i < 2; ++i)
+        RHIZOME_RETURN_IF_ERROR(
+            change.AddVersion({written->arrays, dir_ / "job", written->files}, "emb"));
+      RHIZOME_RETURN_IF_ERROR(change.SetAlias("emb", "live", 1));
+      return change.SetAlias("emb", "live", 2);
+    }));
+  }
+
+  void Damage(const std::string& file) {
+    const Path path = store_ / file;
+    // Links share their bytes: the other name must not be hit too.
+    std::ifstream in(path, std::ios::binary);
+    std::string text((std::istreambuf_iterator<char>(in)), {});
+    in.close();
+    ASSERT_FALSE(text.empty()) << path;
+    text[text.size() / 2] = static_cast<char>(text[text.size() / 2] ^ 1);
+    std::filesystem::remove(path);
+    std::ofstream(path, std::ios::binary) << text;
+  }
+  std::string Bytes(const std::string& file) {
+    std::ifstream in(store_ / file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  RepairReport Run(RepairOptions options = {}) {
+    auto report = RepairStore(fs_, store_, options, JobControl());
+    EXPECT_OK(report);
+    return report ? *std::move(report) : RepairReport{};
+  }
+
+  TempDir dir_;
+  FileSystem& fs_ = FileSystem::Posix();
+  const Path store_ = dir_ / "s";
+};
+
+TEST_F(RepairTest, ASoundStoreIsLeftAlone) {
+  const RepairReport report = Run();
+  EXPECT_THAT(report.found, IsEmpty());
+  EXPECT_EQ(report.quarantine, "");
+  EXPECT_TRUE(report.after.ok());
+}
+
+TEST_F(RepairTest, WhatCanBeDerivedIsRebuilt) {
+  const std::vector<std::string> files = {"FORMAT",
+                                          std::string(kGeneration) + "arrays/feat/zarr.json",
+                                          std::string(kGeneration) + "arrays/zarr.json",
+                                          std::string(kGeneration) + "arrays/feat.crc32c/c.0.0",
+                                          std::string(kGeneration) + "arrays/feat.crc32c/zarr.json",
+                                          std::string(kGeneration) + "arrays/emb.v1/zarr.json"};
+  for (const bool missing : {false, true}) {
+    std::vector<std::string> before;
+    for (const std::string& file : files) {
+      before.push_back(Bytes(file));
+      if (missing)
+        std::filesystem::remove(store_ / file);
+      else
+        Damage(file);
+    }
+    std::filesystem::remove(store_ / kGeneration / "PIN");
+    const RepairReport report = Run();
+    EXPECT_EQ(report.rebuilt.size(), files.size() + 1);
+    EXPECT_THAT(report.lost, IsEmpty());
+    EXPECT_TRUE(report.after.ok()) << report.after.damaged.front().file;
+    for (std::size_t i = 0; i < files.size(); ++i) EXPECT_EQ(Bytes(files[i]), before[i]);
+    EXPECT_EQ(report.quarantined.size(), missing ? 0U : files.size());
+    for (const RepairNote& note : report.quarantined)
+      EXPECT_TRUE(std::filesystem::exists(note.how)) << note.how;
+    if (!report.quarantine.empty()) std::filesystem::remove_all(report.quarantine);
+  }
+}
+
+TEST_F(RepairTest, ALostChunkTakesItsArrayAlong) {
+  Damage(std::string(kGeneration) + "arrays/emb.v2/c.1.0");
+  const RepairReport dry = Run({.dry_run = true});
+  ASSERT_EQ(dry.lost.size(), 1U);
+  EXPECT_FALSE(std::filesystem::exists(dry.quarantine));
+  const RepairReport report = Run();
+  ASSERT_EQ(report.lost.size(), 1U);
+  EXPECT_THAT(report.lost[0].what, HasSubstr("emb.v2"));
+  EXPECT_THAT(report.lost[0].how, HasSubstr("rows 128-255"));
+  EXPECT_TRUE(report.after.ok());
+  EXPECT_EQ(report.quarantined.size(), 4U);  // the sound chunks and zarr.json as well
+  const auto store = Store::Open(fs_, store_, Store::Mode::kRead);
+  ASSERT_OK(store);
+  // The alias stands again for what it stood for before.
+  ASSERT_NE((*store)->manifest().FindArray("emb@live"), nullptr);
+  EXPECT_EQ((*store)->manifest().FindArray("emb@live")->name, "emb.v1");
+  EXPECT_STATUS((*store)->OpenArray("emb@2"), kNotFound);
+  for (const RepairNote& note : report.quarantined)
+    EXPECT_TRUE(std::filesystem::exists(note.how)) << note.how;
+}
+
+TEST_F(RepairTest, HolesAreFilledOnDemandAndListed) {
+  Damage(std::string(kGeneration) + "arrays/emb.v2/c.1.0");
+  const RepairReport report = Run({.fill_holes = true});
+  ASSERT_EQ(report.lost.size(), 1U);
+  EXPECT_THAT(report.lost[0].how, HasSubstr("lost_rows"));
+  EXPECT_TRUE(report.after.ok());
+  const auto store = Store::Open(fs_, store_, Store::Mode::kRead);
+  ASSERT_OK(store);
+  const auto array = (*store)->OpenArray("emb@live");
+  ASSERT_OK(array);
+  EXPECT_EQ((*array)->entry().name, "emb.v3");
+  bool listed = false;
+  for (const auto& [key, value] : (*array)->entry().attributes)
+    listed = listed || (key == "lost_rows" && value == "128-255");
+  EXPECT_TRUE(listed);
+  std::vector<std::byte> bytes(300 * 16);
+  ASSERT_OK((*array)->ReadRows(0, 300, bytes));
+  auto expected = testing::RowsByFormula(0, 300, 16);
+  std::fill(expected.begin() + 128 * 16, expected.begin() + 256 * 16, std::byte{0});
+  EXPECT_EQ(bytes, expected);
+}
+
+TEST_F(RepairTest, WhatCannotBeHelpedIsSaid) {
+  Damage(std::string(kGeneration) + "topology/part-0000.adj");
+  const RepairReport report = Run();
+  ASSERT_EQ(report.lost.size(), 1U);
+  EXPECT_THAT(report.lost[0].what, HasSubstr("part-0000.adj"));
+  ASSERT_EQ(report.after.damaged.size(), 1U);
+  EXPECT_TRUE(std::filesystem::exists(store_ / kGeneration / "topology/part-0000.adj"));
+}
+
+TEST_F(RepairTest, ForeignFilesGoToQuarantine) {
+  std::ofstream(store_ / "notes.txt") << "mine";
+  std::filesystem::create_directories(store_ / "generations/extra");
+  std::ofstream(store_ / "generations/extra/x") << "y";
+  const RepairReport report = Run();
+  EXPECT_TRUE(report.after.ok());
+  EXPECT_EQ(report.quarantined.size(), 2U);
+  EXPECT_TRUE(std::filesystem::exists(Path(report.quarantine) / "notes.txt"));
+}
+
+TEST_F(RepairTest, AWriterKeepsItOut) {
+  const auto writer = Store::Open(fs_, store_, Store::Mode::kWrite);
+  ASSERT_OK(writer);
+  EXPECT_STATUS(RepairStore(fs_, store_, {}, JobControl()), kBusy);
+  EXPECT_STATUS(RepairStore(fs_, dir_ / "none", {}, JobControl()), kNotFound);
+}
+
+// One damaged file, any but RocksDB's: afterwards verify says ok, or what it says was listed as
+// lost; nothing that was there has been deleted.
+TEST_F(RepairTest, AnyOneFileMayBeDamaged) {
+  std::mt19937_64 random(testing::TestSeed());
+  std::vector<std::string> files;
+  ASSERT_OK(WalkFiles(fs_, store_, [&](const std::string& file, auto) {
+    if (!file.starts_with("catalog/") && file != "LOCK" && !file.ends_with("PIN"))
+      files.push_back(file);
+    return Status::Ok();
+  }));
+  std::sort(files.begin(), files.end());
+  const std::string file = files[random() % files.size()];
+  SCOPED_TRACE(file);
+  Damage(file);
+  const std::string damaged = Bytes(file);
+  const RepairReport report = Run();
+  EXPECT_EQ(report.found.empty(), false);
+  EXPECT_TRUE(report.after.ok() || !report.lost.empty());
+  bool kept = std::filesystem::exists(store_ / file) && Bytes(file) == damaged;
+  for (const RepairNote& note : report.quarantined) {
+    std::ifstream in(note.how, std::ios::binary);
+    kept = kept || std::string((std::istreambuf_iterator<char>(in)), {}) == damaged;
+  }
+  EXPECT_TRUE(kept);
+}
+
+}  // namespace
+}  // namespace rhizome
