@@ -214,7 +214,10 @@ TEST_F(GraphBoltTest, FilesThatDoNotFitAreRefused) {
   spoil("set/train_set--seeds.npy", NpyBytes("<i8", "2,", values), {"seeds.npy", "entry 1"});
   spoil("set/test_set--seeds.npy", NpyBytes("<i8", "1,", std::vector<std::int64_t>{0}),
         {"test_set--seeds.npy", "another split"});
-  spoil("set/train_set--labels.npy", NpyBytes("<i8", "2,", values), {"labels.npy", "2 labels"});
+  spoil("set/train_set--labels.npy",
+        NpyBytes("<i8", fmt::format("{},", data.total + 1),
+                 std::vector<std::int64_t>(data.total + 1)),
+        {"labels.npy", fmt::format("{} labels", data.total + 1)});
   const auto with_edges = [&](const std::string& bytes, const std::vector<std::string>& parts) {
     WriteAll(data);
     Write("e.npy", bytes);
