@@ -118,6 +118,10 @@ struct InferOptions {
   Path store;
   Path model_file;
   std::string out;  ///< name of the array that is published
+
+  bool new_version = false;  ///< where there is such an array, publish its next version
+  bool live = false;         ///< and let out@live stand for it at once
+  std::uint64_t keep = 0;    ///< then drop versions but the newest so many and the aliased; 0: none
   std::string features = "feat";
   std::string labels = "label";  ///< accuracy is reported where the store has labels and split
   std::string split = "split";

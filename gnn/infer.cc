@@ -11,6 +11,7 @@
 #include "rhizome/gnn/memory_plan.h"
 #include "rhizome/gnn/process_memory.h"
 #include "rhizome/gnn/samplewise_inference.h"
+#include "rhizome/storage/array_change.h"
 
 namespace rhizome {
 namespace {
@@ -26,20 +27,47 @@ struct InferJob {
   std::optional<Labels> labels;
 };
 
-Status CheckOutput(const Store& store, const std::string& out) {
-  RHIZOME_RETURN_IF_ERROR(CheckName("array", out));
-  if (store.manifest().FindArray(out) != nullptr) {
+Status CheckOutput(const Store& store, const InferOptions& options) {
+  RHIZOME_RETURN_IF_ERROR(CheckName("array", options.out));
+  if (SplitVersion(options.out)) {
+    return Status::InvalidArgument(fmt::format(
+        "{} names a version: versions are numbered by the store, name the array", options.out));
+  }
+  if (store.manifest().FindArray(options.out) != nullptr && !options.new_version) {
     return Status::AlreadyExists(
-        fmt::format("the store has an array {} already; choose another name for --out", out));
+        fmt::format("the store has an array {} already; choose another name for --out, or "
+                    "--new-version",
+                    options.out));
   }
   return Status::Ok();
+}
+
+/// Publishes the result as the options say. Returns the array as users write it: emb, or emb@3.
+Result<std::string> Publish(const Store& store, const InferOptions& options,
+                            const ArraySource& source) {
+  std::string name = options.out;
+  RHIZOME_RETURN_IF_ERROR(ArrayChange::Run(
+      store.fs(), options.store, store.manifest().generation, [&](ArrayChange& change) -> Status {
+        if (!options.new_version && !options.live && options.keep == 0) {
+          RHIZOME_RETURN_IF_ERROR(change.Add(source));
+          return Status::Ok();
+        }
+        RHIZOME_ASSIGN_OR_RETURN(const std::string stored, change.AddVersion(source, options.out));
+        const std::uint64_t version = SplitVersion(stored)->second;
+        name = fmt::format("{}@{}", options.out, version);
+        if (options.live)
+          RHIZOME_RETURN_IF_ERROR(change.SetAlias(options.out, kLiveAlias, version));
+        if (options.keep > 0) RHIZOME_RETURN_IF_ERROR(change.KeepNewest(options.out, options.keep));
+        return Status::Ok();
+      }));
+  return name;
 }
 
 Result<InferJob> OpenJob(const InferOptions& options) {
   InferJob job;
   FileSystem& fs = FileSystem::Posix();
   RHIZOME_ASSIGN_OR_RETURN(job.store, Store::Open(fs, options.store, Store::Mode::kRead));
-  RHIZOME_RETURN_IF_ERROR(CheckOutput(*job.store, options.out));
+  RHIZOME_RETURN_IF_ERROR(CheckOutput(*job.store, options));
   RHIZOME_ASSIGN_OR_RETURN(job.model_file, LoadSafetensors(fs, options.model_file));
   Result<Model> model = Model::FromFile(job.model_file.file);
   if (!model) return Fail(model.error().WithContext(options.model_file.string()));
@@ -59,7 +87,8 @@ Result<InferJob> OpenJob(const InferOptions& options) {
 std::string Describe(const InferJob& job, const InferOptions& options) {
   const Manifest& manifest = job.store->manifest();
   nlohmann::json files = nlohmann::json::array();
-  const std::string folder = ArrayFolder(options.features) + "/";
+  const ArrayEntry* features = manifest.FindArray(options.features);  // perhaps of a version
+  const std::string folder = ArrayFolder(features->name) + "/";
   for (const FileEntry& file : manifest.files) {
     if (file.path.starts_with(folder)) files.push_back(ToHex(file.xxh3));
   }
@@ -124,9 +153,7 @@ Result<LayerwiseOptions> MakeOptions(const InferJob& job, const InferOptions& op
   made.output.name = options.out;
   made.output.codec = options.codec;
   made.output.attributes = Attributes(job, options);
-  for (const ArrayEntry& array : job.store->manifest().arrays) {
-    made.output.array_id = std::max(made.output.array_id, array.array_id + 1);
-  }
+  made.output.array_id = NewArrayId(job.store->id(), job.store->manifest(), "infer " + options.out);
   made.scores = options.scores;
   made.policy = options.cache;
   made.block_rows = std::max<std::uint64_t>(options.block_rows, 1);
@@ -200,13 +227,16 @@ Result<InferReport> InferArray(const InferOptions& options, const JobControl& co
   RHIZOME_ASSIGN_OR_RETURN(const LayerwiseResult result,
                            RunJob(job, options, made, *scratch, control));
   RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
-  RHIZOME_RETURN_IF_ERROR(
-      Store::PublishArray(job.store->fs(), options.store, job.store->manifest().generation,
-                          result.output.arrays, result.output.root, result.output.files));
+  RHIZOME_ASSIGN_OR_RETURN(
+      const std::string published,
+      Publish(*job.store, options,
+              {result.output.arrays, result.output.root, result.output.files}));
   scratch->RemoveAtEnd();
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return MakeReport(result, job, options, seconds);
+  InferReport report = MakeReport(result, job, options, seconds);
+  report.array = published;
+  return report;
 }
 
 }  // namespace rhizome

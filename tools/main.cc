@@ -94,6 +94,11 @@ void AddVerbs(CLI::App& root, Session& session) {
   AddInfoVerb(root, session);
   AddVerifyVerb(root, session);
   AddArrayVerb(root, session);
+  AddRepairVerb(root, session);
+  AddBackupVerb(root, session);
+  AddRestoreVerb(root, session);
+  AddUpgradeVerb(root, session);
+  AddDoctorVerb(root, session);
   AddNeighborsVerb(root, session);
   AddGetVerb(root, session);
   AddSampleVerb(root, session);

@@ -184,6 +184,7 @@ void AddBenchVerb(CLI::App& root, Session& session) {
   AddBenchPartition(*bench, session);
   AddBenchTopology(*bench, session);
   AddBenchIngest(*bench, session);
+  AddBenchVerify(*bench, session);
 }
 
 }  // namespace rhizome

@@ -30,6 +30,7 @@ void AddBenchPartition(CLI::App& bench, Session& session);
 
 /// `bench ingest`.
 void AddBenchIngest(CLI::App& bench, Session& session);
+void AddBenchVerify(CLI::App& bench, Session& session);
 
 /// `bench topology`.
 void AddBenchTopology(CLI::App& bench, Session& session);

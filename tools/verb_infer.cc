@@ -129,6 +129,12 @@ void AddInferVerb(CLI::App& root, Session& session) {
   verb->add_option("--out", flags->options.out, "Name of the new array")
       ->required()
       ->type_name("NAME");
+  verb->add_flag("--new-version", flags->options.new_version,
+                 "Where there is such an array, make its next version");
+  verb->add_flag("--live", flags->options.live, "Let NAME@live stand for the result at once");
+  verb->add_option("--keep", flags->options.keep,
+                   "Then drop versions but the newest N and those with an alias")
+      ->type_name("N");
   AddGnnArrayFlags(*verb, flags->options.features, flags->options.labels, flags->options.split);
   AddRunFlags(*verb, flags->options);
 }

@@ -58,8 +58,8 @@ Result<Answer> Run(const VerifyFlags& flags, Session& session) {
                 {}};
   if (!report.ok()) {
     answer.verdict = Status::Corruption(
-        fmt::format("{}: {} found; restore the store from a copy, or ingest it again", flags.store,
-                    Plural(report.damaged.size(), "damaged place")));
+        fmt::format("{}: {} found; run repair, restore the store from a backup, or ingest it again",
+                    flags.store, Plural(report.damaged.size(), "damaged place")));
   }
   return answer;
 }

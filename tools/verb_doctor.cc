@@ -1,0 +1,214 @@
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <thread>
+
+#include "bench_common.h"
+#include "gnn_library.h"
+#include "rhizome/storage/io_queue.h"
+#include "rhizome/storage/library_versions.h"
+#include "text.h"
+#include "verbs.h"
+
+namespace rhizome {
+namespace {
+
+struct DoctorFlags {
+  std::string store;
+};
+
+/// The first line of a file of /proc or /sys; nothing where there is none.
+std::optional<std::string> FirstLine(const Path& path) {
+  std::ifstream file(path);
+  std::string line;
+  if (!std::getline(file, line)) return std::nullopt;
+  return line;
+}
+
+/// A limit in bytes or a count; null where there is none.
+Json Limit(int resource) {
+  rlimit limit = {};
+  if (getrlimit(static_cast<__rlimit_resource_t>(resource), &limit) != 0 ||
+      limit.rlim_cur == RLIM_INFINITY)
+    return nullptr;
+  return static_cast<std::uint64_t>(limit.rlim_cur);
+}
+
+/// This process's folder in the hierarchy of `controller` (empty: version 2), from lines such as
+/// "4:memory:/rz".
+std::string CgroupFolder(std::string_view controller) {
+  std::ifstream file("/proc/self/cgroup");
+  for (std::string line; std::getline(file, line);) {
+    const std::vector<std::string> parts = SplitList(line, ':');
+    if (parts.size() >= 3 && parts[1] == controller) return parts[2];
+  }
+  return {};
+}
+
+/// The memory that the control group grants, the least of it and those above; null: no limit.
+Json CgroupMemory() {
+  constexpr std::uint64_t kNone = std::uint64_t{1} << 60;  // version 1 says "no limit" in bytes
+  std::uint64_t least = kNone;
+  const auto look = [&](Path root, const std::string& folder, const char* name) {
+    for (Path at = folder;; at = at.parent_path()) {
+      const auto text = FirstLine(root / at.relative_path() / name);
+      const auto bytes = text ? ParseSize(*text) : std::nullopt;
+      if (bytes) least = std::min(least, *bytes);
+      if (!at.has_relative_path()) return;
+    }
+  };
+  look("/sys/fs/cgroup", CgroupFolder(""), "memory.max");
+  look("/sys/fs/cgroup/memory", CgroupFolder("memory"), "memory.limit_in_bytes");
+  return least == kNone ? Json(nullptr) : Json(least);
+}
+
+Json UringJson() {
+  IoQueueOptions options;
+  options.maker = IoMaker::kUring;
+  const auto queue = IoQueue::Open(options);
+  Json found = {{"allowed", queue.has_value()}};
+  if (!queue) found["why_not"] = queue.error().message();
+  const auto disabled = FirstLine("/proc/sys/kernel/io_uring_disabled");
+  if (disabled) found["sysctl_io_uring_disabled"] = *disabled;
+  return found;
+}
+
+/// Is O_DIRECT granted for files in `folder`, and in which unit? Asked of `file` or, if that is
+/// empty, of a file that is made there and removed.
+Json DirectJson(const Path& folder, const Path& file) {
+  FileSystem& fs = FileSystem::Posix();
+  Json found = {{"folder", folder.string()}, {"granted", false}, {"unit_bytes", nullptr}};
+  Path probe = file;
+  if (probe.empty()) {
+    probe = folder / fmt::format(".rhizome-doctor-{}", getpid());
+    const std::vector<std::byte> bytes(4096);
+    if (const Status made = WriteWholeFile(fs, probe, bytes); !made.ok()) {
+      found["why_not"] = made.message();
+      return found;
+    }
+  }
+  const auto opened = fs.OpenRead(probe, {.direct = true});
+  if (file.empty()) static_cast<void>(fs.RemoveFile(probe));
+  if (!opened) {
+    found["why_not"] = opened.error().message();
+  } else if ((*opened)->alignment_bytes() > 1) {
+    found["granted"] = true;
+    found["unit_bytes"] = (*opened)->alignment_bytes();
+  } else {
+    found["why_not"] = "the file system refuses O_DIRECT";
+  }
+  return found;
+}
+
+/// Which way reads will take, and why.
+Json PathJson(const Json& f) {
+  const bool uring = f["io_uring"]["allowed"].get<bool>();
+  const bool direct = f["direct"]["granted"].get<bool>();
+  std::string why = uring ? "io_uring is allowed"
+                          : "io_uring is not to be had (" +
+                                f["io_uring"]["why_not"].get<std::string>() +
+                                "), so threads call pread";
+  why += direct ? fmt::format("; O_DIRECT is granted in units of {} bytes",
+                              f["direct"]["unit_bytes"].get<std::uint64_t>())
+                : "; O_DIRECT is not granted (" + f["direct"]["why_not"].get<std::string>() +
+                      "), so reads pass the page cache";
+  return {{"maker", uring ? "uring" : "pread"}, {"direct", direct}, {"why", std::move(why)}};
+}
+
+Json Advice(const Json& f) {
+  Json advice = Json::array();
+  const Json& limits = f["limits"];
+  if (!limits["memlock_bytes"].is_null() && limits["memlock_bytes"] < (8U << 20))
+    advice.push_back(
+        "ulimit -l is small: io_uring works, but without registered memory; raise it to 64M");
+  if (!limits["open_files"].is_null() && limits["open_files"] < 1024)
+    advice.push_back("ulimit -n is small: arrays of many chunks and the catalogue need more; 4096");
+  if (!f["io_uring"]["allowed"].get<bool>())
+    advice.push_back(
+        "random reads are slower through pread: allow io_uring to this container "
+        "(seccomp profile, kernel.io_uring_disabled=0)");
+  if (!f["direct"]["granted"].get<bool>())
+    advice.push_back(
+        "put the store on a file system with O_DIRECT (ext4, xfs): then --memory "
+        "bounds all of the memory that reads take");
+  return advice;
+}
+
+Json VersionsJson() {
+  Json versions = Json::object();
+  for (const auto& [name, version] : LibraryVersions()) versions[name] = version;
+  return versions;
+}
+
+std::string OrNone(const Json& bytes) {
+  return bytes.is_null() ? "none" : HumanBytes(bytes.get<std::uint64_t>());
+}
+
+std::string Describe(const Json& f) {
+  TextTable table;
+  const Json& machine = f["machine"];
+  table.Add({"kernel", machine["kernel"].get<std::string>()});
+  table.Add({"processor", fmt::format("{}, {} threads", machine["cpu"].get<std::string>(),
+                                      machine["cpus"].get<unsigned>())});
+  table.Add({"file system", fmt::format("{} on {}", machine["filesystem"].get<std::string>(),
+                                        machine["device"].get<std::string>())});
+  table.Add({"reads", fmt::format("{}, {}", f["path"]["maker"].get<std::string>(),
+                                  f["path"]["direct"].get<bool>() ? "direct" : "buffered")});
+  table.Add({"because", f["path"]["why"].get<std::string>()});
+  const Json& limits = f["limits"];
+  table.Add({"locked memory", OrNone(limits["memlock_bytes"])});
+  table.Add(
+      {"open files", limits["open_files"].is_null() ? "no limit" : limits["open_files"].dump()});
+  table.Add({"memory of the control group", OrNone(limits["cgroup_memory_bytes"])});
+  table.Add({"free on disk", OrNone(f["free_bytes"])});
+  std::string versions;
+  for (const auto& [name, version] : f["versions"].items())
+    versions += (versions.empty() ? "" : ", ") + name + " " + version.get<std::string>();
+  table.Add({"libraries", versions});
+  table.Add({"training and inference",
+             f["gnn_library"].get<bool>() ? "librhizome_gnn is there" : "no librhizome_gnn"});
+  std::string text = table.ToString();
+  for (const Json& line : f["advice"]) text += "hint: " + line.get<std::string>() + "\n";
+  return text;
+}
+
+Result<Answer> Run(const DoctorFlags& flags, Session&) {
+  FileSystem& fs = FileSystem::Posix();
+  const Path folder = flags.store.empty() ? Path(".") : Path(flags.store);
+  Json fields;
+  if (!flags.store.empty()) {
+    RHIZOME_ASSIGN_OR_RETURN(const auto store, Store::Open(fs, folder, Store::Mode::kRead));
+    fields["store"] = flags.store;
+    fields["generation"] = store->manifest().generation;
+  }
+  fields["format"] = StoreFormatVersion();
+  fields["machine"] = DescribeMachine(folder);
+  fields["io_uring"] = UringJson();
+  fields["direct"] = DirectJson(folder, flags.store.empty() ? Path() : folder / "FORMAT");
+  fields["limits"] = {{"memlock_bytes", Limit(RLIMIT_MEMLOCK)},
+                      {"open_files", Limit(RLIMIT_NOFILE)},
+                      {"address_space_bytes", Limit(RLIMIT_AS)},
+                      {"cgroup_memory_bytes", CgroupMemory()}};
+  const auto free = fs.FreeBytes(folder);
+  fields["free_bytes"] = free ? Json(*free) : Json(nullptr);
+  fields["versions"] = VersionsJson();
+  fields["gnn_library"] = LoadGnnLibrary().has_value();
+  fields["path"] = PathJson(fields);
+  fields["advice"] = Advice(fields);
+  return Answer{std::move(fields), Describe, {}};
+}
+
+}  // namespace
+
+void AddDoctorVerb(CLI::App& root, Session& session) {
+  auto flags = std::make_shared<DoctorFlags>();
+  CLI::App* verb = AddVerb(root, session, "doctor",
+                           "What this machine grants, and which way reads will take, and why",
+                           "rhizome doctor", flags, Run);
+  verb->add_option("STORE", flags->store, "A store's folder; absent: the current folder");
+}
+
+}  // namespace rhizome
