@@ -269,10 +269,7 @@ Status CompactGeneration(Store& store, const CompactionInput& input, const Compa
     RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
     return switch_to(std::move(parts), [&] { return writer.Commit(made, base); });
   };
-  const Status status = BuildGeneration(store, std::move(graph), build, control, commit);
-  // What a failed attempt wrote, or the generation before, as soon as nobody reads it.
-  const Status cleaned = store.CollectGarbage();
-  return status.ok() ? cleaned : status;
+  return BuildGeneration(store, std::move(graph), build, control, commit);
 }
 
 }  // namespace rhizome

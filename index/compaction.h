@@ -30,7 +30,8 @@ using SwitchGeneration = std::function<Status(std::shared_ptr<const GraphParts> 
 
 /// Writes `input` as the next generation of `store`, which may be written to meanwhile: later
 /// commits become the delta of the new one. Every file is read back and compared before
-/// `switch_to` is called. On failure nothing has changed, and what was written is removed.
+/// `switch_to` is called. On failure nothing has changed, and what was written is an orphan
+/// (Store::CollectGarbage).
 ///
 /// Memory: see CompactOptions. Errors: kOutOfSpace, beforehand if the disk has no room for a second
 /// copy; kInvalidArgument; kOutOfMemory; kInterrupted; kIoError; kCorruption.

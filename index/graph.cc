@@ -262,7 +262,7 @@ Result<CompactResult> Graph::Impl::Compact(const CompactOptions& options,
   if (compacting_.exchange(true))
     return Fail(
         Status::Busy(fmt::format("'{}' is being compacted already", live_->path().string())));
-  const auto now = state();
+  auto now = state();
   CompactResult result{.generation = now->parts()->store->manifest().generation};
   const double share = static_cast<double>(now->delta()->entries()) /
                        static_cast<double>(std::max<std::uint64_t>(now->info().edges, 1));
@@ -273,8 +273,12 @@ Result<CompactResult> Graph::Impl::Compact(const CompactOptions& options,
     result.commits = now->delta()->sequence() - now->parts()->store->base_sequence();
     result.generation = state()->parts()->store->manifest().generation;
   }
+  // What a failed attempt wrote, or the generation before, as soon as nobody reads it.
+  now.reset();
+  const Status cleaned = live_->CollectGarbage();
   compacting_ = false;
-  if (!status.ok()) return Fail(status);
+  RHIZOME_RETURN_IF_ERROR(status);
+  RHIZOME_RETURN_IF_ERROR(cleaned);
   return result;
 }
 
