@@ -1,0 +1,109 @@
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "layout_flags.h"
+#include "rhizome/index/delta.h"
+#include "text.h"
+#include "verbs.h"
+
+namespace rhizome {
+namespace {
+
+struct CompactFlags {
+  std::string store;
+  CompactOptions options;
+  std::string expire;
+};
+
+std::string Describe(const Json& f) {
+  if (!f["compacted"].get<bool>()) {
+    return fmt::format("{}: nothing to do, the delta has {}\n", f["store"].get<std::string>(),
+                       fmt::format("{} entries", f["delta_entries"].get<std::uint64_t>()));
+  }
+  return fmt::format("{}: generation {} holds {} and {}, {} taken in, in {}\n",
+                     f["store"].get<std::string>(), f["generation"].get<std::uint64_t>(),
+                     fmt::format("{} vertices", f["vertices"].get<std::uint64_t>()),
+                     Plural(f["edges"], "edge"), Plural(f["commits"], "commit"),
+                     HumanSeconds(f["seconds"]));
+}
+
+/// "time<1700000000".
+Status ParseExpire(const std::string& given, CompactOptions& options) {
+  const std::size_t at = given.find('<');
+  const auto before = at == given.npos ? std::nullopt : ParseCanonicalInteger(given.substr(at + 1));
+  if (at == 0 || !before)
+    return Status::InvalidArgument(
+        fmt::format("--expire '{}': write ATTRIBUTE<NUMBER, such as time<1700000000", given));
+  options.expire_attribute = given.substr(0, at);
+  options.expire_before = *before;
+  return Status::Ok();
+}
+
+// The lists stay on disk where they and the next generation's would not fit together.
+TopologyPlace PlaceOf(const Store& store, std::uint64_t memory_bytes) {
+  std::uint64_t topology = 0;
+  for (const FileEntry& file : store.manifest().files)
+    if (file.path.starts_with("topology/")) topology += file.size_bytes;
+  return memory_bytes != 0 && topology > memory_bytes / 4 ? TopologyPlace::kDirect
+                                                          : TopologyPlace::kMemory;
+}
+
+Result<Answer> Run(const CompactFlags& flags, Session& session) {
+  CompactOptions options = flags.options;
+  if (!flags.expire.empty()) RHIZOME_RETURN_IF_ERROR(ParseExpire(flags.expire, options));
+  const std::uint64_t base_memory_bytes = StartMemory(session, options.memory_bytes);
+  const auto start = std::chrono::steady_clock::now();
+  RHIZOME_RETURN_IF_ERROR(session.control.Report({.phase = "opening the store"}));
+  RHIZOME_ASSIGN_OR_RETURN(const auto store,
+                           Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kWrite));
+  RHIZOME_ASSIGN_OR_RETURN(
+      const auto graph, Graph::Open(*store, {.topology = PlaceOf(*store, options.memory_bytes)}));
+  const std::uint64_t entries = graph->delta()->entries();
+  RHIZOME_ASSIGN_OR_RETURN(const CompactResult result, graph->Compact(options, session.control));
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  Json fields = {{"store", flags.store}, {"compacted", result.compacted}};
+  AddGenerationFields(graph->info(), fields);
+  fields["vertices"] = graph->live_vertex_count();
+  fields["delta_entries"] = entries;
+  fields["commits"] = result.commits;
+  fields["seconds"] = seconds.count();
+  fields["base_memory_bytes"] = base_memory_bytes;
+  fields["peak_memory_bytes"] = PeakMemoryBytes();
+  fields["bad_lines"] = 0;
+  fields["generation"] = result.generation;
+  return Answer{std::move(fields), Describe, {}};
+}
+
+}  // namespace
+
+void AddCompactVerb(CLI::App& root, Session& session) {
+  auto flags = std::make_shared<CompactFlags>();
+  CompactOptions& options = flags->options;
+  CLI::App* verb = AddVerb(root, session, "compact",
+                           "Make the next generation of what was written since the last one",
+                           "rhizome compact demo.rz", flags, Run);
+  verb->add_option("STORE", flags->store, "The store's folder")->required();
+  verb->add_option("--auto", options.least_delta,
+                   "Only if the delta has at least this share of the edges, such as 0.1")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("SHARE");
+  verb->add_flag("--repartition", options.repartition,
+                 "Divide all edges anew; else new ones join their neighbours");
+  AddPartitioner(*verb, options.partition.kind);
+  verb->add_option("--partitions", options.partition.partitions,
+                   "With --repartition: parts; 0: as many as there are")
+      ->check(CLI::Range(std::size_t{0}, kMaxPartitions))
+      ->type_name("P")
+      ->capture_default_str();
+  verb->add_option("--seed", options.partition.seed, "With --repartition: same seed, same parts")
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_option("--expire", flags->expire,
+                   "Leave out edges with an attribute below a bound, such as time<1700000000")
+      ->type_name("ATTRIBUTE<NUMBER");
+  AddThreads(*verb, options.threads);
+  AddSize(*verb, "--memory", options.memory_bytes, "Bound on memory; 0: none");
+}
+
+}  // namespace rhizome
