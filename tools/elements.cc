@@ -6,6 +6,11 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <utility>
+
+#include "rhizome/index/convert.h"
+#include "rhizome/index/external_id.h"
+#include "rhizome/index/number.h"
 
 namespace rhizome {
 namespace {
@@ -64,7 +69,49 @@ Json NumberJson(T number) {
   return number;
 }
 
+template <typename T>
+bool StoreElement(T element, std::span<std::byte> out) {
+  std::memcpy(out.data(), &element, sizeof(T));
+  return true;
+}
+
+template <typename T>
+bool ParseInteger(std::string_view text, std::span<std::byte> out) {
+  const auto integer = ParseCanonicalInteger(text);
+  return integer && std::in_range<T>(*integer) && StoreElement(static_cast<T>(*integer), out);
+}
+
+bool ParseHalf(std::string_view text, std::span<std::byte> out) {
+  const auto number = ParseFiniteFloat(text);
+  if (!number) return false;
+  const auto refused = ConvertElements(DataType::kFloat32, std::as_bytes(std::span(&*number, 1)),
+                                       DataType::kFloat16, out.first(sizeof(std::uint16_t)));
+  return !refused;
+}
+
 }  // namespace
+
+bool ParseElement(DataType dtype, std::string_view text, std::span<std::byte> out) {
+  switch (dtype) {
+    case DataType::kFloat32: {
+      const auto number = ParseFiniteFloat(text);
+      return number && StoreElement(*number, out);
+    }
+    case DataType::kFloat16:
+      return ParseHalf(text, out);
+    case DataType::kInt64:
+      return ParseInteger<std::int64_t>(text, out);
+    case DataType::kInt32:
+      return ParseInteger<std::int32_t>(text, out);
+    case DataType::kUint32:
+      return ParseInteger<std::uint32_t>(text, out);
+    case DataType::kUint8:
+      return ParseInteger<std::uint8_t>(text, out);
+    case DataType::kInvalid:
+      return false;
+  }
+  return false;
+}
 
 void ToFloats(DataType dtype, std::span<const std::byte> raw, std::span<float> out) {
   if (dtype == DataType::kFloat32) {
@@ -87,7 +134,7 @@ Json ToJson(DataType dtype, std::span<const std::byte> raw) {
 Result<std::vector<std::byte>> ReadVertexRow(const Graph& graph, const ChunkArray& array,
                                              VertexId vertex) {
   std::vector<std::byte> row(array.entry().row_bytes());
-  RHIZOME_RETURN_IF_ERROR(array.ReadRows(static_cast<std::uint64_t>(graph.RowOf(vertex)), 1, row));
+  RHIZOME_RETURN_IF_ERROR(graph.ReadRows(array.entry().name, std::span(&vertex, 1), row));
   return row;
 }
 

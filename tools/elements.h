@@ -20,7 +20,12 @@ void ToFloats(DataType dtype, std::span<const std::byte> raw, std::span<float> o
 /// the same value (so that 0.1f prints as 0.1); NaN and infinities as null, which JSON has not.
 Json ToJson(DataType dtype, std::span<const std::byte> raw);
 
-/// The row of `vertex` in an array, as it is stored.
+/// Writes the number that `text` is as the first element of `out`, of DataTypeBytes(dtype) bytes at
+/// least. False where it is not a finite decimal, or does not fit: integers must be written as
+/// such.
+bool ParseElement(DataType dtype, std::string_view text, std::span<std::byte> out);
+
+/// The row of `vertex` in an array, as it was put last.
 Result<std::vector<std::byte>> ReadVertexRow(const Graph& graph, const ChunkArray& array,
                                              VertexId vertex);
 

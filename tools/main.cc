@@ -101,6 +101,9 @@ void AddVerbs(CLI::App& root, Session& session) {
   AddDoctorVerb(root, session);
   AddNeighborsVerb(root, session);
   AddGetVerb(root, session);
+  AddPutVerb(root, session);
+  AddDeleteVerb(root, session);
+  AddCompactVerb(root, session);
   AddSampleVerb(root, session);
   AddTrainVerb(root, session);
   AddInferVerb(root, session);

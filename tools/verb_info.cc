@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "rhizome/index/delta.h"
+#include "rhizome/index/external_id.h"
 #include "text.h"
 #include "topology_sections.h"
 #include "verbs.h"
@@ -106,8 +108,11 @@ std::string DescribeLayout(const Json& f) {
       {"topology", HumanBytes(f["topology_bytes"]),
        fmt::format("{:.2f} bytes an edge, {} lists, codec {}", f["bytes_per_edge"].get<double>(),
                    f["directions"].get<std::string>(), f["topology_codec"].get<std::string>())});
-  table.Add(
-      {"generation", WithCommas(f["generation"]), Plural(f["delta_entries"], "later update")});
+  table.Add({"generation", WithCommas(f["generation"]),
+             fmt::format("{} on disk", f["generations"].size())});
+  table.Add({"updates since", WithCommas(f["delta_entries"]),
+             fmt::format("commits {} to {}, in {}", f["base_sequence"].get<std::uint64_t>(),
+                         f["commit"].get<std::uint64_t>(), Plural(f["delta_runs"], "run"))});
   return table.ToString();
 }
 
@@ -143,8 +148,53 @@ std::string Describe(const Json& f) {
   return text + "\n" + table.ToString();
 }
 
+/// What was written since the generation. The edges that are left can only be counted by looking at
+/// the lists that changed, so a graph is opened where there are such.
+Status AddDeltaFields(const Store& store, Json& fields) {
+  bool any = false;
+  const Status scanned = store.ScanDelta(store.base_sequence(), [&](std::uint64_t, auto) {
+    any = true;
+    return Status::Interrupted("one is enough");
+  });
+  if (!any) RHIZOME_RETURN_IF_ERROR(scanned);
+  const GenerationInfo& info = store.manifest().info;
+  fields["generation_vertices"] = info.vertices;
+  fields["generation_edges"] = info.edges;
+  fields["delta_entries"] = 0;
+  fields["delta_runs"] = 0;
+  fields["base_sequence"] = store.base_sequence();
+  fields["commit"] = store.base_sequence();
+  fields["vertex_type_names"] = info.vertex_types;
+  fields["edge_type_names"] = info.edge_types;
+  if (!any) return Status::Ok();
+  RHIZOME_ASSIGN_OR_RETURN(const auto graph,
+                           Graph::Open(store, {.topology = TopologyPlace::kDirect}));
+  RHIZOME_ASSIGN_OR_RETURN(fields["edges"], graph->CountEdges());
+  fields["vertices"] = graph->live_vertex_count();
+  fields["vertex_types"] = graph->vertex_types().size();
+  fields["edge_types"] = graph->edge_types().size();
+  fields["delta_entries"] = graph->delta()->entries();
+  fields["delta_runs"] = graph->delta()->runs();
+  fields["commit"] = graph->sequence();
+  fields["vertex_type_names"] = graph->vertex_types();
+  fields["edge_type_names"] = graph->edge_types();
+  return Status::Ok();
+}
+
+/// Numbers of the generations on disk: older ones are there while someone reads them.
+Result<Json> GenerationsJson(const Store& store) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto entries, store.fs().List(store.path() / "generations"));
+  std::vector<std::uint64_t> numbers;
+  for (const DirectoryEntry& entry : entries)
+    if (const auto number = ParseCanonicalInteger(
+            entry.name.substr(std::min(entry.name.find_first_not_of('0'), entry.name.size()))))
+      numbers.push_back(static_cast<std::uint64_t>(*number));
+  std::sort(numbers.begin(), numbers.end());
+  return Json(numbers);
+}
+
 Result<Answer> Run(const InfoFlags& flags, Session&) {
-  RHIZOME_ASSIGN_OR_RETURN(const auto store,
+  RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<const Store> store,
                            Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kRead));
   const Manifest& manifest = store->manifest();
   const GenerationInfo& info = manifest.info;
@@ -165,10 +215,9 @@ Result<Answer> Run(const InfoFlags& flags, Session&) {
   fields["array_bytes"] = BytesBelow(manifest, "arrays/") - SidecarBytes(manifest);
   fields["sidecar_bytes"] = SidecarBytes(manifest);
   fields["total_bytes"] = BytesBelow(manifest, "");
-  fields["delta_entries"] = 0;  // this format version has no updates after ingestion
+  RHIZOME_RETURN_IF_ERROR(AddDeltaFields(*store, fields));
+  RHIZOME_ASSIGN_OR_RETURN(fields["generations"], GenerationsJson(*store));
   fields["arrays"] = ArraysJson(manifest);
-  fields["vertex_type_names"] = info.vertex_types;
-  fields["edge_type_names"] = info.edge_types;
   return Answer{std::move(fields), Describe, {}};
 }
 

@@ -33,8 +33,7 @@ std::string Describe(const Json& f) {
 }
 
 /// The edge type called `name`. Errors: kNotFound, listing those that exist.
-Result<TypeId> FindEdgeType(const GenerationInfo& info, const std::string& name) {
-  const auto& names = info.edge_types;
+Result<TypeId> FindEdgeType(const std::vector<std::string>& names, const std::string& name) {
   const auto found = std::find(names.begin(), names.end(), name);
   if (found != names.end()) return static_cast<TypeId>(found - names.begin());
   return Fail(
@@ -50,13 +49,13 @@ Result<Answer> Run(const NeighborsFlags& flags, Session& session) {
   if (flags.type.empty()) {
     RHIZOME_ASSIGN_OR_RETURN(list, graph.Neighbors(vertex, flags.direction));
   } else {
-    RHIZOME_ASSIGN_OR_RETURN(const TypeId type, FindEdgeType(graph.info(), flags.type));
+    RHIZOME_ASSIGN_OR_RETURN(const TypeId type, FindEdgeType(graph.edge_types(), flags.type));
     RHIZOME_ASSIGN_OR_RETURN(list, graph.NeighborsOfType(vertex, flags.direction, type));
   }
   Json neighbors = Json::array();
   for (const Neighbor& n : list) {
     neighbors.push_back({{"id", IdJson(graph.ExternalIdOf(n.vertex))},
-                         {"type", graph.info().edge_types[n.type]},
+                         {"type", graph.edge_types()[n.type]},
                          {"weight", n.weight}});
   }
   const char* direction = flags.direction == Direction::kOut  ? "out"

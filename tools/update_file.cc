@@ -1,0 +1,333 @@
+#include "update_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "elements.h"
+#include "rhizome/index/number.h"
+
+namespace rhizome {
+namespace {
+
+using Form = UpdateFormat::Form;
+using Subject = UpdateFormat::Subject;
+
+Form FormOf(const std::string& path) {
+  const std::string extension = ContentExtension(path);
+  if (extension == ".csv") return Form::kCsv;
+  const bool json = extension == ".jsonl" || extension == ".ndjson" || extension == ".json";
+  return json ? Form::kJson : Form::kTsv;
+}
+
+TableForm TableFormOf(Form form) {
+  if (form == Form::kCsv) return TableForm::kCsv;
+  return form == Form::kJson ? TableForm::kLines : TableForm::kTabs;
+}
+
+std::vector<std::string> DefaultColumns(const UpdateFormat& format) {
+  if (format.subject == Subject::kVertices) return {"id"};
+  return {"src", "dst"};
+}
+
+std::optional<std::size_t> Position(const std::vector<std::string>& names, std::string_view name) {
+  const auto at = std::find(names.begin(), names.end(), name);
+  if (at == names.end()) return std::nullopt;
+  return static_cast<std::size_t>(at - names.begin());
+}
+
+/// The stored bits of an edge attribute; nothing for text or JSON that is not one.
+std::optional<std::int64_t> AttributeBits(DataType dtype, std::string_view text) {
+  if (dtype == DataType::kInt64) return ParseCanonicalInteger(text);
+  const auto number = ParseFiniteFloat(text);
+  if (!number) return std::nullopt;
+  return std::bit_cast<std::int64_t>(double{*number});
+}
+std::optional<std::int64_t> AttributeBits(DataType dtype, const Json& value) {
+  if (!value.is_number()) return std::nullopt;
+  if (dtype == DataType::kInt64) {
+    if (!value.is_number_integer() || (value.is_number_unsigned() && value > INT64_MAX))
+      return std::nullopt;
+    return value.get<std::int64_t>();
+  }
+  const auto number = static_cast<float>(value.get<double>());
+  if (!std::isfinite(number)) return std::nullopt;
+  return std::bit_cast<std::int64_t>(double{number});
+}
+
+/// The id of a vertex, a JSON integer or string.
+std::optional<ExternalId> IdOf(const Json& value) {
+  if (value.is_string()) return ExternalId(value.get<std::string>());
+  if (!value.is_number_integer() || (value.is_number_unsigned() && value > INT64_MAX))
+    return std::nullopt;
+  return ExternalId(value.get<std::int64_t>());
+}
+
+std::string Known(std::span<const EdgeAttributeInfo> attributes) {
+  std::string names;
+  for (const EdgeAttributeInfo& attribute : attributes)
+    names += (names.empty() ? "" : ", ") + attribute.name;
+  return names.empty() ? "none" : names;
+}
+
+}  // namespace
+
+const char* const kUpdateJsonHelp =
+    "JSON lines (.jsonl, .ndjson, --format json): one object a line, an edge or a vertex:\n"
+    "  {\"src\": 1, \"dst\": 2, \"type\": \"cites\", \"weight\": 0.5, \"time\": 17}\n"
+    "  {\"id\": 7, \"type\": \"author\", \"rows\": {\"feat\": [0.1, 0.2]}}\n"
+    "Further keys of an edge are edge attributes. \"op\": \"put\", \"upsert\" or \"delete\" says\n"
+    "of one line what the verb says of all.\n";
+
+Result<std::unique_ptr<UpdateFile>> UpdateFile::Open(FileSystem& fs, const std::string& path,
+                                                     UpdateFormat format, const Graph& graph) {
+  if (format.form == Form::kAuto) format.form = FormOf(path);
+  const bool json = format.form == Form::kJson;
+  const bool named = !format.columns.empty() || format.subject != Subject::kEdges || format.header;
+  if (json && named)
+    return Fail(Status::InvalidArgument(
+        fmt::format("{}: JSON lines name their fields: --columns, --vertices, --array and --header "
+                    "are for TSV and CSV",
+                    path)));
+  std::unique_ptr<UpdateFile> file(new UpdateFile(std::move(format), graph));
+  if (!json) RHIZOME_RETURN_IF_ERROR(file->FindColumns());
+  std::unique_ptr<InputStream> stream = InputStream::StandardInput();
+  if (path != "-") {
+    RHIZOME_ASSIGN_OR_RETURN(stream, InputStream::Open(fs, path));
+  }
+  RHIZOME_ASSIGN_OR_RETURN(
+      file->table_,
+      TableReader::Open(std::move(stream), TableFormOf(file->format_.form), file->format_.header));
+  return file;
+}
+
+std::optional<std::size_t> UpdateFile::AttributeNumber(std::string_view name) const {
+  const auto known = graph_.edge_attributes();
+  for (std::size_t a = 0; a < known.size(); ++a)
+    if (known[a].name == name) return a;
+  return std::nullopt;
+}
+
+Status UpdateFile::FindArray(std::string_view name) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto array, graph_.store().OpenArray(name));
+  dtype_ = array->entry().dtype;
+  dim_ = array->entry().dim;
+  return Status::Ok();
+}
+
+Status UpdateFile::FindColumns() {
+  if (format_.subject == Subject::kRows) {
+    if (!format_.columns.empty())
+      return Status::InvalidArgument("--columns: the lines of --array are `id v1 v2 ...`");
+    return FindArray(format_.array);
+  }
+  if (format_.columns.empty()) format_.columns = DefaultColumns(format_);
+  const auto& columns = format_.columns;
+  const bool edges = format_.subject == Subject::kEdges;
+  const auto id = Position(columns, edges ? "src" : "id");
+  const auto dst = Position(columns, "dst");
+  if (!id || (edges && !dst))
+    return Status::InvalidArgument(fmt::format("--columns {} must name {}", fmt::join(columns, ","),
+                                               edges ? "src and dst" : "id"));
+  id_ = *id;
+  dst_ = dst.value_or(0);
+  type_ = Position(columns, "type");
+  if (edges) weight_ = Position(columns, "weight");
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (columns[i] == "-") continue;
+    if (Position(columns, columns[i]) != i)
+      return Status::InvalidArgument(fmt::format("--columns: '{}' stands twice", columns[i]));
+    if (i == id_ || i == type_ || (edges && (i == dst_ || i == weight_))) continue;
+    const auto number = edges ? AttributeNumber(columns[i]) : std::nullopt;
+    if (!number)
+      return Status::InvalidArgument(fmt::format(
+          "--columns: '{}' is not {}; - skips a column{}", columns[i],
+          edges ? "src, dst, type, weight or an edge attribute" : "id or type",
+          edges ? "; the store's edge attributes are: " + Known(graph_.edge_attributes()) : ""));
+    attributes_.emplace_back(i, *number);
+  }
+  return Status::Ok();
+}
+
+std::string UpdateFile::PlaceOf(std::uint64_t line) const {
+  return fmt::format("{}:{}", stream().path().string(), line);
+}
+
+Result<bool> UpdateFile::ReadLine(WriteBatch& batch) {
+  while (true) {
+    RHIZOME_ASSIGN_OR_RETURN(const auto next, table_->ReadLine());
+    if (next == TableReader::Next::kEnd) return false;
+    const bool json = format_.form == Form::kJson;
+    if (json && next == TableReader::Next::kFields &&
+        table_->fields()[0].find_first_not_of(" \t") == std::string_view::npos)
+      continue;
+    const Reason reason = next == TableReader::Next::kMalformed ? table_->reason()
+                          : json ? TakeJson(table_->fields()[0], batch)
+                                 : TakeLine(table_->fields(), batch);
+    if (reason) return Fail(Status::InvalidArgument(fmt::format("{}: {}", Place(), *reason)));
+    return true;
+  }
+}
+
+UpdateFile::Reason UpdateFile::TakeLine(Fields fields, WriteBatch& batch) {
+  if (format_.subject == Subject::kRows) return TakeRow(fields, batch);
+  if (fields.size() != format_.columns.size())
+    return fmt::format("{} fields, but --columns names {}", fields.size(), format_.columns.size());
+  if (format_.subject == Subject::kEdges) return TakeEdge(fields, batch);
+  ExternalId id(std::string(fields[id_]));
+  if (format_.verb == UpdateVerb::kDelete) {
+    batch.DeleteVertex(std::move(id));
+  } else {
+    batch.PutVertex(std::move(id), type_ ? fields[*type_] : "");
+  }
+  return std::nullopt;
+}
+
+UpdateFile::Reason UpdateFile::TakeEdge(Fields fields, WriteBatch& batch) {
+  EdgeFields edge;
+  if (type_) edge.type = fields[*type_];
+  if (weight_) {
+    const auto weight = ParseFiniteFloat(fields[*weight_]);
+    if (!weight) return fmt::format("the weight '{}' is not a finite number", fields[*weight_]);
+    edge.weight = *weight;
+  }
+  if (!attributes_.empty()) edge.attributes.resize(graph_.edge_attributes().size());
+  for (const auto& [column, number] : attributes_) {
+    const EdgeAttributeInfo& info = graph_.edge_attributes()[number];
+    const auto bits = AttributeBits(info.dtype, fields[column]);
+    if (!bits)
+      return fmt::format("'{}' in the column '{}' is not a {} number", fields[column], info.name,
+                         DataTypeName(info.dtype));
+    edge.attributes[number] = *bits;
+  }
+  ExternalId src(std::string(fields[id_]));
+  ExternalId dst(std::string(fields[dst_]));
+  if (format_.verb == UpdateVerb::kDelete) {
+    batch.DeleteEdge(std::move(src), std::move(dst), edge.type);
+  } else if (format_.verb == UpdateVerb::kUpsert) {
+    batch.UpsertEdge(std::move(src), std::move(dst), std::move(edge));
+  } else {
+    batch.PutEdge(std::move(src), std::move(dst), std::move(edge));
+  }
+  return std::nullopt;
+}
+
+UpdateFile::Reason UpdateFile::TakeRow(Fields fields, WriteBatch& batch) {
+  if (fields.size() != dim_ + 1)
+    return fmt::format("{} fields, but a line of array '{}' has an id and {} values", fields.size(),
+                       format_.array, dim_);
+  const std::size_t element_bytes = DataTypeBytes(dtype_);
+  std::vector<std::byte> row(dim_ * element_bytes);
+  for (std::size_t i = 0; i < dim_; ++i) {
+    if (!ParseElement(dtype_, fields[i + 1], std::span(row).subspan(i * element_bytes)))
+      return fmt::format("value {}, '{}', is not a {} number", i + 1, fields[i + 1],
+                         DataTypeName(dtype_));
+  }
+  batch.PutRow(ExternalId(std::string(fields[0])), format_.array, row);
+  return std::nullopt;
+}
+
+UpdateFile::Reason UpdateFile::TakeJson(std::string_view text, WriteBatch& batch) {
+  const Json object = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object()) return "is not a JSON object";
+  UpdateVerb verb = format_.verb;
+  if (const auto op = object.find("op"); op != object.end()) {
+    if (*op == "put") {
+      verb = UpdateVerb::kPut;
+    } else if (*op == "upsert") {
+      verb = UpdateVerb::kUpsert;
+    } else if (*op == "delete") {
+      verb = UpdateVerb::kDelete;
+    } else {
+      return fmt::format("op {} is not \"put\", \"upsert\" or \"delete\"", op->dump());
+    }
+  }
+  if (const auto type = object.find("type"); type != object.end() && !type->is_string())
+    return fmt::format("type {} is not a string", type->dump());
+  const bool edge = object.contains("src") && object.contains("dst");
+  if (edge == object.contains("id"))
+    return "names neither an edge (src and dst) nor a vertex (id), or both";
+  return edge ? TakeJsonEdge(object, verb, batch) : TakeJsonVertex(object, verb, batch);
+}
+
+UpdateFile::Reason UpdateFile::TakeJsonEdge(const Json& object, UpdateVerb verb,
+                                            WriteBatch& batch) {
+  EdgeFields edge;
+  for (const auto& [key, value] : object.items()) {
+    if (key == "op" || key == "src" || key == "dst") continue;
+    if (key == "type") {
+      edge.type = value.get<std::string>();
+    } else if (key == "weight") {
+      const auto bits = AttributeBits(DataType::kFloat32, value);
+      if (!bits) return fmt::format("the weight {} is not a finite number", value.dump());
+      edge.weight = static_cast<float>(std::bit_cast<double>(*bits));
+    } else if (const auto number = AttributeNumber(key)) {
+      const DataType dtype = graph_.edge_attributes()[*number].dtype;
+      const auto bits = AttributeBits(dtype, value);
+      if (!bits)
+        return fmt::format("{} of '{}' is not a {} number", value.dump(), key, DataTypeName(dtype));
+      edge.attributes.resize(graph_.edge_attributes().size());
+      edge.attributes[*number] = *bits;
+    } else {
+      return fmt::format(
+          "'{}' is not op, src, dst, type, weight or an edge attribute; those are: {}", key,
+          Known(graph_.edge_attributes()));
+    }
+  }
+  auto src = IdOf(object["src"]);
+  auto dst = IdOf(object["dst"]);
+  if (!src || !dst) return "src and dst are integers or strings";
+  if (verb == UpdateVerb::kDelete) {
+    batch.DeleteEdge(*std::move(src), *std::move(dst), edge.type);
+  } else if (verb == UpdateVerb::kUpsert) {
+    batch.UpsertEdge(*std::move(src), *std::move(dst), std::move(edge));
+  } else {
+    batch.PutEdge(*std::move(src), *std::move(dst), std::move(edge));
+  }
+  return std::nullopt;
+}
+
+UpdateFile::Reason UpdateFile::TakeJsonVertex(const Json& object, UpdateVerb verb,
+                                              WriteBatch& batch) {
+  const auto id = IdOf(object["id"]);
+  if (!id) return "id is an integer or a string";
+  for (const auto& [key, value] : object.items()) {
+    if (key == "op" || key == "id" || key == "type") continue;
+    if (key != "rows") return fmt::format("'{}' is not op, id, type or rows", key);
+    if (!value.is_object()) return "rows is an object: {\"<array>\": [numbers]}";
+    if (verb == UpdateVerb::kDelete) return "rows cannot be deleted, only a vertex with them";
+  }
+  if (verb == UpdateVerb::kDelete) {
+    batch.DeleteVertex(*id);
+    return std::nullopt;
+  }
+  batch.PutVertex(*id, object.contains("type") ? object["type"].get<std::string>() : "");
+  if (!object.contains("rows")) return std::nullopt;
+  for (const auto& [array, values] : object["rows"].items())
+    if (auto reason = TakeJsonRow(array, values, *id, batch)) return reason;
+  return std::nullopt;
+}
+
+UpdateFile::Reason UpdateFile::TakeJsonRow(const std::string& array, const Json& values,
+                                           const ExternalId& id, WriteBatch& batch) {
+  const ArrayEntry* entry = graph_.store().manifest().FindArray(array);
+  if (entry == nullptr) return graph_.store().OpenArray(array).error().message();
+  if (!values.is_array() || values.size() != entry->dim)
+    return fmt::format("the row of array '{}' is not a list of {} numbers", array, entry->dim);
+  const std::size_t element_bytes = DataTypeBytes(entry->dtype);
+  std::vector<std::byte> row(entry->row_bytes());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!values[i].is_number() ||
+        !ParseElement(entry->dtype, values[i].dump(), std::span(row).subspan(i * element_bytes)))
+      return fmt::format("value {} of array '{}', {}, is not a {} number", i + 1, array,
+                         values[i].dump(), DataTypeName(entry->dtype));
+  }
+  batch.PutRow(id, array, row);
+  return std::nullopt;
+}
+
+}  // namespace rhizome

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli.h"
+#include "rhizome/index/table_reader.h"
+#include "rhizome/index/write_batch.h"
+
+namespace rhizome {
+
+/// What is done with what a line names.
+enum class UpdateVerb : std::uint8_t { kPut, kUpsert, kDelete };
+
+/// How a file of updates reads.
+struct UpdateFormat {
+  enum class Form : std::uint8_t {
+    kAuto,  ///< by the file's name: .csv, .jsonl or .ndjson, else tab-separated
+    kTsv,
+    kCsv,
+    kJson,  ///< one object a line: see kUpdateJsonHelp
+  };
+  enum class Subject : std::uint8_t { kEdges, kVertices, kRows };
+
+  UpdateVerb verb = UpdateVerb::kPut;
+  Form form = Form::kAuto;
+  Subject subject = Subject::kEdges;  ///< of TSV and CSV; a JSON object says it itself
+  std::string array;                  ///< of kRows: lines are `id v1 v2 ...`
+  std::vector<std::string> columns;   ///< empty: as DefaultColumns says
+  bool header = false;
+};
+
+/// What --help says of JSON lines.
+extern const char* const kUpdateJsonHelp;
+
+/// Reads a file of updates, plain, .gz or .zst, or standard input ("-"), line by line into a batch.
+/// What is malformed is found here, with its file and line; what does not fit the graph's vertices
+/// and types, by Graph::Write.
+/// Threads: one at a time. Ownership: `graph` must outlive it.
+class UpdateFile {
+ public:
+  /// Errors: kInvalidArgument, columns or an array that the graph does not have; those of
+  /// InputStream::Open.
+  static Result<std::unique_ptr<UpdateFile>> Open(FileSystem& fs, const std::string& path,
+                                                  UpdateFormat format, const Graph& graph);
+
+  /// Adds what the next line says to `batch`; false at the end. Blank lines of JSON are skipped.
+  /// Errors: kInvalidArgument, naming file, line and reason; those of InputStream::Read.
+  Result<bool> ReadLine(WriteBatch& batch);
+
+  /// "edges.tsv:12": the place of the last line that was read, and of any other line.
+  std::string Place() const { return table_->Place(); }
+  std::string PlaceOf(std::uint64_t line) const;
+  std::uint64_t line() const { return table_->line(); }
+  const InputStream& stream() const { return table_->stream(); }
+
+ private:
+  using Fields = std::span<const std::string_view>;
+  using Reason = std::optional<std::string>;
+
+  UpdateFile(UpdateFormat format, const Graph& graph) : format_(std::move(format)), graph_(graph) {}
+  Status FindColumns();
+  Status FindArray(std::string_view name);
+  Reason TakeLine(Fields fields, WriteBatch& batch);
+  Reason TakeEdge(Fields fields, WriteBatch& batch);
+  Reason TakeRow(Fields fields, WriteBatch& batch);
+  Reason TakeJson(std::string_view text, WriteBatch& batch);
+  Reason TakeJsonEdge(const Json& object, UpdateVerb verb, WriteBatch& batch);
+  Reason TakeJsonVertex(const Json& object, UpdateVerb verb, WriteBatch& batch);
+  Reason TakeJsonRow(const std::string& array, const Json& values, const ExternalId& id,
+                     WriteBatch& batch);
+  std::optional<std::size_t> AttributeNumber(std::string_view name) const;
+
+  UpdateFormat format_;
+  const Graph& graph_;
+  std::unique_ptr<TableReader> table_;
+  // Of a table: where columns stand, and for each attribute column its number in the graph.
+  std::size_t id_ = 0;
+  std::size_t dst_ = 0;
+  std::optional<std::size_t> type_;
+  std::optional<std::size_t> weight_;
+  std::vector<std::pair<std::size_t, std::size_t>> attributes_;
+  DataType dtype_ = DataType::kInvalid;  // of the array
+  std::uint64_t dim_ = 0;
+};
+
+}  // namespace rhizome

@@ -1,0 +1,160 @@
+#include "update_run.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "text.h"
+
+namespace rhizome {
+namespace {
+
+using Subject = UpdateFormat::Subject;
+
+// A batch's lines are looked at for cancellation this often.
+constexpr std::uint64_t kReportLines = 1024;
+
+/// Reads a file into batches and writes each when it is full.
+class Updater {
+ public:
+  Updater(const UpdateFlags& flags, Graph& graph, UpdateFile& file, const JobControl& control)
+      : flags_(flags), graph_(graph), file_(file), control_(control) {
+    options_.sync = !flags.no_sync;
+    options_.create_types = flags.create_types;
+    options_.create_vertices = !flags.no_create_vertices;
+    options_.place = [this](std::size_t operation) { return file_.PlaceOf(lines_[operation]); };
+  }
+
+  Status Run() {
+    const Status status = ReadAll();
+    if (status.ok() || batches_ == 0) return status;
+    return status.WithContext(
+        fmt::format("after {} of {}", Plural(applied_, "line"), Plural(batches_, "applied batch")));
+  }
+
+  Json Fields() const {
+    return {{"applied", applied_},
+            {"vertices_added", vertices_added_},
+            {"batches", batches_},
+            {"commit", batches_ == 0 ? graph_.sequence() : commit_},
+            {"synced", options_.sync}};
+  }
+
+ private:
+  Status ReadAll() {
+    while (true) {
+      const bool full = flags_.batch_lines > 0 && pending_ == flags_.batch_lines;
+      if (full) RHIZOME_RETURN_IF_ERROR(Write());
+      if (pending_ % kReportLines == 0) RHIZOME_RETURN_IF_ERROR(Report());
+      RHIZOME_ASSIGN_OR_RETURN(const bool more, file_.ReadLine(batch_));
+      if (!more) break;
+      ++pending_;
+      lines_.resize(batch_.size(), file_.line());
+    }
+    // The last moment at which Ctrl-C leaves the store as it is.
+    RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
+    return pending_ == 0 ? Status::Ok() : Write();
+  }
+
+  Status Write() {
+    RHIZOME_ASSIGN_OR_RETURN(const WriteResult result, graph_.Write(batch_, options_));
+    commit_ = result.commit;
+    vertices_added_ += result.vertices_added;
+    applied_ += pending_;
+    ++batches_;
+    pending_ = 0;
+    batch_.Clear();
+    lines_.clear();
+    return Status::Ok();
+  }
+
+  Status Report() const {
+    return control_.Report({.phase = "reading updates",
+                            .done = file_.stream().consumed_bytes(),
+                            .total = file_.stream().total_bytes()});
+  }
+
+  const UpdateFlags& flags_;
+  Graph& graph_;
+  UpdateFile& file_;
+  const JobControl& control_;
+  WriteOptions options_;
+  WriteBatch batch_;
+  std::vector<std::uint64_t> lines_;  // by operation of the batch
+  std::uint64_t pending_ = 0;         // lines in it
+  std::uint64_t applied_ = 0;
+  std::uint64_t vertices_added_ = 0;
+  std::uint64_t batches_ = 0;
+  std::uint64_t commit_ = 0;
+};
+
+std::string Describe(const Json& f) {
+  const std::uint64_t added = f["vertices_added"];
+  return fmt::format(
+      "applied {} in {} ({}{}), commit {}{}\n", Plural(f["applied"], "line"),
+      HumanSeconds(f["seconds"]),
+      f["batches"] == 1 ? "1 batch" : fmt::format("{} batches", f["batches"].dump()),
+      added == 0 ? "" : fmt::format(", {} new {}", added, added == 1 ? "vertex" : "vertices"),
+      f["commit"].dump(), f["synced"].get<bool>() ? "" : ", not synced to the disk yet");
+}
+
+Result<UpdateFormat> FormatOf(const UpdateFlags& flags) {
+  UpdateFormat format = flags.format;
+  if (flags.vertices && !format.array.empty())
+    return Fail(Status::InvalidArgument("--vertices and --array: a file holds one of them"));
+  if (flags.vertices) format.subject = Subject::kVertices;
+  if (!format.array.empty()) {
+    RHIZOME_RETURN_IF_ERROR(CheckName("array", format.array));
+    format.subject = Subject::kRows;
+  }
+  if (flags.upsert) format.verb = UpdateVerb::kUpsert;
+  if (flags.upsert && format.subject != Subject::kEdges)
+    return Fail(Status::InvalidArgument("--upsert is for edges; a row is always replaced"));
+  return format;
+}
+
+}  // namespace
+
+void AddUpdateFlags(CLI::App& verb, UpdateFlags& flags) {
+  verb.add_option("STORE", flags.store, "The store's folder")->required();
+  verb.add_option("F", flags.file,
+                  "The file: TSV, CSV or JSON lines, plain, .gz or .zst; - for standard input")
+      ->required();
+  AddChoice<UpdateFormat::Form>(verb, "--format", flags.format.form,
+                                {{"auto", UpdateFormat::Form::kAuto},
+                                 {"tsv", UpdateFormat::Form::kTsv},
+                                 {"csv", UpdateFormat::Form::kCsv},
+                                 {"json", UpdateFormat::Form::kJson}},
+                                "How the file reads; auto: by its name");
+  verb.add_flag("--vertices", flags.vertices, "Lines are vertices: --columns of id, type, -");
+  AddList(verb, "--columns", flags.format.columns,
+          "Of edges: src, dst, type, weight, edge attributes; - skips")
+      ->default_str("src,dst");
+  verb.add_flag("--header", flags.format.header, "Skip the first line");
+  verb.add_option("--batch", flags.batch_lines,
+                  "Commit every N lines; default: all lines in one batch, applied whole or not")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
+      ->type_name("N");
+  verb.add_flag("--no-sync", flags.no_sync,
+                "Do not wait for the disk: a power cut may lose the last batches, none in part");
+}
+
+Result<Answer> RunUpdate(const UpdateFlags& flags, Session& session) {
+  const auto start = std::chrono::steady_clock::now();
+  RHIZOME_ASSIGN_OR_RETURN(const UpdateFormat format, FormatOf(flags));
+  FileSystem& fs = FileSystem::Posix();
+  RHIZOME_RETURN_IF_ERROR(session.control.Report({.phase = "opening the store"}));
+  RHIZOME_ASSIGN_OR_RETURN(const auto store, Store::Open(fs, flags.store, Store::Mode::kWrite));
+  // Updates look at ids and types, not at neighbour lists: those may stay on disk.
+  RHIZOME_ASSIGN_OR_RETURN(const auto graph,
+                           Graph::Open(*store, {.topology = TopologyPlace::kDirect}));
+  RHIZOME_ASSIGN_OR_RETURN(const auto file, UpdateFile::Open(fs, flags.file, format, *graph));
+  Updater updater(flags, *graph, *file, session.control);
+  RHIZOME_RETURN_IF_ERROR(updater.Run());
+  Json fields = updater.Fields();
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  fields["seconds"] = seconds.count();
+  return Answer{std::move(fields), Describe, {}};
+}
+
+}  // namespace rhizome
