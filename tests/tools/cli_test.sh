@@ -8,7 +8,8 @@ cd "$(dirname "$0")"
 cd "$work"
 
 verbs="generate ingest partition import info verify neighbors get sample train infer similar export"
-benches="gather sample pool partition"
+verbs+=" repair backup restore upgrade doctor"
+benches="gather sample pool partition verify"
 
 # --- Help and usage
 expect_exit 0 rhizome --version
