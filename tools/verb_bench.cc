@@ -186,6 +186,7 @@ void AddBenchVerb(CLI::App& root, Session& session) {
   AddBenchIngest(*bench, session);
   AddBenchVerify(*bench, session);
   AddBenchWrite(*bench, session);
+  AddBenchCompact(*bench, session);
 }
 
 }  // namespace rhizome

@@ -38,4 +38,7 @@ void AddBenchWrite(CLI::App& bench, Session& session);
 /// `bench topology`.
 void AddBenchTopology(CLI::App& bench, Session& session);
 
+/// `bench compact`.
+void AddBenchCompact(CLI::App& bench, Session& session);
+
 }  // namespace rhizome
