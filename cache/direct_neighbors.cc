@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rhizome/index/adjacency.h"
+#include "rhizome/index/graph_parts.h"
 #include "rhizome/storage/block_file.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/little_endian.h"
@@ -191,9 +192,8 @@ class DirectNeighbors::Impl {
  public:
   Impl(const Graph& graph, Direction direction, std::shared_ptr<const NeighborCache> cache,
        const DirectNeighborsOptions& options)
-      : direction_(direction), options_(options), cache_(std::move(cache)) {
-    for (std::uint32_t p = 0; p < graph.partition_count(); ++p)
-      partitions_.push_back(&graph.partition(p));
+      : direction_(direction), options_(options), cache_(std::move(cache)), parts_(graph.parts()) {
+    for (const Adjacency& partition : parts_->partitions) partitions_.push_back(&partition);
   }
 
   Status Init() {
@@ -266,6 +266,7 @@ class DirectNeighbors::Impl {
   const Direction direction_;
   const DirectNeighborsOptions options_;
   const std::shared_ptr<const NeighborCache> cache_;
+  const std::shared_ptr<const GraphParts> parts_;
   std::vector<const Adjacency*> partitions_;
   Mutex mutex_;
   std::vector<std::unique_ptr<DirectReader>> free_ RHIZOME_GUARDED_BY(mutex_);

@@ -42,7 +42,7 @@ struct DirectNeighborsStats {
 /// wanted entries are read, of a compressed one all.
 ///
 /// Threads: LookUp from many threads; each concurrent call has a queue and staging memory of its
-/// own. Ownership: `graph` must outlive it.
+/// own. Ownership: shares the generation with `graph`.
 class DirectNeighbors final : public NeighborSource {
  public:
   /// `cache` may be null. Errors: kInvalidArgument, the graph's lists are in memory, a direction it

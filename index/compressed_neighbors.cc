@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "rhizome/index/graph_parts.h"
 #include "rhizome/storage/check.h"
 
 namespace rhizome {
@@ -21,9 +22,9 @@ bool SameList(const EntryRef& a, const EntryRef& b) {
 }  // namespace
 
 CompressedNeighbors::CompressedNeighbors(const Graph& graph, Direction direction)
-    : direction_(direction) {
-  for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
-    partitions_.push_back(&graph.partition(p));
+    : direction_(direction), parts_(graph.parts()) {
+  for (const Adjacency& partition : parts_->partitions) {
+    partitions_.push_back(&partition);
     RHIZOME_CHECK(partitions_.back()->resident());
   }
 }

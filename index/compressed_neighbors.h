@@ -10,7 +10,7 @@ namespace rhizome {
 
 /// The lists as Graph holds them in memory, compressed (or plain, partition by partition): single
 /// entries are decoded where they stand, a list of which many are wanted as a whole.
-/// Ownership: `graph` must outlive it.
+/// Ownership: shares the generation with `graph`.
 class CompressedNeighbors final : public NeighborSource {
  public:
   /// `direction` is kIn or kOut, and stored; the graph's lists are resident.
@@ -24,6 +24,7 @@ class CompressedNeighbors final : public NeighborSource {
                     std::vector<LocalId>& scratch) const;
 
   Direction direction_;
+  std::shared_ptr<const GraphParts> parts_;
   std::vector<const Adjacency*> partitions_;
 };
 

@@ -44,10 +44,22 @@ class DeltaView {
 
   /// All pieces of a touched row's list. Those of the delta are of partition().
   std::span<const Piece> PiecesOf(Row row, Direction direction) const {
+    return PiecesAt(IndexOf(row, direction), direction);
+  }
+
+  /// The same in two steps, for many rows at once: where a touched row stands among those, and the
+  /// pieces of the one that stands there. Each starts to fetch what is read next.
+  std::uint64_t IndexOf(Row row, Direction direction) const {
     const Side& lists = side(direction);
     const std::uint64_t index = lists.touched.Rank(static_cast<std::uint64_t>(row));
-    return std::span(lists.pieces)
-        .subspan(lists.first_piece[index], lists.first_piece[index + 1] - lists.first_piece[index]);
+    __builtin_prefetch(&lists.first_piece[index]);
+    return index;
+  }
+  std::span<const Piece> PiecesAt(std::uint64_t index, Direction direction) const {
+    const Side& lists = side(direction);
+    const std::uint64_t first = lists.first_piece[index];
+    __builtin_prefetch(lists.pieces.data() + first);
+    return std::span(lists.pieces).subspan(first, lists.first_piece[index + 1] - first);
   }
 
   /// The part of a delta's piece that has type `type`: its positions stand together.

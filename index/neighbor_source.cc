@@ -1,5 +1,6 @@
 #include "rhizome/index/neighbor_source.h"
 
+#include "rhizome/index/graph_parts.h"
 #include "rhizome/storage/check.h"
 
 namespace rhizome {
@@ -11,10 +12,10 @@ constexpr std::size_t kPrefetchDistance = 24;
 
 }  // namespace
 
-PlainNeighbors::PlainNeighbors(const Graph& graph, Direction direction) {
-  for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
-    partitions_.push_back(&graph.partition(p));
-    neighbors_.push_back(partitions_[p]->AllNeighbors(direction).data());
+PlainNeighbors::PlainNeighbors(const Graph& graph, Direction direction) : parts_(graph.parts()) {
+  for (const Adjacency& partition : parts_->partitions) {
+    partitions_.push_back(&partition);
+    neighbors_.push_back(partition.AllNeighbors(direction).data());
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -18,7 +19,8 @@ struct EntryRef {
 
 /// Where neighbour lists stand for a sampler: in memory as they are, compressed, or on disk behind
 /// a cache. Offsets, degrees, types and weights are read from Graph's partitions in every case;
-/// only the neighbours themselves come from here. Threads: LookUp may be called from many threads
+/// only the neighbours themselves come from here; those of edges written since the generation come
+/// from the delta's view. Threads: LookUp may be called from many threads
 /// at once.
 class NeighborSource {
  public:
@@ -34,8 +36,8 @@ class NeighborSource {
   virtual bool wants_whole_hops() const { return false; }
 };
 
-/// The lists as Graph holds them in memory.
-/// Ownership: `graph` must outlive it.
+/// The lists of a generation as Graph holds them in memory.
+/// Ownership: shares the generation with `graph`.
 class PlainNeighbors final : public NeighborSource {
  public:
   /// `direction` is kIn or kOut, and stored.
@@ -44,6 +46,7 @@ class PlainNeighbors final : public NeighborSource {
   Status LookUp(std::span<const EntryRef> entries, std::span<Row> rows) const override;
 
  private:
+  std::shared_ptr<const GraphParts> parts_;
   std::vector<const Adjacency*> partitions_;
   std::vector<const LocalId*> neighbors_;  // of each partition
 };

@@ -7,6 +7,8 @@
 
 #include "rhizome/index/adjacency.h"
 #include "rhizome/index/compressed_neighbors.h"
+#include "rhizome/index/delta_view.h"
+#include "rhizome/index/graph_parts.h"
 #include "rhizome/index/neighbor_source.h"
 #include "rhizome/index/parallel.h"
 #include "rhizome/index/sampler_draw.h"
@@ -58,19 +60,22 @@ void Append(const std::vector<T>& some, std::vector<T>& all) {
 /// any is looked up: the look-ups, each a few cache misses, then overlap.
 class Sampler::Impl {
  public:
-  Impl(const Graph& graph, const SamplerOptions& options, SamplingPlan plan,
-       std::unique_ptr<const DrawTables> tables, std::shared_ptr<const NeighborSource> neighbors)
-      : graph_(graph),
+  Impl(std::shared_ptr<const Graph> graph, std::shared_ptr<const DeltaView> view,
+       const SamplerOptions& options, SamplingPlan plan, std::unique_ptr<const DrawTables> tables,
+       std::shared_ptr<const NeighborSource> neighbors)
+      : graph_(std::move(graph)),
+        view_(std::move(view)),
+        vertex_count_(graph_->vertex_count()),
         options_(options),
         plan_(std::move(plan)),
         tables_(std::move(tables)),
         source_(std::move(neighbors)),
-        typed_(graph.info().edge_types.size() > 1),
-        weighted_(graph.info().weighted),
+        typed_(graph_->edge_types().size() > 1),
+        weighted_(graph_->info().weighted),
         arena_(static_cast<int>(std::min<std::uint32_t>(options.threads, 1024))),
-        scratches_(graph.vertex_count(), options.disjoint) {
-    for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
-      partitions_.push_back(&graph.partition(p));
+        scratches_(vertex_count_, options.disjoint) {
+    for (std::uint32_t p = 0; p < graph_->partition_count(); ++p) {
+      partitions_.push_back(&graph_->partition(p));
     }
   }
 
@@ -96,10 +101,18 @@ class Sampler::Impl {
   Status RunWhole(const Hop& hop);
   Status RunChunk(const Hop& hop, std::size_t c, SampleChunk& chunk) const;
   void Pick(const Hop& hop, std::size_t c, SampleChunk& chunk) const;
+  Status LookUp(std::span<const EntryRef> entries, std::span<Row> rows,
+                LookUpScratch& scratch) const;
+  bool OfDelta(const EntryRef& entry) const { return entry.partition == partitions_.size(); }
   void Annotate(SampleChunk& chunk) const;
+  TypeId TypeOf(const EntryRef& entry) const;
+  float WeightOf(const EntryRef& entry) const;
+  void AnnotateWeights(SampleChunk& chunk) const;
   Status Finish(const Hop& hop, std::size_t c, const SampleChunk& chunk) const;
 
-  const Graph& graph_;
+  const std::shared_ptr<const Graph> graph_;     // fixed
+  const std::shared_ptr<const DeltaView> view_;  // null without a delta
+  const std::uint64_t vertex_count_;
   const SamplerOptions options_;
   const SamplingPlan plan_;
   const std::unique_ptr<const DrawTables> tables_;
@@ -159,9 +172,9 @@ Status Sampler::Impl::CheckSeeds(std::span<const VertexId> seeds,
                     seeds.size(), seed_times.size()));
   }
   for (const VertexId seed : seeds) {
-    if (static_cast<std::uint64_t>(seed) >= graph_.vertex_count()) {
+    if (static_cast<std::uint64_t>(seed) >= vertex_count_) {
       return Status::InvalidArgument(
-          fmt::format("seed {}: vertex ids are in [0, {})", seed, graph_.vertex_count()));
+          fmt::format("seed {}: vertex ids are in [0, {})", seed, vertex_count_));
     }
   }
   return Status::Ok();
@@ -171,7 +184,8 @@ void Sampler::Impl::NumberSeeds(std::span<const VertexId> seeds, Numbering& numb
                                 SampledSubgraph& out) const {
   out.seed_locals.resize(seeds.size());
   std::vector<Row> rows(seeds.size());
-  for (std::size_t i = 0; i < seeds.size(); ++i) rows[i] = graph_.order().RowOf(seeds[i]);
+  const GraphParts& parts = *graph_->parts();
+  for (std::size_t i = 0; i < seeds.size(); ++i) rows[i] = parts.RowOf(seeds[i]);
   if (options_.disjoint) {
     for (std::size_t i = 0; i < seeds.size(); ++i) {
       numbering.NumberIn(static_cast<std::uint32_t>(i), std::span(rows).subspan(i, 1),
@@ -255,7 +269,7 @@ Status Sampler::Impl::RunWhole(const Hop& hop) {
   scratch.hop_entries.clear();
   for (std::size_t c = 0; c < count; ++c) Append(scratch.chunks[c].entries, scratch.hop_entries);
   scratch.hop_rows.resize(scratch.hop_entries.size());
-  RHIZOME_RETURN_IF_ERROR(source_->LookUp(scratch.hop_entries, scratch.hop_rows));
+  RHIZOME_RETURN_IF_ERROR(LookUp(scratch.hop_entries, scratch.hop_rows, scratch.look_up));
   auto first = scratch.hop_rows.begin();
   for (std::size_t c = 0; c < count; ++c) {
     SampleChunk& chunk = scratch.chunks[c];
@@ -270,7 +284,7 @@ Status Sampler::Impl::RunWhole(const Hop& hop) {
 Status Sampler::Impl::RunChunk(const Hop& hop, std::size_t c, SampleChunk& chunk) const {
   Pick(hop, c, chunk);
   chunk.rows.resize(chunk.entries.size());
-  RHIZOME_RETURN_IF_ERROR(source_->LookUp(chunk.entries, chunk.rows));
+  RHIZOME_RETURN_IF_ERROR(LookUp(chunk.entries, chunk.rows, chunk.look_up));
   Annotate(chunk);
   return Status::Ok();
 }
@@ -283,44 +297,81 @@ void Sampler::Impl::Pick(const Hop& hop, std::size_t c, SampleChunk& chunk) cons
   chunk.picker.Pick(*tables_, slice, chunk.entries, chunk.counts);
 }
 
+// The delta's entries stand in its view; the others are looked up together.
+Status Sampler::Impl::LookUp(std::span<const EntryRef> entries, std::span<Row> rows,
+                             LookUpScratch& scratch) const {
+  if (view_ == nullptr) return source_->LookUp(entries, rows);
+  scratch.entries.resize(entries.size());
+  std::size_t others = 0;
+  for (const EntryRef& entry : entries) {
+    scratch.entries[others] = entry;
+    others += OfDelta(entry) ? 0 : 1;
+  }
+  if (others == entries.size()) return source_->LookUp(entries, rows);
+  scratch.entries.resize(others);
+  scratch.rows.resize(others);
+  if (others > 0) RHIZOME_RETURN_IF_ERROR(source_->LookUp(scratch.entries, scratch.rows));
+  const std::span<const Row> added = view_->rows(options_.direction);
+  const Row* other = scratch.rows.data();
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    rows[i] = OfDelta(entries[i]) ? added[entries[i].position] : *other++;
+  }
+  return Status::Ok();
+}
+
 // Types, weights and edges of what was picked.
 void Sampler::Impl::Annotate(SampleChunk& chunk) const {
-  const Direction direction = options_.direction;
   const std::vector<EntryRef>& entries = chunk.entries;
   if (typed_) {
     chunk.types.resize(entries.size());
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-      const Adjacency& partition = *partitions_[entries[i].partition];
-      const std::uint64_t first = partition.Entries(entries[i].local, direction).first;
-      chunk.types[i] =
-          partition.TypeOfEntry(entries[i].local, direction, entries[i].position - first);
-    }
+    for (std::size_t i = 0; i < entries.size(); ++i) chunk.types[i] = TypeOf(entries[i]);
   }
-  if (weighted_) {
-    chunk.weights.resize(entries.size());
-    if (tables_->weights) {
-      for (std::size_t i = 0; i < entries.size(); ++i) {
-        chunk.weights[i] = tables_->weights->At(entries[i].partition, entries[i].position);
-      }
-    } else {
-      // Edge ids first: then the misses of many look-ups overlap in both loops.
-      chunk.edge_ids.resize(entries.size());
-      for (std::size_t i = 0; i < entries.size(); ++i) {
-        chunk.edge_ids[i] =
-            partitions_[entries[i].partition]->EdgeAt(direction, entries[i].position);
-      }
-      for (std::size_t i = 0; i < entries.size(); ++i) {
-        chunk.weights[i] =
-            partitions_[entries[i].partition]->Weight(Direction::kOut, chunk.edge_ids[i]);
-      }
-    }
-  }
+  if (weighted_) AnnotateWeights(chunk);
   if (options_.edge_ids) {
     chunk.edges.resize(entries.size());
     for (std::size_t i = 0; i < entries.size(); ++i) {
-      const PartitionId p = entries[i].partition;
-      chunk.edges[i] = {p, partitions_[p]->EdgeAt(direction, entries[i].position)};
+      const auto [position, local, p] = entries[i];
+      chunk.edges[i] = {
+          p, OfDelta(entries[i]) ? position : partitions_[p]->EdgeAt(options_.direction, position)};
     }
+  }
+}
+
+TypeId Sampler::Impl::TypeOf(const EntryRef& entry) const {
+  const Direction direction = options_.direction;
+  if (OfDelta(entry)) return view_->types(direction)[entry.position];
+  const Adjacency& partition = *partitions_[entry.partition];
+  const std::uint64_t first = partition.Entries(entry.local, direction).first;
+  return partition.TypeOfEntry(entry.local, direction, entry.position - first);
+}
+
+float Sampler::Impl::WeightOf(const EntryRef& entry) const {
+  if (OfDelta(entry)) return view_->weights(options_.direction)[entry.position];
+  return partitions_[entry.partition]->Weight(options_.direction, entry.position);
+}
+
+void Sampler::Impl::AnnotateWeights(SampleChunk& chunk) const {
+  const std::vector<EntryRef>& entries = chunk.entries;
+  chunk.weights.resize(entries.size());
+  if (tables_->weights) {
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      chunk.weights[i] = tables_->weights->At(entries[i].partition, entries[i].position);
+    }
+    return;
+  }
+  if (view_ != nullptr) {
+    for (std::size_t i = 0; i < entries.size(); ++i) chunk.weights[i] = WeightOf(entries[i]);
+    return;
+  }
+  // Edge ids first: then the misses of many look-ups overlap in both loops.
+  chunk.edge_ids.resize(entries.size());
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    chunk.edge_ids[i] =
+        partitions_[entries[i].partition]->EdgeAt(options_.direction, entries[i].position);
+  }
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    chunk.weights[i] =
+        partitions_[entries[i].partition]->Weight(Direction::kOut, chunk.edge_ids[i]);
   }
 }
 
@@ -328,7 +379,7 @@ void Sampler::Impl::Annotate(SampleChunk& chunk) const {
 Status Sampler::Impl::Finish(const Hop& hop, std::size_t c, const SampleChunk& chunk) const {
   SampledSubgraph& out = hop.out;
   const std::size_t drawn = chunk.rows.size();
-  const bool may_overflow = options_.disjoint || graph_.vertex_count() >= Numbering::kNone;
+  const bool may_overflow = options_.disjoint || vertex_count_ >= Numbering::kNone;
   if (may_overflow && out.rows.size() + drawn >= Numbering::kNone) {
     return Status::InvalidArgument(
         fmt::format("one batch of {} vertices and more; at most 2^32 - 2: sample fewer seeds or "
@@ -361,14 +412,17 @@ Sampler::~Sampler() = default;
 
 Result<std::unique_ptr<Sampler>> Sampler::Create(const Graph& graph, const SamplerOptions& options,
                                                  std::shared_ptr<const NeighborSource> neighbors) {
-  RHIZOME_ASSIGN_OR_RETURN(SamplingPlan plan, PlanSampling(graph, options));
+  std::shared_ptr<const Graph> fixed = graph.Snapshot();
+  RHIZOME_ASSIGN_OR_RETURN(SamplingPlan plan, PlanSampling(*fixed, options));
+  RHIZOME_ASSIGN_OR_RETURN(auto view, fixed->delta_view());
   RHIZOME_ASSIGN_OR_RETURN(std::unique_ptr<const DrawTables> tables,
-                           DrawTables::Create(graph, options));
+                           DrawTables::Create(*fixed, view, options));
   if (neighbors == nullptr) {
-    RHIZOME_ASSIGN_OR_RETURN(neighbors, ResidentNeighbors(graph, options.direction));
+    RHIZOME_ASSIGN_OR_RETURN(neighbors, ResidentNeighbors(*fixed, options.direction));
   }
-  return std::unique_ptr<Sampler>(new Sampler(std::make_unique<Impl>(
-      graph, options, std::move(plan), std::move(tables), std::move(neighbors))));
+  return std::unique_ptr<Sampler>(new Sampler(
+      std::make_unique<Impl>(std::move(fixed), std::move(view), options, std::move(plan),
+                             std::move(tables), std::move(neighbors))));
 }
 
 Result<SampledSubgraph> Sampler::Sample(std::span<const VertexId> seeds,

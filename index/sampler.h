@@ -36,7 +36,7 @@ enum class TemporalPick : std::uint8_t {
   kLast,     ///< the latest; among equally late ones, any
 };
 
-/// Time stamps of edges, in any unit.
+/// Time stamps of edges, in any unit, of one snapshot of a graph.
 /// Threads: const functions may be called from many threads.
 class EdgeTimes {
  public:
@@ -44,13 +44,27 @@ class EdgeTimes {
 
   /// The times of partition p's edges, by edge id (EdgeId::position).
   virtual std::span<const std::int64_t> OfPartition(std::uint32_t p) const = 0;
+
+  /// Those of the edges that were written since the generation, by their position in the delta's
+  /// lists of a direction, kIn or kOut (DeltaView); empty where nothing was.
+  virtual std::span<const std::int64_t> OfDelta(Direction) const { return {}; }
 };
 
 /// Time stamps held in memory: one vector a partition.
 class EdgeTimesInMemory final : public EdgeTimes {
  public:
-  explicit EdgeTimesInMemory(std::vector<std::vector<std::int64_t>> times)
-      : times_(std::move(times)) {}
+  /// `delta_out`, `delta_in`: those of the delta by direction; a symmetric graph has `delta_out`
+  /// alone.
+  explicit EdgeTimesInMemory(std::vector<std::vector<std::int64_t>> times,
+                             std::vector<std::int64_t> delta_out = {},
+                             std::vector<std::int64_t> delta_in = {}, bool symmetric = false)
+      : times_(std::move(times)),
+        delta_out_(std::move(delta_out)),
+        delta_in_(std::move(delta_in)),
+        symmetric_(symmetric) {}
+  std::span<const std::int64_t> OfDelta(Direction direction) const override {
+    return direction == Direction::kOut || symmetric_ ? delta_out_ : delta_in_;
+  }
   std::span<const std::int64_t> OfPartition(std::uint32_t p) const override {
     return p < times_.size() ? std::span<const std::int64_t>(times_[p])
                              : std::span<const std::int64_t>();
@@ -58,10 +72,15 @@ class EdgeTimesInMemory final : public EdgeTimes {
 
  private:
   std::vector<std::vector<std::int64_t>> times_;
+  std::vector<std::int64_t> delta_out_;
+  std::vector<std::int64_t> delta_in_;
+  bool symmetric_ = false;
 };
 
 /// Reads the times from an edge attribute of the store (int64; ingested as a column of the edge
-/// files). Errors: kNotFound, no such attribute; kInvalidArgument, not int64; those of reading.
+/// files), those of the edges written since among them. Of a live graph, take a Snapshot for this
+/// and for the sampler. Errors: kNotFound, no such attribute; kInvalidArgument, not int64; those of
+/// reading.
 Result<std::shared_ptr<const EdgeTimes>> LoadEdgeTimes(const Graph& graph,
                                                        std::string_view attribute);
 
@@ -122,7 +141,10 @@ struct SampledSubgraph {
   std::vector<std::int64_t> neighbors;   ///< local numbers
   std::vector<TypeId> types;             ///< parallel to neighbors; empty for one edge type
   std::vector<float> weights;            ///< parallel to neighbors; empty without weights
-  std::vector<EdgeId> edges;             ///< parallel to neighbors; empty unless asked for
+  std::vector<EdgeId> edges;             ///< parallel to neighbors; empty unless asked for. Edges
+                                         ///< written since the generation have the partition
+                                         ///< Graph::partition_count() and their position in the
+                                         ///< delta's lists of the direction that was sampled
   std::vector<std::uint64_t> hop_lists;  ///< [hops + 1]: lists [hop_lists[h], hop_lists[h + 1])
 
   /// Disjoint: whose subgraph a vertex is in, an index into the seeds as given. Else empty.
@@ -142,14 +164,20 @@ struct SampledSubgraph {
 /// index where they matter): the same seed and store give the same subgraph for any number of
 /// threads.
 ///
+/// What was written since the generation is sampled as one more partition (DeltaView), so that
+/// every edge of the merged graph has the chance that it will have once it is compacted. A sampler
+/// is of the moment it was made: a live graph moves on without it. A deleted vertex is found by no
+/// edge; as a seed it is a vertex without edges.
+///
 /// Memory: 4 bytes a vertex for each concurrent call (disjoint: 16 bytes a sampled vertex);
 /// weighted: 4.5 bytes an edge; temporal: 4 bytes an edge.
 /// Threads: Sample may be called from many threads at once; it also uses options.threads itself.
-/// Ownership: `graph` must outlive it.
+/// Ownership: keeps a Snapshot of the graph, and so its generation.
 class Sampler {
  public:
-  /// `neighbors`: where the lists of options.direction are read (index/neighbor_source.h); nullptr:
-  /// from `graph`, in memory.
+  /// `neighbors`: where the lists of options.direction are read (index/neighbor_source.h), made for
+  /// the generation that `graph` has now; nullptr: from `graph`, in memory. Of a delta's entries it
+  /// is not asked.
   /// Errors: kInvalidArgument, options out of range or that exclude each other; a direction the
   /// store lacks; a weighted sampler over a weight that is negative or not finite; time stamps that
   /// are not one an edge.

@@ -18,11 +18,9 @@ void AppendEntries(std::span<const Piece> pieces, std::span<const std::uint64_t>
     return;
   }
   for (const std::uint64_t position : positions) {
-    // Without a branch: which piece it is in is not to be foreseen.
-    std::size_t p = 0;
-    for (const Piece& piece : pieces) p += position >= piece.end ? 1 : 0;
-    const std::uint64_t begin = p == 0 ? 0 : pieces[p - 1].end;
-    entries.push_back({pieces[p].first + position - begin, pieces[p].local, pieces[p].partition});
+    const PlaceInList place = FindPiece(pieces, position);
+    entries.push_back(
+        {place.partition_position(position), place.piece.local, place.piece.partition});
   }
 }
 
@@ -37,21 +35,25 @@ void AppendAll(std::span<const Piece> pieces, std::vector<EntryRef>& entries) {
 
 }  // namespace
 
-Result<std::unique_ptr<const DrawTables>> DrawTables::Create(const Graph& graph,
-                                                             const SamplerOptions& options) {
-  std::unique_ptr<DrawTables> tables(new DrawTables{.lists = ListFinder(graph, options.direction),
-                                                    .weights = {},
-                                                    .times = {},
-                                                    .seed = options.seed,
-                                                    .replace = options.replace,
-                                                    .temporal_pick = options.temporal_pick});
+Result<std::unique_ptr<const DrawTables>> DrawTables::Create(
+    const Graph& graph, const std::shared_ptr<const DeltaView>& view,
+    const SamplerOptions& options) {
+  std::unique_ptr<DrawTables> tables(
+      new DrawTables{.lists = ListFinder(graph, view, options.direction),
+                     .weights = {},
+                     .times = {},
+                     .seed = options.seed,
+                     .replace = options.replace,
+                     .temporal_pick = options.temporal_pick});
   if (options.weighted) {
-    RHIZOME_ASSIGN_OR_RETURN(tables->weights, WeightTable::Create(graph, options.direction));
+    RHIZOME_ASSIGN_OR_RETURN(tables->weights,
+                             WeightTable::Create(graph, view.get(), options.direction));
   }
   if (options.times != nullptr) {
     const bool by_type = !options.typed_fanouts.empty() || !options.meta_path.empty();
     RHIZOME_ASSIGN_OR_RETURN(tables->times,
-                             TimeOrder::Create(graph, options.direction, by_type, options.times));
+                             TimeOrder::Create(graph, view.get(), tables->lists, options.direction,
+                                               by_type, options.times));
   }
   return std::unique_ptr<const DrawTables>(std::move(tables));
 }
@@ -110,7 +112,7 @@ void EntryPicker::PickList(const DrawTables& tables, const FrontierSlice& slice,
   const VertexList& list = lists_[i];
   std::span<const Piece> pieces = list.pieces();
   if (request.type != ListRequest::kAnyType) {
-    tables.lists.OnlyType(list, static_cast<TypeId>(request.type), typed_);
+    tables.lists.OnlyType(pieces, static_cast<TypeId>(request.type), typed_);
     pieces = typed_;
   }
   if (tables.times) {
@@ -127,10 +129,7 @@ void EntryPicker::PickList(const DrawTables& tables, const FrontierSlice& slice,
   DrawPositions(tables, request, random, pieces);
   if (!tables.times) return AppendEntries(pieces, positions_, entries);
   for (const std::uint64_t position : positions_) {
-    std::size_t p = 0;
-    while (position >= pieces[p].end) ++p;
-    const Piece& piece = pieces[p];
-    const std::uint64_t begin = p == 0 ? 0 : pieces[p - 1].end;
+    const auto [piece, begin] = FindPiece(pieces, position);
     entries.push_back({tables.times->At(piece.partition, piece.first, position - begin),
                        piece.local, piece.partition});
   }
@@ -169,10 +168,7 @@ void EntryPicker::DrawWeighted(const DrawTables& tables, const ListRequest& requ
   }
   // By time the entries of a list do not stand together: no sums, every entry is looked at.
   const auto weight_at = [&](std::uint64_t i) {
-    std::size_t p = 0;
-    while (i >= pieces[p].end) ++p;
-    const Piece& piece = pieces[p];
-    const std::uint64_t begin = p == 0 ? 0 : pieces[p - 1].end;
+    const auto [piece, begin] = FindPiece(pieces, i);
     return weights.At(piece.partition, tables.times->At(piece.partition, piece.first, i - begin));
   };
   positions_.clear();

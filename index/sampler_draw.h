@@ -19,8 +19,10 @@ namespace rhizome {
 /// What a draw needs to know of the graph.
 /// Threads: const after Create.
 struct DrawTables {
-  static Result<std::unique_ptr<const DrawTables>> Create(const Graph& graph,
-                                                          const SamplerOptions& options);
+  /// `graph` is fixed, `view` that of its delta, or null.
+  static Result<std::unique_ptr<const DrawTables>> Create(
+      const Graph& graph, const std::shared_ptr<const DeltaView>& view,
+      const SamplerOptions& options);
 
   ListFinder lists;
   std::optional<WeightTable> weights;  ///< of a weighted sampler

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "rhizome/index/adjacency.h"
+#include "rhizome/index/delta_view.h"
 #include "rhizome/index/graph_builder.h"
 #include "rhizome/index/sampler.h"
 #include "rhizome/storage/chunk_array.h"
@@ -8,8 +11,21 @@
 
 namespace rhizome {
 
-Result<std::shared_ptr<const EdgeTimes>> LoadEdgeTimes(const Graph& graph,
+namespace {
+
+std::vector<std::int64_t> DeltaTimes(const DeltaView& view, Direction direction,
+                                     std::uint32_t attribute) {
+  std::vector<std::int64_t> times(view.rows(direction).size());
+  for (std::size_t i = 0; i < times.size(); ++i) times[i] = view.Attribute(direction, i, attribute);
+  return times;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const EdgeTimes>> LoadEdgeTimes(const Graph& live,
                                                        std::string_view attribute) {
+  const std::shared_ptr<const Graph> fixed = live.Snapshot();
+  const Graph& graph = *fixed;
   std::vector<std::vector<std::int64_t>> times(graph.partition_count());
   for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
     const std::string name = EdgeArrayName(attribute, p);
@@ -32,7 +48,17 @@ Result<std::shared_ptr<const EdgeTimes>> LoadEdgeTimes(const Graph& graph,
     RHIZOME_RETURN_IF_ERROR(
         (*array)->ReadRows(0, entry.rows, std::as_writable_bytes(std::span(times[p]))));
   }
-  return std::make_shared<const EdgeTimesInMemory>(std::move(times));
+  RHIZOME_ASSIGN_OR_RETURN(const auto view, graph.delta_view());
+  if (view == nullptr) return std::make_shared<const EdgeTimesInMemory>(std::move(times));
+  const auto attributes = graph.edge_attributes();
+  const auto about = std::find_if(attributes.begin(), attributes.end(),
+                                  [&](const auto& info) { return info.name == attribute; });
+  const auto a = static_cast<std::uint32_t>(about - attributes.begin());
+  const bool symmetric = graph.info().symmetric;
+  auto out = DeltaTimes(*view, Direction::kOut, a);
+  auto in = symmetric ? std::vector<std::int64_t>() : DeltaTimes(*view, Direction::kIn, a);
+  return std::make_shared<const EdgeTimesInMemory>(std::move(times), std::move(out), std::move(in),
+                                                   symmetric);
 }
 
 }  // namespace rhizome

@@ -1,9 +1,15 @@
 #include "rhizome/index/sampler_lists.h"
 
+#include <utility>
+
 namespace rhizome {
 
-ListFinder::ListFinder(const Graph& graph, Direction direction)
-    : order_(graph.order()), direction_(direction), replicas_(graph, direction) {
+ListFinder::ListFinder(const Graph& graph, std::shared_ptr<const DeltaView> view,
+                       Direction direction)
+    : order_(graph.order()),
+      view_(std::move(view)),
+      direction_(direction),
+      replicas_(graph, direction) {
   for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
     partitions_.push_back(&graph.partition(p));
   }
@@ -11,15 +17,23 @@ ListFinder::ListFinder(const Graph& graph, Direction direction)
 
 void ListFinder::FindAll(std::span<const Row> rows, std::span<VertexList> lists) const {
   // Each loop touches what the next one reads.
-  for (std::size_t i = 0; i < rows.size(); ++i) Locate(rows[i], lists[i]);
+  if (view_ == nullptr) {
+    for (std::size_t i = 0; i < rows.size(); ++i) Locate(rows[i], lists[i]);
+  } else {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (!LocateChanged(rows[i], lists[i])) Locate(rows[i], lists[i]);
+    }
+  }
   for (VertexList& list : lists) {
-    if (list.boundary) {
-      list.shared = replicas_.At(list.own.first);
-    } else {
+    if (list.place == VertexList::Place::kInterior) {
       const Adjacency::Range found =
           partitions_[list.own.partition]->Entries(list.own.local, direction_);
       list.own.first = found.first;
       list.own.end = found.count;
+    } else if (list.place == VertexList::Place::kBoundary) {
+      list.shared = replicas_.At(list.own.first);
+    } else {
+      list.shared = view_->PiecesAt(list.own.first, direction_);
     }
   }
 }
@@ -27,11 +41,12 @@ void ListFinder::FindAll(std::span<const Row> rows, std::span<VertexList> lists)
 // Of a boundary vertex, own.first is its index among those until FindAll reads it.
 void ListFinder::Locate(Row row, VertexList& list) const {
   list.vertex = static_cast<std::uint64_t>(order_.VertexAt(row));
-  list.boundary = partitions_.size() > 1 && replicas_.boundary(row);
-  if (list.boundary) {
+  if (partitions_.size() > 1 && replicas_.boundary(row)) {
+    list.place = VertexList::Place::kBoundary;
     list.own.first = replicas_.IndexOf(row);
     return;
   }
+  list.place = VertexList::Place::kInterior;
   const PartitionId owner = partitions_.size() > 1 ? order_.OwnerOf(row) : PartitionId{0};
   const LocalId local = order_.grouped() ? static_cast<LocalId>(row - order_.owner_begin(owner))
                                          : *partitions_[owner]->Find(row);
@@ -40,17 +55,42 @@ void ListFinder::Locate(Row row, VertexList& list) const {
   partitions_[owner]->PrefetchList(local, direction_);
 }
 
-void ListFinder::OnlyType(const VertexList& list, TypeId type, std::vector<Piece>& pieces) const {
+// Of a vertex whose list the delta changes: own.first is its index among those until then. New
+// vertices, which the order does not know, are among them; their rows are their ids.
+bool ListFinder::LocateChanged(Row row, VertexList& list) const {
+  if (!view_->Touched(row, direction_)) return false;
+  const bool old = static_cast<std::uint64_t>(row) < order_.size();
+  list.vertex = static_cast<std::uint64_t>(old ? order_.VertexAt(row) : VertexId{row});
+  list.place = VertexList::Place::kChanged;
+  list.own.first = view_->IndexOf(row, direction_);
+  return true;
+}
+
+void ListFinder::OnlyType(std::span<const Piece> list, TypeId type,
+                          std::vector<Piece>& pieces) const {
   pieces.clear();
+  std::uint64_t begin = 0;
   std::uint64_t end = 0;
-  for (const Piece& piece : list.pieces()) {
-    const Adjacency::Range found =
-        partitions_[piece.partition]->EntriesOfType(piece.local, direction_, type);
+  for (const Piece& piece : list) {
+    const Adjacency::Range found = OfType(piece, piece.end - begin, type);
+    begin = piece.end;
     if (found.count == 0) continue;
     end += found.count;
     pieces.push_back(
         {.end = end, .first = found.first, .local = piece.local, .partition = piece.partition});
   }
+}
+
+// The entries of one type among the `count` of a piece, which may be a part of the vertex's list.
+Adjacency::Range ListFinder::OfType(const Piece& piece, std::uint64_t count, TypeId type) const {
+  if (piece.partition == partitions_.size()) {
+    return view_->EntriesOfType(piece, count, direction_, type);
+  }
+  const Adjacency::Range all =
+      partitions_[piece.partition]->EntriesOfType(piece.local, direction_, type);
+  const std::uint64_t first = std::max(all.first, piece.first);
+  const std::uint64_t end = std::min(all.first + all.count, piece.first + count);
+  return {first, end > first ? end - first : 0};
 }
 
 }  // namespace rhizome

@@ -88,7 +88,8 @@ Result<SamplingPlan> PlanSampling(const Graph& graph, const SamplerOptions& opti
   RHIZOME_RETURN_IF_ERROR(CheckDirection(info, options.direction));
   RHIZOME_RETURN_IF_ERROR(CheckCombination(info, options));
   RHIZOME_RETURN_IF_ERROR(CheckEdgeIds(graph, options));
-  if (!options.typed_fanouts.empty()) return PlanTyped(info.edge_types.size(), options);
+  const std::size_t types = graph.edge_types().size();
+  if (!options.typed_fanouts.empty()) return PlanTyped(types, options);
   if (options.fanouts.empty()) {
     return Fail(Status::InvalidArgument("the sampler needs the fanout of at least one hop"));
   }
@@ -104,10 +105,9 @@ Result<SamplingPlan> PlanSampling(const Graph& graph, const SamplerOptions& opti
     RHIZOME_RETURN_IF_ERROR(CheckFanout(options.fanouts[h]));
     ListRequest request{.fanout = options.fanouts[h]};
     if (!path.empty()) {
-      if (path[h] >= info.edge_types.size()) {
-        return Fail(Status::InvalidArgument(
-            fmt::format("hop {} of the meta-path: edge type {}; the graph has {}", h, path[h],
-                        info.edge_types.size())));
+      if (path[h] >= types) {
+        return Fail(Status::InvalidArgument(fmt::format(
+            "hop {} of the meta-path: edge type {}; the graph has {}", h, path[h], types)));
       }
       request.type = path[h];
     }

@@ -15,6 +15,12 @@
 
 namespace rhizome {
 
+/// What a look-up leaves to the source of neighbours, where the delta has some of the entries.
+struct LookUpScratch {
+  std::vector<EntryRef> entries;
+  std::vector<Row> rows;
+};
+
 /// What is drawn for a few frontier vertices, between the draw and the numbering.
 struct SampleChunk {
   EntryPicker picker;
@@ -25,7 +31,8 @@ struct SampleChunk {
   std::vector<float> weights;         ///< or empty
   std::vector<EdgeId> edges;          ///< or empty
   std::vector<LocalEdge> edge_ids;    ///< within their partitions, on the way to the weights
-  Status status;                      ///< of the look-up
+  LookUpScratch look_up;
+  Status status;  ///< of the look-up
 };
 
 /// Memory of one call of Sample, so that nothing is allocated for a single vertex or hop.
@@ -38,6 +45,7 @@ struct SampleScratch {
   std::vector<std::uint32_t> subgraphs;  ///< parallel to frontier, if disjoint
   std::vector<EntryRef> hop_entries;     ///< of sources that want whole hops
   std::vector<Row> hop_rows;             ///< parallel to hop_entries
+  LookUpScratch look_up;                 ///< of a whole hop
 };
 
 /// Lends a SampleScratch to each concurrent call; it comes back clean.

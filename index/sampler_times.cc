@@ -14,13 +14,14 @@
 
 namespace rhizome {
 
-Result<TimeOrder> TimeOrder::Create(const Graph& graph, Direction direction, bool by_type,
+Result<TimeOrder> TimeOrder::Create(const Graph& graph, const DeltaView* view,
+                                    const ListFinder& lists, Direction direction, bool by_type,
                                     std::shared_ptr<const EdgeTimes> times) {
   TimeOrder made;
   made.direction_ = direction;
   made.times_ = std::move(times);
   made.order_.resize(graph.partition_count());
-  const auto types = static_cast<std::uint32_t>(by_type ? graph.info().edge_types.size() : 0);
+  const auto types = static_cast<std::uint32_t>(by_type ? graph.edge_types().size() : 0);
   for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
     const Adjacency& partition = graph.partition(p);
     made.partitions_.push_back(&partition);
@@ -39,7 +40,39 @@ Result<TimeOrder> TimeOrder::Create(const Graph& graph, Direction direction, boo
     }
     RHIZOME_RETURN_IF_ERROR(made.Sort(p, types));
   }
+  if (view != nullptr) RHIZOME_RETURN_IF_ERROR(made.SortChanged(*view, lists, types));
   return made;
+}
+
+// Every piece of a changed list, after those of the generation were sorted as if nothing were.
+Status TimeOrder::SortChanged(const DeltaView& view, const ListFinder& lists, std::uint32_t types) {
+  delta_times_ = times_->OfDelta(direction_);
+  const std::size_t edges = view.rows(direction_).size();
+  if (delta_times_.size() != edges) {
+    return Status::InvalidArgument(
+        fmt::format("{} time stamps for {} edges that were written since the generation; take them "
+                    "from the same snapshot as the sampler",
+                    delta_times_.size(), edges));
+  }
+  order_.emplace_back(edges);
+  std::vector<Piece> of_type;
+  view.ForEachTouched(direction_, [&](Row row) {
+    const auto pieces = view.PiecesOf(row, direction_);
+    if (types == 0) SortPieces(pieces);
+    for (std::uint32_t type = 0; type < types; ++type) {
+      lists.OnlyType(pieces, static_cast<TypeId>(type), of_type);
+      SortPieces(of_type);
+    }
+  });
+  return Status::Ok();
+}
+
+void TimeOrder::SortPieces(std::span<const Piece> pieces) {
+  std::uint64_t begin = 0;
+  for (const Piece& piece : pieces) {
+    SortList(piece.partition, {piece.first, piece.end - begin});
+    begin = piece.end;
+  }
 }
 
 Status TimeOrder::Sort(std::uint32_t p, std::uint32_t types) {
@@ -68,12 +101,9 @@ Status TimeOrder::Sort(std::uint32_t p, std::uint32_t types) {
 }
 
 void TimeOrder::SortList(std::uint32_t p, const Adjacency::Range& list) {
-  const std::span<const std::int64_t> times = times_->OfPartition(p);
   const std::span<std::uint32_t> order = std::span(order_[p]).subspan(list.first, list.count);
   std::iota(order.begin(), order.end(), 0U);
-  const auto time_of = [&](std::uint32_t i) {
-    return times[partitions_[p]->EdgeAt(direction_, list.first + i)];
-  };
+  const auto time_of = [&](std::uint32_t i) { return TimeOf(p, list.first + i); };
   std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     return std::pair(time_of(a), a) < std::pair(time_of(b), b);
   });

@@ -15,14 +15,17 @@
 namespace rhizome {
 
 /// The entries of every list of one direction in the order of their times, so that those up to a
-/// time are a prefix. Memory: 4 bytes an edge.
+/// time are a prefix. A list that a delta changes is in pieces, each in an order of its own: the
+/// whole list's is never asked for. Memory: 4 bytes an edge.
 /// Threads: const after Create.
 class TimeOrder {
  public:
-  /// `by_type`: lists are those of one edge type, else of all types together.
-  /// Errors: kInvalidArgument, a partition without one time for each edge, or a store that does not
-  /// keep the edge ids of this direction, or a list of 2^32 entries.
-  static Result<TimeOrder> Create(const Graph& graph, Direction direction, bool by_type,
+  /// `view`: of the graph's delta, or null; `lists` knows it. `by_type`: lists are those of one
+  /// edge type, else of all types together. Errors: kInvalidArgument, a partition or a delta
+  /// without one time for each edge, or a store that does not keep the edge ids of this direction,
+  /// or a list of 2^32 entries.
+  static Result<TimeOrder> Create(const Graph& graph, const DeltaView* view,
+                                  const ListFinder& lists, Direction direction, bool by_type,
                                   std::shared_ptr<const EdgeTimes> times);
 
   /// Replaces `eligible` by the pieces of `list` cut to what is not later than `time`; a piece's
@@ -43,17 +46,26 @@ class TimeOrder {
  private:
   TimeOrder() = default;
   Status Sort(std::uint32_t partition, std::uint32_t types);
+  Status SortChanged(const DeltaView& view, const ListFinder& lists, std::uint32_t types);
   void SortList(std::uint32_t partition, const Adjacency::Range& list);
-  std::int64_t TimeAt(std::uint32_t partition, std::uint64_t first, std::uint64_t i) const {
-    const std::uint64_t position = first + order_[partition][first + i];
+  void SortPieces(std::span<const Piece> pieces);
+
+  /// The time of the entry at a position of a partition's array, or of the delta's.
+  std::int64_t TimeOf(std::uint32_t partition, std::uint64_t position) const {
+    if (partition == partitions_.size()) return delta_times_[position];
     return times_->OfPartition(partition)[partitions_[partition]->EdgeAt(direction_, position)];
+  }
+  std::int64_t TimeAt(std::uint32_t partition, std::uint64_t first, std::uint64_t i) const {
+    return TimeOf(partition, first + order_[partition][first + i]);
   }
   std::uint64_t CountUpTo(const Piece& piece, std::uint64_t length, std::int64_t time) const;
 
   Direction direction_ = Direction::kIn;
   std::shared_ptr<const EdgeTimes> times_;
+  std::span<const std::int64_t> delta_times_;
   std::vector<const Adjacency*> partitions_;
-  std::vector<std::vector<std::uint32_t>> order_;  // [partition][position]: offset within its list
+  // [partition][position]: offset within its list, or piece. The delta's is the last.
+  std::vector<std::vector<std::uint32_t>> order_;
 };
 
 }  // namespace rhizome

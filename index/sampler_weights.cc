@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <string>
+
 #include "rhizome/index/adjacency.h"
 #include "rhizome/index/parallel.h"
 #include "rhizome/index/vertex_order.h"
@@ -49,30 +51,40 @@ void CopyWeights(const Adjacency& partition, Direction direction, std::vector<fl
   });
 }
 
-Status CheckWeights(std::span<const float> weights, std::uint32_t partition) {
+Status CheckWeights(std::span<const float> weights, const std::string& place) {
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (weights[i] >= 0 && std::isfinite(weights[i])) continue;
     return Status::InvalidArgument(
-        fmt::format("partition {}: an edge weighs {}; weighted sampling needs weights that are "
-                    "finite and not negative",
-                    partition, weights[i]));
+        fmt::format("{}: an edge weighs {}; weighted sampling needs weights that are finite and "
+                    "not negative",
+                    place, weights[i]));
   }
   return Status::Ok();
 }
 
-// Sums of what stands before every kBlock-th entry, within its list.
+/// Takes the sums of what stands before every kBlock-th entry, within the list [first, first +
+/// count).
+void SumBlocks(const Adjacency::Range& list, std::span<const float> weights,
+               std::vector<double>& sums) {
+  constexpr std::uint64_t kBlock = WeightTable::kBlock;
+  double sum = 0;
+  for (std::uint64_t i = list.first; i < list.first + list.count; ++i) {
+    if (i % kBlock == 0) sums[i / kBlock] = sum;
+    sum += static_cast<double>(weights[i]);
+  }
+}
+
+std::vector<double> RoomForSums(std::span<const float> weights) {
+  return std::vector<double>((weights.size() + WeightTable::kBlock - 1) / WeightTable::kBlock);
+}
+
+// Of all lists of a partition.
 std::vector<double> BlockSums(const Adjacency& partition, Direction direction,
                               std::span<const float> weights) {
-  constexpr std::uint64_t kBlock = WeightTable::kBlock;
-  std::vector<double> sums((weights.size() + kBlock - 1) / kBlock);
+  std::vector<double> sums = RoomForSums(weights);
   ForStretches(partition.vertex_count(), [&](std::uint64_t begin, std::uint64_t end) {
     for (std::uint64_t v = begin; v < end; ++v) {
-      const Adjacency::Range list = partition.Entries(static_cast<LocalId>(v), direction);
-      double sum = 0;
-      for (std::uint64_t i = list.first; i < list.first + list.count; ++i) {
-        if (i % kBlock == 0) sums[i / kBlock] = sum;
-        sum += static_cast<double>(weights[i]);
-      }
+      SumBlocks(partition.Entries(static_cast<LocalId>(v), direction), weights, sums);
     }
   });
   return sums;
@@ -80,17 +92,35 @@ std::vector<double> BlockSums(const Adjacency& partition, Direction direction,
 
 }  // namespace
 
-Result<WeightTable> WeightTable::Create(const Graph& graph, Direction direction) {
+Result<WeightTable> WeightTable::Create(const Graph& graph, const DeltaView* view,
+                                        Direction direction) {
   WeightTable table;
   const std::uint32_t partitions = graph.partition_count();
   table.weights_.resize(partitions);
   table.sums_.resize(partitions);
   for (std::uint32_t p = 0; p < partitions; ++p) {
     CopyWeights(graph.partition(p), direction, table.weights_[p]);
-    RHIZOME_RETURN_IF_ERROR(CheckWeights(table.weights_[p], p));
+    RHIZOME_RETURN_IF_ERROR(CheckWeights(table.weights_[p], fmt::format("partition {}", p)));
     table.sums_[p] = BlockSums(graph.partition(p), direction, table.weights_[p]);
   }
+  if (view != nullptr) RHIZOME_RETURN_IF_ERROR(table.AddDelta(*view, direction));
   return table;
+}
+
+Status WeightTable::AddDelta(const DeltaView& view, Direction direction) {
+  const auto given = view.weights(direction);
+  const std::vector<float>& weights = weights_.emplace_back(given.begin(), given.end());
+  RHIZOME_RETURN_IF_ERROR(CheckWeights(weights, "an edge written since the generation"));
+  std::vector<double>& sums = sums_.emplace_back(RoomForSums(weights));
+  view.ForEachTouched(direction, [&](Row row) {
+    std::uint64_t begin = 0;
+    for (const Piece& piece : view.PiecesOf(row, direction)) {
+      if (piece.partition == view.partition())
+        SumBlocks({piece.first, piece.end - begin}, weights, sums);
+      begin = piece.end;
+    }
+  });
+  return Status::Ok();
 }
 
 // Σ of weights one by one.
@@ -189,8 +219,9 @@ std::uint64_t WeightedDrawer::DrawOne(CounterRandom& random, const WeightTable& 
   const double sum = piece_ends_.empty() ? 0 : piece_ends_.back();
   if (sum <= 0) return WeightTable::kNowhere;
   const double share = random.Unit() * sum;
-  std::size_t p = 0;
-  while (p + 1 < pieces.size() && piece_ends_[p] <= share) ++p;
+  const auto after = std::upper_bound(piece_ends_.begin(), piece_ends_.end(), share);
+  std::size_t p =
+      std::min(static_cast<std::size_t>(after - piece_ends_.begin()), pieces.size() - 1);
   // Rounding may lead to a last piece without weight.
   while (p > 0 && piece_ends_[p] <= piece_ends_[p - 1]) --p;
   const std::uint64_t begin = p == 0 ? 0 : pieces[p - 1].end;

@@ -22,8 +22,9 @@ class WeightTable {
  public:
   static constexpr std::uint64_t kBlock = 16;
 
+  /// `view`: of the graph's delta, whose weights follow as those of one more partition; or null.
   /// Errors: kInvalidArgument, a weight that is negative or not finite.
-  static Result<WeightTable> Create(const Graph& graph, Direction direction);
+  static Result<WeightTable> Create(const Graph& graph, const DeltaView* view, Direction direction);
 
   float At(PartitionId partition, std::uint64_t position) const {
     return weights_[partition][position];
@@ -40,6 +41,7 @@ class WeightTable {
 
  private:
   WeightTable() = default;
+  Status AddDelta(const DeltaView& view, Direction direction);
   double Add(PartitionId partition, std::uint64_t first, std::uint64_t last) const;
 
   std::vector<std::vector<float>> weights_;  // [partition][position]

@@ -18,7 +18,7 @@
 namespace rhizome::testing {
 
 /// A graph in a store of its own, in a temporary folder.
-struct OpenGraph {
+struct BuiltGraph {
   testing::TempDir folder;
   std::unique_ptr<Store> store;
   std::unique_ptr<Graph> graph;
@@ -34,8 +34,8 @@ inline BuildOptions RandomPartitions(std::uint32_t partitions,
   return options;
 }
 
-inline std::unique_ptr<OpenGraph> Build(GraphInput input, const BuildOptions& options) {
-  auto open = std::make_unique<OpenGraph>();
+inline std::unique_ptr<BuiltGraph> Build(GraphInput input, const BuildOptions& options) {
+  auto open = std::make_unique<BuiltGraph>();
   const Path path = open->folder / "graph.rz";
   FileSystem& fs = FileSystem::Posix();
   {

@@ -216,7 +216,7 @@ TEST(WeightTableTest, SumsAndPositionsAreThoseOfTheWeights) {
   const std::uint64_t seed = testing::TestSeed();
   const auto open = Build(RandomInput(60, 5000, true, seed), RandomPartitions(2));
   ASSERT_NE(open, nullptr);
-  const auto table = WeightTable::Create(*open->graph, Direction::kIn);
+  const auto table = WeightTable::Create(*open->graph, nullptr, Direction::kIn);
   ASSERT_OK(table);
   std::mt19937_64 random(seed);
   for (PartitionId p = 0; p < 2; ++p) {
