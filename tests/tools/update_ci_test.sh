@@ -63,7 +63,7 @@ expect_exit 0 rhizome verify g.rz
 expect_exit 0 rhizome verify s.rz
 
 expect_exit 0 rhizome info g.rz --json
-expect_json out 'j["delta_entries"] > 0' 'j["commit"] == 6' 'j["base_sequence"] == 1' 'j["delta_runs"] >= 1' \
+expect_json out 'j["delta_entries"] > 0' 'j["commit"] == 6' 'j["base_sequence"] == 0' 'j["delta_runs"] >= 1' \
   'j["generations"] == [1]' 'j["vertices"] == 3 + 4' 'j["edges"] == 3 + 2' 'j["generation_vertices"] == 3'
 expect_exit 0 rhizome info s.rz
 

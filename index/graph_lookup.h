@@ -1,0 +1,73 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "rhizome/index/graph.h"
+#include "rhizome/storage/job_control.h"
+#include "rhizome/storage/result.h"
+
+namespace rhizome {
+
+/// How long a batched look-up may take, and who may stop it.
+struct LookupOptions {
+  /// Looked at between vertices; passed: kInterrupted.
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  const JobControl* control = nullptr;  ///< cancelled: kInterrupted
+};
+
+/// Neighbour lists of n vertices, flat. Kept by the caller between calls, its memory is used again.
+struct NeighborLists {
+  std::vector<std::uint64_t> offsets;  ///< n + 1: list i is [offsets[i], offsets[i + 1])
+  std::vector<VertexId> vertices;
+  std::vector<TypeId> types;   ///< empty in a graph of one edge type
+  std::vector<float> weights;  ///< empty in a graph without weights
+};
+
+/// Neighbours of many vertices in one call, all at one commit: that of a live graph when the call
+/// begins. The order within a list is not specified; otherwise lists are those of Graph::Neighbors.
+/// Errors: those of Graph::Neighbors, kInterrupted; then `lists` is unspecified.
+/// Threads: any number at once, each with its own `lists`.
+Status LookUpNeighbors(const Graph& graph, std::span<const VertexId> vertices, Direction direction,
+                       NeighborLists& lists, const LookupOptions& options = {});
+
+/// Rows of one array of vertices, for services: opened once, its chunks kept in memory, verified
+/// when they are first read, until a budget is used up; later ones are read for each call.
+/// Rows of a live graph are those of its commit when the call begins; after a compaction, or when
+/// the name means another version, the array is opened anew.
+/// Threads: Read from any number at once. Ownership: `graph` must outlive it.
+class RowLookup {
+ public:
+  struct Options {
+    std::uint64_t memory_bytes = std::uint64_t{1} << 30;
+  };
+
+  /// Errors: kNotFound, no such array; kInvalidArgument, not an array of vertices; kCorruption.
+  static Result<std::unique_ptr<RowLookup>> Open(const Graph& graph, std::string_view array,
+                                                 const Options& options);
+  static Result<std::unique_ptr<RowLookup>> Open(const Graph& graph, std::string_view array) {
+    return Open(graph, array, Options{});
+  }
+  ~RowLookup();
+
+  /// Of the array that is open now.
+  std::uint64_t row_bytes() const;
+
+  /// Copies the rows of `vertices` to `out`, of vertices.size() * row_bytes(): what was put last,
+  /// the generation's, or zeros where a new vertex has none. Errors: kInvalidArgument, an id out
+  /// of range, a wrong size; kInterrupted; kCorruption; kIoError. Then `out` is unspecified.
+  Status Read(std::span<const VertexId> vertices, std::span<std::byte> out,
+              const LookupOptions& options = {}) const;
+
+ private:
+  class Impl;
+  explicit RowLookup(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rhizome
