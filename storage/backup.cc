@@ -386,7 +386,7 @@ Status Restore::ReadRecord(std::optional<std::uint64_t> number) {
     RHIZOME_ASSIGN_OR_RETURN(record_, rhizome::ReadRecord(fs_, dir_, *number, id_));
     return Status::Ok();
   }
-  // The newest, unless it is what a killed run left of a record.
+  // The newest whose record is whole: killed runs leave torn ones.
   Status status = Status::NotFound(fmt::format("no backup in '{}'", dir_.string()));
   for (auto at = numbers.rbegin(); at != numbers.rend(); ++at) {
     auto record = rhizome::ReadRecord(fs_, dir_, *at, id_);
@@ -394,9 +394,9 @@ Status Restore::ReadRecord(std::optional<std::uint64_t> number) {
       record_ = *std::move(record);
       return Status::Ok();
     }
+    // What a killed run left, or damage: the report says which backup was taken.
     status = record.error();
-    // A crash tears only the newest; another one that cannot be read is damage, and is said to be.
-    if (at != numbers.rbegin()) return status;
+    if (status.code() != StatusCode::kCorruption) return status;
   }
   return status;
 }
@@ -527,8 +527,9 @@ Result<std::vector<BackupInfo>> ListBackups(FileSystem& fs, const Path& dir) {
   std::vector<BackupInfo> infos;
   for (const std::uint64_t number : numbers) {
     const auto record = ReadRecord(fs, dir, number, id);
-    const bool torn =
-        !record && record.error().code() == StatusCode::kCorruption && number == numbers.back();
+    // What a killed run left is no backup. To restore a damaged one by its number says why it
+    // fails.
+    const bool torn = !record && record.error().code() == StatusCode::kCorruption;
     if (!record && !torn) return Fail(record.error());
     if (record) infos.push_back(InfoOf(*record));
   }

@@ -46,7 +46,8 @@ struct BackupReport {
 Result<BackupReport> BackupStore(FileSystem& fs, const Path& store, const Path& dir,
                                  const BackupOptions& options, const JobControl& control);
 
-/// The backups in `dir`, oldest first. Errors: kNotFound, none; kCorruption, one cannot be read.
+/// The backups in `dir` whose records are whole, oldest first. Errors: kNotFound, none;
+/// kCorruption, BACKUP is damaged.
 Result<std::vector<BackupInfo>> ListBackups(FileSystem& fs, const Path& dir);
 
 struct RestoreReport {
