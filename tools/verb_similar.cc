@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "elements.h"
+#include "rhizome/index/delta.h"
 #include "rhizome/storage/array_versions.h"
 #include "text.h"
 #include "verbs.h"
@@ -62,6 +63,17 @@ double Cosine(std::span<const float> a, double a_norm, std::span<const float> b)
   return squares > 0 && a_norm > 0 ? dot / (a_norm * std::sqrt(squares)) : 0;
 }
 
+/// The vertices whose row was put since the generation: chunks do not hold it. (A new vertex
+/// without one has zeros, and no direction to compare.)
+std::vector<VertexId> Changed(const Graph& graph, std::uint64_t array_id) {
+  std::vector<VertexId> changed;
+  const auto merged = graph.delta()->Merged();
+  if (merged == nullptr) return changed;
+  for (const DeltaRowRef& row : merged->rows)
+    if (row.array_id == array_id && !graph.IsDeleted(row.vertex)) changed.push_back(row.vertex);
+  return changed;
+}
+
 /// The rows of `array` nearest to that of `vertex`, which is left out. Streams the chunks in row
 /// order, one in memory at a time.
 Result<std::vector<Scored>> Nearest(const Graph& graph, const ChunkArray& array, VertexId vertex,
@@ -79,8 +91,19 @@ Result<std::vector<Scored>> Nearest(const Graph& graph, const ChunkArray& array,
         ToString(graph.ExternalIdOf(vertex)), entry.name)));
   }
   TopK best(k);
+  const std::vector<VertexId> changed = Changed(graph, entry.array_id);  // sorted
+  const auto is_changed = [&](VertexId other) {
+    return std::binary_search(changed.begin(), changed.end(), other);
+  };
   std::vector<std::byte> raw;
-  std::vector<float> rows;
+  std::vector<float> rows(entry.dim);
+  for (const VertexId other : changed) {
+    if (other == vertex) continue;
+    RHIZOME_ASSIGN_OR_RETURN(raw, ReadVertexRow(graph, array, other));
+    ToFloats(entry.dtype, raw, rows);
+    const double score = Cosine(query, norm, rows);
+    if (!std::isnan(score)) best.Offer({score, other});
+  }
   for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk) {
     RHIZOME_RETURN_IF_ERROR(
         control.Report({.phase = "comparing", .done = chunk, .total = entry.chunk_count()}));
@@ -91,7 +114,7 @@ Result<std::vector<Scored>> Nearest(const Graph& graph, const ChunkArray& array,
     ToFloats(entry.dtype, raw, rows);
     for (std::uint64_t r = 0; r < count; ++r) {
       const VertexId other = graph.VertexAt(static_cast<Row>(chunk * entry.chunk_rows + r));
-      if (other == vertex) continue;
+      if (other == vertex || graph.IsDeleted(other) || is_changed(other)) continue;
       const double score = Cosine(query, norm, std::span(rows).subspan(r * entry.dim, entry.dim));
       if (!std::isnan(score)) best.Offer({score, other});
     }

@@ -67,6 +67,16 @@ expect_json out 'j["delta_entries"] > 0' 'j["commit"] == 6' 'j["base_sequence"] 
   'j["generations"] == [1]' 'j["vertices"] == 3 + 4' 'j["edges"] == 3 + 2' 'j["generation_vertices"] == 3'
 expect_exit 0 rhizome info s.rz
 
+expect_exit 0 rhizome export g.rz --array x --out x.npy --json
+expect_json out 'j["files"][0]["rows"] == 7'
+[ "$(tr '\n' ' ' <x.ids.tsv)" = "0 1 2 7 8 40 41 " ] || fail "exported ids: $(cat x.ids.tsv)"
+python3 - <<'P' || fail "exported rows"
+rows = memoryview(open("x.npy", "rb").read()[-7 * 8:]).cast("f", (7, 2)).tolist()
+assert rows == [[1, 0], [-1, 4], [3, 0], [0.5, 1.5], [0, 0], [0, 0], [0, 0]], rows
+P
+expect_exit 0 rhizome similar g.rz 7 --array x --k 9 --json
+expect_json out '[n["id"] for n in j["similar"]] == [1, 0, 2]' 'abs(j["similar"][0]["score"] - 0.8437) < 1e-3'
+
 # --- Refused, with file and line, and nothing of the batch is applied
 before=$(rhizome info g.rz --json | python3 -c 'import json,sys; print(json.load(sys.stdin)["delta_entries"])')
 refused() { # FILE-CONTENT LINE WORD FLAGS...
