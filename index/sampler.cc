@@ -101,8 +101,7 @@ class Sampler::Impl {
   Status RunWhole(const Hop& hop);
   Status RunChunk(const Hop& hop, std::size_t c, SampleChunk& chunk) const;
   void Pick(const Hop& hop, std::size_t c, SampleChunk& chunk) const;
-  Status LookUp(std::span<const EntryRef> entries, std::span<Row> rows,
-                LookUpScratch& scratch) const;
+  Status LookUp(std::span<EntryRef> entries, std::span<Row> rows, LookUpScratch& scratch) const;
   bool OfDelta(const EntryRef& entry) const { return entry.partition == partitions_.size(); }
   void Annotate(SampleChunk& chunk) const;
   TypeId TypeOf(const EntryRef& entry) const;
@@ -297,25 +296,25 @@ void Sampler::Impl::Pick(const Hop& hop, std::size_t c, SampleChunk& chunk) cons
   chunk.picker.Pick(*tables_, slice, chunk.entries, chunk.counts);
 }
 
-// The delta's entries stand in its view; the others are looked up together.
-Status Sampler::Impl::LookUp(std::span<const EntryRef> entries, std::span<Row> rows,
+// The delta's entries stand in its view. For the source, which looks all others up at once, each
+// is replaced meanwhile by the entry before it, mostly one of the same list.
+Status Sampler::Impl::LookUp(std::span<EntryRef> entries, std::span<Row> rows,
                              LookUpScratch& scratch) const {
   if (view_ == nullptr) return source_->LookUp(entries, rows);
-  scratch.entries.resize(entries.size());
-  std::size_t others = 0;
-  for (const EntryRef& entry : entries) {
-    scratch.entries[others] = entry;
-    others += OfDelta(entry) ? 0 : 1;
-  }
-  if (others == entries.size()) return source_->LookUp(entries, rows);
-  scratch.entries.resize(others);
-  scratch.rows.resize(others);
-  if (others > 0) RHIZOME_RETURN_IF_ERROR(source_->LookUp(scratch.entries, scratch.rows));
-  const std::span<const Row> added = view_->rows(options_.direction);
-  const Row* other = scratch.rows.data();
+  scratch.added.clear();
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    rows[i] = OfDelta(entries[i]) ? added[entries[i].position] : *other++;
+    if (OfDelta(entries[i])) scratch.added.push_back({i, entries[i]});
   }
+  if (scratch.added.size() < entries.size()) {
+    std::size_t first = 0;  // of the source's
+    while (OfDelta(entries[first])) ++first;
+    for (const auto& [i, entry] : scratch.added) entries[i] = entries[i == 0 ? first : i - 1];
+    const Status status = source_->LookUp(entries, rows);
+    for (const auto& [i, entry] : scratch.added) entries[i] = entry;
+    RHIZOME_RETURN_IF_ERROR(status);
+  }
+  const std::span<const Row> added = view_->rows(options_.direction);
+  for (const auto& [i, entry] : scratch.added) rows[i] = added[entry.position];
   return Status::Ok();
 }
 

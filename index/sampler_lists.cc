@@ -1,5 +1,6 @@
 #include "rhizome/index/sampler_lists.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace rhizome {
@@ -71,26 +72,26 @@ void ListFinder::OnlyType(std::span<const Piece> list, TypeId type,
   pieces.clear();
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
+  Adjacency::Range all;  // of the type, in the list that the piece is a part of
+  const Piece* before = nullptr;
   for (const Piece& piece : list) {
-    const Adjacency::Range found = OfType(piece, piece.end - begin, type);
+    const std::uint64_t count = piece.end - begin;
     begin = piece.end;
-    if (found.count == 0) continue;
-    end += found.count;
+    const bool same =
+        before != nullptr && before->partition == piece.partition && before->local == piece.local;
+    before = &piece;
+    if (piece.partition == partitions_.size()) {
+      all = view_->EntriesOfType(piece, count, direction_, type);
+    } else if (!same) {
+      all = partitions_[piece.partition]->EntriesOfType(piece.local, direction_, type);
+    }
+    const std::uint64_t first = std::max(all.first, piece.first);
+    const std::uint64_t last = std::min(all.first + all.count, piece.first + count);
+    if (last <= first) continue;
+    end += last - first;
     pieces.push_back(
-        {.end = end, .first = found.first, .local = piece.local, .partition = piece.partition});
+        {.end = end, .first = first, .local = piece.local, .partition = piece.partition});
   }
-}
-
-// The entries of one type among the `count` of a piece, which may be a part of the vertex's list.
-Adjacency::Range ListFinder::OfType(const Piece& piece, std::uint64_t count, TypeId type) const {
-  if (piece.partition == partitions_.size()) {
-    return view_->EntriesOfType(piece, count, direction_, type);
-  }
-  const Adjacency::Range all =
-      partitions_[piece.partition]->EntriesOfType(piece.local, direction_, type);
-  const std::uint64_t first = std::max(all.first, piece.first);
-  const std::uint64_t end = std::min(all.first + all.count, piece.first + count);
-  return {first, end > first ? end - first : 0};
 }
 
 }  // namespace rhizome

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -49,16 +48,16 @@ struct PlaceInList {
   }
 };
 inline PlaceInList FindPiece(std::span<const Piece> pieces, std::uint64_t position) {
-  // A hub of which many edges were erased is cut into many pieces; else there are a few.
-  constexpr std::size_t kFew = 16;
+  // A hub of which many edges were erased is cut into many pieces; else there are a few. Without
+  // branches: which piece it is in is not to be foreseen.
+  constexpr std::size_t kFew = 8;
   std::size_t p = 0;
   if (pieces.size() <= kFew) {
-    // Without a branch: which piece it is in is not to be foreseen.
     for (const Piece& piece : pieces) p += position >= piece.end ? 1 : 0;
   } else {
-    const auto ends_before = [&](const Piece& piece) { return piece.end <= position; };
-    p = static_cast<std::size_t>(std::partition_point(pieces.begin(), pieces.end(), ends_before) -
-                                 pieces.begin());
+    for (std::size_t rest = pieces.size(); rest > 1; rest -= rest / 2) {
+      p += position >= pieces[p + rest / 2 - 1].end ? rest / 2 : 0;
+    }
   }
   return {pieces[p], p == 0 ? 0 : pieces[p - 1].end};
 }
@@ -80,7 +79,6 @@ class ListFinder {
  private:
   void Locate(Row row, VertexList& list) const;
   bool LocateChanged(Row row, VertexList& list) const;
-  Adjacency::Range OfType(const Piece& piece, std::uint64_t count, TypeId type) const;
 
   const VertexOrder& order_;
   const std::shared_ptr<const DeltaView> view_;

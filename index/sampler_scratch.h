@@ -15,10 +15,13 @@
 
 namespace rhizome {
 
-/// What a look-up leaves to the source of neighbours, where the delta has some of the entries.
+/// The entries of a look-up that stand in the delta.
 struct LookUpScratch {
-  std::vector<EntryRef> entries;
-  std::vector<Row> rows;
+  struct Added {
+    std::size_t index = 0;  ///< among all
+    EntryRef entry;
+  };
+  std::vector<Added> added;
 };
 
 /// What is drawn for a few frontier vertices, between the draw and the numbering.
