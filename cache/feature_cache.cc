@@ -9,14 +9,15 @@
 #include <utility>
 #include <vector>
 
+#include "rhizome/index/delta_rows.h"
+
 namespace rhizome {
 namespace {
 
 /// Frames that fit `capacity_bytes`; never more than there are rows, as the rest would stay empty.
-std::uint32_t FramesFor(std::size_t capacity_bytes, const ArrayEntry& array) {
+std::uint32_t FramesFor(std::size_t capacity_bytes, const ArrayEntry& array, std::uint64_t rows) {
   if (array.row_bytes() == 0) return 0;
-  const std::uint64_t wanted =
-      std::min<std::uint64_t>(capacity_bytes / array.row_bytes(), array.rows);
+  const std::uint64_t wanted = std::min<std::uint64_t>(capacity_bytes / array.row_bytes(), rows);
   return static_cast<std::uint32_t>(
       std::min<std::uint64_t>(wanted, std::numeric_limits<std::int32_t>::max()));
 }
@@ -27,11 +28,19 @@ std::uint32_t FramesFor(std::size_t capacity_bytes, const ArrayEntry& array) {
 /// failed read breaks it (a row was promised to a frame and did not come), and only Start mends it.
 class FeatureCache::Impl {
  public:
-  Impl(ArrayEntry array, std::unique_ptr<RowReader> reader, BufferPool pool)
+  Impl(ArrayEntry array, std::shared_ptr<const DeltaRows> delta, std::unique_ptr<RowReader> reader,
+       BufferPool pool)
       : array_(std::move(array)),
+        delta_(std::move(delta)),
+        row_count_(delta_ == nullptr ? array_.rows : delta_->rows()),
         row_bytes_(array_.row_bytes()),
         reader_(std::move(reader)),
         pool_(std::move(pool)) {}
+
+  /// `graph`: whose delta is laid over the rows; or null.
+  static Result<std::unique_ptr<Impl>> Open(const Store& store, std::shared_ptr<const Graph> graph,
+                                            std::string_view array,
+                                            const FeatureCacheOptions& options);
 
   Status Start(std::unique_ptr<Policy> policy);
   Status Gather(std::span<const Row> rows, std::span<std::byte> out);
@@ -39,16 +48,20 @@ class FeatureCache::Impl {
 
   const BufferPool& pool() const { return pool_; }
   const ArrayEntry& array() const { return array_; }
+  std::uint64_t row_count() const { return row_count_; }
   const RowReader& reader() const { return *reader_; }
 
  private:
   Status CheckRequest(std::span<const Row> rows, std::span<std::byte> out) const;
   Status ReadTargets();
+  Status ReadDelta();
   std::byte* RowAt(std::span<std::byte> out, std::size_t request) const {
     return out.data() + request * row_bytes_;
   }
 
   const ArrayEntry array_;
+  const std::shared_ptr<const DeltaRows> delta_;  // null: all rows are in the array
+  const std::uint64_t row_count_;
   const std::size_t row_bytes_;
   std::unique_ptr<RowReader> reader_;
   BufferPool pool_;
@@ -58,9 +71,24 @@ class FeatureCache::Impl {
 };
 
 Status FeatureCache::Impl::ReadTargets() {
-  const Status status = reader_->Read(targets_);
+  Status status = delta_ == nullptr ? Status::Ok() : ReadDelta();
+  if (status.ok()) status = reader_->Read(targets_);
   if (!status.ok()) started_ = false;
   return status;
+}
+
+// Reads what the delta holds of the targets, and leaves the others.
+Status FeatureCache::Impl::ReadDelta() {
+  std::size_t others = 0;
+  for (const RowTarget& target : targets_) {
+    if (delta_->Holds(target.row)) {
+      RHIZOME_RETURN_IF_ERROR(delta_->Read(target.row, {target.out, row_bytes_}));
+    } else {
+      targets_[others++] = target;
+    }
+  }
+  targets_.resize(others);
+  return Status::Ok();
 }
 
 Status FeatureCache::Impl::Start(std::unique_ptr<Policy> policy) {
@@ -82,9 +110,9 @@ Status FeatureCache::Impl::CheckRequest(std::span<const Row> rows, std::span<std
         array_.name, rows.size(), row_bytes_, out.size()));
   }
   for (const Row row : rows) {
-    if (row < 0 || static_cast<std::uint64_t>(row) >= array_.rows) {
+    if (row < 0 || static_cast<std::uint64_t>(row) >= row_count_) {
       return Status::InvalidArgument(fmt::format("gather from array '{}': row {} is not in [0, {})",
-                                                 array_.name, row, array_.rows));
+                                                 array_.name, row, row_count_));
     }
   }
   if (!started_) {
@@ -126,8 +154,9 @@ GatherStats FeatureCache::Impl::stats() const {
           .update_seconds = update_seconds_};
 }
 
-Result<std::unique_ptr<FeatureCache>> FeatureCache::Open(const Store& store, std::string_view array,
-                                                         const FeatureCacheOptions& options) {
+Result<std::unique_ptr<FeatureCache::Impl>> FeatureCache::Impl::Open(
+    const Store& store, std::shared_ptr<const Graph> graph, std::string_view array,
+    const FeatureCacheOptions& options) {
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<ChunkArray> rows, store.OpenArray(array));
   if (rows->entry().layout != ArrayLayout::kRow) {
     return Fail(Status::InvalidArgument(
@@ -139,10 +168,24 @@ Result<std::unique_ptr<FeatureCache>> FeatureCache::Open(const Store& store, std
                            store.OpenArray(SidecarName(array)));
   RHIZOME_ASSIGN_OR_RETURN(auto reader, RowReader::Open(*rows, *sidecar, options.reader));
   const ArrayEntry& entry = rows->entry();
+  auto delta = graph == nullptr ? nullptr : DeltaRows::Of(std::move(graph), entry);
+  const std::uint64_t row_count = delta == nullptr ? entry.rows : delta->rows();
   RHIZOME_ASSIGN_OR_RETURN(
       BufferPool pool,
-      BufferPool::Create(entry.row_bytes(), FramesFor(options.capacity_bytes, entry)));
-  auto impl = std::make_unique<Impl>(entry, std::move(reader), std::move(pool));
+      BufferPool::Create(entry.row_bytes(), FramesFor(options.capacity_bytes, entry, row_count)));
+  return std::make_unique<Impl>(entry, std::move(delta), std::move(reader), std::move(pool));
+}
+
+Result<std::unique_ptr<FeatureCache>> FeatureCache::Open(const Store& store, std::string_view array,
+                                                         const FeatureCacheOptions& options) {
+  RHIZOME_ASSIGN_OR_RETURN(auto impl, Impl::Open(store, nullptr, array, options));
+  return std::unique_ptr<FeatureCache>(new FeatureCache(std::move(impl)));
+}
+
+Result<std::unique_ptr<FeatureCache>> FeatureCache::Open(const Graph& graph, std::string_view array,
+                                                         const FeatureCacheOptions& options) {
+  const std::shared_ptr<const Graph> fixed = graph.Snapshot();
+  RHIZOME_ASSIGN_OR_RETURN(auto impl, Impl::Open(fixed->store(), fixed, array, options));
   return std::unique_ptr<FeatureCache>(new FeatureCache(std::move(impl)));
 }
 
@@ -151,6 +194,7 @@ FeatureCache::~FeatureCache() = default;
 
 std::uint32_t FeatureCache::frame_count() const { return impl_->pool().frame_count(); }
 const ArrayEntry& FeatureCache::array() const { return impl_->array(); }
+std::uint64_t FeatureCache::row_count() const { return impl_->row_count(); }
 Status FeatureCache::Start(std::unique_ptr<Policy> policy) {
   return impl_->Start(std::move(policy));
 }

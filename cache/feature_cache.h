@@ -7,6 +7,7 @@
 
 #include "rhizome/cache/buffer_pool.h"
 #include "rhizome/cache/policy.h"
+#include "rhizome/index/graph.h"
 #include "rhizome/storage/row_reader.h"
 #include "rhizome/storage/store.h"
 
@@ -30,21 +31,31 @@ struct GatherStats {
 
 /// Gathers rows of one array (layout kRow) for a sequence of minibatches whose rows are known ahead
 /// (a superbatch), through a pool that any Policy drives; Belady, LRU, FIFO and static share this
-/// one code path and differ in nothing else.
+/// one code path and differ in nothing else. Over a graph, rows that were put since its generation
+/// are read from the delta, and new vertices have rows behind the array's, which are zeros until
+/// they are put; they are cached like the others.
 ///
 /// Source: the changesets are those of Ginex (VLDB 2022).
-/// Threads: one at a time. Ownership: `store` must outlive it; gathered rows are copies.
+/// Threads: one at a time. Ownership: `store` must outlive it, of a graph it keeps a Snapshot;
+/// gathered rows are copies.
 class FeatureCache {
  public:
   /// Errors: kNotFound, no such array; kInvalidArgument, its layout is not kRow; kCorruption;
   /// kOutOfMemory.
   static Result<std::unique_ptr<FeatureCache>> Open(const Store& store, std::string_view array,
                                                     const FeatureCacheOptions& options);
+
+  /// The rows as `graph` has them now. Errors: as above.
+  static Result<std::unique_ptr<FeatureCache>> Open(const Graph& graph, std::string_view array,
+                                                    const FeatureCacheOptions& options);
   ~FeatureCache();
 
   /// Frames of the pool, for building policies.
   std::uint32_t frame_count() const;
   const ArrayEntry& array() const;
+
+  /// Bound of the rows that can be gathered: those of the array, and of new vertices.
+  std::uint64_t row_count() const;
 
   /// Starts a new superbatch: empties the pool, then reads the policy's prefill in one sweep.
   Status Start(std::unique_ptr<Policy> policy);

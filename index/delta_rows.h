@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "rhizome/index/graph.h"
+#include "rhizome/index/rank_bitmap.h"
+#include "rhizome/storage/manifest.h"
+#include "rhizome/storage/result.h"
+
+namespace rhizome {
+
+/// The rows of one array that are not those of its files: what was put since the generation, and
+/// the rows of new vertices, which stand behind the generation's and are zeros until they are put.
+/// For readers that ask by row and read most of them from the files.
+/// Memory: 3 bits a vertex, 24 bytes a row that was put.
+/// Threads: const.
+class DeltaRows {
+ public:
+  /// Null where all rows are in the files. `graph` is fixed (Graph::Snapshot).
+  static std::shared_ptr<const DeltaRows> Of(std::shared_ptr<const Graph> graph,
+                                             const ArrayEntry& array);
+
+  /// Rows with those of new vertices.
+  std::uint64_t rows() const { return rows_; }
+
+  bool WasPut(Row row) const { return put_at_.Test(static_cast<std::uint64_t>(row)); }
+  bool Holds(Row row) const { return static_cast<std::uint64_t>(row) >= file_rows_ || WasPut(row); }
+
+  /// Copies a row that Holds names to `out`, of one row's bytes. Errors: kCorruption; kIoError.
+  Status Read(Row row, std::span<std::byte> out) const;
+
+  /// Replaces those that it holds of the rows [first, first + n) in `rows`, n rows long.
+  Status Overlay(Row first, std::span<std::byte> rows) const;
+
+ private:
+  struct Put {
+    Row row = 0;
+    VertexId vertex = 0;
+    std::uint64_t sequence = 0;
+  };
+  DeltaRows() = default;
+
+  std::shared_ptr<const Graph> graph_;
+  std::uint64_t array_id_ = 0;
+  std::size_t row_bytes_ = 0;
+  std::uint64_t file_rows_ = 0;
+  std::uint64_t rows_ = 0;
+  RankBitmap put_at_;
+  std::vector<Put> puts_;  // by row
+};
+
+}  // namespace rhizome

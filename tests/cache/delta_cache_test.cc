@@ -1,0 +1,127 @@
+#include <algorithm>
+#include <cstring>
+
+#include "rhizome/cache/direct_neighbors.h"
+#include "rhizome/cache/feature_cache.h"
+#include "rhizome/index/delta_view.h"
+#include "rhizome/index/sampler.h"
+#include "testing/update_history.h"
+
+namespace rhizome {
+namespace {
+
+using testing::UpdateModel;
+
+/// A store with a delta of random updates, which may be none.
+class DeltaCacheTest : public ::testing::Test {
+ protected:
+  void Make(std::mt19937_64& rng, int batches) {
+    testing::RandomBase base = testing::DrawBase(rng);
+    model_ = std::make_unique<UpdateModel>(base.input);
+    string_ids_ = base.string_ids();
+    const Path path = folder_ / ("g" + std::to_string(++stores_));
+    ASSERT_OK(testing::BuildStore(path, std::move(base.input), base.options));
+    graph_ = nullptr;
+    direct_ = nullptr;
+    auto writer = testing::OpenStore(path, Store::Mode::kWrite);
+    ASSERT_OK(writer);
+    auto live = Graph::Open(**writer);
+    ASSERT_OK(live);
+    for (int i = 0; i < batches; ++i) {
+      const WriteBatch batch = model_->DrawBatch(rng, string_ids_, 1 + rng() % 20);
+      model_->Apply(batch);
+      ASSERT_OK((*live)->Write(batch, {.sync = false, .create_types = true}));
+    }
+    *live = nullptr;
+    *writer = nullptr;
+    auto store = testing::OpenStore(path, Store::Mode::kRead);
+    ASSERT_OK(store);
+    store_ = *std::move(store);
+    const Store& fixed = *store_;
+    auto graph = Graph::Open(fixed);
+    ASSERT_OK(graph);
+    graph_ = *std::move(graph);
+    auto direct = Graph::Open(fixed, {.topology = TopologyPlace::kDirect});
+    ASSERT_OK(direct);
+    direct_ = *std::move(direct);
+  }
+
+  testing::TempDir folder_;
+  int stores_ = 0;
+  bool string_ids_ = false;
+  std::unique_ptr<UpdateModel> model_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<Graph> graph_;
+  std::unique_ptr<Graph> direct_;
+};
+
+// Lists on disk with a delta: the same samples as from memory, whole hops at a time.
+TEST_F(DeltaCacheTest, ListsOnDiskAreSampledWithTheDelta) {
+  std::mt19937_64 rng(testing::TestSeed());
+  for (int round = 0; round < 4; ++round) {
+    ASSERT_NO_FATAL_FAILURE(Make(rng, 3));
+    const Direction kept = graph_->info().directions;
+    SamplerOptions options;
+    options.direction = kept == Direction::kBoth ? Direction::kIn : kept;
+    options.fanouts = {3, 2};
+    options.seed = rng();
+    std::vector<VertexId> seeds(graph_->vertex_count());
+    for (std::size_t v = 0; v < seeds.size(); ++v) seeds[v] = static_cast<VertexId>(v);
+    auto source = DirectNeighbors::Open(*direct_, options.direction, nullptr, {});
+    if (!source && source.error().code() == StatusCode::kUnsupported)
+      GTEST_SKIP() << source.error().ToString();
+    ASSERT_OK(source);
+    const auto from_memory = Sampler::Create(*graph_, options);
+    ASSERT_OK(from_memory);
+    const auto from_disk = Sampler::Create(*direct_, options, *source);
+    ASSERT_OK(from_disk);
+    const auto a = (*from_memory)->Sample(seeds, 0);
+    ASSERT_OK(a);
+    const auto b = (*from_disk)->Sample(seeds, 0);
+    ASSERT_OK(b);
+    EXPECT_EQ(a->rows, b->rows);
+    EXPECT_EQ(a->neighbors, b->neighbors);
+    EXPECT_EQ(a->types, b->types);
+    EXPECT_EQ(a->weights, b->weights);
+  }
+}
+
+// Every policy, pools of every size: rows that were put, rows of new vertices and the others.
+TEST_F(DeltaCacheTest, GatheredRowsAreThoseOfTheModel) {
+  std::mt19937_64 rng(testing::TestSeed());
+  constexpr std::size_t kRowBytes = UpdateModel::kDim * sizeof(float);
+  for (int round = 0; round < 6; ++round) {
+    ASSERT_NO_FATAL_FAILURE(Make(rng, round % 5));
+    FeatureCacheOptions options;
+    options.capacity_bytes = (rng() % 20) * kRowBytes;
+    const auto cache = FeatureCache::Open(*graph_, "feat", options);
+    ASSERT_OK(cache);
+    EXPECT_EQ((*cache)->row_count(), graph_->vertex_count());
+    const auto frames = (*cache)->frame_count();
+    if (frames > 0) ASSERT_OK((*cache)->Start(MakeLruPolicy(frames, (*cache)->row_count())));
+    std::vector<Row> rows(graph_->vertex_count());
+    for (std::size_t r = 0; r < rows.size(); ++r) rows[r] = static_cast<Row>(r);
+    for (int step = 0; step < 6; ++step) {
+      std::shuffle(rows.begin(), rows.end(), rng);
+      const std::vector<Row> some(
+          rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(
+                                           1 + rng() % std::min<std::size_t>(rows.size(), 12)));
+      std::vector<float> out(some.size() * UpdateModel::kDim);
+      ASSERT_OK((*cache)->Gather(some, std::as_writable_bytes(std::span(out))));
+      for (std::size_t i = 0; i < some.size(); ++i) {
+        const VertexId vertex = graph_->VertexAt(some[i]);
+        if (graph_->IsDeleted(vertex)) continue;
+        const auto expected = model_->vertices().at(ToString(graph_->ExternalIdOf(vertex))).row;
+        EXPECT_TRUE(std::equal(expected.begin(), expected.end(),
+                               out.begin() + static_cast<std::ptrdiff_t>(i * UpdateModel::kDim)))
+            << "vertex " << vertex;
+      }
+    }
+    std::vector<std::byte> one(kRowBytes);
+    const Row beyond = static_cast<Row>(graph_->vertex_count());
+    EXPECT_STATUS((*cache)->Gather(std::span(&beyond, 1), one), kInvalidArgument);
+  }
+}
+
+}  // namespace
+}  // namespace rhizome
