@@ -185,6 +185,7 @@ void AddBenchVerb(CLI::App& root, Session& session) {
   AddBenchTopology(*bench, session);
   AddBenchIngest(*bench, session);
   AddBenchVerify(*bench, session);
+  AddBenchLookup(*bench, session);
   AddBenchWrite(*bench, session);
   AddBenchCompact(*bench, session);
 }

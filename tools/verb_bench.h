@@ -32,6 +32,9 @@ void AddBenchPartition(CLI::App& bench, Session& session);
 void AddBenchIngest(CLI::App& bench, Session& session);
 void AddBenchVerify(CLI::App& bench, Session& session);
 
+/// `bench lookup`.
+void AddBenchLookup(CLI::App& bench, Session& session);
+
 /// `bench write`.
 void AddBenchWrite(CLI::App& bench, Session& session);
 

@@ -1,0 +1,48 @@
+#include "bench_lookup.h"
+#include "verb_bench.h"
+#include "verbs.h"
+
+namespace rhizome {
+namespace {
+
+struct LookupFlags {
+  BenchLookupOptions options;
+  std::string dir = ".";
+};
+
+Result<Answer> RunLookup(const LookupFlags& flags, Session& session) {
+  BenchLookupOptions options = flags.options;
+  options.graph.dir = flags.dir;
+  RHIZOME_ASSIGN_OR_RETURN(Json fields, BenchLookup(options, session.control));
+  return Answer{std::move(fields), DescribeBench, {}};
+}
+
+void AddCount(CLI::App& verb, const std::string& name, std::uint32_t& count, std::uint32_t most,
+              const std::string& what) {
+  verb.add_option(name, count, what)
+      ->check(CLI::Range(1U, most))
+      ->type_name("N")
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void AddBenchLookup(CLI::App& bench, Session& session) {
+  auto flags = std::make_shared<LookupFlags>();
+  BenchLookupOptions& options = flags->options;
+  options.graph.scale = 16;
+  CLI::App* verb =
+      AddVerb(bench, session, "lookup", "Warm look-ups of neighbours and rows, against RocksDB",
+              "rhizome bench lookup --scale 8 --lookups 1000", flags, RunLookup);
+  verb->add_option("--dir", flags->dir, "Where store and database go")
+      ->type_name("FOLDER")
+      ->capture_default_str();
+  AddCount(*verb, "--scale", options.graph.scale, 24U, "Graph: 2^N vertices, 16 edges each");
+  AddCount(*verb, "--partitions", options.graph.partitions, 1024U, "Partitions of the store");
+  AddCount(*verb, "--dim", options.dim, 65536U, "Floats of a row");
+  AddCount(*verb, "--lookups", options.lookups, 1000000000U, "Look-ups of each contestant");
+  AddCount(*verb, "--batch", options.batch, 1000000U, "Vertices of a batched look-up");
+  AddCount(*verb, "--threads", options.threads, 1024U, "Threads of the batched look-ups");
+}
+
+}  // namespace rhizome
