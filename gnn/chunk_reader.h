@@ -10,6 +10,7 @@
 #include "rhizome/cache/policy.h"
 #include "rhizome/gnn/bounded_queue.h"
 #include "rhizome/gnn/feature_rows.h"
+#include "rhizome/index/delta_rows.h"
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/mutex.h"
@@ -64,10 +65,12 @@ class ChunkReader {
  public:
   static constexpr std::size_t kReadAhead = 2;
 
-  /// `chunks`: the whole sequence. `array` has float rows as `decoder` says.
+  /// `chunks`: the whole sequence. `array` has float rows as `decoder` says. `delta`: rows that
+  /// differ from the array's, and further ones behind them, in chunks as if they were the array's;
+  /// or null.
   ChunkReader(const ChunkArray& array, const FeatureDecoder& decoder,
               std::vector<std::uint64_t> chunks, const ChunkReaderOptions& options,
-              const JobControl& control);
+              const JobControl& control, std::shared_ptr<const DeltaRows> delta = nullptr);
   ~ChunkReader();
 
   /// The next chunk of the sequence. Errors: kCorruption, kIoError, kInterrupted.
@@ -82,10 +85,13 @@ class ChunkReader {
  private:
   Status ReadAll();
   Result<std::shared_ptr<const float[]>> ReadChunk(std::uint64_t chunk);
+  Result<std::uint64_t> ReadStored(std::uint64_t chunk, std::span<std::byte> rows);
+  std::uint64_t RowsInChunk(std::uint64_t chunk) const;
 
   // Constant after construction.
   const ChunkArray& array_;
   const FeatureDecoder decoder_;
+  const std::shared_ptr<const DeltaRows> delta_;
   const JobControl& control_;
   const std::vector<std::uint64_t> chunks_;
 

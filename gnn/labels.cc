@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "rhizome/index/delta_rows.h"
 #include "rhizome/storage/chunk_array.h"
 
 namespace rhizome {
@@ -23,23 +24,31 @@ Result<std::unique_ptr<ChunkArray>> OpenColumn(const Graph& graph, const std::st
         fmt::format("array {} is {}; labels must be int64 or int32, splits uint8", name,
                     DataTypeName(entry.dtype))));
   }
-  if (entry.dim != 1 || entry.rows != graph.vertex_count()) {
+  if (entry.dim != 1 || entry.rows != graph.info().vertices) {
     return Fail(Status::InvalidArgument(
         fmt::format("array {} has shape [{}, {}]; it must have one value for each of {} vertices",
-                    name, entry.rows, entry.dim, graph.vertex_count())));
+                    name, entry.rows, entry.dim, graph.info().vertices)));
   }
   return array;
 }
 
-/// Calls use(first row, bytes) for each chunk of an array.
+/// Calls use(first row, bytes) for each chunk of an array, then for each row that was put since.
 template <typename Use>
-Status ForEachChunk(const ChunkArray& array, Use use) {
+Status ForEachChunk(const ChunkArray& array, const Graph& graph, Use use) {
   const ArrayEntry& entry = array.entry();
   std::vector<std::byte> bytes;
   for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk) {
     bytes.resize(array.RowsInChunk(chunk) * entry.row_bytes());
     RHIZOME_RETURN_IF_ERROR(array.ReadChunk(chunk, bytes));
     RHIZOME_RETURN_IF_ERROR(use(chunk * entry.chunk_rows, std::span<const std::byte>(bytes)));
+  }
+  const auto delta = DeltaRows::Of(graph.Snapshot(), entry);
+  if (delta == nullptr) return Status::Ok();
+  bytes.resize(entry.row_bytes());
+  for (std::uint64_t row = 0; row < delta->rows(); ++row) {
+    if (!delta->WasPut(static_cast<Row>(row))) continue;
+    RHIZOME_RETURN_IF_ERROR(delta->Read(static_cast<Row>(row), bytes));
+    RHIZOME_RETURN_IF_ERROR(use(row, std::span<const std::byte>(bytes)));
   }
   return Status::Ok();
 }
@@ -99,19 +108,22 @@ Result<Labels> ReadLabels(const Graph& graph, const std::string& label_array,
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<ChunkArray> split,
                            OpenColumn(graph, split_array, {DataType::kUint8}));
   Labels labels;
-  labels.label.resize(graph.vertex_count());
-  labels.split.resize(graph.vertex_count());
+  labels.label.resize(graph.vertex_count(), -1);
+  labels.split.resize(graph.vertex_count(), Split::kNone);
   const bool wide = label->entry().dtype == DataType::kInt64;
   RHIZOME_RETURN_IF_ERROR(
-      ForEachChunk(*label, [&](std::uint64_t first, std::span<const std::byte> bytes) {
+      ForEachChunk(*label, graph, [&](std::uint64_t first, std::span<const std::byte> bytes) {
         return wide ? TakeLabels<std::int64_t>(label_array, first, bytes, labels)
                     : TakeLabels<std::int32_t>(label_array, first, bytes, labels);
       }));
   RHIZOME_RETURN_IF_ERROR(
-      ForEachChunk(*split, [&](std::uint64_t first, std::span<const std::byte> bytes) {
+      ForEachChunk(*split, graph, [&](std::uint64_t first, std::span<const std::byte> bytes) {
         std::memcpy(labels.split.data() + first, bytes.data(), bytes.size());
         return Status::Ok();
       }));
+  for (std::size_t row = 0; row < labels.split.size(); ++row) {
+    if (graph.IsDeleted(graph.VertexAt(static_cast<Row>(row)))) labels.split[row] = Split::kNone;
+  }
   RHIZOME_RETURN_IF_ERROR(CheckSplit(graph, labels));
   return labels;
 }

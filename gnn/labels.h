@@ -24,7 +24,9 @@ struct Labels {
   std::vector<VertexId> Members(const Graph& graph, Split set) const;
 };
 
-/// Reads both arrays chunk by chunk. Every vertex of the three sets must have a label.
+/// Reads both arrays chunk by chunk, with the rows that were put since the generation. A new vertex
+/// has no label, and is in no set, until they are put; a deleted one is in no set. Every vertex of
+/// the three sets must have a label.
 /// Errors: kNotFound, no such array; kInvalidArgument, wrong dtype or shape, a label below -1 or
 /// above the limit, a vertex of a set without label (named), a split value that means nothing.
 Result<Labels> ReadLabels(const Graph& graph, const std::string& label_array,

@@ -75,7 +75,8 @@ Result<InferLayerReport> LayerPass::Run(const JobControl& control) {
       MakeBlocks(entry.rows, entry.chunk_rows, input_.block_rows, output_.done());
   if (blocks.empty()) return report_;
   RHIZOME_RETURN_IF_ERROR(PlanReads(blocks, control));
-  ChunkReader reader(input_.source, input_.decoder, std::move(reads_), input_.reader, control);
+  ChunkReader reader(input_.source, input_.decoder, std::move(reads_), input_.reader, control,
+                     input_.delta);
   RHIZOME_RETURN_IF_ERROR(RunBlocks(blocks, reader, control));
   const ChunkReaderStats stats = reader.stats();
   report_.chunk_requests = stats.requests;

@@ -19,9 +19,10 @@ namespace rhizome {
 struct LayerPassInput {
   const Graph& graph;
   const Model& model;
-  const Labels* labels;           ///< null: no accuracy is counted
-  const ChunkArray& source;       ///< the layer before, or the features
-  const FeatureDecoder& decoder;  ///< of `source`
+  const Labels* labels;                    ///< null: no accuracy is counted
+  const ChunkArray& source;                ///< the layer before, or the features
+  const FeatureDecoder& decoder;           ///< of `source`
+  std::shared_ptr<const DeltaRows> delta;  ///< over `source`; or null
   std::uint32_t layer = 0;
   bool last = false;
   bool scores = false;  ///< last layer: put out class scores

@@ -42,6 +42,7 @@ ArrayEntry IntermediateEntry(const Graph& graph, const Model& model, std::uint32
 struct Source {
   std::unique_ptr<ChunkArray> array;
   FeatureDecoder decoder;
+  std::shared_ptr<const DeltaRows> delta;  // of the features, if there is one
 };
 
 Result<Source> OpenWritten(FileSystem& fs, const WrittenArray& written) {
@@ -50,7 +51,7 @@ Result<Source> OpenWritten(FileSystem& fs, const WrittenArray& written) {
       ChunkArray::Open(fs, written.root, written.arrays.front(), written.files));
   RHIZOME_ASSIGN_OR_RETURN(const FeatureDecoder decoder,
                            FeatureDecoder::Create(array->entry(), /*normalize=*/false));
-  return Source{.array = std::move(array), .decoder = decoder};
+  return Source{.array = std::move(array), .decoder = decoder, .delta = nullptr};
 }
 
 /// The run of one job: which layers there are, and what was done of them before.
@@ -110,7 +111,8 @@ class LayerwiseRun {
       RHIZOME_ASSIGN_OR_RETURN(
           const FeatureDecoder decoder,
           FeatureDecoder::Create(array->entry(), model_.shape().spec.normalize_features));
-      return Source{.array = std::move(array), .decoder = decoder};
+      auto delta = DeltaRows::Of(graph_.Snapshot(), array->entry());
+      return Source{.array = std::move(array), .decoder = decoder, .delta = std::move(delta)};
     }
     RHIZOME_ASSIGN_OR_RETURN(
         LayerOutput finished,
@@ -132,6 +134,7 @@ class LayerwiseRun {
         .labels = last ? labels_ : nullptr,
         .source = *source.array,
         .decoder = source.decoder,
+        .delta = source.delta,
         .layer = layer,
         .last = last,
         .scores = options_.scores,
@@ -176,9 +179,9 @@ Status CheckFeatures(const ArrayEntry& array, const Model& model, const Graph& g
                     "trained on",
                     array.name, array.dim, model.shape().inputs));
   }
-  if (array.rows != graph.vertex_count()) {
+  if (array.rows != graph.info().vertices) {
     return Status::InvalidArgument(fmt::format("array {} has {} rows for {} vertices", array.name,
-                                               array.rows, graph.vertex_count()));
+                                               array.rows, graph.info().vertices));
   }
   return Status::Ok();
 }

@@ -150,7 +150,7 @@ Result<std::optional<Superbatch>> Loader::Impl::SampleSuperbatch() {
   RHIZOME_ASSIGN_OR_RETURN(superbatch.entries, writer.Finish());
   const Clock::time_point start = Clock::now();
   superbatch.policy =
-      MakePolicy(options_.policy, cache_->frame_count(), cache_->array().rows, trace);
+      MakePolicy(options_.policy, cache_->frame_count(), cache_->row_count(), trace);
   superbatch.costs.front().schedule_seconds = SecondsSince(start);
   return std::optional<Superbatch>(std::move(superbatch));
 }
@@ -212,7 +212,7 @@ Result<std::unique_ptr<Loader>> Loader::Open(const Graph& graph, const LoaderOpt
   cache_options.reader.io.maker = options.io;
   cache_options.reader.staging_bytes = options.staging_bytes;
   RHIZOME_ASSIGN_OR_RETURN(std::unique_ptr<FeatureCache> cache,
-                           FeatureCache::Open(graph.store(), options.features, cache_options));
+                           FeatureCache::Open(graph, options.features, cache_options));
   RHIZOME_ASSIGN_OR_RETURN(const FeatureDecoder decoder,
                            FeatureDecoder::Create(cache->array(), options.normalize));
   RHIZOME_ASSIGN_OR_RETURN(MinibatchSampler sampler,

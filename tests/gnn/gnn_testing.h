@@ -34,6 +34,7 @@ struct PlantedOptions {
   std::uint64_t chunk_rows = 128;  ///< small, so that inference reads many chunks
   std::uint64_t seed = 7;
   TopologyCodec codec = TopologyCodec::kNone;
+  OrderKind order = OrderKind::kPds;
 };
 
 struct PlantedGraph {
@@ -101,6 +102,7 @@ inline Status WriteStore(const Path& path, const PlantedOptions& options,
   BuildOptions build;
   build.partition.partitions = options.partitions;
   build.topology_codec = options.codec;
+  build.order = options.order;
   const JobControl control;
   return AsStatus(
       IngestGraph(FileSystem::Posix(), path, std::move(input), build, StoreId(), control));

@@ -249,7 +249,8 @@ TEST_P(InferTest, TheArraySaysWhereItCameFrom) {
   std::map<std::string, std::string> attributes(entry->attributes.begin(), entry->attributes.end());
   EXPECT_EQ(attributes["model_xxh3"].size(), 32u);
   EXPECT_EQ(attributes["fanout"], "all");
-  EXPECT_EQ(attributes["snapshot"], "generation 1 version 1");
+  EXPECT_EQ(attributes["snapshot"],
+            "generation 1 version 1 sequence " + std::to_string((*opened)->base_sequence()));
 }
 
 // libtorch's threads do not survive a fork, so the child is this program again, for one test.
