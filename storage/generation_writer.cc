@@ -92,8 +92,8 @@ Status GenerationWriter::SyncFolders() {
   return fs().SyncDirectory(root_.parent_path());
 }
 
+// May be done again: after a preview, or after a commit that was refused.
 Status GenerationWriter::Seal(const GenerationInfo& info) {
-  if (sealed_) return Status::Ok();
   manifest_.info = info;
   const auto path = [](const FileEntry& file) -> const std::string& { return file.path; };
   const auto name = [](const ArrayEntry& array) -> const std::string& { return array.name; };
@@ -105,9 +105,7 @@ Status GenerationWriter::Seal(const GenerationInfo& info) {
   RHIZOME_RETURN_IF_ERROR(SortUnique(manifest_.files, path, "file"));
   RHIZOME_RETURN_IF_ERROR(SortUnique(manifest_.arrays, name, "array"));
   manifest_.series = CarrySeries(store_.manifest().series, manifest_.arrays);
-  RHIZOME_RETURN_IF_ERROR(SyncFolders());
-  sealed_ = true;
-  return Status::Ok();
+  return SyncFolders();
 }
 
 Result<std::shared_ptr<const Store>> GenerationWriter::Preview(const GenerationInfo& info,

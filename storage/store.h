@@ -190,8 +190,7 @@ class GenerationWriter {
   const StoreId& store_id() const { return store_.id(); }
   FileSystem& fs() const { return store_.fs(); }
 
-  /// The store as it will be after Commit, to read back what was written. Nothing can be added any
-  /// more.
+  /// The store as it will be after Commit, to read back what was written.
   Result<std::shared_ptr<const Store>> Preview(const GenerationInfo& info,
                                                std::uint64_t base_sequence);
 
@@ -207,7 +206,6 @@ class GenerationWriter {
   Store& store_;
   Path root_;
   Manifest manifest_;
-  bool sealed_ = false;
 };
 
 }  // namespace rhizome
