@@ -11,6 +11,7 @@
 #include "rhizome/index/stale_vertices.h"
 #include "rhizome/index/task_runner.h"
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/file_check.h"
 
 namespace rhizome {
@@ -129,6 +130,18 @@ ArrayInput CarryArray(const CompactionInput& input, const ArrayEntry& entry,
   return array;
 }
 
+/// Notes from which vertex on an array has no rows, new vertices included.
+void MarkRowsGiven(const CompactionInput& input, const ArrayEntry& entry, ArrayInput& array) {
+  std::uint64_t given = RowsGiven(entry);
+  for (const DeltaRowRef& row : input.delta->Merged()->rows)
+    if (row.array_id == entry.array_id)
+      given = std::max(given, static_cast<std::uint64_t>(row.vertex) + 1);
+  std::erase_if(array.attributes,
+                [](const auto& fact) { return fact.first == kRowsGivenAttribute; });
+  if (given < input.delta->vertices())
+    array.attributes.emplace_back(kRowsGivenAttribute, std::to_string(given));
+}
+
 /// Notes which rows of an array that was computed no longer are what would be computed now.
 Status MarkStale(const CompactionInput& input, const ArrayEntry& entry, GraphInput& graph) {
   const auto origin = OriginOf(entry);
@@ -186,6 +199,7 @@ Status CarryArrays(const CompactionInput& input, std::uint64_t memory_bytes, Gra
         });
     if (flags) continue;
     graph.arrays.push_back(CarryArray(input, array, memory_bytes));
+    MarkRowsGiven(input, array, graph.arrays.back());
     RHIZOME_RETURN_IF_ERROR(MarkStale(input, array, graph));
   }
   return Status::Ok();

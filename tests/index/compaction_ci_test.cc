@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "rhizome/index/compaction.h"
+#include "rhizome/storage/array_versions.h"
 #include "testing/update_history.h"
 
 namespace rhizome {
@@ -131,6 +132,65 @@ TEST(CompactionTest, AnOldReaderKeepsWhatItSees) {
   ASSERT_OK(updated.graph->Compact({}, control));
   const auto left = GenerationsOf(dir / "g.rz");
   EXPECT_TRUE(std::find(left.begin(), left.end(), "000001") == left.end());
+}
+
+// Embeddings of two layers on a path 0 -> 1 -> ... -> 9: what an update changes is known by hand.
+TEST(CompactionTest, EmbeddingsWithChangedInputsAreMarked) {
+  GraphInput input;
+  input.vertex_count = 10;
+  input.vertex_type_names = {"vertex"};
+  input.edge_type_names = {"edge"};
+  for (VertexId v = 0; v < 9; ++v) {
+    input.edges.src.push_back(v);
+    input.edges.dst.push_back(v + 1);
+  }
+  UpdateModel::AddRows(input);
+  ArrayInput embedding = input.arrays.front();
+  embedding.name = "emb";
+  embedding.attributes = {
+      {"fanout", "all,all"}, {"features", "feat"}, {"made_by", "infer layerwise"}};
+  input.arrays.push_back(std::move(embedding));
+  for (const Direction directions : {Direction::kBoth, Direction::kOut, Direction::kIn}) {
+    GraphInput copy = input;
+    TempDir dir;
+    BuildOptions options;
+    options.directions = directions;
+    ASSERT_OK(BuildStore(dir / "g.rz", std::move(copy), options));
+    auto store = testing::OpenStore(dir / "g.rz", Store::Mode::kWrite);
+    ASSERT_OK(store);
+    auto graph = Graph::Open(**store);
+    ASSERT_OK(graph);
+    const JobControl control;
+    const auto stale = [&] {
+      const auto array = (*graph)->store().OpenArray("emb.stale");
+      std::vector<int> marked;
+      for (VertexId v = 0; array && v < static_cast<VertexId>((*graph)->vertex_count()); ++v) {
+        std::byte flag{};
+        EXPECT_OK((*graph)->ReadRows("emb.stale", std::span(&v, 1), std::span(&flag, 1)));
+        if (flag != std::byte{0}) marked.push_back(static_cast<int>(v));
+      }
+      return marked;
+    };
+    // The features of 4 reach two edges far.
+    WriteBatch batch;
+    batch.PutRow(std::int64_t{4}, "feat", std::span<const float>(std::vector<float>{1, 2, 3}));
+    ASSERT_OK((*graph)->Write(batch));
+    ASSERT_OK((*graph)->Compact({}, control));
+    EXPECT_EQ(stale(), (std::vector<int>{4, 5, 6}));
+    // A list that changes reaches one edge far, and earlier marks stay.
+    batch.Clear();
+    batch.DeleteEdge(std::int64_t{0}, std::int64_t{1});
+    batch.PutEdge(std::int64_t{10}, std::int64_t{9});
+    ASSERT_OK((*graph)->Write(batch));
+    ASSERT_OK((*graph)->Compact({}, control));
+    EXPECT_EQ(stale(), (std::vector<int>{1, 2, 4, 5, 6, 9, 10}));
+    const ArrayEntry* entry = (*graph)->store().manifest().FindArray("emb");
+    ASSERT_NE(entry, nullptr);
+    const std::pair<std::string, std::string> count{"stale_rows", "7"};
+    EXPECT_NE(std::find(entry->attributes.begin(), entry->attributes.end(), count),
+              entry->attributes.end());
+    EXPECT_EQ(RowsGiven(*entry), 10U);  // vertex 10 has no row
+  }
 }
 
 TEST(CompactionTest, ASmallDeltaIsLeftAlone) {
