@@ -229,6 +229,11 @@ Status Store::CommitManifest(const Manifest& manifest, std::uint64_t base_sequen
                                    check.error().message());
   const MutexLock lock(commits_);
   RHIZOME_RETURN_IF_ERROR(CheckWritable());
+  // Pinned before: behind the commit nothing may fail, or what is done would count as not done.
+  std::shared_ptr<FileLock> pin = pin_;
+  if (manifest.generation != manifest_->generation) {
+    RHIZOME_ASSIGN_OR_RETURN(pin, PinOf(manifest.generation));
+  }
   Status status = WriteManifest(manifest, bytes);
   if (status.ok()) {
     status = catalog_->Commit({.generation = manifest.generation,
@@ -244,11 +249,7 @@ Status Store::CommitManifest(const Manifest& manifest, std::uint64_t base_sequen
     return status;
   }
   ++sequence_;
-  if (manifest.generation != manifest_->generation) {
-    auto pin = PinOf(manifest.generation);
-    if (!pin) return broken_ = pin.error();
-    pin_ = *std::move(pin);
-  }
+  pin_ = std::move(pin);
   manifest_ = std::make_shared<Manifest>(manifest);
   base_sequence_ = base_sequence;
   return Status::Ok();
