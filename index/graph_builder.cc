@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <future>
 #include <utility>
 
 #include "rhizome/index/adjacency.h"
@@ -358,7 +359,14 @@ Status GraphBuilder::WriteArray(const ArrayInput& array) {
   RHIZOME_ASSIGN_OR_RETURN(auto writer,
                            ChunkArrayWriter::Create(writer_->fs(), writer_->root(), entry));
   if (array.begin) RHIZOME_RETURN_IF_ERROR(array.begin(*order_));
+  // A chunk is encoded, written and synced while the next one is read, where memory has room for
+  // both. (A future that is not waited for waits when it is destroyed, before the rows are.)
+  const std::uint64_t chunk_bytes = entry.chunk_rows * entry.row_bytes();
+  const bool behind = options_.memory_bytes == 0 || chunk_bytes < options_.memory_bytes / 16;
   std::vector<std::byte> rows;
+  std::vector<std::byte> written;
+  std::future<Status> writing;
+  const auto wait = [&] { return writing.valid() ? writing.get() : Status::Ok(); };
   for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk) {
     RHIZOME_RETURN_IF_ERROR(control_.Report(
         {.phase = "arrays", .done = chunk, .total = entry.chunk_count(), .detail = array.name}));
@@ -367,8 +375,16 @@ Status GraphBuilder::WriteArray(const ArrayInput& array) {
                               .subspan(first, std::min(entry.chunk_rows, entry.rows - first));
     rows.resize(vertices.size() * entry.row_bytes());
     RHIZOME_RETURN_IF_ERROR(array.read_rows(vertices, rows));
-    RHIZOME_RETURN_IF_ERROR(writer->WriteChunk(chunk, rows));
+    RHIZOME_RETURN_IF_ERROR(wait());
+    rows.swap(written);
+    writing = std::async(behind ? std::launch::async : std::launch::deferred,
+                         [&writer, &written, chunk]() -> Status {
+                           RHIZOME_RETURN_IF_ERROR(writer->WriteChunk(chunk, written));
+                           return Status::Ok();
+                         });
+    if (!behind) RHIZOME_RETURN_IF_ERROR(wait());
   }
+  RHIZOME_RETURN_IF_ERROR(wait());
   RHIZOME_ASSIGN_OR_RETURN(const auto files, writer->Finish());
   return writer_->AddArray(writer->arrays(), files);
 }

@@ -21,6 +21,10 @@ constexpr std::size_t kMaxTransferBytes = std::size_t{1} << 30;
 // Appends smaller than this are gathered, so that a writer of small records costs few calls.
 constexpr std::size_t kWriteBufferBytes = std::size_t{64} << 10;
 
+// Dirty pages go to the disk while more are written: a sync, of this file or of the log of commits
+// on the same file system, does not find gigabytes to wait for.
+constexpr std::size_t kWriteBehindBytes = std::size_t{4} << 20;
+
 class PosixReadableFile : public ReadableFile {
  public:
   PosixReadableFile(Descriptor descriptor, Path path, std::uint64_t size_bytes,
@@ -109,10 +113,24 @@ class PosixWritableFile : public WritableFile {
   }
 
   Status Write(std::span<const std::byte> bytes) {
-    const Status status = WriteFully(descriptor_.get(), bytes, path_, written_bytes_);
-    if (!status.ok()) return Poison(status);
-    written_bytes_ += bytes.size();
+    while (!bytes.empty()) {
+      const auto piece = bytes.first(std::min(bytes.size(), kWriteBehindBytes));
+      const Status status = WriteFully(descriptor_.get(), piece, path_, written_bytes_);
+      if (!status.ok()) return Poison(status);
+      written_bytes_ += piece.size();
+      bytes = bytes.subspan(piece.size());
+      StartWriteBack();
+    }
     return {};
+  }
+
+  // Only a hint: errors of the write-back are told by the sync.
+  void StartWriteBack() {
+    if (written_bytes_ - sent_bytes_ < kWriteBehindBytes) return;
+    (void)sync_file_range(descriptor_.get(), static_cast<off_t>(sent_bytes_),
+                          static_cast<off_t>(written_bytes_ - sent_bytes_),
+                          SYNC_FILE_RANGE_WRITE);
+    sent_bytes_ = written_bytes_;
   }
 
   Status Poison(Status status) {
@@ -124,6 +142,7 @@ class PosixWritableFile : public WritableFile {
   Descriptor descriptor_;
   const Path path_;
   std::uint64_t written_bytes_;
+  std::uint64_t sent_bytes_ = written_bytes_;  // to the disk
   std::vector<std::byte> buffer_;
   Status failed_;
 };
