@@ -57,6 +57,7 @@ struct BenchSampleOptions {
   bool again = false;         ///< Frontier::kAgain, as DGL and GraphBolt
   std::uint32_t callers = 1;  ///< batches at once, each on one thread; 1: one batch on all threads
   std::optional<double> reference;   ///< edges/s of a peer, measured in the same run
+  double delta = 0;                  ///< share of the edges to write: also sample with a delta
   bool balance = false;              ///< also the work of each partition
   std::optional<Path> vertex_parts;  ///< .npy, int32 [vertices]: an edge cut to compare with
 };

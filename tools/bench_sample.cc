@@ -7,6 +7,7 @@
 
 #include "bench_common.h"
 #include "bench_sample_balance.h"
+#include "bench_sample_delta.h"
 
 namespace rhizome {
 namespace {
@@ -89,7 +90,7 @@ SamplerOptions SamplingOf(const BenchSampleOptions& options, const Graph& graph)
       break;
     case BenchSampleKind::kTyped:
       for (const std::int64_t fanout : sampling.fanouts) {
-        sampling.typed_fanouts.emplace_back(graph.info().edge_types.size(), fanout);
+        sampling.typed_fanouts.emplace_back(graph.edge_types().size(), fanout);
       }
       sampling.fanouts.clear();
       break;
@@ -168,6 +169,15 @@ Result<nlohmann::ordered_json> BenchSample(const BenchSampleOptions& options,
   if (options.reference) {
     json["reference"] = *options.reference;
     json["ratio"] = Median(rates) / *options.reference;
+  }
+  if (options.delta > 0) {
+    const SampleRate rate = [&](const Sampler& one, std::uint32_t round) -> Result<double> {
+      RHIZOME_ASSIGN_OR_RETURN(const Round done, SampleRound(one, seeds, round * seeds.size(),
+                                                             options.callers, control));
+      return static_cast<double>(done.edges) / std::max(done.cpu_seconds, 1e-9);
+    };
+    RHIZOME_ASSIGN_OR_RETURN(json["delta"],
+                             SampleWithDelta(opened, *sampler, sampling, options, rate, control));
   }
   if (options.balance) {
     RHIZOME_ASSIGN_OR_RETURN(json["balance"],

@@ -9,6 +9,7 @@
 
 #include "bench_common.h"
 #include "rhizome/index/adjacency.h"
+#include "rhizome/index/delta.h"
 #include "rhizome/index/neighbor_source.h"
 #include "rhizome/index/npy.h"
 #include "rhizome/index/vertex_order.h"
@@ -102,6 +103,11 @@ void AddWork(const Graph& graph, const SampledSubgraph& sample, Frontier frontie
 Result<nlohmann::ordered_json> SampleBalance(const Graph& graph, const SamplerOptions& sampling,
                                              const BenchSampleOptions& options,
                                              const JobControl& control) {
+  if (!graph.delta()->empty()) {
+    return Fail(Status::InvalidArgument(
+        "--balance compares the work of a generation's partitions, and the store was written to "
+        "since; compact it first"));
+  }
   std::vector<EdgeCut> cuts = {OwnersOf(graph)};
   if (options.vertex_parts) {
     RHIZOME_ASSIGN_OR_RETURN(

@@ -47,7 +47,7 @@ std::optional<std::vector<std::vector<TypedFanout>>> ParseTyped(std::string_view
 }
 
 Result<TypeId> FindType(const Graph& graph, std::string_view name) {
-  const std::vector<std::string>& names = graph.info().edge_types;
+  const std::vector<std::string>& names = graph.edge_types();
   const auto found = std::find(names.begin(), names.end(), name);
   if (found != names.end()) return static_cast<TypeId>(found - names.begin());
   return Fail(Status::NotFound(
@@ -57,7 +57,7 @@ Result<TypeId> FindType(const Graph& graph, std::string_view name) {
 /// A type that a hop does not name, not even by *, is not walked.
 Result<std::vector<std::int64_t>> ResolveHop(const Graph& graph,
                                              const std::vector<TypedFanout>& hop) {
-  std::vector<std::int64_t> fanouts(graph.info().edge_types.size(), 0);
+  std::vector<std::int64_t> fanouts(graph.edge_types().size(), 0);
   std::vector<bool> named(fanouts.size(), false);
   for (const TypedFanout& item : hop) {
     if (item.type == kAllTypes) continue;

@@ -57,6 +57,10 @@ void AddBenchSample(CLI::App& bench, Session& session) {
   verb->add_option("--reference", options.reference,
                    "Edges a second of a peer, measured in the same run (tools/bench/sampling.py)")
       ->type_name("X");
+  verb->add_option("--delta", options.delta,
+                   "Also with this share of the edges written since, half of them erased")
+      ->check(CLI::Range(0.0, 1.0))
+      ->type_name("X");
   verb->add_flag("--balance", options.balance,
                  "Also the work of each partition, seeds spread evenly and skewed");
   verb->add_option("--vertex-parts", flags->vertex_parts,

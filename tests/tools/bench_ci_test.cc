@@ -76,6 +76,24 @@ TEST(BenchTest, SampleCountsEdges) {
   EXPECT_EQ((*json)["vertices"], 1024);
   EXPECT_GT((*json)["edges_per_batch"], 0.0);
   EXPECT_LE((*json)["edges_per_batch"], 50.0 * (5 + 25));
+  EXPECT_FALSE(json->contains("delta"));
+  EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
+}
+
+TEST(BenchTest, SampleWithADeltaIsMeasuredToo) {
+  TempDir dir;
+  BenchSampleOptions options;
+  options.graph = SmallGraph(dir);
+  options.batches = 2;
+  options.rounds = 2;
+  options.delta = 0.1;
+  const JobControl control;
+  const auto json = BenchSample(options, control);
+  ASSERT_OK(json);
+  const auto& delta = (*json)["delta"];
+  EXPECT_GT(delta["puts"], 0);
+  EXPECT_GT(delta["deletes"], 0);
+  EXPECT_GT(delta["of_plain"], 0.0);
   EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
 }
 
