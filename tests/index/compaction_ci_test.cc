@@ -1,6 +1,9 @@
 #include <atomic>
+#include <bit>
 #include <random>
+#include <set>
 #include <thread>
+#include <tuple>
 
 #include "rhizome/index/compaction.h"
 #include "rhizome/storage/array_versions.h"
@@ -190,6 +193,102 @@ TEST(CompactionTest, EmbeddingsWithChangedInputsAreMarked) {
     EXPECT_NE(std::find(entry->attributes.begin(), entry->attributes.end(), count),
               entry->attributes.end());
     EXPECT_EQ(RowsGiven(*entry), 10U);  // vertex 10 has no row
+  }
+}
+
+// Edge attributes come along with their edges, from the generation and from the delta, and edges
+// that are too old stay behind.
+TEST(CompactionTest, EdgeAttributesAreCarriedAndOldEdgesExpire) {
+  std::mt19937_64 rng(testing::TestSeed());
+  for (int round = 0; round < 6; ++round) {
+    SCOPED_TRACE(round);
+    GraphInput input;
+    input.vertex_count = 12;
+    input.vertex_type_names = {"vertex"};
+    input.edge_type_names = {"edge"};
+    input.undirected = round % 3 == 2;
+    EdgeAttribute time("time");
+    EdgeAttribute amount("amount", DataType::kFloat32);
+    // (source, target, time): what must be there, of an undirected graph from both ends.
+    std::multiset<std::tuple<VertexId, VertexId, std::int64_t>> expected;
+    const auto expect = [&](VertexId src, VertexId dst, std::int64_t at) {
+      expected.insert({src, dst, at});
+      if (input.undirected && src != dst) expected.insert({dst, src, at});
+    };
+    for (int e = 0; e < 30; ++e) {
+      const auto src = static_cast<VertexId>(rng() % 12);
+      const auto dst = static_cast<VertexId>(rng() % 12);
+      const auto at = static_cast<std::int64_t>(rng() % 100);
+      input.edges.src.push_back(src);
+      input.edges.dst.push_back(dst);
+      time.Add(at);
+      amount.Add(static_cast<float>(at) / 2);
+      expect(src, dst, at);
+    }
+    input.edges.attributes = {time, amount};
+    const bool undirected = input.undirected;
+    BuildOptions options;
+    options.partition.kind = PartitionerKind::kRandom;
+    options.partition.partitions = 3;
+    options.directions = round % 2 == 0 ? Direction::kBoth : Direction::kIn;
+    TempDir dir;
+    ASSERT_OK(BuildStore(dir / "g.rz", std::move(input), options));
+    input.undirected = undirected;
+    auto store = testing::OpenStore(dir / "g.rz", Store::Mode::kWrite);
+    ASSERT_OK(store);
+    auto graph = Graph::Open(**store);
+    ASSERT_OK(graph);
+    ASSERT_EQ((*graph)->edge_attributes().size(), 2U);
+    // Attributes are given in the order of the store's, which is by name.
+    ASSERT_EQ((*graph)->edge_attributes()[0].name, "amount");
+    WriteBatch batch;
+    for (int e = 0; e < 10; ++e) {
+      const auto src = static_cast<VertexId>(rng() % 14);
+      const auto dst = static_cast<VertexId>(rng() % 14);
+      const auto at = static_cast<std::int64_t>(rng() % 100);
+      batch.PutEdge(src, dst,
+                    {.attributes = {std::bit_cast<std::int64_t>(static_cast<double>(at) / 2), at}});
+      expect(src, dst, at);
+    }
+    ASSERT_OK((*graph)->Write(batch));
+    CompactOptions compact{.repartition = round >= 3};
+    compact.expire_attribute = "time";
+    compact.expire_before = 50;
+    const JobControl control;
+    ASSERT_OK((*graph)->Compact(compact, control));
+    std::erase_if(expected, [](const auto& edge) { return std::get<2>(edge) < 50; });
+
+    std::multiset<std::tuple<VertexId, VertexId, std::int64_t>> found;
+    const auto id_of = [&](Row row) {
+      return std::get<std::int64_t>((*graph)->ExternalIdOf((*graph)->VertexAt(row)));
+    };
+    for (std::uint32_t p = 0; p < (*graph)->partition_count(); ++p) {
+      const Adjacency& partition = (*graph)->partition(p);
+      std::vector<std::int64_t> times(partition.edge_count());
+      std::vector<float> amounts(partition.edge_count());
+      const auto read = [&](const char* name, std::span<std::byte> out) {
+        const auto array = (*graph)->store().OpenArray(EdgeArrayName(name, p));
+        ASSERT_OK(array);
+        ASSERT_OK((*array)->ReadRows(0, partition.edge_count(), out));
+      };
+      read("time", std::as_writable_bytes(std::span(times)));
+      read("amount", std::as_writable_bytes(std::span(amounts)));
+      const Direction walked = partition.has(Direction::kOut) ? Direction::kOut : Direction::kIn;
+      for (std::uint64_t v = 0; v < partition.vertex_count(); ++v) {
+        const auto local = static_cast<LocalId>(v);
+        const auto list = partition.Neighbors(local, walked);
+        for (std::size_t i = 0; i < list.neighbors.size(); ++i) {
+          const std::uint64_t edge = list.first + i;
+          EXPECT_EQ(amounts[edge], static_cast<float>(times[edge]) / 2);
+          VertexId src = id_of(partition.RowOf(local));
+          VertexId dst = id_of(partition.RowOf(list.neighbors[i]));
+          if (walked == Direction::kIn) std::swap(src, dst);
+          found.insert({src, dst, times[edge]});
+        }
+      }
+    }
+    EXPECT_EQ(found, expected);
+    ExpectVerifies(dir / "g.rz");
   }
 }
 
