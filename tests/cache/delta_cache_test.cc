@@ -67,9 +67,8 @@ TEST_F(DeltaCacheTest, ListsOnDiskAreSampledWithTheDelta) {
     options.seed = rng();
     std::vector<VertexId> seeds(graph_->vertex_count());
     for (std::size_t v = 0; v < seeds.size(); ++v) seeds[v] = static_cast<VertexId>(v);
-    auto source = DirectNeighbors::Open(*direct_, options.direction, nullptr, {});
-    if (!source && source.error().code() == StatusCode::kUnsupported)
-      GTEST_SKIP() << source.error().ToString();
+    auto source = DirectNeighbors::Open(*direct_, options.direction, nullptr,
+                                        {.io = {.maker = IoMaker::kPread}});
     ASSERT_OK(source);
     const auto from_memory = Sampler::Create(*graph_, options);
     ASSERT_OK(from_memory);

@@ -138,13 +138,16 @@ class GnnDeltaTest : public ::testing::TestWithParam<ModelKind> {
   Path made_anew() const { return folder_ / "anew"; }
   Path model() const { return folder_ / "model.safetensors"; }
 
-  Result<TrainReport> Train(const Path& store) const {
+  Result<TrainReport> Train(const Path& store,
+                            TopologyPlace topology = TopologyPlace::kMemory) const {
     TrainOptions options = SmallTraining(store);
     options.model.kind = GetParam();
     options.model.dropout =
         0;  // its mask goes by place in the minibatch, which the lists' order changes
     options.fanouts = {kAllNeighbors, kAllNeighbors};
     options.epochs = 1;
+    options.topology = topology;
+    options.io = IoMaker::kPread;
     options.out = model();
     const JobControl control;
     return rhizome_gnn_entry_v1()->Train(options, control);
@@ -174,6 +177,9 @@ TEST_P(GnnDeltaTest, TrainingOverADeltaIsTrainingOnTheFinalGraph) {
   ASSERT_NO_FATAL_FAILURE(MakeStores(20));
   const auto with_delta = Train(changed());
   ASSERT_OK(with_delta);
+  const auto from_disk = Train(changed(), TopologyPlace::kDirect);
+  ASSERT_OK(from_disk);
+  EXPECT_EQ(from_disk->epochs.front().loss, with_delta->epochs.front().loss);
   const auto without = Train(made_anew());
   ASSERT_OK(without);
   ASSERT_EQ(with_delta->epochs.size(), without->epochs.size());
