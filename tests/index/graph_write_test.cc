@@ -202,11 +202,12 @@ TEST_F(GraphWriteTest, OnlyAGraphOfAStoreThatIsOpenForWritingIsWrittenTo) {
       << other.error().message();
   ASSERT_OK(graph_->Write(Star(500, 2)));
   EXPECT_FALSE(graph_->Snapshot()->store().writable());
-  const auto second = Graph::Open(*store_);
+  auto second = Graph::Open(*store_);
   ASSERT_OK(second);
   EXPECT_STATUS((*second)->Write(Star(501, 2)), kBusy);
   graph_ = nullptr;
   EXPECT_OK((*second)->Write(Star(501, 2)));
+  *second = nullptr;  // before its store
   Open(Store::Mode::kRead);
   EXPECT_STATUS(graph_->Write(Star(502, 2)), kInvalidArgument);
   EXPECT_EQ(OutDegree(*graph_, 500), 2U);
