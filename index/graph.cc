@@ -287,11 +287,13 @@ Status Graph::Impl::CompactState(GraphWriter& writer, const GraphState& now,
   RHIZOME_ASSIGN_OR_RETURN(auto view, now.View());
   const CompactionInput input{now.store(), now.parts(), now.delta(), std::move(view)};
   const auto switch_to = [&](std::shared_ptr<const GraphParts> parts,
-                             const std::function<Status()>& commit) {
+                             const std::function<Status()>& commit) -> Status {
+    // What was written meanwhile, most of it before writers have to wait.
+    RHIZOME_ASSIGN_OR_RETURN(auto delta,
+                             Delta::Load(Delta::Empty(parts->DeltaBase()), *parts->store));
     return writer.Rebase([&]() -> Result<GraphWriter::Base> {
-      // Before the commit, which cannot be undone: what was written meanwhile must fit.
-      RHIZOME_ASSIGN_OR_RETURN(auto delta,
-                               Delta::Load(Delta::Empty(parts->DeltaBase()), *parts->store));
+      // Before the commit, which cannot be undone: it must fit.
+      RHIZOME_ASSIGN_OR_RETURN(delta, Delta::Load(delta, *parts->store));
       RHIZOME_RETURN_IF_ERROR(commit());
       return GraphWriter::Base{parts->store, parts, std::move(delta)};
     });

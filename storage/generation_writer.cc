@@ -111,6 +111,8 @@ Status GenerationWriter::Seal(const GenerationInfo& info) {
 Result<std::shared_ptr<const Store>> GenerationWriter::Preview(const GenerationInfo& info,
                                                                std::uint64_t base_sequence) {
   RHIZOME_RETURN_IF_ERROR(Seal(info));
+  RHIZOME_RETURN_IF_ERROR(store_.PrepareManifest(manifest_));
+  prepared_ = true;
   RHIZOME_ASSIGN_OR_RETURN(auto pin, store_.PinOf(manifest_.generation));
   std::shared_ptr<Store> preview = store_.Copy();
   preview->pin_ = std::move(pin);
@@ -120,6 +122,7 @@ Result<std::shared_ptr<const Store>> GenerationWriter::Preview(const GenerationI
 }
 
 Status GenerationWriter::Commit(const GenerationInfo& info, std::uint64_t base_sequence) {
+  if (prepared_) return store_.CommitPrepared(manifest_, base_sequence);
   RHIZOME_RETURN_IF_ERROR(Seal(info));
   return store_.CommitManifest(manifest_, base_sequence);
 }

@@ -220,6 +220,12 @@ Status Store::CheckWritable() const {
 }
 
 Status Store::CommitManifest(const Manifest& manifest, std::uint64_t base_sequence) {
+  RHIZOME_RETURN_IF_ERROR(PrepareManifest(manifest));
+  return CommitPrepared(manifest, base_sequence);
+}
+
+// Everything of a commit that takes long, so that nobody waits for it.
+Status Store::PrepareManifest(const Manifest& manifest) {
   const std::vector<std::byte> bytes = EncodeManifest(manifest, id_);
   if (bytes.size() > kMaxManifestBytes)
     return Status::InvalidArgument(fmt::format("a manifest of {} bytes is too long", bytes.size()));
@@ -227,6 +233,19 @@ Status Store::CommitManifest(const Manifest& manifest, std::uint64_t base_sequen
   if (const auto check = DecodeManifest(bytes, id_); !check)
     return Status::InvalidArgument("what is to be committed is not valid: " +
                                    check.error().message());
+  {
+    const MutexLock lock(commits_);
+    RHIZOME_RETURN_IF_ERROR(CheckWritable());
+  }
+  const Status status = WriteManifest(manifest, bytes);
+  if (status.ok()) return status;
+  const MutexLock lock(commits_);
+  broken_ = status.WithContext("an earlier commit failed, open the store again");
+  return status;
+}
+
+Status Store::CommitPrepared(const Manifest& manifest, std::uint64_t base_sequence) {
+  const std::vector<std::byte> bytes = EncodeManifest(manifest, id_);
   const MutexLock lock(commits_);
   RHIZOME_RETURN_IF_ERROR(CheckWritable());
   // Pinned before: behind the commit nothing may fail, or what is done would count as not done.
@@ -234,15 +253,12 @@ Status Store::CommitManifest(const Manifest& manifest, std::uint64_t base_sequen
   if (manifest.generation != manifest_->generation) {
     RHIZOME_ASSIGN_OR_RETURN(pin, PinOf(manifest.generation));
   }
-  Status status = WriteManifest(manifest, bytes);
-  if (status.ok()) {
-    status = catalog_->Commit({.generation = manifest.generation,
-                               .manifest_version = manifest.version,
-                               .manifest_bytes = bytes.size(),
-                               .manifest_xxh3 = Xxh3(bytes),
-                               .sequence = sequence_ + 1,
-                               .base_sequence = base_sequence});
-  }
+  const Status status = catalog_->Commit({.generation = manifest.generation,
+                                          .manifest_version = manifest.version,
+                                          .manifest_bytes = bytes.size(),
+                                          .manifest_xxh3 = Xxh3(bytes),
+                                          .sequence = sequence_ + 1,
+                                          .base_sequence = base_sequence});
   // The disk may or may not hold the commit now: only a new look at it can tell.
   if (!status.ok()) {
     broken_ = status.WithContext("an earlier commit failed, open the store again");

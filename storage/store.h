@@ -137,6 +137,9 @@ class Store {
   Status CommitManifest(const Manifest& manifest) RHIZOME_EXCLUDES(commits_) {
     return CommitManifest(manifest, base_sequence_);
   }
+  Status PrepareManifest(const Manifest& manifest) RHIZOME_EXCLUDES(commits_);
+  Status CommitPrepared(const Manifest& manifest, std::uint64_t base_sequence)
+      RHIZOME_EXCLUDES(commits_);
   Status WriteManifest(const Manifest& manifest, std::span<const std::byte> bytes);
 
   FileSystem* fs_ = nullptr;
@@ -190,7 +193,8 @@ class GenerationWriter {
   const StoreId& store_id() const { return store_.id(); }
   FileSystem& fs() const { return store_.fs(); }
 
-  /// The store as it will be after Commit, to read back what was written.
+  /// The store as it will be after Commit, to read back what was written. Takes all of Commit's
+  /// time but a moment: nothing can be added any more.
   Result<std::shared_ptr<const Store>> Preview(const GenerationInfo& info,
                                                std::uint64_t base_sequence);
 
@@ -206,6 +210,7 @@ class GenerationWriter {
   Store& store_;
   Path root_;
   Manifest manifest_;
+  bool prepared_ = false;
 };
 
 }  // namespace rhizome
