@@ -133,9 +133,11 @@ ArrayInput CarryArray(const CompactionInput& input, const ArrayEntry& entry,
 /// Notes from which vertex on an array has no rows, new vertices included.
 void MarkRowsGiven(const CompactionInput& input, const ArrayEntry& entry, ArrayInput& array) {
   std::uint64_t given = RowsGiven(entry);
-  for (const DeltaRowRef& row : input.delta->Merged()->rows)
-    if (row.array_id == entry.array_id)
-      given = std::max(given, static_cast<std::uint64_t>(row.vertex) + 1);
+  if (const auto merged = input.delta->Merged()) {
+    for (const DeltaRowRef& row : merged->rows)
+      if (row.array_id == entry.array_id)
+        given = std::max(given, static_cast<std::uint64_t>(row.vertex) + 1);
+  }
   std::erase_if(array.attributes,
                 [](const auto& fact) { return fact.first == kRowsGivenAttribute; });
   if (given < input.delta->vertices())

@@ -113,7 +113,9 @@ Result<std::vector<std::uint8_t>> StaleVertices(const GraphParts& parts, const D
                                                 std::uint64_t features_id, std::uint32_t layers) {
   const Delta& delta = view.delta();
   std::vector<std::uint8_t> stale(delta.vertices(), 0);
-  for (const DeltaRowRef& row : delta.Merged()->rows)
+  const auto merged = delta.Merged();
+  if (merged == nullptr) return stale;
+  for (const DeltaRowRef& row : merged->rows)
     if (row.array_id == features_id) stale[static_cast<std::size_t>(row.vertex)] = 1;
   for (std::uint64_t v = delta.base_vertices(); v < delta.vertices(); ++v) stale[v] = 1;
   for (std::uint32_t layer = 0; layer < layers; ++layer) {
