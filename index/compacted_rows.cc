@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "rhizome/storage/array_rules.h"
+
 namespace rhizome {
 
 namespace {
@@ -55,7 +57,7 @@ Status CompactedRows::Read(std::span<const VertexId> vertices, std::span<std::by
     } else if (static_cast<std::uint64_t>(vertices[i]) < parts_->order.size()) {
       places_.push_back({parts_->order.RowOf(vertices[i]), i});
     } else {
-      std::fill(to.begin(), to.end(), std::byte{0});
+      FillMissingRows(array_->entry(), to);
     }
   }
   return reader_ != nullptr ? ReadByRow(out) : ReadByChunk(out);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "rhizome/index/delta.h"
+#include "rhizome/storage/array_rules.h"
 
 namespace rhizome {
 
@@ -18,7 +19,7 @@ std::shared_ptr<const DeltaRows> DeltaRows::Of(std::shared_ptr<const Graph> grap
   const auto [begin, end] = std::equal_range(merged->rows.begin(), merged->rows.end(),
                                              DeltaRowRef{array.array_id, 0, 0}, by_array);
   std::shared_ptr<DeltaRows> made(new DeltaRows);
-  made->array_id_ = array.array_id;
+  made->array_ = array;
   made->row_bytes_ = array.row_bytes();
   made->file_rows_ = array.rows;
   made->rows_ = array.rows + (delta->vertices() - delta->base_vertices());
@@ -38,11 +39,11 @@ std::shared_ptr<const DeltaRows> DeltaRows::Of(std::shared_ptr<const Graph> grap
 
 Status DeltaRows::Read(Row row, std::span<std::byte> out) const {
   if (!WasPut(row)) {
-    std::fill(out.begin(), out.end(), std::byte{0});
+    FillMissingRows(array_, out);
     return Status::Ok();
   }
   const Put& put = puts_[put_at_.Rank(static_cast<std::uint64_t>(row))];
-  return graph_->store().ReadDeltaRow(put.sequence, array_id_, put.vertex, out);
+  return graph_->store().ReadDeltaRow(put.sequence, array_.array_id, put.vertex, out);
 }
 
 Status DeltaRows::Overlay(Row first, std::span<std::byte> rows) const {
@@ -51,7 +52,7 @@ Status DeltaRows::Overlay(Row first, std::span<std::byte> rows) const {
   const std::uint64_t end = begin + rows.size() / row_bytes_;
   const std::uint64_t first_new = std::clamp(file_rows_, begin, end);
   const auto fresh = rows.subspan((first_new - begin) * row_bytes_);
-  std::fill(fresh.begin(), fresh.end(), std::byte{0});
+  FillMissingRows(array_, fresh);
   const auto before = [](const Put& put, std::uint64_t row) {
     return static_cast<std::uint64_t>(put.row) < row;
   };

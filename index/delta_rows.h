@@ -45,7 +45,7 @@ class DeltaRows {
   DeltaRows() = default;
 
   std::shared_ptr<const Graph> graph_;
-  std::uint64_t array_id_ = 0;
+  ArrayEntry array_;
   std::size_t row_bytes_ = 0;
   std::uint64_t file_rows_ = 0;
   std::uint64_t rows_ = 0;

@@ -16,6 +16,7 @@
 #include "rhizome/index/graph_writer.h"
 #include "rhizome/index/vertex_ids.h"
 #include "rhizome/index/vertex_order.h"
+#include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/mutex.h"
 
@@ -470,7 +471,7 @@ Status Graph::ReadRows(std::string_view array, std::span<const VertexId> vertice
       RHIZOME_RETURN_IF_ERROR(
           source->ReadRows(static_cast<std::uint64_t>(parts.order.RowOf(vertex)), 1, to));
     } else {
-      std::fill(to.begin(), to.end(), std::byte{0});
+      FillMissingRows(source->entry(), to);
     }
   }
   return Status::Ok();

@@ -176,8 +176,9 @@ class Graph {
   Result<std::vector<Neighbor>> Neighbors(VertexId vertex, Direction direction) const;
 
   /// Copies the rows of `vertices` in an array to `out`, of vertices.size() * row bytes: what was
-  /// put last, the generation's row, or zeros where a new vertex has none. Errors: kNotFound, no
-  /// such array; kInvalidArgument, an id out of range, a wrong size; kCorruption; kIoError.
+  /// put last, the generation's row, or where a new vertex has none zeros (in `label` -1, in
+  /// `split` 255: none). Errors: kNotFound, no such array; kInvalidArgument, an id out of range, a
+  /// wrong size; kCorruption; kIoError.
   Status ReadRows(std::string_view array, std::span<const VertexId> vertices,
                   std::span<std::byte> out) const;
 

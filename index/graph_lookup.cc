@@ -210,7 +210,7 @@ class RowLookup::Impl {
         RHIZOME_RETURN_IF_ERROR(
             array->Read(static_cast<std::uint64_t>(parts->order.RowOf(vertex)), to));
       } else {
-        std::fill(to.begin(), to.end(), std::byte{0});
+        FillMissingRows(array->entry(), to);
       }
     }
     return Status::Ok();

@@ -59,8 +59,8 @@ class RowLookup {
   std::uint64_t row_bytes() const;
 
   /// Copies the rows of `vertices` to `out`, of vertices.size() * row_bytes(): what was put last,
-  /// the generation's, or zeros where a new vertex has none. Errors: kInvalidArgument, an id out
-  /// of range, a wrong size; kInterrupted; kCorruption; kIoError. Then `out` is unspecified.
+  /// the generation's, or what Graph::ReadRows says of a new one. Errors: kInvalidArgument, an id
+  /// out of range, a wrong size; kInterrupted; kCorruption; kIoError. Then `out` is unspecified.
   Status Read(std::span<const VertexId> vertices, std::span<std::byte> out,
               const LookupOptions& options = {}) const;
 

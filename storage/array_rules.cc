@@ -125,4 +125,15 @@ Status CheckRelativePath(std::string_view path) {
   return Status::Ok();
 }
 
+void FillMissingRows(const ArrayEntry& entry, std::span<std::byte> out) {
+  const std::string_view name = entry.name;
+  const auto is = [&](std::string_view wanted) {
+    return name == wanted ||
+           (name.starts_with(wanted) && name.substr(wanted.size()).starts_with(".v"));
+  };
+  const bool none = (is("label") && entry.dtype == DataType::kInt64) ||
+                    (is("split") && entry.dtype == DataType::kUint8);
+  std::fill(out.begin(), out.end(), none ? std::byte{0xFF} : std::byte{0});
+}
+
 }  // namespace rhizome

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -20,6 +22,10 @@ Status CheckRelativePath(std::string_view path);
 /// it ("edge_p0003", one row for each edge id of partition 3), or "row".
 std::string_view FirstDimension(const ArrayEntry& entry);
 inline constexpr std::string_view kDimensionAttribute = "dimension";
+
+/// What a row is that no vertex was given: zeros; in `label` (int64) and `split` (uint8), by which
+/// a zero means class 0 and the training set, -1 and 255, "none". `out` is one row or several.
+void FillMissingRows(const ArrayEntry& entry, std::span<std::byte> out);
 
 inline constexpr std::string_view kSidecarSuffix = ".crc32c";
 inline constexpr std::string_view kManifestPrefix = "MANIFEST-";

@@ -196,6 +196,57 @@ TEST(CompactionTest, EmbeddingsWithChangedInputsAreMarked) {
   }
 }
 
+// A vertex without a label is in no class and no set, neither before nor after compaction.
+TEST(CompactionTest, NewVerticesHaveNoLabel) {
+  GraphInput input;
+  input.vertex_count = 2;
+  input.vertex_type_names = {"vertex"};
+  input.edge_type_names = {"edge"};
+  const auto add = [&](const char* name, DataType dtype) {
+    ArrayInput array;
+    array.name = name;
+    array.dim = 1;
+    array.dtype = dtype;
+    array.read_rows = [](std::span<const VertexId>, std::span<std::byte> out) {
+      std::fill(out.begin(), out.end(), std::byte{0});
+      return Status::Ok();
+    };
+    input.arrays.push_back(std::move(array));
+  };
+  add("label", DataType::kInt64);
+  add("split", DataType::kUint8);
+  add("score", DataType::kInt64);
+  TempDir dir;
+  ASSERT_OK(BuildStore(dir / "g.rz", std::move(input), {}));
+  auto store = testing::OpenStore(dir / "g.rz", Store::Mode::kWrite);
+  ASSERT_OK(store);
+  auto graph = Graph::Open(**store);
+  ASSERT_OK(graph);
+  WriteBatch batch;
+  batch.PutEdge(std::int64_t{0}, std::int64_t{2});
+  ASSERT_OK((*graph)->Write(batch));
+  const auto expect = [&] {
+    const VertexId fresh = 2;
+    std::int64_t label = 0;
+    std::uint8_t split = 0;
+    std::int64_t score = 5;
+    const auto read = [&](const char* name, auto& value) {
+      ASSERT_OK((*graph)->ReadRows(name, std::span(&fresh, 1),
+                                   std::as_writable_bytes(std::span(&value, 1))));
+    };
+    read("label", label);
+    read("split", split);
+    read("score", score);
+    EXPECT_EQ(label, -1);
+    EXPECT_EQ(split, 255);
+    EXPECT_EQ(score, 0);
+  };
+  expect();
+  const JobControl control;
+  ASSERT_OK((*graph)->Compact({}, control));
+  expect();
+}
+
 // Edge attributes come along with their edges, from the generation and from the delta, and edges
 // that are too old stay behind.
 TEST(CompactionTest, EdgeAttributesAreCarriedAndOldEdgesExpire) {
