@@ -57,6 +57,11 @@ class DeltaViewBuilder {
   }
 
   Status BuildSide(Direction direction, DeltaView::Side& side);
+  std::vector<std::pair<Row, VertexId>> TouchedLists(Direction direction,
+                                                     std::span<const Gone> gone) const;
+  void AppendAdded(VertexId vertex, Direction direction, std::uint64_t begin,
+                   DeltaView::Side& side) const;
+  Result<std::uint64_t> LengthInBase(VertexId vertex, Direction direction) const;
   Result<std::vector<Gone>> CollectGone(Direction direction) const;
   Status NeighborsOfDeleted(VertexId vertex, Direction direction, std::vector<Gone>& gone) const;
   Status ScanForDeleted(Direction direction, std::vector<Gone>& gone) const;
@@ -72,69 +77,75 @@ class DeltaViewBuilder {
 };
 
 Status DeltaViewBuilder::BuildSide(Direction direction, DeltaView::Side& side) {
-  const std::vector<DeltaEdge>& edges = view_.merged_->list(direction, delta_.symmetric());
   RHIZOME_ASSIGN_OR_RETURN(const std::vector<Gone> gone, CollectGone(direction));
-
-  std::vector<std::pair<Row, VertexId>> touched;
-  const auto touch = [&](VertexId vertex) { touched.emplace_back(parts_.RowOf(vertex), vertex); };
-  VertexId last = -1;
-  for (const DeltaEdge& edge : edges)
-    if (edge.vertex != std::exchange(last, edge.vertex)) touch(edge.vertex);
-  last = -1;
-  for (const Gone& one : gone)
-    if (one.vertex != std::exchange(last, one.vertex)) touch(one.vertex);
-  for (const VertexId vertex : view_.merged_->deleted) touch(vertex);
-  for (std::uint64_t v = delta_.base_vertices(); v < delta_.vertices(); ++v)
-    touch(static_cast<VertexId>(v));
-  std::sort(touched.begin(), touched.end());
-  touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
-
   side.touched = RankBitmap(delta_.vertices());
   side.first_piece = {0};
-  std::uint64_t holes = 0;
-  for (std::size_t index = 0; index < touched.size(); ++index) {
-    const auto [row, vertex] = touched[index];
+  holes_ = 0;
+  for (const auto& [row, vertex] : TouchedLists(direction, gone)) {
     side.touched.Set(static_cast<std::uint64_t>(row));
+    std::uint64_t left = 0;
     if (!delta_.IsDeleted(vertex)) {
       const auto of_vertex = [](const Gone& a, const Gone& b) { return a.vertex < b.vertex; };
       const auto cut =
           std::equal_range(gone.begin(), gone.end(), Gone{.vertex = vertex}, of_vertex);
       if (InBase(vertex))
         RHIZOME_RETURN_IF_ERROR(CutBase(vertex, direction, {cut.first, cut.second}, side.pieces));
-      const std::uint64_t first = side.rows.size();
-      for (const DeltaEdge& edge : view_.merged_->ListOf(vertex, direction, delta_.symmetric())) {
-        if (edge.erase || delta_.IsDeleted(edge.neighbor)) continue;
-        side.rows.push_back(parts_.RowOf(edge.neighbor));
-        side.types.push_back(edge.type);
-        side.weights.push_back(edge.weight);
-        side.attributes.push_back(edge.attributes);
-      }
-      if (side.rows.size() > first) {
-        const bool only = side.pieces.size() == side.first_piece.back();
-        const std::uint64_t begin = only ? 0 : side.pieces.back().end;
-        side.pieces.push_back({.end = begin + side.rows.size() - first,
-                               .first = first,
-                               .local = static_cast<LocalId>(index),
-                               .partition = view_.partition_});
-      }
+      if (side.pieces.size() > side.first_piece.back()) left = side.pieces.back().end;
+      AppendAdded(vertex, direction, left, side);
     }
-    // What is gone is what the generation's list has more than is left of it.
-    std::uint64_t left = 0;
-    for (std::size_t i = side.first_piece.back(); i < side.pieces.size(); ++i)
-      if (side.pieces[i].partition != view_.partition_) left = side.pieces[i].end;
-    std::uint64_t had = 0;
-    if (InBase(vertex)) {
-      RHIZOME_RETURN_IF_ERROR(ForEachPart(vertex, [&](PartitionId p, LocalId local) {
-        had += parts_.partitions[p].Entries(local, direction).count;
-        return Status::Ok();
-      }));
-    }
-    holes += had - left;
+    RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t had, LengthInBase(vertex, direction));
+    holes_ += had - left;
     side.first_piece.push_back(side.pieces.size());
   }
   side.touched.Seal();
-  holes_ = holes;
   return Status::Ok();
+}
+
+/// The vertices whose lists differ, by row.
+std::vector<std::pair<Row, VertexId>> DeltaViewBuilder::TouchedLists(
+    Direction direction, std::span<const Gone> gone) const {
+  std::vector<std::pair<Row, VertexId>> touched;
+  const auto touch = [&](VertexId vertex) {
+    if (touched.empty() || touched.back().second != vertex)
+      touched.emplace_back(parts_.RowOf(vertex), vertex);
+  };
+  for (const DeltaEdge& edge : view_.merged_->list(direction, delta_.symmetric()))
+    touch(edge.vertex);
+  for (const Gone& one : gone) touch(one.vertex);
+  for (const VertexId vertex : view_.merged_->deleted) touch(vertex);
+  for (std::uint64_t v = delta_.base_vertices(); v < delta_.vertices(); ++v)
+    touch(static_cast<VertexId>(v));
+  std::sort(touched.begin(), touched.end());
+  touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
+  return touched;
+}
+
+/// The edges that the delta added to a list, as a piece behind those of the generation.
+void DeltaViewBuilder::AppendAdded(VertexId vertex, Direction direction, std::uint64_t begin,
+                                   DeltaView::Side& side) const {
+  const std::uint64_t first = side.rows.size();
+  for (const DeltaEdge& edge : view_.merged_->ListOf(vertex, direction, delta_.symmetric())) {
+    if (edge.erase || delta_.IsDeleted(edge.neighbor)) continue;
+    side.rows.push_back(parts_.RowOf(edge.neighbor));
+    side.types.push_back(edge.type);
+    side.weights.push_back(edge.weight);
+    side.attributes.push_back(edge.attributes);
+  }
+  if (side.rows.size() == first) return;
+  side.pieces.push_back({.end = begin + side.rows.size() - first,
+                         .first = first,
+                         .local = static_cast<LocalId>(side.first_piece.size() - 1),
+                         .partition = view_.partition_});
+}
+
+Result<std::uint64_t> DeltaViewBuilder::LengthInBase(VertexId vertex, Direction direction) const {
+  std::uint64_t length = 0;
+  if (!InBase(vertex)) return length;
+  RHIZOME_RETURN_IF_ERROR(ForEachPart(vertex, [&](PartitionId p, LocalId local) {
+    length += parts_.partitions[p].Entries(local, direction).count;
+    return Status::Ok();
+  }));
+  return length;
 }
 
 /// What is gone from the lists of `direction`, sorted.

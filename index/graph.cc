@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <future>
 #include <tuple>
 #include <utility>
 
@@ -222,7 +223,8 @@ class Graph::Impl {
 
   Store* const live_;  // null: fixed
   std::atomic<bool> compacting_{false};
-  Mutex refresh_;  // one Refresh, or making of the writer, at a time
+  std::future<Status> cleaning_;  // of who set compacting_; waits when it is destroyed
+  Mutex refresh_;                 // one Refresh, or making of the writer, at a time
   std::unique_ptr<GraphWriter> writer_ RHIZOME_GUARDED_BY(refresh_);
   mutable Mutex mutex_;
   std::shared_ptr<const GraphState> state_;  // of a live graph: guarded by mutex_
@@ -263,6 +265,7 @@ Result<CompactResult> Graph::Impl::Compact(const CompactOptions& options,
   if (compacting_.exchange(true))
     return Fail(
         Status::Busy(fmt::format("'{}' is being compacted already", live_->path().string())));
+  if (cleaning_.valid()) (void)cleaning_.get();
   auto now = state();
   CompactResult result{.generation = now->parts()->store->manifest().generation};
   const double share = static_cast<double>(now->delta()->entries()) /
@@ -274,12 +277,15 @@ Result<CompactResult> Graph::Impl::Compact(const CompactOptions& options,
     result.commits = now->delta()->sequence() - now->parts()->store->base_sequence();
     result.generation = state()->parts()->store->manifest().generation;
   }
-  // What a failed attempt wrote, or the generation before, as soon as nobody reads it.
   now.reset();
-  const Status cleaned = live_->CollectGarbage();
+  if (!status.ok()) {
+    (void)live_->CollectGarbage();  // what the attempt wrote; the next open for writing tries again
+  } else if (result.compacted) {
+    // The generation before, as soon as nobody reads it. Nobody waits for that.
+    cleaning_ = std::async(std::launch::async, [this] { return live_->CollectGarbage(); });
+  }
   compacting_ = false;
   RHIZOME_RETURN_IF_ERROR(status);
-  RHIZOME_RETURN_IF_ERROR(cleaned);
   return result;
 }
 

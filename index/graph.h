@@ -118,9 +118,9 @@ class Graph {
 
   /// Makes the next generation from this one and the delta (DESIGN section 6), while readers and
   /// writers go on; what is written meanwhile becomes the delta of the new one. A crash at any
-  /// moment leaves the old or the new state. One at a time. Errors: kBusy, another compaction is
-  /// under way; kInvalidArgument; kOutOfSpace; kOutOfMemory; kInterrupted; kIoError: nothing has
-  /// changed.
+  /// moment leaves the old or the new state. The generation before is removed, once nobody reads
+  /// it, behind the scenes. One at a time. Errors: kBusy, another compaction is under way;
+  /// kInvalidArgument; kOutOfSpace; kOutOfMemory; kInterrupted; kIoError: nothing has changed.
   Result<CompactResult> Compact(const CompactOptions& options, const JobControl& control);
 
   /// Moves a live graph on to what other processes have committed. Errors: as Open; then nothing

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <future>
 #include <utility>
@@ -359,14 +360,16 @@ Status GraphBuilder::WriteArray(const ArrayInput& array) {
   RHIZOME_ASSIGN_OR_RETURN(auto writer,
                            ChunkArrayWriter::Create(writer_->fs(), writer_->root(), entry));
   if (array.begin) RHIZOME_RETURN_IF_ERROR(array.begin(*order_));
-  // A chunk is encoded, written and synced while the next one is read, where memory has room for
-  // both. (A future that is not waited for waits when it is destroyed, before the rows are.)
+  // Chunks are encoded, written and synced while the next one is read, where memory has room for
+  // them. (A future that is not waited for waits when it is destroyed, before the rows are.)
   const std::uint64_t chunk_bytes = entry.chunk_rows * entry.row_bytes();
-  const bool behind = options_.memory_bytes == 0 || chunk_bytes < options_.memory_bytes / 16;
+  const bool behind = options_.memory_bytes == 0 || chunk_bytes < options_.memory_bytes / 32;
   std::vector<std::byte> rows;
-  std::vector<std::byte> written;
-  std::future<Status> writing;
-  const auto wait = [&] { return writing.valid() ? writing.get() : Status::Ok(); };
+  std::array<std::vector<std::byte>, 2> written;
+  std::array<std::future<Status>, 2> writing;
+  const auto wait = [&](std::uint64_t slot) {
+    return writing[slot].valid() ? writing[slot].get() : Status::Ok();
+  };
   for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk) {
     RHIZOME_RETURN_IF_ERROR(control_.Report(
         {.phase = "arrays", .done = chunk, .total = entry.chunk_count(), .detail = array.name}));
@@ -375,16 +378,17 @@ Status GraphBuilder::WriteArray(const ArrayInput& array) {
                               .subspan(first, std::min(entry.chunk_rows, entry.rows - first));
     rows.resize(vertices.size() * entry.row_bytes());
     RHIZOME_RETURN_IF_ERROR(array.read_rows(vertices, rows));
-    RHIZOME_RETURN_IF_ERROR(wait());
-    rows.swap(written);
-    writing = std::async(behind ? std::launch::async : std::launch::deferred,
-                         [&writer, &written, chunk]() -> Status {
-                           RHIZOME_RETURN_IF_ERROR(writer->WriteChunk(chunk, written));
-                           return Status::Ok();
-                         });
-    if (!behind) RHIZOME_RETURN_IF_ERROR(wait());
+    const std::uint64_t slot = chunk % writing.size();
+    RHIZOME_RETURN_IF_ERROR(wait(slot));
+    rows.swap(written[slot]);
+    writing[slot] = std::async(behind ? std::launch::async : std::launch::deferred,
+                               [&writer, &bytes = written[slot], chunk]() -> Status {
+                                 RHIZOME_RETURN_IF_ERROR(writer->WriteChunk(chunk, bytes));
+                                 return Status::Ok();
+                               });
+    if (!behind) RHIZOME_RETURN_IF_ERROR(wait(slot));
   }
-  RHIZOME_RETURN_IF_ERROR(wait());
+  for (std::uint64_t slot = 0; slot < writing.size(); ++slot) RHIZOME_RETURN_IF_ERROR(wait(slot));
   RHIZOME_ASSIGN_OR_RETURN(const auto files, writer->Finish());
   return writer_->AddArray(writer->arrays(), files);
 }

@@ -278,10 +278,15 @@ Status Store::WriteManifest(const Manifest& manifest, std::span<const std::byte>
   return fs_->SyncDirectory(path_ / kGenerationsName);
 }
 
+// Removing gigabytes takes a while, in which commits go on.
 Status Store::CollectGarbage() {
-  const MutexLock lock(commits_);
-  RHIZOME_RETURN_IF_ERROR(CheckWritable());
-  RHIZOME_RETURN_IF_ERROR(RemoveOrphans(*fs_, path_, id_, *manifest_, /*with_scratch=*/false));
+  std::shared_ptr<const Manifest> current;
+  {
+    const MutexLock lock(commits_);
+    RHIZOME_RETURN_IF_ERROR(CheckWritable());
+    current = manifest_;
+  }
+  RHIZOME_RETURN_IF_ERROR(RemoveOrphans(*fs_, path_, id_, *current, /*with_scratch=*/false));
   return DropOldDelta();
 }
 
