@@ -174,6 +174,21 @@ void AddPool(CLI::App& bench, Session& session) {
 
 }  // namespace
 
+void AddMadeGraphFlags(CLI::App& verb, std::string& dir, std::uint32_t& scale,
+                       std::uint32_t& edge_factor) {
+  verb.add_option("--dir", dir, "Where files go: the disk to be measured")
+      ->type_name("DIR")
+      ->capture_default_str();
+  verb.add_option("--scale", scale, "R-MAT of 2^N vertices")
+      ->check(CLI::Range(1U, 32U))
+      ->type_name("N")
+      ->capture_default_str();
+  verb.add_option("--edge-factor", edge_factor, "Edges a vertex")
+      ->check(CLI::Range(1U, 4096U))
+      ->type_name("N")
+      ->capture_default_str();
+}
+
 void AddBenchVerb(CLI::App& root, Session& session) {
   CLI::App* bench = root.add_subcommand("bench", "Measure this machine against the physical limit");
   bench->require_subcommand(1);

@@ -22,6 +22,10 @@ void AddQueueFlags(CLI::App& verb, std::uint32_t& depth, IoMaker& maker, const s
 /// --rounds and --seconds: how often, and how long `turn` lasts.
 void AddTurnFlags(CLI::App& verb, std::uint32_t& rounds, double& seconds, const std::string& turn);
 
+/// --dir, --scale and --edge-factor, of an R-MAT graph that the benchmark makes and removes again.
+void AddMadeGraphFlags(CLI::App& verb, std::string& dir, std::uint32_t& scale,
+                       std::uint32_t& edge_factor);
+
 /// `bench sample`.
 void AddBenchSample(CLI::App& bench, Session& session);
 

@@ -24,17 +24,7 @@ void AddBenchCompact(CLI::App& bench, Session& session) {
   CLI::App* verb = AddVerb(bench, session, "compact",
                            "Compaction against the disk's sequential rate, and puts beside it",
                            "rhizome bench compact --scale 10 --dim 16 --puts 20", flags, Run);
-  verb->add_option("--dir", flags->dir, "Where the store goes: the disk to be measured")
-      ->type_name("DIR")
-      ->capture_default_str();
-  verb->add_option("--scale", options.scale, "R-MAT of 2^N vertices")
-      ->check(CLI::Range(1U, 32U))
-      ->type_name("N")
-      ->capture_default_str();
-  verb->add_option("--edge-factor", options.edge_factor, "Edges a vertex")
-      ->check(CLI::Range(1U, 4096U))
-      ->type_name("N")
-      ->capture_default_str();
+  AddMadeGraphFlags(*verb, flags->dir, options.scale, options.edge_factor);
   verb->add_option("--dim", options.dim, "Floats of a feature row")
       ->check(CLI::Range(1U, 65536U))
       ->type_name("N")

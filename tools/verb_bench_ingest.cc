@@ -24,17 +24,7 @@ void AddBenchIngest(CLI::App& bench, Session& session) {
   CLI::App* verb = AddVerb(bench, session, "ingest",
                            "Edges a second into a store: .npy and text, in memory and spilled",
                            "rhizome bench ingest --scale 12 --partitions 4", flags, Run);
-  verb->add_option("--dir", flags->dir, "Where input and stores go: the disk to be measured")
-      ->type_name("DIR")
-      ->capture_default_str();
-  verb->add_option("--scale", options.scale, "R-MAT of 2^N vertices")
-      ->check(CLI::Range(1U, 32U))
-      ->type_name("N")
-      ->capture_default_str();
-  verb->add_option("--edge-factor", options.edge_factor, "Edges a vertex")
-      ->check(CLI::Range(1U, 4096U))
-      ->type_name("N")
-      ->capture_default_str();
+  AddMadeGraphFlags(*verb, flags->dir, options.scale, options.edge_factor);
   verb->add_option("--partitions", options.partitions, "Parts, where there are several")
       ->check(CLI::Range(std::size_t{1}, kMaxPartitions))
       ->type_name("P")

@@ -9,13 +9,14 @@ cd "$work"
 
 verbs="generate ingest partition import info verify neighbors get sample train infer similar export"
 verbs+=" repair backup restore upgrade doctor"
-benches="gather sample pool partition verify"
+updates="put delete compact"
+benches="gather sample pool partition verify write lookup compact"
 
 # --- Help and usage
 expect_exit 0 rhizome --version
 grep -q '^rhizome [0-9]' out || fail "--version says: $(cat out)"
 expect_exit 0 rhizome help
-for verb in $verbs bench; do grep -q "^  $verb " out || fail "help does not list $verb"; done
+for verb in $verbs $updates bench; do grep -q "^  $verb " out || fail "help does not list $verb"; done
 expect_exit 0 rhizome help ingest
 grep -q -- '--edges' out || fail "help ingest does not explain --edges"
 expect_exit 1 rhizome help nonsense
@@ -53,6 +54,15 @@ for verb in $verbs; do
   (eval "$line") >"$verb.txt" 2>err || { fail "example of $verb: $line"; head -n 5 err >&2; }
   [ -s "$verb.txt" ] || fail "the example of $verb prints nothing"
   [ ! -s err ] || fail "the example of $verb complains: $(head -c 300 err)"
+done
+# On a copy: what follows counts on the store as it is.
+mkdir updated
+cp -r demo.rz updated/
+for verb in $updates; do
+  line=$(example "$verb")
+  [ -n "$line" ] || fail "$verb --help has no example"
+  (cd updated && eval "$line") >"$verb.txt" 2>err || { fail "example of $verb: $line"; head -n 5 err >&2; }
+  [ -s "$verb.txt" ] || fail "the example of $verb prints nothing"
 done
 for bench in $benches; do
   line=$(example bench "$bench")
