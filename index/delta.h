@@ -47,6 +47,7 @@ class Delta {
   bool empty() const { return runs_.empty(); }
   bool symmetric() const { return base_.symmetric; }
   std::uint64_t sequence() const { return sequence_; }  ///< of the last commit that it holds
+  std::uint64_t commits() const { return commits_; }    ///< that it was loaded from
   std::uint64_t entries() const;
   std::uint64_t runs() const { return runs_.size(); }
   std::uint64_t base_vertices() const { return base_.vertices; }
@@ -93,6 +94,7 @@ class Delta {
   Base base_;
   std::vector<std::shared_ptr<const DeltaRun>> runs_;  // oldest first
   std::uint64_t sequence_ = 0;
+  std::uint64_t commits_ = 0;
   std::uint64_t vertices_ = 0;
   bool any_deleted_ = false;
   std::shared_ptr<const std::vector<std::string>> vertex_types_;

@@ -274,7 +274,7 @@ Result<CompactResult> Graph::Impl::Compact(const CompactOptions& options,
   if (!now->delta()->empty() && share >= options.least_delta) {
     status = CompactState(*writer, *now, options, control);
     result.compacted = status.ok();
-    result.commits = now->delta()->sequence() - now->parts()->store->base_sequence();
+    result.commits = now->delta()->commits();
     result.generation = state()->parts()->store->manifest().generation;
   }
   now.reset();
