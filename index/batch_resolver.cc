@@ -145,10 +145,7 @@ Status BatchResolver::PutRow(const Operation& operation) {
     const auto opened = store_.OpenArray(operation.name);
     return Invalid("{}", opened ? "this array holds checksums" : opened.error().message());
   }
-  const bool of_vertices =
-      std::none_of(array->attributes.begin(), array->attributes.end(),
-                   [](const auto& fact) { return fact.first == kDimensionAttribute; });
-  if (!of_vertices) return Invalid("array '{}' has a row for each edge", array->name);
+  if (IsOfEdges(*array)) return Invalid("array '{}' has a row for each edge", array->name);
   if (operation.row.size() != array->row_bytes())
     return Invalid("a row of {} bytes, but array '{}' has {} x {} = {} bytes a row",
                    operation.row.size(), array->name, array->dim, DataTypeName(array->dtype),

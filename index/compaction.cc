@@ -9,10 +9,9 @@
 #include "rhizome/index/compacted_rows.h"
 #include "rhizome/index/graph_builder.h"
 #include "rhizome/index/stale_vertices.h"
-#include "rhizome/index/task_runner.h"
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/file_check.h"
+#include "rhizome/storage/file_scan.h"
 
 namespace rhizome {
 
@@ -20,11 +19,6 @@ namespace {
 
 // For decoded chunks, where there is no bound on memory.
 constexpr std::uint64_t kArrayMemoryBytes = std::uint64_t{256} << 20;
-
-bool IsOfEdges(const ArrayEntry& array) {
-  return std::any_of(array.attributes.begin(), array.attributes.end(),
-                     [](const auto& fact) { return fact.first == kDimensionAttribute; });
-}
 
 /// The external ids of the next generation.
 class CompactedIds {
@@ -209,12 +203,21 @@ Status CarryArrays(const CompactionInput& input, std::uint64_t memory_bytes, Gra
 
 /// Reads every file that the manifest names and compares it with what was written.
 Status ReadBack(const Store& written, std::uint32_t threads, const JobControl& control) {
-  const auto& files = written.manifest().files;
-  TaskRunner runner(files.size(), "verify", control);
-  return runner.Run(std::max(threads, 1U), [&](std::uint64_t i) {
-    return CheckFileBytes(written.fs(), written.GenerationFolder() / files[i].path, files[i],
-                          control);
-  });
+  const auto& entries = written.manifest().files;
+  std::vector<ScanFile> files;
+  files.reserve(entries.size());
+  for (const FileEntry& entry : entries)
+    files.push_back({written.GenerationFolder() / entry.path, entry.size_bytes});
+  RHIZOME_ASSIGN_OR_RETURN(
+      const auto outcomes,
+      ScanFiles(written.fs(), files, {.threads = std::max(threads, 1U)}, control));
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    RHIZOME_RETURN_IF_ERROR(outcomes[i].status);
+    if (outcomes[i].xxh3 != entries[i].xxh3 || outcomes[i].crc32c != entries[i].crc32c)
+      return Status::Corruption(fmt::format(
+          "'{}': its bytes do not have the hash of what was written", files[i].path.string()));
+  }
+  return Status::Ok();
 }
 
 Status CheckOptions(const CompactionInput& input, const CompactOptions& options) {

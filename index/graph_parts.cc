@@ -48,11 +48,7 @@ std::vector<EdgeAttributeInfo> EdgeAttributesOf(const Manifest& manifest) {
   const std::string suffix = EdgeArrayName("", 0);
   std::vector<EdgeAttributeInfo> attributes;
   for (const ArrayEntry& array : manifest.arrays) {
-    const bool of_edges =
-        std::any_of(array.attributes.begin(), array.attributes.end(), [](const auto& fact) {
-          return fact.first == kDimensionAttribute && fact.second == EdgeDimension(0);
-        });
-    if (of_edges && array.name.ends_with(suffix))
+    if (FirstDimension(array) == EdgeDimension(0) && array.name.ends_with(suffix))
       attributes.push_back({array.name.substr(0, array.name.size() - suffix.size()), array.dtype});
   }
   return attributes;

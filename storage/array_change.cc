@@ -15,7 +15,6 @@ namespace rhizome {
 namespace {
 
 constexpr std::string_view kGroupPath = "arrays/zarr.json";
-constexpr std::string_view kEdgeDimension = "edge_p";
 
 FileEntry EntryOfText(std::string path, std::string_view text) {
   const auto bytes = std::as_bytes(std::span(text));
@@ -23,10 +22,6 @@ FileEntry EntryOfText(std::string path, std::string_view text) {
 }
 
 bool IsSidecar(std::string_view stored) { return stored.ends_with(kSidecarSuffix); }
-
-bool IsOfEdges(const ArrayEntry& entry) {
-  return FirstDimension(entry).starts_with(kEdgeDimension);
-}
 
 /// Stored arrays without what is only a sidecar, for messages.
 std::string ListArrays(const Manifest& manifest) {

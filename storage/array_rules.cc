@@ -109,6 +109,8 @@ std::string_view FirstDimension(const ArrayEntry& entry) {
   return "row";
 }
 
+bool IsOfEdges(const ArrayEntry& entry) { return FirstDimension(entry).starts_with("edge_p"); }
+
 Status CheckRelativePath(std::string_view path) {
   const auto bad = [&](std::string_view why) {
     return Status::InvalidArgument(fmt::format("path '{}' {}", path, why));

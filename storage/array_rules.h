@@ -23,6 +23,9 @@ Status CheckRelativePath(std::string_view path);
 std::string_view FirstDimension(const ArrayEntry& entry);
 inline constexpr std::string_view kDimensionAttribute = "dimension";
 
+/// Does the array have a row for each edge of a partition, not for each vertex?
+bool IsOfEdges(const ArrayEntry& entry);
+
 /// What a row is that no vertex was given: zeros; in `label` (int64) and `split` (uint8), by which
 /// a zero means class 0 and the training set, -1 and 255, "none". `out` is one row or several.
 void FillMissingRows(const ArrayEntry& entry, std::span<std::byte> out);

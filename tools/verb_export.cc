@@ -8,6 +8,7 @@
 #include "elements.h"
 #include "npy_output.h"
 #include "rhizome/index/delta.h"
+#include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/array_versions.h"
 #include "text.h"
 #include "verbs.h"
@@ -96,7 +97,7 @@ class TileReader {
   const Graph& graph_;
   const ChunkArray& array_;
   const std::shared_ptr<const Delta> delta_;
-  const bool of_edges_ = IsEdgeArray(array_.entry());
+  const bool of_edges_ = IsOfEdges(array_.entry());
   std::vector<VertexId> live_;                         // only where there is a delta
   std::vector<std::pair<Row, std::uint64_t>> places_;  // row, index within the tile
   std::vector<VertexId> put_;                          // vertices with rows in the delta
@@ -195,7 +196,7 @@ Result<Answer> Run(const ExportFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened, OpenGraph(flags.store, session));
   RHIZOME_ASSIGN_OR_RETURN(const auto array, opened.store->OpenArray(flags.array));
   const ArrayEntry& entry = array->entry();
-  const bool of_edges = IsEdgeArray(entry);
+  const bool of_edges = IsOfEdges(entry);
   if (!of_edges && entry.rows != opened.graph->info().vertices) {
     return Fail(Status::InvalidArgument(
         fmt::format("'{}' has {} rows and the graph {} vertices: it is not an array of vertices",

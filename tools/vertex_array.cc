@@ -6,10 +6,8 @@
 
 namespace rhizome {
 
-bool IsEdgeArray(const ArrayEntry& entry) { return FirstDimension(entry).starts_with("edge_p"); }
-
 Status CheckVertexArray(const ArrayEntry& entry) {
-  if (!IsEdgeArray(entry)) return Status::Ok();
+  if (!IsOfEdges(entry)) return Status::Ok();
   return Status::InvalidArgument(
       fmt::format("'{}' is an attribute of edges: its rows are the edge ids of a partition, not "
                   "vertices; export writes them in that order",
