@@ -138,19 +138,17 @@ refuses 1 --edges ok.tsv --nodes ok.tsv --node-columns id,../evil
 
 # --- Another process holds the lock: a real ingestion, stopped in the middle
 rhizome generate rmat --out big --scale 15 --dim 32 >/dev/null
-"$RHIZOME" ingest busy.rz --edges big/edges.npy --array feat=big/features.npy --partitions 4 >busy.txt 2>&1 &
+busy=("$RHIZOME" ingest busy.rz --edges big/edges.npy --array feat=big/features.npy --partitions 4)
+count_calls "${busy[@]}"
+rm -r busy.rz
+LD_PRELOAD=$kill_at_library RHIZOME_KILL_AT=$((calls / 2)) RHIZOME_KILL_SIGNAL=$(kill -l STOP) "${busy[@]}" >busy.txt 2>&1 &
 holder=$!
-for _ in $(seq 2000); do
-  [ -s busy.rz/LOCK ] && break
+until grep -q '^State:.T' /proc/$holder/status 2>/dev/null; do
   kill -0 $holder 2>/dev/null || break
-  sleep 0.005
+  sleep 0.01
 done
-if kill -STOP $holder 2>/dev/null && [ ! -s busy.txt ]; then
-  expect_exit 4 rhizome ingest busy.rz --edges ok.tsv && expect_says "$holder"
-  kill -CONT $holder
-else
-  fail "the ingestion that was to hold the lock was over too soon"
-fi
+expect_exit 4 rhizome ingest busy.rz --edges ok.tsv && expect_says "$holder"
+kill -CONT $holder || fail "the ingestion that was to hold the lock was over too soon"
 wait $holder || fail "the stopped ingestion did not end well: $(cat busy.txt)"
 expect_exit 0 rhizome verify busy.rz
 

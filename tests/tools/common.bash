@@ -5,6 +5,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/rhizome-test.XXXXXX")
 chmod 755 "$work"
 trap 'rm -rf "$work"' EXIT
 failures=0
+kill_at_library=${RHIZOME_BUILD:-}/lib/librhizome_kill_at.so
 
 fail() {
   echo "FAILED: $*" >&2
@@ -42,6 +43,25 @@ for e in sys.argv[2:]:
         print(f"not true: {e}\n    in {text[:1500]}", file=sys.stderr)
         sys.exit(1)
 PY
+}
+
+# count_calls COMMAND...: runs it to its end and sets `calls` to the number of its calls that change files.
+count_calls() {
+  local code=0
+  LD_PRELOAD=$kill_at_library RHIZOME_KILL_COUNT=$work/calls "$@" >"$work/out" 2>"$work/err" </dev/null || code=$?
+  calls=$(cat "$work/calls" 2>/dev/null || echo 0)
+  [ $code -eq 0 ] && [ "$calls" -gt 0 ] || fail "exit code $code, $calls calls: $* $(cat "$work/err")"
+}
+
+# kill_at N SIGNAL COMMAND...: the signal hits the command before its Nth such call; sets `code` to how it ended.
+kill_at() {
+  local call=$1 signal
+  signal=$(kill -l "$2")
+  shift 2
+  code=0
+  # The outer braces keep the shell's own word that a child was killed off the screen.
+  { (LD_PRELOAD=$kill_at_library RHIZOME_KILL_AT=$call RHIZOME_KILL_SIGNAL=$signal exec "$@") \
+    >"$work/out" 2>"$work/err" </dev/null; } 2>/dev/null || code=$?
 }
 
 finish() {

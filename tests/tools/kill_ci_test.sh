@@ -12,31 +12,17 @@ ingest=("$RHIZOME" ingest g.rz --edges demo/edges.npy --nodes demo/nodes.tsv --n
   --array feat=demo/features.npy --partitions 4 --chunk-rows 128
   --store-id 00112233445566778899aabbccddeeff)
 
-now() { date +%s%N; }
-start=$(now)
-"${ingest[@]}" >/dev/null || fail "ingest"
-whole=$((($(now) - start) / 1000000))
+count_calls "${ingest[@]}"
 tree_hash() { (cd "$1/generations" && find . -type f | sort | xargs sha256sum | sha256sum); }
 wanted=$(tree_hash g.rz)
-
-# after MILLISECONDS SIGNAL COMMAND...: sets code to how the command ended.
-after() {
-  local delay=$1 signal=$2
-  shift 2
-  "$@" >out 2>err &
-  local child=$!
-  sleep "$(awk "BEGIN { print $delay / 1000 }")"
-  kill "-$signal" $child 2>/dev/null
-  code=0
-  { wait $child; } 2>/dev/null || code=$?
-}
 
 # --- Ingestion killed: nothing or everything, and the same command works afterwards
 nothing=0 everything=0
 rounds=12
 for i in $(seq $rounds); do
   rm -rf g.rz
-  after $((whole * i / rounds + 1)) KILL "${ingest[@]}"
+  kill_at $((calls * i / rounds)) KILL "${ingest[@]}"
+  [ $code -eq 137 ] || fail "the killed ingestion exits $code: $(cat err)"
   code=0
   rhizome verify g.rz >out 2>err || code=$?
   case $code in
@@ -55,14 +41,13 @@ echo "ingest killed $rounds times: nothing there $nothing times, everything $eve
 # --- The same through scratch files
 spilling=("${ingest[@]}" --spill always --memory 64M --partitioner hdrf)
 rm -rf g.rz
-start=$(now)
-"${spilling[@]}" >/dev/null || fail "ingest through scratch files"
-whole_spilling=$((($(now) - start) / 1000000))
+count_calls "${spilling[@]}"
 wanted_spilling=$(tree_hash g.rz)
 nothing=0
 for i in $(seq 8); do
   rm -rf g.rz
-  after $((whole_spilling * i / 9 + 1)) KILL "${spilling[@]}"
+  kill_at $((calls * i / 9)) KILL "${spilling[@]}"
+  [ $code -eq 137 ] || fail "the killed ingestion exits $code: $(cat err)"
   code=0
   rhizome verify g.rz >out 2>err || code=$?
   if [ $code -eq 2 ]; then
@@ -75,23 +60,15 @@ done
 [ $nothing -gt 0 ] || fail "no kill hit the ingestion through scratch files while it worked"
 
 # --- Ctrl-C while ingesting: exit code 130 and no store
-interrupted=0
+rm -rf g.rz
+count_calls "${ingest[@]}"
 for i in 2 4 6; do
   rm -rf g.rz
-  after $((whole * i / 12 + 1)) INT "${ingest[@]}"
-  case $code in
-    0) ;;
-    130)
-      interrupted=$((interrupted + 1))
-      code=0
-      rhizome info g.rz >/dev/null 2>&1 || code=$?
-      [ $code -eq 2 ] || fail "an interrupted ingestion left something: info exits $code"
-      ;;
-    *) fail "Ctrl-C while ingesting exits $code: $(cat err)" ;;
-  esac
+  kill_at $((calls * i / 12)) INT "${ingest[@]}"
+  [ $code -eq 130 ] || fail "Ctrl-C while ingesting exits $code: $(cat err)"
+  expect_exit 2 rhizome info g.rz
 done
-[ $interrupted -gt 0 ] || fail "no Ctrl-C hit the ingestion while it worked"
-[ -e g.rz/catalog ] && rhizome info g.rz >/dev/null 2>&1 || "${ingest[@]}" >/dev/null
+"${ingest[@]}" >/dev/null || fail "ingesting again after Ctrl-C"
 
 if ! has_gnn; then
   echo "skipped: inference, this build has no librhizome_gnn"
@@ -102,18 +79,16 @@ fi
 rhizome train g.rz --epochs 1 --fanout 5,5 --hidden 64 --threads 1 --out m.safetensors >/dev/null || fail "train"
 infer=("$RHIZOME" infer g.rz --model-file m.safetensors --out embedding --block-rows 128 --chunk-rows 128 --threads 2)
 cp -r g.rz fresh.rz
-start=$(now)
-"${infer[@]}" >/dev/null || fail "infer"
-whole=$((($(now) - start) / 1000000))
+count_calls "${infer[@]}"
 rhizome export g.rz --array embedding --out wanted.npy >/dev/null || fail "export"
 
 killed=0 resumed=0
 for i in $(seq 8); do
   rm -rf g.rz && cp -r fresh.rz g.rz
-  # The first part of a run is loading libtorch; most kills go to the part behind it.
-  after $((whole * (8 + i) / 18 + 1)) KILL "${infer[@]}"
+  kill_at $((calls * i / 8)) KILL "${infer[@]}"
+  [ $code -eq 137 ] || fail "the killed inference exits $code: $(cat err)"
   expect_exit 0 rhizome verify g.rz
-  if [ $code -eq 137 ] && ! rhizome get g.rz 0 --array embedding >/dev/null 2>&1; then
+  if ! rhizome get g.rz 0 --array embedding >/dev/null 2>&1; then
     killed=$((killed + 1))
     expect_exit 0 "${infer[@]}" --resume --json
     python3 -c 'import json,sys; sys.exit(json.load(open("out"))["resumed_chunks"] == 0)' && resumed=$((resumed + 1))
@@ -128,11 +103,14 @@ echo "infer killed $killed times in the middle, $resumed times it had chunks to 
 # --- Ctrl-C while inferring and training: exit code 130, the store unchanged
 rm -rf g.rz && cp -r fresh.rz g.rz
 wanted=$(tree_hash g.rz)
-after $((whole * 2 / 3)) INT "${infer[@]}"
-[ $code -eq 130 ] || [ $code -eq 0 ] || fail "Ctrl-C while inferring exits $code: $(cat err)"
-[ $code -eq 0 ] || [ "$(tree_hash g.rz)" = "$wanted" ] || fail "an interrupted inference changed the store"
+kill_at $((calls * 2 / 3)) INT "${infer[@]}"
+[ $code -eq 130 ] || fail "Ctrl-C while inferring exits $code: $(cat err)"
+[ "$(tree_hash g.rz)" = "$wanted" ] || fail "an interrupted inference changed the store"
 rm -rf g.rz && cp -r fresh.rz g.rz
-after 3000 INT "$RHIZOME" train g.rz --epochs 1000 --fanout 10,10 --out never.safetensors
+train=("$RHIZOME" train g.rz --fanout 10,10 --hidden 16 --out never.safetensors --epochs)
+count_calls "${train[@]}" 2
+rm never.safetensors
+kill_at "$calls" INT "${train[@]}" 1000
 [ $code -eq 130 ] || fail "Ctrl-C while training exits $code: $(cat err)"
 [ ! -e never.safetensors ] || fail "an interrupted training wrote a model"
 [ "$(tree_hash g.rz)" = "$wanted" ] || fail "an interrupted training changed the store"

@@ -1,0 +1,76 @@
+// Preloaded into the binary by scripts that need it to end at a chosen point of its work, whatever
+// the machine's speed: counts the calls that change files, and raises a signal before the one that
+// is asked for.
+//   RHIZOME_KILL_AT=N           the signal comes before call N, counted from 1
+//   RHIZOME_KILL_SIGNAL=2       which one; SIGKILL if not given
+//   RHIZOME_KILL_COUNT=FILE     the number of calls of a run that reached its end is written there
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+namespace {
+
+std::atomic<unsigned long> calls{0};
+
+unsigned long Number(const char* name, unsigned long otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoul(text, nullptr, 10);
+}
+
+void Count() {
+  static const unsigned long at = Number("RHIZOME_KILL_AT", 0);
+  if (++calls == at) {
+    kill(getpid(), static_cast<int>(Number("RHIZOME_KILL_SIGNAL", SIGKILL)));
+  }
+}
+
+// What goes to the terminal or a pipe of the script is not work on files.
+void CountFile(int fd) {
+  if (fd > STDERR_FILENO) Count();
+}
+
+template <typename Function>
+Function Next(const char* name) {
+  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+}
+
+__attribute__((destructor)) void Report() {
+  const char* path = std::getenv("RHIZOME_KILL_COUNT");
+  if (path == nullptr) return;
+  if (std::FILE* file = std::fopen(path, "w")) {
+    std::fprintf(file, "%lu\n", calls.load());
+    std::fclose(file);
+  }
+}
+
+}  // namespace
+
+// One definition for each function of libc that changes a file: count, then go on to libc's own.
+#define RHIZOME_COUNTED(result, name, counting, parameters, arguments) \
+  extern "C" result name parameters {                                  \
+    static const auto next = Next<result(*) parameters>(#name);        \
+    counting;                                                          \
+    return next arguments;                                             \
+  }
+
+RHIZOME_COUNTED(ssize_t, write, CountFile(fd), (int fd, const void* data, size_t size),
+                (fd, data, size))
+RHIZOME_COUNTED(ssize_t, writev, CountFile(fd), (int fd, const iovec* parts, int count),
+                (fd, parts, count))
+RHIZOME_COUNTED(ssize_t, pwrite, Count(), (int fd, const void* data, size_t size, off_t at),
+                (fd, data, size, at))
+RHIZOME_COUNTED(ssize_t, pwrite64, Count(), (int fd, const void* data, size_t size, off64_t at),
+                (fd, data, size, at))
+RHIZOME_COUNTED(int, fsync, Count(), (int fd), (fd))
+RHIZOME_COUNTED(int, fdatasync, Count(), (int fd), (fd))
+RHIZOME_COUNTED(int, rename, Count(), (const char* from, const char* to), (from, to))
+RHIZOME_COUNTED(int, unlink, Count(), (const char* path), (path))
+RHIZOME_COUNTED(int, unlinkat, Count(), (int folder, const char* path, int flags),
+                (folder, path, flags))
+RHIZOME_COUNTED(int, mkdir, Count(), (const char* path, mode_t mode), (path, mode))
