@@ -1,13 +1,17 @@
 #include "rhizome/storage/catalog.h"
 
 #include <fmt/format.h>
+#include <rocksdb/cache.h>
 #include <rocksdb/db.h>
 #include <rocksdb/options.h>
+#include <rocksdb/table.h>
 #include <rocksdb/write_batch.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdarg>
+#include <cstdio>
 #include <optional>
 
 #include "rhizome/storage/bytes.h"
@@ -23,11 +27,28 @@ constexpr std::size_t kDelta = 2;
 constexpr std::string_view kCurrentKey = "current";
 constexpr std::uint8_t kRecordVersion = 1;
 
-/// Drops RocksDB's log: what matters comes back as a status, and a store holds no chatter.
-class NullLogger : public rocksdb::Logger {
+/// Passes RocksDB's warnings and errors on and drops its chatter: what matters comes back as a
+/// status, and a store holds no log files. RocksDB may call it under its own locks, which is why
+/// Logger delivers lines later, from a thread of its own.
+class CatalogLogger : public rocksdb::Logger {
  public:
+  explicit CatalogLogger(std::shared_ptr<const rhizome::Logger> logger)
+      : rocksdb::Logger(rocksdb::InfoLogLevel::WARN_LEVEL), logger_(std::move(logger)) {}
+
   using rocksdb::Logger::Logv;
-  void Logv(const char*, va_list) override {}
+  void Logv(const char*, va_list) override {}  // headers, and lines without a level
+  void Logv(rocksdb::InfoLogLevel level, const char* format, va_list arguments) override {
+    const LogLevel own =
+        level >= rocksdb::InfoLogLevel::ERROR_LEVEL ? LogLevel::kError : LogLevel::kWarning;
+    const bool chatter = level < GetInfoLogLevel() || level >= rocksdb::InfoLogLevel::HEADER_LEVEL;
+    if (chatter || logger_ == nullptr || !logger_->Wants(own)) return;
+    std::array<char, 1024> text{};
+    (void)std::vsnprintf(text.data(), text.size(), format, arguments);
+    logger_->Log(own, "catalogue", "RocksDB says", {{"text", std::string(text.data())}});
+  }
+
+ private:
+  const std::shared_ptr<const rhizome::Logger> logger_;
 };
 
 Status Translate(const rocksdb::Status& status, const Path& path) {
@@ -51,7 +72,7 @@ Status Translate(const rocksdb::Status& status, const Path& path) {
 
 // RELIABILITY 3.3: bad bytes are errors, a failed sync stays failed, and recovery after a crash
 // accepts a torn tail of the write-ahead log and nothing else.
-rocksdb::DBOptions DatabaseOptions(Catalog::Mode mode) {
+rocksdb::DBOptions DatabaseOptions(Catalog::Mode mode, const CatalogOptions& given = {}) {
   rocksdb::DBOptions options;
   options.create_if_missing = mode == Catalog::Mode::kCreate;
   options.create_missing_column_families = mode == Catalog::Mode::kCreate;
@@ -65,13 +86,18 @@ rocksdb::DBOptions DatabaseOptions(Catalog::Mode mode) {
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;
   options.keep_log_file_num = 1;
-  options.info_log = std::make_shared<NullLogger>();
+  options.info_log = std::make_shared<CatalogLogger>(given.logger);
+  options.db_write_buffer_size = given.write_bytes;
   return options;
 }
 
-std::vector<rocksdb::ColumnFamilyDescriptor> Families() {
+std::vector<rocksdb::ColumnFamilyDescriptor> Families(const CatalogOptions& given = {}) {
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = rocksdb::NewLRUCache(given.cache_bytes);
+  table.cache_index_and_filter_blocks = true;  // else they are memory that nobody counts
   rocksdb::ColumnFamilyOptions options;
-  options.write_buffer_size = std::size_t{4} << 20;
+  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  options.write_buffer_size = std::min<std::size_t>(std::size_t{4} << 20, given.write_bytes / 2);
   options.compression = rocksdb::kNoCompression;
   options.paranoid_file_checks = true;
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
@@ -225,7 +251,8 @@ Status CheckComplete(const Path& path) {
 
 class Catalog::Impl {
  public:
-  Impl(Path path, const StoreId& id) : path_(std::move(path)), id_(id) {}
+  Impl(Path path, const StoreId& id, const CatalogOptions& options)
+      : path_(std::move(path)), id_(id), options_(options) {}
   ~Impl() { (void)Close(); }
 
   Status Open(Mode mode) {
@@ -234,12 +261,12 @@ class Catalog::Impl {
     rocksdb::Status status;
     if (mode == Mode::kRead) {
       RHIZOME_ASSIGN_OR_RETURN(secondary_, TemporaryFolder::Create());
-      status =
-          rocksdb::DB::OpenAsSecondary(DatabaseOptions(mode), path_.string(),
-                                       secondary_.path().string(), Families(), &families_, &db);
+      status = rocksdb::DB::OpenAsSecondary(DatabaseOptions(mode, options_), path_.string(),
+                                            secondary_.path().string(), Families(options_),
+                                            &families_, &db);
     } else {
-      status =
-          rocksdb::DB::Open(DatabaseOptions(mode), path_.string(), Families(), &families_, &db);
+      status = rocksdb::DB::Open(DatabaseOptions(mode, options_), path_.string(),
+                                 Families(options_), &families_, &db);
     }
     db_.reset(db);
     writable_ = mode != Mode::kRead;
@@ -419,6 +446,7 @@ class Catalog::Impl {
 
   const Path path_;
   const StoreId id_;
+  const CatalogOptions options_;
   const pid_t owner_ = getpid();
   TemporaryFolder secondary_;
   bool writable_ = false;
@@ -429,8 +457,9 @@ class Catalog::Impl {
 Catalog::Catalog(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Catalog::~Catalog() = default;
 
-Result<std::unique_ptr<Catalog>> Catalog::Open(const Path& path, Mode mode, const StoreId& id) {
-  auto impl = std::make_unique<Impl>(path, id);
+Result<std::unique_ptr<Catalog>> Catalog::Open(const Path& path, Mode mode, const StoreId& id,
+                                               const CatalogOptions& options) {
+  auto impl = std::make_unique<Impl>(path, id, options);
   RHIZOME_RETURN_IF_ERROR(impl->Open(mode));
   return std::unique_ptr<Catalog>(new Catalog(std::move(impl)));
 }

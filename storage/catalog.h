@@ -12,6 +12,7 @@
 
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/hash.h"
+#include "rhizome/storage/logger.h"
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/store_id.h"
 
@@ -42,6 +43,13 @@ struct DeltaCommit {
   std::span<const DeltaRow> rows;
 };
 
+/// Memory of a catalogue, see StoreOptions; where its own warnings go (null: nowhere).
+struct CatalogOptions {
+  std::uint64_t cache_bytes = std::uint64_t{8} << 20;
+  std::uint64_t write_bytes = std::uint64_t{16} << 20;
+  std::shared_ptr<const Logger> logger = {};
+};
+
 /// RocksDB under catalog/, with the column families meta and delta. The only file that knows
 /// RocksDB.
 /// Threads: ReadDeltaRow from many threads, beside one that calls anything else but Close.
@@ -51,7 +59,8 @@ class Catalog {
   /// the commits up to now and never writes into the store. Errors: kCorruption; kNotFound;
   /// kIoError.
   enum class Mode : std::uint8_t { kCreate, kWrite, kRead };
-  static Result<std::unique_ptr<Catalog>> Open(const Path& path, Mode mode, const StoreId& id);
+  static Result<std::unique_ptr<Catalog>> Open(const Path& path, Mode mode, const StoreId& id,
+                                               const CatalogOptions& options = {});
   ~Catalog();
 
   /// Errors: kNotFound, nothing was ever committed; kCorruption.

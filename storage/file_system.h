@@ -32,6 +32,9 @@ class ReadableFile {
   /// The descriptor, for io_uring; -1 where there is none (fakes), and then ReadAt must be used.
   virtual int descriptor() const { return -1; }
 
+  /// Told of bytes that were read through descriptor(), by files that count.
+  virtual void CountRead(std::size_t size_bytes) { static_cast<void>(size_bytes); }
+
   /// What offset, length and memory of a read must be multiples of: 1, or the unit of O_DIRECT.
   virtual std::uint32_t alignment_bytes() const { return 1; }
 };

@@ -8,6 +8,7 @@
 
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/catalog.h"
+#include "rhizome/storage/store_context.h"
 #include "rhizome/storage/store_files.h"
 
 namespace rhizome {
@@ -34,10 +35,11 @@ Status Pause() {
 }
 
 // A writer that is flushing may remove a file of the catalogue between a secondary's two looks.
-Result<std::unique_ptr<Catalog>> OpenSecondary(const Path& path, const StoreId& id) {
+Result<std::unique_ptr<Catalog>> OpenSecondary(const Path& path, const StoreId& id,
+                                               const CatalogOptions& options) {
   constexpr int kAttempts = 5;
   for (int attempt = 1;; ++attempt) {
-    auto catalog = Catalog::Open(path, Catalog::Mode::kRead, id);
+    auto catalog = Catalog::Open(path, Catalog::Mode::kRead, id, options);
     const bool transient = !catalog && (catalog.error().code() == StatusCode::kCorruption ||
                                         catalog.error().code() == StatusCode::kIoError);
     if (!transient || attempt == kAttempts) return catalog;
@@ -45,29 +47,65 @@ Result<std::unique_ptr<Catalog>> OpenSecondary(const Path& path, const StoreId& 
   }
 }
 
+CatalogOptions CatalogOptionsOf(const StoreContext& context) {
+  return {.cache_bytes = context.options().catalog_cache_bytes,
+          .write_bytes = context.options().catalog_write_bytes,
+          .logger = context.logger()};
+}
+
+Status CheckOptions(const StoreOptions& options) {
+  constexpr std::uint64_t kLeastWriteBytes = std::uint64_t{1} << 20;
+  if (options.catalog_write_bytes >= kLeastWriteBytes) return Status::Ok();
+  return Status::InvalidArgument(
+      fmt::format("catalog_write_bytes is {}, but at least {} are needed",
+                  options.catalog_write_bytes, kLeastWriteBytes));
+}
+
 }  // namespace
 
+Store::Store(FileSystem& fs, Path path, const StoreOptions& options)
+    : context_(std::make_shared<StoreContext>(fs, options)),
+      fs_(&context_->fs()),
+      path_(std::move(path)) {}
+Store::Store(std::shared_ptr<StoreContext> context)
+    : context_(std::move(context)), fs_(&context_->fs()) {}
 Store::~Store() = default;
+
+Metrics* Store::metrics() const { return context_->metrics(); }
+const Logger& Store::logger() const { return *context_->logger(); }
 
 Path Store::GenerationFolder(const Path& store, std::uint64_t generation) {
   return store / kGenerationsName / GenerationName(generation);
 }
 Path Store::GenerationFolder() const { return GenerationFolder(path_, manifest_->generation); }
 
-Result<std::unique_ptr<Store>> Store::Open(FileSystem& fs, const Path& path, Mode mode) {
-  return mode == Mode::kWrite ? OpenForWriting(fs, path, /*clear_scratch=*/true)
-                              : OpenForReading(fs, path);
+Result<std::unique_ptr<Store>> Store::Open(FileSystem& fs, const Path& path, Mode mode,
+                                           const StoreOptions& options) {
+  RHIZOME_RETURN_IF_ERROR(CheckOptions(options));
+  auto store = mode == Mode::kWrite ? OpenForWriting(fs, path, /*clear_scratch=*/true, options)
+                                    : OpenForReading(fs, path, options);
+  if (!store) {
+    if (options.metrics != nullptr) options.metrics->CountError(store.error().code());
+    return store;
+  }
+  (*store)->logger().Log(
+      LogLevel::kInfo, "store", "opened",
+      {{"path", path.string()},
+       {"mode", mode == Mode::kWrite ? "write" : "read"},
+       {"generation", static_cast<std::int64_t>((*store)->manifest().generation)},
+       {"base_sequence", static_cast<std::int64_t>((*store)->base_sequence())}});
+  return store;
 }
 
 Result<std::unique_ptr<Store>> Store::OpenForWriting(FileSystem& fs, const Path& path,
-                                                     bool clear_scratch) {
-  std::unique_ptr<Store> store(new Store);
-  store->fs_ = &fs;
-  store->path_ = path;
+                                                     bool clear_scratch,
+                                                     const StoreOptions& options) {
+  std::unique_ptr<Store> store(new Store(fs, path, options));
   RHIZOME_ASSIGN_OR_RETURN(store->id_, ReadFormat(fs, path));
   RHIZOME_ASSIGN_OR_RETURN(store->lock_,
                            fs.Lock(path / kLockName, LockMode::kExclusive, LockContent()));
-  auto catalog = Catalog::Open(path / kCatalogName, Catalog::Mode::kWrite, store->id_);
+  auto catalog = Catalog::Open(path / kCatalogName, Catalog::Mode::kWrite, store->id_,
+                               CatalogOptionsOf(*store->context_));
   if (!catalog && catalog.error().code() == StatusCode::kNotFound)
     return Fail(NothingCommitted(path));
   if (!catalog) return Fail(catalog.error());
@@ -92,12 +130,11 @@ Result<std::unique_ptr<Store>> Store::OpenForWriting(FileSystem& fs, const Path&
 
 // A writer may make the next generation current and remove this one at any moment before its PIN
 // is held, and holds PIN itself for a moment while it cleans up: both mean to look again.
-Result<std::unique_ptr<Store>> Store::OpenForReading(FileSystem& fs, const Path& path) {
-  std::unique_ptr<Store> store(new Store);
-  store->fs_ = &fs;
-  store->path_ = path;
+Result<std::unique_ptr<Store>> Store::OpenForReading(FileSystem& fs, const Path& path,
+                                                     const StoreOptions& options) {
+  std::unique_ptr<Store> store(new Store(fs, path, options));
   RHIZOME_ASSIGN_OR_RETURN(store->id_, ReadFormat(fs, path));
-  auto catalog = OpenSecondary(path / kCatalogName, store->id_);
+  auto catalog = OpenSecondary(path / kCatalogName, store->id_, CatalogOptionsOf(*store->context_));
   if (!catalog && catalog.error().code() == StatusCode::kNotFound)
     return Fail(NothingCommitted(path));
   if (!catalog) return Fail(catalog.error());
@@ -136,7 +173,7 @@ Result<bool> Store::TryPin() {
   manifest_ = std::make_shared<Manifest>(*std::move(manifest));
   sequence_ = record.sequence;
   base_sequence_ = record.base_sequence;
-  pin_ = *std::move(pin);
+  pin_ = std::make_shared<CountedPin>(*std::move(pin), context_, manifest_->generation);
   return true;
 }
 
@@ -146,7 +183,7 @@ Result<std::shared_ptr<FileLock>> Store::PinOf(std::uint64_t generation) const {
   if (!pin && pin.error().code() == StatusCode::kNotFound)
     return Fail(Status::Corruption(fmt::format("'{}' is missing", path.string())));
   if (!pin) return Fail(pin.error());
-  return std::shared_ptr<FileLock>(*std::move(pin));
+  return std::make_shared<CountedPin>(*std::move(pin), context_, generation);
 }
 
 // Commits that are in every generation that is left: a reader of an older one still needs them.
@@ -159,10 +196,9 @@ Status Store::DropOldDelta() {
 std::shared_ptr<const Store> Store::Snapshot() const { return Copy(); }
 
 std::shared_ptr<Store> Store::Copy() const {
-  std::shared_ptr<Store> snapshot(new Store);
+  std::shared_ptr<Store> snapshot(new Store(context_));
   const MutexLock lock(commits_);
   const MutexLock own(snapshot->commits_);
-  snapshot->fs_ = fs_;
   snapshot->path_ = path_;
   snapshot->id_ = id_;
   snapshot->snapshot_ = true;
@@ -194,9 +230,7 @@ Result<std::unique_ptr<Store>> Store::Create(FileSystem& fs, const Path& path, c
   // Where it is there already, this still makes its name durable.
   RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, path));
   RHIZOME_RETURN_IF_ERROR(CheckLeftover(fs, path));
-  std::unique_ptr<Store> store(new Store);
-  store->fs_ = &fs;
-  store->path_ = path;
+  std::unique_ptr<Store> store(new Store(fs, path, {}));
   store->id_ = id;
   RHIZOME_ASSIGN_OR_RETURN(store->lock_,
                            fs.Lock(path / kLockName, LockMode::kExclusive, LockContent()));
@@ -240,7 +274,13 @@ Status Store::PrepareManifest(const Manifest& manifest) {
   const Status status = WriteManifest(manifest, bytes);
   if (status.ok()) return status;
   const MutexLock lock(commits_);
-  broken_ = status.WithContext("an earlier commit failed, open the store again");
+  return Break(status, "an earlier commit failed, open the store again");
+}
+
+Status Store::Break(const Status& status, std::string_view what) {
+  broken_ = status.WithContext(what);
+  logger().Log(LogLevel::kError, "store", "a write failed: read-only until it is opened again",
+               {{"path", path_.string()}, {"error", status.ToString()}});
   return status;
 }
 
@@ -260,10 +300,7 @@ Status Store::CommitPrepared(const Manifest& manifest, std::uint64_t base_sequen
                                           .sequence = sequence_ + 1,
                                           .base_sequence = base_sequence});
   // The disk may or may not hold the commit now: only a new look at it can tell.
-  if (!status.ok()) {
-    broken_ = status.WithContext("an earlier commit failed, open the store again");
-    return status;
-  }
+  if (!status.ok()) return Break(status, "an earlier commit failed, open the store again");
   ++sequence_;
   pin_ = std::move(pin);
   manifest_ = std::make_shared<Manifest>(manifest);
@@ -311,10 +348,8 @@ Status Store::CommitDelta(
   RHIZOME_RETURN_IF_ERROR(CheckWritable());
   const std::vector<DeltaCommit> commits = make(sequence_ + 1);
   if (commits.empty()) return Status::Ok();
-  if (const Status status = catalog_->AppendDelta(commits, sync); !status.ok()) {
-    broken_ = status.WithContext("an earlier write failed, open the store again");
-    return status;
-  }
+  if (const Status status = catalog_->AppendDelta(commits, sync); !status.ok())
+    return Break(status, "an earlier write failed, open the store again");
   sequence_ += commits.size();
   return Status::Ok();
 }

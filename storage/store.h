@@ -15,10 +15,12 @@
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/section_file.h"
 #include "rhizome/storage/store_id.h"
+#include "rhizome/storage/store_options.h"
 
 namespace rhizome {
 
 class Catalog;
+class StoreContext;
 struct DeltaCommit;
 
 /// One directory, one graph (DESIGN section 3). Knows files, locks, manifests and the commit point;
@@ -40,8 +42,9 @@ class Store {
 
   /// Opens a committed store. kWrite takes LOCK and removes orphans; kRead never writes into the
   /// folder. Errors: kNotFound, no store there; kBusy, another writer (its pid is named);
-  /// kUnsupported, a newer format; kCorruption.
-  static Result<std::unique_ptr<Store>> Open(FileSystem& fs, const Path& path, Mode mode);
+  /// kUnsupported, a newer format; kCorruption; kInvalidArgument, `options` out of range.
+  static Result<std::unique_ptr<Store>> Open(FileSystem& fs, const Path& path, Mode mode,
+                                             const StoreOptions& options = {});
 
   /// Makes an empty store for ingestion, holding LOCK. `path` must be absent, an empty folder, or
   /// what a killed ingestion of ours left, which is cleared; kAlreadyExists otherwise.
@@ -96,6 +99,10 @@ class Store {
                              std::span<const ArrayEntry> arrays, const Path& source_root,
                              std::span<const FileEntry> files);
 
+  /// Where what happens is counted; null: nowhere.
+  Metrics* metrics() const;
+  const Logger& logger() const;
+
   const Path& path() const { return path_; }
   const StoreId& id() const { return id_; }
   FileSystem& fs() const { return *fs_; }
@@ -121,10 +128,13 @@ class Store {
   friend class ArrayChange;
   friend class GenerationWriter;
   friend class StoreCopy;
-  Store() = default;
+  Store(FileSystem& fs, Path path, const StoreOptions& options);
+  explicit Store(std::shared_ptr<StoreContext> context);
   static Result<std::unique_ptr<Store>> OpenForWriting(FileSystem& fs, const Path& path,
-                                                       bool clear_scratch);
-  static Result<std::unique_ptr<Store>> OpenForReading(FileSystem& fs, const Path& path);
+                                                       bool clear_scratch,
+                                                       const StoreOptions& options = {});
+  static Result<std::unique_ptr<Store>> OpenForReading(FileSystem& fs, const Path& path,
+                                                       const StoreOptions& options);
   std::shared_ptr<Store> Copy() const RHIZOME_EXCLUDES(commits_);
   Result<bool> TryPin();
   Result<std::shared_ptr<FileLock>> PinOf(std::uint64_t generation) const;
@@ -141,7 +151,9 @@ class Store {
   Status CommitPrepared(const Manifest& manifest, std::uint64_t base_sequence)
       RHIZOME_EXCLUDES(commits_);
   Status WriteManifest(const Manifest& manifest, std::span<const std::byte> bytes);
+  Status Break(const Status& status, std::string_view what) RHIZOME_REQUIRES(commits_);
 
+  std::shared_ptr<StoreContext> context_;  // first: files and locks count in it
   FileSystem* fs_ = nullptr;
   Path path_;
   StoreId id_;

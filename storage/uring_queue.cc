@@ -222,6 +222,7 @@ void UringQueue::TakeCompletions() {
     --in_kernel_;
     PendingRead& pending = slots_[slot];
     if (fault_hook_) outcome = fault_hook_(*pending.request, outcome);
+    if (outcome > 0) pending.request->file->CountRead(static_cast<std::size_t>(outcome));
     if (CompleteRead(pending, outcome) == ReadStep::kDone) {
       Finish(slot);
       continue;

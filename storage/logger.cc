@@ -1,0 +1,157 @@
+#include "rhizome/storage/logger.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <deque>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <utility>
+
+#include "rhizome/storage/mutex.h"
+
+namespace rhizome {
+namespace {
+
+bool NeedsQuotes(std::string_view text) {
+  if (text.empty()) return true;
+  for (const char c : text)
+    if (static_cast<unsigned char>(c) <= ' ' || c == '"' || c == '=' || c == '\\' || c == 0x7F)
+      return true;
+  return false;
+}
+
+std::string Quoted(const std::string& text) {
+  if (!NeedsQuotes(text)) return text;
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string ValueText(const LogField& field) {
+  if (const auto* integer = std::get_if<std::int64_t>(&field.value))
+    return std::to_string(*integer);
+  if (const auto* number = std::get_if<double>(&field.value)) return fmt::format("{}", *number);
+  return Quoted(std::get<std::string>(field.value));
+}
+
+}  // namespace
+
+std::string_view LogLevelName(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return "debug";
+    case LogLevel::kInfo:
+      return "info";
+    case LogLevel::kWarning:
+      return "warning";
+    default:
+      return "error";
+  }
+}
+
+std::string ToText(const LogLine& line) {
+  const auto milliseconds =
+      std::chrono::floor<std::chrono::milliseconds>(line.time).time_since_epoch().count();
+  const std::time_t seconds = static_cast<std::time_t>(milliseconds / 1000);
+  std::string text =
+      fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z {} {}: {}", fmt::gmtime(seconds),
+                  milliseconds % 1000, LogLevelName(line.level), line.component, line.message);
+  for (const LogField& field : line.fields) text += " " + field.key + "=" + ValueText(field);
+  return text;
+}
+
+/// Invariant: the worker alone calls the callback, and never under the mutex.
+class Logger::Impl {
+ public:
+  explicit Impl(LogCallback callback) : callback_(std::move(callback)) {
+    worker_ = std::thread([this] { Deliver(); });
+  }
+
+  // Delivers what waits.
+  void Stop() {
+    {
+      const MutexLock lock(mutex_);
+      stopping_ = true;
+    }
+    arrived_.NotifyOne();
+    worker_.join();
+  }
+
+  void Push(LogLine line) RHIZOME_EXCLUDES(mutex_) {
+    {
+      const MutexLock lock(mutex_);
+      if (waiting_.size() >= kMaxWaiting) {
+        ++dropped_;
+        return;
+      }
+      waiting_.push_back(std::move(line));
+    }
+    arrived_.NotifyOne();
+  }
+
+  bool of_this_process() const { return owner_ == getpid(); }
+
+ private:
+  void Deliver() RHIZOME_EXCLUDES(mutex_) {
+    while (true) {
+      std::deque<LogLine> lines;
+      std::uint64_t dropped = 0;
+      {
+        const MutexLock lock(mutex_);
+        while (waiting_.empty() && !stopping_) arrived_.Wait(mutex_);
+        if (waiting_.empty()) return;
+        lines.swap(waiting_);
+        dropped = std::exchange(dropped_, 0);
+      }
+      for (const LogLine& line : lines) Call(line);
+      if (dropped == 0) continue;
+      Call({.time = std::chrono::system_clock::now(),
+            .level = LogLevel::kWarning,
+            .component = "log",
+            .message = "lines were dropped: the callback is too slow",
+            .fields = {{"lines", static_cast<std::int64_t>(dropped)}}});
+    }
+  }
+
+  void Call(const LogLine& line) const {
+    try {
+      callback_(line);
+    } catch (...) {  // the user's code; what it throws is nobody's to handle here
+    }
+  }
+
+  const pid_t owner_ = getpid();
+  const LogCallback callback_;
+  Mutex mutex_;
+  CondVar arrived_;
+  std::deque<LogLine> waiting_ RHIZOME_GUARDED_BY(mutex_);
+  std::uint64_t dropped_ RHIZOME_GUARDED_BY(mutex_) = 0;
+  bool stopping_ RHIZOME_GUARDED_BY(mutex_) = false;
+  std::thread worker_;  // last: it uses all others
+};
+
+Logger::Logger() = default;
+Logger::Logger(LogCallback callback, LogLevel least)
+    : impl_(callback ? std::make_unique<Impl>(std::move(callback)) : nullptr), least_(least) {}
+
+Logger::~Logger() {
+  if (impl_ == nullptr) return;
+  // The worker did not come along into a forked child: nothing of it may be touched there.
+  if (!impl_->of_this_process()) {
+    static_cast<void>(impl_.release());
+    return;
+  }
+  impl_->Stop();
+}
+
+void Logger::Log(LogLevel level, std::string_view component, std::string_view message,
+                 std::vector<LogField> fields) const {
+  if (!Wants(level) || !impl_->of_this_process()) return;
+  impl_->Push({.time = std::chrono::system_clock::now(),
+               .level = level,
+               .component = std::string(component),
+               .message = std::string(message),
+               .fields = std::move(fields)});
+}
+
+}  // namespace rhizome

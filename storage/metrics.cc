@@ -1,0 +1,268 @@
+#include "rhizome/storage/metrics.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <cstring>
+#include <iterator>
+#include <mutex>
+#include <numeric>
+#include <thread>
+
+namespace rhizome {
+namespace {
+
+struct Description {
+  std::string_view name;
+  std::string_view help;
+};
+
+constexpr std::array<Description, kCounters> kCounterTexts = {{
+    {"writes", "Batches that were written"},
+    {"write_operations", "Operations in batches that were written"},
+    {"write_bytes", "Bytes of records and rows that were written"},
+    {"group_commits", "Writes of the catalogue, each of one or more batches"},
+    {"neighbor_lookups", "Calls that looked neighbours up"},
+    {"neighbor_lookup_vertices", "Vertices whose neighbours were looked up"},
+    {"row_lookups", "Calls that looked rows up"},
+    {"row_lookup_vertices", "Vertices whose rows were looked up"},
+    {"row_cache_hits", "Rows that were found in memory"},
+    {"row_cache_misses", "Rows that were read from disk"},
+    {"row_cache_evictions", "Blocks of rows that made room for others"},
+    {"list_cache_hits", "Blocks of neighbour lists that were found in memory"},
+    {"list_cache_misses", "Blocks of neighbour lists that were read from disk"},
+    {"list_cache_evictions", "Blocks of neighbour lists that made room for others"},
+    {"file_reads", "Reads of the store's files, those of the catalogue excepted"},
+    {"file_read_bytes", "Bytes read from the store's files, those of the catalogue excepted"},
+    {"file_write_bytes", "Bytes written to the store's files, those of the catalogue excepted"},
+    {"compactions", "Compactions that made a generation"},
+    {"compacted_commits", "Commits that compactions took in"},
+    {"refreshes", "Moves of a reader to what was committed meanwhile"},
+}};
+
+constexpr std::array<Description, kGauges> kGaugeTexts = {{
+    {"generation", "Number of the generation that is read"},
+    {"sequence", "Last commit that is seen"},
+    {"vertices", "Vertices that are not deleted"},
+    {"generation_edges", "Directed edges of the generation"},
+    {"delta_entries", "Edges, vertices and rows written since the generation was made"},
+    {"delta_commits", "Commits since the generation was made"},
+    {"pinned_generations", "Generations that handles of this store keep on disk"},
+    {"cache_bytes", "Memory in use by the caches of rows and neighbour lists"},
+}};
+
+constexpr std::array<Description, kTimers> kTimerTexts = {{
+    {"write_seconds", "Time of a write"},
+    {"neighbor_lookup_seconds", "Time of a call that looks neighbours up, of one call in 16"},
+    {"row_lookup_seconds", "Time of a call that looks rows up, of one call in 16"},
+    {"compaction_seconds", "Time of a compaction"},
+}};
+
+bool IsLabelName(std::string_view name) {
+  const auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
+  if (name.empty() || !letter(name.front())) return false;
+  for (const char c : name)
+    if (!letter(c) && !(c >= '0' && c <= '9')) return false;
+  return true;
+}
+
+std::string Escaped(std::string_view value) {
+  std::string text;
+  for (const char c : value) {
+    if (c == '\\' || c == '"') text += '\\';
+    if (c == '\n') {
+      text += "\\n";
+    } else {
+      text += c;
+    }
+  }
+  return text;
+}
+
+/// Writes metrics one after another, each with HELP and TYPE.
+class TextWriter {
+ public:
+  explicit TextWriter(MetricsLabels labels) {
+    for (const auto& [name, value] : labels)
+      if (IsLabelName(name)) Append(labels_, name, value);
+  }
+
+  void Begin(std::string_view name, std::string_view help, std::string_view type) {
+    name_ = fmt::format("rhizome_{}", name);
+    fmt::format_to(std::back_inserter(text_), "# HELP {} {}.\n# TYPE {} {}\n", name_, help, name_,
+                   type);
+  }
+
+  template <typename T>
+  void Sample(std::string_view suffix, T value, std::string_view label = {},
+              std::string_view label_value = {}) {
+    std::string labels = labels_;
+    if (!label.empty()) Append(labels, label, label_value);
+    fmt::format_to(std::back_inserter(text_), "{}{}{} {}\n", name_, suffix,
+                   labels.empty() ? "" : "{" + labels + "}", value);
+  }
+
+  std::string Take() { return std::move(text_); }
+
+ private:
+  static void Append(std::string& labels, std::string_view name, std::string_view value) {
+    if (!labels.empty()) labels += ',';
+    labels += fmt::format("{}=\"{}\"", name, Escaped(value));
+  }
+
+  std::string labels_;
+  std::string name_;
+  std::string text_;
+};
+
+void WriteHistogram(const LatencyHistogram& histogram, TextWriter& out) {
+  std::uint64_t below = 0;
+  for (std::size_t i = 0; i + 1 < LatencyHistogram::kBuckets; ++i) {
+    below += histogram.counts[i];
+    out.Sample("_bucket", below, "le", fmt::format("{}", LatencyHistogram::UpperSeconds(i)));
+  }
+  out.Sample("_bucket", histogram.count(), "le", "+Inf");
+  out.Sample("_sum", static_cast<double>(histogram.sum_nanoseconds) * 1e-9);
+  out.Sample("_count", histogram.count());
+}
+
+}  // namespace
+
+std::uint64_t LatencyHistogram::count() const {
+  return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+}
+
+double LatencyHistogram::Quantile(double share) const {
+  const std::uint64_t all = count();
+  if (all == 0) return 0;
+  const double wanted = share * static_cast<double>(all);
+  std::uint64_t below = 0;
+  for (std::size_t i = 0; i < kBuckets; ++i) {
+    below += counts[i];
+    if (below > 0 && static_cast<double>(below) >= wanted) return UpperSeconds(i);
+  }
+  return UpperSeconds(kBuckets - 1);
+}
+
+std::string MetricsText(const MetricsSnapshot& snapshot, MetricsLabels labels) {
+  TextWriter out(labels);
+  for (std::size_t i = 0; i < kCounters; ++i) {
+    const auto& [name, help] = kCounterTexts[i];
+    out.Begin(fmt::format("{}_total", name), help, "counter");
+    out.Sample("", snapshot.counters[i]);
+  }
+  out.Begin("errors_total", "Operations that failed, by status code", "counter");
+  for (std::size_t code = 1; code < kStatusCodes; ++code)
+    out.Sample("", snapshot.errors[code], "code", StatusCodeName(static_cast<StatusCode>(code)));
+  for (std::size_t i = 0; i < kGauges; ++i) {
+    out.Begin(kGaugeTexts[i].name, kGaugeTexts[i].help, "gauge");
+    out.Sample("", snapshot.gauges[i]);
+  }
+  for (std::size_t i = 0; i < kTimers; ++i) {
+    out.Begin(kTimerTexts[i].name, kTimerTexts[i].help, "histogram");
+    WriteHistogram(snapshot.timers[i], out);
+  }
+  return out.Take();
+}
+
+Metrics::Metrics() : shards_(std::make_unique<Shard[]>(kShards)) {}
+Metrics::~Metrics() = default;
+
+// Threads take shards in turn, so that the first kShards of them share none.
+std::size_t Metrics::ShardOfThread() {
+  static std::atomic<std::size_t> next{0};
+  thread_local const std::size_t shard = next.fetch_add(1, std::memory_order_relaxed) % kShards;
+  return shard;
+}
+
+void Metrics::Observe(Timer timer, std::chrono::nanoseconds time) {
+  const auto nanoseconds = static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), 0));
+  const auto which = static_cast<std::size_t>(timer);
+  Shard& shard = Own();
+  shard.buckets[which][LatencyHistogram::BucketOf(nanoseconds)].fetch_add(
+      1, std::memory_order_relaxed);
+  shard.nanoseconds[which].fetch_add(nanoseconds, std::memory_order_relaxed);
+}
+
+void Metrics::CountError(StatusCode code) {
+  Own().errors[static_cast<std::size_t>(code)].fetch_add(1, std::memory_order_relaxed);
+}
+
+MetricsSnapshot Metrics::Snapshot() const {
+  MetricsSnapshot all;
+  const auto add = [](auto& to, const auto& from) {
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i].load(std::memory_order_relaxed);
+  };
+  for (std::size_t s = 0; s < kShards; ++s) {
+    const Shard& shard = shards_[s];
+    add(all.counters, shard.counters);
+    add(all.errors, shard.errors);
+    for (std::size_t t = 0; t < kTimers; ++t) {
+      add(all.timers[t].counts, shard.buckets[t]);
+      all.timers[t].sum_nanoseconds += shard.nanoseconds[t].load(std::memory_order_relaxed);
+    }
+  }
+  add(all.gauges, gauges_);
+  return all;
+}
+
+class MetricsReporter::Impl {
+ public:
+  Impl(std::shared_ptr<const Metrics> metrics, MetricsCallback callback,
+       std::chrono::milliseconds period)
+      : metrics_(std::move(metrics)), callback_(std::move(callback)), period_(period) {
+    worker_ = std::thread([this] { Run(); });
+  }
+
+  void Stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    stop_.notify_one();
+    worker_.join();
+  }
+
+  bool of_this_process() const { return owner_ == getpid(); }
+
+ private:
+  void Run() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      const bool last = stop_.wait_for(lock, period_, [this] { return stopping_; });
+      lock.unlock();
+      try {
+        callback_(metrics_->Snapshot());
+      } catch (...) {  // the user's code
+      }
+      if (last) return;
+      lock.lock();
+    }
+  }
+
+  const pid_t owner_ = getpid();
+  const std::shared_ptr<const Metrics> metrics_;  // shared: it may outlive the store
+  const MetricsCallback callback_;
+  const std::chrono::milliseconds period_;
+  std::mutex mutex_;
+  std::condition_variable stop_;
+  bool stopping_ = false;
+  std::thread worker_;  // last: it uses all others
+};
+
+MetricsReporter::MetricsReporter(std::shared_ptr<const Metrics> metrics, MetricsCallback callback,
+                                 std::chrono::milliseconds period)
+    : impl_(std::make_unique<Impl>(std::move(metrics), std::move(callback), period)) {}
+
+MetricsReporter::~MetricsReporter() {
+  if (!impl_->of_this_process()) {
+    static_cast<void>(impl_.release());  // its thread did not come along
+    return;
+  }
+  impl_->Stop();
+}
+
+}  // namespace rhizome

@@ -1,0 +1,211 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "rhizome/storage/status.h"
+
+namespace rhizome {
+
+/// What is counted since the store was opened; only rises. Names and meanings: MetricsText.
+enum class Counter : std::uint8_t {
+  kWrites,              ///< batches that were written
+  kWriteOperations,     ///< operations in them
+  kWriteBytes,          ///< of their records and rows, as the catalogue's log takes them
+  kGroupCommits,        ///< writes of the catalogue, each of one or more batches
+  kNeighborLookups,     ///< calls of LookUpNeighbors
+  kNeighborVertices,    ///< vertices in them
+  kRowLookups,          ///< calls of RowLookup::Read
+  kRowVertices,         ///< vertices in them
+  kRowCacheHits,        ///< rows found in memory
+  kRowCacheMisses,      ///< rows that were read from disk
+  kRowCacheEvictions,   ///< blocks of rows that made room for others
+  kListCacheHits,       ///< blocks of neighbour lists found in memory
+  kListCacheMisses,     ///< blocks of neighbour lists that were read from disk
+  kListCacheEvictions,  ///< blocks of neighbour lists that made room for others
+  kFileReads,           ///< reads of the store's files, the catalogue's own excepted
+  kFileReadBytes,       ///< bytes of them
+  kFileWriteBytes,      ///< bytes written to the store's files, the catalogue's own excepted
+  kCompactions,         ///< that made a generation
+  kCompactedCommits,    ///< commits that they took in
+  kRefreshes,           ///< of a reader, to what was committed meanwhile
+  kCount_,
+};
+
+/// What is so now.
+enum class Gauge : std::uint8_t {
+  kGeneration,
+  kSequence,           ///< of the last commit that is seen
+  kVertices,           ///< that are not deleted
+  kEdges,              ///< of the generation
+  kDeltaEntries,       ///< edges, vertices and rows that were written since the generation
+  kDeltaCommits,       ///< commits since the generation
+  kPinnedGenerations,  ///< generations that handles and snapshots of this store keep on disk
+  kCacheBytes,         ///< memory of the caches of rows and lists that is in use
+  kCount_,
+};
+
+/// What is timed. Look-ups: one call in kSampledCalls of each thread; all else: each.
+enum class Timer : std::uint8_t {
+  kWrite,           ///< Graph::Write, waiting for others' commits included
+  kNeighborLookup,  ///< LookUpNeighbors
+  kRowLookup,       ///< RowLookup::Read
+  kCompaction,
+  kCount_,
+};
+
+inline constexpr std::size_t kCounters = static_cast<std::size_t>(Counter::kCount_);
+inline constexpr std::size_t kGauges = static_cast<std::size_t>(Gauge::kCount_);
+inline constexpr std::size_t kTimers = static_cast<std::size_t>(Timer::kCount_);
+inline constexpr std::size_t kStatusCodes = static_cast<std::size_t>(StatusCode::kInterrupted) + 1;
+inline constexpr std::uint64_t kSampledCalls = 16;
+
+/// Times, counted by size: bucket i holds those of at most 256 ns * 2^i, the last one all others.
+struct LatencyHistogram {
+  static constexpr std::size_t kBuckets = 27;  // the last but one ends at 8.6 s
+  static constexpr std::uint64_t kFirstNanoseconds = 256;
+
+  std::array<std::uint64_t, kBuckets> counts{};
+  std::uint64_t sum_nanoseconds = 0;
+
+  static std::size_t BucketOf(std::uint64_t nanoseconds) {
+    if (nanoseconds <= kFirstNanoseconds) return 0;
+    const auto bucket =
+        static_cast<std::size_t>(std::bit_width((nanoseconds - 1) / kFirstNanoseconds));
+    return bucket < kBuckets ? bucket : kBuckets - 1;
+  }
+  static double UpperSeconds(std::size_t bucket) {
+    return static_cast<double>(kFirstNanoseconds << bucket) * 1e-9;
+  }
+  std::uint64_t count() const;
+
+  /// The upper bound, in seconds, of the bucket that holds the given share (0.5: the median); 0
+  /// without any.
+  double Quantile(double share) const;
+};
+
+/// All metrics of a store at one moment (threads that count meanwhile may be seen in part).
+struct MetricsSnapshot {
+  std::array<std::uint64_t, kCounters> counters{};
+  std::array<std::int64_t, kGauges> gauges{};
+  std::array<LatencyHistogram, kTimers> timers{};
+  std::array<std::uint64_t, kStatusCodes> errors{};  ///< by status code
+
+  std::uint64_t of(Counter counter) const { return counters[static_cast<std::size_t>(counter)]; }
+  std::int64_t of(Gauge gauge) const { return gauges[static_cast<std::size_t>(gauge)]; }
+  const LatencyHistogram& of(Timer timer) const { return timers[static_cast<std::size_t>(timer)]; }
+  std::uint64_t of(StatusCode code) const { return errors[static_cast<std::size_t>(code)]; }
+};
+
+using MetricsCallback = std::function<void(const MetricsSnapshot&)>;
+using MetricsLabels = std::span<const std::pair<std::string, std::string>>;
+
+/// Prometheus' text exposition format 0.0.4: HELP and TYPE of every metric, names that begin with
+/// "rhizome_", seconds and bytes as units. Every sample carries `labels`, whose names are
+/// [a-zA-Z_][a-zA-Z0-9_]* (others are left out) and whose values are any text.
+std::string MetricsText(const MetricsSnapshot& snapshot, MetricsLabels labels = {});
+
+/// Counts what a store does. Counting takes no lock and shares no cache line with the other
+/// threads, of up to kShards; reading sums up.
+/// Threads: any.
+class Metrics {
+ public:
+  Metrics();
+  ~Metrics();
+  Metrics(const Metrics&) = delete;
+  Metrics& operator=(const Metrics&) = delete;
+
+  /// Returns what this thread's share was before: whoever times one call in some asks it.
+  std::uint64_t Add(Counter counter, std::uint64_t count = 1) {
+    return Own().counters[static_cast<std::size_t>(counter)].fetch_add(count,
+                                                                       std::memory_order_relaxed);
+  }
+  void Observe(Timer timer, std::chrono::nanoseconds time);
+  void CountError(StatusCode code);
+  void Set(Gauge gauge, std::int64_t value) {
+    gauges_[static_cast<std::size_t>(gauge)].store(value, std::memory_order_relaxed);
+  }
+  void Change(Gauge gauge, std::int64_t by) {
+    gauges_[static_cast<std::size_t>(gauge)].fetch_add(by, std::memory_order_relaxed);
+  }
+
+  MetricsSnapshot Snapshot() const;
+
+ private:
+  static constexpr std::size_t kShards = 16;
+  template <std::size_t n>
+  using Counts = std::array<std::atomic<std::uint64_t>, n>;
+  struct alignas(64) Shard {
+    Counts<kCounters> counters{};
+    std::array<Counts<LatencyHistogram::kBuckets>, kTimers> buckets{};
+    Counts<kTimers> nanoseconds{};
+    Counts<kStatusCodes> errors{};
+  };
+  Shard& Own() { return shards_[ShardOfThread()]; }
+  static std::size_t ShardOfThread();
+
+  std::unique_ptr<Shard[]> shards_;
+  std::array<std::atomic<std::int64_t>, kGauges> gauges_{};
+};
+
+/// Times a call and counts its error; `metrics` may be null, and then nothing happens.
+class CallMetrics {
+ public:
+  /// Each call.
+  CallMetrics(Metrics* metrics, Timer timer) : CallMetrics(metrics, timer, metrics != nullptr) {}
+
+  /// One call in kSampledCalls, told by the number of calls, which it counts.
+  CallMetrics(Metrics* metrics, Timer timer, Counter calls)
+      : CallMetrics(metrics, timer,
+                    metrics != nullptr && metrics->Add(calls) % kSampledCalls == 0) {}
+
+  CallMetrics(const CallMetrics&) = delete;
+  CallMetrics& operator=(const CallMetrics&) = delete;
+  ~CallMetrics() {
+    if (timed_) metrics_->Observe(timer_, std::chrono::steady_clock::now() - start_);
+  }
+
+  /// Gives back what it is given.
+  Status Done(Status status) const {
+    if (metrics_ != nullptr && !status.ok()) metrics_->CountError(status.code());
+    return status;
+  }
+
+ private:
+  CallMetrics(Metrics* metrics, Timer timer, bool timed)
+      : metrics_(metrics), timer_(timer), timed_(timed) {
+    if (timed_) start_ = std::chrono::steady_clock::now();
+  }
+
+  Metrics* const metrics_;
+  const Timer timer_;
+  const bool timed_;
+  std::chrono::steady_clock::time_point start_;
+};
+
+/// Calls a callback with a snapshot every `period`, and once more when it is destroyed, from a
+/// thread of its own; what the callback throws is dropped. Does nothing in a forked child.
+class MetricsReporter {
+ public:
+  MetricsReporter(std::shared_ptr<const Metrics> metrics, MetricsCallback callback,
+                  std::chrono::milliseconds period);
+  ~MetricsReporter();
+  MetricsReporter(const MetricsReporter&) = delete;
+  MetricsReporter& operator=(const MetricsReporter&) = delete;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rhizome

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "rhizome/storage/file_system.h"
+#include "rhizome/storage/metered_file_system.h"
+#include "rhizome/storage/mutex.h"
+#include "rhizome/storage/store_options.h"
+
+namespace rhizome {
+
+/// What all handles and snapshots of one open store share: options, log, metrics. The last of them
+/// destroys it.
+/// Threads: any.
+class StoreContext {
+ public:
+  StoreContext(FileSystem& base, const StoreOptions& options)
+      : options_(options),
+        logger_(std::make_shared<Logger>(options.log, options.log_level)),
+        metered_(options.metrics != nullptr ? MakeMeteredFileSystem(base, *options.metrics)
+                                            : nullptr),
+        base_(base) {}
+
+  const StoreOptions& options() const { return options_; }
+  const std::shared_ptr<Logger>& logger() const { return logger_; }
+  Metrics* metrics() const { return options_.metrics.get(); }
+  FileSystem& fs() const { return metered_ != nullptr ? *metered_ : base_; }
+
+  /// A shared lock of a generation's PIN is held, or is no longer.
+  void CountPin(std::uint64_t generation, int change) RHIZOME_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    if ((pins_[generation] += change) == 0) pins_.erase(generation);
+    if (metrics() != nullptr)
+      metrics()->Set(Gauge::kPinnedGenerations, static_cast<std::int64_t>(pins_.size()));
+  }
+
+ private:
+  const StoreOptions options_;
+  const std::shared_ptr<Logger> logger_;
+  const std::unique_ptr<FileSystem> metered_;
+  FileSystem& base_;
+  Mutex mutex_;
+  std::map<std::uint64_t, int> pins_ RHIZOME_GUARDED_BY(mutex_);
+};
+
+/// A held PIN that is counted.
+class CountedPin final : public FileLock {
+ public:
+  CountedPin(std::unique_ptr<FileLock> lock, std::shared_ptr<StoreContext> context,
+             std::uint64_t generation)
+      : lock_(std::move(lock)), context_(std::move(context)), generation_(generation) {
+    context_->CountPin(generation_, 1);
+  }
+  ~CountedPin() override { context_->CountPin(generation_, -1); }
+
+ private:
+  const std::unique_ptr<FileLock> lock_;
+  const std::shared_ptr<StoreContext> context_;
+  const std::uint64_t generation_;
+};
+
+}  // namespace rhizome
