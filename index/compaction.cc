@@ -20,6 +20,11 @@ namespace {
 // For decoded chunks, where there is no bound on memory.
 constexpr std::uint64_t kArrayMemoryBytes = std::uint64_t{256} << 20;
 
+// Rows are read by so many more threads than there are processors to check them, so that the disk
+// has reads and writes to do at any time; with less memory than this by one.
+constexpr std::uint32_t kWaitingReaders = 2;
+constexpr std::uint64_t kManyReadersBytes = std::uint64_t{128} << 20;
+
 /// The external ids of the next generation.
 class CompactedIds {
  public:
@@ -100,7 +105,14 @@ Status CheckSpace(const Store& store, const CompactionInput& input) {
       store.path().string(), (needed >> 20) + 1, free >> 20));
 }
 
-ArrayInput CarryArray(const CompactionInput& input, const ArrayEntry& entry,
+std::uint32_t ReaderCount(const ArrayEntry& entry, std::uint32_t threads,
+                          std::uint64_t memory_bytes) {
+  // Readers of encoded chunks would decode the same ones.
+  if (entry.layout != ArrayLayout::kRow || memory_bytes < kManyReadersBytes) return 1;
+  return std::max(threads, 1U) + kWaitingReaders;
+}
+
+ArrayInput CarryArray(const CompactionInput& input, const ArrayEntry& entry, std::uint32_t threads,
                       std::uint64_t memory_bytes) {
   ArrayInput array{.name = entry.name,
                    .dim = entry.dim,
@@ -110,15 +122,17 @@ ArrayInput CarryArray(const CompactionInput& input, const ArrayEntry& entry,
                    .chunk_rows = entry.chunk_rows,
                    .array_id = entry.array_id,
                    .attributes = entry.attributes,
+                   .readers = ReaderCount(entry, threads, memory_bytes),
                    .read_rows = {}};
   // Opened when its turn comes: sidecar and chunks take memory.
   auto rows = std::make_shared<std::unique_ptr<CompactedRows>>();
-  array.read_rows = [input, entry, memory_bytes, rows](std::span<const VertexId> vertices,
-                                                       std::span<std::byte> out) -> Status {
-    if (*rows == nullptr) {
-      RHIZOME_ASSIGN_OR_RETURN(
-          *rows, CompactedRows::Open(input.store, entry, input.parts, *input.delta, memory_bytes));
-    }
+  array.begin = [input, entry, memory_bytes, rows,
+                 readers = array.readers](const VertexOrder&) -> Status {
+    RHIZOME_ASSIGN_OR_RETURN(*rows, CompactedRows::Open(input.store, entry, input.parts,
+                                                        *input.delta, memory_bytes, readers));
+    return Status::Ok();
+  };
+  array.read_rows = [rows](std::span<const VertexId> vertices, std::span<std::byte> out) {
     return (*rows)->Read(vertices, out);
   };
   return array;
@@ -179,7 +193,9 @@ Status MarkStale(const CompactionInput& input, const ArrayEntry& entry, GraphInp
 }
 
 /// Arrays of rows, as they are with the delta; those of the edges come with the edges.
-Status CarryArrays(const CompactionInput& input, std::uint64_t memory_bytes, GraphInput& graph) {
+Status CarryArrays(const CompactionInput& input, const CompactOptions& options, GraphInput& graph) {
+  const std::uint64_t memory_bytes =
+      options.memory_bytes == 0 ? kArrayMemoryBytes : options.memory_bytes / 4;
   const Manifest& manifest = input.store->manifest();
   for (const ArrayEntry& array : manifest.arrays) {
     if (array.name.ends_with(kSidecarSuffix)) continue;
@@ -194,7 +210,7 @@ Status CarryArrays(const CompactionInput& input, std::uint64_t memory_bytes, Gra
           return array.name == StaleName(other.name) && OriginOf(other);
         });
     if (flags) continue;
-    graph.arrays.push_back(CarryArray(input, array, memory_bytes));
+    graph.arrays.push_back(CarryArray(input, array, options.threads, memory_bytes));
     MarkRowsGiven(input, array, graph.arrays.back());
     RHIZOME_RETURN_IF_ERROR(MarkStale(input, array, graph));
   }
@@ -277,8 +293,7 @@ Status CompactGeneration(Store& store, const CompactionInput& input, const Compa
     graph.divided = edges;
   }
   edges.reset();
-  RHIZOME_RETURN_IF_ERROR(CarryArrays(
-      input, options.memory_bytes == 0 ? kArrayMemoryBytes : options.memory_bytes / 4, graph));
+  RHIZOME_RETURN_IF_ERROR(CarryArrays(input, options, graph));
 
   const auto commit = [&](GenerationWriter& writer, const GenerationInfo& made) -> Status {
     const std::uint64_t base = input.delta->sequence();

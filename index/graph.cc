@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "rhizome/index/adjacency.h"
+#include "rhizome/index/background.h"
 #include "rhizome/index/compaction.h"
 #include "rhizome/index/delta.h"
 #include "rhizome/index/delta_view.h"
@@ -305,7 +306,9 @@ Status Graph::Impl::CompactState(GraphWriter& writer, const GraphState& now,
       return GraphWriter::Base{parts->store, parts, std::move(delta)};
     });
   };
-  return CompactGeneration(*live_, input, options, control, switch_to);
+  // Writers and readers come first.
+  return RunInBackground(
+      [&] { return CompactGeneration(*live_, input, options, control, switch_to); });
 }
 
 Status Graph::Impl::Refresh() {

@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <future>
 #include <utility>
 
 #include "rhizome/index/adjacency.h"
+#include "rhizome/index/chunk_copy.h"
 #include "rhizome/index/edge_order.h"
 #include "rhizome/index/graph_input.h"
 #include "rhizome/index/memory_sink.h"
@@ -360,35 +359,8 @@ Status GraphBuilder::WriteArray(const ArrayInput& array) {
   RHIZOME_ASSIGN_OR_RETURN(auto writer,
                            ChunkArrayWriter::Create(writer_->fs(), writer_->root(), entry));
   if (array.begin) RHIZOME_RETURN_IF_ERROR(array.begin(*order_));
-  // Chunks are encoded, written and synced while the next one is read, where memory has room for
-  // them. (A future that is not waited for waits when it is destroyed, before the rows are.)
-  const std::uint64_t chunk_bytes = entry.chunk_rows * entry.row_bytes();
-  const bool behind = options_.memory_bytes == 0 || chunk_bytes < options_.memory_bytes / 32;
-  std::vector<std::byte> rows;
-  std::array<std::vector<std::byte>, 2> written;
-  std::array<std::future<Status>, 2> writing;
-  const auto wait = [&](std::uint64_t slot) {
-    return writing[slot].valid() ? writing[slot].get() : Status::Ok();
-  };
-  for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk) {
-    RHIZOME_RETURN_IF_ERROR(control_.Report(
-        {.phase = "arrays", .done = chunk, .total = entry.chunk_count(), .detail = array.name}));
-    const std::uint64_t first = chunk * entry.chunk_rows;
-    const auto vertices = std::span<const VertexId>(vertex_of_row_)
-                              .subspan(first, std::min(entry.chunk_rows, entry.rows - first));
-    rows.resize(vertices.size() * entry.row_bytes());
-    RHIZOME_RETURN_IF_ERROR(array.read_rows(vertices, rows));
-    const std::uint64_t slot = chunk % writing.size();
-    RHIZOME_RETURN_IF_ERROR(wait(slot));
-    rows.swap(written[slot]);
-    writing[slot] = std::async(behind ? std::launch::async : std::launch::deferred,
-                               [&writer, &bytes = written[slot], chunk]() -> Status {
-                                 RHIZOME_RETURN_IF_ERROR(writer->WriteChunk(chunk, bytes));
-                                 return Status::Ok();
-                               });
-    if (!behind) RHIZOME_RETURN_IF_ERROR(wait(slot));
-  }
-  for (std::uint64_t slot = 0; slot < writing.size(); ++slot) RHIZOME_RETURN_IF_ERROR(wait(slot));
+  RHIZOME_RETURN_IF_ERROR(
+      WriteChunks(array, vertex_of_row_, options_.memory_bytes, *writer, control_));
   RHIZOME_ASSIGN_OR_RETURN(const auto files, writer->Finish());
   return writer_->AddArray(writer->arrays(), files);
 }

@@ -36,9 +36,13 @@ struct ArrayInput {
   /// Kept with the array (ArrayEntry::attributes), such as the names of its classes.
   std::vector<std::pair<std::string, std::string>> attributes;
 
-  /// Called once, before the first row is asked for, where it is there: all rows will be asked for
-  /// once, from the first to the last, by an array whose rows do not fit in memory.
+  /// Called once, before the first row is asked for, where it is there: every row will be asked for
+  /// once. For what takes memory only while the array is written.
   std::function<Status(const VertexOrder& order)> begin = {};
+
+  /// How many threads may call read_rows at the same time, each for other rows; rows are asked for
+  /// in order only where it is one.
+  std::uint32_t readers = 1;
 
   /// Copies the rows of `vertices` to `out`, of vertices.size() * dim * element bytes.
   std::function<Status(std::span<const VertexId> vertices, std::span<std::byte> out)> read_rows;

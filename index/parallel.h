@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstddef>
-
-#if defined(__SANITIZE_THREAD__)
 #include <condition_variable>
+#include <cstddef>
 #include <mutex>
 #include <thread>
 #include <vector>
-#else
+
+#include "rhizome/index/background.h"
+
+#if !defined(__SANITIZE_THREAD__)
 #include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/parallel_pipeline.h>
@@ -19,28 +20,28 @@
 
 namespace rhizome {
 
-// Loops over independent pieces of work, on the threads of the current TaskArena. One place
-// for them, because the thread sanitizer cannot see how oneTBB's threads wait for each other: in
-// its builds plain threads run the same bodies, and every report is about our own code.
+// Loops over independent pieces of work, on the threads of the current TaskArena. One place for
+// them, because there are two makers of threads: oneTBB, and plain ones. Plain threads work in
+// builds with the thread sanitizer, which cannot see how oneTBB's threads wait for each other, and
+// for work in the background: oneTBB keeps its threads for ever, and those that it made there would
+// stay of low priority.
 
+namespace plain {
+
+inline std::size_t Threads(std::size_t most) {
 #if defined(__SANITIZE_THREAD__)
-
-inline constexpr std::size_t kSanitizedThreads = 4;
-
-class TaskArena {
- public:
-  explicit TaskArena(int) {}
-  template <typename Body>
-  void execute(const Body& body) {
-    body();
-  }
-};
+  constexpr unsigned kLeast = 4;  // the sanitizer is to see several on any machine
+#else
+  constexpr unsigned kLeast = 1;
+#endif
+  return std::min<std::size_t>(most, std::max(std::thread::hardware_concurrency(), kLeast));
+}
 
 template <typename Body>
 void ParallelFor(std::size_t count, const Body& body) {
   std::atomic<std::size_t> next = 0;
   std::vector<std::thread> threads;
-  for (std::size_t t = 0; t < std::min(count, kSanitizedThreads); ++t) {
+  for (std::size_t t = 0; t < Threads(count); ++t) {
     threads.emplace_back([&] {
       for (std::size_t i = next++; i < count; i = next++) body(i);
     });
@@ -76,10 +77,25 @@ void ParallelInOrder(std::size_t count, std::size_t in_flight, const Work& work,
     }
   };
   std::vector<std::thread> threads;
-  for (std::size_t t = 0; t < std::min(in_flight, kSanitizedThreads); ++t)
-    threads.emplace_back(run);
+  for (std::size_t t = 0; t < Threads(in_flight); ++t) threads.emplace_back(run);
   for (std::thread& thread : threads) thread.join();
 }
+
+}  // namespace plain
+
+#if defined(__SANITIZE_THREAD__)
+
+class TaskArena {
+ public:
+  explicit TaskArena(int) {}
+  template <typename Body>
+  void execute(const Body& body) {
+    body();
+  }
+};
+
+using plain::ParallelFor;
+using plain::ParallelInOrder;
 
 template <typename Iterator, typename Before>
 void ParallelSort(Iterator begin, Iterator end, const Before& before) {
@@ -108,6 +124,7 @@ class TaskArena {
 /// are done.
 template <typename Body>
 void ParallelFor(std::size_t count, const Body& body) {
+  if (InBackground()) return plain::ParallelFor(count, body);
   tbb::parallel_for(std::size_t{0}, count, body);
 }
 
@@ -117,6 +134,7 @@ void ParallelFor(std::size_t count, const Body& body) {
 template <typename Work, typename Finish>
 void ParallelInOrder(std::size_t count, std::size_t in_flight, const Work& work,
                      const Finish& finish) {
+  if (InBackground()) return plain::ParallelInOrder(count, in_flight, work, finish);
   std::size_t next = 0;
   std::atomic<bool> stopped = false;
   const auto take = [&](tbb::flow_control& control) -> std::size_t {
@@ -139,6 +157,7 @@ void ParallelInOrder(std::size_t count, std::size_t in_flight, const Work& work,
 /// std::sort on several threads.
 template <typename Iterator, typename Before>
 void ParallelSort(Iterator begin, Iterator end, const Before& before) {
+  if (InBackground()) return std::sort(begin, end, before);
   tbb::parallel_sort(begin, end, before);
 }
 

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
-#include <vector>
 
 #include "rhizome/storage/io_queue.h"
 
@@ -17,13 +16,6 @@ namespace {
 
 // One read or write call moves at most 2 GiB - 4 KiB; stay well below.
 constexpr std::size_t kMaxTransferBytes = std::size_t{1} << 30;
-
-// Appends smaller than this are gathered, so that a writer of small records costs few calls.
-constexpr std::size_t kWriteBufferBytes = std::size_t{64} << 10;
-
-// Dirty pages go to the disk while more are written: a sync, of this file or of the log of commits
-// on the same file system, does not find gigabytes to wait for.
-constexpr std::size_t kWriteBehindBytes = std::size_t{4} << 20;
 
 class PosixReadableFile : public ReadableFile {
  public:
@@ -56,95 +48,6 @@ class PosixReadableFile : public ReadableFile {
   const Path path_;
   const std::uint64_t size_bytes_;
   const std::uint32_t alignment_bytes_;
-};
-
-/// Invariant: once `failed_` is set, nothing more reaches the file. The kernel may have dropped
-/// pages of a failed write-back, so going on could leave a hole that a later sync would bless.
-class PosixWritableFile : public WritableFile {
- public:
-  PosixWritableFile(Descriptor descriptor, Path path, std::uint64_t size_bytes)
-      : descriptor_(std::move(descriptor)), path_(std::move(path)), written_bytes_(size_bytes) {}
-  ~PosixWritableFile() override {
-    if (descriptor_.get() >= 0) static_cast<void>(Flush().ok());
-  }
-
-  Status Append(std::span<const std::byte> bytes) override {
-    RHIZOME_RETURN_IF_ERROR(CheckUsable());
-    if (buffer_.size() + bytes.size() <= kWriteBufferBytes) {
-      buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
-      return {};
-    }
-    RHIZOME_RETURN_IF_ERROR(Flush());
-    if (bytes.size() >= kWriteBufferBytes) return Write(bytes);
-    buffer_.assign(bytes.begin(), bytes.end());
-    return {};
-  }
-
-  Status Sync() override {
-    RHIZOME_RETURN_IF_ERROR(CheckUsable());
-    RHIZOME_RETURN_IF_ERROR(Flush());
-    if (fdatasync(descriptor_.get()) == 0) return {};
-    return Poison(SystemError(errno, "sync", path_));
-  }
-
-  Status Close() override {
-    if (descriptor_.get() < 0) return failed_;
-    const Status flushed = Flush();
-    const int error = descriptor_.Close();
-    if (flushed.ok() && error != 0) return Poison(SystemError(error, "close", path_));
-    return flushed;
-  }
-
-  std::uint64_t size_bytes() const override { return written_bytes_ + buffer_.size(); }
-  const Path& path() const override { return path_; }
-
- private:
-  Status CheckUsable() const {
-    if (!failed_.ok()) return failed_;
-    if (descriptor_.get() >= 0) return {};
-    return Status::InvalidArgument(fmt::format("'{}' is closed already", path_.string()));
-  }
-
-  Status Flush() {
-    if (!failed_.ok()) return failed_;
-    RHIZOME_RETURN_IF_ERROR(Write(buffer_));
-    buffer_.clear();
-    return {};
-  }
-
-  Status Write(std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-      const auto piece = bytes.first(std::min(bytes.size(), kWriteBehindBytes));
-      const Status status = WriteFully(descriptor_.get(), piece, path_, written_bytes_);
-      if (!status.ok()) return Poison(status);
-      written_bytes_ += piece.size();
-      bytes = bytes.subspan(piece.size());
-      StartWriteBack();
-    }
-    return {};
-  }
-
-  // Only a hint: errors of the write-back are told by the sync.
-  void StartWriteBack() {
-    if (written_bytes_ - sent_bytes_ < kWriteBehindBytes) return;
-    (void)sync_file_range(descriptor_.get(), static_cast<off_t>(sent_bytes_),
-                          static_cast<off_t>(written_bytes_ - sent_bytes_),
-                          SYNC_FILE_RANGE_WRITE);
-    sent_bytes_ = written_bytes_;
-  }
-
-  Status Poison(Status status) {
-    failed_ =
-        Status(status.code(), status.message() + " (the file takes no more writes; write it anew)");
-    return status;
-  }
-
-  Descriptor descriptor_;
-  const Path path_;
-  std::uint64_t written_bytes_;
-  std::uint64_t sent_bytes_ = written_bytes_;  // to the disk
-  std::vector<std::byte> buffer_;
-  Status failed_;
 };
 
 /// What offsets, lengths and memory of direct reads must be multiples of; 0 if direct reads are not
@@ -226,11 +129,6 @@ Result<std::unique_ptr<ReadableFile>> OpenPosixRead(const Path& path, bool direc
   return std::make_unique<PosixReadableFile>(std::move(descriptor), path,
                                              static_cast<std::uint64_t>(facts.st_size),
                                              std::max<std::uint32_t>(unit, 1));
-}
-
-std::unique_ptr<WritableFile> MakePosixWritable(Descriptor descriptor, const Path& path,
-                                                std::uint64_t size_bytes) {
-  return std::make_unique<PosixWritableFile>(std::move(descriptor), path, size_bytes);
 }
 
 Status WriteFully(int fd, std::span<const std::byte> bytes, const Path& path,

@@ -72,6 +72,7 @@ std::size_t MaxOpenFiles() {
 class RowReader::Impl {
  public:
   Status Init(const ChunkArray& array, const ChunkArray& sidecar, const RowReaderOptions& options);
+  Status InitLike(const Impl& other);
   Status Read(std::span<RowTarget> targets);
 
   const ArrayEntry& entry() const { return entry_; }
@@ -82,6 +83,7 @@ class RowReader::Impl {
 
  private:
   Status CheckOptions(const ChunkArray& sidecar) const;
+  Status OpenQueue();
   Status Transfer(std::span<RowTarget> targets);
   Result<bool> PlanOne(std::span<RowTarget> targets);
   std::size_t EndOfRead(std::span<RowTarget> targets, std::uint64_t chunk_end,
@@ -104,7 +106,7 @@ class RowReader::Impl {
   ArrayEntry entry_;
   std::size_t row_bytes_ = 0;
   RowReaderOptions options_;
-  std::vector<std::uint32_t> row_crcs_;
+  std::shared_ptr<const std::vector<std::uint32_t>> row_crcs_;
   std::vector<FileEntry> chunks_;
   std::size_t max_open_files_ = 0;
 
@@ -153,19 +155,34 @@ Status RowReader::Impl::Init(const ChunkArray& array, const ChunkArray& sidecar,
   RHIZOME_RETURN_IF_ERROR(CheckOptions(sidecar));
   // The sidecar's file lengths fit the row count (ChunkArray::Open), so this allocates no more
   // than what lies on disk.
-  row_crcs_.resize(entry_.rows);
+  auto row_crcs = std::make_shared<std::vector<std::uint32_t>>(entry_.rows);
   RHIZOME_RETURN_IF_ERROR(
-      sidecar.ReadRows(0, entry_.rows, std::as_writable_bytes(std::span(row_crcs_))));
+      sidecar.ReadRows(0, entry_.rows, std::as_writable_bytes(std::span(*row_crcs))));
+  row_crcs_ = std::move(row_crcs);
   for (std::uint64_t chunk = 0; chunk < entry_.chunk_count(); ++chunk)
     chunks_.push_back(array.ChunkFile(chunk));
+  return OpenQueue();
+}
+
+Status RowReader::Impl::InitLike(const Impl& other) {
+  fs_ = other.fs_;
+  root_ = other.root_;
+  entry_ = other.entry_;
+  row_bytes_ = other.row_bytes_;
+  options_ = other.options_;
+  row_crcs_ = other.row_crcs_;
+  chunks_ = other.chunks_;
+  return OpenQueue();
+}
+
+Status RowReader::Impl::OpenQueue() {
   files_.resize(chunks_.size());
   max_open_files_ = MaxOpenFiles();
-
-  RHIZOME_ASSIGN_OR_RETURN(staging_, AlignedBuffer::Allocate(options.staging_bytes));
-  RHIZOME_ASSIGN_OR_RETURN(queue_, IoQueue::Open(options.io));
+  RHIZOME_ASSIGN_OR_RETURN(staging_, AlignedBuffer::Allocate(options_.staging_bytes));
+  RHIZOME_ASSIGN_OR_RETURN(queue_, IoQueue::Open(options_.io));
   queue_->RegisterMemory(staging_.bytes());
   // Several times the depth: a slow read at the front then does not hold back those behind it.
-  requests_.resize(std::size_t{4} * options.io.depth);
+  requests_.resize(std::size_t{4} * options_.io.depth);
   flights_.resize(requests_.size());
   return Status::Ok();
 }
@@ -307,7 +324,7 @@ Status RowReader::Impl::Deliver(const Flight& flight, std::span<const std::byte>
     const auto from = bytes.subspan(OffsetOf(row) - flight.file_offset_bytes, row_bytes_);
     const bool again = i > flight.first_target && targets[i - 1].row == row;
     const auto number = static_cast<std::uint64_t>(row);
-    if (!again && RowCrc(entry_.array_id, number, from) != row_crcs_[number]) {
+    if (!again && RowCrc(entry_.array_id, number, from) != (*row_crcs_)[number]) {
       return Status::Corruption(fmt::format(
           "array '{}', row {}: bytes at offset {} of '{}' do not have the checksum of the sidecar",
           entry_.name, row, OffsetOf(row), (root_ / chunks_[flight.chunk].path).string()));
@@ -331,6 +348,12 @@ Result<std::unique_ptr<RowReader>> RowReader::Open(const ChunkArray& array,
                                                    const RowReaderOptions& options) {
   auto impl = std::make_unique<Impl>();
   RHIZOME_RETURN_IF_ERROR(impl->Init(array, sidecar, options));
+  return std::unique_ptr<RowReader>(new RowReader(std::move(impl)));
+}
+
+Result<std::unique_ptr<RowReader>> RowReader::Another() const {
+  auto impl = std::make_unique<Impl>();
+  RHIZOME_RETURN_IF_ERROR(impl->InitLike(*impl_));
   return std::unique_ptr<RowReader>(new RowReader(std::move(impl)));
 }
 

@@ -44,7 +44,7 @@ struct RowReaderStats {
 
 /// Random rows of an array in layout kRow: sorted, coalesced, read in deep batches, each row
 /// checked against the sidecar, which is loaded and verified by Open (4 bytes a row of memory).
-/// Threads: one at a time; open one for each reading thread (the sidecar is then loaded again).
+/// Threads: one at a time; each reading thread has one of its own.
 /// Ownership: `array` and `sidecar` are read during Open only; their FileSystem must outlive it.
 class RowReader {
  public:
@@ -52,6 +52,9 @@ class RowReader {
   static Result<std::unique_ptr<RowReader>> Open(const ChunkArray& array, const ChunkArray& sidecar,
                                                  const RowReaderOptions& options);
   ~RowReader();
+
+  /// One more reader of the same rows, with the same options; the loaded sidecar is shared.
+  Result<std::unique_ptr<RowReader>> Another() const;
 
   /// Reads all targets; sorts them by row (duplicates are allowed and read once).
   /// Errors: kInvalidArgument, a row out of range; kCorruption, naming array and row; kIoError. On

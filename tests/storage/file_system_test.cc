@@ -141,6 +141,39 @@ TEST_F(PosixFileSystemTest, DirectReadsWorkOrFallBack) {
   EXPECT_EQ((*fs_.OpenRead(dir_ / "f"))->size_bytes(), text.size());
 }
 
+// Large files go past the page cache in whole units of 4 KiB, whatever the pieces and the memory
+// they lie in are.
+TEST_F(PosixFileSystemTest, LargeFilesHoldWhatWasAppended) {
+  std::mt19937_64 random(testing::TestSeed());
+  const Result<AlignedBuffer> memory = AlignedBuffer::Allocate(std::size_t{4} << 20);
+  ASSERT_OK(memory);
+  for (std::byte& byte : memory->bytes()) byte = static_cast<std::byte>(random());
+  constexpr std::size_t kUnit = AlignedBuffer::kAlignmentBytes;
+  for (int round = 0; round < 8; ++round) {
+    const Path path = dir_ / ("large" + std::to_string(round));
+    const auto file = fs_.CreateFile(path);
+    ASSERT_OK(file);
+    std::string all;
+    for (int i = 0; i < 6; ++i) {
+      std::size_t offset = random() % (std::size_t{1} << 20);
+      std::size_t size = random() % (std::size_t{3} << 20);
+      if (random() % 2 == 0) offset -= offset % kUnit;
+      if (random() % 2 == 0) size -= size % kUnit;
+      if (random() % 4 == 0) size %= 1000;
+      const auto piece = std::span<const std::byte>(memory->bytes()).subspan(offset, size);
+      ASSERT_OK((*file)->Append(piece));
+      all.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+      EXPECT_EQ((*file)->size_bytes(), all.size());
+      if (random() % 4 == 0) {
+        ASSERT_OK((*file)->Sync());
+        ASSERT_TRUE(Read(path) == all);
+      }
+    }
+    ASSERT_OK((*file)->Close());
+    ASSERT_TRUE(Read(path) == all);
+  }
+}
+
 TEST_F(PosixFileSystemTest, NoSpaceIsOutOfSpaceAndSticks) {
   struct rlimit old = {};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old), 0);
@@ -149,7 +182,7 @@ TEST_F(PosixFileSystemTest, NoSpaceIsOutOfSpaceAndSticks) {
   const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
   const struct rlimit small = {10'000, old.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
-  const Status append = (*file)->Append(Bytes(std::string(100'000, 'x')));
+  const Status append = (*file)->Append(Bytes(std::string(3'000'000, 'x')));
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &old), 0);
   std::signal(SIGXFSZ, old_handler);
   EXPECT_STATUS(append, kOutOfSpace);

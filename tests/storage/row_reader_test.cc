@@ -113,6 +113,25 @@ TEST(RowReaderTest, DuplicatesAndNeighboursAreReadOnce) {
   EXPECT_EQ((*reader)->stats().rows, 6u);
 }
 
+TEST(RowReaderTest, AnotherReaderReadsTheSameRows) {
+  TempDir dir;
+  const Arrays arrays = MakeArrays(dir.path(), 500, 24, 64);
+  std::unique_ptr<RowReader> another;
+  {
+    const auto first = RowReader::Open(*arrays.rows, *arrays.sums, {.io = Io(IoMaker::kPread)});
+    ASSERT_OK(first);
+    auto opened = (*first)->Another();
+    ASSERT_OK(opened);
+    another = *std::move(opened);  // stays usable without the first
+  }
+  std::vector<std::byte> memory;
+  auto targets = TargetsFor({499, 0, 63, 64}, 24, memory);
+  ASSERT_OK(another->Read(targets));
+  const auto expected = RowsByFormula(499, 1, 24);
+  EXPECT_TRUE(std::equal(expected.begin(), expected.end(), memory.begin()));
+  EXPECT_EQ(another->stats().rows, 4u);
+}
+
 TEST(RowReaderTest, FlippedByteNamesArrayAndRow) {
   TempDir dir;
   const Arrays arrays = MakeArrays(dir.path(), 1000, 12, 128);

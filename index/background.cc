@@ -1,0 +1,44 @@
+#include "rhizome/index/background.h"
+
+#include <linux/ioprio.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+namespace rhizome {
+
+namespace {
+
+// A tenth of the share of an ordinary thread: it yields at once to one that wakes up, and still
+// gets ahead on a machine that is busy with other things.
+constexpr int kNice = 10;
+
+thread_local bool in_background = false;
+
+// Either may be refused, in a container: then the work has the priority of any other.
+void LowerPriority() {
+  const auto thread = static_cast<id_t>(gettid());
+  (void)setpriority(PRIO_PROCESS, thread, std::max(getpriority(PRIO_PROCESS, thread), kNice));
+  (void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0,
+                IOPRIO_PRIO_VALUE(IOPRIO_CLASS_BE, IOPRIO_NR_LEVELS - 1));
+}
+
+}  // namespace
+
+Status RunInBackground(const std::function<Status()>& work) {
+  Status status;
+  std::thread thread([&] {
+    in_background = true;
+    LowerPriority();
+    status = work();
+  });
+  thread.join();
+  return status;
+}
+
+bool InBackground() { return in_background; }
+
+}  // namespace rhizome

@@ -1,0 +1,214 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "rhizome/storage/io_queue.h"
+#include "rhizome/storage/posix_file.h"
+
+namespace rhizome {
+namespace {
+
+// Appends are gathered in a block of memory: a small one at first, since most files are small.
+constexpr std::size_t kSmallBytes = std::size_t{64} << 10;
+constexpr std::size_t kLargeBytes = std::size_t{1} << 20;
+
+// What offset, length and memory of a direct write are multiples of; more than any disk asks for.
+constexpr std::size_t kUnitBytes = AlignedBuffer::kAlignmentBytes;
+
+// Where direct writes are refused, dirty pages go to the disk while more are written: a sync does
+// not find gigabytes to wait for.
+constexpr std::size_t kWriteBehindBytes = std::size_t{4} << 20;
+
+std::size_t WholeUnits(std::size_t bytes) { return bytes - bytes % kUnitBytes; }
+
+bool IsAligned(const std::byte* data) {
+  return reinterpret_cast<std::uintptr_t>(data) % kUnitBytes == 0;
+}
+
+/// Appends to a file. What is large goes past the page cache: on the disks that this was measured
+/// on that is three times as fast as writing pages and waiting for them, and the log of commits on
+/// the same file system never waits for those pages (ext4 writes a file's new pages before it
+/// closes the transaction that allotted them).
+///
+/// Invariant: once `failed_` is set, nothing more reaches the file. The kernel may have dropped
+/// pages of a failed write-back, so going on could leave a hole that a later sync would bless.
+class PosixWritableFile : public WritableFile {
+ public:
+  PosixWritableFile(Descriptor descriptor, Path path, std::uint64_t size_bytes)
+      : descriptor_(std::move(descriptor)),
+        path_(std::move(path)),
+        written_bytes_(size_bytes),
+        direct_(size_bytes == 0 ? Direct::kNotYet : Direct::kRefused) {}
+  ~PosixWritableFile() override {
+    if (descriptor_.get() >= 0) static_cast<void>(Flush().ok());
+  }
+
+  Status Append(std::span<const std::byte> bytes) override {
+    RHIZOME_RETURN_IF_ERROR(CheckUsable());
+    while (!bytes.empty()) {
+      if (gathered_ == 0 && bytes.size() >= kLargeBytes &&
+          (direct_ == Direct::kRefused || IsAligned(bytes.data()))) {
+        // No need to gather: a direct write takes what is whole, any other all.
+        const auto piece =
+            bytes.first(direct_ == Direct::kRefused ? bytes.size() : WholeUnits(bytes.size()));
+        RHIZOME_RETURN_IF_ERROR(WriteLarge(piece));
+        bytes = bytes.subspan(piece.size());
+        continue;
+      }
+      if (gathered_ == buffer_.size_bytes()) RHIZOME_RETURN_IF_ERROR(MakeRoom());
+      const auto piece = bytes.first(std::min(bytes.size(), buffer_.size_bytes() - gathered_));
+      std::memcpy(buffer_.bytes().data() + gathered_, piece.data(), piece.size());
+      gathered_ += piece.size();
+      bytes = bytes.subspan(piece.size());
+    }
+    return {};
+  }
+
+  Status Sync() override {
+    RHIZOME_RETURN_IF_ERROR(CheckUsable());
+    RHIZOME_RETURN_IF_ERROR(Flush());
+    if (fdatasync(descriptor_.get()) == 0) return {};
+    return Poison(SystemError(errno, "sync", path_));
+  }
+
+  Status Close() override {
+    if (descriptor_.get() < 0) return failed_;
+    const Status flushed = Flush();
+    const int error = descriptor_.Close();
+    if (flushed.ok() && error != 0) return Poison(SystemError(error, "close", path_));
+    return flushed;
+  }
+
+  std::uint64_t size_bytes() const override { return written_bytes_ + gathered_; }
+  const Path& path() const override { return path_; }
+
+ private:
+  /// kRefused: by the file system, or since the file's end is no longer a multiple of the unit.
+  enum class Direct { kNotYet, kOn, kRefused };
+
+  Status CheckUsable() const {
+    if (!failed_.ok()) return failed_;
+    if (descriptor_.get() >= 0) return {};
+    return Status::InvalidArgument(fmt::format("'{}' is closed already", path_.string()));
+  }
+
+  std::span<const std::byte> Gathered() const { return buffer_.bytes().first(gathered_); }
+
+  /// The buffer is full, and there is more: it grows once, then it is written.
+  Status MakeRoom() {
+    if (buffer_.size_bytes() < kLargeBytes) {
+      RHIZOME_ASSIGN_OR_RETURN(
+          AlignedBuffer larger,
+          AlignedBuffer::Allocate(buffer_.size_bytes() == 0 ? kSmallBytes : kLargeBytes));
+      std::memcpy(larger.bytes().data(), buffer_.bytes().data(), gathered_);
+      buffer_ = std::move(larger);
+      return {};
+    }
+    RHIZOME_RETURN_IF_ERROR(WriteLarge(Gathered()));
+    gathered_ = 0;
+    return {};
+  }
+
+  Status Flush() {
+    if (!failed_.ok()) return failed_;
+    // The whole units of a file that is not small, then its tail, which only the page cache takes.
+    const std::size_t whole = gathered_ > kSmallBytes ? WholeUnits(gathered_) : 0;
+    RHIZOME_RETURN_IF_ERROR(WriteLarge(Gathered().first(whole)));
+    const auto tail = Gathered().subspan(whole);
+    if (!tail.empty()) {
+      StopDirect();
+      RHIZOME_RETURN_IF_ERROR(Write(tail));
+    }
+    gathered_ = 0;
+    return {};
+  }
+
+  /// `bytes` is a multiple of the unit unless direct writes are refused.
+  Status WriteLarge(std::span<const std::byte> bytes) {
+    if (bytes.empty()) return {};
+    if (direct_ == Direct::kNotYet) direct_ = SetDirect(true) ? Direct::kOn : Direct::kRefused;
+    if (direct_ == Direct::kOn) return WriteDirect(bytes);
+    while (!bytes.empty()) {
+      const auto piece = bytes.first(std::min(bytes.size(), kWriteBehindBytes));
+      RHIZOME_RETURN_IF_ERROR(Write(piece));
+      bytes = bytes.subspan(piece.size());
+      StartWriteBack();
+    }
+    return {};
+  }
+
+  Status WriteDirect(std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      const ssize_t written = write(descriptor_.get(), bytes.data(), bytes.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0 && errno != EINVAL)
+        return Poison(SystemError(
+            errno, fmt::format("write of {} bytes at offset {}", bytes.size(), written_bytes_),
+            path_));
+      const auto done = static_cast<std::size_t>(std::max<ssize_t>(written, 0));
+      written_bytes_ += done;
+      bytes = bytes.subspan(done);
+      if (done > 0 && done % kUnitBytes == 0) continue;
+      // Some file systems grant the flag and refuse the write; some stop between two units.
+      StopDirect();
+      return Write(bytes);
+    }
+    return {};
+  }
+
+  void StopDirect() {
+    if (direct_ == Direct::kOn) (void)SetDirect(false);
+    direct_ = Direct::kRefused;
+    sent_bytes_ = written_bytes_;
+  }
+
+  bool SetDirect(bool on) {
+    const int flags = fcntl(descriptor_.get(), F_GETFL);
+    return flags >= 0 &&
+           fcntl(descriptor_.get(), F_SETFL, on ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
+  }
+
+  Status Write(std::span<const std::byte> bytes) {
+    const Status status = WriteFully(descriptor_.get(), bytes, path_, written_bytes_);
+    if (!status.ok()) return Poison(status);
+    written_bytes_ += bytes.size();
+    return {};
+  }
+
+  // Only a hint: errors of the write-back are told by the sync.
+  void StartWriteBack() {
+    if (written_bytes_ - sent_bytes_ < kWriteBehindBytes) return;
+    (void)sync_file_range(descriptor_.get(), static_cast<off_t>(sent_bytes_),
+                          static_cast<off_t>(written_bytes_ - sent_bytes_), SYNC_FILE_RANGE_WRITE);
+    sent_bytes_ = written_bytes_;
+  }
+
+  Status Poison(Status status) {
+    failed_ =
+        Status(status.code(), status.message() + " (the file takes no more writes; write it anew)");
+    return status;
+  }
+
+  Descriptor descriptor_;
+  const Path path_;
+  std::uint64_t written_bytes_;
+  std::uint64_t sent_bytes_ = 0;  // to the disk, where direct writes are refused
+  Direct direct_;
+  AlignedBuffer buffer_;
+  std::size_t gathered_ = 0;  // in the buffer, not written yet
+  Status failed_;
+};
+
+}  // namespace
+
+std::unique_ptr<WritableFile> MakePosixWritable(Descriptor descriptor, const Path& path,
+                                                std::uint64_t size_bytes) {
+  return std::make_unique<PosixWritableFile>(std::move(descriptor), path, size_bytes);
+}
+
+}  // namespace rhizome
