@@ -2,8 +2,12 @@
 
 #include <isa-l/crc.h>
 #include <xxhash.h>
+#if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
+#include <xxh_x86dispatch.h>  // the same names, for the vectors that this processor has
+#endif
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "rhizome/storage/check.h"
@@ -13,6 +17,16 @@ namespace {
 
 // ISA-L takes the length as an int.
 constexpr std::size_t kMaxCrcPiece = std::size_t{1} << 30;
+
+/// Lets the library choose its code for this processor before a second thread can ask: it keeps the
+/// choice in plain variables.
+void ChooseVectors() {
+  static const XXH128_hash_t once = [] {
+    constexpr std::array<char, 1024> kLong = {};
+    return XXH3_128bits(kLong.data(), kLong.size());
+  }();
+  static_cast<void>(once);
+}
 
 Hash128 Canonical(XXH128_hash_t hash) {
   XXH128_canonical_t canonical;
@@ -91,12 +105,14 @@ std::uint32_t Crc32c(std::span<const std::byte> bytes, std::uint32_t seed) {
 }
 
 Hash128 Xxh3(std::span<const std::byte> bytes) {
+  ChooseVectors();
   return Canonical(XXH3_128bits(bytes.data(), bytes.size()));
 }
 
 struct StreamHash::State {
   State() : xxh3(XXH3_createState()) {
     RHIZOME_CHECK(xxh3 != nullptr);
+    ChooseVectors();
     XXH3_128bits_reset(xxh3);
   }
   ~State() { XXH3_freeState(xxh3); }
