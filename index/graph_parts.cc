@@ -9,6 +9,7 @@
 
 #include "rhizome/index/adjacency_format.h"
 #include "rhizome/index/graph_builder.h"
+#include "rhizome/index/graph_parse.h"
 #include "rhizome/index/parallel.h"
 #include "rhizome/storage/array_rules.h"
 
@@ -104,28 +105,17 @@ Status GraphParts::MissingRow(Row row, PartitionId owner, PartitionId partition)
                   (store->GenerationFolder() / PartitionPath(partition)).string(), row, owner));
 }
 
-Result<VertexOrder> LoadOrder(const Store& store) {
-  const GenerationInfo& info = store.manifest().info;
-  RHIZOME_ASSIGN_OR_RETURN(auto file, store.LoadSectionFile(kOrderPath, FileKind::kOrder));
+Result<VertexOrder> ParseOrder(SectionFile file, const GenerationInfo& info) {
   return VertexOrder::Parse(std::move(file), info.vertices, info.partitions,
                             static_cast<std::uint32_t>(info.vertex_types.size()));
 }
 
-Result<VertexIds> LoadVertexIds(const Store& store) {
-  const GenerationInfo& info = store.manifest().info;
-  if (info.id_kind == ExternalIdKind::kDense) return VertexIds::Dense(info.vertices);
-  RHIZOME_ASSIGN_OR_RETURN(auto file, store.LoadSectionFile(kVertexIdsPath, FileKind::kVertexIds));
+Result<VertexIds> ParseVertexIds(SectionFile file, const GenerationInfo& info) {
   return VertexIds::Parse(std::move(file), info.id_kind, info.vertices);
 }
 
-Result<Adjacency> LoadPartition(const Store& store, const VertexOrder& order,
-                                std::uint32_t partition, TopologyPlace place) {
-  const GenerationInfo& info = store.manifest().info;
-  const std::string path = PartitionPath(partition);
-  const bool direct = place == TopologyPlace::kDirect;
-  RHIZOME_ASSIGN_OR_RETURN(
-      auto file, store.LoadSectionFile(path, FileKind::kPartition,
-                                       direct ? kLists : std::span<const std::uint32_t>()));
+Result<Adjacency> ParsePartition(SectionFile file, const GenerationInfo& info,
+                                 const VertexOrder& order, std::uint32_t partition) {
   RHIZOME_ASSIGN_OR_RETURN(auto adjacency,
                            Adjacency::Parse(std::move(file), order, partition, info.partitions,
                                             static_cast<std::uint32_t>(info.edge_types.size())));
@@ -135,9 +125,30 @@ Result<Adjacency> LoadPartition(const Store& store, const VertexOrder& order,
       adjacency.has(Direction::kOut) != out || adjacency.has(Direction::kIn) != in) {
     return Fail(Status::Corruption(
         fmt::format("{}: header: directions, symmetry or weights are not those of the manifest",
-                    (store.GenerationFolder() / path).string())));
+                    adjacency.file().path().string())));
   }
   return adjacency;
+}
+
+Result<VertexOrder> LoadOrder(const Store& store) {
+  RHIZOME_ASSIGN_OR_RETURN(auto file, store.LoadSectionFile(kOrderPath, FileKind::kOrder));
+  return ParseOrder(std::move(file), store.manifest().info);
+}
+
+Result<VertexIds> LoadVertexIds(const Store& store) {
+  const GenerationInfo& info = store.manifest().info;
+  if (info.id_kind == ExternalIdKind::kDense) return VertexIds::Dense(info.vertices);
+  RHIZOME_ASSIGN_OR_RETURN(auto file, store.LoadSectionFile(kVertexIdsPath, FileKind::kVertexIds));
+  return ParseVertexIds(std::move(file), info);
+}
+
+Result<Adjacency> LoadPartition(const Store& store, const VertexOrder& order,
+                                std::uint32_t partition, TopologyPlace place) {
+  const bool direct = place == TopologyPlace::kDirect;
+  RHIZOME_ASSIGN_OR_RETURN(
+      auto file, store.LoadSectionFile(PartitionPath(partition), FileKind::kPartition,
+                                       direct ? kLists : std::span<const std::uint32_t>()));
+  return ParsePartition(std::move(file), store.manifest().info, order, partition);
 }
 
 }  // namespace rhizome

@@ -191,6 +191,7 @@ class Scanner {
     ScanOutcome& outcome = scan_.outcome(file.index);
     outcome.xxh3 = file.hash.xxh3();
     outcome.crc32c = file.hash.crc32c();
+    if (file.watcher) file.watcher->End(outcome);
   }
 
   FileSystem& fs_;

@@ -14,11 +14,16 @@
 
 namespace rhizome {
 
+struct ScanOutcome;
+
 /// Sees the bytes of one file on their way, front to back. Threads: one at a time.
 class FileWatcher {
  public:
   virtual ~FileWatcher() = default;
   virtual void See(std::uint64_t offset_bytes, std::span<const std::byte> bytes) = 0;
+
+  /// Once, after the last byte, or after the first that could not be read.
+  virtual void End(const ScanOutcome&) {}
 };
 
 /// A file to read whole, and how long it must be.

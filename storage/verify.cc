@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/catalog.h"
+#include "rhizome/storage/file_keeper.h"
 #include "rhizome/storage/file_scan.h"
 #include "rhizome/storage/row_watcher.h"
 #include "rhizome/storage/store.h"
@@ -36,8 +38,8 @@ using LockMode = FileSystem::LockMode;
 /// were committed, so they and the files that they name must be whole.
 class Verifier {
  public:
-  Verifier(FileSystem& fs, Path store, const JobControl& control)
-      : fs_(fs), store_(std::move(store)), control_(control) {}
+  Verifier(FileSystem& fs, Path store, const JobControl& control, FileTaker* taker)
+      : fs_(fs), store_(std::move(store)), control_(control), taker_(taker) {}
 
   Result<VerifyReport> Run();
 
@@ -67,11 +69,15 @@ class Verifier {
                      std::uint64_t version);
   Status CheckFiles(const std::string& folder, std::uint64_t generation);
   Status ScanKnown(const std::string& folder);
+  std::vector<const FileEntry*> ScanOrder() const;
+  std::function<std::unique_ptr<FileWatcher>()> WatcherOf(const FileEntry& entry,
+                                                          std::optional<std::uint64_t>& wrong_row);
   void WatchRows(const std::string& folder, const Manifest& manifest);
 
   FileSystem& fs_;
   const Path store_;
   const JobControl& control_;
+  FileTaker* const taker_;
   VerifyReport report_;
 
   StoreId id_;
@@ -92,6 +98,7 @@ class Verifier {
   std::map<std::string, WatchedChunk> watched_;  // by path
   bool manifests_sound_ = true;
   bool current_seen_ = false;
+  bool offered_ = false;  // the taker gets its files
 };
 
 Status Verifier::CheckFormat(bool anything_else) {
@@ -204,7 +211,11 @@ void Verifier::CheckManifest(const std::string& folder, const std::string& name,
     manifests_sound_ = false;
     return;
   }
-  if (is_current) WatchRows(folder, *manifest);
+  if (is_current) {
+    WatchRows(folder, *manifest);
+    offered_ = taker_ != nullptr;
+    if (offered_) taker_->Begin(*manifest);
+  }
   for (const FileEntry& entry : manifest->files) {
     const auto [at, added] = known_.try_emplace(entry.path, entry);
     if (!added && at->second != entry)
@@ -231,23 +242,41 @@ void Verifier::WatchRows(const std::string& folder, const Manifest& manifest) {
   report_.rows_checked = true;
 }
 
-Status Verifier::ScanKnown(const std::string& folder) {
-  std::vector<ScanFile> files;
+/// What others wait for comes first.
+std::vector<const FileEntry*> Verifier::ScanOrder() const {
   std::vector<const FileEntry*> entries;
-  std::vector<std::optional<std::uint64_t>> wrong_rows(known_.size());
-  for (const auto& [path, entry] : known_) {
-    ScanFile file{store_ / folder / path, entry.size_bytes};
-    if (const auto at = watched_.find(path); at != watched_.end()) {
-      // Each element is written by the one thread that has the file.
-      file.watch = [chunk = &at->second, wrong = &wrong_rows[files.size()]] {
-        return RowWatcher::Make(chunk->rows, chunk->chunk, *chunk->sums,
-                                [wrong](std::uint64_t row) { *wrong = row; });
-      };
-    }
-    files.push_back(std::move(file));
-    entries.push_back(&entry);
+  for (const auto& [path, entry] : known_) entries.push_back(&entry);
+  if (offered_)
+    std::stable_partition(entries.begin(), entries.end(),
+                          [&](const FileEntry* entry) { return taker_->Wants(*entry); });
+  return entries;
+}
+
+std::function<std::unique_ptr<FileWatcher>()> Verifier::WatcherOf(
+    const FileEntry& entry, std::optional<std::uint64_t>& wrong_row) {
+  if (const auto at = watched_.find(entry.path); at != watched_.end()) {
+    // Each element is written by the one thread that has the file.
+    return [chunk = &at->second, wrong = &wrong_row] {
+      return RowWatcher::Make(chunk->rows, chunk->chunk, *chunk->sums,
+                              [wrong](std::uint64_t row) { *wrong = row; });
+    };
+  }
+  if (!offered_ || !taker_->Wants(entry)) return {};
+  return [this, &entry] {
+    return taker_->Admit(entry) ? std::make_unique<FileKeeper>(entry, *taker_) : nullptr;
+  };
+}
+
+Status Verifier::ScanKnown(const std::string& folder) {
+  const std::vector<const FileEntry*> entries = ScanOrder();
+  std::vector<ScanFile> files;
+  std::vector<std::optional<std::uint64_t>> wrong_rows(entries.size());
+  for (const FileEntry* entry : entries) {
+    files.push_back({store_ / folder / entry->path, entry->size_bytes,
+                     WatcherOf(*entry, wrong_rows[files.size()])});
   }
   RHIZOME_ASSIGN_OR_RETURN(const auto outcomes, ScanFiles(fs_, files, {}, control_));
+  const auto before = static_cast<std::ptrdiff_t>(report_.damaged.size());
   for (std::size_t i = 0; i < files.size(); ++i) {
     const ScanOutcome& outcome = outcomes[i];
     const std::string name = folder + "/" + entries[i]->path;
@@ -266,6 +295,8 @@ Status Verifier::ScanKnown(const std::string& folder) {
       Damaged(name,
               fmt::format("row {} does not have the checksum of the sidecar", *wrong_rows[i]));
   }
+  std::sort(report_.damaged.begin() + before, report_.damaged.end(),
+            [](const Damage& a, const Damage& b) { return a.file < b.file; });
   return Status::Ok();
 }
 
@@ -314,6 +345,7 @@ Status Verifier::CheckWithPin(const std::string& folder, std::uint64_t generatio
   watched_.clear();
   manifests_sound_ = true;
   current_seen_ = false;
+  offered_ = false;
   const auto entries = fs_.List(store_ / folder);
   if (!entries) {
     Damaged(folder, entries.error().message());
@@ -377,8 +409,9 @@ Result<VerifyReport> Verifier::Run() {
 
 }  // namespace
 
-Result<VerifyReport> VerifyFiles(FileSystem& fs, const Path& store, const JobControl& control) {
-  return Verifier(fs, store, control).Run();
+Result<VerifyReport> VerifyFiles(FileSystem& fs, const Path& store, const JobControl& control,
+                                 FileTaker* taker) {
+  return Verifier(fs, store, control, taker).Run();
 }
 
 }  // namespace rhizome

@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "rhizome/index/verify_store.h"
 #include "rhizome/storage/verify.h"
 #include "text.h"
 #include "verbs.h"
@@ -36,11 +37,8 @@ std::string Describe(const Json& f) {
 Result<Answer> Run(const VerifyFlags& flags, Session& session) {
   FileSystem& fs = FileSystem::Posix();
   const auto start = std::chrono::steady_clock::now();
-  RHIZOME_ASSIGN_OR_RETURN(VerifyReport report, VerifyFiles(fs, flags.store, session.control));
-  // What a damaged file says about the graph would only repeat the damage in other words.
-  if (report.ok()) {
-    RHIZOME_RETURN_IF_ERROR(VerifyGraph(fs, flags.store, session.control, report));
-  }
+  RHIZOME_ASSIGN_OR_RETURN(const VerifyReport report,
+                           VerifyStore(fs, flags.store, session.control));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   Json damaged = Json::array();
   for (const Damage& damage : report.damaged) {

@@ -6,6 +6,7 @@
 
 #include "rhizome/index/adjacency_format.h"
 #include "rhizome/index/graph_parts.h"
+#include "rhizome/index/verify_store.h"
 #include "testing/graph_model.h"
 #include "testing/section_edit.h"
 #include "testing/test_store.h"
@@ -19,10 +20,29 @@ using testing::RandomGraph;
 using testing::RandomGraphOptions;
 using testing::SectionEdit;
 
+std::vector<std::string> Lines(const VerifyReport& report) {
+  std::vector<std::string> lines;
+  for (const Damage& damage : report.damaged) lines.push_back(damage.file + ": " + damage.what);
+  return lines;
+}
+
+// VerifyStore says what VerifyFiles says, or if that is nothing, what VerifyGraph does.
+void ExpectTheSameAtOnce(const Path& store, const VerifyReport& graph) {
+  const JobControl control;
+  const auto files = VerifyFiles(FileSystem::Posix(), store, control);
+  const auto both = VerifyStore(FileSystem::Posix(), store, control);
+  ASSERT_OK(files);
+  ASSERT_OK(both);
+  EXPECT_EQ(Lines(*both), Lines(files->ok() ? graph : *files));
+  EXPECT_EQ(both->files, files->files);
+  EXPECT_EQ(both->bytes, files->bytes);
+}
+
 VerifyReport Verify(const Path& store) {
   VerifyReport report;
   const JobControl control;
   EXPECT_OK(VerifyGraph(FileSystem::Posix(), store, control, report));
+  ExpectTheSameAtOnce(store, report);
   return report;
 }
 

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+
+#include "rhizome/index/adjacency.h"
+#include "rhizome/index/vertex_ids.h"
+#include "rhizome/index/vertex_order.h"
+#include "rhizome/storage/manifest.h"
+#include "rhizome/storage/section_file.h"
+
+namespace rhizome {
+
+// The files of a generation, wherever their bytes come from, parsed and compared with what the
+// manifest says of the graph. Errors: kCorruption naming the file.
+Result<VertexOrder> ParseOrder(SectionFile file, const GenerationInfo& info);
+Result<VertexIds> ParseVertexIds(SectionFile file, const GenerationInfo& info);
+Result<Adjacency> ParsePartition(SectionFile file, const GenerationInfo& info,
+                                 const VertexOrder& order, std::uint32_t partition);
+
+}  // namespace rhizome

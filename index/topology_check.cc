@@ -1,0 +1,156 @@
+#include "rhizome/index/topology_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "rhizome/index/graph_parse.h"
+#include "rhizome/index/task_runner.h"
+#include "rhizome/index/verify_topology.h"
+
+namespace rhizome {
+namespace {
+
+/// Is this what damaged bytes lead to, and no failure of the check itself?
+bool IsDamage(const Status& status) {
+  return status.code() == StatusCode::kCorruption || status.code() == StatusCode::kNotFound ||
+         status.code() == StatusCode::kUnsupported || status.code() == StatusCode::kIoError;
+}
+
+/// One run of CheckTopology.
+class TopologyCheck {
+ public:
+  TopologyCheck(const Manifest& manifest, GenerationFiles& files, const JobControl& control)
+      : manifest_(manifest), files_(files), control_(control) {}
+
+  Result<TopologyFindings> Run();
+
+ private:
+  Status CheckIds() const;
+  Status CheckPartitions(const VertexOrder& order);
+  Status CheckOne(const VertexOrder& order, std::uint32_t partition, TopologyVerifier& verifier);
+  Status NameWrongClaims(const VertexOrder& order, const TopologyVerifier& verifier);
+  Result<Adjacency> Load(const VertexOrder& order, std::uint32_t partition) const;
+  std::uint32_t Threads() const;
+  Status Note(const std::string& file, const Status& status) {
+    if (status.ok() || !IsDamage(status)) return status;
+    findings_.damaged.push_back({file, status.message()});
+    return Status::Ok();
+  }
+
+  const Manifest& manifest_;
+  GenerationFiles& files_;
+  const JobControl& control_;
+  TopologyFindings findings_;
+  std::vector<Status> of_partition_;  // damage, each written by the one task that has it
+};
+
+Status TopologyCheck::CheckIds() const {
+  if (manifest_.info.id_kind == ExternalIdKind::kDense) return Status::Ok();
+  RHIZOME_ASSIGN_OR_RETURN(auto file, files_.Load(kVertexIdsPath, FileKind::kVertexIds));
+  const auto ids = ParseVertexIds(std::move(file), manifest_.info);
+  return ids ? Status::Ok() : ids.error();
+}
+
+Result<Adjacency> TopologyCheck::Load(const VertexOrder& order, std::uint32_t partition) const {
+  RHIZOME_ASSIGN_OR_RETURN(auto file, files_.Load(PartitionPath(partition), FileKind::kPartition));
+  return ParsePartition(std::move(file), manifest_.info, order, partition);
+}
+
+// As many as there are processors, and as many as there may be of the largest partition.
+std::uint32_t TopologyCheck::Threads() const {
+  std::uint64_t largest = 1;
+  for (std::uint32_t p = 0; p < manifest_.info.partitions; ++p) {
+    const FileEntry* file = manifest_.FindFile(PartitionPath(p));
+    if (file != nullptr) largest = std::max(largest, file->size_bytes);
+  }
+  const std::uint64_t room = std::max<std::uint64_t>(kTopologyCheckBytes / largest, 1);
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>({room, std::max(std::thread::hardware_concurrency(), 1U),
+                               std::max(manifest_.info.partitions, 1U)}));
+}
+
+Result<TopologyFindings> TopologyCheck::Run() {
+  Status ids;
+  std::thread beside([&] { ids = CheckIds(); });
+  auto file = files_.Load(kOrderPath, FileKind::kOrder);
+  auto order =
+      file ? ParseOrder(*std::move(file), manifest_.info) : Result<VertexOrder>(Fail(file.error()));
+  // Without it partitions cannot be understood; VerifyFiles has read their bytes.
+  const Status partitions = order ? CheckPartitions(*order) : Status::Ok();
+  beside.join();
+  std::vector<TopologyFindings::Finding> later = std::exchange(findings_.damaged, {});
+  RHIZOME_RETURN_IF_ERROR(Note(kVertexIdsPath, ids));
+  if (!order) RHIZOME_RETURN_IF_ERROR(Note(kOrderPath, order.error()));
+  RHIZOME_RETURN_IF_ERROR(partitions);
+  std::move(later.begin(), later.end(), std::back_inserter(findings_.damaged));
+  return std::move(findings_);
+}
+
+Status TopologyCheck::CheckOne(const VertexOrder& order, std::uint32_t partition,
+                               TopologyVerifier& verifier) {
+  {
+    const auto adjacency = Load(order, partition);
+    if (adjacency) {
+      verifier.Add(partition, *adjacency);
+    } else {
+      if (!IsDamage(adjacency.error())) return adjacency.error();
+      of_partition_[partition] = adjacency.error();
+    }
+  }
+  files_.Release(PartitionPath(partition));
+  return Status::Ok();
+}
+
+Status TopologyCheck::CheckPartitions(const VertexOrder& order) {
+  const std::uint32_t partitions = manifest_.info.partitions;
+  TopologyVerifier verifier(manifest_.info);
+  of_partition_.resize(partitions);
+  RHIZOME_RETURN_IF_ERROR(
+      TaskRunner(partitions, "verify topology", control_).Run(Threads(), [&](std::uint64_t task) {
+        return CheckOne(order, static_cast<std::uint32_t>(task), verifier);
+      }));
+  bool complete = true;
+  std::uint64_t edges = 0;
+  for (std::uint32_t p = 0; p < partitions; ++p) {
+    findings_.edges.push_back(verifier.edges_of(p));
+    complete = complete && findings_.edges.back().has_value();
+    edges += findings_.edges.back().value_or(0);
+    RHIZOME_RETURN_IF_ERROR(Note(PartitionPath(p), of_partition_[p]));
+    if (!verifier.SidesAgree(p))
+      findings_.damaged.push_back(
+          {PartitionPath(p), "in-lists: not the same edges as in the out-lists"});
+  }
+  if (!complete) return Status::Ok();  // sums over the rest would blame sound files
+  if (edges != manifest_.info.edges)
+    findings_.damaged.push_back(
+        {"topology", fmt::format("the partitions hold {} edges, but the manifest says {}", edges,
+                                 manifest_.info.edges)});
+  RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
+  return verifier.ClaimsHold() ? Status::Ok() : NameWrongClaims(order, verifier);
+}
+
+// Rare, so the partitions are read once more.
+Status TopologyCheck::NameWrongClaims(const VertexOrder& order, const TopologyVerifier& verifier) {
+  for (std::uint32_t p = 0; p < manifest_.info.partitions; ++p) {
+    RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
+    const auto adjacency = Load(order, p);
+    std::string wrong;
+    if (adjacency) wrong = verifier.WrongClaim(*adjacency);
+    files_.Release(PartitionPath(p));
+    if (!adjacency) RHIZOME_RETURN_IF_ERROR(Note(PartitionPath(p), adjacency.error()));
+    if (!wrong.empty()) findings_.damaged.push_back({PartitionPath(p), std::move(wrong)});
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<TopologyFindings> CheckTopology(const Manifest& manifest, GenerationFiles& files,
+                                       const JobControl& control) {
+  return TopologyCheck(manifest, files, control).Run();
+}
+
+}  // namespace rhizome

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "rhizome/index/topology_check.h"
+#include "rhizome/storage/store.h"
+#include "rhizome/storage/verify.h"
+
+namespace rhizome {
+
+/// The rest of VerifyGraph, once topology, order and ids were checked: the delta and the arrays.
+/// Adds all findings to `report`.
+Status VerifyOpened(const Store& store, const TopologyFindings& topology, const JobControl& control,
+                    VerifyReport& report);
+
+}  // namespace rhizome

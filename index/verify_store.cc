@@ -1,0 +1,146 @@
+// Both halves of a verification at once: the structure of the graph is checked while the bytes of
+// the arrays are still being read, from the bytes of topology, order and ids that were read for
+// their hashes.
+
+#include "rhizome/index/verify_store.h"
+
+#include <map>
+#include <memory>
+#include <thread>
+
+#include "rhizome/index/graph.h"
+#include "rhizome/index/topology_check.h"
+#include "rhizome/index/verify_graph.h"
+#include "rhizome/storage/mutex.h"
+
+namespace rhizome {
+namespace {
+
+/// Runs CheckTopology in a thread of its own, on files that VerifyFiles hands over; those that
+/// there is no room for are read again. Threads: as FileTaker and GenerationFiles.
+class OverlappedCheck : public FileTaker, public GenerationFiles {
+ public:
+  OverlappedCheck(FileSystem& fs, Path path) : fs_(fs), path_(std::move(path)) {}
+  ~OverlappedCheck() override { End(false); }
+
+  // FileTaker.
+  void Begin(const Manifest& manifest) override {
+    auto opened = Store::Open(fs_, path_, Store::Mode::kRead);
+    // What is wrong, or that a writer has gone on, shows again later.
+    if (!opened || (*opened)->manifest().generation != manifest.generation || store_) return;
+    store_ = *std::move(opened);
+    worker_ = std::thread([this] { findings_ = CheckTopology(store_->manifest(), *this, quiet_); });
+  }
+
+  bool Wants(const FileEntry& file) const override {
+    const std::string_view path = file.path;
+    return store_ && (path.starts_with("topology/") || IsAlwaysHeld(path));
+  }
+
+  bool Admit(const FileEntry& file) override {
+    const MutexLock lock(mutex_);
+    const bool room =
+        IsAlwaysHeld(file.path) || held_bytes_ + file.size_bytes <= kTopologyCheckBytes;
+    if (!room) {
+      files_[file.path].state = State::kElsewhere;
+      changed_.NotifyAll();
+    } else if (!IsAlwaysHeld(file.path)) {
+      held_bytes_ += files_[file.path].held_bytes = file.size_bytes;
+    }
+    return room;
+  }
+
+  void Take(const FileEntry& file, std::optional<std::vector<std::byte>> bytes) override {
+    const MutexLock lock(mutex_);
+    Held& held = files_[file.path];
+    held.state = bytes ? State::kHere : State::kDamaged;
+    if (bytes) held.bytes = *std::move(bytes);
+    changed_.NotifyAll();
+  }
+
+  // GenerationFiles.
+  Result<SectionFile> Load(const std::string& path, FileKind kind) override {
+    std::vector<std::byte> bytes;
+    {
+      const MutexLock lock(mutex_);
+      while (!ended_ && files_[path].state == State::kAwaited) changed_.Wait(mutex_);
+      RHIZOME_RETURN_IF_ERROR(quiet_.CheckCancelled());
+      Held& held = files_[path];
+      if (held.state == State::kDamaged)
+        return Fail(Status::Corruption("'" + path + "': damaged"));  // VerifyFiles says how
+      // Only once: whoever asks again reads it again.
+      if (std::exchange(held.state, State::kElsewhere) == State::kHere)
+        bytes = std::move(held.bytes);
+    }
+    if (bytes.empty()) return store_->LoadSectionFile(path, kind);
+    return SectionFile::Parse(std::move(bytes), store_->GenerationFolder() / path, kind,
+                              store_->id());
+  }
+
+  void Release(const std::string& path) override {
+    const MutexLock lock(mutex_);
+    held_bytes_ -= std::exchange(files_[path].held_bytes, 0);
+  }
+
+  /// VerifyFiles is done, and the findings are wanted or not; waits for them.
+  void End(bool wanted) {
+    if (!worker_.joinable()) return;
+    if (!wanted) quiet_.Cancel();
+    {
+      const MutexLock lock(mutex_);
+      ended_ = true;
+      changed_.NotifyAll();
+    }
+    worker_.join();
+  }
+
+  /// After End(true); null if nothing was checked.
+  const std::shared_ptr<const Store>& store() const { return store_; }
+  Result<TopologyFindings>& findings() { return findings_; }
+
+ private:
+  enum class State { kAwaited, kHere, kElsewhere, kDamaged };
+  struct Held {
+    State state = State::kAwaited;
+    std::vector<std::byte> bytes;
+    std::uint64_t held_bytes = 0;  // until it is released
+  };
+  /// In memory until the end whatever else is.
+  static bool IsAlwaysHeld(std::string_view path) {
+    return path.starts_with("order/") || path.starts_with("ids/");
+  }
+
+  FileSystem& fs_;
+  const Path path_;
+  std::shared_ptr<const Store> store_;  // constant once the worker runs
+  JobControl quiet_;                    // the scan reports
+  std::thread worker_;
+  Result<TopologyFindings> findings_ = TopologyFindings();  // the worker's until it is joined
+
+  Mutex mutex_;
+  CondVar changed_;
+  std::map<std::string, Held> files_ RHIZOME_GUARDED_BY(mutex_);
+  std::uint64_t held_bytes_ RHIZOME_GUARDED_BY(mutex_) = 0;
+  bool ended_ RHIZOME_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace
+
+Result<VerifyReport> VerifyStore(FileSystem& fs, const Path& store, const JobControl& control) {
+  OverlappedCheck check(fs, store);
+  auto report = VerifyFiles(fs, store, control, &check);
+  // What a damaged file says about the graph would only repeat the damage in other words.
+  if (!report || !report->ok()) return report;
+  RHIZOME_RETURN_IF_ERROR(control.Report({.phase = "verify topology"}));
+  check.End(true);
+  if (check.store() == nullptr) {
+    RHIZOME_RETURN_IF_ERROR(VerifyGraph(fs, store, control, *report));
+    return report;
+  }
+  RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
+  if (!check.findings()) return Fail(check.findings().error());
+  RHIZOME_RETURN_IF_ERROR(VerifyOpened(*check.store(), *check.findings(), control, *report));
+  return report;
+}
+
+}  // namespace rhizome

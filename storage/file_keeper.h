@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "rhizome/storage/file_scan.h"
+#include "rhizome/storage/verify.h"
+
+namespace rhizome {
+
+/// Keeps the bytes of one file as they are scanned, and hands them to a FileTaker if they are those
+/// that the manifest names. Threads: one at a time.
+class FileKeeper : public FileWatcher {
+ public:
+  FileKeeper(const FileEntry& file, FileTaker& taker) : file_(file), taker_(taker) {
+    bytes_.reserve(file.size_bytes);  // the scan has compared it with the file's length
+  }
+
+  void See(std::uint64_t, std::span<const std::byte> bytes) override {
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  }
+
+  void End(const ScanOutcome& outcome) override {
+    const bool sound =
+        outcome.status.ok() && outcome.xxh3 == file_.xxh3 && outcome.crc32c == file_.crc32c;
+    taker_.Take(file_, sound ? std::optional(std::move(bytes_)) : std::nullopt);
+  }
+
+ private:
+  const FileEntry& file_;
+  FileTaker& taker_;
+  std::vector<std::byte> bytes_;
+};
+
+}  // namespace rhizome
