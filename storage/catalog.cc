@@ -15,6 +15,7 @@
 #include <optional>
 
 #include "rhizome/storage/bytes.h"
+#include "rhizome/storage/catalog_repair.h"
 #include "rhizome/storage/hash.h"
 
 namespace rhizome {
@@ -453,6 +454,11 @@ class Catalog::Impl {
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
 };
+
+Status RepairDatabase(const Path& path) {
+  return Translate(
+      rocksdb::RepairDB(path.string(), DatabaseOptions(Catalog::Mode::kWrite), Families()), path);
+}
 
 Catalog::Catalog(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Catalog::~Catalog() = default;

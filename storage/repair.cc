@@ -11,8 +11,12 @@
 
 #include "rhizome/storage/array_change.h"
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/byte_repair.h"
 #include "rhizome/storage/catalog.h"
+#include "rhizome/storage/catalog_repair.h"
 #include "rhizome/storage/file_copy.h"
+#include "rhizome/storage/little_endian.h"
+#include "rhizome/storage/section_salvage.h"
 #include "rhizome/storage/store_files.h"
 #include "rhizome/storage/zarr_format.h"
 
@@ -69,6 +73,12 @@ class Repair {
   Status RepairArrayFile(const std::string& file, const std::string& relative);
   Status Rebuild(const std::string& file, const FileEntry& entry, std::span<const std::byte> bytes,
                  std::string_view from);
+  Result<bool> TryDerive(const std::string& file, const FileEntry& entry);
+  Result<bool> PutBack(const std::string& file, const FileEntry& entry,
+                       std::span<const std::byte> bytes, std::string_view from);
+  Result<bool> RepairRoots(const VerifyReport& before);
+  Status RepairManifest();
+  Status RepairCatalog();
   Status RebuildSidecar(const std::string& file, const FileEntry& entry, const ArrayEntry& sidecar,
                         std::uint64_t chunk);
   Result<std::vector<std::byte>> SumsOf(const ArrayEntry& rows, const ArrayEntry& sidecar,
@@ -89,8 +99,10 @@ class Repair {
   RepairReport report_;
   std::unique_ptr<FileLock> lock_;
   std::optional<StoreId> id_;
+  std::optional<CommitRecord> record_;
   std::optional<Manifest> current_;
-  std::string generation_;  // folder of the current one, relative to the store
+  std::string generation_;      // folder of the current one, relative to the store
+  std::set<std::string> done_;  // files that were put back
   std::map<std::string, std::set<std::uint64_t>> lost_chunks_;  // by array
 };
 
@@ -135,6 +147,7 @@ Status Repair::FindManifest() {
   if (!catalog) return Status::Ok();
   const auto record = (*catalog)->Current();
   if (!record) return Status::Ok();
+  record_ = *record;
   generation_ = fmt::format("{}/{}", kGenerationsName, GenerationName(record->generation));
   auto manifest = ReadCommittedManifest(fs_, store_, *id_, *record);
   if (manifest) current_ = *std::move(manifest);
@@ -193,6 +206,126 @@ Status Repair::Rebuild(const std::string& file, const FileEntry& entry,
   }
   RHIZOME_RETURN_IF_ERROR(Replace(file, bytes));
   report_.rebuilt.push_back({file, fmt::format("from {}", from)});
+  return Status::Ok();
+}
+
+/// Replaces a file if these bytes are those that were committed.
+Result<bool> Repair::PutBack(const std::string& file, const FileEntry& entry,
+                             std::span<const std::byte> bytes, std::string_view from) {
+  if (bytes.size() != entry.size_bytes || Xxh3(bytes) != entry.xxh3) return false;
+  RHIZOME_RETURN_IF_ERROR(Replace(file, bytes));
+  report_.rebuilt.push_back({file, fmt::format("from {}", from)});
+  done_.insert(file);
+  return true;
+}
+
+std::optional<FileKind> KindOf(std::string_view relative) {
+  if (relative.starts_with("topology/")) return FileKind::kPartition;
+  if (relative.starts_with("order/")) return FileKind::kOrder;
+  if (relative.starts_with("ids/")) return FileKind::kVertexIds;
+  return std::nullopt;
+}
+
+/// What is left of a file, its end filled up with zeros; nothing if more is missing than what a
+/// section file can do without: checksums and footer.
+std::optional<std::vector<std::byte>> LeftOf(FileSystem& fs, const Path& path,
+                                             const FileEntry& entry) {
+  constexpr std::uint64_t kEnds = std::uint64_t{16} << 10;
+  auto bytes = ReadWholeFile(fs, path, entry.size_bytes + kEnds);
+  if (!bytes || entry.size_bytes > kEnds + bytes->size() + bytes->size() / 512) return std::nullopt;
+  bytes->resize(entry.size_bytes);
+  return *std::move(bytes);
+}
+
+/// From the least to the most: a byte that the checksum tells, the checksums themselves, the rest
+/// of the graph.
+Result<bool> Repair::TryDerive(const std::string& file, const FileEntry& entry) {
+  auto left = LeftOf(fs_, store_ / file, entry);
+  if (!left) return false;
+  const auto fits = [&] { return Xxh3(*left) == entry.xxh3; };
+  if (CorrectByte(*left, entry.crc32c, fits))
+    return PutBack(file, entry, *left, "its checksums, which tell the one byte that was wrong");
+  const auto kind = KindOf(entry.path);
+  if (!kind) return false;
+  std::vector<std::byte> sealed = *left;
+  if (ResealSections(sealed, *kind, *id_)) {
+    RHIZOME_ASSIGN_OR_RETURN(
+        const bool done,
+        PutBack(file, entry, sealed, "its sections: checksums and footer were damaged"));
+    if (done) return true;
+  }
+  if (options_.deriver == nullptr) return false;
+  RHIZOME_ASSIGN_OR_RETURN(const auto derived,
+                           options_.deriver->Derive({fs_, store_ / generation_, *id_, *current_},
+                                                    entry, *std::move(left)));
+  return derived ? PutBack(file, entry, derived->bytes, derived->from) : Result<bool>(false);
+}
+
+/// The committed manifest, of which the seal or one byte under it is wrong.
+Status Repair::RepairManifest() {
+  const FileEntry entry{.path = ManifestName(record_->manifest_version),
+                        .size_bytes = record_->manifest_bytes,
+                        .xxh3 = record_->manifest_xxh3,
+                        .crc32c = 0};
+  const std::string file = generation_ + "/" + entry.path;
+  auto bytes = ReadWholeFile(fs_, store_ / file, kMaxManifestBytes);
+  if (!bytes || bytes->size() != entry.size_bytes || bytes->size() < sizeof(std::uint32_t))
+    return Status::Ok();
+  const auto body = std::span(*bytes).first(bytes->size() - sizeof(std::uint32_t));
+  std::byte* const seal = bytes->data() + body.size();
+  const auto fits = [&] { return Xxh3(*bytes) == entry.xxh3; };
+  if (!CorrectByte(body, LoadLittle<std::uint32_t>(seal), fits)) StoreLittle(seal, Crc32c(body));
+  if (!fits()) return Status::Ok();
+  auto manifest = DecodeManifest(*bytes, *id_);
+  if (!manifest) return Status::Ok();
+  RHIZOME_ASSIGN_OR_RETURN(
+      const bool done,
+      PutBack(file, entry, *bytes, "its seal, which tells the one byte that was wrong"));
+  if (done) current_ = *std::move(manifest);
+  return Status::Ok();
+}
+
+/// A new catalogue of what is left of the damaged one, which goes to quarantine.
+Status Repair::RepairCatalog() {
+  const std::string name(kCatalogName);
+  if (options_.dry_run) {
+    report_.rebuilt.push_back({name, "from what RocksDB can recover of it, else from a manifest"});
+    Lost("delta", "commits that RocksDB cannot recover, if there are any");
+    return Status::Ok();
+  }
+  const Path scratch = store_ / kScratchName / "repair";
+  RHIZOME_RETURN_IF_ERROR(RemoveTree(fs_, scratch));
+  RHIZOME_ASSIGN_OR_RETURN(CatalogSalvage salvage,
+                           SalvageCatalog(fs_, store_, *id_, scratch / name));
+  if (!salvage.record) {
+    Lost(name,
+         fmt::format("it says which files are current, and no manifest is sound; {}", kRestore));
+    salvage.left.reset();
+    return RemoveTree(fs_, scratch);
+  }
+  RHIZOME_RETURN_IF_ERROR(Quarantine(name));
+  CommitRecord record = *salvage.record;
+  RHIZOME_ASSIGN_OR_RETURN(const auto fresh,
+                           Catalog::Open(store_ / name, Catalog::Mode::kCreate, *id_));
+  if (salvage.from_catalog) {
+    RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t last,
+                             CopyDelta(*salvage.left, record.base_sequence, *fresh));
+    RHIZOME_RETURN_IF_ERROR(fresh->Commit(record));
+    report_.rebuilt.push_back({name, "from what RocksDB could recover of it"});
+    Lost("delta", fmt::format("commits after {}, if there were any; {}",
+                              std::max(last, record.base_sequence), kRestore));
+  } else {
+    RHIZOME_RETURN_IF_ERROR(fresh->Commit(record));
+    report_.rebuilt.push_back({name, fmt::format("from manifest {} of generation {}",
+                                                 record.manifest_version, record.generation)});
+    Lost("delta", fmt::format("all that was written since generation {} was made; {}",
+                              record.generation, kRestore));
+  }
+  salvage.left.reset();
+  RHIZOME_RETURN_IF_ERROR(RemoveTree(fs_, scratch));
+  RHIZOME_RETURN_IF_ERROR(fresh->Close());
+  RHIZOME_RETURN_IF_ERROR(fs_.SyncDirectory(store_ / name));
+  RHIZOME_RETURN_IF_ERROR(fs_.SyncDirectory(store_));
   return Status::Ok();
 }
 
@@ -260,6 +393,8 @@ Status Repair::RepairArrayFile(const std::string& file, const std::string& relat
   }
   const auto chunk = ChunkOf(relative);
   if (!chunk) return Quarantine(file);
+  RHIZOME_ASSIGN_OR_RETURN(const bool done, TryDerive(file, *entry));
+  if (done) return Status::Ok();
   if (name.ends_with(kSidecarSuffix)) return RebuildSidecar(file, *entry, *array, *chunk);
   lost_chunks_[name].insert(*chunk);
   return Status::Ok();
@@ -285,7 +420,8 @@ Status Repair::RepairInGeneration(const std::string& file, const std::string& re
     return Rebuild(file, *entry, std::as_bytes(std::span(text)), "nothing else");
   }
   if (!ArrayOf(relative).empty()) return RepairArrayFile(file, relative);
-  Lost(file, fmt::format("it cannot be derived from the rest; {}", kRestore));
+  RHIZOME_ASSIGN_OR_RETURN(const bool done, TryDerive(file, *entry));
+  if (!done) Lost(file, fmt::format("it cannot be derived from the rest; {}", kRestore));
   return Status::Ok();
 }
 
@@ -293,7 +429,8 @@ Status Repair::RepairOne(const Damage& damage) {
   RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = "repair", .detail = damage.file}));
   const std::string& file = damage.file;
   if (file == kFormatName) return RepairFormat();
-  if (file == kCatalogName || file == kGenerationsName) {
+  if (file == kCatalogName) return Status::Ok();  // RepairCatalog has seen to it
+  if (file == kGenerationsName) {
     Lost(file, fmt::format("it says which files are current; {}", kRestore));
     return Status::Ok();
   }
@@ -391,6 +528,21 @@ Status Repair::TakeCareOfLostArrays() {
   });
 }
 
+/// The catalogue and the manifest that it names: without them nothing else can be judged. Says
+/// whether either was put right.
+Result<bool> Repair::RepairRoots(const VerifyReport& before) {
+  const auto damaged = [&](std::string_view file) {
+    return std::any_of(before.damaged.begin(), before.damaged.end(),
+                       [&](const Damage& damage) { return damage.file == file; });
+  };
+  const bool catalog = damaged(kCatalogName);
+  if (catalog) RHIZOME_RETURN_IF_ERROR(RepairCatalog());
+  RHIZOME_RETURN_IF_ERROR(FindManifest());
+  const bool manifest = record_ && !current_;
+  if (manifest) RHIZOME_RETURN_IF_ERROR(RepairManifest());
+  return !options_.dry_run && current_ && (catalog || manifest);
+}
+
 Result<RepairReport> Repair::Run() {
   const auto info = fs_.Stat(store_);
   if (!info) return Fail(info.error());
@@ -406,11 +558,22 @@ Result<RepairReport> Repair::Run() {
     report_.after.damaged = report_.found;  // the rest can be told only with the right id
     return std::move(report_);
   }
-  RHIZOME_ASSIGN_OR_RETURN(const VerifyReport before, VerifyFiles(fs_, store_, control_));
+  RHIZOME_ASSIGN_OR_RETURN(VerifyReport before, VerifyFiles(fs_, store_, control_));
   report_.found.insert(report_.found.end(), before.damaged.begin(), before.damaged.end());
-  RHIZOME_RETURN_IF_ERROR(FindManifest());
-  for (const Damage& damage : report_.found)
-    if (seen.insert(damage.file).second) RHIZOME_RETURN_IF_ERROR(RepairOne(damage));
+  RHIZOME_ASSIGN_OR_RETURN(const bool again, RepairRoots(before));
+  if (again) {
+    // Only now is it known which files there should be.
+    RHIZOME_ASSIGN_OR_RETURN(before, VerifyFiles(fs_, store_, control_));
+    const std::vector<Damage> first = report_.found;
+    for (const Damage& damage : before.damaged) {
+      const auto same = [&](const Damage& one) { return one.file == damage.file; };
+      if (std::none_of(first.begin(), first.end(), same)) report_.found.push_back(damage);
+    }
+  }
+  for (const Damage& damage : report_.found) {
+    const bool first = seen.insert(damage.file).second;
+    if (first && !done_.contains(damage.file)) RHIZOME_RETURN_IF_ERROR(RepairOne(damage));
+  }
   if (!lost_chunks_.empty()) RHIZOME_RETURN_IF_ERROR(TakeCareOfLostArrays());
   lock_.reset();
   if (options_.dry_run) {

@@ -1,11 +1,15 @@
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/job_control.h"
+#include "rhizome/storage/manifest.h"
 #include "rhizome/storage/result.h"
+#include "rhizome/storage/store_id.h"
 #include "rhizome/storage/verify.h"
 
 namespace rhizome {
@@ -16,11 +20,36 @@ struct RepairNote {
   std::string how;
 };
 
+/// Derives files that only a graph understands (see RepairGraph, index/repair_graph.h).
+class FileDeriver {
+ public:
+  virtual ~FileDeriver() = default;
+
+  /// A generation, some of whose files are damaged.
+  struct Source {
+    FileSystem& fs;
+    Path folder;
+    StoreId id;
+    const Manifest& manifest;
+  };
+  struct Derived {
+    std::vector<std::byte> bytes;
+    std::string from;  ///< for people: "its other direction"
+  };
+
+  /// What a damaged file must have been, from what is left of it (of the length that the manifest
+  /// says) and from the other files; nothing if they do not tell. The caller compares hashes.
+  /// Errors: kInterrupted.
+  virtual Result<std::optional<Derived>> Derive(const Source& source, const FileEntry& file,
+                                                std::vector<std::byte> left) = 0;
+};
+
 struct RepairOptions {
   /// What to do with an array of which chunks are lost: drop it, or keep it with zeros in the lost
   /// rows, which its attribute "lost_rows" lists.
   bool fill_holes = false;
   bool dry_run = false;  ///< only say what would be done
+  FileDeriver* deriver = nullptr;
 };
 
 struct RepairReport {
@@ -33,13 +62,19 @@ struct RepairReport {
 };
 
 /// Makes a damaged store as whole as its own bytes allow. Damaged files are moved to a folder
-/// beside the store, `STORE.quarantine-<time>`, never deleted; what can be derived is rebuilt and
-/// compared with the hash that the manifest holds: FORMAT from a manifest, PIN, metadata of arrays
-/// from the manifest, row checksums from rows whose chunk is sound. An array that lost chunks is
-/// dropped (all of its files go to quarantine) or kept with holes; what cannot be helped (topology,
-/// order, ids, the current manifest, the catalogue) is listed as lost. A crash leaves a store that
-/// can be repaired again. Holds the writer's lock. Errors: kNotFound; kBusy; kUnsupported;
-/// kIoError, kOutOfSpace; kInterrupted.
+/// beside the store, `STORE.quarantine-<time>`, never deleted. What can be derived is rebuilt, and
+/// compared with the hash that was committed before it is put in place:
+///   - any file of which one byte is wrong, the current manifest too: the CRC-32C tells which;
+///   - the preamble, checksums and footer of a section file, also where they were cut off;
+///   - FORMAT from a manifest, PIN, metadata of arrays from the manifest, row checksums from rows
+///     whose chunk is sound;
+///   - whatever the deriver knows of order, ids and topology.
+/// The catalogue is RocksDB's to repair; what is left of it is checked record by record and goes
+/// into a new one. If it does not tell what was committed, the newest sound manifest does, and the
+/// delta is lost. An array that lost chunks is dropped (all of its files go to quarantine) or kept
+/// with holes; what cannot be helped is listed as lost. A crash leaves a store that can be repaired
+/// again. Holds the writer's lock. Memory: the damaged file twice, and the deriver's. Errors:
+/// kNotFound; kBusy; kUnsupported; kIoError, kOutOfSpace; kInterrupted.
 Result<RepairReport> RepairStore(FileSystem& fs, const Path& store, const RepairOptions& options,
                                  const JobControl& control);
 

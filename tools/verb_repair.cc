@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "rhizome/index/repair_graph.h"
 #include "rhizome/storage/repair.h"
 #include "text.h"
 #include "verbs.h"
@@ -47,7 +48,7 @@ std::string Describe(const Json& f) {
 Result<Answer> Run(const RepairFlags& flags, Session& session) {
   FileSystem& fs = FileSystem::Posix();
   RHIZOME_ASSIGN_OR_RETURN(RepairReport report,
-                           RepairStore(fs, flags.store, flags.options, session.control));
+                           RepairGraph(fs, flags.store, flags.options, session.control));
   if (!flags.options.dry_run && report.after.ok())
     RHIZOME_RETURN_IF_ERROR(VerifyGraph(fs, flags.store, session.control, report.after));
   Answer answer{

@@ -45,7 +45,9 @@ class RepairTest : public ::testing::Test {
     std::string text((std::istreambuf_iterator<char>(in)), {});
     in.close();
     ASSERT_FALSE(text.empty()) << path;
-    text[text.size() / 2] = static_cast<char>(text[text.size() / 2] ^ 1);
+    // Two bytes: one alone would be found by its checksum.
+    for (const std::size_t at : {text.size() / 2, text.size() / 3})
+      text[at] = static_cast<char>(text[at] ^ 1);
     std::filesystem::remove(path);
     std::ofstream(path, std::ios::binary) << text;
   }
@@ -151,6 +153,57 @@ TEST_F(RepairTest, WhatCannotBeHelpedIsSaid) {
   EXPECT_THAT(report.lost[0].what, HasSubstr("part-0000.adj"));
   ASSERT_EQ(report.after.damaged.size(), 1U);
   EXPECT_TRUE(std::filesystem::exists(store_ / kGeneration / "topology/part-0000.adj"));
+}
+
+TEST_F(RepairTest, OneWrongByteOfAManifestIsFoundByItsSeal) {
+  const std::string file = std::string(kGeneration) + "MANIFEST-000002";
+  const std::string before = Bytes(file);
+  for (const std::size_t at : {std::size_t{40}, before.size() / 2, before.size() - 2}) {
+    std::string damaged = before;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x41);
+    std::ofstream(store_ / file, std::ios::binary) << damaged;
+    const RepairReport report = Run();
+    EXPECT_THAT(report.lost, IsEmpty()) << "byte " << at;
+    EXPECT_EQ(report.rebuilt.size(), 1U);
+    EXPECT_TRUE(report.after.ok());
+    EXPECT_EQ(Bytes(file), before);
+    EXPECT_EQ(report.quarantined.size(), 1U);
+    std::filesystem::remove_all(report.quarantine);
+  }
+}
+
+TEST_F(RepairTest, AChunkWithOneWrongByteLosesNothing) {
+  const std::string file = std::string(kGeneration) + "arrays/emb.v2/c.1.0";
+  const std::string before = Bytes(file);
+  std::string damaged = before;
+  damaged[damaged.size() / 2] = static_cast<char>(damaged[damaged.size() / 2] ^ 8);
+  std::filesystem::remove(store_ / file);  // links share their bytes
+  std::ofstream(store_ / file, std::ios::binary) << damaged;
+  const RepairReport report = Run();
+  EXPECT_THAT(report.lost, IsEmpty());
+  EXPECT_TRUE(report.after.ok());
+  EXPECT_EQ(Bytes(file), before);
+}
+
+// A catalogue that cannot be opened: the manifest says what is current.
+TEST_F(RepairTest, ALostCatalogueFollowsFromTheManifest) {
+  for (const bool whole : {true, false}) {
+    if (whole)
+      std::filesystem::remove_all(store_ / "catalog");
+    else
+      std::ofstream(store_ / "catalog/CURRENT", std::ios::trunc) << "MANIFEST-999999\n";
+    const RepairReport dry = Run({.dry_run = true});
+    EXPECT_FALSE(dry.rebuilt.empty());
+    EXPECT_FALSE(dry.after.ok());
+    const RepairReport report = Run();
+    ASSERT_EQ(report.lost.size(), 1U);
+    EXPECT_EQ(report.lost[0].what, "delta");
+    EXPECT_TRUE(report.after.ok()) << report.after.damaged.front().what;
+    const auto store = Store::Open(fs_, store_, Store::Mode::kWrite);
+    ASSERT_OK(store);
+    EXPECT_EQ((*store)->manifest().version, 2U);
+    EXPECT_NE((*store)->manifest().FindArray("emb@live"), nullptr);
+  }
 }
 
 TEST_F(RepairTest, ForeignFilesGoToQuarantine) {

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "rhizome/index/adjacency.h"
+#include "rhizome/index/vertex_order.h"
+#include "rhizome/storage/job_control.h"
+#include "rhizome/storage/manifest.h"
+#include "rhizome/storage/section_salvage.h"
+
+namespace rhizome {
+
+/// What a damaged partition file must have been, from those of its lists that are left and from the
+/// other partitions.
+class PartitionDeriver {
+ public:
+  /// The bytes of a partition's file as they are, of the length that the manifest says; nothing if
+  /// they cannot be read.
+  using ReadImage = std::function<std::optional<std::vector<std::byte>>(std::uint32_t partition)>;
+
+  /// Are these the bytes that were committed?
+  using Accept = std::function<bool(std::uint32_t partition, std::span<const std::byte> bytes)>;
+
+  /// `order` and `info` must outlive it.
+  PartitionDeriver(const VertexOrder& order, const GenerationInfo& info, const StoreId& store_id,
+                   ReadImage read, Accept accept, const JobControl& control)
+      : order_(order),
+        info_(info),
+        store_id_(store_id),
+        read_(std::move(read)),
+        accept_(std::move(accept)),
+        control_(control) {}
+
+  struct Derived {
+    std::vector<std::byte> bytes;
+    const char* from = "";
+  };
+  /// Nothing if neither direction's lists are whole, or weights are lost. Errors: kInterrupted.
+  Result<std::optional<Derived>> Derive(std::uint32_t partition);
+
+ private:
+  struct View;
+  std::optional<Adjacency> Sound(std::uint32_t partition) const;
+  std::optional<View> ViewOf(std::uint32_t partition, const SectionSalvage& file, bool out,
+                             bool own_mirrors);
+  template <typename Visit>
+  bool AnyView(std::uint32_t partition, const Visit& take);
+  std::optional<std::vector<std::byte>> WriteWhole(std::uint32_t partition, const View& view);
+  std::optional<std::vector<std::uint64_t>> MirrorsOf(std::uint32_t partition);
+  Result<bool> SumOthers(std::uint32_t but);
+  void Sum(const EdgesOfPartition& edges, std::uint32_t partition);
+
+  const VertexOrder& order_;
+  const GenerationInfo& info_;
+  const StoreId store_id_;
+  const ReadImage read_;
+  const Accept accept_;
+  const JobControl& control_;
+
+  // By row, of the whole graph.
+  std::vector<std::uint64_t> out_degree_;
+  std::vector<std::uint64_t> in_degree_;
+  std::vector<std::uint64_t> sets_;
+};
+
+}  // namespace rhizome

@@ -1,0 +1,105 @@
+#include "rhizome/index/repair_graph.h"
+
+#include <utility>
+
+#include "rhizome/index/derive_columns.h"
+#include "rhizome/index/derive_partition.h"
+#include "rhizome/index/graph_parse.h"
+#include "rhizome/storage/hash.h"
+#include "rhizome/storage/section_salvage.h"
+
+namespace rhizome {
+namespace {
+
+using Answer = std::optional<FileDeriver::Derived>;
+
+bool Fits(std::span<const std::byte> bytes, const FileEntry& entry) {
+  return bytes.size() == entry.size_bytes && Xxh3(bytes) == entry.xxh3;
+}
+
+/// What the files of one generation tell of each other.
+class GraphDeriver : public FileDeriver {
+ public:
+  explicit GraphDeriver(const JobControl& control) : control_(control) {}
+
+  Result<Answer> Derive(const Source& source, const FileEntry& file,
+                        std::vector<std::byte> left) override {
+    if (file.path == kOrderPath) return DeriveOrderFile(source, file, left);
+    if (file.path == kVertexIdsPath)
+      return Patch(source, file, left, FileKind::kVertexIds, "the external ids",
+                   [&](const SectionSalvage& salvage, std::span<std::byte> image) {
+                     return DeriveVertexIds(salvage, source.manifest.info, image);
+                   });
+    for (std::uint32_t p = 0; p < source.manifest.info.partitions; ++p)
+      if (file.path == PartitionPath(p)) return DerivePartition(source, p);
+    return Answer();
+  }
+
+ private:
+  template <typename Fill>
+  static Answer Patch(const Source& source, const FileEntry& file,
+                      const std::vector<std::byte>& left, FileKind kind, const char* from,
+                      const Fill& fill) {
+    std::vector<std::byte> image = left;
+    const auto salvage = SectionSalvage::Read(left, kind, source.id);
+    if (!salvage || !fill(*salvage, image)) return Answer();
+    if (!ResealSections(image, kind, source.id) || !Fits(image, file)) return Answer();
+    return Answer({std::move(image), from});
+  }
+
+  static Answer DeriveOrderFile(const Source& source, const FileEntry& file,
+                                const std::vector<std::byte>& left) {
+    for (const OrderSource believed :
+         {OrderSource::kSoundBlocks, OrderSource::kRowOfVertex, OrderSource::kVertexOfRow}) {
+      Answer answer = Patch(source, file, left, FileKind::kOrder, "its other direction",
+                            [&](const SectionSalvage& salvage, std::span<std::byte> image) {
+                              return DeriveOrder(salvage, source.manifest.info, believed, image);
+                            });
+      if (answer) return answer;
+    }
+    return Answer();
+  }
+
+  static std::optional<std::vector<std::byte>> ReadImage(const Source& source,
+                                                         const std::string& path) {
+    const FileEntry* entry = source.manifest.FindFile(path);
+    if (entry == nullptr) return std::nullopt;
+    auto bytes = ReadWholeFile(source.fs, source.folder / path, entry->size_bytes);
+    if (!bytes || bytes->size() != entry->size_bytes) return std::nullopt;
+    return *std::move(bytes);
+  }
+
+  Result<Answer> DerivePartition(const Source& source, std::uint32_t partition) const {
+    const GenerationInfo& info = source.manifest.info;
+    auto bytes = ReadImage(source, kOrderPath);
+    if (!bytes) return Answer();
+    auto file = SectionFile::Parse(*std::move(bytes), kOrderPath, FileKind::kOrder, source.id);
+    if (!file) return Answer();
+    const auto order = ParseOrder(*std::move(file), info);
+    if (!order) return Answer();
+    PartitionDeriver deriver(
+        *order, info, source.id,
+        [&](std::uint32_t p) { return ReadImage(source, PartitionPath(p)); },
+        [&](std::uint32_t p, std::span<const std::byte> out) {
+          const FileEntry* entry = source.manifest.FindFile(PartitionPath(p));
+          return entry != nullptr && Fits(out, *entry);
+        },
+        control_);
+    RHIZOME_ASSIGN_OR_RETURN(auto derived, deriver.Derive(partition));
+    if (!derived) return Answer();
+    return Answer({std::move(derived->bytes), derived->from});
+  }
+
+  const JobControl& control_;
+};
+
+}  // namespace
+
+Result<RepairReport> RepairGraph(FileSystem& fs, const Path& store, RepairOptions options,
+                                 const JobControl& control) {
+  GraphDeriver deriver(control);
+  options.deriver = &deriver;
+  return RepairStore(fs, store, options, control);
+}
+
+}  // namespace rhizome

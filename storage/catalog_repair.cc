@@ -1,0 +1,150 @@
+#include "rhizome/storage/catalog_repair.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/file_copy.h"
+#include "rhizome/storage/little_endian.h"
+#include "rhizome/storage/store_files.h"
+
+namespace rhizome {
+namespace {
+
+Status CopyFolder(FileSystem& fs, const Path& from, const Path& to) {
+  RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, to));
+  const auto entries = fs.List(from);
+  if (!entries && entries.error().code() == StatusCode::kNotFound) return Status::Ok();
+  if (!entries) return entries.error();
+  for (const DirectoryEntry& entry : *entries) {
+    if (entry.kind != DirectoryEntry::Kind::kFile) continue;
+    RHIZOME_ASSIGN_OR_RETURN(const FileInfo info, fs.Stat(from / entry.name));
+    // What cannot be read is as good as missing: RocksDB goes on without it.
+    if (const Status copied = CopyFile(fs, from / entry.name, to / entry.name, info.size_bytes);
+        copied.code() == StatusCode::kOutOfSpace)
+      return copied;
+  }
+  return Status::Ok();
+}
+
+/// The numbers in the names of a folder's entries, the largest first.
+std::vector<std::uint64_t> NumbersIn(FileSystem& fs, const Path& folder, std::string_view prefix) {
+  std::vector<std::uint64_t> numbers;
+  const auto entries = fs.List(folder);
+  if (!entries) return numbers;
+  for (const DirectoryEntry& entry : *entries)
+    if (const auto number = ParseNumbered(entry.name, prefix)) numbers.push_back(*number);
+  std::sort(numbers.rbegin(), numbers.rend());
+  return numbers;
+}
+
+/// A commit of the newest manifest that is sound.
+std::optional<CommitRecord> NewestManifest(FileSystem& fs, const Path& store, const StoreId& id) {
+  for (const std::uint64_t generation : NumbersIn(fs, store / kGenerationsName, "")) {
+    const Path folder = store / kGenerationsName / GenerationName(generation);
+    for (const std::uint64_t version : NumbersIn(fs, folder, kManifestPrefix)) {
+      const auto bytes = ReadWholeFile(fs, folder / ManifestName(version), kMaxManifestBytes);
+      if (!bytes) continue;
+      const auto manifest = DecodeManifest(*bytes, id);
+      if (!manifest || manifest->generation != generation || manifest->version != version) continue;
+      return CommitRecord{.generation = generation,
+                          .manifest_version = version,
+                          .manifest_bytes = bytes->size(),
+                          .manifest_xxh3 = Xxh3(*bytes)};
+    }
+  }
+  return std::nullopt;
+}
+
+/// The entries of one commit, and whether they follow on those before.
+class DeltaCopier {
+ public:
+  DeltaCopier(std::uint64_t base, Catalog& to) : to_(to), base_(base), last_(base) {}
+
+  Status See(std::string_view key, std::string_view value) {
+    if (stopped_) return Status::Ok();
+    // "Catalogue records" in FORMAT.md: a record's key ends in 0, and its commit's rows follow it.
+    const bool record = key.size() == kRecordKeyBytes && key.back() == '\0';
+    if (record) {
+      RHIZOME_RETURN_IF_ERROR(Flush());
+      if (!Follows(value)) {
+        stopped_ = true;
+        return Status::Ok();
+      }
+    }
+    if (begun_ != 0) entries_.emplace_back(key, value);
+    return Status::Ok();
+  }
+
+  Status Flush() {
+    if (entries_.empty()) return Status::Ok();
+    RHIZOME_RETURN_IF_ERROR(to_.PutDeltaEntries(entries_));
+    entries_.clear();
+    last_ = begun_;
+    return Status::Ok();
+  }
+
+  std::uint64_t last() const { return last_; }
+
+ private:
+  static constexpr std::size_t kRecordKeyBytes = 9;
+  static constexpr std::size_t kSequenceAt = 1;
+  static constexpr std::size_t kBeforeAt = 9;
+
+  bool Follows(std::string_view value) {
+    const auto* bytes = reinterpret_cast<const std::byte*>(value.data());
+    if (value.size() < kBeforeAt + sizeof(std::uint64_t)) return false;
+    const auto before = LoadLittle<std::uint64_t>(bytes + kBeforeAt);
+    if (last_ == base_ ? before > base_ : before != last_) return false;
+    begun_ = LoadLittle<std::uint64_t>(bytes + kSequenceAt);
+    return true;
+  }
+
+  Catalog& to_;
+  const std::uint64_t base_;
+  std::uint64_t last_;
+  std::uint64_t begun_ = 0;  // the commit whose entries are collected
+  bool stopped_ = false;
+  std::vector<std::pair<std::string, std::string>> entries_;
+};
+
+}  // namespace
+
+Result<CatalogSalvage> SalvageCatalog(FileSystem& fs, const Path& store, const StoreId& id,
+                                      const Path& work) {
+  RHIZOME_RETURN_IF_ERROR(CopyFolder(fs, store / kCatalogName, work));
+  CatalogSalvage salvage;
+  if (RepairDatabase(work).ok()) {
+    auto opened = Catalog::Open(work, Catalog::Mode::kWrite, id);
+    if (opened) salvage.left = *std::move(opened);
+  }
+  if (salvage.left != nullptr) {
+    if (const auto record = salvage.left->Current();
+        record && ReadCommittedManifest(fs, store, id, *record)) {
+      salvage.record = *record;
+      salvage.from_catalog = true;
+      return salvage;
+    }
+  }
+  salvage.record = NewestManifest(fs, store, id);
+  // Without its record nobody knows which commits are in the generation: numbers go on above all.
+  const auto last = salvage.left == nullptr ? Result<std::uint64_t>(0) : salvage.left->LastDelta();
+  if (salvage.record) {
+    salvage.record->sequence = last.value_or(0) + 1;
+    salvage.record->base_sequence = salvage.record->sequence;
+  }
+  return salvage;
+}
+
+Result<std::uint64_t> CopyDelta(Catalog& from, std::uint64_t base, Catalog& to) {
+  DeltaCopier copier(base, to);
+  const Status scanned = from.ScanDeltaEntries(
+      base, [&](std::string_view key, std::string_view value) { return copier.See(key, value); });
+  if (!scanned.ok() && scanned.code() != StatusCode::kCorruption) return Fail(scanned);
+  // Of a commit in which damage was met nothing is put.
+  if (scanned.ok()) RHIZOME_RETURN_IF_ERROR(copier.Flush());
+  return copier.last();
+}
+
+}  // namespace rhizome

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "rhizome/storage/catalog.h"
+#include "rhizome/storage/file_system.h"
+#include "rhizome/storage/store_id.h"
+
+namespace rhizome {
+
+/// Lets RocksDB collect what is left of the database at `path`, whose files it rewrites.
+Status RepairDatabase(const Path& path);
+
+/// What a damaged catalogue still says.
+struct CatalogSalvage {
+  std::unique_ptr<Catalog> left;  ///< a copy that RocksDB repaired; null: nothing is left
+  std::optional<CommitRecord> record;
+  bool from_catalog = false;  ///< the record was in the catalogue; else it is the newest manifest's
+};
+
+/// Copies the catalogue of a store to `work`, lets RocksDB repair the copy, and looks for what was
+/// committed: the record that it holds, if that names a sound manifest, else that of the newest
+/// generation and version which is there. Errors: kIoError, kOutOfSpace.
+Result<CatalogSalvage> SalvageCatalog(FileSystem& fs, const Path& store, const StoreId& id,
+                                      const Path& work);
+
+/// Puts the delta of `from` above `base`, commit by commit as long as each follows the one before,
+/// into `to`. Returns the last commit that was put, `base` if there is none.
+Result<std::uint64_t> CopyDelta(Catalog& from, std::uint64_t base, Catalog& to);
+
+}  // namespace rhizome
