@@ -2,60 +2,102 @@
 
 #include <algorithm>
 
-// One binary for every x86-64, the widest vectors at run time. Sanitizers and Clang 14 do not know
-// the attribute's resolver.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(RHIZOME_SANITIZED)
-#define RHIZOME_MULTIVERSION __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define RHIZOME_MULTIVERSION
-#endif
+#include "rhizome/gnn/simd.h"
 
 namespace rhizome {
+namespace {
 
-RHIZOME_MULTIVERSION
+const float* DataOrNull(std::span<const float> values) {
+  return values.empty() ? nullptr : values.data();
+}
+
+}  // namespace
+
+SumArgs MakeSumArgs(const CsrView& csr, const AggregateScales& scales, const RowsView& x,
+                    const AggregateStart& start, float* out, std::size_t out_stride) {
+  SumArgs args;
+  args.type = x.type;
+  args.x = x.x;
+  args.x_stride = x.stride;
+  args.dim = x.dim;
+  args.begins = csr.offsets.data();
+  args.ends = csr.offsets.data() + 1;
+  args.index = csr.neighbors.data();
+  args.index_end = static_cast<std::uint32_t>(csr.neighbors.size());
+  args.source_scale = DataOrNull(scales.source);
+  args.edge_weight = DataOrNull(scales.edge);
+  args.target_scale = DataOrNull(scales.target);
+  args.initial = start.rows;
+  args.initial_stride = start.stride;
+  args.initial_rows = start.count;
+  args.initial_scale = DataOrNull(start.scale);
+  args.out = out;
+  args.out_stride = out_stride;
+  return args;
+}
+
+void AggregateRows(const CsrView& csr, const AggregateScales& scales, const RowsView& x,
+                   std::size_t begin, std::size_t end, float* out) {
+  Kernels().sum(MakeSumArgs(csr, scales, x, {}, out, x.dim), begin, end);
+}
+
 void AccumulateRows(std::size_t targets, const std::uint32_t* begins, const std::uint32_t* ends,
                     const std::uint32_t* index, const float* scale, const float* x, std::size_t dim,
                     float* acc) {
-  for (std::size_t t = 0; t < targets; ++t) {
-    float* __restrict out = acc + t * dim;
-    for (std::uint32_t e = begins[t]; e < ends[t]; ++e) {
-      const float* __restrict row = x + std::size_t{index[e]} * dim;
-      const float factor = scale == nullptr ? 1.0f : scale[index[e]];
-      for (std::size_t d = 0; d < dim; ++d) out[d] += factor * row[d];
-    }
-  }
+  SumArgs args;
+  args.x = x;
+  args.x_stride = dim;
+  args.dim = dim;
+  args.begins = begins;
+  args.ends = ends;
+  args.index = index;
+  args.source_scale = scale;
+  args.keep = true;
+  args.out = acc;
+  args.out_stride = dim;
+  Kernels().sum(args, 0, targets);
 }
 
-RHIZOME_MULTIVERSION
-static void ScaleRow(float* row, std::size_t dim, float factor) {
-  for (std::size_t d = 0; d < dim; ++d) row[d] *= factor;
-}
-
-void AggregateRows(const CsrView& csr, const AggregateScales& scales, const float* x,
-                   std::size_t dim, std::size_t begin, std::size_t end, float* out) {
-  std::fill(out + begin * dim, out + end * dim, 0.0f);
-  AccumulateRows(end - begin, csr.offsets.data() + begin, csr.offsets.data() + begin + 1,
-                 csr.neighbors.data(), scales.source.empty() ? nullptr : scales.source.data(), x,
-                 dim, out + begin * dim);
-  if (scales.target.empty()) return;
-  for (std::size_t t = begin; t < end; ++t) ScaleRow(out + t * dim, dim, scales.target[t]);
-}
-
-Csr TransposeCsr(const CsrView& csr, std::size_t source_count) {
-  Csr transposed;
-  transposed.offsets.assign(source_count + 1, 0);
-  for (const std::uint32_t source : csr.neighbors) ++transposed.offsets[source + 1];
-  for (std::size_t j = 0; j < source_count; ++j) {
-    transposed.offsets[j + 1] += transposed.offsets[j];
-  }
-  transposed.neighbors.resize(csr.neighbors.size());
-  std::vector<std::uint32_t> next(transposed.offsets.begin(), transposed.offsets.end() - 1);
+TurnedCsr Turn(const CsrView& csr, std::size_t source_count) {
+  TurnedCsr turned;
+  std::vector<std::uint32_t>& offsets = turned.lists.offsets;
+  offsets.assign(source_count + 1, 0);
+  for (const std::uint32_t source : csr.neighbors) ++offsets[source + 1];
+  for (std::size_t j = 0; j < source_count; ++j) offsets[j + 1] += offsets[j];
+  turned.lists.neighbors.resize(csr.neighbors.size());
+  turned.edges.resize(csr.neighbors.size());
+  std::vector<std::uint32_t> next(offsets.begin(), offsets.end() - 1);
   for (std::size_t t = 0; t < csr.targets(); ++t) {
     for (std::uint32_t e = csr.offsets[t]; e < csr.offsets[t + 1]; ++e) {
-      transposed.neighbors[next[csr.neighbors[e]]++] = static_cast<std::uint32_t>(t);
+      const std::uint32_t at = next[csr.neighbors[e]]++;
+      turned.lists.neighbors[at] = static_cast<std::uint32_t>(t);
+      turned.edges[at] = e;
     }
   }
-  return transposed;
+  return turned;
+}
+
+std::vector<std::size_t> SplitByEdges(const CsrView& csr, std::size_t pieces) {
+  // A target costs something even without edges: its row is written.
+  const auto work = [&](std::size_t t) { return std::uint64_t{csr.offsets[t]} + t; };
+  const std::uint64_t all = work(csr.targets());
+  std::vector<std::size_t> cuts = {0};
+  for (std::size_t piece = 1; piece < pieces; ++piece) {
+    const std::uint64_t goal = all * piece / pieces;
+    std::size_t low = cuts.back();
+    std::size_t high = csr.targets();
+    while (low < high) {
+      const std::size_t middle = low + (high - low) / 2;
+      if (work(middle) < goal) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    cuts.push_back(low);
+  }
+  cuts.push_back(csr.targets());
+  return cuts;
 }
 
 }  // namespace rhizome

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "rhizome/gnn/simd.h"
 #include "rhizome/storage/check.h"
-#include "rhizome/storage/half.h"
 
 namespace rhizome {
 namespace {
@@ -41,11 +41,7 @@ void FeatureDecoder::Decode(std::span<const std::byte> stored, std::span<float> 
   if (dtype_ == DataType::kFloat32) {
     std::memcpy(out.data(), stored.data(), stored.size());
   } else {
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      std::uint16_t half;
-      std::memcpy(&half, stored.data() + i * sizeof(half), sizeof(half));
-      out[i] = HalfToFloat(half);
-    }
+    Kernels().widen(RowType::kFloat16, stored.data(), out.size(), out.data());
   }
   if (!normalize_) return;
   for (std::size_t at = 0; at < out.size(); at += dim_) NormalizeRow(out.subspan(at, dim_));

@@ -6,11 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "rhizome/gnn/chunk_reader.h"
+#include "rhizome/gnn/compute_threads.h"
 #include "rhizome/gnn/job_scratch.h"
 #include "rhizome/gnn/layerwise_inference.h"
 #include "rhizome/gnn/memory_plan.h"
 #include "rhizome/gnn/process_memory.h"
 #include "rhizome/gnn/samplewise_inference.h"
+#include "rhizome/gnn/simd.h"
 #include "rhizome/storage/array_change.h"
 
 namespace rhizome {
@@ -226,9 +228,8 @@ Result<InferReport> InferArray(const InferOptions& options, const JobControl& co
   if (options.resume && options.mode == InferMode::kSamplewise) {
     return Fail(Status::InvalidArgument("--resume works in layerwise mode only"));
   }
-  at::set_num_threads(options.mode == InferMode::kLayerwise
-                          ? 1
-                          : static_cast<int>(std::max<std::uint32_t>(options.threads, 1)));
+  RHIZOME_RETURN_IF_ERROR(CheckSimdSetting());
+  SetComputeThreads(options.threads);
   RHIZOME_ASSIGN_OR_RETURN(const InferJob job, OpenJob(options));
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<JobScratch> scratch,
                            JobScratch::Open(job.store->fs(), options.store, "infer-" + options.out,

@@ -1,59 +1,29 @@
 #include "rhizome/gnn/layers.h"
 
-#include <ATen/Parallel.h>
-
 #include <cmath>
+
+#include "rhizome/gnn/dense.h"
+#include "rhizome/gnn/fused_layer.h"
 
 namespace rhizome {
 namespace {
 
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-
-constexpr std::int64_t kRowsPerTask = 64;
-
-/// An aggregation on libtorch's threads; each row is computed by one of them.
-torch::Tensor RunAggregation(const CsrView& csr, const AggregateScales& scales,
-                             const torch::Tensor& x) {
-  const torch::Tensor input = x.contiguous();
-  const std::int64_t dim = input.size(1);
-  torch::Tensor out = torch::empty({static_cast<std::int64_t>(csr.targets()), dim});
-  const float* from = input.data_ptr<float>();
-  float* to = out.data_ptr<float>();
-  at::parallel_for(0, out.size(0), kRowsPerTask, [&](std::int64_t begin, std::int64_t end) {
-    AggregateRows(csr, scales, from, static_cast<std::size_t>(dim), static_cast<std::size_t>(begin),
-                  static_cast<std::size_t>(end), to);
-  });
-  return out;
-}
-
-struct AggregateFunction : torch::autograd::Function<AggregateFunction> {
-  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x,
-                               const LayerGraph* graph) {
-    // The context keeps tensors and plain values only: the address of the borrowed graph is one.
-    context->saved_data["graph"] = reinterpret_cast<std::int64_t>(graph);
-    return RunAggregation(graph->csr, {graph->target_scale, graph->source_scale}, x);
-  }
-
-  static variable_list backward(AutogradContext* context, variable_list gradients) {
-    const auto* graph = reinterpret_cast<const LayerGraph*>(context->saved_data["graph"].toInt());
-    const Csr turned = TransposeCsr(graph->csr, static_cast<std::size_t>(graph->sources));
-    return {RunAggregation(turned.view(), {graph->source_scale, graph->target_scale}, gradients[0]),
-            torch::Tensor()};
-  }
-};
-
 /// Is it cheaper to multiply all sources by the weights first? A multiplication costs
-/// rows * in * out; aggregation is bound by memory, which weighs about eight times as much.
+/// rows * in * out; aggregation is bound by memory: a number that it reads costs about as much as
+/// 32 multiplications.
 bool TransformsFirst(const LayerGraph& graph, std::int64_t in, std::int64_t out) {
-  const double edges = 8.0 * static_cast<double>(graph.csr.neighbors.size());
-  const double first = static_cast<double>(graph.sources) * in * out + edges * out;
-  const double after = static_cast<double>(graph.targets()) * in * out + edges * in;
+  const double edges = 32.0 * static_cast<double>(graph.lists.csr().neighbors.size());
+  const auto product = static_cast<double>(in) * static_cast<double>(out);
+  const double first =
+      static_cast<double>(graph.sources()) * product + edges * static_cast<double>(out);
+  const double after =
+      static_cast<double>(graph.targets()) * product + edges * static_cast<double>(in);
   return first < after;
 }
 
-torch::Tensor AsColumn(const std::vector<float>& values) {
-  return torch::tensor(at::ArrayRef<float>(values)).unsqueeze(1);
+/// The first `count` rows; all of them cost no operation in the backward pass.
+torch::Tensor FirstRows(const torch::Tensor& x, std::int64_t count) {
+  return x.size(0) == count ? x : x.narrow(0, 0, count);
 }
 
 }  // namespace
@@ -65,8 +35,7 @@ float GcnScale(std::uint32_t degree) {
 LayerGraph MakeLayerGraph(ModelKind kind, const CsrView& csr,
                           std::span<const std::uint32_t> degrees, std::int64_t sources) {
   LayerGraph graph;
-  graph.csr = csr;
-  graph.sources = sources;
+  graph.lists = AggregateLists(csr, sources);
   graph.target_scale.resize(csr.targets());
   if (kind == ModelKind::kGcn) {
     for (std::int64_t j = 0; j < sources; ++j) graph.source_scale.push_back(GcnScale(degrees[j]));
@@ -85,28 +54,24 @@ LayerGraph MakeLayerGraph(ModelKind kind, const CsrView& csr,
   return graph;
 }
 
-torch::Tensor Aggregate(const torch::Tensor& x, const LayerGraph& graph) {
-  return AggregateFunction::apply(x, &graph);
-}
-
-torch::Tensor ConvLayer::Forward(const torch::Tensor& x, const LayerGraph& graph) const {
-  const torch::Tensor self = x.narrow(0, 0, graph.targets());
-  const bool gcn = kind == ModelKind::kGcn;
+torch::Tensor ConvLayer::Forward(const torch::Tensor& x, const LayerGraph& graph,
+                                 const Activation& activation) const {
   if (!TransformsFirst(graph, neighbor_weight.size(1), neighbor_weight.size(0))) {
-    return Combine(self, Aggregate(x, graph), gcn ? AsColumn(graph.self_scale) : torch::Tensor());
+    return FusedForward(*this, x, graph, activation);
   }
-  const torch::Tensor transformed = torch::mm(x, neighbor_weight.t());
-  const torch::Tensor neighbors = Aggregate(transformed, graph) + bias;
-  if (!gcn) return torch::addmm(neighbors, self, self_weight.t());
-  return neighbors + transformed.narrow(0, 0, graph.targets()) * AsColumn(graph.self_scale);
+  SumFactors factors{.target = graph.target_scale, .source = graph.source_scale, .self = {}};
+  if (kind == ModelKind::kGcn) factors.self = graph.self_scale;
+  const torch::Tensor sums = AggregateSum(Linear(x, neighbor_weight), graph.lists, factors) + bias;
+  if (kind == ModelKind::kGcn) return Activate(sums, activation);
+  return Activate(sums + Linear(FirstRows(x, graph.targets()), self_weight), activation);
 }
 
 torch::Tensor ConvLayer::Combine(const torch::Tensor& self, const torch::Tensor& aggregated,
                                  const torch::Tensor& self_scale) const {
   if (kind == ModelKind::kGcn) {
-    return torch::addmm(bias, aggregated + self * self_scale, neighbor_weight.t());
+    return Multiply(aggregated + self * self_scale, neighbor_weight, bias);
   }
-  return torch::addmm(bias, aggregated, neighbor_weight.t()).addmm(self, self_weight.t());
+  return Multiply(aggregated, neighbor_weight, bias).add_(Multiply(self, self_weight, {}));
 }
 
 }  // namespace rhizome

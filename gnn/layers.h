@@ -7,7 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/gnn/aggregate.h"
+#include "rhizome/gnn/activation.h"
+#include "rhizome/gnn/aggregate_ops.h"
 #include "rhizome/gnn/entry.h"
 
 namespace rhizome {
@@ -16,12 +17,12 @@ namespace rhizome {
 /// `targets` of them, with the factors that the kind of layer gives each. Ownership: borrows the
 /// lists; must outlive the backward pass of what was computed with it.
 struct LayerGraph {
-  CsrView csr;
-  std::int64_t sources = 0;
+  AggregateLists lists;
   std::vector<float> target_scale;  ///< [targets]
   std::vector<float> source_scale;  ///< [sources], or empty: ones
   std::vector<float> self_scale;    ///< [targets], GCN only: weight of a vertex's own row
-  std::int64_t targets() const { return static_cast<std::int64_t>(csr.targets()); }
+  std::int64_t sources() const { return lists.sources(); }
+  std::int64_t targets() const { return lists.targets(); }
 };
 
 /// Builds the factors. SAGE takes the mean of the listed neighbours. GCN normalises symmetrically
@@ -34,27 +35,27 @@ LayerGraph MakeLayerGraph(ModelKind kind, const CsrView& csr,
 /// 1/sqrt(degree + 1): GCN's factor of one end of an edge.
 float GcnScale(std::uint32_t degree);
 
-/// out[t] = target_scale[t] * sum of source_scale[j] * x[j] over the neighbours j of t, with its
-/// gradient. x [sources, dim] -> [targets, dim]. Runs on libtorch's threads; the same bits for any
-/// number of them.
-torch::Tensor Aggregate(const torch::Tensor& x, const LayerGraph& graph);
-
-/// One message-passing layer, before its activation.
+/// One message-passing layer.
 ///   SAGE: out = self W_self^T + mean(neighbours) W_neighbor^T + bias
 ///   GCN:  out = (self_scale * self + scaled sum of neighbours) W_neighbor^T + bias
 /// Source: Hamilton et al., GraphSAGE (NIPS 2017); Kipf and Welling, GCN (ICLR 2017).
-/// Threads: const functions may run on many threads at once.
+/// Threads: const functions may run on many threads at once, Forward excepted, which takes the
+/// compute threads (compute_threads.h); its bits are the same for any number of them.
 struct ConvLayer {
   ModelKind kind = ModelKind::kSage;
   torch::Tensor neighbor_weight;  ///< [out, in]
   torch::Tensor self_weight;      ///< [out, in]; undefined for GCN
   torch::Tensor bias;             ///< [out]
 
-  /// x [sources, in] -> [targets, out]. Multiplies before it aggregates where that is cheaper.
-  torch::Tensor Forward(const torch::Tensor& x, const LayerGraph& graph) const;
+  /// x [sources, in] -> [targets, out], through `activation`. Multiplies before it aggregates where
+  /// that is cheaper; else one run of targets is aggregated, multiplied and activated while it
+  /// lies in the cache of one core.
+  torch::Tensor Forward(const torch::Tensor& x, const LayerGraph& graph,
+                        const Activation& activation) const;
 
-  /// The same for neighbours that were aggregated already (target scale included):
-  /// self and aggregated [targets, in] -> [targets, out]. `self_scale` [targets], GCN only.
+  /// The same, without activation, for neighbours that were aggregated already (target scale
+  /// included): self and aggregated [targets, in] -> [targets, out], on the calling thread and
+  /// without a gradient. `self_scale` [targets], GCN only.
   torch::Tensor Combine(const torch::Tensor& self, const torch::Tensor& aggregated,
                         const torch::Tensor& self_scale) const;
 };

@@ -31,13 +31,6 @@ std::uint64_t MixSeed(std::uint64_t seed, std::uint64_t value) {
   return z ^ (z >> 31);
 }
 
-torch::Tensor Dropout(const torch::Tensor& x, double rate, std::uint64_t seed) {
-  if (rate == 0) return x;
-  at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(seed);
-  const torch::Tensor mask = torch::empty_like(x).bernoulli_(1 - rate, generator);
-  return x * mask.mul_(1 / (1 - rate));
-}
-
 Status WrongTensor(const std::string& name, std::string_view what) {
   return Status::Corruption(fmt::format("model file: tensor {} {}", name, what));
 }
@@ -135,7 +128,9 @@ torch::Tensor Model::Head(const torch::Tensor& embeddings) const {
 
 torch::Tensor Model::HeadWithDropout(const torch::Tensor& embeddings,
                                      std::uint64_t dropout_seed) const {
-  return Head(Dropout(embeddings, shape_.spec.dropout, MixSeed(dropout_seed, 0)));
+  return Head(
+      Activate(embeddings,
+               {.relu = false, .dropout = shape_.spec.dropout, .seed = MixSeed(dropout_seed, 0)}));
 }
 
 std::vector<LayerGraph> Model::MakeGraphs(const Minibatch& minibatch) const {
@@ -163,10 +158,14 @@ torch::Tensor Model::Embed(const Minibatch& minibatch, const std::vector<LayerGr
       torch::from_blob(const_cast<float*>(minibatch.features.data()),
                        {static_cast<std::int64_t>(minibatch.rows.size()), shape_.inputs});
   for (std::uint32_t k = 0; k < shape_.spec.layers; ++k) {
-    if (k > 0 && dropout_seed != nullptr) {
-      x = Dropout(x, shape_.spec.dropout, MixSeed(*dropout_seed, k));
+    Activation activation{.relu = true, .dropout = 0, .seed = 0};
+    if (dropout_seed != nullptr && k + 1 < shape_.spec.layers) {  // the inputs of layer k + 1
+      activation.dropout = shape_.spec.dropout;
+      activation.seed = MixSeed(*dropout_seed, k + 1);
     }
-    x = torch::relu(layers_[k].Forward(x.narrow(0, 0, graphs[k].sources), graphs[k]));
+    // Mostly all of them: a layer has as many sources as the one below has targets.
+    if (x.size(0) != graphs[k].sources()) x = x.narrow(0, 0, graphs[k].sources());
+    x = layers_[k].Forward(x, graphs[k], activation);
   }
   return x;
 }

@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 
+#include "rhizome/gnn/compute_threads.h"
 #include "rhizome/gnn/epoch_plan.h"
 #include "rhizome/gnn/job_scratch.h"
 #include "rhizome/gnn/layerwise_inference.h"
@@ -16,6 +17,7 @@
 #include "rhizome/gnn/loader.h"
 #include "rhizome/gnn/memory_plan.h"
 #include "rhizome/gnn/process_memory.h"
+#include "rhizome/gnn/simd.h"
 #include "rhizome/storage/check.h"
 
 namespace rhizome {
@@ -327,7 +329,8 @@ Status RunEpochs(TrainJob& job, const TrainOptions& options, const EpochPlan& pl
 Result<TrainReport> TrainModel(const TrainOptions& options, const JobControl& control) {
   TrainReport report;
   report.base_memory_bytes = ResidentBytes();
-  at::set_num_threads(static_cast<int>(std::max<std::uint32_t>(options.threads, 1)));
+  RHIZOME_RETURN_IF_ERROR(CheckSimdSetting());
+  SetComputeThreads(options.threads);
   RHIZOME_ASSIGN_OR_RETURN(TrainJob job, OpenJob(options));
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<JobScratch> scratch,
                            JobScratch::Open(job.store->fs(), options.store, options.job,

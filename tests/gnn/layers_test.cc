@@ -3,6 +3,8 @@
 #include <cmath>
 #include <random>
 
+#include "gnn/lists_testing.h"
+#include "rhizome/gnn/compute_threads.h"
 #include "rhizome/gnn/minibatch.h"
 #include "rhizome/gnn/model.h"
 #include "testing/testing.h"
@@ -10,18 +12,7 @@
 namespace rhizome {
 namespace {
 
-/// Random lists with repeated neighbours, empty lists and self-loops.
-Csr RandomLists(std::size_t targets, std::size_t sources, std::mt19937_64& random) {
-  Csr csr;
-  for (std::size_t t = 0; t < targets; ++t) {
-    const std::size_t degree = random() % 4 == 0 ? 0 : random() % 9;
-    for (std::size_t i = 0; i < degree; ++i) {
-      csr.neighbors.push_back(static_cast<std::uint32_t>(random() % sources));
-    }
-    csr.offsets.push_back(static_cast<std::uint32_t>(csr.neighbors.size()));
-  }
-  return csr;
-}
+using testing::RandomLists;
 
 /// The same lists as a dense matrix of counts [targets, sources].
 torch::Tensor Dense(const Csr& csr, std::size_t sources) {
@@ -33,52 +24,6 @@ torch::Tensor Dense(const Csr& csr, std::size_t sources) {
     }
   }
   return matrix;
-}
-
-TEST(AggregateTest, EqualsIndexAdd) {
-  const std::uint64_t seed = testing::TestSeed();
-  std::mt19937_64 random(seed);
-  torch::manual_seed(seed);
-  for (const std::int64_t dim : {1, 3, 16, 33, 128}) {
-    const Csr csr = RandomLists(40, 60, random);
-    const torch::Tensor x = torch::randn({60, dim});
-    std::vector<std::int64_t> to, from;
-    for (std::int64_t t = 0; t < 40; ++t) {
-      for (std::uint32_t e = csr.offsets[t]; e < csr.offsets[t + 1]; ++e) {
-        to.push_back(t);
-        from.push_back(csr.neighbors[e]);
-      }
-    }
-    const torch::Tensor expected = torch::zeros({40, dim}).index_add_(
-        0, torch::tensor(to), x.index_select(0, torch::tensor(from)));
-    torch::Tensor out = torch::empty({40, dim});
-    AggregateRows(csr.view(), {}, x.data_ptr<float>(), static_cast<std::size_t>(dim), 0, 40,
-                  out.data_ptr<float>());
-    EXPECT_TRUE(torch::allclose(out, expected, 1e-5, 1e-5)) << "dim " << dim;
-  }
-}
-
-TEST(AggregateTest, AnySplitOfTheRowsGivesTheSameBits) {
-  std::mt19937_64 random(testing::TestSeed());
-  const Csr csr = RandomLists(200, 100, random);
-  const torch::Tensor x = torch::randn({100, 37});
-  torch::Tensor whole = torch::empty({200, 37});
-  torch::Tensor parts = torch::empty({200, 37});
-  AggregateRows(csr.view(), {}, x.data_ptr<float>(), 37, 0, 200, whole.data_ptr<float>());
-  for (std::size_t begin = 0; begin < 200; begin += 13) {
-    AggregateRows(csr.view(), {}, x.data_ptr<float>(), 37, begin,
-                  std::min<std::size_t>(begin + 13, 200), parts.data_ptr<float>());
-  }
-  EXPECT_TRUE(torch::equal(whole, parts));
-}
-
-TEST(AggregateTest, TransposingTwiceSortsTheLists) {
-  std::mt19937_64 random(testing::TestSeed());
-  const Csr csr = RandomLists(50, 70, random);
-  const Csr turned = TransposeCsr(csr.view(), 70);
-  EXPECT_TRUE(torch::equal(Dense(turned, 50), Dense(csr, 70).t()));
-  const Csr back = TransposeCsr(turned.view(), 50);
-  EXPECT_EQ(back.offsets, csr.offsets);
 }
 
 /// A layer's own arithmetic, dense and slow: what Forward must equal, values and gradients.
@@ -133,7 +78,7 @@ TEST_P(ConvLayerTest, ValuesAndGradientsEqualTheDenseLayer) {
   const torch::Tensor weighting = torch::randn({30, param.out});
 
   const LayerGraph graph = MakeLayerGraph(param.kind, csr.view(), degrees, 50);
-  const torch::Tensor got = layer.Forward(x, graph);
+  const torch::Tensor got = layer.Forward(x, graph, {});
   const torch::Tensor expected = NaiveForward(layer, x, csr, degrees);
   EXPECT_TRUE(torch::allclose(got, expected, 1e-4, 1e-4));
   const auto got_gradients = torch::autograd::grad({(got * weighting).sum()}, leaves);
@@ -142,6 +87,51 @@ TEST_P(ConvLayerTest, ValuesAndGradientsEqualTheDenseLayer) {
     EXPECT_TRUE(torch::allclose(got_gradients[i], expected_gradients[i], 1e-3, 1e-3))
         << "leaf " << i;
   }
+}
+
+// Both orders of aggregation and multiplication, over more tiles than one.
+TEST_P(ConvLayerTest, ActivationFollowsTheLayerAndThreadsDoNotChangeABit) {
+  const LayerCase& param = GetParam();
+  const std::uint64_t seed = testing::TestSeed();
+  std::mt19937_64 random(seed);
+  torch::manual_seed(seed);
+  ConvLayer layer;
+  layer.kind = param.kind;
+  layer.neighbor_weight = torch::randn({param.out, param.in}).set_requires_grad(true);
+  layer.bias = torch::randn({param.out}).set_requires_grad(true);
+  std::vector<torch::Tensor> leaves = {layer.neighbor_weight, layer.bias};
+  if (param.kind == ModelKind::kSage) {
+    layer.self_weight = torch::randn({param.out, param.in}).set_requires_grad(true);
+    leaves.push_back(layer.self_weight);
+  }
+  const Csr csr = RandomLists(1100, 1500, random);
+  std::vector<std::uint32_t> degrees(1500);
+  for (std::uint32_t& degree : degrees) degree = static_cast<std::uint32_t>(random() % 20);
+  const torch::Tensor x = torch::randn({1500, param.in}).set_requires_grad(true);
+  leaves.push_back(x);
+  const torch::Tensor weighting = torch::randn({1100, param.out});
+  const Activation activation{.relu = true, .dropout = 0.5, .seed = seed};
+  const LayerGraph graph = MakeLayerGraph(param.kind, csr.view(), degrees, 1500);
+  const torch::Tensor expected = Activate(layer.Forward(x, graph, {}), activation);
+  auto wanted = torch::autograd::grad({(expected * weighting).sum()}, leaves);
+  wanted.push_back(expected);
+  std::vector<torch::Tensor> first;
+  for (const std::uint32_t threads : {1, 2, 4}) {
+    SetComputeThreads(threads);
+    const torch::Tensor out = layer.Forward(x, graph, activation);
+    auto got = torch::autograd::grad({(out * weighting).sum()}, leaves);
+    got.push_back(out);
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      EXPECT_TRUE(torch::allclose(got[i], wanted[i], 1e-3, 1e-3)) << "tensor " << i;
+      if (!first.empty()) {
+        EXPECT_TRUE(torch::equal(got[i], first[i])) << threads << " threads";
+      }
+    }
+    if (first.empty()) first = got;
+  }
+  SetComputeThreads(1);
+  const c10::InferenceMode guard;
+  EXPECT_TRUE(torch::equal(layer.Forward(x, graph, activation), first.back().detach()));
 }
 
 // Wide inputs are multiplied before they are aggregated, narrow ones after.

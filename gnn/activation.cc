@@ -1,0 +1,112 @@
+#include "rhizome/gnn/activation.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "rhizome/gnn/compute_threads.h"
+#include "rhizome/gnn/simd.h"
+
+namespace rhizome {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+constexpr std::int64_t kRowsAtOnce = 256;
+
+float ScaleOf(const Activation& activation) {
+  return static_cast<float>(1 / (1 - activation.dropout));
+}
+
+ActivateArgs ArgsOf(const Activation& activation, const float* in, std::int64_t dim,
+                    std::int64_t first_row, float* out) {
+  const double share = std::round(activation.dropout * 0x1p32);
+  return {.in = in,
+          .in_stride = static_cast<std::size_t>(dim),
+          .out = out,
+          .out_stride = static_cast<std::size_t>(dim),
+          .dim = static_cast<std::size_t>(dim),
+          .relu = activation.relu,
+          .dropped = static_cast<std::uint32_t>(std::min(share, 0x1p32 - 1)),
+          .scale = ScaleOf(activation),
+          .seed = activation.seed,
+          .first_row = static_cast<std::uint64_t>(first_row)};
+}
+
+/// Calls body(first, count) for runs of rows.
+template <typename Body>
+void ForRows(std::int64_t rows, const Body& body) {
+  const auto runs = static_cast<std::size_t>((rows + kRowsAtOnce - 1) / kRowsAtOnce);
+  ComputeFor(runs, [&](std::size_t run) {
+    const std::int64_t first = static_cast<std::int64_t>(run) * kRowsAtOnce;
+    body(first, std::min(kRowsAtOnce, rows - first));
+  });
+}
+
+struct ActivateFunction : torch::autograd::Function<ActivateFunction> {
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x, bool relu,
+                               double dropout, std::int64_t seed) {
+    const Activation activation{relu, dropout, static_cast<std::uint64_t>(seed)};
+    const torch::Tensor in = x.contiguous();
+    torch::Tensor out = at::empty_like(in);
+    const std::int64_t dim = in.size(1);
+    ForRows(in.size(0), [&](std::int64_t first, std::int64_t count) {
+      ActivateRows(activation, in.data_ptr<float>() + first * dim, count, dim, first,
+                   out.data_ptr<float>() + first * dim);
+    });
+    context->save_for_backward({out});
+    context->saved_data["relu"] = relu;
+    context->saved_data["dropout"] = dropout;
+    context->saved_data["seed"] = seed;
+    return out;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const Activation activation{context->saved_data["relu"].toBool(),
+                                context->saved_data["dropout"].toDouble(),
+                                static_cast<std::uint64_t>(context->saved_data["seed"].toInt())};
+    const torch::Tensor result = context->get_saved_variables()[0];
+    const torch::Tensor gradient = gradients[0].contiguous();
+    torch::Tensor out = at::empty_like(gradient);
+    const std::int64_t dim = gradient.size(1);
+    ForRows(gradient.size(0), [&](std::int64_t first, std::int64_t count) {
+      ActivateGradientRows(activation, result.data_ptr<float>() + first * dim,
+                           gradient.data_ptr<float>() + first * dim, count, dim, first,
+                           out.data_ptr<float>() + first * dim);
+    });
+    return {out, {}, {}, {}};
+  }
+};
+
+}  // namespace
+
+void ActivateRows(const Activation& activation, const float* in, std::int64_t count,
+                  std::int64_t dim, std::int64_t first_row, float* out) {
+  Kernels().activate(ArgsOf(activation, in, dim, first_row, out), 0,
+                     static_cast<std::size_t>(count));
+}
+
+void ActivateGradientRows(const Activation& activation, const float* result, const float* gradient,
+                          std::int64_t count, std::int64_t dim, std::int64_t first_row,
+                          float* out) {
+  const auto rows = static_cast<std::size_t>(count);
+  if (!activation.relu) {  // what was dropped, and nothing else, is dropped again
+    Kernels().activate(ArgsOf(activation, gradient, dim, first_row, out), 0, rows);
+    return;
+  }
+  // What is above zero passed ReLU and was not dropped.
+  Kernels().activate_gradient({.result = result,
+                               .gradient = gradient,
+                               .dim = static_cast<std::size_t>(dim),
+                               .scale = ScaleOf(activation),
+                               .out = out},
+                              0, rows);
+}
+
+torch::Tensor Activate(const torch::Tensor& x, const Activation& activation) {
+  if (activation.none()) return x;
+  return ActivateFunction::apply(x, activation.relu, activation.dropout,
+                                 static_cast<std::int64_t>(activation.seed));
+}
+
+}  // namespace rhizome

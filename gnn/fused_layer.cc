@@ -1,0 +1,214 @@
+#include "rhizome/gnn/fused_layer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "rhizome/gnn/compute_threads.h"
+#include "rhizome/gnn/dense.h"
+#include "rhizome/gnn/simd.h"
+
+namespace rhizome {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+/// What a layer is made of, apart from its tensors.
+struct FusedShape {
+  const LayerGraph* graph;
+  Activation activation;
+
+  std::int64_t targets() const { return graph->targets(); }
+  AggregateScales scales() const {
+    return {.target = graph->target_scale, .source = graph->source_scale, .edge = {}};
+  }
+};
+
+/// Targets of a tile: [first, first + count).
+struct Tile {
+  std::int64_t first;
+  std::int64_t count;
+};
+
+Tile TileAt(std::int64_t number, std::int64_t targets) {
+  const std::int64_t first = number * kDenseRows;
+  return {first, std::min(kDenseRows, targets - first)};
+}
+
+/// SAGE: [self | mean], GCN: own and neighbours' rows in one sum. `out` has kDenseRows rows; those
+/// beyond the tile become zero.
+void FillTile(const FusedShape& shape, const torch::Tensor& x, const Tile& tile, bool has_self,
+              float* out) {
+  const auto in = static_cast<std::size_t>(x.size(1));
+  const std::size_t width = has_self ? 2 * in : in;
+  const float* const rows = x.data_ptr<float>();
+  const auto first = static_cast<std::size_t>(tile.first);
+  const auto count = static_cast<std::size_t>(tile.count);
+  AggregateStart start;
+  if (!has_self) {
+    start = {.rows = rows,
+             .stride = in,
+             .count = shape.graph->self_scale.size(),
+             .scale = shape.graph->self_scale};
+  }
+  // The kernel counts targets from 0, the tile's rows from its first.
+  SumArgs args = MakeSumArgs(shape.graph->lists.csr(), shape.scales(), RowsView::Floats(rows, in),
+                             start, nullptr, width);
+  args.begins += first;
+  args.ends += first;
+  args.target_scale += first;
+  if (!has_self) {
+    args.initial += first * in;
+    args.initial_scale += first;
+    args.initial_rows -= first;
+  }
+  args.out = out + (has_self ? in : 0);
+  Kernels().sum(args, 0, count);
+  for (std::size_t t = 0; has_self && t < count; ++t) {
+    std::memcpy(out + t * width, rows + (first + t) * in, in * sizeof(float));
+  }
+  std::memset(out + count * width, 0,
+              (static_cast<std::size_t>(kDenseRows) - count) * width * sizeof(float));
+}
+
+torch::Tensor BothWeights(const torch::Tensor& neighbor, const std::optional<torch::Tensor>& self) {
+  return self ? at::cat({*self, neighbor}, 1) : neighbor.contiguous();
+}
+
+struct FusedFunction : torch::autograd::Function<FusedFunction> {
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x,
+                               const torch::Tensor& neighbor_weight,
+                               const std::optional<torch::Tensor>& self_weight,
+                               const torch::Tensor& bias, const FusedShape* shape,
+                               bool needs_gradient) {
+    const torch::Tensor rows = x.contiguous();
+    const bool has_self = self_weight.has_value();
+    const torch::Tensor weight = BothWeights(neighbor_weight, self_weight);
+    const std::int64_t targets = shape->targets();
+    const std::int64_t tiles = DenseTiles(targets);
+    torch::Tensor out = at::empty({targets, bias.size(0)});
+    // Kept for the gradient of the weights; without one each task has a tile of its own.
+    torch::Tensor inputs;
+    if (needs_gradient) inputs = at::empty({tiles * kDenseRows, weight.size(1)});
+    ComputeFor(static_cast<std::size_t>(tiles), [&](std::size_t i) {
+      const at::AutoDispatchBelowADInplaceOrView guard;
+      const auto number = static_cast<std::int64_t>(i);
+      const Tile tile = TileAt(number, targets);
+      const torch::Tensor input = needs_gradient ? inputs.narrow(0, number * kDenseRows, kDenseRows)
+                                                 : at::empty({kDenseRows, weight.size(1)});
+      FillTile(*shape, rows, tile, has_self, input.data_ptr<float>());
+      const torch::Tensor product = Multiply(input, weight, bias);
+      ActivateRows(shape->activation, product.data_ptr<float>(), tile.count, out.size(1),
+                   tile.first, out.data_ptr<float>() + tile.first * out.size(1));
+    });
+    if (needs_gradient) Keep(context, inputs, weight, out, has_self, *shape);
+    return out;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const torch::Tensor& inputs = saved[0];
+    const torch::Tensor turned_weight = saved[1].t().contiguous();
+    const torch::Tensor& result = saved[2];
+    const FusedShape shape = Kept(context);
+    const bool has_self = context->saved_data["has_self"].toBool();
+    const torch::Tensor gradient = gradients[0].contiguous();
+    torch::Tensor input_gradient;
+    if (context->needs_input_grad(0)) {
+      input_gradient = at::empty({shape.targets(), inputs.size(1)});
+    }
+    WeightGradient sums(shape.targets(), gradient.size(1), inputs.size(1));
+    ComputeFor(sums.groups(), [&](std::size_t group) {
+      const at::AutoDispatchBelowADInplaceOrView guard;
+      torch::Tensor before = at::empty({kDenseRows, gradient.size(1)});
+      const std::int64_t end = sums.FirstTile(group + 1);
+      for (std::int64_t number = sums.FirstTile(group); number < end; ++number) {
+        const Tile tile = TileAt(number, shape.targets());
+        BeforeActivation(shape.activation, result, gradient, tile, before);
+        sums.Add(group, before, inputs.narrow(0, number * kDenseRows, kDenseRows));
+        if (!input_gradient.defined()) continue;
+        input_gradient.narrow(0, tile.first, tile.count)
+            .copy_(Multiply(before, turned_weight, {}).narrow(0, 0, tile.count));
+      }
+    });
+    const torch::Tensor weight = sums.Weight();
+    const std::int64_t in = has_self ? inputs.size(1) / 2 : inputs.size(1);
+    variable_list out = {{}, has_self ? weight.narrow(1, in, in) : weight, {}, sums.Bias(), {}, {}};
+    if (has_self) out[2] = weight.narrow(1, 0, in);
+    if (input_gradient.defined()) out[0] = OfSources(shape, input_gradient, in);
+    return out;
+  }
+
+ private:
+  static void Keep(AutogradContext* context, const torch::Tensor& inputs,
+                   const torch::Tensor& weight, const torch::Tensor& out, bool has_self,
+                   const FusedShape& shape) {
+    context->save_for_backward({inputs, weight, out});
+    context->saved_data["has_self"] = has_self;
+    context->saved_data["graph"] = reinterpret_cast<std::int64_t>(shape.graph);
+    context->saved_data["relu"] = shape.activation.relu;
+    context->saved_data["dropout"] = shape.activation.dropout;
+    context->saved_data["seed"] = static_cast<std::int64_t>(shape.activation.seed);
+  }
+
+  static FusedShape Kept(AutogradContext* context) {
+    const auto& data = context->saved_data;
+    return {.graph = reinterpret_cast<const LayerGraph*>(data.at("graph").toInt()),
+            .activation = {.relu = data.at("relu").toBool(),
+                           .dropout = data.at("dropout").toDouble(),
+                           .seed = static_cast<std::uint64_t>(data.at("seed").toInt())}};
+  }
+
+  /// The gradient of one tile's products, kDenseRows rows; zeros beyond the tile.
+  static void BeforeActivation(const Activation& activation, const torch::Tensor& result,
+                               const torch::Tensor& gradient, const Tile& tile,
+                               torch::Tensor& before) {
+    const std::int64_t dim = gradient.size(1);
+    float* const out = before.data_ptr<float>();
+    ActivateGradientRows(activation, result.data_ptr<float>() + tile.first * dim,
+                         gradient.data_ptr<float>() + tile.first * dim, tile.count, dim, tile.first,
+                         out);
+    std::memset(out + tile.count * dim, 0,
+                static_cast<std::size_t>((kDenseRows - tile.count) * dim) * sizeof(float));
+  }
+
+  /// Of each source: its own part, where it is a target, and what came through its edges.
+  static torch::Tensor OfSources(const FusedShape& shape, const torch::Tensor& input_gradient,
+                                 std::int64_t in) {
+    const LayerGraph& graph = *shape.graph;
+    const CsrView turned = graph.lists.turned().lists.view();
+    const float* const gradient = input_gradient.data_ptr<float>();
+    const auto stride = static_cast<std::size_t>(input_gradient.size(1));
+    const RowsView sums{.type = RowType::kFloat32,
+                        .x = gradient + (static_cast<std::int64_t>(stride) - in),
+                        .dim = static_cast<std::size_t>(in),
+                        .stride = stride};
+    const AggregateStart own{.rows = gradient,
+                             .stride = stride,
+                             .count = static_cast<std::size_t>(shape.targets()),
+                             .scale = graph.self_scale};
+    torch::Tensor out = at::empty({graph.sources(), in});
+    SumOnThreads(
+        MakeSumArgs(turned,
+                    {.target = graph.source_scale, .source = graph.target_scale, .edge = {}}, sums,
+                    own, out.data_ptr<float>(), static_cast<std::size_t>(in)),
+        turned);
+    return out;
+  }
+};
+
+}  // namespace
+
+torch::Tensor FusedForward(const ConvLayer& layer, const torch::Tensor& x, const LayerGraph& graph,
+                           const Activation& activation) {
+  const FusedShape shape{&graph, activation};
+  const bool needs_gradient =
+      at::GradMode::is_enabled() && (x.requires_grad() || layer.neighbor_weight.requires_grad());
+  const auto self_weight =
+      layer.self_weight.defined() ? std::optional(layer.self_weight) : std::nullopt;
+  return FusedFunction::apply(x, layer.neighbor_weight, self_weight, layer.bias, &shape,
+                              needs_gradient);
+}
+
+}  // namespace rhizome
