@@ -4,6 +4,7 @@
 
 #include <new>
 
+#include "rhizome/gnn/bench_aggregate.h"
 #include "rhizome/gnn/infer.h"
 #include "rhizome/gnn/train.h"
 
@@ -34,6 +35,18 @@ class Entry final : public GnnEntry {
   }
 };
 
+class Bench final : public GnnBench {
+ public:
+  Result<AggregateBenchReport> Aggregate(const AggregateBenchOptions& options,
+                                         const JobControl& control) const override {
+    return Guarded([&] { return BenchAggregateKernels(options, control); });
+  }
+  Result<StepBenchReport> Step(const Graph& graph, const StepBenchOptions& options,
+                               const JobControl& control) const override {
+    return Guarded([&] { return BenchTrainingStep(graph, options, control); });
+  }
+};
+
 }  // namespace
 }  // namespace rhizome
 
@@ -41,4 +54,10 @@ extern "C" const rhizome::GnnEntry* rhizome_gnn_entry_v1();
 extern "C" const rhizome::GnnEntry* rhizome_gnn_entry_v1() {
   static const rhizome::Entry entry;
   return &entry;
+}
+
+extern "C" const rhizome::GnnBench* rhizome_gnn_bench_v1();
+extern "C" const rhizome::GnnBench* rhizome_gnn_bench_v1() {
+  static const rhizome::Bench bench;
+  return &bench;
 }

@@ -29,9 +29,9 @@ std::vector<std::string> Candidates() {
   return paths;
 }
 
-}  // namespace
-
-Result<const GnnEntry*> LoadGnnLibrary() {
+/// What the library's function `symbol` returns.
+template <typename Door>
+Result<const Door*> Load(const char* symbol) {
   // libtorch's OpenMP threads spin while they wait, and on busy cores they take each other's turns
   // (an epoch of 0.7 s took 17 s beside two busy processes). Read when the library is loaded.
   // NOLINTNEXTLINE(concurrency-mt-unsafe): before there are threads
@@ -43,15 +43,20 @@ Result<const GnnEntry*> LoadGnnLibrary() {
       reasons += fmt::format("\n  {}", dlerror());  // NOLINT(concurrency-mt-unsafe): as above
       continue;
     }
-    using Entry = const GnnEntry* (*)();
-    const auto entry = reinterpret_cast<Entry>(dlsym(library, kGnnEntrySymbol));
+    using Entry = const Door* (*)();
+    const auto entry = reinterpret_cast<Entry>(dlsym(library, symbol));
     if (entry != nullptr) return entry();
-    reasons += fmt::format("\n  {}: has no {}", path, kGnnEntrySymbol);
+    reasons += fmt::format("\n  {}: has no {}", path, symbol);
   }
   return Fail(Status::Unsupported(fmt::format(
       "training and inference need librhizome_gnn, which was not built or not installed with this "
       "binary; tools/install_deps.sh installs libtorch, after which the build makes it:{}",
       reasons)));
 }
+
+}  // namespace
+
+Result<const GnnEntry*> LoadGnnLibrary() { return Load<GnnEntry>(kGnnEntrySymbol); }
+Result<const GnnBench*> LoadGnnBench() { return Load<GnnBench>(kGnnBenchSymbol); }
 
 }  // namespace rhizome

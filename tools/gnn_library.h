@@ -1,5 +1,6 @@
 #pragma once
 
+#include "rhizome/gnn/bench_entry.h"
 #include "rhizome/gnn/entry.h"
 #include "rhizome/storage/result.h"
 
@@ -9,5 +10,8 @@ namespace rhizome {
 /// from ../lib, or from where the system's loader finds it. The binary itself links neither.
 /// Errors: kUnsupported, it is not installed or does not fit; the message says how to get it.
 Result<const GnnEntry*> LoadGnnLibrary();
+
+/// The same for its benchmarks.
+Result<const GnnBench*> LoadGnnBench();
 
 }  // namespace rhizome

@@ -203,6 +203,8 @@ void AddBenchVerb(CLI::App& root, Session& session) {
   AddBenchLookup(*bench, session);
   AddBenchWrite(*bench, session);
   AddBenchCompact(*bench, session);
+  AddBenchAggregate(*bench, session);
+  AddBenchStep(*bench, session);
 }
 
 }  // namespace rhizome

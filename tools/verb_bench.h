@@ -48,4 +48,8 @@ void AddBenchTopology(CLI::App& bench, Session& session);
 /// `bench compact`.
 void AddBenchCompact(CLI::App& bench, Session& session);
 
+/// `bench aggregate` and `bench step`, which need librhizome_gnn.
+void AddBenchAggregate(CLI::App& bench, Session& session);
+void AddBenchStep(CLI::App& bench, Session& session);
+
 }  // namespace rhizome

@@ -10,7 +10,7 @@ cd "$work"
 verbs="generate ingest partition import info verify neighbors get sample train infer similar export"
 verbs+=" repair backup restore upgrade doctor"
 updates="put delete compact"
-benches="gather sample pool partition verify write lookup compact"
+benches="gather sample pool partition verify write lookup compact aggregate step"
 
 # --- Help and usage
 expect_exit 0 rhizome --version
@@ -71,6 +71,11 @@ for bench in $benches; do
     echo "skipped: bench gather, fio is not installed"
     continue
   fi
+  case $bench in
+    aggregate | step)
+      has_gnn || { echo "skipped: bench $bench, this build has no librhizome_gnn"; continue; }
+      ;;
+  esac
   (eval "$line --json") >"bench-$bench.json" 2>err ||
     { fail "example of bench $bench: $line"; head -n 5 err >&2; }
   expect_json "bench-$bench.json" '"workload" in j'

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "rhizome/index/graph.h"
+#include "rhizome/storage/job_control.h"
+#include "rhizome/storage/result.h"
+
+// The torch-free door to what `rhizome bench` measures in librhizome_gnn; see entry.h.
+
+namespace rhizome {
+
+struct AggregateBenchOptions {
+  std::vector<std::uint32_t> widths = {32, 64, 128, 256, 512};
+  std::vector<std::string> dtypes = {"float32", "float16"};  ///< also bfloat16
+
+  /// Of the table whose rows are read: one that memory holds, and one for a cache.
+  std::vector<std::uint64_t> table_bytes = {std::uint64_t{256} << 20, std::uint64_t{4} << 20};
+  std::uint32_t degree = 10;  ///< neighbours of a target
+  std::uint32_t rounds = 5;
+  std::uint32_t threads = 1;
+  std::uint64_t seed = 1;
+};
+
+/// One operation on one table. Bytes are those of the rows read, the indices, and the results
+/// written, each once. Rates are medians over the rounds; a ratio is the median of the rounds'
+/// ratios, in which all contestants take turns; above 1: ours is faster.
+struct AggregateFigure {
+  std::string op;  ///< "sum", "mean", "weighted", "max", "sum gradient"
+  std::string dtype;
+  std::uint32_t width = 0;
+  std::uint64_t table_bytes = 0;
+  std::uint64_t edges = 0;
+  double gb_per_second = 0;
+  double sequential_gb_per_second = 0;  ///< the table read from front to back
+  double random_gb_per_second = 0;      ///< the same rows read in the same order, not summed
+  double share_of_sequential = 0;
+  double share_of_random = 0;
+
+  /// Against libtorch's index_add (the sums) or scatter_reduce (the maxima), with the index_select
+  /// that both need, and its product with a sparse matrix (CSR). 0: it has no such operation.
+  double ratio_to_scatter = 0;
+  double ratio_to_sparse = 0;
+
+  /// The same by processor time, which means something on a busy machine too.
+  double cpu_ratio_to_scatter = 0;
+  double cpu_ratio_to_sparse = 0;
+};
+
+struct AggregateBenchReport {
+  std::string simd;  ///< the set of kernels that was measured
+  std::vector<AggregateFigure> figures;
+};
+
+struct StepBenchOptions {
+  std::vector<std::vector<VertexId>> seeds;  ///< of each minibatch, distinct
+  std::vector<std::int64_t> fanouts = {10, 10, 10};
+  std::int64_t dim = 128;
+  std::int64_t hidden = 256;
+  std::int64_t classes = 16;
+  double dropout = 0;
+  std::uint32_t rounds = 3;
+  std::uint32_t threads = 1;
+  std::uint64_t seed = 1;
+};
+
+/// Forward, backward and optimiser of GraphSAGE (mean) on minibatches in memory.
+struct StepBenchReport {
+  std::string simd;
+  double step_seconds = 0;      ///< median
+  double step_cpu_seconds = 0;  ///< of all threads, median
+  double rows = 0;              ///< of a minibatch, mean
+  double edges = 0;             ///< over all layers, mean
+  double last_loss = 0;
+};
+
+class GnnBench {
+ public:
+  virtual ~GnnBench() = default;
+
+  /// Errors: kInvalidArgument, an unknown dtype or empty list; kOutOfMemory; kInterrupted.
+  virtual Result<AggregateBenchReport> Aggregate(const AggregateBenchOptions& options,
+                                                 const JobControl& control) const = 0;
+
+  /// Errors: those of sampling; kInterrupted.
+  virtual Result<StepBenchReport> Step(const Graph& graph, const StepBenchOptions& options,
+                                       const JobControl& control) const = 0;
+};
+
+/// `extern "C" const rhizome::GnnBench* rhizome_gnn_bench_v1();`
+inline constexpr const char* kGnnBenchSymbol = "rhizome_gnn_bench_v1";
+
+}  // namespace rhizome

@@ -1,0 +1,95 @@
+#include <torch/torch.h>
+
+#include <random>
+
+#include "rhizome/gnn/bench_aggregate.h"
+#include "rhizome/gnn/compute_threads.h"
+#include "rhizome/gnn/learner.h"
+#include "rhizome/gnn/minibatch_sampler.h"
+#include "rhizome/gnn/simd.h"
+
+namespace rhizome {
+namespace {
+
+/// Features that are there already, as the loader's are when a step begins.
+void FillFeatures(std::int64_t dim, std::uint64_t seed, Minibatch& minibatch) {
+  std::mt19937 random(static_cast<std::uint32_t>(seed));
+  minibatch.features.resize(minibatch.rows.size() * static_cast<std::size_t>(dim));
+  for (float& value : minibatch.features) value = static_cast<float>(random() >> 8) * 0x1p-24F;
+}
+
+Result<std::vector<Minibatch>> SampleAll(const Graph& graph, const StepBenchOptions& options,
+                                         const JobControl& control) {
+  RHIZOME_ASSIGN_OR_RETURN(
+      const MinibatchSampler sampler,
+      MinibatchSampler::Create(
+          graph, {.fanouts = options.fanouts, .seed = options.seed, .threads = options.threads},
+          nullptr));
+  std::vector<Minibatch> minibatches;
+  for (std::size_t i = 0; i < options.seeds.size(); ++i) {
+    RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
+    RHIZOME_ASSIGN_OR_RETURN(Minibatch minibatch,
+                             sampler.Sample({.tag = i, .key = i, .vertices = options.seeds[i]}));
+    FillFeatures(options.dim, options.seed + i, minibatch);
+    minibatches.push_back(std::move(minibatch));
+  }
+  return minibatches;
+}
+
+/// Edges that the layers walk together: the first layer's, the second's, ...
+double EdgesOf(const Minibatch& minibatch) {
+  double edges = 0;
+  for (std::size_t hop = 1; hop + 1 < minibatch.hop_offsets.size(); ++hop) {
+    edges += minibatch.csr.offsets[minibatch.hop_offsets[hop]];
+  }
+  return edges;
+}
+
+}  // namespace
+
+Result<StepBenchReport> BenchTrainingStep(const Graph& graph, const StepBenchOptions& options,
+                                          const JobControl& control) {
+  RHIZOME_RETURN_IF_ERROR(CheckSimdSetting());
+  if (options.seeds.empty()) return Fail(Status::InvalidArgument("no minibatch to learn from"));
+  SetComputeThreads(options.threads);
+  RHIZOME_ASSIGN_OR_RETURN(const std::vector<Minibatch> minibatches,
+                           SampleAll(graph, options, control));
+  ModelShape shape{.spec = {}, .inputs = options.dim, .classes = options.classes};
+  shape.spec.layers = static_cast<std::uint32_t>(options.fanouts.size());
+  shape.spec.hidden = options.hidden;
+  shape.spec.dropout = options.dropout;
+  RHIZOME_ASSIGN_OR_RETURN(Model model, Model::Create(shape, options.seed));
+  Labels labels;
+  labels.classes = options.classes;
+  labels.label.resize(graph.vertex_count());
+  std::mt19937 random(static_cast<std::uint32_t>(options.seed));
+  for (std::int32_t& label : labels.label) {
+    label = static_cast<std::int32_t>(random() % static_cast<std::uint32_t>(options.classes));
+  }
+  Learner learner(model, labels, 0.01, 0, options.seed);
+  StepBenchReport report;
+  report.simd = SimdPathName(CurrentSimdPath());
+  std::vector<double> seconds, cpu_seconds;
+  for (std::uint32_t round = 0; round <= options.rounds; ++round) {
+    for (const Minibatch& minibatch : minibatches) {
+      RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
+      const BenchClock clock;
+      const BatchOutcome outcome = learner.Learn(minibatch);
+      if (round == 0) continue;  // warms caches and allocator
+      seconds.push_back(clock.seconds());
+      cpu_seconds.push_back(clock.cpu_seconds());
+      report.last_loss = outcome.loss_sum / static_cast<double>(outcome.seeds);
+    }
+  }
+  report.step_seconds = MedianOf(seconds);
+  report.step_cpu_seconds = MedianOf(cpu_seconds);
+  for (const Minibatch& minibatch : minibatches) {
+    report.rows += static_cast<double>(minibatch.rows.size());
+    report.edges += EdgesOf(minibatch);
+  }
+  report.rows /= static_cast<double>(minibatches.size());
+  report.edges /= static_cast<double>(minibatches.size());
+  return report;
+}
+
+}  // namespace rhizome
