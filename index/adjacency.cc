@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "rhizome/index/block_cache.h"
 #include "rhizome/index/compressed_list.h"
+#include "rhizome/storage/block_file.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/little_endian.h"
 
@@ -67,14 +69,77 @@ Result<std::span<const LocalId>> Adjacency::FetchList(LocalId local, Direction d
                                                       std::vector<LocalId>& scratch) const {
   if (resident_) return ReadList(local, direction, scratch);
   const Extent extent = ExtentOf(local, direction);
-  RHIZOME_ASSIGN_OR_RETURN(const auto bytes,
-                           file_.ReadBytes(extent.offset_bytes, extent.size_bytes));
+  RHIZOME_ASSIGN_OR_RETURN(const auto bytes, ReadExtent(extent));
   if (!DecodeList(local, direction, bytes, scratch))
     return Fail(
         Status::Corruption(fmt::format("{}: offset {}: the list of local vertex {} cannot "
                                        "be decoded",
                                        file_.path().string(), extent.offset_bytes, local)));
   return std::span<const LocalId>(scratch);
+}
+
+void Adjacency::KeepBlocks(std::shared_ptr<BlockCache> cache, std::uint64_t first_block) {
+  cache_ = std::move(cache);
+  first_block_ = first_block;
+}
+
+std::uint64_t Adjacency::block_count() const {
+  return (file_.size_bytes() + kSectionBlockBytes - 1) / kSectionBlockBytes;
+}
+
+// Whole blocks; the last one ends with the part of the file that has checksums.
+Result<std::vector<std::byte>> Adjacency::ReadBlocks(std::uint64_t first,
+                                                     std::uint64_t count) const {
+  const std::uint64_t begin = first * kSectionBlockBytes;
+  const std::uint64_t covered = file_.blocks()->footer().crc_table_offset;
+  const std::uint64_t end = std::min((first + count) * kSectionBlockBytes, covered);
+  return file_.ReadBytes(begin, end - begin);
+}
+
+Status Adjacency::LoadBlocks(std::uint64_t first, std::uint64_t count) const {
+  RHIZOME_CHECK(cache_ != nullptr && !resident_);
+  RHIZOME_ASSIGN_OR_RETURN(const auto bytes, ReadBlocks(first, count));
+  for (std::uint64_t offset = 0; offset < bytes.size(); offset += kSectionBlockBytes) {
+    const auto block = std::span(bytes).subspan(
+        offset, std::min<std::uint64_t>(kSectionBlockBytes, bytes.size() - offset));
+    (void)cache_->Insert(first_block_ + first + offset / kSectionBlockBytes, block,
+                         BlockCache::Room::kFree);
+  }
+  return Status::Ok();
+}
+
+Status Adjacency::FillFromBlock(std::uint64_t block, std::uint64_t skip,
+                                std::span<std::byte> out) const {
+  const bool hit = cache_->Read(first_block_ + block, skip, out);
+  if (Metrics* const metrics = cache_->metrics())
+    metrics->Add(hit ? Counter::kListCacheHits : Counter::kListCacheMisses);
+  if (hit) return Status::Ok();
+  RHIZOME_ASSIGN_OR_RETURN(const auto bytes, ReadBlocks(block, 1));
+  (void)cache_->Insert(first_block_ + block, bytes);
+  if (skip + out.size() > bytes.size())
+    return Status::Corruption(fmt::format("{}: offset {}: a list ends beyond its section",
+                                          file_.path().string(), block * kSectionBlockBytes));
+  std::memcpy(out.data(), bytes.data() + skip, out.size());
+  return Status::Ok();
+}
+
+Result<std::vector<std::byte>> Adjacency::ReadExtent(const Extent& extent) const {
+  // A hub's list is read in one piece: it would push out hundreds of others.
+  constexpr std::uint64_t kMostBlocks = 64;
+  const bool long_list = extent.size_bytes > kMostBlocks * kSectionBlockBytes;
+  if (cache_ == nullptr || cache_->frame_count() == 0 || (long_list && !cache_->holds_all()))
+    return file_.ReadBytes(extent.offset_bytes, extent.size_bytes);
+  std::vector<std::byte> bytes(extent.size_bytes);
+  for (std::uint64_t done = 0; done < bytes.size();) {
+    const std::uint64_t at = extent.offset_bytes + done;
+    const std::uint64_t skip = at % kSectionBlockBytes;
+    const std::uint64_t take =
+        std::min<std::uint64_t>(kSectionBlockBytes - skip, bytes.size() - done);
+    RHIZOME_RETURN_IF_ERROR(
+        FillFromBlock(at / kSectionBlockBytes, skip, std::span(bytes).subspan(done, take)));
+    done += take;
+  }
+  return bytes;
 }
 
 Adjacency::Extent Adjacency::ExtentOf(LocalId local, Direction direction) const {

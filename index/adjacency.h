@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,6 +17,8 @@
 #include "rhizome/storage/types.h"
 
 namespace rhizome {
+
+class BlockCache;
 
 /// A vertex within one partition: owned vertices first (in row order), then mirrors (by row).
 using LocalId = std::uint32_t;
@@ -166,6 +169,17 @@ class Adjacency {
   Result<std::span<const LocalId>> FetchList(LocalId local, Direction direction,
                                              std::vector<LocalId>& scratch) const;
 
+  /// Lists on disk: FetchList keeps the blocks that it reads in `cache`, where the file's first
+  /// block has the number `first_block`.
+  void KeepBlocks(std::shared_ptr<BlockCache> cache, std::uint64_t first_block);
+
+  /// Blocks of the file, as KeepBlocks counts them.
+  std::uint64_t block_count() const;
+
+  /// Reads the blocks [first, first + count) of the file into the cache, as far as it has free
+  /// frames. Errors: kCorruption; kIoError.
+  Status LoadBlocks(std::uint64_t first, std::uint64_t count) const;
+
   /// The bytes of a compressed, resident list.
   std::span<const std::byte> CompressedBytes(LocalId local, Direction direction) const {
     const Side& lists = side(direction);
@@ -240,7 +254,12 @@ class Adjacency {
   TypeId TypeAt(const Side& side, LocalId local, std::uint64_t i) const;
   bool SortedWithinTypes(const Side& side, LocalId local, std::span<const LocalId> list) const;
   std::optional<std::size_t> BoundaryIndex(LocalId local) const;
+  Result<std::vector<std::byte>> ReadExtent(const Extent& extent) const;
+  Result<std::vector<std::byte>> ReadBlocks(std::uint64_t first, std::uint64_t count) const;
+  Status FillFromBlock(std::uint64_t block, std::uint64_t skip, std::span<std::byte> out) const;
 
+  std::shared_ptr<BlockCache> cache_;  // shared with the other partitions; null: none
+  std::uint64_t first_block_ = 0;
   SectionFile file_;
   std::uint32_t set_bytes_ = 1;  // of one partition set
   std::uint64_t edge_count_ = 0;

@@ -299,7 +299,7 @@ Status CompactGeneration(Store& store, const CompactionInput& input, const Compa
     const std::uint64_t base = input.delta->sequence();
     RHIZOME_ASSIGN_OR_RETURN(const auto written, writer.Preview(made, base));
     RHIZOME_RETURN_IF_ERROR(ReadBack(*written, options.threads, control));
-    RHIZOME_ASSIGN_OR_RETURN(auto parts, GraphParts::Load(written, input.parts->place));
+    RHIZOME_ASSIGN_OR_RETURN(auto parts, GraphParts::Load(written, input.parts->options));
     RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
     return switch_to(std::move(parts), [&] { return writer.Commit(made, base); });
   };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <future>
 #include <tuple>
@@ -91,7 +92,7 @@ class GraphState {
       : store_(std::move(store)), parts_(std::move(parts)), delta_(std::move(delta)) {}
 
   static Result<std::shared_ptr<const GraphState>> Load(std::shared_ptr<const Store> store,
-                                                        TopologyPlace place);
+                                                        const GraphOptions& options);
 
   const std::shared_ptr<const Store>& store() const { return store_; }
   const std::shared_ptr<const GraphParts>& parts() const { return parts_; }
@@ -122,8 +123,8 @@ class GraphState {
 };
 
 Result<std::shared_ptr<const GraphState>> GraphState::Load(std::shared_ptr<const Store> store,
-                                                           TopologyPlace place) {
-  RHIZOME_ASSIGN_OR_RETURN(auto parts, GraphParts::Load(store, place));
+                                                           const GraphOptions& options) {
+  RHIZOME_ASSIGN_OR_RETURN(auto parts, GraphParts::Load(store, options));
   RHIZOME_ASSIGN_OR_RETURN(auto delta, Delta::Load(Delta::Empty(parts->DeltaBase()), *store));
   return std::make_shared<const GraphState>(std::move(store), std::move(parts), std::move(delta));
 }
@@ -195,11 +196,34 @@ Result<std::vector<Neighbor>> GraphState::Lists(VertexId vertex, Direction direc
   return neighbors;
 }
 
+namespace {
+
+/// Tells the store's metrics what a live graph is now.
+void SetGauges(const GraphState& state) {
+  Metrics* const metrics = state.store()->metrics();
+  if (metrics == nullptr) return;
+  const Delta& delta = *state.delta();
+  const auto set = [&](Gauge gauge, std::uint64_t value) {
+    metrics->Set(gauge, static_cast<std::int64_t>(value));
+  };
+  set(Gauge::kGeneration, state.parts()->store->manifest().generation);
+  set(Gauge::kSequence, delta.sequence());
+  set(Gauge::kVertices,
+      delta.vertices() - delta.deleted_vertices() - state.parts()->ids.deleted_count());
+  set(Gauge::kEdges, state.info().edges);
+  set(Gauge::kDeltaEntries, delta.entries());
+  set(Gauge::kDeltaCommits, delta.commits());
+}
+
+}  // namespace
+
 /// A live graph's state changes, a fixed one's never does.
 class Graph::Impl {
  public:
   Impl(Store* live, std::shared_ptr<const GraphState> state)
-      : live_(live), state_(std::move(state)) {}
+      : live_(live), state_(std::move(state)) {
+    if (live_ != nullptr) SetGauges(*state_);
+  }
   ~Impl() {
     if (writer_ != nullptr) live_->ReleaseDelta();
   }
@@ -214,10 +238,13 @@ class Graph::Impl {
   Status Refresh() RHIZOME_EXCLUDES(mutex_, refresh_);
 
  private:
+  Status MeteredCompactState(GraphWriter& writer, const GraphState& now,
+                             const CompactOptions& options, const JobControl& control);
   Status CompactState(GraphWriter& writer, const GraphState& now, const CompactOptions& options,
                       const JobControl& control);
   Result<GraphWriter*> Writer() RHIZOME_EXCLUDES(mutex_, refresh_);
   void Publish(std::shared_ptr<const GraphState> state) RHIZOME_EXCLUDES(mutex_) {
+    SetGauges(*state);
     const MutexLock lock(mutex_);
     state_.swap(state);
   }
@@ -256,8 +283,12 @@ Result<GraphWriter*> Graph::Impl::Writer() {
 }
 
 Result<WriteResult> Graph::Impl::Write(const WriteBatch& batch, const WriteOptions& options) {
+  Metrics* const metrics = state()->store()->metrics();
+  const CallMetrics call(metrics, Timer::kWrite);
   RHIZOME_ASSIGN_OR_RETURN(GraphWriter* const writer, Writer());
-  return writer->Write(batch, options);
+  auto result = writer->Write(batch, options);
+  if (!result) return Fail(call.Done(result.error()));
+  return result;
 }
 
 Result<CompactResult> Graph::Impl::Compact(const CompactOptions& options,
@@ -273,7 +304,7 @@ Result<CompactResult> Graph::Impl::Compact(const CompactOptions& options,
                        static_cast<double>(std::max<std::uint64_t>(now->info().edges, 1));
   Status status;
   if (!now->delta()->empty() && share >= options.least_delta) {
-    status = CompactState(*writer, *now, options, control);
+    status = MeteredCompactState(*writer, *now, options, control);
     result.compacted = status.ok();
     result.commits = now->delta()->commits();
     result.generation = state()->parts()->store->manifest().generation;
@@ -283,11 +314,50 @@ Result<CompactResult> Graph::Impl::Compact(const CompactOptions& options,
     (void)live_->CollectGarbage();  // what the attempt wrote; the next open for writing tries again
   } else if (result.compacted) {
     // The generation before, as soon as nobody reads it. Nobody waits for that.
-    cleaning_ = std::async(std::launch::async, [this] { return live_->CollectGarbage(); });
+    cleaning_ = std::async(std::launch::async, [this] {
+      Status cleaned = live_->CollectGarbage();
+      if (!cleaned.ok())
+        live_->logger().Log(LogLevel::kWarning, "graph",
+                            "old files stay until the next open for writing",
+                            {{"error", cleaned.ToString()}});
+      return cleaned;
+    });
   }
   compacting_ = false;
   RHIZOME_RETURN_IF_ERROR(status);
   return result;
+}
+
+Status Graph::Impl::MeteredCompactState(GraphWriter& writer, const GraphState& now,
+                                        const CompactOptions& options, const JobControl& control) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto commits = static_cast<std::int64_t>(now.delta()->commits());
+  live_->logger().Log(LogLevel::kInfo, "graph", "compaction begins",
+                      {{"path", live_->path().string()}, {"commits", commits}});
+  const Status status = CompactState(writer, now, options, control);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  Metrics* const metrics = live_->metrics();
+  if (!status.ok()) {
+    if (metrics != nullptr) metrics->CountError(status.code());
+    live_->logger().Log(
+        status.code() == StatusCode::kInterrupted ? LogLevel::kInfo : LogLevel::kError, "graph",
+        "compaction failed, nothing has changed",
+        {{"error", status.ToString()}, {"seconds", seconds.count()}});
+    return status;
+  }
+  if (metrics != nullptr) {
+    metrics->Add(Counter::kCompactions);
+    metrics->Add(Counter::kCompactedCommits, static_cast<std::uint64_t>(commits));
+    metrics->Observe(Timer::kCompaction,
+                     std::chrono::duration_cast<std::chrono::nanoseconds>(seconds));
+  }
+  const auto generation = static_cast<std::int64_t>(state()->parts()->store->manifest().generation);
+  live_->logger().Log(LogLevel::kInfo, "graph", "compacted",
+                      {{"generation", generation},
+                       {"commits", commits},
+                       {"edges", static_cast<std::int64_t>(state()->info().edges)},
+                       {"seconds", seconds.count()}});
+  return status;
 }
 
 Status Graph::Impl::CompactState(GraphWriter& writer, const GraphState& now,
@@ -314,12 +384,19 @@ Status Graph::Impl::CompactState(GraphWriter& writer, const GraphState& now,
 Status Graph::Impl::Refresh() {
   if (live_ == nullptr || live_->writable()) return Status::Ok();
   const MutexLock lock(refresh_);
-  RHIZOME_RETURN_IF_ERROR(live_->Refresh());
+  Metrics* const metrics = live_->metrics();
+  if (Status status = live_->Refresh(); !status.ok()) {
+    if (metrics != nullptr) metrics->CountError(status.code());
+    return status;
+  }
+  if (metrics != nullptr) metrics->Add(Counter::kRefreshes);
   const auto now = state();
   const auto store = live_->Snapshot();
   if (store->manifest().generation != now->parts()->store->manifest().generation) {
-    RHIZOME_ASSIGN_OR_RETURN(auto next, GraphState::Load(store, now->parts()->place));
+    RHIZOME_ASSIGN_OR_RETURN(auto next, GraphState::Load(store, now->parts()->options));
     Publish(std::move(next));
+    live_->logger().Log(LogLevel::kInfo, "graph", "moved on to a new generation",
+                        {{"generation", static_cast<std::int64_t>(store->manifest().generation)}});
     return Status::Ok();
   }
   RHIZOME_ASSIGN_OR_RETURN(auto delta, Delta::Load(now->delta(), *store));
@@ -331,12 +408,12 @@ Graph::Graph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Graph::~Graph() = default;
 
 Result<std::unique_ptr<Graph>> Graph::Open(Store& store, const GraphOptions& options) {
-  RHIZOME_ASSIGN_OR_RETURN(auto state, GraphState::Load(store.Snapshot(), options.topology));
+  RHIZOME_ASSIGN_OR_RETURN(auto state, GraphState::Load(store.Snapshot(), options));
   return std::unique_ptr<Graph>(new Graph(std::make_unique<Impl>(&store, std::move(state))));
 }
 
 Result<std::unique_ptr<Graph>> Graph::Open(const Store& store, const GraphOptions& options) {
-  RHIZOME_ASSIGN_OR_RETURN(auto state, GraphState::Load(store.Snapshot(), options.topology));
+  RHIZOME_ASSIGN_OR_RETURN(auto state, GraphState::Load(store.Snapshot(), options));
   return std::unique_ptr<Graph>(new Graph(std::make_unique<Impl>(nullptr, std::move(state))));
 }
 

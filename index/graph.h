@@ -84,6 +84,11 @@ struct CompactResult {
 
 struct GraphOptions {
   TopologyPlace topology = TopologyPlace::kMemory;
+
+  /// With kDirect: memory for blocks of neighbour lists that were looked up (Neighbors, Degree,
+  /// LookUpNeighbors), in bytes; while a compaction ends, two such caches live. Samplers and jobs
+  /// have a NeighborCache of their own (cache/neighbor_cache.h).
+  std::uint64_t list_cache_bytes = 0;
 };
 
 /// A graph at a commit: the generation of a store with what was written since (DESIGN section 6).

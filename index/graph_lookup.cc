@@ -3,18 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cstring>
+#include <functional>
 #include <string>
 #include <utility>
 
 #include "rhizome/index/adjacency.h"
+#include "rhizome/index/block_cache.h"
+#include "rhizome/index/cached_rows.h"
 #include "rhizome/index/delta.h"
 #include "rhizome/index/graph_parts.h"
+#include "rhizome/index/hot_blocks.h"
 #include "rhizome/index/vertex_order.h"
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/mutex.h"
+#include "rhizome/storage/section_format.h"
 
 namespace rhizome {
 namespace {
@@ -93,73 +96,157 @@ class NeighborLookup {
   std::vector<LocalId> scratch_;
 };
 
-/// An array of one generation, with the chunks that were read so far. Chunks are never let go while
-/// it lives, so that reading a row takes no lock.
-class CachedArray {
+/// What Warm reports, and when it stops.
+std::function<Status(std::uint64_t, std::uint64_t)> TickOf(std::string_view phase,
+                                                           const LookupOptions& options) {
+  return [phase, &options](std::uint64_t done, std::uint64_t total) -> Status {
+    if (options.control != nullptr)
+      RHIZOME_RETURN_IF_ERROR(
+          options.control->Report({.phase = phase, .done = done, .total = total}));
+    return CheckTime(options, 0);
+  };
+}
+
+/// Lists that are on disk, into the graph's cache.
+class ListWarmer {
  public:
-  CachedArray(std::unique_ptr<ChunkArray> array, std::uint64_t memory_bytes)
-      : array_(std::move(array)),
-        left_bytes_(memory_bytes),
-        chunks_(array_->entry().chunk_count()) {}
+  ListWarmer(const GraphParts& parts, std::vector<Direction> directions,
+             const LookupOptions& options)
+      : parts_(parts),
+        directions_(std::move(directions)),
+        cache_(*parts.list_cache),
+        tick_(TickOf("warming neighbour lists", options)) {}
 
-  const ArrayEntry& entry() const { return array_->entry(); }
-
-  Status Read(std::uint64_t row, std::span<std::byte> out) const {
-    const std::uint64_t chunk = row / entry().chunk_rows;
-    const std::byte* bytes = chunks_[chunk].ready.load(std::memory_order_acquire);
-    if (bytes == nullptr) {
-      RHIZOME_ASSIGN_OR_RETURN(bytes, Keep(chunk));
+  Status Run() {
+    if (!cache_.holds_all()) {
+      RHIZOME_RETURN_IF_ERROR(ForEachBlock([&](auto&, std::uint64_t, std::uint32_t degree_class) {
+        hot_.Count(degree_class);
+        return Status::Ok();
+      }));
     }
-    // Beyond the budget.
-    if (bytes == nullptr) return array_->ReadRows(row, 1, out);
-    std::memcpy(out.data(), bytes + row % entry().chunk_rows * out.size(), out.size());
-    return Status::Ok();
+    hot_.Choose(cache_.free_frames());
+    RHIZOME_RETURN_IF_ERROR(ForEachBlock(
+        [&](const Adjacency& partition, std::uint64_t block, std::uint32_t degree_class) {
+          if (cache_.holds_all() || hot_.Take(degree_class)) return Add(partition, block);
+          return Status::Ok();
+        }));
+    return Load();
   }
 
  private:
-  struct Chunk {
-    std::atomic<const std::byte*> ready{nullptr};
-    std::vector<std::byte> bytes;
-  };
-
-  // Reads a chunk into memory; null where there is no room for it.
-  Result<const std::byte*> Keep(std::uint64_t number) const RHIZOME_EXCLUDES(mutex_) {
-    const std::uint64_t size = array_->RowsInChunk(number) * entry().row_bytes();
-    const MutexLock lock(mutex_);
-    Chunk& chunk = chunks_[number];
-    if (const std::byte* there = chunk.ready.load(std::memory_order_relaxed)) return there;
-    if (size > left_bytes_) return static_cast<const std::byte*>(nullptr);
-    std::vector<std::byte> bytes(size);
-    RHIZOME_RETURN_IF_ERROR(array_->ReadChunk(number, bytes));
-    left_bytes_ -= size;
-    chunk.bytes = std::move(bytes);
-    const std::byte* const ready = chunk.bytes.data();
-    chunk.ready.store(ready, std::memory_order_release);
-    return ready;
+  template <typename Visit>
+  Status ForEachBlock(Visit&& visit) {
+    for (const Adjacency& partition : parts_.partitions)
+      for (const Direction direction : directions_)
+        RHIZOME_RETURN_IF_ERROR(ForEachBlock(partition, direction, visit));
+    return Status::Ok();
   }
 
-  const std::unique_ptr<const ChunkArray> array_;
-  mutable Mutex mutex_;
-  mutable std::uint64_t left_bytes_ RHIZOME_GUARDED_BY(mutex_);
-  mutable std::vector<Chunk> chunks_;  // `bytes` are written once, before `ready`
+  // Calls visit(partition, block, class) for each block with lists of a direction, in the order of
+  // the file. A block's class is that of its vertex of highest degree.
+  template <typename Visit>
+  Status ForEachBlock(const Adjacency& partition, Direction direction, Visit& visit) {
+    std::uint64_t block = 0;
+    std::uint32_t highest = 0;
+    bool any = false;
+    for (std::uint64_t v = 0; v < partition.vertex_count(); ++v) {
+      if (v % 65536 == 0) RHIZOME_RETURN_IF_ERROR(Tick());
+      const auto local = static_cast<LocalId>(v);
+      const Adjacency::Extent extent = partition.ExtentOf(local, direction);
+      if (extent.size_bytes == 0) continue;
+      const std::uint32_t own = HotBlocks::ClassOf(partition.GlobalDegree(local, direction));
+      const std::uint64_t last = (extent.offset_bytes + extent.size_bytes - 1) / kSectionBlockBytes;
+      for (std::uint64_t b = extent.offset_bytes / kSectionBlockBytes; b <= last; ++b) {
+        if (any && b != block) {
+          RHIZOME_RETURN_IF_ERROR(visit(partition, block, highest));
+          highest = 0;
+        }
+        any = true;
+        block = b;
+        highest = std::max(highest, own);
+      }
+    }
+    return any ? visit(partition, block, highest) : Status::Ok();
+  }
+
+  // Neighbouring blocks are read together.
+  Status Add(const Adjacency& partition, std::uint64_t block) {
+    constexpr std::uint64_t kMostRun = 256;
+    const bool next = run_of_ == &partition && block == run_first_ + run_count_;
+    if (!next || run_count_ == kMostRun) {
+      RHIZOME_RETURN_IF_ERROR(Load());
+      run_of_ = &partition;
+      run_first_ = block;
+    }
+    ++run_count_;
+    return Status::Ok();
+  }
+
+  Status Load() {
+    if (run_count_ == 0) return Status::Ok();
+    loaded_ += run_count_;
+    RHIZOME_RETURN_IF_ERROR(run_of_->LoadBlocks(run_first_, run_count_));
+    run_count_ = 0;
+    return Tick();
+  }
+
+  Status Tick() const {
+    return tick_(loaded_ * kSectionBlockBytes, cache_.frame_count() * kSectionBlockBytes);
+  }
+
+  const GraphParts& parts_;
+  const std::vector<Direction> directions_;
+  BlockCache& cache_;
+  const std::function<Status(std::uint64_t, std::uint64_t)> tick_;
+  HotBlocks hot_;
+  const Adjacency* run_of_ = nullptr;
+  std::uint64_t run_first_ = 0;
+  std::uint64_t run_count_ = 0;
+  std::uint64_t loaded_ = 0;
 };
+
+std::uint64_t DegreeOfRow(const GraphParts& parts, std::uint64_t row) {
+  const Adjacency& home = parts.partitions[parts.order.OwnerOf(static_cast<Row>(row))];
+  const auto local = home.Find(static_cast<Row>(row));
+  if (!local) return 0;
+  std::uint64_t degree = 0;
+  for (const Direction direction : {Direction::kOut, Direction::kIn})
+    if (home.has(direction)) degree += home.GlobalDegree(*local, direction);
+  return degree;
+}
 
 }  // namespace
 
 Status LookUpNeighbors(const Graph& graph, std::span<const VertexId> vertices, Direction direction,
                        NeighborLists& lists, const LookupOptions& options) {
   const auto fixed = graph.Snapshot();
+  Metrics* const metrics = fixed->store().metrics();
+  const CallMetrics call(metrics, Timer::kNeighborLookup, Counter::kNeighborLookups);
+  if (metrics != nullptr) metrics->Add(Counter::kNeighborVertices, vertices.size());
   lists.offsets.assign(1, 0);
   lists.vertices.clear();
   lists.types.clear();
   lists.weights.clear();
   NeighborLookup lookup(*fixed, direction, lists);
   for (std::size_t i = 0; i < vertices.size(); ++i) {
-    RHIZOME_RETURN_IF_ERROR(CheckTime(options, i));
-    RHIZOME_RETURN_IF_ERROR(lookup.Append(vertices[i]));
+    Status status = CheckTime(options, i);
+    if (status.ok()) status = lookup.Append(vertices[i]);
+    if (!status.ok()) return call.Done(std::move(status));
     lists.offsets.push_back(lists.vertices.size());
   }
   return Status::Ok();
+}
+
+Status WarmNeighbors(const Graph& graph, Direction direction, const LookupOptions& options) {
+  const auto parts = graph.parts();
+  if (parts->list_cache == nullptr || parts->list_cache->frame_count() == 0) return Status::Ok();
+  std::vector<Direction> directions;
+  for (const Direction list : {Direction::kOut, Direction::kIn}) {
+    const bool wanted = direction == Direction::kBoth || direction == list;
+    const bool same = parts->info().symmetric && !directions.empty();
+    if (wanted && !same && parts->partitions.front().has(list)) directions.push_back(list);
+  }
+  return ListWarmer(*parts, std::move(directions), options).Run();
 }
 
 class RowLookup::Impl {
@@ -168,7 +255,7 @@ class RowLookup::Impl {
       : graph_(graph), name_(name), options_(options) {}
 
   // The array as `store` knows it; opened anew where that is another than before.
-  Result<std::shared_ptr<const CachedArray>> ArrayOf(const Store& store) RHIZOME_EXCLUDES(mutex_) {
+  Result<std::shared_ptr<const CachedRows>> ArrayOf(const Store& store) RHIZOME_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     const Manifest& manifest = store.manifest();
     if (array_ != nullptr && generation_ == manifest.generation && version_ == manifest.version)
@@ -180,18 +267,56 @@ class RowLookup::Impl {
           fmt::format("array '{}' does not have a row for each vertex", name_)));
     const bool same = array_ != nullptr && generation_ == manifest.generation &&
                       array_->entry().array_id == entry.array_id;
-    if (!same) array_ = std::make_shared<CachedArray>(std::move(array), options_.memory_bytes);
+    if (!same) {
+      array_ = nullptr;  // its memory goes first
+      RHIZOME_ASSIGN_OR_RETURN(array_,
+                               CachedRows::Open(store, std::move(array), options_.memory_bytes));
+    }
     generation_ = manifest.generation;
     version_ = manifest.version;
+    row_bytes_ = array_->entry().row_bytes();
     return array_;
   }
 
   Status Read(std::span<const VertexId> vertices, std::span<std::byte> out,
               const LookupOptions& options) {
     const auto fixed = graph_.Snapshot();
+    Metrics* const metrics = fixed->store().metrics();
+    const CallMetrics call(metrics, Timer::kRowLookup, Counter::kRowLookups);
+    Hits hits;
+    Status status = Read(*fixed, vertices, out, options, hits);
+    if (metrics != nullptr) {
+      metrics->Add(Counter::kRowVertices, vertices.size());
+      if (hits.in_memory > 0) metrics->Add(Counter::kRowCacheHits, hits.in_memory);
+      if (hits.from_disk > 0) metrics->Add(Counter::kRowCacheMisses, hits.from_disk);
+    }
+    return call.Done(std::move(status));
+  }
+
+  Status Warm(const LookupOptions& options) {
+    const auto fixed = graph_.Snapshot();
     RHIZOME_ASSIGN_OR_RETURN(const auto array, ArrayOf(fixed->store()));
     const auto parts = fixed->parts();
-    const auto delta = fixed->delta();
+    return array->Warm([&](std::uint64_t row) { return DegreeOfRow(*parts, row); },
+                       TickOf("warming rows", options));
+  }
+
+  std::uint64_t row_bytes() RHIZOME_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    return row_bytes_;
+  }
+
+ private:
+  struct Hits {
+    std::uint64_t in_memory = 0;
+    std::uint64_t from_disk = 0;
+  };
+
+  Status Read(const Graph& fixed, std::span<const VertexId> vertices, std::span<std::byte> out,
+              const LookupOptions& options, Hits& hits) {
+    RHIZOME_ASSIGN_OR_RETURN(const auto array, ArrayOf(fixed.store()));
+    const auto parts = fixed.parts();
+    const auto delta = fixed.delta();
     const std::uint64_t row_bytes = array->entry().row_bytes();
     const std::uint64_t array_id = array->entry().array_id;
     if (out.size() != vertices.size() * row_bytes)
@@ -205,10 +330,12 @@ class RowLookup::Impl {
             fmt::format("no vertex {}: the graph has {} vertices", vertex, delta->vertices()));
       const auto to = out.subspan(i * row_bytes, row_bytes);
       if (const auto commit = delta->RowCommit(array_id, vertex)) {
-        RHIZOME_RETURN_IF_ERROR(fixed->store().ReadDeltaRow(*commit, array_id, vertex, to));
+        RHIZOME_RETURN_IF_ERROR(fixed.store().ReadDeltaRow(*commit, array_id, vertex, to));
       } else if (static_cast<std::uint64_t>(vertex) < parts->order.size()) {
+        bool hit = false;
         RHIZOME_RETURN_IF_ERROR(
-            array->Read(static_cast<std::uint64_t>(parts->order.RowOf(vertex)), to));
+            array->Read(static_cast<std::uint64_t>(parts->order.RowOf(vertex)), to, hit));
+        ++(hit ? hits.in_memory : hits.from_disk);
       } else {
         FillMissingRows(array->entry(), to);
       }
@@ -216,19 +343,14 @@ class RowLookup::Impl {
     return Status::Ok();
   }
 
-  std::uint64_t row_bytes() RHIZOME_EXCLUDES(mutex_) {
-    const MutexLock lock(mutex_);
-    return array_->entry().row_bytes();
-  }
-
- private:
   const Graph& graph_;
   const std::string name_;
   const Options options_;
   Mutex mutex_;
-  std::shared_ptr<const CachedArray> array_ RHIZOME_GUARDED_BY(mutex_);
+  std::shared_ptr<const CachedRows> array_ RHIZOME_GUARDED_BY(mutex_);
   std::uint64_t generation_ RHIZOME_GUARDED_BY(mutex_) = 0;
   std::uint64_t version_ RHIZOME_GUARDED_BY(mutex_) = 0;
+  std::uint64_t row_bytes_ RHIZOME_GUARDED_BY(mutex_) = 0;
 };
 
 RowLookup::RowLookup(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -242,6 +364,8 @@ Result<std::unique_ptr<RowLookup>> RowLookup::Open(const Graph& graph, std::stri
 }
 
 std::uint64_t RowLookup::row_bytes() const { return impl_->row_bytes(); }
+
+Status RowLookup::Warm(const LookupOptions& options) const { return impl_->Warm(options); }
 
 Status RowLookup::Read(std::span<const VertexId> vertices, std::span<std::byte> out,
                        const LookupOptions& options) const {

@@ -36,14 +36,24 @@ struct NeighborLists {
 Status LookUpNeighbors(const Graph& graph, std::span<const VertexId> vertices, Direction direction,
                        NeighborLists& lists, const LookupOptions& options = {});
 
-/// Rows of one array of vertices, for services: opened once, its chunks kept in memory, verified
-/// when they are first read, until a budget is used up; later ones are read for each call.
+/// Reads neighbour lists that are on disk (TopologyPlace::kDirect) into the graph's cache
+/// (GraphOptions::list_cache_bytes): all of them, or where it cannot hold them those of the highest
+/// degrees, until it is full. Look-ups may go on meanwhile. What was loaded stays, whatever the
+/// outcome. kBoth: of the directions that the store keeps. Reports progress to `options.control`,
+/// in bytes. Errors: kInterrupted, cancelled or late; kCorruption; kIoError.
+Status WarmNeighbors(const Graph& graph, Direction direction, const LookupOptions& options = {});
+
+/// Rows of one array of vertices, for services: opened once, kept in memory in blocks of about
+/// 4 KiB, verified when they are read, as many as a budget holds; then blocks that are asked for
+/// seldom make room (CLOCK). Rows of an array in layout kRow are read by block; of any other the
+/// chunk is decoded that they are in.
 /// Rows of a live graph are those of its commit when the call begins; after a compaction, or when
 /// the name means another version, the array is opened anew.
 /// Threads: Read from any number at once. Ownership: `graph` must outlive it.
 class RowLookup {
  public:
   struct Options {
+    /// All of the cache, its tables included; taken from the system as it fills.
     std::uint64_t memory_bytes = std::uint64_t{1} << 30;
   };
 
@@ -57,6 +67,10 @@ class RowLookup {
 
   /// Of the array that is open now.
   std::uint64_t row_bytes() const;
+
+  /// Reads rows into memory until the budget is used up, those of vertices of the highest degrees
+  /// first; otherwise as WarmNeighbors. Rows of the delta are in the catalogue and are not read.
+  Status Warm(const LookupOptions& options = {}) const;
 
   /// Copies the rows of `vertices` to `out`, of vertices.size() * row_bytes(): what was put last,
   /// the generation's, or what Graph::ReadRows says of a new one. Errors: kInvalidArgument, an id

@@ -8,10 +8,12 @@
 #include <utility>
 
 #include "rhizome/index/adjacency_format.h"
+#include "rhizome/index/block_cache.h"
 #include "rhizome/index/graph_builder.h"
 #include "rhizome/index/graph_parse.h"
 #include "rhizome/index/parallel.h"
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/section_format.h"
 
 namespace rhizome {
 namespace {
@@ -44,6 +46,26 @@ Result<std::vector<Adjacency>> LoadPartitions(const Store& store, const VertexOr
   return partitions;
 }
 
+// One cache for the blocks of all partitions.
+std::shared_ptr<BlockCache> KeepBlocks(std::vector<Adjacency>& partitions,
+                                       const GraphOptions& options, Metrics* metrics) {
+  if (options.topology != TopologyPlace::kDirect || options.list_cache_bytes == 0) return nullptr;
+  std::uint64_t blocks = 0;
+  for (const Adjacency& partition : partitions) blocks += partition.block_count();
+  auto cache =
+      std::make_shared<BlockCache>(BlockCache::Options{.block_count = blocks,
+                                                       .block_bytes = kSectionBlockBytes,
+                                                       .memory_bytes = options.list_cache_bytes,
+                                                       .metrics = metrics,
+                                                       .evictions = Counter::kListCacheEvictions});
+  std::uint64_t first = 0;
+  for (Adjacency& partition : partitions) {
+    if (!partition.resident()) partition.KeepBlocks(cache, first);
+    first += partition.block_count();
+  }
+  return cache;
+}
+
 // Those of partition 0: each attribute has an array for every partition.
 std::vector<EdgeAttributeInfo> EdgeAttributesOf(const Manifest& manifest) {
   const std::string suffix = EdgeArrayName("", 0);
@@ -58,14 +80,16 @@ std::vector<EdgeAttributeInfo> EdgeAttributesOf(const Manifest& manifest) {
 }  // namespace
 
 Result<std::shared_ptr<const GraphParts>> GraphParts::Load(std::shared_ptr<const Store> store,
-                                                           TopologyPlace place) {
+                                                           const GraphOptions& options) {
   RHIZOME_ASSIGN_OR_RETURN(auto order, LoadOrder(*store));
   RHIZOME_ASSIGN_OR_RETURN(auto ids, LoadVertexIds(*store));
-  RHIZOME_ASSIGN_OR_RETURN(auto partitions, LoadPartitions(*store, order, place));
+  RHIZOME_ASSIGN_OR_RETURN(auto partitions, LoadPartitions(*store, order, options.topology));
+  auto list_cache = KeepBlocks(partitions, options, store->metrics());
   auto attributes = EdgeAttributesOf(store->manifest());
   return std::shared_ptr<const GraphParts>(
       new GraphParts{.store = std::move(store),
-                     .place = place,
+                     .options = options,
+                     .list_cache = std::move(list_cache),
                      .order = std::move(order),
                      .ids = std::move(ids),
                      .partitions = std::move(partitions),

@@ -27,11 +27,12 @@ Result<Adjacency> LoadPartition(const Store& store, const VertexOrder& order,
 /// Threads: const after Load.
 struct GraphParts {
   static Result<std::shared_ptr<const GraphParts>> Load(std::shared_ptr<const Store> store,
-                                                        TopologyPlace place);
+                                                        const GraphOptions& options);
 
   /// A snapshot at the generation; of its arrays a later one may know more.
   std::shared_ptr<const Store> store;
-  TopologyPlace place = TopologyPlace::kMemory;
+  GraphOptions options;
+  std::shared_ptr<BlockCache> list_cache;  ///< of lists on disk; null: none
   VertexOrder order;
   VertexIds ids;
   std::vector<Adjacency> partitions;

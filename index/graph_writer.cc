@@ -108,7 +108,26 @@ void GraphWriter::Commit(const std::vector<Request*>& group) {
   } else if (!resolved.empty()) {
     base_.delta = std::move(delta);
     publish_(base_);
+    Count(group, resolved);
   }
+}
+
+void GraphWriter::Count(const std::vector<Request*>& group,
+                        const std::vector<Resolved>& resolved) const {
+  Metrics* const metrics = store_.metrics();
+  if (metrics == nullptr) return;
+  std::uint64_t operations = 0;
+  std::uint64_t bytes = 0;
+  for (const Request* request : group)
+    if (request->result->has_value()) operations += request->batch->size();
+  for (const Resolved& one : resolved) {
+    bytes += one.record.size();
+    for (const DeltaRow& row : one.rows) bytes += row.bytes.size();
+  }
+  metrics->Add(Counter::kGroupCommits);
+  metrics->Add(Counter::kWrites, resolved.size());
+  metrics->Add(Counter::kWriteOperations, operations);
+  metrics->Add(Counter::kWriteBytes, bytes);
 }
 
 void GraphWriter::Resolve(Request& request, std::uint64_t& sequence,

@@ -61,6 +61,7 @@ class GraphWriter {
   std::vector<Request*> Group() const RHIZOME_REQUIRES(mutex_);
   void Leave(std::size_t count) RHIZOME_REQUIRES(mutex_);
   void Commit(const std::vector<Request*>& group);
+  void Count(const std::vector<Request*>& group, const std::vector<Resolved>& resolved) const;
   void Resolve(Request& request, std::uint64_t& sequence, std::shared_ptr<const Delta>& delta,
                std::vector<Resolved>& resolved);
 

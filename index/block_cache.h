@@ -1,0 +1,107 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "rhizome/storage/metrics.h"
+#include "rhizome/storage/mutex.h"
+
+namespace rhizome {
+
+/// Blocks of files in bounded memory, found by number: a table with one slot for each block, no
+/// hashing. What goes is chosen by CLOCK with counts: a block that is hit gains up to 3 lives, the
+/// hand takes one at each pass, and a new block has none, so that blocks that are read once go
+/// first.
+///
+/// A hit takes no lock: it pins the frame, copies, and lets go. Where all blocks fit, none is ever
+/// evicted, and a hit pins nothing. Misses are filled by the caller, who reads without any lock;
+/// Insert locks one of a few shards.
+///
+/// Memory: frames, and 4 bytes for each block there is; never more than memory_bytes, but pages are
+/// taken from the system when they are first used. Too little for the table and one frame: then
+/// nothing is cached.
+/// Threads: any. Ownership: `metrics` (null: none) must outlive it.
+class BlockCache {
+ public:
+  struct Options {
+    std::uint64_t block_count = 0;
+    std::uint64_t block_bytes = 4096;
+    std::uint64_t memory_bytes = 0;
+    std::uint32_t most_shards = 16;
+    Metrics* metrics = nullptr;
+    Counter evictions = Counter::kRowCacheEvictions;
+  };
+  explicit BlockCache(const Options& options);
+  ~BlockCache();
+  BlockCache(const BlockCache&) = delete;
+  BlockCache& operator=(const BlockCache&) = delete;
+
+  /// Copies out.size() bytes at `offset` of a block; false if it is not here.
+  bool Read(std::uint64_t block, std::uint64_t offset, std::span<std::byte> out) const;
+  bool Holds(std::uint64_t block) const {
+    return block < slots_.size() && slots_[block].load(std::memory_order_acquire) != kNone;
+  }
+
+  enum class Room : std::uint8_t {
+    kMake,  ///< evict another block if need be
+    kFree,  ///< only if there is a free frame: for blocks that came along with the wanted one
+  };
+
+  /// Keeps a block, of up to block_bytes. False if there was no room; true if it is there already.
+  bool Insert(std::uint64_t block, std::span<const std::byte> bytes, Room room = Room::kMake);
+
+  /// Frames that never held a block.
+  std::uint64_t free_frames() const;
+
+  bool holds_all() const { return fixed_; }  ///< there is a frame for every block
+  std::uint64_t frame_count() const { return frame_count_; }
+  std::uint64_t block_bytes() const { return block_bytes_; }
+  Metrics* metrics() const { return metrics_; }
+
+  /// What all blocks of a cache would take.
+  static std::uint64_t FullBytes(std::uint64_t block_count, std::uint64_t block_bytes);
+
+ private:
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+  static constexpr std::uint32_t kEvicting = std::uint32_t{1} << 31;
+  static constexpr std::uint8_t kMostLives = 3;
+
+  // pins: readers in it, and kEvicting while an Insert has it to itself.
+  struct Frame {
+    std::atomic<std::uint32_t> pins{0};
+    std::atomic<std::uint8_t> lives{0};
+    std::atomic<std::uint64_t> block{UINT64_MAX};
+  };
+  struct Shard {
+    mutable Mutex mutex;
+    std::uint32_t first = 0;
+    std::uint32_t count = 0;
+    std::uint32_t used RHIZOME_GUARDED_BY(mutex) = 0;  // frames that ever held a block
+    std::uint32_t hand RHIZOME_GUARDED_BY(mutex) = 0;
+  };
+  static constexpr std::uint64_t kFrameOverhead = sizeof(Frame);
+
+  Shard& ShardOf(std::uint64_t block) const { return shards_[block % shard_count_]; }
+  std::uint32_t TakeFrame(Shard& shard, Room room) RHIZOME_REQUIRES(shard.mutex);
+  std::uint32_t Evict(Shard& shard) RHIZOME_REQUIRES(shard.mutex);
+  std::byte* BytesOf(std::uint32_t frame) const { return bytes_.get() + frame * block_bytes_; }
+  void Used(std::int64_t bytes);
+
+  const std::uint64_t block_bytes_;
+  Metrics* const metrics_;
+  const Counter evictions_;
+  std::vector<std::atomic<std::uint32_t>> slots_;  // frame of each block, or kNone
+  std::uint64_t frame_count_ = 0;
+  bool fixed_ = false;  // block b has frame b
+  std::unique_ptr<Frame[]> frames_;
+  std::unique_ptr<std::byte[]> bytes_;  // pages that are not used yet are not there
+  std::uint32_t shard_count_ = 1;
+  std::unique_ptr<Shard[]> shards_;
+  std::atomic<std::int64_t> used_bytes_{0};
+};
+
+}  // namespace rhizome
