@@ -189,36 +189,47 @@ std::string_view VertexIds::StringAt(std::uint64_t vertex) const {
   return {reinterpret_cast<const char*>(bytes_.data()) + begin, offsets_[vertex + 1] - begin};
 }
 
+// The first place of the sorted side whose vertex is not below.
+template <typename Below>
+std::uint64_t VertexIds::SortedBound(Below&& below) const {
+  std::uint64_t begin = 0;
+  std::uint64_t end = sorted_.size();
+  while (begin < end) {
+    const std::uint64_t middle = begin + (end - begin) / 2;
+    if (below(sorted_[middle])) {
+      begin = middle + 1;
+    } else {
+      end = middle;
+    }
+  }
+  return begin;
+}
+
+std::uint64_t VertexIds::LowerBound(const ExternalId& id) const {
+  if (kind_ == ExternalIdKind::kString) {
+    const std::string& text = std::get<std::string>(id);
+    return SortedBound([&](std::uint64_t vertex) { return StringAt(vertex) < text; });
+  }
+  const std::int64_t integer = std::get<std::int64_t>(id);
+  if (kind_ == ExternalIdKind::kDense)
+    return integer < 0 ? 0 : std::min(static_cast<std::uint64_t>(integer), vertex_count_);
+  return SortedBound([&](std::uint64_t vertex) { return integers_[vertex] < integer; });
+}
+
 std::optional<VertexId> VertexIds::FindInteger(std::int64_t id) const {
   if (kind_ == ExternalIdKind::kDense) {
     if (id < 0 || static_cast<std::uint64_t>(id) >= vertex_count_) return std::nullopt;
     return id;
   }
-  std::uint64_t begin = 0;
-  std::uint64_t end = sorted_.size();
-  while (begin < end) {
-    const std::uint64_t middle = begin + (end - begin) / 2;
-    if (integers_[sorted_[middle]] < id) {
-      begin = middle + 1;
-    } else {
-      end = middle;
-    }
-  }
+  const std::uint64_t begin =
+      SortedBound([&](std::uint64_t vertex) { return integers_[vertex] < id; });
   if (begin == sorted_.size() || integers_[sorted_[begin]] != id) return std::nullopt;
   return static_cast<VertexId>(sorted_[begin]);
 }
 
 std::optional<VertexId> VertexIds::FindString(std::string_view id) const {
-  std::uint64_t begin = 0;
-  std::uint64_t end = sorted_.size();
-  while (begin < end) {
-    const std::uint64_t middle = begin + (end - begin) / 2;
-    if (StringAt(sorted_[middle]) < id) {
-      begin = middle + 1;
-    } else {
-      end = middle;
-    }
-  }
+  const std::uint64_t begin =
+      SortedBound([&](std::uint64_t vertex) { return StringAt(vertex) < id; });
   if (begin == sorted_.size() || StringAt(sorted_[begin]) != id) return std::nullopt;
   return static_cast<VertexId>(sorted_[begin]);
 }

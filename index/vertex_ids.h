@@ -70,6 +70,16 @@ class VertexIds {
   /// `vertex` must be in range.
   ExternalId IdOf(VertexId vertex) const;
 
+  /// Vertices that are not deleted, in ascending order of external id: that at place i of
+  /// [0, sorted_count()), and the first place whose id is not below `id`, of the store's kind.
+  std::uint64_t sorted_count() const {
+    return kind_ == ExternalIdKind::kDense ? vertex_count_ : sorted_.size();
+  }
+  VertexId SortedAt(std::uint64_t place) const {
+    return static_cast<VertexId>(kind_ == ExternalIdKind::kDense ? place : sorted_[place]);
+  }
+  std::uint64_t LowerBound(const ExternalId& id) const;
+
  private:
   VertexIds() = default;
   Status ReadIntegers();
@@ -77,6 +87,8 @@ class VertexIds {
   Status CheckSorted();
   Status Corrupt(const std::string& what) const;
   std::string_view StringAt(std::uint64_t vertex) const;
+  template <typename Below>
+  std::uint64_t SortedBound(Below&& below) const;
   std::optional<VertexId> FindInteger(std::int64_t id) const;
   std::optional<VertexId> FindString(std::string_view id) const;
 

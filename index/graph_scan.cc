@@ -1,0 +1,166 @@
+#include "rhizome/index/graph_scan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "rhizome/index/delta.h"
+#include "rhizome/index/graph_lookup.h"
+#include "rhizome/index/graph_parts.h"
+
+namespace rhizome {
+
+/// Two sorted sides are merged: the generation's dictionary, and the delta's new vertices.
+class VertexScan::Impl {
+ public:
+  explicit Impl(const Graph& graph)
+      : graph_(graph.Snapshot()),
+        parts_(graph_->parts()),
+        delta_(graph_->delta()),
+        fresh_(delta_->Merged()) {}
+
+  std::optional<Entry> Next() {
+    while (true) {
+      const bool old_left = old_ < parts_->ids.sorted_count();
+      const bool new_left = fresh_ != nullptr && new_ < fresh_->ids_sorted.size();
+      if (!old_left && !new_left) return std::nullopt;
+      Entry entry;
+      const std::optional<ExternalId> old_id =
+          old_left ? std::optional(parts_->ids.IdOf(parts_->ids.SortedAt(old_))) : std::nullopt;
+      if (old_left && (!new_left || *old_id <= NewId(new_))) {
+        entry.vertex = parts_->ids.SortedAt(old_++);
+        entry.id = *old_id;
+      } else {
+        entry.vertex = fresh_->first_vertex + static_cast<VertexId>(fresh_->ids_sorted[new_]);
+        entry.id = NewId(new_++);
+      }
+      // Of several with one id, all but one were deleted.
+      if (graph_->IsDeleted(entry.vertex)) continue;
+      entry.type = graph_->TypeOf(entry.vertex);
+      return entry;
+    }
+  }
+
+  Status Seek(const ExternalId& id) {
+    const auto own = parts_->OwnKind(id);
+    if (!own)
+      return Status::InvalidArgument(
+          fmt::format("{}: the ids of this store are integers, \"{}\" is none",
+                      parts_->store->path().string(), ToString(id)));
+    old_ = parts_->ids.LowerBound(*own);
+    new_ = 0;
+    if (fresh_ == nullptr) return Status::Ok();
+    const auto at = std::lower_bound(
+        fresh_->ids_sorted.begin(), fresh_->ids_sorted.end(), *own,
+        [&](std::uint32_t i, const ExternalId& wanted) { return fresh_->vertex_ids[i] < wanted; });
+    new_ = static_cast<std::size_t>(at - fresh_->ids_sorted.begin());
+    return Status::Ok();
+  }
+
+  const Graph& graph() const { return *graph_; }
+
+ private:
+  const ExternalId& NewId(std::size_t place) const {
+    return fresh_->vertex_ids[fresh_->ids_sorted[place]];
+  }
+
+  const std::shared_ptr<const Graph> graph_;  // fixed
+  const std::shared_ptr<const GraphParts> parts_;
+  const std::shared_ptr<const Delta> delta_;
+  const std::shared_ptr<const DeltaRun> fresh_;  // null: nothing was written
+  std::uint64_t old_ = 0;
+  std::size_t new_ = 0;
+};
+
+VertexScan::VertexScan(const Graph& graph) : impl_(std::make_unique<Impl>(graph)) {}
+VertexScan::~VertexScan() = default;
+VertexScan::VertexScan(VertexScan&&) noexcept = default;
+VertexScan& VertexScan::operator=(VertexScan&&) noexcept = default;
+std::optional<VertexScan::Entry> VertexScan::Next() { return impl_->Next(); }
+Status VertexScan::Seek(const ExternalId& id) { return impl_->Seek(id); }
+const Graph& VertexScan::graph() const { return impl_->graph(); }
+
+class EdgeScan::Impl {
+ public:
+  Impl(std::shared_ptr<const Graph> graph, Direction direction, bool pairs_once)
+      : graph_(std::move(graph)),
+        vertices_(graph_->vertex_count()),
+        direction_(direction),
+        pairs_once_(pairs_once && graph_->info().symmetric) {}
+
+  Result<std::optional<Entry>> Next() {
+    while (true) {
+      while (vertex_ < batch_.size() && entry_ == lists_.offsets[vertex_ + 1]) ++vertex_;
+      if (vertex_ == batch_.size()) {
+        if (row_ == vertices_) return std::optional<Entry>();
+        RHIZOME_RETURN_IF_ERROR(Read());
+        continue;
+      }
+      const std::size_t i = entry_++;
+      Entry entry{.src = batch_[vertex_], .dst = lists_.vertices[i]};
+      if (pairs_once_ && entry.src > entry.dst) continue;
+      if (direction_ == Direction::kIn) std::swap(entry.src, entry.dst);
+      if (!lists_.types.empty()) entry.type = lists_.types[i];
+      if (!lists_.weights.empty()) entry.weight = lists_.weights[i];
+      return std::optional(entry);
+    }
+  }
+
+  std::uint64_t vertices_done() const { return row_ - batch_.size() + vertex_; }
+  const Graph& graph() const { return *graph_; }
+
+ private:
+  // The lists of the next few rows.
+  Status Read() {
+    constexpr std::size_t kMostVertices = 1024;
+    constexpr std::uint64_t kMostEdges = 65536;
+    batch_.clear();
+    for (std::uint64_t edges = 0;
+         row_ < vertices_ && batch_.size() < kMostVertices && edges < kMostEdges; ++row_) {
+      const VertexId vertex = graph_->VertexAt(static_cast<Row>(row_));
+      RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t degree, graph_->Degree(vertex, direction_));
+      if (!batch_.empty() && edges + degree > kMostEdges) break;
+      edges += degree;
+      batch_.push_back(vertex);
+    }
+    vertex_ = 0;
+    entry_ = 0;
+    return LookUpNeighbors(*graph_, batch_, direction_, lists_);
+  }
+
+  const std::shared_ptr<const Graph> graph_;  // fixed
+  const std::uint64_t vertices_;
+  const Direction direction_;
+  const bool pairs_once_;
+  std::uint64_t row_ = 0;  // the next to read
+  std::vector<VertexId> batch_;
+  NeighborLists lists_;
+  std::size_t vertex_ = 0;  // of the batch
+  std::size_t entry_ = 0;   // of the lists
+};
+
+EdgeScan::EdgeScan(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+EdgeScan::~EdgeScan() = default;
+EdgeScan::EdgeScan(EdgeScan&&) noexcept = default;
+EdgeScan& EdgeScan::operator=(EdgeScan&&) noexcept = default;
+
+Result<EdgeScan> EdgeScan::Open(const Graph& graph, const EdgeScanOptions& options) {
+  auto fixed = graph.Snapshot();
+  const Adjacency& first = fixed->partition(0);
+  const Direction direction = options.direction != Direction::kBoth ? options.direction
+                              : first.has(Direction::kOut)          ? Direction::kOut
+                                                                    : Direction::kIn;
+  if (!first.has(direction))
+    return Fail(Status::InvalidArgument(
+        fmt::format("{}: edges by {}-lists were asked for, but this store does not keep them",
+                    fixed->store().path().string(), direction == Direction::kOut ? "out" : "in")));
+  return EdgeScan(std::make_unique<Impl>(std::move(fixed), direction, options.pairs_once));
+}
+
+Result<std::optional<EdgeScan::Entry>> EdgeScan::Next() { return impl_->Next(); }
+std::uint64_t EdgeScan::vertices_done() const { return impl_->vertices_done(); }
+const Graph& EdgeScan::graph() const { return impl_->graph(); }
+
+}  // namespace rhizome
