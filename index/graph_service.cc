@@ -1,0 +1,288 @@
+#include "rhizome/index/graph_service.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "rhizome/index/adjacency.h"
+#include "rhizome/index/adjacency_format.h"
+#include "rhizome/index/block_cache.h"
+#include "rhizome/index/cached_rows.h"
+#include "rhizome/index/vertex_ids.h"
+#include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/block_file.h"
+#include "rhizome/storage/section_format.h"
+
+namespace rhizome {
+namespace {
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+
+// Below it a cache is not worth its table.
+constexpr std::uint64_t kLeastCacheBytes = 256 << 10;
+
+struct CatalogShare {
+  std::uint64_t cache_bytes = 0;
+  std::uint64_t write_bytes = 0;
+};
+
+// Known before the store is open. A writer's buffers get most of it, a reader's cache.
+CatalogShare CatalogShareOf(const ServiceOptions& options) {
+  const auto share = static_cast<std::uint64_t>(static_cast<double>(options.memory_budget_bytes) *
+                                                options.catalog_share);
+  const bool writes = options.mode == Store::Mode::kWrite;
+  const std::uint64_t small = std::clamp(share / 4, kMiB, 256 * kMiB);
+  const std::uint64_t large = std::clamp(share > small ? share - small : 0, 2 * kMiB, 1024 * kMiB);
+  return writes ? CatalogShare{small, large} : CatalogShare{large, small};
+}
+
+Status CheckShares(const ServiceOptions& options) {
+  const bool sound = options.catalog_share >= 0 && options.delta_share >= 0 &&
+                     options.catalog_share + options.delta_share <= 0.9;
+  if (!sound)
+    return Status::InvalidArgument(fmt::format(
+        "catalog_share {} and delta_share {} must be 0 or more and at most 0.9 together",
+        options.catalog_share, options.delta_share));
+  if (options.threads == 0 || options.threads > 65536)
+    return Status::InvalidArgument(
+        fmt::format("threads is {}; it must be 1 to 65536", options.threads));
+  return Status::Ok();
+}
+
+/// What of a generation's topology lies where.
+struct TopologyBytes {
+  std::uint64_t lists = 0;
+  std::uint64_t blocks = 0;  // of all partition files, as a list cache counts them
+  std::uint64_t rest = 0;
+};
+
+Result<TopologyBytes> MeasureTopology(const Store& store) {
+  TopologyBytes bytes;
+  for (std::uint32_t p = 0; p < store.manifest().info.partitions; ++p) {
+    RHIZOME_ASSIGN_OR_RETURN(
+        const auto file, BlockFile::Open(store.fs(), store.GenerationFolder() / PartitionPath(p),
+                                         FileKind::kPartition, store.id(), /*direct=*/false));
+    std::uint64_t lists = 0;
+    for (const SectionEntry& entry : file->entries()) {
+      const bool is_list = entry.kind == Kind(PartitionSection::kOutNeighbors) ||
+                           entry.kind == Kind(PartitionSection::kInNeighbors) ||
+                           entry.kind == Kind(PartitionSection::kOutLists) ||
+                           entry.kind == Kind(PartitionSection::kInLists);
+      if (is_list) lists += entry.element_count * entry.element_bytes;
+    }
+    bytes.lists += lists;
+    bytes.rest += file->size_bytes() - lists;
+    bytes.blocks += (file->size_bytes() + kSectionBlockBytes - 1) / kSectionBlockBytes;
+  }
+  return bytes;
+}
+
+// Order and ids as they are on disk, and a quarter byte a vertex for the tables over them.
+std::uint64_t OrderAndIdBytes(const Manifest& manifest) {
+  std::uint64_t bytes = manifest.info.vertices / 4 + 1;
+  for (const FileEntry& file : manifest.files)
+    if (file.path.starts_with("order/") || file.path.starts_with("ids/")) bytes += file.size_bytes;
+  return bytes;
+}
+
+/// A cache that wants memory.
+struct Wish {
+  std::string array;  // empty: of neighbour lists
+  std::uint64_t full_bytes = 0;
+};
+
+Result<std::vector<Wish>> RowWishes(const Store& store, const ServiceOptions& options,
+                                    std::uint64_t& largest_chunk_bytes) {
+  std::vector<Wish> wishes;
+  for (const std::string& name : options.arrays) {
+    RHIZOME_ASSIGN_OR_RETURN(const auto array, store.OpenArray(name));
+    const ArrayEntry& entry = array->entry();
+    wishes.push_back({name, CachedRows::FullBytes(entry)});
+    const bool by_row = entry.layout == ArrayLayout::kRow && entry.codec.kind == CodecKind::kRaw;
+    if (!by_row)
+      largest_chunk_bytes = std::max(largest_chunk_bytes, entry.chunk_rows * entry.row_bytes());
+  }
+  return wishes;
+}
+
+std::string InMiB(std::uint64_t bytes) {
+  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / static_cast<double>(kMiB));
+}
+
+// Everything but the delta's share does not depend on the budget where that is small.
+Status TooSmall(const Store& store, const ServiceOptions& options, const MemoryPlan& plan,
+                std::uint64_t caches) {
+  const std::uint64_t needs = plan.read_buffer_bytes + plan.resident_bytes + caches;
+  const double left = 1 - options.catalog_share - options.delta_share;
+  const std::uint64_t least_catalog = 3 * kMiB;
+  const auto by_share = static_cast<std::uint64_t>(std::ceil(static_cast<double>(needs) / left));
+  const auto by_least = static_cast<std::uint64_t>(
+      std::ceil(static_cast<double>(needs + least_catalog) / (1 - options.delta_share)));
+  // Rounding of shares costs a few bytes.
+  const std::uint64_t least = std::max(by_share, by_least) + 64;
+  return Status::OutOfMemory(fmt::format(
+      "'{}': memory_budget_bytes is {}, but at least {} ({}) are needed: {} for the catalogue, {} "
+      "for what is written until it is compacted, {} for read buffers of {} threads, {} for order, "
+      "external ids and {}, {} for caches; give more, fewer arrays or threads, or leave the "
+      "neighbour lists on disk",
+      store.path().string(), options.memory_budget_bytes, least, InMiB(least),
+      InMiB(plan.catalog_cache_bytes + plan.catalog_write_bytes), InMiB(plan.delta_bytes),
+      InMiB(plan.read_buffer_bytes), options.threads, InMiB(plan.resident_bytes),
+      plan.topology == TopologyPlace::kMemory ? "neighbour lists" : "offsets of neighbour lists",
+      InMiB(caches)));
+}
+
+// In proportion to what each would take in full.
+void ShareOut(const std::vector<Wish>& wishes, std::uint64_t bytes, MemoryPlan& plan) {
+  double wanted = 0;
+  for (const Wish& wish : wishes) wanted += static_cast<double>(wish.full_bytes);
+  const double scale = wanted > 0 ? std::min(static_cast<double>(bytes) / wanted, 1.0) : 0;
+  std::uint64_t left = bytes;
+  for (const Wish& wish : wishes) {
+    const std::uint64_t scaled =
+        scale == 1 ? wish.full_bytes
+                   : static_cast<std::uint64_t>(static_cast<double>(wish.full_bytes) * scale);
+    const std::uint64_t given = std::min(scaled, left);
+    left -= given;
+    if (wish.array.empty()) {
+      plan.list_cache_bytes = given;
+    } else {
+      plan.row_caches.emplace_back(wish.array, given);
+    }
+  }
+  plan.spare_bytes = left;
+}
+
+}  // namespace
+
+ServiceOptions SmallProfile() {
+  ServiceOptions options;
+  options.memory_budget_bytes = 64 * kMiB;
+  options.threads = 1;
+  return options;
+}
+
+ServiceOptions BulkLoadProfile() {
+  ServiceOptions options;
+  options.mode = Store::Mode::kWrite;
+  options.memory_budget_bytes = 1024 * kMiB;
+  options.topology = TopologyPlace::kDirect;
+  options.catalog_share = 0.25;
+  options.delta_share = 0.5;
+  options.threads = 1;
+  return options;
+}
+
+ServiceOptions ServeProfile() {
+  ServiceOptions options;
+  options.memory_budget_bytes = 4096 * kMiB;
+  options.threads = 8;
+  options.warm = true;
+  return options;
+}
+
+std::uint64_t MemoryPlan::total_bytes() const {
+  std::uint64_t total = catalog_cache_bytes + catalog_write_bytes + read_buffer_bytes +
+                        delta_bytes + resident_bytes + list_cache_bytes + spare_bytes;
+  for (const auto& [array, bytes] : row_caches) total += bytes;
+  return total;
+}
+
+Result<MemoryPlan> PlanMemory(const Store& store, const ServiceOptions& options) {
+  RHIZOME_RETURN_IF_ERROR(CheckShares(options));
+  MemoryPlan plan;
+  const CatalogShare catalog = CatalogShareOf(options);
+  plan.catalog_cache_bytes = catalog.cache_bytes;
+  plan.catalog_write_bytes = catalog.write_bytes;
+  std::uint64_t chunk_bytes = 0;
+  RHIZOME_ASSIGN_OR_RETURN(auto wishes, RowWishes(store, options, chunk_bytes));
+  plan.read_buffer_bytes = options.threads * std::max(kMiB, 2 * chunk_bytes);
+  plan.delta_bytes = static_cast<std::uint64_t>(static_cast<double>(options.memory_budget_bytes) *
+                                                options.delta_share);
+  RHIZOME_ASSIGN_OR_RETURN(const TopologyBytes topology, MeasureTopology(store));
+  plan.resident_bytes = OrderAndIdBytes(store.manifest()) + topology.rest;
+  const std::uint64_t fixed = plan.total_bytes();
+  const std::uint64_t rest =
+      options.memory_budget_bytes > fixed ? options.memory_budget_bytes - fixed : 0;
+  std::uint64_t least = 0;
+  for (const Wish& wish : wishes) least += std::min(wish.full_bytes, kLeastCacheBytes);
+  const bool fits =
+      topology.lists + least <= rest && topology.lists <= (wishes.empty() ? rest : rest / 2);
+  plan.topology = options.topology.value_or(fits ? TopologyPlace::kMemory : TopologyPlace::kDirect);
+  if (plan.topology == TopologyPlace::kMemory) {
+    plan.resident_bytes += topology.lists;
+  } else {
+    const std::uint64_t full = BlockCache::FullBytes(topology.blocks, kSectionBlockBytes);
+    wishes.push_back({"", full});
+    least += std::min(full, kLeastCacheBytes);
+  }
+  if (plan.total_bytes() + least > options.memory_budget_bytes)
+    return Fail(TooSmall(store, options, plan, least));
+  ShareOut(wishes, options.memory_budget_bytes - plan.total_bytes(), plan);
+  return plan;
+}
+
+GraphService::~GraphService() = default;
+
+Result<std::unique_ptr<GraphService>> GraphService::Open(FileSystem& fs, const Path& path,
+                                                         const ServiceOptions& options) {
+  RHIZOME_RETURN_IF_ERROR(CheckShares(options));
+  std::unique_ptr<GraphService> service(new GraphService);
+  const CatalogShare catalog = CatalogShareOf(options);
+  RHIZOME_ASSIGN_OR_RETURN(service->store_, Store::Open(fs, path, options.mode,
+                                                        {.catalog_cache_bytes = catalog.cache_bytes,
+                                                         .catalog_write_bytes = catalog.write_bytes,
+                                                         .log = options.log,
+                                                         .log_level = options.log_level,
+                                                         .metrics = service->metrics_}));
+  RHIZOME_ASSIGN_OR_RETURN(service->plan_, PlanMemory(*service->store_, options));
+  const MemoryPlan& plan = service->plan_;
+  RHIZOME_ASSIGN_OR_RETURN(
+      service->graph_, Graph::Open(*service->store_, {.topology = plan.topology,
+                                                      .list_cache_bytes = plan.list_cache_bytes}));
+  for (const auto& [array, bytes] : plan.row_caches) {
+    RHIZOME_ASSIGN_OR_RETURN(service->rows_[array],
+                             RowLookup::Open(*service->graph_, array, {.memory_bytes = bytes}));
+  }
+  if (options.warm) {
+    const Status warmed = service->Warm(options.warm_limits);
+    const bool cancelled =
+        options.warm_limits.control != nullptr && options.warm_limits.control->cancelled();
+    if (!warmed.ok() && (warmed.code() != StatusCode::kInterrupted || cancelled))
+      return Fail(warmed);
+  }
+  if (options.metrics)
+    service->reporter_ = std::make_unique<MetricsReporter>(service->metrics_, options.metrics,
+                                                           options.metrics_period);
+  return service;
+}
+
+Result<const RowLookup*> GraphService::Rows(std::string_view array) const {
+  if (const auto at = rows_.find(array); at != rows_.end()) return at->second.get();
+  return Fail(Status::NotFound(
+      fmt::format("array '{}' is not among ServiceOptions::arrays of this service", array)));
+}
+
+Status GraphService::Warm(const LookupOptions& options) const {
+  const auto start = std::chrono::steady_clock::now();
+  Status status = WarmNeighbors(*graph_, Direction::kBoth, options);
+  for (auto at = rows_.begin(); status.ok() && at != rows_.end(); ++at)
+    status = at->second->Warm(options);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  store_->logger().Log(
+      status.ok() || status.code() == StatusCode::kInterrupted ? LogLevel::kInfo : LogLevel::kError,
+      "service", status.ok() ? "warmed up" : "the warm-up stopped",
+      {{"cache_bytes", metrics_->Snapshot().of(Gauge::kCacheBytes)},
+       {"seconds", seconds.count()},
+       {"status", status.ToString()}});
+  return status;
+}
+
+std::string GraphService::MetricsAsText() const {
+  const std::pair<std::string, std::string> label{"store", store_->path().string()};
+  return MetricsText(metrics(), std::span(&label, 1));
+}
+
+}  // namespace rhizome
