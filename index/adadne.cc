@@ -40,9 +40,9 @@ template <typename Index, typename Part>
 Result<std::vector<PartitionId>> PartitionAdaDne(const PartitionInput& input,
                                                  const PartitionOptions& options,
                                                  const JobControl& control) {
-  const std::uint64_t edge_count = input.src.size();
+  const std::uint64_t edge_count = input.edge_count();
   Workers workers(options.threads);
-  HalfEdges<Index, Part> edges(input);
+  RHIZOME_ASSIGN_OR_RETURN(auto edges, (HalfEdges<Index, Part>::Create(input)));
   auto expansion = std::make_unique<NeighborExpansion<Index, Part>>(
       edges, edge_count, options, PolicyOf(options, edge_count), workers);
   RHIZOME_RETURN_IF_ERROR(expansion->Run(control));

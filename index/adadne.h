@@ -5,6 +5,7 @@
 
 #include "rhizome/index/half_edges.h"
 #include "rhizome/index/partitioner.h"
+#include "rhizome/index/replica_sets.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
 
@@ -16,6 +17,17 @@ template <typename Index, typename Part>
 Result<std::vector<PartitionId>> PartitionAdaDne(const PartitionInput& input,
                                                  const PartitionOptions& options,
                                                  const JobControl& control);
+
+/// What that and ChooseOwners take at most, but for the input: the half-edges; for each vertex its
+/// free edges, claim, replicas and where it moves; boundaries and changes.
+template <typename Index, typename Part>
+std::uint64_t AdaDneBytes(std::uint64_t vertices, std::uint64_t edges, std::uint32_t partitions) {
+  constexpr std::uint64_t kBoundaryBytes = 40;  // measured: 10 to 30 (R-MAT, 2 to 64 partitions)
+  using Halves = HalfEdges<Index, Part>;
+  return edges * Halves::kBytesPerEdge +
+         vertices * (Halves::kBytesPerVertex + sizeof(Index) + sizeof(Part) + 1 + kBoundaryBytes) +
+         2 * ReplicaSets::EstimateBytes(vertices, partitions);
+}
 
 extern template Result<std::vector<PartitionId>> PartitionAdaDne<std::uint32_t, std::uint8_t>(
     const PartitionInput&, const PartitionOptions&, const JobControl&);

@@ -1,26 +1,41 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <memory>
 
+#include "rhizome/index/edge_spool.h"
 #include "rhizome/index/ingest.h"
-#include "rhizome/index/partitioner.h"
+#include "rhizome/index/partition_input.h"
+#include "rhizome/index/spill.h"
 
 namespace rhizome {
 
-/// What a partitioner needs of a graph's edge files, in input order.
-struct EdgePairs {
-  std::uint64_t vertex_count = 0;
-  std::vector<VertexId> src;
-  std::vector<VertexId> dst;
-  std::uint64_t bad_lines = 0;
+/// What a partitioner needs of a graph's edge files, in input order: in a scratch file, so that it
+/// takes no memory while edges are divided.
+class EdgePairs {
+ public:
+  std::uint64_t vertex_count() const { return vertex_count_; }
+  std::uint64_t edge_count() const { return ends_.edges; }
+  std::uint64_t bad_lines() const { return bad_lines_; }
 
-  PartitionInput input() const { return {vertex_count, src, dst}; }
+  /// Ownership: this must outlive it.
+  PartitionInput input() const { return InputOf(vertex_count_, ends_); }
+
+ private:
+  friend Result<EdgePairs> ReadEdgePairs(FileSystem&, const Path&, const IngestOptions&,
+                                         const JobControl&);
+  EdgePairs() = default;
+
+  std::unique_ptr<SpillSpace> space_;
+  EdgeSpool ends_;  // goes before its space
+  std::uint64_t vertex_count_ = 0;
+  std::uint64_t bad_lines_ = 0;
 };
 
-/// Reads `options.edges` as Ingest does (same files, columns, ids and errors), without a store.
-/// Memory: 16 bytes an edge, and the dictionary of ids that are not 0..n-1 while it reads.
-Result<EdgePairs> ReadEdgePairs(FileSystem& fs, const IngestOptions& options,
+/// Reads `options.edges` as Ingest does (same files, columns, ids and errors), without a store; the
+/// scratch file lies below `folder`, 8 bytes an edge.
+/// Memory: 16 bytes an edge while it reads, and the dictionary of ids that are not 0..n-1.
+Result<EdgePairs> ReadEdgePairs(FileSystem& fs, const Path& folder, const IngestOptions& options,
                                 const JobControl& control);
 
 }  // namespace rhizome

@@ -202,4 +202,17 @@ Result<bool> EdgeSpoolReader::Next(EdgeList& edges) {
   return true;
 }
 
+PartitionInput InputOf(std::uint64_t vertex_count, const EdgeSpool& ends) {
+  return PartitionInput(
+      vertex_count, ends.edges, [&ends](const PartitionInput::Visit& visit) -> Status {
+        RHIZOME_ASSIGN_OR_RETURN(EdgeSpoolReader reader, EdgeSpoolReader::Open(ends));
+        EdgeList block;
+        while (true) {
+          RHIZOME_ASSIGN_OR_RETURN(const bool more, reader.Next(block));
+          if (!more) return Status::Ok();
+          RHIZOME_RETURN_IF_ERROR(visit(block.src, block.dst));
+        }
+      });
+}
+
 }  // namespace rhizome

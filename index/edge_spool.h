@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "rhizome/index/edge_list.h"
+#include "rhizome/index/partition_input.h"
 #include "rhizome/index/spill.h"
 
 namespace rhizome {
@@ -60,5 +61,8 @@ class EdgeSpoolReader {
   explicit EdgeSpoolReader(SpillReader reader) : reader_(std::move(reader)) {}
   SpillReader reader_;
 };
+
+/// The ends in a spool as a partitioner passes over them. Ownership: `ends` must outlive it.
+PartitionInput InputOf(std::uint64_t vertex_count, const EdgeSpool& ends);
 
 }  // namespace rhizome

@@ -1,24 +1,45 @@
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <limits>
-#include <memory>
-#include <span>
 #include <vector>
 
-#include "rhizome/index/partitioner.h"
+#include "rhizome/index/partition_input.h"
+#include "rhizome/storage/io_queue.h"
+#include "rhizome/storage/result.h"
 
 namespace rhizome {
+
+/// An array on huge pages where the system has them: what is looked up at random in gigabytes
+/// spends its time on the tables of small ones. Not zeroed.
+template <typename T>
+class HugeArray {
+ public:
+  HugeArray() = default;
+
+  /// Errors: kOutOfMemory.
+  static Result<HugeArray> Allocate(std::uint64_t size) {
+    HugeArray array;
+    RHIZOME_ASSIGN_OR_RETURN(array.memory_, AlignedBuffer::Allocate(size * sizeof(T)));
+    return array;
+  }
+
+  T& operator[](std::uint64_t i) const { return reinterpret_cast<T*>(memory_.bytes().data())[i]; }
+  void Free() { memory_ = {}; }
+
+ private:
+  AlignedBuffer memory_;
+};
 
 /// The edges of every vertex, whatever their direction, and the partition of each: CSR over both
 /// ends of each input edge. An edge has two half-edges that know each other (`twin`), so that all
 /// that is asked about a vertex's own edges is read in sequence; a self-loop has one, its own twin.
 /// Order within a list is the input's.
 ///
-/// Memory: 2 (2 sizeof(Index) + sizeof(Part)) bytes an edge, 8 a vertex; with 32-bit numbers and up
-/// to 254 partitions 18 bytes an edge. Index numbers half-edges, so 32 bits do for 2^31 edges.
+/// Memory: kBytesPerEdge and kBytesPerVertex; with 32-bit numbers and up to 254 partitions 18 bytes
+/// an edge. The input is passed over, not held. Index numbers half-edges, so 32 bits do for 2^31
+/// edges.
 /// Threads: `part` and `set_part` are relaxed atomics; the rest is constant.
 template <typename Index, typename Part>
 class HalfEdges {
@@ -26,20 +47,24 @@ class HalfEdges {
   /// The partition of an edge that has none yet.
   static constexpr Part kFree = std::numeric_limits<Part>::max();
 
-  static bool Fits(const PartitionInput& input, std::uint32_t partitions) {
+  static constexpr std::uint64_t kBytesPerEdge = 2 * (2 * sizeof(Index) + sizeof(Part));
+  static constexpr std::uint64_t kBytesPerVertex = sizeof(std::uint64_t);
+
+  static bool Fits(std::uint64_t vertices, std::uint64_t edges, std::uint32_t partitions) {
     constexpr std::uint64_t kLimit = std::numeric_limits<Index>::max();
-    return partitions < kFree && input.vertex_count < kLimit && input.src.size() < kLimit / 2;
+    return partitions < kFree && vertices < kLimit && edges < kLimit / 2;
   }
 
-  explicit HalfEdges(const PartitionInput& input)
-      : offsets_(static_cast<std::size_t>(input.vertex_count) + 1) {
-    CountDegrees(input);
-    // Not zeroed first: these are the largest pieces of memory here.
-    other_.reset(new Index[offsets_.back()]);
-    twin_.reset(new Index[offsets_.back()]);
-    Fill(input);
-    part_.reset(new Part[offsets_.back()]);
-    std::fill_n(part_.get(), offsets_.back(), kFree);
+  /// Errors: kOutOfMemory; those of passing over the edges.
+  static Result<HalfEdges> Create(const PartitionInput& input) {
+    HalfEdges edges(input.vertex_count());
+    RHIZOME_RETURN_IF_ERROR(edges.CountDegrees(input));
+    RHIZOME_ASSIGN_OR_RETURN(edges.other_, HugeArray<Index>::Allocate(edges.size()));
+    RHIZOME_ASSIGN_OR_RETURN(edges.twin_, HugeArray<Index>::Allocate(edges.size()));
+    RHIZOME_RETURN_IF_ERROR(edges.Fill(input));
+    RHIZOME_ASSIGN_OR_RETURN(edges.part_, HugeArray<Part>::Allocate(edges.size()));
+    for (std::uint64_t half = 0; half < edges.size(); ++half) edges.part_[half] = kFree;
+    return edges;
   }
 
   std::uint64_t vertex_count() const { return offsets_.size() - 1; }
@@ -62,50 +87,51 @@ class HalfEdges {
   }
 
   /// The partition of each input edge. Gives back the memory of everything else: only size() is
-  /// left to ask for.
-  std::vector<PartitionId> Collect(const PartitionInput& input) {
-    other_.reset();
-    twin_.reset();
-    std::vector<PartitionId> result(input.src.size());
+  /// left to ask for. Errors: those of passing over the edges.
+  Result<std::vector<PartitionId>> Collect(const PartitionInput& input) {
+    other_.Free();
+    twin_.Free();
+    std::vector<PartitionId> result(static_cast<std::size_t>(input.edge_count()));
     // Fills again, in thought: the offsets are the cursors.
-    for (std::size_t e = 0; e < result.size(); ++e) {
-      const auto src = static_cast<std::size_t>(input.src[e]);
-      const auto dst = static_cast<std::size_t>(input.dst[e]);
-      result[e] = part_[offsets_[src]++];
-      if (dst != src) ++offsets_[dst];
-    }
+    RHIZOME_RETURN_IF_ERROR(
+        input.ForEach([&](std::uint64_t e, std::uint64_t src, std::uint64_t dst) {
+          result[e] = part_[offsets_[src]++];
+          if (dst != src) ++offsets_[dst];
+        }));
     return result;
   }
 
  private:
-  void CountDegrees(const PartitionInput& input) {
-    for (std::size_t e = 0; e < input.src.size(); ++e) {
-      ++offsets_[static_cast<std::size_t>(input.src[e]) + 1];
-      if (input.dst[e] != input.src[e]) ++offsets_[static_cast<std::size_t>(input.dst[e]) + 1];
-    }
+  explicit HalfEdges(std::uint64_t vertices) : offsets_(static_cast<std::size_t>(vertices) + 1) {}
+
+  Status CountDegrees(const PartitionInput& input) {
+    RHIZOME_RETURN_IF_ERROR(input.ForEach([&](std::uint64_t, std::uint64_t src, std::uint64_t dst) {
+      ++offsets_[src + 1];
+      if (dst != src) ++offsets_[dst + 1];
+    }));
     for (std::size_t v = 1; v < offsets_.size(); ++v) offsets_[v] += offsets_[v - 1];
+    return Status::Ok();
   }
 
   // Uses the offsets as cursors, which leaves each one list further; then shifts them back.
-  void Fill(const PartitionInput& input) {
-    for (std::size_t e = 0; e < input.src.size(); ++e) {
-      const auto src = static_cast<std::size_t>(input.src[e]);
-      const auto dst = static_cast<std::size_t>(input.dst[e]);
+  Status Fill(const PartitionInput& input) {
+    RHIZOME_RETURN_IF_ERROR(input.ForEach([&](std::uint64_t, std::uint64_t src, std::uint64_t dst) {
       const std::uint64_t at_src = offsets_[src]++;
       const std::uint64_t at_dst = src == dst ? at_src : offsets_[dst]++;
       other_[at_src] = static_cast<Index>(dst);
       other_[at_dst] = static_cast<Index>(src);
       twin_[at_src] = static_cast<Index>(at_dst);
       twin_[at_dst] = static_cast<Index>(at_src);
-    }
+    }));
     for (std::size_t v = offsets_.size() - 1; v > 0; --v) offsets_[v] = offsets_[v - 1];
     offsets_[0] = 0;
+    return Status::Ok();
   }
 
   std::vector<std::uint64_t> offsets_;  // [vertices + 1]
-  std::unique_ptr<Index[]> other_;      // [half-edges]
-  std::unique_ptr<Index[]> twin_;       // [half-edges]
-  std::unique_ptr<Part[]> part_;        // [half-edges]
+  HugeArray<Index> other_;              // [half-edges]
+  HugeArray<Index> twin_;               // [half-edges]
+  HugeArray<Part> part_;                // [half-edges]
 };
 
 }  // namespace rhizome

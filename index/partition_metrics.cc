@@ -25,19 +25,20 @@ PartitionMetrics MetricsOf(const ReplicaSets& replicas, const std::vector<std::u
           .interior_share = static_cast<double>(interior) / static_cast<double>(present)};
 }
 
-PartitionMetrics MeasurePartition(const PartitionInput& input,
-                                  std::span<const PartitionId> partition_of_edge,
-                                  std::uint32_t partitions) {
-  ReplicaSets replicas(input.vertex_count, partitions);
+Result<PartitionMetrics> MeasurePartition(const PartitionInput& input,
+                                          std::span<const PartitionId> partition_of_edge,
+                                          std::uint32_t partitions) {
+  RHIZOME_RETURN_IF_ERROR(input.CheckColumn(partition_of_edge.size()));
+  ReplicaSets replicas(input.vertex_count(), partitions);
   std::vector<std::uint64_t> edges(partitions);
   std::vector<std::uint64_t> vertices(partitions);
-  for (std::size_t e = 0; e < partition_of_edge.size(); ++e) {
+  RHIZOME_RETURN_IF_ERROR(input.ForEach([&](std::uint64_t e, std::uint64_t src, std::uint64_t dst) {
     const PartitionId p = partition_of_edge[e];
     ++edges[p];
-    for (const VertexId vertex : {input.src[e], input.dst[e]}) {
-      if (replicas.Add(static_cast<std::uint64_t>(vertex), p)) ++vertices[p];
+    for (const std::uint64_t vertex : {src, dst}) {
+      if (replicas.Add(vertex, p)) ++vertices[p];
     }
-  }
+  }));
   return MetricsOf(replicas, edges, vertices);
 }
 

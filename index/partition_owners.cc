@@ -1,5 +1,6 @@
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "rhizome/index/owner_chooser.h"
@@ -19,9 +20,22 @@ constexpr double kTieShare = 0.8;
 template <typename Index>
 class CountedEdges {
  public:
-  CountedEdges(const PartitionInput& input, std::span<const PartitionId> partition_of_edge,
-               std::uint32_t partitions)
-      : counts_(CountEdges(input, partition_of_edge, partitions)) {}
+  static Result<CountedEdges> Count(const PartitionInput& input,
+                                    std::span<const PartitionId> partition_of_edge,
+                                    std::uint32_t partitions) {
+    std::vector<Index> degree(static_cast<std::size_t>(input.vertex_count()));
+    RHIZOME_RETURN_IF_ERROR(input.ForEach([&](std::uint64_t, std::uint64_t src, std::uint64_t dst) {
+      ++degree[src];
+      ++degree[dst];
+    }));
+    Counts counts(input.vertex_count(), partitions, [&](std::size_t v) { return degree[v]; });
+    RHIZOME_RETURN_IF_ERROR(
+        input.ForEach([&](std::uint64_t e, std::uint64_t src, std::uint64_t dst) {
+          counts.Increment(src, partition_of_edge[e]);
+          counts.Increment(dst, partition_of_edge[e]);
+        }));
+    return CountedEdges(std::move(counts));
+  }
 
   template <typename Visit>
   void ForEachPartition(std::uint64_t vertex, Visit&& visit) const {
@@ -46,41 +60,28 @@ class CountedEdges {
  private:
   using Counts = ReplicaCounts<Index>;
 
-  static Counts CountEdges(const PartitionInput& input,
-                           std::span<const PartitionId> partition_of_edge,
-                           std::uint32_t partitions) {
-    std::vector<Index> degree(static_cast<std::size_t>(input.vertex_count));
-    for (std::size_t e = 0; e < input.src.size(); ++e) {
-      ++degree[static_cast<std::size_t>(input.src[e])];
-      ++degree[static_cast<std::size_t>(input.dst[e])];
-    }
-    Counts counts(input.vertex_count, partitions, [&](std::size_t v) { return degree[v]; });
-    for (std::size_t e = 0; e < input.src.size(); ++e) {
-      counts.Increment(static_cast<std::uint64_t>(input.src[e]), partition_of_edge[e]);
-      counts.Increment(static_cast<std::uint64_t>(input.dst[e]), partition_of_edge[e]);
-    }
-    return counts;
-  }
+  explicit CountedEdges(Counts counts) : counts_(std::move(counts)) {}
 
   Counts counts_;
 };
 
 template <typename Index>
-std::vector<PartitionId> Choose(const PartitionInput& input,
-                                std::span<const PartitionId> partition_of_edge,
-                                std::uint32_t partitions) {
-  return OwnerChooser(CountedEdges<Index>(input, partition_of_edge, partitions), input.vertex_count,
-                      partitions)
-      .Choose();
+Result<std::vector<PartitionId>> Choose(const PartitionInput& input,
+                                        std::span<const PartitionId> partition_of_edge,
+                                        std::uint32_t partitions) {
+  RHIZOME_ASSIGN_OR_RETURN(auto counts,
+                           CountedEdges<Index>::Count(input, partition_of_edge, partitions));
+  return OwnerChooser(std::move(counts), input.vertex_count(), partitions).Choose();
 }
 
 }  // namespace
 
-std::vector<PartitionId> ChooseOwners(const PartitionInput& input,
-                                      std::span<const PartitionId> partition_of_edge,
-                                      std::uint32_t partitions) {
+Result<std::vector<PartitionId>> ChooseOwners(const PartitionInput& input,
+                                              std::span<const PartitionId> partition_of_edge,
+                                              std::uint32_t partitions) {
+  RHIZOME_RETURN_IF_ERROR(input.CheckColumn(partition_of_edge.size()));
   // A vertex has at most twice as many ends as there are edges.
-  return input.src.size() < std::numeric_limits<std::uint32_t>::max() / 2
+  return input.edge_count() < std::numeric_limits<std::uint32_t>::max() / 2
              ? Choose<std::uint32_t>(input, partition_of_edge, partitions)
              : Choose<std::uint64_t>(input, partition_of_edge, partitions);
 }

@@ -84,13 +84,15 @@ class MemoryEdges final : public PartitionedEdges {
   Result<EdgeDivision> Divide() override {
     EdgeDivision division;
     division.kind = options_.kind;
-    const PartitionInput input{vertices_, edges_.src, edges_.dst};
+    const PartitionInput input(vertices_, edges_.src, edges_.dst);
     if (options_.partitions > 1 && StreamingPartitioner::Supports(options_.kind)) {
       RHIZOME_RETURN_IF_ERROR(DivideStream(division));
     } else {
       RHIZOME_ASSIGN_OR_RETURN(partition_of_edge_, PartitionEdges(input, options_, control_));
-      division.metrics = MeasurePartition(input, partition_of_edge_, options_.partitions);
-      division.owners = ChooseOwners(input, partition_of_edge_, options_.partitions);
+      RHIZOME_ASSIGN_OR_RETURN(division.metrics,
+                               MeasurePartition(input, partition_of_edge_, options_.partitions));
+      RHIZOME_ASSIGN_OR_RETURN(division.owners,
+                               ChooseOwners(input, partition_of_edge_, options_.partitions));
     }
     EdgeCounter counter(division, vertices_, options_.partitions, undirected_);
     for (std::size_t e = 0; e < edges_.size(); ++e)
@@ -197,7 +199,8 @@ class MemoryEdges final : public PartitionedEdges {
   std::vector<PartitionEdgeList> parts_;
 };
 
-/// Edges in spill files: they pass a streaming partitioner once, each into its partition's file.
+/// Edges in spill files. They pass a streaming partitioner once, or one that needs them all three
+/// times, if the memory holds what it needs; then each goes into its partition's file.
 class SpilledEdges final : public PartitionedEdges {
  public:
   SpilledEdges(GraphInput& input, const PartitionOptions& options, const JobControl& control)
@@ -215,25 +218,15 @@ class SpilledEdges final : public PartitionedEdges {
   Result<EdgeDivision> Divide() override {
     EdgeDivision division;
     division.kind = options_.kind;
-    PartitionOptions options = options_;
-    if (!StreamingPartitioner::Supports(options.kind)) {
-      // With one partition there is nothing to choose, and so nothing to give up.
-      if (options.partitions > 1) division.kind = PartitionerKind::kHdrf;
-      options.kind = options.partitions > 1 ? PartitionerKind::kHdrf : PartitionerKind::kRandom;
+    if (options_.partitions > 1 && !StreamingPartitioner::Supports(options_.kind)) {
+      if (ExpansionBytes(vertices_, graph_.ends.edges, options_.partitions) <=
+          graph_.memory_bytes) {
+        RHIZOME_RETURN_IF_ERROR(DivideWhole(division));
+        return division;
+      }
+      division.kind = PartitionerKind::kHdrf;
     }
-    RHIZOME_ASSIGN_OR_RETURN(auto partitioner,
-                             StreamingPartitioner::Create(vertices_, graph_.ends.edges, options));
-    if (partitioner->needs_degrees()) {
-      RHIZOME_RETURN_IF_ERROR(ForEachBlock("count degrees", [&](const EdgeList& block) {
-        for (std::size_t e = 0; e < block.size(); ++e)
-          partitioner->CountDegrees(block.src[e], block.dst[e]);
-        return Status::Ok();
-      }));
-    }
-    RHIZOME_RETURN_IF_ERROR(Scatter(*partitioner, division));
-    division.metrics = partitioner->Metrics();
-    division.owners = partitioner->ChooseOwners();
-    replicas_.emplace(partitioner->replicas());
+    RHIZOME_RETURN_IF_ERROR(DivideStream(division));
     return division;
   }
 
@@ -284,6 +277,44 @@ class SpilledEdges final : public PartitionedEdges {
   }
 
  private:
+  Status DivideWhole(EdgeDivision& division) {
+    const std::uint32_t partitions = options_.partitions;
+    const PartitionInput input = InputOf(vertices_, graph_.ends);
+    RHIZOME_ASSIGN_OR_RETURN(const std::vector<PartitionId> parts,
+                             PartitionEdges(input, options_, control_));
+    RHIZOME_ASSIGN_OR_RETURN(division.metrics, MeasurePartition(input, parts, partitions));
+    RHIZOME_ASSIGN_OR_RETURN(division.owners, ChooseOwners(input, parts, partitions));
+    replicas_.emplace(vertices_, partitions);
+    std::size_t edge = 0;
+    return Scatter(division, [&](VertexId src, VertexId dst) {
+      const PartitionId p = parts[edge++];
+      replicas_->Add(static_cast<std::uint64_t>(src), p);
+      replicas_->Add(static_cast<std::uint64_t>(dst), p);
+      return p;
+    });
+  }
+
+  Status DivideStream(EdgeDivision& division) {
+    PartitionOptions options = options_;
+    // With one partition there is nothing to choose: any of them does.
+    options.kind = options.partitions > 1 ? division.kind : PartitionerKind::kRandom;
+    RHIZOME_ASSIGN_OR_RETURN(auto partitioner,
+                             StreamingPartitioner::Create(vertices_, graph_.ends.edges, options));
+    if (partitioner->needs_degrees()) {
+      RHIZOME_RETURN_IF_ERROR(ForEachBlock("count degrees", [&](const EdgeList& block) {
+        for (std::size_t e = 0; e < block.size(); ++e)
+          partitioner->CountDegrees(block.src[e], block.dst[e]);
+        return Status::Ok();
+      }));
+    }
+    RHIZOME_RETURN_IF_ERROR(Scatter(
+        division, [&](VertexId src, VertexId dst) { return partitioner->Assign(src, dst); }));
+    division.metrics = partitioner->Metrics();
+    division.owners = partitioner->ChooseOwners();
+    replicas_.emplace(partitioner->replicas());
+    return Status::Ok();
+  }
+
   template <typename Visit>
   Status ForEachBlock(std::string_view phase, Visit visit) {
     RHIZOME_ASSIGN_OR_RETURN(SpilledEdgeReader reader, SpilledEdgeReader::Open(graph_));
@@ -297,7 +328,9 @@ class SpilledEdges final : public PartitionedEdges {
     }
   }
 
-  Status Scatter(StreamingPartitioner& partitioner, EdgeDivision& division) {
+  /// assign(src, dst) is the partition of the next edge.
+  template <typename Assign>
+  Status Scatter(EdgeDivision& division, Assign assign) {
     const std::uint32_t partitions = options_.partitions;
     const std::size_t edge_bytes =
         18 + (graph_.typed ? 2 : 0) + (graph_.weighted ? 4 : 0) + 8 * graph_.attributes.size();
@@ -314,7 +347,7 @@ class SpilledEdges final : public PartitionedEdges {
     EdgeCounter counter(division, vertices_, partitions, undirected_);
     RHIZOME_RETURN_IF_ERROR(ForEachBlock(kPhase, [&](const EdgeList& block) -> Status {
       for (std::size_t e = 0; e < block.size(); ++e) {
-        const PartitionId p = partitioner.Assign(block.src[e], block.dst[e]);
+        const PartitionId p = assign(block.src[e], block.dst[e]);
         counter.Add(block.src[e], block.dst[e], p);
         EdgeList& out = writers[p].edges;
         out.src.push_back(block.src[e]);

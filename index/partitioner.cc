@@ -23,20 +23,15 @@ constexpr std::array<std::pair<PartitionerKind, std::string_view>, 7> kNames = {
     {PartitionerKind::kRange, "range"},
 }};
 
-Status CheckInput(const PartitionInput& input) {
-  if (input.src.size() != input.dst.size()) {
-    return Status::InvalidArgument(
-        fmt::format("{} sources but {} destinations of edges", input.src.size(), input.dst.size()));
-  }
-  for (std::size_t e = 0; e < input.src.size(); ++e) {
-    for (const VertexId vertex : {input.src[e], input.dst[e]}) {
-      // A negative id is a huge unsigned one.
-      if (static_cast<std::uint64_t>(vertex) < input.vertex_count) continue;
-      return Status::InvalidArgument(fmt::format("edge {} names vertex {}; ids must be in [0, {})",
-                                                 e, vertex, input.vertex_count));
-    }
-  }
-  return Status::Ok();
+// Calls run.operator()<Index, Part>() with the smallest numbers that fit.
+template <typename Run>
+auto WithNumbersFor(std::uint64_t vertices, std::uint64_t edges, std::uint32_t partitions,
+                    const Run& run) {
+  if (HalfEdges<std::uint32_t, std::uint8_t>::Fits(vertices, edges, partitions))
+    return run.template operator()<std::uint32_t, std::uint8_t>();
+  if (HalfEdges<std::uint32_t, std::uint16_t>::Fits(vertices, edges, partitions))
+    return run.template operator()<std::uint32_t, std::uint16_t>();
+  return run.template operator()<std::uint64_t, std::uint16_t>();
 }
 
 }  // namespace
@@ -77,17 +72,23 @@ Result<std::vector<PartitionId>> PartitionEdges(const PartitionInput& input,
                                                 const PartitionOptions& options,
                                                 const JobControl& control) {
   RHIZOME_RETURN_IF_ERROR(CheckPartitionOptions(options));
-  RHIZOME_RETURN_IF_ERROR(CheckInput(input));
   RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
-  if (options.partitions == 1) return std::vector<PartitionId>(input.src.size(), 0);
+  if (options.partitions == 1) {
+    RHIZOME_RETURN_IF_ERROR(input.ForEach([](std::uint64_t, std::uint64_t, std::uint64_t) {}));
+    return std::vector<PartitionId>(static_cast<std::size_t>(input.edge_count()), 0);
+  }
   if (StreamingPartitioner::Supports(options.kind)) return PartitionStream(input, options, control);
-  if (HalfEdges<std::uint32_t, std::uint8_t>::Fits(input, options.partitions)) {
-    return PartitionAdaDne<std::uint32_t, std::uint8_t>(input, options, control);
-  }
-  if (HalfEdges<std::uint32_t, std::uint16_t>::Fits(input, options.partitions)) {
-    return PartitionAdaDne<std::uint32_t, std::uint16_t>(input, options, control);
-  }
-  return PartitionAdaDne<std::uint64_t, std::uint16_t>(input, options, control);
+  return WithNumbersFor(input.vertex_count(), input.edge_count(), options.partitions,
+                        [&]<typename Index, typename Part>() {
+                          return PartitionAdaDne<Index, Part>(input, options, control);
+                        });
+}
+
+std::uint64_t ExpansionBytes(std::uint64_t vertex_count, std::uint64_t edge_count,
+                             std::uint32_t partitions) {
+  return WithNumbersFor(vertex_count, edge_count, partitions, [&]<typename Index, typename Part>() {
+    return AdaDneBytes<Index, Part>(vertex_count, edge_count, partitions);
+  });
 }
 
 }  // namespace rhizome

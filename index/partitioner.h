@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rhizome/index/partition_input.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/types.h"
@@ -15,14 +16,6 @@ namespace rhizome {
 enum class PartitionerKind : std::uint8_t { kAdaDne, kDne, kHash2d, kDbh, kHdrf, kRandom, kRange };
 std::string_view PartitionerName(PartitionerKind kind);
 std::optional<PartitionerKind> ParsePartitioner(std::string_view name);
-
-/// The edges to divide, as the input has them: for an undirected graph each pair once (both of its
-/// directed edges follow it). Columns are parallel, ids in [0, vertex_count).
-struct PartitionInput {
-  std::uint64_t vertex_count = 0;
-  std::span<const VertexId> src;
-  std::span<const VertexId> dst;
-};
 
 struct PartitionOptions {
   PartitionerKind kind = PartitionerKind::kAdaDne;
@@ -61,12 +54,18 @@ Status CheckPartitionOptions(const PartitionOptions& options);
 /// III-B, eq. 5-7; without compounding, with constants of our own and a hard edge cap, because the
 /// printed form winds up), then a refinement that removes replicas, then, where needed, a
 /// rebalance. kDne: the expansion alone at one speed for all, under the cap (DistributedNE, Hanai
-/// et al., VLDB 2019). Both: 18 bytes an edge and about 20 a vertex beside the input with up to 254
-/// partitions and fewer than 2^31 edges. The others look at one edge at a time
-/// (streaming_partitioner.h). Errors: kInvalidArgument; kInterrupted.
+/// et al., VLDB 2019). Both pass over the edges three times and hold ExpansionBytes. The others
+/// look at one edge at a time (streaming_partitioner.h). Errors: kInvalidArgument; kInterrupted;
+/// those of passing over the edges.
 Result<std::vector<PartitionId>> PartitionEdges(const PartitionInput& input,
                                                 const PartitionOptions& options,
                                                 const JobControl& control);
+
+/// What PartitionEdges and ChooseOwners take with kAdaDne or kDne, at most, whatever the input
+/// takes: 18 bytes an edge with up to 254 partitions and fewer than 2^31 edges, and some for each
+/// vertex.
+std::uint64_t ExpansionBytes(std::uint64_t vertex_count, std::uint64_t edge_count,
+                             std::uint32_t partitions);
 
 /// How good an assignment is (DESIGN section 4). Only vertices that have an edge count.
 struct PartitionMetrics {
@@ -75,16 +74,17 @@ struct PartitionMetrics {
   double edge_balance = 0;        ///< max |E_p| over mean |E_p|
   double interior_share = 0;      ///< vertices with exactly one replica
 };
-PartitionMetrics MeasurePartition(const PartitionInput& input,
-                                  std::span<const PartitionId> partition_of_edge,
-                                  std::uint32_t partitions);
+/// Errors: kInvalidArgument, not a partition for each edge; those of passing over the edges.
+Result<PartitionMetrics> MeasurePartition(const PartitionInput& input,
+                                          std::span<const PartitionId> partition_of_edge,
+                                          std::uint32_t partitions);
 
 /// The partition that each vertex's row belongs to: one that holds edges of it, mostly the one with
 /// most, ties and hubs going to where rows are fewest; isolated vertices go where rows are fewest.
-/// Deterministic.
-std::vector<PartitionId> ChooseOwners(const PartitionInput& input,
-                                      std::span<const PartitionId> partition_of_edge,
-                                      std::uint32_t partitions);
+/// Deterministic. Errors: as of MeasurePartition.
+Result<std::vector<PartitionId>> ChooseOwners(const PartitionInput& input,
+                                              std::span<const PartitionId> partition_of_edge,
+                                              std::uint32_t partitions);
 
 /// Most rows of a partition over the mean; 1 without vertices.
 double OwnerBalance(std::span<const PartitionId> owners, std::uint32_t partitions);

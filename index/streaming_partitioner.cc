@@ -14,8 +14,6 @@ namespace rhizome {
 
 namespace {
 
-constexpr std::uint64_t kEdgesBetweenReports = 1 << 18;
-
 using Degrees = std::vector<std::uint32_t>;
 
 // Degrees beyond 32 bits compare as equal.
@@ -288,22 +286,22 @@ std::vector<PartitionId> StreamingPartitioner::ChooseOwners() const {
 Result<std::vector<PartitionId>> PartitionStream(const PartitionInput& input,
                                                  const PartitionOptions& options,
                                                  const JobControl& control) {
-  const std::uint64_t edges = input.src.size();
+  using Column = std::span<const VertexId>;
+  const std::uint64_t edges = input.edge_count();
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<StreamingPartitioner> partitioner,
-                           StreamingPartitioner::Create(input.vertex_count, edges, options));
+                           StreamingPartitioner::Create(input.vertex_count(), edges, options));
   if (partitioner->needs_degrees()) {
-    for (std::size_t e = 0; e < edges; ++e) {
-      if (e % kEdgesBetweenReports == 0) RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
-      partitioner->CountDegrees(input.src[e], input.dst[e]);
-    }
+    RHIZOME_RETURN_IF_ERROR(input.ForEachBlock([&](std::uint64_t, Column src, Column dst) {
+      for (std::size_t i = 0; i < src.size(); ++i) partitioner->CountDegrees(src[i], dst[i]);
+      return control.CheckCancelled();
+    }));
   }
   std::vector<PartitionId> result(static_cast<std::size_t>(edges));
-  for (std::size_t e = 0; e < edges; ++e) {
-    if (e % kEdgesBetweenReports == 0) {
-      RHIZOME_RETURN_IF_ERROR(control.Report({"partition", e, edges, {}}));
-    }
-    result[e] = partitioner->Assign(input.src[e], input.dst[e]);
-  }
+  RHIZOME_RETURN_IF_ERROR(input.ForEachBlock([&](std::uint64_t first, Column src, Column dst) {
+    for (std::size_t i = 0; i < src.size(); ++i)
+      result[first + i] = partitioner->Assign(src[i], dst[i]);
+    return control.Report({"partition", first + src.size(), edges, {}});
+  }));
   return result;
 }
 

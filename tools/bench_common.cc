@@ -80,21 +80,6 @@ Status MakeGraph(const BenchGraphOptions& options, const ScratchFolder& scratch,
 
 }  // namespace
 
-Result<ScratchFolder> ScratchFolder::Create(const Path& parent) {
-  std::string name = (parent / "rhizome-bench-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) {
-    return Fail(
-        Status::FromErrno(errno, "create a folder for the benchmark in " + parent.string()));
-  }
-  return ScratchFolder(Path(name));
-}
-
-ScratchFolder::~ScratchFolder() {
-  if (path_.empty()) return;
-  std::error_code ignored;  // a folder that stays behind says by its name what it was
-  std::filesystem::remove_all(path_, ignored);
-}
-
 Result<BenchGraph> OpenBenchGraph(const BenchGraphOptions& options, const JobControl& control) {
   BenchGraph opened;
   Path path;

@@ -12,25 +12,9 @@
 #include "rhizome/index/graph.h"
 #include "rhizome/index/sampler.h"
 #include "rhizome/storage/store.h"
+#include "scratch_folder.h"
 
 namespace rhizome {
-
-/// A folder that is removed, with all that is in it, when the benchmark ends.
-class ScratchFolder {
- public:
-  /// Makes `parent`/rhizome-bench-<random>. Errors: kNotFound, kPermissionDenied, ...
-  static Result<ScratchFolder> Create(const Path& parent);
-  ~ScratchFolder();
-  ScratchFolder(ScratchFolder&& other) noexcept : path_(std::move(other.path_)) {
-    other.path_.clear();
-  }
-  ScratchFolder& operator=(ScratchFolder&&) = delete;
-  const Path& path() const { return path_; }
-
- private:
-  explicit ScratchFolder(Path path) : path_(std::move(path)) {}
-  Path path_;
-};
 
 /// The graph that a benchmark walks, from a store or made for the run. Members are destroyed in
 /// reverse order: the graph first, its files last.

@@ -32,8 +32,7 @@ Json References() {
 }
 
 Result<EdgePairs> MakeGraph(const BenchPartitionOptions& options, std::uint32_t scale,
-                            const JobControl& control) {
-  RHIZOME_ASSIGN_OR_RETURN(const ScratchFolder scratch, ScratchFolder::Create(options.dir));
+                            const ScratchFolder& scratch, const JobControl& control) {
   const GenerateOptions graph{.kind = GraphKind::kRmat,
                               .scale = scale,
                               .edge_factor = options.edge_factor,
@@ -45,7 +44,7 @@ Result<EdgePairs> MakeGraph(const BenchPartitionOptions& options, std::uint32_t 
   IngestOptions input;
   input.edges = {scratch.path() / "edges.npy"};
   input.vertices = std::uint64_t{1} << scale;
-  return ReadEdgePairs(FileSystem::Posix(), input, control);
+  return ReadEdgePairs(FileSystem::Posix(), scratch.path(), input, control);
 }
 
 // The run with the median replication factor.
@@ -63,35 +62,50 @@ Result<PartitionRun> MedianRun(const EdgePairs& pairs, PartitionOptions options,
   return std::move(runs[runs.size() / 2]);
 }
 
-// One curve a partitioner: over scales where there are several, else over parts.
+// Curves over scales where there are several, one for each partitioner and number of parts; else
+// over parts, one for each partitioner.
+struct Curve {
+  std::string title;
+  std::string points;  // x, then what PlotScript shows
+};
+
+std::vector<Curve> Curves(const BenchPartitionOptions& options, const Json& results) {
+  const bool by_scale = options.scales.size() > 1;
+  std::vector<Curve> curves;
+  for (const Json& row : results) {
+    std::string title = row["partitioner"];
+    if (by_scale && options.partitions.size() > 1)
+      title += fmt::format(", {} parts", row["partitions"].dump());
+    auto curve = std::find_if(curves.begin(), curves.end(),
+                              [&](const Curve& known) { return known.title == title; });
+    if (curve == curves.end()) curve = curves.insert(curve, {title, {}});
+    curve->points +=
+        fmt::format("{} {} {} {} {} {}\n", row[by_scale ? "scale" : "partitions"].dump(),
+                    row["replication_factor"].dump(), row["vertex_balance"].dump(),
+                    row["edge_balance"].dump(), row["cpu_seconds"].dump(),
+                    row["bytes_per_edge"].is_null() ? "NaN" : row["bytes_per_edge"].dump());
+  }
+  return curves;
+}
+
 std::string PlotScript(const BenchPartitionOptions& options, const Json& results) {
   const bool by_scale = options.scales.size() > 1;
-  const char* x = by_scale ? "scale" : "partitions";
-  std::string script = fmt::format("set terminal {} size 1100,800\nset output '{}'\n",
+  const std::vector<Curve> curves = Curves(options, results);
+  std::string script = fmt::format("set terminal {} size 1100,1000\nset output '{}'\n",
                                    options.plot.ends_with(".png") ? "png" : "svg", options.plot);
-  std::string blocks;
-  std::vector<std::string> names;
-  for (const PartitionerKind kind : options.partitioners) {
-    const std::string name(PartitionerName(kind));
-    blocks += fmt::format("$d{} << EOD\n", names.size());
-    names.push_back(name);
-    for (const Json& row : results) {
-      if (row["partitioner"] != name) continue;
-      if (by_scale && row["partitions"] != options.partitions.front()) continue;
-      blocks += fmt::format("{} {} {} {} {}\n", row[x].dump(), row["replication_factor"].dump(),
-                            row["vertex_balance"].dump(), row["cpu_seconds"].dump(),
-                            row["bytes_per_edge"].is_null() ? "NaN" : row["bytes_per_edge"].dump());
-    }
-    blocks += "EOD\n";
-  }
-  script += blocks + fmt::format("set multiplot layout 2,2\nset xlabel '{}'\nset grid\n", x);
-  const char* titles[] = {"replication factor", "vertex balance", "CPU seconds",
-                          "bytes an edge, beside the input"};
-  for (int column = 0; column < 4; ++column) {
-    script += fmt::format("set title '{}'\nplot ", titles[column]);
-    for (std::size_t i = 0; i < names.size(); ++i) {
+  for (std::size_t i = 0; i < curves.size(); ++i)
+    script += fmt::format("$d{} << EOD\n{}EOD\n", i, curves[i].points);
+  script += fmt::format("set multiplot layout 3,2\nset xlabel '{}'\nset {} 2\nset grid\n",
+                        by_scale ? "scale" : "parts", by_scale ? "xtics" : "logscale x");
+  const char* titles[] = {"replication factor", "vertex balance", "edge balance", "CPU seconds",
+                          "peak bytes an edge"};
+  for (std::size_t column = 0; column < std::size(titles); ++column) {
+    const bool seconds = column == 3;
+    script += fmt::format("{}set logscale y\nset title '{}'\nset key {}\nplot ",
+                          seconds ? "" : "un", titles[column], seconds ? "left top" : "off");
+    for (std::size_t i = 0; i < curves.size(); ++i) {
       script += fmt::format("{}$d{} using 1:{} with linespoints title '{}'", i == 0 ? "" : ", ", i,
-                            column + 2, names[i]);
+                            column + 2, curves[i].title);
     }
     script += "\n";
   }
@@ -127,7 +141,8 @@ Result<Json> BenchPartition(const BenchPartitionOptions& options, const JobContr
   }
   Json results = Json::array();
   for (const std::uint32_t scale : options.scales) {
-    RHIZOME_ASSIGN_OR_RETURN(const EdgePairs pairs, MakeGraph(options, scale, control));
+    RHIZOME_ASSIGN_OR_RETURN(const ScratchFolder scratch, ScratchFolder::Create(options.dir));
+    RHIZOME_ASSIGN_OR_RETURN(const EdgePairs pairs, MakeGraph(options, scale, scratch, control));
     for (const PartitionerKind kind : options.partitioners) {
       for (const std::uint32_t partitions : options.partitions) {
         PartitionOptions partition{.kind = kind, .partitions = partitions, .seed = options.seed};
@@ -135,12 +150,12 @@ Result<Json> BenchPartition(const BenchPartitionOptions& options, const JobContr
         RHIZOME_ASSIGN_OR_RETURN(const PartitionRun run,
                                  MedianRun(pairs, partition, options.seeds, control));
         Json row = {{"scale", scale},
-                    {"edges", pairs.src.size()},
+                    {"edges", pairs.edge_count()},
                     {"partitioner", PartitionerName(kind)},
                     {"partitions", partitions}};
-        row.update(PartitionRunFields(run, pairs.src.size()));
-        const auto warning = BalanceWarning(partition, run.metrics.vertex_balance, pairs.src.size(),
-                                            pairs.vertex_count);
+        row.update(PartitionRunFields(run, pairs.edge_count()));
+        const auto warning = BalanceWarning(partition, run.metrics.vertex_balance,
+                                            pairs.edge_count(), pairs.vertex_count());
         row["balance_warning"] = warning ? Json(*warning) : Json();
         results.push_back(std::move(row));
       }

@@ -44,9 +44,11 @@ Result<PartitionRun> RunPartitioner(const PartitionInput& input, const Partition
     const std::uint64_t peak = PeakMemoryBytes();
     run.memory_bytes = peak > before ? peak - before : 0;
   }
-  run.metrics = MeasurePartition(input, run.partition_of_edge, options.partitions);
-  run.owner_balance = OwnerBalance(ChooseOwners(input, run.partition_of_edge, options.partitions),
-                                   options.partitions);
+  RHIZOME_ASSIGN_OR_RETURN(run.metrics,
+                           MeasurePartition(input, run.partition_of_edge, options.partitions));
+  RHIZOME_ASSIGN_OR_RETURN(const std::vector<PartitionId> owners,
+                           ChooseOwners(input, run.partition_of_edge, options.partitions));
+  run.owner_balance = OwnerBalance(owners, options.partitions);
   return run;
 }
 
@@ -72,13 +74,9 @@ nlohmann::ordered_json PartitionRunFields(const PartitionRun& run, std::uint64_t
       {"cpu_seconds", run.cpu_seconds},
       {"cpu_per_second", run.seconds > 0 ? run.cpu_seconds / run.seconds : 0},
       {"edges_per_second", run.seconds > 0 ? static_cast<double>(edges) / run.seconds : 0},
-      {"bytes_per_edge", nullptr},
-      {"bytes_per_edge_with_input", nullptr}};
-  if (run.memory_bytes && edges != 0) {
+      {"bytes_per_edge", nullptr}};
+  if (run.memory_bytes && edges != 0)
     fields["bytes_per_edge"] = static_cast<double>(*run.memory_bytes) / static_cast<double>(edges);
-    fields["bytes_per_edge_with_input"] =
-        fields["bytes_per_edge"].get<double>() + 2 * sizeof(VertexId);
-  }
   return fields;
 }
 

@@ -17,8 +17,9 @@ struct PartitionRun {
   double seconds = 0;
   double cpu_seconds = 0;
 
-  /// Highest memory of the partitioner beyond what was held before it: without the input, with the
-  /// result. Nothing where the kernel does not let a process reset its peak.
+  /// Highest memory of the partitioner beyond what was held before it, with the result; all there
+  /// is, where the input comes from a file. Nothing where the kernel does not let a process reset
+  /// its peak.
   std::optional<std::uint64_t> memory_bytes;
   std::vector<PartitionId> partition_of_edge;
 };

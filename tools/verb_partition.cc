@@ -9,6 +9,7 @@
 #include "npy_output.h"
 #include "partition_run.h"
 #include "rhizome/index/edge_pairs.h"
+#include "scratch_folder.h"
 #include "text.h"
 #include "verbs.h"
 
@@ -23,6 +24,7 @@ struct PartitionFlags {
   PartitionOptions options;
   std::uint32_t seeds = 1;
   std::string out;
+  std::string dir = ".";
 };
 
 Status WriteParts(const std::string& path, const std::vector<PartitionId>& parts) {
@@ -73,8 +75,9 @@ Result<Answer> Run(const PartitionFlags& flags, Session& session) {
   const std::uint64_t base_bytes = StartMemory(session, 0);
   IngestOptions input = flags.input;
   for (const std::string& path : flags.edges) input.edges.emplace_back(path);
-  RHIZOME_ASSIGN_OR_RETURN(const EdgePairs pairs,
-                           ReadEdgePairs(FileSystem::Posix(), input, session.control));
+  RHIZOME_ASSIGN_OR_RETURN(const ScratchFolder scratch, ScratchFolder::Create(flags.dir));
+  RHIZOME_ASSIGN_OR_RETURN(const EdgePairs pairs, ReadEdgePairs(FileSystem::Posix(), scratch.path(),
+                                                                input, session.control));
   Json runs = Json::array();
   std::uint64_t peak_bytes = PeakMemoryBytes();
   for (std::uint32_t i = 0; i < flags.seeds; ++i) {
@@ -87,9 +90,9 @@ Result<Answer> Run(const PartitionFlags& flags, Session& session) {
       RHIZOME_RETURN_IF_ERROR(WriteParts(flags.out, run.partition_of_edge));
     }
     Json fields = {{"seed", options.seed}};
-    fields.update(PartitionRunFields(run, pairs.src.size()));
-    const auto warning =
-        BalanceWarning(options, run.metrics.vertex_balance, pairs.src.size(), pairs.vertex_count);
+    fields.update(PartitionRunFields(run, pairs.edge_count()));
+    const auto warning = BalanceWarning(options, run.metrics.vertex_balance, pairs.edge_count(),
+                                        pairs.vertex_count());
     if (warning) fmt::print(stderr, "warning: {}\n", *warning);
     fields["balance_warning"] = warning ? Json(*warning) : Json();
     runs.push_back(std::move(fields));
@@ -97,13 +100,13 @@ Result<Answer> Run(const PartitionFlags& flags, Session& session) {
   Json fields = {{"partitioner", PartitionerName(flags.options.kind)},
                  {"formula", flags.options.printed_formula ? "printed" : "tuned"},
                  {"partitions", flags.options.partitions},
-                 {"vertices", pairs.vertex_count},
-                 {"edges", pairs.src.size()},
+                 {"vertices", pairs.vertex_count()},
+                 {"edges", pairs.edge_count()},
                  {"threads", flags.options.threads}};
   fields.update(runs[0]);
   fields["peak_memory_bytes"] = peak_bytes;
   fields["base_memory_bytes"] = base_bytes;
-  fields["bad_lines"] = pairs.bad_lines;
+  fields["bad_lines"] = pairs.bad_lines();
   if (!flags.out.empty()) fields["out"] = flags.out;
   for (const char* name : {"replication_factor", "vertex_balance", "edge_balance", "cpu_seconds"}) {
     fields["over_seeds"][name] = Spread(runs, name);
@@ -158,6 +161,10 @@ void AddPartitionVerb(CLI::App& root, Session& session) {
       ->type_name("N")
       ->capture_default_str();
   AddThreads(*verb, options.threads);
+  verb->add_option("--dir", flags->dir,
+                   "Where a scratch file lies for the time being: 8 bytes an edge")
+      ->type_name("DIR")
+      ->capture_default_str();
   verb->add_option("--out", flags->out, "Write the part of every input edge: .npy, uint16 [m]")
       ->type_name("F.npy");
 }

@@ -14,7 +14,9 @@ namespace {
 
 TEST(HalfEdgesTest, EveryEdgeStandsInTheListsOfBothItsEnds) {
   const TestGraph graph = Multigraph(60, 400, testing::TestSeed());
-  HalfEdges<std::uint32_t, std::uint8_t> halves(graph.input());
+  auto created = HalfEdges<std::uint32_t, std::uint8_t>::Create(graph.input());
+  ASSERT_OK(created);
+  auto& halves = *created;
   std::uint64_t loops = 0;
   for (std::size_t e = 0; e < graph.src.size(); ++e) loops += graph.src[e] == graph.dst[e];
   EXPECT_EQ(halves.size(), 2 * graph.src.size() - loops);
@@ -40,7 +42,9 @@ TEST(HalfEdgesTest, EveryEdgeStandsInTheListsOfBothItsEnds) {
     halves.set_part(e % 2 == 0 ? half : halves.twin(half), static_cast<std::uint8_t>(e % 7));
     expected.push_back(static_cast<PartitionId>(e % 7));
   }
-  EXPECT_EQ(halves.Collect(graph.input()), expected);
+  const auto collected = halves.Collect(graph.input());
+  ASSERT_OK(collected);
+  EXPECT_EQ(*collected, expected);
 }
 
 TEST(AdaDneTest, AnyNumberOfThreadsGivesTheSame) {

@@ -28,7 +28,7 @@ struct TestGraph {
   std::vector<VertexId> src;
   std::vector<VertexId> dst;
 
-  PartitionInput input() const { return {vertex_count, src, dst}; }
+  PartitionInput input() const { return PartitionInput(vertex_count, src, dst); }
   void Add(std::uint64_t u, std::uint64_t v) {
     src.push_back(static_cast<VertexId>(u));
     dst.push_back(static_cast<VertexId>(v));
@@ -52,7 +52,7 @@ inline TestGraph Rmat(int scale, std::uint64_t edges, std::uint64_t seed) {
   return graph;
 }
 
-inline TestGraph Path(std::uint64_t vertices) {
+inline TestGraph PathGraph(std::uint64_t vertices) {
   TestGraph graph{.name = "path", .vertex_count = vertices, .src = {}, .dst = {}};
   for (std::uint64_t v = 1; v < vertices; ++v) graph.Add(v - 1, v);
   return graph;
@@ -118,7 +118,7 @@ inline TestGraph CliqueAndPath(std::uint64_t size) {
 inline std::vector<TestGraph> LargerGraphs(std::uint64_t seed) {
   std::vector<TestGraph> graphs;
   graphs.push_back(Rmat(12, 40000, seed));
-  graphs.push_back(Path(20000));
+  graphs.push_back(PathGraph(20000));
   graphs.push_back(Star(20000));
   graphs.push_back(Grid(120));
   graphs.push_back(Cliques(40, 30));
@@ -133,6 +133,21 @@ inline std::vector<PartitionId> Partition(const TestGraph& graph, const Partitio
   Result<std::vector<PartitionId>> result = PartitionEdges(graph.input(), options, control);
   EXPECT_OK(result);
   return result ? *std::move(result) : std::vector<PartitionId>();
+}
+
+inline PartitionMetrics Measure(const TestGraph& graph, const std::vector<PartitionId>& parts,
+                                std::uint32_t partitions) {
+  const Result<PartitionMetrics> metrics = MeasurePartition(graph.input(), parts, partitions);
+  EXPECT_OK(metrics);
+  return metrics ? *metrics : PartitionMetrics();
+}
+
+inline std::vector<PartitionId> Owners(const TestGraph& graph,
+                                       const std::vector<PartitionId>& parts,
+                                       std::uint32_t partitions) {
+  Result<std::vector<PartitionId>> owners = ChooseOwners(graph.input(), parts, partitions);
+  EXPECT_OK(owners);
+  return owners ? *std::move(owners) : std::vector<PartitionId>();
 }
 
 // The metrics by their definition.

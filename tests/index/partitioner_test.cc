@@ -5,6 +5,7 @@
 #include <map>
 #include <random>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,7 @@ TEST(PartitionerTest, MetricsEqualTheirDefinition) {
       const std::vector<PartitionId> parts = Partition(graph, options);
       ASSERT_EQ(parts.size(), graph.src.size());
       for (const PartitionId p : parts) ASSERT_LT(p, options.partitions);
-      const PartitionMetrics measured = MeasurePartition(graph.input(), parts, 6);
+      const PartitionMetrics measured = Measure(graph, parts, 6);
       const PartitionMetrics expected = BruteForce(graph, parts, 6);
       EXPECT_DOUBLE_EQ(measured.replication_factor, expected.replication_factor);
       EXPECT_DOUBLE_EQ(measured.vertex_balance, expected.vertex_balance);
@@ -44,7 +45,7 @@ TEST(PartitionerTest, MetricsEqualTheirDefinition) {
 
 TEST(PartitionerTest, MetricsOfNothingAreOne) {
   const PartitionMetrics metrics =
-      MeasurePartition({.vertex_count = 3, .src = {}, .dst = {}}, {}, 4);
+      Measure({.name = "nothing", .vertex_count = 3, .src = {}, .dst = {}}, {}, 4);
   EXPECT_EQ(metrics.replication_factor, 1);
   EXPECT_EQ(metrics.vertex_balance, 1);
   EXPECT_EQ(metrics.edge_balance, 1);
@@ -59,7 +60,7 @@ TEST(PartitionerTest, AdaDneKeepsTheBoundsOfBalance) {
       options.partitions = partitions;
       options.seed = seed;
       const std::vector<PartitionId> parts = Partition(graph, options);
-      const PartitionMetrics metrics = MeasurePartition(graph.input(), parts, partitions);
+      const PartitionMetrics metrics = Measure(graph, parts, partitions);
       // One edge more than the mean may be needed where a partition has few.
       const double mean = static_cast<double>(parts.size()) / partitions;
       EXPECT_LE(metrics.edge_balance, std::max(1.05, 1 + 1 / mean)) << graph.name << partitions;
@@ -76,8 +77,7 @@ TEST(PartitionerTest, AdaDneCutsFewVerticesWhereFewNeedBeCut) {
   for (const TestGraph& graph : LargerGraphs(1)) {
     const auto bound = bounds.find(graph.name);
     if (bound == bounds.end()) continue;
-    const PartitionMetrics metrics =
-        MeasurePartition(graph.input(), Partition(graph, options), options.partitions);
+    const PartitionMetrics metrics = Measure(graph, Partition(graph, options), options.partitions);
     EXPECT_LE(metrics.replication_factor, bound->second) << graph.name;
   }
 }
@@ -86,14 +86,11 @@ TEST(PartitionerTest, AdaDneReplicatesFarLessThanHashing) {
   const TestGraph graph = Rmat(14, 200000, testing::TestSeed());
   PartitionOptions options;
   options.partitions = 8;
-  const double adadne =
-      MeasurePartition(graph.input(), Partition(graph, options), 8).replication_factor;
+  const double adadne = Measure(graph, Partition(graph, options), 8).replication_factor;
   options.kind = PartitionerKind::kHash2d;
-  const double hash2d =
-      MeasurePartition(graph.input(), Partition(graph, options), 8).replication_factor;
+  const double hash2d = Measure(graph, Partition(graph, options), 8).replication_factor;
   options.kind = PartitionerKind::kRandom;
-  const double random =
-      MeasurePartition(graph.input(), Partition(graph, options), 8).replication_factor;
+  const double random = Measure(graph, Partition(graph, options), 8).replication_factor;
   EXPECT_LT(adadne, 0.75 * hash2d);
   EXPECT_LT(hash2d, random);
 }
@@ -170,7 +167,7 @@ TEST(PartitionerTest, SmallAndDegenerateGraphsAreDivided) {
 }
 
 TEST(PartitionerTest, BadOptionsAndInputsAreRefused) {
-  const TestGraph graph = Path(10);
+  const TestGraph graph = PathGraph(10);
   const JobControl control;
   const auto refused = [&](auto change) {
     PartitionOptions options;
@@ -187,9 +184,85 @@ TEST(PartitionerTest, BadOptionsAndInputsAreRefused) {
   const std::vector<VertexId> good = {0, 1};
   for (const std::vector<VertexId>& bad :
        {std::vector<VertexId>{0}, std::vector<VertexId>{0, 2}, std::vector<VertexId>{-1, 0}}) {
-    const PartitionInput input{.vertex_count = 2, .src = good, .dst = bad};
+    const PartitionInput input(2, good, bad);
     EXPECT_STATUS(PartitionEdges(input, {}, control), kInvalidArgument);
   }
+}
+
+// The graph's edges in blocks of random lengths, other ones in every pass.
+PartitionInput Scanned(const TestGraph& graph, std::mt19937_64& random) {
+  return PartitionInput(
+      graph.vertex_count, graph.src.size(), [&](const PartitionInput::Visit& visit) {
+        for (std::size_t begin = 0; begin < graph.src.size();) {
+          const std::size_t count =
+              std::min<std::size_t>(random() % 1000, graph.src.size() - begin);
+          const Status visited = visit(std::span(graph.src).subspan(begin, count),
+                                       std::span(graph.dst).subspan(begin, count));
+          if (!visited.ok()) return visited;
+          begin += count;
+        }
+        return Status::Ok();
+      });
+}
+
+TEST(PartitionerTest, EdgesThatAreScannedGiveTheSameResultAsEdgesInMemory) {
+  std::mt19937_64 random(testing::TestSeed());
+  const TestGraph graph = Rmat(11, 20000, random());
+  const PartitionInput scanned = Scanned(graph, random);
+  const JobControl control;
+  for (const PartitionerKind kind : kAllPartitioners) {
+    PartitionOptions options{.kind = kind};
+    options.partitions = 5;
+    const auto parts = PartitionEdges(scanned, options, control);
+    ASSERT_OK(parts);
+    EXPECT_EQ(*parts, Partition(graph, options));
+    const auto metrics = MeasurePartition(scanned, *parts, 5);
+    ASSERT_OK(metrics);
+    EXPECT_EQ(metrics->replication_factor, Measure(graph, *parts, 5).replication_factor);
+    const auto owners = ChooseOwners(scanned, *parts, 5);
+    ASSERT_OK(owners);
+    EXPECT_EQ(*owners, Owners(graph, *parts, 5));
+  }
+}
+
+TEST(PartitionerTest, WhatGoesWrongInAScanIsToldInAnyPass) {
+  const TestGraph graph = Rmat(8, 2000, testing::TestSeed());
+  const JobControl control;
+  for (const PartitionerKind kind : kAllPartitioners) {
+    PartitionOptions options{.kind = kind};
+    options.partitions = 3;
+    int failing = 0;
+    int pass = 0;
+    const PartitionInput input(graph.vertex_count, graph.src.size(),
+                               [&](const PartitionInput::Visit& visit) {
+                                 if (pass++ == failing) return Status::IoError("unreadable");
+                                 return visit(graph.src, graph.dst);
+                               });
+    for (; failing < 10; ++failing) {
+      pass = 0;
+      const auto parts = PartitionEdges(input, options, control);
+      if (pass <= failing) break;  // every pass has failed once
+      EXPECT_STATUS(parts, kIoError);
+    }
+    EXPECT_GE(failing, 1);
+    EXPECT_LT(failing, 10);
+  }
+}
+
+TEST(PartitionerTest, AScanThatHasOtherEdgesThanItSaysIsRefused) {
+  const TestGraph graph = PathGraph(100);
+  const JobControl control;
+  for (const std::uint64_t said : {98, 100}) {
+    const PartitionInput input(
+        100, said, [&](const PartitionInput::Visit& visit) { return visit(graph.src, graph.dst); });
+    for (const PartitionerKind kind : kAllPartitioners) {
+      PartitionOptions options{.kind = kind};
+      options.partitions = 3;
+      EXPECT_STATUS(PartitionEdges(input, options, control), kInvalidArgument);
+    }
+  }
+  EXPECT_STATUS(MeasurePartition(graph.input(), std::vector<PartitionId>(98), 1), kInvalidArgument);
+  EXPECT_STATUS(ChooseOwners(graph.input(), std::vector<PartitionId>(98), 1), kInvalidArgument);
 }
 
 TEST(PartitionerTest, CancellingInterrupts) {
@@ -213,7 +286,7 @@ TEST(ChooseOwnersTest, OwnersHoldEdgesAndRowsAreBalanced) {
     PartitionOptions options;
     options.partitions = 6;
     const std::vector<PartitionId> parts = Partition(graph, options);
-    const std::vector<PartitionId> owners = ChooseOwners(graph.input(), parts, 6);
+    const std::vector<PartitionId> owners = Owners(graph, parts, 6);
     ASSERT_EQ(owners.size(), graph.vertex_count);
     std::vector<std::set<PartitionId>> replicas(graph.vertex_count);
     std::vector<double> interior(6);
@@ -233,7 +306,7 @@ TEST(ChooseOwnersTest, OwnersHoldEdgesAndRowsAreBalanced) {
     const double forced = *std::max_element(interior.begin(), interior.end());
     EXPECT_LE(*std::max_element(rows.begin(), rows.end()), std::max(forced, 1.1 * mean))
         << graph.name;
-    EXPECT_EQ(ChooseOwners(graph.input(), parts, 6), owners);
+    EXPECT_EQ(Owners(graph, parts, 6), owners);
   }
 }
 
@@ -242,8 +315,8 @@ TEST(ChooseOwnersTest, TheMajorityDecidesAndIsolatedVerticesFillUp) {
   const std::vector<VertexId> src = {0, 0, 0, 0};
   const std::vector<VertexId> dst = {1, 2, 3, 4};
   const std::vector<PartitionId> parts = {1, 1, 1, 0};
-  const PartitionInput input{.vertex_count = 10, .src = src, .dst = dst};
-  const std::vector<PartitionId> owners = ChooseOwners(input, parts, 3);
+  const std::vector<PartitionId> owners =
+      Owners({.name = "majority", .vertex_count = 10, .src = src, .dst = dst}, parts, 3);
   EXPECT_EQ(std::vector<PartitionId>(owners.begin(), owners.begin() + 5),
             (std::vector<PartitionId>{1, 1, 1, 1, 0}));
   EXPECT_EQ(std::count(owners.begin(), owners.end(), 1), 4);

@@ -153,7 +153,7 @@ TEST(StreamingPartitionerTest, HdrfKeepsTheCapAndRangesHaveEqualShares) {
     EXPECT_LE(BruteForce(graph, Partition(graph, options), 8).edge_balance, 1.05) << graph.name;
   }
   // Every source has one edge, so the ranges differ by no more than one.
-  const TestGraph path = Path(1001);
+  const TestGraph path = PathGraph(1001);
   const PartitionOptions options{.kind = PartitionerKind::kRange, .partitions = 8};
   const std::vector<PartitionId> parts = Partition(path, options);
   EXPECT_TRUE(std::is_sorted(parts.begin(), parts.end()));

@@ -29,24 +29,28 @@ for what, said, was in [
     assert was / 2 <= said <= 2 * was, what
 PY
 
-# --- Through scratch files
-limited=("${input[@]}" --memory 24M)
-expect_exit 0 rhizome plan ingest s.rz "${limited[@]}" --json
-cp out plan.json
-expect_exit 0 rhizome ingest s.rz "${limited[@]}" --json
-cp out spilled.json
-expect_exit 0 rhizome verify s.rz
-python3 - <<'PY' || fail "the plan of a spilled ingestion does not hold"
-import json
+# --- Through scratch files, with memory for AdaDNE's half-edges and without
+for case in '24M adadne' '14M hdrf'; do
+  read -r memory partitioner <<<"$case"
+  limited=("${input[@]}" --memory "$memory")
+  expect_exit 0 rhizome plan ingest s.rz "${limited[@]}" --json
+  cp out plan.json
+  rm -rf s.rz
+  expect_exit 0 rhizome ingest s.rz "${limited[@]}" --json
+  cp out spilled.json
+  expect_exit 0 rhizome verify s.rz
+  python3 - "${memory%M}" $partitioner <<'PY' || fail "the plan of a spilled ingestion in $memory does not hold"
+import json, sys
 plan, got = json.load(open("plan.json")), json.load(open("spilled.json"))
 assert plan["spilled"] and got["spilled"]
-assert plan["partitioner"] == got["partitioner"] == "hdrf", (plan["partitioner"], got["partitioner"])
+assert plan["partitioner"] == got["partitioner"] == sys.argv[2], (plan["partitioner"], got["partitioner"])
 print("partitions:", plan["partitions"], "said,", got["partitions"], "taken")
 assert plan["partitions"] / 2 <= got["partitions"] <= 2 * plan["partitions"]
 print("scratch:", plan["scratch_bytes"], "said,", got["spilled_bytes"], "written")
 assert got["spilled_bytes"] / 2 <= plan["scratch_bytes"] <= 2 * got["spilled_bytes"]
-assert plan["peak_memory_bytes"] <= 24 << 20
+assert plan["peak_memory_bytes"] <= int(sys.argv[1]) << 20
 PY
+done
 
 # --- Text, compressed and not, with string ids: counts are estimates
 seq 0 40000 | awk '{print "v" ($1 * 7919) % 5003 "\tv" ($1 * 104729) % 5003}' >e.tsv

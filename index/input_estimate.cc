@@ -1,0 +1,212 @@
+#include "rhizome/index/input_estimate.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "rhizome/index/edge_file.h"
+#include "rhizome/index/id_sample.h"
+#include "rhizome/index/node_file.h"
+#include "rhizome/index/npy.h"
+#include "rhizome/index/row_sources.h"
+#include "rhizome/index/text_sample.h"
+#include "rhizome/storage/chunk_array.h"
+
+namespace rhizome {
+namespace {
+
+class Estimator {
+ public:
+  Estimator(FileSystem& fs, const IngestOptions& options) : fs_(fs), options_(options) {}
+
+  Result<InputEstimate> Run() {
+    for (const EdgeFile& file : options_.edges) {
+      const bool npy = ContentExtension(file.path) == ".npy";
+      if (file.sources_first)
+        RHIZOME_RETURN_IF_ERROR(TakeSourcesFirst(file));
+      else
+        RHIZOME_RETURN_IF_ERROR(npy ? TakeNpyEdges(file.path) : TakeEdgeLines(file.path));
+    }
+    if (options_.nodes) RHIZOME_RETURN_IF_ERROR(TakeNodes(*options_.nodes));
+    for (const ArrayFile& file : options_.arrays) RHIZOME_RETURN_IF_ERROR(TakeArray(file));
+    CountVertices();
+    return estimate_;
+  }
+
+ private:
+  /// The ids are in ranges that are known.
+  Status TakeSourcesFirst(const EdgeFile& file) {
+    RHIZOME_ASSIGN_OR_RETURN(const auto reader, OpenNpyEdges(fs_, file));
+    estimate_.edges += reader->header().dim();
+    estimate_.input_bytes += reader->stream().total_bytes();
+    return Status::Ok();
+  }
+
+  Status TakeNpyEdges(const Path& path) {
+    RHIZOME_ASSIGN_OR_RETURN(auto reader, NpyReader::Open(fs_, path));
+    const std::uint64_t rows = reader->header().rows();
+    estimate_.edges += rows;
+    estimate_.input_bytes += reader->stream().total_bytes();
+    if (reader->header().dtype != DataType::kInt64 || reader->header().dim() != 2)
+      return Status::Ok();  // the ingestion will say what is wrong
+    constexpr std::uint64_t kBlockRows = kSampleBytes / 16;
+    const bool plain = !IsCompressed(path);
+    if (rows > kSamples * kBlockRows) whole_ = false;
+    std::vector<std::int64_t> ends;
+    const auto take = [&](std::uint64_t count) {
+      for (std::uint64_t i = 0; i < 2 * count; ++i) edge_ids_.Add(ends[i]);
+    };
+    if (!plain || rows <= kSamples * kBlockRows) {
+      const std::uint64_t count = std::min(rows, kSamples * kBlockRows);
+      ends.resize(2 * count);
+      RHIZOME_RETURN_IF_ERROR(reader->Read(std::as_writable_bytes(std::span(ends))));
+      take(count);
+      return Status::Ok();
+    }
+    RHIZOME_ASSIGN_OR_RETURN(auto file, fs_.OpenRead(std::filesystem::canonical(path)));
+    ends.resize(2 * kBlockRows);
+    for (std::size_t i = 0; i < kSamples; ++i) {
+      const std::uint64_t first = (rows - kBlockRows) / (kSamples - 1) * i;
+      const auto out = std::as_writable_bytes(std::span(ends));
+      const Status read = ReadExactly(*file, reader->header().data_offset + first * 16, out);
+      if (!read.ok()) return Status::Ok();  // cut off: the ingestion will say so
+      take(kBlockRows);
+    }
+    return Status::Ok();
+  }
+
+  Status TakeEdgeLines(const Path& path) {
+    std::size_t src = 0;
+    std::size_t dst = 1;
+    for (std::size_t i = 0; i < options_.columns.size(); ++i) {
+      if (options_.columns[i] == "src") src = i;
+      if (options_.columns[i] == "dst") dst = i;
+    }
+    RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t lines,
+                             TakeLines(path, [&](std::span<const std::string_view> fields) {
+                               if (std::max(src, dst) >= fields.size()) return;
+                               edge_ids_.Add(fields[src]);
+                               edge_ids_.Add(fields[dst]);
+                             }));
+    estimate_.edges += lines;
+    estimate_.edges_exact = false;
+    return Status::Ok();
+  }
+
+  Status TakeNodes(const Path& path) {
+    RHIZOME_ASSIGN_OR_RETURN(
+        estimate_.node_lines, TakeLines(path, [&](std::span<const std::string_view> fields) {
+          for (std::size_t i = 0; i < fields.size(); ++i)
+            if (i < options_.node_columns.size() && options_.node_columns[i] == "id")
+              node_ids_.Add(fields[i]);
+        }));
+    const std::size_t arrays = NodeArrayNames(options_).size();
+    estimate_.node_column_bytes = 16 * arrays;
+    estimate_.array_row_bytes += 8 * arrays;
+    return Status::Ok();
+  }
+
+  /// Calls take(fields) for the sampled lines; returns how many lines there are in all.
+  template <typename Take>
+  Result<std::uint64_t> TakeLines(const Path& path, Take take) {
+    RHIZOME_ASSIGN_OR_RETURN(const TextSample sample, SampleText(fs_, path));
+    const char separator = ContentExtension(path) == ".csv" ? ',' : '\t';
+    std::uint64_t lines = 0;
+    std::uint64_t bytes = 0;
+    std::vector<std::string_view> fields;
+    for (std::size_t piece = 0; piece < sample.pieces.size(); ++piece) {
+      std::string_view rest = sample.pieces[piece];
+      bytes += rest.size();
+      bool skip = piece == 0 && options_.header;
+      while (!rest.empty()) {
+        const std::size_t end = std::min(rest.find('\n'), rest.size());
+        std::string_view line = rest.substr(0, end);
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+        if (std::exchange(skip, false)) continue;
+        if (line.ends_with('\r')) line.remove_suffix(1);
+        ++lines;
+        fields.clear();
+        for (std::size_t begin = 0; begin <= line.size();) {
+          const std::size_t stop = std::min(line.find(separator, begin), line.size());
+          fields.push_back(line.substr(begin, stop - begin));
+          begin = stop + 1;
+        }
+        take(std::span<const std::string_view>(fields));
+      }
+    }
+    estimate_.text_bytes += sample.bytes;
+    estimate_.input_bytes += sample.file_bytes;
+    whole_ = whole_ && sample.whole;
+    if (sample.whole || bytes == 0) return lines;
+    return static_cast<std::uint64_t>(static_cast<double>(sample.bytes) *
+                                      static_cast<double>(lines) / static_cast<double>(bytes));
+  }
+
+  Status TakeArray(const ArrayFile& file) {
+    std::uint64_t row_bytes = 0;
+    if (HasRows(fs_, file)) {
+      RHIZOME_ASSIGN_OR_RETURN(const auto source, OpenRows(fs_, file));
+      array_rows_ = std::max(array_rows_, source->rows);
+      estimate_.input_bytes += source->file_bytes();
+      row_bytes = source->dim * DataTypeBytes(file.dtype.value_or(source->dtype));
+    } else {
+      RHIZOME_ASSIGN_OR_RETURN(const TextSample sample, SampleText(fs_, file.path));
+      estimate_.text_bytes += sample.bytes;
+      estimate_.input_bytes += sample.file_bytes;
+      row_bytes = file.dim * DataTypeBytes(file.dtype.value_or(DataType::kFloat32));
+    }
+    estimate_.array_row_bytes += row_bytes;
+    largest_row_bytes_ = std::max(largest_row_bytes_, row_bytes);
+    return Status::Ok();
+  }
+
+  /// Are all ids within what an importer says?
+  bool InRanges() const { return !options_.edges.empty() && options_.edges.front().src; }
+
+  void CountVertices() {
+    InputEstimate& e = estimate_;
+    e.string_ids =
+        options_.id_type == IdType::kString || edge_ids_.strings() || node_ids_.strings();
+    e.id_bytes = std::max({edge_ids_.mean_bytes(), node_ids_.mean_bytes(), 1.0});
+    const std::uint64_t implied =
+        std::max(options_.vertices.value_or(0), options_.nodes ? 0 : array_rows_);
+    const std::uint64_t most = implied + e.node_lines + 2 * e.edges;
+    const auto dense = edge_ids_.Dense(most);
+    e.dense_ids = !e.string_ids && (dense || e.edges == 0);
+    std::uint64_t named = edge_ids_.Distinct(whole_, 2 * e.edges);
+    // Integers may have gaps: not all of 0..largest need be there.
+    if (e.dense_ids && dense) named = std::max(named, *dense);
+    e.vertices = std::max({named, implied, e.node_lines});
+    if (InRanges()) {
+      e.vertices = implied;
+      e.dense_ids = true;
+    }
+    e.vertices_exact = implied > 0 || (whole_ && !options_.nodes && e.node_lines == 0);
+    e.array_bytes = e.vertices * e.array_row_bytes;
+    if (largest_row_bytes_ == 0) return;
+    const auto chunk_rows = DefaultChunkRows(e.vertices, largest_row_bytes_);
+    e.largest_chunk_bytes =
+        (options_.chunk_rows != 0 ? options_.chunk_rows : chunk_rows.value_or(128)) *
+        largest_row_bytes_;
+  }
+
+  FileSystem& fs_;
+  const IngestOptions& options_;
+  InputEstimate estimate_;
+  IdSample edge_ids_;
+  IdSample node_ids_;
+  bool whole_ = true;  // the samples were all of the edges
+  std::uint64_t array_rows_ = 0;
+  std::uint64_t largest_row_bytes_ = 0;
+};
+
+}  // namespace
+
+Result<InputEstimate> EstimateInput(FileSystem& fs, const IngestOptions& options) {
+  return Estimator(fs, options).Run();
+}
+
+}  // namespace rhizome

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <utility>
+
+#include "rhizome/storage/file_system.h"
+
+namespace rhizome {
+
+/// A folder that is removed, with all that is in it, when the command ends.
+class ScratchFolder {
+ public:
+  /// Makes `parent`/rhizome-<random>. Errors: kNotFound, kPermissionDenied, ...
+  static Result<ScratchFolder> Create(const Path& parent);
+  ~ScratchFolder();
+  ScratchFolder(ScratchFolder&& other) noexcept : path_(std::move(other.path_)) {
+    other.path_.clear();
+  }
+  ScratchFolder& operator=(ScratchFolder&&) = delete;
+  const Path& path() const { return path_; }
+
+ private:
+  explicit ScratchFolder(Path path) : path_(std::move(path)) {}
+  Path path_;
+};
+
+}  // namespace rhizome
