@@ -10,7 +10,7 @@
 #include "rhizome/index/edge_file.h"
 #include "rhizome/index/id_table.h"
 #include "rhizome/index/ingest_context.h"
-#include "rhizome/index/ingest_plan.h"
+#include "rhizome/index/ingest_memory.h"
 #include "rhizome/index/ingest_steps.h"
 #include "rhizome/index/node_file.h"
 

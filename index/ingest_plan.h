@@ -7,9 +7,6 @@
 
 namespace rhizome {
 
-/// What holding it all in memory takes, for IngestOptions::memory_bytes.
-std::uint64_t MemoryToHold(const InputEstimate& estimate, const IngestOptions& options);
-
 /// What `plan ingest` says. Sizes in bytes.
 struct IngestPlan {
   InputEstimate input;
@@ -20,18 +17,12 @@ struct IngestPlan {
   bool spilled = false;
   std::uint32_t partitions = 1;  ///< at least so many
   PartitionerKind partitioner = PartitionerKind::kAdaDne;
-  std::uint64_t peak_memory_bytes = 0;
+  std::uint64_t peak_memory_bytes = 0;  ///< that is likely, beyond the bare process
   std::uint64_t store_bytes = 0;
   std::uint64_t scratch_bytes = 0;  ///< at its peak
   std::uint64_t disk_bytes = 0;     ///< store and scratch together, at its peak
-  double seconds = 0;
+  double seconds = 0;               ///< see IngestSeconds
 };
 Result<IngestPlan> PlanIngest(FileSystem& fs, const IngestOptions& options);
-
-/// The least number of partitions, not below `given`, of which one can be built in memory at a
-/// time; 0 if the vertices alone are too many. Aims at as many at a time as there are threads.
-std::uint32_t PartitionsThatFit(std::uint64_t memory_bytes, std::uint64_t vertices,
-                                std::uint64_t directed_edges, std::uint64_t edge_bytes,
-                                std::uint32_t threads, std::uint32_t given);
 
 }  // namespace rhizome

@@ -6,7 +6,7 @@
 
 #include "rhizome/index/edge_file.h"
 #include "rhizome/index/ingest_context.h"
-#include "rhizome/index/ingest_plan.h"
+#include "rhizome/index/ingest_memory.h"
 #include "rhizome/index/ingest_steps.h"
 #include "rhizome/index/node_file.h"
 #include "rhizome/index/spilled_array.h"

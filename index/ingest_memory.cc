@@ -1,0 +1,131 @@
+#include "rhizome/index/ingest_memory.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "rhizome/index/edge_file.h"
+#include "rhizome/index/streaming_partitioner.h"
+
+namespace rhizome {
+namespace {
+
+// Measured (R-MAT scale 18 and 20, 1 to 8 partitions, both directions): what the bounds of
+// graph_builder.h, which must hold for any graph, come to.
+constexpr std::uint64_t kUsualVertexBytes = 50;
+constexpr std::uint64_t kUsualWriteBytes = 24;
+constexpr std::uint64_t kUsualSpillBytes = std::uint64_t{15} << 20;  // blocks and queues
+
+/// Of the dictionary of all ids in memory.
+std::uint64_t DictionaryBytes(const InputEstimate& estimate) {
+  if (estimate.dense_ids) return 0;
+  const double key = estimate.string_ids ? 2 * estimate.id_bytes + 40 + estimate.id_bytes : 16;
+  return static_cast<std::uint64_t>(static_cast<double>(estimate.vertices) * (key + 32));
+}
+
+std::uint64_t DirectedEdges(const InputEstimate& estimate, const IngestOptions& options) {
+  return estimate.edges * (options.undirected ? 2 : 1);
+}
+
+/// Of vertices, arrays and the nodes file, whatever becomes of the edges.
+std::uint64_t UsualFixedBytes(const InputEstimate& estimate) {
+  return estimate.vertices * kUsualVertexBytes + NodeBytes(estimate) +
+         2 * estimate.largest_chunk_bytes;
+}
+
+/// Of the partitions that are written at once.
+std::uint64_t UsualWriteBytes(const InputEstimate& estimate, const IngestOptions& options,
+                              const PartitionOptions& partition) {
+  const std::uint64_t at_once = std::clamp(partition.threads, 1U, partition.partitions);
+  return DirectedEdges(estimate, options) * at_once / partition.partitions *
+         (kUsualWriteBytes + WriteBytes(options) - kWriteBytesPerEdge);
+}
+
+/// Of the partitioner, beside the edges.
+std::uint64_t DivideBytes(const InputEstimate& estimate, const PartitionOptions& partition) {
+  const std::uint64_t result = estimate.edges * sizeof(PartitionId);
+  if (partition.partitions == 1) return result;
+  if (!StreamingPartitioner::Supports(partition.kind))
+    return ExpansionBytes(estimate.vertices, estimate.edges, partition.partitions);
+  return result + StreamingPartitioner::EstimateBytes(partition.kind, estimate.vertices,
+                                                      partition.partitions);
+}
+
+}  // namespace
+
+std::uint64_t ColumnBytes(const IngestOptions& options) {
+  std::uint64_t bytes =
+      8 * EdgeAttributeNames(options).size() + (HasEdgeTypes(options) ? sizeof(TypeId) : 0);
+  for (const std::string& name : options.columns) bytes += name == "weight" ? 4 : 0;
+  return bytes;
+}
+
+std::uint64_t WriteBytes(const IngestOptions& options) {
+  std::uint64_t bytes = kWriteBytesPerEdge + 24 * EdgeAttributeNames(options).size() +
+                        (HasEdgeTypes(options) ? 6 : 0);
+  for (const std::string& name : options.columns) bytes += name == "weight" ? 16 : 0;
+  return bytes;
+}
+
+std::uint64_t NodeBytes(const InputEstimate& estimate) {
+  const std::uint64_t dictionary =
+      estimate.dense_ids ? 0
+                         : static_cast<std::uint64_t>(static_cast<double>(estimate.node_lines) *
+                                                      (estimate.id_bytes + 40));
+  return estimate.node_lines * estimate.node_column_bytes + dictionary;
+}
+
+std::uint64_t MemoryToHold(const InputEstimate& estimate, const IngestOptions& options) {
+  const std::uint64_t directed = estimate.edges * (options.undirected ? 2 : 1);
+  const std::uint64_t growing = estimate.edges_exact ? 16 : 40;  // a vector's, as it doubles
+  const std::uint64_t read =
+      estimate.edges * (growing + 2 * ColumnBytes(options)) + DictionaryBytes(estimate);
+  const std::uint64_t build = directed * (kHeldBytesPerEdge + WriteBytes(options)) +
+                              estimate.vertices * kBuildBytesPerVertex;
+  return std::max(read, build) + NodeBytes(estimate) + estimate.array_bytes +
+         2 * estimate.largest_chunk_bytes;
+}
+
+std::uint64_t ExpectedHeldMemory(const InputEstimate& estimate, const IngestOptions& options) {
+  const PartitionOptions& partition = options.build.partition;
+  const std::uint64_t directed = DirectedEdges(estimate, options);
+  const std::uint64_t row_bytes = kHeldBytesPerEdge + ColumnBytes(options);
+  const std::uint64_t input = estimate.edges * row_bytes;
+  const std::uint64_t read = input + DictionaryBytes(estimate);
+  const std::uint64_t divide = input + DivideBytes(estimate, partition);
+  // All edges, as they came and by partition.
+  const std::uint64_t arrange = input + estimate.edges * sizeof(PartitionId) + directed * row_bytes;
+  const std::uint64_t left = directed - directed / partition.partitions;
+  const std::uint64_t write = left * row_bytes + UsualWriteBytes(estimate, options, partition);
+  return std::max({read, divide, arrange, write}) + UsualFixedBytes(estimate) +
+         estimate.array_bytes;
+}
+
+std::uint64_t ExpectedSpilledMemory(const InputEstimate& estimate, const IngestOptions& options,
+                                    const PartitionOptions& partition) {
+  const std::uint64_t divide = DivideBytes(estimate, partition);
+  const std::uint64_t write =
+      UsualWriteBytes(estimate, options, partition) + UsualFixedBytes(estimate);
+  return std::max(divide, write) + kUsualSpillBytes;
+}
+
+std::uint32_t PartitionsThatFit(std::uint64_t memory_bytes, std::uint64_t vertices,
+                                std::uint64_t directed_edges, std::uint64_t edge_bytes,
+                                std::uint32_t threads, std::uint32_t given) {
+  // Partitions are not quite equal.
+  const double all = 1.1 * static_cast<double>(directed_edges) * static_cast<double>(edge_bytes);
+  for (const std::uint32_t at_once : {std::max(threads, 1U), 1U}) {
+    // More than 64 partitions take more memory for each vertex, and so perhaps still more of them.
+    for (std::uint32_t most = 64; most <= kMaxPartitions; most += 64) {
+      const std::uint64_t vertex_bytes = BuildVertexBytes(vertices, most);
+      if (vertex_bytes >= memory_bytes) break;
+      const double partitions =
+          std::ceil(all * at_once / static_cast<double>(memory_bytes - vertex_bytes));
+      if (partitions > most || given > most) continue;
+      return std::max({static_cast<std::uint32_t>(partitions), given, 1U});
+    }
+  }
+  return 0;
+}
+
+}  // namespace rhizome
