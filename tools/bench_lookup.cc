@@ -75,7 +75,8 @@ Status LookupBench::Open(const Path& folder, const JobControl& control) {
     build.partition.partitions = options_.graph.partitions;
     RHIZOME_RETURN_IF_ERROR(BuildGeneration(*store, std::move(input), build, control));
   }
-  RHIZOME_ASSIGN_OR_RETURN(store_, Store::Open(fs, path, Store::Mode::kRead));
+  RHIZOME_ASSIGN_OR_RETURN(
+      store_, Store::Open(fs, path, Store::Mode::kRead, {.metrics = options_.metrics}));
   RHIZOME_ASSIGN_OR_RETURN(graph_, Graph::Open(*store_));
   RHIZOME_ASSIGN_OR_RETURN(rows_, RowLookup::Open(*graph_, "feat"));
   RHIZOME_ASSIGN_OR_RETURN(database_, BenchDatabase::Create(folder / "rocksdb"));

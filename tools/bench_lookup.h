@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "bench.h"
+#include "rhizome/storage/metrics.h"
 
 namespace rhizome {
 
@@ -15,6 +17,7 @@ struct BenchLookupOptions {
   std::uint32_t lookups = 100000;  ///< of each contestant and kind
   std::uint32_t batch = 64;        ///< vertices of a batched look-up
   std::uint32_t threads = 2;
+  std::shared_ptr<Metrics> metrics = {};  ///< where ours are counted; null: nowhere
 };
 Result<nlohmann::ordered_json> BenchLookup(const BenchLookupOptions& options,
                                            const JobControl& control);

@@ -75,6 +75,24 @@ std::optional<std::uint64_t> ParseSize(std::string_view text) {
   return static_cast<std::uint64_t>(bytes);
 }
 
+CLI::Option* AddMetricsFile(CLI::App& verb, std::string& path) {
+  return verb.add_option("--metrics", path, "Write what was counted and timed, as Prometheus text")
+      ->type_name("F");
+}
+
+std::shared_ptr<Metrics> MetricsFor(const std::string& path) {
+  return path.empty() ? nullptr : std::make_shared<Metrics>();
+}
+
+Status WriteMetrics(const std::string& path, const Metrics* metrics, const std::string& store) {
+  if (path.empty()) return Status::Ok();
+  const std::pair<std::string, std::string> label{"store", store};
+  const std::string text = MetricsText(metrics->Snapshot(), std::span(&label, 1));
+  RHIZOME_ASSIGN_OR_RETURN(OutputFile out, OutputFile::Create(path));
+  RHIZOME_RETURN_IF_ERROR(out.Append(std::as_bytes(std::span(text))));
+  return out.Commit();
+}
+
 std::vector<std::string> SplitList(std::string_view text, char separator) {
   std::vector<std::string> parts;
   std::size_t begin = 0;

@@ -120,6 +120,15 @@ struct OpenedGraph {
 };
 Result<OpenedGraph> OpenGraph(const std::string& path, Session& session);
 
+/// --metrics F: where WriteMetrics puts the metrics of a run. Metrics are counted only where it is
+/// given.
+CLI::Option* AddMetricsFile(CLI::App& verb, std::string& path);
+std::shared_ptr<Metrics> MetricsFor(const std::string& path);
+
+/// Writes metrics as Prometheus text, with the label store="<store>"; nothing where `path` is
+/// empty.
+Status WriteMetrics(const std::string& path, const Metrics* metrics, const std::string& store);
+
 /// Integer ids are JSON numbers, others strings.
 Json IdJson(const ExternalId& id);
 

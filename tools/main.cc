@@ -103,6 +103,7 @@ void AddVerbs(CLI::App& root, Session& session) {
   AddGetVerb(root, session);
   AddPutVerb(root, session);
   AddDeleteVerb(root, session);
+  AddChangesVerb(root, session);
   AddCompactVerb(root, session);
   AddSampleVerb(root, session);
   AddTrainVerb(root, session);

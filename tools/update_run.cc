@@ -137,6 +137,7 @@ void AddUpdateFlags(CLI::App& verb, UpdateFlags& flags) {
       ->type_name("N");
   verb.add_flag("--no-sync", flags.no_sync,
                 "Do not wait for the disk: a power cut may lose the last batches, none in part");
+  AddMetricsFile(verb, flags.metrics);
 }
 
 Result<Answer> RunUpdate(const UpdateFlags& flags, Session& session) {
@@ -144,7 +145,8 @@ Result<Answer> RunUpdate(const UpdateFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(const UpdateFormat format, FormatOf(flags));
   FileSystem& fs = FileSystem::Posix();
   RHIZOME_RETURN_IF_ERROR(session.control.Report({.phase = "opening the store"}));
-  RHIZOME_ASSIGN_OR_RETURN(const auto store, Store::Open(fs, flags.store, Store::Mode::kWrite));
+  RHIZOME_ASSIGN_OR_RETURN(const auto store, Store::Open(fs, flags.store, Store::Mode::kWrite,
+                                                         {.metrics = MetricsFor(flags.metrics)}));
   // Updates look at ids and types, not at neighbour lists: those may stay on disk.
   RHIZOME_ASSIGN_OR_RETURN(const auto graph,
                            Graph::Open(*store, {.topology = TopologyPlace::kDirect}));
@@ -154,6 +156,7 @@ Result<Answer> RunUpdate(const UpdateFlags& flags, Session& session) {
   Json fields = updater.Fields();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   fields["seconds"] = seconds.count();
+  RHIZOME_RETURN_IF_ERROR(WriteMetrics(flags.metrics, store->metrics(), flags.store));
   return Answer{std::move(fields), Describe, {}};
 }
 

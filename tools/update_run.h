@@ -19,6 +19,7 @@ struct UpdateFlags {
   bool create_types = false;
   bool no_create_vertices = false;
   bool no_sync = false;
+  std::string metrics;
 };
 
 /// STORE, F, and the flags that both verbs have.

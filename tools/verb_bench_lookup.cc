@@ -8,12 +8,15 @@ namespace {
 struct LookupFlags {
   BenchLookupOptions options;
   std::string dir = ".";
+  std::string metrics;
 };
 
 Result<Answer> RunLookup(const LookupFlags& flags, Session& session) {
   BenchLookupOptions options = flags.options;
   options.graph.dir = flags.dir;
+  options.metrics = MetricsFor(flags.metrics);
   RHIZOME_ASSIGN_OR_RETURN(Json fields, BenchLookup(options, session.control));
+  RHIZOME_RETURN_IF_ERROR(WriteMetrics(flags.metrics, options.metrics.get(), "bench"));
   return Answer{std::move(fields), DescribeBench, {}};
 }
 
@@ -37,6 +40,7 @@ void AddBenchLookup(CLI::App& bench, Session& session) {
   verb->add_option("--dir", flags->dir, "Where store and database go")
       ->type_name("FOLDER")
       ->capture_default_str();
+  AddMetricsFile(*verb, flags->metrics);
   AddCount(*verb, "--scale", options.graph.scale, 24U, "Graph: 2^N vertices, 16 edges each");
   AddCount(*verb, "--partitions", options.graph.partitions, 1024U, "Partitions of the store");
   AddCount(*verb, "--dim", options.dim, 65536U, "Floats of a row");

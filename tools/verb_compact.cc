@@ -14,6 +14,7 @@ struct CompactFlags {
   std::string store;
   CompactOptions options;
   std::string expire;
+  std::string metrics;
 };
 
 std::string Describe(const Json& f) {
@@ -56,7 +57,8 @@ Result<Answer> Run(const CompactFlags& flags, Session& session) {
   const auto start = std::chrono::steady_clock::now();
   RHIZOME_RETURN_IF_ERROR(session.control.Report({.phase = "opening the store"}));
   RHIZOME_ASSIGN_OR_RETURN(const auto store,
-                           Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kWrite));
+                           Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kWrite,
+                                       {.metrics = MetricsFor(flags.metrics)}));
   RHIZOME_ASSIGN_OR_RETURN(
       const auto graph, Graph::Open(*store, {.topology = PlaceOf(*store, options.memory_bytes)}));
   const std::uint64_t entries = graph->delta()->entries();
@@ -72,6 +74,7 @@ Result<Answer> Run(const CompactFlags& flags, Session& session) {
   fields["peak_memory_bytes"] = PeakMemoryBytes();
   fields["bad_lines"] = 0;
   fields["generation"] = result.generation;
+  RHIZOME_RETURN_IF_ERROR(WriteMetrics(flags.metrics, store->metrics(), flags.store));
   return Answer{std::move(fields), Describe, {}};
 }
 
@@ -102,6 +105,7 @@ void AddCompactVerb(CLI::App& root, Session& session) {
   verb->add_option("--expire", flags->expire,
                    "Leave out edges with an attribute below a bound, such as time<1700000000")
       ->type_name("ATTRIBUTE<NUMBER");
+  AddMetricsFile(*verb, flags->metrics);
   AddThreads(*verb, options.threads);
   AddSize(*verb, "--memory", options.memory_bytes, "Bound on memory; 0: none");
 }

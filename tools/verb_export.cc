@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "elements.h"
+#include "export_edges.h"
 #include "npy_output.h"
 #include "rhizome/index/delta.h"
 #include "rhizome/storage/array_rules.h"
@@ -22,6 +23,7 @@ enum class ExportFormat : std::uint8_t { kNpy, kFbin };
 struct ExportFlags {
   std::string store;
   std::string array;
+  bool edges = false;
   std::string out;
   std::uint64_t memory_bytes = std::uint64_t{1} << 30;
 };
@@ -184,7 +186,20 @@ std::string Describe(const Json& f) {
   return "wrote\n" + table.ToString() + fmt::format("in {}\n", HumanSeconds(f["seconds"]));
 }
 
+Result<Answer> RunEdges(const ExportFlags& flags, Session& session) {
+  const auto start = std::chrono::steady_clock::now();
+  RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened, OpenGraph(flags.store, session));
+  RHIZOME_ASSIGN_OR_RETURN(Json file, ExportEdges(*opened.graph, flags.out, session.control));
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  Json files = Json::array();
+  files.push_back(std::move(file));
+  return Answer{{{"files", std::move(files)}, {"seconds", seconds.count()}}, Describe, {}};
+}
+
 Result<Answer> Run(const ExportFlags& flags, Session& session) {
+  if (flags.edges == !flags.array.empty())
+    return Fail(Status::InvalidArgument("say what to export: either --array NAME or --edges"));
+  if (flags.edges) return RunEdges(flags, session);
   const Path out = flags.out;
   const bool fbin = out.extension() == ".fbin";
   if (!fbin && out.extension() != ".npy") {
@@ -226,14 +241,16 @@ void AddExportVerb(CLI::App& root, Session& session) {
   CLI::App* verb = AddVerb(
       root, session, "export",
       "Write an array in vertex-id order, and the external ids beside it; an edge attribute in the "
-      "order of the edge ids",
+      "order of the edge ids; or all edges",
       "rhizome export demo.rz --array embedding --out embedding.npy", flags, Run);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
-  verb->add_option("--array", flags->array, "The array")->required()->type_name("NAME");
+  verb->add_option("--array", flags->array, "The array")->type_name("NAME");
+  verb->add_flag("--edges", flags->edges,
+                 "All edges as TSV, as ingest reads them: src, dst, type, weight");
   verb->add_option("--out", flags->out,
                    "NumPy, or rows for vector search (float32); ids go to F.ids.tsv")
       ->required()
-      ->type_name("F.npy|F.fbin");
+      ->type_name("F.npy|F.fbin|F.tsv");
   AddSize(*verb, "--memory", flags->memory_bytes, "Memory for rows that are being sorted")
       ->default_str("1G");
 }

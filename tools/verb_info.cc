@@ -13,6 +13,7 @@ namespace {
 
 struct InfoFlags {
   std::string store;
+  bool metrics = false;
 };
 
 /// Bytes of the generation's files whose path begins with `prefix`.
@@ -193,7 +194,22 @@ Result<Json> GenerationsJson(const Store& store) {
   return Json(numbers);
 }
 
+std::string DescribeMetrics(const Json& f) { return f["metrics"].get<std::string>(); }
+
+/// Gauges, mostly: counters begin with the process.
+Result<Answer> RunMetrics(const InfoFlags& flags) {
+  const auto metrics = std::make_shared<Metrics>();
+  RHIZOME_ASSIGN_OR_RETURN(const auto store, Store::Open(FileSystem::Posix(), flags.store,
+                                                         Store::Mode::kRead, {.metrics = metrics}));
+  RHIZOME_ASSIGN_OR_RETURN(const auto graph,
+                           Graph::Open(*store, {.topology = TopologyPlace::kDirect}));
+  const std::pair<std::string, std::string> label{"store", flags.store};
+  return Answer{
+      {{"metrics", MetricsText(metrics->Snapshot(), std::span(&label, 1))}}, DescribeMetrics, {}};
+}
+
 Result<Answer> Run(const InfoFlags& flags, Session&) {
+  if (flags.metrics) return RunMetrics(flags);
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<const Store> store,
                            Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kRead));
   const Manifest& manifest = store->manifest();
@@ -228,6 +244,8 @@ void AddInfoVerb(CLI::App& root, Session& session) {
   CLI::App* verb = AddVerb(root, session, "info", "What is in a store, and how well it is laid out",
                            "rhizome info demo.rz", flags, Run);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
+  verb->add_flag("--metrics", flags->metrics,
+                 "Print the store's metrics as Prometheus text instead");
 }
 
 }  // namespace rhizome

@@ -22,6 +22,7 @@ void AddNeighborsVerb(CLI::App& root, Session& session);
 void AddGetVerb(CLI::App& root, Session& session);
 void AddPutVerb(CLI::App& root, Session& session);
 void AddDeleteVerb(CLI::App& root, Session& session);
+void AddChangesVerb(CLI::App& root, Session& session);
 void AddCompactVerb(CLI::App& root, Session& session);
 void AddSampleVerb(CLI::App& root, Session& session);
 void AddTrainVerb(CLI::App& root, Session& session);

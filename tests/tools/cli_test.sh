@@ -9,7 +9,7 @@ cd "$work"
 
 verbs="generate ingest partition import info verify neighbors get sample train infer similar export"
 verbs+=" repair backup restore upgrade doctor"
-updates="put delete compact"
+updates="put delete changes compact"
 benches="gather sample pool partition verify write lookup compact aggregate step"
 
 # --- Help and usage

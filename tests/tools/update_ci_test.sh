@@ -13,6 +13,36 @@ rhizome ingest g.rz --edges e.tsv --array x=x.txt:2 >/dev/null || fail "ingest"
 printf 'a\tb\tx\t1\t5\nb\tc\ty\t2\t6\n' >s.tsv
 rhizome ingest s.rz --edges s.tsv --columns src,dst,type,weight,time --partitions 2 >/dev/null || fail "ingest"
 
+# --- What one store was told, told to another; metrics of a run and of a store
+cp -r s.rz leader.rz; cp -r s.rz follower.rz
+printf '%s\n' '{"src":"a","dst":"c","type":"new","weight":0.5,"time":9}' '{"op":"delete","id":"b"}' \
+  '{"op":"upsert","src":"c","dst":"d\te","type":"y","weight":2}' >u.jsonl
+expect_exit 0 rhizome put leader.rz u.jsonl --create-types --metrics put.prom
+grep -q '^rhizome_writes_total{store="leader.rz"} 1$' put.prom || fail "metrics of put: $(head -3 put.prom)"
+expect_exit 0 rhizome changes leader.rz --out changes.jsonl --json
+expect_json out 'j["changes"] == 4' 'j["last"] > j["after"]' 'j["seconds"] > 0'
+expect_exit 0 rhizome put follower.rz changes.jsonl --create-types
+for id in a c; do
+  rhizome neighbors leader.rz $id --direction both --json >leader.txt
+  rhizome neighbors follower.rz $id --direction both --json >follower.txt
+  cmp -s leader.txt follower.txt || fail "the follower says of $id: $(cat follower.txt), not $(cat leader.txt)"
+done
+expect_exit 1 rhizome changes leader.rz --out x.jsonl --after 900
+expect_exit 1 rhizome export leader.rz --edges --out edges.tsv
+expect_says "line break" "changes"
+expect_exit 1 rhizome export leader.rz --out edges.tsv
+expect_says "--array" "--edges"
+expect_exit 0 rhizome compact leader.rz --metrics compact.prom
+grep -q '^rhizome_compactions_total{store="leader.rz"} 1$' compact.prom || fail "metrics of compact"
+expect_exit 2 rhizome changes leader.rz --out x.jsonl --after 1
+expect_says "read the graph at a snapshot"
+expect_exit 0 rhizome export s.rz --edges --out edges.tsv --json
+expect_json out 'j["files"][0]["rows"] == 2' 'j["files"][0]["columns"] == "src,dst,type,weight"'
+[ "$(sort edges.tsv)" = "$(printf 'a\tb\tx\t1\nb\tc\ty\t2')" ] || fail "export --edges: $(cat edges.tsv)"
+rhizome ingest again.rz --edges edges.tsv --columns src,dst,type,weight >/dev/null || fail "ingest what was exported"
+expect_exit 0 rhizome info s.rz --metrics
+grep -q '^rhizome_vertices{store="s.rz"} 3$' out || fail "info --metrics: $(grep -c . out) lines"
+
 # --- Every format, and what is read afterwards
 printf '0\t7\n7\t8\n' | rhizome put g.rz - --json >out || fail "put from stdin"
 expect_json out 'j["applied"] == 2' 'j["vertices_added"] == 2' 'j["commit"] == 1 + 1' 'j["seconds"] > 0'

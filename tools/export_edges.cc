@@ -1,0 +1,61 @@
+#include "export_edges.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "rhizome/index/graph_scan.h"
+#include "text_output.h"
+
+namespace rhizome {
+namespace {
+
+// Edges are looked at for cancellation this often.
+constexpr std::uint64_t kReportEdges = 65536;
+
+Status AppendId(const Graph& graph, VertexId vertex, std::string& line) {
+  const std::string id = ToString(graph.ExternalIdOf(vertex));
+  if (id.find_first_of("\t\r\n") != id.npos)
+    return Status::InvalidArgument(fmt::format(
+        "the external id {} holds a tab or a line break, which TSV cannot have; use `changes`, "
+        "which writes JSON lines",
+        Json(id).dump()));
+  line += id;
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<Json> ExportEdges(const Graph& graph, const std::string& out, const JobControl& control) {
+  RHIZOME_ASSIGN_OR_RETURN(EdgeScan scan, EdgeScan::Open(graph, {.pairs_once = true}));
+  RHIZOME_ASSIGN_OR_RETURN(TextOutput file, TextOutput::Create(out));
+  const Graph& fixed = scan.graph();
+  const bool typed = fixed.edge_types().size() > 1;
+  const bool weighted = fixed.info().weighted;
+  std::string line;
+  while (true) {
+    if (file.lines() % kReportEdges == 0)
+      RHIZOME_RETURN_IF_ERROR(control.Report({.phase = "exporting edges",
+                                              .done = scan.vertices_done(),
+                                              .total = fixed.vertex_count()}));
+    RHIZOME_ASSIGN_OR_RETURN(const auto edge, scan.Next());
+    if (!edge) break;
+    line.clear();
+    RHIZOME_RETURN_IF_ERROR(AppendId(fixed, edge->src, line));
+    line += '\t';
+    RHIZOME_RETURN_IF_ERROR(AppendId(fixed, edge->dst, line));
+    if (typed) line += "\t" + fixed.edge_types()[edge->type];
+    if (weighted) fmt::format_to(std::back_inserter(line), "\t{}", edge->weight);
+    RHIZOME_RETURN_IF_ERROR(file.Line(line));
+  }
+  RHIZOME_RETURN_IF_ERROR(file.Commit());
+  return Json{
+      {"path", out},
+      {"rows", file.lines()},
+      {"dim", 2 + (typed ? 1 : 0) + (weighted ? 1 : 0)},
+      {"dtype", "text"},
+      {"columns", std::string("src,dst") + (typed ? ",type" : "") + (weighted ? ",weight" : "")}};
+}
+
+}  // namespace rhizome

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+
+#include "cli.h"
+
+namespace rhizome {
+
+/// Writes all edges of a graph as `ingest` and `put` read them: src, dst, then the type where there
+/// are several, then the weight where there are any; of an undirected graph each pair once. Returns
+/// the file's entry for "files". Errors: kInvalidArgument, an external id that holds a tab or a
+/// line break; those of EdgeScan and OutputFile.
+Result<Json> ExportEdges(const Graph& graph, const std::string& out, const JobControl& control);
+
+}  // namespace rhizome

@@ -1,0 +1,126 @@
+#include <fmt/format.h>
+
+#include <bit>
+#include <chrono>
+#include <optional>
+
+#include "elements.h"
+#include "rhizome/index/change_feed.h"
+#include "text.h"
+#include "text_output.h"
+#include "verbs.h"
+
+namespace rhizome {
+namespace {
+
+struct ChangesFlags {
+  std::string store;
+  std::string out;
+  std::optional<std::uint64_t> after;
+  std::uint64_t last = 0;
+};
+
+/// Changes as the JSON lines that `put` reads.
+class ChangeLines {
+ public:
+  explicit ChangeLines(const OpenedGraph& opened) : opened_(opened) {}
+
+  /// Nothing for new types, which `put --create-types` makes when it meets them.
+  Result<std::optional<Json>> Of(const Change& change) const {
+    switch (change.kind) {
+      case Change::Kind::kDeleteVertex:
+        return Json{{"op", "delete"}, {"id", IdJson(change.id)}};
+      case Change::Kind::kPutVertex:
+        return Json{{"id", IdJson(change.id)}, {"type", change.name}};
+      case Change::Kind::kDeleteEdges:
+        return Json{{"op", "delete"},
+                    {"src", IdJson(change.id)},
+                    {"dst", IdJson(change.neighbor_id)},
+                    {"type", change.name}};
+      case Change::Kind::kPutEdge:
+        return Edge(change);
+      case Change::Kind::kPutRow: {
+        const ArrayEntry* array = opened_.store->manifest().FindArray(change.name);
+        if (array == nullptr)
+          return Fail(Status::NotFound(fmt::format("array '{}' is gone", change.name)));
+        return Json{{"id", IdJson(change.id)},
+                    {"rows", {{change.name, ToJson(array->dtype, change.row)}}}};
+      }
+      default:
+        return std::optional<Json>();
+    }
+  }
+
+ private:
+  std::optional<Json> Edge(const Change& change) const {
+    Json line = {
+        {"src", IdJson(change.id)}, {"dst", IdJson(change.neighbor_id)}, {"type", change.name}};
+    if (opened_.graph->info().weighted) line["weight"] = change.weight;
+    const auto about = opened_.graph->edge_attributes();
+    for (std::size_t a = 0; a < change.attributes.size(); ++a) {
+      const std::int64_t bits = change.attributes[a];
+      line[about[a].name] =
+          about[a].dtype == DataType::kInt64 ? Json(bits) : Json(std::bit_cast<double>(bits));
+    }
+    return line;
+  }
+
+  const OpenedGraph& opened_;
+};
+
+std::string Describe(const Json& f) {
+  return fmt::format("wrote {} to {}: commits {} to {}\n", Plural(f["changes"], "change"),
+                     f["file"].get<std::string>(), f["after"].get<std::uint64_t>() + 1,
+                     f["last"].get<std::uint64_t>());
+}
+
+Result<Answer> Run(const ChangesFlags& flags, Session& session) {
+  constexpr std::uint64_t kReportChanges = 4096;
+  const auto start = std::chrono::steady_clock::now();
+  RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened, OpenGraph(flags.store, session));
+  const std::uint64_t after = flags.after.value_or(opened.store->base_sequence());
+  RHIZOME_ASSIGN_OR_RETURN(const auto feed,
+                           ChangeFeed::Open(*opened.graph, {.after = after, .last = flags.last}));
+  RHIZOME_ASSIGN_OR_RETURN(TextOutput file, TextOutput::Create(flags.out));
+  const ChangeLines lines(opened);
+  Change change;
+  for (std::uint64_t seen = 0;; ++seen) {
+    if (seen % kReportChanges == 0)
+      RHIZOME_RETURN_IF_ERROR(session.control.Report({.phase = "reading changes", .done = seen}));
+    RHIZOME_ASSIGN_OR_RETURN(const bool more, feed->Next(change));
+    if (!more) break;
+    RHIZOME_ASSIGN_OR_RETURN(const auto line, lines.Of(change));
+    if (line)
+      RHIZOME_RETURN_IF_ERROR(
+          file.Line(line->dump(-1, ' ', false, Json::error_handler_t::replace)));
+  }
+  RHIZOME_RETURN_IF_ERROR(file.Commit());
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  return Answer{{{"file", flags.out},
+                 {"changes", file.lines()},
+                 {"after", after},
+                 {"last", feed->last()},
+                 {"seconds", seconds.count()}},
+                Describe,
+                {}};
+}
+
+}  // namespace
+
+void AddChangesVerb(CLI::App& root, Session& session) {
+  auto flags = std::make_shared<ChangesFlags>();
+  CLI::App* verb = AddVerb(root, session, "changes",
+                           "Write what was put and deleted since a commit, in order, as the JSON "
+                           "lines that `put --create-types` reads",
+                           "rhizome changes demo.rz --out changes.jsonl", flags, Run);
+  verb->add_option("STORE", flags->store, "The store's folder")->required();
+  verb->add_option("--after", flags->after,
+                   "The last commit that is known; default: the one that the generation holds")
+      ->type_name("COMMIT");
+  verb->add_option("--last", flags->last, "The last commit to write; default: all that there are")
+      ->check(CLI::PositiveNumber)
+      ->type_name("COMMIT");
+  verb->add_option("--out", flags->out, "The file to write")->required()->type_name("F.jsonl");
+}
+
+}  // namespace rhizome
