@@ -10,6 +10,7 @@
 #include "rhizome/index/graph_input.h"
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/index/ingest_steps.h"
+#include "rhizome/index/publish_array.h"
 #include "rhizome/index/spilled_array.h"
 #include "rhizome/index/table_reader.h"
 #include "rhizome/storage/array_change.h"
@@ -68,9 +69,11 @@ class ArrayJob {
   Status ReadIds();
   Status Write(const ArrayEntry& wanted, const ChunkArray* old, std::uint64_t first,
                std::uint64_t count);
-  Result<AddArrayReport> Publish(
-      const std::function<Result<std::string>(ArrayChange&, const ArraySource&, AddArrayReport&)>&
-          step);
+  using PublishStep =
+      std::function<Result<std::string>(ArrayChange&, const ArraySource&, AddArrayReport&)>;
+
+  /// `across`: the rows may be brought into the order of a later generation.
+  Result<AddArrayReport> Publish(bool across, const PublishStep& step);
   std::uint64_t Vertices() const { return store_->manifest().info.vertices; }
 
   FileSystem& fs_;
@@ -186,19 +189,25 @@ Status ArrayJob::Write(const ArrayEntry& wanted, const ChunkArray* old, std::uin
   return control_.CheckCancelled();
 }
 
-Result<AddArrayReport> ArrayJob::Publish(
-    const std::function<Result<std::string>(ArrayChange&, const ArraySource&, AddArrayReport&)>&
-        step) {
+Result<AddArrayReport> ArrayJob::Publish(bool across, const PublishStep& step) {
   AddArrayReport report;
   const std::vector<ArrayEntry> arrays = writer_->arrays();
   const ArraySource source{arrays, root_, files_};
-  RHIZOME_RETURN_IF_ERROR(ArrayChange::Run(
-      fs_, path_, store_->manifest().generation, [&](ArrayChange& change) -> Status {
-        RHIZOME_ASSIGN_OR_RETURN(const std::string stored, step(change, source, report));
-        const ArrayEntry* entry = FindStoredArray(change.manifest().arrays, stored);
-        report.array = *entry;
-        return Status::Ok();
-      }));
+  const auto steps = [&](ArrayChange& change, const ArraySource& moved) -> Status {
+    RHIZOME_ASSIGN_OR_RETURN(const std::string stored, step(change, moved, report));
+    report.array = *FindStoredArray(change.manifest().arrays, stored);
+    return Status::Ok();
+  };
+  if (across) {
+    RHIZOME_ASSIGN_OR_RETURN(
+        const PublishReport published,
+        PublishMade(path_, {*store_, source, ingest_.memory_bytes}, control_, steps));
+    report.new_vertices = published.new_vertices;
+  } else {
+    RHIZOME_RETURN_IF_ERROR(
+        ArrayChange::Run(fs_, path_, store_->manifest().generation,
+                         [&](ArrayChange& change) { return steps(change, source); }));
+  }
   report.rows_given = rows_given_;
   report.rows_read = file_->rows;
   report.seconds = watch_.Seconds();
@@ -235,8 +244,8 @@ Result<AddArrayReport> ArrayJob::Add() {
   }
   RHIZOME_RETURN_IF_ERROR(Write(entry, nullptr, 0, 0));
   const std::string& name = options_.file.name;
-  return Publish([&](ArrayChange& change, const ArraySource& source,
-                     AddArrayReport& report) -> Result<std::string> {
+  const auto publish = [&](ArrayChange& change, const ArraySource& source,
+                           AddArrayReport& report) -> Result<std::string> {
     const bool versions = options_.new_version || options_.live || options_.keep > 0;
     if (!versions) return change.Add(source);
     RHIZOME_ASSIGN_OR_RETURN(std::string stored, change.AddVersion(source, name));
@@ -246,7 +255,8 @@ Result<AddArrayReport> ArrayJob::Add() {
       RHIZOME_ASSIGN_OR_RETURN(report.dropped_versions, change.KeepNewest(name, options_.keep));
     }
     return stored;
-  });
+  };
+  return Publish(/*across=*/true, publish);
 }
 
 Result<AddArrayReport> ArrayJob::Append(const std::string& reference) {
@@ -280,9 +290,9 @@ Result<AddArrayReport> ArrayJob::Append(const std::string& reference) {
   SetRowsGiven(entry, rows_given_);
   RHIZOME_RETURN_IF_ERROR(Write(entry, old.get(), given, file_->rows));
   const std::string name = entry.name;
-  return Publish([&](ArrayChange& change, const ArraySource& source, AddArrayReport&) {
-    return change.Replace(name, source);
-  });
+  // A compaction in between has taken rows of this array in that were put meanwhile.
+  return Publish(/*across=*/false, [&](ArrayChange& change, const ArraySource& source,
+                                       AddArrayReport&) { return change.Replace(name, source); });
 }
 
 }  // namespace

@@ -39,6 +39,9 @@ struct AddArrayReport {
   ArrayEntry array;              ///< as it is stored
   std::uint64_t rows_given = 0;  ///< vertices that have a row of a file
   std::uint64_t rows_read = 0;   ///< of the file
+
+  /// Vertices that came with a compaction while the array was made: they have no row.
+  std::uint64_t new_vertices = 0;
   std::vector<std::uint64_t> dropped_versions;
   double seconds = 0;
 };

@@ -11,14 +11,12 @@
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/result.h"
-#include "rhizome/storage/row_reader.h"
 #include "rhizome/storage/store.h"
 
 namespace rhizome {
 
 /// The rows of an array with what the delta put, by vertex id: for scans of many rows at a time.
-/// Rows in layout kRow are read where they stand; of layout kChunk, decoded chunks are kept, as
-/// many as `memory_bytes` has room for, and at least one for each thread that reads.
+/// How, and what it keeps: see PlacedRows.
 /// Threads: as many as Open is told, at the same time; they share `memory_bytes`.
 class CompactedRows {
  public:
@@ -38,14 +36,12 @@ class CompactedRows {
   CompactedRows();
   Status OpenLanes(std::uint32_t threads, std::uint64_t memory_bytes);
   Status Read(Lane& lane, std::span<const VertexId> vertices, std::span<std::byte> out);
-  Status ReadByChunk(Lane& lane, std::span<std::byte> out) const;
 
   // Constant after Open.
   std::shared_ptr<const Store> store_;
   std::shared_ptr<const GraphParts> parts_;
   std::unique_ptr<ChunkArray> array_;
   std::vector<DeltaRowRef> put_;  // by vertex
-  std::size_t most_chunks_ = 1;   // that a lane keeps
 
   Mutex mutex_;
   std::vector<std::unique_ptr<Lane>> idle_ RHIZOME_GUARDED_BY(mutex_);

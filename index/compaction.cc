@@ -158,9 +158,16 @@ Status MarkStale(const CompactionInput& input, const ArrayEntry& entry, GraphInp
   if (!origin) return Status::Ok();
   const Manifest& manifest = input.store->manifest();
   const ArrayEntry* features = manifest.FindArray(origin->features);
+  RHIZOME_ASSIGN_OR_RETURN(const auto changes,
+                           ChangesAfter(*input.store, input.parts->DeltaBase(), origin->sequence,
+                                        input.delta->sequence()));
   RHIZOME_ASSIGN_OR_RETURN(
-      auto stale, StaleVertices(*input.parts, *input.view,
-                                features != nullptr ? features->array_id : 0, origin->layers));
+      auto stale, StaleVertices({.parts = *input.parts,
+                                 .view = input.view.get(),
+                                 .changes = changes.get(),
+                                 .first_new = input.delta->base_vertices(),
+                                 .features_id = features != nullptr ? features->array_id : 0,
+                                 .layers = origin->layers}));
   if (const ArrayEntry* before = manifest.FindArray(StaleName(entry.name))) {
     RHIZOME_ASSIGN_OR_RETURN(const auto array, input.store->OpenArray(before->name));
     std::vector<std::uint8_t> rows(before->rows);
@@ -175,13 +182,7 @@ Status MarkStale(const CompactionInput& input, const ArrayEntry& entry, GraphInp
   auto& facts = graph.arrays.back().attributes;
   std::erase_if(facts, [](const auto& fact) { return fact.first == kStaleRowsAttribute; });
   facts.emplace_back(kStaleRowsAttribute, std::to_string(count));
-  ArrayInput flags{.name = StaleName(entry.name),
-                   .dim = 1,
-                   .dtype = DataType::kUint8,
-                   .layout = ArrayLayout::kChunk,
-                   .codec = {.kind = CodecKind::kZstd, .level = 1},
-                   .attributes = {},
-                   .read_rows = {}};
+  ArrayInput flags = StaleArray(StaleName(entry.name));
   flags.read_rows = [stale = std::move(stale)](std::span<const VertexId> vertices,
                                                std::span<std::byte> out) {
     for (std::size_t i = 0; i < vertices.size(); ++i)

@@ -1,7 +1,11 @@
 #include "rhizome/index/stale_vertices.h"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
+
+#include "rhizome/index/delta_record.h"
+#include "rhizome/storage/array_rules.h"
 
 namespace rhizome {
 
@@ -12,14 +16,14 @@ constexpr std::string_view kStaleSuffix = ".stale";
 /// Walks the lists of a graph with its delta.
 class ListWalker {
  public:
-  ListWalker(const GraphParts& parts, const DeltaView& view, Direction direction)
+  ListWalker(const GraphParts& parts, const DeltaView* view, Direction direction)
       : parts_(parts), view_(view), direction_(direction) {}
 
   /// Calls visit(vertex) for each neighbour, until it returns false.
   template <typename Visit>
   Status ForEachNeighbor(VertexId vertex, Visit&& visit) {
     const Row row = parts_.RowOf(vertex);
-    if (!view_.Touched(row, direction_)) {
+    if (view_ == nullptr || !view_->Touched(row, direction_)) {
       bool going = true;
       return parts_.ForEachPart(row, [&](PartitionId p, LocalId local) -> Status {
         const auto all = parts_.partitions[p].Entries(local, direction_);
@@ -28,14 +32,14 @@ class ListWalker {
     }
     std::uint64_t begin = 0;
     bool going = true;
-    for (const DeltaView::Piece& piece : view_.PiecesOf(row, direction_)) {
+    for (const DeltaView::Piece& piece : view_->PiecesOf(row, direction_)) {
       const std::uint64_t count = piece.end - std::exchange(begin, piece.end);
-      if (piece.partition != view_.partition()) {
+      if (piece.partition != view_->partition()) {
         RHIZOME_RETURN_IF_ERROR(
             VisitRange(piece.partition, piece.local, piece.first, count, visit, going));
       } else {
         for (std::uint64_t i = piece.first; going && i < piece.first + count; ++i)
-          going = visit(parts_.VertexAt(view_.rows(direction_)[i]));
+          going = visit(parts_.VertexAt(view_->rows(direction_)[i]));
       }
       if (!going) break;
     }
@@ -55,13 +59,13 @@ class ListWalker {
   }
 
   const GraphParts& parts_;
-  const DeltaView& view_;
+  const DeltaView* const view_;
   const Direction direction_;
   std::vector<LocalId> scratch_;
 };
 
 /// One hop: whoever has a stale in-neighbour becomes stale, as of before the hop.
-Status Spread(const GraphParts& parts, const DeltaView& view, std::vector<std::uint8_t>& stale) {
+Status Spread(const GraphParts& parts, const DeltaView* view, std::vector<std::uint8_t>& stale) {
   const std::vector<std::uint8_t> before = stale;
   const bool out = parts.partitions.front().has(Direction::kOut);
   ListWalker walker(parts, view, out ? Direction::kOut : Direction::kIn);
@@ -79,15 +83,29 @@ Status Spread(const GraphParts& parts, const DeltaView& view, std::vector<std::u
   return Status::Ok();
 }
 
-// Those whose lists of in-edges differ. A store of out-lists alone knows it from the targets.
-void MarkChangedLists(const GraphParts& parts, const DeltaView& view,
-                      std::vector<std::uint8_t>& stale) {
-  const auto merged = view.delta().Merged();
-  for (const DeltaEdge& edge : merged->out) stale[static_cast<std::size_t>(edge.neighbor)] = 1;
-  if (parts.partitions.front().has(Direction::kIn)) {
-    view.ForEachTouched(Direction::kIn,
-                        [&](Row row) { stale[static_cast<std::size_t>(parts.VertexAt(row))] = 1; });
-  }
+// Those whose lists of in-edges differ. A store of out-lists alone knows it from the targets. Whose
+// list a deleted vertex leaves, only the merged lists tell: then every list counts that any commit
+// touched.
+void MarkChangedLists(const StaleQuery& query, std::vector<std::uint8_t>& stale) {
+  const DeltaRun& changes = *query.changes;
+  for (const DeltaEdge& edge : changes.out) stale[static_cast<std::size_t>(edge.neighbor)] = 1;
+  for (const DeltaEdge& edge : changes.in) stale[static_cast<std::size_t>(edge.vertex)] = 1;
+  if (changes.deleted.empty() || query.view == nullptr) return;
+  if (!query.parts.partitions.front().has(Direction::kIn)) return;
+  query.view->ForEachTouched(Direction::kIn, [&](Row row) {
+    stale[static_cast<std::size_t>(query.parts.VertexAt(row))] = 1;
+  });
+}
+
+/// The number after `word` in text such as "generation 1 version 2 sequence 3"; 0 if it is not
+/// there.
+std::uint64_t NumberAfter(std::string_view text, std::string_view word) {
+  const std::size_t at = text.find(word);
+  if (at == text.npos) return 0;
+  std::uint64_t number = 0;
+  const char* const begin = text.data() + at + word.size();
+  const auto [end, error] = std::from_chars(begin, text.data() + text.size(), number);
+  return error == std::errc() ? number : 0;
 }
 
 }  // namespace
@@ -106,21 +124,63 @@ std::optional<ArrayOrigin> OriginOf(const ArrayEntry& array) {
   if (!fact("made_by").starts_with("infer") || fanout.empty()) return std::nullopt;
   return ArrayOrigin{
       .features = std::string(fact("features")),
-      .layers = static_cast<std::uint32_t>(std::count(fanout.begin(), fanout.end(), ',') + 1)};
+      .layers = static_cast<std::uint32_t>(std::count(fanout.begin(), fanout.end(), ',') + 1),
+      .sequence = NumberAfter(fact("snapshot"), "sequence ")};
 }
 
-Result<std::vector<std::uint8_t>> StaleVertices(const GraphParts& parts, const DeltaView& view,
-                                                std::uint64_t features_id, std::uint32_t layers) {
-  const Delta& delta = view.delta();
-  std::vector<std::uint8_t> stale(delta.vertices(), 0);
-  const auto merged = delta.Merged();
-  if (merged == nullptr) return stale;
-  for (const DeltaRowRef& row : merged->rows)
-    if (row.array_id == features_id) stale[static_cast<std::size_t>(row.vertex)] = 1;
-  for (std::uint64_t v = delta.base_vertices(); v < delta.vertices(); ++v) stale[v] = 1;
-  for (std::uint32_t layer = 0; layer < layers; ++layer) {
-    RHIZOME_RETURN_IF_ERROR(Spread(parts, view, stale));
-    MarkChangedLists(parts, view, stale);
+ArrayInput StaleArray(std::string name) {
+  return {.name = std::move(name),
+          .dim = 1,
+          .dtype = DataType::kUint8,
+          .layout = ArrayLayout::kChunk,
+          .codec = {.kind = CodecKind::kZstd, .level = 1},
+          .attributes = {},
+          .read_rows = {}};
+}
+
+Delta::Base DeltaBaseOf(const Store& store) {
+  const Manifest& manifest = store.manifest();
+  const auto attributes =
+      std::count_if(manifest.arrays.begin(), manifest.arrays.end(), [](const ArrayEntry& array) {
+        return FirstDimension(array) == EdgeDimension(0) && !array.name.ends_with(kSidecarSuffix);
+      });
+  return {.symmetric = manifest.info.symmetric,
+          .string_ids = manifest.info.id_kind == ExternalIdKind::kString,
+          .attribute_count = static_cast<std::uint32_t>(attributes),
+          .vertices = manifest.info.vertices,
+          .vertex_types = manifest.info.vertex_types,
+          .edge_types = manifest.info.edge_types,
+          .sequence = store.base_sequence()};
+}
+
+Result<std::shared_ptr<const DeltaRun>> ChangesAfter(const Store& store, const Delta::Base& base,
+                                                     std::uint64_t seen, std::uint64_t last) {
+  std::shared_ptr<const Delta> all = Delta::Empty(base);
+  std::shared_ptr<const Delta> later = all;  // of the same kind: only its runs are asked for
+  const auto visit = [&](std::uint64_t sequence, std::span<const std::byte> record) -> Status {
+    if (sequence > last) return Status::Ok();
+    RHIZOME_ASSIGN_OR_RETURN(DeltaRun run, DecodeDeltaRecord(record, sequence, all->Context()));
+    if (sequence > seen) later = later->With(run);
+    all = all->With(std::move(run));
+    return Status::Ok();
+  };
+  RHIZOME_RETURN_IF_ERROR(store.ScanDelta(base.sequence, visit));
+  return later->Merged();
+}
+
+Result<std::vector<std::uint8_t>> StaleVertices(const StaleQuery& query) {
+  const std::uint64_t vertices =
+      query.view == nullptr ? query.parts.info().vertices : query.view->delta().vertices();
+  const DeltaRun* const changes = query.changes;
+  const bool all = query.view == nullptr && changes != nullptr && !changes->deleted.empty();
+  std::vector<std::uint8_t> stale(vertices, all ? 1 : 0);
+  for (std::uint64_t v = query.first_new; v < vertices; ++v) stale[v] = 1;
+  if (changes == nullptr || all) return stale;
+  for (const DeltaRowRef& row : changes->rows)
+    if (row.array_id == query.features_id) stale[static_cast<std::size_t>(row.vertex)] = 1;
+  for (std::uint32_t layer = 0; layer < query.layers; ++layer) {
+    RHIZOME_RETURN_IF_ERROR(Spread(query.parts, query.view, stale));
+    MarkChangedLists(query, stale);
   }
   return stale;
 }

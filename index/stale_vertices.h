@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rhizome/index/delta_view.h"
+#include "rhizome/index/graph_builder.h"
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/storage/manifest.h"
 #include "rhizome/storage/result.h"
@@ -24,14 +25,36 @@ inline constexpr std::string_view kStaleRowsAttribute = "stale_rows";
 struct ArrayOrigin {
   std::string features;
   std::uint32_t layers = 0;
+  std::uint64_t sequence = 0;  ///< the last commit that it saw
 };
 std::optional<ArrayOrigin> OriginOf(const ArrayEntry& array);
 
-/// The vertices whose embedding a delta can have changed: those whose in-lists changed, or that can
-/// be reached over at most `layers` out-edges from one whose features changed, or over fewer from
-/// one whose in-list did. New vertices are among them. One byte a vertex, 1: stale.
-/// `features_id`: the array that layer 0 reads. Errors: those of reading lists that are on disk.
-Result<std::vector<std::uint8_t>> StaleVertices(const GraphParts& parts, const DeltaView& view,
-                                                std::uint64_t features_id, std::uint32_t layers);
+/// An array of such marks, without its rows.
+ArrayInput StaleArray(std::string name);
+
+/// What the delta of a generation begins with (see GraphParts::DeltaBase), from its manifest alone.
+Delta::Base DeltaBaseOf(const Store& store);
+
+/// All that the commits after `seen`, up to `last`, changed, as one run; null if there are none.
+/// `base`: the generation whose delta they were; `store` still has their records. Errors: those of
+/// Delta::Load.
+Result<std::shared_ptr<const DeltaRun>> ChangesAfter(const Store& store, const Delta::Base& base,
+                                                     std::uint64_t seen, std::uint64_t last);
+
+/// What was changed, and the graph with the changes.
+struct StaleQuery {
+  const GraphParts& parts;
+  const DeltaView* view = nullptr;    ///< null: the generation has the changes
+  const DeltaRun* changes = nullptr;  ///< that the embedding has not seen; null: none
+  std::uint64_t first_new = 0;        ///< vertices from here on have no row in it
+  std::uint64_t features_id = 0;      ///< the array that layer 0 reads
+  std::uint32_t layers = 0;
+};
+
+/// The vertices whose embedding may be another now: new ones, those whose in-lists were changed,
+/// and those that can be reached over at most `layers` out-edges from one whose features changed,
+/// or over fewer from one whose in-list did. One byte a vertex, 1: stale. Without a view, where a
+/// vertex was deleted, all are. Errors: those of reading lists that are on disk.
+Result<std::vector<std::uint8_t>> StaleVertices(const StaleQuery& query);
 
 }  // namespace rhizome

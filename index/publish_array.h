@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "rhizome/storage/array_change.h"
+#include "rhizome/storage/job_control.h"
+#include "rhizome/storage/store.h"
+
+namespace rhizome {
+
+/// An array of vertices that a job made for a snapshot.
+struct MadeArray {
+  /// The snapshot, which the job has held since: it pins the generation whose rows the array has.
+  const Store& made_for;
+  ArraySource source;
+  std::uint64_t memory_bytes = 0;  ///< for rows that change their places; 0: 256 MiB
+};
+
+/// What became of an array whose generation was no longer current.
+struct PublishReport {
+  std::uint64_t generation = 0;    ///< that it was published in
+  std::uint64_t new_vertices = 0;  ///< vertices without a row, because they came in between
+};
+
+/// ArrayChange::Run for a job's array. If compactions came in between, the rows are brought into
+/// the order of the generation that is current now, below the source's root: vertices keep their
+/// ids. New vertices get rows as FillMissingRows has them, which `rows_given` says; of an array
+/// that `infer` computed, all rows that later commits can have changed are marked (`stale_rows`,
+/// NAME.stale): the marks are published with it. Deleted vertices keep their rows. `steps` gets the
+/// source to publish; it is called again should a further compaction come in between.
+/// Errors: those of ArrayChange::Run; kOutOfSpace; kInterrupted.
+Result<PublishReport> PublishMade(
+    const Path& path, const MadeArray& made, const JobControl& control,
+    const std::function<Status(ArrayChange& change, const ArraySource& source)>& steps);
+
+}  // namespace rhizome

@@ -1,0 +1,272 @@
+#include "rhizome/index/publish_array.h"
+
+#include <gmock/gmock.h>
+
+#include <cstring>
+#include <fstream>
+#include <random>
+
+#include "rhizome/index/array_add.h"
+#include "rhizome/index/graph.h"
+#include "rhizome/index/graph_parts.h"
+#include "rhizome/index/npy.h"
+#include "rhizome/index/stale_vertices.h"
+#include "rhizome/index/verify_store.h"
+#include "rhizome/storage/array_rules.h"
+#include "testing/graph_model.h"
+#include "testing/test_store.h"
+#include "testing/testing.h"
+
+namespace rhizome {
+namespace {
+
+using testing::BuildStore;
+using testing::RandomGraph;
+
+constexpr std::uint64_t kDim = 3;
+
+float Value(VertexId vertex, std::uint64_t column) {
+  return static_cast<float>(vertex * 8 + static_cast<VertexId>(column) + 1);
+}
+
+/// Compacts a store twice, with new vertices and edges each time.
+void WriteAndCompact(const Path& path, std::mt19937_64& rng) {
+  auto store = Store::Open(FileSystem::Posix(), path, Store::Mode::kWrite);
+  ASSERT_OK(store);
+  auto graph = Graph::Open(**store);
+  ASSERT_OK(graph);
+  const JobControl control;
+  for (int round = 0; round < 2; ++round) {
+    WriteBatch batch;
+    for (int e = 0; e < 20; ++e) {
+      const auto id = static_cast<std::int64_t>((*graph)->vertex_count() + rng() % 5);
+      batch.PutEdge(static_cast<std::int64_t>(rng() % 100), id);
+    }
+    ASSERT_OK((*graph)->Write(batch));
+    CompactOptions options;
+    options.repartition = rng() % 2 == 0;
+    options.partition.kind = PartitionerKind::kHash2d;
+    options.partition.partitions = 2;
+    ASSERT_OK((*graph)->Compact(options, control));
+  }
+}
+
+class PublishArrayTest : public ::testing::Test {
+ protected:
+  static constexpr std::uint64_t kVertices = 300;
+
+  PublishArrayTest() {
+    BuildOptions build;
+    build.partition.partitions = 3;
+    build.partition.kind = PartitionerKind::kRandom;
+    EXPECT_OK(BuildStore(path_, RandomGraph(rng_, {.vertices = kVertices, .edges = 900}), build));
+  }
+
+  /// Writes the formula's rows in the order of `store`.
+  ArraySource Make(const Store& store, ArrayLayout layout) {
+    const Path root = dir_ / "job";
+    EXPECT_OK(CreateDirectories(FileSystem::Posix(), root));
+    const auto order = LoadOrder(store);
+    EXPECT_OK(order);
+    ArrayEntry entry{.name = "emb",
+                     .rows = order->size(),
+                     .dim = kDim,
+                     .dtype = DataType::kFloat32,
+                     .layout = layout,
+                     .codec = {},
+                     .chunk_rows = 128,
+                     .array_id = 77,
+                     .attributes = {}};
+    if (layout == ArrayLayout::kChunk) entry.codec = {.kind = CodecKind::kZstd, .level = 1};
+    auto writer = ChunkArrayWriter::Create(FileSystem::Posix(), root, entry);
+    EXPECT_OK(writer);
+    for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk) {
+      std::vector<float> rows;
+      for (std::uint64_t r = chunk * 128; r < std::min(entry.rows, chunk * 128 + 128); ++r)
+        for (std::uint64_t c = 0; c < kDim; ++c)
+          rows.push_back(Value(order->VertexAt(static_cast<Row>(r)), c));
+      EXPECT_OK((*writer)->WriteChunk(chunk, std::as_bytes(std::span(rows))));
+    }
+    auto files = (*writer)->Finish();
+    EXPECT_OK(files);
+    files_ = *std::move(files);
+    arrays_ = (*writer)->arrays();
+    return {arrays_, root, files_};
+  }
+
+  void ExpectRows(const std::string& array, std::uint64_t given) {
+    const auto open = testing::OpenStoreGraph(path_);
+    ASSERT_OK(open);
+    const Graph& graph = *open->graph;
+    const ArrayEntry* entry = open->store->manifest().FindArray(array);
+    ASSERT_NE(entry, nullptr);
+    EXPECT_EQ(RowsGiven(*entry), given);
+    for (VertexId v = 0; v < static_cast<VertexId>(graph.vertex_count()); ++v) {
+      std::vector<float> row(kDim);
+      ASSERT_OK(graph.ReadRows(array, std::span(&v, 1), std::as_writable_bytes(std::span(row))));
+      for (std::uint64_t c = 0; c < kDim; ++c)
+        ASSERT_EQ(row[c], static_cast<std::uint64_t>(v) < given ? Value(v, c) : 0.0F) << v;
+    }
+    const auto report = VerifyStore(FileSystem::Posix(), path_, JobControl());
+    ASSERT_OK(report);
+    for (const Damage& damage : report->damaged)
+      ADD_FAILURE() << damage.file << ": " << damage.what;
+  }
+
+  std::mt19937_64 rng_{testing::TestSeed()};
+  testing::TempDir dir_;
+  const Path path_ = dir_ / "g.rz";
+  std::vector<ArrayEntry> arrays_;
+  std::vector<FileEntry> files_;
+};
+
+TEST_F(PublishArrayTest, RowsFollowTheirVerticesAcrossCompactions) {
+  for (const ArrayLayout layout : {ArrayLayout::kRow, ArrayLayout::kChunk}) {
+    const auto made_for = Store::Open(FileSystem::Posix(), path_, Store::Mode::kRead);
+    ASSERT_OK(made_for);
+    const std::uint64_t vertices = (*made_for)->manifest().info.vertices;
+    const ArraySource source = Make(**made_for, layout);
+    WriteAndCompact(path_, rng_);
+    const std::string name = layout == ArrayLayout::kRow ? "emb" : "emb@2";
+    const auto report = PublishMade(path_, {**made_for, source, 1 << 12}, JobControl(),
+                                    [](ArrayChange& change, const ArraySource& moved) -> Status {
+                                      RHIZOME_RETURN_IF_ERROR(change.AddVersion(moved, "emb"));
+                                      return Status::Ok();
+                                    });
+    ASSERT_OK(report);
+    EXPECT_GT(report->new_vertices, 0U);
+    EXPECT_EQ(report->generation, (*made_for)->manifest().generation + 2);
+    ExpectRows(name, vertices);
+    std::filesystem::remove_all(dir_ / "job");
+  }
+}
+
+// A second compaction comes while the rows are being moved for the first.
+TEST_F(PublishArrayTest, ACompactionMeanwhileMovesTheRowsOnceMore) {
+  const auto made_for = Store::Open(FileSystem::Posix(), path_, Store::Mode::kRead);
+  ASSERT_OK(made_for);
+  const ArraySource source = Make(**made_for, ArrayLayout::kRow);
+  WriteAndCompact(path_, rng_);
+  bool once = false;
+  const JobControl control([&](const JobControl::Progress& progress) {
+    if (progress.phase == "move rows to the new order" && !std::exchange(once, true))
+      WriteAndCompact(path_, rng_);
+  });
+  const auto report = PublishMade(path_, {**made_for, source}, control,
+                                  [](ArrayChange& change, const ArraySource& moved) -> Status {
+                                    RHIZOME_RETURN_IF_ERROR(change.Add(moved));
+                                    return Status::Ok();
+                                  });
+  ASSERT_OK(report);
+  EXPECT_EQ(report->generation, 5U);
+  ExpectRows("emb", kVertices);
+  // What a step refuses stays refused.
+  EXPECT_STATUS(PublishMade(path_, {**made_for, source}, JobControl(),
+                            [](ArrayChange& change, const ArraySource& moved) -> Status {
+                              RHIZOME_RETURN_IF_ERROR(change.Add(moved));
+                              return Status::Ok();
+                            }),
+                kAlreadyExists);
+}
+
+TEST_F(PublishArrayTest, AnAddedArrayArrivesWhateverGenerationIsCurrent) {
+  const std::uint64_t shape[] = {kVertices, kDim};
+  const auto header = EncodeNpyHeader(DataType::kFloat32, shape);
+  std::string text(reinterpret_cast<const char*>(header.data()), header.size());
+  for (VertexId v = 0; v < static_cast<VertexId>(kVertices); ++v) {
+    for (std::uint64_t c = 0; c < kDim; ++c) {
+      const float value = Value(v, c);
+      text.append(reinterpret_cast<const char*>(&value), sizeof(value));
+    }
+  }
+  std::ofstream(dir_ / "x.npy", std::ios::binary) << text;
+  AddArrayOptions options{.file = {}};
+  options.file.name = "x";
+  options.file.path = dir_ / "x.npy";
+  bool once = false;
+  const JobControl control([&](const JobControl::Progress& progress) {
+    if (progress.phase == "write array" && !std::exchange(once, true)) WriteAndCompact(path_, rng_);
+  });
+  const auto report = AddArray(FileSystem::Posix(), path_, options, control);
+  ASSERT_OK(report);
+  EXPECT_TRUE(once);
+  EXPECT_GT(report->new_vertices, 0U);
+  ExpectRows("x", kVertices);
+}
+
+// An embedding of one layer on a path 0 -> 1 -> ... -> 9, over a delta of which it has seen a part.
+TEST(PublishedEmbeddingTest, WhatItHasNotSeenIsMarked) {
+  GraphInput input;
+  input.vertex_count = 10;
+  input.vertex_type_names = {"vertex"};
+  input.edge_type_names = {"edge"};
+  for (VertexId v = 0; v < 9; ++v) {
+    input.edges.src.push_back(v);
+    input.edges.dst.push_back(v + 1);
+  }
+  for (const bool moved : {false, true}) {
+    testing::TempDir dir;
+    const Path path = dir / "g.rz";
+    SCOPED_TRACE(moved ? "moved" : "carried over");
+    GraphInput copy = input;
+    ASSERT_OK(BuildStore(path, std::move(copy), {}));
+    const auto write = [&](std::int64_t src, std::int64_t dst, bool compact) {
+      auto store = Store::Open(FileSystem::Posix(), path, Store::Mode::kWrite);
+      ASSERT_OK(store);
+      auto graph = Graph::Open(**store);
+      ASSERT_OK(graph);
+      WriteBatch batch;
+      batch.PutEdge(src, dst);
+      ASSERT_OK((*graph)->Write(batch));
+      const JobControl control;
+      if (compact) ASSERT_OK((*graph)->Compact({}, control));
+    };
+    write(7, 3, false);  // seen
+    const auto job = testing::OpenStoreGraph(path);
+    ASSERT_OK(job);
+    ArrayEntry entry{.name = "emb",
+                     .rows = 10,
+                     .dim = 1,
+                     .dtype = DataType::kFloat32,
+                     .layout = ArrayLayout::kChunk,
+                     .codec = {.kind = CodecKind::kZstd, .level = 1},
+                     .chunk_rows = 128,
+                     .array_id = 5,
+                     .attributes = {{"fanout", "all"},
+                                    {"features", "feat"},
+                                    {"made_by", "infer layerwise"},
+                                    {"snapshot", "generation 1 version 1 sequence " +
+                                                     std::to_string(job->graph->sequence())}}};
+    ASSERT_OK(CreateDirectories(FileSystem::Posix(), dir / "job"));
+    auto writer = ChunkArrayWriter::Create(FileSystem::Posix(), dir / "job", entry);
+    ASSERT_OK(writer);
+    const std::vector<float> rows(10, 1);
+    ASSERT_OK((*writer)->WriteChunk(0, std::as_bytes(std::span(rows))));
+    const auto files = (*writer)->Finish();
+    ASSERT_OK(files);
+    const auto arrays = (*writer)->arrays();
+    const auto publish = [&] {
+      EXPECT_OK(PublishMade(path, {*job->store, {arrays, dir / "job", *files}}, JobControl(),
+                            [](ArrayChange& change, const ArraySource& source) -> Status {
+                              RHIZOME_RETURN_IF_ERROR(change.AddVersion(source, "emb"));
+                              return Status::Ok();
+                            }));
+    };
+    // Either it is published before the compaction, which marks it, or after it.
+    if (!moved) publish();
+    write(0, 5, true);
+    if (moved) publish();
+    const auto open = testing::OpenStoreGraph(path);
+    ASSERT_OK(open);
+    std::vector<int> stale;
+    for (VertexId v = 0; v < 10; ++v) {
+      std::byte flag{};
+      ASSERT_OK(open->graph->ReadRows(StaleName("emb.v1"), std::span(&v, 1), std::span(&flag, 1)));
+      if (flag != std::byte{0}) stale.push_back(static_cast<int>(v));
+    }
+    EXPECT_EQ(stale, (std::vector<int>{5}));
+  }
+}
+
+}  // namespace
+}  // namespace rhizome
