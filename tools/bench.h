@@ -9,6 +9,7 @@
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/io_queue.h"
 #include "rhizome/storage/job_control.h"
+#include "rhizome/storage/read_cost.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome {
@@ -70,6 +71,8 @@ struct BenchPoolOptions {
   BenchGraphOptions graph;
   std::uint32_t superbatch = 100;  ///< minibatches of the trace
   std::vector<double> shares = {0.01, 0.05, 0.1, 0.2};
+  std::uint64_t row_bytes = 1024;
+  ReadCost cost;
 };
 Result<nlohmann::ordered_json> BenchPool(const BenchPoolOptions& options,
                                          const JobControl& control);

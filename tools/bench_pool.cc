@@ -4,6 +4,7 @@
 
 #include "bench_common.h"
 #include "rhizome/cache/belady_schedule.h"
+#include "rhizome/cache/cost_schedule.h"
 #include "rhizome/cache/policy.h"
 
 namespace rhizome {
@@ -43,22 +44,46 @@ nlohmann::ordered_json CountsJson(const ReplayCounts& counts) {
           {"saved_share", 1 - static_cast<double>(counts.reads()) / requests}};
 }
 
+/// The same with what the reads would take on a disk that reads as `cost` says.
+nlohmann::ordered_json PolicyJson(Policy& counted, Policy& timed, const Trace& trace,
+                                  const BenchPoolOptions& options) {
+  nlohmann::ordered_json json = CountsJson(Replay(counted, trace));
+  const ReplayTime time = ReplayReads(timed, trace, options.row_bytes, options.cost);
+  json["disk_reads"] = time.reads;
+  json["bytes_per_useful"] =
+      static_cast<double>(time.bytes) /
+      static_cast<double>(std::max<std::uint64_t>(trace.keys.size() * options.row_bytes, 1));
+  json["disk_seconds"] = time.seconds;
+  return json;
+}
+
 /// One size of the pool: the same trace through every policy.
 nlohmann::ordered_json ComparePolicies(const Trace& trace, std::uint64_t row_count, double share,
-                                       std::vector<double>& schedule_rates) {
+                                       const BenchPoolOptions& options,
+                                       std::vector<double>& schedule_rates,
+                                       std::vector<double>& cost_rates) {
   const auto frames = static_cast<std::uint32_t>(share * static_cast<double>(row_count));
-  const auto start = Clock::now();
-  const auto belady = MakeBeladySchedule(trace, frames, row_count);
-  schedule_rates.push_back(static_cast<double>(trace.keys.size()) / SecondsSince(start));
-  const auto lru = MakeLruPolicy(frames, row_count);
-  const auto fifo = MakeFifoPolicy(frames, row_count);
-  const auto fixed = MakeStaticPolicy(frames, row_count, RankByUse(trace, row_count));
-  return {{"share", share},
-          {"frames", frames},
-          {"belady", CountsJson(Replay(*belady, trace))},
-          {"lru", CountsJson(Replay(*lru, trace))},
-          {"fifo", CountsJson(Replay(*fifo, trace))},
-          {"static", CountsJson(Replay(*fixed, trace))}};
+  const auto make_belady = [&] { return MakeBeladySchedule(trace, frames, row_count); };
+  const auto make_cost = [&] {
+    return MakeCostSchedule(trace, frames, row_count, options.row_bytes, options.cost);
+  };
+  const auto time = [&](const auto& make, std::vector<double>& rates) {
+    const auto start = Clock::now();
+    auto policy = make();
+    rates.push_back(static_cast<double>(trace.keys.size()) / SecondsSince(start));
+    return policy;
+  };
+  const std::vector<CacheKey> ranking = RankByUse(trace, row_count);
+  const auto json = [&](auto&& make) { return PolicyJson(*make(), *make(), trace, options); };
+  nlohmann::ordered_json pool = {{"share", share}, {"frames", frames}};
+  pool["belady"] = PolicyJson(*time(make_belady, schedule_rates), *make_belady(), trace, options);
+  pool["cost"] = PolicyJson(*time(make_cost, cost_rates), *make_cost(), trace, options);
+  pool["lru"] = json([&] { return MakeLruPolicy(frames, row_count); });
+  pool["fifo"] = json([&] { return MakeFifoPolicy(frames, row_count); });
+  pool["static"] = json([&] { return MakeStaticPolicy(frames, row_count, ranking); });
+  pool["cost_over_belady"] = pool["belady"]["disk_seconds"].get<double>() /
+                             std::max(pool["cost"]["disk_seconds"].get<double>(), 1e-12);
+  return pool;
 }
 
 Status CheckOptions(const BenchPoolOptions& options) {
@@ -84,12 +109,13 @@ Result<nlohmann::ordered_json> BenchPool(const BenchPoolOptions& options,
 
   auto pools = nlohmann::ordered_json::array();
   std::vector<double> schedule_rates;
+  std::vector<double> cost_rates;
   std::uint64_t belady_reads = 0;
   std::uint64_t lru_reads = 0;
   for (const double share : options.shares) {
     RHIZOME_RETURN_IF_ERROR(
         control.Report({.phase = "replay", .done = pools.size(), .total = options.shares.size()}));
-    pools.push_back(ComparePolicies(trace, row_count, share, schedule_rates));
+    pools.push_back(ComparePolicies(trace, row_count, share, options, schedule_rates, cost_rates));
     belady_reads += pools.back()["belady"]["reads"].get<std::uint64_t>();
     lru_reads += pools.back()["lru"]["reads"].get<std::uint64_t>();
   }
@@ -108,6 +134,10 @@ Result<nlohmann::ordered_json> BenchPool(const BenchPoolOptions& options,
   json["superbatch"] = options.superbatch;
   json["requests"] = trace.keys.size();
   json["schedule_accesses_per_second"] = std::round(Median(schedule_rates));
+  json["cost_schedule_accesses_per_second"] = std::round(Median(cost_rates));
+  json["row_bytes"] = options.row_bytes;
+  json["seconds_per_read"] = options.cost.seconds_per_read;
+  json["bytes_per_second"] = options.cost.bytes_per_second;
   json["pools"] = std::move(pools);
   json["machine"] = DescribeMachine(opened.store->path());
   return json;

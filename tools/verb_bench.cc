@@ -170,6 +170,20 @@ void AddPool(CLI::App& bench, Session& session) {
       ->check(CLI::Range(0.0, 1.0))
       ->type_name("X,...")
       ->default_str("0.01,0.05,0.1,0.2");
+  verb->add_option("--row-bytes", flags->options.row_bytes, "Bytes of a row, as reads are timed")
+      ->check(CLI::Range(1, 1 << 20))
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_option("--seconds-per-read", flags->options.cost.seconds_per_read,
+                   "Fixed time of a read, as reads are timed")
+      ->check(CLI::PositiveNumber)
+      ->type_name("S")
+      ->capture_default_str();
+  verb->add_option("--bytes-per-second", flags->options.cost.bytes_per_second,
+                   "Bandwidth, as reads are timed")
+      ->check(CLI::PositiveNumber)
+      ->type_name("B")
+      ->capture_default_str();
 }
 
 }  // namespace

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "rhizome/cache/policy.h"
+#include "rhizome/storage/read_cost.h"
+
+namespace rhizome {
+
+/// A cache for a known future in which reads of neighbouring rows are one read: what it saves is
+/// the disk's time, not rows. A row whose neighbours are read in the same step costs next to
+/// nothing, one that stands alone costs a whole read; a frame goes to the row whose next read would
+/// cost most for each step until then.
+///
+/// What a row costs depends on what else is read, so the schedule is made in rounds: Belady's
+/// first, then each with the costs that the reads of the one before give. The one that takes least
+/// time of all is taken, so it is never worse than Belady's as the model counts. Keys are rows of
+/// `row_bytes` bytes, in the order in which they lie on disk.
+///
+/// Source: ours; the schedule that each round makes is that of Ginex (belady_schedule.h) with
+/// weights. Time and memory O(accesses), some four times those of MakeBeladySchedule.
+std::unique_ptr<Policy> MakeCostSchedule(const Trace& trace, std::uint32_t frame_count,
+                                         std::uint64_t key_count, std::uint64_t row_bytes,
+                                         const ReadCost& cost);
+
+/// Replays a whole trace and adds up what its reads take, each step's in one coalesced sweep, as
+/// the prefill.
+struct ReplayTime {
+  double seconds = 0;
+  std::uint64_t rows = 0;   ///< rows read
+  std::uint64_t reads = 0;  ///< reads issued
+  std::uint64_t bytes = 0;  ///< bytes of those reads
+};
+ReplayTime ReplayReads(Policy& policy, const Trace& trace, std::uint64_t row_bytes,
+                       const ReadCost& cost);
+
+}  // namespace rhizome

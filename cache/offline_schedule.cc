@@ -1,0 +1,288 @@
+#include "rhizome/cache/offline_schedule.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "rhizome/cache/step_set.h"
+#include "rhizome/storage/check.h"
+
+namespace rhizome {
+namespace {
+
+/// Tells one sequence of keys from another; order matters.
+std::uint64_t HashKeys(std::span<const CacheKey> keys) {
+  std::uint64_t hash = keys.size();
+  for (const CacheKey key : keys) {
+    hash = (hash ^ static_cast<std::uint64_t>(key)) * 0x9e3779b97f4a7c15ull;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+/// The earliest known access of each key, for the backward pass. A table by key where the keys are
+/// few beside the accesses, else a hash table with open addressing: O(accesses) memory either way.
+class EarliestUses {
+ public:
+  EarliestUses(std::size_t accesses, std::uint64_t key_count)
+      : direct_(key_count <= 4 * static_cast<std::uint64_t>(accesses) + 1024) {
+    const std::size_t slots = direct_ ? key_count : std::bit_ceil(2 * accesses + 1);
+    uses_.resize(slots);
+    if (!direct_) keys_.assign(slots, -1);
+  }
+
+  /// Sets the use of `key` and returns the former one.
+  NextUse Exchange(CacheKey key, NextUse use) {
+    return std::exchange(uses_[direct_ ? static_cast<std::size_t>(key) : Slot(key)], use);
+  }
+
+ private:
+  std::size_t Slot(CacheKey key) {
+    const std::size_t mask = keys_.size() - 1;
+    std::uint64_t hash = static_cast<std::uint64_t>(key) * 0x9e3779b97f4a7c15ull;
+    std::size_t slot = (hash ^ (hash >> 32)) & mask;
+    while (keys_[slot] != key && keys_[slot] != -1) slot = (slot + 1) & mask;
+    keys_[slot] = key;
+    return slot;
+  }
+
+  const bool direct_;
+  std::vector<NextUse> uses_;
+  std::vector<CacheKey> keys_;
+};
+
+/// The keys in the pool by when they are needed again, and what reading them then would cost. A key
+/// is named by its next access, so that the keys of a step lie in that step's accesses, class by
+/// class, and nothing is allocated while it runs.
+class NextUseBuckets {
+ public:
+  NextUseBuckets(const Trace& trace, const AccessCosts& costs)
+      : costs_(costs),
+        classes_(costs.cost.size()),
+        members_(trace.keys.size()),
+        starts_(trace.steps() * classes_),
+        counts_(trace.steps() * classes_, 0),
+        occupied_(classes_, StepSet(trace.steps())) {
+    for (std::size_t s = 0; s < trace.steps(); ++s) {
+      std::vector<AccessId> sizes(classes_, 0);
+      for (std::uint64_t a = trace.offsets[s]; a < trace.offsets[s + 1]; ++a) ++sizes[ClassOf(a)];
+      auto start = static_cast<AccessId>(trace.offsets[s]);
+      for (std::size_t c = 0; c < classes_; ++c)
+        starts_[s * classes_ + c] = std::exchange(start, start + sizes[c]);
+    }
+  }
+
+  void Add(NextUse use) {
+    const std::size_t c = ClassOf(use.access);
+    const std::size_t bucket = use.step * classes_ + c;
+    if (counts_[bucket] == 0) occupied_[c].Insert(use.step);
+    members_[starts_[bucket] + counts_[bucket]++] = use.access;
+    ++size_;
+  }
+
+  /// Removes the keys that are worth least in step `now` until `size` are left, and calls
+  /// visit(access) for each: of the bucket whose keys are worth least, as long as there are any.
+  template <typename Visit>
+  void Shrink(std::uint64_t size, std::size_t now, const Visit& visit) {
+    while (size_ > size) {
+      const auto [c, step] = WorstBucket(now);
+      const std::size_t bucket = step * classes_ + c;
+      std::uint32_t& count = counts_[bucket];
+      const auto gone = static_cast<std::uint32_t>(std::min<std::uint64_t>(size_ - size, count));
+      for (std::uint32_t i = 0; i < gone; ++i) visit(members_[starts_[bucket] + --count]);
+      if (count == 0) occupied_[c].Erase(step);
+      size_ -= gone;
+    }
+  }
+
+  /// Removes the keys that are needed in `step`.
+  void Drop(std::size_t step) {
+    for (std::size_t c = 0; c < classes_; ++c) {
+      const std::size_t bucket = step * classes_ + c;
+      if (counts_[bucket] == 0) continue;
+      size_ -= std::exchange(counts_[bucket], 0);
+      occupied_[c].Erase(step);
+    }
+  }
+
+ private:
+  /// Of each class, the keys that are needed last are worth least.
+  std::pair<std::size_t, std::size_t> WorstBucket(std::size_t now) const {
+    std::pair<std::size_t, std::size_t> worst;
+    float least = std::numeric_limits<float>::infinity();
+    for (std::size_t c = 0; c < classes_; ++c) {
+      if (occupied_[c].empty()) continue;
+      const std::size_t step = occupied_[c].Max();
+      const float worth = costs_.cost[c] / static_cast<float>(step - now);
+      if (worth >= least) continue;
+      least = worth;
+      worst = {c, step};
+    }
+    return worst;
+  }
+
+  std::size_t ClassOf(std::uint64_t access) const {
+    return costs_.class_of.empty() ? 0 : costs_.class_of[access];
+  }
+
+  const AccessCosts& costs_;
+  const std::size_t classes_;
+  std::vector<AccessId> members_;
+  std::vector<AccessId> starts_;       // by step and class, into members_
+  std::vector<std::uint32_t> counts_;  // by step and class
+  std::vector<StepSet> occupied_;      // by class
+  std::uint64_t size_ = 0;
+};
+
+/// Forwards, what each step inserts and evicts, and which frames it takes. Invariants between
+/// steps:
+///   (1) fates[a] is a hit in frame f exactly if the key of the later access a is in f now;
+///   (2) those keys are the ones in the buckets, at most frame_count of them;
+///   (3) every other frame is in `free_`, or untouched: [untouched_, frame_count).
+///
+/// Prefill. A key that is read into an untouched frame is prefilled into it instead: the frame was
+/// idle until then, so nothing is displaced and one read takes the place of another. It is the
+/// key's first use, because while there are untouched frames no key that is needed again was ever
+/// refused or evicted. Frames that stay untouched to the end take keys that are used only once.
+class ScheduleBuilder {
+ public:
+  ScheduleBuilder(const Trace& trace, std::span<const NextUse> next, std::uint32_t frame_count,
+                  const AccessCosts& costs)
+      : trace_(trace),
+        frame_count_(std::min(frame_count, kMaxFrames)),
+        next_(next),
+        buckets_(trace, costs),
+        fates_(trace.keys.size(), kBypass) {}
+
+  Schedule Build() {
+    for (std::size_t s = 0; s < trace_.steps(); ++s) {
+      buckets_.Drop(s);
+      Offer(s);
+      buckets_.Shrink(frame_count_, s, [this](AccessId access) { Evict(access); });
+      PlaceCandidates(s);
+    }
+    PrefillSingleUses();
+    return {std::move(fates_), std::move(prefill_)};
+  }
+
+ private:
+  AccessId begin(std::size_t step) const { return static_cast<AccessId>(trace_.offsets[step]); }
+
+  /// Enters every key of the step that is needed again, in the pool or not; frees the others'
+  /// frames.
+  void Offer(std::size_t step) {
+    for (AccessId a = begin(step); a < begin(step + 1); ++a) {
+      const NextUse next = next_[a];
+      const Fate fate = fates_[a];
+      if (next.access != kNever) {
+        buckets_.Add(next);
+        fates_[next.access] = IsHit(fate) ? fate : kCandidate;
+      } else if (IsHit(fate)) {
+        free_.push_back(FrameOf(fate));
+      }
+    }
+  }
+
+  void Evict(AccessId access) {
+    Fate& fate = fates_[access];
+    if (fate != kCandidate) free_.push_back(FrameOf(fate));
+    fate = kBypass;
+  }
+
+  void PlaceCandidates(std::size_t step) {
+    for (AccessId a = begin(step); a < begin(step + 1); ++a) {
+      const NextUse next = next_[a];
+      if (next.access == kNever || fates_[next.access] != kCandidate) continue;
+      if (untouched_ < frame_count_) {
+        Prefill(a);
+      } else {
+        fates_[a] = InsertFate(free_.back());
+        free_.pop_back();
+      }
+      fates_[next.access] = HitFate(FrameOf(fates_[a]));
+    }
+  }
+
+  void Prefill(AccessId access) {
+    prefill_.emplace_back(trace_.keys[access], untouched_);
+    fates_[access] = HitFate(untouched_++);
+  }
+
+  void PrefillSingleUses() {
+    for (AccessId a = 0; a < fates_.size() && untouched_ < frame_count_; ++a) {
+      if (fates_[a] == kBypass) Prefill(a);
+    }
+  }
+
+  const Trace& trace_;
+  const std::uint32_t frame_count_;
+  const std::span<const NextUse> next_;
+  NextUseBuckets buckets_;
+  std::vector<Fate> fates_;  // by access
+  std::vector<FrameId> free_;
+  FrameId untouched_ = 0;
+  PrefillList prefill_;
+};
+
+class ScheduledPolicy final : public Policy {
+ public:
+  ScheduledPolicy(const Trace& trace, Schedule schedule)
+      : fates_(std::move(schedule.fates)),
+        offsets_(trace.offsets),
+        prefill_(std::move(schedule.prefill)) {
+    hashes_.reserve(trace.steps());
+    for (std::size_t s = 0; s < trace.steps(); ++s) hashes_.push_back(HashKeys(trace.step(s)));
+  }
+
+  PrefillList Prefill() override { return prefill_; }
+
+  void Step(std::span<const CacheKey> keys, StepPlan& plan) override {
+    plan.Clear();
+    RHIZOME_CHECK(step_ < hashes_.size() && HashKeys(keys) == hashes_[step_]);
+    const Fate* fates = fates_.data() + offsets_[step_++];
+    for (std::uint32_t i = 0; i < keys.size(); ++i) {
+      if (IsHit(fates[i])) {
+        plan.hits.push_back({i, FrameOf(fates[i])});
+        continue;
+      }
+      plan.misses.push_back(i);
+      if (IsInsert(fates[i])) plan.inserts.push_back({i, FrameOf(fates[i])});
+    }
+  }
+
+ private:
+  const std::vector<Fate> fates_;  // by access
+  const std::vector<std::uint64_t> offsets_;
+  std::vector<std::uint64_t> hashes_;  // by step
+  const PrefillList prefill_;
+  std::size_t step_ = 0;
+};
+
+}  // namespace
+
+std::vector<NextUse> FindNextUses(const Trace& trace, std::uint64_t key_count) {
+  std::vector<NextUse> next(trace.keys.size());
+  EarliestUses earliest(trace.keys.size(), key_count);
+  for (std::size_t s = trace.steps(); s > 0; --s) {
+    const StepId step = static_cast<StepId>(s - 1);
+    for (std::uint64_t a = trace.offsets[s]; a > trace.offsets[step]; --a) {
+      const AccessId access = static_cast<AccessId>(a - 1);
+      const CacheKey key = trace.keys[access];
+      RHIZOME_CHECK(key >= 0 && static_cast<std::uint64_t>(key) < key_count);
+      next[access] = earliest.Exchange(key, {access, step});
+      RHIZOME_CHECK(next[access].access == kNever || next[access].step != step);  // distinct keys
+    }
+  }
+  return next;
+}
+
+Schedule BuildSchedule(const Trace& trace, std::span<const NextUse> next, std::uint32_t frame_count,
+                       const AccessCosts& costs) {
+  RHIZOME_CHECK(trace.keys.size() < kNever && trace.steps() < kNever);
+  return ScheduleBuilder(trace, next, frame_count, costs).Build();
+}
+
+std::unique_ptr<Policy> MakeScheduledPolicy(const Trace& trace, Schedule schedule) {
+  return std::make_unique<ScheduledPolicy>(trace, std::move(schedule));
+}
+
+}  // namespace rhizome

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "rhizome/cache/policy.h"
+
+namespace rhizome {
+
+// What the schedules that know the future share (belady_schedule.h, cost_schedule.h).
+
+/// An access is a position in Trace::keys.
+using AccessId = std::uint32_t;
+using StepId = std::uint32_t;
+inline constexpr AccessId kNever = std::numeric_limits<AccessId>::max();
+
+/// What happens at one access, in 4 bytes: served from a frame (frame * 2 + 1), read and put into a
+/// frame (frame * 2), or read and not kept. While the schedule is built, kCandidate marks an access
+/// whose key was read just now and has not been given a frame yet.
+using Fate = std::uint32_t;
+inline constexpr Fate kBypass = std::numeric_limits<Fate>::max();
+inline constexpr Fate kCandidate = kBypass - 1;
+inline constexpr std::uint32_t kMaxFrames = (kCandidate - 1) / 2;
+
+constexpr Fate HitFate(FrameId frame) { return frame * 2 + 1; }
+constexpr Fate InsertFate(FrameId frame) { return frame * 2; }
+constexpr bool IsHit(Fate fate) { return fate < kCandidate && (fate & 1) != 0; }
+constexpr bool IsInsert(Fate fate) { return fate < kCandidate && (fate & 1) == 0; }
+constexpr FrameId FrameOf(Fate fate) { return fate / 2; }
+
+/// The next use of an access's key: which access, and in which step. kNever: none.
+struct NextUse {
+  AccessId access = kNever;
+  StepId step = 0;
+};
+
+/// The next use of every access, found backwards. Keys are distinct within a step.
+std::vector<NextUse> FindNextUses(const Trace& trace, std::uint64_t key_count);
+
+/// What reading an access's row costs, if it has to be read: one of a few classes, as only their
+/// ratios decide. None: all cost the same.
+struct AccessCosts {
+  std::vector<std::uint8_t> class_of;  ///< by access; empty: all are of class 0
+  std::vector<float> cost = {1};       ///< by class, in any unit, above 0
+};
+
+using PrefillList = std::vector<std::pair<CacheKey, FrameId>>;
+
+struct Schedule {
+  std::vector<Fate> fates;  ///< by access
+  PrefillList prefill;
+};
+
+/// After every step the pool keeps, of what it held and what the step read, the keys that are worth
+/// most: those whose next read would cost most for each step that they have to be kept until then.
+/// With equal costs these are the keys that are needed again soonest, and the schedule is Belady's.
+Schedule BuildSchedule(const Trace& trace, std::span<const NextUse> next, std::uint32_t frame_count,
+                       const AccessCosts& costs);
+
+/// The schedule as a policy, 4 bytes an access and 16 a step. Step stops the process if its keys
+/// are not the step's that the schedule was built from.
+std::unique_ptr<Policy> MakeScheduledPolicy(const Trace& trace, Schedule schedule);
+
+}  // namespace rhizome

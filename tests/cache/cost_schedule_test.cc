@@ -1,0 +1,134 @@
+#include "rhizome/cache/cost_schedule.h"
+
+#include <map>
+
+#include "cache/trace_testing.h"
+#include "rhizome/cache/belady_schedule.h"
+#include "testing/testing.h"
+
+namespace rhizome {
+namespace {
+
+using testing::FrameSimulator;
+using testing::MakeTrace;
+using testing::RandomTrace;
+
+constexpr std::uint64_t kRowBytes = 1024;
+
+/// Gaps of up to 20 rows are read through.
+ReadCost TwentyRowsAGap() { return {.seconds_per_read = 20 * 1024e-9, .bytes_per_second = 1e9}; }
+
+/// The same keys, a distance apart at which none are read together.
+Trace Spread(const Trace& trace) {
+  Trace spread = trace;
+  for (CacheKey& key : spread.keys) key *= 1000;
+  return spread;
+}
+
+double SecondsOf(Policy& policy, const Trace& trace, const ReadCost& cost) {
+  return ReplayReads(policy, trace, kRowBytes, cost).seconds;
+}
+
+TEST(CostScheduleTest, ARowThatStandsAloneIsKeptBeforeOneAmongOthers) {
+  std::vector<std::vector<CacheKey>> steps;
+  for (int s = 0; s < 5; ++s) steps.push_back({500, 0, 1, 2, 3, 4, 5, 6, 7});
+  const Trace trace = MakeTrace(steps);
+  auto policy = MakeCostSchedule(trace, 1, 501, kRowBytes, TwentyRowsAGap());
+  FrameSimulator frames(1);
+  EXPECT_EQ(frames.Play(*policy, trace).hits, 5u);
+  EXPECT_EQ(frames.Resident(), (std::set<CacheKey>{500}));
+}
+
+TEST(CostScheduleTest, AnEmptyTraceAndAPoolWithoutFramesAreFine) {
+  const Trace none;
+  EXPECT_EQ(SecondsOf(*MakeCostSchedule(none, 2, 10, kRowBytes, ReadCost()), none, ReadCost()), 0);
+  const Trace trace = MakeTrace({{}, {1}, {}, {1, 0}, {}});
+  auto policy = MakeCostSchedule(trace, 0, 2, kRowBytes, ReadCost());
+  EXPECT_EQ(FrameSimulator(0).Play(*policy, trace).reads(), 3u);
+}
+
+TEST(CostScheduleTest, NeverTakesLongerThanBelady) {
+  std::mt19937_64 random(testing::TestSeed());
+  const ReadCost cost = TwentyRowsAGap();
+  for (int round = 0; round < 300; ++round) {
+    const std::uint64_t key_count = 1 + random() % 3000;
+    const auto frame_count = static_cast<std::uint32_t>(random() % (key_count / 2 + 2));
+    const Trace trace = RandomTrace(random, 1 + random() % 40, key_count, 1 + random() % 100);
+    const auto make = [&] {
+      return MakeCostSchedule(trace, frame_count, key_count, kRowBytes, cost);
+    };
+    // Every plan of it can be carried out.
+    FrameSimulator(frame_count).Play(*make(), trace);
+    auto belady = MakeBeladySchedule(trace, frame_count, key_count);
+    ASSERT_LE(SecondsOf(*make(), trace, cost), SecondsOf(*belady, trace, cost) * (1 + 1e-9))
+        << "round " << round;
+  }
+}
+
+TEST(CostScheduleTest, ReadsAsFewRowsAsBeladyWhereEveryRowStandsAlone) {
+  std::mt19937_64 random(testing::TestSeed());
+  for (int round = 0; round < 200; ++round) {
+    const std::uint64_t key_count = 1 + random() % 200;
+    const auto frame_count = static_cast<std::uint32_t>(random() % (key_count + 5));
+    const Trace trace =
+        Spread(RandomTrace(random, 1 + random() % 40, key_count, 1 + random() % 30));
+    auto cost = MakeCostSchedule(trace, frame_count, key_count * 1000, kRowBytes, TwentyRowsAGap());
+    auto belady = MakeBeladySchedule(trace, frame_count, key_count * 1000);
+    ASSERT_EQ(Replay(*cost, trace).reads(), Replay(*belady, trace).reads()) << "round " << round;
+  }
+}
+
+TEST(CostScheduleTest, TakesLessTimeThanBeladyWhereRowsAreDense) {
+  // Every step reads the first 300 rows and some of 30,000 others; the pool has room for 300.
+  std::mt19937_64 random(testing::TestSeed());
+  Trace trace;
+  for (int s = 0; s < 60; ++s) {
+    std::vector<CacheKey> step(300);
+    std::iota(step.begin(), step.end(), 0);
+    std::set<CacheKey> others;
+    while (others.size() < 150) others.insert(300 + static_cast<CacheKey>(random() % 1000) * 30);
+    step.insert(step.end(), others.begin(), others.end());
+    trace.AddStep(step);
+  }
+  const ReadCost cost = TwentyRowsAGap();
+  const double belady = SecondsOf(*MakeBeladySchedule(trace, 300, 40'000), trace, cost);
+  const double ours =
+      SecondsOf(*MakeCostSchedule(trace, 300, 40'000, kRowBytes, cost), trace, cost);
+  EXPECT_LT(ours, 0.9 * belady);
+}
+
+/// Reads of one step, each as its first and last row: the next row belongs to it if it is near.
+TEST(ReplayReadsTest, EqualsReadsThatAreMadeOneByOne) {
+  std::mt19937_64 random(testing::TestSeed());
+  const ReadCost cost = TwentyRowsAGap();
+  for (int round = 0; round < 100; ++round) {
+    const std::uint64_t key_count = 1 + random() % 2000;
+    const Trace trace = RandomTrace(random, 1 + random() % 10, key_count, 1 + random() % 60);
+    std::uint64_t reads = 0, bytes = 0, rows = 0;
+    for (std::size_t s = 0; s < trace.steps(); ++s) {
+      std::set<CacheKey> step(trace.step(s).begin(), trace.step(s).end());
+      rows += step.size();
+      while (!step.empty()) {
+        const CacheKey first = *step.begin();
+        CacheKey last = first;
+        step.erase(first);
+        while (!step.empty() && *step.begin() - last - 1 <= 20) {
+          last = *step.begin();
+          step.erase(last);
+        }
+        ++reads;
+        bytes += static_cast<std::uint64_t>(last - first + 1) * kRowBytes;
+      }
+    }
+    const ReplayTime time = ReplayReads(*MakeNonePolicy(), trace, kRowBytes, cost);
+    EXPECT_EQ(time.reads, reads);
+    EXPECT_EQ(time.bytes, bytes);
+    EXPECT_EQ(time.rows, rows);
+    EXPECT_NEAR(time.seconds,
+                static_cast<double>(reads) * cost.seconds_per_read + cost.SecondsFor(bytes),
+                1e-9 * time.seconds + 1e-12);
+  }
+}
+
+}  // namespace
+}  // namespace rhizome
