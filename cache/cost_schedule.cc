@@ -13,9 +13,6 @@
 namespace rhizome {
 namespace {
 
-// Rounds after Belady's own; more find next to nothing.
-constexpr int kRounds = 3;
-
 // Costs differ by a factor of a hundred or so; a class is a half of the one above it.
 constexpr std::size_t kClasses = 10;
 
@@ -93,19 +90,28 @@ class CostRounds {
   }
 
   Schedule Best() {
-    Schedule best = BuildSchedule(trace_, next_, frame_count_, AccessCosts());
-    double least = Weigh(best);
-    for (int round = 0; round < kRounds; ++round) {
-      Schedule schedule = BuildSchedule(trace_, next_, frame_count_, costs_);
-      const double seconds = Weigh(schedule);
-      if (seconds >= least) continue;
-      least = seconds;
-      best = std::move(schedule);
-    }
-    return best;
+    best_ = BuildSchedule(trace_, next_, frame_count_, AccessCosts());
+    least_ = Weigh(best_);
+    Try();
+    // Belady may keep a whole dense region, of which each row alone looks dear then; where all is
+    // read, none of them does.
+    Weigh({std::vector<Fate>(trace_.keys.size(), kBypass), {}});
+    Try();
+    Weigh(best_);
+    Try();
+    return std::move(best_);
   }
 
  private:
+  /// A round: a schedule with the costs as they are, kept if it takes less time than the others.
+  void Try() {
+    Schedule schedule = BuildSchedule(trace_, next_, frame_count_, costs_);
+    const double seconds = Weigh(schedule);
+    if (seconds >= least_) return;
+    least_ = seconds;
+    best_ = std::move(schedule);
+  }
+
   /// What the reads of `schedule` take. Sets the costs to what each access would cost beside them.
   double Weigh(const Schedule& schedule) {
     double seconds = SecondsOfPrefill(schedule);
@@ -156,6 +162,8 @@ class CostRounds {
   const Sweep sweep_;
   const std::vector<NextUse> next_;
   const std::vector<SortedAccess> sorted_;
+  Schedule best_;
+  double least_ = 0;
   AccessCosts costs_ = {.class_of = {}, .cost = std::vector<float>(kClasses)};
 };
 
