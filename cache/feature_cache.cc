@@ -28,9 +28,10 @@ std::uint32_t FramesFor(std::size_t capacity_bytes, const ArrayEntry& array, std
 /// failed read breaks it (a row was promised to a frame and did not come), and only Start mends it.
 class FeatureCache::Impl {
  public:
-  Impl(ArrayEntry array, std::shared_ptr<const DeltaRows> delta, std::unique_ptr<RowReader> reader,
-       BufferPool pool)
+  Impl(ArrayEntry array, const ReadCost& read_cost, std::shared_ptr<const DeltaRows> delta,
+       std::unique_ptr<RowReader> reader, BufferPool pool)
       : array_(std::move(array)),
+        read_cost_(read_cost),
         delta_(std::move(delta)),
         row_count_(delta_ == nullptr ? array_.rows : delta_->rows()),
         row_bytes_(array_.row_bytes()),
@@ -48,6 +49,7 @@ class FeatureCache::Impl {
 
   const BufferPool& pool() const { return pool_; }
   const ArrayEntry& array() const { return array_; }
+  const ReadCost& read_cost() const { return read_cost_; }
   std::uint64_t row_count() const { return row_count_; }
   const RowReader& reader() const { return *reader_; }
 
@@ -60,6 +62,7 @@ class FeatureCache::Impl {
   }
 
   const ArrayEntry array_;
+  const ReadCost read_cost_;
   const std::shared_ptr<const DeltaRows> delta_;  // null: all rows are in the array
   const std::uint64_t row_count_;
   const std::size_t row_bytes_;
@@ -166,14 +169,20 @@ Result<std::unique_ptr<FeatureCache::Impl>> FeatureCache::Impl::Open(
   }
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<ChunkArray> sidecar,
                            store.OpenArray(SidecarName(array)));
-  RHIZOME_ASSIGN_OR_RETURN(auto reader, RowReader::Open(*rows, *sidecar, options.reader));
+  ReadCost cost = options.read_cost.value_or(ReadCost());
+  if (!options.read_cost) {
+    RHIZOME_ASSIGN_OR_RETURN(cost, MeasureReadCost(*rows, options.reader.io));
+  }
+  RowReaderOptions reading = options.reader;
+  reading.gap_bytes = cost.gap_bytes();
+  RHIZOME_ASSIGN_OR_RETURN(auto reader, RowReader::Open(*rows, *sidecar, reading));
   const ArrayEntry& entry = rows->entry();
   auto delta = graph == nullptr ? nullptr : DeltaRows::Of(std::move(graph), entry);
   const std::uint64_t row_count = delta == nullptr ? entry.rows : delta->rows();
   RHIZOME_ASSIGN_OR_RETURN(
       BufferPool pool,
       BufferPool::Create(entry.row_bytes(), FramesFor(options.capacity_bytes, entry, row_count)));
-  return std::make_unique<Impl>(entry, std::move(delta), std::move(reader), std::move(pool));
+  return std::make_unique<Impl>(entry, cost, std::move(delta), std::move(reader), std::move(pool));
 }
 
 Result<std::unique_ptr<FeatureCache>> FeatureCache::Open(const Store& store, std::string_view array,
@@ -194,6 +203,7 @@ FeatureCache::~FeatureCache() = default;
 
 std::uint32_t FeatureCache::frame_count() const { return impl_->pool().frame_count(); }
 const ArrayEntry& FeatureCache::array() const { return impl_->array(); }
+const ReadCost& FeatureCache::read_cost() const { return impl_->read_cost(); }
 std::uint64_t FeatureCache::row_count() const { return impl_->row_count(); }
 Status FeatureCache::Start(std::unique_ptr<Policy> policy) {
   return impl_->Start(std::move(policy));

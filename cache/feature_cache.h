@@ -3,11 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "rhizome/cache/buffer_pool.h"
 #include "rhizome/cache/policy.h"
 #include "rhizome/index/graph.h"
+#include "rhizome/storage/read_cost.h"
 #include "rhizome/storage/row_reader.h"
 #include "rhizome/storage/store.h"
 
@@ -17,7 +19,12 @@ namespace rhizome {
 struct FeatureCacheOptions {
   /// Memory for cached rows, in bytes; never exceeded. 0: no pool, every row is read.
   std::size_t capacity_bytes = std::size_t{256} << 20;
+
+  /// `gap_bytes` is not looked at: it is that of the read cost.
   RowReaderOptions reader;
+
+  /// What reads cost on this disk; absent: measured when the cache opens.
+  std::optional<ReadCost> read_cost = std::nullopt;
 };
 
 struct GatherStats {
@@ -53,6 +60,9 @@ class FeatureCache {
   /// Frames of the pool, for building policies.
   std::uint32_t frame_count() const;
   const ArrayEntry& array() const;
+
+  /// What reads cost, for policies that ask.
+  const ReadCost& read_cost() const;
 
   /// Bound of the rows that can be gathered: those of the array, and of new vertices.
   std::uint64_t row_count() const;

@@ -4,17 +4,22 @@
 #include <array>
 #include <numeric>
 
+#include "rhizome/cache/belady_schedule.h"
+#include "rhizome/cache/cost_schedule.h"
 #include "rhizome/storage/check.h"
 
 namespace rhizome {
 namespace {
 
-constexpr std::array<std::pair<PolicyKind, std::string_view>, 5> kPolicyNames = {{
+constexpr std::array<std::pair<PolicyKind, std::string_view>, 8> kPolicyNames = {{
     {PolicyKind::kNone, "none"},
     {PolicyKind::kLru, "lru"},
     {PolicyKind::kFifo, "fifo"},
+    {PolicyKind::kClock, "clock"},
+    {PolicyKind::kS3Fifo, "s3fifo"},
     {PolicyKind::kStatic, "static"},
     {PolicyKind::kBelady, "belady"},
+    {PolicyKind::kCost, "cost"},
 }};
 
 }  // namespace
@@ -31,6 +36,31 @@ std::optional<PolicyKind> ParsePolicy(std::string_view name) {
     if (candidate == name) return kind;
   }
   return std::nullopt;
+}
+
+std::unique_ptr<Policy> MakePolicy(const PolicyOptions& options, const Trace& trace) {
+  const std::uint32_t frames = options.frame_count;
+  const std::uint64_t keys = options.key_count;
+  if (frames == 0) return MakeNonePolicy();
+  switch (options.kind) {
+    case PolicyKind::kNone:
+      break;
+    case PolicyKind::kLru:
+      return MakeLruPolicy(frames, keys);
+    case PolicyKind::kFifo:
+      return MakeFifoPolicy(frames, keys);
+    case PolicyKind::kClock:
+      return MakeClockPolicy(frames, keys);
+    case PolicyKind::kS3Fifo:
+      return MakeS3FifoPolicy(frames, keys);
+    case PolicyKind::kStatic:
+      return MakeStaticPolicy(frames, keys, RankByUse(trace, keys));
+    case PolicyKind::kBelady:
+      return MakeBeladySchedule(trace, frames, keys);
+    case PolicyKind::kCost:
+      return MakeCostSchedule(trace, frames, keys, options.unit_bytes, options.cost);
+  }
+  return MakeNonePolicy();
 }
 
 std::vector<CacheKey> RankByUse(const Trace& trace, std::uint64_t key_count) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "rhizome/storage/read_cost.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome {
@@ -39,7 +40,16 @@ struct StepPlan {
   }
 };
 
-enum class PolicyKind : std::uint8_t { kNone, kLru, kFifo, kStatic, kBelady };
+enum class PolicyKind : std::uint8_t {
+  kNone,
+  kLru,
+  kFifo,
+  kClock,
+  kS3Fifo,
+  kStatic,
+  kBelady,  ///< fewest rows read
+  kCost,    ///< least time of the disk
+};
 std::string_view PolicyName(PolicyKind kind);
 std::optional<PolicyKind> ParsePolicy(std::string_view name);
 
@@ -84,6 +94,12 @@ std::unique_ptr<Policy> MakeLruPolicy(std::uint32_t frame_count, std::uint64_t k
 std::unique_ptr<Policy> MakeFifoPolicy(std::uint32_t frame_count, std::uint64_t key_count);
 std::unique_ptr<Policy> MakeNonePolicy();
 
+/// The same passage of a step's keys, one by one. kClock: the oldest key goes, unless it was used
+/// since it was the oldest before. kS3Fifo: Yang et al., "FIFO queues are all you need for cache
+/// eviction" (SOSP 2023); a tenth of the frames for the small queue.
+std::unique_ptr<Policy> MakeClockPolicy(std::uint32_t frame_count, std::uint64_t key_count);
+std::unique_ptr<Policy> MakeS3FifoPolicy(std::uint32_t frame_count, std::uint64_t key_count);
+
 /// Keeps a fixed set for ever, prefilled: the first frame_count of `ranking`, best first.
 std::unique_ptr<Policy> MakeStaticPolicy(std::uint32_t frame_count, std::uint64_t key_count,
                                          std::span<const CacheKey> ranking);
@@ -91,6 +107,19 @@ std::unique_ptr<Policy> MakeStaticPolicy(std::uint32_t frame_count, std::uint64_
 /// The keys of a trace by how often it asks for them, most often first (ties: by key): the
 /// strongest static set, and the baseline that `bench pool` shows.
 std::vector<CacheKey> RankByUse(const Trace& trace, std::uint64_t key_count);
+
+/// What policies are made from, besides the trace.
+struct PolicyOptions {
+  PolicyKind kind = PolicyKind::kBelady;
+  std::uint32_t frame_count = 0;
+  std::uint64_t key_count = 0;
+  std::uint64_t unit_bytes = 1;  ///< of a frame, for kCost
+  ReadCost cost;                 ///< for kCost
+};
+
+/// The policy of that kind for one trace; kNone without frames. Those that do not know the future
+/// look only at the steps that they are given.
+std::unique_ptr<Policy> MakePolicy(const PolicyOptions& options, const Trace& trace);
 
 /// Replays a whole trace and counts. reads = prefill + misses.
 struct ReplayCounts {

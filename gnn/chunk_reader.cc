@@ -4,7 +4,6 @@
 #include <limits>
 #include <utility>
 
-#include "rhizome/cache/belady_schedule.h"
 #include "rhizome/storage/check.h"
 
 namespace rhizome {
@@ -22,19 +21,17 @@ std::uint32_t FrameCount(const ArrayEntry& array, const DeltaRows* delta,
   return static_cast<std::uint32_t>(std::min(frames, ChunkCount(array, delta)));
 }
 
-std::unique_ptr<Policy> MakePolicy(PolicyKind kind, std::uint32_t frames, std::uint64_t key_count,
-                                   const std::vector<std::uint64_t>& chunks) {
-  if (frames == 0) return MakeNonePolicy();
-  if (kind == PolicyKind::kLru) return MakeLruPolicy(frames, key_count);
-  if (kind == PolicyKind::kFifo) return MakeFifoPolicy(frames, key_count);
-  if (kind == PolicyKind::kNone) return MakeNonePolicy();
+std::unique_ptr<Policy> PolicyFor(PolicyKind kind, std::uint32_t frames, std::uint64_t key_count,
+                                  const std::vector<std::uint64_t>& chunks) {
+  // Every chunk is a read of its own: what costs least is what is read least.
+  if (kind == PolicyKind::kCost) kind = PolicyKind::kBelady;
   Trace trace;
   for (const std::uint64_t chunk : chunks) {
     const auto key = static_cast<CacheKey>(chunk);
     trace.AddStep(std::span(&key, 1));
   }
-  if (kind == PolicyKind::kBelady) return MakeBeladySchedule(trace, frames, key_count);
-  return MakeStaticPolicy(frames, key_count, RankByUse(trace, key_count));
+  return MakePolicy({.kind = kind, .frame_count = frames, .key_count = key_count, .cost = {}},
+                    trace);
 }
 
 }  // namespace
@@ -67,8 +64,8 @@ ChunkReader::ChunkReader(const ChunkArray& array, const FeatureDecoder& decoder,
       delta_(std::move(delta)),
       control_(control),
       chunks_(std::move(chunks)),
-      policy_(MakePolicy(options.policy, FrameCount(array.entry(), delta_.get(), options),
-                         ChunkCount(array.entry(), delta_.get()), chunks_)),
+      policy_(PolicyFor(options.policy, FrameCount(array.entry(), delta_.get(), options),
+                        ChunkCount(array.entry(), delta_.get()), chunks_)),
       frames_(FrameCount(array.entry(), delta_.get(), options)),
       buffers_(DecodedBytes(array.entry()) / sizeof(float)),
       thread_([this] { queue_.Finish(ReadAll()); }) {}

@@ -6,7 +6,6 @@
 #include <thread>
 #include <utility>
 
-#include "rhizome/cache/belady_schedule.h"
 #include "rhizome/gnn/bounded_queue.h"
 #include "rhizome/gnn/feature_rows.h"
 #include "rhizome/gnn/superbatch.h"
@@ -30,24 +29,6 @@ struct Superbatch {
   std::vector<MinibatchCosts> costs;
   std::unique_ptr<Policy> policy;
 };
-
-std::unique_ptr<Policy> MakePolicy(PolicyKind kind, std::uint32_t frames, std::uint64_t key_count,
-                                   const Trace& trace) {
-  if (frames == 0) return MakeNonePolicy();
-  switch (kind) {
-    case PolicyKind::kNone:
-      break;
-    case PolicyKind::kLru:
-      return MakeLruPolicy(frames, key_count);
-    case PolicyKind::kFifo:
-      return MakeFifoPolicy(frames, key_count);
-    case PolicyKind::kStatic:
-      return MakeStaticPolicy(frames, key_count, RankByUse(trace, key_count));
-    case PolicyKind::kBelady:
-      return MakeBeladySchedule(trace, frames, key_count);
-  }
-  return MakeNonePolicy();
-}
 
 /// What the cache did since `before`.
 void AddReads(const GatherStats& now, const GatherStats& before, MinibatchCosts& costs) {
@@ -149,8 +130,12 @@ Result<std::optional<Superbatch>> Loader::Impl::SampleSuperbatch() {
   }
   RHIZOME_ASSIGN_OR_RETURN(superbatch.entries, writer.Finish());
   const Clock::time_point start = Clock::now();
-  superbatch.policy =
-      MakePolicy(options_.policy, cache_->frame_count(), cache_->row_count(), trace);
+  superbatch.policy = MakePolicy({.kind = options_.policy,
+                                  .frame_count = cache_->frame_count(),
+                                  .key_count = cache_->row_count(),
+                                  .unit_bytes = cache_->array().row_bytes(),
+                                  .cost = cache_->read_cost()},
+                                 trace);
   superbatch.costs.front().schedule_seconds = SecondsSince(start);
   return std::optional<Superbatch>(std::move(superbatch));
 }

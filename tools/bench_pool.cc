@@ -1,9 +1,9 @@
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 
 #include "bench_common.h"
-#include "rhizome/cache/belady_schedule.h"
 #include "rhizome/cache/cost_schedule.h"
 #include "rhizome/cache/policy.h"
 
@@ -36,6 +36,10 @@ Result<Trace> SampleTrace(const BenchPoolOptions& options, const Graph& graph,
   return trace;
 }
 
+constexpr std::array kContestants = {PolicyKind::kBelady, PolicyKind::kCost,  PolicyKind::kLru,
+                                     PolicyKind::kFifo,   PolicyKind::kClock, PolicyKind::kS3Fifo,
+                                     PolicyKind::kStatic};
+
 nlohmann::ordered_json CountsJson(const ReplayCounts& counts) {
   const double requests = static_cast<double>(std::max<std::uint64_t>(counts.requests, 1));
   return {{"reads", counts.reads()},
@@ -63,24 +67,23 @@ nlohmann::ordered_json ComparePolicies(const Trace& trace, std::uint64_t row_cou
                                        std::vector<double>& schedule_rates,
                                        std::vector<double>& cost_rates) {
   const auto frames = static_cast<std::uint32_t>(share * static_cast<double>(row_count));
-  const auto make_belady = [&] { return MakeBeladySchedule(trace, frames, row_count); };
-  const auto make_cost = [&] {
-    return MakeCostSchedule(trace, frames, row_count, options.row_bytes, options.cost);
+  const auto make = [&](PolicyKind kind) {
+    return MakePolicy({.kind = kind,
+                       .frame_count = frames,
+                       .key_count = row_count,
+                       .unit_bytes = options.row_bytes,
+                       .cost = options.cost},
+                      trace);
   };
-  const auto time = [&](const auto& make, std::vector<double>& rates) {
-    const auto start = Clock::now();
-    auto policy = make();
-    rates.push_back(static_cast<double>(trace.keys.size()) / SecondsSince(start));
-    return policy;
-  };
-  const std::vector<CacheKey> ranking = RankByUse(trace, row_count);
-  const auto json = [&](auto&& make) { return PolicyJson(*make(), *make(), trace, options); };
   nlohmann::ordered_json pool = {{"share", share}, {"frames", frames}};
-  pool["belady"] = PolicyJson(*time(make_belady, schedule_rates), *make_belady(), trace, options);
-  pool["cost"] = PolicyJson(*time(make_cost, cost_rates), *make_cost(), trace, options);
-  pool["lru"] = json([&] { return MakeLruPolicy(frames, row_count); });
-  pool["fifo"] = json([&] { return MakeFifoPolicy(frames, row_count); });
-  pool["static"] = json([&] { return MakeStaticPolicy(frames, row_count, ranking); });
+  for (const PolicyKind kind : kContestants) {
+    const auto start = Clock::now();
+    const auto counted = make(kind);
+    const double rate = static_cast<double>(trace.keys.size()) / SecondsSince(start);
+    if (kind == PolicyKind::kBelady) schedule_rates.push_back(rate);
+    if (kind == PolicyKind::kCost) cost_rates.push_back(rate);
+    pool[std::string(PolicyName(kind))] = PolicyJson(*counted, *make(kind), trace, options);
+  }
   pool["cost_over_belady"] = pool["belady"]["disk_seconds"].get<double>() /
                              std::max(pool["cost"]["disk_seconds"].get<double>(), 1e-12);
   return pool;

@@ -20,8 +20,11 @@ void AddGnnMemoryFlags(CLI::App& verb, std::uint64_t& memory_bytes, PolicyKind& 
   AddSize(verb, "--memory", memory_bytes, "Bound on memory, beyond the bare process");
   AddChoice<PolicyKind>(verb, "--cache", cache,
                         {{"belady", PolicyKind::kBelady},
+                         {"cost", PolicyKind::kCost},
                          {"lru", PolicyKind::kLru},
                          {"fifo", PolicyKind::kFifo},
+                         {"clock", PolicyKind::kClock},
+                         {"s3fifo", PolicyKind::kS3Fifo},
                          {"static", PolicyKind::kStatic},
                          {"none", PolicyKind::kNone}},
                         "What the buffer pool keeps");

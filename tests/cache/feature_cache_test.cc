@@ -79,24 +79,18 @@ Status BuildStore(const Path& path) {
   return writer->Commit(info);
 }
 
-std::unique_ptr<Policy> MakePolicy(PolicyKind kind, const Trace& trace, std::uint32_t frames) {
-  switch (kind) {
-    case PolicyKind::kNone:
-      return MakeNonePolicy();
-    case PolicyKind::kLru:
-      return MakeLruPolicy(frames, kRows);
-    case PolicyKind::kFifo:
-      return MakeFifoPolicy(frames, kRows);
-    case PolicyKind::kStatic:
-      return MakeStaticPolicy(frames, kRows, RankByUse(trace, kRows));
-    case PolicyKind::kBelady:
-      return MakeBeladySchedule(trace, frames, kRows);
-  }
-  return nullptr;
+std::unique_ptr<Policy> PolicyFor(PolicyKind kind, const Trace& trace, std::uint32_t frames) {
+  return MakePolicy({.kind = kind,
+                     .frame_count = frames,
+                     .key_count = kRows,
+                     .unit_bytes = 24,
+                     .cost = {.seconds_per_read = 1e-5, .bytes_per_second = 1e8}},
+                    trace);
 }
 
-constexpr PolicyKind kAllPolicies[] = {PolicyKind::kNone, PolicyKind::kLru, PolicyKind::kFifo,
-                                       PolicyKind::kStatic, PolicyKind::kBelady};
+constexpr PolicyKind kAllPolicies[] = {
+    PolicyKind::kNone,   PolicyKind::kLru,    PolicyKind::kFifo,   PolicyKind::kClock,
+    PolicyKind::kS3Fifo, PolicyKind::kStatic, PolicyKind::kBelady, PolicyKind::kCost};
 
 /// Runs with both makers of I/O.
 class FeatureCacheTest : public ::testing::TestWithParam<IoMaker> {
@@ -165,10 +159,10 @@ TEST_P(FeatureCacheTest, GatherReturnsTheRowsWhateverThePolicyAndTheSizeOfThePoo
       ASSERT_OK(cache);
       EXPECT_EQ((*cache)->frame_count(), std::min<std::uint64_t>(frames, kRows));
       const std::uint32_t frame_count = (*cache)->frame_count();
-      ASSERT_OK((*cache)->Start(MakePolicy(kind, trace, frame_count)));
+      ASSERT_OK((*cache)->Start(PolicyFor(kind, trace, frame_count)));
       ExpectRightRows(**cache, trace);
 
-      const auto replayed = MakePolicy(kind, trace, frame_count);
+      const auto replayed = PolicyFor(kind, trace, frame_count);
       const ReplayCounts counts = Replay(*replayed, trace);
       const GatherStats stats = (*cache)->stats();
       EXPECT_EQ(stats.rows_requested, trace.keys.size());
@@ -201,9 +195,9 @@ TEST_P(FeatureCacheTest, EverySuperbatchStartsWithAnEmptyPool) {
   std::uint64_t reads = (*cache)->stats().rows_read;
   for (const PolicyKind kind : kAllPolicies) {
     const Trace trace = RandomTrace(random, 10, kRows, 150);
-    ASSERT_OK((*cache)->Start(MakePolicy(kind, trace, 90)));
+    ASSERT_OK((*cache)->Start(PolicyFor(kind, trace, 90)));
     ExpectRightRows(**cache, trace);
-    const auto replayed = MakePolicy(kind, trace, 90);
+    const auto replayed = PolicyFor(kind, trace, 90);
     reads += Replay(*replayed, trace).reads();
     EXPECT_EQ((*cache)->stats().rows_read, reads) << PolicyName(kind);
   }

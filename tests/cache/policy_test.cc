@@ -14,8 +14,9 @@ using testing::MakeTrace;
 using testing::RandomTrace;
 
 TEST(PolicyTest, NamesParseBackAndUnknownOnesDoNot) {
-  for (const PolicyKind kind : {PolicyKind::kNone, PolicyKind::kLru, PolicyKind::kFifo,
-                                PolicyKind::kStatic, PolicyKind::kBelady}) {
+  for (const PolicyKind kind :
+       {PolicyKind::kNone, PolicyKind::kLru, PolicyKind::kFifo, PolicyKind::kClock,
+        PolicyKind::kS3Fifo, PolicyKind::kStatic, PolicyKind::kBelady, PolicyKind::kCost}) {
     EXPECT_EQ(ParsePolicy(PolicyName(kind)), kind);
   }
   EXPECT_EQ(ParsePolicy("lru"), PolicyKind::kLru);
@@ -163,6 +164,127 @@ TEST(PolicyTest, LruAndFifoEqualANaiveQueueOnRandomTraces) {
       if (HasFailure()) return;
     }
   }
+}
+
+/// CLOCK and S3-FIFO by the book, with whole queues that are searched.
+class NaiveClock {
+ public:
+  explicit NaiveClock(std::size_t capacity) : capacity_(capacity) {}
+  void Ask(CacheKey key) {
+    for (auto& [there, used] : ring_)
+      if (there == key) {
+        used = true;
+        return;
+      }
+    while (ring_.size() >= capacity_) {
+      const auto [oldest, used] = ring_.front();
+      ring_.pop_front();
+      if (used) ring_.push_back({oldest, false});
+    }
+    ring_.push_back({key, false});
+  }
+  std::set<CacheKey> Resident() const {
+    std::set<CacheKey> keys;
+    for (const auto& [key, used] : ring_) keys.insert(key);
+    return keys;
+  }
+
+ private:
+  std::size_t capacity_;
+  std::deque<std::pair<CacheKey, bool>> ring_;
+};
+
+class NaiveS3Fifo {
+ public:
+  explicit NaiveS3Fifo(std::size_t capacity)
+      : capacity_(capacity),
+        small_most_(std::max<std::size_t>(capacity / 10, 1)),
+        main_most_(capacity - std::min(capacity, small_most_)) {}
+
+  void Ask(CacheKey key) {
+    for (Queue* queue : {&small_, &main_})
+      for (auto& [there, uses] : *queue)
+        if (there == key) {
+          uses = std::min(uses + 1, 3);
+          return;
+        }
+    while (small_.size() + main_.size() >= capacity_) {
+      if (small_.size() >= small_most_ || main_.empty()) {
+        EvictSmall();
+      } else {
+        EvictMain();
+      }
+    }
+    const auto ghost = std::find(ghost_.begin(), ghost_.end(), key);
+    if (ghost == ghost_.end()) {
+      small_.push_back({key, 0});
+      return;
+    }
+    *ghost = -1;  // its turn passes all the same
+    main_.push_back({key, 0});
+  }
+
+  std::set<CacheKey> Resident() const {
+    std::set<CacheKey> keys;
+    for (const Queue* queue : {&small_, &main_})
+      for (const auto& [key, uses] : *queue) keys.insert(key);
+    return keys;
+  }
+
+ private:
+  using Queue = std::deque<std::pair<CacheKey, int>>;
+  void EvictSmall() {
+    const auto [key, uses] = small_.front();
+    small_.pop_front();
+    if (uses > 1 && main_most_ > 0) {
+      main_.push_back({key, 0});
+      if (main_.size() > main_most_) EvictMain();
+      return;
+    }
+    ghost_.push_back(key);
+    if (ghost_.size() > main_most_) ghost_.pop_front();
+  }
+  void EvictMain() {
+    while (main_.front().second > 0) {
+      main_.push_back({main_.front().first, main_.front().second - 1});
+      main_.pop_front();
+    }
+    main_.pop_front();
+  }
+
+  std::size_t capacity_, small_most_, main_most_;
+  Queue small_, main_;
+  std::deque<CacheKey> ghost_;
+};
+
+template <typename Naive>
+void ExpectEqualsNaive(std::unique_ptr<Policy> (*make)(std::uint32_t, std::uint64_t)) {
+  std::mt19937_64 random(testing::TestSeed());
+  for (int round = 0; round < 1000; ++round) {
+    const std::uint64_t key_count = 1 + random() % 60;
+    const auto frame_count = static_cast<std::uint32_t>(1 + random() % 30);
+    const Trace trace = RandomTrace(random, 1 + random() % 40, key_count, 1 + random() % 12);
+    const auto policy = make(frame_count, key_count);
+    Naive naive(frame_count);
+    std::uint64_t hits = 0;
+    for (std::size_t s = 0; s < trace.steps(); ++s) {
+      const std::set<CacheKey> before = naive.Resident();
+      for (const CacheKey key : trace.step(s)) hits += before.count(key);
+      for (const CacheKey key : trace.step(s)) naive.Ask(key);
+    }
+    FrameSimulator frames(frame_count);
+    EXPECT_EQ(frames.Play(*policy, trace).hits, hits);
+    EXPECT_EQ(frames.Resident(), naive.Resident());
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(PolicyTest, ClockEqualsANaiveOneOnRandomTraces) {
+  ExpectEqualsNaive<NaiveClock>(&MakeClockPolicy);
+}
+
+TEST(PolicyTest, S3FifoEqualsANaiveOneOnRandomTraces) {
+  ExpectEqualsNaive<NaiveS3Fifo>(&MakeS3FifoPolicy);
 }
 
 TEST(PolicyDeathTest, AKeyTwiceInAStepIsABug) {

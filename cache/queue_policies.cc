@@ -1,0 +1,176 @@
+#include <algorithm>
+#include <deque>
+
+#include "rhizome/cache/frame_table.h"
+#include "rhizome/cache/policy.h"
+
+namespace rhizome {
+namespace {
+
+/// A policy over keys alone: what it does with a key that is asked for. Frames are given at the end
+/// of a step, to the keys that are still there, as a step may be larger than the pool.
+class QueuePolicy : public Policy {
+ public:
+  QueuePolicy(std::uint32_t frame_count, std::uint64_t key_count)
+      : table_(frame_count, key_count), resident_(key_count, false) {
+    free_.reserve(frame_count);
+    for (FrameId frame = frame_count; frame > 0; --frame) free_.push_back(frame - 1);
+  }
+
+  void Step(std::span<const CacheKey> keys, StepPlan& plan) final {
+    table_.Judge(keys, plan);
+    if (table_.frame_count() == 0) return;
+    for (const CacheKey key : keys) {
+      if (resident(key)) {
+        Touch(key);
+        continue;
+      }
+      if (size_ == table_.frame_count()) MakeRoom();
+      resident_[static_cast<std::size_t>(key)] = true;
+      ++size_;
+      Insert(key);
+    }
+    for (std::uint32_t i = 0; i < keys.size(); ++i) {
+      if (!resident(keys[i]) || table_.FrameOf(keys[i]) != kNoFrame) continue;
+      table_.Place(keys[i], free_.back());
+      plan.inserts.push_back({i, free_.back()});
+      free_.pop_back();
+    }
+  }
+
+ protected:
+  /// `key` is there and was asked for.
+  virtual void Touch(CacheKey key) = 0;
+  /// `key` was not there; there is room for it.
+  virtual void Insert(CacheKey key) = 0;
+  /// Calls Evict for one key.
+  virtual void MakeRoom() = 0;
+
+  void Evict(CacheKey key) {
+    resident_[static_cast<std::size_t>(key)] = false;
+    --size_;
+    const FrameId frame = table_.FrameOf(key);
+    if (frame == kNoFrame) return;  // it came in the same step
+    table_.Clear(frame);
+    free_.push_back(frame);
+  }
+
+ private:
+  bool resident(CacheKey key) const { return resident_[static_cast<std::size_t>(key)]; }
+
+  FrameTable table_;
+  std::vector<bool> resident_;  // by key
+  std::uint32_t size_ = 0;
+  std::vector<FrameId> free_;
+};
+
+/// A queue, oldest first, whose keys get a second turn if they were used since their last.
+class ClockPolicy final : public QueuePolicy {
+ public:
+  ClockPolicy(std::uint32_t frame_count, std::uint64_t key_count)
+      : QueuePolicy(frame_count, key_count), used_(key_count, false) {}
+
+ private:
+  void Touch(CacheKey key) override { used_[static_cast<std::size_t>(key)] = true; }
+  void Insert(CacheKey key) override { queue_.push_back(key); }
+
+  void MakeRoom() override {
+    while (true) {
+      const CacheKey oldest = queue_.front();
+      queue_.pop_front();
+      if (!used_[static_cast<std::size_t>(oldest)]) return Evict(oldest);
+      used_[static_cast<std::size_t>(oldest)] = false;
+      queue_.push_back(oldest);
+    }
+  }
+
+  std::vector<bool> used_;  // by key
+  std::deque<CacheKey> queue_;
+};
+
+/// S3-FIFO (Yang et al., SOSP 2023, algorithm 1): new keys pass through a small queue; those that
+/// were used twice there, or come back soon after they left, enter the main one.
+class S3FifoPolicy final : public QueuePolicy {
+ public:
+  S3FifoPolicy(std::uint32_t frame_count, std::uint64_t key_count)
+      : QueuePolicy(frame_count, key_count),
+        small_target_(std::max(frame_count / 10, 1U)),
+        main_target_(frame_count - std::min(frame_count, small_target_)),
+        uses_(key_count, 0),
+        ghost_(key_count, 0) {}
+
+ private:
+  static constexpr std::uint8_t kMostUses = 3;
+
+  std::uint8_t& UsesOf(CacheKey key) { return uses_[static_cast<std::size_t>(key)]; }
+
+  void Touch(CacheKey key) override {
+    std::uint8_t& uses = UsesOf(key);
+    uses = std::min<std::uint8_t>(static_cast<std::uint8_t>(uses + 1), kMostUses);
+  }
+
+  void Insert(CacheKey key) override {
+    UsesOf(key) = 0;
+    // A key whose turn in the ghost queue is not over; the queue's own entry is left to expire.
+    std::uint64_t& ghost = ghost_[static_cast<std::size_t>(key)];
+    if (ghost != 0 && ghosts_ - ghost < main_target_) {
+      main_.push_back(key);
+    } else {
+      small_.push_back(key);
+    }
+    ghost = 0;
+  }
+
+  void MakeRoom() override {
+    bool evicted = false;
+    while (!evicted)
+      evicted = small_.size() >= small_target_ || main_.empty() ? ShrinkSmall() : ShrinkMain();
+  }
+
+  bool ShrinkSmall() {
+    const CacheKey oldest = small_.front();
+    small_.pop_front();
+    if (UsesOf(oldest) > 1 && main_target_ > 0) {
+      UsesOf(oldest) = 0;
+      main_.push_back(oldest);
+      return main_.size() > main_target_ && ShrinkMain();
+    }
+    ghost_[static_cast<std::size_t>(oldest)] = ++ghosts_;
+    Evict(oldest);
+    return true;
+  }
+
+  bool ShrinkMain() {
+    while (true) {
+      const CacheKey oldest = main_.front();
+      main_.pop_front();
+      if (UsesOf(oldest) == 0) {
+        Evict(oldest);
+        return true;
+      }
+      --UsesOf(oldest);
+      main_.push_back(oldest);
+    }
+  }
+
+  const std::uint32_t small_target_;
+  const std::uint32_t main_target_;
+  std::deque<CacheKey> small_;  // oldest first
+  std::deque<CacheKey> main_;
+  std::vector<std::uint8_t> uses_;  // by key, since it entered its queue
+  std::vector<std::uint64_t>
+      ghost_;                 // by key: which departure from the small queue it was; 0: none
+  std::uint64_t ghosts_ = 0;  // departures so far
+};
+
+}  // namespace
+
+std::unique_ptr<Policy> MakeClockPolicy(std::uint32_t frame_count, std::uint64_t key_count) {
+  return std::make_unique<ClockPolicy>(frame_count, key_count);
+}
+
+std::unique_ptr<Policy> MakeS3FifoPolicy(std::uint32_t frame_count, std::uint64_t key_count) {
+  return std::make_unique<S3FifoPolicy>(frame_count, key_count);
+}
+
+}  // namespace rhizome

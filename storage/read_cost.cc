@@ -1,0 +1,92 @@
+#include "rhizome/storage/read_cost.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "rhizome/storage/chunk_array.h"
+#include "rhizome/storage/file_system.h"
+
+namespace rhizome {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint64_t kSmallBytes = 4096;
+constexpr std::uint64_t kLargeBytes = std::uint64_t{1} << 20;
+
+// A slow disk is not asked for more than it reads in about this time.
+constexpr double kSeconds = 0.02;
+
+// Files that are opened: enough to lie in several places.
+constexpr std::uint64_t kMostFiles = 64;
+
+class Probe {
+ public:
+  static Result<Probe> Open(const ChunkArray& array, const IoQueueOptions& io) {
+    Probe probe;
+    const std::uint64_t chunks = array.entry().chunk_count();
+    const std::uint64_t stride = (chunks + kMostFiles - 1) / kMostFiles;
+    for (std::uint64_t chunk = 0; chunk < chunks; chunk += stride) {
+      const FileEntry& entry = array.ChunkFile(chunk);
+      if (entry.size_bytes < kLargeBytes) continue;
+      RHIZOME_ASSIGN_OR_RETURN(auto file,
+                               array.fs().OpenRead(array.root() / entry.path, {.direct = true}));
+      if (file->size_bytes() >= kLargeBytes) probe.files_.push_back(std::move(file));
+    }
+    RHIZOME_ASSIGN_OR_RETURN(probe.queue_, IoQueue::Open(io));
+    return probe;
+  }
+
+  bool empty() const { return files_.empty(); }
+
+  /// Seconds of one read of `bytes` bytes, with `batch` of them handed over at a time.
+  Result<double> Measure(std::uint64_t bytes, std::size_t batch) {
+    RHIZOME_ASSIGN_OR_RETURN(const AlignedBuffer memory, AlignedBuffer::Allocate(batch * bytes));
+    std::vector<ReadRequest> requests(batch);
+    std::uint64_t reads = 0;
+    double seconds = 0;
+    const auto start = Clock::now();
+    do {
+      for (std::size_t i = 0; i < batch; ++i) {
+        ReadableFile& file = *files_[random_() % files_.size()];
+        const std::uint64_t places = file.size_bytes() / bytes;
+        requests[i] = {.file = &file,
+                       .offset_bytes = random_() % places * bytes,
+                       .buffer = memory.bytes().subspan(i * bytes, bytes),
+                       .status = {}};
+      }
+      RHIZOME_RETURN_IF_ERROR(queue_->ReadAll(requests));
+      reads += batch;
+      seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    } while (seconds < kSeconds);
+    return seconds / static_cast<double>(reads);
+  }
+
+ private:
+  std::vector<std::unique_ptr<ReadableFile>> files_;
+  std::unique_ptr<IoQueue> queue_;
+  std::mt19937_64 random_{1};  // where is read makes no difference to anything but time
+};
+
+}  // namespace
+
+Result<ReadCost> MeasureReadCost(const ChunkArray& array, const IoQueueOptions& io) {
+  ReadCost cost;
+  const ArrayEntry& entry = array.entry();
+  if (entry.rows * entry.row_bytes() < kLeastMeasuredBytes) return cost;
+  RHIZOME_ASSIGN_OR_RETURN(Probe probe, Probe::Open(array, io));
+  if (probe.empty()) return cost;
+  RHIZOME_ASSIGN_OR_RETURN(const double small, probe.Measure(kSmallBytes, 256));
+  RHIZOME_ASSIGN_OR_RETURN(const double large, probe.Measure(kLargeBytes, 8));
+  // small = fixed + 4 KiB / bandwidth, large = fixed + 1 MiB / bandwidth.
+  const double per_byte =
+      std::max(large - small, 1e-9) / static_cast<double>(kLargeBytes - kSmallBytes);
+  cost.bytes_per_second = 1 / per_byte;
+  cost.seconds_per_read = std::max(small - per_byte * static_cast<double>(kSmallBytes), small / 10);
+  return cost;
+}
+
+}  // namespace rhizome
