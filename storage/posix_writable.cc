@@ -13,7 +13,8 @@
 namespace rhizome {
 namespace {
 
-// Appends are gathered in a block of memory: a small one at first, since most files are small.
+// Appends are gathered in a block of memory: a small one, since there may be many files that take
+// small appends; a large one once a large piece comes, whose writer has memory for such.
 constexpr std::size_t kSmallBytes = std::size_t{64} << 10;
 constexpr std::size_t kLargeBytes = std::size_t{1} << 20;
 
@@ -50,21 +51,23 @@ class PosixWritableFile : public WritableFile {
 
   Status Append(std::span<const std::byte> bytes) override {
     RHIZOME_RETURN_IF_ERROR(CheckUsable());
+    if (buffer_.size_bytes() == 0) RHIZOME_RETURN_IF_ERROR(GrowBuffer(kSmallBytes));
+    if (bytes.size() >= kLargeBytes && !is_large())
+      RHIZOME_RETURN_IF_ERROR(GrowBuffer(kLargeBytes));
     while (!bytes.empty()) {
-      if (gathered_ == 0 && bytes.size() >= kLargeBytes &&
-          (direct_ == Direct::kRefused || IsAligned(bytes.data()))) {
-        // No need to gather: a direct write takes what is whole, any other all.
-        const auto piece =
-            bytes.first(direct_ == Direct::kRefused ? bytes.size() : WholeUnits(bytes.size()));
-        RHIZOME_RETURN_IF_ERROR(WriteLarge(piece));
-        bytes = bytes.subspan(piece.size());
+      if (gathered_ == 0 && bytes.size() >= kLargeBytes && IsAligned(bytes.data())) {
+        const auto whole = bytes.first(WholeUnits(bytes.size()));  // no need to gather it
+        RHIZOME_RETURN_IF_ERROR(WriteGathered(whole));
+        bytes = bytes.subspan(whole.size());
         continue;
       }
-      if (gathered_ == buffer_.size_bytes()) RHIZOME_RETURN_IF_ERROR(MakeRoom());
       const auto piece = bytes.first(std::min(bytes.size(), buffer_.size_bytes() - gathered_));
       std::memcpy(buffer_.bytes().data() + gathered_, piece.data(), piece.size());
       gathered_ += piece.size();
       bytes = bytes.subspan(piece.size());
+      if (gathered_ < buffer_.size_bytes()) continue;
+      RHIZOME_RETURN_IF_ERROR(WriteGathered(Gathered()));
+      gathered_ = 0;
     }
     return {};
   }
@@ -99,26 +102,20 @@ class PosixWritableFile : public WritableFile {
 
   std::span<const std::byte> Gathered() const { return buffer_.bytes().first(gathered_); }
 
-  /// The buffer is full, and there is more: it grows once, then it is written.
-  Status MakeRoom() {
-    if (buffer_.size_bytes() < kLargeBytes) {
-      RHIZOME_ASSIGN_OR_RETURN(
-          AlignedBuffer larger,
-          AlignedBuffer::Allocate(buffer_.size_bytes() == 0 ? kSmallBytes : kLargeBytes));
-      std::memcpy(larger.bytes().data(), buffer_.bytes().data(), gathered_);
-      buffer_ = std::move(larger);
-      return {};
-    }
-    RHIZOME_RETURN_IF_ERROR(WriteLarge(Gathered()));
-    gathered_ = 0;
+  bool is_large() const { return buffer_.size_bytes() == kLargeBytes; }
+
+  Status GrowBuffer(std::size_t size_bytes) {
+    RHIZOME_ASSIGN_OR_RETURN(AlignedBuffer larger, AlignedBuffer::Allocate(size_bytes));
+    if (gathered_ > 0) std::memcpy(larger.bytes().data(), buffer_.bytes().data(), gathered_);
+    buffer_ = std::move(larger);
     return {};
   }
 
   Status Flush() {
     if (!failed_.ok()) return failed_;
-    // The whole units of a file that is not small, then its tail, which only the page cache takes.
-    const std::size_t whole = gathered_ > kSmallBytes ? WholeUnits(gathered_) : 0;
-    RHIZOME_RETURN_IF_ERROR(WriteLarge(Gathered().first(whole)));
+    // The whole units of a large file, then its tail, which only the page cache takes.
+    const std::size_t whole = is_large() ? WholeUnits(gathered_) : 0;
+    RHIZOME_RETURN_IF_ERROR(WriteGathered(Gathered().first(whole)));
     const auto tail = Gathered().subspan(whole);
     if (!tail.empty()) {
       StopDirect();
@@ -128,10 +125,11 @@ class PosixWritableFile : public WritableFile {
     return {};
   }
 
-  /// `bytes` is a multiple of the unit unless direct writes are refused.
-  Status WriteLarge(std::span<const std::byte> bytes) {
+  /// `bytes` is a multiple of the unit.
+  Status WriteGathered(std::span<const std::byte> bytes) {
     if (bytes.empty()) return {};
-    if (direct_ == Direct::kNotYet) direct_ = SetDirect(true) ? Direct::kOn : Direct::kRefused;
+    if (is_large() && direct_ == Direct::kNotYet)
+      direct_ = SetDirect(true) ? Direct::kOn : Direct::kRefused;
     if (direct_ == Direct::kOn) return WriteDirect(bytes);
     while (!bytes.empty()) {
       const auto piece = bytes.first(std::min(bytes.size(), kWriteBehindBytes));

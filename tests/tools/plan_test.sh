@@ -51,7 +51,8 @@ print("scratch:", plan["scratch_bytes"], "said,", got["spilled_bytes"], "written
 assert got["spilled_bytes"] / 1.5 <= plan["scratch_bytes"] <= 1.5 * got["spilled_bytes"]
 taken = got["peak_memory_bytes"] - got["base_memory_bytes"]
 print("memory:", plan["peak_memory_bytes"], "said,", taken, "taken")
-assert taken / 1.5 <= plan["peak_memory_bytes"] <= 1.5 * taken
+# At so small a limit, what threads and the allocator take besides shows.
+assert (taken - (6 << 20)) / 1.5 <= plan["peak_memory_bytes"] <= 1.5 * taken
 assert plan["peak_memory_bytes"] <= int(sys.argv[1]) << 20
 PY
 done
