@@ -13,6 +13,7 @@
 #include "rhizome/gnn/process_memory.h"
 #include "rhizome/gnn/samplewise_inference.h"
 #include "rhizome/gnn/simd.h"
+#include "rhizome/index/publish_array.h"
 #include "rhizome/storage/array_change.h"
 
 namespace rhizome {
@@ -44,24 +45,24 @@ Status CheckOutput(const Store& store, const InferOptions& options) {
   return Status::Ok();
 }
 
-/// Publishes the result as the options say. Returns the array as users write it: emb, or emb@3.
+/// Publishes the result as the options say, in the generation that is current by now. Returns the
+/// array as users write it: emb, or emb@3.
 Result<std::string> Publish(const Store& store, const InferOptions& options,
-                            const ArraySource& source) {
+                            const ArraySource& source, const JobControl& control) {
   std::string name = options.out;
-  RHIZOME_RETURN_IF_ERROR(ArrayChange::Run(
-      store.fs(), options.store, store.manifest().generation, [&](ArrayChange& change) -> Status {
-        if (!options.new_version && !options.live && options.keep == 0) {
-          RHIZOME_RETURN_IF_ERROR(change.Add(source));
-          return Status::Ok();
-        }
-        RHIZOME_ASSIGN_OR_RETURN(const std::string stored, change.AddVersion(source, options.out));
-        const std::uint64_t version = SplitVersion(stored)->second;
-        name = fmt::format("{}@{}", options.out, version);
-        if (options.live)
-          RHIZOME_RETURN_IF_ERROR(change.SetAlias(options.out, kLiveAlias, version));
-        if (options.keep > 0) RHIZOME_RETURN_IF_ERROR(change.KeepNewest(options.out, options.keep));
-        return Status::Ok();
-      }));
+  const auto steps = [&](ArrayChange& change, const ArraySource& moved) -> Status {
+    if (!options.new_version && !options.live && options.keep == 0) {
+      RHIZOME_RETURN_IF_ERROR(change.Add(moved));
+      return Status::Ok();
+    }
+    RHIZOME_ASSIGN_OR_RETURN(const std::string stored, change.AddVersion(moved, options.out));
+    const std::uint64_t version = SplitVersion(stored)->second;
+    name = fmt::format("{}@{}", options.out, version);
+    if (options.live) RHIZOME_RETURN_IF_ERROR(change.SetAlias(options.out, kLiveAlias, version));
+    if (options.keep > 0) RHIZOME_RETURN_IF_ERROR(change.KeepNewest(options.out, options.keep));
+    return Status::Ok();
+  };
+  RHIZOME_RETURN_IF_ERROR(PublishMade(options.store, {store, source}, control, steps));
   return name;
 }
 
@@ -243,8 +244,8 @@ Result<InferReport> InferArray(const InferOptions& options, const JobControl& co
   RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
   RHIZOME_ASSIGN_OR_RETURN(
       const std::string published,
-      Publish(*job.store, options,
-              {result.output.arrays, result.output.root, result.output.files}));
+      Publish(*job.store, options, {result.output.arrays, result.output.root, result.output.files},
+              control));
   scratch->RemoveAtEnd();
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

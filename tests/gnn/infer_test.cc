@@ -2,7 +2,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "gnn/gnn_testing.h"
+#include "rhizome/index/graph.h"
+#include "rhizome/index/write_batch.h"
 
 namespace rhizome {
 namespace {
@@ -84,6 +88,36 @@ TEST_P(InferTest, LayerwiseEqualsSamplewiseWithAllNeighbours) {
     EXPECT_EQ(*layerwise->test_accuracy, trained_.test_accuracy);
     EXPECT_EQ(*layerwise->valid_accuracy, trained_.valid_accuracy);
   }
+}
+
+/// Adds a vertex and an edge, and compacts.
+void WriteAndCompact(const Path& path) {
+  const auto store = Store::Open(FileSystem::Posix(), path, Store::Mode::kWrite);
+  ASSERT_OK(store);
+  const auto graph = Graph::Open(**store, {});
+  ASSERT_OK(graph);
+  WriteBatch batch;
+  batch.PutEdge(ExternalId(std::int64_t{7}), ExternalId(std::int64_t{1'000'000}));
+  ASSERT_OK((*graph)->Write(batch, {}));
+  const JobControl control;
+  ASSERT_OK((*graph)->Compact({}, control));
+}
+
+TEST_P(InferTest, RowsAreMovedWhenTheStoreWasCompactedMeanwhile) {
+  ASSERT_OK(Infer(Options("before")));
+  bool compacted = false;
+  const JobControl control([&](const JobControl::Progress&) {
+    if (!std::exchange(compacted, true)) WriteAndCompact(store());
+  });
+  ASSERT_OK(rhizome_gnn_entry_v1()->Infer(Options("meanwhile"), control));
+  ASSERT_TRUE(compacted);
+  // The compaction has carried the first one over: both are in the order of today.
+  const auto before = ReadArray(store(), "before");
+  const auto meanwhile = ReadArray(store(), "meanwhile");
+  ASSERT_OK(before);
+  ASSERT_OK(meanwhile);
+  EXPECT_EQ(before->size(), 1201u * 16);
+  EXPECT_EQ(*before, *meanwhile);
 }
 
 TEST_P(InferTest, BytesDoNotDependOnThreadsCachePolicyOrBlocks) {
