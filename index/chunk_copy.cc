@@ -10,14 +10,19 @@ namespace rhizome {
 
 namespace {
 
-// Two chunks are written while a third is read.
-constexpr std::uint32_t kSequentialThreads = 3;
+// Two chunks are written while a third is read; of groups of chunks, which take more memory, one.
+constexpr std::uint32_t kThreads = 3;
+constexpr std::uint32_t kThreadsOfGroups = 2;
 
 class ChunkCopy {
  public:
   ChunkCopy(const ArrayInput& array, std::span<const VertexId> vertex_of_row,
-            ChunkArrayWriter& writer, const JobControl& control)
-      : array_(array), vertex_of_row_(vertex_of_row), writer_(writer), control_(control) {}
+            std::uint64_t chunks_at_once, ChunkArrayWriter& writer, const JobControl& control)
+      : array_(array),
+        vertex_of_row_(vertex_of_row),
+        chunks_at_once_(chunks_at_once),
+        writer_(writer),
+        control_(control) {}
 
   Status Run(std::uint32_t threads) {
     std::vector<std::thread> helpers;
@@ -29,39 +34,51 @@ class ChunkCopy {
   }
 
  private:
+  /// Chunks [first, end) and their rows.
+  struct Group {
+    std::uint64_t first = 0;
+    std::uint64_t end = 0;
+    std::vector<std::byte> rows;
+  };
+
   const ArrayEntry& entry() const { return writer_.entry(); }
-
-  std::span<const VertexId> VerticesOf(std::uint64_t chunk) const {
-    const std::uint64_t first = chunk * entry().chunk_rows;
-    return vertex_of_row_.subspan(first, std::min(entry().chunk_rows, entry().rows - first));
+  std::uint64_t FirstRow(std::uint64_t chunk) const {
+    return std::min(chunk * entry().chunk_rows, entry().rows);
   }
 
-  Status Read(std::uint64_t chunk, std::vector<std::byte>& rows) const {
-    const auto vertices = VerticesOf(chunk);
-    rows.resize(vertices.size() * entry().row_bytes());
-    return array_.read_rows(vertices, rows);
-  }
-
-  /// The next chunk, read already if only one thread may read; false when there is none.
-  bool Take(std::uint64_t& chunk, std::vector<std::byte>& rows) {
+  /// Reads the next chunks; false when there are none.
+  bool Take(Group& group) {
     const MutexLock lock(mutex_);
     if (!failed_.ok() || next_ == entry().chunk_count()) return false;
-    chunk = next_++;
-    failed_ = control_.Report(
-        {.phase = "arrays", .done = chunk, .total = entry().chunk_count(), .detail = array_.name});
-    if (failed_.ok() && array_.readers == 1) failed_ = Read(chunk, rows);
+    group.first = next_;
+    group.end = next_ = std::min(next_ + chunks_at_once_, entry().chunk_count());
+    failed_ = control_.Report({.phase = "arrays",
+                               .done = group.first,
+                               .total = entry().chunk_count(),
+                               .detail = array_.name});
+    if (!failed_.ok()) return false;
+    const std::uint64_t first = FirstRow(group.first);
+    const std::uint64_t count = FirstRow(group.end) - first;
+    group.rows.resize(count * entry().row_bytes());
+    failed_ = array_.read_rows(vertex_of_row_.subspan(first, count), group.rows);
     return failed_.ok();
   }
 
+  Status Write(const Group& group) {
+    const std::uint64_t row_bytes = entry().row_bytes();
+    const auto rows = std::span<const std::byte>(group.rows);
+    for (std::uint64_t chunk = group.first; chunk < group.end; ++chunk) {
+      const std::uint64_t begin = (FirstRow(chunk) - FirstRow(group.first)) * row_bytes;
+      const std::uint64_t size = (FirstRow(chunk + 1) - FirstRow(chunk)) * row_bytes;
+      RHIZOME_RETURN_IF_ERROR(writer_.WriteChunk(chunk, rows.subspan(begin, size)));
+    }
+    return Status::Ok();
+  }
+
   void CopyAll() {
-    std::uint64_t chunk = 0;
-    std::vector<std::byte> rows;
-    while (Take(chunk, rows)) {
-      Status status = array_.readers == 1 ? Status::Ok() : Read(chunk, rows);
-      if (status.ok()) {
-        if (const auto written = writer_.WriteChunk(chunk, rows); !written)
-          status = written.error();
-      }
+    Group group;
+    while (Take(group)) {
+      const Status status = Write(group);
       const MutexLock lock(mutex_);
       if (failed_.ok()) failed_ = status;
     }
@@ -69,6 +86,7 @@ class ChunkCopy {
 
   const ArrayInput& array_;
   const std::span<const VertexId> vertex_of_row_;
+  const std::uint64_t chunks_at_once_;
   ChunkArrayWriter& writer_;
   const JobControl& control_;
 
@@ -82,11 +100,16 @@ class ChunkCopy {
 Status WriteChunks(const ArrayInput& array, std::span<const VertexId> vertex_of_row,
                    std::uint64_t memory_bytes, ChunkArrayWriter& writer,
                    const JobControl& control) {
-  const std::uint64_t chunk_bytes = writer.entry().chunk_rows * writer.entry().row_bytes();
+  const ArrayEntry& entry = writer.entry();
+  const std::uint64_t chunk_bytes =
+      std::max<std::uint64_t>(entry.chunk_rows * entry.row_bytes(), 1);
   // Chunks in memory are to be a small part of it.
   const bool room = memory_bytes == 0 || chunk_bytes < memory_bytes / 32;
-  const std::uint32_t threads = std::max(kSequentialThreads, array.readers);
-  return ChunkCopy(array, vertex_of_row, writer, control).Run(room ? threads : 1);
+  std::uint64_t at_once = std::max<std::uint64_t>(array.rows_at_once / entry.chunk_rows, 1);
+  if (memory_bytes != 0)
+    at_once = std::clamp<std::uint64_t>(memory_bytes / 32 / chunk_bytes, 1, at_once);
+  const std::uint32_t threads = !room ? 1 : at_once > 1 ? kThreadsOfGroups : kThreads;
+  return ChunkCopy(array, vertex_of_row, at_once, writer, control).Run(threads);
 }
 
 }  // namespace rhizome

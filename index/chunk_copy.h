@@ -10,8 +10,8 @@
 namespace rhizome {
 
 /// Writes all chunks of `writer`'s array from the rows of `array`; row r is that of
-/// vertex_of_row[r]. Chunks are encoded, written and synced while others are read, by several
-/// threads where `memory_bytes` (0: no bound) has room for as many chunks.
+/// vertex_of_row[r]. Rows are asked for in order, by one thread at a time; chunks are encoded,
+/// written and synced by others meanwhile, where `memory_bytes` (0: no bound) has room for them.
 /// Errors: those of array.read_rows; kOutOfSpace; kIoError; kInterrupted.
 Status WriteChunks(const ArrayInput& array, std::span<const VertexId> vertex_of_row,
                    std::uint64_t memory_bytes, ChunkArrayWriter& writer, const JobControl& control);

@@ -1,11 +1,10 @@
 #include "rhizome/index/compacted_rows.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
-#include "rhizome/index/placed_rows.h"
 #include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/check.h"
 
 namespace rhizome {
 
@@ -14,14 +13,6 @@ namespace {
 bool VertexLess(const DeltaRowRef& a, const DeltaRowRef& b) { return a.vertex < b.vertex; }
 
 }  // namespace
-
-struct CompactedRows::Lane {
-  std::unique_ptr<PlacedRows> rows;
-  std::vector<PlacedRows::Place> places;
-};
-
-CompactedRows::CompactedRows() = default;
-CompactedRows::~CompactedRows() = default;
 
 Result<std::unique_ptr<CompactedRows>> CompactedRows::Open(std::shared_ptr<const Store> store,
                                                            const ArrayEntry& entry,
@@ -40,47 +31,27 @@ Result<std::unique_ptr<CompactedRows>> CompactedRows::Open(std::shared_ptr<const
   }
   rows->store_ = std::move(store);
   rows->parts_ = std::move(parts);
-  RHIZOME_RETURN_IF_ERROR(rows->OpenLanes(threads, memory_bytes));
+  RHIZOME_RETURN_IF_ERROR(rows->OpenReaders(threads, memory_bytes));
   return rows;
 }
 
-Status CompactedRows::OpenLanes(std::uint32_t threads, std::uint64_t memory_bytes) {
+Status CompactedRows::OpenReaders(std::uint32_t threads, std::uint64_t memory_bytes) {
   const ArrayEntry& entry = array_->entry();
   std::unique_ptr<ChunkArray> sidecar;
   if (entry.layout == ArrayLayout::kRow) {
     RHIZOME_ASSIGN_OR_RETURN(sidecar, store_->OpenArray(SidecarName(entry.name)));
   }
-  std::vector<std::unique_ptr<Lane>> lanes;
-  for (std::uint32_t i = 0; i < threads; ++i) {
-    auto lane = std::make_unique<Lane>();
-    RHIZOME_ASSIGN_OR_RETURN(
-        lane->rows, i > 0 ? lanes.front()->rows->Another()
-                          : PlacedRows::Open(*array_, sidecar.get(), memory_bytes / threads));
-    lanes.push_back(std::move(lane));
+  RHIZOME_ASSIGN_OR_RETURN(readers_.emplace_back(),
+                           PlacedRows::Open(*array_, sidecar.get(), memory_bytes / threads));
+  while (readers_.size() < threads) {
+    RHIZOME_ASSIGN_OR_RETURN(readers_.emplace_back(), readers_.front()->Another());
   }
-  const MutexLock lock(mutex_);
-  idle_ = std::move(lanes);
   return Status::Ok();
 }
 
 Status CompactedRows::Read(std::span<const VertexId> vertices, std::span<std::byte> out) {
-  std::unique_ptr<Lane> lane;
-  {
-    const MutexLock lock(mutex_);
-    RHIZOME_CHECK(!idle_.empty());
-    lane = std::move(idle_.back());
-    idle_.pop_back();
-  }
-  const Status status = Read(*lane, vertices, out);
-  const MutexLock lock(mutex_);
-  idle_.push_back(std::move(lane));
-  return status;
-}
-
-Status CompactedRows::Read(Lane& lane, std::span<const VertexId> vertices,
-                           std::span<std::byte> out) {
   const std::uint64_t row_bytes = array_->entry().row_bytes();
-  lane.places.clear();
+  places_.clear();
   for (std::size_t i = 0; i < vertices.size(); ++i) {
     const auto to = out.subspan(i * row_bytes, row_bytes);
     const DeltaRowRef wanted{0, vertices[i], 0};
@@ -88,12 +59,32 @@ Status CompactedRows::Read(Lane& lane, std::span<const VertexId> vertices,
     if (put != put_.end() && put->vertex == vertices[i]) {
       RHIZOME_RETURN_IF_ERROR(store_->ReadDeltaRow(put->sequence, put->array_id, put->vertex, to));
     } else if (static_cast<std::uint64_t>(vertices[i]) < parts_->order.size()) {
-      lane.places.push_back({parts_->order.RowOf(vertices[i]), i});
+      places_.push_back({parts_->order.RowOf(vertices[i]), i});
     } else {
       FillMissingRows(array_->entry(), to);
     }
   }
-  return lane.rows->Read(lane.places, out);
+  return ReadPlaces(out);
+}
+
+// Each reader has a stretch of the rows as they stand: what is scattered in the new order is dense
+// there.
+Status CompactedRows::ReadPlaces(std::span<std::byte> out) {
+  if (readers_.size() == 1) return readers_.front()->Read(places_, out);
+  std::sort(places_.begin(), places_.end(),
+            [](const auto& a, const auto& b) { return a.row < b.row; });
+  std::vector<Status> statuses(readers_.size());
+  std::vector<std::thread> threads;
+  for (std::size_t r = 0; r < readers_.size(); ++r) {
+    const std::size_t begin = places_.size() * r / readers_.size();
+    const std::size_t end = places_.size() * (r + 1) / readers_.size();
+    threads.emplace_back([this, r, begin, end, out, &statuses] {
+      statuses[r] = readers_[r]->Read(std::span(places_).subspan(begin, end - begin), out);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const Status& status : statuses) RHIZOME_RETURN_IF_ERROR(status);
+  return Status::Ok();
 }
 
 }  // namespace rhizome

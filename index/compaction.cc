@@ -20,10 +20,10 @@ namespace {
 // For decoded chunks, where there is no bound on memory.
 constexpr std::uint64_t kArrayMemoryBytes = std::uint64_t{256} << 20;
 
-// Rows are read by so many more threads than there are processors to check them, so that the disk
-// has reads and writes to do at any time; with less memory than this by one.
-constexpr std::uint32_t kWaitingReaders = 2;
-constexpr std::uint64_t kManyReadersBytes = std::uint64_t{128} << 20;
+// Rows that are read at once, so that those that have moved far are not read one by one; with less
+// memory than this for an array, a chunk's, by one thread.
+constexpr std::uint64_t kRowsAtOnceBytes = std::uint64_t{128} << 20;
+constexpr std::uint64_t kManyRowsBytes = std::uint64_t{128} << 20;
 
 /// The external ids of the next generation.
 class CompactedIds {
@@ -108,8 +108,8 @@ Status CheckSpace(const Store& store, const CompactionInput& input) {
 std::uint32_t ReaderCount(const ArrayEntry& entry, std::uint32_t threads,
                           std::uint64_t memory_bytes) {
   // Readers of encoded chunks would decode the same ones.
-  if (entry.layout != ArrayLayout::kRow || memory_bytes < kManyReadersBytes) return 1;
-  return std::max(threads, 1U) + kWaitingReaders;
+  if (entry.layout != ArrayLayout::kRow || memory_bytes < kManyRowsBytes) return 1;
+  return std::max(threads, 1U);
 }
 
 ArrayInput CarryArray(const CompactionInput& input, const ArrayEntry& entry, std::uint32_t threads,
@@ -122,12 +122,15 @@ ArrayInput CarryArray(const CompactionInput& input, const ArrayEntry& entry, std
                    .chunk_rows = entry.chunk_rows,
                    .array_id = entry.array_id,
                    .attributes = entry.attributes,
-                   .readers = ReaderCount(entry, threads, memory_bytes),
+                   .rows_at_once = memory_bytes < kManyRowsBytes || entry.row_bytes() == 0
+                                       ? 0
+                                       : kRowsAtOnceBytes / entry.row_bytes(),
                    .read_rows = {}};
   // Opened when its turn comes: sidecar and chunks take memory.
   auto rows = std::make_shared<std::unique_ptr<CompactedRows>>();
   array.begin = [input, entry, memory_bytes, rows,
-                 readers = array.readers](const VertexOrder&) -> Status {
+                 readers =
+                     ReaderCount(entry, threads, memory_bytes)](const VertexOrder&) -> Status {
     RHIZOME_ASSIGN_OR_RETURN(*rows, CompactedRows::Open(input.store, entry, input.parts,
                                                         *input.delta, memory_bytes, readers));
     return Status::Ok();

@@ -40,9 +40,8 @@ struct ArrayInput {
   /// once. For what takes memory only while the array is written.
   std::function<Status(const VertexOrder& order)> begin = {};
 
-  /// How many threads may call read_rows at the same time, each for other rows; rows are asked for
-  /// in order only where it is one.
-  std::uint32_t readers = 1;
+  /// Rows are best asked for about so many at once, where memory has room; 0: a chunk's.
+  std::uint64_t rows_at_once = 0;
 
   /// Copies the rows of `vertices` to `out`, of vertices.size() * dim * element bytes.
   std::function<Status(std::span<const VertexId> vertices, std::span<std::byte> out)> read_rows;

@@ -7,7 +7,14 @@ namespace rhizome {
 
 namespace {
 
-constexpr std::uint64_t kLongestReadBytes = std::uint64_t{1} << 20;
+// Long enough for the disk's full rate. What is written beside waits for no longer reads than
+// these, and for not many.
+constexpr std::uint64_t kLongestReadBytes = std::uint64_t{256} << 10;
+constexpr std::uint32_t kDepth = 16;
+
+// Most rows keep their neighbours: whole stretches are read.
+constexpr std::uint64_t kGapBytes = std::uint64_t{8} << 10;
+
 constexpr std::uint64_t kReadEndsBytes = 16 << 10;  // to whole sectors at both ends
 
 }  // namespace
@@ -22,8 +29,8 @@ Result<std::unique_ptr<PlacedRows>> PlacedRows::Open(const ChunkArray& array,
   rows->most_chunks_ = std::max<std::uint64_t>(memory_bytes / chunk_bytes, 1);
   if (sidecar != nullptr) {
     RowReaderOptions options;
-    // Most rows keep their neighbours: whole stretches are read.
-    options.gap_bytes = std::max<std::uint64_t>(options.gap_bytes, 4 * entry.row_bytes());
+    options.io.depth = kDepth;
+    options.gap_bytes = std::max<std::uint64_t>(kGapBytes, 4 * entry.row_bytes());
     options.max_read_bytes = std::max<std::uint64_t>(
         std::min<std::uint64_t>(kLongestReadBytes, memory_bytes / 4), entry.row_bytes());
     options.staging_bytes =
