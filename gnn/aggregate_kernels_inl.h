@@ -152,16 +152,22 @@ void SumRows(const SumArgs& args, std::size_t begin, std::size_t end) {
   }
 }
 
+/// Calls visit for the type of the rows' elements.
+template <typename Visit>
+void WithElement(RowType type, const Visit& visit) {
+  switch (type) {
+    case RowType::kFloat32:
+      return visit.template operator()<float>();
+    case RowType::kFloat16:
+      return visit.template operator()<Half>();
+    case RowType::kBfloat16:
+      return visit.template operator()<Bfloat>();
+  }
+}
+
 template <typename V>
 void Sum(const SumArgs& args, std::size_t begin, std::size_t end) {
-  switch (args.type) {
-    case RowType::kFloat32:
-      return SumRows<V, float>(args, begin, end);
-    case RowType::kFloat16:
-      return SumRows<V, Half>(args, begin, end);
-    case RowType::kBfloat16:
-      return SumRows<V, Bfloat>(args, begin, end);
-  }
+  WithElement(args.type, [&]<typename T>() { SumRows<V, T>(args, begin, end); });
 }
 
 /// As SumColumns; the maxima and their edges take two registers for each.
@@ -232,14 +238,7 @@ void MaxRows(const MaxArgs& args, std::size_t begin, std::size_t end) {
 
 template <typename V>
 void Max(const MaxArgs& args, std::size_t begin, std::size_t end) {
-  switch (args.type) {
-    case RowType::kFloat32:
-      return MaxRows<V, float>(args, begin, end);
-    case RowType::kFloat16:
-      return MaxRows<V, Half>(args, begin, end);
-    case RowType::kBfloat16:
-      return MaxRows<V, Bfloat>(args, begin, end);
-  }
+  WithElement(args.type, [&]<typename T>() { MaxRows<V, T>(args, begin, end); });
 }
 
 template <typename V>
@@ -308,14 +307,7 @@ void DotRows(const EdgeDotArgs& args, std::size_t begin, std::size_t end) {
 
 template <typename V>
 void EdgeDot(const EdgeDotArgs& args, std::size_t begin, std::size_t end) {
-  switch (args.type) {
-    case RowType::kFloat32:
-      return DotRows<V, float>(args, begin, end);
-    case RowType::kFloat16:
-      return DotRows<V, Half>(args, begin, end);
-    case RowType::kBfloat16:
-      return DotRows<V, Bfloat>(args, begin, end);
-  }
+  WithElement(args.type, [&]<typename T>() { DotRows<V, T>(args, begin, end); });
 }
 
 template <typename V>
@@ -390,14 +382,7 @@ void WidenAll(const void* in, std::size_t count, float* out) {
 
 template <typename V>
 void Widen(RowType type, const void* in, std::size_t count, float* out) {
-  switch (type) {
-    case RowType::kFloat32:
-      return WidenAll<V, float>(in, count, out);
-    case RowType::kFloat16:
-      return WidenAll<V, Half>(in, count, out);
-    case RowType::kBfloat16:
-      return WidenAll<V, Bfloat>(in, count, out);
-  }
+  WithElement(type, [&]<typename T>() { WidenAll<V, T>(in, count, out); });
 }
 
 template <typename V>
