@@ -66,16 +66,6 @@ Result<std::string> Publish(const Store& store, const InferOptions& options,
   return name;
 }
 
-/// An array of a store has one row for each of the generation's.
-Status CheckNoNewVertices(const Graph& graph) {
-  const std::uint64_t fresh = graph.vertex_count() - graph.info().vertices;
-  if (fresh == 0) return Status::Ok();
-  return Status::InvalidArgument(
-      fmt::format("{} vertices were added since the generation was made, and an array has rows for "
-                  "those of the generation only: compact the store first",
-                  fresh));
-}
-
 Result<InferJob> OpenJob(const InferOptions& options) {
   InferJob job;
   FileSystem& fs = FileSystem::Posix();
@@ -86,7 +76,6 @@ Result<InferJob> OpenJob(const InferOptions& options) {
   if (!model) return Fail(model.error().WithContext(options.model_file.string()));
   job.model = *std::move(model);
   RHIZOME_ASSIGN_OR_RETURN(job.graph, Graph::Open(*job.store));
-  RHIZOME_RETURN_IF_ERROR(CheckNoNewVertices(*job.graph));
   RHIZOME_ASSIGN_OR_RETURN(const auto features, job.store->OpenArray(options.features));
   RHIZOME_RETURN_IF_ERROR(CheckFeatures(features->entry(), *job.model, *job.graph));
   const Manifest& manifest = job.store->manifest();

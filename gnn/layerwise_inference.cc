@@ -200,7 +200,9 @@ Result<ArrayEntry> MakeOutputEntry(const Graph& graph, const Model& model,
   entry.dtype = DataType::kFloat32;
   entry.layout = ArrayLayout::kChunk;
   entry.codec.element_bytes = sizeof(float);
-  RHIZOME_ASSIGN_OR_RETURN(entry.chunk_rows, DefaultChunkRows(entry.rows, entry.row_bytes()));
+  // As of an array of the generation: rows of new vertices are published apart.
+  RHIZOME_ASSIGN_OR_RETURN(entry.chunk_rows,
+                           DefaultChunkRows(graph.info().vertices, entry.row_bytes()));
   if (options.chunk_rows != 0) entry.chunk_rows = RoundUpToTiles(options.chunk_rows);
   return entry;
 }

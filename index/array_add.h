@@ -40,7 +40,7 @@ struct AddArrayReport {
   std::uint64_t rows_given = 0;  ///< vertices that have a row of a file
   std::uint64_t rows_read = 0;   ///< of the file
 
-  /// Vertices that came with a compaction while the array was made: they have no row.
+  /// Vertices that came with updates since the snapshot's generation was made: they have no row.
   std::uint64_t new_vertices = 0;
   std::vector<std::uint64_t> dropped_versions;
   double seconds = 0;

@@ -8,6 +8,7 @@
 #include "rhizome/index/delta.h"
 #include "rhizome/index/delta_record.h"
 #include "rhizome/index/graph_parts.h"
+#include "rhizome/index/stale_vertices.h"
 
 namespace rhizome {
 namespace {
@@ -171,6 +172,7 @@ class ChangeFeed::Impl {
     if (run_.IsDeleted(row.vertex)) return false;
     for (const ArrayEntry& array : graph_->store().manifest().arrays) {
       if (array.array_id != row.array_id || array.name.ends_with(".crc32c")) continue;
+      if (OriginOf(array)) return false;
       change.kind = Change::Kind::kPutRow;
       change.name = array.name;
       FillVertex(row.vertex, change);

@@ -52,7 +52,8 @@ struct ChangeRange {
 /// vertices, edges, rows: applied in this order, to external ids, it makes the graph before the
 /// commit the graph after it. What a batch put and deleted again does not appear; of several rows
 /// that it put for one vertex and array the last does. The pair of an undirected store appears
-/// once, whichever end was named first.
+/// once, whichever end was named first. Rows of an array that `infer` computed are no changes: they
+/// follow from the rest.
 ///
 /// A compaction takes commits into the generation, and then they can no longer be told one by one:
 /// Open says kNotFound and from where on they can. A feed that is open goes on: it holds a snapshot

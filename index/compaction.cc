@@ -164,11 +164,15 @@ Status MarkStale(const CompactionInput& input, const ArrayEntry& entry, GraphInp
   RHIZOME_ASSIGN_OR_RETURN(const auto changes,
                            ChangesAfter(*input.store, input.parts->DeltaBase(), origin->sequence,
                                         input.delta->sequence()));
+  // New vertices that it has seen have rows: in the delta (PublishMade).
+  const std::uint64_t first_new = changes == nullptr
+                                      ? input.delta->vertices()
+                                      : static_cast<std::uint64_t>(changes->first_vertex);
   RHIZOME_ASSIGN_OR_RETURN(
       auto stale, StaleVertices({.parts = *input.parts,
                                  .view = input.view.get(),
                                  .changes = changes.get(),
-                                 .first_new = input.delta->base_vertices(),
+                                 .first_new = first_new,
                                  .features_id = features != nullptr ? features->array_id : 0,
                                  .layers = origin->layers}));
   if (const ArrayEntry* before = manifest.FindArray(StaleName(entry.name))) {

@@ -81,6 +81,9 @@ class ArrayChange {
   /// What the store will look like.
   const Manifest& manifest() const { return next_; }
 
+  /// The store that is changed, for what a job has to write beside its arrays.
+  Store& store() const { return *store_; }
+
   /// Makes it so. Errors: kIoError, kOutOfSpace, ...; then nothing has changed, or (after a failed
   /// commit) the store must be opened again to know.
   Status Commit();

@@ -128,6 +128,9 @@ std::string DescribeAdded(const Json& f) {
   if (f["rows_given"] != f["rows"]) {
     text += fmt::format("  {} vertices have rows, the others zeros\n", WithCommas(f["rows_given"]));
   }
+  if (f["new_vertices"] != 0)
+    text += fmt::format("  {} vertices came with updates and have no row yet: put theirs\n",
+                        WithCommas(f["new_vertices"]));
   if (!f["dropped_versions"].empty())
     text += fmt::format("  dropped versions: {}\n", f["dropped_versions"].dump());
   return text;
@@ -146,6 +149,7 @@ Answer AddedAnswer(const std::string& store, const AddArrayReport& report) {
            {"layout", ArrayLayoutName(report.array.layout)},
            {"rows_given", report.rows_given},
            {"rows_read", report.rows_read},
+           {"new_vertices", report.new_vertices},
            {"dropped_versions", report.dropped_versions},
            {"seconds", report.seconds},
            {"peak_memory_bytes", PeakMemoryBytes()}},

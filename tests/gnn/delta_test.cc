@@ -1,8 +1,13 @@
 #include <algorithm>
+#include <numeric>
 #include <random>
+#include <set>
 
 #include "gnn/gnn_testing.h"
+#include "rhizome/index/change_feed.h"
+#include "rhizome/index/verify_store.h"
 #include "rhizome/index/write_batch.h"
+#include "testing/test_store.h"
 
 namespace rhizome {
 namespace {
@@ -10,7 +15,6 @@ namespace {
 using testing::MakePlanted;
 using testing::PlantedGraph;
 using testing::PlantedOptions;
-using testing::ReadArray;
 using testing::SmallTraining;
 using testing::TempDir;
 using testing::WriteStore;
@@ -153,7 +157,8 @@ class GnnDeltaTest : public ::testing::TestWithParam<ModelKind> {
     return rhizome_gnn_entry_v1()->Train(options, control);
   }
 
-  Result<InferReport> Infer(const Path& store, InferMode mode, const std::string& out) const {
+  Result<InferReport> Infer(const Path& store, InferMode mode, const std::string& out,
+                            const JobControl& control = JobControl()) const {
     InferOptions options;
     options.store = store;
     options.model_file = model();
@@ -161,8 +166,42 @@ class GnnDeltaTest : public ::testing::TestWithParam<ModelKind> {
     options.mode = mode;
     options.block_rows = 128;
     options.chunk_rows = 128;
-    const JobControl control;
     return rhizome_gnn_entry_v1()->Infer(options, control);
+  }
+
+  /// Rows by vertex id, those of new vertices among them.
+  static std::vector<float> RowsOf(const Path& path, const std::string& array) {
+    const auto open = testing::OpenStoreGraph(path);
+    EXPECT_OK(open);
+    const ArrayEntry* const entry = open->store->manifest().FindArray(array);
+    EXPECT_NE(entry, nullptr) << array;
+    if (entry == nullptr) return {};
+    std::vector<VertexId> vertices(open->graph->vertex_count());
+    std::iota(vertices.begin(), vertices.end(), 0);
+    std::vector<float> rows(vertices.size() * entry->dim);
+    EXPECT_OK(open->graph->ReadRows(array, vertices, std::as_writable_bytes(std::span(rows))));
+    return rows;
+  }
+
+  static void Compact(const Path& path) {
+    auto store = Store::Open(FileSystem::Posix(), path, Store::Mode::kWrite);
+    ASSERT_OK(store);
+    const auto live = Graph::Open(**store);
+    ASSERT_OK(live);
+    const JobControl control;
+    ASSERT_OK((*live)->Compact({}, control));
+  }
+
+  /// Neither damage nor rows that are said to be out of date.
+  static void ExpectSoundAndFresh(const Path& path) {
+    const auto report = VerifyStore(FileSystem::Posix(), path, JobControl());
+    ASSERT_OK(report);
+    for (const Damage& damage : report->damaged)
+      ADD_FAILURE() << damage.file << ": " << damage.what;
+    const auto store = Store::Open(FileSystem::Posix(), path, Store::Mode::kRead);
+    ASSERT_OK(store);
+    for (const ArrayEntry& array : (*store)->manifest().arrays)
+      EXPECT_FALSE(array.name.ends_with(".stale")) << array.name;
   }
 
   static void ExpectClose(double a, double b) { EXPECT_NEAR(a, b, 1e-3 * (1 + std::abs(b))); }
@@ -192,51 +231,77 @@ TEST_P(GnnDeltaTest, TrainingOverADeltaIsTrainingOnTheFinalGraph) {
 }
 
 TEST_P(GnnDeltaTest, InferenceOverADeltaIsInferenceOnTheFinalGraph) {
-  ASSERT_NO_FATAL_FAILURE(MakeStores(0));
+  ASSERT_NO_FATAL_FAILURE(MakeStores(20));
   ASSERT_OK(Train(made_anew()));
   for (const InferMode mode : {InferMode::kLayerwise, InferMode::kSamplewise}) {
     const bool layerwise = mode == InferMode::kLayerwise;
     const std::string out = layerwise ? "layerwise" : "samplewise";
     const auto with_delta = Infer(changed(), mode, out);
     ASSERT_OK(with_delta);
+    EXPECT_EQ(with_delta->vertices, 620U);
     const auto without = Infer(made_anew(), mode, out);
     ASSERT_OK(without);
     EXPECT_NEAR(with_delta->test_accuracy.value_or(-1), without->test_accuracy.value_or(-2),
                 layerwise ? 0 : 0.02);
-    const auto a = ReadArray(changed(), out);
-    ASSERT_OK(a);
-    const auto b = ReadArray(made_anew(), out);
-    ASSERT_OK(b);
-    ASSERT_EQ(a->size(), b->size());
-    for (std::size_t i = 0; i < a->size(); ++i) {
+    const auto a = RowsOf(changed(), out);
+    const auto b = RowsOf(made_anew(), out);
+    ASSERT_EQ(a.size(), 620U * 16);
+    ASSERT_EQ(a.size(), b.size());
+    for (std::size_t i = 0; i < a.size(); ++i) {
       // Layer by layer neighbours are added by row; a sample adds them as the lists stand.
-      ASSERT_NEAR((*a)[i], (*b)[i], layerwise ? 0 : 1e-4) << i;
+      ASSERT_NEAR(a[i], b[i], layerwise ? 0 : 1e-4) << i;
     }
   }
   const auto store = Store::Open(FileSystem::Posix(), changed(), Store::Mode::kRead);
   ASSERT_OK(store);
   const ArrayEntry* entry = (*store)->manifest().FindArray("layerwise");
   ASSERT_NE(entry, nullptr);
+  EXPECT_EQ(entry->rows, 600U);
   const std::map<std::string, std::string> facts(entry->attributes.begin(),
                                                  entry->attributes.end());
   EXPECT_TRUE(facts.at("snapshot").ends_with("sequence " + std::to_string(sequence_)))
       << facts.at("snapshot");
+  ASSERT_NO_FATAL_FAILURE(ExpectSoundAndFresh(changed()));
+
+  // What was computed is nothing that a follower has to be told.
+  const auto graph = Graph::Open(std::as_const(**store));
+  ASSERT_OK(graph);
+  const auto feed = ChangeFeed::Open(**graph, {});
+  ASSERT_OK(feed);
+  Change change;
+  std::set<std::string> put;
+  while ((*feed)->Next(change).value_or(false))
+    if (change.kind == Change::Kind::kPutRow) put.insert(change.name);
+  EXPECT_EQ(put, (std::set<std::string>{"feat", "label", "split"}));
 }
 
-// An array of the store has no row for them yet.
-TEST_P(GnnDeltaTest, NewVerticesAreInferredAfterCompaction) {
-  ASSERT_NO_FATAL_FAILURE(MakeStores(3));
+// What was inferred over the delta is what is inferred after compaction has taken it in; and it is
+// carried over as it was, with nothing that is out of date.
+TEST_P(GnnDeltaTest, InferenceBeforeACompactionIsInferenceAfterIt) {
+  ASSERT_NO_FATAL_FAILURE(MakeStores(20));
   ASSERT_OK(Train(changed()));
-  EXPECT_STATUS(Infer(changed(), InferMode::kLayerwise, "early"), kInvalidArgument);
-  {
-    auto store = Store::Open(FileSystem::Posix(), changed(), Store::Mode::kWrite);
-    ASSERT_OK(store);
-    const auto live = Graph::Open(**store);
-    ASSERT_OK(live);
-    const JobControl control;
-    ASSERT_OK((*live)->Compact({}, control));
-  }
-  EXPECT_OK(Infer(changed(), InferMode::kLayerwise, "late"));
+  ASSERT_OK(Infer(changed(), InferMode::kLayerwise, "early"));
+  const auto early = RowsOf(changed(), "early");
+  ASSERT_NO_FATAL_FAILURE(Compact(changed()));
+  EXPECT_EQ(RowsOf(changed(), "early"), early);
+  ASSERT_NO_FATAL_FAILURE(ExpectSoundAndFresh(changed()));
+  ASSERT_OK(Infer(changed(), InferMode::kLayerwise, "late"));
+  EXPECT_EQ(RowsOf(changed(), "late"), early);
+}
+
+// The compaction that comes while it computes gives the new vertices rows of the generation.
+TEST_P(GnnDeltaTest, InferenceOverADeltaThatIsCompactedMeanwhile) {
+  ASSERT_NO_FATAL_FAILURE(MakeStores(20));
+  ASSERT_OK(Train(changed()));
+  ASSERT_OK(Infer(changed(), InferMode::kLayerwise, "before"));
+  bool compacted = false;
+  const JobControl control([&](const JobControl::Progress&) {
+    if (!std::exchange(compacted, true)) Compact(changed());
+  });
+  ASSERT_OK(Infer(changed(), InferMode::kLayerwise, "meanwhile", control));
+  ASSERT_TRUE(compacted);
+  EXPECT_EQ(RowsOf(changed(), "meanwhile"), RowsOf(changed(), "before"));
+  ASSERT_NO_FATAL_FAILURE(ExpectSoundAndFresh(changed()));
 }
 
 }  // namespace

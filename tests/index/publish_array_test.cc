@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <random>
 
 #include "rhizome/index/array_add.h"
@@ -51,6 +52,30 @@ void WriteAndCompact(const Path& path, std::mt19937_64& rng) {
   }
 }
 
+/// Adds `count` vertices, and a few edges of theirs. Returns how many there were.
+std::uint64_t PutVertices(Graph& graph, std::uint64_t count) {
+  WriteBatch batch;
+  const std::uint64_t first = graph.vertex_count();
+  for (std::uint64_t v = first; v < first + count; ++v) {
+    batch.PutVertex(static_cast<std::int64_t>(v));
+    batch.PutEdge(static_cast<std::int64_t>(v), static_cast<std::int64_t>(v / 2));
+  }
+  EXPECT_OK(graph.Write(batch));
+  return graph.vertex_count() - first;
+}
+
+std::uint64_t PutVertices(const Path& path, std::uint64_t count) {
+  auto store = Store::Open(FileSystem::Posix(), path, Store::Mode::kWrite);
+  EXPECT_OK(store);
+  auto graph = Graph::Open(**store);
+  EXPECT_OK(graph);
+  return PutVertices(**graph, count);
+}
+
+Status AddVersion(ArrayChange& change, const ArraySource& source) {
+  return testing::AsStatus(change.AddVersion(source, "emb"));
+}
+
 class PublishArrayTest : public ::testing::Test {
  protected:
   static constexpr std::uint64_t kVertices = 300;
@@ -62,20 +87,20 @@ class PublishArrayTest : public ::testing::Test {
     EXPECT_OK(BuildStore(path_, RandomGraph(rng_, {.vertices = kVertices, .edges = 900}), build));
   }
 
-  /// Writes the formula's rows in the order of `store`.
-  ArraySource Make(const Store& store, ArrayLayout layout) {
+  /// Writes the formula's rows in the order of `store`, and of `more` vertices of its delta.
+  ArraySource Make(const Store& store, ArrayLayout layout, std::uint64_t more = 0) {
     const Path root = dir_ / "job";
     EXPECT_OK(CreateDirectories(FileSystem::Posix(), root));
     const auto order = LoadOrder(store);
     EXPECT_OK(order);
     ArrayEntry entry{.name = "emb",
-                     .rows = order->size(),
+                     .rows = order->size() + more,
                      .dim = kDim,
                      .dtype = DataType::kFloat32,
                      .layout = layout,
                      .codec = {},
                      .chunk_rows = 128,
-                     .array_id = 77,
+                     .array_id = ++array_id_,
                      .attributes = {}};
     if (layout == ArrayLayout::kChunk) entry.codec = {.kind = CodecKind::kZstd, .level = 1};
     auto writer = ChunkArrayWriter::Create(FileSystem::Posix(), root, entry);
@@ -84,7 +109,8 @@ class PublishArrayTest : public ::testing::Test {
       std::vector<float> rows;
       for (std::uint64_t r = chunk * 128; r < std::min(entry.rows, chunk * 128 + 128); ++r)
         for (std::uint64_t c = 0; c < kDim; ++c)
-          rows.push_back(Value(order->VertexAt(static_cast<Row>(r)), c));
+          rows.push_back(
+              Value(r < order->size() ? order->VertexAt(static_cast<Row>(r)) : VertexId(r), c));
       EXPECT_OK((*writer)->WriteChunk(chunk, std::as_bytes(std::span(rows))));
     }
     auto files = (*writer)->Finish();
@@ -94,13 +120,17 @@ class PublishArrayTest : public ::testing::Test {
     return {arrays_, root, files_};
   }
 
+  /// The vertices below `given` have the formula's rows, others none. `said`: what the array says.
   void ExpectRows(const std::string& array, std::uint64_t given) {
+    ExpectRows(array, given, given);
+  }
+  void ExpectRows(const std::string& array, std::uint64_t given, std::uint64_t said) {
     const auto open = testing::OpenStoreGraph(path_);
     ASSERT_OK(open);
     const Graph& graph = *open->graph;
     const ArrayEntry* entry = open->store->manifest().FindArray(array);
     ASSERT_NE(entry, nullptr);
-    EXPECT_EQ(RowsGiven(*entry), given);
+    EXPECT_EQ(RowsGiven(*entry), said);
     for (VertexId v = 0; v < static_cast<VertexId>(graph.vertex_count()); ++v) {
       std::vector<float> row(kDim);
       ASSERT_OK(graph.ReadRows(array, std::span(&v, 1), std::as_writable_bytes(std::span(row))));
@@ -116,6 +146,7 @@ class PublishArrayTest : public ::testing::Test {
   std::mt19937_64 rng_{testing::TestSeed()};
   testing::TempDir dir_;
   const Path path_ = dir_ / "g.rz";
+  std::uint64_t array_id_ = 76;
   std::vector<ArrayEntry> arrays_;
   std::vector<FileEntry> files_;
 };
@@ -167,6 +198,63 @@ TEST_F(PublishArrayTest, ACompactionMeanwhileMovesTheRowsOnceMore) {
                               return Status::Ok();
                             }),
                 kAlreadyExists);
+}
+
+// The rows of vertices that are in the delta go there; compaction takes them in.
+TEST_F(PublishArrayTest, RowsOfNewVerticesStandInTheDelta) {
+  std::map<std::string, std::uint64_t> had;
+  for (const ArrayLayout layout : {ArrayLayout::kRow, ArrayLayout::kChunk}) {
+    SCOPED_TRACE(ArrayLayoutName(layout));
+    PutVertices(path_, 1 + rng_() % 200);
+    const auto made_for = Store::Open(FileSystem::Posix(), path_, Store::Mode::kRead);
+    ASSERT_OK(made_for);
+    const auto graph = Graph::Open(std::as_const(**made_for));
+    ASSERT_OK(graph);
+    const std::uint64_t vertices = (*graph)->vertex_count();
+    const ArraySource source = Make(**made_for, layout, vertices - kVertices);
+    const std::uint64_t later = PutVertices(path_, 3);
+    const std::string name = layout == ArrayLayout::kRow ? "emb@1" : "emb@2";
+    const auto report = PublishMade(path_, {**made_for, source, 1 << 12}, JobControl(), AddVersion);
+    ASSERT_OK(report);
+    EXPECT_EQ(report->new_vertices, later);
+    EXPECT_EQ(report->generation, (*made_for)->manifest().generation);
+    ASSERT_NO_FATAL_FAILURE(ExpectRows(name, vertices, kVertices));
+    had[name] = vertices;
+    std::filesystem::remove_all(dir_ / "job");
+  }
+  WriteAndCompact(path_, rng_);
+  for (const auto& [name, given] : had) {
+    SCOPED_TRACE(name);
+    ASSERT_NO_FATAL_FAILURE(ExpectRows(name, given));
+  }
+}
+
+// The compaction that was under way when the job began does not have all that the job saw.
+TEST_F(PublishArrayTest, RowsOfVerticesThatACompactionDidNotSeeStandInItsDelta) {
+  const std::uint64_t seen = PutVertices(path_, 1 + rng_() % 5);
+  std::uint64_t unseen = 0;
+  std::unique_ptr<Store> made_for;
+  {
+    auto store = Store::Open(FileSystem::Posix(), path_, Store::Mode::kWrite);
+    ASSERT_OK(store);
+    auto graph = Graph::Open(**store);
+    ASSERT_OK(graph);
+    const JobControl control([&](const JobControl::Progress&) {
+      if (made_for != nullptr) return;
+      unseen = PutVertices(**graph, 1 + rng_() % 5);
+      auto job = Store::Open(FileSystem::Posix(), path_, Store::Mode::kRead);
+      ASSERT_OK(job);
+      made_for = *std::move(job);
+    });
+    ASSERT_OK((*graph)->Compact({}, control));
+  }
+  ASSERT_NE(made_for, nullptr);
+  const ArraySource source = Make(*made_for, ArrayLayout::kChunk, seen + unseen);
+  const auto report = PublishMade(path_, {*made_for, source}, JobControl(), AddVersion);
+  ASSERT_OK(report);
+  EXPECT_EQ(report->generation, 2U);
+  EXPECT_EQ(report->new_vertices, 0U);
+  ExpectRows("emb", kVertices + seen + unseen, kVertices + seen);
 }
 
 TEST_F(PublishArrayTest, AnAddedArrayArrivesWhateverGenerationIsCurrent) {
@@ -221,11 +309,12 @@ TEST(PublishedEmbeddingTest, WhatItHasNotSeenIsMarked) {
       const JobControl control;
       if (compact) ASSERT_OK((*graph)->Compact({}, control));
     };
-    write(7, 3, false);  // seen
+    write(7, 3, false);   // seen
+    write(9, 10, false);  // seen: a new vertex
     const auto job = testing::OpenStoreGraph(path);
     ASSERT_OK(job);
     ArrayEntry entry{.name = "emb",
-                     .rows = 10,
+                     .rows = 11,
                      .dim = 1,
                      .dtype = DataType::kFloat32,
                      .layout = ArrayLayout::kChunk,
@@ -240,7 +329,7 @@ TEST(PublishedEmbeddingTest, WhatItHasNotSeenIsMarked) {
     ASSERT_OK(CreateDirectories(FileSystem::Posix(), dir / "job"));
     auto writer = ChunkArrayWriter::Create(FileSystem::Posix(), dir / "job", entry);
     ASSERT_OK(writer);
-    const std::vector<float> rows(10, 1);
+    const std::vector<float> rows(11, 1);
     ASSERT_OK((*writer)->WriteChunk(0, std::as_bytes(std::span(rows))));
     const auto files = (*writer)->Finish();
     ASSERT_OK(files);
@@ -254,17 +343,18 @@ TEST(PublishedEmbeddingTest, WhatItHasNotSeenIsMarked) {
     };
     // Either it is published before the compaction, which marks it, or after it.
     if (!moved) publish();
+    write(1, 11, false);
     write(0, 5, true);
     if (moved) publish();
     const auto open = testing::OpenStoreGraph(path);
     ASSERT_OK(open);
     std::vector<int> stale;
-    for (VertexId v = 0; v < 10; ++v) {
+    for (VertexId v = 0; v < 12; ++v) {
       std::byte flag{};
       ASSERT_OK(open->graph->ReadRows(StaleName("emb.v1"), std::span(&v, 1), std::span(&flag, 1)));
       if (flag != std::byte{0}) stale.push_back(static_cast<int>(v));
     }
-    EXPECT_EQ(stale, (std::vector<int>{5}));
+    EXPECT_EQ(stale, (std::vector<int>{5, 11}));
   }
 }
 

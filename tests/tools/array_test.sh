@@ -28,7 +28,7 @@ PY
 # --- add and append: what was given and what is still zero
 rhizome array add demo.rz part=first.npy --json >o.json || fail "add"
 expect_json o.json 'j["array"] == "part" and j["rows"] == 256 and j["rows_given"] == 100' \
-  'j["version"] is None and j["dim"] == 2 and j["dtype"] == "float32"'
+  'j["version"] is None and j["dim"] == 2 and j["dtype"] == "float32"' 'j["new_vertices"] == 0'
 rhizome get demo.rz 200 --array part --json >o.json
 expect_json o.json 'j["values"] == [0, 0]'
 rhizome array append demo.rz part rest.npy --json >o.json || fail "append"
@@ -39,6 +39,21 @@ rhizome get demo.rz 99 --array part --json >o.json
 expect_json o.json 'j["values"] == [99, 99]'
 expect_exit 1 rhizome array append demo.rz part rest.npy
 expect_says "nothing to append"
+
+# --- vertices of the delta have no row until one is put
+cp -r demo.rz more.rz
+printf '256\t3\n257\t256\n' >more.tsv
+rhizome put more.rz more.tsv >/dev/null || fail "put"
+rhizome array add more.rz late=e1.npy --json >o.json || fail "add over a delta"
+expect_json o.json 'j["new_vertices"] == 2 and j["rows"] == 256 and j["rows_given"] == 256'
+rhizome array add more.rz later=e1.npy >o.txt || fail "add over a delta"
+grep -q '2 vertices came with updates and have no row yet' o.txt || fail "add says: $(cat o.txt)"
+printf '256\t8\t9\n' >row.tsv
+rhizome put more.rz row.tsv --array late >/dev/null || fail "put a row"
+rhizome get more.rz 256 --array late --json >o.json
+expect_json o.json 'j["values"] == [8, 9]'
+rhizome get more.rz 257 --array late --json >o.json
+expect_json o.json 'j["values"] == [0, 0]'
 
 # --- what export wrote is what add takes
 rhizome export demo.rz --array feat --out feat.npy >/dev/null

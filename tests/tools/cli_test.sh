@@ -210,6 +210,40 @@ if has_gnn; then
   expect_says --layers
   expect_exit 1 rhizome infer demo.rz --model-file m.safetensors --out second
   expect_exit 2 rhizome infer demo.rz --model-file missing.safetensors --out third
+
+  # Over a delta with new vertices it is as after compaction, which carries it over as it was.
+  cp -r demo.rz delta.rz
+  python3 -c 'for v in (4096, 4097): print(v, *[v % 7 - 3 + d / 8 for d in range(32)], sep="\t")' >rows.tsv
+  printf '4096\t5\n4097\t4096\n6\t4097\n7\t8\n' >e.tsv
+  rhizome put delta.rz e.tsv >/dev/null && rhizome put delta.rz rows.tsv --array feat >/dev/null || fail "put"
+  rhizome infer delta.rz --model-file m.safetensors --out early --json 2>err >t.json || fail "infer over a delta: $(head -n 3 err)"
+  expect_json t.json 'j["vertices"] == 4098'
+  rhizome infer delta.rz --model-file m.safetensors --mode samplewise --out single >/dev/null 2>err ||
+    fail "infer over a delta: $(head -n 3 err)"
+  rhizome get delta.rz 4097 --array early --json >before.json
+  expect_json before.json 'any(j["values"])'
+  rhizome export delta.rz --array early --out before.npy >/dev/null
+  rhizome compact delta.rz >/dev/null || fail "compact"
+  rhizome get delta.rz 4097 --array early --json >after.json
+  cmp -s before.json after.json || fail "compaction changed an embedding"
+  expect_exit 0 rhizome verify delta.rz
+  rhizome array list delta.rz --json >t.json
+  expect_json t.json 'not {"early.stale", "single.stale"} & {a["name"] for a in j["arrays"]}' \
+    'all(a["rows_given"] == 4098 for a in j["arrays"] if a["name"] in ("feat", "early", "single"))'
+  rhizome infer delta.rz --model-file m.safetensors --out late >/dev/null 2>err || fail "infer: $(head -n 3 err)"
+  for array in late single; do
+    rhizome export delta.rz --array $array --out $array.npy >/dev/null
+    cmp -s before.npy $array.npy && continue
+    python3 - before.npy $array.npy <<'PY' || fail "$array is not what was inferred over the delta"
+import array, sys
+def values(path):
+    data = open(path, "rb").read()
+    v = array.array("f"); v.frombytes(data[10 + int.from_bytes(data[8:10], "little"):])
+    return v
+a, b = values(sys.argv[1]), values(sys.argv[2])
+assert len(a) == len(b) and all(abs(x - y) <= 1e-4 * (1 + abs(y)) for x, y in zip(a, b))
+PY
+  done
 else
   echo "skipped: train and infer, this build has no librhizome_gnn"
   expect_exit 6 rhizome train demo.rz --epochs 1

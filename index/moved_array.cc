@@ -1,0 +1,219 @@
+#include "rhizome/index/moved_array.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "rhizome/index/delta_row_writer.h"
+#include "rhizome/index/graph_input.h"
+#include "rhizome/index/graph_parts.h"
+#include "rhizome/index/stale_vertices.h"
+#include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/file_copy.h"
+
+namespace rhizome {
+namespace {
+
+constexpr std::uint64_t kDefaultMemoryBytes = std::uint64_t{256} << 20;
+
+/// Rows that go into the delta at once: a commit is held in memory.
+constexpr std::uint64_t kCommitBytes = std::uint64_t{4} << 20;
+
+void SetAttribute(ArrayEntry& entry, std::string_view key, std::string value) {
+  std::erase_if(entry.attributes, [&](const auto& one) { return one.first == key; });
+  entry.attributes.emplace_back(key, std::move(value));
+  std::sort(entry.attributes.begin(), entry.attributes.end());
+}
+
+/// The name under which a step has stored the array.
+std::string StoredName(const Manifest& manifest, const ArrayEntry& entry) {
+  std::string name;
+  for (const ArrayEntry& array : manifest.arrays)
+    if (array.array_id == entry.array_id && !array.name.ends_with(kSidecarSuffix))
+      name = array.name;
+  return name;
+}
+
+}  // namespace
+
+bool MovedArray::same_generation() const {
+  return made_.made_for.manifest().generation == current_.manifest().generation;
+}
+
+Status MovedArray::Write() {
+  FileSystem& fs = current_.fs();
+  RHIZOME_RETURN_IF_ERROR(RemoveTree(fs, root_));
+  RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, root_));
+  RHIZOME_RETURN_IF_ERROR(OpenMade());
+  RHIZOME_ASSIGN_OR_RETURN(to_, LoadOrder(current_));
+  ArrayEntry entry = made_.source.arrays.front();
+  const std::uint64_t given = RowsGiven(entry);
+  entry.rows = vertices();
+  if (given < entry.rows) SetAttribute(entry, kRowsGivenAttribute, std::to_string(given));
+  if (!same_generation()) RHIZOME_RETURN_IF_ERROR(MarkStale(entry));
+  const bool link = same_generation() && entry.layout == ArrayLayout::kChunk;
+  const auto fill = [&](std::span<const VertexId> wanted, std::span<std::byte> out) {
+    return ReadMade(wanted, out);
+  };
+  RHIZOME_ASSIGN_OR_RETURN(array_, WriteFiles(entry, link, fill));
+  return Status::Ok();
+}
+
+Status MovedArray::OpenMade() {
+  const ArraySource& source = made_.source;
+  const ArrayEntry& entry = source.arrays.front();
+  const auto open = [&](const ArrayEntry& stored) {
+    return ChunkArray::Open(current_.fs(), source.root, stored, source.files);
+  };
+  RHIZOME_ASSIGN_OR_RETURN(from_, LoadOrder(made_.made_for));
+  RHIZOME_ASSIGN_OR_RETURN(old_, open(entry));
+  std::unique_ptr<ChunkArray> sidecar;
+  if (entry.layout == ArrayLayout::kRow) {
+    const ArrayEntry* stored = FindStoredArray(source.arrays, SidecarName(entry.name));
+    if (stored == nullptr)
+      return Status::InvalidArgument(fmt::format("'{}' has no row checksums", entry.name));
+    RHIZOME_ASSIGN_OR_RETURN(sidecar, open(*stored));
+  }
+  RHIZOME_ASSIGN_OR_RETURN(
+      rows_, PlacedRows::Open(*old_, sidecar.get(),
+                              made_.memory_bytes == 0 ? kDefaultMemoryBytes : made_.memory_bytes));
+  return Status::Ok();
+}
+
+/// The rows of vertices as they were made. Those that were new to the snapshot stand behind the
+/// others, in the order of their ids.
+Status MovedArray::ReadMade(std::span<const VertexId> wanted, std::span<std::byte> out) {
+  const ArrayEntry& entry = old_->entry();
+  const std::uint64_t row_bytes = entry.row_bytes();
+  places_.clear();
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const auto vertex = static_cast<std::uint64_t>(wanted[i]);
+    if (vertex >= entry.rows)
+      FillMissingRows(entry, out.subspan(i * row_bytes, row_bytes));
+    else
+      places_.push_back({vertex < from_->size() ? from_->RowOf(wanted[i]) : wanted[i], i});
+  }
+  return rows_->Read(places_, out);
+}
+
+/// `link`: chunks are what they were, as far as they are full.
+Result<MovedArray::Files> MovedArray::WriteFiles(const ArrayEntry& entry, bool link,
+                                                 const Fill& fill) const {
+  RHIZOME_ASSIGN_OR_RETURN(const auto writer,
+                           ChunkArrayWriter::Create(current_.fs(), root_, entry));
+  std::vector<VertexId> wanted;
+  std::vector<std::byte> rows;
+  for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk) {
+    RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = "move rows to the new order",
+                                             .done = chunk,
+                                             .total = entry.chunk_count(),
+                                             .detail = entry.name}));
+    if (link) {
+      RHIZOME_ASSIGN_OR_RETURN(const bool linked, LinkChunk(*writer, chunk));
+      if (linked) continue;
+    }
+    const std::uint64_t begin = chunk * entry.chunk_rows;
+    wanted.clear();
+    for (std::uint64_t row = begin; row < std::min(entry.rows, begin + entry.chunk_rows); ++row)
+      wanted.push_back(to_->VertexAt(static_cast<Row>(row)));
+    rows.resize(wanted.size() * entry.row_bytes());
+    RHIZOME_RETURN_IF_ERROR(fill(wanted, rows));
+    RHIZOME_RETURN_IF_ERROR(writer->WriteChunk(chunk, rows));
+  }
+  Files written;
+  RHIZOME_ASSIGN_OR_RETURN(written.files, writer->Finish());
+  written.arrays = writer->arrays();
+  return written;
+}
+
+Result<bool> MovedArray::LinkChunk(ChunkArrayWriter& writer, std::uint64_t chunk) const {
+  const ArrayEntry& entry = writer.entry();
+  if ((chunk + 1) * entry.chunk_rows > entry.rows) return false;
+  const std::string path = ChunkPath(entry.name, chunk);
+  const auto& files = made_.source.files;  // by path, as their writer leaves them
+  const auto file =
+      std::lower_bound(files.begin(), files.end(), path,
+                       [](const FileEntry& one, const std::string& at) { return one.path < at; });
+  if (file == files.end() || file->path != path) return false;
+  RHIZOME_RETURN_IF_ERROR(
+      LinkOrCopyFile(current_.fs(), made_.source.root / path, root_ / path, file->size_bytes));
+  RHIZOME_RETURN_IF_ERROR(writer.AdoptChunk(chunk, *file));
+  return true;
+}
+
+// As compaction marks the arrays that it carries over. The commits in between are still in the
+// catalogue, because the snapshot pins the generation whose delta they were.
+Status MovedArray::MarkStale(ArrayEntry& entry) {
+  const auto origin = OriginOf(entry);
+  if (!origin) return Status::Ok();
+  RHIZOME_ASSIGN_OR_RETURN(auto handle,
+                           Store::Open(current_.fs(), current_.path(), Store::Mode::kRead));
+  const std::shared_ptr<const Store> store = std::move(handle);
+  if (store->manifest().generation != current_.manifest().generation)
+    return Status::Ok();  // another compaction: publishing is refused, and all begins again
+  RHIZOME_ASSIGN_OR_RETURN(const auto parts, GraphParts::Load(store, GraphOptions{}));
+  RHIZOME_ASSIGN_OR_RETURN(
+      const auto changes,
+      ChangesAfter(*store, DeltaBaseOf(made_.made_for), origin->sequence, store->base_sequence()));
+  const ArrayEntry* features = store->manifest().FindArray(origin->features);
+  RHIZOME_ASSIGN_OR_RETURN(
+      stale_, StaleVertices({.parts = *parts,
+                             .view = nullptr,
+                             .changes = changes.get(),
+                             .first_new = old_->entry().rows,
+                             .features_id = features == nullptr ? 0 : features->array_id,
+                             .layers = origin->layers}));
+  const auto count = std::count(stale_.begin(), stale_.end(), 1);
+  if (count == 0)
+    stale_.clear();
+  else
+    SetAttribute(entry, kStaleRowsAttribute, std::to_string(count));
+  return Status::Ok();
+}
+
+Status MovedArray::PublishRest(ArrayChange& change) {
+  if (!stale_.empty()) RHIZOME_RETURN_IF_ERROR(PublishMarks(change));
+  return PutNewRows(change.store());
+}
+
+// One byte a vertex: written when the name is known that the array is stored under.
+Status MovedArray::PublishMarks(ArrayChange& change) {
+  const ArrayEntry& entry = array_.arrays.front();
+  const std::string stored = StoredName(change.manifest(), entry);
+  RHIZOME_ASSIGN_OR_RETURN(const ArrayEntry flags, DescribeArray(StaleArray(StaleName(stored)),
+                                                                 entry.rows, entry.array_id + 1));
+  const auto fill = [&](std::span<const VertexId> wanted, std::span<std::byte> out) {
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      out[i] = std::byte{stale_[static_cast<std::size_t>(wanted[i])]};
+    return Status::Ok();
+  };
+  RHIZOME_ASSIGN_OR_RETURN(marks_, WriteFiles(flags, /*link=*/false, fill));
+  RHIZOME_RETURN_IF_ERROR(change.Add({marks_.arrays, root_, marks_.files}));
+  return Status::Ok();
+}
+
+Status MovedArray::PutNewRows(Store& store) {
+  const ArrayEntry& entry = old_->entry();
+  if (entry.rows <= vertices()) return Status::Ok();
+  RHIZOME_ASSIGN_OR_RETURN(const auto writer, DeltaRowWriter::Open(store));
+  const std::uint64_t at_once = std::max<std::uint64_t>(kCommitBytes / entry.row_bytes(), 1);
+  std::vector<VertexId> wanted;
+  std::vector<std::byte> rows;
+  for (std::uint64_t first = vertices(); first < entry.rows; first += wanted.size()) {
+    RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = "put rows of new vertices",
+                                             .done = first - vertices(),
+                                             .total = entry.rows - vertices(),
+                                             .detail = entry.name}));
+    wanted.clear();
+    for (std::uint64_t v = first; v < std::min(entry.rows, first + at_once); ++v)
+      wanted.push_back(static_cast<VertexId>(v));
+    rows.resize(wanted.size() * entry.row_bytes());
+    RHIZOME_RETURN_IF_ERROR(ReadMade(wanted, rows));
+    RHIZOME_RETURN_IF_ERROR(
+        writer->Put(entry.array_id, static_cast<VertexId>(first), entry.row_bytes(), rows));
+  }
+  return Status::Ok();
+}
+
+}  // namespace rhizome
