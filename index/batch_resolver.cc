@@ -61,7 +61,7 @@ BatchResolver::BatchResolver(const Store& store, const GraphParts& parts, const 
       parts_(parts),
       delta_(delta),
       options_(options),
-      builder_(delta.symmetric(), static_cast<std::uint32_t>(parts.edge_attributes.size()),
+      builder_(delta.symmetric(), static_cast<std::uint32_t>(EdgeValueCount(parts.edge_attributes)),
                static_cast<VertexId>(delta.vertices())) {}
 
 Status BatchResolver::Resolve(const WriteBatch& batch) {
@@ -113,10 +113,10 @@ Status BatchResolver::PutEdge(const Operation& operation) {
     return Invalid(
         "a weight was given, but the store has none; it needs a weight column when it "
         "is ingested");
-  const std::size_t attributes = parts_.edge_attributes.size();
-  if (!operation.attributes.empty() && operation.attributes.size() != attributes)
-    return Invalid("{} values of edge attributes, but the store has {} attributes",
-                   operation.attributes.size(), attributes);
+  const std::uint64_t values = EdgeValueCount(parts_.edge_attributes);
+  if (!operation.attributes.empty() && operation.attributes.size() != values)
+    return Invalid("{} values of edge attributes, but an edge of this store has {}",
+                   operation.attributes.size(), values);
   RHIZOME_ASSIGN_OR_RETURN(const VertexId src, FindOrAdd(operation.id));
   RHIZOME_ASSIGN_OR_RETURN(const VertexId dst, FindOrAdd(operation.dst));
   if (operation.kind == WriteBatch::Kind::kUpsertEdge) builder_.EraseEdges(src, dst, type);

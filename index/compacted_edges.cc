@@ -61,9 +61,10 @@ class CompactedEdges::Attributes {
                                parts.store->OpenArray(EdgeArrayName(about.name, p)));
       const ArrayEntry& entry = array->entry();
       if (entry.rows != parts.partitions[p].edge_count() || entry.dtype != about.dtype ||
-          entry.dim != 1)
-        return Fail(Status::Corruption(fmt::format("array '{}' has not one {} for each edge",
-                                                   entry.name, DataTypeName(about.dtype))));
+          entry.dim != about.dim)
+        return Fail(
+            Status::Corruption(fmt::format("array '{}' has not {} {} for each edge", entry.name,
+                                           about.dim, DataTypeName(about.dtype))));
       std::vector<std::byte>& bytes = loaded.bytes_.emplace_back(entry.rows * entry.row_bytes());
       RHIZOME_RETURN_IF_ERROR(array->ReadRows(0, entry.rows, bytes));
       loaded.about_.push_back(about);
@@ -73,30 +74,26 @@ class CompactedEdges::Attributes {
 
   std::vector<EdgeAttribute> EmptyColumns() const {
     std::vector<EdgeAttribute> columns;
-    for (const EdgeAttributeInfo& about : about_) columns.emplace_back(about.name, about.dtype);
+    for (const EdgeAttributeInfo& about : about_)
+      columns.emplace_back(about.name, about.dtype, about.dim);
     return columns;
   }
 
   void Append(LocalEdge edge, std::vector<EdgeAttribute>& columns) const {
     for (std::size_t a = 0; a < columns.size(); ++a) {
-      if (about_[a].dtype == DataType::kInt64) {
-        columns[a].Add(At<std::int64_t>(a, edge));
-      } else {
-        columns[a].Add(At<float>(a, edge));
-      }
+      const std::size_t bytes = columns[a].row_bytes();
+      columns[a].AddBytes(about_[a].dtype, std::span(bytes_[a]).subspan(edge * bytes, bytes));
     }
   }
 
-  std::int64_t Integer(std::size_t a, LocalEdge edge) const { return At<std::int64_t>(a, edge); }
-
- private:
-  template <typename T>
-  T At(std::size_t a, LocalEdge edge) const {
-    T value;
-    std::memcpy(&value, bytes_[a].data() + edge * sizeof(T), sizeof(T));
+  /// Of an attribute of one integer.
+  std::int64_t Integer(std::size_t a, LocalEdge edge) const {
+    std::int64_t value = 0;
+    std::memcpy(&value, bytes_[a].data() + edge * sizeof(value), sizeof(value));
     return value;
   }
 
+ private:
   std::vector<EdgeAttributeInfo> about_;
   std::vector<std::vector<std::byte>> bytes_;
 };
@@ -200,9 +197,9 @@ void CompactedEdges::ForEachNewEdge(Visit&& visit) const {
 }
 
 bool CompactedEdges::NewExpired(std::uint64_t position) const {
-  return expired_attribute_ &&
-         view_->Attribute(walked(), position, static_cast<std::uint32_t>(*expired_attribute_)) <
-             expired_before_;
+  if (!expired_attribute_) return false;
+  const std::uint64_t value = parts_->edge_attributes[*expired_attribute_].first_value;
+  return view_->Attribute(walked(), position, static_cast<std::uint32_t>(value)) < expired_before_;
 }
 
 // Several partitions at once.
@@ -314,6 +311,16 @@ std::vector<std::uint64_t> CompactedEdges::PartitionSets() {
   return sets;
 }
 
+void CompactedEdges::AppendNew(Direction direction, std::uint64_t position,
+                               std::vector<EdgeAttribute>& columns) const {
+  for (std::size_t a = 0; a < columns.size(); ++a) {
+    const EdgeAttributeInfo& about = parts_->edge_attributes[a];
+    for (std::uint64_t i = 0; i < about.dim; ++i)
+      AddValue(columns[a], view_->Attribute(direction, position,
+                                            static_cast<std::uint32_t>(about.first_value + i)));
+  }
+}
+
 Result<PartitionEdgeList> CompactedEdges::Take(std::uint32_t p) {
   std::optional<Adjacency> loaded;
   RHIZOME_ASSIGN_OR_RETURN(const Adjacency* const partition, PartitionOf(p, loaded));
@@ -348,9 +355,7 @@ Result<PartitionEdgeList> CompactedEdges::Take(std::uint32_t p) {
     edges.dst.push_back(order_->RowOf(edge.dst));
     if (typed) edges.type.push_back(view_->types(direction)[edge.position]);
     if (weighted) edges.weight.push_back(view_->weights(direction)[edge.position]);
-    for (std::size_t a = 0; a < part.attributes.size(); ++a)
-      AddValue(part.attributes[a],
-               view_->Attribute(direction, edge.position, static_cast<std::uint32_t>(a)));
+    AppendNew(direction, edge.position, part.attributes);
   }
   new_edges_[p] = {};
   return part;
@@ -363,7 +368,7 @@ Result<EdgeList> CompactedEdges::TakeAll() {
   const Direction direction = walked();
   EdgeList all;
   for (const EdgeAttributeInfo& about : parts_->edge_attributes)
-    all.attributes.emplace_back(about.name, about.dtype);
+    all.attributes.emplace_back(about.name, about.dtype, about.dim);
   for (std::uint32_t p = 0; p < partitions_; ++p) {
     std::optional<Adjacency> loaded;
     RHIZOME_ASSIGN_OR_RETURN(const Adjacency* const partition, PartitionOf(p, loaded));
@@ -389,9 +394,7 @@ Result<EdgeList> CompactedEdges::TakeAll() {
     all.dst.push_back(dst);
     if (typed) all.type.push_back(view_->types(direction)[position]);
     if (weighted) all.weight.push_back(view_->weights(direction)[position]);
-    for (std::size_t a = 0; a < all.attributes.size(); ++a)
-      AddValue(all.attributes[a],
-               view_->Attribute(direction, position, static_cast<std::uint32_t>(a)));
+    AppendNew(direction, position, all.attributes);
   });
   return all;
 }

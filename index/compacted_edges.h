@@ -62,6 +62,8 @@ class CompactedEdges final : public PartitionedEdges {
   PartitionId Choose(VertexId src, VertexId dst, std::uint64_t cap) const;
   void Count(EdgeDivision& division, VertexId src, VertexId dst, PartitionId p);
   bool NewExpired(std::uint64_t position) const;
+  void AppendNew(Direction direction, std::uint64_t position,
+                 std::vector<EdgeAttribute>& columns) const;
 
   const std::shared_ptr<const GraphParts> parts_;
   const std::shared_ptr<const Delta> delta_;

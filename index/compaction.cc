@@ -250,7 +250,7 @@ Status CheckOptions(const CompactionInput& input, const CompactOptions& options)
     const auto at = std::find_if(
         attributes.begin(), attributes.end(),
         [&](const EdgeAttributeInfo& about) { return about.name == options.expire_attribute; });
-    if (at == attributes.end() || at->dtype != DataType::kInt64)
+    if (at == attributes.end() || at->dtype != DataType::kInt64 || at->dim != 1)
       return Status::InvalidArgument(fmt::format(
           "'{}' is not an integer attribute of this store's edges", options.expire_attribute));
   }

@@ -110,7 +110,7 @@ class Decoder {
 
   void ReadEdges() {
     const std::size_t count = in_.Count("edges", 19, ~std::uint32_t{0});
-    std::vector<std::int64_t> attributes(context_.attribute_count);
+    std::vector<std::int64_t> attributes;
     for (std::size_t i = 0; i < count && in_.ok(); ++i) {
       const VertexId src = ReadVertex("source");
       const VertexId dst = ReadVertex("target");
@@ -125,7 +125,9 @@ class Decoder {
       }
       const auto weight = std::bit_cast<float>(in_.Number<std::uint32_t>("weight"));
       if (!std::isfinite(weight)) in_.Refuse("weight", "is not finite");
-      for (std::int64_t& value : attributes) value = in_.Number<std::int64_t>("attribute");
+      attributes.clear();
+      for (std::uint32_t a = 0; a < context_.attribute_count && in_.ok(); ++a)
+        attributes.push_back(in_.Number<std::int64_t>("attribute"));
       if (in_.ok()) builder_.AddEdge(src, dst, type, weight, attributes);
     }
   }

@@ -15,7 +15,7 @@ namespace rhizome {
 struct DeltaContext {
   bool symmetric = false;
   bool string_ids = false;
-  std::uint32_t attribute_count = 0;
+  std::uint32_t attribute_count = 0;  ///< values that an edge has in its attributes
   std::uint64_t vertices = 0;
   std::uint64_t vertex_types = 1;
   std::uint64_t edge_types = 1;

@@ -8,6 +8,8 @@
 
 #include "rhizome/index/convert.h"
 #include "rhizome/index/external_id.h"
+#include "rhizome/index/graph_parts.h"
+#include "rhizome/index/ingest_memory.h"
 #include "rhizome/index/npy.h"
 #include "rhizome/index/number.h"
 
@@ -15,7 +17,9 @@ namespace rhizome {
 namespace {
 
 constexpr std::string_view kPhase = "read edges";
+constexpr std::string_view kWeight = "weight";
 constexpr std::size_t kNpyBlockEdges = std::size_t{1} << 16;
+constexpr std::uint64_t kSpoolBlockBytes = std::uint64_t{512} << 10;
 
 /// Where each column stands in a line.
 struct Columns {
@@ -28,7 +32,7 @@ struct Columns {
 };
 
 bool IsAttribute(std::string_view name) {
-  return name != "src" && name != "dst" && name != "type" && name != "weight" && name != "-";
+  return name != "src" && name != "dst" && name != "type" && name != kWeight && name != "-";
 }
 
 Columns FindColumns(const std::vector<std::string>& names) {
@@ -50,20 +54,32 @@ struct Staged {
   float number = 0;
 };
 
+/// Rows beside the edges, and the attribute that they become; none: the weights.
+struct EdgeArray {
+  EdgeRows rows;
+  std::optional<std::size_t> attribute;
+};
+
 class EdgeReader {
  public:
   EdgeReader(IngestContext& context, IdCollector& ids)
       : context_(context), ids_(ids), columns_(FindColumns(context.options.columns)) {
-    for (const std::string& name : EdgeAttributeNames(context.options))
-      table_.columns.attributes.emplace_back(name);
+    table_.columns.attributes = EdgeAttributesOf(context.options);
     staged_.resize(columns_.attributes.size());
+    std::size_t attribute = staged_.size();
+    for (const EdgeArrayFile& array : context.options.edge_arrays) {
+      const bool weight = array.name == kWeight;
+      arrays_.push_back({EdgeRows(context.fs, array),
+                         weight ? std::nullopt : std::optional<std::size_t>(attribute++)});
+    }
   }
 
   /// Only where there is anything besides the ids.
   Status SpillTo(SpillSpace& space) {
-    if (!HasEdgeTypes(context_.options) && !columns_.weight && columns_.attributes.empty())
-      return Status::Ok();
-    RHIZOME_ASSIGN_OR_RETURN(spool_, EdgeSpoolWriter::Create(space, kSpoolBlockEdges));
+    const std::uint64_t row_bytes = ColumnBytes(context_.options);
+    if (row_bytes == 0) return Status::Ok();
+    spool_block_edges_ = SpoolBlockEdges(row_bytes);
+    RHIZOME_ASSIGN_OR_RETURN(spool_, EdgeSpoolWriter::Create(space, spool_block_edges_));
     spool_->edges.attributes = table_.columns.attributes;
     return Status::Ok();
   }
@@ -76,8 +92,12 @@ class EdgeReader {
         return Status::InvalidArgument(fmt::format("{}: {}", file.path.string(), *reason));
       file_type_ = table_.type_names.Add(file.type);
     }
+    for (EdgeArray& array : arrays_) RHIZOME_RETURN_IF_ERROR(array.rows.BeginFile(number_));
     const bool npy = ContentExtension(file.path) == ".npy";
     RHIZOME_RETURN_IF_ERROR(npy ? ReadNpy(file) : ReadTable(file.path));
+    RHIZOME_RETURN_IF_ERROR(failed_);
+    const bool last = ++number_ == context_.options.edges.size();
+    for (EdgeArray& array : arrays_) RHIZOME_RETURN_IF_ERROR(array.rows.EndFile(last));
     if (!file.edges || *file.edges == file_edges_) return Status::Ok();
     return Status::InvalidArgument(fmt::format("{}: {} edges are expected, but there are {}",
                                                file.path.string(), *file.edges, file_edges_));
@@ -181,10 +201,16 @@ class EdgeReader {
   /// Counts an edge whose ends and columns are there, and gives it the type of its file.
   void NoteEdge() {
     ++file_edges_;
-    if (!file_->type.empty()) (spool_ ? spool_->edges : table_.columns).type.push_back(file_type_);
-    if (spool_ && ++block_edges_ == kSpoolBlockEdges) {
+    EdgeList& columns = spool_ ? spool_->edges : table_.columns;
+    if (!file_->type.empty()) columns.type.push_back(file_type_);
+    for (EdgeArray& array : arrays_) {
+      if (!failed_.ok()) return;
+      failed_ = array.attribute ? array.rows.AppendTo(columns.attributes[*array.attribute])
+                                : array.rows.AppendTo(columns.weight);
+    }
+    if (spool_ && ++block_edges_ == spool_block_edges_) {
       block_edges_ = 0;
-      if (failed_.ok()) failed_ = spool_->Flush(kSpoolBlockEdges);
+      if (failed_.ok()) failed_ = spool_->Flush(spool_block_edges_);
     }
   }
 
@@ -265,13 +291,16 @@ class EdgeReader {
   TypeId file_type_ = 0;
   std::uint64_t file_edges_ = 0;
   EdgeTable table_;
-  std::vector<Staged> staged_;  // by attribute
+  std::vector<Staged> staged_;  // by attribute that is a column
+  std::vector<EdgeArray> arrays_;
+  std::size_t number_ = 0;  // of file_
   std::int64_t staged_src_ = 0;
   std::int64_t staged_dst_ = 0;
   std::vector<std::int64_t> sources_;
   std::vector<std::int64_t> ends_;
   std::vector<std::byte> block_;
   std::optional<EdgeSpoolWriter> spool_;
+  std::size_t spool_block_edges_ = 0;
   std::size_t block_edges_ = 0;  // in the block of spool_ that is being filled
   Status failed_;                // of spool_
 };
@@ -290,6 +319,37 @@ Status CheckEdgeFiles(const IngestOptions& options) {
   return Status::Ok();
 }
 
+Status CheckAttributeName(std::string_view where, const std::string& name) {
+  const Status named = CheckName("edge attribute", name);
+  if (!named.ok()) return named.WithContext(where);
+  if (name.size() + 6 <= kMaxNameBytes) return Status::Ok();  // EdgeArrayName makes it longer
+  return Status::InvalidArgument(fmt::format("{}: '{}' is too long a name", where, name));
+}
+
+/// What edge arrays are, besides what each of them is.
+Status CheckArrayColumns(const IngestOptions& options) {
+  RHIZOME_RETURN_IF_ERROR(CheckEdgeArrays(options));
+  std::vector<std::string> names = options.columns;
+  std::uint64_t values = 0;
+  for (const EdgeAttribute& attribute : EdgeAttributesOf(options)) {
+    values += std::min(attribute.dim(), kMaxEdgeValues + 1);
+    if (values > kMaxEdgeValues)
+      return Status::InvalidArgument(
+          fmt::format("edge array '{}': at most {} values an edge are possible", attribute.name(),
+                      kMaxEdgeValues));
+  }
+  for (const EdgeArrayFile& array : options.edge_arrays) {
+    if (array.name != kWeight && !IsAttribute(array.name))
+      return Status::InvalidArgument(
+          fmt::format("edge array '{}': the name is taken; give it another", array.name));
+    RHIZOME_RETURN_IF_ERROR(CheckAttributeName("edge array", array.name));
+    if (std::find(names.begin(), names.end(), array.name) != names.end())
+      return Status::InvalidArgument(fmt::format("edge array '{}' stands twice", array.name));
+    names.push_back(array.name);
+  }
+  return Status::Ok();
+}
+
 }  // namespace
 
 Status CheckEdgeColumns(const IngestOptions& options) {
@@ -298,12 +358,7 @@ Status CheckEdgeColumns(const IngestOptions& options) {
   for (std::size_t i = 0; i < options.columns.size(); ++i) {
     const std::string& name = options.columns[i];
     if (name == "-") continue;
-    if (IsAttribute(name)) {
-      const Status named = CheckName("edge attribute", name);
-      if (!named.ok()) return named.WithContext("--columns");
-      if (name.size() + 6 > kMaxNameBytes)  // EdgeArrayName makes it longer
-        return Status::InvalidArgument(fmt::format("--columns: '{}' is too long a name", name));
-    }
+    if (IsAttribute(name)) RHIZOME_RETURN_IF_ERROR(CheckAttributeName("--columns", name));
     const auto begin = options.columns.begin();
     if (std::find(begin, begin + static_cast<std::ptrdiff_t>(i), name) !=
         begin + static_cast<std::ptrdiff_t>(i))
@@ -311,6 +366,7 @@ Status CheckEdgeColumns(const IngestOptions& options) {
     src |= name == "src";
     dst |= name == "dst";
   }
+  RHIZOME_RETURN_IF_ERROR(CheckArrayColumns(options));
   if (src && dst) return CheckEdgeFiles(options);
   return Status::InvalidArgument(
       fmt::format("--columns {} must name src and dst", fmt::join(options.columns, ",")));
@@ -339,11 +395,33 @@ Result<std::unique_ptr<NpyReader>> OpenNpyEdges(FileSystem& fs, const EdgeFile& 
   return reader;
 }
 
-std::vector<std::string> EdgeAttributeNames(const IngestOptions& options) {
-  std::vector<std::string> names;
+bool HasWeights(const IngestOptions& options) {
+  const auto& columns = options.columns;
+  const auto& arrays = options.edge_arrays;
+  return std::find(columns.begin(), columns.end(), kWeight) != columns.end() ||
+         std::any_of(arrays.begin(), arrays.end(),
+                     [](const EdgeArrayFile& array) { return array.name == kWeight; });
+}
+
+std::size_t SpoolBlockEdges(std::uint64_t row_bytes) {
+  std::size_t edges = kSpoolBlockEdges;
+  while (edges > 64 && edges * row_bytes > kSpoolBlockBytes) edges /= 2;
+  return edges;
+}
+
+std::vector<EdgeAttribute> EdgeAttributesOf(const IngestOptions& options) {
+  std::vector<EdgeAttribute> attributes;
   for (const std::string& name : options.columns)
-    if (IsAttribute(name)) names.push_back(name);
-  return names;
+    if (IsAttribute(name)) attributes.emplace_back(name);
+  for (const EdgeArrayFile& array : options.edge_arrays)
+    if (array.name != kWeight) attributes.emplace_back(array.name, array.dtype, array.dim);
+  return attributes;
+}
+
+std::uint64_t EdgeAttributeBytes(const IngestOptions& options) {
+  std::uint64_t bytes = 0;
+  for (const EdgeAttribute& attribute : EdgeAttributesOf(options)) bytes += attribute.row_bytes();
+  return bytes;
 }
 
 Result<EdgeTable> ReadEdges(IngestContext& context, IdCollector& ids, SpillSpace* space) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "rhizome/index/edge_rows.h"
 #include "rhizome/index/edge_spool.h"
 #include "rhizome/index/id_collector.h"
 #include "rhizome/index/ingest_context.h"
@@ -13,8 +14,12 @@
 
 namespace rhizome {
 
-/// Edges of a block of a spilled EdgeTable; those of SpilledIds have as many.
+/// Edges of a block of spilled ends, as SpilledIds has them.
 inline constexpr std::size_t kSpoolBlockEdges = std::size_t{1} << 15;
+
+/// Edges of a block of a spilled EdgeTable of `row_bytes` an edge: as many, or a half, a quarter
+/// ... where they would take too much.
+std::size_t SpoolBlockEdges(std::uint64_t row_bytes);
 
 /// What the edge files say besides the ids, by edge: in memory, or in a spill file.
 struct EdgeTable {
@@ -29,15 +34,22 @@ struct EdgeTable {
   }
 };
 
-/// Names of the columns that become edge attributes.
-std::vector<std::string> EdgeAttributeNames(const IngestOptions& options);
+/// What becomes an edge attribute, of the edge files' columns and of the edge arrays, as empty
+/// ones; a column may still become float32.
+std::vector<EdgeAttribute> EdgeAttributesOf(const IngestOptions& options);
 
-/// Checks IngestOptions::columns, and that edge files agree on what they say besides.
-/// Errors: kInvalidArgument, naming the column or the file.
+/// Bytes of all of them, an edge.
+std::uint64_t EdgeAttributeBytes(const IngestOptions& options);
+
+/// Checks IngestOptions::columns and edge_arrays, and that edge files agree on what they say
+/// besides. Errors: kInvalidArgument, naming the column or the file.
 Status CheckEdgeColumns(const IngestOptions& options);
 
 /// Do edges have types, by a column or by file?
 bool HasEdgeTypes(const IngestOptions& options);
+
+/// Do they have weights, by a column or by an array?
+bool HasWeights(const IngestOptions& options);
 
 /// Opens a .npy file of edges: [m, 2], or [2, m] if sources stand first.
 /// Errors: kInvalidArgument, naming the file: another shape or type; those of NpyReader.

@@ -11,28 +11,34 @@
 
 namespace rhizome {
 
-/// A further column of the edges: a time stamp, an amount. int64 while every value is an integer,
-/// float32 from the first on that is not.
+/// A further column of the edges: a time stamp, an amount, or a feature of `dim` values an edge.
+/// int64 while every value is an integer, float32 from the first on that is not.
 class EdgeAttribute {
  public:
   EdgeAttribute() = default;
-  explicit EdgeAttribute(std::string name, DataType dtype = DataType::kInt64)
-      : name_(std::move(name)), dtype_(dtype) {}
+  explicit EdgeAttribute(std::string name, DataType dtype = DataType::kInt64, std::uint64_t dim = 1)
+      : name_(std::move(name)), dtype_(dtype), dim_(dim) {}
+
+  /// One of the same name, dtype and width, without values.
+  EdgeAttribute Empty() const { return EdgeAttribute(name_, dtype_, dim_); }
 
   const std::string& name() const { return name_; }
-  DataType dtype() const { return dtype_; }  ///< kInt64 or kFloat32
-  std::size_t size() const {
+  DataType dtype() const { return dtype_; }   ///< kInt64 or kFloat32
+  std::uint64_t dim() const { return dim_; }  ///< values an edge, at least 1
+  std::size_t value_count() const {
     return dtype_ == DataType::kInt64 ? integers_.size() : floats_.size();
   }
+  std::size_t size() const { return value_count() / dim_; }  ///< edges
   std::uint64_t memory_bytes() const { return integers_.capacity() * 8 + floats_.capacity() * 4; }
-  std::size_t element_bytes() const { return DataTypeBytes(dtype_); }
+  std::size_t row_bytes() const { return dim_ * DataTypeBytes(dtype_); }
 
-  /// The values, of dtype().
+  /// The values, of dtype(), those of one edge after those of another.
   std::span<const std::byte> bytes() const {
     return dtype_ == DataType::kInt64 ? std::as_bytes(std::span(integers_))
                                       : std::as_bytes(std::span(floats_));
   }
 
+  /// Adds one value: `dim` of them are an edge's.
   void Add(std::int64_t value) {
     if (dtype_ == DataType::kInt64)
       integers_.push_back(value);
@@ -44,12 +50,14 @@ class EdgeAttribute {
     floats_.push_back(value);
   }
 
-  /// Adds the i-th value of another column.
+  /// Adds what the i-th edge has in another column of this width.
   void AddFrom(const EdgeAttribute& other, std::size_t i) {
-    if (other.dtype_ == DataType::kInt64)
-      Add(other.integers_[i]);
-    else
-      Add(other.floats_[i]);
+    for (std::size_t at = i * dim_; at < (i + 1) * dim_; ++at) {
+      if (other.dtype_ == DataType::kInt64)
+        Add(other.integers_[at]);
+      else
+        Add(other.floats_[at]);
+    }
   }
 
   /// Adds values as bytes() has them.
@@ -69,6 +77,7 @@ class EdgeAttribute {
  private:
   std::string name_;
   DataType dtype_ = DataType::kInt64;
+  std::uint64_t dim_ = 1;
   std::vector<std::int64_t> integers_;
   std::vector<float> floats_;
 };

@@ -38,7 +38,8 @@ struct BlockHead {
   std::uint16_t end_bytes;  // 4 or 8
 };
 struct AttributeHead {
-  std::uint32_t count;
+  std::uint64_t values;
+  std::uint32_t dim;
   std::uint32_t dtype;
 };
 
@@ -124,7 +125,7 @@ std::vector<std::byte> EncodeEdges(const EdgeList& edges) {
   Put(out, std::as_bytes(std::span(edges.type)));
   Put(out, std::as_bytes(std::span(edges.weight)));
   for (const EdgeAttribute& attribute : edges.attributes) {
-    const AttributeHead about{static_cast<std::uint32_t>(attribute.size()),
+    const AttributeHead about{attribute.value_count(), static_cast<std::uint32_t>(attribute.dim()),
                               static_cast<std::uint32_t>(attribute.dtype())};
     Put(out, std::as_bytes(std::span(&about, 1)));
     Put(out, attribute.bytes());
@@ -148,11 +149,12 @@ Status DecodeEdges(std::span<const std::byte> block, EdgeList& edges) {
     AttributeHead about{};
     std::span<const std::byte> bytes;
     whole =
-        cursor.Take(std::as_writable_bytes(std::span(&about, 1))) &&
-        cursor.TakeBytes(about.count * DataTypeBytes(static_cast<DataType>(about.dtype)), bytes);
+        cursor.Take(std::as_writable_bytes(std::span(&about, 1))) && about.dim > 0 &&
+        about.values <= block.size() &&
+        cursor.TakeBytes(about.values * DataTypeBytes(static_cast<DataType>(about.dtype)), bytes);
     if (!whole) break;
     const auto dtype = static_cast<DataType>(about.dtype);
-    edges.attributes[i] = EdgeAttribute(edges.attributes[i].name(), dtype);
+    edges.attributes[i] = EdgeAttribute(edges.attributes[i].name(), dtype, about.dim);
     edges.attributes[i].AddBytes(dtype, bytes);
   }
   if (whole && cursor.empty()) return Status::Ok();

@@ -48,10 +48,12 @@ enum class TopologyPlace : std::uint8_t {
   kDirect,  ///< on disk: read when asked for, offsets and all else in memory
 };
 
-/// A value that every edge carries: its name and dtype (kInt64 or kFloat32).
+/// What every edge carries: name, dtype (kInt64 or kFloat32), and how many values.
 struct EdgeAttributeInfo {
   std::string name;
   DataType dtype = DataType::kInt64;
+  std::uint64_t dim = 1;
+  std::uint64_t first_value = 0;  ///< where its values stand in EdgeFields::attributes
 };
 
 /// How Graph::Compact makes the next generation.

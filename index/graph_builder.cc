@@ -303,7 +303,7 @@ Status GraphBuilder::WriteAttributes(std::uint32_t partition,
     const std::uint64_t array_id = last_array_id_ + a * partitions_ + partition + 1;
     const ArrayInput about{
         .name = EdgeArrayName(attribute.name(), partition),
-        .dim = 1,
+        .dim = attribute.dim(),
         .dtype = attribute.dtype(),
         .layout = input_.attribute_layout,
         .codec = input_.attribute_codec,
@@ -314,7 +314,7 @@ Status GraphBuilder::WriteAttributes(std::uint32_t partition,
                              DescribeArray(about, edge_order.size(), array_id));
     RHIZOME_ASSIGN_OR_RETURN(auto writer,
                              ChunkArrayWriter::Create(writer_->fs(), writer_->root(), entry));
-    const std::size_t bytes = attribute.element_bytes();
+    const std::size_t bytes = attribute.row_bytes();
     std::vector<std::byte> rows;
     for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk) {
       const auto places = edge_order.subspan(

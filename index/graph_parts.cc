@@ -66,18 +66,24 @@ std::shared_ptr<BlockCache> KeepBlocks(std::vector<Adjacency>& partitions,
   return cache;
 }
 
-// Those of partition 0: each attribute has an array for every partition.
+}  // namespace
+
 std::vector<EdgeAttributeInfo> EdgeAttributesOf(const Manifest& manifest) {
   const std::string suffix = EdgeArrayName("", 0);
   std::vector<EdgeAttributeInfo> attributes;
   for (const ArrayEntry& array : manifest.arrays) {
     if (FirstDimension(array) == EdgeDimension(0) && array.name.ends_with(suffix))
-      attributes.push_back({array.name.substr(0, array.name.size() - suffix.size()), array.dtype});
+      attributes.push_back({.name = array.name.substr(0, array.name.size() - suffix.size()),
+                            .dtype = array.dtype,
+                            .dim = array.dim,
+                            .first_value = EdgeValueCount(attributes)});
   }
   return attributes;
 }
 
-}  // namespace
+std::uint64_t EdgeValueCount(std::span<const EdgeAttributeInfo> attributes) {
+  return attributes.empty() ? 0 : attributes.back().first_value + attributes.back().dim;
+}
 
 Result<std::shared_ptr<const GraphParts>> GraphParts::Load(std::shared_ptr<const Store> store,
                                                            const GraphOptions& options) {
@@ -86,6 +92,10 @@ Result<std::shared_ptr<const GraphParts>> GraphParts::Load(std::shared_ptr<const
   RHIZOME_ASSIGN_OR_RETURN(auto partitions, LoadPartitions(*store, order, options.topology));
   auto list_cache = KeepBlocks(partitions, options, store->metrics());
   auto attributes = EdgeAttributesOf(store->manifest());
+  if (EdgeValueCount(attributes) > kMaxEdgeValues)
+    return Fail(Status::Corruption(
+        fmt::format("the manifest tells of {} values an edge; at most {} are possible",
+                    EdgeValueCount(attributes), kMaxEdgeValues)));
   return std::shared_ptr<const GraphParts>(
       new GraphParts{.store = std::move(store),
                      .options = options,
@@ -99,7 +109,7 @@ Result<std::shared_ptr<const GraphParts>> GraphParts::Load(std::shared_ptr<const
 Delta::Base GraphParts::DeltaBase() const {
   return {.symmetric = info().symmetric,
           .string_ids = info().id_kind == ExternalIdKind::kString,
-          .attribute_count = static_cast<std::uint32_t>(edge_attributes.size()),
+          .attribute_count = static_cast<std::uint32_t>(EdgeValueCount(edge_attributes)),
           .vertices = info().vertices,
           .vertex_types = info().vertex_types,
           .edge_types = info().edge_types,

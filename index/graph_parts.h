@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,13 @@ Result<VertexIds> LoadVertexIds(const Store& store);
 Result<Adjacency> LoadPartition(const Store& store, const VertexOrder& order,
                                 std::uint32_t partition,
                                 TopologyPlace place = TopologyPlace::kMemory);
+
+/// What edges carry, as the arrays of partition 0 tell: each attribute has an array for every one.
+std::vector<EdgeAttributeInfo> EdgeAttributesOf(const Manifest& manifest);
+
+/// How many values an edge has in all its attributes. Beyond the most, Load fails.
+std::uint64_t EdgeValueCount(std::span<const EdgeAttributeInfo> attributes);
+inline constexpr std::uint64_t kMaxEdgeValues = std::uint64_t{1} << 16;
 
 /// A generation in memory, as Graph and whatever reads beside it hold it together.
 /// Threads: const after Load.

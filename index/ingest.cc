@@ -33,13 +33,13 @@ Status CheckArrayNames(const IngestOptions& options) {
   std::vector<std::string> names =
       options.nodes ? NodeArrayNames(options) : std::vector<std::string>();
   for (const ArrayFile& file : options.arrays) names.push_back(file.name);
-  for (const std::string& attribute : EdgeAttributeNames(options)) {
+  for (const EdgeAttribute& attribute : EdgeAttributesOf(options)) {
     for (const std::string& name : names) {
-      if (name.starts_with(attribute + ".p"))
+      if (name.starts_with(attribute.name() + ".p"))
         return Status::InvalidArgument(
             fmt::format("the array '{}' could take the name of the edge attribute '{}' in a "
                         "partition; give it another",
-                        name, attribute));
+                        name, attribute.name()));
     }
   }
   for (const std::string& name : names) RHIZOME_RETURN_IF_ERROR(CheckName("array", name));

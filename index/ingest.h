@@ -53,6 +53,18 @@ struct EdgeFile {
   std::optional<std::uint64_t> edges = {};  ///< it must have so many
 };
 
+/// Values of edges that stand beside the edge files, a row an edge: an edge attribute, or, with the
+/// name `weight`, their weights. Of an undirected input both directions have the row.
+struct EdgeArrayFile {
+  std::string name;
+  std::uint64_t dim = 1;                ///< of every row
+  DataType dtype = DataType::kFloat32;  ///< kFloat32 or kInt64; rows are converted to it
+
+  /// Rows of the edges of all edge files, in order; or for each edge file those of its edges, where
+  /// one without a path means zeros.
+  std::vector<ArrayFile> files = {};
+};
+
 /// Vertices that follow one another and have one type.
 struct VertexRange {
   std::string type;
@@ -63,6 +75,7 @@ struct IngestOptions {
   std::vector<EdgeFile> edges = {};
   std::optional<Path> nodes = {};
   std::vector<ArrayFile> arrays = {};
+  std::vector<EdgeArrayFile> edge_arrays = {};
 
   /// Of src, dst, type, weight, or "-": skip. Others become edge attributes: int64, or float32 from
   /// the first value on that is not an integer; `time` must be integers.

@@ -54,17 +54,13 @@ std::uint64_t DivideBytes(const InputEstimate& estimate, const PartitionOptions&
 }  // namespace
 
 std::uint64_t ColumnBytes(const IngestOptions& options) {
-  std::uint64_t bytes =
-      8 * EdgeAttributeNames(options).size() + (HasEdgeTypes(options) ? sizeof(TypeId) : 0);
-  for (const std::string& name : options.columns) bytes += name == "weight" ? 4 : 0;
-  return bytes;
+  return EdgeAttributeBytes(options) + (HasEdgeTypes(options) ? sizeof(TypeId) : 0) +
+         (HasWeights(options) ? sizeof(float) : 0);
 }
 
 std::uint64_t WriteBytes(const IngestOptions& options) {
-  std::uint64_t bytes = kWriteBytesPerEdge + 24 * EdgeAttributeNames(options).size() +
-                        (HasEdgeTypes(options) ? 6 : 0);
-  for (const std::string& name : options.columns) bytes += name == "weight" ? 16 : 0;
-  return bytes;
+  return kWriteBytesPerEdge + 3 * EdgeAttributeBytes(options) + (HasEdgeTypes(options) ? 6 : 0) +
+         (HasWeights(options) ? 16 : 0);
 }
 
 std::uint64_t NodeBytes(const InputEstimate& estimate) {

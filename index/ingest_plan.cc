@@ -47,9 +47,8 @@ std::uint64_t StoreBytes(const IngestPlan& plan, const IngestOptions& options) {
   const InputEstimate& input = plan.input;
   const bool both = !options.undirected && options.build.directions == Direction::kBoth;
   std::uint64_t edge_bytes = (both ? 9 : 5) + ColumnBytes(options);
-  const bool weighted =
-      std::find(options.columns.begin(), options.columns.end(), "weight") != options.columns.end();
-  if (both && (weighted || !EdgeAttributeNames(options).empty())) edge_bytes += 4;  // in-edges' ids
+  if (both && (HasWeights(options) || EdgeAttributeBytes(options) > 0))
+    edge_bytes += 4;  // in-edges' ids
   const std::uint64_t bytes = plan.edges * edge_bytes + input.vertices * 12 + input.array_bytes +
                               (input.array_row_bytes > 0 ? input.vertices * 4 : 0);
   if (input.dense_ids) return bytes;

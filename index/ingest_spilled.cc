@@ -109,9 +109,7 @@ class SpillingIngest {
     spilled.ends = std::move(vertices_.edges);
     if (edges_.spool) spilled.columns = std::move(*edges_.spool);
     spilled.typed = typed;
-    spilled.weighted = std::find(options_.columns.begin(), options_.columns.end(), "weight") !=
-                           options_.columns.end() &&
-                       spilled.ends.edges > 0;
+    spilled.weighted = HasWeights(options_) && spilled.ends.edges > 0;
     spilled.attributes = std::move(edges_.columns.attributes);
     if (vertices_.kind != ExternalIdKind::kString) return;
     spilled.string_ids = std::move(vertices_.string_ids);
@@ -137,7 +135,7 @@ class SpillingIngest {
     SpilledGraph& spilled = *input.spilled;
     const std::uint64_t edges = spilled.ends.edges * (options_.undirected ? 2 : 1);
     const std::uint64_t edge_bytes = kWriteBytesPerEdge + (spilled.typed ? 6 : 0) +
-                                     (spilled.weighted ? 16 : 0) + 24 * spilled.attributes.size();
+                                     (spilled.weighted ? 16 : 0) + 3 * EdgeAttributeBytes(options_);
     build.memory_bytes = Left();
     spilled.memory_bytes = Left();
     const bool holds = edges * (edge_bytes + kHeldBytesPerEdge) + vertex_bytes <= Left();

@@ -178,8 +178,7 @@ class MemoryEdges final : public PartitionedEdges {
   }
 
   void ScatterAttribute(EdgeAttribute& attribute) {
-    for (PartitionEdgeList& part : parts_)
-      part.attributes.emplace_back(attribute.name(), attribute.dtype());
+    for (PartitionEdgeList& part : parts_) part.attributes.push_back(attribute.Empty());
     for (std::size_t e = 0; e < edges_.size(); ++e) {
       EdgeAttribute& column = parts_[partition_of_edge_[e]].attributes.back();
       ForEachDirected(edges_.src[e], edges_.dst[e], undirected_,
@@ -254,8 +253,7 @@ class SpilledEdges final : public PartitionedEdges {
     edges.dst.reserve(count);
     if (graph_.typed) edges.type.reserve(count);
     if (graph_.weighted) edges.weight.reserve(count);
-    for (const EdgeAttribute& about : graph_.attributes)
-      part.attributes.emplace_back(about.name(), about.dtype());
+    for (const EdgeAttribute& about : graph_.attributes) part.attributes.push_back(about.Empty());
     RHIZOME_ASSIGN_OR_RETURN(EdgeSpoolReader reader, EdgeSpoolReader::Open(files_[partition]));
     EdgeList block;
     while (true) {
@@ -332,8 +330,8 @@ class SpilledEdges final : public PartitionedEdges {
   template <typename Assign>
   Status Scatter(EdgeDivision& division, Assign assign) {
     const std::uint32_t partitions = options_.partitions;
-    const std::size_t edge_bytes =
-        18 + (graph_.typed ? 2 : 0) + (graph_.weighted ? 4 : 0) + 8 * graph_.attributes.size();
+    std::size_t edge_bytes = 18 + (graph_.typed ? 2 : 0) + (graph_.weighted ? 4 : 0);
+    for (const EdgeAttribute& attribute : graph_.attributes) edge_bytes += attribute.row_bytes();
     // Each block twice: as it is filled, and as it waits to be written.
     const std::size_t block_edges =
         SpillBlockBytes(graph_.memory_bytes / 16, partitions) / edge_bytes;

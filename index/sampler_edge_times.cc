@@ -53,7 +53,9 @@ Result<std::shared_ptr<const EdgeTimes>> LoadEdgeTimes(const Graph& live,
   const auto attributes = graph.edge_attributes();
   const auto about = std::find_if(attributes.begin(), attributes.end(),
                                   [&](const auto& info) { return info.name == attribute; });
-  const auto a = static_cast<std::uint32_t>(about - attributes.begin());
+  if (about == attributes.end())
+    return Fail(Status::Corruption(fmt::format("the arrays of '{}' are not of edges", attribute)));
+  const auto a = static_cast<std::uint32_t>(about->first_value);
   const bool symmetric = graph.info().symmetric;
   auto out = DeltaTimes(*view, Direction::kOut, a);
   auto in = symmetric ? std::vector<std::int64_t>() : DeltaTimes(*view, Direction::kIn, a);

@@ -26,7 +26,8 @@ struct SpilledGraph {
   SpillFile string_file;                  ///< what string_ids reads
 };
 
-/// Reads the edges with all their columns, block by block. Ownership: `graph` must outlive it.
+/// Reads the edges with all their columns, block by block: a block of columns may be a part of one
+/// of ends (SpoolBlockEdges). Ownership: `graph` must outlive it.
 class SpilledEdgeReader {
  public:
   static Result<SpilledEdgeReader> Open(const SpilledGraph& graph);
@@ -38,9 +39,14 @@ class SpilledEdgeReader {
  private:
   SpilledEdgeReader(const SpilledGraph& graph, EdgeSpoolReader ends)
       : graph_(&graph), ends_(std::move(ends)) {}
+  /// Takes what beside_ has for the edges whose ends are there.
+  Result<bool> TakeColumns(EdgeList& edges);
+
   const SpilledGraph* graph_;
   EdgeSpoolReader ends_;
   std::optional<EdgeSpoolReader> columns_;
+  EdgeList block_;         // of ends
+  std::size_t taken_ = 0;  // of its edges
   EdgeList beside_;
 };
 

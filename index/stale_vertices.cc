@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "rhizome/index/delta_record.h"
+#include "rhizome/index/graph_parts.h"
 #include "rhizome/storage/array_rules.h"
 
 namespace rhizome {
@@ -140,13 +141,10 @@ ArrayInput StaleArray(std::string name) {
 
 Delta::Base DeltaBaseOf(const Store& store) {
   const Manifest& manifest = store.manifest();
-  const auto attributes =
-      std::count_if(manifest.arrays.begin(), manifest.arrays.end(), [](const ArrayEntry& array) {
-        return FirstDimension(array) == EdgeDimension(0) && !array.name.ends_with(kSidecarSuffix);
-      });
+  const std::uint64_t values = std::min(EdgeValueCount(EdgeAttributesOf(manifest)), kMaxEdgeValues);
   return {.symmetric = manifest.info.symmetric,
           .string_ids = manifest.info.id_kind == ExternalIdKind::kString,
-          .attribute_count = static_cast<std::uint32_t>(attributes),
+          .attribute_count = static_cast<std::uint32_t>(values),
           .vertices = manifest.info.vertices,
           .vertex_types = manifest.info.vertex_types,
           .edge_types = manifest.info.edge_types,

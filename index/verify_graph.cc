@@ -10,6 +10,7 @@
 #include "rhizome/index/delta.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/graph_builder.h"
+#include "rhizome/index/graph_parts.h"
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/chunk_array.h"
 
@@ -74,14 +75,12 @@ Status GraphVerifier::Run() {
 // Every record decodes and follows the one before it; every row that it names is there.
 Status GraphVerifier::CheckDelta() {
   RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = "verify delta"}));
-  const auto& arrays = store_.manifest().arrays;
-  const auto attributes = std::count_if(arrays.begin(), arrays.end(), [](const ArrayEntry& array) {
-    return FirstDimension(array) == EdgeDimension(0) && !array.name.ends_with(kSidecarSuffix);
-  });
+  const std::uint64_t values =
+      std::min(EdgeValueCount(EdgeAttributesOf(store_.manifest())), kMaxEdgeValues);
   const auto delta =
       Delta::Load(Delta::Empty({.symmetric = info_.symmetric,
                                 .string_ids = info_.id_kind == ExternalIdKind::kString,
-                                .attribute_count = static_cast<std::uint32_t>(attributes),
+                                .attribute_count = static_cast<std::uint32_t>(values),
                                 .vertices = info_.vertices,
                                 .vertex_types = info_.vertex_types,
                                 .edge_types = info_.edge_types,

@@ -18,8 +18,8 @@ struct EdgeFields {
   std::string type = {};  ///< name of its edge type; empty: the first
   float weight = 1;       ///< ignored by a store without weights
 
-  /// Values of the store's edge attributes, in the order of Graph::edge_attributes(): integers, or
-  /// the bits of a float's double. Empty: all 0.
+  /// Values of the store's edge attributes, in the order of Graph::edge_attributes(), which says
+  /// how many each has: integers, or the bits of a float's double. Empty: all 0.
   std::vector<std::int64_t> attributes = {};
 };
 

@@ -116,6 +116,29 @@ bool InRange(std::int64_t number, const IdRange& range) {
   return number >= 0 && static_cast<std::uint64_t>(number) < range.count;
 }
 
+/// One attribute of parts that are alike.
+void AddEdgeRows(EdgeArrayFile array, const std::vector<EdgePart>& parts, Dataset& dataset) {
+  array.files.resize(dataset.options.edges.size());
+  for (const EdgePart& part : parts) {
+    ArrayFile& file = array.files[part.file];
+    file.name = array.name;
+    file.path = part.path;
+    file.open = part.open;
+  }
+  dataset.options.edge_arrays.push_back(std::move(array));
+}
+
+/// Is `name` free for an attribute of so many columns and that dtype?
+bool IsFree(const EdgeArrayFile& array, const Dataset& dataset) {
+  for (const char* reserved : {"src", "dst", "type", "weight", "id"})
+    if (array.name == reserved) return false;
+  if (array.name == "time" && (array.dim != 1 || array.dtype != DataType::kInt64)) return false;
+  const auto& arrays = dataset.options.arrays;
+  return std::none_of(arrays.begin(), arrays.end(), [&](const ArrayFile& other) {
+    return other.name == array.name || other.name.starts_with(array.name + ".p");
+  });
+}
+
 }  // namespace
 
 std::uint64_t Dataset::vertex_count() const {
@@ -171,6 +194,41 @@ Status AddArray(FileSystem& fs, const std::string& name, std::vector<ArrayPart> 
   if (alike) return AddJoined(name, parts, fill, dataset);
   for (const ArrayPart& part : parts)
     RHIZOME_RETURN_IF_ERROR(AddJoined(name + "." + part.type, {part}, fill, dataset));
+  return Status::Ok();
+}
+
+Status AddEdgeArray(FileSystem& fs, std::string name, std::vector<EdgePart> parts,
+                    Dataset& dataset) {
+  std::vector<EdgeArrayFile> shapes;
+  bool alike = true;
+  for (const EdgePart& part : parts) {
+    RHIZOME_ASSIGN_OR_RETURN(const auto source, part.open(fs));
+    const bool integers = CanConvert(source->dtype, DataType::kInt64);
+    shapes.push_back({.name = name,
+                      .dim = source->dim,
+                      .dtype = integers ? DataType::kInt64 : DataType::kFloat32});
+    alike = alike && shapes.back().dim == shapes.front().dim &&
+            shapes.back().dtype == shapes.front().dtype;
+  }
+  if (parts.empty()) return Status::Ok();
+  const bool whole = parts.size() == dataset.options.edges.size();
+  if (name == "weight" && whole && alike && shapes.front().dim == 1) {
+    shapes.front().dtype = DataType::kFloat32;
+    AddEdgeRows(shapes.front(), parts, dataset);
+    return Status::Ok();
+  }
+  if (std::any_of(shapes.begin(), shapes.end(),
+                  [&](const EdgeArrayFile& shape) { return !IsFree(shape, dataset); }))
+    name = "edge_" + name;
+  for (EdgeArrayFile& shape : shapes) shape.name = name;
+  if (alike) {
+    AddEdgeRows(shapes.front(), parts, dataset);
+    return Status::Ok();
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    shapes[i].name += "." + dataset.options.edges[parts[i].file].type;
+    AddEdgeRows(shapes[i], {parts[i]}, dataset);
+  }
   return Status::Ok();
 }
 

@@ -51,6 +51,22 @@ struct ArrayPart {
 Status AddArray(FileSystem& fs, const std::string& name, std::vector<ArrayPart> parts,
                 const std::vector<std::byte>& fill, Dataset& dataset);
 
+/// The rows of one edge file, options.edges[file], in an edge attribute; their number is checked as
+/// they are read.
+struct EdgePart {
+  std::size_t file = 0;
+  Path path;
+  OpenRowsOf open;
+};
+
+/// Adds what `parts` tell of edges: integers as int64, other numbers as float32. Edges of files
+/// without a part have zeros; parts that differ in kind or columns become attributes of their own,
+/// `name.type`. `weight` is the edges' weight if all of them have one number. Names that are taken,
+/// by an array or by what edges have anyway, become `edge_name`. To be called after all AddArray.
+/// Errors: kInvalidArgument, a part cannot be read.
+Status AddEdgeArray(FileSystem& fs, std::string name, std::vector<EdgePart> parts,
+                    Dataset& dataset);
+
 /// Which vertices are for training, validation and test: the array `split`.
 class SplitColumn {
  public:

@@ -53,6 +53,8 @@ class GraphBoltReader {
     RHIZOME_RETURN_IF_ERROR(AddFeatures(Member(graph, "feature_data"), "graph.feature_data"));
     RHIZOME_RETURN_IF_ERROR(AddFeatures(Member(root_, "feature_data"), "feature_data"));
     RHIZOME_RETURN_IF_ERROR(AddTasks());
+    for (auto& [name, parts] : edge_parts_)
+      RHIZOME_RETURN_IF_ERROR(AddEdgeArray(fs_, name, std::move(parts), dataset_));
     return std::move(dataset_);
   }
 
@@ -129,6 +131,8 @@ class GraphBoltReader {
         file.type = uses[parts->relation] > 1
                         ? fmt::format("{}___{}___{}", parts->src, parts->relation, parts->dst)
                         : parts->relation;
+      if (!edge_files_.emplace(type, dataset_.options.edges.size()).second)
+        return Bad("graph.edges", fmt::format("has the type '{}' twice", type));
       dataset_.options.edges.push_back(std::move(file));
     }
     return Status::Ok();
@@ -148,15 +152,25 @@ class GraphBoltReader {
     std::map<std::string, std::vector<ArrayPart>> parts;  // by the array's name
     for (const Json& item : features) {
       const std::string name = TextOf(item, "name");
-      if (TextOf(item, "domain") != "node") {
-        dataset_.left_out.push_back(fmt::format("{} '{}': of the domain '{}', not of nodes", entry,
-                                                name, TextOf(item, "domain")));
+      const std::string domain = TextOf(item, "domain");
+      if (domain != "node" && domain != "edge") {
+        dataset_.left_out.push_back(
+            fmt::format("{} '{}': of the domain '{}', not of nodes or edges", entry, name, domain));
         continue;
       }
       RHIZOME_ASSIGN_OR_RETURN(const Path path, FileOf(item, entry, "numpy", ".npy"));
-      parts[name].push_back({TextOf(item, "type"), path, [path](FileSystem& fs) {
-                               return OpenNpyRows(fs, path, /*float64=*/true);
-                             }});
+      const auto open = [path](FileSystem& fs) { return OpenNpyRows(fs, path, /*float64=*/true); };
+      if (domain == "node") {
+        parts[name].push_back({TextOf(item, "type"), path, open});
+        continue;
+      }
+      const auto file = edge_files_.find(TextOf(item, "type"));
+      if (file == edge_files_.end())
+        return Bad(entry, fmt::format("'{}' is of the edge type '{}', which is not in graph.edges",
+                                      name, TextOf(item, "type")));
+      for (const EdgePart& part : edge_parts_[name])
+        if (part.file == file->second) return Bad(entry, fmt::format("has '{}' twice", name));
+      edge_parts_[name].push_back({file->second, path, open});
     }
     for (auto& [name, of_types] : parts) {
       if (HasArray(name)) return Bad(entry, fmt::format("has '{}' twice", name));
@@ -282,6 +296,8 @@ class GraphBoltReader {
   const Path folder_;
   const Path file_;
   Json root_;
+  std::map<std::string, std::size_t> edge_files_;            // by GraphBolt's edge type
+  std::map<std::string, std::vector<EdgePart>> edge_parts_;  // by the feature's name
   Dataset dataset_;
 };
 

@@ -8,8 +8,9 @@ namespace rhizome {
 /// that it names (graphbolt.OnDiskDataset; not the `preprocessed/` that it makes of them).
 ///
 /// graph.nodes, graph.edges (csv: lines src,dst without a header; numpy: integers [2, m]);
-/// feature_data and graph.feature_data of nodes (numpy of one or two dimensions; float64 becomes
-/// float32); of the first task whose seeds are vertices its train, validation and test sets.
+/// feature_data and graph.feature_data of nodes and of edges (numpy of one or two dimensions;
+/// float64 becomes float32; those of edges become edge attributes, and `weight` their weight:
+/// AddEdgeArray); of the first task whose seeds are vertices its train, validation and test sets.
 ///
 /// Ids are 0..n-1, type after type in the order of their names, which are GraphBolt's own ids in
 /// the graph that it samples. Arrays: the features by their names, `split`, `label` int64 (-1:

@@ -4,6 +4,9 @@
 
 #include <charconv>
 
+#include "rhizome/index/convert.h"
+#include "rhizome/index/row_sources.h"
+
 namespace rhizome {
 namespace {
 
@@ -19,6 +22,12 @@ void AddInputFlags(CLI::App& verb, IngestFlags& flags) {
                   "dimension")
       ->allow_extra_args(false)
       ->type_name("NAME=F[:DIM]");
+  verb.add_option(
+          "--edge-array", flags.edge_arrays,
+          "An edge attribute of one or more columns, row i of edge i of all --edges: .npy or "
+          "a Zarr v3 folder; weight: the weights")
+      ->allow_extra_args(false)
+      ->type_name("NAME=F");
   AddList(
       verb, "--columns", options.columns,
       "Of the edge files: src, dst, type, weight; - skips; others (time) become edge attributes")
@@ -74,6 +83,27 @@ Result<ArrayFile> ParseArrayFlag(const std::string& given, std::optional<DataTyp
   return array;
 }
 
+namespace {
+
+/// Integers stay integers, other numbers become float32. Reads the file's head.
+Result<EdgeArrayFile> ParseEdgeArrayFlag(const std::string& given) {
+  constexpr DataType kFloats = DataType::kFloat32;
+  RHIZOME_ASSIGN_OR_RETURN(ArrayFile file, ParseArrayFlag(given, kFloats));
+  FileSystem& fs = FileSystem::Posix();
+  if (file.dim != 0 || !HasRows(fs, file))
+    return Fail(Status::InvalidArgument(fmt::format(
+        "--edge-array '{}': write NAME=FILE, a .npy file or the folder of a Zarr v3 array",
+        given)));
+  RHIZOME_ASSIGN_OR_RETURN(const auto rows, OpenRows(fs, file));
+  const bool integers = file.name != "weight" && CanConvert(rows->dtype, DataType::kInt64);
+  return EdgeArrayFile{.name = file.name,
+                       .dim = rows->dim,
+                       .dtype = integers ? DataType::kInt64 : kFloats,
+                       .files = {file}};
+}
+
+}  // namespace
+
 void AddDtypeFlag(CLI::App& verb, std::optional<DataType>& dtype) {
   verb.add_option_function<std::string>(
           "--dtype",
@@ -96,6 +126,10 @@ Result<IngestOptions> IngestFlags::ToOptions() const {
   for (const std::string& given : arrays) {
     RHIZOME_ASSIGN_OR_RETURN(ArrayFile array, ParseArrayFlag(given, dtype));
     result.arrays.push_back(std::move(array));
+  }
+  for (const std::string& given : edge_arrays) {
+    RHIZOME_ASSIGN_OR_RETURN(EdgeArrayFile array, ParseEdgeArrayFlag(given));
+    result.edge_arrays.push_back(std::move(array));
   }
   result.layout = layout.layout;
   result.codec = layout.codec;

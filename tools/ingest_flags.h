@@ -16,6 +16,7 @@ struct IngestFlags {
   std::vector<std::string> edges;
   std::string nodes;
   std::vector<std::string> arrays;
+  std::vector<std::string> edge_arrays;
   std::optional<DataType> dtype;
   IngestOptions options;
   LayoutFlags layout;

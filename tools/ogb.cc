@@ -62,6 +62,8 @@ class OgbReader {
     RHIZOME_RETURN_IF_ERROR(dataset_.SetVertices());
     RHIZOME_RETURN_IF_ERROR(typed_ ? AddRelations() : AddEdges(raw_, "", "", ""));
     RHIZOME_RETURN_IF_ERROR(AddArrays());
+    for (auto& [name, parts] : edge_parts_)
+      RHIZOME_RETURN_IF_ERROR(AddEdgeArray(fs_, name, std::move(parts), dataset_));
     RHIZOME_RETURN_IF_ERROR(AddSplit(split));
     return std::move(dataset_);
   }
@@ -122,13 +124,38 @@ class OgbReader {
     RHIZOME_ASSIGN_OR_RETURN(file.src, dataset_.RangeOf(src, folder));
     RHIZOME_ASSIGN_OR_RETURN(file.dst, dataset_.RangeOf(dst, folder));
     RHIZOME_ASSIGN_OR_RETURN(file.edges, ReadOneCount(fs_, folder / "num-edge-list.csv.gz"));
+    const std::size_t number = dataset_.options.edges.size();
+    const std::uint64_t edges = *file.edges;
     dataset_.options.edges.push_back(std::move(file));
     for (const std::string& name : Tables(folder)) {
       if (name.starts_with("edge-") || name.starts_with("edge_"))
-        dataset_.left_out.push_back(
-            fmt::format("{}: values of edges", (folder / name).lexically_relative(raw_).string()));
+        RHIZOME_RETURN_IF_ERROR(AddEdgeTable(folder / name, number, edges));
     }
     return Status::Ok();
+  }
+
+  /// edge-feat.csv.gz becomes edge_feat, which is what ogb's readers call it.
+  Status AddEdgeTable(const Path& path, std::size_t number, std::uint64_t edges) {
+    std::string name = path.filename().string();
+    name.resize(name.find('.'));
+    std::replace(name.begin(), name.end(), '-', '_');
+    const DataType dtype = name == "edge_feat" ? DataType::kFloat32 : NumbersOf(path, edges);
+    const auto open = [path, edges, dtype](FileSystem& fs) {
+      return OpenTextRows(fs, path, edges, dtype, std::nullopt);
+    };
+    // The lines of a table without lines do not tell how many columns it would have.
+    if (edges == 0) {
+      const auto empty = open(fs_);
+      return empty ? Status::Ok() : empty.error();
+    }
+    edge_parts_[name].push_back({number, path, open});
+    return Status::Ok();
+  }
+
+  /// int64 if its first line has only integers, else float32.
+  DataType NumbersOf(const Path& path, std::uint64_t rows) {
+    return OpenTextRows(fs_, path, rows, DataType::kInt64, std::nullopt) ? DataType::kInt64
+                                                                         : DataType::kFloat32;
   }
 
   /// Names of the tables in a folder, sorted; none if it is not there.
@@ -155,12 +182,7 @@ class OgbReader {
     for (const VertexRange& range : dataset_.vertices) {
       const Path path = FolderOf(range, typed_folder) / name;
       if (!Exists(fs_, path)) continue;
-      DataType type = DataType::kFloat32;
-      if (dtype) {
-        type = *dtype;
-      } else if (OpenTextRows(fs_, path, range.count, DataType::kInt64, std::nullopt)) {
-        type = DataType::kInt64;
-      }
+      const DataType type = dtype ? *dtype : NumbersOf(path, range.count);
       parts.push_back({range.type, path, [path, rows = range.count, type, missing](FileSystem& fs) {
                          return OpenTextRows(fs, path, rows, type, missing);
                        }});
@@ -239,6 +261,7 @@ class OgbReader {
   FileSystem& fs_;
   const Path raw_;
   bool typed_ = false;
+  std::map<std::string, std::vector<EdgePart>> edge_parts_;  // by the attribute's name
   Dataset dataset_;
 };
 

@@ -18,10 +18,11 @@ namespace rhizome {
 ///
 /// Ids are 0..n-1, type after type in the order of their names, as OGB's readers sort them. Arrays:
 /// `feat` float32, `label` int64 (-1: none), `split`, and each further file by its name, int64 if
-/// its first line has only integers, else float32. An edge type is named by its relation, or by all
-/// of `a___relation___b` where two triplets have the same. Inverse edges are not added: ingest with
-/// `undirected`, where OGB does (add_inverse_edge).
-/// Errors: kNotFound, kInvalidArgument naming the file: missing, malformed, not one single graph.
+/// its first line has only integers, else float32. Edge attributes: `edge_feat` float32 of
+/// edge-feat.csv.gz, and each further edge_*.csv.gz as above (AddEdgeArray). An edge type is named
+/// by its relation, or by all of `a___relation___b` where two triplets have the same. Inverse edges
+/// are not added: ingest with `undirected`, where OGB does (add_inverse_edge). Errors: kNotFound,
+/// kInvalidArgument naming the file: missing, malformed, not one single graph.
 Result<Dataset> ReadOgb(FileSystem& fs, const Path& folder, const std::string& split);
 
 }  // namespace rhizome

@@ -67,6 +67,26 @@ std::optional<ExternalId> IdOf(const Json& value) {
   return ExternalId(value.get<std::int64_t>());
 }
 
+std::uint64_t ValueCount(std::span<const EdgeAttributeInfo> attributes) {
+  return attributes.empty() ? 0 : attributes.back().first_value + attributes.back().dim;
+}
+
+/// Takes a number, or a list of them where an edge has several; or says why not.
+std::optional<std::string> TakeAttribute(const EdgeAttributeInfo& info, const Json& value,
+                                         EdgeFields& edge) {
+  const bool list = value.is_array();
+  if (info.dim != (list ? value.size() : 1))
+    return fmt::format("{} of '{}' is not a list of {} numbers", value.dump(), info.name, info.dim);
+  for (std::uint64_t i = 0; i < info.dim; ++i) {
+    const auto bits = AttributeBits(info.dtype, list ? value[i] : value);
+    if (!bits)
+      return fmt::format("{} of '{}' is not {} {} number", value.dump(), info.name,
+                         info.dtype == DataType::kInt64 ? "an" : "a", DataTypeName(info.dtype));
+    edge.attributes[info.first_value + i] = *bits;
+  }
+  return std::nullopt;
+}
+
 std::string Known(std::span<const EdgeAttributeInfo> attributes) {
   std::string names;
   for (const EdgeAttributeInfo& attribute : attributes)
@@ -148,6 +168,10 @@ Status UpdateFile::FindColumns() {
           "--columns: '{}' is not {}; - skips a column{}", columns[i],
           edges ? "src, dst, type, weight or an edge attribute" : "id or type",
           edges ? "; the store's edge attributes are: " + Known(graph_.edge_attributes()) : ""));
+    if (const std::uint64_t dim = graph_.edge_attributes()[*number].dim; dim != 1)
+      return Status::InvalidArgument(fmt::format(
+          "--columns: an edge has {} values of '{}'; write them as a list in JSON lines", dim,
+          columns[i]));
     attributes_.emplace_back(i, *number);
   }
   return Status::Ok();
@@ -195,14 +219,14 @@ UpdateFile::Reason UpdateFile::TakeEdge(Fields fields, WriteBatch& batch) {
     if (!weight) return fmt::format("the weight '{}' is not a finite number", fields[*weight_]);
     edge.weight = *weight;
   }
-  if (!attributes_.empty()) edge.attributes.resize(graph_.edge_attributes().size());
+  if (!attributes_.empty()) edge.attributes.resize(ValueCount(graph_.edge_attributes()));
   for (const auto& [column, number] : attributes_) {
     const EdgeAttributeInfo& info = graph_.edge_attributes()[number];
     const auto bits = AttributeBits(info.dtype, fields[column]);
     if (!bits)
       return fmt::format("'{}' in the column '{}' is not a {} number", fields[column], info.name,
                          DataTypeName(info.dtype));
-    edge.attributes[number] = *bits;
+    edge.attributes[info.first_value] = *bits;
   }
   ExternalId src(std::string(fields[id_]));
   ExternalId dst(std::string(fields[dst_]));
@@ -266,12 +290,9 @@ UpdateFile::Reason UpdateFile::TakeJsonEdge(const Json& object, UpdateVerb verb,
       if (!bits) return fmt::format("the weight {} is not a finite number", value.dump());
       edge.weight = static_cast<float>(std::bit_cast<double>(*bits));
     } else if (const auto number = AttributeNumber(key)) {
-      const DataType dtype = graph_.edge_attributes()[*number].dtype;
-      const auto bits = AttributeBits(dtype, value);
-      if (!bits)
-        return fmt::format("{} of '{}' is not a {} number", value.dump(), key, DataTypeName(dtype));
-      edge.attributes.resize(graph_.edge_attributes().size());
-      edge.attributes[*number] = *bits;
+      edge.attributes.resize(ValueCount(graph_.edge_attributes()));
+      if (auto reason = TakeAttribute(graph_.edge_attributes()[*number], value, edge))
+        return reason;
     } else {
       return fmt::format(
           "'{}' is not op, src, dst, type, weight or an edge attribute; those are: {}", key,

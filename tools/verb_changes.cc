@@ -57,10 +57,15 @@ class ChangeLines {
         {"src", IdJson(change.id)}, {"dst", IdJson(change.neighbor_id)}, {"type", change.name}};
     if (opened_.graph->info().weighted) line["weight"] = change.weight;
     const auto about = opened_.graph->edge_attributes();
-    for (std::size_t a = 0; a < change.attributes.size(); ++a) {
-      const std::int64_t bits = change.attributes[a];
-      line[about[a].name] =
-          about[a].dtype == DataType::kInt64 ? Json(bits) : Json(std::bit_cast<double>(bits));
+    if (change.attributes.empty()) return line;
+    for (const EdgeAttributeInfo& info : about) {
+      Json values = Json::array();
+      for (std::uint64_t i = 0; i < info.dim; ++i) {
+        const std::int64_t bits = change.attributes[info.first_value + i];
+        values.push_back(info.dtype == DataType::kInt64 ? Json(bits)
+                                                        : Json(std::bit_cast<double>(bits)));
+      }
+      line[info.name] = info.dim == 1 ? values[0] : values;
     }
     return line;
   }

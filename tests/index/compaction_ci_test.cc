@@ -268,7 +268,7 @@ TEST(CompactionTest, EdgeAttributesAreCarriedAndOldEdgesExpire) {
     input.edge_type_names = {"edge"};
     input.undirected = round % 3 == 2;
     EdgeAttribute time("time");
-    EdgeAttribute amount("amount", DataType::kFloat32);
+    EdgeAttribute amount("amount", DataType::kFloat32, /*dim=*/2);
     // (source, target, time): what must be there, of an undirected graph from both ends.
     std::multiset<std::tuple<VertexId, VertexId, std::int64_t>> expected;
     const auto expect = [&](VertexId src, VertexId dst, std::int64_t at) {
@@ -283,6 +283,7 @@ TEST(CompactionTest, EdgeAttributesAreCarriedAndOldEdgesExpire) {
       input.edges.dst.push_back(dst);
       time.Add(at);
       amount.Add(static_cast<float>(at) / 2);
+      amount.Add(static_cast<float>(-at));
       expect(src, dst, at);
     }
     input.edges.attributes = {time, amount};
@@ -301,13 +302,16 @@ TEST(CompactionTest, EdgeAttributesAreCarriedAndOldEdgesExpire) {
     ASSERT_EQ((*graph)->edge_attributes().size(), 2U);
     // Attributes are given in the order of the store's, which is by name.
     ASSERT_EQ((*graph)->edge_attributes()[0].name, "amount");
+    ASSERT_EQ((*graph)->edge_attributes()[0].dim, 2U);
+    ASSERT_EQ((*graph)->edge_attributes()[1].first_value, 2U);
     WriteBatch batch;
     for (int e = 0; e < 10; ++e) {
       const auto src = static_cast<VertexId>(rng() % 14);
       const auto dst = static_cast<VertexId>(rng() % 14);
       const auto at = static_cast<std::int64_t>(rng() % 100);
       batch.PutEdge(src, dst,
-                    {.attributes = {std::bit_cast<std::int64_t>(static_cast<double>(at) / 2), at}});
+                    {.attributes = {std::bit_cast<std::int64_t>(static_cast<double>(at) / 2),
+                                    std::bit_cast<std::int64_t>(static_cast<double>(-at)), at}});
       expect(src, dst, at);
     }
     ASSERT_OK((*graph)->Write(batch));
@@ -325,7 +329,7 @@ TEST(CompactionTest, EdgeAttributesAreCarriedAndOldEdgesExpire) {
     for (std::uint32_t p = 0; p < (*graph)->partition_count(); ++p) {
       const Adjacency& partition = (*graph)->partition(p);
       std::vector<std::int64_t> times(partition.edge_count());
-      std::vector<float> amounts(partition.edge_count());
+      std::vector<float> amounts(2 * partition.edge_count());
       const auto read = [&](const char* name, std::span<std::byte> out) {
         const auto array = (*graph)->store().OpenArray(EdgeArrayName(name, p));
         ASSERT_OK(array);
@@ -339,7 +343,8 @@ TEST(CompactionTest, EdgeAttributesAreCarriedAndOldEdgesExpire) {
         const auto list = partition.Neighbors(local, walked);
         for (std::size_t i = 0; i < list.neighbors.size(); ++i) {
           const std::uint64_t edge = list.first + i;
-          EXPECT_EQ(amounts[edge], static_cast<float>(times[edge]) / 2);
+          EXPECT_EQ(amounts[2 * edge], static_cast<float>(times[edge]) / 2);
+          EXPECT_EQ(amounts[2 * edge + 1], static_cast<float>(-times[edge]));
           VertexId src = id_of(partition.RowOf(local));
           VertexId dst = id_of(partition.RowOf(list.neighbors[i]));
           if (walked == Direction::kIn) std::swap(src, dst);

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "rhizome/index/adjacency.h"
 #include "rhizome/storage/chunk_array.h"
 #include "testing/test_store.h"
 
@@ -23,11 +24,42 @@ inline std::vector<NamedEdge> AllEdges(const OpenGraph& open) {
     if (!neighbors) continue;
     for (const Neighbor& neighbor : *neighbors)
       edges.emplace_back(static_cast<VertexId>(v),
-                         open.store->manifest().info.edge_types[neighbor.type],
-                         neighbor.vertex);
+                         open.store->manifest().info.edge_types[neighbor.type], neighbor.vertex);
   }
   std::sort(edges.begin(), edges.end());
   return edges;
+}
+
+/// What every edge has in an attribute, sorted: an array for each partition, by edge id.
+template <typename T>
+std::vector<std::pair<NamedEdge, std::vector<T>>> EdgeRowsOf(const OpenGraph& open,
+                                                             std::string_view attribute) {
+  std::vector<std::pair<NamedEdge, std::vector<T>>> all;
+  const auto& types = open.store->manifest().info.edge_types;
+  for (std::uint32_t p = 0; p < open.graph->partition_count(); ++p) {
+    const Adjacency& part = open.graph->partition(p);
+    const auto array = open.store->OpenArray(EdgeArrayName(attribute, p));
+    EXPECT_OK(array);
+    if (!array) return all;
+    const ArrayEntry& entry = (*array)->entry();
+    EXPECT_EQ(entry.rows, part.edge_count());
+    EXPECT_EQ(DataTypeBytes(entry.dtype), sizeof(T)) << attribute;
+    std::vector<T> rows(entry.rows * entry.dim);
+    EXPECT_OK((*array)->ReadRows(0, entry.rows, std::as_writable_bytes(std::span(rows))));
+    for (LocalId local = 0; local < part.vertex_count(); ++local) {
+      for (std::size_t type = 0; type < types.size(); ++type) {
+        const auto list = part.NeighborsOfType(local, Direction::kOut, static_cast<TypeId>(type));
+        for (std::size_t i = 0; i < list.neighbors.size(); ++i) {
+          const auto row = rows.begin() + static_cast<std::ptrdiff_t>((list.first + i) * entry.dim);
+          all.emplace_back(NamedEdge(open.graph->VertexAt(part.RowOf(local)), types[type],
+                                     open.graph->VertexAt(part.RowOf(list.neighbors[i]))),
+                           std::vector<T>(row, row + static_cast<std::ptrdiff_t>(entry.dim)));
+        }
+      }
+    }
+  }
+  std::sort(all.begin(), all.end());
+  return all;
 }
 
 /// An array's values, by vertex id.

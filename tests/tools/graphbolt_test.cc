@@ -95,7 +95,51 @@ class GraphBoltTest : public ::testing::Test {
       text += fmt::format("- domain: node\n{}  name: feat\n  format: numpy\n  path: {}\n",
                           TypeLine(type.name, "  "), path);
     }
-    return text + "- domain: edge\n  name: weight\n  format: numpy\n  path: w.npy\n";
+    return text + EdgeFeatures(data);
+  }
+
+  static std::string TypeOf(const RandomDataset& data, const TypedEdges& edges) {
+    if (edges.relation.empty()) return "";
+    return fmt::format("{}:{}:{}", data.types[edges.src_type].name, edges.relation,
+                       data.types[edges.dst_type].name);
+  }
+
+  std::string EdgeEntry(const RandomDataset& data, std::size_t r, const std::string& name,
+                        const std::string& bytes) {
+    const std::string path = fmt::format("{}-{}.npy", name, r);
+    Write(path, bytes);
+    return fmt::format("- domain: edge\n{}  name: {}\n  format: numpy\n  path: {}\n",
+                       TypeLine(TypeOf(data, data.relations[r]), "  "), name, path);
+  }
+
+  /// `feat` of one relation, of float64; `timestamp` of the others, of int32; `weight` of all.
+  std::string EdgeFeatures(const RandomDataset& data) {
+    std::string text;
+    const std::size_t count = data.relations.size();
+    edge_feat_.assign(count, {});
+    timestamp_.assign(count, {});
+    weight_.assign(count, {});
+    for (std::size_t r = 0; r < count; ++r) {
+      std::vector<double> feat;
+      std::vector<std::int32_t> timestamps;
+      std::vector<float> weights;
+      for (std::size_t e = 0; e < data.relations[r].ends.size(); ++e) {
+        for (int c = 0; c < 5; ++c) feat.push_back(static_cast<double>(random_() % 4096) / 8);
+        timestamps.push_back(static_cast<std::int32_t>(random_()));
+        weights.push_back(static_cast<float>(random_() % 4096) / 8);
+        weight_[r].push_back({weights.back()});
+        if (r == 0) edge_feat_[r].emplace_back(feat.end() - 5, feat.end());
+        if (r != 0 || count == 1) timestamp_[r].push_back({timestamps.back()});
+      }
+      const std::size_t edges = weights.size();
+      if (r == 0)
+        text += EdgeEntry(data, r, "feat", NpyBytes("<f8", fmt::format("{}, 5", edges), feat));
+      if (r != 0 || count == 1)
+        text +=
+            EdgeEntry(data, r, "timestamp", NpyBytes("<i4", fmt::format("{},", edges), timestamps));
+      text += EdgeEntry(data, r, "weight", NpyBytes("<f4", fmt::format("{}, 1", edges), weights));
+    }
+    return text;
   }
 
   /// The whole data set; metadata.yaml is kept, so that tests can spoil it.
@@ -123,6 +167,22 @@ class GraphBoltTest : public ::testing::Test {
 
   Result<Dataset> Read() { return ReadGraphBolt(FileSystem::Posix(), dir_.path()); }
 
+  /// Those of the lists of out-neighbours.
+  void ExpectWeights(const RandomDataset& data, const testing::OpenGraph& open) {
+    std::vector<std::pair<testing::NamedEdge, std::vector<float>>> found;
+    for (std::uint64_t v = 0; v < open.graph->vertex_count(); ++v) {
+      const auto vertex = static_cast<VertexId>(v);
+      const auto neighbors = open.graph->Neighbors(vertex, Direction::kOut);
+      ASSERT_OK(neighbors);
+      for (const Neighbor& neighbor : *neighbors)
+        found.push_back(
+            {{vertex, open.store->manifest().info.edge_types[neighbor.type], neighbor.vertex},
+             {neighbor.weight}});
+    }
+    std::sort(found.begin(), found.end());
+    EXPECT_EQ(found, testing::ExpectedRows(data, weight_, 1));
+  }
+
   /// Replaces text of metadata.yaml, and is refused.
   void ExpectRefused(const std::string& from, const std::string& to, StatusCode code,
                      const std::vector<std::string>& parts) {
@@ -149,6 +209,9 @@ class GraphBoltTest : public ::testing::Test {
   std::mt19937_64 random_{testing::TestSeed()};
   std::string metadata_;
   std::vector<float> features_;  // by vertex
+  testing::EdgeValues<float> edge_feat_;
+  testing::EdgeValues<std::int64_t> timestamp_;
+  testing::EdgeValues<float> weight_;
 };
 
 TEST_F(GraphBoltTest, BecomesTheSameGraph) {
@@ -160,7 +223,7 @@ TEST_F(GraphBoltTest, BecomesTheSameGraph) {
     for (const bool spilled : {false, true}) {
       auto dataset = Read();
       ASSERT_OK(dataset);
-      EXPECT_EQ(dataset->left_out.size(), 1U);  // the feature of edges
+      EXPECT_TRUE(dataset->left_out.empty());
       const auto open = testing::MakeStore(*std::move(dataset),
                                            dir_ / fmt::format("{}{}.rz", typed, spilled), spilled);
       ASSERT_OK(open);
@@ -168,8 +231,31 @@ TEST_F(GraphBoltTest, BecomesTheSameGraph) {
       EXPECT_EQ(testing::ValuesByVertex<float>(*open, "feat"), features_);
       EXPECT_EQ(testing::ValuesByVertex<std::int64_t>(*open, "label"), data.label);
       EXPECT_EQ(testing::ValuesByVertex<std::uint8_t>(*open, "split"), data.split);
+      // A feature of vertices has the name already.
+      EXPECT_EQ(testing::EdgeRowsOf<float>(*open, "edge_feat"),
+                testing::ExpectedRows(data, edge_feat_, 5));
+      EXPECT_EQ(testing::EdgeRowsOf<std::int64_t>(*open, "timestamp"),
+                testing::ExpectedRows(data, timestamp_, 1));
+      ExpectWeights(data, *open);
     }
   }
+}
+
+TEST_F(GraphBoltTest, AWeightThatSomeEdgesLackIsAnAttribute) {
+  RandomDataset data(random_, /*typed=*/true);
+  WriteAll(data);
+  const std::size_t last = metadata_.find("tasks:");
+  const std::size_t entry = metadata_.rfind("- domain: edge", last);
+  metadata_.erase(entry, last - entry);  // the weight of the last relation
+  Write("metadata.yaml", metadata_);
+  weight_.back().clear();
+  auto dataset = Read();
+  ASSERT_OK(dataset);
+  const auto open = testing::MakeStore(*std::move(dataset), dir_ / "g.rz", false);
+  ASSERT_OK(open);
+  EXPECT_FALSE(open->graph->info().weighted);
+  EXPECT_EQ(testing::EdgeRowsOf<float>(*open, "edge_weight"),
+            testing::ExpectedRows(data, weight_, 1));
 }
 
 TEST_F(GraphBoltTest, WhatMetadataSaysWrongIsRefused) {
@@ -190,6 +276,11 @@ TEST_F(GraphBoltTest, WhatMetadataSaysWrongIsRefused) {
   Write("longer.npy", NpyBytes("<f4", "31, 1", std::vector<float>(31)));  // no type has so many
   ExpectRefused("path: feat-paper.npy", "path: longer.npy", bad, {"longer.npy", "31 rows"});
   ExpectRefused("path: feat-paper.npy", "path: absent.npy", StatusCode::kNotFound, {"absent.npy"});
+  Write("longest.npy", NpyBytes("<f4", "999, 1", std::vector<float>(999)));  // no relation
+  ExpectRefused("path: weight-1.npy", "path: longest.npy", bad, {"longest.npy", "999 rows"});
+  ExpectRefused("- domain: edge\n  type: author", "- domain: edge\n  type: pauthor", bad,
+                {"feature_data", "pauthor", "not in graph.edges"});
+  ExpectRefused("name: timestamp", "name: weight", bad, {"'weight' twice"});
   ExpectRefused("name: seeds", "name: sads", bad, {"tasks: train_set", "no seeds"});
   ExpectRefused("tasks:", "more: *all\ntasks:", bad, {"metadata.yaml:", "alias"});
   ExpectRefused("tasks:", "tasks: [", bad, {"metadata.yaml:"});
@@ -222,6 +313,8 @@ TEST_F(GraphBoltTest, FilesThatDoNotFitAreRefused) {
     WriteAll(data);
     Write("e.npy", bytes);
     const std::size_t edges = metadata_.find("  edges:");
+    const std::size_t values = metadata_.find("- domain: edge");
+    metadata_.erase(values, metadata_.find("tasks:") - values);
     const std::size_t end = metadata_.find("feature_data");
     metadata_.replace(edges, end - edges, "  edges:\n  - format: numpy\n    path: e.npy\n");
     ExpectRefused("dataset_name", "data_name", bad, parts);

@@ -89,6 +89,28 @@ struct RandomDataset {
   std::vector<std::uint8_t> split;  // by vertex, 255: none
 };
 
+/// Rows of an attribute of edges: for each relation one for each edge, or none at all.
+template <typename T>
+using EdgeValues = std::vector<std::vector<std::vector<T>>>;
+
+/// What EdgeRowsOf finds where a store has them; relations without any have zeros.
+template <typename T>
+std::vector<std::pair<NamedEdge, std::vector<T>>> ExpectedRows(const RandomDataset& data,
+                                                               const EdgeValues<T>& values,
+                                                               std::size_t dim) {
+  std::vector<std::pair<NamedEdge, std::vector<T>>> all;
+  for (std::size_t r = 0; r < data.relations.size(); ++r) {
+    const TypedEdges& edges = data.relations[r];
+    for (std::size_t e = 0; e < edges.ends.size(); ++e)
+      all.emplace_back(
+          NamedEdge(data.types[edges.src_type].first + edges.ends[e].first, data.NameOf(edges),
+                    data.types[edges.dst_type].first + edges.ends[e].second),
+          values[r].empty() ? std::vector<T>(dim) : values[r][e]);
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
 /// Ingests a data set, in memory or through spill files, and opens the store.
 inline Result<OpenGraph> MakeStore(Dataset dataset, const std::filesystem::path& path,
                                    bool spilled) {

@@ -60,6 +60,24 @@ class OgbTest : public ::testing::Test {
     }
   }
 
+  /// A table of `dim` values an edge, in halves or whole.
+  template <typename T>
+  void WriteEdgeTable(const TypedEdges& edges, const std::string& name, std::size_t dim,
+                      std::vector<std::vector<T>>& rows) {
+    std::string text;
+    rows.clear();
+    for (std::size_t e = 0; e < edges.ends.size(); ++e) {
+      rows.emplace_back();
+      for (std::size_t c = 0; c < dim; ++c) {
+        const auto drawn = static_cast<T>(random_() % 2048);
+        rows.back().push_back(std::is_same_v<T, float> ? drawn / 2 : drawn);
+        text += fmt::format("{}{}", c == 0 ? "" : ",", rows.back().back());
+      }
+      text += '\n';
+    }
+    Write(name, text);
+  }
+
   void WriteUntyped(const RandomDataset& data) {
     features_.resize(data.total);
     const TypedVertices& type = data.types[0];
@@ -113,6 +131,12 @@ class OgbTest : public ::testing::Test {
       EXPECT_NE(status.message().find(part), std::string::npos)
           << status.message() << " lacks " << part;
     EXPECT_FALSE(std::filesystem::exists(dir_ / "refused.rz"));
+  }
+
+  Result<testing::OpenGraph> Make(const std::string& name, bool spilled) {
+    RHIZOME_ASSIGN_OR_RETURN(Dataset dataset, Read());
+    EXPECT_TRUE(dataset.left_out.empty());
+    return testing::MakeStore(std::move(dataset), dir_ / name, spilled);
   }
 
   testing::TempDir dir_;
@@ -179,6 +203,66 @@ TEST_F(OgbTest, FeaturesOfDifferentWidthsAreArraysOfTheirOwn) {
   EXPECT_STATUS(open->store->OpenArray("feat"), kNotFound);
 }
 
+TEST_F(OgbTest, EdgesKeepTheirValues) {
+  const RandomDataset data(random_, /*typed=*/false);
+  WriteUntyped(data);
+  testing::EdgeValues<float> feat(1);
+  testing::EdgeValues<std::int64_t> year(1);
+  WriteEdgeTable(data.relations[0], "raw/edge-feat.csv.gz", 8, feat[0]);
+  WriteEdgeTable(data.relations[0], "raw/edge_year.csv.gz", 1, year[0]);
+  for (const bool spilled : {false, true}) {
+    const auto open = Make(spilled ? "s.rz" : "h.rz", spilled);
+    ASSERT_OK(open);
+    if (data.relations[0].ends.empty()) {
+      EXPECT_TRUE(open->graph->edge_attributes().empty());
+      continue;
+    }
+    EXPECT_EQ(testing::EdgeRowsOf<float>(*open, "edge_feat"), testing::ExpectedRows(data, feat, 8));
+    EXPECT_EQ(testing::EdgeRowsOf<std::int64_t>(*open, "edge_year"),
+              testing::ExpectedRows(data, year, 1));
+  }
+}
+
+TEST_F(OgbTest, EdgesOfEveryRelationKeepTheirValues) {
+  RandomDataset data(random_, /*typed=*/true);
+  for (TypedEdges& edges : data.relations) edges.ends.emplace_back(0, 0);
+  WriteTyped(data);
+  const auto name = [&](std::size_t r, const char* table) {
+    const TypedEdges& edges = data.relations[r];
+    return fmt::format("raw/relations/{}___{}___{}/{}.csv.gz", data.types[edges.src_type].name,
+                       edges.relation, data.types[edges.dst_type].name, table);
+  };
+  testing::EdgeValues<float> feat(4);
+  testing::EdgeValues<std::int64_t> reltype(4);
+  testing::EdgeValues<std::int64_t> pair(4);
+  testing::EdgeValues<float> wide(4);
+  for (std::size_t r = 0; r < 4; ++r)
+    WriteEdgeTable(data.relations[r], name(r, "edge_reltype"), 1, reltype[r]);
+  for (const std::size_t r : {0, 2})  // the others have none
+    WriteEdgeTable(data.relations[r], name(r, "edge-feat"), 3, feat[r]);
+  WriteEdgeTable(data.relations[1], name(1, "edge_mixed"), 2, pair[1]);
+  WriteEdgeTable(data.relations[0], name(0, "edge_mixed"), 5, wide[0]);
+  wide[0][0][0] = 0.5F;  // the first line decides that it is no integers
+  {
+    std::string text;
+    for (const auto& row : wide[0]) text += fmt::format("{}\n", fmt::join(row, ","));
+    Write(name(0, "edge_mixed"), text);
+  }
+  for (const bool spilled : {false, true}) {
+    const auto open = Make(spilled ? "s.rz" : "h.rz", spilled);
+    ASSERT_OK(open);
+    testing::ExpectGraph(data, *open);
+    EXPECT_EQ(testing::EdgeRowsOf<float>(*open, "edge_feat"), testing::ExpectedRows(data, feat, 3));
+    EXPECT_EQ(testing::EdgeRowsOf<std::int64_t>(*open, "edge_reltype"),
+              testing::ExpectedRows(data, reltype, 1));
+    EXPECT_EQ(testing::EdgeRowsOf<float>(*open, "edge_mixed." + data.NameOf(data.relations[0])),
+              testing::ExpectedRows(data, wide, 5));
+    EXPECT_EQ(
+        testing::EdgeRowsOf<std::int64_t>(*open, "edge_mixed." + data.NameOf(data.relations[1])),
+        testing::ExpectedRows(data, pair, 2));
+  }
+}
+
 TEST_F(OgbTest, SeveralSplitsNeedAName) {
   const RandomDataset data(random_, /*typed=*/false);
   WriteUntyped(data);
@@ -189,7 +273,8 @@ TEST_F(OgbTest, SeveralSplitsNeedAName) {
 }
 
 TEST_F(OgbTest, WhatDoesNotFitTogetherIsRefused) {
-  const RandomDataset data(random_, /*typed=*/false);
+  RandomDataset data(random_, /*typed=*/false);
+  data.relations[0].ends.emplace_back(0, 0);
   const std::uint64_t edges = data.relations[0].ends.size();
   const auto refuse = [&](const std::string& name, const std::string& text, StatusCode code,
                           const std::vector<std::string>& parts) {
@@ -210,6 +295,14 @@ TEST_F(OgbTest, WhatDoesNotFitTogetherIsRefused) {
   refuse("raw/node-feat.csv.gz", "1,2\n3\n", bad, {"node-feat.csv.gz"});
   refuse("raw/node-feat.csv.gz", "", bad, {"node-feat.csv.gz", "there are 0"});
   refuse("raw/node-label.csv.gz", "a\n", bad, {"node-label.csv.gz:1", "'a'"});
+  std::string rows;
+  for (std::uint64_t e = 0; e + 1 < edges; ++e) rows += "1\n";
+  refuse("raw/edge-feat.csv.gz", rows + "x\n", bad, {"edge-feat.csv.gz", "'x'"});
+  refuse("raw/edge-feat.csv.gz", rows + "1\n2\n", bad, {"edge-feat.csv.gz", "there are more"});
+  if (edges > 1)
+    refuse("raw/edge-feat.csv.gz", rows, bad,
+           {"edge-feat.csv.gz", fmt::format("are {}", edges - 1)});
+  std::filesystem::remove(dir_ / "raw/edge-feat.csv.gz");
   refuse("split/time/test.csv.gz", fmt::format("{}\n", data.total), bad,
          {"test.csv.gz", "entry 0"});
   refuse("split/time/test.csv.gz", "-1\n", bad, {"test.csv.gz", "entry 0"});
