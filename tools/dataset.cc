@@ -19,47 +19,58 @@ namespace {
 // Beyond, a number in a file of a few bytes is not believed.
 constexpr std::uint64_t kMaxVertices = std::uint64_t{1} << 40;
 
-Result<std::vector<std::int64_t>> ReadTextIntegers(FileSystem& fs, const Path& path) {
-  RHIZOME_ASSIGN_OR_RETURN(auto reader, TableReader::Open(fs, path, /*header=*/false));
-  std::vector<std::int64_t> numbers;
-  while (true) {
-    RHIZOME_ASSIGN_OR_RETURN(const auto next, reader->ReadLine());
-    if (next == TableReader::Next::kEnd) return numbers;
-    if (next == TableReader::Next::kMalformed)
-      return Fail(
-          Status::InvalidArgument(fmt::format("{}: {}", reader->Place(), reader->reason())));
-    const auto fields = reader->fields();
-    const auto number = fields.size() == 1 ? ParseCanonicalInteger(fields[0]) : std::nullopt;
-    if (!number)
-      return Fail(
-          Status::InvalidArgument(fmt::format("{}: one integer is expected", reader->Place())));
-    numbers.push_back(*number);
-  }
-}
+// What a split and labels take.
+constexpr std::uint64_t kColumnBytesPerVertex = 9;
 
-Result<std::vector<std::int64_t>> ReadNpyIntegers(FileSystem& fs, const Path& path) {
-  RHIZOME_ASSIGN_OR_RETURN(auto reader, NpyReader::Open(fs, path));
-  const NpyHeader& header = reader->header();
-  if (header.dim() != 1 || !CanConvert(header.dtype, DataType::kInt64))
-    return Fail(Status::InvalidArgument(
-        fmt::format("{}: a list of integers is expected, but this is {} of shape [{}]",
-                    path.string(), DataTypeName(header.dtype), fmt::join(header.shape, ", "))));
-  constexpr std::uint64_t kBlock = 1 << 16;
-  const std::size_t element = DataTypeBytes(header.dtype);
-  std::vector<std::int64_t> numbers;
-  std::vector<std::byte> block;
-  while (numbers.size() < header.rows()) {
-    const std::uint64_t count = std::min(kBlock, header.rows() - numbers.size());
-    block.resize(count * element);
-    RHIZOME_RETURN_IF_ERROR(reader->Read(block));
-    const std::size_t done = numbers.size();
-    numbers.resize(done + count);
-    static_cast<void>(ConvertElements(header.dtype, block, DataType::kInt64,
-                                      std::as_writable_bytes(std::span(numbers).subspan(done))));
+constexpr std::size_t kBlockIntegers = std::size_t{1} << 15;
+
+class TextIntegers final : public IntegerReader {
+ public:
+  explicit TextIntegers(std::unique_ptr<TableReader> reader) : reader_(std::move(reader)) {}
+
+ protected:
+  Status Fill(std::size_t count, std::vector<std::int64_t>& block) override {
+    while (block.size() < count) {
+      RHIZOME_ASSIGN_OR_RETURN(const auto next, reader_->ReadLine());
+      if (next == TableReader::Next::kEnd) break;
+      if (next == TableReader::Next::kMalformed)
+        return Status::InvalidArgument(fmt::format("{}: {}", reader_->Place(), reader_->reason()));
+      const auto fields = reader_->fields();
+      const auto number = fields.size() == 1 ? ParseCanonicalInteger(fields[0]) : std::nullopt;
+      if (!number)
+        return Status::InvalidArgument(
+            fmt::format("{}: one integer is expected", reader_->Place()));
+      block.push_back(*number);
+    }
+    return Status::Ok();
   }
-  RHIZOME_RETURN_IF_ERROR(reader->Finish());
-  return numbers;
-}
+
+ private:
+  std::unique_ptr<TableReader> reader_;
+};
+
+class NpyIntegers final : public IntegerReader {
+ public:
+  explicit NpyIntegers(std::unique_ptr<NpyReader> reader) : reader_(std::move(reader)) {}
+
+ protected:
+  Status Fill(std::size_t count, std::vector<std::int64_t>& block) override {
+    const NpyHeader& header = reader_->header();
+    block.resize(std::min<std::uint64_t>(count, header.rows() - done_));
+    if (block.empty()) return reader_->Finish();
+    bytes_.resize(block.size() * DataTypeBytes(header.dtype));
+    RHIZOME_RETURN_IF_ERROR(reader_->Read(bytes_));
+    static_cast<void>(ConvertElements(header.dtype, bytes_, DataType::kInt64,
+                                      std::as_writable_bytes(std::span(block))));
+    done_ += block.size();
+    return Status::Ok();
+  }
+
+ private:
+  std::unique_ptr<NpyReader> reader_;
+  std::uint64_t done_ = 0;
+  std::vector<std::byte> bytes_;
+};
 
 /// Parts whose rows can stand in one array.
 bool Alike(const RowSource& a, const RowSource& b) { return a.dim == b.dim && a.dtype == b.dtype; }
@@ -157,7 +168,7 @@ Result<IdRange> Dataset::RangeOf(const std::string& type, const Path& where) con
       fmt::format("{}: there is no vertex type '{}'", where.string(), type)));
 }
 
-Status Dataset::SetVertices() {
+Status Dataset::SetVertices(std::uint64_t memory_bytes) {
   for (std::size_t i = 0; i < vertices.size(); ++i) {
     const VertexRange& range = vertices[i];
     const bool unnamed = vertices.size() == 1 && range.type.empty();
@@ -171,6 +182,12 @@ Status Dataset::SetVertices() {
             fmt::format("the vertex type '{}' stands twice", range.type));
   }
   options.vertices = vertex_count();
+  const std::uint64_t needed = vertex_count() * (kBuildBytesPerVertex + kColumnBytesPerVertex);
+  if (memory_bytes > 0 && needed > memory_bytes)
+    return Status::OutOfMemory(
+        fmt::format("{} vertices alone need about {} MiB of memory, but the limit is {} MiB; allow "
+                    "more memory",
+                    vertex_count(), (needed >> 20) + 1, memory_bytes >> 20));
   if (vertices.size() > 1 || !vertices.front().type.empty()) options.vertex_ranges = vertices;
   return Status::Ok();
 }
@@ -232,45 +249,86 @@ Status AddEdgeArray(FileSystem& fs, std::string name, std::vector<EdgePart> part
   return Status::Ok();
 }
 
-Status SplitColumn::Set(std::span<const std::int64_t> numbers, const IdRange& range,
-                        std::uint8_t split, const Path& path) {
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    if (!InRange(numbers[i], range)) return OutOfRange(path, i, numbers[i], range);
-    std::uint8_t& value = (*values_)[range.first + static_cast<std::uint64_t>(numbers[i])];
-    if (value != kNone && value != split)
-      return Status::InvalidArgument(fmt::format(
-          "{}: entry {}: vertex {} is in another split already", path.string(), i, numbers[i]));
-    value = split;
+Status SplitColumn::Read(FileSystem& fs, const Path& path, const IdRange& range,
+                         std::uint8_t split) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto reader, IntegerReader::Open(fs, path));
+  for (std::size_t entry = 0;;) {
+    RHIZOME_ASSIGN_OR_RETURN(const auto numbers, reader->Next());
+    if (numbers.empty()) return Status::Ok();
+    for (const std::int64_t number : numbers) {
+      if (!InRange(number, range)) return OutOfRange(path, entry, number, range);
+      std::uint8_t& value = (*values_)[range.first + static_cast<std::uint64_t>(number)];
+      if (value != kNone && value != split)
+        return Status::InvalidArgument(fmt::format(
+            "{}: entry {}: vertex {} is in another split already", path.string(), entry, number));
+      value = split;
+      ++entry;
+    }
   }
-  return Status::Ok();
 }
 
 void SplitColumn::AddTo(Dataset& dataset) && {
   AddColumn<std::uint8_t>("split", std::move(values_), dataset);
 }
 
-Status LabelColumn::Set(std::span<const std::int64_t> numbers, std::span<const std::int64_t> labels,
-                        const IdRange& range, const Path& path) {
-  if (numbers.size() != labels.size())
-    return Status::InvalidArgument(
-        fmt::format("{}: {} labels for {} vertices", path.string(), labels.size(), numbers.size()));
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    if (!InRange(numbers[i], range)) return OutOfRange(path, i, numbers[i], range);
-    std::int64_t& value = (*values_)[range.first + static_cast<std::uint64_t>(numbers[i])];
-    if (value != -1 && value != labels[i])
-      return Status::InvalidArgument(fmt::format(
-          "{}: entry {}: vertex {} has another label already", path.string(), i, numbers[i]));
-    value = labels[i];
+Status LabelColumn::Read(FileSystem& fs, const Path& numbers_path, const Path& labels_path,
+                         const IdRange& range) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto all_numbers, IntegerReader::Open(fs, numbers_path));
+  RHIZOME_ASSIGN_OR_RETURN(const auto all_labels, IntegerReader::Open(fs, labels_path));
+  for (std::size_t entry = 0;;) {
+    RHIZOME_ASSIGN_OR_RETURN(const auto numbers, all_numbers->Next());
+    RHIZOME_ASSIGN_OR_RETURN(const auto labels, all_labels->Next());
+    // Blocks of both are equally long, but for the last.
+    if (numbers.size() != labels.size())
+      return Status::InvalidArgument(
+          fmt::format("{}: {} labels{} for {} vertices{}", labels_path.string(),
+                      entry + labels.size(), labels.size() == kBlockIntegers ? " at least" : "",
+                      entry + numbers.size(), numbers.size() == kBlockIntegers ? " at least" : ""));
+    if (numbers.empty()) return Status::Ok();
+    for (std::size_t i = 0; i < numbers.size(); ++i, ++entry) {
+      if (!InRange(numbers[i], range)) return OutOfRange(numbers_path, entry, numbers[i], range);
+      std::int64_t& value = (*values_)[range.first + static_cast<std::uint64_t>(numbers[i])];
+      if (value != -1 && value != labels[i])
+        return Status::InvalidArgument(
+            fmt::format("{}: entry {}: vertex {} has another label already", labels_path.string(),
+                        entry, numbers[i]));
+      value = labels[i];
+    }
   }
-  return Status::Ok();
 }
 
 void LabelColumn::AddTo(Dataset& dataset) && {
   AddColumn<std::int64_t>("label", std::move(values_), dataset);
 }
 
+Result<std::unique_ptr<IntegerReader>> IntegerReader::Open(FileSystem& fs, const Path& path) {
+  if (ContentExtension(path) != ".npy") {
+    RHIZOME_ASSIGN_OR_RETURN(auto reader, TableReader::Open(fs, path, /*header=*/false));
+    return std::make_unique<TextIntegers>(std::move(reader));
+  }
+  RHIZOME_ASSIGN_OR_RETURN(auto reader, NpyReader::Open(fs, path));
+  const NpyHeader& header = reader->header();
+  if (header.dim() != 1 || !CanConvert(header.dtype, DataType::kInt64))
+    return Fail(Status::InvalidArgument(
+        fmt::format("{}: a list of integers is expected, but this is {} of shape [{}]",
+                    path.string(), DataTypeName(header.dtype), fmt::join(header.shape, ", "))));
+  return std::make_unique<NpyIntegers>(std::move(reader));
+}
+
+Result<std::span<const std::int64_t>> IntegerReader::Next() {
+  block_.clear();
+  RHIZOME_RETURN_IF_ERROR(Fill(kBlockIntegers, block_));
+  return std::span<const std::int64_t>(block_);
+}
+
 Result<std::vector<std::int64_t>> ReadIntegers(FileSystem& fs, const Path& path) {
-  return ContentExtension(path) == ".npy" ? ReadNpyIntegers(fs, path) : ReadTextIntegers(fs, path);
+  RHIZOME_ASSIGN_OR_RETURN(const auto reader, IntegerReader::Open(fs, path));
+  RHIZOME_ASSIGN_OR_RETURN(const auto block, reader->Next());
+  std::vector<std::int64_t> numbers(block.begin(), block.end());
+  RHIZOME_ASSIGN_OR_RETURN(const auto more, reader->Next());
+  if (more.empty()) return numbers;
+  return Fail(Status::InvalidArgument(
+      fmt::format("{}: more than {} numbers", path.string(), numbers.size())));
 }
 
 bool Exists(FileSystem& fs, const Path& path) {

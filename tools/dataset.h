@@ -31,9 +31,10 @@ struct Dataset {
   /// The ids of a type. Errors: kInvalidArgument, there is no such type; `where` asks for it.
   Result<IdRange> RangeOf(const std::string& type, const Path& where) const;
 
-  /// Tells the options of the vertices, once all are known. Errors: kInvalidArgument, too many; a
-  /// name that cannot be a type's, or that stands twice.
-  Status SetVertices();
+  /// Tells the options of the vertices, once all are known, before anything is made for each of
+  /// them. `memory_bytes`: what the import may take; 0: no limit. Errors: kInvalidArgument, too
+  /// many; a name that cannot be a type's, or that stands twice; kOutOfMemory.
+  Status SetVertices(std::uint64_t memory_bytes);
 };
 
 using OpenRowsOf = std::function<Result<std::unique_ptr<RowSource>>(FileSystem& fs)>;
@@ -73,10 +74,10 @@ class SplitColumn {
   explicit SplitColumn(std::uint64_t vertices)
       : values_(std::make_shared<std::vector<std::uint8_t>>(vertices, kNone)) {}
 
-  /// Gives `split` (0 train, 1 valid, 2 test) to vertices of a range, by their numbers in it.
-  /// Errors: kInvalidArgument naming the file: a number beyond the range; a vertex in two splits.
-  Status Set(std::span<const std::int64_t> numbers, const IdRange& range, std::uint8_t split,
-             const Path& path);
+  /// Gives `split` (0 train, 1 valid, 2 test) to vertices of a range: those whose numbers in it the
+  /// file lists, which is read block by block. Errors: those of IntegerReader; kInvalidArgument
+  /// naming the file: a number beyond the range; a vertex in two splits.
+  Status Read(FileSystem& fs, const Path& path, const IdRange& range, std::uint8_t split);
   void AddTo(Dataset& dataset) &&;
 
  private:
@@ -90,9 +91,9 @@ class LabelColumn {
   explicit LabelColumn(std::uint64_t vertices)
       : values_(std::make_shared<std::vector<std::int64_t>>(vertices, -1)) {}
 
-  /// Errors: kInvalidArgument naming the file: not as many labels as numbers, two labels of one.
-  Status Set(std::span<const std::int64_t> numbers, std::span<const std::int64_t> labels,
-             const IdRange& range, const Path& path);
+  /// Reads numbers in a range and their labels side by side. Errors: those of IntegerReader;
+  /// kInvalidArgument naming the file: not as many labels as numbers, two labels of one.
+  Status Read(FileSystem& fs, const Path& numbers, const Path& labels, const IdRange& range);
   void AddTo(Dataset& dataset) &&;
 
  private:
@@ -101,6 +102,23 @@ class LabelColumn {
 
 /// Reads a list of integers: the lines of a text table with one column, or .npy of one dimension
 /// or one column. Errors: kInvalidArgument naming the file, and the line; those of InputStream.
+class IntegerReader {
+ public:
+  virtual ~IntegerReader() = default;
+  static Result<std::unique_ptr<IntegerReader>> Open(FileSystem& fs, const Path& path);
+
+  /// The next ones, as many as a block has, fewer at the end, none behind it.
+  Result<std::span<const std::int64_t>> Next();
+
+ protected:
+  /// Appends the next integers to an empty block, at most `count`.
+  virtual Status Fill(std::size_t count, std::vector<std::int64_t>& block) = 0;
+
+ private:
+  std::vector<std::int64_t> block_;
+};
+
+/// Reads a short list, of at most a block: others are refused.
 Result<std::vector<std::int64_t>> ReadIntegers(FileSystem& fs, const Path& path);
 
 /// Is there a file or folder? Links are followed.

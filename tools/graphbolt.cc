@@ -36,8 +36,11 @@ std::optional<EdgeTypeParts> SplitEdgeType(const std::string& text) {
 
 class GraphBoltReader {
  public:
-  GraphBoltReader(FileSystem& fs, Path folder)
-      : fs_(fs), folder_(std::move(folder)), file_(folder_ / "metadata.yaml") {}
+  GraphBoltReader(FileSystem& fs, Path folder, std::uint64_t memory_bytes)
+      : fs_(fs),
+        folder_(std::move(folder)),
+        file_(folder_ / "metadata.yaml"),
+        memory_bytes_(memory_bytes) {}
 
   Result<Dataset> Run() {
     RHIZOME_ASSIGN_OR_RETURN(root_, ReadYaml(fs_, file_));
@@ -48,7 +51,7 @@ class GraphBoltReader {
                                      "the folder above"
                                    : "is missing"));
     RHIZOME_RETURN_IF_ERROR(ReadVertices(graph));
-    RHIZOME_RETURN_IF_ERROR(dataset_.SetVertices());
+    RHIZOME_RETURN_IF_ERROR(dataset_.SetVertices(memory_bytes_));
     RHIZOME_RETURN_IF_ERROR(AddEdges(graph));
     RHIZOME_RETURN_IF_ERROR(AddFeatures(Member(graph, "feature_data"), "graph.feature_data"));
     RHIZOME_RETURN_IF_ERROR(AddFeatures(Member(root_, "feature_data"), "feature_data"));
@@ -280,11 +283,9 @@ class GraphBoltReader {
       dataset_.left_out.emplace_back("labels of the task: there is a feature 'label'");
     if (labelled && classes && !HasArray("label")) label.emplace(dataset_.vertex_count());
     for (const ItemSet& set : sets) {
-      RHIZOME_ASSIGN_OR_RETURN(const auto seeds, ReadIntegers(fs_, set.seeds));
-      RHIZOME_RETURN_IF_ERROR(split.Set(seeds, set.range, set.split, set.seeds));
+      RHIZOME_RETURN_IF_ERROR(split.Read(fs_, set.seeds, set.range, set.split));
       if (!label || !set.labels) continue;
-      RHIZOME_ASSIGN_OR_RETURN(const auto labels, ReadIntegers(fs_, *set.labels));
-      RHIZOME_RETURN_IF_ERROR(label->Set(seeds, labels, set.range, *set.labels));
+      RHIZOME_RETURN_IF_ERROR(label->Read(fs_, set.seeds, *set.labels, set.range));
     }
     if (HasArray("split")) return Bad("feature_data", "has 'split', the name of the sets here");
     std::move(split).AddTo(dataset_);
@@ -295,6 +296,7 @@ class GraphBoltReader {
   FileSystem& fs_;
   const Path folder_;
   const Path file_;
+  const std::uint64_t memory_bytes_;
   Json root_;
   std::map<std::string, std::size_t> edge_files_;            // by GraphBolt's edge type
   std::map<std::string, std::vector<EdgePart>> edge_parts_;  // by the feature's name
@@ -303,8 +305,8 @@ class GraphBoltReader {
 
 }  // namespace
 
-Result<Dataset> ReadGraphBolt(FileSystem& fs, const Path& folder) {
-  return GraphBoltReader(fs, folder).Run();
+Result<Dataset> ReadGraphBolt(FileSystem& fs, const Path& folder, std::uint64_t memory_bytes) {
+  return GraphBoltReader(fs, folder, memory_bytes).Run();
 }
 
 }  // namespace rhizome

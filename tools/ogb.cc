@@ -49,7 +49,8 @@ Result<std::uint64_t> ReadOneCount(FileSystem& fs, const Path& path) {
 
 class OgbReader {
  public:
-  OgbReader(FileSystem& fs, Path raw) : fs_(fs), raw_(std::move(raw)) {}
+  OgbReader(FileSystem& fs, Path raw, std::uint64_t memory_bytes)
+      : fs_(fs), raw_(std::move(raw)), memory_bytes_(memory_bytes) {}
 
   Result<Dataset> Run(const std::string& split) {
     typed_ = Exists(fs_, raw_ / "triplet-type-list.csv.gz");
@@ -59,7 +60,7 @@ class OgbReader {
                       ".npy, which ingest takes",
                       raw_.string())));
     RHIZOME_RETURN_IF_ERROR(ReadVertices());
-    RHIZOME_RETURN_IF_ERROR(dataset_.SetVertices());
+    RHIZOME_RETURN_IF_ERROR(dataset_.SetVertices(memory_bytes_));
     RHIZOME_RETURN_IF_ERROR(typed_ ? AddRelations() : AddEdges(raw_, "", "", ""));
     RHIZOME_RETURN_IF_ERROR(AddArrays());
     for (auto& [name, parts] : edge_parts_)
@@ -246,8 +247,7 @@ class OgbReader {
       RHIZOME_ASSIGN_OR_RETURN(const IdRange ids, dataset_.RangeOf(range.type, of_type));
       for (std::size_t split = 0; split < kFiles.size(); ++split) {
         const Path path = of_type / kFiles[split];
-        RHIZOME_ASSIGN_OR_RETURN(const auto numbers, ReadIntegers(fs_, path));
-        RHIZOME_RETURN_IF_ERROR(column.Set(numbers, ids, static_cast<std::uint8_t>(split), path));
+        RHIZOME_RETURN_IF_ERROR(column.Read(fs_, path, ids, static_cast<std::uint8_t>(split)));
         ++found;
       }
     }
@@ -260,6 +260,7 @@ class OgbReader {
 
   FileSystem& fs_;
   const Path raw_;
+  const std::uint64_t memory_bytes_;
   bool typed_ = false;
   std::map<std::string, std::vector<EdgePart>> edge_parts_;  // by the attribute's name
   Dataset dataset_;
@@ -267,9 +268,10 @@ class OgbReader {
 
 }  // namespace
 
-Result<Dataset> ReadOgb(FileSystem& fs, const Path& folder, const std::string& split) {
+Result<Dataset> ReadOgb(FileSystem& fs, const Path& folder, const std::string& split,
+                        std::uint64_t memory_bytes) {
   const Path raw = Exists(fs, folder / "raw") ? folder / "raw" : folder;
-  return OgbReader(fs, raw).Run(split);
+  return OgbReader(fs, raw, memory_bytes).Run(split);
 }
 
 }  // namespace rhizome

@@ -21,8 +21,11 @@ namespace rhizome {
 /// its first line has only integers, else float32. Edge attributes: `edge_feat` float32 of
 /// edge-feat.csv.gz, and each further edge_*.csv.gz as above (AddEdgeArray). An edge type is named
 /// by its relation, or by all of `a___relation___b` where two triplets have the same. Inverse edges
-/// are not added: ingest with `undirected`, where OGB does (add_inverse_edge). Errors: kNotFound,
-/// kInvalidArgument naming the file: missing, malformed, not one single graph.
-Result<Dataset> ReadOgb(FileSystem& fs, const Path& folder, const std::string& split);
+/// are not added: ingest with `undirected`, where OGB does (add_inverse_edge).
+/// Holds Dataset::held_bytes and a few blocks, less than `memory_bytes` (0: no limit).
+/// Errors: kNotFound, kInvalidArgument naming the file: missing, malformed, not one single graph;
+/// kOutOfMemory, its vertices alone are too many.
+Result<Dataset> ReadOgb(FileSystem& fs, const Path& folder, const std::string& split,
+                        std::uint64_t memory_bytes = 0);
 
 }  // namespace rhizome

@@ -95,9 +95,10 @@ Result<Answer> Run(const ImportFlags& flags, Session& session) {
   if (flags.from.empty())
     return Fail(Status::InvalidArgument(
         fmt::format("import {}: name the data set's folder by --from DIR", flags.name)));
-  RHIZOME_ASSIGN_OR_RETURN(Dataset dataset, flags.name == "ogb"
-                                                ? ReadOgb(fs, flags.from, flags.split)
-                                                : ReadGraphBolt(fs, flags.from));
+  RHIZOME_ASSIGN_OR_RETURN(Dataset dataset,
+                           flags.name == "ogb"
+                               ? ReadOgb(fs, flags.from, flags.split, flags.layout.memory_bytes)
+                               : ReadGraphBolt(fs, flags.from, flags.layout.memory_bytes));
   for (const std::string& what : dataset.left_out) fmt::print(stderr, "left out: {}\n", what);
   const Json left_out = dataset.left_out;
   const Json ranges = VertexRangesJson(dataset.vertices);

@@ -5,26 +5,11 @@ set -uo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash
 . ./common.bash
+# shellcheck source=tests/tools/memory_group.bash
+. ./memory_group.bash
 cd "$work"
 
-limit=$((72 << 20))
-v1=/sys/fs/cgroup/memory v2=/sys/fs/cgroup
-if [ -w $v1/memory.limit_in_bytes ] || [ -e $v1/memory.usage_in_bytes ]; then
-  group=$v1/rhizome-test-$$
-  file=memory.limit_in_bytes
-else
-  group=$v2/rhizome-test-$$
-  file=memory.max
-fi
-if [ "$(id -u)" -ne 0 ] || ! mkdir "$group" 2>/dev/null || ! echo $limit >"$group/$file" 2>/dev/null; then
-  [ -d "$group" ] && rmdir "$group"
-  echo "skipped: no cgroup whose memory could be limited"
-  exit 0
-fi
-[ -e "$group/memory.swap.max" ] && echo 0 >"$group/memory.swap.max"
-trap 'rm -rf "$work"; for _ in 1 2 3 4 5; do rmdir "$group" 2>/dev/null && break; sleep 0.2; done' EXIT
-
-limited() { bash -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" "$RHIZOME" "$@"; }
+limit_memory $((72 << 20))
 
 rhizome generate rmat --out g --scale 17 --edge-factor 20 --permute >/dev/null || fail "generate"
 awk 'BEGIN { srand(5); for (i = 0; i < 300000; ++i)
@@ -44,13 +29,13 @@ expect_exit 0 rhizome ingest h.rz "${input[@]}" --partitions "$partitions" --par
 diff -r s.rz/generations h.rz/generations >/dev/null || fail "other bytes than in memory"
 
 # A little more, and AdaDNE passes over the spilled edges.
-echo $((88 << 20)) >"$group/$file" || fail "raise the limit"
+limit_memory $((88 << 20))
 expect_exit 0 limited ingest a.rz "${input[@]}" --memory 64M "${id[@]}" --json
 expect_json out 'j["spilled"] is True' 'j["partitioner"] == "adadne"' 'j["vertex_balance"] <= 1.3'
 partitions=$(python3 -c 'import json; print(json.load(open("out"))["partitions"])')
 expect_exit 0 rhizome ingest b.rz "${input[@]}" --partitions "$partitions" "${id[@]}"
 diff -r a.rz/generations b.rz/generations >/dev/null || fail "other bytes than in memory, with AdaDNE"
-echo $limit >"$group/$file" || fail "lower the limit"
+limit_memory $((72 << 20))
 
 # What the kill left is cleared by the next one.
 expect_exit 0 rhizome ingest x.rz --edges g/edges.npy --vertices 131072
