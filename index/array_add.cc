@@ -72,8 +72,8 @@ class ArrayJob {
   using PublishStep =
       std::function<Result<std::string>(ArrayChange&, const ArraySource&, AddArrayReport&)>;
 
-  /// `across`: the rows may be brought into the order of a later generation.
-  Result<AddArrayReport> Publish(bool across, const PublishStep& step);
+  Result<AddArrayReport> Publish(const PublishStep& step,
+                                 std::optional<MadeArray::Appended> appended = {});
   std::uint64_t Vertices() const { return store_->manifest().info.vertices; }
 
   FileSystem& fs_;
@@ -189,26 +189,23 @@ Status ArrayJob::Write(const ArrayEntry& wanted, const ChunkArray* old, std::uin
   return control_.CheckCancelled();
 }
 
-Result<AddArrayReport> ArrayJob::Publish(bool across, const PublishStep& step) {
+Result<AddArrayReport> ArrayJob::Publish(const PublishStep& step,
+                                         std::optional<MadeArray::Appended> appended) {
   AddArrayReport report;
   const std::vector<ArrayEntry> arrays = writer_->arrays();
-  const ArraySource source{arrays, root_, files_};
+  const MadeArray made{.made_for = *store_,
+                       .source = {arrays, root_, files_},
+                       .memory_bytes = ingest_.memory_bytes,
+                       .appended = std::move(appended)};
   const auto steps = [&](ArrayChange& change, const ArraySource& moved) -> Status {
     RHIZOME_ASSIGN_OR_RETURN(const std::string stored, step(change, moved, report));
     report.array = *FindStoredArray(change.manifest().arrays, stored);
     return Status::Ok();
   };
-  if (across) {
-    RHIZOME_ASSIGN_OR_RETURN(
-        const PublishReport published,
-        PublishMade(path_, {*store_, source, ingest_.memory_bytes}, control_, steps));
-    report.new_vertices = published.new_vertices;
-  } else {
-    RHIZOME_RETURN_IF_ERROR(
-        ArrayChange::Run(fs_, path_, store_->manifest().generation,
-                         [&](ArrayChange& change) { return steps(change, source); }));
-  }
-  report.rows_given = rows_given_;
+  RHIZOME_ASSIGN_OR_RETURN(const PublishReport published,
+                           PublishMade(path_, made, control_, steps));
+  report.new_vertices = published.new_vertices;
+  report.rows_given = made.appended ? RowsGiven(report.array) : rows_given_;
   report.rows_read = file_->rows;
   report.seconds = watch_.Seconds();
   return report;
@@ -256,7 +253,7 @@ Result<AddArrayReport> ArrayJob::Add() {
     }
     return stored;
   };
-  return Publish(/*across=*/true, publish);
+  return Publish(publish);
 }
 
 Result<AddArrayReport> ArrayJob::Append(const std::string& reference) {
@@ -290,9 +287,10 @@ Result<AddArrayReport> ArrayJob::Append(const std::string& reference) {
   SetRowsGiven(entry, rows_given_);
   RHIZOME_RETURN_IF_ERROR(Write(entry, old.get(), given, file_->rows));
   const std::string name = entry.name;
-  // A compaction in between has taken rows of this array in that were put meanwhile.
-  return Publish(/*across=*/false, [&](ArrayChange& change, const ArraySource& source,
-                                       AddArrayReport&) { return change.Replace(name, source); });
+  const auto publish = [&](ArrayChange& change, const ArraySource& source, AddArrayReport&) {
+    return change.Replace(name, source);
+  };
+  return Publish(publish, MadeArray::Appended{name, given, file_->rows});
 }
 
 }  // namespace

@@ -56,10 +56,11 @@ Result<AddArrayReport> AddArray(FileSystem& fs, const Path& path, const AddArray
 
 /// Supplies the next rows of an array that was added with fewer rows than there are vertices: those
 /// of the vertices rows_given, rows_given + 1, .... Type, width and layout stay; what was put into
-/// rows since goes on to count. The result takes the place of the array, its aliases too, as its
-/// next version: whoever reads the old one goes on to.
+/// rows since goes on to count, whatever compactions come in between. The result takes the place of
+/// the array, its aliases too, as its next version: whoever reads the old one goes on to.
 /// `reference` is "emb", "emb@3" or "emb@live"; options.file.name is not used.
-/// Errors: as above; kInvalidArgument, every vertex has its row already.
+/// Errors: as above; kInvalidArgument, every vertex has its row already; kNotFound, the array was
+/// dropped or replaced meanwhile.
 Result<AddArrayReport> AppendRows(FileSystem& fs, const Path& path, const std::string& reference,
                                   const AddArrayOptions& options, const JobControl& control);
 

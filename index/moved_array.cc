@@ -35,6 +35,22 @@ std::string StoredName(const Manifest& manifest, const ArrayEntry& entry) {
   return name;
 }
 
+/// Reads an array, one of `arrays`, row by row. `open` opens another of them.
+template <typename Open>
+Result<std::unique_ptr<PlacedRows>> OpenRows(const ChunkArray& array,
+                                             std::span<const ArrayEntry> arrays, const Open& open,
+                                             std::uint64_t memory_bytes) {
+  std::unique_ptr<ChunkArray> sidecar;
+  if (array.entry().layout == ArrayLayout::kRow) {
+    const std::string& name = array.entry().name;
+    const ArrayEntry* stored = FindStoredArray(arrays, SidecarName(name));
+    if (stored == nullptr)
+      return Fail(Status::InvalidArgument(fmt::format("'{}' has no row checksums", name)));
+    RHIZOME_ASSIGN_OR_RETURN(sidecar, open(*stored));
+  }
+  return PlacedRows::Open(array, sidecar.get(), memory_bytes);
+}
+
 }  // namespace
 
 bool MovedArray::same_generation() const {
@@ -47,53 +63,88 @@ Status MovedArray::Write() {
   RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, root_));
   RHIZOME_RETURN_IF_ERROR(OpenMade());
   RHIZOME_ASSIGN_OR_RETURN(to_, LoadOrder(current_));
-  ArrayEntry entry = made_.source.arrays.front();
-  const std::uint64_t given = RowsGiven(entry);
-  entry.rows = vertices();
-  if (given < entry.rows) SetAttribute(entry, kRowsGivenAttribute, std::to_string(given));
-  if (!same_generation()) RHIZOME_RETURN_IF_ERROR(MarkStale(entry));
+  if (made_.appended) RHIZOME_RETURN_IF_ERROR(OpenKept());
+  ArrayEntry entry = NewEntry();
+  if (!same_generation() && kept_ == nullptr) RHIZOME_RETURN_IF_ERROR(MarkStale(entry));
   const bool link = same_generation() && entry.layout == ArrayLayout::kChunk;
   const auto fill = [&](std::span<const VertexId> wanted, std::span<std::byte> out) {
-    return ReadMade(wanted, out);
+    return ReadRows(wanted, out);
   };
   RHIZOME_ASSIGN_OR_RETURN(array_, WriteFiles(entry, link, fill));
   return Status::Ok();
 }
 
+ArrayEntry MovedArray::NewEntry() const {
+  ArrayEntry entry = old_->entry();
+  std::uint64_t given = RowsGiven(entry);
+  if (kept_ != nullptr) {
+    entry = kept_->entry();
+    given = std::max(RowsGiven(entry), made_.appended->first + made_.appended->count);
+  }
+  entry.rows = vertices();
+  std::erase_if(entry.attributes, [](const auto& one) { return one.first == kRowsGivenAttribute; });
+  if (given < entry.rows) SetAttribute(entry, kRowsGivenAttribute, std::to_string(given));
+  return entry;
+}
+
 Status MovedArray::OpenMade() {
   const ArraySource& source = made_.source;
-  const ArrayEntry& entry = source.arrays.front();
   const auto open = [&](const ArrayEntry& stored) {
     return ChunkArray::Open(current_.fs(), source.root, stored, source.files);
   };
   RHIZOME_ASSIGN_OR_RETURN(from_, LoadOrder(made_.made_for));
-  RHIZOME_ASSIGN_OR_RETURN(old_, open(entry));
-  std::unique_ptr<ChunkArray> sidecar;
-  if (entry.layout == ArrayLayout::kRow) {
-    const ArrayEntry* stored = FindStoredArray(source.arrays, SidecarName(entry.name));
-    if (stored == nullptr)
-      return Status::InvalidArgument(fmt::format("'{}' has no row checksums", entry.name));
-    RHIZOME_ASSIGN_OR_RETURN(sidecar, open(*stored));
-  }
-  RHIZOME_ASSIGN_OR_RETURN(
-      rows_, PlacedRows::Open(*old_, sidecar.get(),
-                              made_.memory_bytes == 0 ? kDefaultMemoryBytes : made_.memory_bytes));
+  RHIZOME_ASSIGN_OR_RETURN(old_, open(source.arrays.front()));
+  RHIZOME_ASSIGN_OR_RETURN(rows_, OpenRows(*old_, source.arrays, open, memory_bytes()));
   return Status::Ok();
+}
+
+/// Compactions have taken in what was put meanwhile; but only the deltas in between tell which of
+/// the appended rows were.
+Status MovedArray::OpenKept() {
+  const auto& arrays = current_.manifest().arrays;
+  const ArrayEntry* entry = FindStoredArray(arrays, made_.appended->array);
+  if (entry == nullptr || entry->array_id != old_->entry().array_id)
+    return Status::NotFound(fmt::format("array '{}' was dropped or replaced while rows were made",
+                                        made_.appended->array));
+  const auto open = [&](const ArrayEntry& stored) { return current_.OpenArray(stored.name); };
+  RHIZOME_ASSIGN_OR_RETURN(kept_, open(*entry));
+  RHIZOME_ASSIGN_OR_RETURN(kept_rows_, OpenRows(*kept_, arrays, open, memory_bytes()));
+  RHIZOME_ASSIGN_OR_RETURN(
+      put_, ChangesAfter(current_, DeltaBaseOf(made_.made_for), made_.made_for.base_sequence(),
+                         current_.base_sequence()));
+  return Status::Ok();
+}
+
+std::uint64_t MovedArray::memory_bytes() const {
+  const std::uint64_t all = made_.memory_bytes == 0 ? kDefaultMemoryBytes : made_.memory_bytes;
+  return made_.appended ? all / 2 : all;
+}
+
+bool MovedArray::IsKept(VertexId vertex) const {
+  if (kept_ == nullptr) return false;
+  const auto v = static_cast<std::uint64_t>(vertex);
+  const bool is_new =
+      v >= made_.appended->first && v - made_.appended->first < made_.appended->count;
+  return !is_new || (put_ != nullptr && put_->FindRow(kept_->entry().array_id, vertex) != nullptr);
 }
 
 /// The rows of vertices as they were made. Those that were new to the snapshot stand behind the
 /// others, in the order of their ids.
-Status MovedArray::ReadMade(std::span<const VertexId> wanted, std::span<std::byte> out) {
+Status MovedArray::ReadRows(std::span<const VertexId> wanted, std::span<std::byte> out) {
   const ArrayEntry& entry = old_->entry();
   const std::uint64_t row_bytes = entry.row_bytes();
   places_.clear();
+  kept_places_.clear();
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const auto vertex = static_cast<std::uint64_t>(wanted[i]);
-    if (vertex >= entry.rows)
+    if (IsKept(wanted[i]))
+      kept_places_.push_back({to_->RowOf(wanted[i]), i});
+    else if (vertex >= entry.rows)
       FillMissingRows(entry, out.subspan(i * row_bytes, row_bytes));
     else
       places_.push_back({vertex < from_->size() ? from_->RowOf(wanted[i]) : wanted[i], i});
   }
+  if (!kept_places_.empty()) RHIZOME_RETURN_IF_ERROR(kept_rows_->Read(kept_places_, out));
   return rows_->Read(places_, out);
 }
 
@@ -209,7 +260,7 @@ Status MovedArray::PutNewRows(Store& store) {
     for (std::uint64_t v = first; v < std::min(entry.rows, first + at_once); ++v)
       wanted.push_back(static_cast<VertexId>(v));
     rows.resize(wanted.size() * entry.row_bytes());
-    RHIZOME_RETURN_IF_ERROR(ReadMade(wanted, rows));
+    RHIZOME_RETURN_IF_ERROR(ReadRows(wanted, rows));
     RHIZOME_RETURN_IF_ERROR(
         writer->Put(entry.array_id, static_cast<VertexId>(first), entry.row_bytes(), rows));
   }

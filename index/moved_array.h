@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "rhizome/index/delta_run.h"
 #include "rhizome/index/placed_rows.h"
 #include "rhizome/index/publish_array.h"
 #include "rhizome/index/vertex_order.h"
@@ -41,8 +42,12 @@ class MovedArray {
 
   std::uint64_t vertices() const { return current_.manifest().info.vertices; }
   bool same_generation() const;
+  std::uint64_t memory_bytes() const;
   Status OpenMade();
-  Status ReadMade(std::span<const VertexId> wanted, std::span<std::byte> out);
+  Status OpenKept();
+  bool IsKept(VertexId vertex) const;
+  Status ReadRows(std::span<const VertexId> wanted, std::span<std::byte> out);
+  ArrayEntry NewEntry() const;
   Status MarkStale(ArrayEntry& entry);
   Result<Files> WriteFiles(const ArrayEntry& entry, bool link, const Fill& fill) const;
   Result<bool> LinkChunk(ChunkArrayWriter& writer, std::uint64_t chunk) const;
@@ -59,6 +64,12 @@ class MovedArray {
   std::unique_ptr<ChunkArray> old_;
   std::unique_ptr<PlacedRows> rows_;
   std::vector<PlacedRows::Place> places_;
+
+  // Of rows that are appended: the array that they are appended to, as it is by now.
+  std::unique_ptr<ChunkArray> kept_;  // or null
+  std::unique_ptr<PlacedRows> kept_rows_;
+  std::vector<PlacedRows::Place> kept_places_;
+  std::shared_ptr<const DeltaRun> put_;  // between the two generations; or null
 
   std::optional<VertexOrder> to_;
   Files array_;

@@ -72,6 +72,19 @@ std::uint64_t PutVertices(const Path& path, std::uint64_t count) {
   return PutVertices(**graph, count);
 }
 
+/// Fills the rows of `vertices` with `value`.
+void PutRows(const Path& path, const std::string& array, std::initializer_list<VertexId> vertices,
+             float value) {
+  auto store = Store::Open(FileSystem::Posix(), path, Store::Mode::kWrite);
+  ASSERT_OK(store);
+  auto graph = Graph::Open(**store);
+  ASSERT_OK(graph);
+  const std::vector<float> row(kDim, value);
+  WriteBatch batch;
+  for (const VertexId vertex : vertices) batch.PutRow(vertex, array, std::span<const float>(row));
+  ASSERT_OK((*graph)->Write(batch));
+}
+
 Status AddVersion(ArrayChange& change, const ArraySource& source) {
   return testing::AsStatus(change.AddVersion(source, "emb"));
 }
@@ -120,11 +133,36 @@ class PublishArrayTest : public ::testing::Test {
     return {arrays_, root, files_};
   }
 
+  /// The formula's rows of the vertices from `first` on, as a file.
+  AddArrayOptions FileOf(const std::string& name, VertexId first, std::uint64_t count) {
+    const std::uint64_t shape[] = {count, kDim};
+    const auto header = EncodeNpyHeader(DataType::kFloat32, shape);
+    std::string text(reinterpret_cast<const char*>(header.data()), header.size());
+    for (VertexId v = first; v < first + static_cast<VertexId>(count); ++v) {
+      for (std::uint64_t c = 0; c < kDim; ++c) {
+        const float value = Value(v, c);
+        text.append(reinterpret_cast<const char*>(&value), sizeof(value));
+      }
+    }
+    AddArrayOptions options{.file = {}};
+    options.file.name = name;
+    options.file.path = dir_ / (name + ".npy");
+    std::ofstream(options.file.path, std::ios::binary) << text;
+    return options;
+  }
+
+  std::uint64_t VerticesOfGeneration() const {
+    const auto store = Store::Open(FileSystem::Posix(), path_, Store::Mode::kRead);
+    return store ? (*store)->manifest().info.vertices : 0;
+  }
+
   /// The vertices below `given` have the formula's rows, others none. `said`: what the array says.
   void ExpectRows(const std::string& array, std::uint64_t given) {
     ExpectRows(array, given, given);
   }
-  void ExpectRows(const std::string& array, std::uint64_t given, std::uint64_t said) {
+  /// `put`: vertices whose rows are filled with a value instead.
+  void ExpectRows(const std::string& array, std::uint64_t given, std::uint64_t said,
+                  const std::map<VertexId, float>& put = {}) {
     const auto open = testing::OpenStoreGraph(path_);
     ASSERT_OK(open);
     const Graph& graph = *open->graph;
@@ -134,8 +172,11 @@ class PublishArrayTest : public ::testing::Test {
     for (VertexId v = 0; v < static_cast<VertexId>(graph.vertex_count()); ++v) {
       std::vector<float> row(kDim);
       ASSERT_OK(graph.ReadRows(array, std::span(&v, 1), std::as_writable_bytes(std::span(row))));
-      for (std::uint64_t c = 0; c < kDim; ++c)
-        ASSERT_EQ(row[c], static_cast<std::uint64_t>(v) < given ? Value(v, c) : 0.0F) << v;
+      const auto filled = put.find(v);
+      for (std::uint64_t c = 0; c < kDim; ++c) {
+        const float made = static_cast<std::uint64_t>(v) < given ? Value(v, c) : 0.0F;
+        ASSERT_EQ(row[c], filled == put.end() ? made : filled->second) << v;
+      }
     }
     const auto report = VerifyStore(FileSystem::Posix(), path_, JobControl());
     ASSERT_OK(report);
@@ -258,28 +299,63 @@ TEST_F(PublishArrayTest, RowsOfVerticesThatACompactionDidNotSeeStandInItsDelta) 
 }
 
 TEST_F(PublishArrayTest, AnAddedArrayArrivesWhateverGenerationIsCurrent) {
-  const std::uint64_t shape[] = {kVertices, kDim};
-  const auto header = EncodeNpyHeader(DataType::kFloat32, shape);
-  std::string text(reinterpret_cast<const char*>(header.data()), header.size());
-  for (VertexId v = 0; v < static_cast<VertexId>(kVertices); ++v) {
-    for (std::uint64_t c = 0; c < kDim; ++c) {
-      const float value = Value(v, c);
-      text.append(reinterpret_cast<const char*>(&value), sizeof(value));
-    }
-  }
-  std::ofstream(dir_ / "x.npy", std::ios::binary) << text;
-  AddArrayOptions options{.file = {}};
-  options.file.name = "x";
-  options.file.path = dir_ / "x.npy";
   bool once = false;
   const JobControl control([&](const JobControl::Progress& progress) {
     if (progress.phase == "write array" && !std::exchange(once, true)) WriteAndCompact(path_, rng_);
   });
-  const auto report = AddArray(FileSystem::Posix(), path_, options, control);
+  const auto report = AddArray(FileSystem::Posix(), path_, FileOf("x", 0, kVertices), control);
   ASSERT_OK(report);
   EXPECT_TRUE(once);
   EXPECT_GT(report->new_vertices, 0U);
   ExpectRows("x", kVertices);
+}
+
+// What was put, before and meanwhile, counts more than what is appended; all else is as it was.
+TEST_F(PublishArrayTest, RowsAreAppendedAcrossCompactions) {
+  for (const ArrayLayout layout : {ArrayLayout::kRow, ArrayLayout::kChunk}) {
+    const std::string name(ArrayLayoutName(layout));
+    SCOPED_TRACE(name);
+    AddArrayOptions options = FileOf(name, 0, 100);
+    options.layout = layout;
+    ASSERT_OK(AddArray(FileSystem::Posix(), path_, options, JobControl()));
+    PutRows(path_, name, {10, 110}, 5000);
+    bool once = false;
+    const JobControl control([&](const JobControl::Progress& progress) {
+      if (progress.phase != "write array" || std::exchange(once, true)) return;
+      PutRows(path_, name, {20, 120}, 6000);
+      WriteAndCompact(path_, rng_);
+      PutRows(path_, name, {30, 130}, 7000);
+    });
+    options = FileOf(name, 100, 60);
+    options.memory_bytes = 1 << 12;
+    const auto report = AppendRows(FileSystem::Posix(), path_, name, options, control);
+    ASSERT_OK(report);
+    ASSERT_TRUE(once);
+    EXPECT_EQ(report->rows_given, 160U);
+    EXPECT_EQ(report->array.rows, VerticesOfGeneration());
+    EXPECT_EQ(report->array.layout, layout);
+    const std::map<VertexId, float> put = {{10, 5000},  {110, 5000}, {20, 6000},
+                                           {120, 6000}, {30, 7000},  {130, 7000}};
+    ASSERT_NO_FATAL_FAILURE(ExpectRows(name, 160, 160, put));
+  }
+}
+
+TEST_F(PublishArrayTest, NothingIsAppendedToAnArrayThatIsGone) {
+  ASSERT_OK(AddArray(FileSystem::Posix(), path_, FileOf("x", 0, 100), JobControl()));
+  bool once = false;
+  const JobControl control([&](const JobControl::Progress& progress) {
+    if (progress.phase != "write array" || std::exchange(once, true)) return;
+    ASSERT_OK(ArrayChange::Run(FileSystem::Posix(), path_, 0,
+                               [](ArrayChange& change) { return change.Drop("x"); }));
+    WriteAndCompact(path_, rng_);
+    ASSERT_OK(AddArray(FileSystem::Posix(), path_, FileOf("y", 0, 90), JobControl()));
+    ASSERT_OK(ArrayChange::Run(FileSystem::Posix(), path_, 0,
+                               [](ArrayChange& change) { return change.Rename("y", "x"); }));
+  });
+  EXPECT_STATUS(AppendRows(FileSystem::Posix(), path_, "x", FileOf("x", 100, 60), control),
+                kNotFound);
+  EXPECT_TRUE(once);
+  ExpectRows("x", 90);
 }
 
 // An embedding of one layer on a path 0 -> 1 -> ... -> 9, over a delta of which it has seen a part.
