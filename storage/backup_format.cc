@@ -106,7 +106,9 @@ Result<StoreId> ParseBackupText(std::string_view text) {
   }
   text.remove_prefix(kTextHead.size());
   text.remove_suffix(1);
-  return StoreId::Parse(text);
+  auto id = StoreId::Parse(text);
+  if (!id) return Fail(Status::Corruption(id.error().message()));
+  return id;
 }
 
 }  // namespace rhizome

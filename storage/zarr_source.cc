@@ -204,15 +204,18 @@ Status ZarrSource::Place(std::uint64_t strip, std::uint64_t across, bool there,
   const ElementReader reader(format_);
   for (std::uint64_t row = 0; row < RowsInStrip(strip); ++row) {
     std::byte* const to = out.data() + row * format_.row_bytes() + first * to_bytes;
+    if (!there) {
+      for (std::uint64_t i = 0; i < columns; ++i)
+        std::memcpy(to + i * to_bytes, format_.fill.data(), to_bytes);
+      continue;
+    }
     const std::byte* const from = inner_.data() + row * format_.chunk_dim * from_bytes;
-    if (there && reader.Copies()) {
+    if (reader.Copies()) {
       std::memcpy(to, from, columns * to_bytes);
       continue;
     }
     for (std::uint64_t i = 0; i < columns; ++i) {
-      if (!there) {
-        std::memcpy(to + i * to_bytes, format_.fill.data(), to_bytes);
-      } else if (!reader.Read(from + i * from_bytes, to + i * to_bytes)) {
+      if (!reader.Read(from + i * from_bytes, to + i * to_bytes)) {
         return Damaged(fmt::format("row {}, column {}: the value does not fit float32",
                                    strip * format_.chunk_rows + row, first + i));
       }

@@ -1,0 +1,233 @@
+#include <array>
+#include <cstring>
+#include <random>
+#include <string>
+
+#include "edits.h"
+#include "input.h"
+#include "memory_files.h"
+#include "rhizome/storage/check.h"
+#include "rhizome/storage/codec.h"
+#include "rhizome/storage/half.h"
+#include "rhizome/storage/hash.h"
+#include "rhizome/storage/zarr_source.h"
+
+namespace {
+
+using namespace rhizome;
+
+const Path kFolder = "/no/such/folder";
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 16;
+constexpr std::uint64_t kFill = 7;
+
+struct Type {
+  const char* name;
+  DataType read_as;
+};
+constexpr std::array<Type, 7> kTypes = {{{"float32", DataType::kFloat32},
+                                         {"float16", DataType::kFloat16},
+                                         {"float64", DataType::kFloat32},
+                                         {"int64", DataType::kInt64},
+                                         {"int32", DataType::kInt32},
+                                         {"uint32", DataType::kUint32},
+                                         {"uint8", DataType::kUint8}}};
+
+struct Compressor {
+  CodecKind kind;
+  const char* json;  ///< our encoder puts a checksum behind what it compresses
+};
+constexpr std::array<Compressor, 4> kCompressors = {
+    {{CodecKind::kRaw, ""},
+     {CodecKind::kZstd, R"(, {"name": "zstd", "configuration": {"level": 1}}, "crc32c")"},
+     {CodecKind::kBloscLz4, R"(, {"name": "blosc", "configuration": {"cname": "lz4"}}, "crc32c")"},
+     {CodecKind::kBloscZstd,
+      R"(, {"name": "blosc", "configuration": {"cname": "zstd"}}, "crc32c")"}}};
+
+/// The bytes of a small number, little-endian.
+std::string BytesOf(std::uint64_t value, DataType type, bool float64) {
+  std::array<char, 8> bytes{};
+  const auto real = static_cast<double>(value);
+  const auto single = static_cast<float>(value);
+  const std::uint16_t half = FloatToHalf(single);
+  if (float64)
+    std::memcpy(bytes.data(), &real, sizeof(real));
+  else if (type == DataType::kFloat32)
+    std::memcpy(bytes.data(), &single, sizeof(single));
+  else if (type == DataType::kFloat16)
+    std::memcpy(bytes.data(), &half, sizeof(half));
+  else
+    std::memcpy(bytes.data(), &value, sizeof(value));
+  return {bytes.data(), float64 ? 8 : DataTypeBytes(type)};
+}
+
+/// An array of another writer, drawn from fuzz input, as its files and as what they mean.
+class Sample {
+ public:
+  explicit Sample(fuzzing::Input& input) {
+    type_ = kTypes[input.Byte() % kTypes.size()];
+    float64_ = std::strcmp(type_.name, "float64") == 0;
+    compressor_ = kCompressors[input.Byte() % kCompressors.size()];
+    const std::uint8_t kinds = input.Byte();
+    big_endian_ = (kinds & 1) != 0;
+    flat_ = (kinds & 2) != 0;
+    inner_checksum_ = (kinds & 4) != 0;
+    prefixed_ = (kinds & 8) != 0;
+    separator_ = (kinds & 16) != 0 ? '/' : '.';
+    rows_ = input.Byte() % 40;
+    dim_ = flat_ ? 1 : 1 + input.Byte() % 5;
+    chunk_rows_ = 1 + input.Byte() % 12;
+    chunk_dim_ = flat_ ? 1 : 1 + input.Byte() % 4;
+    random_.seed(input.Byte());
+    missing_ = input.Byte();
+    expected_.resize(rows_ * dim_);
+    for (std::uint64_t c = 0; c * chunk_rows_ < rows_; ++c)
+      for (std::uint64_t across = 0; across * chunk_dim_ < dim_; ++across) AddChunk(c, across);
+  }
+
+  std::string Metadata() const {
+    const std::string shape = std::to_string(rows_) + (flat_ ? "" : ", " + std::to_string(dim_));
+    const std::string chunk =
+        std::to_string(chunk_rows_) + (flat_ ? "" : ", " + std::to_string(chunk_dim_));
+    const std::string endian = big_endian_ ? "big" : "little";
+    return R"({"zarr_format": 3, "node_type": "array", "shape": [)" + shape +
+           R"(], "data_type": ")" + type_.name +
+           R"(", "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [)" + chunk +
+           R"(]}}, "chunk_key_encoding": {"name": ")" + (prefixed_ ? "default" : "v2") +
+           R"(", "configuration": {"separator": ")" + separator_ + R"("}}, "fill_value": )" +
+           std::to_string(kFill) +
+           R"(, "codecs": [{"name": "bytes", "configuration": {"endian": ")" + endian + R"("}})" +
+           (inner_checksum_ ? R"(, "crc32c")" : "") + compressor_.json + "]}";
+  }
+
+  /// Chunk files by path. `has_seal`: a checksum ends them.
+  std::map<Path, std::vector<std::byte>>& chunks() { return chunks_; }
+  bool has_seal() const { return compressor_.kind != CodecKind::kRaw || inner_checksum_; }
+
+  /// All rows, as they are to be read.
+  std::string Rows() const {
+    std::string rows;
+    for (const std::uint64_t value : expected_) rows += BytesOf(value, type_.read_as, false);
+    return rows;
+  }
+
+ private:
+  void AddChunk(std::uint64_t number, std::uint64_t across) {
+    const bool missing = random_() % 256 < missing_;
+    std::string bytes;
+    for (std::uint64_t i = 0; i < chunk_rows_ * chunk_dim_; ++i) {
+      const std::uint64_t value = random_() % 256;
+      std::string element = BytesOf(value, type_.read_as, float64_);
+      if (big_endian_) std::reverse(element.begin(), element.end());
+      bytes += element;
+      const std::uint64_t row = number * chunk_rows_ + i / chunk_dim_;
+      const std::uint64_t column = across * chunk_dim_ + i % chunk_dim_;
+      if (row < rows_ && column < dim_) expected_[row * dim_ + column] = missing ? kFill : value;
+    }
+    if (missing) return;
+    if (inner_checksum_) {
+      const std::uint32_t crc = Crc32c(std::as_bytes(std::span(bytes)));
+      bytes.append(reinterpret_cast<const char*>(&crc), sizeof(crc));
+    }
+    const auto encoded = EncodeChunk({.kind = compressor_.kind}, std::as_bytes(std::span(bytes)));
+    RHIZOME_CHECK(encoded.has_value());
+    std::string key = prefixed_ ? std::string("c") + separator_ : std::string();
+    key += std::to_string(number);
+    if (!flat_) key += separator_ + std::to_string(across);
+    chunks_[kFolder / key] = *encoded;
+  }
+
+  Type type_{};
+  Compressor compressor_{};
+  bool float64_ = false;
+  bool big_endian_ = false;
+  bool flat_ = false;
+  bool inner_checksum_ = false;
+  bool prefixed_ = false;
+  char separator_ = '.';
+  std::uint64_t rows_ = 0;
+  std::uint64_t dim_ = 1;
+  std::uint64_t chunk_rows_ = 1;
+  std::uint64_t chunk_dim_ = 1;
+  unsigned missing_ = 0;
+  std::mt19937 random_;
+  std::vector<std::uint64_t> expected_;  // [rows, dim]
+  std::map<Path, std::vector<std::byte>> chunks_;
+};
+
+/// What a document may say at most.
+void CheckFormat(const ZarrSourceFormat& format) {
+  std::uint64_t bytes = 0;
+  RHIZOME_CHECK(!__builtin_mul_overflow(format.rows, format.row_bytes(), &bytes));
+  RHIZOME_CHECK(format.dim > 0 && format.chunk_rows > 0 && format.chunk_dim > 0);
+  RHIZOME_CHECK(format.chunk_bytes() <= kMaxSourceChunkBytes);
+  RHIZOME_CHECK(DataTypeBytes(format.dtype) > 0);
+}
+
+/// All rows, or nothing where they are refused or many.
+std::optional<std::string> ReadAll(fuzzing::MemoryFiles& files) {
+  const auto source = ZarrSource::Open(files, kFolder);
+  if (!source) {
+    RHIZOME_CHECK(source.error().code() == StatusCode::kInvalidArgument);
+    return {};
+  }
+  const ZarrSourceFormat& format = (*source)->format();
+  CheckFormat(format);
+  const bool small = format.rows <= kMostBytes && format.row_bytes() <= kMostBytes &&
+                     format.rows * format.row_bytes() <= kMostBytes &&
+                     format.chunk_bytes() <= kMostBytes;
+  if (!small) return {};
+  std::string all;
+  for (std::uint64_t strip = 0; strip < format.strips(); ++strip) {
+    std::string rows((*source)->RowsInStrip(strip) * format.row_bytes(), '\0');
+    const Status status =
+        (*source)->ReadStrip(strip, std::as_writable_bytes(std::span(rows.data(), rows.size())));
+    RHIZOME_CHECK(status.ok() || status.code() == StatusCode::kInvalidArgument);
+    if (!status.ok()) return {};
+    all += rows;
+  }
+  return all;
+}
+
+/// Edits one chunk, behind a right checksum where there is one.
+void EditChunk(Sample& sample, std::uint8_t which, std::span<const std::uint8_t> edits) {
+  if (sample.chunks().empty()) return;
+  auto chunk = sample.chunks().begin();
+  std::advance(chunk, which % sample.chunks().size());
+  std::vector<std::byte>& bytes = chunk->second;
+  const std::size_t seal_bytes = sample.has_seal() ? sizeof(std::uint32_t) : 0;
+  bytes.resize(bytes.size() - seal_bytes);
+  bytes = fuzzing::WithEdits(std::move(bytes), edits);
+  if (seal_bytes == 0) return;
+  const std::uint32_t seal = Crc32c(bytes);
+  const auto* const begin = reinterpret_cast<const std::byte*>(&seal);
+  bytes.insert(bytes.end(), begin, begin + sizeof(seal));
+}
+
+}  // namespace
+
+// Any document; and a small array of every kind, which is read as it was written, with edits in its
+// document or in a chunk behind a right checksum: refused as a user's mistake, or read in bounds.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  constexpr std::size_t kSampleBytes = 9;
+  if (size < 2) return 0;
+  const std::span<const std::uint8_t> input(data + 2, size - 2);
+  if (data[0] % 4 == 0) {
+    const auto format = ParseZarrSource({reinterpret_cast<const char*>(data + 1), size - 1});
+    if (format) CheckFormat(*format);
+    return 0;
+  }
+  fuzzing::Input drawn(input.first(std::min(input.size(), kSampleBytes)));
+  Sample sample(drawn);
+  const auto edits = input.subspan(std::min(input.size(), kSampleBytes));
+  std::string metadata = sample.Metadata();
+  const bool sound = data[0] % 4 == 1;
+  if (data[0] % 4 == 2) metadata = fuzzing::WithEdits(std::move(metadata), edits);
+  if (data[0] % 4 == 3) EditChunk(sample, data[1], edits);
+  const auto text = std::as_bytes(std::span(metadata));
+  fuzzing::MemoryFiles files;
+  files.files = std::move(sample.chunks());
+  files.files[kFolder / "zarr.json"] = {text.begin(), text.end()};
+  const auto rows = ReadAll(files);
+  if (sound) RHIZOME_CHECK(rows.has_value() && *rows == sample.Rows());
+  return 0;
+}
