@@ -12,6 +12,7 @@
 #include "rhizome/index/spilled_array.h"
 #include "rhizome/index/spilled_graph.h"
 #include "rhizome/index/spilled_ids.h"
+#include "rhizome/storage/chunk_array.h"
 
 namespace rhizome {
 namespace {
@@ -81,6 +82,7 @@ class SpillingIngest {
     const bool nodes = options_.nodes.has_value();
     for (const ArrayRows& array : rows_)
       RHIZOME_RETURN_IF_ERROR(CheckArrayRows(array, nodes ? nodes_.lines : vertices_.count, nodes));
+    RHIZOME_RETURN_IF_ERROR(CheckChunks());
     GraphInput input;
     input.vertex_count = vertices_.count;
     input.undirected = options_.undirected;
@@ -102,6 +104,20 @@ class SpillingIngest {
     input.spilled = std::make_shared<SpilledGraph>();
     TakeSpilled(*input.spilled, input.edge_type_names.size() > 1);
     return input;
+  }
+
+  /// Chunks of an array are written whole: one as it is, and one as it is compressed.
+  Status CheckChunks() const {
+    for (const auto& array : arrays_) {
+      RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t chosen,
+                               DefaultChunkRows(vertices_.count, array->row_bytes()));
+      const std::uint64_t rows = options_.chunk_rows != 0 ? options_.chunk_rows : chosen;
+      const std::uint64_t held = options_.layout == ArrayLayout::kRow ? 1 : 2;
+      RHIZOME_RETURN_IF_ERROR(context_.CheckMemory(
+          fmt::format("array '{}', in chunks of {} rows (--chunk-rows)", array->name, rows),
+          vertices_.count * kBuildBytesPerVertex + held * rows * array->row_bytes()));
+    }
+    return Status::Ok();
   }
 
   void TakeSpilled(SpilledGraph& spilled, bool typed) {

@@ -134,7 +134,7 @@ Result<IngestOptions> IngestFlags::ToOptions() const {
   result.layout = layout.layout;
   result.codec = layout.codec;
   result.chunk_rows = layout.chunk_rows;
-  result.memory_bytes = layout.memory_bytes;
+  result.memory_bytes = layout.input_memory_bytes();
   result.build = layout.build;
   result.store_id = layout.store_id;
   result.choose_partitions = layout.partitions_flag->count() == 0;

@@ -1,6 +1,7 @@
 #include "layout_flags.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <charconv>
 
@@ -109,7 +110,9 @@ void AddLayoutFlags(CLI::App& verb, LayoutFlags& flags) {
   verb.add_option("--chunk-rows", flags.chunk_rows, "Rows of a chunk; 0: chosen")->type_name("N");
   AddCodecFlag(verb, flags.codec);
   AddSize(verb, "--memory", flags.memory_bytes,
-          "Bound on memory, beyond the bare process; what exceeds it goes through files");
+          fmt::format("Bound on memory, beyond the bare process, at least {}; what exceeds it goes "
+                      "through files",
+                      HumanBytes(kLeastMemoryBytes)));
   AddThreads(verb, partition.threads);
   verb.add_option("--seed", partition.seed, "Seed of partitioner and order")
       ->type_name("N")
@@ -142,6 +145,23 @@ std::string Describe(const Json& f) {
 }
 
 }  // namespace
+
+Result<std::uint64_t> StartLimited(Session& session, const LayoutFlags& flags) {
+  const std::uint64_t limit = flags.memory_bytes;
+  if (limit > 0) {
+    if (limit < kLeastMemoryBytes)
+      return Fail(Status::OutOfMemory(fmt::format(
+          "--memory {} is not enough: at least {} are needed, whatever the input; nothing was "
+          "written",
+          HumanBytes(limit), HumanBytes(kLeastMemoryBytes))));
+    // The allocator would raise its threshold as buffers are freed, and keep what lies below it.
+    constexpr int kThreshold = 128 << 10;
+    mallopt(M_MMAP_THRESHOLD, kThreshold);
+    mallopt(M_TRIM_THRESHOLD, kThreshold);
+    mallopt(M_ARENA_MAX, 2);
+  }
+  return StartMemory(session, limit);
+}
 
 Answer IngestAnswer(const std::string& store, const IngestReport& report,
                     const PartitionOptions& partition, std::uint64_t base_memory_bytes) {

@@ -62,10 +62,10 @@ IngestOptions OptionsOf(Dataset dataset, const ImportFlags& flags) {
   options.choose_partitions = layout.partitions_flag->count() == 0;
   options.spill = flags.spill;
   // Below what the set holds already there is no limit to say: the least one fails as it should.
-  options.memory_bytes = layout.memory_bytes == 0 ? 0
-                         : layout.memory_bytes > dataset.held_bytes
-                             ? layout.memory_bytes - dataset.held_bytes
-                             : 1;
+  const std::uint64_t memory_bytes = layout.input_memory_bytes();
+  options.memory_bytes = memory_bytes == 0                   ? 0
+                         : memory_bytes > dataset.held_bytes ? memory_bytes - dataset.held_bytes
+                                                             : 1;
   return options;
 }
 
@@ -81,7 +81,8 @@ Json VertexRangesJson(const std::vector<VertexRange>& ranges) {
 
 Result<Answer> Run(const ImportFlags& flags, Session& session) {
   FileSystem& fs = FileSystem::Posix();
-  const std::uint64_t base_memory_bytes = StartMemory(session, flags.layout.memory_bytes);
+  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t base_memory_bytes,
+                           StartLimited(session, flags.layout));
   const auto start = std::chrono::steady_clock::now();
   const auto finish = [&](IngestReport report) {
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
@@ -95,10 +96,10 @@ Result<Answer> Run(const ImportFlags& flags, Session& session) {
   if (flags.from.empty())
     return Fail(Status::InvalidArgument(
         fmt::format("import {}: name the data set's folder by --from DIR", flags.name)));
-  RHIZOME_ASSIGN_OR_RETURN(Dataset dataset,
-                           flags.name == "ogb"
-                               ? ReadOgb(fs, flags.from, flags.split, flags.layout.memory_bytes)
-                               : ReadGraphBolt(fs, flags.from, flags.layout.memory_bytes));
+  RHIZOME_ASSIGN_OR_RETURN(
+      Dataset dataset, flags.name == "ogb"
+                           ? ReadOgb(fs, flags.from, flags.split, flags.layout.input_memory_bytes())
+                           : ReadGraphBolt(fs, flags.from, flags.layout.input_memory_bytes()));
   for (const std::string& what : dataset.left_out) fmt::print(stderr, "left out: {}\n", what);
   const Json left_out = dataset.left_out;
   const Json ranges = VertexRangesJson(dataset.vertices);

@@ -5,8 +5,9 @@ namespace rhizome {
 namespace {
 
 Result<Answer> Run(const IngestFlags& flags, Session& session) {
+  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t base_memory_bytes,
+                           StartLimited(session, flags.layout));
   RHIZOME_ASSIGN_OR_RETURN(const IngestOptions options, flags.ToOptions());
-  const std::uint64_t base_memory_bytes = StartMemory(session, options.memory_bytes);
   RHIZOME_ASSIGN_OR_RETURN(const IngestReport report,
                            Ingest(FileSystem::Posix(), flags.store, options, session.control));
   return IngestAnswer(flags.store, report, options.build.partition, base_memory_bytes);

@@ -40,7 +40,12 @@ std::string_view IdKind(const InputEstimate& input) {
 Result<Answer> RunIngest(const IngestFlags& flags, Session&) {
   RHIZOME_ASSIGN_OR_RETURN(const IngestOptions options, flags.ToOptions());
   FileSystem& fs = FileSystem::Posix();
-  RHIZOME_ASSIGN_OR_RETURN(const IngestPlan plan, PlanIngest(fs, options));
+  RHIZOME_ASSIGN_OR_RETURN(IngestPlan plan, PlanIngest(fs, options));
+  plan.memory_bytes =
+      options.memory_bytes == 0 ? plan.memory_bytes + kStoreMemoryBytes : flags.layout.memory_bytes;
+  plan.memory_to_hold += kStoreMemoryBytes;
+  plan.peak_memory_bytes += kStoreMemoryBytes;
+  plan.least_memory = std::max(plan.least_memory + kStoreMemoryBytes, kLeastMemoryBytes);
   const Path store = std::filesystem::absolute(flags.store.empty() ? "." : flags.store);
   Path folder = store;
   std::error_code unknown;
@@ -68,7 +73,7 @@ Result<Answer> RunIngest(const IngestFlags& flags, Session&) {
                  {"free_bytes", free_bytes},
                  {"seconds", plan.seconds}};
   Status verdict;
-  if (plan.memory_bytes < plan.least_memory)
+  if (options.memory_bytes > 0 && plan.memory_bytes < plan.least_memory)
     verdict = Status::OutOfMemory(
         fmt::format("--memory {} is not enough: about {} are needed whatever the partitions",
                     HumanBytes(plan.memory_bytes), HumanBytes(plan.least_memory)));

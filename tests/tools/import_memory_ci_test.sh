@@ -88,18 +88,25 @@ for layout in ogb bolt; do
   limited import "${input[0]}" x.rz "${input[@]:1}" >out 2>err || code=$?
   [ $code -eq 137 ] || fail "$layout: the limit does not bite: exit code $code without --memory"
   expect_exit 0 limited import "${input[0]}" s.rz "${input[@]:1}" --memory 40M "${id[@]}" --json
-  expect_json out 'j["spilled"] is True' 'j["edges"] == 900000' 'j["left_out"] == []'
+  expect_json out 'j["spilled"] is True' 'j["edges"] == 900000' 'j["left_out"] == []' \
+    'j["peak_memory_bytes"] - j["base_memory_bytes"] <= 40 << 20'
   partitions=$(python3 -c 'import json; print(json.load(open("out"))["partitions"])')
   partitioner=$(python3 -c 'import json; print(json.load(open("out"))["partitioner"])')
   expect_exit 0 rhizome verify s.rz
   expect_exit 0 rhizome import "${input[0]}" h.rz "${input[@]:1}" --partitions "$partitions" \
     --partitioner "$partitioner" "${id[@]}"
   diff -r s.rz/generations h.rz/generations >/dev/null || fail "$layout: other bytes than in memory"
-  expect_exit 5 rhizome import "${input[0]}" y.rz "${input[@]:1}" --memory 8M
-  expect_says "vertices" "MiB"
+  expect_exit 5 rhizome import "${input[0]}" y.rz "${input[@]:1}" --memory 19M
+  expect_says "--memory 19" "at least 20"
+  more=$([ $layout = ogb ] && echo raw/num-node-list.csv.gz || echo metadata.yaml)
+  mv $layout/$more kept
+  if [ $layout = ogb ]; then echo 3000000 | gzip >$layout/$more; else sed 's/num: 131072/num: 3000000/' kept >$layout/$more; fi
+  expect_exit 5 rhizome import "${input[0]}" y.rz "${input[@]:1}" --memory 40M
+  expect_says "3000000 vertices alone" "MiB"
+  mv kept $layout/$more
   [ -e y.rz ] && fail "$layout: a refused import left something"
-  mv h.rz $layout.rz
-  rm -rf s.rz x.rz
+  rm -rf s.rz h.rz x.rz
+  expect_exit 0 rhizome import "${input[0]}" $layout.rz "${input[@]:1}" --partitions 4 --partitioner hdrf "${id[@]}"
 done
 # Both say the same graph.
 diff -r ogb.rz/generations/*/topology bolt.rz/generations/*/topology >/dev/null || fail "two topologies"

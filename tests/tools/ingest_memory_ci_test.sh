@@ -49,4 +49,35 @@ partitioner=$(python3 -c 'import json; print(json.load(open("out"))["partitioner
 expect_exit 0 rhizome verify t.rz
 expect_exit 0 rhizome ingest u.rz "${input[@]}" --partitions "$partitions" --partitioner "$partitioner" "${id[@]}"
 diff -r t.rz/generations u.rz/generations >/dev/null || fail "other bytes than in memory, with string ids"
+
+# --- What --memory says is held, whatever goes in; what cannot be held in it is refused
+within() { expect_json out "j['peak_memory_bytes'] - j['base_memory_bytes'] <= $1 << 20"; }
+python3 - <<'PY' || fail "write the arrays"
+import array, struct
+def npy(path, rows, dim):
+    head = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }" % (rows, dim)
+    head = head.ljust(117) + "\n"
+    with open(path, "wb") as f:
+        f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode())
+        array.array("f", [i % 1009 for i in range(rows)] * dim).tofile(f)
+npy("feat.npy", 131072, 64)
+npy("values.npy", 20 << 17, 3)
+PY
+for megabytes in 20 26 34; do
+  rm -rf m.rz
+  expect_exit 0 rhizome ingest m.rz --edges g/edges.npy --vertices 131072 --memory ${megabytes}M --json && within $megabytes
+  rm -rf m.rz
+  expect_exit 0 rhizome ingest m.rz --edges e.tsv --columns src,dst,time --memory ${megabytes}M --json && within $megabytes
+done
+rm -rf m.rz
+expect_exit 0 rhizome ingest m.rz --edges g/edges.npy --array feat=feat.npy --edge-array values=values.npy --memory 26M --json &&
+  within 26
+rm -rf m.rz
+expect_exit 5 rhizome ingest m.rz --edges g/edges.npy --array feat=feat.npy --layout chunk --memory 26M
+expect_says "feat" "--chunk-rows" "limit"
+expect_exit 0 rhizome ingest m.rz --edges g/edges.npy --array feat=feat.npy --layout chunk --chunk-rows 4096 \
+  --memory 26M --json && within 26
+expect_exit 5 rhizome ingest n.rz --edges e.tsv --columns src,dst,time --memory 19M
+expect_says "--memory 19" "at least 20"
+[ -e n.rz ] && fail "a refused ingestion left something"
 finish
