@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "rhizome/index/compacted_ids.h"
 #include "rhizome/index/compacted_rows.h"
 #include "rhizome/index/graph_builder.h"
 #include "rhizome/index/stale_vertices.h"
@@ -24,59 +25,6 @@ constexpr std::uint64_t kArrayMemoryBytes = std::uint64_t{256} << 20;
 // memory than this for an array, a chunk's, by one thread.
 constexpr std::uint64_t kRowsAtOnceBytes = std::uint64_t{128} << 20;
 constexpr std::uint64_t kManyRowsBytes = std::uint64_t{128} << 20;
-
-/// The external ids of the next generation.
-class CompactedIds {
- public:
-  explicit CompactedIds(const CompactionInput& input) : input_(input) {
-    const auto before = input.parts->ids.deleted();
-    deleted_.assign(before.begin(), before.end());
-    if (const auto merged = input.delta->Merged())
-      deleted_.insert(deleted_.end(), merged->deleted.begin(), merged->deleted.end());
-    std::sort(deleted_.begin(), deleted_.end());
-    for (std::uint64_t v = input.delta->base_vertices(); v < input.delta->vertices(); ++v) {
-      const auto vertex = static_cast<VertexId>(v);
-      const auto* id = std::get_if<std::int64_t>(&input.delta->IdOf(vertex));
-      if (id == nullptr || *id != vertex) dense_ = false;
-    }
-    dense_ = dense_ && deleted_.empty() && kind_before() == ExternalIdKind::kDense;
-  }
-
-  /// Dense ids stay dense while every id is the vertex id itself.
-  ExternalIdKind kind() const {
-    if (kind_before() == ExternalIdKind::kString) return ExternalIdKind::kString;
-    return dense_ ? ExternalIdKind::kDense : ExternalIdKind::kInteger;
-  }
-
-  Status Write(ByteSink& sink, const StoreId& store_id) const {
-    return kind() == ExternalIdKind::kString ? WriteStrings(sink, store_id)
-                                             : WriteIntegers(sink, store_id);
-  }
-
- private:
-  ExternalIdKind kind_before() const { return input_.parts->info().id_kind; }
-  ExternalId IdOf(std::uint64_t v) const {
-    const auto vertex = static_cast<VertexId>(v);
-    return v < input_.delta->base_vertices() ? input_.parts->ids.IdOf(vertex)
-                                             : input_.delta->IdOf(vertex);
-  }
-
-  Status WriteIntegers(ByteSink& sink, const StoreId& store_id) const {
-    std::vector<std::int64_t> ids(input_.delta->vertices());
-    for (std::uint64_t v = 0; v < ids.size(); ++v) ids[v] = std::get<std::int64_t>(IdOf(v));
-    return VertexIds::Write(sink, store_id, std::span<const std::int64_t>(ids), deleted_);
-  }
-
-  Status WriteStrings(ByteSink& sink, const StoreId& store_id) const {
-    std::vector<std::string> ids(input_.delta->vertices());
-    for (std::uint64_t v = 0; v < ids.size(); ++v) ids[v] = std::get<std::string>(IdOf(v));
-    return VertexIds::Write(sink, store_id, std::span<const std::string>(ids), deleted_);
-  }
-
-  const CompactionInput& input_;
-  std::vector<VertexId> deleted_;  // sorted
-  bool dense_ = true;
-};
 
 /// The vertex types by vertex id; empty if there is one.
 std::vector<TypeId> VertexTypes(const CompactionInput& input) {
@@ -284,7 +232,7 @@ Status CompactGeneration(Store& store, const CompactionInput& input, const Compa
     expired = {options.expire_attribute, options.expire_before};
   auto edges = std::make_shared<CompactedEdges>(input.parts, input.delta, input.view,
                                                 std::move(expired), control);
-  const CompactedIds ids(input);
+  const CompactedIds ids(*input.parts, *input.delta);
   GraphInput graph;
   graph.vertex_count = input.delta->vertices();
   graph.undirected = info.symmetric;
