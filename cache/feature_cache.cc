@@ -14,6 +14,16 @@
 namespace rhizome {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
+// Rows whose copy is under way: enough to hide a miss in all caches.
+constexpr std::size_t kCopiedAhead = 6;
+constexpr std::size_t kLineBytes = 64;
+
+void Prefetch(std::span<const std::byte> bytes) {
+  for (std::size_t at = 0; at < bytes.size(); at += kLineBytes) __builtin_prefetch(&bytes[at]);
+}
+
 /// Frames that fit `capacity_bytes`; never more than there are rows, as the rest would stay empty.
 std::uint32_t FramesFor(std::size_t capacity_bytes, const ArrayEntry& array, std::uint64_t rows) {
   if (array.row_bytes() == 0) return 0;
@@ -44,6 +54,8 @@ class FeatureCache::Impl {
                                             const FeatureCacheOptions& options);
 
   Status Start(std::unique_ptr<Policy> policy);
+  Status Fetch(std::span<const Row> rows, std::span<std::byte> out, GatherStep& step);
+  void Finish(GatherStep& step);
   Status Gather(std::span<const Row> rows, std::span<std::byte> out);
   GatherStats stats() const;
 
@@ -69,7 +81,7 @@ class FeatureCache::Impl {
   std::unique_ptr<RowReader> reader_;
   BufferPool pool_;
   std::vector<RowTarget> targets_;
-  double update_seconds_ = 0;
+  GatherStep step_;      // of Gather
   bool started_ = true;  // a pool without a policy keeps nothing, which is a valid start
 };
 
@@ -95,6 +107,7 @@ Status FeatureCache::Impl::ReadDelta() {
 }
 
 Status FeatureCache::Impl::Start(std::unique_ptr<Policy> policy) {
+  if (!started_) pool_.Forget();
   pool_.SetPolicy(std::move(policy));
   started_ = true;
   targets_.clear();
@@ -127,22 +140,42 @@ Status FeatureCache::Impl::CheckRequest(std::span<const Row> rows, std::span<std
   return Status::Ok();
 }
 
-Status FeatureCache::Impl::Gather(std::span<const Row> rows, std::span<std::byte> out) {
+Status FeatureCache::Impl::Fetch(std::span<const Row> rows, std::span<std::byte> out,
+                                 GatherStep& step) {
   RHIZOME_RETURN_IF_ERROR(CheckRequest(rows, out));
-  const StepPlan& plan = pool_.Plan(rows);
+  step.out = out;
+  pool_.Plan(rows, step.plan);
+  step.inserted.clear();
+  for (const StepPlan::Place& insert : step.plan.inserts)
+    step.inserted.push_back(rows[insert.request]);
   targets_.clear();
-  for (const std::uint32_t miss : plan.misses) targets_.push_back({rows[miss], RowAt(out, miss)});
-  RHIZOME_RETURN_IF_ERROR(ReadTargets());
-  // Hits leave their frames before an insert may overwrite them.
-  for (const StepPlan::Place& hit : plan.hits) {
-    std::memcpy(RowAt(out, hit.request), pool_.frame(hit.frame).data(), row_bytes_);
+  for (const std::uint32_t miss : step.plan.misses)
+    targets_.push_back({rows[miss], RowAt(out, miss)});
+  return ReadTargets();
+}
+
+void FeatureCache::Impl::Finish(GatherStep& step) {
+  const auto start = Clock::now();
+  const std::vector<StepPlan::Place>& hits = step.plan.hits;
+  for (std::size_t i = 0; i < hits.size(); ++i) {
+    // Frames lie anywhere: the processor cannot see ahead which comes next.
+    if (i + kCopiedAhead < hits.size()) Prefetch(pool_.frame(hits[i + kCopiedAhead].frame));
+    std::memcpy(RowAt(step.out, hits[i].request), pool_.frame(hits[i].frame).data(), row_bytes_);
   }
-  const auto start = std::chrono::steady_clock::now();
-  for (const StepPlan::Place& insert : plan.inserts) {
-    std::memcpy(pool_.frame(insert.frame).data(), RowAt(out, insert.request), row_bytes_);
+  const auto copied = Clock::now();
+  // Hits have left their frames before an insert overwrites them.
+  for (std::size_t i = 0; i < step.plan.inserts.size(); ++i) {
+    const StepPlan::Place& insert = step.plan.inserts[i];
+    std::memcpy(pool_.Fill(step.inserted[i], insert.frame).data(), RowAt(step.out, insert.request),
+                row_bytes_);
   }
-  update_seconds_ +=
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  step.copy_seconds = std::chrono::duration<double>(copied - start).count();
+  step.update_seconds = std::chrono::duration<double>(Clock::now() - copied).count();
+}
+
+Status FeatureCache::Impl::Gather(std::span<const Row> rows, std::span<std::byte> out) {
+  RHIZOME_RETURN_IF_ERROR(Fetch(rows, out, step_));
+  Finish(step_);
   return Status::Ok();
 }
 
@@ -151,10 +184,10 @@ GatherStats FeatureCache::Impl::stats() const {
   const RowReaderStats reader = reader_->stats();
   return {.rows_requested = pool.requests,
           .pool_hits = pool.hits,
-          .rows_read = pool.reads(),
+          .rows_kept = pool.kept,
+          .rows_read = pool.reads() - pool.kept,
           .bytes_read = reader.read_bytes,
-          .reads_issued = reader.reads,
-          .update_seconds = update_seconds_};
+          .reads_issued = reader.reads};
 }
 
 Result<std::unique_ptr<FeatureCache::Impl>> FeatureCache::Impl::Open(
@@ -208,6 +241,10 @@ std::uint64_t FeatureCache::row_count() const { return impl_->row_count(); }
 Status FeatureCache::Start(std::unique_ptr<Policy> policy) {
   return impl_->Start(std::move(policy));
 }
+Status FeatureCache::Fetch(std::span<const Row> rows, std::span<std::byte> out, GatherStep& step) {
+  return impl_->Fetch(rows, out, step);
+}
+void FeatureCache::Finish(GatherStep& step) { impl_->Finish(step); }
 Status FeatureCache::Gather(std::span<const Row> rows, std::span<std::byte> out) {
   return impl_->Gather(rows, out);
 }

@@ -30,10 +30,19 @@ struct FeatureCacheOptions {
 struct GatherStats {
   std::uint64_t rows_requested = 0;  ///< distinct rows of each minibatch
   std::uint64_t pool_hits = 0;
-  std::uint64_t rows_read = 0;  ///< misses and prefill
+  std::uint64_t rows_kept = 0;  ///< prefill that was in the pool from the superbatch before
+  std::uint64_t rows_read = 0;  ///< misses, and the rest of the prefill
   std::uint64_t bytes_read = 0;
   std::uint64_t reads_issued = 0;
-  double update_seconds = 0;  ///< copying kept rows into the pool
+};
+
+/// A minibatch between the two halves of its gather. Reusable; its memory is kept.
+struct GatherStep {
+  StepPlan plan;
+  std::vector<Row> inserted;  ///< rows that the plan inserts, in its order
+  std::span<std::byte> out;
+  double copy_seconds = 0;    ///< of Finish: from the pool
+  double update_seconds = 0;  ///< of Finish: into the pool
 };
 
 /// Gathers rows of one array (layout kRow) for a sequence of minibatches whose rows are known ahead
@@ -42,9 +51,13 @@ struct GatherStats {
 /// are read from the delta, and new vertices have rows behind the array's, which are zeros until
 /// they are put; they are cached like the others.
 ///
+/// A gather has two halves, so that one minibatch's reads run while the one before it is copied
+/// out of and into the pool: reads land in `out`, never in frames, so they may run ahead as far as
+/// there are outputs.
+///
 /// Source: the changesets are those of Ginex (VLDB 2022).
-/// Threads: one at a time. Ownership: `store` must outlive it, of a graph it keeps a Snapshot;
-/// gathered rows are copies.
+/// Threads: one at a time, except that Finish may run while another thread is in Fetch. Ownership:
+/// `store` must outlive it, of a graph it keeps a Snapshot; gathered rows are copies.
 class FeatureCache {
  public:
   /// Errors: kNotFound, no such array; kInvalidArgument, its layout is not kRow; kCorruption;
@@ -67,7 +80,8 @@ class FeatureCache {
   /// Bound of the rows that can be gathered: those of the array, and of new vertices.
   std::uint64_t row_count() const;
 
-  /// Starts a new superbatch: empties the pool, then reads the policy's prefill in one sweep.
+  /// Starts a new superbatch: reads the policy's prefill in one sweep, but for what the pool holds
+  /// of it already. Every step that was fetched must be finished, or given up.
   Status Start(std::unique_ptr<Policy> policy);
 
   /// Copies row rows[i] to out[i * row_bytes, (i + 1) * row_bytes); `rows` are distinct and are the
@@ -75,6 +89,15 @@ class FeatureCache {
   /// kCorruption; kIoError. On error `out` is unspecified and the cache must be started again.
   Status Gather(std::span<const Row> rows, std::span<std::byte> out);
 
+  /// The first half: reads what is not in the pool. The same arguments and errors; of `step` all
+  /// but the times is set.
+  Status Fetch(std::span<const Row> rows, std::span<std::byte> out, GatherStep& step);
+
+  /// The second half: copies the rest from the pool, then into it what shall stay. Call once for
+  /// each Fetch that succeeded, in their order.
+  void Finish(GatherStep& step);
+
+  /// Call where Fetch may be called.
   GatherStats stats() const;
   RowReaderStats reader_stats() const;
 

@@ -15,6 +15,7 @@ namespace rhizome {
 
 /// Elements of the rows that are read; sums are float32 always.
 enum class RowType : std::uint8_t { kFloat32, kFloat16, kBfloat16 };
+constexpr std::size_t BytesOf(RowType type) { return type == RowType::kFloat32 ? 4 : 2; }
 
 /// out[t, :] = initial_scale[t] * initial[t, :]
 ///           + target_scale[t] * (sum over e in [begins[t], ends[t]), in order, of

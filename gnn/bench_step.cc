@@ -12,10 +12,13 @@ namespace rhizome {
 namespace {
 
 /// Features that are there already, as the loader's are when a step begins.
-void FillFeatures(std::int64_t dim, std::uint64_t seed, Minibatch& minibatch) {
+Status FillFeatures(std::int64_t dim, std::uint64_t seed, Minibatch& minibatch) {
   std::mt19937 random(static_cast<std::uint32_t>(seed));
-  minibatch.features.resize(minibatch.rows.size() * static_cast<std::size_t>(dim));
-  for (float& value : minibatch.features) value = static_cast<float>(random() >> 8) * 0x1p-24F;
+  RHIZOME_RETURN_IF_ERROR(minibatch.features.Resize(RowType::kFloat32, minibatch.rows.size(),
+                                                    static_cast<std::size_t>(dim)));
+  for (float& value : minibatch.features.floats())
+    value = static_cast<float>(random() >> 8) * 0x1p-24F;
+  return Status::Ok();
 }
 
 Result<std::vector<Minibatch>> SampleAll(const Graph& graph, const StepBenchOptions& options,
@@ -30,7 +33,7 @@ Result<std::vector<Minibatch>> SampleAll(const Graph& graph, const StepBenchOpti
     RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
     RHIZOME_ASSIGN_OR_RETURN(Minibatch minibatch,
                              sampler.Sample({.tag = i, .key = i, .vertices = options.seeds[i]}));
-    FillFeatures(options.dim, options.seed + i, minibatch);
+    RHIZOME_RETURN_IF_ERROR(FillFeatures(options.dim, options.seed + i, minibatch));
     minibatches.push_back(std::move(minibatch));
   }
   return minibatches;

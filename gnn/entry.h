@@ -61,7 +61,8 @@ struct TrainOptions {
   std::optional<std::uint64_t> neighbor_cache_bytes;  ///< default: chosen, at most 256 MiB; 0: none
   std::uint32_t superbatch = 0;                       ///< minibatches; 0: chosen
   std::string job = "train";                          ///< names scratch/<job>
-  Path out;  ///< model file, safetensors; empty: not written
+  Path out;    ///< model file, safetensors; empty: not written
+  Path trace;  ///< when each stage ran, as Chrome trace events; empty: not written
 };
 
 struct EpochReport {
@@ -73,8 +74,10 @@ struct EpochReport {
   double gather_seconds = 0;
   double update_seconds = 0;
   double compute_seconds = 0;
+  double stall_seconds = 0;  ///< the network waited for its next minibatch
   std::uint64_t rows_requested = 0;
   std::uint64_t pool_hits = 0;
+  std::uint64_t rows_kept = 0;  ///< of the pool's prefill, there from the superbatch before
   std::uint64_t rows_read = 0;
   std::uint64_t bytes_read = 0;
   std::uint64_t reads_issued = 0;

@@ -36,25 +36,44 @@ Tile TileAt(std::int64_t number, std::int64_t targets) {
   return {first, std::min(kDenseRows, targets - first)};
 }
 
+/// Rows of a layer's sources, of any type, and those of its targets for GCN, as floats.
+struct Inputs {
+  RowsView rows;
+  torch::Tensor own;
+
+  Inputs(const torch::Tensor& x, std::int64_t targets, bool has_self) : rows(RowsOf(x)) {
+    if (!has_self) own = x.narrow(0, 0, targets).to(torch::kFloat32);
+  }
+
+  void CopyRow(std::size_t row, float* out) const {
+    const auto* const from = static_cast<const std::byte*>(rows.x);
+    const std::size_t row_bytes = rows.stride * BytesOf(rows.type);
+    if (rows.type == RowType::kFloat32) {
+      std::memcpy(out, from + row * row_bytes, rows.dim * sizeof(float));
+    } else {
+      Kernels().widen(rows.type, from + row * row_bytes, rows.dim, out);
+    }
+  }
+};
+
 /// SAGE: [self | mean], GCN: own and neighbours' rows in one sum. `out` has kDenseRows rows; those
 /// beyond the tile become zero.
-void FillTile(const FusedShape& shape, const torch::Tensor& x, const Tile& tile, bool has_self,
+void FillTile(const FusedShape& shape, const Inputs& x, const Tile& tile, bool has_self,
               float* out) {
-  const auto in = static_cast<std::size_t>(x.size(1));
+  const std::size_t in = x.rows.dim;
   const std::size_t width = has_self ? 2 * in : in;
-  const float* const rows = x.data_ptr<float>();
   const auto first = static_cast<std::size_t>(tile.first);
   const auto count = static_cast<std::size_t>(tile.count);
   AggregateStart start;
   if (!has_self) {
-    start = {.rows = rows,
+    start = {.rows = x.own.data_ptr<float>(),
              .stride = in,
              .count = shape.graph->self_scale.size(),
              .scale = shape.graph->self_scale};
   }
   // The kernel counts targets from 0, the tile's rows from its first.
-  SumArgs args = MakeSumArgs(shape.graph->lists.csr(), shape.scales(), RowsView::Floats(rows, in),
-                             start, nullptr, width);
+  SumArgs args =
+      MakeSumArgs(shape.graph->lists.csr(), shape.scales(), x.rows, start, nullptr, width);
   args.begins += first;
   args.ends += first;
   args.target_scale += first;
@@ -65,9 +84,7 @@ void FillTile(const FusedShape& shape, const torch::Tensor& x, const Tile& tile,
   }
   args.out = out + (has_self ? in : 0);
   Kernels().sum(args, 0, count);
-  for (std::size_t t = 0; has_self && t < count; ++t) {
-    std::memcpy(out + t * width, rows + (first + t) * in, in * sizeof(float));
-  }
+  for (std::size_t t = 0; has_self && t < count; ++t) x.CopyRow(first + t, out + t * width);
   std::memset(out + count * width, 0,
               (static_cast<std::size_t>(kDenseRows) - count) * width * sizeof(float));
 }
@@ -82,8 +99,9 @@ struct FusedFunction : torch::autograd::Function<FusedFunction> {
                                const std::optional<torch::Tensor>& self_weight,
                                const torch::Tensor& bias, const FusedShape* shape,
                                bool needs_gradient) {
-    const torch::Tensor rows = x.contiguous();
     const bool has_self = self_weight.has_value();
+    const torch::Tensor rows = x.contiguous();
+    const Inputs sources(rows, shape->targets(), has_self);
     const torch::Tensor weight = BothWeights(neighbor_weight, self_weight);
     const std::int64_t targets = shape->targets();
     const std::int64_t tiles = DenseTiles(targets);
@@ -97,7 +115,7 @@ struct FusedFunction : torch::autograd::Function<FusedFunction> {
       const Tile tile = TileAt(number, targets);
       const torch::Tensor input = needs_gradient ? inputs.narrow(0, number * kDenseRows, kDenseRows)
                                                  : at::empty({kDenseRows, weight.size(1)});
-      FillTile(*shape, rows, tile, has_self, input.data_ptr<float>());
+      FillTile(*shape, sources, tile, has_self, input.data_ptr<float>());
       const torch::Tensor product = Multiply(input, weight, bias);
       ActivateRows(shape->activation, product.data_ptr<float>(), tile.count, out.size(1),
                    tile.first, out.data_ptr<float>() + tile.first * out.size(1));

@@ -61,9 +61,11 @@ torch::Tensor ConvLayer::Forward(const torch::Tensor& x, const LayerGraph& graph
   }
   SumFactors factors{.target = graph.target_scale, .source = graph.source_scale, .self = {}};
   if (kind == ModelKind::kGcn) factors.self = graph.self_scale;
-  const torch::Tensor sums = AggregateSum(Linear(x, neighbor_weight), graph.lists, factors) + bias;
+  const torch::Tensor rows = x.to(torch::kFloat32);
+  const torch::Tensor sums =
+      AggregateSum(Linear(rows, neighbor_weight), graph.lists, factors) + bias;
   if (kind == ModelKind::kGcn) return Activate(sums, activation);
-  return Activate(sums + Linear(FirstRows(x, graph.targets()), self_weight), activation);
+  return Activate(sums + Linear(FirstRows(rows, graph.targets()), self_weight), activation);
 }
 
 torch::Tensor ConvLayer::Combine(const torch::Tensor& self, const torch::Tensor& aggregated,

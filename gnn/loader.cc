@@ -2,48 +2,78 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <thread>
 #include <utility>
+#include <variant>
 
 #include "rhizome/gnn/bounded_queue.h"
 #include "rhizome/gnn/feature_rows.h"
 #include "rhizome/gnn/superbatch.h"
+#include "rhizome/storage/mutex.h"
 
 namespace rhizome {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-/// Minibatches gathered ahead of the one that is computed on.
-constexpr std::size_t kGatheredAhead = 2;
-
-/// A sampled and scheduled superbatch, on its way to the gathering thread.
+/// A sampled and scheduled superbatch, on its way to the reading thread.
 struct Superbatch {
+  std::uint64_t number = 0;
   Path path;
   std::vector<SuperbatchEntry> entries;
   std::vector<MinibatchCosts> costs;
   std::unique_ptr<Policy> policy;
 };
 
+/// A minibatch whose misses were read, on its way to the copying thread.
+struct ReadMinibatchRows {
+  std::uint64_t number = 0;
+  Minibatch minibatch;
+  FeatureMatrix stored;  ///< rows as they are stored, where networks take them in another type
+  GatherStep step;
+};
+
 /// What the cache did since `before`.
 void AddReads(const GatherStats& now, const GatherStats& before, MinibatchCosts& costs) {
   costs.rows_requested += now.rows_requested - before.rows_requested;
   costs.pool_hits += now.pool_hits - before.pool_hits;
+  costs.rows_kept += now.rows_kept - before.rows_kept;
   costs.rows_read += now.rows_read - before.rows_read;
   costs.bytes_read += now.bytes_read - before.bytes_read;
   costs.reads_issued += now.reads_issued - before.reads_issued;
 }
 
+/// How many minibatches have left a stage, for one thread that waits for another's.
+class PassCount {
+ public:
+  void Add() {
+    const MutexLock lock(mutex_);
+    ++count_;
+    changed_.NotifyAll();
+  }
+  /// Waits until there were `count`, or no more will come.
+  void WaitFor(std::uint64_t count) {
+    const MutexLock lock(mutex_);
+    while (count_ < count && !ended_) changed_.Wait(mutex_);
+  }
+  void End() {
+    const MutexLock lock(mutex_);
+    ended_ = true;
+    changed_.NotifyAll();
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  std::uint64_t count_ RHIZOME_GUARDED_BY(mutex_) = 0;
+  bool ended_ RHIZOME_GUARDED_BY(mutex_) = false;
+};
+
 }  // namespace
 
-/// The sampling thread owns sampler_ and next_seeds_, the gathering thread cache_; they meet in the
-/// two queues only. A stage that fails finishes its own queue with the error and cancels the one
-/// before it, so that no thread waits for one that has ended.
+/// The sampling thread owns sampler_ and next_seeds_; the reading thread starts and fetches from
+/// cache_, which the copying thread finishes; they meet in the queues only, and where the reading
+/// thread waits for the copies of a superbatch before it starts the next. A stage that fails
+/// finishes its own queue with the error and cancels the one before it, so that no thread waits for
+/// one that has ended.
 class Loader::Impl {
  public:
   Impl(const Graph& graph, const LoaderOptions& options, NextSeeds next_seeds,
@@ -57,25 +87,33 @@ class Loader::Impl {
         sampler_(std::move(sampler)),
         cache_(std::move(cache)),
         sampling_([this] { superbatches_.Finish(SampleAll()); }),
-        gathering_([this] { RunGathering(); }) {}
+        reading_([this] { RunReading(); }),
+        copying_([this] { RunCopying(); }) {}
 
   ~Impl() {
     minibatches_.Cancel();
-    superbatches_.Cancel();
+    EndReading();
     sampling_.join();
-    gathering_.join();
+    reading_.join();
+    copying_.join();
   }
 
-  Result<std::optional<Minibatch>> Next() { return minibatches_.Pop(); }
+  Result<std::optional<Minibatch>> Next();
+  void Recycle(Minibatch minibatch);
   RowReaderStats reader_stats() const { return cache_->reader_stats(); }
 
  private:
   Status SampleAll();
   Result<std::optional<Superbatch>> SampleSuperbatch();
-  void RunGathering();
-  Status GatherAll();
-  Status GatherSuperbatch(Superbatch superbatch);
-  Status GatherFeatures(Minibatch& minibatch);
+  void RunReading();
+  Status ReadAll();
+  Status ReadSuperbatch(Superbatch superbatch);
+  Result<ReadMinibatchRows> ReadFeatures(Minibatch minibatch);
+  void EndReading();
+  void RunCopying();
+  Status CopyAll();
+  void CopyFeatures(ReadMinibatchRows& read);
+  FeatureMatrix TakeSpare();
 
   // Constant after construction.
   FileSystem& fs_;
@@ -87,19 +125,46 @@ class Loader::Impl {
   NextSeeds next_seeds_;
   const MinibatchSampler sampler_;
   std::uint64_t superbatch_count_ = 0;
+  std::uint64_t sample_count_ = 0;
 
-  // The gathering thread's (the sampling thread asks the constant frame count).
+  // The reading and the copying thread's, as it says itself (the sampling thread asks constants).
   const std::unique_ptr<FeatureCache> cache_;
-  std::vector<std::byte> stored_rows_;
+  std::uint64_t read_count_ = 0;  // the reading thread's
 
   // Self-synchronised.
   BoundedQueue<Superbatch> superbatches_{1};
-  BoundedQueue<Minibatch> minibatches_{kGatheredAhead};
+  BoundedQueue<std::monostate> room_{kMinibatchesAhead};  // one for each minibatch in the loader
+  BoundedQueue<ReadMinibatchRows> read_{kMinibatchesAhead};
+  BoundedQueue<Minibatch> minibatches_{kMinibatchesAhead};
+  PassCount copied_;
+  Mutex spare_mutex_;
+  std::vector<FeatureMatrix> spare_ RHIZOME_GUARDED_BY(spare_mutex_);
 
   // Last, so that they start when all else is there.
   std::thread sampling_;
-  std::thread gathering_;
+  std::thread reading_;
+  std::thread copying_;
 };
+
+Result<std::optional<Minibatch>> Loader::Impl::Next() {
+  RHIZOME_ASSIGN_OR_RETURN(std::optional<Minibatch> minibatch, minibatches_.Pop());
+  // There is one for each minibatch, unless all was cancelled; then nobody asks for room.
+  if (minibatch) static_cast<void>(room_.Pop());
+  return minibatch;
+}
+
+void Loader::Impl::Recycle(Minibatch minibatch) {
+  const MutexLock lock(spare_mutex_);
+  spare_.push_back(std::move(minibatch.features));
+}
+
+FeatureMatrix Loader::Impl::TakeSpare() {
+  const MutexLock lock(spare_mutex_);
+  if (spare_.empty()) return {};
+  FeatureMatrix taken = std::move(spare_.back());
+  spare_.pop_back();
+  return taken;
+}
 
 Status Loader::Impl::SampleAll() {
   // Waiting for room first keeps at most two superbatches: one in use, one ready.
@@ -115,80 +180,120 @@ Result<std::optional<Superbatch>> Loader::Impl::SampleSuperbatch() {
   std::optional<SeedBatch> seeds = next_seeds_();
   if (!seeds) return std::optional<Superbatch>();
   Superbatch superbatch;
-  superbatch.path = options_.scratch / fmt::format("superbatch-{:06}", ++superbatch_count_);
+  superbatch.number = superbatch_count_++;
+  superbatch.path = options_.scratch / fmt::format("superbatch-{:06}", superbatch.number);
   RHIZOME_ASSIGN_OR_RETURN(SuperbatchWriter writer, SuperbatchWriter::Create(fs_, superbatch.path));
   Trace trace;
   while (seeds) {
     RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
-    const Clock::time_point start = Clock::now();
+    const StageTimer timer(options_.trace, Stage::kSample, sample_count_++);
     RHIZOME_ASSIGN_OR_RETURN(const Minibatch minibatch, sampler_.Sample(*seeds));
     RHIZOME_RETURN_IF_ERROR(writer.Append(minibatch));
     trace.AddStep(minibatch.rows);
-    superbatch.costs.push_back({.sample_seconds = SecondsSince(start)});
+    superbatch.costs.push_back({.sample_seconds = timer.Stop()});
     if (superbatch.costs.size() == options_.superbatch) break;
     seeds = next_seeds_();
   }
   RHIZOME_ASSIGN_OR_RETURN(superbatch.entries, writer.Finish());
-  const Clock::time_point start = Clock::now();
+  const StageTimer timer(options_.trace, Stage::kSchedule, superbatch.number);
   superbatch.policy = MakePolicy({.kind = options_.policy,
                                   .frame_count = cache_->frame_count(),
                                   .key_count = cache_->row_count(),
                                   .unit_bytes = cache_->array().row_bytes(),
                                   .cost = cache_->read_cost()},
                                  trace);
-  superbatch.costs.front().schedule_seconds = SecondsSince(start);
+  superbatch.costs.front().schedule_seconds = timer.Stop();
   return std::optional<Superbatch>(std::move(superbatch));
 }
 
-void Loader::Impl::RunGathering() {
-  const Status status = GatherAll();
+void Loader::Impl::RunReading() {
+  const Status status = ReadAll();
   superbatches_.Cancel();
-  minibatches_.Finish(status);
+  read_.Finish(status);
 }
 
-Status Loader::Impl::GatherAll() {
+/// Lets the reading thread end, wherever it waits, and through it the sampling thread.
+void Loader::Impl::EndReading() {
+  read_.Cancel();
+  room_.Cancel();
+  copied_.End();
+  superbatches_.Cancel();
+}
+
+Status Loader::Impl::ReadAll() {
   while (true) {
     RHIZOME_ASSIGN_OR_RETURN(std::optional<Superbatch> superbatch, superbatches_.Pop());
     if (!superbatch) return Status::Ok();
-    RHIZOME_RETURN_IF_ERROR(GatherSuperbatch(*std::move(superbatch)));
+    RHIZOME_RETURN_IF_ERROR(ReadSuperbatch(*std::move(superbatch)));
   }
 }
 
-Status Loader::Impl::GatherSuperbatch(Superbatch superbatch) {
+Status Loader::Impl::ReadSuperbatch(Superbatch superbatch) {
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, fs_.OpenRead(superbatch.path));
+  copied_.WaitFor(read_count_);
   const GatherStats before = cache_->stats();
-  const Clock::time_point start = Clock::now();
+  const StageTimer timer(options_.trace, Stage::kSwitch, superbatch.number);
   RHIZOME_RETURN_IF_ERROR(cache_->Start(std::move(superbatch.policy)));
-  superbatch.costs.front().switch_seconds = SecondsSince(start);
+  superbatch.costs.front().switch_seconds = timer.Stop();
   AddReads(cache_->stats(), before, superbatch.costs.front());
   for (std::size_t i = 0; i < superbatch.entries.size(); ++i) {
+    if (!room_.Push({})) break;
     RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
     RHIZOME_ASSIGN_OR_RETURN(Minibatch minibatch, ReadMinibatch(*file, superbatch.entries[i]));
     minibatch.costs = superbatch.costs[i];
-    RHIZOME_RETURN_IF_ERROR(GatherFeatures(minibatch));
-    if (!minibatches_.Push(std::move(minibatch))) break;
+    RHIZOME_ASSIGN_OR_RETURN(ReadMinibatchRows read, ReadFeatures(std::move(minibatch)));
+    if (!read_.Push(std::move(read))) break;
   }
   return fs_.RemoveFile(superbatch.path);
 }
 
-Status Loader::Impl::GatherFeatures(Minibatch& minibatch) {
+Result<ReadMinibatchRows> Loader::Impl::ReadFeatures(Minibatch minibatch) {
+  ReadMinibatchRows read{
+      .number = read_count_++, .minibatch = std::move(minibatch), .stored = {}, .step = {}};
+  Minibatch& made = read.minibatch;
+  const StageTimer timer(options_.trace, Stage::kRead, read.number);
   const GatherStats before = cache_->stats();
-  const Clock::time_point start = Clock::now();
-  const std::size_t count = minibatch.rows.size();
-  minibatch.features.resize(count * decoder_.dim());
-  if (decoder_.is_identity()) {
+  made.features = TakeSpare();
+  RHIZOME_RETURN_IF_ERROR(made.features.Resize(decoder_.type(), made.rows.size(), decoder_.dim()));
+  const bool in_place = decoder_.type() == decoder_.stored_type();
+  if (!in_place) {
     RHIZOME_RETURN_IF_ERROR(
-        cache_->Gather(minibatch.rows, std::as_writable_bytes(std::span(minibatch.features))));
-  } else {
-    stored_rows_.resize(count * decoder_.stored_row_bytes());
-    RHIZOME_RETURN_IF_ERROR(cache_->Gather(minibatch.rows, stored_rows_));
-    decoder_.Decode(stored_rows_, minibatch.features);
+        read.stored.Resize(decoder_.stored_type(), made.rows.size(), decoder_.dim()));
   }
-  const GatherStats after = cache_->stats();
-  minibatch.costs.update_seconds = after.update_seconds - before.update_seconds;
-  minibatch.costs.gather_seconds = SecondsSince(start) - minibatch.costs.update_seconds;
-  AddReads(after, before, minibatch.costs);
-  return Status::Ok();
+  const FeatureMatrix& rows = in_place ? made.features : read.stored;
+  RHIZOME_RETURN_IF_ERROR(cache_->Fetch(made.rows, rows.bytes(), read.step));
+  AddReads(cache_->stats(), before, made.costs);
+  made.costs.gather_seconds = timer.Stop();
+  return read;
+}
+
+void Loader::Impl::RunCopying() {
+  const Status status = CopyAll();
+  EndReading();
+  minibatches_.Finish(status);
+}
+
+Status Loader::Impl::CopyAll() {
+  while (true) {
+    RHIZOME_ASSIGN_OR_RETURN(std::optional<ReadMinibatchRows> read, read_.Pop());
+    if (!read) return Status::Ok();
+    CopyFeatures(*read);
+    copied_.Add();
+    if (!minibatches_.Push(std::move(read->minibatch))) return Status::Ok();
+  }
+}
+
+void Loader::Impl::CopyFeatures(ReadMinibatchRows& read) {
+  const StageTimer timer(options_.trace, Stage::kCopy, read.number);
+  Minibatch& made = read.minibatch;
+  cache_->Finish(read.step);
+  if (decoder_.type() == decoder_.stored_type()) {
+    decoder_.DecodeInPlace(made.features);
+  } else {
+    decoder_.Decode(read.stored.bytes(), made.features.floats());
+  }
+  made.costs.update_seconds = read.step.update_seconds;
+  made.costs.gather_seconds += timer.Stop() - read.step.update_seconds;
 }
 
 Result<std::unique_ptr<Loader>> Loader::Open(const Graph& graph, const LoaderOptions& options,
@@ -210,6 +315,7 @@ Result<std::unique_ptr<Loader>> Loader::Open(const Graph& graph, const LoaderOpt
 Loader::Loader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Loader::~Loader() = default;
 Result<std::optional<Minibatch>> Loader::Next() { return impl_->Next(); }
+void Loader::Recycle(Minibatch minibatch) { impl_->Recycle(std::move(minibatch)); }
 RowReaderStats Loader::reader_stats() const { return impl_->reader_stats(); }
 
 }  // namespace rhizome

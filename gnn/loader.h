@@ -10,6 +10,7 @@
 #include "rhizome/cache/policy.h"
 #include "rhizome/gnn/minibatch.h"
 #include "rhizome/gnn/minibatch_sampler.h"
+#include "rhizome/gnn/stage_trace.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
 
@@ -25,13 +26,21 @@ struct LoaderOptions {
   std::uint32_t superbatch = 1;  ///< minibatches that are sampled ahead and scheduled together
   IoMaker io = IoMaker::kAuto;
   std::size_t staging_bytes = std::size_t{16} << 20;
-  Path scratch;  ///< an existing folder for the superbatch files
+  Path scratch;                 ///< an existing folder for the superbatch files
+  StageTrace* trace = nullptr;  ///< told what ran when; must outlive the loader
 };
 
-/// Delivers minibatches with their features, in order. Three stages run at once: one thread samples
-/// superbatch k + 1 to a scratch file and makes its cache schedule while superbatch k is used; one
-/// gathers minibatch i + 1 and i + 2 while the caller computes on i. What is delivered depends on
+/// Minibatches in the loader at once: one is being read, one copied or ready.
+inline constexpr std::size_t kMinibatchesAhead = 2;
+
+/// Delivers minibatches with their features, in order. Four stages run at once, a thread each:
+/// superbatch k + 1 is sampled to a scratch file and its cache schedule made while superbatch k is
+/// used; of minibatch i + 2 the rows that miss are read; those of i + 1 that hit are copied from
+/// the pool, and into it what shall stay; the caller computes on i. What is delivered depends on
 /// the seeds and the sampler's seed only, not on policy, cache size, superbatch or I/O maker.
+///
+/// No stage waits for one that waits for it: each queue is bounded, has one producer and one
+/// consumer, and ends in both directions; a minibatch enters the loader only when there is room.
 ///
 /// Source: the inspector-executor of Ginex (VLDB 2022), overlapped.
 /// Threads: Next one at a time. Ownership: graph, its store and `control` must outlive it.
@@ -51,6 +60,10 @@ class Loader {
   /// The next minibatch; nothing after the last. Errors: of any stage, reported once everything
   /// before it was delivered; kInterrupted.
   Result<std::optional<Minibatch>> Next();
+
+  /// Gives back a minibatch that is not needed any more: the memory of its features is used for
+  /// the next one. Without it each gets memory of its own. From any thread.
+  void Recycle(Minibatch minibatch);
 
   /// How the reads were made. Call when Next has returned nothing.
   RowReaderStats reader_stats() const;

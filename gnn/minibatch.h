@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "rhizome/gnn/aggregate.h"
+#include "rhizome/gnn/feature_rows.h"
 #include "rhizome/storage/types.h"
 
 namespace rhizome {
@@ -14,10 +15,11 @@ struct MinibatchCosts {
   double sample_seconds = 0;
   double schedule_seconds = 0;
   double switch_seconds = 0;
-  double gather_seconds = 0;
-  double update_seconds = 0;
+  double gather_seconds = 0;  ///< of reading, and of copying from the pool
+  double update_seconds = 0;  ///< of copying into the pool
   std::uint64_t rows_requested = 0;
   std::uint64_t pool_hits = 0;
+  std::uint64_t rows_kept = 0;  ///< of the prefill, in the pool from the superbatch before
   std::uint64_t rows_read = 0;
   std::uint64_t bytes_read = 0;
   std::uint64_t reads_issued = 0;
@@ -32,7 +34,7 @@ struct Minibatch {
   std::vector<std::uint64_t> hop_offsets;  ///< [hops + 2]
   Csr csr;                                 ///< lists of all but the last hop's vertices
   std::vector<std::uint32_t> degrees;      ///< in the whole graph, by local number; GCN only
-  std::vector<float> features;             ///< [rows.size(), feature columns]
+  FeatureMatrix features;                  ///< [rows.size(), feature columns]
   MinibatchCosts costs;
 };
 

@@ -153,10 +153,11 @@ std::vector<LayerGraph> Model::MakeGraphs(const Minibatch& minibatch) const {
 
 torch::Tensor Model::Embed(const Minibatch& minibatch, const std::vector<LayerGraph>& graphs,
                            const std::uint64_t* dropout_seed) const {
-  // Nothing writes to the inputs, so the const_cast that from_blob asks for is harmless.
+  const FeatureMatrix& features = minibatch.features;
+  const auto type = features.type() == RowType::kFloat16 ? torch::kHalf : torch::kFloat32;
   torch::Tensor x =
-      torch::from_blob(const_cast<float*>(minibatch.features.data()),
-                       {static_cast<std::int64_t>(minibatch.rows.size()), shape_.inputs});
+      torch::from_blob(features.bytes().data(),
+                       {static_cast<std::int64_t>(minibatch.rows.size()), shape_.inputs}, type);
   for (std::uint32_t k = 0; k < shape_.spec.layers; ++k) {
     Activation activation{.relu = true, .dropout = 0, .seed = 0};
     if (dropout_seed != nullptr && k + 1 < shape_.spec.layers) {  // the inputs of layer k + 1

@@ -84,13 +84,14 @@ Status ComputeAll(const std::vector<Block>& blocks, Loader& loader, const Model&
     RHIZOME_RETURN_IF_ERROR(
         control.Report({.phase = "samplewise", .done = i, .total = blocks.size(), .detail = {}}));
     const Clock::time_point start = Clock::now();
-    RHIZOME_ASSIGN_OR_RETURN(const std::optional<Minibatch> minibatch, loader.Next());
+    RHIZOME_ASSIGN_OR_RETURN(std::optional<Minibatch> minibatch, loader.Next());
     RHIZOME_CHECK(minibatch.has_value());  // one for each block
     const Clock::time_point loaded = Clock::now();
     ComputeBlock(*minibatch, blocks[i], model, labels, options.scores, output, counts);
     AddCosts(minibatch->costs, report);
     report.fill_seconds += std::chrono::duration<double>(loaded - start).count();
     report.model_seconds += std::chrono::duration<double>(Clock::now() - loaded).count();
+    loader.Recycle(*std::move(minibatch));
     if (i + 1 < blocks.size() && blocks[i + 1].output_chunk == blocks[i].output_chunk) continue;
     RHIZOME_RETURN_IF_ERROR(output.FinishChunk(blocks[i].output_chunk, counts));
     counts = {};

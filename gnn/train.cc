@@ -35,8 +35,8 @@ constexpr std::uint64_t kSlackBytes = std::uint64_t{48} << 20;
 /// Bytes of trace and schedule for one access while a superbatch is scheduled.
 constexpr std::uint64_t kScheduleBytesPerAccess = 48;
 
-/// Minibatches whose features are in memory at once: gathered ahead, being gathered, computed on.
-constexpr std::uint64_t kMinibatchesAlive = 4;
+/// Minibatches whose features are in memory at once: in the loader, and computed on.
+constexpr std::uint64_t kMinibatchesAlive = kMinibatchesAhead + 1;
 
 struct TrainJob {
   std::unique_ptr<Store> store;
@@ -61,10 +61,13 @@ Status CheckOptions(const TrainOptions& options) {
     return Status::InvalidArgument(
         "the learning rate must be positive, the weight decay not negative");
   }
-  if (options.out.empty()) return Status::Ok();
-  // Better to learn now than after hours that the model cannot be written.
-  const Result<OutputFile> probe = OutputFile::Create(options.out);
-  return probe ? Status::Ok() : probe.error();
+  // Better to learn now than after hours that a result cannot be written.
+  for (const Path& path : {options.out, options.trace}) {
+    if (path.empty()) continue;
+    const Result<OutputFile> probe = OutputFile::Create(path);
+    if (!probe) return probe.error();
+  }
+  return Status::Ok();
 }
 
 Result<TrainJob> OpenJob(const TrainOptions& options) {
@@ -169,6 +172,7 @@ void AddCosts(const MinibatchCosts& costs, EpochReport& epoch) {
   epoch.update_seconds += costs.update_seconds;
   epoch.rows_requested += costs.rows_requested;
   epoch.pool_hits += costs.pool_hits;
+  epoch.rows_kept += costs.rows_kept;
   epoch.rows_read += costs.rows_read;
   epoch.bytes_read += costs.bytes_read;
   epoch.reads_issued += costs.reads_issued;
@@ -177,11 +181,13 @@ void AddCosts(const MinibatchCosts& costs, EpochReport& epoch) {
 /// Runs the epochs and keeps the best weights.
 class TrainingRun {
  public:
-  TrainingRun(TrainJob& job, const TrainOptions& options, const EpochPlan& plan, Loader& loader)
+  TrainingRun(TrainJob& job, const TrainOptions& options, const EpochPlan& plan, Loader& loader,
+              StageTrace* trace)
       : job_(job),
         options_(options),
         plan_(plan),
         loader_(loader),
+        trace_(trace),
         learner_(*job.model, job.labels, options.learning_rate, options.weight_decay,
                  options.seed) {}
 
@@ -202,30 +208,40 @@ class TrainingRun {
     BatchOutcome train, valid;
     const std::uint64_t batches = plan_.train_batches() + plan_.valid_batches();
     for (std::uint64_t batch = 0; batch < batches; ++batch) {
-      RHIZOME_ASSIGN_OR_RETURN(const std::optional<Minibatch> minibatch, loader_.Next());
+      const std::uint64_t number = epoch * batches + batch;
+      const StageTimer wait(trace_, Stage::kWait, number);
+      RHIZOME_ASSIGN_OR_RETURN(std::optional<Minibatch> minibatch, loader_.Next());
       RHIZOME_CHECK(minibatch.has_value());  // the plan gives the loader as many
+      report.stall_seconds += wait.Stop();
       const bool is_valid = EpochPlan::Decode(minibatch->tag).is_valid;
-      const Clock::time_point compute = Clock::now();
+      const StageTimer compute(trace_, Stage::kCompute, number);
       const BatchOutcome outcome =
           is_valid ? learner_.Evaluate(*minibatch) : learner_.Learn(*minibatch);
-      report.compute_seconds += SecondsSince(compute);
+      report.compute_seconds += compute.Stop();
       if (!std::isfinite(outcome.loss_sum)) return Fail(Diverged(epoch, batch));
       Add(outcome, is_valid ? valid : train);
       AddCosts(minibatch->costs, report);
-      const std::string detail =
-          fmt::format("loss {:.4f}", train.loss_sum / static_cast<double>(train.seeds));
+      loader_.Recycle(*std::move(minibatch));
+      report.loss = train.loss_sum / static_cast<double>(train.seeds);
       RHIZOME_RETURN_IF_ERROR(control.Report({.phase = "train",
-                                              .done = epoch * batches + batch + 1,
+                                              .done = number + 1,
                                               .total = options_.epochs * batches,
-                                              .detail = detail}));
+                                              .detail = Detail(report, SecondsSince(start))}));
     }
-    report.loss = train.loss_sum / static_cast<double>(train.seeds);
     if (valid.seeds > 0) {
       report.valid_accuracy = static_cast<double>(valid.correct) / static_cast<double>(valid.seeds);
       valid_loss_ = valid.loss_sum / static_cast<double>(valid.seeds);
     }
     report.seconds = SecondsSince(start);
     return report;
+  }
+
+  /// What a person wants to know of a running epoch.
+  static std::string Detail(const EpochReport& epoch, double seconds) {
+    const auto rows = static_cast<double>(epoch.rows_requested);
+    return fmt::format("loss {:.4f}, {:.0f} k rows/s, {:.0f} MB/s, {:.0f} % hits", epoch.loss,
+                       rows / seconds / 1e3, static_cast<double>(epoch.bytes_read) / seconds / 1e6,
+                       rows == 0 ? 0 : 100 * static_cast<double>(epoch.pool_hits) / rows);
   }
 
   Status Diverged(std::uint32_t epoch, std::uint64_t batch) const {
@@ -257,6 +273,7 @@ class TrainingRun {
   const TrainOptions& options_;
   const EpochPlan& plan_;
   Loader& loader_;
+  StageTrace* const trace_;
   Learner learner_;
   std::vector<torch::Tensor> best_weights_;
   double best_accuracy_ = 0;
@@ -309,18 +326,21 @@ Status RunEpochs(TrainJob& job, const TrainOptions& options, const EpochPlan& pl
                            OpenLists(job, options, memory.neighbor_cache_bytes, control));
   LoaderOptions loader_options = MakeLoaderOptions(options, memory, scratch);
   loader_options.neighbors = SourceOf(lists);
+  StageTrace trace;
+  if (!options.trace.empty()) loader_options.trace = &trace;
   // The loader asks a copy, on its own thread, for what the run counts on this one.
   RHIZOME_ASSIGN_OR_RETURN(
       const std::unique_ptr<Loader> loader,
       Loader::Open(
           *job.graph, loader_options, [seeds = plan]() mutable { return seeds.Next(); }, control));
-  TrainingRun run(job, options, plan, *loader);
+  TrainingRun run(job, options, plan, *loader, loader_options.trace);
   RHIZOME_RETURN_IF_ERROR(run.Run(report, control));
   const RowReaderStats reads = loader->reader_stats();
   report.maker = reads.maker;
   report.direct = reads.direct;
   report.mean_depth = reads.mean_depth;
   if (lists != nullptr) report.list_reads = lists->report();
+  if (!options.trace.empty()) RHIZOME_RETURN_IF_ERROR(trace.Write(options.trace));
   return Status::Ok();
 }
 

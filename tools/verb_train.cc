@@ -13,6 +13,7 @@ struct TrainFlags {
   TrainOptions options;
   std::string store;
   std::string out;
+  std::string trace;
   std::optional<std::uint32_t> layers;
   std::optional<std::vector<std::int64_t>> fanouts;
 };
@@ -30,8 +31,10 @@ Json EpochJson(const EpochReport& e) {
           {"gather_seconds", e.gather_seconds},
           {"update_seconds", e.update_seconds},
           {"compute_seconds", e.compute_seconds},
+          {"stall_seconds", e.stall_seconds},
           {"rows_requested", e.rows_requested},
           {"pool_hits", e.pool_hits},
+          {"rows_kept", e.rows_kept},
           {"rows_read", e.rows_read},
           {"bytes_read", e.bytes_read},
           {"reads_issued", e.reads_issued},
@@ -130,6 +133,7 @@ Result<Answer> Run(const TrainFlags& flags, Session& session) {
   TrainOptions options = flags.options;
   options.store = flags.store;
   options.out = flags.out;
+  options.trace = flags.trace;
   RHIZOME_RETURN_IF_ERROR(ReconcileLayers(flags, options));
   RHIZOME_RETURN_IF_ERROR(CheckName("job", options.job));
   RHIZOME_ASSIGN_OR_RETURN(const GnnEntry* const gnn, LoadGnnLibrary());
@@ -219,6 +223,9 @@ void AddStorageFlags(CLI::App& verb, TrainFlags& flags) {
       ->type_name("NAME")
       ->capture_default_str();
   verb.add_option("--out", flags.out, "Write the model here (safetensors)")->type_name("F");
+  verb.add_option("--trace", flags.trace,
+                  "Write here when each stage ran, for chrome://tracing or Perfetto (JSON)")
+      ->type_name("F");
 }
 
 }  // namespace

@@ -185,7 +185,7 @@ TEST_P(FeatureCacheTest, RowsThatAreNotAMultipleOfASectorAreFine) {
   ExpectRightRows(**cache, trace);
 }
 
-TEST_P(FeatureCacheTest, EverySuperbatchStartsWithAnEmptyPool) {
+TEST_P(FeatureCacheTest, ASuperbatchReadsOfItsPrefillWhatTheOneBeforeHasNotLeft) {
   std::mt19937_64 random(testing::TestSeed());
   const auto cache = FeatureCache::Open(*store_, "feat", Options(90 * 64));
   ASSERT_OK(cache);
@@ -199,7 +199,35 @@ TEST_P(FeatureCacheTest, EverySuperbatchStartsWithAnEmptyPool) {
     ExpectRightRows(**cache, trace);
     const auto replayed = PolicyFor(kind, trace, 90);
     reads += Replay(*replayed, trace).reads();
-    EXPECT_EQ((*cache)->stats().rows_read, reads) << PolicyName(kind);
+    const GatherStats stats = (*cache)->stats();
+    EXPECT_EQ(stats.rows_read + stats.rows_kept, reads) << PolicyName(kind);
+  }
+  EXPECT_GT((*cache)->stats().rows_kept, 0u);
+}
+
+TEST_P(FeatureCacheTest, FetchesMayRunAheadOfWhatIsFinished) {
+  std::mt19937_64 random(testing::TestSeed());
+  const auto cache = FeatureCache::Open(*store_, "feat", Options(90 * 64));
+  ASSERT_OK(cache);
+  for (int superbatch = 0; superbatch < 3; ++superbatch) {
+    const Trace trace = RandomTrace(random, 12, kRows, 150);
+    ASSERT_OK((*cache)->Start(PolicyFor(PolicyKind::kBelady, trace, 90)));
+    std::vector<GatherStep> steps(trace.steps());
+    std::vector<std::vector<std::byte>> outs(trace.steps());
+    std::size_t finished = 0;
+    for (std::size_t s = 0; s < trace.steps(); ++s) {
+      outs[s].resize(trace.step(s).size() * 64);
+      ASSERT_OK((*cache)->Fetch(trace.step(s), outs[s], steps[s]));
+      const std::size_t until = s + 1 == trace.steps() ? s + 1 : random() % (s + 1);
+      for (; finished < until; ++finished) (*cache)->Finish(steps[finished]);
+    }
+    for (std::size_t s = 0; s < trace.steps(); ++s) {
+      for (std::size_t i = 0; i < trace.step(s).size(); ++i) {
+        const auto row = static_cast<std::uint64_t>(trace.step(s)[i]);
+        ASSERT_EQ(std::vector(outs[s].begin() + i * 64, outs[s].begin() + (i + 1) * 64),
+                  RowBytes(row, 1, 64));
+      }
+    }
   }
 }
 

@@ -221,7 +221,7 @@ TEST_F(PipelineTest, TheLoaderDeliversTheRowsItSampledAndStopsWhenLeft) {
     for (std::size_t r = 0; r < m.rows.size(); ++r) {
       const auto vertex = static_cast<std::size_t>(graph_->VertexAt(m.rows[r]));
       for (std::size_t d = 0; d < 16; ++d) {
-        ASSERT_EQ(m.features[r * 16 + d], graph_data_.features[vertex * 16 + d]);
+        ASSERT_EQ(m.features.floats()[r * 16 + d], graph_data_.features[vertex * 16 + d]);
       }
     }
   }

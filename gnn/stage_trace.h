@@ -1,0 +1,69 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "rhizome/storage/file_system.h"
+#include "rhizome/storage/mutex.h"
+#include "rhizome/storage/result.h"
+
+namespace rhizome {
+
+/// What a minibatch, or a superbatch, passes through. Each has a track of its own in a trace.
+enum class Stage : std::uint8_t { kSample, kSchedule, kSwitch, kRead, kCopy, kWait, kCompute };
+inline constexpr std::size_t kStages = 7;
+std::string_view StageName(Stage stage);
+
+/// When the stages of a job ran, for a person to look at how they overlap: written as Chrome trace
+/// events (chrome://tracing, Perfetto). The first kMostEvents are kept.
+/// Threads: Add from any.
+class StageTrace {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::size_t kMostEvents = std::size_t{1} << 20;
+
+  StageTrace() : begin_(Clock::now()) {}
+
+  /// `number`: of the minibatch, or superbatch, counted from 0.
+  void Add(Stage stage, std::uint64_t number, Clock::time_point start, Clock::time_point end);
+
+  /// Writes one JSON object to `path`, which may exist. Errors: kIoError, kNotFound, ...
+  Status Write(const Path& path) const;
+
+ private:
+  struct Event {
+    Stage stage;
+    std::uint64_t number;
+    double start_us;
+    double duration_us;
+  };
+
+  const Clock::time_point begin_;
+  mutable Mutex mutex_;
+  std::vector<Event> events_ RHIZOME_GUARDED_BY(mutex_);
+};
+
+/// Times one stage, and adds it to a trace if there is one.
+class StageTimer {
+ public:
+  StageTimer(StageTrace* trace, Stage stage, std::uint64_t number)
+      : trace_(trace), stage_(stage), number_(number), start_(StageTrace::Clock::now()) {}
+
+  /// Ends the stage. Returns its seconds.
+  double Stop() const {
+    const auto end = StageTrace::Clock::now();
+    if (trace_ != nullptr) trace_->Add(stage_, number_, start_, end);
+    return std::chrono::duration<double>(end - start_).count();
+  }
+
+ private:
+  StageTrace* const trace_;
+  const Stage stage_;
+  const std::uint64_t number_;
+  const StageTrace::Clock::time_point start_;
+};
+
+}  // namespace rhizome
