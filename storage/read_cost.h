@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "rhizome/storage/io_queue.h"
 #include "rhizome/storage/result.h"
@@ -14,6 +15,7 @@ class ChunkArray;
 struct ReadCost {
   double seconds_per_read = 4.8e-6;
   double bytes_per_second = 4.4e9;
+  std::optional<std::uint64_t> fixed_gap_bytes = {};  ///< in place of the gap that follows
 
   double SecondsFor(std::uint64_t bytes) const {
     return static_cast<double>(bytes) / bytes_per_second;
@@ -22,6 +24,7 @@ struct ReadCost {
   /// Two ranges at most this far apart are read as one: a third of where that begins to cost more
   /// time than two reads. Between the two the time is much the same, and the bytes are not.
   std::uint64_t gap_bytes() const {
+    if (fixed_gap_bytes) return *fixed_gap_bytes;
     return static_cast<std::uint64_t>(seconds_per_read * bytes_per_second / 3);
   }
 };

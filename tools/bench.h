@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "rhizome/cache/policy.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/io_queue.h"
 #include "rhizome/storage/job_control.h"
@@ -43,6 +44,7 @@ struct BenchGraphOptions {
   std::uint32_t batch_size = 1000;
   std::uint32_t threads = 1;
   std::uint64_t seed = 1;
+  std::uint64_t dim = 0;  ///< columns of an array `feat`, float32; 0: none
 };
 
 /// What `bench sample` draws.
@@ -65,14 +67,25 @@ struct BenchSampleOptions {
 Result<nlohmann::ordered_json> BenchSample(const BenchSampleOptions& options,
                                            const JobControl& control);
 
-/// `bench pool`: exact reads of Belady, LRU, FIFO and static on the trace of one superbatch, with
-/// pools of several shares of the graph's rows, and how fast the schedule is built.
+/// `bench pool`: exact reads of the policies on the trace of one superbatch, with pools of several
+/// shares of the graph's rows, and how fast the schedule is built; with an array, also the time
+/// that its rows take, read from the disk.
 struct BenchPoolOptions {
   BenchGraphOptions graph;
   std::uint32_t superbatch = 100;  ///< minibatches of the trace
   std::vector<double> shares = {0.01, 0.05, 0.1, 0.2};
   std::uint64_t row_bytes = 1024;
   ReadCost cost;
+
+  // On the disk.
+  std::string array;  ///< of the store, in layout row; empty: nothing is read
+  std::vector<std::uint64_t> pool_bytes = {std::uint64_t{384} << 20};
+  std::vector<PolicyKind> policies = {PolicyKind::kBelady, PolicyKind::kCost, PolicyKind::kS3Fifo,
+                                      PolicyKind::kNone};
+  std::uint32_t rounds = 5;
+  double step_seconds = 0;       ///< of a step's computation, in which nothing is done
+  double reference_seconds = 1;  ///< of fio, in one round
+  bool mapped = false;           ///< also rows out of mapped files
 };
 Result<nlohmann::ordered_json> BenchPool(const BenchPoolOptions& options,
                                          const JobControl& control);

@@ -74,6 +74,13 @@ Status MakeGraph(const BenchGraphOptions& options, const ScratchFolder& scratch,
   ingest.vertices = std::uint64_t{1} << options.scale;
   ingest.build.partition.partitions = options.partitions;
   ingest.build.partition.threads = options.threads;
+  if (options.dim > 0) {
+    RHIZOME_ASSIGN_OR_RETURN(const GeneratedFile features,
+                             GenerateFeatures(input / "features.npy", *ingest.vertices, options.dim,
+                                              options.seed, control));
+    ingest.arrays.push_back(
+        {.name = "feat", .path = features.path, .dim = options.dim, .dtype = {}, .open = {}});
+  }
   RHIZOME_RETURN_IF_ERROR(Ingest(fs, path, ingest, control));
   return Status::Ok();
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "bench_common.h"
+#include "bench_pool_disk.h"
 #include "rhizome/cache/cost_schedule.h"
 #include "rhizome/cache/policy.h"
 
@@ -142,6 +143,9 @@ Result<nlohmann::ordered_json> BenchPool(const BenchPoolOptions& options,
   json["seconds_per_read"] = options.cost.seconds_per_read;
   json["bytes_per_second"] = options.cost.bytes_per_second;
   json["pools"] = std::move(pools);
+  if (!options.array.empty()) {
+    RHIZOME_ASSIGN_OR_RETURN(json["disk"], BenchPoolOnDisk(options, *opened.store, trace, control));
+  }
   json["machine"] = DescribeMachine(opened.store->path());
   return json;
 }

@@ -105,13 +105,6 @@ struct GatherFlags {
   bool buffered = false;
 };
 
-template <typename Options>
-struct GraphFlags {
-  Options options;
-  std::string store;
-  std::string dir = ".";
-};
-
 Result<Answer> RunGather(const GatherFlags& flags, Session& session) {
   BenchGatherOptions options = flags.options;
   if (!flags.store.empty()) options.store = flags.store;
@@ -121,15 +114,6 @@ Result<Answer> RunGather(const GatherFlags& flags, Session& session) {
   options.dir = flags.dir;
   options.direct = !flags.buffered;
   RHIZOME_ASSIGN_OR_RETURN(Json fields, BenchGather(options, session.control));
-  return Answer{std::move(fields), DescribeBench, {}};
-}
-
-template <typename Options, Result<Json> (*kBench)(const Options&, const JobControl&)>
-Result<Answer> RunGraphBench(const GraphFlags<Options>& flags, Session& session) {
-  Options options = flags.options;
-  if (!flags.store.empty()) options.graph.store = flags.store;
-  options.graph.dir = flags.dir;
-  RHIZOME_ASSIGN_OR_RETURN(Json fields, kBench(options, session.control));
   return Answer{std::move(fields), DescribeBench, {}};
 }
 
@@ -149,40 +133,6 @@ void AddGather(CLI::App& bench, Session& session) {
   AddTurnFlags(*verb, options.rounds, options.seconds, "one turn");
   verb->add_option("--seed", options.seed, "Of the rows drawn")
       ->type_name("N")
-      ->capture_default_str();
-}
-
-void AddPool(CLI::App& bench, Session& session) {
-  using Flags = GraphFlags<BenchPoolOptions>;
-  auto flags = std::make_shared<Flags>();
-  CLI::App* verb = AddVerb<Flags>(bench, session, "pool",
-                                  "Reads of Belady, LRU, FIFO and static on a sampled trace",
-                                  "rhizome bench pool --scale 12 --superbatch 10", flags,
-                                  RunGraphBench<BenchPoolOptions, BenchPool>);
-  AddPlaceFlags(*verb, flags->store, flags->dir);
-  AddGraphFlags(*verb, flags->options.graph);
-  verb->add_option("--superbatch", flags->options.superbatch, "Minibatches of the trace")
-      ->check(CLI::Range(1U, 1000000U))
-      ->type_name("N")
-      ->capture_default_str();
-  verb->add_option("--shares", flags->options.shares, "Sizes of the pool, as shares of the rows")
-      ->delimiter(',')
-      ->check(CLI::Range(0.0, 1.0))
-      ->type_name("X,...")
-      ->default_str("0.01,0.05,0.1,0.2");
-  verb->add_option("--row-bytes", flags->options.row_bytes, "Bytes of a row, as reads are timed")
-      ->check(CLI::Range(1, 1 << 20))
-      ->type_name("N")
-      ->capture_default_str();
-  verb->add_option("--seconds-per-read", flags->options.cost.seconds_per_read,
-                   "Fixed time of a read, as reads are timed")
-      ->check(CLI::PositiveNumber)
-      ->type_name("S")
-      ->capture_default_str();
-  verb->add_option("--bytes-per-second", flags->options.cost.bytes_per_second,
-                   "Bandwidth, as reads are timed")
-      ->check(CLI::PositiveNumber)
-      ->type_name("B")
       ->capture_default_str();
 }
 
@@ -209,7 +159,7 @@ void AddBenchVerb(CLI::App& root, Session& session) {
   bench->footer("Example: rhizome bench pool --help");
   AddGather(*bench, session);
   AddBenchSample(*bench, session);
-  AddPool(*bench, session);
+  AddBenchPool(*bench, session);
   AddBenchPartition(*bench, session);
   AddBenchTopology(*bench, session);
   AddBenchIngest(*bench, session);

@@ -29,6 +29,9 @@ void AddMadeGraphFlags(CLI::App& verb, std::string& dir, std::uint32_t& scale,
 /// `bench sample`.
 void AddBenchSample(CLI::App& bench, Session& session);
 
+/// `bench pool`.
+void AddBenchPool(CLI::App& bench, Session& session);
+
 /// `bench partition`.
 void AddBenchPartition(CLI::App& bench, Session& session);
 

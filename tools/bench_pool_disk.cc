@@ -1,0 +1,290 @@
+#include "bench_pool_disk.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <semaphore>
+#include <thread>
+
+#include "bench_common.h"
+#include "fio.h"
+#include "mapped_rows.h"
+#include "rhizome/cache/feature_cache.h"
+#include "rhizome/storage/chunk_array.h"
+
+namespace rhizome {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Json = nlohmann::ordered_json;
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+double CpuSeconds() {
+  rusage usage = {};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+/// One pass over the trace.
+struct Pass {
+  double seconds = 0;
+  double cpu_seconds = 0;
+  double schedule_seconds = 0;
+  double prefill_seconds = 0;
+  double exposed_seconds = 0;  ///< a step waited for its rows, the first one left out
+  GatherStats stats;
+};
+
+// Minibatches between the reading thread and the one that computes.
+constexpr std::ptrdiff_t kAhead = 2;
+constexpr std::size_t kOutputs = kAhead + 1;
+
+/// Gathers a trace as a Loader does: one thread reads, one copies, one takes what is ready. A step
+/// that computes is one that sleeps.
+class PipelinedGather {
+ public:
+  PipelinedGather(FeatureCache& cache, const Trace& trace, double step_seconds)
+      : cache_(cache), trace_(trace), step_seconds_(step_seconds) {
+    std::size_t most = 0;
+    for (std::size_t s = 0; s < trace.steps(); ++s) most = std::max(most, trace.step(s).size());
+    row_bytes_ = cache.array().row_bytes();
+    output_bytes_ = most * row_bytes_;
+  }
+
+  Status Allocate() {
+    for (AlignedBuffer& output : outputs_) {
+      RHIZOME_ASSIGN_OR_RETURN(output, AlignedBuffer::Allocate(output_bytes_));
+      // Steps after the first find memory that is there; so shall the first.
+      std::fill(output.bytes().begin(), output.bytes().end(), std::byte{1});
+    }
+    return Status::Ok();
+  }
+
+  /// Returns the seconds that steps waited, all but the first.
+  Result<double> Run() {
+    std::thread reading([this] { ReadAll(); });
+    std::thread copying([this] { CopyAll(); });
+    double exposed = 0;
+    for (std::size_t s = 0; s < trace_.steps(); ++s) {
+      const auto start = Clock::now();
+      ready_.acquire();
+      if (s > 0) exposed += SecondsSince(start);
+      if (step_seconds_ > 0)
+        std::this_thread::sleep_for(std::chrono::duration<double>(step_seconds_));
+      room_.release();
+    }
+    reading.join();
+    copying.join();
+    if (!status_.ok()) return Fail(status_);
+    return exposed;
+  }
+
+ private:
+  std::span<std::byte> OutputOf(std::size_t step) const {
+    return outputs_[step % kOutputs].bytes().first(trace_.step(step).size() * row_bytes_);
+  }
+
+  void ReadAll() {
+    for (std::size_t s = 0; s < trace_.steps(); ++s) {
+      room_.acquire();
+      // After an error the rest passes through unread, so that every thread ends.
+      if (status_.ok()) status_ = cache_.Fetch(trace_.step(s), OutputOf(s), steps_[s % kOutputs]);
+      read_.release();
+    }
+  }
+
+  void CopyAll() {
+    for (std::size_t s = 0; s < trace_.steps(); ++s) {
+      read_.acquire();
+      cache_.Finish(steps_[s % kOutputs]);
+      ready_.release();
+    }
+  }
+
+  FeatureCache& cache_;
+  const Trace& trace_;
+  const double step_seconds_;
+  std::size_t row_bytes_ = 0;
+  std::size_t output_bytes_ = 0;
+  std::array<AlignedBuffer, kOutputs> outputs_;
+  std::array<GatherStep, kOutputs> steps_;
+  std::counting_semaphore<> room_{kOutputs};
+  std::counting_semaphore<> read_{0};
+  std::counting_semaphore<> ready_{0};
+  Status status_;  // the reading thread's until it is joined
+};
+
+class Contest {
+ public:
+  Contest(const BenchPoolOptions& options, const Store& store, const Trace& trace)
+      : options_(options), store_(store), trace_(trace) {}
+
+  Status Open() {
+    RHIZOME_ASSIGN_OR_RETURN(rows_, store_.OpenArray(options_.array));
+    RHIZOME_ASSIGN_OR_RETURN(cost_, MeasureReadCost(*rows_, {}));
+    cost_.fixed_gap_bytes = options_.cost.fixed_gap_bytes;
+    return Status::Ok();
+  }
+
+  const ArrayEntry& entry() const { return rows_->entry(); }
+  const ReadCost& cost() const { return cost_; }
+
+  Result<Pass> Run(PolicyKind kind, std::uint64_t pool_bytes) const {
+    FeatureCacheOptions cache_options{.capacity_bytes = pool_bytes, .reader = {}};
+    cache_options.read_cost = cost_;
+    RHIZOME_ASSIGN_OR_RETURN(const auto cache,
+                             FeatureCache::Open(store_, options_.array, cache_options));
+    PipelinedGather gather(*cache, trace_, options_.step_seconds);
+    RHIZOME_RETURN_IF_ERROR(gather.Allocate());
+    Pass pass;
+    const double cpu = CpuSeconds();
+    const auto start = Clock::now();
+    auto policy = MakePolicy({.kind = kind,
+                              .frame_count = cache->frame_count(),
+                              .key_count = cache->row_count(),
+                              .unit_bytes = entry().row_bytes(),
+                              .cost = cost_},
+                             trace_);
+    pass.schedule_seconds = SecondsSince(start);
+    RHIZOME_RETURN_IF_ERROR(cache->Start(std::move(policy)));
+    pass.prefill_seconds = SecondsSince(start) - pass.schedule_seconds;
+    RHIZOME_ASSIGN_OR_RETURN(pass.exposed_seconds, gather.Run());
+    pass.seconds = SecondsSince(start);
+    pass.cpu_seconds = CpuSeconds() - cpu;
+    pass.stats = cache->stats();
+    return pass;
+  }
+
+  /// Rows a second out of a mapped file, of as many minibatches as take no longer than a few
+  /// seconds, from the front.
+  Result<double> RunMapped() const {
+    RHIZOME_ASSIGN_OR_RETURN(const MappedRows mapped, MappedRows::Open(*rows_));
+    std::vector<std::byte> out;
+    const auto start = Clock::now();
+    std::uint64_t rows = 0;
+    for (std::size_t s = 0; s < trace_.steps() && SecondsSince(start) < kMappedSeconds; ++s) {
+      out.resize(trace_.step(s).size() * entry().row_bytes());
+      mapped.Gather(trace_.step(s), out);
+      rows += trace_.step(s).size();
+    }
+    return static_cast<double>(rows) / SecondsSince(start);
+  }
+
+  /// Reads of one row's size a second, at the depth that the cache reads with.
+  Result<double> RunReference(const Path& scratch, std::uint64_t seed) const {
+    FioJob job;
+    job.folder = rows_->root() / ArrayFolder(entry().name);
+    const std::uint64_t stride = (entry().chunk_count() + kMostFiles - 1) / kMostFiles;
+    for (std::uint64_t c = 0; c < entry().chunk_count(); c += stride)
+      job.files.push_back(Path(ChunkPath(entry().name, c)).filename().string());
+    job.block_bytes = (entry().row_bytes() + 511) / 512 * 512;
+    job.depth = IoQueueOptions().depth;
+    job.seconds = options_.reference_seconds;
+    job.seed = seed;
+    return RunFio(job, scratch);
+  }
+
+ private:
+  static constexpr std::uint64_t kMostFiles = 256;
+  static constexpr double kMappedSeconds = 4;
+
+  const BenchPoolOptions& options_;
+  const Store& store_;
+  const Trace& trace_;
+  std::unique_ptr<ChunkArray> rows_;
+  ReadCost cost_;
+};
+
+double MedianOf(const std::vector<Pass>& passes, double Pass::*field) {
+  std::vector<double> values;
+  for (const Pass& pass : passes) values.push_back(pass.*field);
+  return Median(std::move(values));
+}
+
+Json PassJson(const std::vector<Pass>& passes, const Trace& trace, std::uint64_t row_bytes,
+              double reference) {
+  const auto requests = static_cast<double>(trace.keys.size());
+  const auto steps = static_cast<double>(trace.steps());
+  const double seconds = MedianOf(passes, &Pass::seconds);
+  const GatherStats& stats = passes.front().stats;  // the same in every pass
+  const double useful = requests * static_cast<double>(row_bytes);
+  return {{"seconds", seconds},
+          {"rows_per_second", std::round(requests / seconds)},
+          {"over_reference", reference == 0 ? Json() : Json(requests / seconds / reference)},
+          {"rows_read", stats.rows_read},
+          {"reads", stats.reads_issued},
+          {"bytes_per_useful", static_cast<double>(stats.bytes_read) / useful},
+          {"schedule_seconds", MedianOf(passes, &Pass::schedule_seconds)},
+          {"prefill_seconds", MedianOf(passes, &Pass::prefill_seconds)},
+          {"cpu_us_per_row", MedianOf(passes, &Pass::cpu_seconds) / requests * 1e6},
+          {"exposed_ms_per_step",
+           MedianOf(passes, &Pass::exposed_seconds) / std::max(steps - 1, 1.0) * 1e3}};
+}
+
+}  // namespace
+
+Result<Json> BenchPoolOnDisk(const BenchPoolOptions& options, const Store& store,
+                             const Trace& trace, const JobControl& control) {
+  Contest contest(options, store, trace);
+  RHIZOME_RETURN_IF_ERROR(contest.Open());
+  RHIZOME_ASSIGN_OR_RETURN(const ScratchFolder scratch, ScratchFolder::Create(options.graph.dir));
+  std::map<std::pair<std::uint64_t, PolicyKind>, std::vector<Pass>> passes;
+  std::vector<double> fio, mapped;
+  std::string fio_missing;
+  for (std::uint32_t round = 0; round < options.rounds; ++round) {
+    for (const std::uint64_t pool_bytes : options.pool_bytes) {
+      for (const PolicyKind kind : options.policies) {
+        RHIZOME_RETURN_IF_ERROR(
+            control.Report({.phase = "gather", .done = round, .total = options.rounds}));
+        RHIZOME_ASSIGN_OR_RETURN(const Pass pass, contest.Run(kind, pool_bytes));
+        passes[{pool_bytes, kind}].push_back(pass);
+      }
+    }
+    if (options.mapped) {
+      RHIZOME_ASSIGN_OR_RETURN(const double rate, contest.RunMapped());
+      mapped.push_back(rate);
+    }
+    if (!fio_missing.empty()) continue;
+    const Result<double> rate = contest.RunReference(scratch.path(), options.graph.seed + round);
+    if (!rate && rate.error().code() != StatusCode::kUnsupported) return Fail(rate.error());
+    if (rate) fio.push_back(*rate);
+    if (!rate) fio_missing = rate.error().message();
+  }
+  const double reference = Median(fio);
+  Json json = {{"array", options.array},
+               {"rounds", options.rounds},
+               {"requests", trace.keys.size()},
+               {"reference", reference},
+               {"reference_name", "fio randread of one row's size, reads/s"},
+               {"reference_rounds", fio},
+               {"seconds_per_read", contest.cost().seconds_per_read},
+               {"bytes_per_second", contest.cost().bytes_per_second},
+               {"gap_bytes", contest.cost().gap_bytes()},
+               {"step_seconds", options.step_seconds}};
+  if (!fio_missing.empty()) json["reference_missing"] = fio_missing;
+  if (!mapped.empty()) json["mapped_rows_per_second"] = std::round(Median(mapped));
+  auto pools = Json::array();
+  for (const std::uint64_t pool_bytes : options.pool_bytes) {
+    Json pool = {{"pool_bytes", pool_bytes}};
+    for (const PolicyKind kind : options.policies) {
+      pool[std::string(PolicyName(kind))] =
+          PassJson(passes[{pool_bytes, kind}], trace, contest.entry().row_bytes(), reference);
+    }
+    pools.push_back(std::move(pool));
+  }
+  json["pools"] = std::move(pools);
+  return json;
+}
+
+}  // namespace rhizome
