@@ -61,8 +61,12 @@ struct TrainOptions {
   std::optional<std::uint64_t> neighbor_cache_bytes;  ///< default: chosen, at most 256 MiB; 0: none
   std::uint32_t superbatch = 0;                       ///< minibatches; 0: chosen
   std::string job = "train";                          ///< names scratch/<job>
-  Path out;    ///< model file, safetensors; empty: not written
-  Path trace;  ///< when each stage ran, as Chrome trace events; empty: not written
+
+  /// Minibatches after which all that the run has learnt is written to scratch/<job>; 0: never.
+  std::uint64_t checkpoint_every = 0;
+  bool resume = false;  ///< go on from what a killed run of the same job wrote, if it did
+  Path out;             ///< model file, safetensors; empty: not written
+  Path trace;           ///< when each stage ran, as Chrome trace events; empty: not written
 };
 
 struct EpochReport {
@@ -110,6 +114,7 @@ struct TrainReport {
   double majority_accuracy = 0;  ///< of always answering the training set's most frequent class
   std::uint32_t best_epoch = 0;
   std::uint32_t superbatch = 0;
+  std::uint64_t resumed_minibatches = 0;  ///< done before this run
   std::uint64_t base_memory_bytes = 0;
   std::uint64_t peak_memory_bytes = 0;
   std::string model;  ///< path of the model file, or empty

@@ -51,6 +51,14 @@ SeedBatch EpochPlan::Take(const std::vector<VertexId>& from, bool is_valid) cons
                        from.begin() + static_cast<std::ptrdiff_t>(end)}};
 }
 
+void EpochPlan::Skip(std::uint64_t minibatches) {
+  const std::uint64_t an_epoch = train_batches() + valid_batches();
+  const std::uint64_t at = epoch_ * an_epoch + batch_ + minibatches;
+  epoch_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(at / an_epoch, epochs_));
+  batch_ = epoch_ == epochs_ ? 0 : at % an_epoch;
+  if (epoch_ < epochs_) Shuffle();
+}
+
 std::optional<SeedBatch> EpochPlan::Next() {
   if (epoch_ == epochs_) return std::nullopt;
   if (batch_ == 0) Shuffle();

@@ -26,6 +26,9 @@ class EpochPlan {
   /// The next minibatch; nothing after the last epoch.
   std::optional<SeedBatch> Next();
 
+  /// Leaves out the next `minibatches`. In O(epochs).
+  void Skip(std::uint64_t minibatches);
+
   static Tag Decode(std::uint64_t tag);
 
   std::uint64_t train_batches() const { return Batches(train_.size()); }

@@ -53,4 +53,37 @@ BatchOutcome Learner::Evaluate(const Minibatch& minibatch) const {
   return MakeOutcome(scores, targets, loss.item<double>());
 }
 
+LearnerState Learner::CopyState() const {
+  LearnerState copy;
+  for (const torch::Tensor& parameter : model_.Parameters()) {
+    const auto found = adam_->state().find(parameter.unsafeGetTensorImpl());
+    if (found == adam_->state().end()) return {};
+    const auto& state = static_cast<const torch::optim::AdamParamState&>(*found->second);
+    copy.steps = state.step();
+    copy.means.push_back(state.exp_avg().clone());
+    copy.squares.push_back(state.exp_avg_sq().clone());
+  }
+  return copy;
+}
+
+Status Learner::RestoreState(const LearnerState& state) {
+  adam_->state().clear();
+  if (state.steps == 0) return Status::Ok();
+  const std::vector<torch::Tensor> parameters = model_.Parameters();
+  bool fits = state.means.size() == parameters.size() && state.squares.size() == parameters.size();
+  for (std::size_t i = 0; fits && i < parameters.size(); ++i) {
+    fits = state.means[i].sizes() == parameters[i].sizes() &&
+           state.squares[i].sizes() == parameters[i].sizes();
+  }
+  if (!fits) return Status::Corruption("the optimiser's state is not that of these weights");
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    auto restored = std::make_unique<torch::optim::AdamParamState>();
+    restored->step(state.steps);
+    restored->exp_avg(state.means[i].clone());
+    restored->exp_avg_sq(state.squares[i].clone());
+    adam_->state()[parameters[i].unsafeGetTensorImpl()] = std::move(restored);
+  }
+  return Status::Ok();
+}
+
 }  // namespace rhizome

@@ -9,6 +9,7 @@
 #include "rhizome/gnn/labels.h"
 #include "rhizome/gnn/minibatch.h"
 #include "rhizome/gnn/model.h"
+#include "rhizome/storage/result.h"
 
 namespace rhizome {
 
@@ -17,6 +18,14 @@ struct BatchOutcome {
   double loss_sum = 0;  ///< cross entropy, summed over the seeds
   std::uint64_t seeds = 0;
   std::uint64_t correct = 0;
+};
+
+/// What Adam remembers: the running means of each weight's gradient and of its square, in the order
+/// of Model::Parameters. Empty before the first step.
+struct LearnerState {
+  std::int64_t steps = 0;
+  std::vector<torch::Tensor> means;
+  std::vector<torch::Tensor> squares;
 };
 
 /// Learns from and evaluates minibatches: cross entropy over the seeds, Adam with weight decay on
@@ -30,6 +39,11 @@ class Learner {
   BatchOutcome Learn(const Minibatch& minibatch);
 
   BatchOutcome Evaluate(const Minibatch& minibatch) const;
+
+  /// A copy of the optimiser's memory, and back; with the model's weights, all that a later Learn
+  /// depends on. Errors: kCorruption, a state of other weights.
+  LearnerState CopyState() const;
+  Status RestoreState(const LearnerState& state);
 
  private:
   torch::Tensor TargetsOf(const Minibatch& minibatch) const;

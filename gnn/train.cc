@@ -3,31 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <limits>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "rhizome/gnn/compute_threads.h"
 #include "rhizome/gnn/epoch_plan.h"
 #include "rhizome/gnn/job_scratch.h"
 #include "rhizome/gnn/layerwise_inference.h"
-#include "rhizome/gnn/learner.h"
 #include "rhizome/gnn/lists_on_disk.h"
 #include "rhizome/gnn/loader.h"
 #include "rhizome/gnn/memory_plan.h"
 #include "rhizome/gnn/process_memory.h"
 #include "rhizome/gnn/simd.h"
-#include "rhizome/storage/check.h"
+#include "rhizome/gnn/training_run.h"
 
 namespace rhizome {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// Memory for what libtorch and the allocator take when they first work.
 constexpr std::uint64_t kSlackBytes = std::uint64_t{48} << 20;
@@ -164,123 +155,6 @@ LoaderOptions MakeLoaderOptions(const TrainOptions& options, const MemoryPlan& m
   return loader;
 }
 
-void AddCosts(const MinibatchCosts& costs, EpochReport& epoch) {
-  epoch.sample_seconds += costs.sample_seconds;
-  epoch.schedule_seconds += costs.schedule_seconds;
-  epoch.switch_seconds += costs.switch_seconds;
-  epoch.gather_seconds += costs.gather_seconds;
-  epoch.update_seconds += costs.update_seconds;
-  epoch.rows_requested += costs.rows_requested;
-  epoch.pool_hits += costs.pool_hits;
-  epoch.rows_kept += costs.rows_kept;
-  epoch.rows_read += costs.rows_read;
-  epoch.bytes_read += costs.bytes_read;
-  epoch.reads_issued += costs.reads_issued;
-}
-
-/// Runs the epochs and keeps the best weights.
-class TrainingRun {
- public:
-  TrainingRun(TrainJob& job, const TrainOptions& options, const EpochPlan& plan, Loader& loader,
-              StageTrace* trace)
-      : job_(job),
-        options_(options),
-        plan_(plan),
-        loader_(loader),
-        trace_(trace),
-        learner_(*job.model, job.labels, options.learning_rate, options.weight_decay,
-                 options.seed) {}
-
-  Status Run(TrainReport& report, const JobControl& control) {
-    for (std::uint32_t epoch = 0; epoch < options_.epochs; ++epoch) {
-      RHIZOME_ASSIGN_OR_RETURN(const EpochReport done, RunEpoch(epoch, control));
-      report.epochs.push_back(done);
-      KeepIfBest(done, epoch, report);
-    }
-    job_.model->RestoreWeights(best_weights_);
-    return Status::Ok();
-  }
-
- private:
-  Result<EpochReport> RunEpoch(std::uint32_t epoch, const JobControl& control) {
-    EpochReport report;
-    const Clock::time_point start = Clock::now();
-    BatchOutcome train, valid;
-    const std::uint64_t batches = plan_.train_batches() + plan_.valid_batches();
-    for (std::uint64_t batch = 0; batch < batches; ++batch) {
-      const std::uint64_t number = epoch * batches + batch;
-      const StageTimer wait(trace_, Stage::kWait, number);
-      RHIZOME_ASSIGN_OR_RETURN(std::optional<Minibatch> minibatch, loader_.Next());
-      RHIZOME_CHECK(minibatch.has_value());  // the plan gives the loader as many
-      report.stall_seconds += wait.Stop();
-      const bool is_valid = EpochPlan::Decode(minibatch->tag).is_valid;
-      const StageTimer compute(trace_, Stage::kCompute, number);
-      const BatchOutcome outcome =
-          is_valid ? learner_.Evaluate(*minibatch) : learner_.Learn(*minibatch);
-      report.compute_seconds += compute.Stop();
-      if (!std::isfinite(outcome.loss_sum)) return Fail(Diverged(epoch, batch));
-      Add(outcome, is_valid ? valid : train);
-      AddCosts(minibatch->costs, report);
-      loader_.Recycle(*std::move(minibatch));
-      report.loss = train.loss_sum / static_cast<double>(train.seeds);
-      RHIZOME_RETURN_IF_ERROR(control.Report({.phase = "train",
-                                              .done = number + 1,
-                                              .total = options_.epochs * batches,
-                                              .detail = Detail(report, SecondsSince(start))}));
-    }
-    if (valid.seeds > 0) {
-      report.valid_accuracy = static_cast<double>(valid.correct) / static_cast<double>(valid.seeds);
-      valid_loss_ = valid.loss_sum / static_cast<double>(valid.seeds);
-    }
-    report.seconds = SecondsSince(start);
-    return report;
-  }
-
-  /// What a person wants to know of a running epoch.
-  static std::string Detail(const EpochReport& epoch, double seconds) {
-    const auto rows = static_cast<double>(epoch.rows_requested);
-    return fmt::format("loss {:.4f}, {:.0f} k rows/s, {:.0f} MB/s, {:.0f} % hits", epoch.loss,
-                       rows / seconds / 1e3, static_cast<double>(epoch.bytes_read) / seconds / 1e6,
-                       rows == 0 ? 0 : 100 * static_cast<double>(epoch.pool_hits) / rows);
-  }
-
-  Status Diverged(std::uint32_t epoch, std::uint64_t batch) const {
-    return Status::InvalidArgument(
-        fmt::format("the loss of epoch {}, minibatch {} is not a number: look for NaN or huge "
-                    "values in array {}, or try a smaller learning rate than {}",
-                    epoch + 1, batch + 1, options_.features, options_.learning_rate));
-  }
-
-  static void Add(const BatchOutcome& outcome, BatchOutcome& sum) {
-    sum.loss_sum += outcome.loss_sum;
-    sum.seeds += outcome.seeds;
-    sum.correct += outcome.correct;
-  }
-
-  /// Without a validation set the last epoch is as good as any.
-  void KeepIfBest(const EpochReport& epoch, std::uint32_t number, TrainReport& report) {
-    const bool first = best_weights_.empty();
-    const bool better = epoch.valid_accuracy > best_accuracy_ ||
-                        (epoch.valid_accuracy == best_accuracy_ && valid_loss_ < best_loss_);
-    if (!first && !better && plan_.valid_batches() > 0) return;
-    best_weights_ = job_.model->CopyWeights();
-    best_accuracy_ = epoch.valid_accuracy;
-    best_loss_ = valid_loss_;
-    report.best_epoch = number + 1;
-  }
-
-  TrainJob& job_;
-  const TrainOptions& options_;
-  const EpochPlan& plan_;
-  Loader& loader_;
-  StageTrace* const trace_;
-  Learner learner_;
-  std::vector<torch::Tensor> best_weights_;
-  double best_accuracy_ = 0;
-  double best_loss_ = std::numeric_limits<double>::infinity();
-  double valid_loss_ = 0;  // of the last epoch
-};
-
 /// Accuracy on the test set of always answering the training set's most frequent class.
 double MajorityAccuracy(const Labels& labels) {
   std::map<std::int32_t, std::uint64_t> counts;
@@ -319,29 +193,103 @@ Status Measure(const TrainJob& job, const TrainOptions& options, const MemoryPla
   return Status::Ok();
 }
 
+/// All that the weights depend on; a checkpoint is continued only where it is equal. More epochs
+/// are welcome.
+std::string Describe(const TrainJob& job, const TrainOptions& options) {
+  const Manifest& manifest = job.store->manifest();
+  const nlohmann::json description = {{"job", "train"},
+                                      {"store", job.store->id().ToString()},
+                                      {"generation", manifest.generation},
+                                      {"sequence", job.graph->sequence()},
+                                      {"features", job.features.array_id},
+                                      {"labels", manifest.FindArray(options.labels)->array_id},
+                                      {"split", manifest.FindArray(options.split)->array_id},
+                                      {"model", EncodeModelShape(job.model->shape())},
+                                      {"fanouts", options.fanouts},
+                                      {"batch_size", options.batch_size},
+                                      {"learning_rate", options.learning_rate},
+                                      {"weight_decay", options.weight_decay},
+                                      {"seed", options.seed}};
+  return description.dump();
+}
+
+constexpr const char* kCheckpointName = "CHECKPOINT";
+constexpr const char* kSuperbatchFolder = "superbatches";
+
+/// A folder for superbatches, empty.
+Result<Path> MakeSuperbatchFolder(FileSystem& fs, const Path& scratch) {
+  const Path folder = scratch / kSuperbatchFolder;
+  RHIZOME_RETURN_IF_ERROR(RemoveTree(fs, folder));
+  RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, folder));
+  return folder;
+}
+
 Status RunEpochs(TrainJob& job, const TrainOptions& options, const EpochPlan& plan,
                  const MemoryPlan& memory, const Path& scratch, TrainReport& report,
                  const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(const auto lists,
                            OpenLists(job, options, memory.neighbor_cache_bytes, control));
-  LoaderOptions loader_options = MakeLoaderOptions(options, memory, scratch);
+  FileSystem& fs = job.store->fs();
+  RHIZOME_ASSIGN_OR_RETURN(const Path superbatches, MakeSuperbatchFolder(fs, scratch));
+  LoaderOptions loader_options = MakeLoaderOptions(options, memory, superbatches);
   loader_options.neighbors = SourceOf(lists);
   StageTrace trace;
   if (!options.trace.empty()) loader_options.trace = &trace;
+  const TrainingRunOptions run_options{.epochs = options.epochs,
+                                       .learning_rate = options.learning_rate,
+                                       .weight_decay = options.weight_decay,
+                                       .seed = options.seed,
+                                       .features = options.features,
+                                       .checkpoint_every = options.checkpoint_every,
+                                       .checkpoint = scratch / kCheckpointName,
+                                       .job = Describe(job, options)};
+  TrainingRun run(*job.model, job.labels, run_options, plan, loader_options.trace);
   // The loader asks a copy, on its own thread, for what the run counts on this one.
-  RHIZOME_ASSIGN_OR_RETURN(
-      const std::unique_ptr<Loader> loader,
-      Loader::Open(
-          *job.graph, loader_options, [seeds = plan]() mutable { return seeds.Next(); }, control));
-  TrainingRun run(job, options, plan, *loader, loader_options.trace);
-  RHIZOME_RETURN_IF_ERROR(run.Run(report, control));
-  const RowReaderStats reads = loader->reader_stats();
-  report.maker = reads.maker;
-  report.direct = reads.direct;
-  report.mean_depth = reads.mean_depth;
+  EpochPlan seeds = plan;
+  if (options.resume) {
+    RHIZOME_ASSIGN_OR_RETURN(const std::optional<Checkpoint> checkpoint,
+                             LoadCheckpoint(fs, run_options.checkpoint, run_options.job));
+    if (checkpoint) {
+      RHIZOME_RETURN_IF_ERROR(run.Resume(*checkpoint));
+      seeds.Skip(run.progress().done);
+      report.resumed_minibatches = run.progress().done;
+    }
+  }
+  {
+    RHIZOME_ASSIGN_OR_RETURN(
+        const std::unique_ptr<Loader> loader,
+        Loader::Open(
+            *job.graph, loader_options, [seeds]() mutable { return seeds.Next(); }, control));
+    const Status status = run.Run(*loader, control);
+    const RowReaderStats reads = loader->reader_stats();
+    report.maker = reads.maker;
+    report.direct = reads.direct;
+    report.mean_depth = reads.mean_depth;
+    RHIZOME_RETURN_IF_ERROR(status);
+  }
+  report.epochs = run.progress().epochs;
+  report.best_epoch = run.progress().best_epoch;
   if (lists != nullptr) report.list_reads = lists->report();
   if (!options.trace.empty()) RHIZOME_RETURN_IF_ERROR(trace.Write(options.trace));
-  return Status::Ok();
+  return RemoveTree(fs, superbatches);
+}
+
+/// Runs to the end of the report. What a checkpoint needs stays if it does not come to that.
+Status RunJob(TrainJob& job, const TrainOptions& options, JobScratch& scratch, TrainReport& report,
+              const JobControl& control) {
+  const EpochPlan plan(job.train, job.valid, options.batch_size, options.epochs, options.seed);
+  RHIZOME_ASSIGN_OR_RETURN(const MemoryNeeds needs,
+                           MeasureNeeds(job, options, plan, report.base_memory_bytes, control));
+  RHIZOME_ASSIGN_OR_RETURN(const MemoryPlan memory,
+                           PlanMemory(options.memory_bytes,
+                                      {.cache_bytes = options.cache_bytes,
+                                       .superbatch = options.superbatch,
+                                       .neighbor_cache_bytes = options.neighbor_cache_bytes},
+                                      needs));
+  report.superbatch = memory.superbatch;
+  RHIZOME_RETURN_IF_ERROR(RunEpochs(job, options, plan, memory, scratch.folder(), report, control));
+  report.majority_accuracy = MajorityAccuracy(job.labels);
+  return Measure(job, options, memory, scratch.folder(), report, control);
 }
 
 }  // namespace
@@ -354,25 +302,20 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const JobControl& co
   RHIZOME_ASSIGN_OR_RETURN(TrainJob job, OpenJob(options));
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<JobScratch> scratch,
                            JobScratch::Open(job.store->fs(), options.store, options.job,
-                                            JobScratch::Leftovers::kRemove));
-  const EpochPlan plan(job.train, job.valid, options.batch_size, options.epochs, options.seed);
-  RHIZOME_ASSIGN_OR_RETURN(const MemoryNeeds needs,
-                           MeasureNeeds(job, options, plan, report.base_memory_bytes, control));
-  RHIZOME_ASSIGN_OR_RETURN(const MemoryPlan memory,
-                           PlanMemory(options.memory_bytes,
-                                      {.cache_bytes = options.cache_bytes,
-                                       .superbatch = options.superbatch,
-                                       .neighbor_cache_bytes = options.neighbor_cache_bytes},
-                                      needs));
-  report.superbatch = memory.superbatch;
-  RHIZOME_RETURN_IF_ERROR(
-      RunEpochs(job, options, plan, memory, scratch->folder(), report, control));
-  report.majority_accuracy = MajorityAccuracy(job.labels);
-  RHIZOME_RETURN_IF_ERROR(Measure(job, options, memory, scratch->folder(), report, control));
+                                            options.resume ? JobScratch::Leftovers::kKeep
+                                                           : JobScratch::Leftovers::kRemove));
+  if (options.checkpoint_every > 0 || options.resume) scratch->Keep();
+  const Status status = RunJob(job, options, *scratch, report, control);
+  if (!status.ok()) {
+    // Of what stays only the checkpoint is of use.
+    RHIZOME_RETURN_IF_ERROR(RemoveTree(job.store->fs(), scratch->folder() / kSuperbatchFolder));
+    return Fail(status);
+  }
   if (!options.out.empty()) {
     RHIZOME_RETURN_IF_ERROR(SaveSafetensors(options.out, job.model->ToFile()));
     report.model = options.out.string();
   }
+  scratch->RemoveAtEnd();
   report.peak_memory_bytes = PeakResidentBytes();
   return report;
 }

@@ -102,6 +102,7 @@ Json ReportJson(const TrainReport& report) {
                {"majority_accuracy", report.majority_accuracy},
                {"best_epoch", report.best_epoch},
                {"superbatch", report.superbatch},
+               {"resumed_minibatches", report.resumed_minibatches},
                {"base_memory_bytes", report.base_memory_bytes},
                {"peak_memory_bytes", report.peak_memory_bytes},
                {"model", report.model}};
@@ -219,6 +220,12 @@ void AddStorageFlags(CLI::App& verb, TrainFlags& flags) {
           "Minibatches that are sampled ahead")
       ->type_name("N|auto")
       ->default_str("auto");
+  verb.add_option("--checkpoint-every", options.checkpoint_every,
+                  "Write all that was learnt to the job's folder after so many minibatches")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
+      ->type_name("N");
+  verb.add_flag("--resume", options.resume,
+                "Go on from the checkpoint of a run that was stopped: the same model comes of it");
   verb.add_option("--job", options.job, "Name of the job's folder under scratch/")
       ->type_name("NAME")
       ->capture_default_str();

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <c10/util/Half.h>
+
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -95,7 +97,12 @@ inline Status WriteStore(const Path& path, const PlantedOptions& options,
   input.undirected = true;
   input.vertex_type_names = {"vertex"};
   input.edge_type_names = {"edge"};
-  input.arrays.push_back(MakeArray("feat", options.dim, DataType::kFloat32, planted.features));
+  if (options.dtype == DataType::kFloat16) {
+    const std::vector<c10::Half> halves(planted.features.begin(), planted.features.end());
+    input.arrays.push_back(MakeArray("feat", options.dim, DataType::kFloat16, halves));
+  } else {
+    input.arrays.push_back(MakeArray("feat", options.dim, DataType::kFloat32, planted.features));
+  }
   input.arrays.back().chunk_rows = options.chunk_rows;
   input.arrays.push_back(MakeArray("label", 1, DataType::kInt64, planted.labels));
   input.arrays.push_back(MakeArray("split", 1, DataType::kUint8, planted.split));

@@ -140,6 +140,37 @@ TEST(TrainTest, LossesAndWeightsDoNotDependOnWhereListsAre) {
   }
 }
 
+// Rows of half the size hold the same numbers, and every sum is of floats.
+TEST(TrainTest, Float16FeaturesTrainAsTheSameNumbersInFloat32) {
+  const TempDir folder;
+  PlantedOptions planted;
+  PlantedGraph graph = MakePlanted(planted);
+  for (float& value : graph.features) value = static_cast<float>(c10::Half(value));
+  ASSERT_OK(WriteStore(folder / "wide", planted, graph));
+  planted.dtype = DataType::kFloat16;
+  ASSERT_OK(WriteStore(folder / "half", planted, graph));
+  for (const bool normalize : {false, true}) {
+    for (const ModelKind kind : {ModelKind::kSage, ModelKind::kGcn}) {
+      for (const std::int64_t hidden : {4, 48}) {  // multiplying before aggregating, and after
+        TrainOptions options = SmallTraining(folder / "wide");
+        options.model.kind = kind;
+        options.model.hidden = hidden;
+        options.model.normalize_features = normalize;
+        options.epochs = 2;
+        options.cache_bytes = 32 * 200;
+        const Result<TrainReport> wide = Train(options);
+        ASSERT_OK(wide);
+        options.store = folder / "half";
+        const Result<TrainReport> half = Train(options);
+        ASSERT_OK(half);
+        EXPECT_EQ(Losses(*half), Losses(*wide)) << static_cast<int>(kind) << " " << hidden;
+        EXPECT_EQ(half->test_accuracy, wide->test_accuracy);
+        EXPECT_LT(half->epochs[0].bytes_read, wide->epochs[0].bytes_read);
+      }
+    }
+  }
+}
+
 TEST(TrainTest, ANeighborCacheWithoutRoomForItsTableIsRefused) {
   const TempDir folder;
   ASSERT_OK(WriteStore(folder / "s", {}));

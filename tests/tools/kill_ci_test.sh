@@ -100,6 +100,22 @@ done
 echo "infer killed $killed times in the middle, $resumed times it had chunks to go on from"
 [ $killed -gt 0 ] || fail "no kill hit the inference while it worked"
 
+# --- Training killed: --resume ends with the model of a run that was never stopped
+rm -rf g.rz && cp -r fresh.rz g.rz
+train=("$RHIZOME" train g.rz --epochs 4 --batch-size 200 --fanout 5,5 --hidden 16 --threads 1 --checkpoint-every 3 --superbatch 4)
+count_calls "${train[@]}" --out wanted.safetensors
+killed=0 resumed=0
+for i in $(seq 6); do
+  kill_at $((calls * i / 7)) KILL "${train[@]}" --out got.safetensors
+  [ $code -eq 137 ] || fail "the killed training exits $code: $(cat err)"
+  expect_exit 0 rhizome verify g.rz
+  expect_exit 0 "${train[@]}" --out got.safetensors --resume --json
+  python3 -c 'import json,sys; sys.exit(json.load(open("out"))["resumed_minibatches"] == 0)' && resumed=$((resumed + 1))
+  cmp -s wanted.safetensors got.safetensors || fail "the resumed training's model differs from that of an undisturbed run"
+done
+echo "train killed 6 times, $resumed times it had a checkpoint to go on from"
+[ $resumed -gt 0 ] || fail "no killed training left a checkpoint"
+
 # --- Ctrl-C while inferring and training: exit code 130, the store unchanged
 rm -rf g.rz && cp -r fresh.rz g.rz
 wanted=$(tree_hash g.rz)

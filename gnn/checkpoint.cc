@@ -1,0 +1,174 @@
+#include "rhizome/gnn/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "rhizome/gnn/safetensors.h"
+
+namespace rhizome {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kJobKey = "job";
+constexpr const char* kProgressKey = "progress";
+constexpr const char* kHashKey = "xxh3";
+
+// Field lists in one place, so that what is written is what is read.
+template <typename Report, typename Visit>
+void VisitReport(Report& r, const Visit& visit) {
+  visit("loss", r.loss);
+  visit("seconds", r.seconds);
+  visit("sample_seconds", r.sample_seconds);
+  visit("schedule_seconds", r.schedule_seconds);
+  visit("switch_seconds", r.switch_seconds);
+  visit("gather_seconds", r.gather_seconds);
+  visit("update_seconds", r.update_seconds);
+  visit("compute_seconds", r.compute_seconds);
+  visit("stall_seconds", r.stall_seconds);
+  visit("rows_requested", r.rows_requested);
+  visit("pool_hits", r.pool_hits);
+  visit("rows_kept", r.rows_kept);
+  visit("rows_read", r.rows_read);
+  visit("bytes_read", r.bytes_read);
+  visit("reads_issued", r.reads_issued);
+  visit("valid_accuracy", r.valid_accuracy);
+}
+
+template <typename Outcome, typename Visit>
+void VisitOutcome(Outcome& o, const Visit& visit) {
+  visit("loss_sum", o.loss_sum);
+  visit("seeds", o.seeds);
+  visit("correct", o.correct);
+}
+
+template <typename Progress, typename Visit>
+void VisitNumbers(Progress& p, const Visit& visit) {
+  visit("done", p.done);
+  visit("best_epoch", p.best_epoch);
+  visit("best_accuracy", p.best_accuracy);
+  visit("best_loss", p.best_loss);
+}
+
+/// Writes each field; doubles keep every bit.
+auto Into(Json& json) {
+  return [&json](const char* name, const auto& value) { json[name] = value; };
+}
+
+/// Reads each field; throws Json's exceptions where it is missing or of another type.
+auto From(const Json& json) {
+  return [&json](const char* name, auto& value) { json.at(name).get_to(value); };
+}
+
+Json ReportJson(const EpochReport& report) {
+  Json json;
+  VisitReport(report, Into(json));
+  return json;
+}
+
+EpochReport ReportFrom(const Json& json) {
+  EpochReport report;
+  VisitReport(report, From(json));
+  return report;
+}
+
+std::string EncodeProgress(const Checkpoint& checkpoint) {
+  const TrainProgress& progress = checkpoint.progress;
+  Json json;
+  VisitNumbers(progress, Into(json));
+  json["epochs"] = Json::array();
+  for (const EpochReport& epoch : progress.epochs) json["epochs"].push_back(ReportJson(epoch));
+  json["current"] = ReportJson(progress.current);
+  VisitOutcome(progress.train, Into(json["train"]));
+  VisitOutcome(progress.valid, Into(json["valid"]));
+  json["steps"] = checkpoint.learner.steps;
+  return json.dump();
+}
+
+void DecodeProgress(const std::string& text, Checkpoint& checkpoint) {
+  const Json json = Json::parse(text);
+  TrainProgress& progress = checkpoint.progress;
+  VisitNumbers(progress, From(json));
+  for (const Json& epoch : json.at("epochs")) progress.epochs.push_back(ReportFrom(epoch));
+  progress.current = ReportFrom(json.at("current"));
+  VisitOutcome(progress.train, From(json.at("train")));
+  VisitOutcome(progress.valid, From(json.at("valid")));
+  json.at("steps").get_to(checkpoint.learner.steps);
+}
+
+std::string NameOf(const char* part, std::size_t i) { return fmt::format("{}.{:04}", part, i); }
+
+void PutTensors(const char* part, const std::vector<torch::Tensor>& tensors, TensorFile& file) {
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const torch::Tensor values = tensors[i].detach().contiguous();
+    const float* data = values.data_ptr<float>();
+    file.tensors[NameOf(part, i)] = {.shape = values.sizes().vec(),
+                                     .values = {data, data + values.numel()}};
+  }
+}
+
+std::vector<torch::Tensor> TakeTensors(const char* part, const TensorFile& file) {
+  std::vector<torch::Tensor> tensors;
+  for (auto found = file.tensors.find(NameOf(part, 0)); found != file.tensors.end();
+       found = file.tensors.find(NameOf(part, tensors.size()))) {
+    tensors.push_back(
+        torch::tensor(at::ArrayRef<float>(found->second.values)).view(found->second.shape));
+  }
+  return tensors;
+}
+
+/// Over everything but the hash itself.
+std::string HashOf(TensorFile file) {
+  file.metadata.erase(kHashKey);
+  return ToHex(Xxh3(EncodeSafetensors(file)));
+}
+
+}  // namespace
+
+Status SaveCheckpoint(const Path& path, const std::string& job, const Checkpoint& checkpoint) {
+  TensorFile file;
+  PutTensors("weight", checkpoint.weights, file);
+  PutTensors("best", checkpoint.best_weights, file);
+  PutTensors("mean", checkpoint.learner.means, file);
+  PutTensors("square", checkpoint.learner.squares, file);
+  file.metadata[kJobKey] = job;
+  file.metadata[kProgressKey] = EncodeProgress(checkpoint);
+  file.metadata[kHashKey] = HashOf(file);
+  return SaveSafetensors(path, file);
+}
+
+Result<std::optional<Checkpoint>> LoadCheckpoint(FileSystem& fs, const Path& path,
+                                                 const std::string& job) {
+  const Result<LoadedTensorFile> loaded = LoadSafetensors(fs, path);
+  if (!loaded && loaded.error().code() == StatusCode::kNotFound) return std::optional<Checkpoint>();
+  if (!loaded) return Fail(loaded.error());
+  const TensorFile& file = loaded->file;
+  const auto damaged = [&](std::string_view what) {
+    return Fail(Status::Corruption(fmt::format(
+        "checkpoint {}: {}; train without --resume to begin anew", path.string(), what)));
+  };
+  if (!file.metadata.contains(kJobKey) || !file.metadata.contains(kProgressKey) ||
+      !file.metadata.contains(kHashKey))
+    return damaged("its metadata are not those of a checkpoint");
+  if (file.metadata.at(kHashKey) != HashOf(file)) return damaged("wrong checksum");
+  if (file.metadata.at(kJobKey) != job) {
+    return Fail(Status::InvalidArgument(
+        fmt::format("checkpoint {} is of a run with other options, or of another state of the "
+                    "store; train without --resume to begin anew, or give it another --job",
+                    path.string())));
+  }
+  Checkpoint checkpoint;
+  try {
+    DecodeProgress(file.metadata.at(kProgressKey), checkpoint);
+  } catch (const Json::exception& error) {
+    return damaged(error.what());
+  }
+  checkpoint.weights = TakeTensors("weight", file);
+  checkpoint.best_weights = TakeTensors("best", file);
+  checkpoint.learner.means = TakeTensors("mean", file);
+  checkpoint.learner.squares = TakeTensors("square", file);
+  return std::optional(std::move(checkpoint));
+}
+
+}  // namespace rhizome

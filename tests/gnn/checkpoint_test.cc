@@ -1,0 +1,190 @@
+#include "rhizome/gnn/checkpoint.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "gnn/gnn_testing.h"
+#include "rhizome/gnn/epoch_plan.h"
+#include "rhizome/gnn/safetensors.h"
+#include "rhizome/gnn/stage_trace.h"
+
+namespace rhizome {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::SmallTraining;
+using testing::TempDir;
+using testing::WriteStore;
+
+Result<TrainReport> Train(const TrainOptions& options) {
+  const JobControl control;
+  return rhizome_gnn_entry_v1()->Train(options, control);
+}
+
+/// Trains until `minibatches` are done, then is stopped.
+Status TrainUntil(const TrainOptions& options, std::uint64_t minibatches) {
+  JobControl* self = nullptr;
+  JobControl control([&](const JobControl::Progress& progress) {
+    if (progress.phase == "train" && progress.done >= minibatches) self->Cancel();
+  });
+  self = &control;
+  return testing::AsStatus(rhizome_gnn_entry_v1()->Train(options, control));
+}
+
+std::vector<std::pair<double, double>> Outcomes(const TrainReport& report) {
+  std::vector<std::pair<double, double>> outcomes;
+  for (const EpochReport& epoch : report.epochs)
+    outcomes.emplace_back(epoch.loss, epoch.valid_accuracy);
+  return outcomes;
+}
+
+Hash128 HashOf(const Path& path) {
+  const auto loaded = LoadSafetensors(FileSystem::Posix(), path);
+  EXPECT_OK(loaded);
+  return loaded ? loaded->hash : Hash128{};
+}
+
+class CheckpointTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_OK(WriteStore(folder_ / "s", {}));
+    options_ = SmallTraining(folder_ / "s");
+    options_.model.dropout = 0.3;
+    options_.epochs = 3;
+    options_.checkpoint_every = 2;
+    options_.out = folder_ / "model.safetensors";
+  }
+  Path CheckpointFile() const { return folder_ / "s" / "scratch" / "train" / "CHECKPOINT"; }
+
+  const TempDir folder_;
+  TrainOptions options_;
+};
+
+TEST_F(CheckpointTest, AResumedRunEndsAsOneThatWasNeverStopped) {
+  const Result<TrainReport> reference = Train(options_);
+  ASSERT_OK(reference);
+  EXPECT_EQ(reference->resumed_minibatches, 0u);
+  EXPECT_FALSE(std::filesystem::exists(CheckpointFile()));
+  const Hash128 wanted = HashOf(options_.out);
+  // In the first epoch, at an epoch's end or so, and near the end of all.
+  std::uint64_t total = 0;
+  JobControl counting([&](const JobControl::Progress& progress) {
+    if (progress.phase == "train") total = progress.total;
+  });
+  ASSERT_OK(rhizome_gnn_entry_v1()->Train(options_, counting));
+  for (const std::uint64_t stop : {std::uint64_t{3}, total / 3, total / 3 + 1, total - 1}) {
+    SCOPED_TRACE(stop);
+    options_.resume = false;
+    EXPECT_STATUS(TrainUntil(options_, stop), kInterrupted);
+    std::set<std::string> left;
+    for (const auto& entry : std::filesystem::directory_iterator(CheckpointFile().parent_path()))
+      left.insert(entry.path().filename().string());
+    EXPECT_EQ(left, (std::set<std::string>{"CHECKPOINT", "LOCK"}));
+    options_.resume = true;
+    options_.superbatch = 1 + static_cast<std::uint32_t>(stop % 5);  // makes no difference
+    const Result<TrainReport> resumed = Train(options_);
+    ASSERT_OK(resumed);
+    EXPECT_EQ(resumed->resumed_minibatches, stop);
+    EXPECT_EQ(Outcomes(*resumed), Outcomes(*reference));
+    EXPECT_EQ(resumed->best_epoch, reference->best_epoch);
+    EXPECT_EQ(resumed->test_accuracy, reference->test_accuracy);
+    EXPECT_EQ(HashOf(options_.out), wanted);
+    EXPECT_FALSE(std::filesystem::exists(CheckpointFile()));
+  }
+}
+
+TEST_F(CheckpointTest, WithoutOneAResumedRunBeginsAtTheBeginning) {
+  options_.resume = true;
+  const Result<TrainReport> report = Train(options_);
+  ASSERT_OK(report);
+  EXPECT_EQ(report->resumed_minibatches, 0u);
+  EXPECT_EQ(report->epochs.size(), 3u);
+}
+
+TEST_F(CheckpointTest, MoreEpochsMayFollowButNoOtherRun) {
+  const Result<TrainReport> reference = Train(options_);
+  ASSERT_OK(reference);
+  EXPECT_STATUS(TrainUntil(options_, 4), kInterrupted);
+  options_.resume = true;
+  TrainOptions other = options_;
+  other.learning_rate *= 2;
+  const Result<TrainReport> refused = Train(other);
+  EXPECT_STATUS(refused, kInvalidArgument);
+  EXPECT_THAT(refused.error().message(), HasSubstr("CHECKPOINT"));
+  ASSERT_TRUE(std::filesystem::exists(CheckpointFile()));
+
+  options_.epochs = 4;
+  const Result<TrainReport> longer = Train(options_);
+  ASSERT_OK(longer);
+  EXPECT_EQ(longer->resumed_minibatches, 4u);
+  ASSERT_EQ(longer->epochs.size(), 4u);
+  for (std::size_t e = 0; e < 3; ++e) EXPECT_EQ(longer->epochs[e].loss, reference->epochs[e].loss);
+}
+
+TEST_F(CheckpointTest, DamageIsFoundWhereverItIs) {
+  EXPECT_STATUS(TrainUntil(options_, 4), kInterrupted);
+  const auto bytes = ReadWholeFile(FileSystem::Posix(), CheckpointFile(), 1 << 24);
+  ASSERT_OK(bytes);
+  std::mt19937_64 random(testing::TestSeed());
+  for (int i = 0; i < 30; ++i) {
+    std::vector<std::byte> damaged = *bytes;
+    damaged[random() % damaged.size()] ^= static_cast<std::byte>(1 << random() % 8);
+    if (i % 3 == 0) damaged.resize(random() % damaged.size());
+    const Path path = folder_ / "damaged";
+    std::filesystem::remove(path);
+    ASSERT_OK(WriteWholeFile(FileSystem::Posix(), path, damaged));
+    const auto loaded = LoadCheckpoint(FileSystem::Posix(), path, "whatever");
+    ASSERT_FALSE(loaded.has_value());
+    EXPECT_NE(loaded.error().code(), StatusCode::kNotFound);
+  }
+  options_.resume = true;
+  std::filesystem::resize_file(CheckpointFile(), bytes->size() - 1);
+  EXPECT_STATUS(Train(options_), kCorruption);
+}
+
+TEST(EpochPlanTest, SkippingIsAskingWithoutLooking) {
+  std::vector<VertexId> train(25), valid(7);
+  for (std::size_t i = 0; i < 32; ++i)
+    (i < 25 ? train[i] : valid[i - 25]) = static_cast<VertexId>(i);
+  const EpochPlan plan(train, valid, 4, 3, 11);
+  for (std::uint64_t skipped = 0; skipped <= 28; ++skipped) {
+    EpochPlan asked = plan, skipping = plan;
+    for (std::uint64_t i = 0; i < skipped; ++i) static_cast<void>(asked.Next());
+    skipping.Skip(skipped);
+    for (int i = 0; i < 4; ++i) {
+      const auto a = asked.Next(), b = skipping.Next();
+      ASSERT_EQ(a.has_value(), b.has_value()) << skipped;
+      if (!a) break;
+      EXPECT_EQ(a->tag, b->tag);
+      EXPECT_EQ(a->vertices, b->vertices);
+    }
+  }
+}
+
+TEST(StageTraceTest, ShowsEveryStageOfARun) {
+  const TempDir folder;
+  ASSERT_OK(WriteStore(folder / "s", {}));
+  TrainOptions options = SmallTraining(folder / "s");
+  options.trace = folder / "trace.json";
+  ASSERT_OK(Train(options));
+  std::ifstream file(options.trace);
+  const auto trace = nlohmann::json::parse(file);
+  std::set<std::string> stages;
+  std::map<std::string, double> ended;
+  for (const auto& event : trace.at("traceEvents")) {
+    if (event.at("ph") != "X") continue;
+    const std::string stage = event.at("cat");
+    stages.insert(stage);
+    // One thread does each stage, so a stage never overlaps itself.
+    EXPECT_GE(event.at("ts").get<double>() + 0.2, ended[stage]);
+    ended[stage] = event.at("ts").get<double>() + event.at("dur").get<double>();
+  }
+  EXPECT_EQ(stages, (std::set<std::string>{"sample", "schedule", "switch", "read", "copy", "wait",
+                                           "compute"}));
+}
+
+}  // namespace
+}  // namespace rhizome
