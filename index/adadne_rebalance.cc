@@ -12,6 +12,11 @@ namespace {
 
 constexpr std::uint32_t kExchangesForEachPartition = 64;
 
+// Of the vertices that a partition would own if all owned as many, and that may be in it alone.
+constexpr double kMaxInteriorShare = 1.05;
+constexpr std::uint64_t kMaxInteriorDegree = 8;
+constexpr int kInteriorRounds = 4;
+
 }  // namespace
 
 template <typename Index, typename Part>
@@ -198,8 +203,76 @@ void Refinement<Index, Part>::MoveEdge(Index vertex, std::uint64_t half, Partiti
   replica_count_ += static_cast<std::uint64_t>(std::exchange(shard.replicas, 0));
 }
 
+// In the order of ids, by one thread: there are few. A vertex that goes may free its neighbours, so
+// there are some rounds.
+template <typename Index, typename Part>
+Status Refinement<Index, Part>::SpreadInterior(const JobControl& control) {
+  if (!balanced()) return Status::Ok();
+  const auto most = static_cast<std::uint64_t>(
+      kMaxInteriorShare * static_cast<double>(halves_.vertex_count()) / partitions_);
+  std::vector<std::uint64_t> interior(partitions_);
+  const auto count = [&](std::uint64_t v, std::uint64_t change) {
+    if (replicas_.Size(v) == 1) replicas_.ForEach(v, [&](PartitionId p) { interior[p] += change; });
+  };
+  constexpr std::uint64_t kLess = ~std::uint64_t{0};
+  for (std::uint64_t v = 0; v < halves_.vertex_count(); ++v) count(v, 1);
+  for (int round = 0; round < kInteriorRounds; ++round) {
+    if (*std::max_element(interior.begin(), interior.end()) <= most) return Status::Ok();
+    RHIZOME_RETURN_IF_ERROR(control.Report(
+        {"spread interior", static_cast<std::uint64_t>(round), kInteriorRounds, {}}));
+    bool moved = false;
+    for (std::uint64_t v = 0; v < halves_.vertex_count(); ++v) {
+      const std::uint64_t degree = halves_.degree(v);
+      if (degree == 0 || degree > kMaxInteriorDegree || replicas_.Size(v) != 1) continue;
+      const auto vertex = static_cast<Index>(v);
+      const PartitionId from = halves_.part(halves_.begin(v));
+      if (interior[from] <= most) continue;
+      const PartitionId to = InteriorTarget(vertex, from, interior, most);
+      if (to == from) continue;
+      // Ends that are named twice are counted once.
+      std::vector<std::uint64_t> ends = {v};
+      for (std::uint64_t half = halves_.begin(v); half < halves_.end(v); ++half)
+        ends.push_back(halves_.other(half));
+      std::sort(ends.begin(), ends.end());
+      ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+      for (const std::uint64_t end : ends) count(end, kLess);
+      for (std::uint64_t half = halves_.begin(v); half < halves_.end(v); ++half)
+        MoveEdge(vertex, half, to);
+      for (const std::uint64_t end : ends) count(end, 1);
+      moved = true;
+    }
+    if (!moved) return Status::Ok();
+  }
+  return Status::Ok();
+}
+
+// The partition with all neighbours of an interior vertex, with room, and fewest interior vertices;
+// `from` if there is none with fewer.
+template <typename Index, typename Part>
+PartitionId Refinement<Index, Part>::InteriorTarget(Index vertex, PartitionId from,
+                                                    const std::vector<std::uint64_t>& interior,
+                                                    std::uint64_t most) const {
+  const double mean = static_cast<double>(replica_count_) / partitions_;
+  const double most_vertices = limits_.goal_vertex_balance * mean;
+  const std::uint64_t begin = halves_.begin(vertex);
+  const std::uint64_t end = halves_.end(vertex);
+  PartitionId best = from;
+  replicas_.ForEach(halves_.other(begin), [&](PartitionId q) {
+    if (q == from || interior[q] >= most || !HasRoom(q, end - begin)) return;
+    if (static_cast<double>(vertices_[q] + 1) > most_vertices) return;
+    if (best != from && interior[q] >= interior[best]) return;
+    for (std::uint64_t half = begin; half < end; ++half)
+      if (!replicas_.Has(halves_.other(half), q)) return;
+    best = q;
+  });
+  return best;
+}
+
 template Status Refinement<std::uint32_t, std::uint8_t>::Rebalance(const JobControl&);
 template Status Refinement<std::uint32_t, std::uint8_t>::Exchange(const JobControl&);
+template Status Refinement<std::uint32_t, std::uint8_t>::SpreadInterior(const JobControl&);
+template PartitionId Refinement<std::uint32_t, std::uint8_t>::InteriorTarget(
+    std::uint32_t, PartitionId, const std::vector<std::uint64_t>&, std::uint64_t) const;
 template void Refinement<std::uint32_t, std::uint8_t>::ExchangeBetween(PartitionId, PartitionId);
 template bool Refinement<std::uint32_t, std::uint8_t>::MakeRoom(PartitionId, std::uint64_t,
                                                                 PartitionId,
@@ -214,6 +287,9 @@ template void Refinement<std::uint32_t, std::uint8_t>::Recount();
 
 template Status Refinement<std::uint32_t, std::uint16_t>::Rebalance(const JobControl&);
 template Status Refinement<std::uint32_t, std::uint16_t>::Exchange(const JobControl&);
+template Status Refinement<std::uint32_t, std::uint16_t>::SpreadInterior(const JobControl&);
+template PartitionId Refinement<std::uint32_t, std::uint16_t>::InteriorTarget(
+    std::uint32_t, PartitionId, const std::vector<std::uint64_t>&, std::uint64_t) const;
 template void Refinement<std::uint32_t, std::uint16_t>::ExchangeBetween(PartitionId, PartitionId);
 template bool Refinement<std::uint32_t, std::uint16_t>::MakeRoom(PartitionId, std::uint64_t,
                                                                  PartitionId,
@@ -228,6 +304,9 @@ template void Refinement<std::uint32_t, std::uint16_t>::Recount();
 
 template Status Refinement<std::uint64_t, std::uint16_t>::Rebalance(const JobControl&);
 template Status Refinement<std::uint64_t, std::uint16_t>::Exchange(const JobControl&);
+template Status Refinement<std::uint64_t, std::uint16_t>::SpreadInterior(const JobControl&);
+template PartitionId Refinement<std::uint64_t, std::uint16_t>::InteriorTarget(
+    std::uint64_t, PartitionId, const std::vector<std::uint64_t>&, std::uint64_t) const;
 template void Refinement<std::uint64_t, std::uint16_t>::ExchangeBetween(PartitionId, PartitionId);
 template bool Refinement<std::uint64_t, std::uint16_t>::MakeRoom(PartitionId, std::uint64_t,
                                                                  PartitionId,

@@ -143,7 +143,8 @@ Status Refinement<Index, Part>::Run(const JobControl& control) {
     // What is not balanced by now, and finds no move, will not be.
     if (std::abs(gain) < kMinGain * static_cast<double>(before) && (balanced() || gain == 0)) break;
   }
-  return Rebalance(control);
+  RHIZOME_RETURN_IF_ERROR(Rebalance(control));
+  return SpreadInterior(control);
 }
 
 template <typename Index, typename Part>

@@ -39,6 +39,9 @@ struct BalanceLimits {
 /// which evens out everything. Only where edges are so few that chance cannot even them out does
 /// the result lie outside: it is then the best of those found.
 ///
+/// At last vertices of few edges leave partitions with too many that are in no other (nobody else
+/// could own those) for partitions that have all of their neighbours, which costs no replica.
+///
 /// Invariants between steps: replicas_ and single_ (the partitions in which a vertex has exactly
 /// one edge), edges_ and vertices_ describe the half-edges' partitions.
 template <typename Index, typename Part>
@@ -103,6 +106,9 @@ class Refinement {
   // adadne_rebalance.cc: what ends inside the bounds where prices do not get there. One thread.
   Status Rebalance(const JobControl& control);
   Status Exchange(const JobControl& control);
+  Status SpreadInterior(const JobControl& control);
+  PartitionId InteriorTarget(Index vertex, PartitionId from,
+                             const std::vector<std::uint64_t>& interior, std::uint64_t most) const;
   void ExchangeBetween(PartitionId from, PartitionId to);
   bool MakeRoom(PartitionId p, std::uint64_t edges, PartitionId preferred,
                 std::vector<Index>& heavy);

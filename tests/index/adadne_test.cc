@@ -98,6 +98,23 @@ TEST(AdaDneTest, BothBoundsHoldOnMixturesOfShapes) {
   }
 }
 
+// Vertices of one partition alone can be owned by it only: with most of them in a few partitions no
+// choice of owners would be even.
+TEST(AdaDneTest, RowsCanBeSharedOutEvenly) {
+  // Left as they were, those of seed 7 would give one partition 1.43 times its share.
+  for (const std::uint64_t seed : {std::uint64_t{7}, testing::TestSeed()}) {
+    const TestGraph graph = Rmat(14, 120000, seed);
+    for (const std::uint32_t partitions : {8, 48}) {
+      const PartitionOptions options{.partitions = partitions, .seed = seed};
+      const std::vector<PartitionId> parts = Partition(graph, options);
+      const PartitionMetrics metrics = BruteForce(graph, parts, partitions);
+      EXPECT_LE(metrics.vertex_balance, 1.3);
+      EXPECT_LE(metrics.edge_balance, 1.05);
+      EXPECT_LE(OwnerBalance(Owners(graph, parts, partitions), partitions), 1.1);
+    }
+  }
+}
+
 TEST(AdaDneTest, DneKeepsTheCapAndThePrintedFormulaDividesEverything) {
   const std::uint64_t seed = testing::TestSeed();
   for (const TestGraph& graph : LargerGraphs(seed)) {
