@@ -83,7 +83,7 @@ PY
 
 for layout in ogb bolt; do
   importer=$([ $layout = ogb ] && echo ogb || echo graphbolt)
-  input=("$importer" --from $layout)
+  input=("$importer" --from "$layout")
   code=0
   limited import "${input[0]}" x.rz "${input[@]:1}" >out 2>err || code=$?
   [ $code -eq 137 ] || fail "$layout: the limit does not bite: exit code $code without --memory"

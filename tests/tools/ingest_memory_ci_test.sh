@@ -63,7 +63,7 @@ def npy(path, rows, dim):
 npy("feat.npy", 131072, 64)
 npy("values.npy", 20 << 17, 3)
 PY
-for megabytes in 20 26 34; do
+for megabytes in 20 30; do
   rm -rf m.rz
   expect_exit 0 rhizome ingest m.rz --edges g/edges.npy --vertices 131072 --memory ${megabytes}M --json && within $megabytes
   rm -rf m.rz
