@@ -18,7 +18,12 @@ struct SuperbatchEntry {
 };
 
 /// A minibatch without its features, as bytes, and back. The bytes live in scratch for minutes and
-/// only on one machine: native byte order, guarded by the entry's checksum.
+/// only on one machine: native byte order, guarded by the entry's checksum. In few bits
+/// (packed_numbers.h), as they are most of the scratch: rows as wide as the greatest; neighbours at
+/// first sight, whose numbers follow one another, 2 bits each; lengths of lists instead of offsets,
+/// and of the last hop's empty ones only how many there are. (Rows are in the sampler's order,
+/// which must come back: sorted, their differences and the permutation take more bits than the
+/// rows.)
 std::vector<std::byte> EncodeMinibatch(const Minibatch& minibatch);
 
 /// Errors: kCorruption, lengths that do not add up.

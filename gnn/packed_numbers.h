@@ -1,0 +1,105 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "rhizome/storage/little_endian.h"
+
+namespace rhizome {
+
+/// Lists of numbers in few bits, for scratch that is written and read once by one machine. A list
+/// has up to four classes, each of a width in bits; every number lies in the narrowest class that
+/// holds it and is preceded, in a list of its own, by a tag of 0, 1 or 2 bits that names the class.
+/// The widths are those that make the list smallest. A class may have width 0: its numbers, all
+/// zero, cost their tags alone. Every number costs at least a bit, so that a count is bounded by
+/// the bytes that are there.
+///
+/// Bytes: log2 of the number of classes, the four widths, three zeros; tags, in whole words of 8
+/// bytes; numbers, one behind the other, in whole bytes.
+inline constexpr std::size_t kPackedClasses = 4;
+
+/// So many bytes behind a list must be readable: numbers are loaded in whole words.
+inline constexpr std::size_t kPackedSlackBytes = 16;
+
+/// Appends `values`, without slack. Time O(values).
+void AppendPacked(std::span<const std::uint64_t> values, std::vector<std::byte>& out);
+
+/// Such a list, to be read from its front. Ownership: borrows the bytes. Threads: const.
+class PackedNumbers {
+ public:
+  /// The list of `count` numbers at the front of `bytes`; nothing if they cannot hold it and
+  /// kPackedSlackBytes behind it. Whatever the bytes are, reading stays within them.
+  static std::optional<PackedNumbers> Open(std::span<const std::byte> bytes, std::uint64_t count);
+
+  std::uint64_t count() const { return count_; }
+  std::size_t size_bytes() const { return static_cast<std::size_t>(size_bytes_); }
+
+  /// Calls f(number) for each in turn.
+  template <typename F>
+  void ForEach(F f) const {
+    if (max_width_ <= kOneWordWidth) {
+      Read<false>(f);
+    } else {
+      Read<true>(f);
+    }
+  }
+
+ private:
+  // A number so wide lies within 8 bytes wherever it begins.
+  static constexpr std::uint32_t kOneWordWidth = 57;
+
+  PackedNumbers() = default;
+
+  std::uint64_t tag_words() const { return (count_ * tag_bits_ + 63) / 64; }
+
+  /// How many tags a word holds; without tags, any number.
+  std::uint64_t tags_a_word() const { return 64 >> (tag_bits_ / 2); }
+
+  /// Of the numbers whose tags are in word `word`.
+  std::uint64_t BitsOfWord(std::uint64_t word) const;
+
+  template <bool kWide>
+  std::uint64_t At(const std::byte* numbers, std::uint64_t bit) const {
+    const std::byte* const from = numbers + bit / 8;
+    const std::uint64_t shift = bit % 8;
+    const std::uint64_t low = LoadLittle<std::uint64_t>(from) >> shift;
+    if constexpr (!kWide) return low;
+    // Two shifts: one by 64 - 0 is not defined.
+    return low | LoadLittle<std::uint64_t>(from + 8) << 1 << (63 - shift);
+  }
+
+  template <bool kWide, typename F>
+  void Read(F& f) const {
+    const std::byte* const tags = bytes_.data() + kHeadBytes;
+    const std::byte* const numbers = tags + tag_words() * 8;
+    const std::uint64_t tag_mask = (std::uint64_t{1} << tag_bits_) - 1;
+    std::uint64_t bit = 0;
+    for (std::uint64_t i = 0; i < count_;) {
+      std::uint64_t word =
+          tag_bits_ == 0 ? 0 : LoadLittle<std::uint64_t>(tags + i / tags_a_word() * 8);
+      const std::uint64_t end = count_ - i < tags_a_word() ? count_ : i + tags_a_word();
+      for (; i < end; ++i) {
+        const std::size_t tag = word & tag_mask;
+        word >>= tag_bits_;
+        f(At<kWide>(numbers, bit) & masks_[tag]);
+        bit += widths_[tag];
+      }
+    }
+  }
+
+  static constexpr std::size_t kHeadBytes = 8;
+
+  std::span<const std::byte> bytes_;
+  std::uint64_t count_ = 0;
+  std::uint64_t size_bytes_ = 0;
+  std::uint32_t tag_bits_ = 0;
+  std::uint32_t max_width_ = 0;
+  std::array<std::uint32_t, kPackedClasses> widths_ = {};
+  std::array<std::uint64_t, kPackedClasses> masks_ = {};
+};
+
+}  // namespace rhizome

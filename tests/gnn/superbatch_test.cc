@@ -1,0 +1,243 @@
+#include "rhizome/gnn/superbatch.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <random>
+
+#include "rhizome/gnn/packed_numbers.h"
+#include "testing/testing.h"
+
+namespace rhizome {
+namespace {
+
+/// A number of a random width, so that small and large ones mix.
+std::uint64_t RandomNumber(std::mt19937_64& random, std::uint32_t max_width) {
+  const std::uint32_t width = static_cast<std::uint32_t>(random() % (max_width + 1));
+  return width == 0 ? 0 : random() >> (64 - width);
+}
+
+std::vector<std::byte> Pack(const std::vector<std::uint64_t>& values) {
+  std::vector<std::byte> bytes;
+  AppendPacked(values, bytes);
+  return bytes;
+}
+
+std::vector<std::byte> WithSlack(std::vector<std::byte> bytes) {
+  bytes.resize(bytes.size() + kPackedSlackBytes, std::byte{0xA5});
+  return bytes;
+}
+
+std::vector<std::uint64_t> Unpack(const PackedNumbers& list) {
+  std::vector<std::uint64_t> values;
+  list.ForEach([&values](std::uint64_t value) { values.push_back(value); });
+  return values;
+}
+
+TEST(PackedNumbersTest, AnyNumbersComeBack) {
+  std::mt19937_64 random(testing::TestSeed());
+  for (int round = 0; round < 300; ++round) {
+    std::vector<std::uint64_t> values(random() % 300);
+    const std::uint32_t max_width = static_cast<std::uint32_t>(random() % 65);
+    for (std::uint64_t& value : values) value = RandomNumber(random, max_width);
+    const std::vector<std::byte> bytes = WithSlack(Pack(values));
+    const auto list = PackedNumbers::Open(bytes, values.size());
+    ASSERT_TRUE(list.has_value());
+    EXPECT_EQ(list->size_bytes() + kPackedSlackBytes, bytes.size());
+    ASSERT_EQ(Unpack(*list), values);
+  }
+}
+
+TEST(PackedNumbersTest, ListsOfOneWidthAndOfNothing) {
+  const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  for (const std::uint64_t value :
+       {std::uint64_t{0}, std::uint64_t{1}, most >> 7, most >> 6, most}) {
+    for (const std::size_t count : {0, 1, 31, 32, 33, 64, 65}) {
+      const std::vector<std::uint64_t> values(count, value);
+      const std::vector<std::byte> bytes = WithSlack(Pack(values));
+      const auto list = PackedNumbers::Open(bytes, count);
+      ASSERT_TRUE(list.has_value());
+      EXPECT_EQ(Unpack(*list), values);
+      // One class, no tags.
+      const std::size_t width =
+          count == 0 ? 0
+                     : std::max<std::size_t>(static_cast<std::size_t>(std::bit_width(value)), 1);
+      EXPECT_EQ(list->size_bytes(), 8 + (count * width + 7) / 8);
+    }
+  }
+}
+
+/// Cost of the best classes, found by trying all sets of up to four widths on the values.
+std::size_t LeastBytes(const std::vector<std::uint64_t>& values, std::uint32_t max_width) {
+  std::size_t least = std::numeric_limits<std::size_t>::max();
+  for (std::uint32_t set = 1; set < (std::uint32_t{1} << (max_width + 1)); ++set) {
+    const int classes = std::popcount(set);
+    if (classes > 4 || (classes == 1 && (set & 1) != 0)) continue;
+    const std::size_t tag_bits = classes == 1 ? 0 : classes == 2 ? 1 : 2;
+    std::size_t bits = 0;
+    bool holds_all = true;
+    for (const std::uint64_t value : values) {
+      const auto width = static_cast<std::uint32_t>(std::bit_width(value));
+      const std::uint32_t wide_enough = set >> width << width;
+      holds_all = holds_all && wide_enough != 0;
+      bits += static_cast<std::size_t>(std::countr_zero(wide_enough));
+    }
+    if (!holds_all) continue;
+    // Tags are stored in whole words; the choice is by bits.
+    least = std::min(least, bits + values.size() * tag_bits);
+  }
+  return least;
+}
+
+TEST(PackedNumbersTest, NoOtherClassesAreSmaller) {
+  std::mt19937_64 random(testing::TestSeed());
+  for (int round = 0; round < 30; ++round) {
+    std::vector<std::uint64_t> values(64);  // whole words of tags
+    for (std::uint64_t& value : values) {
+      value = random() % 2 == 0 ? RandomNumber(random, 3) : RandomNumber(random, 9);
+    }
+    EXPECT_EQ(Pack(values).size(), 8 + (LeastBytes(values, 9) + 7) / 8);
+  }
+}
+
+TEST(PackedNumbersTest, ACountThatTheBytesCannotHoldIsRefused) {
+  const std::vector<std::byte> bytes = WithSlack(Pack({1, 2, 3, 400}));
+  EXPECT_TRUE(PackedNumbers::Open(bytes, 4).has_value());
+  for (const std::uint64_t count :
+       {std::uint64_t{1000}, std::uint64_t{1} << 40, std::numeric_limits<std::uint64_t>::max()}) {
+    EXPECT_FALSE(PackedNumbers::Open(bytes, count).has_value()) << count;
+  }
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_FALSE(PackedNumbers::Open(std::span(bytes).subspan(0, size), 4).has_value()) << size;
+  }
+  // Numbers without bits, and classes that there are not.
+  std::vector<std::byte> wrong = bytes;
+  wrong[0] = std::byte{0};
+  wrong[1] = std::byte{0};
+  EXPECT_FALSE(PackedNumbers::Open(wrong, 4).has_value());
+  wrong[0] = std::byte{3};
+  EXPECT_FALSE(PackedNumbers::Open(wrong, 4).has_value());
+  wrong = bytes;
+  wrong[4] = std::byte{65};
+  EXPECT_FALSE(PackedNumbers::Open(wrong, 4).has_value());
+}
+
+/// A minibatch as the sampler numbers it: every vertex but the seeds is the next number where it is
+/// first seen, and the last hop's lists are empty.
+Minibatch SampledMinibatch(std::mt19937_64& random) {
+  Minibatch m;
+  m.tag = random();
+  m.seed_count = 1 + random() % 20;
+  std::uint64_t known = m.seed_count;
+  m.hop_offsets = {0, known};
+  const std::uint64_t hops = 1 + random() % 3;
+  for (std::uint64_t hop = 0; hop < hops; ++hop) {
+    for (std::uint64_t v = m.hop_offsets[hop]; v < m.hop_offsets[hop + 1]; ++v) {
+      for (std::uint64_t drawn = random() % 5; drawn > 0; --drawn) {
+        const bool fresh = random() % 3 == 0;
+        m.csr.neighbors.push_back(static_cast<std::uint32_t>(fresh ? known : random() % known));
+        known += fresh ? 1 : 0;
+      }
+      m.csr.offsets.push_back(static_cast<std::uint32_t>(m.csr.neighbors.size()));
+    }
+    m.hop_offsets.push_back(known);
+  }
+  m.csr.offsets.resize(known + 1, m.csr.offsets.back());
+  for (std::uint64_t v = 0; v < known; ++v) m.rows.push_back(static_cast<Row>(random() % 1000000));
+  if (random() % 2 == 0) {
+    for (std::uint64_t v = 0; v < known; ++v) {
+      m.degrees.push_back(static_cast<std::uint32_t>(RandomNumber(random, 32)));
+    }
+  }
+  return m;
+}
+
+/// Any numbers at all, adding up to nothing.
+Minibatch ArbitraryMinibatch(std::mt19937_64& random) {
+  Minibatch m;
+  m.tag = random();
+  const auto fill = [&random](auto& values, std::uint32_t width) {
+    values.resize(random() % 60);
+    for (auto& value : values) {
+      value = static_cast<std::remove_reference_t<decltype(value)>>(RandomNumber(random, width));
+    }
+  };
+  fill(m.rows, 64);
+  fill(m.hop_offsets, 64);
+  fill(m.csr.offsets, 32);
+  fill(m.csr.neighbors, 32);
+  fill(m.degrees, 32);
+  m.seed_count = m.rows.empty() ? 0 : random() % m.rows.size();
+  return m;
+}
+
+bool Equal(const Minibatch& a, const Minibatch& b) {
+  return a.tag == b.tag && a.seed_count == b.seed_count && a.rows == b.rows &&
+         a.hop_offsets == b.hop_offsets && a.csr.offsets == b.csr.offsets &&
+         a.csr.neighbors == b.csr.neighbors && a.degrees == b.degrees;
+}
+
+TEST(MinibatchCodeTest, RandomMinibatchesComeBackAsTheyWere) {
+  std::mt19937_64 random(testing::TestSeed());
+  for (int round = 0; round < 400; ++round) {
+    const Minibatch m = round % 2 == 0 ? SampledMinibatch(random) : ArbitraryMinibatch(random);
+    const Result<Minibatch> decoded = DecodeMinibatch(EncodeMinibatch(m));
+    ASSERT_OK(decoded);
+    ASSERT_TRUE(Equal(*decoded, m)) << round;
+  }
+}
+
+TEST(MinibatchCodeTest, VerticesAtFirstSightCostTwoBitsAtMost) {
+  // A star of stars, in which every vertex is seen once.
+  Minibatch m;
+  m.seed_count = 1;
+  constexpr std::uint32_t kVertices = 100'001;
+  for (std::uint32_t v = 0; v < kVertices; ++v) m.rows.push_back(v);
+  m.hop_offsets = {0, 1, 11, kVertices};
+  for (std::uint32_t v = 1; v < kVertices; ++v) m.csr.neighbors.push_back(v);
+  m.csr.offsets = {0, 10};
+  m.csr.offsets.resize(kVertices + 1, kVertices - 1);
+  const std::size_t rows_bytes = kVertices * 17 / 8 + 1;
+  EXPECT_LT(EncodeMinibatch(m).size(), rows_bytes + kVertices / 4 + 200);
+}
+
+TEST(MinibatchCodeTest, DamageIsRefusedOrGivesNoMoreThanTheBytesCanHold) {
+  std::mt19937_64 random(testing::TestSeed());
+  for (int round = 0; round < 300; ++round) {
+    std::vector<std::byte> bytes = EncodeMinibatch(SampledMinibatch(random));
+    const std::uint64_t flips = 1 + random() % 4;
+    for (std::uint64_t f = 0; f < flips; ++f) {
+      // As often in the lengths as behind them.
+      const std::size_t at = random() % 2 == 0 ? random() % 64 : random() % bytes.size();
+      bytes[at] ^= static_cast<std::byte>(1 + random() % 255);
+    }
+    const std::size_t kept = random() % 4 == 0 ? random() % bytes.size() : bytes.size();
+    const Result<Minibatch> decoded = DecodeMinibatch(std::span(bytes).subspan(0, kept));
+    if (!decoded) {
+      EXPECT_EQ(decoded.error().code(), StatusCode::kCorruption);
+      continue;
+    }
+    const std::size_t most = kept * 8;
+    EXPECT_LE(decoded->rows.size(), most);
+    EXPECT_LE(decoded->hop_offsets.size(), most);
+    EXPECT_LE(decoded->csr.offsets.size(), 2 * most);
+    EXPECT_LE(decoded->csr.neighbors.size(), most);
+    EXPECT_LE(decoded->degrees.size(), most);
+  }
+}
+
+TEST(MinibatchCodeTest, EveryTruncationIsRefused) {
+  std::mt19937_64 random(testing::TestSeed());
+  for (int round = 0; round < 5; ++round) {
+    const std::vector<std::byte> bytes = EncodeMinibatch(SampledMinibatch(random));
+    for (std::size_t size = 0; size < bytes.size(); ++size) {
+      EXPECT_STATUS(DecodeMinibatch(std::span(bytes).subspan(0, size)), kCorruption);
+    }
+    std::vector<std::byte> longer = bytes;
+    longer.push_back(std::byte{0});
+    EXPECT_STATUS(DecodeMinibatch(longer), kCorruption);
+  }
+}
+
+}  // namespace
+}  // namespace rhizome
