@@ -11,7 +11,7 @@
 namespace rhizome {
 namespace {
 
-constexpr std::array<std::pair<PolicyKind, std::string_view>, 8> kPolicyNames = {{
+constexpr std::array<std::pair<PolicyKind, std::string_view>, 9> kPolicyNames = {{
     {PolicyKind::kNone, "none"},
     {PolicyKind::kLru, "lru"},
     {PolicyKind::kFifo, "fifo"},
@@ -20,6 +20,7 @@ constexpr std::array<std::pair<PolicyKind, std::string_view>, 8> kPolicyNames = 
     {PolicyKind::kStatic, "static"},
     {PolicyKind::kBelady, "belady"},
     {PolicyKind::kCost, "cost"},
+    {PolicyKind::kMatch, "match"},
 }};
 
 }  // namespace
@@ -59,6 +60,8 @@ std::unique_ptr<Policy> MakePolicy(const PolicyOptions& options, const Trace& tr
       return MakeBeladySchedule(trace, frames, keys);
     case PolicyKind::kCost:
       return MakeCostSchedule(trace, frames, keys, options.unit_bytes, options.cost);
+    case PolicyKind::kMatch:
+      return MakeMatchPolicy(frames, keys);
   }
   return MakeNonePolicy();
 }

@@ -49,6 +49,7 @@ enum class PolicyKind : std::uint8_t {
   kStatic,
   kBelady,  ///< fewest rows read
   kCost,    ///< least time of the disk
+  kMatch,   ///< the last step's keys
 };
 std::string_view PolicyName(PolicyKind kind);
 std::optional<PolicyKind> ParsePolicy(std::string_view name);
@@ -99,6 +100,12 @@ std::unique_ptr<Policy> MakeNonePolicy();
 /// eviction" (SOSP 2023); a tenth of the frames for the small queue.
 std::unique_ptr<Policy> MakeClockPolicy(std::uint32_t frame_count, std::uint64_t key_count);
 std::unique_ptr<Policy> MakeS3FifoPolicy(std::uint32_t frame_count, std::uint64_t key_count);
+
+/// Keeps exactly the keys of the last step, those it named first where frame_count is less, and
+/// forgets all others even where their frames are not needed: no pool beyond what a step works on
+/// (the Match process of FastGL, section 4.1). A sample names first what it finds first, which is
+/// mostly vertices of many edges. O(1) an access.
+std::unique_ptr<Policy> MakeMatchPolicy(std::uint32_t frame_count, std::uint64_t key_count);
 
 /// Keeps a fixed set for ever, prefilled: the first frame_count of `ranking`, best first.
 std::unique_ptr<Policy> MakeStaticPolicy(std::uint32_t frame_count, std::uint64_t key_count,

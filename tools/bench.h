@@ -67,13 +67,20 @@ struct BenchSampleOptions {
 Result<nlohmann::ordered_json> BenchSample(const BenchSampleOptions& options,
                                            const JobControl& control);
 
+/// Where the seeds of a minibatch come from: from all vertices, or from those of one owner, the
+/// owners taking turns.
+enum class BenchSeeds : std::uint8_t { kShuffled, kGrouped };
+
 /// `bench pool`: exact reads of the policies on the trace of one superbatch, with pools of several
 /// shares of the graph's rows, and how fast the schedule is built; with an array, also the time
-/// that its rows take, read from the disk.
+/// that its rows take, read from the disk. With `reorder` also what the policies read of the same
+/// minibatches in the order that MatchOrder gives windows of so many.
 struct BenchPoolOptions {
   BenchGraphOptions graph;
   std::uint32_t superbatch = 100;  ///< minibatches of the trace
   std::vector<double> shares = {0.01, 0.05, 0.1, 0.2};
+  BenchSeeds seeds = BenchSeeds::kShuffled;
+  std::uint32_t reorder = 0;  ///< window; 0: as they come
   std::uint64_t row_bytes = 1024;
   ReadCost cost;
 

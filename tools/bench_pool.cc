@@ -2,10 +2,14 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "bench_common.h"
 #include "bench_pool_disk.h"
+#include "bench_pool_trace.h"
 #include "rhizome/cache/cost_schedule.h"
+#include "rhizome/cache/match_order.h"
 #include "rhizome/cache/policy.h"
 
 namespace rhizome {
@@ -17,29 +21,26 @@ double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// The rows of one superbatch: a step for each minibatch.
-Result<Trace> SampleTrace(const BenchPoolOptions& options, const Graph& graph,
-                          const JobControl& control) {
-  SamplerOptions sampling;
-  sampling.fanouts = options.graph.fanouts;
-  sampling.seed = options.graph.seed;
-  sampling.threads = options.graph.threads;
-  RHIZOME_ASSIGN_OR_RETURN(const auto sampler, Sampler::Create(graph, sampling));
-  Trace trace;
-  for (std::uint32_t b = 0; b < options.superbatch; ++b) {
-    RHIZOME_RETURN_IF_ERROR(
-        control.Report({.phase = "sample", .done = b, .total = options.superbatch}));
-    const std::vector<VertexId> seeds =
-        DrawSeeds(graph.vertex_count(), options.graph.batch_size, options.graph.seed, b);
-    RHIZOME_ASSIGN_OR_RETURN(const SampledSubgraph subgraph, sampler->Sample(seeds, b));
-    trace.AddStep(subgraph.rows);
-  }
-  return trace;
-}
-
 constexpr std::array kContestants = {PolicyKind::kBelady, PolicyKind::kCost,  PolicyKind::kLru,
                                      PolicyKind::kFifo,   PolicyKind::kClock, PolicyKind::kS3Fifo,
-                                     PolicyKind::kStatic};
+                                     PolicyKind::kStatic, PolicyKind::kMatch};
+
+/// One superbatch, as it comes and as MatchOrder has it.
+struct Traces {
+  Trace given;
+  std::optional<Trace> reordered;
+  double reorder_seconds = 0;
+};
+
+Traces MakeTraces(Trace given, std::uint64_t row_count, std::uint32_t window) {
+  Traces traces{.given = std::move(given), .reordered = {}};
+  if (window == 0) return traces;
+  const auto start = Clock::now();
+  const std::vector<std::uint32_t> order = MatchOrder(traces.given, row_count, window);
+  traces.reorder_seconds = SecondsSince(start);
+  traces.reordered = Reordered(traces.given, order);
+  return traces;
+}
 
 nlohmann::ordered_json CountsJson(const ReplayCounts& counts) {
   const double requests = static_cast<double>(std::max<std::uint64_t>(counts.requests, 1));
@@ -62,13 +63,30 @@ nlohmann::ordered_json PolicyJson(Policy& counted, Policy& timed, const Trace& t
   return json;
 }
 
+/// What the reordered trace reads, and the share of the reads that it saves; below 0 if it adds
+/// some.
+nlohmann::ordered_json ReorderedJson(Policy& counted, Policy& timed, const Trace& reordered,
+                                     const BenchPoolOptions& options,
+                                     const nlohmann::ordered_json& given) {
+  nlohmann::ordered_json json = PolicyJson(counted, timed, reordered, options);
+  json["reads_saved"] =
+      1 - json["reads"].get<double>() / std::max(given["reads"].get<double>(), 1.0);
+  json["seconds_saved"] =
+      1 - json["disk_seconds"].get<double>() / std::max(given["disk_seconds"].get<double>(), 1e-12);
+  return json;
+}
+
+/// Accesses a second, as schedules were built.
+struct ScheduleRates {
+  std::vector<double> belady;
+  std::vector<double> cost;
+};
+
 /// One size of the pool: the same trace through every policy.
-nlohmann::ordered_json ComparePolicies(const Trace& trace, std::uint64_t row_count, double share,
-                                       const BenchPoolOptions& options,
-                                       std::vector<double>& schedule_rates,
-                                       std::vector<double>& cost_rates) {
+nlohmann::ordered_json ComparePolicies(const Traces& traces, std::uint64_t row_count, double share,
+                                       const BenchPoolOptions& options, ScheduleRates& rates) {
   const auto frames = static_cast<std::uint32_t>(share * static_cast<double>(row_count));
-  const auto make = [&](PolicyKind kind) {
+  const auto make = [&](PolicyKind kind, const Trace& trace) {
     return MakePolicy({.kind = kind,
                        .frame_count = frames,
                        .key_count = row_count,
@@ -79,11 +97,16 @@ nlohmann::ordered_json ComparePolicies(const Trace& trace, std::uint64_t row_cou
   nlohmann::ordered_json pool = {{"share", share}, {"frames", frames}};
   for (const PolicyKind kind : kContestants) {
     const auto start = Clock::now();
-    const auto counted = make(kind);
-    const double rate = static_cast<double>(trace.keys.size()) / SecondsSince(start);
-    if (kind == PolicyKind::kBelady) schedule_rates.push_back(rate);
-    if (kind == PolicyKind::kCost) cost_rates.push_back(rate);
-    pool[std::string(PolicyName(kind))] = PolicyJson(*counted, *make(kind), trace, options);
+    const auto counted = make(kind, traces.given);
+    const double rate = static_cast<double>(traces.given.keys.size()) / SecondsSince(start);
+    if (kind == PolicyKind::kBelady) rates.belady.push_back(rate);
+    if (kind == PolicyKind::kCost) rates.cost.push_back(rate);
+    nlohmann::ordered_json& json = pool[std::string(PolicyName(kind))];
+    json = PolicyJson(*counted, *make(kind, traces.given), traces.given, options);
+    if (!traces.reordered) continue;
+    json["reordered"] =
+        ReorderedJson(*make(kind, *traces.reordered), *make(kind, *traces.reordered),
+                      *traces.reordered, options, json);
   }
   pool["cost_over_belady"] = pool["belady"]["disk_seconds"].get<double>() /
                              std::max(pool["cost"]["disk_seconds"].get<double>(), 1e-12);
@@ -109,17 +132,18 @@ Result<nlohmann::ordered_json> BenchPool(const BenchPoolOptions& options,
   RHIZOME_RETURN_IF_ERROR(CheckOptions(options));
   RHIZOME_ASSIGN_OR_RETURN(const BenchGraph opened, OpenBenchGraph(options.graph, control));
   const std::uint64_t row_count = opened.graph->vertex_count();
-  RHIZOME_ASSIGN_OR_RETURN(const Trace trace, SampleTrace(options, *opened.graph, control));
+  RHIZOME_ASSIGN_OR_RETURN(Trace sampled, SampleTrace(options, *opened.graph, control));
+  const Traces traces = MakeTraces(std::move(sampled), row_count, options.reorder);
+  const Trace& trace = traces.given;
 
   auto pools = nlohmann::ordered_json::array();
-  std::vector<double> schedule_rates;
-  std::vector<double> cost_rates;
+  ScheduleRates rates;
   std::uint64_t belady_reads = 0;
   std::uint64_t lru_reads = 0;
   for (const double share : options.shares) {
     RHIZOME_RETURN_IF_ERROR(
         control.Report({.phase = "replay", .done = pools.size(), .total = options.shares.size()}));
-    pools.push_back(ComparePolicies(trace, row_count, share, options, schedule_rates, cost_rates));
+    pools.push_back(ComparePolicies(traces, row_count, share, options, rates));
     belady_reads += pools.back()["belady"]["reads"].get<std::uint64_t>();
     lru_reads += pools.back()["lru"]["reads"].get<std::uint64_t>();
   }
@@ -136,9 +160,12 @@ Result<nlohmann::ordered_json> BenchPool(const BenchPoolOptions& options,
   json["fanouts"] = options.graph.fanouts;
   json["batch_size"] = options.graph.batch_size;
   json["superbatch"] = options.superbatch;
+  json["seeds"] = options.seeds == BenchSeeds::kGrouped ? "grouped" : "shuffled";
+  json["reorder"] = options.reorder;
+  if (options.reorder > 0) json["reorder_seconds"] = traces.reorder_seconds;
   json["requests"] = trace.keys.size();
-  json["schedule_accesses_per_second"] = std::round(Median(schedule_rates));
-  json["cost_schedule_accesses_per_second"] = std::round(Median(cost_rates));
+  json["schedule_accesses_per_second"] = std::round(Median(rates.belady));
+  json["cost_schedule_accesses_per_second"] = std::round(Median(rates.cost));
   json["row_bytes"] = options.row_bytes;
   json["seconds_per_read"] = options.cost.seconds_per_read;
   json["bytes_per_second"] = options.cost.bytes_per_second;

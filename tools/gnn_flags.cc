@@ -26,6 +26,7 @@ void AddGnnMemoryFlags(CLI::App& verb, std::uint64_t& memory_bytes, PolicyKind& 
                          {"clock", PolicyKind::kClock},
                          {"s3fifo", PolicyKind::kS3Fifo},
                          {"static", PolicyKind::kStatic},
+                         {"match", PolicyKind::kMatch},
                          {"none", PolicyKind::kNone}},
                         "What the buffer pool keeps");
   AddSize(verb, "--cache-bytes", cache_bytes,

@@ -59,6 +59,14 @@ void AddModelFlags(CLI::App& app, BenchPoolOptions& options) {
       ->check(CLI::Range(0.0, 1.0))
       ->type_name("X,...")
       ->default_str("0.01,0.05,0.1,0.2");
+  AddChoice<BenchSeeds>(app, "--seeds", options.seeds,
+                        {{"shuffled", BenchSeeds::kShuffled}, {"grouped", BenchSeeds::kGrouped}},
+                        "A minibatch's seeds: of all vertices, or of one partition in turn");
+  verb->add_option("--reorder", options.reorder,
+                   "Also the minibatches ordered by shared rows, in windows of N; 0: not")
+      ->check(CLI::Range(0U, 1000000U))
+      ->type_name("N")
+      ->capture_default_str();
   verb->add_option("--row-bytes", options.row_bytes, "Bytes of a row, as reads are timed")
       ->check(CLI::Range(1, 1 << 20))
       ->type_name("N")

@@ -90,7 +90,8 @@ std::unique_ptr<Policy> PolicyFor(PolicyKind kind, const Trace& trace, std::uint
 
 constexpr PolicyKind kAllPolicies[] = {
     PolicyKind::kNone,   PolicyKind::kLru,    PolicyKind::kFifo,   PolicyKind::kClock,
-    PolicyKind::kS3Fifo, PolicyKind::kStatic, PolicyKind::kBelady, PolicyKind::kCost};
+    PolicyKind::kS3Fifo, PolicyKind::kStatic, PolicyKind::kBelady, PolicyKind::kCost,
+    PolicyKind::kMatch};
 
 /// Runs with both makers of I/O.
 class FeatureCacheTest : public ::testing::TestWithParam<IoMaker> {

@@ -14,9 +14,9 @@ using testing::MakeTrace;
 using testing::RandomTrace;
 
 TEST(PolicyTest, NamesParseBackAndUnknownOnesDoNot) {
-  for (const PolicyKind kind :
-       {PolicyKind::kNone, PolicyKind::kLru, PolicyKind::kFifo, PolicyKind::kClock,
-        PolicyKind::kS3Fifo, PolicyKind::kStatic, PolicyKind::kBelady, PolicyKind::kCost}) {
+  for (const PolicyKind kind : {PolicyKind::kNone, PolicyKind::kLru, PolicyKind::kFifo,
+                                PolicyKind::kClock, PolicyKind::kS3Fifo, PolicyKind::kStatic,
+                                PolicyKind::kBelady, PolicyKind::kCost, PolicyKind::kMatch}) {
     EXPECT_EQ(ParsePolicy(PolicyName(kind)), kind);
   }
   EXPECT_EQ(ParsePolicy("lru"), PolicyKind::kLru);
@@ -285,6 +285,40 @@ TEST(PolicyTest, ClockEqualsANaiveOneOnRandomTraces) {
 
 TEST(PolicyTest, S3FifoEqualsANaiveOneOnRandomTraces) {
   ExpectEqualsNaive<NaiveS3Fifo>(&MakeS3FifoPolicy);
+}
+
+TEST(PolicyTest, MatchServesExactlyWhatTheStepBeforeAskedFor) {
+  std::mt19937_64 random(testing::TestSeed());
+  for (int round = 0; round < 500; ++round) {
+    const std::uint64_t key_count = 1 + random() % 40;
+    const auto frame_count = static_cast<std::uint32_t>(random() % 15);
+    const Trace trace = RandomTrace(random, 1 + random() % 20, key_count, 1 + random() % 20);
+    const auto policy = MakeMatchPolicy(frame_count, key_count);
+    std::vector<CacheKey> frames(frame_count, -1);
+    std::span<const CacheKey> before;
+    StepPlan plan;
+    for (std::size_t s = 0; s < trace.steps(); ++s) {
+      const std::span<const CacheKey> keys = trace.step(s);
+      policy->Step(keys, plan);
+      std::vector<std::uint32_t> hits;
+      for (const StepPlan::Place& hit : plan.hits) {
+        EXPECT_EQ(frames[hit.frame], keys[hit.request]);
+        hits.push_back(hit.request);
+      }
+      std::vector<std::uint32_t> expected_hits, expected_misses;
+      for (std::uint32_t i = 0; i < keys.size(); ++i) {
+        const bool held = std::find(before.begin(), before.end(), keys[i]) != before.end();
+        (held ? expected_hits : expected_misses).push_back(i);
+      }
+      ASSERT_EQ(hits, expected_hits) << "step " << s;
+      ASSERT_EQ(plan.misses, expected_misses) << "step " << s;
+      for (const StepPlan::Place& insert : plan.inserts) {
+        EXPECT_TRUE(std::count(plan.misses.begin(), plan.misses.end(), insert.request) == 1);
+        frames[insert.frame] = keys[insert.request];
+      }
+      before = keys.first(std::min<std::size_t>(frame_count, keys.size()));
+    }
+  }
 }
 
 TEST(PolicyDeathTest, AKeyTwiceInAStepIsABug) {

@@ -74,6 +74,7 @@ TEST(TrainTest, LossesAndWeightsDoNotDependOnPolicyMakerOrMemory) {
       {PolicyKind::kLru, IoMaker::kPread, 64 * 100, 1},
       {PolicyKind::kFifo, IoMaker::kPread, 64 * 100, 7},
       {PolicyKind::kStatic, IoMaker::kPread, 64 * 100, 5},
+      {PolicyKind::kMatch, IoMaker::kPread, 64 * 100, 4},
       {PolicyKind::kNone, IoMaker::kPread, 0, 2},
       {PolicyKind::kBelady, IoMaker::kUring, 64 * 100, 4},
       {PolicyKind::kBelady, IoMaker::kAuto, 1 << 20, 1000},

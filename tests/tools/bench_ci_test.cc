@@ -120,6 +120,38 @@ TEST(BenchTest, PoolShowsBeladyBelowEveryOtherPolicy) {
   EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
 }
 
+TEST(BenchTest, PoolWithAReorderedTraceReadsAsOftenInAllAndSaysWhatItSaves) {
+  TempDir dir;
+  BenchPoolOptions options;
+  options.graph = SmallGraph(dir);
+  options.superbatch = 12;
+  options.shares = {0.1, 1.0};
+  options.reorder = 6;
+  options.seeds = BenchSeeds::kGrouped;
+  const JobControl control;
+  const auto json = BenchPool(options, control);
+  ASSERT_OK(json);
+  EXPECT_EQ((*json)["seeds"], "grouped");
+  EXPECT_EQ((*json)["reorder"], 6);
+  for (const auto& pool : (*json)["pools"]) {
+    for (const char* policy : {"belady", "lru", "match"}) {
+      const auto& given = pool[policy];
+      const auto& reordered = given["reordered"];
+      // The same minibatches, in whatever order.
+      EXPECT_EQ(reordered["reads"].get<std::uint64_t>() + reordered["hits"].get<std::uint64_t>() -
+                    reordered["prefill"].get<std::uint64_t>(),
+                (*json)["requests"].get<std::uint64_t>())
+          << policy;
+      EXPECT_DOUBLE_EQ(reordered["reads_saved"].get<double>(),
+                       1 - reordered["reads"].get<double>() / given["reads"].get<double>());
+    }
+  }
+  // A pool for all rows reads each of them once in any order, one for a minibatch does not.
+  const auto& whole = (*json)["pools"][1];
+  EXPECT_EQ(whole["belady"]["reads"], whole["belady"]["reordered"]["reads"]);
+  EXPECT_GT(whole["match"]["reads"], whole["belady"]["reads"]);
+}
+
 TEST(BenchTest, WrongOptionsAreRefused) {
   TempDir dir;
   const JobControl control;

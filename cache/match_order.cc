@@ -1,0 +1,84 @@
+#include "rhizome/cache/match_order.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace rhizome {
+namespace {
+
+/// The keys of one step, as bits.
+class KeyMarks {
+ public:
+  explicit KeyMarks(std::uint64_t key_count) : words_((key_count + 63) / 64, 0) {}
+
+  /// Marks these keys and no others.
+  void Mark(std::span<const CacheKey> keys) {
+    for (const CacheKey key : marked_) words_[WordOf(key)] = 0;
+    for (const CacheKey key : keys) words_[WordOf(key)] |= BitOf(key);
+    marked_ = keys;
+  }
+
+  std::uint64_t CountMarked(std::span<const CacheKey> keys) const {
+    std::uint64_t count = 0;
+    for (const CacheKey key : keys) {
+      count += words_[WordOf(key)] >> (static_cast<std::uint64_t>(key) % 64) & 1;
+    }
+    return count;
+  }
+
+ private:
+  static std::size_t WordOf(CacheKey key) { return static_cast<std::size_t>(key) / 64; }
+  static std::uint64_t BitOf(CacheKey key) {
+    return std::uint64_t{1} << (static_cast<std::uint64_t>(key) % 64);
+  }
+
+  std::vector<std::uint64_t> words_;
+  std::span<const CacheKey> marked_;
+};
+
+/// Orders steps[0 ..) greedily, each after the one before it; the first after those that are
+/// marked.
+void OrderWindow(const Trace& trace, std::span<std::uint32_t> steps, KeyMarks& last) {
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    std::size_t best = i;
+    std::uint64_t best_shared = last.CountMarked(trace.step(steps[i]));
+    for (std::size_t candidate = i + 1; candidate < steps.size(); ++candidate) {
+      const std::uint64_t shared = last.CountMarked(trace.step(steps[candidate]));
+      if (shared <= best_shared) continue;
+      best = candidate;
+      best_shared = shared;
+    }
+    // Those that wait keep their order, so that of equals the earliest is found first.
+    const auto from = steps.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto chosen = steps.begin() + static_cast<std::ptrdiff_t>(best);
+    std::rotate(from, chosen, chosen + 1);
+    last.Mark(trace.step(steps[i]));
+  }
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> MatchOrder(const Trace& trace, std::uint64_t key_count,
+                                      std::size_t window) {
+  std::vector<std::uint32_t> order(trace.steps());
+  std::iota(order.begin(), order.end(), 0U);
+  if (window <= 1) return order;
+  KeyMarks last(key_count);
+  for (std::size_t begin = 0; begin < order.size();) {
+    const std::size_t size = std::min(window, order.size() - begin);
+    // Nothing is marked before the first step, which therefore stays the first.
+    OrderWindow(trace, std::span(order).subspan(begin, size), last);
+    begin += size;
+  }
+  return order;
+}
+
+Trace Reordered(const Trace& trace, std::span<const std::uint32_t> order) {
+  Trace reordered;
+  reordered.keys.reserve(trace.keys.size());
+  reordered.offsets.reserve(trace.offsets.size());
+  for (const std::uint32_t step : order) reordered.AddStep(trace.step(step));
+  return reordered;
+}
+
+}  // namespace rhizome

@@ -1,0 +1,63 @@
+#include <algorithm>
+
+#include "rhizome/cache/frame_table.h"
+#include "rhizome/cache/policy.h"
+
+namespace rhizome {
+namespace {
+
+/// Invariant between steps: `held_` are the frames of the last step's keys, the first of them where
+/// there are fewer frames; all others are on `free_`, and what they hold is forgotten.
+class MatchPolicy final : public Policy {
+ public:
+  MatchPolicy(std::uint32_t frame_count, std::uint64_t key_count)
+      : table_(frame_count, key_count), stays_(frame_count, false) {
+    held_.reserve(frame_count);
+    free_.reserve(frame_count);
+    for (FrameId frame = frame_count; frame > 0; --frame) free_.push_back(frame - 1);
+  }
+
+  void Step(std::span<const CacheKey> keys, StepPlan& plan) override {
+    table_.Judge(keys, plan);
+    const std::size_t kept = std::min<std::size_t>(keys.size(), table_.frame_count());
+    KeepHits(plan, kept);
+    for (const std::uint32_t miss : plan.misses) {
+      if (miss >= kept) break;
+      const FrameId frame = free_.back();
+      free_.pop_back();
+      table_.Place(keys[miss], frame);
+      plan.inserts.push_back({miss, frame});
+      held_.push_back(frame);
+    }
+  }
+
+ private:
+  /// Frees every frame but those of hits among the step's first `kept` keys.
+  void KeepHits(const StepPlan& plan, std::size_t kept) {
+    for (const StepPlan::Place& hit : plan.hits) stays_[hit.frame] = hit.request < kept;
+    std::size_t staying = 0;
+    for (const FrameId frame : held_) {
+      if (stays_[frame]) {
+        held_[staying++] = frame;
+      } else {
+        table_.Clear(frame);
+        free_.push_back(frame);
+      }
+      stays_[frame] = false;
+    }
+    held_.resize(staying);
+  }
+
+  FrameTable table_;
+  std::vector<FrameId> held_;
+  std::vector<FrameId> free_;
+  std::vector<bool> stays_;  // by frame; all false between steps
+};
+
+}  // namespace
+
+std::unique_ptr<Policy> MakeMatchPolicy(std::uint32_t frame_count, std::uint64_t key_count) {
+  return std::make_unique<MatchPolicy>(frame_count, key_count);
+}
+
+}  // namespace rhizome

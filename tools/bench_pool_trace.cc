@@ -1,0 +1,68 @@
+#include "bench_pool_trace.h"
+
+#include <vector>
+
+#include "bench_common.h"
+#include "rhizome/index/sampler.h"
+#include "rhizome/index/vertex_order.h"
+
+namespace rhizome {
+namespace {
+
+/// The vertices of each owner that has any.
+std::vector<std::vector<VertexId>> VerticesByOwner(const Graph& graph) {
+  std::vector<std::vector<VertexId>> owned(graph.partition_count());
+  const VertexOrder& order = graph.order();
+  const auto rows = static_cast<Row>(order.size());
+  for (Row row = 0; row < rows; ++row) owned[order.OwnerOf(row)].push_back(order.VertexAt(row));
+  std::erase_if(owned, [](const std::vector<VertexId>& vertices) { return vertices.empty(); });
+  return owned;
+}
+
+/// Draws the seeds of minibatches, each by its number alone.
+class SeedDrawer {
+ public:
+  SeedDrawer(const BenchPoolOptions& options, const Graph& graph)
+      : options_(options.graph), vertex_count_(graph.vertex_count()) {
+    if (options.seeds == BenchSeeds::kGrouped) groups_ = VerticesByOwner(graph);
+  }
+
+  std::vector<VertexId> Draw(std::uint32_t batch) const {
+    if (groups_.empty()) return DrawOf(vertex_count_, batch);
+    const std::vector<VertexId>& group = groups_[batch % groups_.size()];
+    std::vector<VertexId> seeds = DrawOf(group.size(), batch);
+    for (VertexId& seed : seeds) seed = group[static_cast<std::size_t>(seed)];
+    return seeds;
+  }
+
+ private:
+  std::vector<VertexId> DrawOf(std::uint64_t count, std::uint32_t batch) const {
+    return DrawSeeds(count, options_.batch_size, options_.seed, batch);
+  }
+
+  const BenchGraphOptions& options_;
+  const std::uint64_t vertex_count_;
+  std::vector<std::vector<VertexId>> groups_;  // empty: of all vertices
+};
+
+}  // namespace
+
+Result<Trace> SampleTrace(const BenchPoolOptions& options, const Graph& graph,
+                          const JobControl& control) {
+  SamplerOptions sampling;
+  sampling.fanouts = options.graph.fanouts;
+  sampling.seed = options.graph.seed;
+  sampling.threads = options.graph.threads;
+  RHIZOME_ASSIGN_OR_RETURN(const auto sampler, Sampler::Create(graph, sampling));
+  const SeedDrawer seeds(options, graph);
+  Trace trace;
+  for (std::uint32_t b = 0; b < options.superbatch; ++b) {
+    RHIZOME_RETURN_IF_ERROR(
+        control.Report({.phase = "sample", .done = b, .total = options.superbatch}));
+    RHIZOME_ASSIGN_OR_RETURN(const SampledSubgraph subgraph, sampler->Sample(seeds.Draw(b), b));
+    trace.AddStep(subgraph.rows);
+  }
+  return trace;
+}
+
+}  // namespace rhizome

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+
+#include "bench.h"
+#include "rhizome/cache/policy.h"
+#include "rhizome/index/graph.h"
+
+namespace rhizome {
+
+/// The rows of one superbatch, sampled as `options` say: a step for each minibatch.
+Result<Trace> SampleTrace(const BenchPoolOptions& options, const Graph& graph,
+                          const JobControl& control);
+
+}  // namespace rhizome
