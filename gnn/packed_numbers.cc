@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
 namespace rhizome {
 namespace {
@@ -18,11 +17,7 @@ struct Classes {
   std::array<std::uint32_t, kPackedClasses> widths = {};
 
   std::size_t count() const { return std::size_t{1} << tag_bits; }
-  std::uint32_t TagOf(std::uint32_t width) const {
-    std::uint32_t tag = 0;
-    while (widths[tag] < width) ++tag;
-    return tag;
-  }
+  std::uint64_t tags_a_word() const { return 64 >> (tag_bits / 2); }
 };
 
 WidthCounts CountWidths(std::span<const std::uint64_t> values) {
@@ -46,8 +41,7 @@ std::uint64_t BitsOf(const Classes& classes, const WidthCounts& counts) {
 }
 
 /// The cheapest of all: at most 64^3 / 6 candidates, with the widest class as wide as it must be.
-Classes ChooseClasses(std::span<const std::uint64_t> values) {
-  const WidthCounts counts = CountWidths(values);
+Classes ChooseClasses(const WidthCounts& counts) {
   std::uint32_t widest = 0;
   while (counts[widest] < counts.back()) ++widest;
   // Without tags a number of width 0 would cost nothing.
@@ -71,56 +65,79 @@ Classes ChooseClasses(std::span<const std::uint64_t> values) {
   return best;
 }
 
-/// Writes bits one behind the other.
+/// The class of a number, by its width.
+std::array<std::uint8_t, kMaxWidth + 1> TagsByWidth(const Classes& classes) {
+  std::array<std::uint8_t, kMaxWidth + 1> tags = {};
+  std::uint8_t tag = 0;
+  for (std::uint32_t width = 0; width <= classes.widths.back(); ++width) {
+    if (width > classes.widths[tag]) ++tag;
+    tags[width] = tag;
+  }
+  return tags;
+}
+
+/// Writes bits one behind the other, and zeros into up to kOverrun bytes behind them. Without
+/// branches on the numbers: their widths are not to be foreseen.
 class BitWriter {
  public:
+  static constexpr std::size_t kOverrun = 8;
+
   explicit BitWriter(std::byte* to) : to_(to) {}
 
   void Put(std::uint64_t value, std::uint32_t width) {
-    word_ |= value << used_;
-    if (used_ + width < 64) {
-      used_ += width;
-      return;
+    if (width > 56) {  // with the bits of a byte begun, more than a word
+      PutFew(value & 0xFFFFFFFFU, 32);
+      PutFew(value >> 32, width - 32);
+    } else {
+      PutFew(value, width);
     }
-    StoreLittle(to_, word_);
-    to_ += 8;
-    const std::uint32_t written = 64 - used_;
-    word_ = written == 64 ? 0 : value >> written;
-    used_ = width - written;
   }
 
-  /// Writes what is left, in whole bytes.
-  void Finish() { std::memcpy(to_, &word_, (used_ + 7) / 8); }
-
  private:
+  void PutFew(std::uint64_t value, std::uint32_t width) {
+    word_ |= value << used_;
+    StoreLittle(to_, word_);
+    used_ += width;
+    to_ += used_ / 8;
+    word_ >>= used_ / 8 * 8;
+    used_ %= 8;
+  }
+
   std::byte* to_;
   std::uint64_t word_ = 0;
-  std::uint32_t used_ = 0;  // bits of word_, below 64
+  std::uint32_t used_ = 0;  // bits of word_, below 8 between two numbers
 };
 
 }  // namespace
 
 void AppendPacked(std::span<const std::uint64_t> values, std::vector<std::byte>& out) {
-  const Classes classes = ChooseClasses(values);
-  const std::uint64_t tag_bytes = (values.size() * classes.tag_bits + 63) / 64 * 8;
-  const std::uint64_t number_bits =
-      BitsOf(classes, CountWidths(values)) - values.size() * classes.tag_bits;
+  const WidthCounts counts = CountWidths(values);
+  const Classes classes = ChooseClasses(counts);
+  const std::array<std::uint8_t, kMaxWidth + 1> tag_of = TagsByWidth(classes);
+  const auto tag = [&tag_of](std::uint64_t value) {
+    return tag_of[static_cast<std::size_t>(std::bit_width(value))];
+  };
+  const std::uint64_t all_tags = values.size() * classes.tag_bits;
+  const std::uint64_t tag_bytes = (all_tags + 63) / 64 * 8;
   const std::size_t at = out.size();
-  out.resize(at + 8 + tag_bytes + (number_bits + 7) / 8);
+  const std::size_t end = at + 8 + tag_bytes + (BitsOf(classes, counts) - all_tags + 7) / 8;
+  out.resize(end + BitWriter::kOverrun);
   std::byte* const head = out.data() + at;
   head[0] = static_cast<std::byte>(classes.tag_bits);
   for (std::size_t c = 0; c < kPackedClasses; ++c) {
     head[1 + c] = static_cast<std::byte>(classes.widths[c]);
   }
-  BitWriter tags(head + 8);
-  BitWriter numbers(head + 8 + tag_bytes);
-  for (const std::uint64_t value : values) {
-    const std::uint32_t tag = classes.TagOf(static_cast<std::uint32_t>(std::bit_width(value)));
-    tags.Put(tag, classes.tag_bits);
-    numbers.Put(value, classes.widths[tag]);
+  for (std::uint64_t i = 0; classes.tag_bits > 0 && i < values.size(); i += classes.tags_a_word()) {
+    std::uint64_t word = 0;
+    const std::uint64_t some = std::min(classes.tags_a_word(), values.size() - i);
+    for (std::uint64_t j = 0; j < some; ++j) {
+      word |= std::uint64_t{tag(values[i + j])} << j * classes.tag_bits;
+    }
+    StoreLittle(head + 8 + i / classes.tags_a_word() * 8, word);
   }
-  tags.Finish();
-  numbers.Finish();
+  BitWriter numbers(head + 8 + tag_bytes);
+  for (const std::uint64_t value : values) numbers.Put(value, classes.widths[tag(value)]);
+  out.resize(end);
 }
 
 std::uint64_t PackedNumbers::BitsOfWord(std::uint64_t word) const {
