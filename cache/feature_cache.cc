@@ -202,12 +202,16 @@ Result<std::unique_ptr<FeatureCache::Impl>> FeatureCache::Impl::Open(
   }
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<ChunkArray> sidecar,
                            store.OpenArray(SidecarName(array)));
+  const bool mapped = options.reader.io.maker == IoMaker::kMapped;
   ReadCost cost = options.read_cost.value_or(ReadCost());
-  if (!options.read_cost) {
+  if (mapped) {
+    cost.fixed_gap_bytes = 0;  // pages between rows would be faulted in
+  } else if (!options.read_cost) {
     RHIZOME_ASSIGN_OR_RETURN(cost, MeasureReadCost(*rows, options.reader.io));
   }
   RowReaderOptions reading = options.reader;
   reading.gap_bytes = cost.gap_bytes();
+  reading.direct = reading.direct && !mapped;
   RHIZOME_ASSIGN_OR_RETURN(auto reader, RowReader::Open(*rows, *sidecar, reading));
   const ArrayEntry& entry = rows->entry();
   auto delta = graph == nullptr ? nullptr : DeltaRows::Of(std::move(graph), entry);

@@ -60,7 +60,9 @@ struct TrainOptions {
   TopologyPlace topology = TopologyPlace::kMemory;
   std::optional<std::uint64_t> neighbor_cache_bytes;  ///< default: chosen, at most 256 MiB; 0: none
   std::uint32_t superbatch = 0;                       ///< minibatches; 0: chosen
-  std::string job = "train";                          ///< names scratch/<job>
+  std::uint64_t steps = 0;    ///< training minibatches of an epoch at most; 0: all
+  bool test = true;           ///< accuracies of the kept weights, with all neighbours, at the end
+  std::string job = "train";  ///< names scratch/<job>
 
   /// Minibatches after which all that the run has learnt is written to scratch/<job>; 0: never.
   std::uint64_t checkpoint_every = 0;
@@ -103,6 +105,16 @@ struct ListReadsReport {
   bool direct = false;
 };
 
+/// How a training divides its memory, in bytes: estimates from its first minibatch, made before it
+/// starts.
+struct TrainMemory {
+  std::uint64_t held = 0;            ///< topology, order, labels
+  std::uint64_t working = 0;         ///< minibatches in flight, activations, read buffers
+  std::uint64_t schedules = 0;       ///< of the superbatch in use and the one that is made
+  std::uint64_t cache = 0;           ///< the buffer pool
+  std::uint64_t neighbor_cache = 0;  ///< 0 where lists are in memory
+};
+
 struct TrainReport {
   std::vector<EpochReport> epochs;
   IoMaker maker = IoMaker::kAuto;
@@ -114,6 +126,8 @@ struct TrainReport {
   double majority_accuracy = 0;  ///< of always answering the training set's most frequent class
   std::uint32_t best_epoch = 0;
   std::uint32_t superbatch = 0;
+  TrainMemory memory;
+  std::uint64_t minibatches = 0;          ///< of an epoch
   std::uint64_t resumed_minibatches = 0;  ///< done before this run
   std::uint64_t base_memory_bytes = 0;
   std::uint64_t peak_memory_bytes = 0;

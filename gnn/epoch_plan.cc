@@ -1,6 +1,7 @@
 #include "rhizome/gnn/epoch_plan.h"
 
 #include <algorithm>
+#include <limits>
 #include <random>
 #include <utility>
 
@@ -14,12 +15,15 @@ constexpr std::uint64_t kValidBit = std::uint64_t{1} << 40;
 }  // namespace
 
 EpochPlan::EpochPlan(std::vector<VertexId> train, std::vector<VertexId> valid,
-                     std::uint64_t batch_size, std::uint32_t epochs, std::uint64_t seed)
+                     std::uint64_t batch_size, std::uint32_t epochs, std::uint64_t seed,
+                     std::uint64_t most_train_batches)
     : train_(std::move(train)),
       valid_(std::move(valid)),
       batch_size_(std::max<std::uint64_t>(batch_size, 1)),
       epochs_(epochs),
-      seed_(seed) {}
+      seed_(seed),
+      most_train_(most_train_batches == 0 ? std::numeric_limits<std::uint64_t>::max()
+                                          : most_train_batches) {}
 
 EpochPlan::Tag EpochPlan::Decode(std::uint64_t tag) {
   return {.epoch = static_cast<std::uint32_t>(tag >> kEpochShift),

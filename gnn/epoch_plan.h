@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -10,7 +11,8 @@ namespace rhizome {
 
 /// Which vertices each minibatch of a training job holds: in every epoch the training vertices in
 /// an order of their own (seeded), then the validation vertices in one fixed order with fixed
-/// neighbours, so that epochs are measured alike. Depends on its arguments only.
+/// neighbours, so that epochs are measured alike. Depends on its arguments only. Of an epoch at
+/// most the first `most_train_batches` train (0: all).
 class EpochPlan {
  public:
   /// What the tag of a minibatch says.
@@ -21,7 +23,7 @@ class EpochPlan {
   };
 
   EpochPlan(std::vector<VertexId> train, std::vector<VertexId> valid, std::uint64_t batch_size,
-            std::uint32_t epochs, std::uint64_t seed);
+            std::uint32_t epochs, std::uint64_t seed, std::uint64_t most_train_batches = 0);
 
   /// The next minibatch; nothing after the last epoch.
   std::optional<SeedBatch> Next();
@@ -31,7 +33,7 @@ class EpochPlan {
 
   static Tag Decode(std::uint64_t tag);
 
-  std::uint64_t train_batches() const { return Batches(train_.size()); }
+  std::uint64_t train_batches() const { return std::min(Batches(train_.size()), most_train_); }
   std::uint64_t valid_batches() const { return Batches(valid_.size()); }
 
  private:
@@ -46,6 +48,7 @@ class EpochPlan {
   const std::uint64_t batch_size_;
   const std::uint32_t epochs_;
   const std::uint64_t seed_;
+  const std::uint64_t most_train_;
 
   std::vector<VertexId> shuffled_;  // train_, in the current epoch's order
   std::uint32_t epoch_ = 0;

@@ -24,12 +24,9 @@ constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 /// so that schedules come before more cache.
 constexpr std::uint64_t kLeastUsefulSuperbatch = 8;
 
-/// Two superbatches live at once: one in use, one being made.
-constexpr std::uint64_t kSuperbatchesAlive = 2;
-
 /// Several superbatches are better than one long one: sampling then overlaps training.
 std::uint64_t ChooseSuperbatch(std::uint64_t budget_bytes, const MemoryNeeds& needs) {
-  const std::uint64_t one = kSuperbatchesAlive * std::max<std::uint64_t>(needs.schedule_bytes, 1);
+  const std::uint64_t one = std::max<std::uint64_t>(needs.schedule_bytes, 1);
   const std::uint64_t useful = std::max<std::uint64_t>(needs.minibatches / 4, 8);
   return std::clamp<std::uint64_t>(budget_bytes / one, 1, std::min(kMaxSuperbatch, useful));
 }
@@ -75,7 +72,7 @@ Result<MemoryPlan> PlanMemory(std::uint64_t limit_bytes, const FixedMemory& fixe
   }
   const std::uint64_t cache_floor =
       std::max(fixed.cache_bytes.value_or(needs.least_cache_bytes), needs.least_cache_bytes);
-  const std::uint64_t per_minibatch = kSuperbatchesAlive * needs.schedule_bytes;
+  const std::uint64_t per_minibatch = needs.schedule_bytes;
   const std::uint64_t rest = needs.working_bytes + cache_floor +
                              per_minibatch * std::max<std::uint64_t>(fixed.superbatch, 1);
   const std::uint64_t neighbors = NeighborCacheBytes(

@@ -9,10 +9,10 @@ namespace rhizome {
 
 /// What is known about a job's memory before it starts, in bytes unless said otherwise.
 struct MemoryNeeds {
-  std::uint64_t held_bytes = 0;         ///< taken since the bare footprint: topology, labels
-  std::uint64_t working_bytes = 0;      ///< minibatches in flight, activations, read buffers
-  std::uint64_t schedule_bytes = 0;     ///< trace and schedule, for one minibatch of a superbatch
-  std::uint64_t cacheable_bytes = 0;    ///< more cache than this is of no use
+  std::uint64_t held_bytes = 0;       ///< taken since the bare footprint: topology, labels
+  std::uint64_t working_bytes = 0;    ///< minibatches in flight, activations, read buffers
+  std::uint64_t schedule_bytes = 0;   ///< of a superbatch that is made and one in use, a minibatch
+  std::uint64_t cacheable_bytes = 0;  ///< more cache than this is of no use
   std::uint64_t least_cache_bytes = 0;  ///< with less the job cannot run
   std::uint64_t minibatches = 1;        ///< of the whole job, a count
 

@@ -23,8 +23,13 @@ namespace {
 /// Memory for what libtorch and the allocator take when they first work.
 constexpr std::uint64_t kSlackBytes = std::uint64_t{48} << 20;
 
-/// Bytes of trace and schedule for one access while a superbatch is scheduled.
-constexpr std::uint64_t kScheduleBytesPerAccess = 48;
+/// Bytes for one access: of trace and schedule while a superbatch is scheduled, and of the schedule
+/// of the one before, which is in use.
+constexpr std::uint64_t kScheduleBytesPerAccess = 48 + 4;
+constexpr std::uint64_t kCostScheduleBytesPerAccess = 64 + 4;
+
+/// Bytes of a minibatch for each of its rows, besides features: number, plan of the pool, degree.
+constexpr std::uint64_t kRowBytes = 48;
 
 /// Minibatches whose features are in memory at once: in the loader, and computed on.
 constexpr std::uint64_t kMinibatchesAlive = kMinibatchesAhead + 1;
@@ -105,6 +110,28 @@ std::shared_ptr<const NeighborSource> SourceOf(const std::unique_ptr<ListsOnDisk
   return lists == nullptr ? nullptr : lists->source();
 }
 
+/// Minibatches differ: an eighth more than the first.
+std::uint64_t WithMargin(std::uint64_t bytes) { return bytes + bytes / 8; }
+
+/// What a step holds besides its features: of every layer the rows that it multiplies (a vertex's
+/// own beside its neighbours' sum), what comes of them, and the gradients of both.
+std::uint64_t ActivationBytes(const Minibatch& minibatch, const ModelShape& shape) {
+  const std::vector<std::uint64_t>& offsets = minibatch.hop_offsets;
+  const std::uint64_t layers = shape.spec.layers, last = offsets.size() - 2;
+  const auto hidden = static_cast<std::uint64_t>(shape.spec.hidden);
+  std::uint64_t numbers = 0;
+  for (std::uint64_t k = 0; k < layers; ++k) {
+    const std::uint64_t hop = std::min(layers - 1 - k, last);
+    const std::uint64_t targets = offsets[hop + 1];
+    const std::uint64_t sources = offsets[std::min(hop + 1, last) + 1];
+    const std::uint64_t in = k == 0 ? static_cast<std::uint64_t>(shape.inputs) : hidden;
+    numbers += targets * (2 * in + 3 * hidden);
+    if (k > 0) numbers += sources * in + targets * 2 * in;
+    if (in > hidden) numbers += 2 * sources * hidden;  // it may multiply before it adds up
+  }
+  return numbers * sizeof(float);
+}
+
 /// Samples the first minibatch to learn how large they are.
 Result<MemoryNeeds> MeasureNeeds(const TrainJob& job, const TrainOptions& options,
                                  const EpochPlan& plan, std::uint64_t base_bytes,
@@ -115,18 +142,18 @@ Result<MemoryNeeds> MeasureNeeds(const TrainJob& job, const TrainOptions& option
       const MinibatchSampler sampler,
       MinibatchSampler::Create(*job.graph, SamplerOptionsOf(options), SourceOf(lists)));
   RHIZOME_ASSIGN_OR_RETURN(const Minibatch minibatch, sampler.Sample(*probe.Next()));
-  // A quarter more than the first one, as others may be larger.
-  const std::uint64_t rows = minibatch.rows.size() + minibatch.rows.size() / 4;
-  const std::uint64_t edges = minibatch.csr.neighbors.size() + minibatch.csr.neighbors.size() / 4;
-  const std::uint64_t floats =
-      static_cast<std::uint64_t>(job.model->shape().inputs) * sizeof(float);
-  const auto hidden = static_cast<std::uint64_t>(options.model.hidden) * sizeof(float);
+  const std::uint64_t rows = WithMargin(minibatch.rows.size());
+  const std::uint64_t edges = WithMargin(minibatch.csr.neighbors.size());
+  const std::uint64_t feature_bytes =
+      options.model.normalize_features ? job.features.dim * sizeof(float) + job.features.row_bytes()
+                                       : job.features.row_bytes();
   MemoryNeeds needs;
   needs.working_bytes = kSlackBytes + RowReaderOptions().staging_bytes + 4 * job.features.rows +
-                        kMinibatchesAlive * (rows * (floats + 40) + edges * 24) +
-                        rows * job.features.row_bytes() +
-                        rows * (hidden + floats) * 4 * options.model.layers / 2;
-  needs.schedule_bytes = rows * kScheduleBytesPerAccess;
+                        kMinibatchesAlive * (rows * (feature_bytes + kRowBytes) + edges * 5) +
+                        rows * 40 + edges * 24 +  // of the one that is being sampled
+                        WithMargin(ActivationBytes(minibatch, job.model->shape()));
+  needs.schedule_bytes = rows * (options.cache == PolicyKind::kCost ? kCostScheduleBytesPerAccess
+                                                                    : kScheduleBytesPerAccess);
   needs.cacheable_bytes = job.features.rows * job.features.row_bytes();
   if (lists != nullptr) {
     const NeighborCache::Needs cache = NeighborCache::NeedsOf(*job.graph, Direction::kIn);
@@ -207,6 +234,7 @@ std::string Describe(const TrainJob& job, const TrainOptions& options) {
                                       {"model", EncodeModelShape(job.model->shape())},
                                       {"fanouts", options.fanouts},
                                       {"batch_size", options.batch_size},
+                                      {"steps", options.steps},
                                       {"learning_rate", options.learning_rate},
                                       {"weight_decay", options.weight_decay},
                                       {"seed", options.seed}};
@@ -277,7 +305,8 @@ Status RunEpochs(TrainJob& job, const TrainOptions& options, const EpochPlan& pl
 /// Runs to the end of the report. What a checkpoint needs stays if it does not come to that.
 Status RunJob(TrainJob& job, const TrainOptions& options, JobScratch& scratch, TrainReport& report,
               const JobControl& control) {
-  const EpochPlan plan(job.train, job.valid, options.batch_size, options.epochs, options.seed);
+  const EpochPlan plan(job.train, job.valid, options.batch_size, options.epochs, options.seed,
+                       options.steps);
   RHIZOME_ASSIGN_OR_RETURN(const MemoryNeeds needs,
                            MeasureNeeds(job, options, plan, report.base_memory_bytes, control));
   RHIZOME_ASSIGN_OR_RETURN(const MemoryPlan memory,
@@ -287,8 +316,15 @@ Status RunJob(TrainJob& job, const TrainOptions& options, JobScratch& scratch, T
                                        .neighbor_cache_bytes = options.neighbor_cache_bytes},
                                       needs));
   report.superbatch = memory.superbatch;
+  report.memory = {.held = needs.held_bytes,
+                   .working = needs.working_bytes,
+                   .schedules = memory.superbatch * needs.schedule_bytes,
+                   .cache = memory.cache_bytes,
+                   .neighbor_cache = memory.neighbor_cache_bytes};
+  report.minibatches = plan.train_batches() + plan.valid_batches();
   RHIZOME_RETURN_IF_ERROR(RunEpochs(job, options, plan, memory, scratch.folder(), report, control));
   report.majority_accuracy = MajorityAccuracy(job.labels);
+  if (!options.test) return Status::Ok();
   return Measure(job, options, memory, scratch.folder(), report, control);
 }
 

@@ -66,8 +66,9 @@ class IoMeter {
   double depth_sum_ = 0;
 };
 
-/// The two makers; see IoQueue::Open.
+/// The makers; see IoQueue::Open.
 Result<std::unique_ptr<IoQueue>> OpenUringQueue(const IoQueueOptions& options);
 Result<std::unique_ptr<IoQueue>> OpenPreadQueue(const IoQueueOptions& options);
+std::unique_ptr<IoQueue> OpenMappedQueue(const IoQueueOptions& options);
 
 }  // namespace rhizome

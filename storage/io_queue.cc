@@ -37,6 +37,8 @@ std::string_view IoMakerName(IoMaker maker) {
       return "uring";
     case IoMaker::kPread:
       return "pread";
+    case IoMaker::kMapped:
+      return "mmap";
   }
   return "unknown";
 }
@@ -44,6 +46,7 @@ std::string_view IoMakerName(IoMaker maker) {
 Result<std::unique_ptr<IoQueue>> IoQueue::Open(const IoQueueOptions& options) {
   RHIZOME_RETURN_IF_ERROR(CheckOptions(options));
   if (options.maker == IoMaker::kPread) return OpenPreadQueue(options);
+  if (options.maker == IoMaker::kMapped) return OpenMappedQueue(options);
   Result<std::unique_ptr<IoQueue>> uring = OpenUringQueue(options);
   if (uring || options.maker == IoMaker::kUring) return uring;
   return OpenPreadQueue(options);

@@ -30,6 +30,7 @@ enum class IoMaker : std::uint8_t {
   kAuto = 0,  ///< io_uring where the kernel allows it, else pread
   kUring,
   kPread,
+  kMapped,  ///< copies out of mapped files: a baseline for benchmarks, no protection from damage
 };
 std::string_view IoMakerName(IoMaker maker);
 

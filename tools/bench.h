@@ -45,6 +45,7 @@ struct BenchGraphOptions {
   std::uint32_t threads = 1;
   std::uint64_t seed = 1;
   std::uint64_t dim = 0;  ///< columns of an array `feat`, float32; 0: none
+  bool labels = false;    ///< arrays `label` (32 classes) and `split` (a tenth trains), at random
 };
 
 /// What `bench sample` draws.

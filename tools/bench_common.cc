@@ -14,6 +14,7 @@
 #include <unordered_set>
 
 #include "generate.h"
+#include "npy_output.h"
 #include "rhizome/index/ingest.h"
 
 namespace rhizome {
@@ -55,6 +56,32 @@ Mount FindMount(const Path& path) {
   return {};
 }
 
+/// A file of one column, as an array of the store to be.
+template <typename T>
+Status AddColumn(const Path& folder, const std::string& name, DataType dtype,
+                 const std::vector<T>& values, IngestOptions& ingest) {
+  const Path path = folder / (name + ".npy");
+  RHIZOME_ASSIGN_OR_RETURN(OutputFile file, OutputFile::Create(path));
+  const std::string header = NpyHeader(dtype, values.size(), 1);
+  RHIZOME_RETURN_IF_ERROR(file.Append(std::as_bytes(std::span(header))));
+  RHIZOME_RETURN_IF_ERROR(file.Append(std::as_bytes(std::span(values))));
+  ingest.arrays.push_back({.name = name, .path = path, .dim = 1, .dtype = {}, .open = {}});
+  return file.Commit();
+}
+
+/// Labels that nothing can learn: only the time that it takes is of interest.
+Status AddLabels(const BenchGraphOptions& options, const Path& folder, IngestOptions& ingest) {
+  std::mt19937_64 random(options.seed);
+  std::vector<std::int64_t> labels(*ingest.vertices);
+  std::vector<std::uint8_t> split(*ingest.vertices);
+  for (std::size_t v = 0; v < labels.size(); ++v) {
+    labels[v] = static_cast<std::int64_t>(random() % 32);
+    split[v] = random() % 10 == 0 ? 0 : 255;
+  }
+  RHIZOME_RETURN_IF_ERROR(AddColumn(folder, "label", DataType::kInt64, labels, ingest));
+  return AddColumn(folder, "split", DataType::kUint8, split, ingest);
+}
+
 /// Generates the edges, ingests them as a store below `scratch`, and drops the edge file.
 Status MakeGraph(const BenchGraphOptions& options, const ScratchFolder& scratch, const Path& path,
                  const JobControl& control) {
@@ -81,6 +108,7 @@ Status MakeGraph(const BenchGraphOptions& options, const ScratchFolder& scratch,
     ingest.arrays.push_back(
         {.name = "feat", .path = features.path, .dim = options.dim, .dtype = {}, .open = {}});
   }
+  if (options.labels) RHIZOME_RETURN_IF_ERROR(AddLabels(options, input, ingest));
   RHIZOME_RETURN_IF_ERROR(Ingest(fs, path, ingest, control));
   return Status::Ok();
 }

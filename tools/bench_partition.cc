@@ -1,9 +1,6 @@
 #include "bench_partition.h"
 
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <span>
@@ -11,6 +8,7 @@
 
 #include "bench_common.h"
 #include "generate.h"
+#include "gnuplot.h"
 #include "partition_run.h"
 #include "rhizome/index/edge_pairs.h"
 
@@ -91,8 +89,7 @@ std::vector<Curve> Curves(const BenchPartitionOptions& options, const Json& resu
 std::string PlotScript(const BenchPartitionOptions& options, const Json& results) {
   const bool by_scale = options.scales.size() > 1;
   const std::vector<Curve> curves = Curves(options, results);
-  std::string script = fmt::format("set terminal {} size 1100,1000\nset output '{}'\n",
-                                   options.plot.ends_with(".png") ? "png" : "svg", options.plot);
+  std::string script = PlotHead(options.plot, 1100, 1000);
   for (std::size_t i = 0; i < curves.size(); ++i)
     script += fmt::format("$d{} << EOD\n{}EOD\n", i, curves[i].points);
   script += fmt::format("set multiplot layout 3,2\nset xlabel '{}'\nset {} 2\nset grid\n",
@@ -112,33 +109,10 @@ std::string PlotScript(const BenchPartitionOptions& options, const Json& results
   return script + "unset multiplot\n";
 }
 
-// The script stays beside the picture, for whoever wants to draw it otherwise.
-Status Draw(const BenchPartitionOptions& options, const Json& results) {
-  std::string path = options.plot + ".gnuplot";
-  const std::string script = PlotScript(options, results);
-  RHIZOME_RETURN_IF_ERROR(
-      WriteWholeFile(FileSystem::Posix(), path, std::as_bytes(std::span(script))));
-  std::string program = "gnuplot";
-  char* arguments[] = {program.data(), path.data(), nullptr};
-  pid_t child = 0;
-  int status = 1;
-  if (posix_spawnp(&child, program.c_str(), nullptr, nullptr, arguments, environ) != 0) {
-    return Status::NotFound("gnuplot is not installed; the script of the plot is " + path);
-  }
-  if (waitpid(child, &status, 0) != child || status != 0) {
-    return Status::IoError("gnuplot did not draw " + options.plot + "; its script is " + path);
-  }
-  return Status::Ok();
-}
-
 }  // namespace
 
 Result<Json> BenchPartition(const BenchPartitionOptions& options, const JobControl& control) {
-  const bool drawable = options.plot.ends_with(".svg") || options.plot.ends_with(".png");
-  if (!options.plot.empty() && (!drawable || options.plot.find('\'') != std::string::npos)) {
-    return Fail(Status::InvalidArgument("--plot '" + options.plot +
-                                        "': give a file .svg or .png, without quotes in its name"));
-  }
+  if (!options.plot.empty()) RHIZOME_RETURN_IF_ERROR(CheckPlotPath(options.plot));
   Json results = Json::array();
   for (const std::uint32_t scale : options.scales) {
     RHIZOME_ASSIGN_OR_RETURN(const ScratchFolder scratch, ScratchFolder::Create(options.dir));
@@ -161,7 +135,9 @@ Result<Json> BenchPartition(const BenchPartitionOptions& options, const JobContr
       }
     }
   }
-  if (!options.plot.empty()) RHIZOME_RETURN_IF_ERROR(Draw(options, results));
+  if (!options.plot.empty()) {
+    RHIZOME_RETURN_IF_ERROR(DrawPlot(options.plot, PlotScript(options, results)));
+  }
   Json fields = {{"workload", "partition"},
                  {"edge_factor", options.edge_factor},
                  {"threads", options.threads},

@@ -1,15 +1,12 @@
 #include "fio.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <nlohmann/json.hpp>
 #include <string_view>
+
+#include "child_process.h"
 
 namespace rhizome {
 namespace {
@@ -60,31 +57,6 @@ std::vector<std::string> Arguments(const FioJob& job, const Path& report) {
   return arguments;
 }
 
-/// Runs a program to its end, without input and output. Returns its exit code, or 128 + the signal.
-Result<int> RunQuietly(const std::vector<std::string>& arguments) {
-  std::vector<char*> argv;
-  argv.reserve(arguments.size() + 1);
-  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  pid_t child = 0;
-  const int error = ::posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error == ENOENT) {
-    return Fail(Status::Unsupported(fmt::format("'{}' is not installed", arguments[0])));
-  }
-  if (error != 0) return Fail(Status::FromErrno(error, "start " + arguments[0]));
-  int state = 0;
-  while (::waitpid(child, &state, 0) < 0) {
-    if (errno != EINTR) return Fail(Status::FromErrno(errno, "wait for " + arguments[0]));
-  }
-  return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
-}
-
 Result<double> ParseReport(const Path& path) {
   RHIZOME_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
                            ReadWholeFile(FileSystem::Posix(), path, kMaxReportBytes));
@@ -104,7 +76,7 @@ Result<double> ParseReport(const Path& path) {
 Result<double> RunFio(const FioJob& job, const Path& scratch) {
   const Path report = scratch / "fio.json";
   const std::vector<std::string> arguments = Arguments(job, report);
-  RHIZOME_ASSIGN_OR_RETURN(const int exit_code, RunQuietly(arguments));
+  RHIZOME_ASSIGN_OR_RETURN(const int exit_code, RunChild(arguments));
   if (exit_code != 0) {
     std::string command;
     for (const std::string& argument : arguments) command += argument + " ";

@@ -17,8 +17,8 @@ namespace rhizome {
 /// none). An edge type `a:relation:b` becomes `relation`, or `a___relation___b` where two have the
 /// same.
 /// Holds Dataset::held_bytes and a few blocks, less than `memory_bytes` (0: no limit).
-/// Errors: kNotFound; kInvalidArgument naming the file, or the entry of metadata.yaml; kOutOfMemory,
-/// its vertices alone are too many.
+/// Errors: kNotFound; kInvalidArgument naming the file, or the entry of metadata.yaml;
+/// kOutOfMemory, its vertices alone are too many.
 Result<Dataset> ReadGraphBolt(FileSystem& fs, const Path& folder, std::uint64_t memory_bytes = 0);
 
 }  // namespace rhizome

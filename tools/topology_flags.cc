@@ -14,6 +14,15 @@ void AddIoFlag(CLI::App& verb, IoMaker& maker, const std::string& help) {
       {{"auto", IoMaker::kAuto}, {"uring", IoMaker::kUring}, {"pread", IoMaker::kPread}}, help);
 }
 
+void AddBaselineIoFlag(CLI::App& verb, IoMaker& maker, const std::string& help) {
+  AddChoice<IoMaker>(verb, "--io", maker,
+                     {{"auto", IoMaker::kAuto},
+                      {"uring", IoMaker::kUring},
+                      {"pread", IoMaker::kPread},
+                      {"mmap", IoMaker::kMapped}},
+                     help + "; mmap: out of mapped files, as a baseline");
+}
+
 Json ListReadsJson(const ListReadsFields& fields) {
   const auto share = [](std::uint64_t part, std::uint64_t whole) {
     return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);

@@ -11,6 +11,9 @@ void AddTopologyFlag(CLI::App& verb, TopologyPlace& place);
 /// --io: which IoQueue reads.
 void AddIoFlag(CLI::App& verb, IoMaker& maker, const std::string& help);
 
+/// The same for verbs that compare with mapped files.
+void AddBaselineIoFlag(CLI::App& verb, IoMaker& maker, const std::string& help);
+
 inline constexpr const char* kNeighborCacheFlag = "--neighbor-cache";
 inline constexpr const char* kNeighborCacheHelp =
     "Memory for the lists most worth it, with --topology direct; 0: none";

@@ -32,6 +32,9 @@ void AddBenchSample(CLI::App& bench, Session& session);
 /// `bench pool`.
 void AddBenchPool(CLI::App& bench, Session& session);
 
+/// `bench train`.
+void AddBenchTrain(CLI::App& bench, Session& session);
+
 /// `bench partition`.
 void AddBenchPartition(CLI::App& bench, Session& session);
 

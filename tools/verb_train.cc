@@ -56,6 +56,14 @@ std::string Describe(const Json& f) {
   text += fmt::format("validation {}, test {}  (epoch {}; always the commonest class: {})\n",
                       Percent(f["valid_accuracy"]), Percent(f["test_accuracy"]),
                       f["best_epoch"].get<int>(), Percent(f["majority_accuracy"]));
+  const Json& memory = f["memory"];
+  text += fmt::format(
+      "superbatches of {} minibatches (schedules {}), pool {}, beside {} of graph and labels and "
+      "{} "
+      "of minibatches in flight\n",
+      f["superbatch"].get<int>(), HumanBytes(memory["schedule_bytes"]),
+      HumanBytes(memory["cache_bytes"]), HumanBytes(memory["held_bytes"]),
+      HumanBytes(memory["working_bytes"]));
   const Json& io = f["io"];
   text += fmt::format("reads by {}{}, {:.1f} in flight on average; peak memory {}\n",
                       io["maker"].get<std::string>(), io["direct"].get<bool>() ? ", direct" : "",
@@ -102,6 +110,13 @@ Json ReportJson(const TrainReport& report) {
                {"majority_accuracy", report.majority_accuracy},
                {"best_epoch", report.best_epoch},
                {"superbatch", report.superbatch},
+               {"memory",
+                {{"held_bytes", report.memory.held},
+                 {"working_bytes", report.memory.working},
+                 {"schedule_bytes", report.memory.schedules},
+                 {"cache_bytes", report.memory.cache},
+                 {"neighbor_cache_bytes", report.memory.neighbor_cache}}},
+               {"minibatches", report.minibatches},
                {"resumed_minibatches", report.resumed_minibatches},
                {"base_memory_bytes", report.base_memory_bytes},
                {"peak_memory_bytes", report.peak_memory_bytes},
@@ -180,6 +195,11 @@ void AddModelFlags(CLI::App& verb, TrainFlags& flags) {
 }
 
 void AddOptimiserFlags(CLI::App& verb, TrainOptions& options) {
+  verb.add_option("--steps", options.steps, "Minibatches of an epoch at most; default: all")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
+      ->type_name("N");
+  verb.add_flag("!--no-test", options.test,
+                "Leave out the accuracies at the end, which take a pass over all vertices");
   verb.add_option("--epochs", options.epochs, "Times that every training vertex is seen")
       ->check(CLI::Range(1U, 1000000U))
       ->type_name("N")
@@ -203,7 +223,7 @@ void AddOptimiserFlags(CLI::App& verb, TrainOptions& options) {
 void AddStorageFlags(CLI::App& verb, TrainFlags& flags) {
   TrainOptions& options = flags.options;
   AddGnnMemoryFlags(verb, options.memory_bytes, options.cache, options.cache_bytes);
-  AddIoFlag(verb, options.io, "How rows are read, and lists with --topology direct");
+  AddBaselineIoFlag(verb, options.io, "How rows are read, and lists with --topology direct");
   AddTopologyFlag(verb, options.topology);
   AddSize(verb, kNeighborCacheFlag, options.neighbor_cache_bytes,
           std::string(kNeighborCacheHelp) + "; default: what --memory leaves, at most 256M");

@@ -1,0 +1,36 @@
+#include "gnuplot.h"
+
+#include <fmt/format.h>
+
+#include <span>
+
+#include "child_process.h"
+
+namespace rhizome {
+
+Status CheckPlotPath(const std::string& path) {
+  const bool drawable = path.ends_with(".svg") || path.ends_with(".png");
+  if (drawable && path.find('\'') == path.npos) return Status::Ok();
+  return Status::InvalidArgument(
+      fmt::format("--plot '{}': give a file .svg or .png, without quotes in its name", path));
+}
+
+std::string PlotHead(const std::string& path, int width, int height) {
+  return fmt::format("set terminal {} size {},{}\nset output '{}'\n",
+                     path.ends_with(".png") ? "png" : "svg", width, height, path);
+}
+
+Status DrawPlot(const std::string& path, const std::string& script) {
+  const std::string file = path + ".gnuplot";
+  RHIZOME_RETURN_IF_ERROR(
+      WriteWholeFile(FileSystem::Posix(), file, std::as_bytes(std::span(script))));
+  const Result<int> code = RunChild({"gnuplot", file});
+  if (!code && code.error().code() == StatusCode::kUnsupported) {
+    return Status::NotFound("gnuplot is not installed; the script of the plot is " + file);
+  }
+  if (!code) return code.error();
+  if (*code == 0) return Status::Ok();
+  return Status::IoError("gnuplot did not draw " + path + "; its script is " + file);
+}
+
+}  // namespace rhizome

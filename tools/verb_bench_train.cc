@@ -1,0 +1,60 @@
+#include "bench_train.h"
+#include "verb_bench.h"
+#include "verbs.h"
+
+namespace rhizome {
+namespace {
+
+struct BenchTrainFlags {
+  BenchTrainOptions options;
+  std::string store;
+  std::string dir = ".";
+};
+
+Result<Answer> Run(const BenchTrainFlags& flags, Session& session) {
+  BenchTrainOptions options = flags.options;
+  if (!flags.store.empty()) options.graph.store = flags.store;
+  options.graph.dir = flags.dir;
+  RHIZOME_ASSIGN_OR_RETURN(Json fields, BenchTrain(options, session.control));
+  return Answer{std::move(fields), DescribeBench, {}};
+}
+
+}  // namespace
+
+void AddBenchTrain(CLI::App& bench, Session& session) {
+  auto flags = std::make_shared<BenchTrainFlags>();
+  BenchTrainOptions& options = flags->options;
+  CLI::App* verb = AddVerb(bench, session, "train",
+                           "Training under a limit on memory, against mapped files and memory",
+                           "rhizome bench train --limit 1536M --plot train.svg", flags, Run);
+  AddPlaceFlags(*verb, flags->store, flags->dir);
+  AddGraphFlags(*verb, options.graph);
+  AddSize(*verb, "--limit", options.limit_bytes,
+          "Memory of a contestant, page cache included; set by a control group, as root")
+      ->default_str("1536M");
+  verb->add_option("--dim", options.graph.dim, "Columns of the features that are made")
+      ->check(CLI::Range(1U, 1U << 20))
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_option("--layers", options.layers, "Layers; as many as hops")
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_option("--hidden", options.hidden, "Width of the hidden layers")
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_option("--steps", options.steps, "Minibatches of an epoch at most; 0: all")
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_option("--policies", options.policies, "What the pool keeps: one contestant each")
+      ->delimiter(',')
+      ->type_name("NAME,...")
+      ->default_str("belady,cost,s3fifo");
+  verb->add_option("--rounds", options.rounds, "Turns of each contestant; the median counts")
+      ->check(CLI::Range(1U, 1000U))
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_option("--plot", options.plot, "Draw where the time goes (gnuplot)")
+      ->type_name("F.svg|F.png");
+}
+
+}  // namespace rhizome
