@@ -334,7 +334,7 @@ TEST(TrainTest, ATooSmallMemoryLimitSaysWhatIsNeeded) {
 
 constexpr MemoryNeeds kNeeds = {.held_bytes = 100,
                                 .working_bytes = 200,
-                                .schedule_bytes = 10,
+                                .schedule_bytes = 20,
                                 .cacheable_bytes = 5000,
                                 .least_cache_bytes = 50,
                                 .minibatches = 400};
