@@ -91,6 +91,7 @@ class CostRounds {
 
   Schedule Best() {
     best_ = BuildSchedule(trace_, next_, frame_count_, AccessCosts());
+    if (ReadsEachRowOnce()) return std::move(best_);  // nothing can be saved
     least_ = Weigh(best_);
     Try();
     // Belady may keep a whole dense region, of which each row alone looks dear then; where all is
@@ -103,6 +104,15 @@ class CostRounds {
   }
 
  private:
+  bool ReadsEachRowOnce() const {
+    const auto read = [](Fate fate) { return !IsHit(fate); };
+    const auto last = [](const NextUse& next) { return next.access == kNever; };
+    const std::ptrdiff_t rows = std::count_if(next_.begin(), next_.end(), last);
+    return std::count_if(best_.fates.begin(), best_.fates.end(), read) +
+               static_cast<std::ptrdiff_t>(best_.prefill.size()) ==
+           rows;
+  }
+
   /// A round: a schedule with the costs as they are, kept if it takes less time than the others.
   void Try() {
     Schedule schedule = BuildSchedule(trace_, next_, frame_count_, costs_);

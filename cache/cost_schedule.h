@@ -16,7 +16,8 @@ namespace rhizome {
 /// What a row costs depends on what else is read, so the schedule is made in rounds: Belady's
 /// first, then with the costs beside Belady's reads, beside all rows, and beside the reads of the
 /// best so far. The one that takes least time of all is taken, so it is never worse than Belady's
-/// as the model counts. Keys are rows of `row_bytes` bytes, in the order in which they lie on disk.
+/// as the model counts. Where Belady's reads no row twice there is no more than one round. Keys are
+/// rows of `row_bytes` bytes, in the order in which they lie on disk.
 ///
 /// Source: ours; the schedule that each round makes is that of Ginex (belady_schedule.h) with
 /// weights. Time and memory O(accesses), some four times those of MakeBeladySchedule.
