@@ -5,6 +5,7 @@
 #include <span>
 
 #include "child_process.h"
+#include "rhizome/storage/file_system.h"
 
 namespace rhizome {
 
@@ -22,8 +23,9 @@ std::string PlotHead(const std::string& path, int width, int height) {
 
 Status DrawPlot(const std::string& path, const std::string& script) {
   const std::string file = path + ".gnuplot";
-  RHIZOME_RETURN_IF_ERROR(
-      WriteWholeFile(FileSystem::Posix(), file, std::as_bytes(std::span(script))));
+  RHIZOME_ASSIGN_OR_RETURN(OutputFile written, OutputFile::Create(file));
+  RHIZOME_RETURN_IF_ERROR(written.Append(std::as_bytes(std::span(script))));
+  RHIZOME_RETURN_IF_ERROR(written.Commit());
   const Result<int> code = RunChild({"gnuplot", file});
   if (!code && code.error().code() == StatusCode::kUnsupported) {
     return Status::NotFound("gnuplot is not installed; the script of the plot is " + file);
