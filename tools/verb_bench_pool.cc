@@ -115,9 +115,12 @@ void AddDiskFlags(CLI::App& verb, PoolFlags& flags) {
 
 void AddBenchPool(CLI::App& bench, Session& session) {
   auto flags = std::make_shared<PoolFlags>();
-  CLI::App* verb = AddVerb(bench, session, "pool",
-                           "Reads of the cache policies on a sampled trace, and their time on disk",
-                           "rhizome bench pool --scale 12 --superbatch 10", flags, Run);
+  CLI::App* verb =
+      AddVerb(bench, session, "pool",
+              "Reads of the cache policies on a sampled trace, and their time on disk",
+              "rhizome bench pool --scale 12 --superbatch 10 --dim 16 --pools 64K --rounds 1 "
+              "--seconds 0.1 --mapped",
+              flags, Run);
   AddPlaceFlags(*verb, flags->store, flags->dir);
   AddGraphFlags(*verb, flags->options.graph);
   AddModelFlags(*verb, flags->options);

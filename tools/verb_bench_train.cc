@@ -24,9 +24,9 @@ Result<Answer> Run(const BenchTrainFlags& flags, Session& session) {
 void AddBenchTrain(CLI::App& bench, Session& session) {
   auto flags = std::make_shared<BenchTrainFlags>();
   BenchTrainOptions& options = flags->options;
-  CLI::App* verb = AddVerb(bench, session, "train",
-                           "Training under a limit on memory, against mapped files and memory",
-                           "rhizome bench train --limit 1536M --plot train.svg", flags, Run);
+  CLI::App* verb = AddVerb(
+      bench, session, "train", "Training under a limit on memory, against mapped files and memory",
+      "rhizome bench train --scale 13 --dim 64 --hidden 16 --steps 8 --limit 600M", flags, Run);
   AddPlaceFlags(*verb, flags->store, flags->dir);
   AddGraphFlags(*verb, options.graph);
   AddSize(*verb, "--limit", options.limit_bytes,
