@@ -167,6 +167,22 @@ nlohmann::ordered_json DescribeMachine(const Path& path) {
           {"device", mount.device}};
 }
 
+FioJob RowReads(const ChunkArray& rows) {
+  // Any file system's O_DIRECT unit that we know divides it, and a disk reads no less.
+  constexpr std::uint64_t kSectorBytes = 512;
+  // Each file is named in an argument of limited length.
+  constexpr std::uint64_t kMostFiles = 256;
+  const ArrayEntry& entry = rows.entry();
+  FioJob job;
+  job.folder = rows.root() / ArrayFolder(entry.name);
+  const std::uint64_t stride = (entry.chunk_count() + kMostFiles - 1) / kMostFiles;
+  for (std::uint64_t c = 0; c < entry.chunk_count(); c += stride)
+    job.files.push_back(Path(ChunkPath(entry.name, c)).filename().string());
+  job.block_bytes = (entry.row_bytes() + kSectorBytes - 1) / kSectorBytes * kSectorBytes;
+  job.depth = IoQueueOptions().depth;
+  return job;
+}
+
 double Median(std::vector<double> values) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());

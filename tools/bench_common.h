@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "bench.h"
+#include "fio.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/sampler.h"
+#include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/store.h"
 #include "scratch_folder.h"
 
@@ -34,6 +36,10 @@ std::vector<VertexId> DrawSeeds(std::uint64_t vertex_count, std::uint32_t batch_
 
 /// What a benchmark ran on: processor, kernel, and the file system and device under `path`.
 nlohmann::ordered_json DescribeMachine(const Path& path);
+
+/// Reads of one row's size, in blocks of the disk, at random places of an array's files: what rows
+/// cost at least.
+FioJob RowReads(const ChunkArray& rows);
 
 double Median(std::vector<double> values);
 

@@ -7,7 +7,6 @@
 #include <random>
 
 #include "bench_common.h"
-#include "fio.h"
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/row_reader.h"
 
@@ -18,9 +17,6 @@ using Clock = std::chrono::steady_clock;
 
 // Any file system's O_DIRECT unit that we know divides it, and a disk reads no less.
 constexpr std::uint64_t kSectorBytes = 512;
-
-// The reference names each chunk file in an argument of limited length.
-constexpr std::size_t kMaxFioFiles = 256;
 
 /// The array that is read: of a store, or made for the run. Destroyed files last.
 struct GatherData {
@@ -200,15 +196,7 @@ class QueueContestant {
 };
 
 FioJob MakeFioJob(const GatherData& data, const BenchGatherOptions& options, bool uring) {
-  FioJob job;
-  const ArrayEntry& entry = data.entry();
-  job.folder = data.rows->root() / ArrayFolder(entry.name);
-  const std::uint64_t chunks = entry.chunk_count();
-  const std::uint64_t stride = (chunks + kMaxFioFiles - 1) / kMaxFioFiles;
-  for (std::uint64_t c = 0; c < chunks; c += stride) {
-    job.files.push_back(Path(ChunkPath(entry.name, c)).filename().string());
-  }
-  job.block_bytes = data.block_bytes();
+  FioJob job = RowReads(*data.rows);
   job.depth = uring ? options.depth : std::min(options.depth, IoQueueOptions{}.pread_threads);
   job.uring = uring;
   job.direct = options.direct;

@@ -14,7 +14,6 @@
 #include <thread>
 
 #include "bench_common.h"
-#include "fio.h"
 #include "rhizome/cache/feature_cache.h"
 #include "rhizome/storage/chunk_array.h"
 
@@ -188,20 +187,13 @@ class Contest {
 
   /// Reads of one row's size a second, at the depth that the cache reads with.
   Result<double> RunReference(const Path& scratch, std::uint64_t seed) const {
-    FioJob job;
-    job.folder = rows_->root() / ArrayFolder(entry().name);
-    const std::uint64_t stride = (entry().chunk_count() + kMostFiles - 1) / kMostFiles;
-    for (std::uint64_t c = 0; c < entry().chunk_count(); c += stride)
-      job.files.push_back(Path(ChunkPath(entry().name, c)).filename().string());
-    job.block_bytes = (entry().row_bytes() + 511) / 512 * 512;
-    job.depth = IoQueueOptions().depth;
+    FioJob job = RowReads(*rows_);
     job.seconds = options_.reference_seconds;
     job.seed = seed;
     return RunFio(job, scratch);
   }
 
  private:
-  static constexpr std::uint64_t kMostFiles = 256;
   static constexpr double kMappedSeconds = 4;
 
   void DropFromPageCache() const {

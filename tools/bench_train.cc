@@ -7,7 +7,6 @@
 
 #include "bench_common.h"
 #include "child_process.h"
-#include "fio.h"
 #include "gnn_library.h"
 #include "gnuplot.h"
 #include "memory_group.h"
@@ -186,12 +185,7 @@ Json StepJson(const Json& report, std::uint64_t row_bytes) {
 
 Result<double> RunReference(const Store& store, const Path& scratch, std::uint64_t seed) {
   RHIZOME_ASSIGN_OR_RETURN(const auto rows, store.OpenArray("feat"));
-  FioJob job;
-  job.folder = rows->root() / ArrayFolder(rows->entry().name);
-  for (std::uint64_t c = 0; c < std::min<std::uint64_t>(rows->entry().chunk_count(), 256); ++c)
-    job.files.push_back(Path(ChunkPath(rows->entry().name, c)).filename().string());
-  job.block_bytes = (rows->entry().row_bytes() + 511) / 512 * 512;
-  job.depth = IoQueueOptions().depth;
+  FioJob job = RowReads(*rows);
   job.seconds = 1;
   job.seed = seed;
   return RunFio(job, scratch);

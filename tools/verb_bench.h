@@ -13,6 +13,15 @@ std::string DescribeBench(const Json& fields);
 /// --store and --dir: what is measured, and where temporary files go.
 void AddPlaceFlags(CLI::App& verb, std::string& store, std::string& dir);
 
+/// A benchmark's options with what AddPlaceFlags put beside them.
+template <typename Flags>
+auto OptionsAt(const Flags& flags) {
+  auto options = flags.options;
+  if (!flags.store.empty()) options.graph.store = flags.store;
+  options.graph.dir = flags.dir;
+  return options;
+}
+
 /// The flags of the graph that a benchmark walks.
 void AddGraphFlags(CLI::App& verb, BenchGraphOptions& graph);
 

@@ -31,10 +31,7 @@ struct StepFlags {
 };
 
 Result<Answer> RunStep(const StepFlags& flags, Session& session) {
-  BenchStepOptions options = flags.options;
-  if (!flags.store.empty()) options.graph.store = flags.store;
-  options.graph.dir = flags.dir;
-  RHIZOME_ASSIGN_OR_RETURN(Json fields, BenchStep(options, session.control));
+  RHIZOME_ASSIGN_OR_RETURN(Json fields, BenchStep(OptionsAt(flags), session.control));
   return Answer{std::move(fields), DescribeBench, {}};
 }
 

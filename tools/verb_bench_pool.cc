@@ -32,10 +32,8 @@ Status ReadLists(const PoolFlags& flags, BenchPoolOptions& options) {
 }
 
 Result<Answer> Run(const PoolFlags& flags, Session& session) {
-  BenchPoolOptions options = flags.options;
+  BenchPoolOptions options = OptionsAt(flags);
   RHIZOME_RETURN_IF_ERROR(ReadLists(flags, options));
-  if (!flags.store.empty()) options.graph.store = flags.store;
-  options.graph.dir = flags.dir;
   options.cost.fixed_gap_bytes = flags.gap_bytes;
   if (options.graph.dim > 0) options.array = "feat";
   if (options.graph.store && options.graph.dim > 0) {

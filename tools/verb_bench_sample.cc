@@ -12,9 +12,7 @@ struct BenchSampleFlags {
 };
 
 Result<Answer> Run(const BenchSampleFlags& flags, Session& session) {
-  BenchSampleOptions options = flags.options;
-  if (!flags.store.empty()) options.graph.store = flags.store;
-  options.graph.dir = flags.dir;
+  BenchSampleOptions options = OptionsAt(flags);
   if (!flags.vertex_parts.empty()) {
     options.vertex_parts = flags.vertex_parts;
     options.balance = true;

@@ -14,10 +14,8 @@ struct TopologyFlags {
 };
 
 Result<Answer> RunTopology(const TopologyFlags& flags, Session& session) {
-  BenchTopologyOptions options = flags.options;
-  if (!flags.store.empty()) options.graph.store = flags.store;
+  BenchTopologyOptions options = OptionsAt(flags);
   if (!flags.other.empty()) options.other = flags.other;
-  options.graph.dir = flags.dir;
   RHIZOME_ASSIGN_OR_RETURN(Json fields, BenchTopology(options, session.control));
   return Answer{std::move(fields), DescribeBench, {}};
 }

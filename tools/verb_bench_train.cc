@@ -12,10 +12,7 @@ struct BenchTrainFlags {
 };
 
 Result<Answer> Run(const BenchTrainFlags& flags, Session& session) {
-  BenchTrainOptions options = flags.options;
-  if (!flags.store.empty()) options.graph.store = flags.store;
-  options.graph.dir = flags.dir;
-  RHIZOME_ASSIGN_OR_RETURN(Json fields, BenchTrain(options, session.control));
+  RHIZOME_ASSIGN_OR_RETURN(Json fields, BenchTrain(OptionsAt(flags), session.control));
   return Answer{std::move(fields), DescribeBench, {}};
 }
 
