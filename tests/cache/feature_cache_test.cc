@@ -5,7 +5,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <functional>
+#include <semaphore>
 #include <string>
+#include <thread>
 
 #include "cache/trace_testing.h"
 #include "rhizome/cache/belady_schedule.h"
@@ -89,9 +91,9 @@ std::unique_ptr<Policy> PolicyFor(PolicyKind kind, const Trace& trace, std::uint
 }
 
 constexpr PolicyKind kAllPolicies[] = {
-    PolicyKind::kNone,   PolicyKind::kLru,    PolicyKind::kFifo,   PolicyKind::kClock,
-    PolicyKind::kS3Fifo, PolicyKind::kStatic, PolicyKind::kBelady, PolicyKind::kCost,
-    PolicyKind::kMatch};
+    PolicyKind::kNone,   PolicyKind::kLru,    PolicyKind::kFifo,
+    PolicyKind::kClock,  PolicyKind::kS3Fifo, PolicyKind::kStatic,
+    PolicyKind::kBelady, PolicyKind::kCost,   PolicyKind::kMatch};
 
 /// Runs with both makers of I/O.
 class FeatureCacheTest : public ::testing::TestWithParam<IoMaker> {
@@ -230,6 +232,36 @@ TEST_P(FeatureCacheTest, FetchesMayRunAheadOfWhatIsFinished) {
       }
     }
   }
+}
+
+TEST_P(FeatureCacheTest, OneThreadFetchesWhileAnotherFinishes) {
+  std::mt19937_64 random(testing::TestSeed());
+  const auto cache = FeatureCache::Open(*store_, "feat", Options(90 * 64));
+  ASSERT_OK(cache);
+  const Trace trace = RandomTrace(random, 40, kRows, 150);
+  ASSERT_OK((*cache)->Start(PolicyFor(PolicyKind::kBelady, trace, 90)));
+  std::vector<GatherStep> steps(trace.steps());
+  std::vector<std::vector<std::byte>> outs(trace.steps());
+  for (std::size_t s = 0; s < trace.steps(); ++s) outs[s].resize(trace.step(s).size() * 64);
+  std::vector<Status> fetched(trace.steps());
+  std::counting_semaphore<> ready(0);
+  std::thread fetching([&] {
+    for (std::size_t s = 0; s < trace.steps(); ++s) {
+      fetched[s] = (*cache)->Fetch(trace.step(s), outs[s], steps[s]);
+      ready.release();
+    }
+  });
+  for (std::size_t s = 0; s < trace.steps(); ++s) {
+    ready.acquire();
+    EXPECT_OK(fetched[s]);
+    if (fetched[s].ok()) (*cache)->Finish(steps[s]);
+    for (std::size_t i = 0; i < trace.step(s).size(); ++i) {
+      const auto row = static_cast<std::uint64_t>(trace.step(s)[i]);
+      EXPECT_EQ(std::vector(outs[s].begin() + i * 64, outs[s].begin() + (i + 1) * 64),
+                RowBytes(row, 1, 64));
+    }
+  }
+  fetching.join();
 }
 
 TEST_P(FeatureCacheTest, OpenRefusesWhatIsNotARowArray) {
