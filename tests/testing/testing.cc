@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include <atomic>
+#include <cerrno>
 #include <cstdio>
 
 #if defined(__SANITIZE_THREAD__)
@@ -17,11 +17,15 @@ extern "C" const char* __tsan_default_suppressions() {
 
 namespace rhizome::testing {
 
+// Named by mkdtemp: a name made of the process's number may be that of a folder which a killed
+// process left behind.
 TempDir::TempDir() {
-  static std::atomic<int> counter{0};
-  path_ = std::filesystem::temp_directory_path() /
-          ("rhizome-test-" + std::to_string(getpid()) + "-" + std::to_string(counter++));
-  std::filesystem::create_directories(path_);
+  std::string name = (std::filesystem::temp_directory_path() / "rhizome-test-XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr) {
+    throw std::filesystem::filesystem_error("no folder for a test", name,
+                                            std::error_code(errno, std::generic_category()));
+  }
+  path_ = name;
 }
 
 TempDir::~TempDir() {
