@@ -61,6 +61,20 @@ Status CheckChunkSize(const Path& path, const ArrayEntry& entry, std::uint64_t s
                                    raw, CodecName(entry.codec.kind)));
 }
 
+/// Is this the file that the manifest names, and not another chunk's, or an older one? An encoded
+/// chunk ends in its own CRC-32C, and then every file has the same CRC-32C: only the hash tells.
+Status CheckAgainstManifest(const Path& path, const Codec& codec, std::span<const std::byte> bytes,
+                            const FileEntry& expected) {
+  if (codec.kind != CodecKind::kRaw) {
+    if (Xxh3(bytes) == expected.xxh3) return Status::Ok();
+    return Corrupt(path, "its bytes do not have the hash that the manifest holds");
+  }
+  const std::uint32_t crc = Crc32c(bytes);
+  if (crc == expected.crc32c) return Status::Ok();
+  return Corrupt(
+      path, fmt::format("CRC-32C is {:08x}, but the manifest says {:08x}", crc, expected.crc32c));
+}
+
 }  // namespace
 
 Result<std::uint64_t> DefaultChunkRows(std::uint64_t rows, std::uint64_t row_bytes) {
@@ -143,10 +157,7 @@ Result<std::uint64_t> ChunkArray::ReadChunk(std::uint64_t chunk, std::span<std::
   std::vector<std::byte> memory(in_place ? 0 : expected.size_bytes);
   const std::span<std::byte> bytes = in_place ? out : std::span<std::byte>(memory);
   RHIZOME_RETURN_IF_ERROR(ReadExactly(*file, 0, bytes));
-  if (const std::uint32_t crc = Crc32c(bytes); crc != expected.crc32c) {
-    return Fail(Corrupt(path, fmt::format("CRC-32C is {:08x}, but the manifest says {:08x}", crc,
-                                          expected.crc32c)));
-  }
+  RHIZOME_RETURN_IF_ERROR(CheckAgainstManifest(path, entry_.codec, bytes, expected));
   if (in_place) return expected.size_bytes;
   const std::uint64_t decoded_bytes = ChunkBytes(entry_);
   std::vector<std::byte> padded(out.size() == decoded_bytes ? 0 : decoded_bytes);

@@ -67,7 +67,7 @@ class ChunkArrayWriter {
 /// `arrays/zarr.json`: the group that makes a folder of arrays one Zarr hierarchy.
 Result<FileEntry> WriteArrayGroup(FileSystem& fs, const Path& root);
 
-/// Reads the chunks of one array, each checked against the CRC that the manifest holds for it.
+/// Reads the chunks of one array, each checked against the sum that the manifest holds for it.
 /// Threads: const, and safe from many threads.
 /// Ownership: `fs` must outlive it; entries are copied.
 class ChunkArray {
