@@ -10,6 +10,7 @@
 #include "rhizome/storage/codec.h"
 #include "rhizome/storage/half.h"
 #include "rhizome/storage/hash.h"
+#include "rhizome/storage/shard_index.h"
 #include "rhizome/storage/zarr_source.h"
 
 namespace {
@@ -79,29 +80,50 @@ class Sample {
     chunk_dim_ = flat_ ? 1 : 1 + input.Byte() % 4;
     random_.seed(input.Byte());
     missing_ = input.Byte();
+    const std::uint8_t shards = input.Byte();
+    sharded_ = (shards & 1) != 0;
+    down_ = sharded_ ? 1 + (shards >> 1) % 4 : 1;
+    beside_ = sharded_ && !flat_ ? 1 + (shards >> 3) % 3 : 1;
+    index_ = {.inner_chunks = down_ * beside_,
+              .at_start = (shards & 32) != 0,
+              .big_endian = (shards & 64) != 0,
+              .checksums = (shards & 128) != 0 ? 0U : 1U};
     expected_.resize(rows_ * dim_);
-    for (std::uint64_t c = 0; c * chunk_rows_ < rows_; ++c)
-      for (std::uint64_t across = 0; across * chunk_dim_ < dim_; ++across) AddChunk(c, across);
+    for (std::uint64_t c = 0; c * down_ * chunk_rows_ < rows_; ++c)
+      for (std::uint64_t a = 0; a * beside_ * chunk_dim_ < dim_; ++a) AddFile(c, a);
   }
 
   std::string Metadata() const {
     const std::string shape = std::to_string(rows_) + (flat_ ? "" : ", " + std::to_string(dim_));
-    const std::string chunk =
-        std::to_string(chunk_rows_) + (flat_ ? "" : ", " + std::to_string(chunk_dim_));
-    const std::string endian = big_endian_ ? "big" : "little";
+    const std::string grid = Extents(chunk_rows_ * down_, chunk_dim_ * beside_);
     return R"({"zarr_format": 3, "node_type": "array", "shape": [)" + shape +
            R"(], "data_type": ")" + type_.name +
-           R"(", "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [)" + chunk +
+           R"(", "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [)" + grid +
            R"(]}}, "chunk_key_encoding": {"name": ")" + (prefixed_ ? "default" : "v2") +
            R"(", "configuration": {"separator": ")" + separator_ + R"("}}, "fill_value": )" +
-           std::to_string(kFill) +
-           R"(, "codecs": [{"name": "bytes", "configuration": {"endian": ")" + endian + R"("}})" +
-           (inner_checksum_ ? R"(, "crc32c")" : "") + compressor_.json + "]}";
+           std::to_string(kFill) + R"(, "codecs": [)" + (sharded_ ? Sharding() : Codecs()) + "]}";
   }
 
-  /// Chunk files by path. `has_seal`: a checksum ends them.
+  /// Chunk files by path.
   std::map<Path, std::vector<std::byte>>& chunks() { return chunks_; }
-  bool has_seal() const { return compressor_.kind != CodecKind::kRaw || inner_checksum_; }
+
+  /// Where the bytes that a checksum of a file covers begin and end; the checksum follows.
+  struct Sealed {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+  };
+  std::optional<Sealed> SealOf(const std::vector<std::byte>& file) const {
+    constexpr std::size_t kSealBytes = sizeof(std::uint32_t);
+    if (sharded_) {
+      const std::size_t index_bytes = index_.size_bytes();
+      if (index_.checksums == 0 || file.size() < index_bytes) return {};
+      const std::size_t begin = index_.at_start ? 0 : file.size() - index_bytes;
+      return Sealed{begin, begin + index_bytes - kSealBytes};
+    }
+    const bool has_seal = compressor_.kind != CodecKind::kRaw || inner_checksum_;
+    if (!has_seal || file.size() < kSealBytes) return {};
+    return Sealed{0, file.size() - kSealBytes};
+  }
 
   /// All rows, as they are to be read.
   std::string Rows() const {
@@ -111,7 +133,56 @@ class Sample {
   }
 
  private:
-  void AddChunk(std::uint64_t number, std::uint64_t across) {
+  std::string Extents(std::uint64_t rows, std::uint64_t columns) const {
+    return std::to_string(rows) + (flat_ ? "" : ", " + std::to_string(columns));
+  }
+
+  static std::string BytesCodec(bool big_endian) {
+    return std::string(R"({"name": "bytes", "configuration": {"endian": ")") +
+           (big_endian ? "big" : "little") + R"("}})";
+  }
+
+  std::string Codecs() const {
+    return BytesCodec(big_endian_) + (inner_checksum_ ? R"(, "crc32c")" : "") + compressor_.json;
+  }
+
+  std::string Sharding() const {
+    return R"({"name": "sharding_indexed", "configuration": {"chunk_shape": [)" +
+           Extents(chunk_rows_, chunk_dim_) + R"(], "codecs": [)" + Codecs() +
+           R"(], "index_codecs": [)" + BytesCodec(index_.big_endian) +
+           (index_.checksums > 0 ? R"(, "crc32c")" : "") + R"(], "index_location": ")" +
+           (index_.at_start ? "start" : "end") + R"("}})";
+  }
+
+  /// A chunk, or a shard of them.
+  void AddFile(std::uint64_t down, std::uint64_t across) {
+    std::vector<std::byte> bytes;
+    std::vector<InnerRange> ranges(index_.inner_chunks);
+    const std::size_t index_bytes = sharded_ ? index_.size_bytes() : 0;
+    if (index_.at_start) bytes.resize(index_bytes);
+    bool anything = false;
+    for (std::uint64_t i = 0; i < ranges.size(); ++i) {
+      const auto chunk = Chunk(down * down_ + i / beside_, across * beside_ + i % beside_);
+      if (!chunk) continue;
+      anything = true;
+      ranges[i] = {bytes.size(), chunk->size()};
+      bytes.insert(bytes.end(), chunk->begin(), chunk->end());
+    }
+    if (!anything) return;
+    if (sharded_) {
+      const auto index = EncodeShardIndex(index_, ranges);
+      if (!index_.at_start) bytes.resize(bytes.size() + index_bytes);
+      const std::size_t begin = index_.at_start ? 0 : bytes.size() - index_bytes;
+      std::copy(index.begin(), index.end(), bytes.begin() + static_cast<std::ptrdiff_t>(begin));
+    }
+    std::string key = prefixed_ ? std::string("c") + separator_ : std::string();
+    key += std::to_string(down);
+    if (!flat_) key += separator_ + std::to_string(across);
+    chunks_[kFolder / key] = std::move(bytes);
+  }
+
+  /// Nothing: it is missing.
+  std::optional<std::vector<std::byte>> Chunk(std::uint64_t number, std::uint64_t across) {
     const bool missing = random_() % 256 < missing_;
     std::string bytes;
     for (std::uint64_t i = 0; i < chunk_rows_ * chunk_dim_; ++i) {
@@ -123,17 +194,14 @@ class Sample {
       const std::uint64_t column = across * chunk_dim_ + i % chunk_dim_;
       if (row < rows_ && column < dim_) expected_[row * dim_ + column] = missing ? kFill : value;
     }
-    if (missing) return;
+    if (missing) return {};
     if (inner_checksum_) {
       const std::uint32_t crc = Crc32c(std::as_bytes(std::span(bytes)));
       bytes.append(reinterpret_cast<const char*>(&crc), sizeof(crc));
     }
     const auto encoded = EncodeChunk({.kind = compressor_.kind}, std::as_bytes(std::span(bytes)));
     RHIZOME_CHECK(encoded.has_value());
-    std::string key = prefixed_ ? std::string("c") + separator_ : std::string();
-    key += std::to_string(number);
-    if (!flat_) key += separator_ + std::to_string(across);
-    chunks_[kFolder / key] = *encoded;
+    return *encoded;
   }
 
   Type type_{};
@@ -148,6 +216,10 @@ class Sample {
   std::uint64_t dim_ = 1;
   std::uint64_t chunk_rows_ = 1;
   std::uint64_t chunk_dim_ = 1;
+  bool sharded_ = false;
+  std::uint64_t down_ = 1;    // inner chunks of a shard, one below another
+  std::uint64_t beside_ = 1;  // and beside one another
+  ShardIndexFormat index_;
   unsigned missing_ = 0;
   std::mt19937 random_;
   std::vector<std::uint64_t> expected_;  // [rows, dim]
@@ -160,6 +232,9 @@ void CheckFormat(const ZarrSourceFormat& format) {
   RHIZOME_CHECK(!__builtin_mul_overflow(format.rows, format.row_bytes(), &bytes));
   RHIZOME_CHECK(format.dim > 0 && format.chunk_rows > 0 && format.chunk_dim > 0);
   RHIZOME_CHECK(format.chunk_bytes() <= kMaxSourceChunkBytes);
+  RHIZOME_CHECK(format.shard_rows % format.chunk_rows == 0);
+  RHIZOME_CHECK(format.shard_dim % format.chunk_dim == 0);
+  RHIZOME_CHECK(format.index_bytes() <= kMaxSourceIndexBytes);
   RHIZOME_CHECK(DataTypeBytes(format.dtype) > 0);
 }
 
@@ -188,19 +263,18 @@ std::optional<std::string> ReadAll(fuzzing::MemoryFiles& files) {
   return all;
 }
 
-/// Edits one chunk, behind a right checksum where there is one.
+/// Edits one file, behind a right checksum where there is one: of the chunk, or of the index.
 void EditChunk(Sample& sample, std::uint8_t which, std::span<const std::uint8_t> edits) {
   if (sample.chunks().empty()) return;
   auto chunk = sample.chunks().begin();
   std::advance(chunk, which % sample.chunks().size());
   std::vector<std::byte>& bytes = chunk->second;
-  const std::size_t seal_bytes = sample.has_seal() ? sizeof(std::uint32_t) : 0;
-  bytes.resize(bytes.size() - seal_bytes);
   bytes = fuzzing::WithEdits(std::move(bytes), edits);
-  if (seal_bytes == 0) return;
-  const std::uint32_t seal = Crc32c(bytes);
-  const auto* const begin = reinterpret_cast<const std::byte*>(&seal);
-  bytes.insert(bytes.end(), begin, begin + sizeof(seal));
+  const auto sealed = sample.SealOf(bytes);
+  if (!sealed) return;
+  const std::uint32_t seal =
+      Crc32c(std::span(bytes).subspan(sealed->begin, sealed->end - sealed->begin));
+  std::memcpy(bytes.data() + sealed->end, &seal, sizeof(seal));
 }
 
 }  // namespace
@@ -208,7 +282,7 @@ void EditChunk(Sample& sample, std::uint8_t which, std::span<const std::uint8_t>
 // Any document; and a small array of every kind, which is read as it was written, with edits in its
 // document or in a chunk behind a right checksum: refused as a user's mistake, or read in bounds.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  constexpr std::size_t kSampleBytes = 9;
+  constexpr std::size_t kSampleBytes = 10;
   if (size < 2) return 0;
   const std::span<const std::uint8_t> input(data + 2, size - 2);
   if (data[0] % 4 == 0) {

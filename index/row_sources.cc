@@ -54,7 +54,10 @@ class ZarrRows final : public RowSource {
   }
   std::uint64_t memory_bytes() const override {
     const ZarrSourceFormat& format = source_->format();
-    return std::min(format.rows, format.chunk_rows) * format.row_bytes() + 2 * format.chunk_bytes();
+    // An index is there as it was read, and sorted, while it is decoded.
+    const std::uint64_t index_bytes = format.index_bytes() + 2 * format.index.size_bytes();
+    return std::min(format.rows, format.chunk_rows) * format.row_bytes() +
+           2 * format.chunk_bytes() + (format.sharded ? index_bytes : 0);
   }
 
  private:

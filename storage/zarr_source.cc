@@ -123,8 +123,11 @@ std::uint64_t ZarrSource::RowsInStrip(std::uint64_t strip) const {
 Path ZarrSource::ChunkPath(std::uint64_t strip, std::uint64_t across) const {
   std::string key = format_.key_prefix;
   if (!key.empty()) key += format_.key_separator;
-  key += std::to_string(strip);
-  if (format_.two_dimensional) key += format_.key_separator + std::to_string(across);
+  key += std::to_string(strip / (format_.shard_rows / format_.chunk_rows));
+  if (format_.two_dimensional) {
+    key += format_.key_separator;
+    key += std::to_string(across / (format_.shard_dim / format_.chunk_dim));
+  }
   return folder_ / key;
 }
 
@@ -133,7 +136,7 @@ Status ZarrSource::ReadStrip(std::uint64_t strip, std::span<std::byte> out) {
     return Status::InvalidArgument(fmt::format("no strip {} of {} bytes", strip, out.size()));
   for (std::uint64_t across = 0; across < format_.chunks_across(); ++across) {
     const Path path = ChunkPath(strip, across);
-    Result<bool> there = LoadChunk(path);
+    Result<bool> there = LoadChunk(strip, across, path);
     if (!there) return there.error().WithContext(path.string());
     const Status placed = Place(strip, across, *there, out);
     if (!placed.ok()) return placed.WithContext(path.string());
@@ -147,11 +150,59 @@ Status ZarrSource::ReadStrip(std::uint64_t strip, std::span<std::byte> out) {
                   folder_.string(), given_bytes_, format_.rows, read_bytes_));
 }
 
-Result<bool> ZarrSource::LoadChunk(const Path& path) {
+Result<bool> ZarrSource::OpenFile(const Path& path) {
+  if (path == open_path_) return file_ != nullptr;
+  file_.reset();
+  open_path_.clear();
   auto file = fs_.OpenRead(path);
-  if (!file && file.error().code() == StatusCode::kNotFound) return false;
-  if (!file) return Fail(file.error());
-  const std::uint64_t bytes = (*file)->size_bytes();
+  if (!file && file.error().code() != StatusCode::kNotFound) return Fail(file.error());
+  if (file) file_ = *std::move(file);
+  open_path_ = path;
+  return file_ != nullptr;
+}
+
+Result<bool> ZarrSource::LoadChunk(std::uint64_t strip, std::uint64_t across, const Path& path) {
+  if (format_.sharded) return LoadInner(strip, across, path);
+  RHIZOME_ASSIGN_OR_RETURN(const bool there, OpenFile(path));
+  if (there) RHIZOME_RETURN_IF_ERROR(LoadBytes(0, file_->size_bytes()));
+  return there;
+}
+
+Result<bool> ZarrSource::LoadInner(std::uint64_t strip, std::uint64_t across, const Path& path) {
+  const std::uint64_t down = format_.shard_rows / format_.chunk_rows;
+  const std::uint64_t beside = format_.shard_dim / format_.chunk_dim;
+  if (strip / down != shard_row_) {
+    shard_row_ = strip / down;
+    shards_.assign(format_.shards_across(), std::nullopt);
+  }
+  std::optional<Shard>& shard = shards_[across / beside];
+  if (!shard) {
+    Shard read;
+    RHIZOME_ASSIGN_OR_RETURN(read.there, OpenFile(path));
+    if (read.there) {
+      auto ranges = ReadShardIndex(*file_, format_.index);
+      if (!ranges && ranges.error().code() == StatusCode::kCorruption)
+        return Fail(Damaged(ranges.error().message()));
+      if (!ranges) return Fail(ranges.error());
+      read.ranges = *std::move(ranges);
+      read_bytes_ += format_.index.size_bytes();
+    }
+    shard = std::move(read);
+  }
+  if (!shard->there) return false;
+  const std::uint64_t inner = strip % down * beside + across % beside;
+  const InnerRange& range = shard->ranges[inner];
+  if (range.missing()) return false;
+  RHIZOME_ASSIGN_OR_RETURN(const bool there, OpenFile(path));
+  // It was there a moment ago.
+  if (!there) return Fail(Damaged("the file is gone"));
+  const Status loaded = LoadBytes(range.offset_bytes, range.size_bytes);
+  if (!loaded.ok()) return Fail(loaded.WithContext(DescribeInner(inner, range)));
+  return true;
+}
+
+/// Decodes what stands at `offset` of the open file.
+Status ZarrSource::LoadBytes(std::uint64_t offset, std::uint64_t bytes) {
   const std::uint64_t chunk_bytes = format_.chunk_bytes();
   const std::uint64_t checksum_bytes =
       kCrcBytes * (std::uint64_t{format_.inner_checksums} + format_.outer_checksums);
@@ -159,13 +210,16 @@ Result<bool> ZarrSource::LoadChunk(const Path& path) {
   // Before memory is taken for either of the two.
   if (raw ? bytes != chunk_bytes + checksum_bytes
           : bytes > MaxFileBytes(chunk_bytes) + checksum_bytes || bytes < chunk_bytes / kMaxRatio)
-    return Fail(Damaged(fmt::format("{} bytes cannot be a chunk of {} bytes", bytes, chunk_bytes)));
+    return Damaged(fmt::format("{} bytes cannot be a chunk of {} bytes", bytes, chunk_bytes));
+  if (offset > file_->size_bytes() || bytes > file_->size_bytes() - offset)
+    return Damaged("the file has become shorter");
   encoded_.resize(bytes);
-  RHIZOME_RETURN_IF_ERROR(ReadExactly(**file, 0, encoded_));
+  const Status read = ReadExactly(*file_, offset, encoded_);
+  if (read.code() == StatusCode::kCorruption) return Damaged(read.message());
+  if (!read.ok()) return read;
   read_bytes_ += bytes;
   const Status decoded = DecodeChunkFile(encoded_);
-  if (!decoded.ok()) return Fail(Damaged(decoded.message()));
-  return true;
+  return decoded.ok() ? decoded : Damaged(decoded.message());
 }
 
 Status ZarrSource::DecodeChunkFile(std::span<const std::byte> encoded) {

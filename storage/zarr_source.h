@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,12 +12,15 @@
 
 #include "rhizome/storage/codec.h"
 #include "rhizome/storage/file_system.h"
+#include "rhizome/storage/shard_index.h"
 
 namespace rhizome {
 
 /// What the zarr.json of another writer's array says, as far as it can be read here: Zarr v3, one
 /// or two dimensions, a regular grid, codecs `bytes`, then at most one of `zstd`, `blosc` (lz4,
-/// lz4hc, zstd) and `gzip`, with `crc32c` anywhere behind `bytes`.
+/// lz4hc, zstd) and `gzip`, with `crc32c` anywhere behind `bytes`; all of that, or inside
+/// `sharding_indexed`, whose index has the codecs `bytes` and `crc32c`. A chunk is the least that
+/// is decoded: of a sharded array, an inner chunk.
 struct ZarrSourceFormat {
   enum class Compressor : std::uint8_t { kNone, kZstd, kBlosc, kGzip };
 
@@ -35,6 +39,11 @@ struct ZarrSourceFormat {
   std::uint32_t inner_checksums = 0;  ///< crc32c before the compressor
   std::uint32_t outer_checksums = 0;  ///< and behind it
 
+  bool sharded = false;
+  std::uint64_t shard_rows = 1;  ///< multiples of chunk_rows and chunk_dim; equal without shards
+  std::uint64_t shard_dim = 1;
+  ShardIndexFormat index;  ///< of each shard
+
   std::string key_prefix;  ///< "c" or nothing
   char key_separator = '/';
 
@@ -43,11 +52,20 @@ struct ZarrSourceFormat {
   std::uint64_t row_bytes() const { return dim * DataTypeBytes(dtype); }
   /// Rows of chunks that stand beside one another.
   std::uint64_t strips() const { return rows / chunk_rows + (rows % chunk_rows != 0 ? 1 : 0); }
-  std::uint64_t chunks_across() const { return (dim + chunk_dim - 1) / chunk_dim; }
+  std::uint64_t chunks_across() const { return dim / chunk_dim + (dim % chunk_dim != 0 ? 1 : 0); }
+  std::uint64_t shards_across() const { return dim / shard_dim + (dim % shard_dim != 0 ? 1 : 0); }
+  /// Of the indexes that are held at a time: those of the shards that stand beside one another.
+  std::uint64_t index_bytes() const {
+    constexpr std::uint64_t kHeldBytes = 64;  // beside the ranges
+    return sharded ? shards_across() * (index.size_bytes() + kHeldBytes) : 0;
+  }
 };
 
 /// The most bytes of a decoded chunk that are accepted.
 inline constexpr std::uint64_t kMaxSourceChunkBytes = std::uint64_t{1} << 30;
+
+/// The most bytes of indexes that are held at a time.
+inline constexpr std::uint64_t kMaxSourceIndexBytes = std::uint64_t{1} << 28;
 
 /// Parses such a document; touches no file. Errors: kInvalidArgument, naming the field and what
 /// would do.
@@ -76,15 +94,29 @@ class ZarrSource {
  private:
   ZarrSource(FileSystem& fs, Path folder, ZarrSourceFormat format)
       : fs_(fs), folder_(std::move(folder)), format_(std::move(format)) {}
+  /// The shard that is being read, or whose rows of chunks are, and where its chunks lie.
+  struct Shard {
+    bool there = false;
+    std::vector<InnerRange> ranges;
+  };
+
+  /// The file of a chunk, or of the shard that holds it.
   Path ChunkPath(std::uint64_t strip, std::uint64_t across) const;
   /// False: there is no such file.
-  Result<bool> LoadChunk(const Path& path);
+  Result<bool> OpenFile(const Path& path);
+  Result<bool> LoadChunk(std::uint64_t strip, std::uint64_t across, const Path& path);
+  Result<bool> LoadInner(std::uint64_t strip, std::uint64_t across, const Path& path);
+  Status LoadBytes(std::uint64_t offset, std::uint64_t bytes);
   Status DecodeChunkFile(std::span<const std::byte> encoded);
   Status Place(std::uint64_t strip, std::uint64_t across, bool there, std::span<std::byte> out);
 
   FileSystem& fs_;
   const Path folder_;
   const ZarrSourceFormat format_;
+  Path open_path_;  // of file_; null: there is no such file
+  std::unique_ptr<ReadableFile> file_;
+  std::uint64_t shard_row_ = ~std::uint64_t{0};  // of shards_
+  std::vector<std::optional<Shard>> shards_;     // those beside one another, as they are needed
   std::vector<std::byte> encoded_;
   std::vector<std::byte> inner_;  // a chunk with the checksums that were compressed with it
   std::uint64_t read_bytes_ = 0;

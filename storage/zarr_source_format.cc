@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -84,12 +86,19 @@ Status ParseShape(const ZarrJson& json, ZarrSourceFormat& format) {
   if (__builtin_mul_overflow(bytes, format.rows, &bytes) ||
       __builtin_mul_overflow(bytes, format.dim, &bytes) || (bytes >> 62) != 0)
     return Bad("/shape", "too large");
-  std::uint64_t chunk_bytes = format.stored_element_bytes();
-  if (__builtin_mul_overflow(chunk_bytes, format.chunk_rows, &chunk_bytes) ||
-      __builtin_mul_overflow(chunk_bytes, format.chunk_dim, &chunk_bytes) ||
-      chunk_bytes > kMaxSourceChunkBytes)
-    return Bad(chunk_shape, "a chunk is larger than 1 GiB; write the array with smaller chunks");
+  std::tie(format.shard_rows, format.shard_dim) = chunk;
   return Status::Ok();
+}
+
+/// Of chunks, or of those inside shards.
+Status CheckChunkBytes(const ZarrSourceFormat& format) {
+  std::uint64_t chunk_bytes = format.stored_element_bytes();
+  if (!__builtin_mul_overflow(chunk_bytes, format.chunk_rows, &chunk_bytes) &&
+      !__builtin_mul_overflow(chunk_bytes, format.chunk_dim, &chunk_bytes) &&
+      chunk_bytes <= kMaxSourceChunkBytes)
+    return Status::Ok();
+  return Bad("/chunk_grid/configuration/chunk_shape",
+             "a chunk is larger than 1 GiB; write the array with smaller chunks");
 }
 
 Status ParseType(const ZarrJson& json, ZarrSourceFormat& format) {
@@ -123,9 +132,27 @@ bool PutInteger(const ZarrJson& value, std::array<std::byte, 8>& fill) {
   return true;
 }
 
-bool PutFloat(const ZarrJson& value, DataType dtype, std::array<std::byte, 8>& fill) {
+/// The bits of an element in hexadecimal, "0x7fc00001": all digits of its width.
+std::optional<double> FloatOfBits(std::string_view text, const ZarrSourceFormat& format) {
+  const std::size_t digits = 2 * format.stored_element_bytes();
+  if (!text.starts_with("0x") || text.size() != 2 + digits) return std::nullopt;
+  std::uint64_t bits = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data() + 2, end, bits, 16);
+  if (error != std::errc() || rest != end) return std::nullopt;
+  if (format.float64) return std::bit_cast<double>(bits);
+  if (format.dtype == DataType::kFloat32)
+    return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+  return HalfToFloat(static_cast<std::uint16_t>(bits));
+}
+
+bool PutFloat(const ZarrJson& value, const ZarrSourceFormat& format,
+              std::array<std::byte, 8>& fill) {
   double wide = 0;
-  if (value.is_number()) {
+  const std::string text = value.is_string() ? value.get<std::string>() : std::string();
+  if (const auto number = FloatOfBits(text, format)) {
+    wide = *number;
+  } else if (value.is_number()) {
     wide = value.get<double>();
   } else if (value == ZarrJson("NaN")) {
     wide = std::numeric_limits<double>::quiet_NaN();
@@ -137,7 +164,7 @@ bool PutFloat(const ZarrJson& value, DataType dtype, std::array<std::byte, 8>& f
   }
   const auto number = static_cast<float>(wide);
   if (std::isfinite(wide) && !std::isfinite(number)) return false;
-  if (dtype == DataType::kFloat32) {
+  if (format.dtype == DataType::kFloat32) {
     std::memcpy(fill.data(), &number, sizeof(number));
     return true;
   }
@@ -163,7 +190,7 @@ Status ParseFill(const ZarrJson& json, ZarrSourceFormat& format) {
       understood = PutInteger<std::uint8_t>(value, format.fill);
       break;
     default:
-      understood = PutFloat(value, format.dtype, format.fill);
+      understood = PutFloat(value, format, format.fill);
   }
   if (understood) return Status::Ok();
   return Bad("/fill_value", fmt::format("{} is no value of {} that is known here",
@@ -196,22 +223,26 @@ Status ParseBlosc(const ZarrJson& codec, ZarrSourceFormat& format) {
   return Status::Ok();
 }
 
-/// `bytes` is always there, also where one byte has no order.
-Status ParseBytes(const ZarrJson& codecs, ZarrSourceFormat& format) {
-  if (!codecs.is_array() || codecs.empty() || codecs.size() > kMaxCodecs)
-    return Bad("/codecs", "not a list of one to eight codecs");
-  const std::string name = NameOf(codecs[0]);
-  if (name == "sharding_indexed")
-    return Bad("/codecs", "sharded arrays are not read; write this one without shards");
-  if (name != "bytes") return Bad("/codecs", fmt::format("the first is '{}', not bytes", name));
-  const std::string endian = TextOr(codecs[0], "/configuration/endian", "little");
-  if (endian != "little" && endian != "big") return Bad("/codecs/0", "neither little nor big");
-  format.big_endian = endian == "big" && format.stored_element_bytes() > 1;
-  return Status::Ok();
+Status CheckCodecList(const ZarrJson& codecs, const char* field) {
+  if (codecs.is_array() && !codecs.empty() && codecs.size() <= kMaxCodecs) return Status::Ok();
+  return Bad(field, "not a list of one to eight codecs");
 }
 
-Status ParseCodecs(const ZarrJson& codecs, ZarrSourceFormat& format) {
-  RHIZOME_RETURN_IF_ERROR(ParseBytes(codecs, format));
+/// Is the codec `bytes` big-endian? It is always there, also where one byte has no order.
+Result<bool> ParseBytes(const ZarrJson& codec, const char* field) {
+  const std::string name = NameOf(codec);
+  if (name == "sharding_indexed") return Fail(Bad(field, "shards inside of shards are not read"));
+  if (name != "bytes") return Fail(Bad(field, fmt::format("the first is '{}', not bytes", name)));
+  const std::string endian = TextOr(codec, "/configuration/endian", "little");
+  if (endian != "little" && endian != "big") return Fail(Bad(field, "neither little nor big"));
+  return endian == "big";
+}
+
+/// The codecs of chunks that are decoded by themselves.
+Status ParseChunkCodecs(const ZarrJson& codecs, const char* field, ZarrSourceFormat& format) {
+  RHIZOME_RETURN_IF_ERROR(CheckCodecList(codecs, field));
+  RHIZOME_ASSIGN_OR_RETURN(const bool big_endian, ParseBytes(codecs[0], field));
+  format.big_endian = big_endian && format.stored_element_bytes() > 1;
   for (std::size_t i = 1; i < codecs.size(); ++i) {
     const std::string name = NameOf(codecs[i]);
     const bool compressed = format.compressor != Compressor::kNone;
@@ -219,7 +250,7 @@ Status ParseCodecs(const ZarrJson& codecs, ZarrSourceFormat& format) {
       ++(compressed ? format.outer_checksums : format.inner_checksums);
       continue;
     }
-    if (compressed) return Bad("/codecs", "more than one compressor");
+    if (compressed) return Bad(field, "more than one compressor");
     if (name == "zstd") {
       format.compressor = Compressor::kZstd;
     } else if (name == "gzip") {
@@ -228,11 +259,63 @@ Status ParseCodecs(const ZarrJson& codecs, ZarrSourceFormat& format) {
       format.compressor = Compressor::kBlosc;
       RHIZOME_RETURN_IF_ERROR(ParseBlosc(codecs[i], format));
     } else {
-      return Bad("/codecs",
-                 fmt::format("'{}' is not one of bytes, zstd, blosc, gzip, crc32c", name));
+      return Bad(field, fmt::format("'{}' is not one of bytes, zstd, blosc, gzip, crc32c", name));
     }
   }
   return Status::Ok();
+}
+
+/// Codecs of a fixed length only, so that the index is found without being read.
+Status ParseIndexCodecs(const ZarrJson& codecs, ShardIndexFormat& index) {
+  constexpr const char* kField = "/codecs/0/configuration/index_codecs";
+  RHIZOME_RETURN_IF_ERROR(CheckCodecList(codecs, kField));
+  RHIZOME_ASSIGN_OR_RETURN(index.big_endian, ParseBytes(codecs[0], kField));
+  for (std::size_t i = 1; i < codecs.size(); ++i)
+    if (NameOf(codecs[i]) != "crc32c")
+      return Bad(kField, fmt::format("'{}' is not bytes or crc32c", NameOf(codecs[i])));
+  index.checksums = static_cast<std::uint32_t>(codecs.size() - 1);
+  return Status::Ok();
+}
+
+/// How many chunks a shard holds, and whether the indexes beside one another fit memory.
+Status CountInnerChunks(ZarrSourceFormat& format) {
+  constexpr const char* kField = "/codecs/0/configuration/chunk_shape";
+  if (format.chunk_rows == 0 || format.chunk_dim == 0) return Bad(kField, "an extent is 0");
+  if (format.shard_rows % format.chunk_rows != 0 || format.shard_dim % format.chunk_dim != 0)
+    return Bad(kField, "shards are not whole numbers of it");
+  std::uint64_t& count = format.index.inner_chunks;
+  if (__builtin_mul_overflow(format.shard_rows / format.chunk_rows,
+                             format.shard_dim / format.chunk_dim, &count) ||
+      count > kMaxInnerChunks || format.shards_across() > kMaxSourceIndexBytes ||
+      format.index_bytes() > kMaxSourceIndexBytes)
+    return Bad(kField, "too many inner chunks; write the array with larger ones");
+  return Status::Ok();
+}
+
+Status ParseShards(const ZarrJson& codecs, ZarrSourceFormat& format) {
+  if (codecs.size() != 1) return Bad("/codecs", "codecs behind sharding_indexed are not read");
+  const ZarrJson& configuration = ZarrAt(codecs[0], "/configuration");
+  constexpr const char* kShape = "/codecs/0/configuration/chunk_shape";
+  format.sharded = true;
+  RHIZOME_ASSIGN_OR_RETURN(const auto chunk, Extents(ZarrAt(configuration, "/chunk_shape"), kShape,
+                                                     format.two_dimensional ? 2 : 1));
+  std::tie(format.chunk_rows, format.chunk_dim) = chunk;
+  RHIZOME_RETURN_IF_ERROR(ParseIndexCodecs(ZarrAt(configuration, "/index_codecs"), format.index));
+  const std::string location = TextOr(configuration, "/index_location", "end");
+  if (location != "start" && location != "end")
+    return Bad("/codecs/0/configuration/index_location", "neither start nor end");
+  format.index.at_start = location == "start";
+  RHIZOME_RETURN_IF_ERROR(CountInnerChunks(format));
+  return ParseChunkCodecs(ZarrAt(configuration, "/codecs"), "/codecs/0/configuration/codecs",
+                          format);
+}
+
+Status ParseCodecs(const ZarrJson& codecs, ZarrSourceFormat& format) {
+  RHIZOME_RETURN_IF_ERROR(CheckCodecList(codecs, "/codecs"));
+  RHIZOME_RETURN_IF_ERROR(NameOf(codecs[0]) == "sharding_indexed"
+                              ? ParseShards(codecs, format)
+                              : ParseChunkCodecs(codecs, "/codecs", format));
+  return CheckChunkBytes(format);
 }
 
 }  // namespace

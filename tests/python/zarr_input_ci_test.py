@@ -149,8 +149,8 @@ def check_refusals(work):
     refused(work, change(work, codecs=[{"name": "bytes"}]), "c/0/0")
     blosc = {"name": "blosc", "configuration": {"cname": "blosclz"}}
     refused(work, change(work, codecs=[{"name": "bytes"}, blosc]), "blosclz")
-    shards = {"name": "sharding_indexed", "configuration": {}}
-    refused(work, change(work, codecs=[shards]), "without shards")
+    shards = {"name": "sharding_indexed", "configuration": {"chunk_shape": [8, 3]}}
+    refused(work, change(work, codecs=[shards]), "index_codecs")
     refused(work, change(work, fill_value="x"), "/fill_value")
     refused(work, change(work, node_type="group"), "/node_type")
     refused(work, change(work, zarr_format=2), "/zarr_format")

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "rhizome/storage/codec.h"
+#include "rhizome/storage/hash.h"
 #include "testing/testing.h"
 
 namespace rhizome {
@@ -140,6 +141,160 @@ TEST(ZarrSourceTest, WhatIsNotUnderstoodIsRefused) {
   EXPECT_STATUS(ParseZarrSource(Metadata(fmt::format("{}, {}, {}", kBytes, kZstd, kBlosc))),
                 kInvalidArgument);
   EXPECT_STATUS(ParseZarrSource("[" + std::string(100, '[')), kInvalidArgument);
+}
+
+// --- Shards: 16 rows of chunks of 4 rows and 2 columns; 21 rows and 3 columns are two shards.
+
+constexpr ShardIndexFormat kIndex{.inner_chunks = 8};
+
+std::string ShardedMetadata(const std::string& configuration, const std::string& behind = "") {
+  std::string text = Metadata(fmt::format(
+      R"({{"name": "sharding_indexed", "configuration": {{{}}}}}{})", configuration, behind));
+  const std::string grid = fmt::format(R"("chunk_shape": [{}, {}])", kChunkRows, kDim);
+  return text.replace(text.find(grid), grid.size(), R"("chunk_shape": [16, 4])");
+}
+
+constexpr const char* kShards =
+    R"("chunk_shape": [4, 2], "codecs": [{"name": "bytes"}, "crc32c"],
+"index_codecs": [{"name": "bytes"}, "crc32c"], "index_location": "end")";
+
+/// The two shards of an array whose inner chunks stand in reverse order; odd ones of the second
+/// shard are missing.
+void WriteShards(const Path& folder) {
+  std::filesystem::create_directories(folder);
+  Write(folder / "zarr.json", ShardedMetadata(kShards));
+  for (std::uint64_t shard = 0; shard < 2; ++shard) {
+    std::string file;
+    std::vector<InnerRange> ranges(8);
+    for (std::uint64_t inner = 8; inner-- > 0;) {
+      if (shard == 1 && inner % 2 == 1) continue;
+      std::vector<std::int32_t> values(8);
+      for (std::uint64_t i = 0; i < 8; ++i)
+        values[i] = ValueAt(shard * 16 + inner / 2 * 4 + i / 2, inner % 2 * 2 + i % 2);
+      const auto bytes = std::as_bytes(std::span(values));
+      const std::uint32_t crc = Crc32c(bytes);
+      ranges[inner] = {file.size(), 36};
+      file.append(reinterpret_cast<const char*>(bytes.data()), 32);
+      file.append(reinterpret_cast<const char*>(&crc), 4);
+    }
+    const auto index = EncodeShardIndex(kIndex, ranges);
+    file.append(reinterpret_cast<const char*>(index.data()), index.size());
+    Write(folder / fmt::format("c.{}.0", shard), file);
+  }
+}
+
+std::string ReadFileText(const Path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(ZarrSourceTest, ShardsAreReadAndMissingChunksFilled) {
+  const testing::TempDir dir;
+  WriteShards(dir / "s");
+  auto values = ReadAll(dir / "s");
+  ASSERT_OK(values);
+  ASSERT_EQ(values->size(), kRows * kDim);
+  for (std::uint64_t i = 0; i < values->size(); ++i) {
+    const std::uint64_t row = i / kDim;
+    const bool missing = row >= 16 && i % kDim == 2;
+    EXPECT_EQ((*values)[i], missing ? -5 : ValueAt(row, i % kDim)) << i;
+  }
+  std::filesystem::remove(dir / "s/c.1.0");
+  values = ReadAll(dir / "s");
+  ASSERT_OK(values);
+  for (std::uint64_t i = 16 * kDim; i < values->size(); ++i) EXPECT_EQ((*values)[i], -5) << i;
+}
+
+TEST(ZarrSourceTest, DamagedInnerChunkIsNamedWithItsBytes) {
+  const testing::TempDir dir;
+  WriteShards(dir / "s");
+  std::string bytes = ReadFileText(dir / "s/c.0.0");
+  bytes[5 * 36 + 7] ^= 1;  // of inner chunk 2, the sixth of the file
+  Write(dir / "s/c.0.0", bytes);
+  const auto values = ReadAll(dir / "s");
+  ASSERT_FALSE(values.has_value());
+  EXPECT_STATUS(values, kInvalidArgument);
+  EXPECT_NE(values.error().message().find("c.0.0: inner chunk 2, bytes [180, 216)"),
+            std::string::npos)
+      << values.error().message();
+}
+
+TEST(ZarrSourceTest, EveryChangedBitOrCutOfAShardIsNoticed) {
+  std::mt19937_64 random(testing::TestSeed());
+  const testing::TempDir dir;
+  WriteShards(dir / "s");
+  const std::string sound = ReadFileText(dir / "s/c.0.0");
+  for (int i = 0; i < 60; ++i) {
+    std::string bytes = sound;
+    bytes[random() % bytes.size()] ^= static_cast<char>(1 << random() % 8);
+    Write(dir / "s/c.0.0", bytes);
+    EXPECT_STATUS(ReadAll(dir / "s"), kInvalidArgument);
+    Write(dir / "s/c.0.0", sound.substr(0, random() % sound.size()));
+    EXPECT_STATUS(ReadAll(dir / "s"), kInvalidArgument);
+  }
+}
+
+TEST(ZarrSourceTest, ShardsThatAreNotUnderstoodAreRefused) {
+  const auto refused = [](std::string_view from, std::string_view to, std::string_view why,
+                          const std::string& behind = "") {
+    std::string text = kShards;
+    if (!from.empty()) text.replace(text.find(from), from.size(), to);
+    const auto format = ParseZarrSource(ShardedMetadata(text, behind));
+    ASSERT_FALSE(format.has_value());
+    EXPECT_STATUS(format, kInvalidArgument);
+    EXPECT_NE(format.error().message().find(why), std::string::npos) << format.error().message();
+  };
+  ASSERT_OK(ParseZarrSource(ShardedMetadata(kShards)));
+  refused("[4, 2]", "[3, 2]", "not whole numbers");
+  refused("[4, 2]", "[4, 0]", "an extent is 0");
+  refused("[4, 2]", "[4]", "not as long as the shape");
+  refused("\"end\"", "\"middle\"", "neither start nor end");
+  refused("{\"name\": \"bytes\"}, \"crc32c\"],", "{\"name\": \"sharding_indexed\"}],",
+          "shards inside of shards");
+  refused("\"index_codecs\": [{\"name\": \"bytes\"}, \"crc32c\"]",
+          "\"index_codecs\": [{\"name\": \"bytes\"}, \"gzip\"]", "'gzip' is not bytes or crc32c");
+  refused("\"index_codecs\": [{\"name\": \"bytes\"}, \"crc32c\"]", "\"index_codecs\": []",
+          "not a list of one to eight codecs");
+  refused("", "", "codecs behind sharding_indexed", ", \"crc32c\"");
+}
+
+TEST(ZarrSourceTest, IndexesThatNoMemoryHoldsAreRefused) {
+  const auto with_grid = [](const std::string& grid, const std::string& inner,
+                            const std::string& shape) {
+    std::string text = ShardedMetadata(kShards);
+    text.replace(text.find("[16, 4]"), 7, grid);
+    text.replace(text.find("[4, 2]"), 6, inner);
+    const std::string old = fmt::format("[{}, {}]", kRows, kDim);
+    return text.replace(text.find(old), old.size(), shape);
+  };
+  EXPECT_OK(ParseZarrSource(with_grid("[4194304, 1]", "[1, 1]", "[21, 3]")));
+  EXPECT_STATUS(ParseZarrSource(with_grid("[4194305, 1]", "[1, 1]", "[21, 3]")), kInvalidArgument);
+  EXPECT_STATUS(ParseZarrSource(
+                    with_grid("[18446744073709551615, 18446744073709551615]", "[1, 1]", "[21, 3]")),
+                kInvalidArgument);
+  EXPECT_STATUS(ParseZarrSource(with_grid("[4194304, 1]", "[1, 1]", "[21, 5]")), kInvalidArgument);
+  EXPECT_STATUS(ParseZarrSource(with_grid("[1, 1]", "[1, 1]", "[21, 1000000000]")),
+                kInvalidArgument);
+}
+
+TEST(ZarrSourceTest, FillValuesMayBeBits) {
+  const auto fill = [](const std::string& dtype, const std::string& value) {
+    std::string text = Metadata(kBytes);
+    text.replace(text.find("\"int32\""), 7, fmt::format("\"{}\"", dtype));
+    return text.replace(text.find("-5,"), 3, fmt::format("\"{}\",", value));
+  };
+  const auto single = ParseZarrSource(fill("float32", "0xc0200000"));
+  ASSERT_OK(single);
+  float value = 0;
+  std::memcpy(&value, single->fill.data(), sizeof(value));
+  EXPECT_EQ(value, -2.5F);
+  const auto wide = ParseZarrSource(fill("float64", "0xc004000000000000"));
+  ASSERT_OK(wide);
+  std::memcpy(&value, wide->fill.data(), sizeof(value));
+  EXPECT_EQ(value, -2.5F);
+  EXPECT_OK(ParseZarrSource(fill("float16", "0x7e01")));
+  for (const char* bad : {"0xc020000", "c0200000", "0xc0200000 ", "0x-c020000", "0xg0200000"})
+    EXPECT_STATUS(ParseZarrSource(fill("float32", bad)), kInvalidArgument);
 }
 
 }  // namespace
