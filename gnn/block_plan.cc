@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "rhizome/cache/pass_lists.h"
+
 namespace rhizome {
 
 std::vector<Block> MakeBlocks(std::uint64_t row_count, std::uint64_t chunk_rows,
@@ -28,13 +30,10 @@ std::vector<Block> MakeBlocks(std::uint64_t row_count, std::uint64_t chunk_rows,
 Result<BlockPlanner> BlockPlanner::Create(const Graph& graph, const BlockPlannerOptions& options) {
   BlockPlanner planner(graph, options);
   if (options.no_edges) return planner;
-  RHIZOME_ASSIGN_OR_RETURN(planner.sampler_, Sampler::Create(graph,
-                                                             {.fanouts = {options.fanout},
-                                                              .direction = Direction::kIn,
-                                                              .replace = false,
-                                                              .seed = options.seed,
-                                                              .threads = options.threads},
-                                                             options.neighbors));
+  RHIZOME_ASSIGN_OR_RETURN(
+      planner.sampler_,
+      Sampler::Create(graph, PassSampling(options.fanout, options.seed, options.threads),
+                      options.neighbors));
   return planner;
 }
 

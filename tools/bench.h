@@ -39,6 +39,7 @@ struct BenchGraphOptions {
   Path dir = ".";                  ///< where the temporary store goes
   std::uint32_t scale = 18;        ///< RMAT: 2^scale vertices
   std::uint32_t edge_factor = 16;  ///< RMAT: edges a vertex
+  bool undirected = false;         ///< RMAT: each pair in both directions, once
   std::uint32_t partitions = 4;
   std::vector<std::int64_t> fanouts = {10, 10, 10};
   std::uint32_t batch_size = 1000;

@@ -91,6 +91,8 @@ Status MakeGraph(const BenchGraphOptions& options, const ScratchFolder& scratch,
   generate.edge_factor = options.edge_factor;
   generate.seed = options.seed;
   generate.permute = true;
+  generate.undirected = options.undirected;
+  generate.simple = options.undirected;
   const Path input = scratch.path() / "edges";
   FileSystem& fs = FileSystem::Posix();
   RHIZOME_RETURN_IF_ERROR(GenerateGraph(fs, input, generate, control));
@@ -99,6 +101,7 @@ Status MakeGraph(const BenchGraphOptions& options, const ScratchFolder& scratch,
   ingest.edges = {input / "edges.npy"};
   ingest.id_type = IdType::kInteger;
   ingest.vertices = std::uint64_t{1} << options.scale;
+  ingest.undirected = options.undirected;
   ingest.build.partition.partitions = options.partitions;
   ingest.build.partition.threads = options.threads;
   if (options.dim > 0) {

@@ -169,6 +169,7 @@ void AddBenchVerb(CLI::App& root, Session& session) {
   AddBenchCompact(*bench, session);
   AddBenchAggregate(*bench, session);
   AddBenchStep(*bench, session);
+  AddBenchInfer(*bench, session);
   AddBenchTrain(*bench, session);
 }
 

@@ -41,6 +41,9 @@ void AddBenchSample(CLI::App& bench, Session& session);
 /// `bench pool`.
 void AddBenchPool(CLI::App& bench, Session& session);
 
+/// `bench infer`.
+void AddBenchInfer(CLI::App& bench, Session& session);
+
 /// `bench train`.
 void AddBenchTrain(CLI::App& bench, Session& session);
 

@@ -10,7 +10,7 @@ cd "$work"
 verbs="generate ingest partition import info verify neighbors get sample train infer similar export"
 verbs+=" repair backup restore upgrade doctor"
 updates="put delete changes compact"
-benches="gather sample pool partition verify write lookup compact aggregate step train"
+benches="gather sample pool partition verify write lookup compact aggregate step train infer"
 
 # --- Help and usage
 expect_exit 0 rhizome --version
@@ -88,6 +88,8 @@ for bench in $benches; do
 done
 expect_json bench-pool.json 'j["disk"]["pools"][0]["belady"]["rows_read"] <= j["disk"]["pools"][0]["none"]["rows_read"]' \
   'j["disk"]["pools"][0]["none"]["rows_read"] == j["disk"]["requests"]' 'j["disk"]["mapped_rows_per_second"] > 0'
+expect_json bench-infer.json 'j["layouts"][-1]["chunk_requests"] <= min(l["chunk_requests"] for l in j["layouts"])' \
+  'all(l["belady"] <= min(l["fifo"], l["lru"]) for l in j["layouts"])'
 [ -s bench-train.json ] && expect_json bench-train.json 'len({r["loss"] for r in j["results"]}) == 1' \
   'all(r["peak_memory_bytes"] <= j["limit_bytes"] for r in j["results"] if r["contestant"] != "in memory")'
 

@@ -1,0 +1,111 @@
+#include "rhizome/cache/pass_lists.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "rhizome/index/vertex_order.h"
+
+namespace rhizome {
+namespace {
+
+/// Targets that are sampled at once. What is drawn does not depend on it.
+constexpr std::size_t kSampledTargets = 4096;
+constexpr LocalRow kUnknown = std::numeric_limits<LocalRow>::max();
+
+PartitionId OwnerOf(const Graph& graph, Row row) {
+  const VertexOrder& order = graph.order();
+  return static_cast<std::uint64_t>(row) < order.size() ? order.OwnerOf(row)
+                                                        : graph.partition_count() - 1;
+}
+
+/// The rows that targets read, as rows: numbered once all are known.
+struct RowLists {
+  std::vector<std::uint64_t> offsets = {0};
+  std::vector<LocalRow> neighbors;  // rows, which fit as vertex_count does
+};
+
+Status Sample(const Graph& graph, std::span<const Row> targets, const PassDrawOptions& options,
+              const JobControl& control, RowLists& lists) {
+  RHIZOME_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Sampler> sampler,
+      Sampler::Create(graph, PassSampling(options.fanout, options.seed, options.threads),
+                      options.neighbors));
+  std::vector<VertexId> seeds;
+  SampledSubgraph drawn;
+  for (std::size_t first = 0; first < targets.size(); first += kSampledTargets) {
+    RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
+    const auto part = targets.subspan(first, std::min(kSampledTargets, targets.size() - first));
+    seeds.clear();
+    for (const Row row : part) seeds.push_back(graph.VertexAt(row));
+    RHIZOME_RETURN_IF_ERROR(sampler->SampleInto(seeds, {}, options.layer, drawn));
+    for (std::size_t t = 0; t < part.size(); ++t) {
+      for (std::uint64_t e = drawn.offsets[t]; e < drawn.offsets[t + 1]; ++e) {
+        const auto local = static_cast<std::size_t>(drawn.neighbors[e]);
+        lists.neighbors.push_back(static_cast<LocalRow>(drawn.rows[local]));
+      }
+      lists.offsets.push_back(lists.neighbors.size());
+    }
+  }
+  return Status::Ok();
+}
+
+/// Fills lists.rows and returns the local number of every row of the graph, kUnknown for others.
+std::vector<LocalRow> NumberRows(std::span<const Row> targets, std::uint64_t row_count,
+                                 PassLists& lists) {
+  std::vector<LocalRow> local_of(row_count, kUnknown);
+  for (const Row row : targets) local_of[static_cast<std::size_t>(row)] = 0;
+  for (const LocalRow row : lists.neighbors) local_of[row] = 0;
+  for (std::size_t row = 0; row < row_count; ++row) {
+    if (local_of[row] == kUnknown) continue;
+    local_of[row] = static_cast<LocalRow>(lists.rows.size());
+    lists.rows.push_back(static_cast<Row>(row));
+  }
+  return local_of;
+}
+
+}  // namespace
+
+SamplerOptions PassSampling(std::int64_t fanout, std::uint64_t seed, std::uint32_t threads) {
+  return {.fanouts = {fanout},
+          .direction = Direction::kIn,
+          .replace = false,
+          .seed = seed,
+          .threads = threads};
+}
+
+std::vector<Row> TargetsOf(const Graph& graph, PartitionId partition) {
+  std::vector<Row> targets;
+  const auto row_count = static_cast<Row>(graph.vertex_count());
+  for (Row row = 0; row < row_count; ++row) {
+    if (OwnerOf(graph, row) == partition) targets.push_back(row);
+  }
+  return targets;
+}
+
+Result<PassLists> DrawPassLists(const Graph& graph, std::span<const Row> targets,
+                                const PassDrawOptions& options, const JobControl& control) {
+  if (graph.vertex_count() >= kUnknown) {
+    return Fail(Status::InvalidArgument("a pass is counted for fewer than 2^32 - 1 vertices"));
+  }
+  RowLists drawn;
+  RHIZOME_RETURN_IF_ERROR(Sample(graph, targets, options, control, drawn));
+  PassLists lists;
+  lists.offsets = std::move(drawn.offsets);
+  lists.neighbors = std::move(drawn.neighbors);
+  const std::vector<LocalRow> local_of = NumberRows(targets, graph.vertex_count(), lists);
+  for (LocalRow& row : lists.neighbors) row = local_of[row];
+  for (const Row row : targets) lists.targets.push_back(local_of[static_cast<std::size_t>(row)]);
+  const bool has_out = graph.info().directions != Direction::kIn;
+  for (const Row row : lists.rows) {
+    const VertexId vertex = graph.VertexAt(row);
+    lists.vertices.push_back(vertex);
+    lists.owners.push_back(OwnerOf(graph, row));
+    // How often a vertex is read for others is how many edges begin at it.
+    RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t degree,
+                             graph.Degree(vertex, has_out ? Direction::kOut : Direction::kIn));
+    lists.degrees.push_back(degree);
+  }
+  return lists;
+}
+
+}  // namespace rhizome
