@@ -88,7 +88,11 @@ Result<PassLists> DrawPassLists(const Graph& graph, std::span<const Row> targets
     return Fail(Status::InvalidArgument("a pass is counted for fewer than 2^32 - 1 vertices"));
   }
   RowLists drawn;
-  RHIZOME_RETURN_IF_ERROR(Sample(graph, targets, options, control, drawn));
+  if (options.no_edges) {
+    drawn.offsets.assign(targets.size() + 1, 0);
+  } else {
+    RHIZOME_RETURN_IF_ERROR(Sample(graph, targets, options, control, drawn));
+  }
   PassLists lists;
   lists.offsets = std::move(drawn.offsets);
   lists.neighbors = std::move(drawn.neighbors);

@@ -42,6 +42,7 @@ SamplerOptions PassSampling(std::int64_t fanout, std::uint64_t seed, std::uint32
 
 struct PassDrawOptions {
   std::int64_t fanout = kAllNeighbors;
+  bool no_edges = false;  ///< of a model that looks at each vertex alone
   std::uint64_t seed = 1;
   std::uint32_t layer = 0;
   std::uint32_t threads = 1;

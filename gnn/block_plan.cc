@@ -11,8 +11,7 @@ namespace rhizome {
 
 std::vector<Block> MakeBlocks(std::uint64_t row_count, std::uint64_t chunk_rows,
                               std::uint64_t block_rows, const std::vector<bool>& done) {
-  const std::uint64_t step =
-      std::max<std::uint64_t>((block_rows + kTileRows - 1) / kTileRows, 1) * kTileRows;
+  const std::uint64_t step = RoundUpToTiles(std::max<std::uint64_t>(block_rows, 1));
   std::vector<Block> blocks;
   for (std::uint64_t first = 0; first < row_count; first += chunk_rows) {
     const std::uint64_t chunk = first / chunk_rows;

@@ -15,6 +15,10 @@ namespace rhizome {
 /// that results do not either; every block and chunk is a multiple of it.
 inline constexpr std::uint64_t kTileRows = 128;
 
+constexpr std::uint64_t RoundUpToTiles(std::uint64_t rows) {
+  return (rows + kTileRows - 1) / kTileRows * kTileRows;
+}
+
 /// Targets [begin, end) of one layer, computed together; they lie in one chunk of the output.
 struct Block {
   Row begin = 0;

@@ -33,6 +33,10 @@ class Entry final : public GnnEntry {
   Result<InferReport> Infer(const InferOptions& options, const JobControl& control) const override {
     return Guarded([&] { return InferArray(options, control); });
   }
+  Result<InferPlan> PlanInfer(const InferOptions& options,
+                              const JobControl& control) const override {
+    return Guarded([&] { return PlanInference(options, control); });
+  }
 };
 
 class Bench final : public GnnBench {

@@ -188,6 +188,38 @@ struct InferReport {
   std::string array;
 };
 
+/// What a layer would read, counted before anything is computed (cache/pass_plan.h).
+struct InferPlanLayer {
+  std::string source;  ///< the array that it reads
+  std::uint64_t chunk_rows = 0;
+  std::uint64_t chunks = 0;
+  std::uint64_t cache_chunks = 0;  ///< that the memory cache holds
+
+  /// As Infer reads a local store: its chunk_requests and chunk_reads.
+  std::uint64_t chunk_requests = 0;
+  std::uint64_t chunk_reads = 0;
+
+  /// As workers with disk caches of their own read.
+  struct Layout {
+    std::string name;
+    std::uint64_t chunk_requests = 0;
+    std::uint64_t chunk_reads = 0;
+  };
+  std::uint64_t worker_chunks = 0;          ///< that their disk caches hold, and are filled with
+  std::vector<Layout> layouts;              ///< the same for all workers
+  std::vector<std::string> chosen_layouts;  ///< by worker
+  std::uint64_t chosen_requests = 0;
+  std::uint64_t chosen_reads = 0;
+};
+
+struct InferPlan {
+  std::vector<InferPlanLayer> layers;
+  std::uint64_t vertices = 0;
+  std::uint64_t workers = 0;
+  std::uint64_t cache_bytes = 0;  ///< of the memory cache
+  double seconds = 0;             ///< that counting took
+};
+
 /// The verbs of the library. Errors: those of the store; kInvalidArgument, arrays or model that do
 /// not fit; kBusy, another job of this name runs; kInterrupted. Threads: one call at a time in a
 /// process (libtorch's thread count is global).
@@ -198,6 +230,10 @@ class GnnEntry {
                                     const JobControl& control) const = 0;
   virtual Result<InferReport> Infer(const InferOptions& options,
                                     const JobControl& control) const = 0;
+
+  /// Says what Infer would read in layerwise mode; makes nothing, `out` is not looked at.
+  virtual Result<InferPlan> PlanInfer(const InferOptions& options,
+                                      const JobControl& control) const = 0;
 };
 
 /// `extern "C" const rhizome::GnnEntry* rhizome_gnn_entry_v1();`

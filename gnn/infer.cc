@@ -5,6 +5,8 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "rhizome/cache/pass_plan.h"
+#include "rhizome/gnn/block_plan.h"
 #include "rhizome/gnn/chunk_reader.h"
 #include "rhizome/gnn/compute_threads.h"
 #include "rhizome/gnn/job_scratch.h"
@@ -66,11 +68,12 @@ Result<std::string> Publish(const Store& store, const InferOptions& options,
   return name;
 }
 
-Result<InferJob> OpenJob(const InferOptions& options) {
+/// With no_output the store may have an array of the name already.
+Result<InferJob> OpenJob(const InferOptions& options, bool no_output = false) {
   InferJob job;
   FileSystem& fs = FileSystem::Posix();
   RHIZOME_ASSIGN_OR_RETURN(job.store, Store::Open(fs, options.store, Store::Mode::kRead));
-  RHIZOME_RETURN_IF_ERROR(CheckOutput(*job.store, options));
+  if (!no_output) RHIZOME_RETURN_IF_ERROR(CheckOutput(*job.store, options));
   RHIZOME_ASSIGN_OR_RETURN(job.model_file, LoadSafetensors(fs, options.model_file));
   Result<Model> model = Model::FromFile(job.model_file.file);
   if (!model) return Fail(model.error().WithContext(options.model_file.string()));
@@ -210,7 +213,64 @@ InferReport MakeReport(const LayerwiseResult& result, const InferJob& job,
   return report;
 }
 
+/// What one layer reads; it writes chunks of `output_chunk_rows`.
+Result<InferPlanLayer> PlanLayer(const Graph& graph, const Model& model,
+                                 const LayerwiseOptions& options, std::uint32_t layer,
+                                 const ArrayEntry& source, const JobControl& control) {
+  const std::uint32_t layers = model.shape().spec.layers;
+  const std::uint64_t cache_chunks = options.cache_bytes / ChunkReader::DecodedBytes(source);
+  const PassPlanOptions pass{
+      .draw = {.fanout =
+                   options.fanouts.empty() ? kAllNeighbors : options.fanouts[layers - 1 - layer],
+               .no_edges = model.shape().spec.no_edges,
+               .seed = options.seed,
+               .layer = layer,
+               .threads = options.threads},
+      .shape = {.block_rows = RoundUpToTiles(options.block_rows), .chunk_rows = source.chunk_rows},
+      .output_chunk_rows = LayerEntry(graph, model, layer, options).chunk_rows,
+      .cache_chunks = cache_chunks,
+      .cache = options.policy};
+  RHIZOME_ASSIGN_OR_RETURN(const PassPlan plan, PlanPass(graph, pass, control));
+  InferPlanLayer planned;
+  planned.source = source.name;
+  planned.chunk_rows = source.chunk_rows;
+  planned.chunks = plan.chunks;
+  planned.cache_chunks = std::min(cache_chunks, plan.chunks);
+  planned.chunk_requests = plan.requests;
+  planned.chunk_reads = plan.reads;
+  planned.worker_chunks = plan.worker_chunks;
+  planned.chosen_requests = plan.chosen_requests;
+  planned.chosen_reads = plan.chosen_reads;
+  for (const LayoutCost& cost : plan.layouts) {
+    planned.layouts.push_back({LayoutName(cost.rule), cost.requests, cost.reads});
+  }
+  for (const LayoutRule& rule : plan.chosen) planned.chosen_layouts.push_back(LayoutName(rule));
+  return planned;
+}
+
 }  // namespace
+
+Result<InferPlan> PlanInference(const InferOptions& options, const JobControl& control) {
+  const auto start = std::chrono::steady_clock::now();
+  const std::uint64_t base_bytes = ResidentBytes();
+  RHIZOME_ASSIGN_OR_RETURN(const InferJob job, OpenJob(options, /*no_output=*/true));
+  RHIZOME_ASSIGN_OR_RETURN(LayerwiseOptions made, MakeOptions(job, options, base_bytes));
+  RHIZOME_ASSIGN_OR_RETURN(made.output, MakeOutputEntry(*job.graph, *job.model, made));
+  InferPlan plan{.layers = {},
+                 .vertices = job.graph->vertex_count(),
+                 .workers = job.graph->partition_count(),
+                 .cache_bytes = made.cache_bytes,
+                 .seconds = 0};
+  ArrayEntry source = *job.store->manifest().FindArray(options.features);
+  for (std::uint32_t layer = 0; layer < job.model->shape().spec.layers; ++layer) {
+    RHIZOME_ASSIGN_OR_RETURN(InferPlanLayer planned,
+                             PlanLayer(*job.graph, *job.model, made, layer, source, control));
+    plan.layers.push_back(std::move(planned));
+    source = LayerEntry(*job.graph, *job.model, layer, made);
+  }
+  plan.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return plan;
+}
 
 Result<InferReport> InferArray(const InferOptions& options, const JobControl& control) {
   const auto start = std::chrono::steady_clock::now();

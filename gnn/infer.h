@@ -12,4 +12,8 @@ namespace rhizome {
 /// Graph::Compact.
 Result<InferReport> InferArray(const InferOptions& options, const JobControl& control);
 
+/// The verb `plan infer`: what InferArray would read. Errors: those of InferArray before it
+/// computes.
+Result<InferPlan> PlanInference(const InferOptions& options, const JobControl& control);
+
 }  // namespace rhizome

@@ -13,10 +13,6 @@ namespace {
 /// Chunks of the arrays between layers: small, so that a block reads little that it does not need.
 constexpr std::uint64_t kIntermediateChunkBytes = std::uint64_t{1} << 20;
 
-std::uint64_t RoundUpToTiles(std::uint64_t rows) {
-  return (rows + kTileRows - 1) / kTileRows * kTileRows;
-}
-
 std::uint64_t IntermediateChunkRows(const ArrayEntry& entry, std::uint64_t wanted_rows) {
   if (wanted_rows != 0) return RoundUpToTiles(wanted_rows);
   const std::uint64_t rows = std::max(kIntermediateChunkBytes / entry.row_bytes(), kTileRows);
@@ -90,8 +86,7 @@ class LayerwiseRun {
   Path Folder(std::uint32_t layer) const { return scratch_ / fmt::format("layer-{}", layer + 1); }
 
   ArrayEntry Entry(std::uint32_t layer) const {
-    return layer + 1 == layers_ ? options_.output
-                                : IntermediateEntry(graph_, model_, layer, options_);
+    return LayerEntry(graph_, model_, layer, options_);
   }
 
   /// The last layer is run even when it is whole: its chunks are adopted, nothing is computed.
@@ -205,6 +200,12 @@ Result<ArrayEntry> MakeOutputEntry(const Graph& graph, const Model& model,
                            DefaultChunkRows(graph.info().vertices, entry.row_bytes()));
   if (options.chunk_rows != 0) entry.chunk_rows = RoundUpToTiles(options.chunk_rows);
   return entry;
+}
+
+ArrayEntry LayerEntry(const Graph& graph, const Model& model, std::uint32_t layer,
+                      const LayerwiseOptions& options) {
+  return layer + 1 == model.shape().spec.layers ? options.output
+                                                : IntermediateEntry(graph, model, layer, options);
 }
 
 Result<LayerwiseResult> RunLayerwise(const Graph& graph, const Model& model, const Labels* labels,

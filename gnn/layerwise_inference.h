@@ -57,6 +57,11 @@ Result<LayerwiseResult> RunLayerwise(const Graph& graph, const Model& model, con
 Result<ArrayEntry> MakeOutputEntry(const Graph& graph, const Model& model,
                                    const LayerwiseOptions& options);
 
+/// The array that a layer (from 0) writes. `options.output` is complete, as MakeOutputEntry makes
+/// it.
+ArrayEntry LayerEntry(const Graph& graph, const Model& model, std::uint32_t layer,
+                      const LayerwiseOptions& options);
+
 /// Errors: kInvalidArgument, the array's columns are not what the model reads.
 Status CheckFeatures(const ArrayEntry& array, const Model& model, const Graph& graph);
 

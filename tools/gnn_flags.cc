@@ -1,5 +1,7 @@
 #include "gnn_flags.h"
 
+#include "layout_flags.h"
+
 namespace rhizome {
 
 void AddGnnArrayFlags(CLI::App& verb, std::string& features, std::string& labels,
@@ -31,6 +33,37 @@ void AddGnnMemoryFlags(CLI::App& verb, std::uint64_t& memory_bytes, PolicyKind& 
                         "What the buffer pool keeps");
   AddSize(verb, "--cache-bytes", cache_bytes,
           "Size of the buffer pool; default: what --memory leaves");
+}
+
+void AddInferFlags(CLI::App& verb, InferOptions& options) {
+  AddGnnArrayFlags(verb, options.features, options.labels, options.split);
+  verb.add_option_function<std::string>(
+          "--fanout",
+          [&options](const std::string& given) {
+            const auto fanouts = ParseFanouts(given);
+            if (!fanouts) {
+              throw CLI::ValidationError("--fanout",
+                                         "'" + given + "' is not all or a list such as 10,10");
+            }
+            options.fanouts = given == "all" ? std::vector<std::int64_t>() : *fanouts;
+          },
+          "Neighbours of each layer")
+      ->type_name("all|N,N,...")
+      ->default_str("all");
+  verb.add_flag("--scores", options.scores, "Store class scores instead of the last hidden layer");
+  AddGnnMemoryFlags(verb, options.memory_bytes, options.cache, options.cache_bytes);
+  verb.add_option("--block-rows", options.block_rows, "Vertices computed at a time")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32))
+      ->type_name("N")
+      ->capture_default_str();
+  verb.add_option("--chunk-rows", options.chunk_rows, "Rows of a chunk of the result; 0: chosen")
+      ->type_name("N")
+      ->capture_default_str();
+  verb.add_option("--seed", options.seed, "Of sampled neighbours")
+      ->type_name("N")
+      ->capture_default_str();
+  AddThreads(verb, options.threads);
+  AddCodecFlag(verb, options.codec);
 }
 
 }  // namespace rhizome

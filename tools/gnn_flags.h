@@ -5,6 +5,7 @@
 
 #include "cli.h"
 #include "rhizome/cache/policy.h"
+#include "rhizome/gnn/entry.h"
 
 namespace rhizome {
 
@@ -17,5 +18,9 @@ void AddGnnArrayFlags(CLI::App& verb, std::string& features, std::string& labels
 /// --memory, --cache, --cache-bytes
 void AddGnnMemoryFlags(CLI::App& verb, std::uint64_t& memory_bytes, PolicyKind& cache,
                        std::optional<std::uint64_t>& cache_bytes);
+
+/// What a layerwise inference depends on, which `plan infer` takes too: arrays, --fanout, memory,
+/// blocks and chunks, --seed, --threads, --codec.
+void AddInferFlags(CLI::App& verb, InferOptions& options);
 
 }  // namespace rhizome

@@ -2,7 +2,6 @@
 
 #include "gnn_flags.h"
 #include "gnn_library.h"
-#include "layout_flags.h"
 #include "text.h"
 #include "verbs.h"
 
@@ -80,41 +79,6 @@ Result<Answer> Run(const InferFlags& flags, Session& session) {
   return answer;
 }
 
-void AddRunFlags(CLI::App& verb, InferOptions& options) {
-  AddChoice<InferMode>(
-      verb, "--mode", options.mode,
-      {{"layerwise", InferMode::kLayerwise}, {"samplewise", InferMode::kSamplewise}},
-      "Layer by layer, each vertex once; or each vertex with its own neighbourhood");
-  verb.add_option_function<std::string>(
-          "--fanout",
-          [&options](const std::string& given) {
-            const auto fanouts = ParseFanouts(given);
-            if (!fanouts) {
-              throw CLI::ValidationError("--fanout",
-                                         "'" + given + "' is not all or a list such as 10,10");
-            }
-            options.fanouts = given == "all" ? std::vector<std::int64_t>() : *fanouts;
-          },
-          "Neighbours of each layer")
-      ->type_name("all|N,N,...")
-      ->default_str("all");
-  verb.add_flag("--scores", options.scores, "Store class scores instead of the last hidden layer");
-  AddGnnMemoryFlags(verb, options.memory_bytes, options.cache, options.cache_bytes);
-  verb.add_option("--block-rows", options.block_rows, "Vertices computed at a time")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32))
-      ->type_name("N")
-      ->capture_default_str();
-  verb.add_option("--chunk-rows", options.chunk_rows, "Rows of a chunk of the result; 0: chosen")
-      ->type_name("N")
-      ->capture_default_str();
-  verb.add_option("--seed", options.seed, "Of sampled neighbours")
-      ->type_name("N")
-      ->capture_default_str();
-  AddThreads(verb, options.threads);
-  verb.add_flag("--resume", options.resume, "Go on with what a killed run of this job left");
-  AddCodecFlag(verb, options.codec);
-}
-
 }  // namespace
 
 void AddInferVerb(CLI::App& root, Session& session) {
@@ -135,8 +99,13 @@ void AddInferVerb(CLI::App& root, Session& session) {
   verb->add_option("--keep", flags->options.keep,
                    "Then drop versions but the newest N and those with an alias")
       ->type_name("N");
-  AddGnnArrayFlags(*verb, flags->options.features, flags->options.labels, flags->options.split);
-  AddRunFlags(*verb, flags->options);
+  AddChoice<InferMode>(
+      *verb, "--mode", flags->options.mode,
+      {{"layerwise", InferMode::kLayerwise}, {"samplewise", InferMode::kSamplewise}},
+      "Layer by layer, each vertex once; or each vertex with its own neighbourhood");
+  AddInferFlags(*verb, flags->options);
+  verb->add_flag("--resume", flags->options.resume,
+                 "Go on with what a killed run of this job left");
 }
 
 }  // namespace rhizome

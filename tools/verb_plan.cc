@@ -1,3 +1,5 @@
+#include "verb_plan.h"
+
 #include <fmt/format.h>
 
 #include "ingest_flags.h"
@@ -96,6 +98,7 @@ void AddPlanVerb(CLI::App& root, Session& session) {
       "rhizome plan ingest --edges demo/edges.npy --memory 512M", flags, RunIngest);
   verb->add_option("STORE", flags->store, "The folder that would be made; default: here");
   AddIngestFlags(*verb, *flags);
+  AddPlanInfer(*plan, session);
 }
 
 }  // namespace rhizome

@@ -90,6 +90,36 @@ TEST_P(InferTest, LayerwiseEqualsSamplewiseWithAllNeighbours) {
   }
 }
 
+TEST_P(InferTest, ThePlanIsWhatIsRead) {
+  int count = 0;
+  for (const std::vector<std::int64_t>& fanouts : {std::vector<std::int64_t>(), {3, 5}}) {
+    for (const PolicyKind policy : {PolicyKind::kBelady, PolicyKind::kFifo, PolicyKind::kNone}) {
+      InferOptions options = Options("counted-" + std::to_string(++count));
+      options.fanouts = fanouts;
+      options.cache = policy;
+      options.cache_bytes = 3 * 128 * 16 * sizeof(float);
+      options.block_rows = 100;
+      options.chunk_rows = 100;
+      const JobControl control;
+      const auto plan = rhizome_gnn_entry_v1()->PlanInfer(options, control);
+      ASSERT_OK(plan);
+      const auto report = Infer(options);
+      ASSERT_OK(report);
+      ASSERT_EQ(plan->layers.size(), report->layers.size());
+      EXPECT_EQ(plan->vertices, report->vertices);
+      for (std::size_t i = 0; i < plan->layers.size(); ++i) {
+        const InferPlanLayer& layer = plan->layers[i];
+        EXPECT_EQ(layer.chunk_requests, report->layers[i].chunk_requests) << "layer " << i;
+        EXPECT_EQ(layer.chunk_reads, report->layers[i].chunk_reads) << "layer " << i;
+        EXPECT_EQ(layer.chosen_layouts.size(), plan->workers);
+        for (const InferPlanLayer::Layout& layout : layer.layouts) {
+          EXPECT_LE(layer.chosen_reads, layout.chunk_reads) << layout.name;
+        }
+      }
+    }
+  }
+}
+
 /// Adds a vertex and an edge, and compacts.
 void WriteAndCompact(const Path& path) {
   const auto store = Store::Open(FileSystem::Posix(), path, Store::Mode::kWrite);

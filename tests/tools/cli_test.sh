@@ -220,6 +220,9 @@ if has_gnn; then
     'all(k in j for k in "seconds vertices_per_second valid_accuracy test_accuracy peak_memory_bytes".split())'
   expect_exit 1 rhizome train demo.rz --layers 3 --fanout 5,5
   expect_says --layers
+  eval "$(example plan infer) --json" 2>err >plan.json || fail "plan infer: $(head -n 3 err)"
+  expect_json plan.json 'all(l["chosen_reads"] <= min(x["chunk_reads"] for x in l["layouts"]) for l in j["layers"])' \
+    'all(l["chunk_reads"] <= l["chunk_requests"] for l in j["layers"])' 'len(j["layers"]) == 2'
   expect_exit 1 rhizome infer demo.rz --model-file m.safetensors --out second
   expect_exit 2 rhizome infer demo.rz --model-file missing.safetensors --out third
 

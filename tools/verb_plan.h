@@ -1,0 +1,10 @@
+#pragma once
+
+#include "cli.h"
+
+namespace rhizome {
+
+/// `plan infer`, which needs librhizome_gnn.
+void AddPlanInfer(CLI::App& plan, Session& session);
+
+}  // namespace rhizome
