@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
-#include <numeric>
 #include <utility>
 
 #include "rhizome/storage/check.h"
@@ -13,37 +11,28 @@ namespace rhizome {
 namespace {
 
 constexpr CacheKey kNothing = -1;
-constexpr FrameId kNoPlace = std::numeric_limits<FrameId>::max();
-
-/// Keys with their places, in order of keys.
-std::vector<std::pair<CacheKey, FrameId>> HeldByKey(std::span<const CacheKey> holds) {
-  std::vector<std::pair<CacheKey, FrameId>> held;
-  for (FrameId place = 0; place < holds.size(); ++place) {
-    if (holds[place] != kNothing) held.emplace_back(holds[place], place);
-  }
-  std::sort(held.begin(), held.end());
-  return held;
-}
 
 }  // namespace
 
-Result<BufferPool> BufferPool::Create(std::size_t frame_bytes, std::uint32_t frame_count) {
+Result<BufferPool> BufferPool::Create(std::size_t frame_bytes, std::uint32_t frame_count,
+                                      HoldRoom room) {
+  BufferPool pool;
   std::size_t pool_bytes = 0;
-  if (__builtin_mul_overflow(frame_bytes, std::size_t{frame_count}, &pool_bytes)) {
+  pool.slot_count_ = frame_count + std::max(room.most, room.slots);
+  if (pool.slot_count_ >= kNowhere ||
+      __builtin_mul_overflow(frame_bytes, std::size_t{pool.slot_count_}, &pool_bytes)) {
     return Fail(Status::OutOfMemory(
         fmt::format("a pool of {} frames of {} bytes is larger than any memory; lower the cache's "
                     "capacity",
-                    frame_count, frame_bytes)));
+                    pool.slot_count_, frame_bytes)));
   }
-  BufferPool pool;
   pool.frame_bytes_ = frame_bytes;
-  pool.frame_count_ = frame_count;
   if (pool_bytes > 0) {
-    RHIZOME_ASSIGN_OR_RETURN(pool.memory_, AlignedBuffer::Allocate(pool_bytes));
+    RHIZOME_ASSIGN_OR_RETURN(pool.memory_, AlignedBuffer::Reserve(
+                                 pool_bytes, (frame_count + room.slots) * frame_bytes));
   }
-  pool.place_.resize(frame_count);
-  std::iota(pool.place_.begin(), pool.place_.end(), FrameId{0});
-  pool.holds_.assign(frame_count, kNothing);
+  pool.table_ = std::make_unique<SlotTable>(frame_count + room.slots, pool.slot_count_);
+  pool.place_.assign(frame_count, kNowhere);
   pool.policy_ = MakeNonePolicy();
   return pool;
 }
@@ -52,15 +41,23 @@ void BufferPool::SetPolicy(std::unique_ptr<Policy> policy) {
   policy_ = policy != nullptr ? std::move(policy) : MakeNonePolicy();
 }
 
+std::vector<std::pair<CacheKey, SlotId>> BufferPool::SlotsByKey() const {
+  std::vector<std::pair<CacheKey, SlotId>> held;
+  for (SlotId slot = 0; slot < holds_.size(); ++slot) {
+    if (holds_[slot] != kNothing) held.emplace_back(holds_[slot], slot);
+  }
+  std::sort(held.begin(), held.end());
+  return held;
+}
+
 std::vector<std::pair<CacheKey, FrameId>> BufferPool::Prefill() {
   std::vector<std::pair<CacheKey, FrameId>> prefill = policy_->Prefill();
   counters_.prefill += prefill.size();
   std::sort(prefill.begin(), prefill.end());
-  const std::vector<std::pair<CacheKey, FrameId>> held = HeldByKey(holds_);
+  const std::vector<std::pair<CacheKey, SlotId>> held = SlotsByKey();
 
-  // Frames whose key is held are named after its place; the others get the places that are left.
-  std::vector<FrameId> places(frame_count_, kNoPlace);
-  std::vector<bool> taken(frame_count_, false);
+  std::vector<SlotId> places(place_.size(), kNowhere);
+  std::vector<SlotId> kept;
   auto there = held.begin();
   std::size_t missing = 0;
   for (const auto& [key, frame] : prefill) {
@@ -70,19 +67,18 @@ std::vector<std::pair<CacheKey, FrameId>> BufferPool::Prefill() {
       continue;
     }
     places[frame] = there->second;
-    taken[there->second] = true;
+    kept.push_back(there->second);
   }
   counters_.kept += prefill.size() - missing;
   prefill.resize(missing);
-  FrameId next = 0;
-  for (FrameId& place : places) {
-    if (place != kNoPlace) continue;
-    while (taken[next]) ++next;
-    place = next++;
-  }
-  place_ = std::move(places);
-  for (const auto& [key, frame] : prefill) holds_[place_[frame]] = key;
+  std::vector<SlotId> former = std::exchange(place_, std::move(places));
+  std::erase(former, kNowhere);
+  table_->Rename(kept, former);
   return prefill;
+}
+
+Result<std::size_t> BufferPool::WaitForRoom(std::size_t wanted) {
+  return table_->WaitForRoom(1, wanted);
 }
 
 void BufferPool::Plan(std::span<const CacheKey> keys, StepPlan& plan) {
@@ -94,14 +90,52 @@ void BufferPool::Plan(std::span<const CacheKey> keys, StepPlan& plan) {
 }
 
 std::span<std::byte> BufferPool::frame(FrameId frame) const {
-  RHIZOME_CHECK(frame < frame_count_);
-  return memory_.bytes().subspan(place_[frame] * frame_bytes_, frame_bytes_);
+  RHIZOME_CHECK(frame < place_.size() && place_[frame] != kNowhere);
+  return slot(place_[frame]);
 }
 
 std::span<std::byte> BufferPool::Fill(CacheKey key, FrameId frame) {
-  const std::span<std::byte> bytes = this->frame(frame);
-  holds_[place_[frame]] = key;
-  return bytes;
+  RHIZOME_CHECK(frame < place_.size());
+  place_[frame] = table_->Own(place_[frame]);
+  SetHolds(place_[frame], key);
+  return slot(place_[frame]);
+}
+
+Status BufferPool::Hold(std::span<const CacheKey> keys, const StepPlan& plan,
+                        std::vector<SlotId>& slots) {
+  if (!plan.misses.empty()) {
+    const std::size_t misses = plan.misses.size();
+    const Result<std::size_t> room = table_->WaitForRoom(misses, misses);
+    if (!room) return room.error();
+  }
+  slots.resize(keys.size());
+  std::vector<SlotId> named;
+  named.reserve(keys.size());
+  for (const StepPlan::Place& hit : plan.hits) {
+    slots[hit.request] = place_[hit.frame];
+    named.push_back(place_[hit.frame]);
+  }
+  std::vector<SlotId> taken(plan.misses.size());
+  table_->Take(taken);
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    slots[plan.misses[i]] = taken[i];
+    SetHolds(taken[i], keys[plan.misses[i]]);
+  }
+  std::vector<SlotId> dropped;
+  dropped.reserve(plan.inserts.size());
+  for (const StepPlan::Place& insert : plan.inserts) {
+    named.push_back(slots[insert.request]);
+    const SlotId former = std::exchange(place_[insert.frame], slots[insert.request]);
+    if (former != kNowhere) dropped.push_back(former);
+  }
+  table_->Rename(named, dropped);
+  table_->Hold();
+  return Status::Ok();
+}
+
+void BufferPool::SetHolds(SlotId slot, CacheKey key) {
+  if (slot >= holds_.size()) holds_.resize(slot + 1, kNothing);
+  holds_[slot] = key;
 }
 
 void BufferPool::Forget() { std::fill(holds_.begin(), holds_.end(), kNothing); }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rhizome/cache/policy.h"
+#include "rhizome/cache/slot_table.h"
 #include "rhizome/storage/io_queue.h"
 #include "rhizome/storage/result.h"
 
@@ -22,51 +23,96 @@ struct PoolCounters {
   std::uint64_t reads() const { return prefill + misses; }
 };
 
-/// A fixed piece of memory divided into frames of one unit (a row, or a decoded chunk), and the
-/// policy that says what they hold. It moves no bytes from disk itself: a caller plans a step,
-/// reads the misses, then fills the inserts.
+/// Room for units that steps hold beside the frames (BufferPool::Hold).
+struct HoldRoom {
+  std::uint64_t slots = 0;  ///< beyond them Hold waits until others are released
+
+  /// The most that there are addresses for, at least `slots`: used up only where a wait would not
+  /// end. Memory is taken as slots are used.
+  std::uint64_t most = 0;
+};
+
+/// A piece of memory divided into slots of one unit (a row, or a decoded chunk), and the policy
+/// that says which of them stay. It moves no bytes from disk itself: a caller plans a step, reads
+/// the misses, then fills the inserts.
+///
+/// A policy speaks of frames; each frame with something in it names a slot. What a step holds, hit
+/// or miss, stays in its slot until it is released, whatever becomes of the frames in between: a
+/// step computes on the pool itself, with no copy, while the next are read. Beside the frames there
+/// need be room only for the misses of the steps that are held at once, as a miss takes one slot,
+/// and either stays outside the frames or drives another out.
 ///
 /// Policies name frames as if every trace began with an empty pool. What the pool still holds of a
-/// new policy's prefill stays where it lies: the frame that the policy names is that one (Prefill).
+/// new policy's prefill stays where it lies.
 ///
-/// Threads: SetPolicy, Prefill and Forget alone; Plan by one thread and frame and Fill by another
-/// at the same time.
+/// Threads: one at a time, but for Release, SetStarved and Cancel, which any may call at any time.
 class BufferPool {
  public:
-  /// Allocates frame_count * frame_bytes, aligned for direct reads, and 12 bytes a frame.
-  /// Errors: kOutOfMemory.
-  static Result<BufferPool> Create(std::size_t frame_bytes, std::uint32_t frame_count);
+  /// Addresses for frame_count + room.most units, aligned for direct reads; memory as they are
+  /// used, 16 bytes more for each. Errors: kOutOfMemory.
+  static Result<BufferPool> Create(std::size_t frame_bytes, std::uint32_t frame_count,
+                                   HoldRoom room = {});
 
   /// Starts a new trace (the next superbatch, the next layer).
   void SetPolicy(std::unique_ptr<Policy> policy);
 
-  /// What must be read into which frame before the first step, and is taken to be there from now
-  /// on. Call once after SetPolicy.
+  /// What must be filled in before the first step. Call once after SetPolicy.
   std::vector<std::pair<CacheKey, FrameId>> Prefill();
+
+  /// Of `wanted` frames that Prefill named, how many may be filled at once; waits for one.
+  /// Errors: as Hold.
+  Result<std::size_t> WaitForRoom(std::size_t wanted);
 
   /// Plans the next step.
   void Plan(std::span<const CacheKey> keys, StepPlan& plan);
 
-  /// The memory of a frame that a plan names.
+  /// What is in a frame that was filled.
   std::span<std::byte> frame(FrameId frame) const;
 
-  /// The frame, to be filled with what belongs to `key`.
+  /// The frame, to be filled with what belongs to `key`; what it held is gone, unless a step holds
+  /// it too.
   std::span<std::byte> Fill(CacheKey key, FrameId frame);
+
+  /// Carries out a plan, all at once: slots[i] is where keys[i] lies, or, if it is a miss, where it
+  /// is to be read to before the next step is planned. Waits for room, but not where nothing is
+  /// held. Errors: kInterrupted, cancelled; kOutOfMemory, more is held than there are addresses.
+  Status Hold(std::span<const CacheKey> keys, const StepPlan& plan, std::vector<SlotId>& slots);
+
+  /// Ends a Hold that succeeded.
+  void Release(std::span<const SlotId> slots) { table_->Release(slots); }
+  bool is_held() const { return table_->is_held(); }
+
+  std::span<std::byte> slot(SlotId slot) const {
+    return memory_.bytes().subspan(slot * frame_bytes_, frame_bytes_);
+  }
+
+  std::span<const std::byte> table() const { return memory_.bytes(); }
+
+  /// Whoever would release waits for the next step: nobody waits for room meanwhile.
+  void SetStarved(bool starved) { table_->SetStarved(starved); }
+
+  /// Ends every wait for room, now and later.
+  void Cancel() { table_->Cancel(); }
 
   /// What frames hold is not known any more, as a read failed.
   void Forget();
 
   std::size_t frame_bytes() const { return frame_bytes_; }
-  std::uint32_t frame_count() const { return frame_count_; }
+  std::uint32_t frame_count() const { return static_cast<std::uint32_t>(place_.size()); }
+  std::uint64_t slot_count() const { return slot_count_; }
   const PoolCounters& counters() const { return counters_; }
 
  private:
   BufferPool() = default;
+  void SetHolds(SlotId slot, CacheKey key);
+  std::vector<std::pair<CacheKey, SlotId>> SlotsByKey() const;
+
   std::size_t frame_bytes_ = 0;
-  std::uint32_t frame_count_ = 0;
+  std::uint64_t slot_count_ = 0;
   AlignedBuffer memory_;
-  std::vector<FrameId> place_;   // by the policy's frame: where it lies; a permutation
-  std::vector<CacheKey> holds_;  // by place: whose bytes are there, or kNothing
+  std::unique_ptr<SlotTable> table_;
+  std::vector<SlotId> place_;    // by the policy's frame: where it lies, or kNowhere
+  std::vector<CacheKey> holds_;  // by slot that was ever used: whose bytes are there
   std::unique_ptr<Policy> policy_;
   PoolCounters counters_;
 };

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -14,8 +13,6 @@
 namespace rhizome {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // Rows whose copy is under way: enough to hide a miss in all caches.
 constexpr std::size_t kCopiedAhead = 6;
 constexpr std::size_t kLineBytes = 64;
@@ -25,9 +22,9 @@ void Prefetch(std::span<const std::byte> bytes) {
 }
 
 /// Frames that fit `capacity_bytes`; never more than there are rows, as the rest would stay empty.
-std::uint32_t FramesFor(std::size_t capacity_bytes, const ArrayEntry& array, std::uint64_t rows) {
-  if (array.row_bytes() == 0) return 0;
-  const std::uint64_t wanted = std::min<std::uint64_t>(capacity_bytes / array.row_bytes(), rows);
+std::uint32_t FramesFor(std::size_t capacity_bytes, std::size_t row_bytes, std::uint64_t rows) {
+  if (row_bytes == 0) return 0;
+  const std::uint64_t wanted = std::min<std::uint64_t>(capacity_bytes / row_bytes, rows);
   return static_cast<std::uint32_t>(
       std::min<std::uint64_t>(wanted, std::numeric_limits<std::int32_t>::max()));
 }
@@ -38,13 +35,14 @@ std::uint32_t FramesFor(std::size_t capacity_bytes, const ArrayEntry& array, std
 /// failed read breaks it (a row was promised to a frame and did not come), and only Start mends it.
 class FeatureCache::Impl {
  public:
-  Impl(ArrayEntry array, const ReadCost& read_cost, std::shared_ptr<const DeltaRows> delta,
-       std::unique_ptr<RowReader> reader, BufferPool pool)
+  Impl(ArrayEntry array, const FeatureCacheOptions& options, const ReadCost& read_cost,
+       std::shared_ptr<const DeltaRows> delta, std::unique_ptr<RowReader> reader, BufferPool pool)
       : array_(std::move(array)),
         read_cost_(read_cost),
         delta_(std::move(delta)),
         row_count_(delta_ == nullptr ? array_.rows : delta_->rows()),
-        row_bytes_(array_.row_bytes()),
+        row_bytes_(pool.frame_bytes()),
+        on_arrival_(options.on_arrival),
         reader_(std::move(reader)),
         pool_(std::move(pool)) {}
 
@@ -54,20 +52,21 @@ class FeatureCache::Impl {
                                             const FeatureCacheOptions& options);
 
   Status Start(std::unique_ptr<Policy> policy);
-  Status Fetch(std::span<const Row> rows, std::span<std::byte> out, GatherStep& step);
-  void Finish(GatherStep& step);
+  Status Hold(std::span<const Row> rows, std::vector<SlotId>& slots);
   Status Gather(std::span<const Row> rows, std::span<std::byte> out);
   GatherStats stats() const;
 
-  const BufferPool& pool() const { return pool_; }
+  BufferPool& pool() { return pool_; }
   const ArrayEntry& array() const { return array_; }
   const ReadCost& read_cost() const { return read_cost_; }
   std::uint64_t row_count() const { return row_count_; }
   const RowReader& reader() const { return *reader_; }
 
  private:
-  Status CheckRequest(std::span<const Row> rows, std::span<std::byte> out) const;
+  Status CheckRows(std::span<const Row> rows) const;
+  Status CheckOutput(std::span<const Row> rows, std::span<std::byte> out) const;
   Status ReadTargets();
+  Status TryReadTargets();
   Status ReadDelta();
   std::byte* RowAt(std::span<std::byte> out, std::size_t request) const {
     return out.data() + request * row_bytes_;
@@ -77,19 +76,31 @@ class FeatureCache::Impl {
   const ReadCost read_cost_;
   const std::shared_ptr<const DeltaRows> delta_;  // null: all rows are in the array
   const std::uint64_t row_count_;
-  const std::size_t row_bytes_;
+  const std::size_t row_bytes_;  // as rows are kept
+  const std::function<void(std::span<std::byte>)> on_arrival_;
   std::unique_ptr<RowReader> reader_;
   BufferPool pool_;
   std::vector<RowTarget> targets_;
-  GatherStep step_;      // of Gather
+  std::vector<std::byte*> arrived_;
+  StepPlan plan_;
   bool started_ = true;  // a pool without a policy keeps nothing, which is a valid start
 };
 
 Status FeatureCache::Impl::ReadTargets() {
-  Status status = delta_ == nullptr ? Status::Ok() : ReadDelta();
-  if (status.ok()) status = reader_->Read(targets_);
+  const Status status = TryReadTargets();
   if (!status.ok()) started_ = false;
   return status;
+}
+
+Status FeatureCache::Impl::TryReadTargets() {
+  arrived_.clear();
+  if (on_arrival_) {  // readers may change the order of targets, and drop some
+    for (const RowTarget& target : targets_) arrived_.push_back(target.out);
+  }
+  if (delta_ != nullptr) RHIZOME_RETURN_IF_ERROR(ReadDelta());
+  RHIZOME_RETURN_IF_ERROR(reader_->Read(targets_));
+  for (std::byte* const row : arrived_) on_arrival_({row, row_bytes_});
+  return Status::Ok();
 }
 
 // Reads what the delta holds of the targets, and leaves the others.
@@ -97,7 +108,7 @@ Status FeatureCache::Impl::ReadDelta() {
   std::size_t others = 0;
   for (const RowTarget& target : targets_) {
     if (delta_->Holds(target.row)) {
-      RHIZOME_RETURN_IF_ERROR(delta_->Read(target.row, {target.out, row_bytes_}));
+      RHIZOME_RETURN_IF_ERROR(delta_->Read(target.row, {target.out, array_.row_bytes()}));
     } else {
       targets_[others++] = target;
     }
@@ -110,21 +121,25 @@ Status FeatureCache::Impl::Start(std::unique_ptr<Policy> policy) {
   if (!started_) pool_.Forget();
   pool_.SetPolicy(std::move(policy));
   started_ = true;
-  targets_.clear();
-  for (const auto& [row, frame] : pool_.Prefill()) {
-    targets_.push_back({row, pool_.frame(frame).data()});
+  const std::vector<std::pair<CacheKey, FrameId>> prefill = pool_.Prefill();
+  for (std::size_t done = 0; done < prefill.size();) {
+    // Steps of the superbatch before may still hold what has to make room.
+    const Result<std::size_t> room = pool_.WaitForRoom(prefill.size() - done);
+    if (!room) {
+      started_ = false;
+      return room.error();
+    }
+    targets_.clear();
+    for (const std::size_t end = done + *room; done < end; ++done) {
+      const auto& [row, frame] = prefill[done];
+      targets_.push_back({row, pool_.Fill(row, frame).data()});
+    }
+    RHIZOME_RETURN_IF_ERROR(ReadTargets());
   }
-  return ReadTargets();
+  return Status::Ok();
 }
 
-Status FeatureCache::Impl::CheckRequest(std::span<const Row> rows, std::span<std::byte> out) const {
-  std::size_t wanted_bytes = 0;
-  if (__builtin_mul_overflow(rows.size(), row_bytes_, &wanted_bytes) ||
-      out.size() != wanted_bytes) {
-    return Status::InvalidArgument(fmt::format(
-        "gather from array '{}': {} rows of {} bytes do not fill the {} bytes of output",
-        array_.name, rows.size(), row_bytes_, out.size()));
-  }
+Status FeatureCache::Impl::CheckRows(std::span<const Row> rows) const {
   for (const Row row : rows) {
     if (row < 0 || static_cast<std::uint64_t>(row) >= row_count_) {
       return Status::InvalidArgument(fmt::format("gather from array '{}': row {} is not in [0, {})",
@@ -140,42 +155,57 @@ Status FeatureCache::Impl::CheckRequest(std::span<const Row> rows, std::span<std
   return Status::Ok();
 }
 
-Status FeatureCache::Impl::Fetch(std::span<const Row> rows, std::span<std::byte> out,
-                                 GatherStep& step) {
-  RHIZOME_RETURN_IF_ERROR(CheckRequest(rows, out));
-  step.out = out;
-  pool_.Plan(rows, step.plan);
-  step.inserted.clear();
-  for (const StepPlan::Place& insert : step.plan.inserts)
-    step.inserted.push_back(rows[insert.request]);
-  targets_.clear();
-  for (const std::uint32_t miss : step.plan.misses)
-    targets_.push_back({rows[miss], RowAt(out, miss)});
-  return ReadTargets();
+Status FeatureCache::Impl::CheckOutput(std::span<const Row> rows, std::span<std::byte> out) const {
+  std::size_t wanted_bytes = 0;
+  if (__builtin_mul_overflow(rows.size(), row_bytes_, &wanted_bytes) ||
+      out.size() != wanted_bytes) {
+    return Status::InvalidArgument(fmt::format(
+        "gather from array '{}': {} rows of {} bytes do not fill the {} bytes of output",
+        array_.name, rows.size(), row_bytes_, out.size()));
+  }
+  if (pool_.is_held()) {
+    return Status::InvalidArgument(
+        fmt::format("gather from array '{}': rows are held; give them back, or hold these too",
+                    array_.name));
+  }
+  return Status::Ok();
 }
 
-void FeatureCache::Impl::Finish(GatherStep& step) {
-  const auto start = Clock::now();
-  const std::vector<StepPlan::Place>& hits = step.plan.hits;
-  for (std::size_t i = 0; i < hits.size(); ++i) {
-    // Frames lie anywhere: the processor cannot see ahead which comes next.
-    if (i + kCopiedAhead < hits.size()) Prefetch(pool_.frame(hits[i + kCopiedAhead].frame));
-    std::memcpy(RowAt(step.out, hits[i].request), pool_.frame(hits[i].frame).data(), row_bytes_);
+Status FeatureCache::Impl::Hold(std::span<const Row> rows, std::vector<SlotId>& slots) {
+  RHIZOME_RETURN_IF_ERROR(CheckRows(rows));
+  pool_.Plan(rows, plan_);
+  const Status held = pool_.Hold(rows, plan_, slots);
+  if (!held.ok()) {
+    started_ = false;
+    return held.WithContext(fmt::format("array '{}'", array_.name));
   }
-  const auto copied = Clock::now();
-  // Hits have left their frames before an insert overwrites them.
-  for (std::size_t i = 0; i < step.plan.inserts.size(); ++i) {
-    const StepPlan::Place& insert = step.plan.inserts[i];
-    std::memcpy(pool_.Fill(step.inserted[i], insert.frame).data(), RowAt(step.out, insert.request),
-                row_bytes_);
-  }
-  step.copy_seconds = std::chrono::duration<double>(copied - start).count();
-  step.update_seconds = std::chrono::duration<double>(Clock::now() - copied).count();
+  targets_.clear();
+  for (const std::uint32_t miss : plan_.misses)
+    targets_.push_back({rows[miss], pool_.slot(slots[miss]).data()});
+  const Status status = ReadTargets();
+  if (!status.ok()) pool_.Release(slots);
+  return status;
 }
 
 Status FeatureCache::Impl::Gather(std::span<const Row> rows, std::span<std::byte> out) {
-  RHIZOME_RETURN_IF_ERROR(Fetch(rows, out, step_));
-  Finish(step_);
+  RHIZOME_RETURN_IF_ERROR(CheckOutput(rows, out));
+  RHIZOME_RETURN_IF_ERROR(CheckRows(rows));
+  pool_.Plan(rows, plan_);
+  targets_.clear();
+  for (const std::uint32_t miss : plan_.misses)
+    targets_.push_back({rows[miss], RowAt(out, miss)});
+  RHIZOME_RETURN_IF_ERROR(ReadTargets());
+  const std::vector<StepPlan::Place>& hits = plan_.hits;
+  for (std::size_t i = 0; i < hits.size(); ++i) {
+    // Frames lie anywhere: the processor cannot see ahead which comes next.
+    if (i + kCopiedAhead < hits.size()) Prefetch(pool_.frame(hits[i + kCopiedAhead].frame));
+    std::memcpy(RowAt(out, hits[i].request), pool_.frame(hits[i].frame).data(), row_bytes_);
+  }
+  // Hits have left their frames before an insert overwrites them.
+  for (const StepPlan::Place& insert : plan_.inserts) {
+    std::memcpy(pool_.Fill(rows[insert.request], insert.frame).data(), RowAt(out, insert.request),
+                row_bytes_);
+  }
   return Status::Ok();
 }
 
@@ -216,10 +246,28 @@ Result<std::unique_ptr<FeatureCache::Impl>> FeatureCache::Impl::Open(
   const ArrayEntry& entry = rows->entry();
   auto delta = graph == nullptr ? nullptr : DeltaRows::Of(std::move(graph), entry);
   const std::uint64_t row_count = delta == nullptr ? entry.rows : delta->rows();
+  const std::size_t kept_bytes = std::max<std::size_t>(options.kept_row_bytes, entry.row_bytes());
   RHIZOME_ASSIGN_OR_RETURN(
       BufferPool pool,
-      BufferPool::Create(entry.row_bytes(), FramesFor(options.capacity_bytes, entry, row_count)));
-  return std::make_unique<Impl>(entry, cost, std::move(delta), std::move(reader), std::move(pool));
+      BufferPool::Create(kept_bytes, FramesFor(options.capacity_bytes, kept_bytes, row_count),
+                         options.held));
+  return std::make_unique<Impl>(entry, options, cost, std::move(delta), std::move(reader), std::move(pool));
+}
+
+HeldRows::HeldRows(HeldRows&& other) noexcept
+    : pool_(std::exchange(other.pool_, nullptr)),
+      table_(other.table_),
+      slots_(std::move(other.slots_)) {}
+
+HeldRows& HeldRows::operator=(HeldRows&& other) noexcept {
+  std::swap(pool_, other.pool_);
+  std::swap(table_, other.table_);
+  std::swap(slots_, other.slots_);
+  return *this;
+}
+
+HeldRows::~HeldRows() {
+  if (pool_ != nullptr) pool_->Release(slots_);
 }
 
 Result<std::unique_ptr<FeatureCache>> FeatureCache::Open(const Store& store, std::string_view array,
@@ -245,13 +293,19 @@ std::uint64_t FeatureCache::row_count() const { return impl_->row_count(); }
 Status FeatureCache::Start(std::unique_ptr<Policy> policy) {
   return impl_->Start(std::move(policy));
 }
-Status FeatureCache::Fetch(std::span<const Row> rows, std::span<std::byte> out, GatherStep& step) {
-  return impl_->Fetch(rows, out, step);
+Status FeatureCache::Hold(std::span<const Row> rows, HeldRows& held) {
+  held = HeldRows();
+  RHIZOME_RETURN_IF_ERROR(impl_->Hold(rows, held.slots_));
+  held.pool_ = &impl_->pool();
+  held.table_ = impl_->pool().table();
+  return Status::Ok();
 }
-void FeatureCache::Finish(GatherStep& step) { impl_->Finish(step); }
 Status FeatureCache::Gather(std::span<const Row> rows, std::span<std::byte> out) {
   return impl_->Gather(rows, out);
 }
+void FeatureCache::SetStarved(bool starved) { impl_->pool().SetStarved(starved); }
+void FeatureCache::Cancel() { impl_->pool().Cancel(); }
+std::size_t FeatureCache::kept_row_bytes() const { return impl_->pool().frame_bytes(); }
 GatherStats FeatureCache::stats() const { return impl_->stats(); }
 RowReaderStats FeatureCache::reader_stats() const { return impl_->reader().stats(); }
 

@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "rhizome/cache/buffer_pool.h"
 #include "rhizome/cache/policy.h"
@@ -20,11 +22,22 @@ struct FeatureCacheOptions {
   /// Memory for cached rows, in bytes; never exceeded. 0: no pool, every row is read.
   std::size_t capacity_bytes = std::size_t{256} << 20;
 
+  /// Room for rows that are held beside the cached ones, in rows. A step's misses need it, and hits
+  /// that have left the pool since.
+  HoldRoom held;
+
   /// `gap_bytes` is not looked at: it is that of the read cost.
   RowReaderOptions reader;
 
   /// What reads cost on this disk; absent: measured when the cache opens.
   std::optional<ReadCost> read_cost = std::nullopt;
+
+  /// Rows are kept, and given out, in this many bytes, at least the array's row_bytes; 0: as many.
+  std::size_t kept_row_bytes = 0;
+
+  /// Called once for each row that was read, whose first row_bytes are as stored: makes of it what
+  /// is kept. Empty: it is kept as it is.
+  std::function<void(std::span<std::byte>)> on_arrival = {};
 };
 
 struct GatherStats {
@@ -36,13 +49,28 @@ struct GatherStats {
   std::uint64_t reads_issued = 0;
 };
 
-/// A minibatch between the two halves of its gather. Reusable; its memory is kept.
-struct GatherStep {
-  StepPlan plan;
-  std::vector<Row> inserted;  ///< rows that the plan inserts, in its order
-  std::span<std::byte> out;
-  double copy_seconds = 0;    ///< of Finish: from the pool
-  double update_seconds = 0;  ///< of Finish: into the pool
+class FeatureCache;
+
+/// Rows of a step, in the cache's memory: they stay there, and stay the same, until this is
+/// destroyed, from any thread; before its cache is. Empty when default-made.
+class HeldRows {
+ public:
+  HeldRows() = default;
+  HeldRows(HeldRows&& other) noexcept;
+  HeldRows& operator=(HeldRows&& other) noexcept;
+  ~HeldRows();
+
+  /// Where row i of the step lies in `table()`, counted in rows.
+  std::span<const SlotId> slots() const { return slots_; }
+
+  /// All of the cache's memory; of it only the rows of slots() may be read.
+  std::span<const std::byte> table() const { return table_; }
+
+ private:
+  friend class FeatureCache;
+  BufferPool* pool_ = nullptr;  // null: nothing to release
+  std::span<const std::byte> table_;
+  std::vector<SlotId> slots_;
 };
 
 /// Gathers rows of one array (layout kRow) for a sequence of minibatches whose rows are known ahead
@@ -51,13 +79,11 @@ struct GatherStep {
 /// are read from the delta, and new vertices have rows behind the array's, which are zeros until
 /// they are put; they are cached like the others.
 ///
-/// A gather has two halves, so that one minibatch's reads run while the one before it is copied
-/// out of and into the pool: reads land in `out`, never in frames, so they may run ahead as far as
-/// there are outputs.
-///
-/// Source: the changesets are those of Ginex (VLDB 2022).
-/// Threads: one at a time, except that Finish may run while another thread is in Fetch. Ownership:
-/// `store` must outlive it, of a graph it keeps a Snapshot; gathered rows are copies.
+/// Source: the changesets are those of Ginex (VLDB 2022); that a minibatch computes on the cache
+/// itself is ours.
+/// Threads: one at a time, but for SetStarved and Cancel, which any may call at any time. Ownership:
+/// `store` must outlive it, of a graph it keeps a Snapshot; gathered rows are copies, held rows are
+/// not.
 class FeatureCache {
  public:
   /// Errors: kNotFound, no such array; kInvalidArgument, its layout is not kRow; kCorruption;
@@ -80,24 +106,29 @@ class FeatureCache {
   /// Bound of the rows that can be gathered: those of the array, and of new vertices.
   std::uint64_t row_count() const;
 
-  /// Starts a new superbatch: reads the policy's prefill in one sweep, but for what the pool holds
-  /// of it already. Every step that was fetched must be finished, or given up.
+  /// Starts a new superbatch: reads the policy's prefill in sweeps, but for what the pool holds of
+  /// it already. What is held stays; where it takes the room of the prefill, this waits.
   Status Start(std::unique_ptr<Policy> policy);
 
-  /// Copies row rows[i] to out[i * row_bytes, (i + 1) * row_bytes); `rows` are distinct and are the
-  /// policy's next step. Errors: kInvalidArgument, a row out of range or a wrong `out` size;
-  /// kCorruption; kIoError. On error `out` is unspecified and the cache must be started again.
+  /// Makes `held` the rows, row i in slots()[i]; `rows` are distinct and are the policy's next step.
+  /// Waits where there is no room (FeatureCacheOptions::held), until enough of what is held was
+  /// released. Errors: kInvalidArgument, a row out of range; kCorruption; kIoError; kInterrupted,
+  /// cancelled; kOutOfMemory, more is held than options.held.most allows. On error the cache must be
+  /// started again.
+  Status Hold(std::span<const Row> rows, HeldRows& held);
+
+  /// Copies row rows[i] to out[i * kept_row_bytes, (i + 1) * kept_row_bytes); the same contract, and
+  /// no room is needed. Errors: as above; kInvalidArgument, a wrong `out` size, or rows are held. On
+  /// error `out` is unspecified.
   Status Gather(std::span<const Row> rows, std::span<std::byte> out);
 
-  /// The first half: reads what is not in the pool. The same arguments and errors; of `step` all
-  /// but the times is set.
-  Status Fetch(std::span<const Row> rows, std::span<std::byte> out, GatherStep& step);
+  /// Whoever holds rows waits for the next step: Hold and Start do not wait for room meanwhile.
+  void SetStarved(bool starved);
 
-  /// The second half: copies the rest from the pool, then into it what shall stay. Call once for
-  /// each Fetch that succeeded, in their order.
-  void Finish(GatherStep& step);
+  /// Ends every wait for room, now and later.
+  void Cancel();
 
-  /// Call where Fetch may be called.
+  std::size_t kept_row_bytes() const;
   GatherStats stats() const;
   RowReaderStats reader_stats() const;
 

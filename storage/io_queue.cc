@@ -85,6 +85,32 @@ Result<AlignedBuffer> AlignedBuffer::Allocate(std::size_t size_bytes) {
   return buffer;
 }
 
-void AlignedBuffer::Free::operator()(std::byte* data) const { std::free(data); }
+Result<AlignedBuffer> AlignedBuffer::Reserve(std::size_t size_bytes, std::size_t sure_bytes) {
+  AlignedBuffer buffer;
+  if (size_bytes == 0) return buffer;
+  constexpr int kPrivate = MAP_PRIVATE | MAP_ANONYMOUS;
+  void* const memory =
+      ::mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, kPrivate | MAP_NORESERVE, -1, 0);
+  if (memory != MAP_FAILED) {
+    buffer.data_ = {static_cast<std::byte*>(memory), Free{size_bytes}};
+    buffer.size_bytes_ = size_bytes;
+  }
+  // Mapped once more, the kernel compares them with the memory that it has.
+  if (memory == MAP_FAILED ||
+      (sure_bytes > 0 && ::mmap(memory, sure_bytes, PROT_READ | PROT_WRITE, kPrivate | MAP_FIXED,
+                                -1, 0) == MAP_FAILED)) {
+    return Fail(Status::OutOfMemory(fmt::format("no memory for a buffer of {} bytes", sure_bytes)));
+  }
+  if (size_bytes >= kHugeBytes) static_cast<void>(::madvise(memory, size_bytes, MADV_HUGEPAGE));
+  return buffer;
+}
+
+void AlignedBuffer::Free::operator()(std::byte* data) const {
+  if (mapped_bytes == 0) {
+    std::free(data);
+  } else {
+    ::munmap(data, mapped_bytes);
+  }
+}
 
 }  // namespace rhizome

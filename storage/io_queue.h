@@ -105,11 +105,19 @@ class AlignedBuffer {
   /// Errors: kOutOfMemory.
   static Result<AlignedBuffer> Allocate(std::size_t size_bytes);
 
+  /// Addresses for `size_bytes`, of which `sure_bytes` are bound to be used: more of these than
+  /// there is memory are refused, the rest is memory only where it is written. Errors:
+  /// kOutOfMemory.
+  static Result<AlignedBuffer> Reserve(std::size_t size_bytes, std::size_t sure_bytes);
+
   std::span<std::byte> bytes() const { return {data_.get(), size_bytes_}; }
   std::size_t size_bytes() const { return size_bytes_; }
 
  private:
   struct Free {
+    Free() : mapped_bytes(0) {}
+    explicit Free(std::size_t bytes) : mapped_bytes(bytes) {}
+    std::size_t mapped_bytes;  // 0: of the heap
     void operator()(std::byte* data) const;
   };
   std::unique_ptr<std::byte[], Free> data_;

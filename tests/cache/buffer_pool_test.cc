@@ -1,9 +1,14 @@
 #include "rhizome/cache/buffer_pool.h"
 
+#include <array>
 #include <cstring>
 #include <limits>
+#include <random>
+#include <set>
+#include <thread>
 #include <vector>
 
+#include "cache/trace_testing.h"
 #include "testing/testing.h"
 
 namespace rhizome {
@@ -20,7 +25,7 @@ TEST(BufferPoolTest, FramesAreAlignedMemoryThatDoesNotOverlap) {
   ASSERT_OK(pool);
   EXPECT_EQ(pool->frame_bytes(), 512u);
   EXPECT_EQ(pool->frame_count(), 8u);
-  for (FrameId f = 0; f < 8; ++f) std::memset(pool->frame(f).data(), int(f), 512);
+  for (FrameId f = 0; f < 8; ++f) std::memset(pool->Fill(f, f).data(), int(f), 512);
   for (FrameId f = 0; f < 8; ++f) {
     EXPECT_EQ(pool->frame(f).size(), 512u);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(pool->frame(f).data()) % 512, 0u);
@@ -80,7 +85,7 @@ TEST(BufferPoolTest, ANewPolicyFindsWhatIsStillThereAndReadsTheRest) {
     std::vector<CacheKey> keys;
     for (const auto& [key, frame] : pool->Prefill()) {
       keys.push_back(key);
-      pool->frame(frame)[0] = static_cast<std::byte>(key);
+      pool->Fill(key, frame)[0] = static_cast<std::byte>(key);
     }
     return keys;
   };
@@ -101,10 +106,120 @@ TEST(BufferPoolTest, ANewPolicyFindsWhatIsStillThereAndReadsTheRest) {
   EXPECT_EQ(read(), (std::vector<CacheKey>{5, 7, 8}));
 }
 
+TEST(BufferPoolTest, WhatAStepHoldsStaysWhereItIsUntilItIsReleased) {
+  Result<BufferPool> pool = BufferPool::Create(1, 2, {.slots = 4, .most = 4});
+  ASSERT_OK(pool);
+  pool->SetPolicy(MakeLruPolicy(2, 9));
+  EXPECT_TRUE(pool->Prefill().empty());
+  const auto hold = [&](const std::vector<CacheKey>& keys) {
+    const StepPlan plan = Plan(*pool, keys);
+    std::vector<SlotId> slots;
+    EXPECT_OK(pool->Hold(keys, plan, slots));
+    for (const std::uint32_t miss : plan.misses)
+      pool->slot(slots[miss])[0] = static_cast<std::byte>(keys[miss]);
+    return slots;
+  };
+  const std::vector<SlotId> first = hold({1, 2});
+  const std::vector<SlotId> second = hold({2, 3});   // drives 1 out of the frames
+  const std::vector<SlotId> third = hold({4, 5});    // and 2 and 3
+  EXPECT_EQ(second[0], first[1]) << "a hit is where it was";
+  EXPECT_TRUE(pool->is_held());
+  const std::vector<std::pair<SlotId, int>> all = {{first[0], 1}, {first[1], 2}, {second[1], 3},
+                                                   {third[0], 4}, {third[1], 5}};
+  for (const auto& [slot, key] : all) EXPECT_EQ(pool->slot(slot)[0], static_cast<std::byte>(key));
+  pool->Release(first);
+  EXPECT_EQ(pool->slot(second[0])[0], std::byte{2}) << "the second step holds it still";
+  pool->Release(second);
+  const std::vector<SlotId> fourth = hold({6, 7, 8});  // takes what is free
+  EXPECT_EQ(std::set<SlotId>(fourth.begin(), fourth.end()).size(), 3u);
+  for (const SlotId slot : fourth) {
+    EXPECT_NE(slot, third[0]);
+    EXPECT_NE(slot, third[1]);
+  }
+  pool->Release(third);
+  pool->Release(fourth);
+  EXPECT_FALSE(pool->is_held());
+}
+
+TEST(BufferPoolTest, HoldersWaitForRoomButNotForThemselves) {
+  Result<BufferPool> pool = BufferPool::Create(1, 0, {.slots = 2, .most = 5});
+  ASSERT_OK(pool);
+  const std::vector<CacheKey> three = {1, 2, 3};
+  std::vector<SlotId> first;
+  // Nothing is held, so no wait would end.
+  ASSERT_OK(pool->Hold(three, Plan(*pool, three), first));
+  const std::vector<CacheKey> one = {4};
+  std::vector<SlotId> second;
+  std::thread releasing([&] { pool->Release(first); });
+  ASSERT_OK(pool->Hold(one, Plan(*pool, one), second));
+  releasing.join();
+  pool->SetStarved(true);  // who holds waits for the next step
+  std::vector<SlotId> third, fourth;
+  ASSERT_OK(pool->Hold(three, Plan(*pool, three), third));
+  EXPECT_STATUS(pool->Hold(three, Plan(*pool, three), fourth), kOutOfMemory);
+  pool->SetStarved(false);
+  pool->Cancel();
+  EXPECT_STATUS(pool->Hold(one, Plan(*pool, one), fourth), kInterrupted);
+}
+
+// Against a model: what each slot must hold, while steps are held and released in any order and
+// policies change.
+TEST(BufferPoolTest, NoSlotChangesWhileItIsHeld) {
+  std::mt19937_64 random(testing::TestSeed());
+  constexpr std::uint64_t kKeys = 60;
+  for (int round = 0; round < 40; ++round) {
+    const auto frames = static_cast<std::uint32_t>(random() % 30);
+    Result<BufferPool> pool =
+        BufferPool::Create(sizeof(CacheKey), frames, {.slots = 80, .most = 2000});
+    ASSERT_OK(pool);
+    const auto bytes = [&](SlotId slot) {
+      CacheKey key = 0;
+      std::memcpy(&key, pool->slot(slot).data(), sizeof(key));
+      return key;
+    };
+    std::vector<std::pair<std::vector<CacheKey>, std::vector<SlotId>>> held;
+    for (int superbatch = 0; superbatch < 4; ++superbatch) {
+      const Trace trace = testing::RandomTrace(random, 8, kKeys, 25);
+      constexpr std::array kKinds = {PolicyKind::kBelady, PolicyKind::kLru,   PolicyKind::kS3Fifo,
+                                     PolicyKind::kMatch,  PolicyKind::kStatic, PolicyKind::kNone};
+      pool->SetPolicy(MakePolicy({.kind = kKinds[random() % kKinds.size()],
+                                  .frame_count = frames,
+                                  .key_count = kKeys,
+                                  .cost = {}},
+                                 trace));
+      pool->SetStarved(true);
+      const auto prefill = pool->Prefill();
+      for (const auto& [key, frame] : prefill) {
+        const auto room = pool->WaitForRoom(1);
+        ASSERT_OK(room);
+        std::memcpy(pool->Fill(key, frame).data(), &key, sizeof(key));
+      }
+      for (std::size_t s = 0; s < trace.steps(); ++s) {
+        const std::vector<CacheKey> keys(trace.step(s).begin(), trace.step(s).end());
+        const StepPlan plan = Plan(*pool, keys);
+        std::vector<SlotId> slots;
+        ASSERT_OK(pool->Hold(keys, plan, slots));
+        for (const std::uint32_t miss : plan.misses)
+          std::memcpy(pool->slot(slots[miss]).data(), &keys[miss], sizeof(CacheKey));
+        held.emplace_back(keys, slots);
+        for (const auto& [wanted, where] : held) {
+          for (std::size_t i = 0; i < wanted.size(); ++i) ASSERT_EQ(bytes(where[i]), wanted[i]);
+        }
+        while (held.size() > random() % 6) {
+          const std::size_t done = random() % held.size();
+          pool->Release(held[done].second);
+          held.erase(held.begin() + static_cast<std::ptrdiff_t>(done));
+        }
+      }
+    }
+  }
+}
+
 TEST(BufferPoolDeathTest, AFrameOutOfRangeIsABug) {
   Result<BufferPool> pool = BufferPool::Create(16, 2);
   ASSERT_OK(pool);
-  EXPECT_DEATH(static_cast<void>(pool->frame(2)), "RHIZOME_CHECK");
+  EXPECT_DEATH(static_cast<void>(pool->Fill(0, 2)), "RHIZOME_CHECK");
+  EXPECT_DEATH(static_cast<void>(pool->frame(1)), "RHIZOME_CHECK");  // nothing was put there
 }
 
 }  // namespace

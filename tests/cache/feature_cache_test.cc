@@ -4,7 +4,9 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <deque>
 #include <functional>
+#include <mutex>
 #include <semaphore>
 #include <string>
 #include <thread>
@@ -136,6 +138,16 @@ class FeatureCacheTest : public ::testing::TestWithParam<IoMaker> {
     }
   }
 
+  /// Compares each byte of held rows of array `feat`.
+  static void ExpectHeld(const std::vector<Row>& rows, const HeldRows& held) {
+    ASSERT_EQ(held.slots().size(), rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const std::span<const std::byte> row = held.table().subspan(held.slots()[i] * 64, 64);
+      const auto wanted = RowBytes(static_cast<std::uint64_t>(rows[i]), 1, 64);
+      ASSERT_TRUE(std::equal(row.begin(), row.end(), wanted.begin())) << "row " << rows[i];
+    }
+  }
+
   /// Flips one bit of `row` of array `feat` on disk.
   void Damage(std::uint64_t row) {
     const Path file = Store::GenerationFolder(store_->path(), store_->manifest().generation) /
@@ -208,60 +220,104 @@ TEST_P(FeatureCacheTest, ASuperbatchReadsOfItsPrefillWhatTheOneBeforeHasNotLeft)
   EXPECT_GT((*cache)->stats().rows_kept, 0u);
 }
 
-TEST_P(FeatureCacheTest, FetchesMayRunAheadOfWhatIsFinished) {
+TEST_P(FeatureCacheTest, HeldRowsStayWhileOthersAreRead) {
   std::mt19937_64 random(testing::TestSeed());
-  const auto cache = FeatureCache::Open(*store_, "feat", Options(90 * 64));
+  FeatureCacheOptions options = Options(90 * 64);
+  options.held = {.slots = 1000, .most = 4000};
+  const auto cache = FeatureCache::Open(*store_, "feat", options);
   ASSERT_OK(cache);
-  for (int superbatch = 0; superbatch < 3; ++superbatch) {
+  std::deque<std::pair<std::vector<Row>, HeldRows>> held;
+  for (const PolicyKind kind : kAllPolicies) {
     const Trace trace = RandomTrace(random, 12, kRows, 150);
-    ASSERT_OK((*cache)->Start(PolicyFor(PolicyKind::kBelady, trace, 90)));
-    std::vector<GatherStep> steps(trace.steps());
-    std::vector<std::vector<std::byte>> outs(trace.steps());
-    std::size_t finished = 0;
+    (*cache)->SetStarved(true);  // this thread releases, so it must not wait for it
+    ASSERT_OK((*cache)->Start(PolicyFor(kind, trace, 90)));
     for (std::size_t s = 0; s < trace.steps(); ++s) {
-      outs[s].resize(trace.step(s).size() * 64);
-      ASSERT_OK((*cache)->Fetch(trace.step(s), outs[s], steps[s]));
-      const std::size_t until = s + 1 == trace.steps() ? s + 1 : random() % (s + 1);
-      for (; finished < until; ++finished) (*cache)->Finish(steps[finished]);
-    }
-    for (std::size_t s = 0; s < trace.steps(); ++s) {
-      for (std::size_t i = 0; i < trace.step(s).size(); ++i) {
-        const auto row = static_cast<std::uint64_t>(trace.step(s)[i]);
-        ASSERT_EQ(std::vector(outs[s].begin() + i * 64, outs[s].begin() + (i + 1) * 64),
-                  RowBytes(row, 1, 64));
-      }
+      HeldRows rows;
+      ASSERT_OK((*cache)->Hold(trace.step(s), rows));
+      held.emplace_back(std::vector<Row>(trace.step(s).begin(), trace.step(s).end()),
+                        std::move(rows));
+      for (const auto& [wanted, where] : held) ExpectHeld(wanted, where);
+      while (held.size() > random() % 5) held.erase(held.begin() + static_cast<std::ptrdiff_t>(random() % held.size()));
     }
   }
+  std::vector<std::byte> out(64);
+  held.clear();
+  HeldRows rows;
+  const std::vector<Row> one = {7};
+  ASSERT_OK((*cache)->Start(nullptr));
+  ASSERT_OK((*cache)->Hold(one, rows));
+  EXPECT_STATUS((*cache)->Gather(one, out), kInvalidArgument);  // rows are held
+  rows = HeldRows();
+  EXPECT_OK((*cache)->Gather(one, out));
 }
 
-TEST_P(FeatureCacheTest, OneThreadFetchesWhileAnotherFinishes) {
+TEST_P(FeatureCacheTest, OneThreadHoldsWhileAnotherReleases) {
   std::mt19937_64 random(testing::TestSeed());
-  const auto cache = FeatureCache::Open(*store_, "feat", Options(90 * 64));
+  FeatureCacheOptions options = Options(90 * 64);
+  options.held = {.slots = 160, .most = 160};  // little more than a step: it has to wait
+  const auto cache = FeatureCache::Open(*store_, "feat", options);
   ASSERT_OK(cache);
-  const Trace trace = RandomTrace(random, 40, kRows, 150);
-  ASSERT_OK((*cache)->Start(PolicyFor(PolicyKind::kBelady, trace, 90)));
-  std::vector<GatherStep> steps(trace.steps());
-  std::vector<std::vector<std::byte>> outs(trace.steps());
-  for (std::size_t s = 0; s < trace.steps(); ++s) outs[s].resize(trace.step(s).size() * 64);
-  std::vector<Status> fetched(trace.steps());
+  std::vector<Trace> traces;
+  for (int i = 0; i < 3; ++i) traces.push_back(RandomTrace(random, 20, kRows, 150));
+  std::vector<std::pair<std::vector<Row>, HeldRows>> steps;
+  std::mutex mutex;
   std::counting_semaphore<> ready(0);
-  std::thread fetching([&] {
-    for (std::size_t s = 0; s < trace.steps(); ++s) {
-      fetched[s] = (*cache)->Fetch(trace.step(s), outs[s], steps[s]);
-      ready.release();
+  Status failed;
+  std::thread reading([&] {
+    for (const Trace& trace : traces) {
+      if (failed.ok()) failed = (*cache)->Start(PolicyFor(PolicyKind::kBelady, trace, 90));
+      for (std::size_t s = 0; s < trace.steps(); ++s) {
+        HeldRows rows;
+        if (failed.ok()) failed = (*cache)->Hold(trace.step(s), rows);
+        const std::lock_guard lock(mutex);
+        steps.emplace_back(std::vector<Row>(trace.step(s).begin(), trace.step(s).end()),
+                           std::move(rows));
+        ready.release();
+      }
     }
   });
-  for (std::size_t s = 0; s < trace.steps(); ++s) {
+  for (std::size_t s = 0; s < 60; ++s) {
     ready.acquire();
-    EXPECT_OK(fetched[s]);
-    if (fetched[s].ok()) (*cache)->Finish(steps[s]);
+    std::pair<std::vector<Row>, HeldRows> step;
+    {
+      const std::lock_guard lock(mutex);
+      step = std::move(steps[s]);
+    }
+    if (step.second.slots().size() == step.first.size()) ExpectHeld(step.first, step.second);
+  }
+  reading.join();
+  EXPECT_OK(failed);
+}
+
+TEST_P(FeatureCacheTest, RowsBecomeWhatIsKeptOnceWhenTheyArrive) {
+  std::mt19937_64 random(testing::TestSeed());
+  const Trace trace = RandomTrace(random, 25, kRows, 100);
+  FeatureCacheOptions options = Options(50 * 8);
+  options.kept_row_bytes = 8;
+  std::uint64_t arrivals = 0;
+  options.on_arrival = [&](std::span<std::byte> row) {
+    ++arrivals;
+    ASSERT_EQ(row.size(), 8u);
+    row[6] = ~row[0];
+    row[7] = std::byte{0x5a};
+    row[0] = std::byte{0};
+  };
+  const auto cache = FeatureCache::Open(*store_, "half", options);
+  ASSERT_OK(cache);
+  EXPECT_EQ((*cache)->frame_count(), 50u);
+  ASSERT_OK((*cache)->Start(MakeBeladySchedule(trace, 50, kRows)));
+  for (std::size_t s = 0; s < trace.steps(); ++s) {
+    std::vector<std::byte> out(trace.step(s).size() * 8);
+    ASSERT_OK((*cache)->Gather(trace.step(s), out));
     for (std::size_t i = 0; i < trace.step(s).size(); ++i) {
-      const auto row = static_cast<std::uint64_t>(trace.step(s)[i]);
-      EXPECT_EQ(std::vector(outs[s].begin() + i * 64, outs[s].begin() + (i + 1) * 64),
-                RowBytes(row, 1, 64));
+      const auto row = RowBytes(static_cast<std::uint64_t>(trace.step(s)[i]), 1, 6);
+      EXPECT_EQ(out[i * 8], std::byte{0});
+      EXPECT_EQ(out[i * 8 + 5], row[5]);
+      EXPECT_EQ(out[i * 8 + 6], ~row[0]);
+      EXPECT_EQ(out[i * 8 + 7], std::byte{0x5a});
     }
   }
-  fetching.join();
+  EXPECT_EQ(arrivals, (*cache)->stats().rows_read);
 }
 
 TEST_P(FeatureCacheTest, OpenRefusesWhatIsNotARowArray) {
