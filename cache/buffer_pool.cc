@@ -28,8 +28,8 @@ Result<BufferPool> BufferPool::Create(std::size_t frame_bytes, std::uint32_t fra
   }
   pool.frame_bytes_ = frame_bytes;
   if (pool_bytes > 0) {
-    RHIZOME_ASSIGN_OR_RETURN(pool.memory_, AlignedBuffer::Reserve(
-                                 pool_bytes, (frame_count + room.slots) * frame_bytes));
+    RHIZOME_ASSIGN_OR_RETURN(pool.memory_,
+                             AlignedBuffer::Reserve(pool_bytes, frame_count * frame_bytes));
   }
   pool.table_ = std::make_unique<SlotTable>(frame_count + room.slots, pool.slot_count_);
   pool.place_.assign(frame_count, kNowhere);

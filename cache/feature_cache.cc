@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -12,6 +13,12 @@
 
 namespace rhizome {
 namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 // Rows whose copy is under way: enough to hide a miss in all caches.
 constexpr std::size_t kCopiedAhead = 6;
@@ -83,6 +90,7 @@ class FeatureCache::Impl {
   std::vector<RowTarget> targets_;
   std::vector<std::byte*> arrived_;
   StepPlan plan_;
+  double update_seconds_ = 0;
   bool started_ = true;  // a pool without a policy keeps nothing, which is a valid start
 };
 
@@ -164,17 +172,18 @@ Status FeatureCache::Impl::CheckOutput(std::span<const Row> rows, std::span<std:
         array_.name, rows.size(), row_bytes_, out.size()));
   }
   if (pool_.is_held()) {
-    return Status::InvalidArgument(
-        fmt::format("gather from array '{}': rows are held; give them back, or hold these too",
-                    array_.name));
+    return Status::InvalidArgument(fmt::format(
+        "gather from array '{}': rows are held; give them back, or hold these too", array_.name));
   }
   return Status::Ok();
 }
 
 Status FeatureCache::Impl::Hold(std::span<const Row> rows, std::vector<SlotId>& slots) {
   RHIZOME_RETURN_IF_ERROR(CheckRows(rows));
+  const Clock::time_point start = Clock::now();
   pool_.Plan(rows, plan_);
   const Status held = pool_.Hold(rows, plan_, slots);
+  update_seconds_ += SecondsSince(start);
   if (!held.ok()) {
     started_ = false;
     return held.WithContext(fmt::format("array '{}'", array_.name));
@@ -192,8 +201,7 @@ Status FeatureCache::Impl::Gather(std::span<const Row> rows, std::span<std::byte
   RHIZOME_RETURN_IF_ERROR(CheckRows(rows));
   pool_.Plan(rows, plan_);
   targets_.clear();
-  for (const std::uint32_t miss : plan_.misses)
-    targets_.push_back({rows[miss], RowAt(out, miss)});
+  for (const std::uint32_t miss : plan_.misses) targets_.push_back({rows[miss], RowAt(out, miss)});
   RHIZOME_RETURN_IF_ERROR(ReadTargets());
   const std::vector<StepPlan::Place>& hits = plan_.hits;
   for (std::size_t i = 0; i < hits.size(); ++i) {
@@ -217,7 +225,8 @@ GatherStats FeatureCache::Impl::stats() const {
           .rows_kept = pool.kept,
           .rows_read = pool.reads() - pool.kept,
           .bytes_read = reader.read_bytes,
-          .reads_issued = reader.reads};
+          .reads_issued = reader.reads,
+          .update_seconds = update_seconds_};
 }
 
 Result<std::unique_ptr<FeatureCache::Impl>> FeatureCache::Impl::Open(
@@ -251,7 +260,8 @@ Result<std::unique_ptr<FeatureCache::Impl>> FeatureCache::Impl::Open(
       BufferPool pool,
       BufferPool::Create(kept_bytes, FramesFor(options.capacity_bytes, kept_bytes, row_count),
                          options.held));
-  return std::make_unique<Impl>(entry, options, cost, std::move(delta), std::move(reader), std::move(pool));
+  return std::make_unique<Impl>(entry, options, cost, std::move(delta), std::move(reader),
+                                std::move(pool));
 }
 
 HeldRows::HeldRows(HeldRows&& other) noexcept

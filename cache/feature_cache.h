@@ -47,6 +47,7 @@ struct GatherStats {
   std::uint64_t rows_read = 0;  ///< misses, and the rest of the prefill
   std::uint64_t bytes_read = 0;
   std::uint64_t reads_issued = 0;
+  double update_seconds = 0;  ///< of Hold: the policy's, and of finding room
 };
 
 class FeatureCache;
@@ -81,9 +82,9 @@ class HeldRows {
 ///
 /// Source: the changesets are those of Ginex (VLDB 2022); that a minibatch computes on the cache
 /// itself is ours.
-/// Threads: one at a time, but for SetStarved and Cancel, which any may call at any time. Ownership:
-/// `store` must outlive it, of a graph it keeps a Snapshot; gathered rows are copies, held rows are
-/// not.
+/// Threads: one at a time, but for SetStarved and Cancel, which any may call at any time.
+/// Ownership: `store` must outlive it, of a graph it keeps a Snapshot; gathered rows are copies,
+/// held rows are not.
 class FeatureCache {
  public:
   /// Errors: kNotFound, no such array; kInvalidArgument, its layout is not kRow; kCorruption;
@@ -110,16 +111,16 @@ class FeatureCache {
   /// it already. What is held stays; where it takes the room of the prefill, this waits.
   Status Start(std::unique_ptr<Policy> policy);
 
-  /// Makes `held` the rows, row i in slots()[i]; `rows` are distinct and are the policy's next step.
-  /// Waits where there is no room (FeatureCacheOptions::held), until enough of what is held was
-  /// released. Errors: kInvalidArgument, a row out of range; kCorruption; kIoError; kInterrupted,
-  /// cancelled; kOutOfMemory, more is held than options.held.most allows. On error the cache must be
-  /// started again.
+  /// Makes `held` the rows, row i in slots()[i]; `rows` are distinct and are the policy's next
+  /// step. Waits where there is no room (FeatureCacheOptions::held), until enough of what is held
+  /// was released. Errors: kInvalidArgument, a row out of range; kCorruption; kIoError;
+  /// kInterrupted, cancelled; kOutOfMemory, more is held than options.held.most allows. On error
+  /// the cache must be started again.
   Status Hold(std::span<const Row> rows, HeldRows& held);
 
-  /// Copies row rows[i] to out[i * kept_row_bytes, (i + 1) * kept_row_bytes); the same contract, and
-  /// no room is needed. Errors: as above; kInvalidArgument, a wrong `out` size, or rows are held. On
-  /// error `out` is unspecified.
+  /// Copies row rows[i] to out[i * kept_row_bytes, (i + 1) * kept_row_bytes); the same contract,
+  /// and no room is needed. Errors: as above; kInvalidArgument, a wrong `out` size, or rows are
+  /// held. On error `out` is unspecified.
   Status Gather(std::span<const Row> rows, std::span<std::byte> out);
 
   /// Whoever holds rows waits for the next step: Hold and Start do not wait for room meanwhile.

@@ -14,9 +14,10 @@ namespace {
 /// Features that are there already, as the loader's are when a step begins.
 Status FillFeatures(std::int64_t dim, std::uint64_t seed, Minibatch& minibatch) {
   std::mt19937 random(static_cast<std::uint32_t>(seed));
-  RHIZOME_RETURN_IF_ERROR(minibatch.features.Resize(RowType::kFloat32, minibatch.rows.size(),
-                                                    static_cast<std::size_t>(dim)));
-  for (float& value : minibatch.features.floats())
+  RHIZOME_ASSIGN_OR_RETURN(
+      minibatch.features,
+      FeatureRows::Own(RowType::kFloat32, minibatch.rows.size(), static_cast<std::size_t>(dim)));
+  for (float& value : minibatch.features.own_floats())
     value = static_cast<float>(random() >> 8) * 0x1p-24F;
   return Status::Ok();
 }

@@ -49,6 +49,12 @@ class BoundedQueue {
     changed_.NotifyAll();
   }
 
+  /// Would Pop wait, or end?
+  bool empty() const {
+    MutexLock lock(mutex_);
+    return items_.empty();
+  }
+
   /// The next value; nothing after the last. Errors: what the producer finished with.
   Result<std::optional<T>> Pop() {
     MutexLock lock(mutex_);
@@ -65,7 +71,7 @@ class BoundedQueue {
 
  private:
   const std::size_t capacity_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   CondVar changed_;
   std::deque<T> items_ RHIZOME_GUARDED_BY(mutex_);
   std::optional<Status> end_ RHIZOME_GUARDED_BY(mutex_);

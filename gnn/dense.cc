@@ -3,9 +3,12 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 
+#include "rhizome/gnn/aggregate_ops.h"
 #include "rhizome/gnn/compute_threads.h"
+#include "rhizome/gnn/simd.h"
 
 namespace rhizome {
 namespace {
@@ -39,14 +42,36 @@ torch::Tensor Multiply(const torch::Tensor& x, const torch::Tensor& weight,
                       c10::List<std::optional<at::Scalar>>(), std::nullopt);
 }
 
-torch::Tensor PaddedTile(const torch::Tensor& x, std::int64_t tile) {
+LayerRows LayerRows::First(std::int64_t count) const {
+  if (!place.empty()) return {table, place.first(static_cast<std::size_t>(count))};
+  return {table.size(0) == count ? table : table.narrow(0, 0, count)};
+}
+
+void LayerRows::Copy(std::int64_t first, std::int64_t count, float* out) const {
+  const RowsView rows = RowsOf(table);
+  const std::size_t row_bytes = rows.stride * BytesOf(rows.type);
+  for (std::int64_t i = first; i < first + count; ++i, out += rows.dim) {
+    const std::size_t at =
+        place.empty() ? static_cast<std::size_t>(i) : place[static_cast<std::size_t>(i)];
+    const auto* const from = static_cast<const std::byte*>(rows.x) + at * row_bytes;
+    if (rows.type == RowType::kFloat32) {
+      std::memcpy(out, from, rows.dim * sizeof(float));
+    } else {
+      Kernels().widen(rows.type, from, rows.dim, out);
+    }
+  }
+}
+
+torch::Tensor PaddedTile(const LayerRows& x, std::int64_t tile) {
   const at::AutoDispatchBelowADInplaceOrView guard;
   const std::int64_t first = tile * kDenseRows;
-  const std::int64_t count = std::min(kDenseRows, x.size(0) - first);
-  const torch::Tensor rows = x.narrow(0, first, count);
-  if (count == kDenseRows) return rows;
-  torch::Tensor padded = at::zeros({kDenseRows, x.size(1)}, x.options());
-  padded.narrow(0, 0, count).copy_(rows);
+  const std::int64_t count = std::min(kDenseRows, x.size() - first);
+  if (count == kDenseRows && x.place.empty() && x.table.scalar_type() == torch::kFloat32)
+    return x.table.narrow(0, first, count);
+  torch::Tensor padded = at::empty({kDenseRows, x.table.size(1)});
+  float* const out = padded.data_ptr<float>();
+  x.Copy(first, count, out);
+  std::fill(out + count * padded.size(1), out + padded.numel(), 0.0F);
   return padded;
 }
 
@@ -92,12 +117,14 @@ void CopyTile(const torch::Tensor& tile, std::int64_t number, torch::Tensor& out
 }
 
 struct LinearFunction : torch::autograd::Function<LinearFunction> {
-  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x,
-                               const torch::Tensor& weight) {
-    context->save_for_backward({x, weight});
-    const torch::Tensor rows = x.contiguous();
-    torch::Tensor out = at::empty({x.size(0), weight.size(0)});
-    ComputeFor(static_cast<std::size_t>(DenseTiles(x.size(0))), [&](std::size_t i) {
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& table,
+                               const torch::Tensor& weight, const LayerRows* x) {
+    const LayerRows rows{table.contiguous(), x->place};
+    context->save_for_backward({rows.table, weight});
+    context->saved_data["place"] = reinterpret_cast<std::int64_t>(x->place.data());
+    context->saved_data["places"] = static_cast<std::int64_t>(x->place.size());
+    torch::Tensor out = at::empty({rows.size(), weight.size(0)});
+    ComputeFor(static_cast<std::size_t>(DenseTiles(rows.size())), [&](std::size_t i) {
       const at::AutoDispatchBelowADInplaceOrView guard;
       const auto tile = static_cast<std::int64_t>(i);
       CopyTile(Multiply(PaddedTile(rows, tile), weight, {}), tile, out);
@@ -107,12 +134,13 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const variable_list saved = context->get_saved_variables();
-    const torch::Tensor x = saved[0].contiguous();
+    const LayerRows x{saved[0], PlaceOf(context)};
     const torch::Tensor turned = saved[1].t().contiguous();
-    const torch::Tensor gradient = gradients[0].contiguous();
+    const LayerRows gradient{gradients[0].contiguous()};
     torch::Tensor x_gradient;
-    if (context->needs_input_grad(0)) x_gradient = at::empty_like(x);
-    WeightGradient weight(x.size(0), gradient.size(1), x.size(1));
+    // Rows that lie elsewhere are given, not computed.
+    if (context->needs_input_grad(0) && x.place.empty()) x_gradient = at::empty(x.table.sizes());
+    WeightGradient weight(x.size(), gradient.table.size(1), x.table.size(1));
     ComputeFor(weight.groups(), [&](std::size_t group) {
       const at::AutoDispatchBelowADInplaceOrView guard;
       const std::int64_t end = weight.FirstTile(group + 1);
@@ -122,14 +150,21 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
         if (x_gradient.defined()) CopyTile(Multiply(part, turned, {}), tile, x_gradient);
       }
     });
-    return {x_gradient, weight.Weight()};
+    return {x_gradient, weight.Weight(), {}};
+  }
+
+ private:
+  static std::span<const std::uint32_t> PlaceOf(AutogradContext* context) {
+    const auto& data = context->saved_data;
+    return {reinterpret_cast<const std::uint32_t*>(data.at("place").toInt()),
+            static_cast<std::size_t>(data.at("places").toInt())};
   }
 };
 
 }  // namespace
 
-torch::Tensor Linear(const torch::Tensor& x, const torch::Tensor& weight) {
-  return LinearFunction::apply(x, weight);
+torch::Tensor Linear(const LayerRows& x, const torch::Tensor& weight) {
+  return LinearFunction::apply(x.table, weight, &x);
 }
 
 }  // namespace rhizome

@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include <cstdint>
+#include <span>
 
 namespace rhizome {
 
@@ -19,9 +20,24 @@ inline constexpr std::int64_t kDenseRows = 256;
 torch::Tensor Multiply(const torch::Tensor& x, const torch::Tensor& weight,
                        const torch::Tensor& bias);
 
+/// Rows that a layer takes: row i is row place[i] of `table` [rows, dim], or row i where `place` is
+/// empty. Ownership: `place` is borrowed and must outlive the backward pass.
+struct LayerRows {
+  torch::Tensor table;
+  std::span<const std::uint32_t> place = {};
+
+  std::int64_t size() const {
+    return place.empty() ? table.size(0) : static_cast<std::int64_t>(place.size());
+  }
+  LayerRows First(std::int64_t count) const;
+
+  /// Rows [first, first + count) as floats, one after another, to `out`.
+  void Copy(std::int64_t first, std::int64_t count, float* out) const;
+};
+
 /// x weight^T with its gradient, on the compute threads: x [m, in], weight [out, in] -> [m, out].
 /// The same bits for any number of threads.
-torch::Tensor Linear(const torch::Tensor& x, const torch::Tensor& weight);
+torch::Tensor Linear(const LayerRows& x, const torch::Tensor& weight);
 
 /// The gradients of weights over many rows: runs of rows go to `kMost` or fewer groups, which may
 /// work at once, and the groups' sums are added in order. Which rows form a group depends on their
@@ -52,8 +68,9 @@ class WeightGradient {
   torch::Tensor bias_;    // [groups, out]
 };
 
-/// Tile `tile` of x, kDenseRows rows: where x ends sooner, a copy with zeros.
-torch::Tensor PaddedTile(const torch::Tensor& x, std::int64_t tile);
+/// Tile `tile` of x, kDenseRows rows of floats: where x ends sooner, or lies elsewhere, a copy,
+/// with zeros behind the end.
+torch::Tensor PaddedTile(const LayerRows& x, std::int64_t tile);
 
 inline std::int64_t DenseTiles(std::int64_t rows) { return (rows + kDenseRows - 1) / kDenseRows; }
 

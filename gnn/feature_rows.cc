@@ -4,15 +4,13 @@
 
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 #include "rhizome/gnn/simd.h"
 #include "rhizome/storage/check.h"
 
 namespace rhizome {
 namespace {
-
-// Minibatches differ a little in size: the next fits too.
-constexpr std::size_t kSpareShare = 16;
 
 void NormalizeRow(std::span<float> row) {
   float sum = 0;
@@ -24,24 +22,18 @@ void NormalizeRow(std::span<float> row) {
 
 }  // namespace
 
-Status FeatureMatrix::Resize(RowType type, std::size_t rows, std::size_t dim) {
-  type_ = type;
-  rows_ = rows;
-  dim_ = dim;
-  const std::size_t wanted = rows * dim * BytesOf(type);
-  if (wanted <= memory_.size_bytes()) return Status::Ok();
-  memory_ = AlignedBuffer();  // before the next is taken
-  RHIZOME_ASSIGN_OR_RETURN(memory_, AlignedBuffer::Allocate(wanted + wanted / kSpareShare));
-  return Status::Ok();
+Result<FeatureRows> FeatureRows::Own(RowType type, std::size_t rows, std::size_t dim) {
+  FeatureRows made;
+  made.type_ = type;
+  made.dim_ = dim;
+  made.rows_ = rows;
+  RHIZOME_ASSIGN_OR_RETURN(made.own_, AlignedBuffer::Allocate(rows * made.row_bytes()));
+  return made;
 }
 
-std::span<std::byte> FeatureMatrix::bytes() const {
-  return memory_.bytes().first(rows_ * dim_ * BytesOf(type_));
-}
-
-std::span<float> FeatureMatrix::floats() const {
+std::span<float> FeatureRows::own_floats() const {
   RHIZOME_CHECK(type_ == RowType::kFloat32);
-  return {reinterpret_cast<float*>(memory_.bytes().data()), rows_ * dim_};
+  return {reinterpret_cast<float*>(own_.bytes().data()), rows_ * dim_};
 }
 
 Result<FeatureDecoder> FeatureDecoder::Create(const ArrayEntry& array, bool normalize) {
@@ -69,9 +61,16 @@ void FeatureDecoder::Decode(std::span<const std::byte> stored, std::span<float> 
   NormalizeRows(out);
 }
 
-void FeatureDecoder::DecodeInPlace(const FeatureMatrix& rows) const {
-  RHIZOME_CHECK(type() == stored_type() && rows.type() == type());
-  if (normalize_) NormalizeRows(rows.floats());
+void FeatureDecoder::DecodeRow(std::span<std::byte> row) const {
+  if (takes_as_stored()) return;
+  const std::span<float> floats(reinterpret_cast<float*>(row.data()), dim_);
+  if (dtype_ == DataType::kFloat16) {
+    // Floats take twice the bytes: they would overwrite what is still to be read.
+    const std::vector<std::byte> stored(
+        row.begin(), row.begin() + static_cast<std::ptrdiff_t>(stored_row_bytes_));
+    Kernels().widen(RowType::kFloat16, stored.data(), dim_, floats.data());
+  }
+  NormalizeRow(floats);
 }
 
 void FeatureDecoder::NormalizeRows(std::span<float> rows) const {

@@ -20,9 +20,6 @@ struct FusedShape {
   Activation activation;
 
   std::int64_t targets() const { return graph->targets(); }
-  AggregateScales scales() const {
-    return {.target = graph->target_scale, .source = graph->source_scale, .edge = {}};
-  }
 };
 
 /// Targets of a tile: [first, first + count).
@@ -36,44 +33,78 @@ Tile TileAt(std::int64_t number, std::int64_t targets) {
   return {first, std::min(kDenseRows, targets - first)};
 }
 
-/// Rows of a layer's sources, of any type, and those of its targets for GCN, as floats.
-struct Inputs {
-  RowsView rows;
-  torch::Tensor own;
-
-  Inputs(const torch::Tensor& x, std::int64_t targets, bool has_self) : rows(RowsOf(x)) {
-    if (!has_self) own = x.narrow(0, 0, targets).to(torch::kFloat32);
-  }
-
-  void CopyRow(std::size_t row, float* out) const {
-    const auto* const from = static_cast<const std::byte*>(rows.x);
-    const std::size_t row_bytes = rows.stride * BytesOf(rows.type);
-    if (rows.type == RowType::kFloat32) {
-      std::memcpy(out, from + row * row_bytes, rows.dim * sizeof(float));
-    } else {
-      Kernels().widen(rows.type, from + row * row_bytes, rows.dim, out);
+/// Rows of a layer's sources, of any type, as the kernels walk to them; and those of its targets
+/// for GCN, as floats.
+class Inputs {
+ public:
+  Inputs(const LayerRows& x, const LayerGraph& graph, bool has_self)
+      : x_(x), graph_(graph), rows_(RowsOf(x.table)) {
+    if (!has_self) {
+      own_.resize(static_cast<std::size_t>(graph.targets()) * rows_.dim);
+      x.Copy(0, graph.targets(), own_.data());
     }
+    if (!x.place.empty()) FindPlaces();
   }
+
+  const RowsView& rows() const { return rows_; }
+  const LayerRows& source_rows() const { return x_; }
+  const float* own() const { return own_.data(); }
+
+  /// Lists whose neighbours are rows of the table.
+  CsrView lists() const {
+    CsrView csr = graph_.lists.csr();
+    if (!neighbors_.empty()) csr.neighbors = neighbors_;
+    return csr;
+  }
+
+  AggregateScales scales() const {
+    // By edge where the table's rows are not the sources; the products are the same.
+    const bool by_edge = !edge_scale_.empty();
+    return {.target = graph_.target_scale,
+            .source = by_edge ? std::span<const float>() : graph_.source_scale,
+            .edge = edge_scale_};
+  }
+
+ private:
+  void FindPlaces() {
+    const std::span<const std::uint32_t> neighbors = graph_.lists.csr().neighbors;
+    neighbors_.resize(neighbors.size());
+    if (!graph_.source_scale.empty()) edge_scale_.resize(neighbors.size());
+    constexpr std::size_t kPiece = 1 << 15;
+    ComputeFor((neighbors.size() + kPiece - 1) / kPiece, [&](std::size_t piece) {
+      const std::size_t end = std::min(neighbors.size(), (piece + 1) * kPiece);
+      for (std::size_t e = piece * kPiece; e < end; ++e) {
+        neighbors_[e] = x_.place[neighbors[e]];
+        if (!edge_scale_.empty()) edge_scale_[e] = graph_.source_scale[neighbors[e]];
+      }
+    });
+  }
+
+  const LayerRows& x_;
+  const LayerGraph& graph_;
+  const RowsView rows_;
+  std::vector<float> own_;                // [targets, in]
+  std::vector<std::uint32_t> neighbors_;  // empty: those of the graph
+  std::vector<float> edge_scale_;         // empty: that of the sources
 };
 
 /// SAGE: [self | mean], GCN: own and neighbours' rows in one sum. `out` has kDenseRows rows; those
 /// beyond the tile become zero.
 void FillTile(const FusedShape& shape, const Inputs& x, const Tile& tile, bool has_self,
               float* out) {
-  const std::size_t in = x.rows.dim;
+  const std::size_t in = x.rows().dim;
   const std::size_t width = has_self ? 2 * in : in;
   const auto first = static_cast<std::size_t>(tile.first);
   const auto count = static_cast<std::size_t>(tile.count);
   AggregateStart start;
   if (!has_self) {
-    start = {.rows = x.own.data_ptr<float>(),
+    start = {.rows = x.own(),
              .stride = in,
              .count = shape.graph->self_scale.size(),
              .scale = shape.graph->self_scale};
   }
   // The kernel counts targets from 0, the tile's rows from its first.
-  SumArgs args =
-      MakeSumArgs(shape.graph->lists.csr(), shape.scales(), x.rows, start, nullptr, width);
+  SumArgs args = MakeSumArgs(x.lists(), x.scales(), x.rows(), start, nullptr, width);
   args.begins += first;
   args.ends += first;
   args.target_scale += first;
@@ -84,7 +115,9 @@ void FillTile(const FusedShape& shape, const Inputs& x, const Tile& tile, bool h
   }
   args.out = out + (has_self ? in : 0);
   Kernels().sum(args, 0, count);
-  for (std::size_t t = 0; has_self && t < count; ++t) x.CopyRow(first + t, out + t * width);
+  for (std::size_t t = 0; has_self && t < count; ++t) {
+    x.source_rows().Copy(tile.first + static_cast<std::int64_t>(t), 1, out + t * width);
+  }
   std::memset(out + count * width, 0,
               (static_cast<std::size_t>(kDenseRows) - count) * width * sizeof(float));
 }
@@ -94,14 +127,14 @@ torch::Tensor BothWeights(const torch::Tensor& neighbor, const std::optional<tor
 }
 
 struct FusedFunction : torch::autograd::Function<FusedFunction> {
-  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x,
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& table,
                                const torch::Tensor& neighbor_weight,
                                const std::optional<torch::Tensor>& self_weight,
-                               const torch::Tensor& bias, const FusedShape* shape,
-                               bool needs_gradient) {
+                               const torch::Tensor& bias, const LayerRows* x,
+                               const FusedShape* shape, bool needs_gradient) {
     const bool has_self = self_weight.has_value();
-    const torch::Tensor rows = x.contiguous();
-    const Inputs sources(rows, shape->targets(), has_self);
+    const LayerRows rows{table.contiguous(), x->place};
+    const Inputs sources(rows, *shape->graph, has_self);
     const torch::Tensor weight = BothWeights(neighbor_weight, self_weight);
     const std::int64_t targets = shape->targets();
     const std::int64_t tiles = DenseTiles(targets);
@@ -152,7 +185,8 @@ struct FusedFunction : torch::autograd::Function<FusedFunction> {
     });
     const torch::Tensor weight = sums.Weight();
     const std::int64_t in = has_self ? inputs.size(1) / 2 : inputs.size(1);
-    variable_list out = {{}, has_self ? weight.narrow(1, in, in) : weight, {}, sums.Bias(), {}, {}};
+    variable_list out = {{}, has_self ? weight.narrow(1, in, in) : weight, {}, sums.Bias(), {}, {},
+                         {}};
     if (has_self) out[2] = weight.narrow(1, 0, in);
     if (input_gradient.defined()) out[0] = OfSources(shape, input_gradient, in);
     return out;
@@ -218,14 +252,14 @@ struct FusedFunction : torch::autograd::Function<FusedFunction> {
 
 }  // namespace
 
-torch::Tensor FusedForward(const ConvLayer& layer, const torch::Tensor& x, const LayerGraph& graph,
+torch::Tensor FusedForward(const ConvLayer& layer, const LayerRows& x, const LayerGraph& graph,
                            const Activation& activation) {
   const FusedShape shape{&graph, activation};
-  const bool needs_gradient =
-      at::GradMode::is_enabled() && (x.requires_grad() || layer.neighbor_weight.requires_grad());
+  const bool needs_gradient = at::GradMode::is_enabled() &&
+                              (x.table.requires_grad() || layer.neighbor_weight.requires_grad());
   const auto self_weight =
       layer.self_weight.defined() ? std::optional(layer.self_weight) : std::nullopt;
-  return FusedFunction::apply(x, layer.neighbor_weight, self_weight, layer.bias, &shape,
+  return FusedFunction::apply(x.table, layer.neighbor_weight, self_weight, layer.bias, &x, &shape,
                               needs_gradient);
 }
 

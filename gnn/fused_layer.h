@@ -11,7 +11,7 @@ namespace rhizome {
 /// brought together in a tile [self | sum] that stays in the core's cache while it is multiplied by
 /// the weights of both and activated; the backward pass takes the same tiles in turn, and gathers
 /// the gradient of each source through the turned lists in one write.
-torch::Tensor FusedForward(const ConvLayer& layer, const torch::Tensor& x, const LayerGraph& graph,
+torch::Tensor FusedForward(const ConvLayer& layer, const LayerRows& x, const LayerGraph& graph,
                            const Activation& activation);
 
 }  // namespace rhizome

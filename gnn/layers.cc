@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "rhizome/gnn/dense.h"
 #include "rhizome/gnn/fused_layer.h"
 
 namespace rhizome {
@@ -19,11 +18,6 @@ bool TransformsFirst(const LayerGraph& graph, std::int64_t in, std::int64_t out)
   const double after =
       static_cast<double>(graph.targets()) * product + edges * static_cast<double>(in);
   return first < after;
-}
-
-/// The first `count` rows; all of them cost no operation in the backward pass.
-torch::Tensor FirstRows(const torch::Tensor& x, std::int64_t count) {
-  return x.size(0) == count ? x : x.narrow(0, 0, count);
 }
 
 }  // namespace
@@ -54,18 +48,16 @@ LayerGraph MakeLayerGraph(ModelKind kind, const CsrView& csr,
   return graph;
 }
 
-torch::Tensor ConvLayer::Forward(const torch::Tensor& x, const LayerGraph& graph,
+torch::Tensor ConvLayer::Forward(const LayerRows& x, const LayerGraph& graph,
                                  const Activation& activation) const {
   if (!TransformsFirst(graph, neighbor_weight.size(1), neighbor_weight.size(0))) {
     return FusedForward(*this, x, graph, activation);
   }
   SumFactors factors{.target = graph.target_scale, .source = graph.source_scale, .self = {}};
   if (kind == ModelKind::kGcn) factors.self = graph.self_scale;
-  const torch::Tensor rows = x.to(torch::kFloat32);
-  const torch::Tensor sums =
-      AggregateSum(Linear(rows, neighbor_weight), graph.lists, factors) + bias;
+  const torch::Tensor sums = AggregateSum(Linear(x, neighbor_weight), graph.lists, factors) + bias;
   if (kind == ModelKind::kGcn) return Activate(sums, activation);
-  return Activate(sums + Linear(FirstRows(rows, graph.targets()), self_weight), activation);
+  return Activate(sums + Linear(x.First(graph.targets()), self_weight), activation);
 }
 
 torch::Tensor ConvLayer::Combine(const torch::Tensor& self, const torch::Tensor& aggregated,

@@ -9,6 +9,7 @@
 
 #include "rhizome/gnn/activation.h"
 #include "rhizome/gnn/aggregate_ops.h"
+#include "rhizome/gnn/dense.h"
 #include "rhizome/gnn/entry.h"
 
 namespace rhizome {
@@ -47,10 +48,11 @@ struct ConvLayer {
   torch::Tensor self_weight;      ///< [out, in]; undefined for GCN
   torch::Tensor bias;             ///< [out]
 
-  /// x [sources, in] -> [targets, out], through `activation`. Multiplies before it aggregates where
+  /// x [sources, in] -> [targets, out], through `activation`; x may lie elsewhere if no gradient of
+  /// it is wanted. Multiplies before it aggregates where
   /// that is cheaper; else one run of targets is aggregated, multiplied and activated while it
   /// lies in the cache of one core.
-  torch::Tensor Forward(const torch::Tensor& x, const LayerGraph& graph,
+  torch::Tensor Forward(const LayerRows& x, const LayerGraph& graph,
                         const Activation& activation) const;
 
   /// The same, without activation, for neighbours that were aggregated already (target scale

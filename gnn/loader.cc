@@ -23,14 +23,6 @@ struct Superbatch {
   std::unique_ptr<Policy> policy;
 };
 
-/// A minibatch whose misses were read, on its way to the copying thread.
-struct ReadMinibatchRows {
-  std::uint64_t number = 0;
-  Minibatch minibatch;
-  FeatureMatrix stored;  ///< rows as they are stored, where networks take them in another type
-  GatherStep step;
-};
-
 /// What the cache did since `before`.
 void AddReads(const GatherStats& now, const GatherStats& before, MinibatchCosts& costs) {
   costs.rows_requested += now.rows_requested - before.rows_requested;
@@ -41,44 +33,28 @@ void AddReads(const GatherStats& now, const GatherStats& before, MinibatchCosts&
   costs.reads_issued += now.reads_issued - before.reads_issued;
 }
 
-/// How many minibatches have left a stage, for one thread that waits for another's.
-class PassCount {
- public:
-  void Add() {
-    const MutexLock lock(mutex_);
-    ++count_;
-    changed_.NotifyAll();
-  }
-  /// Waits until there were `count`, or no more will come.
-  void WaitFor(std::uint64_t count) {
-    const MutexLock lock(mutex_);
-    while (count_ < count && !ended_) changed_.Wait(mutex_);
-  }
-  void End() {
-    const MutexLock lock(mutex_);
-    ended_ = true;
-    changed_.NotifyAll();
-  }
+/// Times of what was planned that minibatches may hold before that is an error.
+constexpr std::uint64_t kHeldMargin = 16;
+constexpr std::uint64_t kMostSlots = std::uint64_t{1} << 31;
 
- private:
-  Mutex mutex_;
-  CondVar changed_;
-  std::uint64_t count_ RHIZOME_GUARDED_BY(mutex_) = 0;
-  bool ended_ RHIZOME_GUARDED_BY(mutex_) = false;
-};
+/// Rows that are held beside the cache. However many a minibatch has, they are rows of the graph.
+HoldRoom HeldRoom(const LoaderOptions& options, std::uint64_t row_count) {
+  const std::uint64_t most = std::min(kMostSlots, (kMinibatchesAhead + 1) * row_count);
+  if (options.held_rows == 0) return {.slots = most, .most = most};
+  return {.slots = std::min(options.held_rows, most),
+          .most = std::min(options.held_rows * kHeldMargin, most)};
+}
 
 }  // namespace
 
-/// The sampling thread owns sampler_ and next_seeds_; the reading thread starts and fetches from
-/// cache_, which the copying thread finishes; they meet in the queues only, and where the reading
-/// thread waits for the copies of a superbatch before it starts the next. A stage that fails
-/// finishes its own queue with the error and cancels the one before it, so that no thread waits for
-/// one that has ended.
+/// The sampling thread owns sampler_ and next_seeds_, the reading thread cache_; they meet in the
+/// queues only. A stage that fails finishes its own queue with the error and cancels the one before
+/// it, so that no thread waits for one that has ended.
 class Loader::Impl {
  public:
   Impl(const Graph& graph, const LoaderOptions& options, NextSeeds next_seeds,
        const JobControl& control, MinibatchSampler sampler, std::unique_ptr<FeatureCache> cache,
-       FeatureDecoder decoder)
+       const FeatureDecoder& decoder)
       : fs_(graph.store().fs()),
         options_(options),
         control_(control),
@@ -87,19 +63,18 @@ class Loader::Impl {
         sampler_(std::move(sampler)),
         cache_(std::move(cache)),
         sampling_([this] { superbatches_.Finish(SampleAll()); }),
-        reading_([this] { RunReading(); }),
-        copying_([this] { RunCopying(); }) {}
+        reading_([this] { RunReading(); }) {}
 
   ~Impl() {
     minibatches_.Cancel();
-    EndReading();
+    room_.Cancel();
+    cache_->Cancel();
+    superbatches_.Cancel();
     sampling_.join();
     reading_.join();
-    copying_.join();
   }
 
   Result<std::optional<Minibatch>> Next();
-  void Recycle(Minibatch minibatch);
   RowReaderStats reader_stats() const { return cache_->reader_stats(); }
 
  private:
@@ -108,12 +83,7 @@ class Loader::Impl {
   void RunReading();
   Status ReadAll();
   Status ReadSuperbatch(Superbatch superbatch);
-  Result<ReadMinibatchRows> ReadFeatures(Minibatch minibatch);
-  void EndReading();
-  void RunCopying();
-  Status CopyAll();
-  void CopyFeatures(ReadMinibatchRows& read);
-  FeatureMatrix TakeSpare();
+  Status ReadFeatures(Minibatch& minibatch);
 
   // Constant after construction.
   FileSystem& fs_;
@@ -127,43 +97,28 @@ class Loader::Impl {
   std::uint64_t superbatch_count_ = 0;
   std::uint64_t sample_count_ = 0;
 
-  // The reading and the copying thread's, as it says itself (the sampling thread asks constants).
+  // The reading thread's (the sampling thread asks constants, the caller says that it waits).
   const std::unique_ptr<FeatureCache> cache_;
-  std::uint64_t read_count_ = 0;  // the reading thread's
+  std::uint64_t read_count_ = 0;
 
-  // Self-synchronised.
+  // Self-synchronised. Minibatches hold rows of the cache, so they go before it.
   BoundedQueue<Superbatch> superbatches_{1};
   BoundedQueue<std::monostate> room_{kMinibatchesAhead};  // one for each minibatch in the loader
-  BoundedQueue<ReadMinibatchRows> read_{kMinibatchesAhead};
   BoundedQueue<Minibatch> minibatches_{kMinibatchesAhead};
-  PassCount copied_;
-  Mutex spare_mutex_;
-  std::vector<FeatureMatrix> spare_ RHIZOME_GUARDED_BY(spare_mutex_);
 
   // Last, so that they start when all else is there.
   std::thread sampling_;
   std::thread reading_;
-  std::thread copying_;
 };
 
 Result<std::optional<Minibatch>> Loader::Impl::Next() {
+  const bool starved = minibatches_.empty();
+  if (starved) cache_->SetStarved(true);
   RHIZOME_ASSIGN_OR_RETURN(std::optional<Minibatch> minibatch, minibatches_.Pop());
+  if (starved) cache_->SetStarved(false);
   // There is one for each minibatch, unless all was cancelled; then nobody asks for room.
   if (minibatch) static_cast<void>(room_.Pop());
   return minibatch;
-}
-
-void Loader::Impl::Recycle(Minibatch minibatch) {
-  const MutexLock lock(spare_mutex_);
-  spare_.push_back(std::move(minibatch.features));
-}
-
-FeatureMatrix Loader::Impl::TakeSpare() {
-  const MutexLock lock(spare_mutex_);
-  if (spare_.empty()) return {};
-  FeatureMatrix taken = std::move(spare_.back());
-  spare_.pop_back();
-  return taken;
 }
 
 Status Loader::Impl::SampleAll() {
@@ -209,15 +164,7 @@ Result<std::optional<Superbatch>> Loader::Impl::SampleSuperbatch() {
 void Loader::Impl::RunReading() {
   const Status status = ReadAll();
   superbatches_.Cancel();
-  read_.Finish(status);
-}
-
-/// Lets the reading thread end, wherever it waits, and through it the sampling thread.
-void Loader::Impl::EndReading() {
-  read_.Cancel();
-  room_.Cancel();
-  copied_.End();
-  superbatches_.Cancel();
+  minibatches_.Finish(status);
 }
 
 Status Loader::Impl::ReadAll() {
@@ -230,7 +177,6 @@ Status Loader::Impl::ReadAll() {
 
 Status Loader::Impl::ReadSuperbatch(Superbatch superbatch) {
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, fs_.OpenRead(superbatch.path));
-  copied_.WaitFor(read_count_);
   const GatherStats before = cache_->stats();
   const StageTimer timer(options_.trace, Stage::kSwitch, superbatch.number);
   RHIZOME_RETURN_IF_ERROR(cache_->Start(std::move(superbatch.policy)));
@@ -241,70 +187,41 @@ Status Loader::Impl::ReadSuperbatch(Superbatch superbatch) {
     RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
     RHIZOME_ASSIGN_OR_RETURN(Minibatch minibatch, ReadMinibatch(*file, superbatch.entries[i]));
     minibatch.costs = superbatch.costs[i];
-    RHIZOME_ASSIGN_OR_RETURN(ReadMinibatchRows read, ReadFeatures(std::move(minibatch)));
-    if (!read_.Push(std::move(read))) break;
+    RHIZOME_RETURN_IF_ERROR(ReadFeatures(minibatch));
+    if (!minibatches_.Push(std::move(minibatch))) break;
   }
   return fs_.RemoveFile(superbatch.path);
 }
 
-Result<ReadMinibatchRows> Loader::Impl::ReadFeatures(Minibatch minibatch) {
-  ReadMinibatchRows read{
-      .number = read_count_++, .minibatch = std::move(minibatch), .stored = {}, .step = {}};
-  Minibatch& made = read.minibatch;
-  const StageTimer timer(options_.trace, Stage::kRead, read.number);
+Status Loader::Impl::ReadFeatures(Minibatch& minibatch) {
+  const StageTimer timer(options_.trace, Stage::kRead, read_count_++);
   const GatherStats before = cache_->stats();
-  made.features = TakeSpare();
-  RHIZOME_RETURN_IF_ERROR(made.features.Resize(decoder_.type(), made.rows.size(), decoder_.dim()));
-  const bool in_place = decoder_.type() == decoder_.stored_type();
-  if (!in_place) {
-    RHIZOME_RETURN_IF_ERROR(
-        read.stored.Resize(decoder_.stored_type(), made.rows.size(), decoder_.dim()));
-  }
-  const FeatureMatrix& rows = in_place ? made.features : read.stored;
-  RHIZOME_RETURN_IF_ERROR(cache_->Fetch(made.rows, rows.bytes(), read.step));
-  AddReads(cache_->stats(), before, made.costs);
-  made.costs.gather_seconds = timer.Stop();
-  return read;
-}
-
-void Loader::Impl::RunCopying() {
-  const Status status = CopyAll();
-  EndReading();
-  minibatches_.Finish(status);
-}
-
-Status Loader::Impl::CopyAll() {
-  while (true) {
-    RHIZOME_ASSIGN_OR_RETURN(std::optional<ReadMinibatchRows> read, read_.Pop());
-    if (!read) return Status::Ok();
-    CopyFeatures(*read);
-    copied_.Add();
-    if (!minibatches_.Push(std::move(read->minibatch))) return Status::Ok();
-  }
-}
-
-void Loader::Impl::CopyFeatures(ReadMinibatchRows& read) {
-  const StageTimer timer(options_.trace, Stage::kCopy, read.number);
-  Minibatch& made = read.minibatch;
-  cache_->Finish(read.step);
-  if (decoder_.type() == decoder_.stored_type()) {
-    decoder_.DecodeInPlace(made.features);
-  } else {
-    decoder_.Decode(read.stored.bytes(), made.features.floats());
-  }
-  made.costs.update_seconds = read.step.update_seconds;
-  made.costs.gather_seconds += timer.Stop() - read.step.update_seconds;
+  HeldRows held;
+  RHIZOME_RETURN_IF_ERROR(cache_->Hold(minibatch.rows, held));
+  minibatch.features = FeatureRows(std::move(held), decoder_.type(), decoder_.dim());
+  const GatherStats after = cache_->stats();
+  AddReads(after, before, minibatch.costs);
+  minibatch.costs.update_seconds = after.update_seconds - before.update_seconds;
+  minibatch.costs.gather_seconds = timer.Stop() - minibatch.costs.update_seconds;
+  return Status::Ok();
 }
 
 Result<std::unique_ptr<Loader>> Loader::Open(const Graph& graph, const LoaderOptions& options,
                                              NextSeeds next_seeds, const JobControl& control) {
-  FeatureCacheOptions cache_options{.capacity_bytes = options.cache_bytes, .reader = {}};
+  RHIZOME_ASSIGN_OR_RETURN(const auto array, graph.store().OpenArray(options.features));
+  RHIZOME_ASSIGN_OR_RETURN(const FeatureDecoder decoder,
+                           FeatureDecoder::Create(array->entry(), options.normalize));
+  FeatureCacheOptions cache_options{.capacity_bytes = options.cache_bytes,
+                                    .held = HeldRoom(options, graph.vertex_count()),
+                                    .reader = {},
+                                    .kept_row_bytes = decoder.row_bytes()};
+  if (!decoder.takes_as_stored()) {
+    cache_options.on_arrival = [decoder](std::span<std::byte> row) { decoder.DecodeRow(row); };
+  }
   cache_options.reader.io.maker = options.io;
   cache_options.reader.staging_bytes = options.staging_bytes;
   RHIZOME_ASSIGN_OR_RETURN(std::unique_ptr<FeatureCache> cache,
                            FeatureCache::Open(graph, options.features, cache_options));
-  RHIZOME_ASSIGN_OR_RETURN(const FeatureDecoder decoder,
-                           FeatureDecoder::Create(cache->array(), options.normalize));
   RHIZOME_ASSIGN_OR_RETURN(MinibatchSampler sampler,
                            MinibatchSampler::Create(graph, options.sampler, options.neighbors));
   auto impl = std::make_unique<Impl>(graph, options, std::move(next_seeds), control,
@@ -315,7 +232,6 @@ Result<std::unique_ptr<Loader>> Loader::Open(const Graph& graph, const LoaderOpt
 Loader::Loader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Loader::~Loader() = default;
 Result<std::optional<Minibatch>> Loader::Next() { return impl_->Next(); }
-void Loader::Recycle(Minibatch minibatch) { impl_->Recycle(std::move(minibatch)); }
 RowReaderStats Loader::reader_stats() const { return impl_->reader_stats(); }
 
 }  // namespace rhizome

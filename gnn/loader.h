@@ -23,6 +23,10 @@ struct LoaderOptions {
   bool normalize = false;
   PolicyKind policy = PolicyKind::kBelady;
   std::uint64_t cache_bytes = 0;
+
+  /// Rows that minibatches may hold beside the cache: misses, and hits that have left it since.
+  /// Reading waits where they hold more. 0: it does not.
+  std::uint64_t held_rows = 0;
   std::uint32_t superbatch = 1;  ///< minibatches that are sampled ahead and scheduled together
   IoMaker io = IoMaker::kAuto;
   std::size_t staging_bytes = std::size_t{16} << 20;
@@ -30,20 +34,22 @@ struct LoaderOptions {
   StageTrace* trace = nullptr;  ///< told what ran when; must outlive the loader
 };
 
-/// Minibatches in the loader at once: one is being read, one copied or ready.
+/// Minibatches in the loader at once: one is being read, one is ready.
 inline constexpr std::size_t kMinibatchesAhead = 2;
 
-/// Delivers minibatches with their features, in order. Four stages run at once, a thread each:
+/// Delivers minibatches with their features, in order. Three stages run at once, a thread each:
 /// superbatch k + 1 is sampled to a scratch file and its cache schedule made while superbatch k is
-/// used; of minibatch i + 2 the rows that miss are read; those of i + 1 that hit are copied from
-/// the pool, and into it what shall stay; the caller computes on i. What is delivered depends on
-/// the seeds and the sampler's seed only, not on policy, cache size, superbatch or I/O maker.
+/// used; of minibatch i + 2 the rows that miss are read; the caller computes on i. Features are not
+/// copied: a minibatch holds the cache's own rows until it is destroyed. What is delivered depends
+/// on the seeds and the sampler's seed only, not on policy, cache size, superbatch or I/O maker.
 ///
 /// No stage waits for one that waits for it: each queue is bounded, has one producer and one
-/// consumer, and ends in both directions; a minibatch enters the loader only when there is room.
+/// consumer, and ends in both directions; a minibatch enters the loader only when there is room;
+/// and reading does not wait for rows to be given back while the caller waits for rows.
 ///
 /// Source: the inspector-executor of Ginex (VLDB 2022), overlapped.
-/// Threads: Next one at a time. Ownership: graph, its store and `control` must outlive it.
+/// Threads: Next one at a time. Ownership: graph, its store and `control` must outlive it, and it
+/// all minibatches that it delivered.
 class Loader {
  public:
   /// Asked for the next batch by the sampling thread; nothing after the last.
@@ -57,13 +63,10 @@ class Loader {
   /// Stops the threads, whatever they do. Superbatch files may be left in the scratch folder.
   ~Loader();
 
-  /// The next minibatch; nothing after the last. Errors: of any stage, reported once everything
-  /// before it was delivered; kInterrupted.
+  /// The next minibatch; nothing after the last. Destroy those that are not needed any more first:
+  /// they hold memory. Errors: of any stage, reported once everything before it was delivered;
+  /// kInterrupted; kOutOfMemory, many more minibatches are held than the loader counts on.
   Result<std::optional<Minibatch>> Next();
-
-  /// Gives back a minibatch that is not needed any more: the memory of its features is used for
-  /// the next one. Without it each gets memory of its own. From any thread.
-  void Recycle(Minibatch minibatch);
 
   /// How the reads were made. Call when Next has returned nothing.
   RowReaderStats reader_stats() const;

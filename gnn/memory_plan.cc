@@ -68,7 +68,8 @@ Result<MemoryPlan> PlanMemory(std::uint64_t limit_bytes, const FixedMemory& fixe
     return MemoryPlan{
         .cache_bytes = std::max(fixed.cache_bytes.value_or(useful), needs.least_cache_bytes),
         .superbatch = static_cast<std::uint32_t>(chosen),
-        .neighbor_cache_bytes = NeighborCacheBytes(kNoLimit, fixed, needs)};
+        .neighbor_cache_bytes = NeighborCacheBytes(kNoLimit, fixed, needs),
+        .held_rows = needs.held_rows};
   }
   const std::uint64_t cache_floor =
       std::max(fixed.cache_bytes.value_or(needs.least_cache_bytes), needs.least_cache_bytes);
@@ -98,7 +99,8 @@ Result<MemoryPlan> PlanMemory(std::uint64_t limit_bytes, const FixedMemory& fixe
           : std::max(std::min(left - per_minibatch * chosen, useful), needs.least_cache_bytes);
   return MemoryPlan{.cache_bytes = cache,
                     .superbatch = static_cast<std::uint32_t>(chosen),
-                    .neighbor_cache_bytes = neighbors};
+                    .neighbor_cache_bytes = neighbors,
+                    .held_rows = needs.held_rows};
 }
 
 }  // namespace rhizome

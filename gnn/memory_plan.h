@@ -15,6 +15,7 @@ struct MemoryNeeds {
   std::uint64_t cacheable_bytes = 0;  ///< more cache than this is of no use
   std::uint64_t least_cache_bytes = 0;  ///< with less the job cannot run
   std::uint64_t minibatches = 1;        ///< of the whole job, a count
+  std::uint64_t held_rows = 0;  ///< beside the cache, a count; their bytes are working_bytes
 
   /// Of a neighbour cache, where lists are on disk (NeighborCache::Needs); else 0.
   std::uint64_t neighbor_full_bytes = 0;
@@ -33,6 +34,7 @@ struct MemoryPlan {
   std::uint64_t cache_bytes = 0;
   std::uint32_t superbatch = 1;            ///< minibatches
   std::uint64_t neighbor_cache_bytes = 0;  ///< 0: none
+  std::uint64_t held_rows = 0;             ///< as needed
 };
 
 /// The most a cache takes unless it is told a size.

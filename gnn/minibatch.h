@@ -15,8 +15,8 @@ struct MinibatchCosts {
   double sample_seconds = 0;
   double schedule_seconds = 0;
   double switch_seconds = 0;
-  double gather_seconds = 0;  ///< of reading, and of copying from the pool
-  double update_seconds = 0;  ///< of copying into the pool
+  double gather_seconds = 0;  ///< of reading, and of waiting for room to read to
+  double update_seconds = 0;  ///< of deciding what the pool holds
   std::uint64_t rows_requested = 0;
   std::uint64_t pool_hits = 0;
   std::uint64_t rows_kept = 0;  ///< of the prefill, in the pool from the superbatch before
@@ -34,7 +34,7 @@ struct Minibatch {
   std::vector<std::uint64_t> hop_offsets;  ///< [hops + 2]
   Csr csr;                                 ///< lists of all but the last hop's vertices
   std::vector<std::uint32_t> degrees;      ///< in the whole graph, by local number; GCN only
-  FeatureMatrix features;                  ///< [rows.size(), feature columns]
+  FeatureRows features;                    ///< [rows.size(), feature columns]
   MinibatchCosts costs;
 };
 

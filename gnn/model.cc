@@ -153,11 +153,13 @@ std::vector<LayerGraph> Model::MakeGraphs(const Minibatch& minibatch) const {
 
 torch::Tensor Model::Embed(const Minibatch& minibatch, const std::vector<LayerGraph>& graphs,
                            const std::uint64_t* dropout_seed) const {
-  const FeatureMatrix& features = minibatch.features;
+  const FeatureRows& features = minibatch.features;
   const auto type = features.type() == RowType::kFloat16 ? torch::kHalf : torch::kFloat32;
-  torch::Tensor x =
-      torch::from_blob(features.bytes().data(),
-                       {static_cast<std::int64_t>(minibatch.rows.size()), shape_.inputs}, type);
+  const std::span<const std::byte> table = features.table();
+  const auto table_rows = static_cast<std::int64_t>(table.size() / features.row_bytes());
+  LayerRows rows{torch::from_blob(const_cast<std::byte*>(table.data()),  // it is only read
+                                  {table_rows, shape_.inputs}, type),
+                 features.place()};
   for (std::uint32_t k = 0; k < shape_.spec.layers; ++k) {
     Activation activation{.relu = true, .dropout = 0, .seed = 0};
     if (dropout_seed != nullptr && k + 1 < shape_.spec.layers) {  // the inputs of layer k + 1
@@ -165,10 +167,9 @@ torch::Tensor Model::Embed(const Minibatch& minibatch, const std::vector<LayerGr
       activation.seed = MixSeed(*dropout_seed, k + 1);
     }
     // Mostly all of them: a layer has as many sources as the one below has targets.
-    if (x.size(0) != graphs[k].sources()) x = x.narrow(0, 0, graphs[k].sources());
-    x = layers_[k].Forward(x, graphs[k], activation);
+    rows = {layers_[k].Forward(rows.First(graphs[k].sources()), graphs[k], activation)};
   }
-  return x;
+  return rows.table;
 }
 
 std::vector<torch::Tensor> Model::Parameters() const {

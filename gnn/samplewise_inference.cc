@@ -91,7 +91,6 @@ Status ComputeAll(const std::vector<Block>& blocks, Loader& loader, const Model&
     AddCosts(minibatch->costs, report);
     report.fill_seconds += std::chrono::duration<double>(loaded - start).count();
     report.model_seconds += std::chrono::duration<double>(Clock::now() - loaded).count();
-    loader.Recycle(*std::move(minibatch));
     if (i + 1 < blocks.size() && blocks[i + 1].output_chunk == blocks[i].output_chunk) continue;
     RHIZOME_RETURN_IF_ERROR(output.FinishChunk(blocks[i].output_chunk, counts));
     counts = {};

@@ -11,7 +11,7 @@ namespace rhizome {
 
 std::string_view StageName(Stage stage) {
   static constexpr std::array<std::string_view, kStages> kNames = {
-      "sample", "schedule", "switch", "read", "copy", "wait", "compute"};
+      "sample", "schedule", "switch", "read", "wait", "compute"};
   return kNames[static_cast<std::size_t>(stage)];
 }
 

@@ -13,8 +13,8 @@
 namespace rhizome {
 
 /// What a minibatch, or a superbatch, passes through. Each has a track of its own in a trace.
-enum class Stage : std::uint8_t { kSample, kSchedule, kSwitch, kRead, kCopy, kWait, kCompute };
-inline constexpr std::size_t kStages = 7;
+enum class Stage : std::uint8_t { kSample, kSchedule, kSwitch, kRead, kWait, kCompute };
+inline constexpr std::size_t kStages = 6;
 std::string_view StageName(Stage stage);
 
 /// When the stages of a job ran, for a person to look at how they overlap: written as Chrome trace

@@ -31,7 +31,7 @@ constexpr std::uint64_t kCostScheduleBytesPerAccess = 64 + 4;
 /// Bytes of a minibatch for each of its rows, besides features: number, plan of the pool, degree.
 constexpr std::uint64_t kRowBytes = 48;
 
-/// Minibatches whose features are in memory at once: in the loader, and computed on.
+/// Minibatches that are in memory at once: in the loader, and computed on.
 constexpr std::uint64_t kMinibatchesAlive = kMinibatchesAhead + 1;
 
 struct TrainJob {
@@ -113,6 +113,14 @@ std::shared_ptr<const NeighborSource> SourceOf(const std::unique_ptr<ListsOnDisk
 /// Minibatches differ: an eighth more than the first.
 std::uint64_t WithMargin(std::uint64_t bytes) { return bytes + bytes / 8; }
 
+/// Rows that minibatches hold beside the pool, of minibatches of `rows` rows: all without a pool;
+/// with one, what misses of all that are alive at once, which is less than one minibatch that
+/// misses all (and reading waits where it is not).
+std::uint64_t HeldRowsOf(const TrainOptions& options, std::uint64_t rows) {
+  const bool pool = options.cache != PolicyKind::kNone && options.cache_bytes.value_or(1) > 0;
+  return pool ? rows + rows / 4 : kMinibatchesAlive * rows;
+}
+
 /// What a step holds besides its features: of every layer the rows that it multiplies (a vertex's
 /// own beside its neighbours' sum), what comes of them, and the gradients of both.
 std::uint64_t ActivationBytes(const Minibatch& minibatch, const ModelShape& shape) {
@@ -144,13 +152,15 @@ Result<MemoryNeeds> MeasureNeeds(const TrainJob& job, const TrainOptions& option
   RHIZOME_ASSIGN_OR_RETURN(const Minibatch minibatch, sampler.Sample(*probe.Next()));
   const std::uint64_t rows = WithMargin(minibatch.rows.size());
   const std::uint64_t edges = WithMargin(minibatch.csr.neighbors.size());
-  const std::uint64_t feature_bytes =
-      options.model.normalize_features ? job.features.dim * sizeof(float) + job.features.row_bytes()
-                                       : job.features.row_bytes();
+  const std::uint64_t feature_bytes = options.model.normalize_features
+                                          ? job.features.dim * sizeof(float)
+                                          : job.features.row_bytes();
   MemoryNeeds needs;
+  needs.held_rows = HeldRowsOf(options, rows);
   needs.working_bytes = kSlackBytes + RowReaderOptions().staging_bytes + 4 * job.features.rows +
-                        kMinibatchesAlive * (rows * (feature_bytes + kRowBytes) + edges * 5) +
-                        rows * 40 + edges * 24 +  // of the one that is being sampled
+                        needs.held_rows * feature_bytes +
+                        kMinibatchesAlive * (rows * kRowBytes + edges * 5) + rows * 40 +
+                        edges * 24 +  // of the one that is being sampled
                         WithMargin(ActivationBytes(minibatch, job.model->shape()));
   needs.schedule_bytes = rows * (options.cache == PolicyKind::kCost ? kCostScheduleBytesPerAccess
                                                                     : kScheduleBytesPerAccess);
@@ -176,6 +186,7 @@ LoaderOptions MakeLoaderOptions(const TrainOptions& options, const MemoryPlan& m
   loader.normalize = options.model.normalize_features;
   loader.policy = options.cache;
   loader.cache_bytes = memory.cache_bytes;
+  loader.held_rows = memory.held_rows;
   loader.superbatch = memory.superbatch;
   loader.io = options.io;
   loader.scratch = scratch;

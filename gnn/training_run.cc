@@ -97,7 +97,6 @@ Status TrainingRun::Step(Loader& loader, const JobControl& control) {
   if (!std::isfinite(outcome.loss_sum)) return Diverged();
   Add(outcome, is_valid ? progress_.valid : progress_.train);
   AddCosts(minibatch->costs, epoch);
-  loader.Recycle(*std::move(minibatch));
   epoch.loss = MeanLoss(progress_.train);
   epoch.seconds += std::chrono::duration<double>(Clock::now() - start).count();
   ++progress_.done;

@@ -48,33 +48,18 @@ struct Pass {
 
 // Minibatches between the reading thread and the one that computes.
 constexpr std::ptrdiff_t kAhead = 2;
-constexpr std::size_t kOutputs = kAhead + 1;
+constexpr std::size_t kSteps = kAhead + 1;
 
-/// Gathers a trace as a Loader does: one thread reads, one copies, one takes what is ready. A step
-/// that computes is one that sleeps.
+/// Gathers a trace as a Loader does: one thread reads what misses to where it is computed on, one
+/// takes what is ready. A step that computes is one that sleeps.
 class PipelinedGather {
  public:
   PipelinedGather(FeatureCache& cache, const Trace& trace, double step_seconds)
-      : cache_(cache), trace_(trace), step_seconds_(step_seconds) {
-    std::size_t most = 0;
-    for (std::size_t s = 0; s < trace.steps(); ++s) most = std::max(most, trace.step(s).size());
-    row_bytes_ = cache.array().row_bytes();
-    output_bytes_ = most * row_bytes_;
-  }
-
-  Status Allocate() {
-    for (AlignedBuffer& output : outputs_) {
-      RHIZOME_ASSIGN_OR_RETURN(output, AlignedBuffer::Allocate(output_bytes_));
-      // Steps after the first find memory that is there; so shall the first.
-      std::fill(output.bytes().begin(), output.bytes().end(), std::byte{1});
-    }
-    return Status::Ok();
-  }
+      : cache_(cache), trace_(trace), step_seconds_(step_seconds) {}
 
   /// Returns the seconds that steps waited, all but the first.
   Result<double> Run() {
     std::thread reading([this] { ReadAll(); });
-    std::thread copying([this] { CopyAll(); });
     double exposed = 0;
     for (std::size_t s = 0; s < trace_.steps(); ++s) {
       const auto start = Clock::now();
@@ -82,32 +67,20 @@ class PipelinedGather {
       if (s > 0) exposed += SecondsSince(start);
       if (step_seconds_ > 0)
         std::this_thread::sleep_for(std::chrono::duration<double>(step_seconds_));
+      steps_[s % kSteps] = HeldRows();
       room_.release();
     }
     reading.join();
-    copying.join();
     if (!status_.ok()) return Fail(status_);
     return exposed;
   }
 
  private:
-  std::span<std::byte> OutputOf(std::size_t step) const {
-    return outputs_[step % kOutputs].bytes().first(trace_.step(step).size() * row_bytes_);
-  }
-
   void ReadAll() {
     for (std::size_t s = 0; s < trace_.steps(); ++s) {
       room_.acquire();
-      // After an error the rest passes through unread, so that every thread ends.
-      if (status_.ok()) status_ = cache_.Fetch(trace_.step(s), OutputOf(s), steps_[s % kOutputs]);
-      read_.release();
-    }
-  }
-
-  void CopyAll() {
-    for (std::size_t s = 0; s < trace_.steps(); ++s) {
-      read_.acquire();
-      cache_.Finish(steps_[s % kOutputs]);
+      // After an error the rest passes through unread, so that both threads end.
+      if (status_.ok()) status_ = cache_.Hold(trace_.step(s), steps_[s % kSteps]);
       ready_.release();
     }
   }
@@ -115,15 +88,17 @@ class PipelinedGather {
   FeatureCache& cache_;
   const Trace& trace_;
   const double step_seconds_;
-  std::size_t row_bytes_ = 0;
-  std::size_t output_bytes_ = 0;
-  std::array<AlignedBuffer, kOutputs> outputs_;
-  std::array<GatherStep, kOutputs> steps_;
-  std::counting_semaphore<> room_{kOutputs};
-  std::counting_semaphore<> read_{0};
+  std::array<HeldRows, kSteps> steps_;
+  std::counting_semaphore<> room_{kSteps};
   std::counting_semaphore<> ready_{0};
   Status status_;  // the reading thread's until it is joined
 };
+
+std::uint64_t LargestStep(const Trace& trace) {
+  std::size_t most = 0;
+  for (std::size_t s = 0; s < trace.steps(); ++s) most = std::max(most, trace.step(s).size());
+  return most;
+}
 
 class Contest {
  public:
@@ -141,12 +116,13 @@ class Contest {
   const ReadCost& cost() const { return cost_; }
 
   Result<Pass> Run(PolicyKind kind, std::uint64_t pool_bytes) const {
-    FeatureCacheOptions cache_options{.capacity_bytes = pool_bytes, .reader = {}};
+    const std::uint64_t held = kSteps * LargestStep(trace_);
+    FeatureCacheOptions cache_options{
+        .capacity_bytes = pool_bytes, .held = {.slots = held, .most = held}, .reader = {}};
     cache_options.read_cost = cost_;
     RHIZOME_ASSIGN_OR_RETURN(const auto cache,
                              FeatureCache::Open(store_, options_.array, cache_options));
     PipelinedGather gather(*cache, trace_, options_.step_seconds);
-    RHIZOME_RETURN_IF_ERROR(gather.Allocate());
     Pass pass;
     const double cpu = CpuSeconds();
     const auto start = Clock::now();
@@ -170,7 +146,7 @@ class Contest {
   /// minibatches as take no longer than a few seconds, from the front.
   Result<double> RunMapped() const {
     DropFromPageCache();
-    FeatureCacheOptions cache_options{.capacity_bytes = 0, .reader = {}};
+    FeatureCacheOptions cache_options{.capacity_bytes = 0, .held = {}, .reader = {}};
     cache_options.reader.io.maker = IoMaker::kMapped;
     RHIZOME_ASSIGN_OR_RETURN(const auto cache,
                              FeatureCache::Open(store_, options_.array, cache_options));

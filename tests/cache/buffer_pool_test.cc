@@ -120,12 +120,12 @@ TEST(BufferPoolTest, WhatAStepHoldsStaysWhereItIsUntilItIsReleased) {
     return slots;
   };
   const std::vector<SlotId> first = hold({1, 2});
-  const std::vector<SlotId> second = hold({2, 3});   // drives 1 out of the frames
-  const std::vector<SlotId> third = hold({4, 5});    // and 2 and 3
+  const std::vector<SlotId> second = hold({2, 3});  // drives 1 out of the frames
+  const std::vector<SlotId> third = hold({4, 5});   // and 2 and 3
   EXPECT_EQ(second[0], first[1]) << "a hit is where it was";
   EXPECT_TRUE(pool->is_held());
-  const std::vector<std::pair<SlotId, int>> all = {{first[0], 1}, {first[1], 2}, {second[1], 3},
-                                                   {third[0], 4}, {third[1], 5}};
+  const std::vector<std::pair<SlotId, int>> all = {
+      {first[0], 1}, {first[1], 2}, {second[1], 3}, {third[0], 4}, {third[1], 5}};
   for (const auto& [slot, key] : all) EXPECT_EQ(pool->slot(slot)[0], static_cast<std::byte>(key));
   pool->Release(first);
   EXPECT_EQ(pool->slot(second[0])[0], std::byte{2}) << "the second step holds it still";
@@ -180,7 +180,7 @@ TEST(BufferPoolTest, NoSlotChangesWhileItIsHeld) {
     std::vector<std::pair<std::vector<CacheKey>, std::vector<SlotId>>> held;
     for (int superbatch = 0; superbatch < 4; ++superbatch) {
       const Trace trace = testing::RandomTrace(random, 8, kKeys, 25);
-      constexpr std::array kKinds = {PolicyKind::kBelady, PolicyKind::kLru,   PolicyKind::kS3Fifo,
+      constexpr std::array kKinds = {PolicyKind::kBelady, PolicyKind::kLru,    PolicyKind::kS3Fifo,
                                      PolicyKind::kMatch,  PolicyKind::kStatic, PolicyKind::kNone};
       pool->SetPolicy(MakePolicy({.kind = kKinds[random() % kKinds.size()],
                                   .frame_count = frames,

@@ -237,7 +237,8 @@ TEST_P(FeatureCacheTest, HeldRowsStayWhileOthersAreRead) {
       held.emplace_back(std::vector<Row>(trace.step(s).begin(), trace.step(s).end()),
                         std::move(rows));
       for (const auto& [wanted, where] : held) ExpectHeld(wanted, where);
-      while (held.size() > random() % 5) held.erase(held.begin() + static_cast<std::ptrdiff_t>(random() % held.size()));
+      while (held.size() > random() % 5)
+        held.erase(held.begin() + static_cast<std::ptrdiff_t>(random() % held.size()));
     }
   }
   std::vector<std::byte> out(64);

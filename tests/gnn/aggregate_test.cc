@@ -320,8 +320,8 @@ TEST_F(AggregateTest, ThreadsDoNotChangeABit) {
     SetComputeThreads(threads);
     const AggregateLists lists(csr.view(), 900);
     const torch::Tensor out =
-        Activate(AggregateSum(Linear(x, w), lists, {}) + AggregateMax(Linear(x, w), lists) +
-                     AggregateWeighted(Linear(x, w), weights, lists),
+        Activate(AggregateSum(Linear({x}, w), lists, {}) + AggregateMax(Linear({x}, w), lists) +
+                     AggregateWeighted(Linear({x}, w), weights, lists),
                  activation);
     std::vector<torch::Tensor> got = torch::autograd::grad({out.square().sum()}, {x, w});
     got.push_back(out.detach());
@@ -442,7 +442,7 @@ TEST(DenseTest, LinearEqualsTheProductOfLibtorch) {
     const torch::Tensor x = torch::randn({rows, 33}).set_requires_grad(true);
     const torch::Tensor w = torch::randn({20, 33}).set_requires_grad(true);
     const torch::Tensor weighting = torch::randn({rows, 20});
-    const torch::Tensor out = Linear(x, w);
+    const torch::Tensor out = Linear({x}, w);
     const torch::Tensor expected = torch::mm(x, w.t());
     EXPECT_TRUE(torch::allclose(out, expected, 1e-4, 1e-4));
     const auto got = torch::autograd::grad({(out * weighting).sum()}, {x, w});

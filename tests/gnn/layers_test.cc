@@ -78,7 +78,7 @@ TEST_P(ConvLayerTest, ValuesAndGradientsEqualTheDenseLayer) {
   const torch::Tensor weighting = torch::randn({30, param.out});
 
   const LayerGraph graph = MakeLayerGraph(param.kind, csr.view(), degrees, 50);
-  const torch::Tensor got = layer.Forward(x, graph, {});
+  const torch::Tensor got = layer.Forward({x}, graph, {});
   const torch::Tensor expected = NaiveForward(layer, x, csr, degrees);
   EXPECT_TRUE(torch::allclose(got, expected, 1e-4, 1e-4));
   const auto got_gradients = torch::autograd::grad({(got * weighting).sum()}, leaves);
@@ -112,13 +112,13 @@ TEST_P(ConvLayerTest, ActivationFollowsTheLayerAndThreadsDoNotChangeABit) {
   const torch::Tensor weighting = torch::randn({1100, param.out});
   const Activation activation{.relu = true, .dropout = 0.5, .seed = seed};
   const LayerGraph graph = MakeLayerGraph(param.kind, csr.view(), degrees, 1500);
-  const torch::Tensor expected = Activate(layer.Forward(x, graph, {}), activation);
+  const torch::Tensor expected = Activate(layer.Forward({x}, graph, {}), activation);
   auto wanted = torch::autograd::grad({(expected * weighting).sum()}, leaves);
   wanted.push_back(expected);
   std::vector<torch::Tensor> first;
   for (const std::uint32_t threads : {1, 2, 4}) {
     SetComputeThreads(threads);
-    const torch::Tensor out = layer.Forward(x, graph, activation);
+    const torch::Tensor out = layer.Forward({x}, graph, activation);
     auto got = torch::autograd::grad({(out * weighting).sum()}, leaves);
     got.push_back(out);
     for (std::size_t i = 0; i < got.size(); ++i) {
@@ -131,7 +131,7 @@ TEST_P(ConvLayerTest, ActivationFollowsTheLayerAndThreadsDoNotChangeABit) {
   }
   SetComputeThreads(1);
   const c10::InferenceMode guard;
-  EXPECT_TRUE(torch::equal(layer.Forward(x, graph, activation), first.back().detach()));
+  EXPECT_TRUE(torch::equal(layer.Forward({x}, graph, activation), first.back().detach()));
 }
 
 // Wide inputs are multiplied before they are aggregated, narrow ones after.

@@ -220,8 +220,9 @@ TEST_F(PipelineTest, TheLoaderDeliversTheRowsItSampledAndStopsWhenLeft) {
     EXPECT_EQ(m.seed_count, 3u);
     for (std::size_t r = 0; r < m.rows.size(); ++r) {
       const auto vertex = static_cast<std::size_t>(graph_->VertexAt(m.rows[r]));
+      const auto* const row = reinterpret_cast<const float*>(m.features.row(r).data());
       for (std::size_t d = 0; d < 16; ++d) {
-        ASSERT_EQ(m.features.floats()[r * 16 + d], graph_data_.features[vertex * 16 + d]);
+        ASSERT_EQ(row[d], graph_data_.features[vertex * 16 + d]);
       }
     }
   }
