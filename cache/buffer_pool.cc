@@ -138,6 +138,12 @@ void BufferPool::SetHolds(SlotId slot, CacheKey key) {
   holds_[slot] = key;
 }
 
+void BufferPool::Discard() {
+  if (!table_->WaitUntilReleased()) return;
+  memory_.GiveBack();
+  Forget();
+}
+
 void BufferPool::Forget() { std::fill(holds_.begin(), holds_.end(), kNothing); }
 
 }  // namespace rhizome

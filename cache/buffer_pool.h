@@ -94,6 +94,10 @@ class BufferPool {
   /// Ends every wait for room, now and later.
   void Cancel() { table_->Cancel(); }
 
+  /// Waits until nothing is held and gives the memory back to the system; a new policy begins with
+  /// an empty pool. Does nothing where a wait would not end (SetStarved, Cancel).
+  void Discard();
+
   /// What frames hold is not known any more, as a read failed.
   void Forget();
 

@@ -202,6 +202,9 @@ class DirectNeighbors::Impl {
     return Status::Ok();
   }
 
+  void SetCache(std::shared_ptr<const NeighborCache> cache) { cache_ = std::move(cache); }
+  Direction direction() const { return direction_; }
+
   Status LookUp(std::span<const EntryRef> entries, std::span<Row> rows) {
     DirectNeighborsStats seen;
     std::vector<Miss> misses;
@@ -265,7 +268,7 @@ class DirectNeighbors::Impl {
 
   const Direction direction_;
   const DirectNeighborsOptions options_;
-  const std::shared_ptr<const NeighborCache> cache_;
+  std::shared_ptr<const NeighborCache> cache_;
   const std::shared_ptr<const GraphParts> parts_;
   std::vector<const Adjacency*> partitions_;
   Mutex mutex_;
@@ -316,7 +319,7 @@ Status DirectNeighbors::Impl::FromCache(std::span<const EntryRef> entries, std::
 DirectNeighbors::DirectNeighbors(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 DirectNeighbors::~DirectNeighbors() = default;
 
-Result<std::shared_ptr<const DirectNeighbors>> DirectNeighbors::Open(
+Result<std::shared_ptr<DirectNeighbors>> DirectNeighbors::Open(
     const Graph& graph, Direction direction, std::shared_ptr<const NeighborCache> cache,
     const DirectNeighborsOptions& options) {
   const auto refuse = [](const std::string& what) {
@@ -335,7 +338,7 @@ Result<std::shared_ptr<const DirectNeighbors>> DirectNeighbors::Open(
                               options.staging_bytes, options.max_read_bytes));
   auto impl = std::make_unique<Impl>(graph, direction, std::move(cache), options);
   RHIZOME_RETURN_IF_ERROR(impl->Init());
-  return std::shared_ptr<const DirectNeighbors>(new DirectNeighbors(std::move(impl)));
+  return std::shared_ptr<DirectNeighbors>(new DirectNeighbors(std::move(impl)));
 }
 
 Status DirectNeighbors::LookUp(std::span<const EntryRef> entries, std::span<Row> rows) const {
@@ -347,6 +350,13 @@ Status DirectNeighbors::LookUp(std::span<const EntryRef> entries, std::span<Row>
     RHIZOME_RETURN_IF_ERROR(
         impl_->LookUp(entries.subspan(begin, count), rows.subspan(begin, count)));
   }
+  return Status::Ok();
+}
+
+Status DirectNeighbors::SetCache(std::shared_ptr<const NeighborCache> cache) {
+  if (cache != nullptr && cache->direction() != impl_->direction())
+    return Status::InvalidArgument("the neighbour cache is of the other direction");
+  impl_->SetCache(std::move(cache));
   return Status::Ok();
 }
 

@@ -48,14 +48,18 @@ class DirectNeighbors final : public NeighborSource {
   /// `cache` may be null. Errors: kInvalidArgument, the graph's lists are in memory, a direction it
   /// lacks, options out of range, a cache of another direction; kUnsupported, no io_uring here;
   /// kOutOfMemory.
-  static Result<std::shared_ptr<const DirectNeighbors>> Open(
-      const Graph& graph, Direction direction, std::shared_ptr<const NeighborCache> cache,
-      const DirectNeighborsOptions& options);
+  static Result<std::shared_ptr<DirectNeighbors>> Open(const Graph& graph, Direction direction,
+                                                       std::shared_ptr<const NeighborCache> cache,
+                                                       const DirectNeighborsOptions& options);
   ~DirectNeighbors() override;
 
   /// Errors: kCorruption naming file and offset; kIoError.
   Status LookUp(std::span<const EntryRef> entries, std::span<Row> rows) const override;
   bool wants_whole_hops() const override { return true; }
+
+  /// Another cache from now on, or none. While nobody looks up. Errors: kInvalidArgument, one of
+  /// another direction.
+  Status SetCache(std::shared_ptr<const NeighborCache> cache);
 
   DirectNeighborsStats stats() const;
 

@@ -63,6 +63,11 @@ class FeatureCache::Impl {
   Status Gather(std::span<const Row> rows, std::span<std::byte> out);
   GatherStats stats() const;
 
+  void Discard() {
+    started_ = false;
+    pool_.Discard();
+  }
+
   BufferPool& pool() { return pool_; }
   const ArrayEntry& array() const { return array_; }
   const ReadCost& read_cost() const { return read_cost_; }
@@ -314,6 +319,7 @@ Status FeatureCache::Gather(std::span<const Row> rows, std::span<std::byte> out)
   return impl_->Gather(rows, out);
 }
 void FeatureCache::SetStarved(bool starved) { impl_->pool().SetStarved(starved); }
+void FeatureCache::Discard() { impl_->Discard(); }
 void FeatureCache::Cancel() { impl_->pool().Cancel(); }
 std::size_t FeatureCache::kept_row_bytes() const { return impl_->pool().frame_bytes(); }
 GatherStats FeatureCache::stats() const { return impl_->stats(); }

@@ -123,6 +123,10 @@ class FeatureCache {
   /// held. On error `out` is unspecified.
   Status Gather(std::span<const Row> rows, std::span<std::byte> out);
 
+  /// Waits until nothing is held and gives the memory of the rows back to the system; the cache
+  /// must be started again. Does nothing while whoever holds rows waits for the next step.
+  void Discard();
+
   /// Whoever holds rows waits for the next step: Hold and Start do not wait for room meanwhile.
   void SetStarved(bool starved);
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "rhizome/index/adjacency.h"
@@ -161,8 +160,7 @@ Result<NeighborCache::Chosen> NeighborCache::Choose(const Graph& graph,
 }
 
 /// Gives each chosen list its place, in order of partition and local id.
-Status NeighborCache::Place(const Graph& graph, const Chosen& chosen) {
-  RHIZOME_ASSIGN_OR_RETURN(bytes_, AlignedBuffer::Allocate(chosen.units * kUnitBytes));
+void NeighborCache::Place(const Graph& graph, const Chosen& chosen) {
   units_.resize(graph.partition_count());
   std::uint64_t unit = 0;
   for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
@@ -175,7 +173,6 @@ Status NeighborCache::Place(const Graph& graph, const Chosen& chosen) {
     list_count_ += chosen.locals[p].size();
   }
   RHIZOME_CHECK(unit == chosen.units);
-  return Status::Ok();
 }
 
 Status NeighborCache::ReadLists(const Graph& graph, const Chosen& chosen,
@@ -186,7 +183,7 @@ Status NeighborCache::ReadLists(const Graph& graph, const Chosen& chosen,
     RHIZOME_RETURN_IF_ERROR(ForEachList(
         graph.partition(p), direction_, chosen.locals[p], control,
         [&](LocalId local, std::span<const std::byte> list) {
-          const auto place = bytes_.bytes().subspan(std::uint64_t{units_[p][local]} * kUnitBytes,
+          const auto place = built_.bytes().subspan(std::uint64_t{units_[p][local]} * kUnitBytes,
                                                     UnitsOf(list.size()) * kUnitBytes);
           std::fill(std::copy(list.begin(), list.end(), place.begin()), place.end(), std::byte{0});
           return Status::Ok();
@@ -208,7 +205,9 @@ Result<std::shared_ptr<const NeighborCache>> NeighborCache::Build(
   std::shared_ptr<NeighborCache> cache(new NeighborCache());
   cache->direction_ = options.direction;
   RHIZOME_ASSIGN_OR_RETURN(const Chosen chosen, Choose(graph, options, control));
-  RHIZOME_RETURN_IF_ERROR(cache->Place(graph, chosen));
+  RHIZOME_ASSIGN_OR_RETURN(cache->built_, AlignedBuffer::Allocate(chosen.units * kUnitBytes));
+  cache->lists_ = cache->built_.bytes();
+  cache->Place(graph, chosen);
   RHIZOME_RETURN_IF_ERROR(cache->ReadLists(graph, chosen, control));
   return cache;
 }
@@ -250,8 +249,7 @@ Status NeighborCache::Dump(ByteSink& sink, const Graph& graph) const {
       writer.AddSection(Kind(CacheSection::kCounts), std::span<const std::uint64_t>(counts)));
   RHIZOME_RETURN_IF_ERROR(
       writer.AddSection(Kind(CacheSection::kLocals), std::span<const std::uint32_t>(locals)));
-  RHIZOME_RETURN_IF_ERROR(
-      writer.AddSection(Kind(CacheSection::kBytes), std::span<const std::byte>(bytes_.bytes())));
+  RHIZOME_RETURN_IF_ERROR(writer.AddSection(Kind(CacheSection::kBytes), lists_));
   return writer.Finish();
 }
 
@@ -259,8 +257,7 @@ Result<std::shared_ptr<const NeighborCache>> NeighborCache::Load(FileSystem& fs,
                                                                  const Graph& graph,
                                                                  Direction direction) {
   RHIZOME_ASSIGN_OR_RETURN(
-      const SectionFile file,
-      SectionFile::Load(fs, path, FileKind::kNeighborCache, graph.store().id()));
+      SectionFile file, SectionFile::Load(fs, path, FileKind::kNeighborCache, graph.store().id()));
   const auto corrupt = [&](std::string_view what) {
     return Fail(Status::Corruption(fmt::format("{}: {}", path.string(), what)));
   };
@@ -296,17 +293,17 @@ Result<std::shared_ptr<const NeighborCache>> NeighborCache::Load(FileSystem& fs,
   if (chosen.units >= kAbsent ||
       file.Count(Kind(CacheSection::kBytes)) != chosen.units * kUnitBytes)
     return corrupt("its bytes do not fit its lists");
-  RHIZOME_ASSIGN_OR_RETURN(const auto bytes,
-                           file.Section<std::uint8_t>(Kind(CacheSection::kBytes)));
+  RHIZOME_ASSIGN_OR_RETURN(const auto bytes, file.Section<std::byte>(Kind(CacheSection::kBytes)));
   std::shared_ptr<NeighborCache> cache(new NeighborCache());
   cache->direction_ = direction;
-  RHIZOME_RETURN_IF_ERROR(cache->Place(graph, chosen));
-  if (!bytes.empty()) std::memcpy(cache->bytes_.bytes().data(), bytes.data(), bytes.size());
+  cache->lists_ = bytes;
+  cache->loaded_ = std::move(file);  // its sections stay where they are
+  cache->Place(graph, chosen);
   return cache;
 }
 
 std::uint64_t NeighborCache::memory_bytes() const {
-  std::uint64_t bytes = bytes_.size_bytes();
+  std::uint64_t bytes = lists_.size();
   for (const auto& units : units_) bytes += units.size() * sizeof(std::uint32_t);
   return bytes;
 }

@@ -47,8 +47,9 @@ class NeighborCache {
   /// Writes what Load reads (storage/FORMAT.md, "Neighbour cache"), to a job's scratch folder.
   Status Dump(ByteSink& sink, const Graph& graph) const;
 
-  /// Loads a dump, verified. Errors: kCorruption; kInvalidArgument, it was made of another store,
-  /// generation or direction; kIoError.
+  /// Loads a dump, verified, at the disk's rate: the lists are used where they are read to. Errors:
+  /// kCorruption; kInvalidArgument, it was made of another store, generation or direction;
+  /// kIoError.
   static Result<std::shared_ptr<const NeighborCache>> Load(FileSystem& fs, const Path& path,
                                                            const Graph& graph, Direction direction);
 
@@ -56,7 +57,7 @@ class NeighborCache {
   /// caller knows its length.
   const std::byte* Find(std::uint32_t partition, std::uint32_t local) const {
     const std::uint32_t unit = units_[partition][local];
-    return unit == kAbsent ? nullptr : bytes_.bytes().data() + std::uint64_t{unit} * kUnitBytes;
+    return unit == kAbsent ? nullptr : lists_.data() + std::uint64_t{unit} * kUnitBytes;
   }
 
   /// What a cache of lists of `direction` takes, in bytes: known from the offsets alone.
@@ -83,13 +84,15 @@ class NeighborCache {
   NeighborCache() = default;
   static Result<Chosen> Choose(const Graph& graph, const NeighborCacheOptions& options,
                                const JobControl& control);
-  Status Place(const Graph& graph, const Chosen& chosen);
+  void Place(const Graph& graph, const Chosen& chosen);
   Status ReadLists(const Graph& graph, const Chosen& chosen, const JobControl& control);
 
   Direction direction_ = Direction::kIn;
   std::uint64_t list_count_ = 0;
   std::vector<std::vector<std::uint32_t>> units_;  // of each partition: by local id, or kAbsent
-  AlignedBuffer bytes_;
+  std::span<const std::byte> lists_;               // in one of these
+  AlignedBuffer built_;
+  std::optional<SectionFile> loaded_;
 };
 
 }  // namespace rhizome

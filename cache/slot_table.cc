@@ -87,6 +87,12 @@ bool SlotTable::is_held() const {
   return holders_ > 0;
 }
 
+bool SlotTable::WaitUntilReleased() {
+  const MutexLock lock(mutex_);
+  while (holders_ > 0 && !starved_ && !cancelled_) changed_.Wait(mutex_);
+  return holders_ == 0;
+}
+
 void SlotTable::SetStarved(bool starved) {
   const MutexLock lock(mutex_);
   starved_ = starved;

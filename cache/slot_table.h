@@ -45,6 +45,10 @@ class SlotTable {
   void Release(std::span<const SlotId> slots);
   bool is_held() const;
 
+  /// Waits until nothing is held, or whoever holds is waiting too, or cancelled. False: something
+  /// is held.
+  bool WaitUntilReleased();
+
   void SetStarved(bool starved);
   void Cancel();
 

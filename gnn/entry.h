@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rhizome/cache/feature_cache.h"
@@ -36,6 +37,20 @@ struct ModelSpec {
   bool no_edges = false;
 };
 
+/// What goes on at once in a training.
+enum class Overlap : std::uint8_t {
+  /// Superbatch k + 1 is sampled and scheduled while superbatch k is trained on; caches of lists
+  /// and
+  /// of features share the memory.
+  kAll,
+
+  /// Superbatch k + 1 is sampled while superbatch k is scheduled, then k is trained on: each cache
+  /// has the memory to itself in its turn (Ginex, section 4). Less is read where memory is short,
+  /// at
+  /// the price of nothing being sampled while the network computes.
+  kChangeset,
+};
+
 struct TrainOptions {
   Path store;
   ModelSpec model;
@@ -60,6 +75,7 @@ struct TrainOptions {
   TopologyPlace topology = TopologyPlace::kMemory;
   std::optional<std::uint64_t> neighbor_cache_bytes;  ///< default: chosen, at most 256 MiB; 0: none
   std::uint32_t superbatch = 0;                       ///< minibatches; 0: chosen
+  Overlap overlap = Overlap::kAll;
   std::uint64_t steps = 0;    ///< training minibatches of an epoch at most; 0: all
   bool test = true;           ///< accuracies of the kept weights, with all neighbours, at the end
   std::string job = "train";  ///< names scratch/<job>
@@ -95,6 +111,7 @@ struct ListReadsReport {
   std::uint64_t cache_bytes = 0;   ///< of the neighbour cache
   std::uint64_t cached_lists = 0;  ///< in it
   double cache_seconds = 0;        ///< to build it
+  std::uint64_t cache_loads = 0;   ///< from its dump (Overlap::kChangeset)
   std::uint64_t entries = 0;       ///< neighbours looked up
   std::uint64_t lists = 0;         ///< lists that they were looked up in
   std::uint64_t hits = 0;          ///< of those, from the cache

@@ -8,6 +8,12 @@ namespace {
 /// Of one entry that a hop looks up: the entry and its row, the miss and its read, the request.
 constexpr std::uint64_t kBytesPerEntry = 160;
 
+/// No sync: the file is worth nothing after a crash.
+struct ScratchSink final : ByteSink {
+  Status Append(std::span<const std::byte> bytes) override { return file->Append(bytes); }
+  std::unique_ptr<WritableFile> file;
+};
+
 }  // namespace
 
 std::uint64_t ListsOnDisk::WorkingBytes(std::uint64_t edges) {
@@ -15,42 +21,61 @@ std::uint64_t ListsOnDisk::WorkingBytes(std::uint64_t edges) {
 }
 
 Result<std::unique_ptr<ListsOnDisk>> ListsOnDisk::Open(const Graph& graph,
-                                                       std::uint64_t cache_bytes, IoMaker io,
-                                                       const JobControl& control) {
-  std::unique_ptr<ListsOnDisk> made(new ListsOnDisk());
+                                                       std::uint64_t cache_bytes, const Path& dump,
+                                                       IoMaker io, const JobControl& control) {
+  std::unique_ptr<ListsOnDisk> made(new ListsOnDisk(graph));
+  std::shared_ptr<const NeighborCache> cache;
   if (cache_bytes > 0) {
     const auto start = std::chrono::steady_clock::now();
     RHIZOME_ASSIGN_OR_RETURN(
-        made->cache_,
-        NeighborCache::Build(graph, {.direction = Direction::kIn, .budget_bytes = cache_bytes},
-                             control));
+        cache, NeighborCache::Build(
+                   graph, {.direction = Direction::kIn, .budget_bytes = cache_bytes}, control));
+    made->cache_bytes_ = cache->memory_bytes();
+    made->cached_lists_ = cache->list_count();
+    if (!dump.empty()) {
+      ScratchSink sink;
+      RHIZOME_ASSIGN_OR_RETURN(sink.file, graph.store().fs().CreateFile(dump));
+      RHIZOME_RETURN_IF_ERROR(cache->Dump(sink, graph));
+      RHIZOME_RETURN_IF_ERROR(sink.file->Close());
+      cache = nullptr;
+      made->dump_ = dump;
+    }
     made->cache_seconds_ =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
   DirectNeighborsOptions options;
   options.io.maker = io;
   RHIZOME_ASSIGN_OR_RETURN(made->neighbors_,
-                           DirectNeighbors::Open(graph, Direction::kIn, made->cache_, options));
+                           DirectNeighbors::Open(graph, Direction::kIn, std::move(cache), options));
   return made;
+}
+
+Status ListsOnDisk::Lend() {
+  if (dump_.empty()) return Status::Ok();
+  RHIZOME_ASSIGN_OR_RETURN(auto cache,
+                           NeighborCache::Load(graph_.store().fs(), dump_, graph_, Direction::kIn));
+  ++loads_;
+  return neighbors_->SetCache(std::move(cache));
+}
+
+void ListsOnDisk::TakeBack() {
+  if (!dump_.empty()) static_cast<void>(neighbors_->SetCache(nullptr));
 }
 
 ListReadsReport ListsOnDisk::report() const {
   const DirectNeighborsStats stats = neighbors_->stats();
-  ListReadsReport report{.cache_bytes = 0,
-                         .cached_lists = 0,
-                         .cache_seconds = cache_seconds_,
-                         .entries = stats.entries,
-                         .lists = stats.lists,
-                         .hits = stats.cached_lists,
-                         .reads = stats.reads,
-                         .bytes_read = stats.read_bytes,
-                         .mean_depth = stats.mean_depth,
-                         .maker = stats.maker,
-                         .direct = stats.direct};
-  if (cache_ == nullptr) return report;
-  report.cache_bytes = cache_->memory_bytes();
-  report.cached_lists = cache_->list_count();
-  return report;
+  return {.cache_bytes = cache_bytes_,
+          .cached_lists = cached_lists_,
+          .cache_seconds = cache_seconds_,
+          .cache_loads = loads_,
+          .entries = stats.entries,
+          .lists = stats.lists,
+          .hits = stats.cached_lists,
+          .reads = stats.reads,
+          .bytes_read = stats.read_bytes,
+          .mean_depth = stats.mean_depth,
+          .maker = stats.maker,
+          .direct = stats.direct};
 }
 
 }  // namespace rhizome

@@ -20,6 +20,7 @@ struct Superbatch {
   Path path;
   std::vector<SuperbatchEntry> entries;
   std::vector<MinibatchCosts> costs;
+  Trace trace;  ///< until the policy is made of it
   std::unique_ptr<Policy> policy;
 };
 
@@ -32,6 +33,32 @@ void AddReads(const GatherStats& now, const GatherStats& before, MinibatchCosts&
   costs.bytes_read += now.bytes_read - before.bytes_read;
   costs.reads_issued += now.reads_issued - before.reads_issued;
 }
+
+/// How far one thread has come, for another that waits for it.
+class Progress {
+ public:
+  void Advance() {
+    const MutexLock lock(mutex_);
+    ++count_;
+    changed_.NotifyAll();
+  }
+  /// Nothing more will come: whoever waits goes on.
+  void End() {
+    const MutexLock lock(mutex_);
+    ended_ = true;
+    changed_.NotifyAll();
+  }
+  void WaitFor(std::uint64_t count) {
+    const MutexLock lock(mutex_);
+    while (count_ < count && !ended_) changed_.Wait(mutex_);
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  std::uint64_t count_ RHIZOME_GUARDED_BY(mutex_) = 0;
+  bool ended_ RHIZOME_GUARDED_BY(mutex_) = false;
+};
 
 /// Times of what was planned that minibatches may hold before that is an error.
 constexpr std::uint64_t kHeldMargin = 16;
@@ -62,14 +89,14 @@ class Loader::Impl {
         next_seeds_(std::move(next_seeds)),
         sampler_(std::move(sampler)),
         cache_(std::move(cache)),
-        sampling_([this] { superbatches_.Finish(SampleAll()); }),
+        sampling_([this] { RunSampling(); }),
         reading_([this] { RunReading(); }) {}
 
   ~Impl() {
     minibatches_.Cancel();
     room_.Cancel();
     cache_->Cancel();
-    superbatches_.Cancel();
+    EndReading();
     sampling_.join();
     reading_.join();
   }
@@ -78,7 +105,12 @@ class Loader::Impl {
   RowReaderStats reader_stats() const { return cache_->reader_stats(); }
 
  private:
+  bool in_turns() const { return options_.overlap == Overlap::kChangeset; }
+  void RunSampling();
   Status SampleAll();
+  Status SampleInTurn(std::optional<Superbatch>& superbatch);
+  void Schedule(Superbatch& superbatch);
+  void EndReading();
   Result<std::optional<Superbatch>> SampleSuperbatch();
   void RunReading();
   Status ReadAll();
@@ -105,6 +137,8 @@ class Loader::Impl {
   BoundedQueue<Superbatch> superbatches_{1};
   BoundedQueue<std::monostate> room_{kMinibatchesAhead};  // one for each minibatch in the loader
   BoundedQueue<Minibatch> minibatches_{kMinibatchesAhead};
+  Progress sampled_;  // superbatches; of kChangeset
+  Progress used_;     // superbatches whose memory was given back
 
   // Last, so that they start when all else is there.
   std::thread sampling_;
@@ -121,14 +155,52 @@ Result<std::optional<Minibatch>> Loader::Impl::Next() {
   return minibatch;
 }
 
+void Loader::Impl::RunSampling() {
+  superbatches_.Finish(SampleAll());
+  sampled_.End();
+}
+
 Status Loader::Impl::SampleAll() {
   // Waiting for room first keeps at most two superbatches: one in use, one ready.
   while (superbatches_.WaitForRoom()) {
-    RHIZOME_ASSIGN_OR_RETURN(std::optional<Superbatch> superbatch, SampleSuperbatch());
+    std::optional<Superbatch> superbatch;
+    if (in_turns()) {
+      RHIZOME_RETURN_IF_ERROR(SampleInTurn(superbatch));
+    } else {
+      RHIZOME_ASSIGN_OR_RETURN(superbatch, SampleSuperbatch());
+      if (superbatch) Schedule(*superbatch);
+    }
     if (!superbatch) return Status::Ok();
     superbatches_.Push(*std::move(superbatch));
+    sampled_.Advance();
   }
   return Status::Ok();
+}
+
+/// Sampling has the memory while one superbatch is sampled ahead of the one that is used next.
+Status Loader::Impl::SampleInTurn(std::optional<Superbatch>& superbatch) {
+  used_.WaitFor(std::max<std::uint64_t>(superbatch_count_, 1) - 1);
+  const StageTimer lending(options_.trace, Stage::kSwitch, superbatch_count_);
+  if (options_.lend_memory) RHIZOME_RETURN_IF_ERROR(options_.lend_memory());
+  const double lent = lending.Stop();
+  Result<std::optional<Superbatch>> sampled = SampleSuperbatch();
+  if (options_.take_memory_back) options_.take_memory_back();
+  if (!sampled) return sampled.error();
+  superbatch = *std::move(sampled);
+  if (superbatch) superbatch->costs.front().switch_seconds += lent;
+  return Status::Ok();
+}
+
+void Loader::Impl::Schedule(Superbatch& superbatch) {
+  const StageTimer timer(options_.trace, Stage::kSchedule, superbatch.number);
+  superbatch.policy = MakePolicy({.kind = options_.policy,
+                                  .frame_count = cache_->frame_count(),
+                                  .key_count = cache_->row_count(),
+                                  .unit_bytes = cache_->array().row_bytes(),
+                                  .cost = cache_->read_cost()},
+                                 superbatch.trace);
+  superbatch.trace = {};
+  superbatch.costs.front().schedule_seconds = timer.Stop();
 }
 
 Result<std::optional<Superbatch>> Loader::Impl::SampleSuperbatch() {
@@ -138,40 +210,46 @@ Result<std::optional<Superbatch>> Loader::Impl::SampleSuperbatch() {
   superbatch.number = superbatch_count_++;
   superbatch.path = options_.scratch / fmt::format("superbatch-{:06}", superbatch.number);
   RHIZOME_ASSIGN_OR_RETURN(SuperbatchWriter writer, SuperbatchWriter::Create(fs_, superbatch.path));
-  Trace trace;
   while (seeds) {
     RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
     const StageTimer timer(options_.trace, Stage::kSample, sample_count_++);
     RHIZOME_ASSIGN_OR_RETURN(const Minibatch minibatch, sampler_.Sample(*seeds));
     RHIZOME_RETURN_IF_ERROR(writer.Append(minibatch));
-    trace.AddStep(minibatch.rows);
+    superbatch.trace.AddStep(minibatch.rows);
     superbatch.costs.push_back({.sample_seconds = timer.Stop()});
     if (superbatch.costs.size() == options_.superbatch) break;
     seeds = next_seeds_();
   }
   RHIZOME_ASSIGN_OR_RETURN(superbatch.entries, writer.Finish());
-  const StageTimer timer(options_.trace, Stage::kSchedule, superbatch.number);
-  superbatch.policy = MakePolicy({.kind = options_.policy,
-                                  .frame_count = cache_->frame_count(),
-                                  .key_count = cache_->row_count(),
-                                  .unit_bytes = cache_->array().row_bytes(),
-                                  .cost = cache_->read_cost()},
-                                 trace);
-  superbatch.costs.front().schedule_seconds = timer.Stop();
   return std::optional<Superbatch>(std::move(superbatch));
 }
 
 void Loader::Impl::RunReading() {
   const Status status = ReadAll();
-  superbatches_.Cancel();
+  EndReading();
   minibatches_.Finish(status);
+}
+
+/// Lets the sampling thread end, and the reading thread, where one waits for the other.
+void Loader::Impl::EndReading() {
+  superbatches_.Cancel();
+  used_.End();
+  sampled_.End();
 }
 
 Status Loader::Impl::ReadAll() {
   while (true) {
     RHIZOME_ASSIGN_OR_RETURN(std::optional<Superbatch> superbatch, superbatches_.Pop());
     if (!superbatch) return Status::Ok();
+    if (in_turns()) {
+      Schedule(*superbatch);
+      sampled_.WaitFor(superbatch->number + 2);  // which has the memory until then
+    }
     RHIZOME_RETURN_IF_ERROR(ReadSuperbatch(*std::move(superbatch)));
+    if (in_turns()) {
+      cache_->Discard();
+      used_.Advance();
+    }
   }
 }
 
@@ -180,7 +258,7 @@ Status Loader::Impl::ReadSuperbatch(Superbatch superbatch) {
   const GatherStats before = cache_->stats();
   const StageTimer timer(options_.trace, Stage::kSwitch, superbatch.number);
   RHIZOME_RETURN_IF_ERROR(cache_->Start(std::move(superbatch.policy)));
-  superbatch.costs.front().switch_seconds = timer.Stop();
+  superbatch.costs.front().switch_seconds += timer.Stop();
   AddReads(cache_->stats(), before, superbatch.costs.front());
   for (std::size_t i = 0; i < superbatch.entries.size(); ++i) {
     if (!room_.Push({})) break;

@@ -8,6 +8,7 @@
 
 #include "rhizome/cache/feature_cache.h"
 #include "rhizome/cache/policy.h"
+#include "rhizome/gnn/entry.h"
 #include "rhizome/gnn/minibatch.h"
 #include "rhizome/gnn/minibatch_sampler.h"
 #include "rhizome/gnn/stage_trace.h"
@@ -28,6 +29,12 @@ struct LoaderOptions {
   /// Reading waits where they hold more. 0: it does not.
   std::uint64_t held_rows = 0;
   std::uint32_t superbatch = 1;  ///< minibatches that are sampled ahead and scheduled together
+  Overlap overlap = Overlap::kAll;
+
+  /// Overlap::kChangeset: called before a superbatch is sampled, when memory is free for it, and
+  /// after. Empty: nothing.
+  std::function<Status()> lend_memory = {};
+  std::function<void()> take_memory_back = {};
   IoMaker io = IoMaker::kAuto;
   std::size_t staging_bytes = std::size_t{16} << 20;
   Path scratch;                 ///< an existing folder for the superbatch files
@@ -42,6 +49,10 @@ inline constexpr std::size_t kMinibatchesAhead = 2;
 /// used; of minibatch i + 2 the rows that miss are read; the caller computes on i. Features are not
 /// copied: a minibatch holds the cache's own rows until it is destroyed. What is delivered depends
 /// on the seeds and the sampler's seed only, not on policy, cache size, superbatch or I/O maker.
+///
+/// With Overlap::kChangeset sampling and reading take turns: superbatch k + 1 is sampled while k is
+/// scheduled, on the reading thread; then k is used, while nothing is sampled; then the cache's
+/// memory is given back.
 ///
 /// No stage waits for one that waits for it: each queue is bounded, has one producer and one
 /// consumer, and ends in both directions; a minibatch enters the loader only when there is room;

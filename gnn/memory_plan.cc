@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <utility>
 
 namespace rhizome {
 namespace {
@@ -57,10 +58,32 @@ Status TooSmall(std::uint64_t limit_bytes, std::uint64_t least_bytes) {
                   MiB(limit_bytes), MiB(least_bytes)));
 }
 
+/// The neighbour cache in the memory that the cache has in its turn.
+Result<MemoryPlan> PlanTurns(std::uint64_t limit_bytes, const FixedMemory& fixed,
+                             MemoryNeeds needs) {
+  needs.in_turn = false;
+  const std::uint64_t full_bytes = std::exchange(needs.neighbor_full_bytes, 0);
+  RHIZOME_ASSIGN_OR_RETURN(MemoryPlan plan, PlanMemory(limit_bytes, fixed, needs));
+  const std::uint64_t wanted =
+      std::min(fixed.neighbor_cache_bytes.value_or(full_bytes), full_bytes);
+  const std::uint64_t room =
+      limit_bytes == 0
+          ? full_bytes
+          : std::min(plan.cache_bytes,
+                     Beyond(limit_bytes, needs.held_bytes + needs.neighbor_build_bytes));
+  if (fixed.neighbor_cache_bytes && wanted > room)
+    return Fail(TooSmall(limit_bytes, limit_bytes + wanted - room));
+  const std::uint64_t chosen = std::min(wanted, room);
+  plan.neighbor_cache_bytes =
+      !fixed.neighbor_cache_bytes && chosen < needs.neighbor_table_bytes ? 0 : chosen;
+  return plan;
+}
+
 }  // namespace
 
 Result<MemoryPlan> PlanMemory(std::uint64_t limit_bytes, const FixedMemory& fixed,
                               const MemoryNeeds& needs) {
+  if (needs.in_turn) return PlanTurns(limit_bytes, fixed, needs);
   const std::uint64_t useful = std::min(kDefaultCacheBytes, needs.cacheable_bytes);
   if (limit_bytes == 0) {
     const std::uint64_t chosen =

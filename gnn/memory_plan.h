@@ -21,6 +21,9 @@ struct MemoryNeeds {
   std::uint64_t neighbor_full_bytes = 0;
   std::uint64_t neighbor_table_bytes = 0;
   std::uint64_t neighbor_build_bytes = 0;  ///< before anything else but `held_bytes` is taken
+
+  /// Cache and neighbour cache take the same memory in turn (Overlap::kChangeset).
+  bool in_turn = false;
 };
 
 /// What the caller has fixed, and is kept.

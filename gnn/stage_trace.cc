@@ -10,8 +10,8 @@
 namespace rhizome {
 
 std::string_view StageName(Stage stage) {
-  static constexpr std::array<std::string_view, kStages> kNames = {
-      "sample", "schedule", "switch", "read", "wait", "compute"};
+  static constexpr std::array<std::string_view, kStages> kNames = {"sample", "schedule", "switch",
+                                                                   "read",   "wait",     "compute"};
   return kNames[static_cast<std::size_t>(stage)];
 }
 

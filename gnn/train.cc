@@ -99,11 +99,11 @@ MinibatchSamplerOptions SamplerOptionsOf(const TrainOptions& options) {
 
 /// Null where lists are in memory, or not read at all.
 Result<std::unique_ptr<ListsOnDisk>> OpenLists(const TrainJob& job, const TrainOptions& options,
-                                               std::uint64_t cache_bytes,
+                                               std::uint64_t cache_bytes, const Path& dump,
                                                const JobControl& control) {
   if (options.topology == TopologyPlace::kMemory || options.model.no_edges)
     return std::unique_ptr<ListsOnDisk>();
-  return ListsOnDisk::Open(*job.graph, cache_bytes, options.io, control);
+  return ListsOnDisk::Open(*job.graph, cache_bytes, dump, options.io, control);
 }
 
 std::shared_ptr<const NeighborSource> SourceOf(const std::unique_ptr<ListsOnDisk>& lists) {
@@ -145,7 +145,7 @@ Result<MemoryNeeds> MeasureNeeds(const TrainJob& job, const TrainOptions& option
                                  const EpochPlan& plan, std::uint64_t base_bytes,
                                  const JobControl& control) {
   EpochPlan probe = plan;
-  RHIZOME_ASSIGN_OR_RETURN(const auto lists, OpenLists(job, options, 0, control));
+  RHIZOME_ASSIGN_OR_RETURN(const auto lists, OpenLists(job, options, 0, {}, control));
   RHIZOME_ASSIGN_OR_RETURN(
       const MinibatchSampler sampler,
       MinibatchSampler::Create(*job.graph, SamplerOptionsOf(options), SourceOf(lists)));
@@ -167,6 +167,7 @@ Result<MemoryNeeds> MeasureNeeds(const TrainJob& job, const TrainOptions& option
   needs.cacheable_bytes = job.features.rows * job.features.row_bytes();
   if (lists != nullptr) {
     const NeighborCache::Needs cache = NeighborCache::NeedsOf(*job.graph, Direction::kIn);
+    needs.in_turn = options.overlap == Overlap::kChangeset;
     needs.neighbor_full_bytes = cache.full_bytes;
     needs.neighbor_table_bytes = cache.table_bytes;
     needs.neighbor_build_bytes = cache.build_bytes;
@@ -188,6 +189,7 @@ LoaderOptions MakeLoaderOptions(const TrainOptions& options, const MemoryPlan& m
   loader.cache_bytes = memory.cache_bytes;
   loader.held_rows = memory.held_rows;
   loader.superbatch = memory.superbatch;
+  loader.overlap = options.overlap;
   loader.io = options.io;
   loader.scratch = scratch;
   return loader;
@@ -213,7 +215,7 @@ double MajorityAccuracy(const Labels& labels) {
 Status Measure(const TrainJob& job, const TrainOptions& options, const MemoryPlan& memory,
                const Path& scratch, TrainReport& report, const JobControl& control) {
   // All lists are read in order, each twice a layer: no cache of a part of them would help.
-  RHIZOME_ASSIGN_OR_RETURN(const auto lists, OpenLists(job, options, 0, control));
+  RHIZOME_ASSIGN_OR_RETURN(const auto lists, OpenLists(job, options, 0, {}, control));
   LayerwiseOptions layerwise;
   layerwise.features = options.features;
   layerwise.output.name = "evaluation";
@@ -266,12 +268,18 @@ Result<Path> MakeSuperbatchFolder(FileSystem& fs, const Path& scratch) {
 Status RunEpochs(TrainJob& job, const TrainOptions& options, const EpochPlan& plan,
                  const MemoryPlan& memory, const Path& scratch, TrainReport& report,
                  const JobControl& control) {
-  RHIZOME_ASSIGN_OR_RETURN(const auto lists,
-                           OpenLists(job, options, memory.neighbor_cache_bytes, control));
   FileSystem& fs = job.store->fs();
   RHIZOME_ASSIGN_OR_RETURN(const Path superbatches, MakeSuperbatchFolder(fs, scratch));
+  const Path dump =
+      options.overlap == Overlap::kChangeset ? superbatches / "neighbor-cache" : Path();
+  RHIZOME_ASSIGN_OR_RETURN(const auto lists,
+                           OpenLists(job, options, memory.neighbor_cache_bytes, dump, control));
   LoaderOptions loader_options = MakeLoaderOptions(options, memory, superbatches);
   loader_options.neighbors = SourceOf(lists);
+  if (lists != nullptr) {
+    loader_options.lend_memory = [&lists] { return lists->Lend(); };
+    loader_options.take_memory_back = [&lists] { lists->TakeBack(); };
+  }
   StageTrace trace;
   if (!options.trace.empty()) loader_options.trace = &trace;
   const TrainingRunOptions run_options{.epochs = options.epochs,

@@ -106,6 +106,11 @@ Result<AlignedBuffer> AlignedBuffer::Reserve(std::size_t size_bytes, std::size_t
   return buffer;
 }
 
+void AlignedBuffer::GiveBack() {
+  const std::size_t mapped_bytes = data_.get_deleter().mapped_bytes;
+  if (mapped_bytes > 0) static_cast<void>(::madvise(data_.get(), mapped_bytes, MADV_DONTNEED));
+}
+
 void AlignedBuffer::Free::operator()(std::byte* data) const {
   if (mapped_bytes == 0) {
     std::free(data);

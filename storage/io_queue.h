@@ -110,6 +110,9 @@ class AlignedBuffer {
   /// kOutOfMemory.
   static Result<AlignedBuffer> Reserve(std::size_t size_bytes, std::size_t sure_bytes);
 
+  /// The memory goes back to the system, the addresses stay: they hold zeros. Of Reserve only.
+  void GiveBack();
+
   std::span<std::byte> bytes() const { return {data_.get(), size_bytes_}; }
   std::size_t size_bytes() const { return size_bytes_; }
 

@@ -94,6 +94,7 @@ Json ListsJson(const ListReadsReport& lists) {
   json["neighbor_cache_bytes"] = lists.cache_bytes;
   json["neighbor_cache_lists"] = lists.cached_lists;
   json["neighbor_cache_seconds"] = lists.cache_seconds;
+  json["neighbor_cache_loads"] = lists.cache_loads;
   return json;
 }
 
@@ -240,6 +241,16 @@ void AddStorageFlags(CLI::App& verb, TrainFlags& flags) {
           "Minibatches that are sampled ahead")
       ->type_name("N|auto")
       ->default_str("auto");
+  const std::map<std::string, Overlap> overlaps = {{"all", Overlap::kAll},
+                                                   {"changeset", Overlap::kChangeset}};
+  verb.add_option(
+          "--overlap", options.overlap,
+          "all: sample a superbatch ahead while the network computes; changeset: sample "
+          "while the superbatch before is scheduled, so that the caches of lists and of rows "
+          "have the memory in turn")
+      ->transform(CLI::CheckedTransformer(overlaps))
+      ->type_name("all|changeset")
+      ->default_str("all");
   verb.add_option("--checkpoint-every", options.checkpoint_every,
                   "Write all that was learnt to the job's folder after so many minibatches")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))

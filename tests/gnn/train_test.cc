@@ -68,9 +68,13 @@ TEST(TrainTest, LossesAndWeightsDoNotDependOnPolicyMakerOrMemory) {
     IoMaker maker;
     std::uint64_t cache_bytes;
     std::uint32_t superbatch;
+    Overlap overlap = Overlap::kAll;
   };
   const std::vector<Variant> variants = {
       {PolicyKind::kBelady, IoMaker::kPread, 64 * 30, 3},
+      {PolicyKind::kBelady, IoMaker::kPread, 64 * 100, 2, Overlap::kChangeset},
+      {PolicyKind::kLru, IoMaker::kPread, 64 * 100, 3, Overlap::kChangeset},
+      {PolicyKind::kNone, IoMaker::kPread, 0, 1000, Overlap::kChangeset},
       {PolicyKind::kLru, IoMaker::kPread, 64 * 100, 1},
       {PolicyKind::kFifo, IoMaker::kPread, 64 * 100, 7},
       {PolicyKind::kStatic, IoMaker::kPread, 64 * 100, 5},
@@ -84,6 +88,7 @@ TEST(TrainTest, LossesAndWeightsDoNotDependOnPolicyMakerOrMemory) {
     options.io = variant.maker;
     options.cache_bytes = variant.cache_bytes;
     options.superbatch = variant.superbatch;
+    options.overlap = variant.overlap;
     options.out = folder / "variant.safetensors";
     const Result<TrainReport> report = Train(options);
     if (!report && report.error().code() == StatusCode::kUnsupported) continue;  // no io_uring
@@ -97,7 +102,19 @@ TEST(TrainTest, LossesAndWeightsDoNotDependOnPolicyMakerOrMemory) {
   }
 }
 
-// Nor must it matter where neighbour lists are.
+void ExpectListReads(const ListReadsReport& lists, std::uint64_t cache_bytes) {
+  EXPECT_GT(lists.lists, 0u);
+  EXPECT_GE(lists.entries, lists.lists);
+  EXPECT_LE(lists.cache_bytes, cache_bytes);
+  EXPECT_EQ(lists.cached_lists > 0, cache_bytes > 0);
+  const bool all = cache_bytes == 1 << 20;  // every list fits
+  EXPECT_EQ(lists.hits == lists.lists, all);
+  EXPECT_EQ(lists.reads > 0, !all);
+  EXPECT_EQ(lists.bytes_read > 0, !all);
+  EXPECT_EQ(lists.hits > 0, cache_bytes > 0);
+}
+
+// Nor must it matter where neighbour lists are, nor when their cache is in memory.
 TEST(TrainTest, LossesAndWeightsDoNotDependOnWhereListsAre) {
   const TempDir folder;
   for (const TopologyCodec codec : {TopologyCodec::kNone, TopologyCodec::kEliasFano}) {
@@ -117,26 +134,27 @@ TEST(TrainTest, LossesAndWeightsDoNotDependOnWhereListsAre) {
     options.topology = TopologyPlace::kDirect;
     options.io = IoMaker::kPread;
     options.out = folder / "variant.safetensors";
-    for (const std::uint64_t cache_bytes : {0, 24 << 10, 1 << 20}) {
-      options.neighbor_cache_bytes = cache_bytes;
-      const Result<TrainReport> report = Train(options);
-      ASSERT_OK(report);
-      EXPECT_EQ(Losses(*report), Losses(*reference)) << cache_bytes;
-      EXPECT_EQ(report->test_accuracy, reference->test_accuracy);
-      const auto again = LoadSafetensors(FileSystem::Posix(), options.out);
-      ASSERT_OK(again);
-      EXPECT_EQ(again->hash, weights->hash) << cache_bytes;
-      ASSERT_TRUE(report->list_reads.has_value());
-      const ListReadsReport& lists = *report->list_reads;
-      EXPECT_GT(lists.lists, 0u);
-      EXPECT_GE(lists.entries, lists.lists);
-      EXPECT_LE(lists.cache_bytes, cache_bytes);
-      EXPECT_EQ(lists.cached_lists > 0, cache_bytes > 0);
-      const bool all = cache_bytes == 1 << 20;  // every list fits
-      EXPECT_EQ(lists.hits == lists.lists, all);
-      EXPECT_EQ(lists.reads > 0, !all);
-      EXPECT_EQ(lists.bytes_read > 0, !all);
-      EXPECT_EQ(lists.hits > 0, cache_bytes > 0);
+    options.superbatch = 2;
+    for (const Overlap overlap : {Overlap::kAll, Overlap::kChangeset}) {
+      options.overlap = overlap;
+      for (const std::uint64_t cache_bytes : {0, 24 << 10, 1 << 20}) {
+        SCOPED_TRACE(cache_bytes);
+        options.neighbor_cache_bytes = cache_bytes;
+        const Result<TrainReport> report = Train(options);
+        ASSERT_OK(report);
+        EXPECT_EQ(Losses(*report), Losses(*reference));
+        EXPECT_EQ(report->test_accuracy, reference->test_accuracy);
+        const auto again = LoadSafetensors(FileSystem::Posix(), options.out);
+        ASSERT_OK(again);
+        EXPECT_EQ(again->hash, weights->hash);
+        ASSERT_TRUE(report->list_reads.has_value());
+        ExpectListReads(*report->list_reads, cache_bytes);
+        // Loaded anew for each superbatch, if there is a cache and it does not stay.
+        const std::uint64_t superbatches = (report->minibatches * options.epochs + 1) / 2;
+        const bool loads = overlap == Overlap::kChangeset && cache_bytes > 0;
+        EXPECT_GE(report->list_reads->cache_loads, loads ? superbatches : 0);
+        EXPECT_LE(report->list_reads->cache_loads, loads ? superbatches + 1 : 0);
+      }
     }
   }
 }
@@ -393,6 +411,29 @@ TEST(MemoryPlanTest, ANeighborCacheFitsBesideTheRestAndWhileItIsBuilt) {
     all = all || cache == 900;
   }
   EXPECT_TRUE(none && all);
+  EXPECT_EQ(PlanMemory(0, {}, needs)->neighbor_cache_bytes, 900u);
+}
+
+TEST(MemoryPlanTest, CachesThatTakeTurnsHaveTheSameMemoryEach) {
+  MemoryNeeds needs = kNeeds;
+  needs.neighbor_full_bytes = 900;
+  needs.neighbor_table_bytes = 40;
+  needs.neighbor_build_bytes = 500;
+  needs.in_turn = true;
+  for (std::uint64_t limit = 1; limit < 9000; limit += 7) {
+    const Result<MemoryPlan> plan = PlanMemory(limit, {}, needs);
+    const Result<MemoryPlan> alone = PlanMemory(limit, {}, kNeeds);
+    ASSERT_EQ(plan.has_value(), alone.has_value());
+    if (!plan) continue;
+    EXPECT_EQ(plan->cache_bytes, alone->cache_bytes);
+    EXPECT_EQ(plan->superbatch, alone->superbatch);
+    const std::uint64_t cache = plan->neighbor_cache_bytes;
+    EXPECT_LE(cache, plan->cache_bytes);
+    EXPECT_TRUE(cache == 0 || (cache >= 40 && cache <= 900 && 100 + cache + 500 <= limit)) << cache;
+  }
+  EXPECT_EQ(PlanMemory(8000, {}, needs)->neighbor_cache_bytes, 900u);
+  EXPECT_EQ(PlanMemory(8000, {.neighbor_cache_bytes = 70}, needs)->neighbor_cache_bytes, 70u);
+  EXPECT_STATUS((PlanMemory(1000, {.neighbor_cache_bytes = 900}, needs)), kOutOfMemory);
   EXPECT_EQ(PlanMemory(0, {}, needs)->neighbor_cache_bytes, 900u);
 }
 
