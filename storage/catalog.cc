@@ -15,6 +15,7 @@
 #include <optional>
 
 #include "rhizome/storage/bytes.h"
+#include "rhizome/storage/catalog_disk.h"
 #include "rhizome/storage/catalog_repair.h"
 #include "rhizome/storage/hash.h"
 
@@ -73,8 +74,10 @@ Status Translate(const rocksdb::Status& status, const Path& path) {
 
 // RELIABILITY 3.3: bad bytes are errors, a failed sync stays failed, and recovery after a crash
 // accepts a torn tail of the write-ahead log and nothing else.
-rocksdb::DBOptions DatabaseOptions(Catalog::Mode mode, const CatalogOptions& given = {}) {
+rocksdb::DBOptions DatabaseOptions(FileSystem& fs, Catalog::Mode mode,
+                                   const CatalogOptions& given = {}) {
   rocksdb::DBOptions options;
+  if (CatalogDisk* disk = fs.catalog_disk()) options.env = &disk->env();
   options.create_if_missing = mode == Catalog::Mode::kCreate;
   options.create_missing_column_families = mode == Catalog::Mode::kCreate;
   options.error_if_exists = mode == Catalog::Mode::kCreate;
@@ -232,13 +235,13 @@ class TemporaryFolder {
 
 // RocksDB makes column families one after the other: a killed creation leaves some of them, and
 // then nothing was ever committed.
-Status CheckComplete(const Path& path) {
-  std::error_code error;
-  if (!std::filesystem::exists(path / "CURRENT", error))
-    return error ? Status::FromErrno(error.value(), "look at '" + path.string() + "'")
-                 : Status::NotFound(fmt::format("'{}' has no catalogue", path.string()));
+Status CheckComplete(FileSystem& fs, const Path& path) {
+  const auto current = fs.Stat(path / "CURRENT");
+  if (!current && current.error().code() == StatusCode::kNotFound)
+    return Status::NotFound(fmt::format("'{}' has no catalogue", path.string()));
+  if (!current) return current.error();
   std::vector<std::string> names;
-  const rocksdb::DBOptions options = DatabaseOptions(Catalog::Mode::kRead);
+  const rocksdb::DBOptions options = DatabaseOptions(fs, Catalog::Mode::kRead);
   RHIZOME_RETURN_IF_ERROR(
       Translate(rocksdb::DB::ListColumnFamilies(options, path.string(), &names), path));
   for (const char* family : kFamilies) {
@@ -252,21 +255,21 @@ Status CheckComplete(const Path& path) {
 
 class Catalog::Impl {
  public:
-  Impl(Path path, const StoreId& id, const CatalogOptions& options)
-      : path_(std::move(path)), id_(id), options_(options) {}
+  Impl(FileSystem& fs, Path path, const StoreId& id, const CatalogOptions& options)
+      : fs_(fs), path_(std::move(path)), id_(id), options_(options) {}
   ~Impl() { (void)Close(); }
 
   Status Open(Mode mode) {
-    if (mode != Mode::kCreate) RHIZOME_RETURN_IF_ERROR(CheckComplete(path_));
+    if (mode != Mode::kCreate) RHIZOME_RETURN_IF_ERROR(CheckComplete(fs_, path_));
     rocksdb::DB* db = nullptr;
     rocksdb::Status status;
     if (mode == Mode::kRead) {
       RHIZOME_ASSIGN_OR_RETURN(secondary_, TemporaryFolder::Create());
-      status = rocksdb::DB::OpenAsSecondary(DatabaseOptions(mode, options_), path_.string(),
+      status = rocksdb::DB::OpenAsSecondary(DatabaseOptions(fs_, mode, options_), path_.string(),
                                             secondary_.path().string(), Families(options_),
                                             &families_, &db);
     } else {
-      status = rocksdb::DB::Open(DatabaseOptions(mode, options_), path_.string(),
+      status = rocksdb::DB::Open(DatabaseOptions(fs_, mode, options_), path_.string(),
                                  Families(options_), &families_, &db);
     }
     db_.reset(db);
@@ -445,6 +448,7 @@ class Catalog::Impl {
         path_.string(), owner_));
   }
 
+  FileSystem& fs_;
   const Path path_;
   const StoreId id_;
   const CatalogOptions options_;
@@ -455,17 +459,18 @@ class Catalog::Impl {
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
 };
 
-Status RepairDatabase(const Path& path) {
+Status RepairDatabase(FileSystem& fs, const Path& path) {
   return Translate(
-      rocksdb::RepairDB(path.string(), DatabaseOptions(Catalog::Mode::kWrite), Families()), path);
+      rocksdb::RepairDB(path.string(), DatabaseOptions(fs, Catalog::Mode::kWrite), Families()),
+      path);
 }
 
 Catalog::Catalog(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Catalog::~Catalog() = default;
 
-Result<std::unique_ptr<Catalog>> Catalog::Open(const Path& path, Mode mode, const StoreId& id,
-                                               const CatalogOptions& options) {
-  auto impl = std::make_unique<Impl>(path, id, options);
+Result<std::unique_ptr<Catalog>> Catalog::Open(FileSystem& fs, const Path& path, Mode mode,
+                                               const StoreId& id, const CatalogOptions& options) {
+  auto impl = std::make_unique<Impl>(fs, path, id, options);
   RHIZOME_RETURN_IF_ERROR(impl->Open(mode));
   return std::unique_ptr<Catalog>(new Catalog(std::move(impl)));
 }

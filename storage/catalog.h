@@ -59,7 +59,8 @@ class Catalog {
   /// the commits up to now and never writes into the store. Errors: kCorruption; kNotFound;
   /// kIoError.
   enum class Mode : std::uint8_t { kCreate, kWrite, kRead };
-  static Result<std::unique_ptr<Catalog>> Open(const Path& path, Mode mode, const StoreId& id,
+  static Result<std::unique_ptr<Catalog>> Open(FileSystem& fs, const Path& path, Mode mode,
+                                               const StoreId& id,
                                                const CatalogOptions& options = {});
   ~Catalog();
 

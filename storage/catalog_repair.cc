@@ -115,8 +115,8 @@ Result<CatalogSalvage> SalvageCatalog(FileSystem& fs, const Path& store, const S
                                       const Path& work) {
   RHIZOME_RETURN_IF_ERROR(CopyFolder(fs, store / kCatalogName, work));
   CatalogSalvage salvage;
-  if (RepairDatabase(work).ok()) {
-    auto opened = Catalog::Open(work, Catalog::Mode::kWrite, id);
+  if (RepairDatabase(fs, work).ok()) {
+    auto opened = Catalog::Open(fs, work, Catalog::Mode::kWrite, id);
     if (opened) salvage.left = *std::move(opened);
   }
   if (salvage.left != nullptr) {

@@ -12,7 +12,7 @@
 namespace rhizome {
 
 /// Lets RocksDB collect what is left of the database at `path`, whose files it rewrites.
-Status RepairDatabase(const Path& path);
+Status RepairDatabase(FileSystem& fs, const Path& path);
 
 /// What a damaged catalogue still says.
 struct CatalogSalvage {

@@ -15,6 +15,8 @@ namespace rhizome {
 
 using Path = std::filesystem::path;
 
+class CatalogDisk;
+
 /// A file open for reading. Threads: ReadAt may be called from many threads at once.
 class ReadableFile {
  public:
@@ -122,6 +124,9 @@ class FileSystem {
   /// `content` into it. Errors: kBusy, with the content of the file (its holder) in the message.
   virtual Result<std::unique_ptr<FileLock>> Lock(const Path& path, LockMode mode,
                                                  std::string_view content) = 0;
+
+  /// Tests only: where RocksDB finds the catalogues of this file system. Null: on the real disk.
+  virtual CatalogDisk* catalog_disk() { return nullptr; }
 
   /// The real one. Never destroyed.
   static FileSystem& Posix();

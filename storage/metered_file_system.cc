@@ -77,6 +77,7 @@ class MeteredFileSystem final : public FileSystem {
                                          std::string_view content) override {
     return base_.Lock(path, mode, content);
   }
+  CatalogDisk* catalog_disk() override { return base_.catalog_disk(); }
 
  private:
   Result<std::unique_ptr<WritableFile>> Metered(Result<std::unique_ptr<WritableFile>> file) {

@@ -129,7 +129,7 @@ Status CheckNothingCommitted(FileSystem& fs, const Path& store) {
   const auto id = ReadFormat(fs, store);
   if (!id && id.error().code() == StatusCode::kIoError) return id.error();
   if (!id) return TakenBy(store, "its FORMAT cannot be read");
-  const auto catalog = Catalog::Open(store / kCatalogName, Catalog::Mode::kRead, *id);
+  const auto catalog = Catalog::Open(fs, store / kCatalogName, Catalog::Mode::kRead, *id);
   if (!catalog) {
     if (catalog.error().code() != StatusCode::kNotFound)
       return TakenBy(store, "its catalogue cannot be read");

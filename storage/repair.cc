@@ -143,7 +143,7 @@ Status Repair::CheckId() {
 
 /// The committed manifest, if it can be read.
 Status Repair::FindManifest() {
-  const auto catalog = Catalog::Open(store_ / kCatalogName, Catalog::Mode::kRead, *id_);
+  const auto catalog = Catalog::Open(fs_, store_ / kCatalogName, Catalog::Mode::kRead, *id_);
   if (!catalog) return Status::Ok();
   const auto record = (*catalog)->Current();
   if (!record) return Status::Ok();
@@ -306,7 +306,7 @@ Status Repair::RepairCatalog() {
   RHIZOME_RETURN_IF_ERROR(Quarantine(name));
   CommitRecord record = *salvage.record;
   RHIZOME_ASSIGN_OR_RETURN(const auto fresh,
-                           Catalog::Open(store_ / name, Catalog::Mode::kCreate, *id_));
+                           Catalog::Open(fs_, store_ / name, Catalog::Mode::kCreate, *id_));
   if (salvage.from_catalog) {
     RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t last,
                              CopyDelta(*salvage.left, record.base_sequence, *fresh));

@@ -35,11 +35,11 @@ Status Pause() {
 }
 
 // A writer that is flushing may remove a file of the catalogue between a secondary's two looks.
-Result<std::unique_ptr<Catalog>> OpenSecondary(const Path& path, const StoreId& id,
+Result<std::unique_ptr<Catalog>> OpenSecondary(FileSystem& fs, const Path& path, const StoreId& id,
                                                const CatalogOptions& options) {
   constexpr int kAttempts = 5;
   for (int attempt = 1;; ++attempt) {
-    auto catalog = Catalog::Open(path, Catalog::Mode::kRead, id, options);
+    auto catalog = Catalog::Open(fs, path, Catalog::Mode::kRead, id, options);
     const bool transient = !catalog && (catalog.error().code() == StatusCode::kCorruption ||
                                         catalog.error().code() == StatusCode::kIoError);
     if (!transient || attempt == kAttempts) return catalog;
@@ -104,7 +104,7 @@ Result<std::unique_ptr<Store>> Store::OpenForWriting(FileSystem& fs, const Path&
   RHIZOME_ASSIGN_OR_RETURN(store->id_, ReadFormat(fs, path));
   RHIZOME_ASSIGN_OR_RETURN(store->lock_,
                            fs.Lock(path / kLockName, LockMode::kExclusive, LockContent()));
-  auto catalog = Catalog::Open(path / kCatalogName, Catalog::Mode::kWrite, store->id_,
+  auto catalog = Catalog::Open(fs, path / kCatalogName, Catalog::Mode::kWrite, store->id_,
                                CatalogOptionsOf(*store->context_));
   if (!catalog && catalog.error().code() == StatusCode::kNotFound)
     return Fail(NothingCommitted(path));
@@ -134,7 +134,8 @@ Result<std::unique_ptr<Store>> Store::OpenForReading(FileSystem& fs, const Path&
                                                      const StoreOptions& options) {
   std::unique_ptr<Store> store(new Store(fs, path, options));
   RHIZOME_ASSIGN_OR_RETURN(store->id_, ReadFormat(fs, path));
-  auto catalog = OpenSecondary(path / kCatalogName, store->id_, CatalogOptionsOf(*store->context_));
+  auto catalog =
+      OpenSecondary(fs, path / kCatalogName, store->id_, CatalogOptionsOf(*store->context_));
   if (!catalog && catalog.error().code() == StatusCode::kNotFound)
     return Fail(NothingCommitted(path));
   if (!catalog) return Fail(catalog.error());
@@ -241,7 +242,7 @@ Result<std::unique_ptr<Store>> Store::Create(FileSystem& fs, const Path& path, c
   RHIZOME_RETURN_IF_ERROR(WriteWholeFile(fs, path / kFormatName, std::as_bytes(std::span(format))));
   RHIZOME_RETURN_IF_ERROR(fs.SyncDirectory(path));
   RHIZOME_ASSIGN_OR_RETURN(store->catalog_,
-                           Catalog::Open(path / kCatalogName, Catalog::Mode::kCreate, id));
+                           Catalog::Open(fs, path / kCatalogName, Catalog::Mode::kCreate, id));
   RHIZOME_RETURN_IF_ERROR(fs.CreateDirectory(path / kGenerationsName));
   RHIZOME_RETURN_IF_ERROR(fs.SyncDirectory(path));
   return store;

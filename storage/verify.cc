@@ -125,7 +125,7 @@ Status Verifier::CheckFormat(bool anything_else) {
 Status Verifier::CheckCatalog() {
   if (!id_known_) return Status::Ok();
   const std::string name(kCatalogName);
-  const auto catalog = Catalog::Open(store_ / kCatalogName, Catalog::Mode::kRead, id_);
+  const auto catalog = Catalog::Open(fs_, store_ / kCatalogName, Catalog::Mode::kRead, id_);
   if (!catalog) {
     // It comes before any manifest, so without one nothing was ever committed.
     const auto has_manifest = HasManifest(fs_, store_);

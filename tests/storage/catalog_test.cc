@@ -37,7 +37,7 @@ void ExpectRecord(const Result<CommitRecord>& found, std::uint64_t sequence) {
 
 /// Makes a catalogue with one commit and closes it.
 void MakeCatalog(const Path& path) {
-  const auto catalog = Catalog::Open(path, Mode::kCreate, FixedStoreId());
+  const auto catalog = Catalog::Open(FileSystem::Posix(), path, Mode::kCreate, FixedStoreId());
   ASSERT_OK(catalog);
   ASSERT_OK((*catalog)->Commit(Record(1)));
   ASSERT_OK((*catalog)->Close());
@@ -59,14 +59,15 @@ TEST(CatalogTest, ACommitIsThereAfterReopening) {
   TempDir dir;
   MakeCatalog(dir / "c");
   {
-    const auto catalog = Catalog::Open(dir / "c", Mode::kWrite, FixedStoreId());
+    const auto catalog =
+        Catalog::Open(FileSystem::Posix(), dir / "c", Mode::kWrite, FixedStoreId());
     ASSERT_OK(catalog);
     ExpectRecord((*catalog)->Current(), 1);
     ASSERT_OK((*catalog)->Commit(Record(2)));
     ExpectRecord((*catalog)->Current(), 2);
     EXPECT_OK((*catalog)->VerifyChecksums());
   }
-  const auto catalog = Catalog::Open(dir / "c", Mode::kRead, FixedStoreId());
+  const auto catalog = Catalog::Open(FileSystem::Posix(), dir / "c", Mode::kRead, FixedStoreId());
   ASSERT_OK(catalog);
   ExpectRecord((*catalog)->Current(), 2);
   EXPECT_OK((*catalog)->VerifyChecksums());
@@ -75,11 +76,11 @@ TEST(CatalogTest, ACommitIsThereAfterReopening) {
 // A killed process closes nothing: what is on disk while the writer lives must be enough.
 TEST(CatalogTest, ACommitNeedsNoClose) {
   TempDir dir;
-  const auto writer = Catalog::Open(dir / "c", Mode::kCreate, FixedStoreId());
+  const auto writer = Catalog::Open(FileSystem::Posix(), dir / "c", Mode::kCreate, FixedStoreId());
   ASSERT_OK(writer);
   ASSERT_OK((*writer)->Commit(Record(5)));
   std::filesystem::copy(dir / "c", dir / "copy", std::filesystem::copy_options::recursive);
-  const auto copy = Catalog::Open(dir / "copy", Mode::kWrite, FixedStoreId());
+  const auto copy = Catalog::Open(FileSystem::Posix(), dir / "copy", Mode::kWrite, FixedStoreId());
   ASSERT_OK(copy);
   ExpectRecord((*copy)->Current(), 5);
 }
@@ -87,11 +88,12 @@ TEST(CatalogTest, ACommitNeedsNoClose) {
 TEST(CatalogTest, AbsentAndEmptyCataloguesAreNotFound) {
   TempDir dir;
   for (const Mode mode : {Mode::kRead, Mode::kWrite})
-    EXPECT_STATUS(Catalog::Open(dir / "none", mode, FixedStoreId()), kNotFound);
+    EXPECT_STATUS(Catalog::Open(FileSystem::Posix(), dir / "none", mode, FixedStoreId()),
+                  kNotFound);
   EXPECT_FALSE(std::filesystem::exists(dir / "none"));
-  { ASSERT_OK(Catalog::Open(dir / "c", Mode::kCreate, FixedStoreId())); }
+  { ASSERT_OK(Catalog::Open(FileSystem::Posix(), dir / "c", Mode::kCreate, FixedStoreId())); }
   for (const Mode mode : {Mode::kRead, Mode::kWrite}) {
-    const auto catalog = Catalog::Open(dir / "c", mode, FixedStoreId());
+    const auto catalog = Catalog::Open(FileSystem::Posix(), dir / "c", mode, FixedStoreId());
     ASSERT_OK(catalog);
     EXPECT_STATUS((*catalog)->Current(), kNotFound);
   }
@@ -100,8 +102,8 @@ TEST(CatalogTest, AbsentAndEmptyCataloguesAreNotFound) {
 TEST(CatalogTest, CreatingNeverTakesOverWhatIsThere) {
   TempDir dir;
   MakeCatalog(dir / "c");
-  EXPECT_FALSE(Catalog::Open(dir / "c", Mode::kCreate, FixedStoreId()));
-  const auto catalog = Catalog::Open(dir / "c", Mode::kRead, FixedStoreId());
+  EXPECT_FALSE(Catalog::Open(FileSystem::Posix(), dir / "c", Mode::kCreate, FixedStoreId()));
+  const auto catalog = Catalog::Open(FileSystem::Posix(), dir / "c", Mode::kRead, FixedStoreId());
   ASSERT_OK(catalog);
   ExpectRecord((*catalog)->Current(), 1);
 }
@@ -109,17 +111,17 @@ TEST(CatalogTest, CreatingNeverTakesOverWhatIsThere) {
 TEST(CatalogTest, ASecondWriterIsRefused) {
   TempDir dir;
   MakeCatalog(dir / "c");
-  const auto first = Catalog::Open(dir / "c", Mode::kWrite, FixedStoreId());
+  const auto first = Catalog::Open(FileSystem::Posix(), dir / "c", Mode::kWrite, FixedStoreId());
   ASSERT_OK(first);
-  EXPECT_STATUS(Catalog::Open(dir / "c", Mode::kWrite, FixedStoreId()), kBusy);
+  EXPECT_STATUS(Catalog::Open(FileSystem::Posix(), dir / "c", Mode::kWrite, FixedStoreId()), kBusy);
 }
 
 TEST(CatalogTest, ASecondarySeesALaterCommitWhenItCatchesUp) {
   TempDir dir;
-  const auto writer = Catalog::Open(dir / "c", Mode::kCreate, FixedStoreId());
+  const auto writer = Catalog::Open(FileSystem::Posix(), dir / "c", Mode::kCreate, FixedStoreId());
   ASSERT_OK(writer);
   ASSERT_OK((*writer)->Commit(Record(1)));
-  const auto reader = Catalog::Open(dir / "c", Mode::kRead, FixedStoreId());
+  const auto reader = Catalog::Open(FileSystem::Posix(), dir / "c", Mode::kRead, FixedStoreId());
   ASSERT_OK(reader);
   ExpectRecord((*reader)->Current(), 1);
   ASSERT_OK((*writer)->Commit(Record(2)));
@@ -138,7 +140,7 @@ TEST(CatalogTest, ASecondaryWritesNothingIntoTheStore) {
   for (const auto& entry : std::filesystem::directory_iterator(dir / "c"))
     before[entry.path()] = ReadAll(entry.path());
   {
-    const auto reader = Catalog::Open(dir / "c", Mode::kRead, FixedStoreId());
+    const auto reader = Catalog::Open(FileSystem::Posix(), dir / "c", Mode::kRead, FixedStoreId());
     ASSERT_OK(reader);
     ASSERT_OK((*reader)->CatchUp());
   }
@@ -151,7 +153,7 @@ TEST(CatalogTest, ASecondaryWritesNothingIntoTheStore) {
 TEST(CatalogTest, AnotherStoresCatalogueIsCorruption) {
   TempDir dir;
   MakeCatalog(dir / "c");
-  const auto catalog = Catalog::Open(dir / "c", Mode::kRead, FixedStoreId(2));
+  const auto catalog = Catalog::Open(FileSystem::Posix(), dir / "c", Mode::kRead, FixedStoreId(2));
   ASSERT_OK(catalog);
   const auto record = (*catalog)->Current();
   EXPECT_STATUS(record, kCorruption);
@@ -169,7 +171,7 @@ void FlipEverywhere(const Path& folder) {
       std::string bad = good;
       bad[at] ^= 0x10;
       std::ofstream(path, std::ios::binary) << bad;
-      const auto catalog = Catalog::Open(folder, Mode::kRead, FixedStoreId());
+      const auto catalog = Catalog::Open(FileSystem::Posix(), folder, Mode::kRead, FixedStoreId());
       if (!catalog) continue;
       const auto record = (*catalog)->Current();
       if (record) ExpectRecord(record, 1);
@@ -187,7 +189,7 @@ TEST(CatalogTest, ADamagedTableNeverGivesAWrongCommit) {
   std::string bad = ReadAll(table);
   bad[10] ^= 1;  // in the first block, which holds the record
   std::ofstream(table, std::ios::binary) << bad;
-  const auto catalog = Catalog::Open(dir / "c", Mode::kRead, FixedStoreId());
+  const auto catalog = Catalog::Open(FileSystem::Posix(), dir / "c", Mode::kRead, FixedStoreId());
   const Status found =
       catalog ? testing::AsStatus((*catalog)->Current()) : testing::AsStatus(catalog);
   EXPECT_STATUS(found, kCorruption);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <random>
 #include <set>
 
@@ -7,65 +8,215 @@
 namespace rhizome::testing {
 namespace {
 
-/// The bytes of a file after a crash: the durable image, and in kRandom some of what came after.
-std::vector<std::byte> Surviving(const FakeNode& file, FakeFileSystem::CrashMode mode,
-                                 std::mt19937_64& random) {
-  if (mode == FakeFileSystem::CrashMode::kKeepUnsynced) return file.bytes;
-  if (mode == FakeFileSystem::CrashMode::kDropUnsynced ||
-      file.bytes.size() <= file.durable_bytes.size()) {
-    return file.durable_bytes;
+using Mode = FakeFileSystem::CrashMode;
+using Random = std::mt19937_64;
+
+// What a disk writes in one piece.
+constexpr std::size_t kSectorBytes = 512;
+
+void Apply(const FakeWrite& write, std::vector<std::byte>& bytes) {
+  if (write.cut) bytes.resize(write.offset_bytes);
+  const std::size_t end = write.offset_bytes + write.bytes.size();
+  if (end > bytes.size()) bytes.resize(end);  // zeros, where nothing was written before
+  std::copy(write.bytes.begin(), write.bytes.end(),
+            bytes.begin() + static_cast<std::ptrdiff_t>(write.offset_bytes));
+}
+
+/// Only some of the sectors that the write touches, in any order; of those at the end perhaps not
+/// even the length.
+void ApplyTorn(const FakeWrite& write, Random& random, std::vector<std::byte>& bytes) {
+  if (write.cut) bytes.resize(write.offset_bytes);
+  const bool length_came = random() % 2 == 0;
+  const std::size_t end = write.offset_bytes + write.bytes.size();
+  if (length_came && end > bytes.size()) bytes.resize(end);
+  for (std::size_t at = write.offset_bytes; at < end;) {
+    const std::size_t next = std::min(end, (at / kSectorBytes + 1) * kSectorBytes);
+    if (random() % 2 == 0) {
+      if (bytes.size() < next) bytes.resize(next);
+      std::copy_n(write.bytes.begin() + static_cast<std::ptrdiff_t>(at - write.offset_bytes),
+                  next - at, bytes.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+    at = next;
   }
-  std::vector<std::byte> out = file.durable_bytes;
-  const std::size_t extra = random() % (file.bytes.size() - out.size() + 1);
-  const bool written = random() % 4 != 0;  // else the length grew, but the data never came
-  const std::size_t first = out.size();
-  out.resize(first + extra);
-  if (written) {
-    std::copy_n(file.bytes.begin() + static_cast<std::ptrdiff_t>(first), extra,
-                out.begin() + static_cast<std::ptrdiff_t>(first));
+}
+
+/// Some of a file's writes, in order: all, none, the beginning or some sectors of each.
+std::vector<std::byte> RandomWrites(const FakeNode& file, Random& random) {
+  std::vector<std::byte> bytes = file.durable_bytes;
+  for (const FakeWrite& write : file.unsynced) {
+    FakeWrite beginning = write;
+    switch (random() % 4) {
+      case 0:
+        break;
+      case 1:
+        ApplyTorn(write, random, bytes);
+        break;
+      case 2:
+        beginning.bytes.resize(random() % (beginning.bytes.size() + 1));
+        Apply(beginning, bytes);
+        break;
+      default:
+        Apply(write, bytes);
+    }
   }
+  return bytes;
+}
+
+/// All of a file's writes, but of the disk's last one only a part.
+std::vector<std::byte> TornAt(const FakeNode& file, std::uint64_t last, Random& random) {
+  if (file.unsynced.empty() || file.unsynced.back().operation != last) return file.bytes;
+  std::vector<std::byte> bytes = file.durable_bytes;
+  for (const FakeWrite& write : file.unsynced)
+    write.operation == last ? ApplyTorn(write, random, bytes) : Apply(write, bytes);
+  return bytes;
+}
+
+FakeNames SomeNames(const FakeNode& directory, Mode mode, Random& random) {
+  if (mode == Mode::kDropUnsynced) return directory.durable_names;
+  const bool any = mode == Mode::kRandom || mode == Mode::kNamesReordered;
+  if (!any && mode != Mode::kNamesUndone) return directory.names;
+  FakeNames left = directory.durable_names;
+  for (const FakeNaming& naming : directory.unsynced_names) {
+    if (any ? random() % 2 == 0 : naming.replaces) continue;
+    for (const auto& [name, node] : naming.names) {
+      if (node == nullptr) {
+        left.erase(name);
+      } else {
+        left[name] = node;
+      }
+    }
+  }
+  return left;
+}
+
+/// A crash of one tree.
+class Crash {
+ public:
+  Crash(FakeNode& root, Mode mode, std::uint64_t seed) : mode_(mode), random_(seed) {
+    if (mode == Mode::kTornLast) FindLast(root);
+  }
+
+  void Run(FakeNode& directory) {
+    directory.names = SomeNames(directory, mode_, random_);
+    directory.MakeDurable();
+    for (const auto& [name, child] : directory.names) {
+      if (!seen_.insert(child.get()).second) continue;
+      if (child->is_directory) {
+        Run(*child);
+        continue;
+      }
+      child->bytes = Surviving(*child);
+      child->MakeDurable();
+      child->shared_locks = 0;
+      child->exclusive_lock = false;
+    }
+  }
+
+ private:
+  void FindLast(const FakeNode& directory) {
+    for (const auto& [name, child] : directory.names) {
+      if (child->is_directory) FindLast(*child);
+      if (!child->unsynced.empty()) last_ = std::max(last_, child->unsynced.back().operation);
+    }
+  }
+
+  std::vector<std::byte> Surviving(const FakeNode& file) {
+    switch (mode_) {
+      case Mode::kDropUnsynced:
+      case Mode::kZeroLength:
+        return file.durable_bytes;
+      case Mode::kRandom:
+        return RandomWrites(file, random_);
+      case Mode::kTornLast:
+        return TornAt(file, last_, random_);
+      case Mode::kNamesReordered:
+        return random_() % 2 == 0 ? file.bytes : file.durable_bytes;
+      default:
+        return file.bytes;
+    }
+  }
+
+  const Mode mode_;
+  Random random_;
+  std::uint64_t last_ = 0;
+  std::set<FakeNode*> seen_;
+};
+
+NodePtr Copy(const NodePtr& node, std::map<const FakeNode*, NodePtr>& copies);
+
+FakeNames CopyNames(const FakeNames& names, std::map<const FakeNode*, NodePtr>& copies) {
+  FakeNames out;
+  for (const auto& [name, node] : names) out[name] = node ? Copy(node, copies) : nullptr;
   return out;
 }
 
-/// Brings one directory, and all below it, to what the crash leaves.
-void CrashDirectory(FakeNode& directory, FakeFileSystem::CrashMode mode, std::mt19937_64& random,
-                    std::set<FakeNode*>& seen) {
-  using Mode = FakeFileSystem::CrashMode;
-  if (mode == Mode::kDropUnsynced) directory.names = directory.durable_names;
-  if (mode == Mode::kRandom) {
-    std::map<std::string, NodePtr> left;
-    auto either = directory.names;
-    either.insert(directory.durable_names.begin(), directory.durable_names.end());
-    for (const auto& [name, ignored] : either) {
-      const auto now = directory.names.find(name);
-      const auto then = directory.durable_names.find(name);
-      const bool take_now = random() % 2 == 0;
-      const auto& image = take_now ? directory.names : directory.durable_names;
-      const auto chosen = take_now ? now : then;
-      if (chosen != image.end()) left[name] = chosen->second;
-    }
-    directory.names = std::move(left);
-  }
-  directory.durable_names = directory.names;
+NodePtr Copy(const NodePtr& node, std::map<const FakeNode*, NodePtr>& copies) {
+  NodePtr& copy = copies[node.get()];
+  if (copy != nullptr) return copy;
+  copy = std::make_shared<FakeNode>(*node);
+  const NodePtr out = copy;
+  out->names = CopyNames(node->names, copies);
+  out->durable_names = CopyNames(node->durable_names, copies);
+  for (FakeNaming& naming : out->unsynced_names) naming.names = CopyNames(naming.names, copies);
+  return out;
+}
+
+void HashTree(const FakeNode& directory, StreamHash& hash) {
+  const auto text = [&hash](std::string_view bytes) {
+    const std::uint64_t size = bytes.size();
+    hash.Update(std::as_bytes(std::span(&size, 1)));
+    hash.Update(std::as_bytes(std::span(bytes)));
+  };
   for (const auto& [name, child] : directory.names) {
-    if (!seen.insert(child.get()).second) continue;
+    text(child->is_directory ? "folder" : "file");
+    text(name);
     if (child->is_directory) {
-      CrashDirectory(*child, mode, random, seen);
+      HashTree(*child, hash);
+      text("end");
     } else {
-      child->bytes = Surviving(*child, mode, random);
-      child->durable_bytes = child->bytes;
-      child->shared_locks = 0;
-      child->exclusive_lock = false;
+      text({reinterpret_cast<const char*>(child->bytes.data()), child->bytes.size()});
     }
   }
 }
 
 }  // namespace
 
-void CrashTree(FakeNode& directory, FakeFileSystem::CrashMode mode, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::set<FakeNode*> seen;
-  CrashDirectory(directory, mode, random, seen);
+void FakeNode::Write(FakeWrite write) {
+  Apply(write, bytes);
+  unsynced.push_back(std::move(write));
+}
+
+void FakeNode::Rename(FakeNaming naming) {
+  for (const auto& [name, node] : naming.names) {
+    if (node == nullptr) {
+      names.erase(name);
+    } else {
+      names[name] = node;
+    }
+  }
+  unsynced_names.push_back(std::move(naming));
+}
+
+void FakeNode::MakeDurable() {
+  durable_bytes = bytes;
+  unsynced.clear();
+  durable_names = names;
+  unsynced_names.clear();
+}
+
+void CrashTree(FakeNode& directory, Mode mode, std::uint64_t seed) {
+  Crash(directory, mode, seed).Run(directory);
+}
+
+NodePtr CopyTree(const NodePtr& root) {
+  std::map<const FakeNode*, NodePtr> copies;
+  return Copy(root, copies);
+}
+
+Hash128 FakeImage::Hash() const {
+  StreamHash hash;
+  HashTree(*root, hash);
+  return hash.xxh3();
 }
 
 }  // namespace rhizome::testing

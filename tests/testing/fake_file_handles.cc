@@ -68,8 +68,9 @@ class FakeWritableFile : public WritableFile {
     RHIZOME_RETURN_IF_ERROR(CheckUsable());
     const Status begun = state_->Begin(Operation::kAppend, path_);
     const std::size_t count = begun.ok() ? bytes.size() : bytes.size() / 2;
-    node_->bytes.insert(node_->bytes.end(), bytes.begin(),
-                        bytes.begin() + static_cast<std::ptrdiff_t>(count));
+    const auto written = bytes.first(count);
+    node_->Write(
+        {state_->operations - 1, node_->bytes.size(), {written.begin(), written.end()}, false});
     size_bytes_ += count;
     return Keep(begun);
   }
@@ -78,7 +79,7 @@ class FakeWritableFile : public WritableFile {
     MutexLock lock(state_->mutex);
     RHIZOME_RETURN_IF_ERROR(CheckUsable());
     const Status begun = state_->Begin(Operation::kSync, path_);
-    if (begun.ok()) node_->durable_bytes = node_->bytes;
+    if (begun.ok()) node_->MakeDurable();
     return Keep(begun);
   }
 

@@ -19,21 +19,45 @@ namespace rhizome::testing {
 
 // What FakeFileSystem and the files that it hands out share. Private to tests/testing/.
 
-/// A file or a directory. Two names may share a node (links).
+struct FakeNode;
+using NodePtr = std::shared_ptr<FakeNode>;
+using FakeNames = std::map<std::string, NodePtr>;
+
+/// A change of a file that is not durable yet: first cut to `offset_bytes` if `cut`, then written.
+struct FakeWrite {
+  std::uint64_t operation = 0;
+  std::uint64_t offset_bytes = 0;
+  std::vector<std::byte> bytes;
+  bool cut = false;
+};
+
+/// Names of a directory that changed in one operation, and the change is not durable yet.
+struct FakeNaming {
+  bool replaces = false;  ///< a removal or a move: names went
+  FakeNames names;        ///< null: the name went
+};
+
+/// A file or a directory. Two names may share a node (links). Each has what a reader sees, what a
+/// power cut leaves at least, and the changes from the one to the other, oldest first.
 struct FakeNode {
   bool is_directory = false;
 
-  // Of a file: what a reader sees, and what a power cut leaves of it.
+  // Of a file.
   std::vector<std::byte> bytes;
   std::vector<std::byte> durable_bytes;
+  std::vector<FakeWrite> unsynced;
   int shared_locks = 0;
   bool exclusive_lock = false;
 
-  // Of a directory: the same two images of its names.
-  std::map<std::string, std::shared_ptr<FakeNode>> names;
-  std::map<std::string, std::shared_ptr<FakeNode>> durable_names;
+  // Of a directory.
+  FakeNames names;
+  FakeNames durable_names;
+  std::vector<FakeNaming> unsynced_names;
+
+  void Write(FakeWrite write);
+  void Rename(FakeNaming naming);
+  void MakeDurable();
 };
-using NodePtr = std::shared_ptr<FakeNode>;
 
 inline NodePtr MakeDirectory() {
   auto node = std::make_shared<FakeNode>();
@@ -51,10 +75,16 @@ Status FakeErrno(int error, std::string_view operation, const Path& path);
 /// Brings a directory, and all below it, to what a crash leaves.
 void CrashTree(FakeNode& directory, FakeFileSystem::CrashMode mode, std::uint64_t seed);
 
+/// A copy of a tree, in which names that shared a node share one.
+NodePtr CopyTree(const NodePtr& root);
+
 struct FakeFileSystem::State {
   /// Counts an operation and says whether it shall fail: 0, or the error number.
   int Count(Operation operation, const Path& path) RHIZOME_REQUIRES(mutex) {
     trace.push_back(fmt::format("{} {}", FakeOperationName(operation), path.string()));
+    if (recording && FakeFileSystem::Changes(operation)) {
+      points.push_back({operations, trace.back(), acknowledged, begun, {CopyTree(root)}});
+    }
     const std::uint64_t number = operations++;
     if (fail_error != 0 && (number == fail_at || (fail_sticky && number > fail_at)))
       return fail_error;
@@ -129,6 +159,10 @@ struct FakeFileSystem::State {
   bool refuse_links RHIZOME_GUARDED_BY(mutex) = false;
   std::uint64_t free_bytes RHIZOME_GUARDED_BY(mutex) = std::uint64_t{1} << 40;
   std::uint32_t direct_alignment RHIZOME_GUARDED_BY(mutex) = 1;
+  bool recording RHIZOME_GUARDED_BY(mutex) = false;
+  int acknowledged RHIZOME_GUARDED_BY(mutex) = 0;
+  int begun RHIZOME_GUARDED_BY(mutex) = 0;
+  std::vector<FakeCrashPoint> points RHIZOME_GUARDED_BY(mutex);
 };
 
 std::unique_ptr<ReadableFile> MakeFakeReadable(const std::shared_ptr<FakeFileSystem::State>& state,

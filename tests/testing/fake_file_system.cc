@@ -11,9 +11,10 @@
 namespace rhizome::testing {
 namespace {
 
-constexpr std::array<std::string_view, 16> kOperationNames = {
-    "open",   "read",  "create", "open_append",    "append", "sync", "close",      "mkdir",
-    "remove", "rmdir", "link",   "sync_directory", "list",   "stat", "free_bytes", "lock"};
+constexpr std::array<std::string_view, 17> kOperationNames = {
+    "open",  "read",  "create",     "open_append", "append", "sync",
+    "close", "mkdir", "remove",     "rmdir",       "link",   "sync_directory",
+    "list",  "stat",  "free_bytes", "lock",        "rename"};
 
 void Collect(const FakeNode& directory, const std::string& prefix,
              std::map<std::string, std::vector<std::byte>>& out) {
@@ -45,7 +46,53 @@ Status FakeErrno(int error, std::string_view operation, const Path& path) {
 }
 
 FakeFileSystem::FakeFileSystem() : state_(std::make_shared<State>()) {}
+FakeFileSystem::FakeFileSystem(const FakeImage& image) : FakeFileSystem() {
+  MutexLock lock(state_->mutex);
+  state_->root = CopyTree(image.root);
+}
 FakeFileSystem::~FakeFileSystem() = default;
+
+bool FakeFileSystem::Changes(Operation operation) {
+  switch (operation) {
+    case Operation::kOpenRead:
+    case Operation::kRead:
+    case Operation::kClose:
+    case Operation::kList:
+    case Operation::kStat:
+    case Operation::kFreeBytes:
+      return false;
+    default:
+      return true;
+  }
+}
+
+FakeImage FakeFileSystem::Image() const {
+  MutexLock lock(state_->mutex);
+  return {CopyTree(state_->root)};
+}
+
+FakeImage FakeFileSystem::ImageAfterCrash(CrashMode mode, std::uint64_t seed) const {
+  FakeImage image = Image();
+  CrashTree(*image.root, mode, seed);
+  return image;
+}
+
+void FakeFileSystem::RecordCrashPoints() {
+  MutexLock lock(state_->mutex);
+  state_->recording = true;
+}
+
+std::vector<FakeCrashPoint> FakeFileSystem::TakeCrashPoints() {
+  MutexLock lock(state_->mutex);
+  state_->recording = false;
+  return std::exchange(state_->points, {});
+}
+
+void FakeFileSystem::SetProgress(int acknowledged, int begun) {
+  MutexLock lock(state_->mutex);
+  state_->acknowledged = acknowledged;
+  state_->begun = begun;
+}
 
 void FakeFileSystem::Crash(CrashMode mode, std::uint64_t seed) {
   MutexLock lock(state_->mutex);
@@ -90,7 +137,7 @@ Status FakeFileSystem::FlipBit(const Path& path, std::uint64_t bit) {
   RHIZOME_ASSIGN_OR_RETURN(const NodePtr node, state_->FindFile(path, "flip a bit of"));
   if (bit / 8 >= node->bytes.size()) return Status::NotFound("the file has no such bit");
   node->bytes[bit / 8] ^= static_cast<std::byte>(1 << (bit % 8));
-  node->durable_bytes = node->bytes;
+  node->MakeDurable();
   return {};
 }
 
@@ -98,7 +145,7 @@ Status FakeFileSystem::Overwrite(const Path& path, std::vector<std::byte> bytes)
   MutexLock lock(state_->mutex);
   RHIZOME_ASSIGN_OR_RETURN(const NodePtr node, state_->FindFile(path, "overwrite"));
   node->bytes = std::move(bytes);
-  node->durable_bytes = node->bytes;
+  node->MakeDurable();
   return {};
 }
 
@@ -138,8 +185,8 @@ Result<std::unique_ptr<WritableFile>> FakeFileSystem::CreateFile(const Path& pat
   RHIZOME_RETURN_IF_ERROR(state_->Begin(Operation::kCreateFile, path));
   RHIZOME_ASSIGN_OR_RETURN(const auto place, state_->Parent(path, "create"));
   auto node = std::make_shared<FakeNode>();
-  if (!place.first->names.emplace(place.second, node).second)
-    return Fail(FakeErrno(EEXIST, "create", path));
+  if (place.first->names.contains(place.second)) return Fail(FakeErrno(EEXIST, "create", path));
+  place.first->Rename({.names = {{place.second, node}}});
   return MakeFakeWritable(state_, std::move(node), path);
 }
 
@@ -150,7 +197,7 @@ Result<std::unique_ptr<WritableFile>> FakeFileSystem::OpenAppend(const Path& pat
   RHIZOME_ASSIGN_OR_RETURN(NodePtr node, state_->FindFile(path, "open for appending"));
   if (keep_bytes > node->bytes.size())
     return Fail(Status::InvalidArgument(path.string() + " is shorter than what shall be kept"));
-  node->bytes.resize(keep_bytes);
+  node->Write({state_->operations - 1, keep_bytes, {}, /*cut=*/true});
   return MakeFakeWritable(state_, std::move(node), path);
 }
 
@@ -158,10 +205,9 @@ Status FakeFileSystem::CreateDirectory(const Path& path) {
   MutexLock lock(state_->mutex);
   RHIZOME_RETURN_IF_ERROR(state_->Begin(Operation::kCreateDirectory, path));
   RHIZOME_ASSIGN_OR_RETURN(const auto place, state_->Parent(path, "create folder"));
-  NodePtr node = MakeDirectory();
-  return place.first->names.emplace(place.second, node).second
-             ? Status::Ok()
-             : FakeErrno(EEXIST, "create folder", path);
+  if (place.first->names.contains(place.second)) return FakeErrno(EEXIST, "create folder", path);
+  place.first->Rename({.names = {{place.second, MakeDirectory()}}});
+  return {};
 }
 
 Status FakeFileSystem::RemoveFile(const Path& path) {
@@ -169,7 +215,7 @@ Status FakeFileSystem::RemoveFile(const Path& path) {
   RHIZOME_RETURN_IF_ERROR(state_->Begin(Operation::kRemoveFile, path));
   RHIZOME_RETURN_IF_ERROR(state_->FindFile(path, "remove"));
   RHIZOME_ASSIGN_OR_RETURN(const auto place, state_->Parent(path, "remove"));
-  place.first->names.erase(place.second);
+  place.first->Rename({.replaces = true, .names = {{place.second, nullptr}}});
   return {};
 }
 
@@ -179,7 +225,7 @@ Status FakeFileSystem::RemoveDirectory(const Path& path) {
   RHIZOME_ASSIGN_OR_RETURN(const NodePtr node, state_->FindDirectory(path, "remove folder"));
   if (!node->names.empty()) return FakeErrno(ENOTEMPTY, "remove folder", path);
   RHIZOME_ASSIGN_OR_RETURN(const auto place, state_->Parent(path, "remove folder"));
-  place.first->names.erase(place.second);
+  place.first->Rename({.replaces = true, .names = {{place.second, nullptr}}});
   return {};
 }
 
@@ -189,15 +235,28 @@ Status FakeFileSystem::LinkFile(const Path& from, const Path& to) {
   if (state_->refuse_links) return Status::Unsupported("no links here");
   RHIZOME_ASSIGN_OR_RETURN(const NodePtr node, state_->FindFile(from, "link"));
   RHIZOME_ASSIGN_OR_RETURN(const auto place, state_->Parent(to, "link"));
-  return place.first->names.emplace(place.second, node).second ? Status::Ok()
-                                                               : FakeErrno(EEXIST, "link", to);
+  if (place.first->names.contains(place.second)) return FakeErrno(EEXIST, "link", to);
+  place.first->Rename({.names = {{place.second, node}}});
+  return {};
 }
 
 Status FakeFileSystem::SyncDirectory(const Path& path) {
   MutexLock lock(state_->mutex);
   RHIZOME_RETURN_IF_ERROR(state_->Begin(Operation::kSyncDirectory, path));
   RHIZOME_ASSIGN_OR_RETURN(const NodePtr node, state_->FindDirectory(path, "sync folder"));
-  node->durable_names = node->names;
+  node->MakeDurable();
+  return {};
+}
+
+Status FakeFileSystem::RenameFile(const Path& from, const Path& to) {
+  MutexLock lock(state_->mutex);
+  RHIZOME_RETURN_IF_ERROR(state_->Begin(Operation::kRename, to));
+  RHIZOME_ASSIGN_OR_RETURN(const NodePtr node, state_->FindFile(from, "rename"));
+  RHIZOME_ASSIGN_OR_RETURN(const auto source, state_->Parent(from, "rename"));
+  RHIZOME_ASSIGN_OR_RETURN(const auto target, state_->Parent(to, "rename"));
+  if (source.first != target.first) return FakeErrno(EXDEV, "rename", to);
+  source.first->Rename(
+      {.replaces = true, .names = {{source.second, nullptr}, {target.second, node}}});
   return {};
 }
 
@@ -240,7 +299,7 @@ Result<std::unique_ptr<FileLock>> FakeFileSystem::Lock(const Path& path, LockMod
   if (node == nullptr && exclusive) {
     RHIZOME_ASSIGN_OR_RETURN(const auto place, state_->Parent(path, "lock"));
     node = std::make_shared<FakeNode>();
-    place.first->names.emplace(place.second, node);
+    place.first->Rename({.names = {{place.second, node}}});
   }
   if (node == nullptr) return Fail(FakeErrno(ENOENT, "lock", path));
   if (node->is_directory) return Fail(FakeErrno(EISDIR, "lock", path));
@@ -251,7 +310,7 @@ Result<std::unique_ptr<FileLock>> FakeFileSystem::Lock(const Path& path, LockMod
   if (exclusive) {
     node->exclusive_lock = true;
     const auto bytes = std::as_bytes(std::span(content.data(), content.size()));
-    node->bytes.assign(bytes.begin(), bytes.end());
+    node->Write({state_->operations - 1, 0, {bytes.begin(), bytes.end()}, /*cut=*/true});
   } else {
     ++node->shared_locks;
   }

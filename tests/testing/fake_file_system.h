@@ -10,16 +10,37 @@
 #include <vector>
 
 #include "rhizome/storage/file_system.h"
+#include "rhizome/storage/hash.h"
 #include "rhizome/storage/mutex.h"
 
 namespace rhizome::testing {
+
+struct FakeNode;
+
+/// All of a fake disk at one moment: a copy that nobody changes.
+struct FakeImage {
+  std::shared_ptr<FakeNode> root;
+
+  /// Of names and bytes, synced or not.
+  Hash128 Hash() const;
+};
+
+/// The moment before an operation that changes something.
+struct FakeCrashPoint {
+  std::uint64_t operation = 0;  ///< its number
+  std::string what;             ///< as in Trace
+  int acknowledged = 0;         ///< see FakeFileSystem::SetProgress
+  int begun = 0;
+  FakeImage image;
+};
 
 /// A file system in memory that forgets what was not synced, and that fails on demand.
 ///
 /// The model is as harsh as POSIX allows:
 ///   (1) bytes survive a crash once their file was synced (WritableFile::Sync), not before;
 ///   (2) a name (and the absence of a removed one) survives once its directory was synced
-///       (SyncDirectory), not before, even if the file's bytes were;
+///       (SyncDirectory), not before, even if the file's bytes were; those that changed in one
+///       operation survive together or not at all;
 ///   (3) a directory that is lost takes everything below it along;
 ///   (4) locks do not survive, and no file or lock opened before a crash works after it.
 ///
@@ -32,13 +53,20 @@ namespace rhizome::testing {
 class FakeFileSystem : public FileSystem {
  public:
   FakeFileSystem();
+
+  /// A disk as it was.
+  explicit FakeFileSystem(const FakeImage& image);
   ~FakeFileSystem() override;
 
   /// What a power cut leaves of unsynced changes.
   enum class CrashMode : std::uint8_t {
-    kDropUnsynced,  ///< nothing of them
-    kKeepUnsynced,  ///< all of them: a killed process, the machine lives on
-    kRandom,        ///< any subset: of each name, and of the end of each file (torn at any byte)
+    kDropUnsynced,    ///< nothing of them
+    kKeepUnsynced,    ///< all of them: a killed process, the machine lives on
+    kRandom,          ///< any subset of the writes, each torn anywhere, and of the changes of names
+    kTornLast,        ///< all, but the last write has only some of its sectors of 512 bytes
+    kZeroLength,      ///< the names, but none of the bytes
+    kNamesUndone,     ///< the bytes and the new names, but what was removed or moved is back
+    kNamesReordered,  ///< any subset of the changes of names, and of each file all or nothing
   };
 
   /// The power goes. `seed` chooses in kRandom. Failures that were ordered are forgotten.
@@ -63,7 +91,11 @@ class FakeFileSystem : public FileSystem {
     kStat,
     kFreeBytes,
     kLock,
+    kRename,
   };
+
+  /// Is there another disk behind such an operation than before it?
+  static bool Changes(Operation operation);
 
   /// Operations so far.
   std::uint64_t operation_count() const;
@@ -79,6 +111,23 @@ class FakeFileSystem : public FileSystem {
 
   /// Names of all operations with their paths, oldest first: for messages and for tests of order.
   std::vector<std::string> Trace() const;
+
+  FakeImage Image() const;
+
+  /// What a crash now would leave; this disk goes on.
+  FakeImage ImageAfterCrash(CrashMode mode, std::uint64_t seed) const;
+
+  /// Begins to keep an image of the moment before each operation that changes something.
+  void RecordCrashPoints();
+  std::vector<FakeCrashPoint> TakeCrashPoints();
+
+  /// What an oracle outside the store knows: promises up to `acknowledged` were given, and those up
+  /// to `begun` may have been kept. Noted in the crash points.
+  void SetProgress(int acknowledged, int begun);
+
+  /// Moves a file over whatever has that name, in one folder. No function of FileSystem, as stores
+  /// move nothing; but RocksDB does.
+  Status RenameFile(const Path& from, const Path& to);
 
   /// Flips one bit of a file, durable at once. Errors: kNotFound.
   Status FlipBit(const Path& path, std::uint64_t bit);
