@@ -16,6 +16,7 @@
 
 #include "rhizome/storage/bytes.h"
 #include "rhizome/storage/catalog_disk.h"
+#include "rhizome/storage/catalog_env.h"
 #include "rhizome/storage/catalog_repair.h"
 #include "rhizome/storage/hash.h"
 
@@ -72,12 +73,17 @@ Status Translate(const rocksdb::Status& status, const Path& path) {
   return Status::IoError(std::move(message));
 }
 
+rocksdb::Env& EnvOf(FileSystem& fs) {
+  CatalogDisk* const disk = fs.catalog_disk();
+  return disk == nullptr ? *rocksdb::Env::Default() : disk->env();
+}
+
 // RELIABILITY 3.3: bad bytes are errors, a failed sync stays failed, and recovery after a crash
 // accepts a torn tail of the write-ahead log and nothing else.
-rocksdb::DBOptions DatabaseOptions(FileSystem& fs, Catalog::Mode mode,
+rocksdb::DBOptions DatabaseOptions(rocksdb::Env& env, Catalog::Mode mode,
                                    const CatalogOptions& given = {}) {
   rocksdb::DBOptions options;
-  if (CatalogDisk* disk = fs.catalog_disk()) options.env = &disk->env();
+  options.env = &env;
   options.create_if_missing = mode == Catalog::Mode::kCreate;
   options.create_missing_column_families = mode == Catalog::Mode::kCreate;
   options.error_if_exists = mode == Catalog::Mode::kCreate;
@@ -235,13 +241,13 @@ class TemporaryFolder {
 
 // RocksDB makes column families one after the other: a killed creation leaves some of them, and
 // then nothing was ever committed.
-Status CheckComplete(FileSystem& fs, const Path& path) {
+Status CheckComplete(FileSystem& fs, rocksdb::Env& env, const Path& path) {
   const auto current = fs.Stat(path / "CURRENT");
   if (!current && current.error().code() == StatusCode::kNotFound)
     return Status::NotFound(fmt::format("'{}' has no catalogue", path.string()));
   if (!current) return current.error();
   std::vector<std::string> names;
-  const rocksdb::DBOptions options = DatabaseOptions(fs, Catalog::Mode::kRead);
+  const rocksdb::DBOptions options = DatabaseOptions(env, Catalog::Mode::kRead);
   RHIZOME_RETURN_IF_ERROR(
       Translate(rocksdb::DB::ListColumnFamilies(options, path.string(), &names), path));
   for (const char* family : kFamilies) {
@@ -256,20 +262,24 @@ Status CheckComplete(FileSystem& fs, const Path& path) {
 class Catalog::Impl {
  public:
   Impl(FileSystem& fs, Path path, const StoreId& id, const CatalogOptions& options)
-      : fs_(fs), path_(std::move(path)), id_(id), options_(options) {}
+      : fs_(fs),
+        path_(std::move(path)),
+        id_(id),
+        options_(options),
+        env_(MakeCatalogEnv(EnvOf(fs))) {}
   ~Impl() { (void)Close(); }
 
   Status Open(Mode mode) {
-    if (mode != Mode::kCreate) RHIZOME_RETURN_IF_ERROR(CheckComplete(fs_, path_));
+    if (mode != Mode::kCreate) RHIZOME_RETURN_IF_ERROR(CheckComplete(fs_, *env_, path_));
     rocksdb::DB* db = nullptr;
     rocksdb::Status status;
     if (mode == Mode::kRead) {
       RHIZOME_ASSIGN_OR_RETURN(secondary_, TemporaryFolder::Create());
-      status = rocksdb::DB::OpenAsSecondary(DatabaseOptions(fs_, mode, options_), path_.string(),
+      status = rocksdb::DB::OpenAsSecondary(DatabaseOptions(*env_, mode, options_), path_.string(),
                                             secondary_.path().string(), Families(options_),
                                             &families_, &db);
     } else {
-      status = rocksdb::DB::Open(DatabaseOptions(fs_, mode, options_), path_.string(),
+      status = rocksdb::DB::Open(DatabaseOptions(*env_, mode, options_), path_.string(),
                                  Families(options_), &families_, &db);
     }
     db_.reset(db);
@@ -422,6 +432,7 @@ class Catalog::Impl {
     if (!CheckProcess().ok()) {
       families_.clear();
       static_cast<void>(db_.release());
+      static_cast<void>(env_.release());
       return Status::Ok();
     }
     rocksdb::Status flushed;
@@ -455,14 +466,15 @@ class Catalog::Impl {
   const pid_t owner_ = getpid();
   TemporaryFolder secondary_;
   bool writable_ = false;
+  std::unique_ptr<rocksdb::Env> env_;
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
 };
 
 Status RepairDatabase(FileSystem& fs, const Path& path) {
-  return Translate(
-      rocksdb::RepairDB(path.string(), DatabaseOptions(fs, Catalog::Mode::kWrite), Families()),
-      path);
+  return Translate(rocksdb::RepairDB(path.string(),
+                                     DatabaseOptions(EnvOf(fs), Catalog::Mode::kWrite), Families()),
+                   path);
 }
 
 Catalog::Catalog(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

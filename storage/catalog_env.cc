@@ -1,0 +1,127 @@
+#include "rhizome/storage/catalog_env.h"
+
+#include <fmt/format.h>
+#include <rocksdb/file_system.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rhizome/storage/catalog_log.h"
+
+namespace rhizome {
+namespace {
+
+using rocksdb::IODebugContext;
+using rocksdb::IOOptions;
+using rocksdb::IOStatus;
+
+/// A log up to its last whole record: what a power cut left behind that is no error and is not
+/// shown, whether the reader would pass over it or not; damage is an error that the reader cannot
+/// overlook. A log may grow while it is read (by another process), and then shows more.
+class WholeRecords final : public rocksdb::FSSequentialFile {
+ public:
+  WholeRecords(std::unique_ptr<rocksdb::FSSequentialFile> file, std::string name)
+      : file_(std::move(file)), name_(std::move(name)) {}
+
+  IOStatus Read(std::size_t size, const IOOptions& options, rocksdb::Slice* result, char* scratch,
+                IODebugContext* context) override {
+    if (at_ == good_) {
+      const IOStatus more = ReadMore(options, context);
+      if (!more.ok()) return more;
+    }
+    const std::size_t count = std::min<std::size_t>(size, good_ - at_);
+    std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(at_), count, scratch);
+    at_ += count;
+    *result = rocksdb::Slice(scratch, count);
+    return IOStatus::OK();
+  }
+  IOStatus Skip(std::uint64_t) override {
+    return IOStatus::NotSupported("a log is read from front to back");
+  }
+
+ private:
+  // Until there are whole records behind those that were shown, or the file ends.
+  IOStatus ReadMore(const IOOptions& options, IODebugContext* context) {
+    DropShown();
+    for (bool ended = false; !ended && at_ == good_;) {
+      std::vector<char> piece(kPieceBytes);
+      rocksdb::Slice got;
+      const IOStatus read = file_->Read(piece.size(), options, &got, piece.data(), context);
+      if (!read.ok()) return read;
+      bytes_.insert(bytes_.end(), got.data(), got.data() + got.size());
+      ended = got.empty();
+      const LogScan scan = ScanLog(std::as_bytes(std::span(bytes_)), good_);
+      good_ = scan.good_bytes;
+      if (ended && at_ == good_ && scan.damaged)
+        return IOStatus::Corruption(
+            fmt::format("{}: the record at offset {} is damaged", name_, base_ + good_));
+    }
+    return IOStatus::OK();
+  }
+
+  void DropShown() {
+    const std::uint64_t shown = at_ / kLogBlockBytes * kLogBlockBytes;
+    bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(shown));
+    base_ += shown;
+    at_ -= shown;
+    good_ -= shown;
+  }
+
+  static constexpr std::size_t kPieceBytes = std::size_t{8} * kLogBlockBytes;
+
+  const std::unique_ptr<rocksdb::FSSequentialFile> file_;
+  const std::string name_;
+  std::vector<char> bytes_;  // of the file from base_ on, where a block begins
+  std::uint64_t base_ = 0;
+  std::uint64_t at_ = 0;    // shown, from base_
+  std::uint64_t good_ = 0;  // whole, from base_
+};
+
+bool IsLog(const std::filesystem::path& path) {
+  return path.extension() == ".log" || path.filename().native().starts_with("MANIFEST-");
+}
+
+class CatalogFileSystem final : public rocksdb::FileSystemWrapper {
+ public:
+  using FileSystemWrapper::FileSystemWrapper;
+  const char* Name() const override { return "RhizomeCatalogFileSystem"; }
+
+  IOStatus NewSequentialFile(const std::string& name, const rocksdb::FileOptions& options,
+                             std::unique_ptr<rocksdb::FSSequentialFile>* result,
+                             IODebugContext* context) override {
+    const IOStatus opened = target()->NewSequentialFile(name, options, result, context);
+    if (opened.ok() && IsLog(name))
+      *result = std::make_unique<WholeRecords>(std::move(*result), name);
+    return opened;
+  }
+
+  IOStatus RenameFile(const std::string& from, const std::string& to, const IOOptions& options,
+                      IODebugContext* context) override {
+    const std::filesystem::path path = to;
+    if (path.filename() == "CURRENT") {
+      const IOStatus synced = SyncFolder(path.parent_path(), options, context);
+      if (!synced.ok()) return synced;
+    }
+    return target()->RenameFile(from, to, options, context);
+  }
+
+ private:
+  IOStatus SyncFolder(const std::string& folder, const IOOptions& options,
+                      IODebugContext* context) {
+    std::unique_ptr<rocksdb::FSDirectory> directory;
+    const IOStatus opened = target()->NewDirectory(folder, options, &directory, context);
+    return opened.ok() ? directory->Fsync(options, context) : opened;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<rocksdb::Env> MakeCatalogEnv(rocksdb::Env& base) {
+  return rocksdb::NewCompositeEnv(std::make_shared<CatalogFileSystem>(base.GetFileSystem()));
+}
+
+}  // namespace rhizome

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <rocksdb/env.h>
+
+#include <memory>
+
+namespace rhizome {
+
+/// RocksDB's environment `base`, but that it bears power cuts which RocksDB does not:
+///   - a file is moved over CURRENT only when all names in the folder are durable, that of the
+///     MANIFEST which the new CURRENT names among them. RocksDB syncs the folder once, afterwards:
+///     a disk that brings names back in another order than they were given would leave a catalogue
+///     that cannot be opened;
+///   - a last record of a log (write-ahead log, MANIFEST) that was not synced and whose length came
+///     before its bytes is the end of the log. RocksDB would refuse the catalogue;
+/// and that it overlooks no damage of a log which RocksDB takes for such an end (catalog_log.h).
+/// Ownership: `base` and the result must outlive the databases that use them.
+std::unique_ptr<rocksdb::Env> MakeCatalogEnv(rocksdb::Env& base);
+
+}  // namespace rhizome
