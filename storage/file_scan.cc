@@ -90,11 +90,13 @@ class Scanner {
   Scanner(FileSystem& fs, SharedScan& scan) : fs_(fs), scan_(scan) {}
 
   Status Run(const IoQueueOptions& io) {
-    RHIZOME_ASSIGN_OR_RETURN(memory_, AlignedBuffer::Allocate(io.depth * kPieceBytes));
+    // Pinning memory that nothing is read into would take longer than to read a small store.
+    const std::uint32_t slots = std::min(io.depth, CountPieces());
+    RHIZOME_ASSIGN_OR_RETURN(memory_, AlignedBuffer::Allocate(slots * kPieceBytes));
     // Destroyed before buffers and requests: it waits for what is in flight.
     RHIZOME_ASSIGN_OR_RETURN(const auto queue, IoQueue::Open(io));
     queue->RegisterMemory(memory_.bytes());
-    for (std::uint32_t slot = 0; slot < io.depth; ++slot) free_.push_back(slot);
+    for (std::uint32_t slot = 0; slot < slots; ++slot) free_.push_back(slot);
     while (true) {
       RHIZOME_RETURN_IF_ERROR(Refill(*queue));
       if (pieces_.empty()) return Status::Ok();
@@ -107,6 +109,14 @@ class Scanner {
   }
 
  private:
+  /// Of all files, one at least.
+  std::uint32_t CountPieces() const {
+    std::uint64_t pieces = 1;
+    for (const ScanFile& file : scan_.files())
+      pieces += (file.size_bytes + kPieceBytes - 1) / kPieceBytes;
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(pieces, UINT32_MAX));
+  }
+
   void MarkDone(const ReadRequest* request) {
     for (Piece& piece : pieces_)
       if (&piece.request == request) piece.done = true;
