@@ -22,42 +22,33 @@ void Apply(const FakeWrite& write, std::vector<std::byte>& bytes) {
             bytes.begin() + static_cast<std::ptrdiff_t>(write.offset_bytes));
 }
 
-/// Only some of the sectors that the write touches, in any order; of those at the end perhaps not
-/// even the length.
-void ApplyTorn(const FakeWrite& write, Random& random, std::vector<std::byte>& bytes) {
-  if (write.cut) bytes.resize(write.offset_bytes);
-  const bool length_came = random() % 2 == 0;
-  const std::size_t end = write.offset_bytes + write.bytes.size();
-  if (length_came && end > bytes.size()) bytes.resize(end);
-  for (std::size_t at = write.offset_bytes; at < end;) {
-    const std::size_t next = std::min(end, (at / kSectorBytes + 1) * kSectorBytes);
-    if (random() % 2 == 0) {
-      if (bytes.size() < next) bytes.resize(next);
-      std::copy_n(write.bytes.begin() + static_cast<std::ptrdiff_t>(at - write.offset_bytes),
-                  next - at, bytes.begin() + static_cast<std::ptrdiff_t>(at));
-    }
-    at = next;
+/// What the file was after each of its writes since it was synced, that moment first.
+std::vector<std::vector<std::byte>> Moments(const FakeNode& file) {
+  std::vector<std::vector<std::byte>> moments = {file.durable_bytes};
+  for (const FakeWrite& write : file.unsynced) {
+    moments.push_back(moments.back());
+    Apply(write, moments.back());
   }
+  return moments;
 }
 
-/// Some of a file's writes, in order: all, none, the beginning or some sectors of each.
-std::vector<std::byte> RandomWrites(const FakeNode& file, Random& random) {
-  std::vector<std::byte> bytes = file.durable_bytes;
-  for (const FakeWrite& write : file.unsynced) {
-    FakeWrite beginning = write;
-    switch (random() % 4) {
-      case 0:
-        break;
-      case 1:
-        ApplyTorn(write, random, bytes);
-        break;
-      case 2:
-        beginning.bytes.resize(random() % (beginning.bytes.size() + 1));
-        Apply(beginning, bytes);
-        break;
-      default:
-        Apply(write, bytes);
-    }
+/// Of each sector what it was at some moment from `first` on, and the length of some moment: a page
+/// is written whole, as it is at the time. Which page comes first is the kernel's to choose if
+/// `holes`; else no sector is of a later moment than one before it.
+std::vector<std::byte> Mix(const std::vector<std::vector<std::byte>>& moments, std::size_t first,
+                           bool holes, Random& random) {
+  std::size_t last = moments.size() - 1;
+  const auto draw = [&] { return first + random() % (last - first + 1); };
+  std::vector<std::byte> bytes(moments[draw()].size());
+  for (std::size_t at = 0; at < bytes.size(); at += kSectorBytes) {
+    const std::size_t drawn = draw();
+    if (!holes) last = drawn;
+    const std::vector<std::byte>& moment = moments[drawn];
+    if (at >= moment.size()) continue;
+    const std::size_t end = std::min({at + kSectorBytes, bytes.size(), moment.size()});
+    std::copy(moment.begin() + static_cast<std::ptrdiff_t>(at),
+              moment.begin() + static_cast<std::ptrdiff_t>(end),
+              bytes.begin() + static_cast<std::ptrdiff_t>(at));
   }
   return bytes;
 }
@@ -65,15 +56,13 @@ std::vector<std::byte> RandomWrites(const FakeNode& file, Random& random) {
 /// All of a file's writes, but of the disk's last one only a part.
 std::vector<std::byte> TornAt(const FakeNode& file, std::uint64_t last, Random& random) {
   if (file.unsynced.empty() || file.unsynced.back().operation != last) return file.bytes;
-  std::vector<std::byte> bytes = file.durable_bytes;
-  for (const FakeWrite& write : file.unsynced)
-    write.operation == last ? ApplyTorn(write, random, bytes) : Apply(write, bytes);
-  return bytes;
+  const auto moments = Moments(file);
+  return Mix(moments, moments.size() - 2, /*holes=*/false, random);
 }
 
 FakeNames SomeNames(const FakeNode& directory, Mode mode, Random& random) {
   if (mode == Mode::kDropUnsynced) return directory.durable_names;
-  const bool any = mode == Mode::kRandom || mode == Mode::kNamesReordered;
+  const bool any = mode == Mode::kRandom || mode == Mode::kHoles || mode == Mode::kNamesReordered;
   if (!any && mode != Mode::kNamesUndone) return directory.names;
   FakeNames left = directory.durable_names;
   for (const FakeNaming& naming : directory.unsynced_names) {
@@ -126,7 +115,8 @@ class Crash {
       case Mode::kZeroLength:
         return file.durable_bytes;
       case Mode::kRandom:
-        return RandomWrites(file, random_);
+      case Mode::kHoles:
+        return Mix(Moments(file), 0, mode_ == Mode::kHoles, random_);
       case Mode::kTornLast:
         return TornAt(file, last_, random_);
       case Mode::kNamesReordered:

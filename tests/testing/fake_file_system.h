@@ -60,13 +60,15 @@ class FakeFileSystem : public FileSystem {
 
   /// What a power cut leaves of unsynced changes.
   enum class CrashMode : std::uint8_t {
-    kDropUnsynced,    ///< nothing of them
-    kKeepUnsynced,    ///< all of them: a killed process, the machine lives on
-    kRandom,          ///< any subset of the writes, each torn anywhere, and of the changes of names
-    kTornLast,        ///< all, but the last write has only some of its sectors of 512 bytes
+    kDropUnsynced,  ///< nothing of them
+    kKeepUnsynced,  ///< all of them: a killed process, the machine lives on
+    kRandom,  ///< of each sector (512 bytes) and length some moment since, later sectors of no
+              ///< later moments; any names
+    kTornLast,        ///< all, but the last write has only some of its sectors
     kZeroLength,      ///< the names, but none of the bytes
     kNamesUndone,     ///< the bytes and the new names, but what was removed or moved is back
     kNamesReordered,  ///< any subset of the changes of names, and of each file all or nothing
+    kHoles,           ///< as kRandom, but of the sectors in any order
   };
 
   /// The power goes. `seed` chooses in kRandom. Failures that were ordered are forgotten.

@@ -1,0 +1,85 @@
+#include "reliability/description.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "rhizome/index/graph.h"
+#include "rhizome/storage/store.h"
+
+namespace rhizome::testing {
+namespace {
+
+Status DescribeList(const Graph& graph, VertexId vertex, Direction direction, std::string& out) {
+  RHIZOME_ASSIGN_OR_RETURN(auto list, graph.Neighbors(vertex, direction));
+  std::vector<std::string> names;
+  for (const Neighbor& neighbor : list) {
+    names.push_back(fmt::format("{}:{}:{}", ToString(graph.ExternalIdOf(neighbor.vertex)),
+                                graph.edge_types()[neighbor.type], neighbor.weight));
+  }
+  std::sort(names.begin(), names.end());
+  out += fmt::format(" {}[{}]", direction == Direction::kOut ? "out" : "in", fmt::join(names, " "));
+  return Status::Ok();
+}
+
+bool IsOfVertices(const Graph& graph, const ArrayEntry& array) {
+  return !array.name.ends_with(".crc32c") && array.rows == graph.info().vertices;
+}
+
+Status DescribeVertex(const Graph& graph, VertexId vertex, std::string& out) {
+  out += fmt::format("vertex {} {} {}", vertex, ToString(graph.ExternalIdOf(vertex)),
+                     graph.vertex_types()[graph.TypeOf(vertex)]);
+  for (const Direction direction : {Direction::kOut, Direction::kIn}) {
+    const Direction kept = graph.info().directions;
+    if (kept == Direction::kBoth || kept == direction)
+      RHIZOME_RETURN_IF_ERROR(DescribeList(graph, vertex, direction, out));
+  }
+  for (const ArrayEntry& array : graph.store().manifest().arrays) {
+    if (!IsOfVertices(graph, array)) continue;
+    std::vector<std::byte> row(array.row_bytes());
+    RHIZOME_RETURN_IF_ERROR(graph.ReadRows(array.name, std::span(&vertex, 1), row));
+    out += fmt::format(" {}=", array.name);
+    for (const std::byte byte : row) out += fmt::format("{:02x}", std::to_integer<int>(byte));
+  }
+  out += '\n';
+  return Status::Ok();
+}
+
+std::string DescribeArrays(const Manifest& manifest) {
+  std::string out;
+  for (const ArrayEntry& array : manifest.arrays)
+    out += fmt::format("array {} {}x{}\n", array.name, array.rows, array.dim);
+  for (const ArraySeries& series : manifest.series) {
+    out += fmt::format("series {} {}", series.name, series.last_version);
+    for (const ArrayAlias& alias : series.aliases)
+      out += fmt::format(" {}@{}", alias.name, fmt::join(alias.history, ","));
+    out += '\n';
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::string> Describe(FileSystem& fs, const Path& path) {
+  auto opened = Store::Open(fs, path, Store::Mode::kRead);
+  if (!opened && opened.error().code() == StatusCode::kNotFound) return "none";
+  if (!opened) return Fail(opened.error());
+  return Describe(**opened);
+}
+
+Result<std::string> Describe(const Store& store) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto graph, Graph::Open(store));
+  std::string out = fmt::format("generation {} version {}\n", store.manifest().generation,
+                                store.manifest().version);
+  out += DescribeArrays(store.manifest());
+  for (std::uint64_t v = 0; v < graph->vertex_count(); ++v) {
+    const auto vertex = static_cast<VertexId>(v);
+    if (!graph->IsDeleted(vertex)) RHIZOME_RETURN_IF_ERROR(DescribeVertex(*graph, vertex, out));
+  }
+  return out;
+}
+
+}  // namespace rhizome::testing

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reliability/rocks_disk.h"
+#include "rhizome/storage/store.h"
+
+namespace rhizome::testing {
+
+/// Where every history keeps its store.
+inline const Path kStorePath = "/data/g.rz";
+
+/// What happened to a store, as an oracle outside of it knows: state i is what a reader saw when
+/// step i had returned (0: before the first).
+struct History {
+  std::string name;
+  std::vector<std::string> states;     ///< descriptions
+  std::vector<FakeCrashPoint> points;  ///< before each operation, and at the end
+};
+
+/// Runs the steps of a history and keeps the oracle.
+class Recorder {
+ public:
+  /// From now on the disk's operations are crash points.
+  Recorder(std::string name, StoreDisk& disk);
+
+  /// Does a step, which is acknowledged when it returns OK: from then on it must survive, and all
+  /// steps before it with it. One that is not `durable` (sync = false) may be lost, but only
+  /// together with every later one.
+  Status Step(const std::function<Status()>& step, bool durable = true);
+
+  Result<History> Finish();
+
+ private:
+  Status Look();
+  StoreDisk& disk_;
+  History history_;
+  Status broken_;
+  int acknowledged_ = 0;
+};
+
+/// A history that can be run any number of times.
+struct Scenario {
+  std::string name;
+
+  /// Makes what is there before the first recorded operation.
+  std::function<Status(StoreDisk&)> prepare;
+
+  /// The steps, on whatever disk: also with faults.
+  std::function<Status(StoreDisk&, Recorder&)> run;
+};
+
+Result<History> Record(const Scenario& scenario);
+
+/// All of them: ingestion, updates, arrays, compaction, publishing.
+const std::vector<Scenario>& Scenarios();
+
+/// Ingests the small graph that every scenario begins with.
+Status IngestSmall(FileSystem& fs);
+
+/// One more vertex, durable: whatever a crash left must not be in the way.
+Status WriteOneMore(Store& store);
+
+}  // namespace rhizome::testing

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <memory>
+
+#include "rhizome/storage/catalog_disk.h"
+#include "testing/fake_file_system.h"
+
+namespace rhizome::testing {
+
+/// RocksDB's files on a fake disk: each of its operations is one of the disk's, counted, failed and
+/// forgotten like those of the store around it. Threads are RocksDB's own.
+/// Ownership: `disk` must outlive it and every catalogue that was opened on it.
+std::unique_ptr<CatalogDisk> MakeRocksDisk(FakeFileSystem& disk);
+
+/// A fake disk that holds whole stores, their catalogues too.
+class StoreDisk final : public FakeFileSystem {
+ public:
+  StoreDisk() : rocks_(MakeRocksDisk(*this)) {}
+  explicit StoreDisk(const FakeImage& image)
+      : FakeFileSystem(image), rocks_(MakeRocksDisk(*this)) {}
+  CatalogDisk* catalog_disk() override { return rocks_.get(); }
+
+ private:
+  const std::unique_ptr<CatalogDisk> rocks_;
+};
+
+}  // namespace rhizome::testing

@@ -1,0 +1,247 @@
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <utility>
+
+#include "reliability/history.h"
+#include "rhizome/index/graph.h"
+#include "rhizome/index/graph_builder.h"
+#include "rhizome/index/publish_array.h"
+#include "rhizome/storage/array_change.h"
+#include "testing/graph_model.h"
+#include "testing/update_model.h"
+
+namespace rhizome::testing {
+namespace {
+
+constexpr std::uint64_t kDim = 3;
+constexpr std::uint64_t kChunkRows = 128;
+
+StoreId SmallId() {
+  StoreId id;
+  id.bytes.fill(std::byte{7});
+  return id;
+}
+
+/// Typed, weighted, with names for ids, isolated vertices and an array in rows.
+GraphInput SmallInput() {
+  std::mt19937_64 rng(1);
+  GraphInput input = RandomGraph(rng, {.vertices = 14,
+                                       .edges = 30,
+                                       .vertex_types = 2,
+                                       .edge_types = 2,
+                                       .weighted = true,
+                                       .id_kind = ExternalIdKind::kString});
+  UpdateModel::AddRows(input);
+  return input;
+}
+
+/// A store that is open for writing, and its graph.
+struct Live {
+  std::unique_ptr<Store> store;
+  std::unique_ptr<Graph> graph;
+};
+
+Result<Live> OpenLive(FileSystem& fs) {
+  Live live;
+  RHIZOME_ASSIGN_OR_RETURN(live.store, Store::Open(fs, kStorePath, Store::Mode::kWrite));
+  RHIZOME_ASSIGN_OR_RETURN(live.graph, Graph::Open(*live.store));
+  return live;
+}
+
+/// Batch `number` of a history: new vertices and edges, replaced and deleted ones, rows.
+WriteBatch Batch(const Graph& graph, int number) {
+  WriteBatch batch;
+  const auto old = [&](int i) {
+    std::vector<ExternalId> ids;
+    for (std::uint64_t v = 0; v < graph.vertex_count(); ++v)
+      if (!graph.IsDeleted(static_cast<VertexId>(v)))
+        ids.push_back(graph.ExternalIdOf(static_cast<VertexId>(v)));
+    return ids[static_cast<std::size_t>(i * 5 + number) % ids.size()];
+  };
+  const std::string fresh = "new" + std::to_string(number);
+  batch.PutEdge(old(0), ExternalId(fresh), {.weight = static_cast<float>(number)});
+  batch.PutEdge(ExternalId(fresh), old(1), {.type = "edge1"});
+  batch.UpsertEdge(old(0), old(2), {.weight = 9});
+  batch.DeleteEdge(old(1), old(2), "edge0");
+  if (number % 2 == 1) batch.DeleteVertex(old(3));
+  const float row[kDim] = {static_cast<float>(number), 2, 3};
+  batch.PutRow(old(4), "feat", std::span<const float>(row));
+  return batch;
+}
+
+Status WriteBatchOf(Graph& graph, int number, bool sync = true) {
+  return AsStatus(graph.Write(Batch(graph, number), {.sync = sync}));
+}
+
+/// An array by a formula, as a job leaves it in its scratch folder.
+struct Made {
+  Path root;
+  std::vector<ArrayEntry> arrays;
+  std::vector<FileEntry> files;
+  ArraySource source() const { return {arrays, root, files}; }
+};
+
+Result<Made> MakeArray(FileSystem& fs, const Store& store, const Path& folder, std::uint64_t rows,
+                       int number, ArrayLayout layout) {
+  Made made{.root = folder / ("job" + std::to_string(number)), .arrays = {}, .files = {}};
+  RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, made.root));
+  ArrayEntry entry{.name = "emb",
+                   .rows = rows,
+                   .dim = kDim,
+                   .dtype = DataType::kFloat32,
+                   .layout = layout,
+                   .codec = {},
+                   .chunk_rows = kChunkRows,
+                   .array_id = store.manifest().arrays.size() + 70 + std::uint64_t(number),
+                   .attributes = {}};
+  if (layout == ArrayLayout::kChunk) entry.codec = {.kind = CodecKind::kZstd, .level = 1};
+  RHIZOME_ASSIGN_OR_RETURN(auto writer, ChunkArrayWriter::Create(fs, made.root, entry));
+  std::vector<float> values(rows * kDim);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<float>(i) + static_cast<float>(number) / 8;
+  RHIZOME_RETURN_IF_ERROR(writer->WriteChunk(0, std::as_bytes(std::span(values))));
+  RHIZOME_ASSIGN_OR_RETURN(made.files, writer->Finish());
+  made.arrays = writer->arrays();
+  return made;
+}
+
+Status Nothing(StoreDisk&) { return Status::Ok(); }
+
+Status RunIngestion(StoreDisk& disk, Recorder& recorder) {
+  return recorder.Step([&] { return IngestSmall(disk); });
+}
+
+Status RunUpdates(StoreDisk& disk, Recorder& recorder) {
+  for (int round = 0; round < 2; ++round) {
+    RHIZOME_ASSIGN_OR_RETURN(const Live live, OpenLive(disk));
+    for (int i = 0; i < 5; ++i) {
+      const bool sync = i % 2 == 0;
+      RHIZOME_RETURN_IF_ERROR(
+          recorder.Step([&] { return WriteBatchOf(*live.graph, round * 5 + i, sync); }, sync));
+    }
+  }
+  return Status::Ok();
+}
+
+using ArraySteps = std::function<Status(ArrayChange&, const ArraySource&)>;
+
+/// Makes an array as a job does and lets `steps` publish it.
+Status ChangeArrays(StoreDisk& disk, int number, ArrayLayout layout, const ArraySteps& steps) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto store, Store::Open(disk, kStorePath, Store::Mode::kRead));
+  const std::uint64_t rows = store->manifest().info.vertices;
+  RHIZOME_ASSIGN_OR_RETURN(const Made made,
+                           MakeArray(disk, *store, kStorePath / "scratch", rows, number, layout));
+  return ArrayChange::Run(disk, kStorePath, 0,
+                          [&](ArrayChange& change) { return steps(change, made.source()); });
+}
+
+Status RunArrays(StoreDisk& disk, Recorder& recorder) {
+  const std::pair<ArrayLayout, ArraySteps> changes[] = {
+      {ArrayLayout::kRow,
+       [](ArrayChange& change, const ArraySource& source) -> Status {
+         return AsStatus(change.AddVersion(source, "emb"));
+       }},
+      {ArrayLayout::kChunk,
+       [](ArrayChange& change, const ArraySource& source) -> Status {
+         RHIZOME_RETURN_IF_ERROR(change.AddVersion(source, "emb"));
+         return change.SetAlias("emb", "live", 2);
+       }},
+      {ArrayLayout::kRow,
+       [](ArrayChange& change, const ArraySource& source) -> Status {
+         return AsStatus(change.Replace("emb@live", source));
+       }},
+      {ArrayLayout::kChunk,
+       [](ArrayChange& change, const ArraySource&) { return change.Drop("emb@1"); }},
+      {ArrayLayout::kRow,
+       [](ArrayChange& change, const ArraySource&) { return change.Rename("emb", "vec"); }},
+  };
+  int number = 0;
+  for (const auto& [layout, steps] : changes) {
+    ++number;
+    RHIZOME_RETURN_IF_ERROR(recorder.Step([&, &layout = layout, &steps = steps] {
+      return ChangeArrays(disk, number, layout, steps);
+    }));
+  }
+  return Status::Ok();
+}
+
+Status IngestAndUpdate(StoreDisk& disk) {
+  RHIZOME_RETURN_IF_ERROR(IngestSmall(disk));
+  RHIZOME_ASSIGN_OR_RETURN(const Live live, OpenLive(disk));
+  for (int i = 0; i < 3; ++i) RHIZOME_RETURN_IF_ERROR(WriteBatchOf(*live.graph, i));
+  return Status::Ok();
+}
+
+Status Compact(Graph& graph, bool repartition) {
+  CompactOptions options;
+  options.repartition = repartition;
+  options.partition.kind = PartitionerKind::kHash2d;
+  return AsStatus(graph.Compact(options, JobControl()));
+}
+
+Status RunCompaction(StoreDisk& disk, Recorder& recorder) {
+  RHIZOME_ASSIGN_OR_RETURN(const Live live, OpenLive(disk));
+  for (int round = 0; round < 2; ++round) {
+    RHIZOME_RETURN_IF_ERROR(recorder.Step([&] { return Compact(*live.graph, round == 1); }));
+    RHIZOME_RETURN_IF_ERROR(recorder.Step([&] { return WriteBatchOf(*live.graph, 10 + round); }));
+  }
+  return Status::Ok();
+}
+
+// As an inference does: the rows were made for a snapshot, with vertices of its delta, and
+// meanwhile the store was compacted and vertices came.
+Status RunPublishing(StoreDisk& disk, Recorder& recorder) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto seen, Store::Open(disk, kStorePath, Store::Mode::kRead));
+  std::uint64_t vertices = 0;
+  {
+    RHIZOME_ASSIGN_OR_RETURN(const auto graph, Graph::Open(std::as_const(*seen)));
+    vertices = graph->vertex_count();
+  }
+  RHIZOME_ASSIGN_OR_RETURN(const Made made, MakeArray(disk, *seen, kStorePath.parent_path(),
+                                                      vertices, 1, ArrayLayout::kRow));
+  {
+    RHIZOME_ASSIGN_OR_RETURN(const Live live, OpenLive(disk));
+    RHIZOME_RETURN_IF_ERROR(recorder.Step([&] { return Compact(*live.graph, true); }));
+    RHIZOME_RETURN_IF_ERROR(recorder.Step([&] { return WriteBatchOf(*live.graph, 20); }));
+  }
+  return recorder.Step([&] {
+    return AsStatus(PublishMade(
+        kStorePath, {.made_for = *seen, .source = made.source(), .memory_bytes = 1 << 12},
+        JobControl(), [](ArrayChange& change, const ArraySource& source) -> Status {
+          return AsStatus(change.AddVersion(source, "emb"));
+        }));
+  });
+}
+
+}  // namespace
+
+Status IngestSmall(FileSystem& fs) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto store, Store::Create(fs, kStorePath, SmallId()));
+  BuildOptions options;
+  options.partition.kind = PartitionerKind::kRandom;
+  options.partition.partitions = 2;
+  return BuildGeneration(*store, SmallInput(), options, JobControl());
+}
+
+Status WriteOneMore(Store& store) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto graph, Graph::Open(store));
+  WriteBatch batch;
+  batch.PutVertex(ExternalId("one more"));
+  RHIZOME_RETURN_IF_ERROR(graph->Write(batch));
+  return AsStatus(graph->Find(ExternalId("one more")));
+}
+
+const std::vector<Scenario>& Scenarios() {
+  static const std::vector<Scenario> scenarios = {
+      {"ingestion", Nothing, RunIngestion},
+      {"updates", IngestSmall, RunUpdates},
+      {"arrays", IngestSmall, RunArrays},
+      {"compaction", IngestAndUpdate, RunCompaction},
+      {"publishing", IngestAndUpdate, RunPublishing},
+  };
+  return scenarios;
+}
+
+}  // namespace rhizome::testing
