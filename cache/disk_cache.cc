@@ -1,0 +1,335 @@
+#include "rhizome/cache/disk_cache.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "rhizome/storage/check.h"
+#include "rhizome/storage/hash.h"
+#include "rhizome/storage/mutex.h"
+
+namespace rhizome {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// A name in `folder` that no other cache of this process has.
+Path NewPath(const Path& folder, const char* kind) {
+  static std::atomic<std::uint64_t> next = 0;
+  return folder / fmt::format("disk-cache-{}.{}", next.fetch_add(1), kind);
+}
+
+/// A file that is written front to back and removed with this object.
+struct ScratchFile {
+  static Result<ScratchFile> Create(FileSystem& fs, Path path) {
+    ScratchFile made;
+    RHIZOME_ASSIGN_OR_RETURN(made.file, fs.CreateFile(path));
+    made.path = std::move(path);
+    made.fs = &fs;
+    return made;
+  }
+  ScratchFile() = default;
+  ScratchFile(ScratchFile&& other) noexcept
+      : fs(std::exchange(other.fs, nullptr)),
+        path(std::move(other.path)),
+        file(std::move(other.file)) {}
+  ScratchFile& operator=(ScratchFile&&) = delete;
+  ~ScratchFile() {
+    file.reset();
+    if (fs != nullptr) static_cast<void>(fs->RemoveFile(path));
+  }
+
+  FileSystem* fs = nullptr;
+  Path path;
+  std::unique_ptr<WritableFile> file;
+};
+
+}  // namespace
+
+/// Fills a cache in one pass over the source. Its rows are divided into windows of positions that
+/// fit into memory: rows of a window go, with their places, to a file of their own, from which they
+/// are then put in place. With one window no such file is written.
+class DiskCacheFiller {
+ public:
+  DiskCacheFiller(FileSystem& fs, ChunkSource& source, std::span<const Row> rows,
+                  std::span<const std::uint32_t> position, const DiskCacheOptions& options,
+                  const JobControl& control)
+      : fs_(fs),
+        source_(source),
+        rows_(rows),
+        position_(position),
+        options_(options),
+        control_(control),
+        row_bytes_(source.row_bytes()) {}
+
+  Result<std::unique_ptr<DiskCache>> Run() {
+    const auto start = Clock::now();
+    RHIZOME_RETURN_IF_ERROR(Prepare());
+    RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t version, source_.Version());
+    RHIZOME_RETURN_IF_ERROR(ReadSource());
+    RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t version_now, source_.Version());
+    if (version_now != version) {
+      return Fail(Status::Corruption(
+          fmt::format("{} has changed while it was copied; run again", source_.name())));
+    }
+    RHIZOME_RETURN_IF_ERROR(WriteWindows());
+    cache_->stats_.fill_seconds = SecondsSince(start);
+    return std::move(cache_);
+  }
+
+ private:
+  Status Prepare() {
+    const std::uint64_t chunk_bytes = options_.chunk_rows * row_bytes_;
+    if (options_.chunk_rows == 0 || options_.in_flight == 0 ||
+        chunk_bytes > options_.memory_bytes) {
+      return Status::InvalidArgument(fmt::format(
+          "a disk cache needs memory for a chunk, {} bytes, and at least one read in flight",
+          chunk_bytes));
+    }
+    if (!rows_.empty() && static_cast<std::uint64_t>(rows_.back()) >= source_.rows()) {
+      return Status::InvalidArgument(fmt::format("{} has {} rows, but row {} is wanted",
+                                                 source_.name(), source_.rows(), rows_.back()));
+    }
+    RHIZOME_CHECK(position_.size() == rows_.size());
+    RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs_, options_.folder));
+    cache_.reset(new DiskCache(fs_, rows_.size(), row_bytes_, options_.chunk_rows));
+    window_rows_ = options_.memory_bytes / chunk_bytes * options_.chunk_rows;
+    const std::uint64_t windows = (rows_.size() + window_rows_ - 1) / window_rows_;
+    if (windows <= 1) {
+      window_.resize(rows_.size() * row_bytes_);
+      return Status::Ok();
+    }
+    for (std::uint64_t w = 0; w < windows; ++w) {
+      RHIZOME_ASSIGN_OR_RETURN(ScratchFile file,
+                               ScratchFile::Create(fs_, NewPath(options_.folder, "rows")));
+      spilled_.push_back(std::move(file));
+    }
+    pending_.resize(windows);
+    return Status::Ok();
+  }
+
+  /// Reads the chunks that hold rows of the cache, several at once, each once.
+  Status ReadSource() {
+    for (std::size_t i = 0; i < rows_.size();) {
+      const std::uint64_t chunk = static_cast<std::uint64_t>(rows_[i]) / source_.chunk_rows();
+      const auto end = static_cast<Row>((chunk + 1) * source_.chunk_rows());
+      const auto next =
+          std::lower_bound(rows_.begin() + static_cast<std::ptrdiff_t>(i), rows_.end(), end);
+      parts_.push_back({chunk, i, static_cast<std::size_t>(next - rows_.begin())});
+      i = parts_.back().end;
+    }
+    std::vector<std::thread> threads;
+    const std::size_t count = std::min<std::size_t>(options_.in_flight, parts_.size());
+    for (std::size_t t = 0; t < count; ++t) threads.emplace_back([this] { ReadParts(); });
+    for (std::thread& thread : threads) thread.join();
+    MutexLock lock(mutex_);
+    return failed_;
+  }
+
+  /// Rows [begin, end) of the cache's, which stand in one chunk of the source.
+  struct Part {
+    std::uint64_t chunk = 0;
+    std::size_t begin = 0;
+    std::size_t end = 0;
+  };
+
+  void ReadParts() {
+    std::vector<std::byte> bytes;
+    for (std::size_t i = next_part_++; i < parts_.size(); i = next_part_++) {
+      bytes.resize(source_.RowsInChunk(parts_[i].chunk) * row_bytes_);
+      const Status status = ReadPart(parts_[i], bytes);
+      MutexLock lock(mutex_);
+      if (failed_.ok() && !status.ok()) failed_ = status;
+      if (!failed_.ok()) return;
+    }
+  }
+
+  Status ReadPart(const Part& part, std::span<std::byte> bytes) {
+    RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
+    const Result<std::uint64_t> delivered = source_.ReadChunk(part.chunk, bytes);
+    if (!delivered) return Status(delivered.error()).WithContext(source_.name());
+    if (*delivered != bytes.size()) {
+      return Status::Corruption(fmt::format("{}: chunk {} ends after {} of {} bytes",
+                                            source_.name(), part.chunk, *delivered, bytes.size()));
+    }
+    const auto first = static_cast<Row>(part.chunk * source_.chunk_rows());
+    MutexLock lock(mutex_);
+    ++cache_->stats_.source_reads;
+    cache_->stats_.source_bytes += bytes.size();
+    for (std::size_t i = part.begin; i < part.end; ++i) {
+      const auto offset = static_cast<std::size_t>(rows_[i] - first) * row_bytes_;
+      RHIZOME_RETURN_IF_ERROR(Place(position_[i], bytes.subspan(offset, row_bytes_)));
+    }
+    return Status::Ok();
+  }
+
+  Status Place(std::uint64_t position, std::span<const std::byte> row) RHIZOME_REQUIRES(mutex_) {
+    RHIZOME_CHECK(position < rows_.size());
+    ++placed_;
+    if (spilled_.empty()) {
+      std::memcpy(window_.data() + position * row_bytes_, row.data(), row.size());
+      return Status::Ok();
+    }
+    const std::uint64_t window = position / window_rows_;
+    std::vector<std::byte>& pending = pending_[window];
+    const std::uint64_t place = position % window_rows_;
+    const auto place_bytes = std::as_bytes(std::span(&place, 1));
+    pending.insert(pending.end(), place_bytes.begin(), place_bytes.end());
+    pending.insert(pending.end(), row.begin(), row.end());
+    if (pending.size() < kPendingBytes) return Status::Ok();
+    return FlushPending(window);
+  }
+
+  Status FlushPending(std::uint64_t window) RHIZOME_REQUIRES(mutex_) {
+    RHIZOME_RETURN_IF_ERROR(spilled_[window].file->Append(pending_[window]));
+    pending_[window].clear();
+    return Status::Ok();
+  }
+
+  Status WriteWindows() {
+    MutexLock lock(mutex_);
+    // Every row that blocks can ask for is there: no later read can miss.
+    RHIZOME_CHECK(placed_ == rows_.size());
+    RHIZOME_ASSIGN_OR_RETURN(ScratchFile out,
+                             ScratchFile::Create(fs_, NewPath(options_.folder, "cache")));
+    if (spilled_.empty()) RHIZOME_RETURN_IF_ERROR(WriteWindow(*out.file));
+    for (std::uint64_t w = 0; w < spilled_.size(); ++w) {
+      RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
+      RHIZOME_RETURN_IF_ERROR(FlushPending(w));
+      RHIZOME_RETURN_IF_ERROR(ReadWindow(w));
+      RHIZOME_RETURN_IF_ERROR(WriteWindow(*out.file));
+      spilled_[w].file.reset();
+    }
+    RHIZOME_RETURN_IF_ERROR(out.file->Close());
+    RHIZOME_ASSIGN_OR_RETURN(cache_->file_, fs_.OpenRead(out.path));
+    cache_->stats_.disk_bytes = cache_->file_->size_bytes();
+    cache_->path_ = out.path;
+    out.fs = nullptr;  // the cache removes it from now on
+    return Status::Ok();
+  }
+
+  Status ReadWindow(std::uint64_t window) RHIZOME_REQUIRES(mutex_) {
+    RHIZOME_RETURN_IF_ERROR(spilled_[window].file->Close());
+    RHIZOME_ASSIGN_OR_RETURN(const auto file, fs_.OpenRead(spilled_[window].path));
+    const std::uint64_t rows =
+        std::min<std::uint64_t>(window_rows_, rows_.size() - window * window_rows_);
+    const std::size_t record_bytes = sizeof(std::uint64_t) + row_bytes_;
+    window_.assign(rows * row_bytes_, std::byte{0});
+    std::vector<std::byte> records(std::max<std::size_t>(kPendingBytes / record_bytes, 1) *
+                                   record_bytes);
+    for (std::uint64_t done = 0; done < rows * record_bytes;) {
+      const std::span<std::byte> part = std::span(records).first(
+          std::min<std::uint64_t>(records.size(), rows * record_bytes - done));
+      RHIZOME_ASSIGN_OR_RETURN(const std::size_t read, file->ReadAt(done, part));
+      if (read != part.size()) return Status::Corruption(file->path().string() + " is too short");
+      for (std::size_t at = 0; at < part.size(); at += record_bytes) {
+        std::uint64_t place = 0;
+        std::memcpy(&place, part.data() + at, sizeof(place));
+        if (place >= rows) return Status::Corruption(file->path().string() + " is damaged");
+        std::memcpy(window_.data() + place * row_bytes_, part.data() + at + sizeof(place),
+                    row_bytes_);
+      }
+      done += part.size();
+    }
+    return Status::Ok();
+  }
+
+  Status WriteWindow(WritableFile& file) RHIZOME_REQUIRES(mutex_) {
+    const std::uint64_t chunk_bytes = options_.chunk_rows * row_bytes_;
+    for (std::uint64_t begin = 0; begin < window_.size(); begin += chunk_bytes) {
+      cache_->crcs_.push_back(Crc32c(std::span(window_).subspan(
+          begin, std::min<std::uint64_t>(chunk_bytes, window_.size() - begin))));
+    }
+    return file.Append(window_);
+  }
+
+  static constexpr std::size_t kPendingBytes = std::size_t{256} << 10;
+
+  FileSystem& fs_;
+  ChunkSource& source_;
+  const std::span<const Row> rows_;
+  const std::span<const std::uint32_t> position_;
+  const DiskCacheOptions& options_;
+  const JobControl& control_;
+  const std::uint64_t row_bytes_;
+  std::uint64_t window_rows_ = 1;
+  std::vector<Part> parts_;
+  std::atomic<std::size_t> next_part_ = 0;
+
+  Mutex mutex_;
+  std::unique_ptr<DiskCache> cache_;
+  std::vector<std::byte> window_;
+  std::vector<ScratchFile> spilled_;
+  std::vector<std::vector<std::byte>> pending_;
+  std::uint64_t placed_ RHIZOME_GUARDED_BY(mutex_) = 0;
+  Status failed_ RHIZOME_GUARDED_BY(mutex_);
+};
+
+Result<std::unique_ptr<DiskCache>> DiskCache::Fill(FileSystem& fs, ChunkSource& source,
+                                                   std::span<const Row> rows,
+                                                   std::span<const std::uint32_t> position,
+                                                   const DiskCacheOptions& options,
+                                                   const JobControl& control) {
+  return DiskCacheFiller(fs, source, rows, position, options, control).Run();
+}
+
+DiskCache::~DiskCache() {
+  file_.reset();
+  if (!path_.empty()) static_cast<void>(fs_.RemoveFile(path_));
+}
+
+std::uint64_t DiskCache::RowsInChunk(std::uint64_t chunk) const {
+  return std::min(chunk_rows_, row_count_ - chunk * chunk_rows_);
+}
+
+Status DiskCache::ReadChunk(std::uint64_t chunk, std::span<std::byte> out) const {
+  if (chunk >= chunk_count() || out.size() != RowsInChunk(chunk) * row_bytes_) {
+    return Status::InvalidArgument(
+        fmt::format("the disk cache has {} chunks; {} bytes of {} "
+                    "were asked for",
+                    chunk_count(), out.size(), chunk));
+  }
+  RHIZOME_ASSIGN_OR_RETURN(const std::size_t read,
+                           file_->ReadAt(chunk * chunk_rows_ * row_bytes_, out));
+  if (read != out.size() || Crc32c(out) != crcs_[chunk]) {
+    return Status::Corruption(
+        fmt::format("{}: chunk {} is not what was written", path_.string(), chunk));
+  }
+  return Status::Ok();
+}
+
+DiskCachesAhead::DiskCachesAhead(std::size_t workers, Make make)
+    : workers_(workers), make_(std::move(make)) {
+  Begin();
+}
+
+DiskCachesAhead::~DiskCachesAhead() {
+  if (filling_.valid()) filling_.wait();
+}
+
+void DiskCachesAhead::Begin() {
+  if (next_ == workers_) return;
+  filling_ = std::async(std::launch::async, [this, worker = next_] { return make_(worker); });
+  ++next_;
+}
+
+Result<std::unique_ptr<DiskCache>> DiskCachesAhead::Next() {
+  RHIZOME_CHECK(filling_.valid());  // not asked for more than there are
+  const auto start = Clock::now();
+  const bool first = next_ == 1;
+  Result<std::unique_ptr<DiskCache>> filled = filling_.get();
+  (first ? first_seconds_ : unhidden_seconds_) += SecondsSince(start);
+  if (filled) Begin();
+  return filled;
+}
+
+}  // namespace rhizome
