@@ -25,6 +25,9 @@ inline Manifest SampleManifest() {
   manifest.arrays.push_back(array);
   array.name = "b.v2";
   manifest.arrays.push_back(array);
+  array.name = "c";
+  array.inner_rows = 16;
+  manifest.arrays.push_back(array);
   manifest.series = {{"b", 3, {{"live", {2, 2}}}}};
   return manifest;
 }

@@ -17,6 +17,10 @@ std::string Sample(unsigned kind) {
     entry.layout = ArrayLayout::kChunk;
     entry.codec = {.kind = static_cast<CodecKind>(1 + kind % 4), .level = 3, .element_bytes = 4};
   }
+  if (kind % 8 >= 4) {
+    entry.layout = ArrayLayout::kChunk;
+    entry.inner_rows = 16;
+  }
   return EncodeArrayJson(entry);
 }
 

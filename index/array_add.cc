@@ -228,6 +228,7 @@ Result<AddArrayReport> ArrayJob::Add() {
                          .layout = options_.layout,
                          .codec = options_.codec,
                          .chunk_rows = options_.chunk_rows,
+                         .inner_rows = options_.inner_rows,
                          .attributes = options_.attributes,
                          .read_rows = {}};
   RHIZOME_ASSIGN_OR_RETURN(

@@ -27,6 +27,7 @@ struct AddArrayOptions {
   ArrayLayout layout = ArrayLayout::kRow;
   Codec codec{.kind = CodecKind::kBloscLz4, .level = 5};  ///< for layout kChunk
   std::uint64_t chunk_rows = 0;                           ///< 0: DefaultChunkRows
+  std::uint64_t inner_rows = 0;  ///< shards (ArrayEntry::inner_rows), or kChosenInnerRows
   std::vector<std::pair<std::string, std::string>> attributes = {};
 
   bool new_version = false;  ///< where the name is taken, the next version of it

@@ -13,16 +13,23 @@ namespace rhizome {
 namespace {
 
 constexpr std::uint64_t kBlockBytes = 4096;
-constexpr std::uint64_t kMostRowsPerBlock = 128;  // chunk_rows is a multiple of it
+constexpr std::uint64_t kMostRowsPerBlock = 128;
 
-// A power of two, so that no block lies in two chunks.
-std::uint64_t RowsPerBlock(std::uint64_t row_bytes) {
-  const std::uint64_t fit = kBlockBytes / std::max<std::uint64_t>(row_bytes, 1);
-  return std::bit_floor(std::clamp<std::uint64_t>(fit, 1, kMostRowsPerBlock));
+/// The least that is read and decoded at a time where rows have no checksums.
+std::uint64_t RowsPerRead(const ArrayEntry& entry) {
+  return entry.sharded() ? entry.inner_rows : entry.chunk_rows;
+}
+
+// A power of two that divides it, so that no block lies in two reads or chunks.
+std::uint64_t RowsPerBlock(const ArrayEntry& entry) {
+  const std::uint64_t fit = kBlockBytes / std::max<std::uint64_t>(entry.row_bytes(), 1);
+  std::uint64_t rows = std::bit_floor(std::clamp<std::uint64_t>(fit, 1, kMostRowsPerBlock));
+  while (RowsPerRead(entry) % rows != 0) rows /= 2;
+  return rows;
 }
 
 std::uint64_t BlockCount(const ArrayEntry& entry) {
-  const std::uint64_t rows_per_block = RowsPerBlock(entry.row_bytes());
+  const std::uint64_t rows_per_block = RowsPerBlock(entry);
   return (entry.rows + rows_per_block - 1) / rows_per_block;
 }
 
@@ -56,7 +63,7 @@ Result<std::shared_ptr<const CachedRows>> CachedRows::Open(const Store& store,
                                                            std::uint64_t memory_bytes) {
   const ArrayEntry& entry = array->entry();
   RHIZOME_ASSIGN_OR_RETURN(auto sums, RowChecksums(store, entry, memory_bytes));
-  const std::uint64_t rows_per_block = RowsPerBlock(entry.row_bytes());
+  const std::uint64_t rows_per_block = RowsPerBlock(entry);
   const BlockCache::Options options{
       .block_count = BlockCount(entry),
       .block_bytes = rows_per_block * entry.row_bytes(),
@@ -69,8 +76,12 @@ Result<std::shared_ptr<const CachedRows>> CachedRows::Open(const Store& store,
 
 std::uint64_t CachedRows::FullBytes(const ArrayEntry& entry) {
   const std::uint64_t sums = HasRowChecksums(entry) ? entry.rows * sizeof(std::uint32_t) : 0;
-  const std::uint64_t block_bytes = RowsPerBlock(entry.row_bytes()) * entry.row_bytes();
+  const std::uint64_t block_bytes = RowsPerBlock(entry) * entry.row_bytes();
   return sums + BlockCache::FullBytes(BlockCount(entry), block_bytes);
+}
+
+std::uint64_t CachedRows::ReadBytes(const ArrayEntry& entry) {
+  return RowsPerRead(entry) * entry.row_bytes();
 }
 
 std::uint64_t CachedRows::RowsInBlock(std::uint64_t block) const {
@@ -114,30 +125,53 @@ Status CachedRows::ReadBlocks(std::uint64_t first_row, std::uint64_t rows,
 
 Status CachedRows::ReadThroughChunk(std::uint64_t block, std::uint64_t row,
                                     std::span<std::byte> out, bool& hit) const {
-  const std::uint64_t chunk = row / entry().chunk_rows;
-  const MutexLock lock(decoding_[chunk % decoding_.size()]);
+  const std::uint64_t read_rows = RowsPerRead(entry());
+  const std::uint64_t first = row / read_rows * read_rows;
+  const MutexLock lock(decoding_[row / read_rows % decoding_.size()]);
   hit = cache_.Read(block, row % rows_per_block_ * out.size(), out);  // by who was here before
   if (hit) return Status::Ok();
-  std::vector<std::byte> bytes(array_->RowsInChunk(chunk) * out.size());
-  RHIZOME_RETURN_IF_ERROR(array_->ReadChunk(chunk, bytes));
-  const std::uint64_t chunk_row = chunk * entry().chunk_rows;
-  std::memcpy(out.data(), bytes.data() + (row - chunk_row) * out.size(), out.size());
-  const std::uint64_t first = block * rows_per_block_ - chunk_row;
+  std::vector<std::byte> bytes(std::min(read_rows, entry().rows - first) * out.size());
+  RHIZOME_RETURN_IF_ERROR(array_->ReadRows(first, bytes.size() / out.size(), bytes));
+  std::memcpy(out.data(), bytes.data() + (row - first) * out.size(), out.size());
+  const std::uint64_t begin = block * rows_per_block_ - first;
   (void)cache_.Insert(
-      block, std::span(bytes).subspan(first * out.size(), RowsInBlock(block) * out.size()));
-  return KeepChunk(chunk, bytes, nullptr);
+      block, std::span(bytes).subspan(begin * out.size(), RowsInBlock(block) * out.size()));
+  KeepBlocks(first / rows_per_block_, bytes);
+  return Status::Ok();
 }
 
-// Blocks of a decoded chunk go where frames are free; `chosen` (null: all) says which.
-Status CachedRows::KeepChunk(std::uint64_t chunk, std::span<const std::byte> bytes,
-                             const std::vector<bool>* chosen) const {
+// Decoded blocks from `first_block` on go where frames are free.
+void CachedRows::KeepBlocks(std::uint64_t first_block, std::span<const std::byte> bytes) const {
   const std::uint64_t block_bytes = rows_per_block_ * entry().row_bytes();
-  for (std::uint64_t i = 0, begin = 0; begin < bytes.size(); ++i, begin += block_bytes) {
-    if (chosen != nullptr && !(*chosen)[i]) continue;
-    const std::uint64_t block = chunk * blocks_per_chunk() + i;
+  for (std::uint64_t begin = 0; begin < bytes.size(); begin += block_bytes, ++first_block) {
     const auto part =
         bytes.subspan(begin, std::min<std::uint64_t>(block_bytes, bytes.size() - begin));
-    (void)cache_.Insert(block, part, BlockCache::Room::kFree);
+    (void)cache_.Insert(first_block, part, BlockCache::Room::kFree);
+  }
+}
+
+// Blocks of one chunk, by reads of what is the least that can be checked.
+Status CachedRows::WarmByReads(std::uint64_t first_block, const std::vector<bool>& chosen) const {
+  const std::uint64_t read_rows = row_crcs_.empty() ? RowsPerRead(entry()) : entry().chunk_rows;
+  const std::uint64_t at_once = read_rows / rows_per_block_;
+  const std::uint64_t row_bytes = entry().row_bytes();
+  const std::uint64_t block_bytes = rows_per_block_ * row_bytes;
+  std::vector<std::byte> bytes;
+  for (std::uint64_t i = 0; i < chosen.size(); i += at_once) {
+    const std::uint64_t end = std::min<std::uint64_t>(i + at_once, chosen.size());
+    const auto from = chosen.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto to = chosen.begin() + static_cast<std::ptrdiff_t>(end);
+    if (std::find(from, to, true) == to) continue;
+    const std::uint64_t first_row = (first_block + i) * rows_per_block_;
+    const std::uint64_t rows = std::min((end - i) * rows_per_block_, entry().rows - first_row);
+    bytes.resize(rows * row_bytes);
+    RHIZOME_RETURN_IF_ERROR(array_->ReadRows(first_row, rows, bytes));
+    for (std::uint64_t b = i; b < end; ++b) {
+      if (!chosen[b]) continue;
+      const std::uint64_t size = RowsInBlock(first_block + b) * row_bytes;
+      (void)cache_.Insert(first_block + b, std::span(bytes).subspan((b - i) * block_bytes, size),
+                          BlockCache::Room::kFree);
+    }
   }
   return Status::Ok();
 }
@@ -146,12 +180,8 @@ Status CachedRows::WarmChunk(std::uint64_t chunk, const std::vector<bool>& chose
   const auto wanted = static_cast<std::uint64_t>(std::count(chosen.begin(), chosen.end(), true));
   if (wanted == 0) return Status::Ok();
   const std::uint64_t row_bytes = entry().row_bytes();
-  const bool whole = row_crcs_.empty() || wanted * 2 > chosen.size();
-  if (whole) {
-    std::vector<std::byte> bytes(array_->RowsInChunk(chunk) * row_bytes);
-    RHIZOME_RETURN_IF_ERROR(array_->ReadChunk(chunk, bytes));
-    return KeepChunk(chunk, bytes, &chosen);
-  }
+  if (row_crcs_.empty() || wanted * 2 > chosen.size())
+    return WarmByReads(chunk * blocks_per_chunk(), chosen);
   // Runs of neighbouring blocks in one read each.
   constexpr std::uint64_t kMostRunBlocks = 256;
   std::vector<std::byte> bytes;

@@ -19,8 +19,9 @@ namespace rhizome {
 /// Rows of an array of one generation through a BlockCache, in blocks of about 4 KiB.
 ///
 /// Of an array in layout kRow a missing block alone is read, and checked against the sidecar, which
-/// is held in memory (4 bytes a row, of the cache's memory). Else a chunk is the least that can be
-/// decoded and checked: its other blocks are kept where frames are free.
+/// is held in memory (4 bytes a row, of the cache's memory). Else a chunk, or an inner chunk of a
+/// shard, is the least that can be decoded and checked: its other blocks are kept where frames are
+/// free.
 ///
 /// Threads: any. Ownership: the store's file system and metrics must outlive it.
 class CachedRows {
@@ -44,6 +45,9 @@ class CachedRows {
   /// Memory with which everything fits.
   static std::uint64_t FullBytes(const ArrayEntry& entry);
 
+  /// The decoded bytes of the least that is read of an array without row checksums.
+  static std::uint64_t ReadBytes(const ArrayEntry& entry);
+
  private:
   CachedRows(std::unique_ptr<ChunkArray> array, std::uint64_t rows_per_block,
              std::vector<std::uint32_t> row_crcs, const BlockCache::Options& options)
@@ -57,8 +61,8 @@ class CachedRows {
   Status ReadBlocks(std::uint64_t first_row, std::uint64_t rows, std::span<std::byte> out) const;
   Status ReadThroughChunk(std::uint64_t block, std::uint64_t row, std::span<std::byte> out,
                           bool& hit) const;
-  Status KeepChunk(std::uint64_t chunk, std::span<const std::byte> bytes,
-                   const std::vector<bool>* chosen) const;
+  void KeepBlocks(std::uint64_t first_block, std::span<const std::byte> bytes) const;
+  Status WarmByReads(std::uint64_t first_block, const std::vector<bool>& chosen) const;
   Status WarmChunk(std::uint64_t chunk, const std::vector<bool>& chosen) const;
 
   const std::unique_ptr<const ChunkArray> array_;

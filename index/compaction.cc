@@ -68,6 +68,7 @@ ArrayInput CarryArray(const CompactionInput& input, const ArrayEntry& entry, std
                    .layout = entry.layout,
                    .codec = entry.codec,
                    .chunk_rows = entry.chunk_rows,
+                   .inner_rows = entry.inner_rows,
                    .array_id = entry.array_id,
                    .attributes = entry.attributes,
                    .rows_at_once = memory_bytes < kManyRowsBytes || entry.row_bytes() == 0

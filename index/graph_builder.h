@@ -30,6 +30,7 @@ struct ArrayInput {
   ArrayLayout layout = ArrayLayout::kRow;
   Codec codec;
   std::uint64_t chunk_rows = 0;  ///< 0: DefaultChunkRows
+  std::uint64_t inner_rows = 0;  ///< shards (ArrayEntry::inner_rows), or kChosenInnerRows
 
   std::uint64_t array_id = 0;  ///< 0: the next
 

@@ -124,12 +124,12 @@ Result<ArrayEntry> DescribeArray(const ArrayInput& array, std::uint64_t rows,
   entry.attributes = array.attributes;
   std::sort(entry.attributes.begin(), entry.attributes.end());
   // Sizes are only asked of a dtype and a shape that hold.
-  const bool by_default = entry.chunk_rows == 0;
-  if (by_default) entry.chunk_rows = 1;
+  if (entry.chunk_rows == 0) entry.chunk_rows = 1;
   RHIZOME_RETURN_IF_ERROR(CheckArrayEntry(entry));
   entry.codec.element_bytes = DataTypeBytes(entry.dtype);
-  if (!by_default) return entry;
-  RHIZOME_ASSIGN_OR_RETURN(entry.chunk_rows, DefaultChunkRows(rows, entry.row_bytes()));
+  entry.chunk_rows = array.chunk_rows;
+  entry.inner_rows = array.inner_rows;
+  RHIZOME_RETURN_IF_ERROR(ChooseChunkRows(entry));
   RHIZOME_RETURN_IF_ERROR(CheckArrayEntry(entry));
   return entry;
 }

@@ -101,8 +101,7 @@ Result<std::vector<Wish>> RowWishes(const Store& store, const ServiceOptions& op
     const ArrayEntry& entry = array->entry();
     wishes.push_back({name, CachedRows::FullBytes(entry)});
     const bool by_row = entry.layout == ArrayLayout::kRow && entry.codec.kind == CodecKind::kRaw;
-    if (!by_row)
-      largest_chunk_bytes = std::max(largest_chunk_bytes, entry.chunk_rows * entry.row_bytes());
+    if (!by_row) largest_chunk_bytes = std::max(largest_chunk_bytes, CachedRows::ReadBytes(entry));
   }
   return wishes;
 }

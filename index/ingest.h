@@ -95,6 +95,7 @@ struct IngestOptions {
   ArrayLayout layout = ArrayLayout::kRow;
   Codec codec{.kind = CodecKind::kBloscLz4, .level = 5};  ///< for layout kChunk
   std::uint64_t chunk_rows = 0;
+  std::uint64_t inner_rows = 0;    ///< of vertices' arrays, in layout kChunk (ArrayInput)
   std::uint64_t memory_bytes = 0;  ///< what is taken beyond the bare process at most; 0: no limit
 
   /// kAuto: into spill files what does not fit in memory_bytes, if there is a limit.

@@ -135,6 +135,7 @@ void SetLayouts(const IngestOptions& options, GraphInput& input) {
     array.codec = codec;
     array.codec.element_bytes = DataTypeBytes(array.dtype);
     array.chunk_rows = options.chunk_rows;
+    array.inner_rows = options.inner_rows;
   }
   input.attribute_layout = options.layout;
   input.attribute_codec = codec;

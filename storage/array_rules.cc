@@ -57,6 +57,19 @@ Status CheckShape(const ArrayEntry& entry) {
   return Status::Ok();
 }
 
+Status CheckShards(const ArrayEntry& entry) {
+  if (!entry.sharded()) return Status::Ok();
+  if (entry.layout != ArrayLayout::kChunk)
+    return Bad(entry, "only layout chunk has shards; rows that are gathered stay raw");
+  if (entry.chunk_rows % entry.inner_rows != 0)
+    return Bad(entry, fmt::format("{} rows of a chunk are not whole inner chunks of {}",
+                                  entry.chunk_rows, entry.inner_rows));
+  if (entry.chunk_rows / entry.inner_rows > kMaxInnerChunksOfShard)
+    return Bad(entry, fmt::format("{} inner chunks of a chunk are more than {}",
+                                  entry.chunk_rows / entry.inner_rows, kMaxInnerChunksOfShard));
+  return Status::Ok();
+}
+
 Status CheckAttributes(const ArrayEntry& entry) {
   if (entry.attributes.size() > kMaxAttributes) return Bad(entry, "too many attributes");
   for (std::size_t i = 0; i < entry.attributes.size(); ++i) {
@@ -100,6 +113,7 @@ Status CheckArrayEntry(const ArrayEntry& entry) {
     return Bad(entry, fmt::format("unknown layout {}", static_cast<int>(entry.layout)));
   RHIZOME_RETURN_IF_ERROR(CheckCodec(entry));
   RHIZOME_RETURN_IF_ERROR(CheckShape(entry));
+  RHIZOME_RETURN_IF_ERROR(CheckShards(entry));
   return CheckAttributes(entry);
 }
 

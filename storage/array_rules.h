@@ -11,7 +11,7 @@ namespace rhizome {
 
 /// What every array must be, whoever describes it: a manifest, a zarr.json or a program. Name,
 /// dtype, layout, codec and level, shape without overflow, a chunk of at most kMaxChunkBytes,
-/// attributes sorted by key. Errors: kInvalidArgument.
+/// shards of whole inner chunks, attributes sorted by key. Errors: kInvalidArgument.
 Status CheckArrayEntry(const ArrayEntry& entry);
 
 /// Is `path` one that a manifest may name: relative, names of [A-Za-z0-9_.-] joined by '/', none
@@ -29,6 +29,9 @@ bool IsOfEdges(const ArrayEntry& entry);
 /// What a row is that no vertex was given: zeros; in `label` (int64) and `split` (uint8), by which
 /// a zero means class 0 and the training set, -1 and 255, "none". `out` is one row or several.
 void FillMissingRows(const ArrayEntry& entry, std::span<std::byte> out);
+
+/// The most inner chunks of a shard: what is held to read one of them is bounded by it.
+inline constexpr std::uint64_t kMaxInnerChunksOfShard = std::uint64_t{1} << 16;
 
 inline constexpr std::string_view kSidecarSuffix = ".crc32c";
 inline constexpr std::string_view kManifestPrefix = "MANIFEST-";

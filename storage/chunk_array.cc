@@ -3,13 +3,40 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/little_endian.h"
+#include "rhizome/storage/mutex.h"
+#include "rhizome/storage/shard_file.h"
 #include "rhizome/storage/zarr_format.h"
 
 namespace rhizome {
+
+/// Tables of shards that were read last: a few of them, whose memory kMaxInnerChunksOfShard bounds.
+/// Threads: any.
+class ShardTables {
+ public:
+  std::shared_ptr<const ShardTable> Find(std::uint64_t chunk) {
+    const MutexLock lock(mutex_);
+    const Slot& slot = slots_[chunk % slots_.size()];
+    return slot.chunk == chunk ? slot.table : nullptr;
+  }
+  void Keep(std::uint64_t chunk, std::shared_ptr<const ShardTable> table) {
+    const MutexLock lock(mutex_);
+    slots_[chunk % slots_.size()] = {chunk, std::move(table)};
+  }
+
+ private:
+  struct Slot {
+    std::uint64_t chunk = ~std::uint64_t{0};
+    std::shared_ptr<const ShardTable> table;
+  };
+  Mutex mutex_;
+  std::array<Slot, 16> slots_ RHIZOME_GUARDED_BY(mutex_);
+};
 
 namespace {
 
@@ -53,6 +80,12 @@ Status CheckMetadata(FileSystem& fs, const Path& root, const ArrayEntry& entry,
 
 Status CheckChunkSize(const Path& path, const ArrayEntry& entry, std::uint64_t size_bytes) {
   const std::uint64_t raw = ChunkBytes(entry);
+  if (entry.sharded()) {
+    if (size_bytes >= ShardTailBytes(entry) && size_bytes <= MaxShardBytes(entry))
+      return Status::Ok();
+    return Corrupt(path, fmt::format("{} bytes cannot be a shard of {} inner chunks of {} rows",
+                                     size_bytes, InnerChunks(entry), entry.inner_rows));
+  }
   const bool fits = entry.codec.kind == CodecKind::kRaw
                         ? size_bytes == raw
                         : size_bytes <= MaxEncodedBytes(entry.codec, raw);
@@ -63,10 +96,13 @@ Status CheckChunkSize(const Path& path, const ArrayEntry& entry, std::uint64_t s
 
 /// Is this the file that the manifest names, and not another chunk's, or an older one? An encoded
 /// chunk ends in its own CRC-32C, and then every file has the same CRC-32C: only the hash tells.
-Status CheckAgainstManifest(const Path& path, const Codec& codec, std::span<const std::byte> bytes,
-                            const FileEntry& expected) {
-  if (codec.kind != CodecKind::kRaw) {
+Status CheckAgainstManifest(const Path& path, const ArrayEntry& entry, std::uint64_t rows,
+                            std::span<const std::byte> bytes, const FileEntry& expected) {
+  if (entry.codec.kind != CodecKind::kRaw || entry.sharded()) {
     if (Xxh3(bytes) == expected.xxh3) return Status::Ok();
+    if (entry.sharded())
+      for (const ShardDamage& damage : FindShardDamage(entry, rows, bytes, expected))
+        return Corrupt(path, damage.what);
     return Corrupt(path, "its bytes do not have the hash that the manifest holds");
   }
   const std::uint32_t crc = Crc32c(bytes);
@@ -90,6 +126,25 @@ Result<std::uint64_t> DefaultChunkRows(std::uint64_t rows, std::uint64_t row_byt
   return std::max(kUnit, AlignUp(rows, kUnit));
 }
 
+Status ChooseChunkRows(ArrayEntry& entry) {
+  constexpr std::uint64_t kMostInnerBytes = std::uint64_t{64} << 10;
+  const bool by_default = entry.chunk_rows == 0;
+  if (by_default) {
+    RHIZOME_ASSIGN_OR_RETURN(entry.chunk_rows, DefaultChunkRows(entry.rows, entry.row_bytes()));
+  }
+  std::uint64_t& inner = entry.inner_rows;
+  if (inner == kChosenInnerRows) {
+    const std::uint64_t fit = kMostInnerBytes / std::max<std::uint64_t>(entry.row_bytes(), 1);
+    inner = std::bit_floor(std::clamp<std::uint64_t>(fit, 1, entry.chunk_rows));
+    while (!by_default && entry.chunk_rows % inner != 0) inner /= 2;
+  }
+  if (!by_default || inner == 0 || inner > kMaxChunkBytes / entry.row_bytes())
+    return Status::Ok();  // what does not fit is refused when the entry is checked
+  const std::uint64_t most = kMaxChunkBytes / entry.row_bytes() / inner;
+  entry.chunk_rows = std::min((entry.chunk_rows + inner - 1) / inner, most) * inner;
+  return Status::Ok();
+}
+
 std::uint32_t RowCrc(std::uint64_t array_id, std::uint64_t row, std::span<const std::byte> bytes) {
   std::array<std::byte, 16> place;
   StoreLittle(place.data(), array_id);
@@ -104,6 +159,9 @@ std::string ChunkPath(std::string_view array, std::uint64_t chunk) {
 std::string SidecarName(std::string_view array) {
   return fmt::format("{}{}", array, kSidecarSuffix);
 }
+
+ChunkArray::ChunkArray() = default;
+ChunkArray::~ChunkArray() = default;
 
 Result<std::unique_ptr<ChunkArray>> ChunkArray::Open(FileSystem& fs, const Path& root,
                                                      const ArrayEntry& entry,
@@ -123,6 +181,7 @@ Result<std::unique_ptr<ChunkArray>> ChunkArray::Open(FileSystem& fs, const Path&
   array->root_ = root;
   array->entry_ = entry;
   array->entry_.codec.element_bytes = DataTypeBytes(entry.dtype);
+  if (entry.sharded()) array->tables_ = std::make_unique<ShardTables>();
   array->chunks_.reserve(entry.chunk_count());
   for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk) {
     const std::string relative = ChunkPath(entry.name, chunk);
@@ -153,19 +212,87 @@ Result<std::uint64_t> ChunkArray::ReadChunk(std::uint64_t chunk, std::span<std::
                                           file->size_bytes(), expected.size_bytes)));
   }
   // A whole chunk of raw bytes needs no second copy.
-  const bool in_place = entry_.codec.kind == CodecKind::kRaw && out.size() == expected.size_bytes;
+  const bool in_place = entry_.codec.kind == CodecKind::kRaw && !entry_.sharded() &&
+                        out.size() == expected.size_bytes;
   std::vector<std::byte> memory(in_place ? 0 : expected.size_bytes);
   const std::span<std::byte> bytes = in_place ? out : std::span<std::byte>(memory);
   RHIZOME_RETURN_IF_ERROR(ReadExactly(*file, 0, bytes));
-  RHIZOME_RETURN_IF_ERROR(CheckAgainstManifest(path, entry_.codec, bytes, expected));
-  if (in_place) return expected.size_bytes;
+  RHIZOME_RETURN_IF_ERROR(CheckAgainstManifest(path, entry_, RowsInChunk(chunk), bytes, expected));
+  if (!in_place) RHIZOME_RETURN_IF_ERROR(DecodeInto(path, chunk, bytes, out));
+  return expected.size_bytes;
+}
+
+/// The rows of a whole chunk from the bytes of its file.
+Status ChunkArray::DecodeInto(const Path& path, std::uint64_t chunk,
+                              std::span<const std::byte> bytes, std::span<std::byte> out) const {
+  if (entry_.sharded()) {
+    const auto tail = bytes.subspan(bytes.size() - ShardTailBytes(entry_));
+    const auto table = DecodeShardTail(entry_, RowsInChunk(chunk), tail, chunks_[chunk]);
+    if (!table) return table.error().WithContext(path.string());
+    const std::uint64_t inner_bytes = entry_.inner_rows * entry_.row_bytes();
+    for (std::uint64_t inner = 0; inner * inner_bytes < out.size(); ++inner) {
+      const InnerRange& range = table->ranges[inner];
+      const auto rows = out.subspan(inner * inner_bytes);
+      const Status decoded =
+          DecodeInner(entry_, *table, inner, bytes.subspan(range.offset_bytes, range.size_bytes),
+                      rows.first(std::min<std::uint64_t>(rows.size(), inner_bytes)));
+      if (!decoded.ok()) return decoded.WithContext(path.string());
+    }
+    return Status::Ok();
+  }
   const std::uint64_t decoded_bytes = ChunkBytes(entry_);
   std::vector<std::byte> padded(out.size() == decoded_bytes ? 0 : decoded_bytes);
   const std::span<std::byte> decoded = padded.empty() ? out : std::span<std::byte>(padded);
   if (const Status status = DecodeChunk(entry_.codec, bytes, decoded); !status.ok())
-    return Fail(status.WithContext(path.string()));
+    return status.WithContext(path.string());
   if (!padded.empty()) std::copy_n(padded.begin(), out.size(), out.begin());
-  return expected.size_bytes;
+  return Status::Ok();
+}
+
+/// Rows of one shard from `first_row` of it on: its table, if it is not at hand, and the inner
+/// chunks that hold them in one read.
+Status ChunkArray::ReadRowsOfShard(std::uint64_t chunk, std::uint64_t first_row,
+                                   std::span<std::byte> out) const {
+  const FileEntry& expected = chunks_[chunk];
+  const Path path = root_ / expected.path;
+  RHIZOME_ASSIGN_OR_RETURN(const auto file, fs_->OpenRead(path));
+  if (file->size_bytes() != expected.size_bytes)
+    return Corrupt(path, fmt::format("{} bytes long, but the manifest says {}", file->size_bytes(),
+                                     expected.size_bytes));
+  const std::uint64_t row_bytes = entry_.row_bytes();
+  const std::uint64_t in_shard = RowsInChunk(chunk);
+  std::shared_ptr<const ShardTable> table = tables_->Find(chunk);
+  if (table == nullptr) {
+    std::vector<std::byte> tail(ShardTailBytes(entry_));
+    RHIZOME_RETURN_IF_ERROR(ReadExactly(*file, expected.size_bytes - tail.size(), tail));
+    auto decoded = DecodeShardTail(entry_, in_shard, tail, expected);
+    if (!decoded) return decoded.error().WithContext(path.string());
+    table = std::make_shared<const ShardTable>(*std::move(decoded));
+    tables_->Keep(chunk, table);
+  }
+  const std::uint64_t first = first_row / entry_.inner_rows;
+  const std::uint64_t last = (first_row + out.size() / row_bytes - 1) / entry_.inner_rows;
+  const std::uint64_t begin = table->ranges[first].offset_bytes;
+  const InnerRange& end = table->ranges[last];
+  std::vector<std::byte> encoded(end.offset_bytes + end.size_bytes - begin);
+  RHIZOME_RETURN_IF_ERROR(ReadExactly(*file, begin, encoded));
+  std::vector<std::byte> rows;
+  std::uint64_t done = 0;
+  for (std::uint64_t inner = first; inner <= last; ++inner) {
+    const InnerRange& range = table->ranges[inner];
+    const auto bytes = std::span(encoded).subspan(range.offset_bytes - begin, range.size_bytes);
+    const std::uint64_t inner_row = inner * entry_.inner_rows;
+    rows.resize(std::min(entry_.inner_rows, in_shard - inner_row) * row_bytes);
+    const std::uint64_t skip = inner == first ? (first_row - inner_row) * row_bytes : 0;
+    const std::uint64_t take = std::min<std::uint64_t>(rows.size() - skip, out.size() - done);
+    const bool whole = take == rows.size();
+    const auto target = whole ? out.subspan(done, take) : std::span<std::byte>(rows);
+    const Status decoded = DecodeInner(entry_, *table, inner, bytes, target);
+    if (!decoded.ok()) return decoded.WithContext(path.string());
+    if (!whole) std::copy_n(rows.data() + skip, take, out.data() + done);
+    done += take;
+  }
+  return Status::Ok();
 }
 
 Status ChunkArray::ReadRows(std::uint64_t first, std::uint64_t count,
@@ -185,6 +312,8 @@ Status ChunkArray::ReadRows(std::uint64_t first, std::uint64_t count,
     const auto target = out.subspan(done * row_bytes, take * row_bytes);
     if (take == in_chunk) {
       RHIZOME_RETURN_IF_ERROR(ReadChunk(chunk, target));
+    } else if (entry_.sharded() && take > 0) {
+      RHIZOME_RETURN_IF_ERROR(ReadRowsOfShard(chunk, skip, target));
     } else {
       memory.resize(in_chunk * row_bytes);
       RHIZOME_RETURN_IF_ERROR(ReadChunk(chunk, memory));

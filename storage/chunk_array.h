@@ -19,6 +19,14 @@ namespace rhizome {
 /// kInvalidArgument if 128 rows are more than 64 MiB.
 Result<std::uint64_t> DefaultChunkRows(std::uint64_t rows, std::uint64_t row_bytes);
 
+/// In ArrayEntry::inner_rows and the options that lead to it: shards, of inner chunks of 32 to 64
+/// KiB (or of one row).
+inline constexpr std::uint64_t kChosenInnerRows = ~std::uint64_t{0};
+
+/// Sets chunk_rows where it is 0, and inner_rows where it is kChosenInnerRows. A chunk_rows that is
+/// chosen for shards is a multiple of inner_rows. Errors: those of DefaultChunkRows.
+Status ChooseChunkRows(ArrayEntry& entry);
+
 /// The checksum that the sidecar of a row array holds for each row: CRC-32C over array id, row
 /// number (both 8 bytes little-endian) and the row's bytes, so that a swapped row or array is
 /// noticed.
@@ -30,13 +38,14 @@ std::string ChunkPath(std::string_view array, std::uint64_t chunk);
 std::string SidecarName(std::string_view array);
 
 /// Writes one array of shape [rows, dim] as Zarr v3, chunk by chunk in any order, below a root
-/// folder (a generation, or a job's scratch folder). Every chunk file is synced when WriteChunk
-/// returns; folders are synced by Finish. Threads: WriteChunk may be called from many threads for
-/// different chunks. Source: Zarr v3 core specification; DESIGN section 5.
+/// folder (a generation, or a job's scratch folder). Every chunk file, which is a shard where
+/// entry.inner_rows says so, is synced when WriteChunk returns; folders are synced by Finish.
+/// Threads: WriteChunk may be called from many threads for different chunks. Source: Zarr v3 core
+/// specification; DESIGN section 5.
 class ChunkArrayWriter {
  public:
   /// Creates `root`/arrays/<name> (and its sidecar's folder); an existing folder is continued,
-  /// which is how a killed job resumes. chunk_rows 0 takes the default; attributes are sorted.
+  /// which is how a killed job resumes. ChooseChunkRows is applied; attributes are sorted.
   /// Errors: kInvalidArgument, a bad name, shape, codec or chunk_rows.
   static Result<std::unique_ptr<ChunkArrayWriter>> Create(FileSystem& fs, const Path& root,
                                                           const ArrayEntry& entry);
@@ -67,11 +76,16 @@ class ChunkArrayWriter {
 /// `arrays/zarr.json`: the group that makes a folder of arrays one Zarr hierarchy.
 Result<FileEntry> WriteArrayGroup(FileSystem& fs, const Path& root);
 
-/// Reads the chunks of one array, each checked against the sum that the manifest holds for it.
+class ShardTables;
+
+/// Reads the chunks of one array, each checked against the sum that the manifest holds for it; of a
+/// shard, also single inner chunks, whose sums lead to the manifest's (FORMAT.md, "Shards").
 /// Threads: const, and safe from many threads.
 /// Ownership: `fs` must outlive it; entries are copied.
 class ChunkArray {
  public:
+  ~ChunkArray();
+
   /// Reads zarr.json and compares it with `entry`. `files` are the manifest's (a superset is fine).
   /// Errors: kCorruption, metadata or file list do not fit; kNotFound.
   static Result<std::unique_ptr<ChunkArray>> Open(FileSystem& fs, const Path& root,
@@ -87,7 +101,9 @@ class ChunkArray {
   /// Returns the bytes read from disk. Errors: kCorruption naming the file; kIoError.
   Result<std::uint64_t> ReadChunk(std::uint64_t chunk, std::span<std::byte> out) const;
 
-  /// Reads rows [first, first + count) in chunk order.
+  /// Reads rows [first, first + count) in chunk order. Of a chunk that is not needed whole, a shard
+  /// gives the inner chunks alone, any other is read whole. Errors: kCorruption naming the file
+  /// and, in a shard, inner chunk and bytes; kIoError.
   Status ReadRows(std::uint64_t first, std::uint64_t count, std::span<std::byte> out) const;
 
   const Path& root() const { return root_; }
@@ -97,11 +113,16 @@ class ChunkArray {
   const FileEntry& ChunkFile(std::uint64_t chunk) const { return chunks_[chunk]; }
 
  private:
-  ChunkArray() = default;
+  ChunkArray();
+  Status ReadRowsOfShard(std::uint64_t chunk, std::uint64_t first_row,
+                         std::span<std::byte> out) const;
+  Status DecodeInto(const Path& path, std::uint64_t chunk, std::span<const std::byte> bytes,
+                    std::span<std::byte> out) const;
   FileSystem* fs_ = nullptr;
   Path root_;
   ArrayEntry entry_;
   std::vector<FileEntry> chunks_;
+  std::unique_ptr<ShardTables> tables_;
 };
 
 }  // namespace rhizome

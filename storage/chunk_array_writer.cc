@@ -6,6 +6,7 @@
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/mutex.h"
+#include "rhizome/storage/shard_file.h"
 #include "rhizome/storage/zarr_format.h"
 
 namespace rhizome {
@@ -60,6 +61,11 @@ Result<FileEntry> WriteChunkFile(FileSystem& fs, const Path& root, const ArrayEn
   RHIZOME_ASSIGN_OR_RETURN(HashedFile file,
                            HashedFile::Create(fs, root, ChunkPath(entry.name, chunk)));
   const std::size_t full_bytes = entry.chunk_rows * entry.row_bytes();
+  if (entry.sharded()) {
+    RHIZOME_ASSIGN_OR_RETURN(const auto shard, EncodeShard(entry, rows));
+    RHIZOME_RETURN_IF_ERROR(file.Append(shard));
+    return file.Finish();
+  }
   if (entry.codec.kind == CodecKind::kRaw) {
     RHIZOME_RETURN_IF_ERROR(file.Append(rows));
     const std::vector<std::byte> padding(full_bytes - rows.size());
@@ -92,9 +98,7 @@ Result<ArrayEntry> SidecarOf(const ArrayEntry& entry) {
 
 // One form of what can be said in several, so that equal arrays have equal bytes.
 Result<ArrayEntry> Normalised(ArrayEntry entry) {
-  if (entry.chunk_rows == 0) {
-    RHIZOME_ASSIGN_OR_RETURN(entry.chunk_rows, DefaultChunkRows(entry.rows, entry.row_bytes()));
-  }
+  RHIZOME_RETURN_IF_ERROR(ChooseChunkRows(entry));
   std::sort(entry.attributes.begin(), entry.attributes.end());
   if (entry.codec.kind == CodecKind::kRaw) entry.codec.level = 0;
   RHIZOME_RETURN_IF_ERROR(CheckArrayEntry(entry));

@@ -16,7 +16,8 @@ namespace rhizome {
 namespace {
 
 constexpr std::string_view kMagic = "RZMANIFE";
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;  // the highest that is read
+constexpr std::uint32_t kVersionOfShards = 2;
 constexpr std::size_t kSealBytes = sizeof(std::uint32_t);
 constexpr std::size_t kHeadBytes = 8 + 4 + 4 + 16 + 8;  // up to the length, then the body
 
@@ -60,7 +61,14 @@ void EncodeFile(ByteWriter& out, const FileEntry& file) {
   out.Number(file.crc32c);
 }
 
-void EncodeArray(ByteWriter& out, const ArrayEntry& array) {
+/// The lowest version that says everything: what an older build can read, it shall.
+std::uint32_t VersionOf(const Manifest& manifest) {
+  const bool shards = std::any_of(manifest.arrays.begin(), manifest.arrays.end(),
+                                  [](const ArrayEntry& array) { return array.sharded(); });
+  return shards ? kVersionOfShards : 1;
+}
+
+void EncodeArray(ByteWriter& out, const ArrayEntry& array, std::uint32_t version) {
   out.String(array.name);
   out.Number(array.rows);
   out.Number(array.dim);
@@ -76,6 +84,7 @@ void EncodeArray(ByteWriter& out, const ArrayEntry& array) {
     out.String(key);
     out.String(value);
   }
+  if (version >= kVersionOfShards) out.Number(array.inner_rows);
 }
 
 void EncodeSeries(ByteWriter& out, const ArraySeries& series) {
@@ -160,7 +169,7 @@ FileEntry DecodeFile(ByteReader& in) {
   return file;
 }
 
-ArrayEntry DecodeArray(ByteReader& in) {
+ArrayEntry DecodeArray(ByteReader& in, std::uint32_t version) {
   ArrayEntry array;
   array.name = in.String("name of an array", kMaxNameBytes);
   array.rows = in.Number<std::uint64_t>("rows");
@@ -176,6 +185,7 @@ ArrayEntry DecodeArray(ByteReader& in) {
     std::string key = in.String("attribute", kMaxNameBytes);
     array.attributes.emplace_back(std::move(key), in.String("attribute", kMaxAttributeBytes));
   }
+  if (version >= kVersionOfShards) array.inner_rows = in.Number<std::uint64_t>("inner_rows");
   if (!in.ok()) return array;
   RefuseIf(in, "array", CheckArrayEntry(array));
   if (in.ok()) array.codec.element_bytes = DataTypeBytes(array.dtype);
@@ -218,9 +228,10 @@ Status CheckSeal(std::span<const std::byte> bytes) {
 
 // Seal and magic keep their places in every later version, so a manifest that passed CheckSeal and
 // has another version was really written by another version.
-Status CheckHead(ByteReader& in, std::size_t file_bytes, const StoreId& store_id) {
+Status CheckHead(ByteReader& in, std::size_t file_bytes, const StoreId& store_id,
+                 std::uint32_t& version) {
   (void)in.Bytes("magic", kMagic.size());
-  const auto version = in.Number<std::uint32_t>("version");
+  version = in.Number<std::uint32_t>("version");
   if (version > kVersion)
     return Status::Unsupported(
         fmt::format("manifest format {} is newer than this build's {}: use a newer Rhizome",
@@ -256,7 +267,7 @@ bool operator==(const ArrayEntry& a, const ArrayEntry& b) {
                           (a.codec.kind == CodecKind::kRaw || a.codec.level == b.codec.level);
   return same_codec && a.name == b.name && a.rows == b.rows && a.dim == b.dim &&
          a.dtype == b.dtype && a.layout == b.layout && a.chunk_rows == b.chunk_rows &&
-         a.array_id == b.array_id && a.attributes == b.attributes;
+         a.array_id == b.array_id && a.attributes == b.attributes && a.inner_rows == b.inner_rows;
 }
 
 const FileEntry* Manifest::FindFile(std::string_view path) const {
@@ -279,6 +290,7 @@ const ArraySeries* Manifest::FindSeries(std::string_view name) const {
 }
 
 std::vector<std::byte> EncodeManifest(const Manifest& manifest, const StoreId& store_id) {
+  const std::uint32_t format = VersionOf(manifest);
   ByteWriter body;
   body.Number(manifest.generation);
   body.Number(manifest.version);
@@ -286,13 +298,13 @@ std::vector<std::byte> EncodeManifest(const Manifest& manifest, const StoreId& s
   body.Number<std::uint64_t>(manifest.files.size());
   for (const FileEntry& file : manifest.files) EncodeFile(body, file);
   body.Number<std::uint64_t>(manifest.arrays.size());
-  for (const ArrayEntry& array : manifest.arrays) EncodeArray(body, array);
+  for (const ArrayEntry& array : manifest.arrays) EncodeArray(body, array, format);
   body.Number<std::uint64_t>(manifest.series.size());
   for (const ArraySeries& series : manifest.series) EncodeSeries(body, series);
 
   ByteWriter out;
   out.Bytes(std::as_bytes(std::span(kMagic)));
-  out.Number(kVersion);
+  out.Number(format);
   out.Number(std::uint32_t{0});
   out.Bytes(store_id.bytes);
   out.Number<std::uint64_t>(kHeadBytes + body.bytes().size() + kSealBytes);
@@ -304,7 +316,8 @@ std::vector<std::byte> EncodeManifest(const Manifest& manifest, const StoreId& s
 Result<Manifest> DecodeManifest(std::span<const std::byte> bytes, const StoreId& store_id) {
   RHIZOME_RETURN_IF_ERROR(CheckSeal(bytes));
   ByteReader in(bytes.first(bytes.size() - kSealBytes));
-  RHIZOME_RETURN_IF_ERROR(CheckHead(in, bytes.size(), store_id));
+  std::uint32_t format = 0;
+  RHIZOME_RETURN_IF_ERROR(CheckHead(in, bytes.size(), store_id, format));
 
   Manifest manifest;
   manifest.generation = in.Number<std::uint64_t>("generation");
@@ -324,7 +337,7 @@ Result<Manifest> DecodeManifest(std::span<const std::byte> bytes, const StoreId&
   const std::size_t arrays = in.Count("arrays", kMinArrayBytes, kMaxManifestBytes);
   manifest.arrays.reserve(arrays);
   for (std::size_t i = 0; i < arrays && in.ok(); ++i) {
-    manifest.arrays.push_back(DecodeArray(in));
+    manifest.arrays.push_back(DecodeArray(in, format));
     if (i > 0 && manifest.arrays[i - 1].name >= manifest.arrays[i].name)
       in.Refuse("name of an array", "is not sorted or not unique");
   }
@@ -336,6 +349,8 @@ Result<Manifest> DecodeManifest(std::span<const std::byte> bytes, const StoreId&
       in.Refuse("name of a series", "is not sorted or not unique");
     if (in.ok()) RefuseIf(in, "series", CheckSeries(manifest.series.back(), manifest.arrays));
   }
+  if (in.ok() && VersionOf(manifest) != format)
+    in.Refuse("version", "is that of shards, but no array has them");
   if (in.left() > 0) in.Refuse("end", fmt::format("{} bytes too many", in.left()));
   RHIZOME_RETURN_IF_ERROR(in.status());
   return manifest;

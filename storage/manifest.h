@@ -49,10 +49,14 @@ struct ArrayEntry {
   /// Free-form facts that go with the array, such as the hash of the model that made it.
   std::vector<std::pair<std::string, std::string>> attributes;
 
+  /// Rows of an inner chunk, where each chunk is a shard of them; 0: it is not.
+  std::uint64_t inner_rows = 0;
+
   std::uint64_t row_bytes() const { return dim * DataTypeBytes(dtype); }
   std::uint64_t chunk_count() const {
     return chunk_rows == 0 ? 0 : (rows + chunk_rows - 1) / chunk_rows;
   }
+  bool sharded() const { return inner_rows != 0; }
   friend bool operator==(const ArrayEntry& a, const ArrayEntry& b);
 };
 

@@ -56,6 +56,12 @@ std::optional<std::uint64_t> ChunkOf(std::string_view relative) {
                          : ParseVersion(std::string_view(name).substr(2, name.size() - 4));
 }
 
+/// Rows of an array, both inclusive.
+struct RowRange {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+};
+
 /// One run of RepairStore. Threads: one.
 class Repair {
  public:
@@ -86,7 +92,11 @@ class Repair {
   Status Quarantine(const std::string& file, bool keep = false);
   Status QuarantineArray(const std::string& array);
   Status TakeCareOfLostArrays();
-  Status FillHoles(const std::string& array, const std::set<std::uint64_t>& chunks);
+  Result<std::vector<RowRange>> LostRows(const std::string& array,
+                                         const std::set<std::uint64_t>& chunks) const;
+  Status FillHoles(const std::string& array, const std::vector<RowRange>& lost);
+  static Status ReadAllBut(const ChunkArray& array, std::uint64_t chunk,
+                           const std::vector<RowRange>& lost, std::span<std::byte> out);
   Status Replace(const std::string& file, std::span<const std::byte> bytes);
   void Lost(std::string what, std::string how) {
     report_.lost.push_back({std::move(what), std::move(how)});
@@ -459,23 +469,52 @@ Status Repair::QuarantineArray(const std::string& array) {
   return Status::Ok();
 }
 
-std::string DescribeRows(const ArrayEntry& array, const std::set<std::uint64_t>& chunks) {
+std::string DescribeRows(const std::vector<RowRange>& lost) {
   std::string rows;
-  for (const std::uint64_t chunk : chunks) {
-    const std::uint64_t first = chunk * array.chunk_rows;
-    rows += fmt::format("{}{}-{}", rows.empty() ? "" : ",", first,
-                        std::min(first + array.chunk_rows, array.rows) - 1);
-  }
+  for (const RowRange& range : lost)
+    rows += fmt::format("{}{}-{}", rows.empty() ? "" : ",", range.first, range.last);
   return rows;
 }
 
-/// Writes the array anew, with zeros for the chunks that are lost.
-Status Repair::FillHoles(const std::string& array, const std::set<std::uint64_t>& chunks) {
+/// The rows of damaged chunks; of shards, those whose inner chunks cannot be read.
+Result<std::vector<RowRange>> Repair::LostRows(const std::string& array,
+                                               const std::set<std::uint64_t>& chunks) const {
+  const ArrayEntry& entry = *FindStoredArray(current_->arrays, array);
+  std::vector<RowRange> lost;
+  std::unique_ptr<ChunkArray> old;
+  if (entry.sharded()) {
+    auto opened = ChunkArray::Open(fs_, store_ / generation_, entry, current_->files);
+    if (opened) old = *std::move(opened);
+  }
+  std::vector<std::byte> rows;
+  for (const std::uint64_t chunk : chunks) {
+    const std::uint64_t first = chunk * entry.chunk_rows;
+    const std::uint64_t end = std::min(first + entry.chunk_rows, entry.rows);
+    const std::uint64_t step = old == nullptr ? end - first : entry.inner_rows;
+    for (std::uint64_t row = first; row < end; row += step) {
+      const std::uint64_t count = std::min(step, end - row);
+      rows.resize(old == nullptr ? 0 : count * entry.row_bytes());
+      const Status read =
+          old == nullptr ? Status::Corruption("a whole chunk") : old->ReadRows(row, count, rows);
+      if (read.ok()) continue;
+      if (read.code() == StatusCode::kOutOfMemory) return Fail(read);
+      const bool follows = !lost.empty() && lost.back().last + 1 == row && row != first;
+      if (follows)
+        lost.back().last = row + count - 1;
+      else
+        lost.push_back({row, row + count - 1});
+    }
+  }
+  return lost;
+}
+
+/// Writes the array anew, with zeros for the rows that are lost.
+Status Repair::FillHoles(const std::string& array, const std::vector<RowRange>& lost) {
   ArrayEntry entry = *FindStoredArray(current_->arrays, array);
-  std::string rows = DescribeRows(entry, chunks);
-  if (rows.size() > kMaxAttributeBytes) rows = fmt::format("{} chunks", chunks.size());
+  std::string rows = DescribeRows(lost);
+  if (rows.size() > kMaxAttributeBytes) rows = fmt::format("{} ranges of rows", lost.size());
   std::erase_if(entry.attributes, [](const auto& one) { return one.first == kLostRows; });
-  if (!chunks.empty()) entry.attributes.emplace_back(kLostRows, rows);
+  if (!lost.empty()) entry.attributes.emplace_back(kLostRows, rows);
   const Path root = store_ / kScratchName / "repair";
   RHIZOME_RETURN_IF_ERROR(RemoveTree(fs_, root));
   RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs_, root));
@@ -488,7 +527,7 @@ Status Repair::FillHoles(const std::string& array, const std::set<std::uint64_t>
     RHIZOME_RETURN_IF_ERROR(control_.Report(
         {.phase = "fill holes", .done = chunk, .total = entry.chunk_count(), .detail = array}));
     bytes.assign(old->RowsInChunk(chunk) * entry.row_bytes(), std::byte{0});
-    if (!chunks.contains(chunk)) RHIZOME_RETURN_IF_ERROR(old->ReadChunk(chunk, bytes));
+    RHIZOME_RETURN_IF_ERROR(ReadAllBut(*old, chunk, lost, bytes));
     RHIZOME_RETURN_IF_ERROR(writer->WriteChunk(chunk, bytes));
   }
   RHIZOME_ASSIGN_OR_RETURN(const auto files, writer->Finish());
@@ -501,14 +540,34 @@ Status Repair::FillHoles(const std::string& array, const std::set<std::uint64_t>
   return RemoveTree(fs_, store_ / kScratchName);
 }
 
+/// The rows of a chunk that are not lost.
+Status Repair::ReadAllBut(const ChunkArray& array, std::uint64_t chunk,
+                          const std::vector<RowRange>& lost, std::span<std::byte> out) {
+  const std::uint64_t row_bytes = array.entry().row_bytes();
+  const std::uint64_t first = chunk * array.entry().chunk_rows;
+  const std::uint64_t end = first + array.RowsInChunk(chunk);
+  std::uint64_t row = first;
+  const auto read_to = [&](std::uint64_t to) -> Status {
+    if (to <= row) return Status::Ok();
+    return array.ReadRows(row, to - row,
+                          out.subspan((row - first) * row_bytes, (to - row) * row_bytes));
+  };
+  for (const RowRange& range : lost) {
+    if (range.first >= end || range.last < first) continue;
+    RHIZOME_RETURN_IF_ERROR(read_to(range.first));
+    row = range.last + 1;
+  }
+  return read_to(end);
+}
+
 Status Repair::TakeCareOfLostArrays() {
   std::vector<std::string> drop;
   for (const auto& [array, chunks] : lost_chunks_) {
     const ArrayEntry& entry = *FindStoredArray(current_->arrays, array);
     RHIZOME_RETURN_IF_ERROR(QuarantineArray(array));
     const bool edges = FirstDimension(entry) != "row";
-    const std::string rows =
-        chunks.empty() ? "its row checksums" : "rows " + DescribeRows(entry, chunks);
+    RHIZOME_ASSIGN_OR_RETURN(const std::vector<RowRange> lost, LostRows(array, chunks));
+    const std::string rows = chunks.empty() ? "its row checksums" : "rows " + DescribeRows(lost);
     const bool fill = options_.fill_holes && !edges;
     Lost(fmt::format("array '{}'", array),
          fmt::format("{} lost; {}", rows,
@@ -516,7 +575,7 @@ Status Repair::TakeCareOfLostArrays() {
                           : "the array is dropped, its files are in quarantine"));
     if (options_.dry_run) continue;
     if (fill)
-      RHIZOME_RETURN_IF_ERROR(FillHoles(array, chunks));
+      RHIZOME_RETURN_IF_ERROR(FillHoles(array, lost));
     else
       drop.push_back(array);
   }

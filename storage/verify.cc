@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <tuple>
 
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/array_versions.h"
@@ -16,6 +17,7 @@
 #include "rhizome/storage/file_keeper.h"
 #include "rhizome/storage/file_scan.h"
 #include "rhizome/storage/row_watcher.h"
+#include "rhizome/storage/shard_file.h"
 #include "rhizome/storage/store.h"
 #include "rhizome/storage/store_files.h"
 
@@ -73,6 +75,8 @@ class Verifier {
   std::function<std::unique_ptr<FileWatcher>()> WatcherOf(const FileEntry& entry,
                                                           std::optional<std::uint64_t>& wrong_row);
   void WatchRows(const std::string& folder, const Manifest& manifest);
+  void NoteShards(const Manifest& manifest);
+  void BadHash(const std::string& name, const FileEntry& entry);
 
   FileSystem& fs_;
   const Path store_;
@@ -94,8 +98,9 @@ class Verifier {
   };
 
   // Of the generation that is being checked.
-  std::map<std::string, FileEntry> known_;       // by path
-  std::map<std::string, WatchedChunk> watched_;  // by path
+  std::map<std::string, FileEntry> known_;                              // by path
+  std::map<std::string, WatchedChunk> watched_;                         // by path
+  std::map<std::string, std::pair<ArrayEntry, std::uint64_t>> shards_;  // array and chunk, by path
   bool manifests_sound_ = true;
   bool current_seen_ = false;
   bool offered_ = false;  // the taker gets its files
@@ -216,6 +221,7 @@ void Verifier::CheckManifest(const std::string& folder, const std::string& name,
     offered_ = taker_ != nullptr;
     if (offered_) taker_->Begin(*manifest);
   }
+  NoteShards(*manifest);
   for (const FileEntry& entry : manifest->files) {
     const auto [at, added] = known_.try_emplace(entry.path, entry);
     if (!added && at->second != entry)
@@ -240,6 +246,31 @@ void Verifier::WatchRows(const std::string& folder, const Manifest& manifest) {
       watched_.try_emplace(ChunkPath(entry.name, chunk), WatchedChunk{entry, chunk, shared});
   }
   report_.rows_checked = true;
+}
+
+void Verifier::NoteShards(const Manifest& manifest) {
+  for (const ArrayEntry& entry : manifest.arrays) {
+    // A chunk has a file, whatever the shape claims.
+    if (!entry.sharded() || entry.chunk_count() > manifest.files.size()) continue;
+    for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk)
+      shards_.try_emplace(ChunkPath(entry.name, chunk), entry, chunk);
+  }
+}
+
+/// Of a shard it can be said which of its inner chunks are damaged.
+void Verifier::BadHash(const std::string& name, const FileEntry& entry) {
+  const char* const why = "its bytes do not have the hash that the manifest holds";
+  const auto at = shards_.find(entry.path);
+  const auto bytes = at == shards_.end() || entry.size_bytes > MaxShardBytes(at->second.first)
+                         ? Result<std::vector<std::byte>>(Fail(Status::NotFound("")))
+                         : ReadWholeFile(fs_, store_ / name, entry.size_bytes);
+  if (!bytes) return Damaged(name, why);
+  const auto& [array, chunk] = at->second;
+  const std::uint64_t rows = std::min(array.chunk_rows, array.rows - chunk * array.chunk_rows);
+  const auto damage = FindShardDamage(array, rows, *bytes, entry);
+  if (damage.empty()) Damaged(name, why);
+  for (const ShardDamage& one : damage)
+    report_.damaged.push_back({name, one.offset_bytes, one.what});
 }
 
 /// What others wait for comes first.
@@ -290,13 +321,15 @@ Status Verifier::ScanKnown(const std::string& folder) {
     }
     report_.bytes += entries[i]->size_bytes;
     if (outcome.xxh3 != entries[i]->xxh3 || outcome.crc32c != entries[i]->crc32c)
-      Damaged(name, "its bytes do not have the hash that the manifest holds");
+      BadHash(name, *entries[i]);
     else if (wrong_rows[i])
       Damaged(name,
               fmt::format("row {} does not have the checksum of the sidecar", *wrong_rows[i]));
   }
   std::sort(report_.damaged.begin() + before, report_.damaged.end(),
-            [](const Damage& a, const Damage& b) { return a.file < b.file; });
+            [](const Damage& a, const Damage& b) {
+              return std::tie(a.file, a.offset_bytes) < std::tie(b.file, b.offset_bytes);
+            });
   return Status::Ok();
 }
 
@@ -343,6 +376,7 @@ Status Verifier::CheckGeneration(const std::string& folder, std::uint64_t genera
 Status Verifier::CheckWithPin(const std::string& folder, std::uint64_t generation) {
   known_.clear();
   watched_.clear();
+  shards_.clear();
   manifests_sound_ = true;
   current_seen_ = false;
   offered_ = false;

@@ -21,14 +21,17 @@ Json Named(std::string_view name, Json configuration) {
   return out;
 }
 
-Json CodecsJson(const ArrayEntry& entry) {
+/// Of a chunk, or of an inner chunk, which ends in its CRC-32C whatever its codec is.
+Json ChunkCodecsJson(const ArrayEntry& entry) {
   const std::size_t element_bytes = DataTypeBytes(entry.dtype);
   // One byte has no order: zarr-python leaves the configuration out, and TensorStore agrees.
   Json codecs = Json::array();
   codecs.push_back(Named("bytes", element_bytes > 1 ? Json{{"endian", "little"}} : Json::object()));
   const Codec& codec = entry.codec;
-  if (codec.kind == CodecKind::kRaw) return codecs;
-  if (codec.kind == CodecKind::kZstd) {
+  if (codec.kind == CodecKind::kRaw && !entry.sharded()) return codecs;
+  if (codec.kind == CodecKind::kRaw) {
+    // Nothing between the elements and their checksum.
+  } else if (codec.kind == CodecKind::kZstd) {
     codecs.push_back(Named("zstd", {{"level", codec.level}, {"checksum", false}}));
   } else {
     codecs.push_back(Named("blosc", {{"cname", codec.kind == CodecKind::kBloscLz4 ? "lz4" : "zstd"},
@@ -39,6 +42,20 @@ Json CodecsJson(const ArrayEntry& entry) {
   }
   codecs.push_back(Named("crc32c", Json::object()));
   return codecs;
+}
+
+Json CodecsJson(const ArrayEntry& entry) {
+  Json codecs = ChunkCodecsJson(entry);
+  if (!entry.sharded()) return codecs;
+  Json index = Json::array();
+  index.push_back(Named("bytes", {{"endian", "little"}}));
+  index.push_back(Named("crc32c", Json::object()));
+  Json shards = Json::array();
+  shards.push_back(Named("sharding_indexed", {{"chunk_shape", {entry.inner_rows, entry.dim}},
+                                              {"codecs", std::move(codecs)},
+                                              {"index_codecs", std::move(index)},
+                                              {"index_location", "end"}}));
+  return shards;
 }
 
 Json AttributesJson(const ArrayEntry& entry) {
@@ -64,13 +81,14 @@ Json ArrayJson(const ArrayEntry& entry) {
           {"attributes", AttributesJson(entry)}};
 }
 
-Result<Codec> DecodeCodec(const Json& codecs) {
+Result<Codec> DecodeCodec(const Json& codecs, bool sharded) {
   if (!codecs.is_array() || codecs.empty() || codecs.size() > 3)
     return Fail(Bad("/codecs", "not a list of one to three codecs"));
   Codec codec;
   codec.level = 0;
   if (codecs.size() == 1) return codec;
   RHIZOME_ASSIGN_OR_RETURN(const std::string name, ZarrTextAt(codecs, "/1/name"));
+  if (sharded && name == "crc32c") return codec;
   const char* level = "/1/configuration/level";
   if (name == "zstd") {
     codec.kind = CodecKind::kZstd;
@@ -127,7 +145,13 @@ Result<ArrayEntry> DecodeEntry(const Json& json, std::string_view name) {
   const auto type = ParseDataType(dtype);
   if (!type) return Fail(Bad("/data_type", "not supported"));
   entry.dtype = *type;
-  RHIZOME_ASSIGN_OR_RETURN(entry.codec, DecodeCodec(ZarrAt(json, "/codecs")));
+  const bool sharded = ZarrAt(json, "/codecs/0/name") == Json("sharding_indexed");
+  const char* codecs = sharded ? "/codecs/0/configuration/codecs" : "/codecs";
+  RHIZOME_ASSIGN_OR_RETURN(entry.codec, DecodeCodec(ZarrAt(json, codecs), sharded));
+  if (sharded) {
+    RHIZOME_ASSIGN_OR_RETURN(entry.inner_rows,
+                             ZarrNumberAt(json, "/codecs/0/configuration/chunk_shape/0"));
+  }
   entry.codec.element_bytes = DataTypeBytes(entry.dtype);
   RHIZOME_ASSIGN_OR_RETURN(entry.layout, DecodeLayout(json));
   RHIZOME_ASSIGN_OR_RETURN(entry.array_id, DecodeArrayId(json));

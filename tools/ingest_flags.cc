@@ -134,6 +134,7 @@ Result<IngestOptions> IngestFlags::ToOptions() const {
   result.layout = layout.layout;
   result.codec = layout.codec;
   result.chunk_rows = layout.chunk_rows;
+  result.inner_rows = layout.inner_rows;
   result.memory_bytes = layout.input_memory_bytes();
   result.build = layout.build;
   result.store_id = layout.store_id;

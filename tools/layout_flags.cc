@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "partition_run.h"
+#include "rhizome/storage/chunk_array.h"
 #include "text.h"
 
 namespace rhizome {
@@ -24,6 +25,24 @@ std::optional<Codec> ParseCodecFlag(std::string_view text) {
     return std::nullopt;
   }
   return codec;
+}
+
+void AddInnerRowsFlag(CLI::App& verb, std::uint64_t& inner_rows) {
+  verb.add_option_function<std::string>(
+          "--inner-rows",
+          [&inner_rows](const std::string& given) {
+            if (given == "auto") {
+              inner_rows = kChosenInnerRows;
+              return;
+            }
+            const char* const end = given.data() + given.size();
+            const auto [rest, error] = std::from_chars(given.data(), end, inner_rows);
+            if (error != std::errc() || rest != end || inner_rows == kChosenInnerRows)
+              throw CLI::ValidationError("--inner-rows", "'" + given + "' is no number, nor auto");
+          },
+          "Make each chunk of layout chunk a shard, of inner chunks of so many rows that are read "
+          "one by one; auto: of 32 to 64 KiB")
+      ->type_name("N|auto");
 }
 
 void AddCodecFlag(CLI::App& verb, Codec& codec) {
@@ -108,6 +127,7 @@ void AddLayoutFlags(CLI::App& verb, LayoutFlags& flags) {
                          {{"row", ArrayLayout::kRow}, {"chunk", ArrayLayout::kChunk}},
                          "Arrays for random rows (training), or compressed for scans");
   verb.add_option("--chunk-rows", flags.chunk_rows, "Rows of a chunk; 0: chosen")->type_name("N");
+  AddInnerRowsFlag(verb, flags.inner_rows);
   AddCodecFlag(verb, flags.codec);
   AddSize(verb, "--memory", flags.memory_bytes,
           fmt::format("Bound on memory, beyond the bare process, at least {}; what exceeds it goes "

@@ -22,6 +22,7 @@ struct LayoutFlags {
   ArrayLayout layout = ArrayLayout::kRow;
   Codec codec{.kind = CodecKind::kBloscLz4, .level = 5};
   std::uint64_t chunk_rows = 0;
+  std::uint64_t inner_rows = 0;
   std::uint64_t memory_bytes = 0;
 
   /// What of memory_bytes is for the input; 0: no limit.
@@ -45,6 +46,9 @@ void AddLayoutFlags(CLI::App& verb, LayoutFlags& flags);
 
 /// --codec; `infer` has it too.
 void AddCodecFlag(CLI::App& verb, Codec& codec);
+
+/// --inner-rows: 0, a number, or kChosenInnerRows.
+void AddInnerRowsFlag(CLI::App& verb, std::uint64_t& inner_rows);
 
 /// "zstd", "zstd:19", "blosc-lz4:5". Nothing for other text or a level out of range.
 std::optional<Codec> ParseCodecFlag(std::string_view text);

@@ -44,6 +44,7 @@ Json ArrayJson(const Manifest& manifest, const ArrayEntry& entry) {
           {"layout", ArrayLayoutName(entry.layout)},
           {"codec", CodecName(entry.codec.kind)},
           {"chunk_rows", entry.chunk_rows},
+          {"inner_rows", entry.inner_rows},
           {"rows_given", RowsGiven(entry)},
           {"dimension", FirstDimension(entry)},
           {"bytes", BytesOf(manifest, entry.name)},
@@ -69,6 +70,13 @@ std::string Shown(const Json& array) {
   return fmt::format("{}@{}", name, array["version"].get<std::uint64_t>());
 }
 
+/// "row", "chunk", or "chunk, inner 128" of shards with inner chunks of so many rows.
+std::string LayoutOf(const Json& array) {
+  const auto inner_rows = array["inner_rows"].get<std::uint64_t>();
+  const std::string layout = array["layout"].get<std::string>();
+  return inner_rows == 0 ? layout : fmt::format("{}, inner {}", layout, inner_rows);
+}
+
 std::string DescribeList(const Json& f) {
   TextTable table({2, 3, 7});
   table.Add({"array", "type", "rows", "dim", "layout", "codec", "aliases", "bytes"});
@@ -81,8 +89,8 @@ std::string DescribeList(const Json& f) {
                partial ? fmt::format("{} of {}", WithCommas(array["rows_given"]),
                                      WithCommas(array["rows"]))
                        : WithCommas(array["rows"]),
-               array["dim"].dump(), array["layout"].get<std::string>(),
-               array["codec"].get<std::string>(), aliases, HumanBytes(array["bytes"])});
+               array["dim"].dump(), LayoutOf(array), array["codec"].get<std::string>(), aliases,
+               HumanBytes(array["bytes"])});
   }
   return table.ToString();
 }
@@ -304,6 +312,7 @@ void AddAdd(CLI::App& array, Session& session) {
                          "For random rows (training), or compressed for scans");
   verb->add_option("--chunk-rows", options.chunk_rows, "Rows of a chunk; 0: chosen")
       ->type_name("N");
+  AddInnerRowsFlag(*verb, options.inner_rows);
   AddCodecFlag(*verb, options.codec);
   AddSize(*verb, "--memory", options.memory_bytes, "Memory for rows that are being sorted")
       ->default_str("1G");

@@ -41,7 +41,8 @@ Result<IngestReport> ImportWordNet(FileSystem& fs, const ImportFlags& flags,
                                         .feature_dim = flags.feature_dim,
                                         .layout = flags.layout.layout,
                                         .codec = flags.layout.codec,
-                                        .chunk_rows = flags.layout.chunk_rows},
+                                        .chunk_rows = flags.layout.chunk_rows,
+                                        .inner_rows = flags.layout.inner_rows},
                                        control));
   AttachLabelNames(graph);
   return IngestGraph(fs, flags.store, std::move(graph), flags.layout.build, flags.layout.store_id,
@@ -57,6 +58,7 @@ IngestOptions OptionsOf(Dataset dataset, const ImportFlags& flags) {
   options.layout = layout.layout;
   options.codec = layout.codec;
   options.chunk_rows = layout.chunk_rows;
+  options.inner_rows = layout.inner_rows;
   options.build = layout.build;
   options.store_id = layout.store_id;
   options.choose_partitions = layout.partitions_flag->count() == 0;

@@ -61,6 +61,7 @@ Json ArraysJson(const Manifest& manifest) {
          {"layout", ArrayLayoutName(entry.layout)},
          {"codec", CodecName(entry.codec.kind)},
          {"chunk_rows", entry.chunk_rows},
+         {"inner_rows", entry.inner_rows},
          {"bytes", BytesBelow(manifest, ArrayFolder(entry.name) + "/")},
          {"sidecar_bytes", BytesBelow(manifest, ArrayFolder(SidecarName(entry.name)) + "/")}});
   }

@@ -87,6 +87,7 @@ ArrayInput MakeArray(std::string name, DataType dtype, std::uint64_t dim, std::v
   if (options.layout == ArrayLayout::kChunk) array.codec = options.codec;
   array.codec.element_bytes = sizeof(T);
   array.chunk_rows = options.chunk_rows;
+  array.inner_rows = options.inner_rows;
   // std::function copies its target, so the values are shared.
   array.read_rows = [dim, rows = std::make_shared<const std::vector<T>>(std::move(values))](
                         std::span<const VertexId> vertices, std::span<std::byte> out) {

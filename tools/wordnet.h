@@ -24,6 +24,7 @@ struct WordNetOptions {
   ArrayLayout layout = ArrayLayout::kRow;
   Codec codec{.kind = CodecKind::kBloscLz4, .level = 5};  ///< for layout kChunk
   std::uint64_t chunk_rows = 0;
+  std::uint64_t inner_rows = 0;
 };
 
 /// Reads the WordNet 3.0 database (data.* and index.*, format wndb(5WN)) as a graph: give the

@@ -6,6 +6,7 @@
 #include <random>
 #include <thread>
 
+#include "rhizome/storage/chunk_array.h"
 #include "testing/test_store.h"
 #include "testing/update_model.h"
 
@@ -370,6 +371,40 @@ TEST(GraphServiceTest, ManyThreadsLookUpThroughSmallCaches) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
+}
+
+// Blocks of the cache are parts of whatever is read at a time: a chunk of any number of rows, or an
+// inner chunk of a shard.
+TEST(GraphServiceTest, RowsComeFromChunksAndShardsOfAnyShape) {
+  std::mt19937_64 rng(testing::TestSeed());
+  TempDir dir;
+  GraphInput input = RandomGraph(rng, {.vertices = kVertices, .edges = 4000});
+  constexpr std::pair<std::uint64_t, std::uint64_t> kShapes[] = {
+      {100, 0}, {100, 10}, {128, 16}, {7, 7}, {1000, 250}, {0, kChosenInnerRows}};
+  const auto name_of = [](std::size_t shape) { return "shape" + std::to_string(shape); };
+  for (std::size_t i = 0; i < std::size(kShapes); ++i) {
+    input.arrays.push_back(Array(name_of(i), ArrayLayout::kChunk, 2));
+    input.arrays.back().chunk_rows = kShapes[i].first;
+    input.arrays.back().inner_rows = kShapes[i].second;
+  }
+  ASSERT_OK(BuildStore(dir / "g.rz", std::move(input), {}));
+  const auto store = Store::Open(FileSystem::Posix(), dir / "g.rz", Store::Mode::kRead,
+                                 {.metrics = std::make_shared<Metrics>()});
+  ASSERT_OK(store);
+  const auto graph = Graph::Open(**store, {});
+  ASSERT_OK(graph);
+  for (std::size_t i = 0; i < std::size(kShapes); ++i) {
+    SCOPED_TRACE(name_of(i));
+    const auto rows = RowLookup::Open(**graph, name_of(i), {.memory_bytes = 1 + rng() % 400000});
+    ASSERT_OK(rows);
+    if (rng() % 2 == 0) ASSERT_OK((*rows)->Warm());
+    std::vector<VertexId> vertices(500);
+    for (VertexId& v : vertices) v = static_cast<VertexId>(rng() % kVertices);
+    std::vector<float> out(vertices.size() * kDim);
+    ASSERT_OK((*rows)->Read(vertices, std::as_writable_bytes(std::span(out))));
+    for (std::size_t k = 0; k < vertices.size(); ++k)
+      ASSERT_EQ(out[k * kDim + 3], 2.0F * static_cast<float>(vertices[k]) + 3.0F);
+  }
 }
 
 }  // namespace

@@ -57,7 +57,8 @@ def read_manifest(path, store_id):
     data = path.read_bytes()
     assert crc32c(data[:-4]) == struct.unpack("<I", data[-4:])[0], "seal"
     r = Reader(data)
-    assert r.take("8sII") == (b"RZMANIFE", 1, 0)
+    magic, version, reserved = r.take("8sII")
+    assert (magic, reserved) == (b"RZMANIFE", 0) and version in (1, 2)
     assert r.take("16s") == store_id
     assert r.take("Q") == len(data)
     m = {"generation": r.take("Q"), "version": r.take("Q")}
@@ -78,6 +79,8 @@ def read_manifest(path, store_id):
             ("rows", "dim", "chunk_rows", "array_id", "dtype", "layout", "codec", "level"),
             r.take("QQQQBBBB")))
         m["arrays"][name]["attributes"] = {r.string(): r.string() for _ in range(r.take("Q"))}
+        m["arrays"][name]["inner_rows"] = r.take("Q") if version == 2 else 0
+    assert (version == 2) == any(a["inner_rows"] for a in m["arrays"].values())
     m["series"] = {}
     for _ in range(r.take("Q")):
         name, last = r.string(), r.take("Q")
@@ -128,6 +131,38 @@ def check_files(generation, manifest, store_id):
             assert 1 in kinds, f"{name} has no header section"
 
 
+def check_shard(data, array, rows):
+    """Inner chunks without gaps, the table of their sums, the index and its sum."""
+    count = array["chunk_rows"] // array["inner_rows"]
+    there = -(-rows // array["inner_rows"])
+    index = data[-4 - 16 * count:-4]
+    assert crc32c(index) == struct.unpack("<I", data[-4:])[0], "shard index"
+    table = struct.unpack(f"<{count}I", data[-4 - 20 * count:-4 - 16 * count])
+    end = 0
+    for inner in range(count):
+        offset, size = struct.unpack_from("<QQ", index, 16 * inner)
+        if inner >= there:
+            assert offset == size == 2**64 - 1 and table[inner] == 0
+            continue
+        assert offset == end
+        end += size
+        assert crc32c(data[offset:end - 4]) == table[inner]
+        assert struct.pack("<I", table[inner]) == data[end - 4:end]
+    assert end == len(data) - 4 - 20 * count
+
+
+def check_shards(generation, manifest):
+    shards = 0
+    for name, array in manifest["arrays"].items():
+        if not array["inner_rows"]:
+            continue
+        for first in range(0, array["rows"], array["chunk_rows"]):
+            chunk = generation / f"arrays/{name}/c.{first // array['chunk_rows']}.0"
+            check_shard(chunk.read_bytes(), array, min(array["chunk_rows"], array["rows"] - first))
+            shards += 1
+    return shards
+
+
 def check_arrays(manifest, info):
     arrays = {n: a for n, a in manifest["arrays"].items() if not n.endswith(".crc32c")}
     assert set(arrays) == {a["name"] for a in info["arrays"]}
@@ -158,6 +193,7 @@ def check_store(store):
     assert manifest["edge_types"] == info["edge_type_names"]
     check_files(generation, manifest, store_id)
     check_arrays(manifest, info)
+    manifest["shards"] = check_shards(generation, manifest)
     return manifest
 
 
@@ -181,6 +217,11 @@ def main():
         strings = check_store(folder / "b.rz")
         assert (strings["id_kind"], strings["weighted"], strings["directions"]) == (3, 1, 2)
         assert strings["arrays"]["x"]["codec"] == 2 and strings["arrays"]["x"]["level"] == 7
+
+        rhizome("ingest", folder / "c.rz", "--edges", folder / "g/edges.npy", "--array",
+                f"feat={folder}/g/features.npy", "--layout", "chunk", "--codec", "blosc-zstd",
+                "--chunk-rows", 100, "--inner-rows", 20)
+        assert check_store(folder / "c.rz")["shards"] == 3
     print("FORMAT, manifests and section files are what FORMAT.md says")
 
 

@@ -2,8 +2,9 @@
 """Sharded and plain arrays of zarr-python and TensorStore, ingested, and read by both again.
 
 Every combination of writer, element type, codec, byte order and place of the shard index (or none)
-is written with random values and holes, ingested in one run, and read from the store by the writers
-themselves: vertices are in natural order there, so row i is vertex i.
+is written with random values and holes, ingested in one run into arrays that are sharded too, and
+read from the store by the writers themselves: vertices are in natural order there, so row i is
+vertex i.
 """
 import itertools
 import os
@@ -46,6 +47,8 @@ SHAPES = (((ROWS, 6), (16, 6), (4, 6)), ((ROWS, 5), (24, 4), (8, 2)), ((ROWS,), 
           ((ROWS, 3), (64, 3), (1, 1)), ((ROWS, 7), (8, 8), (8, 8)), ((ROWS, 4), (100, 4), (50, 1)))
 
 INDEXES = (None, "start", "end")
+
+SHARDS = ("--layout", "chunk", "--inner-rows")  # of what is ingested
 
 
 def rhizome(*arguments, code=0):
@@ -164,15 +167,19 @@ def main():
         arrays = write_all(work / "a", seed)
         wide = {name: data for name, data in arrays.items() if data.dtype == np.float64}
         kept = {name: data for name, data in arrays.items() if name not in wide}
-        ingest(work, work / "kept.rz", kept, "--layout", "chunk", "--codec", "blosc-lz4")
+        ingest(work, work / "kept.rz", kept, *SHARDS, "8", "--codec", "blosc-lz4")
         check_store(work / "kept.rz", kept)
-        ingest(work, work / "wide.rz", wide, "--dtype", "float32", "--layout", "chunk",
-               "--codec", "zstd")
+        ingest(work, work / "wide.rz", wide, "--dtype", "float32", *SHARDS, "auto",
+               "--codec", "raw")
         check_store(work / "wide.rz", wide)
         check_exports(work, work / "kept.rz", some(kept, 12, seed))
         spilled = some(kept, 40, seed)
-        ingest(work, work / "spilled.rz", spilled, "--spill", "always", "--memory", "64M")
+        ingest(work, work / "spilled.rz", spilled, "--spill", "always", "--memory", "64M",
+               *SHARDS, "5", "--chunk-rows", "20", "--codec", "blosc-zstd:7")
         check_store(work / "spilled.rz", spilled)
+        plain = some(kept, 20, seed + 1)
+        ingest(work, work / "plain.rz", plain, "--layout", "chunk", "--codec", "zstd")
+        check_store(work / "plain.rz", plain)
     finally:
         shutil.rmtree(work)
     print(f"{len(arrays)} arrays: zarr-python {zarr.__version__} and TensorStore wrote and read them")

@@ -180,6 +180,45 @@ TEST(StorageGoldenTest, ArrayMetadataIsWrittenTheSame) {
   }
 }
 
+// Version 2 of the manifest: the arrays of version 1, and one whose chunks are shards.
+TEST(StorageGoldenTest, ShardsAreReadAndWrittenTheSame) {
+  const auto bytes = ReadBytes(Folder() / "MANIFEST-000002");
+  const auto manifest = DecodeManifest(bytes, GoldenStoreId());
+  ASSERT_OK(manifest);
+  EXPECT_EQ(EncodeManifest(*manifest, GoldenStoreId()), bytes);
+  const Codec raw{.kind = CodecKind::kRaw, .level = 0};
+  ArrayEntry w{"w", 5, 2, DataType::kFloat32, ArrayLayout::kChunk, raw, 4, 4, {}};
+  w.inner_rows = 2;
+  auto expected = Arrays();
+  expected.insert(expected.begin(), w);
+  EXPECT_EQ(manifest->arrays, expected);
+
+  const std::vector<float> values = {0.5F, 1.0F, 2.0F, -3.0F, 0.0F, 0.0F, 4.0F, 5.5F, -6.0F, 7.0F};
+  FileSystem& fs = FileSystem::Posix();
+  const auto array = ChunkArray::Open(fs, Folder(), w, manifest->files);
+  ASSERT_OK(array);
+  std::vector<float> read(values.size());
+  ASSERT_OK((*array)->ReadRows(0, 5, std::as_writable_bytes(std::span(read))));
+  EXPECT_EQ(read, values);
+  ASSERT_OK((*array)->ReadRows(3, 1, std::as_writable_bytes(std::span(read).first(2))));
+  EXPECT_EQ(read[1], 5.5F);
+
+  const testing::TempDir folder;
+  const auto writer = ChunkArrayWriter::Create(fs, folder.path(), w);
+  ASSERT_OK(writer);
+  const auto rows = std::as_bytes(std::span(values));
+  ASSERT_OK((*writer)->WriteChunk(0, rows.first(32)));
+  ASSERT_OK((*writer)->WriteChunk(1, rows.subspan(32)));
+  const auto files = (*writer)->Finish();
+  ASSERT_OK(files);
+  EXPECT_EQ(files->size(), 3U);
+  for (const FileEntry& file : *files) {
+    ASSERT_NE(manifest->FindFile(file.path), nullptr) << file.path;
+    EXPECT_EQ(file, *manifest->FindFile(file.path)) << file.path;
+    EXPECT_EQ(ReadBytes(folder / file.path), ReadBytes(Folder() / file.path)) << file.path;
+  }
+}
+
 TEST(StorageGoldenTest, JobLogIsReadContinuedAndWrittenTheSame) {
   const testing::TempDir folder;
   FileSystem& fs = FileSystem::Posix();

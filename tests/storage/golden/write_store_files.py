@@ -4,8 +4,9 @@
 Usage: write_store_files.py FOLDER
 
 Independent of the engine: nothing but the standard library. A store's FORMAT, the log of a job, and
-from a generation the manifest and three arrays: `x` in layout row with its sidecar, two chunks, the
-second padded; `y`, and version 2 of `z`, in layout chunk. The frames of the latter are stored ones, which zstd and
+from a generation a manifest and three arrays: `x` in layout row with its sidecar, two chunks, the
+second padded; `y`, and version 2 of `z`, in layout chunk. A second manifest, of format 2, has also `w`,
+whose two chunks are shards of raw inner chunks. The frames of the latter are stored ones, which zstd and
 Blosc use for what does not compress; so they can be written by hand.
 """
 
@@ -21,6 +22,7 @@ ARRAY_ID = 0xFEDCBA9876543210
 X_ROWS = [(1.5, -2.0), (0.25, 3.0), (-0.125, 65504.0)]
 Y_ROWS = [(-1,), (1 << 40,), (-(1 << 63),)]
 Z_ROWS = [(100000, -100000, 7), (0, 1, 2)]
+W_ROWS = [(0.5, 1.0), (2.0, -3.0), (0.0, 0.0), (4.0, 5.5), (-6.0, 7.0)]
 RECORDS = [b'{"model": "gcn", "seed": 7}', b"", b"\xc3\xbc 16 bytes long"]
 
 # DTYPES: name -> number, struct's letter. CODECS: name -> number. Both as the manifest has them.
@@ -31,6 +33,9 @@ LAYOUTS = {"row": 1, "chunk": 2}
 # XXH3-128 of the files, as libxxhash's XXH3_128bits gives it in canonical byte order. The one thing
 # here that is not computed; a hash that does not fit its file fails the test.
 XXH3 = {
+    "arrays/w/c.0.0": "631693c6072eb4e1b824951eff29ff5c",
+    "arrays/w/c.1.0": "cdb128681891a9c90bb80e8229f5ef94",
+    "arrays/w/zarr.json": "3cffe67f3774ae4bd2591988eaeaba95",
     "arrays/x.crc32c/c.0.0": "9df6fd051378ecfcbedb05d3b19870da",
     "arrays/x.crc32c/zarr.json": "e86e8d25cd568f9a6aa61a075b03acd5",
     "arrays/x/c.0.0": "746e8e367454ec02988144d3f5b54a26",
@@ -45,17 +50,20 @@ XXH3 = {
 
 
 class Array:
-    def __init__(self, name, shape, dtype, layout, codec, level, chunk_rows, array_id, attributes):
+    def __init__(self, name, shape, dtype, layout, codec, level, chunk_rows, array_id, attributes,
+                 inner_rows=0):
         self.name, self.shape, self.dtype, self.layout = name, shape, dtype, layout
         self.codec, self.level, self.chunk_rows = codec, level, chunk_rows
-        self.array_id, self.attributes = array_id, attributes
+        self.array_id, self.attributes, self.inner_rows = array_id, attributes, inner_rows
 
 
 X = Array("x", (3, 2), "float32", "row", "raw", 0, 2, ARRAY_ID, {"model": "gcn", "note": 'a "ü"'})
 X_SUMS = Array("x.crc32c", (3, 1), "uint32", "row", "raw", 0, 128, ARRAY_ID, {})
 Y = Array("y", (3, 1), "int64", "chunk", "zstd", 5, 4, 2, {})
 Z = Array("z.v2", (2, 3), "int32", "chunk", "blosc-lz4", 9, 2, 3, {})
+W = Array("w", (5, 2), "float32", "chunk", "raw", 0, 4, 4, {}, inner_rows=2)
 ARRAYS = [X, X_SUMS, Y, Z]
+ARRAYS_2 = [W, *ARRAYS]
 
 
 def row_bytes(array, row):
@@ -86,6 +94,31 @@ def encode(array, data):
     return frame + struct.pack("<I", crc32c(frame))
 
 
+def summed(data):
+    return data + struct.pack("<I", crc32c(data))
+
+
+def shard(array, rows):
+    """Inner chunks, table of sums, index and its sum."""
+    inner, sums, index = b"", b"", b""
+    for first in range(0, array.chunk_rows, array.inner_rows):
+        data = b"".join(row_bytes(array, row) for row in rows[first:first + array.inner_rows])
+        if not data:
+            sums += bytes(4)
+            index += b"\xff" * 16
+            continue
+        encoded = summed(data.ljust(array.inner_rows * len(row_bytes(array, rows[0])), b"\0"))
+        sums += encoded[-4:]
+        index += struct.pack("<QQ", len(inner), len(encoded))
+        inner += encoded
+    return inner + sums + summed(index)
+
+
+def shard_files(array, rows):
+    return {"arrays/%s/c.%d.0" % (array.name, k): shard(array, rows[first:first + array.chunk_rows])
+            for k, first in enumerate(range(0, len(rows), array.chunk_rows))}
+
+
 def chunk_files(array, rows):
     files = {}
     for k, first in enumerate(range(0, len(rows), array.chunk_rows)):
@@ -97,6 +130,12 @@ def chunk_files(array, rows):
 
 def codecs_json(array):
     first = {"name": "bytes", "configuration": {"endian": "little"}}
+    if array.inner_rows:
+        return [{"name": "sharding_indexed", "configuration": {
+            "chunk_shape": [array.inner_rows, array.shape[1]],
+            "codecs": [first, {"name": "crc32c"}],
+            "index_codecs": [first, {"name": "crc32c"}],
+            "index_location": "end"}}]
     if array.codec == "raw":
         return [first]
     if array.codec == "zstd":
@@ -148,16 +187,17 @@ def names(values):
     return struct.pack("<Q", len(values)) + b"".join(map(string, values))
 
 
-def manifest_array(array):
+def manifest_array(array, form):
     out = string(array.name)
     out += struct.pack("<QQQQBBBB", *array.shape, array.chunk_rows, array.array_id,
                        DTYPES[array.dtype][0], LAYOUTS[array.layout], CODECS[array.codec],
                        array.level)
     out += struct.pack("<Q", len(array.attributes))
-    return out + b"".join(string(k) + string(v) for k, v in sorted(array.attributes.items()))
+    out += b"".join(string(k) + string(v) for k, v in sorted(array.attributes.items()))
+    return out + (struct.pack("<Q", array.inner_rows) if form == 2 else b"")
 
 
-def manifest_file(files):
+def manifest_file(files, arrays, form):
     # Vertices, edges, partitions; string ids; directed; weighted; out-lists only.
     body = struct.pack("<QQIBBBB", 3, 5, 2, 3, 0, 1, 1)
     body += struct.pack("<4d", 1.25, 1.0625, 1.5, 0.375)
@@ -168,13 +208,13 @@ def manifest_file(files):
         data = files[path]
         body += string(path) + struct.pack("<Q", len(data)) + bytes.fromhex(XXH3[path])
         body += struct.pack("<I", crc32c(data))
-    body += struct.pack("<Q", len(ARRAYS)) + b"".join(map(manifest_array, ARRAYS))
+    body += struct.pack("<Q", len(arrays)) + b"".join(manifest_array(a, form) for a in arrays)
     # Version 3 of z was dropped; z@live and z@best stand for version 2.
     body += struct.pack("<Q", 1) + string("z") + struct.pack("<QQ", 3, 2)
     body += string("best") + struct.pack("<QQ", 1, 2) + string("live") + struct.pack("<QQQ", 2, 2, 2)
-    generation, version = 4, 1
+    generation, version = 4, form
     length = 56 + len(body) + 4
-    head = struct.pack("<8sII16sQQQ", b"RZMANIFE", 1, 0, STORE_ID, length, generation, version)
+    head = struct.pack("<8sII16sQQQ", b"RZMANIFE", form, 0, STORE_ID, length, generation, version)
     return head + body + struct.pack("<I", crc32c(head + body))
 
 
@@ -190,9 +230,11 @@ def job_log():
 
 def main():
     files = array_files()
+    more = {**files, "arrays/w/zarr.json": array_json(W), **shard_files(W, W_ROWS)}
     write_files(sys.argv[1], {
-        **files,
-        "MANIFEST-000001": manifest_file(files),
+        **more,
+        "MANIFEST-000001": manifest_file(files, ARRAYS, form=1),
+        "MANIFEST-000002": manifest_file(more, ARRAYS_2, form=2),
         "FORMAT": b"rhizome store\nformat 1\nid " + STORE_ID.hex().encode() + b"\n",
         "LOG": job_log(),
     })
