@@ -50,6 +50,9 @@ enum class Overlap : std::uint8_t {
   /// the price of nothing being sampled while the network computes.
   kChangeset,
 };
+inline std::string_view OverlapName(Overlap overlap) {
+  return overlap == Overlap::kAll ? "all" : "changeset";
+}
 
 struct TrainOptions {
   Path store;
@@ -75,7 +78,7 @@ struct TrainOptions {
   TopologyPlace topology = TopologyPlace::kMemory;
   std::optional<std::uint64_t> neighbor_cache_bytes;  ///< default: chosen, at most 256 MiB; 0: none
   std::uint32_t superbatch = 0;                       ///< minibatches; 0: chosen
-  Overlap overlap = Overlap::kAll;
+  std::optional<Overlap> overlap = {};                ///< default: chosen
   std::uint64_t steps = 0;    ///< training minibatches of an epoch at most; 0: all
   bool test = true;           ///< accuracies of the kept weights, with all neighbours, at the end
   std::string job = "train";  ///< names scratch/<job>
@@ -143,6 +146,7 @@ struct TrainReport {
   double majority_accuracy = 0;  ///< of always answering the training set's most frequent class
   std::uint32_t best_epoch = 0;
   std::uint32_t superbatch = 0;
+  Overlap overlap = Overlap::kAll;
   TrainMemory memory;
   std::uint64_t minibatches = 0;          ///< of an epoch
   std::uint64_t resumed_minibatches = 0;  ///< done before this run

@@ -59,9 +59,8 @@ Status TooSmall(std::uint64_t limit_bytes, std::uint64_t least_bytes) {
 }
 
 /// The neighbour cache in the memory that the cache has in its turn.
-Result<MemoryPlan> PlanTurns(std::uint64_t limit_bytes, const FixedMemory& fixed,
-                             MemoryNeeds needs) {
-  needs.in_turn = false;
+Result<MemoryPlan> PlanTurns(std::uint64_t limit_bytes, FixedMemory fixed, MemoryNeeds needs) {
+  fixed.in_turn = false;
   const std::uint64_t full_bytes = std::exchange(needs.neighbor_full_bytes, 0);
   RHIZOME_ASSIGN_OR_RETURN(MemoryPlan plan, PlanMemory(limit_bytes, fixed, needs));
   const std::uint64_t wanted =
@@ -76,14 +75,28 @@ Result<MemoryPlan> PlanTurns(std::uint64_t limit_bytes, const FixedMemory& fixed
   const std::uint64_t chosen = std::min(wanted, room);
   plan.neighbor_cache_bytes =
       !fixed.neighbor_cache_bytes && chosen < needs.neighbor_table_bytes ? 0 : chosen;
+  plan.in_turn = true;
   return plan;
+}
+
+/// The better of turns and none.
+Result<MemoryPlan> PlanEither(std::uint64_t limit_bytes, FixedMemory fixed,
+                              const MemoryNeeds& needs) {
+  fixed.in_turn = false;
+  Result<MemoryPlan> beside = PlanMemory(limit_bytes, fixed, needs);
+  if (needs.neighbor_full_bytes == 0 || fixed.neighbor_cache_bytes) return beside;
+  if (beside && beside->neighbor_cache_bytes >= needs.neighbor_full_bytes) return beside;
+  Result<MemoryPlan> turns = PlanTurns(limit_bytes, fixed, needs);
+  const bool all = turns && turns->neighbor_cache_bytes >= needs.neighbor_full_bytes;
+  return all ? turns : beside;
 }
 
 }  // namespace
 
 Result<MemoryPlan> PlanMemory(std::uint64_t limit_bytes, const FixedMemory& fixed,
                               const MemoryNeeds& needs) {
-  if (needs.in_turn) return PlanTurns(limit_bytes, fixed, needs);
+  if (!fixed.in_turn) return PlanEither(limit_bytes, fixed, needs);
+  if (*fixed.in_turn) return PlanTurns(limit_bytes, fixed, needs);
   const std::uint64_t useful = std::min(kDefaultCacheBytes, needs.cacheable_bytes);
   if (limit_bytes == 0) {
     const std::uint64_t chosen =
@@ -92,7 +105,8 @@ Result<MemoryPlan> PlanMemory(std::uint64_t limit_bytes, const FixedMemory& fixe
         .cache_bytes = std::max(fixed.cache_bytes.value_or(useful), needs.least_cache_bytes),
         .superbatch = static_cast<std::uint32_t>(chosen),
         .neighbor_cache_bytes = NeighborCacheBytes(kNoLimit, fixed, needs),
-        .held_rows = needs.held_rows};
+        .held_rows = needs.held_rows,
+        .in_turn = false};
   }
   const std::uint64_t cache_floor =
       std::max(fixed.cache_bytes.value_or(needs.least_cache_bytes), needs.least_cache_bytes);
@@ -123,7 +137,8 @@ Result<MemoryPlan> PlanMemory(std::uint64_t limit_bytes, const FixedMemory& fixe
   return MemoryPlan{.cache_bytes = cache,
                     .superbatch = static_cast<std::uint32_t>(chosen),
                     .neighbor_cache_bytes = neighbors,
-                    .held_rows = needs.held_rows};
+                    .held_rows = needs.held_rows,
+                    .in_turn = false};
 }
 
 }  // namespace rhizome

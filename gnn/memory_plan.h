@@ -21,9 +21,6 @@ struct MemoryNeeds {
   std::uint64_t neighbor_full_bytes = 0;
   std::uint64_t neighbor_table_bytes = 0;
   std::uint64_t neighbor_build_bytes = 0;  ///< before anything else but `held_bytes` is taken
-
-  /// Cache and neighbour cache take the same memory in turn (Overlap::kChangeset).
-  bool in_turn = false;
 };
 
 /// What the caller has fixed, and is kept.
@@ -31,6 +28,9 @@ struct FixedMemory {
   std::optional<std::uint64_t> cache_bytes = {};
   std::uint32_t superbatch = 0;  ///< 0: free
   std::optional<std::uint64_t> neighbor_cache_bytes = {};
+
+  /// Cache and neighbour cache take the same memory in turn (Overlap::kChangeset). Absent: chosen.
+  std::optional<bool> in_turn = {};
 };
 
 struct MemoryPlan {
@@ -38,6 +38,7 @@ struct MemoryPlan {
   std::uint32_t superbatch = 1;            ///< minibatches
   std::uint64_t neighbor_cache_bytes = 0;  ///< 0: none
   std::uint64_t held_rows = 0;             ///< as needed
+  bool in_turn = false;
 };
 
 /// The most a cache takes unless it is told a size.
@@ -47,7 +48,9 @@ inline constexpr std::uint64_t kDefaultCacheBytes = std::uint64_t{1} << 30;
 inline constexpr std::uint64_t kDefaultNeighborCacheBytes = std::uint64_t{256} << 20;
 
 /// Divides `limit_bytes` (0: no limit) beyond the bare footprint into superbatch, cache and
-/// neighbour cache. Errors: kOutOfMemory, saying how much is needed at least.
+/// neighbour cache. Turns are chosen where all lists fit in the neighbour cache's turn, but not
+/// beside the cache: then no list is read again, and sampling is over soon. Errors: kOutOfMemory,
+/// saying how much is needed at least.
 Result<MemoryPlan> PlanMemory(std::uint64_t limit_bytes, const FixedMemory& fixed,
                               const MemoryNeeds& needs);
 

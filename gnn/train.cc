@@ -97,6 +97,12 @@ MinibatchSamplerOptions SamplerOptionsOf(const TrainOptions& options) {
           .threads = std::max<std::uint32_t>(options.threads, 1)};
 }
 
+/// What the caller says of turns, if anything.
+std::optional<bool> InTurn(const TrainOptions& options) {
+  if (!options.overlap) return std::nullopt;
+  return *options.overlap == Overlap::kChangeset;
+}
+
 /// Null where lists are in memory, or not read at all.
 Result<std::unique_ptr<ListsOnDisk>> OpenLists(const TrainJob& job, const TrainOptions& options,
                                                std::uint64_t cache_bytes, const Path& dump,
@@ -167,7 +173,6 @@ Result<MemoryNeeds> MeasureNeeds(const TrainJob& job, const TrainOptions& option
   needs.cacheable_bytes = job.features.rows * job.features.row_bytes();
   if (lists != nullptr) {
     const NeighborCache::Needs cache = NeighborCache::NeedsOf(*job.graph, Direction::kIn);
-    needs.in_turn = options.overlap == Overlap::kChangeset;
     needs.neighbor_full_bytes = cache.full_bytes;
     needs.neighbor_table_bytes = cache.table_bytes;
     needs.neighbor_build_bytes = cache.build_bytes;
@@ -189,7 +194,7 @@ LoaderOptions MakeLoaderOptions(const TrainOptions& options, const MemoryPlan& m
   loader.cache_bytes = memory.cache_bytes;
   loader.held_rows = memory.held_rows;
   loader.superbatch = memory.superbatch;
-  loader.overlap = options.overlap;
+  loader.overlap = memory.in_turn ? Overlap::kChangeset : Overlap::kAll;
   loader.io = options.io;
   loader.scratch = scratch;
   return loader;
@@ -270,8 +275,7 @@ Status RunEpochs(TrainJob& job, const TrainOptions& options, const EpochPlan& pl
                  const JobControl& control) {
   FileSystem& fs = job.store->fs();
   RHIZOME_ASSIGN_OR_RETURN(const Path superbatches, MakeSuperbatchFolder(fs, scratch));
-  const Path dump =
-      options.overlap == Overlap::kChangeset ? superbatches / "neighbor-cache" : Path();
+  const Path dump = memory.in_turn ? superbatches / "neighbor-cache" : Path();
   RHIZOME_ASSIGN_OR_RETURN(const auto lists,
                            OpenLists(job, options, memory.neighbor_cache_bytes, dump, control));
   LoaderOptions loader_options = MakeLoaderOptions(options, memory, superbatches);
@@ -332,9 +336,11 @@ Status RunJob(TrainJob& job, const TrainOptions& options, JobScratch& scratch, T
                            PlanMemory(options.memory_bytes,
                                       {.cache_bytes = options.cache_bytes,
                                        .superbatch = options.superbatch,
-                                       .neighbor_cache_bytes = options.neighbor_cache_bytes},
+                                       .neighbor_cache_bytes = options.neighbor_cache_bytes,
+                                       .in_turn = InTurn(options)},
                                       needs));
   report.superbatch = memory.superbatch;
+  report.overlap = memory.in_turn ? Overlap::kChangeset : Overlap::kAll;
   report.memory = {.held = needs.held_bytes,
                    .working = needs.working_bytes,
                    .schedules = memory.superbatch * needs.schedule_bytes,

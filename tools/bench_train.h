@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "bench.h"
 
@@ -9,6 +10,11 @@ namespace rhizome {
 
 /// `bench train`: epochs of GraphSAGE under a limit on memory, page cache included, against rows
 /// out of mapped files under the same limit, and against all rows in memory without one.
+struct TrainStudy {
+  std::string what;  ///< superbatch, memory, batch-size or features
+  std::vector<std::string> values;
+};
+
 struct BenchTrainOptions {
   BenchGraphOptions graph = Graph();
   static BenchGraphOptions Graph() {
@@ -27,7 +33,9 @@ struct BenchTrainOptions {
   std::uint64_t mapped_steps = 20;  ///< of the mapped contestant, which is slow
   std::vector<std::string> policies = {"belady", "cost", "s3fifo"};
   std::uint32_t rounds = 1;
-  std::string plot;  ///< .svg or .png of where the time goes; empty: none
+  std::string topology;             ///< memory or direct; empty: memory
+  std::vector<TrainStudy> studies;  ///< instead of the contest: its first policy under each value
+  std::string plot;                 ///< .svg or .png of where the time goes; empty: none
 };
 
 /// Errors: kUnsupported, the limit cannot be set (it takes root), or there is no librhizome_gnn.

@@ -11,6 +11,13 @@ struct BenchTrainFlags {
   std::string dir = ".";
 };
 
+TrainStudy ParseStudy(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == text.npos || equals + 1 == text.size())
+    throw CLI::ValidationError("--study", "'" + text + "' is not NAME=V,V,...");
+  return {text.substr(0, equals), CLI::detail::split(text.substr(equals + 1), ',')};
+}
+
 Result<Answer> Run(const BenchTrainFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(Json fields, BenchTrain(OptionsAt(flags), session.control));
   return Answer{std::move(fields), DescribeBench, {}};
@@ -50,7 +57,19 @@ void AddBenchTrain(CLI::App& bench, Session& session) {
       ->check(CLI::Range(1U, 1000U))
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--plot", options.plot, "Draw where the time goes (gnuplot)")
+  verb->add_option("--topology", options.topology, "Where neighbour lists are; default: memory")
+      ->check(CLI::IsMember({"memory", "direct"}))
+      ->type_name("memory|direct");
+  verb->add_option_function<std::vector<std::string>>(
+          "--study",
+          [&options](const std::vector<std::string>& given) {
+            for (const std::string& one : given) options.studies.push_back(ParseStudy(one));
+          },
+          "Instead of the contest, its first policy under each value of superbatch, memory, "
+          "batch-size, or features (arrays of --store); several: --study A=1,2 --study B=3,4")
+      ->type_name("NAME=V,V,...");
+  verb->add_option("--plot", options.plot,
+                   "Draw where the time goes (gnuplot); of a study F-NAME.svg")
       ->type_name("F.svg|F.png");
 }
 

@@ -58,12 +58,11 @@ std::string Describe(const Json& f) {
                       f["best_epoch"].get<int>(), Percent(f["majority_accuracy"]));
   const Json& memory = f["memory"];
   text += fmt::format(
-      "superbatches of {} minibatches (schedules {}), pool {}, beside {} of graph and labels and "
-      "{} "
-      "of minibatches in flight\n",
+      "superbatches of {} minibatches (schedules {}), overlap {}, pool {}, beside {} of graph and "
+      "labels and {} of minibatches in flight\n",
       f["superbatch"].get<int>(), HumanBytes(memory["schedule_bytes"]),
-      HumanBytes(memory["cache_bytes"]), HumanBytes(memory["held_bytes"]),
-      HumanBytes(memory["working_bytes"]));
+      f["overlap"].get<std::string>(), HumanBytes(memory["cache_bytes"]),
+      HumanBytes(memory["held_bytes"]), HumanBytes(memory["working_bytes"]));
   const Json& io = f["io"];
   text += fmt::format("reads by {}{}, {:.1f} in flight on average; peak memory {}\n",
                       io["maker"].get<std::string>(), io["direct"].get<bool>() ? ", direct" : "",
@@ -111,6 +110,7 @@ Json ReportJson(const TrainReport& report) {
                {"majority_accuracy", report.majority_accuracy},
                {"best_epoch", report.best_epoch},
                {"superbatch", report.superbatch},
+               {"overlap", OverlapName(report.overlap)},
                {"memory",
                 {{"held_bytes", report.memory.held},
                  {"working_bytes", report.memory.working},
@@ -241,16 +241,17 @@ void AddStorageFlags(CLI::App& verb, TrainFlags& flags) {
           "Minibatches that are sampled ahead")
       ->type_name("N|auto")
       ->default_str("auto");
-  const std::map<std::string, Overlap> overlaps = {{"all", Overlap::kAll},
-                                                   {"changeset", Overlap::kChangeset}};
-  verb.add_option(
-          "--overlap", options.overlap,
-          "all: sample a superbatch ahead while the network computes; changeset: sample "
-          "while the superbatch before is scheduled, so that the caches of lists and of rows "
-          "have the memory in turn")
-      ->transform(CLI::CheckedTransformer(overlaps))
-      ->type_name("all|changeset")
-      ->default_str("all");
+  verb.add_option_function<std::string>(
+          "--overlap",
+          [&options](const std::string& given) {
+            if (given == "all") options.overlap = Overlap::kAll;
+            if (given == "changeset") options.overlap = Overlap::kChangeset;
+          },
+          "all: sample a superbatch ahead while the network computes; changeset: while the one "
+          "before is scheduled, so that the caches of lists and of rows have the memory in turn")
+      ->check(CLI::IsMember({"all", "changeset", "auto"}))
+      ->type_name("all|changeset|auto")
+      ->default_str("auto");
   verb.add_option("--checkpoint-every", options.checkpoint_every,
                   "Write all that was learnt to the job's folder after so many minibatches")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))

@@ -398,7 +398,7 @@ TEST(MemoryPlanTest, ANeighborCacheFitsBesideTheRestAndWhileItIsBuilt) {
   bool none = false;
   bool all = false;
   for (std::uint64_t limit = 1; limit < 9000; limit += 7) {
-    const Result<MemoryPlan> plan = PlanMemory(limit, {}, needs);
+    const Result<MemoryPlan> plan = PlanMemory(limit, {.in_turn = false}, needs);
     if (!plan) {
       EXPECT_STATUS(plan, kOutOfMemory);
       EXPECT_LT(limit, 100u + 200 + 50 + 20);
@@ -419,9 +419,8 @@ TEST(MemoryPlanTest, CachesThatTakeTurnsHaveTheSameMemoryEach) {
   needs.neighbor_full_bytes = 900;
   needs.neighbor_table_bytes = 40;
   needs.neighbor_build_bytes = 500;
-  needs.in_turn = true;
   for (std::uint64_t limit = 1; limit < 9000; limit += 7) {
-    const Result<MemoryPlan> plan = PlanMemory(limit, {}, needs);
+    const Result<MemoryPlan> plan = PlanMemory(limit, {.in_turn = true}, needs);
     const Result<MemoryPlan> alone = PlanMemory(limit, {}, kNeeds);
     ASSERT_EQ(plan.has_value(), alone.has_value());
     if (!plan) continue;
@@ -431,10 +430,25 @@ TEST(MemoryPlanTest, CachesThatTakeTurnsHaveTheSameMemoryEach) {
     EXPECT_LE(cache, plan->cache_bytes);
     EXPECT_TRUE(cache == 0 || (cache >= 40 && cache <= 900 && 100 + cache + 500 <= limit)) << cache;
   }
-  EXPECT_EQ(PlanMemory(8000, {}, needs)->neighbor_cache_bytes, 900u);
-  EXPECT_EQ(PlanMemory(8000, {.neighbor_cache_bytes = 70}, needs)->neighbor_cache_bytes, 70u);
-  EXPECT_STATUS((PlanMemory(1000, {.neighbor_cache_bytes = 900}, needs)), kOutOfMemory);
-  EXPECT_EQ(PlanMemory(0, {}, needs)->neighbor_cache_bytes, 900u);
+  EXPECT_EQ(PlanMemory(8000, {.in_turn = true}, needs)->neighbor_cache_bytes, 900u);
+  EXPECT_EQ((PlanMemory(8000, {.neighbor_cache_bytes = 70, .in_turn = true}, needs))
+                ->neighbor_cache_bytes,
+            70u);
+  EXPECT_STATUS((PlanMemory(1000, {.neighbor_cache_bytes = 900, .in_turn = true}, needs)),
+                kOutOfMemory);
+  EXPECT_EQ(PlanMemory(0, {.in_turn = true}, needs)->neighbor_cache_bytes, 900u);
+  // Chosen where they let all lists in.
+  bool seen_turns = false;
+  for (std::uint64_t limit = 1000; limit < 9000; limit += 7) {
+    const Result<MemoryPlan> plan = PlanMemory(limit, {}, needs);
+    const Result<MemoryPlan> beside = PlanMemory(limit, {.in_turn = false}, needs);
+    ASSERT_OK(plan);
+    ASSERT_OK(beside);
+    EXPECT_EQ(plan->in_turn,
+              plan->neighbor_cache_bytes == 900 && beside->neighbor_cache_bytes < 900);
+    seen_turns = seen_turns || plan->in_turn;
+  }
+  EXPECT_TRUE(seen_turns);
 }
 
 TEST(MemoryPlanTest, AGivenNeighborCacheIsKeptOrRefused) {
