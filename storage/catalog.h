@@ -50,8 +50,8 @@ struct CatalogOptions {
   std::shared_ptr<const Logger> logger = {};
 };
 
-/// RocksDB under catalog/, with the column families meta and delta. The only file that knows
-/// RocksDB.
+/// RocksDB under catalog/, with the column families meta and delta. Only its source file and
+/// catalog_env.cc know RocksDB.
 /// Threads: ReadDeltaRow from many threads, beside one that calls anything else but Close.
 class Catalog {
  public:
