@@ -1,7 +1,6 @@
 #include "reliability/crash_run.h"
 
 #include <fmt/format.h>
-#include <malloc.h>
 
 #include <algorithm>
 #include <array>
@@ -11,7 +10,7 @@
 #include <thread>
 
 #include "reliability/crash_check.h"
-#include "reliability/no_uring.h"
+#include "reliability/process.h"
 #include "rhizome/storage/mutex.h"
 
 namespace rhizome::testing {
@@ -143,16 +142,6 @@ class CrashRun {
   std::set<Key> checked_ RHIZOME_GUARDED_BY(mutex_);
   std::uint64_t failures_ RHIZOME_GUARDED_BY(mutex_) = 0;
 };
-
-// Thousands of small stores: memory that was taken is kept, and no rings are made.
-void PrepareProcess() {
-  static const bool once = [] {
-    mallopt(M_MMAP_THRESHOLD, 64 << 20);
-    mallopt(M_TRIM_THRESHOLD, 256 << 20);
-    return ForbidUring();
-  }();
-  static_cast<void>(once);
-}
 
 }  // namespace
 

@@ -6,35 +6,37 @@
 
 namespace rhizome::testing {
 
-Recorder::Recorder(std::string name, StoreDisk& disk) : disk_(disk) {
+Recorder::Recorder(std::string name, StoreDisk& disk) : disk_(&disk) {
   history_.name = std::move(name);
   broken_ = Look();
-  disk_.SetProgress(0, 0);
-  disk_.RecordCrashPoints();
+  disk_->SetProgress(0, 0);
+  disk_->RecordCrashPoints();
 }
 
 Status Recorder::Step(const std::function<Status()>& step, bool durable) {
   RHIZOME_RETURN_IF_ERROR(broken_);
-  const int begun = static_cast<int>(history_.states.size());
-  disk_.SetProgress(acknowledged_, begun);
+  ++begun_;
+  if (disk_ != nullptr) disk_->SetProgress(acknowledged_, begun_);
   RHIZOME_RETURN_IF_ERROR(step());
+  done_ = begun_;
+  if (disk_ == nullptr) return Status::Ok();
   RHIZOME_RETURN_IF_ERROR(Look());
-  if (durable) acknowledged_ = begun;
-  disk_.SetProgress(acknowledged_, begun);
+  if (durable) acknowledged_ = begun_;
+  disk_->SetProgress(acknowledged_, begun_);
   return Status::Ok();
 }
 
 Result<History> Recorder::Finish() {
   RHIZOME_RETURN_IF_ERROR(broken_);
-  history_.points = disk_.TakeCrashPoints();
-  history_.points.push_back({disk_.operation_count(), "the end", acknowledged_,
-                             static_cast<int>(history_.states.size()) - 1, disk_.Image()});
+  history_.points = disk_->TakeCrashPoints();
+  history_.points.push_back(
+      {disk_->operation_count(), "the end", acknowledged_, begun_, disk_->Image()});
   return std::move(history_);
 }
 
 // On a copy, so that looking is no operation of the history.
 Status Recorder::Look() {
-  StoreDisk copy(disk_.ImageAfterCrash(FakeFileSystem::CrashMode::kKeepUnsynced, 0));
+  StoreDisk copy(disk_->ImageAfterCrash(FakeFileSystem::CrashMode::kKeepUnsynced, 0));
   RHIZOME_ASSIGN_OR_RETURN(history_.states.emplace_back(), Describe(copy, kStorePath));
   return Status::Ok();
 }

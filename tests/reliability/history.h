@@ -27,6 +27,9 @@ class Recorder {
   /// From now on the disk's operations are crash points.
   Recorder(std::string name, StoreDisk& disk);
 
+  /// Only counts.
+  Recorder() = default;
+
   /// Does a step, which is acknowledged when it returns OK: from then on it must survive, and all
   /// steps before it with it. One that is not `durable` (sync = false) may be lost, but only
   /// together with every later one.
@@ -34,12 +37,18 @@ class Recorder {
 
   Result<History> Finish();
 
+  /// Steps that returned OK, and those that were begun.
+  int done() const { return done_; }
+  int begun() const { return begun_; }
+
  private:
   Status Look();
-  StoreDisk& disk_;
+  StoreDisk* disk_ = nullptr;
   History history_;
   Status broken_;
   int acknowledged_ = 0;
+  int begun_ = 0;
+  int done_ = 0;
 };
 
 /// A history that can be run any number of times.

@@ -4,6 +4,8 @@
 #include <random>
 #include <utility>
 
+#include "reliability/damage_run.h"
+#include "reliability/description.h"
 #include "reliability/history.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/graph_builder.h"
@@ -231,6 +233,28 @@ Status WriteOneMore(Store& store) {
   batch.PutVertex(ExternalId("one more"));
   RHIZOME_RETURN_IF_ERROR(graph->Write(batch));
   return AsStatus(graph->Find(ExternalId("one more")));
+}
+
+Result<SmallStore> MakeSmallStore() {
+  StoreDisk disk;
+  SmallStore made;
+  RHIZOME_RETURN_IF_ERROR(CreateDirectories(disk, kStorePath.parent_path()));
+  RHIZOME_RETURN_IF_ERROR(IngestAndUpdate(disk));
+  const auto publish = [&](int number, ArrayLayout layout) {
+    return ChangeArrays(disk, number, layout, [](ArrayChange& change, const ArraySource& source) {
+      return AsStatus(change.AddVersion(source, "emb"));
+    });
+  };
+  RHIZOME_RETURN_IF_ERROR(publish(1, ArrayLayout::kRow));
+  made.earlier = disk.Image();
+  RHIZOME_RETURN_IF_ERROR(publish(2, ArrayLayout::kChunk));
+  {
+    RHIZOME_ASSIGN_OR_RETURN(const Live live, OpenLive(disk));
+    RHIZOME_RETURN_IF_ERROR(WriteBatchOf(*live.graph, 7));
+  }
+  made.now = disk.Image();
+  RHIZOME_ASSIGN_OR_RETURN(made.description, Describe(disk, kStorePath));
+  return made;
 }
 
 const std::vector<Scenario>& Scenarios() {

@@ -1,7 +1,8 @@
-#pragma once
+#include "reliability/process.h"
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <malloc.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -10,11 +11,9 @@
 #include <iterator>
 
 namespace rhizome::testing {
+namespace {
 
-/// Forbids io_uring to this process, as containers do: reads go through pread. The files of a fake
-/// disk are read that way anyhow, and to make and take down a ring for each of many thousand small
-/// stores takes most of a run's time. Says whether the kernel granted it.
-inline bool ForbidUring() {
+bool ForbidUring() {
   sock_filter refuse[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
@@ -24,6 +23,17 @@ inline bool ForbidUring() {
   const sock_fprog program = {static_cast<unsigned short>(std::size(refuse)), refuse};
   return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
          prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+}  // namespace
+
+void PrepareProcess() {
+  static const bool once = [] {
+    mallopt(M_MMAP_THRESHOLD, 64 << 20);
+    mallopt(M_TRIM_THRESHOLD, 256 << 20);
+    return ForbidUring();
+  }();
+  static_cast<void>(once);
 }
 
 }  // namespace rhizome::testing

@@ -1,0 +1,35 @@
+#include "reliability/crash_testing.h"
+#include "reliability/damage_run.h"
+
+namespace rhizome::testing {
+namespace {
+
+void PrintCounts(const std::string& what, const DamageCounts& counts) {
+  PrintCount(what.c_str(), counts.cases);
+  PrintCount((what + "-found-by-reading").c_str(), counts.by_reading);
+  PrintCount((what + "-found-by-verify").c_str(), counts.by_verify);
+  PrintCount((what + "-harmless").c_str(), counts.harmless);
+  PrintCount((what + "-known-gaps").c_str(), counts.known);
+  PrintCount((what + "-silent").c_str(), counts.silent);
+}
+
+TEST(DamageTest, NoFlippedBitIsSilent) {
+  const auto store = MakeSmallStore();
+  ASSERT_OK(store);
+  FlipPlan plan{.stride = 64, .head_stride = 128, .unread_stride = 2048, .seed = TestSeed()};
+  if (const char* only = std::getenv("RHIZOME_FLIP")) plan = {.only = only};
+  const DamageCounts counts = FlipBits(*store, plan);
+  PrintCounts("bit-flips", counts);
+  EXPECT_EQ(counts.silent, 0U);
+}
+
+TEST(DamageTest, NoInjuredFileIsSilent) {
+  const auto store = MakeSmallStore();
+  ASSERT_OK(store);
+  const DamageCounts counts = Injure(*store, ListInjuries(*store, 64));
+  PrintCounts("injuries", counts);
+  EXPECT_EQ(counts.silent, 0U);
+}
+
+}  // namespace
+}  // namespace rhizome::testing

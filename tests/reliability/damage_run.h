@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "reliability/history.h"
+
+namespace rhizome::testing {
+
+/// A small closed store with everything in it: typed and weighted edges, names for ids, arrays in
+/// both layouts with versions, a delta. And the same store some writes earlier.
+struct SmallStore {
+  FakeImage now;
+  FakeImage earlier;
+  std::string description;
+};
+Result<SmallStore> MakeSmallStore();
+
+struct DamageCounts {
+  std::uint64_t cases = 0;
+  std::uint64_t by_reading = 0;  ///< found when the bytes were read
+  std::uint64_t by_verify = 0;   ///< found by verify only: bytes that we do not read
+  std::uint64_t harmless = 0;    ///< every answer as before, and verify finds nothing to say
+
+  /// Wrong answers that are known: RocksDB takes its MANIFEST, cut off between two records, for an
+  /// earlier one, so that the last writes of a store that was closed are gone without a word.
+  std::uint64_t known = 0;
+  std::uint64_t silent = 0;  ///< a wrong answer without an error, each printed in a line
+};
+
+struct FlipPlan {
+  /// One in so many bits of what is read with the store open, of the catalogue's and the store's
+  /// head files, each of which takes an opening, and of what RocksDB and we never read.
+  std::uint64_t stride = 1;
+  std::uint64_t head_stride = 1;
+  std::uint64_t unread_stride = 1;
+  std::uint64_t seed = 1;
+
+  /// Only files whose paths have this in them. Empty: all but RocksDB's tables (.sst), of which a
+  /// flipped bit can end the process in one of RocksDB's assertions (tests/RELIABILITY.md).
+  std::string only = {};
+};
+
+/// Flips bits of the files of the store, one at a time.
+DamageCounts FlipBits(const SmallStore& store, const FlipPlan& plan);
+
+/// Something that happens to the files of a store.
+struct Injury {
+  std::string name;
+  std::function<void(FakeFileSystem&)> inflict;
+};
+
+/// Every file cut at every `stride`-th length, removed, swapped with every other one, replaced by
+/// what it was earlier, copied beside itself, and made longer.
+std::vector<Injury> ListInjuries(const SmallStore& store, std::uint64_t stride);
+DamageCounts Injure(const SmallStore& store, const std::vector<Injury>& injuries);
+
+}  // namespace rhizome::testing

@@ -1,0 +1,123 @@
+#include "reliability/fault_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "reliability/crash_check.h"
+#include "reliability/process.h"
+#include "rhizome/storage/mutex.h"
+
+namespace rhizome::testing {
+namespace {
+
+constexpr std::array<int, 3> kErrors = {EIO, ENOSPC, EBADF};
+
+struct Fault {
+  std::uint64_t operation = 0;  ///< from the scenario's first on
+  int error = 0;
+  bool sticky = false;
+};
+
+class FaultRun {
+ public:
+  FaultRun(const Scenario& scenario, const History& history, const FaultPlan& plan)
+      : scenario_(scenario), history_(history), plan_(plan) {
+    StoreDisk disk;
+    wrong_ = Prepare(disk);
+    prepared_ = disk.Image();
+    const std::uint64_t before = disk.operation_count();
+    if (!wrong_) wrong_ = RunOn(disk, nullptr).second;
+    const std::uint64_t operations = disk.operation_count() - before;
+    for (std::uint64_t at = plan.seed % plan.stride; at < operations; at += plan.stride)
+      for (const int error : kErrors)
+        for (const bool sticky : {false, true}) faults_.push_back({at, error, sticky});
+  }
+
+  FaultCounts Run() {
+    if (wrong_) {
+      Fail("undisturbed", *wrong_);
+      const MutexLock lock(mutex_);
+      return counts_;
+    }
+    std::vector<std::thread> threads;
+    for (unsigned i = 0; i < std::max(1U, std::thread::hardware_concurrency()); ++i)
+      threads.emplace_back([this] { Work(); });
+    for (std::thread& thread : threads) thread.join();
+    const MutexLock lock(mutex_);
+    return counts_;
+  }
+
+ private:
+  std::optional<std::string> Prepare(StoreDisk& disk) {
+    Status status = CreateDirectories(disk, kStorePath.parent_path());
+    if (status.ok()) status = scenario_.prepare(disk);
+    if (status.ok()) return std::nullopt;
+    return "cannot be prepared: " + status.ToString();
+  }
+
+  /// How the scenario ends, and what is wrong with what it leaves.
+  std::pair<Status, std::optional<std::string>> RunOn(StoreDisk& disk, const Fault* fault) {
+    if (fault != nullptr)
+      disk.FailAt(disk.operation_count() + fault->operation, fault->error, fault->sticky);
+    Recorder recorder;
+    const Status status = scenario_.run(disk, recorder);
+    disk.ClearFailures();
+    // Nobody cut the power: what was not synced counts, too.
+    const int last = static_cast<int>(history_.states.size()) - 1;
+    if (status.ok() && recorder.done() != last) return {status, "ended early without an error"};
+    CrashCheck check(history_, recorder.done(), std::min(recorder.begun(), last));
+    return {status, check.Run(disk.ImageAfterCrash(FakeFileSystem::CrashMode::kKeepUnsynced, 0),
+                              /*verify_first=*/false)};
+  }
+
+  void Work() {
+    for (std::size_t at = next_++; at < faults_.size(); at = next_++) {
+      const Fault& fault = faults_[at];
+      const std::string name = fmt::format("{}:{}:{}:{}", scenario_.name, fault.operation,
+                                           fault.error, fault.sticky ? 1 : 0);
+      if (!plan_.only.empty() && plan_.only != name) continue;
+      StoreDisk disk(prepared_);
+      const auto [status, wrong] = RunOn(disk, &fault);
+      if (wrong)
+        Fail(name, fmt::format("{} (the history ended with {})", *wrong, status.ToString()));
+      const MutexLock lock(mutex_);
+      ++counts_.injected;
+      if (!status.ok()) ++counts_.refused;
+    }
+  }
+
+  void Fail(const std::string& name, const std::string& wrong) {
+    const MutexLock lock(mutex_);
+    if (++counts_.failures > 20) return;
+    std::printf("RHIZOME_FAULT=%s: %s\n", name.c_str(), wrong.c_str());
+    std::fflush(stdout);
+  }
+
+  const Scenario& scenario_;
+  const History& history_;
+  const FaultPlan& plan_;
+  std::optional<std::string> wrong_;
+  FakeImage prepared_;
+  std::vector<Fault> faults_;
+  std::atomic<std::size_t> next_{0};
+  Mutex mutex_;
+  FaultCounts counts_ RHIZOME_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+FaultCounts RunFaults(const Scenario& scenario, const History& history, const FaultPlan& plan) {
+  PrepareProcess();
+  return FaultRun(scenario, history, plan).Run();
+}
+
+}  // namespace rhizome::testing

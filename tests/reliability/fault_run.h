@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "reliability/history.h"
+
+namespace rhizome::testing {
+
+struct FaultPlan {
+  /// One in so many operations is failed, the first of them drawn by `seed`.
+  std::uint64_t stride = 1;
+  std::uint64_t seed = 1;
+
+  /// "updates:289:5:0": only this fault, as a failure prints it.
+  std::string only = {};
+};
+
+struct FaultCounts {
+  std::uint64_t injected = 0;
+  std::uint64_t refused = 0;   ///< histories that ended with an error
+  std::uint64_t failures = 0;  ///< each printed in a line, with what repeats it
+};
+
+/// Runs a scenario again for each of its operations, reads too, which fails with EIO, ENOSPC or
+/// EBADF, once or from then on. The history must end with an error or do what it did undisturbed;
+/// after either the store is opened, holds what was acknowledged, and goes on (crash_check.h); and
+/// nothing takes longer than ten seconds of processor time.
+FaultCounts RunFaults(const Scenario& scenario, const History& history, const FaultPlan& plan);
+
+}  // namespace rhizome::testing
