@@ -55,6 +55,27 @@ std::vector<Path> FilesEndingIn(const Path& folder, std::string_view extension) 
   return files;
 }
 
+// What was written and not flushed is in a log of many blocks, which a killed writer leaves.
+TEST(CatalogTest, ALongLogIsReadToItsEnd) {
+  TempDir dir;
+  const auto writer = Catalog::Open(FileSystem::Posix(), dir / "c", Mode::kCreate, FixedStoreId());
+  ASSERT_OK(writer);
+  const std::vector<std::byte> record(10'000, std::byte{5});
+  constexpr std::uint64_t kCommits = 100;
+  for (std::uint64_t i = 1; i <= kCommits; ++i) {
+    const DeltaCommit commit{.sequence = i, .record = record, .rows = {}};
+    ASSERT_OK((*writer)->AppendDelta(std::span(&commit, 1), /*sync=*/false));
+  }
+  std::filesystem::copy(dir / "c", dir / "killed", std::filesystem::copy_options::recursive);
+  for (const Mode mode : {Mode::kRead, Mode::kWrite}) {
+    const auto left = Catalog::Open(FileSystem::Posix(), dir / "killed", mode, FixedStoreId());
+    ASSERT_OK(left);
+    const auto last = (*left)->LastDelta();
+    ASSERT_OK(last);
+    EXPECT_EQ(*last, kCommits);
+  }
+}
+
 TEST(CatalogTest, ACommitIsThereAfterReopening) {
   TempDir dir;
   MakeCatalog(dir / "c");
