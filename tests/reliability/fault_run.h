@@ -24,8 +24,7 @@ struct FaultCounts {
 
 /// Runs a scenario again for each of its operations, reads too, which fails with EIO, ENOSPC or
 /// EBADF, once or from then on. The history must end with an error or do what it did undisturbed;
-/// after either the store is opened, holds what was acknowledged, and goes on (crash_check.h); and
-/// nothing takes longer than ten seconds of processor time.
+/// after either the store is opened, holds what was acknowledged, and goes on (crash_check.h).
 FaultCounts RunFaults(const Scenario& scenario, const History& history, const FaultPlan& plan);
 
 }  // namespace rhizome::testing
