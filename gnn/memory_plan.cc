@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t kMaxSuperbatch = 128;
 
 /// Share of the memory left, or of the default, that schedules may take.
-constexpr std::uint64_t kScheduleShare = 4;
+constexpr std::uint64_t kScheduleShare = 8;
 constexpr std::uint64_t kDefaultScheduleBytes = std::uint64_t{256} << 20;
 
 /// Share of the memory left that a neighbour cache takes.
