@@ -44,6 +44,14 @@ void SlotTable::DropOne(SlotId slot) {
   --used_;
 }
 
+void SlotTable::DropUsedFromFree() {
+  std::size_t kept = 0;
+  for (const SlotId slot : free_) {
+    if (names_[slot] == 0) free_[kept++] = slot;
+  }
+  free_.resize(kept);
+}
+
 void SlotTable::Take(std::span<SlotId> slots) {
   const MutexLock lock(mutex_);
   for (SlotId& slot : slots) slot = TakeOne();
@@ -57,7 +65,7 @@ void SlotTable::Rename(std::span<const SlotId> add, std::span<const SlotId> drop
     revived = true;
     ++used_;
   }
-  if (revived) std::erase_if(free_, [this](SlotId slot) { return names_[slot] > 0; });
+  if (revived) DropUsedFromFree();
   for (const SlotId slot : drop) DropOne(slot);
   changed_.NotifyAll();
 }

@@ -55,6 +55,7 @@ class SlotTable {
  private:
   SlotId TakeOne() RHIZOME_REQUIRES(mutex_);
   void DropOne(SlotId slot) RHIZOME_REQUIRES(mutex_);
+  void DropUsedFromFree() RHIZOME_REQUIRES(mutex_);
   std::size_t Room() const RHIZOME_REQUIRES(mutex_) { return used_ < calm_ ? calm_ - used_ : 0; }
 
   const std::size_t calm_;
