@@ -47,10 +47,10 @@ LayerRows LayerRows::First(std::int64_t count) const {
   return {table.size(0) == count ? table : table.narrow(0, 0, count)};
 }
 
-void LayerRows::Copy(std::int64_t first, std::int64_t count, float* out) const {
+void LayerRows::Copy(std::int64_t first, std::int64_t count, float* out, std::size_t stride) const {
   const RowsView rows = RowsOf(table);
   const std::size_t row_bytes = rows.stride * BytesOf(rows.type);
-  for (std::int64_t i = first; i < first + count; ++i, out += rows.dim) {
+  for (std::int64_t i = first; i < first + count; ++i, out += stride) {
     const std::size_t at =
         place.empty() ? static_cast<std::size_t>(i) : place[static_cast<std::size_t>(i)];
     const auto* const from = static_cast<const std::byte*>(rows.x) + at * row_bytes;
@@ -70,7 +70,7 @@ torch::Tensor PaddedTile(const LayerRows& x, std::int64_t tile) {
     return x.table.narrow(0, first, count);
   torch::Tensor padded = at::empty({kDenseRows, x.table.size(1)});
   float* const out = padded.data_ptr<float>();
-  x.Copy(first, count, out);
+  x.Copy(first, count, out, static_cast<std::size_t>(padded.size(1)));
   std::fill(out + count * padded.size(1), out + padded.numel(), 0.0F);
   return padded;
 }

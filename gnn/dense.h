@@ -31,8 +31,8 @@ struct LayerRows {
   }
   LayerRows First(std::int64_t count) const;
 
-  /// Rows [first, first + count) as floats, one after another, to `out`.
-  void Copy(std::int64_t first, std::int64_t count, float* out) const;
+  /// Rows [first, first + count) as floats to `out`, `stride` floats apart.
+  void Copy(std::int64_t first, std::int64_t count, float* out, std::size_t stride) const;
 };
 
 /// x weight^T with its gradient, on the compute threads: x [m, in], weight [out, in] -> [m, out].

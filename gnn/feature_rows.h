@@ -74,9 +74,10 @@ class FeatureDecoder {
   /// True: the stored bytes are the floats already.
   bool is_identity() const { return dtype_ == DataType::kFloat32 && !normalize_; }
 
-  /// Turns a row that is stored in the front of `row` into what networks take, which fills it;
-  /// nothing to do where rows are taken as they are stored.
+  /// True: rows are taken as they are stored, so that DecodeRow has nothing to do.
   bool takes_as_stored() const { return !normalize_; }
+
+  /// Turns a row that is stored in the front of `row` into what networks take, which fills it.
   void DecodeRow(std::span<std::byte> row) const;
 
   /// `stored` has n * stored_row_bytes() bytes, `out` n * dim() floats.

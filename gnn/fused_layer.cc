@@ -39,16 +39,13 @@ class Inputs {
  public:
   Inputs(const LayerRows& x, const LayerGraph& graph, bool has_self)
       : x_(x), graph_(graph), rows_(RowsOf(x.table)) {
-    if (!has_self) {
-      own_.resize(static_cast<std::size_t>(graph.targets()) * rows_.dim);
-      x.Copy(0, graph.targets(), own_.data());
-    }
+    if (!has_self) own_ = OwnRows();
     if (!x.place.empty()) FindPlaces();
   }
 
   const RowsView& rows() const { return rows_; }
   const LayerRows& source_rows() const { return x_; }
-  const float* own() const { return own_.data(); }
+  const float* own() const { return own_.data_ptr<float>(); }
 
   /// Lists whose neighbours are rows of the table.
   CsrView lists() const {
@@ -66,6 +63,14 @@ class Inputs {
   }
 
  private:
+  /// Rows of the targets as floats; copied only if they lie elsewhere or are of another type.
+  torch::Tensor OwnRows() const {
+    if (x_.place.empty()) return x_.table.narrow(0, 0, graph_.targets()).to(torch::kFloat32);
+    torch::Tensor own = at::empty({graph_.targets(), static_cast<std::int64_t>(rows_.dim)});
+    x_.Copy(0, graph_.targets(), own.data_ptr<float>(), rows_.dim);
+    return own;
+  }
+
   void FindPlaces() {
     const std::span<const std::uint32_t> neighbors = graph_.lists.csr().neighbors;
     neighbors_.resize(neighbors.size());
@@ -83,7 +88,7 @@ class Inputs {
   const LayerRows& x_;
   const LayerGraph& graph_;
   const RowsView rows_;
-  std::vector<float> own_;                // [targets, in]
+  torch::Tensor own_;                     // [targets, in]; GCN only
   std::vector<std::uint32_t> neighbors_;  // empty: those of the graph
   std::vector<float> edge_scale_;         // empty: that of the sources
 };
@@ -115,9 +120,7 @@ void FillTile(const FusedShape& shape, const Inputs& x, const Tile& tile, bool h
   }
   args.out = out + (has_self ? in : 0);
   Kernels().sum(args, 0, count);
-  for (std::size_t t = 0; has_self && t < count; ++t) {
-    x.source_rows().Copy(tile.first + static_cast<std::int64_t>(t), 1, out + t * width);
-  }
+  if (has_self) x.source_rows().Copy(tile.first, tile.count, out, width);
   std::memset(out + count * width, 0,
               (static_cast<std::size_t>(kDenseRows) - count) * width * sizeof(float));
 }
