@@ -82,7 +82,9 @@ Result<Json> RunStudy(const BenchTrainOptions& options, const TrainStudy& study,
     if (!step) row["failed"] = step.error().message();  // such as a limit that is too small
     results.push_back(std::move(row));
   }
-  if (!options.plot.empty())
+  const bool any = std::any_of(results.begin(), results.end(),
+                               [](const Json& row) { return !row.contains("failed"); });
+  if (any && !options.plot.empty())
     RHIZOME_RETURN_IF_ERROR(DrawSteps(StudyPlot(options.plot, study.what), results, "value"));
   return results;
 }
