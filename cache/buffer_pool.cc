@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "rhizome/cache/key_index.h"
 #include "rhizome/storage/check.h"
 
 namespace rhizome {
@@ -13,6 +14,72 @@ namespace {
 constexpr CacheKey kNothing = -1;
 
 }  // namespace
+
+/// The prefill of the policy to come, and what is there of it.
+struct BufferPool::Ahead {
+  enum class State : std::uint8_t {
+    kMissing,
+    kInFrame,  // or was: if it is gone since, it is read when that policy is set
+    kTaken,    // named by `slots`
+  };
+
+  explicit Ahead(std::span<const PrefillEntry> prefill)
+      : entries(prefill),
+        index(prefill),
+        states(prefill.size(), State::kMissing),
+        missing(prefill.size()) {}
+
+  /// The key is in a frame now.
+  void Enter(CacheKey key) {
+    const std::size_t at = index.Find(key);
+    if (at == KeyIndex::kAbsent || states[at] != State::kMissing) return;
+    states[at] = State::kInFrame;
+    --missing;
+  }
+
+  /// Is the key, which is in a frame, to be kept when the frame is done?
+  bool Wants(CacheKey key) const {
+    const std::size_t at = index.Find(key);
+    return at != KeyIndex::kAbsent && states[at] == State::kInFrame;
+  }
+
+  void Take(CacheKey key, SlotId slot) {
+    states[index.Find(key)] = State::kTaken;
+    slots.push_back(slot);
+  }
+
+  /// Takes the key, which the policy of now has in `slot`, if it is missing.
+  bool Keep(CacheKey key, SlotId slot) {
+    const std::size_t at = index.Find(key);
+    if (at == KeyIndex::kAbsent || states[at] != State::kMissing) return false;
+    states[at] = State::kTaken;
+    slots.push_back(slot);
+    --missing;
+    return true;
+  }
+
+  /// Of what is missing, the first; to be read to `slot`.
+  CacheKey TakeNext(SlotId slot) {
+    while (states[next] != State::kMissing) ++next;
+    states[next] = State::kTaken;
+    slots.push_back(slot);
+    --missing;
+    ++read;
+    return entries[next].first;
+  }
+
+  const std::span<const PrefillEntry> entries;
+  const KeyIndex index;
+  std::vector<State> states;  // by entry
+  std::size_t missing;        // entries of that state
+  std::size_t next = 0;       // those before are not missing
+  std::vector<SlotId> slots;
+  std::size_t read = 0;  // of `slots`
+};
+
+BufferPool::BufferPool() = default;
+BufferPool::BufferPool(BufferPool&&) noexcept = default;
+BufferPool::~BufferPool() = default;
 
 Result<BufferPool> BufferPool::Create(std::size_t frame_bytes, std::uint32_t frame_count,
                                       HoldRoom room) {
@@ -33,48 +100,115 @@ Result<BufferPool> BufferPool::Create(std::size_t frame_bytes, std::uint32_t fra
   }
   pool.table_ = std::make_unique<SlotTable>(frame_count + room.slots, pool.slot_count_);
   pool.place_.assign(frame_count, kNowhere);
+  pool.is_done_.assign(frame_count, false);
   pool.policy_ = MakeNonePolicy();
   return pool;
 }
 
 void BufferPool::SetPolicy(std::unique_ptr<Policy> policy) {
   policy_ = policy != nullptr ? std::move(policy) : MakeNonePolicy();
+  done_.clear();
+  is_done_.assign(place_.size(), false);
 }
 
-std::vector<std::pair<CacheKey, SlotId>> BufferPool::SlotsByKey() const {
-  std::vector<std::pair<CacheKey, SlotId>> held;
-  for (SlotId slot = 0; slot < holds_.size(); ++slot) {
-    if (holds_[slot] != kNothing) held.emplace_back(holds_[slot], slot);
-  }
-  std::sort(held.begin(), held.end());
-  return held;
-}
-
-std::vector<std::pair<CacheKey, FrameId>> BufferPool::Prefill() {
-  std::vector<std::pair<CacheKey, FrameId>> prefill = policy_->Prefill();
-  counters_.prefill += prefill.size();
-  std::sort(prefill.begin(), prefill.end());
-  const std::vector<std::pair<CacheKey, SlotId>> held = SlotsByKey();
-
+std::vector<PrefillEntry> BufferPool::Prefill() {
+  const std::span<const PrefillEntry> prefill = policy_->Prefill();
+  const KeyIndex index(prefill);
+  std::vector<bool> there(prefill.size());
   std::vector<SlotId> places(place_.size(), kNowhere);
   std::vector<SlotId> kept;
-  auto there = held.begin();
-  std::size_t missing = 0;
-  for (const auto& [key, frame] : prefill) {
-    while (there != held.end() && there->first < key) ++there;
-    if (there == held.end() || there->first != key) {
-      prefill[missing++] = {key, frame};
-      continue;
-    }
-    places[frame] = there->second;
-    kept.push_back(there->second);
+  for (SlotId slot = 0; slot < holds_.size(); ++slot) {
+    const std::size_t at = index.Find(holds_[slot]);
+    if (at == KeyIndex::kAbsent || there[at]) continue;
+    there[at] = true;
+    places[prefill[at].second] = slot;
+    kept.push_back(slot);
   }
-  counters_.kept += prefill.size() - missing;
-  prefill.resize(missing);
+  std::vector<PrefillEntry> missing;
+  missing.reserve(prefill.size() - kept.size());
+  for (std::size_t i = 0; i < prefill.size(); ++i) {
+    if (!there[i]) missing.push_back(prefill[i]);
+  }
   std::vector<SlotId> former = std::exchange(place_, std::move(places));
   std::erase(former, kNowhere);
+  std::size_t read = 0;  // ahead, and counted then
+  if (const std::unique_ptr<Ahead> ahead = std::exchange(ahead_, nullptr)) {
+    former.insert(former.end(), ahead->slots.begin(), ahead->slots.end());
+    read = ahead->read;
+  }
+  counters_.prefill += prefill.size() - read;
+  counters_.kept += kept.size() - read;
   table_->Rename(kept, former);
-  return prefill;
+  return missing;
+}
+
+void BufferPool::Announce(const Policy& next) {
+  ahead_ = std::make_unique<Ahead>(next.Prefill());
+  for (const SlotId slot : place_) {
+    if (slot != kNowhere) ahead_->Enter(holds_[slot]);
+  }
+}
+
+void BufferPool::SetDone(std::span<const FrameId> frames) {
+  for (const FrameId frame : frames) {
+    if (is_done_[frame]) continue;
+    is_done_[frame] = true;
+    done_.push_back(frame);
+  }
+}
+
+/// Something else is in the frame now.
+void BufferPool::Enter(CacheKey key, FrameId frame) {
+  is_done_[frame] = false;
+  if (ahead_ != nullptr) ahead_->Enter(key);
+}
+
+/// Slots that the policy to come may have while the one of now is in use.
+std::size_t BufferPool::SpareSlots() const {
+  return frame_count() - std::min(frame_count(), policy_->frames_needed());
+}
+
+/// What was in frames that are done goes, but for what is taken for the policy to come.
+void BufferPool::EmptyDoneFrames() {
+  const std::size_t spare = SpareSlots();
+  std::vector<SlotId> dropped;
+  std::vector<FrameId> left;
+  for (const FrameId frame : done_) {
+    if (!is_done_[frame]) continue;
+    const SlotId slot = place_[frame];
+    if (!ahead_->Wants(holds_[slot])) {
+      dropped.push_back(slot);
+    } else if (ahead_->slots.size() < spare) {
+      ahead_->Take(holds_[slot], slot);
+    } else {
+      left.push_back(frame);
+      continue;
+    }
+    place_[frame] = kNowhere;
+    is_done_[frame] = false;
+  }
+  done_ = std::move(left);
+  table_->Rename({}, dropped);
+}
+
+std::vector<std::pair<CacheKey, SlotId>> BufferPool::TakeAhead(std::size_t least,
+                                                               std::size_t most) {
+  std::vector<std::pair<CacheKey, SlotId>> taken;
+  if (ahead_ == nullptr) return taken;
+  EmptyDoneFrames();
+  const std::size_t spare = SpareSlots();
+  const std::size_t room = spare - std::min(spare, ahead_->slots.size());
+  const std::size_t count = std::min({most, ahead_->missing, room, table_->room()});
+  if (count < std::min(least, ahead_->missing)) return taken;
+  std::vector<SlotId> slots(count);
+  table_->Take(slots);
+  for (const SlotId slot : slots) {
+    const CacheKey key = ahead_->TakeNext(slot);
+    SetHolds(slot, key);
+    taken.emplace_back(key, slot);
+  }
+  counters_.prefill += count;
+  return taken;
 }
 
 Result<std::size_t> BufferPool::WaitForRoom(std::size_t wanted) {
@@ -98,6 +232,7 @@ std::span<std::byte> BufferPool::Fill(CacheKey key, FrameId frame) {
   RHIZOME_CHECK(frame < place_.size());
   place_[frame] = table_->Own(place_[frame]);
   SetHolds(place_[frame], key);
+  Enter(key, frame);
   return slot(place_[frame]);
 }
 
@@ -126,11 +261,24 @@ Status BufferPool::Hold(std::span<const CacheKey> keys, const StepPlan& plan,
   for (const StepPlan::Place& insert : plan.inserts) {
     named.push_back(slots[insert.request]);
     const SlotId former = std::exchange(place_[insert.frame], slots[insert.request]);
+    Enter(keys[insert.request], insert.frame);
     if (former != kNowhere) dropped.push_back(former);
   }
+  if (ahead_ != nullptr) KeepMisses(plan.misses, slots, named);
   table_->Rename(named, dropped);
   table_->Hold();
+  SetDone(plan.done);
   return Status::Ok();
+}
+
+/// Of misses that no frame takes, those that the policy to come wants get a name of it.
+void BufferPool::KeepMisses(std::span<const std::uint32_t> misses, std::span<const SlotId> slots,
+                            std::vector<SlotId>& named) {
+  const std::size_t spare = SpareSlots();
+  for (const std::uint32_t miss : misses) {
+    if (ahead_->slots.size() >= spare) return;
+    if (ahead_->Keep(holds_[slots[miss]], slots[miss])) named.push_back(slots[miss]);
+  }
 }
 
 void BufferPool::SetHolds(SlotId slot, CacheKey key) {
@@ -144,6 +292,9 @@ void BufferPool::Discard() {
   Forget();
 }
 
-void BufferPool::Forget() { std::fill(holds_.begin(), holds_.end(), kNothing); }
+void BufferPool::Forget() {
+  std::fill(holds_.begin(), holds_.end(), kNothing);
+  if (ahead_ != nullptr) ahead_->read = 0;
+}
 
 }  // namespace rhizome

@@ -18,7 +18,7 @@ struct PoolCounters {
   std::uint64_t requests = 0;
   std::uint64_t hits = 0;
   std::uint64_t misses = 0;
-  std::uint64_t prefill = 0;  ///< frames filled before a first step
+  std::uint64_t prefill = 0;  ///< filled before a first step
   std::uint64_t kept = 0;     ///< prefill that was in the pool already, from the trace before
   std::uint64_t reads() const { return prefill + misses; }
 };
@@ -48,6 +48,9 @@ struct HoldRoom {
 /// Threads: one at a time, but for Release, SetStarved and Cancel, which any may call at any time.
 class BufferPool {
  public:
+  BufferPool(BufferPool&&) noexcept;
+  ~BufferPool();
+
   /// Addresses for frame_count + room.most units, aligned for direct reads; memory as they are
   /// used, 16 bytes more for each. Errors: kOutOfMemory.
   static Result<BufferPool> Create(std::size_t frame_bytes, std::uint32_t frame_count,
@@ -57,7 +60,19 @@ class BufferPool {
   void SetPolicy(std::unique_ptr<Policy> policy);
 
   /// What must be filled in before the first step. Call once after SetPolicy.
-  std::vector<std::pair<CacheKey, FrameId>> Prefill();
+  std::vector<PrefillEntry> Prefill();
+
+  /// `next` is the policy that will be set after this one; it must live until then. From now on
+  /// frames that are done (StepPlan; of steps that were held) give their slots to what it prefills.
+  void Announce(const Policy& next);
+  bool announced() const { return ahead_ != nullptr; }
+
+  /// Of the prefill of the policy that was announced, up to `most` keys to be read now, each with
+  /// its slot, sorted by key; none, if that can not be `least` yet, but for the last of all. What
+  /// frames hold of it is kept, as they are done. The policy of now loses nothing: what is taken,
+  /// and what its steps to come need, are never more than frame_count together. If a read fails,
+  /// call Forget.
+  std::vector<std::pair<CacheKey, SlotId>> TakeAhead(std::size_t least, std::size_t most);
 
   /// Of `wanted` frames that Prefill named, how many may be filled at once; waits for one.
   /// Errors: as Hold.
@@ -107,16 +122,25 @@ class BufferPool {
   const PoolCounters& counters() const { return counters_; }
 
  private:
-  BufferPool() = default;
+  struct Ahead;
+  BufferPool();
   void SetHolds(SlotId slot, CacheKey key);
-  std::vector<std::pair<CacheKey, SlotId>> SlotsByKey() const;
+  void Enter(CacheKey key, FrameId frame);
+  void SetDone(std::span<const FrameId> frames);
+  void EmptyDoneFrames();
+  void KeepMisses(std::span<const std::uint32_t> misses, std::span<const SlotId> slots,
+                  std::vector<SlotId>& named);
+  std::size_t SpareSlots() const;
 
   std::size_t frame_bytes_ = 0;
   std::uint64_t slot_count_ = 0;
   AlignedBuffer memory_;
   std::unique_ptr<SlotTable> table_;
-  std::vector<SlotId> place_;    // by the policy's frame: where it lies, or kNowhere
-  std::vector<CacheKey> holds_;  // by slot that was ever used: whose bytes are there
+  std::vector<SlotId> place_;     // by the policy's frame: where it lies, or kNowhere
+  std::vector<CacheKey> holds_;   // by slot that was ever used: whose bytes are there
+  std::vector<FrameId> done_;     // frames that were done, and perhaps filled again since
+  std::vector<bool> is_done_;     // by frame
+  std::unique_ptr<Ahead> ahead_;  // null: nothing is announced
   std::unique_ptr<Policy> policy_;
   PoolCounters counters_;
 };

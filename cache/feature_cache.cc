@@ -24,6 +24,9 @@ double SecondsSince(Clock::time_point start) {
 constexpr std::size_t kCopiedAhead = 6;
 constexpr std::size_t kLineBytes = 64;
 
+// A piece that is read ahead: large beside what starting a sweep costs, small beside a step.
+constexpr std::size_t kReadAheadBytes = std::size_t{4} << 20;
+
 void Prefetch(std::span<const std::byte> bytes) {
   for (std::size_t at = 0; at < bytes.size(); at += kLineBytes) __builtin_prefetch(&bytes[at]);
 }
@@ -59,6 +62,7 @@ class FeatureCache::Impl {
                                             const FeatureCacheOptions& options);
 
   Status Start(std::unique_ptr<Policy> policy);
+  Result<bool> ReadAhead();
   Status Hold(std::span<const Row> rows, std::vector<SlotId>& slots);
   Status Gather(std::span<const Row> rows, std::span<std::byte> out);
   GatherStats stats() const;
@@ -134,7 +138,7 @@ Status FeatureCache::Impl::Start(std::unique_ptr<Policy> policy) {
   if (!started_) pool_.Forget();
   pool_.SetPolicy(std::move(policy));
   started_ = true;
-  const std::vector<std::pair<CacheKey, FrameId>> prefill = pool_.Prefill();
+  const std::vector<PrefillEntry> prefill = pool_.Prefill();
   for (std::size_t done = 0; done < prefill.size();) {
     // Steps of the superbatch before may still hold what has to make room.
     const Result<std::size_t> room = pool_.WaitForRoom(prefill.size() - done);
@@ -150,6 +154,17 @@ Status FeatureCache::Impl::Start(std::unique_ptr<Policy> policy) {
     RHIZOME_RETURN_IF_ERROR(ReadTargets());
   }
   return Status::Ok();
+}
+
+Result<bool> FeatureCache::Impl::ReadAhead() {
+  if (!started_) return false;
+  const std::size_t most = std::max<std::size_t>(kReadAheadBytes / row_bytes_, 1);
+  targets_.clear();
+  for (const auto& [row, slot] : pool_.TakeAhead(most, most))
+    targets_.push_back({row, pool_.slot(slot).data()});
+  if (targets_.empty()) return false;
+  RHIZOME_RETURN_IF_ERROR(ReadTargets());
+  return true;
 }
 
 Status FeatureCache::Impl::CheckRows(std::span<const Row> rows) const {
@@ -308,6 +323,9 @@ std::uint64_t FeatureCache::row_count() const { return impl_->row_count(); }
 Status FeatureCache::Start(std::unique_ptr<Policy> policy) {
   return impl_->Start(std::move(policy));
 }
+void FeatureCache::Announce(const Policy& next) { impl_->pool().Announce(next); }
+bool FeatureCache::announced() const { return impl_->pool().announced(); }
+Result<bool> FeatureCache::ReadAhead() { return impl_->ReadAhead(); }
 Status FeatureCache::Hold(std::span<const Row> rows, HeldRows& held) {
   held = HeldRows();
   RHIZOME_RETURN_IF_ERROR(impl_->Hold(rows, held.slots_));

@@ -111,6 +111,15 @@ class FeatureCache {
   /// it already. What is held stays; where it takes the room of the prefill, this waits.
   Status Start(std::unique_ptr<Policy> policy);
 
+  /// `next` will be the policy of the superbatch after this one, and lives until it is started.
+  void Announce(const Policy& next);
+  bool announced() const;
+
+  /// Reads a piece of the prefill of the policy that was announced, into memory that the superbatch
+  /// of now does not need any more; a few milliseconds. False: there is none, or no memory for it
+  /// yet. Errors: as of Start.
+  Result<bool> ReadAhead();
+
   /// Makes `held` the rows, row i in slots()[i]; `rows` are distinct and are the policy's next
   /// step. Waits where there is no room (FeatureCacheOptions::held), until enough of what is held
   /// was released. Errors: kInvalidArgument, a row out of range; kCorruption; kIoError;

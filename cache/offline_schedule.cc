@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <boost/sort/spreadsort/integer_sort.hpp>
 
 #include "rhizome/cache/step_set.h"
 #include "rhizome/storage/check.h"
@@ -223,37 +224,87 @@ class ScheduleBuilder {
   PrefillList prefill_;
 };
 
+PrefillList Sorted(PrefillList prefill) {
+  boost::sort::spreadsort::integer_sort(
+      prefill.begin(), prefill.end(),
+      [](const PrefillEntry& entry, unsigned bits) { return entry.first >> bits; });
+  return prefill;
+}
+
+constexpr StepId kNoStep = std::numeric_limits<StepId>::max();
+
 class ScheduledPolicy final : public Policy {
  public:
   ScheduledPolicy(const Trace& trace, Schedule schedule)
       : fates_(std::move(schedule.fates)),
         offsets_(trace.offsets),
-        prefill_(std::move(schedule.prefill)) {
+        prefill_(Sorted(std::move(schedule.prefill))),
+        last_use_(fates_.size()),
+        needed_(trace.steps() + 1, 0) {
     hashes_.reserve(trace.steps());
     for (std::size_t s = 0; s < trace.steps(); ++s) hashes_.push_back(HashKeys(trace.step(s)));
+    FindLastUses();
   }
 
-  PrefillList Prefill() override { return prefill_; }
+  std::span<const PrefillEntry> Prefill() const override { return prefill_; }
+  std::uint32_t frames_needed() const override { return needed_[step_]; }
 
   void Step(std::span<const CacheKey> keys, StepPlan& plan) override {
     plan.Clear();
     RHIZOME_CHECK(step_ < hashes_.size() && HashKeys(keys) == hashes_[step_]);
-    const Fate* fates = fates_.data() + offsets_[step_++];
+    const std::uint64_t first = offsets_[step_++];
+    const Fate* fates = fates_.data() + first;
     for (std::uint32_t i = 0; i < keys.size(); ++i) {
       if (IsHit(fates[i])) {
         plan.hits.push_back({i, FrameOf(fates[i])});
-        continue;
+      } else {
+        plan.misses.push_back(i);
+        if (IsInsert(fates[i])) plan.inserts.push_back({i, FrameOf(fates[i])});
       }
-      plan.misses.push_back(i);
-      if (IsInsert(fates[i])) plan.inserts.push_back({i, FrameOf(fates[i])});
+      if (last_use_[first + i]) plan.done.push_back(FrameOf(fates[i]));
     }
   }
 
  private:
+  /// Backwards, which frames hold what is asked for later.
+  void FindLastUses() {
+    const FrameId bound = FrameBound();
+    std::vector<bool> awaited(bound);
+    std::vector<StepId> filled(bound, kNoStep);  // by frame: the step that was seen to fill it
+    std::uint32_t count = 0;
+    for (std::size_t s = hashes_.size(); s > 0; --s) {
+      const StepId step = static_cast<StepId>(s - 1);
+      for (std::uint64_t a = offsets_[step]; a < offsets_[s]; ++a) {
+        if (!IsInsert(fates_[a])) continue;
+        const FrameId frame = FrameOf(fates_[a]);
+        filled[frame] = step;
+        last_use_[a] = !awaited[frame];  // in the hope of a hit, and lost before
+        if (awaited[frame]) --count;
+        awaited[frame] = false;
+      }
+      for (std::uint64_t a = offsets_[step]; a < offsets_[s]; ++a) {
+        if (!IsHit(fates_[a]) || awaited[FrameOf(fates_[a])]) continue;
+        awaited[FrameOf(fates_[a])] = true;
+        ++count;
+        last_use_[a] = filled[FrameOf(fates_[a])] != step;
+      }
+      needed_[step] = std::max(needed_[s], count);
+    }
+  }
+
+  FrameId FrameBound() const {
+    FrameId bound = 0;
+    for (const Fate fate : fates_)
+      if (fate < kCandidate) bound = std::max(bound, FrameOf(fate) + 1);
+    return bound;
+  }
+
   const std::vector<Fate> fates_;  // by access
   const std::vector<std::uint64_t> offsets_;
   std::vector<std::uint64_t> hashes_;  // by step
   const PrefillList prefill_;
+  std::vector<bool> last_use_;         // by access: of what is in its frame after the step
+  std::vector<std::uint32_t> needed_;  // by step: frames_needed() before it
   std::size_t step_ = 0;
 };
 

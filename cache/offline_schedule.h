@@ -48,7 +48,7 @@ struct AccessCosts {
   std::vector<float> cost = {1};       ///< by class, in any unit, above 0
 };
 
-using PrefillList = std::vector<std::pair<CacheKey, FrameId>>;
+using PrefillList = std::vector<PrefillEntry>;
 
 struct Schedule {
   std::vector<Fate> fates;  ///< by access

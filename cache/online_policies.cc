@@ -27,14 +27,15 @@ class StaticPolicy final : public Policy {
       table_.Place(key, frame);
       prefill_.emplace_back(key, frame);
     }
+    std::sort(prefill_.begin(), prefill_.end());
   }
 
-  std::vector<std::pair<CacheKey, FrameId>> Prefill() override { return prefill_; }
+  std::span<const PrefillEntry> Prefill() const override { return prefill_; }
   void Step(std::span<const CacheKey> keys, StepPlan& plan) override { table_.Judge(keys, plan); }
 
  private:
   FrameTable table_;
-  std::vector<std::pair<CacheKey, FrameId>> prefill_;
+  std::vector<PrefillEntry> prefill_;
 };
 
 /// Frames are a ring: the oldest insert is the next to go. A hit changes nothing.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -19,10 +20,14 @@ using CacheKey = std::int64_t;
 /// A place in the pool.
 using FrameId = std::uint32_t;
 
+/// A key to read before the first step, and where to.
+using PrefillEntry = std::pair<CacheKey, FrameId>;
+
 /// What happens to the pool in one step of a trace. A step asks for distinct keys, all at once (a
 /// minibatch's rows; or one chunk). `hits` are served from frames as they were when the step began;
 /// `misses` are read; afterwards `inserts` puts keys of this step into frames, whose former keys
-/// are thereby evicted.
+/// are thereby evicted. Frames of `done` then hold what no later step asks for; policies that do
+/// not know the future leave it empty.
 struct StepPlan {
   struct Place {
     std::uint32_t request;  ///< index into the step's keys
@@ -32,11 +37,13 @@ struct StepPlan {
   std::vector<Place> hits;
   std::vector<std::uint32_t> misses;  ///< indexes into the step's keys
   std::vector<Place> inserts;
+  std::vector<FrameId> done;
 
   void Clear() {
     hits.clear();
     misses.clear();
     inserts.clear();
+    done.clear();
   }
 };
 
@@ -76,12 +83,17 @@ class Policy {
  public:
   virtual ~Policy() = default;
 
-  /// Keys to read before the first step, each with its frame. Prefill reads count as reads.
-  virtual std::vector<std::pair<CacheKey, FrameId>> Prefill() { return {}; }
+  /// Keys to read before the first step, each with its frame, sorted by key. Prefill reads count as
+  /// reads.
+  virtual std::span<const PrefillEntry> Prefill() const { return {}; }
 
   /// Decides one step; `plan` is cleared first. An offline policy must be given exactly the steps
   /// that it was built from, in order.
   virtual void Step(std::span<const CacheKey> keys, StepPlan& plan) = 0;
+
+  /// Between steps, from here to the last: the most frames at once that hold what a later step asks
+  /// for. All, where that is not known.
+  virtual std::uint32_t frames_needed() const { return std::numeric_limits<std::uint32_t>::max(); }
 };
 
 /// Keeps the most recently used (kLru) or the most recently inserted (kFifo) keys; kNone keeps

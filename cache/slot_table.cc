@@ -22,6 +22,11 @@ Result<std::size_t> SlotTable::WaitForRoom(std::size_t least, std::size_t wanted
   return std::min(wanted, room);
 }
 
+std::size_t SlotTable::room() const {
+  const MutexLock lock(mutex_);
+  return Room();
+}
+
 SlotId SlotTable::TakeOne() {
   RHIZOME_CHECK(used_ < most_);
   SlotId slot = 0;

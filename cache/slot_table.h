@@ -30,6 +30,9 @@ class SlotTable {
   /// Errors: kInterrupted, cancelled; kOutOfMemory, there are no more.
   Result<std::size_t> WaitForRoom(std::size_t least, std::size_t wanted);
 
+  /// How many may be taken now without anybody waiting for it later.
+  std::size_t room() const;
+
   /// Takes slots, one name each.
   void Take(std::span<SlotId> slots);
 

@@ -34,6 +34,15 @@ class BoundedQueue {
     return true;
   }
 
+  /// Queues if there is room now. False: there is none, or cancelled.
+  bool TryPush(T item) {
+    MutexLock lock(mutex_);
+    if (items_.size() >= capacity_ || cancelled_) return false;
+    items_.push_back(std::move(item));
+    changed_.NotifyAll();
+    return true;
+  }
+
   /// No more will come; `status` says whether that is an error. Only the first call counts.
   void Finish(Status status) {
     MutexLock lock(mutex_);
@@ -53,6 +62,12 @@ class BoundedQueue {
   bool empty() const {
     MutexLock lock(mutex_);
     return items_.empty();
+  }
+
+  /// What Pop would return at once, or null. For the consumer; valid until it calls Pop.
+  const T* Peek() const {
+    MutexLock lock(mutex_);
+    return items_.empty() ? nullptr : &items_.front();
   }
 
   /// The next value; nothing after the last. Errors: what the producer finished with.

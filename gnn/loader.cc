@@ -34,6 +34,15 @@ void AddReads(const GatherStats& now, const GatherStats& before, MinibatchCosts&
   costs.reads_issued += now.reads_issued - before.reads_issued;
 }
 
+/// Adds what a superbatch's beginning took to its first minibatch.
+void AddSwitch(const MinibatchCosts& of, MinibatchCosts& first) {
+  first.switch_seconds += of.switch_seconds;
+  first.rows_kept += of.rows_kept;
+  first.rows_read += of.rows_read;
+  first.bytes_read += of.bytes_read;
+  first.reads_issued += of.reads_issued;
+}
+
 /// How far one thread has come, for another that waits for it.
 class Progress {
  public:
@@ -115,6 +124,8 @@ class Loader::Impl {
   void RunReading();
   Status ReadAll();
   Status ReadSuperbatch(Superbatch superbatch);
+  Result<bool> EnterLoader();
+  Result<bool> ReadAhead();
   Status ReadFeatures(Minibatch& minibatch);
 
   // Constant after construction.
@@ -132,6 +143,7 @@ class Loader::Impl {
   // The reading thread's (the sampling thread asks constants, the caller says that it waits).
   const std::unique_ptr<FeatureCache> cache_;
   std::uint64_t read_count_ = 0;
+  MinibatchCosts ahead_costs_;  // of what the next superbatch begins with
 
   // Self-synchronised. Minibatches hold rows of the cache, so they go before it.
   BoundedQueue<Superbatch> superbatches_{1};
@@ -258,10 +270,12 @@ Status Loader::Impl::ReadSuperbatch(Superbatch superbatch) {
   const GatherStats before = cache_->stats();
   const StageTimer timer(options_.trace, Stage::kSwitch, superbatch.number);
   RHIZOME_RETURN_IF_ERROR(cache_->Start(std::move(superbatch.policy)));
-  superbatch.costs.front().switch_seconds += timer.Stop();
-  AddReads(cache_->stats(), before, superbatch.costs.front());
+  ahead_costs_.switch_seconds += timer.Stop();
+  AddReads(cache_->stats(), before, ahead_costs_);
+  AddSwitch(std::exchange(ahead_costs_, {}), superbatch.costs.front());
   for (std::size_t i = 0; i < superbatch.entries.size(); ++i) {
-    if (!room_.Push({})) break;
+    RHIZOME_ASSIGN_OR_RETURN(const bool entered, EnterLoader());
+    if (!entered) break;
     RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
     RHIZOME_ASSIGN_OR_RETURN(Minibatch minibatch, ReadMinibatch(*file, superbatch.entries[i]));
     minibatch.costs = superbatch.costs[i];
@@ -269,6 +283,29 @@ Status Loader::Impl::ReadSuperbatch(Superbatch superbatch) {
     if (!minibatches_.Push(std::move(minibatch))) break;
   }
   return fs_.RemoveFile(superbatch.path);
+}
+
+/// Waits until there is room for a minibatch; the disk does not. False: cancelled.
+Result<bool> Loader::Impl::EnterLoader() {
+  while (!room_.TryPush({})) {
+    RHIZOME_ASSIGN_OR_RETURN(const bool read, ReadAhead());
+    if (!read) return room_.Push({});
+  }
+  return true;
+}
+
+/// Of the next superbatch, if there is one already. False: nothing can be read yet.
+Result<bool> Loader::Impl::ReadAhead() {
+  const Superbatch* const next = superbatches_.Peek();
+  if (next == nullptr || next->policy == nullptr) return false;
+  if (!cache_->announced()) cache_->Announce(*next->policy);
+  const GatherStats before = cache_->stats();
+  const StageTimer timer(options_.trace, Stage::kSwitch, next->number);
+  RHIZOME_ASSIGN_OR_RETURN(const bool read, cache_->ReadAhead());
+  if (!read) return false;
+  ahead_costs_.switch_seconds += timer.Stop();
+  AddReads(cache_->stats(), before, ahead_costs_);
+  return true;
 }
 
 Status Loader::Impl::ReadFeatures(Minibatch& minibatch) {

@@ -162,12 +162,89 @@ TEST(BufferPoolTest, HoldersWaitForRoomButNotForThemselves) {
   EXPECT_STATUS(pool->Hold(one, Plan(*pool, one), fourth), kInterrupted);
 }
 
+TEST(BufferPoolTest, ThePrefillToComeIsReadIntoWhatIsDone) {
+  Result<BufferPool> pool = BufferPool::Create(16, 3, {.slots = 4, .most = 4});
+  ASSERT_OK(pool);
+  const Trace now = testing::MakeTrace({{0, 1, 2}, {1, 2}, {2}, {2}});
+  const Trace next = testing::MakeTrace({{0, 1, 7}});
+  const auto policy = MakePolicy({.frame_count = 3, .key_count = 8, .cost = {}}, next);
+  pool->SetPolicy(MakePolicy({.frame_count = 3, .key_count = 8, .cost = {}}, now));
+  for (const auto& [key, frame] : pool->Prefill()) pool->Fill(key, frame);
+  pool->Announce(*policy);
+  std::vector<SlotId> slots;
+  const auto step = [&](std::size_t s) {
+    const std::vector<CacheKey> keys(now.step(s).begin(), now.step(s).end());
+    ASSERT_OK(pool->Hold(keys, Plan(*pool, keys), slots));
+    pool->Release(slots);
+  };
+  EXPECT_TRUE(pool->TakeAhead(1, 9).empty());  // everything is needed
+  step(0);
+  EXPECT_TRUE(pool->TakeAhead(1, 9).empty());  // 0 is done, and kept
+  step(1);
+  step(2);
+  EXPECT_TRUE(pool->TakeAhead(1, 9).empty());  // 1 too; 2 is not done
+  step(3);
+  const auto taken = pool->TakeAhead(5, 9);  // the last one, though less than 5
+  ASSERT_EQ(taken.size(), 1u);
+  EXPECT_EQ(taken[0].first, 7);
+  pool->SetPolicy(MakePolicy({.frame_count = 3, .key_count = 8, .cost = {}}, next));
+  EXPECT_TRUE(pool->Prefill().empty());
+  EXPECT_EQ(pool->counters().kept, 2u);
+  EXPECT_EQ(pool->counters().reads() - pool->counters().kept, 4u);  // 0, 1, 2 and 7
+}
+
+// What is read ahead is not read again, and the policy of now loses no frame to it.
+TEST(BufferPoolTest, ReadingAheadCostsNoReads) {
+  std::mt19937_64 random(testing::TestSeed());
+  constexpr std::uint64_t kKeys = 60;
+  std::array<std::uint64_t, 2> total = {};
+  for (int round = 0; round < 200; ++round) {
+    const auto frames = static_cast<std::uint32_t>(random() % 40);
+    std::vector<Trace> traces;
+    for (int superbatch = 0; superbatch < 5; ++superbatch)
+      traces.push_back(testing::RandomTrace(random, 8, kKeys, 25));
+    std::array<std::uint64_t, 2> reads = {};
+    for (const bool ahead : {false, true}) {
+      Result<BufferPool> pool =
+          BufferPool::Create(sizeof(CacheKey), frames, {.slots = 25, .most = 25});
+      ASSERT_OK(pool);
+      std::vector<std::unique_ptr<Policy>> policies;
+      for (const Trace& trace : traces)
+        policies.push_back(
+            MakePolicy({.frame_count = frames, .key_count = kKeys, .cost = {}}, trace));
+      for (std::size_t p = 0; p < traces.size(); ++p) {
+        pool->SetPolicy(std::move(policies[p]));
+        const auto prefill = pool->Prefill();
+        reads[ahead] += prefill.size();
+        for (const auto& [key, frame] : prefill) pool->Fill(key, frame);
+        for (std::size_t s = 0; s < traces[p].steps(); ++s) {
+          const std::vector<CacheKey> keys(traces[p].step(s).begin(), traces[p].step(s).end());
+          const StepPlan plan = Plan(*pool, keys);
+          std::vector<SlotId> slots;
+          ASSERT_OK(pool->Hold(keys, plan, slots));
+          reads[ahead] += plan.misses.size();
+          pool->Release(slots);
+          if (!ahead || p + 1 == traces.size() || random() % 3 == 0) continue;
+          if (!pool->announced()) pool->Announce(*policies[p + 1]);
+          reads[ahead] += pool->TakeAhead(random() % 4, 1 + random() % 20).size();
+        }
+      }
+      EXPECT_EQ(pool->counters().reads() - pool->counters().kept, reads[ahead]);
+    }
+    total[0] += reads[0];
+    total[1] += reads[1];
+  }
+  // A few more, where it takes the slot of a row that the next superbatch would have found by
+  // chance.
+  EXPECT_LE(total[1], total[0] + total[0] / 100);
+}
+
 // Against a model: what each slot must hold, while steps are held and released in any order and
 // policies change.
 TEST(BufferPoolTest, NoSlotChangesWhileItIsHeld) {
   std::mt19937_64 random(testing::TestSeed());
   constexpr std::uint64_t kKeys = 60;
-  for (int round = 0; round < 40; ++round) {
+  for (int round = 0; round < 80; ++round) {
     const auto frames = static_cast<std::uint32_t>(random() % 30);
     Result<BufferPool> pool =
         BufferPool::Create(sizeof(CacheKey), frames, {.slots = 80, .most = 2000});
@@ -178,15 +255,23 @@ TEST(BufferPoolTest, NoSlotChangesWhileItIsHeld) {
       return key;
     };
     std::vector<std::pair<std::vector<CacheKey>, std::vector<SlotId>>> held;
-    for (int superbatch = 0; superbatch < 4; ++superbatch) {
-      const Trace trace = testing::RandomTrace(random, 8, kKeys, 25);
-      constexpr std::array kKinds = {PolicyKind::kBelady, PolicyKind::kLru,    PolicyKind::kS3Fifo,
-                                     PolicyKind::kMatch,  PolicyKind::kStatic, PolicyKind::kNone};
-      pool->SetPolicy(MakePolicy({.kind = kKinds[random() % kKinds.size()],
-                                  .frame_count = frames,
-                                  .key_count = kKeys,
-                                  .cost = {}},
-                                 trace));
+    constexpr std::size_t kSuperbatches = 4;
+    std::vector<Trace> traces;
+    std::vector<std::unique_ptr<Policy>> policies;
+    for (std::size_t p = 0; p < kSuperbatches; ++p) {
+      traces.push_back(testing::RandomTrace(random, 8, kKeys, 25));
+      constexpr std::array kKinds = {PolicyKind::kBelady, PolicyKind::kBelady, PolicyKind::kLru,
+                                     PolicyKind::kS3Fifo, PolicyKind::kMatch,  PolicyKind::kStatic,
+                                     PolicyKind::kNone};
+      policies.push_back(MakePolicy({.kind = kKinds[random() % kKinds.size()],
+                                     .frame_count = frames,
+                                     .key_count = kKeys,
+                                     .cost = {}},
+                                    traces.back()));
+    }
+    for (std::size_t p = 0; p < kSuperbatches; ++p) {
+      const Trace& trace = traces[p];
+      pool->SetPolicy(std::move(policies[p]));
       pool->SetStarved(true);
       const auto prefill = pool->Prefill();
       for (const auto& [key, frame] : prefill) {
@@ -202,6 +287,11 @@ TEST(BufferPoolTest, NoSlotChangesWhileItIsHeld) {
         for (const std::uint32_t miss : plan.misses)
           std::memcpy(pool->slot(slots[miss]).data(), &keys[miss], sizeof(CacheKey));
         held.emplace_back(keys, slots);
+        if (p + 1 < kSuperbatches && random() % 2 == 0) {
+          if (!pool->announced()) pool->Announce(*policies[p + 1]);
+          for (const auto& [key, slot] : pool->TakeAhead(random() % 4, 1 + random() % 20))
+            std::memcpy(pool->slot(slot).data(), &key, sizeof(key));
+        }
         for (const auto& [wanted, where] : held) {
           for (std::size_t i = 0; i < wanted.size(); ++i) ASSERT_EQ(bytes(where[i]), wanted[i]);
         }

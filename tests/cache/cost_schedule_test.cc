@@ -65,6 +65,21 @@ TEST(CostScheduleTest, NeverTakesLongerThanBelady) {
   }
 }
 
+TEST(CostScheduleTest, SaysWhichFramesAreDoneAndHowManyAreNeeded) {
+  std::mt19937_64 random(testing::TestSeed());
+  for (int round = 0; round < 100; ++round) {
+    const std::uint64_t key_count = 1 + random() % 100;
+    const auto frame_count = static_cast<std::uint32_t>(random() % (key_count + 2));
+    const Trace trace = RandomTrace(random, 1 + random() % 12, key_count, 1 + random() % 30);
+    SCOPED_TRACE(round);
+    testing::ExpectDoneFramesAreKnown(
+        *MakeCostSchedule(trace, frame_count, key_count, kRowBytes, TwentyRowsAGap()), trace,
+        frame_count);
+    testing::ExpectDoneFramesAreKnown(*MakeBeladySchedule(trace, frame_count, key_count), trace,
+                                      frame_count);
+  }
+}
+
 TEST(CostScheduleTest, ReadsAsFewRowsAsBeladyWhereEveryRowStandsAlone) {
   std::mt19937_64 random(testing::TestSeed());
   for (int round = 0; round < 200; ++round) {

@@ -38,6 +38,51 @@ inline Trace RandomTrace(std::mt19937_64& random, std::size_t steps, std::uint64
   return trace;
 }
 
+/// What a step may say about frames that are done, and how many are needed from then on, found by
+/// looking ahead in a copy of the policy's plans.
+inline void ExpectDoneFramesAreKnown(Policy& policy, const Trace& trace,
+                                     std::uint32_t frame_count) {
+  std::vector<StepPlan> plans(trace.steps());
+  std::vector<std::uint32_t> needed = {policy.frames_needed()};
+  for (std::size_t s = 0; s < trace.steps(); ++s) {
+    policy.Step(trace.step(s), plans[s]);
+    needed.push_back(policy.frames_needed());
+  }
+  const auto is_hit_later = [&](FrameId frame, std::size_t s) {
+    for (++s; s < plans.size(); ++s) {
+      for (const StepPlan::Place& hit : plans[s].hits)
+        if (hit.frame == frame) return true;
+      for (const StepPlan::Place& insert : plans[s].inserts)
+        if (insert.frame == frame) return false;
+    }
+    return false;
+  };
+  std::uint32_t most = 0;
+  for (std::size_t s = plans.size(); s > 0; --s) {
+    SCOPED_TRACE(s - 1);
+    EXPECT_EQ(needed[s], most);
+    std::set<FrameId> touched;  // in this step
+    for (const StepPlan::Place& hit : plans[s - 1].hits) touched.insert(hit.frame);
+    for (const StepPlan::Place& insert : plans[s - 1].inserts) touched.insert(insert.frame);
+    std::set<FrameId> done;
+    for (const FrameId frame : touched)
+      if (!is_hit_later(frame, s - 1)) done.insert(frame);
+    EXPECT_EQ(std::set<FrameId>(plans[s - 1].done.begin(), plans[s - 1].done.end()), done);
+    EXPECT_EQ(plans[s - 1].done.size(), done.size());
+    std::uint32_t count = 0;
+    for (FrameId frame = 0; frame < frame_count; ++frame) {
+      const bool hit = std::any_of(plans[s - 1].hits.begin(), plans[s - 1].hits.end(),
+                                   [&](const StepPlan::Place& one) { return one.frame == frame; });
+      const bool filled =
+          std::any_of(plans[s - 1].inserts.begin(), plans[s - 1].inserts.end(),
+                      [&](const StepPlan::Place& one) { return one.frame == frame; });
+      if (hit || (!filled && is_hit_later(frame, s - 1))) ++count;
+    }
+    most = std::max(most, count);
+  }
+  EXPECT_EQ(needed[0], most);
+}
+
 /// Plays a trace with real frames that hold keys, and fails the test unless every plan is possible:
 /// each request is a hit or a miss, each hit finds its key in its frame, each insert is a key of
 /// the step that was read or is at hand, and no key is in two frames.
