@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rhizome/cache/offline_schedule.h"
+#include "rhizome/cache/sweep.h"
 #include "rhizome/storage/check.h"
 
 namespace rhizome {
@@ -15,45 +16,6 @@ namespace {
 
 // Costs differ by a factor of a hundred or so; a class is a half of the one above it.
 constexpr std::size_t kClasses = 10;
-
-constexpr CacheKey kNone = -1;
-
-/// What reads of rows cost: those that stand close are one read, with what lies between.
-class Sweep {
- public:
-  Sweep(std::uint64_t row_bytes, const ReadCost& cost)
-      : row_bytes_(static_cast<double>(row_bytes)),
-        fixed_(cost.seconds_per_read),
-        row_(cost.SecondsFor(row_bytes)),
-        gap_bytes_(cost.gap_bytes()) {}
-
-  /// Of reading `row` after `before`, the row that is read before it, or kNone.
-  double SecondsAfter(CacheKey before, CacheKey row) const {
-    return row_ + (Joined(before, row) ? Between(before, row) * row_ : fixed_);
-  }
-
-  bool Joined(CacheKey before, CacheKey row) const {
-    return before != kNone && Between(before, row) * row_bytes_ <= static_cast<double>(gap_bytes_);
-  }
-
-  /// What reading `row` adds where those read before and after it are read anyway.
-  double SecondsMore(CacheKey before, CacheKey row, CacheKey after) const {
-    const double with = SecondsAfter(before, row);
-    return after == kNone ? with : with + SecondsAfter(row, after) - SecondsAfter(before, after);
-  }
-
-  double most() const { return fixed_ + row_; }
-
- private:
-  static double Between(CacheKey before, CacheKey row) {
-    return static_cast<double>(row - before - 1);
-  }
-
-  const double row_bytes_;
-  const double fixed_;
-  const double row_;
-  const std::uint64_t gap_bytes_;
-};
 
 /// One access of a step whose accesses are sorted by key.
 struct SortedAccess {
@@ -134,13 +96,13 @@ class CostRounds {
         trace_.offsets[step], trace_.offsets[step + 1] - trace_.offsets[step]);
     const auto is_read = [&](std::size_t i) { return !IsHit(schedule.fates[accesses[i].access]); };
     double seconds = 0;
-    CacheKey before = kNone;
+    CacheKey before = kNoRow;
     std::size_t next = 0;  // the first one after i that is read
     for (std::size_t i = 0; i < accesses.size(); ++i) {
       const CacheKey key = accesses[i].key;
       if (next <= i)
         for (next = i + 1; next < accesses.size() && !is_read(next);) ++next;
-      const CacheKey after = next < accesses.size() ? accesses[next].key : kNone;
+      const CacheKey after = next < accesses.size() ? accesses[next].key : kNoRow;
       costs_.class_of[accesses[i].access] = ClassOf(sweep_.SecondsMore(before, key, after));
       if (!is_read(i)) continue;
       seconds += sweep_.SecondsAfter(before, key);
@@ -155,7 +117,7 @@ class CostRounds {
     for (const auto& [key, frame] : schedule.prefill) keys.push_back(key);
     boost::sort::spreadsort::integer_sort(keys.begin(), keys.end());
     double seconds = 0;
-    CacheKey before = kNone;
+    CacheKey before = kNoRow;
     for (const CacheKey key : keys) seconds += sweep_.SecondsAfter(std::exchange(before, key), key);
     return seconds;
   }
@@ -184,36 +146,6 @@ std::unique_ptr<Policy> MakeCostSchedule(const Trace& trace, std::uint32_t frame
                                          const ReadCost& cost) {
   return MakeScheduledPolicy(trace,
                              CostRounds(trace, frame_count, key_count, row_bytes, cost).Best());
-}
-
-ReplayTime ReplayReads(Policy& policy, const Trace& trace, std::uint64_t row_bytes,
-                       const ReadCost& cost) {
-  const Sweep sweep(row_bytes, cost);
-  ReplayTime time;
-  const auto read = [&](std::vector<CacheKey>& keys) {
-    std::sort(keys.begin(), keys.end());
-    CacheKey before = kNone;
-    for (const CacheKey key : keys) {
-      const bool joined = sweep.Joined(before, key);
-      time.seconds += sweep.SecondsAfter(before, key);
-      time.bytes += row_bytes;
-      if (joined) time.bytes += static_cast<std::uint64_t>(key - before - 1) * row_bytes;
-      if (!joined) ++time.reads;
-      before = key;
-    }
-    time.rows += keys.size();
-  };
-  std::vector<CacheKey> keys;
-  for (const auto& [key, frame] : policy.Prefill()) keys.push_back(key);
-  read(keys);
-  StepPlan plan;
-  for (std::size_t s = 0; s < trace.steps(); ++s) {
-    policy.Step(trace.step(s), plan);
-    keys.clear();
-    for (const std::uint32_t miss : plan.misses) keys.push_back(trace.step(s)[miss]);
-    read(keys);
-  }
-  return time;
 }
 
 }  // namespace rhizome

@@ -25,15 +25,4 @@ std::unique_ptr<Policy> MakeCostSchedule(const Trace& trace, std::uint32_t frame
                                          std::uint64_t key_count, std::uint64_t row_bytes,
                                          const ReadCost& cost);
 
-/// Replays a whole trace and adds up what its reads take, each step's in one coalesced sweep, as
-/// the prefill.
-struct ReplayTime {
-  double seconds = 0;
-  std::uint64_t rows = 0;   ///< rows read
-  std::uint64_t reads = 0;  ///< reads issued
-  std::uint64_t bytes = 0;  ///< bytes of those reads
-};
-ReplayTime ReplayReads(Policy& policy, const Trace& trace, std::uint64_t row_bytes,
-                       const ReadCost& cost);
-
 }  // namespace rhizome

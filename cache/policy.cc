@@ -66,6 +66,30 @@ std::unique_ptr<Policy> MakePolicy(const PolicyOptions& options, const Trace& tr
   return MakeNonePolicy();
 }
 
+bool KnowsTheFuture(PolicyKind kind) {
+  return kind == PolicyKind::kBelady || kind == PolicyKind::kCost || kind == PolicyKind::kStatic;
+}
+
+std::uint64_t PolicyBytesPerKey(PolicyKind kind) {
+  switch (kind) {
+    case PolicyKind::kNone:
+    case PolicyKind::kBelady:
+    case PolicyKind::kCost:
+      return 0;
+    case PolicyKind::kLru:
+    case PolicyKind::kFifo:
+    case PolicyKind::kMatch:
+      return 4;  // FrameTable
+    case PolicyKind::kClock:
+      return 5;
+    case PolicyKind::kS3Fifo:
+      return 14;
+    case PolicyKind::kStatic:
+      return 2 * 4 + 4 + 8;  // of two superbatches, and the ranking while it is made
+  }
+  return 0;
+}
+
 std::vector<CacheKey> RankByUse(const Trace& trace, std::uint64_t key_count) {
   std::vector<std::uint32_t> uses(key_count, 0);
   for (const CacheKey key : trace.keys) ++uses[static_cast<std::size_t>(key)];

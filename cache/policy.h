@@ -61,6 +61,12 @@ enum class PolicyKind : std::uint8_t {
 std::string_view PolicyName(PolicyKind kind);
 std::optional<PolicyKind> ParsePolicy(std::string_view name);
 
+/// Is a policy of that kind made for one trace (and no other)?
+bool KnowsTheFuture(PolicyKind kind);
+
+/// Memory of a policy for each key, in use or not, beside what its frames and accesses take.
+std::uint64_t PolicyBytesPerKey(PolicyKind kind);
+
 /// A sequence of steps over keys in [0, key_count): step s asks for keys[offsets[s] ..
 /// offsets[s+1]), distinct within a step.
 struct Trace {

@@ -20,8 +20,8 @@ struct Superbatch {
   Path path;
   std::vector<SuperbatchEntry> entries;
   std::vector<MinibatchCosts> costs;
-  Trace trace;  ///< until the policy is made of it
-  std::unique_ptr<Policy> policy;
+  Trace trace;                     ///< until the policy is made of it
+  std::unique_ptr<Policy> policy;  // null: that of the superbatch before goes on
 };
 
 /// What the cache did since `before`.
@@ -204,6 +204,11 @@ Status Loader::Impl::SampleInTurn(std::optional<Superbatch>& superbatch) {
 }
 
 void Loader::Impl::Schedule(Superbatch& superbatch) {
+  // What a policy has learnt of the past stays useful, unless the pool loses its rows.
+  if (!KnowsTheFuture(options_.policy) && superbatch.number > 0 && !in_turns()) {
+    superbatch.trace = {};
+    return;
+  }
   const StageTimer timer(options_.trace, Stage::kSchedule, superbatch.number);
   superbatch.policy = MakePolicy({.kind = options_.policy,
                                   .frame_count = cache_->frame_count(),
@@ -269,7 +274,8 @@ Status Loader::Impl::ReadSuperbatch(Superbatch superbatch) {
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, fs_.OpenRead(superbatch.path));
   const GatherStats before = cache_->stats();
   const StageTimer timer(options_.trace, Stage::kSwitch, superbatch.number);
-  RHIZOME_RETURN_IF_ERROR(cache_->Start(std::move(superbatch.policy)));
+  if (superbatch.policy != nullptr)
+    RHIZOME_RETURN_IF_ERROR(cache_->Start(std::move(superbatch.policy)));
   ahead_costs_.switch_seconds += timer.Stop();
   AddReads(cache_->stats(), before, ahead_costs_);
   AddSwitch(std::exchange(ahead_costs_, {}), superbatch.costs.front());
@@ -333,6 +339,7 @@ Result<std::unique_ptr<Loader>> Loader::Open(const Graph& graph, const LoaderOpt
   if (!decoder.takes_as_stored()) {
     cache_options.on_arrival = [decoder](std::span<std::byte> row) { decoder.DecodeRow(row); };
   }
+  cache_options.read_cost = options.read_cost;
   cache_options.reader.io.maker = options.io;
   cache_options.reader.staging_bytes = options.staging_bytes;
   RHIZOME_ASSIGN_OR_RETURN(std::unique_ptr<FeatureCache> cache,

@@ -28,6 +28,7 @@ struct LoaderOptions {
   /// Rows that minibatches may hold beside the cache: misses, and hits that have left it since.
   /// Reading waits where they hold more. 0: it does not.
   std::uint64_t held_rows = 0;
+  std::optional<ReadCost> read_cost = std::nullopt;  ///< of the disk; absent: measured
   std::uint32_t superbatch = 1;  ///< minibatches that are sampled ahead and scheduled together
   Overlap overlap = Overlap::kAll;
 

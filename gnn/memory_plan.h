@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "rhizome/storage/result.h"
@@ -33,6 +34,14 @@ struct FixedMemory {
   std::optional<bool> in_turn = {};
 };
 
+/// Tells what superbatches of a size would cost with a cache of a size.
+struct SuperbatchTrial {
+  std::uint32_t most = 0;  ///< longer ones cannot be tried; 0: none
+
+  /// Seconds a minibatch; the least is taken, and of nearly equal ones the shortest.
+  std::function<double(std::uint32_t superbatch, std::uint64_t cache_bytes)> seconds = {};
+};
+
 struct MemoryPlan {
   std::uint64_t cache_bytes = 0;
   std::uint32_t superbatch = 1;            ///< minibatches
@@ -48,10 +57,12 @@ inline constexpr std::uint64_t kDefaultCacheBytes = std::uint64_t{1} << 30;
 inline constexpr std::uint64_t kDefaultNeighborCacheBytes = std::uint64_t{256} << 20;
 
 /// Divides `limit_bytes` (0: no limit) beyond the bare footprint into superbatch, cache and
-/// neighbour cache. Turns are chosen where all lists fit in the neighbour cache's turn, but not
-/// beside the cache: then no list is read again, and sampling is over soon. Errors: kOutOfMemory,
-/// saying how much is needed at least.
+/// neighbour cache: longer superbatches know more of the future, and leave less to the cache. A
+/// trial decides, or, without one, and beyond what it can tell, a share of the memory that
+/// schedules may take. Turns are chosen
+/// where all lists fit in the neighbour cache's turn, but not beside the cache: then no list is
+/// read again, and sampling is over soon. Errors: kOutOfMemory, saying how much is needed at least.
 Result<MemoryPlan> PlanMemory(std::uint64_t limit_bytes, const FixedMemory& fixed,
-                              const MemoryNeeds& needs);
+                              const MemoryNeeds& needs, const SuperbatchTrial& trial = {});
 
 }  // namespace rhizome

@@ -42,6 +42,14 @@ Result<std::uint32_t> InDegree(const Graph& graph, Row row) {
   return static_cast<std::uint32_t>(std::min(degree, kMaxLocal));
 }
 
+MinibatchSamplerOptions SamplerOptionsOf(const TrainOptions& options) {
+  return {.fanouts = options.fanouts,
+          .no_edges = options.model.no_edges,
+          .degrees = options.model.kind == ModelKind::kGcn,
+          .seed = options.seed,
+          .threads = std::max<std::uint32_t>(options.threads, 1)};
+}
+
 Result<MinibatchSampler> MinibatchSampler::Create(const Graph& graph,
                                                   const MinibatchSamplerOptions& options,
                                                   std::shared_ptr<const NeighborSource> neighbors) {

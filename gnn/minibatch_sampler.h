@@ -27,6 +27,9 @@ struct MinibatchSamplerOptions {
   std::uint32_t threads = 1;
 };
 
+/// How a training draws.
+MinibatchSamplerOptions SamplerOptionsOf(const TrainOptions& options);
+
 /// Draws the subgraph of a minibatch; its features come later. Threads: one at a time.
 /// Ownership: `graph` must outlive it.
 class MinibatchSampler {

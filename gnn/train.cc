@@ -15,24 +15,11 @@
 #include "rhizome/gnn/memory_plan.h"
 #include "rhizome/gnn/process_memory.h"
 #include "rhizome/gnn/simd.h"
+#include "rhizome/gnn/training_profile.h"
 #include "rhizome/gnn/training_run.h"
 
 namespace rhizome {
 namespace {
-
-/// Memory for what libtorch and the allocator take when they first work.
-constexpr std::uint64_t kSlackBytes = std::uint64_t{48} << 20;
-
-/// Bytes for one access: of trace and schedule while a superbatch is scheduled, and of the schedule
-/// of the one before, which is in use.
-constexpr std::uint64_t kScheduleBytesPerAccess = 48 + 4;
-constexpr std::uint64_t kCostScheduleBytesPerAccess = 64 + 4;
-
-/// Bytes of a minibatch for each of its rows, besides features: number, plan of the pool, degree.
-constexpr std::uint64_t kRowBytes = 48;
-
-/// Minibatches that are in memory at once: in the loader, and computed on.
-constexpr std::uint64_t kMinibatchesAlive = kMinibatchesAhead + 1;
 
 struct TrainJob {
   std::unique_ptr<Store> store;
@@ -89,14 +76,6 @@ Result<TrainJob> OpenJob(const TrainOptions& options) {
   return job;
 }
 
-MinibatchSamplerOptions SamplerOptionsOf(const TrainOptions& options) {
-  return {.fanouts = options.fanouts,
-          .no_edges = options.model.no_edges,
-          .degrees = options.model.kind == ModelKind::kGcn,
-          .seed = options.seed,
-          .threads = std::max<std::uint32_t>(options.threads, 1)};
-}
-
 /// What the caller says of turns, if anything.
 std::optional<bool> InTurn(const TrainOptions& options) {
   if (!options.overlap) return std::nullopt;
@@ -116,76 +95,20 @@ std::shared_ptr<const NeighborSource> SourceOf(const std::unique_ptr<ListsOnDisk
   return lists == nullptr ? nullptr : lists->source();
 }
 
-/// Minibatches differ: an eighth more than the first.
-std::uint64_t WithMargin(std::uint64_t bytes) { return bytes + bytes / 8; }
-
-/// Rows that minibatches hold beside the pool, of minibatches of `rows` rows: all without a pool;
-/// with one, what misses of all that are alive at once, which is less than one minibatch that
-/// misses all (and reading waits where it is not).
-std::uint64_t HeldRowsOf(const TrainOptions& options, std::uint64_t rows) {
-  const bool pool = options.cache != PolicyKind::kNone && options.cache_bytes.value_or(1) > 0;
-  return pool ? rows + rows / 4 : kMinibatchesAlive * rows;
-}
-
-/// What a step holds besides its features: of every layer the rows that it multiplies (a vertex's
-/// own beside its neighbours' sum), what comes of them, and the gradients of both.
-std::uint64_t ActivationBytes(const Minibatch& minibatch, const ModelShape& shape) {
-  const std::vector<std::uint64_t>& offsets = minibatch.hop_offsets;
-  const std::uint64_t layers = shape.spec.layers, last = offsets.size() - 2;
-  const auto hidden = static_cast<std::uint64_t>(shape.spec.hidden);
-  std::uint64_t numbers = 0;
-  for (std::uint64_t k = 0; k < layers; ++k) {
-    const std::uint64_t hop = std::min(layers - 1 - k, last);
-    const std::uint64_t targets = offsets[hop + 1];
-    const std::uint64_t sources = offsets[std::min(hop + 1, last) + 1];
-    const std::uint64_t in = k == 0 ? static_cast<std::uint64_t>(shape.inputs) : hidden;
-    numbers += targets * (2 * in + 3 * hidden);
-    if (k > 0) numbers += sources * in + targets * 2 * in;
-    if (in > hidden) numbers += 2 * sources * hidden;  // it may multiply before it adds up
-  }
-  return numbers * sizeof(float);
-}
-
-/// Samples the first minibatch to learn how large they are.
-Result<MemoryNeeds> MeasureNeeds(const TrainJob& job, const TrainOptions& options,
-                                 const EpochPlan& plan, std::uint64_t base_bytes,
-                                 const JobControl& control) {
-  EpochPlan probe = plan;
+Result<TrainingProfile> MeasureProfile(const TrainJob& job, const TrainOptions& options,
+                                       const EpochPlan& plan, std::uint64_t base_bytes,
+                                       const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(const auto lists, OpenLists(job, options, 0, {}, control));
-  RHIZOME_ASSIGN_OR_RETURN(
-      const MinibatchSampler sampler,
-      MinibatchSampler::Create(*job.graph, SamplerOptionsOf(options), SourceOf(lists)));
-  RHIZOME_ASSIGN_OR_RETURN(const Minibatch minibatch, sampler.Sample(*probe.Next()));
-  const std::uint64_t rows = WithMargin(minibatch.rows.size());
-  const std::uint64_t edges = WithMargin(minibatch.csr.neighbors.size());
-  const std::uint64_t feature_bytes = options.model.normalize_features
-                                          ? job.features.dim * sizeof(float)
-                                          : job.features.row_bytes();
-  MemoryNeeds needs;
-  needs.held_rows = HeldRowsOf(options, rows);
-  needs.working_bytes = kSlackBytes + RowReaderOptions().staging_bytes + 4 * job.features.rows +
-                        needs.held_rows * feature_bytes +
-                        kMinibatchesAlive * (rows * kRowBytes + edges * 5) + rows * 40 +
-                        edges * 24 +  // of the one that is being sampled
-                        WithMargin(ActivationBytes(minibatch, job.model->shape()));
-  needs.schedule_bytes = rows * (options.cache == PolicyKind::kCost ? kCostScheduleBytesPerAccess
-                                                                    : kScheduleBytesPerAccess);
-  needs.cacheable_bytes = job.features.rows * job.features.row_bytes();
-  if (lists != nullptr) {
-    const NeighborCache::Needs cache = NeighborCache::NeedsOf(*job.graph, Direction::kIn);
-    needs.neighbor_full_bytes = cache.full_bytes;
-    needs.neighbor_table_bytes = cache.table_bytes;
-    needs.neighbor_build_bytes = cache.build_bytes;
-    needs.working_bytes += ListsOnDisk::WorkingBytes(edges);
-  }
-  needs.minibatches = (plan.train_batches() + plan.valid_batches()) * options.epochs;
-  const std::uint64_t now = ResidentBytes();
-  needs.held_bytes = now > base_bytes ? now - base_bytes : 0;
-  return needs;
+  return TrainingProfile::Measure({.graph = *job.graph,
+                                   .features = job.features,
+                                   .shape = job.model->shape(),
+                                   .options = options,
+                                   .neighbors = SourceOf(lists),
+                                   .base_bytes = base_bytes},
+                                  plan, control);
 }
 
-LoaderOptions MakeLoaderOptions(const TrainOptions& options, const MemoryPlan& memory,
-                                const Path& scratch) {
+LoaderOptions MakeLoaderOptions(const TrainOptions& options, const MemoryPlan& memory) {
   LoaderOptions loader;
   loader.sampler = SamplerOptionsOf(options);
   loader.features = options.features;
@@ -196,7 +119,6 @@ LoaderOptions MakeLoaderOptions(const TrainOptions& options, const MemoryPlan& m
   loader.superbatch = memory.superbatch;
   loader.overlap = memory.in_turn ? Overlap::kChangeset : Overlap::kAll;
   loader.io = options.io;
-  loader.scratch = scratch;
   return loader;
 }
 
@@ -271,14 +193,14 @@ Result<Path> MakeSuperbatchFolder(FileSystem& fs, const Path& scratch) {
 }
 
 Status RunEpochs(TrainJob& job, const TrainOptions& options, const EpochPlan& plan,
-                 const MemoryPlan& memory, const Path& scratch, TrainReport& report,
-                 const JobControl& control) {
+                 const MemoryPlan& memory, LoaderOptions loader_options, const Path& scratch,
+                 TrainReport& report, const JobControl& control) {
   FileSystem& fs = job.store->fs();
   RHIZOME_ASSIGN_OR_RETURN(const Path superbatches, MakeSuperbatchFolder(fs, scratch));
   const Path dump = memory.in_turn ? superbatches / "neighbor-cache" : Path();
   RHIZOME_ASSIGN_OR_RETURN(const auto lists,
                            OpenLists(job, options, memory.neighbor_cache_bytes, dump, control));
-  LoaderOptions loader_options = MakeLoaderOptions(options, memory, superbatches);
+  loader_options.scratch = superbatches;
   loader_options.neighbors = SourceOf(lists);
   if (lists != nullptr) {
     loader_options.lend_memory = [&lists] { return lists->Lend(); };
@@ -325,20 +247,20 @@ Status RunEpochs(TrainJob& job, const TrainOptions& options, const EpochPlan& pl
   return RemoveTree(fs, superbatches);
 }
 
-/// Runs to the end of the report. What a checkpoint needs stays if it does not come to that.
-Status RunJob(TrainJob& job, const TrainOptions& options, JobScratch& scratch, TrainReport& report,
-              const JobControl& control) {
-  const EpochPlan plan(job.train, job.valid, options.batch_size, options.epochs, options.seed,
-                       options.steps);
-  RHIZOME_ASSIGN_OR_RETURN(const MemoryNeeds needs,
-                           MeasureNeeds(job, options, plan, report.base_memory_bytes, control));
-  RHIZOME_ASSIGN_OR_RETURN(const MemoryPlan memory,
-                           PlanMemory(options.memory_bytes,
-                                      {.cache_bytes = options.cache_bytes,
-                                       .superbatch = options.superbatch,
-                                       .neighbor_cache_bytes = options.neighbor_cache_bytes,
-                                       .in_turn = InTurn(options)},
-                                      needs));
+/// Divides the memory, as the first minibatches let expect, and says so in the report.
+Result<LoaderOptions> PlanJob(const TrainJob& job, const TrainOptions& options,
+                              const EpochPlan& plan, MemoryPlan& memory, TrainReport& report,
+                              const JobControl& control) {
+  RHIZOME_ASSIGN_OR_RETURN(TrainingProfile profile,
+                           MeasureProfile(job, options, plan, report.base_memory_bytes, control));
+  const MemoryNeeds& needs = profile.needs();
+  RHIZOME_ASSIGN_OR_RETURN(memory, PlanMemory(options.memory_bytes,
+                                              {.cache_bytes = options.cache_bytes,
+                                               .superbatch = options.superbatch,
+                                               .neighbor_cache_bytes = options.neighbor_cache_bytes,
+                                               .in_turn = InTurn(options)},
+                                              needs, profile.trial()));
+  report.profile = profile.report();
   report.superbatch = memory.superbatch;
   report.overlap = memory.in_turn ? Overlap::kChangeset : Overlap::kAll;
   report.memory = {.held = needs.held_bytes,
@@ -346,8 +268,22 @@ Status RunJob(TrainJob& job, const TrainOptions& options, JobScratch& scratch, T
                    .schedules = memory.superbatch * needs.schedule_bytes,
                    .cache = memory.cache_bytes,
                    .neighbor_cache = memory.neighbor_cache_bytes};
+  LoaderOptions loader = MakeLoaderOptions(options, memory);
+  loader.read_cost = profile.read_cost();
+  return loader;
+}
+
+/// Runs to the end of the report. What a checkpoint needs stays if it does not come to that.
+Status RunJob(TrainJob& job, const TrainOptions& options, JobScratch& scratch, TrainReport& report,
+              const JobControl& control) {
+  const EpochPlan plan(job.train, job.valid, options.batch_size, options.epochs, options.seed,
+                       options.steps);
+  MemoryPlan memory;
+  RHIZOME_ASSIGN_OR_RETURN(LoaderOptions loader,
+                           PlanJob(job, options, plan, memory, report, control));
   report.minibatches = plan.train_batches() + plan.valid_batches();
-  RHIZOME_RETURN_IF_ERROR(RunEpochs(job, options, plan, memory, scratch.folder(), report, control));
+  RHIZOME_RETURN_IF_ERROR(
+      RunEpochs(job, options, plan, memory, std::move(loader), scratch.folder(), report, control));
   report.majority_accuracy = MajorityAccuracy(job.labels);
   if (!options.test) return Status::Ok();
   return Measure(job, options, memory, scratch.folder(), report, control);

@@ -8,9 +8,9 @@
 #include "bench_common.h"
 #include "bench_pool_disk.h"
 #include "bench_pool_trace.h"
-#include "rhizome/cache/cost_schedule.h"
 #include "rhizome/cache/match_order.h"
 #include "rhizome/cache/policy.h"
+#include "rhizome/cache/replay.h"
 
 namespace rhizome {
 namespace {

@@ -41,6 +41,29 @@ Json EpochJson(const EpochReport& e) {
           {"hit_rate", hit_rate}};
 }
 
+Json ProfileJson(const TrainProfileReport& profile) {
+  Json tried = Json::array();
+  for (const TrainProfileReport::Tried& one : profile.tried) {
+    tried.push_back({{"superbatch", one.superbatch},
+                     {"cache_bytes", one.cache_bytes},
+                     {"read_seconds", one.read_seconds}});
+  }
+  return {{"minibatches", profile.minibatches}, {"tried", std::move(tried)}};
+}
+
+/// Why the superbatch is as long as it is.
+std::string DescribeTrials(const Json& f) {
+  std::string text =
+      fmt::format("superbatches tried by a replay of {} minibatches, reading of one:",
+                  f["profile"]["minibatches"].get<std::uint64_t>());
+  for (const Json& one : f["profile"]["tried"]) {
+    text += fmt::format("{} {}: {:.3g} ms", text.back() == ':' ? "" : ",",
+                        one["superbatch"].get<std::uint32_t>(),
+                        one["read_seconds"].get<double>() * 1e3);
+  }
+  return text + "\n";
+}
+
 std::string Describe(const Json& f) {
   TextTable table({0, 1, 2, 3, 4, 5, 6});
   table.Add({"epoch", "loss", "valid", "seconds", "rows wanted", "pool hits", "read"});
@@ -63,6 +86,7 @@ std::string Describe(const Json& f) {
       f["superbatch"].get<int>(), HumanBytes(memory["schedule_bytes"]),
       f["overlap"].get<std::string>(), HumanBytes(memory["cache_bytes"]),
       HumanBytes(memory["held_bytes"]), HumanBytes(memory["working_bytes"]));
+  if (!f["profile"]["tried"].empty()) text += DescribeTrials(f);
   const Json& io = f["io"];
   text += fmt::format("reads by {}{}, {:.1f} in flight on average; peak memory {}\n",
                       io["maker"].get<std::string>(), io["direct"].get<bool>() ? ", direct" : "",
@@ -110,6 +134,7 @@ Json ReportJson(const TrainReport& report) {
                {"majority_accuracy", report.majority_accuracy},
                {"best_epoch", report.best_epoch},
                {"superbatch", report.superbatch},
+               {"profile", ProfileJson(report.profile)},
                {"overlap", OverlapName(report.overlap)},
                {"memory",
                 {{"held_bytes", report.memory.held},

@@ -4,6 +4,7 @@
 
 #include "cache/trace_testing.h"
 #include "rhizome/cache/belady_schedule.h"
+#include "rhizome/cache/replay.h"
 #include "testing/testing.h"
 
 namespace rhizome {
@@ -110,39 +111,6 @@ TEST(CostScheduleTest, TakesLessTimeThanBeladyWhereRowsAreDense) {
   const double ours =
       SecondsOf(*MakeCostSchedule(trace, 300, 40'000, kRowBytes, cost), trace, cost);
   EXPECT_LT(ours, 0.9 * belady);
-}
-
-/// Reads of one step, each as its first and last row: the next row belongs to it if it is near.
-TEST(ReplayReadsTest, EqualsReadsThatAreMadeOneByOne) {
-  std::mt19937_64 random(testing::TestSeed());
-  const ReadCost cost = TwentyRowsAGap();
-  for (int round = 0; round < 100; ++round) {
-    const std::uint64_t key_count = 1 + random() % 2000;
-    const Trace trace = RandomTrace(random, 1 + random() % 10, key_count, 1 + random() % 60);
-    std::uint64_t reads = 0, bytes = 0, rows = 0;
-    for (std::size_t s = 0; s < trace.steps(); ++s) {
-      std::set<CacheKey> step(trace.step(s).begin(), trace.step(s).end());
-      rows += step.size();
-      while (!step.empty()) {
-        const CacheKey first = *step.begin();
-        CacheKey last = first;
-        step.erase(first);
-        while (!step.empty() && *step.begin() - last - 1 <= 20) {
-          last = *step.begin();
-          step.erase(last);
-        }
-        ++reads;
-        bytes += static_cast<std::uint64_t>(last - first + 1) * kRowBytes;
-      }
-    }
-    const ReplayTime time = ReplayReads(*MakeNonePolicy(), trace, kRowBytes, cost);
-    EXPECT_EQ(time.reads, reads);
-    EXPECT_EQ(time.bytes, bytes);
-    EXPECT_EQ(time.rows, rows);
-    EXPECT_NEAR(time.seconds,
-                static_cast<double>(reads) * cost.seconds_per_read + cost.SecondsFor(bytes),
-                1e-9 * time.seconds + 1e-12);
-  }
 }
 
 }  // namespace

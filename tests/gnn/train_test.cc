@@ -380,6 +380,27 @@ TEST(MemoryPlanTest, SuperbatchesComeBeforeMoreCache) {
   EXPECT_EQ(plan->cache_bytes, 50u);
 }
 
+TEST(MemoryPlanTest, ATrialChoosesAmongSuperbatchesThatFit) {
+  const auto choose = [](std::uint64_t limit, const FixedMemory& fixed, std::uint32_t most,
+                         std::uint32_t best) {
+    const SuperbatchTrial trial{.most = most,
+                                .seconds = [=](std::uint32_t superbatch, std::uint64_t cache) {
+                                  EXPECT_LE(300 + 20 * superbatch + cache, limit);
+                                  return superbatch <= best ? 100.0 / superbatch : 100.0;
+                                }};
+    return PlanMemory(limit, fixed, kNeeds, trial);
+  };
+  EXPECT_EQ(choose(2000, {}, 16, 6)->superbatch, 6u);
+  EXPECT_EQ(choose(9000, {}, 16, 16)->superbatch, 54u);  // longer ones may be better: a share
+  EXPECT_EQ(choose(2000, {}, 16, 6)->cache_bytes, 2000u - 300 - 6 * 20);
+  EXPECT_EQ(choose(2000, {}, 4, 1)->superbatch, 1u);  // all alike: the shortest
+  EXPECT_EQ(choose(300 + 50 + 5 * 20, {}, 16, 4)->superbatch, 4u);
+  EXPECT_EQ(choose(300 + 50 + 3 * 20, {}, 16, 4)->superbatch, 2u);
+  EXPECT_EQ(choose(2000, {.cache_bytes = 1500}, 16, 8)->superbatch, 8u);
+  EXPECT_EQ(choose(2000, {.cache_bytes = 1500}, 16, 8)->cache_bytes, 1500u);
+  EXPECT_EQ(choose(2000, {.superbatch = 3}, 16, 8)->superbatch, 3u);
+}
+
 TEST(MemoryPlanTest, WhatTheCallerFixedIsKeptOrRefused) {
   const Result<MemoryPlan> plan = PlanMemory(2000, {.cache_bytes = 300, .superbatch = 7}, kNeeds);
   ASSERT_OK(plan);

@@ -1,0 +1,108 @@
+#include "rhizome/cache/replay.h"
+
+#include <algorithm>
+#include <boost/sort/spreadsort/integer_sort.hpp>
+#include <vector>
+
+#include "rhizome/cache/sweep.h"
+#include "rhizome/storage/check.h"
+
+namespace rhizome {
+namespace {
+
+/// Adds up sweeps.
+class Sweeps {
+ public:
+  Sweeps(std::uint64_t row_bytes, const ReadCost& cost)
+      : row_bytes_(row_bytes), sweep_(row_bytes, cost) {}
+
+  /// One more, over `rows`, which is put in order.
+  void Add(std::vector<CacheKey>& rows) {
+    boost::sort::spreadsort::integer_sort(rows.begin(), rows.end());
+    CacheKey before = kNoRow;
+    for (const CacheKey row : rows) {
+      const bool joined = sweep_.Joined(before, row);
+      time_.seconds += sweep_.SecondsAfter(before, row);
+      time_.bytes += row_bytes_;
+      if (joined) time_.bytes += static_cast<std::uint64_t>(row - before - 1) * row_bytes_;
+      if (!joined) ++time_.reads;
+      before = row;
+    }
+    time_.rows += rows.size();
+  }
+
+  const ReplayTime& time() const { return time_; }
+
+ private:
+  const std::uint64_t row_bytes_;
+  const Sweep sweep_;
+  ReplayTime time_;
+};
+
+/// The keys of `plan`'s misses.
+void ListMisses(std::span<const CacheKey> keys, const StepPlan& plan, std::vector<CacheKey>& out) {
+  out.clear();
+  for (const std::uint32_t miss : plan.misses) out.push_back(keys[miss]);
+}
+
+Trace Part(const Trace& trace, std::size_t first, std::size_t steps) {
+  Trace part;
+  for (std::size_t s = first; s < first + steps; ++s) part.AddStep(trace.step(s));
+  return part;
+}
+
+}  // namespace
+
+ReplayTime ReplayReads(Policy& policy, const Trace& trace, std::uint64_t row_bytes,
+                       const ReadCost& cost) {
+  Sweeps sweeps(row_bytes, cost);
+  std::vector<CacheKey> rows;
+  for (const auto& [key, frame] : policy.Prefill()) rows.push_back(key);
+  sweeps.Add(rows);
+  StepPlan plan;
+  for (std::size_t s = 0; s < trace.steps(); ++s) {
+    policy.Step(trace.step(s), plan);
+    ListMisses(trace.step(s), plan, rows);
+    sweeps.Add(rows);
+  }
+  return sweeps.time();
+}
+
+double ReplaySuperbatches(const Trace& trace, std::size_t superbatch,
+                          const PolicyOptions& options) {
+  RHIZOME_CHECK(superbatch > 0 && superbatch <= trace.steps());
+  Sweeps sweeps(options.unit_bytes, options.cost);
+  std::vector<CacheKey> frames(options.frame_count, kNoRow);
+  std::vector<CacheKey> rows;
+  StepPlan plan;
+  double first_seconds = 0;
+  std::size_t steps = 0;
+  for (; steps + superbatch <= trace.steps(); steps += superbatch) {
+    if (steps == superbatch) first_seconds = sweeps.time().seconds;
+    const Trace part = Part(trace, steps, superbatch);
+    const std::unique_ptr<Policy> policy = MakePolicy(options, part);
+    std::vector<CacheKey> there(frames);
+    boost::sort::spreadsort::integer_sort(there.begin(), there.end());
+    std::fill(frames.begin(), frames.end(), kNoRow);
+    rows.clear();
+    auto held = there.begin();
+    for (const auto& [key, frame] : policy->Prefill()) {
+      frames[frame] = key;
+      while (held != there.end() && *held < key) ++held;
+      if (held == there.end() || *held != key) rows.push_back(key);
+    }
+    sweeps.Add(rows);
+    for (std::size_t s = 0; s < superbatch; ++s) {
+      policy->Step(part.step(s), plan);
+      ListMisses(part.step(s), plan, rows);
+      sweeps.Add(rows);
+      for (const StepPlan::Place& insert : plan.inserts)
+        frames[insert.frame] = part.step(s)[insert.request];
+    }
+  }
+  const bool has_second = steps > superbatch;
+  const double seconds = sweeps.time().seconds - (has_second ? first_seconds : 0);
+  return seconds / static_cast<double>(has_second ? steps - superbatch : steps);
+}
+
+}  // namespace rhizome

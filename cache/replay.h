@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+
+#include "rhizome/cache/policy.h"
+#include "rhizome/storage/read_cost.h"
+
+namespace rhizome {
+
+/// What reads take on a disk that is as a ReadCost says; keys are rows of equal size, in the order
+/// in which they lie there.
+struct ReplayTime {
+  double seconds = 0;
+  std::uint64_t rows = 0;   ///< rows read
+  std::uint64_t reads = 0;  ///< reads issued
+  std::uint64_t bytes = 0;  ///< bytes of those reads
+};
+
+/// Replays a whole trace and adds up what its reads take, each step's in one coalesced sweep, as
+/// the prefill.
+ReplayTime ReplayReads(Policy& policy, const Trace& trace, std::uint64_t row_bytes,
+                       const ReadCost& cost);
+
+/// Replays a trace in superbatches of `superbatch` steps, 1 <= superbatch <= trace.steps(), each
+/// with a policy of its own as `options` say: of its prefill only what the pool does not hold of
+/// the superbatch before is read. Returns what a step takes, without the first superbatch, which
+/// finds the pool empty, unless there is no second; steps behind the last whole one are left out.
+double ReplaySuperbatches(const Trace& trace, std::size_t superbatch, const PolicyOptions& options);
+
+}  // namespace rhizome

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+
+#include "rhizome/cache/policy.h"
+#include "rhizome/storage/read_cost.h"
+
+namespace rhizome {
+
+inline constexpr CacheKey kNoRow = -1;
+
+/// What reads of rows cost: those that stand close are one read, with what lies between.
+class Sweep {
+ public:
+  Sweep(std::uint64_t row_bytes, const ReadCost& cost)
+      : row_bytes_(static_cast<double>(row_bytes)),
+        fixed_(cost.seconds_per_read),
+        row_(cost.SecondsFor(row_bytes)),
+        gap_bytes_(cost.gap_bytes()) {}
+
+  /// Of reading `row` after `before`, the row that is read before it, or kNoRow.
+  double SecondsAfter(CacheKey before, CacheKey row) const {
+    return row_ + (Joined(before, row) ? Between(before, row) * row_ : fixed_);
+  }
+
+  bool Joined(CacheKey before, CacheKey row) const {
+    return before != kNoRow && Between(before, row) * row_bytes_ <= static_cast<double>(gap_bytes_);
+  }
+
+  /// What reading `row` adds where those read before and after it are read anyway.
+  double SecondsMore(CacheKey before, CacheKey row, CacheKey after) const {
+    const double with = SecondsAfter(before, row);
+    return after == kNoRow ? with : with + SecondsAfter(row, after) - SecondsAfter(before, after);
+  }
+
+  double most() const { return fixed_ + row_; }
+
+ private:
+  static double Between(CacheKey before, CacheKey row) {
+    return static_cast<double>(row - before - 1);
+  }
+
+  const double row_bytes_;
+  const double fixed_;
+  const double row_;
+  const std::uint64_t gap_bytes_;
+};
+
+}  // namespace rhizome
