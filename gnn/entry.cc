@@ -6,6 +6,7 @@
 
 #include "rhizome/gnn/bench_aggregate.h"
 #include "rhizome/gnn/infer.h"
+#include "rhizome/gnn/score_pairs.h"
 #include "rhizome/gnn/train.h"
 
 namespace rhizome {
@@ -51,6 +52,15 @@ class Bench final : public GnnBench {
   }
 };
 
+class Scores final : public LinkScores {
+ public:
+  Result<LinkScoreReport> Score(const Graph& graph, const LinkScoreOptions& options,
+                                const PairSource& source, const ScoreSink& sink,
+                                const JobControl& control) const override {
+    return Guarded([&] { return ScorePairs(graph, options, source, sink, control); });
+  }
+};
+
 }  // namespace
 }  // namespace rhizome
 
@@ -64,4 +74,10 @@ extern "C" const rhizome::GnnBench* rhizome_gnn_bench_v1();
 extern "C" const rhizome::GnnBench* rhizome_gnn_bench_v1() {
   static const rhizome::Bench bench;
   return &bench;
+}
+
+extern "C" const rhizome::LinkScores* rhizome_gnn_scores_v1();
+extern "C" const rhizome::LinkScores* rhizome_gnn_scores_v1() {
+  static const rhizome::Scores scores;
+  return &scores;
 }

@@ -58,5 +58,6 @@ Result<const Door*> Load(const char* symbol) {
 
 Result<const GnnEntry*> LoadGnnLibrary() { return Load<GnnEntry>(kGnnEntrySymbol); }
 Result<const GnnBench*> LoadGnnBench() { return Load<GnnBench>(kGnnBenchSymbol); }
+Result<const LinkScores*> LoadLinkScores() { return Load<LinkScores>(kLinkScoresSymbol); }
 
 }  // namespace rhizome

@@ -2,6 +2,7 @@
 
 #include "rhizome/gnn/bench_entry.h"
 #include "rhizome/gnn/entry.h"
+#include "rhizome/gnn/link_scores.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome {
@@ -13,5 +14,8 @@ Result<const GnnEntry*> LoadGnnLibrary();
 
 /// The same for its benchmarks.
 Result<const GnnBench*> LoadGnnBench();
+
+/// The same for scores of links.
+Result<const LinkScores*> LoadLinkScores();
 
 }  // namespace rhizome

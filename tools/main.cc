@@ -109,6 +109,7 @@ void AddVerbs(CLI::App& root, Session& session) {
   AddTrainVerb(root, session);
   AddInferVerb(root, session);
   AddSimilarVerb(root, session);
+  AddScoreVerb(root, session);
   AddExportVerb(root, session);
   AddBenchVerb(root, session);
   AddHelpVerb(root);

@@ -28,6 +28,7 @@ void AddSampleVerb(CLI::App& root, Session& session);
 void AddTrainVerb(CLI::App& root, Session& session);
 void AddInferVerb(CLI::App& root, Session& session);
 void AddSimilarVerb(CLI::App& root, Session& session);
+void AddScoreVerb(CLI::App& root, Session& session);
 void AddExportVerb(CLI::App& root, Session& session);
 void AddBenchVerb(CLI::App& root, Session& session);
 

@@ -8,7 +8,7 @@ cd "$(dirname "$0")"
 cd "$work"
 
 verbs="generate ingest partition import info verify neighbors get sample train infer similar export"
-verbs+=" repair backup restore upgrade doctor"
+verbs+=" score repair backup restore upgrade doctor"
 updates="put delete changes compact"
 benches="gather sample pool partition verify write lookup compact aggregate step train infer"
 
@@ -44,7 +44,7 @@ for verb in $verbs; do
   line=$(example "$verb")
   [ -n "$line" ] || fail "$verb --help has no example"
   case $verb in
-    train | infer | similar | export)
+    train | infer | similar | export | score)
       has_gnn || { echo "skipped: the example of $verb, this build has no librhizome_gnn"; continue; }
       ;;
     import)

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "rhizome/gnn/link_scores.h"
+#include "rhizome/gnn/safetensors.h"
+#include "rhizome/storage/result.h"
+
+namespace rhizome {
+
+/// The rows of one pair, and its type.
+struct PairRows {
+  const float* src = nullptr;  ///< [dim]
+  const float* dst = nullptr;
+  TypeId type = 0;
+};
+
+/// Computes the scores of pairs whose rows are in memory. Threads: const; Score works on the
+/// calling thread.
+class LinkScorer {
+ public:
+  /// `decoder`: of kDistMult and kMlp. Errors: kInvalidArgument naming the tensor that is missing,
+  /// superfluous or of a wrong shape.
+  static Result<LinkScorer> Create(LinkScorerKind kind, std::uint64_t dim,
+                                   const TensorFile& decoder);
+
+  /// Types in [0, this) may be given; nothing: any.
+  std::optional<std::uint64_t> types() const;
+
+  void Score(std::span<const PairRows> pairs, std::span<float> scores) const;
+
+ private:
+  LinkScorer() = default;
+  Status TakeRelations(const TensorFile& decoder);
+  Status TakeLayers(const TensorFile& decoder);
+  void ScoreByLayers(std::span<const PairRows> pairs, std::span<float> scores) const;
+
+  struct Layer {
+    torch::Tensor weight;  // [out, in]
+    torch::Tensor bias;    // [out]
+  };
+  LinkScorerKind kind_ = LinkScorerKind::kDot;
+  std::size_t dim_ = 0;
+  std::vector<float> relations_;  // [types, dim]
+  std::vector<Layer> layers_;
+};
+
+}  // namespace rhizome

@@ -1,0 +1,323 @@
+#include "rhizome/gnn/score_pairs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <optional>
+
+#include "rhizome/gnn/chunk_reader.h"
+#include "rhizome/gnn/link_scorer.h"
+#include "rhizome/gnn/pair_schedule.h"
+#include "rhizome/index/delta_rows.h"
+#include "rhizome/index/parallel.h"
+#include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/row_reader.h"
+
+namespace rhizome {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// What a pair of a batch takes: itself, its placed copy, its score, its part of rows and cells.
+constexpr std::uint64_t kPairBytes = 160;
+constexpr std::uint64_t kLeastMemory = std::uint64_t{8} << 20;
+constexpr std::uint64_t kStagingBytes = std::uint64_t{1} << 20;
+
+/// Pairs that one thread scores at a time.
+constexpr std::size_t kTilePairs = 512;
+
+/// Reading rows one by one must be this much less than reading whole chunks.
+constexpr std::uint64_t kRowAdvantage = 4;
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// How the memory is divided.
+struct Budget {
+  std::uint64_t pairs = 0;        // of a batch
+  std::uint64_t cache_bytes = 0;  // of decoded chunks
+  std::uint64_t rows = 0;         // of a batch whose rows are read one by one
+};
+
+Result<Budget> Divide(std::uint64_t memory_bytes, const ArrayEntry& entry) {
+  const std::uint64_t chunk = ChunkReader::DecodedBytes(entry);
+  const std::uint64_t need = std::max(kLeastMemory, (ChunkReader::kReadAhead + 6) * chunk);
+  if (memory_bytes < need) {
+    return Fail(Status::OutOfMemory(
+        fmt::format("{} bytes are too little to score pairs of array {}, whose chunks are {}: give "
+                    "at least {}",
+                    memory_bytes, entry.name, chunk, need)));
+  }
+  const std::uint64_t rest = memory_bytes - memory_bytes / 4;
+  return Budget{.pairs = std::min<std::uint64_t>(memory_bytes / 4 / kPairBytes, UINT32_MAX),
+                .cache_bytes = rest - (ChunkReader::kReadAhead + 3) * chunk,
+                .rows = rest / 2 / (entry.dim * sizeof(float) + entry.row_bytes() + 16)};
+}
+
+/// Reads distinct rows of an array that gives single ones, in layout row or in shards.
+class FewRows {
+ public:
+  FewRows(const Store& store, const ChunkArray& array, const FeatureDecoder& decoder,
+          const DeltaRows* delta)
+      : store_(store), array_(array), decoder_(decoder), delta_(delta) {}
+
+  bool possible() const {
+    return array_.entry().layout == ArrayLayout::kRow || array_.entry().inner_rows != 0;
+  }
+
+  /// Row rows[i] to out[i * dim, (i + 1) * dim); `rows` ascending. Returns the bytes read.
+  Result<std::uint64_t> Read(std::span<const Row> rows, std::span<float> out) {
+    const std::size_t row_bytes = decoder_.stored_row_bytes();
+    stored_.resize(rows.size() * row_bytes);
+    std::vector<RowTarget> in_files;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const std::span<std::byte> row = std::span(stored_).subspan(i * row_bytes, row_bytes);
+      if (delta_ != nullptr && delta_->Holds(rows[i]))
+        RHIZOME_RETURN_IF_ERROR(delta_->Read(rows[i], row));
+      else
+        in_files.push_back({rows[i], row.data()});
+    }
+    RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t bytes, array_.entry().layout == ArrayLayout::kRow
+                                                            ? ReadSingle(in_files)
+                                                            : ReadShards(in_files));
+    decoder_.Decode(stored_, out);
+    return bytes;
+  }
+
+ private:
+  Result<std::uint64_t> ReadSingle(std::span<RowTarget> targets) {
+    if (reader_ == nullptr) {
+      RHIZOME_ASSIGN_OR_RETURN(const auto sidecar,
+                               store_.OpenArray(SidecarName(array_.entry().name)));
+      RHIZOME_ASSIGN_OR_RETURN(
+          reader_, RowReader::Open(array_, *sidecar, {.io = {}, .staging_bytes = kStagingBytes}));
+    }
+    const std::uint64_t before = reader_->stats().read_bytes;
+    RHIZOME_RETURN_IF_ERROR(reader_->Read(targets));
+    return reader_->stats().read_bytes - before;
+  }
+
+  // One read for all wanted rows of an inner chunk, which is decoded whole anyway.
+  Result<std::uint64_t> ReadShards(std::span<const RowTarget> targets) {
+    const ArrayEntry& entry = array_.entry();
+    const std::uint64_t row_bytes = entry.row_bytes();
+    std::uint64_t bytes = 0;
+    const auto inner_of = [&](std::size_t i) {
+      return static_cast<std::uint64_t>(targets[i].row) / entry.inner_rows;
+    };
+    for (std::size_t i = 0; i < targets.size();) {
+      std::size_t end = i + 1;
+      while (end < targets.size() && inner_of(end) == inner_of(i)) ++end;
+      const auto first = static_cast<std::uint64_t>(targets[i].row);
+      const std::uint64_t count = static_cast<std::uint64_t>(targets[end - 1].row) - first + 1;
+      run_.resize(count * row_bytes);
+      RHIZOME_RETURN_IF_ERROR(array_.ReadRows(first, count, run_));
+      bytes += run_.size();
+      for (; i < end; ++i) {
+        const std::uint64_t at = static_cast<std::uint64_t>(targets[i].row) - first;
+        std::memcpy(targets[i].out, run_.data() + at * row_bytes, row_bytes);
+      }
+    }
+    return bytes;
+  }
+
+  const Store& store_;
+  const ChunkArray& array_;
+  const FeatureDecoder& decoder_;
+  const DeltaRows* const delta_;
+  std::unique_ptr<RowReader> reader_;  // made at the first use
+  std::vector<std::byte> stored_;
+  std::vector<std::byte> run_;
+};
+
+/// One run. Its parts are borrowed.
+class ScoreRun {
+ public:
+  ScoreRun(const Graph& graph, const ChunkArray& array, const FeatureDecoder& decoder,
+           const LinkScorer& scorer, std::shared_ptr<const DeltaRows> delta, const Budget& budget,
+           std::uint32_t threads)
+      : graph_(graph),
+        array_(array),
+        decoder_(decoder),
+        scorer_(scorer),
+        delta_(std::move(delta)),
+        budget_(budget),
+        few_rows_(graph.store(), array, decoder, delta_.get()),
+        arena_(static_cast<int>(std::clamp<std::uint32_t>(threads, 1, 1024))) {}
+
+  Result<LinkScoreReport> Run(const PairSource& source, const ScoreSink& sink,
+                              const JobControl& control) {
+    for (bool more = true; more;) {
+      RHIZOME_RETURN_IF_ERROR(control.Report({.phase = "scoring", .done = report_.pairs}));
+      pairs_.resize(budget_.pairs);
+      RHIZOME_ASSIGN_OR_RETURN(const std::size_t count, source(pairs_));
+      more = count == pairs_.size();
+      pairs_.resize(count);
+      if (count == 0) break;
+      RHIZOME_RETURN_IF_ERROR(ScoreBatch(control));
+      RHIZOME_RETURN_IF_ERROR(sink(pairs_, scores_));
+      report_.pairs += count;
+      ++report_.batches;
+    }
+    return report_;
+  }
+
+ private:
+  Status ScoreBatch(const JobControl& control) {
+    placed_.clear();
+    scores_.assign(pairs_.size(), 0);
+    for (std::size_t i = 0; i < pairs_.size(); ++i) {
+      RHIZOME_RETURN_IF_ERROR(Check(pairs_[i]));
+      placed_.push_back({.src = graph_.RowOf(pairs_[i].src),
+                         .dst = graph_.RowOf(pairs_[i].dst),
+                         .place = static_cast<std::uint32_t>(i)});
+    }
+    const ArrayEntry& entry = array_.entry();
+    const std::uint64_t cached = budget_.cache_bytes / ChunkReader::DecodedBytes(entry);
+    std::optional<PairSchedule> schedule;
+    arena_.execute([&] {
+      schedule.emplace(placed_, entry.chunk_rows, std::max<std::uint64_t>(cached, 2) - 1);
+    });
+    if (few_rows_.possible()) {
+      const std::vector<Row> rows = DistinctRows();
+      const std::uint64_t whole = schedule->distinct_chunks() * entry.chunk_rows;
+      if (rows.size() <= budget_.rows && rows.size() * kRowAdvantage < whole)
+        return ScoreByRows(rows);
+    }
+    return ScoreByChunks(*schedule, control);
+  }
+
+  Status Check(const VertexPair& pair) const {
+    for (const VertexId vertex : {pair.src, pair.dst}) {
+      if (vertex >= 0 && static_cast<std::uint64_t>(vertex) < graph_.vertex_count()) continue;
+      return Status::InvalidArgument(fmt::format("there is no vertex with vertex id {}", vertex));
+    }
+    const std::optional<std::uint64_t> types = scorer_.types();
+    if (!types || pair.type < *types) return Status::Ok();
+    return Status::InvalidArgument(fmt::format(
+        "a pair is of type {}, the decoder has relations of {} types", pair.type, *types));
+  }
+
+  std::vector<Row> DistinctRows() const {
+    std::vector<Row> rows;
+    rows.reserve(2 * placed_.size());
+    for (const PlacedPair& pair : placed_) rows.insert(rows.end(), {pair.src, pair.dst});
+    std::sort(rows.begin(), rows.end());
+    rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+    return rows;
+  }
+
+  Status ScoreByRows(const std::vector<Row>& rows) {
+    const Clock::time_point start = Clock::now();
+    const std::uint64_t dim = array_.entry().dim;
+    std::vector<float> values(rows.size() * dim);
+    RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t bytes, few_rows_.Read(rows, values));
+    report_.rows_read += rows.size();
+    report_.bytes_read += bytes;
+    report_.read_seconds += SecondsSince(start);
+    ScoreRange(0, placed_.size(), [&](Row row) {
+      const auto found = std::lower_bound(rows.begin(), rows.end(), row);
+      return values.data() + static_cast<std::size_t>(found - rows.begin()) * dim;
+    });
+    return Status::Ok();
+  }
+
+  Status ScoreByChunks(const PairSchedule& schedule, const JobControl& control) {
+    ChunkReader reader(array_, decoder_, schedule.Chunks(),
+                       {.policy = PolicyKind::kBelady, .cache_bytes = budget_.cache_bytes}, control,
+                       delta_);
+    DecodedChunk dst;
+    const auto dim = static_cast<Row>(array_.entry().dim);
+    for (std::size_t c = 0; c < schedule.cells().size(); ++c) {
+      const PairCell& cell = schedule.cells()[c];
+      const Clock::time_point start = Clock::now();
+      if (c == 0 || schedule.cells()[c - 1].dst_chunk != cell.dst_chunk) {
+        RHIZOME_ASSIGN_OR_RETURN(dst, reader.Next());
+      }
+      DecodedChunk src = dst;
+      if (cell.src_chunk != cell.dst_chunk) {
+        RHIZOME_ASSIGN_OR_RETURN(src, reader.Next());
+      }
+      report_.read_seconds += SecondsSince(start);
+      ScoreRange(cell.begin, cell.end, [&](Row row) {
+        const DecodedChunk& chunk =
+            row >= src.first_row && row < src.first_row + static_cast<Row>(src.rows) ? src : dst;
+        return chunk.values.get() + (row - chunk.first_row) * dim;
+      });
+    }
+    const ChunkReaderStats stats = reader.stats();
+    report_.chunk_requests += stats.requests;
+    report_.chunk_reads += stats.reads;
+    report_.bytes_read += stats.bytes_read;
+    return Status::Ok();
+  }
+
+  /// Scores placed pairs [begin, end), whose rows lie where `row_at` says.
+  template <typename RowAt>
+  void ScoreRange(std::size_t begin, std::size_t end, const RowAt& row_at) {
+    const Clock::time_point start = Clock::now();
+    const std::size_t tiles = (end - begin + kTilePairs - 1) / kTilePairs;
+    arena_.execute([&] {
+      ParallelFor(tiles, [&](std::size_t tile) {
+        const std::size_t first = begin + tile * kTilePairs;
+        const std::size_t count = std::min(kTilePairs, end - first);
+        std::array<PairRows, kTilePairs> rows;
+        std::array<float, kTilePairs> scores{};
+        for (std::size_t i = 0; i < count; ++i) {
+          const PlacedPair& pair = placed_[first + i];
+          rows[i] = {row_at(pair.src), row_at(pair.dst), pairs_[pair.place].type};
+        }
+        scorer_.Score(std::span(rows).first(count), std::span(scores).first(count));
+        for (std::size_t i = 0; i < count; ++i) scores_[placed_[first + i].place] = scores[i];
+      });
+    });
+    report_.score_seconds += SecondsSince(start);
+  }
+
+  const Graph& graph_;
+  const ChunkArray& array_;
+  const FeatureDecoder& decoder_;
+  const LinkScorer& scorer_;
+  const std::shared_ptr<const DeltaRows> delta_;
+  const Budget budget_;
+  FewRows few_rows_;
+  TaskArena arena_;
+  std::vector<VertexPair> pairs_;
+  std::vector<PlacedPair> placed_;
+  std::vector<float> scores_;
+  LinkScoreReport report_;
+};
+
+}  // namespace
+
+Result<LinkScoreReport> ScorePairs(const Graph& graph, const LinkScoreOptions& options,
+                                   const PairSource& source, const ScoreSink& sink,
+                                   const JobControl& control) {
+  const std::shared_ptr<const Graph> fixed = graph.Snapshot();
+  RHIZOME_ASSIGN_OR_RETURN(const auto array, fixed->store().OpenArray(options.array));
+  const ArrayEntry& entry = array->entry();
+  if (IsOfEdges(entry) || entry.rows != fixed->info().vertices) {
+    return Fail(Status::InvalidArgument(
+        fmt::format("array {} has {} rows for {} vertices: its rows are not those of vertices",
+                    entry.name, entry.rows, fixed->info().vertices)));
+  }
+  RHIZOME_ASSIGN_OR_RETURN(const FeatureDecoder decoder,
+                           FeatureDecoder::Create(entry, /*normalize=*/false));
+  LoadedTensorFile weights;
+  if (options.scorer != LinkScorerKind::kDot) {
+    RHIZOME_ASSIGN_OR_RETURN(weights, LoadSafetensors(FileSystem::Posix(), options.decoder));
+  }
+  Result<LinkScorer> scorer = LinkScorer::Create(options.scorer, entry.dim, weights.file);
+  if (!scorer) return Fail(scorer.error().WithContext(options.decoder.string()));
+  RHIZOME_ASSIGN_OR_RETURN(const Budget budget, Divide(options.memory_bytes, entry));
+  ScoreRun run(*fixed, *array, decoder, *scorer, DeltaRows::Of(fixed, entry), budget,
+               options.threads);
+  return run.Run(source, sink, control);
+}
+
+}  // namespace rhizome

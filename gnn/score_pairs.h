@@ -1,0 +1,12 @@
+#pragma once
+
+#include "rhizome/gnn/link_scores.h"
+
+namespace rhizome {
+
+/// LinkScores::Score.
+Result<LinkScoreReport> ScorePairs(const Graph& graph, const LinkScoreOptions& options,
+                                   const PairSource& source, const ScoreSink& sink,
+                                   const JobControl& control);
+
+}  // namespace rhizome

@@ -1,0 +1,207 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+
+#include "gnn_library.h"
+#include "npy_output.h"
+#include "pair_input.h"
+#include "rhizome/storage/array_versions.h"
+#include "text.h"
+#include "text_output.h"
+#include "verbs.h"
+
+namespace rhizome {
+namespace {
+
+struct ScoreFlags {
+  LinkScoreOptions options;
+  std::string store;
+  std::string pairs;
+  bool all_edges = false;
+  std::string decoder;
+  std::string out;
+  std::uint64_t memory_bytes = 0;
+};
+
+/// Takes scores as they come.
+class ScoreOutput {
+ public:
+  virtual ~ScoreOutput() = default;
+  virtual Status Add(std::span<const VertexPair> pairs, std::span<const float> scores) = 0;
+  virtual Status Commit() = 0;
+};
+
+/// float32 [m], of a count that is known beforehand.
+class NpyScores final : public ScoreOutput {
+ public:
+  static Result<std::unique_ptr<ScoreOutput>> Create(const std::string& path, std::uint64_t count) {
+    RHIZOME_ASSIGN_OR_RETURN(OutputFile file, OutputFile::Create(path));
+    const std::string header = NpyHeader(DataType::kFloat32, count, 0);
+    RHIZOME_RETURN_IF_ERROR(file.Append(std::as_bytes(std::span(header))));
+    return std::make_unique<NpyScores>(std::move(file), count);
+  }
+  NpyScores(OutputFile file, std::uint64_t count) : file_(std::move(file)), left_(count) {}
+
+  Status Add(std::span<const VertexPair>, std::span<const float> scores) override {
+    if (scores.size() > left_) return Changed();
+    left_ -= scores.size();
+    return file_.Append(std::as_bytes(scores));
+  }
+  Status Commit() override { return left_ == 0 ? file_.Commit() : Changed(); }
+
+ private:
+  static Status Changed() {
+    return Status::InvalidArgument("the pairs changed between counting and scoring them");
+  }
+  OutputFile file_;
+  std::uint64_t left_;
+};
+
+/// src, dst, the type where there are several, score.
+class TextScores final : public ScoreOutput {
+ public:
+  TextScores(const Graph& graph, TextOutput file) : graph_(graph), file_(std::move(file)) {}
+  Status Add(std::span<const VertexPair> pairs, std::span<const float> scores) override {
+    const bool typed = graph_.edge_types().size() > 1;
+    std::string line;
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      line = ToString(graph_.ExternalIdOf(pairs[i].src)) + '\t' +
+             ToString(graph_.ExternalIdOf(pairs[i].dst)) + '\t';
+      if (typed) line += graph_.edge_types()[pairs[i].type] + '\t';
+      fmt::format_to(std::back_inserter(line), "{}", scores[i]);
+      RHIZOME_RETURN_IF_ERROR(file_.Line(line));
+    }
+    return Status::Ok();
+  }
+  Status Commit() override { return file_.Commit(); }
+
+ private:
+  const Graph& graph_;
+  TextOutput file_;
+};
+
+Result<PairInput> OpenInput(const Graph& graph, const ScoreFlags& flags) {
+  return flags.all_edges ? AllEdges(graph) : OpenPairs(graph, flags.pairs);
+}
+
+Result<std::unique_ptr<ScoreOutput>> OpenOutput(const Graph& graph, const ScoreFlags& flags,
+                                                const PairInput& input, const JobControl& control) {
+  if (!flags.out.ends_with(".npy")) {
+    RHIZOME_ASSIGN_OR_RETURN(TextOutput file, TextOutput::Create(flags.out));
+    return std::make_unique<TextScores>(graph, std::move(file));
+  }
+  std::uint64_t count = input.count;
+  if (count == 0) {
+    // A .npy says at its beginning how long it is: the pairs are read twice.
+    if (!flags.all_edges && flags.pairs == "-") {
+      return Fail(Status::InvalidArgument(
+          "--out .npy needs to know how many pairs there are: give a file to --pairs, or a .tsv to "
+          "--out"));
+    }
+    RHIZOME_ASSIGN_OR_RETURN(const PairInput counted, OpenInput(graph, flags));
+    RHIZOME_ASSIGN_OR_RETURN(count, CountPairs(counted, control));
+  }
+  return NpyScores::Create(flags.out, count);
+}
+
+Json ReportJson(const LinkScoreReport& report, const ScoreFlags& flags, double seconds) {
+  return {{"pairs", report.pairs},
+          {"seconds", seconds},
+          {"pairs_per_second", seconds > 0 ? static_cast<double>(report.pairs) / seconds : 0.0},
+          {"batches", report.batches},
+          {"chunk_requests", report.chunk_requests},
+          {"chunk_reads", report.chunk_reads},
+          {"rows_read", report.rows_read},
+          {"bytes_read", report.bytes_read},
+          {"read_seconds", report.read_seconds},
+          {"score_seconds", report.score_seconds},
+          {"peak_memory_bytes", PeakMemoryBytes()},
+          {"out", flags.out}};
+}
+
+std::string Describe(const Json& f) {
+  return fmt::format("{} scored in {}, {} a second; {} read\nwrote {}\n",
+                     WithCommas(f["pairs"]) + (f["pairs"] == 1 ? " pair" : " pairs"),
+                     HumanSeconds(f["seconds"]), HumanCount(f["pairs_per_second"]),
+                     HumanBytes(f["bytes_read"]), f["out"].get<std::string>());
+}
+
+Status CheckFlags(const ScoreFlags& flags) {
+  if (flags.all_edges == !flags.pairs.empty())
+    return Status::InvalidArgument("say what to score: either --pairs F or --all-edges");
+  const bool needs_decoder = flags.options.scorer != LinkScorerKind::kDot;
+  if (needs_decoder == flags.decoder.empty()) {
+    return Status::InvalidArgument(needs_decoder
+                                       ? "--scorer distmult and mlp need --decoder F.safetensors"
+                                       : "--scorer dot takes no --decoder");
+  }
+  RHIZOME_RETURN_IF_ERROR(ParseArrayReference(flags.options.array));
+  return Status::Ok();
+}
+
+Result<Answer> Run(const ScoreFlags& flags, Session& session) {
+  RHIZOME_RETURN_IF_ERROR(CheckFlags(flags));
+  const auto start = std::chrono::steady_clock::now();
+  RHIZOME_ASSIGN_OR_RETURN(const LinkScores* const gnn, LoadLinkScores());
+  const std::uint64_t base = StartMemory(session, flags.memory_bytes);
+  RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened, OpenGraph(flags.store, session));
+  LinkScoreOptions options = flags.options;
+  options.decoder = flags.decoder;
+  if (flags.memory_bytes != 0) {
+    const std::uint64_t now = ResidentMemoryBytes();
+    const std::uint64_t held = now > base ? now - base : 0;
+    options.memory_bytes = flags.memory_bytes > held ? flags.memory_bytes - held : 0;
+  }
+  const Graph& graph = *opened.graph;
+  RHIZOME_ASSIGN_OR_RETURN(const PairInput input, OpenInput(graph, flags));
+  RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<ScoreOutput> output,
+                           OpenOutput(graph, flags, input, session.control));
+  const ScoreSink sink = [&](std::span<const VertexPair> pairs, std::span<const float> scores) {
+    return output->Add(pairs, scores);
+  };
+  RHIZOME_ASSIGN_OR_RETURN(const LinkScoreReport report,
+                           gnn->Score(graph, options, input.next, sink, session.control));
+  RHIZOME_RETURN_IF_ERROR(output->Commit());
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  return Answer{ReportJson(report, flags, seconds.count()), Describe, {}};
+}
+
+}  // namespace
+
+void AddScoreVerb(CLI::App& root, Session& session) {
+  auto flags = std::make_shared<ScoreFlags>();
+  CLI::App* verb = AddVerb(root, session, "score",
+                           "Score pairs of vertices, or all edges, by the rows of an array",
+                           "printf '0\\t1\\n0\\t2\\n' | rhizome score demo.rz --array embedding "
+                           "--pairs - --out scores.tsv",
+                           flags, Run);
+  verb->add_option("STORE", flags->store, "The store's folder")->required();
+  verb->add_option("--array", flags->options.array, "Embeddings or features")
+      ->required()
+      ->type_name("NAME");
+  verb->add_option("--pairs", flags->pairs,
+                   "Lines of two ids and perhaps an edge type, TSV or CSV, - for stdin; or .npy, "
+                   "int64 [m, 2]")
+      ->type_name("F");
+  verb->add_flag("--all-edges", flags->all_edges,
+                 "All edges, as export --edges lists them; of an undirected graph each pair once");
+  AddChoice<LinkScorerKind>(*verb, "--scorer", flags->options.scorer,
+                            {{"dot", LinkScorerKind::kDot},
+                             {"distmult", LinkScorerKind::kDistMult},
+                             {"mlp", LinkScorerKind::kMlp}},
+                            "How two rows become a score");
+  verb->add_option("--decoder", flags->decoder,
+                   "Weights: `relations` [types, dim], or `layers.<k>.weight` and "
+                   "`layers.<k>.bias` of an MLP over the product of the rows or both in a row")
+      ->type_name("F.safetensors");
+  verb->add_option("--out", flags->out, "Lines src, dst, score; or float32 [m]")
+      ->required()
+      ->type_name("F.tsv|F.npy");
+  AddSize(*verb, "--memory", flags->memory_bytes,
+          "Bound on memory, beyond the bare process; default: 1G for rows and pairs");
+  AddThreads(*verb, flags->options.threads);
+}
+
+}  // namespace rhizome
