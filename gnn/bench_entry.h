@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "rhizome/gnn/entry.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
@@ -87,6 +88,11 @@ class GnnBench {
   /// Errors: those of sampling; kInterrupted.
   virtual Result<StepBenchReport> Step(const Graph& graph, const StepBenchOptions& options,
                                        const JobControl& control) const = 0;
+
+  /// Writes a network that was never trained, of two classes: what it computes costs as much as
+  /// that of any. Errors: kInvalidArgument, a spec out of range; those of writing a file.
+  virtual Status SaveModel(const ModelSpec& spec, std::int64_t inputs, std::uint64_t seed,
+                           const Path& path) const = 0;
 };
 
 /// `extern "C" const rhizome::GnnBench* rhizome_gnn_bench_v1();`

@@ -6,6 +6,8 @@
 
 #include "rhizome/gnn/bench_aggregate.h"
 #include "rhizome/gnn/infer.h"
+#include "rhizome/gnn/model.h"
+#include "rhizome/gnn/safetensors.h"
 #include "rhizome/gnn/score_pairs.h"
 #include "rhizome/gnn/train.h"
 
@@ -49,6 +51,16 @@ class Bench final : public GnnBench {
   Result<StepBenchReport> Step(const Graph& graph, const StepBenchOptions& options,
                                const JobControl& control) const override {
     return Guarded([&] { return BenchTrainingStep(graph, options, control); });
+  }
+  Status SaveModel(const ModelSpec& spec, std::int64_t inputs, std::uint64_t seed,
+                   const Path& path) const override {
+    const auto saved = Guarded([&]() -> Result<bool> {
+      RHIZOME_ASSIGN_OR_RETURN(const Model model,
+                               Model::Create({.spec = spec, .inputs = inputs, .classes = 2}, seed));
+      RHIZOME_RETURN_IF_ERROR(SaveSafetensors(path, model.ToFile()));
+      return true;
+    });
+    return saved ? Status::Ok() : saved.error();
   }
 };
 

@@ -7,6 +7,8 @@
 #include <string>
 
 #include "bench_common.h"
+#include "gnuplot.h"
+#include "infer_contest.h"
 #include "rhizome/cache/pass_cost.h"
 
 namespace rhizome {
@@ -28,11 +30,6 @@ constexpr std::array<ChunkCache, 4> kCaches = {{{"fifo", PolicyKind::kFifo, fals
 
 constexpr LayoutRule kRandom{RowRule::kRandom, TargetOrder::kRandom};
 constexpr LayoutRule kNatural{RowRule::kNatural, TargetOrder::kNatural};
-
-std::uint64_t ChunkRows(const BenchInferOptions& options, std::uint64_t row_count) {
-  if (options.chunk_rows != 0) return options.chunk_rows;
-  return std::bit_floor(std::max<std::uint64_t>(row_count / kLeastChunks, 1));
-}
 
 /// A partition's rows, without those of vertices that have no edge. Any order that keeps them
 /// together reads each of their chunks once, and a random one mixes them under the others, which
@@ -123,13 +120,10 @@ const Sums& SumsOf(const Table& table, const LayoutRule& rule) {
   return table.sums[static_cast<std::size_t>(found - table.rules.begin())];
 }
 
-}  // namespace
-
-Result<Json> BenchInfer(const BenchInferOptions& options, const JobControl& control) {
-  RHIZOME_ASSIGN_OR_RETURN(const BenchGraph opened, OpenBenchGraph(options.graph, control));
-  const Graph& graph = *opened.graph;
+Result<Json> CountPass(const BenchInferOptions& options, const Graph& graph,
+                       const JobControl& control) {
   const PassShape shape{.block_rows = options.block_rows,
-                        .chunk_rows = ChunkRows(options, graph.vertex_count())};
+                        .chunk_rows = BenchChunkRows(options, graph.vertex_count())};
   Table table;
   table.rules = CandidateLayouts();
   table.rules.push_back(kRandom);
@@ -148,8 +142,7 @@ Result<Json> BenchInfer(const BenchInferOptions& options, const JobControl& cont
                                            control));
     CountWorker(lists, shape, options, table);
   }
-  Json json = {{"workload", "chunk requests of a pass"}};
-  json.update(DescribeGraph(options.graph, graph));
+  Json json = Json::object();
   json["partitions"] = graph.partition_count();
   json["fanout"] = options.fanout == kAllNeighbors ? Json("all") : Json(options.fanout);
   json["block_rows"] = shape.block_rows;
@@ -173,7 +166,67 @@ Result<Json> BenchInfer(const BenchInferOptions& options, const JobControl& cont
   json["layouts"].push_back(
       RowJson("chosen by reads", table.chosen_by_reads, of_random, of_natural));
   json["layouts"].push_back(RowJson("chosen", table.chosen, of_random, of_natural));
-  json["machine"] = DescribeMachine(opened.store->path());
+  return json;
+}
+
+bool Has(const BenchInferOptions& options, std::string_view part) {
+  return std::find(options.parts.begin(), options.parts.end(), part) != options.parts.end();
+}
+
+/// Those that need more than the graph.
+Status RunContest(const BenchInferOptions& options, InferContest& contest,
+                  const JobControl& control, Json& json) {
+  struct Part {
+    const char* name;
+    Status (*run)(const BenchInferOptions&, InferContest&, const JobControl&, Json&);
+  };
+  constexpr std::array<Part, 4> kParts = {{{"time", BenchInferTime},
+                                           {"resume", BenchInferResume},
+                                           {"codecs", BenchInferCodecs},
+                                           {"far", BenchInferFar}}};
+  for (const Part& part : kParts)
+    if (Has(options, part.name)) RHIZOME_RETURN_IF_ERROR(part.run(options, contest, control, json));
+  return Status::Ok();
+}
+
+}  // namespace
+
+std::uint64_t BenchChunkRows(const BenchInferOptions& options, std::uint64_t row_count) {
+  if (options.chunk_rows != 0) return options.chunk_rows;
+  return std::bit_floor(std::max<std::uint64_t>(row_count / kLeastChunks, 1));
+}
+
+std::string PartPlot(const std::string& path, const std::string& part) {
+  const std::size_t dot = path.rfind('.');
+  return path.substr(0, dot) + "-" + part + path.substr(dot);
+}
+
+Result<Json> BenchInfer(const BenchInferOptions& options, const JobControl& control) {
+  if (!options.plot.empty()) RHIZOME_RETURN_IF_ERROR(CheckPlotPath(options.plot));
+  const bool counts_only = options.parts == std::vector<std::string>{"counts"};
+  BenchInferOptions made = options;
+  if (counts_only) made.graph.dim = 0;
+  BenchGraph opened;
+  std::unique_ptr<InferContest> contest;
+  const Graph* graph = nullptr;
+  if (counts_only) {
+    RHIZOME_ASSIGN_OR_RETURN(opened, OpenBenchGraph(made.graph, control));
+    graph = opened.graph.get();
+  } else {
+    RHIZOME_ASSIGN_OR_RETURN(contest, InferContest::Create(made, control));
+    graph = &contest->graph();
+  }
+  Json json = {{"workload", "layerwise inference"}};
+  json.update(DescribeGraph(options.graph, *graph));
+  if (contest) RHIZOME_RETURN_IF_ERROR(RunContest(made, *contest, control, json));
+  if (Has(options, "counts")) {
+    RHIZOME_ASSIGN_OR_RETURN(Json counts, CountPass(made, *graph, control));
+    if (counts_only)
+      json.update(counts);
+    else
+      json["counts"] = std::move(counts);
+  }
+  json["machine"] = DescribeMachine(graph->store().path());
   return json;
 }
 
