@@ -17,7 +17,9 @@
 #include "rhizome/storage/bytes.h"
 #include "rhizome/storage/catalog_disk.h"
 #include "rhizome/storage/catalog_env.h"
+#include "rhizome/storage/catalog_log.h"
 #include "rhizome/storage/catalog_repair.h"
+#include "rhizome/storage/catalog_seal.h"
 #include "rhizome/storage/hash.h"
 
 namespace rhizome {
@@ -270,7 +272,11 @@ class Catalog::Impl {
   ~Impl() { (void)Close(); }
 
   Status Open(Mode mode) {
-    if (mode != Mode::kCreate) RHIZOME_RETURN_IF_ERROR(CheckComplete(fs_, *env_, path_));
+    if (mode != Mode::kCreate) {
+      RHIZOME_RETURN_IF_ERROR(CheckCatalogSeal(fs_, path_));
+      RHIZOME_RETURN_IF_ERROR(CheckComplete(fs_, *env_, path_));
+    }
+    if (mode == Mode::kWrite) RHIZOME_RETURN_IF_ERROR(BreakCatalogSeal(fs_, path_));
     rocksdb::DB* db = nullptr;
     rocksdb::Status status;
     if (mode == Mode::kRead) {
@@ -306,17 +312,18 @@ class Catalog::Impl {
 
   Status Commit(const CommitRecord& record) {
     RHIZOME_RETURN_IF_ERROR(CheckProcess());
-    rocksdb::WriteOptions options;
-    options.sync = true;
-    const rocksdb::Status status =
-        db_->Put(options, families_[kMeta], rocksdb::Slice(kCurrentKey.data(), kCurrentKey.size()),
-                 EncodeRecord(record, id_));
-    return Translate(status, path_);
+    rocksdb::WriteBatch batch;
+    RHIZOME_RETURN_IF_ERROR(Translate(batch.PutLogData(SyncMark(synced_change_)), path_));
+    const rocksdb::Slice key(kCurrentKey.data(), kCurrentKey.size());
+    RHIZOME_RETURN_IF_ERROR(
+        Translate(batch.Put(families_[kMeta], key, EncodeRecord(record, id_)), path_));
+    return Write(batch, /*sync=*/true);
   }
 
   Status AppendDelta(std::span<const DeltaCommit> commits, bool sync) {
     RHIZOME_RETURN_IF_ERROR(CheckProcess());
     rocksdb::WriteBatch batch;
+    RHIZOME_RETURN_IF_ERROR(Translate(batch.PutLogData(SyncMark(synced_change_)), path_));
     const auto put = [&](const std::string& key, std::span<const std::byte> content) {
       return batch.Put(families_[kDelta], key, SealValue(key, content));
     };
@@ -326,9 +333,7 @@ class Catalog::Impl {
         RHIZOME_RETURN_IF_ERROR(
             Translate(put(RowKey(commit.sequence, row.array_id, row.vertex), row.bytes), path_));
     }
-    rocksdb::WriteOptions options;
-    options.sync = sync;
-    return Translate(db_->Write(options, &batch), path_);
+    return Write(batch, sync);
   }
 
   Status ScanDelta(std::uint64_t after,
@@ -441,10 +446,19 @@ class Catalog::Impl {
     families_.clear();
     const rocksdb::Status closed = db_->Close();
     db_.reset();
-    return Translate(flushed.ok() ? closed : flushed, path_);
+    RHIZOME_RETURN_IF_ERROR(Translate(flushed.ok() ? closed : flushed, path_));
+    return writable_ ? SealCatalog(fs_, path_) : Status::Ok();
   }
 
  private:
+  Status Write(rocksdb::WriteBatch& batch, bool sync) {
+    rocksdb::WriteOptions options;
+    options.sync = sync;
+    RHIZOME_RETURN_IF_ERROR(Translate(db_->Write(options, &batch), path_));
+    if (sync) synced_change_ = db_->GetLatestSequenceNumber();
+    return Status::Ok();
+  }
+
   Status CheckEntry(std::string_view key, std::string_view value) const {
     if (key.size() > sizeof(std::uint64_t) && OpenValue(key, value)) return Status::Ok();
     return Status::Corruption(fmt::format("catalogue '{}', delta: an entry of commit {} is damaged",
@@ -466,12 +480,14 @@ class Catalog::Impl {
   const pid_t owner_ = getpid();
   TemporaryFolder secondary_;
   bool writable_ = false;
+  std::uint64_t synced_change_ = 0;  // RocksDB's number of the last that is, of this opening
   std::unique_ptr<rocksdb::Env> env_;
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
 };
 
 Status RepairDatabase(FileSystem& fs, const Path& path) {
+  RHIZOME_RETURN_IF_ERROR(BreakCatalogSeal(fs, path));
   return Translate(rocksdb::RepairDB(path.string(),
                                      DatabaseOptions(EnvOf(fs), Catalog::Mode::kWrite), Families()),
                    path);

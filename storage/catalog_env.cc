@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "rhizome/storage/catalog_log.h"
+#include "rhizome/storage/catalog_table.h"
 
 namespace rhizome {
 namespace {
@@ -55,8 +56,9 @@ class WholeRecords final : public rocksdb::FSSequentialFile {
       if (!read.ok()) return read;
       bytes_.insert(bytes_.end(), got.data(), got.data() + got.size());
     } while (!got.empty());
-    const LogScan scan = ScanLog(std::as_bytes(std::span(bytes_)), good_);
+    const LogScan scan = ScanLog(std::as_bytes(std::span(bytes_)), good_, last_change_);
     good_ = scan.good_bytes;
+    last_change_ = scan.last_change;
     if (!scan.damaged) return IOStatus::OK();
     return IOStatus::Corruption(
         fmt::format("{}: the record at offset {} is damaged", name_, base_ + good_));
@@ -76,9 +78,32 @@ class WholeRecords final : public rocksdb::FSSequentialFile {
   const std::string name_;
   std::vector<char> bytes_;  // of the file from base_ on, where a block begins
   std::uint64_t base_ = 0;
-  std::uint64_t at_ = 0;    // shown, from base_
-  std::uint64_t good_ = 0;  // whole, from base_
+  std::uint64_t at_ = 0;           // shown, from base_
+  std::uint64_t good_ = 0;         // whole, from base_
+  std::uint64_t last_change_ = 0;  // in what is whole
 };
+
+IOStatus ToRocks(const Status& status, const std::string& name) {
+  const std::string message = fmt::format("{}: {}", name, status.message());
+  return status.code() == StatusCode::kCorruption ? IOStatus::Corruption(message)
+                                                  : IOStatus::IOError(message);
+}
+
+/// See CheckTableTail.
+IOStatus CheckTable(const rocksdb::FSRandomAccessFile& file, std::uint64_t file_bytes,
+                    const std::string& name, IODebugContext* context) {
+  const auto read = [&](std::uint64_t offset, std::span<std::byte> out) {
+    auto* const scratch = reinterpret_cast<char*>(out.data());
+    rocksdb::Slice got;
+    const IOStatus status = file.Read(offset, out.size(), {}, &got, scratch, context);
+    if (!status.ok()) return Status::IoError(status.ToString());
+    if (got.size() != out.size()) return Status::Corruption("the table is cut off");
+    if (got.data() != scratch) std::copy_n(got.data(), got.size(), scratch);
+    return Status::Ok();
+  };
+  const Status checked = CheckTableTail(file_bytes, read);
+  return checked.ok() ? IOStatus::OK() : ToRocks(checked, name);
+}
 
 bool IsLog(const std::filesystem::path& path) {
   return path.extension() == ".log" || path.filename().native().starts_with("MANIFEST-");
@@ -96,6 +121,16 @@ class CatalogFileSystem final : public rocksdb::FileSystemWrapper {
     if (opened.ok() && IsLog(name))
       *result = std::make_unique<WholeRecords>(std::move(*result), name);
     return opened;
+  }
+
+  IOStatus NewRandomAccessFile(const std::string& name, const rocksdb::FileOptions& options,
+                               std::unique_ptr<rocksdb::FSRandomAccessFile>* result,
+                               IODebugContext* context) override {
+    const IOStatus opened = target()->NewRandomAccessFile(name, options, result, context);
+    if (!opened.ok() || std::filesystem::path(name).extension() != ".sst") return opened;
+    std::uint64_t file_bytes = 0;
+    const IOStatus stat = target()->GetFileSize(name, {}, &file_bytes, context);
+    return stat.ok() ? CheckTable(**result, file_bytes, name, context) : stat;
   }
 
   IOStatus RenameFile(const std::string& from, const std::string& to, const IOOptions& options,

@@ -13,7 +13,8 @@ namespace rhizome {
 ///     that cannot be opened;
 ///   - a last record of a log (write-ahead log, MANIFEST) that was not synced and whose length came
 ///     before its bytes is the end of the log. RocksDB would refuse the catalogue;
-/// and that it overlooks no damage of a log which RocksDB takes for such an end (catalog_log.h).
+/// that it overlooks no damage of a log which RocksDB takes for such an end (catalog_log.h), and
+/// that it shows no table to RocksDB whose damage would end the process (catalog_table.h).
 /// Ownership: `base` and the result must outlive the databases that use them.
 std::unique_ptr<rocksdb::Env> MakeCatalogEnv(rocksdb::Env& base);
 

@@ -1,7 +1,10 @@
 #include "rhizome/storage/catalog_log.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <optional>
+#include <string_view>
 
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/little_endian.h"
@@ -23,15 +26,13 @@ bool IsType(std::byte type) {
   return (value >= 1 && value <= 4) || value == 9;
 }
 
-std::uint32_t Masked(std::uint32_t crc) { return ((crc >> 15U) | (crc << 17U)) + 0xA282EAD8U; }
-
 /// Is there a right record of `length` bytes of payload at `at`?
 bool IsRecord(Bytes bytes, std::uint64_t at, std::uint64_t length) {
   const std::uint64_t left = kLogBlockBytes - at % kLogBlockBytes;
   if (left < kHeaderBytes + length || bytes.size() - at < kHeaderBytes + length) return false;
   if (!IsType(bytes[at + kTypeAt])) return false;
   const std::uint32_t crc = Crc32c(bytes.subspan(at + kTypeAt, 1 + length));
-  return LoadLittle<std::uint32_t>(bytes.data() + at) == Masked(crc);
+  return LoadLittle<std::uint32_t>(bytes.data() + at) == MaskedLogCrc(crc);
 }
 
 /// The end of the right record at `at`; nothing if there is none.
@@ -58,10 +59,109 @@ bool HoldsRecord(Bytes bytes, std::uint64_t from) {
   return false;
 }
 
+std::uint32_t Unmasked(std::uint32_t masked) { return std::rotl(masked - 0xA282EAD8U, 15); }
+
+/// Would the record of `length` bytes be right if one bit of it, or of its checksum, were another?
+/// By the linearity of the CRC: what one bit changes in it does not depend on the others.
+bool IsOneBitOff(Bytes bytes, std::uint64_t at, std::uint64_t length) {
+  const std::uint64_t left = kLogBlockBytes - at % kLogBlockBytes;
+  if (left < kHeaderBytes + length || bytes.size() - at < kHeaderBytes + length) return false;
+  const auto stored = LoadLittle<std::uint32_t>(bytes.data() + at);
+  const std::uint32_t crc = Crc32c(bytes.subspan(at + kTypeAt, 1 + length));
+  if (std::popcount(stored ^ MaskedLogCrc(crc)) == 1) return true;
+  const std::uint32_t difference = Unmasked(stored) ^ crc;
+  const auto behind = [](std::uint32_t change) {  // one more byte
+    for (int bit = 0; bit < 8; ++bit)
+      change = (change >> 1U) ^ (0x82F63B78U & (0U - (change & 1U)));
+    return change;
+  };
+  static const std::array<std::uint32_t, 256> table = [&] {
+    std::array<std::uint32_t, 256> made{};
+    for (std::uint32_t byte = 0; byte < made.size(); ++byte) made[byte] = behind(byte);
+    return made;
+  }();
+  std::array<std::uint32_t, 8> changes{};
+  for (unsigned bit = 0; bit < 8; ++bit) changes[bit] = table[std::size_t{1} << bit];
+  for (std::uint64_t byte = 0; byte <= length; ++byte) {
+    for (std::uint32_t& change : changes) {
+      if (change == difference) return true;
+      change = (change >> 8U) ^ table[change & 0xFFU];
+    }
+  }
+  return false;
+}
+
+/// The same for a record whose length may be the wrong bit.
+bool IsFlipped(Bytes bytes, std::uint64_t at) {
+  const auto length = LoadLittle<std::uint16_t>(bytes.data() + at + kLengthAt);
+  if (IsOneBitOff(bytes, at, length)) return true;
+  for (unsigned bit = 0; bit < 16; ++bit)
+    if (IsRecord(bytes, at, length ^ (1U << bit))) return true;
+  return false;
+}
+
+constexpr std::string_view kMark = "rzsync";
+
+/// RocksDB's write batch, which the first or only record of a write begins with: number of the
+/// first change, count, changes. Ours begin with a mark.
+struct BatchHead {
+  std::uint64_t last_change = 0;
+  std::uint64_t synced_change = 0;
+};
+std::optional<BatchHead> HeadOf(Bytes record) {
+  constexpr std::size_t kCountAt = 8;
+  constexpr std::size_t kFirstAt = 12;
+  constexpr std::byte kLogData{3};
+  constexpr std::size_t kMarkBytes = kMark.size() + sizeof(std::uint64_t);
+  const Bytes batch = record.subspan(kHeaderBytes);
+  if (batch.size() < kFirstAt + 2 + kMarkBytes) return std::nullopt;
+  const Bytes mark = batch.subspan(kFirstAt + 2);
+  if (batch[kFirstAt] != kLogData || batch[kFirstAt + 1] != std::byte{kMarkBytes} ||
+      !std::ranges::equal(mark.first(kMark.size()), std::as_bytes(std::span(kMark))))
+    return std::nullopt;
+  const auto first = LoadLittle<std::uint64_t>(batch.data());
+  const auto count = LoadLittle<std::uint32_t>(batch.data() + kCountAt);
+  return BatchHead{.last_change = first + std::max(count, 1U) - 1,
+                   .synced_change = LoadLittle<std::uint64_t>(mark.data() + kMark.size())};
+}
+
+/// Is a sector of the record at `at` zero, as far as it is behind `at`, or behind the record's
+/// header, which RocksDB writes before the rest?
+bool HasHole(Bytes bytes, std::uint64_t at) {
+  const std::uint64_t length = LoadLittle<std::uint16_t>(bytes.data() + at + kLengthAt);
+  const std::uint64_t end = std::min<std::uint64_t>(at + kHeaderBytes + length, bytes.size());
+  const auto zero_from = [&](std::uint64_t from) {
+    const std::uint64_t next = (from / kSectorBytes + 1) * kSectorBytes;
+    return from < end &&
+           AllZero(bytes.subspan(from, std::min<std::uint64_t>(next, bytes.size()) - from));
+  };
+  if (zero_from(at) || zero_from(at + kHeaderBytes)) return true;
+  for (std::uint64_t from = AlignUp(at + 1, kSectorBytes); from < end; from += kSectorBytes)
+    if (zero_from(from)) return true;
+  return false;
+}
+
+/// Does a record behind `from` say that a later change than `last_change` was durable?
+bool SaysSynced(Bytes bytes, std::uint64_t from, std::uint64_t last_change) {
+  for (std::uint64_t at = from; at + kHeaderBytes <= bytes.size();) {
+    const auto end = RecordEnd(bytes, at);
+    if (!end) {
+      ++at;
+      continue;
+    }
+    const auto head = HeadOf(bytes.subspan(at, *end - at));
+    if (head && head->synced_change > last_change) return true;
+    at = *end;
+  }
+  return false;
+}
+
 /// Can a power cut have left what follows `at`, where a record should begin?
-bool IsTorn(Bytes bytes, std::uint64_t at) {
+bool IsTorn(Bytes bytes, std::uint64_t at, std::uint64_t last_change) {
   const Bytes rest = bytes.subspan(at);
   if (rest.size() < kHeaderBytes || AllZero(rest)) return true;
+  if (IsFlipped(bytes, at)) return false;
+  if (HasHole(bytes, at)) return !SaysSynced(bytes, at + 1, last_change);
   if (HoldsRecord(bytes, at + 1)) return false;
   const std::uint64_t length = LoadLittle<std::uint16_t>(rest.data() + kLengthAt);
   const std::uint64_t in_block = kLogBlockBytes - at % kLogBlockBytes;
@@ -76,15 +176,26 @@ bool IsTorn(Bytes bytes, std::uint64_t at) {
 
 }  // namespace
 
-LogScan ScanLog(std::span<const std::byte> bytes, std::uint64_t begin) {
-  LogScan scan{.good_bytes = begin};
+std::uint32_t MaskedLogCrc(std::uint32_t crc) { return std::rotr(crc, 15) + 0xA282EAD8U; }
+
+std::string SyncMark(std::uint64_t synced_change) {
+  std::string mark(kMark);
+  mark.resize(kMark.size() + sizeof(synced_change));
+  StoreLittle(reinterpret_cast<std::byte*>(mark.data()) + kMark.size(), synced_change);
+  return mark;
+}
+
+LogScan ScanLog(std::span<const std::byte> bytes, std::uint64_t begin, std::uint64_t last_change) {
+  LogScan scan{.good_bytes = begin, .last_change = last_change};
   for (std::uint64_t at = SkipTrailer(begin); at < bytes.size();
        at = SkipTrailer(scan.good_bytes)) {
     const auto end = RecordEnd(bytes, at);
     if (!end) {
-      scan.damaged = !IsTorn(bytes, at);
+      scan.damaged = !IsTorn(bytes, at, scan.last_change);
       return scan;
     }
+    if (const auto head = HeadOf(bytes.subspan(at, *end - at)))
+      scan.last_change = head->last_change;
     scan.good_bytes = *end;
   }
   return scan;

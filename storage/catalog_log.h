@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 namespace rhizome {
 
@@ -16,15 +17,28 @@ struct LogScan {
   /// Whole records with the right checksum from the beginning on end here.
   std::uint64_t good_bytes = 0;
 
-  /// What follows is no record that a power cut cut short, but damage.
+  /// RocksDB's number of the last change in them; 0: none.
+  std::uint64_t last_change = 0;
+
+  /// What follows is nothing that a power cut leaves, but damage.
   bool damaged = false;
 };
 
-/// Reads records up to the first that is not whole. A power cut leaves of the last records a
-/// beginning, and behind it, where the length came before the bytes, zeros from some sector (512
-/// bytes) on. Everything else is damage: a record behind the bad one, bytes that are not zero, a
-/// last record that would be right if it said another length. `begin`: where to start, the end of a
-/// record. Touches no file.
-LogScan ScanLog(std::span<const std::byte> bytes, std::uint64_t begin = 0);
+/// Reads records up to the first that is not whole. A power cut leaves of what was not synced
+///   - a beginning of the last record, and behind it, where the length came before the bytes, zeros
+///     from some sector (512 bytes) on;
+///   - where later sectors came before earlier ones, a record of which some sector is zero, and
+///     records behind it. None of these says (SyncMark) that the lost one was synced before.
+/// Everything else is damage; always, if the record is right but for one bit. `begin`: where to
+/// start, the end of a record; `last_change`: in the records before. Touches no file.
+LogScan ScanLog(std::span<const std::byte> bytes, std::uint64_t begin = 0,
+                std::uint64_t last_change = 0);
+
+/// What a write to the catalogue begins with, in the log only (WriteBatch::PutLogData): changes up
+/// to this number were durable when it was made. 0: none since the log began.
+std::string SyncMark(std::uint64_t synced_change);
+
+/// A CRC-32C as RocksDB stores it.
+std::uint32_t MaskedLogCrc(std::uint32_t crc);
 
 }  // namespace rhizome

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/catalog_seal.h"
 #include "rhizome/storage/store.h"
 #include "rhizome/storage/store_files.h"
 
@@ -200,6 +201,8 @@ Status CheckLeftover(FileSystem& fs, const Path& store) {
 }
 
 Status ClearLeftover(FileSystem& fs, const Path& store) {
+  // Or else the seal of a catalogue that is half gone would make it a damaged one.
+  RHIZOME_RETURN_IF_ERROR(BreakCatalogSeal(fs, store / kCatalogName));
   // Each for good before the next: manifests without a catalogue would look like a damaged store,
   // and a catalogue without FORMAT like somebody's database.
   for (const std::string_view name : {kScratchName, kGenerationsName, kCatalogName}) {

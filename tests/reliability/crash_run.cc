@@ -23,13 +23,14 @@ struct ModeKind {
   Mode mode;
   bool draws;
 };
-constexpr std::array<ModeKind, 7> kModes = {{{Mode::kDropUnsynced, false},
+constexpr std::array<ModeKind, 8> kModes = {{{Mode::kDropUnsynced, false},
                                              {Mode::kKeepUnsynced, false},
                                              {Mode::kRandom, true},
                                              {Mode::kTornLast, true},
                                              {Mode::kZeroLength, false},
                                              {Mode::kNamesUndone, false},
-                                             {Mode::kNamesReordered, true}}};
+                                             {Mode::kNamesReordered, true},
+                                             {Mode::kHoles, true}}};
 
 std::uint64_t Mix(std::uint64_t a, std::uint64_t b) {
   std::uint64_t x = a * 0x9E3779B97F4A7C15U + b;

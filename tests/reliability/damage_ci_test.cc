@@ -9,7 +9,6 @@ void PrintCounts(const std::string& what, const DamageCounts& counts) {
   PrintCount((what + "-found-by-reading").c_str(), counts.by_reading);
   PrintCount((what + "-found-by-verify").c_str(), counts.by_verify);
   PrintCount((what + "-harmless").c_str(), counts.harmless);
-  PrintCount((what + "-known-gaps").c_str(), counts.known);
   PrintCount((what + "-silent").c_str(), counts.silent);
 }
 

@@ -23,11 +23,7 @@ struct DamageCounts {
   std::uint64_t by_reading = 0;  ///< found when the bytes were read
   std::uint64_t by_verify = 0;   ///< found by verify only: bytes that we do not read
   std::uint64_t harmless = 0;    ///< every answer as before, and verify finds nothing to say
-
-  /// Wrong answers that are known: RocksDB takes its MANIFEST, cut off between two records, for an
-  /// earlier one, so that the last writes of a store that was closed are gone without a word.
-  std::uint64_t known = 0;
-  std::uint64_t silent = 0;  ///< a wrong answer without an error, each printed in a line
+  std::uint64_t silent = 0;      ///< a wrong answer without an error, each printed in a line
 };
 
 struct FlipPlan {
@@ -38,8 +34,7 @@ struct FlipPlan {
   std::uint64_t unread_stride = 1;
   std::uint64_t seed = 1;
 
-  /// Only files whose paths have this in them. Empty: all but RocksDB's tables (.sst), of which a
-  /// flipped bit can end the process in one of RocksDB's assertions (tests/RELIABILITY.md).
+  /// Only files whose paths have this in them.
   std::string only = {};
 };
 

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "rhizome/storage/hash.h"
@@ -75,6 +78,60 @@ TEST(CatalogLogTest, ZerosFromASectorOnAreNoDamage) {
     auto middle = log.bytes;
     std::fill_n(middle.begin() + static_cast<std::ptrdiff_t>(sector), 20, std::byte{0});
     EXPECT_TRUE(ScanLog(middle).damaged) << sector;
+  }
+}
+
+/// A log of three writes as RocksDB puts them, each with a mark; what comes before their ends.
+Log ThreeWrites(std::mt19937_64& rng, std::array<std::uint64_t, 3> synced) {
+  Log log;
+  for (std::size_t i = 0; i < synced.size(); ++i) {
+    const std::string mark = SyncMark(synced[i]);
+    const std::size_t at = log.bytes.size();
+    log.Add(rng, 900);
+    const auto payload = std::span(log.bytes).subspan(at + kHeaderBytes);
+    StoreLittle(payload.data(), static_cast<std::uint64_t>(10 + i));
+    StoreLittle(payload.data() + 8, std::uint32_t{1});
+    payload[12] = std::byte{3};
+    payload[13] = static_cast<std::byte>(mark.size());
+    std::ranges::copy(std::as_bytes(std::span(mark)), payload.begin() + 14);
+    const auto record = std::span(log.bytes).subspan(at);
+    StoreLittle(record.data(), MaskedLogCrc(Crc32c(record.subspan(6))));
+  }
+  return log;
+}
+
+// Writes 11 and 12 were not synced, and the sectors of 12 reached the disk before those of 11.
+TEST(CatalogLogTest, AHoleInWhatWasNotSyncedEndsTheLog) {
+  std::mt19937_64 rng(testing::TestSeed());
+  Log log = ThreeWrites(rng, {0, 10, 10});
+  std::fill_n(log.bytes.begin() + 1024, 512, std::byte{0});
+  const LogScan scan = ScanLog(log.bytes);
+  EXPECT_EQ(scan.good_bytes, log.ends[0]);
+  EXPECT_EQ(scan.last_change, 10U);
+  EXPECT_FALSE(scan.damaged);
+}
+
+// Write 12 says that 11 was synced: a disk that lost a sector of it afterwards.
+TEST(CatalogLogTest, AHoleInWhatWasSyncedIsDamage) {
+  std::mt19937_64 rng(testing::TestSeed());
+  Log log = ThreeWrites(rng, {0, 10, 11});
+  std::fill_n(log.bytes.begin() + 1024, 512, std::byte{0});
+  EXPECT_TRUE(ScanLog(log.bytes).damaged);
+}
+
+// Its last sector is zero, as the end of a torn record would be.
+TEST(CatalogLogTest, FlippedBitsOfALastRecordThatEndsInZerosAreDamage) {
+  std::mt19937_64 rng(testing::TestSeed());
+  Log log = ThreeRecords(rng);
+  const std::size_t at = log.ends[1];
+  std::fill(log.bytes.begin() + 1024, log.bytes.end(), std::byte{0});
+  const auto record = std::span(log.bytes).subspan(at);
+  StoreLittle(record.data(), MaskedLogCrc(Crc32c(record.subspan(6))));
+  ASSERT_EQ(ScanLog(log.bytes).good_bytes, log.bytes.size());
+  for (std::size_t bit = at * 8; bit < log.bytes.size() * 8; ++bit) {
+    auto bytes = log.bytes;
+    bytes[bit / 8] ^= static_cast<std::byte>(1U << bit % 8);
+    EXPECT_TRUE(ScanLog(bytes).damaged) << "bit " << bit;
   }
 }
 

@@ -1,0 +1,109 @@
+#include "rhizome/storage/catalog_seal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rhizome/storage/bytes.h"
+#include "rhizome/storage/hash.h"
+#include "rhizome/storage/little_endian.h"
+
+namespace rhizome {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+constexpr std::string_view kSealName = "SEAL";
+constexpr std::string_view kMagic = "RZCSEAL1";
+constexpr std::uint64_t kMaxSealBytes = 4096;
+
+// RocksDB begins a new MANIFEST at each opening; one that grew longer than this is not sealed.
+constexpr std::uint64_t kMaxSealedBytes = std::uint64_t{64} << 20;
+
+/// The bytes of a file; nothing if there is none.
+Result<std::optional<Bytes>> ReadIfThere(FileSystem& fs, const Path& path, std::uint64_t max) {
+  auto bytes = ReadWholeFile(fs, path, max);
+  if (!bytes && bytes.error().code() == StatusCode::kNotFound) return std::nullopt;
+  if (!bytes) return Fail(bytes.error());
+  return std::optional(*std::move(bytes));
+}
+
+/// The name of the MANIFEST that CURRENT names.
+std::string NameIn(const Bytes& current) {
+  std::string name(reinterpret_cast<const char*>(current.data()), current.size());
+  if (!name.empty() && name.back() == '\n') name.pop_back();
+  return name;
+}
+
+Bytes EncodeSeal(std::string_view name, const Bytes& manifest) {
+  ByteWriter out;
+  out.Bytes(std::as_bytes(std::span(kMagic)));
+  out.Number(static_cast<std::uint64_t>(manifest.size()));
+  out.Bytes(Xxh3(manifest));
+  out.String(name);
+  out.Number(Crc32c(out.bytes()));
+  return out.Take();
+}
+
+/// Was this seal finished?
+bool IsWhole(const Bytes& seal) {
+  if (seal.size() < kMagic.size() + sizeof(std::uint32_t)) return false;
+  const std::size_t end = seal.size() - sizeof(std::uint32_t);
+  return LoadLittle<std::uint32_t>(seal.data() + end) == Crc32c(std::span(seal).first(end));
+}
+
+/// Is this the seal of the catalogue as it is? One without CURRENT was never finished, or is being
+/// cleared away.
+Result<bool> Fits(FileSystem& fs, const Path& catalog, const Bytes& seal) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto current, ReadIfThere(fs, catalog / "CURRENT", kMaxSealBytes));
+  if (!current) return true;
+  const std::string name = NameIn(*current);
+  if (!name.starts_with("MANIFEST-") || !CheckName("file", name).ok()) return false;
+  RHIZOME_ASSIGN_OR_RETURN(const auto manifest, ReadIfThere(fs, catalog / name, kMaxSealedBytes));
+  return manifest && EncodeSeal(name, *manifest) == seal;
+}
+
+}  // namespace
+
+Status CheckCatalogSeal(FileSystem& fs, const Path& catalog) {
+  RHIZOME_ASSIGN_OR_RETURN(auto seal, ReadIfThere(fs, catalog / kSealName, kMaxSealBytes));
+  while (seal && IsWhole(*seal)) {
+    const auto fits = Fits(fs, catalog, *seal);
+    if (!fits && fits.error().code() != StatusCode::kCorruption) return fits.error();
+    if (fits.value_or(false)) return Status::Ok();
+    // A writer breaks the seal before it changes anything, and no two seals are alike.
+    RHIZOME_ASSIGN_OR_RETURN(auto again, ReadIfThere(fs, catalog / kSealName, kMaxSealBytes));
+    if (again == seal)
+      return Status::Corruption(fmt::format(
+          "catalogue '{}': CURRENT or the MANIFEST that it names is not as it was when the "
+          "catalogue was closed (SEAL)",
+          catalog.string()));
+    seal = std::move(again);
+  }
+  return Status::Ok();
+}
+
+Status BreakCatalogSeal(FileSystem& fs, const Path& catalog) {
+  const Status removed = fs.RemoveFile(catalog / kSealName);
+  if (removed.code() == StatusCode::kNotFound) return Status::Ok();
+  RHIZOME_RETURN_IF_ERROR(removed);
+  return fs.SyncDirectory(catalog);
+}
+
+Status SealCatalog(FileSystem& fs, const Path& catalog) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto current, ReadIfThere(fs, catalog / "CURRENT", kMaxSealBytes));
+  if (!current) return Status::Ok();
+  const std::string name = NameIn(*current);
+  RHIZOME_ASSIGN_OR_RETURN(const FileInfo info, fs.Stat(catalog / name));
+  if (info.size_bytes > kMaxSealedBytes) return Status::Ok();
+  RHIZOME_ASSIGN_OR_RETURN(const Bytes manifest,
+                           ReadWholeFile(fs, catalog / name, kMaxSealedBytes));
+  RHIZOME_RETURN_IF_ERROR(WriteWholeFile(fs, catalog / kSealName, EncodeSeal(name, manifest)));
+  return fs.SyncDirectory(catalog);
+}
+
+}  // namespace rhizome

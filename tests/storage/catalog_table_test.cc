@@ -1,0 +1,94 @@
+#include "rhizome/storage/catalog_table.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string_view>
+#include <vector>
+
+#include "rhizome/storage/catalog.h"
+#include "storage/array_fixture.h"
+
+namespace rhizome {
+namespace {
+
+using testing::FixedStoreId;
+using testing::TempDir;
+using Bytes = std::vector<std::byte>;
+
+/// A table of RocksDB as a closed catalogue has it.
+Bytes MakeTable() {
+  const TempDir dir;
+  const Path path = dir.path() / "c";
+  const auto catalog =
+      Catalog::Open(FileSystem::Posix(), path, Catalog::Mode::kCreate, FixedStoreId());
+  EXPECT_OK(catalog);
+  EXPECT_OK((*catalog)->Commit({.generation = 1}));
+  EXPECT_OK((*catalog)->Close());
+  for (const auto& entry : std::filesystem::directory_iterator(path))
+    if (entry.path().extension() == ".sst")
+      return *ReadWholeFile(FileSystem::Posix(), entry.path(), 1 << 20);
+  ADD_FAILURE() << "no table";
+  return {};
+}
+
+Status Check(const Bytes& table) {
+  return CheckTableTail(table.size(), [&](std::uint64_t offset, std::span<std::byte> out) {
+    if (offset > table.size() || out.size() > table.size() - offset)
+      return Status::Corruption("read behind the end");
+    std::copy_n(table.begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
+    return Status::Ok();
+  });
+}
+
+Bytes Flipped(Bytes table, std::size_t bit) {
+  table[bit / 8] ^= static_cast<std::byte>(1U << bit % 8);
+  return table;
+}
+
+TEST(CatalogTableTest, ATableOfRocksDbIsSound) { EXPECT_OK(Check(MakeTable())); }
+
+TEST(CatalogTableTest, FlippedBitsOfThePropertiesAreFound) {
+  const Bytes table = MakeTable();
+  const std::string_view name = "leveldb.BytewiseComparator";
+  const auto found = std::ranges::search(table, std::as_bytes(std::span(name)));
+  ASSERT_FALSE(found.empty());
+  const auto at = static_cast<std::size_t>(found.begin() - table.begin());
+  for (std::size_t bit = at * 8; bit < (at + name.size()) * 8; ++bit)
+    EXPECT_EQ(Check(Flipped(table, bit)).code(), StatusCode::kCorruption) << bit;
+}
+
+// The sort of checksum, where the list of blocks is, and the magic; format versions that are newer
+// have a checksum.
+TEST(CatalogTableTest, FlippedBitsOfTheFooterAreFound) {
+  const Bytes table = MakeTable();
+  const std::size_t footer = table.size() - 53;
+  for (std::size_t bit = footer * 8; bit < (footer + 3) * 8; ++bit)
+    EXPECT_EQ(Check(Flipped(table, bit)).code(), StatusCode::kCorruption) << bit;
+  for (std::size_t bit = (table.size() - 8) * 8; bit < table.size() * 8; ++bit)
+    EXPECT_EQ(Check(Flipped(table, bit)).code(), StatusCode::kCorruption) << bit;
+}
+
+TEST(CatalogTableTest, ACutTableIsDamage) {
+  const Bytes table = MakeTable();
+  for (std::size_t size = 0; size < table.size(); ++size)
+    EXPECT_EQ(Check({table.begin(), table.begin() + static_cast<std::ptrdiff_t>(size)}).code(),
+              StatusCode::kCorruption)
+        << size;
+}
+
+// Whatever the footer says, no more is read than a small block.
+TEST(CatalogTableTest, RubbishIsRefused) {
+  std::mt19937_64 rng(testing::TestSeed());
+  const Bytes table = MakeTable();
+  for (int round = 0; round < 2000; ++round) {
+    Bytes other = table;
+    for (int change = 0; change < 4; ++change)
+      other[other.size() - 1 - 12 - rng() % 41] = static_cast<std::byte>(rng());
+    static_cast<void>(Check(other));
+  }
+}
+
+}  // namespace
+}  // namespace rhizome
