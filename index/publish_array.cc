@@ -5,6 +5,7 @@
 #include "rhizome/index/delta.h"
 #include "rhizome/index/moved_array.h"
 #include "rhizome/index/stale_vertices.h"
+#include "rhizome/storage/mutant.h"
 
 namespace rhizome {
 namespace {
@@ -16,7 +17,8 @@ Status PublishIn(const Path& path, const MadeArray& made, const Store& current,
                  const JobControl& control, const Steps& steps) {
   FileSystem& fs = current.fs();
   const Manifest& manifest = current.manifest();
-  const bool as_it_is = manifest.generation == made.made_for.manifest().generation &&
+  const bool as_it_is = (manifest.generation == made.made_for.manifest().generation ||
+                         RHIZOME_MUTANT("array is published where rows moved")) &&
                         made.source.arrays.front().rows == manifest.info.vertices;
   if (as_it_is) {
     return ArrayChange::Run(fs, path, manifest.generation,

@@ -7,6 +7,7 @@
 
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/file_copy.h"
+#include "rhizome/storage/mutant.h"
 #include "rhizome/storage/store_files.h"
 #include "rhizome/storage/zarr_format.h"
 
@@ -455,6 +456,7 @@ Status ArrayChange::WriteFiles() {
                                 ? LinkOrCopyFile(fs, file.from, path, file.entry.size_bytes)
                                 : WriteWholeFile(fs, path, std::as_bytes(std::span(file.text))));
   }
+  if (RHIZOME_MUTANT("folder of an array is not synced")) return Status::Ok();
   for (const Path& folder : folders) RHIZOME_RETURN_IF_ERROR(fs.SyncDirectory(folder));
   if (!folders.empty()) RHIZOME_RETURN_IF_ERROR(fs.SyncDirectory(generation / "arrays"));
   return Status::Ok();

@@ -21,6 +21,7 @@
 #include "rhizome/storage/catalog_repair.h"
 #include "rhizome/storage/catalog_seal.h"
 #include "rhizome/storage/hash.h"
+#include "rhizome/storage/mutant.h"
 
 namespace rhizome {
 
@@ -276,7 +277,8 @@ class Catalog::Impl {
       RHIZOME_RETURN_IF_ERROR(CheckCatalogSeal(fs_, path_));
       RHIZOME_RETURN_IF_ERROR(CheckComplete(fs_, *env_, path_));
     }
-    if (mode == Mode::kWrite) RHIZOME_RETURN_IF_ERROR(BreakCatalogSeal(fs_, path_));
+    if (mode == Mode::kWrite && !RHIZOME_MUTANT("writer keeps the seal"))
+      RHIZOME_RETURN_IF_ERROR(BreakCatalogSeal(fs_, path_));
     rocksdb::DB* db = nullptr;
     rocksdb::Status status;
     if (mode == Mode::kRead) {
@@ -453,7 +455,7 @@ class Catalog::Impl {
  private:
   Status Write(rocksdb::WriteBatch& batch, bool sync) {
     rocksdb::WriteOptions options;
-    options.sync = sync;
+    options.sync = sync && !RHIZOME_MUTANT("commit is not synced");
     RHIZOME_RETURN_IF_ERROR(Translate(db_->Write(options, &batch), path_));
     if (sync) synced_change_ = db_->GetLatestSequenceNumber();
     return Status::Ok();

@@ -12,6 +12,7 @@
 
 #include "rhizome/storage/catalog_log.h"
 #include "rhizome/storage/catalog_table.h"
+#include "rhizome/storage/mutant.h"
 
 namespace rhizome {
 namespace {
@@ -25,8 +26,10 @@ using rocksdb::IOStatus;
 /// overlook. A log may grow while it is read (by another process), and then shows more.
 class WholeRecords final : public rocksdb::FSSequentialFile {
  public:
-  WholeRecords(std::unique_ptr<rocksdb::FSSequentialFile> file, std::string name)
-      : file_(std::move(file)), name_(std::move(name)) {}
+  /// `file_bytes`: at least as long is the file.
+  WholeRecords(std::unique_ptr<rocksdb::FSSequentialFile> file, std::string name,
+               std::uint64_t file_bytes)
+      : file_(std::move(file)), name_(std::move(name)), file_bytes_(file_bytes) {}
 
   IOStatus Read(std::size_t size, const IOOptions& options, rocksdb::Slice* result, char* scratch,
                 IODebugContext* context) override {
@@ -56,6 +59,9 @@ class WholeRecords final : public rocksdb::FSSequentialFile {
       if (!read.ok()) return read;
       bytes_.insert(bytes_.end(), got.data(), got.data() + got.size());
     } while (!got.empty());
+    if (base_ + bytes_.size() < file_bytes_)
+      return IOStatus::Corruption(fmt::format("{}: ends at offset {}, but is {} bytes long", name_,
+                                              base_ + bytes_.size(), file_bytes_));
     const LogScan scan = ScanLog(std::as_bytes(std::span(bytes_)), good_, last_change_);
     good_ = scan.good_bytes;
     last_change_ = scan.last_change;
@@ -76,6 +82,7 @@ class WholeRecords final : public rocksdb::FSSequentialFile {
 
   const std::unique_ptr<rocksdb::FSSequentialFile> file_;
   const std::string name_;
+  const std::uint64_t file_bytes_;
   std::vector<char> bytes_;  // of the file from base_ on, where a block begins
   std::uint64_t base_ = 0;
   std::uint64_t at_ = 0;           // shown, from base_
@@ -118,9 +125,12 @@ class CatalogFileSystem final : public rocksdb::FileSystemWrapper {
                              std::unique_ptr<rocksdb::FSSequentialFile>* result,
                              IODebugContext* context) override {
     const IOStatus opened = target()->NewSequentialFile(name, options, result, context);
-    if (opened.ok() && IsLog(name))
-      *result = std::make_unique<WholeRecords>(std::move(*result), name);
-    return opened;
+    if (!opened.ok() || !IsLog(name)) return opened;
+    std::uint64_t file_bytes = 0;
+    const IOStatus stat = SizeOf(name, &file_bytes, context);
+    if (file_bytes == kRemoved) file_bytes = 0;
+    if (stat.ok()) *result = std::make_unique<WholeRecords>(std::move(*result), name, file_bytes);
+    return stat;
   }
 
   IOStatus NewRandomAccessFile(const std::string& name, const rocksdb::FileOptions& options,
@@ -129,14 +139,15 @@ class CatalogFileSystem final : public rocksdb::FileSystemWrapper {
     const IOStatus opened = target()->NewRandomAccessFile(name, options, result, context);
     if (!opened.ok() || std::filesystem::path(name).extension() != ".sst") return opened;
     std::uint64_t file_bytes = 0;
-    const IOStatus stat = target()->GetFileSize(name, {}, &file_bytes, context);
-    return stat.ok() ? CheckTable(**result, file_bytes, name, context) : stat;
+    const IOStatus stat = SizeOf(name, &file_bytes, context);
+    if (!stat.ok() || file_bytes == kRemoved) return stat;
+    return CheckTable(**result, file_bytes, name, context);
   }
 
   IOStatus RenameFile(const std::string& from, const std::string& to, const IOOptions& options,
                       IODebugContext* context) override {
     const std::filesystem::path path = to;
-    if (path.filename() == "CURRENT") {
+    if (path.filename() == "CURRENT" && !RHIZOME_MUTANT("CURRENT moves first")) {
       const IOStatus synced = SyncFolder(path.parent_path(), options, context);
       if (!synced.ok()) return synced;
     }
@@ -144,6 +155,16 @@ class CatalogFileSystem final : public rocksdb::FileSystemWrapper {
   }
 
  private:
+  static constexpr std::uint64_t kRemoved = ~std::uint64_t{0};
+
+  /// Of a file that was opened; kRemoved if a writer removed it meanwhile, which is no error.
+  IOStatus SizeOf(const std::string& name, std::uint64_t* file_bytes, IODebugContext* context) {
+    const IOStatus stat = target()->GetFileSize(name, {}, file_bytes, context);
+    if (!stat.IsPathNotFound() && !stat.IsNotFound()) return stat;
+    *file_bytes = kRemoved;
+    return IOStatus::OK();
+  }
+
   IOStatus SyncFolder(const std::string& folder, const IOOptions& options,
                       IODebugContext* context) {
     std::unique_ptr<rocksdb::FSDirectory> directory;

@@ -8,6 +8,7 @@
 
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/little_endian.h"
+#include "rhizome/storage/mutant.h"
 
 namespace rhizome {
 namespace {
@@ -192,6 +193,8 @@ LogScan ScanLog(std::span<const std::byte> bytes, std::uint64_t begin, std::uint
     const auto end = RecordEnd(bytes, at);
     if (!end) {
       scan.damaged = !IsTorn(bytes, at, scan.last_change);
+      if (RHIZOME_MUTANT("torn log is damage")) scan.damaged = true;
+      if (RHIZOME_MUTANT("damaged log is torn")) scan.damaged = false;
       return scan;
     }
     if (const auto head = HeadOf(bytes.subspan(at, *end - at)))

@@ -11,6 +11,7 @@
 #include "rhizome/storage/bytes.h"
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/little_endian.h"
+#include "rhizome/storage/mutant.h"
 
 namespace rhizome {
 namespace {
@@ -71,7 +72,7 @@ Result<bool> Fits(FileSystem& fs, const Path& catalog, const Bytes& seal) {
 
 Status CheckCatalogSeal(FileSystem& fs, const Path& catalog) {
   RHIZOME_ASSIGN_OR_RETURN(auto seal, ReadIfThere(fs, catalog / kSealName, kMaxSealBytes));
-  while (seal && IsWhole(*seal)) {
+  while (seal && IsWhole(*seal) && !RHIZOME_MUTANT("seal is not compared")) {
     const auto fits = Fits(fs, catalog, *seal);
     if (!fits && fits.error().code() != StatusCode::kCorruption) return fits.error();
     if (fits.value_or(false)) return Status::Ok();

@@ -6,6 +6,7 @@
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/catalog.h"
+#include "rhizome/storage/mutant.h"
 #include "rhizome/storage/store.h"
 #include "rhizome/storage/store_files.h"
 
@@ -60,9 +61,13 @@ Status GenerationWriter::File::Append(std::span<const std::byte> bytes) {
 }
 
 Status GenerationWriter::File::Close() {
-  RHIZOME_RETURN_IF_ERROR(file_->Sync());
+  if (!RHIZOME_MUTANT("file is not synced")) {
+    const Status synced = file_->Sync();
+    if (!synced.ok() && !RHIZOME_MUTANT("failed sync is ignored")) return synced;
+  }
   const std::uint64_t size_bytes = file_->size_bytes();
-  RHIZOME_RETURN_IF_ERROR(file_->Close());
+  const Status closed = file_->Close();
+  if (!closed.ok() && !RHIZOME_MUTANT("failed sync is ignored")) return closed;
   owner_->manifest_.files.push_back({relative_path_, size_bytes, hash_.xxh3(), hash_.crc32c()});
   return Status::Ok();
 }
@@ -88,6 +93,7 @@ Status GenerationWriter::SyncFolders() {
          folder = folder.parent_path())
       folders.insert(root_ / folder);
   }
+  if (RHIZOME_MUTANT("folders are not synced")) folders.clear();
   for (const Path& folder : folders) RHIZOME_RETURN_IF_ERROR(fs().SyncDirectory(folder));
   return fs().SyncDirectory(root_.parent_path());
 }

@@ -10,6 +10,7 @@
 #include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/bytes.h"
 #include "rhizome/storage/file_system.h"
+#include "rhizome/storage/mutant.h"
 
 namespace rhizome {
 
@@ -221,7 +222,7 @@ Status CheckSeal(std::span<const std::byte> bytes) {
   const std::size_t end = bytes.size() - kSealBytes;
   const auto seal = LoadLittle<std::uint32_t>(bytes.data() + end);
   const std::uint32_t real = Crc32c(bytes.first(end));
-  if (seal == real) return Status::Ok();
+  if (seal == real || RHIZOME_MUTANT("manifest is not checked")) return Status::Ok();
   return Status::Corruption(
       fmt::format("offset {}, seal: {:08x} does not fit the bytes ({:08x})", end, seal, real));
 }

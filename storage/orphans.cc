@@ -5,6 +5,7 @@
 
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/catalog_seal.h"
+#include "rhizome/storage/mutant.h"
 #include "rhizome/storage/store.h"
 #include "rhizome/storage/store_files.h"
 
@@ -34,8 +35,10 @@ Status RemoveManifests(FileSystem& fs, const Path& folder, const std::set<std::s
 /// Removes an earlier generation that no reader pins.
 Status RemoveSuperseded(FileSystem& fs, const Path& folder) {
   const auto pin = fs.Lock(folder / kPinName, LockMode::kExclusive, "");
-  if (!pin) return pin.error().code() == StatusCode::kBusy ? Status::Ok() : pin.error();
-  RHIZOME_RETURN_IF_ERROR(RemoveManifests(fs, folder, {}));
+  if (!pin && !RHIZOME_MUTANT("pinned generation is removed"))
+    return pin.error().code() == StatusCode::kBusy ? Status::Ok() : pin.error();
+  if (!RHIZOME_MUTANT("files go before their manifest"))
+    RHIZOME_RETURN_IF_ERROR(RemoveManifests(fs, folder, {}));
   return RemoveTree(fs, folder);
 }
 
@@ -75,6 +78,7 @@ Status PruneCurrent(FileSystem& fs, const Path& folder, const StoreId& id,
   RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs.List(folder));
   for (const DirectoryEntry& entry : entries) {
     const auto version = ParseNumbered(entry.name, kManifestPrefix);
+    if (RHIZOME_MUTANT("pinned version is removed")) continue;
     if (!version || *version >= current.version || pin) continue;
     const auto manifest = ReadManifestFile(fs, folder / entry.name, id);
     if (!manifest) return Status::Ok();  // it may name anything: the next open tries again
@@ -160,6 +164,7 @@ Result<bool> HasManifest(FileSystem& fs, const Path& store) {
 
 Status RemoveOrphans(FileSystem& fs, const Path& store, const StoreId& id, const Manifest& current,
                      bool with_scratch) {
+  if (RHIZOME_MUTANT("orphans stay")) return Status::Ok();
   const Path generations = store / kGenerationsName;
   RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs.List(generations));
   for (const DirectoryEntry& entry : entries) {

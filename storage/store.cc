@@ -8,6 +8,7 @@
 
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/catalog.h"
+#include "rhizome/storage/mutant.h"
 #include "rhizome/storage/store_context.h"
 #include "rhizome/storage/store_files.h"
 
@@ -102,8 +103,10 @@ Result<std::unique_ptr<Store>> Store::OpenForWriting(FileSystem& fs, const Path&
                                                      const StoreOptions& options) {
   std::unique_ptr<Store> store(new Store(fs, path, options));
   RHIZOME_ASSIGN_OR_RETURN(store->id_, ReadFormat(fs, path));
-  RHIZOME_ASSIGN_OR_RETURN(store->lock_,
-                           fs.Lock(path / kLockName, LockMode::kExclusive, LockContent()));
+  const bool shared = RHIZOME_MUTANT("writers share the lock");
+  RHIZOME_ASSIGN_OR_RETURN(
+      store->lock_,
+      fs.Lock(path / kLockName, shared ? LockMode::kShared : LockMode::kExclusive, LockContent()));
   auto catalog = Catalog::Open(fs, path / kCatalogName, Catalog::Mode::kWrite, store->id_,
                                CatalogOptionsOf(*store->context_));
   if (!catalog && catalog.error().code() == StatusCode::kNotFound)
@@ -174,7 +177,9 @@ Result<bool> Store::TryPin() {
   manifest_ = std::make_shared<Manifest>(*std::move(manifest));
   sequence_ = record.sequence;
   base_sequence_ = record.base_sequence;
+  if (RHIZOME_MUTANT("reader holds no pin")) return true;
   pin_ = std::make_shared<CountedPin>(*std::move(pin), context_, manifest_->generation);
+  if (RHIZOME_MUTANT("pin leaks")) static_cast<void>(new std::shared_ptr<FileLock>(pin_));
   return true;
 }
 
@@ -255,6 +260,10 @@ Status Store::CheckWritable() const {
 }
 
 Status Store::CommitManifest(const Manifest& manifest, std::uint64_t base_sequence) {
+  if (RHIZOME_MUTANT("commit before its manifest")) {
+    RHIZOME_RETURN_IF_ERROR(CommitPrepared(manifest, base_sequence));
+    return PrepareManifest(manifest);
+  }
   RHIZOME_RETURN_IF_ERROR(PrepareManifest(manifest));
   return CommitPrepared(manifest, base_sequence);
 }
@@ -279,7 +288,7 @@ Status Store::PrepareManifest(const Manifest& manifest) {
 }
 
 Status Store::Break(const Status& status, std::string_view what) {
-  broken_ = status.WithContext(what);
+  if (!RHIZOME_MUTANT("failed write is forgotten")) broken_ = status.WithContext(what);
   logger().Log(LogLevel::kError, "store", "a write failed: read-only until it is opened again",
                {{"path", path_.string()}, {"error", status.ToString()}});
   return status;
@@ -351,7 +360,7 @@ Status Store::CommitDelta(
   if (commits.empty()) return Status::Ok();
   if (const Status status = catalog_->AppendDelta(commits, sync); !status.ok())
     return Break(status, "an earlier write failed, open the store again");
-  sequence_ += commits.size();
+  if (!RHIZOME_MUTANT("sequence stands still")) sequence_ += commits.size();
   return Status::Ok();
 }
 
@@ -391,7 +400,7 @@ Result<SectionFile> Store::LoadSectionFile(std::string_view relative_path, FileK
   const Hash128 hash = Xxh3(bytes);
   auto sections = SectionFile::Parse(std::move(bytes), path, kind, id_);
   // Asked last, because what the parser says about damage is more precise.
-  if (sections && hash != file->xxh3) {
+  if (sections && hash != file->xxh3 && !RHIZOME_MUTANT("blocks are not checked")) {
     return Fail(Status::Corruption(fmt::format(
         "'{}': is not the file that the manifest names: its XXH3-128 differs", path.string())));
   }

@@ -63,7 +63,10 @@ class CrashRun {
   CrashRun(const History& history, const CrashPlan& plan)
       : history_(history),
         plan_(plan),
-        crashes_(ListCrashes(history, history.points, plan, plan.draws)) {}
+        crashes_(ListCrashes(history, history.points, plan, plan.draws)) {
+    // Most is promised at the end.
+    if (plan.stop_at_first) std::reverse(crashes_.begin(), crashes_.end());
+  }
 
   CrashCounts Run() {
     std::vector<std::thread> threads;
@@ -78,8 +81,13 @@ class CrashRun {
   // A tree that two crashes leave counts once, but each of their promises is checked.
   using Key = std::tuple<Hash128, int, int>;
 
+  bool Enough() {
+    const MutexLock lock(mutex_);
+    return plan_.stop_at_first && failures_ > 0;
+  }
+
   void Work() {
-    for (std::size_t at = next_++; at < crashes_.size(); at = next_++) {
+    for (std::size_t at = next_++; at < crashes_.size() && !Enough(); at = next_++) {
       const Crash& crash = crashes_[at];
       const std::string name = fmt::format("{}:{}", history_.name, NameOf(crash));
       if (!plan_.only.empty() && plan_.only != name && !plan_.only.starts_with(name + ":"))
@@ -135,7 +143,7 @@ class CrashRun {
 
   const History& history_;
   const CrashPlan& plan_;
-  const std::vector<Crash> crashes_;
+  std::vector<Crash> crashes_;
   std::atomic<std::size_t> next_{0};
   Mutex mutex_;
   std::set<Hash128> states_ RHIZOME_GUARDED_BY(mutex_);

@@ -20,6 +20,8 @@ struct CrashPlan {
   /// One in so many crashed stores is verified before it is opened for writing.
   int verify_one_in = 4;
 
+  bool stop_at_first = false;
+
   /// "updates:289:2:77": only this crash, or "updates:289:2:77:12:3:5": only this one of its
   /// recovery, as a failure prints it.
   std::string only = {};

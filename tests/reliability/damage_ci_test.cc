@@ -22,6 +22,15 @@ TEST(DamageTest, NoFlippedBitIsSilent) {
   EXPECT_EQ(counts.silent, 0U);
 }
 
+// Of a writer that was killed, whose last writes are in RocksDB's log only.
+TEST(DamageTest, NoFlippedBitOfALogIsSilent) {
+  const auto store = MakeSmallStore();
+  ASSERT_OK(store);
+  const DamageCounts counts = FlipOpenLogs(*store, 32, TestSeed());
+  PrintCounts("log-bit-flips", counts);
+  EXPECT_EQ(counts.silent, 0U);
+}
+
 TEST(DamageTest, NoInjuredFileIsSilent) {
   const auto store = MakeSmallStore();
   ASSERT_OK(store);

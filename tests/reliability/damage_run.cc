@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdio>
 #include <map>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -13,7 +14,9 @@
 #include "reliability/process.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/verify_store.h"
+#include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/mutex.h"
+#include "rhizome/storage/row_reader.h"
 #include "testing/testing.h"
 
 namespace rhizome::testing {
@@ -37,6 +40,11 @@ class Tally {
     if (++counts_.silent > 20) return;
     std::printf("SILENT %s\n", name.c_str());
     std::fflush(stdout);
+  }
+  /// May those that stop at the first find stop?
+  bool Enough(bool stop_at_first) {
+    const MutexLock lock(mutex_);
+    return stop_at_first && counts_.silent > 0;
   }
   DamageCounts counts() {
     const MutexLock lock(mutex_);
@@ -96,6 +104,31 @@ bool ReadsWell(const Store& store, const std::string& relative) {
   return (*array)->ReadRows(0, entry.rows, rows).ok();
 }
 
+/// What a gather of all rows of a raw array brings; nothing after an error.
+std::optional<std::vector<std::byte>> GatherRows(const Store& store, const std::string& name) {
+  const auto array = store.OpenArray(name);
+  const auto sidecar = store.OpenArray(SidecarName(name));
+  if (!array || !sidecar) return std::nullopt;
+  const auto reader = RowReader::Open(**array, **sidecar, {});
+  if (!reader) return std::nullopt;
+  const ArrayEntry& entry = (*array)->entry();
+  std::vector<std::byte> rows(entry.rows * entry.row_bytes());
+  std::vector<RowTarget> targets;
+  for (std::uint64_t row = 0; row < entry.rows; ++row)
+    targets.push_back({static_cast<std::int64_t>(row), rows.data() + row * entry.row_bytes()});
+  if (!(*reader)->Read(targets).ok()) return std::nullopt;
+  return rows;
+}
+
+/// The array of which a gather checks each row, if `relative` is a file of one.
+std::string RowArrayOf(const Store& store, const std::string& relative) {
+  if (!relative.starts_with("arrays/")) return "";
+  std::string name = Path(relative.substr(7)).begin()->string();
+  if (name.ends_with(".crc32c")) name.resize(name.size() - 7);
+  const ArrayEntry* const entry = store.manifest().FindArray(name);
+  return entry != nullptr && entry->layout == ArrayLayout::kRow ? name : "";
+}
+
 /// One thread's store, which stays open while its files are damaged and mended.
 class Flipper {
  public:
@@ -114,7 +147,8 @@ class Flipper {
                                  : relative.empty() ? plan_.head_stride
                                                     : plan_.stride;
     const std::uint64_t first = (first_bit + plan_.seed) % stride;
-    for (std::uint64_t bit = first_bit + (stride - first) % stride; bit < end_bit; bit += stride)
+    for (std::uint64_t bit = first_bit + (stride - first) % stride;
+         bit < end_bit && !tally_.Enough(plan_.stop_at_first); bit += stride)
       tally_.Add(Flip(file, relative, bit), fmt::format("bit {} of {}", bit, file));
   }
 
@@ -123,7 +157,10 @@ class Flipper {
     if (!relative.empty()) {
       EXPECT_OK(disk_.FlipBit(file, bit));
       const bool well = ReadsWell(*open_, relative);
+      const std::string name = RowArrayOf(*open_, relative);
+      const auto rows = name.empty() ? std::nullopt : GatherRows(*open_, name);
       EXPECT_OK(disk_.FlipBit(file, bit));
+      if (rows && *rows != *GatherRows(*open_, name)) return Outcome::kSilent;
       if (!well) return Outcome::kByReading;
     }
     StoreDisk copy(store_.now);
@@ -207,15 +244,43 @@ std::vector<Injury> ListInjuries(const SmallStore& store, std::uint64_t stride) 
   return out;
 }
 
-DamageCounts Injure(const SmallStore& store, const std::vector<Injury>& injuries) {
+DamageCounts Injure(const SmallStore& store, const std::vector<Injury>& injuries,
+                    bool stop_at_first) {
   PrepareProcess();
   Tally tally;
   std::atomic<std::size_t> next{0};
   OnAllProcessors([&] {
-    for (std::size_t at = next++; at < injuries.size(); at = next++) {
+    for (std::size_t at = next++; at < injuries.size() && !tally.Enough(stop_at_first);
+         at = next++) {
       StoreDisk disk(store.now);
       injuries[at].inflict(disk);
       tally.Add(OpenAndRead(disk.Image(), store.description), injuries[at].name);
+    }
+  });
+  return tally.counts();
+}
+
+DamageCounts FlipOpenLogs(const SmallStore& store, std::uint64_t stride, std::uint64_t seed,
+                          bool stop_at_first) {
+  PrepareProcess();
+  struct Bit {
+    std::string file;
+    std::uint64_t bit;
+  };
+  std::vector<Bit> bits;
+  for (const auto& [file, bytes] : FilesOf(store.open)) {
+    if (!file.ends_with(".log") && file.find("/catalog/MANIFEST-") == std::string::npos) continue;
+    for (std::uint64_t bit = seed % stride; bit < bytes.size() * 8; bit += stride)
+      bits.push_back({file, bit});
+  }
+  Tally tally;
+  std::atomic<std::size_t> next{0};
+  OnAllProcessors([&] {
+    for (std::size_t at = next++; at < bits.size() && !tally.Enough(stop_at_first); at = next++) {
+      StoreDisk disk(store.open);
+      EXPECT_OK(disk.FlipBit(bits[at].file, bits[at].bit));
+      tally.Add(OpenAndRead(disk.Image(), store.open_description),
+                fmt::format("bit {} of {}, not closed", bits[at].bit, bits[at].file));
     }
   });
   return tally.counts();

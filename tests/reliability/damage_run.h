@@ -15,6 +15,10 @@ struct SmallStore {
   FakeImage now;
   FakeImage earlier;
   std::string description;
+
+  /// The same store two writes later, its writer killed: the writes are in RocksDB's log only.
+  FakeImage open;
+  std::string open_description;
 };
 Result<SmallStore> MakeSmallStore();
 
@@ -36,7 +40,12 @@ struct FlipPlan {
 
   /// Only files whose paths have this in them.
   std::string only = {};
+  bool stop_at_first = false;
 };
+
+/// Flips bits of RocksDB's log and MANIFEST of a store that was not closed.
+DamageCounts FlipOpenLogs(const SmallStore& store, std::uint64_t stride, std::uint64_t seed,
+                          bool stop_at_first = false);
 
 /// Flips bits of the files of the store, one at a time.
 DamageCounts FlipBits(const SmallStore& store, const FlipPlan& plan);
@@ -50,6 +59,7 @@ struct Injury {
 /// Every file cut at every `stride`-th length, removed, swapped with every other one, replaced by
 /// what it was earlier, copied beside itself, and made longer.
 std::vector<Injury> ListInjuries(const SmallStore& store, std::uint64_t stride);
-DamageCounts Injure(const SmallStore& store, const std::vector<Injury>& injuries);
+DamageCounts Injure(const SmallStore& store, const std::vector<Injury>& injuries,
+                    bool stop_at_first = false);
 
 }  // namespace rhizome::testing

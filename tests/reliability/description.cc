@@ -72,14 +72,24 @@ Result<std::string> Describe(FileSystem& fs, const Path& path) {
 
 Result<std::string> Describe(const Store& store) {
   RHIZOME_ASSIGN_OR_RETURN(const auto graph, Graph::Open(store));
-  std::string out = fmt::format("generation {} version {}\n", store.manifest().generation,
-                                store.manifest().version);
-  out += DescribeArrays(store.manifest());
-  for (std::uint64_t v = 0; v < graph->vertex_count(); ++v) {
+  return Describe(*graph);
+}
+
+Result<std::string> Describe(const Graph& graph) {
+  const Manifest& manifest = graph.store().manifest();
+  std::string out =
+      fmt::format("generation {} version {}\n", manifest.generation, manifest.version);
+  out += DescribeArrays(manifest);
+  for (std::uint64_t v = 0; v < graph.vertex_count(); ++v) {
     const auto vertex = static_cast<VertexId>(v);
-    if (!graph->IsDeleted(vertex)) RHIZOME_RETURN_IF_ERROR(DescribeVertex(*graph, vertex, out));
+    if (!graph.IsDeleted(vertex)) RHIZOME_RETURN_IF_ERROR(DescribeVertex(graph, vertex, out));
   }
   return out;
+}
+
+std::string VerticesIn(const std::string& description) {
+  const std::size_t at = description.find("vertex ");
+  return at == std::string::npos ? "" : description.substr(at);
 }
 
 }  // namespace rhizome::testing

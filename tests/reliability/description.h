@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "rhizome/index/graph.h"
 #include "rhizome/storage/store.h"
 
 namespace rhizome::testing {
@@ -12,5 +13,9 @@ namespace rhizome::testing {
 /// Errors: those of opening and reading.
 Result<std::string> Describe(FileSystem& fs, const Path& store);
 Result<std::string> Describe(const Store& store);
+Result<std::string> Describe(const Graph& graph);
+
+/// The lines of a description that compaction must not change: those of the vertices.
+std::string VerticesIn(const std::string& description);
 
 }  // namespace rhizome::testing

@@ -19,7 +19,8 @@
 namespace rhizome::testing {
 namespace {
 
-constexpr std::array<int, 3> kErrors = {EIO, ENOSPC, EBADF};
+constexpr std::array<int, 5> kErrors = {EIO, ENOSPC, EBADF, FakeFileSystem::kShortRead,
+                                        FakeFileSystem::kEmptyRead};
 
 struct Fault {
   std::uint64_t operation = 0;  ///< from the scenario's first on
@@ -36,10 +37,14 @@ class FaultRun {
     prepared_ = disk.Image();
     const std::uint64_t before = disk.operation_count();
     if (!wrong_) wrong_ = RunOn(disk, nullptr).second;
-    const std::uint64_t operations = disk.operation_count() - before;
-    for (std::uint64_t at = plan.seed % plan.stride; at < operations; at += plan.stride)
+    trace_ = disk.Trace();
+    trace_.erase(trace_.begin(), trace_.begin() + static_cast<std::ptrdiff_t>(before));
+    for (std::uint64_t at = plan.seed % plan.stride; at < trace_.size(); at += plan.stride) {
+      if (trace_[at].find(plan.at) == std::string::npos) continue;
       for (const int error : kErrors)
-        for (const bool sticky : {false, true}) faults_.push_back({at, error, sticky});
+        for (const bool sticky : {false, true})
+          if (error > 0 || trace_[at].starts_with("read ")) faults_.push_back({at, error, sticky});
+    }
   }
 
   FaultCounts Run() {
@@ -69,18 +74,44 @@ class FaultRun {
     if (fault != nullptr)
       disk.FailAt(disk.operation_count() + fault->operation, fault->error, fault->sticky);
     Recorder recorder;
+    if (fault != nullptr && IsOfACommit(trace_[fault->operation])) recorder.ExpectFailStop();
     const Status status = scenario_.run(disk, recorder);
     disk.ClearFailures();
     // Nobody cut the power: what was not synced counts, too.
     const int last = static_cast<int>(history_.states.size()) - 1;
     if (status.ok() && recorder.done() != last) return {status, "ended early without an error"};
-    CrashCheck check(history_, recorder.done(), std::min(recorder.begun(), last));
-    return {status, check.Run(disk.ImageAfterCrash(FakeFileSystem::CrashMode::kKeepUnsynced, 0),
-                              /*verify_first=*/false)};
+    if (!status.ok() && fault != nullptr && fault->error == FakeFileSystem::kShortRead)
+      return {status, "a short read, which is none, is an error"};
+    if (!recorder.complaint().empty()) return {status, recorder.complaint()};
+    const int begun = std::min(recorder.begun(), last);
+    CrashCheck check(history_, recorder.done(), begun);
+    auto wrong = check.Run(disk.ImageAfterCrash(FakeFileSystem::CrashMode::kKeepUnsynced, 0),
+                           /*verify_first=*/false);
+    if (wrong || fault == nullptr || !trace_[fault->operation].starts_with("sync"))
+      return {status, wrong};
+    // What a failed sync left unsynced must not have been promised.
+    CrashCheck cut(history_, recorder.acknowledged(), begun);
+    wrong = cut.Run(disk.ImageAfterCrash(FakeFileSystem::CrashMode::kDropUnsynced, 0),
+                    /*verify_first=*/false);
+    if (wrong) wrong = "after a power cut: " + *wrong;
+    return {status, wrong};
+  }
+
+  /// Does a handle that met an error here refuse all later writes?
+  static bool IsOfACommit(const std::string& operation) {
+    const bool writes = operation.starts_with("append ") || operation.starts_with("sync ");
+    return writes &&
+           (operation.ends_with(".log") || (operation.find("/MANIFEST-") != std::string::npos &&
+                                            operation.find("/catalog/") == std::string::npos));
+  }
+
+  bool Enough() {
+    const MutexLock lock(mutex_);
+    return plan_.stop_at_first && counts_.failures > 0;
   }
 
   void Work() {
-    for (std::size_t at = next_++; at < faults_.size(); at = next_++) {
+    for (std::size_t at = next_++; at < faults_.size() && !Enough(); at = next_++) {
       const Fault& fault = faults_[at];
       const std::string name = fmt::format("{}:{}:{}:{}", scenario_.name, fault.operation,
                                            fault.error, fault.sticky ? 1 : 0);
@@ -105,6 +136,7 @@ class FaultRun {
   const Scenario& scenario_;
   const History& history_;
   const FaultPlan& plan_;
+  std::vector<std::string> trace_;  // of the undisturbed run
   std::optional<std::string> wrong_;
   FakeImage prepared_;
   std::vector<Fault> faults_;

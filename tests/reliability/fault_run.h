@@ -12,6 +12,11 @@ struct FaultPlan {
   std::uint64_t stride = 1;
   std::uint64_t seed = 1;
 
+  bool stop_at_first = false;
+
+  /// Only operations that have this in their names (FakeFileSystem::Trace).
+  std::string at = {};
+
   /// "updates:289:5:0": only this fault, as a failure prints it.
   std::string only = {};
 };
@@ -23,8 +28,9 @@ struct FaultCounts {
 };
 
 /// Runs a scenario again for each of its operations, reads too, which fails with EIO, ENOSPC or
-/// EBADF, once or from then on. The history must end with an error or do what it did undisturbed;
-/// after either the store is opened, holds what was acknowledged, and goes on (crash_check.h).
+/// EBADF, once or from then on; reads also bring half of the bytes, or none. The history must end
+/// with an error or do what it did undisturbed; after either the store is opened, holds what was
+/// acknowledged, and goes on (crash_check.h).
 FaultCounts RunFaults(const Scenario& scenario, const History& history, const FaultPlan& plan);
 
 }  // namespace rhizome::testing

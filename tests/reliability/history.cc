@@ -19,9 +19,9 @@ Status Recorder::Step(const std::function<Status()>& step, bool durable) {
   if (disk_ != nullptr) disk_->SetProgress(acknowledged_, begun_);
   RHIZOME_RETURN_IF_ERROR(step());
   done_ = begun_;
+  if (durable) acknowledged_ = begun_;
   if (disk_ == nullptr) return Status::Ok();
   RHIZOME_RETURN_IF_ERROR(Look());
-  if (durable) acknowledged_ = begun_;
   disk_->SetProgress(acknowledged_, begun_);
   return Status::Ok();
 }
@@ -47,6 +47,9 @@ Result<History> Record(const Scenario& scenario) {
   RHIZOME_RETURN_IF_ERROR(scenario.prepare(disk));
   Recorder recorder(scenario.name, disk);
   RHIZOME_RETURN_IF_ERROR(scenario.run(disk, recorder));
+  if (disk.lock_count() != 0)
+    return Fail(Status::Busy(scenario.name + ": locks are still held when all is closed"));
+  if (!recorder.complaint().empty()) return Fail(Status::Corruption(recorder.complaint()));
   return recorder.Finish();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,18 @@ class Recorder {
 
   Result<History> Finish();
 
+  /// What a new reader saw after the last step; nothing where only counts are kept.
+  std::string seen() const { return history_.states.empty() ? "" : history_.states.back(); }
+
+  /// Steps that must survive a power cut now.
+  int acknowledged() const { return acknowledged_; }
+
+  /// The step that fails must be the last one of its handle: scenarios try another and complain.
+  void ExpectFailStop() { fail_stop_ = true; }
+  bool expects_fail_stop() const { return fail_stop_; }
+  void Complain(std::string what) { complaint_ = std::move(what); }
+  const std::string& complaint() const { return complaint_; }
+
   /// Steps that returned OK, and those that were begun.
   int done() const { return done_; }
   int begun() const { return begun_; }
@@ -49,6 +62,8 @@ class Recorder {
   int acknowledged_ = 0;
   int begun_ = 0;
   int done_ = 0;
+  bool fail_stop_ = false;
+  std::string complaint_;
 };
 
 /// A history that can be run any number of times.
@@ -72,5 +87,9 @@ Status IngestSmall(FileSystem& fs);
 
 /// One more vertex, durable: whatever a crash left must not be in the way.
 Status WriteOneMore(Store& store);
+
+/// What processes beside each other owe each other: a second writer is refused, and a reader goes
+/// on seeing what it saw while writers change and drop arrays and compact. Returns what is wrong.
+std::optional<std::string> CheckSharing();
 
 }  // namespace rhizome::testing

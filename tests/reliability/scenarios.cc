@@ -98,7 +98,10 @@ Result<Made> MakeArray(FileSystem& fs, const Store& store, const Path& folder, s
                    .chunk_rows = kChunkRows,
                    .array_id = store.manifest().arrays.size() + 70 + std::uint64_t(number),
                    .attributes = {}};
-  if (layout == ArrayLayout::kChunk) entry.codec = {.kind = CodecKind::kZstd, .level = 1};
+  if (layout == ArrayLayout::kChunk) {
+    entry.codec = {.kind = CodecKind::kZstd, .level = 1};
+    entry.inner_rows = 4;
+  }
   RHIZOME_ASSIGN_OR_RETURN(auto writer, ChunkArrayWriter::Create(fs, made.root, entry));
   std::vector<float> values(rows * kDim);
   for (std::size_t i = 0; i < values.size(); ++i)
@@ -115,13 +118,28 @@ Status RunIngestion(StoreDisk& disk, Recorder& recorder) {
   return recorder.Step([&] { return IngestSmall(disk); });
 }
 
+/// A step that writes. Its handle must show what a new reader sees, and when it failed, take
+/// nothing more.
+Status WriteStep(Recorder& recorder, Graph& graph, const std::function<Status()>& write,
+                 bool durable = true) {
+  const Status status = recorder.Step(write, durable);
+  if (status.ok() && !recorder.seen().empty()) {
+    RHIZOME_ASSIGN_OR_RETURN(const std::string seen, Describe(graph));
+    if (seen != recorder.seen()) recorder.Complain("a writer sees another store than a reader");
+  }
+  if (!status.ok() && recorder.expects_fail_stop() && WriteBatchOf(graph, 99).ok())
+    recorder.Complain("a handle whose write failed took another");
+  return status;
+}
+
 Status RunUpdates(StoreDisk& disk, Recorder& recorder) {
   for (int round = 0; round < 2; ++round) {
     RHIZOME_ASSIGN_OR_RETURN(const Live live, OpenLive(disk));
     for (int i = 0; i < 5; ++i) {
       const bool sync = i % 2 == 0;
-      RHIZOME_RETURN_IF_ERROR(
-          recorder.Step([&] { return WriteBatchOf(*live.graph, round * 5 + i, sync); }, sync));
+      RHIZOME_RETURN_IF_ERROR(WriteStep(
+          recorder, *live.graph, [&] { return WriteBatchOf(*live.graph, round * 5 + i, sync); },
+          sync));
     }
   }
   return Status::Ok();
@@ -186,8 +204,13 @@ Status Compact(Graph& graph, bool repartition) {
 Status RunCompaction(StoreDisk& disk, Recorder& recorder) {
   RHIZOME_ASSIGN_OR_RETURN(const Live live, OpenLive(disk));
   for (int round = 0; round < 2; ++round) {
-    RHIZOME_RETURN_IF_ERROR(recorder.Step([&] { return Compact(*live.graph, round == 1); }));
-    RHIZOME_RETURN_IF_ERROR(recorder.Step([&] { return WriteBatchOf(*live.graph, 10 + round); }));
+    const std::string before = recorder.seen();
+    RHIZOME_RETURN_IF_ERROR(
+        WriteStep(recorder, *live.graph, [&] { return Compact(*live.graph, round == 1); }));
+    if (!before.empty() && VerticesIn(before) != VerticesIn(recorder.seen()))
+      recorder.Complain("compaction changed what readers see");
+    RHIZOME_RETURN_IF_ERROR(
+        WriteStep(recorder, *live.graph, [&] { return WriteBatchOf(*live.graph, 10 + round); }));
   }
   return Status::Ok();
 }
@@ -253,8 +276,58 @@ Result<SmallStore> MakeSmallStore() {
     RHIZOME_RETURN_IF_ERROR(WriteBatchOf(*live.graph, 7));
   }
   made.now = disk.Image();
-  RHIZOME_ASSIGN_OR_RETURN(made.description, Describe(disk, kStorePath));
+  {
+    RHIZOME_ASSIGN_OR_RETURN(const Live live, OpenLive(disk));
+    for (int i = 8; i < 10; ++i) RHIZOME_RETURN_IF_ERROR(WriteBatchOf(*live.graph, i));
+    made.open = disk.ImageAfterCrash(FakeFileSystem::CrashMode::kKeepUnsynced, 0);
+    RHIZOME_ASSIGN_OR_RETURN(made.open_description, Describe(*live.graph));
+  }
+  StoreDisk closed(made.now);
+  RHIZOME_ASSIGN_OR_RETURN(made.description, Describe(closed, kStorePath));
   return made;
+}
+
+namespace {
+
+Status ShareAStore(std::string& wrong) {
+  StoreDisk disk;
+  RHIZOME_RETURN_IF_ERROR(CreateDirectories(disk, kStorePath.parent_path()));
+  RHIZOME_RETURN_IF_ERROR(IngestAndUpdate(disk));
+  RHIZOME_RETURN_IF_ERROR(ChangeArrays(
+      disk, 1, ArrayLayout::kRow, [](ArrayChange& change, const ArraySource& source) -> Status {
+        RHIZOME_RETURN_IF_ERROR(change.AddVersion(source, "emb"));
+        return AsStatus(change.AddVersion(source, "emb"));
+      }));
+  const auto reader = [&] { return Store::Open(disk, kStorePath, Store::Mode::kRead); };
+  RHIZOME_ASSIGN_OR_RETURN(const auto first, reader());
+  RHIZOME_ASSIGN_OR_RETURN(const std::string before, Describe(*first));
+  RHIZOME_RETURN_IF_ERROR(
+      ChangeArrays(disk, 2, ArrayLayout::kRow,
+                   [](ArrayChange& change, const ArraySource&) { return change.Drop("emb@1"); }));
+  RHIZOME_ASSIGN_OR_RETURN(const auto second, reader());
+  RHIZOME_ASSIGN_OR_RETURN(const std::string between, Describe(*second));
+  {
+    RHIZOME_ASSIGN_OR_RETURN(const Live live, OpenLive(disk));
+    const auto other = Store::Open(disk, kStorePath, Store::Mode::kWrite);
+    if (other || other.error().code() != StatusCode::kBusy) wrong = "a second writer is let in";
+    if (Describe(*first).value_or("") != before)
+      wrong = "a reader lost the version that it saw when an array was dropped";
+    RHIZOME_RETURN_IF_ERROR(Compact(*live.graph, true));
+    RHIZOME_RETURN_IF_ERROR(WriteBatchOf(*live.graph, 30));
+  }
+  RHIZOME_RETURN_IF_ERROR(OpenLive(disk));
+  if (Describe(*second).value_or("") != between)
+    wrong = "a reader lost the generation that it saw when the store was compacted";
+  return Status::Ok();
+}
+
+}  // namespace
+
+std::optional<std::string> CheckSharing() {
+  std::string wrong;
+  const Status status = ShareAStore(wrong);
+  if (!status.ok()) return "fails: " + status.ToString();
+  return wrong.empty() ? std::nullopt : std::optional(wrong);
 }
 
 const std::vector<Scenario>& Scenarios() {

@@ -27,7 +27,8 @@ class FakeReadableFile : public ReadableFile {
 
   Result<std::size_t> ReadAt(std::uint64_t offset_bytes, std::span<std::byte> out) override {
     MutexLock lock(state_->mutex);
-    RHIZOME_RETURN_IF_ERROR(state_->Begin(Operation::kRead, path_));
+    const int fault = state_->Count(Operation::kRead, path_);
+    if (fault > 0) return Fail(FakeErrno(fault, "read", path_));
     if (epoch_ != state_->epoch) return Fail(Dead(path_));
     const auto address = reinterpret_cast<std::uintptr_t>(out.data());
     if (offset_bytes % alignment_bytes_ != 0 || out.size() % alignment_bytes_ != 0 ||
@@ -36,7 +37,9 @@ class FakeReadableFile : public ReadableFile {
     }
     const std::vector<std::byte>& bytes = node_->bytes;
     if (offset_bytes >= bytes.size()) return std::size_t{0};
-    const std::size_t count = std::min<std::uint64_t>(out.size(), bytes.size() - offset_bytes);
+    std::size_t count = std::min<std::uint64_t>(out.size(), bytes.size() - offset_bytes);
+    if (fault == FakeFileSystem::kShortRead) count = (count + 1) / 2;
+    if (fault == FakeFileSystem::kEmptyRead) count = 0;
     std::memcpy(out.data(), bytes.data() + offset_bytes, count);
     return count;
   }
@@ -79,7 +82,8 @@ class FakeWritableFile : public WritableFile {
     MutexLock lock(state_->mutex);
     RHIZOME_RETURN_IF_ERROR(CheckUsable());
     const Status begun = state_->Begin(Operation::kSync, path_);
-    if (begun.ok()) node_->MakeDurable();
+    const bool lie = State::lies_about && State::lies_about(path_);
+    if (begun.ok() && !lie) node_->MakeDurable();
     return Keep(begun);
   }
 
@@ -120,6 +124,7 @@ class FakeLock : public FileLock {
   ~FakeLock() override {
     MutexLock lock(state_->mutex);
     if (epoch_ != state_->epoch) return;  // the crash released it
+    --state_->locks;
     if (exclusive_) {
       node_->exclusive_lock = false;
     } else {

@@ -92,9 +92,11 @@ struct FakeFileSystem::State {
     return 0;
   }
 
+  static inline std::function<bool(const Path&)> lies_about;
+
   Status Begin(Operation operation, const Path& path) RHIZOME_REQUIRES(mutex) {
     const int error = Count(operation, path);
-    if (error == 0) return {};
+    if (error <= 0) return {};
     return FakeErrno(error, FakeOperationName(operation), path);
   }
 
@@ -150,6 +152,7 @@ struct FakeFileSystem::State {
   NodePtr root RHIZOME_GUARDED_BY(mutex) = MakeDirectory();
   std::uint64_t epoch RHIZOME_GUARDED_BY(mutex) = 0;  // crashes so far
   std::uint64_t operations RHIZOME_GUARDED_BY(mutex) = 0;
+  int locks RHIZOME_GUARDED_BY(mutex) = 0;  // held
   std::vector<std::string> trace RHIZOME_GUARDED_BY(mutex);
   std::uint64_t fail_at RHIZOME_GUARDED_BY(mutex) = 0;
   int fail_error RHIZOME_GUARDED_BY(mutex) = 0;

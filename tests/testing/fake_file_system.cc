@@ -98,8 +98,18 @@ void FakeFileSystem::Crash(CrashMode mode, std::uint64_t seed) {
   MutexLock lock(state_->mutex);
   CrashTree(*state_->root, mode, seed);
   ++state_->epoch;
+  state_->locks = 0;
   state_->fail_error = 0;
   state_->fail_when = nullptr;
+}
+
+void FakeFileSystem::LieAboutSyncs(std::function<bool(const Path&)> matches) {
+  State::lies_about = std::move(matches);
+}
+
+int FakeFileSystem::lock_count() const {
+  MutexLock lock(state_->mutex);
+  return state_->locks;
 }
 
 std::uint64_t FakeFileSystem::operation_count() const {
@@ -243,6 +253,7 @@ Status FakeFileSystem::LinkFile(const Path& from, const Path& to) {
 Status FakeFileSystem::SyncDirectory(const Path& path) {
   MutexLock lock(state_->mutex);
   RHIZOME_RETURN_IF_ERROR(state_->Begin(Operation::kSyncDirectory, path));
+  if (State::lies_about && State::lies_about(path)) return {};
   RHIZOME_ASSIGN_OR_RETURN(const NodePtr node, state_->FindDirectory(path, "sync folder"));
   node->MakeDurable();
   return {};
@@ -314,6 +325,7 @@ Result<std::unique_ptr<FileLock>> FakeFileSystem::Lock(const Path& path, LockMod
   } else {
     ++node->shared_locks;
   }
+  ++state_->locks;
   return MakeFakeLock(state_, std::move(node), exclusive);
 }
 

@@ -62,11 +62,11 @@ class FakeFileSystem : public FileSystem {
   enum class CrashMode : std::uint8_t {
     kDropUnsynced,  ///< nothing of them
     kKeepUnsynced,  ///< all of them: a killed process, the machine lives on
-    kRandom,  ///< of each sector (512 bytes) and length some moment since, later sectors of no
-              ///< later moments; any names
-    kTornLast,        ///< all, but the last write has only some of its sectors
-    kZeroLength,      ///< the names, but none of the bytes
-    kNamesUndone,     ///< the bytes and the new names, but what was removed or moved is back
+    kRandom,       ///< of each sector (512 bytes) and length some moment since, later sectors of no
+                   ///< later moments; any names
+    kTornLast,     ///< all, but the last write has only some of its sectors
+    kZeroLength,   ///< the names, but none of the bytes
+    kNamesUndone,  ///< the bytes and the new names, but what was removed or moved is back
     kNamesReordered,  ///< any subset of the changes of names, and of each file all or nothing
     kHoles,           ///< as kRandom, but of the sectors in any order
   };
@@ -107,6 +107,15 @@ class FakeFileSystem : public FileSystem {
   /// bytes, a failed Sync leaves none durable: as real ones.
   void FailAt(std::uint64_t operation, int error_number, bool sticky);
 
+  /// For FailAt, of reads only: one that is not an error, but brings only half of the bytes, or
+  /// none where there are some. Other operations succeed.
+  static constexpr int kShortRead = -1;
+  static constexpr int kEmptyRead = -2;
+
+  /// From now on all fake disks of this process lie: such a sync says that it was done, and does
+  /// nothing. For seeded mistakes; before any thread begins.
+  static void LieAboutSyncs(std::function<bool(const Path&)> matches);
+
   /// The same for the operations that `matches` says; it runs under the file system's lock.
   void FailWhen(std::function<bool(Operation, const Path&)> matches, int error_number);
   void ClearFailures();
@@ -136,6 +145,9 @@ class FakeFileSystem : public FileSystem {
 
   /// Replaces a file's bytes, durable at once. Errors: kNotFound.
   Status Overwrite(const Path& path, std::vector<std::byte> bytes);
+
+  /// Locks that are held.
+  int lock_count() const;
 
   /// All files, with their bytes: to compare two states.
   std::map<std::string, std::vector<std::byte>> Files() const;

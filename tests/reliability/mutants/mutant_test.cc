@@ -1,0 +1,195 @@
+#include "rhizome/storage/mutant.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <functional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "reliability/crash_run.h"
+#include "reliability/damage_run.h"
+#include "reliability/fault_run.h"
+#include "testing/testing.h"
+
+namespace rhizome::testing {
+namespace {
+
+/// Where the harness is to look for a mistake: the first place that should show it.
+enum class Check : std::uint8_t {
+  kHistory,   // a history, undisturbed, and what its steps promise
+  kCrash,     // power cuts before its operations
+  kFault,     // operations that fail
+  kSharing,   // processes beside each other
+  kFlips,     // bits of `place`
+  kLogFlips,  // bits of the log of a store that was not closed
+  kInjuries,  // injuries whose names have `place` in them
+};
+
+struct Mutant {
+  std::string name;
+  Check check = Check::kCrash;
+
+  /// A history, or a part of the names of files.
+  std::string place;
+
+  /// kFault: only operations that have this in their names. kCrash: instead of a switch in the
+  /// library, syncs of paths that have this in them are not done.
+  std::string at = {};
+};
+
+void PrintTo(const Mutant& mutant, std::ostream* out) { *out << mutant.name; }
+
+/// Seeded mistakes. Those with a switch stand in the library under their names (RHIZOME_MUTANT).
+const std::vector<Mutant>& Mutants() {
+  static const std::vector<Mutant> mutants = {
+      // What is not made durable before it is promised or named.
+      {"commit is not synced", Check::kCrash, "updates"},
+      {"file is not synced", Check::kCrash, "ingestion"},
+      {"chunk is not synced", Check::kCrash, "arrays"},
+      {"folders are not synced", Check::kCrash, "ingestion"},
+      {"folder of an array is not synced", Check::kCrash, "arrays"},
+      {"CURRENT moves first", Check::kCrash, "updates"},
+      {"FORMAT is not synced", Check::kCrash, "ingestion", "/FORMAT"},
+      {"manifest is not synced", Check::kCrash, "arrays", "/000001/MANIFEST-"},
+      {"generation is not synced", Check::kCrash, "arrays", "/generations/000001"},
+      {"generations are not synced", Check::kCrash, "ingestion", "/generations"},
+      {"store folder is not synced", Check::kCrash, "ingestion", "/g.rz"},
+      {"catalogue folder is not synced", Check::kCrash, "updates", "/catalog"},
+      {"log of RocksDB is not synced", Check::kCrash, "updates", ".log"},
+      {"tables of RocksDB are not synced", Check::kCrash, "updates", ".sst"},
+      // In the wrong order.
+      {"commit before its manifest", Check::kCrash, "arrays"},
+      {"files go before their manifest", Check::kCrash, "compaction"},
+      {"writer keeps the seal", Check::kHistory, "arrays"},
+      // Left, or taken away too early.
+      {"orphans stay", Check::kCrash, "arrays"},
+      {"pin leaks", Check::kHistory, "arrays"},
+      {"pinned generation is removed", Check::kSharing, ""},
+      {"pinned version is removed", Check::kSharing, ""},
+      {"reader holds no pin", Check::kSharing, ""},
+      {"writers share the lock", Check::kSharing, ""},
+      // Forgotten, or done twice.
+      {"sequence stands still", Check::kHistory, "updates"},
+      {"compaction leaves a commit in the delta", Check::kHistory, "compaction"},
+      {"array is published where rows moved", Check::kHistory, "publishing"},
+      {"shard is read off by one", Check::kHistory, "arrays"},
+      // Errors that are not one.
+      {"failed write is forgotten", Check::kFault, "compaction",
+       "sync /data/g.rz/generations/000002/MANIFEST"},
+      {"failed sync is ignored", Check::kFault, "ingestion",
+       "sync /data/g.rz/generations/000001/topology"},
+      {"errors of small files are ignored", Check::kFault, "ingestion", "append /data/g.rz/FORMAT"},
+      {"short read is taken for whole", Check::kFault, "updates", "read /data/g.rz/generations"},
+      // Damage that is not looked for, and what is none.
+      {"blocks are not checked", Check::kFlips, "/topology/"},
+      {"row is not checked", Check::kFlips, "/arrays/feat/c."},
+      {"manifest is not checked", Check::kFlips, "/000001/MANIFEST-"},
+      {"chunk is not compared", Check::kInjuries, "/c.0.0 swapped"},
+      {"seal is not compared", Check::kInjuries, "/catalog/MANIFEST-"},
+      {"damaged log is torn", Check::kLogFlips, ""},
+      {"torn log is damage", Check::kCrash, "updates"},
+  };
+  return mutants;
+}
+
+const Scenario& ScenarioOf(const std::string& name) {
+  for (const Scenario& scenario : Scenarios())
+    if (scenario.name == name) return scenario;
+  std::abort();
+}
+
+/// What the oracle of the sound program says of a history; nothing where the mistake changes it.
+std::string LookAtHistory(const Mutant& mutant, const History& sound) {
+  const auto history = Record(ScenarioOf(mutant.place));
+  if (!history) return history.error().ToString();
+  if (history->states != sound.states) return "a reader sees another store than it should";
+  return "";
+}
+
+std::string Count(std::uint64_t failures, const char* what) {
+  return failures == 0 ? "" : std::string(what) + " (the line above repeats it)";
+}
+
+std::string Catch(const Mutant& mutant, const History* sound, const SmallStore* store) {
+  const std::uint64_t seed = TestSeed();
+  switch (mutant.check) {
+    case Check::kHistory:
+      return LookAtHistory(mutant, *sound);
+    case Check::kCrash: {
+      const auto history = Record(ScenarioOf(mutant.place));
+      if (!history) return history.error().ToString();
+      const CrashPlan plan{
+          .seed = seed, .draws = 4, .recoveries_one_in = 1 << 20, .stop_at_first = true};
+      return Count(RunCrashes(*history, plan).failures, "a power cut");
+    }
+    case Check::kFault:
+      return Count(RunFaults(ScenarioOf(mutant.place), *sound,
+                             {.seed = seed, .stop_at_first = true, .at = mutant.at})
+                       .failures,
+                   "a failed operation");
+    case Check::kSharing:
+      return CheckSharing().value_or("");
+    case Check::kFlips:
+      return Count(FlipBits(*store, {.stride = 5,
+                                     .head_stride = 5,
+                                     .unread_stride = 5,
+                                     .seed = seed,
+                                     .only = mutant.place,
+                                     .stop_at_first = true})
+                       .silent,
+                   "a flipped bit");
+    case Check::kLogFlips:
+      return Count(FlipOpenLogs(*store, 5, seed, /*stop_at_first=*/true).silent, "a flipped bit");
+    case Check::kInjuries: {
+      std::vector<Injury> injuries = ListInjuries(*store, 16);
+      std::erase_if(injuries, [&](const Injury& injury) {
+        return injury.name.find(mutant.place) == std::string::npos;
+      });
+      return Count(Injure(*store, injuries, /*stop_at_first=*/true).silent, "an injured file");
+    }
+  }
+  return "";
+}
+
+class MutantTest : public ::testing::TestWithParam<Mutant> {};
+
+TEST_P(MutantTest, IsCaught) {
+  const Mutant& mutant = GetParam();
+  const bool of_history = mutant.check == Check::kHistory || mutant.check == Check::kFault;
+  const auto sound = of_history ? Record(ScenarioOf(mutant.place)) : History{};
+  ASSERT_OK(sound);
+  const bool of_files = mutant.check == Check::kFlips || mutant.check == Check::kLogFlips ||
+                        mutant.check == Check::kInjuries;
+  const auto store = of_files ? MakeSmallStore() : SmallStore{};
+  ASSERT_OK(store);
+  if (mutant.check != Check::kCrash || mutant.at.empty()) {
+    active_mutant = mutant.name;
+  } else {
+    // A file by a part of its name, a folder by the end of it.
+    const bool of_file = mutant.at.ends_with('-') || mutant.at.starts_with('.');
+    FakeFileSystem::LieAboutSyncs([of_file, at = mutant.at](const Path& path) {
+      const std::string& text = path.native();
+      return of_file ? text.find(at) != text.npos : text.ends_with(at);
+    });
+  }
+  const std::string caught = Catch(mutant, &*sound, &*store);
+  active_mutant = "";
+  FakeFileSystem::LieAboutSyncs(nullptr);
+  EXPECT_FALSE(caught.empty()) << mutant.name << " is not caught";
+  std::printf("MUTANT %s: %s\n", mutant.name.c_str(), caught.c_str());
+}
+
+// Without any mistake the same checks find nothing: in the other tests of the harness.
+INSTANTIATE_TEST_SUITE_P(Seeded, MutantTest, ::testing::ValuesIn(Mutants()), [](const auto& info) {
+  std::string name = info.param.name;
+  for (char& c : name)
+    if (c == ' ') c = '_';
+  return name;
+});
+
+TEST(MutantListTest, HoldsThirty) { EXPECT_GE(Mutants().size(), 30U); }
+
+}  // namespace
+}  // namespace rhizome::testing
