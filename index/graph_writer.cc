@@ -48,6 +48,8 @@ void GraphWriter::Leave(std::size_t count) {
 }
 
 Result<WriteResult> GraphWriter::Write(const WriteBatch& batch, const WriteOptions& options) {
+  std::optional<IoPacer::Commit> commit;
+  if (options.sync) commit.emplace(pacer_);
   Request own{.batch = &batch, .options = options, .result = {}};
   std::vector<Request*> group;
   {

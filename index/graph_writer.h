@@ -11,6 +11,7 @@
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/index/write_batch.h"
 #include "rhizome/storage/catalog.h"
+#include "rhizome/storage/io_pacer.h"
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/store.h"
@@ -34,6 +35,9 @@ class GraphWriter {
   using Publish = std::function<void(const Base&)>;
 
   GraphWriter(Store& store, Base base, Publish publish);
+
+  /// Told of every synced write: work in the background gives way.
+  IoPacer& pacer() { return pacer_; }
 
   Result<WriteResult> Write(const WriteBatch& batch, const WriteOptions& options)
       RHIZOME_EXCLUDES(mutex_);
@@ -67,6 +71,7 @@ class GraphWriter {
 
   Store& store_;
   const Publish publish_;
+  IoPacer pacer_;
   mutable Mutex mutex_;
   CondVar turn_;
   std::deque<Request*> queue_ RHIZOME_GUARDED_BY(mutex_);

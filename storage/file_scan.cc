@@ -87,7 +87,7 @@ struct Piece {
 /// One thread of a scan: a ring of pieces, as many in flight as there is room for.
 class Scanner {
  public:
-  Scanner(FileSystem& fs, SharedScan& scan) : fs_(fs), scan_(scan) {}
+  Scanner(FileSystem& fs, SharedScan& scan, IoPacer* pacer) : fs_(fs), scan_(scan), pacer_(pacer) {}
 
   Status Run(const IoQueueOptions& io) {
     // Pinning memory that nothing is read into would take longer than to read a small store.
@@ -98,12 +98,8 @@ class Scanner {
     queue->RegisterMemory(memory_.bytes());
     for (std::uint32_t slot = 0; slot < slots; ++slot) free_.push_back(slot);
     while (true) {
-      RHIZOME_RETURN_IF_ERROR(Refill(*queue));
+      RHIZOME_RETURN_IF_ERROR(ReadSome(*queue));
       if (pieces_.empty()) return Status::Ok();
-      if (!pieces_.front().done) {
-        RHIZOME_ASSIGN_OR_RETURN(const auto done, queue->Reap(1));
-        for (ReadRequest* const request : done) MarkDone(request);
-      }
       while (!pieces_.empty() && pieces_.front().done) RHIZOME_RETURN_IF_ERROR(Hash());
     }
   }
@@ -115,6 +111,16 @@ class Scanner {
     for (const ScanFile& file : scan_.files())
       pieces += (file.size_bytes + kPieceBytes - 1) / kPieceBytes;
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(pieces, UINT32_MAX));
+  }
+
+  /// Asks for what there is room for, and waits until the first piece, or another one, is there.
+  Status ReadSome(IoQueue& queue) {
+    const IoPacer::Turn turn(pacer_);
+    RHIZOME_RETURN_IF_ERROR(Refill(queue));
+    if (pieces_.empty() || pieces_.front().done) return Status::Ok();
+    RHIZOME_ASSIGN_OR_RETURN(const auto done, queue.Reap(1));
+    for (ReadRequest* const request : done) MarkDone(request);
+    return Status::Ok();
   }
 
   void MarkDone(const ReadRequest* request) {
@@ -149,6 +155,8 @@ class Scanner {
 
   Status Refill(IoQueue& queue) {
     while (!free_.empty()) {
+      const std::uint64_t most = PieceBytes(pacer_, kPieceBytes);
+      if (most < kPieceBytes && !pieces_.empty()) break;  // one at a time
       if (open_ == nullptr || open_->asked_bytes == open_->file->size_bytes()) {
         if (!OpenNext()) {
           open_ = nullptr;
@@ -158,7 +166,7 @@ class Scanner {
       Piece& piece = pieces_.emplace_back();
       piece.file = open_;
       piece.offset_bytes = open_->asked_bytes;
-      piece.size_bytes = std::min(kPieceBytes, open_->file->size_bytes() - piece.offset_bytes);
+      piece.size_bytes = std::min(most, open_->file->size_bytes() - piece.offset_bytes);
       open_->asked_bytes += piece.size_bytes;
       const std::uint64_t unit = open_->file->alignment_bytes();
       piece.request = {.file = open_->file.get(),
@@ -206,6 +214,7 @@ class Scanner {
 
   FileSystem& fs_;
   SharedScan& scan_;
+  IoPacer* const pacer_;
   AlignedBuffer memory_;
   std::deque<std::uint32_t> free_;  // places in memory_
   std::deque<Piece> pieces_;        // a deque: requests must not move while they are in flight
@@ -223,7 +232,7 @@ Result<std::vector<ScanOutcome>> ScanFiles(FileSystem& fs, std::span<const ScanF
   const auto threads = static_cast<std::uint32_t>(
       std::min<std::size_t>({wanted, kMostThreads, std::max<std::size_t>(files.size(), 1)}));
   const auto work = [&] {
-    Scanner scanner(fs, scan);
+    Scanner scanner(fs, scan, options.pacer);
     if (const Status status = scanner.Run(options.io); !status.ok()) scan.Fail(status);
   };
   std::vector<std::thread> others;

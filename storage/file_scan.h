@@ -8,6 +8,7 @@
 
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/hash.h"
+#include "rhizome/storage/io_pacer.h"
 #include "rhizome/storage/io_queue.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
@@ -46,6 +47,7 @@ struct ScanOutcome {
 struct ScanOptions {
   std::uint32_t threads = 0;  ///< each with a queue of its own; 0: as many as there are processors
   IoQueueOptions io{.depth = 16};
+  IoPacer* pacer = nullptr;  ///< whose turns are waited for, if there is one
 };
 
 /// Reads and hashes files as fast as the disk gives them: large direct reads, many in flight also

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "rhizome/storage/forwarding_file_system.h"
+
 namespace rhizome {
 namespace {
 
@@ -49,35 +51,23 @@ class MeteredWritableFile final : public WritableFile {
   Metrics& metrics_;
 };
 
-class MeteredFileSystem final : public FileSystem {
+class MeteredFileSystem final : public ForwardingFileSystem {
  public:
-  MeteredFileSystem(FileSystem& base, Metrics& metrics) : base_(base), metrics_(metrics) {}
+  MeteredFileSystem(FileSystem& base, Metrics& metrics)
+      : ForwardingFileSystem(base), metrics_(metrics) {}
 
   Result<std::unique_ptr<ReadableFile>> OpenRead(const Path& path,
                                                  const ReadOptions& options) override {
-    RHIZOME_ASSIGN_OR_RETURN(auto file, base_.OpenRead(path, options));
+    RHIZOME_ASSIGN_OR_RETURN(auto file, base().OpenRead(path, options));
     return std::make_unique<MeteredReadableFile>(std::move(file), metrics_);
   }
   Result<std::unique_ptr<WritableFile>> CreateFile(const Path& path) override {
-    return Metered(base_.CreateFile(path));
+    return Metered(base().CreateFile(path));
   }
   Result<std::unique_ptr<WritableFile>> OpenAppend(const Path& path,
                                                    std::uint64_t keep_bytes) override {
-    return Metered(base_.OpenAppend(path, keep_bytes));
+    return Metered(base().OpenAppend(path, keep_bytes));
   }
-  Status CreateDirectory(const Path& path) override { return base_.CreateDirectory(path); }
-  Status RemoveFile(const Path& path) override { return base_.RemoveFile(path); }
-  Status RemoveDirectory(const Path& path) override { return base_.RemoveDirectory(path); }
-  Status LinkFile(const Path& from, const Path& to) override { return base_.LinkFile(from, to); }
-  Status SyncDirectory(const Path& path) override { return base_.SyncDirectory(path); }
-  Result<std::vector<DirectoryEntry>> List(const Path& path) override { return base_.List(path); }
-  Result<FileInfo> Stat(const Path& path) override { return base_.Stat(path); }
-  Result<std::uint64_t> FreeBytes(const Path& path) override { return base_.FreeBytes(path); }
-  Result<std::unique_ptr<FileLock>> Lock(const Path& path, LockMode mode,
-                                         std::string_view content) override {
-    return base_.Lock(path, mode, content);
-  }
-  CatalogDisk* catalog_disk() override { return base_.catalog_disk(); }
 
  private:
   Result<std::unique_ptr<WritableFile>> Metered(Result<std::unique_ptr<WritableFile>> file) {
@@ -85,7 +75,6 @@ class MeteredFileSystem final : public FileSystem {
     return std::make_unique<MeteredWritableFile>(*std::move(file), metrics_);
   }
 
-  FileSystem& base_;
   Metrics& metrics_;
 };
 

@@ -14,9 +14,11 @@ namespace rhizome {
 namespace {
 
 // Appends are gathered in a block of memory: a small one, since there may be many files that take
-// small appends; a large one once a large piece comes, whose writer has memory for such.
+// small appends; a large one once a large piece comes, whose writer has memory for such. A block is
+// no longer than a disk needs for most of its rate, since what else goes there waits for it.
 constexpr std::size_t kSmallBytes = std::size_t{64} << 10;
-constexpr std::size_t kLargeBytes = std::size_t{1} << 20;
+constexpr std::size_t kLargePieceBytes = std::size_t{128} << 10;
+constexpr std::size_t kLargeBytes = std::size_t{256} << 10;
 
 // What offset, length and memory of a direct write are multiples of; more than any disk asks for.
 constexpr std::size_t kUnitBytes = AlignedBuffer::kAlignmentBytes;
@@ -52,7 +54,7 @@ class PosixWritableFile : public WritableFile {
   Status Append(std::span<const std::byte> bytes) override {
     RHIZOME_RETURN_IF_ERROR(CheckUsable());
     if (buffer_.size_bytes() == 0) RHIZOME_RETURN_IF_ERROR(GrowBuffer(kSmallBytes));
-    if (bytes.size() >= kLargeBytes && !is_large())
+    if (bytes.size() >= kLargePieceBytes && !is_large())
       RHIZOME_RETURN_IF_ERROR(GrowBuffer(kLargeBytes));
     while (!bytes.empty()) {
       if (gathered_ == 0 && bytes.size() >= kLargeBytes && IsAligned(bytes.data())) {

@@ -80,6 +80,25 @@ TEST_F(FileScanTest, HashesAreThoseOfTheFiles) {
   }
 }
 
+// Beside commits, piece by piece in turns, it sees the same.
+TEST_F(FileScanTest, PacedItSeesTheSame) {
+  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{131072},
+                                 std::size_t{131073}, std::size_t{2500000}})
+    Add(size);
+  IoPacer pacer;
+  const IoPacer::Commit commit(pacer);
+  for (const std::uint32_t threads : {1U, 3U}) {
+    const auto outcomes =
+        ScanFiles(fs_, files_, {.threads = threads, .pacer = &pacer}, JobControl());
+    ASSERT_OK(outcomes);
+    for (std::size_t i = 0; i < files_.size(); ++i) {
+      ASSERT_OK((*outcomes)[i].status);
+      EXPECT_EQ((*outcomes)[i].xxh3, hashes_[i]) << i;
+      EXPECT_EQ((*outcomes)[i].crc32c, crcs_[i]) << i;
+    }
+  }
+}
+
 TEST_F(FileScanTest, WhatIsWrongWithAFileConcernsOnlyIt) {
   for (int i = 0; i < 6; ++i) Add(2500000);
   ASSERT_OK(fs_.RemoveFile(files_[1].path));

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "rhizome/storage/forwarding_file_system.h"
+#include "rhizome/storage/io_pacer.h"
+
+namespace rhizome {
+
+/// Writes the files that it creates in turns of a pacer. Ownership: both must outlive it.
+class PacedFileSystem final : public ForwardingFileSystem {
+ public:
+  PacedFileSystem(FileSystem& base, IoPacer* pacer) : ForwardingFileSystem(base), pacer_(pacer) {}
+  Result<std::unique_ptr<WritableFile>> CreateFile(const Path& path) override;
+
+ private:
+  IoPacer* const pacer_;
+};
+
+/// Appends `bytes` to a file or sink in turns of a pacer; null: at once.
+template <typename Sink>
+Status AppendPaced(Sink& sink, std::span<const std::byte> bytes, IoPacer* pacer) {
+  while (true) {
+    const auto piece = bytes.first(PieceBytes(pacer, bytes.size()));
+    bytes = bytes.subspan(piece.size());
+    const IoPacer::Turn turn(pacer);
+    RHIZOME_RETURN_IF_ERROR(sink.Append(piece));
+    if (bytes.empty()) return Status::Ok();
+  }
+}
+
+}  // namespace rhizome
