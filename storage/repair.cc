@@ -16,6 +16,7 @@
 #include "rhizome/storage/catalog_repair.h"
 #include "rhizome/storage/file_copy.h"
 #include "rhizome/storage/little_endian.h"
+#include "rhizome/storage/manifest_repair.h"
 #include "rhizome/storage/section_salvage.h"
 #include "rhizome/storage/store_files.h"
 #include "rhizome/storage/zarr_format.h"
@@ -271,26 +272,41 @@ Result<bool> Repair::TryDerive(const std::string& file, const FileEntry& entry) 
   return derived ? PutBack(file, entry, derived->bytes, derived->from) : Result<bool>(false);
 }
 
-/// The committed manifest, of which the seal or one byte under it is wrong.
+/// Puts the one wrong byte right, if it is one.
+bool CorrectManifest(const FileEntry& entry, std::vector<std::byte>& bytes) {
+  if (bytes.size() != entry.size_bytes || bytes.size() < sizeof(std::uint32_t)) return false;
+  const std::vector<std::byte> before = bytes;
+  const auto body = std::span(bytes).first(bytes.size() - sizeof(std::uint32_t));
+  std::byte* const seal = bytes.data() + body.size();
+  const auto fits = [&] { return Xxh3(bytes) == entry.xxh3; };
+  if (!CorrectByte(body, LoadLittle<std::uint32_t>(seal), fits)) StoreLittle(seal, Crc32c(body));
+  if (fits()) return true;
+  bytes = before;
+  return false;
+}
+
+/// The committed manifest: by its seal where one byte is wrong, else from what it lists.
 Status Repair::RepairManifest() {
   const FileEntry entry{.path = ManifestName(record_->manifest_version),
                         .size_bytes = record_->manifest_bytes,
                         .xxh3 = record_->manifest_xxh3,
                         .crc32c = 0};
+  if (entry.size_bytes > kMaxManifestBytes) return Status::Ok();
   const std::string file = generation_ + "/" + entry.path;
   auto bytes = ReadWholeFile(fs_, store_ / file, kMaxManifestBytes);
-  if (!bytes || bytes->size() != entry.size_bytes || bytes->size() < sizeof(std::uint32_t))
-    return Status::Ok();
-  const auto body = std::span(*bytes).first(bytes->size() - sizeof(std::uint32_t));
-  std::byte* const seal = bytes->data() + body.size();
-  const auto fits = [&] { return Xxh3(*bytes) == entry.xxh3; };
-  if (!CorrectByte(body, LoadLittle<std::uint32_t>(seal), fits)) StoreLittle(seal, Crc32c(body));
-  if (!fits()) return Status::Ok();
+  std::string from = "its seal, which tells the one byte that was wrong";
+  if (!bytes || !CorrectManifest(entry, *bytes)) {
+    RHIZOME_ASSIGN_OR_RETURN(
+        auto rebuilt,
+        RebuildManifest(fs_, store_ / generation_, *id_, *record_,
+                        bytes ? *std::move(bytes) : std::vector<std::byte>(), control_));
+    if (!rebuilt) return Status::Ok();
+    bytes = *std::move(rebuilt);
+    from = "the files that it lists, and what was left of it";
+  }
   auto manifest = DecodeManifest(*bytes, *id_);
   if (!manifest) return Status::Ok();
-  RHIZOME_ASSIGN_OR_RETURN(
-      const bool done,
-      PutBack(file, entry, *bytes, "its seal, which tells the one byte that was wrong"));
+  RHIZOME_ASSIGN_OR_RETURN(const bool done, PutBack(file, entry, *bytes, from));
   if (done) current_ = *std::move(manifest);
   return Status::Ok();
 }
@@ -418,7 +434,10 @@ Status Repair::RepairInGeneration(const std::string& file, const std::string& re
   }
   if (!current_ ||
       (relative.starts_with(kManifestPrefix) && relative == ManifestName(current_->version))) {
-    Lost(file, fmt::format("the list of the generation's files; {}", kRestore));
+    Lost(file,
+         fmt::format("the list of the generation's files, which does not follow from them and "
+                     "from what is left of it; {}",
+                     kRestore));
     return Status::Ok();
   }
   // An earlier manifest, or what only it names: readers that hold it have lost it anyway.

@@ -172,6 +172,72 @@ TEST_F(RepairTest, OneWrongByteOfAManifestIsFoundByItsSeal) {
   }
 }
 
+// Any stretch of it that lists files and arrays, with its head; also what was cut off.
+TEST_F(RepairTest, AManifestFollowsFromWhatItLists) {
+  const std::string file = std::string(kGeneration) + "MANIFEST-000002";
+  const std::string before = Bytes(file);
+  const std::size_t files = before.find("arrays/emb.v1/c.0.0");
+  const std::size_t arrays = before.rfind("emb.v1", before.size() - 100);
+  ASSERT_NE(files, before.npos);
+  ASSERT_GT(arrays, files);
+  const auto damage = [&](std::size_t first, std::size_t end) {
+    std::string damaged = before;
+    for (std::size_t at = first; at < end; ++at)
+      damaged[at] = static_cast<char>(damaged[at] ^ 0x5a);
+    return damaged;
+  };
+  const std::vector<std::string> damaged = {damage(0, 56),  // the head
+                                            damage(files, files + 200),
+                                            damage(files, arrays),        // entries of files
+                                            damage(arrays, arrays + 60),  // an array
+                                            damage(before.size() - 4, before.size()),  // the seal
+                                            damage(before.size() - 4, before.size() - 3)};
+  for (std::size_t i = 0; i < damaged.size(); ++i) {
+    SCOPED_TRACE(i);
+    std::ofstream(store_ / file, std::ios::binary) << damaged[i];
+    const RepairReport report = Run();
+    EXPECT_THAT(report.lost, IsEmpty());
+    EXPECT_EQ(report.rebuilt.size(), 1U);
+    EXPECT_TRUE(report.after.ok());
+    EXPECT_EQ(Bytes(file), before);
+    EXPECT_EQ(report.quarantined.size(), 1U);
+    std::filesystem::remove_all(report.quarantine);
+  }
+}
+
+// With the manifest a chunk that it lists: its entry is still there.
+TEST_F(RepairTest, AManifestIsRebuiltBesideADamagedChunk) {
+  const std::string file = std::string(kGeneration) + "MANIFEST-000002";
+  const std::string before = Bytes(file);
+  std::string damaged = before;
+  for (std::size_t at = 0; at < 56; ++at) damaged[at] = 0;
+  std::ofstream(store_ / file, std::ios::binary) << damaged;
+  Damage(std::string(kGeneration) + "arrays/emb.v2/c.1.0");
+  const RepairReport report = Run();
+  EXPECT_EQ(report.rebuilt.size(), 1U);
+  ASSERT_EQ(report.lost.size(), 1U);
+  EXPECT_THAT(report.lost[0].what, HasSubstr("emb.v2"));
+  EXPECT_TRUE(report.after.ok());
+}
+
+// What no file tells, such as the names of types, an earlier manifest does; without one, nothing is
+// made up.
+TEST_F(RepairTest, AManifestThatDoesNotFollowIsLost) {
+  const std::string file = std::string(kGeneration) + "MANIFEST-000002";
+  const std::string before = Bytes(file);
+  std::filesystem::remove(store_ / kGeneration / "MANIFEST-000001");
+  std::string damaged = before;
+  for (std::size_t at = 56; at < 120; ++at) damaged[at] = '\xff';
+  for (const std::string& text : {damaged, std::string()}) {
+    std::ofstream(store_ / file, std::ios::binary) << text;
+    const RepairReport report = Run();
+    EXPECT_THAT(report.rebuilt, IsEmpty());
+    ASSERT_EQ(report.lost.size(), 1U);
+    EXPECT_THAT(report.lost[0].how, HasSubstr("does not follow"));
+    EXPECT_EQ(Bytes(file), text);
+  }
+}
+
 TEST_F(RepairTest, AChunkWithOneWrongByteLosesNothing) {
   const std::string file = std::string(kGeneration) + "arrays/emb.v2/c.1.0";
   const std::string before = Bytes(file);

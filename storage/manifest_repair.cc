@@ -1,0 +1,287 @@
+#include "rhizome/storage/manifest_repair.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/byte_repair.h"
+#include "rhizome/storage/file_scan.h"
+#include "rhizome/storage/hash.h"
+#include "rhizome/storage/little_endian.h"
+#include "rhizome/storage/manifest.h"
+#include "rhizome/storage/store_files.h"
+#include "rhizome/storage/zarr_format.h"
+
+namespace rhizome {
+
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+// storage/FORMAT.md, "Manifest": where what the generation holds begins, the counts of files,
+// arrays and series, the seal.
+constexpr std::size_t kInfoOffset = 56;
+constexpr std::size_t kCountBytes = 8;
+constexpr std::size_t kSealBytes = 4;
+
+// Where the list of files begins is looked for so far behind the head, by comparing so many bytes.
+constexpr std::size_t kMostInfoBytes = std::size_t{64} << 10;
+constexpr std::size_t kComparedBytes = 512;
+
+std::span<const std::byte> Cut(const Bytes& bytes, std::size_t first, std::size_t behind) {
+  return std::span(bytes).subspan(first, bytes.size() - first - behind);
+}
+
+/// The pieces of a manifest's encoding, from manifests that have nothing else.
+class Pieces {
+ public:
+  Pieces(const StoreId& id, const CommitRecord& record) : id_(id), record_(record) {
+    info_bytes_ = Encode({}).size() - kInfoOffset - 3 * kCountBytes - kSealBytes;
+  }
+
+  Bytes Info(const GenerationInfo& info) const {
+    Manifest manifest;
+    manifest.info = info;
+    return Copy(Cut(Encode(manifest), kInfoOffset, 3 * kCountBytes + kSealBytes));
+  }
+  Bytes Files(std::vector<FileEntry> files) const {
+    Manifest manifest;
+    manifest.files = std::move(files);
+    return Copy(Cut(Encode(manifest), kInfoOffset + info_bytes_, 2 * kCountBytes + kSealBytes));
+  }
+  Bytes Tail(std::vector<ArrayEntry> arrays, std::vector<ArraySeries> series) const {
+    Manifest manifest;
+    manifest.arrays = std::move(arrays);
+    manifest.series = std::move(series);
+    return Copy(Cut(Encode(manifest), kInfoOffset + info_bytes_ + kCountBytes, kSealBytes));
+  }
+  /// `arrays`: they decide on the format's version.
+  Bytes Head(std::vector<ArrayEntry> arrays) const {
+    constexpr std::size_t kLengthOffset = 32;
+    Manifest manifest;
+    manifest.arrays = std::move(arrays);
+    Bytes head = Encode(manifest);
+    head.resize(kInfoOffset);
+    StoreLittle(head.data() + kLengthOffset, record_.manifest_bytes);
+    return head;
+  }
+
+ private:
+  static Bytes Copy(std::span<const std::byte> bytes) { return {bytes.begin(), bytes.end()}; }
+  Bytes Encode(Manifest manifest) const {
+    manifest.generation = record_.generation;
+    manifest.version = record_.manifest_version;
+    return EncodeManifest(manifest, id_);
+  }
+
+  const StoreId& id_;
+  const CommitRecord& record_;
+  std::size_t info_bytes_ = 0;
+};
+
+/// One run of RebuildManifest. Threads: one.
+class ManifestRepair {
+ public:
+  ManifestRepair(FileSystem& fs, Path generation, const StoreId& id, const CommitRecord& record,
+                 Bytes left, const JobControl& control)
+      : fs_(fs),
+        generation_(std::move(generation)),
+        id_(id),
+        record_(record),
+        left_(std::move(left)),
+        control_(control),
+        pieces_(id_, record_) {}
+
+  Result<std::optional<Bytes>> Run() {
+    left_.resize(record_.manifest_bytes);
+    if (left_.size() < kInfoOffset + 3 * kCountBytes + kSealBytes) return std::optional<Bytes>();
+    RHIZOME_RETURN_IF_ERROR(HashFiles());
+    ReadArrays();
+    ReadSiblings();
+    head_ = pieces_.Head(arrays_);
+    std::vector<Bytes> lists = {pieces_.Files(files_)};
+    const std::set<std::size_t> starts = StartsOf(lists.front());
+    for (const std::size_t start : starts) {
+      lists.push_back(pieces_.Files(WithEntriesLeft(start)));
+      for (const Bytes& list : lists) {
+        if (auto whole = TryAt(start, list)) return std::optional(*std::move(whole));
+      }
+      lists.pop_back();
+    }
+    return std::optional<Bytes>();
+  }
+
+ private:
+  Status HashFiles() {
+    std::vector<ScanFile> files;
+    RHIZOME_RETURN_IF_ERROR(WalkFiles(
+        fs_, generation_, [&](const std::string& relative, DirectoryEntry::Kind kind) -> Status {
+          if (kind != DirectoryEntry::Kind::kFile || relative == kPinName ||
+              relative.starts_with(kManifestPrefix) || !CheckRelativePath(relative).ok())
+            return Status::Ok();
+          RHIZOME_ASSIGN_OR_RETURN(const FileInfo info, fs_.Stat(generation_ / relative));
+          files_.push_back({.path = relative, .size_bytes = info.size_bytes});
+          return Status::Ok();
+        }));
+    std::sort(files_.begin(), files_.end(), [](auto& a, auto& b) { return a.path < b.path; });
+    for (const FileEntry& file : files_)
+      files.push_back({generation_ / file.path, file.size_bytes});
+    RHIZOME_ASSIGN_OR_RETURN(const auto outcomes, ScanFiles(fs_, files, {}, control_));
+    for (std::size_t i = 0; i < files_.size(); ++i) {
+      files_[i].xxh3 = outcomes[i].xxh3;
+      files_[i].crc32c = outcomes[i].crc32c;
+    }
+    return Status::Ok();
+  }
+
+  /// As far as their zarr.json is sound.
+  void ReadArrays() {
+    constexpr std::string_view kFolder = "arrays/";
+    constexpr std::string_view kName = "/zarr.json";
+    constexpr std::uint64_t kMostJsonBytes = std::uint64_t{1} << 20;
+    for (const FileEntry& file : files_) {
+      if (!file.path.starts_with(kFolder) || !file.path.ends_with(kName)) continue;
+      if (file.path.size() <= kFolder.size() + kName.size()) continue;
+      const std::string name =
+          file.path.substr(kFolder.size(), file.path.size() - kFolder.size() - kName.size());
+      const auto text = ReadWholeFile(fs_, generation_ / file.path, kMostJsonBytes);
+      if (!text) continue;
+      auto entry =
+          DecodeArrayJson({reinterpret_cast<const char*>(text->data()), text->size()}, name);
+      if (entry) arrays_.push_back(*std::move(entry));
+    }
+    std::sort(arrays_.begin(), arrays_.end(), [](auto& a, auto& b) { return a.name < b.name; });
+  }
+
+  void ReadSiblings() {
+    tails_.push_back(pieces_.Tail(arrays_, {}));
+    const auto entries = fs_.List(generation_);
+    if (!entries) return;
+    for (const DirectoryEntry& entry : *entries) {
+      if (!ParseNumbered(entry.name, kManifestPrefix)) continue;
+      auto manifest = ReadManifestFile(fs_, generation_ / entry.name, id_);
+      if (!manifest || manifest->generation != record_.generation) continue;
+      infos_.push_back(pieces_.Info(manifest->info));
+      tails_.push_back(pieces_.Tail(arrays_, manifest->series));
+    }
+  }
+
+  /// Where the list of files may begin: the pieces before and behind it have all the other bytes.
+  std::set<std::size_t> StartsOf(const Bytes& list) const {
+    std::set<std::size_t> starts;
+    if (list.size() + kInfoOffset + kSealBytes > left_.size()) return starts;
+    const std::size_t last = left_.size() - kSealBytes - list.size();
+    for (const Bytes& info : infos_) starts.insert(kInfoOffset + info.size());
+    for (const Bytes& tail : tails_)
+      if (tail.size() <= last - kInfoOffset) starts.insert(last - tail.size());
+    starts.insert(MostLike(list, last));
+    std::erase_if(starts, [&](std::size_t start) { return start > last; });
+    return starts;
+  }
+
+  /// Where the bytes that are left are most like the list.
+  std::size_t MostLike(const Bytes& list, std::size_t last) const {
+    const std::size_t step = std::max<std::size_t>(list.size() / kComparedBytes, 1);
+    std::size_t best = kInfoOffset;
+    std::size_t best_same = 0;
+    for (std::size_t start = kInfoOffset; start <= std::min(last, kInfoOffset + kMostInfoBytes);
+         ++start) {
+      std::size_t same = 0;
+      for (std::size_t i = 0; i < list.size(); i += step) same += left_[start + i] == list[i];
+      if (same <= best_same) continue;
+      best_same = same;
+      best = start;
+    }
+    return best;
+  }
+
+  /// Of a file that is damaged itself, the entry tells: where it still has path and length.
+  std::vector<FileEntry> WithEntriesLeft(std::size_t start) const {
+    std::vector<FileEntry> files = files_;
+    std::size_t at = start + kCountBytes;
+    for (FileEntry& file : files) {
+      constexpr std::size_t kHashBytes = 16;
+      const Bytes entry = pieces_.Files({file});
+      const auto fixed = std::span(entry).subspan(
+          kCountBytes, entry.size() - kCountBytes - kHashBytes - sizeof(file.crc32c));
+      const std::byte* const hash = left_.data() + at + fixed.size();
+      if (std::equal(fixed.begin(), fixed.end(), left_.begin() + static_cast<std::ptrdiff_t>(at))) {
+        std::memcpy(file.xxh3.data(), hash, kHashBytes);
+        file.crc32c = LoadLittle<std::uint32_t>(hash + kHashBytes);
+      }
+      at += entry.size() - kCountBytes;
+    }
+    return files;
+  }
+
+  std::optional<Bytes> TryAt(std::size_t start, const Bytes& list) const {
+    const std::size_t behind = start + list.size();
+    std::vector<Bytes> infos = {Slice(kInfoOffset, start)};
+    for (const Bytes& info : infos_)
+      if (info.size() == infos.front().size()) infos.push_back(info);
+    std::vector<Bytes> tails = {Slice(behind, left_.size() - kSealBytes)};
+    // The arrays as their zarr.json have them, and the series that are left.
+    const Bytes arrays = pieces_.Tail(arrays_, {});
+    if (arrays.size() <= tails.front().size()) {
+      tails.push_back(tails.front());
+      std::copy(arrays.begin(), arrays.end() - kCountBytes, tails.back().begin());
+    }
+    for (const Bytes& tail : tails_)
+      if (tail.size() == tails.front().size()) tails.push_back(tail);
+    for (const Bytes& info : infos) {
+      for (const Bytes& tail : tails) {
+        if (auto whole = TryPieces(info, list, tail)) return whole;
+      }
+    }
+    return std::nullopt;
+  }
+
+  Bytes Slice(std::size_t first, std::size_t end) const {
+    return {left_.begin() + static_cast<std::ptrdiff_t>(first),
+            left_.begin() + static_cast<std::ptrdiff_t>(end)};
+  }
+
+  std::optional<Bytes> TryPieces(const Bytes& info, const Bytes& list, const Bytes& tail) const {
+    Bytes whole = head_;
+    for (const Bytes* piece : {&info, &list, &tail})
+      whole.insert(whole.end(), piece->begin(), piece->end());
+    const std::size_t body = whole.size();
+    const auto old_seal = LoadLittle<std::uint32_t>(left_.data() + left_.size() - kSealBytes);
+    whole.resize(body + kSealBytes);
+    const auto fits = [&] {
+      return whole.size() == record_.manifest_bytes && Xxh3(whole) == record_.manifest_xxh3;
+    };
+    StoreLittle(whole.data() + body, Crc32c(std::span(whole).first(body)));
+    if (fits()) return whole;
+    StoreLittle(whole.data() + body, old_seal);
+    if (CorrectByte(std::span(whole).first(body), old_seal, fits)) return whole;
+    return std::nullopt;
+  }
+
+  FileSystem& fs_;
+  const Path generation_;
+  const StoreId& id_;
+  const CommitRecord& record_;
+  Bytes left_;
+  const JobControl& control_;
+  const Pieces pieces_;
+  std::vector<FileEntry> files_;    // by path
+  std::vector<ArrayEntry> arrays_;  // by name
+  Bytes head_;
+  std::vector<Bytes> infos_;  // of sound manifests of the generation
+  std::vector<Bytes> tails_;  // arrays by their zarr.json, series of those manifests or none
+};
+
+}  // namespace
+
+Result<std::optional<std::vector<std::byte>>> RebuildManifest(
+    FileSystem& fs, const Path& generation, const StoreId& id, const CommitRecord& record,
+    std::vector<std::byte> left, const JobControl& control) {
+  return ManifestRepair(fs, generation, id, record, std::move(left), control).Run();
+}
+
+}  // namespace rhizome
