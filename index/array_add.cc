@@ -7,11 +7,13 @@
 #include <cstring>
 #include <memory>
 
+#include "rhizome/index/delta.h"
 #include "rhizome/index/graph_input.h"
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/index/ingest_steps.h"
 #include "rhizome/index/publish_array.h"
 #include "rhizome/index/spilled_array.h"
+#include "rhizome/index/stale_vertices.h"
 #include "rhizome/index/table_reader.h"
 #include "rhizome/storage/array_change.h"
 #include "rhizome/storage/array_rules.h"
@@ -74,7 +76,11 @@ class ArrayJob {
 
   Result<AddArrayReport> Publish(const PublishStep& step,
                                  std::optional<MadeArray::Appended> appended = {});
-  std::uint64_t Vertices() const { return store_->manifest().info.vertices; }
+  /// Of the generation, and with those that updates added.
+  std::uint64_t Rows() const { return store_->manifest().info.vertices; }
+  std::uint64_t Vertices() const { return delta_->vertices(); }
+  Result<VertexId> Find(const VertexIds& ids, const std::string& text) const;
+  std::uint64_t RowsOfAppended(const ArrayEntry& entry) const;
 
   FileSystem& fs_;
   const Path path_;
@@ -84,6 +90,7 @@ class ArrayJob {
   IngestOptions ingest_;
   Stopwatch watch_;
   std::unique_ptr<Store> store_;
+  std::shared_ptr<const Delta> delta_;
   std::unique_ptr<SpillSpace> space_;
   Path root_;
   std::unique_ptr<IngestContext> context_;
@@ -96,7 +103,22 @@ class ArrayJob {
 
 Status ArrayJob::Open() {
   RHIZOME_ASSIGN_OR_RETURN(store_, Store::Open(fs_, path_, Store::Mode::kRead));
+  RHIZOME_ASSIGN_OR_RETURN(delta_, Delta::Load(Delta::Empty(DeltaBaseOf(*store_)), *store_));
   return Status::Ok();
+}
+
+/// As GraphParts::Find, without the graph.
+Result<VertexId> ArrayJob::Find(const VertexIds& ids, const std::string& text) const {
+  ExternalId id(text);
+  if (ids.kind() != ExternalIdKind::kString) {
+    const auto number = ParseCanonicalInteger(text);
+    if (!number) return Fail(Status::NotFound(fmt::format("no vertex '{}'", text)));
+    id = *number;
+  }
+  if (const auto put = delta_->Find(id)) return *put;
+  const auto vertex = ids.Find(id);
+  if (vertex && !delta_->IsDeleted(*vertex)) return *vertex;
+  return Fail(Status::NotFound(fmt::format("no vertex '{}'", text)));
 }
 
 /// Removes what a killed job left that had this process's number.
@@ -143,8 +165,9 @@ Status ArrayJob::ReadIds() {
     };
     if (next == TableReader::Next::kMalformed) return bad(reader->reason());
     const std::string text(reader->fields().empty() ? "" : reader->fields()[0]);
-    const auto vertex = ids.Find(ExternalId(text));
-    if (!vertex) return Status::NotFound(fmt::format("{}: no vertex '{}'", reader->Place(), text));
+    const auto vertex = Find(ids, text);
+    if (!vertex)
+      return Status::NotFound(fmt::format("{}: {}", reader->Place(), vertex.error().message()));
     if (seen[static_cast<std::size_t>(*vertex)]) return bad("id '" + text + "' stands there twice");
     seen[static_cast<std::size_t>(*vertex)] = true;
     vertex_of_row_.push_back(*vertex);
@@ -158,7 +181,7 @@ Status ArrayJob::ReadIds() {
 Status ArrayJob::Write(const ArrayEntry& wanted, const ChunkArray* old, std::uint64_t first,
                        std::uint64_t count) {
   RHIZOME_ASSIGN_OR_RETURN(const VertexOrder order, LoadOrder(*store_));
-  RHIZOME_RETURN_IF_ERROR(file_->Begin(order, vertex_of_row_));
+  RHIZOME_RETURN_IF_ERROR(file_->Begin(order, wanted.rows, vertex_of_row_));
   RHIZOME_ASSIGN_OR_RETURN(writer_, ChunkArrayWriter::Create(fs_, root_, wanted));
   const ArrayEntry& entry = writer_->entry();
   const std::uint64_t row_bytes = entry.row_bytes();
@@ -173,10 +196,11 @@ Status ArrayJob::Write(const ArrayEntry& wanted, const ChunkArray* old, std::uin
     const std::uint64_t in_chunk = std::min(entry.chunk_rows, entry.rows - begin);
     rows.resize(in_chunk * row_bytes);
     RHIZOME_RETURN_IF_ERROR(file_->Read(rows));
-    if (old != nullptr) {
-      kept.resize(rows.size());
-      RHIZOME_RETURN_IF_ERROR(old->ReadRows(begin, in_chunk, kept));
-      for (std::uint64_t i = 0; i < in_chunk; ++i) {
+    if (old != nullptr && begin < old->entry().rows) {
+      const std::uint64_t old_rows = std::min(in_chunk, old->entry().rows - begin);
+      kept.resize(old_rows * row_bytes);
+      RHIZOME_RETURN_IF_ERROR(old->ReadRows(begin, old_rows, kept));
+      for (std::uint64_t i = 0; i < old_rows; ++i) {
         const auto vertex = static_cast<std::uint64_t>(order.VertexAt(static_cast<Row>(begin + i)));
         const bool is_new = vertex >= first && vertex - first < count;
         if (!is_new)
@@ -231,11 +255,17 @@ Result<AddArrayReport> ArrayJob::Add() {
                          .inner_rows = options_.inner_rows,
                          .attributes = options_.attributes,
                          .read_rows = {}};
+  // Rows of vertices that updates added make the array longer than the generation's, if it has any.
+  const bool of_added =
+      options_.ids
+          ? std::any_of(vertex_of_row_.begin(), vertex_of_row_.end(),
+                        [&](VertexId v) { return static_cast<std::uint64_t>(v) >= Rows(); })
+          : file_->rows > Rows();
   RHIZOME_ASSIGN_OR_RETURN(
       ArrayEntry entry,
-      DescribeArray(about, Vertices(),
+      DescribeArray(about, of_added ? Vertices() : Rows(),
                     NewArrayId(store_->id(), store_->manifest(), root_.filename().string())));
-  rows_given_ = options_.ids ? vertex_of_row_.size() : Vertices();
+  rows_given_ = options_.ids ? vertex_of_row_.size() : entry.rows;
   if (!options_.ids && file_->exact_rows) {
     rows_given_ = file_->rows;
     SetRowsGiven(entry, rows_given_);
@@ -257,6 +287,15 @@ Result<AddArrayReport> ArrayJob::Add() {
   return Publish(publish);
 }
 
+/// The first vertex without a row: of those that updates added, rows were put or not, one by one.
+std::uint64_t ArrayJob::RowsOfAppended(const ArrayEntry& entry) const {
+  std::uint64_t given = RowsGiven(entry);
+  if (given < entry.rows) return given;
+  while (given < Vertices() && delta_->RowCommit(entry.array_id, static_cast<VertexId>(given)))
+    ++given;
+  return given;
+}
+
 Result<AddArrayReport> ArrayJob::Append(const std::string& reference) {
   RHIZOME_RETURN_IF_ERROR(ParseArrayReference(reference));
   if (options_.ids)
@@ -265,16 +304,16 @@ Result<AddArrayReport> ArrayJob::Append(const std::string& reference) {
   RHIZOME_RETURN_IF_ERROR(Open());
   RHIZOME_ASSIGN_OR_RETURN(const auto old, store_->OpenArray(reference));
   ArrayEntry entry = old->entry();
-  if (entry.rows != Vertices() || FirstDimension(entry) != "row")
+  if (entry.rows != Rows() || FirstDimension(entry) != "row")
     return Fail(Status::InvalidArgument(fmt::format("'{}' is no array of vertices", reference)));
-  const std::uint64_t given = RowsGiven(entry);
-  if (given == entry.rows)
+  const std::uint64_t given = RowsOfAppended(entry);
+  if (given == Vertices())
     return Fail(Status::InvalidArgument(
         fmt::format("'{}' has a row for each of the {} vertices: there is nothing to append",
-                    reference, entry.rows)));
+                    reference, Vertices())));
   if (!input_.dtype) input_.dtype = entry.dtype;
   RHIZOME_RETURN_IF_ERROR(OpenFile(entry.name));
-  const std::uint64_t left = entry.rows - given;
+  const std::uint64_t left = Vertices() - given;
   if (file_->rows > left || file_->dim != entry.dim || file_->dtype != entry.dtype) {
     return Fail(Status::InvalidArgument(
         fmt::format("'{}' takes {} more rows of {} {}: {} has {} rows of {} {}", reference, left,
@@ -285,6 +324,7 @@ Result<AddArrayReport> ArrayJob::Append(const std::string& reference) {
   for (std::uint64_t i = 0; i < file_->rows; ++i)
     vertex_of_row_[i] = static_cast<VertexId>(given + i);
   rows_given_ = given + file_->rows;
+  entry.rows = std::max(entry.rows, rows_given_);
   SetRowsGiven(entry, rows_given_);
   RHIZOME_RETURN_IF_ERROR(Write(entry, old.get(), given, file_->rows));
   const std::string name = entry.name;

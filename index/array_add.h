@@ -16,8 +16,9 @@ namespace rhizome {
 /// An array of vertices from a file, for a store that is there.
 struct AddArrayOptions {
   /// Row i belongs to the vertex with id i: the order of the nodes file, or of integer ids 0, 1, 2,
-  /// ..., and the order in which `export` writes. There may be fewer rows than vertices (dense
-  /// files): the rows of the others are zero, and append supplies them.
+  /// ..., and the order in which `export` writes; vertices that updates added come last. There may
+  /// be fewer rows than vertices (dense files): the rows of the others are zero, and append
+  /// supplies them.
   ArrayFile file;
 
   /// The external id of each row, one a line, in place of that rule. Vertices that it does not name
@@ -41,7 +42,7 @@ struct AddArrayReport {
   std::uint64_t rows_given = 0;  ///< vertices that have a row of a file
   std::uint64_t rows_read = 0;   ///< of the file
 
-  /// Vertices that came with updates since the snapshot's generation was made: they have no row.
+  /// Vertices that came with updates and for which the file had no row: append or put theirs.
   std::uint64_t new_vertices = 0;
   std::vector<std::uint64_t> dropped_versions;
   double seconds = 0;
@@ -56,12 +57,13 @@ Result<AddArrayReport> AddArray(FileSystem& fs, const Path& path, const AddArray
                                 const JobControl& control);
 
 /// Supplies the next rows of an array that was added with fewer rows than there are vertices: those
-/// of the vertices rows_given, rows_given + 1, .... Type, width and layout stay; what was put into
-/// rows since goes on to count, whatever compactions come in between. The result takes the place of
-/// the array, its aliases too, as its next version: whoever reads the old one goes on to.
-/// `reference` is "emb", "emb@3" or "emb@live"; options.file.name is not used.
-/// Errors: as above; kInvalidArgument, every vertex has its row already; kNotFound, the array was
-/// dropped or replaced meanwhile.
+/// of the vertices rows_given, rows_given + 1, ...; where all of the generation have theirs, of the
+/// first vertex that updates added and that no row was put of, and those after it. Type, width and
+/// layout stay; what was put into rows since goes on to count, whatever compactions come in
+/// between. The result takes the place of the array, its aliases too, as its next version: whoever
+/// reads the old one goes on to. `reference` is "emb", "emb@3" or "emb@live"; options.file.name is
+/// not used. Errors: as above; kInvalidArgument, every vertex has its row already; kNotFound, the
+/// array was dropped or replaced meanwhile.
 Result<AddArrayReport> AppendRows(FileSystem& fs, const Path& path, const std::string& reference,
                                   const AddArrayOptions& options, const JobControl& control);
 

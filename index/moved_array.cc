@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "rhizome/index/delta.h"
 #include "rhizome/index/delta_row_writer.h"
 #include "rhizome/index/graph_input.h"
 #include "rhizome/index/graph_parts.h"
@@ -244,25 +245,40 @@ Status MovedArray::PublishMarks(ArrayChange& change) {
   return Status::Ok();
 }
 
+/// Rows behind rows_given were not made; of rows that are appended, those before them were not
+/// either, and what was put meanwhile stays.
 Status MovedArray::PutNewRows(Store& store) {
   const ArrayEntry& entry = old_->entry();
-  if (entry.rows <= vertices()) return Status::Ok();
+  const std::uint64_t end = RowsGiven(entry);
+  std::uint64_t first = vertices();
+  if (made_.appended) first = std::max<std::uint64_t>(first, made_.appended->first);
+  if (first >= end) return Status::Ok();
+  RHIZOME_ASSIGN_OR_RETURN(const auto delta, Delta::Load(Delta::Empty(DeltaBaseOf(store)), store));
   RHIZOME_ASSIGN_OR_RETURN(const auto writer, DeltaRowWriter::Open(store));
+  const auto was_put = [&](std::uint64_t vertex) {
+    return made_.appended && delta->RowCommit(entry.array_id, static_cast<VertexId>(vertex));
+  };
   const std::uint64_t at_once = std::max<std::uint64_t>(kCommitBytes / entry.row_bytes(), 1);
   std::vector<VertexId> wanted;
   std::vector<std::byte> rows;
-  for (std::uint64_t first = vertices(); first < entry.rows; first += wanted.size()) {
+  const std::uint64_t begin = first;
+  while (first < end) {
     RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = "put rows of new vertices",
-                                             .done = first - vertices(),
-                                             .total = entry.rows - vertices(),
+                                             .done = first - begin,
+                                             .total = end - begin,
                                              .detail = entry.name}));
     wanted.clear();
-    for (std::uint64_t v = first; v < std::min(entry.rows, first + at_once); ++v)
+    for (std::uint64_t v = first; v < std::min(end, first + at_once) && !was_put(v); ++v)
       wanted.push_back(static_cast<VertexId>(v));
+    if (wanted.empty()) {
+      ++first;
+      continue;
+    }
     rows.resize(wanted.size() * entry.row_bytes());
     RHIZOME_RETURN_IF_ERROR(ReadRows(wanted, rows));
     RHIZOME_RETURN_IF_ERROR(
         writer->Put(entry.array_id, static_cast<VertexId>(first), entry.row_bytes(), rows));
+    first += wanted.size();
   }
   return Status::Ok();
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "rhizome/index/delta.h"
 #include "rhizome/index/moved_array.h"
 #include "rhizome/index/stale_vertices.h"
@@ -37,7 +39,8 @@ Status PublishIn(const Path& path, const MadeArray& made, const Store& current,
 
 Result<PublishReport> PublishMade(const Path& path, const MadeArray& made,
                                   const JobControl& control, const Steps& steps) {
-  const std::uint64_t rows = made.source.arrays.front().rows;
+  const std::uint64_t rows =
+      std::max(RowsGiven(made.source.arrays.front()), made.made_for.manifest().info.vertices);
   while (true) {
     RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
     RHIZOME_ASSIGN_OR_RETURN(const auto current,

@@ -71,13 +71,17 @@ class BucketedArray : public SpilledArray {
         memory_bytes_(memory_bytes),
         buckets_(space, memory_bytes) {}
 
-  Status Begin(const VertexOrder& order, std::span<const VertexId> vertex_of_row) override {
-    store_rows_ = order.size();
-    RHIZOME_RETURN_IF_ERROR(buckets_.Open(order.size(), row_bytes()));
+  Status Begin(const VertexOrder& order, std::uint64_t vertices,
+               std::span<const VertexId> vertex_of_row) override {
+    store_rows_ = vertices;
+    const auto row_of = [&](VertexId vertex) {
+      return static_cast<std::uint64_t>(vertex) < order.size() ? order.RowOf(vertex) : vertex;
+    };
+    RHIZOME_RETURN_IF_ERROR(buckets_.Open(vertices, row_bytes()));
     RHIZOME_RETURN_IF_ERROR(Divide([&](std::uint64_t row) -> std::int64_t {
-      if (vertex_of_row.empty()) return order.RowOf(static_cast<VertexId>(row));
+      if (vertex_of_row.empty()) return row_of(static_cast<VertexId>(row));
       const VertexId vertex = row < vertex_of_row.size() ? vertex_of_row[row] : -1;
-      return vertex < 0 ? -1 : order.RowOf(vertex);
+      return vertex < 0 ? -1 : row_of(vertex);
     }));
     return buckets_.Finish();
   }
@@ -290,7 +294,7 @@ ArrayInput BindSpilledArray(const std::shared_ptr<SpilledArray>& array,
   input.dim = array->dim;
   input.dtype = array->dtype;
   input.begin = [array, vertex_of_row](const VertexOrder& order) {
-    return array->Begin(order, *vertex_of_row);
+    return array->Begin(order, order.size(), *vertex_of_row);
   };
   input.read_rows = [array](std::span<const VertexId>, std::span<std::byte> out) {
     return array->Read(out);

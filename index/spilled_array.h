@@ -32,10 +32,12 @@ class SpilledArray {
   std::uint64_t row_bytes() const { return dim * DataTypeBytes(dtype); }
 
   /// Reads the file and divides its rows into buckets. Row i belongs to vertex_of_row[i], to none
-  /// if that is -1, or to vertex i if the table is empty.
-  virtual Status Begin(const VertexOrder& order, std::span<const VertexId> vertex_of_row) = 0;
+  /// if that is -1, or to vertex i if the table is empty. Vertices in [order.size(), vertices) have
+  /// the rows behind the others, in the order of their ids.
+  virtual Status Begin(const VertexOrder& order, std::uint64_t vertices,
+                       std::span<const VertexId> vertex_of_row) = 0;
 
-  /// The next rows of the store's order.
+  /// The next of the `vertices` rows.
   virtual Status Read(std::span<std::byte> out) = 0;
 };
 

@@ -137,7 +137,7 @@ std::string DescribeAdded(const Json& f) {
     text += fmt::format("  {} vertices have rows, the others zeros\n", WithCommas(f["rows_given"]));
   }
   if (f["new_vertices"] != 0)
-    text += fmt::format("  {} vertices came with updates and have no row yet: put theirs\n",
+    text += fmt::format("  {} vertices came with updates and have no row yet: append or put theirs\n",
                         WithCommas(f["new_vertices"]));
   if (!f["dropped_versions"].empty())
     text += fmt::format("  dropped versions: {}\n", f["dropped_versions"].dump());

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
 #include <cstring>
 #include <fstream>
 #include <random>
@@ -213,6 +214,72 @@ TEST_F(AddArrayTest, AppendingKeepsTheArraysNumberAndItsReaders) {
   const auto other = Add("y", Npy("a.npy", 0, 100));
   ASSERT_OK(other);
   EXPECT_NE(other->array.array_id, first->array.array_id);
+}
+
+// Vertices that updates added have rows too: of the file, appended, or put; through compaction.
+TEST_F(AddArrayTest, VerticesOfTheDeltaHaveRows) {
+  const JobControl control;
+  const auto update = [&](auto&& change) {
+    auto store = Store::Open(FileSystem::Posix(), path_, Store::Mode::kWrite);
+    ASSERT_OK(store);
+    auto graph = Graph::Open(**store);
+    ASSERT_OK(graph);
+    change(**graph);
+  };
+  update([&](Graph& graph) {
+    WriteBatch batch;
+    for (std::int64_t v = kVertices; v < static_cast<std::int64_t>(kVertices) + 10; ++v)
+      batch.PutEdge(v, std::int64_t{0});
+    ASSERT_OK(graph.Write(batch));
+  });
+  // Vertices below `given` have the file's rows, but 308 has the one that was put.
+  const auto expect = [&](std::uint64_t given, bool put) {
+    const auto opened = OpenStoreGraph(path_);
+    ASSERT_OK(opened);
+    for (std::uint64_t v = 0; v < kVertices + 10; ++v) {
+      const auto vertex = static_cast<VertexId>(v);
+      std::array<float, kDim> row{};
+      ASSERT_OK(opened->graph->ReadRows("x", std::span(&vertex, 1),
+                                        std::as_writable_bytes(std::span(row))));
+      for (std::uint64_t c = 0; c < kDim; ++c) {
+        const float wanted = put && v == kVertices + 8 ? 7.0F : v < given ? Value(v, c) : 0.0F;
+        ASSERT_EQ(row[c], wanted) << v;
+      }
+    }
+  };
+  AddArrayOptions options;
+  options.file = {.name = "x", .path = Npy("x.npy", 0, kVertices + 5), .dim = 0};
+  const auto added = AddArray(FileSystem::Posix(), path_, options, control);
+  ASSERT_OK(added);
+  EXPECT_EQ(added->rows_given, kVertices + 5);
+  EXPECT_EQ(added->new_vertices, 5U);
+  expect(kVertices + 5, false);
+
+  const auto append = [&](std::uint64_t first, std::uint64_t count) {
+    AddArrayOptions more;
+    more.file.path = Npy("more.npy", first, count);
+    return AppendRows(FileSystem::Posix(), path_, "x", more, control);
+  };
+  ASSERT_OK(append(kVertices + 5, 3));
+  expect(kVertices + 8, false);
+  update([&](Graph& graph) {
+    WriteBatch batch;
+    batch.PutRow(static_cast<std::int64_t>(kVertices) + 8, "x",
+                 std::span<const float>(std::vector<float>(kDim, 7.0F)));
+    ASSERT_OK(graph.Write(batch));
+  });
+  expect(kVertices + 8, true);
+  EXPECT_STATUS(append(kVertices + 9, 2), kInvalidArgument);
+  const auto last = append(kVertices + 9, 1);
+  ASSERT_OK(last);
+  EXPECT_EQ(last->new_vertices, 0U);
+  expect(kVertices + 10, true);
+  EXPECT_STATUS(append(kVertices + 10, 1), kInvalidArgument);
+  update([&](Graph& graph) { ASSERT_OK(graph.Compact({}, control)); });
+  expect(kVertices + 10, true);
+  const auto verified = VerifyFiles(FileSystem::Posix(), path_, control);
+  ASSERT_OK(verified);
+  EXPECT_TRUE(verified->ok());
 }
 
 TEST_F(AddArrayTest, VersionsAndRetention) {
