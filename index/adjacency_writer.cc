@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <functional>
+#include <span>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -77,6 +79,12 @@ std::vector<std::uint64_t> CountOffsets(std::span<const LocalId> vertex_of_entry
   return offsets;
 }
 
+// Lists of a generation that is carried on are mostly sorted already.
+template <typename T, typename Less>
+void SortUnlessSorted(std::span<T> list, Less less) {
+  if (!std::is_sorted(list.begin(), list.end(), less)) std::sort(list.begin(), list.end(), less);
+}
+
 /// Builds and writes one partition. Sections are built one direction at a time and let go once
 /// they are written, so that the peak is about 30 bytes an edge.
 class PartitionWriter {
@@ -103,6 +111,7 @@ class PartitionWriter {
   LocalId LocalOf(Row row) const;
   std::vector<LocalId> ToLocal(std::vector<Row>& rows) const;
   Lists SortEdges(LocalEdges ends);
+  Lists SortNeighbors(LocalEdges ends) const;
   Lists Transpose(const Lists& lists);
   Status WriteHeader();
   Status WriteRows();
@@ -201,6 +210,20 @@ std::vector<LocalId> PartitionWriter::ToLocal(std::vector<Row>& rows) const {
   return locals;
 }
 
+/// SortEdges without types and weights.
+Lists PartitionWriter::SortNeighbors(LocalEdges ends) const {
+  Lists lists{CountOffsets(ends.from, vertices_), std::vector<LocalId>(edge_count_), {}};
+  std::vector<std::uint64_t> next(lists.offsets.begin(), lists.offsets.end() - 1);
+  for (std::uint64_t e = 0; e < edge_count_; ++e)
+    lists.neighbors[next[ends.from[e]]++] = ends.to[e];
+  for (std::uint64_t v = 0; v < vertices_; ++v) {
+    SortUnlessSorted(std::span(lists.neighbors)
+                         .subspan(lists.offsets[v], lists.offsets[v + 1] - lists.offsets[v]),
+                     std::less<LocalId>());
+  }
+  return lists;
+}
+
 /// Lists of `ends.from`; fills weights_. Equal edges are sorted by weight, so that the order of the
 /// input does not show.
 Lists PartitionWriter::SortEdges(LocalEdges ends) {
@@ -209,6 +232,10 @@ Lists PartitionWriter::SortEdges(LocalEdges ends) {
     TypeId type;
     float weight;
   };
+  if (!context_.weighted && context_.edge_types <= 1) {
+    edges_ = {};
+    return SortNeighbors(std::move(ends));
+  }
   Lists lists{CountOffsets(ends.from, vertices_), {}, {}};
   std::vector<Entry> entries(edge_count_);
   std::vector<std::uint64_t> next(lists.offsets.begin(), lists.offsets.end() - 1);
@@ -219,12 +246,11 @@ Lists PartitionWriter::SortEdges(LocalEdges ends) {
   next = {};
   edges_ = {};
   for (std::uint64_t v = 0; v < vertices_; ++v) {
-    std::sort(entries.begin() + static_cast<std::ptrdiff_t>(lists.offsets[v]),
-              entries.begin() + static_cast<std::ptrdiff_t>(lists.offsets[v + 1]),
-              [](const Entry& a, const Entry& b) {
-                return std::tie(a.type, a.neighbor, a.weight) <
-                       std::tie(b.type, b.neighbor, b.weight);
-              });
+    SortUnlessSorted(
+        std::span(entries).subspan(lists.offsets[v], lists.offsets[v + 1] - lists.offsets[v]),
+        [](const Entry& a, const Entry& b) {
+          return std::tie(a.type, a.neighbor, a.weight) < std::tie(b.type, b.neighbor, b.weight);
+        });
   }
   lists.neighbors.reserve(edge_count_);
   for (const Entry& entry : entries) lists.neighbors.push_back(entry.neighbor);
@@ -248,8 +274,16 @@ Lists PartitionWriter::Transpose(const Lists& lists) {
     TypeId type;
   };
   Lists transposed{CountOffsets(lists.neighbors, vertices_), {}, {}};
-  std::vector<Entry> entries(edge_count_);
   std::vector<std::uint64_t> next(transposed.offsets.begin(), transposed.offsets.end() - 1);
+  if (lists.types.empty() && !keeps_in_edges()) {
+    transposed.neighbors.resize(edge_count_);
+    for (std::uint64_t v = 0; v < vertices_; ++v) {
+      for (std::uint64_t e = lists.offsets[v]; e < lists.offsets[v + 1]; ++e)
+        transposed.neighbors[next[lists.neighbors[e]]++] = static_cast<LocalId>(v);
+    }
+    return transposed;
+  }
+  std::vector<Entry> entries(edge_count_);
   for (std::uint64_t v = 0; v < vertices_; ++v) {
     for (std::uint64_t e = lists.offsets[v]; e < lists.offsets[v + 1]; ++e)
       entries[next[lists.neighbors[e]]++] = {e, static_cast<LocalId>(v),

@@ -17,12 +17,14 @@ constexpr std::uint32_t kThreadsOfGroups = 2;
 class ChunkCopy {
  public:
   ChunkCopy(const ArrayInput& array, std::span<const VertexId> vertex_of_row,
-            std::uint64_t chunks_at_once, ChunkArrayWriter& writer, const JobControl& control)
+            std::uint64_t chunks_at_once, ChunkArrayWriter& writer, const JobControl& control,
+            const std::function<void(const FileEntry&)>& written)
       : array_(array),
         vertex_of_row_(vertex_of_row),
         chunks_at_once_(chunks_at_once),
         writer_(writer),
-        control_(control) {}
+        control_(control),
+        written_(written) {}
 
   Status Run(std::uint32_t threads) {
     std::vector<std::thread> helpers;
@@ -70,7 +72,9 @@ class ChunkCopy {
     for (std::uint64_t chunk = group.first; chunk < group.end; ++chunk) {
       const std::uint64_t begin = (FirstRow(chunk) - FirstRow(group.first)) * row_bytes;
       const std::uint64_t size = (FirstRow(chunk + 1) - FirstRow(chunk)) * row_bytes;
-      RHIZOME_RETURN_IF_ERROR(writer_.WriteChunk(chunk, rows.subspan(begin, size)));
+      RHIZOME_ASSIGN_OR_RETURN(const FileEntry file,
+                               writer_.WriteChunk(chunk, rows.subspan(begin, size)));
+      if (written_) written_(file);
     }
     return Status::Ok();
   }
@@ -89,6 +93,7 @@ class ChunkCopy {
   const std::uint64_t chunks_at_once_;
   ChunkArrayWriter& writer_;
   const JobControl& control_;
+  const std::function<void(const FileEntry&)>& written_;
 
   Mutex mutex_;
   std::uint64_t next_ RHIZOME_GUARDED_BY(mutex_) = 0;
@@ -98,18 +103,19 @@ class ChunkCopy {
 }  // namespace
 
 Status WriteChunks(const ArrayInput& array, std::span<const VertexId> vertex_of_row,
-                   std::uint64_t memory_bytes, ChunkArrayWriter& writer,
-                   const JobControl& control) {
+                   std::uint64_t memory_bytes, ChunkArrayWriter& writer, const JobControl& control,
+                   const std::function<void(const FileEntry&)>& written) {
   const ArrayEntry& entry = writer.entry();
   const std::uint64_t chunk_bytes =
       std::max<std::uint64_t>(entry.chunk_rows * entry.row_bytes(), 1);
   // Chunks in memory are to be a small part of it.
   const bool room = memory_bytes == 0 || chunk_bytes < memory_bytes / 32;
-  std::uint64_t at_once = std::max<std::uint64_t>(array.rows_at_once / entry.chunk_rows, 1);
+  const std::uint64_t rows_at_once = array.rows_at_once ? array.rows_at_once() : 0;
+  std::uint64_t at_once = std::max<std::uint64_t>(rows_at_once / entry.chunk_rows, 1);
   if (memory_bytes != 0)
     at_once = std::clamp<std::uint64_t>(memory_bytes / 32 / chunk_bytes, 1, at_once);
   const std::uint32_t threads = !room ? 1 : at_once > 1 ? kThreadsOfGroups : kThreads;
-  return ChunkCopy(array, vertex_of_row, at_once, writer, control).Run(threads);
+  return ChunkCopy(array, vertex_of_row, at_once, writer, control, written).Run(threads);
 }
 
 }  // namespace rhizome

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "rhizome/index/graph_builder.h"
@@ -12,8 +13,10 @@ namespace rhizome {
 /// Writes all chunks of `writer`'s array from the rows of `array`; row r is that of
 /// vertex_of_row[r]. Rows are asked for in order, by one thread at a time; chunks are encoded,
 /// written and synced by others meanwhile, where `memory_bytes` (0: no bound) has room for them.
+/// `written`: told of each chunk, from several threads.
 /// Errors: those of array.read_rows; kOutOfSpace; kIoError; kInterrupted.
 Status WriteChunks(const ArrayInput& array, std::span<const VertexId> vertex_of_row,
-                   std::uint64_t memory_bytes, ChunkArrayWriter& writer, const JobControl& control);
+                   std::uint64_t memory_bytes, ChunkArrayWriter& writer, const JobControl& control,
+                   const std::function<void(const FileEntry&)>& written = {});
 
 }  // namespace rhizome

@@ -12,6 +12,7 @@
 #include "rhizome/index/owner_chooser.h"
 #include "rhizome/index/parallel.h"
 #include "rhizome/index/partition_balance.h"
+#include "rhizome/index/spilled_graph.h"
 #include "rhizome/index/streaming_partitioner.h"
 
 namespace rhizome {
@@ -21,7 +22,8 @@ namespace {
 // As a partitioner's own default.
 constexpr double kMaxEdgeBalance = 1.05;
 
-// A vertex stays with its owner where that still holds edges of it.
+// A vertex stays with its owner where that still holds edges of it, or nothing does: its row stays
+// beside those that were beside it.
 struct OwnerView {
   const ReplicaSets& replicas;
   const VertexOrder& order;  // of the generation
@@ -30,15 +32,16 @@ struct OwnerView {
   void ForEachPartition(std::uint64_t vertex, Visit&& visit) const {
     replicas.ForEach(vertex, visit);
   }
-  PartitionId Majority(std::uint64_t vertex) const {
+  PartitionId Kept(std::uint64_t vertex) const {
     if (vertex >= order.size()) return kNoOwner;
     const PartitionId owner = order.OwnerOf(order.RowOf(static_cast<VertexId>(vertex)));
-    return replicas.Has(vertex, owner) ? owner : kNoOwner;
+    return replicas.Has(vertex, owner) || replicas.Size(vertex) == 0 ? owner : kNoOwner;
   }
+  PartitionId Majority(std::uint64_t) const { return kNoOwner; }
 };
 
-void AddShared(std::uint64_t& counter) {
-  std::atomic_ref<std::uint64_t>(counter).fetch_add(1, std::memory_order_relaxed);
+void AddShared(std::uint64_t& counter, std::uint64_t count) {
+  std::atomic_ref<std::uint64_t>(counter).fetch_add(count, std::memory_order_relaxed);
 }
 
 void AddValue(EdgeAttribute& column, std::int64_t value) {
@@ -70,13 +73,6 @@ class CompactedEdges::Attributes {
       loaded.about_.push_back(about);
     }
     return loaded;
-  }
-
-  std::vector<EdgeAttribute> EmptyColumns() const {
-    std::vector<EdgeAttribute> columns;
-    for (const EdgeAttributeInfo& about : about_)
-      columns.emplace_back(about.name, about.dtype, about.dim);
-    return columns;
   }
 
   void Append(LocalEdge edge, std::vector<EdgeAttribute>& columns) const {
@@ -202,31 +198,63 @@ bool CompactedEdges::NewExpired(std::uint64_t position) const {
   return view_->Attribute(walked(), position, static_cast<std::uint32_t>(value)) < expired_before_;
 }
 
-// Several partitions at once.
-Status CompactedEdges::CountBase(std::uint32_t p, EdgeDivision& division) {
-  std::optional<Adjacency> loaded;
-  RHIZOME_ASSIGN_OR_RETURN(const Adjacency* const partition, PartitionOf(p, loaded));
+// What is left of a vertex's list in partition p, by the lists' lengths alone.
+std::uint64_t CompactedEdges::LeftOf(std::uint32_t p, const Adjacency& partition, LocalId local,
+                                     Direction direction) const {
+  const Row row = partition.RowOf(local);
+  if (view_ == nullptr || !view_->Touched(row, direction))
+    return partition.Entries(local, direction).count;
+  std::uint64_t left = 0;
+  std::uint64_t begin = 0;
+  for (const DeltaView::Piece& piece : view_->PiecesOf(row, direction)) {
+    if (piece.partition == p) left += piece.end - begin;
+    begin = piece.end;
+  }
+  return left;
+}
+
+// By the lengths of lists where both directions are kept; else, or where edges are left out for
+// their age, edge by edge.
+Status CompactedEdges::CountLeft(std::uint32_t p, const Adjacency& partition,
+                                 LocalDegrees& degrees) const {
+  degrees.out.assign(partition.vertex_count(), 0);
+  degrees.in.assign(partition.vertex_count(), 0);
+  if (!expired_attribute_ && (partition.symmetric() || partition.has(Direction::kBoth))) {
+    for (std::size_t v = 0; v < degrees.out.size(); ++v) {
+      const auto local = static_cast<LocalId>(v);
+      degrees.out[v] = LeftOf(p, partition, local, Direction::kOut);
+      degrees.in[v] = LeftOf(p, partition, local, Direction::kIn);
+    }
+    return control_.CheckCancelled();
+  }
   Attributes attributes;
   if (expired_attribute_) {
     RHIZOME_ASSIGN_OR_RETURN(attributes, Attributes::Load(*parts_, p));
   }
-  std::vector<std::uint64_t> vertex_of(partition->vertex_count());
-  for (std::size_t v = 0; v < vertex_of.size(); ++v)
-    vertex_of[v] = static_cast<std::uint64_t>(
-        parts_->order.VertexAt(partition->RowOf(static_cast<LocalId>(v))));
-  std::vector<bool> here(vertex_of.size(), false);
-  RHIZOME_RETURN_IF_ERROR(
-      ForEachBaseEdge(p, *partition, [&](LocalId src, LocalId dst, TypeId, std::uint64_t position) {
-        if (expired_attribute_ &&
-            attributes.Integer(*expired_attribute_, position) < expired_before_)
-          return;
-        AddShared(division.out_degree[vertex_of[src]]);
-        AddShared(division.in_degree[vertex_of[dst]]);
-        here[src] = here[dst] = true;
-        ++edges_[p];
-      }));
-  for (std::size_t v = 0; v < here.size(); ++v) {
-    if (here[v] && replicas_.AddShared(vertex_of[v], static_cast<PartitionId>(p))) ++vertices_[p];
+  return ForEachBaseEdge(p, partition,
+                         [&](LocalId src, LocalId dst, TypeId, std::uint64_t position) {
+                           if (expired_attribute_ &&
+                               attributes.Integer(*expired_attribute_, position) < expired_before_)
+                             return;
+                           ++degrees.out[src];
+                           ++degrees.in[dst];
+                         });
+}
+
+// Several partitions at once.
+Status CompactedEdges::CountBase(std::uint32_t p, EdgeDivision& division) {
+  std::optional<Adjacency> loaded;
+  RHIZOME_ASSIGN_OR_RETURN(const Adjacency* const partition, PartitionOf(p, loaded));
+  LocalDegrees degrees;
+  RHIZOME_RETURN_IF_ERROR(CountLeft(p, *partition, degrees));
+  for (std::size_t v = 0; v < degrees.out.size(); ++v) {
+    if (degrees.out[v] + degrees.in[v] == 0) continue;
+    const auto vertex =
+        static_cast<std::size_t>(parts_->order.VertexAt(partition->RowOf(static_cast<LocalId>(v))));
+    AddShared(division.out_degree[vertex], degrees.out[v]);
+    AddShared(division.in_degree[vertex], degrees.in[v]);
+    edges_[p] += degrees.out[v];
+    if (replicas_.AddShared(vertex, static_cast<PartitionId>(p))) ++vertices_[p];
   }
   return Status::Ok();
 }
@@ -239,11 +267,21 @@ void CompactedEdges::Count(EdgeDivision& division, VertexId src, VertexId dst, P
     if (replicas_.Add(static_cast<std::uint64_t>(vertex), p)) ++vertices_[p];
 }
 
+// Where a vertex's row is, if no partition holds an edge of it yet.
+PartitionId CompactedEdges::HomeOf(VertexId vertex) const {
+  const auto v = static_cast<std::uint64_t>(vertex);
+  if (v >= parts_->order.size() || replicas_.Size(v) != 0) return kNoOwner;
+  return parts_->order.OwnerOf(parts_->order.RowOf(vertex));
+}
+
 // HDRF's rule (Petroni et al., CIKM 2015) without its degrees: where both ends are, then where one
-// is; among equals where edges are fewest. Full partitions take no more.
+// is; among equals where the row of an end without edges is, which then need not move, and where
+// edges are fewest. Full partitions take no more.
 PartitionId CompactedEdges::Choose(VertexId src, VertexId dst, std::uint64_t cap) const {
   const auto [least, most] = std::minmax_element(edges_.begin(), edges_.end());
   const double spread = static_cast<double>(*most - *least) + 1;
+  const PartitionId src_home = HomeOf(src);
+  const PartitionId dst_home = HomeOf(dst);
   PartitionId best = static_cast<PartitionId>(least - edges_.begin());
   double best_score = -1;
   for (std::uint32_t p = 0; p < partitions_; ++p) {
@@ -251,7 +289,8 @@ PartitionId CompactedEdges::Choose(VertexId src, VertexId dst, std::uint64_t cap
     const auto partition = static_cast<PartitionId>(p);
     const double score = (replicas_.Has(static_cast<std::uint64_t>(src), partition) ? 1 : 0) +
                          (replicas_.Has(static_cast<std::uint64_t>(dst), partition) ? 1 : 0) +
-                         static_cast<double>(*most - edges_[p]) / spread;
+                         (src_home == partition || dst_home == partition ? 0.5 : 0) +
+                         0.5 * static_cast<double>(*most - edges_[p]) / spread;
     if (score <= best_score) continue;
     best_score = score;
     best = partition;
@@ -330,7 +369,7 @@ Result<PartitionEdgeList> CompactedEdges::Take(std::uint32_t p) {
   const Direction direction = walked();
 
   PartitionEdgeList part;
-  part.attributes = attributes.EmptyColumns();
+  part.attributes = EmptyAttributes();
   EdgesOfPartition& edges = part.edges;
   edges.src.reserve(edges_[p]);
   edges.dst.reserve(edges_[p]);
@@ -361,14 +400,22 @@ Result<PartitionEdgeList> CompactedEdges::Take(std::uint32_t p) {
   return part;
 }
 
-Result<EdgeList> CompactedEdges::TakeAll() {
+std::vector<EdgeAttribute> CompactedEdges::EmptyAttributes() const {
+  std::vector<EdgeAttribute> columns;
+  for (const EdgeAttributeInfo& about : parts_->edge_attributes)
+    columns.emplace_back(about.name, about.dtype, about.dim);
+  return columns;
+}
+
+// Appends all edges to `all`, calling added() after each.
+template <typename Added>
+Status CompactedEdges::AppendAll(EdgeList& all, Added&& added) const {
   const bool typed = delta_->edge_types().size() > 1;
   const bool weighted = parts_->info().weighted;
   const bool symmetric = delta_->symmetric();
   const Direction direction = walked();
-  EdgeList all;
-  for (const EdgeAttributeInfo& about : parts_->edge_attributes)
-    all.attributes.emplace_back(about.name, about.dtype, about.dim);
+  all.attributes = EmptyAttributes();
+  Status failed;
   for (std::uint32_t p = 0; p < partitions_; ++p) {
     std::optional<Adjacency> loaded;
     RHIZOME_ASSIGN_OR_RETURN(const Adjacency* const partition, PartitionOf(p, loaded));
@@ -377,7 +424,7 @@ Result<EdgeList> CompactedEdges::TakeAll() {
         p, *partition, [&](LocalId from, LocalId to, TypeId type, std::uint64_t position) {
           const VertexId src = parts_->order.VertexAt(partition->RowOf(from));
           const VertexId dst = parts_->order.VertexAt(partition->RowOf(to));
-          if (symmetric && src > dst) return;
+          if ((symmetric && src > dst) || !failed.ok()) return;
           if (expired_attribute_ &&
               attributes.Integer(*expired_attribute_, position) < expired_before_)
             return;
@@ -386,17 +433,42 @@ Result<EdgeList> CompactedEdges::TakeAll() {
           if (typed) all.type.push_back(type);
           if (weighted) all.weight.push_back(partition->Weight(direction, position));
           attributes.Append(position, all.attributes);
+          failed = added();
         }));
+    RHIZOME_RETURN_IF_ERROR(failed);
   }
   ForEachNewEdge([&](VertexId src, VertexId dst, std::uint64_t position) {
-    if (NewExpired(position)) return;
+    if (NewExpired(position) || !failed.ok()) return;
     all.src.push_back(src);
     all.dst.push_back(dst);
     if (typed) all.type.push_back(view_->types(direction)[position]);
     if (weighted) all.weight.push_back(view_->weights(direction)[position]);
     AppendNew(direction, position, all.attributes);
+    failed = added();
   });
+  return failed;
+}
+
+Result<EdgeList> CompactedEdges::TakeAll() const {
+  EdgeList all;
+  RHIZOME_RETURN_IF_ERROR(AppendAll(all, [] { return Status::Ok(); }));
   return all;
+}
+
+Status CompactedEdges::Spill(SpilledGraph& spilled) const {
+  spilled.typed = delta_->edge_types().size() > 1;
+  spilled.weighted = parts_->info().weighted;
+  spilled.attributes = EmptyAttributes();
+  std::size_t edge_bytes = 18 + (spilled.typed ? 2 : 0) + (spilled.weighted ? 4 : 0);
+  for (const EdgeAttribute& attribute : spilled.attributes) edge_bytes += attribute.row_bytes();
+  const std::size_t block_bytes = SpillBlockBytes(spilled.memory_bytes / 16, 1);
+  RHIZOME_ASSIGN_OR_RETURN(EdgeSpoolWriter writer,
+                           EdgeSpoolWriter::Create(*spilled.space, block_bytes / edge_bytes));
+  EdgeList& block = writer.edges;
+  RHIZOME_RETURN_IF_ERROR(AppendAll(block, [&] { return writer.FlushIfFull(block.size()); }));
+  RHIZOME_ASSIGN_OR_RETURN(spilled.ends, writer.Finish(block.size()));
+  spilled.weighted = spilled.weighted && spilled.ends.edges > 0;
+  return Status::Ok();
 }
 
 }  // namespace rhizome

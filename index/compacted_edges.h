@@ -40,8 +40,10 @@ class CompactedEdges final : public PartitionedEdges {
   std::vector<std::uint64_t> PartitionSets() override;
   Result<PartitionEdgeList> Take(std::uint32_t partition) override;
 
-  /// All edges, undivided, an undirected graph's pairs once each: for dividing them anew.
-  Result<EdgeList> TakeAll();
+  /// All edges, undivided, an undirected graph's pairs once each: for dividing them anew. In
+  /// memory, or, with their columns, in spilled.ends, whose space and memory_bytes are given.
+  Result<EdgeList> TakeAll() const;
+  Status Spill(SpilledGraph& spilled) const;
 
  private:
   struct Edge {
@@ -49,15 +51,26 @@ class CompactedEdges final : public PartitionedEdges {
     VertexId dst = 0;
     std::uint64_t position = 0;  // in the view's columns
   };
+  struct LocalDegrees {  // by local id
+    std::vector<std::uint64_t> out;
+    std::vector<std::uint64_t> in;
+  };
   class Attributes;
 
+  std::vector<EdgeAttribute> EmptyAttributes() const;
+  template <typename Added>
+  Status AppendAll(EdgeList& all, Added&& added) const;
   Direction walked() const;
   Result<const Adjacency*> PartitionOf(std::uint32_t p, std::optional<Adjacency>& loaded) const;
   template <typename Visit>
   Status ForEachBaseEdge(std::uint32_t p, const Adjacency& partition, Visit&& visit) const;
   template <typename Visit>
   void ForEachNewEdge(Visit&& visit) const;
+  std::uint64_t LeftOf(std::uint32_t p, const Adjacency& partition, LocalId local,
+                       Direction direction) const;
+  Status CountLeft(std::uint32_t p, const Adjacency& partition, LocalDegrees& degrees) const;
   Status CountBase(std::uint32_t p, EdgeDivision& division);
+  PartitionId HomeOf(VertexId vertex) const;
   void DivideNew(EdgeDivision& division);
   PartitionId Choose(VertexId src, VertexId dst, std::uint64_t cap) const;
   void Count(EdgeDivision& division, VertexId src, VertexId dst, PartitionId p);

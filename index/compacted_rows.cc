@@ -19,8 +19,9 @@ Result<std::unique_ptr<CompactedRows>> CompactedRows::Open(std::shared_ptr<const
                                                            std::shared_ptr<const GraphParts> parts,
                                                            const Delta& delta,
                                                            std::uint64_t memory_bytes,
-                                                           std::uint32_t threads) {
+                                                           std::uint32_t threads, IoPacer* pacer) {
   std::unique_ptr<CompactedRows> rows(new CompactedRows);
+  rows->pacer_ = pacer;
   RHIZOME_ASSIGN_OR_RETURN(rows->array_, store->OpenArray(entry.name));
   if (const auto merged = delta.Merged()) {
     const DeltaRowRef wanted{entry.array_id, 0, 0};
@@ -67,10 +68,25 @@ Status CompactedRows::Read(std::span<const VertexId> vertices, std::span<std::by
   return ReadPlaces(out);
 }
 
+// All at once, so that the reads of many rows overlap, unless others wait for the disk.
+Status CompactedRows::ReadPaced(PlacedRows& reader, std::span<PlacedRows::Place> places,
+                                std::span<std::byte> out) const {
+  const std::uint64_t row_bytes = array_->entry().row_bytes();
+  while (!places.empty()) {
+    const std::uint64_t rows = std::max<std::uint64_t>(
+        PieceBytes(pacer_, places.size() * row_bytes) / std::max<std::uint64_t>(row_bytes, 1), 1);
+    const auto piece = places.first(std::min<std::uint64_t>(rows, places.size()));
+    places = places.subspan(piece.size());
+    const IoPacer::Turn turn(pacer_);
+    RHIZOME_RETURN_IF_ERROR(reader.Read(piece, out));
+  }
+  return Status::Ok();
+}
+
 // Each reader has a stretch of the rows as they stand: what is scattered in the new order is dense
 // there.
 Status CompactedRows::ReadPlaces(std::span<std::byte> out) {
-  if (readers_.size() == 1) return readers_.front()->Read(places_, out);
+  if (readers_.size() == 1) return ReadPaced(*readers_.front(), places_, out);
   std::sort(places_.begin(), places_.end(),
             [](const auto& a, const auto& b) { return a.row < b.row; });
   std::vector<Status> statuses(readers_.size());
@@ -79,7 +95,7 @@ Status CompactedRows::ReadPlaces(std::span<std::byte> out) {
     const std::size_t begin = places_.size() * r / readers_.size();
     const std::size_t end = places_.size() * (r + 1) / readers_.size();
     threads.emplace_back([this, r, begin, end, out, &statuses] {
-      statuses[r] = readers_[r]->Read(std::span(places_).subspan(begin, end - begin), out);
+      statuses[r] = ReadPaced(*readers_[r], std::span(places_).subspan(begin, end - begin), out);
     });
   }
   for (std::thread& thread : threads) thread.join();

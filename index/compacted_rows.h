@@ -10,6 +10,7 @@
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/index/placed_rows.h"
 #include "rhizome/storage/chunk_array.h"
+#include "rhizome/storage/io_pacer.h"
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/store.h"
 
@@ -17,14 +18,15 @@ namespace rhizome {
 
 /// The rows of an array with what the delta put, by vertex id: for scans of many rows at a time.
 /// How, and what it keeps: see PlacedRows.
-/// Threads: one at a time; a call reads with as many as Open is told, which share `memory_bytes`.
+/// Threads: one at a time; a call reads with as many as Open is told, which share `memory_bytes`,
+/// in turns of `pacer`, if there is one.
 class CompactedRows {
  public:
   static Result<std::unique_ptr<CompactedRows>> Open(std::shared_ptr<const Store> store,
                                                      const ArrayEntry& entry,
                                                      std::shared_ptr<const GraphParts> parts,
                                                      const Delta& delta, std::uint64_t memory_bytes,
-                                                     std::uint32_t threads);
+                                                     std::uint32_t threads, IoPacer* pacer);
 
   /// Copies the rows of `vertices` to `out`, of vertices.size() * row bytes. Errors: kCorruption;
   /// kIoError.
@@ -34,7 +36,10 @@ class CompactedRows {
   CompactedRows() = default;
   Status OpenReaders(std::uint32_t threads, std::uint64_t memory_bytes);
   Status ReadPlaces(std::span<std::byte> out);
+  Status ReadPaced(PlacedRows& reader, std::span<PlacedRows::Place> places,
+                   std::span<std::byte> out) const;
 
+  IoPacer* pacer_ = nullptr;
   std::shared_ptr<const Store> store_;
   std::shared_ptr<const GraphParts> parts_;
   std::unique_ptr<ChunkArray> array_;

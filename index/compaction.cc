@@ -9,10 +9,12 @@
 #include "rhizome/index/compacted_ids.h"
 #include "rhizome/index/compacted_rows.h"
 #include "rhizome/index/graph_builder.h"
+#include "rhizome/index/kept_order.h"
+#include "rhizome/index/read_back.h"
+#include "rhizome/index/spilled_graph.h"
 #include "rhizome/index/stale_vertices.h"
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/file_scan.h"
 #include "rhizome/storage/mutant.h"
 
 namespace rhizome {
@@ -26,6 +28,9 @@ constexpr std::uint64_t kArrayMemoryBytes = std::uint64_t{256} << 20;
 // memory than this for an array, a chunk's, by one thread.
 constexpr std::uint64_t kRowsAtOnceBytes = std::uint64_t{128} << 20;
 constexpr std::uint64_t kManyRowsBytes = std::uint64_t{128} << 20;
+
+// Of OrderDrift: two of a hundred hits, in the mean, before rows are ordered anew.
+constexpr double kMostDrift = 0.02;
 
 /// The vertex types by vertex id; empty if there is one.
 std::vector<TypeId> VertexTypes(const CompactionInput& input) {
@@ -54,6 +59,10 @@ Status CheckSpace(const Store& store, const CompactionInput& input) {
       store.path().string(), (needed >> 20) + 1, free >> 20));
 }
 
+std::uint64_t ArrayMemoryBytes(const CompactOptions& options) {
+  return options.memory_bytes == 0 ? kArrayMemoryBytes : options.memory_bytes / 4;
+}
+
 std::uint32_t ReaderCount(const ArrayEntry& entry, std::uint32_t threads,
                           std::uint64_t memory_bytes) {
   // Readers of encoded chunks would decode the same ones.
@@ -61,8 +70,9 @@ std::uint32_t ReaderCount(const ArrayEntry& entry, std::uint32_t threads,
   return std::max(threads, 1U);
 }
 
+/// `kept`: whether old rows stay in their order; known once there is one.
 ArrayInput CarryArray(const CompactionInput& input, const ArrayEntry& entry, std::uint32_t threads,
-                      std::uint64_t memory_bytes) {
+                      std::uint64_t memory_bytes, const std::shared_ptr<const bool>& kept) {
   ArrayInput array{.name = entry.name,
                    .dim = entry.dim,
                    .dtype = entry.dtype,
@@ -72,17 +82,19 @@ ArrayInput CarryArray(const CompactionInput& input, const ArrayEntry& entry, std
                    .inner_rows = entry.inner_rows,
                    .array_id = entry.array_id,
                    .attributes = entry.attributes,
-                   .rows_at_once = memory_bytes < kManyRowsBytes || entry.row_bytes() == 0
-                                       ? 0
-                                       : kRowsAtOnceBytes / entry.row_bytes(),
                    .read_rows = {}};
+  if (memory_bytes >= kManyRowsBytes && entry.row_bytes() > 0)
+    array.rows_at_once = [kept, rows = kRowsAtOnceBytes / entry.row_bytes()] {
+      return *kept ? 0 : rows;
+    };
   // Opened when its turn comes: sidecar and chunks take memory.
   auto rows = std::make_shared<std::unique_ptr<CompactedRows>>();
   array.begin = [input, entry, memory_bytes, rows,
                  readers =
                      ReaderCount(entry, threads, memory_bytes)](const VertexOrder&) -> Status {
-    RHIZOME_ASSIGN_OR_RETURN(*rows, CompactedRows::Open(input.store, entry, input.parts,
-                                                        *input.delta, memory_bytes, readers));
+    RHIZOME_ASSIGN_OR_RETURN(
+        *rows, CompactedRows::Open(input.store, entry, input.parts, *input.delta, memory_bytes,
+                                   readers, input.pacer));
     return Status::Ok();
   };
   array.read_rows = [rows](std::span<const VertexId> vertices, std::span<std::byte> out) {
@@ -151,9 +163,9 @@ Status MarkStale(const CompactionInput& input, const ArrayEntry& entry, GraphInp
 }
 
 /// Arrays of rows, as they are with the delta; those of the edges come with the edges.
-Status CarryArrays(const CompactionInput& input, const CompactOptions& options, GraphInput& graph) {
-  const std::uint64_t memory_bytes =
-      options.memory_bytes == 0 ? kArrayMemoryBytes : options.memory_bytes / 4;
+Status CarryArrays(const CompactionInput& input, const CompactOptions& options,
+                   const std::shared_ptr<const bool>& kept, GraphInput& graph) {
+  const std::uint64_t memory_bytes = ArrayMemoryBytes(options);
   const Manifest& manifest = input.store->manifest();
   for (const ArrayEntry& array : manifest.arrays) {
     if (array.name.ends_with(kSidecarSuffix)) continue;
@@ -168,30 +180,37 @@ Status CarryArrays(const CompactionInput& input, const CompactOptions& options, 
           return array.name == StaleName(other.name) && OriginOf(other);
         });
     if (flags) continue;
-    graph.arrays.push_back(CarryArray(input, array, options.threads, memory_bytes));
+    graph.arrays.push_back(CarryArray(input, array, options.threads, memory_bytes, kept));
     MarkRowsGiven(input, array, graph.arrays.back());
     RHIZOME_RETURN_IF_ERROR(MarkStale(input, array, graph));
   }
   return Status::Ok();
 }
 
-/// Reads every file that the manifest names and compares it with what was written.
-Status ReadBack(const Store& written, std::uint32_t threads, const JobControl& control) {
-  const auto& entries = written.manifest().files;
-  std::vector<ScanFile> files;
-  files.reserve(entries.size());
-  for (const FileEntry& entry : entries)
-    files.push_back({written.GenerationFolder() / entry.path, entry.size_bytes});
-  RHIZOME_ASSIGN_OR_RETURN(
-      const auto outcomes,
-      ScanFiles(written.fs(), files, {.threads = std::max(threads, 1U)}, control));
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    RHIZOME_RETURN_IF_ERROR(outcomes[i].status);
-    if (outcomes[i].xxh3 != entries[i].xxh3 || outcomes[i].crc32c != entries[i].crc32c)
-      return Status::Corruption(fmt::format(
-          "'{}': its bytes do not have the hash of what was written", files[i].path.string()));
-  }
-  return Status::Ok();
+/// Old rows stay in their order where it is still nearly PDS: `kept` says so from then on.
+std::vector<VertexId> ChooseOrder(const ReorderInput& input, const VertexOrder& before,
+                                  bool& kept) {
+  auto sorted = OrderVertices(input, OrderKind::kPds, 0);
+  auto order = KeepOrder(input, before);
+  kept = OrderDrift(input, order, sorted) <= kMostDrift;
+  return kept ? order : sorted;
+}
+
+/// Do all edges fit in memory while they are divided and written?
+bool EdgesFit(const CompactionInput& input, const BuildOptions& build) {
+  if (build.memory_bytes == 0) return true;
+  const GenerationInfo& info = input.parts->info();
+  const std::uint64_t edge_bytes =
+      kWriteBytesPerEdge + kHeldBytesPerEdge + (input.delta->edge_types().size() > 1 ? 6 : 0) +
+      (info.weighted ? 16 : 0) + 24 * input.parts->edge_attributes.size();
+  const std::uint64_t edges = info.edges + input.delta->entries();
+  return edges * edge_bytes +
+             BuildVertexBytes(input.delta->vertices(), build.partition.partitions) <=
+         build.memory_bytes;
+}
+
+std::uint64_t SpillQueueBytes(std::uint64_t memory_bytes) {
+  return std::clamp<std::uint64_t>(memory_bytes / 32, 256 << 10, 16 << 20);
 }
 
 Status CheckOptions(const CompactionInput& input, const CompactOptions& options) {
@@ -229,6 +248,7 @@ Status CompactGeneration(Store& store, const CompactionInput& input, const Compa
   build.topology_codec = input.parts->partitions.front().codec();
   build.memory_bytes = options.memory_bytes;
 
+  const auto kept = std::make_shared<bool>(false);
   std::optional<ExpiredEdges> expired;
   if (!options.expire_attribute.empty())
     expired = {options.expire_attribute, options.expire_before};
@@ -245,24 +265,46 @@ Status CompactGeneration(Store& store, const CompactionInput& input, const Compa
   graph.write_ids = [&ids](ByteSink& sink, const StoreId& store_id) {
     return ids.Write(sink, store_id);
   };
-  if (options.repartition) {
+  std::unique_ptr<SpillSpace> space;  // outlives what is in it
+  if (!options.repartition) {
+    graph.divided = edges;
+  } else if (EdgesFit(input, build)) {
     RHIZOME_ASSIGN_OR_RETURN(graph.edges, edges->TakeAll());
   } else {
-    graph.divided = edges;
+    RHIZOME_ASSIGN_OR_RETURN(space, SpillSpace::Create(store.fs(), store.path(), "compact",
+                                                       SpillQueueBytes(build.memory_bytes)));
+    graph.spilled = std::make_shared<SpilledGraph>();
+    graph.spilled->space = space.get();
+    graph.spilled->memory_bytes = build.memory_bytes;
+    RHIZOME_RETURN_IF_ERROR(edges->Spill(*graph.spilled));
   }
   edges.reset();
-  RHIZOME_RETURN_IF_ERROR(CarryArrays(input, options, graph));
+  RHIZOME_RETURN_IF_ERROR(CarryArrays(input, options, kept, graph));
 
-  const auto commit = [&](GenerationWriter& writer, const GenerationInfo& made) -> Status {
+  ReadBack read_back(store.fs(), input.pacer, control);
+  BuildHooks hooks;
+  hooks.pacer = input.pacer;
+  const Path next = Store::GenerationFolder(store.path(), store.manifest().generation + 1);
+  if (options.threads > 1) {
+    // Row checksums of old and new rows stand beside the rows in memory.
+    hooks.array_bytes =
+        ArrayMemoryBytes(options) + options.memory_bytes / 16 + 8 * input.delta->vertices();
+    hooks.chunk_written = [&](const FileEntry& chunk) { read_back.Add(next, chunk); };
+  }
+  if (!options.repartition && !options.order && build.order == OrderKind::kPds)
+    hooks.order_rows = [&](const ReorderInput& rows) {
+      return ChooseOrder(rows, input.parts->order, *kept);
+    };
+  hooks.commit = [&](GenerationWriter& writer, const GenerationInfo& made) -> Status {
     const bool again = RHIZOME_MUTANT("compaction leaves a commit in the delta");
     const std::uint64_t base = input.delta->sequence() - (again ? 1 : 0);
     RHIZOME_ASSIGN_OR_RETURN(const auto written, writer.Preview(made, base));
-    RHIZOME_RETURN_IF_ERROR(ReadBack(*written, options.threads, control));
+    RHIZOME_RETURN_IF_ERROR(read_back.Finish(next, written->manifest().files, options.threads));
     RHIZOME_ASSIGN_OR_RETURN(auto parts, GraphParts::Load(written, input.parts->options));
     RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
     return switch_to(std::move(parts), [&] { return writer.Commit(made, base); });
   };
-  return BuildGeneration(store, std::move(graph), build, control, commit);
+  return BuildGeneration(store, std::move(graph), build, control, hooks);
 }
 
 }  // namespace rhizome

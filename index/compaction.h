@@ -9,6 +9,7 @@
 #include "rhizome/index/delta.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/graph_parts.h"
+#include "rhizome/storage/io_pacer.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/store.h"
@@ -21,6 +22,7 @@ struct CompactionInput {
   std::shared_ptr<const GraphParts> parts;
   std::shared_ptr<const Delta> delta;
   std::shared_ptr<const DeltaView> view;  ///< not null: something was written
+  IoPacer* pacer = nullptr;               ///< of the graph's writers; may be null
 };
 
 /// Makes the new generation current. `parts` are its files, read back and verified; `commit` is the

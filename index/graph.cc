@@ -363,7 +363,8 @@ Status Graph::Impl::MeteredCompactState(GraphWriter& writer, const GraphState& n
 Status Graph::Impl::CompactState(GraphWriter& writer, const GraphState& now,
                                  const CompactOptions& options, const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(auto view, now.View());
-  const CompactionInput input{now.store(), now.parts(), now.delta(), std::move(view)};
+  const CompactionInput input{now.store(), now.parts(), now.delta(), std::move(view),
+                              &writer.pacer()};
   const auto switch_to = [&](std::shared_ptr<const GraphParts> parts,
                              const std::function<Status()>& commit) -> Status {
     // What was written meanwhile, most of it before writers have to wait.

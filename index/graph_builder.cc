@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "rhizome/index/adjacency.h"
@@ -19,6 +20,7 @@
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/mutex.h"
+#include "rhizome/storage/paced_file_system.h"
 
 namespace rhizome {
 namespace {
@@ -28,17 +30,29 @@ void Free(std::vector<T>& values) {
   std::vector<T>().swap(values);
 }
 
+class PacedSink final : public ByteSink {
+ public:
+  PacedSink(ByteSink& sink, IoPacer* pacer) : sink_(sink), pacer_(pacer) {}
+  Status Append(std::span<const std::byte> bytes) override {
+    return AppendPaced(sink_, bytes, pacer_);
+  }
+
+ private:
+  ByteSink& sink_;
+  IoPacer* const pacer_;
+};
+
 /// The steps of BuildGeneration, each consuming what the one before left. Memory besides the edges
 /// (partitioned_edges.h): kBuildBytesPerVertex, and what the writers of partitions take.
 class GraphBuilder {
  public:
   GraphBuilder(Store& store, GraphInput input, const BuildOptions& options,
-               const JobControl& control, const CommitGeneration& commit)
+               const JobControl& control, const BuildHooks& hooks)
       : store_(store),
         input_(std::move(input)),
         options_(options),
         control_(control),
-        commit_(commit),
+        hooks_(hooks),
         partitions_(options.partition.partitions),
         set_words_((partitions_ + std::size_t{63}) / 64) {}
 
@@ -51,8 +65,12 @@ class GraphBuilder {
   Status WriteOrder();
   Status WriteIds();
   void CheckOwners() const;
-  Status WriteTopology();
-  std::uint32_t WriterCount() const;
+  bool ArraysFitBeside() const;
+  Status WriteOneByOne();
+  Status WriteAllAtOnce();
+  Status WriteTopology(const JobControl& control, std::uint64_t beside_bytes);
+  std::uint64_t BytesForWriters(std::uint64_t beside_bytes) const;
+  std::uint32_t WriterCount(std::uint64_t beside_bytes) const;
   std::uint64_t EdgeBytes() const;
   Status WritePartition(std::uint32_t partition);
   Status WriteAttributes(std::uint32_t partition, std::span<const std::uint64_t> edge_order,
@@ -66,7 +84,7 @@ class GraphBuilder {
   GraphInput input_;
   const BuildOptions& options_;
   const JobControl& control_;
-  const CommitGeneration& commit_;
+  const BuildHooks& hooks_;
   const std::uint32_t partitions_;
   const std::size_t set_words_;
 
@@ -94,12 +112,11 @@ Status GraphBuilder::Run() {
   RHIZOME_ASSIGN_OR_RETURN(writer_, GenerationWriter::Create(store_));
   RHIZOME_RETURN_IF_ERROR(WriteOrder());
   RHIZOME_RETURN_IF_ERROR(WriteIds());
-  RHIZOME_RETURN_IF_ERROR(WriteTopology());
-  RHIZOME_RETURN_IF_ERROR(WriteArrays());
+  RHIZOME_RETURN_IF_ERROR(ArraysFitBeside() ? WriteAllAtOnce() : WriteOneByOne());
   RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = "commit", .done = 0, .total = 1}));
   // What a killed job would leave is gone before the store exists.
   if (input_.spilled) RHIZOME_RETURN_IF_ERROR(input_.spilled->space->Clear());
-  RHIZOME_RETURN_IF_ERROR(commit_ ? commit_(*writer_, info_) : writer_->Commit(info_));
+  RHIZOME_RETURN_IF_ERROR(hooks_.commit ? hooks_.commit(*writer_, info_) : writer_->Commit(info_));
   // The commit cannot be undone: a cancellation that comes now comes too late.
   (void)control_.Report({.phase = "commit", .done = 1, .total = 1});
   return Status::Ok();
@@ -163,10 +180,11 @@ std::uint64_t GraphBuilder::EdgeBytes() const {
 // keeps out-lists only can be walked that way alone.
 Status GraphBuilder::OrderRows() {
   const bool walks_out = info_.directions == Direction::kOut;
-  vertex_of_row_ = OrderVertices({.owner = owners_,
-                                  .type = input_.vertex_type,
-                                  .degree = walks_out ? in_degree_ : out_degree_},
-                                 options_.order, options_.partition.seed);
+  const ReorderInput input{
+      .owner = owners_, .type = input_.vertex_type, .degree = walks_out ? in_degree_ : out_degree_};
+  vertex_of_row_ = hooks_.order_rows
+                       ? hooks_.order_rows(input)
+                       : OrderVertices(input, options_.order, options_.partition.seed);
   RHIZOME_CHECK(vertex_of_row_.size() == input_.vertex_count);
   return control_.Report({.phase = "order", .done = 1, .total = 1});
 }
@@ -238,25 +256,54 @@ std::vector<std::uint64_t> GraphBuilder::ByRow(std::vector<std::uint64_t>& by_ve
   return by_row;
 }
 
-/// As many as there are threads, and as fit in memory together.
-std::uint32_t GraphBuilder::WriterCount() const {
-  const std::uint32_t threads = std::min(std::max(options_.partition.threads, 1U), partitions_);
-  if (options_.memory_bytes == 0 || largest_partition_ == 0) return threads;
-  std::uint64_t held = BuildVertexBytes(input_.vertex_count, partitions_);
+// What memory is left for writers of partitions.
+std::uint64_t GraphBuilder::BytesForWriters(std::uint64_t beside_bytes) const {
+  std::uint64_t held = BuildVertexBytes(input_.vertex_count, partitions_) + beside_bytes;
   if (columns_.in_memory) held += info_.edges * kHeldBytesPerEdge;
-  const std::uint64_t left = options_.memory_bytes - std::min(options_.memory_bytes, held);
-  return static_cast<std::uint32_t>(
-      std::clamp<std::uint64_t>(left / (largest_partition_ * EdgeBytes()), 1, threads));
+  return options_.memory_bytes - std::min(options_.memory_bytes, held);
 }
 
-Status GraphBuilder::WriteTopology() {
+/// As many as there are threads, and as fit in memory together.
+std::uint32_t GraphBuilder::WriterCount(std::uint64_t beside_bytes) const {
+  const std::uint32_t threads = std::min(std::max(options_.partition.threads, 1U), partitions_);
+  if (options_.memory_bytes == 0 || largest_partition_ == 0) return threads;
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
+      BytesForWriters(beside_bytes) / (largest_partition_ * EdgeBytes()), 1, threads));
+}
+
+bool GraphBuilder::ArraysFitBeside() const {
+  if (!hooks_.array_bytes || input_.arrays.empty()) return false;
+  return options_.memory_bytes == 0 ||
+         BytesForWriters(*hooks_.array_bytes) >= largest_partition_ * EdgeBytes();
+}
+
+Status GraphBuilder::WriteOneByOne() {
+  RHIZOME_RETURN_IF_ERROR(WriteTopology(control_, 0));
+  return WriteArrays();
+}
+
+// Lists take the processor, arrays the disk. The arrays tell how far it is.
+Status GraphBuilder::WriteAllAtOnce() {
+  Status arrays;
+  std::thread writer([&] { arrays = WriteArrays(); });
+  JobControl* topology_control = nullptr;
+  JobControl topology([&](const JobControl::Progress&) {
+    if (control_.cancelled()) topology_control->Cancel();
+  });
+  topology_control = &topology;
+  const Status lists = WriteTopology(topology, *hooks_.array_bytes);
+  writer.join();
+  return lists.ok() ? arrays : lists;
+}
+
+Status GraphBuilder::WriteTopology(const JobControl& control, std::uint64_t beside_bytes) {
   RHIZOME_RETURN_IF_ERROR(edges_->Arrange(*order_));
   partition_sets_ = edges_->PartitionSets();
   CheckOwners();
   out_degree_ = ByRow(out_degree_);
   in_degree_ = ByRow(in_degree_);
-  TaskRunner runner(partitions_, "topology", control_);
-  RHIZOME_RETURN_IF_ERROR(runner.Run(WriterCount(), [this](std::uint64_t p) {
+  TaskRunner runner(partitions_, "topology", control);
+  RHIZOME_RETURN_IF_ERROR(runner.Run(WriterCount(beside_bytes), [this](std::uint64_t p) {
     return WritePartition(static_cast<std::uint32_t>(p));
   }));
   edges_.reset();
@@ -289,8 +336,9 @@ Status GraphBuilder::WritePartition(std::uint32_t partition) {
     const MutexLock lock(writer_mutex_);
     RHIZOME_ASSIGN_OR_RETURN(file, writer_->CreateFile(PartitionPath(partition)));
   }
+  PacedSink sink(*file, hooks_.pacer);
   RHIZOME_RETURN_IF_ERROR(
-      Adjacency::Write(*file, writer_->store_id(), *order_, context, std::move(part.edges)));
+      Adjacency::Write(sink, writer_->store_id(), *order_, context, std::move(part.edges)));
   const MutexLock lock(writer_mutex_);
   return file->Close();
 }
@@ -356,12 +404,13 @@ Status GraphBuilder::WriteArrays() {
 Status GraphBuilder::WriteArray(const ArrayInput& array) {
   RHIZOME_ASSIGN_OR_RETURN(const ArrayEntry entry,
                            DescribeArray(array, info_.vertices, array.array_id));
-  RHIZOME_ASSIGN_OR_RETURN(auto writer,
-                           ChunkArrayWriter::Create(writer_->fs(), writer_->root(), entry));
+  PacedFileSystem fs(writer_->fs(), hooks_.pacer);
+  RHIZOME_ASSIGN_OR_RETURN(auto writer, ChunkArrayWriter::Create(fs, writer_->root(), entry));
   if (array.begin) RHIZOME_RETURN_IF_ERROR(array.begin(*order_));
-  RHIZOME_RETURN_IF_ERROR(
-      WriteChunks(array, vertex_of_row_, options_.memory_bytes, *writer, control_));
+  RHIZOME_RETURN_IF_ERROR(WriteChunks(array, vertex_of_row_, options_.memory_bytes, *writer,
+                                      control_, hooks_.chunk_written));
   RHIZOME_ASSIGN_OR_RETURN(const auto files, writer->Finish());
+  const MutexLock lock(writer_mutex_);
   return writer_->AddArray(writer->arrays(), files);
 }
 
@@ -374,8 +423,8 @@ std::string EdgeArrayName(std::string_view attribute, std::uint32_t partition) {
 std::string EdgeDimension(std::uint32_t partition) { return fmt::format("edge_p{:04}", partition); }
 
 Status BuildGeneration(Store& store, GraphInput input, const BuildOptions& options,
-                       const JobControl& control, const CommitGeneration& commit) {
-  return GraphBuilder(store, std::move(input), options, control, commit).Run();
+                       const JobControl& control, const BuildHooks& hooks) {
+  return GraphBuilder(store, std::move(input), options, control, hooks).Run();
 }
 
 }  // namespace rhizome

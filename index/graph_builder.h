@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -18,6 +19,7 @@
 
 namespace rhizome {
 
+class IoPacer;
 class PartitionedEdges;
 class VertexOrder;
 struct SpilledGraph;
@@ -41,8 +43,9 @@ struct ArrayInput {
   /// once. For what takes memory only while the array is written.
   std::function<Status(const VertexOrder& order)> begin = {};
 
-  /// Rows are best asked for about so many at once, where memory has room; 0: a chunk's.
-  std::uint64_t rows_at_once = 0;
+  /// Rows are best asked for about so many at once, where memory has room; asked after `begin`. Not
+  /// there, or 0: a chunk's.
+  std::function<std::uint64_t()> rows_at_once = {};
 
   /// Copies the rows of `vertices` to `out`, of vertices.size() * dim * element bytes.
   std::function<Status(std::span<const VertexId> vertices, std::span<std::byte> out)> read_rows;
@@ -102,16 +105,32 @@ inline std::uint64_t BuildVertexBytes(std::uint64_t vertices, std::uint32_t part
 inline constexpr std::uint64_t kWriteBytesPerEdge = 44;
 inline constexpr std::uint64_t kHeldBytesPerEdge = 16;
 
-/// Commits a generation whose files are written; what it returns, BuildGeneration returns.
-using CommitGeneration =
-    std::function<Status(GenerationWriter& writer, const GenerationInfo& info)>;
+/// What a build does in another way than of itself, for compaction.
+struct BuildHooks {
+  /// Commits the generation, whose files are written, instead of writer.Commit(info); what it
+  /// returns, BuildGeneration returns.
+  std::function<Status(GenerationWriter& writer, const GenerationInfo& info)> commit = {};
+
+  /// Gives the vertex at each row, instead of BuildOptions::order, which is still noted as its
+  /// name.
+  std::function<std::vector<VertexId>(const ReorderInput& input)> order_rows = {};
+
+  /// Arrays are written while partitions are, if memory has room for these bytes beside them.
+  std::optional<std::uint64_t> array_bytes = {};
+
+  /// Told of each chunk that is written and synced. From several threads.
+  std::function<void(const FileEntry& chunk)> chunk_written = {};
+
+  /// In whose turns large files are written; may be null.
+  IoPacer* pacer = nullptr;
+};
 
 /// Partitions, orders and writes `input` as the store's next generation, and commits it. Consumes
-/// the edges. Nothing is visible before it returns OK. `commit`: instead of writer.Commit(info).
+/// the edges. Nothing is visible before it returns OK.
 /// Errors: kInvalidArgument, an id or type out
 /// of range, a bad name; kOutOfMemory, a partition of a spilled graph is too large for the memory
 /// (says how many partitions would do); kOutOfSpace; kIoError; kInterrupted.
 Status BuildGeneration(Store& store, GraphInput input, const BuildOptions& options,
-                       const JobControl& control, const CommitGeneration& commit = {});
+                       const JobControl& control, const BuildHooks& hooks = {});
 
 }  // namespace rhizome

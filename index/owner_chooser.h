@@ -15,7 +15,8 @@ inline constexpr PartitionId kNoOwner = 0xFFFF;
 /// choice even out the rows. Order: interior vertices; boundary vertices with a clear majority;
 /// ties and hubs (in at least half of the partitions); isolated vertices.
 ///
-/// View: ForEachPartition(v, visit(p)) over the partitions of a vertex; Majority(v), the one that
+/// View: Kept(v), if it has one, the partition that v must stay with, or kNoOwner;
+/// ForEachPartition(v, visit(p)) over the partitions of a vertex; Majority(v), the one that
 /// clearly holds most of its edges, or kNoOwner.
 template <typename View>
 class OwnerChooser {
@@ -29,6 +30,7 @@ class OwnerChooser {
         rows_(partitions) {}
 
   std::vector<PartitionId> Choose() {
+    for (std::size_t v = 0; v < owner_.size(); ++v) ChooseKept(v);
     for (std::size_t v = 0; v < owner_.size(); ++v) ChooseInterior(v);
     for (std::size_t v = 0; v < owner_.size(); ++v) ChooseMajority(v);
     for (std::size_t v = 0; v < owner_.size(); ++v) ChooseLeastLoaded(v);
@@ -53,7 +55,15 @@ class OwnerChooser {
     ++rows_[p];
   }
 
+  void ChooseKept(std::size_t vertex) {
+    if constexpr (requires { view_.Kept(vertex); }) {
+      const PartitionId kept = view_.Kept(vertex);
+      if (kept != kNoOwner) Own(vertex, kept);
+    }
+  }
+
   void ChooseInterior(std::size_t vertex) {
+    if (owner_[vertex] != kNoOwner) return;
     PartitionId only = 0;
     if (Replicas(vertex, only) == 1) Own(vertex, only);
   }

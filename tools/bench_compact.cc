@@ -119,6 +119,39 @@ Result<double> DiskRate(const Store& store, const Path& scratch) {
   return *reads * static_cast<double>(kFioBlockBytes);
 }
 
+/// Writes a share of the graph's edges as updates.
+Status Update(const Graph& graph, Putter& putter, double share, const JobControl& control) {
+  const auto wanted = static_cast<std::uint64_t>(share * static_cast<double>(graph.edge_count()));
+  for (std::uint64_t done = 0; done < wanted; done += kBatchEdges) {
+    RHIZOME_RETURN_IF_ERROR(control.Report({.phase = "updates", .done = done, .total = wanted}));
+    RHIZOME_RETURN_IF_ERROR(putter.PutBatch(std::min(kBatchEdges, wanted - done), false));
+  }
+  (void)putter.TakeLatencies();
+  return Status::Ok();
+}
+
+/// One compaction, timed. Rows are read from the old generation, and all that was written is read
+/// back.
+struct Pass {
+  double seconds = 0;
+  std::uint64_t bytes_read = 0;
+  std::uint64_t bytes_written = 0;
+  double Rate() const { return static_cast<double>(bytes_read + bytes_written) / seconds; }
+};
+
+Result<Pass> Compact(Graph& graph, const BenchCompactOptions& options, const JobControl& control) {
+  const std::uint64_t old_rows = FileBytes(graph.store().manifest(), "arrays/");
+  const auto start = Clock::now();
+  RHIZOME_RETURN_IF_ERROR(graph.Compact({.repartition = options.repartition,
+                                         .threads = options.threads,
+                                         .memory_bytes = options.memory_bytes},
+                                        control));
+  Pass pass{.seconds = SecondsSince(start)};
+  pass.bytes_written = FileBytes(graph.store().manifest(), "");
+  pass.bytes_read = old_rows + pass.bytes_written;
+  return pass;
+}
+
 }  // namespace
 
 Result<Json> BenchCompact(const BenchCompactOptions& options, const JobControl& control) {
@@ -131,41 +164,27 @@ Result<Json> BenchCompact(const BenchCompactOptions& options, const JobControl& 
   RHIZOME_ASSIGN_OR_RETURN(const auto graph, Graph::Open(*store, {.topology = place}));
   const std::uint64_t edges_before = graph->edge_count();
   Putter putter(*graph, graph->vertex_count(), options.seed);
-  const auto wanted =
-      static_cast<std::uint64_t>(options.share * static_cast<double>(graph->edge_count()));
-  for (std::uint64_t done = 0; done < wanted; done += kBatchEdges) {
-    RHIZOME_RETURN_IF_ERROR(control.Report({.phase = "updates", .done = done, .total = wanted}));
-    RHIZOME_RETURN_IF_ERROR(putter.PutBatch(std::min(kBatchEdges, wanted - done), false));
-  }
-  (void)putter.TakeLatencies();
+  RHIZOME_RETURN_IF_ERROR(Update(*graph, putter, options.share, control));
+  const std::uint64_t entries = graph->delta()->entries();
+  RHIZOME_ASSIGN_OR_RETURN(const double disk_rate, DiskRate(graph->store(), scratch.path()));
+  RHIZOME_ASSIGN_OR_RETURN(const Pass alone, Compact(*graph, options, control));
+
+  RHIZOME_RETURN_IF_ERROR(Update(*graph, putter, options.share, control));
   for (std::uint32_t i = 0; i < options.puts; ++i)
     RHIZOME_RETURN_IF_ERROR(putter.PutBatch(1, true));
   Json idle = putter.TakeLatencies();
-  const std::uint64_t entries = graph->delta()->entries();
-  RHIZOME_ASSIGN_OR_RETURN(const double disk_rate, DiskRate(graph->store(), scratch.path()));
-  const std::uint64_t old_rows = FileBytes(graph->store().manifest(), "arrays/");
-
   std::atomic<bool> done{false};
   Status put_status;
   std::thread writer([&] {
     while (!done && put_status.ok()) put_status = putter.PutBatch(1, true);
   });
-  const auto start = Clock::now();
-  const auto compacted = graph->Compact({.repartition = options.repartition,
-                                         .threads = options.threads,
-                                         .memory_bytes = options.memory_bytes},
-                                        control);
-  const double seconds = SecondsSince(start);
+  const auto beside = Compact(*graph, options, control);
   done = true;
   writer.join();
-  RHIZOME_RETURN_IF_ERROR(compacted);
+  RHIZOME_RETURN_IF_ERROR(beside);
   RHIZOME_RETURN_IF_ERROR(put_status);
   Json busy = putter.TakeLatencies();
 
-  const std::uint64_t written = FileBytes(graph->store().manifest(), "");
-  // Rows are read from the old generation, and all that was written is read back.
-  const std::uint64_t read = old_rows + written;
-  const double rate = static_cast<double>(read + written) / seconds;
   const double slower =
       busy["p99_microseconds"].get<double>() / idle["p99_microseconds"].get<double>();
   return Json{{"workload", fmt::format("compaction of RMAT scale {}, edge factor {}, {} floats a "
@@ -174,15 +193,17 @@ Result<Json> BenchCompact(const BenchCompactOptions& options, const JobControl& 
               {"edges", edges_before},
               {"repartition", options.repartition},
               {"threads", options.threads},
-              {"seconds", seconds},
-              {"bytes_read", read},
-              {"bytes_written", written},
-              {"figure", rate},
+              {"seconds", alone.seconds},
+              {"bytes_read", alone.bytes_read},
+              {"bytes_written", alone.bytes_written},
+              {"figure", alone.Rate()},
               {"unit", "bytes/s, read and written"},
               {"reference", disk_rate},
               {"reference_name", "fio, sequential direct reads of 1 MiB; 0: not installed"},
-              {"ratio", disk_rate > 0 ? rate / disk_rate : 0},
+              {"ratio", disk_rate > 0 ? alone.Rate() / disk_rate : 0},
               {"target", 0.5},
+              {"seconds_beside_puts", beside->seconds},
+              {"rate_beside_puts", beside->Rate()},
               {"puts_idle", std::move(idle)},
               {"puts_during", std::move(busy)},
               {"p99_ratio", slower},

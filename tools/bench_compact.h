@@ -10,7 +10,8 @@
 namespace rhizome {
 
 /// `bench compact`: a store made for the run takes in a share of its edges as updates; bytes a
-/// second against the disk's sequential rate, and how long a durable put waits meanwhile.
+/// second against the disk's sequential rate; then once more beside durable puts: how long they
+/// wait.
 struct BenchCompactOptions {
   Path dir = ".";                  ///< where the store goes, on the disk to be measured
   std::uint32_t scale = 18;        ///< RMAT: 2^scale vertices

@@ -50,6 +50,16 @@ inline CompactOptions DrawCompaction(std::mt19937_64& rng) {
   return options;
 }
 
+/// A bound on memory that the edges do not fit in, but the parts of them do.
+inline std::uint64_t JustNotHolding(const Graph& graph, const CompactOptions& options) {
+  const std::uint64_t edges = graph.info().edges + graph.delta()->entries();
+  const std::uint32_t partitions =
+      options.partition.partitions == 0 ? graph.info().partitions : options.partition.partitions;
+  const std::uint64_t edge_bytes = kWriteBytesPerEdge + 6 + (graph.info().weighted ? 16 : 0) +
+                                   24 * graph.edge_attributes().size();
+  return BuildVertexBytes(graph.vertex_count(), partitions) + edges * edge_bytes;
+}
+
 inline void ExpectVerifies(const Path& path) {
   const JobControl control;
   auto report = VerifyFiles(FileSystem::Posix(), path, control);
@@ -96,7 +106,10 @@ inline void RunHistories(std::mt19937_64& rng, int rounds, bool compact) {
       }
       if (compact && rng() % 4 == 0) {
         const JobControl control;
-        const auto compacted = (*graph)->Compact(DrawCompaction(rng), control);
+        CompactOptions options = DrawCompaction(rng);
+        if (options.repartition && rng() % 2 == 0)
+          options.memory_bytes = JustNotHolding(**graph, options);
+        const auto compacted = (*graph)->Compact(options, control);
         ASSERT_OK(compacted);
         EXPECT_TRUE(compacted->compacted);
         EXPECT_TRUE((*graph)->delta()->empty());

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "rhizome/storage/file_scan.h"
+#include "rhizome/storage/file_system.h"
+#include "rhizome/storage/io_pacer.h"
+#include "rhizome/storage/job_control.h"
+#include "rhizome/storage/manifest.h"
+#include "rhizome/storage/mutex.h"
+#include "rhizome/storage/result.h"
+
+namespace rhizome {
+
+/// Reads the files of a new generation back from the disk and compares them with what was written:
+/// those that are told of early by a thread of its own, while others are still being written; the
+/// rest in the end.
+/// Threads: Add from any; Finish once, from one. Ownership: everything given must outlive it.
+class ReadBack {
+ public:
+  ReadBack(FileSystem& fs, IoPacer* pacer, const JobControl& control);
+  ~ReadBack();
+
+  /// A file that is written and synced. `root`: of the generation.
+  void Add(const Path& root, const FileEntry& file) RHIZOME_EXCLUDES(mutex_);
+
+  /// Waits for those, and reads those of `files` that nobody told of. Errors: kCorruption, naming
+  /// the first file that is not what was written; kIoError; kInterrupted.
+  Status Finish(const Path& root, const std::vector<FileEntry>& files, std::uint32_t threads)
+      RHIZOME_EXCLUDES(mutex_);
+
+ private:
+  struct Task {
+    Path root;
+    FileEntry file;
+  };
+  Status Compare(const std::vector<Task>& tasks, const ScanOptions& options,
+                 const JobControl& control);
+  void Follow() RHIZOME_EXCLUDES(mutex_);
+  void Stop() RHIZOME_EXCLUDES(mutex_);
+
+  FileSystem& fs_;
+  IoPacer* const pacer_;
+  const JobControl& control_;
+
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<Task> waiting_ RHIZOME_GUARDED_BY(mutex_);
+  bool ended_ RHIZOME_GUARDED_BY(mutex_) = false;
+  Status failed_ RHIZOME_GUARDED_BY(mutex_);
+  std::set<std::string> seen_ RHIZOME_GUARDED_BY(mutex_);  // paths that were told of
+  std::thread follower_;
+};
+
+}  // namespace rhizome
