@@ -143,6 +143,7 @@ struct TrainProfileReport {
     double read_seconds = 0;        ///< of a minibatch, by a replay
   };
   std::uint64_t minibatches = 0;  ///< sampled
+  std::uint32_t depth = 0;        ///< reads in flight at most; measured, if anything was tried
   std::vector<Tried> tried;       ///< empty: the superbatch was given, or there were too few
 };
 

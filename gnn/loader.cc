@@ -341,6 +341,7 @@ Result<std::unique_ptr<Loader>> Loader::Open(const Graph& graph, const LoaderOpt
   }
   cache_options.read_cost = options.read_cost;
   cache_options.reader.io.maker = options.io;
+  cache_options.reader.io.depth = options.depth;
   cache_options.reader.staging_bytes = options.staging_bytes;
   RHIZOME_ASSIGN_OR_RETURN(std::unique_ptr<FeatureCache> cache,
                            FeatureCache::Open(graph, options.features, cache_options));

@@ -37,6 +37,7 @@ struct LoaderOptions {
   std::function<Status()> lend_memory = {};
   std::function<void()> take_memory_back = {};
   IoMaker io = IoMaker::kAuto;
+  std::uint32_t depth = IoQueueOptions().depth;  ///< reads in flight at most
   std::size_t staging_bytes = std::size_t{16} << 20;
   Path scratch;                 ///< an existing folder for the superbatch files
   StageTrace* trace = nullptr;  ///< told what ran when; must outlive the loader

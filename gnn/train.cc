@@ -270,6 +270,7 @@ Result<LoaderOptions> PlanJob(const TrainJob& job, const TrainOptions& options,
                    .neighbor_cache = memory.neighbor_cache_bytes};
   LoaderOptions loader = MakeLoaderOptions(options, memory);
   loader.read_cost = profile.read_cost();
+  loader.depth = profile.depth();
   return loader;
 }
 

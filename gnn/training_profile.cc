@@ -141,7 +141,10 @@ Status TrainingProfile::SampleMore(const MinibatchSampler& sampler, EpochPlan& p
   }
   if (trace_.steps() < 2) return Status::Ok();
   RHIZOME_ASSIGN_OR_RETURN(const auto array, job.graph.store().OpenArray(job.options.features));
-  RHIZOME_ASSIGN_OR_RETURN(read_cost_, MeasureReadCost(*array, {.maker = job.options.io}));
+  IoQueueOptions io{.maker = job.options.io};
+  RHIZOME_ASSIGN_OR_RETURN(io.depth, MeasureDepth(*array, io));
+  depth_ = io.depth;
+  RHIZOME_ASSIGN_OR_RETURN(read_cost_, MeasureReadCost(*array, io));
   policy_ = {.kind = job.options.cache,
              .frame_count = 0,
              .key_count = job.graph.vertex_count(),
@@ -168,7 +171,7 @@ double TrainingProfile::ReadSeconds(std::uint32_t superbatch, std::uint64_t cach
 }
 
 TrainProfileReport TrainingProfile::report() const {
-  TrainProfileReport report{.minibatches = trace_.steps(), .tried = {}};
+  TrainProfileReport report{.minibatches = trace_.steps(), .depth = depth_, .tried = {}};
   for (const auto& [what, seconds] : tried_)
     report.tried.push_back(
         {.superbatch = what.first, .cache_bytes = what.second, .read_seconds = seconds});

@@ -48,6 +48,9 @@ class TrainingProfile {
   /// What the disk's reads cost, if it was asked.
   const std::optional<ReadCost>& read_cost() const { return read_cost_; }
 
+  /// Reads in flight at most.
+  std::uint32_t depth() const { return depth_; }
+
   /// What was sampled, and what was tried with it.
   TrainProfileReport report() const;
 
@@ -59,6 +62,7 @@ class TrainingProfile {
 
   MemoryNeeds needs_;
   std::optional<ReadCost> read_cost_;
+  std::uint32_t depth_ = IoQueueOptions().depth;
   PolicyOptions policy_;           // all but the frames
   std::uint64_t frame_bytes_ = 1;  // of the pool
   Trace trace_;

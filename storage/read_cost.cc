@@ -1,6 +1,7 @@
 #include "rhizome/storage/read_cost.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <memory>
 #include <random>
@@ -23,6 +24,9 @@ constexpr double kSeconds = 0.02;
 // Files that are opened: enough to lie in several places.
 constexpr std::uint64_t kMostFiles = 64;
 
+constexpr std::array<std::uint32_t, 4> kDepths = {16, 32, 64, 128};
+constexpr double kAboutAsFast = 1.05;
+
 class Probe {
  public:
   static Result<Probe> Open(const ChunkArray& array, const IoQueueOptions& io) {
@@ -36,8 +40,13 @@ class Probe {
                                array.fs().OpenRead(array.root() / entry.path, {.direct = true}));
       if (file->size_bytes() >= kLargeBytes) probe.files_.push_back(std::move(file));
     }
-    RHIZOME_ASSIGN_OR_RETURN(probe.queue_, IoQueue::Open(io));
+    RHIZOME_RETURN_IF_ERROR(probe.UseQueue(io));
     return probe;
+  }
+
+  Status UseQueue(const IoQueueOptions& io) {
+    RHIZOME_ASSIGN_OR_RETURN(queue_, IoQueue::Open(io));
+    return Status::Ok();
   }
 
   bool empty() const { return files_.empty(); }
@@ -87,6 +96,25 @@ Result<ReadCost> MeasureReadCost(const ChunkArray& array, const IoQueueOptions& 
   cost.bytes_per_second = 1 / per_byte;
   cost.seconds_per_read = std::max(small - per_byte * static_cast<double>(kSmallBytes), small / 10);
   return cost;
+}
+
+Result<std::uint32_t> MeasureDepth(const ChunkArray& array, const IoQueueOptions& io) {
+  const ArrayEntry& entry = array.entry();
+  if (entry.rows * entry.row_bytes() < kLeastMeasuredBytes) return io.depth;
+  RHIZOME_ASSIGN_OR_RETURN(Probe probe, Probe::Open(array, io));
+  if (probe.empty()) return io.depth;
+  std::vector<double> seconds;
+  for (const std::uint32_t depth : kDepths) {
+    IoQueueOptions tried = io;
+    tried.depth = depth;
+    RHIZOME_RETURN_IF_ERROR(probe.UseQueue(tried));
+    RHIZOME_ASSIGN_OR_RETURN(const double one, probe.Measure(kSmallBytes, 4 * depth));
+    seconds.push_back(one);
+  }
+  const double least = *std::min_element(seconds.begin(), seconds.end());
+  for (std::size_t i = 0; i < seconds.size(); ++i)
+    if (seconds[i] <= least * kAboutAsFast) return kDepths[i];
+  return io.depth;
 }
 
 }  // namespace rhizome

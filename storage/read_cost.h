@@ -34,6 +34,11 @@ struct ReadCost {
 /// small to tell (kLeastMeasuredBytes). Errors: kIoError.
 Result<ReadCost> MeasureReadCost(const ChunkArray& array, const IoQueueOptions& io);
 
+/// How many small reads in flight the disk that an array's chunks lie on wants: the fewest that
+/// read about as much in a second as more would, of a few tried for a hundredth of a second each.
+/// `io.depth` for an array that is too small to tell. Errors: kIoError.
+Result<std::uint32_t> MeasureDepth(const ChunkArray& array, const IoQueueOptions& io);
+
 inline constexpr std::uint64_t kLeastMeasuredBytes = std::uint64_t{256} << 20;
 
 }  // namespace rhizome

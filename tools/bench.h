@@ -86,6 +86,9 @@ struct BenchPoolOptions {
   std::uint64_t row_bytes = 1024;
   ReadCost cost;
 
+  /// Where to write what is asked for, .npy: [requests, 2] of minibatch and vertex. Empty: nowhere.
+  std::string trace_out;
+
   // On the disk.
   std::string array;  ///< of the store, in layout row; empty: nothing is read
   std::vector<std::uint64_t> pool_bytes = {std::uint64_t{384} << 20};

@@ -133,6 +133,8 @@ Result<nlohmann::ordered_json> BenchPool(const BenchPoolOptions& options,
   RHIZOME_ASSIGN_OR_RETURN(const BenchGraph opened, OpenBenchGraph(options.graph, control));
   const std::uint64_t row_count = opened.graph->vertex_count();
   RHIZOME_ASSIGN_OR_RETURN(Trace sampled, SampleTrace(options, *opened.graph, control));
+  if (!options.trace_out.empty())
+    RHIZOME_RETURN_IF_ERROR(WriteTrace(sampled, *opened.graph, options.trace_out));
   const Traces traces = MakeTraces(std::move(sampled), row_count, options.reorder);
   const Trace& trace = traces.given;
 

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "bench_common.h"
+#include "npy_output.h"
 #include "rhizome/index/sampler.h"
 #include "rhizome/index/vertex_order.h"
 
@@ -63,6 +64,22 @@ Result<Trace> SampleTrace(const BenchPoolOptions& options, const Graph& graph,
     trace.AddStep(subgraph.rows);
   }
   return trace;
+}
+
+Status WriteTrace(const Trace& trace, const Graph& graph, const std::string& path) {
+  RHIZOME_ASSIGN_OR_RETURN(OutputFile out, OutputFile::Create(path));
+  const std::string header = NpyHeader(DataType::kInt64, trace.keys.size(), 2);
+  RHIZOME_RETURN_IF_ERROR(out.Append(std::as_bytes(std::span(header))));
+  for (std::size_t s = 0; s < trace.steps(); ++s) {
+    std::vector<std::int64_t> requests;
+    requests.reserve(2 * trace.step(s).size());
+    for (const CacheKey row : trace.step(s)) {
+      requests.push_back(static_cast<std::int64_t>(s));
+      requests.push_back(graph.VertexAt(row));
+    }
+    RHIZOME_RETURN_IF_ERROR(out.Append(std::as_bytes(std::span(requests))));
+  }
+  return out.Commit();
 }
 
 }  // namespace rhizome

@@ -12,4 +12,7 @@ namespace rhizome {
 Result<Trace> SampleTrace(const BenchPoolOptions& options, const Graph& graph,
                           const JobControl& control);
 
+/// Writes `trace` as [requests, 2] int64 of step and vertex. Errors: those of OutputFile.
+Status WriteTrace(const Trace& trace, const Graph& graph, const std::string& path);
+
 }  // namespace rhizome

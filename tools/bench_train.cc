@@ -31,6 +31,11 @@ std::vector<Contestant> Contestants(const BenchTrainOptions& options) {
                  .flags = {"--cache", "none", "--io", "mmap"},
                  .steps = few,
                  .limit_bytes = options.limit_bytes});
+  if (!options.mapped_store.empty()) {
+    all.push_back(all.back());
+    all.back().name = "mmap, " + options.mapped_store;
+    all.back().store = options.mapped_store;
+  }
   all.push_back({.name = "in memory",
                  .flags = {"--cache", "none", "--io", "mmap"},
                  .steps = options.steps,
@@ -133,6 +138,8 @@ Status RunContest(const BenchTrainOptions& options, const Store& store, const Pa
   json["reference_name"] = fmt::format(
       "rows out of mapped files under the limit, from {} minibatches", options.mapped_steps);
   json["ratio"] = own / step_ms["mmap"];
+  if (!options.mapped_store.empty())
+    json["over_mapped_store"] = own / step_ms["mmap, " + options.mapped_store];
   json["over_in_memory"] = own / step_ms["in memory"];
   if (!reference.empty()) json["fio_reads_per_second"] = Median(reference);
   json["results"] = results;

@@ -32,6 +32,7 @@ struct BenchTrainOptions {
   std::uint64_t steps = 100;        ///< minibatches of an epoch; 0: all
   std::uint64_t mapped_steps = 20;  ///< of the mapped contestant, which is slow
   std::vector<std::string> policies = {"belady", "cost", "s3fifo"};
+  std::string mapped_store;  ///< the same graph, say in natural order: mapped as well; empty: none
   std::uint32_t rounds = 1;
   std::string topology;             ///< memory or direct; empty: memory
   std::vector<TrainStudy> studies;  ///< instead of the contest: its first policy under each value

@@ -111,7 +111,7 @@ std::vector<std::string> TrainContest::Command(const Contestant& contestant) con
   std::vector<std::string> command = {
       "/proc/self/exe",
       "train",
-      store_.path().string(),
+      contestant.store.empty() ? store_.path().string() : contestant.store,
       "--json",
       "--progress",
       "none",

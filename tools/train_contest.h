@@ -18,6 +18,7 @@ struct Contestant {
   std::optional<std::uint64_t> limit_bytes;  ///< of the control group; absent: none
   std::uint64_t batch_size = 0;              ///< 0: as the options say
   bool warm = false;                         ///< rows are in the page cache
+  std::string store = {};                    ///< empty: the bench's
 };
 
 /// Trains in child processes, each in a control group of its own.

@@ -65,6 +65,10 @@ void AddModelFlags(CLI::App& app, BenchPoolOptions& options) {
       ->check(CLI::Range(0U, 1000000U))
       ->type_name("N")
       ->capture_default_str();
+  verb->add_option(
+          "--trace-out", options.trace_out,
+          "Write what the minibatches ask for, .npy: [requests, 2] of minibatch and vertex")
+      ->type_name("F");
   verb->add_option("--row-bytes", options.row_bytes, "Bytes of a row, as reads are timed")
       ->check(CLI::Range(1, 1 << 20))
       ->type_name("N")

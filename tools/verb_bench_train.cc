@@ -53,6 +53,9 @@ void AddBenchTrain(CLI::App& bench, Session& session) {
       ->delimiter(',')
       ->type_name("NAME,...")
       ->default_str("belady,cost,s3fifo");
+  verb->add_option("--mapped-store", options.mapped_store,
+                   "The same graph in another order: rows mapped out of it are a contestant too")
+      ->type_name("S.rz");
   verb->add_option("--rounds", options.rounds, "Turns of each contestant; the median counts")
       ->check(CLI::Range(1U, 1000U))
       ->type_name("N")

@@ -48,7 +48,8 @@ Json ProfileJson(const TrainProfileReport& profile) {
                      {"cache_bytes", one.cache_bytes},
                      {"read_seconds", one.read_seconds}});
   }
-  return {{"minibatches", profile.minibatches}, {"tried", std::move(tried)}};
+  return {
+      {"minibatches", profile.minibatches}, {"depth", profile.depth}, {"tried", std::move(tried)}};
 }
 
 /// Why the superbatch is as long as it is.
@@ -61,7 +62,8 @@ std::string DescribeTrials(const Json& f) {
                         one["superbatch"].get<std::uint32_t>(),
                         one["read_seconds"].get<double>() * 1e3);
   }
-  return text + "\n";
+  return text +
+         fmt::format("; at most {} reads in flight\n", f["profile"]["depth"].get<std::uint32_t>());
 }
 
 std::string Describe(const Json& f) {
