@@ -1,0 +1,183 @@
+#include "reliability/live_writer.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "rhizome/index/graph.h"
+#include "rhizome/index/graph_builder.h"
+#include "rhizome/index/verify_store.h"
+#include "rhizome/storage/store.h"
+#include "testing/testing.h"
+
+namespace rhizome::testing {
+namespace {
+
+constexpr const char* kRoleVariable = "RHIZOME_LIVE_ROLE";
+constexpr const char* kPathVariable = "RHIZOME_LIVE_STORE";
+constexpr int kAckDescriptor = 3;
+constexpr std::uint64_t kFirstVertices = 1;  // "root"
+
+std::string NameOf(std::uint64_t commit) { return fmt::format("a{}", commit); }
+
+Result<std::uint64_t> CountIn(const Graph& graph) {
+  const std::uint64_t commits = graph.vertex_count() - kFirstVertices;
+  for (std::uint64_t i = 0; i < commits; ++i)
+    if (!graph.Find(ExternalId(NameOf(i))))
+      return Fail(Status::Corruption(
+          fmt::format("{} vertices were put, but {} is missing", commits, NameOf(i))));
+  return commits;
+}
+
+Status Write(const Path& path) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto store,
+                           Store::Open(FileSystem::Posix(), path, Store::Mode::kWrite));
+  RHIZOME_ASSIGN_OR_RETURN(const auto graph, Graph::Open(*store));
+  RHIZOME_ASSIGN_OR_RETURN(std::uint64_t next, CountIn(*graph));
+  for (;; ++next) {
+    WriteBatch batch;
+    batch.PutEdge(ExternalId("root"), ExternalId(NameOf(next)));
+    const bool sync = next % 3 != 1;
+    RHIZOME_RETURN_IF_ERROR(graph->Write(batch, {.sync = sync}));
+    if (next % 7 == 6) RHIZOME_RETURN_IF_ERROR(graph->Compact({}, JobControl()));
+    const std::uint64_t durable = next + 1;
+    if (sync && write(kAckDescriptor, &durable, sizeof(durable)) != sizeof(durable))
+      return Status::IoError("nobody listens");
+  }
+}
+
+Status Read(const Path& path) {
+  for (std::uint64_t before = 0;;) {
+    const auto count = CountCommits(path);
+    if (!count && count.error().code() == StatusCode::kBusy) continue;
+    if (!count) return count.error();
+    if (*count < before)
+      return Status::Corruption(fmt::format("{} commits, but {} before", *count, before));
+    before = *count;
+  }
+}
+
+// Before the tests of the process begin: a role never returns.
+const bool kRoleTaken = [] {
+  const char* const role = std::getenv(kRoleVariable);
+  const char* const path = std::getenv(kPathVariable);
+  if (role == nullptr || path == nullptr) return false;
+  const Status status = *role == 'w' ? Write(path) : Read(path);
+  // A writer whose disk is cut off says what it should.
+  if (status.code() != StatusCode::kIoError)
+    std::fprintf(stderr, "LIVE %s: %s\n", role, status.ToString().c_str());
+  std::fflush(stderr);
+  _exit(status.ok() ? 0 : 1);
+}();
+
+}  // namespace
+
+Status MakeLiveStore(const Path& path) {
+  RHIZOME_ASSIGN_OR_RETURN(
+      const auto store, Store::Create(FileSystem::Posix(), path, StoreId{.bytes = {std::byte{9}}}));
+  GraphInput input;
+  input.vertex_count = kFirstVertices;
+  input.id_kind = ExternalIdKind::kString;
+  input.string_ids = {"root"};
+  input.vertex_type_names = {"vertex"};
+  input.edge_type_names = {"edge"};
+  BuildOptions options;
+  options.partition.kind = PartitionerKind::kRandom;
+  options.partition.partitions = 2;
+  return BuildGeneration(*store, std::move(input), options, JobControl());
+}
+
+Result<std::uint64_t> CountCommits(const Path& path) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto store,
+                           Store::Open(FileSystem::Posix(), path, Store::Mode::kRead));
+  RHIZOME_ASSIGN_OR_RETURN(const auto graph, Graph::Open(std::as_const(*store)));
+  return CountIn(*graph);
+}
+
+Status CheckAfterwards(const Path& path) {
+  RHIZOME_RETURN_IF_ERROR(Store::Open(FileSystem::Posix(), path, Store::Mode::kWrite));
+  RHIZOME_ASSIGN_OR_RETURN(const auto report, VerifyStore(FileSystem::Posix(), path, JobControl()));
+  if (!report.ok())
+    return Status::Corruption(report.damaged[0].file + ": " + report.damaged[0].what);
+  if (!report.orphans.empty()) return Status::Corruption("rubbish is left: " + report.orphans[0]);
+  return Status::Ok();
+}
+
+LiveProcess::LiveProcess(Role role, const Path& path) {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return;
+  pipe_ = ends[0];
+  std::vector<std::string> variables;
+  for (char** variable = environ; *variable != nullptr; ++variable)
+    variables.emplace_back(*variable);
+  variables.push_back(fmt::format("{}={}", kRoleVariable, role == Role::kWriter ? "w" : "r"));
+  variables.push_back(fmt::format("{}={}", kPathVariable, path.string()));
+  std::vector<char*> environment;
+  for (std::string& variable : variables) environment.push_back(variable.data());
+  environment.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], kAckDescriptor);
+  std::string self = "/proc/self/exe";
+  std::array<char*, 2> arguments = {self.data(), nullptr};
+  if (posix_spawn(&pid_, self.c_str(), &actions, nullptr, arguments.data(), environment.data()) !=
+      0)
+    pid_ = -1;
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+}
+
+LiveProcess::~LiveProcess() {
+  Kill();
+  if (pipe_ >= 0) close(pipe_);
+}
+
+bool LiveProcess::ReadAck(bool wait) {
+  pollfd ready{.fd = pipe_, .events = POLLIN, .revents = 0};
+  while (poll(&ready, 1, wait ? -1 : 0) < 0 && errno == EINTR) {
+  }
+  if ((ready.revents & POLLIN) == 0) return false;
+  std::uint64_t said = 0;
+  if (read(pipe_, &said, sizeof(said)) != sizeof(said)) return false;
+  acknowledged_ = said;
+  return true;
+}
+
+std::uint64_t LiveProcess::WaitForAcks(std::uint64_t count) {
+  for (std::uint64_t i = 0; i < count && ReadAck(/*wait=*/true);) ++i;
+  return acknowledged();
+}
+
+std::uint64_t LiveProcess::acknowledged() {
+  while (ReadAck(/*wait=*/false)) {
+  }
+  return acknowledged_;
+}
+
+void LiveProcess::Kill() {
+  if (pid_ <= 0) return;
+  kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, 0);
+  pid_ = -1;
+}
+
+bool LiveProcess::Failed() {
+  if (pid_ <= 0) return true;
+  int how = 0;
+  if (waitpid(pid_, &how, WNOHANG) != pid_) return false;
+  pid_ = -1;
+  return true;
+}
+
+}  // namespace rhizome::testing

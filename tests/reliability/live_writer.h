@@ -1,0 +1,60 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+
+#include "rhizome/storage/file_system.h"
+#include "rhizome/storage/status.h"
+
+namespace rhizome::testing {
+
+/// Processes of their own that write to and read a real store, to be killed or cut off.
+///
+/// The writer puts vertices "a0", "a1", ... one a commit, every third without sync, and compacts
+/// every seventh; it says over a pipe which commits are durable. The reader looks again and again,
+/// and ends with an error as soon as what it sees is not a0 to some a(m), or less than it saw
+/// before.
+
+/// Makes the store that they begin with.
+Status MakeLiveStore(const Path& path);
+
+/// How many of a0, a1, ... the store holds. Errors: kCorruption, one of them is missing in between;
+/// those of opening and reading.
+Result<std::uint64_t> CountCommits(const Path& path);
+
+/// Verifies a store that no other process has open for writing: no damage. With an open for writing
+/// before, as the next writer has.
+Status CheckAfterwards(const Path& path);
+
+/// A child process. Destroying it kills it.
+class LiveProcess {
+ public:
+  enum class Role : std::uint8_t { kWriter, kReader };
+
+  /// Runs this very binary again, in that role (RunRoleIfAsked).
+  LiveProcess(Role role, const Path& path);
+  ~LiveProcess();
+  LiveProcess(LiveProcess&&) = delete;
+
+  /// Waits until the writer has said that `count` commits of its own are durable, or ended. What it
+  /// said so far: commits up to this number must be found afterwards.
+  std::uint64_t WaitForAcks(std::uint64_t count);
+
+  /// What was said up to now.
+  std::uint64_t acknowledged();
+
+  void Kill();
+
+  /// Has it ended by itself, with an error?
+  bool Failed();
+
+ private:
+  bool ReadAck(bool wait);
+
+  pid_t pid_ = -1;
+  int pipe_ = -1;
+  std::uint64_t acknowledged_ = 0;
+};
+
+}  // namespace rhizome::testing
