@@ -32,6 +32,10 @@ constexpr std::uint64_t kManyRowsBytes = std::uint64_t{128} << 20;
 // Of OrderDrift: two of a hundred hits, in the mean, before rows are ordered anew.
 constexpr double kMostDrift = 0.02;
 
+// Rows that changed their owner come from far away. More than one of so many: many are read at
+// once.
+constexpr std::uint64_t kMovedOfRows = 100;
+
 /// The vertex types by vertex id; empty if there is one.
 std::vector<TypeId> VertexTypes(const CompactionInput& input) {
   std::vector<TypeId> types;
@@ -70,9 +74,9 @@ std::uint32_t ReaderCount(const ArrayEntry& entry, std::uint32_t threads,
   return std::max(threads, 1U);
 }
 
-/// `kept`: whether old rows stay in their order; known once there is one.
+/// `in_place`: whether rows are mostly copied from front to back; known once there is an order.
 ArrayInput CarryArray(const CompactionInput& input, const ArrayEntry& entry, std::uint32_t threads,
-                      std::uint64_t memory_bytes, const std::shared_ptr<const bool>& kept) {
+                      std::uint64_t memory_bytes, const std::shared_ptr<const bool>& in_place) {
   ArrayInput array{.name = entry.name,
                    .dim = entry.dim,
                    .dtype = entry.dtype,
@@ -84,8 +88,8 @@ ArrayInput CarryArray(const CompactionInput& input, const ArrayEntry& entry, std
                    .attributes = entry.attributes,
                    .read_rows = {}};
   if (memory_bytes >= kManyRowsBytes && entry.row_bytes() > 0)
-    array.rows_at_once = [kept, rows = kRowsAtOnceBytes / entry.row_bytes()] {
-      return *kept ? 0 : rows;
+    array.rows_at_once = [in_place, rows = kRowsAtOnceBytes / entry.row_bytes()] {
+      return *in_place ? 0 : rows;
     };
   // Opened when its turn comes: sidecar and chunks take memory.
   auto rows = std::make_shared<std::unique_ptr<CompactedRows>>();
@@ -164,7 +168,7 @@ Status MarkStale(const CompactionInput& input, const ArrayEntry& entry, GraphInp
 
 /// Arrays of rows, as they are with the delta; those of the edges come with the edges.
 Status CarryArrays(const CompactionInput& input, const CompactOptions& options,
-                   const std::shared_ptr<const bool>& kept, GraphInput& graph) {
+                   const std::shared_ptr<const bool>& in_place, GraphInput& graph) {
   const std::uint64_t memory_bytes = ArrayMemoryBytes(options);
   const Manifest& manifest = input.store->manifest();
   for (const ArrayEntry& array : manifest.arrays) {
@@ -180,20 +184,25 @@ Status CarryArrays(const CompactionInput& input, const CompactOptions& options,
           return array.name == StaleName(other.name) && OriginOf(other);
         });
     if (flags) continue;
-    graph.arrays.push_back(CarryArray(input, array, options.threads, memory_bytes, kept));
+    graph.arrays.push_back(CarryArray(input, array, options.threads, memory_bytes, in_place));
     MarkRowsGiven(input, array, graph.arrays.back());
     RHIZOME_RETURN_IF_ERROR(MarkStale(input, array, graph));
   }
   return Status::Ok();
 }
 
-/// Old rows stay in their order where it is still nearly PDS: `kept` says so from then on.
+/// Old rows stay in their order where it is still nearly PDS. `in_place`, from then on: do nearly
+/// all stay beside those that they were beside?
 std::vector<VertexId> ChooseOrder(const ReorderInput& input, const VertexOrder& before,
-                                  bool& kept) {
+                                  bool& in_place) {
   auto sorted = OrderVertices(input, OrderKind::kPds, 0);
   auto order = KeepOrder(input, before);
-  kept = OrderDrift(input, order, sorted) <= kMostDrift;
-  return kept ? order : sorted;
+  if (OrderDrift(input, order, sorted) > kMostDrift) return sorted;
+  std::uint64_t moved = 0;
+  for (std::uint64_t v = 0; v < before.size(); ++v)
+    if (before.OwnerOf(before.RowOf(static_cast<VertexId>(v))) != input.owner[v]) ++moved;
+  in_place = moved <= before.size() / kMovedOfRows;
+  return order;
 }
 
 /// Do all edges fit in memory while they are divided and written?
@@ -248,7 +257,7 @@ Status CompactGeneration(Store& store, const CompactionInput& input, const Compa
   build.topology_codec = input.parts->partitions.front().codec();
   build.memory_bytes = options.memory_bytes;
 
-  const auto kept = std::make_shared<bool>(false);
+  const auto in_place = std::make_shared<bool>(false);
   std::optional<ExpiredEdges> expired;
   if (!options.expire_attribute.empty())
     expired = {options.expire_attribute, options.expire_before};
@@ -279,7 +288,7 @@ Status CompactGeneration(Store& store, const CompactionInput& input, const Compa
     RHIZOME_RETURN_IF_ERROR(edges->Spill(*graph.spilled));
   }
   edges.reset();
-  RHIZOME_RETURN_IF_ERROR(CarryArrays(input, options, kept, graph));
+  RHIZOME_RETURN_IF_ERROR(CarryArrays(input, options, in_place, graph));
 
   ReadBack read_back(store.fs(), input.pacer, control);
   BuildHooks hooks;
@@ -293,7 +302,7 @@ Status CompactGeneration(Store& store, const CompactionInput& input, const Compa
   }
   if (!options.repartition && !options.order && build.order == OrderKind::kPds)
     hooks.order_rows = [&](const ReorderInput& rows) {
-      return ChooseOrder(rows, input.parts->order, *kept);
+      return ChooseOrder(rows, input.parts->order, *in_place);
     };
   hooks.commit = [&](GenerationWriter& writer, const GenerationInfo& made) -> Status {
     const bool again = RHIZOME_MUTANT("compaction leaves a commit in the delta");
