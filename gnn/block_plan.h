@@ -1,25 +1,31 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
+#include "rhizome/cache/policy.h"
+#include "rhizome/gnn/row_order.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/neighbor_source.h"
+#include "rhizome/index/rank_bitmap.h"
 #include "rhizome/index/sampler.h"
+#include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome {
 
-/// Rows that one thread computes as a unit. Which rows form a tile never depends on settings, so
-/// that results do not either; every block and chunk is a multiple of it.
+/// What blocks and chunks are rounded up to.
 inline constexpr std::uint64_t kTileRows = 128;
 
 constexpr std::uint64_t RoundUpToTiles(std::uint64_t rows) {
   return (rows + kTileRows - 1) / kTileRows * kTileRows;
 }
 
-/// Targets [begin, end) of one layer, computed together; they lie in one chunk of the output.
+/// Targets of one layer, computed together: those at places [begin, end) of the array that the
+/// layer writes. They lie in one chunk of it.
 struct Block {
   Row begin = 0;
   Row end = 0;
@@ -27,18 +33,62 @@ struct Block {
   std::uint64_t rows() const { return static_cast<std::uint64_t>(end - begin); }
 };
 
-/// What a block reads: for each target its neighbours' rows, ascending, and the chunks of the
-/// source array that hold them or the targets themselves.
-struct BlockLists {
-  std::vector<std::uint32_t> offsets;        ///< [targets + 1]
-  std::vector<Row> neighbors;                ///< rows; ascending within a list
-  std::vector<std::uint64_t> source_chunks;  ///< ascending, distinct
+/// Blocks also end where their targets have more than `most` edges, though not before the first
+/// target: so lists of vertices of many edges take no more memory than others.
+struct BlockEdges {
+  std::uint64_t most = ~std::uint64_t{0};
+  std::function<std::uint64_t(std::uint64_t place)> of;  ///< edges of a target; may be empty: none
 };
 
-/// Cuts the rows [0, row_count) into blocks of `block_rows` (rounded up to tiles), chunk by chunk
+/// Cuts the places [0, row_count) into blocks of `block_rows` (rounded up to tiles), chunk by chunk
 /// of the output; chunks for which done[chunk] is set are left out.
 std::vector<Block> MakeBlocks(std::uint64_t row_count, std::uint64_t chunk_rows,
-                              std::uint64_t block_rows, const std::vector<bool>& done);
+                              std::uint64_t block_rows, const std::vector<bool>& done,
+                              const BlockEdges& edges = {});
+
+/// What a block reads. The distinct rows that its targets are computed from are numbered in
+/// ascending order, whatever order the source has: so sums are taken in the same order under every
+/// layout. As many of them as the stage holds are a window; a window is staged, added to all sums,
+/// and makes room for the next.
+struct BlockLists {
+  /// One chunk of the source, and what of it is staged: rows[first, last).
+  struct Visit {
+    std::uint64_t chunk = 0;
+    std::uint32_t first = 0;
+    std::uint32_t last = 0;
+  };
+  struct StagedRow {
+    std::uint32_t slot = 0;      ///< in the stage
+    std::uint32_t in_chunk = 0;  ///< row within its chunk
+  };
+
+  std::vector<Row> targets;              ///< in the order that they are computed
+  std::vector<std::uint32_t> numbers;    ///< [targets] of their own rows
+  std::vector<std::uint32_t> offsets;    ///< [targets + 1]
+  std::vector<std::uint32_t> neighbors;  ///< slots; of each target by ascending number
+  std::vector<std::uint32_t> rows;       ///< by number, ascending
+  std::uint64_t stage_rows = 1;          ///< row number n: slot n % stage_rows of window n / it
+
+  std::vector<StagedRow> staged;             ///< window by window, chunk by chunk
+  std::vector<Visit> visits;                 ///< ascending chunks within a window
+  std::vector<std::uint32_t> window_visits;  ///< [windows + 1]
+  std::vector<std::uint32_t>
+      cuts;  ///< [windows - 1][targets]: where a window's part of a list ends
+
+  std::size_t windows() const { return window_visits.size() - 1; }
+  std::span<const Visit> VisitsOf(std::size_t window) const {
+    return std::span(visits).subspan(window_visits[window],
+                                     window_visits[window + 1] - window_visits[window]);
+  }
+
+  /// Part [begin(t), end(t)) of the list of t lies in the window.
+  const std::uint32_t* BeginsOf(std::size_t window) const {
+    return window == 0 ? offsets.data() : cuts.data() + (window - 1) * targets.size();
+  }
+  const std::uint32_t* EndsOf(std::size_t window) const {
+    return window + 1 == windows() ? offsets.data() + 1 : cuts.data() + window * targets.size();
+  }
+};
 
 struct BlockPlannerOptions {
   std::int64_t fanout = kAllNeighbors;
@@ -47,27 +97,44 @@ struct BlockPlannerOptions {
   std::uint32_t layer = 0;  ///< each layer draws its own neighbours
   std::uint32_t threads = 1;
   std::uint64_t source_chunk_rows = 1;
+  std::uint64_t stage_rows = std::uint64_t{1} << 30;
+  const RowOrder* source_order = nullptr;  ///< nullptr: as stored. Borrowed
+  const RowOrder* target_order = nullptr;
   std::shared_ptr<const NeighborSource> neighbors = nullptr;  ///< nullptr: the graph, in memory
 };
 
 /// Says what each block reads. A vertex's neighbours are all of them, or drawn once: the same
 /// whichever block it lies in and however often it is asked for. Threads: one at a time.
-/// Ownership: `graph` must outlive it.
+/// Ownership: `graph` must outlive it. Memory: 3 bits a vertex, and the lists of a block.
 class BlockPlanner {
  public:
   /// Errors: those of Sampler::Create.
   static Result<BlockPlanner> Create(const Graph& graph, const BlockPlannerOptions& options);
 
-  Result<BlockLists> Plan(const Block& block) const;
+  Result<BlockLists> Plan(const Block& block);
+
+  /// Appends the chunks that each window of a block reads to `trace`, a step a window.
+  Status PlanChunks(const Block& block, Trace& trace);
 
  private:
   BlockPlanner(const Graph& graph, const BlockPlannerOptions& options)
-      : graph_(&graph), options_(options) {}
-  Status FillNeighbors(const Block& block, BlockLists& lists) const;
+      : graph_(&graph), options_(options), read_(graph.vertex_count()) {}
+  Status Sample(const Block& block, BlockLists& lists);
+  void NumberRows(BlockLists& lists);
+  void SortLists(BlockLists& lists) const;
+  void CutWindows(BlockLists& lists) const;
+  void Stage(BlockLists& lists) const;
 
   const Graph* graph_;
   BlockPlannerOptions options_;
   std::unique_ptr<Sampler> sampler_;  // none without edges
+  RankBitmap read_;                   // rows of the block at work; clear between blocks
+  SampledSubgraph drawn_;
+  std::vector<std::uint32_t> number_of_;  // [drawn rows]
 };
+
+/// The chunks that all blocks read, a step a window. Errors: those of the sampler; kInterrupted.
+Result<Trace> PlanTrace(const Graph& graph, const BlockPlannerOptions& options,
+                        std::span<const Block> blocks, const JobControl& control);
 
 }  // namespace rhizome

@@ -12,7 +12,7 @@ namespace rhizome {
 /// Hands values from one thread to another, at most `capacity` waiting. Either side can end it: the
 /// producer with Finish (what is queued is still delivered, then the status), the consumer with
 /// Cancel (the producer's next Push says so). Neither side can wait for ever if the other ends.
-/// Threads: one producer, one consumer.
+/// Threads: one producer, any consumers.
 template <typename T>
 class BoundedQueue {
  public:

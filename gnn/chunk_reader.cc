@@ -9,6 +9,15 @@
 namespace rhizome {
 namespace {
 
+/// Decoded chunks that may wait, in bytes and number.
+constexpr std::uint64_t kAheadBytes = std::uint64_t{16} << 20;
+constexpr std::uint64_t kMostAhead = 64;
+
+/// Requests that are looked at before they are delivered: hits are many.
+constexpr std::size_t kRequestsAhead = 4096;
+
+constexpr FrameId kNoFrame = std::numeric_limits<FrameId>::max();
+
 /// With those of new vertices.
 std::uint64_t ChunkCount(const ArrayEntry& array, const DeltaRows* delta) {
   if (delta == nullptr || array.chunk_rows == 0) return array.chunk_count();
@@ -22,16 +31,11 @@ std::uint32_t FrameCount(const ArrayEntry& array, const DeltaRows* delta,
 }
 
 std::unique_ptr<Policy> PolicyFor(PolicyKind kind, std::uint32_t frames, std::uint64_t key_count,
-                                  const std::vector<std::uint64_t>& chunks) {
+                                  const Trace& steps) {
   // Every chunk is a read of its own: what costs least is what is read least.
   if (kind == PolicyKind::kCost) kind = PolicyKind::kBelady;
-  Trace trace;
-  for (const std::uint64_t chunk : chunks) {
-    const auto key = static_cast<CacheKey>(chunk);
-    trace.AddStep(std::span(&key, 1));
-  }
   return MakePolicy({.kind = kind, .frame_count = frames, .key_count = key_count, .cost = {}},
-                    trace);
+                    steps);
 }
 
 }  // namespace
@@ -56,74 +60,154 @@ std::uint64_t ChunkReader::DecodedBytes(const ArrayEntry& array) {
   return std::max<std::uint64_t>(array.chunk_rows * array.dim * sizeof(float), 1);
 }
 
-ChunkReader::ChunkReader(const ChunkArray& array, const FeatureDecoder& decoder,
-                         std::vector<std::uint64_t> chunks, const ChunkReaderOptions& options,
-                         const JobControl& control, std::shared_ptr<const DeltaRows> delta)
+std::size_t ChunkReader::AheadFor(const ArrayEntry& array, std::uint32_t threads) {
+  const std::uint64_t fit = kAheadBytes / DecodedBytes(array);
+  return static_cast<std::size_t>(
+      std::clamp<std::uint64_t>(fit, std::clamp<std::uint32_t>(threads, 1, 2), kMostAhead));
+}
+
+Trace ChunkReader::OneByOne(std::span<const std::uint64_t> chunks) {
+  Trace trace;
+  for (const std::uint64_t chunk : chunks) {
+    const auto key = static_cast<CacheKey>(chunk);
+    trace.AddStep(std::span(&key, 1));
+  }
+  return trace;
+}
+
+Trace ChunkReader::PolicySteps(Trace blocks, const ChunkReaderOptions& options) {
+  if (options.cached_first) return blocks;
+  blocks.offsets.resize(blocks.keys.size() + 1);
+  for (std::size_t i = 0; i < blocks.offsets.size(); ++i) blocks.offsets[i] = i;
+  return blocks;
+}
+
+ChunkReader::ChunkReader(const ChunkArray& array, const FeatureDecoder& decoder, Trace blocks,
+                         const ChunkReaderOptions& options, const JobControl& control,
+                         std::shared_ptr<const DeltaRows> delta)
     : array_(array),
       decoder_(decoder),
       delta_(std::move(delta)),
       control_(control),
-      chunks_(std::move(chunks)),
+      steps_(PolicySteps(std::move(blocks), options)),
+      ahead_(std::max<std::size_t>(options.ahead, 1)),
       policy_(PolicyFor(options.policy, FrameCount(array.entry(), delta_.get(), options),
-                        ChunkCount(array.entry(), delta_.get()), chunks_)),
+                        ChunkCount(array.entry(), delta_.get()), steps_)),
       frames_(FrameCount(array.entry(), delta_.get(), options)),
       buffers_(DecodedBytes(array.entry()) / sizeof(float)),
-      thread_([this] { queue_.Finish(ReadAll()); }) {}
+      scheduled_(std::numeric_limits<std::size_t>::max()) {
+  for (const auto& [key, frame] : policy_->Prefill()) frames_[frame] = Schedule(key);
+  for (std::uint32_t i = 0; i < std::max<std::uint32_t>(options.threads, 1); ++i) {
+    threads_.emplace_back([this] { ReadScheduled(); });
+  }
+}
 
 ChunkReader::~ChunkReader() {
-  queue_.Cancel();
-  thread_.join();
+  scheduled_.Cancel();
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) thread.join();
+  }
 }
 
 Result<DecodedChunk> ChunkReader::Next() {
-  RHIZOME_ASSIGN_OR_RETURN(std::optional<DecodedChunk> chunk, queue_.Pop());
-  RHIZOME_CHECK(chunk.has_value());  // the caller asks for as many as it announced
-  return *std::move(chunk);
+  LookAhead();
+  RHIZOME_CHECK(!requests_.empty());  // the caller asks for as many as it announced
+  const Request request = std::move(requests_.front());
+  requests_.pop_front();
+  if (request.was_read) --reads_ahead_;
+  request.chunk->ready.wait(false, std::memory_order_acquire);
+  RHIZOME_RETURN_IF_ERROR(request.chunk->status);
+  const std::uint64_t chunk = request.chunk->number;
+  return DecodedChunk{.request = request.index,
+                      .chunk = chunk,
+                      .first_row = static_cast<Row>(chunk * array_.entry().chunk_rows),
+                      .rows = RowsInChunk(chunk),
+                      .values = request.chunk->values};
 }
 
-Status ChunkReader::ReadAll() {
-  for (const auto& [key, frame] : policy_->Prefill()) {
-    RHIZOME_ASSIGN_OR_RETURN(frames_[frame], ReadChunk(static_cast<std::uint64_t>(key)));
-  }
-  StepPlan plan;
-  for (const std::uint64_t chunk : chunks_) {
-    RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
-    const auto key = static_cast<CacheKey>(chunk);
-    policy_->Step(std::span(&key, 1), plan);
-    ++stats_.requests;
-    std::shared_ptr<const float[]> values;
-    if (!plan.hits.empty()) {
-      ++stats_.hits;
-      values = frames_[plan.hits.front().frame];
+ChunkReaderStats ChunkReader::Finish() {
+  scheduled_.Finish(Status::Ok());
+  for (std::thread& thread : threads_) thread.join();
+  stats_.bytes_read = bytes_read_;
+  return stats_;
+}
+
+void ChunkReader::LookAhead() {
+  while (requests_.size() < kRequestsAhead && reads_ahead_ < ahead_) {
+    if (next_miss_ < plan_.misses.size()) {
+      ScheduleMiss();
+    } else if (next_step_ < steps_.steps()) {
+      StartStep();
     } else {
-      RHIZOME_ASSIGN_OR_RETURN(values, ReadChunk(chunk));
+      return;
     }
-    for (const StepPlan::Place& insert : plan.inserts) frames_[insert.frame] = values;
-    DecodedChunk decoded{.chunk = chunk,
-                         .first_row = static_cast<Row>(chunk * array_.entry().chunk_rows),
-                         .rows = RowsInChunk(chunk),
-                         .values = std::move(values)};
-    if (!queue_.Push(std::move(decoded))) break;
   }
-  frames_.clear();
-  return Status::Ok();
 }
 
-Result<std::shared_ptr<const float[]>> ChunkReader::ReadChunk(std::uint64_t chunk) {
+// Hits are handed out before anything takes their frames.
+void ChunkReader::StartStep() {
+  const std::span<const CacheKey> keys = steps_.step(next_step_);
+  step_first_ = steps_.offsets[next_step_++];
+  policy_->Step(keys, plan_);
+  next_miss_ = 0;
+  stats_.requests += keys.size();
+  stats_.hits += plan_.hits.size();
+  for (const StepPlan::Place& hit : plan_.hits) {
+    requests_.push_back({step_first_ + hit.request, frames_[hit.frame], false});
+  }
+  insert_at_.assign(keys.size(), kNoFrame);
+  for (const StepPlan::Place& insert : plan_.inserts) insert_at_[insert.request] = insert.frame;
+  for (std::size_t i = 0; i < plan_.hits.size(); ++i) {
+    const FrameId frame = insert_at_[plan_.hits[i].request];
+    const std::size_t at = requests_.size() - plan_.hits.size() + i;
+    if (frame != kNoFrame) frames_[frame] = requests_[at].chunk;
+  }
+}
+
+void ChunkReader::ScheduleMiss() {
+  const std::uint32_t miss = plan_.misses[next_miss_++];
+  std::shared_ptr<Chunk> chunk = Schedule(steps_.keys[step_first_ + miss]);
+  ++reads_ahead_;
+  if (insert_at_[miss] != kNoFrame) frames_[insert_at_[miss]] = chunk;
+  requests_.push_back({step_first_ + miss, std::move(chunk), true});
+}
+
+std::shared_ptr<ChunkReader::Chunk> ChunkReader::Schedule(CacheKey key) {
+  auto chunk = std::make_shared<Chunk>();
+  chunk->number = static_cast<std::uint64_t>(key);
+  ++stats_.reads;
+  scheduled_.Push(chunk);
+  return chunk;
+}
+
+void ChunkReader::ReadScheduled() {
+  std::vector<std::byte> stored;
+  while (true) {
+    Result<std::optional<std::shared_ptr<Chunk>>> next = scheduled_.Pop();
+    if (!next || !*next) return;
+    Chunk& chunk = ***next;
+    chunk.status = Read(chunk, stored);
+    chunk.ready.store(true, std::memory_order_release);
+    chunk.ready.notify_all();
+  }
+}
+
+Status ChunkReader::Read(Chunk& chunk, std::vector<std::byte>& stored) {
+  RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
   const std::shared_ptr<float[]> values = buffers_.Take();
-  const std::uint64_t rows = RowsInChunk(chunk);
+  const std::uint64_t rows = RowsInChunk(chunk.number);
   const std::span<float> floats(values.get(), rows * decoder_.dim());
   std::uint64_t bytes = 0;
   if (decoder_.is_identity()) {
-    RHIZOME_ASSIGN_OR_RETURN(bytes, ReadStored(chunk, std::as_writable_bytes(floats)));
+    RHIZOME_ASSIGN_OR_RETURN(bytes, ReadStored(chunk.number, std::as_writable_bytes(floats)));
   } else {
-    stored_.resize(rows * decoder_.stored_row_bytes());
-    RHIZOME_ASSIGN_OR_RETURN(bytes, ReadStored(chunk, stored_));
-    decoder_.Decode(stored_, floats);
+    stored.resize(rows * decoder_.stored_row_bytes());
+    RHIZOME_ASSIGN_OR_RETURN(bytes, ReadStored(chunk.number, stored));
+    decoder_.Decode(stored, floats);
   }
-  ++stats_.reads;
-  stats_.bytes_read += bytes;
-  return std::shared_ptr<const float[]>(values);
+  bytes_read_ += bytes;
+  chunk.values = values;
+  return Status::Ok();
 }
 
 /// The rows of a chunk as they are stored, with what the delta changes. Returns the bytes read.

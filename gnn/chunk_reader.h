@@ -1,8 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
-#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
@@ -37,6 +38,7 @@ class FloatBuffers {
 
 /// One decoded chunk: rows [first_row, first_row + rows) as floats.
 struct DecodedChunk {
+  std::uint64_t request = 0;  ///< index into the keys of the trace
   std::uint64_t chunk = 0;
   Row first_row = 0;
   std::uint64_t rows = 0;
@@ -45,7 +47,13 @@ struct DecodedChunk {
 
 struct ChunkReaderOptions {
   PolicyKind policy = PolicyKind::kBelady;
+
+  /// Of a step the chunks that the cache holds when it begins are served first, then the others are
+  /// read; else they come as the trace names them.
+  bool cached_first = false;
   std::uint64_t cache_bytes = 0;
+  std::uint32_t threads = 1;  ///< that read and decode
+  std::size_t ahead = 2;      ///< chunks that are read and not delivered, at most; at least 1
 };
 
 struct ChunkReaderStats {
@@ -55,36 +63,61 @@ struct ChunkReaderStats {
   std::uint64_t bytes_read = 0;
 };
 
-/// Delivers decoded chunks of an array in a sequence that is known beforehand, reading ahead on a
-/// thread of its own, through a cache of whole chunks that any Policy drives: the unit of Belady's
-/// schedule is the chunk here. Frames hold shared buffers, so that a chunk is never copied and may
-/// be replaced while its last user still reads it. Memory: the cache, kReadAhead + 2 chunks beside
-/// it.
-/// Threads: Next one at a time. Ownership: `array` and `control` must outlive it.
+/// Delivers decoded chunks of an array in a sequence that is known beforehand, reading and decoding
+/// ahead on threads of its own, through a cache of whole chunks that any Policy drives: the unit of
+/// Belady's schedule is the chunk here. Frames hold shared buffers, so that a chunk is never copied
+/// and may be replaced while its last user still reads it. What is read depends on the trace alone,
+/// not on threads. Memory: the cache, and 2 * `ahead` chunks: one that is read may take the frame
+/// of one that waits to be delivered. Threads: Next one at a time. Ownership: `array` and `control`
+/// must outlive it.
 class ChunkReader {
  public:
-  static constexpr std::size_t kReadAhead = 2;
-
-  /// `chunks`: the whole sequence. `array` has float rows as `decoder` says. `delta`: rows that
-  /// differ from the array's, and further ones behind them, in chunks as if they were the array's;
-  /// or null.
-  ChunkReader(const ChunkArray& array, const FeatureDecoder& decoder,
-              std::vector<std::uint64_t> chunks, const ChunkReaderOptions& options,
-              const JobControl& control, std::shared_ptr<const DeltaRows> delta = nullptr);
+  /// `blocks`: the whole sequence, a step for what is wanted together. `array` has float rows as
+  /// `decoder` says. `delta`: rows that differ from the array's, and further ones behind them, in
+  /// chunks as if they were the array's; or null.
+  ChunkReader(const ChunkArray& array, const FeatureDecoder& decoder, Trace blocks,
+              const ChunkReaderOptions& options, const JobControl& control,
+              std::shared_ptr<const DeltaRows> delta = nullptr);
   ~ChunkReader();
 
   /// The next chunk of the sequence. Errors: kCorruption, kIoError, kInterrupted.
   Result<DecodedChunk> Next();
 
-  /// Call when the whole sequence was delivered.
-  ChunkReaderStats stats() const { return stats_; }
+  /// To be called when the whole sequence was delivered.
+  ChunkReaderStats Finish();
 
   /// Bytes of memory that a chunk of `array` takes when decoded.
   static std::uint64_t DecodedBytes(const ArrayEntry& array);
 
+  /// As many chunks ahead as keep `threads` busy in little memory.
+  static std::size_t AheadFor(const ArrayEntry& array, std::uint32_t threads);
+
+  /// A sequence of which nothing is wanted together.
+  static Trace OneByOne(std::span<const std::uint64_t> chunks);
+
+  /// The sequence that the policy sees.
+  static Trace PolicySteps(Trace blocks, const ChunkReaderOptions& options);
+
  private:
-  Status ReadAll();
-  Result<std::shared_ptr<const float[]>> ReadChunk(std::uint64_t chunk);
+  /// A chunk that is read, or was.
+  struct Chunk {
+    std::uint64_t number = 0;
+    std::shared_ptr<const float[]> values;
+    Status status;
+    std::atomic<bool> ready = false;  // the two above may be read
+  };
+  struct Request {
+    std::uint64_t index = 0;
+    std::shared_ptr<Chunk> chunk;
+    bool was_read = false;
+  };
+
+  void LookAhead();
+  void StartStep();
+  void ScheduleMiss();
+  std::shared_ptr<Chunk> Schedule(CacheKey key);
+  void ReadScheduled();
+  Status Read(Chunk& chunk, std::vector<std::byte>& stored);
   Result<std::uint64_t> ReadStored(std::uint64_t chunk, std::span<std::byte> rows);
   std::uint64_t RowsInChunk(std::uint64_t chunk) const;
 
@@ -93,18 +126,26 @@ class ChunkReader {
   const FeatureDecoder decoder_;
   const std::shared_ptr<const DeltaRows> delta_;
   const JobControl& control_;
-  const std::vector<std::uint64_t> chunks_;
+  const Trace steps_;
+  const std::size_t ahead_;  // chunks that are read and not delivered, at most
 
-  // The reading thread's; stats_ may be read by others once the sequence has ended.
+  // Of the thread that calls Next.
   std::unique_ptr<Policy> policy_;
-  std::vector<std::shared_ptr<const float[]>> frames_;
-  std::vector<std::byte> stored_;
+  std::vector<std::shared_ptr<Chunk>> frames_;
+  std::deque<Request> requests_;  // to be delivered
+  std::size_t next_step_ = 0;
+  std::size_t reads_ahead_ = 0;
+  StepPlan plan_;                   // of the step that was begun last
+  std::uint64_t step_first_ = 0;    // its first key
+  std::size_t next_miss_ = 0;       // into plan_.misses
+  std::vector<FrameId> insert_at_;  // [keys of the step]
   ChunkReaderStats stats_;
 
   // Self-synchronised.
+  std::atomic<std::uint64_t> bytes_read_ = 0;
   FloatBuffers buffers_;
-  BoundedQueue<DecodedChunk> queue_{kReadAhead};
-  std::thread thread_;
+  BoundedQueue<std::shared_ptr<Chunk>> scheduled_;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace rhizome

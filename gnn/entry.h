@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rhizome/cache/feature_cache.h"
+#include "rhizome/cache/pass_layout.h"
 #include "rhizome/cache/policy.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/sampler.h"
@@ -190,11 +191,30 @@ struct InferOptions {
   bool scores = false;
   std::uint64_t memory_bytes = 0;
   PolicyKind cache = PolicyKind::kBelady;
+
+  /// Of the chunks that a block needs those in memory are taken first.
+  bool cached_first = false;
   std::optional<std::uint64_t> cache_bytes;
-  std::uint64_t block_rows = 1024;  ///< targets of one block
+  std::uint64_t block_rows = 0;  ///< targets of one block; 0: chosen
 
   /// Rows of a chunk of the result and of the arrays between layers, rounded up to 128; 0: chosen.
   std::uint64_t chunk_rows = 0;
+
+  /// Chunks of the result are shards of chunks of so many rows; 0: they are not, kChosenInnerRows:
+  /// chosen.
+  std::uint64_t inner_rows = 0;
+
+  /// In which order rows between two layers stand; absent: chosen by counting.
+  std::optional<RowRule> layout = {};
+
+  /// kDirect: neighbour lists stay on disk, behind a cache of those that are most worth it.
+  TopologyPlace topology = TopologyPlace::kMemory;
+  std::optional<std::uint64_t> neighbor_cache_bytes;  ///< default: what is left of memory; 0: none
+  IoMaker io = IoMaker::kAuto;                        ///< of lists on disk
+
+  /// Compute only what later commits can have changed since the newest version of `out`, where that
+  /// was computed in the same way, and make the next version.
+  bool incremental = false;
   std::uint64_t seed = 1;
   std::uint32_t threads = 1;
   bool resume = false;  ///< go on with what a killed run of the same job left
@@ -205,9 +225,21 @@ struct InferLayerReport {
   std::uint64_t chunk_requests = 0;
   std::uint64_t chunk_reads = 0;
   std::uint64_t bytes_read = 0;
-  double fill_seconds = 0;
-  double model_seconds = 0;
+  double plan_seconds = 0;   ///< what will be read, counted beforehand
+  double fill_seconds = 0;   ///< the network waited for its rows
+  double model_seconds = 0;  ///< aggregation and products
+  double write_seconds = 0;  ///< on a thread of its own, beside the others
   double hit_rate = 0;
+  std::uint64_t computed = 0;  ///< vertices, those of an earlier run not among them
+
+  /// In which order the rows that it wrote stand, and what was counted to choose it: bytes of
+  /// chunks that this layer and the next would read.
+  struct Layout {
+    std::string name;
+    std::uint64_t bytes = 0;
+  };
+  std::string layout = "stored";
+  std::vector<Layout> layouts;
 };
 
 struct InferReport {
@@ -218,6 +250,13 @@ struct InferReport {
   std::optional<double> valid_accuracy;
   std::optional<double> test_accuracy;
   std::uint64_t resumed_chunks = 0;
+  std::uint64_t block_rows = 0;
+
+  /// Vertices whose row was taken from the version before (incremental); and why none was.
+  std::uint64_t kept = 0;
+  std::string full_because;
+  std::optional<ListReadsReport> list_reads;  ///< where lists are on disk
+  std::uint64_t base_memory_bytes = 0;
   std::uint64_t peak_memory_bytes = 0;
   std::string array;
 };
@@ -229,9 +268,11 @@ struct InferPlanLayer {
   std::uint64_t chunks = 0;
   std::uint64_t cache_chunks = 0;  ///< that the memory cache holds
 
-  /// As Infer reads a local store: its chunk_requests and chunk_reads.
+  /// As Infer reads a local store: its chunk_requests and chunk_reads, and the order of the rows
+  /// that it writes.
   std::uint64_t chunk_requests = 0;
   std::uint64_t chunk_reads = 0;
+  std::string layout = "stored";
 
   /// As workers with disk caches of their own read.
   struct Layout {

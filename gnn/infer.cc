@@ -9,9 +9,12 @@
 #include "rhizome/gnn/block_plan.h"
 #include "rhizome/gnn/chunk_reader.h"
 #include "rhizome/gnn/compute_threads.h"
+#include "rhizome/gnn/incremental.h"
 #include "rhizome/gnn/job_scratch.h"
 #include "rhizome/gnn/layerwise_inference.h"
+#include "rhizome/gnn/lists_on_disk.h"
 #include "rhizome/gnn/memory_plan.h"
+#include "rhizome/gnn/pass_order.h"
 #include "rhizome/gnn/process_memory.h"
 #include "rhizome/gnn/samplewise_inference.h"
 #include "rhizome/gnn/simd.h"
@@ -78,7 +81,7 @@ Result<InferJob> OpenJob(const InferOptions& options, bool no_output = false) {
   Result<Model> model = Model::FromFile(job.model_file.file);
   if (!model) return Fail(model.error().WithContext(options.model_file.string()));
   job.model = *std::move(model);
-  RHIZOME_ASSIGN_OR_RETURN(job.graph, Graph::Open(*job.store));
+  RHIZOME_ASSIGN_OR_RETURN(job.graph, Graph::Open(*job.store, {.topology = options.topology}));
   RHIZOME_ASSIGN_OR_RETURN(const auto features, job.store->OpenArray(options.features));
   RHIZOME_RETURN_IF_ERROR(CheckFeatures(features->entry(), *job.model, *job.graph));
   const Manifest& manifest = job.store->manifest();
@@ -89,8 +92,13 @@ Result<InferJob> OpenJob(const InferOptions& options, bool no_output = false) {
   return job;
 }
 
+/// Of the files that a job leaves.
+constexpr int kLogFormat = 2;
+
 /// All that the result's bytes depend on; a killed run is continued only where it is equal.
-std::string Describe(const InferJob& job, const InferOptions& options) {
+/// `base`: of an incremental run.
+std::string Describe(const InferJob& job, const InferOptions& options,
+                     const IncrementalBase* base) {
   const Manifest& manifest = job.store->manifest();
   nlohmann::json files = nlohmann::json::array();
   const ArrayEntry* features = manifest.FindArray(options.features);  // perhaps of a version
@@ -101,6 +109,7 @@ std::string Describe(const InferJob& job, const InferOptions& options) {
   const std::string all = files.dump();
   const nlohmann::json description = {
       {"job", "infer"},
+      {"format", kLogFormat},
       {"generation", manifest.generation},
       {"sequence", job.graph->sequence()},
       {"features", options.features},
@@ -108,12 +117,20 @@ std::string Describe(const InferJob& job, const InferOptions& options) {
       {"model_xxh3", ToHex(job.model_file.hash)},
       {"fanouts", options.fanouts},
       {"chunk_rows", options.chunk_rows},
+      {"inner_rows", options.inner_rows},
       {"seed", options.seed},
       {"scores", options.scores},
+      {"base", base == nullptr ? "" : base->name},
+      {"base_id", base == nullptr ? 0 : base->array->entry().array_id},
       {"labels", job.labels ? options.labels + "/" + options.split : ""},
       {"codec", std::string(CodecName(options.codec.kind))},
       {"level", options.codec.level}};
   return description.dump();
+}
+
+/// How far a change reaches; see ArrayOrigin.
+std::uint32_t Hops(const ModelShape& shape) {
+  return shape.spec.layers + (shape.spec.kind == ModelKind::kGcn ? 1 : 0);
 }
 
 /// What a reader of the array may want to know about where it came from.
@@ -131,67 +148,174 @@ std::vector<std::pair<std::string, std::string>> Attributes(const InferJob& job,
       {"content", options.scores ? "class scores" : "embeddings"},
       {"model_xxh3", ToHex(job.model_file.hash)},
       {"features", options.features},
+      {"features_id", fmt::format("{}", manifest.FindArray(options.features)->array_id)},
+      {kVerticesFact, fmt::format("{}", job.graph->vertex_count())},
+      {"hops", fmt::format("{}", Hops(job.model->shape()))},
       {"fanout", fanout},
       {"seed", fmt::format("{}", options.seed)},
       {"snapshot", fmt::format("generation {} version {} sequence {}", manifest.generation,
                                manifest.version, job.graph->sequence())}};
 }
 
-/// The memory of the widest layer, as PlanMemory wants it.
-MemoryNeeds LayerwiseNeeds(const InferJob& job, const ArrayEntry& features,
-                           const ArrayEntry& output, const InferOptions& options) {
+/// Of what --memory leaves, the shares of the stage and of a block's lists, and what they take
+/// without a limit.
+constexpr std::uint64_t kStageShare = 8;
+constexpr std::uint64_t kDefaultStageBytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t kLeastStageBytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t kListsShare = 16;
+constexpr std::uint64_t kMostBlockEdges = std::uint64_t{1} << 20;
+constexpr std::uint64_t kLeastBlockEdges = std::uint64_t{1} << 14;
+constexpr std::uint64_t kListBytesOfEdge = 48;
+
+/// A block of targets whose rows fill the stage about half: fewer read chunks for less, more do it
+/// in several windows.
+constexpr std::uint64_t kMostBlockRows = 8192;
+constexpr std::uint64_t kSamplewiseBlockRows = 1024;
+
+std::uint64_t ChooseBlockRows(const InferJob& job, const InferOptions& options,
+                              std::uint64_t stage_bytes) {
+  if (options.block_rows != 0) return options.block_rows;
+  if (options.mode == InferMode::kSamplewise) return kSamplewiseBlockRows;
   const ModelShape& shape = job.model->shape();
-  const std::uint64_t width = static_cast<std::uint64_t>(std::max(shape.inputs, shape.spec.hidden));
-  const std::uint64_t chunk = ChunkReader::DecodedBytes(features);
+  const auto width = static_cast<std::uint64_t>(std::max(shape.inputs, shape.spec.hidden));
   const std::uint64_t degree =
       job.graph->edge_count() / std::max<std::uint64_t>(job.graph->vertex_count(), 1) + 1;
-  MemoryNeeds needs;
-  needs.working_bytes = kSlackBytes + (ChunkReader::kReadAhead + 3) * chunk +
-                        options.block_rows * (width * 4 * sizeof(float) + degree * 64) +
-                        3 * output.chunk_rows * output.row_bytes();
-  needs.cacheable_bytes = features.chunk_count() * chunk;
-  return needs;
+  return RoundUpToTiles(
+      std::clamp(stage_bytes / (width * sizeof(float)) / degree, kTileRows, kMostBlockRows));
 }
 
-Result<LayerwiseOptions> MakeOptions(const InferJob& job, const InferOptions& options,
-                                     std::uint64_t base_bytes) {
+bool ListsAreRead(const InferJob& job, const InferOptions& options) {
+  return options.topology == TopologyPlace::kDirect && !job.model->shape().spec.no_edges;
+}
+
+/// How the job uses memory; the sizes of stage, blocks and caches do not change results.
+struct InferMemory {
+  LayerwiseOptions options;
+  std::uint64_t neighbor_cache_bytes = 0;
+};
+
+Result<InferMemory> DivideMemory(const InferJob& job, const InferOptions& options,
+                                 std::uint64_t base_bytes, LayerwiseOptions made) {
+  const ArrayEntry& features = *job.store->manifest().FindArray(options.features);
+  MemoryNeeds needs;
+  const std::uint64_t now = ResidentBytes();
+  needs.held_bytes = now > base_bytes ? now - base_bytes : 0;
+  made.stage_bytes = kDefaultStageBytes;
+  made.block_edges = kMostBlockEdges;
+  if (options.memory_bytes != 0) {
+    const std::uint64_t left =
+        options.memory_bytes - std::min(options.memory_bytes, needs.held_bytes);
+    made.stage_bytes = std::clamp(left / kStageShare, kLeastStageBytes, kDefaultStageBytes);
+    made.block_edges =
+        std::clamp(left / kListsShare / kListBytesOfEdge, kLeastBlockEdges, kMostBlockEdges);
+  }
+  made.block_rows = ChooseBlockRows(job, options, made.stage_bytes);
+  LayerwiseOptions complete = made;
+  RHIZOME_ASSIGN_OR_RETURN(complete.output, MakeOutputEntry(*job.graph, *job.model, made));
+  needs.working_bytes = kSlackBytes + WorkingBytes(*job.graph, *job.model, features, complete);
+  needs.cacheable_bytes = CacheableBytes(*job.graph, *job.model, features, complete);
+  if (ListsAreRead(job, options)) {
+    const NeighborCache::Needs cache = NeighborCache::NeedsOf(*job.graph, Direction::kIn);
+    needs.neighbor_full_bytes = cache.full_bytes;
+    needs.neighbor_table_bytes = cache.table_bytes;
+    needs.neighbor_build_bytes = cache.build_bytes;
+    needs.working_bytes += ListsOnDisk::WorkingBytes(made.block_edges);
+  }
+  // In order every list is read a few times in all: no cache of them unless it is asked for.
+  RHIZOME_ASSIGN_OR_RETURN(
+      const MemoryPlan plan,
+      PlanMemory(options.memory_bytes,
+                 {.cache_bytes = options.cache_bytes,
+                  .superbatch = 1,
+                  .neighbor_cache_bytes = options.neighbor_cache_bytes.value_or(0),
+                  .in_turn = false},
+                 needs));
+  made.cache_bytes = plan.cache_bytes;
+  if (options.memory_bytes != 0) made.layout_bytes = plan.cache_bytes;
+  return InferMemory{std::move(made), plan.neighbor_cache_bytes};
+}
+
+Result<InferMemory> MakeOptions(const InferJob& job, const InferOptions& options,
+                                std::uint64_t base_bytes) {
   LayerwiseOptions made;
   made.features = options.features;
   made.fanouts = options.fanouts;
   made.output.name = options.out;
   made.output.codec = options.codec;
+  made.output.inner_rows = options.inner_rows;
   made.output.attributes = Attributes(job, options);
   made.output.array_id = NewArrayId(job.store->id(), job.store->manifest(), "infer " + options.out);
   made.scores = options.scores;
+  made.layout = options.layout;
   made.policy = options.cache;
-  made.block_rows = std::max<std::uint64_t>(options.block_rows, 1);
+  made.cached_first = options.cached_first;
   made.chunk_rows = options.chunk_rows;
   made.seed = options.seed;
   made.threads = std::max<std::uint32_t>(options.threads, 1);
-  RHIZOME_ASSIGN_OR_RETURN(const ArrayEntry output, MakeOutputEntry(*job.graph, *job.model, made));
-  MemoryNeeds needs =
-      LayerwiseNeeds(job, *job.store->manifest().FindArray(options.features), output, options);
-  const std::uint64_t now = ResidentBytes();
-  needs.held_bytes = now > base_bytes ? now - base_bytes : 0;
-  RHIZOME_ASSIGN_OR_RETURN(
-      const MemoryPlan plan,
-      PlanMemory(options.memory_bytes, {.cache_bytes = options.cache_bytes, .superbatch = 1},
-                 needs));
-  made.cache_bytes = plan.cache_bytes;
-  return made;
+  return DivideMemory(job, options, base_bytes, std::move(made));
+}
+
+/// Lists on disk, where they are; else null.
+Result<std::unique_ptr<ListsOnDisk>> OpenLists(const InferJob& job, const InferOptions& options,
+                                               InferMemory& memory, const JobControl& control) {
+  if (!ListsAreRead(job, options)) return std::unique_ptr<ListsOnDisk>();
+  RHIZOME_ASSIGN_OR_RETURN(auto lists, ListsOnDisk::Open(*job.graph, memory.neighbor_cache_bytes,
+                                                         {}, options.io, control));
+  memory.options.neighbors = lists->source();
+  return lists;
+}
+
+/// Computes what may have changed, in layers of those vertices alone, and writes it and the rest.
+Result<LayerwiseResult> RunIncremental(const InferJob& job, const LayerwiseOptions& options,
+                                       const IncrementalBase& base, const Path& scratch,
+                                       InferenceLog* log, const JobControl& control) {
+  const Labels* labels = job.labels ? &*job.labels : nullptr;
+  LayerwiseResult result;
+  if (base.stale.empty()) {
+    result.layers.resize(job.model->shape().spec.layers);
+  } else {
+    LayerwiseOptions stale_only = options;
+    stale_only.targets = base.stale;
+    RHIZOME_ASSIGN_OR_RETURN(
+        result, RunLayerwise(*job.graph, *job.model, nullptr, scratch, log, stale_only, control));
+  }
+  RHIZOME_ASSIGN_OR_RETURN(ArrayEntry output, MakeOutputEntry(*job.graph, *job.model, options));
+  RHIZOME_ASSIGN_OR_RETURN(MergedArray merged,
+                           MergeIncremental({.graph = *job.graph,
+                                             .model = *job.model,
+                                             .labels = labels,
+                                             .scores = options.scores,
+                                             .layer = job.model->shape().spec.layers,
+                                             .output = std::move(output)},
+                                            base, result.output, scratch / "merged", log, control));
+  result.output = std::move(merged.written);
+  result.accuracy = merged.accuracy;
+  result.resumed_chunks += merged.resumed_chunks;
+  return result;
 }
 
 Result<LayerwiseResult> RunJob(const InferJob& job, const InferOptions& options,
-                               const LayerwiseOptions& made, const JobScratch& scratch,
-                               const JobControl& control) {
+                               const LayerwiseOptions& made, const IncrementalBase* base,
+                               const JobScratch& scratch, const JobControl& control) {
   const Labels* labels = job.labels ? &*job.labels : nullptr;
   if (options.mode == InferMode::kSamplewise) {
     return RunSamplewise(*job.graph, *job.model, labels, scratch.folder(), made, control);
   }
   RHIZOME_ASSIGN_OR_RETURN(
       const std::unique_ptr<InferenceLog> log,
-      InferenceLog::Open(job.store->fs(), scratch.folder() / "LOG", Describe(job, options)));
+      InferenceLog::Open(job.store->fs(), scratch.folder() / "LOG", Describe(job, options, base)));
+  if (base != nullptr) {
+    return RunIncremental(job, made, *base, scratch.folder(), log.get(), control);
+  }
   return RunLayerwise(*job.graph, *job.model, labels, scratch.folder(), log.get(), made, control);
+}
+
+/// What an incremental run begins with, if it is one and can be.
+Result<IncrementalPlan> FindBase(const InferJob& job, const InferOptions& options,
+                                 const LayerwiseOptions& made) {
+  if (!options.incremental) return IncrementalPlan{};
+  RHIZOME_ASSIGN_OR_RETURN(const ArrayEntry entry, MakeOutputEntry(*job.graph, *job.model, made));
+  return PlanIncremental(*job.graph, entry);
 }
 
 InferReport MakeReport(const LayerwiseResult& result, const InferJob& job,
@@ -213,31 +337,25 @@ InferReport MakeReport(const LayerwiseResult& result, const InferJob& job,
   return report;
 }
 
-/// What one layer reads; it writes chunks of `output_chunk_rows`.
-Result<InferPlanLayer> PlanLayer(const Graph& graph, const Model& model,
-                                 const LayerwiseOptions& options, std::uint32_t layer,
-                                 const ArrayEntry& source, const JobControl& control) {
+/// Adds what workers with disk caches of their own would read of a layer.
+Status PlanWorkers(const Graph& graph, const Model& model, const LayerwiseOptions& options,
+                   std::uint32_t layer, const LayerReads& reads, const JobControl& control,
+                   InferPlanLayer& planned) {
   const std::uint32_t layers = model.shape().spec.layers;
-  const std::uint64_t cache_chunks = options.cache_bytes / ChunkReader::DecodedBytes(source);
   const PassPlanOptions pass{
       .draw = {.fanout =
                    options.fanouts.empty() ? kAllNeighbors : options.fanouts[layers - 1 - layer],
                .no_edges = model.shape().spec.no_edges,
                .seed = options.seed,
                .layer = layer,
-               .threads = options.threads},
-      .shape = {.block_rows = RoundUpToTiles(options.block_rows), .chunk_rows = source.chunk_rows},
+               .threads = options.threads,
+               .neighbors = options.neighbors},
+      .shape = {.block_rows = RoundUpToTiles(options.block_rows),
+                .chunk_rows = reads.source.chunk_rows},
       .output_chunk_rows = LayerEntry(graph, model, layer, options).chunk_rows,
-      .cache_chunks = cache_chunks,
+      .cache_chunks = options.cache_bytes / ChunkReader::DecodedBytes(reads.source),
       .cache = options.policy};
   RHIZOME_ASSIGN_OR_RETURN(const PassPlan plan, PlanPass(graph, pass, control));
-  InferPlanLayer planned;
-  planned.source = source.name;
-  planned.chunk_rows = source.chunk_rows;
-  planned.chunks = plan.chunks;
-  planned.cache_chunks = std::min(cache_chunks, plan.chunks);
-  planned.chunk_requests = plan.requests;
-  planned.chunk_reads = plan.reads;
   planned.worker_chunks = plan.worker_chunks;
   planned.chosen_requests = plan.chosen_requests;
   planned.chosen_reads = plan.chosen_reads;
@@ -245,7 +363,7 @@ Result<InferPlanLayer> PlanLayer(const Graph& graph, const Model& model,
     planned.layouts.push_back({LayoutName(cost.rule), cost.requests, cost.reads});
   }
   for (const LayoutRule& rule : plan.chosen) planned.chosen_layouts.push_back(LayoutName(rule));
-  return planned;
+  return Status::Ok();
 }
 
 }  // namespace
@@ -253,30 +371,52 @@ Result<InferPlanLayer> PlanLayer(const Graph& graph, const Model& model,
 Result<InferPlan> PlanInference(const InferOptions& options, const JobControl& control) {
   const auto start = std::chrono::steady_clock::now();
   const std::uint64_t base_bytes = ResidentBytes();
+  SetComputeThreads(options.threads);
   RHIZOME_ASSIGN_OR_RETURN(const InferJob job, OpenJob(options, /*no_output=*/true));
-  RHIZOME_ASSIGN_OR_RETURN(LayerwiseOptions made, MakeOptions(job, options, base_bytes));
+  RHIZOME_ASSIGN_OR_RETURN(InferMemory memory, MakeOptions(job, options, base_bytes));
+  RHIZOME_ASSIGN_OR_RETURN(const auto lists, OpenLists(job, options, memory, control));
+  LayerwiseOptions& made = memory.options;
   RHIZOME_ASSIGN_OR_RETURN(made.output, MakeOutputEntry(*job.graph, *job.model, made));
   InferPlan plan{.layers = {},
                  .vertices = job.graph->vertex_count(),
                  .workers = job.graph->partition_count(),
                  .cache_bytes = made.cache_bytes,
                  .seconds = 0};
-  ArrayEntry source = *job.store->manifest().FindArray(options.features);
-  for (std::uint32_t layer = 0; layer < job.model->shape().spec.layers; ++layer) {
-    RHIZOME_ASSIGN_OR_RETURN(InferPlanLayer planned,
-                             PlanLayer(*job.graph, *job.model, made, layer, source, control));
+  RHIZOME_ASSIGN_OR_RETURN(
+      const std::vector<LayerReads> layers,
+      PlanLayerwise(*job.graph, *job.model, *job.store->manifest().FindArray(options.features),
+                    made, control));
+  for (std::uint32_t layer = 0; layer < layers.size(); ++layer) {
+    const LayerReads& reads = layers[layer];
+    InferPlanLayer planned;
+    planned.source = reads.source.name;
+    planned.chunk_rows = reads.source.chunk_rows;
+    planned.chunks = reads.chunks;
+    planned.cache_chunks = reads.cache_chunks;
+    planned.chunk_requests = reads.requests;
+    planned.chunk_reads = reads.reads;
+    planned.layout = RowRuleName(reads.layout);
+    RHIZOME_RETURN_IF_ERROR(
+        PlanWorkers(*job.graph, *job.model, made, layer, reads, control, planned));
     plan.layers.push_back(std::move(planned));
-    source = LayerEntry(*job.graph, *job.model, layer, made);
   }
   plan.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return plan;
 }
 
-Result<InferReport> InferArray(const InferOptions& options, const JobControl& control) {
+Result<InferReport> InferArray(const InferOptions& given, const JobControl& control) {
+  InferOptions options = given;
+  if (options.incremental) options.new_version = true;
   const auto start = std::chrono::steady_clock::now();
   const std::uint64_t base_bytes = ResidentBytes();
   if (options.resume && options.mode == InferMode::kSamplewise) {
     return Fail(Status::InvalidArgument("--resume works in layerwise mode only"));
+  }
+  if (options.incremental && options.mode == InferMode::kSamplewise) {
+    return Fail(Status::InvalidArgument("--incremental works in layerwise mode only"));
+  }
+  if (options.topology == TopologyPlace::kDirect && options.mode == InferMode::kSamplewise) {
+    return Fail(Status::InvalidArgument("--topology direct works in layerwise mode only"));
   }
   RHIZOME_RETURN_IF_ERROR(CheckSimdSetting());
   SetComputeThreads(options.threads);
@@ -287,9 +427,13 @@ Result<InferReport> InferArray(const InferOptions& options, const JobControl& co
                                                            : JobScratch::Leftovers::kRemove));
   // Whatever stops a layerwise run, what it finished can be resumed.
   if (options.mode == InferMode::kLayerwise) scratch->Keep();
-  RHIZOME_ASSIGN_OR_RETURN(const LayerwiseOptions made, MakeOptions(job, options, base_bytes));
+  RHIZOME_ASSIGN_OR_RETURN(InferMemory memory, MakeOptions(job, options, base_bytes));
+  RHIZOME_ASSIGN_OR_RETURN(const auto lists, OpenLists(job, options, memory, control));
+  RHIZOME_ASSIGN_OR_RETURN(const IncrementalPlan incremental,
+                           FindBase(job, options, memory.options));
+  const IncrementalBase* const base = incremental.base ? &*incremental.base : nullptr;
   RHIZOME_ASSIGN_OR_RETURN(const LayerwiseResult result,
-                           RunJob(job, options, made, *scratch, control));
+                           RunJob(job, options, memory.options, base, *scratch, control));
   RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
   RHIZOME_ASSIGN_OR_RETURN(
       const std::string published,
@@ -300,6 +444,11 @@ Result<InferReport> InferArray(const InferOptions& options, const JobControl& co
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   InferReport report = MakeReport(result, job, options, seconds);
   report.array = published;
+  report.kept = base == nullptr ? 0 : report.vertices - base->stale.size();
+  report.full_because = incremental.full_because;
+  report.block_rows = memory.options.block_rows;
+  report.base_memory_bytes = base_bytes;
+  if (lists != nullptr) report.list_reads = lists->report();
   return report;
 }
 

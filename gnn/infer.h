@@ -7,9 +7,7 @@ namespace rhizome {
 /// The verb `infer`: computes every vertex with a model and publishes the result as an array. The
 /// job is a reader: what was written to the graph when it began, edges, features and labels, is
 /// what it sees, and the array's attribute "snapshot" names that commit.
-/// Errors: see GnnEntry; kAlreadyExists, the store has an array of that name; kInvalidArgument,
-/// vertices were added since the generation was made, which an array has no rows for before
-/// Graph::Compact.
+/// Errors: see GnnEntry; kAlreadyExists, the store has an array of that name.
 Result<InferReport> InferArray(const InferOptions& options, const JobControl& control);
 
 /// The verb `plan infer`: what InferArray would read. Errors: those of InferArray before it

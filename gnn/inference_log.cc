@@ -81,6 +81,7 @@ Result<std::unique_ptr<InferenceLog>> InferenceLog::Open(FileSystem& fs, const P
 Status InferenceLog::ReadRecord(const std::string& record) {
   const json object = json::parse(record, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object()) return Corrupt("a record is not a JSON object");
+  if (object.contains("order")) return ReadOrder(record);
   const auto layer = Number(object, "layer");
   const auto chunk = Number(object, "chunk");
   const auto path = Text(object, "path");
@@ -101,6 +102,29 @@ Status InferenceLog::ReadRecord(const std::string& record) {
                    .crc32c = static_cast<std::uint32_t>(*crc)};
   finished_[static_cast<std::uint32_t>(*layer)][*chunk] = std::move(finished);
   return Status::Ok();
+}
+
+Status InferenceLog::ReadOrder(const std::string& record) {
+  const json object = json::parse(record, nullptr, /*allow_exceptions=*/false);
+  const auto layer = Number(object, "layer");
+  const auto rule = Text(object, "order");
+  const auto hash = Text(object, "xxh3");
+  if (!layer || !rule || !hash || *layer > kMaxLayer) return Corrupt("a record lacks a field");
+  const auto parsed = ParseHash(*hash);
+  if (!parsed) return Corrupt("a record's hash is malformed");
+  orders_[static_cast<std::uint32_t>(*layer)] = {.rule = *rule, .xxh3 = *parsed};
+  return Status::Ok();
+}
+
+const LoggedOrder* InferenceLog::Order(std::uint32_t layer) const {
+  const auto found = orders_.find(layer);
+  return found == orders_.end() ? nullptr : &found->second;
+}
+
+Status InferenceLog::AppendOrder(std::uint32_t layer, const LoggedOrder& order) {
+  const json record = {{"layer", layer}, {"order", order.rule}, {"xxh3", ToHex(order.xxh3)}};
+  orders_[layer] = order;
+  return log_->Append(record.dump());
 }
 
 const std::map<std::uint64_t, FinishedChunk>& InferenceLog::Finished(std::uint32_t layer) const {

@@ -20,6 +20,12 @@ struct FinishedChunk {
   AccuracyCounts accuracy;  ///< of its vertices; last layer only
 };
 
+/// In which order the rows of a layer's output stand, as it was chosen when the layer was begun.
+struct LoggedOrder {
+  std::string rule;  ///< "stored": no file
+  Hash128 xxh3{};    ///< of the file that holds it
+};
+
 /// The progress of an inference job: what it computes, then every chunk that is on disk. A JobLog
 /// whose records are JSON. Threads: one at a time.
 class InferenceLog {
@@ -34,12 +40,18 @@ class InferenceLog {
 
   Status Append(std::uint32_t layer, std::uint64_t chunk, const FinishedChunk& finished);
 
+  /// nullptr: the layer was not begun.
+  const LoggedOrder* Order(std::uint32_t layer) const;
+  Status AppendOrder(std::uint32_t layer, const LoggedOrder& order);
+
  private:
   InferenceLog() = default;
   Status ReadRecord(const std::string& record);
+  Status ReadOrder(const std::string& record);
 
   std::unique_ptr<JobLog> log_;
   std::map<std::uint32_t, std::map<std::uint64_t, FinishedChunk>> finished_;
+  std::map<std::uint32_t, LoggedOrder> orders_;
 };
 
 }  // namespace rhizome

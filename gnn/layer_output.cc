@@ -1,24 +1,35 @@
 #include "rhizome/gnn/layer_output.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace rhizome {
 
-Result<LayerOutput> LayerOutput::Create(FileSystem& fs, const Path& root, const ArrayEntry& entry,
-                                        std::uint32_t layer, InferenceLog* log) {
-  LayerOutput output;
-  output.root_ = root;
-  output.entry_ = entry;
-  output.layer_ = layer;
-  output.log_ = log;
-  output.done_.assign(entry.chunk_count(), false);
-  output.chunk_.resize(std::min(entry.chunk_rows, entry.rows) * entry.dim);
+Result<std::unique_ptr<LayerOutput>> LayerOutput::Create(FileSystem& fs, const Path& root,
+                                                         const ArrayEntry& entry,
+                                                         std::uint32_t layer, InferenceLog* log) {
+  std::unique_ptr<LayerOutput> output(new LayerOutput());
+  output->root_ = root;
+  output->entry_ = entry;
+  output->layer_ = layer;
+  output->log_ = log;
+  output->done_.assign(entry.chunk_count(), false);
+  output->chunk_.resize(std::min(entry.chunk_rows, entry.rows) * entry.dim);
   if (root.empty()) return output;
   RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, root));
-  RHIZOME_ASSIGN_OR_RETURN(output.writer_, ChunkArrayWriter::Create(fs, root, entry));
-  if (log != nullptr) RHIZOME_RETURN_IF_ERROR(output.Adopt(*log));
+  RHIZOME_ASSIGN_OR_RETURN(output->writer_, ChunkArrayWriter::Create(fs, root, entry));
+  if (log != nullptr) RHIZOME_RETURN_IF_ERROR(output->Adopt(*log));
+  output->thread_ = std::thread([self = output.get()] {
+    self->written_ = self->WriteFinished();
+    // Whoever waits for room for another chunk, or for an empty one, is told.
+    self->finished_.Cancel();
+    self->free_.Finish(self->written_);
+  });
   return output;
 }
+
+// What was finished is kept: a run that is stopped is resumed after it.
+LayerOutput::~LayerOutput() { static_cast<void>(Join()); }
 
 Status LayerOutput::Adopt(const InferenceLog& log) {
   for (const auto& [chunk, finished] : log.Finished(layer_)) {
@@ -41,17 +52,52 @@ std::span<float> LayerOutput::Rows(Row begin, std::uint64_t count) {
 Status LayerOutput::FinishChunk(std::uint64_t chunk, const AccuracyCounts& accuracy) {
   accuracy_.Add(accuracy);
   if (writer_ == nullptr) return Status::Ok();
-  const std::uint64_t first = chunk * entry_.chunk_rows;
+  const std::size_t size = chunk_.size();
+  if (!finished_.Push({.chunk = chunk, .accuracy = accuracy, .values = std::move(chunk_)})) {
+    return Join();
+  }
+  chunk_ = {};
+  if (!free_.empty()) {
+    RHIZOME_ASSIGN_OR_RETURN(std::optional<std::vector<float>> empty, free_.Pop());
+    if (empty) chunk_ = *std::move(empty);
+  }
+  chunk_.resize(size);
+  return Status::Ok();
+}
+
+Status LayerOutput::WriteFinished() {
+  while (true) {
+    RHIZOME_ASSIGN_OR_RETURN(std::optional<Finished> next, finished_.Pop());
+    if (!next) return Status::Ok();
+    const auto start = std::chrono::steady_clock::now();
+    RHIZOME_RETURN_IF_ERROR(Write(*next));
+    write_seconds_ +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    free_.Push(std::move(next->values));
+  }
+}
+
+Status LayerOutput::Write(const Finished& finished) {
+  const std::uint64_t first = finished.chunk * entry_.chunk_rows;
   const std::uint64_t rows = std::min(entry_.chunk_rows, entry_.rows - first);
-  const std::span<const float> values = std::span(chunk_).subspan(0, rows * entry_.dim);
-  RHIZOME_ASSIGN_OR_RETURN(FileEntry file, writer_->WriteChunk(chunk, std::as_bytes(values)));
+  const std::span<const float> values = std::span(finished.values).first(rows * entry_.dim);
+  RHIZOME_ASSIGN_OR_RETURN(FileEntry file,
+                           writer_->WriteChunk(finished.chunk, std::as_bytes(values)));
   if (log_ == nullptr) return Status::Ok();
-  return log_->Append(layer_, chunk, {.file = std::move(file), .accuracy = accuracy});
+  return log_->Append(layer_, finished.chunk,
+                      {.file = std::move(file), .accuracy = finished.accuracy});
+}
+
+Status LayerOutput::Join() {
+  finished_.Finish(Status::Ok());
+  if (thread_.joinable()) thread_.join();
+  return written_;
 }
 
 Result<WrittenArray> LayerOutput::Finish() {
   WrittenArray written{.root = root_, .arrays = {}, .files = {}};
   if (writer_ == nullptr) return written;
+  RHIZOME_RETURN_IF_ERROR(Join());
   RHIZOME_ASSIGN_OR_RETURN(written.files, writer_->Finish());
   written.arrays = writer_->arrays();
   return written;

@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <thread>
 #include <vector>
 
+#include "rhizome/gnn/bounded_queue.h"
 #include "rhizome/gnn/inference_log.h"
 #include "rhizome/gnn/labels.h"
 #include "rhizome/storage/chunk_array.h"
@@ -19,15 +21,20 @@ struct WrittenArray {
   std::vector<FileEntry> files;
 };
 
-/// Collects the rows that a layer computes, chunk by chunk, and writes each finished chunk to disk
-/// and into the job's log. Memory: one chunk. Threads: rows may be filled from many threads; the
-/// rest one at a time.
+/// Collects the rows that a layer computes, chunk by chunk; encodes each finished chunk, writes it
+/// to disk and into the job's log on a thread of its own. Memory: kChunks chunks. Threads: rows may
+/// be filled from many threads; the rest one at a time.
 class LayerOutput {
  public:
+  /// Chunks held at once: one that is filled, one that waits, one that is written.
+  static constexpr std::uint64_t kChunks = 3;
+
   /// Writes below `root` (made if need be). `entry` has float32 rows in layout kChunk. Chunks that
   /// `log` knows are adopted. Without `root` nothing is written: only the counts matter.
-  static Result<LayerOutput> Create(FileSystem& fs, const Path& root, const ArrayEntry& entry,
-                                    std::uint32_t layer, InferenceLog* log);
+  static Result<std::unique_ptr<LayerOutput>> Create(FileSystem& fs, const Path& root,
+                                                     const ArrayEntry& entry, std::uint32_t layer,
+                                                     InferenceLog* log);
+  ~LayerOutput();
 
   /// Chunks that an earlier run finished, [chunk_count].
   const std::vector<bool>& done() const { return done_; }
@@ -37,7 +44,8 @@ class LayerOutput {
   /// Room for rows [begin, begin + count) of the chunk that is being filled.
   std::span<float> Rows(Row begin, std::uint64_t count);
 
-  /// The chunk is complete; `accuracy` counts its vertices.
+  /// The chunk is complete; `accuracy` counts its vertices. Waits while two others are not on disk
+  /// yet. Errors: what went wrong with an earlier one.
   Status FinishChunk(std::uint64_t chunk, const AccuracyCounts& accuracy);
 
   /// Of all chunks, those of an earlier run included.
@@ -46,19 +54,42 @@ class LayerOutput {
   /// All chunks are there: completes the array. Errors: kIoError, kOutOfSpace.
   Result<WrittenArray> Finish();
 
+  double write_seconds() const { return write_seconds_; }  ///< after Finish: encoding and writing
+
  private:
+  struct Finished {
+    std::uint64_t chunk = 0;
+    AccuracyCounts accuracy;
+    std::vector<float> values;
+  };
+
   LayerOutput() = default;
   Status Adopt(const InferenceLog& log);
+  Status WriteFinished();
+  Status Write(const Finished& finished);
+  Status Join();
 
+  // Constant after Create.
   Path root_;
   ArrayEntry entry_;
   std::uint32_t layer_ = 0;
-  InferenceLog* log_ = nullptr;
-  std::unique_ptr<ChunkArrayWriter> writer_;
+
+  // Of the calling thread.
   std::vector<float> chunk_;
   std::vector<bool> done_;
   std::uint64_t adopted_ = 0;
   AccuracyCounts accuracy_;
+
+  // Of the writing thread until it has ended.
+  InferenceLog* log_ = nullptr;
+  std::unique_ptr<ChunkArrayWriter> writer_;
+  Status written_;
+  double write_seconds_ = 0;
+
+  // Self-synchronised.
+  BoundedQueue<Finished> finished_{1};
+  BoundedQueue<std::vector<float>> free_{kChunks};
+  std::thread thread_;
 };
 
 }  // namespace rhizome

@@ -6,79 +6,100 @@
 #include <chrono>
 #include <cstring>
 
+#include "rhizome/gnn/compute_threads.h"
 #include "rhizome/gnn/minibatch_sampler.h"
-#include "rhizome/index/parallel.h"
+#include "rhizome/storage/check.h"
 
 namespace rhizome {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// Rows that one task copies to the stage.
+constexpr std::uint32_t kCopiedRows = 256;
+
+/// Chunks whose rows are copied together, and bytes of them: they are held meanwhile.
+constexpr std::size_t kCopiedChunks = 64;
+constexpr std::uint64_t kCopiedBytes = std::uint64_t{16} << 20;
+
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Rows [first, first + count) of a block's tensor.
-torch::Tensor TileOf(const torch::Tensor& tensor, std::size_t first, std::size_t count) {
-  return tensor.narrow(0, static_cast<std::int64_t>(first), static_cast<std::int64_t>(count));
-}
-
-void CopyTo(std::span<float> out, const torch::Tensor& values) {
-  const torch::Tensor dense = values.contiguous();
-  std::memcpy(out.data(), dense.data_ptr<float>(), out.size_bytes());
-}
-
-/// Factors of the rows of one tile, [count, 1].
-struct TileScales {
-  torch::Tensor sum;   // of the neighbours' sum
-  torch::Tensor self;  // of the own row; GCN only
-};
-
 }  // namespace
+
+AccuracyCounts CountCorrect(const Labels& labels, std::span<const Row> rows,
+                            const torch::Tensor& scores) {
+  const torch::Tensor best = scores.argmax(1).contiguous();
+  AccuracyCounts counts;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto row = static_cast<std::size_t>(rows[i]);
+    counts.Add(labels.split[row], best.data_ptr<std::int64_t>()[i] == labels.label[row]);
+  }
+  return counts;
+}
 
 LayerPass::LayerPass(const LayerPassInput& input, LayerOutput& output)
     : input_(input),
       output_(output),
-      arena_(static_cast<int>(std::clamp<std::uint32_t>(input.threads, 1, 1024))),
-      dim_(static_cast<std::int64_t>(input.source.entry().dim)) {}
+      dim_(input.source.entry().dim),
+      weights_(input.model.layer(input.layer)) {}
 
-template <typename Work>
-void LayerPass::ForTiles(const Block& block, Work work) {
-  const std::size_t tiles = (block.rows() + kTileRows - 1) / kTileRows;
-  arena_.execute([&] {
-    ParallelFor(tiles, [&](std::size_t tile) {
-      // One thread for a tile: libtorch must not split its work by how many cores there are.
-      thread_local const bool single = (at::set_num_threads(1), true);
-      static_cast<void>(single);
-      const c10::InferenceMode guard;
-      work(tile);
-    });
-  });
+Result<std::vector<Block>> BlocksOfLayer(const Graph& graph, const ArrayEntry& output,
+                                         const BlockPlannerOptions& planner,
+                                         std::uint64_t block_rows, std::uint64_t block_edges,
+                                         const std::vector<bool>& done) {
+  Status status;
+  const auto edges_of = [&](std::uint64_t place) -> std::uint64_t {
+    const Row row = planner.target_order == nullptr ? static_cast<Row>(place)
+                                                    : planner.target_order->RowAt(place);
+    const Result<std::uint32_t> degree = InDegree(graph, row);
+    if (!degree) {
+      status = degree.error();
+      return 0;
+    }
+    return planner.fanout == kAllNeighbors
+               ? *degree
+               : std::min<std::uint64_t>(*degree, static_cast<std::uint64_t>(planner.fanout));
+  };
+  BlockEdges edges;
+  if (!planner.no_edges && block_edges != ~std::uint64_t{0}) edges = {block_edges, edges_of};
+  std::vector<Block> blocks = MakeBlocks(output.rows, output.chunk_rows, block_rows, done, edges);
+  if (!status.ok()) return Fail(status);
+  return blocks;
 }
 
 Result<InferLayerReport> LayerPass::Run(const JobControl& control) {
-  RHIZOME_ASSIGN_OR_RETURN(const BlockPlanner planner,
-                           BlockPlanner::Create(input_.graph, input_.planner));
-  planner_ = &planner;
-  at::set_num_threads(1);  // of the calling thread, which computes tiles too
   const c10::InferenceMode guard;
-  const ArrayEntry& entry = output_.entry();
   if (input_.model.shape().spec.kind == ModelKind::kGcn) {
-    gcn_scale_.assign(entry.rows, 1);
-    for (std::uint64_t row = 0; row < entry.rows && !input_.planner.no_edges; ++row) {
+    gcn_scale_.assign(input_.graph.vertex_count(), 1);
+    for (std::uint64_t row = 0; row < gcn_scale_.size() && !input_.planner.no_edges; ++row) {
       RHIZOME_ASSIGN_OR_RETURN(const std::uint32_t degree,
                                InDegree(input_.graph, static_cast<Row>(row)));
       gcn_scale_[row] = GcnScale(degree);
     }
   }
-  const std::vector<Block> blocks =
-      MakeBlocks(entry.rows, entry.chunk_rows, input_.block_rows, output_.done());
+  RHIZOME_ASSIGN_OR_RETURN(const std::vector<Block> blocks,
+                           BlocksOfLayer(input_.graph, output_.entry(), input_.planner,
+                                         input_.block_rows, input_.block_edges, output_.done()));
   if (blocks.empty()) return report_;
-  RHIZOME_RETURN_IF_ERROR(PlanReads(blocks, control));
-  ChunkReader reader(input_.source, input_.decoder, std::move(reads_), input_.reader, control,
+  const Clock::time_point start = Clock::now();
+  RHIZOME_ASSIGN_OR_RETURN(Trace trace, PlanTrace(input_.graph, input_.planner, blocks, control));
+  report_.plan_seconds = SecondsSince(start);
+  const std::uint64_t stage_rows =
+      std::min<std::uint64_t>(input_.planner.stage_rows, input_.graph.vertex_count());
+  stage_ = at::empty({static_cast<std::int64_t>(stage_rows), static_cast<std::int64_t>(dim_)});
+  if (!gcn_scale_.empty()) stage_scale_.resize(stage_rows);
+  ChunkReader reader(input_.source, input_.decoder, std::move(trace), input_.reader, control,
                      input_.delta);
-  RHIZOME_RETURN_IF_ERROR(RunBlocks(blocks, reader, control));
-  const ChunkReaderStats stats = reader.stats();
+  BoundedQueue<BlockLists> planned(1);
+  std::thread planner([&] { planned.Finish(PlanBlocks(blocks, planned)); });
+  const Status status = RunBlocks(blocks, planned, reader, control);
+  planned.Cancel();
+  planner.join();
+  RHIZOME_RETURN_IF_ERROR(status);
+  for (const Block& block : blocks) report_.computed += block.rows();
+  const ChunkReaderStats stats = reader.Finish();
   report_.chunk_requests = stats.requests;
   report_.chunk_reads = stats.reads;
   report_.bytes_read = stats.bytes_read;
@@ -88,22 +109,29 @@ Result<InferLayerReport> LayerPass::Run(const JobControl& control) {
   return report_;
 }
 
-Status LayerPass::PlanReads(const std::vector<Block>& blocks, const JobControl& control) {
+Status LayerPass::PlanBlocks(const std::vector<Block>& blocks,
+                             BoundedQueue<BlockLists>& planned) const {
+  RHIZOME_ASSIGN_OR_RETURN(BlockPlanner planner,
+                           BlockPlanner::Create(input_.graph, input_.planner));
   for (const Block& block : blocks) {
-    RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
-    RHIZOME_ASSIGN_OR_RETURN(const BlockLists lists, planner_->Plan(block));
-    reads_.insert(reads_.end(), lists.source_chunks.begin(), lists.source_chunks.end());
+    if (!planned.WaitForRoom()) break;
+    RHIZOME_ASSIGN_OR_RETURN(BlockLists lists, planner.Plan(block));
+    if (!planned.Push(std::move(lists))) break;
   }
   return Status::Ok();
 }
 
-Status LayerPass::RunBlocks(const std::vector<Block>& blocks, ChunkReader& reader,
-                            const JobControl& control) {
+Status LayerPass::RunBlocks(const std::vector<Block>& blocks, BoundedQueue<BlockLists>& planned,
+                            ChunkReader& reader, const JobControl& control) {
   const std::string phase = fmt::format("layer {}", input_.layer + 1);
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     RHIZOME_RETURN_IF_ERROR(
         control.Report({.phase = phase, .done = i, .total = blocks.size(), .detail = {}}));
-    RHIZOME_RETURN_IF_ERROR(RunBlock(blocks[i], reader));
+    const Clock::time_point start = Clock::now();
+    RHIZOME_ASSIGN_OR_RETURN(const std::optional<BlockLists> lists, planned.Pop());
+    report_.fill_seconds += SecondsSince(start);
+    RHIZOME_CHECK(lists.has_value());  // one for each block
+    RHIZOME_RETURN_IF_ERROR(RunBlock(blocks[i], *lists, reader));
     const bool complete =
         i + 1 == blocks.size() || blocks[i + 1].output_chunk != blocks[i].output_chunk;
     if (!complete) continue;
@@ -114,107 +142,89 @@ Status LayerPass::RunBlocks(const std::vector<Block>& blocks, ChunkReader& reade
       {.phase = phase, .done = blocks.size(), .total = blocks.size(), .detail = {}});
 }
 
-Status LayerPass::RunBlock(const Block& block, ChunkReader& reader) {
-  Clock::time_point start = Clock::now();
-  RHIZOME_ASSIGN_OR_RETURN(lists_, planner_->Plan(block));
-  const std::uint64_t chunk_rows = input_.source.entry().chunk_rows;
-  local_.resize(lists_.neighbors.size());
-  for (std::size_t e = 0; e < local_.size(); ++e) {
-    local_[e] =
-        static_cast<std::uint32_t>(static_cast<std::uint64_t>(lists_.neighbors[e]) % chunk_rows);
+Status LayerPass::RunBlock(const Block& block, const BlockLists& lists, ChunkReader& reader) {
+  std::vector<std::uint32_t> degrees(gcn_scale_.empty() ? 0 : block.rows(), 0);
+  for (std::size_t t = 0; t < degrees.size() && !input_.planner.no_edges; ++t) {
+    RHIZOME_ASSIGN_OR_RETURN(degrees[t], InDegree(input_.graph, lists.targets[t]));
   }
-  cursors_.assign(lists_.offsets.begin(), lists_.offsets.end() - 1);
-  ends_ = cursors_;
-  RHIZOME_RETURN_IF_ERROR(FillDegrees(block));
-  self_ = torch::empty({static_cast<std::int64_t>(block.rows()), dim_});
-  sums_ = torch::zeros({static_cast<std::int64_t>(block.rows()), dim_});
-  tile_accuracy_.assign((block.rows() + kTileRows - 1) / kTileRows, {});
-  for (std::size_t c = 0; c < lists_.source_chunks.size(); ++c) {
-    RHIZOME_ASSIGN_OR_RETURN(const DecodedChunk chunk, reader.Next());
+  TileLayer tiles(lists, weights_, stage_, stage_scale_, gcn_scale_, std::move(degrees));
+  tile_accuracy_.assign(tiles.tiles(), {});
+  for (std::size_t window = 0; window < lists.windows(); ++window) {
+    Clock::time_point start = Clock::now();
+    RHIZOME_RETURN_IF_ERROR(StageWindow(lists, window, reader));
     report_.fill_seconds += SecondsSince(start);
     start = Clock::now();
-    ForTiles(block, [&](std::size_t tile) { AddChunk(block, chunk, tile); });
+    const bool last = window + 1 == lists.windows();
+    ComputeFor(tiles.tiles(), [&](std::size_t tile) {
+      const c10::InferenceMode guard;
+      if (last) {
+        FinishTile(block, lists, tiles, tile);
+      } else {
+        tiles.AddWindow(window, tile);
+      }
+    });
     report_.model_seconds += SecondsSince(start);
-    start = Clock::now();
   }
-  ForTiles(block, [&](std::size_t tile) { FinishTile(block, tile); });
   for (const AccuracyCounts& counts : tile_accuracy_) chunk_accuracy_.Add(counts);
-  report_.model_seconds += SecondsSince(start);
   return Status::Ok();
 }
 
-Status LayerPass::FillDegrees(const Block& block) {
-  degrees_.assign(gcn_scale_.empty() ? 0 : block.rows(), 0);
-  if (input_.planner.no_edges) return Status::Ok();
-  for (std::size_t t = 0; t < degrees_.size(); ++t) {
-    RHIZOME_ASSIGN_OR_RETURN(degrees_[t],
-                             InDegree(input_.graph, block.begin + static_cast<Row>(t)));
-  }
-  return Status::Ok();
-}
-
-// Adds what one chunk holds to the sums of one tile, and takes over the tile's own rows from it.
-void LayerPass::AddChunk(const Block& block, const DecodedChunk& chunk, std::size_t tile) {
-  const std::size_t first = tile * kTileRows;
-  const std::size_t last = std::min<std::size_t>(first + kTileRows, block.rows());
-  const Row chunk_end = chunk.first_row + static_cast<Row>(chunk.rows);
-  for (std::size_t t = first; t < last; ++t) {
-    const auto rest = lists_.neighbors.begin() + cursors_[t];
-    const auto list_end = lists_.neighbors.begin() + lists_.offsets[t + 1];
-    ends_[t] = cursors_[t] +
-               static_cast<std::uint32_t>(std::lower_bound(rest, list_end, chunk_end) - rest);
-  }
-  const auto dim = static_cast<std::size_t>(dim_);
-  AccumulateRows(last - first, cursors_.data() + first, ends_.data() + first, local_.data(),
-                 gcn_scale_.empty() ? nullptr : gcn_scale_.data() + chunk.first_row,
-                 chunk.values.get(), dim, sums_.data_ptr<float>() + first * dim);
-  for (std::size_t t = first; t < last; ++t) {
-    cursors_[t] = ends_[t];
-    const Row row = block.begin + static_cast<Row>(t);
-    if (row < chunk.first_row || row >= chunk_end) continue;
-    std::memcpy(self_.data_ptr<float>() + t * dim,
-                chunk.values.get() + static_cast<std::size_t>(row - chunk.first_row) * dim,
-                dim * sizeof(float));
-  }
-}
-
-void LayerPass::FinishTile(const Block& block, std::size_t tile) {
-  const std::size_t first = tile * kTileRows;
-  const std::size_t count = std::min<std::size_t>(kTileRows, block.rows() - first);
-  const Row first_row = block.begin + static_cast<Row>(first);
-  TileScales scales{.sum = torch::empty({static_cast<std::int64_t>(count), 1}), .self = {}};
-  if (!gcn_scale_.empty()) scales.self = torch::empty_like(scales.sum);
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::uint32_t listed = lists_.offsets[first + i + 1] - lists_.offsets[first + i];
-    float scale = listed == 0 ? 0 : 1 / static_cast<float>(listed);
-    if (!gcn_scale_.empty()) {
-      const float own = gcn_scale_[static_cast<std::size_t>(first_row) + i];
-      scales.self.data_ptr<float>()[i] = own * own;
-      scale *= own * static_cast<float>(degrees_[first + i]);
+// Copies what the window needs of its chunks, as they come: some of them at a time, on all threads.
+Status LayerPass::StageWindow(const BlockLists& lists, std::size_t window, ChunkReader& reader) {
+  struct Piece {
+    const float* chunk;
+    std::uint32_t first;  // into lists.staged
+    std::uint32_t last;
+  };
+  const std::span<const BlockLists::Visit> visits = lists.VisitsOf(window);
+  const std::uint64_t chunk_bytes = ChunkReader::DecodedBytes(input_.source.entry());
+  const std::size_t together =
+      std::clamp<std::uint64_t>(kCopiedBytes / chunk_bytes, 1, kCopiedChunks);
+  float* const stage = stage_.data_ptr<float>();
+  std::vector<DecodedChunk> held;
+  std::vector<Piece> pieces;
+  for (std::size_t v = 0; v < visits.size();) {
+    held.clear();
+    pieces.clear();
+    for (; v < visits.size() && held.size() < together; ++v) {
+      RHIZOME_ASSIGN_OR_RETURN(DecodedChunk chunk, reader.Next());
+      const BlockLists::Visit& visit = visits[chunk.request - next_request_];
+      RHIZOME_CHECK(visit.chunk == chunk.chunk);
+      for (std::uint32_t at = visit.first; at < visit.last; at += kCopiedRows) {
+        pieces.push_back({chunk.values.get(), at, std::min(at + kCopiedRows, visit.last)});
+      }
+      held.push_back(std::move(chunk));
     }
-    scales.sum.data_ptr<float>()[i] = scale;
+    ComputeFor(pieces.size(), [&](std::size_t p) {
+      for (std::uint32_t i = pieces[p].first; i < pieces[p].last; ++i) {
+        const BlockLists::StagedRow& row = lists.staged[i];
+        std::memcpy(stage + row.slot * dim_, pieces[p].chunk + row.in_chunk * dim_,
+                    dim_ * sizeof(float));
+      }
+    });
   }
-  const torch::Tensor hidden =
-      input_.model.CombineLayer(input_.layer, TileOf(self_, first, count),
-                                TileOf(sums_, first, count) * scales.sum, scales.self);
-  torch::Tensor stored = hidden;
-  if (input_.last && (input_.scores || input_.labels != nullptr)) {
-    const torch::Tensor scores = input_.model.Head(hidden);
-    if (input_.labels != nullptr) tile_accuracy_[tile] = CountCorrect(first_row, scores);
-    if (input_.scores) stored = scores;
-  }
-  CopyTo(output_.Rows(first_row, count), stored);
+  next_request_ += visits.size();
+  if (gcn_scale_.empty()) return Status::Ok();
+  const std::size_t first = window * lists.stage_rows;
+  const std::size_t last = std::min<std::size_t>(first + lists.stage_rows, lists.rows.size());
+  for (std::size_t n = first; n < last; ++n) stage_scale_[n - first] = gcn_scale_[lists.rows[n]];
+  return Status::Ok();
 }
 
-AccuracyCounts LayerPass::CountCorrect(Row first, const torch::Tensor& scores) const {
-  const torch::Tensor best = scores.argmax(1).contiguous();
-  AccuracyCounts counts;
-  for (std::int64_t i = 0; i < best.size(0); ++i) {
-    const auto row = static_cast<std::size_t>(first + i);
-    counts.Add(input_.labels->split[row],
-               best.data_ptr<std::int64_t>()[i] == input_.labels->label[row]);
+void LayerPass::FinishTile(const Block& block, const BlockLists& lists, TileLayer& tiles,
+                           std::size_t tile) {
+  const std::size_t first = tile * static_cast<std::size_t>(kDenseRows);
+  const std::size_t count = std::min<std::size_t>(kDenseRows, block.rows() - first);
+  torch::Tensor stored = tiles.Finish(tile);
+  if (input_.last && (input_.scores || input_.labels != nullptr)) {
+    const torch::Tensor scores = input_.model.HeadOfTile(stored);
+    if (input_.labels != nullptr)
+      tile_accuracy_[tile] =
+          CountCorrect(*input_.labels, std::span(lists.targets).subspan(first, count), scores);
+    if (input_.scores) stored = scores.contiguous();
   }
-  return counts;
+  const std::span<float> out = output_.Rows(block.begin + static_cast<Row>(first), count);
+  std::memcpy(out.data(), stored.data_ptr<float>(), out.size_bytes());
 }
 
 }  // namespace rhizome

@@ -3,15 +3,20 @@
 #include <torch/torch.h>
 
 #include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <thread>
 #include <vector>
 
 #include "rhizome/gnn/block_plan.h"
+#include "rhizome/gnn/bounded_queue.h"
 #include "rhizome/gnn/chunk_reader.h"
 #include "rhizome/gnn/labels.h"
 #include "rhizome/gnn/layer_output.h"
 #include "rhizome/gnn/model.h"
+#include "rhizome/gnn/tile_layer.h"
 #include "rhizome/index/graph.h"
-#include "rhizome/index/parallel.h"
 
 namespace rhizome {
 
@@ -29,10 +34,25 @@ struct LayerPassInput {
   BlockPlannerOptions planner;
   ChunkReaderOptions reader;
   std::uint64_t block_rows = 1024;
-  std::uint32_t threads = 1;
+  std::uint64_t block_edges = ~std::uint64_t{0};
 };
 
-/// One pass over all blocks of a layer. Threads: one at a time; works on `threads` of its own.
+/// The blocks of a layer whose targets stand in `order`: as LayerPass cuts them.
+Result<std::vector<Block>> BlocksOfLayer(const Graph& graph, const ArrayEntry& output,
+                                         const BlockPlannerOptions& planner,
+                                         std::uint64_t block_rows, std::uint64_t block_edges,
+                                         const std::vector<bool>& done);
+
+/// Of class scores [rows or more, classes].
+AccuracyCounts CountCorrect(const Labels& labels, std::span<const Row> rows,
+                            const torch::Tensor& scores);
+
+/// One pass over all blocks of a layer. Of each block, planned ahead on a thread, the rows that it
+/// needs are copied from the chunks that hold them to the stage, whatever order they come in; then
+/// tiles of targets are aggregated, multiplied and activated. Chunks are read and decoded, and
+/// results encoded and written, on further threads meanwhile. Threads: one at a time; works on the
+/// compute threads (compute_threads.h). Memory: the stage, two rows a target of a block that needs
+/// more than one window, two blocks' lists, what ChunkReader and LayerOutput take.
 class LayerPass {
  public:
   LayerPass(const LayerPassInput& input, LayerOutput& output);
@@ -41,37 +61,24 @@ class LayerPass {
   Result<InferLayerReport> Run(const JobControl& control);
 
  private:
-  Status PlanReads(const std::vector<Block>& blocks, const JobControl& control);
-  Status RunBlocks(const std::vector<Block>& blocks, ChunkReader& reader,
-                   const JobControl& control);
-  Status RunBlock(const Block& block, ChunkReader& reader);
-  Status FillDegrees(const Block& block);
-  void AddChunk(const Block& block, const DecodedChunk& chunk, std::size_t tile);
-  void FinishTile(const Block& block, std::size_t tile);
-  AccuracyCounts CountCorrect(Row first, const torch::Tensor& scores) const;
-  template <typename Work>
-  void ForTiles(const Block& block, Work work);
+  Status PlanBlocks(const std::vector<Block>& blocks, BoundedQueue<BlockLists>& planned) const;
+  Status RunBlocks(const std::vector<Block>& blocks, BoundedQueue<BlockLists>& planned,
+                   ChunkReader& reader, const JobControl& control);
+  Status RunBlock(const Block& block, const BlockLists& lists, ChunkReader& reader);
+  Status StageWindow(const BlockLists& lists, std::size_t window, ChunkReader& reader);
+  void FinishTile(const Block& block, const BlockLists& lists, TileLayer& tiles, std::size_t tile);
 
   const LayerPassInput input_;
-  const BlockPlanner* planner_ = nullptr;  // lives in Run
   LayerOutput& output_;
-  TaskArena arena_;
-  const std::int64_t dim_;        // columns read
+  const std::size_t dim_;  // columns read
+  const TileWeights weights_;
   std::vector<float> gcn_scale_;  // [rows], GCN only: 1/sqrt(degree + 1)
 
-  // Of the current block. Tensors are made by libtorch, whose memory is aligned: the linear algebra
-  // below gives the same bits only for equally aligned operands.
-  BlockLists lists_;
-  std::vector<std::uint32_t> local_;    // [edges] neighbour's row within its chunk
-  std::vector<std::uint32_t> cursors_;  // [targets] first edge not added yet
-  std::vector<std::uint32_t> ends_;     // [targets] edges of the current chunk end here
-  std::vector<std::uint32_t> degrees_;  // [targets], GCN only
-  torch::Tensor self_;                  // [block, dim_]
-  torch::Tensor sums_;                  // [block, dim_]
+  torch::Tensor stage_;             // [stage rows, dim_]
+  std::vector<float> stage_scale_;  // [stage rows], GCN only
+  std::uint64_t next_request_ = 0;
   std::vector<AccuracyCounts> tile_accuracy_;
-
-  std::vector<std::uint64_t> reads_;  // chunks of all blocks, in order
-  AccuracyCounts chunk_accuracy_;     // of the output chunk that is being filled
+  AccuracyCounts chunk_accuracy_;  // of the output chunk that is being filled
   InferLayerReport report_;
 };
 

@@ -60,12 +60,9 @@ torch::Tensor ConvLayer::Forward(const LayerRows& x, const LayerGraph& graph,
   return Activate(sums + Linear(x.First(graph.targets()), self_weight), activation);
 }
 
-torch::Tensor ConvLayer::Combine(const torch::Tensor& self, const torch::Tensor& aggregated,
-                                 const torch::Tensor& self_scale) const {
-  if (kind == ModelKind::kGcn) {
-    return Multiply(aggregated + self * self_scale, neighbor_weight, bias);
-  }
-  return Multiply(aggregated, neighbor_weight, bias).add_(Multiply(self, self_weight, {}));
+torch::Tensor ConvLayer::TileWeight() const {
+  return kind == ModelKind::kGcn ? neighbor_weight.contiguous()
+                                 : at::cat({self_weight, neighbor_weight}, 1);
 }
 
 }  // namespace rhizome

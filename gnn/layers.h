@@ -55,11 +55,9 @@ struct ConvLayer {
   torch::Tensor Forward(const LayerRows& x, const LayerGraph& graph,
                         const Activation& activation) const;
 
-  /// The same, without activation, for neighbours that were aggregated already (target scale
-  /// included): self and aggregated [targets, in] -> [targets, out], on the calling thread and
-  /// without a gradient. `self_scale` [targets], GCN only.
-  torch::Tensor Combine(const torch::Tensor& self, const torch::Tensor& aggregated,
-                        const torch::Tensor& self_scale) const;
+  /// What a tile of rows is multiplied by, [out, width]: SAGE takes [self | neighbours], GCN their
+  /// sum.
+  torch::Tensor TileWeight() const;
 };
 
 }  // namespace rhizome

@@ -3,15 +3,31 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
+#include "rhizome/cache/pass_cost.h"
+#include "rhizome/gnn/chunk_reader.h"
 #include "rhizome/gnn/layer_pass.h"
+#include "rhizome/gnn/pass_order.h"
 #include "rhizome/storage/chunk_array.h"
+#include "rhizome/storage/hash.h"
 
 namespace rhizome {
 namespace {
 
 /// Chunks of the arrays between layers: small, so that a block reads little that it does not need.
 constexpr std::uint64_t kIntermediateChunkBytes = std::uint64_t{1} << 20;
+
+/// Of an edge of a block: drawn, planned ahead, and worked on.
+constexpr std::uint64_t kBytesOfPlannedEdge = 48;
+
+/// Chunks of a source for each that is read ahead: it, one whose frame it took, and as many while
+/// rows are copied from them.
+constexpr std::uint64_t kChunksBeside = 4;
+
+/// Of a chunk that is encoded: padded, and as it is written.
+constexpr std::uint64_t kChunksEncoding = 2;
 
 std::uint64_t IntermediateChunkRows(const ArrayEntry& entry, std::uint64_t wanted_rows) {
   if (wanted_rows != 0) return RoundUpToTiles(wanted_rows);
@@ -26,12 +42,18 @@ ArrayEntry IntermediateEntry(const Graph& graph, const Model& model, std::uint32
                    .dim = static_cast<std::uint64_t>(model.shape().spec.hidden),
                    .dtype = DataType::kFloat32,
                    .layout = ArrayLayout::kChunk,
-                   .codec = options.output.codec,
+                   // Written once and read often: floats hardly get smaller, and decoding costs
+                   // more than reading them.
+                   .codec = {},
                    .chunk_rows = 0,
                    .array_id = std::uint64_t{layer} + 1,
                    .attributes = {}};
   entry.chunk_rows = IntermediateChunkRows(entry, options.chunk_rows);
   return entry;
+}
+
+std::uint64_t StageRows(const ArrayEntry& source, const LayerwiseOptions& options) {
+  return std::max<std::uint64_t>(options.stage_bytes / (source.dim * sizeof(float)), 1);
 }
 
 /// The source of the next layer: an array and how to read it.
@@ -50,33 +72,149 @@ Result<Source> OpenWritten(FileSystem& fs, const WrittenArray& written) {
   return Source{.array = std::move(array), .decoder = decoder, .delta = nullptr};
 }
 
-/// The run of one job: which layers there are, and what was done of them before.
+std::uint64_t CacheChunks(const ArrayEntry& source, const LayerwiseOptions& options) {
+  return options.cache_bytes / ChunkReader::DecodedBytes(source);
+}
+
+/// What the layers of a job are, whether they are run or only counted. Orders are those of the
+/// arrays that the layers write; of the last one nothing, unless it has some rows only.
+class Layers {
+ public:
+  Layers(const Graph& graph, const Model& model, const ArrayEntry& features,
+         const LayerwiseOptions& options)
+      : graph_(graph),
+        model_(model),
+        features_(features),
+        options_(options),
+        orders_(model.shape().spec.layers) {}
+
+  std::uint32_t count() const { return static_cast<std::uint32_t>(orders_.size()); }
+  const RowOrder& order(std::uint32_t layer) const { return orders_[layer]; }
+
+  ArrayEntry Entry(std::uint32_t layer) const {
+    ArrayEntry entry = LayerEntry(graph_, model_, layer, options_);
+    if (options_.targets) entry.rows = orders_[layer].row_at().size();
+    return entry;
+  }
+  ArrayEntry SourceOf(std::uint32_t layer) const {
+    return layer == 0 ? features_ : Entry(layer - 1);
+  }
+
+  /// Of some rows only: which rows each layer must compute.
+  Status FindTargets(const JobControl& control) {
+    std::vector<std::uint32_t> rows = *options_.targets;
+    for (std::uint32_t layer = count(); layer-- > 0;) {
+      orders_[layer] = RowOrder(rows, graph_.vertex_count());
+      if (layer == 0) break;
+      const std::vector<Row> targets(rows.begin(), rows.end());
+      RHIZOME_ASSIGN_OR_RETURN(const PassLists lists,
+                               DrawPassLists(graph_, targets, Draw(layer), control));
+      rows.assign(lists.rows.begin(), lists.rows.end());
+    }
+    return Status::Ok();
+  }
+
+  /// Decides in which order the rows of a layer's array will stand.
+  Result<OrderChoice> Choose(std::uint32_t layer, const JobControl& control) {
+    OrderChoice choice;
+    if (options_.targets || layer + 1 == count()) return choice;
+    RHIZOME_ASSIGN_OR_RETURN(choice, ChooseOrder(graph_,
+                                                 {.maker = Reads(layer),
+                                                  .reader = Reads(layer + 1),
+                                                  .rule = options_.layout,
+                                                  .memory_bytes = options_.layout_bytes},
+                                                 control));
+    return choice;
+  }
+  void SetOrder(std::uint32_t layer, RowOrder order) { orders_[layer] = std::move(order); }
+
+  BlockPlannerOptions Planner(std::uint32_t layer) const {
+    const ArrayEntry source = SourceOf(layer);
+    const PassDrawOptions draw = Draw(layer);
+    return {.fanout = draw.fanout,
+            .no_edges = draw.no_edges,
+            .seed = draw.seed,
+            .layer = layer,
+            .threads = draw.threads,
+            .source_chunk_rows = source.chunk_rows,
+            .stage_rows = StageRows(source, options_),
+            .source_order = layer == 0 ? nullptr : &orders_[layer - 1],
+            .target_order = &orders_[layer],
+            .neighbors = options_.neighbors};
+  }
+
+  ChunkReaderOptions Reader(std::uint32_t layer) const {
+    return {.policy = options_.policy,
+            .cached_first = options_.cached_first,
+            .cache_bytes = options_.cache_bytes,
+            .threads = options_.threads,
+            .ahead = ChunkReader::AheadFor(SourceOf(layer), options_.threads)};
+  }
+
+ private:
+  PassDrawOptions Draw(std::uint32_t layer) const {
+    // Fanouts are given from the seeds outwards, as samplers take them; the first layer computed is
+    // the outermost hop.
+    const std::size_t hop = count() - 1 - layer;
+    return {.fanout = options_.fanouts.empty() ? kAllNeighbors : options_.fanouts[hop],
+            .no_edges = model_.shape().spec.no_edges,
+            .seed = options_.seed,
+            .layer = layer,
+            .threads = options_.threads,
+            .neighbors = options_.neighbors};
+  }
+
+  PassReads Reads(std::uint32_t layer) const {
+    const ArrayEntry source = SourceOf(layer);
+    return {.draw = Draw(layer),
+            .source_chunk_rows = source.chunk_rows,
+            .source_chunk_bytes = ChunkReader::DecodedBytes(source),
+            .output_chunk_rows = Entry(layer).chunk_rows,
+            .block_rows = options_.block_rows,
+            .block_edges = options_.block_edges,
+            .stage_rows = StageRows(source, options_),
+            .cache_chunks = CacheChunks(source, options_),
+            .policy = options_.policy,
+            .cached_first = options_.cached_first,
+            .source_order = layer == 0 ? nullptr : &orders_[layer - 1]};
+  }
+
+  const Graph& graph_;
+  const Model& model_;
+  const ArrayEntry features_;
+  const LayerwiseOptions& options_;
+  std::vector<RowOrder> orders_;
+};
+
+/// The run of one job: its layers, and what was done of them before.
 class LayerwiseRun {
  public:
-  LayerwiseRun(const Graph& graph, const Model& model, const Labels* labels, const Path& scratch,
-               InferenceLog* log, const LayerwiseOptions& options)
+  LayerwiseRun(const Graph& graph, const Model& model, const Labels* labels,
+               const ArrayEntry& features, const Path& scratch, InferenceLog* log,
+               const LayerwiseOptions& options)
       : graph_(graph),
         model_(model),
         labels_(labels),
         scratch_(scratch),
         log_(log),
         options_(options),
-        layers_(model.shape().spec.layers) {}
+        layers_(graph, model, features, options) {}
 
   Result<LayerwiseResult> Run(const JobControl& control) {
-    result_.layers.resize(layers_);
+    result_.layers.resize(layers_.count());
+    if (options_.targets) RHIZOME_RETURN_IF_ERROR(layers_.FindTargets(control));
     RHIZOME_ASSIGN_OR_RETURN(const std::uint32_t first, FirstUnfinishedLayer());
+    if (first > 0) RHIZOME_RETURN_IF_ERROR(FindOrder(first - 1, control));
     RHIZOME_ASSIGN_OR_RETURN(Source source, OpenSource(first));
-    for (std::uint32_t layer = first; layer < layers_; ++layer) {
+    for (std::uint32_t layer = first; layer < layers_.count(); ++layer) {
+      RHIZOME_RETURN_IF_ERROR(FindOrder(layer, control));
       RHIZOME_RETURN_IF_ERROR(RunLayer(layer, source, control));
-      if (layer + 1 < layers_) {
+      if (!IsLast(layer)) {
         RHIZOME_ASSIGN_OR_RETURN(source, OpenWritten(fs(), result_.output));
       }
       // The layer before is of no use any more and its space may be needed; but a run that is
       // killed between the last layer and publishing comes back to the last layer and its source.
-      const bool needed_to_resume = layer + 1 == layers_;
-      if (layer > 0 && !needed_to_resume)
-        RHIZOME_RETURN_IF_ERROR(RemoveTree(fs(), Folder(layer - 1)));
+      if (layer > 0 && !IsLast(layer)) RHIZOME_RETURN_IF_ERROR(RemoveTree(fs(), Folder(layer - 1)));
     }
     return std::move(result_);
   }
@@ -84,25 +222,67 @@ class LayerwiseRun {
  private:
   FileSystem& fs() const { return graph_.store().fs(); }
   Path Folder(std::uint32_t layer) const { return scratch_ / fmt::format("layer-{}", layer + 1); }
-
-  ArrayEntry Entry(std::uint32_t layer) const {
-    return LayerEntry(graph_, model_, layer, options_);
+  Path OrderFile(std::uint32_t layer) const {
+    return scratch_ / fmt::format("order-{}", layer + 1);
   }
+  bool IsLast(std::uint32_t layer) const { return layer + 1 == layers_.count(); }
 
   /// The last layer is run even when it is whole: its chunks are adopted, nothing is computed.
   Result<std::uint32_t> FirstUnfinishedLayer() const {
     std::uint32_t first = 0;
-    for (std::uint32_t layer = 0; log_ != nullptr && layer + 1 < layers_; ++layer) {
-      const bool whole = log_->Finished(layer).size() == Entry(layer).chunk_count();
+    for (std::uint32_t layer = 0; log_ != nullptr && !IsLast(layer); ++layer) {
+      const bool whole = log_->Finished(layer).size() == layers_.Entry(layer).chunk_count();
       if (whole || !log_->Finished(layer + 1).empty()) first = layer + 1;
     }
     return first;
   }
 
+  /// As an earlier run chose it, whatever would be chosen now; else chooses and remembers.
+  Status FindOrder(std::uint32_t layer, const JobControl& control) {
+    if (log_ == nullptr || IsLast(layer) || options_.targets) return Status::Ok();
+    if (const LoggedOrder* const logged = log_->Order(layer)) {
+      result_.layers[layer].layout = logged->rule;
+      if (logged->rule == RowRuleName(RowRule::kStored)) return Status::Ok();
+      RHIZOME_ASSIGN_OR_RETURN(RowOrder order, ReadOrder(OrderFile(layer), logged->xxh3));
+      layers_.SetOrder(layer, std::move(order));
+      return Status::Ok();
+    }
+    RHIZOME_ASSIGN_OR_RETURN(OrderChoice choice, layers_.Choose(layer, control));
+    LoggedOrder logged{.rule = RowRuleName(choice.rule), .xxh3 = {}};
+    if (choice.rule != RowRule::kStored) {
+      const std::span<const std::byte> bytes = std::as_bytes(choice.order.row_at());
+      // Of a run that was killed before it could log the file.
+      const Status removed = fs().RemoveFile(OrderFile(layer));
+      if (!removed.ok() && removed.code() != StatusCode::kNotFound) return removed;
+      RHIZOME_RETURN_IF_ERROR(WriteWholeFile(fs(), OrderFile(layer), bytes));
+      RHIZOME_RETURN_IF_ERROR(fs().SyncDirectory(scratch_));
+      logged.xxh3 = Xxh3(bytes);
+    }
+    RHIZOME_RETURN_IF_ERROR(log_->AppendOrder(layer, logged));
+    result_.layers[layer].layout = logged.rule;
+    for (const OrderCost& cost : choice.costs) {
+      result_.layers[layer].layouts.push_back({RowRuleName(cost.rule), cost.bytes});
+    }
+    layers_.SetOrder(layer, std::move(choice.order));
+    return Status::Ok();
+  }
+
+  Result<RowOrder> ReadOrder(const Path& path, const Hash128& hash) const {
+    const std::uint64_t rows = graph_.vertex_count();
+    RHIZOME_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
+                             ReadWholeFile(fs(), path, rows * sizeof(std::uint32_t)));
+    if (bytes.size() != rows * sizeof(std::uint32_t) || Xxh3(bytes) != hash) {
+      return Fail(Status::Corruption(
+          fmt::format("{} is not what the job wrote; run without --resume", path.string())));
+    }
+    std::vector<std::uint32_t> row_at(rows);
+    std::memcpy(row_at.data(), bytes.data(), bytes.size());
+    return RowOrder(std::move(row_at), rows);
+  }
+
   Result<Source> OpenSource(std::uint32_t first) {
     if (first == 0) {
       RHIZOME_ASSIGN_OR_RETURN(auto array, graph_.store().OpenArray(options_.features));
-      RHIZOME_RETURN_IF_ERROR(CheckFeatures(array->entry(), model_, graph_));
       RHIZOME_ASSIGN_OR_RETURN(
           const FeatureDecoder decoder,
           FeatureDecoder::Create(array->entry(), model_.shape().spec.normalize_features));
@@ -110,50 +290,43 @@ class LayerwiseRun {
       return Source{.array = std::move(array), .decoder = decoder, .delta = std::move(delta)};
     }
     RHIZOME_ASSIGN_OR_RETURN(
-        LayerOutput finished,
-        LayerOutput::Create(fs(), Folder(first - 1), Entry(first - 1), first - 1, log_));
-    RHIZOME_ASSIGN_OR_RETURN(const WrittenArray written, finished.Finish());
-    result_.resumed_chunks += finished.adopted_chunks();
+        const std::unique_ptr<LayerOutput> finished,
+        LayerOutput::Create(fs(), Folder(first - 1), layers_.Entry(first - 1), first - 1, log_));
+    RHIZOME_ASSIGN_OR_RETURN(const WrittenArray written, finished->Finish());
+    result_.resumed_chunks += finished->adopted_chunks();
     return OpenWritten(fs(), written);
   }
 
   Status RunLayer(std::uint32_t layer, const Source& source, const JobControl& control) {
-    const bool last = layer + 1 == layers_;
+    const bool last = IsLast(layer);
     const bool written = !last || options_.write_output;
-    RHIZOME_ASSIGN_OR_RETURN(
-        LayerOutput output,
-        LayerOutput::Create(fs(), written ? Folder(layer) : Path(), Entry(layer), layer, log_));
-    const LayerPassInput input{
-        .graph = graph_,
-        .model = model_,
-        .labels = last ? labels_ : nullptr,
-        .source = *source.array,
-        .decoder = source.decoder,
-        .delta = source.delta,
-        .layer = layer,
-        .last = last,
-        .scores = options_.scores,
-        .planner = {.fanout = options_.fanouts.empty() ? kAllNeighbors : FanoutOf(layer),
-                    .no_edges = model_.shape().spec.no_edges,
-                    .seed = options_.seed,
-                    .layer = layer,
-                    .threads = options_.threads,
-                    .source_chunk_rows = source.array->entry().chunk_rows,
-                    .neighbors = options_.neighbors},
-        .reader = {.policy = options_.policy, .cache_bytes = options_.cache_bytes},
-        .block_rows = options_.block_rows,
-        .threads = options_.threads};
-    LayerPass pass(input, output);
-    RHIZOME_ASSIGN_OR_RETURN(result_.layers[layer], pass.Run(control));
-    result_.resumed_chunks += output.adopted_chunks();
-    if (last) result_.accuracy = output.accuracy();
-    RHIZOME_ASSIGN_OR_RETURN(result_.output, output.Finish());
+    RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<LayerOutput> output,
+                             LayerOutput::Create(fs(), written ? Folder(layer) : Path(),
+                                                 layers_.Entry(layer), layer, log_));
+    const LayerPassInput input{.graph = graph_,
+                               .model = model_,
+                               .labels = last ? labels_ : nullptr,
+                               .source = *source.array,
+                               .decoder = source.decoder,
+                               .delta = source.delta,
+                               .layer = layer,
+                               .last = last,
+                               .scores = options_.scores,
+                               .planner = layers_.Planner(layer),
+                               .reader = layers_.Reader(layer),
+                               .block_rows = options_.block_rows,
+                               .block_edges = options_.block_edges};
+    LayerPass pass(input, *output);
+    RHIZOME_ASSIGN_OR_RETURN(InferLayerReport report, pass.Run(control));
+    result_.resumed_chunks += output->adopted_chunks();
+    if (last) result_.accuracy = output->accuracy();
+    RHIZOME_ASSIGN_OR_RETURN(result_.output, output->Finish());
+    report.write_seconds = output->write_seconds();
+    report.layout = std::move(result_.layers[layer].layout);
+    report.layouts = std::move(result_.layers[layer].layouts);
+    result_.layers[layer] = std::move(report);
     return Status::Ok();
   }
-
-  /// Fanouts are given from the seeds outwards, as samplers take them; the first layer computed is
-  /// the outermost hop.
-  std::int64_t FanoutOf(std::uint32_t layer) const { return options_.fanouts[layers_ - 1 - layer]; }
 
   const Graph& graph_;
   const Model& model_;
@@ -161,9 +334,16 @@ class LayerwiseRun {
   const Path scratch_;
   InferenceLog* const log_;
   const LayerwiseOptions& options_;
-  const std::uint32_t layers_;
+  Layers layers_;
   LayerwiseResult result_;
 };
+
+Result<LayerwiseOptions> Complete(const Graph& graph, const Model& model,
+                                  const LayerwiseOptions& options) {
+  LayerwiseOptions complete = options;
+  RHIZOME_ASSIGN_OR_RETURN(complete.output, MakeOutputEntry(graph, model, options));
+  return complete;
+}
 
 }  // namespace
 
@@ -181,6 +361,41 @@ Status CheckFeatures(const ArrayEntry& array, const Model& model, const Graph& g
   return Status::Ok();
 }
 
+std::uint64_t WorkingBytes(const Graph& graph, const Model& model, const ArrayEntry& features,
+                           const LayerwiseOptions& options) {
+  const std::uint64_t vertices = graph.vertex_count();
+  std::uint64_t widest = 0;
+  ArrayEntry source = features;
+  for (std::uint32_t layer = 0; layer < model.shape().spec.layers; ++layer) {
+    const ArrayEntry output = LayerEntry(graph, model, layer, options);
+    // Of a block of more than one window sums and own rows are held.
+    const std::uint64_t row_bytes = source.dim * sizeof(float);
+    const std::uint64_t targets = std::min(options.block_rows, vertices);
+    // Vertices of many edges may stand together: in PDS order they do.
+    const std::uint64_t edges = std::min(options.block_edges, graph.edge_count());
+    const std::uint64_t bytes = std::min(options.stage_bytes, vertices * row_bytes) +
+                                kChunksBeside * ChunkReader::AheadFor(source, options.threads) *
+                                    ChunkReader::DecodedBytes(source) +
+                                targets * 2 * row_bytes + edges * kBytesOfPlannedEdge +
+                                vertices / 2 + 2 * RowOrder::Bytes(vertices) +
+                                (LayerOutput::kChunks + kChunksEncoding) *
+                                    std::min(output.chunk_rows, output.rows) * output.row_bytes();
+    widest = std::max(widest, bytes);
+    source = output;
+  }
+  return widest;
+}
+
+std::uint64_t CacheableBytes(const Graph& graph, const Model& model, const ArrayEntry& features,
+                             const LayerwiseOptions& options) {
+  std::uint64_t most = features.chunk_count() * ChunkReader::DecodedBytes(features);
+  for (std::uint32_t layer = 0; layer + 1 < model.shape().spec.layers; ++layer) {
+    const ArrayEntry hidden = LayerEntry(graph, model, layer, options);
+    most = std::max(most, hidden.chunk_count() * ChunkReader::DecodedBytes(hidden));
+  }
+  return most;
+}
+
 Result<ArrayEntry> MakeOutputEntry(const Graph& graph, const Model& model,
                                    const LayerwiseOptions& options) {
   const std::uint32_t layers = model.shape().spec.layers;
@@ -196,9 +411,11 @@ Result<ArrayEntry> MakeOutputEntry(const Graph& graph, const Model& model,
   entry.layout = ArrayLayout::kChunk;
   entry.codec.element_bytes = sizeof(float);
   // As of an array of the generation: rows of new vertices are published apart.
-  RHIZOME_ASSIGN_OR_RETURN(entry.chunk_rows,
-                           DefaultChunkRows(graph.info().vertices, entry.row_bytes()));
-  if (options.chunk_rows != 0) entry.chunk_rows = RoundUpToTiles(options.chunk_rows);
+  const std::uint64_t rows = std::exchange(entry.rows, graph.info().vertices);
+  entry.chunk_rows =
+      entry.inner_rows == 0 ? RoundUpToTiles(options.chunk_rows) : options.chunk_rows;
+  RHIZOME_RETURN_IF_ERROR(ChooseChunkRows(entry));
+  entry.rows = rows;
   return entry;
 }
 
@@ -211,10 +428,39 @@ ArrayEntry LayerEntry(const Graph& graph, const Model& model, std::uint32_t laye
 Result<LayerwiseResult> RunLayerwise(const Graph& graph, const Model& model, const Labels* labels,
                                      const Path& scratch, InferenceLog* log,
                                      const LayerwiseOptions& options, const JobControl& control) {
-  LayerwiseOptions complete = options;
-  RHIZOME_ASSIGN_OR_RETURN(complete.output, MakeOutputEntry(graph, model, options));
-  LayerwiseRun run(graph, model, labels, scratch, log, complete);
+  RHIZOME_ASSIGN_OR_RETURN(const LayerwiseOptions complete, Complete(graph, model, options));
+  RHIZOME_ASSIGN_OR_RETURN(const auto features, graph.store().OpenArray(options.features));
+  RHIZOME_RETURN_IF_ERROR(CheckFeatures(features->entry(), model, graph));
+  LayerwiseRun run(graph, model, labels, features->entry(), scratch, log, complete);
   return run.Run(control);
+}
+
+Result<std::vector<LayerReads>> PlanLayerwise(const Graph& graph, const Model& model,
+                                              const ArrayEntry& features,
+                                              const LayerwiseOptions& options,
+                                              const JobControl& control) {
+  RHIZOME_ASSIGN_OR_RETURN(const LayerwiseOptions complete, Complete(graph, model, options));
+  Layers layers(graph, model, features, complete);
+  std::vector<LayerReads> plans;
+  for (std::uint32_t layer = 0; layer < layers.count(); ++layer) {
+    RHIZOME_ASSIGN_OR_RETURN(OrderChoice choice, layers.Choose(layer, control));
+    layers.SetOrder(layer, std::move(choice.order));
+    const ArrayEntry output = layers.Entry(layer);
+    LayerReads plan{.source = layers.SourceOf(layer), .layout = choice.rule};
+    const std::uint64_t chunk_rows = plan.source.chunk_rows;
+    plan.chunks = (graph.vertex_count() + chunk_rows - 1) / chunk_rows;
+    plan.cache_chunks = std::min(CacheChunks(plan.source, complete), plan.chunks);
+    const std::vector<bool> none_done(output.chunk_count(), false);
+    RHIZOME_ASSIGN_OR_RETURN(const std::vector<Block> blocks,
+                             BlocksOfLayer(graph, output, layers.Planner(layer),
+                                           complete.block_rows, complete.block_edges, none_done));
+    RHIZOME_ASSIGN_OR_RETURN(Trace trace, PlanTrace(graph, layers.Planner(layer), blocks, control));
+    plan.requests = trace.keys.size();
+    plan.reads = CountReads(ChunkReader::PolicySteps(std::move(trace), layers.Reader(layer)),
+                            plan.chunks, complete.policy, plan.cache_chunks);
+    plans.push_back(std::move(plan));
+  }
+  return plans;
 }
 
 }  // namespace rhizome

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "rhizome/cache/pass_layout.h"
 #include "rhizome/gnn/inference_log.h"
 #include "rhizome/gnn/labels.h"
 #include "rhizome/gnn/layer_output.h"
@@ -19,9 +21,23 @@ struct LayerwiseOptions {
   ArrayEntry output;                  ///< name, codec and attributes of the last layer's array
   bool scores = false;                ///< the output holds class scores instead of embeddings
   bool write_output = true;           ///< false: only the accuracy is wanted
+
+  /// Rows of the last layer that are wanted, ascending and at least one; absent: all. The output
+  /// then has no others.
+  std::optional<std::vector<std::uint32_t>> targets = {};
+
+  /// In which order the rows of the arrays between layers stand; absent: chosen by counting.
+  /// Without a log: stored. Does not change results.
+  std::optional<RowRule> layout = RowRule::kStored;
+  std::uint64_t layout_bytes = ~std::uint64_t{0};  ///< memory for counting, before a cache is taken
   PolicyKind policy = PolicyKind::kBelady;
   std::uint64_t cache_bytes = 0;
+  bool cached_first = false;  ///< ChunkReaderOptions
   std::uint64_t block_rows = 1024;
+  std::uint64_t block_edges = std::uint64_t{1} << 20;  ///< a block ends sooner where it has more
+
+  /// Of the rows that a block works on; at least a row. Does not change results.
+  std::uint64_t stage_bytes = std::uint64_t{8} << 20;
   std::uint64_t chunk_rows = 0;  ///< of every array that is written; 0: chosen
   std::uint64_t seed = 1;
   std::uint32_t threads = 1;
@@ -36,21 +52,45 @@ struct LayerwiseResult {
 };
 
 /// Computes every vertex layer by layer: K passes over all rows in order, each reading the array of
-/// the layer before chunk by chunk and writing its own below `scratch`. No vertex is computed twice
-/// and no list of neighbour rows is ever held whole: a chunk is added to all sums that need it and
-/// let go.
+/// the layer before chunk by chunk and writing its own below `scratch`. No vertex is computed
+/// twice.
 ///
-/// A sum is taken in ascending order of rows, by one thread, for tiles of fixed rows; so the bytes
-/// of the result are the same for any policy, cache, block size and number of threads, and for a
-/// run that was killed and resumed (`log`, may be null).
+/// The rows that a block of targets needs are brought together on a stage, as many as it holds at a
+/// time, and summed up in ascending order of rows, a sum by one thread; a row's product depends on
+/// that row alone. So the bytes of the result are the same for any policy, cache, stage, block size
+/// and number of threads, and for a run that was killed and resumed (`log`, may be null).
 ///
 /// Source: layerwise inference as in GLISP (section III-E), with Belady's schedule over chunks.
-/// Memory: the cache, a few chunks beside it, and two rows of floats for each row of a block.
+/// Memory: the cache, and WorkingBytes.
 /// Errors: kInvalidArgument, features that do not fit the model or a wrong number of fanouts; those
 /// of the store; kInterrupted.
 Result<LayerwiseResult> RunLayerwise(const Graph& graph, const Model& model, const Labels* labels,
                                      const Path& scratch, InferenceLog* log,
                                      const LayerwiseOptions& options, const JobControl& control);
+
+/// What a layer will read, and in which order it will write.
+struct LayerReads {
+  ArrayEntry source;
+  std::uint64_t chunks = 0;        ///< of the source
+  std::uint64_t cache_chunks = 0;  ///< that the cache holds
+  std::uint64_t requests = 0;
+  std::uint64_t reads = 0;
+  RowRule layout = RowRule::kStored;
+};
+
+/// Counts, by layer, exactly what RunLayerwise would report, without computing anything.
+Result<std::vector<LayerReads>> PlanLayerwise(const Graph& graph, const Model& model,
+                                              const ArrayEntry& features,
+                                              const LayerwiseOptions& options,
+                                              const JobControl& control);
+
+/// Memory of the widest layer beside the cache, but for lists on disk.
+std::uint64_t WorkingBytes(const Graph& graph, const Model& model, const ArrayEntry& features,
+                           const LayerwiseOptions& options);
+
+/// The largest array that a layer reads, decoded.
+std::uint64_t CacheableBytes(const Graph& graph, const Model& model, const ArrayEntry& features,
+                             const LayerwiseOptions& options);
 
 /// The array that inference writes: [vertices, hidden] or [vertices, classes] float32.
 /// Errors: kInvalidArgument, not one fanout a layer, or rows that are too wide.

@@ -116,14 +116,12 @@ TensorFile Model::ToFile() const {
   return file;
 }
 
-torch::Tensor Model::CombineLayer(std::uint32_t layer, const torch::Tensor& self,
-                                  const torch::Tensor& aggregated,
-                                  const torch::Tensor& self_scale) const {
-  return torch::relu(layers_[layer].Combine(self, aggregated, self_scale));
-}
-
 torch::Tensor Model::Head(const torch::Tensor& embeddings) const {
   return torch::addmm(head_bias_, embeddings, head_weight_.t());
+}
+
+torch::Tensor Model::HeadOfTile(const torch::Tensor& embeddings) const {
+  return Multiply(embeddings, head_weight_, head_bias_);
 }
 
 torch::Tensor Model::HeadWithDropout(const torch::Tensor& embeddings,

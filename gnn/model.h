@@ -30,13 +30,14 @@ class Model {
 
   const ModelShape& shape() const { return shape_; }
 
-  /// Message-passing layer `layer` for targets whose neighbours were aggregated: Combine and ReLU.
-  torch::Tensor CombineLayer(std::uint32_t layer, const torch::Tensor& self,
-                             const torch::Tensor& aggregated,
-                             const torch::Tensor& self_scale) const;
+  const ConvLayer& layer(std::uint32_t layer) const { return layers_[layer]; }
 
   /// Embeddings [n, hidden] -> scores [n, classes].
   torch::Tensor Head(const torch::Tensor& embeddings) const;
+
+  /// The same without a gradient, on the calling thread, for kDenseRows rows: bits of a row that
+  /// depend on that row alone.
+  torch::Tensor HeadOfTile(const torch::Tensor& embeddings) const;
 
   /// The embeddings of a minibatch's seeds: [seeds, hidden]. `graphs` come from MakeGraphs of the
   /// same minibatch and must outlive the backward pass. With `dropout_seed`, drops out the inputs

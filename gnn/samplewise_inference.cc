@@ -107,10 +107,10 @@ Result<LayerwiseResult> RunSamplewise(const Graph& graph, const Model& model, co
   RHIZOME_RETURN_IF_ERROR(CheckFeatures(features->entry(), model, graph));
   RHIZOME_ASSIGN_OR_RETURN(const ArrayEntry entry, MakeOutputEntry(graph, model, options));
   RHIZOME_ASSIGN_OR_RETURN(
-      LayerOutput output,
+      const std::unique_ptr<LayerOutput> output,
       LayerOutput::Create(graph.store().fs(), scratch / "output", entry, 0, nullptr));
   const std::vector<Block> blocks =
-      MakeBlocks(entry.rows, entry.chunk_rows, options.block_rows, output.done());
+      MakeBlocks(entry.rows, entry.chunk_rows, options.block_rows, output->done());
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<Loader> loader,
                            Loader::Open(graph, MakeLoaderOptions(model, scratch, options),
                                         SeedsOfBlocks(graph, blocks), control));
@@ -118,10 +118,10 @@ Result<LayerwiseResult> RunSamplewise(const Graph& graph, const Model& model, co
   result.layers.resize(1);
   InferLayerReport& report = result.layers.front();
   RHIZOME_RETURN_IF_ERROR(
-      ComputeAll(blocks, *loader, model, labels, options, output, report, control));
+      ComputeAll(blocks, *loader, model, labels, options, *output, report, control));
   if (report.chunk_requests > 0) report.hit_rate /= static_cast<double>(report.chunk_requests);
-  result.accuracy = output.accuracy();
-  RHIZOME_ASSIGN_OR_RETURN(result.output, output.Finish());
+  result.accuracy = output->accuracy();
+  RHIZOME_ASSIGN_OR_RETURN(result.output, output->Finish());
   return result;
 }
 

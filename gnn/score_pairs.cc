@@ -37,6 +37,9 @@ double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+/// Chunks.
+constexpr std::size_t kReadAhead = 2;
+
 /// How the memory is divided.
 struct Budget {
   std::uint64_t pairs = 0;        // of a batch
@@ -46,7 +49,7 @@ struct Budget {
 
 Result<Budget> Divide(std::uint64_t memory_bytes, const ArrayEntry& entry) {
   const std::uint64_t chunk = ChunkReader::DecodedBytes(entry);
-  const std::uint64_t need = std::max(kLeastMemory, (ChunkReader::kReadAhead + 6) * chunk);
+  const std::uint64_t need = std::max(kLeastMemory, (kReadAhead + 6) * chunk);
   if (memory_bytes < need) {
     return Fail(Status::OutOfMemory(
         fmt::format("{} bytes are too little to score pairs of array {}, whose chunks are {}: give "
@@ -55,7 +58,7 @@ Result<Budget> Divide(std::uint64_t memory_bytes, const ArrayEntry& entry) {
   }
   const std::uint64_t rest = memory_bytes - memory_bytes / 4;
   return Budget{.pairs = std::min<std::uint64_t>(memory_bytes / 4 / kPairBytes, UINT32_MAX),
-                .cache_bytes = rest - (ChunkReader::kReadAhead + 3) * chunk,
+                .cache_bytes = rest - (kReadAhead + 3) * chunk,
                 .rows = rest / 2 / (entry.dim * sizeof(float) + entry.row_bytes() + 16)};
 }
 
@@ -228,9 +231,10 @@ class ScoreRun {
   }
 
   Status ScoreByChunks(const PairSchedule& schedule, const JobControl& control) {
-    ChunkReader reader(array_, decoder_, schedule.Chunks(),
-                       {.policy = PolicyKind::kBelady, .cache_bytes = budget_.cache_bytes}, control,
-                       delta_);
+    ChunkReader reader(
+        array_, decoder_, ChunkReader::OneByOne(schedule.Chunks()),
+        {.policy = PolicyKind::kBelady, .cache_bytes = budget_.cache_bytes, .ahead = kReadAhead},
+        control, delta_);
     DecodedChunk dst;
     const auto dim = static_cast<Row>(array_.entry().dim);
     for (std::size_t c = 0; c < schedule.cells().size(); ++c) {
@@ -250,7 +254,7 @@ class ScoreRun {
         return chunk.values.get() + (row - chunk.first_row) * dim;
       });
     }
-    const ChunkReaderStats stats = reader.stats();
+    const ChunkReaderStats stats = reader.Finish();
     report_.chunk_requests += stats.requests;
     report_.chunk_reads += stats.reads;
     report_.bytes_read += stats.bytes_read;

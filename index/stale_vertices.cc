@@ -14,6 +14,9 @@ namespace {
 
 constexpr std::string_view kStaleSuffix = ".stale";
 
+/// Of a network (gnn/model_shape.h).
+constexpr std::uint64_t kMostLayers = 64;
+
 /// Walks the lists of a graph with its delta.
 class ListWalker {
  public:
@@ -123,9 +126,15 @@ std::optional<ArrayOrigin> OriginOf(const ArrayEntry& array) {
   };
   const std::string_view fanout = fact("fanout");
   if (!fact("made_by").starts_with("infer") || fanout.empty()) return std::nullopt;
+  // Without that fact, of before there was one: a fanout a layer, or "all" for all of them.
+  const std::uint64_t layers = NumberAfter(fact("hops"), "");
   return ArrayOrigin{
       .features = std::string(fact("features")),
-      .layers = static_cast<std::uint32_t>(std::count(fanout.begin(), fanout.end(), ',') + 1),
+      .layers = static_cast<std::uint32_t>(
+          layers != 0 ? std::min<std::uint64_t>(layers, kMostLayers)
+          : fanout == "all"
+              ? kMostLayers
+              : static_cast<std::uint64_t>(std::count(fanout.begin(), fanout.end(), ',')) + 1),
       .sequence = NumberAfter(fact("snapshot"), "sequence ")};
 }
 

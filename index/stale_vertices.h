@@ -21,7 +21,8 @@ std::string StaleName(std::string_view array);
 inline constexpr std::string_view kStaleRowsAttribute = "stale_rows";
 
 /// How an array was computed, as `infer` notes it in the array's attributes: from which array, in
-/// how many layers.
+/// how many layers; one more where a row also depends on its neighbours' degrees (GCN), as then a
+/// list that changes is as good as a changed row.
 struct ArrayOrigin {
   std::string features;
   std::uint32_t layers = 0;

@@ -1,6 +1,7 @@
 #include "gnn_flags.h"
 
 #include "layout_flags.h"
+#include "topology_flags.h"
 
 namespace rhizome {
 
@@ -35,6 +36,45 @@ void AddGnnMemoryFlags(CLI::App& verb, std::uint64_t& memory_bytes, PolicyKind& 
           "Size of the buffer pool; default: what --memory leaves");
 }
 
+namespace {
+
+void AddChunkCacheFlag(CLI::App& verb, InferOptions& options) {
+  constexpr const char* kNames = "belady|fifo|lru|cached-first|clock|s3fifo|static|none";
+  verb.add_option_function<std::string>(
+          "--cache",
+          [&options](const std::string& given) {
+            options.cached_first = given == "cached-first";
+            const auto policy = options.cached_first ? PolicyKind::kFifo : ParsePolicy(given);
+            if (!policy)
+              throw CLI::ValidationError("--cache", "'" + given + "' is not one of " + kNames);
+            options.cache = *policy;
+          },
+          "What the cache of chunks keeps; cached-first: as fifo, and of what a block needs the "
+          "chunks that are there are taken before others are read")
+      ->type_name(kNames)
+      ->default_str("belady");
+}
+
+void AddLayoutFlag(CLI::App& verb, std::optional<RowRule>& layout) {
+  constexpr const char* kNames =
+      "auto|stored|natural|pds|bfs|first-use|references|block-count|blocks";
+  verb.add_option_function<std::string>(
+          "--layout",
+          [&layout](const std::string& given) {
+            layout.reset();
+            if (given == "auto") return;
+            const auto rule = ParseLayout(given + "/stored");
+            if (!rule || rule->rows == RowRule::kRandom)
+              throw CLI::ValidationError("--layout", "'" + given + "' is not one of " + kNames);
+            layout = rule->rows;
+          },
+          "Order of the rows between two layers; auto: that which reads least, by counting")
+      ->type_name(kNames)
+      ->default_str("auto");
+}
+
+}  // namespace
+
 void AddInferFlags(CLI::App& verb, InferOptions& options) {
   AddGnnArrayFlags(verb, options.features, options.labels, options.split);
   verb.add_option_function<std::string>(
@@ -51,14 +91,23 @@ void AddInferFlags(CLI::App& verb, InferOptions& options) {
       ->type_name("all|N,N,...")
       ->default_str("all");
   verb.add_flag("--scores", options.scores, "Store class scores instead of the last hidden layer");
-  AddGnnMemoryFlags(verb, options.memory_bytes, options.cache, options.cache_bytes);
-  verb.add_option("--block-rows", options.block_rows, "Vertices computed at a time")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32))
+  AddSize(verb, "--memory", options.memory_bytes, "Bound on memory, beyond the bare process");
+  AddChunkCacheFlag(verb, options);
+  AddSize(verb, "--cache-bytes", options.cache_bytes,
+          "Size of the cache of chunks; default: what --memory leaves");
+  AddLayoutFlag(verb, options.layout);
+  AddTopologyFlag(verb, options.topology);
+  AddSize(verb, kNeighborCacheFlag, options.neighbor_cache_bytes,
+          std::string(kNeighborCacheHelp) + " (the default: every list is read in order)");
+  AddIoFlag(verb, options.io, "How lists are read with --topology direct");
+  verb.add_option("--block-rows", options.block_rows, "Vertices computed at a time; 0: chosen")
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 32))
       ->type_name("N")
       ->capture_default_str();
   verb.add_option("--chunk-rows", options.chunk_rows, "Rows of a chunk of the result; 0: chosen")
       ->type_name("N")
       ->capture_default_str();
+  AddInnerRowsFlag(verb, options.inner_rows);
   verb.add_option("--seed", options.seed, "Of sampled neighbours")
       ->type_name("N")
       ->capture_default_str();

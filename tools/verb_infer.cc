@@ -3,6 +3,7 @@
 #include "gnn_flags.h"
 #include "gnn_library.h"
 #include "text.h"
+#include "topology_flags.h"
 #include "verbs.h"
 
 namespace rhizome {
@@ -14,28 +15,57 @@ struct InferFlags {
   std::string model_file;
 };
 
+Json LayoutsJson(const std::vector<InferLayerReport::Layout>& layouts) {
+  Json json = Json::array();
+  for (const InferLayerReport::Layout& layout : layouts)
+    json.push_back({{"layout", layout.name}, {"bytes", layout.bytes}});
+  return json;
+}
+
 Json ReportJson(const InferReport& report) {
   Json layers = Json::array();
   for (const InferLayerReport& layer : report.layers) {
     layers.push_back({{"chunk_requests", layer.chunk_requests},
                       {"chunk_reads", layer.chunk_reads},
                       {"bytes_read", layer.bytes_read},
+                      {"plan_seconds", layer.plan_seconds},
                       {"fill_seconds", layer.fill_seconds},
                       {"model_seconds", layer.model_seconds},
-                      {"hit_rate", layer.hit_rate}});
+                      {"write_seconds", layer.write_seconds},
+                      {"hit_rate", layer.hit_rate},
+                      {"vertices", layer.computed},
+                      {"layout", layer.layout},
+                      {"layouts", LayoutsJson(layer.layouts)}});
   }
   const auto optional = [](const std::optional<double>& value) {
     return value ? Json(*value) : Json(nullptr);
   };
-  return {{"layers", std::move(layers)},
-          {"vertices", report.vertices},
-          {"seconds", report.seconds},
-          {"vertices_per_second", report.vertices_per_second},
-          {"valid_accuracy", optional(report.valid_accuracy)},
-          {"test_accuracy", optional(report.test_accuracy)},
-          {"resumed_chunks", report.resumed_chunks},
-          {"peak_memory_bytes", report.peak_memory_bytes},
-          {"array", report.array}};
+  Json json = {{"layers", std::move(layers)},
+               {"vertices", report.vertices},
+               {"seconds", report.seconds},
+               {"vertices_per_second", report.vertices_per_second},
+               {"valid_accuracy", optional(report.valid_accuracy)},
+               {"test_accuracy", optional(report.test_accuracy)},
+               {"resumed_chunks", report.resumed_chunks},
+               {"block_rows", report.block_rows},
+               {"kept", report.kept},
+               {"base_memory_bytes", report.base_memory_bytes},
+               {"peak_memory_bytes", report.peak_memory_bytes},
+               {"array", report.array}};
+  if (!report.full_because.empty()) json["full_because"] = report.full_because;
+  if (report.list_reads) {
+    const ListReadsReport& lists = *report.list_reads;
+    json["topology"] = ListReadsJson({.entries = lists.entries,
+                                      .lists = lists.lists,
+                                      .hits = lists.hits,
+                                      .reads = lists.reads,
+                                      .bytes_read = lists.bytes_read,
+                                      .mean_depth = lists.mean_depth,
+                                      .maker = lists.maker,
+                                      .direct = lists.direct});
+    json["topology"]["neighbor_cache_bytes"] = lists.cache_bytes;
+  }
+  return json;
 }
 
 std::string Describe(const Json& f) {
@@ -53,9 +83,32 @@ std::string Describe(const Json& f) {
                HumanSeconds(layer["model_seconds"])});
   }
   text += table.ToString();
+  number = 0;
+  for (const Json& layer : f["layers"]) {
+    if (++number == f["layers"].size() || (layer["layout"] == "stored" && layer["layouts"].empty()))
+      continue;
+    text += fmt::format("rows of layer {} stand in the order \"{}\"", number,
+                        layer["layout"].get<std::string>());
+    for (const Json& layout : layer["layouts"]) {
+      text += fmt::format("{} {} {}", &layout == &layer["layouts"].front() ? "; to be read:" : ",",
+                          layout["layout"].get<std::string>(), HumanBytes(layout["bytes"]));
+    }
+    text += "\n";
+  }
+  if (f.contains("topology")) {
+    const Json& lists = f["topology"];
+    text +=
+        fmt::format("lists from disk: {} reads, {}, {:.1f} in flight\n", WithCommas(lists["reads"]),
+                    HumanBytes(lists["bytes_read"]), lists["mean_depth"].get<double>());
+  }
   if (!f["test_accuracy"].is_null()) {
     text += fmt::format("validation {}, test {}\n", Percent(f["valid_accuracy"]),
                         Percent(f["test_accuracy"]));
+  }
+  if (f["kept"] != 0)
+    text += fmt::format("{} taken from the version before\n", Plural(f["kept"], "row"));
+  if (f.contains("full_because")) {
+    text += fmt::format("everything was computed: {}\n", f["full_because"].get<std::string>());
   }
   if (f["resumed_chunks"] != 0) {
     text += fmt::format("went on after {} of a run before\n",
@@ -104,6 +157,8 @@ void AddInferVerb(CLI::App& root, Session& session) {
       *verb, "--mode", flags->options.mode,
       {{"layerwise", InferMode::kLayerwise}, {"samplewise", InferMode::kSamplewise}},
       "Layer by layer, each vertex once; or each vertex with its own neighbourhood");
+  verb->add_flag("--incremental", flags->options.incremental,
+                 "Compute what changed since the newest version, and make the next");
   AddInferFlags(*verb, flags->options);
   verb->add_flag("--resume", flags->options.resume,
                  "Go on with what a killed run of this job left");

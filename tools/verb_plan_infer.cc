@@ -46,6 +46,7 @@ Json LayerJson(const InferPlanLayer& layer) {
           {"cache_chunks", layer.cache_chunks},
           {"chunk_requests", layer.chunk_requests},
           {"chunk_reads", layer.chunk_reads},
+          {"layout", layer.layout},
           {"worker_chunks", layer.worker_chunks},
           {"layouts", std::move(layouts)},
           {"chosen", Chosen(layer.chosen_layouts)},
@@ -56,10 +57,10 @@ Json LayerJson(const InferPlanLayer& layer) {
 
 std::string DescribeLayer(const Json& layer) {
   std::string text = fmt::format(
-      "  in place, as infer reads a local store: {} chunks wanted, {} read\n"
+      "  as infer reads a local store, writing in the order \"{}\": {} chunks wanted, {} read\n"
       "  from disk caches of the workers, {} chunks in all:\n",
-      WithCommas(layer["chunk_requests"]), WithCommas(layer["chunk_reads"]),
-      WithCommas(layer["worker_chunks"]));
+      layer["layout"].get<std::string>(), WithCommas(layer["chunk_requests"]),
+      WithCommas(layer["chunk_reads"]), WithCommas(layer["worker_chunks"]));
   TextTable table({1, 2});
   table.Add({"layout", "chunks wanted", "read"});
   for (const Json& layout : layer["layouts"]) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "gnn/gnn_testing.h"
+#include "rhizome/gnn/pass_order.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/write_batch.h"
 
@@ -157,6 +158,7 @@ TEST_P(InferTest, BytesDoNotDependOnThreadsCachePolicyOrBlocks) {
                                   PolicyKind::kStatic, PolicyKind::kNone}) {
     InferOptions options = Options("variant-" + std::to_string(++count));
     options.cache = policy;
+    options.cached_first = count % 2 == 0;
     options.cache_bytes = static_cast<std::uint64_t>(count) * 128 * 16 * sizeof(float);
     options.threads = 1 + static_cast<std::uint32_t>(count % 3);
     options.block_rows = 100 * static_cast<std::uint64_t>(count);
@@ -165,12 +167,95 @@ TEST_P(InferTest, BytesDoNotDependOnThreadsCachePolicyOrBlocks) {
     for (const InferLayerReport& layer : report->layers) {
       EXPECT_GT(layer.chunk_requests, 0u);
       EXPECT_LE(layer.hit_rate, 1);
+      EXPECT_EQ(layer.computed, 1200u);
       if (policy == PolicyKind::kNone) {
         EXPECT_EQ(layer.chunk_reads, layer.chunk_requests);
       }
     }
     ExpectSameBytes("reference", options.out);
   }
+}
+
+// Sums are taken by ascending row whatever layer 1's rows stand in, from lists in memory or not.
+TEST_P(InferTest, BytesDoNotDependOnTheLayoutOrWhereListsAre) {
+  for (const std::vector<std::int64_t>& fanouts : {std::vector<std::int64_t>(), {3, 5}}) {
+    const std::string suffix = fanouts.empty() ? "-all" : "-drawn";
+    InferOptions options = Options("reference" + suffix);
+    options.fanouts = fanouts;
+    options.layout = RowRule::kStored;
+    ASSERT_OK(Infer(options));
+    int count = 0;
+    for (const RowRule rule : {RowRule::kNatural, RowRule::kPds, RowRule::kBfs, RowRule::kFirstUse,
+                               RowRule::kReferences, RowRule::kBlockCount, RowRule::kBlocks}) {
+      options.out = "layout-" + std::to_string(++count) + suffix;
+      options.layout = rule;
+      options.cache_bytes = 1 << 20;
+      options.block_rows = 128 * static_cast<std::uint64_t>(count);
+      options.topology = count % 2 == 0 ? TopologyPlace::kDirect : TopologyPlace::kMemory;
+      const auto report = Infer(options);
+      ASSERT_OK(report);
+      EXPECT_EQ(report->layers[0].layout, RowRuleName(rule));
+      EXPECT_EQ(report->list_reads.has_value(), options.topology == TopologyPlace::kDirect);
+      ExpectSameBytes("reference" + suffix, options.out);
+    }
+  }
+}
+
+TEST_P(InferTest, TheChosenLayoutReadsNoMoreThanTheStoredOrder) {
+  InferOptions options = Options("stored");
+  options.chunk_rows = 128;
+  options.block_rows = 128;
+  options.cache_bytes = 3 * 128 * 16 * sizeof(float);
+  options.layout = RowRule::kStored;
+  const auto stored = Infer(options);
+  ASSERT_OK(stored);
+  options.out = "chosen";
+  options.layout.reset();
+  const auto chosen = Infer(options);
+  ASSERT_OK(chosen);
+  std::uint64_t stored_reads = 0;
+  std::uint64_t chosen_reads = 0;
+  for (std::size_t i = 0; i < 2; ++i) {
+    stored_reads += stored->layers[i].chunk_reads;
+    chosen_reads += chosen->layers[i].chunk_reads;
+  }
+  EXPECT_LE(chosen_reads, stored_reads);
+  ASSERT_GT(chosen->layers[0].layouts.size(), 1u);  // it was worth counting
+  EXPECT_EQ(chosen->layers[0].layouts[0].name, "stored");
+  EXPECT_EQ(chosen->layers[0].layouts[0].bytes, stored_reads * 128 * 16 * sizeof(float));
+  for (const InferLayerReport::Layout& layout : chosen->layers[0].layouts) {
+    EXPECT_LE(chosen_reads * 128 * 16 * sizeof(float), layout.bytes) << layout.name;
+    EXPECT_EQ(chosen_reads * 128 * 16 * sizeof(float) == layout.bytes,
+              layout.name == chosen->layers[0].layout)
+        << layout.name;
+  }
+  ExpectSameBytes("stored", "chosen");
+}
+
+TEST_P(InferTest, ShardsHoldTheSameRows) {
+  ASSERT_OK(Infer(Options("plain")));
+  InferOptions options = Options("sharded");
+  options.inner_rows = 64;
+  ASSERT_OK(Infer(options));
+  options.out = "chosen";
+  options.chunk_rows = 0;
+  options.inner_rows = kChosenInnerRows;
+  ASSERT_OK(Infer(options));
+  const auto plain = ReadArray(store(), "plain");
+  ASSERT_OK(plain);
+  for (const char* name : {"sharded", "chosen"}) {
+    const auto sharded = ReadArray(store(), name);
+    ASSERT_OK(sharded);
+    EXPECT_EQ(*plain, *sharded) << name;
+  }
+  const auto opened = Store::Open(FileSystem::Posix(), store(), Store::Mode::kRead);
+  ASSERT_OK(opened);
+  EXPECT_EQ((*opened)->manifest().FindArray("sharded")->inner_rows, 64u);
+  EXPECT_NE((*opened)->manifest().FindArray("chosen")->inner_rows, 0u);
+  options.out = "unfit";
+  options.inner_rows = 100;
+  options.chunk_rows = 256;
+  EXPECT_STATUS(Infer(options), kInvalidArgument);
 }
 
 TEST_P(InferTest, BeladyReadsNoMoreChunksThanOthers) {
@@ -225,10 +310,15 @@ TEST_P(InferTest, AnInterruptedJobResumesAndGivesTheSameBytes) {
   for (int round = 0; round < 4; ++round) {
     InferOptions options = Options("round-" + std::to_string(round));
     options.block_rows = 128;
+    options.layout = round % 2 == 0 ? RowRule::kBlocks : RowRule::kStored;
     // The second round stops late, so that there is something to resume whatever the seed.
     RunInterrupted(options, round == 1 ? 16 : 1 + random() % 20, /*kill=*/false);
     EXPECT_TRUE(std::filesystem::exists(store() / "scratch" / ("infer-" + options.out)));
     options.resume = true;
+    options.layout = RowRule::kBfs;  // what was begun stays as it is
+    options.threads = 2;
+    options.cache_bytes = 1 << 14;
+    options.block_rows = 200;
     const auto report = Infer(options);
     ASSERT_OK(report);
     resumed += report->resumed_chunks;

@@ -1,5 +1,8 @@
 #include <algorithm>
 #include <fstream>
+#include <numeric>
+#include <random>
+#include <set>
 #include <thread>
 
 #include "gnn/gnn_testing.h"
@@ -138,61 +141,151 @@ class PipelineTest : public ::testing::Test {
   std::unique_ptr<Graph> graph_;
 };
 
-TEST_F(PipelineTest, BlockListsAreTheGraphsInNeighboursAscending) {
-  const auto planner = BlockPlanner::Create(*graph_, {.source_chunk_rows = 128});
-  ASSERT_OK(planner);
-  const Block block{.begin = 128, .end = 384, .output_chunk = 0};
-  const Result<BlockLists> lists = planner->Plan(block);
-  ASSERT_OK(lists);
-  std::vector<bool> chunks(4, false);
-  for (Row row = block.begin; row < block.end; ++row) {
-    std::vector<Row> expected;
-    const auto neighbors = graph_->Neighbors(graph_->VertexAt(row), Direction::kIn);
-    ASSERT_OK(neighbors);
-    for (const Neighbor& neighbor : *neighbors) expected.push_back(graph_->RowOf(neighbor.vertex));
-    std::sort(expected.begin(), expected.end());
-    const auto t = static_cast<std::size_t>(row - block.begin);
-    const std::vector<Row> got(lists->neighbors.begin() + lists->offsets[t],
-                               lists->neighbors.begin() + lists->offsets[t + 1]);
-    EXPECT_EQ(got, expected) << "row " << row;
-    for (const Row neighbor : expected) chunks[static_cast<std::size_t>(neighbor) / 128] = true;
-    chunks[static_cast<std::size_t>(row) / 128] = true;
-  }
-  std::vector<std::uint64_t> expected_chunks;
-  for (std::uint64_t c = 0; c < 4; ++c) {
-    if (chunks[c]) expected_chunks.push_back(c);
-  }
-  EXPECT_EQ(lists->source_chunks, expected_chunks);
+TEST(BlockPlanTest, BlocksEndWhereTheyHaveManyEdges) {
+  const std::vector<std::uint64_t> edges = {5, 1, 1, 1, 9, 1, 1, 3, 1, 1};
+  const auto blocks =
+      MakeBlocks(10, 8, 128, {false, false},
+                 {.most = 6, .of = [&](std::uint64_t place) { return edges[place]; }});
+  std::vector<std::pair<Row, Row>> ends;
+  for (const Block& block : blocks) ends.emplace_back(block.begin, block.end);
+  EXPECT_EQ(ends, (std::vector<std::pair<Row, Row>>{{0, 2}, {2, 4}, {4, 5}, {5, 8}, {8, 10}}));
 }
 
-TEST_F(PipelineTest, ChunksComeInOrderWithTheirRowsUnderEveryPolicy) {
+/// Any order of rows.
+RowOrder RandomOrder(std::uint64_t rows, std::mt19937_64& random) {
+  std::vector<std::uint32_t> row_at(rows);
+  std::iota(row_at.begin(), row_at.end(), 0U);
+  std::shuffle(row_at.begin(), row_at.end(), random);
+  return {row_at, rows};
+}
+
+/// The rows of a target's list, as its parts of all windows name them, and its own.
+std::vector<Row> RowsOfTarget(const BlockLists& lists, std::size_t t) {
+  std::vector<Row> rows;
+  for (std::size_t window = 0; window < lists.windows(); ++window) {
+    for (std::uint32_t e = lists.BeginsOf(window)[t]; e < lists.EndsOf(window)[t]; ++e)
+      rows.push_back(lists.rows[window * lists.stage_rows + lists.neighbors[e]]);
+  }
+  return rows;
+}
+
+/// Each window's visits name the rows that it stages, each once, where they stand in the source.
+void ExpectStaged(const BlockLists& lists, const RowOrder& source, std::uint64_t chunk_rows) {
+  for (std::size_t window = 0; window < lists.windows(); ++window) {
+    std::set<std::uint32_t> staged;
+    std::int64_t last_chunk = -1;
+    for (const BlockLists::Visit& visit : lists.VisitsOf(window)) {
+      EXPECT_LT(last_chunk, static_cast<std::int64_t>(visit.chunk));
+      last_chunk = static_cast<std::int64_t>(visit.chunk);
+      for (std::uint32_t i = visit.first; i < visit.last; ++i) {
+        const BlockLists::StagedRow& row = lists.staged[i];
+        EXPECT_LT(row.slot, lists.stage_rows);
+        EXPECT_TRUE(staged.insert(row.slot).second);
+        EXPECT_EQ(source.PlaceOf(lists.rows[window * lists.stage_rows + row.slot]),
+                  visit.chunk * chunk_rows + row.in_chunk);
+      }
+    }
+    EXPECT_EQ(staged.size(), std::min<std::uint64_t>(
+                                 lists.stage_rows, lists.rows.size() - window * lists.stage_rows));
+  }
+}
+
+TEST_F(PipelineTest, BlockListsAreTheGraphsInNeighboursAscendingInEveryOrderAndWindow) {
+  std::mt19937_64 random(testing::TestSeed());
+  for (const std::uint64_t stage_rows : {1000, 64, 1}) {
+    for (const bool shuffled : {false, true}) {
+      const RowOrder targets = shuffled ? RandomOrder(500, random) : RowOrder();
+      const RowOrder source = shuffled ? RandomOrder(500, random) : RowOrder();
+      auto planner = BlockPlanner::Create(*graph_, {.source_chunk_rows = 128,
+                                                    .stage_rows = stage_rows,
+                                                    .source_order = &source,
+                                                    .target_order = &targets});
+      ASSERT_OK(planner);
+      const Block block{.begin = 128, .end = 384, .output_chunk = 0};
+      const Result<BlockLists> lists = planner->Plan(block);
+      ASSERT_OK(lists);
+      ASSERT_EQ(lists->targets.size(), 256u);
+      for (std::size_t t = 0; t < 256; ++t) {
+        const Row row = lists->targets[t];
+        EXPECT_EQ(row, targets.RowAt(128 + t));
+        EXPECT_EQ(lists->rows[lists->numbers[t]], row);
+        std::vector<Row> expected;
+        const auto neighbors = graph_->Neighbors(graph_->VertexAt(row), Direction::kIn);
+        ASSERT_OK(neighbors);
+        for (const Neighbor& neighbor : *neighbors)
+          expected.push_back(graph_->RowOf(neighbor.vertex));
+        std::sort(expected.begin(), expected.end());
+        EXPECT_EQ(RowsOfTarget(*lists, t), expected) << "row " << row;
+      }
+      ExpectStaged(*lists, source, 128);
+      const JobControl control;
+      const auto trace = PlanTrace(*graph_,
+                                   {.source_chunk_rows = 128,
+                                    .stage_rows = stage_rows,
+                                    .source_order = &source,
+                                    .target_order = &targets},
+                                   std::span(&block, 1), control);
+      ASSERT_OK(trace);
+      ASSERT_EQ(trace->steps(), lists->windows());
+      ASSERT_EQ(trace->keys.size(), lists->visits.size());
+      for (std::size_t i = 0; i < trace->keys.size(); ++i)
+        EXPECT_EQ(static_cast<std::uint64_t>(trace->keys[i]), lists->visits[i].chunk);
+    }
+  }
+}
+
+TEST_F(PipelineTest, ChunksComeOnceEachWithTheirRowsUnderEveryPolicy) {
   const auto array = store_->OpenArray("feat");
   ASSERT_OK(array);
   const auto decoder = FeatureDecoder::Create((*array)->entry(), /*normalize=*/false);
   ASSERT_OK(decoder);
   std::mt19937_64 random(testing::TestSeed());
-  std::vector<std::uint64_t> sequence(60);
-  for (std::uint64_t& chunk : sequence) chunk = random() % 4;
+  Trace trace;
+  for (int step = 0; step < 40; ++step) {
+    std::vector<CacheKey> keys;
+    for (CacheKey chunk = 0; chunk < 4; ++chunk) {
+      if (random() % 2 == 0) keys.push_back(chunk);
+    }
+    trace.AddStep(keys);
+  }
   const JobControl control;
   for (const PolicyKind policy : {PolicyKind::kBelady, PolicyKind::kLru, PolicyKind::kFifo,
                                   PolicyKind::kStatic, PolicyKind::kNone}) {
-    ChunkReader reader(
-        **array, *decoder, sequence,
-        {.policy = policy, .cache_bytes = 2 * ChunkReader::DecodedBytes((*array)->entry())},
-        control);
-    for (const std::uint64_t wanted : sequence) {
-      const Result<DecodedChunk> chunk = reader.Next();
-      ASSERT_OK(chunk);
-      ASSERT_EQ(chunk->chunk, wanted);
-      for (std::uint64_t i = 0; i < chunk->rows; ++i) {
-        const auto vertex =
-            static_cast<std::size_t>(graph_->VertexAt(chunk->first_row + static_cast<Row>(i)));
-        ASSERT_EQ(chunk->values[i * 16], graph_data_.features[vertex * 16]);
+    for (const bool cached_first : {false, true}) {
+      const ChunkReaderOptions options{
+          .policy = policy,
+          .cached_first = cached_first,
+          .cache_bytes = 2 * ChunkReader::DecodedBytes((*array)->entry()),
+          .threads = cached_first ? 3U : 1U};
+      ChunkReader reader(**array, *decoder, trace, options, control);
+      for (std::size_t step = 0; step < trace.steps(); ++step) {
+        std::set<std::uint64_t> seen;
+        for (std::size_t i = 0; i < trace.step(step).size(); ++i) {
+          const Result<DecodedChunk> chunk = reader.Next();
+          ASSERT_OK(chunk);
+          EXPECT_TRUE(seen.insert(chunk->request).second);
+          ASSERT_GE(chunk->request, trace.offsets[step]);
+          ASSERT_LT(chunk->request, trace.offsets[step + 1]);
+          if (!cached_first) {
+            EXPECT_EQ(chunk->request, trace.offsets[step] + i);
+          }
+          ASSERT_EQ(chunk->chunk, static_cast<std::uint64_t>(trace.keys[chunk->request]));
+          for (std::uint64_t row = 0; row < chunk->rows; ++row) {
+            const auto vertex = static_cast<std::size_t>(
+                graph_->VertexAt(chunk->first_row + static_cast<Row>(row)));
+            ASSERT_EQ(chunk->values[row * 16], graph_data_.features[vertex * 16]);
+          }
+        }
       }
+      const ChunkReaderStats stats = reader.Finish();
+      EXPECT_EQ(stats.requests, trace.keys.size());
+      EXPECT_GE(stats.hits + stats.reads, trace.keys.size());
+      EXPECT_EQ(policy == PolicyKind::kNone, stats.hits == 0);
+      const auto replayed =
+          MakePolicy({.kind = policy, .frame_count = 2, .key_count = 4, .cost = {}},
+                     ChunkReader::PolicySteps(trace, options));
+      EXPECT_EQ(stats.reads, Replay(*replayed, ChunkReader::PolicySteps(trace, options)).reads());
     }
-    EXPECT_EQ(reader.stats().requests, sequence.size());
-    EXPECT_GE(reader.stats().hits + reader.stats().reads, sequence.size());
-    EXPECT_EQ(policy == PolicyKind::kNone, reader.stats().hits == 0);
   }
 }
 
