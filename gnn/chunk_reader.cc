@@ -9,9 +9,8 @@
 namespace rhizome {
 namespace {
 
-/// Decoded chunks that may wait, in bytes and number.
+/// Decoded chunks that may wait.
 constexpr std::uint64_t kAheadBytes = std::uint64_t{16} << 20;
-constexpr std::uint64_t kMostAhead = 64;
 
 /// Requests that are looked at before they are delivered: hits are many.
 constexpr std::size_t kRequestsAhead = 4096;
@@ -62,8 +61,8 @@ std::uint64_t ChunkReader::DecodedBytes(const ArrayEntry& array) {
 
 std::size_t ChunkReader::AheadFor(const ArrayEntry& array, std::uint32_t threads) {
   const std::uint64_t fit = kAheadBytes / DecodedBytes(array);
-  return static_cast<std::size_t>(
-      std::clamp<std::uint64_t>(fit, std::clamp<std::uint32_t>(threads, 1, 2), kMostAhead));
+  const std::uint64_t busy = 2 * std::max<std::uint64_t>(threads, 1);
+  return static_cast<std::size_t>(std::clamp<std::uint64_t>(fit, 1, busy));
 }
 
 Trace ChunkReader::OneByOne(std::span<const std::uint64_t> chunks) {
