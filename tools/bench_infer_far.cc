@@ -5,6 +5,7 @@
 #include <bit>
 #include <chrono>
 #include <cstring>
+#include <ctime>
 #include <thread>
 #include <utility>
 
@@ -21,7 +22,14 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint64_t kChunkBytes = std::uint64_t{32} << 10;  // as of a shard's inner chunks
+constexpr std::uint64_t kCacheChunkBytes = std::uint64_t{32} << 10;  // as of inner chunks
+
+/// Of this thread: what counts on a loaded machine, where nothing waits for the disk.
+double CpuSeconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
 
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -76,12 +84,13 @@ struct Worker {
 
 class FarPass {
  public:
-  FarPass(const BenchInferOptions& options, const Graph& graph, FarArray& source, Path folder)
+  FarPass(const BenchInferOptions& options, const Graph& graph, FarArray& source,
+          std::uint64_t cache_chunk_rows, Path folder)
       : options_(options),
         graph_(graph),
         source_(source),
         folder_(std::move(folder)),
-        shape_{.block_rows = options.block_rows, .chunk_rows = source.chunk_rows()} {}
+        shape_{.block_rows = options.block_rows, .chunk_rows = cache_chunk_rows} {}
 
   Status Plan(const JobControl& control) {
     for (std::uint32_t p = 0; p < graph_.partition_count(); ++p) {
@@ -102,6 +111,11 @@ class FarPass {
       worker.layout = LayOut(worker.lists, choice.costs[choice.chosen].rule, shape_.block_rows);
       worker.blocks = ChunkTrace(worker.lists, worker.layout, shape_);
       requests_ += worker.blocks.keys.size();
+      // The same layout in chunks of the source: fewer than it would be asked for as it stands.
+      far_requests_ +=
+          ChunkTrace(worker.lists, worker.layout,
+                     {.block_rows = shape_.block_rows, .chunk_rows = source_.chunk_rows()})
+              .keys.size();
       cached_chunks_ += chunks;
       workers_.push_back(std::move(worker));
     }
@@ -116,7 +130,7 @@ class FarPass {
     std::vector<std::thread> threads;
     for (std::uint32_t t = 0; t < options_.in_flight; ++t) {
       threads.emplace_back([&, t] {
-        std::vector<std::byte> chunk(shape_.chunk_rows * source_.row_bytes());
+        std::vector<std::byte> chunk(source_.chunk_rows() * source_.row_bytes());
         for (std::uint64_t i = t; SecondsSince(start) < 1; i += options_.in_flight) {
           const std::uint64_t number = i % source_.chunk_count();
           const auto got = source_.ReadChunk(
@@ -126,11 +140,12 @@ class FarPass {
       });
     }
     for (std::thread& thread : threads) thread.join();
-    return SecondsSince(start) * static_cast<double>(requests_) / static_cast<double>(read);
+    return SecondsSince(start) * static_cast<double>(far_requests_) / static_cast<double>(read);
   }
 
   struct Times {
     double seconds = 0;     // of reading, or of the layer
+    double cpu = 0;         // of reading
     double fill = 0;        // where it is apart
     double first_fill = 0;  // nothing can be computed before it is there
     double unhidden = 0;    // of the others
@@ -150,7 +165,9 @@ class FarPass {
       times.source_reads += cache->stats().source_reads;
       times.disk_bytes += cache->stats().disk_bytes;
       const auto start = Clock::now();
+      const double cpu = CpuSeconds();
       RHIZOME_RETURN_IF_ERROR(RunWorker(workers_[w], *cache, /*compute=*/false, times));
+      times.cpu += CpuSeconds() - cpu;
       times.seconds += SecondsSince(start);
     }
     return times;
@@ -175,6 +192,7 @@ class FarPass {
   }
 
   std::uint64_t requests() const { return requests_; }
+  std::uint64_t far_requests() const { return far_requests_; }
   std::uint64_t cached_chunks() const { return cached_chunks_; }
 
  private:
@@ -255,7 +273,8 @@ class FarPass {
   const Path folder_;
   const PassShape shape_;
   std::vector<Worker> workers_;
-  std::uint64_t requests_ = 0;
+  std::uint64_t requests_ = 0;      // of chunks of the disk caches
+  std::uint64_t far_requests_ = 0;  // of chunks of the source, without caches
   std::uint64_t cached_chunks_ = 0;
 
   // Of the current block.
@@ -273,13 +292,12 @@ Status BenchInferFar(const BenchInferOptions& options, InferContest& contest,
     return Status::InvalidArgument(
         fmt::format("array {}: the part far sums float32 rows", options.features));
   }
-  const std::uint64_t chunk_rows =
-      options.chunk_rows != 0
-          ? options.chunk_rows
-          : std::bit_floor(std::max<std::uint64_t>(kChunkBytes / array->entry().row_bytes(), 1));
+  const std::uint64_t chunk_rows = BenchChunkRows(options, array->entry().rows);
+  const std::uint64_t cache_chunk_rows =
+      std::bit_floor(std::max<std::uint64_t>(kCacheChunkBytes / array->entry().row_bytes(), 1));
   RHIZOME_ASSIGN_OR_RETURN(const auto source,
                            FarArray::Load(*array, chunk_rows, options.latency_ms));
-  FarPass pass(options, contest.graph(), *source, contest.scratch() / "far");
+  FarPass pass(options, contest.graph(), *source, cache_chunk_rows, contest.scratch() / "far");
   RHIZOME_RETURN_IF_ERROR(pass.Plan(control));
   std::vector<double> far;
   std::vector<double> near;
@@ -306,6 +324,8 @@ Status BenchInferFar(const BenchInferOptions& options, InferContest& contest,
                  {"in_flight", options.in_flight},
                  {"chunk_rows", chunk_rows},
                  {"source_chunks", source->chunk_count()},
+                 {"far_requests", pass.far_requests()},
+                 {"cache_chunk_rows", cache_chunk_rows},
                  {"chunk_requests", pass.requests()},
                  {"cached_chunks", pass.cached_chunks()},
                  {"source_reads", reads.source_reads},
@@ -313,6 +333,7 @@ Status BenchInferFar(const BenchInferOptions& options, InferContest& contest,
                  {"disk_bytes", reads.disk_bytes},
                  {"far_seconds", Median(far)},
                  {"cached_seconds", Median(near)},
+                 {"cached_cpu_seconds", reads.cpu},
                  {"fill_seconds", reads.fill},
                  {"ratio", Median(ratios)},
                  {"ratio_with_fill", Median(with_fill)},

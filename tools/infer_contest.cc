@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <cstring>
 #include <filesystem>
 
 #include "child_process.h"
@@ -65,24 +65,28 @@ Status WriteInEdges(const Graph& graph, const Path& folder, const JobControl& co
   return indices.Commit();
 }
 
-/// The features in the order of vertex ids.
-Status WriteFeatures(const Graph& graph, const ArrayEntry& array, const Path& path,
+/// The features of the generation in the order of vertex ids: all at once, as the peer will hold
+/// them.
+Status WriteFeatures(const Graph& graph, const ChunkArray& array, const Path& path,
                      const JobControl& control) {
-  const std::uint64_t vertices = graph.vertex_count();
-  RHIZOME_ASSIGN_OR_RETURN(NpyWriter writer,
-                           NpyWriter::Create(path, array.dtype, vertices, array.dim));
-  std::vector<VertexId> ids;
+  const ArrayEntry& entry = array.entry();
+  const std::uint64_t row_bytes = entry.row_bytes();
+  std::vector<std::byte> all(entry.rows * row_bytes);
   std::vector<std::byte> rows;
-  for (std::uint64_t first = 0; first < vertices; first += kRowsAtOnce) {
+  for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk) {
     RHIZOME_RETURN_IF_ERROR(
-        control.Report({.phase = "features for PyG", .done = first, .total = vertices}));
-    ids.clear();
-    for (std::uint64_t v = first; v < std::min(first + kRowsAtOnce, vertices); ++v)
-      ids.push_back(static_cast<VertexId>(v));
-    rows.resize(ids.size() * array.row_bytes());
-    RHIZOME_RETURN_IF_ERROR(graph.ReadRows(array.name, ids, rows));
-    RHIZOME_RETURN_IF_ERROR(writer.Append(rows));
+        control.Report({.phase = "features for PyG", .done = chunk, .total = entry.chunk_count()}));
+    rows.resize(array.RowsInChunk(chunk) * row_bytes);
+    RHIZOME_RETURN_IF_ERROR(array.ReadChunk(chunk, rows));
+    for (std::uint64_t r = 0; r < array.RowsInChunk(chunk); ++r) {
+      const auto vertex = static_cast<std::uint64_t>(
+          graph.VertexAt(static_cast<Row>(chunk * entry.chunk_rows + r)));
+      std::memcpy(all.data() + vertex * row_bytes, rows.data() + r * row_bytes, row_bytes);
+    }
   }
+  RHIZOME_ASSIGN_OR_RETURN(NpyWriter writer,
+                           NpyWriter::Create(path, entry.dtype, entry.rows, entry.dim));
+  RHIZOME_RETURN_IF_ERROR(writer.Append(all));
   return writer.Commit();
 }
 
@@ -192,8 +196,8 @@ Status InferContest::WritePeerFiles(const JobControl& control) {
   const Path folder = scratch() / "peer";
   RHIZOME_RETURN_IF_ERROR(CreateDirectories(FileSystem::Posix(), folder));
   RHIZOME_RETURN_IF_ERROR(WriteInEdges(graph(), folder, control));
-  RHIZOME_RETURN_IF_ERROR(WriteFeatures(graph(), *store().manifest().FindArray(options_.features),
-                                        folder / "features.npy", control));
+  RHIZOME_ASSIGN_OR_RETURN(const auto features, store().OpenArray(options_.features));
+  RHIZOME_RETURN_IF_ERROR(WriteFeatures(graph(), *features, folder / "features.npy", control));
   wrote_peer_files_ = true;
   return Status::Ok();
 }
