@@ -1,0 +1,267 @@
+#include "rhizome/gnn/worker_pool.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <optional>
+
+namespace rhizome {
+namespace {
+
+/// How often a run looks whether it was cancelled, while children are silent.
+constexpr int kPollMilliseconds = 100;
+constexpr std::size_t kMaxLineBytes = std::size_t{1} << 20;
+
+/// What exits with this was never the program.
+constexpr int kNotStarted = 127;
+
+/// The next word of `line`, which loses it.
+std::string_view TakeWord(std::string_view& line) {
+  const std::string_view word = line.substr(0, line.find(' '));
+  line.remove_prefix(std::min(line.size(), word.size() + 1));
+  return word;
+}
+
+std::optional<std::uint64_t> TakeNumber(std::string_view& line) {
+  const std::string_view word = TakeWord(line);
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
+  return number;
+}
+
+/// Sends all of `text`. False: nobody is there any more.
+bool Send(int socket, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t sent = ::send(socket, text.data(), text.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(sent));
+  }
+  return true;
+}
+
+Status NotOurLanguage(std::string_view line) {
+  return Status::IoError(
+      fmt::format("a worker said '{}', which is no answer; is it another version of the program?",
+                  line.substr(0, 100)));
+}
+
+/// Between fork and exec nothing may allocate or lock.
+[[noreturn]] void RunChild(const std::vector<char*>& command, int socket, pid_t parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(kNotStarted);  // it died before it could be watched
+  if (::dup2(socket, STDIN_FILENO) < 0 || ::dup2(socket, STDOUT_FILENO) < 0) ::_exit(kNotStarted);
+  ::execvp(command.front(), command.data());
+  ::_exit(kNotStarted);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<WorkerPool>> WorkerPool::Start(const std::vector<std::string>& command,
+                                                      std::uint32_t workers) {
+  if (command.empty()) {
+    return Fail(Status::InvalidArgument("workers need a command that runs one"));
+  }
+  std::unique_ptr<WorkerPool> pool(new WorkerPool());
+  for (std::uint32_t i = 0; i < workers; ++i) RHIZOME_RETURN_IF_ERROR(pool->Add(command));
+  return pool;
+}
+
+Status WorkerPool::Add(const std::vector<std::string>& command) {
+  std::vector<char*> arguments;
+  for (const std::string& argument : command) {
+    arguments.push_back(const_cast<char*>(argument.c_str()));  // execvp takes, but leaves them
+  }
+  arguments.push_back(nullptr);
+  std::array<int, 2> sockets{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()) != 0) {
+    return Status::FromErrno(errno, "connecting a worker");
+  }
+  const pid_t parent = ::getpid();
+  const pid_t process = ::fork();
+  if (process == 0) RunChild(arguments, sockets[1], parent);
+  const int error = errno;
+  ::close(sockets[1]);
+  if (process < 0) {
+    ::close(sockets[0]);
+    return Status::FromErrno(error, "starting a worker");
+  }
+  Worker worker;
+  worker.process = process;
+  worker.socket = sockets[0];
+  workers_.push_back(std::move(worker));
+  return Status::Ok();
+}
+
+WorkerPool::~WorkerPool() {
+  for (Worker& worker : workers_) {
+    if (worker.process < 0) continue;
+    ::kill(worker.process, SIGKILL);
+    Bury(worker);
+  }
+}
+
+std::uint32_t WorkerPool::alive() const {
+  return static_cast<std::uint32_t>(std::count_if(
+      workers_.begin(), workers_.end(), [](const Worker& worker) { return worker.process >= 0; }));
+}
+
+void WorkerPool::Bury(Worker& worker) {
+  ::close(worker.socket);
+  while (::waitpid(worker.process, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  worker.process = -1;
+  worker.socket = -1;
+}
+
+Result<std::vector<WorkerTask>> WorkerPool::Run(std::vector<WorkerTask> tasks,
+                                                const Finished& finished,
+                                                const JobControl& control) {
+  waiting_.assign(tasks.begin(), tasks.end());
+  while (true) {
+    RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
+    HandOut();
+    const bool working = std::any_of(workers_.begin(), workers_.end(),
+                                     [](const Worker& worker) { return worker.busy; });
+    if (!working) break;
+    RHIZOME_RETURN_IF_ERROR(Listen(finished));
+  }
+  return std::vector<WorkerTask>(waiting_.begin(), waiting_.end());
+}
+
+void WorkerPool::HandOut() {
+  for (Worker& worker : workers_) {
+    if (worker.process < 0 || worker.busy || waiting_.empty()) continue;
+    worker.task = waiting_.front();
+    waiting_.pop_front();
+    worker.busy = true;
+    // A dead one is noticed when its socket is read.
+    static_cast<void>(Send(worker.socket, fmt::format("{} {} {}\n", worker.task.stage,
+                                                      worker.task.begin, worker.task.end)));
+  }
+}
+
+Status WorkerPool::Listen(const Finished& finished) {
+  std::vector<pollfd> sockets;
+  for (const Worker& worker : workers_) {
+    sockets.push_back({.fd = worker.socket, .events = POLLIN, .revents = 0});  // -1 is left out
+  }
+  if (::poll(sockets.data(), sockets.size(), kPollMilliseconds) < 0 && errno != EINTR) {
+    return Status::FromErrno(errno, "waiting for workers");
+  }
+  for (std::size_t w = 0; w < workers_.size(); ++w) {
+    Worker& worker = workers_[w];
+    if (sockets[w].revents == 0) continue;
+    std::array<char, 65536> buffer;
+    const ssize_t got = ::recv(worker.socket, buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (got <= 0) {
+      ++died_;
+      if (worker.busy && worker.task.begin < worker.task.end) waiting_.push_front(worker.task);
+      worker.busy = false;
+      ::kill(worker.process, SIGKILL);  // it may only have closed its streams
+      Bury(worker);
+      continue;
+    }
+    worker.received.append(buffer.data(), static_cast<std::size_t>(got));
+    std::size_t begin = 0;
+    for (std::size_t end = 0; (end = worker.received.find('\n', begin)) != std::string::npos;
+         begin = end + 1) {
+      const std::string_view line(worker.received.data() + begin, end - begin);
+      RHIZOME_RETURN_IF_ERROR(TakeLine(worker, line, finished));
+    }
+    worker.received.erase(0, begin);
+    if (worker.received.size() > kMaxLineBytes) return NotOurLanguage(worker.received);
+  }
+  return Status::Ok();
+}
+
+Status WorkerPool::TakeLine(Worker& worker, std::string_view line, const Finished& finished) {
+  std::string_view rest = line;
+  const std::string_view kind = TakeWord(rest);
+  if (kind == "error") {
+    const std::optional<std::uint64_t> code = TakeNumber(rest);
+    if (!code || *code == 0 || *code > static_cast<std::uint64_t>(StatusCode::kInterrupted)) {
+      return NotOurLanguage(line);
+    }
+    return {static_cast<StatusCode>(*code), std::string(rest)};
+  }
+  if (!worker.busy) return NotOurLanguage(line);
+  if (kind == "done" && worker.task.begin == worker.task.end) {
+    worker.busy = false;
+    return Status::Ok();
+  }
+  const std::optional<std::uint64_t> piece = TakeNumber(rest);
+  if (kind != "piece" || !piece || *piece != worker.task.begin || *piece >= worker.task.end) {
+    return NotOurLanguage(line);
+  }
+  RHIZOME_RETURN_IF_ERROR(finished(worker.task.stage, *piece, rest));
+  worker.task.begin = *piece + 1;
+  return Status::Ok();
+}
+
+namespace {
+
+Status Say(int out, std::string line) {
+  // Messages may have several lines; ours have one.
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  line += '\n';
+  for (std::string_view rest = line; !rest.empty();) {
+    const ssize_t written = ::write(out, rest.data(), rest.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return Status::FromErrno(errno, "telling what a worker has finished");
+    rest.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return Status::Ok();
+}
+
+std::optional<WorkerTask> ParseTask(std::string_view line) {
+  const std::optional<std::uint64_t> stage = TakeNumber(line);
+  const std::optional<std::uint64_t> begin = TakeNumber(line);
+  const std::optional<std::uint64_t> end = TakeNumber(line);
+  if (!stage || *stage > UINT32_MAX || !begin || !end || *begin > *end) return std::nullopt;
+  return WorkerTask{static_cast<std::uint32_t>(*stage), *begin, *end};
+}
+
+}  // namespace
+
+Status ServeTasks(
+    int in, int out,
+    const std::function<Status(const WorkerTask& task, const FinishedPiece& finished)>& work) {
+  const FinishedPiece finished = [out](std::uint64_t piece, std::string_view facts) {
+    return Say(out, fmt::format("piece {} {}", piece, facts));
+  };
+  std::string received;
+  std::array<char, 4096> buffer;
+  while (true) {
+    for (std::size_t end = 0; (end = received.find('\n')) != std::string::npos;) {
+      const std::optional<WorkerTask> task = ParseTask(std::string_view(received).substr(0, end));
+      received.erase(0, end + 1);
+      Status status = task ? work(*task, finished)
+                           : Status::InvalidArgument("a worker was given a line that is no task");
+      if (!status.ok()) {
+        static_cast<void>(Say(
+            out, fmt::format("error {} {}", static_cast<int>(status.code()), status.message())));
+        return status;
+      }
+      RHIZOME_RETURN_IF_ERROR(Say(out, "done"));
+    }
+    const ssize_t got = ::read(in, buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Status::FromErrno(errno, "reading a worker's tasks");
+    if (got == 0) return Status::Ok();
+    received.append(buffer.data(), static_cast<std::size_t>(got));
+  }
+}
+
+}  // namespace rhizome

@@ -1,0 +1,191 @@
+#include "rhizome/gnn/worker_pool.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "testing/testing.h"
+
+namespace rhizome {
+namespace {
+
+using testing::TempDir;
+
+/// A child in the shell: for each task `body` runs, with $stage, $begin and $end.
+std::vector<std::string> Shell(const std::string& body) {
+  return {"sh", "-c", "while read stage begin end; do " + body + "; done"};
+}
+
+const char* const kAllPieces =
+    "i=$begin; while [ $i -lt $end ]; do echo piece $i $stage.$i; i=$((i+1)); done; echo done";
+
+class WorkerPoolTest : public ::testing::Test {
+ protected:
+  /// Runs tasks of `count` stages with 10 pieces each.
+  Status Run(const std::vector<std::string>& command, std::uint32_t workers,
+             std::uint32_t stages = 4) {
+    auto pool = WorkerPool::Start(command, workers);
+    if (!pool) return pool.error();
+    std::vector<WorkerTask> tasks;
+    for (std::uint32_t stage = 0; stage < stages; ++stage) tasks.push_back({stage, 0, 10});
+    const auto finished = [&](std::uint32_t stage, std::uint64_t piece, std::string_view facts) {
+      EXPECT_EQ(facts, std::to_string(stage) + "." + std::to_string(piece));
+      ++times_[{stage, piece}];
+      return Status::Ok();
+    };
+    auto left = (*pool)->Run(std::move(tasks), finished, control_);
+    died_ = (*pool)->died();
+    if (!left) return left.error();
+    left_ = *left;
+    return Status::Ok();
+  }
+
+  void ExpectEachOnce(std::uint32_t stages = 4) const {
+    EXPECT_TRUE(left_.empty());
+    EXPECT_EQ(times_.size(), 10U * stages);
+    for (const auto& [piece, times] : times_) EXPECT_EQ(times, 1) << piece.first << piece.second;
+  }
+
+  const TempDir folder_;
+  JobControl control_;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, int> times_;
+  std::vector<WorkerTask> left_;
+  std::uint32_t died_ = 0;
+};
+
+TEST_F(WorkerPoolTest, EveryPieceIsDoneOnce) {
+  for (const std::uint32_t workers : {1, 3, 7}) {
+    times_.clear();
+    ASSERT_OK(Run(Shell(kAllPieces), workers));
+    ExpectEachOnce();
+    EXPECT_EQ(died_, 0U);
+  }
+}
+
+// The first child to make the folder dies after three pieces of its task.
+TEST_F(WorkerPoolTest, AnotherTakesUpWhatADeadOneLeft) {
+  const std::string mark = (folder_ / "dead").string();
+  ASSERT_OK(Run(Shell("if mkdir '" + mark +
+                      "' 2>/dev/null; then echo piece 0 $stage.0; "
+                      "echo piece 1 $stage.1; echo piece 2 $stage.2; kill -9 $$; fi; " +
+                      kAllPieces),
+                3));
+  ExpectEachOnce();
+  EXPECT_EQ(died_, 1U);
+}
+
+TEST_F(WorkerPoolTest, WhatNobodyIsLeftToDoIsReturned) {
+  ASSERT_OK(Run(Shell("[ $stage = 2 ] && exit 1; " + std::string(kAllPieces)), 2));
+  EXPECT_EQ(died_, 2U);
+  // Whether stage 3 was done depends on who was free; whatever was not is told.
+  std::uint64_t pieces = times_.size();
+  for (const WorkerTask& task : left_) pieces += task.end - task.begin;
+  EXPECT_EQ(pieces, 40U);
+  ASSERT_FALSE(left_.empty());
+  EXPECT_EQ(left_[0].stage, 2U);
+  EXPECT_EQ(left_[0].begin, 0U);
+  EXPECT_EQ(left_[0].end, 10U);
+  for (const std::uint32_t stage : {0U, 1U}) EXPECT_EQ(times_.count({stage, 9}), 1U);
+}
+
+TEST_F(WorkerPoolTest, AProgramThatIsNotThereLeavesAll) {
+  ASSERT_OK(Run({"/nonexistent/worker"}, 2));
+  EXPECT_EQ(died_, 2U);
+  EXPECT_EQ(left_.size(), 4U);
+  EXPECT_STATUS(testing::AsStatus(WorkerPool::Start({}, 1)), kInvalidArgument);
+}
+
+TEST_F(WorkerPoolTest, AnErrorOfAChildEndsTheJob) {
+  const int corruption = static_cast<int>(StatusCode::kCorruption);
+  const Status status =
+      Run(Shell("echo error " + std::to_string(corruption) + " chunk 3 is damaged"), 2);
+  EXPECT_EQ(status.code(), StatusCode::kCorruption);
+  EXPECT_EQ(status.message(), "chunk 3 is damaged");
+}
+
+TEST_F(WorkerPoolTest, OtherAnswersAreErrors) {
+  for (const char* answer : {"hello", "error 0 x", "error 99 x", "piece", "piece 11 x",
+                             "piece -1 x", "done", "piece 1 1.1 ; echo piece 0 0.0"}) {
+    times_.clear();
+    const Status status = Run(Shell("echo " + std::string(answer) + "; exec sleep 1000"), 1, 1);
+    EXPECT_EQ(status.code(), StatusCode::kIoError) << answer;
+  }
+}
+
+TEST_F(WorkerPoolTest, CancellingKillsTheChildren) {
+  control_.Cancel();
+  EXPECT_STATUS(Run(Shell("exec sleep 1000"), 2), kInterrupted);
+}
+
+// The parent is a process of its own, killed while its children work.
+TEST_F(WorkerPoolTest, AKilledParentLeavesNoOrphans) {
+  const std::filesystem::path pids = folder_ / "pids";
+  std::array<int, 2> ready{};
+  ASSERT_EQ(::pipe(ready.data()), 0);
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    ::close(ready[0]);
+    // Each child holds the other end of the pipe: it is at its end when all are dead.
+    const auto pool = WorkerPool::Start(
+        Shell("echo $$ >>'" + pids.string() + "'; echo piece 0 x; exec sleep 1000"), 2);
+    if (!pool) ::_exit(1);
+    const JobControl control;
+    const auto finished = [&](std::uint32_t, std::uint64_t, std::string_view) {
+      return ::write(ready[1], "x", 1) == 1 ? Status::Ok() : Status::IoError("");
+    };
+    const auto left = (*pool)->Run({{0, 0, 10}, {1, 0, 10}}, finished, control);
+    ::_exit(2);
+  }
+  ::close(ready[1]);
+  std::array<char, 2> both{};
+  for (char& one : both) ASSERT_EQ(::read(ready[0], &one, 1), 1);
+  ::kill(parent, SIGKILL);
+  int outcome = 0;
+  ASSERT_EQ(::waitpid(parent, &outcome, 0), parent);
+  EXPECT_TRUE(WIFSIGNALED(outcome));
+  EXPECT_EQ(::read(ready[0], both.data(), 1), 0);  // waits until no child holds the pipe
+  ::close(ready[0]);
+  std::ifstream file(pids);
+  int found = 0;
+  for (pid_t pid = 0; file >> pid;) ++found;
+  EXPECT_EQ(found, 2);
+}
+
+// Both sides of ours, over pipes.
+TEST_F(WorkerPoolTest, ServeTasksAnswersInTheLanguageOfThePool) {
+  std::array<int, 2> in{};
+  std::array<int, 2> out{};
+  ASSERT_EQ(::pipe(in.data()), 0);
+  ASSERT_EQ(::pipe(out.data()), 0);
+  const std::string tasks = "0 5 7\n1 0 0\n2 1 2\n";
+  ASSERT_EQ(::write(in[1], tasks.data(), tasks.size()), static_cast<ssize_t>(tasks.size()));
+  ::close(in[1]);
+  const Status served = ServeTasks(
+      in[0], out[1], [](const WorkerTask& task, const FinishedPiece& finished) -> Status {
+        if (task.stage == 2) return Status::Corruption("two\nlines");
+        for (std::uint64_t piece = task.begin; piece < task.end; ++piece)
+          RHIZOME_RETURN_IF_ERROR(finished(piece, "facts"));
+        return Status::Ok();
+      });
+  EXPECT_EQ(served.code(), StatusCode::kCorruption);
+  ::close(out[1]);
+  std::array<char, 256> said{};
+  const ssize_t got = ::read(out[0], said.data(), said.size());
+  ASSERT_GT(got, 0);
+  EXPECT_EQ(std::string(said.data(), static_cast<std::size_t>(got)),
+            "piece 5 facts\npiece 6 facts\ndone\ndone\nerror " +
+                std::to_string(static_cast<int>(StatusCode::kCorruption)) + " two lines\n");
+  ::close(in[0]);
+  ::close(out[0]);
+}
+
+}  // namespace
+}  // namespace rhizome
