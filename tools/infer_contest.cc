@@ -81,6 +81,9 @@ Status WriteFeatures(const Graph& graph, const ChunkArray& array, const Path& pa
     for (std::uint64_t r = 0; r < array.RowsInChunk(chunk); ++r) {
       const auto vertex = static_cast<std::uint64_t>(
           graph.VertexAt(static_cast<Row>(chunk * entry.chunk_rows + r)));
+      if (vertex >= entry.rows) {
+        return Status::InvalidArgument("a store with deleted vertices cannot be given to the peer");
+      }
       std::memcpy(all.data() + vertex * row_bytes, rows.data() + r * row_bytes, row_bytes);
     }
   }

@@ -125,10 +125,9 @@ Result<Answer> Run(const InferFlags& flags, Session& session) {
   options.model_file = flags.model_file;
   RHIZOME_RETURN_IF_ERROR(CheckName("array", options.out));
   RHIZOME_ASSIGN_OR_RETURN(const GnnEntry* const gnn, LoadGnnLibrary());
-  const std::uint64_t base = StartMemory(session, options.memory_bytes);
+  StartMemory(session, options.memory_bytes);
   RHIZOME_ASSIGN_OR_RETURN(const InferReport report, gnn->Infer(options, session.control));
   Answer answer{ReportJson(report), Describe, {}};
-  answer.fields["base_memory_bytes"] = base;
   answer.fields["store"] = flags.store;
   return answer;
 }
