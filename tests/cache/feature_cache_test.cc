@@ -252,6 +252,70 @@ TEST_P(FeatureCacheTest, HeldRowsStayWhileOthersAreRead) {
   EXPECT_OK((*cache)->Gather(one, out));
 }
 
+TEST_P(FeatureCacheTest, WhatIsReadAheadIsThereWhenItsSuperbatchBegins) {
+  std::mt19937_64 random(testing::TestSeed());
+  FeatureCacheOptions options = Options(90 * 64);
+  options.held = {.slots = 150, .most = 150};
+  const auto cache = FeatureCache::Open(*store_, "feat", options);
+  ASSERT_OK(cache);
+  std::vector<Trace> traces;
+  std::vector<std::unique_ptr<Policy>> policies;
+  std::uint64_t reads = 0;
+  for (const PolicyKind kind : {PolicyKind::kBelady, PolicyKind::kCost, PolicyKind::kBelady,
+                                PolicyKind::kLru, PolicyKind::kStatic, PolicyKind::kCost}) {
+    traces.push_back(RandomTrace(random, 12, kRows, 150));
+    policies.push_back(PolicyFor(kind, traces.back(), 90));
+    reads += Replay(*PolicyFor(kind, traces.back(), 90), traces.back()).reads();
+  }
+  bool ahead = false;
+  for (std::size_t p = 0; p < policies.size(); ++p) {
+    ASSERT_OK((*cache)->Start(std::move(policies[p])));
+    EXPECT_FALSE((*cache)->announced());
+    for (std::size_t s = 0; s < traces[p].steps(); ++s) {
+      HeldRows rows;
+      ASSERT_OK((*cache)->Hold(traces[p].step(s), rows));
+      if (p + 1 < policies.size() && !(*cache)->announced()) (*cache)->Announce(*policies[p + 1]);
+      const Result<bool> read = (*cache)->ReadAhead();
+      ASSERT_OK(read);
+      ahead = ahead || *read;
+      ExpectHeld(std::vector<Row>(traces[p].step(s).begin(), traces[p].step(s).end()), rows);
+    }
+    while (p + 1 < policies.size()) {  // nothing is held or needed any more: all that is missing
+      const Result<bool> read = (*cache)->ReadAhead();
+      ASSERT_OK(read);
+      if (!*read) break;
+      ahead = true;
+    }
+  }
+  EXPECT_TRUE(ahead);
+  const GatherStats stats = (*cache)->stats();
+  EXPECT_EQ(stats.rows_read + stats.rows_kept, reads);
+}
+
+TEST_P(FeatureCacheTest, ADamagedRowThatIsReadAheadIsNamed) {
+  Damage(300);
+  FeatureCacheOptions options = Options(2 * 64);
+  options.held = {.slots = 4, .most = 4};
+  const auto cache = FeatureCache::Open(*store_, "feat", options);
+  ASSERT_OK(cache);
+  const Trace now = testing::MakeTrace({{4}}), next = testing::MakeTrace({{300, 5}});
+  ASSERT_OK((*cache)->Start(PolicyFor(PolicyKind::kBelady, now, 2)));
+  const auto policy = PolicyFor(PolicyKind::kBelady, next, 2);
+  HeldRows rows;
+  ASSERT_OK((*cache)->Hold(now.step(0), rows));
+  (*cache)->Announce(*policy);
+  const Result<bool> read = (*cache)->ReadAhead();
+  EXPECT_STATUS(read, kCorruption);
+  EXPECT_THAT(read.error().message(), HasSubstr("300"));
+  ExpectHeld({4}, rows);
+  rows = HeldRows();
+  EXPECT_STATUS((*cache)->Hold(now.step(0), rows), kInvalidArgument);
+  const Trace good = testing::MakeTrace({{5, 6}});
+  ASSERT_OK((*cache)->Start(PolicyFor(PolicyKind::kBelady, good, 2)));
+  ASSERT_OK((*cache)->Hold(good.step(0), rows));
+  ExpectHeld({5, 6}, rows);
+}
+
 TEST_P(FeatureCacheTest, OneThreadHoldsWhileAnotherReleases) {
   std::mt19937_64 random(testing::TestSeed());
   FeatureCacheOptions options = Options(90 * 64);
