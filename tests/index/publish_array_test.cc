@@ -399,6 +399,7 @@ TEST(PublishedEmbeddingTest, WhatItHasNotSeenIsMarked) {
                      .array_id = 5,
                      .attributes = {{"fanout", "all"},
                                     {"features", "feat"},
+                                    {"hops", "1"},
                                     {"made_by", "infer layerwise"},
                                     {"snapshot", "generation 1 version 1 sequence " +
                                                      std::to_string(job->graph->sequence())}}};
