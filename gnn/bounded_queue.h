@@ -50,10 +50,11 @@ class BoundedQueue {
     changed_.NotifyAll();
   }
 
+  /// What is queued is not delivered any more, but lives as long as this: the consumer may be
+  /// looking at it.
   void Cancel() {
     MutexLock lock(mutex_);
     cancelled_ = true;
-    items_.clear();
     if (!end_) end_ = Status::Interrupted("stopped");
     changed_.NotifyAll();
   }
@@ -61,20 +62,21 @@ class BoundedQueue {
   /// Would Pop wait, or end?
   bool empty() const {
     MutexLock lock(mutex_);
-    return items_.empty();
+    return none();
   }
 
-  /// What Pop would return at once, or null. For the consumer; valid until it calls Pop.
+  /// What Pop would return at once, or null. For the consumer; valid until it calls Pop, even if
+  /// this is cancelled.
   const T* Peek() const {
     MutexLock lock(mutex_);
-    return items_.empty() ? nullptr : &items_.front();
+    return none() ? nullptr : &items_.front();
   }
 
   /// The next value; nothing after the last. Errors: what the producer finished with.
   Result<std::optional<T>> Pop() {
     MutexLock lock(mutex_);
     while (items_.empty() && !end_) changed_.Wait(mutex_);
-    if (items_.empty()) {
+    if (none()) {
       if (!end_->ok()) return Fail(*end_);
       return std::optional<T>();
     }
@@ -85,6 +87,8 @@ class BoundedQueue {
   }
 
  private:
+  bool none() const RHIZOME_REQUIRES(mutex_) { return items_.empty() || cancelled_; }
+
   const std::size_t capacity_;
   mutable Mutex mutex_;
   CondVar changed_;

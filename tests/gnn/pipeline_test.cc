@@ -91,6 +91,24 @@ TEST(BoundedQueueTest, DeliversInOrderThenTheStatus) {
   producer.join();
 }
 
+// The reading thread looks at the next superbatch while another thread may cancel.
+TEST(BoundedQueueTest, WhatWasPeekedOutlivesACancel) {
+  const auto item = std::make_shared<int>(7);
+  BoundedQueue<std::shared_ptr<int>> queue(1);
+  EXPECT_EQ(queue.Peek(), nullptr);
+  ASSERT_TRUE(queue.Push(item));
+  EXPECT_FALSE(queue.TryPush(item));
+  const std::shared_ptr<int>* const peeked = queue.Peek();
+  ASSERT_NE(peeked, nullptr);
+  queue.Cancel();
+  EXPECT_EQ(item.use_count(), 2);
+  EXPECT_EQ(**peeked, 7);
+  EXPECT_EQ(queue.Peek(), nullptr);
+  EXPECT_TRUE(queue.empty());
+  EXPECT_FALSE(queue.TryPush(item));
+  EXPECT_STATUS(queue.Pop(), kInterrupted);
+}
+
 TEST(BoundedQueueTest, CancellingWakesAWaitingProducer) {
   BoundedQueue<int> queue(1);
   std::thread producer([&] {
