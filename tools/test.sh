@@ -52,7 +52,7 @@ for what in "${@:-release}"; do
       run_ctest fuzz
       ;;
     long)
-      build release
+      build release --target all long_tests
       run_ctest release -L long
       ;;
     *)
