@@ -145,10 +145,16 @@ inline Ahead MakeAhead(const void* x, std::size_t dim, std::size_t stride,
 template <typename V, typename T>
 void SumRows(const SumArgs& args, std::size_t begin, std::size_t end) {
   const Ahead ahead = MakeAhead<T>(args.x, args.dim, args.x_stride, args.index);
-  if (args.source_scale == nullptr && args.edge_weight == nullptr) {
-    for (std::size_t t = begin; t < end; ++t) SumFrom<V, T, false, V::kTile>(args, ahead, t, 0);
-  } else {
-    for (std::size_t t = begin; t < end; ++t) SumFrom<V, T, true, V::kTile>(args, ahead, t, 0);
+  // A sum that is kept and gets nothing need not go through the core.
+  const bool only_adds = args.keep && args.target_scale == nullptr && args.initial_rows <= begin;
+  const bool scaled = args.source_scale != nullptr || args.edge_weight != nullptr;
+  for (std::size_t t = begin; t < end; ++t) {
+    if (only_adds && args.begins[t] == args.ends[t]) continue;
+    if (scaled) {
+      SumFrom<V, T, true, V::kTile>(args, ahead, t, 0);
+    } else {
+      SumFrom<V, T, false, V::kTile>(args, ahead, t, 0);
+    }
   }
 }
 

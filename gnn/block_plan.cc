@@ -7,6 +7,7 @@
 
 #include "rhizome/cache/pass_lists.h"
 #include "rhizome/gnn/compute_threads.h"
+#include "rhizome/gnn/minibatch_sampler.h"
 
 namespace rhizome {
 namespace {
@@ -14,33 +15,58 @@ namespace {
 /// Lists that one task sorts.
 constexpr std::size_t kListsOfTask = 64;
 
+/// Targets that are sampled at once.
+constexpr std::size_t kSampledTargets = 4096;
+
+std::uint64_t PiecesOf(std::uint64_t count, std::uint64_t most) {
+  return (count + most - 1) / most;
+}
+
+/// Cuts places [first, last).
+void CutRun(std::uint64_t first, std::uint64_t last, std::uint64_t block_rows,
+            const BlockEdges& edges, std::vector<Block>& blocks) {
+  const std::uint64_t pieces = PiecesOf(last - first, RoundUpToTiles(block_rows));
+  const std::uint64_t step = RoundUpToTiles(PiecesOf(last - first, pieces));
+  for (std::uint64_t begin = first; begin < last;) {
+    std::uint64_t end = std::min(begin + step, last);
+    if (edges.of) {
+      const std::uint64_t most_end = end;
+      std::uint64_t sum = edges.of(begin);
+      for (end = begin + 1; end < most_end; ++end) {
+        sum += edges.of(end);
+        if (sum > edges.most) break;
+      }
+    }
+    blocks.push_back({.begin = static_cast<Row>(begin), .end = static_cast<Row>(end)});
+    begin = end;
+  }
+}
+
 }  // namespace
 
 std::vector<Block> MakeBlocks(std::uint64_t row_count, std::uint64_t chunk_rows,
                               std::uint64_t block_rows, const std::vector<bool>& done,
                               const BlockEdges& edges) {
-  const std::uint64_t step = RoundUpToTiles(std::max<std::uint64_t>(block_rows, 1));
   std::vector<Block> blocks;
-  for (std::uint64_t first = 0; first < row_count; first += chunk_rows) {
-    const std::uint64_t chunk = first / chunk_rows;
+  for (std::size_t chunk = 0; chunk < done.size(); ++chunk) {
     if (done[chunk]) continue;
-    const std::uint64_t last = std::min(first + chunk_rows, row_count);
-    for (std::uint64_t begin = first; begin < last;) {
-      std::uint64_t end = std::min(begin + step, last);
-      if (edges.of) {
-        const std::uint64_t most_end = end;
-        std::uint64_t sum = edges.of(begin);
-        for (end = begin + 1; end < most_end; ++end) {
-          sum += edges.of(end);
-          if (sum > edges.most) break;
-        }
-      }
-      blocks.push_back(
-          {.begin = static_cast<Row>(begin), .end = static_cast<Row>(end), .output_chunk = chunk});
-      begin = end;
-    }
+    const std::uint64_t first = chunk * chunk_rows;
+    while (chunk + 1 < done.size() && !done[chunk + 1]) ++chunk;
+    const std::uint64_t last = std::min((chunk + 1) * chunk_rows, row_count);
+    CutRun(first, last, std::max<std::uint64_t>(block_rows, 1), edges, blocks);
   }
   return blocks;
+}
+
+std::vector<Block> SplitAtChunks(Row begin, Row end, std::uint64_t chunk_rows) {
+  std::vector<Block> parts;
+  const auto step = static_cast<Row>(chunk_rows);
+  while (begin < end) {
+    const Row last = std::min(end, (begin / step + 1) * step);
+    parts.push_back({.begin = begin, .end = last});
+    begin = last;
+  }
+  return parts;
 }
 
 Result<BlockPlanner> BlockPlanner::Create(const Graph& graph, const BlockPlannerOptions& options) {
@@ -61,7 +87,6 @@ Result<BlockLists> BlockPlanner::Plan(const Block& block) {
   RHIZOME_RETURN_IF_ERROR(Sample(block, lists));
   NumberRows(lists);
   SortLists(lists);
-  CutWindows(lists);
   Stage(lists);
   return lists;
 }
@@ -80,6 +105,7 @@ Status BlockPlanner::PlanChunks(const Block& block, Trace& trace) {
   return Status::Ok();
 }
 
+// Fills in the lists, of rows yet.
 Status BlockPlanner::Sample(const Block& block, BlockLists& lists) {
   lists.stage_rows = std::max<std::uint64_t>(options_.stage_rows, 1);
   lists.targets.reserve(block.rows());
@@ -88,104 +114,131 @@ Status BlockPlanner::Sample(const Block& block, BlockLists& lists) {
     lists.targets.push_back(order == nullptr ? place
                                              : order->RowAt(static_cast<std::uint64_t>(place)));
   }
-  drawn_ = {};
-  lists.offsets.assign(lists.targets.size() + 1, 0);
   if (sampler_ == nullptr) {
-    drawn_.rows = lists.targets;
+    lists.offsets.assign(lists.targets.size() + 1, 0);
     return Status::Ok();
   }
-  std::vector<VertexId> seeds;
-  seeds.reserve(lists.targets.size());
-  for (const Row row : lists.targets) seeds.push_back(graph_->VertexAt(row));
-  // The key is the layer, not the block: a vertex draws the same neighbours in a block of any size.
-  RHIZOME_RETURN_IF_ERROR(sampler_->SampleInto(seeds, {}, options_.layer, drawn_));
-  if (drawn_.neighbors.size() > std::numeric_limits<std::uint32_t>::max()) {
-    return Status::InvalidArgument(
-        fmt::format("{} edges end in {} vertices, the first of row {}; make the blocks smaller",
-                    drawn_.neighbors.size(), lists.targets.size(), lists.targets.front()));
-  }
-  for (std::size_t t = 0; t < lists.targets.size(); ++t) {
-    lists.offsets[t + 1] = static_cast<std::uint32_t>(drawn_.offsets[t + 1]);
+  lists.offsets.reserve(lists.targets.size() + 1);
+  lists.offsets.push_back(0);
+  std::uint64_t edges = 0;
+  for (const Row row : lists.targets) edges += EdgesOf(row);
+  lists.neighbors.reserve(edges);
+  for (std::span<const Row> left = lists.targets; !left.empty();) {
+    const std::size_t part = PartOf(left);
+    RHIZOME_RETURN_IF_ERROR(SamplePart(left.first(part), lists));
+    left = left.subspan(part);
   }
   return Status::Ok();
 }
 
-// The targets are the first of the rows that the sampler found.
-void BlockPlanner::NumberRows(BlockLists& lists) {
-  for (const Row row : drawn_.rows) read_.Set(static_cast<std::uint64_t>(row));
-  read_.Seal();
-  lists.rows.reserve(drawn_.rows.size());
-  read_.ForEach([&](std::uint64_t row) { lists.rows.push_back(static_cast<std::uint32_t>(row)); });
-  number_of_.resize(drawn_.rows.size());
-  for (std::size_t i = 0; i < drawn_.rows.size(); ++i) {
-    number_of_[i] =
-        static_cast<std::uint32_t>(read_.Rank(static_cast<std::uint64_t>(drawn_.rows[i])));
-  }
-  for (const Row row : drawn_.rows) read_.Clear(static_cast<std::uint64_t>(row));
-  lists.numbers.assign(number_of_.begin(),
-                       number_of_.begin() + static_cast<std::ptrdiff_t>(lists.targets.size()));
+/// Of a list, at most. Where it cannot be told the sampler will say why.
+std::uint64_t BlockPlanner::EdgesOf(Row row) const {
+  const Result<std::uint32_t> degree = InDegree(*graph_, row);
+  if (!degree) return 0;
+  if (options_.fanout == kAllNeighbors) return *degree;
+  return std::min<std::uint64_t>(*degree, static_cast<std::uint64_t>(options_.fanout));
 }
 
+/// How many of the targets are sampled next.
+std::size_t BlockPlanner::PartOf(std::span<const Row> targets) const {
+  const std::size_t most = std::min(targets.size(), kSampledTargets);
+  std::uint64_t edges = EdgesOf(targets.front());
+  std::size_t part = 1;
+  for (; part < most; ++part) {
+    edges += EdgesOf(targets[part]);
+    if (edges > kSampledEdges) break;
+  }
+  return part;
+}
+
+Status BlockPlanner::SamplePart(std::span<const Row> targets, BlockLists& lists) {
+  seeds_.clear();
+  for (const Row row : targets) seeds_.push_back(graph_->VertexAt(row));
+  // The key is the layer, not the block: a vertex draws the same neighbours in a block of any size.
+  RHIZOME_RETURN_IF_ERROR(sampler_->SampleInto(seeds_, {}, options_.layer, drawn_));
+  const std::size_t before = lists.neighbors.size();
+  if (before + drawn_.neighbors.size() > std::numeric_limits<std::uint32_t>::max()) {
+    return Status::InvalidArgument(
+        fmt::format("more than 2^32 edges end in {} vertices, the first of row {}; make the blocks "
+                    "smaller",
+                    lists.targets.size(), lists.targets.front()));
+  }
+  for (const std::int64_t local : drawn_.neighbors) {
+    lists.neighbors.push_back(
+        static_cast<std::uint32_t>(drawn_.rows[static_cast<std::size_t>(local)]));
+  }
+  for (std::size_t t = 0; t < targets.size(); ++t) {
+    lists.offsets.push_back(static_cast<std::uint32_t>(before + drawn_.offsets[t + 1]));
+  }
+  return Status::Ok();
+}
+
+void BlockPlanner::NumberRows(BlockLists& lists) {
+  for (const std::uint32_t row : lists.neighbors) read_.Set(row);
+  std::size_t beside = 0;
+  for (const Row row : lists.targets) beside += read_.Test(static_cast<std::uint64_t>(row)) ? 0 : 1;
+  std::size_t count = 0;
+  read_.ForEach([&](std::uint64_t) { ++count; });
+  const bool one_window = count + beside <= lists.stage_rows;
+  if (one_window) {
+    for (const Row row : lists.targets) read_.Set(static_cast<std::uint64_t>(row));
+    count += beside;
+  }
+  read_.Seal();
+  lists.rows.reserve(count);
+  read_.ForEach([&](std::uint64_t row) { lists.rows.push_back(static_cast<std::uint32_t>(row)); });
+  if (!one_window) return;
+  lists.numbers.reserve(lists.targets.size());
+  for (const Row row : lists.targets) {
+    lists.numbers.push_back(
+        static_cast<std::uint32_t>(read_.Rank(static_cast<std::uint64_t>(row))));
+  }
+}
+
+// Turns rows into numbers.
 void BlockPlanner::SortLists(BlockLists& lists) const {
-  lists.neighbors.resize(lists.offsets.back());
   const std::size_t targets = lists.targets.size();
-  ComputeFor((targets + kListsOfTask - 1) / kListsOfTask, [&](std::size_t task) {
+  ComputeFor(PiecesOf(targets, kListsOfTask), [&](std::size_t task) {
     const std::size_t last = std::min(targets, (task + 1) * kListsOfTask);
-    for (std::size_t e = lists.offsets[task * kListsOfTask]; e < lists.offsets[last]; ++e) {
-      lists.neighbors[e] = number_of_[static_cast<std::size_t>(drawn_.neighbors[e])];
-    }
     for (std::size_t t = task * kListsOfTask; t < last; ++t) {
       const auto begin = lists.neighbors.begin() + lists.offsets[t];
       const auto end = lists.neighbors.begin() + lists.offsets[t + 1];
       if (!std::is_sorted(begin, end)) std::sort(begin, end);
+      for (auto e = begin; e != end; ++e) *e = static_cast<std::uint32_t>(read_.Rank(*e));
     }
   });
 }
 
-// Turns numbers into slots where there is more than one window.
-void BlockPlanner::CutWindows(BlockLists& lists) const {
-  const std::uint64_t windows = (lists.rows.size() + lists.stage_rows - 1) / lists.stage_rows;
-  if (windows <= 1) return;
-  const std::size_t targets = lists.targets.size();
-  lists.cuts.resize((windows - 1) * targets);
-  ComputeFor((targets + kListsOfTask - 1) / kListsOfTask, [&](std::size_t task) {
-    const std::size_t last = std::min(targets, (task + 1) * kListsOfTask);
-    for (std::size_t t = task * kListsOfTask; t < last; ++t) {
-      auto at = lists.neighbors.begin() + lists.offsets[t];
-      const auto end = lists.neighbors.begin() + lists.offsets[t + 1];
-      for (std::uint64_t window = 0; window + 1 < windows; ++window) {
-        at = std::lower_bound(at, end, (window + 1) * lists.stage_rows);
-        lists.cuts[window * targets + t] = static_cast<std::uint32_t>(at - lists.neighbors.begin());
-      }
-      for (auto e = lists.neighbors.begin() + lists.offsets[t]; e != end; ++e) {
-        *e = static_cast<std::uint32_t>(*e % lists.stage_rows);
-      }
-    }
-  });
+void BlockPlanner::Stage(BlockLists& lists) {
+  for (const std::uint32_t row : lists.rows) read_.Clear(row);
+  const bool one_window = !lists.numbers.empty();
+  lists.staged.reserve(lists.rows.size() + (one_window ? 0 : lists.targets.size()));
+  lists.window_visits = {0};
+  StageRows(std::span<const std::uint32_t>(lists.rows), lists);
+  if (!one_window) StageRows(std::span<const Row>(lists.targets), lists);
 }
 
-void BlockPlanner::Stage(BlockLists& lists) const {
+/// Appends the windows of so many rows.
+template <typename T>
+void BlockPlanner::StageRows(std::span<const T> rows, BlockLists& lists) const {
   struct Place {
     std::uint32_t place;
     std::uint32_t slot;
   };
   const std::uint64_t chunk_rows = options_.source_chunk_rows;
   const RowOrder* const order = options_.source_order;
-  const bool as_stored = order == nullptr || order->as_stored();
   std::vector<Place> places;
-  lists.staged.reserve(lists.rows.size());
-  lists.window_visits = {0};
-  for (std::uint64_t first = 0; first < lists.rows.size(); first += lists.stage_rows) {
+  for (std::uint64_t first = 0; first < rows.size(); first += lists.stage_rows) {
     places.clear();
-    const std::uint64_t last = std::min<std::uint64_t>(first + lists.stage_rows, lists.rows.size());
+    const std::uint64_t last = std::min<std::uint64_t>(first + lists.stage_rows, rows.size());
     for (std::uint64_t n = first; n < last; ++n) {
-      const std::uint32_t row = lists.rows[n];
-      places.push_back({as_stored ? row : static_cast<std::uint32_t>(order->PlaceOf(row)),
+      const auto row = static_cast<Row>(rows[n]);
+      places.push_back({static_cast<std::uint32_t>(order == nullptr ? row : order->PlaceOf(row)),
                         static_cast<std::uint32_t>(n - first)});
     }
-    if (!as_stored) {
-      std::sort(places.begin(), places.end(),
-                [](const Place& a, const Place& b) { return a.place < b.place; });
+    const auto by_place = [](const Place& a, const Place& b) { return a.place < b.place; };
+    if (!std::is_sorted(places.begin(), places.end(), by_place)) {
+      std::sort(places.begin(), places.end(), by_place);
     }
     for (const Place& at : places) {
       const std::uint64_t chunk = at.place / chunk_rows;

@@ -17,6 +17,10 @@
 
 namespace rhizome {
 
+/// Edges that are sampled at once, where they are of more than one target; what was drawn does not
+/// depend on it.
+inline constexpr std::uint64_t kSampledEdges = std::uint64_t{1} << 17;
+
 /// What blocks and chunks are rounded up to.
 inline constexpr std::uint64_t kTileRows = 128;
 
@@ -25,11 +29,10 @@ constexpr std::uint64_t RoundUpToTiles(std::uint64_t rows) {
 }
 
 /// Targets of one layer, computed together: those at places [begin, end) of the array that the
-/// layer writes. They lie in one chunk of it.
+/// layer writes.
 struct Block {
   Row begin = 0;
   Row end = 0;
-  std::uint64_t output_chunk = 0;
   std::uint64_t rows() const { return static_cast<std::uint64_t>(end - begin); }
 };
 
@@ -40,16 +43,24 @@ struct BlockEdges {
   std::function<std::uint64_t(std::uint64_t place)> of;  ///< edges of a target; may be empty: none
 };
 
-/// Cuts the places [0, row_count) into blocks of `block_rows` (rounded up to tiles), chunk by chunk
-/// of the output; chunks for which done[chunk] is set are left out.
+/// Cuts the places [0, row_count) into as few blocks of at most `block_rows` (rounded up to tiles)
+/// as there can be, of about the same size; chunks of the output for which done[chunk] is set are
+/// left out.
 std::vector<Block> MakeBlocks(std::uint64_t row_count, std::uint64_t chunk_rows,
                               std::uint64_t block_rows, const std::vector<bool>& done,
                               const BlockEdges& edges = {});
 
-/// What a block reads. The distinct rows that its targets are computed from are numbered in
-/// ascending order, whatever order the source has: so sums are taken in the same order under every
-/// layout. As many of them as the stage holds are a window; a window is staged, added to all sums,
-/// and makes room for the next.
+/// The parts of places [begin, end) that lie in one chunk each, in order.
+std::vector<Block> SplitAtChunks(Row begin, Row end, std::uint64_t chunk_rows);
+
+/// What a block reads. The distinct rows that its sums are taken over are numbered in ascending
+/// order, whatever order the source has: so sums are taken in the same order under every layout. As
+/// many of them as the stage holds are a window; a window is staged, added to all sums, and makes
+/// room for the next.
+///
+/// Where one window holds them all, and the targets' own rows too, these are among them. Else own
+/// rows have windows of their own after the others, in the order of the targets: to read a row
+/// again costs less memory than to keep one for each target.
 struct BlockLists {
   /// One chunk of the source, and what of it is staged: rows[first, last).
   struct Visit {
@@ -63,30 +74,25 @@ struct BlockLists {
   };
 
   std::vector<Row> targets;              ///< in the order that they are computed
-  std::vector<std::uint32_t> numbers;    ///< [targets] of their own rows
   std::vector<std::uint32_t> offsets;    ///< [targets + 1]
-  std::vector<std::uint32_t> neighbors;  ///< slots; of each target by ascending number
+  std::vector<std::uint32_t> neighbors;  ///< numbers; of each target ascending
   std::vector<std::uint32_t> rows;       ///< by number, ascending
   std::uint64_t stage_rows = 1;          ///< row number n: slot n % stage_rows of window n / it
+  std::vector<std::uint32_t> numbers;    ///< [targets] of their own rows; or none, see above
 
   std::vector<StagedRow> staged;             ///< window by window, chunk by chunk
   std::vector<Visit> visits;                 ///< ascending chunks within a window
-  std::vector<std::uint32_t> window_visits;  ///< [windows + 1]
-  std::vector<std::uint32_t>
-      cuts;  ///< [windows - 1][targets]: where a window's part of a list ends
+  std::vector<std::uint32_t> window_visits;  ///< [windows + 1]; windows of own rows are the last
 
   std::size_t windows() const { return window_visits.size() - 1; }
+
+  /// Windows that are added to the sums.
+  std::size_t sum_windows() const {
+    return numbers.empty() ? (rows.size() + stage_rows - 1) / stage_rows : 1;
+  }
   std::span<const Visit> VisitsOf(std::size_t window) const {
     return std::span(visits).subspan(window_visits[window],
                                      window_visits[window + 1] - window_visits[window]);
-  }
-
-  /// Part [begin(t), end(t)) of the list of t lies in the window.
-  const std::uint32_t* BeginsOf(std::size_t window) const {
-    return window == 0 ? offsets.data() : cuts.data() + (window - 1) * targets.size();
-  }
-  const std::uint32_t* EndsOf(std::size_t window) const {
-    return window + 1 == windows() ? offsets.data() + 1 : cuts.data() + window * targets.size();
   }
 };
 
@@ -105,7 +111,7 @@ struct BlockPlannerOptions {
 
 /// Says what each block reads. A vertex's neighbours are all of them, or drawn once: the same
 /// whichever block it lies in and however often it is asked for. Threads: one at a time.
-/// Ownership: `graph` must outlive it. Memory: 3 bits a vertex, and the lists of a block.
+/// Ownership: `graph` must outlive it. Memory: 2 bits a vertex, and the lists of a block.
 class BlockPlanner {
  public:
   /// Errors: those of Sampler::Create.
@@ -120,17 +126,21 @@ class BlockPlanner {
   BlockPlanner(const Graph& graph, const BlockPlannerOptions& options)
       : graph_(&graph), options_(options), read_(graph.vertex_count()) {}
   Status Sample(const Block& block, BlockLists& lists);
+  Status SamplePart(std::span<const Row> targets, BlockLists& lists);
+  std::uint64_t EdgesOf(Row row) const;
+  std::size_t PartOf(std::span<const Row> targets) const;
   void NumberRows(BlockLists& lists);
   void SortLists(BlockLists& lists) const;
-  void CutWindows(BlockLists& lists) const;
-  void Stage(BlockLists& lists) const;
+  void Stage(BlockLists& lists);
+  template <typename T>
+  void StageRows(std::span<const T> rows, BlockLists& lists) const;
 
   const Graph* graph_;
   BlockPlannerOptions options_;
   std::unique_ptr<Sampler> sampler_;  // none without edges
   RankBitmap read_;                   // rows of the block at work; clear between blocks
+  std::vector<VertexId> seeds_;
   SampledSubgraph drawn_;
-  std::vector<std::uint32_t> number_of_;  // [drawn rows]
 };
 
 /// The chunks that all blocks read, a step a window. Errors: those of the sampler; kInterrupted.

@@ -10,7 +10,7 @@ namespace rhizome {
 namespace {
 
 /// Decoded chunks that may wait.
-constexpr std::uint64_t kAheadBytes = std::uint64_t{16} << 20;
+constexpr std::uint64_t kAheadBytes = std::uint64_t{8} << 20;
 
 /// Requests that are looked at before they are delivered: hits are many.
 constexpr std::size_t kRequestsAhead = 4096;

@@ -195,7 +195,7 @@ struct InferOptions {
   /// Of the chunks that a block needs those in memory are taken first.
   bool cached_first = false;
   std::optional<std::uint64_t> cache_bytes;
-  std::uint64_t block_rows = 0;  ///< targets of one block; 0: chosen
+  std::uint64_t block_rows = 0;  ///< targets of one block; 0: as many as memory holds
 
   /// Rows of a chunk of the result and of the arrays between layers, rounded up to 128; 0: chosen.
   std::uint64_t chunk_rows = 0;
@@ -231,6 +231,7 @@ struct InferLayerReport {
   double write_seconds = 0;  ///< on a thread of its own, beside the others
   double hit_rate = 0;
   std::uint64_t computed = 0;  ///< vertices, those of an earlier run not among them
+  std::uint64_t blocks = 0;    ///< of vertices that were computed together
 
   /// In which order the rows that it wrote stand, and what was counted to choose it: bytes of
   /// chunks that this layer and the next would read.
@@ -250,7 +251,6 @@ struct InferReport {
   std::optional<double> valid_accuracy;
   std::optional<double> test_accuracy;
   std::uint64_t resumed_chunks = 0;
-  std::uint64_t block_rows = 0;
 
   /// Vertices whose row was taken from the version before (incremental); and why none was.
   std::uint64_t kept = 0;

@@ -157,32 +157,12 @@ std::vector<std::pair<std::string, std::string>> Attributes(const InferJob& job,
                                manifest.version, job.graph->sequence())}};
 }
 
-/// Of what --memory leaves, the shares of the stage and of a block's lists, and what they take
-/// without a limit.
+/// Of what --memory leaves, the share of the stage; and what it and a block take without a limit.
 constexpr std::uint64_t kStageShare = 8;
 constexpr std::uint64_t kDefaultStageBytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t kLeastStageBytes = std::uint64_t{1} << 20;
-constexpr std::uint64_t kListsShare = 16;
-constexpr std::uint64_t kMostBlockEdges = std::uint64_t{1} << 20;
-constexpr std::uint64_t kLeastBlockEdges = std::uint64_t{1} << 14;
-constexpr std::uint64_t kListBytesOfEdge = 48;
-
-/// A block of targets whose rows fill the stage about half: fewer read chunks for less, more do it
-/// in several windows.
-constexpr std::uint64_t kMostBlockRows = 8192;
+constexpr std::uint64_t kDefaultBlockBytes = std::uint64_t{1} << 30;
 constexpr std::uint64_t kSamplewiseBlockRows = 1024;
-
-std::uint64_t ChooseBlockRows(const InferJob& job, const InferOptions& options,
-                              std::uint64_t stage_bytes) {
-  if (options.block_rows != 0) return options.block_rows;
-  if (options.mode == InferMode::kSamplewise) return kSamplewiseBlockRows;
-  const ModelShape& shape = job.model->shape();
-  const auto width = static_cast<std::uint64_t>(std::max(shape.inputs, shape.spec.hidden));
-  const std::uint64_t degree =
-      job.graph->edge_count() / std::max<std::uint64_t>(job.graph->vertex_count(), 1) + 1;
-  return RoundUpToTiles(
-      std::clamp(stage_bytes / (width * sizeof(float)) / degree, kTileRows, kMostBlockRows));
-}
 
 bool ListsAreRead(const InferJob& job, const InferOptions& options) {
   return options.topology == TopologyPlace::kDirect && !job.model->shape().spec.no_edges;
@@ -194,6 +174,17 @@ struct InferMemory {
   std::uint64_t neighbor_cache_bytes = 0;
 };
 
+/// The most below `limit` that fits, to a MiB, if less always does; or 0.
+template <typename Fits>
+std::uint64_t MostThatFits(std::uint64_t limit, const Fits& fits) {
+  std::uint64_t most = 0;
+  while (limit - most > (std::uint64_t{1} << 20)) {
+    const std::uint64_t middle = most + (limit - most) / 2;
+    (fits(middle) ? most : limit) = middle;
+  }
+  return most;
+}
+
 Result<InferMemory> DivideMemory(const InferJob& job, const InferOptions& options,
                                  std::uint64_t base_bytes, LayerwiseOptions made) {
   const ArrayEntry& features = *job.store->manifest().FindArray(options.features);
@@ -201,25 +192,39 @@ Result<InferMemory> DivideMemory(const InferJob& job, const InferOptions& option
   const std::uint64_t now = ResidentBytes();
   needs.held_bytes = now > base_bytes ? now - base_bytes : 0;
   made.stage_bytes = kDefaultStageBytes;
-  made.block_edges = kMostBlockEdges;
+  made.block_bytes = kDefaultBlockBytes;
+  made.block_rows = options.block_rows;
+  if (made.block_rows == 0 && options.mode == InferMode::kSamplewise) {
+    made.block_rows = kSamplewiseBlockRows;
+  }
+  const bool lists_are_read = ListsAreRead(job, options);
+  LayerwiseOptions complete = made;
+  RHIZOME_ASSIGN_OR_RETURN(complete.output, MakeOutputEntry(*job.graph, *job.model, made));
+  const auto working = [&](const LayerwiseOptions& tried) {
+    return kSlackBytes + WorkingBytes(*job.graph, *job.model, features, tried) +
+           (lists_are_read ? ListsOnDisk::WorkingBytes(kSampledEdges) : 0);
+  };
   if (options.memory_bytes != 0) {
     const std::uint64_t left =
         options.memory_bytes - std::min(options.memory_bytes, needs.held_bytes);
-    made.stage_bytes = std::clamp(left / kStageShare, kLeastStageBytes, kDefaultStageBytes);
-    made.block_edges =
-        std::clamp(left / kListsShare / kListBytesOfEdge, kLeastBlockEdges, kMostBlockEdges);
+    complete.stage_bytes = std::clamp(left / kStageShare, kLeastStageBytes, kDefaultStageBytes);
+    // All but what is needed anyway is for sums: a cache saves less reading.
+    const std::uint64_t fixed =
+        options.cache_bytes.value_or(0) + options.neighbor_cache_bytes.value_or(0);
+    complete.block_bytes = MostThatFits(left, [&](std::uint64_t bytes) {
+      complete.block_bytes = bytes;
+      return working(complete) + fixed <= left;
+    });
   }
-  made.block_rows = ChooseBlockRows(job, options, made.stage_bytes);
-  LayerwiseOptions complete = made;
-  RHIZOME_ASSIGN_OR_RETURN(complete.output, MakeOutputEntry(*job.graph, *job.model, made));
-  needs.working_bytes = kSlackBytes + WorkingBytes(*job.graph, *job.model, features, complete);
+  needs.working_bytes = working(complete);
   needs.cacheable_bytes = CacheableBytes(*job.graph, *job.model, features, complete);
-  if (ListsAreRead(job, options)) {
+  made.stage_bytes = complete.stage_bytes;
+  made.block_bytes = complete.block_bytes;
+  if (lists_are_read) {
     const NeighborCache::Needs cache = NeighborCache::NeedsOf(*job.graph, Direction::kIn);
     needs.neighbor_full_bytes = cache.full_bytes;
     needs.neighbor_table_bytes = cache.table_bytes;
     needs.neighbor_build_bytes = cache.build_bytes;
-    needs.working_bytes += ListsOnDisk::WorkingBytes(made.block_edges);
   }
   // In order every list is read a few times in all: no cache of them unless it is asked for.
   RHIZOME_ASSIGN_OR_RETURN(
@@ -231,7 +236,8 @@ Result<InferMemory> DivideMemory(const InferJob& job, const InferOptions& option
                   .in_turn = false},
                  needs));
   made.cache_bytes = plan.cache_bytes;
-  if (options.memory_bytes != 0) made.layout_bytes = plan.cache_bytes;
+  // What counting takes is free again before blocks and cache are there.
+  if (options.memory_bytes != 0) made.layout_bytes = plan.cache_bytes + made.block_bytes;
   return InferMemory{std::move(made), plan.neighbor_cache_bytes};
 }
 
@@ -337,6 +343,9 @@ InferReport MakeReport(const LayerwiseResult& result, const InferJob& job,
   return report;
 }
 
+/// Of a worker that holds no sums.
+constexpr std::uint64_t kWorkerBlockRows = 1024;
+
 /// Adds what workers with disk caches of their own would read of a layer.
 Status PlanWorkers(const Graph& graph, const Model& model, const LayerwiseOptions& options,
                    std::uint32_t layer, const LayerReads& reads, const JobControl& control,
@@ -350,7 +359,8 @@ Status PlanWorkers(const Graph& graph, const Model& model, const LayerwiseOption
                .layer = layer,
                .threads = options.threads,
                .neighbors = options.neighbors},
-      .shape = {.block_rows = RoundUpToTiles(options.block_rows),
+      .shape = {.block_rows =
+                    RoundUpToTiles(options.block_rows == 0 ? kWorkerBlockRows : options.block_rows),
                 .chunk_rows = reads.source.chunk_rows},
       .output_chunk_rows = LayerEntry(graph, model, layer, options).chunk_rows,
       .cache_chunks = options.cache_bytes / ChunkReader::DecodedBytes(reads.source),
@@ -446,7 +456,6 @@ Result<InferReport> InferArray(const InferOptions& given, const JobControl& cont
   report.array = published;
   report.kept = base == nullptr ? 0 : report.vertices - base->stale.size();
   report.full_because = incremental.full_because;
-  report.block_rows = memory.options.block_rows;
   report.base_memory_bytes = base_bytes;
   if (lists != nullptr) report.list_reads = lists->report();
   return report;

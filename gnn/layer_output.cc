@@ -57,7 +57,9 @@ Status LayerOutput::FinishChunk(std::uint64_t chunk, const AccuracyCounts& accur
     return Join();
   }
   chunk_ = {};
-  if (!free_.empty()) {
+  if (chunks_made_ < kChunks) {
+    ++chunks_made_;
+  } else {
     RHIZOME_ASSIGN_OR_RETURN(std::optional<std::vector<float>> empty, free_.Pop());
     if (empty) chunk_ = *std::move(empty);
   }

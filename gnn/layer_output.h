@@ -22,12 +22,12 @@ struct WrittenArray {
 };
 
 /// Collects the rows that a layer computes, chunk by chunk; encodes each finished chunk, writes it
-/// to disk and into the job's log on a thread of its own. Memory: kChunks chunks. Threads: rows may
-/// be filled from many threads; the rest one at a time.
+/// to disk and into the job's log on a thread of its own. Memory: kChunks chunks, and one encoded.
+/// Threads: rows may be filled from many threads; the rest one at a time.
 class LayerOutput {
  public:
-  /// Chunks held at once: one that is filled, one that waits, one that is written.
-  static constexpr std::uint64_t kChunks = 3;
+  /// Chunks held at once: one that is filled, one that is written.
+  static constexpr std::uint64_t kChunks = 2;
 
   /// Writes below `root` (made if need be). `entry` has float32 rows in layout kChunk. Chunks that
   /// `log` knows are adopted. Without `root` nothing is written: only the counts matter.
@@ -44,8 +44,8 @@ class LayerOutput {
   /// Room for rows [begin, begin + count) of the chunk that is being filled.
   std::span<float> Rows(Row begin, std::uint64_t count);
 
-  /// The chunk is complete; `accuracy` counts its vertices. Waits while two others are not on disk
-  /// yet. Errors: what went wrong with an earlier one.
+  /// The chunk is complete; `accuracy` counts its vertices. Waits for the one before to be on disk.
+  /// Errors: what went wrong with an earlier one.
   Status FinishChunk(std::uint64_t chunk, const AccuracyCounts& accuracy);
 
   /// Of all chunks, those of an earlier run included.
@@ -76,6 +76,7 @@ class LayerOutput {
 
   // Of the calling thread.
   std::vector<float> chunk_;
+  std::uint64_t chunks_made_ = 1;
   std::vector<bool> done_;
   std::uint64_t adopted_ = 0;
   AccuracyCounts accuracy_;

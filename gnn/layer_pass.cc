@@ -20,10 +20,26 @@ constexpr std::uint32_t kCopiedRows = 256;
 
 /// Chunks whose rows are copied together, and bytes of them: they are held meanwhile.
 constexpr std::size_t kCopiedChunks = 64;
-constexpr std::uint64_t kCopiedBytes = std::uint64_t{16} << 20;
+constexpr std::uint64_t kCopiedBytes = std::uint64_t{8} << 20;
 
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+constexpr auto kTileTargets = static_cast<std::size_t>(kDenseRows);
+
+std::size_t TilesOf(const TargetRange& range) {
+  return (range.count + kTileTargets - 1) / kTileTargets;
+}
+
+/// Calls body(tile) for parts of kTileTargets targets, on the compute threads.
+template <typename Body>
+void ForTiles(const TargetRange& range, const Body& body) {
+  ComputeFor(TilesOf(range), [&](std::size_t tile) {
+    const c10::InferenceMode guard;
+    const std::size_t before = tile * kTileTargets;
+    body(TargetRange{range.first + before, std::min(kTileTargets, range.count - before)});
+  });
 }
 
 }  // namespace
@@ -83,9 +99,12 @@ Result<InferLayerReport> LayerPass::Run(const JobControl& control) {
                            BlocksOfLayer(input_.graph, output_.entry(), input_.planner,
                                          input_.block_rows, input_.block_edges, output_.done()));
   if (blocks.empty()) return report_;
+  report_.blocks = blocks.size();
   const Clock::time_point start = Clock::now();
   RHIZOME_ASSIGN_OR_RETURN(Trace trace, PlanTrace(input_.graph, input_.planner, blocks, control));
   report_.plan_seconds = SecondsSince(start);
+  windows_ = trace.steps();
+  control_ = &control;
   const std::uint64_t stage_rows =
       std::min<std::uint64_t>(input_.planner.stage_rows, input_.graph.vertex_count());
   stage_ = at::empty({static_cast<std::int64_t>(stage_rows), static_cast<std::int64_t>(dim_)});
@@ -94,7 +113,7 @@ Result<InferLayerReport> LayerPass::Run(const JobControl& control) {
                      input_.delta);
   BoundedQueue<BlockLists> planned(1);
   std::thread planner([&] { planned.Finish(PlanBlocks(blocks, planned)); });
-  const Status status = RunBlocks(blocks, planned, reader, control);
+  const Status status = RunBlocks(blocks, planned, reader);
   planned.Cancel();
   planner.join();
   RHIZOME_RETURN_IF_ERROR(status);
@@ -122,24 +141,22 @@ Status LayerPass::PlanBlocks(const std::vector<Block>& blocks,
 }
 
 Status LayerPass::RunBlocks(const std::vector<Block>& blocks, BoundedQueue<BlockLists>& planned,
-                            ChunkReader& reader, const JobControl& control) {
-  const std::string phase = fmt::format("layer {}", input_.layer + 1);
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    RHIZOME_RETURN_IF_ERROR(
-        control.Report({.phase = phase, .done = i, .total = blocks.size(), .detail = {}}));
+                            ChunkReader& reader) {
+  for (const Block& block : blocks) {
     const Clock::time_point start = Clock::now();
     RHIZOME_ASSIGN_OR_RETURN(const std::optional<BlockLists> lists, planned.Pop());
     report_.fill_seconds += SecondsSince(start);
     RHIZOME_CHECK(lists.has_value());  // one for each block
-    RHIZOME_RETURN_IF_ERROR(RunBlock(blocks[i], *lists, reader));
-    const bool complete =
-        i + 1 == blocks.size() || blocks[i + 1].output_chunk != blocks[i].output_chunk;
-    if (!complete) continue;
-    RHIZOME_RETURN_IF_ERROR(output_.FinishChunk(blocks[i].output_chunk, chunk_accuracy_));
-    chunk_accuracy_ = {};
+    RHIZOME_RETURN_IF_ERROR(RunBlock(block, *lists, reader));
   }
-  return control.Report(
-      {.phase = phase, .done = blocks.size(), .total = blocks.size(), .detail = {}});
+  return Report();
+}
+
+Status LayerPass::Report() const {
+  return control_->Report({.phase = fmt::format("layer {}", input_.layer + 1),
+                           .done = staged_,
+                           .total = windows_,
+                           .detail = {}});
 }
 
 Status LayerPass::RunBlock(const Block& block, const BlockLists& lists, ChunkReader& reader) {
@@ -147,26 +164,64 @@ Status LayerPass::RunBlock(const Block& block, const BlockLists& lists, ChunkRea
   for (std::size_t t = 0; t < degrees.size() && !input_.planner.no_edges; ++t) {
     RHIZOME_ASSIGN_OR_RETURN(degrees[t], InDegree(input_.graph, lists.targets[t]));
   }
-  TileLayer tiles(lists, weights_, stage_, stage_scale_, gcn_scale_, std::move(degrees));
-  tile_accuracy_.assign(tiles.tiles(), {});
-  for (std::size_t window = 0; window < lists.windows(); ++window) {
-    Clock::time_point start = Clock::now();
+  TileLayer layer(lists, weights_, stage_, stage_scale_, gcn_scale_, std::move(degrees));
+  const std::size_t targets = lists.targets.size();
+  if (!lists.numbers.empty()) {
+    RHIZOME_RETURN_IF_ERROR(StageWindow(lists, 0, reader));
+    return FinishTargets(block, lists, {0, targets}, layer);
+  }
+  std::size_t window = 0;
+  for (; window < lists.sum_windows(); ++window) {
     RHIZOME_RETURN_IF_ERROR(StageWindow(lists, window, reader));
-    report_.fill_seconds += SecondsSince(start);
-    start = Clock::now();
-    const bool last = window + 1 == lists.windows();
-    ComputeFor(tiles.tiles(), [&](std::size_t tile) {
-      const c10::InferenceMode guard;
-      if (last) {
-        FinishTile(block, lists, tiles, tile);
-      } else {
-        tiles.AddWindow(window, tile);
-      }
-    });
+    const Clock::time_point start = Clock::now();
+    ForTiles({0, targets}, [&](const TargetRange& tile) { layer.AddWindow(window, tile); });
     report_.model_seconds += SecondsSince(start);
   }
-  for (const AccuracyCounts& counts : tile_accuracy_) chunk_accuracy_.Add(counts);
+  for (std::size_t first = 0; first < targets; first += lists.stage_rows, ++window) {
+    RHIZOME_RETURN_IF_ERROR(StageWindow(lists, window, reader));
+    const std::size_t count = std::min<std::size_t>(lists.stage_rows, targets - first);
+    RHIZOME_RETURN_IF_ERROR(FinishTargets(block, lists, {first, count}, layer));
+  }
   return Status::Ok();
+}
+
+/// Of targets whose own rows are staged.
+Status LayerPass::FinishTargets(const Block& block, const BlockLists& lists,
+                                const TargetRange& targets, TileLayer& layer) {
+  const Row begin = block.begin + static_cast<Row>(targets.first);
+  const std::uint64_t chunk_rows = output_.entry().chunk_rows;
+  for (const Block& part :
+       SplitAtChunks(begin, begin + static_cast<Row>(targets.count), chunk_rows)) {
+    const Clock::time_point start = Clock::now();
+    const TargetRange range{static_cast<std::size_t>(part.begin - block.begin), part.rows()};
+    std::vector<AccuracyCounts> accuracy(TilesOf(range));
+    ForTiles(range, [&](const TargetRange& tile) {
+      FinishTile(block, lists, tile, targets.first, layer,
+                 accuracy[(tile.first - range.first) / kTileTargets]);
+    });
+    for (const AccuracyCounts& counts : accuracy) chunk_accuracy_.Add(counts);
+    report_.model_seconds += SecondsSince(start);
+    const auto end = static_cast<std::uint64_t>(part.end);
+    if (end % chunk_rows != 0 && end != output_.entry().rows) continue;
+    RHIZOME_RETURN_IF_ERROR(output_.FinishChunk((end - 1) / chunk_rows, chunk_accuracy_));
+    chunk_accuracy_ = {};
+  }
+  return Status::Ok();
+}
+
+void LayerPass::FinishTile(const Block& block, const BlockLists& lists, const TargetRange& range,
+                           std::size_t own_first, TileLayer& layer, AccuracyCounts& accuracy) {
+  torch::Tensor stored = layer.Finish(range, own_first);
+  if (input_.last && (input_.scores || input_.labels != nullptr)) {
+    const torch::Tensor scores = input_.model.HeadOfTile(stored);
+    if (input_.labels != nullptr)
+      accuracy = CountCorrect(*input_.labels,
+                              std::span(lists.targets).subspan(range.first, range.count), scores);
+    if (input_.scores) stored = scores.contiguous();
+  }
+  const std::span<float> out =
+      output_.Rows(block.begin + static_cast<Row>(range.first), range.count);
+  std::memcpy(out.data(), stored.data_ptr<float>(), out.size_bytes());
 }
 
 // Copies what the window needs of its chunks, as they come: some of them at a time, on all threads.
@@ -176,6 +231,9 @@ Status LayerPass::StageWindow(const BlockLists& lists, std::size_t window, Chunk
     std::uint32_t first;  // into lists.staged
     std::uint32_t last;
   };
+  RHIZOME_RETURN_IF_ERROR(Report());
+  ++staged_;
+  const Clock::time_point start = Clock::now();
   const std::span<const BlockLists::Visit> visits = lists.VisitsOf(window);
   const std::uint64_t chunk_bytes = ChunkReader::DecodedBytes(input_.source.entry());
   const std::size_t together =
@@ -204,27 +262,12 @@ Status LayerPass::StageWindow(const BlockLists& lists, std::size_t window, Chunk
     });
   }
   next_request_ += visits.size();
-  if (gcn_scale_.empty()) return Status::Ok();
+  report_.fill_seconds += SecondsSince(start);
+  if (gcn_scale_.empty() || window >= lists.sum_windows()) return Status::Ok();
   const std::size_t first = window * lists.stage_rows;
   const std::size_t last = std::min<std::size_t>(first + lists.stage_rows, lists.rows.size());
   for (std::size_t n = first; n < last; ++n) stage_scale_[n - first] = gcn_scale_[lists.rows[n]];
   return Status::Ok();
-}
-
-void LayerPass::FinishTile(const Block& block, const BlockLists& lists, TileLayer& tiles,
-                           std::size_t tile) {
-  const std::size_t first = tile * static_cast<std::size_t>(kDenseRows);
-  const std::size_t count = std::min<std::size_t>(kDenseRows, block.rows() - first);
-  torch::Tensor stored = tiles.Finish(tile);
-  if (input_.last && (input_.scores || input_.labels != nullptr)) {
-    const torch::Tensor scores = input_.model.HeadOfTile(stored);
-    if (input_.labels != nullptr)
-      tile_accuracy_[tile] =
-          CountCorrect(*input_.labels, std::span(lists.targets).subspan(first, count), scores);
-    if (input_.scores) stored = scores.contiguous();
-  }
-  const std::span<float> out = output_.Rows(block.begin + static_cast<Row>(first), count);
-  std::memcpy(out.data(), stored.data_ptr<float>(), out.size_bytes());
 }
 
 }  // namespace rhizome

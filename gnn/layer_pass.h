@@ -48,11 +48,12 @@ AccuracyCounts CountCorrect(const Labels& labels, std::span<const Row> rows,
                             const torch::Tensor& scores);
 
 /// One pass over all blocks of a layer. Of each block, planned ahead on a thread, the rows that it
-/// needs are copied from the chunks that hold them to the stage, whatever order they come in; then
-/// tiles of targets are aggregated, multiplied and activated. Chunks are read and decoded, and
-/// results encoded and written, on further threads meanwhile. Threads: one at a time; works on the
-/// compute threads (compute_threads.h). Memory: the stage, two rows a target of a block that needs
-/// more than one window, two blocks' lists, what ChunkReader and LayerOutput take.
+/// needs are copied from the chunks that hold them to the stage, window by window, whatever order
+/// they come in, and added to the sums; then tiles of targets are multiplied and activated. Chunks
+/// are read and decoded, and results encoded and written, on further threads meanwhile. Threads:
+/// one at a time; works on the compute threads (compute_threads.h). Memory: the stage, a row a
+/// target of a block that needs more than one window, two blocks' lists, what ChunkReader and
+/// LayerOutput take.
 class LayerPass {
  public:
   LayerPass(const LayerPassInput& input, LayerOutput& output);
@@ -63,13 +64,18 @@ class LayerPass {
  private:
   Status PlanBlocks(const std::vector<Block>& blocks, BoundedQueue<BlockLists>& planned) const;
   Status RunBlocks(const std::vector<Block>& blocks, BoundedQueue<BlockLists>& planned,
-                   ChunkReader& reader, const JobControl& control);
+                   ChunkReader& reader);
   Status RunBlock(const Block& block, const BlockLists& lists, ChunkReader& reader);
+  Status FinishTargets(const Block& block, const BlockLists& lists, const TargetRange& targets,
+                       TileLayer& layer);
+  void FinishTile(const Block& block, const BlockLists& lists, const TargetRange& range,
+                  std::size_t own_first, TileLayer& layer, AccuracyCounts& accuracy);
   Status StageWindow(const BlockLists& lists, std::size_t window, ChunkReader& reader);
-  void FinishTile(const Block& block, const BlockLists& lists, TileLayer& tiles, std::size_t tile);
+  Status Report() const;
 
   const LayerPassInput input_;
   LayerOutput& output_;
+  const JobControl* control_ = nullptr;
   const std::size_t dim_;  // columns read
   const TileWeights weights_;
   std::vector<float> gcn_scale_;  // [rows], GCN only: 1/sqrt(degree + 1)
@@ -77,7 +83,8 @@ class LayerPass {
   torch::Tensor stage_;             // [stage rows, dim_]
   std::vector<float> stage_scale_;  // [stage rows], GCN only
   std::uint64_t next_request_ = 0;
-  std::vector<AccuracyCounts> tile_accuracy_;
+  std::uint64_t windows_ = 0;      // of the layer
+  std::uint64_t staged_ = 0;       // windows
   AccuracyCounts chunk_accuracy_;  // of the output chunk that is being filled
   InferLayerReport report_;
 };

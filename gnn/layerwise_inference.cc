@@ -16,18 +16,26 @@
 namespace rhizome {
 namespace {
 
-/// Chunks of the arrays between layers: small, so that a block reads little that it does not need.
-constexpr std::uint64_t kIntermediateChunkBytes = std::uint64_t{1} << 20;
+/// Chunks of the arrays between layers: small, so that a block reads little that it does not need,
+/// but each is synced when it is written.
+constexpr std::uint64_t kIntermediateChunkBytes = std::uint64_t{4} << 20;
 
-/// Of an edge of a block: drawn, planned ahead, and worked on.
-constexpr std::uint64_t kBytesOfPlannedEdge = 48;
+/// Lists of a block, by edge, by row that it reads and by target; and how many blocks have theirs:
+/// one is worked on, one is planned ahead.
+constexpr std::uint64_t kBytesOfListedEdge = 4;
+constexpr std::uint64_t kBytesOfListedRow = 12;
+constexpr std::uint64_t kBytesOfListedTarget = 32;
+constexpr std::uint64_t kPlannedBlocks = 2;
+
+/// Edges of a block over those of as many vertices on the average, at most.
+constexpr std::uint64_t kBlockEdgeRatio = 2;
 
 /// Chunks of a source for each that is read ahead: it, one whose frame it took, and as many while
 /// rows are copied from them.
 constexpr std::uint64_t kChunksBeside = 4;
 
-/// Of a chunk that is encoded: padded, and as it is written.
-constexpr std::uint64_t kChunksEncoding = 2;
+/// Of a chunk that is encoded, and as it is written.
+constexpr std::uint64_t kChunksEncoding = 1;
 
 std::uint64_t IntermediateChunkRows(const ArrayEntry& entry, std::uint64_t wanted_rows) {
   if (wanted_rows != 0) return RoundUpToTiles(wanted_rows);
@@ -50,6 +58,16 @@ ArrayEntry IntermediateEntry(const Graph& graph, const Model& model, std::uint32
                    .attributes = {}};
   entry.chunk_rows = IntermediateChunkRows(entry, options.chunk_rows);
   return entry;
+}
+
+/// Edges that a layer takes of all vertices, at most.
+std::uint64_t EdgesOfLayer(const Graph& graph, const Model& model, std::uint32_t layer,
+                           const LayerwiseOptions& options) {
+  if (model.shape().spec.no_edges) return 0;
+  const std::int64_t fanout =
+      options.fanouts.empty() ? kAllNeighbors : options.fanouts[options.fanouts.size() - 1 - layer];
+  if (fanout == kAllNeighbors) return graph.edge_count();
+  return std::min(graph.edge_count(), graph.vertex_count() * static_cast<std::uint64_t>(fanout));
 }
 
 std::uint64_t StageRows(const ArrayEntry& source, const LayerwiseOptions& options) {
@@ -143,6 +161,14 @@ class Layers {
             .neighbors = options_.neighbors};
   }
 
+  std::uint64_t RowsOfBlock(std::uint32_t layer) const {
+    return BlockRows(graph_, model_, SourceOf(layer), layer, options_);
+  }
+
+  std::uint64_t EdgesOfBlock(std::uint32_t layer) const {
+    return BlockEdgeLimit(graph_, model_, SourceOf(layer), layer, options_);
+  }
+
   ChunkReaderOptions Reader(std::uint32_t layer) const {
     return {.policy = options_.policy,
             .cached_first = options_.cached_first,
@@ -170,8 +196,8 @@ class Layers {
             .source_chunk_rows = source.chunk_rows,
             .source_chunk_bytes = ChunkReader::DecodedBytes(source),
             .output_chunk_rows = Entry(layer).chunk_rows,
-            .block_rows = options_.block_rows,
-            .block_edges = options_.block_edges,
+            .block_rows = RowsOfBlock(layer),
+            .block_edges = EdgesOfBlock(layer),
             .stage_rows = StageRows(source, options_),
             .cache_chunks = CacheChunks(source, options_),
             .policy = options_.policy,
@@ -314,8 +340,8 @@ class LayerwiseRun {
                                .scores = options_.scores,
                                .planner = layers_.Planner(layer),
                                .reader = layers_.Reader(layer),
-                               .block_rows = options_.block_rows,
-                               .block_edges = options_.block_edges};
+                               .block_rows = layers_.RowsOfBlock(layer),
+                               .block_edges = layers_.EdgesOfBlock(layer)};
     LayerPass pass(input, *output);
     RHIZOME_ASSIGN_OR_RETURN(InferLayerReport report, pass.Run(control));
     result_.resumed_chunks += output->adopted_chunks();
@@ -361,6 +387,28 @@ Status CheckFeatures(const ArrayEntry& array, const Model& model, const Graph& g
   return Status::Ok();
 }
 
+std::uint64_t BlockRows(const Graph& graph, const Model& model, const ArrayEntry& source,
+                        std::uint32_t layer, const LayerwiseOptions& options) {
+  if (options.block_rows != 0) return options.block_rows;
+  const std::uint64_t vertices = std::max<std::uint64_t>(graph.vertex_count(), 1);
+  const std::uint64_t edges = EdgesOfLayer(graph, model, layer, options);
+  const std::uint64_t each =
+      source.dim * sizeof(float) +
+      kPlannedBlocks *
+          (kBytesOfListedTarget + kBlockEdgeRatio * edges / vertices * kBytesOfListedEdge);
+  return std::clamp(options.block_bytes / each, kTileRows, RoundUpToTiles(vertices));
+}
+
+std::uint64_t BlockEdgeLimit(const Graph& graph, const Model& model, const ArrayEntry& source,
+                             std::uint32_t layer, const LayerwiseOptions& options) {
+  const std::uint64_t rows = BlockRows(graph, model, source, layer, options);
+  const std::uint64_t edges = EdgesOfLayer(graph, model, layer, options);
+  const double share = static_cast<double>(rows) /
+                       static_cast<double>(std::max<std::uint64_t>(graph.vertex_count(), 1));
+  const double limit = kBlockEdgeRatio * share * static_cast<double>(edges);
+  return std::max(kSampledEdges, static_cast<std::uint64_t>(limit));
+}
+
 std::uint64_t WorkingBytes(const Graph& graph, const Model& model, const ArrayEntry& features,
                            const LayerwiseOptions& options) {
   const std::uint64_t vertices = graph.vertex_count();
@@ -368,16 +416,22 @@ std::uint64_t WorkingBytes(const Graph& graph, const Model& model, const ArrayEn
   ArrayEntry source = features;
   for (std::uint32_t layer = 0; layer < model.shape().spec.layers; ++layer) {
     const ArrayEntry output = LayerEntry(graph, model, layer, options);
-    // Of a block of more than one window sums and own rows are held.
     const std::uint64_t row_bytes = source.dim * sizeof(float);
-    const std::uint64_t targets = std::min(options.block_rows, vertices);
+    // Blocks are of about the same size.
+    const std::uint64_t most = BlockRows(graph, model, source, layer, options);
+    const std::uint64_t blocks = (vertices + most - 1) / std::max<std::uint64_t>(most, 1);
+    const std::uint64_t targets = RoundUpToTiles(vertices / std::max<std::uint64_t>(blocks, 1) + 1);
     // Vertices of many edges may stand together: in PDS order they do.
-    const std::uint64_t edges = std::min(options.block_edges, graph.edge_count());
+    const std::uint64_t edges = std::min(BlockEdgeLimit(graph, model, source, layer, options),
+                                         EdgesOfLayer(graph, model, layer, options));
+    const std::uint64_t lists = edges * kBytesOfListedEdge +
+                                std::min(edges + targets, vertices) * kBytesOfListedRow +
+                                targets * kBytesOfListedTarget;
     const std::uint64_t bytes = std::min(options.stage_bytes, vertices * row_bytes) +
                                 kChunksBeside * ChunkReader::AheadFor(source, options.threads) *
                                     ChunkReader::DecodedBytes(source) +
-                                targets * 2 * row_bytes + edges * kBytesOfPlannedEdge +
-                                vertices / 2 + 2 * RowOrder::Bytes(vertices) +
+                                targets * row_bytes + kPlannedBlocks * lists + vertices / 4 +
+                                2 * RowOrder::Bytes(vertices) +
                                 (LayerOutput::kChunks + kChunksEncoding) *
                                     std::min(output.chunk_rows, output.rows) * output.row_bytes();
     widest = std::max(widest, bytes);
@@ -451,9 +505,10 @@ Result<std::vector<LayerReads>> PlanLayerwise(const Graph& graph, const Model& m
     plan.chunks = (graph.vertex_count() + chunk_rows - 1) / chunk_rows;
     plan.cache_chunks = std::min(CacheChunks(plan.source, complete), plan.chunks);
     const std::vector<bool> none_done(output.chunk_count(), false);
-    RHIZOME_ASSIGN_OR_RETURN(const std::vector<Block> blocks,
-                             BlocksOfLayer(graph, output, layers.Planner(layer),
-                                           complete.block_rows, complete.block_edges, none_done));
+    RHIZOME_ASSIGN_OR_RETURN(
+        const std::vector<Block> blocks,
+        BlocksOfLayer(graph, output, layers.Planner(layer), layers.RowsOfBlock(layer),
+                      layers.EdgesOfBlock(layer), none_done));
     RHIZOME_ASSIGN_OR_RETURN(Trace trace, PlanTrace(graph, layers.Planner(layer), blocks, control));
     plan.requests = trace.keys.size();
     plan.reads = CountReads(ChunkReader::PolicySteps(std::move(trace), layers.Reader(layer)),

@@ -33,10 +33,13 @@ struct LayerwiseOptions {
   PolicyKind policy = PolicyKind::kBelady;
   std::uint64_t cache_bytes = 0;
   bool cached_first = false;  ///< ChunkReaderOptions
-  std::uint64_t block_rows = 1024;
-  std::uint64_t block_edges = std::uint64_t{1} << 20;  ///< a block ends sooner where it has more
 
-  /// Of the rows that a block works on; at least a row. Does not change results.
+  /// Targets that are computed together: each block reads every chunk that it needs once, so the
+  /// fewer there are the less is read. 0: as many as `block_bytes` hold. Does not change results.
+  std::uint64_t block_rows = 0;
+  std::uint64_t block_bytes = std::uint64_t{64} << 20;  ///< for the sums and lists of a block
+
+  /// Of the rows that a window of a block works on; at least a row. Does not change results.
   std::uint64_t stage_bytes = std::uint64_t{8} << 20;
   std::uint64_t chunk_rows = 0;  ///< of every array that is written; 0: chosen
   std::uint64_t seed = 1;
@@ -61,6 +64,8 @@ struct LayerwiseResult {
 /// and number of threads, and for a run that was killed and resumed (`log`, may be null).
 ///
 /// Source: layerwise inference as in GLISP (section III-E), with Belady's schedule over chunks.
+/// That sums stay in memory while the source goes by, block by block of targets as large as memory
+/// allows, is ours: what is read is the source times the number of blocks, and in order.
 /// Memory: the cache, and WorkingBytes.
 /// Errors: kInvalidArgument, features that do not fit the model or a wrong number of fanouts; those
 /// of the store; kInterrupted.
@@ -83,6 +88,15 @@ Result<std::vector<LayerReads>> PlanLayerwise(const Graph& graph, const Model& m
                                               const ArrayEntry& features,
                                               const LayerwiseOptions& options,
                                               const JobControl& control);
+
+/// Targets of a block of a layer (from 0) that reads `source`, at most.
+std::uint64_t BlockRows(const Graph& graph, const Model& model, const ArrayEntry& source,
+                        std::uint32_t layer, const LayerwiseOptions& options);
+
+/// A block ends sooner where its targets have more edges: lists of vertices of many edges that
+/// stand together, as in PDS order, take no more memory than others.
+std::uint64_t BlockEdgeLimit(const Graph& graph, const Model& model, const ArrayEntry& source,
+                             std::uint32_t layer, const LayerwiseOptions& options);
 
 /// Memory of the widest layer beside the cache, but for lists on disk.
 std::uint64_t WorkingBytes(const Graph& graph, const Model& model, const ArrayEntry& features,

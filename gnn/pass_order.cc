@@ -19,7 +19,7 @@ constexpr std::array<RowRule, 3> kCounted = {RowRule::kBlocks, RowRule::kReferen
 
 /// Laying one of them out and counting it walks all lists some times, which takes about as long as
 /// to read and decode so many bytes of chunks for each edge.
-constexpr std::uint64_t kCountingBytesOfEdge = 24;
+constexpr std::uint64_t kCountingBytesOfEdge = 200;
 
 /// Memory of counting: lists and the blocks that read each row; numbers, orders and degrees.
 constexpr std::uint64_t kListBytesOfEdge = 4;
@@ -38,47 +38,107 @@ RowOrder Place(const PassLists& lists, RowRule rule, std::uint64_t block_rows) {
   return {std::move(row_at), rows};
 }
 
-/// Chunks that a pass reads below the cache; as BlockPlanner cuts it. `lists` are those of all
-/// rows.
-std::uint64_t CountPass(const PassLists& lists, const PassReads& pass, const RowOrder& targets,
-                        const RowOrder& source) {
-  const std::uint64_t rows = lists.rows.size();
-  const std::uint64_t chunks = ChunksOf(rows, pass.source_chunk_rows);
-  RankBitmap read(rows);
-  std::vector<std::uint64_t> seen_in(chunks, 0);  // the last window that read it, from 1
-  std::vector<CacheKey> step;
-  Trace trace;
-  const auto end_window = [&] {
-    std::sort(step.begin(), step.end());
-    trace.AddStep(step);
-    step.clear();
+/// The chunks of a pass's windows, as BlockPlanner cuts it. `lists` are those of all rows.
+class PassTrace {
+ public:
+  PassTrace(const PassLists& lists, const PassReads& pass, const RowOrder& targets,
+            const RowOrder& source)
+      : lists_(lists),
+        pass_(pass),
+        targets_(targets),
+        source_(source),
+        chunks_(ChunksOf(lists.rows.size(), pass.source_chunk_rows)),
+        read_(lists.rows.size()),
+        seen_in_(chunks_, 0) {}
+
+  /// Of a pass: what it reads, and the least that it would read in any order of its rows.
+  struct Reads {
+    std::uint64_t chunks = 0;
+    std::uint64_t least_bytes = 0;
   };
-  const std::vector<bool> none_done(ChunksOf(rows, pass.output_chunk_rows), false);
-  const BlockEdges edges{.most = pass.block_edges, .of = [&](std::uint64_t place) {
-                           return std::uint64_t{lists.ReadsOf(targets.RowAt(place)).size()};
-                         }};
-  for (const Block& block :
-       MakeBlocks(rows, pass.output_chunk_rows, pass.block_rows, none_done, edges)) {
-    for (Row place = block.begin; place < block.end; ++place) {
-      const auto row = static_cast<std::size_t>(targets.RowAt(static_cast<std::uint64_t>(place)));
-      read.Set(row);
-      for (const LocalRow neighbor : lists.ReadsOf(row)) read.Set(neighbor);
+
+  Reads Count() {
+    const std::uint64_t rows = lists_.rows.size();
+    const std::vector<bool> none_done(ChunksOf(rows, pass_.output_chunk_rows), false);
+    const BlockEdges edges{.most = pass_.block_edges, .of = [&](std::uint64_t place) {
+                             return std::uint64_t{ReadsOf(static_cast<Row>(place)).size()};
+                           }};
+    for (const Block& block :
+         MakeBlocks(rows, pass_.output_chunk_rows, pass_.block_rows, none_done, edges)) {
+      AddBlock(block);
     }
-    std::uint64_t number = 0;
-    read.ForEach([&](std::uint64_t row) {
-      if (number > 0 && number % pass.stage_rows == 0) end_window();
-      ++number;
-      read.Clear(row);
-      const std::uint64_t chunk = source.PlaceOf(static_cast<Row>(row)) / pass.source_chunk_rows;
-      if (seen_in[chunk] == trace.steps() + 1) return;
-      seen_in[chunk] = trace.steps() + 1;
-      step.push_back(static_cast<CacheKey>(chunk));
-    });
-    end_window();
+    // Rows that follow one another in every block, of which the cache kept some.
+    const std::uint64_t chunk_bytes = pass_.source_chunk_bytes;
+    const std::uint64_t rows_bytes = static_cast<std::uint64_t>(
+        static_cast<double>(rows_read_) / static_cast<double>(pass_.source_chunk_rows) *
+        static_cast<double>(chunk_bytes));
+    const std::uint64_t cached = blocks_ * pass_.cache_chunks * chunk_bytes;
+    return {
+        .chunks = CountReads(pass_.cached_first ? trace_ : InArrivalOrder(trace_), chunks_,
+                             pass_.policy, pass_.cache_chunks),
+        .least_bytes = std::max(chunks_ * chunk_bytes, rows_bytes - std::min(rows_bytes, cached))};
   }
-  return CountReads(pass.cached_first ? trace : InArrivalOrder(trace), chunks, pass.policy,
-                    pass.cache_chunks);
-}
+
+ private:
+  std::uint64_t RowAt(Row place) const {
+    return static_cast<std::uint64_t>(targets_.RowAt(static_cast<std::uint64_t>(place)));
+  }
+  std::span<const LocalRow> ReadsOf(Row place) const { return lists_.ReadsOf(RowAt(place)); }
+
+  void AddBlock(const Block& block) {
+    for (Row place = block.begin; place < block.end; ++place) {
+      for (const LocalRow neighbor : ReadsOf(place)) read_.Set(neighbor);
+    }
+    std::uint64_t count = 0;
+    read_.ForEach([&](std::uint64_t) { ++count; });
+    for (Row place = block.begin; place < block.end; ++place) {
+      if (!read_.Test(RowAt(place))) ++count;
+    }
+    rows_read_ += count;
+    ++blocks_;
+    const bool one_window = count <= pass_.stage_rows;
+    for (Row place = block.begin; one_window && place < block.end; ++place) {
+      read_.Set(RowAt(place));
+    }
+    read_.ForEach([&](std::uint64_t row) {
+      AddRow(row);
+      read_.Clear(row);
+    });
+    EndWindow();
+    for (Row place = block.begin; !one_window && place < block.end; ++place) AddRow(RowAt(place));
+    EndWindow();
+  }
+
+  void AddRow(std::uint64_t row) {
+    if (in_window_ == pass_.stage_rows) EndWindow();
+    ++in_window_;
+    const std::uint64_t chunk = source_.PlaceOf(static_cast<Row>(row)) / pass_.source_chunk_rows;
+    if (seen_in_[chunk] == trace_.steps() + 1) return;
+    seen_in_[chunk] = trace_.steps() + 1;
+    step_.push_back(static_cast<CacheKey>(chunk));
+  }
+
+  void EndWindow() {
+    if (in_window_ == 0) return;
+    std::sort(step_.begin(), step_.end());
+    trace_.AddStep(step_);
+    step_.clear();
+    in_window_ = 0;
+  }
+
+  const PassLists& lists_;
+  const PassReads& pass_;
+  const RowOrder& targets_;
+  const RowOrder& source_;
+  const std::uint64_t chunks_;
+  RankBitmap read_;
+  std::vector<std::uint64_t> seen_in_;  // the last window that read a chunk, from 1
+  std::vector<CacheKey> step_;
+  std::uint64_t in_window_ = 0;  // rows
+  std::uint64_t rows_read_ = 0;  // of each block its distinct ones
+  std::uint64_t blocks_ = 0;
+  Trace trace_;
+};
 
 std::uint64_t ExpectedEdges(const Graph& graph, const PassDrawOptions& draw) {
   if (draw.no_edges) return 0;
@@ -110,10 +170,14 @@ class Counting {
     const RowOrder& source =
         options_.maker.source_order == nullptr ? stored : *options_.maker.source_order;
     OrderCost cost{.rule = rule};
-    cost.maker_reads = CountPass(same_ ? reader_ : maker_, options_.maker, order, source);
-    cost.reader_reads = CountPass(reader_, options_.reader, stored, order);
+    const PassTrace::Reads maker =
+        PassTrace(same_ ? reader_ : maker_, options_.maker, order, source).Count();
+    const PassTrace::Reads reader = PassTrace(reader_, options_.reader, stored, order).Count();
+    cost.maker_reads = maker.chunks;
+    cost.reader_reads = reader.chunks;
     cost.bytes = cost.maker_reads * options_.maker.source_chunk_bytes +
                  cost.reader_reads * options_.reader.source_chunk_bytes;
+    cost.least_bytes = maker.least_bytes + reader.least_bytes;
     return cost;
   }
 
@@ -123,14 +187,6 @@ class Counting {
   PassLists maker_;
   bool same_ = false;
 };
-
-/// Every chunk of both sources once.
-std::uint64_t LeastBytes(const Graph& graph, const OrderOptions& options) {
-  const auto all = [&](const PassReads& pass) {
-    return ChunksOf(graph.vertex_count(), pass.source_chunk_rows) * pass.source_chunk_bytes;
-  };
-  return all(options.maker) + all(options.reader);
-}
 
 }  // namespace
 
@@ -178,8 +234,7 @@ Result<OrderChoice> ChooseOrder(const Graph& graph, const OrderOptions& options,
         std::min_element(choice.costs.begin(), choice.costs.end(),
                          [](const auto& a, const auto& b) { return a.bytes < b.bytes; })
             ->bytes;
-    const std::uint64_t least = LeastBytes(graph, options);
-    if (best < least + edges * kCountingBytesOfEdge) break;
+    if (best < choice.costs.front().least_bytes + edges * kCountingBytesOfEdge) break;
     RowOrder order = Place(counting.reader(), rule, block_rows);
     choice.costs.push_back(counting.Count(rule, order));
     if (choice.costs.back().bytes >= best) continue;

@@ -43,6 +43,7 @@ struct OrderCost {
   std::uint64_t maker_reads = 0;   ///< chunks
   std::uint64_t reader_reads = 0;  ///< chunks
   std::uint64_t bytes = 0;
+  std::uint64_t least_bytes = 0;  ///< that any order costs, given the order of targets
 };
 
 struct OrderChoice {
@@ -53,12 +54,11 @@ struct OrderChoice {
 
 /// Chooses in which order the rows of an array between two layers stand; its rows are computed in
 /// that order too, and written only once whatever it is, so the bytes that both passes read decide.
-/// Counted exactly for the stored order, and for others only where what it reads more than every
-/// chunk once is worth the counting, and their lists fit in the memory. Never worse than stored
-/// order.
-/// Source: GLISP (section III-D) places rows by PDS; the rules are those of cache/pass_layout.h.
-/// Errors: kOutOfMemory, `rule` is given and there is not memory enough to lay it out; those of
-/// Sampler; kInterrupted.
+/// Counted exactly for the stored order, and for others only where what it reads more than the
+/// distinct rows of each block is worth the counting, and their lists fit in the memory. Never
+/// worse than stored order. Source: GLISP (section III-D) places rows by PDS; the rules are those
+/// of cache/pass_layout.h. Errors: kOutOfMemory, `rule` is given and there is not memory enough to
+/// lay it out; those of Sampler; kInterrupted.
 Result<OrderChoice> ChooseOrder(const Graph& graph, const OrderOptions& options,
                                 const JobControl& control);
 

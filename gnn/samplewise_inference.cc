@@ -91,8 +91,9 @@ Status ComputeAll(const std::vector<Block>& blocks, Loader& loader, const Model&
     AddCosts(minibatch->costs, report);
     report.fill_seconds += std::chrono::duration<double>(loaded - start).count();
     report.model_seconds += std::chrono::duration<double>(Clock::now() - loaded).count();
-    if (i + 1 < blocks.size() && blocks[i + 1].output_chunk == blocks[i].output_chunk) continue;
-    RHIZOME_RETURN_IF_ERROR(output.FinishChunk(blocks[i].output_chunk, counts));
+    const auto end = static_cast<std::uint64_t>(blocks[i].end);
+    if (end % output.entry().chunk_rows != 0 && end != output.entry().rows) continue;
+    RHIZOME_RETURN_IF_ERROR(output.FinishChunk((end - 1) / output.entry().chunk_rows, counts));
     counts = {};
   }
   return Status::Ok();
@@ -109,8 +110,13 @@ Result<LayerwiseResult> RunSamplewise(const Graph& graph, const Model& model, co
   RHIZOME_ASSIGN_OR_RETURN(
       const std::unique_ptr<LayerOutput> output,
       LayerOutput::Create(graph.store().fs(), scratch / "output", entry, 0, nullptr));
-  const std::vector<Block> blocks =
-      MakeBlocks(entry.rows, entry.chunk_rows, options.block_rows, output->done());
+  std::vector<Block> blocks;
+  for (const Block& block :
+       MakeBlocks(entry.rows, entry.chunk_rows, options.block_rows, output->done())) {
+    for (const Block& part : SplitAtChunks(block.begin, block.end, entry.chunk_rows)) {
+      blocks.push_back(part);
+    }
+  }
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<Loader> loader,
                            Loader::Open(graph, MakeLoaderOptions(model, scratch, options),
                                         SeedsOfBlocks(graph, blocks), control));

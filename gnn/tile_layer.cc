@@ -19,68 +19,58 @@ TileLayer::TileLayer(const BlockLists& lists, const TileWeights& weights,
       stage_scale_(stage_scale),
       row_scale_(row_scale),
       degrees_(std::move(degrees)) {
-  if (lists.windows() <= 1) return;
-  const auto targets = static_cast<std::int64_t>(lists.targets.size());
-  sums_ = at::empty({targets, stage.size(1)});
-  own_ = at::empty({targets, stage.size(1)});
+  if (one_window()) return;
+  sums_ = at::empty({static_cast<std::int64_t>(lists.targets.size()), stage.size(1)});
+  if (lists.sum_windows() == 0) sums_.zero_();
+  added_.assign(lists.offsets.begin(), lists.offsets.end() - 1);
 }
 
-TileLayer::Range TileLayer::RangeOf(std::size_t tile) const {
-  const std::size_t first = tile * static_cast<std::size_t>(kDenseRows);
-  return {first, std::min<std::size_t>(kDenseRows, lists_.targets.size() - first)};
-}
-
-/// Of the targets of a tile; `out` is the row of its first.
-void TileLayer::Sum(std::size_t window, const Range& range, bool keep, float* out,
-                    std::size_t stride, const float* target_scale, const float* own,
-                    const float* own_scale) const {
+SumArgs TileLayer::RowArgs() const {
   SumArgs args;
   args.x = stage_;
   args.x_stride = dim_;
   args.dim = dim_;
-  args.begins = lists_.BeginsOf(window) + range.first;
-  args.ends = lists_.EndsOf(window) + range.first;
-  args.index = lists_.neighbors.data();
-  // Lists follow one another where they are not cut.
-  args.index_end = lists_.windows() == 1 ? lists_.offsets[range.first + range.count] : 0;
   args.source_scale = stage_scale_.empty() ? nullptr : stage_scale_.data();
-  args.target_scale = target_scale;
-  args.initial = own;
-  args.initial_stride = dim_;
-  args.initial_rows = own == nullptr ? 0 : range.count;
-  args.initial_scale = own_scale;
-  args.keep = keep;
-  args.out = out;
-  args.out_stride = stride;
+  return args;
+}
+
+void TileLayer::AddWindow(std::size_t window, const TargetRange& range) {
+  // The parts of the lists that lie in the window, as slots of the stage.
+  thread_local std::vector<std::uint32_t> offsets;
+  thread_local std::vector<std::uint32_t> slots;
+  const auto first = static_cast<std::uint32_t>(window * lists_.stage_rows);
+  const std::uint64_t end = (window + 1) * lists_.stage_rows;
+  offsets.assign(1, 0);
+  slots.clear();
+  for (std::size_t t = range.first; t < range.first + range.count; ++t) {
+    std::uint32_t e = added_[t];
+    for (; e < lists_.offsets[t + 1] && lists_.neighbors[e] < end; ++e) {
+      slots.push_back(lists_.neighbors[e] - first);
+    }
+    added_[t] = e;
+    offsets.push_back(static_cast<std::uint32_t>(slots.size()));
+  }
+  SumArgs args = RowArgs();
+  args.begins = offsets.data();
+  args.ends = offsets.data() + 1;
+  args.index = slots.data();
+  args.index_end = offsets.back();
+  args.keep = window > 0;
+  args.out = sums_.data_ptr<float>() + range.first * dim_;
+  args.out_stride = dim_;
   Kernels().sum(args, 0, range.count);
 }
 
-/// The targets' own rows: those that the window has, and with the last window those before too.
-void TileLayer::CopyOwn(std::size_t window, const Range& range, float* out,
+void TileLayer::CopyOwn(const TargetRange& range, std::size_t own_first, float* out,
                         std::size_t stride) const {
-  const bool last = window + 1 == lists_.windows();
   for (std::size_t i = 0; i < range.count; ++i) {
     const std::size_t t = range.first + i;
-    const std::uint32_t number = lists_.numbers[t];
-    if (number / lists_.stage_rows == window) {
-      std::memcpy(out + i * stride, stage_ + number % lists_.stage_rows * dim_,
-                  dim_ * sizeof(float));
-    } else if (last) {
-      std::memcpy(out + i * stride, own_.data_ptr<float>() + t * dim_, dim_ * sizeof(float));
-    }
+    const std::size_t slot = one_window() ? lists_.numbers[t] : t - own_first;
+    std::memcpy(out + i * stride, stage_ + slot * dim_, dim_ * sizeof(float));
   }
 }
 
-void TileLayer::AddWindow(std::size_t window, std::size_t tile) {
-  const Range range = RangeOf(tile);
-  Sum(window, range, window > 0, sums_.data_ptr<float>() + range.first * dim_, dim_, nullptr,
-      nullptr, nullptr);
-  CopyOwn(window, range, own_.data_ptr<float>() + range.first * dim_, dim_);
-}
-
-torch::Tensor TileLayer::Finish(std::size_t tile) {
-  const Range range = RangeOf(tile);
-  const std::size_t window = lists_.windows() - 1;
+torch::Tensor TileLayer::Finish(const TargetRange& range, std::size_t own_first) {
   const std::size_t width = sage() ? 2 * dim_ : dim_;
   torch::Tensor input = at::empty({kDenseRows, static_cast<std::int64_t>(width)});
   float* const out = input.data_ptr<float>();
@@ -99,20 +89,31 @@ torch::Tensor TileLayer::Finish(std::size_t tile) {
     }
     target_scale[i] = scale;
   }
+  SumArgs args = RowArgs();
+  args.begins = lists_.offsets.data() + range.first;
+  args.ends = args.begins + (one_window() ? 1 : 0);  // sums of several windows are complete
+  args.index = lists_.neighbors.data();
+  // Lists follow one another.
+  args.index_end = lists_.offsets[range.first + range.count];
+  args.target_scale = target_scale.data();
+  args.keep = !one_window();
+  args.out = sums;
+  args.out_stride = width;
   if (sage()) {
-    CopyOwn(window, range, out, width);
+    CopyOwn(range, own_first, out, width);
   } else {
     gcn_own = at::empty({kDenseRows, static_cast<std::int64_t>(dim_)});
-    CopyOwn(window, range, gcn_own.data_ptr<float>(), dim_);
+    CopyOwn(range, own_first, gcn_own.data_ptr<float>(), dim_);
+    args.initial = gcn_own.data_ptr<float>();
+    args.initial_stride = dim_;
+    args.initial_rows = range.count;
+    args.initial_scale = own_scale.data();
   }
-  if (window > 0) {
-    for (std::size_t i = 0; i < range.count; ++i) {
-      std::memcpy(sums + i * width, sums_.data_ptr<float>() + (range.first + i) * dim_,
-                  dim_ * sizeof(float));
-    }
+  for (std::size_t i = 0; i < range.count && !one_window(); ++i) {
+    std::memcpy(sums + i * width, sums_.data_ptr<float>() + (range.first + i) * dim_,
+                dim_ * sizeof(float));
   }
-  Sum(window, range, window > 0, sums, width, target_scale.data(),
-      sage() ? nullptr : gcn_own.data_ptr<float>(), sage() ? nullptr : own_scale.data());
+  Kernels().sum(args, 0, range.count);
   std::memset(out + range.count * width, 0,
               (static_cast<std::size_t>(kDenseRows) - range.count) * width * sizeof(float));
   torch::Tensor product = Multiply(input, weights_.weight, weights_.bias);

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "rhizome/gnn/aggregate_kernels.h"
 #include "rhizome/gnn/block_plan.h"
 #include "rhizome/gnn/dense.h"
 #include "rhizome/gnn/layers.h"
@@ -21,9 +22,16 @@ struct TileWeights {
   torch::Tensor bias;    // [out]
 };
 
+/// Targets [first, first + count) of a block; at most kDenseRows where they are multiplied.
+struct TargetRange {
+  std::size_t first = 0;
+  std::size_t count = 0;
+};
+
 /// One block of a layer, aggregated window by window from staged rows and multiplied in tiles of
 /// kDenseRows targets. Sums are taken by ascending row, whatever the windows are.
-/// Threads: the same function may run for different tiles at once. Ownership: borrows all.
+/// Threads: the same function may run for different targets at once. Ownership: borrows all.
+/// Memory: a row a target where the block has windows of own rows.
 class TileLayer {
  public:
   /// `stage`: [stage rows, dim], with `stage_scale`, GCN's factor of each row; empty for others.
@@ -32,27 +40,21 @@ class TileLayer {
             std::span<const float> stage_scale, std::span<const float> row_scale,
             std::vector<std::uint32_t> degrees);
 
-  std::size_t tiles() const {
-    return (lists_.targets.size() + kDenseRows - 1) / static_cast<std::size_t>(kDenseRows);
-  }
+  /// Adds what is staged of a window to the sums of some targets. Windows in ascending order, each
+  /// for all targets before the next; not for a block of one window.
+  void AddWindow(std::size_t window, const TargetRange& range);
 
-  /// Adds what is staged of a window that is not the last.
-  void AddWindow(std::size_t window, std::size_t tile);
-
-  /// With the last window staged: the tile's rows, [kDenseRows, out]; those behind the last target
-  /// are of no use.
-  torch::Tensor Finish(std::size_t tile);
+  /// With the targets' own rows staged, the one window or the last added: their rows, [kDenseRows,
+  /// out]; those behind the last are of no use. `own_first`: the first target whose own row the
+  /// window has, where it is one of own rows.
+  torch::Tensor Finish(const TargetRange& range, std::size_t own_first);
 
  private:
-  struct Range {
-    std::size_t first;
-    std::size_t count;
-  };
-  Range RangeOf(std::size_t tile) const;
   bool sage() const { return weights_.kind == ModelKind::kSage; }
-  void Sum(std::size_t window, const Range& range, bool keep, float* out, std::size_t stride,
-           const float* target_scale, const float* own, const float* own_scale) const;
-  void CopyOwn(std::size_t window, const Range& range, float* out, std::size_t stride) const;
+  bool one_window() const { return !lists_.numbers.empty(); }
+  SumArgs RowArgs() const;
+  void CopyOwn(const TargetRange& range, std::size_t own_first, float* out,
+               std::size_t stride) const;
 
   const BlockLists& lists_;
   const TileWeights& weights_;
@@ -61,9 +63,8 @@ class TileLayer {
   const std::span<const float> stage_scale_;
   const std::span<const float> row_scale_;
   const std::vector<std::uint32_t> degrees_;
-  torch::Tensor
-      sums_;           // [targets, dim], of windows before the last; undefined where there are none
-  torch::Tensor own_;  // as `sums_`: rows that were staged then
+  torch::Tensor sums_;                // [targets, dim]; undefined for one window
+  std::vector<std::uint32_t> added_;  // [targets]: up to where a list is in `sums_`
 };
 
 }  // namespace rhizome

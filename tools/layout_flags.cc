@@ -1,10 +1,10 @@
 #include "layout_flags.h"
 
 #include <fmt/format.h>
-#include <malloc.h>
 
 #include <charconv>
 
+#include "allocator.h"
 #include "partition_run.h"
 #include "rhizome/storage/chunk_array.h"
 #include "text.h"
@@ -174,11 +174,7 @@ Result<std::uint64_t> StartLimited(Session& session, const LayoutFlags& flags) {
           "--memory {} is not enough: at least {} are needed, whatever the input; nothing was "
           "written",
           HumanBytes(limit), HumanBytes(kLeastMemoryBytes))));
-    // The allocator would raise its threshold as buffers are freed, and keep what lies below it.
-    constexpr int kThreshold = 128 << 10;
-    mallopt(M_MMAP_THRESHOLD, kThreshold);
-    mallopt(M_TRIM_THRESHOLD, kThreshold);
-    mallopt(M_ARENA_MAX, 2);
+    ReturnFreedMemory(128 << 10);
   }
   return StartMemory(session, limit);
 }

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "allocator.h"
 #include "gnn_flags.h"
 #include "gnn_library.h"
 #include "text.h"
@@ -34,6 +35,7 @@ Json ReportJson(const InferReport& report) {
                       {"write_seconds", layer.write_seconds},
                       {"hit_rate", layer.hit_rate},
                       {"vertices", layer.computed},
+                      {"blocks", layer.blocks},
                       {"layout", layer.layout},
                       {"layouts", LayoutsJson(layer.layouts)}});
   }
@@ -47,7 +49,6 @@ Json ReportJson(const InferReport& report) {
                {"valid_accuracy", optional(report.valid_accuracy)},
                {"test_accuracy", optional(report.test_accuracy)},
                {"resumed_chunks", report.resumed_chunks},
-               {"block_rows", report.block_rows},
                {"kept", report.kept},
                {"base_memory_bytes", report.base_memory_bytes},
                {"peak_memory_bytes", report.peak_memory_bytes},
@@ -125,6 +126,8 @@ Result<Answer> Run(const InferFlags& flags, Session& session) {
   options.model_file = flags.model_file;
   RHIZOME_RETURN_IF_ERROR(CheckName("array", options.out));
   RHIZOME_ASSIGN_OR_RETURN(const GnnEntry* const gnn, LoadGnnLibrary());
+  // More than what a tile of vertices takes, which is of one size.
+  if (options.memory_bytes != 0) ReturnFreedMemory(1 << 20);
   StartMemory(session, options.memory_bytes);
   RHIZOME_ASSIGN_OR_RETURN(const InferReport report, gnn->Infer(options, session.control));
   Answer answer{ReportJson(report), Describe, {}};

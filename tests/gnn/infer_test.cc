@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "gnn/gnn_testing.h"
+#include "rhizome/gnn/layerwise_inference.h"
 #include "rhizome/gnn/pass_order.h"
+#include "rhizome/gnn/safetensors.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/write_batch.h"
 
@@ -201,8 +203,67 @@ TEST_P(InferTest, BytesDoNotDependOnTheLayoutOrWhereListsAre) {
   }
 }
 
+// However sums are cut into blocks of targets and windows of rows, and whether own rows come with
+// the others or after them.
+TEST_P(InferTest, BytesDoNotDependOnBlocksOrWindows) {
+  const auto opened = Store::Open(FileSystem::Posix(), store(), Store::Mode::kRead);
+  ASSERT_OK(opened);
+  const auto graph = Graph::Open(**opened);
+  ASSERT_OK(graph);
+  const auto file = LoadSafetensors(FileSystem::Posix(), model());
+  ASSERT_OK(file);
+  const auto network = Model::FromFile(file->file);
+  ASSERT_OK(network);
+  const JobControl control;
+  int count = 0;
+  const auto run = [&](const LayerwiseOptions& options) -> Result<std::vector<float>> {
+    const Path scratch = folder_ / ("scratch-" + std::to_string(++count));
+    RHIZOME_RETURN_IF_ERROR(CreateDirectories(FileSystem::Posix(), scratch));
+    RHIZOME_ASSIGN_OR_RETURN(
+        const LayerwiseResult result,
+        RunLayerwise(**graph, *network, nullptr, scratch, nullptr, options, control));
+    for (const InferLayerReport& layer : result.layers) EXPECT_EQ(layer.computed, 1200u);
+    const WrittenArray& written = result.output;
+    RHIZOME_ASSIGN_OR_RETURN(
+        const auto array,
+        ChunkArray::Open(FileSystem::Posix(), written.root, written.arrays.front(), written.files));
+    std::vector<float> values(array->entry().rows * array->entry().dim);
+    RHIZOME_RETURN_IF_ERROR(
+        array->ReadRows(0, array->entry().rows, std::as_writable_bytes(std::span(values))));
+    return values;
+  };
+  for (const std::vector<std::int64_t>& fanouts : {std::vector<std::int64_t>(), {3, 5}}) {
+    LayerwiseOptions options;
+    options.features = "feat";
+    options.fanouts = fanouts;
+    options.output.name = "x";
+    options.chunk_rows = 512;
+    const auto whole = run(options);
+    ASSERT_OK(whole);
+    ASSERT_EQ(whole->size(), 1200u * 16);
+    for (const std::uint64_t stage_rows : {23, 100, 700, 1200}) {
+      for (const std::uint64_t block_rows : {128, 640, 1280}) {
+        options.stage_bytes = stage_rows * 16 * sizeof(float);
+        options.block_rows = block_rows;
+        options.threads = 1 + block_rows % 3;
+        const auto cut = run(options);
+        ASSERT_OK(cut);
+        EXPECT_EQ(*whole, *cut) << stage_rows << " staged, blocks of " << block_rows;
+      }
+    }
+    options.block_rows = 0;
+    for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{100} << 10}) {
+      options.block_bytes = bytes;
+      const auto cut = run(options);
+      ASSERT_OK(cut);
+      EXPECT_EQ(*whole, *cut) << "blocks of " << bytes << " bytes";
+    }
+  }
+}
+
 TEST_P(InferTest, TheChosenLayoutReadsNoMoreThanTheStoredOrder) {
   InferOptions options = Options("stored");
+  options.fanouts = {1, 1};  // few edges: what counting takes is weighed against them
   options.chunk_rows = 128;
   options.block_rows = 128;
   options.cache_bytes = 3 * 128 * 16 * sizeof(float);

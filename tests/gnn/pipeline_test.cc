@@ -127,8 +127,7 @@ TEST(BlockPlanTest, BlocksCoverTheUnfinishedChunks) {
     std::vector<int> covered(700, 0);
     for (const Block& block : MakeBlocks(700, 256, block_rows, done)) {
       EXPECT_EQ(block.begin % static_cast<Row>(kTileRows), 0);
-      EXPECT_EQ(static_cast<std::uint64_t>(block.begin) / 256, block.output_chunk);
-      EXPECT_EQ(static_cast<std::uint64_t>(block.end - 1) / 256, block.output_chunk);
+      EXPECT_LE(block.rows(), RoundUpToTiles(block_rows));
       for (Row row = block.begin; row < block.end; ++row) ++covered[static_cast<std::size_t>(row)];
     }
     for (std::size_t row = 0; row < covered.size(); ++row) {
@@ -166,7 +165,21 @@ TEST(BlockPlanTest, BlocksEndWhereTheyHaveManyEdges) {
                  {.most = 6, .of = [&](std::uint64_t place) { return edges[place]; }});
   std::vector<std::pair<Row, Row>> ends;
   for (const Block& block : blocks) ends.emplace_back(block.begin, block.end);
-  EXPECT_EQ(ends, (std::vector<std::pair<Row, Row>>{{0, 2}, {2, 4}, {4, 5}, {5, 8}, {8, 10}}));
+  EXPECT_EQ(ends, (std::vector<std::pair<Row, Row>>{{0, 2}, {2, 4}, {4, 5}, {5, 9}, {9, 10}}));
+}
+
+TEST(BlockPlanTest, BlocksAreFewAndOfTheSameSizeAndSpanChunks) {
+  const std::vector<Block> blocks = MakeBlocks(2560, 256, 2048, std::vector<bool>(10, false));
+  ASSERT_EQ(blocks.size(), 2u);
+  EXPECT_EQ(blocks[0].rows(), 1280u);
+  EXPECT_EQ(blocks[1].rows(), 1280u);
+}
+
+TEST(BlockPlanTest, PartsLieInOneChunkEach) {
+  std::vector<std::pair<Row, Row>> parts;
+  for (const Block& part : SplitAtChunks(5, 25, 10)) parts.emplace_back(part.begin, part.end);
+  EXPECT_EQ(parts, (std::vector<std::pair<Row, Row>>{{5, 10}, {10, 20}, {20, 25}}));
+  EXPECT_TRUE(SplitAtChunks(7, 7, 10).empty());
 }
 
 /// Any order of rows.
@@ -177,18 +190,11 @@ RowOrder RandomOrder(std::uint64_t rows, std::mt19937_64& random) {
   return {row_at, rows};
 }
 
-/// The rows of a target's list, as its parts of all windows name them, and its own.
-std::vector<Row> RowsOfTarget(const BlockLists& lists, std::size_t t) {
-  std::vector<Row> rows;
-  for (std::size_t window = 0; window < lists.windows(); ++window) {
-    for (std::uint32_t e = lists.BeginsOf(window)[t]; e < lists.EndsOf(window)[t]; ++e)
-      rows.push_back(lists.rows[window * lists.stage_rows + lists.neighbors[e]]);
-  }
-  return rows;
-}
-
-/// Each window's visits name the rows that it stages, each once, where they stand in the source.
-void ExpectStaged(const BlockLists& lists, const RowOrder& source, std::uint64_t chunk_rows) {
+/// Each window's visits name the rows that it stages, each once, where they stand in the source:
+/// `window_rows` of each window, by slot.
+void ExpectStaged(const BlockLists& lists, const std::vector<std::vector<Row>>& window_rows,
+                  const RowOrder& source, std::uint64_t chunk_rows) {
+  ASSERT_EQ(lists.windows(), window_rows.size());
   for (std::size_t window = 0; window < lists.windows(); ++window) {
     std::set<std::uint32_t> staged;
     std::int64_t last_chunk = -1;
@@ -197,14 +203,22 @@ void ExpectStaged(const BlockLists& lists, const RowOrder& source, std::uint64_t
       last_chunk = static_cast<std::int64_t>(visit.chunk);
       for (std::uint32_t i = visit.first; i < visit.last; ++i) {
         const BlockLists::StagedRow& row = lists.staged[i];
-        EXPECT_LT(row.slot, lists.stage_rows);
+        ASSERT_LT(row.slot, window_rows[window].size());
         EXPECT_TRUE(staged.insert(row.slot).second);
-        EXPECT_EQ(source.PlaceOf(lists.rows[window * lists.stage_rows + row.slot]),
+        EXPECT_EQ(source.PlaceOf(window_rows[window][row.slot]),
                   visit.chunk * chunk_rows + row.in_chunk);
       }
     }
-    EXPECT_EQ(staged.size(), std::min<std::uint64_t>(
-                                 lists.stage_rows, lists.rows.size() - window * lists.stage_rows));
+    EXPECT_EQ(staged.size(), window_rows[window].size());
+  }
+}
+
+template <typename T>
+void AppendWindows(const std::vector<T>& rows, std::uint64_t stage_rows,
+                   std::vector<std::vector<Row>>& windows) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (i % stage_rows == 0) windows.emplace_back();
+    windows.back().push_back(static_cast<Row>(rows[i]));
   }
 }
 
@@ -219,23 +233,48 @@ TEST_F(PipelineTest, BlockListsAreTheGraphsInNeighboursAscendingInEveryOrderAndW
                                                     .source_order = &source,
                                                     .target_order = &targets});
       ASSERT_OK(planner);
-      const Block block{.begin = 128, .end = 384, .output_chunk = 0};
+      const Block block{.begin = 128, .end = 384};
       const Result<BlockLists> lists = planner->Plan(block);
       ASSERT_OK(lists);
       ASSERT_EQ(lists->targets.size(), 256u);
+      std::set<Row> read;  // for the sums
+      std::set<Row> own;
       for (std::size_t t = 0; t < 256; ++t) {
         const Row row = lists->targets[t];
         EXPECT_EQ(row, targets.RowAt(128 + t));
-        EXPECT_EQ(lists->rows[lists->numbers[t]], row);
+        own.insert(row);
         std::vector<Row> expected;
         const auto neighbors = graph_->Neighbors(graph_->VertexAt(row), Direction::kIn);
         ASSERT_OK(neighbors);
         for (const Neighbor& neighbor : *neighbors)
           expected.push_back(graph_->RowOf(neighbor.vertex));
         std::sort(expected.begin(), expected.end());
-        EXPECT_EQ(RowsOfTarget(*lists, t), expected) << "row " << row;
+        read.insert(expected.begin(), expected.end());
+        std::vector<Row> listed;
+        for (std::uint32_t e = lists->offsets[t]; e < lists->offsets[t + 1]; ++e)
+          listed.push_back(lists->rows[lists->neighbors[e]]);
+        EXPECT_EQ(listed, expected) << "row " << row;
       }
-      ExpectStaged(*lists, source, 128);
+      std::set<Row> all = read;
+      all.insert(own.begin(), own.end());
+      const bool one_window = all.size() <= stage_rows;
+      EXPECT_EQ(one_window, stage_rows == 1000);
+      const std::set<Row>& numbered = one_window ? all : read;
+      EXPECT_TRUE(std::equal(lists->rows.begin(), lists->rows.end(), numbered.begin(),
+                             numbered.end(),
+                             [](std::uint32_t a, Row b) { return static_cast<Row>(a) == b; }));
+      std::vector<std::vector<Row>> windows;
+      AppendWindows(lists->rows, stage_rows, windows);
+      EXPECT_EQ(lists->sum_windows(), windows.size());
+      if (one_window) {
+        ASSERT_EQ(lists->numbers.size(), 256u);
+        for (std::size_t t = 0; t < 256; ++t)
+          EXPECT_EQ(lists->rows[lists->numbers[t]], lists->targets[t]);
+      } else {
+        EXPECT_TRUE(lists->numbers.empty());
+        AppendWindows(lists->targets, stage_rows, windows);
+      }
+      ExpectStaged(*lists, windows, source, 128);
       const JobControl control;
       const auto trace = PlanTrace(*graph_,
                                    {.source_chunk_rows = 128,
