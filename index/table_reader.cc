@@ -50,14 +50,16 @@ Result<std::unique_ptr<TableReader>> TableReader::Open(std::unique_ptr<InputStre
   std::unique_ptr<TableReader> reader(new TableReader(std::move(stream), form));
   while (!reader->at_end_ && reader->end_ < kByteOrderMark.size())
     RHIZOME_RETURN_IF_ERROR(reader->Fill());
-  if (std::string_view(reader->buffer_.data(), reader->end_).starts_with(kByteOrderMark))
+  if (std::string_view(reader->buffer_.get(), reader->end_).starts_with(kByteOrderMark))
     reader->begin_ = kByteOrderMark.size();
   if (header) RHIZOME_RETURN_IF_ERROR(reader->ReadLine());
   return reader;
 }
 
 TableReader::TableReader(std::unique_ptr<InputStream> stream, TableForm form)
-    : stream_(std::move(stream)), form_(form), buffer_(kBufferBytes) {}
+    : stream_(std::move(stream)),
+      form_(form),
+      buffer_(std::make_unique_for_overwrite<char[]>(kBufferBytes)) {}
 
 std::string TableReader::Place() const {
   return fmt::format("{}:{}", stream_->path().string(), line_);
@@ -69,10 +71,10 @@ Result<TableReader::Next> TableReader::ReadLine() {
 }
 
 Status TableReader::Fill() {
-  std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+  std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
   end_ -= begin_;
   begin_ = 0;
-  const auto room = std::as_writable_bytes(std::span(buffer_)).subspan(end_);
+  const auto room = std::as_writable_bytes(std::span(buffer_.get() + end_, kBufferBytes - end_));
   RHIZOME_ASSIGN_OR_RETURN(const std::size_t bytes, stream_->Read(room));
   end_ += bytes;
   at_end_ = bytes == 0;
@@ -82,7 +84,7 @@ Status TableReader::Fill() {
 Result<TableReader::Next> TableReader::ReadTabs() {
   std::size_t scanned = 0;
   while (true) {
-    const char* from = buffer_.data() + begin_;
+    const char* from = buffer_.get() + begin_;
     const void* found = std::memchr(from + scanned, '\n', end_ - begin_ - scanned);
     if (found == nullptr && !at_end_ && end_ - begin_ <= kMaxLineBytes) {
       scanned = end_ - begin_;
@@ -182,7 +184,7 @@ TableReader::Next TableReader::Malformed(std::string reason) {
 Result<TableReader::Next> TableReader::SkipLongLine() {
   const std::string reason = fmt::format("is longer than {} bytes", kMaxLineBytes);
   while (true) {
-    const char* from = buffer_.data() + begin_;
+    const char* from = buffer_.get() + begin_;
     const void* found = std::memchr(from, '\n', end_ - begin_);
     if (found != nullptr) {
       begin_ += static_cast<std::size_t>(static_cast<const char*>(found) - from) + 1;

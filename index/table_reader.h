@@ -73,8 +73,8 @@ class TableReader {
 
   std::unique_ptr<InputStream> stream_;
   const TableForm form_;
-  std::vector<char> buffer_;
-  std::size_t begin_ = 0;  // of what was not handed out yet
+  const std::unique_ptr<char[]> buffer_;  // of kBufferBytes
+  std::size_t begin_ = 0;                 // of what was not handed out yet
   std::size_t end_ = 0;
   bool at_end_ = false;  // the stream has no more
   std::uint64_t line_ = 0;

@@ -3,11 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <charconv>
-#include <cmath>
 #include <fstream>
-
-#include "rhizome/index/sampler.h"
 
 namespace rhizome {
 
@@ -55,26 +51,6 @@ void AddCommonFlags(CLI::App& verb, Session& session) {
       ->type_name("bar|plain|json|none");
 }
 
-std::optional<std::uint64_t> ParseSize(std::string_view text) {
-  double number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
-  if (error != std::errc() || !(number >= 0)) return std::nullopt;
-  std::string unit(rest, end);
-  for (char& c : unit) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  if (unit.size() > 1 && unit.back() == 'b') unit.pop_back();
-  if (unit.size() > 1 && unit.back() == 'i') unit.pop_back();
-  constexpr std::string_view kUnits = "bkmgt";
-  std::size_t power = 0;
-  if (!unit.empty()) {
-    power = kUnits.find(unit[0]);
-    if (unit.size() != 1 || power == kUnits.npos) return std::nullopt;
-  }
-  const double bytes = std::ldexp(number, static_cast<int>(10 * power));
-  if (bytes >= 0x1p63) return std::nullopt;
-  return static_cast<std::uint64_t>(bytes);
-}
-
 CLI::Option* AddMetricsFile(CLI::App& verb, std::string& path) {
   return verb.add_option("--metrics", path, "Write what was counted and timed, as Prometheus text")
       ->type_name("F");
@@ -91,34 +67,6 @@ Status WriteMetrics(const std::string& path, const Metrics* metrics, const std::
   RHIZOME_ASSIGN_OR_RETURN(OutputFile out, OutputFile::Create(path));
   RHIZOME_RETURN_IF_ERROR(out.Append(std::as_bytes(std::span(text))));
   return out.Commit();
-}
-
-std::vector<std::string> SplitList(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  std::size_t begin = 0;
-  while (true) {
-    const std::size_t end = text.find(separator, begin);
-    parts.emplace_back(text.substr(begin, end == text.npos ? text.npos : end - begin));
-    if (end == text.npos) return parts;
-    begin = end + 1;
-  }
-}
-
-std::optional<std::vector<std::int64_t>> ParseFanouts(std::string_view text) {
-  std::vector<std::int64_t> fanouts;
-  for (const std::string& part : SplitList(text, ',')) {
-    if (part == "all") {
-      fanouts.push_back(kAllNeighbors);
-      continue;
-    }
-    std::int64_t number = 0;
-    const auto [rest, error] = std::from_chars(part.data(), part.data() + part.size(), number);
-    if (error != std::errc() || rest != part.data() + part.size() || number < 1) {
-      return std::nullopt;
-    }
-    fanouts.push_back(number);
-  }
-  return fanouts;
 }
 
 namespace {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "flag_values.h"
 #include "progress.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/storage/job_control.h"
@@ -68,14 +69,6 @@ CLI::App* AddVerb(CLI::App& root, Session& session, const std::string& name,
 }
 
 // --- Kinds of flags that CLI11 does not know. Wrong values are its ValidationError, exit code 1.
-
-/// 1024-based: "512M", "4G", "1.5g", "65536". Nothing for other text.
-std::optional<std::uint64_t> ParseSize(std::string_view text);
-
-/// "10,10,5" or "all,10"; "all" is kAllNeighbors. Nothing for other text.
-std::optional<std::vector<std::int64_t>> ParseFanouts(std::string_view text);
-
-std::vector<std::string> SplitList(std::string_view text, char separator);
 
 CLI::Option* AddSize(CLI::App& verb, const std::string& name, std::uint64_t& bytes,
                      const std::string& description);

@@ -11,22 +11,6 @@
 
 namespace rhizome {
 
-std::optional<Codec> ParseCodecFlag(std::string_view text) {
-  const std::size_t colon = text.find(':');
-  const std::optional<CodecKind> kind = ParseCodec(text.substr(0, colon));
-  if (!kind) return std::nullopt;
-  Codec codec{.kind = *kind, .level = *kind == CodecKind::kZstd ? 3 : 5};
-  if (colon == text.npos) return codec;
-  const std::string_view level = text.substr(colon + 1);
-  const char* const end = level.data() + level.size();
-  const auto [rest, error] = std::from_chars(level.data(), end, codec.level);
-  const int highest = *kind == CodecKind::kZstd ? 19 : 9;
-  if (error != std::errc() || rest != end || codec.level < 1 || codec.level > highest) {
-    return std::nullopt;
-  }
-  return codec;
-}
-
 void AddInnerRowsFlag(CLI::App& verb, std::uint64_t& inner_rows) {
   verb.add_option_function<std::string>(
           "--inner-rows",

@@ -50,9 +50,6 @@ void AddCodecFlag(CLI::App& verb, Codec& codec);
 /// --inner-rows: 0, a number, or kChosenInnerRows.
 void AddInnerRowsFlag(CLI::App& verb, std::uint64_t& inner_rows);
 
-/// "zstd", "zstd:19", "blosc-lz4:5". Nothing for other text or a level out of range.
-std::optional<Codec> ParseCodecFlag(std::string_view text);
-
 /// Prepares for the limit of `flags`, if there is one: memory that is let go is given back at once.
 /// To be called before anything large is made. Returns what the bare process holds.
 /// Errors: kOutOfMemory, the limit is less than kLeastMemoryBytes.

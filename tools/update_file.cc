@@ -202,7 +202,7 @@ UpdateFile::Reason UpdateFile::TakeLine(Fields fields, WriteBatch& batch) {
   if (fields.size() != format_.columns.size())
     return fmt::format("{} fields, but --columns names {}", fields.size(), format_.columns.size());
   if (format_.subject == Subject::kEdges) return TakeEdge(fields, batch);
-  ExternalId id(std::string(fields[id_]));
+  ExternalId id{std::string(fields[id_])};
   if (format_.verb == UpdateVerb::kDelete) {
     batch.DeleteVertex(std::move(id));
   } else {
@@ -228,8 +228,8 @@ UpdateFile::Reason UpdateFile::TakeEdge(Fields fields, WriteBatch& batch) {
                          DataTypeName(info.dtype));
     edge.attributes[info.first_value] = *bits;
   }
-  ExternalId src(std::string(fields[id_]));
-  ExternalId dst(std::string(fields[dst_]));
+  ExternalId src{std::string(fields[id_])};
+  ExternalId dst{std::string(fields[dst_])};
   if (format_.verb == UpdateVerb::kDelete) {
     batch.DeleteEdge(std::move(src), std::move(dst), edge.type);
   } else if (format_.verb == UpdateVerb::kUpsert) {
