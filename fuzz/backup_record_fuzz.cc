@@ -8,6 +8,7 @@
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/hash.h"
 #include "sections.h"
+#include "seeds.h"
 
 namespace {
 
@@ -100,4 +101,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Seal(bytes);
   Check(bytes);
   return 0;
+}
+
+std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
+  std::vector<Seed> seeds;
+  std::vector<std::byte> record = Sample();
+  Seal(record);
+  AddChanged(seeds, Joined({0}, record), 1, 40);
+  AddChanged(seeds, Joined({1}, BackupText(FuzzStoreId())), 1);
+  AddEdits(seeds, {2}, BackupText(FuzzStoreId()).size());
+  AddEdits(seeds, {3}, Sample().size());
+  AddEdits(seeds, {4}, EncodeManifest(SampleManifest(), FuzzStoreId()).size() - kSealBytes);
+  return seeds;
 }

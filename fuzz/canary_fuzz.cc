@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "seeds.h"
+
 // A mistake that must be found in the time that every target has: else the fuzzers are blind. Its
 // test passes when the target fails.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -12,3 +14,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (word == 0x525A4649) std::abort();
   return 0;
 }
+
+// None: they must not help.
+std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() { return {}; }

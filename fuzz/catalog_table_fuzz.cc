@@ -1,11 +1,23 @@
+#include <rocksdb/options.h>
+#include <rocksdb/sst_file_writer.h>
+#include <rocksdb/table.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "rhizome/storage/catalog_log.h"
 #include "rhizome/storage/catalog_table.h"
 #include "rhizome/storage/check.h"
+#include "rhizome/storage/file_system.h"
+#include "rhizome/storage/hash.h"
 #include "rhizome/storage/little_endian.h"
+#include "seeds.h"
 
 // A table of RocksDB with any footer, its magic and version set right: nothing beyond the file is
 // read, and no more than a small block at once.
@@ -24,4 +36,63 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         return rhizome::Status::Ok();
       }));
   return 0;
+}
+
+namespace {
+
+/// A table of RocksDB's, with its sort of checksum.
+std::vector<std::byte> MakeTable(rocksdb::ChecksumType checksum) {
+  std::string path = (std::filesystem::temp_directory_path() / "catalog_table.XXXXXX").string();
+  const int file = mkstemp(path.data());
+  RHIZOME_CHECK(file >= 0);
+  close(file);
+  rocksdb::BlockBasedTableOptions table;
+  table.checksum = checksum;
+  rocksdb::Options options;
+  options.compression = rocksdb::kNoCompression;
+  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  rocksdb::SstFileWriter writer(rocksdb::EnvOptions(), options);
+  RHIZOME_CHECK(writer.Open(path).ok() && writer.Put("key", "value").ok() && writer.Finish().ok());
+  const auto bytes = rhizome::ReadWholeFile(rhizome::FileSystem::Posix(), path, 1 << 20);
+  RHIZOME_CHECK(bytes.has_value());
+  std::filesystem::remove(path);
+  return *bytes;
+}
+
+}  // namespace
+
+std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
+  std::vector<Seed> seeds;
+  for (const auto kind : {rocksdb::kCRC32c, rocksdb::kXXH3, rocksdb::kNoChecksum}) {
+    const Seed table = Joined({}, MakeTable(kind));
+    AddChanged(seeds, table, 0, 100);
+    AddChanged(seeds, table, table.size() - 53, 212);  // the footer
+    Seed raw = table;                                  // magic and version are not set right again
+    raw[0] = 0;
+    AddChanged(seeds, raw, raw.size() - 12, 48);
+    if (kind != rocksdb::kCRC32c) continue;
+    // The list of blocks, whose first name is that of the properties, behind a right checksum.
+    constexpr std::string_view kName = "rocksdb.properties";
+    const auto found = std::search(table.begin(), table.end(), kName.begin(), kName.end());
+    RHIZOME_CHECK(found != table.end());
+    const auto begin = static_cast<std::size_t>(found - table.begin()) - 3;  // behind its lengths
+    const auto sum_of = [&](const Seed& bytes, std::size_t end) {
+      return MaskedLogCrc(Crc32c(std::as_bytes(std::span(bytes)).subspan(begin, end - begin)));
+    };
+    std::size_t end = begin + kName.size();
+    while (end + 4 < table.size() &&
+           LoadLittle<std::uint32_t>(std::as_bytes(std::span(table)).data() + end) !=
+               sum_of(table, end))
+      ++end;
+    RHIZOME_CHECK(end + 4 < table.size());
+    for (std::size_t at = begin; at < end; ++at) {
+      for (const std::uint8_t value : {0, 1, 127, 255}) {
+        Seed changed = table;
+        changed[at] = value;
+        StoreLittle(reinterpret_cast<std::byte*>(changed.data()) + end, sum_of(changed, end));
+        seeds.push_back(changed);
+      }
+    }
+  }
+  return seeds;
 }

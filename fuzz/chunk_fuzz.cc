@@ -4,6 +4,7 @@
 
 #include "rhizome/storage/codec.h"
 #include "rhizome/storage/hash.h"
+#include "seeds.h"
 
 // Any frame behind a right checksum: refused, or decoded without leaving the output.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -23,4 +24,26 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<std::byte> out(raw_bytes);
   static_cast<void>(DecodeChunk(codec, encoded, out).ok());
   return 0;
+}
+
+std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
+  std::vector<Seed> seeds;
+  constexpr std::uint16_t kRawBytes = 300;
+  std::vector<std::byte> raw(kRawBytes);
+  for (std::size_t i = 0; i < raw.size(); ++i) raw[i] = static_cast<std::byte>(i * i / 7);
+  for (std::uint8_t kind = 1; kind <= 4; ++kind) {
+    for (const std::uint16_t claimed : {kRawBytes, std::uint16_t{299}, std::uint16_t{0}}) {
+      const Codec codec{.kind = static_cast<CodecKind>(kind), .level = 3, .element_bytes = 4};
+      auto encoded = EncodeChunk({codec.kind, codec.kind == CodecKind::kRaw ? 0 : 3, 4}, raw);
+      if (!encoded) continue;
+      if (codec.kind != CodecKind::kRaw) encoded->resize(encoded->size() - 4);
+      const auto low = static_cast<std::uint8_t>(claimed % 256);
+      const auto high = static_cast<std::uint8_t>(claimed / 256);
+      AddChanged(seeds,
+                 Joined({static_cast<std::uint8_t>(kind - 1), low, high},
+                        std::span<const std::byte>(*encoded)),
+                 3, 200);
+    }
+  }
+  return seeds;
 }

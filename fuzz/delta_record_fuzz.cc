@@ -4,6 +4,7 @@
 #include "edits.h"
 #include "rhizome/index/delta_record.h"
 #include "rhizome/storage/check.h"
+#include "seeds.h"
 
 namespace {
 
@@ -54,4 +55,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     Check(fuzzing::WithEdits(Sample(context), input), context);
   }
   return 0;
+}
+
+std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
+  std::vector<Seed> seeds;
+  for (unsigned kind = 0; kind < 12; ++kind) {
+    const std::vector<std::byte> sample = Sample(Context(kind));
+    AddEdits(seeds, {static_cast<std::uint8_t>(2 * kind + 1)}, sample.size(), 400);
+    AddChanged(seeds, Joined({static_cast<std::uint8_t>(2 * kind)}, sample), 1, 100);
+  }
+  return seeds;
 }

@@ -7,6 +7,7 @@
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/manifest.h"
 #include "sections.h"
+#include "seeds.h"
 
 namespace {
 
@@ -63,4 +64,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     Check(Sealed(fuzzing::WithEdits(std::move(body), input)));
   }
   return 0;
+}
+
+std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
+  std::vector<Seed> seeds;
+  AddChanged(seeds, Joined({0}, Sample()), 1, 200);
+  AddEdits(seeds, {2}, Sample().size() - kHeadBytes - 4, 4000);
+  return seeds;
 }

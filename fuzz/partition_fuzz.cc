@@ -1,6 +1,10 @@
+#include <random>
+
 #include "rhizome/index/adjacency.h"
 #include "rhizome/index/vertex_order.h"
 #include "sections.h"
+#include "seeds.h"
+#include "testing/partition_parts.h"
 
 namespace {
 
@@ -31,38 +35,65 @@ void Walk(const Adjacency& partition, Direction direction) {
   RHIZOME_CHECK(edges == partition.edge_count());
 }
 
-/// The order of 8 vertices of one type, owned by two partitions.
-const VertexOrder& Order() {
-  static const VertexOrder* const order = [] {
-    const std::vector<VertexId> rows = {0, 1, 2, 3, 4, 5, 6, 7};
-    const std::vector<PartitionId> owners = {0, 0, 0, 0, 1, 1, 1, 1};
-    MemorySink sink;
-    const OrderInput input{
-        .vertex_of_row = rows, .owner_of_vertex = owners, .type_of_vertex = {}, .partitions = 2};
-    const Status written = VertexOrder::Write(sink, fuzzing::FuzzStoreId(), input);
-    RHIZOME_CHECK(written.ok());
-    auto file = SectionFile::Parse(sink.Take(), "order", FileKind::kOrder, fuzzing::FuzzStoreId());
-    RHIZOME_CHECK(file.has_value());
-    auto parsed = VertexOrder::Parse(*std::move(file), 8, 2, 1);
-    RHIZOME_CHECK(parsed.has_value());
-    return new VertexOrder(*std::move(parsed));
+/// Small graphs of every kind: with types, weights, grouped rows, one direction, compressed lists,
+/// edge attributes, both directions of every edge.
+constexpr std::size_t kShapes = 12;
+
+rhizome::testing::PartitionParts MakeParts(std::size_t shape) {
+  std::mt19937_64 rng(shape);
+  constexpr Direction kDirections[] = {Direction::kBoth, Direction::kOut, Direction::kIn};
+  const GraphInput input =
+      rhizome::testing::RandomGraph(rng, {.vertices = 9,
+                                          .edges = 24,
+                                          .vertex_types = shape % 2 == 0 ? 1U : 2U,
+                                          .edge_types = shape % 3 == 0 ? 3U : 1U,
+                                          .weighted = shape % 4 < 2,
+                                          .undirected = shape == 5 || shape == 10});
+  return rhizome::testing::Divide(
+      rng, input,
+      {.partitions = shape == 11 ? 9U : 2U,
+       .grouped = shape % 4 != 1,
+       .directions = kDirections[shape < 6 ? 0 : shape % 3],
+       .codec = shape % 2 == 0 ? TopologyCodec::kNone : TopologyCodec::kEliasFano,
+       .attributed = shape % 5 == 2});
+}
+
+const rhizome::testing::PartitionParts& PartsOf(std::size_t shape) {
+  static const auto* const parts = [] {
+    auto* const made = new std::vector<rhizome::testing::PartitionParts>();
+    for (std::size_t i = 0; i < kShapes; ++i) made->push_back(MakeParts(i));
+    return made;
   }();
-  return *order;
+  return (*parts)[shape % kShapes];
 }
 
 }  // namespace
 
-// A sealed partition file with any content: refused, or every query on it is in bounds.
+// A sealed partition file of a small graph with any content: refused, or every query on it is in
+// bounds.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 1) return 0;
+  const rhizome::testing::PartitionParts& parts = PartsOf(data[0]);
   auto bytes = fuzzing::SealSections({data + 1, size - 1}, FileKind::kPartition);
   auto file =
       SectionFile::Parse(std::move(bytes), "fuzz", FileKind::kPartition, fuzzing::FuzzStoreId());
   if (!file) return 0;
-  const std::uint32_t edge_types = 1 + data[0] % 3;
-  const auto partition = Adjacency::Parse(*std::move(file), Order(), 0, 2, edge_types);
-  if (!partition) return 0;
+  const auto partition =
+      Adjacency::Parse(*std::move(file), *parts.order, 0, parts.partitions, parts.edge_types);
+  if (!partition) {
+    RHIZOME_CHECK(partition.error().code() == StatusCode::kCorruption);
+    return 0;
+  }
   for (const Direction direction : {Direction::kOut, Direction::kIn})
     if (partition->has(direction)) Walk(*partition, direction);
   return 0;
+}
+
+std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
+  std::vector<Seed> seeds;
+  for (std::size_t shape = 0; shape < kShapes; ++shape) {
+    const auto sections = SectionsOf(PartsOf(shape).files[0], FileKind::kPartition, StoreId{});
+    AddChanged(seeds, Joined({static_cast<std::uint8_t>(shape)}, sections), 0, 2500);
+  }
+  return seeds;
 }

@@ -1,10 +1,12 @@
 #include <algorithm>
+#include <random>
 #include <tuple>
 #include <vector>
 
 #include "input.h"
 #include "sampler_checker.h"
 #include "sampler_shapes.h"
+#include "seeds.h"
 
 namespace {
 
@@ -95,4 +97,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto again = (*other)->Sample(seeds, times, size);
   RHIZOME_CHECK(again.has_value() && Same(*sample, *again));
   return 0;
+}
+
+std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
+  std::vector<Seed> seeds;
+  std::mt19937_64 random(1);
+  for (std::size_t i = 0; i < 200; ++i) {
+    Seed seed(24);
+    for (std::uint8_t& byte : seed) byte = static_cast<std::uint8_t>(random());
+    seeds.push_back(std::move(seed));
+  }
+  return seeds;
 }

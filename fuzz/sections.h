@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -33,6 +34,34 @@ inline std::vector<std::byte> SealSections(std::span<const std::uint8_t> input, 
   }
   if (!writer.Finish().ok()) return {};
   return sink.Take();
+}
+
+/// A section file as input for SealSections.
+inline std::vector<std::byte> SectionsOf(std::vector<std::byte> file, FileKind kind,
+                                         const StoreId& id = FuzzStoreId()) {
+  const auto parsed = SectionFile::Parse(std::move(file), "sample", kind, id);
+  RHIZOME_CHECK(parsed.has_value());
+  std::vector<std::byte> input;
+  for (const std::uint32_t section : parsed->Kinds()) {
+    const std::uint32_t element_bytes = parsed->ElementBytes(section);
+    const std::uint64_t bytes = parsed->SectionBytes(section);
+    RHIZOME_CHECK(section <= 64 && bytes <= 65535);
+    input.push_back(static_cast<std::byte>(section - 1));
+    input.push_back(static_cast<std::byte>(std::countr_zero(element_bytes)));
+    input.push_back(static_cast<std::byte>(bytes % 256));
+    input.push_back(static_cast<std::byte>(bytes / 256));
+    const std::uint64_t count = parsed->Count(section);
+    const auto append = [&](const auto& values) {
+      RHIZOME_CHECK(values.has_value());
+      const auto raw = std::as_bytes(*values);
+      input.insert(input.end(), raw.begin(), raw.end());
+    };
+    if (element_bytes == 1) append(parsed->Section<std::uint8_t>(section, count));
+    if (element_bytes == 2) append(parsed->Section<std::uint16_t>(section, count));
+    if (element_bytes == 4) append(parsed->Section<std::uint32_t>(section, count));
+    if (element_bytes == 8) append(parsed->Section<std::uint64_t>(section, count));
+  }
+  return input;
 }
 
 }  // namespace rhizome::fuzzing

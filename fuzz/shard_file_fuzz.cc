@@ -7,6 +7,7 @@
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/codec.h"
 #include "rhizome/storage/shard_file.h"
+#include "seeds.h"
 
 namespace {
 
@@ -82,4 +83,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   static_cast<void>(ReadShard(entry, edited, EntryOf(edited)));
   return 0;
+}
+
+std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
+  std::vector<Seed> seeds;
+  for (std::uint8_t codec = 0; codec < 4; ++codec) {
+    Seed head = {2, codec, 3, 3, 9};
+    for (std::uint8_t i = 0; head.size() < 64; ++i)
+      head.push_back(static_cast<std::uint8_t>(i * 7));
+    AddEdits(seeds, head, 400, 400);
+  }
+  return seeds;
 }

@@ -8,6 +8,7 @@
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/shard_index.h"
+#include "seeds.h"
 
 namespace {
 
@@ -91,4 +92,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   CheckRanges(format, *decoded, file_bytes);
   RHIZOME_CHECK(EncodeShardIndex(format, *decoded) == edited);
   return 0;
+}
+
+std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
+  std::vector<Seed> seeds;
+  for (std::uint8_t kind = 0; kind < 16; ++kind) {
+    Seed head = {kind, 6, 9, 0, 7, 30, 5, 2, 1};
+    head.resize(24);
+    AddEdits(seeds, head, 6 * 16 + 8, 300);
+  }
+  seeds.push_back(Seed(200, 1));
+  return seeds;
 }

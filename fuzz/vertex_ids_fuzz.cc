@@ -1,9 +1,12 @@
 #include <string>
 
 #include "rhizome/index/vertex_ids.h"
+#include "rhizome/storage/types.h"
 #include "sections.h"
+#include "seeds.h"
 
-// A sealed dictionary with any content: refused, or every id that it holds is found again.
+// A sealed dictionary with any content: refused, or every id that it holds is found again,
+// but those of deleted vertices.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace rhizome;
   if (size < 2) return 0;
@@ -16,6 +19,28 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto ids = VertexIds::Parse(*std::move(file), kind, count);
   if (!ids) return 0;
   for (VertexId v = 0; v < static_cast<VertexId>(count); ++v)
-    RHIZOME_CHECK(ids->Find(ids->IdOf(v)) == v);
+    RHIZOME_CHECK((ids->Find(ids->IdOf(v)) == v) != ids->IsDeleted(v));
   return 0;
+}
+
+std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
+  std::vector<Seed> seeds;
+  const std::vector<std::int64_t> integers = {5, -7, 1'000'000'000'000, 3};
+  const std::vector<std::string> strings = {"b", "a", "", "c\xC3\xA9"};
+  const std::vector<VertexId> deleted = {2};
+  for (const bool with_deleted : {false, true}) {
+    const auto gone = with_deleted ? std::span(deleted) : std::span<const VertexId>();
+    for (const std::uint8_t kind : {0, 1}) {
+      MemorySink sink;
+      const Status status =
+          kind == 0
+              ? VertexIds::Write(sink, FuzzStoreId(), std::span<const std::int64_t>(integers), gone)
+              : VertexIds::Write(sink, FuzzStoreId(), std::span<const std::string>(strings), gone);
+      RHIZOME_CHECK(status.ok());
+      AddChanged(seeds, Joined({kind, 4}, SectionsOf(sink.Take(), FileKind::kVertexIds)), 2, 1500);
+      seeds.push_back(seeds.back());
+      seeds.back()[1] = 5;
+    }
+  }
+  return seeds;
 }

@@ -3,6 +3,7 @@
 #include "edits.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/zarr_format.h"
+#include "seeds.h"
 
 namespace {
 
@@ -42,4 +43,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     Check(fuzzing::WithEdits(Sample(data[0] / 2), {data + 1, size - 1}));
   }
   return 0;
+}
+
+std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
+  std::vector<Seed> seeds;
+  for (unsigned kind = 0; kind < 8; ++kind) {
+    const std::string sample = Sample(kind);
+    AddEdits(seeds, {static_cast<std::uint8_t>(2 * kind + 1)}, sample.size(), 3000);
+    AddChanged(seeds, Joined({0}, sample), 1, 50);
+  }
+  return seeds;
 }

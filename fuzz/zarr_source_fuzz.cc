@@ -12,6 +12,7 @@
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/shard_index.h"
 #include "rhizome/storage/zarr_source.h"
+#include "seeds.h"
 
 namespace {
 
@@ -304,4 +305,22 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto rows = ReadAll(files);
   if (sound) RHIZOME_CHECK(rows.has_value() && *rows == sample.Rows());
   return 0;
+}
+
+std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
+  std::vector<Seed> seeds;
+  std::mt19937_64 random(1);
+  for (std::size_t i = 0; i < 120; ++i) {
+    Seed drawn(10);
+    for (std::uint8_t& byte : drawn) byte = static_cast<std::uint8_t>(random());
+    Input input(drawn);
+    const std::string metadata = Sample(input).Metadata();
+    for (const std::uint8_t kind : {1, 2, 3}) {
+      Seed head = {kind, static_cast<std::uint8_t>(i)};
+      head.insert(head.end(), drawn.begin(), drawn.end());
+      AddEdits(seeds, head, kind == 1 ? 0 : kind == 2 ? metadata.size() : 100, kind == 2 ? 60 : 12);
+    }
+    AddChanged(seeds, Joined({0}, metadata), 1, 12);
+  }
+  return seeds;
 }

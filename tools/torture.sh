@@ -36,8 +36,10 @@ stat_of() { sed -n "s/^stat::$1: *//p" "$log" | tail -n 1; }
 fuzz_one() {
   local name=$1 begun=$SECONDS found=0
   mkdir -p "build/fuzz/corpus/$name"
+  RHIZOME_FUZZ_SEEDS="build/fuzz/seeds/$name" "build/fuzz/bin/$name" >/dev/null
   "build/fuzz/bin/$name" -max_total_time=60 -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 \
-    -artifact_prefix="build/fuzz/$name-" "build/fuzz/corpus/$name" >"$log" 2>&1 || found=1
+    -artifact_prefix="build/fuzz/$name-" "build/fuzz/corpus/$name" "build/fuzz/seeds/$name" \
+    >"$log" 2>&1 || found=1
   if [ $found -eq 1 ]; then
     findings=$((findings + 1))
     echo "FOUND build/fuzz/bin/$name $(sed -n 's/.*Test unit written to //p' "$log" | tail -n 1)"

@@ -1,0 +1,87 @@
+#include <zlib.h>
+#include <zstd.h>
+
+#include <string>
+#include <vector>
+
+#include "memory_files.h"
+#include "rhizome/index/input_stream.h"
+#include "rhizome/storage/check.h"
+#include "seeds.h"
+
+namespace {
+
+using namespace rhizome;
+
+constexpr const char* kNames[] = {"plain", "packed.gz", "packed.zst"};
+
+// A few bytes can decompress to a thousand times as many: enough is enough.
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 20;
+
+std::vector<std::byte> Gzip(std::string_view text) {
+  std::vector<std::byte> out(text.size() + 64);
+  z_stream stream{};
+  RHIZOME_CHECK(deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK);
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  RHIZOME_CHECK(deflate(&stream, Z_FINISH) == Z_STREAM_END);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+std::vector<std::byte> Zstd(std::string_view text) {
+  std::vector<std::byte> out(ZSTD_compressBound(text.size()));
+  out.resize(ZSTD_compress(out.data(), out.size(), text.data(), text.size(), 3));
+  return out;
+}
+
+}  // namespace
+
+// Raw bytes as a file that is read plain, or through gzip or zstd, in pieces of any size: refused
+// as a user's mistake, or the same bytes whatever the pieces.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size < 2) return 0;
+  const auto bytes = std::as_bytes(std::span(data + 2, size - 2));
+  const Path path = kNames[data[0] % 3];
+  fuzzing::MemoryFiles files;
+  files.files[path] = {bytes.begin(), bytes.end()};
+  std::vector<std::byte> read[2];
+  Status ended[2];
+  for (const int run : {0, 1}) {
+    const auto stream = InputStream::Open(files, path);
+    RHIZOME_CHECK(stream.has_value());
+    std::vector<std::byte> piece(run == 0 ? 1 + data[1] % 64 : 4096);
+    while (read[run].size() < kMostBytes) {
+      const auto got = (*stream)->ReadFull(piece);
+      if (!got) ended[run] = got.error();
+      if (!got || *got == 0) break;
+      RHIZOME_CHECK(*got <= piece.size());
+      read[run].insert(read[run].end(), piece.begin(),
+                       piece.begin() + static_cast<std::ptrdiff_t>(*got));
+    }
+    RHIZOME_CHECK(ended[run].ok() || ended[run].code() == StatusCode::kInvalidArgument);
+    RHIZOME_CHECK((*stream)->consumed_bytes() <= bytes.size());
+  }
+  if (read[0].size() >= kMostBytes || read[1].size() >= kMostBytes) return 0;
+  RHIZOME_CHECK(ended[0].ok() == ended[1].ok());
+  if (ended[0].ok()) RHIZOME_CHECK(read[0] == read[1]);
+  return 0;
+}
+
+std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
+  std::vector<Seed> seeds;
+  std::string text;
+  for (int i = 0; i < 60; ++i) text += std::to_string(i * i) + "\t";
+  AddChanged(seeds, Joined({0, 9}, text), 2, 20);
+  for (const bool gzip : {true, false}) {
+    std::vector<std::byte> packed = gzip ? Gzip(text) : Zstd(text);
+    AddChanged(seeds, Joined({static_cast<std::uint8_t>(gzip ? 1 : 2), 9}, packed), 2, 500);
+    const std::vector<std::byte> more = gzip ? Gzip("more") : Zstd("more");
+    packed.insert(packed.end(), more.begin(), more.end());
+    AddChanged(seeds, Joined({static_cast<std::uint8_t>(gzip ? 1 : 2), 9}, packed), 2, 100);
+  }
+  return seeds;
+}

@@ -1,0 +1,100 @@
+# The table of fuzz targets: name, the parsers whose lines its seeds must reach, functions in them that
+# do not read (a regular expression), what it is made of besides fuzz/<name>_fuzz.cc and the engine;
+# STORE: it opens whole stores.
+# Builds, tests and seeds follow from it (below), tools/coverage.sh and tools/torture.sh too.
+set(fuzz_targets)
+set(fuzz_table "")
+function(rhizome_fuzz name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "STORE" "EXCEPT" "COVERS;SOURCES;LIBS")
+  set(target ${name}_fuzz)
+  list(TRANSFORM arg_SOURCES PREPEND ${PROJECT_SOURCE_DIR}/)
+  add_executable(${target} ${PROJECT_SOURCE_DIR}/fuzz/${target}.cc $<TARGET_OBJECTS:rhizome_seeds>
+    ${arg_SOURCES})
+  target_link_libraries(${target} PRIVATE rhizome ${arg_LIBS})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests
+    ${PROJECT_BINARY_DIR}/include/gnn ${PROJECT_SOURCE_DIR}/tools)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Werror)
+  target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+  set(corpus ${PROJECT_BINARY_DIR}/corpus/${target})
+  set(seeds ${PROJECT_BINARY_DIR}/seeds/${target})
+  file(MAKE_DIRECTORY ${corpus})
+  # Findings that were mended stay as seeds beside those that the target makes.
+  set(kept ${PROJECT_SOURCE_DIR}/fuzz/seeds/${target})
+  if(NOT EXISTS ${kept})
+    set(kept)
+  endif()
+  add_test(NAME ${target}_seeds COMMAND ${target})
+  set_tests_properties(${target}_seeds PROPERTIES LABELS ci TIMEOUT 60
+    ENVIRONMENT RHIZOME_FUZZ_SEEDS=${seeds} FIXTURES_SETUP ${target})
+  # Beside an open store, whose threads allocate at any time, each input would be searched for leaks.
+  set(leaks 1)
+  if(arg_STORE)
+    set(leaks 0)
+  endif()
+  add_test(NAME ${target} COMMAND ${target} -max_total_time=20 -detect_leaks=${leaks} -timeout=10 -rss_limit_mb=1024
+    -print_final_stats=1 ${corpus} ${seeds} ${kept})
+  set_tests_properties(${target} PROPERTIES LABELS ci TIMEOUT 180 FIXTURES_REQUIRED ${target})
+  list(JOIN arg_COVERS "," covers)
+  set(fuzz_table "${fuzz_table}${target}\t${covers}\t${arg_EXCEPT}\n" PARENT_SCOPE)
+endfunction()
+
+add_library(rhizome_seeds OBJECT ${PROJECT_SOURCE_DIR}/fuzz/seeds.cc)
+target_compile_options(rhizome_seeds PRIVATE -Wall -Wextra -Werror)
+find_package(GTest 1.12 REQUIRED)
+# gnn/ has files that need no libtorch.
+file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/include/gnn/rhizome)
+file(CREATE_LINK ${PROJECT_SOURCE_DIR}/gnn ${PROJECT_BINARY_DIR}/include/gnn/rhizome/gnn SYMBOLIC)
+
+# A disk in memory that holds whole stores.
+add_library(rhizome_fake_disk OBJECT ${PROJECT_SOURCE_DIR}/tests/testing/fake_file_crash.cc
+  ${PROJECT_SOURCE_DIR}/tests/testing/fake_file_handles.cc
+  ${PROJECT_SOURCE_DIR}/tests/testing/fake_file_system.cc
+  ${PROJECT_SOURCE_DIR}/tests/reliability/rocks_disk.cc)
+target_link_libraries(rhizome_fake_disk PUBLIC rhizome RocksDB::rocksdb-shared fmt::fmt)
+target_include_directories(rhizome_fake_disk PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+set(disk rhizome_fake_disk)
+set(json nlohmann_json::nlohmann_json fmt::fmt)
+
+# --- Files of a store ---
+rhizome_fuzz(manifest COVERS storage/manifest.cc)
+rhizome_fuzz(zarr_json COVERS storage/zarr_json.cc storage/zarr_format.cc)
+rhizome_fuzz(section_file COVERS storage/section_format.cc)
+rhizome_fuzz(partition COVERS index/adjacency_parser.cc index/adjacency_parser_lists.cc
+  index/compressed_list.cc index/blocked_offsets.cc index/patched_column.cc
+  SOURCES tests/testing/testing.cc LIBS GTest::gtest TBB::tbb)
+rhizome_fuzz(vertex_ids COVERS index/vertex_ids.cc EXCEPT Write|SortIds)
+rhizome_fuzz(vertex_order COVERS index/vertex_order.cc)
+rhizome_fuzz(chunk COVERS storage/codec.cc)
+rhizome_fuzz(shard_index COVERS storage/shard_index.cc)
+rhizome_fuzz(shard_file COVERS storage/shard_file.cc)
+rhizome_fuzz(delta_record COVERS index/delta_record.cc)
+rhizome_fuzz(catalog_log COVERS storage/catalog_log.cc)
+rhizome_fuzz(catalog_table COVERS storage/catalog_table.cc LIBS RocksDB::rocksdb-shared)
+rhizome_fuzz(catalog_seal COVERS storage/catalog_seal.cc LIBS ${disk})
+rhizome_fuzz(backup_record COVERS storage/backup_format.cc)
+rhizome_fuzz(job_log COVERS storage/job_log.cc LIBS ${disk})
+
+# --- Files of users ---
+rhizome_fuzz(npy COVERS index/npy.cc index/npy_dict.cc EXCEPT Writer)
+rhizome_fuzz(zarr_source COVERS storage/zarr_source.cc storage/zarr_source_format.cc)
+rhizome_fuzz(input_stream COVERS index/input_stream.cc EXCEPT Standard LIBS ZLIB::ZLIB PkgConfig::ZSTD)
+rhizome_fuzz(table_reader COVERS index/table_reader.cc)
+rhizome_fuzz(input_files COVERS index/edge_file.cc index/node_file.cc index/node_column.cc
+  index/array_file.cc index/text_rows.cc)
+rhizome_fuzz(update_file STORE COVERS tools/update_file.cc tools/elements.cc
+  SOURCES tools/update_file.cc tools/elements.cc
+  LIBS ${disk} CLI11::CLI11 ${json})
+rhizome_fuzz(safetensors COVERS gnn/safetensors.cc gnn/model_shape.cc
+  SOURCES gnn/safetensors.cc gnn/model_shape.cc LIBS ${json})
+rhizome_fuzz(command_line COVERS index/number.cc index/external_id.cc tools/flag_values.cc
+  SOURCES tools/flag_values.cc LIBS fmt::fmt)
+
+# --- The engine: operations against a model ---
+rhizome_fuzz(sampler STORE)
+rhizome_fuzz(graph_api STORE SOURCES tests/testing/testing.cc
+  LIBS ${disk} GTest::gtest)
+
+# Holds a mistake that must be found in the time that the others have; its corpus would hold the find.
+rhizome_fuzz(canary)
+set_tests_properties(canary_fuzz PROPERTIES WILL_FAIL ON)
+file(WRITE ${PROJECT_BINARY_DIR}/fuzz_targets.tsv "${fuzz_table}")

@@ -1,0 +1,150 @@
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "memory_files.h"
+#include "reliability/rocks_disk.h"
+#include "rhizome/index/graph_builder.h"
+#include "rhizome/storage/check.h"
+#include "seeds.h"
+#include "update_file.h"
+
+namespace {
+
+using namespace rhizome;
+
+/// A store with types, weights, edge attributes of one and of two values, and an array.
+const Graph& SmallGraph() {
+  struct Opened {
+    testing::StoreDisk disk;
+    std::unique_ptr<Store> store;
+    std::unique_ptr<const Graph> graph;
+  };
+  // Never destroyed: RocksDB's own statics may go first.
+  static const Opened* const opened = [] {
+    auto* const made = new Opened();
+    GraphInput input;
+    input.vertex_count = 3;
+    input.vertex_type_names = {"v"};
+    input.edge_type_names = {"cites", "sees"};
+    input.edges.src = {0, 1};
+    input.edges.dst = {1, 2};
+    input.edges.type = {0, 1};
+    input.edges.weight = {1, 2};
+    input.edges.attributes = {EdgeAttribute("time"), EdgeAttribute("score")};
+    for (const std::int64_t value : {5, 6}) {
+      input.edges.attributes[0].Add(value);
+      input.edges.attributes[1].Add(static_cast<float>(value) / 4);
+    }
+    ArrayInput feat;
+    feat.name = "feat";
+    feat.dim = 2;
+    feat.chunk_rows = 128;
+    feat.read_rows = [](std::span<const VertexId>, std::span<std::byte> out) {
+      std::fill(out.begin(), out.end(), std::byte{0});
+      return Status::Ok();
+    };
+    input.arrays.push_back(std::move(feat));
+    const JobControl control;
+    auto created = Store::Create(made->disk, "/g.rz", StoreId{});
+    RHIZOME_CHECK(created.has_value());
+    RHIZOME_CHECK(BuildGeneration(**created, std::move(input), BuildOptions{}, control).ok());
+    created->reset();
+    auto store = Store::Open(made->disk, "/g.rz", Store::Mode::kRead);
+    RHIZOME_CHECK(store.has_value());
+    made->store = *std::move(store);
+    auto graph = Graph::Open(std::as_const(*made->store));
+    RHIZOME_CHECK(graph.has_value());
+    made->graph = *std::move(graph);
+    return made;
+  }();
+  return *opened->graph;
+}
+
+UpdateFormat FormatOf(std::uint8_t choices) {
+  UpdateFormat format;
+  format.verb = static_cast<UpdateVerb>(choices % 3);
+  format.form = choices & 128 ? UpdateFormat::Form::kAuto
+                              : static_cast<UpdateFormat::Form>(1 + choices / 3 % 3);
+  if (format.form == UpdateFormat::Form::kJson || format.form == UpdateFormat::Form::kAuto)
+    return format;
+  format.subject = static_cast<UpdateFormat::Subject>(choices / 9 % 3);
+  if (format.subject == UpdateFormat::Subject::kRows) format.array = "feat";
+  if (format.subject == UpdateFormat::Subject::kEdges && choices / 27 % 3 == 1)
+    format.columns = {"src", "dst", "type", "weight", "-", "time", "score"};
+  if (format.subject == UpdateFormat::Subject::kVertices && choices / 27 % 3 == 1)
+    format.columns = {"type", "id"};
+  format.header = choices / 27 % 3 == 2;
+  return format;
+}
+
+}  // namespace
+
+// Raw bytes as a file of updates, JSON lines, TSV or CSV, of edges, vertices or rows: each line is
+// refused with a reason, or adds operations.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size < 2) return 0;
+  const auto bytes = std::as_bytes(std::span(data + 2, size - 2));
+  constexpr const char* kNames[] = {"u.jsonl", "u.tsv", "u.csv"};
+  fuzzing::MemoryFiles files;
+  const std::string name = kNames[data[1] % 3];
+  files.files[name] = {bytes.begin(), bytes.end()};
+  const auto file = UpdateFile::Open(files, name, FormatOf(data[0]), SmallGraph());
+  RHIZOME_CHECK(file.has_value() || file.error().code() == StatusCode::kInvalidArgument);
+  if (!file) return 0;
+  WriteBatch batch;
+  while (true) {
+    const std::size_t before = batch.size();
+    const auto more = (*file)->ReadLine(batch);
+    if (!more) {
+      RHIZOME_CHECK(more.error().code() == StatusCode::kInvalidArgument);
+      RHIZOME_CHECK(more.error().message().find((*file)->Place()) != std::string::npos);
+      continue;  // the next line can be read
+    }
+    if (!*more) return 0;
+    RHIZOME_CHECK(batch.size() > before);
+  }
+}
+
+std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
+  std::vector<Seed> seeds;
+  const char* const kJson[] = {
+      R"({"src": 1, "dst": 2, "type": "cites", "weight": 0.5, "time": 17, "score": 2.5})",
+      R"({"op": "upsert", "src": "a", "dst": "b", "score": [1]})",
+      R"({"op": "delete", "src": 1, "dst": 18446744073709551615})",
+      R"({"op": "put", "id": 7, "type": "author", "rows": {"feat": [0.1, 2]}})",
+      R"({"id": 7, "op": "delete"})",
+      R"({"id": 7, "rows": {"feat": [0.1, "x"]}})",
+      R"({"id": 7, "rows": {"none": [0.1, 2]}})",
+      R"({"id": 7, "rows": {"feat": [1]}})",
+      R"({"id": 7, "rows": 3})",
+      R"({"id": 7, "op": "delete", "rows": {}})",
+      R"({"id": 7, "other": 3})",
+      R"({"id": 18446744073709551615})",
+      R"({"id": true})",
+      R"({"id": 1, "type": 2})",
+      R"({"op": 3})",
+      R"({"src": 1, "dst": 2, "weight": 1e999})",
+      R"({"src": 1, "dst": 2, "weight": "x"})",
+      R"({"src": 1, "dst": 2, "time": 1.5})",
+      R"({"src": 1, "dst": 2, "time": [1, 2]})",
+      R"({"src": 1, "dst": 2, "time": "x"})",
+      R"({"src": 1, "dst": 2, "score": null})",
+      R"({"src": 1, "dst": 2, "none": 1})",
+      "\n  \n[]",
+  };
+  for (const std::uint8_t verb : {6, 7, 8, 128})
+    for (const char* const line : kJson) AddChanged(seeds, Joined({verb, 0}, line), 2, 16);
+  for (std::uint8_t choices = 0; choices < 81; ++choices) {
+    if (choices / 3 % 3 == 2) continue;
+    const bool csv = choices / 3 % 3 == 1;
+    for (std::string line : {"1\t2\n", "1\tx\t3.5\n", "1\t2\tcites\t0.5\tz\t17\t2.5\n", "7\n",
+                             "author\t7\n", "1\t2\tcites\tx\tz\t17\t2.5\n",
+                             "1\t2\tcites\t1\tz\t1.5\t2.5\n", "7\t0.1\t2\n", "7\t0.1\tx\n"}) {
+      if (csv) std::replace(line.begin(), line.end(), '\t', ',');
+      AddChanged(seeds, Joined({choices, 1}, line), 2, 4);
+    }
+  }
+  for (const std::uint8_t name : {0, 1, 2}) seeds.push_back(Joined({128, name}, "1\t2\n"));
+  return seeds;
+}
