@@ -95,6 +95,8 @@ rocksdb::DBOptions DatabaseOptions(rocksdb::Env& env, Catalog::Mode mode,
   options.max_bgerror_resume_count = 0;
   options.track_and_verify_wals_in_manifest = true;
   options.max_open_files = -1;  // a secondary must keep files that the writer deletes
+  // RocksDB starts 15 threads for each family otherwise, which take longer than the few tables do.
+  options.max_file_opening_threads = 1;
   options.max_background_jobs = 2;
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;

@@ -69,6 +69,10 @@ class IoMeter {
 /// The makers; see IoQueue::Open.
 Result<std::unique_ptr<IoQueue>> OpenUringQueue(const IoQueueOptions& options);
 Result<std::unique_ptr<IoQueue>> OpenPreadQueue(const IoQueueOptions& options);
+
+/// For tests that open a store thousands of times, on files in memory: from now on the pread queues
+/// of this process start no threads and read in Submit. Before the first queue is opened.
+void ReadWithoutThreads();
 std::unique_ptr<IoQueue> OpenMappedQueue(const IoQueueOptions& options);
 
 }  // namespace rhizome

@@ -12,8 +12,10 @@
 namespace rhizome {
 namespace {
 
+bool without_threads = false;  // see ReadWithoutThreads
+
 /// Threads that take reads from a queue and carry each to its end. The twin of io_uring, for
-/// sandboxes that forbid it.
+/// sandboxes that forbid it. Without threads (ReadWithoutThreads) reads are done in Submit.
 ///
 /// Invariant, under `mutex_`: in_flight_ == waiting + in a worker's hands + finished_.size().
 /// Threads: as IoQueue; the workers touch only what `mutex_` guards and their own request.
@@ -51,10 +53,13 @@ class PreadQueue : public IoQueue {
       MutexLock lock(mutex_);
       for (ReadRequest& request : requests.first(count)) {
         PendingRead pending;
-        if (BeginRead(request, pending) == ReadStep::kContinue) {
-          waiting_.push_back(pending);
-        } else {
+        if (BeginRead(request, pending) == ReadStep::kDone) {
           Finished(request);
+        } else if (workers_.empty()) {
+          meter_.Retried(ReadInline(pending, fault_hook_));
+          Finished(request);
+        } else {
+          waiting_.push_back(pending);
         }
       }
     }
@@ -131,8 +136,11 @@ class PreadQueue : public IoQueue {
 
 }  // namespace
 
+void ReadWithoutThreads() { without_threads = true; }
+
 Result<std::unique_ptr<IoQueue>> OpenPreadQueue(const IoQueueOptions& options) {
   auto queue = std::make_unique<PreadQueue>(options);
+  if (without_threads) return queue;
   RHIZOME_RETURN_IF_ERROR(queue->Start(std::min(options.pread_threads, options.depth)));
   return queue;
 }

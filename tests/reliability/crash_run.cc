@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cstdio>
 #include <set>
-#include <thread>
 
 #include "reliability/crash_check.h"
 #include "reliability/process.h"
@@ -69,10 +68,7 @@ class CrashRun {
   }
 
   CrashCounts Run() {
-    std::vector<std::thread> threads;
-    for (unsigned i = 0; i < std::max(1U, std::thread::hardware_concurrency()); ++i)
-      threads.emplace_back([this] { Work(); });
-    for (std::thread& thread : threads) thread.join();
+    OnAllProcessors([this] { Work(); });
     const MutexLock lock(mutex_);
     return {history_.points.size(), states_.size(), recoveries_.size(), failures_};
   }

@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <map>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "reliability/description.h"
@@ -55,14 +54,6 @@ class Tally {
   Mutex mutex_;
   DamageCounts counts_ RHIZOME_GUARDED_BY(mutex_);
 };
-
-/// Calls `work` on all processors.
-void OnAllProcessors(const std::function<void()>& work) {
-  std::vector<std::thread> threads;
-  for (unsigned i = 0; i < std::max(1U, std::thread::hardware_concurrency()); ++i)
-    threads.emplace_back(work);
-  for (std::thread& thread : threads) thread.join();
-}
 
 bool VerifyFinds(FileSystem& fs) {
   const auto report = VerifyStore(fs, kStorePath, JobControl());

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -53,10 +52,7 @@ class FaultRun {
       const MutexLock lock(mutex_);
       return counts_;
     }
-    std::vector<std::thread> threads;
-    for (unsigned i = 0; i < std::max(1U, std::thread::hardware_concurrency()); ++i)
-      threads.emplace_back([this] { Work(); });
-    for (std::thread& thread : threads) thread.join();
+    OnAllProcessors([this] { Work(); });
     const MutexLock lock(mutex_);
     return counts_;
   }
