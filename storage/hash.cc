@@ -40,39 +40,51 @@ Hash128 Canonical(XXH128_hash_t hash) {
 // A linear map of CRC states over GF(2): column i is the image of bit i.
 using CrcMap = std::array<std::uint32_t, 32>;
 
-std::uint32_t Apply(const CrcMap& map, std::uint32_t state) {
+constexpr std::uint32_t Apply(const CrcMap& map, std::uint32_t state) {
   std::uint32_t image = 0;
   for (std::size_t i = 0; state != 0; ++i, state >>= 1)
     if ((state & 1) != 0) image ^= map[i];
   return image;
 }
 
-CrcMap Compose(const CrcMap& after, const CrcMap& before) {
-  CrcMap map;
+constexpr CrcMap Compose(const CrcMap& after, const CrcMap& before) {
+  CrcMap map{};
   for (std::size_t i = 0; i < map.size(); ++i) map[i] = Apply(after, before[i]);
   return map;
 }
 
-/// What `bytes` zero bytes do to a state.
-CrcMap ZerosMap(std::uint64_t bytes) {
+/// What 1, 2, 4, ... zero bytes do to a state.
+constexpr std::array<CrcMap, 64> kZeros = [] {
   constexpr std::uint32_t kPolynomial = 0x82F63B78;  // CRC-32C, reflected
-  CrcMap power;                                      // of one zero bit, then of 2, 4, ...
+  CrcMap power{};                                    // of one zero bit, then of 2, 4, ...
   power[0] = kPolynomial;
   for (std::size_t i = 1; i < power.size(); ++i) power[i] = std::uint32_t{1} << (i - 1);
   for (int doubling = 0; doubling < 3; ++doubling) power = Compose(power, power);
-  CrcMap map;
-  for (std::size_t i = 0; i < map.size(); ++i) map[i] = std::uint32_t{1} << i;
-  for (; bytes != 0; bytes >>= 1) {
-    if ((bytes & 1) != 0) map = Compose(power, map);
+  std::array<CrcMap, 64> out{};
+  for (CrcMap& map : out) {
+    map = power;
     power = Compose(power, power);
   }
+  return out;
+}();
+
+/// What `bytes` zero bytes do to a state.
+std::uint32_t ApplyZeros(std::uint32_t state, std::uint64_t bytes) {
+  for (std::size_t i = 0; bytes != 0; ++i, bytes >>= 1)
+    if ((bytes & 1) != 0) state = Apply(kZeros[i], state);
+  return state;
+}
+
+CrcMap ZerosMap(std::uint64_t bytes) {
+  CrcMap map;
+  for (std::size_t i = 0; i < map.size(); ++i) map[i] = ApplyZeros(std::uint32_t{1} << i, bytes);
   return map;
 }
 
 }  // namespace
 
 std::uint32_t Crc32cCombine(std::uint32_t first, std::uint32_t second, std::uint64_t second_bytes) {
-  return Apply(ZerosMap(second_bytes), first) ^ second;
+  return ApplyZeros(first, second_bytes) ^ second;
 }
 
 std::uint32_t Crc32cOfBlocks(std::span<const std::uint32_t> blocks, std::uint64_t block_bytes,

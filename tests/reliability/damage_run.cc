@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "reliability/description.h"
@@ -24,21 +25,39 @@ namespace {
 using Files = std::map<std::string, std::vector<std::byte>>;
 
 /// What became of one damage.
-enum class Outcome : std::uint8_t { kByReading, kByVerify, kHarmless, kSilent };
+enum class Outcome : std::uint8_t { kByReading, kByVerify, kHarmless, kUnread, kSilent };
+
+void Count(DamageCounts& counts, Outcome outcome) {
+  ++counts.cases;
+  counts.by_reading += outcome == Outcome::kByReading ? 1 : 0;
+  counts.by_verify += outcome == Outcome::kByVerify ? 1 : 0;
+  counts.harmless += outcome == Outcome::kHarmless ? 1 : 0;
+  counts.unread += outcome == Outcome::kUnread ? 1 : 0;
+  counts.silent += outcome == Outcome::kSilent ? 1 : 0;
+}
 
 /// Counts outcomes of many threads.
 class Tally {
  public:
-  void Add(Outcome outcome, const std::string& name) {
+  /// `repeat` says what happened, and repeats it.
+  void Add(const std::string& file, Outcome outcome, const std::function<std::string()>& repeat) {
     const MutexLock lock(mutex_);
-    ++counts_.cases;
-    counts_.by_reading += outcome == Outcome::kByReading ? 1 : 0;
-    counts_.by_verify += outcome == Outcome::kByVerify ? 1 : 0;
-    counts_.harmless += outcome == Outcome::kHarmless ? 1 : 0;
-    if (outcome != Outcome::kSilent) return;
-    if (++counts_.silent > 20) return;
-    std::printf("SILENT %s\n", name.c_str());
+    Count(counts_, outcome);
+    Count(files_[file], outcome);
+    if (outcome != Outcome::kSilent || counts_.silent > 20) return;
+    std::printf("SILENT %s\n", repeat().c_str());
     std::fflush(stdout);
+  }
+  void Print() {
+    const MutexLock lock(mutex_);
+    for (const auto& [file, counts] : files_)
+      std::printf(
+          "BITS %s: %llu, found by reading %llu, by verify %llu, harmless %llu, unread %llu\n",
+          file.c_str(), static_cast<unsigned long long>(counts.cases),
+          static_cast<unsigned long long>(counts.by_reading),
+          static_cast<unsigned long long>(counts.by_verify),
+          static_cast<unsigned long long>(counts.harmless),
+          static_cast<unsigned long long>(counts.unread));
   }
   /// May those that stop at the first find stop?
   bool Enough(bool stop_at_first) {
@@ -53,6 +72,7 @@ class Tally {
  private:
   Mutex mutex_;
   DamageCounts counts_ RHIZOME_GUARDED_BY(mutex_);
+  std::map<std::string, DamageCounts> files_ RHIZOME_GUARDED_BY(mutex_);
 };
 
 bool VerifyFinds(FileSystem& fs) {
@@ -120,6 +140,25 @@ std::string RowArrayOf(const Store& store, const std::string& relative) {
   return entry != nullptr && entry->layout == ArrayLayout::kRow ? name : "";
 }
 
+/// Every file of the store that anybody opens: a reader and a writer that read all of it, verify
+/// before and after.
+std::set<std::string> FilesThatAreOpened(const SmallStore& store) {
+  StoreDisk disk(store.now);
+  const auto verify = [&] { EXPECT_OK(VerifyStore(disk, kStorePath, JobControl())); };
+  EXPECT_OK(Describe(disk, kStorePath));
+  verify();
+  {
+    const auto writer = Store::Open(disk, kStorePath, Store::Mode::kWrite);
+    EXPECT_OK(writer);
+    if (writer) EXPECT_OK(Describe(**writer));
+  }
+  verify();
+  std::set<std::string> out;
+  for (const std::string& operation : disk.Trace())
+    if (operation.starts_with("open")) out.insert(operation.substr(operation.find(' ') + 1));
+  return out;
+}
+
 /// One thread's store, which stays open while its files are damaged and mended.
 class Flipper {
  public:
@@ -129,34 +168,47 @@ class Flipper {
     if (opened) open_ = *std::move(opened);
   }
 
-  void FlipAll(const std::string& file, std::uint64_t first_bit, std::uint64_t end_bit) {
+  void FlipAll(const std::string& file, bool unread, std::uint64_t first_bit,
+               std::uint64_t end_bit) {
     const std::string relative = open_ ? InGeneration(file, *open_) : "";
-    const bool unread = relative.ends_with("zarr.json") ||
-                        file.find("/catalog/OPTIONS") != std::string::npos ||
-                        file.ends_with("/IDENTITY") || file.ends_with("/LOCK");
-    const std::uint64_t stride = unread             ? plan_.unread_stride
-                                 : relative.empty() ? plan_.head_stride
-                                                    : plan_.stride;
-    const std::uint64_t first = (first_bit + plan_.seed) % stride;
-    for (std::uint64_t bit = first_bit + (stride - first) % stride;
-         bit < end_bit && !tally_.Enough(plan_.stop_at_first); bit += stride)
-      tally_.Add(Flip(file, relative, bit), fmt::format("bit {} of {}", bit, file));
+    const std::string rows = relative.empty() ? "" : RowArrayOf(*open_, relative);
+    const std::uint64_t first = (first_bit + plan_.seed) % plan_.stride;
+    for (std::uint64_t bit = first_bit + (plan_.stride - first) % plan_.stride;
+         bit < end_bit && !tally_.Enough(plan_.stop_at_first); bit += plan_.stride) {
+      const Outcome outcome = unread ? FlipUnread(file, bit) : Flip(file, relative, rows, bit);
+      tally_.Add(file, outcome,
+                 [&] { return fmt::format("bit {} of {}: RHIZOME_FLIP={}", bit, file, file); });
+    }
   }
 
  private:
-  Outcome Flip(const std::string& file, const std::string& relative, std::uint64_t bit) {
-    if (!relative.empty()) {
-      EXPECT_OK(disk_.FlipBit(file, bit));
-      const bool well = ReadsWell(*open_, relative);
-      const std::string name = RowArrayOf(*open_, relative);
-      const auto rows = name.empty() ? std::nullopt : GatherRows(*open_, name);
-      EXPECT_OK(disk_.FlipBit(file, bit));
-      if (rows && *rows != *GatherRows(*open_, name)) return Outcome::kSilent;
-      if (!well) return Outcome::kByReading;
-    }
+  bool OneIn(std::uint64_t stride, std::uint64_t bit) const {
+    return (bit + plan_.seed) / plan_.stride % stride == 0;
+  }
+
+  Outcome FlipUnread(const std::string& file, std::uint64_t bit) {
+    if (!OneIn(plan_.unread_stride, bit)) return Outcome::kUnread;
+    const Outcome outcome = Afresh(file, bit);
+    return outcome == Outcome::kHarmless ? Outcome::kUnread : outcome;
+  }
+
+  Outcome Afresh(const std::string& file, std::uint64_t bit) {
     StoreDisk copy(store_.now);
     EXPECT_OK(copy.FlipBit(file, bit));
     return OpenAndRead(copy.Image(), store_.description);
+  }
+
+  Outcome Flip(const std::string& file, const std::string& relative, const std::string& rows,
+               std::uint64_t bit) {
+    if (relative.empty()) return Afresh(file, bit);
+    EXPECT_OK(disk_.FlipBit(file, bit));
+    const bool well = ReadsWell(*open_, relative);
+    const auto gathered = rows.empty() ? std::nullopt : GatherRows(*open_, rows);
+    EXPECT_OK(disk_.FlipBit(file, bit));
+    if (gathered && *gathered != *GatherRows(*open_, rows)) return Outcome::kSilent;
+    if (well && (rows.empty() || gathered)) return Afresh(file, bit);
+    const bool found = !OneIn(plan_.afresh_stride, bit) || Afresh(file, bit) != Outcome::kHarmless;
+    return found ? Outcome::kByReading : Outcome::kSilent;
   }
 
   const SmallStore& store_;
@@ -245,7 +297,8 @@ DamageCounts Injure(const SmallStore& store, const std::vector<Injury>& injuries
          at = next++) {
       StoreDisk disk(store.now);
       injuries[at].inflict(disk);
-      tally.Add(OpenAndRead(disk.Image(), store.description), injuries[at].name);
+      tally.Add("", OpenAndRead(disk.Image(), store.description),
+                [&] { return injuries[at].name; });
     }
   });
   return tally.counts();
@@ -270,8 +323,9 @@ DamageCounts FlipOpenLogs(const SmallStore& store, std::uint64_t stride, std::ui
     for (std::size_t at = next++; at < bits.size() && !tally.Enough(stop_at_first); at = next++) {
       StoreDisk disk(store.open);
       EXPECT_OK(disk.FlipBit(bits[at].file, bits[at].bit));
-      tally.Add(OpenAndRead(disk.Image(), store.open_description),
-                fmt::format("bit {} of {}, not closed", bits[at].bit, bits[at].file));
+      tally.Add(bits[at].file, OpenAndRead(disk.Image(), store.open_description), [&] {
+        return fmt::format("bit {} of {}, not closed", bits[at].bit, bits[at].file);
+      });
     }
   });
   return tally.counts();
@@ -281,23 +335,27 @@ DamageCounts FlipBits(const SmallStore& store, const FlipPlan& plan) {
   PrepareProcess();
   struct Part {
     std::string file;
+    bool unread;
     std::uint64_t first;
     std::uint64_t end;
   };
   constexpr std::uint64_t kPartBits = 8192;
   std::vector<Part> parts;
+  const std::set<std::string> opened = FilesThatAreOpened(store);
   for (const auto& [file, bytes] : FilesOf(store.now)) {
     if (file.find(plan.only) == std::string::npos) continue;
     for (std::uint64_t bit = 0; bit < bytes.size() * 8; bit += kPartBits)
-      parts.push_back({file, bit, std::min<std::uint64_t>(bit + kPartBits, bytes.size() * 8)});
+      parts.push_back({file, !opened.contains(file), bit,
+                       std::min<std::uint64_t>(bit + kPartBits, bytes.size() * 8)});
   }
   Tally tally;
   std::atomic<std::size_t> next{0};
   OnAllProcessors([&] {
     Flipper flipper(store, plan, tally);
     for (std::size_t at = next++; at < parts.size(); at = next++)
-      flipper.FlipAll(parts[at].file, parts[at].first, parts[at].end);
+      flipper.FlipAll(parts[at].file, parts[at].unread, parts[at].first, parts[at].end);
   });
+  if (plan.print) tally.Print();
   return tally.counts();
 }
 

@@ -20,27 +20,42 @@ struct SmallStore {
   FakeImage open;
   std::string open_description;
 };
-Result<SmallStore> MakeSmallStore();
+/// How much is in it. The numbers of new vertices must leave all rows in one chunk (128).
+struct SmallSize {
+  std::uint64_t vertices = 14;
+  std::uint64_t edges = 30;
+  std::uint64_t dim = 3;  ///< of the arrays that are added
+};
+Result<SmallStore> MakeSmallStore(const SmallSize& size = {});
 
 struct DamageCounts {
   std::uint64_t cases = 0;
   std::uint64_t by_reading = 0;  ///< found when the bytes were read
   std::uint64_t by_verify = 0;   ///< found by verify only: bytes that we do not read
   std::uint64_t harmless = 0;    ///< every answer as before, and verify finds nothing to say
+  std::uint64_t unread = 0;      ///< of files that no reader, writer or verify ever opens
   std::uint64_t silent = 0;      ///< a wrong answer without an error, each printed in a line
 };
 
 struct FlipPlan {
-  /// One in so many bits of what is read with the store open, of the catalogue's and the store's
-  /// head files, each of which takes an opening, and of what RocksDB and we never read.
+  /// One in so many bits is flipped.
   std::uint64_t stride = 1;
-  std::uint64_t head_stride = 1;
-  std::uint64_t unread_stride = 1;
+
+  /// Bits of the files of a generation are flipped under a store that is open, and read through it.
+  /// One in so many of those that were found is looked for by opening the store afresh, too.
+  std::uint64_t afresh_stride = 1000;
+
+  /// Files that nobody opens, as the disk's record of the sound store shows: one in so many of
+  /// their bits is flipped all the same, the others count as unread.
+  std::uint64_t unread_stride = 1000;
   std::uint64_t seed = 1;
 
   /// Only files whose paths have this in them.
   std::string only = {};
   bool stop_at_first = false;
+
+  /// Prints what became of the bits of each file.
+  bool print = false;
 };
 
 /// Flips bits of RocksDB's log and MANIFEST of a store that was not closed.

@@ -29,6 +29,33 @@ bool IsOfVertices(const Graph& graph, const ArrayEntry& array) {
   return !array.name.ends_with(".crc32c") && array.rows == graph.info().vertices;
 }
 
+/// The rows of some vertices in an array.
+struct Rows {
+  std::string array;
+  std::uint64_t row_bytes = 0;
+  std::vector<std::byte> bytes;
+};
+
+Result<std::vector<Rows>> ReadAllRows(const Graph& graph, const std::vector<VertexId>& vertices) {
+  std::vector<Rows> out;
+  for (const ArrayEntry& array : graph.store().manifest().arrays) {
+    if (!IsOfVertices(graph, array)) continue;
+    Rows& rows = out.emplace_back(Rows{array.name, array.row_bytes(), {}});
+    rows.bytes.resize(vertices.size() * rows.row_bytes);
+    RHIZOME_RETURN_IF_ERROR(graph.ReadRows(array.name, vertices, rows.bytes));
+  }
+  return out;
+}
+
+void DescribeRow(const Rows& rows, std::size_t at, std::string& out) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  out += ' ' + rows.array + '=';
+  for (std::size_t i = at * rows.row_bytes; i < (at + 1) * rows.row_bytes; ++i) {
+    out += kDigits[std::to_integer<std::size_t>(rows.bytes[i]) / 16];
+    out += kDigits[std::to_integer<std::size_t>(rows.bytes[i]) % 16];
+  }
+}
+
 Status DescribeVertex(const Graph& graph, VertexId vertex, std::string& out) {
   out += fmt::format("vertex {} {} {}", vertex, ToString(graph.ExternalIdOf(vertex)),
                      graph.vertex_types()[graph.TypeOf(vertex)]);
@@ -37,14 +64,6 @@ Status DescribeVertex(const Graph& graph, VertexId vertex, std::string& out) {
     if (kept == Direction::kBoth || kept == direction)
       RHIZOME_RETURN_IF_ERROR(DescribeList(graph, vertex, direction, out));
   }
-  for (const ArrayEntry& array : graph.store().manifest().arrays) {
-    if (!IsOfVertices(graph, array)) continue;
-    std::vector<std::byte> row(array.row_bytes());
-    RHIZOME_RETURN_IF_ERROR(graph.ReadRows(array.name, std::span(&vertex, 1), row));
-    out += fmt::format(" {}=", array.name);
-    for (const std::byte byte : row) out += fmt::format("{:02x}", std::to_integer<int>(byte));
-  }
-  out += '\n';
   return Status::Ok();
 }
 
@@ -80,9 +99,14 @@ Result<std::string> Describe(const Graph& graph) {
   std::string out =
       fmt::format("generation {} version {}\n", manifest.generation, manifest.version);
   out += DescribeArrays(manifest);
-  for (std::uint64_t v = 0; v < graph.vertex_count(); ++v) {
-    const auto vertex = static_cast<VertexId>(v);
-    if (!graph.IsDeleted(vertex)) RHIZOME_RETURN_IF_ERROR(DescribeVertex(graph, vertex, out));
+  std::vector<VertexId> vertices;
+  for (std::uint64_t v = 0; v < graph.vertex_count(); ++v)
+    if (!graph.IsDeleted(static_cast<VertexId>(v))) vertices.push_back(static_cast<VertexId>(v));
+  RHIZOME_ASSIGN_OR_RETURN(const std::vector<Rows> arrays, ReadAllRows(graph, vertices));
+  for (std::size_t i = 0; i < vertices.size(); ++i) {
+    RHIZOME_RETURN_IF_ERROR(DescribeVertex(graph, vertices[i], out));
+    for (const Rows& rows : arrays) DescribeRow(rows, i, out);
+    out += '\n';
   }
   return out;
 }

@@ -115,7 +115,8 @@ class FaultRun {
       StoreDisk disk(prepared_);
       const auto [status, wrong] = RunOn(disk, &fault);
       if (wrong)
-        Fail(name, fmt::format("{} (the history ended with {})", *wrong, status.ToString()));
+        Fail(name, fmt::format("{}: {} (the history ended with {})", trace_[fault.operation],
+                               *wrong, status.ToString()));
       const MutexLock lock(mutex_);
       ++counts_.injected;
       if (!status.ok()) ++counts_.refused;

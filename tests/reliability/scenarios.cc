@@ -27,10 +27,10 @@ StoreId SmallId() {
 }
 
 /// Typed, weighted, with names for ids, isolated vertices and an array in rows.
-GraphInput SmallInput() {
+GraphInput SmallInput(const SmallSize& size) {
   std::mt19937_64 rng(1);
-  GraphInput input = RandomGraph(rng, {.vertices = 14,
-                                       .edges = 30,
+  GraphInput input = RandomGraph(rng, {.vertices = size.vertices,
+                                       .edges = size.edges,
                                        .vertex_types = 2,
                                        .edge_types = 2,
                                        .weighted = true,
@@ -86,12 +86,12 @@ struct Made {
 };
 
 Result<Made> MakeArray(FileSystem& fs, const Store& store, const Path& folder, std::uint64_t rows,
-                       int number, ArrayLayout layout) {
+                       int number, ArrayLayout layout, std::uint64_t dim) {
   Made made{.root = folder / ("job" + std::to_string(number)), .arrays = {}, .files = {}};
   RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, made.root));
   ArrayEntry entry{.name = "emb",
                    .rows = rows,
-                   .dim = kDim,
+                   .dim = dim,
                    .dtype = DataType::kFloat32,
                    .layout = layout,
                    .codec = {},
@@ -103,7 +103,7 @@ Result<Made> MakeArray(FileSystem& fs, const Store& store, const Path& folder, s
     entry.inner_rows = 4;
   }
   RHIZOME_ASSIGN_OR_RETURN(auto writer, ChunkArrayWriter::Create(fs, made.root, entry));
-  std::vector<float> values(rows * kDim);
+  std::vector<float> values(rows * dim);
   for (std::size_t i = 0; i < values.size(); ++i)
     values[i] = static_cast<float>(i) + static_cast<float>(number) / 8;
   RHIZOME_RETURN_IF_ERROR(writer->WriteChunk(0, std::as_bytes(std::span(values))));
@@ -148,11 +148,12 @@ Status RunUpdates(StoreDisk& disk, Recorder& recorder) {
 using ArraySteps = std::function<Status(ArrayChange&, const ArraySource&)>;
 
 /// Makes an array as a job does and lets `steps` publish it.
-Status ChangeArrays(StoreDisk& disk, int number, ArrayLayout layout, const ArraySteps& steps) {
+Status ChangeArrays(StoreDisk& disk, int number, ArrayLayout layout, const ArraySteps& steps,
+                    std::uint64_t dim = kDim) {
   RHIZOME_ASSIGN_OR_RETURN(const auto store, Store::Open(disk, kStorePath, Store::Mode::kRead));
   const std::uint64_t rows = store->manifest().info.vertices;
-  RHIZOME_ASSIGN_OR_RETURN(const Made made,
-                           MakeArray(disk, *store, kStorePath / "scratch", rows, number, layout));
+  RHIZOME_ASSIGN_OR_RETURN(
+      const Made made, MakeArray(disk, *store, kStorePath / "scratch", rows, number, layout, dim));
   return ArrayChange::Run(disk, kStorePath, 0,
                           [&](ArrayChange& change) { return steps(change, made.source()); });
 }
@@ -187,12 +188,22 @@ Status RunArrays(StoreDisk& disk, Recorder& recorder) {
   return Status::Ok();
 }
 
-Status IngestAndUpdate(StoreDisk& disk) {
-  RHIZOME_RETURN_IF_ERROR(IngestSmall(disk));
+Status Ingest(FileSystem& fs, const SmallSize& size) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto store, Store::Create(fs, kStorePath, SmallId()));
+  BuildOptions options;
+  options.partition.kind = PartitionerKind::kRandom;
+  options.partition.partitions = 2;
+  return BuildGeneration(*store, SmallInput(size), options, JobControl());
+}
+
+Status IngestAndUpdate(StoreDisk& disk, const SmallSize& size) {
+  RHIZOME_RETURN_IF_ERROR(Ingest(disk, size));
   RHIZOME_ASSIGN_OR_RETURN(const Live live, OpenLive(disk));
   for (int i = 0; i < 3; ++i) RHIZOME_RETURN_IF_ERROR(WriteBatchOf(*live.graph, i));
   return Status::Ok();
 }
+
+Status IngestSmallAndUpdate(StoreDisk& disk) { return IngestAndUpdate(disk, {}); }
 
 Status Compact(Graph& graph, bool repartition) {
   CompactOptions options;
@@ -225,7 +236,7 @@ Status RunPublishing(StoreDisk& disk, Recorder& recorder) {
     vertices = graph->vertex_count();
   }
   RHIZOME_ASSIGN_OR_RETURN(const Made made, MakeArray(disk, *seen, kStorePath.parent_path(),
-                                                      vertices, 1, ArrayLayout::kRow));
+                                                      vertices, 1, ArrayLayout::kRow, kDim));
   {
     RHIZOME_ASSIGN_OR_RETURN(const Live live, OpenLive(disk));
     RHIZOME_RETURN_IF_ERROR(recorder.Step([&] { return Compact(*live.graph, true); }));
@@ -242,13 +253,7 @@ Status RunPublishing(StoreDisk& disk, Recorder& recorder) {
 
 }  // namespace
 
-Status IngestSmall(FileSystem& fs) {
-  RHIZOME_ASSIGN_OR_RETURN(const auto store, Store::Create(fs, kStorePath, SmallId()));
-  BuildOptions options;
-  options.partition.kind = PartitionerKind::kRandom;
-  options.partition.partitions = 2;
-  return BuildGeneration(*store, SmallInput(), options, JobControl());
-}
+Status IngestSmall(FileSystem& fs) { return Ingest(fs, {}); }
 
 Status WriteOneMore(Store& store) {
   RHIZOME_ASSIGN_OR_RETURN(const auto graph, Graph::Open(store));
@@ -258,15 +263,18 @@ Status WriteOneMore(Store& store) {
   return AsStatus(graph->Find(ExternalId("one more")));
 }
 
-Result<SmallStore> MakeSmallStore() {
+Result<SmallStore> MakeSmallStore(const SmallSize& size) {
   StoreDisk disk;
   SmallStore made;
   RHIZOME_RETURN_IF_ERROR(CreateDirectories(disk, kStorePath.parent_path()));
-  RHIZOME_RETURN_IF_ERROR(IngestAndUpdate(disk));
+  RHIZOME_RETURN_IF_ERROR(IngestAndUpdate(disk, size));
   const auto publish = [&](int number, ArrayLayout layout) {
-    return ChangeArrays(disk, number, layout, [](ArrayChange& change, const ArraySource& source) {
-      return AsStatus(change.AddVersion(source, "emb"));
-    });
+    return ChangeArrays(
+        disk, number, layout,
+        [](ArrayChange& change, const ArraySource& source) {
+          return AsStatus(change.AddVersion(source, "emb"));
+        },
+        size.dim);
   };
   RHIZOME_RETURN_IF_ERROR(publish(1, ArrayLayout::kRow));
   made.earlier = disk.Image();
@@ -292,7 +300,7 @@ namespace {
 Status ShareAStore(std::string& wrong) {
   StoreDisk disk;
   RHIZOME_RETURN_IF_ERROR(CreateDirectories(disk, kStorePath.parent_path()));
-  RHIZOME_RETURN_IF_ERROR(IngestAndUpdate(disk));
+  RHIZOME_RETURN_IF_ERROR(IngestSmallAndUpdate(disk));
   RHIZOME_RETURN_IF_ERROR(ChangeArrays(
       disk, 1, ArrayLayout::kRow, [](ArrayChange& change, const ArraySource& source) -> Status {
         RHIZOME_RETURN_IF_ERROR(change.AddVersion(source, "emb"));
@@ -335,8 +343,8 @@ const std::vector<Scenario>& Scenarios() {
       {"ingestion", Nothing, RunIngestion},
       {"updates", IngestSmall, RunUpdates},
       {"arrays", IngestSmall, RunArrays},
-      {"compaction", IngestAndUpdate, RunCompaction},
-      {"publishing", IngestAndUpdate, RunPublishing},
+      {"compaction", IngestSmallAndUpdate, RunCompaction},
+      {"publishing", IngestSmallAndUpdate, RunPublishing},
   };
   return scenarios;
 }

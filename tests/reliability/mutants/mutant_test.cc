@@ -132,14 +132,10 @@ std::string Catch(const Mutant& mutant, const History* sound, const SmallStore* 
     case Check::kSharing:
       return CheckSharing().value_or("");
     case Check::kFlips:
-      return Count(FlipBits(*store, {.stride = 5,
-                                     .head_stride = 5,
-                                     .unread_stride = 5,
-                                     .seed = seed,
-                                     .only = mutant.place,
-                                     .stop_at_first = true})
-                       .silent,
-                   "a flipped bit");
+      return Count(
+          FlipBits(*store, {.stride = 5, .seed = seed, .only = mutant.place, .stop_at_first = true})
+              .silent,
+          "a flipped bit");
     case Check::kLogFlips:
       return Count(FlipOpenLogs(*store, 5, seed, /*stop_at_first=*/true).silent, "a flipped bit");
     case Check::kInjuries: {
