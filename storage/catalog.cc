@@ -4,6 +4,7 @@
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>
 #include <rocksdb/options.h>
+#include <rocksdb/sst_file_reader.h>
 #include <rocksdb/table.h>
 #include <rocksdb/write_batch.h>
 #include <unistd.h>
@@ -12,12 +13,14 @@
 #include <array>
 #include <cstdarg>
 #include <cstdio>
+#include <map>
 #include <optional>
 
 #include "rhizome/storage/bytes.h"
 #include "rhizome/storage/catalog_disk.h"
 #include "rhizome/storage/catalog_env.h"
 #include "rhizome/storage/catalog_log.h"
+#include "rhizome/storage/catalog_manifest.h"
 #include "rhizome/storage/catalog_repair.h"
 #include "rhizome/storage/catalog_seal.h"
 #include "rhizome/storage/hash.h"
@@ -98,6 +101,7 @@ rocksdb::DBOptions DatabaseOptions(rocksdb::Env& env, Catalog::Mode mode,
   // RocksDB starts 15 threads for each family otherwise, which take longer than the few tables do.
   options.max_file_opening_threads = 1;
   options.max_background_jobs = 2;
+  options.max_manifest_file_size = kMaxCatalogManifestBytes / 2;
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;
   options.keep_log_file_num = 1;
@@ -294,7 +298,8 @@ class Catalog::Impl {
     }
     db_.reset(db);
     writable_ = mode != Mode::kRead;
-    return Translate(status, path_);
+    RHIZOME_RETURN_IF_ERROR(Translate(status, path_));
+    return writable_ ? Status::Ok() : CheckShowsLatest();
   }
 
   Result<CommitRecord> Current() {
@@ -425,7 +430,8 @@ class Catalog::Impl {
 
   Status CatchUp() {
     RHIZOME_RETURN_IF_ERROR(CheckProcess());
-    return Translate(db_->TryCatchUpWithPrimary(), path_);
+    RHIZOME_RETURN_IF_ERROR(Translate(db_->TryCatchUpWithPrimary(), path_));
+    return CheckShowsLatest();
   }
 
   Status VerifyChecksums() {
@@ -463,6 +469,98 @@ class Catalog::Impl {
     return Status::Ok();
   }
 
+  /// Which MANIFEST is the current one, and how long it is: a writer only appends to it.
+  struct ManifestState {
+    std::string name;
+    std::uint64_t bytes = 0;
+    bool operator==(const ManifestState&) const = default;
+  };
+
+  // Where a table is damaged or missing, RocksDB's secondary shows an earlier state, and says
+  // nothing: the tables that it shows are compared with those that the MANIFEST names. A writer may
+  // change them meanwhile, and then the MANIFEST, too.
+  Status CheckShowsLatest() {
+    if (RHIZOME_MUTANT("an earlier catalogue is shown")) return Status::Ok();
+    constexpr int kAttempts = 1000;
+    ManifestState before;
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      ManifestState now;
+      std::string bytes;
+      rocksdb::Status read = LookAtManifest(now);
+      if (read.ok() && now == shown_) return Status::Ok();
+      if (read.ok())
+        read = rocksdb::ReadFileToString(env_.get(), (path_ / now.name).string(), &bytes);
+      if (read.ok()) {
+        RHIZOME_ASSIGN_OR_RETURN(const auto missing,
+                                 MissingTables(std::as_bytes(std::span(bytes))));
+        if (missing.empty()) {
+          shown_ = now;
+          return Status::Ok();
+        }
+        if (now == before) return DamageOf(missing);
+        before = now;
+      } else if (!read.IsPathNotFound() && !read.IsNotFound()) {
+        return Translate(read, path_);
+      }
+      RHIZOME_RETURN_IF_ERROR(Translate(db_->TryCatchUpWithPrimary(), path_));
+    }
+    return Status::IoError(
+        fmt::format("catalogue '{}': its MANIFEST never stays the same", path_.string()));
+  }
+
+  rocksdb::Status LookAtManifest(ManifestState& state) {
+    std::string current;
+    rocksdb::Status status =
+        rocksdb::ReadFileToString(env_.get(), (path_ / "CURRENT").string(), &current);
+    if (!status.ok()) return status;
+    state.name = ManifestNameIn(std::as_bytes(std::span(current)));
+    if (!state.name.starts_with("MANIFEST-") || !CheckName("file", state.name).ok())
+      return rocksdb::Status::Corruption("CURRENT names no MANIFEST");
+    status = env_->GetFileSize((path_ / state.name).string(), &state.bytes);
+    if (status.ok() && state.bytes > kMaxCatalogManifestBytes)
+      return rocksdb::Status::Corruption(state.name + " is too long");
+    return status;
+  }
+
+  using Tables = std::map<std::uint64_t, std::uint64_t>;  // numbers and lengths
+
+  /// The tables that the MANIFEST names and that are not shown.
+  Result<Tables> MissingTables(std::span<const std::byte> manifest) {
+    auto live = LiveTables(manifest);
+    if (!live) return Fail(live.error().WithContext(fmt::format("catalogue '{}'", path_.string())));
+    std::vector<rocksdb::LiveFileMetaData> shown;
+    db_->GetLiveFilesMetaData(&shown);
+    for (const rocksdb::LiveFileMetaData& file : shown) live->erase(file.file_number);
+    return live;
+  }
+
+  /// Why some tables are not shown: with the one that cannot be opened go its neighbours.
+  Status DamageOf(const Tables& missing) {
+    rocksdb::Options options;
+    options.env = env_.get();
+    std::string names;
+    for (const auto& [number, length] : missing) {
+      const std::string name = fmt::format("{:06}.sst", number);
+      names += ' ' + name;
+      const auto damaged = [&](std::string_view what) {
+        return Status::Corruption(
+            fmt::format("catalogue '{}': its table {} {}", path_.string(), name, what));
+      };
+      std::uint64_t bytes = 0;
+      const rocksdb::Status stat = env_->GetFileSize((path_ / name).string(), &bytes);
+      if (stat.IsPathNotFound() || stat.IsNotFound()) return damaged("is missing");
+      if (!stat.ok()) return Translate(stat, path_);
+      if (bytes != length)
+        return damaged(fmt::format("is {} bytes long, but was {}", bytes, length));
+      rocksdb::SstFileReader reader(options);
+      rocksdb::Status status = reader.Open((path_ / name).string());
+      if (status.ok()) status = reader.VerifyChecksum();
+      if (!status.ok()) return damaged(fmt::format("is damaged: {}", status.ToString()));
+    }
+    return Status::Corruption(
+        fmt::format("catalogue '{}': one of its tables is another's:{}", path_.string(), names));
+  }
+
   Status CheckEntry(std::string_view key, std::string_view value) const {
     if (key.size() > sizeof(std::uint64_t) && OpenValue(key, value)) return Status::Ok();
     return Status::Corruption(fmt::format("catalogue '{}', delta: an entry of commit {} is damaged",
@@ -484,6 +582,7 @@ class Catalog::Impl {
   const pid_t owner_ = getpid();
   TemporaryFolder secondary_;
   bool writable_ = false;
+  ManifestState shown_;              // of a reader: all tables that it names are shown
   std::uint64_t synced_change_ = 0;  // RocksDB's number of the last that is, of this opening
   std::unique_ptr<rocksdb::Env> env_;
   std::unique_ptr<rocksdb::DB> db_;

@@ -173,10 +173,20 @@ class CatalogFileSystem final : public rocksdb::FileSystemWrapper {
   }
 };
 
+/// Our file system, and the base's clock.
+class CatalogEnv final : public rocksdb::EnvWrapper {
+ public:
+  explicit CatalogEnv(rocksdb::Env& base)
+      : EnvWrapper(
+            rocksdb::NewCompositeEnv(std::make_shared<CatalogFileSystem>(base.GetFileSystem()))) {
+    system_clock_ = base.GetSystemClock();
+  }
+};
+
 }  // namespace
 
 std::unique_ptr<rocksdb::Env> MakeCatalogEnv(rocksdb::Env& base) {
-  return rocksdb::NewCompositeEnv(std::make_shared<CatalogFileSystem>(base.GetFileSystem()));
+  return std::make_unique<CatalogEnv>(base);
 }
 
 }  // namespace rhizome

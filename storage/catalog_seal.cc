@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rhizome/storage/bytes.h"
+#include "rhizome/storage/catalog_manifest.h"
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/mutant.h"
@@ -22,22 +23,12 @@ constexpr std::string_view kSealName = "SEAL";
 constexpr std::string_view kMagic = "RZCSEAL1";
 constexpr std::uint64_t kMaxSealBytes = 4096;
 
-// RocksDB begins a new MANIFEST at each opening; one that grew longer than this is not sealed.
-constexpr std::uint64_t kMaxSealedBytes = std::uint64_t{64} << 20;
-
 /// The bytes of a file; nothing if there is none.
 Result<std::optional<Bytes>> ReadIfThere(FileSystem& fs, const Path& path, std::uint64_t max) {
   auto bytes = ReadWholeFile(fs, path, max);
   if (!bytes && bytes.error().code() == StatusCode::kNotFound) return std::nullopt;
   if (!bytes) return Fail(bytes.error());
   return std::optional(*std::move(bytes));
-}
-
-/// The name of the MANIFEST that CURRENT names.
-std::string NameIn(const Bytes& current) {
-  std::string name(reinterpret_cast<const char*>(current.data()), current.size());
-  if (!name.empty() && name.back() == '\n') name.pop_back();
-  return name;
 }
 
 Bytes EncodeSeal(std::string_view name, const Bytes& manifest) {
@@ -62,9 +53,10 @@ bool IsWhole(const Bytes& seal) {
 Result<bool> Fits(FileSystem& fs, const Path& catalog, const Bytes& seal) {
   RHIZOME_ASSIGN_OR_RETURN(const auto current, ReadIfThere(fs, catalog / "CURRENT", kMaxSealBytes));
   if (!current) return true;
-  const std::string name = NameIn(*current);
+  const std::string name = ManifestNameIn(*current);
   if (!name.starts_with("MANIFEST-") || !CheckName("file", name).ok()) return false;
-  RHIZOME_ASSIGN_OR_RETURN(const auto manifest, ReadIfThere(fs, catalog / name, kMaxSealedBytes));
+  RHIZOME_ASSIGN_OR_RETURN(const auto manifest,
+                           ReadIfThere(fs, catalog / name, kMaxCatalogManifestBytes));
   return manifest && EncodeSeal(name, *manifest) == seal;
 }
 
@@ -98,11 +90,11 @@ Status BreakCatalogSeal(FileSystem& fs, const Path& catalog) {
 Status SealCatalog(FileSystem& fs, const Path& catalog) {
   RHIZOME_ASSIGN_OR_RETURN(const auto current, ReadIfThere(fs, catalog / "CURRENT", kMaxSealBytes));
   if (!current) return Status::Ok();
-  const std::string name = NameIn(*current);
+  const std::string name = ManifestNameIn(*current);
   RHIZOME_ASSIGN_OR_RETURN(const FileInfo info, fs.Stat(catalog / name));
-  if (info.size_bytes > kMaxSealedBytes) return Status::Ok();
+  if (info.size_bytes > kMaxCatalogManifestBytes) return Status::Ok();
   RHIZOME_ASSIGN_OR_RETURN(const Bytes manifest,
-                           ReadWholeFile(fs, catalog / name, kMaxSealedBytes));
+                           ReadWholeFile(fs, catalog / name, kMaxCatalogManifestBytes));
   RHIZOME_RETURN_IF_ERROR(WriteWholeFile(fs, catalog / kSealName, EncodeSeal(name, manifest)));
   return fs.SyncDirectory(catalog);
 }

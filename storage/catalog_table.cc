@@ -13,6 +13,7 @@
 #include "rhizome/storage/catalog_log.h"
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/little_endian.h"
+#include "rhizome/storage/rocks_unpacker.h"
 
 namespace rhizome {
 namespace {
@@ -31,38 +32,6 @@ constexpr std::string_view kPropertiesKey = "rocksdb.properties";
 constexpr std::uint64_t kMaxBlockBytes = std::uint64_t{1} << 20;
 
 enum class Checksum : std::uint8_t { kCrc32c = 1, kXxh3 = 4 };
-
-/// Reads numbers as RocksDB packs them; after a failure only zeros.
-class Unpacker {
- public:
-  explicit Unpacker(Bytes bytes) : bytes_(bytes) {}
-
-  std::uint64_t Number() {
-    std::uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-      const Bytes next = Take(1);
-      if (next.empty()) return 0;
-      const auto byte = std::to_integer<std::uint64_t>(next[0]);
-      value |= (byte & 0x7FU) << shift;
-      if (byte < 0x80) return value;
-    }
-    bad_ = true;
-    return 0;
-  }
-  Bytes Take(std::uint64_t count) {
-    bad_ = bad_ || count > bytes_.size();
-    if (bad_) return {};
-    const Bytes taken = bytes_.first(count);
-    bytes_ = bytes_.subspan(count);
-    return taken;
-  }
-  bool bad() const { return bad_; }
-  bool empty() const { return bytes_.empty(); }
-
- private:
-  Bytes bytes_;
-  bool bad_ = false;
-};
 
 struct Handle {
   std::uint64_t offset = 0;

@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/catalog.h"
 #include "rhizome/storage/mutant.h"
+#include "rhizome/storage/pause.h"
 #include "rhizome/storage/store_context.h"
 #include "rhizome/storage/store_files.h"
 
@@ -30,11 +29,6 @@ Status NothingCommitted(const Path& store) {
                   store.string()));
 }
 
-Status Pause() {
-  std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  return Status::Ok();
-}
-
 // A writer that is flushing may remove a file of the catalogue between a secondary's two looks.
 Result<std::unique_ptr<Catalog>> OpenSecondary(FileSystem& fs, const Path& path, const StoreId& id,
                                                const CatalogOptions& options) {
@@ -44,7 +38,7 @@ Result<std::unique_ptr<Catalog>> OpenSecondary(FileSystem& fs, const Path& path,
     const bool transient = !catalog && (catalog.error().code() == StatusCode::kCorruption ||
                                         catalog.error().code() == StatusCode::kIoError);
     if (!transient || attempt == kAttempts) return catalog;
-    RHIZOME_RETURN_IF_ERROR(Pause());
+    PauseForWriter();
   }
 }
 
@@ -222,7 +216,7 @@ Status Store::Refresh() {
   for (int attempt = 0; attempt < kPinAttempts; ++attempt) {
     RHIZOME_ASSIGN_OR_RETURN(const bool pinned, TryPin());
     if (pinned) return Status::Ok();
-    RHIZOME_RETURN_IF_ERROR(Pause());
+    PauseForWriter();
   }
   return Status::Busy(
       fmt::format("'{}' is being cleaned up by a writer: try again", path_.string()));

@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
-#include <thread>
 #include <tuple>
 
 #include "rhizome/storage/array_rules.h"
@@ -16,6 +14,7 @@
 #include "rhizome/storage/catalog.h"
 #include "rhizome/storage/file_keeper.h"
 #include "rhizome/storage/file_scan.h"
+#include "rhizome/storage/pause.h"
 #include "rhizome/storage/row_watcher.h"
 #include "rhizome/storage/shard_file.h"
 #include "rhizome/storage/store.h"
@@ -166,7 +165,7 @@ Status Verifier::PinCurrent(Catalog& catalog) {
       if (pin) pin_ = *std::move(pin);
       return Status::Ok();
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    PauseForWriter();
   }
   return Status::Busy(
       fmt::format("'{}' is being cleaned up by a writer: try again", store_.string()));

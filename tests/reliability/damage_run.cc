@@ -80,17 +80,17 @@ bool VerifyFinds(FileSystem& fs) {
   return !report || !report->ok();
 }
 
-/// Opens the store afresh and reads all of it. By a writer, as a reader looks at a damaged
-/// catalogue several times, in case that somebody is at work.
+/// Opens the store afresh and reads all of it, as a reader and then as a writer, and verifies it.
 Outcome OpenAndRead(const FakeImage& damaged, const std::string& description) {
-  {
+  bool found = false;
+  for (const Store::Mode mode : {Store::Mode::kRead, Store::Mode::kWrite}) {
     StoreDisk disk(damaged);
-    const auto store = Store::Open(disk, kStorePath, Store::Mode::kWrite);
-    if (!store) return Outcome::kByReading;
-    const auto seen = Describe(**store);
-    if (!seen) return Outcome::kByReading;
-    if (*seen != description) return Outcome::kSilent;
+    const auto store = Store::Open(disk, kStorePath, mode);
+    const auto seen = store ? Describe(**store) : Result<std::string>(Fail(store.error()));
+    if (seen && *seen != description) return Outcome::kSilent;
+    found = found || !seen;
   }
+  if (found) return Outcome::kByReading;
   StoreDisk disk(damaged);
   return VerifyFinds(disk) ? Outcome::kByVerify : Outcome::kHarmless;
 }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "rhizome/storage/io_completion.h"
+#include "rhizome/storage/pause.h"
 
 namespace rhizome::testing {
 namespace {
@@ -68,6 +69,7 @@ void PrepareProcess() {
     mallopt(M_MMAP_THRESHOLD, 64 << 20);
     mallopt(M_TRIM_THRESHOLD, 256 << 20);
     ReadWithoutThreads();
+    PauseNoMore();
     return ForbidUring();
   }();
   static_cast<void>(once);

@@ -2,8 +2,10 @@
 
 #include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
+#include <rocksdb/system_clock.h>
 
 #include <cstring>
+#include <thread>
 #include <utility>
 
 namespace rhizome::testing {
@@ -244,10 +246,25 @@ class RocksFileSystem final : public rocksdb::FileSystem {
   FakeFileSystem& disk_;
 };
 
+/// After an error of its background work RocksDB waits a second, for nothing here.
+class ImpatientClock final : public rocksdb::SystemClockWrapper {
+ public:
+  ImpatientClock() : SystemClockWrapper(rocksdb::SystemClock::Default()) {}
+  const char* Name() const override { return "ImpatientClock"; }
+  void SleepForMicroseconds(int) override { std::this_thread::yield(); }
+};
+
+class RocksEnv final : public rocksdb::EnvWrapper {
+ public:
+  explicit RocksEnv(FakeFileSystem& disk)
+      : EnvWrapper(rocksdb::NewCompositeEnv(std::make_shared<RocksFileSystem>(disk))) {
+    system_clock_ = std::make_shared<ImpatientClock>();
+  }
+};
+
 class RocksDisk final : public CatalogDisk {
  public:
-  explicit RocksDisk(FakeFileSystem& disk)
-      : env_(rocksdb::NewCompositeEnv(std::make_shared<RocksFileSystem>(disk))) {}
+  explicit RocksDisk(FakeFileSystem& disk) : env_(std::make_unique<RocksEnv>(disk)) {}
   rocksdb::Env& env() override { return *env_; }
 
  private:

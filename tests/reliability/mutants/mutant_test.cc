@@ -88,6 +88,7 @@ const std::vector<Mutant>& Mutants() {
       {"manifest is not checked", Check::kFlips, "/000001/MANIFEST-"},
       {"chunk is not compared", Check::kInjuries, "/c.0.0 swapped"},
       {"seal is not compared", Check::kInjuries, "/catalog/MANIFEST-"},
+      {"an earlier catalogue is shown", Check::kFlips, ".sst"},
       {"damaged log is torn", Check::kLogFlips, ""},
       {"torn log is damage", Check::kCrash, "updates"},
   };

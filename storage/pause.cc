@@ -1,0 +1,20 @@
+#include "rhizome/storage/pause.h"
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+namespace rhizome {
+namespace {
+
+std::atomic<bool> no_more = false;
+
+}  // namespace
+
+void PauseForWriter() {
+  if (!no_more) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+}
+
+void PauseNoMore() { no_more = true; }
+
+}  // namespace rhizome
