@@ -1,9 +1,9 @@
-#include <zlib.h>
 #include <zstd.h>
 
 #include <string>
 #include <vector>
 
+#include "gzip.h"
 #include "memory_files.h"
 #include "rhizome/index/input_stream.h"
 #include "rhizome/storage/check.h"
@@ -17,20 +17,6 @@ constexpr const char* kNames[] = {"plain", "packed.gz", "packed.zst"};
 
 // A few bytes can decompress to a thousand times as many: enough is enough.
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 20;
-
-std::vector<std::byte> Gzip(std::string_view text) {
-  std::vector<std::byte> out(text.size() + 64);
-  z_stream stream{};
-  RHIZOME_CHECK(deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK);
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  RHIZOME_CHECK(deflate(&stream, Z_FINISH) == Z_STREAM_END);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
-}
 
 std::vector<std::byte> Zstd(std::string_view text) {
   std::vector<std::byte> out(ZSTD_compressBound(text.size()));
@@ -77,9 +63,9 @@ std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
   for (int i = 0; i < 60; ++i) text += std::to_string(i * i) + "\t";
   AddChanged(seeds, Joined({0, 9}, text), 2, 20);
   for (const bool gzip : {true, false}) {
-    std::vector<std::byte> packed = gzip ? Gzip(text) : Zstd(text);
+    std::vector<std::byte> packed = gzip ? fuzzing::Gzip(text) : Zstd(text);
     AddChanged(seeds, Joined({static_cast<std::uint8_t>(gzip ? 1 : 2), 9}, packed), 2, 500);
-    const std::vector<std::byte> more = gzip ? Gzip("more") : Zstd("more");
+    const std::vector<std::byte> more = gzip ? fuzzing::Gzip("more") : Zstd("more");
     packed.insert(packed.end(), more.begin(), more.end());
     AddChanged(seeds, Joined({static_cast<std::uint8_t>(gzip ? 1 : 2), 9}, packed), 2, 100);
   }

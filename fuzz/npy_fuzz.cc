@@ -77,6 +77,9 @@ std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
       }
     }
   }
+  std::vector<std::byte> long_header = Header("{}", 2);
+  long_header[10] = std::byte{0x10};  // a MiB
+  seeds.push_back(Joined({0}, long_header));
   // A number that is beyond float32.
   std::vector<std::byte> wide =
       Header("{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }", 1);

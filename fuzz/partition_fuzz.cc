@@ -37,10 +37,22 @@ void Walk(const Adjacency& partition, Direction direction) {
 
 /// Small graphs of every kind: with types, weights, grouped rows, one direction, compressed lists,
 /// edge attributes, both directions of every edge.
-constexpr std::size_t kShapes = 12;
+constexpr std::size_t kShapes = 14;
+constexpr std::size_t kHubs = 12;  // from this one on: hubs, in lists plain and compressed
 
 rhizome::testing::PartitionParts MakeParts(std::size_t shape) {
   std::mt19937_64 rng(shape);
+  if (shape >= kHubs) {
+    GraphInput input = rhizome::testing::RandomGraph(rng, {.vertices = 80, .edges = 900});
+    for (int i = 0; i < 2000; ++i) {  // more than a byte holds, and than a block's steps
+      input.edges.src.push_back(0);
+      input.edges.dst.push_back(static_cast<VertexId>(rng() % 80));
+    }
+    return rhizome::testing::Divide(
+        rng, input,
+        {.partitions = 2,
+         .codec = shape == kHubs ? TopologyCodec::kNone : TopologyCodec::kEliasFano});
+  }
   constexpr Direction kDirections[] = {Direction::kBoth, Direction::kOut, Direction::kIn};
   const GraphInput input =
       rhizome::testing::RandomGraph(rng, {.vertices = 9,
@@ -93,7 +105,11 @@ std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
   std::vector<Seed> seeds;
   for (std::size_t shape = 0; shape < kShapes; ++shape) {
     const auto sections = SectionsOf(PartsOf(shape).files[0], FileKind::kPartition, StoreId{});
-    AddChanged(seeds, Joined({static_cast<std::uint8_t>(shape)}, sections), 0, 2500);
+    const Seed seed = Joined({static_cast<std::uint8_t>(shape)}, sections);
+    // Of the large ones what stands last: what their boundary vertices are.
+    const bool large = shape >= kHubs;
+    AddChanged(seeds, seed, large ? seed.size() - 1500 : 0, large ? 800 : 2500);
+    if (large) AddChanged(seeds, seed, 0, 100);
   }
   return seeds;
 }

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 
 #include "edits.h"
 #include "rhizome/storage/hash.h"
@@ -72,5 +74,16 @@ std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
   std::vector<Seed> seeds;
   AddChanged(seeds, Joined({0}, Sample()), 1, 300);
   AddEdits(seeds, {1}, Sample().size(), 6000);
+  const std::size_t footer = Sample().size() - sizeof(SectionFooter);
+  const auto edit = [](Seed& seed, std::size_t at, std::uint8_t value) {
+    seed.insert(seed.end(), {static_cast<std::uint8_t>(at % 256),
+                             static_cast<std::uint8_t>(at / 256), 0, value});
+  };
+  for (const std::uint8_t version : {0, 2}) {  // in both of its places
+    Seed seed = {1};
+    edit(seed, offsetof(SectionPreamble, version), version);
+    edit(seed, footer + offsetof(SectionFooter, version), version);
+    seeds.push_back(seed);
+  }
   return seeds;
 }

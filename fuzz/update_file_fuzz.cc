@@ -13,7 +13,15 @@ namespace {
 
 using namespace rhizome;
 
-/// A store with types, weights, edge attributes of one and of two values, and an array.
+struct Array {
+  const char* name;
+  DataType dtype;
+};
+constexpr Array kArrays[] = {{"feat", DataType::kFloat32}, {"half", DataType::kFloat16},
+                             {"long", DataType::kInt64},   {"int", DataType::kInt32},
+                             {"uint", DataType::kUint32},  {"byte", DataType::kUint8}};
+
+/// A store with types, weights, edge attributes of one and of two values, and arrays of every kind.
 const Graph& SmallGraph() {
   struct Opened {
     testing::StoreDisk disk;
@@ -36,15 +44,18 @@ const Graph& SmallGraph() {
       input.edges.attributes[0].Add(value);
       input.edges.attributes[1].Add(static_cast<float>(value) / 4);
     }
-    ArrayInput feat;
-    feat.name = "feat";
-    feat.dim = 2;
-    feat.chunk_rows = 128;
-    feat.read_rows = [](std::span<const VertexId>, std::span<std::byte> out) {
-      std::fill(out.begin(), out.end(), std::byte{0});
-      return Status::Ok();
-    };
-    input.arrays.push_back(std::move(feat));
+    for (const auto& [name, dtype] : kArrays) {
+      ArrayInput array;
+      array.name = name;
+      array.dim = 2;
+      array.dtype = dtype;
+      array.chunk_rows = 128;
+      array.read_rows = [](std::span<const VertexId>, std::span<std::byte> out) {
+        std::fill(out.begin(), out.end(), std::byte{0});
+        return Status::Ok();
+      };
+      input.arrays.push_back(std::move(array));
+    }
     const JobControl control;
     auto created = Store::Create(made->disk, "/g.rz", StoreId{});
     RHIZOME_CHECK(created.has_value());
@@ -69,7 +80,7 @@ UpdateFormat FormatOf(std::uint8_t choices) {
   if (format.form == UpdateFormat::Form::kJson || format.form == UpdateFormat::Form::kAuto)
     return format;
   format.subject = static_cast<UpdateFormat::Subject>(choices / 9 % 3);
-  if (format.subject == UpdateFormat::Subject::kRows) format.array = "feat";
+  if (format.subject == UpdateFormat::Subject::kRows) format.array = kArrays[choices / 27 % 3].name;
   if (format.subject == UpdateFormat::Subject::kEdges && choices / 27 % 3 == 1)
     format.columns = {"src", "dst", "type", "weight", "-", "time", "score"};
   if (format.subject == UpdateFormat::Subject::kVertices && choices / 27 % 3 == 1)
@@ -146,5 +157,9 @@ std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
     }
   }
   for (const std::uint8_t name : {0, 1, 2}) seeds.push_back(Joined({128, name}, "1\t2\n"));
+  for (const Array& array : kArrays)
+    for (const char* const value : {"1", "-1", "1.5", "70000", "5000000000", "1e39", "x", "null"})
+      seeds.push_back(Joined({6, 0}, std::string(R"({"id": 7, "rows": {")") + array.name +
+                                         R"(": [0, )" + value + "]}}"));
   return seeds;
 }

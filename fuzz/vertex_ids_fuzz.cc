@@ -18,8 +18,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::uint64_t count = data[1];
   const auto ids = VertexIds::Parse(*std::move(file), kind, count);
   if (!ids) return 0;
-  for (VertexId v = 0; v < static_cast<VertexId>(count); ++v)
-    RHIZOME_CHECK((ids->Find(ids->IdOf(v)) == v) != ids->IsDeleted(v));
+  for (VertexId v = 0; v < static_cast<VertexId>(count); ++v) {
+    const ExternalId id = ids->IdOf(v);
+    RHIZOME_CHECK((ids->Find(id) == v) != ids->IsDeleted(v));
+    RHIZOME_CHECK(ids->Find(ExternalId(ToString(id))) == ids->Find(id));
+    if (ids->IsDeleted(v)) continue;
+    RHIZOME_CHECK(ids->SortedAt(ids->LowerBound(id)) == v);
+  }
   return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "edits.h"
+#include "gzip.h"
 #include "input.h"
 #include "memory_files.h"
 #include "rhizome/storage/check.h"
@@ -35,15 +36,29 @@ constexpr std::array<Type, 7> kTypes = {{{"float32", DataType::kFloat32},
                                          {"uint8", DataType::kUint8}}};
 
 struct Compressor {
-  CodecKind kind;
+  CodecKind kind;    ///< kInvalid: gzip
   const char* json;  ///< our encoder puts a checksum behind what it compresses
 };
-constexpr std::array<Compressor, 4> kCompressors = {
+constexpr std::array<Compressor, 5> kCompressors = {
     {{CodecKind::kRaw, ""},
      {CodecKind::kZstd, R"(, {"name": "zstd", "configuration": {"level": 1}}, "crc32c")"},
      {CodecKind::kBloscLz4, R"(, {"name": "blosc", "configuration": {"cname": "lz4"}}, "crc32c")"},
      {CodecKind::kBloscZstd,
-      R"(, {"name": "blosc", "configuration": {"cname": "zstd"}}, "crc32c")"}}};
+      R"(, {"name": "blosc", "configuration": {"cname": "zstd"}}, "crc32c")"},
+     {CodecKind::kInvalid, R"(, {"name": "gzip", "configuration": {"level": 6}}, "crc32c")"}}};
+
+std::vector<std::byte> Compressed(CodecKind kind, const std::string& raw) {
+  if (kind != CodecKind::kInvalid) {
+    const auto encoded = EncodeChunk({.kind = kind}, std::as_bytes(std::span(raw)));
+    RHIZOME_CHECK(encoded.has_value());
+    return *encoded;
+  }
+  std::vector<std::byte> packed = fuzzing::Gzip(raw);
+  const std::uint32_t crc = Crc32c(packed);
+  const auto* const seal = reinterpret_cast<const std::byte*>(&crc);
+  packed.insert(packed.end(), seal, seal + sizeof(crc));
+  return packed;
+}
 
 /// The bytes of a small number, little-endian.
 std::string BytesOf(std::uint64_t value, DataType type, bool float64) {
@@ -200,9 +215,7 @@ class Sample {
       const std::uint32_t crc = Crc32c(std::as_bytes(std::span(bytes)));
       bytes.append(reinterpret_cast<const char*>(&crc), sizeof(crc));
     }
-    const auto encoded = EncodeChunk({.kind = compressor_.kind}, std::as_bytes(std::span(bytes)));
-    RHIZOME_CHECK(encoded.has_value());
-    return *encoded;
+    return Compressed(compressor_.kind, bytes);
   }
 
   Type type_{};
@@ -321,6 +334,20 @@ std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
       AddEdits(seeds, head, kind == 1 ? 0 : kind == 2 ? metadata.size() : 100, kind == 2 ? 60 : 12);
     }
     AddChanged(seeds, Joined({0}, metadata), 1, 12);
+    for (const char* const fill :
+         {"-5", "1.5", "300", "99999999999999999999", "\"NaN\"", "\"-Infinity\"", "\"0x7fc00001\"",
+          "\"0x7e00\"", "\"0x7ff8000000000000\"", "\"0xzz\"", "true", "1e300"}) {
+      std::string other = metadata;
+      const std::string_view before = "\"fill_value\": 7";
+      other.replace(other.find(before) + before.size() - 1, 1, fill);
+      seeds.push_back(Joined({0}, other));
+    }
+    std::string huge = metadata;
+    const std::string_view grid = "\"chunk_shape\": [";
+    huge.insert(huge.find(grid) + grid.size(), "99999999999");
+    seeds.push_back(Joined({0}, huge));
   }
+  // float64 as it is, of which one is beyond float32.
+  seeds.push_back({3, 0, 2, 0, 0, 5, 0, 11, 0, 1, 0, 0, 7, 0, 0, 0x7F});
   return seeds;
 }

@@ -12,9 +12,22 @@ import re
 import sys
 
 
+BUILD = os.path.abspath("build/coverage")
+
+
 def load(path):
+    """The export, its paths made absolute: the compiler was called in the build folder."""
     with open(path) as file:
-        return json.load(file)["data"][0]
+        data = json.load(file)["data"][0]
+    for file in data["files"]:
+        file["filename"] = absolute(file["filename"])
+    for function in data["functions"]:
+        function["filenames"] = [absolute(name) for name in function["filenames"]]
+    return data
+
+
+def absolute(path):
+    return os.path.normpath(os.path.join(BUILD, path))
 
 
 def relative(path):
