@@ -218,6 +218,15 @@ struct InferOptions {
   std::uint64_t seed = 1;
   std::uint32_t threads = 1;
   bool resume = false;  ///< go on with what a killed run of the same job left
+
+  /// Layerwise, not incremental: child processes that compute a partition at a time each, share
+  /// memory and threads, and make the same bytes; 0: this process does it all. A child is
+  /// `worker_command` with one more argument, the bytes of memory that it may take (0: no limit);
+  /// it must call Infer with the same options and that number in `worker_of_bytes`, and leave its
+  /// standard streams alone.
+  std::uint32_t workers = 0;
+  std::vector<std::string> worker_command = {};
+  std::optional<std::uint64_t> worker_of_bytes = {};  ///< this process is such a child
   Codec codec{.kind = CodecKind::kBloscLz4, .level = 5};
 };
 

@@ -191,8 +191,9 @@ Result<MergedArray> MergeIncremental(const MergeOptions& options, const Incremen
     RHIZOME_ASSIGN_OR_RETURN(
         rows, ChunkArray::Open(fs, computed.root, computed.arrays.front(), computed.files));
   }
-  RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<LayerOutput> output,
-                           LayerOutput::Create(fs, root, options.output, options.layer, log));
+  RHIZOME_ASSIGN_OR_RETURN(
+      const std::unique_ptr<LayerOutput> output,
+      LayerOutput::Create(fs, root, options.output, ChunkProgress::Of(log, options.layer)));
   Merging merging(options, base, rows.get(), *output);
   RHIZOME_RETURN_IF_ERROR(merging.Run(control));
   MergedArray merged;

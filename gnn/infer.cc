@@ -3,17 +3,16 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 
 #include "rhizome/cache/pass_plan.h"
 #include "rhizome/gnn/block_plan.h"
 #include "rhizome/gnn/chunk_reader.h"
 #include "rhizome/gnn/compute_threads.h"
 #include "rhizome/gnn/incremental.h"
+#include "rhizome/gnn/infer_job.h"
+#include "rhizome/gnn/inference_workers.h"
 #include "rhizome/gnn/job_scratch.h"
 #include "rhizome/gnn/layerwise_inference.h"
-#include "rhizome/gnn/lists_on_disk.h"
-#include "rhizome/gnn/memory_plan.h"
 #include "rhizome/gnn/pass_order.h"
 #include "rhizome/gnn/process_memory.h"
 #include "rhizome/gnn/samplewise_inference.h"
@@ -23,32 +22,6 @@
 
 namespace rhizome {
 namespace {
-
-/// Memory for what libtorch and the allocator take when they first work.
-constexpr std::uint64_t kSlackBytes = std::uint64_t{48} << 20;
-
-struct InferJob {
-  std::unique_ptr<Store> store;
-  std::unique_ptr<Graph> graph;
-  LoadedTensorFile model_file;
-  std::optional<Model> model;
-  std::optional<Labels> labels;
-};
-
-Status CheckOutput(const Store& store, const InferOptions& options) {
-  RHIZOME_RETURN_IF_ERROR(CheckName("array", options.out));
-  if (SplitVersion(options.out)) {
-    return Status::InvalidArgument(fmt::format(
-        "{} names a version: versions are numbered by the store, name the array", options.out));
-  }
-  if (store.manifest().FindArray(options.out) != nullptr && !options.new_version) {
-    return Status::AlreadyExists(
-        fmt::format("the store has an array {} already; choose another name for --out, or "
-                    "--new-version",
-                    options.out));
-  }
-  return Status::Ok();
-}
 
 /// Publishes the result as the options say, in the generation that is current by now. Returns the
 /// array as users write it: emb, or emb@3.
@@ -69,206 +42,6 @@ Result<std::string> Publish(const Store& store, const InferOptions& options,
   };
   RHIZOME_RETURN_IF_ERROR(PublishMade(options.store, {store, source}, control, steps));
   return name;
-}
-
-/// With no_output the store may have an array of the name already.
-Result<InferJob> OpenJob(const InferOptions& options, bool no_output = false) {
-  InferJob job;
-  FileSystem& fs = FileSystem::Posix();
-  RHIZOME_ASSIGN_OR_RETURN(job.store, Store::Open(fs, options.store, Store::Mode::kRead));
-  if (!no_output) RHIZOME_RETURN_IF_ERROR(CheckOutput(*job.store, options));
-  RHIZOME_ASSIGN_OR_RETURN(job.model_file, LoadSafetensors(fs, options.model_file));
-  Result<Model> model = Model::FromFile(job.model_file.file);
-  if (!model) return Fail(model.error().WithContext(options.model_file.string()));
-  job.model = *std::move(model);
-  RHIZOME_ASSIGN_OR_RETURN(job.graph, Graph::Open(*job.store, {.topology = options.topology}));
-  RHIZOME_ASSIGN_OR_RETURN(const auto features, job.store->OpenArray(options.features));
-  RHIZOME_RETURN_IF_ERROR(CheckFeatures(features->entry(), *job.model, *job.graph));
-  const Manifest& manifest = job.store->manifest();
-  if (manifest.FindArray(options.labels) != nullptr &&
-      manifest.FindArray(options.split) != nullptr) {
-    RHIZOME_ASSIGN_OR_RETURN(job.labels, ReadLabels(*job.graph, options.labels, options.split));
-  }
-  return job;
-}
-
-/// Of the files that a job leaves.
-constexpr int kLogFormat = 2;
-
-/// All that the result's bytes depend on; a killed run is continued only where it is equal.
-/// `base`: of an incremental run.
-std::string Describe(const InferJob& job, const InferOptions& options,
-                     const IncrementalBase* base) {
-  const Manifest& manifest = job.store->manifest();
-  nlohmann::json files = nlohmann::json::array();
-  const ArrayEntry* features = manifest.FindArray(options.features);  // perhaps of a version
-  const std::string folder = ArrayFolder(features->name) + "/";
-  for (const FileEntry& file : manifest.files) {
-    if (file.path.starts_with(folder)) files.push_back(ToHex(file.xxh3));
-  }
-  const std::string all = files.dump();
-  const nlohmann::json description = {
-      {"job", "infer"},
-      {"format", kLogFormat},
-      {"generation", manifest.generation},
-      {"sequence", job.graph->sequence()},
-      {"features", options.features},
-      {"features_xxh3", ToHex(Xxh3(std::as_bytes(std::span(all))))},
-      {"model_xxh3", ToHex(job.model_file.hash)},
-      {"fanouts", options.fanouts},
-      {"chunk_rows", options.chunk_rows},
-      {"inner_rows", options.inner_rows},
-      {"seed", options.seed},
-      {"scores", options.scores},
-      {"base", base == nullptr ? "" : base->name},
-      {"base_id", base == nullptr ? 0 : base->array->entry().array_id},
-      {"labels", job.labels ? options.labels + "/" + options.split : ""},
-      {"codec", std::string(CodecName(options.codec.kind))},
-      {"level", options.codec.level}};
-  return description.dump();
-}
-
-/// How far a change reaches; see ArrayOrigin.
-std::uint32_t Hops(const ModelShape& shape) {
-  return shape.spec.layers + (shape.spec.kind == ModelKind::kGcn ? 1 : 0);
-}
-
-/// What a reader of the array may want to know about where it came from.
-std::vector<std::pair<std::string, std::string>> Attributes(const InferJob& job,
-                                                            const InferOptions& options) {
-  std::string fanout = "all";
-  for (std::size_t i = 0; i < options.fanouts.size(); ++i) {
-    const std::string one =
-        options.fanouts[i] == kAllNeighbors ? "all" : fmt::format("{}", options.fanouts[i]);
-    fanout = i == 0 ? one : fanout + "," + one;
-  }
-  const Manifest& manifest = job.store->manifest();
-  return {
-      {"made_by", options.mode == InferMode::kLayerwise ? "infer layerwise" : "infer samplewise"},
-      {"content", options.scores ? "class scores" : "embeddings"},
-      {"model_xxh3", ToHex(job.model_file.hash)},
-      {"features", options.features},
-      {"features_id", fmt::format("{}", manifest.FindArray(options.features)->array_id)},
-      {kVerticesFact, fmt::format("{}", job.graph->vertex_count())},
-      {"hops", fmt::format("{}", Hops(job.model->shape()))},
-      {"fanout", fanout},
-      {"seed", fmt::format("{}", options.seed)},
-      {"snapshot", fmt::format("generation {} version {} sequence {}", manifest.generation,
-                               manifest.version, job.graph->sequence())}};
-}
-
-/// Of what --memory leaves, the share of the stage; and what it and a block take without a limit.
-constexpr std::uint64_t kStageShare = 8;
-constexpr std::uint64_t kDefaultStageBytes = std::uint64_t{64} << 20;
-constexpr std::uint64_t kLeastStageBytes = std::uint64_t{1} << 20;
-constexpr std::uint64_t kDefaultBlockBytes = std::uint64_t{1} << 30;
-constexpr std::uint64_t kSamplewiseBlockRows = 1024;
-
-bool ListsAreRead(const InferJob& job, const InferOptions& options) {
-  return options.topology == TopologyPlace::kDirect && !job.model->shape().spec.no_edges;
-}
-
-/// How the job uses memory; the sizes of stage, blocks and caches do not change results.
-struct InferMemory {
-  LayerwiseOptions options;
-  std::uint64_t neighbor_cache_bytes = 0;
-};
-
-/// The most below `limit` that fits, to a MiB, if less always does; or 0.
-template <typename Fits>
-std::uint64_t MostThatFits(std::uint64_t limit, const Fits& fits) {
-  std::uint64_t most = 0;
-  while (limit - most > (std::uint64_t{1} << 20)) {
-    const std::uint64_t middle = most + (limit - most) / 2;
-    (fits(middle) ? most : limit) = middle;
-  }
-  return most;
-}
-
-Result<InferMemory> DivideMemory(const InferJob& job, const InferOptions& options,
-                                 std::uint64_t base_bytes, LayerwiseOptions made) {
-  const ArrayEntry& features = *job.store->manifest().FindArray(options.features);
-  MemoryNeeds needs;
-  const std::uint64_t now = ResidentBytes();
-  needs.held_bytes = now > base_bytes ? now - base_bytes : 0;
-  made.stage_bytes = kDefaultStageBytes;
-  made.block_bytes = kDefaultBlockBytes;
-  made.block_rows = options.block_rows;
-  if (made.block_rows == 0 && options.mode == InferMode::kSamplewise) {
-    made.block_rows = kSamplewiseBlockRows;
-  }
-  const bool lists_are_read = ListsAreRead(job, options);
-  LayerwiseOptions complete = made;
-  RHIZOME_ASSIGN_OR_RETURN(complete.output, MakeOutputEntry(*job.graph, *job.model, made));
-  const auto working = [&](const LayerwiseOptions& tried) {
-    return kSlackBytes + WorkingBytes(*job.graph, *job.model, features, tried) +
-           (lists_are_read ? ListsOnDisk::WorkingBytes(kSampledEdges) : 0);
-  };
-  if (options.memory_bytes != 0) {
-    const std::uint64_t left =
-        options.memory_bytes - std::min(options.memory_bytes, needs.held_bytes);
-    complete.stage_bytes = std::clamp(left / kStageShare, kLeastStageBytes, kDefaultStageBytes);
-    // All but what is needed anyway is for sums: a cache saves less reading.
-    const std::uint64_t fixed =
-        options.cache_bytes.value_or(0) + options.neighbor_cache_bytes.value_or(0);
-    complete.block_bytes = MostThatFits(left, [&](std::uint64_t bytes) {
-      complete.block_bytes = bytes;
-      return working(complete) + fixed <= left;
-    });
-  }
-  needs.working_bytes = working(complete);
-  needs.cacheable_bytes = CacheableBytes(*job.graph, *job.model, features, complete);
-  made.stage_bytes = complete.stage_bytes;
-  made.block_bytes = complete.block_bytes;
-  if (lists_are_read) {
-    const NeighborCache::Needs cache = NeighborCache::NeedsOf(*job.graph, Direction::kIn);
-    needs.neighbor_full_bytes = cache.full_bytes;
-    needs.neighbor_table_bytes = cache.table_bytes;
-    needs.neighbor_build_bytes = cache.build_bytes;
-  }
-  // In order every list is read a few times in all: no cache of them unless it is asked for.
-  RHIZOME_ASSIGN_OR_RETURN(
-      const MemoryPlan plan,
-      PlanMemory(options.memory_bytes,
-                 {.cache_bytes = options.cache_bytes,
-                  .superbatch = 1,
-                  .neighbor_cache_bytes = options.neighbor_cache_bytes.value_or(0),
-                  .in_turn = false},
-                 needs));
-  made.cache_bytes = plan.cache_bytes;
-  // What counting takes is free again before blocks and cache are there.
-  if (options.memory_bytes != 0) made.layout_bytes = plan.cache_bytes + made.block_bytes;
-  return InferMemory{std::move(made), plan.neighbor_cache_bytes};
-}
-
-Result<InferMemory> MakeOptions(const InferJob& job, const InferOptions& options,
-                                std::uint64_t base_bytes) {
-  LayerwiseOptions made;
-  made.features = options.features;
-  made.fanouts = options.fanouts;
-  made.output.name = options.out;
-  made.output.codec = options.codec;
-  made.output.inner_rows = options.inner_rows;
-  made.output.attributes = Attributes(job, options);
-  made.output.array_id = NewArrayId(job.store->id(), job.store->manifest(), "infer " + options.out);
-  made.scores = options.scores;
-  made.layout = options.layout;
-  made.policy = options.cache;
-  made.cached_first = options.cached_first;
-  made.chunk_rows = options.chunk_rows;
-  made.seed = options.seed;
-  made.threads = std::max<std::uint32_t>(options.threads, 1);
-  return DivideMemory(job, options, base_bytes, std::move(made));
-}
-
-/// Lists on disk, where they are; else null.
-Result<std::unique_ptr<ListsOnDisk>> OpenLists(const InferJob& job, const InferOptions& options,
-                                               InferMemory& memory, const JobControl& control) {
-  if (!ListsAreRead(job, options)) return std::unique_ptr<ListsOnDisk>();
-  RHIZOME_ASSIGN_OR_RETURN(auto lists, ListsOnDisk::Open(*job.graph, memory.neighbor_cache_bytes,
-                                                         {}, options.io, control));
-  memory.options.neighbors = lists->source();
-  return lists;
 }
 
 /// Computes what may have changed, in layers of those vertices alone, and writes it and the rest.
@@ -307,9 +80,9 @@ Result<LayerwiseResult> RunJob(const InferJob& job, const InferOptions& options,
   if (options.mode == InferMode::kSamplewise) {
     return RunSamplewise(*job.graph, *job.model, labels, scratch.folder(), made, control);
   }
-  RHIZOME_ASSIGN_OR_RETURN(
-      const std::unique_ptr<InferenceLog> log,
-      InferenceLog::Open(job.store->fs(), scratch.folder() / "LOG", Describe(job, options, base)));
+  RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<InferenceLog> log,
+                           InferenceLog::Open(job.store->fs(), scratch.folder() / "LOG",
+                                              DescribeInferJob(job, options, base)));
   if (base != nullptr) {
     return RunIncremental(job, made, *base, scratch.folder(), log.get(), control);
   }
@@ -382,9 +155,9 @@ Result<InferPlan> PlanInference(const InferOptions& options, const JobControl& c
   const auto start = std::chrono::steady_clock::now();
   const std::uint64_t base_bytes = ResidentBytes();
   SetComputeThreads(options.threads);
-  RHIZOME_ASSIGN_OR_RETURN(const InferJob job, OpenJob(options, /*no_output=*/true));
-  RHIZOME_ASSIGN_OR_RETURN(InferMemory memory, MakeOptions(job, options, base_bytes));
-  RHIZOME_ASSIGN_OR_RETURN(const auto lists, OpenLists(job, options, memory, control));
+  RHIZOME_ASSIGN_OR_RETURN(const InferJob job, OpenInferJob(options, /*no_output=*/true));
+  RHIZOME_ASSIGN_OR_RETURN(InferMemory memory, MakeLayerwiseOptions(job, options, base_bytes));
+  RHIZOME_ASSIGN_OR_RETURN(const auto lists, OpenInferLists(job, options, memory, control));
   LayerwiseOptions& made = memory.options;
   RHIZOME_ASSIGN_OR_RETURN(made.output, MakeOutputEntry(*job.graph, *job.model, made));
   InferPlan plan{.layers = {},
@@ -414,31 +187,124 @@ Result<InferPlan> PlanInference(const InferOptions& options, const JobControl& c
   return plan;
 }
 
+namespace {
+
+Status CheckMode(const InferOptions& options) {
+  if (options.mode == InferMode::kSamplewise) {
+    if (options.resume) return Status::InvalidArgument("--resume works in layerwise mode only");
+    if (options.incremental) {
+      return Status::InvalidArgument("--incremental works in layerwise mode only");
+    }
+    if (options.topology == TopologyPlace::kDirect) {
+      return Status::InvalidArgument("--topology direct works in layerwise mode only");
+    }
+    if (options.workers != 0) {
+      return Status::InvalidArgument("--workers work in layerwise mode only");
+    }
+  }
+  if (options.workers != 0 && options.incremental) {
+    return Status::InvalidArgument("--workers and --incremental do not go together");
+  }
+  return Status::Ok();
+}
+
+/// A child's share of what --memory leaves beside this process's graph; 0: no limit.
+Result<std::uint64_t> WorkerBytes(const InferOptions& options, std::uint64_t base_bytes) {
+  if (options.memory_bytes == 0) return 0;
+  const std::uint64_t now = ResidentBytes();
+  const std::uint64_t held = (now > base_bytes ? now - base_bytes : 0) + kInferSlackBytes;
+  const std::uint64_t left = options.memory_bytes - std::min(options.memory_bytes, held);
+  const std::uint64_t share = left / options.workers;
+  if (share >> 20 == 0) {
+    return Fail(Status::OutOfMemory(
+        fmt::format("a memory limit of {} MiB leaves nothing to {} workers beside {} MiB of this "
+                    "process; raise the limit or take fewer",
+                    options.memory_bytes >> 20, options.workers, held >> 20)));
+  }
+  return share;
+}
+
+/// The processes of the job, if it has others.
+Result<std::unique_ptr<InferenceWorkers>> StartWorkers(const InferOptions& options,
+                                                       std::uint64_t base_bytes) {
+  if (options.workers == 0) return std::unique_ptr<InferenceWorkers>();
+  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t bytes, WorkerBytes(options, base_bytes));
+  std::vector<std::string> command = options.worker_command;
+  command.push_back(fmt::format("{}", bytes));
+  return InferenceWorkers::Start(command, options.workers);
+}
+
+/// What one of them is given to do with.
+InferOptions OfWorker(InferOptions options) {
+  options.memory_bytes = *options.worker_of_bytes;
+  options.threads = std::max<std::uint32_t>(options.threads / std::max(options.workers, 1U), 1);
+  return options;
+}
+
+/// What a worker works on.
+struct WorkerJob {
+  InferJob job;
+  InferMemory memory;
+  std::unique_ptr<ListsOnDisk> lists;
+};
+
+Result<WorkerJob> OpenWorkerJob(const InferOptions& options, std::uint64_t base_bytes,
+                                const JobControl& control) {
+  WorkerJob made;
+  RHIZOME_ASSIGN_OR_RETURN(made.job, OpenInferJob(options, /*no_output=*/true));
+  RHIZOME_ASSIGN_OR_RETURN(made.memory, MakeLayerwiseOptions(made.job, options, base_bytes));
+  RHIZOME_ASSIGN_OR_RETURN(made.lists, OpenInferLists(made.job, options, made.memory, control));
+  return made;
+}
+
+/// The process is a worker of another's job until that needs none any more. What goes wrong is for
+/// the other to tell.
+void WorkFor(const InferOptions& options, std::uint64_t base_bytes, const JobControl& control) {
+  SetComputeThreads(options.threads);
+  const Result<WorkerJob> opened = OpenWorkerJob(options, base_bytes, control);
+  const Path scratch = JobScratch::FolderOf(options.store, InferScratchName(options));
+  static_cast<void>(ServeInference(
+      [&](const WorkerTask& task, ChunkProgress progress) -> Result<InferLayerReport> {
+        if (!opened) return Fail(opened.error());
+        const InferJob& job = opened->job;
+        auto log = InferenceLog::Read(job.store->fs(), scratch / "LOG",
+                                      DescribeInferJob(job, options, nullptr));
+        if (!log && log.error().code() == StatusCode::kInvalidArgument) {
+          return Fail(Status::Busy("the store was written to while workers started; run it again"));
+        }
+        if (!log) return Fail(log.error());
+        return RunLayerPart(*job.graph, *job.model, job.labels ? &*job.labels : nullptr, scratch,
+                            **log, opened->memory.options, {task.stage, task.begin, task.end},
+                            std::move(progress), control);
+      }));
+}
+
+}  // namespace
+
 Result<InferReport> InferArray(const InferOptions& given, const JobControl& control) {
   InferOptions options = given;
   if (options.incremental) options.new_version = true;
   const auto start = std::chrono::steady_clock::now();
   const std::uint64_t base_bytes = ResidentBytes();
-  if (options.resume && options.mode == InferMode::kSamplewise) {
-    return Fail(Status::InvalidArgument("--resume works in layerwise mode only"));
-  }
-  if (options.incremental && options.mode == InferMode::kSamplewise) {
-    return Fail(Status::InvalidArgument("--incremental works in layerwise mode only"));
-  }
-  if (options.topology == TopologyPlace::kDirect && options.mode == InferMode::kSamplewise) {
-    return Fail(Status::InvalidArgument("--topology direct works in layerwise mode only"));
-  }
+  RHIZOME_RETURN_IF_ERROR(CheckMode(options));
   RHIZOME_RETURN_IF_ERROR(CheckSimdSetting());
+  if (options.worker_of_bytes) {
+    WorkFor(OfWorker(options), base_bytes, control);
+    return InferReport{};
+  }
   SetComputeThreads(options.threads);
-  RHIZOME_ASSIGN_OR_RETURN(const InferJob job, OpenJob(options));
-  RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<JobScratch> scratch,
-                           JobScratch::Open(job.store->fs(), options.store, "infer-" + options.out,
-                                            options.resume ? JobScratch::Leftovers::kKeep
-                                                           : JobScratch::Leftovers::kRemove));
+  RHIZOME_ASSIGN_OR_RETURN(const InferJob job, OpenInferJob(options));
+  RHIZOME_ASSIGN_OR_RETURN(
+      const std::unique_ptr<JobScratch> scratch,
+      JobScratch::Open(
+          job.store->fs(), options.store, InferScratchName(options),
+          options.resume ? JobScratch::Leftovers::kKeep : JobScratch::Leftovers::kRemove));
   // Whatever stops a layerwise run, what it finished can be resumed.
   if (options.mode == InferMode::kLayerwise) scratch->Keep();
-  RHIZOME_ASSIGN_OR_RETURN(InferMemory memory, MakeOptions(job, options, base_bytes));
-  RHIZOME_ASSIGN_OR_RETURN(const auto lists, OpenLists(job, options, memory, control));
+  RHIZOME_ASSIGN_OR_RETURN(const auto workers, StartWorkers(options, base_bytes));
+  RHIZOME_ASSIGN_OR_RETURN(InferMemory memory, MakeLayerwiseOptions(job, options, base_bytes));
+  RHIZOME_ASSIGN_OR_RETURN(const auto lists, OpenInferLists(job, options, memory, control));
+  memory.options.workers = workers.get();
   RHIZOME_ASSIGN_OR_RETURN(const IncrementalPlan incremental,
                            FindBase(job, options, memory.options));
   const IncrementalBase* const base = incremental.base ? &*incremental.base : nullptr;

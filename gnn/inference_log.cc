@@ -55,7 +55,56 @@ bool ReadCounts(const json& object, const char* field, std::array<std::uint64_t,
   return true;
 }
 
+json FileJson(const FileEntry& file) {
+  return {{"path", file.path},
+          {"size", file.size_bytes},
+          {"xxh3", ToHex(file.xxh3)},
+          {"crc32c", file.crc32c}};
+}
+
+std::optional<FileEntry> ParseFile(const json& object) {
+  const auto path = Text(object, "path");
+  const auto size = Number(object, "size");
+  const auto hash = Text(object, "xxh3");
+  const auto crc = Number(object, "crc32c");
+  if (!path || !size || !hash || !crc) return std::nullopt;
+  const auto parsed = ParseHash(*hash);
+  if (!parsed) return std::nullopt;
+  return FileEntry{.path = *path,
+                   .size_bytes = *size,
+                   .xxh3 = *parsed,
+                   .crc32c = static_cast<std::uint32_t>(*crc)};
+}
+
 }  // namespace
+
+std::string EncodeFinished(std::uint32_t layer, std::uint64_t chunk,
+                           const FinishedChunk& finished) {
+  json record = FileJson(finished.file);
+  record["layer"] = layer;
+  record["chunk"] = chunk;
+  record["correct"] = finished.accuracy.correct;
+  record["total"] = finished.accuracy.total;
+  return record.dump();
+}
+
+Result<DecodedFinished> DecodeFinished(const std::string& text) {
+  const json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object()) return Fail(Corrupt("a record is not a JSON object"));
+  const auto layer = Number(object, "layer");
+  const auto chunk = Number(object, "chunk");
+  std::optional<FileEntry> file = ParseFile(object);
+  DecodedFinished decoded;
+  const bool counted = ReadCounts(object, "correct", decoded.finished.accuracy.correct) &&
+                       ReadCounts(object, "total", decoded.finished.accuracy.total);
+  if (!layer || !chunk || !file || !counted || *layer > kMaxLayer) {
+    return Fail(Corrupt("a record lacks a field"));
+  }
+  decoded.layer = static_cast<std::uint32_t>(*layer);
+  decoded.chunk = *chunk;
+  decoded.finished.file = *std::move(file);
+  return decoded;
+}
 
 Result<std::unique_ptr<InferenceLog>> InferenceLog::Open(FileSystem& fs, const Path& path,
                                                          const std::string& description) {
@@ -66,41 +115,39 @@ Result<std::unique_ptr<InferenceLog>> InferenceLog::Open(FileSystem& fs, const P
     RHIZOME_RETURN_IF_ERROR(log->log_->Append(description));
     return log;
   }
+  RHIZOME_RETURN_IF_ERROR(log->ReadRecords(records, description));
+  return log;
+}
+
+Result<std::unique_ptr<InferenceLog>> InferenceLog::Read(FileSystem& fs, const Path& path,
+                                                         const std::string& description) {
+  std::unique_ptr<InferenceLog> log(new InferenceLog());
+  RHIZOME_ASSIGN_OR_RETURN(const std::vector<std::string> records, JobLog::ReadRecords(fs, path));
+  if (records.empty()) return Fail(Corrupt("it is empty"));
+  RHIZOME_RETURN_IF_ERROR(log->ReadRecords(records, description));
+  return log;
+}
+
+Status InferenceLog::ReadRecords(const std::vector<std::string>& records,
+                                 const std::string& description) {
   if (records.front() != description) {
-    return Fail(Status::InvalidArgument(
+    return Status::InvalidArgument(
         fmt::format("what the earlier run left belongs to other settings, another model or another "
                     "snapshot; run without --resume to start over (there {}, now {})",
-                    records.front(), description)));
+                    records.front(), description));
   }
   for (std::size_t i = 1; i < records.size(); ++i) {
-    RHIZOME_RETURN_IF_ERROR(log->ReadRecord(records[i]));
+    RHIZOME_RETURN_IF_ERROR(ReadRecord(records[i]));
   }
-  return log;
+  return Status::Ok();
 }
 
 Status InferenceLog::ReadRecord(const std::string& record) {
   const json object = json::parse(record, nullptr, /*allow_exceptions=*/false);
-  if (!object.is_object()) return Corrupt("a record is not a JSON object");
-  if (object.contains("order")) return ReadOrder(record);
-  const auto layer = Number(object, "layer");
-  const auto chunk = Number(object, "chunk");
-  const auto path = Text(object, "path");
-  const auto size = Number(object, "size");
-  const auto hash = Text(object, "xxh3");
-  const auto crc = Number(object, "crc32c");
-  FinishedChunk finished;
-  const bool counted = ReadCounts(object, "correct", finished.accuracy.correct) &&
-                       ReadCounts(object, "total", finished.accuracy.total);
-  if (!layer || !chunk || !path || !size || !hash || !crc || !counted || *layer > kMaxLayer) {
-    return Corrupt("a record lacks a field");
-  }
-  const auto parsed = ParseHash(*hash);
-  if (!parsed) return Corrupt("a record's hash is malformed");
-  finished.file = {.path = *path,
-                   .size_bytes = *size,
-                   .xxh3 = *parsed,
-                   .crc32c = static_cast<std::uint32_t>(*crc)};
-  finished_[static_cast<std::uint32_t>(*layer)][*chunk] = std::move(finished);
+  if (object.is_object() && object.contains("order")) return ReadOrder(record);
+  if (object.is_object() && object.contains("metadata")) return ReadMetadata(record);
+  RHIZOME_ASSIGN_OR_RETURN(DecodedFinished decoded, DecodeFinished(record));
+  finished_[decoded.layer][decoded.chunk] = std::move(decoded.finished);
   return Status::Ok();
 }
 
@@ -114,6 +161,26 @@ Status InferenceLog::ReadOrder(const std::string& record) {
   if (!parsed) return Corrupt("a record's hash is malformed");
   orders_[static_cast<std::uint32_t>(*layer)] = {.rule = *rule, .xxh3 = *parsed};
   return Status::Ok();
+}
+
+Status InferenceLog::ReadMetadata(const std::string& record) {
+  const json object = json::parse(record, nullptr, /*allow_exceptions=*/false);
+  const auto layer = Number(object, "layer");
+  std::optional<FileEntry> file = ParseFile(object["metadata"]);
+  if (!layer || *layer > kMaxLayer || !file) return Corrupt("a record lacks a field");
+  metadata_[static_cast<std::uint32_t>(*layer)] = *std::move(file);
+  return Status::Ok();
+}
+
+const FileEntry* InferenceLog::Metadata(std::uint32_t layer) const {
+  const auto found = metadata_.find(layer);
+  return found == metadata_.end() ? nullptr : &found->second;
+}
+
+Status InferenceLog::AppendMetadata(std::uint32_t layer, const FileEntry& file) {
+  const json record = {{"layer", layer}, {"metadata", FileJson(file)}};
+  metadata_[layer] = file;
+  return log_->Append(record.dump());
 }
 
 const LoggedOrder* InferenceLog::Order(std::uint32_t layer) const {
@@ -135,16 +202,8 @@ const std::map<std::uint64_t, FinishedChunk>& InferenceLog::Finished(std::uint32
 
 Status InferenceLog::Append(std::uint32_t layer, std::uint64_t chunk,
                             const FinishedChunk& finished) {
-  const json record = {{"layer", layer},
-                       {"chunk", chunk},
-                       {"path", finished.file.path},
-                       {"size", finished.file.size_bytes},
-                       {"xxh3", ToHex(finished.file.xxh3)},
-                       {"crc32c", finished.file.crc32c},
-                       {"correct", finished.accuracy.correct},
-                       {"total", finished.accuracy.total}};
   finished_[layer][chunk] = finished;
-  return log_->Append(record.dump());
+  return log_->Append(EncodeFinished(layer, chunk, finished));
 }
 
 }  // namespace rhizome

@@ -24,10 +24,14 @@ Status ClearFolder(FileSystem& fs, const Path& folder) {
 
 }  // namespace
 
+Path JobScratch::FolderOf(const Path& store, const std::string& job) {
+  return store / "scratch" / job;
+}
+
 Result<std::unique_ptr<JobScratch>> JobScratch::Open(FileSystem& fs, const Path& store,
                                                      const std::string& job, Leftovers leftovers) {
   RHIZOME_RETURN_IF_ERROR(CheckName("job", job));
-  const Path folder = store / "scratch" / job;
+  const Path folder = FolderOf(store, job);
   RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, folder));
   Result<std::unique_ptr<FileLock>> lock =
       fs.Lock(folder / kLockName, FileSystem::LockMode::kExclusive,

@@ -17,6 +17,9 @@ class JobScratch {
     kKeep,    ///< go on with what a killed job left
   };
 
+  /// Where a job's folder is.
+  static Path FolderOf(const Path& store, const std::string& job);
+
   /// Errors: kBusy, a job of this name runs; kInvalidArgument, a bad name; kIoError, kOutOfSpace.
   static Result<std::unique_ptr<JobScratch>> Open(FileSystem& fs, const Path& store,
                                                   const std::string& job, Leftovers leftovers);

@@ -5,20 +5,29 @@
 
 namespace rhizome {
 
+ChunkProgress ChunkProgress::Of(InferenceLog* log, std::uint32_t layer) {
+  if (log == nullptr) return {};
+  return {.finished = log->Finished(layer),
+          .tell = [log, layer](std::uint64_t chunk, const FinishedChunk& finished) {
+            return log->Append(layer, chunk, finished);
+          }};
+}
+
 Result<std::unique_ptr<LayerOutput>> LayerOutput::Create(FileSystem& fs, const Path& root,
                                                          const ArrayEntry& entry,
-                                                         std::uint32_t layer, InferenceLog* log) {
+                                                         ChunkProgress progress) {
   std::unique_ptr<LayerOutput> output(new LayerOutput());
   output->root_ = root;
   output->entry_ = entry;
-  output->layer_ = layer;
-  output->log_ = log;
+  output->tell_ = std::move(progress.tell);
   output->done_.assign(entry.chunk_count(), false);
   output->chunk_.resize(std::min(entry.chunk_rows, entry.rows) * entry.dim);
   if (root.empty()) return output;
   RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, root));
   RHIZOME_ASSIGN_OR_RETURN(output->writer_, ChunkArrayWriter::Create(fs, root, entry));
-  if (log != nullptr) RHIZOME_RETURN_IF_ERROR(output->Adopt(*log));
+  for (const auto& [chunk, finished] : progress.finished) {
+    RHIZOME_RETURN_IF_ERROR(output->Adopt(chunk, finished));
+  }
   output->thread_ = std::thread([self = output.get()] {
     self->written_ = self->WriteFinished();
     // Whoever waits for room for another chunk, or for an empty one, is told.
@@ -31,17 +40,21 @@ Result<std::unique_ptr<LayerOutput>> LayerOutput::Create(FileSystem& fs, const P
 // What was finished is kept: a run that is stopped is resumed after it.
 LayerOutput::~LayerOutput() { static_cast<void>(Join()); }
 
-Status LayerOutput::Adopt(const InferenceLog& log) {
-  for (const auto& [chunk, finished] : log.Finished(layer_)) {
-    if (chunk >= done_.size()) {
-      return Status::Corruption("inference log: a chunk that the array does not have");
-    }
-    RHIZOME_RETURN_IF_ERROR(writer_->AdoptChunk(chunk, finished.file));
-    done_[chunk] = true;
-    accuracy_.Add(finished.accuracy);
-    ++adopted_;
+Status LayerOutput::Adopt(std::uint64_t chunk, const FinishedChunk& finished) {
+  if (chunk >= done_.size()) {
+    return Status::Corruption("inference log: a chunk that the array does not have");
   }
+  RHIZOME_RETURN_IF_ERROR(writer_->AdoptChunk(chunk, finished.file));
+  done_[chunk] = true;
+  accuracy_.Add(finished.accuracy);
+  ++adopted_;
   return Status::Ok();
+}
+
+void LayerOutput::LeaveOthers(std::uint64_t begin, std::uint64_t end) {
+  for (std::uint64_t chunk = 0; chunk < done_.size(); ++chunk) {
+    if (chunk < begin || chunk >= end) done_[chunk] = true;
+  }
 }
 
 std::span<float> LayerOutput::Rows(Row begin, std::uint64_t count) {
@@ -85,9 +98,8 @@ Status LayerOutput::Write(const Finished& finished) {
   const std::span<const float> values = std::span(finished.values).first(rows * entry_.dim);
   RHIZOME_ASSIGN_OR_RETURN(FileEntry file,
                            writer_->WriteChunk(finished.chunk, std::as_bytes(values)));
-  if (log_ == nullptr) return Status::Ok();
-  return log_->Append(layer_, finished.chunk,
-                      {.file = std::move(file), .accuracy = finished.accuracy});
+  if (!tell_) return Status::Ok();
+  return tell_(finished.chunk, {.file = std::move(file), .accuracy = finished.accuracy});
 }
 
 Status LayerOutput::Join() {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <thread>
@@ -21,8 +23,19 @@ struct WrittenArray {
   std::vector<FileEntry> files;
 };
 
+/// What was finished before, and who is told of what is finished now.
+struct ChunkProgress {
+  std::map<std::uint64_t, FinishedChunk> finished = {};
+
+  /// On the writing thread, when a chunk is on disk; may be empty.
+  std::function<Status(std::uint64_t chunk, const FinishedChunk& finished)> tell = {};
+
+  /// As a job's log knows it, and to be told it; `log` may be null.
+  static ChunkProgress Of(InferenceLog* log, std::uint32_t layer);
+};
+
 /// Collects the rows that a layer computes, chunk by chunk; encodes each finished chunk, writes it
-/// to disk and into the job's log on a thread of its own. Memory: kChunks chunks, and one encoded.
+/// to disk and tells of it on a thread of its own. Memory: kChunks chunks, and one encoded.
 /// Threads: rows may be filled from many threads; the rest one at a time.
 class LayerOutput {
  public:
@@ -30,15 +43,21 @@ class LayerOutput {
   static constexpr std::uint64_t kChunks = 2;
 
   /// Writes below `root` (made if need be). `entry` has float32 rows in layout kChunk. Chunks that
-  /// `log` knows are adopted. Without `root` nothing is written: only the counts matter.
+  /// were finished are adopted. Without `root` nothing is written: only the counts matter.
   static Result<std::unique_ptr<LayerOutput>> Create(FileSystem& fs, const Path& root,
-                                                     const ArrayEntry& entry, std::uint32_t layer,
-                                                     InferenceLog* log);
+                                                     const ArrayEntry& entry,
+                                                     ChunkProgress progress);
   ~LayerOutput();
 
   /// Chunks that an earlier run finished, [chunk_count].
   const std::vector<bool>& done() const { return done_; }
   std::uint64_t adopted_chunks() const { return adopted_; }
+
+  /// Takes a chunk that another process has finished. Before any is filled here, or instead.
+  Status Adopt(std::uint64_t chunk, const FinishedChunk& finished);
+
+  /// Regards all chunks but [begin, end) as done, for a process that only has a part to do.
+  void LeaveOthers(std::uint64_t begin, std::uint64_t end);
   const ArrayEntry& entry() const { return entry_; }
 
   /// Room for rows [begin, begin + count) of the chunk that is being filled.
@@ -51,10 +70,13 @@ class LayerOutput {
   /// Of all chunks, those of an earlier run included.
   const AccuracyCounts& accuracy() const { return accuracy_; }
 
+  /// What was filled is on disk and told of. Errors: kIoError, kOutOfSpace.
+  Status Complete() { return Join(); }
+
   /// All chunks are there: completes the array. Errors: kIoError, kOutOfSpace.
   Result<WrittenArray> Finish();
 
-  double write_seconds() const { return write_seconds_; }  ///< after Finish: encoding and writing
+  double write_seconds() const { return write_seconds_; }  ///< after Complete: encoding and writing
 
  private:
   struct Finished {
@@ -64,7 +86,6 @@ class LayerOutput {
   };
 
   LayerOutput() = default;
-  Status Adopt(const InferenceLog& log);
   Status WriteFinished();
   Status Write(const Finished& finished);
   Status Join();
@@ -72,7 +93,6 @@ class LayerOutput {
   // Constant after Create.
   Path root_;
   ArrayEntry entry_;
-  std::uint32_t layer_ = 0;
 
   // Of the calling thread.
   std::vector<float> chunk_;
@@ -82,7 +102,7 @@ class LayerOutput {
   AccuracyCounts accuracy_;
 
   // Of the writing thread until it has ended.
-  InferenceLog* log_ = nullptr;
+  std::function<Status(std::uint64_t, const FinishedChunk&)> tell_;
   std::unique_ptr<ChunkArrayWriter> writer_;
   Status written_;
   double write_seconds_ = 0;

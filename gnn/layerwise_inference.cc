@@ -8,8 +8,10 @@
 
 #include "rhizome/cache/pass_cost.h"
 #include "rhizome/gnn/chunk_reader.h"
+#include "rhizome/gnn/inference_workers.h"
 #include "rhizome/gnn/layer_pass.h"
 #include "rhizome/gnn/pass_order.h"
+#include "rhizome/storage/check.h"
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/hash.h"
 
@@ -229,8 +231,11 @@ class LayerwiseRun {
   Result<LayerwiseResult> Run(const JobControl& control) {
     result_.layers.resize(layers_.count());
     if (options_.targets) RHIZOME_RETURN_IF_ERROR(layers_.FindTargets(control));
-    RHIZOME_ASSIGN_OR_RETURN(const std::uint32_t first, FirstUnfinishedLayer());
-    if (first > 0) RHIZOME_RETURN_IF_ERROR(FindOrder(first - 1, control));
+    const std::uint32_t first = FirstUnfinishedLayer();
+    if (first > 0) {
+      RHIZOME_RETURN_IF_ERROR(FindOrder(first - 1, control));
+      result_.resumed_chunks += log_->Finished(first - 1).size();
+    }
     RHIZOME_ASSIGN_OR_RETURN(Source source, OpenSource(first));
     for (std::uint32_t layer = first; layer < layers_.count(); ++layer) {
       RHIZOME_RETURN_IF_ERROR(FindOrder(layer, control));
@@ -245,6 +250,30 @@ class LayerwiseRun {
     return std::move(result_);
   }
 
+  /// Chunks [begin, end) of a layer, of a job that another process runs.
+  Result<InferLayerReport> RunPart(std::uint32_t layer, std::uint64_t begin, std::uint64_t end,
+                                   ChunkProgress progress, const JobControl& control) {
+    result_.layers.resize(layers_.count());
+    if (layer >= layers_.count() || end > layers_.Entry(layer).chunk_count()) {
+      return Fail(Status::InvalidArgument("a worker was given a task of another job"));
+    }
+    for (std::uint32_t known = layer == 0 ? 0 : layer - 1; known <= layer; ++known) {
+      if (!IsLast(known) && log_->Order(known) == nullptr) {
+        return Fail(Status::Corruption("inference log: a layer is begun, but not its order"));
+      }
+      RHIZOME_RETURN_IF_ERROR(FindOrder(known, control));
+    }
+    RHIZOME_ASSIGN_OR_RETURN(const Source source, OpenSource(layer));
+    RHIZOME_ASSIGN_OR_RETURN(
+        const std::unique_ptr<LayerOutput> output,
+        LayerOutput::Create(fs(), Folder(layer), layers_.Entry(layer), std::move(progress)));
+    output->LeaveOthers(begin, end);
+    RHIZOME_ASSIGN_OR_RETURN(InferLayerReport report, RunPass(layer, source, *output, control));
+    RHIZOME_RETURN_IF_ERROR(output->Complete());
+    report.write_seconds = output->write_seconds();
+    return report;
+  }
+
  private:
   FileSystem& fs() const { return graph_.store().fs(); }
   Path Folder(std::uint32_t layer) const { return scratch_ / fmt::format("layer-{}", layer + 1); }
@@ -254,11 +283,10 @@ class LayerwiseRun {
   bool IsLast(std::uint32_t layer) const { return layer + 1 == layers_.count(); }
 
   /// The last layer is run even when it is whole: its chunks are adopted, nothing is computed.
-  Result<std::uint32_t> FirstUnfinishedLayer() const {
+  std::uint32_t FirstUnfinishedLayer() const {
     std::uint32_t first = 0;
     for (std::uint32_t layer = 0; log_ != nullptr && !IsLast(layer); ++layer) {
-      const bool whole = log_->Finished(layer).size() == layers_.Entry(layer).chunk_count();
-      if (whole || !log_->Finished(layer + 1).empty()) first = layer + 1;
+      if (log_->Metadata(layer) != nullptr) first = layer + 1;
     }
     return first;
   }
@@ -315,43 +343,70 @@ class LayerwiseRun {
       auto delta = DeltaRows::Of(graph_.Snapshot(), array->entry());
       return Source{.array = std::move(array), .decoder = decoder, .delta = std::move(delta)};
     }
-    RHIZOME_ASSIGN_OR_RETURN(
-        const std::unique_ptr<LayerOutput> finished,
-        LayerOutput::Create(fs(), Folder(first - 1), layers_.Entry(first - 1), first - 1, log_));
-    RHIZOME_ASSIGN_OR_RETURN(const WrittenArray written, finished->Finish());
-    result_.resumed_chunks += finished->adopted_chunks();
-    return OpenWritten(fs(), written);
+    return OpenWritten(fs(), WrittenBefore(first - 1));
+  }
+
+  /// The array of a layer that is whole, as the log knows it.
+  WrittenArray WrittenBefore(std::uint32_t layer) const {
+    WrittenArray written{
+        .root = Folder(layer), .arrays = {layers_.Entry(layer)}, .files = {*log_->Metadata(layer)}};
+    for (const auto& [chunk, finished] : log_->Finished(layer)) {
+      written.files.push_back(finished.file);
+    }
+    std::sort(written.files.begin(), written.files.end(),
+              [](const FileEntry& a, const FileEntry& b) { return a.path < b.path; });
+    return written;
   }
 
   Status RunLayer(std::uint32_t layer, const Source& source, const JobControl& control) {
-    const bool last = IsLast(layer);
-    const bool written = !last || options_.write_output;
-    RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<LayerOutput> output,
-                             LayerOutput::Create(fs(), written ? Folder(layer) : Path(),
-                                                 layers_.Entry(layer), layer, log_));
-    const LayerPassInput input{.graph = graph_,
-                               .model = model_,
-                               .labels = last ? labels_ : nullptr,
-                               .source = *source.array,
-                               .decoder = source.decoder,
-                               .delta = source.delta,
-                               .layer = layer,
-                               .last = last,
-                               .scores = options_.scores,
-                               .planner = layers_.Planner(layer),
-                               .reader = layers_.Reader(layer),
-                               .block_rows = layers_.RowsOfBlock(layer),
-                               .block_edges = layers_.EdgesOfBlock(layer)};
-    LayerPass pass(input, *output);
-    RHIZOME_ASSIGN_OR_RETURN(InferLayerReport report, pass.Run(control));
+    const bool written = !IsLast(layer) || options_.write_output;
+    RHIZOME_ASSIGN_OR_RETURN(
+        const std::unique_ptr<LayerOutput> output,
+        LayerOutput::Create(fs(), written ? Folder(layer) : Path(), layers_.Entry(layer),
+                            ChunkProgress::Of(log_, layer)));
     result_.resumed_chunks += output->adopted_chunks();
-    if (last) result_.accuracy = output->accuracy();
+    RHIZOME_ASSIGN_OR_RETURN(
+        InferLayerReport report,
+        options_.workers == nullptr
+            ? RunPass(layer, source, *output, control)
+            : options_.workers->RunLayer(graph_, layer, *output, *log_, control));
+    if (IsLast(layer)) result_.accuracy = output->accuracy();
     RHIZOME_ASSIGN_OR_RETURN(result_.output, output->Finish());
-    report.write_seconds = output->write_seconds();
+    RHIZOME_RETURN_IF_ERROR(LogMetadata(layer, result_.output));
+    if (options_.workers == nullptr) report.write_seconds = output->write_seconds();
     report.layout = std::move(result_.layers[layer].layout);
     report.layouts = std::move(result_.layers[layer].layouts);
     result_.layers[layer] = std::move(report);
     return Status::Ok();
+  }
+
+  Result<InferLayerReport> RunPass(std::uint32_t layer, const Source& source, LayerOutput& output,
+                                   const JobControl& control) {
+    const bool last = IsLast(layer);
+    LayerPass pass({.graph = graph_,
+                    .model = model_,
+                    .labels = last ? labels_ : nullptr,
+                    .source = *source.array,
+                    .decoder = source.decoder,
+                    .delta = source.delta,
+                    .layer = layer,
+                    .last = last,
+                    .scores = options_.scores,
+                    .planner = layers_.Planner(layer),
+                    .reader = layers_.Reader(layer),
+                    .block_rows = layers_.RowsOfBlock(layer),
+                    .block_edges = layers_.EdgesOfBlock(layer)},
+                   output);
+    return pass.Run(control);
+  }
+
+  Status LogMetadata(std::uint32_t layer, const WrittenArray& written) {
+    if (log_ == nullptr || IsLast(layer)) return Status::Ok();
+    const auto found =
+        std::find_if(written.files.begin(), written.files.end(),
+                     [](const FileEntry& file) { return file.path.ends_with("/zarr.json"); });
+    RHIZOME_CHECK(found != written.files.end());
+    return log_->AppendMetadata(layer, *found);
   }
 
   const Graph& graph_;
@@ -487,6 +542,16 @@ Result<LayerwiseResult> RunLayerwise(const Graph& graph, const Model& model, con
   RHIZOME_RETURN_IF_ERROR(CheckFeatures(features->entry(), model, graph));
   LayerwiseRun run(graph, model, labels, features->entry(), scratch, log, complete);
   return run.Run(control);
+}
+
+Result<InferLayerReport> RunLayerPart(const Graph& graph, const Model& model, const Labels* labels,
+                                      const Path& scratch, InferenceLog& log,
+                                      const LayerwiseOptions& options, const LayerPart& part,
+                                      ChunkProgress progress, const JobControl& control) {
+  RHIZOME_ASSIGN_OR_RETURN(const LayerwiseOptions complete, Complete(graph, model, options));
+  RHIZOME_ASSIGN_OR_RETURN(const auto features, graph.store().OpenArray(options.features));
+  LayerwiseRun run(graph, model, labels, features->entry(), scratch, &log, complete);
+  return run.RunPart(part.layer, part.begin, part.end, std::move(progress), control);
 }
 
 Result<std::vector<LayerReads>> PlanLayerwise(const Graph& graph, const Model& model,

@@ -15,6 +15,8 @@
 
 namespace rhizome {
 
+class InferenceWorkers;
+
 struct LayerwiseOptions {
   std::string features;
   std::vector<std::int64_t> fanouts;  ///< one a layer; empty: all neighbours
@@ -45,6 +47,10 @@ struct LayerwiseOptions {
   std::uint64_t seed = 1;
   std::uint32_t threads = 1;
   std::shared_ptr<const NeighborSource> neighbors = nullptr;  ///< nullptr: the graph, in memory
+
+  /// Processes that compute the layers' chunks; nullptr: this one does. With a log, and without
+  /// `targets`. Borrowed. Does not change results.
+  InferenceWorkers* workers = nullptr;
 };
 
 struct LayerwiseResult {
@@ -72,6 +78,21 @@ struct LayerwiseResult {
 Result<LayerwiseResult> RunLayerwise(const Graph& graph, const Model& model, const Labels* labels,
                                      const Path& scratch, InferenceLog* log,
                                      const LayerwiseOptions& options, const JobControl& control);
+
+/// Chunks [begin, end) of what a layer (from 0) writes.
+struct LayerPart {
+  std::uint32_t layer = 0;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+/// Computes a part of a job that another process runs with the same options but for memory and
+/// threads: its log (InferenceLog::Read) says in which order rows stand and where the layer before
+/// is; `progress.tell` is told of each chunk. Errors: those of RunLayerwise.
+Result<InferLayerReport> RunLayerPart(const Graph& graph, const Model& model, const Labels* labels,
+                                      const Path& scratch, InferenceLog& log,
+                                      const LayerwiseOptions& options, const LayerPart& part,
+                                      ChunkProgress progress, const JobControl& control);
 
 /// What a layer will read, and in which order it will write.
 struct LayerReads {

@@ -107,9 +107,8 @@ Result<LayerwiseResult> RunSamplewise(const Graph& graph, const Model& model, co
   RHIZOME_ASSIGN_OR_RETURN(const auto features, graph.store().OpenArray(options.features));
   RHIZOME_RETURN_IF_ERROR(CheckFeatures(features->entry(), model, graph));
   RHIZOME_ASSIGN_OR_RETURN(const ArrayEntry entry, MakeOutputEntry(graph, model, options));
-  RHIZOME_ASSIGN_OR_RETURN(
-      const std::unique_ptr<LayerOutput> output,
-      LayerOutput::Create(graph.store().fs(), scratch / "output", entry, 0, nullptr));
+  RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<LayerOutput> output,
+                           LayerOutput::Create(graph.store().fs(), scratch / "output", entry, {}));
   std::vector<Block> blocks;
   for (const Block& block :
        MakeBlocks(entry.rows, entry.chunk_rows, options.block_rows, output->done())) {

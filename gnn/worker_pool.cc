@@ -125,7 +125,7 @@ void WorkerPool::Bury(Worker& worker) {
 }
 
 Result<std::vector<WorkerTask>> WorkerPool::Run(std::vector<WorkerTask> tasks,
-                                                const Finished& finished,
+                                                const Finished& finished, const Done& done,
                                                 const JobControl& control) {
   waiting_.assign(tasks.begin(), tasks.end());
   while (true) {
@@ -134,7 +134,7 @@ Result<std::vector<WorkerTask>> WorkerPool::Run(std::vector<WorkerTask> tasks,
     const bool working = std::any_of(workers_.begin(), workers_.end(),
                                      [](const Worker& worker) { return worker.busy; });
     if (!working) break;
-    RHIZOME_RETURN_IF_ERROR(Listen(finished));
+    RHIZOME_RETURN_IF_ERROR(Listen(finished, done));
   }
   return std::vector<WorkerTask>(waiting_.begin(), waiting_.end());
 }
@@ -151,7 +151,7 @@ void WorkerPool::HandOut() {
   }
 }
 
-Status WorkerPool::Listen(const Finished& finished) {
+Status WorkerPool::Listen(const Finished& finished, const Done& done) {
   std::vector<pollfd> sockets;
   for (const Worker& worker : workers_) {
     sockets.push_back({.fd = worker.socket, .events = POLLIN, .revents = 0});  // -1 is left out
@@ -178,7 +178,7 @@ Status WorkerPool::Listen(const Finished& finished) {
     for (std::size_t end = 0; (end = worker.received.find('\n', begin)) != std::string::npos;
          begin = end + 1) {
       const std::string_view line(worker.received.data() + begin, end - begin);
-      RHIZOME_RETURN_IF_ERROR(TakeLine(worker, line, finished));
+      RHIZOME_RETURN_IF_ERROR(TakeLine(worker, line, finished, done));
     }
     worker.received.erase(0, begin);
     if (worker.received.size() > kMaxLineBytes) return NotOurLanguage(worker.received);
@@ -186,7 +186,8 @@ Status WorkerPool::Listen(const Finished& finished) {
   return Status::Ok();
 }
 
-Status WorkerPool::TakeLine(Worker& worker, std::string_view line, const Finished& finished) {
+Status WorkerPool::TakeLine(Worker& worker, std::string_view line, const Finished& finished,
+                            const Done& done) {
   std::string_view rest = line;
   const std::string_view kind = TakeWord(rest);
   if (kind == "error") {
@@ -199,7 +200,7 @@ Status WorkerPool::TakeLine(Worker& worker, std::string_view line, const Finishe
   if (!worker.busy) return NotOurLanguage(line);
   if (kind == "done" && worker.task.begin == worker.task.end) {
     worker.busy = false;
-    return Status::Ok();
+    return done(worker.task.stage, rest);
   }
   const std::optional<std::uint64_t> piece = TakeNumber(rest);
   if (kind != "piece" || !piece || *piece != worker.task.begin || *piece >= worker.task.end) {
@@ -235,9 +236,7 @@ std::optional<WorkerTask> ParseTask(std::string_view line) {
 
 }  // namespace
 
-Status ServeTasks(
-    int in, int out,
-    const std::function<Status(const WorkerTask& task, const FinishedPiece& finished)>& work) {
+Status ServeTasks(int in, int out, const Work& work) {
   const FinishedPiece finished = [out](std::uint64_t piece, std::string_view facts) {
     return Say(out, fmt::format("piece {} {}", piece, facts));
   };
@@ -247,14 +246,16 @@ Status ServeTasks(
     for (std::size_t end = 0; (end = received.find('\n')) != std::string::npos;) {
       const std::optional<WorkerTask> task = ParseTask(std::string_view(received).substr(0, end));
       received.erase(0, end + 1);
-      Status status = task ? work(*task, finished)
-                           : Status::InvalidArgument("a worker was given a line that is no task");
-      if (!status.ok()) {
+      Result<std::string> facts =
+          Fail(Status::InvalidArgument("a worker was given a line that is no task"));
+      if (task) facts = work(*task, finished);
+      if (!facts) {
+        const Status& status = facts.error();
         static_cast<void>(Say(
             out, fmt::format("error {} {}", static_cast<int>(status.code()), status.message())));
         return status;
       }
-      RHIZOME_RETURN_IF_ERROR(Say(out, "done"));
+      RHIZOME_RETURN_IF_ERROR(Say(out, "done " + *facts));
     }
     const ssize_t got = ::read(in, buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;

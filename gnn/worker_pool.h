@@ -24,8 +24,8 @@ struct WorkerTask {
 
 /// Child processes that work on the tasks of one job, one at a time each. They speak in lines: a
 /// child reads `<stage> <begin> <end>` from its standard input, answers with one line for each
-/// finished piece, `piece <number> <whatever the job wants to know>`, and then with `done`; or with
-/// `error <code> <message>`, which ends the job. Its input ends when no more is to be done.
+/// finished piece, `piece <number> <whatever the job wants to know>`, and then with `done <facts>`;
+/// or with `error <code> <message>`, which ends the job. Its input ends when no more is to be done.
 ///
 /// A child that dies is not started again: what it has not finished of its task goes to another.
 /// Children are killed when the pool goes, and by the kernel when the thread that made the pool
@@ -45,10 +45,13 @@ class WorkerPool {
   using Finished =
       std::function<Status(std::uint32_t stage, std::uint64_t piece, std::string_view facts)>;
 
+  /// Takes a finished task.
+  using Done = std::function<Status(std::uint32_t stage, std::string_view facts)>;
+
   /// Runs all tasks. Returns those that nobody is left to do: empty unless all children are dead.
   /// Errors: what a child or `finished` said; kInterrupted. After an error the pool is of no use.
   Result<std::vector<WorkerTask>> Run(std::vector<WorkerTask> tasks, const Finished& finished,
-                                      const JobControl& control);
+                                      const Done& done, const JobControl& control);
 
   std::uint32_t alive() const;
   std::uint32_t died() const { return died_; }
@@ -65,8 +68,9 @@ class WorkerPool {
   WorkerPool() = default;
   Status Add(const std::vector<std::string>& command);
   void HandOut();
-  Status Listen(const Finished& finished);
-  Status TakeLine(Worker& worker, std::string_view line, const Finished& finished);
+  Status Listen(const Finished& finished, const Done& done);
+  Status TakeLine(Worker& worker, std::string_view line, const Finished& finished,
+                  const Done& done);
   void Bury(Worker& worker);
 
   std::vector<Worker> workers_;
@@ -75,11 +79,12 @@ class WorkerPool {
 };
 
 /// The child's side of a WorkerPool: serves tasks from descriptor `in` until it ends. `work`
-/// finishes the pieces of a task in order and calls `finished` for each, from one thread at a time.
-/// An error of `work` is told and returned; kIoError, the streams are broken.
+/// finishes the pieces of a task in order, calls `finished` for each, from one thread at a time,
+/// and returns facts about the whole. An error of `work` is told and returned; kIoError, the
+/// streams are broken.
 using FinishedPiece = std::function<Status(std::uint64_t piece, std::string_view facts)>;
-Status ServeTasks(
-    int in, int out,
-    const std::function<Status(const WorkerTask& task, const FinishedPiece& finished)>& work);
+using Work =
+    std::function<Result<std::string>(const WorkerTask& task, const FinishedPiece& finished)>;
+Status ServeTasks(int in, int out, const Work& work);
 
 }  // namespace rhizome

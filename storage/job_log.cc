@@ -124,21 +124,30 @@ Status CheckHead(std::span<const std::byte> log) {
   return Status::Ok();
 }
 
+Result<Contents> ReadContents(FileSystem& fs, const Path& path) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto bytes, ReadWholeFile(fs, path, kMaxLogBytes));
+  if (const Status head = CheckHead(bytes); !head.ok())
+    return Fail(head.WithContext(path.string()));
+  auto decoded = Decode(bytes);
+  if (!decoded) return Fail(decoded.error().WithContext(path.string()));
+  return decoded;
+}
+
 }  // namespace
+
+Result<std::vector<std::string>> JobLog::ReadRecords(FileSystem& fs, const Path& path) {
+  RHIZOME_ASSIGN_OR_RETURN(Contents contents, ReadContents(fs, path));
+  return std::move(contents.records);
+}
 
 Result<std::unique_ptr<JobLog>> JobLog::Open(FileSystem& fs, const Path& path) {
   std::unique_ptr<JobLog> log(new JobLog);
-  auto bytes = ReadWholeFile(fs, path, kMaxLogBytes);
-  if (!bytes && bytes.error().code() != StatusCode::kNotFound) return Fail(bytes.error());
   Contents contents;
-  if (bytes) {
-    if (const Status head = CheckHead(*bytes); !head.ok())
-      return Fail(head.WithContext(path.string()));
-    auto decoded = Decode(*bytes);
-    if (!decoded) return Fail(decoded.error().WithContext(path.string()));
-    contents = *std::move(decoded);
+  if (auto found = ReadContents(fs, path)) {
+    contents = *std::move(found);
     RHIZOME_ASSIGN_OR_RETURN(log->file_, fs.OpenAppend(path, contents.sound_bytes));
   } else {
+    if (found.error().code() != StatusCode::kNotFound) return Fail(found.error());
     RHIZOME_ASSIGN_OR_RETURN(log->file_, fs.CreateFile(path));
   }
   if (contents.sound_bytes == 0) RHIZOME_RETURN_IF_ERROR(log->file_->Append(EncodeHead()));

@@ -23,6 +23,10 @@ class JobLog {
   /// Creates the log, or opens what a killed job left. Errors: kCorruption; kIoError.
   static Result<std::unique_ptr<JobLog>> Open(FileSystem& fs, const Path& path);
 
+  /// The records of the log of a job that runs, perhaps in another process; what it is appending is
+  /// not among them. Errors: as Open; kNotFound.
+  static Result<std::vector<std::string>> ReadRecords(FileSystem& fs, const Path& path);
+
   /// The records that were there when the log was opened.
   const std::vector<std::string>& records() const { return records_; }
 

@@ -100,7 +100,8 @@ void AddInferFlags(CLI::App& verb, InferOptions& options) {
   AddSize(verb, kNeighborCacheFlag, options.neighbor_cache_bytes,
           std::string(kNeighborCacheHelp) + " (the default: every list is read in order)");
   AddIoFlag(verb, options.io, "How lists are read with --topology direct");
-  verb.add_option("--block-rows", options.block_rows, "Vertices computed at a time; 0: as many as --memory holds sums of")
+  verb.add_option("--block-rows", options.block_rows,
+                  "Vertices computed at a time; 0: as many as --memory holds sums of")
       ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 32))
       ->type_name("N")
       ->capture_default_str();

@@ -1,5 +1,9 @@
 #include <fmt/format.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
 #include "allocator.h"
 #include "gnn_flags.h"
 #include "gnn_library.h"
@@ -9,6 +13,9 @@
 
 namespace rhizome {
 namespace {
+
+/// Of the command line of a child; not for people.
+constexpr const char* kAsWorker = "--as-worker";
 
 struct InferFlags {
   InferOptions options;
@@ -120,6 +127,25 @@ std::string Describe(const Json& f) {
                             f["store"].get<std::string>(), array);
 }
 
+/// The program and the arguments that it was given.
+std::vector<std::string> OwnCommand() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> command;
+  for (std::string argument; std::getline(file, argument, '\0');) command.push_back(argument);
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (!error && !command.empty()) command.front() = program.string();
+  return command;
+}
+
+/// A child of another infer: what there is to say it has said on its standard output, as
+/// gnn/worker_pool.h has it, and its signals are for the other to take.
+Result<Answer> RunAsWorker(const GnnEntry& gnn, const InferOptions& options) {
+  const JobControl quiet;
+  RHIZOME_RETURN_IF_ERROR(gnn.Infer(options, quiet));
+  std::_Exit(0);
+}
+
 Result<Answer> Run(const InferFlags& flags, Session& session) {
   InferOptions options = flags.options;
   options.store = flags.store;
@@ -128,6 +154,11 @@ Result<Answer> Run(const InferFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(const GnnEntry* const gnn, LoadGnnLibrary());
   // More than what a tile of vertices takes, which is of one size.
   if (options.memory_bytes != 0) ReturnFreedMemory(1 << 20);
+  if (options.worker_of_bytes) return RunAsWorker(*gnn, options);
+  if (options.workers != 0) {
+    options.worker_command = OwnCommand();
+    options.worker_command.push_back(kAsWorker);
+  }
   StartMemory(session, options.memory_bytes);
   RHIZOME_ASSIGN_OR_RETURN(const InferReport report, gnn->Infer(options, session.control));
   Answer answer{ReportJson(report), Describe, {}};
@@ -164,6 +195,13 @@ void AddInferVerb(CLI::App& root, Session& session) {
   AddInferFlags(*verb, flags->options);
   verb->add_flag("--resume", flags->options.resume,
                  "Go on with what a killed run of this job left");
+  verb->add_option("--workers", flags->options.workers,
+                   "Processes that compute a partition at a time each, and share memory and "
+                   "threads; if one dies the others take up its partition. 0: none but this one")
+      ->check(CLI::Range(0, 1024))
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_option(kAsWorker, flags->options.worker_of_bytes)->group("");
 }
 
 }  // namespace rhizome

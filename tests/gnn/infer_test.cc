@@ -351,6 +351,21 @@ TEST_P(InferTest, SampledNeighboursAreDrawnOnce) {
   EXPECT_NE(*FilesOf(store(), "sampled"), *FilesOf(store(), "sampled-otherwise"));
 }
 
+TEST_P(InferTest, WhereAllWorkersAreDeadTheJobCanBeResumed) {
+  ASSERT_OK(Infer(Options("whole")));
+  InferOptions options = Options("left");
+  options.workers = 2;
+  options.worker_command = {"false"};
+  const auto dead = Infer(options);
+  ASSERT_FALSE(dead);
+  EXPECT_EQ(dead.error().code(), StatusCode::kIoError);
+  EXPECT_NE(dead.error().message().find("--resume"), std::string::npos) << dead.error().message();
+  options.workers = 0;
+  options.resume = true;
+  ASSERT_OK(Infer(options));
+  ExpectSameBytes("whole", "left");
+}
+
 /// Stops a job after `steps` progress reports: by asking it to stop, or as a power cut would.
 void RunInterrupted(const InferOptions& options, std::uint64_t steps, bool kill) {
   JobControl* self = nullptr;

@@ -25,7 +25,7 @@ std::vector<std::string> Shell(const std::string& body) {
 }
 
 const char* const kAllPieces =
-    "i=$begin; while [ $i -lt $end ]; do echo piece $i $stage.$i; i=$((i+1)); done; echo done";
+    "i=$begin; while [ $i -lt $end ]; do echo piece $i $stage.$i; i=$((i+1)); done; echo done well";
 
 class WorkerPoolTest : public ::testing::Test {
  protected:
@@ -41,7 +41,12 @@ class WorkerPoolTest : public ::testing::Test {
       ++times_[{stage, piece}];
       return Status::Ok();
     };
-    auto left = (*pool)->Run(std::move(tasks), finished, control_);
+    const auto done = [&](std::uint32_t, std::string_view facts) {
+      EXPECT_EQ(facts, "well");
+      ++done_;
+      return Status::Ok();
+    };
+    auto left = (*pool)->Run(std::move(tasks), finished, done, control_);
     died_ = (*pool)->died();
     if (!left) return left.error();
     left_ = *left;
@@ -59,14 +64,17 @@ class WorkerPoolTest : public ::testing::Test {
   std::map<std::pair<std::uint32_t, std::uint64_t>, int> times_;
   std::vector<WorkerTask> left_;
   std::uint32_t died_ = 0;
+  std::uint32_t done_ = 0;
 };
 
 TEST_F(WorkerPoolTest, EveryPieceIsDoneOnce) {
   for (const std::uint32_t workers : {1, 3, 7}) {
     times_.clear();
+    done_ = 0;
     ASSERT_OK(Run(Shell(kAllPieces), workers));
     ExpectEachOnce();
     EXPECT_EQ(died_, 0U);
+    EXPECT_EQ(done_, 4U);
   }
 }
 
@@ -141,7 +149,8 @@ TEST_F(WorkerPoolTest, AKilledParentLeavesNoOrphans) {
     const auto finished = [&](std::uint32_t, std::uint64_t, std::string_view) {
       return ::write(ready[1], "x", 1) == 1 ? Status::Ok() : Status::IoError("");
     };
-    const auto left = (*pool)->Run({{0, 0, 10}, {1, 0, 10}}, finished, control);
+    const auto done = [](std::uint32_t, std::string_view) { return Status::Ok(); };
+    const auto left = (*pool)->Run({{0, 0, 10}, {1, 0, 10}}, finished, done, control);
     ::_exit(2);
   }
   ::close(ready[1]);
@@ -168,20 +177,21 @@ TEST_F(WorkerPoolTest, ServeTasksAnswersInTheLanguageOfThePool) {
   const std::string tasks = "0 5 7\n1 0 0\n2 1 2\n";
   ASSERT_EQ(::write(in[1], tasks.data(), tasks.size()), static_cast<ssize_t>(tasks.size()));
   ::close(in[1]);
-  const Status served = ServeTasks(
-      in[0], out[1], [](const WorkerTask& task, const FinishedPiece& finished) -> Status {
-        if (task.stage == 2) return Status::Corruption("two\nlines");
-        for (std::uint64_t piece = task.begin; piece < task.end; ++piece)
-          RHIZOME_RETURN_IF_ERROR(finished(piece, "facts"));
-        return Status::Ok();
-      });
+  const Status served =
+      ServeTasks(in[0], out[1],
+                 [](const WorkerTask& task, const FinishedPiece& finished) -> Result<std::string> {
+                   if (task.stage == 2) return Fail(Status::Corruption("two\nlines"));
+                   for (std::uint64_t piece = task.begin; piece < task.end; ++piece)
+                     RHIZOME_RETURN_IF_ERROR(finished(piece, "facts"));
+                   return "all";
+                 });
   EXPECT_EQ(served.code(), StatusCode::kCorruption);
   ::close(out[1]);
   std::array<char, 256> said{};
   const ssize_t got = ::read(out[0], said.data(), said.size());
   ASSERT_GT(got, 0);
   EXPECT_EQ(std::string(said.data(), static_cast<std::size_t>(got)),
-            "piece 5 facts\npiece 6 facts\ndone\ndone\nerror " +
+            "piece 5 facts\npiece 6 facts\ndone all\ndone all\nerror " +
                 std::to_string(static_cast<int>(StatusCode::kCorruption)) + " two lines\n");
   ::close(in[0]);
   ::close(out[0]);

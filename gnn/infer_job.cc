@@ -1,0 +1,228 @@
+#include "rhizome/gnn/infer_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "rhizome/gnn/block_plan.h"
+#include "rhizome/gnn/memory_plan.h"
+#include "rhizome/gnn/process_memory.h"
+#include "rhizome/storage/array_change.h"
+#include "rhizome/storage/hash.h"
+
+namespace rhizome {
+namespace {
+
+Status CheckOutput(const Store& store, const InferOptions& options) {
+  RHIZOME_RETURN_IF_ERROR(CheckName("array", options.out));
+  if (SplitVersion(options.out)) {
+    return Status::InvalidArgument(fmt::format(
+        "{} names a version: versions are numbered by the store, name the array", options.out));
+  }
+  if (store.manifest().FindArray(options.out) != nullptr && !options.new_version) {
+    return Status::AlreadyExists(
+        fmt::format("the store has an array {} already; choose another name for --out, or "
+                    "--new-version",
+                    options.out));
+  }
+  return Status::Ok();
+}
+
+/// Of the files that a job leaves.
+constexpr int kLogFormat = 3;
+
+/// How far a change reaches; see ArrayOrigin.
+std::uint32_t Hops(const ModelShape& shape) {
+  return shape.spec.layers + (shape.spec.kind == ModelKind::kGcn ? 1 : 0);
+}
+
+/// What a reader of the array may want to know about where it came from.
+std::vector<std::pair<std::string, std::string>> Attributes(const InferJob& job,
+                                                            const InferOptions& options) {
+  std::string fanout = "all";
+  for (std::size_t i = 0; i < options.fanouts.size(); ++i) {
+    const std::string one =
+        options.fanouts[i] == kAllNeighbors ? "all" : fmt::format("{}", options.fanouts[i]);
+    fanout = i == 0 ? one : fanout + "," + one;
+  }
+  const Manifest& manifest = job.store->manifest();
+  return {
+      {"made_by", options.mode == InferMode::kLayerwise ? "infer layerwise" : "infer samplewise"},
+      {"content", options.scores ? "class scores" : "embeddings"},
+      {"model_xxh3", ToHex(job.model_file.hash)},
+      {"features", options.features},
+      {"features_id", fmt::format("{}", manifest.FindArray(options.features)->array_id)},
+      {kVerticesFact, fmt::format("{}", job.graph->vertex_count())},
+      {"hops", fmt::format("{}", Hops(job.model->shape()))},
+      {"fanout", fanout},
+      {"seed", fmt::format("{}", options.seed)},
+      {"snapshot", fmt::format("generation {} version {} sequence {}", manifest.generation,
+                               manifest.version, job.graph->sequence())}};
+}
+
+/// Of what --memory leaves, the share of the stage; and what it and a block take without a limit.
+constexpr std::uint64_t kStageShare = 8;
+constexpr std::uint64_t kDefaultStageBytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t kLeastStageBytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t kDefaultBlockBytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t kSamplewiseBlockRows = 1024;
+
+bool ListsAreRead(const InferJob& job, const InferOptions& options) {
+  return options.topology == TopologyPlace::kDirect && !job.model->shape().spec.no_edges;
+}
+
+/// The most below `limit` that fits, to a MiB, if less always does; or 0.
+template <typename Fits>
+std::uint64_t MostThatFits(std::uint64_t limit, const Fits& fits) {
+  std::uint64_t most = 0;
+  while (limit - most > (std::uint64_t{1} << 20)) {
+    const std::uint64_t middle = most + (limit - most) / 2;
+    (fits(middle) ? most : limit) = middle;
+  }
+  return most;
+}
+
+Result<InferMemory> DivideMemory(const InferJob& job, const InferOptions& options,
+                                 std::uint64_t base_bytes, LayerwiseOptions made) {
+  const ArrayEntry& features = *job.store->manifest().FindArray(options.features);
+  MemoryNeeds needs;
+  const std::uint64_t now = ResidentBytes();
+  needs.held_bytes = now > base_bytes ? now - base_bytes : 0;
+  made.stage_bytes = kDefaultStageBytes;
+  made.block_bytes = kDefaultBlockBytes;
+  made.block_rows = options.block_rows;
+  if (made.block_rows == 0 && options.mode == InferMode::kSamplewise) {
+    made.block_rows = kSamplewiseBlockRows;
+  }
+  const bool lists_are_read = ListsAreRead(job, options);
+  LayerwiseOptions complete = made;
+  RHIZOME_ASSIGN_OR_RETURN(complete.output, MakeOutputEntry(*job.graph, *job.model, made));
+  const auto working = [&](const LayerwiseOptions& tried) {
+    return kInferSlackBytes + WorkingBytes(*job.graph, *job.model, features, tried) +
+           (lists_are_read ? ListsOnDisk::WorkingBytes(kSampledEdges) : 0);
+  };
+  if (options.memory_bytes != 0) {
+    const std::uint64_t left =
+        options.memory_bytes - std::min(options.memory_bytes, needs.held_bytes);
+    complete.stage_bytes = std::clamp(left / kStageShare, kLeastStageBytes, kDefaultStageBytes);
+    // All but what is needed anyway is for sums: a cache saves less reading.
+    const std::uint64_t fixed =
+        options.cache_bytes.value_or(0) + options.neighbor_cache_bytes.value_or(0);
+    complete.block_bytes = MostThatFits(left, [&](std::uint64_t bytes) {
+      complete.block_bytes = bytes;
+      return working(complete) + fixed <= left;
+    });
+  }
+  needs.working_bytes = working(complete);
+  needs.cacheable_bytes = CacheableBytes(*job.graph, *job.model, features, complete);
+  made.stage_bytes = complete.stage_bytes;
+  made.block_bytes = complete.block_bytes;
+  if (lists_are_read) {
+    const NeighborCache::Needs cache = NeighborCache::NeedsOf(*job.graph, Direction::kIn);
+    needs.neighbor_full_bytes = cache.full_bytes;
+    needs.neighbor_table_bytes = cache.table_bytes;
+    needs.neighbor_build_bytes = cache.build_bytes;
+  }
+  // In order every list is read a few times in all: no cache of them unless it is asked for.
+  RHIZOME_ASSIGN_OR_RETURN(
+      const MemoryPlan plan,
+      PlanMemory(options.memory_bytes,
+                 {.cache_bytes = options.cache_bytes,
+                  .superbatch = 1,
+                  .neighbor_cache_bytes = options.neighbor_cache_bytes.value_or(0),
+                  .in_turn = false},
+                 needs));
+  made.cache_bytes = plan.cache_bytes;
+  // What counting takes is free again before blocks and cache are there.
+  if (options.memory_bytes != 0) made.layout_bytes = plan.cache_bytes + made.block_bytes;
+  return InferMemory{std::move(made), plan.neighbor_cache_bytes};
+}
+
+}  // namespace
+
+Result<InferJob> OpenInferJob(const InferOptions& options, bool no_output) {
+  InferJob job;
+  FileSystem& fs = FileSystem::Posix();
+  RHIZOME_ASSIGN_OR_RETURN(job.store, Store::Open(fs, options.store, Store::Mode::kRead));
+  if (!no_output) RHIZOME_RETURN_IF_ERROR(CheckOutput(*job.store, options));
+  RHIZOME_ASSIGN_OR_RETURN(job.model_file, LoadSafetensors(fs, options.model_file));
+  Result<Model> model = Model::FromFile(job.model_file.file);
+  if (!model) return Fail(model.error().WithContext(options.model_file.string()));
+  job.model = *std::move(model);
+  RHIZOME_ASSIGN_OR_RETURN(job.graph, Graph::Open(*job.store, {.topology = options.topology}));
+  RHIZOME_ASSIGN_OR_RETURN(const auto features, job.store->OpenArray(options.features));
+  RHIZOME_RETURN_IF_ERROR(CheckFeatures(features->entry(), *job.model, *job.graph));
+  const Manifest& manifest = job.store->manifest();
+  if (manifest.FindArray(options.labels) != nullptr &&
+      manifest.FindArray(options.split) != nullptr) {
+    RHIZOME_ASSIGN_OR_RETURN(job.labels, ReadLabels(*job.graph, options.labels, options.split));
+  }
+  return job;
+}
+
+std::string InferScratchName(const InferOptions& options) { return "infer-" + options.out; }
+
+std::string DescribeInferJob(const InferJob& job, const InferOptions& options,
+                             const IncrementalBase* base) {
+  const Manifest& manifest = job.store->manifest();
+  nlohmann::json files = nlohmann::json::array();
+  const ArrayEntry* features = manifest.FindArray(options.features);  // perhaps of a version
+  const std::string folder = ArrayFolder(features->name) + "/";
+  for (const FileEntry& file : manifest.files) {
+    if (file.path.starts_with(folder)) files.push_back(ToHex(file.xxh3));
+  }
+  const std::string all = files.dump();
+  const nlohmann::json description = {
+      {"job", "infer"},
+      {"format", kLogFormat},
+      {"generation", manifest.generation},
+      {"sequence", job.graph->sequence()},
+      {"features", options.features},
+      {"features_xxh3", ToHex(Xxh3(std::as_bytes(std::span(all))))},
+      {"model_xxh3", ToHex(job.model_file.hash)},
+      {"fanouts", options.fanouts},
+      {"chunk_rows", options.chunk_rows},
+      {"inner_rows", options.inner_rows},
+      {"seed", options.seed},
+      {"scores", options.scores},
+      {"base", base == nullptr ? "" : base->name},
+      {"base_id", base == nullptr ? 0 : base->array->entry().array_id},
+      {"labels", job.labels ? options.labels + "/" + options.split : ""},
+      {"codec", std::string(CodecName(options.codec.kind))},
+      {"level", options.codec.level}};
+  return description.dump();
+}
+
+Result<InferMemory> MakeLayerwiseOptions(const InferJob& job, const InferOptions& options,
+                                         std::uint64_t base_bytes) {
+  LayerwiseOptions made;
+  made.features = options.features;
+  made.fanouts = options.fanouts;
+  made.output.name = options.out;
+  made.output.codec = options.codec;
+  made.output.inner_rows = options.inner_rows;
+  made.output.attributes = Attributes(job, options);
+  made.output.array_id = NewArrayId(job.store->id(), job.store->manifest(), "infer " + options.out);
+  made.scores = options.scores;
+  made.layout = options.layout;
+  made.policy = options.cache;
+  made.cached_first = options.cached_first;
+  made.chunk_rows = options.chunk_rows;
+  made.seed = options.seed;
+  made.threads = std::max<std::uint32_t>(options.threads, 1);
+  return DivideMemory(job, options, base_bytes, std::move(made));
+}
+
+Result<std::unique_ptr<ListsOnDisk>> OpenInferLists(const InferJob& job,
+                                                    const InferOptions& options,
+                                                    InferMemory& memory,
+                                                    const JobControl& control) {
+  if (!ListsAreRead(job, options)) return std::unique_ptr<ListsOnDisk>();
+  RHIZOME_ASSIGN_OR_RETURN(auto lists, ListsOnDisk::Open(*job.graph, memory.neighbor_cache_bytes,
+                                                         {}, options.io, control));
+  memory.options.neighbors = lists->source();
+  return lists;
+}
+
+}  // namespace rhizome
