@@ -119,7 +119,7 @@ Result<TableReader::Next> TableReader::ReadCsv() {
     while (begin_ < end_) {
       any = true;
       if (TakeCsvByte(buffer_[begin_++], state)) return FinishCsv();
-      if (text_.size() > kMaxLineBytes) return SkipLongLine();
+      if (text_.size() + starts_.size() - 1 > kMaxLineBytes) return SkipLongLine();
     }
     if (at_end_) break;
     RHIZOME_RETURN_IF_ERROR(Fill());

@@ -106,6 +106,16 @@ TEST_F(TableReaderTest, LongLinesAreMalformedAndReadingGoesOn) {
   }
 }
 
+// A record of separators alone has no text, but a field for each of them.
+TEST_F(TableReaderTest, RecordsOfManyFieldsAreLongToo) {
+  const std::string commas(3 * kMaxLineBytes, ',');
+  const Content content = Parse("a.csv", "x\n" + commas + "\ny\n" + commas.substr(0, 1000) + "\n");
+  ASSERT_EQ(content.malformed.size(), 1U);
+  EXPECT_EQ(content.malformed[0].first, 2U);
+  ASSERT_EQ(content.lines.size(), 3U);
+  EXPECT_EQ(content.lines[2].size(), 1001U);
+}
+
 TEST_F(TableReaderTest, PlaceNamesFileAndLine) {
   testing::WriteInput(dir_ / "a.tsv", "x\ny\n");
   auto reader = TableReader::Open(FileSystem::Posix(), dir_ / "a.tsv", false);
