@@ -7,7 +7,6 @@
 
 #include "rhizome/cache/pass_lists.h"
 #include "rhizome/gnn/compute_threads.h"
-#include "rhizome/gnn/minibatch_sampler.h"
 
 namespace rhizome {
 namespace {
@@ -69,6 +68,13 @@ std::vector<Block> SplitAtChunks(Row begin, Row end, std::uint64_t chunk_rows) {
   return parts;
 }
 
+std::uint64_t EdgesOfRow(const BlockPlannerOptions& options, Row row) {
+  if (options.no_edges) return 0;
+  const std::uint64_t degree = options.degrees[static_cast<std::size_t>(row)];
+  if (options.fanout == kAllNeighbors) return degree;
+  return std::min(degree, static_cast<std::uint64_t>(options.fanout));
+}
+
 Result<BlockPlanner> BlockPlanner::Create(const Graph& graph, const BlockPlannerOptions& options) {
   if (graph.vertex_count() >= std::numeric_limits<std::uint32_t>::max()) {
     return Fail(Status::InvalidArgument("inference works on fewer than 2^32 - 1 vertices"));
@@ -121,7 +127,7 @@ Status BlockPlanner::Sample(const Block& block, BlockLists& lists) {
   lists.offsets.reserve(lists.targets.size() + 1);
   lists.offsets.push_back(0);
   std::uint64_t edges = 0;
-  for (const Row row : lists.targets) edges += EdgesOf(row);
+  for (const Row row : lists.targets) edges += EdgesOfRow(options_, row);
   lists.neighbors.reserve(edges);
   for (std::span<const Row> left = lists.targets; !left.empty();) {
     const std::size_t part = PartOf(left);
@@ -131,21 +137,13 @@ Status BlockPlanner::Sample(const Block& block, BlockLists& lists) {
   return Status::Ok();
 }
 
-/// Of a list, at most. Where it cannot be told the sampler will say why.
-std::uint64_t BlockPlanner::EdgesOf(Row row) const {
-  const Result<std::uint32_t> degree = InDegree(*graph_, row);
-  if (!degree) return 0;
-  if (options_.fanout == kAllNeighbors) return *degree;
-  return std::min<std::uint64_t>(*degree, static_cast<std::uint64_t>(options_.fanout));
-}
-
 /// How many of the targets are sampled next.
 std::size_t BlockPlanner::PartOf(std::span<const Row> targets) const {
   const std::size_t most = std::min(targets.size(), kSampledTargets);
-  std::uint64_t edges = EdgesOf(targets.front());
+  std::uint64_t edges = EdgesOfRow(options_, targets.front());
   std::size_t part = 1;
   for (; part < most; ++part) {
-    edges += EdgesOf(targets[part]);
+    edges += EdgesOfRow(options_, targets[part]);
     if (edges > kSampledEdges) break;
   }
   return part;

@@ -106,8 +106,12 @@ struct BlockPlannerOptions {
   std::uint64_t stage_rows = std::uint64_t{1} << 30;
   const RowOrder* source_order = nullptr;  ///< nullptr: as stored. Borrowed
   const RowOrder* target_order = nullptr;
+  std::span<const std::uint32_t> degrees = {};  ///< InDegrees; not without edges. Borrowed
   std::shared_ptr<const NeighborSource> neighbors = nullptr;  ///< nullptr: the graph, in memory
 };
+
+/// Edges that a layer takes of a row, at most.
+std::uint64_t EdgesOfRow(const BlockPlannerOptions& options, Row row);
 
 /// Says what each block reads. A vertex's neighbours are all of them, or drawn once: the same
 /// whichever block it lies in and however often it is asked for. Threads: one at a time.
@@ -127,7 +131,6 @@ class BlockPlanner {
       : graph_(&graph), options_(options), read_(graph.vertex_count()) {}
   Status Sample(const Block& block, BlockLists& lists);
   Status SamplePart(std::span<const Row> targets, BlockLists& lists);
-  std::uint64_t EdgesOf(Row row) const;
   std::size_t PartOf(std::span<const Row> targets) const;
   void NumberRows(BlockLists& lists);
   void SortLists(BlockLists& lists) const;

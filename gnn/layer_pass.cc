@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "rhizome/gnn/compute_threads.h"
-#include "rhizome/gnn/minibatch_sampler.h"
 #include "rhizome/storage/check.h"
 
 namespace rhizome {
@@ -61,43 +60,30 @@ LayerPass::LayerPass(const LayerPassInput& input, LayerOutput& output)
       dim_(input.source.entry().dim),
       weights_(input.model.layer(input.layer)) {}
 
-Result<std::vector<Block>> BlocksOfLayer(const Graph& graph, const ArrayEntry& output,
-                                         const BlockPlannerOptions& planner,
-                                         std::uint64_t block_rows, std::uint64_t block_edges,
-                                         const std::vector<bool>& done) {
-  Status status;
-  const auto edges_of = [&](std::uint64_t place) -> std::uint64_t {
-    const Row row = planner.target_order == nullptr ? static_cast<Row>(place)
-                                                    : planner.target_order->RowAt(place);
-    const Result<std::uint32_t> degree = InDegree(graph, row);
-    if (!degree) {
-      status = degree.error();
-      return 0;
-    }
-    return planner.fanout == kAllNeighbors
-               ? *degree
-               : std::min<std::uint64_t>(*degree, static_cast<std::uint64_t>(planner.fanout));
-  };
+std::vector<Block> BlocksOfLayer(const ArrayEntry& output, const BlockPlannerOptions& planner,
+                                 std::uint64_t block_rows, std::uint64_t block_edges,
+                                 const std::vector<bool>& done) {
   BlockEdges edges;
-  if (!planner.no_edges && block_edges != ~std::uint64_t{0}) edges = {block_edges, edges_of};
-  std::vector<Block> blocks = MakeBlocks(output.rows, output.chunk_rows, block_rows, done, edges);
-  if (!status.ok()) return Fail(status);
-  return blocks;
+  if (!planner.no_edges && block_edges != ~std::uint64_t{0}) {
+    edges = {block_edges, [&](std::uint64_t place) {
+               return EdgesOfRow(planner, planner.target_order == nullptr
+                                              ? static_cast<Row>(place)
+                                              : planner.target_order->RowAt(place));
+             }};
+  }
+  return MakeBlocks(output.rows, output.chunk_rows, block_rows, done, edges);
 }
 
 Result<InferLayerReport> LayerPass::Run(const JobControl& control) {
   const c10::InferenceMode guard;
   if (input_.model.shape().spec.kind == ModelKind::kGcn) {
     gcn_scale_.assign(input_.graph.vertex_count(), 1);
-    for (std::uint64_t row = 0; row < gcn_scale_.size() && !input_.planner.no_edges; ++row) {
-      RHIZOME_ASSIGN_OR_RETURN(const std::uint32_t degree,
-                               InDegree(input_.graph, static_cast<Row>(row)));
-      gcn_scale_[row] = GcnScale(degree);
+    for (std::size_t row = 0; row < gcn_scale_.size() && !input_.planner.no_edges; ++row) {
+      gcn_scale_[row] = GcnScale(input_.planner.degrees[row]);
     }
   }
-  RHIZOME_ASSIGN_OR_RETURN(const std::vector<Block> blocks,
-                           BlocksOfLayer(input_.graph, output_.entry(), input_.planner,
-                                         input_.block_rows, input_.block_edges, output_.done()));
+  const std::vector<Block> blocks = BlocksOfLayer(
+      output_.entry(), input_.planner, input_.block_rows, input_.block_edges, output_.done());
   if (blocks.empty()) return report_;
   report_.blocks = blocks.size();
   const Clock::time_point start = Clock::now();
@@ -162,7 +148,7 @@ Status LayerPass::Report() const {
 Status LayerPass::RunBlock(const Block& block, const BlockLists& lists, ChunkReader& reader) {
   std::vector<std::uint32_t> degrees(gcn_scale_.empty() ? 0 : block.rows(), 0);
   for (std::size_t t = 0; t < degrees.size() && !input_.planner.no_edges; ++t) {
-    RHIZOME_ASSIGN_OR_RETURN(degrees[t], InDegree(input_.graph, lists.targets[t]));
+    degrees[t] = input_.planner.degrees[static_cast<std::size_t>(lists.targets[t])];
   }
   TileLayer layer(lists, weights_, stage_, stage_scale_, gcn_scale_, std::move(degrees));
   const std::size_t targets = lists.targets.size();

@@ -38,10 +38,9 @@ struct LayerPassInput {
 };
 
 /// The blocks of a layer whose targets stand in `order`: as LayerPass cuts them.
-Result<std::vector<Block>> BlocksOfLayer(const Graph& graph, const ArrayEntry& output,
-                                         const BlockPlannerOptions& planner,
-                                         std::uint64_t block_rows, std::uint64_t block_edges,
-                                         const std::vector<bool>& done);
+std::vector<Block> BlocksOfLayer(const ArrayEntry& output, const BlockPlannerOptions& planner,
+                                 std::uint64_t block_rows, std::uint64_t block_edges,
+                                 const std::vector<bool>& done);
 
 /// Of class scores [rows or more, classes].
 AccuracyCounts CountCorrect(const Labels& labels, std::span<const Row> rows,

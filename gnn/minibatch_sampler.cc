@@ -42,6 +42,14 @@ Result<std::uint32_t> InDegree(const Graph& graph, Row row) {
   return static_cast<std::uint32_t>(std::min(degree, kMaxLocal));
 }
 
+Result<std::vector<std::uint32_t>> InDegrees(const Graph& graph) {
+  std::vector<std::uint32_t> degrees(graph.vertex_count());
+  for (std::size_t row = 0; row < degrees.size(); ++row) {
+    RHIZOME_ASSIGN_OR_RETURN(degrees[row], InDegree(graph, static_cast<Row>(row)));
+  }
+  return degrees;
+}
+
 MinibatchSamplerOptions SamplerOptionsOf(const TrainOptions& options) {
   return {.fanouts = options.fanouts,
           .no_edges = options.model.no_edges,

@@ -11,6 +11,7 @@
 #include "rhizome/gnn/chunk_reader.h"
 #include "rhizome/gnn/inference_log.h"
 #include "rhizome/gnn/loader.h"
+#include "rhizome/gnn/minibatch_sampler.h"
 #include "rhizome/gnn/superbatch.h"
 
 namespace rhizome {
@@ -224,6 +225,8 @@ void AppendWindows(const std::vector<T>& rows, std::uint64_t stage_rows,
 
 TEST_F(PipelineTest, BlockListsAreTheGraphsInNeighboursAscendingInEveryOrderAndWindow) {
   std::mt19937_64 random(testing::TestSeed());
+  const auto degrees = InDegrees(*graph_);
+  ASSERT_OK(degrees);
   for (const std::uint64_t stage_rows : {1000, 64, 1}) {
     for (const bool shuffled : {false, true}) {
       const RowOrder targets = shuffled ? RandomOrder(500, random) : RowOrder();
@@ -231,7 +234,8 @@ TEST_F(PipelineTest, BlockListsAreTheGraphsInNeighboursAscendingInEveryOrderAndW
       auto planner = BlockPlanner::Create(*graph_, {.source_chunk_rows = 128,
                                                     .stage_rows = stage_rows,
                                                     .source_order = &source,
-                                                    .target_order = &targets});
+                                                    .target_order = &targets,
+                                                    .degrees = *degrees});
       ASSERT_OK(planner);
       const Block block{.begin = 128, .end = 384};
       const Result<BlockLists> lists = planner->Plan(block);
@@ -280,7 +284,8 @@ TEST_F(PipelineTest, BlockListsAreTheGraphsInNeighboursAscendingInEveryOrderAndW
                                    {.source_chunk_rows = 128,
                                     .stage_rows = stage_rows,
                                     .source_order = &source,
-                                    .target_order = &targets},
+                                    .target_order = &targets,
+                                    .degrees = *degrees},
                                    std::span(&block, 1), control);
       ASSERT_OK(trace);
       ASSERT_EQ(trace->steps(), lists->windows());

@@ -1,0 +1,274 @@
+#include "rhizome/gnn/inference_layers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "rhizome/gnn/layer_output.h"
+#include "rhizome/gnn/minibatch_sampler.h"
+#include "rhizome/storage/chunk_array.h"
+
+namespace rhizome {
+namespace {
+
+/// Chunks of the arrays between layers: small, so that a block reads little that it does not need,
+/// but each is synced when it is written.
+constexpr std::uint64_t kIntermediateChunkBytes = std::uint64_t{4} << 20;
+
+/// Lists of a block, by edge, by row that it reads and by target; and how many blocks have theirs:
+/// one is worked on, one is planned ahead.
+constexpr std::uint64_t kBytesOfListedEdge = 4;
+constexpr std::uint64_t kBytesOfListedRow = 12;
+constexpr std::uint64_t kBytesOfListedTarget = 32;
+constexpr std::uint64_t kPlannedBlocks = 2;
+
+/// Which rows a block reads, how many are before each, and its degree.
+constexpr std::uint64_t kBytesOfVertex = 5;
+
+/// Edges of a block over those of as many vertices on the average, at most.
+constexpr std::uint64_t kBlockEdgeRatio = 2;
+
+/// Chunks of a source for each that is read ahead: it, one whose frame it took, and as many while
+/// rows are copied from them.
+constexpr std::uint64_t kChunksBeside = 4;
+
+/// Of a chunk that is encoded, and as it is written.
+constexpr std::uint64_t kChunksEncoding = 1;
+
+std::uint64_t IntermediateChunkRows(const ArrayEntry& entry, std::uint64_t wanted_rows) {
+  if (wanted_rows != 0) return RoundUpToTiles(wanted_rows);
+  const std::uint64_t rows = std::max(kIntermediateChunkBytes / entry.row_bytes(), kTileRows);
+  return std::min(rows / kTileRows * kTileRows, RoundUpToTiles(entry.rows));
+}
+
+ArrayEntry IntermediateEntry(const Graph& graph, const Model& model, std::uint32_t layer,
+                             const LayerwiseOptions& options) {
+  ArrayEntry entry{.name = fmt::format("hidden-{}", layer + 1),
+                   .rows = graph.vertex_count(),
+                   .dim = static_cast<std::uint64_t>(model.shape().spec.hidden),
+                   .dtype = DataType::kFloat32,
+                   .layout = ArrayLayout::kChunk,
+                   // Written once and read often: floats hardly get smaller, and decoding costs
+                   // more than reading them.
+                   .codec = {},
+                   .chunk_rows = 0,
+                   .array_id = std::uint64_t{layer} + 1,
+                   .attributes = {}};
+  entry.chunk_rows = IntermediateChunkRows(entry, options.chunk_rows);
+  return entry;
+}
+
+/// Edges that a layer takes of all vertices, at most.
+std::uint64_t EdgesOfLayer(const Graph& graph, const Model& model, std::uint32_t layer,
+                           const LayerwiseOptions& options) {
+  if (model.shape().spec.no_edges) return 0;
+  const std::int64_t fanout =
+      options.fanouts.empty() ? kAllNeighbors : options.fanouts[options.fanouts.size() - 1 - layer];
+  if (fanout == kAllNeighbors) return graph.edge_count();
+  return std::min(graph.edge_count(), graph.vertex_count() * static_cast<std::uint64_t>(fanout));
+}
+
+std::uint64_t StageRows(const ArrayEntry& source, const LayerwiseOptions& options) {
+  return std::max<std::uint64_t>(options.stage_bytes / (source.dim * sizeof(float)), 1);
+}
+
+}  // namespace
+
+Status Layers::CountEdges() {
+  if (model_.shape().spec.no_edges) return Status::Ok();
+  RHIZOME_ASSIGN_OR_RETURN(degrees_, InDegrees(graph_));
+  return Status::Ok();
+}
+
+Status Layers::FindTargets(const JobControl& control) {
+  std::vector<std::uint32_t> rows = *options_.targets;
+  for (std::uint32_t layer = count(); layer-- > 0;) {
+    orders_[layer] = RowOrder(rows, graph_.vertex_count());
+    if (layer == 0) break;
+    const std::vector<Row> targets(rows.begin(), rows.end());
+    RHIZOME_ASSIGN_OR_RETURN(const PassLists lists,
+                             DrawPassLists(graph_, targets, Draw(layer), control));
+    rows.assign(lists.rows.begin(), lists.rows.end());
+  }
+  return Status::Ok();
+}
+
+Result<OrderChoice> Layers::Choose(std::uint32_t layer, const JobControl& control) const {
+  OrderChoice choice;
+  if (options_.targets || layer + 1 == count()) return choice;
+  RHIZOME_ASSIGN_OR_RETURN(choice, ChooseOrder(graph_,
+                                               {.maker = Reads(layer),
+                                                .reader = Reads(layer + 1),
+                                                .rule = options_.layout,
+                                                .memory_bytes = options_.layout_bytes},
+                                               control));
+  return choice;
+}
+
+ArrayEntry Layers::Entry(std::uint32_t layer) const {
+  ArrayEntry entry = LayerEntry(graph_, model_, layer, options_);
+  if (options_.targets) entry.rows = orders_[layer].row_at().size();
+  return entry;
+}
+
+ArrayEntry Layers::SourceOf(std::uint32_t layer) const {
+  return layer == 0 ? features_ : Entry(layer - 1);
+}
+
+BlockPlannerOptions Layers::Planner(std::uint32_t layer) const {
+  const ArrayEntry source = SourceOf(layer);
+  const PassDrawOptions draw = Draw(layer);
+  return {.fanout = draw.fanout,
+          .no_edges = draw.no_edges,
+          .seed = draw.seed,
+          .layer = layer,
+          .threads = draw.threads,
+          .source_chunk_rows = source.chunk_rows,
+          .stage_rows = StageRows(source, options_),
+          .source_order = layer == 0 ? nullptr : &orders_[layer - 1],
+          .target_order = &orders_[layer],
+          .degrees = degrees_,
+          .neighbors = options_.neighbors};
+}
+
+std::uint64_t Layers::RowsOfBlock(std::uint32_t layer) const {
+  return BlockRows(graph_, model_, SourceOf(layer), layer, options_);
+}
+
+std::uint64_t Layers::EdgesOfBlock(std::uint32_t layer) const {
+  return BlockEdgeLimit(graph_, model_, SourceOf(layer), layer, options_);
+}
+
+ChunkReaderOptions Layers::Reader(std::uint32_t layer) const {
+  return {.policy = options_.policy,
+          .cached_first = options_.cached_first,
+          .cache_bytes = options_.cache_bytes,
+          .threads = options_.threads,
+          .ahead = ChunkReader::AheadFor(SourceOf(layer), options_.threads)};
+}
+
+PassDrawOptions Layers::Draw(std::uint32_t layer) const {
+  // Fanouts are given from the seeds outwards, as samplers take them; the first layer computed is
+  // the outermost hop.
+  const std::size_t hop = count() - 1 - layer;
+  return {.fanout = options_.fanouts.empty() ? kAllNeighbors : options_.fanouts[hop],
+          .no_edges = model_.shape().spec.no_edges,
+          .seed = options_.seed,
+          .layer = layer,
+          .threads = options_.threads,
+          .neighbors = options_.neighbors};
+}
+
+PassReads Layers::Reads(std::uint32_t layer) const {
+  const ArrayEntry source = SourceOf(layer);
+  return {.draw = Draw(layer),
+          .source_chunk_rows = source.chunk_rows,
+          .source_chunk_bytes = ChunkReader::DecodedBytes(source),
+          .output_chunk_rows = Entry(layer).chunk_rows,
+          .block_rows = RowsOfBlock(layer),
+          .block_edges = EdgesOfBlock(layer),
+          .stage_rows = StageRows(source, options_),
+          .cache_chunks = CacheChunks(layer),
+          .policy = options_.policy,
+          .cached_first = options_.cached_first,
+          .source_order = layer == 0 ? nullptr : &orders_[layer - 1]};
+}
+
+std::uint64_t Layers::CacheChunks(std::uint32_t layer) const {
+  return options_.cache_bytes / ChunkReader::DecodedBytes(SourceOf(layer));
+}
+
+std::uint64_t BlockRows(const Graph& graph, const Model& model, const ArrayEntry& source,
+                        std::uint32_t layer, const LayerwiseOptions& options) {
+  if (options.block_rows != 0) return options.block_rows;
+  const std::uint64_t vertices = std::max<std::uint64_t>(graph.vertex_count(), 1);
+  const std::uint64_t edges = EdgesOfLayer(graph, model, layer, options);
+  const std::uint64_t each =
+      source.dim * sizeof(float) +
+      kPlannedBlocks *
+          (kBytesOfListedTarget + kBlockEdgeRatio * edges / vertices * kBytesOfListedEdge);
+  return std::clamp(options.block_bytes / each, kTileRows, RoundUpToTiles(vertices));
+}
+
+std::uint64_t BlockEdgeLimit(const Graph& graph, const Model& model, const ArrayEntry& source,
+                             std::uint32_t layer, const LayerwiseOptions& options) {
+  const std::uint64_t rows = BlockRows(graph, model, source, layer, options);
+  const std::uint64_t edges = EdgesOfLayer(graph, model, layer, options);
+  const double share = static_cast<double>(rows) /
+                       static_cast<double>(std::max<std::uint64_t>(graph.vertex_count(), 1));
+  const double limit = kBlockEdgeRatio * share * static_cast<double>(edges);
+  return std::max(kSampledEdges, static_cast<std::uint64_t>(limit));
+}
+
+std::uint64_t WorkingBytes(const Graph& graph, const Model& model, const ArrayEntry& features,
+                           const LayerwiseOptions& options) {
+  const std::uint64_t vertices = graph.vertex_count();
+  std::uint64_t widest = 0;
+  ArrayEntry source = features;
+  for (std::uint32_t layer = 0; layer < model.shape().spec.layers; ++layer) {
+    const ArrayEntry output = LayerEntry(graph, model, layer, options);
+    const std::uint64_t row_bytes = source.dim * sizeof(float);
+    // Blocks are of about the same size.
+    const std::uint64_t most = BlockRows(graph, model, source, layer, options);
+    const std::uint64_t blocks = (vertices + most - 1) / std::max<std::uint64_t>(most, 1);
+    const std::uint64_t targets = RoundUpToTiles(vertices / std::max<std::uint64_t>(blocks, 1) + 1);
+    // Vertices of many edges may stand together: in PDS order they do.
+    const std::uint64_t edges = std::min(BlockEdgeLimit(graph, model, source, layer, options),
+                                         EdgesOfLayer(graph, model, layer, options));
+    const std::uint64_t lists = edges * kBytesOfListedEdge +
+                                std::min(edges + targets, vertices) * kBytesOfListedRow +
+                                targets * kBytesOfListedTarget;
+    const std::uint64_t bytes = std::min(options.stage_bytes, vertices * row_bytes) +
+                                kChunksBeside * ChunkReader::AheadFor(source, options.threads) *
+                                    ChunkReader::DecodedBytes(source) +
+                                targets * row_bytes + kPlannedBlocks * lists +
+                                vertices * kBytesOfVertex + 2 * RowOrder::Bytes(vertices) +
+                                (LayerOutput::kChunks + kChunksEncoding) *
+                                    std::min(output.chunk_rows, output.rows) * output.row_bytes();
+    widest = std::max(widest, bytes);
+    source = output;
+  }
+  return widest;
+}
+
+std::uint64_t CacheableBytes(const Graph& graph, const Model& model, const ArrayEntry& features,
+                             const LayerwiseOptions& options) {
+  std::uint64_t most = features.chunk_count() * ChunkReader::DecodedBytes(features);
+  for (std::uint32_t layer = 0; layer + 1 < model.shape().spec.layers; ++layer) {
+    const ArrayEntry hidden = LayerEntry(graph, model, layer, options);
+    most = std::max(most, hidden.chunk_count() * ChunkReader::DecodedBytes(hidden));
+  }
+  return most;
+}
+
+Result<ArrayEntry> MakeOutputEntry(const Graph& graph, const Model& model,
+                                   const LayerwiseOptions& options) {
+  const std::uint32_t layers = model.shape().spec.layers;
+  if (!options.fanouts.empty() && options.fanouts.size() != layers) {
+    return Fail(Status::InvalidArgument(
+        fmt::format("{} fanouts for a model of {} layers", options.fanouts.size(), layers)));
+  }
+  ArrayEntry entry = options.output;
+  entry.rows = graph.vertex_count();
+  entry.dim = static_cast<std::uint64_t>(options.scores ? model.shape().classes
+                                                        : model.shape().spec.hidden);
+  entry.dtype = DataType::kFloat32;
+  entry.layout = ArrayLayout::kChunk;
+  entry.codec.element_bytes = sizeof(float);
+  // As of an array of the generation: rows of new vertices are published apart.
+  const std::uint64_t rows = std::exchange(entry.rows, graph.info().vertices);
+  entry.chunk_rows =
+      entry.inner_rows == 0 ? RoundUpToTiles(options.chunk_rows) : options.chunk_rows;
+  RHIZOME_RETURN_IF_ERROR(ChooseChunkRows(entry));
+  entry.rows = rows;
+  return entry;
+}
+
+ArrayEntry LayerEntry(const Graph& graph, const Model& model, std::uint32_t layer,
+                      const LayerwiseOptions& options) {
+  return layer + 1 == model.shape().spec.layers ? options.output
+                                                : IntermediateEntry(graph, model, layer, options);
+}
+
+}  // namespace rhizome

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "rhizome/gnn/block_plan.h"
+#include "rhizome/gnn/chunk_reader.h"
+#include "rhizome/gnn/layerwise_inference.h"
+#include "rhizome/gnn/pass_order.h"
+#include "rhizome/gnn/row_order.h"
+
+namespace rhizome {
+
+/// What the layers of a job are, whether they are run or only counted: what each reads and writes,
+/// in which order and in which pieces. Orders are those of the arrays that the layers write; of the
+/// last one nothing, unless it has some rows only. Threads: one at a time. Ownership: borrows all.
+class Layers {
+ public:
+  Layers(const Graph& graph, const Model& model, const ArrayEntry& features,
+         const LayerwiseOptions& options)
+      : graph_(graph),
+        model_(model),
+        features_(features),
+        options_(options),
+        orders_(model.shape().spec.layers) {}
+
+  /// Before anything is planned.
+  Status CountEdges();
+
+  /// Of some rows only: which rows each layer must compute.
+  Status FindTargets(const JobControl& control);
+
+  /// Decides in which order the rows of a layer's array will stand.
+  Result<OrderChoice> Choose(std::uint32_t layer, const JobControl& control) const;
+  void SetOrder(std::uint32_t layer, RowOrder order) { orders_[layer] = std::move(order); }
+
+  std::uint32_t count() const { return static_cast<std::uint32_t>(orders_.size()); }
+  const RowOrder& order(std::uint32_t layer) const { return orders_[layer]; }
+  ArrayEntry Entry(std::uint32_t layer) const;
+  ArrayEntry SourceOf(std::uint32_t layer) const;
+  std::uint64_t CacheChunks(std::uint32_t layer) const;
+
+  BlockPlannerOptions Planner(std::uint32_t layer) const;
+  std::uint64_t RowsOfBlock(std::uint32_t layer) const;
+  std::uint64_t EdgesOfBlock(std::uint32_t layer) const;
+  ChunkReaderOptions Reader(std::uint32_t layer) const;
+
+ private:
+  PassDrawOptions Draw(std::uint32_t layer) const;
+  PassReads Reads(std::uint32_t layer) const;
+
+  const Graph& graph_;
+  const Model& model_;
+  const ArrayEntry features_;
+  const LayerwiseOptions& options_;
+  std::vector<RowOrder> orders_;
+  std::vector<std::uint32_t> degrees_;  // [rows]; none without edges
+};
+
+}  // namespace rhizome
