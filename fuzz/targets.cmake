@@ -35,7 +35,7 @@ function(rhizome_fuzz name)
     -print_final_stats=1 ${corpus} ${seeds} ${kept})
   set_tests_properties(${target} PROPERTIES LABELS ci TIMEOUT 180 FIXTURES_REQUIRED ${target})
   list(JOIN arg_COVERS "," covers)
-  set(fuzz_table "${fuzz_table}${target}\t${covers}\t${arg_EXCEPT}\n" PARENT_SCOPE)
+  set(fuzz_table "${fuzz_table}${target}\t${leaks}\t${covers}\t${arg_EXCEPT}\n" PARENT_SCOPE)
 endfunction()
 
 add_library(rhizome_seeds OBJECT ${PROJECT_SOURCE_DIR}/fuzz/seeds.cc)

@@ -3,7 +3,8 @@
 #   parsers [PATTERN]  the seeds of each fuzz target (of those that match): the share of the lines of its
 #                      parsers (fuzz/targets.cmake) that run; exit code 1 if one is below 95 %
 #   tests [PATTERN]    the tests of tiers quick and ci of storage, index, cache and the harness (of the
-#                      programs that match): lines and branches of storage/, index/ and cache/
+#                      programs that match; the counts of others are kept): lines and branches of
+#                      storage/, index/ and cache/
 # Builds into build/coverage. Needs llvm-cov and llvm-profdata of Clang's version.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -18,8 +19,10 @@ trap 'rm -rf "$folder"' EXIT
 configure() { [ -f $build/build.ninja ] || cmake --preset coverage >/dev/null; }
 make_targets() { cmake --build --preset coverage -j "${RHIZOME_JOBS:-$(nproc)}" --target "$@"; }
 
-export_of() { # binaries... -> $folder/export.json, of the counts in $folder/*.profraw
-  "$merge" merge -sparse "$folder"/*.profraw -o "$folder/counts"
+export_of() { # folder of counts, binaries... -> $folder/export.json
+  # Those of processes that were killed may be torn.
+  "$merge" merge -sparse -failure-mode=all "$1"/*.profraw -o "$folder/counts" 2>/dev/null
+  shift
   local objects=() binary
   for binary in "$@"; do objects+=(-object "$binary"); done
   "$cov" export -instr-profile "$folder/counts" "${objects[@]:1}" >"$folder/export.json"
@@ -28,18 +31,18 @@ export_of() { # binaries... -> $folder/export.json, of the counts in $folder/*.p
 parsers() {
   configure
   local low=0 name covers except targets=()
-  while IFS=$'\t' read -r name covers except; do
+  while IFS=$'\t' read -r name _ covers except; do
     [ -n "$covers" ] && grep -qE "$pattern" <<<"$name" && targets+=("$name")
   done <$build/fuzz_targets.tsv
   make_targets "${targets[@]}" >/dev/null
-  while IFS=$'\t' read -r name covers except; do
+  while IFS=$'\t' read -r name _ covers except; do
     [ -n "$covers" ] && grep -qE "$pattern" <<<"$name" || continue
     rm -rf "$folder"/* "$build/seeds/$name"
     RHIZOME_FUZZ_SEEDS="$build/seeds/$name" LLVM_PROFILE_FILE=/dev/null "$build/bin/$name" >/dev/null
     LLVM_PROFILE_FILE="$folder/%p.profraw" "$build/bin/$name" -runs=0 "$build/seeds/$name" \
       "$(ls -d "fuzz/seeds/$name" 2>/dev/null || echo "$build/seeds/$name")" 2>"$folder/log" ||
       { tail -n 5 "$folder/log" && low=1 && continue; }
-    export_of "$build/bin/$name" $build/lib/librhizome.so
+    export_of "$folder" "$build/bin/$name" $build/lib/librhizome.so
     python3 tools/coverage.py parsers "$folder/export.json" "$name" "$covers" "$except" 95 || low=1
   done <$build/fuzz_targets.tsv
   return $low
@@ -54,16 +57,18 @@ tests() {
       programs+=("$name")
   done
   make_targets "${programs[@]}"
-  local program
+  local program counts=$build/counts
+  mkdir -p $counts
   for program in "${programs[@]}"; do
-    LLVM_PROFILE_FILE="$folder/$program.profraw" "$build/bin/$program" --gtest_brief=1 ||
+    rm -f "$counts/$program"-*
+    LLVM_PROFILE_FILE="$counts/$program-%p.profraw" "$build/bin/$program" --gtest_brief=1 ||
       echo "$program: failures above" >&2
   done
-  export_of $build/lib/librhizome.so
+  export_of $counts $build/lib/librhizome.so
   python3 tools/coverage.py files "$folder/export.json" storage index cache
 }
 
 case $what in
   parsers | tests) "$what" ;;
-  *) sed -n 's/^# \{0,1\}//p' "$0" | sed -n 1,7p >&2 && exit 64 ;;
+  *) sed -n 's/^# \{0,1\}//p' "$0" | sed -n 1,8p >&2 && exit 64 ;;
 esac

@@ -2,7 +2,7 @@
 # Long runs of the harness and the fuzzers, with new seeds each round; what they did is added to
 # fuzz/LEDGER.tsv (target, commit, executions or cases, hours, new inputs, findings).
 # usage: tools/torture.sh --hours N [--only PATTERN]
-#   --hours N       may be a fraction; a round that has begun is finished
+#   --hours N       may be a fraction; a target or test that has begun is finished
 #   --only PATTERN  only fuzz targets and tests whose names match (grep -E)
 # Uses what is built: build/release (the tests), build/fuzz (the fuzzers). Every failure prints a line
 # that repeats it. Exit code 1 if there was any.
@@ -34,10 +34,12 @@ note() { # target executions seconds new findings
 stat_of() { sed -n "s/^stat::$1: *//p" "$log" | tail -n 1; }
 
 fuzz_one() {
-  local name=$1 begun=$SECONDS found=0
+  local name=$1 begun=$SECONDS found=0 leaks
+  leaks=$(awk -F'\t' -v name="$name" '$1 == name { print $2 }' build/fuzz/fuzz_targets.tsv)
   mkdir -p "build/fuzz/corpus/$name"
   RHIZOME_FUZZ_SEEDS="build/fuzz/seeds/$name" "build/fuzz/bin/$name" >/dev/null
-  "build/fuzz/bin/$name" -max_total_time=60 -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 \
+  "build/fuzz/bin/$name" -max_total_time=$slice -detect_leaks="$leaks" -timeout=10 \
+    -rss_limit_mb=1024 -print_final_stats=1 \
     -artifact_prefix="build/fuzz/$name-" "build/fuzz/corpus/$name" "build/fuzz/seeds/$name" \
     >"$log" 2>&1 || found=1
   if [ $found -eq 1 ]; then
@@ -64,12 +66,21 @@ test_one() {
   done < <(grep '^COUNT ' "$log" || true)
 }
 
+fuzzers=()
+for fuzzer in build/fuzz/bin/*_fuzz; do
+  name=$(basename "$fuzzer")
+  [ -x "$fuzzer" ] && [ "$name" != canary_fuzz ] && grep -qE "$only" <<<"$name" && fuzzers+=("$name")
+done
+# Half of the time is the tests'; a minute a target is enough for a round.
+slice=$(awk -v hours="$hours" -v n="${#fuzzers[@]}" \
+  'BEGIN { s = hours * 1800 / (n + 1); printf "%d", s > 60 ? 60 : s < 5 ? 5 : s }')
+in_time() { [ "$(date +%s)" -lt "$end" ]; }
+
 [ -f "$ledger" ] || printf 'target\tcommit\texecutions\thours\tnew\tfindings\n' >"$ledger"
 tests=build/release/bin/rhizome_reliability_ci_tests
-while [ "$(date +%s)" -lt "$end" ]; do
-  for fuzzer in build/fuzz/bin/*_fuzz; do
-    name=$(basename "$fuzzer")
-    [ -x "$fuzzer" ] && [ "$name" != canary_fuzz ] && grep -qE "$only" <<<"$name" || continue
+while in_time; do
+  for name in "${fuzzers[@]}"; do
+    in_time || break
     fuzz_one "$name"
     rounds=$((rounds + 1))
   done
@@ -77,7 +88,7 @@ while [ "$(date +%s)" -lt "$end" ]; do
     suite=
     while read -r name _; do
       [ "${name%.}" != "$name" ] && suite=$name && continue
-      grep -qE "$only" <<<"$suite$name" || continue
+      grep -qE "$only" <<<"$suite$name" && in_time || continue
       test_one $tests "$suite$name"
       rounds=$((rounds + 1))
     done < <($tests --gtest_list_tests | tail -n +2)

@@ -25,7 +25,7 @@ class ReadBackTest : public ::testing::Test {
 
   testing::TempDir dir_;
   FileSystem& fs_ = FileSystem::Posix();
-  const JobControl control_;
+  const JobControl control_{};
 };
 
 TEST_F(ReadBackTest, WhatWasWrittenIsThere) {

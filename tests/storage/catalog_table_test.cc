@@ -52,9 +52,10 @@ TEST(CatalogTableTest, ATableOfRocksDbIsSound) { EXPECT_OK(Check(MakeTable())); 
 TEST(CatalogTableTest, FlippedBitsOfThePropertiesAreFound) {
   const Bytes table = MakeTable();
   const std::string_view name = "leveldb.BytewiseComparator";
-  const auto found = std::ranges::search(table, std::as_bytes(std::span(name)));
-  ASSERT_FALSE(found.empty());
-  const auto at = static_cast<std::size_t>(found.begin() - table.begin());
+  const auto wanted = std::as_bytes(std::span(name));
+  const auto found = std::search(table.begin(), table.end(), wanted.begin(), wanted.end());
+  ASSERT_NE(found, table.end());
+  const auto at = static_cast<std::size_t>(found - table.begin());
   for (std::size_t bit = at * 8; bit < (at + name.size()) * 8; ++bit)
     EXPECT_EQ(Check(Flipped(table, bit)).code(), StatusCode::kCorruption) << bit;
 }
