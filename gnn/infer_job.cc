@@ -65,7 +65,7 @@ std::vector<std::pair<std::string, std::string>> Attributes(const InferJob& job,
 constexpr std::uint64_t kStageShare = 8;
 constexpr std::uint64_t kDefaultStageBytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t kLeastStageBytes = std::uint64_t{1} << 20;
-constexpr std::uint64_t kDefaultBlockBytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t kDefaultBlockBytes = std::uint64_t{512} << 20;
 constexpr std::uint64_t kSamplewiseBlockRows = 1024;
 
 bool ListsAreRead(const InferJob& job, const InferOptions& options) {

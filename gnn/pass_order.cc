@@ -21,6 +21,10 @@ constexpr std::array<RowRule, 3> kCounted = {RowRule::kBlocks, RowRule::kReferen
 /// to read and decode so many bytes of chunks for each edge.
 constexpr std::uint64_t kCountingBytesOfEdge = 200;
 
+/// Where an order reads so many times what the best one does, those after it are not counted:
+/// blocks take several windows, and the windows go by stored order.
+constexpr std::uint64_t kHopeless = 2;
+
 /// Memory of counting: lists and the blocks that read each row; numbers, orders and degrees.
 constexpr std::uint64_t kListBytesOfEdge = 4;
 constexpr std::uint64_t kLayOutBytesOfEdge = 4;
@@ -237,6 +241,7 @@ Result<OrderChoice> ChooseOrder(const Graph& graph, const OrderOptions& options,
     if (best < choice.costs.front().least_bytes + edges * kCountingBytesOfEdge) break;
     RowOrder order = Place(counting.reader(), rule, block_rows);
     choice.costs.push_back(counting.Count(rule, order));
+    if (choice.costs.back().bytes > kHopeless * best) break;
     if (choice.costs.back().bytes >= best) continue;
     choice.rule = rule;
     choice.order = std::move(order);
