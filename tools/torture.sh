@@ -73,7 +73,7 @@ for fuzzer in build/fuzz/bin/*_fuzz; do
 done
 # Half of the time is the tests'; a minute a target is enough for a round.
 slice=$(awk -v hours="$hours" -v n="${#fuzzers[@]}" \
-  'BEGIN { s = hours * 1800 / (n + 1); printf "%d", s > 60 ? 60 : s < 5 ? 5 : s }')
+  'BEGIN { s = hours * 1800 / (n + 1); printf "%d", (s > 60 ? 60 : s < 5 ? 5 : s) }')
 in_time() { [ "$(date +%s)" -lt "$end" ]; }
 
 [ -f "$ledger" ] || printf 'target\tcommit\texecutions\thours\tnew\tfindings\n' >"$ledger"
