@@ -36,8 +36,10 @@ TEST(DamageTest, NoFlippedBitOfALogIsSilent) {
 TEST(DamageTest, NoInjuredFileIsSilent) {
   const auto store = MakeSmallStore();
   ASSERT_OK(store);
-  const DamageCounts counts = Injure(*store, ListInjuries(*store, 64));
+  const DamageCounts counts = Injure(*store, ListInjuries(*store, 1));
   PrintCounts("injuries", counts);
+  PrintCount("injuries-unnamed", counts.unnamed);
+  EXPECT_EQ(counts.unnamed, 0U);
   EXPECT_EQ(counts.silent, 0U);
 }
 

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
@@ -36,6 +38,12 @@ void Count(DamageCounts& counts, Outcome outcome) {
   counts.silent += outcome == Outcome::kSilent ? 1 : 0;
 }
 
+void PrintCase(const char* what, const std::string& name, std::uint64_t count) {
+  if (count > 20) return;
+  std::printf("%s %s\n", what, name.c_str());
+  std::fflush(stdout);
+}
+
 /// Counts outcomes of many threads.
 class Tally {
  public:
@@ -44,9 +52,11 @@ class Tally {
     const MutexLock lock(mutex_);
     Count(counts_, outcome);
     Count(files_[file], outcome);
-    if (outcome != Outcome::kSilent || counts_.silent > 20) return;
-    std::printf("SILENT %s\n", repeat().c_str());
-    std::fflush(stdout);
+    if (outcome == Outcome::kSilent) PrintCase("SILENT", repeat(), counts_.silent);
+  }
+  void AddUnnamed(const std::string& repeat) {
+    const MutexLock lock(mutex_);
+    PrintCase("UNNAMED", repeat, ++counts_.unnamed);
   }
   void Print() {
     const MutexLock lock(mutex_);
@@ -75,24 +85,44 @@ class Tally {
   std::map<std::string, DamageCounts> files_ RHIZOME_GUARDED_BY(mutex_);
 };
 
-bool VerifyFinds(FileSystem& fs) {
+bool VerifyFinds(FileSystem& fs, std::string* said) {
   const auto report = VerifyStore(fs, kStorePath, JobControl());
+  if (said != nullptr && !report) *said += report.error().message() + "\n";
+  if (said != nullptr && report)
+    for (const Damage& damage : report->damaged) *said += damage.file + ": " + damage.what + "\n";
   return !report || !report->ok();
 }
 
 /// Opens the store afresh and reads all of it, as a reader and then as a writer, and verifies it.
-Outcome OpenAndRead(const FakeImage& damaged, const std::string& description) {
+/// `said`: what was said of damage, by verify always.
+Outcome OpenAndRead(const FakeImage& damaged, const std::string& description,
+                    std::string* said = nullptr) {
   bool found = false;
   for (const Store::Mode mode : {Store::Mode::kRead, Store::Mode::kWrite}) {
     StoreDisk disk(damaged);
     const auto store = Store::Open(disk, kStorePath, mode);
     const auto seen = store ? Describe(**store) : Result<std::string>(Fail(store.error()));
     if (seen && *seen != description) return Outcome::kSilent;
+    if (!seen && said != nullptr) *said += seen.error().message() + "\n";
     found = found || !seen;
   }
-  if (found) return Outcome::kByReading;
+  if (found && said == nullptr) return Outcome::kByReading;
   StoreDisk disk(damaged);
-  return VerifyFinds(disk) ? Outcome::kByVerify : Outcome::kHarmless;
+  const bool verified = VerifyFinds(disk, said);
+  if (found) return Outcome::kByReading;
+  return verified ? Outcome::kByVerify : Outcome::kHarmless;
+}
+
+/// Does what was said name one of the files, or for files of RocksDB's at least the catalogue?
+bool Names(const std::string& said, const std::vector<std::string>& files) {
+  const std::string store = kStorePath.native() + "/";
+  return std::any_of(files.begin(), files.end(), [&](const std::string& file) {
+    std::string part = file.substr(store.size());
+    if (part.starts_with("catalog/")) part = "catalog";
+    constexpr std::string_view kGenerations = "generations/000001/";
+    if (part.starts_with(kGenerations)) part = part.substr(kGenerations.size());
+    return said.find(part) != std::string::npos;
+  });
 }
 
 /// The part of a path below the current generation's folder; empty for other files.
@@ -225,80 +255,148 @@ Files FilesOf(const FakeImage& image) {
   return files;
 }
 
-void CutFiles(const Files& files, std::uint64_t stride, std::vector<Injury>& out) {
-  for (const auto& [file, bytes] : files) {
-    for (std::uint64_t size = 0; size < bytes.size(); size += stride) {
-      out.push_back({fmt::format("{} cut at {}", file, size), [file = file, size](auto& disk) {
-                       auto left = disk.Files().at(file);
-                       left.resize(size);
-                       EXPECT_OK(disk.Overwrite(file, std::move(left)));
-                     }});
-    }
-  }
+using Bytes = std::vector<std::byte>;
+
+/// Something that makes of a file's bytes others.
+Injury Change(std::string name, const std::string& file, const std::shared_ptr<const Bytes>& from,
+              std::function<void(Bytes&)> change) {
+  return {std::move(name), {file}, [file, from, change = std::move(change)](FakeFileSystem& disk) {
+            Bytes bytes = *from;
+            change(bytes);
+            EXPECT_OK(disk.Overwrite(file, std::move(bytes)));
+          }};
 }
 
-void SwapFiles(const Files& files, std::vector<Injury>& out) {
-  for (auto a = files.begin(); a != files.end(); ++a) {
-    for (auto b = std::next(a); b != files.end(); ++b) {
-      if (a->second == b->second) continue;
-      out.push_back({fmt::format("{} and {} swapped", a->first, b->first), [a, b](auto& disk) {
-                       EXPECT_OK(disk.Overwrite(a->first, b->second));
-                       EXPECT_OK(disk.Overwrite(b->first, a->second));
-                     }});
-    }
+/// Lists what can happen to the files of a store.
+class InjuryList {
+ public:
+  explicit InjuryList(const Files& files) {
+    for (const auto& [file, bytes] : files)
+      files_.emplace_back(file, std::make_shared<const Bytes>(bytes));
   }
-}
 
-void LengthenFiles(const Files& files, std::vector<Injury>& out) {
-  for (const auto& [file, bytes] : files) {
-    for (const std::size_t more : {1, 7, 512, 4096}) {
-      out.push_back({fmt::format("{} longer by {}", file, more), [&file, &bytes, more](auto& disk) {
-                       auto longer = bytes;
-                       for (std::size_t i = 0; i < more; ++i)
-                         longer.push_back(static_cast<std::byte>(i * 37 + 11));
-                       EXPECT_OK(disk.Overwrite(file, std::move(longer)));
-                     }});
+  void Cut(std::uint64_t stride, const std::set<std::string>& opened) {
+    constexpr std::uint64_t kUnreadStride = 512;
+    for (const auto& [file, bytes] : files_) {
+      const std::uint64_t step = opened.contains(file) ? stride : std::max(stride, kUnreadStride);
+      for (std::uint64_t size = 0; size < bytes->size(); size += step)
+        out_.push_back(Change(fmt::format("{} cut at {}", file, size), file, bytes,
+                              [size](Bytes& left) { left.resize(size); }));
     }
   }
-}
+
+  void SwapPieces() {
+    constexpr std::size_t kLeastPiece = 16;
+    for (const auto& [file, bytes] : files_) {
+      const std::size_t piece = std::max(kLeastPiece, bytes->size() / 10);
+      for (std::size_t a = 0; a + piece <= bytes->size(); a += piece) {
+        for (std::size_t b = a + piece; b + piece <= bytes->size(); b += piece) {
+          const auto at = [&bytes = bytes](std::size_t offset) {
+            return bytes->begin() + static_cast<std::ptrdiff_t>(offset);
+          };
+          if (std::equal(at(a), at(a + piece), at(b))) continue;
+          out_.push_back(Change(fmt::format("{}: pieces at {} and {} swapped", file, a, b), file,
+                                bytes, [a, b, piece](Bytes& out) {
+                                  const auto from = out.begin() + static_cast<std::ptrdiff_t>(a);
+                                  std::swap_ranges(from, from + static_cast<std::ptrdiff_t>(piece),
+                                                   out.begin() + static_cast<std::ptrdiff_t>(b));
+                                }));
+        }
+      }
+    }
+  }
+
+  void Lengthen() {
+    for (const auto& [file, bytes] : files_) {
+      for (const std::size_t more : {1, 7, 64, 512, 4096}) {
+        for (const bool zeros : {false, true})
+          out_.push_back(Change(
+              fmt::format("{} longer by {} {}", file, more, zeros ? "zeros" : "bytes"), file, bytes,
+              [more, zeros](Bytes& longer) {
+                for (std::size_t i = 0; i < more; ++i)
+                  longer.push_back(zeros ? std::byte{0} : static_cast<std::byte>(i * 37 + 11));
+              }));
+      }
+    }
+  }
+
+  void Exchange() {
+    for (const auto& [a, of_a] : files_) {
+      for (const auto& [b, of_b] : files_) {
+        if (a == b || *of_a == *of_b) continue;
+        out_.push_back(Change(fmt::format("{} replaced by {}", a, b), a, of_b, [](Bytes&) {}));
+        if (b < a) continue;
+        out_.push_back({fmt::format("{} and {} swapped", a, b),
+                        {a, b},
+                        [a = a, b = b, of_a = of_a, of_b = of_b](FakeFileSystem& disk) {
+                          EXPECT_OK(disk.Overwrite(a, *of_b));
+                          EXPECT_OK(disk.Overwrite(b, *of_a));
+                        }});
+      }
+    }
+  }
+
+  void RemoveAndCopy() {
+    for (const auto& [file, bytes] : files_) {
+      out_.push_back({file + " removed", {file}, [file = file](FakeFileSystem& disk) {
+                        EXPECT_OK(disk.RemoveFile(file));
+                      }});
+      out_.push_back({file + " twice", {file}, [file = file, bytes = bytes](FakeFileSystem& disk) {
+                        EXPECT_OK(WriteWholeFile(disk, file + ".copy", *bytes));
+                      }});
+    }
+  }
+
+  void TakeBack(const Files& earlier) {
+    for (const auto& [file, bytes] : files_) {
+      const auto at = earlier.find(file);
+      if (at == earlier.end() || at->second == *bytes) continue;
+      out_.push_back(Change(file + " as it was earlier", file,
+                            std::make_shared<const Bytes>(at->second), [](Bytes&) {}));
+    }
+  }
+
+  std::vector<Injury> Finish() { return std::move(out_); }
+
+ private:
+  std::vector<std::pair<std::string, std::shared_ptr<const Bytes>>> files_;
+  std::vector<Injury> out_;
+};
 
 }  // namespace
 
 std::vector<Injury> ListInjuries(const SmallStore& store, std::uint64_t stride) {
-  static Files files;
-  files = FilesOf(store.now);
-  std::vector<Injury> out;
-  CutFiles(files, stride, out);
-  SwapFiles(files, out);
-  LengthenFiles(files, out);
-  for (const auto& [file, bytes] : files)
-    out.push_back(
-        {file + " removed", [&file = file](auto& disk) { EXPECT_OK(disk.RemoveFile(file)); }});
-  for (const auto& [file, bytes] : files)
-    out.push_back({file + " twice", [&file = file, &bytes = bytes](auto& disk) {
-                     EXPECT_OK(WriteWholeFile(disk, file + ".copy", bytes));
-                   }});
-  for (const auto& [file, bytes] : FilesOf(store.earlier)) {
-    if (!files.contains(file) || files.at(file) == bytes) continue;
-    out.push_back({file + " as it was earlier", [file = file, bytes = bytes](auto& disk) {
-                     EXPECT_OK(disk.Overwrite(file, bytes));
-                   }});
-  }
-  return out;
+  InjuryList list(FilesOf(store.now));
+  list.Cut(stride, FilesThatAreOpened(store));
+  list.SwapPieces();
+  list.Lengthen();
+  list.Exchange();
+  list.RemoveAndCopy();
+  list.TakeBack(FilesOf(store.earlier));
+  return list.Finish();
 }
 
 DamageCounts Injure(const SmallStore& store, const std::vector<Injury>& injuries,
                     bool stop_at_first) {
   PrepareProcess();
+  const char* const only = std::getenv("RHIZOME_INJURY");
   Tally tally;
   std::atomic<std::size_t> next{0};
   OnAllProcessors([&] {
     for (std::size_t at = next++; at < injuries.size() && !tally.Enough(stop_at_first);
          at = next++) {
+      const Injury& injury = injuries[at];
+      if (only != nullptr && injury.name.find(only) == std::string::npos) continue;
       StoreDisk disk(store.now);
-      injuries[at].inflict(disk);
-      tally.Add("", OpenAndRead(disk.Image(), store.description),
-                [&] { return injuries[at].name; });
+      injury.inflict(disk);
+      std::string said;
+      const Outcome outcome = OpenAndRead(disk.Image(), store.description, &said);
+      const auto repeat = [&] {
+        return fmt::format("RHIZOME_INJURY='{}'{}{}", injury.name, said.empty() ? "" : ": ", said);
+      };
+      tally.Add("", outcome, repeat);
+      const bool found = outcome == Outcome::kByReading || outcome == Outcome::kByVerify;
+      if (found && !Names(said, injury.files)) tally.AddUnnamed(repeat());
     }
   });
   return tally.counts();

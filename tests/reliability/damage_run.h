@@ -35,6 +35,7 @@ struct DamageCounts {
   std::uint64_t harmless = 0;    ///< every answer as before, and verify finds nothing to say
   std::uint64_t unread = 0;      ///< of files that no reader, writer or verify ever opens
   std::uint64_t silent = 0;      ///< a wrong answer without an error, each printed in a line
+  std::uint64_t unnamed = 0;     ///< of injuries: found, but no message says where; printed
 };
 
 struct FlipPlan {
@@ -68,12 +69,16 @@ DamageCounts FlipBits(const SmallStore& store, const FlipPlan& plan);
 /// Something that happens to the files of a store.
 struct Injury {
   std::string name;
+  std::vector<std::string> files;  ///< what it happens to: messages must name one of them
   std::function<void(FakeFileSystem&)> inflict;
 };
 
-/// Every file cut at every `stride`-th length, removed, swapped with every other one, replaced by
-/// what it was earlier, copied beside itself, and made longer.
+/// Every file cut at every `stride`-th length, removed, swapped with every other one and replaced
+/// by it, replaced by what it was earlier, copied beside itself, and made longer; pieces of a file
+/// swapped with each other.
 std::vector<Injury> ListInjuries(const SmallStore& store, std::uint64_t stride);
+
+/// RHIZOME_INJURY: only injuries whose names have this in them.
 DamageCounts Injure(const SmallStore& store, const std::vector<Injury>& injuries,
                     bool stop_at_first = false);
 
