@@ -186,6 +186,11 @@ Result<std::size_t> InputStream::ReadFull(std::span<std::byte> out) {
 
 Result<std::size_t> InputStream::ReadFile(std::span<std::byte> out) {
   RHIZOME_ASSIGN_OR_RETURN(const std::size_t bytes, file_->ReadAt(offset_bytes_, out));
+  // The end is where the file was seen to end: what stops before was cut, or could not be read.
+  if (bytes == 0 && !out.empty() && offset_bytes_ < file_->size_bytes())
+    return Fail(Status::InvalidArgument(
+        fmt::format("{}: ends at byte {}, but was {} bytes long when it was opened",
+                    path().string(), offset_bytes_, file_->size_bytes())));
   offset_bytes_ += bytes;
   return bytes;
 }

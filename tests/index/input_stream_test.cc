@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "testing/compressed.h"
+#include "testing/fake_file_system.h"
 #include "testing/testing.h"
 
 namespace rhizome {
@@ -97,6 +98,26 @@ TEST(InputStreamTest, EveryTruncationIsToldWithTheFilesName) {
   for (std::size_t length = 0; length < gzip.size(); ++length)
     if (length != first) check("t.gz", gzip, length);
   for (std::size_t length = 0; length < zstd.size(); ++length) check("t.zst", zstd, length);
+}
+
+TEST(InputStreamTest, AReadThatBringsNothingIsNotTheEnd) {
+  testing::FakeFileSystem fs;
+  const std::string text = "0\t1\n1\t2\n";
+  for (const char* name : {"/a.tsv", "/empty.tsv"}) {
+    const std::string_view bytes = std::string_view(name) == "/a.tsv" ? text : "";
+    ASSERT_OK(WriteWholeFile(fs, name, std::as_bytes(std::span(bytes))));
+    const auto stream = InputStream::Open(fs, name);
+    ASSERT_OK(stream);
+    fs.FailAt(fs.operation_count(), testing::FakeFileSystem::kEmptyRead, /*sticky=*/true);
+    std::vector<std::byte> out(100);
+    const auto read = (*stream)->Read(out);
+    fs.ClearFailures();
+    if (!bytes.empty()) {
+      EXPECT_STATUS(read, kInvalidArgument);
+      EXPECT_EQ((*stream)->Read(out).value_or(0), text.size());
+    }
+    EXPECT_EQ((*stream)->Read(out).value_or(1), 0U) << name;
+  }
 }
 
 TEST(InputStreamTest, DamageIsAnErrorAndNeverOtherText) {
