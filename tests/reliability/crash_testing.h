@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <ostream>
 #include <string>
 
+#include "reliability/counts.h"
 #include "reliability/crash_run.h"
 #include "testing/testing.h"
 
@@ -16,11 +16,6 @@ inline void PrintTo(const Scenario& scenario, std::ostream* out) { *out << scena
 
 inline std::string NameOfScenario(const ::testing::TestParamInfo<Scenario>& info) {
   return info.param.name;
-}
-
-/// Counts are printed for tests/RELIABILITY.md.
-inline void PrintCount(const char* what, std::uint64_t count) {
-  std::printf("COUNT %s %llu\n", what, static_cast<unsigned long long>(count));
 }
 
 /// A power cut before any operation of a history, whatever the disk made of what was not synced:
@@ -35,6 +30,7 @@ inline void ExpectWholeAfterCrashes(const Scenario& scenario, CrashPlan plan) {
   PrintCount("crash-operations", counts.operations);
   PrintCount("crash-states", counts.states);
   PrintCount("recovery-states", counts.recoveries);
+  PrintCount("crash-failures", counts.failures);
   EXPECT_EQ(counts.failures, 0U);
 }
 

@@ -5,12 +5,12 @@ namespace rhizome::testing {
 namespace {
 
 void PrintCounts(const std::string& what, const DamageCounts& counts) {
-  PrintCount(what.c_str(), counts.cases);
-  PrintCount((what + "-found-by-reading").c_str(), counts.by_reading);
-  PrintCount((what + "-found-by-verify").c_str(), counts.by_verify);
-  PrintCount((what + "-harmless").c_str(), counts.harmless);
-  PrintCount((what + "-unread").c_str(), counts.unread);
-  PrintCount((what + "-silent").c_str(), counts.silent);
+  PrintCount(what, counts.cases);
+  PrintCount(what + "-found-by-reading", counts.by_reading);
+  PrintCount(what + "-found-by-verify", counts.by_verify);
+  PrintCount(what + "-harmless", counts.harmless);
+  PrintCount(what + "-unread", counts.unread);
+  PrintCount(what + "-silent", counts.silent);
 }
 
 TEST(DamageTest, NoFlippedBitIsSilent) {

@@ -7,7 +7,7 @@ namespace {
 class FaultTest : public ::testing::TestWithParam<Scenario> {};
 
 TEST_P(FaultTest, EndsWithAnErrorOrTheRightResult) {
-  FaultPlan plan{.stride = 10, .seed = TestSeed()};
+  FaultPlan plan{.stride = 3, .seed = TestSeed()};
   if (const char* only = std::getenv("RHIZOME_FAULT")) plan = {.only = only};
   const auto history = Record(GetParam());
   ASSERT_OK(history);

@@ -18,8 +18,8 @@
 namespace rhizome::testing {
 namespace {
 
-constexpr std::array<int, 5> kErrors = {EIO, ENOSPC, EBADF, FakeFileSystem::kShortRead,
-                                        FakeFileSystem::kEmptyRead};
+constexpr std::array<int, 7> kErrors = {
+    EIO, ENOSPC, EBADF, EINTR, EAGAIN, FakeFileSystem::kShortRead, FakeFileSystem::kEmptyRead};
 
 struct Fault {
   std::uint64_t operation = 0;  ///< from the scenario's first on
@@ -73,6 +73,7 @@ class FaultRun {
     if (fault != nullptr && IsOfACommit(trace_[fault->operation])) recorder.ExpectFailStop();
     const Status status = scenario_.run(disk, recorder);
     disk.ClearFailures();
+    if (disk.lock_count() != 0) return {status, "locks are still held when all is closed"};
     // Nobody cut the power: what was not synced counts, too.
     const int last = static_cast<int>(history_.states.size()) - 1;
     if (status.ok() && recorder.done() != last) return {status, "ended early without an error"};

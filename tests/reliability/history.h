@@ -79,7 +79,7 @@ struct Scenario {
 
 Result<History> Record(const Scenario& scenario);
 
-/// All of them: ingestion, updates, arrays, compaction, publishing.
+/// All of them: ingestion, updates, arrays, compaction, attributes, publishing.
 const std::vector<Scenario>& Scenarios();
 
 /// Ingests the small graph that every scenario begins with.

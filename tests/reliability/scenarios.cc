@@ -7,6 +7,7 @@
 #include "reliability/damage_run.h"
 #include "reliability/description.h"
 #include "reliability/history.h"
+#include "rhizome/index/array_add.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/graph_builder.h"
 #include "rhizome/index/publish_array.h"
@@ -226,6 +227,58 @@ Status RunCompaction(StoreDisk& disk, Recorder& recorder) {
   return Status::Ok();
 }
 
+/// A file of rows for `array add` and `array append`: float32, little-endian.
+Status WriteRows(FileSystem& fs, const Path& path, std::uint64_t rows, float first) {
+  RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, path.parent_path()));
+  std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (" +
+                       std::to_string(rows) + ", " + std::to_string(kDim) + "), }";
+  constexpr std::size_t kHeadBytes = 10;
+  header.resize((kHeadBytes + header.size() + 64) / 64 * 64 - kHeadBytes, ' ');
+  header.back() = '\n';
+  std::string text = std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size()) + '\0';
+  text += header;
+  for (std::uint64_t i = 0; i < rows * kDim; ++i) {
+    const float value = first + static_cast<float>(i);
+    text.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  return WriteWholeFile(fs, path, std::as_bytes(std::span(text)));
+}
+
+Status DeleteVertices(StoreDisk& disk, int count) {
+  RHIZOME_ASSIGN_OR_RETURN(const Live live, OpenLive(disk));
+  WriteBatch batch;
+  for (std::uint64_t v = 0; v < live.graph->vertex_count() && count > 0; ++v) {
+    const auto vertex = static_cast<VertexId>(v);
+    if (live.graph->IsDeleted(vertex)) continue;
+    batch.DeleteVertex(live.graph->ExternalIdOf(vertex));
+    --count;
+  }
+  return AsStatus(live.graph->Write(batch, {.sync = true}));
+}
+
+// Rows from files, for arrays that are new or not yet full, and what goes.
+Status RunAttributes(StoreDisk& disk, Recorder& recorder) {
+  AddArrayOptions options;
+  options.file = {.name = "att", .path = kStorePath.parent_path() / "rows.npy"};
+  RHIZOME_RETURN_IF_ERROR(WriteRows(disk, options.file.path, 10, 1));
+  const Path more = kStorePath.parent_path() / "more.npy";
+  RHIZOME_RETURN_IF_ERROR(WriteRows(disk, more, 4, 100));
+  RHIZOME_RETURN_IF_ERROR(
+      recorder.Step([&] { return AsStatus(AddArray(disk, kStorePath, options, JobControl())); }));
+  options.file.path = more;
+  RHIZOME_RETURN_IF_ERROR(recorder.Step(
+      [&] { return AsStatus(AppendRows(disk, kStorePath, "att", options, JobControl())); }));
+  RHIZOME_RETURN_IF_ERROR(recorder.Step([&] { return DeleteVertices(disk, 2); }));
+  RHIZOME_RETURN_IF_ERROR(recorder.Step([&]() -> Status {
+    RHIZOME_ASSIGN_OR_RETURN(const Live live, OpenLive(disk));
+    return Compact(*live.graph, false);
+  }));
+  return recorder.Step([&] {
+    return ArrayChange::Run(disk, kStorePath, 0,
+                            [&](ArrayChange& change) { return change.Drop("att", true); });
+  });
+}
+
 // As an inference does: the rows were made for a snapshot, with vertices of its delta, and
 // meanwhile the store was compacted and vertices came.
 Status RunPublishing(StoreDisk& disk, Recorder& recorder) {
@@ -344,6 +397,7 @@ const std::vector<Scenario>& Scenarios() {
       {"updates", IngestSmall, RunUpdates},
       {"arrays", IngestSmall, RunArrays},
       {"compaction", IngestSmallAndUpdate, RunCompaction},
+      {"attributes", IngestSmall, RunAttributes},
       {"publishing", IngestSmallAndUpdate, RunPublishing},
   };
   return scenarios;

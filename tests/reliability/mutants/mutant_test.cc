@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "reliability/counts.h"
 #include "reliability/crash_run.h"
 #include "reliability/damage_run.h"
 #include "reliability/fault_run.h"
@@ -175,6 +176,7 @@ TEST_P(MutantTest, IsCaught) {
   active_mutant = "";
   FakeFileSystem::LieAboutSyncs(nullptr);
   EXPECT_FALSE(caught.empty()) << mutant.name << " is not caught";
+  PrintCount("mutants-caught", caught.empty() ? 0 : 1);
   std::printf("MUTANT %s: %s\n", mutant.name.c_str(), caught.c_str());
 }
 

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# The last of the reliability tests: adds up what the others have counted (each a file `what@test` in the
+# folder RHIZOME_COUNTS, written by PrintCount), prints one table against what RELIABILITY.md promises, and
+# fails where less was done or anything was silent. The counts are taken away, for the next run.
+set -uo pipefail
+folder=${RHIZOME_COUNTS:?names the folder of counts}
+below=0
+
+# The sum of all counts of these names; nothing where no test has written one.
+sum() {
+  local what total='' number
+  for what in "$@"; do
+    for file in "$folder/$what@"*; do
+      [ -e "$file" ] || continue
+      read -r number <"$file"
+      total=$((${total:-0} + number))
+    done
+  done
+  echo "$total"
+}
+
+# row TITLE LEAST NAME...: at least so many; LEAST may be `=0`, exactly none.
+row() {
+  local title=$1 least=$2 count verdict=ok
+  shift 2
+  count=$(sum "$@")
+  if [ "$least" = "=0" ]; then
+    [ "${count:-x}" = 0 ] || verdict=BELOW
+  elif [ "${count:-0}" -lt "$least" ]; then
+    verdict=BELOW
+  fi
+  [ $verdict = ok ] || below=$((below + 1))
+  printf '%-52s %12s %12s  %s\n' "$title" "${count:-none}" "$least" "$verdict"
+}
+
+# The same for what only root can do: skipped where no test has counted.
+root_row() {
+  if [ -z "$(sum "$3")" ]; then
+    printf '%-52s %12s %12s  %s\n' "$1" - "$2" "skipped: needs root and loop mounts"
+  else
+    row "$@"
+  fi
+}
+
+printf '%-52s %12s %12s\n' "reliability" counted promised
+row "distinct trees after crashes" 10000 crash-states
+row "distinct trees after crashes of recoveries" 2000 recovery-states
+row "failures after crashes" =0 crash-failures
+root_row "power cuts" 60 power-cuts
+row "kills" 200 kills
+row "injected faults" 20000 faults system-call-faults allocation-failures
+row "  of these at system calls" 1 system-call-faults
+row "  of these allocations" 1 allocation-failures
+row "flipped bits" 800000 bit-flips log-bit-flips
+row "  of these silent" =0 bit-flips-silent log-bit-flips-silent
+row "injured files" 5000 injuries
+row "  of these silent" =0 injuries-silent
+row "  of these found, but not named" =0 injuries-unnamed
+row "mutants caught" 30 mutants-caught
+rm -f "$folder"/*@*
+[ $below -eq 0 ] || echo "$below figures are below what is promised (a test that did not run counts nothing)" >&2
+exit $((below > 0))

@@ -1,0 +1,128 @@
+// Preloaded into the binary by scripts that let one of its system calls fail, or do half of its
+// work: calls on files are counted from 1 on.
+//   RHIZOME_FAIL_AT=N         which one
+//   RHIZOME_FAIL_HOW=...      EINTR, EAGAIN, EIO, ENOSPC, EBADF; short (half of a read or write, at
+//                             least a byte; other calls do all); zero (a read brings nothing)
+//   RHIZOME_FAIL_STICKY=1     from then on, too
+//   RHIZOME_FAIL_COUNT=FILE   the number of calls of a run that reached its end is written there
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace {
+
+enum class How { kNot, kErrno, kShort, kZero };
+
+std::atomic<unsigned long> calls{0};
+
+const char* Setting(const char* name) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? "" : text;
+}
+
+int ErrnoOf(const char* how) {
+  if (std::strcmp(how, "EINTR") == 0) return EINTR;
+  if (std::strcmp(how, "EAGAIN") == 0) return EAGAIN;
+  if (std::strcmp(how, "EIO") == 0) return EIO;
+  if (std::strcmp(how, "EBADF") == 0) return EBADF;
+  return std::strcmp(how, "ENOSPC") == 0 ? ENOSPC : 0;
+}
+
+/// Counts a call; sets errno where it is to fail.
+How Next() {
+  static const unsigned long at = std::strtoul(Setting("RHIZOME_FAIL_AT"), nullptr, 10);
+  static const char* const how = Setting("RHIZOME_FAIL_HOW");
+  static const bool sticky = *Setting("RHIZOME_FAIL_STICKY") == '1';
+  const unsigned long call = ++calls;
+  if (at == 0 || call < at || (call > at && !sticky)) return How::kNot;
+  if (std::strcmp(how, "short") == 0) return How::kShort;
+  if (std::strcmp(how, "zero") == 0) return How::kZero;
+  errno = ErrnoOf(how);
+  return How::kErrno;
+}
+
+std::size_t Half(std::size_t size) {
+  return std::max<std::size_t>(size / 2, std::min<std::size_t>(size, 1));
+}
+
+template <typename Function>
+Function Libc(const char* name) {
+  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+}
+
+__attribute__((destructor)) void Report() {
+  const char* path = std::getenv("RHIZOME_FAIL_COUNT");
+  if (path == nullptr) return;
+  if (std::FILE* file = std::fopen(path, "w")) {
+    std::fprintf(file, "%lu\n", calls.load());
+    std::fclose(file);
+  }
+}
+
+/// A call that moves `size` bytes; not of the terminal's or a pipe's.
+template <typename Call>
+ssize_t Move(int fd, std::size_t size, bool reads, const Call& call) {
+  const How how = fd > STDERR_FILENO ? Next() : How::kNot;
+  if (how == How::kErrno) return -1;
+  if (how == How::kZero && reads) return 0;
+  return call(how == How::kShort ? Half(size) : size);
+}
+
+template <typename Call>
+int Do(const Call& call) {
+  return Next() == How::kErrno ? -1 : call();
+}
+
+}  // namespace
+
+#define RHIZOME_MOVES(name, reads, type, offset)                                         \
+  extern "C" ssize_t name(int fd, type data, size_t size, offset at) {                   \
+    static const auto next = Libc<ssize_t (*)(int, type, size_t, offset)>(#name);        \
+    return Move(fd, size, reads, [&](size_t part) { return next(fd, data, part, at); }); \
+  }
+RHIZOME_MOVES(pread, true, void*, off_t)
+RHIZOME_MOVES(pread64, true, void*, off64_t)
+RHIZOME_MOVES(pwrite, false, const void*, off_t)
+RHIZOME_MOVES(pwrite64, false, const void*, off64_t)
+
+extern "C" ssize_t read(int fd, void* data, size_t size) {
+  static const auto next = Libc<ssize_t (*)(int, void*, size_t)>("read");
+  return Move(fd, size, true, [&](size_t part) { return next(fd, data, part); });
+}
+extern "C" ssize_t write(int fd, const void* data, size_t size) {
+  static const auto next = Libc<ssize_t (*)(int, const void*, size_t)>("write");
+  return Move(fd, size, false, [&](size_t part) { return next(fd, data, part); });
+}
+
+#define RHIZOME_DOES(name, parameters, arguments)            \
+  extern "C" int name parameters {                           \
+    static const auto next = Libc<int(*) parameters>(#name); \
+    return Do([&] { return next arguments; });               \
+  }
+RHIZOME_DOES(fsync, (int fd), (fd))
+RHIZOME_DOES(fdatasync, (int fd), (fd))
+RHIZOME_DOES(rename, (const char* from, const char* to), (from, to))
+RHIZOME_DOES(unlink, (const char* path), (path))
+RHIZOME_DOES(mkdir, (const char* path, mode_t mode), (path, mode))
+
+// The mode is passed on whether there is one or not: libc looks at it only where it is.
+#define RHIZOME_OPENS(name)                                               \
+  extern "C" int name(const char* path, int flags, ...) {                 \
+    static const auto next = Libc<int (*)(const char*, int, ...)>(#name); \
+    va_list rest;                                                         \
+    va_start(rest, flags);                                                \
+    const mode_t mode = va_arg(rest, mode_t);                             \
+    va_end(rest);                                                         \
+    return Do([&] { return next(path, flags, mode); });                   \
+  }
+RHIZOME_OPENS(open)
+RHIZOME_OPENS(open64)
