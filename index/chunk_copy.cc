@@ -27,10 +27,10 @@ class ChunkCopy {
         written_(written) {}
 
   Status Run(std::uint32_t threads) {
-    std::vector<std::thread> helpers;
+    std::vector<std::jthread> helpers;  // joined where CopyAll throws, too
     for (std::uint32_t i = 1; i < threads; ++i) helpers.emplace_back([this] { CopyAll(); });
     CopyAll();
-    for (std::thread& helper : helpers) helper.join();
+    for (std::jthread& helper : helpers) helper.join();
     const MutexLock lock(mutex_);
     return failed_;
   }

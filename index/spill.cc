@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "rhizome/storage/hash.h"
+#include "rhizome/storage/quietly.h"
 #include "rhizome/storage/store_files.h"
 
 namespace rhizome {
@@ -45,7 +46,9 @@ Result<std::unique_ptr<SpillSpace>> SpillSpace::Create(FileSystem& fs, const Pat
   return space;
 }
 
-SpillSpace::~SpillSpace() { static_cast<void>(Clear().ok()); }
+SpillSpace::~SpillSpace() {
+  Quietly([&] { static_cast<void>(Clear().ok()); });
+}
 
 void SpillSpace::Stop() {
   if (!thread_.joinable()) return;
@@ -133,7 +136,7 @@ SpillFile& SpillFile::operator=(SpillFile&& other) noexcept {
 void SpillFile::Remove() {
   if (space_ == nullptr) return;
   // What cannot be removed now goes with the folder.
-  static_cast<void>(space_->fs().RemoveFile(path_).ok());
+  Quietly([&] { static_cast<void>(space_->fs().RemoveFile(path_).ok()); });
   space_ = nullptr;
 }
 

@@ -21,10 +21,10 @@ class TaskRunner {
 
   Status Run(std::uint32_t threads, const std::function<Status(std::uint64_t task)>& task) {
     RHIZOME_RETURN_IF_ERROR(Report(0));
-    std::vector<std::thread> helpers;
+    std::vector<std::jthread> helpers;  // joined where Work throws, too
     for (std::uint32_t i = 1; i < threads; ++i) helpers.emplace_back([&] { Work(task); });
     Work(task);
-    for (std::thread& helper : helpers) helper.join();
+    for (std::jthread& helper : helpers) helper.join();
     const MutexLock lock(mutex_);
     return failed_;
   }

@@ -74,7 +74,7 @@ std::uint32_t TopologyCheck::Threads() const {
 
 Result<TopologyFindings> TopologyCheck::Run() {
   Status ids;
-  std::thread beside([&] { ids = CheckIds(); });
+  std::jthread beside([&] { ids = CheckIds(); });
   auto file = files_.Load(kOrderPath, FileKind::kOrder);
   auto order =
       file ? ParseOrder(*std::move(file), manifest_.info) : Result<VertexOrder>(Fail(file.error()));

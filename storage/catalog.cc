@@ -25,6 +25,7 @@
 #include "rhizome/storage/catalog_seal.h"
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/mutant.h"
+#include "rhizome/storage/quietly.h"
 
 namespace rhizome {
 
@@ -276,7 +277,9 @@ class Catalog::Impl {
         id_(id),
         options_(options),
         env_(MakeCatalogEnv(EnvOf(fs))) {}
-  ~Impl() { (void)Close(); }
+  ~Impl() {
+    Quietly([&] { (void)Close(); });
+  }
 
   Status Open(Mode mode) {
     if (mode != Mode::kCreate) {

@@ -235,10 +235,10 @@ Result<std::vector<ScanOutcome>> ScanFiles(FileSystem& fs, std::span<const ScanF
     Scanner scanner(fs, scan, options.pacer);
     if (const Status status = scanner.Run(options.io); !status.ok()) scan.Fail(status);
   };
-  std::vector<std::thread> others;
+  std::vector<std::jthread> others;
   for (std::uint32_t i = 1; i < threads; ++i) others.emplace_back(work);
   work();
-  for (std::thread& other : others) other.join();
+  for (std::jthread& other : others) other.join();
   RHIZOME_RETURN_IF_ERROR(scan.failed());
   return scan.TakeOutcomes();
 }

@@ -9,6 +9,7 @@
 
 #include "rhizome/storage/io_queue.h"
 #include "rhizome/storage/posix_file.h"
+#include "rhizome/storage/quietly.h"
 
 namespace rhizome {
 namespace {
@@ -48,7 +49,7 @@ class PosixWritableFile : public WritableFile {
         written_bytes_(size_bytes),
         direct_(size_bytes == 0 ? Direct::kNotYet : Direct::kRefused) {}
   ~PosixWritableFile() override {
-    if (descriptor_.get() >= 0) static_cast<void>(Flush().ok());
+    if (descriptor_.get() >= 0) Quietly([&] { static_cast<void>(Flush().ok()); });
   }
 
   Status Append(std::span<const std::byte> bytes) override {
