@@ -50,6 +50,7 @@ root_row "power cuts" 60 power-cuts
 row "kills" 200 kills
 row "injected faults" 20000 faults system-call-faults allocation-failures
 row "  of these at system calls" 1 system-call-faults
+row "  of these allocations" 1 allocation-failures
 row "flipped bits" 800000 bit-flips log-bit-flips
 row "  of these silent" =0 bit-flips-silent log-bit-flips-silent
 row "injured files" 5000 injuries
