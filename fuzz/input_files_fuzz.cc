@@ -32,9 +32,12 @@ constexpr DataType kTypes[] = {DataType::kInvalid, DataType::kFloat32, DataType:
 // Rows that a text or a header asks for beyond its bytes are the tester's memory.
 constexpr std::uint64_t kMemoryBytes = std::uint64_t{8} << 20;
 
+// kNotFound: rows beside edges in a file that is no .npy, where a folder with zarr.json is looked
+// for.
 void CheckRefused(const Status& status) {
   RHIZOME_CHECK(status.code() == StatusCode::kInvalidArgument ||
-                status.code() == StatusCode::kOutOfMemory);
+                status.code() == StatusCode::kOutOfMemory ||
+                status.code() == StatusCode::kNotFound);
 }
 
 IngestOptions OptionsOf(std::uint8_t choices) {

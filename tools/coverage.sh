@@ -2,9 +2,9 @@
 # How much of the code runs, counted by Clang. usage: tools/coverage.sh parsers|tests [PATTERN]
 #   parsers [PATTERN]  the seeds of each fuzz target (of those that match): the share of the lines of its
 #                      parsers (fuzz/targets.cmake) that run; exit code 1 if one is below 95 %
-#   tests [PATTERN]    the tests of tiers quick and ci of storage, index, cache and the harness (of the
-#                      programs that match; the counts of others are kept): lines and branches of
-#                      storage/, index/ and cache/
+#   tests [PATTERN]    the tests of tiers quick and ci of storage, index, cache and the harness, and the
+#                      seeds of the fuzz targets (of the programs that match; the counts of others are
+#                      kept): lines and branches of storage/, index/ and cache/
 # Builds into build/coverage. Needs llvm-cov and llvm-profdata of Clang's version.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,7 +12,8 @@ what=${1:-}
 pattern=${2:-.}
 build=build/coverage
 version=$(clang -dumpversion | cut -d. -f1)
-cov=$(command -v "llvm-cov-$version" || command -v llvm-cov)
+cov=$(command -v "llvm-cov-$version" || command -v llvm-cov) ||
+  { echo "llvm-cov is missing (Debian: package llvm)" >&2 && exit 2; }
 merge=$(command -v "llvm-profdata-$version" || command -v llvm-profdata)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -56,12 +57,20 @@ tests() {
     grep -qE "_(storage|index|cache|reliability)_" <<<"$name" && grep -qE "$pattern" <<<"$name" &&
       programs+=("$name")
   done
+  while read -r name _; do
+    [ "$name" != canary_fuzz ] && grep -qE "$pattern" <<<"$name" && programs+=("$name")
+  done <$build/fuzz_targets.tsv
   make_targets "${programs[@]}"
   local program counts=$build/counts
   mkdir -p $counts
   for program in "${programs[@]}"; do
     rm -f "$counts/$program"-*
-    LLVM_PROFILE_FILE="$counts/$program-%p.profraw" "$build/bin/$program" --gtest_brief=1 ||
+    local arguments=(--gtest_brief=1)
+    if [ "${program%_fuzz}" != "$program" ]; then
+      RHIZOME_FUZZ_SEEDS="$build/seeds/$program" LLVM_PROFILE_FILE=/dev/null "$build/bin/$program"
+      arguments=(-runs=0 -verbosity=0 "$build/seeds/$program")
+    fi
+    LLVM_PROFILE_FILE="$counts/$program-%p.profraw" "$build/bin/$program" "${arguments[@]}" ||
       echo "$program: failures above" >&2
   done
   export_of $counts $build/lib/librhizome.so
@@ -70,5 +79,5 @@ tests() {
 
 case $what in
   parsers | tests) "$what" ;;
-  *) sed -n 's/^# \{0,1\}//p' "$0" | sed -n 1,8p >&2 && exit 64 ;;
+  *) sed -n 's/^# \{0,1\}//p' "$0" | sed -n 1,9p >&2 && exit 64 ;;
 esac
