@@ -9,9 +9,6 @@
 namespace rhizome {
 namespace {
 
-/// Decoded chunks that may wait.
-constexpr std::uint64_t kAheadBytes = std::uint64_t{8} << 20;
-
 /// Requests that are looked at before they are delivered: hits are many.
 constexpr std::size_t kRequestsAhead = 4096;
 
@@ -59,8 +56,9 @@ std::uint64_t ChunkReader::DecodedBytes(const ArrayEntry& array) {
   return std::max<std::uint64_t>(array.chunk_rows * array.dim * sizeof(float), 1);
 }
 
-std::size_t ChunkReader::AheadFor(const ArrayEntry& array, std::uint32_t threads) {
-  const std::uint64_t fit = kAheadBytes / DecodedBytes(array);
+std::size_t ChunkReader::AheadFor(const ArrayEntry& array, std::uint32_t threads,
+                                  std::uint64_t bytes) {
+  const std::uint64_t fit = bytes / DecodedBytes(array);
   const std::uint64_t busy = 2 * std::max<std::uint64_t>(threads, 1);
   return static_cast<std::size_t>(std::clamp<std::uint64_t>(fit, 1, busy));
 }

@@ -89,8 +89,9 @@ class ChunkReader {
   /// Bytes of memory that a chunk of `array` takes when decoded.
   static std::uint64_t DecodedBytes(const ArrayEntry& array);
 
-  /// As many chunks ahead as keep `threads` busy in little memory.
-  static std::size_t AheadFor(const ArrayEntry& array, std::uint32_t threads);
+  /// As many chunks ahead as keep `threads` busy in about `bytes` of them.
+  static std::size_t AheadFor(const ArrayEntry& array, std::uint32_t threads,
+                              std::uint64_t bytes = std::uint64_t{16} << 20);
 
   /// A sequence of which nothing is wanted together.
   static Trace OneByOne(std::span<const std::uint64_t> chunks);

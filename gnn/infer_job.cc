@@ -61,10 +61,15 @@ std::vector<std::pair<std::string, std::string>> Attributes(const InferJob& job,
                                manifest.version, job.graph->sequence())}};
 }
 
-/// Of what --memory leaves, the share of the stage; and what it and a block take without a limit.
+/// Of what --memory leaves, the shares of the stage and of what is read ahead of it: not less, and
+/// not more, which without a limit they take. A stage that stays in the processor's cache is no
+/// slower than a larger one. And what a block takes without a limit.
 constexpr std::uint64_t kStageShare = 8;
-constexpr std::uint64_t kDefaultStageBytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t kDefaultStageBytes = std::uint64_t{32} << 20;
 constexpr std::uint64_t kLeastStageBytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t kAheadShare = 32;
+constexpr std::uint64_t kDefaultAheadBytes = std::uint64_t{16} << 20;
+constexpr std::uint64_t kLeastAheadBytes = std::uint64_t{4} << 20;
 constexpr std::uint64_t kDefaultBlockBytes = std::uint64_t{512} << 20;
 constexpr std::uint64_t kSamplewiseBlockRows = 1024;
 
@@ -90,6 +95,7 @@ Result<InferMemory> DivideMemory(const InferJob& job, const InferOptions& option
   const std::uint64_t now = ResidentBytes();
   needs.held_bytes = now > base_bytes ? now - base_bytes : 0;
   made.stage_bytes = kDefaultStageBytes;
+  made.ahead_bytes = kDefaultAheadBytes;
   made.block_bytes = kDefaultBlockBytes;
   made.block_rows = options.block_rows;
   if (made.block_rows == 0 && options.mode == InferMode::kSamplewise) {
@@ -106,6 +112,7 @@ Result<InferMemory> DivideMemory(const InferJob& job, const InferOptions& option
     const std::uint64_t left =
         options.memory_bytes - std::min(options.memory_bytes, needs.held_bytes);
     complete.stage_bytes = std::clamp(left / kStageShare, kLeastStageBytes, kDefaultStageBytes);
+    complete.ahead_bytes = std::clamp(left / kAheadShare, kLeastAheadBytes, kDefaultAheadBytes);
     // All but what is needed anyway is for sums: a cache saves less reading.
     const std::uint64_t fixed =
         options.cache_bytes.value_or(0) + options.neighbor_cache_bytes.value_or(0);
@@ -117,6 +124,7 @@ Result<InferMemory> DivideMemory(const InferJob& job, const InferOptions& option
   needs.working_bytes = working(complete);
   needs.cacheable_bytes = CacheableBytes(*job.graph, *job.model, features, complete);
   made.stage_bytes = complete.stage_bytes;
+  made.ahead_bytes = complete.ahead_bytes;
   made.block_bytes = complete.block_bytes;
   if (lists_are_read) {
     const NeighborCache::Needs cache = NeighborCache::NeedsOf(*job.graph, Direction::kIn);

@@ -145,7 +145,7 @@ ChunkReaderOptions Layers::Reader(std::uint32_t layer) const {
           .cached_first = options_.cached_first,
           .cache_bytes = options_.cache_bytes,
           .threads = options_.threads,
-          .ahead = ChunkReader::AheadFor(SourceOf(layer), options_.threads)};
+          .ahead = ChunkReader::AheadFor(SourceOf(layer), options_.threads, options_.ahead_bytes)};
 }
 
 PassDrawOptions Layers::Draw(std::uint32_t layer) const {
@@ -219,13 +219,14 @@ std::uint64_t WorkingBytes(const Graph& graph, const Model& model, const ArrayEn
     const std::uint64_t lists = edges * kBytesOfListedEdge +
                                 std::min(edges + targets, vertices) * kBytesOfListedRow +
                                 targets * kBytesOfListedTarget;
-    const std::uint64_t bytes = std::min(options.stage_bytes, vertices * row_bytes) +
-                                kChunksBeside * ChunkReader::AheadFor(source, options.threads) *
-                                    ChunkReader::DecodedBytes(source) +
-                                targets * row_bytes + kPlannedBlocks * lists +
-                                vertices * kBytesOfVertex + 2 * RowOrder::Bytes(vertices) +
-                                (LayerOutput::kChunks + kChunksEncoding) *
-                                    std::min(output.chunk_rows, output.rows) * output.row_bytes();
+    const std::uint64_t bytes =
+        std::min(options.stage_bytes, vertices * row_bytes) +
+        kChunksBeside * ChunkReader::AheadFor(source, options.threads, options.ahead_bytes) *
+            ChunkReader::DecodedBytes(source) +
+        targets * row_bytes + kPlannedBlocks * lists + vertices * kBytesOfVertex +
+        2 * RowOrder::Bytes(vertices) +
+        (LayerOutput::kChunks + kChunksEncoding) * std::min(output.chunk_rows, output.rows) *
+            output.row_bytes();
     widest = std::max(widest, bytes);
     source = output;
   }

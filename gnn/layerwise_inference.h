@@ -43,6 +43,9 @@ struct LayerwiseOptions {
 
   /// Of the rows that a window of a block works on; at least a row. Does not change results.
   std::uint64_t stage_bytes = std::uint64_t{8} << 20;
+
+  /// Of decoded chunks that wait to be staged, and about as much again beside them.
+  std::uint64_t ahead_bytes = std::uint64_t{16} << 20;
   std::uint64_t chunk_rows = 0;  ///< of every array that is written; 0: chosen
   std::uint64_t seed = 1;
   std::uint32_t threads = 1;
