@@ -41,6 +41,7 @@ for what in "${@:-release}"; do
       build release
       build release --target all_verify_interface_header_sets
       run_ctest release -L 'quick|ci'
+      cat build/release/reliability_counts/table 2>/dev/null || true
       ;;
     asan | tsan)
       build "$what"

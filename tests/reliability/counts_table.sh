@@ -5,6 +5,14 @@
 set -uo pipefail
 folder=${RHIZOME_COUNTS:?names the folder of counts}
 below=0
+mkdir -p "$folder"
+: >"$folder/table"
+
+# ctest shows the output of tests that fail only: the table is kept for whoever asks for it.
+say() {
+  # shellcheck disable=SC2059
+  printf "$@" | tee -a "$folder/table"
+}
 
 # The sum of all counts of these names; nothing where no test has written one.
 sum() {
@@ -30,19 +38,19 @@ row() {
     verdict=BELOW
   fi
   [ $verdict = ok ] || below=$((below + 1))
-  printf '%-52s %12s %12s  %s\n' "$title" "${count:-none}" "$least" "$verdict"
+  say '%-52s %12s %12s  %s\n' "$title" "${count:-none}" "$least" "$verdict"
 }
 
 # The same for what only root can do: skipped where no test has counted.
 root_row() {
   if [ -z "$(sum "$3")" ]; then
-    printf '%-52s %12s %12s  %s\n' "$1" - "$2" "skipped: needs root and loop mounts"
+    say '%-52s %12s %12s  %s\n' "$1" - "$2" "skipped: needs root and loop mounts"
   else
     row "$@"
   fi
 }
 
-printf '%-52s %12s %12s\n' "reliability" counted promised
+say '%-52s %12s %12s\n' "reliability" counted promised
 row "distinct trees after crashes" 10000 crash-states
 row "distinct trees after crashes of recoveries" 2000 recovery-states
 row "failures after crashes" =0 crash-failures
