@@ -104,7 +104,8 @@ TEST(InputStreamTest, AReadThatBringsNothingIsNotTheEnd) {
   testing::FakeFileSystem fs;
   const std::string text = "0\t1\n1\t2\n";
   for (const char* name : {"/a.tsv", "/empty.tsv"}) {
-    const std::string_view bytes = std::string_view(name) == "/a.tsv" ? text : "";
+    const std::string_view bytes =
+        std::string_view(name) == "/a.tsv" ? std::string_view(text) : std::string_view();
     ASSERT_OK(WriteWholeFile(fs, name, std::as_bytes(std::span(bytes))));
     const auto stream = InputStream::Open(fs, name);
     ASSERT_OK(stream);
