@@ -44,7 +44,7 @@ row() {
 # The same for what only root can do: skipped where no test has counted.
 root_row() {
   if [ -z "$(sum "$3")" ]; then
-    say '%-52s %12s %12s  %s\n' "$1" - "$2" "skipped: needs root and loop mounts"
+    say '%-52s %12s %12s  %s\n' "$1" - "$2" "skipped: needs root, loop mounts, /dev/fuse"
   else
     row "$@"
   fi
@@ -55,6 +55,7 @@ row "distinct trees after crashes" 10000 crash-states
 row "distinct trees after crashes of recoveries" 2000 recovery-states
 row "failures after crashes" =0 crash-failures
 root_row "power cuts" 60 power-cuts
+root_row "block images" 200 block-images
 row "kills" 200 kills
 row "injected faults" 20000 faults system-call-faults allocation-failures
 row "  of these at system calls" 1 system-call-faults

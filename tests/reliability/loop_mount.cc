@@ -1,0 +1,124 @@
+#include "reliability/loop_mount.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/loop.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+namespace rhizome::testing {
+namespace {
+
+Status Refused(const std::string& call) {
+  return Status::IoError(fmt::format("{}: {}", call, std::strerror(errno)));
+}
+
+// Others take devices too: between the question for a free one and its use it may be gone.
+Result<OwnedFile> AttachLoop(int image, std::string& name) {
+  constexpr int kTries = 100;
+  const OwnedFile control(open("/dev/loop-control", O_RDWR | O_CLOEXEC));
+  if (!control.is_open()) return Fail(Refused("open /dev/loop-control"));
+  for (int i = 0; i < kTries; ++i) {
+    const int number = ioctl(control.fd(), LOOP_CTL_GET_FREE);
+    if (number < 0) return Fail(Refused("LOOP_CTL_GET_FREE"));
+    name = fmt::format("/dev/loop{}", number);
+    OwnedFile device(open(name.c_str(), O_RDWR | O_CLOEXEC));
+    if (!device.is_open()) return Fail(Refused("open " + name));
+    loop_config config{};
+    config.fd = static_cast<std::uint32_t>(image);
+    config.info.lo_flags = LO_FLAGS_AUTOCLEAR;
+    if (ioctl(device.fd(), LOOP_CONFIGURE, &config) == 0) return device;
+    if (errno != EBUSY) return Fail(Refused("LOOP_CONFIGURE " + name));
+  }
+  return Fail(Status::IoError("no loop device stays free"));
+}
+
+}  // namespace
+
+OwnedFile& OwnedFile::operator=(OwnedFile&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+void OwnedFile::Close() {
+  if (fd_ >= 0) close(fd_);
+  fd_ = -1;
+}
+
+Result<OwnedFile> MemoryFile(std::uint64_t bytes) {
+  OwnedFile file(memfd_create("disk", MFD_CLOEXEC));
+  if (!file.is_open()) return Fail(Refused("memfd_create"));
+  if (ftruncate(file.fd(), static_cast<off_t>(bytes)) != 0) return Fail(Refused("ftruncate"));
+  return file;
+}
+
+Status WriteAt(int fd, std::uint64_t offset, const void* data, std::uint64_t bytes) {
+  const auto* from = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t done = pwrite(fd, from, bytes, static_cast<off_t>(offset));
+    if (done <= 0) return Refused("pwrite");
+    from += done;
+    offset += static_cast<std::uint64_t>(done);
+    bytes -= static_cast<std::uint64_t>(done);
+  }
+  return Status::Ok();
+}
+
+Result<OwnedFile> CopyToMemory(int from) {
+  constexpr std::uint64_t kPiece = 1 << 20;
+  struct stat about {};
+  if (fstat(from, &about) != 0) return Fail(Refused("fstat"));
+  RHIZOME_ASSIGN_OR_RETURN(OwnedFile copy, MemoryFile(static_cast<std::uint64_t>(about.st_size)));
+  std::vector<char> piece(kPiece);
+  for (off_t at = lseek(from, 0, SEEK_DATA); at >= 0; at = lseek(from, at, SEEK_DATA)) {
+    for (const off_t end = lseek(from, at, SEEK_HOLE); at < end;) {
+      const auto wanted = std::min<std::uint64_t>(kPiece, static_cast<std::uint64_t>(end - at));
+      const ssize_t got = pread(from, piece.data(), wanted, at);
+      if (got <= 0) return Fail(Refused("pread"));
+      RHIZOME_RETURN_IF_ERROR(WriteAt(copy.fd(), static_cast<std::uint64_t>(at), piece.data(),
+                                      static_cast<std::uint64_t>(got)));
+      at += got;
+    }
+  }
+  return copy;
+}
+
+LoopMount::LoopMount(OwnedFile device, Path folder)
+    : device_(std::move(device)), folder_(std::move(folder)) {}
+
+LoopMount::LoopMount(LoopMount&& other) noexcept
+    : device_(std::move(other.device_)),
+      folder_(std::move(other.folder_)),
+      mounted_(std::exchange(other.mounted_, false)) {}
+
+Result<LoopMount> LoopMount::Mount(int image, const std::string& kind, const Path& folder) {
+  std::string name;
+  RHIZOME_ASSIGN_OR_RETURN(OwnedFile device, AttachLoop(image, name));
+  if (mount(name.c_str(), folder.c_str(), kind.c_str(), 0, "") != 0)
+    return Fail(Refused(fmt::format("mount {} as {}", name, kind)));
+  return LoopMount(std::move(device), folder);
+}
+
+Status LoopMount::Unmount() {
+  if (!std::exchange(mounted_, false)) return Status::Ok();
+  if (umount2(folder_.c_str(), 0) != 0) {
+    const Status refused = Refused("umount " + folder_.string());
+    umount2(folder_.c_str(), MNT_DETACH);
+    return refused;
+  }
+  device_.Close();
+  return Status::Ok();
+}
+
+LoopMount::~LoopMount() { static_cast<void>(Unmount()); }
+
+}  // namespace rhizome::testing
