@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "reliability/crash_testing.h"
+#include "reliability/live_arrays.h"
 #include "reliability/live_writer.h"
 #include "reliability/logged_disk.h"
 
@@ -73,7 +74,7 @@ Status RecordWork(const std::string& kind, const TempDir& dir, std::size_t flush
   RHIZOME_RETURN_IF_ERROR(MakeLiveStore(folder / kStore));
   recording.made = disk->position();
   const std::size_t before = disk->flushes();
-  LiveProcess writer(LiveProcess::Role::kWriter, folder / kStore);
+  LiveProcess writer(LiveProcess::Role::kArrayWriter, folder / kStore);
   while (disk->flushes() < before + flushes) {
     const std::uint64_t said = recording.acks.empty() ? 0 : recording.acks.back().commits;
     const std::uint64_t durable = writer.WaitForAcks(1);
@@ -164,6 +165,9 @@ class BlockReplayTest : public ::testing::TestWithParam<std::string> {
     RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t found, CountCommits(folder_ / kStore));
     if (found < durable)
       return Status::Corruption(fmt::format("{} commits of {} durable ones", found, durable));
+    RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t arrays, CountLiveArrays(folder_ / kStore));
+    if (found < arrays * kCommitsPerArray || found > (arrays + 1) * kCommitsPerArray)
+      return Status::Corruption(fmt::format("{} arrays beside {} commits", arrays, found));
     RHIZOME_RETURN_IF_ERROR(CheckAfterwards(folder_ / kStore));
     RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t after, CountCommits(folder_ / kStore));
     if (after != found)
@@ -185,7 +189,7 @@ std::vector<Epoch> Sample(const std::vector<Epoch>& all, std::size_t most, std::
 // An image of the state at each flush that is drawn, and one with a part of what was written up to
 // the next.
 TEST_P(BlockReplayTest, EveryPrefixOfTheBlocksHasWhatWasAcknowledged) {
-  constexpr std::size_t kFlushes = 240;
+  constexpr std::size_t kFlushes = 600;
   constexpr std::size_t kStates = 150;
   Recording recording;
   if (const Status refused = Begin(GetParam(), dir_, recording); !refused.ok())

@@ -12,9 +12,11 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <string>
 #include <vector>
 
+#include "reliability/live_arrays.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/graph_builder.h"
 #include "rhizome/index/verify_store.h"
@@ -40,20 +42,34 @@ Result<std::uint64_t> CountIn(const Graph& graph) {
   return commits;
 }
 
-Status Write(const Path& path) {
+// Opens the store, commits until the number of commits is a multiple of `until`, and closes it.
+Status WriteCommits(const Path& path, std::uint64_t until) {
   RHIZOME_ASSIGN_OR_RETURN(const auto store,
                            Store::Open(FileSystem::Posix(), path, Store::Mode::kWrite));
   RHIZOME_ASSIGN_OR_RETURN(const auto graph, Graph::Open(*store));
   RHIZOME_ASSIGN_OR_RETURN(std::uint64_t next, CountIn(*graph));
-  for (;; ++next) {
+  do {
     WriteBatch batch;
     batch.PutEdge(ExternalId("root"), ExternalId(NameOf(next)));
     const bool sync = next % 3 != 1;
     RHIZOME_RETURN_IF_ERROR(graph->Write(batch, {.sync = sync}));
     if (next % 7 == 6) RHIZOME_RETURN_IF_ERROR(graph->Compact({}, JobControl()));
-    const std::uint64_t durable = next + 1;
-    if (sync && write(kAckDescriptor, &durable, sizeof(durable)) != sizeof(durable))
+    ++next;
+    if (sync && write(kAckDescriptor, &next, sizeof(next)) != sizeof(next))
       return Status::IoError("nobody listens");
+  } while (next % until != 0);
+  return Status::Ok();
+}
+
+Status Write(const Path& path) {
+  return WriteCommits(path, std::numeric_limits<std::uint64_t>::max());
+}
+
+// The store has no array yet.
+Status WriteWithArrays(const Path& path) {
+  for (std::uint64_t number = 0;; ++number) {
+    RHIZOME_RETURN_IF_ERROR(WriteCommits(path, kCommitsPerArray));
+    RHIZOME_RETURN_IF_ERROR(AddLiveArray(path, number));
   }
 }
 
@@ -73,13 +89,27 @@ const bool kRoleTaken = [] {
   const char* const role = std::getenv(kRoleVariable);
   const char* const path = std::getenv(kPathVariable);
   if (role == nullptr || path == nullptr) return false;
-  const Status status = *role == 'w' ? Write(path) : Read(path);
+  const Status status = *role == 'w'   ? Write(path)
+                        : *role == 'a' ? WriteWithArrays(path)
+                                       : Read(path);
   // A writer whose disk is cut off says what it should.
   if (status.code() != StatusCode::kIoError)
     std::fprintf(stderr, "LIVE %s: %s\n", role, status.ToString().c_str());
   std::fflush(stderr);
   _exit(status.ok() ? 0 : 1);
 }();
+
+const char* VariableOf(LiveProcess::Role role) {
+  switch (role) {
+    case LiveProcess::Role::kWriter:
+      return "w";
+    case LiveProcess::Role::kArrayWriter:
+      return "a";
+    case LiveProcess::Role::kReader:
+      return "r";
+  }
+  return "";
+}
 
 }  // namespace
 
@@ -121,7 +151,7 @@ LiveProcess::LiveProcess(Role role, const Path& path) {
   std::vector<std::string> variables;
   for (char** variable = environ; *variable != nullptr; ++variable)
     variables.emplace_back(*variable);
-  variables.push_back(fmt::format("{}={}", kRoleVariable, role == Role::kWriter ? "w" : "r"));
+  variables.push_back(fmt::format("{}={}", kRoleVariable, VariableOf(role)));
   variables.push_back(fmt::format("{}={}", kPathVariable, path.string()));
   std::vector<char*> environment;
   for (std::string& variable : variables) environment.push_back(variable.data());

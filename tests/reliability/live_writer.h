@@ -12,9 +12,10 @@ namespace rhizome::testing {
 /// Processes of their own that write to and read a real store, to be killed or cut off.
 ///
 /// The writer puts vertices "a0", "a1", ... one a commit, every third without sync, and compacts
-/// every seventh; it says over a pipe which commits are durable. The reader looks again and again,
-/// and ends with an error as soon as what it sees is not a0 to some a(m), or less than it saw
-/// before.
+/// every seventh; it says over a pipe which commits are durable. The writer of arrays besides adds
+/// those of live_arrays.h, each of which is durable where a later commit is. The reader looks again
+/// and again, and ends with an error as soon as what it sees is not a0 to some a(m), or less than
+/// it saw before.
 
 /// Makes the store that they begin with.
 Status MakeLiveStore(const Path& path);
@@ -30,7 +31,7 @@ Status CheckAfterwards(const Path& path);
 /// A child process. Destroying it kills it.
 class LiveProcess {
  public:
-  enum class Role : std::uint8_t { kWriter, kReader };
+  enum class Role : std::uint8_t { kWriter, kArrayWriter, kReader };
 
   /// Runs this very binary again, in that role (RunRoleIfAsked).
   LiveProcess(Role role, const Path& path);
