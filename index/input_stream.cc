@@ -6,6 +6,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -16,6 +17,7 @@ namespace {
 
 constexpr std::size_t kFileBlockBytes = std::size_t{256} << 10;
 constexpr int kMaxWindowLog = 27;
+constexpr std::size_t kFrameHeaderBytes = 18;  // of zstd, at most
 
 Status Truncated(const Path& path, const char* format) {
   return Status::InvalidArgument(
@@ -126,12 +128,15 @@ class ZstdStream final : public InputStream {
         RHIZOME_ASSIGN_OR_RETURN(const bool more, Refill());
         if (!more) return std::size_t{0};
       }
+      const std::size_t from = input_.pos;
+      const std::size_t decoded = output.pos;
       const std::size_t hint = ZSTD_decompressStream(context_.get(), &output, &input_);
       if (ZSTD_isError(hint))
         return Fail(Damaged(path(), "zstd", consumed_bytes() - (input_.size - input_.pos),
                             ZSTD_getErrorName(hint)));
       in_frame_ = hint != 0;
       flushing_ = in_frame_ && output.pos == output.size;
+      RHIZOME_RETURN_IF_ERROR(CountFrame(from, output.pos - decoded));
     }
     return output.pos;
   }
@@ -147,6 +152,25 @@ class ZstdStream final : public InputStream {
     return true;
   }
 
+  /// A frame that says how long it is must be: zstd looks at that where it decodes a frame at once,
+  /// but not where the last of several blocks is empty.
+  Status CountFrame(std::size_t from, std::size_t decoded) {
+    const std::size_t missing = kFrameHeaderBytes - header_.size();
+    const std::byte* const begin = block_.data() + from;
+    header_.insert(header_.end(), begin, begin + std::min(input_.pos - from, missing));
+    frame_bytes_ += decoded;
+    if (in_frame_) return Status::Ok();
+    const unsigned long long declared = ZSTD_getFrameContentSize(header_.data(), header_.size());
+    const bool known = declared != ZSTD_CONTENTSIZE_UNKNOWN && declared != ZSTD_CONTENTSIZE_ERROR;
+    if (known && declared != frame_bytes_) {
+      return Damaged(path(), "zstd", consumed_bytes() - (input_.size - input_.pos),
+                     "a frame does not hold as much as it says");
+    }
+    header_.clear();
+    frame_bytes_ = 0;
+    return Status::Ok();
+  }
+
   struct FreeContext {
     void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
   };
@@ -155,6 +179,8 @@ class ZstdStream final : public InputStream {
   ZSTD_inBuffer input_{nullptr, 0, 0};
   bool in_frame_ = false;
   bool flushing_ = false;
+  std::vector<std::byte> header_;  // the first bytes of the frame
+  std::uint64_t frame_bytes_ = 0;  // decoded
 };
 
 }  // namespace

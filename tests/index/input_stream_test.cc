@@ -121,6 +121,18 @@ TEST(InputStreamTest, AReadThatBringsNothingIsNotTheEnd) {
   }
 }
 
+// An empty last block: zstd itself says nothing unless it decodes the frame at once.
+TEST(InputStreamTest, AZstdFrameThatIsShorterThanItSaysIsDamaged) {
+  testing::TempDir dir;
+  Write(dir / "f.zst", std::string("\x28\xB5\x2F\xFD\x20\xF5\x01\x00\x00", 9));
+  for (const std::size_t piece : {10, 4096}) {
+    const auto stream = InputStream::Open(FileSystem::Posix(), dir / "f.zst");
+    ASSERT_OK(stream);
+    std::vector<std::byte> out(piece);
+    EXPECT_STATUS((*stream)->ReadFull(out), kInvalidArgument);
+  }
+}
+
 TEST(InputStreamTest, DamageIsAnErrorAndNeverOtherText) {
   testing::TempDir dir;
   const std::string text = Text(2, 60);
