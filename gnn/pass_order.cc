@@ -21,9 +21,8 @@ constexpr std::array<RowRule, 3> kCounted = {RowRule::kBlocks, RowRule::kReferen
 /// to read and decode so many bytes of chunks for each edge.
 constexpr std::uint64_t kCountingBytesOfEdge = 200;
 
-/// Where an order reads so many times what the best one does, those after it are not counted:
-/// blocks take several windows, and the windows go by stored order.
-constexpr std::uint64_t kHopeless = 2;
+/// The least that is thought possible, rows without their chunks, was never near to be reached.
+constexpr std::uint64_t kSlack = 2;
 
 /// Memory of counting: lists and the blocks that read each row; numbers, orders and degrees.
 constexpr std::uint64_t kListBytesOfEdge = 4;
@@ -238,11 +237,11 @@ Result<OrderChoice> ChooseOrder(const Graph& graph, const OrderOptions& options,
         std::min_element(choice.costs.begin(), choice.costs.end(),
                          [](const auto& a, const auto& b) { return a.bytes < b.bytes; })
             ->bytes;
-    if (best < choice.costs.front().least_bytes + edges * kCountingBytesOfEdge) break;
+    if (best < kSlack * choice.costs.front().least_bytes + edges * kCountingBytesOfEdge) break;
     RowOrder order = Place(counting.reader(), rule, block_rows);
     choice.costs.push_back(counting.Count(rule, order));
-    if (choice.costs.back().bytes > kHopeless * best) break;
-    if (choice.costs.back().bytes >= best) continue;
+    // Where blocks take several windows, which go by stored order, no other order is any better.
+    if (choice.costs.back().bytes >= best) break;
     choice.rule = rule;
     choice.order = std::move(order);
   }
