@@ -177,6 +177,7 @@ class BlockReplayTest : public ::testing::TestWithParam<std::string> {
 
   const TempDir dir_;
   const Path folder_ = dir_ / "disk";
+  const UnmountAtDeath at_death_{{folder_, dir_ / "shown"}};
 };
 
 /// At most so many of them, in their order.

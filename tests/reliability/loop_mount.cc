@@ -7,9 +7,11 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -40,6 +42,15 @@ Result<OwnedFile> AttachLoop(int image, std::string& name) {
     if (errno != EBUSY) return Fail(Refused("LOOP_CONFIGURE " + name));
   }
   return Fail(Status::IoError("no loop device stays free"));
+}
+
+// In a process without other threads, and with nothing but system calls.
+[[noreturn]] void UnmountAfterEnd(int pipe, const std::vector<Path>& folders) {
+  char ignored = 0;
+  while (read(pipe, &ignored, 1) < 0 && errno == EINTR) {
+  }
+  for (const Path& folder : folders) umount2(folder.c_str(), MNT_DETACH);
+  _exit(0);
 }
 
 }  // namespace
@@ -120,5 +131,22 @@ Status LoopMount::Unmount() {
 }
 
 LoopMount::~LoopMount() { static_cast<void>(Unmount()); }
+
+// The child of a child, in a session of its own: whoever kills the test with all of its children
+// does not find it, and nobody waits for it at the ends of pipes.
+UnmountAtDeath::UnmountAtDeath(std::vector<Path> folders) {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return;
+  const pid_t child = fork();
+  if (child == 0) {
+    setsid();
+    if (fork() != 0) _exit(0);
+    for (const int fd : {ends[1], STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) close(fd);
+    UnmountAfterEnd(ends[0], folders);
+  }
+  close(ends[0]);
+  alive_ = OwnedFile(ends[1]);
+  if (child > 0) waitpid(child, nullptr, 0);
+}
 
 }  // namespace rhizome::testing

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/status.h"
@@ -54,6 +55,19 @@ class LoopMount {
   OwnedFile device_;
   Path folder_;
   bool mounted_ = true;
+};
+
+/// Unmounts folders when this process has gone, even one that was killed before destructors ran: a
+/// process beside it waits for that. Make it before anything is opened that must not outlive the
+/// process.
+class UnmountAtDeath {
+ public:
+  explicit UnmountAtDeath(std::vector<Path> folders);
+  UnmountAtDeath(UnmountAtDeath&&) = delete;
+  ~UnmountAtDeath() = default;
+
+ private:
+  OwnedFile alive_;  // the other end sees that it is closed
 };
 
 }  // namespace rhizome::testing
