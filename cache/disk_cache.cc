@@ -11,6 +11,7 @@
 
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/hash.h"
+#include "rhizome/storage/io_queue.h"
 #include "rhizome/storage/mutex.h"
 
 namespace rhizome {
@@ -56,8 +57,8 @@ struct ScratchFile {
 }  // namespace
 
 /// Fills a cache in one pass over the source. Its rows are divided into windows of positions that
-/// fit into memory: rows of a window go, with their places, to a file of their own, from which they
-/// are then put in place. With one window no such file is written.
+/// fit into memory. Those of the first are put in place as they come; rows of the others go, with
+/// their places, to a file for each window, from which they are put in place afterwards.
 class DiskCacheFiller {
  public:
   DiskCacheFiller(FileSystem& fs, ChunkSource& source, std::span<const Row> rows,
@@ -87,6 +88,14 @@ class DiskCacheFiller {
   }
 
  private:
+  /// Rows of a window behind the first, with their places in it, until they can be put there.
+  struct Spill {
+    explicit Spill(ScratchFile created) : file(std::move(created)) {}
+    Mutex mutex;
+    ScratchFile file RHIZOME_GUARDED_BY(mutex);
+    std::vector<std::byte> pending RHIZOME_GUARDED_BY(mutex);
+  };
+
   Status Prepare() {
     const std::uint64_t chunk_bytes = options_.chunk_rows * row_bytes_;
     if (options_.chunk_rows == 0 || options_.in_flight == 0 ||
@@ -103,17 +112,14 @@ class DiskCacheFiller {
     RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs_, options_.folder));
     cache_.reset(new DiskCache(fs_, rows_.size(), row_bytes_, options_.chunk_rows));
     window_rows_ = options_.memory_bytes / chunk_bytes * options_.chunk_rows;
-    const std::uint64_t windows = (rows_.size() + window_rows_ - 1) / window_rows_;
-    if (windows <= 1) {
-      window_.resize(rows_.size() * row_bytes_);
-      return Status::Ok();
-    }
-    for (std::uint64_t w = 0; w < windows; ++w) {
+    RHIZOME_ASSIGN_OR_RETURN(
+        window_,
+        AlignedBuffer::Allocate(std::min<std::uint64_t>(window_rows_, rows_.size()) * row_bytes_));
+    for (std::uint64_t done = window_rows_; done < rows_.size(); done += window_rows_) {
       RHIZOME_ASSIGN_OR_RETURN(ScratchFile file,
                                ScratchFile::Create(fs_, NewPath(options_.folder, "rows")));
-      spilled_.push_back(std::move(file));
+      spills_.push_back(std::make_unique<Spill>(std::move(file)));
     }
-    pending_.resize(windows);
     return Status::Ok();
   }
 
@@ -131,6 +137,7 @@ class DiskCacheFiller {
     const std::size_t count = std::min<std::size_t>(options_.in_flight, parts_.size());
     for (std::size_t t = 0; t < count; ++t) threads.emplace_back([this] { ReadParts(); });
     for (std::thread& thread : threads) thread.join();
+    cache_->stats_.source_bytes = source_bytes_;
     MutexLock lock(mutex_);
     return failed_;
   }
@@ -148,6 +155,7 @@ class DiskCacheFiller {
       bytes.resize(source_.RowsInChunk(parts_[i].chunk) * row_bytes_);
       const Status status = ReadPart(parts_[i], bytes);
       MutexLock lock(mutex_);
+      ++cache_->stats_.source_reads;
       if (failed_.ok() && !status.ok()) failed_ = status;
       if (!failed_.ok()) return;
     }
@@ -161,53 +169,51 @@ class DiskCacheFiller {
       return Status::Corruption(fmt::format("{}: chunk {} ends after {} of {} bytes",
                                             source_.name(), part.chunk, *delivered, bytes.size()));
     }
+    source_bytes_ += bytes.size();
     const auto first = static_cast<Row>(part.chunk * source_.chunk_rows());
-    MutexLock lock(mutex_);
-    ++cache_->stats_.source_reads;
-    cache_->stats_.source_bytes += bytes.size();
     for (std::size_t i = part.begin; i < part.end; ++i) {
       const auto offset = static_cast<std::size_t>(rows_[i] - first) * row_bytes_;
       RHIZOME_RETURN_IF_ERROR(Place(position_[i], bytes.subspan(offset, row_bytes_)));
     }
+    placed_ += part.end - part.begin;
     return Status::Ok();
   }
 
-  Status Place(std::uint64_t position, std::span<const std::byte> row) RHIZOME_REQUIRES(mutex_) {
+  /// No two rows have one place.
+  Status Place(std::uint64_t position, std::span<const std::byte> row) {
     RHIZOME_CHECK(position < rows_.size());
-    ++placed_;
-    if (spilled_.empty()) {
-      std::memcpy(window_.data() + position * row_bytes_, row.data(), row.size());
+    if (position < window_rows_) {
+      std::memcpy(window_.bytes().data() + position * row_bytes_, row.data(), row.size());
       return Status::Ok();
     }
-    const std::uint64_t window = position / window_rows_;
-    std::vector<std::byte>& pending = pending_[window];
+    Spill& spill = *spills_[position / window_rows_ - 1];
     const std::uint64_t place = position % window_rows_;
     const auto place_bytes = std::as_bytes(std::span(&place, 1));
-    pending.insert(pending.end(), place_bytes.begin(), place_bytes.end());
-    pending.insert(pending.end(), row.begin(), row.end());
-    if (pending.size() < kPendingBytes) return Status::Ok();
-    return FlushPending(window);
+    MutexLock lock(spill.mutex);
+    spill.pending.insert(spill.pending.end(), place_bytes.begin(), place_bytes.end());
+    spill.pending.insert(spill.pending.end(), row.begin(), row.end());
+    if (spill.pending.size() < kPendingBytes) return Status::Ok();
+    return FlushPending(spill);
   }
 
-  Status FlushPending(std::uint64_t window) RHIZOME_REQUIRES(mutex_) {
-    RHIZOME_RETURN_IF_ERROR(spilled_[window].file->Append(pending_[window]));
-    pending_[window].clear();
+  static Status FlushPending(Spill& spill) RHIZOME_REQUIRES(spill.mutex) {
+    RHIZOME_RETURN_IF_ERROR(spill.file.file->Append(spill.pending));
+    spill.pending.clear();
     return Status::Ok();
   }
 
   Status WriteWindows() {
-    MutexLock lock(mutex_);
     // Every row that blocks can ask for is there: no later read can miss.
     RHIZOME_CHECK(placed_ == rows_.size());
     RHIZOME_ASSIGN_OR_RETURN(ScratchFile out,
                              ScratchFile::Create(fs_, NewPath(options_.folder, "cache")));
-    if (spilled_.empty()) RHIZOME_RETURN_IF_ERROR(WriteWindow(*out.file));
-    for (std::uint64_t w = 0; w < spilled_.size(); ++w) {
+    for (std::uint64_t w = 0; w * window_rows_ < rows_.size(); ++w) {
       RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
-      RHIZOME_RETURN_IF_ERROR(FlushPending(w));
-      RHIZOME_RETURN_IF_ERROR(ReadWindow(w));
-      RHIZOME_RETURN_IF_ERROR(WriteWindow(*out.file));
-      spilled_[w].file.reset();
+      const std::uint64_t rows =
+          std::min<std::uint64_t>(window_rows_, rows_.size() - w * window_rows_);
+      if (w > 0) RHIZOME_RETURN_IF_ERROR(ReadSpill(*spills_[w - 1], rows));
+      RHIZOME_RETURN_IF_ERROR(WriteWindow(
+          *out.file, window_.bytes().first(static_cast<std::size_t>(rows * row_bytes_))));
     }
     RHIZOME_RETURN_IF_ERROR(out.file->Close());
     RHIZOME_ASSIGN_OR_RETURN(cache_->file_, fs_.OpenRead(out.path));
@@ -217,13 +223,13 @@ class DiskCacheFiller {
     return Status::Ok();
   }
 
-  Status ReadWindow(std::uint64_t window) RHIZOME_REQUIRES(mutex_) {
-    RHIZOME_RETURN_IF_ERROR(spilled_[window].file->Close());
-    RHIZOME_ASSIGN_OR_RETURN(const auto file, fs_.OpenRead(spilled_[window].path));
-    const std::uint64_t rows =
-        std::min<std::uint64_t>(window_rows_, rows_.size() - window * window_rows_);
+  /// Puts the rows of a window in place.
+  Status ReadSpill(Spill& spill, std::uint64_t rows) {
+    MutexLock lock(spill.mutex);
+    RHIZOME_RETURN_IF_ERROR(FlushPending(spill));
+    RHIZOME_RETURN_IF_ERROR(spill.file.file->Close());
+    RHIZOME_ASSIGN_OR_RETURN(const auto file, fs_.OpenRead(spill.file.path));
     const std::size_t record_bytes = sizeof(std::uint64_t) + row_bytes_;
-    window_.assign(rows * row_bytes_, std::byte{0});
     std::vector<std::byte> records(std::max<std::size_t>(kPendingBytes / record_bytes, 1) *
                                    record_bytes);
     for (std::uint64_t done = 0; done < rows * record_bytes;) {
@@ -235,21 +241,22 @@ class DiskCacheFiller {
         std::uint64_t place = 0;
         std::memcpy(&place, part.data() + at, sizeof(place));
         if (place >= rows) return Status::Corruption(file->path().string() + " is damaged");
-        std::memcpy(window_.data() + place * row_bytes_, part.data() + at + sizeof(place),
+        std::memcpy(window_.bytes().data() + place * row_bytes_, part.data() + at + sizeof(place),
                     row_bytes_);
       }
       done += part.size();
     }
+    spill.file.file.reset();
     return Status::Ok();
   }
 
-  Status WriteWindow(WritableFile& file) RHIZOME_REQUIRES(mutex_) {
+  Status WriteWindow(WritableFile& file, std::span<const std::byte> rows) {
     const std::uint64_t chunk_bytes = options_.chunk_rows * row_bytes_;
-    for (std::uint64_t begin = 0; begin < window_.size(); begin += chunk_bytes) {
-      cache_->crcs_.push_back(Crc32c(std::span(window_).subspan(
-          begin, std::min<std::uint64_t>(chunk_bytes, window_.size() - begin))));
+    for (std::uint64_t begin = 0; begin < rows.size(); begin += chunk_bytes) {
+      cache_->crcs_.push_back(
+          Crc32c(rows.subspan(begin, std::min<std::uint64_t>(chunk_bytes, rows.size() - begin))));
     }
-    return file.Append(window_);
+    return file.Append(rows);
   }
 
   static constexpr std::size_t kPendingBytes = std::size_t{256} << 10;
@@ -263,14 +270,15 @@ class DiskCacheFiller {
   const std::uint64_t row_bytes_;
   std::uint64_t window_rows_ = 1;
   std::vector<Part> parts_;
-  std::atomic<std::size_t> next_part_ = 0;
-
-  Mutex mutex_;
+  AlignedBuffer window_;  // rows in place: of the first window, then of the others in turn
+  std::vector<std::unique_ptr<Spill>> spills_;  // of the second window, the third, ...
   std::unique_ptr<DiskCache> cache_;
-  std::vector<std::byte> window_;
-  std::vector<ScratchFile> spilled_;
-  std::vector<std::vector<std::byte>> pending_;
-  std::uint64_t placed_ RHIZOME_GUARDED_BY(mutex_) = 0;
+
+  // Of the reading threads.
+  std::atomic<std::size_t> next_part_ = 0;
+  std::atomic<std::uint64_t> placed_ = 0;  // rows
+  std::atomic<std::uint64_t> source_bytes_ = 0;
+  Mutex mutex_;
   Status failed_ RHIZOME_GUARDED_BY(mutex_);
 };
 

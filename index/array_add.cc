@@ -338,12 +338,17 @@ Result<AddArrayReport> ArrayJob::Append(const std::string& reference) {
 
 Result<AddArrayReport> AddArray(FileSystem& fs, const Path& path, const AddArrayOptions& options,
                                 const JobControl& control) {
-  return ArrayJob(fs, path, options, control).Add();
+  auto report = ArrayJob(fs, path, options, control).Add();
+  // Versions that were dropped could not go while the job itself read the store.
+  if (report && options.keep > 0) static_cast<void>(ArrayChange::RemoveDropped(fs, path));
+  return report;
 }
 
 Result<AddArrayReport> AppendRows(FileSystem& fs, const Path& path, const std::string& reference,
                                   const AddArrayOptions& options, const JobControl& control) {
-  return ArrayJob(fs, path, options, control).Append(reference);
+  auto report = ArrayJob(fs, path, options, control).Append(reference);
+  if (report) static_cast<void>(ArrayChange::RemoveDropped(fs, path));  // of the shorter array
+  return report;
 }
 
 }  // namespace rhizome

@@ -217,6 +217,20 @@ void SetGauges(const GraphState& state) {
 
 }  // namespace
 
+/// A state in use: held where a live graph may replace it meanwhile. A fixed graph's lives as long
+/// as the graph, and millions of calls need not count who looks at it.
+class StateInUse {
+ public:
+  explicit StateInUse(const GraphState& fixed) : state_(&fixed) {}
+  explicit StateInUse(std::shared_ptr<const GraphState> held)
+      : held_(std::move(held)), state_(held_.get()) {}
+  const GraphState* operator->() const { return state_; }
+
+ private:
+  const std::shared_ptr<const GraphState> held_;
+  const GraphState* const state_;
+};
+
 /// A live graph's state changes, a fixed one's never does.
 class Graph::Impl {
  public:
@@ -233,6 +247,7 @@ class Graph::Impl {
     const MutexLock lock(mutex_);
     return state_;
   }
+  StateInUse use() const { return live_ == nullptr ? StateInUse(*state_) : StateInUse(state()); }
   Result<WriteResult> Write(const WriteBatch& batch, const WriteOptions& options);
   Result<CompactResult> Compact(const CompactOptions& options, const JobControl& control);
   Status Refresh() RHIZOME_EXCLUDES(mutex_, refresh_);
@@ -430,35 +445,35 @@ Result<CompactResult> Graph::Compact(const CompactOptions& options, const JobCon
 }
 Status Graph::Refresh() { return impl_->Refresh(); }
 
-std::uint64_t Graph::sequence() const { return impl_->state()->delta()->sequence(); }
-std::uint64_t Graph::vertex_count() const { return impl_->state()->delta()->vertices(); }
+std::uint64_t Graph::sequence() const { return impl_->use()->delta()->sequence(); }
+std::uint64_t Graph::vertex_count() const { return impl_->use()->delta()->vertices(); }
 std::uint64_t Graph::live_vertex_count() const {
-  const auto state = impl_->state();
+  const auto state = impl_->use();
   return state->delta()->vertices() - state->delta()->deleted_vertices() -
          state->parts()->ids.deleted_count();
 }
-std::uint64_t Graph::edge_count() const { return impl_->state()->info().edges; }
+std::uint64_t Graph::edge_count() const { return impl_->use()->info().edges; }
 
 Result<std::uint64_t> Graph::CountEdges() const {
-  const auto state = impl_->state();
+  const auto state = impl_->use();
   RHIZOME_ASSIGN_OR_RETURN(const auto view, state->View());
   return view == nullptr ? state->info().edges : view->edge_count();
 }
 
-const GenerationInfo& Graph::info() const { return impl_->state()->info(); }
-const Store& Graph::store() const { return *impl_->state()->store(); }
+const GenerationInfo& Graph::info() const { return impl_->use()->info(); }
+const Store& Graph::store() const { return *impl_->use()->store(); }
 const std::vector<std::string>& Graph::vertex_types() const {
-  return impl_->state()->delta()->vertex_types();
+  return impl_->use()->delta()->vertex_types();
 }
 const std::vector<std::string>& Graph::edge_types() const {
-  return impl_->state()->delta()->edge_types();
+  return impl_->use()->delta()->edge_types();
 }
 std::span<const EdgeAttributeInfo> Graph::edge_attributes() const {
-  return impl_->state()->parts()->edge_attributes;
+  return impl_->use()->parts()->edge_attributes;
 }
 
 Result<VertexId> Graph::Find(const ExternalId& id) const {
-  const auto state = impl_->state();
+  const auto state = impl_->use();
   const auto vertex = state->parts()->Find(id, *state->delta());
   if (!vertex)
     return Fail(Status::NotFound(fmt::format("{}: no vertex with the external id \"{}\"",
@@ -471,7 +486,7 @@ Result<VertexId> Graph::FindText(std::string_view text) const {
 }
 
 ExternalId Graph::ExternalIdOf(VertexId vertex) const {
-  const auto state = impl_->state();
+  const auto state = impl_->use();
   RHIZOME_CHECK(state->Holds(vertex));
   const GraphParts& parts = *state->parts();
   return static_cast<std::uint64_t>(vertex) < parts.order.size() ? parts.ids.IdOf(vertex)
@@ -479,25 +494,25 @@ ExternalId Graph::ExternalIdOf(VertexId vertex) const {
 }
 
 bool Graph::IsDeleted(VertexId vertex) const {
-  const auto state = impl_->state();
+  const auto state = impl_->use();
   RHIZOME_CHECK(state->Holds(vertex));
   return state->delta()->IsDeleted(vertex) || state->parts()->ids.IsDeleted(vertex);
 }
 
 Row Graph::RowOf(VertexId vertex) const {
-  const auto state = impl_->state();
+  const auto state = impl_->use();
   RHIZOME_CHECK(state->Holds(vertex));
   return state->parts()->RowOf(vertex);
 }
 
 VertexId Graph::VertexAt(Row row) const {
-  const auto state = impl_->state();
+  const auto state = impl_->use();
   RHIZOME_CHECK(state->Holds(row));
   return state->parts()->VertexAt(row);
 }
 
 TypeId Graph::TypeOf(VertexId vertex) const {
-  const auto state = impl_->state();
+  const auto state = impl_->use();
   RHIZOME_CHECK(state->Holds(vertex));
   const VertexOrder& order = state->parts()->order;
   return static_cast<std::uint64_t>(vertex) < order.size() ? order.TypeOf(order.RowOf(vertex))
@@ -505,7 +520,7 @@ TypeId Graph::TypeOf(VertexId vertex) const {
 }
 
 Result<std::uint64_t> Graph::Degree(VertexId vertex, Direction direction) const {
-  const auto state = impl_->state();
+  const auto state = impl_->use();
   RHIZOME_RETURN_IF_ERROR(state->CheckQuery(vertex, direction));
   std::uint64_t degree = 0;
   for (const Direction list : ListsOf(state->info(), direction)) {
@@ -522,12 +537,12 @@ Result<std::uint64_t> Graph::Degree(VertexId vertex, Direction direction) const 
 }
 
 Result<std::vector<Neighbor>> Graph::Neighbors(VertexId vertex, Direction direction) const {
-  return impl_->state()->Lists(vertex, direction, std::nullopt);
+  return impl_->use()->Lists(vertex, direction, std::nullopt);
 }
 
 Result<std::vector<Neighbor>> Graph::NeighborsOfType(VertexId vertex, Direction direction,
                                                      TypeId type) const {
-  const auto state = impl_->state();
+  const auto state = impl_->use();
   const std::size_t types = state->delta()->edge_types().size();
   if (type >= types)
     return Fail(Status::InvalidArgument(
@@ -537,7 +552,7 @@ Result<std::vector<Neighbor>> Graph::NeighborsOfType(VertexId vertex, Direction 
 
 Status Graph::ReadRows(std::string_view array, std::span<const VertexId> vertices,
                        std::span<std::byte> out) const {
-  const auto state = impl_->state();
+  const auto state = impl_->use();
   const GraphParts& parts = *state->parts();
   const Delta& delta = *state->delta();
   RHIZOME_ASSIGN_OR_RETURN(const auto source, state->store()->OpenArray(array));
@@ -574,24 +589,22 @@ Result<TypeId> Graph::TypeOfEdge(EdgeId edge) const {
 }
 
 std::uint32_t Graph::partition_count() const {
-  return static_cast<std::uint32_t>(impl_->state()->parts()->partitions.size());
+  return static_cast<std::uint32_t>(impl_->use()->parts()->partitions.size());
 }
 
 const Adjacency& Graph::partition(std::uint32_t p) const {
   RHIZOME_CHECK(p < partition_count());
-  return impl_->state()->parts()->partitions[p];
+  return impl_->use()->parts()->partitions[p];
 }
 
-const VertexOrder& Graph::order() const { return impl_->state()->parts()->order; }
-std::shared_ptr<const GraphParts> Graph::parts() const { return impl_->state()->parts(); }
-std::shared_ptr<const Delta> Graph::delta() const { return impl_->state()->delta(); }
-Result<std::shared_ptr<const DeltaView>> Graph::delta_view() const {
-  return impl_->state()->View();
-}
+const VertexOrder& Graph::order() const { return impl_->use()->parts()->order; }
+std::shared_ptr<const GraphParts> Graph::parts() const { return impl_->use()->parts(); }
+std::shared_ptr<const Delta> Graph::delta() const { return impl_->use()->delta(); }
+Result<std::shared_ptr<const DeltaView>> Graph::delta_view() const { return impl_->use()->View(); }
 
 std::uint64_t Graph::topology_bytes() const {
   std::uint64_t bytes = 0;
-  for (const Adjacency& partition : impl_->state()->parts()->partitions)
+  for (const Adjacency& partition : impl_->use()->parts()->partitions)
     bytes += partition.size_bytes();
   return bytes;
 }

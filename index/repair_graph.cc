@@ -31,7 +31,7 @@ class GraphDeriver : public FileDeriver {
                      return DeriveVertexIds(salvage, source.manifest.info, image);
                    });
     for (std::uint32_t p = 0; p < source.manifest.info.partitions; ++p)
-      if (file.path == PartitionPath(p)) return DerivePartition(source, p);
+      if (file.path == PartitionPath(p)) return DerivePartition(source, p, left);
     return Answer();
   }
 
@@ -69,7 +69,8 @@ class GraphDeriver : public FileDeriver {
     return *std::move(bytes);
   }
 
-  Result<Answer> DerivePartition(const Source& source, std::uint32_t partition) const {
+  Result<Answer> DerivePartition(const Source& source, std::uint32_t partition,
+                                 const std::vector<std::byte>& left) const {
     const GenerationInfo& info = source.manifest.info;
     auto bytes = ReadImage(source, kOrderPath);
     if (!bytes) return Answer();
@@ -79,7 +80,10 @@ class GraphDeriver : public FileDeriver {
     if (!order) return Answer();
     PartitionDeriver deriver(
         *order, info, source.id,
-        [&](std::uint32_t p) { return ReadImage(source, PartitionPath(p)); },
+        // The damaged one need not be in its place any more.
+        [&](std::uint32_t p) {
+          return p == partition ? std::optional(left) : ReadImage(source, PartitionPath(p));
+        },
         [&](std::uint32_t p, std::span<const std::byte> out) {
           const FileEntry* entry = source.manifest.FindFile(PartitionPath(p));
           return entry != nullptr && Fits(out, *entry);

@@ -157,20 +157,30 @@ Status RefuseFloat64(const Path& path) {
       fmt::format("{}: float64 is not kept; have it rounded by --dtype float32", path.string()));
 }
 
+/// Also at the end of links.
+bool Is(FileSystem& fs, const Path& path, DirectoryEntry::Kind kind) {
+  std::error_code unresolved;
+  const Path real = std::filesystem::canonical(path, unresolved);
+  const auto info = fs.Stat(unresolved ? path : real);
+  return info && info->kind == kind;
+}
+
 }  // namespace
 
 bool HasRows(FileSystem& fs, const ArrayFile& file) {
   if (file.open || ContentExtension(file.path) == ".npy") return true;
-  std::error_code unresolved;
-  const Path real = std::filesystem::canonical(file.path, unresolved);
-  const auto info = fs.Stat(unresolved ? file.path : real);
-  return info && info->kind == DirectoryEntry::Kind::kDirectory;
+  return Is(fs, file.path, DirectoryEntry::Kind::kDirectory);
 }
 
 Result<std::unique_ptr<RowSource>> OpenRows(FileSystem& fs, const ArrayFile& file) {
   if (file.open) return file.open(fs);
   const bool float64 = file.dtype == DataType::kFloat32 || file.dtype == DataType::kFloat16;
   if (ContentExtension(file.path) == ".npy") return OpenNpyRows(fs, file.path, float64);
+  if (Is(fs, file.path, DirectoryEntry::Kind::kFile))
+    return Fail(Status::InvalidArgument(fmt::format(
+        "'{}' is neither a .npy file nor the folder of a Zarr v3 array: only those hold "
+        "rows; write it as one of them (numpy.save)",
+        file.path.string())));
   return OpenZarrRows(fs, file.path, float64);
 }
 

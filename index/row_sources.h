@@ -15,7 +15,7 @@ namespace rhizome {
 bool HasRows(FileSystem& fs, const ArrayFile& file);
 
 /// Opens such a file. float64 is read as float32 where ArrayFile::dtype asks for floats.
-/// Errors: kInvalidArgument naming the file; kNotFound; kIoError.
+/// Errors: kInvalidArgument naming the file, also for a file of another kind; kNotFound; kIoError.
 Result<std::unique_ptr<RowSource>> OpenRows(FileSystem& fs, const ArrayFile& file);
 
 /// A .npy file.

@@ -80,8 +80,13 @@ Status ArrayChange::Run(FileSystem& fs, const Path& path, std::uint64_t generati
   RHIZOME_RETURN_IF_ERROR(change.Commit());
   // What was dropped goes at once if nobody reads it; else, or should this fail, later.
   store.reset();
-  if (drops) static_cast<void>(Store::OpenForWriting(fs, path, /*clear_scratch=*/false));
+  if (drops) static_cast<void>(RemoveDropped(fs, path));
   return Status::Ok();
+}
+
+Status ArrayChange::RemoveDropped(FileSystem& fs, const Path& path) {
+  const auto store = Store::OpenForWriting(fs, path, /*clear_scratch=*/false);
+  return store ? Status::Ok() : store.error();
 }
 
 // --- Names ---------------------------------------------------------------------------------------

@@ -43,6 +43,11 @@ class ArrayChange {
   static Status Run(FileSystem& fs, const Path& path, std::uint64_t generation,
                     const std::function<Status(ArrayChange&)>& steps);
 
+  /// Removes the files of arrays that were dropped, for who read the store itself when they were: a
+  /// reader keeps them. Who reads it still keeps them longer, until the next open for writing.
+  /// Errors: those of Store::Open; kBusy.
+  static Status RemoveDropped(FileSystem& fs, const Path& path);
+
   /// Adds an array under a name that no array bears. Returns the name that it is stored under:
   /// another version of it where the folder of that name was used before.
   Result<std::string> Add(const ArraySource& source);

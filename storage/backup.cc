@@ -13,6 +13,7 @@
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/backup_format.h"
 #include "rhizome/storage/catalog.h"
+#include "rhizome/storage/file_copy.h"
 #include "rhizome/storage/store_copy.h"
 #include "rhizome/storage/store_files.h"
 
@@ -153,6 +154,7 @@ class Backup {
   Status ReadRecords();
   Status CopyFiles();
   Status CopyFile(const FileEntry& file);
+  Status ReplaceFile(const Path& from, const Path& to, const FileEntry& file, Progress& progress);
   Status CopyDelta();
   Status Seal();
   Status Remove(std::uint64_t keep);
@@ -227,6 +229,18 @@ Status Backup::ReadRecords() {
   return Status::Ok();
 }
 
+/// What is there is of a killed run, or of a backup whose record cannot be read at the moment: it
+/// goes only when the whole file is there.
+Status Backup::ReplaceFile(const Path& from, const Path& to, const FileEntry& file,
+                           Progress& progress) {
+  const Path aside = to.string() + ".new";
+  if (fs_.Stat(aside)) RHIZOME_RETURN_IF_ERROR(fs_.RemoveFile(aside));
+  RHIZOME_RETURN_IF_ERROR(CopyChecked(fs_, from, aside, file, progress));
+  RHIZOME_RETURN_IF_ERROR(fs_.RemoveFile(to));
+  RHIZOME_RETURN_IF_ERROR(LinkOrCopyFile(fs_, aside, to, file.size_bytes));
+  return fs_.RemoveFile(aside);
+}
+
 Status Backup::CopyFile(const FileEntry& file) {
   const Path target = dir_ / BackupFilePath(file.xxh3);
   if (whole_.contains(file.xxh3)) {
@@ -241,11 +255,13 @@ Status Backup::CopyFile(const FileEntry& file) {
                     target.string(), info ? "damaged" : "missing"));
   }
   RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs_, target.parent_path()));
-  if (fs_.Stat(target)) RHIZOME_RETURN_IF_ERROR(fs_.RemoveFile(target));  // of a killed run
   Progress progress{control_, "copy files", report_.bytes_copied + report_.bytes_shared,
                     InfoOf(next_).bytes};
-  RHIZOME_RETURN_IF_ERROR(
-      CopyChecked(fs_, store_->GenerationFolder() / file.path, target, file, progress));
+  const Path from = store_->GenerationFolder() / file.path;
+  if (fs_.Stat(target))
+    RHIZOME_RETURN_IF_ERROR(ReplaceFile(from, target, file, progress));
+  else
+    RHIZOME_RETURN_IF_ERROR(CopyChecked(fs_, from, target, file, progress));
   touched_.insert(target.parent_path());
   whole_.insert(file.xxh3);
   ++report_.files_copied;

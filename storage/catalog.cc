@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdarg>
 #include <cstdio>
 #include <map>
@@ -594,9 +595,13 @@ class Catalog::Impl {
 
 Status RepairDatabase(FileSystem& fs, const Path& path) {
   RHIZOME_RETURN_IF_ERROR(BreakCatalogSeal(fs, path));
-  return Translate(rocksdb::RepairDB(path.string(),
-                                     DatabaseOptions(EnvOf(fs), Catalog::Mode::kWrite), Families()),
-                   path);
+  const auto broken = std::make_shared<std::atomic<bool>>(false);
+  const auto env = MakeRepairEnv(EnvOf(fs), broken);
+  const rocksdb::Status repaired =
+      rocksdb::RepairDB(path.string(), DatabaseOptions(*env, Catalog::Mode::kWrite), Families());
+  if (repaired.ok() && *broken)
+    return Status::IoError(fmt::format("'{}' cannot be written", path.string()));
+  return Translate(repaired, path);
 }
 
 Catalog::Catalog(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -4,7 +4,9 @@
 #include <rocksdb/file_system.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -116,7 +118,7 @@ bool IsLog(const std::filesystem::path& path) {
   return path.extension() == ".log" || path.filename().native().starts_with("MANIFEST-");
 }
 
-class CatalogFileSystem final : public rocksdb::FileSystemWrapper {
+class CatalogFileSystem : public rocksdb::FileSystemWrapper {
  public:
   using FileSystemWrapper::FileSystemWrapper;
   const char* Name() const override { return "RhizomeCatalogFileSystem"; }
@@ -173,12 +175,71 @@ class CatalogFileSystem final : public rocksdb::FileSystemWrapper {
   }
 };
 
-/// Our file system, and the base's clock.
+/// Whether a write failed. Threads: many at once.
+class Broken {
+ public:
+  explicit Broken(std::shared_ptr<std::atomic<bool>> broken) : broken_(std::move(broken)) {}
+
+  template <typename Write>
+  IOStatus Try(const Write& write) {
+    if (*broken_) return IOStatus::IOError("an earlier write failed");
+    IOStatus status = write();
+    if (!status.ok()) *broken_ = true;
+    return status;
+  }
+
+ private:
+  const std::shared_ptr<std::atomic<bool>> broken_;
+};
+
+class FailStopFile final : public rocksdb::FSWritableFileOwnerWrapper {
+ public:
+  FailStopFile(std::unique_ptr<rocksdb::FSWritableFile> file, Broken broken)
+      : FSWritableFileOwnerWrapper(std::move(file)), broken_(std::move(broken)) {}
+
+  IOStatus Append(const rocksdb::Slice& data, const IOOptions& options,
+                  IODebugContext* context) override {
+    return broken_.Try([&] { return target()->Append(data, options, context); });
+  }
+  IOStatus Append(const rocksdb::Slice& data, const IOOptions& options,
+                  const rocksdb::DataVerificationInfo& info, IODebugContext* context) override {
+    return broken_.Try([&] { return target()->Append(data, options, info, context); });
+  }
+  IOStatus Sync(const IOOptions& options, IODebugContext* context) override {
+    return broken_.Try([&] { return target()->Sync(options, context); });
+  }
+  IOStatus Fsync(const IOOptions& options, IODebugContext* context) override {
+    return broken_.Try([&] { return target()->Fsync(options, context); });
+  }
+
+ private:
+  Broken broken_;
+};
+
+/// See MakeRepairEnv.
+class RepairFileSystem final : public CatalogFileSystem {
+ public:
+  RepairFileSystem(const std::shared_ptr<rocksdb::FileSystem>& base, Broken broken)
+      : CatalogFileSystem(base), broken_(std::move(broken)) {}
+
+  IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
+                           std::unique_ptr<rocksdb::FSWritableFile>* result,
+                           IODebugContext* context) override {
+    const IOStatus made = broken_.Try(
+        [&] { return CatalogFileSystem::NewWritableFile(name, options, result, context); });
+    if (made.ok()) *result = std::make_unique<FailStopFile>(std::move(*result), broken_);
+    return made;
+  }
+
+ private:
+  Broken broken_;
+};
+
+/// One of our file systems, and the base's clock.
 class CatalogEnv final : public rocksdb::EnvWrapper {
  public:
-  explicit CatalogEnv(rocksdb::Env& base)
-      : EnvWrapper(
-            rocksdb::NewCompositeEnv(std::make_shared<CatalogFileSystem>(base.GetFileSystem()))) {
+  CatalogEnv(rocksdb::Env& base, const std::shared_ptr<rocksdb::FileSystem>& files)
+      : EnvWrapper(rocksdb::NewCompositeEnv(files)) {
     system_clock_ = base.GetSystemClock();
   }
 };
@@ -186,7 +247,14 @@ class CatalogEnv final : public rocksdb::EnvWrapper {
 }  // namespace
 
 std::unique_ptr<rocksdb::Env> MakeCatalogEnv(rocksdb::Env& base) {
-  return std::make_unique<CatalogEnv>(base);
+  return std::make_unique<CatalogEnv>(base,
+                                      std::make_shared<CatalogFileSystem>(base.GetFileSystem()));
+}
+
+std::unique_ptr<rocksdb::Env> MakeRepairEnv(rocksdb::Env& base,
+                                            std::shared_ptr<std::atomic<bool>> broken) {
+  return std::make_unique<CatalogEnv>(
+      base, std::make_shared<RepairFileSystem>(base.GetFileSystem(), Broken(std::move(broken))));
 }
 
 }  // namespace rhizome

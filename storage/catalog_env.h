@@ -2,6 +2,7 @@
 
 #include <rocksdb/env.h>
 
+#include <atomic>
 #include <memory>
 
 namespace rhizome {
@@ -17,5 +18,11 @@ namespace rhizome {
 /// that it shows no table to RocksDB whose damage would end the process (catalog_table.h).
 /// Ownership: `base` and the result must outlive the databases that use them.
 std::unique_ptr<rocksdb::Env> MakeCatalogEnv(rocksdb::Env& base);
+
+/// The same for RocksDB's repair of a copy: once a write failed all later ones do, and `*broken` is
+/// set. RocksDB goes on after some that failed, and comes upon an assertion that ends the process,
+/// or says that all is well.
+std::unique_ptr<rocksdb::Env> MakeRepairEnv(rocksdb::Env& base,
+                                            std::shared_ptr<std::atomic<bool>> broken);
 
 }  // namespace rhizome

@@ -115,8 +115,14 @@ Result<CatalogSalvage> SalvageCatalog(FileSystem& fs, const Path& store, const S
                                       const Path& work) {
   RHIZOME_RETURN_IF_ERROR(CopyFolder(fs, store / kCatalogName, work));
   CatalogSalvage salvage;
-  if (RepairDatabase(fs, work).ok()) {
+  const auto failed = [](const Status& status) {  // of the copy's disk, not of what was copied
+    return status.code() == StatusCode::kIoError || status.code() == StatusCode::kOutOfSpace;
+  };
+  const Status repaired = RepairDatabase(fs, work);
+  if (failed(repaired)) return Fail(repaired);
+  if (repaired.ok()) {
     auto opened = Catalog::Open(fs, work, Catalog::Mode::kWrite, id);
+    if (!opened && failed(opened.error())) return Fail(opened.error());
     if (opened) salvage.left = *std::move(opened);
   }
   if (salvage.left != nullptr) {
@@ -135,6 +141,27 @@ Result<CatalogSalvage> SalvageCatalog(FileSystem& fs, const Path& store, const S
     salvage.record->base_sequence = salvage.record->sequence;
   }
   return salvage;
+}
+
+bool HoldsCommit(FileSystem& fs, const StoreId& id, const Path& catalog) {
+  const auto opened = Catalog::Open(fs, catalog, Catalog::Mode::kRead, id);
+  return opened && (*opened)->Current();
+}
+
+Status PutCatalog(FileSystem& fs, const Path& from, const Path& to) {
+  RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, to));
+  RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs.List(from));
+  const auto put = [&](const std::string& name) -> Status {
+    RHIZOME_ASSIGN_OR_RETURN(const FileInfo info, fs.Stat(from / name));
+    return LinkOrCopyFile(fs, from / name, to / name, info.size_bytes);
+  };
+  for (const DirectoryEntry& entry : entries)
+    if (entry.kind == DirectoryEntry::Kind::kFile && entry.name != kCatalogCurrent &&
+        entry.name != kLockName)
+      RHIZOME_RETURN_IF_ERROR(put(entry.name));
+  RHIZOME_RETURN_IF_ERROR(fs.SyncDirectory(to));
+  RHIZOME_RETURN_IF_ERROR(put(std::string(kCatalogCurrent)));
+  return fs.SyncDirectory(to);
 }
 
 Result<std::uint64_t> CopyDelta(Catalog& from, std::uint64_t base, Catalog& to) {

@@ -4,12 +4,16 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "rhizome/storage/catalog.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/store_id.h"
 
 namespace rhizome {
+
+/// The file without which a folder is no database of RocksDB's.
+inline constexpr std::string_view kCatalogCurrent = "CURRENT";
 
 /// Lets RocksDB collect what is left of the database at `path`, whose files it rewrites.
 Status RepairDatabase(FileSystem& fs, const Path& path);
@@ -30,5 +34,12 @@ Result<CatalogSalvage> SalvageCatalog(FileSystem& fs, const Path& store, const S
 /// Puts the delta of `from` above `base`, commit by commit as long as each follows the one before,
 /// into `to`. Returns the last commit that was put, `base` if there is none.
 Result<std::uint64_t> CopyDelta(Catalog& from, std::uint64_t base, Catalog& to);
+
+/// Can the catalogue be read, and was something committed in it?
+bool HoldsCommit(FileSystem& fs, const StoreId& id, const Path& catalog);
+
+/// Puts a closed catalogue into the folder `to`, which is not there. Until CURRENT is, which comes
+/// last, there is none. Errors: kIoError, kOutOfSpace.
+Status PutCatalog(FileSystem& fs, const Path& from, const Path& to);
 
 }  // namespace rhizome

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstdint>
 
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/check.h"
@@ -201,24 +202,31 @@ std::uint64_t ChunkArray::RowsInChunk(std::uint64_t chunk) const {
   return std::min(entry_.chunk_rows, entry_.rows - chunk * entry_.chunk_rows);
 }
 
-Result<std::uint64_t> ChunkArray::ReadChunk(std::uint64_t chunk, std::span<std::byte> out) const {
+Result<std::uint64_t> ChunkArray::ReadChunk(std::uint64_t chunk, std::span<std::byte> out,
+                                            const FileSystem::ReadOptions& options) const {
   if (chunk >= entry_.chunk_count() || out.size() != RowsInChunk(chunk) * entry_.row_bytes()) {
     return Fail(Status::InvalidArgument(fmt::format(
         "array '{}': no chunk {}, or not its {} bytes of memory", entry_.name, chunk, out.size())));
   }
   const FileEntry& expected = chunks_[chunk];
   const Path path = root_ / expected.path;
-  RHIZOME_ASSIGN_OR_RETURN(const auto file, fs_->OpenRead(path));
+  RHIZOME_ASSIGN_OR_RETURN(const auto file, fs_->OpenRead(path, options));
   if (file->size_bytes() != expected.size_bytes) {
     return Fail(Corrupt(path, fmt::format("{} bytes long, but the manifest says {}",
                                           file->size_bytes(), expected.size_bytes)));
   }
   // A whole chunk of raw bytes needs no second copy.
+  const std::uint64_t unit = file->alignment_bytes();
   const bool in_place = entry_.codec.kind == CodecKind::kRaw && !entry_.sharded() &&
-                        out.size() == expected.size_bytes;
-  std::vector<std::byte> memory(in_place ? 0 : expected.size_bytes);
-  const std::span<std::byte> bytes = in_place ? out : std::span<std::byte>(memory);
-  RHIZOME_RETURN_IF_ERROR(ReadExactly(*file, 0, bytes));
+                        out.size() == expected.size_bytes && out.size() % unit == 0 &&
+                        reinterpret_cast<std::uintptr_t>(out.data()) % unit == 0;
+  AlignedBuffer memory;
+  if (!in_place) {
+    RHIZOME_ASSIGN_OR_RETURN(memory, AlignedBuffer::Allocate(AlignUp(expected.size_bytes, unit)));
+  }
+  const std::span<std::byte> room = in_place ? out : memory.bytes();
+  RHIZOME_RETURN_IF_ERROR(ReadWhole(*file, room));
+  const std::span<std::byte> bytes = room.first(expected.size_bytes);
   RHIZOME_RETURN_IF_ERROR(CheckAgainstManifest(path, entry_, RowsInChunk(chunk), bytes, expected));
   if (!in_place) RHIZOME_RETURN_IF_ERROR(DecodeInto(path, chunk, bytes, out));
   return expected.size_bytes;

@@ -97,9 +97,11 @@ class ChunkArray {
   /// Rows of chunk `chunk` that are part of the shape (the last chunk may have fewer).
   std::uint64_t RowsInChunk(std::uint64_t chunk) const;
 
-  /// Decodes chunk `chunk` into `out`, of RowsInChunk(chunk) * row_bytes() bytes.
+  /// Decodes chunk `chunk` into `out`, of RowsInChunk(chunk) * row_bytes() bytes; with
+  /// `options.direct` not through the page cache (fastest if `out` is aligned as AlignedBuffer is).
   /// Returns the bytes read from disk. Errors: kCorruption naming the file; kIoError.
-  Result<std::uint64_t> ReadChunk(std::uint64_t chunk, std::span<std::byte> out) const;
+  Result<std::uint64_t> ReadChunk(std::uint64_t chunk, std::span<std::byte> out,
+                                  const FileSystem::ReadOptions& options = {}) const;
 
   /// Reads rows [first, first + count) in chunk order. Of a chunk that is not needed whole, a shard
   /// gives the inner chunks alone, any other is read whole. Errors: kCorruption naming the file

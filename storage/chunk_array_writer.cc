@@ -5,6 +5,8 @@
 
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/chunk_array.h"
+#include "rhizome/storage/codec.h"
+#include "rhizome/storage/io_queue.h"
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/shard_file.h"
@@ -56,9 +58,35 @@ Result<FileEntry> WriteText(FileSystem& fs, const Path& root, std::string relati
   return file.Finish();
 }
 
+/// Memory for encoded chunks of one array, used again and again: as many as are written at once.
+/// Threads: any.
+class EncodeBuffers {
+ public:
+  Result<AlignedBuffer> Take(std::uint64_t size_bytes) {
+    {
+      const MutexLock lock(mutex_);
+      if (!free_.empty()) {
+        AlignedBuffer buffer = std::move(free_.back());
+        free_.pop_back();
+        return buffer;
+      }
+    }
+    return AlignedBuffer::Allocate(size_bytes);
+  }
+  void GiveBack(AlignedBuffer buffer) {
+    const MutexLock lock(mutex_);
+    free_.push_back(std::move(buffer));
+  }
+
+ private:
+  Mutex mutex_;
+  std::vector<AlignedBuffer> free_ RHIZOME_GUARDED_BY(mutex_);
+};
+
 /// Writes the file of one chunk, padded with zero rows to its full length.
 Result<FileEntry> WriteChunkFile(FileSystem& fs, const Path& root, const ArrayEntry& entry,
-                                 std::uint64_t chunk, std::span<const std::byte> rows) {
+                                 std::uint64_t chunk, std::span<const std::byte> rows,
+                                 EncodeBuffers& buffers) {
   RHIZOME_ASSIGN_OR_RETURN(HashedFile file,
                            HashedFile::Create(fs, root, ChunkPath(entry.name, chunk)));
   const std::size_t full_bytes = entry.chunk_rows * entry.row_bytes();
@@ -79,8 +107,12 @@ Result<FileEntry> WriteChunkFile(FileSystem& fs, const Path& root, const ArrayEn
     padded.resize(full_bytes);
     rows = padded;
   }
-  RHIZOME_ASSIGN_OR_RETURN(const auto encoded, EncodeChunk(entry.codec, rows));
-  RHIZOME_RETURN_IF_ERROR(file.Append(encoded));
+  RHIZOME_ASSIGN_OR_RETURN(AlignedBuffer encoded,
+                           buffers.Take(MaxEncodedBytes(entry.codec, full_bytes)));
+  RHIZOME_ASSIGN_OR_RETURN(const std::size_t size,
+                           EncodeChunkInto(entry.codec, rows, encoded.bytes()));
+  RHIZOME_RETURN_IF_ERROR(file.Append(encoded.bytes().first(size)));
+  buffers.GiveBack(std::move(encoded));
   return file.Finish();
 }
 
@@ -142,7 +174,8 @@ class ChunkArrayWriter::Impl {
     }
     // Rows of different chunks are different elements: threads do not meet here.
     if (sidecar_) SumRows(first, rows);
-    RHIZOME_ASSIGN_OR_RETURN(FileEntry file, WriteChunkFile(fs_, root_, entry_, chunk, rows));
+    RHIZOME_ASSIGN_OR_RETURN(FileEntry file,
+                             WriteChunkFile(fs_, root_, entry_, chunk, rows, buffers_));
     const MutexLock lock(mutex_);
     chunks_[chunk] = file;
     return file;
@@ -212,7 +245,7 @@ class ChunkArrayWriter::Impl {
       const std::uint64_t begin = chunk * full_bytes;
       const auto rows = bytes.subspan(begin, std::min(full_bytes, bytes.size() - begin));
       RHIZOME_ASSIGN_OR_RETURN(files.emplace_back(),
-                               WriteChunkFile(fs_, root_, *sidecar_, chunk, rows));
+                               WriteChunkFile(fs_, root_, *sidecar_, chunk, rows, buffers_));
     }
     return WriteMetadata(*sidecar_, files);
   }
@@ -225,6 +258,7 @@ class ChunkArrayWriter::Impl {
 
   std::vector<std::uint32_t> row_crcs_;  // disjoint parts for each chunk; read by Finish
 
+  EncodeBuffers buffers_;
   Mutex mutex_;
   std::vector<std::optional<FileEntry>> chunks_ RHIZOME_GUARDED_BY(mutex_);
 };

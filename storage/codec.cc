@@ -8,6 +8,7 @@
 #include <array>
 #include <memory>
 
+#include "rhizome/storage/check.h"
 #include "rhizome/storage/codec_frames.h"
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/little_endian.h"
@@ -205,17 +206,27 @@ std::uint64_t MaxEncodedBytes(const Codec& codec, std::uint64_t raw_bytes) {
   return ZSTD_compressBound(raw_bytes) + kCrcBytes;
 }
 
-Result<std::vector<std::byte>> EncodeChunk(const Codec& codec, std::span<const std::byte> raw) {
+Result<std::size_t> EncodeChunkInto(const Codec& codec, std::span<const std::byte> raw,
+                                    std::span<std::byte> out) {
   RHIZOME_RETURN_IF_ERROR(CheckEncodable(codec, raw));
-  if (codec.kind == CodecKind::kRaw) return std::vector<std::byte>(raw.begin(), raw.end());
-
-  std::vector<std::byte> out(MaxEncodedBytes(codec, raw.size()));
-  const std::span<std::byte> room(out.data(), out.size() - kCrcBytes);
+  RHIZOME_CHECK(out.size() >= MaxEncodedBytes(codec, raw.size()));
+  if (codec.kind == CodecKind::kRaw) {
+    std::copy(raw.begin(), raw.end(), out.begin());
+    return raw.size();
+  }
+  const std::span<std::byte> room = out.first(out.size() - kCrcBytes);
   RHIZOME_ASSIGN_OR_RETURN(const std::size_t frame_bytes, IsBlosc(codec.kind)
                                                               ? CompressBlosc(codec, raw, room)
                                                               : CompressZstd(codec, raw, room));
-  out.resize(frame_bytes + kCrcBytes);
-  StoreLittle(out.data() + frame_bytes, Crc32c(std::span(out.data(), frame_bytes)));
+  StoreLittle(out.data() + frame_bytes, Crc32c(out.first(frame_bytes)));
+  return frame_bytes + kCrcBytes;
+}
+
+Result<std::vector<std::byte>> EncodeChunk(const Codec& codec, std::span<const std::byte> raw) {
+  RHIZOME_RETURN_IF_ERROR(CheckEncodable(codec, raw));  // before memory is taken for it
+  std::vector<std::byte> out(MaxEncodedBytes(codec, raw.size()));
+  RHIZOME_ASSIGN_OR_RETURN(const std::size_t size, EncodeChunkInto(codec, raw, out));
+  out.resize(size);
   return out;
 }
 

@@ -40,6 +40,11 @@ struct Codec {
 /// Errors: kInvalidArgument, level out of range or `raw` above kMaxChunkBytes.
 Result<std::vector<std::byte>> EncodeChunk(const Codec& codec, std::span<const std::byte> raw);
 
+/// The same into `out`, of at least MaxEncodedBytes(codec, raw.size()) bytes. Returns how many were
+/// written.
+Result<std::size_t> EncodeChunkInto(const Codec& codec, std::span<const std::byte> raw,
+                                    std::span<std::byte> out);
+
 /// The inverse. The decoded size is out.size() and known from the array's shape, never taken from
 /// the frame: checksum, codec and sizes in the frame's header are checked before anything is
 /// decoded. Errors: kCorruption. Never writes outside `out`, whatever the bytes are.

@@ -45,6 +45,25 @@ Status ReadExactly(ReadableFile& file, std::uint64_t offset_bytes, std::span<std
   return {};
 }
 
+Status ReadWhole(ReadableFile& file, std::span<std::byte> room) {
+  const std::uint64_t size_bytes = file.size_bytes();
+  const std::uint64_t unit = file.alignment_bytes();
+  if (unit <= 1) return ReadExactly(file, 0, room.first(size_bytes));
+  std::uint64_t done = 0;
+  while (done < size_bytes) {
+    RHIZOME_ASSIGN_OR_RETURN(const std::size_t got, file.ReadAt(done, room.subspan(done)));
+    std::uint64_t end = done + got;
+    if (end < size_bytes) end -= end % unit;  // the next read begins at a whole unit
+    if (end <= done) {
+      return Status::Corruption(
+          fmt::format("'{}' ends at offset {}, {} bytes are missing (truncated)",
+                      file.path().string(), done + got, size_bytes - done - got));
+    }
+    done = end;
+  }
+  return {};
+}
+
 Result<std::vector<std::byte>> ReadWholeFile(FileSystem& fs, const Path& path,
                                              std::uint64_t max_bytes) {
   RHIZOME_ASSIGN_OR_RETURN(const auto file, fs.OpenRead(path));

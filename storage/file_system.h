@@ -135,6 +135,10 @@ class FileSystem {
 /// Reads exactly out.size() bytes. Errors: kCorruption if the file ends before (truncated).
 Status ReadExactly(ReadableFile& file, std::uint64_t offset_bytes, std::span<std::byte> out);
 
+/// Reads all of a file into the front of `room`: its size, rounded up to its alignment_bytes().
+/// Errors: kCorruption if it ends before.
+Status ReadWhole(ReadableFile& file, std::span<std::byte> room);
+
 /// Reads a whole file. Errors: kCorruption if it is longer than `max_bytes`.
 Result<std::vector<std::byte>> ReadWholeFile(FileSystem& fs, const Path& path,
                                              std::uint64_t max_bytes);

@@ -17,6 +17,7 @@
 #include "rhizome/storage/file_copy.h"
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/manifest_repair.h"
+#include "rhizome/storage/mutant.h"
 #include "rhizome/storage/section_salvage.h"
 #include "rhizome/storage/store_files.h"
 #include "rhizome/storage/zarr_format.h"
@@ -81,16 +82,24 @@ class Repair {
   Status Rebuild(const std::string& file, const FileEntry& entry, std::span<const std::byte> bytes,
                  std::string_view from);
   Result<bool> TryDerive(const std::string& file, const FileEntry& entry);
+  Result<bool> DeriveFrom(const Path& place, const std::string& file, const FileEntry& entry);
+  std::vector<Path> PlacesOf(const std::string& file) const;
   Result<bool> PutBack(const std::string& file, const FileEntry& entry,
                        std::span<const std::byte> bytes, std::string_view from);
   Result<bool> RepairRoots(const VerifyReport& before);
   Status RepairManifest();
+  Result<std::optional<std::vector<std::byte>>> ManifestFrom(const Path& place,
+                                                             const FileEntry& entry,
+                                                             std::string& from) const;
   Status RepairCatalog();
+  Result<bool> SalvageInto(const Path& fresh);
   Status RebuildSidecar(const std::string& file, const FileEntry& entry, const ArrayEntry& sidecar,
                         std::uint64_t chunk);
   Result<std::vector<std::byte>> SumsOf(const ArrayEntry& rows, const ArrayEntry& sidecar,
                                         std::uint64_t chunk) const;
   Status Quarantine(const std::string& file, bool keep = false);
+  Status QuarantineEarlier(const std::string& file, const std::string& relative);
+  Path NewQuarantine() const;
   Status QuarantineArray(const std::string& array);
   Status TakeCareOfLostArrays();
   Result<std::vector<RowRange>> LostRows(const std::string& array,
@@ -165,6 +174,31 @@ Status Repair::FindManifest() {
   return Status::Ok();
 }
 
+/// What an earlier repair that was killed may have begun with is not touched.
+Path Repair::NewQuarantine() const {
+  const std::string name = fmt::format("{}.quarantine-{}", store_.string(), TimeStamp());
+  Path unused = name;
+  for (int i = 2; fs_.Stat(unused); ++i) unused = fmt::format("{}-{}", name, i);
+  return unused;
+}
+
+/// Where a file's bytes may be: in its place, then where repairs have put it, the latest first. One
+/// that was killed may have moved the damaged file away and not come to put the whole one there.
+std::vector<Path> Repair::PlacesOf(const std::string& file) const {
+  if (RHIZOME_MUTANT("quarantine is forgotten")) return {store_ / file};
+  std::vector<Path> places;
+  const Path parent = store_.has_parent_path() ? store_.parent_path() : Path(".");
+  const std::string prefix = store_.filename().string() + ".quarantine-";
+  if (const auto entries = fs_.List(parent))
+    for (const DirectoryEntry& entry : *entries)
+      if (entry.name.starts_with(prefix) && fs_.Stat(parent / entry.name / file))
+        places.push_back(parent / entry.name / file);
+  places.push_back(store_ / file);
+  std::sort(places.begin(), places.end() - 1);
+  std::reverse(places.begin(), places.end());
+  return places;
+}
+
 /// Moves a file out of the store: a second name in quarantine, then the first one goes. With `keep`
 /// it stays for now.
 Status Repair::Quarantine(const std::string& file, bool keep) {
@@ -181,8 +215,7 @@ Status Repair::Quarantine(const std::string& file, bool keep) {
     for (const std::string& one : inside) RHIZOME_RETURN_IF_ERROR(Quarantine(one, keep));
     return keep || options_.dry_run ? Status::Ok() : RemoveTree(fs_, from);
   }
-  if (report_.quarantine.empty())
-    report_.quarantine = fmt::format("{}.quarantine-{}", store_.string(), TimeStamp());
+  if (report_.quarantine.empty()) report_.quarantine = NewQuarantine().string();
   const Path to = Path(report_.quarantine) / file;
   if (info->kind != Kind::kFile) {
     Lost(file, "is no regular file, and stays where it is: remove it by hand");
@@ -196,6 +229,20 @@ Status Repair::Quarantine(const std::string& file, bool keep) {
   if (keep) return Status::Ok();
   RHIZOME_RETURN_IF_ERROR(fs_.RemoveFile(from));
   return fs_.SyncDirectory(from.parent_path());
+}
+
+/// A file that only earlier manifests name, and those that do: they list what is not there now.
+Status Repair::QuarantineEarlier(const std::string& file, const std::string& relative) {
+  RHIZOME_RETURN_IF_ERROR(Quarantine(file));
+  RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs_.List(store_ / generation_));
+  for (const DirectoryEntry& entry : entries) {
+    const auto version = ParseNumbered(entry.name, kManifestPrefix);
+    if (!version || *version >= current_->version) continue;
+    const auto manifest = ReadManifestFile(fs_, store_ / generation_ / entry.name, *id_);
+    if (manifest && manifest->FindFile(relative) != nullptr)
+      RHIZOME_RETURN_IF_ERROR(Quarantine(generation_ + "/" + entry.name));
+  }
+  return Status::Ok();
 }
 
 /// Puts a whole file in the place of a damaged or missing one.
@@ -251,7 +298,16 @@ std::optional<std::vector<std::byte>> LeftOf(FileSystem& fs, const Path& path,
 /// From the least to the most: a byte that the checksum tells, the checksums themselves, the rest
 /// of the graph.
 Result<bool> Repair::TryDerive(const std::string& file, const FileEntry& entry) {
-  auto left = LeftOf(fs_, store_ / file, entry);
+  for (const Path& place : PlacesOf(file)) {
+    RHIZOME_ASSIGN_OR_RETURN(const bool done, DeriveFrom(place, file, entry));
+    if (done) return true;
+  }
+  return false;
+}
+
+Result<bool> Repair::DeriveFrom(const Path& place, const std::string& file,
+                                const FileEntry& entry) {
+  auto left = LeftOf(fs_, place, entry);
   if (!left) return false;
   const auto fits = [&] { return Xxh3(*left) == entry.xxh3; };
   if (CorrectByte(*left, entry.crc32c, fits))
@@ -293,25 +349,33 @@ Status Repair::RepairManifest() {
                         .crc32c = 0};
   if (entry.size_bytes > kMaxManifestBytes) return Status::Ok();
   const std::string file = generation_ + "/" + entry.path;
-  auto bytes = ReadWholeFile(fs_, store_ / file, kMaxManifestBytes);
-  std::string from = "its seal, which tells the one byte that was wrong";
-  if (!bytes || !CorrectManifest(entry, *bytes)) {
-    RHIZOME_ASSIGN_OR_RETURN(
-        auto rebuilt,
-        RebuildManifest(fs_, store_ / generation_, *id_, *record_,
-                        bytes ? *std::move(bytes) : std::vector<std::byte>(), control_));
-    if (!rebuilt) return Status::Ok();
-    bytes = *std::move(rebuilt);
-    from = "the files that it lists, and what was left of it";
+  for (const Path& place : PlacesOf(file)) {
+    std::string from;
+    RHIZOME_ASSIGN_OR_RETURN(const auto bytes, ManifestFrom(place, entry, from));
+    if (!bytes) continue;
+    auto manifest = DecodeManifest(*bytes, *id_);
+    if (!manifest) continue;
+    RHIZOME_ASSIGN_OR_RETURN(const bool done, PutBack(file, entry, *bytes, from));
+    if (!done) continue;
+    current_ = *std::move(manifest);
+    break;
   }
-  auto manifest = DecodeManifest(*bytes, *id_);
-  if (!manifest) return Status::Ok();
-  RHIZOME_ASSIGN_OR_RETURN(const bool done, PutBack(file, entry, *bytes, from));
-  if (done) current_ = *std::move(manifest);
   return Status::Ok();
 }
 
-/// A new catalogue of what is left of the damaged one, which goes to quarantine.
+Result<std::optional<std::vector<std::byte>>> Repair::ManifestFrom(const Path& place,
+                                                                   const FileEntry& entry,
+                                                                   std::string& from) const {
+  auto bytes = ReadWholeFile(fs_, place, kMaxManifestBytes);
+  from = "its seal, which tells the one byte that was wrong";
+  if (bytes && CorrectManifest(entry, *bytes)) return std::optional(*std::move(bytes));
+  from = "the files that it lists, and what was left of it";
+  return RebuildManifest(fs_, store_ / generation_, *id_, *record_,
+                         bytes ? *std::move(bytes) : std::vector<std::byte>(), control_);
+}
+
+/// A new catalogue of what is left of the damaged one, which goes to quarantine. It is made aside
+/// and whole before anything is moved: a repair that is killed between finds it there.
 Status Repair::RepairCatalog() {
   const std::string name(kCatalogName);
   if (options_.dry_run) {
@@ -320,39 +384,56 @@ Status Repair::RepairCatalog() {
     return Status::Ok();
   }
   const Path scratch = store_ / kScratchName / "repair";
-  RHIZOME_RETURN_IF_ERROR(RemoveTree(fs_, scratch));
+  const Path fresh = scratch / "fresh";
+  // As long as CURRENT is there nothing was moved, and it is better to begin again.
+  const auto current = fs_.Stat(store_ / name / kCatalogCurrent);
+  const bool begun = !current && current.error().code() == StatusCode::kNotFound;
+  if (begun && HoldsCommit(fs_, *id_, fresh)) {
+    report_.rebuilt.push_back({name, "from what a repair had made that did not end"});
+    Lost("delta",
+         fmt::format("commits that could not be recovered, if there were any; {}", kRestore));
+  } else {
+    RHIZOME_RETURN_IF_ERROR(RemoveTree(fs_, scratch));
+    RHIZOME_ASSIGN_OR_RETURN(const bool made, SalvageInto(fresh));
+    if (!made) return RemoveTree(fs_, scratch);
+  }
+  // Without CURRENT what is left of either is no catalogue.
+  RHIZOME_RETURN_IF_ERROR(Quarantine(name + "/" + std::string(kCatalogCurrent)));
+  RHIZOME_RETURN_IF_ERROR(Quarantine(name));
+  RHIZOME_RETURN_IF_ERROR(PutCatalog(fs_, fresh, store_ / name));
+  return RemoveTree(fs_, scratch);
+}
+
+/// False: nothing says what is current.
+Result<bool> Repair::SalvageInto(const Path& fresh) {
+  const std::string name(kCatalogName);
   RHIZOME_ASSIGN_OR_RETURN(CatalogSalvage salvage,
-                           SalvageCatalog(fs_, store_, *id_, scratch / name));
+                           SalvageCatalog(fs_, store_, *id_, fresh.parent_path() / name));
   if (!salvage.record) {
     Lost(name,
          fmt::format("it says which files are current, and no manifest is sound; {}", kRestore));
-    salvage.left.reset();
-    return RemoveTree(fs_, scratch);
+    return false;
   }
-  RHIZOME_RETURN_IF_ERROR(Quarantine(name));
-  CommitRecord record = *salvage.record;
-  RHIZOME_ASSIGN_OR_RETURN(const auto fresh,
-                           Catalog::Open(fs_, store_ / name, Catalog::Mode::kCreate, *id_));
+  const CommitRecord& record = *salvage.record;
+  RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs_, fresh));
+  RHIZOME_ASSIGN_OR_RETURN(const auto catalog,
+                           Catalog::Open(fs_, fresh, Catalog::Mode::kCreate, *id_));
   if (salvage.from_catalog) {
     RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t last,
-                             CopyDelta(*salvage.left, record.base_sequence, *fresh));
-    RHIZOME_RETURN_IF_ERROR(fresh->Commit(record));
+                             CopyDelta(*salvage.left, record.base_sequence, *catalog));
     report_.rebuilt.push_back({name, "from what RocksDB could recover of it"});
     Lost("delta", fmt::format("commits after {}, if there were any; {}",
                               std::max(last, record.base_sequence), kRestore));
   } else {
-    RHIZOME_RETURN_IF_ERROR(fresh->Commit(record));
     report_.rebuilt.push_back({name, fmt::format("from manifest {} of generation {}",
                                                  record.manifest_version, record.generation)});
     Lost("delta", fmt::format("all that was written since generation {} was made; {}",
                               record.generation, kRestore));
   }
-  salvage.left.reset();
-  RHIZOME_RETURN_IF_ERROR(RemoveTree(fs_, scratch));
-  RHIZOME_RETURN_IF_ERROR(fresh->Close());
-  RHIZOME_RETURN_IF_ERROR(fs_.SyncDirectory(store_ / name));
-  RHIZOME_RETURN_IF_ERROR(fs_.SyncDirectory(store_));
-  return Status::Ok();
+  RHIZOME_RETURN_IF_ERROR(catalog->Commit(record));
+  RHIZOME_RETURN_IF_ERROR(catalog->Close());
+  RHIZOME_RETURN_IF_ERROR(fs_.SyncDirectory(fresh));
+  return true;
 }
 
 Status Repair::RepairFormat() {
@@ -443,7 +524,7 @@ Status Repair::RepairInGeneration(const std::string& file, const std::string& re
   // An earlier manifest, or what only it names: readers that hold it have lost it anyway.
   if (relative.starts_with(kManifestPrefix)) return Quarantine(file);
   const FileEntry* entry = current_->FindFile(relative);
-  if (entry == nullptr) return Quarantine(file);
+  if (entry == nullptr) return QuarantineEarlier(file, relative);
   if (relative == kGroupFile) {
     const std::string text = EncodeGroupJson();
     return Rebuild(file, *entry, std::as_bytes(std::span(text)), "nothing else");

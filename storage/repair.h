@@ -62,8 +62,9 @@ struct RepairReport {
 };
 
 /// Makes a damaged store as whole as its own bytes allow. Damaged files are moved to a folder
-/// beside the store, `STORE.quarantine-<time>`, never deleted. What can be derived is rebuilt, and
-/// compared with the hash that was committed before it is put in place:
+/// beside the store, `STORE.quarantine-<time>`, never deleted; while earlier ones are there, what
+/// is missing or worse by now is also sought in them. What can be derived is rebuilt, and compared
+/// with the hash that was committed before it is put in place:
 ///   - any file of which one byte is wrong: the CRC-32C tells which;
 ///   - the current manifest, from the files that it lists and what is left of it;
 ///   - the preamble, checksums and footer of a section file, also where they were cut off;

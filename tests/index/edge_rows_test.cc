@@ -123,6 +123,10 @@ TEST_F(EdgeRowsTest, ArraysThatDoNotFitAreRefused) {
   const std::vector<float> bad(kEdges, std::numeric_limits<float>::infinity());
   WriteInput(dir_ / "weight.npy", NpyBytes("<f4", fmt::format("{},", kEdges), bad));
   refuse(Array("weight", 1, DataType::kFloat32), "row 0: the weight inf");
+  EdgeArrayFile text = Array("time", 1, DataType::kInt64);
+  text.files[0].path = dir_ / "time.tsv";
+  WriteInput(text.files[0].path, "1\n2\n");
+  refuse(text, "time.tsv' is neither a .npy file nor the folder of a Zarr v3 array");
 }
 
 }  // namespace

@@ -57,9 +57,11 @@ row "failures after crashes" =0 crash-failures
 root_row "power cuts" 60 power-cuts
 root_row "block images" 200 block-images
 row "kills" 200 kills
-row "injected faults" 20000 faults system-call-faults allocation-failures
+row "injected faults" 20000 faults system-call-faults allocation-failures upkeep-faults
 row "  of these at system calls" 1 system-call-faults
 row "  of these allocations" 1 allocation-failures
+row "  of these in verify, backup, restore and repair" 1 upkeep-faults
+row "crashes of those" 1 upkeep-crashes
 row "flipped bits" 800000 bit-flips log-bit-flips
 row "  of these silent" =0 bit-flips-silent log-bit-flips-silent
 row "injured files" 5000 injuries

@@ -180,6 +180,63 @@ TEST_F(ArrayChangeTest, AttributesOfEdgesAreDroppedWhole) {
   EXPECT_THAT(Arrays(), ElementsAre("feat", "feat.crc32c"));
 }
 
+// They have no versions, and no other array may take a part's place.
+TEST_F(ArrayChangeTest, AttributesOfEdgesAreNotTakenForArrays) {
+  const ArraySource source = Source("time.p0000");
+  std::vector<ArrayEntry> arrays(source.arrays.begin(), source.arrays.end());
+  arrays[0].attributes = {{"dimension", "edge_p0000"}};
+  ASSERT_OK(Change([&](ArrayChange& c) { return c.Add({arrays, source.root, source.files}); }));
+  const std::vector<std::string> before = Arrays();
+  const ArraySource other = Source("emb");
+  for (const Status& refused :
+       {Change([&](ArrayChange& c) { return c.AddVersion(other, "time.p0000"); }),
+        Change([&](ArrayChange& c) { return c.Replace("time.p0000", other); }),
+        Change([](ArrayChange& c) { return c.Rename("time.p0000", "when"); })}) {
+    EXPECT_STATUS(refused, kInvalidArgument);
+  }
+  EXPECT_EQ(Arrays(), before);
+}
+
+TEST_F(ArrayChangeTest, NamesThatMeanSomethingElseAreRefused) {
+  ASSERT_OK(AddVersions(2));
+  const std::vector<std::string> before = Arrays();
+  const ArraySource source = Source("emb");
+  for (const Status& refused :
+       {Change([&](ArrayChange& c) { return c.AddVersion(source, "emb.v1"); }),
+        Change([&](ArrayChange& c) { return c.AddVersion(source, "a/b"); }),
+        Change([&](ArrayChange& c) { return c.Replace("feat.crc32c", source); }),
+        Change([](ArrayChange& c) { return c.Rename("emb", "a/b"); }),
+        Change([](ArrayChange& c) { return c.SetAlias("a/b", "live", 1); }),
+        Change([](ArrayChange& c) { return c.KeepNewest("a/b", 1); }),
+        Change([](ArrayChange& c) { return c.KeepNewest("emb", 0); })}) {
+    EXPECT_STATUS(refused, kInvalidArgument);
+  }
+  EXPECT_STATUS(Change([&](ArrayChange& c) { return c.Add(Source("emb")); }), kAlreadyExists);
+  EXPECT_STATUS(Change([](ArrayChange& c) { return c.KeepNewest("nope", 1); }), kNotFound);
+  EXPECT_STATUS(Change([](ArrayChange& c) { return c.SetAlias("feat", "live", 1); }), kNotFound);
+  EXPECT_STATUS(Change([](ArrayChange& c) { return c.DropAlias("emb", "nope"); }), kNotFound);
+  EXPECT_STATUS(Change([](ArrayChange& c) { return c.RollBack("emb", "nope"); }), kNotFound);
+  EXPECT_EQ(Arrays(), before);
+  ASSERT_OK(Change([](ArrayChange& c) { return c.KeepNewest("feat", 1); }));  // has no versions
+  EXPECT_EQ(Arrays(), before);
+}
+
+// A name that was given up is not given anew while files of the old array are on disk.
+TEST_F(ArrayChangeTest, ANameWhoseFilesAreStillReadIsNotGivenAnew) {
+  ASSERT_OK(AddVersions(1));
+  const auto reader = Open();
+  ASSERT_OK(Change([](ArrayChange& c) { return c.Rename("emb", "vec"); }));
+  ASSERT_OK(AddVersions(1));
+  const std::vector<std::string> before = Arrays();
+  const Status back = Change([](ArrayChange& c) -> Status {
+    RHIZOME_RETURN_IF_ERROR(c.Drop("emb", /*all_versions=*/true));
+    return c.Rename("vec", "emb");
+  });
+  EXPECT_STATUS(back, kAlreadyExists);
+  EXPECT_EQ(Arrays(), before);
+  ExpectRows(*reader, "emb", 300);
+}
+
 TEST_F(ArrayChangeTest, NextGenerationCarriesWhatItHolds) {
   ASSERT_OK(AddVersions(2));
   ASSERT_OK(Change([](ArrayChange& c) -> Status {

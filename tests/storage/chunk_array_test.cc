@@ -1,10 +1,15 @@
 #include "rhizome/storage/chunk_array.h"
 
+#include <gmock/gmock.h>
+
+#include <algorithm>
 #include <fstream>
 #include <random>
 #include <thread>
 
+#include "rhizome/storage/io_queue.h"
 #include "storage/array_fixture.h"
+#include "testing/fake_file_system.h"
 
 namespace rhizome {
 namespace {
@@ -67,6 +72,58 @@ TEST(ChunkArrayTest, RowsReturnInEveryLayoutAndCodec) {
       EXPECT_STATUS((*array)->ReadChunk(0, rows), kInvalidArgument);
     }
   }
+}
+
+// The last chunk is short, encoded ones have any length, and memory need not be aligned.
+TEST(ChunkArrayTest, ChunksAreTheSameReadDirectly) {
+  for (const std::uint32_t unit : {1U, 512U, 4096U}) {
+    for (const CodecKind codec : {CodecKind::kRaw, CodecKind::kBloscLz4}) {
+      for (const std::uint64_t inner_rows : {0U, 64U}) {
+        testing::FakeFileSystem fs;
+        fs.SetDirectAlignment(unit);
+        ASSERT_OK(fs.CreateDirectory("/root"));
+        ArrayEntry entry =
+            MakeEntry("x", 1000, 8, DataType::kInt32, ArrayLayout::kChunk, codec, 256);
+        entry.inner_rows = inner_rows;
+        const auto written = WriteByFormula(fs, "/root", entry);
+        ASSERT_OK(written);
+        const auto array = ChunkArray::Open(fs, "/root", written->arrays[0], written->files);
+        ASSERT_OK(array);
+        for (const std::size_t shift : {0U, 4U}) {
+          for (std::uint64_t chunk = 0; chunk < 4; ++chunk) {
+            const std::uint64_t rows = (*array)->RowsInChunk(chunk);
+            const auto memory = AlignedBuffer::Allocate(rows * 32 + shift);
+            ASSERT_OK(memory);
+            const auto out = memory->bytes().subspan(shift);
+            const auto read = (*array)->ReadChunk(chunk, out, {.direct = true});
+            ASSERT_OK(read);
+            EXPECT_EQ(*read, (*array)->ChunkFile(chunk).size_bytes);
+            EXPECT_TRUE(std::ranges::equal(out, RowsByFormula(chunk * 256, rows, 32)));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(ChunkArrayTest, DirectReadsThatAreShortGoOnAndThoseThatEndAreTold) {
+  testing::FakeFileSystem fs;
+  fs.SetDirectAlignment(512);
+  ASSERT_OK(fs.CreateDirectory("/root"));
+  const auto written = WriteByFormula(
+      fs, "/root", MakeEntry("x", 128, 9, DataType::kInt32, ArrayLayout::kChunk, CodecKind::kRaw));
+  ASSERT_OK(written);
+  const auto array = ChunkArray::Open(fs, "/root", written->arrays[0], written->files);
+  ASSERT_OK(array);
+  std::vector<std::byte> out(std::size_t{128} * 36);
+  // It opens the file, then it reads.
+  fs.FailAt(fs.operation_count() + 1, testing::FakeFileSystem::kShortRead, /*sticky=*/false);
+  ASSERT_OK((*array)->ReadChunk(0, out, {.direct = true}));
+  EXPECT_EQ(out, RowsByFormula(0, 128, 36));
+  fs.FailAt(fs.operation_count() + 1, testing::FakeFileSystem::kEmptyRead, /*sticky=*/true);
+  const auto read = (*array)->ReadChunk(0, out, {.direct = true});
+  EXPECT_STATUS(read, kCorruption);
+  EXPECT_THAT(read.error().message(), ::testing::HasSubstr("truncated"));
 }
 
 TEST(ChunkArrayTest, RawChunkFilesHaveFullLengthAndZerosAtTheEnd) {

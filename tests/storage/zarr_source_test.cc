@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <random>
 
 #include "rhizome/storage/codec.h"
@@ -131,6 +135,170 @@ TEST(ZarrSourceTest, SpoiltMetadataNeverDoesHarm) {
       EXPECT_EQ(values.error().code(), StatusCode::kInvalidArgument) << values.error().ToString();
     }
   }
+}
+
+// --- What other writers put into chunks: one of 8 rows of 3 columns each.
+
+using Raw = std::string;
+
+std::string Replaced(std::string text, const std::string& from, const std::string& to) {
+  return text.replace(text.find(from), from.size(), to);
+}
+
+template <typename Element>
+Raw Bytes(const std::vector<Element>& values, bool big_endian) {
+  Raw bytes;
+  for (const Element& value : values) {
+    Raw one(reinterpret_cast<const char*>(&value), sizeof(value));
+    static_assert(std::endian::native == std::endian::little);
+    if (big_endian) std::reverse(one.begin(), one.end());
+    bytes += one;
+  }
+  return bytes;
+}
+
+TEST(ZarrSourceTest, BytesOfTheOtherOrderAreTurned) {
+  const testing::TempDir dir;
+  std::vector<std::int32_t> values(kChunkRows * kDim);
+  for (std::uint64_t i = 0; i < values.size(); ++i) values[i] = ValueAt(i / kDim, i % kDim);
+  for (const std::string order : {"little", "big"}) {
+    const Path folder = dir / order;
+    std::filesystem::create_directories(folder);
+    Write(folder / "zarr.json", Metadata(Replaced(kBytes, "little", order)));
+    Write(folder / "c.0.0", Bytes(values, order == "big"));
+    const auto read = ReadAll(folder);
+    ASSERT_OK(read);
+    for (std::uint64_t i = 0; i < read->size(); ++i)
+      EXPECT_EQ((*read)[i], i < values.size() ? values[i] : -5) << order << i;
+    // Neither more nor less than a chunk.
+    Write(folder / "c.0.0", Bytes(values, order == "big") + "x");
+    EXPECT_STATUS(ReadAll(folder), kInvalidArgument);
+  }
+}
+
+TEST(ZarrSourceTest, DoublesBecomeFloatsIfTheyFit) {
+  const testing::TempDir dir;
+  const double infinity = std::numeric_limits<double>::infinity();
+  std::vector<double> values(kChunkRows * kDim, 0.1);
+  values[1] = -infinity;
+  values[2] = std::numeric_limits<double>::quiet_NaN();
+  std::string metadata = Replaced(Metadata(kBytes), "int32", "float64");
+  for (const auto& [fill, filled] : std::vector<std::pair<std::string, float>>{
+           {R"("Infinity")", std::numeric_limits<float>::infinity()},
+           {R"("-Infinity")", -std::numeric_limits<float>::infinity()},
+           {R"("0x4000000000000000")", 2.0F},
+           {"7", 7.0F}}) {
+    SCOPED_TRACE(fill);
+    Write(dir / "zarr.json", Replaced(metadata, "-5", fill));
+    Write(dir / "c.0.0", Bytes(values, false));
+    const auto source = ZarrSource::Open(FileSystem::Posix(), dir / ".");
+    ASSERT_OK(source);
+    ASSERT_EQ((*source)->format().dtype, DataType::kFloat32);
+    std::vector<float> floats(kChunkRows * kDim);
+    const auto out = std::as_writable_bytes(std::span(floats));
+    ASSERT_OK((*source)->ReadStrip(0, out));
+    EXPECT_EQ(floats[0], 0.1F);
+    EXPECT_EQ(floats[1], -std::numeric_limits<float>::infinity());
+    EXPECT_TRUE(std::isnan(floats[2]));
+    ASSERT_OK((*source)->ReadStrip(1, out));
+    EXPECT_EQ(floats, std::vector<float>(kChunkRows * kDim, filled));
+  }
+  values[4] = 1e39;
+  Write(dir / "c.0.0", Bytes(values, false));
+  const auto source = ZarrSource::Open(FileSystem::Posix(), dir / ".");
+  ASSERT_OK(source);
+  std::vector<float> floats(kChunkRows * kDim);
+  const Status status = (*source)->ReadStrip(0, std::as_writable_bytes(std::span(floats)));
+  EXPECT_STATUS(status, kInvalidArgument);
+  EXPECT_NE(status.message().find("row 1, column 1"), std::string::npos) << status.message();
+  for (const char* fill : {R"("1e3")", R"("0x40")", "1e39", "true", "null"}) {
+    Write(dir / "zarr.json", Replaced(metadata, "-5", fill));
+    SCOPED_TRACE(fill);
+    EXPECT_STATUS(ZarrSource::Open(FileSystem::Posix(), dir / "."), kInvalidArgument);
+  }
+}
+
+TEST(ZarrSourceTest, IntegersOfEachWidthAreFilledIfTheyFit) {
+  struct Case {
+    const char* type;
+    const char* fill;
+    bool fits;
+  };
+  const Case cases[] = {{"uint8", "255", true},
+                        {"uint8", "256", false},
+                        {"uint8", "-1", false},
+                        {"uint32", "4294967295", true},
+                        {"uint32", "4294967296", false},
+                        {"int32", "-2147483648", true},
+                        {"int32", "-2147483649", false},
+                        {"int32", "1.5", false},
+                        {"int64", "-9223372036854775808", true},
+                        {"int64", "9223372036854775808", false}};
+  for (const Case& one : cases) {
+    const std::string text =
+        Replaced(Replaced(Metadata(kBytes), "int32", one.type), "-5", one.fill);
+    EXPECT_EQ(ParseZarrSource(text).has_value(), one.fits) << one.type << " " << one.fill;
+  }
+}
+
+// Deflated by RFC 1952 in one stored block, which needs no compressor.
+Raw StoredGzip(const Raw& bytes, std::uint32_t crc32) {
+  const auto little = [](std::uint32_t value, int count) {
+    Raw out;
+    for (int i = 0; i < count; ++i) out += static_cast<char>(value >> (8 * i));
+    return out;
+  };
+  const auto size = static_cast<std::uint32_t>(bytes.size());
+  return Raw("\x1f\x8b\x08\0\0\0\0\0\0\xff\x01", 11) + little(size, 2) + little(~size, 2) + bytes +
+         little(crc32, 4) + little(size, 4);
+}
+
+/// The CRC-32 of gzip, bit by bit.
+std::uint32_t GzipCrc(const Raw& bytes) {
+  std::uint32_t crc = ~0U;
+  for (const char c : bytes) {
+    crc ^= static_cast<unsigned char>(c);
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0xEDB88320U : 0);
+  }
+  return ~crc;
+}
+
+TEST(ZarrSourceTest, GzipIsUndoneAndItsDamageNoticed) {
+  const testing::TempDir dir;
+  Write(dir / "zarr.json",
+        Metadata(std::string(kBytes) + R"(, {"name": "gzip", "configuration": {"level": 1}})"));
+  std::vector<std::int32_t> values(kChunkRows * kDim);
+  for (std::uint64_t i = 0; i < values.size(); ++i) values[i] = ValueAt(i / kDim, i % kDim);
+  const Raw plain = Bytes(values, false);
+  const Raw sound = StoredGzip(plain, GzipCrc(plain));
+  Write(dir / "c.0.0", sound);
+  const auto read = ReadAll(dir / ".");
+  ASSERT_OK(read);
+  EXPECT_TRUE(std::equal(values.begin(), values.end(), read->begin()));
+  for (const Raw& bad : {StoredGzip(plain, GzipCrc(plain) + 1), sound + "x", sound.substr(1),
+                         sound.substr(0, sound.size() - 1), StoredGzip(plain + "more", 0)}) {
+    Write(dir / "c.0.0", bad);
+    EXPECT_STATUS(ReadAll(dir / "."), kInvalidArgument);
+  }
+}
+
+TEST(ZarrSourceTest, AnArrayOfVersion2IsNamed) {
+  const testing::TempDir dir;
+  Write(dir / ".zarray", "{}");
+  const auto source = ZarrSource::Open(FileSystem::Posix(), dir / ".");
+  EXPECT_STATUS(source, kInvalidArgument);
+  EXPECT_NE(source.error().message().find("Zarr v2"), std::string::npos);
+}
+
+TEST(ZarrSourceTest, AStripThatIsNotThereIsRefused) {
+  const testing::TempDir dir;
+  WriteArray(dir / "z", CodecKind::kZstd, kZstd);
+  const auto source = ZarrSource::Open(FileSystem::Posix(), dir / "z");
+  ASSERT_OK(source);
+  std::vector<std::byte> out(kChunkRows * kDim * 4);
+  EXPECT_STATUS((*source)->ReadStrip(3, out), kInvalidArgument);
+  EXPECT_STATUS((*source)->ReadStrip(2, out), kInvalidArgument);  // the last one is shorter
+  EXPECT_OK((*source)->ReadStrip(2, std::span(out).first(5 * kDim * 4)));
 }
 
 TEST(ZarrSourceTest, WhatIsNotUnderstoodIsRefused) {

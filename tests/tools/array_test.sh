@@ -93,6 +93,12 @@ expect_json o.json '[(a["version"], a["aliases"]) for a in j["arrays"] if a["nam
 rhizome array list demo.rz | grep -q '^ *emb@1 .*@live' || fail "list for people"
 [ ! -e demo.rz/generations/000001/arrays/emb.v2 ] || fail "files of a dropped version stay"
 rhizome array drop demo.rz emb --all-versions >/dev/null || fail "drop all"
+for _ in 1 2 3; do
+  rhizome array add demo.rz again=feat.npy --new-version --keep 1 >/dev/null || fail "add, keeping one"
+done
+[ "$(find demo.rz/generations -type d -name 'again.v*' ! -name '*.crc32c' | wc -l)" -eq 1 ] ||
+  fail "versions that are not kept stay"
+rhizome array drop demo.rz again --all-versions >/dev/null || fail "drop again"
 rhizome array rename demo.rz copy kopie >/dev/null || fail "rename"
 rhizome export demo.rz --array kopie --out copy.npy >/dev/null && cmp -s feat.npy copy.npy ||
   fail "the renamed array differs"

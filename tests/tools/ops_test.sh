@@ -60,6 +60,12 @@ expect_exit 0 rhizome repair copy.rz --json
 expect_json out 'j["ok"] and len(j["rebuilt"]) == 2 and j["lost"] == []'
 expect_exit 0 rhizome verify copy.rz
 expect_exit 0 rhizome get copy.rz 1 --array more
+# What an earlier repair moved away has one wrong byte only.
+wreck copy.rz/generations/000001/arrays/more/c.0.0
+expect_exit 0 rhizome repair copy.rz --json
+expect_json out 'j["ok"] and len(j["rebuilt"]) == 1 and j["lost"] == []'
+expect_exit 0 rhizome verify copy.rz
+rm -r copy.rz.quarantine-*
 wreck copy.rz/generations/000001/arrays/more/c.0.0
 expect_exit 0 rhizome repair copy.rz
 grep -q "LOST array 'more'" out || fail "repair says: $(cat out)"

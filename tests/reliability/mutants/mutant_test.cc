@@ -12,6 +12,7 @@
 #include "reliability/crash_run.h"
 #include "reliability/damage_run.h"
 #include "reliability/fault_run.h"
+#include "reliability/upkeep_run.h"
 #include "testing/testing.h"
 
 namespace rhizome::testing {
@@ -26,6 +27,7 @@ enum class Check : std::uint8_t {
   kFlips,     // bits of `place`
   kLogFlips,  // bits of the log of a store that was not closed
   kInjuries,  // injuries whose names have `place` in them
+  kUpkeep,    // power cuts before the operations of this upkeep
 };
 
 struct Mutant {
@@ -66,6 +68,7 @@ const std::vector<Mutant>& Mutants() {
       {"writer keeps the seal", Check::kHistory, "arrays"},
       // Left, or taken away too early.
       {"orphans stay", Check::kCrash, "arrays"},
+      {"quarantine is forgotten", Check::kUpkeep, "repair of a partition"},
       {"pin leaks", Check::kHistory, "arrays"},
       {"pinned generation is removed", Check::kSharing, ""},
       {"pinned version is removed", Check::kSharing, ""},
@@ -146,6 +149,12 @@ std::string Catch(const Mutant& mutant, const History* sound, const SmallStore* 
         return injury.name.find(mutant.place) == std::string::npos;
       });
       return Count(Injure(*store, injuries, /*stop_at_first=*/true).silent, "an injured file");
+    }
+    case Check::kUpkeep: {
+      std::vector<Upkeep> upkeeps = Upkeeps();
+      std::erase_if(upkeeps, [&](const Upkeep& upkeep) { return upkeep.name != mutant.place; });
+      return Count(RunUpkeepCrashes(upkeeps.at(0), {.seed = seed}).failures,
+                   "a power cut in a repair");
     }
   }
   return "";
