@@ -32,7 +32,7 @@ struct Turn {
 };
 
 Turn Time(const std::function<void()>& work) {
-  const BenchClock clock;
+  const WorkClock clock;
   work();
   return {clock.seconds(), clock.cpu_seconds()};
 }
@@ -319,6 +319,13 @@ Result<AggregateBenchReport> BenchAggregateKernels(const AggregateBenchOptions& 
     }
   }
   return report;
+}
+
+double MedianOf(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 }  // namespace rhizome

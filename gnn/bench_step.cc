@@ -77,7 +77,7 @@ Result<StepBenchReport> BenchTrainingStep(const Graph& graph, const StepBenchOpt
   for (std::uint32_t round = 0; round <= options.rounds; ++round) {
     for (const Minibatch& minibatch : minibatches) {
       RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
-      const BenchClock clock;
+      const WorkClock clock;
       const BatchOutcome outcome = learner.Learn(minibatch);
       if (round == 0) continue;  // warms caches and allocator
       seconds.push_back(clock.seconds());

@@ -97,16 +97,22 @@ Result<BlockLists> BlockPlanner::Plan(const Block& block) {
   return lists;
 }
 
-Status BlockPlanner::PlanChunks(const Block& block, Trace& trace) {
+Status BlockPlanner::PlanChunks(const Block& block, BlockReads& reads) {
   BlockLists lists;
   RHIZOME_RETURN_IF_ERROR(Sample(block, lists));
   NumberRows(lists);
+  const bool one_window = !lists.numbers.empty();
+  reads.rows += lists.rows.size();
+  for (const Row row : lists.targets) {
+    if (!one_window && !read_.Test(static_cast<std::uint64_t>(row))) ++reads.rows;
+  }
+  ++reads.blocks;
   Stage(lists);
   for (std::size_t window = 0; window < lists.windows(); ++window) {
     for (const BlockLists::Visit& visit : lists.VisitsOf(window)) {
-      trace.keys.push_back(static_cast<CacheKey>(visit.chunk));
+      reads.trace.keys.push_back(static_cast<CacheKey>(visit.chunk));
     }
-    trace.offsets.push_back(trace.keys.size());
+    reads.trace.offsets.push_back(reads.trace.keys.size());
   }
   return Status::Ok();
 }
@@ -252,15 +258,15 @@ void BlockPlanner::StageRows(std::span<const T> rows, BlockLists& lists) const {
   }
 }
 
-Result<Trace> PlanTrace(const Graph& graph, const BlockPlannerOptions& options,
-                        std::span<const Block> blocks, const JobControl& control) {
-  Trace trace;
+Result<BlockReads> PlanReads(const Graph& graph, const BlockPlannerOptions& options,
+                             std::span<const Block> blocks, const JobControl& control) {
+  BlockReads reads;
   RHIZOME_ASSIGN_OR_RETURN(BlockPlanner planner, BlockPlanner::Create(graph, options));
   for (const Block& block : blocks) {
     RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
-    RHIZOME_RETURN_IF_ERROR(planner.PlanChunks(block, trace));
+    RHIZOME_RETURN_IF_ERROR(planner.PlanChunks(block, reads));
   }
-  return trace;
+  return reads;
 }
 
 }  // namespace rhizome

@@ -110,6 +110,13 @@ struct BlockPlannerOptions {
   std::shared_ptr<const NeighborSource> neighbors = nullptr;  ///< nullptr: the graph, in memory
 };
 
+/// What the blocks of a layer read.
+struct BlockReads {
+  Trace trace;             ///< of chunks, a step a window
+  std::uint64_t rows = 0;  ///< of each block its distinct ones
+  std::uint64_t blocks = 0;
+};
+
 /// Edges that a layer takes of a row, at most.
 std::uint64_t EdgesOfRow(const BlockPlannerOptions& options, Row row);
 
@@ -123,8 +130,8 @@ class BlockPlanner {
 
   Result<BlockLists> Plan(const Block& block);
 
-  /// Appends the chunks that each window of a block reads to `trace`, a step a window.
-  Status PlanChunks(const Block& block, Trace& trace);
+  /// Adds what a block reads to `reads`.
+  Status PlanChunks(const Block& block, BlockReads& reads);
 
  private:
   BlockPlanner(const Graph& graph, const BlockPlannerOptions& options)
@@ -146,8 +153,8 @@ class BlockPlanner {
   SampledSubgraph drawn_;
 };
 
-/// The chunks that all blocks read, a step a window. Errors: those of the sampler; kInterrupted.
-Result<Trace> PlanTrace(const Graph& graph, const BlockPlannerOptions& options,
-                        std::span<const Block> blocks, const JobControl& control);
+/// What all blocks read. Errors: those of the sampler; kInterrupted.
+Result<BlockReads> PlanReads(const Graph& graph, const BlockPlannerOptions& options,
+                             std::span<const Block> blocks, const JobControl& control);
 
 }  // namespace rhizome

@@ -12,7 +12,7 @@ namespace rhizome {
 /// Hands values from one thread to another, at most `capacity` waiting. Either side can end it: the
 /// producer with Finish (what is queued is still delivered, then the status), the consumer with
 /// Cancel (the producer's next Push says so). Neither side can wait for ever if the other ends.
-/// Threads: one producer, any consumers.
+/// Threads: any; WaitForRoom is for the only producer.
 template <typename T>
 class BoundedQueue {
  public:
@@ -27,8 +27,9 @@ class BoundedQueue {
 
   /// Waits for room, then queues. False: cancelled, `item` is dropped.
   bool Push(T item) {
-    if (!WaitForRoom()) return false;
     MutexLock lock(mutex_);
+    while (items_.size() >= capacity_ && !cancelled_) changed_.Wait(mutex_);
+    if (cancelled_) return false;
     items_.push_back(std::move(item));
     changed_.NotifyAll();
     return true;

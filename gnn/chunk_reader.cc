@@ -1,6 +1,7 @@
 #include "rhizome/gnn/chunk_reader.h"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <utility>
 
@@ -36,8 +37,8 @@ std::unique_ptr<Policy> PolicyFor(PolicyKind kind, std::uint32_t frames, std::ui
 
 }  // namespace
 
-std::shared_ptr<float[]> FloatBuffers::Take() {
-  std::unique_ptr<float[]> buffer;
+Result<std::shared_ptr<float[]>> FloatBuffers::Take() {
+  AlignedBuffer buffer;
   {
     MutexLock lock(shared_->mutex);
     if (!shared_->free.empty()) {
@@ -45,22 +46,30 @@ std::shared_ptr<float[]> FloatBuffers::Take() {
       shared_->free.pop_back();
     }
   }
-  if (buffer == nullptr) buffer.reset(new float[shared_->size]);
-  return {buffer.release(), [shared = shared_](float* data) {
-            MutexLock lock(shared->mutex);
-            shared->free.emplace_back(data);
-          }};
+  if (buffer.size_bytes() == 0) {
+    RHIZOME_ASSIGN_OR_RETURN(buffer, AlignedBuffer::Allocate(shared_->size * sizeof(float)));
+  }
+  auto held = std::make_shared<Held>(std::move(buffer), shared_);
+  auto* const floats = reinterpret_cast<float*>(held->buffer.bytes().data());
+  return std::shared_ptr<float[]>(std::move(held), floats);
 }
 
 std::uint64_t ChunkReader::DecodedBytes(const ArrayEntry& array) {
   return std::max<std::uint64_t>(array.chunk_rows * array.dim * sizeof(float), 1);
 }
 
+std::uint64_t ChunkReader::WorkingBytes(const ArrayEntry& array,
+                                        const ChunkReaderOptions& options) {
+  const std::uint64_t replaced = HasCache(array, options) ? options.ahead : 0;
+  return (options.ahead + replaced + 1) * DecodedBytes(array);
+}
+
 std::size_t ChunkReader::AheadFor(const ArrayEntry& array, std::uint32_t threads,
                                   std::uint64_t bytes) {
   const std::uint64_t fit = bytes / DecodedBytes(array);
   const std::uint64_t busy = 2 * std::max<std::uint64_t>(threads, 1);
-  return static_cast<std::size_t>(std::clamp<std::uint64_t>(fit, 1, busy));
+  // One is read while another is checked, decoded and waited for.
+  return static_cast<std::size_t>(std::clamp<std::uint64_t>(fit, 2, busy));
 }
 
 Trace ChunkReader::OneByOne(std::span<const std::uint64_t> chunks) {
@@ -82,19 +91,37 @@ Trace ChunkReader::PolicySteps(Trace blocks, const ChunkReaderOptions& options) 
 ChunkReader::ChunkReader(const ChunkArray& array, const FeatureDecoder& decoder, Trace blocks,
                          const ChunkReaderOptions& options, const JobControl& control,
                          std::shared_ptr<const DeltaRows> delta)
+    : ChunkReader(array, decoder, options, control, std::move(delta),
+                  PolicySteps(std::move(blocks), options)) {
+  const std::uint32_t frames = FrameCount(array.entry(), delta_.get(), options);
+  frames_.resize(frames);
+  policy_ = PolicyFor(options.policy, frames, ChunkCount(array.entry(), delta_.get()), steps_);
+  for (const auto& [key, frame] : policy_->Prefill()) frames_[frame] = Schedule(key);
+  StartThreads(options.threads);
+}
+
+ChunkReader::ChunkReader(const ChunkArray& array, const FeatureDecoder& decoder,
+                         const ChunkReaderOptions& options, const JobControl& control,
+                         std::shared_ptr<const DeltaRows> delta)
+    : ChunkReader(array, decoder, options, control, std::move(delta), Trace()) {
+  StartThreads(options.threads);
+}
+
+ChunkReader::ChunkReader(const ChunkArray& array, const FeatureDecoder& decoder,
+                         const ChunkReaderOptions& options, const JobControl& control,
+                         std::shared_ptr<const DeltaRows> delta, Trace steps)
     : array_(array),
       decoder_(decoder),
       delta_(std::move(delta)),
       control_(control),
-      steps_(PolicySteps(std::move(blocks), options)),
+      steps_(std::move(steps)),
       ahead_(std::max<std::size_t>(options.ahead, 1)),
-      policy_(PolicyFor(options.policy, FrameCount(array.entry(), delta_.get(), options),
-                        ChunkCount(array.entry(), delta_.get()), steps_)),
-      frames_(FrameCount(array.entry(), delta_.get(), options)),
+      how_{.direct = options.direct},
       buffers_(DecodedBytes(array.entry()) / sizeof(float)),
-      scheduled_(std::numeric_limits<std::size_t>::max()) {
-  for (const auto& [key, frame] : policy_->Prefill()) frames_[frame] = Schedule(key);
-  for (std::uint32_t i = 0; i < std::max<std::uint32_t>(options.threads, 1); ++i) {
+      scheduled_(std::numeric_limits<std::size_t>::max()) {}
+
+void ChunkReader::StartThreads(std::uint32_t threads) {
+  for (std::uint32_t i = 0; i < std::max<std::uint32_t>(threads, 1); ++i) {
     threads_.emplace_back([this] { ReadScheduled(); });
   }
 }
@@ -126,12 +153,15 @@ ChunkReaderStats ChunkReader::Finish() {
   scheduled_.Finish(Status::Ok());
   for (std::thread& thread : threads_) thread.join();
   stats_.bytes_read = bytes_read_;
+  stats_.read_seconds = read_seconds_;
   return stats_;
 }
 
 void ChunkReader::LookAhead() {
   while (requests_.size() < kRequestsAhead && reads_ahead_ < ahead_) {
-    if (next_miss_ < plan_.misses.size()) {
+    if (!appended_.empty()) {
+      ScheduleAppended();
+    } else if (next_miss_ < plan_.misses.size()) {
       ScheduleMiss();
     } else if (next_step_ < steps_.steps()) {
       StartStep();
@@ -169,6 +199,13 @@ void ChunkReader::ScheduleMiss() {
   requests_.push_back({step_first_ + miss, std::move(chunk), true});
 }
 
+void ChunkReader::ScheduleAppended() {
+  std::shared_ptr<Chunk> chunk = Schedule(appended_.front());
+  appended_.pop_front();
+  ++reads_ahead_;
+  requests_.push_back({stats_.requests++, std::move(chunk), true});
+}
+
 std::shared_ptr<ChunkReader::Chunk> ChunkReader::Schedule(CacheKey key) {
   auto chunk = std::make_shared<Chunk>();
   chunk->number = static_cast<std::uint64_t>(key);
@@ -191,7 +228,8 @@ void ChunkReader::ReadScheduled() {
 
 Status ChunkReader::Read(Chunk& chunk, std::vector<std::byte>& stored) {
   RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
-  const std::shared_ptr<float[]> values = buffers_.Take();
+  const auto start = std::chrono::steady_clock::now();
+  RHIZOME_ASSIGN_OR_RETURN(const std::shared_ptr<float[]> values, buffers_.Take());
   const std::uint64_t rows = RowsInChunk(chunk.number);
   const std::span<float> floats(values.get(), rows * decoder_.dim());
   std::uint64_t bytes = 0;
@@ -203,17 +241,18 @@ Status ChunkReader::Read(Chunk& chunk, std::vector<std::byte>& stored) {
     decoder_.Decode(stored, floats);
   }
   bytes_read_ += bytes;
+  read_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   chunk.values = values;
   return Status::Ok();
 }
 
 /// The rows of a chunk as they are stored, with what the delta changes. Returns the bytes read.
 Result<std::uint64_t> ChunkReader::ReadStored(std::uint64_t chunk, std::span<std::byte> rows) {
-  if (delta_ == nullptr) return array_.ReadChunk(chunk, rows);
+  if (delta_ == nullptr) return array_.ReadChunk(chunk, rows, how_);
   std::uint64_t bytes = 0;
   if (chunk < array_.entry().chunk_count()) {
     const std::size_t in_array = array_.RowsInChunk(chunk) * decoder_.stored_row_bytes();
-    RHIZOME_ASSIGN_OR_RETURN(bytes, array_.ReadChunk(chunk, rows.first(in_array)));
+    RHIZOME_ASSIGN_OR_RETURN(bytes, array_.ReadChunk(chunk, rows.first(in_array), how_));
   }
   const auto first = static_cast<Row>(chunk * array_.entry().chunk_rows);
   RHIZOME_RETURN_IF_ERROR(delta_->Overlay(first, rows));

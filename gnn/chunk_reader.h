@@ -19,19 +19,31 @@
 
 namespace rhizome {
 
-/// Buffers of one size that are used again and again. Threads: any; a buffer may be let go on
-/// another thread than took it. Ownership: buffers may outlive it.
+/// Buffers of one size that are used again and again, aligned for direct reads. Threads: any; a
+/// buffer may be let go on another thread than took it. Ownership: buffers may outlive it.
 class FloatBuffers {
  public:
   explicit FloatBuffers(std::size_t size) : shared_(std::make_shared<Shared>(size)) {}
-  std::shared_ptr<float[]> Take();
+
+  /// Errors: kOutOfMemory.
+  Result<std::shared_ptr<float[]>> Take();
 
  private:
   struct Shared {
     explicit Shared(std::size_t count) : size(count) {}
     const std::size_t size;
     Mutex mutex;
-    std::vector<std::unique_ptr<float[]>> free RHIZOME_GUARDED_BY(mutex);
+    std::vector<AlignedBuffer> free RHIZOME_GUARDED_BY(mutex);
+  };
+  struct Held {
+    Held(AlignedBuffer taken, std::shared_ptr<Shared> from)
+        : buffer(std::move(taken)), shared(std::move(from)) {}
+    ~Held() {
+      MutexLock lock(shared->mutex);
+      shared->free.push_back(std::move(buffer));
+    }
+    AlignedBuffer buffer;
+    std::shared_ptr<Shared> shared;
   };
   std::shared_ptr<Shared> shared_;  // shared with the buffers that are out
 };
@@ -53,6 +65,7 @@ struct ChunkReaderOptions {
   bool cached_first = false;
   std::uint64_t cache_bytes = 0;
   std::uint32_t threads = 1;  ///< that read and decode
+  bool direct = false;        ///< not through the page cache
   std::size_t ahead = 2;      ///< chunks that are read and not delivered, at most; at least 1
 };
 
@@ -61,15 +74,16 @@ struct ChunkReaderStats {
   std::uint64_t reads = 0;  ///< misses and prefill
   std::uint64_t hits = 0;
   std::uint64_t bytes_read = 0;
+  double read_seconds = 0;  ///< reading, checking and decoding, of all threads
 };
 
 /// Delivers decoded chunks of an array in a sequence that is known beforehand, reading and decoding
 /// ahead on threads of its own, through a cache of whole chunks that any Policy drives: the unit of
 /// Belady's schedule is the chunk here. Frames hold shared buffers, so that a chunk is never copied
 /// and may be replaced while its last user still reads it. What is read depends on the trace alone,
-/// not on threads. Memory: the cache, and 2 * `ahead` chunks: one that is read may take the frame
-/// of one that waits to be delivered. Threads: Next one at a time. Ownership: `array` and `control`
-/// must outlive it.
+/// not on threads. Memory: the cache, and WorkingBytes: chunks that are ahead, the frames that they
+/// took of others which wait to be delivered, and the one that was delivered last. Threads: Next
+/// one at a time. Ownership: `array` and `control` must outlive it.
 class ChunkReader {
  public:
   /// `blocks`: the whole sequence, a step for what is wanted together. `array` has float rows as
@@ -78,7 +92,20 @@ class ChunkReader {
   ChunkReader(const ChunkArray& array, const FeatureDecoder& decoder, Trace blocks,
               const ChunkReaderOptions& options, const JobControl& control,
               std::shared_ptr<const DeltaRows> delta = nullptr);
+
+  /// Without a cache: nothing need be known beforehand. Delivers what is appended.
+  ChunkReader(const ChunkArray& array, const FeatureDecoder& decoder,
+              const ChunkReaderOptions& options, const JobControl& control,
+              std::shared_ptr<const DeltaRows> delta = nullptr);
   ~ChunkReader();
+
+  /// Is there room for a chunk in the cache of such a reader?
+  static bool HasCache(const ArrayEntry& array, const ChunkReaderOptions& options) {
+    return options.cache_bytes >= DecodedBytes(array);
+  }
+
+  /// A chunk that is wanted after those before; of the thread that calls Next.
+  void Append(std::uint64_t chunk) { appended_.push_back(static_cast<CacheKey>(chunk)); }
 
   /// The next chunk of the sequence. Errors: kCorruption, kIoError, kInterrupted.
   Result<DecodedChunk> Next();
@@ -88,6 +115,9 @@ class ChunkReader {
 
   /// Bytes of memory that a chunk of `array` takes when decoded.
   static std::uint64_t DecodedBytes(const ArrayEntry& array);
+
+  /// Memory for chunks beside the cache, if one that was delivered is let go before the next.
+  static std::uint64_t WorkingBytes(const ArrayEntry& array, const ChunkReaderOptions& options);
 
   /// As many chunks ahead as keep `threads` busy in about `bytes` of them.
   static std::size_t AheadFor(const ArrayEntry& array, std::uint32_t threads,
@@ -113,9 +143,14 @@ class ChunkReader {
     bool was_read = false;
   };
 
+  ChunkReader(const ChunkArray& array, const FeatureDecoder& decoder,
+              const ChunkReaderOptions& options, const JobControl& control,
+              std::shared_ptr<const DeltaRows> delta, Trace steps);
+  void StartThreads(std::uint32_t threads);
   void LookAhead();
   void StartStep();
   void ScheduleMiss();
+  void ScheduleAppended();
   std::shared_ptr<Chunk> Schedule(CacheKey key);
   void ReadScheduled();
   Status Read(Chunk& chunk, std::vector<std::byte>& stored);
@@ -129,9 +164,11 @@ class ChunkReader {
   const JobControl& control_;
   const Trace steps_;
   const std::size_t ahead_;  // chunks that are read and not delivered, at most
+  const FileSystem::ReadOptions how_;
 
   // Of the thread that calls Next.
-  std::unique_ptr<Policy> policy_;
+  std::unique_ptr<Policy> policy_;  // null: no cache
+  std::deque<CacheKey> appended_;
   std::vector<std::shared_ptr<Chunk>> frames_;
   std::deque<Request> requests_;  // to be delivered
   std::size_t next_step_ = 0;
@@ -144,6 +181,7 @@ class ChunkReader {
 
   // Self-synchronised.
   std::atomic<std::uint64_t> bytes_read_ = 0;
+  std::atomic<double> read_seconds_ = 0;
   FloatBuffers buffers_;
   BoundedQueue<std::shared_ptr<Chunk>> scheduled_;
   std::vector<std::thread> threads_;

@@ -234,9 +234,13 @@ struct InferLayerReport {
   std::uint64_t chunk_requests = 0;
   std::uint64_t chunk_reads = 0;
   std::uint64_t bytes_read = 0;
+  std::uint64_t bytes_written = 0;  ///< by this run
   double plan_seconds = 0;   ///< what will be read, counted beforehand
+  double read_seconds = 0;   ///< reading, checking and decoding, of all threads, beside the others
+  double copy_seconds = 0;   ///< rows were brought together, beside the others
   double fill_seconds = 0;   ///< the network waited for its rows
   double model_seconds = 0;  ///< aggregation and products
+  double sum_seconds = 0;    ///< of these, sums that need more than one window
   double write_seconds = 0;  ///< on a thread of its own, beside the others
   double hit_rate = 0;
   std::uint64_t computed = 0;  ///< vertices, those of an earlier run not among them
@@ -256,6 +260,7 @@ struct InferReport {
   std::vector<InferLayerReport> layers;
   std::uint64_t vertices = 0;
   double seconds = 0;
+  double cpu_seconds = 0;  ///< of all threads; not of workers
   double vertices_per_second = 0;
   std::optional<double> valid_accuracy;
   std::optional<double> test_accuracy;

@@ -193,7 +193,8 @@ Result<MergedArray> MergeIncremental(const MergeOptions& options, const Incremen
   }
   RHIZOME_ASSIGN_OR_RETURN(
       const std::unique_ptr<LayerOutput> output,
-      LayerOutput::Create(fs, root, options.output, ChunkProgress::Of(log, options.layer)));
+      LayerOutput::Create(fs, root, options.output, ChunkProgress::Of(log, options.layer),
+                          /*writers=*/1));
   Merging merging(options, base, rows.get(), *output);
   RHIZOME_RETURN_IF_ERROR(merging.Run(control));
   MergedArray merged;

@@ -17,6 +17,7 @@
 #include "rhizome/gnn/process_memory.h"
 #include "rhizome/gnn/samplewise_inference.h"
 #include "rhizome/gnn/simd.h"
+#include "rhizome/gnn/work_clock.h"
 #include "rhizome/index/publish_array.h"
 #include "rhizome/storage/array_change.h"
 
@@ -279,20 +280,9 @@ void WorkFor(const InferOptions& options, std::uint64_t base_bytes, const JobCon
       }));
 }
 
-}  // namespace
-
-Result<InferReport> InferArray(const InferOptions& given, const JobControl& control) {
-  InferOptions options = given;
-  if (options.incremental) options.new_version = true;
-  const auto start = std::chrono::steady_clock::now();
-  const std::uint64_t base_bytes = ResidentBytes();
-  RHIZOME_RETURN_IF_ERROR(CheckMode(options));
-  RHIZOME_RETURN_IF_ERROR(CheckSimdSetting());
-  if (options.worker_of_bytes) {
-    WorkFor(OfWorker(options), base_bytes, control);
-    return InferReport{};
-  }
-  SetComputeThreads(options.threads);
+Result<InferReport> InferAndPublish(const InferOptions& options, std::uint64_t base_bytes,
+                                    const JobControl& control) {
+  const WorkClock clock;
   RHIZOME_ASSIGN_OR_RETURN(const InferJob job, OpenInferJob(options));
   RHIZOME_ASSIGN_OR_RETURN(
       const std::unique_ptr<JobScratch> scratch,
@@ -316,14 +306,33 @@ Result<InferReport> InferArray(const InferOptions& given, const JobControl& cont
       Publish(*job.store, options, {result.output.arrays, result.output.root, result.output.files},
               control));
   scratch->RemoveAtEnd();
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  InferReport report = MakeReport(result, job, options, seconds);
+  InferReport report = MakeReport(result, job, options, clock.seconds());
+  report.cpu_seconds = clock.cpu_seconds();
   report.array = published;
   report.kept = base == nullptr ? 0 : report.vertices - base->stale.size();
   report.full_because = incremental.full_because;
   report.base_memory_bytes = base_bytes;
   if (lists != nullptr) report.list_reads = lists->report();
+  return report;
+}
+
+}  // namespace
+
+Result<InferReport> InferArray(const InferOptions& given, const JobControl& control) {
+  InferOptions options = given;
+  if (options.incremental) options.new_version = true;
+  const std::uint64_t base_bytes = ResidentBytes();
+  RHIZOME_RETURN_IF_ERROR(CheckMode(options));
+  RHIZOME_RETURN_IF_ERROR(CheckSimdSetting());
+  if (options.worker_of_bytes) {
+    WorkFor(OfWorker(options), base_bytes, control);
+    return InferReport{};
+  }
+  SetComputeThreads(options.threads);
+  RHIZOME_ASSIGN_OR_RETURN(InferReport report, InferAndPublish(options, base_bytes, control));
+  // They could not go while the job itself read the store.
+  if (options.keep > 0)
+    static_cast<void>(ArrayChange::RemoveDropped(FileSystem::Posix(), options.store));
   return report;
 }
 

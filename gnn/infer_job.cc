@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "rhizome/gnn/block_plan.h"
 #include "rhizome/gnn/memory_plan.h"
@@ -64,14 +65,34 @@ std::vector<std::pair<std::string, std::string>> Attributes(const InferJob& job,
 /// Of what --memory leaves, the shares of the stage and of what is read ahead of it: not less, and
 /// not more, which without a limit they take. A stage that stays in the processor's cache is no
 /// slower than a larger one. And what a block takes without a limit.
-constexpr std::uint64_t kStageShare = 8;
-constexpr std::uint64_t kDefaultStageBytes = std::uint64_t{32} << 20;
+constexpr std::uint64_t kStageShare = 16;
+constexpr std::uint64_t kDefaultStageBytes = std::uint64_t{16} << 20;
 constexpr std::uint64_t kLeastStageBytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t kAheadShare = 32;
 constexpr std::uint64_t kDefaultAheadBytes = std::uint64_t{16} << 20;
 constexpr std::uint64_t kLeastAheadBytes = std::uint64_t{4} << 20;
 constexpr std::uint64_t kDefaultBlockBytes = std::uint64_t{512} << 20;
+constexpr std::uint64_t kLeastCacheShare = 4;
 constexpr std::uint64_t kSamplewiseBlockRows = 1024;
+
+/// Threads that encode and write, and the share of memory that all but the first may take.
+constexpr std::uint32_t kMostWriters = 4;
+constexpr std::uint64_t kWriterShare = 6;
+
+/// As many as take `bytes` more than one does, at most.
+std::uint32_t WritersWithin(std::uint64_t bytes, const InferJob& job,
+                            const LayerwiseOptions& options) {
+  const auto fits = [&](std::uint32_t writers) {
+    for (std::uint32_t layer = 0; layer < job.model->shape().spec.layers; ++layer) {
+      const ArrayEntry output = LayerEntry(*job.graph, *job.model, layer, options);
+      if (LayerOutput::Bytes(output, writers) - LayerOutput::Bytes(output, 1) > bytes) return false;
+    }
+    return true;
+  };
+  std::uint32_t writers = options.writers;
+  while (writers > 1 && !fits(writers)) --writers;
+  return writers;
+}
 
 bool ListsAreRead(const InferJob& job, const InferOptions& options) {
   return options.topology == TopologyPlace::kDirect && !job.model->shape().spec.no_edges;
@@ -97,6 +118,9 @@ Result<InferMemory> DivideMemory(const InferJob& job, const InferOptions& option
   made.stage_bytes = kDefaultStageBytes;
   made.ahead_bytes = kDefaultAheadBytes;
   made.block_bytes = kDefaultBlockBytes;
+  // A worker tells of its chunks in their order.
+  made.writers =
+      options.worker_of_bytes ? 1 : std::clamp<std::uint32_t>(made.threads, 1, kMostWriters);
   made.block_rows = options.block_rows;
   if (made.block_rows == 0 && options.mode == InferMode::kSamplewise) {
     made.block_rows = kSamplewiseBlockRows;
@@ -104,6 +128,7 @@ Result<InferMemory> DivideMemory(const InferJob& job, const InferOptions& option
   const bool lists_are_read = ListsAreRead(job, options);
   LayerwiseOptions complete = made;
   RHIZOME_ASSIGN_OR_RETURN(complete.output, MakeOutputEntry(*job.graph, *job.model, made));
+  complete.cache_bytes = options.cache_bytes.value_or(0);
   const auto working = [&](const LayerwiseOptions& tried) {
     return kInferSlackBytes + WorkingBytes(*job.graph, *job.model, features, tried) +
            (lists_are_read ? ListsOnDisk::WorkingBytes(kSampledEdges) : 0);
@@ -113,6 +138,7 @@ Result<InferMemory> DivideMemory(const InferJob& job, const InferOptions& option
         options.memory_bytes - std::min(options.memory_bytes, needs.held_bytes);
     complete.stage_bytes = std::clamp(left / kStageShare, kLeastStageBytes, kDefaultStageBytes);
     complete.ahead_bytes = std::clamp(left / kAheadShare, kLeastAheadBytes, kDefaultAheadBytes);
+    complete.writers = WritersWithin(left / kWriterShare, job, complete);
     // All but what is needed anyway is for sums: a cache saves less reading.
     const std::uint64_t fixed =
         options.cache_bytes.value_or(0) + options.neighbor_cache_bytes.value_or(0);
@@ -126,6 +152,7 @@ Result<InferMemory> DivideMemory(const InferJob& job, const InferOptions& option
   made.stage_bytes = complete.stage_bytes;
   made.ahead_bytes = complete.ahead_bytes;
   made.block_bytes = complete.block_bytes;
+  made.writers = complete.writers;
   if (lists_are_read) {
     const NeighborCache::Needs cache = NeighborCache::NeedsOf(*job.graph, Direction::kIn);
     needs.neighbor_full_bytes = cache.full_bytes;
@@ -141,7 +168,14 @@ Result<InferMemory> DivideMemory(const InferJob& job, const InferOptions& option
                   .neighbor_cache_bytes = options.neighbor_cache_bytes.value_or(0),
                   .in_turn = false},
                  needs));
-  made.cache_bytes = plan.cache_bytes;
+  // Chunks that are ahead take frames of a cache while others wait in them.
+  complete.cache_bytes = plan.cache_bytes;
+  const std::uint64_t beside = working(complete) - needs.working_bytes;
+  made.cache_bytes = plan.cache_bytes - std::min(plan.cache_bytes, beside);
+  // What goes by in order is read as often again as the cache holds of it: a small one is not worth
+  // to plan for.
+  if (!options.cache_bytes && made.cache_bytes < needs.cacheable_bytes / kLeastCacheShare)
+    made.cache_bytes = 0;
   // What counting takes is free again before blocks and cache are there.
   if (options.memory_bytes != 0) made.layout_bytes = plan.cache_bytes + made.block_bytes;
   return InferMemory{std::move(made), plan.neighbor_cache_bytes};
@@ -158,7 +192,9 @@ Result<InferJob> OpenInferJob(const InferOptions& options, bool no_output) {
   Result<Model> model = Model::FromFile(job.model_file.file);
   if (!model) return Fail(model.error().WithContext(options.model_file.string()));
   job.model = *std::move(model);
-  RHIZOME_ASSIGN_OR_RETURN(job.graph, Graph::Open(*job.store, {.topology = options.topology}));
+  // Of a store that stays as it is: a graph that may change is slower to ask.
+  RHIZOME_ASSIGN_OR_RETURN(job.graph,
+                           Graph::Open(std::as_const(*job.store), {.topology = options.topology}));
   RHIZOME_ASSIGN_OR_RETURN(const auto features, job.store->OpenArray(options.features));
   RHIZOME_RETURN_IF_ERROR(CheckFeatures(features->entry(), *job.model, *job.graph));
   const Manifest& manifest = job.store->manifest();
@@ -219,6 +255,8 @@ Result<InferMemory> MakeLayerwiseOptions(const InferJob& job, const InferOptions
   made.chunk_rows = options.chunk_rows;
   made.seed = options.seed;
   made.threads = std::max<std::uint32_t>(options.threads, 1);
+  // What the page cache holds counts where memory is bounded.
+  made.direct = options.memory_bytes != 0;
   return DivideMemory(job, options, base_bytes, std::move(made));
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "rhizome/gnn/block_stager.h"
 #include "rhizome/gnn/layer_output.h"
 #include "rhizome/gnn/minibatch_sampler.h"
 #include "rhizome/storage/chunk_array.h"
@@ -21,20 +22,16 @@ constexpr std::uint64_t kIntermediateChunkBytes = std::uint64_t{4} << 20;
 constexpr std::uint64_t kBytesOfListedEdge = 4;
 constexpr std::uint64_t kBytesOfListedRow = 12;
 constexpr std::uint64_t kBytesOfListedTarget = 32;
-constexpr std::uint64_t kPlannedBlocks = 2;
+constexpr std::uint64_t kPlannedBlocks = BlockStager::kBlocks;
 
 /// Which rows a block reads, how many are before each, and its degree.
 constexpr std::uint64_t kBytesOfVertex = 5;
 
 /// Edges of a block over those of as many vertices on the average, at most.
-constexpr std::uint64_t kBlockEdgeRatio = 2;
+constexpr double kBlockEdgeRatio = 1.5;
 
-/// Chunks of a source for each that is read ahead: it, one whose frame it took, and as many while
-/// rows are copied from them.
-constexpr std::uint64_t kChunksBeside = 4;
-
-/// Of a chunk that is encoded, and as it is written.
-constexpr std::uint64_t kChunksEncoding = 1;
+/// Most of what a reading thread does is to wait for the disk.
+constexpr std::uint32_t kReadersOfThread = 2;
 
 std::uint64_t IntermediateChunkRows(const ArrayEntry& entry, std::uint64_t wanted_rows) {
   if (wanted_rows != 0) return RoundUpToTiles(wanted_rows);
@@ -73,6 +70,15 @@ std::uint64_t StageRows(const ArrayEntry& source, const LayerwiseOptions& option
   return std::max<std::uint64_t>(options.stage_bytes / (source.dim * sizeof(float)), 1);
 }
 
+ChunkReaderOptions ReaderOf(const ArrayEntry& source, const LayerwiseOptions& options) {
+  return {.policy = options.policy,
+          .cached_first = options.cached_first,
+          .cache_bytes = options.cache_bytes,
+          .threads = kReadersOfThread * options.threads,
+          .direct = options.direct,
+          .ahead = ChunkReader::AheadFor(source, options.threads, options.ahead_bytes)};
+}
+
 }  // namespace
 
 Status Layers::CountEdges() {
@@ -104,6 +110,13 @@ Result<OrderChoice> Layers::Choose(std::uint32_t layer, const JobControl& contro
                                                 .memory_bytes = options_.layout_bytes},
                                                control));
   return choice;
+}
+
+void Layers::SetChoice(std::uint32_t layer, OrderChoice choice) {
+  SetOrder(layer, std::move(choice.order));
+  // What was counted for these layers before was counted for another order.
+  reads_[layer] = std::move(choice.maker);
+  if (layer + 1 < count()) reads_[layer + 1] = std::move(choice.reader);
 }
 
 ArrayEntry Layers::Entry(std::uint32_t layer) const {
@@ -141,11 +154,7 @@ std::uint64_t Layers::EdgesOfBlock(std::uint32_t layer) const {
 }
 
 ChunkReaderOptions Layers::Reader(std::uint32_t layer) const {
-  return {.policy = options_.policy,
-          .cached_first = options_.cached_first,
-          .cache_bytes = options_.cache_bytes,
-          .threads = options_.threads,
-          .ahead = ChunkReader::AheadFor(SourceOf(layer), options_.threads, options_.ahead_bytes)};
+  return ReaderOf(SourceOf(layer), options_);
 }
 
 PassDrawOptions Layers::Draw(std::uint32_t layer) const {
@@ -172,7 +181,8 @@ PassReads Layers::Reads(std::uint32_t layer) const {
           .cache_chunks = CacheChunks(layer),
           .policy = options_.policy,
           .cached_first = options_.cached_first,
-          .source_order = layer == 0 ? nullptr : &orders_[layer - 1]};
+          .source_order = layer == 0 ? nullptr : &orders_[layer - 1],
+          .degrees = degrees_};
 }
 
 std::uint64_t Layers::CacheChunks(std::uint32_t layer) const {
@@ -187,7 +197,9 @@ std::uint64_t BlockRows(const Graph& graph, const Model& model, const ArrayEntry
   const std::uint64_t each =
       source.dim * sizeof(float) +
       kPlannedBlocks *
-          (kBytesOfListedTarget + kBlockEdgeRatio * edges / vertices * kBytesOfListedEdge);
+          (kBytesOfListedTarget +
+           static_cast<std::uint64_t>(kBlockEdgeRatio * static_cast<double>(edges) /
+                                      static_cast<double>(vertices) * kBytesOfListedEdge));
   return std::clamp(options.block_bytes / each, kTileRows, RoundUpToTiles(vertices));
 }
 
@@ -220,13 +232,10 @@ std::uint64_t WorkingBytes(const Graph& graph, const Model& model, const ArrayEn
                                 std::min(edges + targets, vertices) * kBytesOfListedRow +
                                 targets * kBytesOfListedTarget;
     const std::uint64_t bytes =
-        std::min(options.stage_bytes, vertices * row_bytes) +
-        kChunksBeside * ChunkReader::AheadFor(source, options.threads, options.ahead_bytes) *
-            ChunkReader::DecodedBytes(source) +
-        targets * row_bytes + kPlannedBlocks * lists + vertices * kBytesOfVertex +
-        2 * RowOrder::Bytes(vertices) +
-        (LayerOutput::kChunks + kChunksEncoding) * std::min(output.chunk_rows, output.rows) *
-            output.row_bytes();
+        BlockStager::kStages * std::min(options.stage_bytes, vertices * row_bytes) +
+        ChunkReader::WorkingBytes(source, ReaderOf(source, options)) + targets * row_bytes +
+        kPlannedBlocks * lists + vertices * kBytesOfVertex + 2 * RowOrder::Bytes(vertices) +
+        LayerOutput::Bytes(output, options.writers);
     widest = std::max(widest, bytes);
     source = output;
   }

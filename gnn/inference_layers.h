@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "rhizome/gnn/block_plan.h"
@@ -22,7 +24,8 @@ class Layers {
         model_(model),
         features_(features),
         options_(options),
-        orders_(model.shape().spec.layers) {}
+        orders_(model.shape().spec.layers),
+        reads_(orders_.size()) {}
 
   /// Before anything is planned.
   Status CountEdges();
@@ -33,6 +36,14 @@ class Layers {
   /// Decides in which order the rows of a layer's array will stand.
   Result<OrderChoice> Choose(std::uint32_t layer, const JobControl& control) const;
   void SetOrder(std::uint32_t layer, RowOrder order) { orders_[layer] = std::move(order); }
+
+  /// The same with what was counted for it.
+  void SetChoice(std::uint32_t layer, OrderChoice choice);
+
+  /// What a layer reads if none of it is done, where it is known by now. Once.
+  std::optional<BlockReads> TakeReads(std::uint32_t layer) {
+    return std::exchange(reads_[layer], std::nullopt);
+  }
 
   std::uint32_t count() const { return static_cast<std::uint32_t>(orders_.size()); }
   const RowOrder& order(std::uint32_t layer) const { return orders_[layer]; }
@@ -54,6 +65,7 @@ class Layers {
   const ArrayEntry features_;
   const LayerwiseOptions& options_;
   std::vector<RowOrder> orders_;
+  std::vector<std::optional<BlockReads>> reads_;
   std::vector<std::uint32_t> degrees_;  // [rows]; none without edges
 };
 

@@ -18,9 +18,13 @@ std::string EncodeReport(const InferLayerReport& report) {
   const json facts = {{"requests", report.chunk_requests},
                       {"reads", report.chunk_reads},
                       {"bytes", report.bytes_read},
+                      {"written", report.bytes_written},
                       {"plan", report.plan_seconds},
+                      {"read", report.read_seconds},
+                      {"copy", report.copy_seconds},
                       {"fill", report.fill_seconds},
                       {"model", report.model_seconds},
+                      {"sum", report.sum_seconds},
                       {"write", report.write_seconds},
                       {"hits", report.hit_rate * static_cast<double>(report.chunk_requests)},
                       {"computed", report.computed},
@@ -31,8 +35,8 @@ std::string EncodeReport(const InferLayerReport& report) {
 /// Adds what a child said; `hit_rate` is a count of hits until all have.
 Status AddReport(std::string_view text, InferLayerReport& sum) {
   const json facts = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  for (const char* field : {"requests", "reads", "bytes", "plan", "fill", "model", "write", "hits",
-                            "computed", "blocks"}) {
+  for (const char* field : {"requests", "reads", "bytes", "written", "plan", "read", "copy", "fill",
+                            "model", "sum", "write", "hits", "computed", "blocks"}) {
     if (!facts.is_object() || !facts.contains(field) || !facts[field].is_number()) {
       return Status::IoError(fmt::format("a worker did not say its {}", field));
     }
@@ -40,7 +44,11 @@ Status AddReport(std::string_view text, InferLayerReport& sum) {
   sum.chunk_requests += facts["requests"].get<std::uint64_t>();
   sum.chunk_reads += facts["reads"].get<std::uint64_t>();
   sum.bytes_read += facts["bytes"].get<std::uint64_t>();
+  sum.bytes_written += facts["written"].get<std::uint64_t>();
   sum.plan_seconds += facts["plan"].get<double>();
+  sum.read_seconds += facts["read"].get<double>();
+  sum.copy_seconds += facts["copy"].get<double>();
+  sum.sum_seconds += facts["sum"].get<double>();
   sum.fill_seconds += facts["fill"].get<double>();
   sum.model_seconds += facts["model"].get<double>();
   sum.write_seconds += facts["write"].get<double>();

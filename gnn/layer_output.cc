@@ -13,13 +13,43 @@ ChunkProgress ChunkProgress::Of(InferenceLog* log, std::uint32_t layer) {
           }};
 }
 
+namespace {
+
+/// What may wait to be written, of small chunks.
+constexpr std::uint64_t kWaitingBytes = std::uint64_t{32} << 20;
+constexpr std::uint64_t kMostWaiting = 8;
+
+std::uint64_t ChunkBytes(const ArrayEntry& entry) {
+  return std::max<std::uint64_t>(std::min(entry.chunk_rows, entry.rows) * entry.row_bytes(), 1);
+}
+
+/// One is filled while others wait, one a writer is written. One writer is for who has little
+/// memory.
+std::uint64_t ChunksHeld(const ArrayEntry& entry, std::uint32_t writers) {
+  const std::uint64_t waiting =
+      writers == 1 ? 1
+                   : std::clamp<std::uint64_t>(kWaitingBytes / ChunkBytes(entry), 1, kMostWaiting);
+  return std::min(waiting + writers, std::max<std::uint64_t>(entry.chunk_count(), 1));
+}
+
+}  // namespace
+
+std::uint64_t LayerOutput::Bytes(const ArrayEntry& entry, std::uint32_t writers) {
+  const std::uint64_t encoding =
+      entry.codec.kind == CodecKind::kRaw && !entry.sharded() ? 0 : writers;
+  return (ChunksHeld(entry, writers) + encoding) * ChunkBytes(entry);
+}
+
+LayerOutput::LayerOutput(const ArrayEntry& entry, std::uint32_t writers)
+    : entry_(entry), chunks_(ChunksHeld(entry, writers)), finished_(chunks_), free_(chunks_) {}
+
 Result<std::unique_ptr<LayerOutput>> LayerOutput::Create(FileSystem& fs, const Path& root,
                                                          const ArrayEntry& entry,
-                                                         ChunkProgress progress) {
-  std::unique_ptr<LayerOutput> output(new LayerOutput());
+                                                         ChunkProgress progress,
+                                                         std::uint32_t writers) {
+  writers = std::max<std::uint32_t>(writers, 1);
+  std::unique_ptr<LayerOutput> output(new LayerOutput(entry, writers));
   output->root_ = root;
-  output->entry_ = entry;
-  output->tell_ = std::move(progress.tell);
   output->done_.assign(entry.chunk_count(), false);
   output->chunk_.resize(std::min(entry.chunk_rows, entry.rows) * entry.dim);
   if (root.empty()) return output;
@@ -28,12 +58,23 @@ Result<std::unique_ptr<LayerOutput>> LayerOutput::Create(FileSystem& fs, const P
   for (const auto& [chunk, finished] : progress.finished) {
     RHIZOME_RETURN_IF_ERROR(output->Adopt(chunk, finished));
   }
-  output->thread_ = std::thread([self = output.get()] {
-    self->written_ = self->WriteFinished();
-    // Whoever waits for room for another chunk, or for an empty one, is told.
-    self->finished_.Cancel();
-    self->free_.Finish(self->written_);
-  });
+  {
+    const MutexLock lock(output->mutex_);
+    output->tell_ = std::move(progress.tell);
+  }
+  for (std::uint32_t i = 0; i < writers; ++i) {
+    output->threads_.emplace_back([self = output.get()] {
+      const Status status = self->WriteFinished();
+      if (status.ok()) return;
+      {
+        const MutexLock lock(self->mutex_);
+        if (self->written_.ok()) self->written_ = status;
+      }
+      // Whoever waits for room for another chunk, or for an empty one, is told; so is every writer.
+      self->finished_.Cancel();
+      self->free_.Finish(status);
+    });
+  }
   return output;
 }
 
@@ -70,7 +111,7 @@ Status LayerOutput::FinishChunk(std::uint64_t chunk, const AccuracyCounts& accur
     return Join();
   }
   chunk_ = {};
-  if (chunks_made_ < kChunks) {
+  if (chunks_made_ < chunks_) {
     ++chunks_made_;
   } else {
     RHIZOME_ASSIGN_OR_RETURN(std::optional<std::vector<float>> empty, free_.Pop());
@@ -82,13 +123,13 @@ Status LayerOutput::FinishChunk(std::uint64_t chunk, const AccuracyCounts& accur
 
 Status LayerOutput::WriteFinished() {
   while (true) {
-    RHIZOME_ASSIGN_OR_RETURN(std::optional<Finished> next, finished_.Pop());
-    if (!next) return Status::Ok();
+    Result<std::optional<Finished>> next = finished_.Pop();
+    if (!next || !*next) return Status::Ok();  // the last, or another writer has failed
     const auto start = std::chrono::steady_clock::now();
-    RHIZOME_RETURN_IF_ERROR(Write(*next));
+    RHIZOME_RETURN_IF_ERROR(Write(**next));
     write_seconds_ +=
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    free_.Push(std::move(next->values));
+    free_.Push(std::move((*next)->values));
   }
 }
 
@@ -98,13 +139,17 @@ Status LayerOutput::Write(const Finished& finished) {
   const std::span<const float> values = std::span(finished.values).first(rows * entry_.dim);
   RHIZOME_ASSIGN_OR_RETURN(FileEntry file,
                            writer_->WriteChunk(finished.chunk, std::as_bytes(values)));
+  bytes_written_ += file.size_bytes;
+  const MutexLock lock(mutex_);
   if (!tell_) return Status::Ok();
   return tell_(finished.chunk, {.file = std::move(file), .accuracy = finished.accuracy});
 }
 
 Status LayerOutput::Join() {
   finished_.Finish(Status::Ok());
-  if (thread_.joinable()) thread_.join();
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+  const MutexLock lock(mutex_);
   return written_;
 }
 

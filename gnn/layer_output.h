@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -12,6 +13,7 @@
 #include "rhizome/gnn/inference_log.h"
 #include "rhizome/gnn/labels.h"
 #include "rhizome/storage/chunk_array.h"
+#include "rhizome/storage/mutex.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome {
@@ -27,7 +29,8 @@ struct WrittenArray {
 struct ChunkProgress {
   std::map<std::uint64_t, FinishedChunk> finished = {};
 
-  /// On the writing thread, when a chunk is on disk; may be empty.
+  /// On a writing thread, one at a time, when a chunk is on disk, in any order where there are
+  /// several writers; may be empty.
   std::function<Status(std::uint64_t chunk, const FinishedChunk& finished)> tell = {};
 
   /// As a job's log knows it, and to be told it; `log` may be null.
@@ -35,18 +38,21 @@ struct ChunkProgress {
 };
 
 /// Collects the rows that a layer computes, chunk by chunk; encodes each finished chunk, writes it
-/// to disk and tells of it on a thread of its own. Memory: kChunks chunks, and one encoded.
-/// Threads: rows may be filled from many threads; the rest one at a time.
+/// to disk and tells of it on threads of its own. Chunks are finished in bursts, at the end of a
+/// block: some wait while others are written. Threads: rows may be filled from many threads; the
+/// rest one at a time.
 class LayerOutput {
  public:
-  /// Chunks held at once: one that is filled, one that is written.
-  static constexpr std::uint64_t kChunks = 2;
-
-  /// Writes below `root` (made if need be). `entry` has float32 rows in layout kChunk. Chunks that
-  /// were finished are adopted. Without `root` nothing is written: only the counts matter.
+  /// Writes below `root` (made if need be), on `writers` threads. `entry` has float32 rows in
+  /// layout kChunk. Chunks that were finished are adopted. Without `root` nothing is written: only
+  /// the counts matter.
   static Result<std::unique_ptr<LayerOutput>> Create(FileSystem& fs, const Path& root,
                                                      const ArrayEntry& entry,
-                                                     ChunkProgress progress);
+                                                     ChunkProgress progress, std::uint32_t writers);
+
+  /// Memory for chunks that are filled, wait and are written, and as they are encoded.
+  static std::uint64_t Bytes(const ArrayEntry& entry, std::uint32_t writers);
+
   ~LayerOutput();
 
   /// Chunks that an earlier run finished, [chunk_count].
@@ -63,7 +69,7 @@ class LayerOutput {
   /// Room for rows [begin, begin + count) of the chunk that is being filled.
   std::span<float> Rows(Row begin, std::uint64_t count);
 
-  /// The chunk is complete; `accuracy` counts its vertices. Waits for the one before to be on disk.
+  /// The chunk is complete; `accuracy` counts its vertices. Waits while too many are not on disk.
   /// Errors: what went wrong with an earlier one.
   Status FinishChunk(std::uint64_t chunk, const AccuracyCounts& accuracy);
 
@@ -76,7 +82,9 @@ class LayerOutput {
   /// All chunks are there: completes the array. Errors: kIoError, kOutOfSpace.
   Result<WrittenArray> Finish();
 
-  double write_seconds() const { return write_seconds_; }  ///< after Complete: encoding and writing
+  /// After Complete: encoding and writing, of all threads.
+  double write_seconds() const { return write_seconds_; }
+  std::uint64_t bytes_written() const { return bytes_written_; }
 
  private:
   struct Finished {
@@ -85,14 +93,16 @@ class LayerOutput {
     std::vector<float> values;
   };
 
-  LayerOutput() = default;
+  LayerOutput(const ArrayEntry& entry, std::uint32_t writers);
   Status WriteFinished();
-  Status Write(const Finished& finished);
-  Status Join();
+  Status Write(const Finished& finished) RHIZOME_EXCLUDES(mutex_);
+  Status Join() RHIZOME_EXCLUDES(mutex_);
 
   // Constant after Create.
   Path root_;
-  ArrayEntry entry_;
+  const ArrayEntry entry_;
+  const std::uint64_t chunks_;  // held at once
+  std::unique_ptr<ChunkArrayWriter> writer_;
 
   // Of the calling thread.
   std::vector<float> chunk_;
@@ -101,16 +111,17 @@ class LayerOutput {
   std::uint64_t adopted_ = 0;
   AccuracyCounts accuracy_;
 
-  // Of the writing thread until it has ended.
-  std::function<Status(std::uint64_t, const FinishedChunk&)> tell_;
-  std::unique_ptr<ChunkArrayWriter> writer_;
-  Status written_;
-  double write_seconds_ = 0;
+  // Of the writing threads until they have ended.
+  Mutex mutex_;
+  std::function<Status(std::uint64_t, const FinishedChunk&)> tell_ RHIZOME_GUARDED_BY(mutex_);
+  Status written_ RHIZOME_GUARDED_BY(mutex_);  // the first that went wrong
+  std::atomic<double> write_seconds_ = 0;
+  std::atomic<std::uint64_t> bytes_written_ = 0;
 
   // Self-synchronised.
-  BoundedQueue<Finished> finished_{1};
-  BoundedQueue<std::vector<float>> free_{kChunks};
-  std::thread thread_;
+  BoundedQueue<Finished> finished_;
+  BoundedQueue<std::vector<float>> free_;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace rhizome

@@ -14,13 +14,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Rows that one task copies to the stage.
-constexpr std::uint32_t kCopiedRows = 256;
-
-/// Chunks whose rows are copied together, and bytes of them: they are held meanwhile.
-constexpr std::size_t kCopiedChunks = 64;
-constexpr std::uint64_t kCopiedBytes = std::uint64_t{8} << 20;
-
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
@@ -54,11 +47,12 @@ AccuracyCounts CountCorrect(const Labels& labels, std::span<const Row> rows,
   return counts;
 }
 
-LayerPass::LayerPass(const LayerPassInput& input, LayerOutput& output)
-    : input_(input),
+LayerPass::LayerPass(LayerPassInput input, LayerOutput& output)
+    : input_(std::move(input)),
       output_(output),
-      dim_(input.source.entry().dim),
-      weights_(input.model.layer(input.layer)) {}
+      dim_(input_.source.entry().dim),
+      has_cache_(ChunkReader::HasCache(input_.source.entry(), input_.reader)),
+      weights_(input_.model.layer(input_.layer)) {}
 
 std::vector<Block> BlocksOfLayer(const ArrayEntry& output, const BlockPlannerOptions& planner,
                                  std::uint64_t block_rows, std::uint64_t block_edges,
@@ -86,93 +80,102 @@ Result<InferLayerReport> LayerPass::Run(const JobControl& control) {
       output_.entry(), input_.planner, input_.block_rows, input_.block_edges, output_.done());
   if (blocks.empty()) return report_;
   report_.blocks = blocks.size();
-  const Clock::time_point start = Clock::now();
-  RHIZOME_ASSIGN_OR_RETURN(Trace trace, PlanTrace(input_.graph, input_.planner, blocks, control));
-  report_.plan_seconds = SecondsSince(start);
-  windows_ = trace.steps();
-  control_ = &control;
-  const std::uint64_t stage_rows =
-      std::min<std::uint64_t>(input_.planner.stage_rows, input_.graph.vertex_count());
-  stage_ = at::empty({static_cast<std::int64_t>(stage_rows), static_cast<std::int64_t>(dim_)});
-  if (!gcn_scale_.empty()) stage_scale_.resize(stage_rows);
-  ChunkReader reader(input_.source, input_.decoder, std::move(trace), input_.reader, control,
-                     input_.delta);
-  BoundedQueue<BlockLists> planned(1);
-  std::thread planner([&] { planned.Finish(PlanBlocks(blocks, planned)); });
-  const Status status = RunBlocks(blocks, planned, reader);
-  planned.Cancel();
-  planner.join();
-  RHIZOME_RETURN_IF_ERROR(status);
   for (const Block& block : blocks) report_.computed += block.rows();
-  const ChunkReaderStats stats = reader.Finish();
+  control_ = &control;
+  RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<ChunkReader> reader, OpenReader(blocks));
+  RHIZOME_ASSIGN_OR_RETURN(BlockPlanner planner,
+                           BlockPlanner::Create(input_.graph, input_.planner));
+  RHIZOME_RETURN_IF_ERROR(RunBlocks(blocks, std::move(planner), *reader));
+  const ChunkReaderStats stats = reader->Finish();
   report_.chunk_requests = stats.requests;
   report_.chunk_reads = stats.reads;
   report_.bytes_read = stats.bytes_read;
+  report_.read_seconds = stats.read_seconds;
   report_.hit_rate = stats.requests == 0
                          ? 0
                          : static_cast<double>(stats.hits) / static_cast<double>(stats.requests);
   return report_;
 }
 
-Status LayerPass::PlanBlocks(const std::vector<Block>& blocks,
-                             BoundedQueue<BlockLists>& planned) const {
-  RHIZOME_ASSIGN_OR_RETURN(BlockPlanner planner,
-                           BlockPlanner::Create(input_.graph, input_.planner));
-  for (const Block& block : blocks) {
-    if (!planned.WaitForRoom()) break;
-    RHIZOME_ASSIGN_OR_RETURN(BlockLists lists, planner.Plan(block));
-    if (!planned.Push(std::move(lists))) break;
+/// A cache takes chunks by what will be read: that is planned before.
+Result<std::unique_ptr<ChunkReader>> LayerPass::OpenReader(const std::vector<Block>& blocks) {
+  if (!has_cache_) {
+    return std::make_unique<ChunkReader>(input_.source, input_.decoder, input_.reader, *control_,
+                                         input_.delta);
   }
-  return Status::Ok();
+  const Clock::time_point start = Clock::now();
+  if (!input_.reads) {
+    RHIZOME_ASSIGN_OR_RETURN(input_.reads,
+                             PlanReads(input_.graph, input_.planner, blocks, *control_));
+  }
+  report_.plan_seconds = SecondsSince(start);
+  return std::make_unique<ChunkReader>(input_.source, input_.decoder,
+                                       std::move(input_.reads->trace), input_.reader, *control_,
+                                       input_.delta);
 }
 
-Status LayerPass::RunBlocks(const std::vector<Block>& blocks, BoundedQueue<BlockLists>& planned,
+Status LayerPass::RunBlocks(const std::vector<Block>& blocks, BlockPlanner planner,
                             ChunkReader& reader) {
+  const std::uint64_t stage_rows =
+      std::min<std::uint64_t>(input_.planner.stage_rows, input_.graph.vertex_count());
+  RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<BlockStager> stager,
+                           BlockStager::Create(std::move(planner), blocks, reader, stage_rows, dim_,
+                                               gcn_scale_, has_cache_));
   for (const Block& block : blocks) {
-    const Clock::time_point start = Clock::now();
-    RHIZOME_ASSIGN_OR_RETURN(const std::optional<BlockLists> lists, planned.Pop());
-    report_.fill_seconds += SecondsSince(start);
-    RHIZOME_CHECK(lists.has_value());  // one for each block
-    RHIZOME_RETURN_IF_ERROR(RunBlock(block, *lists, reader));
+    RHIZOME_RETURN_IF_ERROR(RunBlock(block, *stager));
+    rows_done_ += block.rows();
   }
-  return Report();
+  report_.copy_seconds = stager->copy_seconds();
+  return Report(0);
 }
 
-Status LayerPass::Report() const {
+Result<StagedWindow> LayerPass::NextWindow(BlockStager& stager) {
+  const Clock::time_point start = Clock::now();
+  RHIZOME_ASSIGN_OR_RETURN(StagedWindow window, stager.Next());
+  report_.fill_seconds += SecondsSince(start);
+  RHIZOME_RETURN_IF_ERROR(
+      Report(window.lists->targets.size() * window.window / window.lists->windows()));
+  return window;
+}
+
+/// With the part of the block at work that is done, in rows.
+Status LayerPass::Report(std::uint64_t rows_of_block) const {
   return control_->Report({.phase = fmt::format("layer {}", input_.layer + 1),
-                           .done = staged_,
-                           .total = windows_,
+                           .done = rows_done_ + rows_of_block,
+                           .total = report_.computed,
                            .detail = {}});
 }
 
-Status LayerPass::RunBlock(const Block& block, const BlockLists& lists, ChunkReader& reader) {
+Status LayerPass::RunBlock(const Block& block, BlockStager& stager) {
+  RHIZOME_ASSIGN_OR_RETURN(StagedWindow window, NextWindow(stager));
+  const BlockLists& lists = *window.lists;
   std::vector<std::uint32_t> degrees(gcn_scale_.empty() ? 0 : block.rows(), 0);
   for (std::size_t t = 0; t < degrees.size() && !input_.planner.no_edges; ++t) {
     degrees[t] = input_.planner.degrees[static_cast<std::size_t>(lists.targets[t])];
   }
-  TileLayer layer(lists, weights_, stage_, stage_scale_, gcn_scale_, std::move(degrees));
+  TileLayer layer(lists, weights_, dim_, gcn_scale_, std::move(degrees));
   const std::size_t targets = lists.targets.size();
-  if (!lists.numbers.empty()) {
-    RHIZOME_RETURN_IF_ERROR(StageWindow(lists, 0, reader));
-    return FinishTargets(block, lists, {0, targets}, layer);
-  }
-  std::size_t window = 0;
-  for (; window < lists.sum_windows(); ++window) {
-    RHIZOME_RETURN_IF_ERROR(StageWindow(lists, window, reader));
+  if (!lists.numbers.empty()) return FinishTargets(block, window, {0, targets}, layer);
+  while (window.window < lists.sum_windows()) {
     const Clock::time_point start = Clock::now();
-    ForTiles({0, targets}, [&](const TargetRange& tile) { layer.AddWindow(window, tile); });
+    ForTiles({0, targets},
+             [&](const TargetRange& tile) { layer.AddWindow(window.window, window.staged, tile); });
     report_.model_seconds += SecondsSince(start);
+    report_.sum_seconds += SecondsSince(start);
+    RHIZOME_ASSIGN_OR_RETURN(window, NextWindow(stager));
   }
-  for (std::size_t first = 0; first < targets; first += lists.stage_rows, ++window) {
-    RHIZOME_RETURN_IF_ERROR(StageWindow(lists, window, reader));
+  for (std::size_t first = 0; first < targets; first += lists.stage_rows) {
+    if (first > 0) {
+      RHIZOME_ASSIGN_OR_RETURN(window, NextWindow(stager));
+    }
     const std::size_t count = std::min<std::size_t>(lists.stage_rows, targets - first);
-    RHIZOME_RETURN_IF_ERROR(FinishTargets(block, lists, {first, count}, layer));
+    RHIZOME_RETURN_IF_ERROR(FinishTargets(block, window, {first, count}, layer));
   }
   return Status::Ok();
 }
 
 /// Of targets whose own rows are staged.
-Status LayerPass::FinishTargets(const Block& block, const BlockLists& lists,
+Status LayerPass::FinishTargets(const Block& block, const StagedWindow& window,
                                 const TargetRange& targets, TileLayer& layer) {
   const Row begin = block.begin + static_cast<Row>(targets.first);
   const std::uint64_t chunk_rows = output_.entry().chunk_rows;
@@ -182,7 +185,7 @@ Status LayerPass::FinishTargets(const Block& block, const BlockLists& lists,
     const TargetRange range{static_cast<std::size_t>(part.begin - block.begin), part.rows()};
     std::vector<AccuracyCounts> accuracy(TilesOf(range));
     ForTiles(range, [&](const TargetRange& tile) {
-      FinishTile(block, lists, tile, targets.first, layer,
+      FinishTile(block, window, tile, targets.first, layer,
                  accuracy[(tile.first - range.first) / kTileTargets]);
     });
     for (const AccuracyCounts& counts : accuracy) chunk_accuracy_.Add(counts);
@@ -195,65 +198,20 @@ Status LayerPass::FinishTargets(const Block& block, const BlockLists& lists,
   return Status::Ok();
 }
 
-void LayerPass::FinishTile(const Block& block, const BlockLists& lists, const TargetRange& range,
+void LayerPass::FinishTile(const Block& block, const StagedWindow& window, const TargetRange& range,
                            std::size_t own_first, TileLayer& layer, AccuracyCounts& accuracy) {
-  torch::Tensor stored = layer.Finish(range, own_first);
+  torch::Tensor stored = layer.Finish(window.staged, range, own_first);
   if (input_.last && (input_.scores || input_.labels != nullptr)) {
     const torch::Tensor scores = input_.model.HeadOfTile(stored);
     if (input_.labels != nullptr)
-      accuracy = CountCorrect(*input_.labels,
-                              std::span(lists.targets).subspan(range.first, range.count), scores);
+      accuracy =
+          CountCorrect(*input_.labels,
+                       std::span(window.lists->targets).subspan(range.first, range.count), scores);
     if (input_.scores) stored = scores.contiguous();
   }
   const std::span<float> out =
       output_.Rows(block.begin + static_cast<Row>(range.first), range.count);
   std::memcpy(out.data(), stored.data_ptr<float>(), out.size_bytes());
-}
-
-// Copies what the window needs of its chunks, as they come: some of them at a time, on all threads.
-Status LayerPass::StageWindow(const BlockLists& lists, std::size_t window, ChunkReader& reader) {
-  struct Piece {
-    const float* chunk;
-    std::uint32_t first;  // into lists.staged
-    std::uint32_t last;
-  };
-  RHIZOME_RETURN_IF_ERROR(Report());
-  ++staged_;
-  const Clock::time_point start = Clock::now();
-  const std::span<const BlockLists::Visit> visits = lists.VisitsOf(window);
-  const std::uint64_t chunk_bytes = ChunkReader::DecodedBytes(input_.source.entry());
-  const std::size_t together =
-      std::clamp<std::uint64_t>(kCopiedBytes / chunk_bytes, 1, kCopiedChunks);
-  float* const stage = stage_.data_ptr<float>();
-  std::vector<DecodedChunk> held;
-  std::vector<Piece> pieces;
-  for (std::size_t v = 0; v < visits.size();) {
-    held.clear();
-    pieces.clear();
-    for (; v < visits.size() && held.size() < together; ++v) {
-      RHIZOME_ASSIGN_OR_RETURN(DecodedChunk chunk, reader.Next());
-      const BlockLists::Visit& visit = visits[chunk.request - next_request_];
-      RHIZOME_CHECK(visit.chunk == chunk.chunk);
-      for (std::uint32_t at = visit.first; at < visit.last; at += kCopiedRows) {
-        pieces.push_back({chunk.values.get(), at, std::min(at + kCopiedRows, visit.last)});
-      }
-      held.push_back(std::move(chunk));
-    }
-    ComputeFor(pieces.size(), [&](std::size_t p) {
-      for (std::uint32_t i = pieces[p].first; i < pieces[p].last; ++i) {
-        const BlockLists::StagedRow& row = lists.staged[i];
-        std::memcpy(stage + row.slot * dim_, pieces[p].chunk + row.in_chunk * dim_,
-                    dim_ * sizeof(float));
-      }
-    });
-  }
-  next_request_ += visits.size();
-  report_.fill_seconds += SecondsSince(start);
-  if (gcn_scale_.empty() || window >= lists.sum_windows()) return Status::Ok();
-  const std::size_t first = window * lists.stage_rows;
-  const std::size_t last = std::min<std::size_t>(first + lists.stage_rows, lists.rows.size());
-  for (std::size_t n = first; n < last; ++n) stage_scale_[n - first] = gcn_scale_[lists.rows[n]];
-  return Status::Ok();
 }
 
 }  // namespace rhizome

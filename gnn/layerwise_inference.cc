@@ -87,13 +87,14 @@ class LayerwiseRun {
       RHIZOME_RETURN_IF_ERROR(FindOrder(known, control));
     }
     RHIZOME_ASSIGN_OR_RETURN(const Source source, OpenSource(layer));
-    RHIZOME_ASSIGN_OR_RETURN(
-        const std::unique_ptr<LayerOutput> output,
-        LayerOutput::Create(fs(), Folder(layer), layers_.Entry(layer), std::move(progress)));
+    RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<LayerOutput> output,
+                             LayerOutput::Create(fs(), Folder(layer), layers_.Entry(layer),
+                                                 std::move(progress), options_.writers));
     output->LeaveOthers(begin, end);
     RHIZOME_ASSIGN_OR_RETURN(InferLayerReport report, RunPass(layer, source, *output, control));
     RHIZOME_RETURN_IF_ERROR(output->Complete());
     report.write_seconds = output->write_seconds();
+    report.bytes_written = output->bytes_written();
     return report;
   }
 
@@ -140,7 +141,7 @@ class LayerwiseRun {
     for (const OrderCost& cost : choice.costs) {
       result_.layers[layer].layouts.push_back({RowRuleName(cost.rule), cost.bytes});
     }
-    layers_.SetOrder(layer, std::move(choice.order));
+    layers_.SetChoice(layer, std::move(choice));
     return Status::Ok();
   }
 
@@ -186,7 +187,7 @@ class LayerwiseRun {
     RHIZOME_ASSIGN_OR_RETURN(
         const std::unique_ptr<LayerOutput> output,
         LayerOutput::Create(fs(), written ? Folder(layer) : Path(), layers_.Entry(layer),
-                            ChunkProgress::Of(log_, layer)));
+                            ChunkProgress::Of(log_, layer), options_.writers));
     result_.resumed_chunks += output->adopted_chunks();
     RHIZOME_ASSIGN_OR_RETURN(
         InferLayerReport report,
@@ -196,7 +197,10 @@ class LayerwiseRun {
     if (IsLast(layer)) result_.accuracy = output->accuracy();
     RHIZOME_ASSIGN_OR_RETURN(result_.output, output->Finish());
     RHIZOME_RETURN_IF_ERROR(LogMetadata(layer, result_.output));
-    if (options_.workers == nullptr) report.write_seconds = output->write_seconds();
+    if (options_.workers == nullptr) {
+      report.write_seconds = output->write_seconds();
+      report.bytes_written = output->bytes_written();
+    }
     report.layout = std::move(result_.layers[layer].layout);
     report.layouts = std::move(result_.layers[layer].layouts);
     result_.layers[layer] = std::move(report);
@@ -218,7 +222,8 @@ class LayerwiseRun {
                     .planner = layers_.Planner(layer),
                     .reader = layers_.Reader(layer),
                     .block_rows = layers_.RowsOfBlock(layer),
-                    .block_edges = layers_.EdgesOfBlock(layer)},
+                    .block_edges = layers_.EdgesOfBlock(layer),
+                    .reads = layers_.TakeReads(layer)},
                    output);
     return pass.Run(control);
   }
@@ -295,19 +300,23 @@ Result<std::vector<LayerReads>> PlanLayerwise(const Graph& graph, const Model& m
   std::vector<LayerReads> plans;
   for (std::uint32_t layer = 0; layer < layers.count(); ++layer) {
     RHIZOME_ASSIGN_OR_RETURN(OrderChoice choice, layers.Choose(layer, control));
-    layers.SetOrder(layer, std::move(choice.order));
+    const RowRule layout = choice.rule;
+    layers.SetChoice(layer, std::move(choice));
     const ArrayEntry output = layers.Entry(layer);
-    LayerReads plan{.source = layers.SourceOf(layer), .layout = choice.rule};
+    LayerReads plan{.source = layers.SourceOf(layer), .layout = layout};
     const std::uint64_t chunk_rows = plan.source.chunk_rows;
     plan.chunks = (graph.vertex_count() + chunk_rows - 1) / chunk_rows;
     plan.cache_chunks = std::min(layers.CacheChunks(layer), plan.chunks);
-    const std::vector<bool> none_done(output.chunk_count(), false);
-    const std::vector<Block> blocks =
-        BlocksOfLayer(output, layers.Planner(layer), layers.RowsOfBlock(layer),
-                      layers.EdgesOfBlock(layer), none_done);
-    RHIZOME_ASSIGN_OR_RETURN(Trace trace, PlanTrace(graph, layers.Planner(layer), blocks, control));
-    plan.requests = trace.keys.size();
-    plan.reads = CountReads(ChunkReader::PolicySteps(std::move(trace), layers.Reader(layer)),
+    std::optional<BlockReads> reads = layers.TakeReads(layer);
+    if (!reads) {
+      const std::vector<bool> none_done(output.chunk_count(), false);
+      const std::vector<Block> blocks =
+          BlocksOfLayer(output, layers.Planner(layer), layers.RowsOfBlock(layer),
+                        layers.EdgesOfBlock(layer), none_done);
+      RHIZOME_ASSIGN_OR_RETURN(reads, PlanReads(graph, layers.Planner(layer), blocks, control));
+    }
+    plan.requests = reads->trace.keys.size();
+    plan.reads = CountReads(ChunkReader::PolicySteps(std::move(reads->trace), layers.Reader(layer)),
                             plan.chunks, complete.policy, plan.cache_chunks);
     plans.push_back(std::move(plan));
   }

@@ -41,14 +41,17 @@ struct LayerwiseOptions {
   std::uint64_t block_rows = 0;
   std::uint64_t block_bytes = std::uint64_t{64} << 20;  ///< for the sums and lists of a block
 
-  /// Of the rows that a window of a block works on; at least a row. Does not change results.
+  /// Of the rows that a window of a block works on, at least a row; there are two such stages. Does
+  /// not change results.
   std::uint64_t stage_bytes = std::uint64_t{8} << 20;
 
-  /// Of decoded chunks that wait to be staged, and about as much again beside them.
+  /// Of decoded chunks that wait to be staged, at least two; ChunkReader::WorkingBytes.
   std::uint64_t ahead_bytes = std::uint64_t{16} << 20;
   std::uint64_t chunk_rows = 0;  ///< of every array that is written; 0: chosen
   std::uint64_t seed = 1;
   std::uint32_t threads = 1;
+  std::uint32_t writers = 1;  ///< threads that encode and write chunks
+  bool direct = false;        ///< chunks are not read through the page cache
   std::shared_ptr<const NeighborSource> neighbors = nullptr;  ///< nullptr: the graph, in memory
 
   /// Processes that compute the layers' chunks; nullptr: this one does. With a log, and without

@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "rhizome/gnn/compute_threads.h"
+
 namespace rhizome {
 namespace {
 
@@ -43,10 +45,19 @@ Result<std::uint32_t> InDegree(const Graph& graph, Row row) {
 }
 
 Result<std::vector<std::uint32_t>> InDegrees(const Graph& graph) {
+  constexpr std::size_t kRowsOfTask = std::size_t{1} << 14;
   std::vector<std::uint32_t> degrees(graph.vertex_count());
-  for (std::size_t row = 0; row < degrees.size(); ++row) {
-    RHIZOME_ASSIGN_OR_RETURN(degrees[row], InDegree(graph, static_cast<Row>(row)));
-  }
+  const std::size_t tasks = (degrees.size() + kRowsOfTask - 1) / kRowsOfTask;
+  std::vector<Status> results(tasks);
+  ComputeFor(tasks, [&](std::size_t task) {
+    const std::size_t last = std::min(degrees.size(), (task + 1) * kRowsOfTask);
+    for (std::size_t row = task * kRowsOfTask; row < last && results[task].ok(); ++row) {
+      const Result<std::uint32_t> degree = InDegree(graph, static_cast<Row>(row));
+      if (degree) degrees[row] = *degree;
+      if (!degree) results[task] = degree.error();
+    }
+  });
+  for (const Status& status : results) RHIZOME_RETURN_IF_ERROR(status);
   return degrees;
 }
 

@@ -55,7 +55,7 @@ class MinibatchSampler {
 /// In-edges of the vertex at `row` in the whole graph, capped at 2^32 - 1.
 Result<std::uint32_t> InDegree(const Graph& graph, Row row);
 
-/// Of all rows, for who asks often. Memory: 4 bytes a vertex.
+/// Of all rows, for who asks often. Works on the compute threads. Memory: 4 bytes a vertex.
 Result<std::vector<std::uint32_t>> InDegrees(const Graph& graph);
 
 }  // namespace rhizome

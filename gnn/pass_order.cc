@@ -41,6 +41,48 @@ RowOrder Place(const PassLists& lists, RowRule rule, std::uint64_t block_rows) {
   return {std::move(row_at), rows};
 }
 
+/// Of a pass: what it reads, and the least that it would read in any order of its rows.
+struct PassReadCounts {
+  std::uint64_t chunks = 0;
+  std::uint64_t least_bytes = 0;
+};
+
+PassReadCounts CountPass(const PassReads& pass, const BlockReads& reads, std::uint64_t row_count) {
+  const std::uint64_t chunks = ChunksOf(row_count, pass.source_chunk_rows);
+  // Rows that follow one another in every block, of which the cache kept some.
+  const std::uint64_t chunk_bytes = pass.source_chunk_bytes;
+  const auto rows_bytes = static_cast<std::uint64_t>(static_cast<double>(reads.rows) /
+                                                     static_cast<double>(pass.source_chunk_rows) *
+                                                     static_cast<double>(chunk_bytes));
+  const std::uint64_t cached = reads.blocks * pass.cache_chunks * chunk_bytes;
+  return {.chunks = CountReads(pass.cached_first ? reads.trace : InArrivalOrder(reads.trace),
+                               chunks, pass.policy, pass.cache_chunks),
+          .least_bytes = std::max(chunks * chunk_bytes, rows_bytes - std::min(rows_bytes, cached))};
+}
+
+/// What a pass over rows in stored order reads.
+Result<BlockReads> PlanPassReads(const Graph& graph, const PassReads& pass,
+                                 const JobControl& control) {
+  const BlockPlannerOptions planner{.fanout = pass.draw.fanout,
+                                    .no_edges = pass.draw.no_edges,
+                                    .seed = pass.draw.seed,
+                                    .layer = pass.draw.layer,
+                                    .threads = pass.draw.threads,
+                                    .source_chunk_rows = pass.source_chunk_rows,
+                                    .stage_rows = pass.stage_rows,
+                                    .source_order = pass.source_order,
+                                    .degrees = pass.degrees,
+                                    .neighbors = pass.draw.neighbors};
+  const std::uint64_t rows = graph.vertex_count();
+  const BlockEdges edges{.most = pass.block_edges, .of = [&](std::uint64_t place) {
+                           return EdgesOfRow(planner, static_cast<Row>(place));
+                         }};
+  const std::vector<bool> none_done(ChunksOf(rows, pass.output_chunk_rows), false);
+  return PlanReads(graph, planner,
+                   MakeBlocks(rows, pass.output_chunk_rows, pass.block_rows, none_done, edges),
+                   control);
+}
+
 /// The chunks of a pass's windows, as BlockPlanner cuts it. `lists` are those of all rows.
 class PassTrace {
  public:
@@ -50,17 +92,10 @@ class PassTrace {
         pass_(pass),
         targets_(targets),
         source_(source),
-        chunks_(ChunksOf(lists.rows.size(), pass.source_chunk_rows)),
         read_(lists.rows.size()),
-        seen_in_(chunks_, 0) {}
+        seen_in_(ChunksOf(lists.rows.size(), pass.source_chunk_rows), 0) {}
 
-  /// Of a pass: what it reads, and the least that it would read in any order of its rows.
-  struct Reads {
-    std::uint64_t chunks = 0;
-    std::uint64_t least_bytes = 0;
-  };
-
-  Reads Count() {
+  PassReadCounts Count() {
     const std::uint64_t rows = lists_.rows.size();
     const std::vector<bool> none_done(ChunksOf(rows, pass_.output_chunk_rows), false);
     const BlockEdges edges{.most = pass_.block_edges, .of = [&](std::uint64_t place) {
@@ -70,16 +105,7 @@ class PassTrace {
          MakeBlocks(rows, pass_.output_chunk_rows, pass_.block_rows, none_done, edges)) {
       AddBlock(block);
     }
-    // Rows that follow one another in every block, of which the cache kept some.
-    const std::uint64_t chunk_bytes = pass_.source_chunk_bytes;
-    const std::uint64_t rows_bytes = static_cast<std::uint64_t>(
-        static_cast<double>(rows_read_) / static_cast<double>(pass_.source_chunk_rows) *
-        static_cast<double>(chunk_bytes));
-    const std::uint64_t cached = blocks_ * pass_.cache_chunks * chunk_bytes;
-    return {
-        .chunks = CountReads(pass_.cached_first ? trace_ : InArrivalOrder(trace_), chunks_,
-                             pass_.policy, pass_.cache_chunks),
-        .least_bytes = std::max(chunks_ * chunk_bytes, rows_bytes - std::min(rows_bytes, cached))};
+    return CountPass(pass_, reads_, rows);
   }
 
  private:
@@ -97,8 +123,8 @@ class PassTrace {
     for (Row place = block.begin; place < block.end; ++place) {
       if (!read_.Test(RowAt(place))) ++count;
     }
-    rows_read_ += count;
-    ++blocks_;
+    reads_.rows += count;
+    ++reads_.blocks;
     const bool one_window = count <= pass_.stage_rows;
     for (Row place = block.begin; one_window && place < block.end; ++place) {
       read_.Set(RowAt(place));
@@ -116,15 +142,15 @@ class PassTrace {
     if (in_window_ == pass_.stage_rows) EndWindow();
     ++in_window_;
     const std::uint64_t chunk = source_.PlaceOf(static_cast<Row>(row)) / pass_.source_chunk_rows;
-    if (seen_in_[chunk] == trace_.steps() + 1) return;
-    seen_in_[chunk] = trace_.steps() + 1;
+    if (seen_in_[chunk] == reads_.trace.steps() + 1) return;
+    seen_in_[chunk] = reads_.trace.steps() + 1;
     step_.push_back(static_cast<CacheKey>(chunk));
   }
 
   void EndWindow() {
     if (in_window_ == 0) return;
     std::sort(step_.begin(), step_.end());
-    trace_.AddStep(step_);
+    reads_.trace.AddStep(step_);
     step_.clear();
     in_window_ = 0;
   }
@@ -133,15 +159,22 @@ class PassTrace {
   const PassReads& pass_;
   const RowOrder& targets_;
   const RowOrder& source_;
-  const std::uint64_t chunks_;
   RankBitmap read_;
   std::vector<std::uint64_t> seen_in_;  // the last window that read a chunk, from 1
   std::vector<CacheKey> step_;
   std::uint64_t in_window_ = 0;  // rows
-  std::uint64_t rows_read_ = 0;  // of each block its distinct ones
-  std::uint64_t blocks_ = 0;
-  Trace trace_;
+  BlockReads reads_;
 };
+
+OrderCost CostOf(RowRule rule, const OrderOptions& options, const PassReadCounts& maker,
+                 const PassReadCounts& reader) {
+  return {.rule = rule,
+          .maker_reads = maker.chunks,
+          .reader_reads = reader.chunks,
+          .bytes = maker.chunks * options.maker.source_chunk_bytes +
+                   reader.chunks * options.reader.source_chunk_bytes,
+          .least_bytes = maker.least_bytes + reader.least_bytes};
+}
 
 std::uint64_t ExpectedEdges(const Graph& graph, const PassDrawOptions& draw) {
   if (draw.no_edges) return 0;
@@ -172,16 +205,9 @@ class Counting {
     const RowOrder stored;
     const RowOrder& source =
         options_.maker.source_order == nullptr ? stored : *options_.maker.source_order;
-    OrderCost cost{.rule = rule};
-    const PassTrace::Reads maker =
-        PassTrace(same_ ? reader_ : maker_, options_.maker, order, source).Count();
-    const PassTrace::Reads reader = PassTrace(reader_, options_.reader, stored, order).Count();
-    cost.maker_reads = maker.chunks;
-    cost.reader_reads = reader.chunks;
-    cost.bytes = cost.maker_reads * options_.maker.source_chunk_bytes +
-                 cost.reader_reads * options_.reader.source_chunk_bytes;
-    cost.least_bytes = maker.least_bytes + reader.least_bytes;
-    return cost;
+    return CostOf(rule, options_,
+                  PassTrace(same_ ? reader_ : maker_, options_.maker, order, source).Count(),
+                  PassTrace(reader_, options_.reader, stored, order).Count());
   }
 
  private:
@@ -202,18 +228,34 @@ Result<OrderChoice> ChooseOrder(const Graph& graph, const OrderOptions& options,
                                 const JobControl& control) {
   OrderChoice choice;
   if (options.rule == RowRule::kStored) return choice;
+  const std::uint64_t rows = graph.vertex_count();
   const auto fits = [&](const PassReads& pass) {
-    return ChunksOf(graph.vertex_count(), pass.source_chunk_rows) <= pass.cache_chunks;
+    return ChunksOf(rows, pass.source_chunk_rows) <= pass.cache_chunks;
   };
   // Where the cache holds the arrays every chunk is read once, wherever rows stand.
   if (!options.rule && fits(options.maker) && fits(options.reader)) return choice;
-  if (graph.vertex_count() >= std::numeric_limits<LocalRow>::max()) return choice;
+  if (rows >= std::numeric_limits<LocalRow>::max()) return choice;
+  // Windows of a block go by stored order, of which any other order takes the chunks apart.
+  if (!options.rule && std::min(options.reader.block_rows, rows) > options.reader.stage_rows)
+    return choice;
+  RHIZOME_RETURN_IF_ERROR(control.Report({.phase = "layout", .done = 0, .total = 1}));
   const std::uint64_t edges =
       std::max(ExpectedEdges(graph, options.maker.draw), ExpectedEdges(graph, options.reader.draw));
+  const auto is_enough = [&](std::uint64_t bytes) {
+    return bytes < kSlack * choice.costs.front().least_bytes + edges * kCountingBytesOfEdge;
+  };
+  if (!options.rule) {
+    RHIZOME_ASSIGN_OR_RETURN(choice.maker, PlanPassReads(graph, options.maker, control));
+    RHIZOME_ASSIGN_OR_RETURN(choice.reader, PlanPassReads(graph, options.reader, control));
+    choice.costs.push_back(CostOf(RowRule::kStored, options,
+                                  CountPass(options.maker, *choice.maker, rows),
+                                  CountPass(options.reader, *choice.reader, rows)));
+    if (is_enough(choice.costs.front().bytes)) return choice;
+  }
   const bool same = options.maker.draw.fanout == options.reader.draw.fanout &&
                     options.reader.draw.fanout == kAllNeighbors;
-  const std::uint64_t needed = edges * (kListBytesOfEdge * (same ? 1 : 2) + kLayOutBytesOfEdge) +
-                               graph.vertex_count() * kBytesOfRow;
+  const std::uint64_t needed =
+      edges * (kListBytesOfEdge * (same ? 1 : 2) + kLayOutBytesOfEdge) + rows * kBytesOfRow;
   if (needed > options.memory_bytes) {
     if (!options.rule) return choice;
     return Fail(Status::OutOfMemory(
@@ -221,7 +263,6 @@ Result<OrderChoice> ChooseOrder(const Graph& graph, const OrderOptions& options,
                     "--layout stored",
                     RowRuleName(*options.rule), (needed >> 20) + 1, options.memory_bytes >> 20)));
   }
-  RHIZOME_RETURN_IF_ERROR(control.Report({.phase = "layout", .done = 0, .total = 1}));
   Counting counting(options);
   RHIZOME_RETURN_IF_ERROR(counting.Draw(graph, control));
   const std::uint64_t block_rows = RoundUpToTiles(options.reader.block_rows);
@@ -230,20 +271,18 @@ Result<OrderChoice> ChooseOrder(const Graph& graph, const OrderOptions& options,
     choice.order = Place(counting.reader(), choice.rule, block_rows);
     return choice;
   }
-  choice.costs.push_back(counting.Count(RowRule::kStored, {}));
+  std::uint64_t best = choice.costs.front().bytes;
   for (const RowRule rule : kCounted) {
     RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
-    const std::uint64_t best =
-        std::min_element(choice.costs.begin(), choice.costs.end(),
-                         [](const auto& a, const auto& b) { return a.bytes < b.bytes; })
-            ->bytes;
-    if (best < kSlack * choice.costs.front().least_bytes + edges * kCountingBytesOfEdge) break;
+    if (is_enough(best)) break;
     RowOrder order = Place(counting.reader(), rule, block_rows);
     choice.costs.push_back(counting.Count(rule, order));
-    // Where blocks take several windows, which go by stored order, no other order is any better.
     if (choice.costs.back().bytes >= best) break;
+    best = choice.costs.back().bytes;
     choice.rule = rule;
     choice.order = std::move(order);
+    choice.maker.reset();
+    choice.reader.reset();
   }
   return choice;
 }

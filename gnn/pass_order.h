@@ -2,12 +2,14 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "rhizome/cache/pass_layout.h"
 #include "rhizome/cache/pass_lists.h"
 #include "rhizome/cache/policy.h"
+#include "rhizome/gnn/block_plan.h"
 #include "rhizome/gnn/row_order.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/storage/job_control.h"
@@ -27,7 +29,8 @@ struct PassReads {
   std::uint64_t cache_chunks = 0;
   PolicyKind policy = PolicyKind::kBelady;
   bool cached_first = false;
-  const RowOrder* source_order = nullptr;  ///< nullptr: as stored
+  const RowOrder* source_order = nullptr;       ///< nullptr: as stored
+  std::span<const std::uint32_t> degrees = {};  ///< InDegrees; not without edges. Borrowed
 };
 
 struct OrderOptions {
@@ -50,6 +53,10 @@ struct OrderChoice {
   RowRule rule = RowRule::kStored;
   RowOrder order;
   std::vector<OrderCost> costs;  ///< of what was counted, the stored order first
+
+  /// What both passes read, where the stored order was chosen by counting.
+  std::optional<BlockReads> maker;
+  std::optional<BlockReads> reader;
 };
 
 /// Chooses in which order the rows of an array between two layers stand; its rows are computed in

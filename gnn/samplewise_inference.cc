@@ -107,8 +107,9 @@ Result<LayerwiseResult> RunSamplewise(const Graph& graph, const Model& model, co
   RHIZOME_ASSIGN_OR_RETURN(const auto features, graph.store().OpenArray(options.features));
   RHIZOME_RETURN_IF_ERROR(CheckFeatures(features->entry(), model, graph));
   RHIZOME_ASSIGN_OR_RETURN(const ArrayEntry entry, MakeOutputEntry(graph, model, options));
-  RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<LayerOutput> output,
-                           LayerOutput::Create(graph.store().fs(), scratch / "output", entry, {}));
+  RHIZOME_ASSIGN_OR_RETURN(
+      const std::unique_ptr<LayerOutput> output,
+      LayerOutput::Create(graph.store().fs(), scratch / "output", entry, {}, options.writers));
   std::vector<Block> blocks;
   for (const Block& block :
        MakeBlocks(entry.rows, entry.chunk_rows, options.block_rows, output->done())) {
@@ -127,6 +128,8 @@ Result<LayerwiseResult> RunSamplewise(const Graph& graph, const Model& model, co
   if (report.chunk_requests > 0) report.hit_rate /= static_cast<double>(report.chunk_requests);
   result.accuracy = output->accuracy();
   RHIZOME_ASSIGN_OR_RETURN(result.output, output->Finish());
+  report.write_seconds = output->write_seconds();
+  report.bytes_written = output->bytes_written();
   return result;
 }
 

@@ -9,32 +9,30 @@
 
 namespace rhizome {
 
-TileLayer::TileLayer(const BlockLists& lists, const TileWeights& weights,
-                     const torch::Tensor& stage, std::span<const float> stage_scale,
+TileLayer::TileLayer(const BlockLists& lists, const TileWeights& weights, std::size_t dim,
                      std::span<const float> row_scale, std::vector<std::uint32_t> degrees)
     : lists_(lists),
       weights_(weights),
-      dim_(static_cast<std::size_t>(stage.size(1))),
-      stage_(stage.data_ptr<float>()),
-      stage_scale_(stage_scale),
+      dim_(dim),
       row_scale_(row_scale),
       degrees_(std::move(degrees)) {
   if (one_window()) return;
-  sums_ = at::empty({static_cast<std::int64_t>(lists.targets.size()), stage.size(1)});
+  sums_ =
+      at::empty({static_cast<std::int64_t>(lists.targets.size()), static_cast<std::int64_t>(dim)});
   if (lists.sum_windows() == 0) sums_.zero_();
   added_.assign(lists.offsets.begin(), lists.offsets.end() - 1);
 }
 
-SumArgs TileLayer::RowArgs() const {
+SumArgs TileLayer::RowArgs(const StagedRows& staged) const {
   SumArgs args;
-  args.x = stage_;
+  args.x = staged.rows;
   args.x_stride = dim_;
   args.dim = dim_;
-  args.source_scale = stage_scale_.empty() ? nullptr : stage_scale_.data();
+  args.source_scale = staged.scale.empty() ? nullptr : staged.scale.data();
   return args;
 }
 
-void TileLayer::AddWindow(std::size_t window, const TargetRange& range) {
+void TileLayer::AddWindow(std::size_t window, const StagedRows& staged, const TargetRange& range) {
   // The parts of the lists that lie in the window, as slots of the stage.
   thread_local std::vector<std::uint32_t> offsets;
   thread_local std::vector<std::uint32_t> slots;
@@ -50,7 +48,7 @@ void TileLayer::AddWindow(std::size_t window, const TargetRange& range) {
     added_[t] = e;
     offsets.push_back(static_cast<std::uint32_t>(slots.size()));
   }
-  SumArgs args = RowArgs();
+  SumArgs args = RowArgs(staged);
   args.begins = offsets.data();
   args.ends = offsets.data() + 1;
   args.index = slots.data();
@@ -61,16 +59,17 @@ void TileLayer::AddWindow(std::size_t window, const TargetRange& range) {
   Kernels().sum(args, 0, range.count);
 }
 
-void TileLayer::CopyOwn(const TargetRange& range, std::size_t own_first, float* out,
-                        std::size_t stride) const {
+void TileLayer::CopyOwn(const StagedRows& staged, const TargetRange& range, std::size_t own_first,
+                        float* out, std::size_t stride) const {
   for (std::size_t i = 0; i < range.count; ++i) {
     const std::size_t t = range.first + i;
     const std::size_t slot = one_window() ? lists_.numbers[t] : t - own_first;
-    std::memcpy(out + i * stride, stage_ + slot * dim_, dim_ * sizeof(float));
+    std::memcpy(out + i * stride, staged.rows + slot * dim_, dim_ * sizeof(float));
   }
 }
 
-torch::Tensor TileLayer::Finish(const TargetRange& range, std::size_t own_first) {
+torch::Tensor TileLayer::Finish(const StagedRows& staged, const TargetRange& range,
+                                std::size_t own_first) {
   const std::size_t width = sage() ? 2 * dim_ : dim_;
   torch::Tensor input = at::empty({kDenseRows, static_cast<std::int64_t>(width)});
   float* const out = input.data_ptr<float>();
@@ -89,7 +88,7 @@ torch::Tensor TileLayer::Finish(const TargetRange& range, std::size_t own_first)
     }
     target_scale[i] = scale;
   }
-  SumArgs args = RowArgs();
+  SumArgs args = RowArgs(staged);
   args.begins = lists_.offsets.data() + range.first;
   args.ends = args.begins + (one_window() ? 1 : 0);  // sums of several windows are complete
   args.index = lists_.neighbors.data();
@@ -100,10 +99,10 @@ torch::Tensor TileLayer::Finish(const TargetRange& range, std::size_t own_first)
   args.out = sums;
   args.out_stride = width;
   if (sage()) {
-    CopyOwn(range, own_first, out, width);
+    CopyOwn(staged, range, own_first, out, width);
   } else {
     gcn_own = at::empty({kDenseRows, static_cast<std::int64_t>(dim_)});
-    CopyOwn(range, own_first, gcn_own.data_ptr<float>(), dim_);
+    CopyOwn(staged, range, own_first, gcn_own.data_ptr<float>(), dim_);
     args.initial = gcn_own.data_ptr<float>();
     args.initial_stride = dim_;
     args.initial_rows = range.count;

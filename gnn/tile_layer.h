@@ -8,6 +8,7 @@
 
 #include "rhizome/gnn/aggregate_kernels.h"
 #include "rhizome/gnn/block_plan.h"
+#include "rhizome/gnn/block_stager.h"
 #include "rhizome/gnn/dense.h"
 #include "rhizome/gnn/layers.h"
 
@@ -34,33 +35,30 @@ struct TargetRange {
 /// Memory: a row a target where the block has windows of own rows.
 class TileLayer {
  public:
-  /// `stage`: [stage rows, dim], with `stage_scale`, GCN's factor of each row; empty for others.
-  /// `row_scale`: the same by row of the graph. `degrees` [targets], GCN only.
-  TileLayer(const BlockLists& lists, const TileWeights& weights, const torch::Tensor& stage,
-            std::span<const float> stage_scale, std::span<const float> row_scale,
-            std::vector<std::uint32_t> degrees);
+  /// `dim`: columns read. `row_scale`: GCN's factor of each row of the graph. `degrees` [targets],
+  /// GCN only.
+  TileLayer(const BlockLists& lists, const TileWeights& weights, std::size_t dim,
+            std::span<const float> row_scale, std::vector<std::uint32_t> degrees);
 
   /// Adds what is staged of a window to the sums of some targets. Windows in ascending order, each
   /// for all targets before the next; not for a block of one window.
-  void AddWindow(std::size_t window, const TargetRange& range);
+  void AddWindow(std::size_t window, const StagedRows& staged, const TargetRange& range);
 
-  /// With the targets' own rows staged, the one window or the last added: their rows, [kDenseRows,
-  /// out]; those behind the last are of no use. `own_first`: the first target whose own row the
-  /// window has, where it is one of own rows.
-  torch::Tensor Finish(const TargetRange& range, std::size_t own_first);
+  /// With the targets' own rows staged, in the one window or after all others: their rows,
+  /// [kDenseRows, out]; those behind the last are of no use. `own_first`: the first target whose
+  /// own row the window has, where it is one of own rows.
+  torch::Tensor Finish(const StagedRows& staged, const TargetRange& range, std::size_t own_first);
 
  private:
   bool sage() const { return weights_.kind == ModelKind::kSage; }
   bool one_window() const { return !lists_.numbers.empty(); }
-  SumArgs RowArgs() const;
-  void CopyOwn(const TargetRange& range, std::size_t own_first, float* out,
-               std::size_t stride) const;
+  SumArgs RowArgs(const StagedRows& staged) const;
+  void CopyOwn(const StagedRows& staged, const TargetRange& range, std::size_t own_first,
+               float* out, std::size_t stride) const;
 
   const BlockLists& lists_;
   const TileWeights& weights_;
   const std::size_t dim_;
-  const float* const stage_;
-  const std::span<const float> stage_scale_;
   const std::span<const float> row_scale_;
   const std::vector<std::uint32_t> degrees_;
   torch::Tensor sums_;                // [targets, dim]; undefined for one window

@@ -61,9 +61,14 @@ class FarArray final : public ChunkSource {
   std::uint64_t chunk_rows() const override { return chunk_rows_; }
   Result<std::uint64_t> Version() override { return 1; }
   Result<std::uint64_t> ReadChunk(std::uint64_t chunk, std::span<std::byte> out) override {
-    std::this_thread::sleep_for(latency_);
-    std::memcpy(out.data(), bytes_.data() + chunk * chunk_rows_ * row_bytes_, out.size());
+    Fetch(chunk * chunk_rows_, out);
     return out.size();
+  }
+
+  /// Rows from `first_row` on.
+  void Fetch(std::uint64_t first_row, std::span<std::byte> out) const {
+    std::this_thread::sleep_for(latency_);
+    std::memcpy(out.data(), bytes_.data() + first_row * row_bytes_, out.size());
   }
 
  private:
@@ -122,25 +127,25 @@ class FarPass {
     return Status::Ok();
   }
 
-  /// Seconds to read, without caches, as many chunks as the blocks ask for: measured on a part of
-  /// them, as long as a second lasts.
-  double ReadFar() {
+  /// Seconds to read, without caches, all chunks that the blocks ask for: those of the caches, or
+  /// the fewer and larger ones of the source. Measured on a part of them, as long as a second
+  /// lasts.
+  double ReadFar(bool of_source) const {
+    const std::uint64_t chunk_rows = of_source ? source_.chunk_rows() : shape_.chunk_rows;
+    const std::uint64_t chunks = source_.rows() / chunk_rows;  // whole ones
     const auto start = Clock::now();
     std::atomic<std::uint64_t> read = 0;
     std::vector<std::thread> threads;
     for (std::uint32_t t = 0; t < options_.in_flight; ++t) {
       threads.emplace_back([&, t] {
-        std::vector<std::byte> chunk(source_.chunk_rows() * source_.row_bytes());
-        for (std::uint64_t i = t; SecondsSince(start) < 1; i += options_.in_flight) {
-          const std::uint64_t number = i % source_.chunk_count();
-          const auto got = source_.ReadChunk(
-              number, std::span(chunk).first(source_.RowsInChunk(number) * source_.row_bytes()));
-          if (got) ++read;
-        }
+        std::vector<std::byte> chunk(chunk_rows * source_.row_bytes());
+        for (std::uint64_t i = t; SecondsSince(start) < 1; i += options_.in_flight, ++read)
+          source_.Fetch(i % chunks * chunk_rows, chunk);
       });
     }
     for (std::thread& thread : threads) thread.join();
-    return SecondsSince(start) * static_cast<double>(far_requests_) / static_cast<double>(read);
+    return SecondsSince(start) * static_cast<double>(of_source ? far_requests_ : requests_) /
+           static_cast<double>(read);
   }
 
   struct Times {
@@ -155,20 +160,38 @@ class FarPass {
     std::uint64_t disk_bytes = 0;
   };
 
-  /// Reads all that the blocks ask for through the caches, which were filled before.
+  /// Reads all that the blocks ask for through the caches, which are filled before; as many workers
+  /// at once as there are threads.
   Result<Times> ReadThroughCaches(const JobControl& control) {
     Times times;
+    std::vector<std::unique_ptr<DiskCache>> caches;
     for (std::size_t w = 0; w < workers_.size(); ++w) {
       const auto filling = Clock::now();
-      RHIZOME_ASSIGN_OR_RETURN(const auto cache, Fill(w, control));
+      RHIZOME_ASSIGN_OR_RETURN(caches.emplace_back(), Fill(w, control));
       times.fill += SecondsSince(filling);
-      times.source_reads += cache->stats().source_reads;
-      times.disk_bytes += cache->stats().disk_bytes;
-      const auto start = Clock::now();
-      const double cpu = CpuSeconds();
-      RHIZOME_RETURN_IF_ERROR(RunWorker(workers_[w], *cache, /*compute=*/false, times));
-      times.cpu += CpuSeconds() - cpu;
-      times.seconds += SecondsSince(start);
+      times.source_reads += caches.back()->stats().source_reads;
+      times.disk_bytes += caches.back()->stats().disk_bytes;
+    }
+    std::vector<Times> of_worker(workers_.size());
+    std::vector<Status> status(workers_.size());
+    std::atomic<std::size_t> next = 0;
+    const auto start = Clock::now();
+    std::vector<std::thread> threads;
+    for (std::uint32_t t = 0; t < std::max(options_.graph.threads, 1U); ++t) {
+      threads.emplace_back([&] {
+        for (std::size_t w = next++; w < workers_.size(); w = next++) {
+          const double cpu = CpuSeconds();
+          status[w] = RunWorker(workers_[w], *caches[w], /*compute=*/false, of_worker[w]);
+          of_worker[w].cpu = CpuSeconds() - cpu;
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    times.seconds = SecondsSince(start);
+    for (std::size_t w = 0; w < workers_.size(); ++w) {
+      RHIZOME_RETURN_IF_ERROR(status[w]);
+      times.cpu += of_worker[w].cpu;
+      times.disk_reads += of_worker[w].disk_reads;
     }
     return times;
   }
@@ -197,10 +220,13 @@ class FarPass {
 
  private:
   Result<std::unique_ptr<DiskCache>> Fill(std::size_t w, const JobControl& control) {
-    return DiskCache::Fill(
-        FileSystem::Posix(), source_, workers_[w].lists.rows, workers_[w].layout.position,
-        {.folder = folder_, .chunk_rows = shape_.chunk_rows, .in_flight = options_.in_flight},
-        control);
+    return DiskCache::Fill(FileSystem::Posix(), source_, workers_[w].lists.rows,
+                           workers_[w].layout.position,
+                           {.folder = folder_,
+                            .chunk_rows = shape_.chunk_rows,
+                            .in_flight = options_.in_flight,
+                            .memory_bytes = options_.limit_bytes / 2},
+                           control);
   }
 
   Status RunWorker(const Worker& worker, const DiskCache& cache, bool compute, Times& times) {
@@ -300,6 +326,8 @@ Status BenchInferFar(const BenchInferOptions& options, InferContest& contest,
   FarPass pass(options, contest.graph(), *source, cache_chunk_rows, contest.scratch() / "far");
   RHIZOME_RETURN_IF_ERROR(pass.Plan(control));
   std::vector<double> far;
+  std::vector<double> far_large;
+  std::vector<double> ratios_large;
   std::vector<double> near;
   std::vector<double> ratios;
   std::vector<double> with_fill;
@@ -310,10 +338,12 @@ Status BenchInferFar(const BenchInferOptions& options, InferContest& contest,
   for (std::uint32_t round = 0; round < options.rounds; ++round) {
     RHIZOME_RETURN_IF_ERROR(
         control.Report({.phase = "far", .done = round, .total = options.rounds}));
-    far.push_back(pass.ReadFar());
+    far.push_back(pass.ReadFar(/*of_source=*/false));
+    far_large.push_back(pass.ReadFar(/*of_source=*/true));
     RHIZOME_ASSIGN_OR_RETURN(reads, pass.ReadThroughCaches(control));
     near.push_back(reads.seconds);
     ratios.push_back(far.back() / reads.seconds);
+    ratios_large.push_back(far_large.back() / reads.seconds);
     with_fill.push_back(far.back() / (reads.seconds + reads.fill));
     RHIZOME_ASSIGN_OR_RETURN(const FarPass::Times times, pass.RunLayer(control));
     layer.push_back(times.seconds);
@@ -335,7 +365,9 @@ Status BenchInferFar(const BenchInferOptions& options, InferContest& contest,
                  {"cached_seconds", Median(near)},
                  {"cached_cpu_seconds", reads.cpu},
                  {"fill_seconds", reads.fill},
+                 {"far_seconds_of_source_chunks", Median(far_large)},
                  {"ratio", Median(ratios)},
+                 {"ratio_to_source_chunks", Median(ratios_large)},
                  {"ratio_with_fill", Median(with_fill)},
                  {"layer_seconds", Median(layer)},
                  {"unhidden_fill_of_layer", Median(unhidden)},

@@ -116,7 +116,8 @@ InferContest::~InferContest() {
   if (!options_.graph.store) return;
   const Result<std::string> self = OwnBinary();
   if (!self) return;
-  static_cast<void>(RunChild({*self, "array", "drop", graph_.store->path().string(), kArray}));
+  static_cast<void>(
+      RunChild({*self, "array", "drop", graph_.store->path().string(), kArray, "--all-versions"}));
 }
 
 Status InferContest::MakeModel() {
@@ -134,10 +135,10 @@ Status InferContest::MakeModel() {
 }
 
 Result<Json> InferContest::RunForJson(const std::vector<std::string>& command,
-                                      const std::string& name) {
+                                      const std::string& name, bool killed) {
   const ChildOutput output{.standard = scratch() / "report.json", .errors = scratch() / "errors"};
   RHIZOME_ASSIGN_OR_RETURN(const int code, RunChild(command, output));
-  if (code == kKilled && command.front() == "timeout") return Json::object();
+  if (code == kKilled && killed) return Json::object();
   if (code != 0) {
     return Fail(Status::IoError(fmt::format("{} ended with code {}{}; it said: {}", name, code,
                                             code == kKilled ? ", killed: over the limit?" : "",
@@ -157,7 +158,7 @@ Result<Json> InferContest::Infer(const std::vector<std::string>& flags,
                                       store().path().string(),
                                       "--json",
                                       "--progress",
-                                      "none",
+                                      "json",
                                       "--model-file",
                                       (scratch() / "model.safetensors").string(),
                                       "--features",
@@ -184,12 +185,20 @@ Result<Json> InferContest::Infer(const std::vector<std::string>& flags,
     command = group->Command(command);
   }
   if (kill_after > 0) {
-    const std::vector<std::string> timeout = {"timeout", "-s", "KILL",
-                                              fmt::format("{:.3f}", kill_after)};
-    command.insert(command.begin(), timeout.begin(), timeout.end());
+    // From its first word on: by then libraries are loaded and the job begins.
+    const std::vector<std::string> shell = {
+        "sh",
+        "-c",
+        "log=$1 && after=$2 && shift 2 && { \"$@\" & } && job=$!; "
+        "until [ -s \"$log\" ] || ! kill -0 $job; do sleep 0.005; done; "
+        "sleep $after; kill -KILL $job && exit 137; wait $job",
+        "sh",
+        (scratch() / "errors").string(),
+        fmt::format("{:.3f}", kill_after)};
+    command.insert(command.begin(), shell.begin(), shell.end());
   }
   dropped_caches_ = DropPageCache() && dropped_caches_;
-  RHIZOME_ASSIGN_OR_RETURN(Json report, RunForJson(command, "infer"));
+  RHIZOME_ASSIGN_OR_RETURN(Json report, RunForJson(command, "infer", kill_after > 0));
   if (report.contains("base_memory_bytes")) base_bytes_ = report["base_memory_bytes"];
   return report;
 }

@@ -28,7 +28,7 @@ class InferContest {
 
   /// The report of `rhizome infer` with these flags. `limit_bytes`: of memory beyond the bare
   /// process, page cache included, set by a control group and told with --memory. `kill_after`
-  /// seconds: the process is killed then, and there is no report (an empty object) unless it was
+  /// seconds of work: the process is killed then, and there is no report (an empty object) unless it was
   /// done before. All caches are dropped first. Errors: what it said.
   Result<Json> Infer(const std::vector<std::string>& flags,
                      std::optional<std::uint64_t> limit_bytes, double kill_after = 0);
@@ -49,7 +49,8 @@ class InferContest {
   InferContest(const BenchInferOptions& options, BenchGraph graph, ScratchFolder scratch);
   Status MakeModel();
   Status WritePeerFiles(const JobControl& control);
-  Result<Json> RunForJson(const std::vector<std::string>& command, const std::string& name);
+  Result<Json> RunForJson(const std::vector<std::string>& command, const std::string& name,
+                          bool killed = false);
 
   const BenchInferOptions options_;
   BenchGraph graph_;

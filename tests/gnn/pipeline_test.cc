@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <deque>
 #include <fstream>
 #include <numeric>
 #include <random>
@@ -280,18 +281,23 @@ TEST_F(PipelineTest, BlockListsAreTheGraphsInNeighboursAscendingInEveryOrderAndW
       }
       ExpectStaged(*lists, windows, source, 128);
       const JobControl control;
-      const auto trace = PlanTrace(*graph_,
-                                   {.source_chunk_rows = 128,
-                                    .stage_rows = stage_rows,
-                                    .source_order = &source,
-                                    .target_order = &targets,
-                                    .degrees = *degrees},
-                                   std::span(&block, 1), control);
-      ASSERT_OK(trace);
-      ASSERT_EQ(trace->steps(), lists->windows());
-      ASSERT_EQ(trace->keys.size(), lists->visits.size());
-      for (std::size_t i = 0; i < trace->keys.size(); ++i)
-        EXPECT_EQ(static_cast<std::uint64_t>(trace->keys[i]), lists->visits[i].chunk);
+      const auto planned = PlanReads(*graph_,
+                                     {.source_chunk_rows = 128,
+                                      .stage_rows = stage_rows,
+                                      .source_order = &source,
+                                      .target_order = &targets,
+                                      .degrees = *degrees},
+                                     std::span(&block, 1), control);
+      ASSERT_OK(planned);
+      std::set<std::int64_t> distinct(lists->rows.begin(), lists->rows.end());
+      distinct.insert(lists->targets.begin(), lists->targets.end());
+      EXPECT_EQ(planned->rows, distinct.size());
+      EXPECT_EQ(planned->blocks, 1U);
+      const Trace& trace = planned->trace;
+      ASSERT_EQ(trace.steps(), lists->windows());
+      ASSERT_EQ(trace.keys.size(), lists->visits.size());
+      for (std::size_t i = 0; i < trace.keys.size(); ++i)
+        EXPECT_EQ(static_cast<std::uint64_t>(trace.keys[i]), lists->visits[i].chunk);
     }
   }
 }
@@ -348,6 +354,41 @@ TEST_F(PipelineTest, ChunksComeOnceEachWithTheirRowsUnderEveryPolicy) {
                      ChunkReader::PolicySteps(trace, options));
       EXPECT_EQ(stats.reads, Replay(*replayed, ChunkReader::PolicySteps(trace, options)).reads());
     }
+  }
+}
+
+TEST_F(PipelineTest, WithoutACacheChunksComeAsTheyAreAppended) {
+  const auto array = store_->OpenArray("feat");
+  ASSERT_OK(array);
+  const auto decoder = FeatureDecoder::Create((*array)->entry(), /*normalize=*/false);
+  ASSERT_OK(decoder);
+  std::mt19937_64 random(testing::TestSeed());
+  const JobControl control;
+  for (const bool direct : {false, true}) {
+    ChunkReader reader(**array, *decoder, {.threads = 3, .direct = direct, .ahead = 5}, control);
+    std::deque<std::uint64_t> wanted;
+    std::uint64_t delivered = 0;
+    while (delivered < 200) {
+      for (std::uint64_t i = random() % 8; i > 0; --i) {
+        wanted.push_back(random() % 4);
+        reader.Append(wanted.back());
+      }
+      if (wanted.empty()) continue;
+      const Result<DecodedChunk> chunk = reader.Next();
+      ASSERT_OK(chunk);
+      EXPECT_EQ(chunk->request, delivered++);
+      ASSERT_EQ(chunk->chunk, wanted.front());
+      wanted.pop_front();
+      for (std::uint64_t row = 0; row < chunk->rows; ++row) {
+        const auto vertex =
+            static_cast<std::size_t>(graph_->VertexAt(chunk->first_row + static_cast<Row>(row)));
+        ASSERT_EQ(chunk->values[row * 16], graph_data_.features[vertex * 16]);
+      }
+    }
+    for (; !wanted.empty(); wanted.pop_front()) ASSERT_OK(reader.Next());
+    const ChunkReaderStats stats = reader.Finish();
+    EXPECT_EQ(stats.hits, 0U);
+    EXPECT_EQ(stats.reads, stats.requests);
   }
 }
 

@@ -83,6 +83,11 @@ expect_exit 1 rhizome infer g.rz --model-file m.safetensors --out feat
 expect_says feat --new-version
 not_published g.rz
 
+# --- Of versions that are made again and again, those that are not kept leave nothing on disk
+for _ in 1 2 3; do expect_exit 0 rhizome infer g.rz "${infer[@]/emb/kept}" --new-version --keep 1; done
+[ "$(find g.rz/generations -type d -name 'kept.v*' | wc -l)" -eq 1 ] || fail "dropped versions are still there"
+rhizome array drop g.rz kept --all-versions >/dev/null || fail "drop"
+
 # --- Two jobs of one name: the second is busy, and harms nothing
 mkdir -p g.rz/scratch/infer-emb
 if command -v flock >/dev/null; then

@@ -24,7 +24,7 @@ rhizome put g.rz edges.tsv >/dev/null || fail "put"
 variants=("--new-version" "--new-version" "--new-version --inner-rows 64" "--new-version --codec zstd:1" "--incremental")
 only_first=("--threads 2" "--threads 1 --layout blocks --cache fifo --cache-bytes 64K"
   "--threads 2 --layout bfs --cache cached-first --cache-bytes 64K"
-  "--threads 2 --layout references --topology direct" "--threads 2")
+  "--threads 2 --layout references --topology direct" "--threads 2 --memory 640M --cache-bytes 0")
 read -ra other <<<"--threads 3 --cache lru --cache-bytes 32K"
 killed=0 resumed=0
 for v in "${!variants[@]}"; do

@@ -1,0 +1,17 @@
+#pragma once
+
+namespace rhizome {
+
+/// Wall clock and processor time since it was made.
+class WorkClock {
+ public:
+  WorkClock();
+  double seconds() const;
+  double cpu_seconds() const;  ///< of all threads of the process
+
+ private:
+  double start_;
+  double cpu_start_;
+};
+
+}  // namespace rhizome
