@@ -11,10 +11,19 @@ cd "$(dirname "$0")/.."
 jobs=${RHIZOME_JOBS:-$(nproc)}
 passed=0
 failed=0
+failures=$(mktemp)
+trap 'rm -f "$failures"' EXIT
 
 build() {
   cmake --preset "$1" >/dev/null
   cmake --build --preset "$1" -j "$jobs" "${@:2}"
+}
+
+# What the tests that failed printed, out of ctest's output: the first lines of each.
+failed_output() {
+  awk '/^ *[0-9]+\/[0-9]+ Test/ { shown = /\*\*\*/; lines = 0 } /^ +Start +[0-9]+:/ { shown = 0 }
+       /tests passed, [0-9]+ tests failed out of/ { shown = 0 }
+       shown && lines++ < 80 { print substr($0, 1, 500) }' "$1"
 }
 
 # Adds ctest's closing line to the totals, failures included, so that every preset is run.
@@ -25,6 +34,7 @@ run_ctest() {
   local total bad
   total=$(sed -n 's/^[0-9]*% tests passed, [0-9]* tests failed out of \([0-9]*\)$/\1/p' "$log" | tail -n 1)
   bad=$(sed -n 's/^[0-9]*% tests passed, \([0-9]*\) tests failed out of [0-9]*$/\1/p' "$log" | tail -n 1)
+  failed_output "$log" | sed "s/^/$1: /" >>"$failures"
   rm -f "$log"
   if [ -z "$total" ] || [ "$total" -eq 0 ]; then
     echo "no test was run for $1" >&2
@@ -62,5 +72,7 @@ for what in "${@:-release}"; do
       ;;
   esac
 done
+# Once more at the end, where whoever reads a long log looks first.
+cat "$failures"
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
