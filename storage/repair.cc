@@ -95,6 +95,8 @@ class Repair {
   Result<bool> SalvageInto(const Path& fresh);
   Status RebuildSidecar(const std::string& file, const FileEntry& entry, const ArrayEntry& sidecar,
                         std::uint64_t chunk);
+  bool WasFound(const std::string& relative) const;
+  bool WillBePutRight(const std::string& array) const;
   Result<std::vector<std::byte>> SumsOf(const ArrayEntry& rows, const ArrayEntry& sidecar,
                                         std::uint64_t chunk) const;
   Status Quarantine(const std::string& file, bool keep = false);
@@ -284,12 +286,19 @@ std::optional<FileKind> KindOf(std::string_view relative) {
   return std::nullopt;
 }
 
+/// Reads once more where that fails: a fault of the device that is over by then costs nothing.
+Result<std::vector<std::byte>> ReadTwice(FileSystem& fs, const Path& path, std::uint64_t most) {
+  auto bytes = ReadWholeFile(fs, path, most);
+  return bytes || bytes.error().code() == StatusCode::kNotFound ? std::move(bytes)
+                                                                : ReadWholeFile(fs, path, most);
+}
+
 /// What is left of a file, its end filled up with zeros; nothing if more is missing than what a
 /// section file can do without: checksums and footer.
 std::optional<std::vector<std::byte>> LeftOf(FileSystem& fs, const Path& path,
                                              const FileEntry& entry) {
   constexpr std::uint64_t kEnds = std::uint64_t{16} << 10;
-  auto bytes = ReadWholeFile(fs, path, entry.size_bytes + kEnds);
+  auto bytes = ReadTwice(fs, path, entry.size_bytes + kEnds);
   if (!bytes || entry.size_bytes > kEnds + bytes->size() + bytes->size() / 512) return std::nullopt;
   bytes->resize(entry.size_bytes);
   return *std::move(bytes);
@@ -460,10 +469,13 @@ Result<std::vector<std::byte>> Repair::SumsOf(const ArrayEntry& rows, const Arra
     if (from != loaded) {
       const FileEntry* file = current_->FindFile(ChunkPath(rows.name, from));
       if (file == nullptr) return Fail(Status::Corruption("a chunk is not in the manifest"));
-      RHIZOME_ASSIGN_OR_RETURN(
-          bytes, ReadWholeFile(fs_, store_ / generation_ / file->path, kMaxChunkBytes));
-      if (bytes.size() != file->size_bytes || Xxh3(bytes) != file->xxh3)
+      auto chunk_bytes = ReadTwice(fs_, store_ / generation_ / file->path, kMaxChunkBytes);
+      // What could be read before and cannot now is no reason to give the array up.
+      if (!chunk_bytes && !WasFound(file->path)) return Fail(chunk_bytes.error());
+      if (!chunk_bytes || chunk_bytes->size() != file->size_bytes ||
+          Xxh3(*chunk_bytes) != file->xxh3)
         return Fail(Status::Corruption(fmt::format("'{}' is damaged too", file->path)));
+      bytes = *std::move(chunk_bytes);
       loaded = from;
     }
     sums[i] =
@@ -472,6 +484,20 @@ Result<std::vector<std::byte>> Repair::SumsOf(const ArrayEntry& rows, const Arra
   }
   const auto out = std::as_bytes(std::span(sums));
   return std::vector<std::byte>(out.begin(), out.end());
+}
+
+/// Is a file of the current generation among those that are damaged?
+bool Repair::WasFound(const std::string& relative) const {
+  const std::string file = generation_ + "/" + relative;
+  return std::any_of(report_.found.begin(), report_.found.end(),
+                     [&](const Damage& damage) { return damage.file == file; });
+}
+
+/// After the array's chunks were seen to: were some damaged, and all put right?
+bool Repair::WillBePutRight(const std::string& array) const {
+  const std::string folder = generation_ + "/" + ArrayFolder(array) + "/";
+  const auto first = done_.lower_bound(folder);
+  return !lost_chunks_.contains(array) && first != done_.end() && first->starts_with(folder);
 }
 
 Status Repair::RebuildSidecar(const std::string& file, const FileEntry& entry,
@@ -484,7 +510,11 @@ Status Repair::RebuildSidecar(const std::string& file, const FileEntry& entry,
       fits ? SumsOf(*rows, sidecar, chunk)
            : Result<std::vector<std::byte>>(Fail(Status::Corruption("its array is not there")));
   if (bytes) return Rebuild(file, entry, *bytes, "the rows");
-  if (bytes.error().code() == StatusCode::kOutOfMemory) return bytes.error();
+  if (bytes.error().code() != StatusCode::kCorruption) return bytes.error();
+  if (options_.dry_run && WillBePutRight(array)) {
+    report_.rebuilt.push_back({file, "from the rows, as they will be"});
+    return Status::Ok();
+  }
   lost_chunks_[array];  // without its sums the array cannot be read row by row
   return Status::Ok();
 }
@@ -594,8 +624,9 @@ Result<std::vector<RowRange>> Repair::LostRows(const std::string& array,
     for (std::uint64_t row = first; row < end; row += step) {
       const std::uint64_t count = std::min(step, end - row);
       rows.resize(old == nullptr ? 0 : count * entry.row_bytes());
-      const Status read =
-          old == nullptr ? Status::Corruption("a whole chunk") : old->ReadRows(row, count, rows);
+      Status read = Status::Corruption("a whole chunk");
+      for (int i = 0; old != nullptr && !read.ok() && i < 2; ++i)  // as ReadTwice
+        read = old->ReadRows(row, count, rows);
       if (read.ok()) continue;
       if (read.code() == StatusCode::kOutOfMemory) return Fail(read);
       const bool follows = !lost.empty() && lost.back().last + 1 == row && row != first;
@@ -729,7 +760,14 @@ Result<RepairReport> Repair::Run() {
       if (std::none_of(first.begin(), first.end(), same)) report_.found.push_back(damage);
     }
   }
-  for (const Damage& damage : report_.found) {
+  // Checksums of rows follow from chunks, which may be put right first.
+  const auto is_sidecar = [](const std::string& file) {
+    return Path(file).parent_path().native().ends_with(kSidecarSuffix);
+  };
+  std::vector<Damage> in_order = report_.found;
+  std::stable_partition(in_order.begin(), in_order.end(),
+                        [&](const Damage& damage) { return !is_sidecar(damage.file); });
+  for (const Damage& damage : in_order) {
     const bool first = seen.insert(damage.file).second;
     if (first && !done_.contains(damage.file)) RHIZOME_RETURN_IF_ERROR(RepairOne(damage));
   }

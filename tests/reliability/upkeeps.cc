@@ -35,10 +35,10 @@ std::string FileWith(const FakeFileSystem& disk, const std::string& part) {
   return {};
 }
 
-/// Two bytes of a file, far apart: one alone is put right by its checksum.
-void Damage(FakeFileSystem& disk, const std::string& file) {
+/// So many bytes of a file, far apart: one alone is put right by its checksum.
+void Damage(FakeFileSystem& disk, const std::string& file, std::size_t count = 2) {
   Bytes bytes = disk.Files().at(file);
-  for (const std::size_t at : {bytes.size() / 3, bytes.size() / 2}) bytes[at] ^= std::byte{0x41};
+  for (std::size_t i = 0; i < count; ++i) bytes[bytes.size() / (2 + i)] ^= std::byte{0x41};
   ASSERT_OK(disk.Overwrite(file, std::move(bytes)));
 }
 
@@ -179,6 +179,12 @@ Harm DamageTo(std::vector<std::string> parts) {
   };
 }
 
+/// A chunk that its checksum puts right, and the sums of its rows, which follow from it then.
+void DamageRowsAndSums(StoreDisk& disk) {
+  Damage(disk, FileWith(disk, "/emb.v1/c.0.0"), 1);
+  Damage(disk, FileWith(disk, "/emb.v1.crc32c/c.0.0"));
+}
+
 void RemoveCatalog(StoreDisk& disk) {
   for (const auto& [file, _] : disk.Files())
     if (file.find("/catalog/") != std::string::npos) EXPECT_OK(disk.RemoveFile(file));
@@ -207,6 +213,7 @@ std::vector<Upkeep> Upkeeps() {
     out.push_back(RepairOf(std::move(name), store->now, harm, options));
   };
   repair("small files", DamageTo({"/FORMAT", "/feat/zarr.json", "/emb.v1.crc32c/c.0.0"}));
+  repair("rows and their sums", DamageRowsAndSums);
   repair("a manifest", DamageTo({"/MANIFEST-000003"}));
   repair("a partition", DamageTo({"/topology/part-0001"}));
   repair("a lost chunk", DamageTo({"/emb.v2/c.0.0"}));

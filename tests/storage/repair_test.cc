@@ -38,16 +38,18 @@ class RepairTest : public ::testing::Test {
     }));
   }
 
-  void Damage(const std::string& file) {
+  void Damage(const std::string& file, std::size_t count = 2) {
     const Path path = store_ / file;
     // Links share their bytes: the other name must not be hit too.
     std::ifstream in(path, std::ios::binary);
     std::string text((std::istreambuf_iterator<char>(in)), {});
     in.close();
     ASSERT_FALSE(text.empty()) << path;
-    // Two bytes: one alone would be found by its checksum.
-    for (const std::size_t at : {text.size() / 2, text.size() / 3})
-      text[at] = static_cast<char>(text[at] ^ 1);
+    // One byte alone is found by its checksum.
+    for (std::size_t i = 0; i < count; ++i) {
+      char& byte = text[text.size() / (2 + i)];
+      byte = static_cast<char>(byte ^ 1);
+    }
     std::filesystem::remove(path);
     std::ofstream(path, std::ios::binary) << text;
   }
@@ -252,6 +254,23 @@ TEST_F(RepairTest, AChunkWithOneWrongByteLosesNothing) {
 }
 
 // A catalogue that cannot be opened: the manifest says what is current.
+TEST_F(RepairTest, SumsOfRowsFollowFromAChunkThatIsPutRight) {
+  const std::string rows = std::string(kGeneration) + "arrays/feat/c.0.0";
+  const std::string sums = std::string(kGeneration) + "arrays/feat.crc32c/c.0.0";
+  const std::string rows_before = Bytes(rows);
+  const std::string sums_before = Bytes(sums);
+  Damage(rows, 1);
+  Damage(sums);
+  for (const bool dry_run : {true, false}) {
+    const RepairReport report = Run({.dry_run = dry_run});
+    EXPECT_EQ(report.rebuilt.size(), 2U);
+    EXPECT_THAT(report.lost, IsEmpty());
+    EXPECT_EQ(report.after.ok(), !dry_run);
+  }
+  EXPECT_EQ(Bytes(rows), rows_before);
+  EXPECT_EQ(Bytes(sums), sums_before);
+}
+
 TEST_F(RepairTest, ALostCatalogueFollowsFromTheManifest) {
   for (const bool whole : {true, false}) {
     if (whole)
