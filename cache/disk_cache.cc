@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstring>
 #include <thread>
 #include <utility>
@@ -13,15 +12,10 @@
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/io_queue.h"
 #include "rhizome/storage/mutex.h"
+#include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// A name in `folder` that no other cache of this process has.
 Path NewPath(const Path& folder, const char* kind) {
@@ -73,7 +67,7 @@ class DiskCacheFiller {
         row_bytes_(source.row_bytes()) {}
 
   Result<std::unique_ptr<DiskCache>> Run() {
-    const auto start = Clock::now();
+    const Stopwatch watch;
     RHIZOME_RETURN_IF_ERROR(Prepare());
     RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t version, source_.Version());
     RHIZOME_RETURN_IF_ERROR(ReadSource());
@@ -83,7 +77,7 @@ class DiskCacheFiller {
           fmt::format("{} has changed while it was copied; run again", source_.name())));
     }
     RHIZOME_RETURN_IF_ERROR(WriteWindows());
-    cache_->stats_.fill_seconds = SecondsSince(start);
+    cache_->stats_.fill_seconds = watch.seconds();
     return std::move(cache_);
   }
 
@@ -332,10 +326,10 @@ void DiskCachesAhead::Begin() {
 
 Result<std::unique_ptr<DiskCache>> DiskCachesAhead::Next() {
   RHIZOME_CHECK(filling_.valid());  // not asked for more than there are
-  const auto start = Clock::now();
+  const Stopwatch watch;
   const bool first = next_ == 1;
   Result<std::unique_ptr<DiskCache>> filled = filling_.get();
-  (first ? first_seconds_ : unhidden_seconds_) += SecondsSince(start);
+  (first ? first_seconds_ : unhidden_seconds_) += watch.seconds();
   if (filled) Begin();
   return filled;
 }

@@ -3,22 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <limits>
 #include <utility>
 #include <vector>
 
 #include "rhizome/index/delta_rows.h"
+#include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // Rows whose copy is under way: enough to hide a miss in all caches.
 constexpr std::size_t kCopiedAhead = 6;
@@ -200,10 +194,10 @@ Status FeatureCache::Impl::CheckOutput(std::span<const Row> rows, std::span<std:
 
 Status FeatureCache::Impl::Hold(std::span<const Row> rows, std::vector<SlotId>& slots) {
   RHIZOME_RETURN_IF_ERROR(CheckRows(rows));
-  const Clock::time_point start = Clock::now();
+  const Stopwatch watch;
   pool_.Plan(rows, plan_);
   const Status held = pool_.Hold(rows, plan_, slots);
-  update_seconds_ += SecondsSince(start);
+  update_seconds_ += watch.seconds();
   if (!held.ok()) {
     started_ = false;
     return held.WithContext(fmt::format("array '{}'", array_.name));

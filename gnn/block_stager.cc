@@ -1,10 +1,10 @@
 #include "rhizome/gnn/block_stager.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 
 #include "rhizome/storage/check.h"
+#include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {
 
@@ -101,11 +101,10 @@ Status BlockStager::TakePlanned() {
 }
 
 Status BlockStager::Fill(const BlockLists& lists, std::size_t window, Stage& stage) {
-  using Clock = std::chrono::steady_clock;
   const std::span<const BlockLists::Visit> visits = lists.VisitsOf(window);
   for (std::size_t v = 0; v < visits.size(); ++v) {
     RHIZOME_ASSIGN_OR_RETURN(const DecodedChunk chunk, reader_.Next());
-    const Clock::time_point start = Clock::now();
+    const Stopwatch watch;
     // In the order of visits, but for those that the cache has.
     const BlockLists::Visit& visit = visits[chunk.request - next_request_];
     RHIZOME_CHECK(visit.chunk == chunk.chunk);
@@ -114,7 +113,7 @@ Status BlockStager::Fill(const BlockLists& lists, std::size_t window, Stage& sta
       std::memcpy(stage.rows + row.slot * dim_, chunk.values.get() + row.in_chunk * dim_,
                   dim_ * sizeof(float));
     }
-    copy_seconds_ += std::chrono::duration<double>(Clock::now() - start).count();
+    copy_seconds_ += watch.seconds();
   }
   next_request_ += visits.size();
   FillScale(lists, window, stage);

@@ -1,11 +1,11 @@
 #include "rhizome/gnn/chunk_reader.h"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <utility>
 
 #include "rhizome/storage/check.h"
+#include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {
 namespace {
@@ -228,7 +228,7 @@ void ChunkReader::ReadScheduled() {
 
 Status ChunkReader::Read(Chunk& chunk, std::vector<std::byte>& stored) {
   RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   RHIZOME_ASSIGN_OR_RETURN(const std::shared_ptr<float[]> values, buffers_.Take());
   const std::uint64_t rows = RowsInChunk(chunk.number);
   const std::span<float> floats(values.get(), rows * decoder_.dim());
@@ -241,7 +241,7 @@ Status ChunkReader::Read(Chunk& chunk, std::vector<std::byte>& stored) {
     decoder_.Decode(stored, floats);
   }
   bytes_read_ += bytes;
-  read_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  read_seconds_ += watch.seconds();
   chunk.values = values;
   return Status::Ok();
 }

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
-
 #include "rhizome/cache/pass_plan.h"
 #include "rhizome/gnn/block_plan.h"
 #include "rhizome/gnn/chunk_reader.h"
@@ -20,6 +18,7 @@
 #include "rhizome/gnn/work_clock.h"
 #include "rhizome/index/publish_array.h"
 #include "rhizome/storage/array_change.h"
+#include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {
 namespace {
@@ -153,7 +152,7 @@ Status PlanWorkers(const Graph& graph, const Model& model, const LayerwiseOption
 }  // namespace
 
 Result<InferPlan> PlanInference(const InferOptions& options, const JobControl& control) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   const std::uint64_t base_bytes = ResidentBytes();
   SetComputeThreads(options.threads);
   RHIZOME_ASSIGN_OR_RETURN(const InferJob job, OpenInferJob(options, /*no_output=*/true));
@@ -184,7 +183,7 @@ Result<InferPlan> PlanInference(const InferOptions& options, const JobControl& c
         PlanWorkers(*job.graph, *job.model, made, layer, reads, control, planned));
     plan.layers.push_back(std::move(planned));
   }
-  plan.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  plan.seconds = watch.seconds();
   return plan;
 }
 

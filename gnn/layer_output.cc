@@ -1,7 +1,8 @@
 #include "rhizome/gnn/layer_output.h"
 
 #include <algorithm>
-#include <chrono>
+
+#include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {
 
@@ -125,10 +126,9 @@ Status LayerOutput::WriteFinished() {
   while (true) {
     Result<std::optional<Finished>> next = finished_.Pop();
     if (!next || !*next) return Status::Ok();  // the last, or another writer has failed
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     RHIZOME_RETURN_IF_ERROR(Write(**next));
-    write_seconds_ +=
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    write_seconds_ += watch.seconds();
     free_.Push(std::move((*next)->values));
   }
 }

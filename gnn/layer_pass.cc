@@ -3,20 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 
 #include "rhizome/gnn/compute_threads.h"
 #include "rhizome/storage/check.h"
+#include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 constexpr auto kTileTargets = static_cast<std::size_t>(kDenseRows);
 
@@ -103,12 +97,12 @@ Result<std::unique_ptr<ChunkReader>> LayerPass::OpenReader(const std::vector<Blo
     return std::make_unique<ChunkReader>(input_.source, input_.decoder, input_.reader, *control_,
                                          input_.delta);
   }
-  const Clock::time_point start = Clock::now();
+  const Stopwatch watch;
   if (!input_.reads) {
     RHIZOME_ASSIGN_OR_RETURN(input_.reads,
                              PlanReads(input_.graph, input_.planner, blocks, *control_));
   }
-  report_.plan_seconds = SecondsSince(start);
+  report_.plan_seconds = watch.seconds();
   return std::make_unique<ChunkReader>(input_.source, input_.decoder,
                                        std::move(input_.reads->trace), input_.reader, *control_,
                                        input_.delta);
@@ -130,9 +124,9 @@ Status LayerPass::RunBlocks(const std::vector<Block>& blocks, BlockPlanner plann
 }
 
 Result<StagedWindow> LayerPass::NextWindow(BlockStager& stager) {
-  const Clock::time_point start = Clock::now();
+  const Stopwatch watch;
   RHIZOME_ASSIGN_OR_RETURN(StagedWindow window, stager.Next());
-  report_.fill_seconds += SecondsSince(start);
+  report_.fill_seconds += watch.seconds();
   RHIZOME_RETURN_IF_ERROR(
       Report(window.lists->targets.size() * window.window / window.lists->windows()));
   return window;
@@ -157,11 +151,11 @@ Status LayerPass::RunBlock(const Block& block, BlockStager& stager) {
   const std::size_t targets = lists.targets.size();
   if (!lists.numbers.empty()) return FinishTargets(block, window, {0, targets}, layer);
   while (window.window < lists.sum_windows()) {
-    const Clock::time_point start = Clock::now();
+    const Stopwatch watch;
     ForTiles({0, targets},
              [&](const TargetRange& tile) { layer.AddWindow(window.window, window.staged, tile); });
-    report_.model_seconds += SecondsSince(start);
-    report_.sum_seconds += SecondsSince(start);
+    report_.model_seconds += watch.seconds();
+    report_.sum_seconds += watch.seconds();
     RHIZOME_ASSIGN_OR_RETURN(window, NextWindow(stager));
   }
   for (std::size_t first = 0; first < targets; first += lists.stage_rows) {
@@ -181,7 +175,7 @@ Status LayerPass::FinishTargets(const Block& block, const StagedWindow& window,
   const std::uint64_t chunk_rows = output_.entry().chunk_rows;
   for (const Block& part :
        SplitAtChunks(begin, begin + static_cast<Row>(targets.count), chunk_rows)) {
-    const Clock::time_point start = Clock::now();
+    const Stopwatch watch;
     const TargetRange range{static_cast<std::size_t>(part.begin - block.begin), part.rows()};
     std::vector<AccuracyCounts> accuracy(TilesOf(range));
     ForTiles(range, [&](const TargetRange& tile) {
@@ -189,7 +183,7 @@ Status LayerPass::FinishTargets(const Block& block, const StagedWindow& window,
                  accuracy[(tile.first - range.first) / kTileTargets]);
     });
     for (const AccuracyCounts& counts : accuracy) chunk_accuracy_.Add(counts);
-    report_.model_seconds += SecondsSince(start);
+    report_.model_seconds += watch.seconds();
     const auto end = static_cast<std::uint64_t>(part.end);
     if (end % chunk_rows != 0 && end != output_.entry().rows) continue;
     RHIZOME_RETURN_IF_ERROR(output_.FinishChunk((end - 1) / chunk_rows, chunk_accuracy_));

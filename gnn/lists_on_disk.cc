@@ -1,6 +1,6 @@
 #include "rhizome/gnn/lists_on_disk.h"
 
-#include <chrono>
+#include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {
 namespace {
@@ -26,7 +26,7 @@ Result<std::unique_ptr<ListsOnDisk>> ListsOnDisk::Open(const Graph& graph,
   std::unique_ptr<ListsOnDisk> made(new ListsOnDisk(graph));
   std::shared_ptr<const NeighborCache> cache;
   if (cache_bytes > 0) {
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     RHIZOME_ASSIGN_OR_RETURN(
         cache, NeighborCache::Build(
                    graph, {.direction = Direction::kIn, .budget_bytes = cache_bytes}, control));
@@ -40,8 +40,7 @@ Result<std::unique_ptr<ListsOnDisk>> ListsOnDisk::Open(const Graph& graph,
       cache = nullptr;
       made->dump_ = dump;
     }
-    made->cache_seconds_ =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    made->cache_seconds_ = watch.seconds();
   }
   DirectNeighborsOptions options;
   options.io.maker = io;

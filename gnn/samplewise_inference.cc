@@ -2,16 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cstring>
 
 #include "rhizome/gnn/block_plan.h"
 #include "rhizome/storage/check.h"
+#include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// Minibatches scheduled together.
 constexpr std::uint32_t kSuperbatch = 32;
@@ -83,14 +81,14 @@ Status ComputeAll(const std::vector<Block>& blocks, Loader& loader, const Model&
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     RHIZOME_RETURN_IF_ERROR(
         control.Report({.phase = "samplewise", .done = i, .total = blocks.size(), .detail = {}}));
-    const Clock::time_point start = Clock::now();
+    const Stopwatch watch;
     RHIZOME_ASSIGN_OR_RETURN(std::optional<Minibatch> minibatch, loader.Next());
     RHIZOME_CHECK(minibatch.has_value());  // one for each block
-    const Clock::time_point loaded = Clock::now();
+    report.fill_seconds += watch.seconds();
+    const Stopwatch computing;
     ComputeBlock(*minibatch, blocks[i], model, labels, options.scores, output, counts);
     AddCosts(minibatch->costs, report);
-    report.fill_seconds += std::chrono::duration<double>(loaded - start).count();
-    report.model_seconds += std::chrono::duration<double>(Clock::now() - loaded).count();
+    report.model_seconds += computing.seconds();
     const auto end = static_cast<std::uint64_t>(blocks[i].end);
     if (end % output.entry().chunk_rows != 0 && end != output.entry().rows) continue;
     RHIZOME_RETURN_IF_ERROR(output.FinishChunk((end - 1) / output.entry().chunk_rows, counts));

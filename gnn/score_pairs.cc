@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -16,11 +15,10 @@
 #include "rhizome/index/parallel.h"
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/row_reader.h"
+#include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// What a pair of a batch takes: itself, its placed copy, its score, its part of rows and cells.
 constexpr std::uint64_t kPairBytes = 160;
@@ -32,10 +30,6 @@ constexpr std::size_t kTilePairs = 512;
 
 /// Reading rows one by one must be this much less than reading whole chunks.
 constexpr std::uint64_t kRowAdvantage = 4;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// Chunks.
 constexpr std::size_t kReadAhead = 2;
@@ -216,13 +210,13 @@ class ScoreRun {
   }
 
   Status ScoreByRows(const std::vector<Row>& rows) {
-    const Clock::time_point start = Clock::now();
+    const Stopwatch watch;
     const std::uint64_t dim = array_.entry().dim;
     std::vector<float> values(rows.size() * dim);
     RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t bytes, few_rows_.Read(rows, values));
     report_.rows_read += rows.size();
     report_.bytes_read += bytes;
-    report_.read_seconds += SecondsSince(start);
+    report_.read_seconds += watch.seconds();
     ScoreRange(0, placed_.size(), [&](Row row) {
       const auto found = std::lower_bound(rows.begin(), rows.end(), row);
       return values.data() + static_cast<std::size_t>(found - rows.begin()) * dim;
@@ -239,7 +233,7 @@ class ScoreRun {
     const auto dim = static_cast<Row>(array_.entry().dim);
     for (std::size_t c = 0; c < schedule.cells().size(); ++c) {
       const PairCell& cell = schedule.cells()[c];
-      const Clock::time_point start = Clock::now();
+      const Stopwatch watch;
       if (c == 0 || schedule.cells()[c - 1].dst_chunk != cell.dst_chunk) {
         RHIZOME_ASSIGN_OR_RETURN(dst, reader.Next());
       }
@@ -247,7 +241,7 @@ class ScoreRun {
       if (cell.src_chunk != cell.dst_chunk) {
         RHIZOME_ASSIGN_OR_RETURN(src, reader.Next());
       }
-      report_.read_seconds += SecondsSince(start);
+      report_.read_seconds += watch.seconds();
       ScoreRange(cell.begin, cell.end, [&](Row row) {
         const DecodedChunk& chunk =
             row >= src.first_row && row < src.first_row + static_cast<Row>(src.rows) ? src : dst;
@@ -264,7 +258,7 @@ class ScoreRun {
   /// Scores placed pairs [begin, end), whose rows lie where `row_at` says.
   template <typename RowAt>
   void ScoreRange(std::size_t begin, std::size_t end, const RowAt& row_at) {
-    const Clock::time_point start = Clock::now();
+    const Stopwatch watch;
     const std::size_t tiles = (end - begin + kTilePairs - 1) / kTilePairs;
     arena_.execute([&] {
       ParallelFor(tiles, [&](std::size_t tile) {
@@ -280,7 +274,7 @@ class ScoreRun {
         for (std::size_t i = 0; i < count; ++i) scores_[placed_[first + i].place] = scores[i];
       });
     });
-    report_.score_seconds += SecondsSince(start);
+    report_.score_seconds += watch.seconds();
   }
 
   const Graph& graph_;

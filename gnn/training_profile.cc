@@ -1,18 +1,16 @@
 #include "rhizome/gnn/training_profile.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "rhizome/cache/replay.h"
 #include "rhizome/gnn/lists_on_disk.h"
 #include "rhizome/gnn/loader.h"
 #include "rhizome/gnn/minibatch_sampler.h"
 #include "rhizome/gnn/process_memory.h"
+#include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// Memory for what libtorch and the allocator take when they first work.
 constexpr std::uint64_t kSlackBytes = std::uint64_t{48} << 20;
@@ -123,7 +121,7 @@ Result<TrainingProfile> TrainingProfile::Measure(const Job& job, EpochPlan plan,
 
 Status TrainingProfile::SampleMore(const MinibatchSampler& sampler, EpochPlan& plan, const Job& job,
                                    const JobControl& control) {
-  const Clock::time_point start = Clock::now();
+  const Stopwatch watch;
   const std::uint64_t limit = job.options.memory_bytes;
   const std::uint64_t room =
       limit == 0 ? kProfileBytes : (limit - std::min(limit, needs_.held_bytes)) / 2;
@@ -131,8 +129,7 @@ Status TrainingProfile::SampleMore(const MinibatchSampler& sampler, EpochPlan& p
   const std::uint64_t bytes = trace_.keys.size() * sizeof(CacheKey) + needs_.schedule_bytes / 2;
   const std::uint64_t most = std::min({kProfiledMinibatches, needs_.minibatches / kProfiledShare,
                                        room / std::max<std::uint64_t>(bytes, 1)});
-  while (trace_.steps() < most &&
-         std::chrono::duration<double>(Clock::now() - start).count() < kProfileSeconds) {
+  while (trace_.steps() < most && watch.seconds() < kProfileSeconds) {
     RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
     const std::optional<SeedBatch> seeds = plan.Next();
     if (!seeds) break;

@@ -3,16 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <utility>
 
 #include "rhizome/storage/check.h"
+#include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 void AddCosts(const MinibatchCosts& costs, EpochReport& epoch) {
   epoch.sample_seconds += costs.sample_seconds;
@@ -82,7 +80,7 @@ Status TrainingRun::Run(Loader& loader, const JobControl& control) {
 }
 
 Status TrainingRun::Step(Loader& loader, const JobControl& control) {
-  const Clock::time_point start = Clock::now();
+  const Stopwatch watch;
   const std::uint64_t number = progress_.done;
   EpochReport& epoch = progress_.current;
   const StageTimer wait(trace_, Stage::kWait, number);
@@ -98,7 +96,7 @@ Status TrainingRun::Step(Loader& loader, const JobControl& control) {
   Add(outcome, is_valid ? progress_.valid : progress_.train);
   AddCosts(minibatch->costs, epoch);
   epoch.loss = MeanLoss(progress_.train);
-  epoch.seconds += std::chrono::duration<double>(Clock::now() - start).count();
+  epoch.seconds += watch.seconds();
   ++progress_.done;
   const std::string detail = Detail();
   if (progress_.done % batches() == 0) FinishEpoch();

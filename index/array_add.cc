@@ -231,7 +231,7 @@ Result<AddArrayReport> ArrayJob::Publish(const PublishStep& step,
   report.new_vertices = published.new_vertices;
   report.rows_given = made.appended ? RowsGiven(report.array) : rows_given_;
   report.rows_read = file_->rows;
-  report.seconds = watch_.Seconds();
+  report.seconds = watch_.seconds();
   return report;
 }
 

@@ -22,6 +22,7 @@
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/mutex.h"
+#include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {
 namespace {
@@ -345,33 +346,33 @@ Result<CompactResult> Graph::Impl::Compact(const CompactOptions& options,
 
 Status Graph::Impl::MeteredCompactState(GraphWriter& writer, const GraphState& now,
                                         const CompactOptions& options, const JobControl& control) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   const auto commits = static_cast<std::int64_t>(now.delta()->commits());
   live_->logger().Log(LogLevel::kInfo, "graph", "compaction begins",
                       {{"path", live_->path().string()}, {"commits", commits}});
   const Status status = CompactState(writer, now, options, control);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  const double seconds = watch.seconds();
   Metrics* const metrics = live_->metrics();
   if (!status.ok()) {
     if (metrics != nullptr) metrics->CountError(status.code());
     live_->logger().Log(
         status.code() == StatusCode::kInterrupted ? LogLevel::kInfo : LogLevel::kError, "graph",
         "compaction failed, nothing has changed",
-        {{"error", status.ToString()}, {"seconds", seconds.count()}});
+        {{"error", status.ToString()}, {"seconds", seconds}});
     return status;
   }
   if (metrics != nullptr) {
     metrics->Add(Counter::kCompactions);
     metrics->Add(Counter::kCompactedCommits, static_cast<std::uint64_t>(commits));
-    metrics->Observe(Timer::kCompaction,
-                     std::chrono::duration_cast<std::chrono::nanoseconds>(seconds));
+    metrics->Observe(Timer::kCompaction, std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                             std::chrono::duration<double>(seconds)));
   }
   const auto generation = static_cast<std::int64_t>(state()->parts()->store->manifest().generation);
   live_->logger().Log(LogLevel::kInfo, "graph", "compacted",
                       {{"generation", generation},
                        {"commits", commits},
                        {"edges", static_cast<std::int64_t>(state()->info().edges)},
-                       {"seconds", seconds.count()}});
+                       {"seconds", seconds}});
   return status;
 }
 

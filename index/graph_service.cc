@@ -14,6 +14,7 @@
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/block_file.h"
 #include "rhizome/storage/section_format.h"
+#include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {
 namespace {
@@ -265,16 +266,16 @@ Result<const RowLookup*> GraphService::Rows(std::string_view array) const {
 }
 
 Status GraphService::Warm(const LookupOptions& options) const {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   Status status = WarmNeighbors(*graph_, Direction::kBoth, options);
   for (auto at = rows_.begin(); status.ok() && at != rows_.end(); ++at)
     status = at->second->Warm(options);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  const double seconds = watch.seconds();
   store_->logger().Log(
       status.ok() || status.code() == StatusCode::kInterrupted ? LogLevel::kInfo : LogLevel::kError,
       "service", status.ok() ? "warmed up" : "the warm-up stopped",
       {{"cache_bytes", metrics_->Snapshot().of(Gauge::kCacheBytes)},
-       {"seconds", seconds.count()},
+       {"seconds", seconds},
        {"status", status.ToString()}});
   return status;
 }

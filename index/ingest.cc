@@ -162,7 +162,7 @@ Result<IngestReport> IngestInMemory(FileSystem& fs, const Path& path, const Inge
   RHIZOME_ASSIGN_OR_RETURN(IngestReport report, IngestGraph(fs, path, std::move(input), build,
                                                             options.store_id, control));
   report.bad_lines = context.bad_lines();
-  report.seconds = watch.Seconds();
+  report.seconds = watch.seconds();
   return report;
 }
 

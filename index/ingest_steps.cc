@@ -57,7 +57,7 @@ Result<IngestReport> MakeStore(FileSystem& fs, const Path& path, std::optional<S
     RemoveRemains(fs, path, existed);
     return Fail(built);
   }
-  report.seconds = watch.Seconds();
+  report.seconds = watch.seconds();
   return report;
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -10,21 +9,11 @@
 #include "rhizome/index/edge_file.h"
 #include "rhizome/index/ingest_context.h"
 #include "rhizome/index/node_file.h"
+#include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {
 
 /// What the two ways of ingesting, in memory and through spill files, have in common.
-
-/// Wall-clock time since it was made.
-class Stopwatch {
- public:
-  double Seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 /// Fails early where Store::Create would refuse later, after all input was read.
 Status CheckTarget(FileSystem& fs, const Path& path);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <ctime>
 #include <map>
@@ -14,6 +13,7 @@
 #include "rhizome/storage/backup_format.h"
 #include "rhizome/storage/catalog.h"
 #include "rhizome/storage/file_copy.h"
+#include "rhizome/storage/stopwatch.h"
 #include "rhizome/storage/store_copy.h"
 #include "rhizome/storage/store_files.h"
 
@@ -27,10 +27,6 @@ using LockMode = FileSystem::LockMode;
 constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
 constexpr std::uint64_t kMaxRecordBytes = kMaxManifestBytes + 4096;
 constexpr std::uint64_t kMaxTextBytes = 4096;
-
-double SecondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 /// Reports the bytes that were copied or read back, and asks whether to go on.
 struct Progress {
@@ -352,7 +348,7 @@ Status Backup::Remove(std::uint64_t keep) {
 }
 
 Result<BackupReport> Backup::Run(const Path& store_path, const BackupOptions& options) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   RHIZOME_ASSIGN_OR_RETURN(store_, Store::Open(fs_, store_path, Store::Mode::kRead));
   RHIZOME_RETURN_IF_ERROR(OpenFolder(store_->id()));
   RHIZOME_RETURN_IF_ERROR(ReadRecords());
@@ -365,7 +361,7 @@ Result<BackupReport> Backup::Run(const Path& store_path, const BackupOptions& op
   RHIZOME_RETURN_IF_ERROR(CopyDelta());
   RHIZOME_RETURN_IF_ERROR(Seal());
   RHIZOME_RETURN_IF_ERROR(Remove(options.keep));
-  report_.seconds = SecondsSince(start);
+  report_.seconds = watch.seconds();
   return std::move(report_);
 }
 
@@ -513,7 +509,7 @@ Status Restore::PutDelta() {
 }
 
 Result<RestoreReport> Restore::Run(const Path& target, std::optional<std::uint64_t> number) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   RHIZOME_RETURN_IF_ERROR(ReadRecord(number));
   // Held shared: no backup may remove files meanwhile. A folder that cannot be written needs none.
   const auto lock = fs_.Lock(dir_ / kLockName, LockMode::kShared, "");
@@ -527,7 +523,7 @@ Result<RestoreReport> Restore::Run(const Path& target, std::optional<std::uint64
   RHIZOME_RETURN_IF_ERROR(PutDelta());
   RHIZOME_RETURN_IF_ERROR(
       StoreCopy::Commit(*store_, record_.manifest, record_.sequence, record_.base_sequence));
-  return RestoreReport{InfoOf(record_), SecondsSince(start)};
+  return RestoreReport{InfoOf(record_), watch.seconds()};
 }
 
 }  // namespace

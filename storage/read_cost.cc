@@ -2,18 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <memory>
 #include <random>
 #include <vector>
 
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/file_system.h"
+#include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kSmallBytes = 4096;
 constexpr std::uint64_t kLargeBytes = std::uint64_t{1} << 20;
@@ -57,7 +55,7 @@ class Probe {
     std::vector<ReadRequest> requests(batch);
     std::uint64_t reads = 0;
     double seconds = 0;
-    const auto start = Clock::now();
+    const Stopwatch watch;
     do {
       for (std::size_t i = 0; i < batch; ++i) {
         ReadableFile& file = *files_[random_() % files_.size()];
@@ -69,7 +67,7 @@ class Probe {
       }
       RHIZOME_RETURN_IF_ERROR(queue_->ReadAll(requests));
       reads += batch;
-      seconds = std::chrono::duration<double>(Clock::now() - start).count();
+      seconds = watch.seconds();
     } while (seconds < kSeconds);
     return seconds / static_cast<double>(reads);
   }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <random>
 #include <thread>
 #include <vector>
@@ -18,12 +17,12 @@
 #include "rhizome/index/ingest.h"
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/chunk_array.h"
+#include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kFioBlockBytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t kBatchEdges = 1000;
@@ -36,10 +35,6 @@ std::uint64_t FileBytes(const Manifest& manifest, std::string_view prefix) {
   return bytes;
 }
 
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 /// Writes to one graph, and times each put.
 class Putter {
  public:
@@ -49,9 +44,9 @@ class Putter {
   Status PutBatch(std::uint64_t edges, bool sync) {
     WriteBatch batch;
     for (std::uint64_t e = 0; e < edges; ++e) batch.PutEdge(Vertex(), Vertex());
-    const auto start = Clock::now();
+    const Stopwatch watch;
     const auto written = graph_.Write(batch, {.sync = sync});
-    seconds_.push_back(SecondsSince(start));
+    seconds_.push_back(watch.seconds());
     return written ? Status::Ok() : written.error();
   }
 
@@ -142,12 +137,12 @@ struct Pass {
 
 Result<Pass> Compact(Graph& graph, const BenchCompactOptions& options, const JobControl& control) {
   const std::uint64_t old_rows = FileBytes(graph.store().manifest(), "arrays/");
-  const auto start = Clock::now();
+  const Stopwatch watch;
   RHIZOME_RETURN_IF_ERROR(graph.Compact({.repartition = options.repartition,
                                          .threads = options.threads,
                                          .memory_bytes = options.memory_bytes},
                                         control));
-  Pass pass{.seconds = SecondsSince(start)};
+  Pass pass{.seconds = watch.seconds()};
   pass.bytes_written = FileBytes(graph.store().manifest(), "");
   pass.bytes_read = old_rows + pass.bytes_written;
   return pass;

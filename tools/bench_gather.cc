@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -9,11 +8,10 @@
 #include "bench_common.h"
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/row_reader.h"
+#include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // Any file system's O_DIRECT unit that we know divides it, and a disk reads no less.
 constexpr std::uint64_t kSectorBytes = 512;
@@ -101,12 +99,12 @@ Result<GatherData> OpenData(const BenchGatherOptions& options, const JobControl&
 template <typename Batch>
 Result<double> Rate(double seconds, std::uint64_t reads, Batch batch) {
   std::uint64_t done = 0;
-  const auto start = Clock::now();
+  const Stopwatch watch;
   double elapsed = 0;
   while (elapsed < seconds) {
     RHIZOME_RETURN_IF_ERROR(batch());
     done += reads;
-    elapsed = std::chrono::duration<double>(Clock::now() - start).count();
+    elapsed = watch.seconds();
   }
   return std::round(static_cast<double>(done) / elapsed);
 }

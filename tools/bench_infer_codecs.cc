@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "bench_infer.h"
 #include "gnuplot.h"
@@ -9,12 +8,12 @@
 #include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/codec.h"
+#include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kSampleBytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t kChunkBytes = std::uint64_t{1} << 20;  // as layerwise inference has them
@@ -34,10 +33,6 @@ constexpr std::array<NamedCodec, 7> kCodecs = {
      {"zstd 1", {.kind = CodecKind::kBloscZstd, .level = 1}},
      {"zstd 5", {.kind = CodecKind::kBloscZstd, .level = 5}},
      {"zstd 9", {.kind = CodecKind::kBloscZstd, .level = 9}}}};
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// Rows from the front of the newest version of the array that `infer` made.
 Result<std::vector<std::byte>> SampleRows(const InferContest& contest) {
@@ -60,23 +55,23 @@ struct CodecTimes {
 
 Status Measure(const Codec& codec, std::span<const std::byte> sample, CodecTimes& times) {
   std::vector<std::vector<std::byte>> encoded;
-  const auto encoding = Clock::now();
+  const Stopwatch encoding;
   for (std::size_t at = 0; at < sample.size(); at += kChunkBytes) {
     RHIZOME_ASSIGN_OR_RETURN(
         auto chunk,
         EncodeChunk(codec, sample.subspan(at, std::min(kChunkBytes, sample.size() - at))));
     encoded.push_back(std::move(chunk));
   }
-  times.encode.push_back(SecondsSince(encoding));
+  times.encode.push_back(encoding.seconds());
   times.bytes = 0;
   std::vector<std::byte> out(kChunkBytes);
-  const auto decoding = Clock::now();
+  const Stopwatch decoding;
   for (std::size_t i = 0; i < encoded.size(); ++i) {
     const std::size_t size = std::min(kChunkBytes, sample.size() - i * kChunkBytes);
     RHIZOME_RETURN_IF_ERROR(DecodeChunk(codec, encoded[i], std::span(out).first(size)));
     times.bytes += encoded[i].size();
   }
-  times.decode.push_back(SecondsSince(decoding));
+  times.decode.push_back(decoding.seconds());
   return Status::Ok();
 }
 

@@ -15,12 +15,12 @@
 #include "rhizome/cache/disk_cache.h"
 #include "rhizome/cache/pass_cost.h"
 #include "rhizome/cache/pass_lists.h"
+#include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kCacheChunkBytes = std::uint64_t{32} << 10;  // as of inner chunks
 
@@ -29,10 +29,6 @@ double CpuSeconds() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
 /// An array in the memory of a machine that answers after a while.
@@ -133,18 +129,18 @@ class FarPass {
   double ReadFar(bool of_source) const {
     const std::uint64_t chunk_rows = of_source ? source_.chunk_rows() : shape_.chunk_rows;
     const std::uint64_t chunks = source_.rows() / chunk_rows;  // whole ones
-    const auto start = Clock::now();
+    const Stopwatch watch;
     std::atomic<std::uint64_t> read = 0;
     std::vector<std::thread> threads;
     for (std::uint32_t t = 0; t < options_.in_flight; ++t) {
       threads.emplace_back([&, t] {
         std::vector<std::byte> chunk(chunk_rows * source_.row_bytes());
-        for (std::uint64_t i = t; SecondsSince(start) < 1; i += options_.in_flight, ++read)
+        for (std::uint64_t i = t; watch.seconds() < 1; i += options_.in_flight, ++read)
           source_.Fetch(i % chunks * chunk_rows, chunk);
       });
     }
     for (std::thread& thread : threads) thread.join();
-    return SecondsSince(start) * static_cast<double>(of_source ? far_requests_ : requests_) /
+    return watch.seconds() * static_cast<double>(of_source ? far_requests_ : requests_) /
            static_cast<double>(read);
   }
 
@@ -166,16 +162,16 @@ class FarPass {
     Times times;
     std::vector<std::unique_ptr<DiskCache>> caches;
     for (std::size_t w = 0; w < workers_.size(); ++w) {
-      const auto filling = Clock::now();
+      const Stopwatch filling;
       RHIZOME_ASSIGN_OR_RETURN(caches.emplace_back(), Fill(w, control));
-      times.fill += SecondsSince(filling);
+      times.fill += filling.seconds();
       times.source_reads += caches.back()->stats().source_reads;
       times.disk_bytes += caches.back()->stats().disk_bytes;
     }
     std::vector<Times> of_worker(workers_.size());
     std::vector<Status> status(workers_.size());
     std::atomic<std::size_t> next = 0;
-    const auto start = Clock::now();
+    const Stopwatch watch;
     std::vector<std::thread> threads;
     for (std::uint32_t t = 0; t < std::max(options_.graph.threads, 1U); ++t) {
       threads.emplace_back([&] {
@@ -187,7 +183,7 @@ class FarPass {
       });
     }
     for (std::thread& thread : threads) thread.join();
-    times.seconds = SecondsSince(start);
+    times.seconds = watch.seconds();
     for (std::size_t w = 0; w < workers_.size(); ++w) {
       RHIZOME_RETURN_IF_ERROR(status[w]);
       times.cpu += of_worker[w].cpu;
@@ -200,7 +196,7 @@ class FarPass {
   /// computes.
   Result<Times> RunLayer(const JobControl& control) {
     Times times;
-    const auto start = Clock::now();
+    const Stopwatch watch;
     {
       DiskCachesAhead caches(workers_.size(), [&](std::size_t w) { return Fill(w, control); });
       for (const Worker& worker : workers_) {
@@ -210,7 +206,7 @@ class FarPass {
       times.first_fill = caches.first_seconds();
       times.unhidden = caches.unhidden_seconds();
     }
-    times.seconds = SecondsSince(start);
+    times.seconds = watch.seconds();
     return times;
   }
 

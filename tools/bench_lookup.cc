@@ -1,7 +1,6 @@
 #include "bench_lookup.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <functional>
 #include <random>
@@ -11,20 +10,16 @@
 #include "bench_database.h"
 #include "rhizome/index/graph_builder.h"
 #include "rhizome/index/graph_lookup.h"
+#include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Clock = std::chrono::steady_clock;
 using Look = std::function<Status(std::span<const VertexId>)>;
 
 constexpr char kList = 0;
 constexpr char kRow = 1;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// A random graph with one array, and a database of the same lists and rows.
 class LookupBench {
@@ -127,7 +122,7 @@ Result<double> LookupBench::PerSecond(const std::function<Look()>& make) const {
   std::vector<Status> statuses(options_.threads);
   std::vector<std::thread> threads;
   const std::uint32_t batches = std::max(options_.lookups / options_.batch / options_.threads, 1U);
-  const auto start = Clock::now();
+  const Stopwatch watch;
   for (std::uint32_t t = 0; t < options_.threads; ++t) {
     threads.emplace_back([&, t] {
       std::mt19937_64 random(t);
@@ -141,7 +136,7 @@ Result<double> LookupBench::PerSecond(const std::function<Look()>& make) const {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  const double seconds = SecondsSince(start);
+  const double seconds = watch.seconds();
   for (const Status& status : statuses) RHIZOME_RETURN_IF_ERROR(status);
   return static_cast<double>(batches) * options_.batch * options_.threads / seconds;
 }
@@ -157,9 +152,9 @@ Result<Json> LookupBench::Compare(char kind, const JobControl& control) {
     const auto vertex = static_cast<VertexId>(random() % graph_->vertex_count());
     const bool warm = i >= options_.lookups;  // the first half warms both up
     for (const bool ours : {true, false}) {
-      const auto start = Clock::now();
+      const Stopwatch watch;
       RHIZOME_RETURN_IF_ERROR((ours ? own : peer)(std::span(&vertex, 1)));
-      if (warm) (ours ? own_seconds : peer_seconds).push_back(SecondsSince(start));
+      if (warm) (ours ? own_seconds : peer_seconds).push_back(watch.seconds());
     }
   }
   std::sort(own_seconds.begin(), own_seconds.end());

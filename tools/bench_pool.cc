@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -11,15 +10,10 @@
 #include "rhizome/cache/match_order.h"
 #include "rhizome/cache/policy.h"
 #include "rhizome/cache/replay.h"
+#include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 constexpr std::array kContestants = {PolicyKind::kBelady, PolicyKind::kCost,  PolicyKind::kLru,
                                      PolicyKind::kFifo,   PolicyKind::kClock, PolicyKind::kS3Fifo,
@@ -35,9 +29,9 @@ struct Traces {
 Traces MakeTraces(Trace given, std::uint64_t row_count, std::uint32_t window) {
   Traces traces{.given = std::move(given), .reordered = {}};
   if (window == 0) return traces;
-  const auto start = Clock::now();
+  const Stopwatch watch;
   const std::vector<std::uint32_t> order = MatchOrder(traces.given, row_count, window);
-  traces.reorder_seconds = SecondsSince(start);
+  traces.reorder_seconds = watch.seconds();
   traces.reordered = Reordered(traces.given, order);
   return traces;
 }
@@ -96,9 +90,9 @@ nlohmann::ordered_json ComparePolicies(const Traces& traces, std::uint64_t row_c
   };
   nlohmann::ordered_json pool = {{"share", share}, {"frames", frames}};
   for (const PolicyKind kind : kContestants) {
-    const auto start = Clock::now();
+    const Stopwatch watch;
     const auto counted = make(kind, traces.given);
-    const double rate = static_cast<double>(traces.given.keys.size()) / SecondsSince(start);
+    const double rate = static_cast<double>(traces.given.keys.size()) / watch.seconds();
     if (kind == PolicyKind::kBelady) rates.belady.push_back(rate);
     if (kind == PolicyKind::kCost) rates.cost.push_back(rate);
     nlohmann::ordered_json& json = pool[std::string(PolicyName(kind))];

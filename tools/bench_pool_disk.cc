@@ -16,16 +16,12 @@
 #include "bench_common.h"
 #include "rhizome/cache/feature_cache.h"
 #include "rhizome/storage/chunk_array.h"
+#include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Json = nlohmann::ordered_json;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 double CpuSeconds() {
   rusage usage = {};
@@ -62,9 +58,9 @@ class PipelinedGather {
     std::thread reading([this] { ReadAll(); });
     double exposed = 0;
     for (std::size_t s = 0; s < trace_.steps(); ++s) {
-      const auto start = Clock::now();
+      const Stopwatch watch;
       ready_.acquire();
-      if (s > 0) exposed += SecondsSince(start);
+      if (s > 0) exposed += watch.seconds();
       if (step_seconds_ > 0)
         std::this_thread::sleep_for(std::chrono::duration<double>(step_seconds_));
       steps_[s % kSteps] = HeldRows();
@@ -125,18 +121,18 @@ class Contest {
     PipelinedGather gather(*cache, trace_, options_.step_seconds);
     Pass pass;
     const double cpu = CpuSeconds();
-    const auto start = Clock::now();
+    const Stopwatch watch;
     auto policy = MakePolicy({.kind = kind,
                               .frame_count = cache->frame_count(),
                               .key_count = cache->row_count(),
                               .unit_bytes = entry().row_bytes(),
                               .cost = cost_},
                              trace_);
-    pass.schedule_seconds = SecondsSince(start);
+    pass.schedule_seconds = watch.seconds();
     RHIZOME_RETURN_IF_ERROR(cache->Start(std::move(policy)));
-    pass.prefill_seconds = SecondsSince(start) - pass.schedule_seconds;
+    pass.prefill_seconds = watch.seconds() - pass.schedule_seconds;
     RHIZOME_ASSIGN_OR_RETURN(pass.exposed_seconds, gather.Run());
-    pass.seconds = SecondsSince(start);
+    pass.seconds = watch.seconds();
     pass.cpu_seconds = CpuSeconds() - cpu;
     pass.stats = cache->stats();
     return pass;
@@ -151,14 +147,14 @@ class Contest {
     RHIZOME_ASSIGN_OR_RETURN(const auto cache,
                              FeatureCache::Open(store_, options_.array, cache_options));
     std::vector<std::byte> out;
-    const auto start = Clock::now();
+    const Stopwatch watch;
     std::uint64_t rows = 0;
-    for (std::size_t s = 0; s < trace_.steps() && SecondsSince(start) < kMappedSeconds; ++s) {
+    for (std::size_t s = 0; s < trace_.steps() && watch.seconds() < kMappedSeconds; ++s) {
       out.resize(trace_.step(s).size() * entry().row_bytes());
       RHIZOME_RETURN_IF_ERROR(cache->Gather(trace_.step(s), out));
       rows += trace_.step(s).size();
     }
-    return static_cast<double>(rows) / SecondsSince(start);
+    return static_cast<double>(rows) / watch.seconds();
   }
 
   /// Reads of one row's size a second, at the depth that the cache reads with.

@@ -1,13 +1,13 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
-#include <chrono>
 #include <cmath>
 #include <thread>
 
 #include "bench_common.h"
 #include "bench_sample_balance.h"
 #include "bench_sample_delta.h"
+#include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {
 namespace {
@@ -49,7 +49,7 @@ Result<Round> SampleRound(const Sampler& sampler, const Batches& seeds, std::uin
                           std::uint32_t callers, const JobControl& control) {
   std::vector<Round> shares(callers);
   std::vector<Status> statuses(callers);
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   const double cpu_start = CpuSeconds();
   std::vector<std::thread> threads;
   for (std::uint32_t c = 1; c < callers; ++c) {
@@ -61,7 +61,7 @@ Result<Round> SampleRound(const Sampler& sampler, const Batches& seeds, std::uin
   for (std::thread& thread : threads) thread.join();
   Round round;
   round.cpu_seconds = CpuSeconds() - cpu_start;
-  round.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  round.seconds = watch.seconds();
   for (std::uint32_t c = 0; c < callers; ++c) {
     RHIZOME_RETURN_IF_ERROR(std::move(statuses[c]));
     round.edges += shares[c].edges;

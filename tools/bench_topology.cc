@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <random>
 
@@ -13,12 +12,12 @@
 #include "rhizome/cache/direct_neighbors.h"
 #include "rhizome/index/adjacency.h"
 #include "rhizome/index/graph_parts.h"
+#include "rhizome/storage/stopwatch.h"
 #include "topology_sections.h"
 
 namespace rhizome {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Json = nlohmann::ordered_json;
 
 // Entries that one call looks up in the race against fio: few enough to seldom share a block.
@@ -26,10 +25,6 @@ constexpr std::size_t kProbes = 4096;
 
 constexpr std::uint64_t kSequentialBytes = std::uint64_t{1} << 20;
 constexpr std::uint32_t kSequentialDepth = 16;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 std::uint64_t TopologyBytes(const Store& store) {
   std::uint64_t bytes = 0;
@@ -102,18 +97,18 @@ Result<Json> BenchLoad(const Store& store, const BenchTopologyOptions& options, 
   if (!HoldBlock(store, kSequentialBytes)) fio.missing = kTooShort;
   for (std::uint32_t r = 0; r < options.rounds; ++r) {
     RHIZOME_RETURN_IF_ERROR(control.Report({.phase = "load", .done = r, .total = options.rounds}));
-    Clock::time_point start = Clock::now();
+    Stopwatch watch;
     for (std::uint32_t p = 0; p < store.manifest().info.partitions; ++p) {
       RHIZOME_ASSIGN_OR_RETURN(const SectionFile file,
                                store.LoadSectionFile(PartitionPath(p), FileKind::kPartition));
     }
-    loads.push_back(std::round(bytes / SecondsSince(start)));
+    loads.push_back(std::round(bytes / watch.seconds()));
     RHIZOME_RETURN_IF_ERROR(fio.Run(job, r, scratch, kSequentialBytes));
-    start = Clock::now();
+    watch = Stopwatch();
     for (std::uint32_t p = 0; p < store.manifest().info.partitions; ++p) {
       RHIZOME_ASSIGN_OR_RETURN(const Adjacency partition, LoadPartition(store, order, p));
     }
-    parses.push_back(std::round(bytes / SecondsSince(start)));
+    parses.push_back(std::round(bytes / watch.seconds()));
   }
   Json json = {{"figure", Median(loads)},
                {"unit", "bytes/s, checksums verified"},
@@ -149,9 +144,9 @@ Result<Json> BenchMisses(const Graph& direct, const BenchTopologyOptions& option
     double seconds = 0;
     while (seconds < options.seconds) {
       const std::vector<EntryRef> entries = DrawEntries(direct, direction, kProbes, random);
-      const Clock::time_point start = Clock::now();
+      const Stopwatch watch;
       RHIZOME_RETURN_IF_ERROR(source->LookUp(entries, rows));
-      seconds += SecondsSince(start);
+      seconds += watch.seconds();
     }
     rates.push_back(std::round(static_cast<double>(source->stats().reads - before) / seconds));
     RHIZOME_RETURN_IF_ERROR(fio.Run(job, r, scratch, 1));

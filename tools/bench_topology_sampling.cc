@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "bench_common.h"
@@ -9,19 +8,15 @@
 #include "rhizome/index/bound_search.h"
 #include "rhizome/index/compressed_neighbors.h"
 #include "rhizome/index/sampler.h"
+#include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Json = nlohmann::ordered_json;
 
 // Ginex, VLDB 2022: edges sampled a second by one process that reads each list as it comes.
 constexpr double kGinexEdgesPerSecond = 1.0e5;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 SamplerOptions Sampling(const Graph& graph, const BenchTopologyOptions& options) {
   SamplerOptions sampling;
@@ -47,9 +42,9 @@ Result<Drawn> SampleRound(const Sampler& sampler, const Graph& graph,
     RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
     const std::vector<VertexId> seeds =
         DrawSeeds(graph.vertex_count(), options.graph.batch_size, options.graph.seed, b);
-    const Clock::time_point start = Clock::now();
+    const Stopwatch watch;
     RHIZOME_ASSIGN_OR_RETURN(const SampledSubgraph subgraph, sampler.Sample(seeds, b));
-    drawn.seconds += SecondsSince(start);
+    drawn.seconds += watch.seconds();
     drawn.edges += subgraph.neighbors.size();
     for (const std::int64_t neighbor : subgraph.neighbors)
       drawn.sum = drawn.sum * 0x9E3779B97F4A7C15U +
@@ -86,12 +81,12 @@ Result<Json> BenchTopologySampling(const Graph& memory, const Graph* other, cons
   const Direction direction = WalkedDirection(memory);
   DirectNeighborsOptions reading;
   reading.io = {.maker = options.maker, .depth = options.depth};
-  const Clock::time_point start = Clock::now();
+  const Stopwatch watch;
   RHIZOME_ASSIGN_OR_RETURN(
       const auto cache,
       NeighborCache::Build(direct, {.direction = direction, .budget_bytes = options.cache_bytes},
                            control));
-  const double build_seconds = SecondsSince(start);
+  const double build_seconds = watch.seconds();
   struct Contestant {
     std::string name;
     const Graph* graph;
@@ -182,29 +177,29 @@ Result<Json> BenchTopologyTypes(const Graph& graph, const TopologySections& sect
   std::vector<double> index_ns;
   std::vector<double> range_ns;
   std::vector<double> byte_ns;
-  const auto ns = [&](Clock::time_point start) {
-    return SecondsSince(start) * 1e9 / static_cast<double>(entries.size());
+  const auto ns = [&](const Stopwatch& watch) {
+    return watch.seconds() * 1e9 / static_cast<double>(entries.size());
   };
   std::uint64_t sums[2] = {0, 0};
   std::uint64_t ranges = 0;
   for (std::uint32_t r = 0; r < options.rounds; ++r) {
-    Clock::time_point start = Clock::now();
+    Stopwatch watch;
     for (const EntryRef& entry : entries) {
       const Adjacency& partition = graph.partition(entry.partition);
       sums[0] += partition.TypeOfEntry(
           entry.local, direction, entry.position - partition.Entries(entry.local, direction).first);
     }
-    index_ns.push_back(ns(start));
-    start = Clock::now();
+    index_ns.push_back(ns(watch));
+    watch = Stopwatch();
     for (const EntryRef& entry : entries) sums[1] += types[entry.partition][entry.position];
-    byte_ns.push_back(ns(start));
-    start = Clock::now();
+    byte_ns.push_back(ns(watch));
+    watch = Stopwatch();
     for (const EntryRef& entry : entries) {
       ranges += graph.partition(entry.partition)
                     .EntriesOfType(entry.local, direction, types[entry.partition][entry.position])
                     .count;
     }
-    range_ns.push_back(ns(start));
+    range_ns.push_back(ns(watch));
   }
   if (sums[0] != sums[1] || ranges == 0)
     return Fail(Status::Corruption("bench topology: the edge-type index contradicts itself"));

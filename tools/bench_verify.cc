@@ -4,7 +4,6 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <random>
 
@@ -12,6 +11,7 @@
 #include "fio.h"
 #include "rhizome/index/graph_builder.h"
 #include "rhizome/index/verify_store.h"
+#include "rhizome/storage/stopwatch.h"
 #include "rhizome/storage/verify.h"
 
 namespace rhizome {
@@ -62,12 +62,6 @@ double CpuSeconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-std::chrono::steady_clock::time_point Now() { return std::chrono::steady_clock::now(); }
-
-double SecondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(Now() - start).count();
-}
-
 struct Round {
   double files = 0;  ///< bytes a second of VerifyFiles
   double whole = 0;  ///< and of all that the verb does
@@ -79,15 +73,15 @@ Result<Round> Verify(const Path& path, const JobControl& control) {
   FileSystem& fs = FileSystem::Posix();
   Round round;
   {
-    const auto start = Now();
+    const Stopwatch watch;
     RHIZOME_ASSIGN_OR_RETURN(const VerifyReport report, VerifyFiles(fs, path, control));
-    round.files = static_cast<double>(report.bytes) / SecondsSince(start);
+    round.files = static_cast<double>(report.bytes) / watch.seconds();
   }
-  const auto start = Now();
+  const Stopwatch watch;
   const double cpu = CpuSeconds();
   RHIZOME_ASSIGN_OR_RETURN(const VerifyReport report, VerifyStore(fs, path, control));
   round.bytes = report.bytes;
-  round.whole = static_cast<double>(report.bytes) / SecondsSince(start);
+  round.whole = static_cast<double>(report.bytes) / watch.seconds();
   round.cpu = CpuSeconds() - cpu;
   if (report.ok()) return round;
   return Fail(Status::Corruption(

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <random>
 #include <thread>
 
@@ -14,19 +13,15 @@
 #include "rhizome/index/delta_record.h"
 #include "rhizome/index/graph_builder.h"
 #include "rhizome/index/write_batch.h"
+#include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t kBatchEdges = 1000;
 constexpr std::uint32_t kEdgeFactor = 16;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 double Percentile(std::vector<double> seconds, double share) {
   const auto at = static_cast<std::size_t>(share * static_cast<double>(seconds.size() - 1));
@@ -124,12 +119,12 @@ Result<Json> WriteBench::Puts(const JobControl& control) {
   for (std::uint32_t i = 0; i < options_.puts; ++i) {
     RHIZOME_RETURN_IF_ERROR(
         control.Report({.phase = "single puts", .done = i, .total = options_.puts}));
-    auto start = Clock::now();
+    Stopwatch watch;
     RHIZOME_RETURN_IF_ERROR(graph_->Write(NextPut()));
-    own.push_back(SecondsSince(start));
-    start = Clock::now();
+    own.push_back(watch.seconds());
+    watch = Stopwatch();
     RHIZOME_RETURN_IF_ERROR(database_->Write(SameBytes(), /*sync=*/true));
-    peer.push_back(SecondsSince(start));
+    peer.push_back(watch.seconds());
   }
   const auto micros = [](const std::vector<double>& seconds, double share) {
     return Percentile(seconds, share) * 1e6;
@@ -153,9 +148,9 @@ Result<Json> WriteBench::Batches(const JobControl& control) {
     for (std::uint32_t e = 0; e < kBatchEdges; ++e)
       batch.PutEdge(static_cast<std::int64_t>(random_() % bound),
                     static_cast<std::int64_t>(random_() % bound));
-    const auto start = Clock::now();
+    const Stopwatch watch;
     RHIZOME_RETURN_IF_ERROR(graph_->Write(batch));
-    seconds += SecondsSince(start);
+    seconds += watch.seconds();
   }
   return Json{{"batches", options_.batches},
               {"edges_each", kBatchEdges},
@@ -168,14 +163,14 @@ Result<double> WriteBench::InThreads(const Put& put) const {
   std::vector<Status> statuses(options_.threads);
   std::vector<std::thread> threads;
   const std::uint32_t each = std::max(options_.puts / options_.threads, 1U);
-  const auto start = Clock::now();
+  const Stopwatch watch;
   for (std::uint32_t t = 0; t < options_.threads; ++t) {
     threads.emplace_back([&, t] {
       for (std::uint32_t i = 0; i < each && statuses[t].ok(); ++i) statuses[t] = put();
     });
   }
   for (std::thread& thread : threads) thread.join();
-  const double seconds = SecondsSince(start);
+  const double seconds = watch.seconds();
   for (const Status& status : statuses) RHIZOME_RETURN_IF_ERROR(status);
   return static_cast<double>(each) * options_.threads / seconds;
 }

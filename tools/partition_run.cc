@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <malloc.h>
 
-#include <chrono>
 #include <ctime>
 #include <fstream>
 #include <utility>
 
 #include "cli.h"
+#include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {
 namespace {
@@ -35,11 +35,11 @@ Result<PartitionRun> RunPartitioner(const PartitionInput& input, const Partition
   malloc_trim(0);
   const bool reset = ResetPeak();
   const std::uint64_t before = ResidentMemoryBytes();
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   const double cpu_start = CpuSeconds();
   RHIZOME_ASSIGN_OR_RETURN(run.partition_of_edge, PartitionEdges(input, options, control));
   run.cpu_seconds = CpuSeconds() - cpu_start;
-  run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  run.seconds = watch.seconds();
   if (reset) {
     const std::uint64_t peak = PeakMemoryBytes();
     run.memory_bytes = peak > before ? peak - before : 0;

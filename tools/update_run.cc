@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
-
+#include "rhizome/storage/stopwatch.h"
 #include "text.h"
 
 namespace rhizome {
@@ -141,7 +140,7 @@ void AddUpdateFlags(CLI::App& verb, UpdateFlags& flags) {
 }
 
 Result<Answer> RunUpdate(const UpdateFlags& flags, Session& session) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   RHIZOME_ASSIGN_OR_RETURN(const UpdateFormat format, FormatOf(flags));
   FileSystem& fs = FileSystem::Posix();
   RHIZOME_RETURN_IF_ERROR(session.control.Report({.phase = "opening the store"}));
@@ -154,8 +153,8 @@ Result<Answer> RunUpdate(const UpdateFlags& flags, Session& session) {
   Updater updater(flags, *graph, *file, session.control);
   RHIZOME_RETURN_IF_ERROR(updater.Run());
   Json fields = updater.Fields();
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  fields["seconds"] = seconds.count();
+  const double seconds = watch.seconds();
+  fields["seconds"] = seconds;
   RHIZOME_RETURN_IF_ERROR(WriteMetrics(flags.metrics, store->metrics(), flags.store));
   return Answer{std::move(fields), Describe, {}};
 }

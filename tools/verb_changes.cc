@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <chrono>
 #include <optional>
 
 #include "elements.h"
 #include "rhizome/index/change_feed.h"
+#include "rhizome/storage/stopwatch.h"
 #include "text.h"
 #include "text_output.h"
 #include "verbs.h"
@@ -81,7 +81,7 @@ std::string Describe(const Json& f) {
 
 Result<Answer> Run(const ChangesFlags& flags, Session& session) {
   constexpr std::uint64_t kReportChanges = 4096;
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened, OpenGraph(flags.store, session));
   const std::uint64_t after = flags.after.value_or(opened.store->base_sequence());
   RHIZOME_ASSIGN_OR_RETURN(const auto feed,
@@ -100,12 +100,12 @@ Result<Answer> Run(const ChangesFlags& flags, Session& session) {
           file.Line(line->dump(-1, ' ', false, Json::error_handler_t::replace)));
   }
   RHIZOME_RETURN_IF_ERROR(file.Commit());
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  const double seconds = watch.seconds();
   return Answer{{{"file", flags.out},
                  {"changes", file.lines()},
                  {"after", after},
                  {"last", feed->last()},
-                 {"seconds", seconds.count()}},
+                 {"seconds", seconds}},
                 Describe,
                 {}};
 }

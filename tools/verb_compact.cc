@@ -1,9 +1,8 @@
 #include <fmt/format.h>
 
-#include <chrono>
-
 #include "layout_flags.h"
 #include "rhizome/index/delta.h"
+#include "rhizome/storage/stopwatch.h"
 #include "text.h"
 #include "verbs.h"
 
@@ -54,7 +53,7 @@ Result<Answer> Run(const CompactFlags& flags, Session& session) {
   CompactOptions options = flags.options;
   if (!flags.expire.empty()) RHIZOME_RETURN_IF_ERROR(ParseExpire(flags.expire, options));
   const std::uint64_t base_memory_bytes = StartMemory(session, options.memory_bytes);
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   RHIZOME_RETURN_IF_ERROR(session.control.Report({.phase = "opening the store"}));
   RHIZOME_ASSIGN_OR_RETURN(const auto store,
                            Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kWrite,
@@ -63,13 +62,13 @@ Result<Answer> Run(const CompactFlags& flags, Session& session) {
       const auto graph, Graph::Open(*store, {.topology = PlaceOf(*store, options.memory_bytes)}));
   const std::uint64_t entries = graph->delta()->entries();
   RHIZOME_ASSIGN_OR_RETURN(const CompactResult result, graph->Compact(options, session.control));
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  const double seconds = watch.seconds();
   Json fields = {{"store", flags.store}, {"compacted", result.compacted}};
   AddGenerationFields(graph->info(), fields);
   fields["vertices"] = graph->live_vertex_count();
   fields["delta_entries"] = entries;
   fields["commits"] = result.commits;
-  fields["seconds"] = seconds.count();
+  fields["seconds"] = seconds;
   fields["base_memory_bytes"] = base_memory_bytes;
   fields["peak_memory_bytes"] = PeakMemoryBytes();
   fields["bad_lines"] = 0;

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <numeric>
 
@@ -11,6 +10,7 @@
 #include "rhizome/index/delta.h"
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/array_versions.h"
+#include "rhizome/storage/stopwatch.h"
 #include "text.h"
 #include "verbs.h"
 #include "vertex_array.h"
@@ -187,13 +187,13 @@ std::string Describe(const Json& f) {
 }
 
 Result<Answer> RunEdges(const ExportFlags& flags, Session& session) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened, OpenGraph(flags.store, session));
   RHIZOME_ASSIGN_OR_RETURN(Json file, ExportEdges(*opened.graph, flags.out, session.control));
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  const double seconds = watch.seconds();
   Json files = Json::array();
   files.push_back(std::move(file));
-  return Answer{{{"files", std::move(files)}, {"seconds", seconds.count()}}, Describe, {}};
+  return Answer{{{"files", std::move(files)}, {"seconds", seconds}}, Describe, {}};
 }
 
 Result<Answer> Run(const ExportFlags& flags, Session& session) {
@@ -207,7 +207,7 @@ Result<Answer> Run(const ExportFlags& flags, Session& session) {
         fmt::format("--out {}: the name must end in .npy or .fbin", flags.out)));
   }
   RHIZOME_RETURN_IF_ERROR(ParseArrayReference(flags.array));
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened, OpenGraph(flags.store, session));
   RHIZOME_ASSIGN_OR_RETURN(const auto array, opened.store->OpenArray(flags.array));
   const ArrayEntry& entry = array->entry();
@@ -223,7 +223,7 @@ Result<Answer> Run(const ExportFlags& flags, Session& session) {
                 session.control));
   const Path ids = Path(out).replace_extension(".ids.tsv");
   if (!of_edges) RHIZOME_RETURN_IF_ERROR(WriteIds(*opened.graph, ids, session.control));
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  const double seconds = watch.seconds();
   Json files = Json::array();
   files.push_back({{"path", flags.out},
                    {"rows", rows},
@@ -231,7 +231,7 @@ Result<Answer> Run(const ExportFlags& flags, Session& session) {
                    {"dtype", DataTypeName(fbin ? DataType::kFloat32 : entry.dtype)}});
   if (!of_edges)
     files.push_back({{"path", ids.string()}, {"rows", rows}, {"dim", 1}, {"dtype", "text"}});
-  return Answer{{{"files", std::move(files)}, {"seconds", seconds.count()}}, Describe, {}};
+  return Answer{{{"files", std::move(files)}, {"seconds", seconds}}, Describe, {}};
 }
 
 }  // namespace

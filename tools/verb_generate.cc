@@ -1,8 +1,7 @@
 #include <fmt/format.h>
 
-#include <chrono>
-
 #include "generate.h"
+#include "rhizome/storage/stopwatch.h"
 #include "text.h"
 #include "verbs.h"
 
@@ -26,10 +25,10 @@ std::string Describe(const Json& f) {
 }
 
 Result<Answer> Run(const GenerateFlags& flags, Session& session) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   RHIZOME_ASSIGN_OR_RETURN(const auto files, GenerateGraph(FileSystem::Posix(), flags.out,
                                                            flags.options, session.control));
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  const double seconds = watch.seconds();
   Json listed = Json::array();
   for (const GeneratedFile& file : files) {
     listed.push_back({{"path", file.path.string()},
@@ -37,7 +36,7 @@ Result<Answer> Run(const GenerateFlags& flags, Session& session) {
                       {"dim", file.dim},
                       {"dtype", file.dtype.empty() ? "text" : file.dtype}});
   }
-  return Answer{{{"files", std::move(listed)}, {"seconds", seconds.count()}}, Describe, {}};
+  return Answer{{{"files", std::move(listed)}, {"seconds", seconds}}, Describe, {}};
 }
 
 }  // namespace

@@ -1,12 +1,11 @@
 #include <fmt/format.h>
 
-#include <chrono>
-
 #include "dataset.h"
 #include "elements.h"
 #include "graphbolt.h"
 #include "layout_flags.h"
 #include "ogb.h"
+#include "rhizome/storage/stopwatch.h"
 #include "verbs.h"
 #include "wordnet.h"
 
@@ -85,10 +84,10 @@ Result<Answer> Run(const ImportFlags& flags, Session& session) {
   FileSystem& fs = FileSystem::Posix();
   RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t base_memory_bytes,
                            StartLimited(session, flags.layout));
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   const auto finish = [&](IngestReport report) {
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    report.seconds = seconds.count();
+    const double seconds = watch.seconds();
+    report.seconds = seconds;
     return IngestAnswer(flags.store, report, flags.layout.build.partition, base_memory_bytes);
   };
   if (flags.name == "wordnet") {

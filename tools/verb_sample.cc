@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <fstream>
 #include <iostream>
 
 #include "npy_output.h"
 #include "rhizome/cache/direct_neighbors.h"
 #include "rhizome/index/sampler.h"
+#include "rhizome/storage/stopwatch.h"
 #include "sample_flags.h"
 #include "text.h"
 #include "topology_flags.h"
@@ -184,14 +184,14 @@ Result<SampleTotals> SampleAll(const SampleVerbFlags& flags, const Graph& graph,
     RHIZOME_RETURN_IF_ERROR(
         control.Report({.phase = "sampling", .done = first, .total = seeds.size()}));
     const std::uint64_t count = std::min<std::uint64_t>(flags.batch_size, seeds.size() - first);
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     RHIZOME_ASSIGN_OR_RETURN(const SampledSubgraph subgraph,
                              sampler->Sample(seeds.subspan(first, count),
                                              times.empty() ? std::span<const std::int64_t>()
                                                            : std::span(times).subspan(first, count),
                                              totals.batches));
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    totals.seconds += seconds.count();
+    const double seconds = watch.seconds();
+    totals.seconds += seconds;
     totals.edges += subgraph.neighbors.size();
     totals.vertices += subgraph.rows.size();
     if (zip) {

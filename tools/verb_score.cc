@@ -1,13 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <iterator>
 
 #include "gnn_library.h"
 #include "npy_output.h"
 #include "pair_input.h"
 #include "rhizome/storage/array_versions.h"
+#include "rhizome/storage/stopwatch.h"
 #include "text.h"
 #include "text_output.h"
 #include "verbs.h"
@@ -143,7 +143,7 @@ Status CheckFlags(const ScoreFlags& flags) {
 
 Result<Answer> Run(const ScoreFlags& flags, Session& session) {
   RHIZOME_RETURN_IF_ERROR(CheckFlags(flags));
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   RHIZOME_ASSIGN_OR_RETURN(const LinkScores* const gnn, LoadLinkScores());
   const std::uint64_t base = StartMemory(session, flags.memory_bytes);
   RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened, OpenGraph(flags.store, session));
@@ -164,8 +164,8 @@ Result<Answer> Run(const ScoreFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(const LinkScoreReport report,
                            gnn->Score(graph, options, input.next, sink, session.control));
   RHIZOME_RETURN_IF_ERROR(output->Commit());
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  return Answer{ReportJson(report, flags, seconds.count()), Describe, {}};
+  const double seconds = watch.seconds();
+  return Answer{ReportJson(report, flags, seconds), Describe, {}};
 }
 
 }  // namespace

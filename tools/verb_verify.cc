@@ -1,8 +1,7 @@
 #include <fmt/format.h>
 
-#include <chrono>
-
 #include "rhizome/index/verify_store.h"
+#include "rhizome/storage/stopwatch.h"
 #include "rhizome/storage/verify.h"
 #include "text.h"
 #include "verbs.h"
@@ -36,10 +35,10 @@ std::string Describe(const Json& f) {
 
 Result<Answer> Run(const VerifyFlags& flags, Session& session) {
   FileSystem& fs = FileSystem::Posix();
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   RHIZOME_ASSIGN_OR_RETURN(const VerifyReport report,
                            VerifyStore(fs, flags.store, session.control));
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  const double seconds = watch.seconds();
   Json damaged = Json::array();
   for (const Damage& damage : report.damaged) {
     damaged.push_back(
@@ -49,7 +48,7 @@ Result<Answer> Run(const VerifyFlags& flags, Session& session) {
                  {"ok", report.ok()},
                  {"files", report.files},
                  {"bytes", report.bytes},
-                 {"seconds", seconds.count()},
+                 {"seconds", seconds},
                  {"damaged", std::move(damaged)},
                  {"orphans", report.orphans}},
                 Describe,
