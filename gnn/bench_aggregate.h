@@ -13,6 +13,9 @@ Result<AggregateBenchReport> BenchAggregateKernels(const AggregateBenchOptions& 
 Result<StepBenchReport> BenchTrainingStep(const Graph& graph, const StepBenchOptions& options,
                                           const JobControl& control);
 
+/// See GnnBench::Products.
+Result<double> BenchProducts(const ProductBenchOptions& options, const JobControl& control);
+
 double MedianOf(std::vector<double> values);
 
 }  // namespace rhizome

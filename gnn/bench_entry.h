@@ -77,6 +77,14 @@ struct StepBenchReport {
   double last_loss = 0;
 };
 
+/// One linear layer on tiles of rows that caches hold: no product of inference can be faster.
+struct ProductBenchOptions {
+  std::int64_t inputs = 256;
+  std::int64_t outputs = 256;
+  double seconds = 0.5;  ///< to go on for
+  std::uint32_t threads = 1;
+};
+
 class GnnBench {
  public:
   virtual ~GnnBench() = default;
@@ -88,6 +96,11 @@ class GnnBench {
   /// Errors: those of sampling; kInterrupted.
   virtual Result<StepBenchReport> Step(const Graph& graph, const StepBenchOptions& options,
                                        const JobControl& control) const = 0;
+
+  /// Operations a second, a product and its addition counted as two.
+  /// Errors: kInvalidArgument, a width below 1; kOutOfMemory; kInterrupted.
+  virtual Result<double> Products(const ProductBenchOptions& options,
+                                  const JobControl& control) const = 0;
 
   /// Writes a network that was never trained, of two classes: what it computes costs as much as
   /// that of any. Errors: kInvalidArgument, a spec out of range; those of writing a file.

@@ -52,6 +52,10 @@ class Bench final : public GnnBench {
                                const JobControl& control) const override {
     return Guarded([&] { return BenchTrainingStep(graph, options, control); });
   }
+  Result<double> Products(const ProductBenchOptions& options,
+                          const JobControl& control) const override {
+    return Guarded([&] { return BenchProducts(options, control); });
+  }
   Status SaveModel(const ModelSpec& spec, std::int64_t inputs, std::uint64_t seed,
                    const Path& path) const override {
     const auto saved = Guarded([&]() -> Result<bool> {

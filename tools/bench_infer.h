@@ -60,6 +60,15 @@ Status BenchInferFar(const BenchInferOptions& options, InferContest& contest,
 Status BenchInferCodecs(const BenchInferOptions& options, InferContest& contest,
                         const JobControl& control, nlohmann::ordered_json& json);
 
+/// How near a run that made `report` comes to what the machine can do: the processors' time that it
+/// takes; the bytes that it moves, at the rate at which the disk gives the features' chunks to
+/// whoever does nothing else; its products, at the rate at which all threads multiply tiles and do
+/// nothing else. Shares of its time; the second and the third are measured here.
+Result<nlohmann::ordered_json> InferLimits(const BenchInferOptions& options,
+                                           const InferContest& contest,
+                                           const nlohmann::ordered_json& report,
+                                           const JobControl& control);
+
 /// `path` with the name of a part before its ending.
 std::string PartPlot(const std::string& path, const std::string& part);
 

@@ -1,16 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <map>
-#include <thread>
 
 #include "bench_infer.h"
 #include "gnuplot.h"
 #include "infer_contest.h"
-#include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/io_queue.h"
 
 namespace rhizome {
 namespace {
@@ -104,48 +99,6 @@ void AddRatio(Json& json, const std::string& name, const std::map<std::string, J
   json[name] = PerSecond(medians.at(ours)) / PerSecond(other->second);
 }
 
-/// How near a run comes to what the machine can do: the processors' time that it takes, and the
-/// bytes that it moves at the rate at which the disk gives the features' chunks to whoever does
-/// nothing else. All of these at once are at most 1 each.
-Result<Json> Limits(const BenchInferOptions& options, const InferContest& contest,
-                    const Json& report) {
-  constexpr double kSeconds = 1;
-  RHIZOME_ASSIGN_OR_RETURN(const auto array, contest.store().OpenArray(options.features));
-  std::vector<Status> status(std::max(options.graph.threads, 1U));
-  std::vector<std::thread> threads;
-  std::atomic<std::uint64_t> next = 0;
-  std::atomic<std::uint64_t> bytes = 0;
-  const auto start = std::chrono::steady_clock::now();
-  const auto seconds = [&] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  };
-  for (Status& own : status) {
-    threads.emplace_back([&] {
-      auto memory = AlignedBuffer::Allocate(array->entry().chunk_rows * array->entry().row_bytes());
-      if (!memory) own = memory.error();
-      while (own.ok() && seconds() < kSeconds) {
-        const std::uint64_t chunk = next++ % array->entry().chunk_count();
-        const auto read = array->ReadChunk(
-            chunk, memory->bytes().first(array->RowsInChunk(chunk) * array->entry().row_bytes()),
-            {.direct = true});
-        if (read) bytes += *read;
-        if (!read) own = read.error();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  const double rate = static_cast<double>(bytes) / seconds();
-  for (const Status& one : status) RHIZOME_RETURN_IF_ERROR(one);
-  double moved = 0;
-  for (const Json& layer : report["layers"])
-    moved += layer["bytes_read"].get<double>() + layer["bytes_written"].get<double>();
-  const double run = report["seconds"];
-  return Json{{"cpu_share", report["cpu_seconds"].get<double>() / run / options.graph.threads},
-              {"disk_bytes", moved},
-              {"disk_bytes_per_second", rate},
-              {"disk_share", moved / rate / run}};
-}
-
 }  // namespace
 
 Status BenchInferTime(const BenchInferOptions& options, InferContest& contest,
@@ -191,8 +144,10 @@ Status BenchInferTime(const BenchInferOptions& options, InferContest& contest,
     json["torch"] = medians["PyG layerwise all"]["torch"];
     json["torch_geometric"] = medians["PyG layerwise all"]["torch_geometric"];
   }
-  RHIZOME_ASSIGN_OR_RETURN(json["limits_all"], Limits(options, contest, medians["layerwise all"]));
-  RHIZOME_ASSIGN_OR_RETURN(json["limits_few"], Limits(options, contest, medians["layerwise few"]));
+  RHIZOME_ASSIGN_OR_RETURN(json["limits_all"],
+                           InferLimits(options, contest, medians["layerwise all"], control));
+  RHIZOME_ASSIGN_OR_RETURN(json["limits_few"],
+                           InferLimits(options, contest, medians["layerwise few"], control));
   json["fanout_few"] = options.few;
   json["hidden"] = options.hidden;
   json["layers"] = options.layers;

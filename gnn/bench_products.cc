@@ -1,0 +1,53 @@
+#include <torch/torch.h>
+
+#include <vector>
+
+#include "rhizome/gnn/bench_aggregate.h"
+#include "rhizome/gnn/compute_threads.h"
+#include "rhizome/gnn/dense.h"
+
+namespace rhizome {
+namespace {
+
+/// Products of a thread between two looks at the clock.
+constexpr std::size_t kProducts = 64;
+
+struct Layer {
+  torch::Tensor x, weight, bias;
+};
+
+}  // namespace
+
+Result<double> BenchProducts(const ProductBenchOptions& options, const JobControl& control) {
+  if (options.inputs < 1 || options.outputs < 1) {
+    return Fail(Status::InvalidArgument("a layer has at least one input and one output"));
+  }
+  const c10::InferenceMode guard;
+  SetComputeThreads(options.threads);
+  std::vector<Layer> layers;  // of each thread its own
+  for (std::uint32_t t = 0; t < ComputeThreads(); ++t) {
+    layers.push_back({.x = torch::rand({kDenseRows, options.inputs}),
+                      .weight = torch::rand({options.outputs, options.inputs}),
+                      .bias = torch::rand({options.outputs})});
+  }
+  const auto multiply = [&] {
+    ComputeFor(layers.size(), [&](std::size_t t) {
+      const c10::InferenceMode inference;
+      for (std::size_t i = 0; i < kProducts; ++i) {
+        Multiply(layers[t].x, layers[t].weight, layers[t].bias);
+      }
+    });
+  };
+  multiply();  // oneDNN makes its code at the first call
+  const WorkClock clock;
+  double products = 0;
+  do {
+    RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
+    multiply();
+    products += static_cast<double>(kProducts * layers.size());
+  } while (clock.seconds() < options.seconds);
+  return products * 2 * static_cast<double>(kDenseRows * options.inputs * options.outputs) /
+         clock.seconds();
+}
+
+}  // namespace rhizome
