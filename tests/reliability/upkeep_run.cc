@@ -28,7 +28,7 @@ UpkeepCounts RunCases(const std::vector<Case>& cases, const std::string& only) {
   UpkeepCounts counts;
   OnAllProcessors([&] {
     for (std::size_t at = next++; at < cases.size(); at = next++) {
-      if (!only.empty() && cases[at].name != only) continue;
+      if (!cases[at].name.starts_with(only)) continue;
       UpkeepCounts one{.cases = 1};
       const auto wrong = cases[at].run(one);
       const MutexLock lock(mutex);

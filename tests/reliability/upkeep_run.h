@@ -30,7 +30,7 @@ std::vector<Upkeep> Upkeeps();
 struct UpkeepPlan {
   std::uint64_t stride = 1;  ///< one in so many operations, the first of them drawn by `seed`
   std::uint64_t seed = 1;
-  std::string only = {};  ///< "repair of FORMAT:17:5:0", as a failure prints it
+  std::string only = {};  ///< "repair of FORMAT:17:5:0", as a failure prints it, or how it begins
 };
 
 struct UpkeepCounts {
