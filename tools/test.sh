@@ -21,7 +21,7 @@ build() {
 
 # What the tests that failed printed, out of ctest's output: the first lines of each.
 failed_output() {
-  awk '/^ *[0-9]+\/[0-9]+ Test/ { shown = /\*\*\*/; lines = 0 } /^ +Start +[0-9]+:/ { shown = 0 }
+  awk '/^ *[0-9]+\/[0-9]+ Test/ { shown = /\*\*\*/ && !/\*\*\*Skipped/; lines = 0 } /^ +Start +[0-9]+:/ { shown = 0 }
        /tests passed, [0-9]+ tests failed out of/ { shown = 0 }
        shown && lines++ < 80 { print substr($0, 1, 500) }' "$1"
 }
