@@ -74,7 +74,10 @@ Result<InferLayerReport> LayerPass::Run(const JobControl& control) {
       output_.entry(), input_.planner, input_.block_rows, input_.block_edges, output_.done());
   if (blocks.empty()) return report_;
   report_.blocks = blocks.size();
-  for (const Block& block : blocks) report_.computed += block.rows();
+  for (const Block& block : blocks) {
+    report_.computed += block.rows();
+    most_targets_ = std::max<std::uint64_t>(most_targets_, block.rows());
+  }
   control_ = &control;
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<ChunkReader> reader, OpenReader(blocks));
   RHIZOME_ASSIGN_OR_RETURN(BlockPlanner planner,
@@ -147,8 +150,12 @@ Status LayerPass::RunBlock(const Block& block, BlockStager& stager) {
   for (std::size_t t = 0; t < degrees.size() && !input_.planner.no_edges; ++t) {
     degrees[t] = input_.planner.degrees[static_cast<std::size_t>(lists.targets[t])];
   }
-  TileLayer layer(lists, weights_, dim_, gcn_scale_, std::move(degrees));
   const std::size_t targets = lists.targets.size();
+  std::span<float> sums;
+  if (lists.numbers.empty()) {
+    RHIZOME_ASSIGN_OR_RETURN(sums, Sums(targets));
+  }
+  TileLayer layer(lists, weights_, dim_, gcn_scale_, std::move(degrees), sums);
   if (!lists.numbers.empty()) return FinishTargets(block, window, {0, targets}, layer);
   while (window.window < lists.sum_windows()) {
     const Stopwatch watch;
@@ -166,6 +173,15 @@ Status LayerPass::RunBlock(const Block& block, BlockStager& stager) {
     RHIZOME_RETURN_IF_ERROR(FinishTargets(block, window, {first, count}, layer));
   }
   return Status::Ok();
+}
+
+/// Memory for a row a target, the same for all blocks: pages are zeroed by the system once.
+Result<std::span<float>> LayerPass::Sums(std::size_t targets) {
+  RHIZOME_CHECK(targets <= most_targets_);
+  if (sums_.size_bytes() == 0) {
+    RHIZOME_ASSIGN_OR_RETURN(sums_, AlignedBuffer::Allocate(most_targets_ * dim_ * sizeof(float)));
+  }
+  return std::span(reinterpret_cast<float*>(sums_.bytes().data()), targets * dim_);
 }
 
 /// Of targets whose own rows are staged.

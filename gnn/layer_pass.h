@@ -61,6 +61,7 @@ class LayerPass {
  private:
   Status RunBlocks(const std::vector<Block>& blocks, BlockPlanner planner, ChunkReader& reader);
   Status RunBlock(const Block& block, BlockStager& stager);
+  Result<std::span<float>> Sums(std::size_t targets);
   Result<StagedWindow> NextWindow(BlockStager& stager);
   Status FinishTargets(const Block& block, const StagedWindow& window, const TargetRange& targets,
                        TileLayer& layer);
@@ -75,7 +76,9 @@ class LayerPass {
   const std::size_t dim_;  // columns read
   const bool has_cache_;
   const TileWeights weights_;
-  std::vector<float> gcn_scale_;  // [rows], GCN only: 1/sqrt(degree + 1)
+  std::vector<float> gcn_scale_;    // [rows], GCN only: 1/sqrt(degree + 1)
+  AlignedBuffer sums_;              // of the blocks that need them, one after another
+  std::uint64_t most_targets_ = 0;  // of a block
 
   std::uint64_t rows_done_ = 0;    // of blocks that are
   AccuracyCounts chunk_accuracy_;  // of the output chunk that is being filled

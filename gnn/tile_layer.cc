@@ -6,20 +6,22 @@
 #include "rhizome/gnn/activation.h"
 #include "rhizome/gnn/aggregate_kernels.h"
 #include "rhizome/gnn/simd.h"
+#include "rhizome/storage/check.h"
 
 namespace rhizome {
 
 TileLayer::TileLayer(const BlockLists& lists, const TileWeights& weights, std::size_t dim,
-                     std::span<const float> row_scale, std::vector<std::uint32_t> degrees)
+                     std::span<const float> row_scale, std::vector<std::uint32_t> degrees,
+                     std::span<float> sums)
     : lists_(lists),
       weights_(weights),
       dim_(dim),
       row_scale_(row_scale),
-      degrees_(std::move(degrees)) {
+      degrees_(std::move(degrees)),
+      sums_(sums) {
   if (one_window()) return;
-  sums_ =
-      at::empty({static_cast<std::int64_t>(lists.targets.size()), static_cast<std::int64_t>(dim)});
-  if (lists.sum_windows() == 0) sums_.zero_();
+  RHIZOME_CHECK(sums_.size() >= lists.targets.size() * dim);
+  if (lists.sum_windows() == 0) std::fill_n(sums_.begin(), lists.targets.size() * dim, 0.0F);
   added_.assign(lists.offsets.begin(), lists.offsets.end() - 1);
 }
 
@@ -54,7 +56,7 @@ void TileLayer::AddWindow(std::size_t window, const StagedRows& staged, const Ta
   args.index = slots.data();
   args.index_end = offsets.back();
   args.keep = window > 0;
-  args.out = sums_.data_ptr<float>() + range.first * dim_;
+  args.out = sums_.data() + range.first * dim_;
   args.out_stride = dim_;
   Kernels().sum(args, 0, range.count);
 }
@@ -109,8 +111,7 @@ torch::Tensor TileLayer::Finish(const StagedRows& staged, const TargetRange& ran
     args.initial_scale = own_scale.data();
   }
   for (std::size_t i = 0; i < range.count && !one_window(); ++i) {
-    std::memcpy(sums + i * width, sums_.data_ptr<float>() + (range.first + i) * dim_,
-                dim_ * sizeof(float));
+    std::memcpy(sums + i * width, sums_.data() + (range.first + i) * dim_, dim_ * sizeof(float));
   }
   Kernels().sum(args, 0, range.count);
   std::memset(out + range.count * width, 0,

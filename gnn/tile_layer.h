@@ -32,13 +32,13 @@ struct TargetRange {
 /// One block of a layer, aggregated window by window from staged rows and multiplied in tiles of
 /// kDenseRows targets. Sums are taken by ascending row, whatever the windows are.
 /// Threads: the same function may run for different targets at once. Ownership: borrows all.
-/// Memory: a row a target where the block has windows of own rows.
 class TileLayer {
  public:
   /// `dim`: columns read. `row_scale`: GCN's factor of each row of the graph. `degrees` [targets],
-  /// GCN only.
+  /// GCN only. `sums` [targets, dim], whatever they are, for a block of several windows.
   TileLayer(const BlockLists& lists, const TileWeights& weights, std::size_t dim,
-            std::span<const float> row_scale, std::vector<std::uint32_t> degrees);
+            std::span<const float> row_scale, std::vector<std::uint32_t> degrees,
+            std::span<float> sums);
 
   /// Adds what is staged of a window to the sums of some targets. Windows in ascending order, each
   /// for all targets before the next; not for a block of one window.
@@ -61,7 +61,7 @@ class TileLayer {
   const std::size_t dim_;
   const std::span<const float> row_scale_;
   const std::vector<std::uint32_t> degrees_;
-  torch::Tensor sums_;                // [targets, dim]; undefined for one window
+  const std::span<float> sums_;       // [targets, dim]; of several windows
   std::vector<std::uint32_t> added_;  // [targets]: up to where a list is in `sums_`
 };
 
