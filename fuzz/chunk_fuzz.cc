@@ -12,13 +12,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace rhizome;
   if (size < 3) return 0;
   Codec codec;
-  codec.kind = static_cast<CodecKind>(1 + data[0] % 4);
+  codec.kind = static_cast<CodecKind>(1 + data[0] % 5);
   std::uint16_t raw_bytes = 0;
   std::memcpy(&raw_bytes, data + 1, sizeof(raw_bytes));
   const auto frame = std::as_bytes(std::span(data + 3, size - 3));
   std::vector<std::byte> encoded(frame.begin(), frame.end());
   if (codec.kind != CodecKind::kRaw) {
-    const std::uint32_t crc = Crc32c(frame) + (data[0] / 4 % 8 == 7 ? 1 : 0);
+    const std::uint32_t crc = Crc32c(frame) + (data[0] / 5 % 8 == 7 ? 1 : 0);
     const auto* bytes = reinterpret_cast<const std::byte*>(&crc);
     encoded.insert(encoded.end(), bytes, bytes + sizeof(crc));
   }
@@ -32,7 +32,7 @@ std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
   constexpr std::uint16_t kRawBytes = 300;
   std::vector<std::byte> raw(kRawBytes);
   for (std::size_t i = 0; i < raw.size(); ++i) raw[i] = static_cast<std::byte>(i * i / 7);
-  for (std::uint8_t kind = 1; kind <= 4; ++kind) {
+  for (std::uint8_t kind = 1; kind <= 5; ++kind) {
     for (const std::uint16_t claimed : {kRawBytes, std::uint16_t{299}, std::uint16_t{0}}) {
       const Codec codec{.kind = static_cast<CodecKind>(kind), .level = 3, .element_bytes = 4};
       auto encoded = EncodeChunk({codec.kind, codec.kind == CodecKind::kRaw ? 0 : 3, 4}, raw);
@@ -52,7 +52,7 @@ std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
     seeds.push_back(Joined({1, claimed, 0}, std::as_bytes(std::span(kFrame))));
   const std::size_t made = seeds.size();
   for (std::size_t i = 0; i < made; i += 50) {
-    for (const std::uint8_t other : {0, 1, 2, 3, 28, 29, 30, 31}) {
+    for (const std::uint8_t other : {0, 1, 2, 3, 4, 35, 36, 37, 38, 39}) {
       seeds.push_back(seeds[i]);
       seeds.back()[0] = other;
     }

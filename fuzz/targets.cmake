@@ -68,8 +68,8 @@ rhizome_fuzz(partition COVERS index/adjacency_parser.cc index/adjacency_parser_l
 rhizome_fuzz(vertex_ids COVERS index/vertex_ids.cc EXCEPT "Write|SortIds|Dense")
 rhizome_fuzz(vertex_order COVERS index/vertex_order.cc
   EXCEPT "Write|Segments.*OrderInput|IsGrouped|GroupAt|TypeOfVertex|MakeSegments")
-rhizome_fuzz(chunk COVERS storage/codec.cc
-  EXCEPT "Compress|CheckEncodable|EncodeChunk|CodecName|ParseCodec")
+rhizome_fuzz(chunk COVERS storage/codec.cc storage/nonzero.cc
+  EXCEPT "Compress|CheckEncodable|EncodeChunk|CodecName|ParseCodec|Pack|MaxNonzero")
 rhizome_fuzz(shard_index COVERS storage/shard_index.cc
   EXCEPT "ReadShardIndex")
 rhizome_fuzz(shard_file COVERS storage/shard_file.cc)

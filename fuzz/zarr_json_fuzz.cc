@@ -22,6 +22,10 @@ std::string Sample(unsigned kind) {
     entry.layout = ArrayLayout::kChunk;
     entry.inner_rows = 16;
   }
+  if (kind % 16 == 8) {
+    entry.layout = ArrayLayout::kChunk;
+    entry.codec = {.kind = CodecKind::kNonzero, .level = 0, .element_bytes = 4};
+  }
   return EncodeArrayJson(entry);
 }
 
@@ -47,7 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
 std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
   std::vector<Seed> seeds;
-  for (unsigned kind = 0; kind < 8; ++kind) {
+  for (unsigned kind = 0; kind < 9; ++kind) {
     const std::string sample = Sample(kind);
     AddEdits(seeds, {static_cast<std::uint8_t>(2 * kind + 1)}, sample.size(), 3000);
     AddChanged(seeds, Joined({0}, sample), 1, 50);

@@ -61,7 +61,11 @@ std::uint64_t ChunkReader::DecodedBytes(const ArrayEntry& array) {
 std::uint64_t ChunkReader::WorkingBytes(const ArrayEntry& array,
                                         const ChunkReaderOptions& options) {
   const std::uint64_t replaced = HasCache(array, options) ? options.ahead : 0;
-  return (options.ahead + replaced + 1) * DecodedBytes(array);
+  const std::uint64_t stored = array.chunk_rows * array.row_bytes();
+  const std::uint64_t encoded =
+      array.codec.kind == CodecKind::kRaw ? 0 : MaxEncodedBytes(array.codec, stored);
+  return (options.ahead + replaced + 1) * DecodedBytes(array) +
+         std::clamp<std::uint64_t>(options.threads, 1, options.ahead) * encoded;
 }
 
 std::size_t ChunkReader::AheadFor(const ArrayEntry& array, std::uint32_t threads,
@@ -121,7 +125,8 @@ ChunkReader::ChunkReader(const ChunkArray& array, const FeatureDecoder& decoder,
       scheduled_(std::numeric_limits<std::size_t>::max()) {}
 
 void ChunkReader::StartThreads(std::uint32_t threads) {
-  for (std::uint32_t i = 0; i < std::max<std::uint32_t>(threads, 1); ++i) {
+  // No more than there are chunks to read at once.
+  for (std::size_t i = 0; i < std::clamp<std::size_t>(threads, 1, ahead_); ++i) {
     threads_.emplace_back([this] { ReadScheduled(); });
   }
 }
@@ -215,18 +220,18 @@ std::shared_ptr<ChunkReader::Chunk> ChunkReader::Schedule(CacheKey key) {
 }
 
 void ChunkReader::ReadScheduled() {
-  std::vector<std::byte> stored;
+  Memory memory;
   while (true) {
     Result<std::optional<std::shared_ptr<Chunk>>> next = scheduled_.Pop();
     if (!next || !*next) return;
     Chunk& chunk = ***next;
-    chunk.status = Read(chunk, stored);
+    chunk.status = Read(chunk, memory);
     chunk.ready.store(true, std::memory_order_release);
     chunk.ready.notify_all();
   }
 }
 
-Status ChunkReader::Read(Chunk& chunk, std::vector<std::byte>& stored) {
+Status ChunkReader::Read(Chunk& chunk, Memory& memory) {
   RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
   const Stopwatch watch;
   RHIZOME_ASSIGN_OR_RETURN(const std::shared_ptr<float[]> values, buffers_.Take());
@@ -234,11 +239,12 @@ Status ChunkReader::Read(Chunk& chunk, std::vector<std::byte>& stored) {
   const std::span<float> floats(values.get(), rows * decoder_.dim());
   std::uint64_t bytes = 0;
   if (decoder_.is_identity()) {
-    RHIZOME_ASSIGN_OR_RETURN(bytes, ReadStored(chunk.number, std::as_writable_bytes(floats)));
+    RHIZOME_ASSIGN_OR_RETURN(bytes,
+                             ReadStored(chunk.number, std::as_writable_bytes(floats), memory));
   } else {
-    stored.resize(rows * decoder_.stored_row_bytes());
-    RHIZOME_ASSIGN_OR_RETURN(bytes, ReadStored(chunk.number, stored));
-    decoder_.Decode(stored, floats);
+    memory.stored.resize(rows * decoder_.stored_row_bytes());
+    RHIZOME_ASSIGN_OR_RETURN(bytes, ReadStored(chunk.number, memory.stored, memory));
+    decoder_.Decode(memory.stored, floats);
   }
   bytes_read_ += bytes;
   read_seconds_ += watch.seconds();
@@ -247,12 +253,14 @@ Status ChunkReader::Read(Chunk& chunk, std::vector<std::byte>& stored) {
 }
 
 /// The rows of a chunk as they are stored, with what the delta changes. Returns the bytes read.
-Result<std::uint64_t> ChunkReader::ReadStored(std::uint64_t chunk, std::span<std::byte> rows) {
-  if (delta_ == nullptr) return array_.ReadChunk(chunk, rows, how_);
+Result<std::uint64_t> ChunkReader::ReadStored(std::uint64_t chunk, std::span<std::byte> rows,
+                                              Memory& memory) {
+  if (delta_ == nullptr) return array_.ReadChunk(chunk, rows, how_, &memory.encoded);
   std::uint64_t bytes = 0;
   if (chunk < array_.entry().chunk_count()) {
     const std::size_t in_array = array_.RowsInChunk(chunk) * decoder_.stored_row_bytes();
-    RHIZOME_ASSIGN_OR_RETURN(bytes, array_.ReadChunk(chunk, rows.first(in_array), how_));
+    RHIZOME_ASSIGN_OR_RETURN(bytes,
+                             array_.ReadChunk(chunk, rows.first(in_array), how_, &memory.encoded));
   }
   const auto first = static_cast<Row>(chunk * array_.entry().chunk_rows);
   RHIZOME_RETURN_IF_ERROR(delta_->Overlay(first, rows));

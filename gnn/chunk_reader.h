@@ -153,8 +153,13 @@ class ChunkReader {
   void ScheduleAppended();
   std::shared_ptr<Chunk> Schedule(CacheKey key);
   void ReadScheduled();
-  Status Read(Chunk& chunk, std::vector<std::byte>& stored);
-  Result<std::uint64_t> ReadStored(std::uint64_t chunk, std::span<std::byte> rows);
+  /// Memory of one reading thread, used again and again.
+  struct Memory {
+    AlignedBuffer encoded;
+    std::vector<std::byte> stored;
+  };
+  Status Read(Chunk& chunk, Memory& memory);
+  Result<std::uint64_t> ReadStored(std::uint64_t chunk, std::span<std::byte> rows, Memory& memory);
   std::uint64_t RowsInChunk(std::uint64_t chunk) const;
 
   // Constant after construction.

@@ -31,7 +31,7 @@ Status CheckOutput(const Store& store, const InferOptions& options) {
 }
 
 /// Of the files that a job leaves.
-constexpr int kLogFormat = 3;
+constexpr int kLogFormat = 4;
 
 /// How far a change reaches; see ArrayOrigin.
 std::uint32_t Hops(const ModelShape& shape) {

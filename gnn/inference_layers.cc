@@ -17,6 +17,10 @@ namespace {
 /// but each is synced when it is written.
 constexpr std::uint64_t kIntermediateChunkBytes = std::uint64_t{4} << 20;
 
+/// Chunks of the result: several are filled, wait and are encoded at once, in memory that sums
+/// would have.
+constexpr std::uint64_t kOutputChunkBytes = std::uint64_t{8} << 20;
+
 /// Lists of a block, by edge, by row that it reads and by target; and how many blocks have theirs:
 /// one is worked on, one is planned ahead.
 constexpr std::uint64_t kBytesOfListedEdge = 4;
@@ -33,10 +37,22 @@ constexpr double kBlockEdgeRatio = 1.5;
 /// Most of what a reading thread does is to wait for the disk.
 constexpr std::uint32_t kReadersOfThread = 2;
 
+/// Rows of whole tiles, of one at least.
+std::uint64_t TilesWithin(std::uint64_t bytes, std::uint64_t row_bytes) {
+  return std::max(bytes / std::max<std::uint64_t>(row_bytes, 1) / kTileRows, std::uint64_t{1}) *
+         kTileRows;
+}
+
 std::uint64_t IntermediateChunkRows(const ArrayEntry& entry, std::uint64_t wanted_rows) {
   if (wanted_rows != 0) return RoundUpToTiles(wanted_rows);
-  const std::uint64_t rows = std::max(kIntermediateChunkBytes / entry.row_bytes(), kTileRows);
-  return std::min(rows / kTileRows * kTileRows, RoundUpToTiles(entry.rows));
+  return std::min(TilesWithin(kIntermediateChunkBytes, entry.row_bytes()),
+                  RoundUpToTiles(entry.rows));
+}
+
+/// Of the last layer, where they are not shards.
+std::uint64_t OutputChunkRows(const ArrayEntry& entry) {
+  if (entry.chunk_rows != 0) return RoundUpToTiles(entry.chunk_rows);
+  return std::min(RoundUpToTiles(entry.rows), TilesWithin(kOutputChunkBytes, entry.row_bytes()));
 }
 
 ArrayEntry IntermediateEntry(const Graph& graph, const Model& model, std::uint32_t layer,
@@ -46,9 +62,9 @@ ArrayEntry IntermediateEntry(const Graph& graph, const Model& model, std::uint32
                    .dim = static_cast<std::uint64_t>(model.shape().spec.hidden),
                    .dtype = DataType::kFloat32,
                    .layout = ArrayLayout::kChunk,
-                   // Written once and read often: floats hardly get smaller, and decoding costs
-                   // more than reading them.
-                   .codec = {},
+                   // Written once and read often: rectified floats lose their zeros, which is as
+                   // fast as copying; other codecs cost more than reading what they save.
+                   .codec = {.kind = CodecKind::kNonzero, .level = 0},
                    .chunk_rows = 0,
                    .array_id = std::uint64_t{layer} + 1,
                    .attributes = {}};
@@ -268,8 +284,8 @@ Result<ArrayEntry> MakeOutputEntry(const Graph& graph, const Model& model,
   entry.codec.element_bytes = sizeof(float);
   // As of an array of the generation: rows of new vertices are published apart.
   const std::uint64_t rows = std::exchange(entry.rows, graph.info().vertices);
-  entry.chunk_rows =
-      entry.inner_rows == 0 ? RoundUpToTiles(options.chunk_rows) : options.chunk_rows;
+  entry.chunk_rows = options.chunk_rows;
+  if (entry.inner_rows == 0) entry.chunk_rows = OutputChunkRows(entry);
   RHIZOME_RETURN_IF_ERROR(ChooseChunkRows(entry));
   entry.rows = rows;
   return entry;

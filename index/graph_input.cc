@@ -125,12 +125,12 @@ Result<ArrayEntry> DescribeArray(const ArrayInput& array, std::uint64_t rows,
   std::sort(entry.attributes.begin(), entry.attributes.end());
   // Sizes are only asked of a dtype and a shape that hold.
   if (entry.chunk_rows == 0) entry.chunk_rows = 1;
-  RHIZOME_RETURN_IF_ERROR(CheckArrayEntry(entry));
+  RHIZOME_RETURN_IF_ERROR(CheckStoredArray(entry));
   entry.codec.element_bytes = DataTypeBytes(entry.dtype);
   entry.chunk_rows = array.chunk_rows;
   entry.inner_rows = array.inner_rows;
   RHIZOME_RETURN_IF_ERROR(ChooseChunkRows(entry));
-  RHIZOME_RETURN_IF_ERROR(CheckArrayEntry(entry));
+  RHIZOME_RETURN_IF_ERROR(CheckStoredArray(entry));
   return entry;
 }
 

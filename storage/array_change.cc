@@ -42,7 +42,7 @@ Status CheckSource(const ArraySource& source) {
       return file.path.starts_with(ArrayFolder(array.name) + "/");
     });
   };
-  for (const ArrayEntry& array : source.arrays) RHIZOME_RETURN_IF_ERROR(CheckArrayEntry(array));
+  for (const ArrayEntry& array : source.arrays) RHIZOME_RETURN_IF_ERROR(CheckStoredArray(array));
   for (const FileEntry& file : source.files) {
     RHIZOME_RETURN_IF_ERROR(CheckRelativePath(file.path));
     if (owned(file)) continue;
@@ -140,7 +140,7 @@ Status ArrayChange::PublishOne(const ArraySource& source, const ArrayEntry& entr
                                const std::string& stored) {
   ArrayEntry renamed = entry;
   renamed.name = stored;
-  RHIZOME_RETURN_IF_ERROR(CheckArrayEntry(renamed));
+  RHIZOME_RETURN_IF_ERROR(CheckStoredArray(renamed));
   const std::string from = ArrayFolder(entry.name) + "/";
   const std::string to = ArrayFolder(stored) + "/";
   for (const FileEntry& file : source.files) {

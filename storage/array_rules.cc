@@ -28,6 +28,9 @@ Status CheckCodec(const ArrayEntry& entry) {
     case CodecKind::kBloscZstd:
       if (codec.level >= 1 && codec.level <= 9) break;
       return Bad(entry, fmt::format("Blosc level {} is not in [1, 9]", codec.level));
+    case CodecKind::kNonzero:
+      if (DataTypeBytes(entry.dtype) == 4 && !entry.sharded()) break;
+      return Bad(entry, "codec nonzero is for whole chunks of elements of four bytes");
     default:
       return Bad(entry, fmt::format("unknown codec {}", static_cast<int>(codec.kind)));
   }
@@ -115,6 +118,12 @@ Status CheckArrayEntry(const ArrayEntry& entry) {
   RHIZOME_RETURN_IF_ERROR(CheckShape(entry));
   RHIZOME_RETURN_IF_ERROR(CheckShards(entry));
   return CheckAttributes(entry);
+}
+
+Status CheckStoredArray(const ArrayEntry& entry) {
+  RHIZOME_RETURN_IF_ERROR(CheckArrayEntry(entry));
+  if (entry.codec.kind != CodecKind::kNonzero) return Status::Ok();
+  return Bad(entry, "codec nonzero is for the arrays of a job: other programs cannot read it");
 }
 
 std::string_view FirstDimension(const ArrayEntry& entry) {

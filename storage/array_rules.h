@@ -14,6 +14,9 @@ namespace rhizome {
 /// shards of whole inner chunks, attributes sorted by key. Errors: kInvalidArgument.
 Status CheckArrayEntry(const ArrayEntry& entry);
 
+/// And what an array of a store must be: one that other programs can read.
+Status CheckStoredArray(const ArrayEntry& entry);
+
 /// Is `path` one that a manifest may name: relative, names of [A-Za-z0-9_.-] joined by '/', none
 /// empty or beginning with a dot, and not a manifest or PIN? Errors: kInvalidArgument.
 Status CheckRelativePath(std::string_view path);

@@ -203,7 +203,8 @@ std::uint64_t ChunkArray::RowsInChunk(std::uint64_t chunk) const {
 }
 
 Result<std::uint64_t> ChunkArray::ReadChunk(std::uint64_t chunk, std::span<std::byte> out,
-                                            const FileSystem::ReadOptions& options) const {
+                                            const FileSystem::ReadOptions& options,
+                                            AlignedBuffer* room) const {
   if (chunk >= entry_.chunk_count() || out.size() != RowsInChunk(chunk) * entry_.row_bytes()) {
     return Fail(Status::InvalidArgument(fmt::format(
         "array '{}': no chunk {}, or not its {} bytes of memory", entry_.name, chunk, out.size())));
@@ -220,13 +221,15 @@ Result<std::uint64_t> ChunkArray::ReadChunk(std::uint64_t chunk, std::span<std::
   const bool in_place = entry_.codec.kind == CodecKind::kRaw && !entry_.sharded() &&
                         out.size() == expected.size_bytes && out.size() % unit == 0 &&
                         reinterpret_cast<std::uintptr_t>(out.data()) % unit == 0;
-  AlignedBuffer memory;
-  if (!in_place) {
-    RHIZOME_ASSIGN_OR_RETURN(memory, AlignedBuffer::Allocate(AlignUp(expected.size_bytes, unit)));
+  AlignedBuffer own;
+  AlignedBuffer& memory = room == nullptr ? own : *room;
+  const std::uint64_t needed = AlignUp(expected.size_bytes, unit);
+  if (!in_place && memory.size_bytes() < needed) {
+    RHIZOME_ASSIGN_OR_RETURN(memory, AlignedBuffer::Allocate(needed));
   }
-  const std::span<std::byte> room = in_place ? out : memory.bytes();
-  RHIZOME_RETURN_IF_ERROR(ReadWhole(*file, room));
-  const std::span<std::byte> bytes = room.first(expected.size_bytes);
+  const std::span<std::byte> read = in_place ? out : memory.bytes().first(needed);
+  RHIZOME_RETURN_IF_ERROR(ReadWhole(*file, read));
+  const std::span<std::byte> bytes = read.first(expected.size_bytes);
   RHIZOME_RETURN_IF_ERROR(CheckAgainstManifest(path, entry_, RowsInChunk(chunk), bytes, expected));
   if (!in_place) RHIZOME_RETURN_IF_ERROR(DecodeInto(path, chunk, bytes, out));
   return expected.size_bytes;

@@ -99,9 +99,11 @@ class ChunkArray {
 
   /// Decodes chunk `chunk` into `out`, of RowsInChunk(chunk) * row_bytes() bytes; with
   /// `options.direct` not through the page cache (fastest if `out` is aligned as AlignedBuffer is).
-  /// Returns the bytes read from disk. Errors: kCorruption naming the file; kIoError.
+  /// `room`: memory for what must be decoded, for a caller who reads many: grown where it is too
+  /// small. Returns the bytes read from disk. Errors: kCorruption naming the file; kIoError.
   Result<std::uint64_t> ReadChunk(std::uint64_t chunk, std::span<std::byte> out,
-                                  const FileSystem::ReadOptions& options = {}) const;
+                                  const FileSystem::ReadOptions& options = {},
+                                  AlignedBuffer* room = nullptr) const;
 
   /// Reads rows [first, first + count) in chunk order. Of a chunk that is not needed whole, a shard
   /// gives the inner chunks alone, any other is read whole. Errors: kCorruption naming the file

@@ -133,7 +133,7 @@ Result<ArrayEntry> SidecarOf(const ArrayEntry& entry) {
 Result<ArrayEntry> Normalised(ArrayEntry entry) {
   RHIZOME_RETURN_IF_ERROR(ChooseChunkRows(entry));
   std::sort(entry.attributes.begin(), entry.attributes.end());
-  if (entry.codec.kind == CodecKind::kRaw) entry.codec.level = 0;
+  if (!entry.codec.has_level()) entry.codec.level = 0;
   RHIZOME_RETURN_IF_ERROR(CheckArrayEntry(entry));
   entry.codec.element_bytes = DataTypeBytes(entry.dtype);
   if (entry.name.ends_with(kSidecarSuffix)) {

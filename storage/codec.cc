@@ -12,6 +12,7 @@
 #include "rhizome/storage/codec_frames.h"
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/little_endian.h"
+#include "rhizome/storage/nonzero.h"
 #include "rhizome/storage/types.h"
 
 namespace rhizome {
@@ -21,16 +22,19 @@ constexpr std::size_t kCrcBytes = 4;
 constexpr std::size_t kBloscHeaderBytes = BLOSC_MIN_HEADER_LENGTH;
 constexpr std::uint32_t kZstdMagic = 0xFD2FB528;
 
+constexpr std::string_view kInvalidName = "invalid";
+
 struct CodecFacts {
   CodecKind kind;
   std::string_view name;
   int max_level;
 };
-constexpr std::array<CodecFacts, 4> kCodecs = {{
+constexpr std::array<CodecFacts, 5> kCodecs = {{
     {CodecKind::kRaw, "raw", 0},
     {CodecKind::kZstd, "zstd", 19},
     {CodecKind::kBloscLz4, "blosc-lz4", 9},
     {CodecKind::kBloscZstd, "blosc-zstd", 9},
+    {CodecKind::kNonzero, "nonzero", 0},
 }};
 
 struct FreeCompressor {
@@ -58,6 +62,10 @@ Status CheckEncodable(const Codec& codec, std::span<const std::byte> raw) {
         (codec.element_bytes == 0 || codec.element_bytes > BLOSC_MAX_TYPESIZE)) {
       return Status::InvalidArgument(
           fmt::format("Blosc cannot shuffle elements of {} bytes", codec.element_bytes));
+    }
+    if (codec.kind == CodecKind::kNonzero) {
+      if (codec.element_bytes == 4 && raw.size() % 4 == 0) return {};
+      return Status::InvalidArgument("codec nonzero is for elements of four bytes");
     }
     if (codec.level >= 1 && codec.level <= facts.max_level) return {};
     return Status::InvalidArgument(fmt::format("compression level {} of {} is not in [1, {}]",
@@ -91,6 +99,13 @@ Result<std::size_t> CompressBlosc(const Codec& codec, std::span<const std::byte>
     return Fail(Status::IoError(fmt::format("Blosc ({}) failed with {}", name, written)));
   }
   return static_cast<std::size_t>(written);
+}
+
+/// A frame of a codec that is not raw.
+Result<std::size_t> Compress(const Codec& codec, std::span<const std::byte> raw,
+                             std::span<std::byte> out) {
+  if (codec.kind == CodecKind::kNonzero) return PackNonzero(raw, out);
+  return IsBlosc(codec.kind) ? CompressBlosc(codec, raw, out) : CompressZstd(codec, raw, out);
 }
 
 /// Everything that a zstd frame's header says is compared before the decoder sees a byte.
@@ -190,12 +205,12 @@ std::string_view CodecName(CodecKind codec) {
   for (const CodecFacts& facts : kCodecs) {
     if (facts.kind == codec) return facts.name;
   }
-  return "invalid";
+  return kInvalidName;
 }
 
 std::optional<CodecKind> ParseCodec(std::string_view name) {
   for (const CodecFacts& facts : kCodecs) {
-    if (facts.name == name) return facts.kind;
+    if (facts.name == name && facts.kind != CodecKind::kNonzero) return facts.kind;
   }
   return std::nullopt;
 }
@@ -203,6 +218,7 @@ std::optional<CodecKind> ParseCodec(std::string_view name) {
 std::uint64_t MaxEncodedBytes(const Codec& codec, std::uint64_t raw_bytes) {
   if (codec.kind == CodecKind::kRaw) return raw_bytes;
   if (IsBlosc(codec.kind)) return raw_bytes + BLOSC_MAX_OVERHEAD + kCrcBytes;
+  if (codec.kind == CodecKind::kNonzero) return MaxNonzeroBytes(raw_bytes) + kCrcBytes;
   return ZSTD_compressBound(raw_bytes) + kCrcBytes;
 }
 
@@ -215,9 +231,7 @@ Result<std::size_t> EncodeChunkInto(const Codec& codec, std::span<const std::byt
     return raw.size();
   }
   const std::span<std::byte> room = out.first(out.size() - kCrcBytes);
-  RHIZOME_ASSIGN_OR_RETURN(const std::size_t frame_bytes, IsBlosc(codec.kind)
-                                                              ? CompressBlosc(codec, raw, room)
-                                                              : CompressZstd(codec, raw, room));
+  RHIZOME_ASSIGN_OR_RETURN(const std::size_t frame_bytes, Compress(codec, raw, room));
   StoreLittle(out.data() + frame_bytes, Crc32c(out.first(frame_bytes)));
   return frame_bytes + kCrcBytes;
 }
@@ -233,7 +247,7 @@ Result<std::vector<std::byte>> EncodeChunk(const Codec& codec, std::span<const s
 Status DecodeChunk(const Codec& codec, std::span<const std::byte> encoded,
                    std::span<std::byte> out) {
   if (codec.kind == CodecKind::kRaw) return DecodeRaw(encoded, out);
-  if (codec.kind != CodecKind::kZstd && !IsBlosc(codec.kind))
+  if (CodecName(codec.kind) == kInvalidName)
     return Status::Corruption(fmt::format("unknown codec {}", static_cast<int>(codec.kind)));
   if (encoded.size() < kCrcBytes || encoded.size() > MaxEncodedBytes(codec, out.size())) {
     return Status::Corruption(fmt::format("an encoded chunk of {} bytes cannot hold {} bytes",
@@ -246,6 +260,7 @@ Status DecodeChunk(const Codec& codec, std::span<const std::byte> encoded,
     return Status::Corruption(
         fmt::format("chunk checksum is {:08x}, its bytes give {:08x}", stored, computed));
   }
+  if (codec.kind == CodecKind::kNonzero) return UnpackNonzero(frame, out);
   return IsBlosc(codec.kind) ? DecodeBloscFrame(codec.kind, frame, out)
                              : DecodeZstdFrame(frame, out);
 }

@@ -20,24 +20,30 @@ enum class CodecKind : std::uint8_t {
   kZstd = 2,
   kBloscLz4 = 3,
   kBloscZstd = 4,
+  kNonzero = 5,  ///< of jobs' own arrays: Zarr has no such codec, so that none is published in it
 };
 
-/// "raw", "zstd", "blosc-lz4", "blosc-zstd".
+/// "raw", "zstd", "blosc-lz4", "blosc-zstd", "nonzero".
 std::string_view CodecName(CodecKind codec);
+
+/// Of those that an array can be published in.
 std::optional<CodecKind> ParseCodec(std::string_view name);
 
 struct Codec {
   CodecKind kind = CodecKind::kRaw;
 
-  /// Compression level; zstd [1, 19], Blosc [1, 9], ignored by raw.
+  /// Compression level; zstd [1, 19], Blosc [1, 9], ignored by raw and nonzero.
   int level = 1;
+
+  bool has_level() const { return kind != CodecKind::kRaw && kind != CodecKind::kNonzero; }
 
   /// Element size that Blosc shuffles by.
   std::size_t element_bytes = 4;
 };
 
 /// Compresses `raw`, then appends its CRC-32C (Zarr's crc32c codec) unless the codec is raw.
-/// Errors: kInvalidArgument, level out of range or `raw` above kMaxChunkBytes.
+/// Errors: kInvalidArgument, level out of range, `raw` above kMaxChunkBytes, or elements of another
+/// width than four bytes for nonzero.
 Result<std::vector<std::byte>> EncodeChunk(const Codec& codec, std::span<const std::byte> raw);
 
 /// The same into `out`, of at least MaxEncodedBytes(codec, raw.size()) bytes. Returns how many were

@@ -74,7 +74,7 @@ Status GenerationWriter::File::Close() {
 
 Status GenerationWriter::AddArray(std::span<const ArrayEntry> arrays,
                                   std::span<const FileEntry> files) {
-  for (const ArrayEntry& array : arrays) RHIZOME_RETURN_IF_ERROR(CheckArrayEntry(array));
+  for (const ArrayEntry& array : arrays) RHIZOME_RETURN_IF_ERROR(CheckStoredArray(array));
   for (const FileEntry& file : files) {
     RHIZOME_ASSIGN_OR_RETURN(const FileInfo info, fs().Stat(root_ / file.path));
     if (info.kind != DirectoryEntry::Kind::kFile || info.size_bytes != file.size_bytes)

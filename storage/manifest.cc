@@ -78,7 +78,7 @@ void EncodeArray(ByteWriter& out, const ArrayEntry& array, std::uint32_t version
   out.Number(static_cast<std::uint8_t>(array.dtype));
   out.Number(static_cast<std::uint8_t>(array.layout));
   out.Number(static_cast<std::uint8_t>(array.codec.kind));
-  const int level = array.codec.kind == CodecKind::kRaw ? 0 : array.codec.level;
+  const int level = array.codec.has_level() ? array.codec.level : 0;
   out.Number(static_cast<std::uint8_t>(level));
   out.Number<std::uint64_t>(array.attributes.size());
   for (const auto& [key, value] : array.attributes) {
@@ -188,9 +188,9 @@ ArrayEntry DecodeArray(ByteReader& in, std::uint32_t version) {
   }
   if (version >= kVersionOfShards) array.inner_rows = in.Number<std::uint64_t>("inner_rows");
   if (!in.ok()) return array;
-  RefuseIf(in, "array", CheckArrayEntry(array));
+  RefuseIf(in, "array", CheckStoredArray(array));
   if (in.ok()) array.codec.element_bytes = DataTypeBytes(array.dtype);
-  if (array.codec.kind == CodecKind::kRaw && array.codec.level != 0)
+  if (!array.codec.has_level() && array.codec.level != 0)
     in.Refuse("level", "is not zero for codec raw");
   return array;
 }
@@ -265,7 +265,7 @@ std::string_view ArrayLayoutName(ArrayLayout layout) {
 
 bool operator==(const ArrayEntry& a, const ArrayEntry& b) {
   const bool same_codec = a.codec.kind == b.codec.kind &&
-                          (a.codec.kind == CodecKind::kRaw || a.codec.level == b.codec.level);
+                          (!a.codec.has_level() || a.codec.level == b.codec.level);
   return same_codec && a.name == b.name && a.rows == b.rows && a.dim == b.dim &&
          a.dtype == b.dtype && a.layout == b.layout && a.chunk_rows == b.chunk_rows &&
          a.array_id == b.array_id && a.attributes == b.attributes && a.inner_rows == b.inner_rows;

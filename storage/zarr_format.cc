@@ -21,6 +21,9 @@ Json Named(std::string_view name, Json configuration) {
   return out;
 }
 
+/// Of a job's own arrays.
+constexpr const char* kNonzeroName = "rhizome.nonzero";
+
 /// Of a chunk, or of an inner chunk, which ends in its CRC-32C whatever its codec is.
 Json ChunkCodecsJson(const ArrayEntry& entry) {
   const std::size_t element_bytes = DataTypeBytes(entry.dtype);
@@ -33,6 +36,8 @@ Json ChunkCodecsJson(const ArrayEntry& entry) {
     // Nothing between the elements and their checksum.
   } else if (codec.kind == CodecKind::kZstd) {
     codecs.push_back(Named("zstd", {{"level", codec.level}, {"checksum", false}}));
+  } else if (codec.kind == CodecKind::kNonzero) {
+    codecs.push_back(Named(kNonzeroName, Json::object()));
   } else {
     codecs.push_back(Named("blosc", {{"cname", codec.kind == CodecKind::kBloscLz4 ? "lz4" : "zstd"},
                                      {"clevel", codec.level},
@@ -89,6 +94,10 @@ Result<Codec> DecodeCodec(const Json& codecs, bool sharded) {
   if (codecs.size() == 1) return codec;
   RHIZOME_ASSIGN_OR_RETURN(const std::string name, ZarrTextAt(codecs, "/1/name"));
   if (sharded && name == "crc32c") return codec;
+  if (name == kNonzeroName) {
+    codec.kind = CodecKind::kNonzero;
+    return codec;
+  }
   const char* level = "/1/configuration/level";
   if (name == "zstd") {
     codec.kind = CodecKind::kZstd;
