@@ -35,6 +35,11 @@ std::unique_ptr<Policy> PolicyFor(PolicyKind kind, std::uint32_t frames, std::ui
                     steps);
 }
 
+/// No more than there are chunks to read at once.
+std::size_t ReadingThreads(const ChunkReaderOptions& options) {
+  return std::clamp<std::size_t>(options.threads, 1, std::max<std::size_t>(options.ahead, 1));
+}
+
 }  // namespace
 
 Result<std::shared_ptr<float[]>> FloatBuffers::Take() {
@@ -64,8 +69,7 @@ std::uint64_t ChunkReader::WorkingBytes(const ArrayEntry& array,
   const std::uint64_t stored = array.chunk_rows * array.row_bytes();
   const std::uint64_t encoded =
       array.codec.kind == CodecKind::kRaw ? 0 : MaxEncodedBytes(array.codec, stored);
-  return (options.ahead + replaced + 1) * DecodedBytes(array) +
-         std::clamp<std::uint64_t>(options.threads, 1, options.ahead) * encoded;
+  return (options.ahead + replaced + 1) * DecodedBytes(array) + ReadingThreads(options) * encoded;
 }
 
 std::size_t ChunkReader::AheadFor(const ArrayEntry& array, std::uint32_t threads,
@@ -101,14 +105,14 @@ ChunkReader::ChunkReader(const ChunkArray& array, const FeatureDecoder& decoder,
   frames_.resize(frames);
   policy_ = PolicyFor(options.policy, frames, ChunkCount(array.entry(), delta_.get()), steps_);
   for (const auto& [key, frame] : policy_->Prefill()) frames_[frame] = Schedule(key);
-  StartThreads(options.threads);
+  StartThreads(ReadingThreads(options));
 }
 
 ChunkReader::ChunkReader(const ChunkArray& array, const FeatureDecoder& decoder,
                          const ChunkReaderOptions& options, const JobControl& control,
                          std::shared_ptr<const DeltaRows> delta)
     : ChunkReader(array, decoder, options, control, std::move(delta), Trace()) {
-  StartThreads(options.threads);
+  StartThreads(ReadingThreads(options));
 }
 
 ChunkReader::ChunkReader(const ChunkArray& array, const FeatureDecoder& decoder,
@@ -124,9 +128,8 @@ ChunkReader::ChunkReader(const ChunkArray& array, const FeatureDecoder& decoder,
       buffers_(DecodedBytes(array.entry()) / sizeof(float)),
       scheduled_(std::numeric_limits<std::size_t>::max()) {}
 
-void ChunkReader::StartThreads(std::uint32_t threads) {
-  // No more than there are chunks to read at once.
-  for (std::size_t i = 0; i < std::clamp<std::size_t>(threads, 1, ahead_); ++i) {
+void ChunkReader::StartThreads(std::size_t threads) {
+  for (std::size_t i = 0; i < threads; ++i) {
     threads_.emplace_back([this] { ReadScheduled(); });
   }
 }

@@ -146,7 +146,7 @@ class ChunkReader {
   ChunkReader(const ChunkArray& array, const FeatureDecoder& decoder,
               const ChunkReaderOptions& options, const JobControl& control,
               std::shared_ptr<const DeltaRows> delta, Trace steps);
-  void StartThreads(std::uint32_t threads);
+  void StartThreads(std::size_t threads);
   void LookAhead();
   void StartStep();
   void ScheduleMiss();

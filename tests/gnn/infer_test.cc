@@ -2,6 +2,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <utility>
 
 #include "gnn/gnn_testing.h"
@@ -403,6 +404,38 @@ TEST_P(InferTest, AnInterruptedJobResumesAndGivesTheSameBytes) {
     EXPECT_FALSE(std::filesystem::exists(store() / "scratch" / ("infer-" + options.out)));
   }
   EXPECT_GT(resumed, 0u);
+}
+
+// What a job reads again after a kill is checked as all that is read.
+TEST_P(InferTest, ADamagedChunkBetweenLayersIsNamedAndNothingPublished) {
+  InferOptions options = Options("x");
+  options.block_rows = 128;
+  RunInterrupted(options, 16, /*kill=*/false);
+  const Path between = store() / "scratch" / "infer-x" / "layer-1" / "arrays" / "hidden-1";
+  ASSERT_TRUE(std::filesystem::exists(between / "zarr.json")) << "layer 1 is not whole";
+  const Path chunk = between / "c.2.0";
+  const auto raw_bytes = options.chunk_rows * 16 * sizeof(float);
+  EXPECT_LT(std::filesystem::file_size(chunk), raw_bytes) << "zeros are kept";
+  std::mt19937_64 random(testing::TestSeed());
+  {
+    std::fstream file(chunk, std::ios::in | std::ios::out | std::ios::binary);
+    const auto at = static_cast<std::streamoff>(random() % std::filesystem::file_size(chunk));
+    file.seekg(at);
+    const char byte = static_cast<char>(file.get() ^ (1 << random() % 8));
+    file.seekp(at);
+    file.put(byte);
+  }
+  options.resume = true;
+  const auto report = Infer(options);
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code(), StatusCode::kCorruption) << report.error().ToString();
+  EXPECT_NE(report.error().message().find("c.2.0"), std::string::npos) << report.error().message();
+  const auto opened = Store::Open(FileSystem::Posix(), store(), Store::Mode::kRead);
+  ASSERT_OK(opened);
+  EXPECT_EQ((*opened)->manifest().FindArray("x"), nullptr);
+  // Without what is damaged it begins anew.
+  options.resume = false;
+  ASSERT_OK(Infer(options));
 }
 
 // All layers are done when publishing meets another writer: nothing is computed again.
