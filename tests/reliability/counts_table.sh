@@ -68,6 +68,12 @@ row "injured files" 5000 injuries
 row "  of these silent" =0 injuries-silent
 row "  of these found, but not named" =0 injuries-unnamed
 row "mutants caught" 30 mutants-caught
+row "scripts of tests/hostile that found something" =0 hostile-findings
+for file in "$folder"/hostile-*@*; do
+  what=$(basename "${file%@*}")
+  what=${what#hostile-}
+  [ -e "$file" ] && [ "$what" != findings ] && row "  ${what//-/ }" 0 "hostile-$what"
+done
 rm -f "$folder"/*@*
 [ $below -eq 0 ] || echo "$below figures are below what is promised (a test that did not run counts nothing)" >&2
 exit $((below > 0))
