@@ -18,9 +18,7 @@
 namespace rhizome::testing {
 
 /// The folder "golden" of a layer's tests. Not by __FILE__: compiler caches make that relative.
-inline std::filesystem::path GoldenFolder(const char* layer) {
-  return std::filesystem::path(RHIZOME_TESTS_FOLDER) / layer / "golden";
-}
+std::filesystem::path GoldenFolder(const char* layer);
 
 /// The store id that every golden file carries; STORE_ID of tests/testing/golden.py.
 inline StoreId GoldenStoreId() {
