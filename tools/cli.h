@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "flag_values.h"
+#include "json.h"
 #include "progress.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/storage/job_control.h"
@@ -19,8 +19,6 @@
 #include "rhizome/storage/store.h"
 
 namespace rhizome {
-
-using Json = nlohmann::ordered_json;
 
 /// What a verb found out: the fields that `--json` prints (DESIGN section 10), and how a person is
 /// told the same. A verdict that is not OK is printed after them and sets the exit code (`verify`

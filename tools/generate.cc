@@ -209,7 +209,7 @@ Result<PendingArray> WriteSimpleEdges(const Path& path, const Generator& generat
   return array;
 }
 
-std::string_view SplitOf(std::uint64_t seed, std::uint64_t id) {
+std::string_view VertexSplitOf(std::uint64_t seed, std::uint64_t id) {
   const std::uint64_t draw = ScaleTo(Word(seed, Use::kSplit, id, 0), 10);
   return draw < 6 ? "train" : draw < 8 ? "valid" : "test";
 }
@@ -223,7 +223,7 @@ Result<OutputFile> WriteNodes(const Path& path, const GenerateOptions& options,
       fmt::format_to(std::back_inserter(text), "{}\n", id);
     else
       fmt::format_to(std::back_inserter(text), "{}\t{}\t{}\n", id, generator.ClassOf(id),
-                     SplitOf(options.seed, id));
+                     VertexSplitOf(options.seed, id));
     if ((id + 1) % kBlock != 0 && id + 1 < generator.vertices()) continue;
     RHIZOME_RETURN_IF_ERROR(file.Append(std::as_bytes(std::span(text))));
     text.clear();

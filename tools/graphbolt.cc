@@ -17,8 +17,6 @@
 namespace rhizome {
 namespace {
 
-using Json = nlohmann::json;
-
 /// `user:likes:item`.
 struct EdgeTypeParts {
   std::string src;
@@ -44,7 +42,7 @@ class GraphBoltReader {
 
   Result<Dataset> Run() {
     RHIZOME_ASSIGN_OR_RETURN(root_, ReadYaml(fs_, file_));
-    const Json graph = Member(root_, "graph");
+    const nlohmann::json graph = Member(root_, "graph");
     if (!graph.is_object())
       return Fail(Bad("graph", root_.contains("graph_topology")
                                    ? "is missing: this is what GraphBolt made of a data set; name "
@@ -66,27 +64,27 @@ class GraphBoltReader {
     return Status::InvalidArgument(fmt::format("{}: {} {}", file_.string(), entry, why));
   }
 
-  static Json Member(const Json& json, const char* key) {
-    return json.is_object() && json.contains(key) ? json.at(key) : Json();
+  static nlohmann::json Member(const nlohmann::json& json, const char* key) {
+    return json.is_object() && json.contains(key) ? json.at(key) : nlohmann::json();
   }
 
   /// Text, or nothing if it is not there.
-  static std::string TextOf(const Json& json, const char* key) {
-    const Json value = Member(json, key);
+  static std::string TextOf(const nlohmann::json& json, const char* key) {
+    const nlohmann::json value = Member(json, key);
     return value.is_string() ? value.get<std::string>() : std::string();
   }
 
   /// A list of entries, or none.
-  Result<Json> ListOf(const Json& value, std::string_view entry) const {
-    if (value.is_null()) return Json::array();
+  Result<nlohmann::json> ListOf(const nlohmann::json& value, std::string_view entry) const {
+    if (value.is_null()) return nlohmann::json::array();
     if (!value.is_array()) return Fail(Bad(entry, "is not a list"));
-    for (const Json& item : value)
+    for (const nlohmann::json& item : value)
       if (!item.is_object()) return Fail(Bad(entry, "has an item without keys"));
     return value;
   }
 
   /// The file of an entry. Errors: kInvalidArgument, it has none, or one of another format.
-  Result<Path> FileOf(const Json& item, std::string_view entry, const std::string& format,
+  Result<Path> FileOf(const nlohmann::json& item, std::string_view entry, const std::string& format,
                       const char* extension) const {
     const std::string path = TextOf(item, "path");
     if (path.empty()) return Fail(Bad(entry, "has no path"));
@@ -99,10 +97,11 @@ class GraphBoltReader {
     return folder_ / path;
   }
 
-  Status ReadVertices(const Json& graph) {
-    RHIZOME_ASSIGN_OR_RETURN(const Json nodes, ListOf(Member(graph, "nodes"), "graph.nodes"));
-    for (const Json& item : nodes) {
-      const Json count = Member(item, "num");
+  Status ReadVertices(const nlohmann::json& graph) {
+    RHIZOME_ASSIGN_OR_RETURN(const nlohmann::json nodes,
+                             ListOf(Member(graph, "nodes"), "graph.nodes"));
+    for (const nlohmann::json& item : nodes) {
+      const nlohmann::json count = Member(item, "num");
       if (!count.is_number_integer() || count.get<std::int64_t>() < 0)
         return Bad("graph.nodes", "has an item without its number of vertices (num)");
       dataset_.vertices.push_back(
@@ -114,15 +113,16 @@ class GraphBoltReader {
     return Status::Ok();
   }
 
-  Status AddEdges(const Json& graph) {
-    RHIZOME_ASSIGN_OR_RETURN(Json edges, ListOf(Member(graph, "edges"), "graph.edges"));
+  Status AddEdges(const nlohmann::json& graph) {
+    RHIZOME_ASSIGN_OR_RETURN(nlohmann::json edges, ListOf(Member(graph, "edges"), "graph.edges"));
     if (edges.empty()) return Bad("graph.edges", "is missing");
-    std::sort(edges.begin(), edges.end(),
-              [](const Json& a, const Json& b) { return TextOf(a, "type") < TextOf(b, "type"); });
+    std::sort(edges.begin(), edges.end(), [](const nlohmann::json& a, const nlohmann::json& b) {
+      return TextOf(a, "type") < TextOf(b, "type");
+    });
     std::map<std::string, int> uses;
-    for (const Json& item : edges)
+    for (const nlohmann::json& item : edges)
       if (const auto parts = SplitEdgeType(TextOf(item, "type"))) ++uses[parts->relation];
-    for (const Json& item : edges) {
+    for (const nlohmann::json& item : edges) {
       const std::string type = TextOf(item, "type");
       const auto parts = SplitEdgeType(type);
       if (!type.empty() && !parts)
@@ -141,7 +141,7 @@ class GraphBoltReader {
     return Status::Ok();
   }
 
-  Result<EdgeFile> EdgesOf(const Json& item) const {
+  Result<EdgeFile> EdgesOf(const nlohmann::json& item) const {
     EdgeFile file;
     file.sources_first = TextOf(item, "format") == "numpy";
     RHIZOME_ASSIGN_OR_RETURN(file.path, file.sources_first
@@ -150,10 +150,10 @@ class GraphBoltReader {
     return file;
   }
 
-  Status AddFeatures(const Json& list, const char* entry) {
-    RHIZOME_ASSIGN_OR_RETURN(const Json features, ListOf(list, entry));
+  Status AddFeatures(const nlohmann::json& list, const char* entry) {
+    RHIZOME_ASSIGN_OR_RETURN(const nlohmann::json features, ListOf(list, entry));
     std::map<std::string, std::vector<ArrayPart>> parts;  // by the array's name
-    for (const Json& item : features) {
+    for (const nlohmann::json& item : features) {
       const std::string name = TextOf(item, "name");
       const std::string domain = TextOf(item, "domain");
       if (domain != "node" && domain != "edge") {
@@ -190,9 +190,9 @@ class GraphBoltReader {
 
   /// Takes the first task whose seeds are vertices.
   Status AddTasks() {
-    RHIZOME_ASSIGN_OR_RETURN(const Json tasks, ListOf(Member(root_, "tasks"), "tasks"));
+    RHIZOME_ASSIGN_OR_RETURN(const nlohmann::json tasks, ListOf(Member(root_, "tasks"), "tasks"));
     bool taken = false;
-    for (const Json& task : tasks) {
+    for (const nlohmann::json& task : tasks) {
       const std::string name = TextOf(task, "name");
       if (taken) {
         dataset_.left_out.push_back(fmt::format("task '{}': another one was taken", name));
@@ -214,13 +214,14 @@ class GraphBoltReader {
   };
 
   /// False: its seeds are not vertices.
-  Result<bool> AddTask(const Json& task) {
+  Result<bool> AddTask(const nlohmann::json& task) {
     constexpr std::array<const char*, 3> kSets = {"train_set", "validation_set", "test_set"};
     std::vector<ItemSet> sets;
     for (std::size_t split = 0; split < kSets.size(); ++split) {
       const std::string entry = fmt::format("tasks: {}", kSets[split]);
-      RHIZOME_ASSIGN_OR_RETURN(const Json items, ListOf(Member(task, kSets[split]), entry));
-      for (const Json& item : items) {
+      RHIZOME_ASSIGN_OR_RETURN(const nlohmann::json items,
+                               ListOf(Member(task, kSets[split]), entry));
+      for (const nlohmann::json& item : items) {
         RHIZOME_ASSIGN_OR_RETURN(auto set, SetOf(item, entry));
         if (!set) return false;
         set->split = static_cast<std::uint8_t>(split);
@@ -233,10 +234,10 @@ class GraphBoltReader {
   }
 
   /// Nothing: its seeds are pairs of vertices, or edges.
-  Result<std::optional<ItemSet>> SetOf(const Json& item, const std::string& entry) const {
+  Result<std::optional<ItemSet>> SetOf(const nlohmann::json& item, const std::string& entry) const {
     const std::string type = TextOf(item, "type");
     if (type.find(':') != type.npos) return std::nullopt;
-    RHIZOME_ASSIGN_OR_RETURN(const Json data, ListOf(Member(item, "data"), entry));
+    RHIZOME_ASSIGN_OR_RETURN(const nlohmann::json data, ListOf(Member(item, "data"), entry));
     ItemSet set;
     for (std::size_t i = 0; i < data.size(); ++i) {
       // Before the lists had names, the first was of seeds and the second of labels.
@@ -297,7 +298,7 @@ class GraphBoltReader {
   const Path folder_;
   const Path file_;
   const std::uint64_t memory_bytes_;
-  Json root_;
+  nlohmann::json root_;
   std::map<std::string, std::size_t> edge_files_;            // by GraphBolt's edge type
   std::map<std::string, std::vector<EdgePart>> edge_parts_;  // by the feature's name
   Dataset dataset_;

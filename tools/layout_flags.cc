@@ -126,7 +126,7 @@ void AddLayoutFlags(CLI::App& verb, LayoutFlags& flags) {
 
 namespace {
 
-std::string Describe(const Json& f) {
+std::string DescribeLayoutFlags(const Json& f) {
   const std::string store = f["store"];
   std::string text =
       fmt::format("{}: {}, {}, {} by {} in {} order\n", store,
@@ -182,7 +182,7 @@ Answer IngestAnswer(const std::string& store, const IngestReport& report,
   fields["spilled"] = report.spilled;
   fields["spilled_bytes"] = report.spilled_bytes;
   fields["generation"] = report.generation;
-  return Answer{std::move(fields), Describe, {}};
+  return Answer{std::move(fields), DescribeLayoutFlags, {}};
 }
 
 }  // namespace rhizome

@@ -35,8 +35,8 @@ std::string NpyHeader(std::string_view description, std::uint64_t rows, std::uin
   constexpr std::size_t kPreamble = 10;  // magic, version, length of the dictionary
   const std::string shape =
       dim == 0 ? fmt::format("({},)", rows) : fmt::format("({}, {})", rows, dim);
-  std::string dictionary = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}",
-                                       description, shape);
+  std::string dictionary =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", description, shape);
   while ((kPreamble + dictionary.size() + 1) % 64 != 0) dictionary += ' ';
   dictionary += '\n';
   std::string header("\x93NUMPY\x01\x00", 8);

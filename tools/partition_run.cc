@@ -3,21 +3,15 @@
 #include <fmt/format.h>
 #include <malloc.h>
 
-#include <ctime>
 #include <fstream>
 #include <utility>
 
 #include "cli.h"
+#include "machine.h"
 #include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {
 namespace {
-
-double CpuSeconds() {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 // Lowers the peak that the kernel remembers to what is resident now (proc(5), clear_refs).
 bool ResetPeak() {
@@ -36,9 +30,9 @@ Result<PartitionRun> RunPartitioner(const PartitionInput& input, const Partition
   const bool reset = ResetPeak();
   const std::uint64_t before = ResidentMemoryBytes();
   const Stopwatch watch;
-  const double cpu_start = CpuSeconds();
+  const double cpu_start = ProcessCpuSeconds();
   RHIZOME_ASSIGN_OR_RETURN(run.partition_of_edge, PartitionEdges(input, options, control));
-  run.cpu_seconds = CpuSeconds() - cpu_start;
+  run.cpu_seconds = ProcessCpuSeconds() - cpu_start;
   run.seconds = watch.seconds();
   if (reset) {
     const std::uint64_t peak = PeakMemoryBytes();

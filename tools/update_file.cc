@@ -15,7 +15,7 @@ namespace rhizome {
 namespace {
 
 using Form = UpdateFormat::Form;
-using Subject = UpdateFormat::Subject;
+using LineSubject = UpdateFormat::Subject;
 
 Form FormOf(const std::string& path) {
   const std::string extension = ContentExtension(path);
@@ -30,7 +30,7 @@ TableForm TableFormOf(Form form) {
 }
 
 std::vector<std::string> DefaultColumns(const UpdateFormat& format) {
-  if (format.subject == Subject::kVertices) return {"id"};
+  if (format.subject == LineSubject::kVertices) return {"id"};
   return {"src", "dst"};
 }
 
@@ -107,7 +107,8 @@ Result<std::unique_ptr<UpdateFile>> UpdateFile::Open(FileSystem& fs, const std::
                                                      UpdateFormat format, const Graph& graph) {
   if (format.form == Form::kAuto) format.form = FormOf(path);
   const bool json = format.form == Form::kJson;
-  const bool named = !format.columns.empty() || format.subject != Subject::kEdges || format.header;
+  const bool named =
+      !format.columns.empty() || format.subject != LineSubject::kEdges || format.header;
   if (json && named)
     return Fail(Status::InvalidArgument(
         fmt::format("{}: JSON lines name their fields: --columns, --vertices, --array and --header "
@@ -140,14 +141,14 @@ Status UpdateFile::FindArray(std::string_view name) {
 }
 
 Status UpdateFile::FindColumns() {
-  if (format_.subject == Subject::kRows) {
+  if (format_.subject == LineSubject::kRows) {
     if (!format_.columns.empty())
       return Status::InvalidArgument("--columns: the lines of --array are `id v1 v2 ...`");
     return FindArray(format_.array);
   }
   if (format_.columns.empty()) format_.columns = DefaultColumns(format_);
   const auto& columns = format_.columns;
-  const bool edges = format_.subject == Subject::kEdges;
+  const bool edges = format_.subject == LineSubject::kEdges;
   const auto id = Position(columns, edges ? "src" : "id");
   const auto dst = Position(columns, "dst");
   if (!id || (edges && !dst))
@@ -198,10 +199,10 @@ Result<bool> UpdateFile::ReadLine(WriteBatch& batch) {
 }
 
 UpdateFile::Reason UpdateFile::TakeLine(Fields fields, WriteBatch& batch) {
-  if (format_.subject == Subject::kRows) return TakeRow(fields, batch);
+  if (format_.subject == LineSubject::kRows) return TakeRow(fields, batch);
   if (fields.size() != format_.columns.size())
     return fmt::format("{} fields, but --columns names {}", fields.size(), format_.columns.size());
-  if (format_.subject == Subject::kEdges) return TakeEdge(fields, batch);
+  if (format_.subject == LineSubject::kEdges) return TakeEdge(fields, batch);
   ExternalId id{std::string(fields[id_])};
   if (format_.verb == UpdateVerb::kDelete) {
     batch.DeleteVertex(std::move(id));

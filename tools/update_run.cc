@@ -8,7 +8,7 @@
 namespace rhizome {
 namespace {
 
-using Subject = UpdateFormat::Subject;
+using BatchSubject = UpdateFormat::Subject;
 
 // A batch's lines are looked at for cancellation this often.
 constexpr std::uint64_t kReportLines = 1024;
@@ -87,7 +87,7 @@ class Updater {
   std::uint64_t commit_ = 0;
 };
 
-std::string Describe(const Json& f) {
+std::string DescribeUpdateRun(const Json& f) {
   const std::uint64_t added = f["vertices_added"];
   return fmt::format(
       "applied {} in {} ({}{}), commit {}{}\n", Plural(f["applied"], "line"),
@@ -101,13 +101,13 @@ Result<UpdateFormat> FormatOf(const UpdateFlags& flags) {
   UpdateFormat format = flags.format;
   if (flags.vertices && !format.array.empty())
     return Fail(Status::InvalidArgument("--vertices and --array: a file holds one of them"));
-  if (flags.vertices) format.subject = Subject::kVertices;
+  if (flags.vertices) format.subject = BatchSubject::kVertices;
   if (!format.array.empty()) {
     RHIZOME_RETURN_IF_ERROR(CheckName("array", format.array));
-    format.subject = Subject::kRows;
+    format.subject = BatchSubject::kRows;
   }
   if (flags.upsert) format.verb = UpdateVerb::kUpsert;
-  if (flags.upsert && format.subject != Subject::kEdges)
+  if (flags.upsert && format.subject != BatchSubject::kEdges)
     return Fail(Status::InvalidArgument("--upsert is for edges; a row is always replaced"));
   return format;
 }
@@ -156,7 +156,7 @@ Result<Answer> RunUpdate(const UpdateFlags& flags, Session& session) {
   const double seconds = watch.seconds();
   fields["seconds"] = seconds;
   RHIZOME_RETURN_IF_ERROR(WriteMetrics(flags.metrics, store->metrics(), flags.store));
-  return Answer{std::move(fields), Describe, {}};
+  return Answer{std::move(fields), DescribeUpdateRun, {}};
 }
 
 }  // namespace rhizome

@@ -16,7 +16,7 @@ struct ListFlags {
   std::string store;
 };
 
-std::uint64_t BytesOf(const Manifest& manifest, const std::string& stored) {
+std::uint64_t ArrayBytesOf(const Manifest& manifest, const std::string& stored) {
   std::uint64_t bytes = 0;
   for (const std::string& name : {stored, SidecarName(stored)}) {
     const std::string folder = ArrayFolder(name) + "/";
@@ -47,7 +47,7 @@ Json ArrayJson(const Manifest& manifest, const ArrayEntry& entry) {
           {"inner_rows", entry.inner_rows},
           {"rows_given", RowsGiven(entry)},
           {"dimension", FirstDimension(entry)},
-          {"bytes", BytesOf(manifest, entry.name)},
+          {"bytes", ArrayBytesOf(manifest, entry.name)},
           {"aliases", std::move(aliases)}};
 }
 
@@ -137,8 +137,9 @@ std::string DescribeAdded(const Json& f) {
     text += fmt::format("  {} vertices have rows, the others zeros\n", WithCommas(f["rows_given"]));
   }
   if (f["new_vertices"] != 0)
-    text += fmt::format("  {} vertices came with updates and have no row yet: append or put theirs\n",
-                        WithCommas(f["new_vertices"]));
+    text +=
+        fmt::format("  {} vertices came with updates and have no row yet: append or put theirs\n",
+                    WithCommas(f["new_vertices"]));
   if (!f["dropped_versions"].empty())
     text += fmt::format("  dropped versions: {}\n", f["dropped_versions"].dump());
   return text;
@@ -198,8 +199,8 @@ struct ChangeFlags {
 std::string DescribeChange(const Json& f) { return f["done"].get<std::string>() + "\n"; }
 
 /// Makes one change and says what was done.
-Result<Answer> Change(const ChangeFlags& flags,
-                      const std::function<Result<Json>(ArrayChange&)>& step) {
+Result<Answer> ChangeArrays(const ChangeFlags& flags,
+                            const std::function<Result<Json>(ArrayChange&)>& step) {
   Json fields = {{"store", flags.store}};
   RHIZOME_RETURN_IF_ERROR(
       ArrayChange::Run(FileSystem::Posix(), flags.store, 0, [&](ArrayChange& change) -> Status {
@@ -211,7 +212,7 @@ Result<Answer> Change(const ChangeFlags& flags,
 }
 
 Result<Answer> Drop(const ChangeFlags& flags, Session&) {
-  return Change(flags, [&](ArrayChange& change) -> Result<Json> {
+  return ChangeArrays(flags, [&](ArrayChange& change) -> Result<Json> {
     const std::size_t before = change.manifest().arrays.size();
     RHIZOME_RETURN_IF_ERROR(change.Drop(flags.array, flags.flag));
     return Json{{"array", flags.array},
@@ -221,7 +222,7 @@ Result<Answer> Drop(const ChangeFlags& flags, Session&) {
 }
 
 Result<Answer> Rename(const ChangeFlags& flags, Session&) {
-  return Change(flags, [&](ArrayChange& change) -> Result<Json> {
+  return ChangeArrays(flags, [&](ArrayChange& change) -> Result<Json> {
     RHIZOME_RETURN_IF_ERROR(change.Rename(flags.array, flags.to));
     return Json{{"from", flags.array},
                 {"to", flags.to},
@@ -240,7 +241,7 @@ Result<Answer> Alias(const ChangeFlags& flags, Session&) {
   RHIZOME_ASSIGN_OR_RETURN(const ArrayReference alias, ParseAlias(flags.array));
   if (flags.flag == (flags.number != 0))
     return Fail(Status::InvalidArgument("name the version to stand for, or --drop"));
-  return Change(flags, [&](ArrayChange& change) -> Result<Json> {
+  return ChangeArrays(flags, [&](ArrayChange& change) -> Result<Json> {
     if (flags.flag) {
       RHIZOME_RETURN_IF_ERROR(change.DropAlias(alias.name, alias.selector));
       return Json{{"alias", flags.array}, {"done", fmt::format("dropped {}", flags.array)}};
@@ -254,7 +255,7 @@ Result<Answer> Alias(const ChangeFlags& flags, Session&) {
 
 Result<Answer> RollBack(const ChangeFlags& flags, Session&) {
   RHIZOME_ASSIGN_OR_RETURN(const ArrayReference alias, ParseAlias(flags.array));
-  return Change(flags, [&](ArrayChange& change) -> Result<Json> {
+  return ChangeArrays(flags, [&](ArrayChange& change) -> Result<Json> {
     RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t version,
                              change.RollBack(alias.name, alias.selector));
     return Json{{"alias", flags.array},
@@ -264,7 +265,7 @@ Result<Answer> RollBack(const ChangeFlags& flags, Session&) {
 }
 
 Result<Answer> Keep(const ChangeFlags& flags, Session&) {
-  return Change(flags, [&](ArrayChange& change) -> Result<Json> {
+  return ChangeArrays(flags, [&](ArrayChange& change) -> Result<Json> {
     RHIZOME_ASSIGN_OR_RETURN(const auto dropped, change.KeepNewest(flags.array, flags.number));
     return Json{
         {"array", flags.array},

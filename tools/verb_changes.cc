@@ -73,13 +73,13 @@ class ChangeLines {
   const OpenedGraph& opened_;
 };
 
-std::string Describe(const Json& f) {
+std::string DescribeChanges(const Json& f) {
   return fmt::format("wrote {} to {}: commits {} to {}\n", Plural(f["changes"], "change"),
                      f["file"].get<std::string>(), f["after"].get<std::uint64_t>() + 1,
                      f["last"].get<std::uint64_t>());
 }
 
-Result<Answer> Run(const ChangesFlags& flags, Session& session) {
+Result<Answer> RunChanges(const ChangesFlags& flags, Session& session) {
   constexpr std::uint64_t kReportChanges = 4096;
   const Stopwatch watch;
   RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened, OpenGraph(flags.store, session));
@@ -106,7 +106,7 @@ Result<Answer> Run(const ChangesFlags& flags, Session& session) {
                  {"after", after},
                  {"last", feed->last()},
                  {"seconds", seconds}},
-                Describe,
+                DescribeChanges,
                 {}};
 }
 
@@ -117,7 +117,7 @@ void AddChangesVerb(CLI::App& root, Session& session) {
   CLI::App* verb = AddVerb(root, session, "changes",
                            "Write what was put and deleted since a commit, in order, as the JSON "
                            "lines that `put --create-types` reads",
-                           "rhizome changes demo.rz --out changes.jsonl", flags, Run);
+                           "rhizome changes demo.rz --out changes.jsonl", flags, RunChanges);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
   verb->add_option("--after", flags->after,
                    "The last commit that is known; default: the one that the generation holds")

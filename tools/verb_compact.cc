@@ -16,7 +16,7 @@ struct CompactFlags {
   std::string metrics;
 };
 
-std::string Describe(const Json& f) {
+std::string DescribeCompact(const Json& f) {
   if (!f["compacted"].get<bool>()) {
     return fmt::format("{}: nothing to do, the delta has {}\n", f["store"].get<std::string>(),
                        fmt::format("{} entries", f["delta_entries"].get<std::uint64_t>()));
@@ -49,7 +49,7 @@ TopologyPlace PlaceOf(const Store& store, std::uint64_t memory_bytes) {
                                                           : TopologyPlace::kMemory;
 }
 
-Result<Answer> Run(const CompactFlags& flags, Session& session) {
+Result<Answer> RunCompact(const CompactFlags& flags, Session& session) {
   CompactOptions options = flags.options;
   if (!flags.expire.empty()) RHIZOME_RETURN_IF_ERROR(ParseExpire(flags.expire, options));
   const std::uint64_t base_memory_bytes = StartMemory(session, options.memory_bytes);
@@ -74,7 +74,7 @@ Result<Answer> Run(const CompactFlags& flags, Session& session) {
   fields["bad_lines"] = 0;
   fields["generation"] = result.generation;
   RHIZOME_RETURN_IF_ERROR(WriteMetrics(flags.metrics, store->metrics(), flags.store));
-  return Answer{std::move(fields), Describe, {}};
+  return Answer{std::move(fields), DescribeCompact, {}};
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ void AddCompactVerb(CLI::App& root, Session& session) {
   CompactOptions& options = flags->options;
   CLI::App* verb = AddVerb(root, session, "compact",
                            "Make the next generation of what was written since the last one",
-                           "rhizome compact demo.rz", flags, Run);
+                           "rhizome compact demo.rz", flags, RunCompact);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
   verb->add_option("--auto", options.least_delta,
                    "Only if the delta has at least this share of the edges, such as 0.1")

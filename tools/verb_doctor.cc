@@ -6,8 +6,8 @@
 #include <fstream>
 #include <thread>
 
-#include "bench_common.h"
 #include "gnn_library.h"
+#include "machine.h"
 #include "rhizome/storage/io_queue.h"
 #include "rhizome/storage/library_versions.h"
 #include "text.h"
@@ -147,7 +147,7 @@ std::string OrNone(const Json& bytes) {
   return bytes.is_null() ? "none" : HumanBytes(bytes.get<std::uint64_t>());
 }
 
-std::string Describe(const Json& f) {
+std::string DescribeDoctor(const Json& f) {
   TextTable table;
   const Json& machine = f["machine"];
   table.Add({"kernel", machine["kernel"].get<std::string>()});
@@ -175,7 +175,7 @@ std::string Describe(const Json& f) {
   return text;
 }
 
-Result<Answer> Run(const DoctorFlags& flags, Session&) {
+Result<Answer> RunDoctor(const DoctorFlags& flags, Session&) {
   FileSystem& fs = FileSystem::Posix();
   const Path folder = flags.store.empty() ? Path(".") : Path(flags.store);
   Json fields;
@@ -198,7 +198,7 @@ Result<Answer> Run(const DoctorFlags& flags, Session&) {
   fields["gnn_library"] = LoadGnnLibrary().has_value();
   fields["path"] = PathJson(fields);
   fields["advice"] = Advice(fields);
-  return Answer{std::move(fields), Describe, {}};
+  return Answer{std::move(fields), DescribeDoctor, {}};
 }
 
 }  // namespace
@@ -207,7 +207,7 @@ void AddDoctorVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<DoctorFlags>();
   CLI::App* verb = AddVerb(root, session, "doctor",
                            "What this machine grants, and which way reads will take, and why",
-                           "rhizome doctor", flags, Run);
+                           "rhizome doctor", flags, RunDoctor);
   verb->add_option("STORE", flags->store, "A store's folder; absent: the current folder");
 }
 

@@ -176,7 +176,7 @@ Status WriteIds(const Graph& graph, const Path& path, const JobControl& control)
   return out.Commit();
 }
 
-std::string Describe(const Json& f) {
+std::string DescribeExport(const Json& f) {
   TextTable table({1, 2});
   for (const Json& file : f["files"]) {
     table.Add({file["path"].get<std::string>(), WithCommas(file["rows"]),
@@ -193,10 +193,10 @@ Result<Answer> RunEdges(const ExportFlags& flags, Session& session) {
   const double seconds = watch.seconds();
   Json files = Json::array();
   files.push_back(std::move(file));
-  return Answer{{{"files", std::move(files)}, {"seconds", seconds}}, Describe, {}};
+  return Answer{{{"files", std::move(files)}, {"seconds", seconds}}, DescribeExport, {}};
 }
 
-Result<Answer> Run(const ExportFlags& flags, Session& session) {
+Result<Answer> RunExport(const ExportFlags& flags, Session& session) {
   if (flags.edges == !flags.array.empty())
     return Fail(Status::InvalidArgument("say what to export: either --array NAME or --edges"));
   if (flags.edges) return RunEdges(flags, session);
@@ -231,7 +231,7 @@ Result<Answer> Run(const ExportFlags& flags, Session& session) {
                    {"dtype", DataTypeName(fbin ? DataType::kFloat32 : entry.dtype)}});
   if (!of_edges)
     files.push_back({{"path", ids.string()}, {"rows", rows}, {"dim", 1}, {"dtype", "text"}});
-  return Answer{{{"files", std::move(files)}, {"seconds", seconds}}, Describe, {}};
+  return Answer{{{"files", std::move(files)}, {"seconds", seconds}}, DescribeExport, {}};
 }
 
 }  // namespace
@@ -242,7 +242,7 @@ void AddExportVerb(CLI::App& root, Session& session) {
       root, session, "export",
       "Write an array in vertex-id order, and the external ids beside it; an edge attribute in the "
       "order of the edge ids; or all edges",
-      "rhizome export demo.rz --array embedding --out embedding.npy", flags, Run);
+      "rhizome export demo.rz --array embedding --out embedding.npy", flags, RunExport);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
   verb->add_option("--array", flags->array, "The array")->type_name("NAME");
   verb->add_flag("--edges", flags->edges,

@@ -13,7 +13,7 @@ struct GenerateFlags {
   GenerateOptions options;
 };
 
-std::string Describe(const Json& f) {
+std::string DescribeGenerate(const Json& f) {
   std::string text = "wrote\n";
   TextTable table({1, 2});
   for (const Json& file : f["files"]) {
@@ -24,7 +24,7 @@ std::string Describe(const Json& f) {
   return text + table.ToString() + fmt::format("in {}\n", HumanSeconds(f["seconds"]));
 }
 
-Result<Answer> Run(const GenerateFlags& flags, Session& session) {
+Result<Answer> RunGenerate(const GenerateFlags& flags, Session& session) {
   const Stopwatch watch;
   RHIZOME_ASSIGN_OR_RETURN(const auto files, GenerateGraph(FileSystem::Posix(), flags.out,
                                                            flags.options, session.control));
@@ -36,7 +36,7 @@ Result<Answer> Run(const GenerateFlags& flags, Session& session) {
                       {"dim", file.dim},
                       {"dtype", file.dtype.empty() ? "text" : file.dtype}});
   }
-  return Answer{{{"files", std::move(listed)}, {"seconds", seconds}}, Describe, {}};
+  return Answer{{{"files", std::move(listed)}, {"seconds", seconds}}, DescribeGenerate, {}};
 }
 
 }  // namespace
@@ -44,9 +44,9 @@ Result<Answer> Run(const GenerateFlags& flags, Session& session) {
 void AddGenerateVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<GenerateFlags>();
   GenerateOptions& options = flags->options;
-  CLI::App* verb = AddVerb(root, session, "generate",
-                           "Make a synthetic graph: edges.npy, nodes.tsv, features.npy",
-                           "rhizome generate planted --out demo --scale 12 --dim 32", flags, Run);
+  CLI::App* verb = AddVerb(
+      root, session, "generate", "Make a synthetic graph: edges.npy, nodes.tsv, features.npy",
+      "rhizome generate planted --out demo --scale 12 --dim 32", flags, RunGenerate);
   verb->add_option_function<std::string>(
           "KIND",
           [&options](const std::string& kind) {

@@ -15,7 +15,7 @@ struct GetFlags {
   std::string array;
 };
 
-std::string Describe(const Json& f) {
+std::string DescribeGet(const Json& f) {
   constexpr std::size_t kColumns = 8;
   const Json& values = f["values"];
   const Json& id = f["id"];
@@ -36,7 +36,7 @@ std::string Describe(const Json& f) {
   return text + table.ToString();
 }
 
-Result<Answer> Run(const GetFlags& flags, Session& session) {
+Result<Answer> RunGet(const GetFlags& flags, Session& session) {
   RHIZOME_RETURN_IF_ERROR(ParseArrayReference(flags.array));
   RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened, OpenGraph(flags.store, session));
   RHIZOME_ASSIGN_OR_RETURN(const VertexId vertex, opened.graph->FindText(flags.id));
@@ -47,7 +47,7 @@ Result<Answer> Run(const GetFlags& flags, Session& session) {
                  {"array", flags.array},
                  {"dtype", DataTypeName(array->entry().dtype)},
                  {"values", ToJson(array->entry().dtype, row)}};
-  return Answer{std::move(fields), Describe, {}};
+  return Answer{std::move(fields), DescribeGet, {}};
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ Result<Answer> Run(const GetFlags& flags, Session& session) {
 void AddGetVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<GetFlags>();
   CLI::App* verb = AddVerb(root, session, "get", "One vertex's row of an array",
-                           "rhizome get demo.rz 7 --array feat", flags, Run);
+                           "rhizome get demo.rz 7 --array feat", flags, RunGet);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
   verb->add_option("ID", flags->id, "The vertex, by its external id")->required();
   verb->add_option("--array", flags->array, "The array")->required()->type_name("NAME");

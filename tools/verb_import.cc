@@ -80,7 +80,7 @@ Json VertexRangesJson(const std::vector<VertexRange>& ranges) {
   return list;
 }
 
-Result<Answer> Run(const ImportFlags& flags, Session& session) {
+Result<Answer> RunImport(const ImportFlags& flags, Session& session) {
   FileSystem& fs = FileSystem::Posix();
   RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t base_memory_bytes,
                            StartLimited(session, flags.layout));
@@ -119,7 +119,7 @@ void AddImportVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<ImportFlags>();
   CLI::App* verb =
       AddVerb(root, session, "import", "Make a store of a known data set from where it lies",
-              "rhizome import wordnet wordnet.rz --partitions 4", flags, Run);
+              "rhizome import wordnet wordnet.rz --partitions 4", flags, RunImport);
   verb->add_option("NAME", flags->name,
                    "The data set: wordnet (Debian's wordnet-base), or its layout: ogb (the folder "
                    "with raw/ and split/), graphbolt (the folder with metadata.yaml)")

@@ -30,7 +30,7 @@ Json LayoutsJson(const std::vector<InferLayerReport::Layout>& layouts) {
   return json;
 }
 
-Json ReportJson(const InferReport& report) {
+Json InferReportJson(const InferReport& report) {
   Json layers = Json::array();
   for (const InferLayerReport& layer : report.layers) {
     layers.push_back({{"chunk_requests", layer.chunk_requests},
@@ -81,7 +81,7 @@ Json ReportJson(const InferReport& report) {
   return json;
 }
 
-std::string Describe(const Json& f) {
+std::string DescribeInfer(const Json& f) {
   const std::string array = f["array"];
   std::string text =
       fmt::format("{}: {} vertices in {}, {} a second\n", array, WithCommas(f["vertices"]),
@@ -151,7 +151,7 @@ Result<Answer> RunAsWorker(const GnnEntry& gnn, const InferOptions& options) {
   std::_Exit(0);
 }
 
-Result<Answer> Run(const InferFlags& flags, Session& session) {
+Result<Answer> RunInfer(const InferFlags& flags, Session& session) {
   InferOptions options = flags.options;
   options.store = flags.store;
   options.model_file = flags.model_file;
@@ -166,7 +166,7 @@ Result<Answer> Run(const InferFlags& flags, Session& session) {
   }
   StartMemory(session, options.memory_bytes);
   RHIZOME_ASSIGN_OR_RETURN(const InferReport report, gnn->Infer(options, session.control));
-  Answer answer{ReportJson(report), Describe, {}};
+  Answer answer{InferReportJson(report), DescribeInfer, {}};
   answer.fields["store"] = flags.store;
   return answer;
 }
@@ -177,7 +177,7 @@ void AddInferVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<InferFlags>();
   CLI::App* verb = AddVerb(
       root, session, "infer", "Compute the embedding of every vertex and store it as an array",
-      "rhizome infer demo.rz --model-file demo.safetensors --out embedding", flags, Run);
+      "rhizome infer demo.rz --model-file demo.safetensors --out embedding", flags, RunInfer);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
   verb->add_option("--model-file", flags->model_file, "What train wrote")
       ->required()

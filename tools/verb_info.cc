@@ -136,7 +136,7 @@ std::string DescribeBytes(const Json& f) {
   return table.ToString();
 }
 
-std::string Describe(const Json& f) {
+std::string DescribeInfo(const Json& f) {
   std::string text = fmt::format("{}  (store {})\n\n{}\n{}\n{}", f["store"].get<std::string>(),
                                  f["id"].get<std::string>(), DescribeGraph(f), DescribeLayout(f),
                                  DescribeBytes(f));
@@ -209,7 +209,7 @@ Result<Answer> RunMetrics(const InfoFlags& flags) {
       {{"metrics", MetricsText(metrics->Snapshot(), std::span(&label, 1))}}, DescribeMetrics, {}};
 }
 
-Result<Answer> Run(const InfoFlags& flags, Session&) {
+Result<Answer> RunInfo(const InfoFlags& flags, Session&) {
   if (flags.metrics) return RunMetrics(flags);
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<const Store> store,
                            Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kRead));
@@ -235,7 +235,7 @@ Result<Answer> Run(const InfoFlags& flags, Session&) {
   RHIZOME_RETURN_IF_ERROR(AddDeltaFields(*store, fields));
   RHIZOME_ASSIGN_OR_RETURN(fields["generations"], GenerationsJson(*store));
   fields["arrays"] = ArraysJson(manifest);
-  return Answer{std::move(fields), Describe, {}};
+  return Answer{std::move(fields), DescribeInfo, {}};
 }
 
 }  // namespace
@@ -243,7 +243,7 @@ Result<Answer> Run(const InfoFlags& flags, Session&) {
 void AddInfoVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<InfoFlags>();
   CLI::App* verb = AddVerb(root, session, "info", "What is in a store, and how well it is laid out",
-                           "rhizome info demo.rz", flags, Run);
+                           "rhizome info demo.rz", flags, RunInfo);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
   verb->add_flag("--metrics", flags->metrics,
                  "Print the store's metrics as Prometheus text instead");

@@ -4,7 +4,7 @@
 namespace rhizome {
 namespace {
 
-Result<Answer> Run(const IngestFlags& flags, Session& session) {
+Result<Answer> RunIngest(const IngestFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t base_memory_bytes,
                            StartLimited(session, flags.layout));
   RHIZOME_ASSIGN_OR_RETURN(const IngestOptions options, flags.ToOptions());
@@ -21,7 +21,7 @@ void AddIngestVerb(CLI::App& root, Session& session) {
       AddVerb(root, session, "ingest", "Make a store of edge lists, node lists and array files",
               "rhizome ingest demo.rz --edges demo/edges.npy --nodes demo/nodes.tsv "
               "--node-columns id,label,split --array feat=demo/features.npy --partitions 4",
-              flags, Run);
+              flags, RunIngest);
   verb->add_option("STORE", flags->store, "The folder to make")->required();
   AddIngestFlags(*verb, *flags);
 }

@@ -17,7 +17,7 @@ struct NeighborsFlags {
 
 std::string IdText(const Json& id) { return id.is_string() ? id.get<std::string>() : id.dump(); }
 
-std::string Describe(const Json& f) {
+std::string DescribeNeighbors(const Json& f) {
   const Json& neighbors = f["neighbors"];
   const std::string direction = f["direction"];
   std::string text =
@@ -41,7 +41,7 @@ Result<TypeId> FindEdgeType(const std::vector<std::string>& names, const std::st
                                    names.size() == 1 ? "is" : "are", fmt::join(names, ", "))));
 }
 
-Result<Answer> Run(const NeighborsFlags& flags, Session& session) {
+Result<Answer> RunNeighbors(const NeighborsFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened, OpenGraph(flags.store, session));
   const Graph& graph = *opened.graph;
   RHIZOME_ASSIGN_OR_RETURN(const VertexId vertex, graph.FindText(flags.id));
@@ -65,7 +65,7 @@ Result<Answer> Run(const NeighborsFlags& flags, Session& session) {
                  {"direction", direction},
                  {"weighted", graph.info().weighted},
                  {"neighbors", std::move(neighbors)}};
-  return Answer{std::move(fields), Describe, {}};
+  return Answer{std::move(fields), DescribeNeighbors, {}};
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ void AddNeighborsVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<NeighborsFlags>();
   CLI::App* verb = AddVerb(root, session, "neighbors",
                            "The neighbours of one vertex; parallel edges are repeated",
-                           "rhizome neighbors demo.rz 7 --direction in", flags, Run);
+                           "rhizome neighbors demo.rz 7 --direction in", flags, RunNeighbors);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
   verb->add_option("ID", flags->id, "The vertex, by its external id")->required();
   AddChoice<Direction>(

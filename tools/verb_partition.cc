@@ -43,7 +43,7 @@ Json Spread(const Json& runs, const char* field) {
   return {{"min", values.front()}, {"median", values[values.size() / 2]}, {"max", values.back()}};
 }
 
-std::string Describe(const Json& f) {
+std::string DescribePartition(const Json& f) {
   TextTable table;
   table.Add({"seed", "RF", "VB", "EB", "interior", "owners", "seconds", "CPU s", "bytes/edge"});
   for (const Json& run : f["runs"]) {
@@ -65,7 +65,7 @@ std::string Describe(const Json& f) {
          table.ToString("  ");
 }
 
-Result<Answer> Run(const PartitionFlags& flags, Session& session) {
+Result<Answer> RunPartition(const PartitionFlags& flags, Session& session) {
   if (!flags.out.empty() && flags.seeds != 1) {
     return Fail(Status::InvalidArgument("--out takes the result of one seed; leave --seeds out"));
   }
@@ -112,7 +112,7 @@ Result<Answer> Run(const PartitionFlags& flags, Session& session) {
     fields["over_seeds"][name] = Spread(runs, name);
   }
   fields["runs"] = std::move(runs);
-  return Answer{std::move(fields), Describe, {}};
+  return Answer{std::move(fields), DescribePartition, {}};
 }
 
 }  // namespace
@@ -121,9 +121,10 @@ void AddPartitionVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<PartitionFlags>();
   PartitionOptions& options = flags->options;
   options.partitions = 8;
-  CLI::App* verb = AddVerb(
-      root, session, "partition", "Divide edges and measure how well; makes no store",
-      "rhizome partition --edges demo/edges.npy --partitions 4 --out demo/parts.npy", flags, Run);
+  CLI::App* verb =
+      AddVerb(root, session, "partition", "Divide edges and measure how well; makes no store",
+              "rhizome partition --edges demo/edges.npy --partitions 4 --out demo/parts.npy", flags,
+              RunPartition);
   verb->add_option("--edges", flags->edges,
                    "Edge files: TSV, CSV, or .npy int64 [m, 2]; each plain, .gz or .zst; an "
                    "undirected graph's pairs once")

@@ -10,7 +10,7 @@
 namespace rhizome {
 namespace {
 
-std::string Describe(const Json& f) {
+std::string DescribePlan(const Json& f) {
   const auto about = [](const Json& exact) { return exact.get<bool>() ? "" : "about "; };
   std::string text =
       fmt::format("input: {}{}, {}{} with {} ids, {} of files\n", about(f["edges_exact"]),
@@ -39,7 +39,7 @@ std::string_view IdKind(const InputEstimate& input) {
   return input.string_ids ? "string" : input.dense_ids ? "dense" : "integer";
 }
 
-Result<Answer> RunIngest(const IngestFlags& flags, Session&) {
+Result<Answer> PlanIngestion(const IngestFlags& flags, Session&) {
   RHIZOME_ASSIGN_OR_RETURN(const IngestOptions options, flags.ToOptions());
   FileSystem& fs = FileSystem::Posix();
   RHIZOME_ASSIGN_OR_RETURN(IngestPlan plan, PlanIngest(fs, options));
@@ -83,7 +83,7 @@ Result<Answer> RunIngest(const IngestFlags& flags, Session&) {
     verdict =
         Status::OutOfSpace(fmt::format("{} has {} free, but about {} are needed", folder.string(),
                                        HumanBytes(free_bytes), HumanBytes(plan.disk_bytes)));
-  return Answer{std::move(fields), Describe, std::move(verdict)};
+  return Answer{std::move(fields), DescribePlan, std::move(verdict)};
 }
 
 }  // namespace
@@ -95,7 +95,7 @@ void AddPlanVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<IngestFlags>();
   CLI::App* verb = AddVerb(
       *plan, session, "ingest", "Memory, disk, time and partitions that an ingestion would need",
-      "rhizome plan ingest --edges demo/edges.npy --memory 512M", flags, RunIngest);
+      "rhizome plan ingest --edges demo/edges.npy --memory 512M", flags, PlanIngestion);
   verb->add_option("STORE", flags->store, "The folder that would be made; default: here");
   AddIngestFlags(*verb, *flags);
   AddPlanInfer(*plan, session);

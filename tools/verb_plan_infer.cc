@@ -72,7 +72,7 @@ std::string DescribeLayer(const Json& layer) {
          fmt::format("    chosen, as it reads least: {}\n", layer["chosen"].get<std::string>());
 }
 
-std::string Describe(const Json& f) {
+std::string DescribePlanInfer(const Json& f) {
   std::string text = fmt::format("{} vertices, {}, memory cache {}; counted in {}\n",
                                  WithCommas(f["vertices"]), Plural(f["workers"], "worker"),
                                  HumanBytes(f["cache_bytes"]), HumanSeconds(f["seconds"]));
@@ -86,7 +86,7 @@ std::string Describe(const Json& f) {
   return text;
 }
 
-Result<Answer> Run(const PlanInferFlags& flags, Session& session) {
+Result<Answer> RunPlanInfer(const PlanInferFlags& flags, Session& session) {
   InferOptions options = flags.options;
   options.store = flags.store;
   options.model_file = flags.model_file;
@@ -100,7 +100,7 @@ Result<Answer> Run(const PlanInferFlags& flags, Session& session) {
                  {"workers", plan.workers},
                  {"cache_bytes", plan.cache_bytes},
                  {"seconds", plan.seconds}},
-                Describe,
+                DescribePlanInfer,
                 {}};
 }
 
@@ -110,7 +110,8 @@ void AddPlanInfer(CLI::App& plan, Session& session) {
   auto flags = std::make_shared<PlanInferFlags>();
   CLI::App* verb = AddVerb(
       plan, session, "infer", "Chunks that an inference would read, and under which layout fewest",
-      "rhizome plan infer demo.rz --model-file demo.safetensors --cache-bytes 1M", flags, Run);
+      "rhizome plan infer demo.rz --model-file demo.safetensors --cache-bytes 1M", flags,
+      RunPlanInfer);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
   verb->add_option("--model-file", flags->model_file, "What train wrote")
       ->required()

@@ -26,7 +26,7 @@ Json DamageJson(const std::vector<Damage>& damaged) {
   return list;
 }
 
-std::string Describe(const Json& f) {
+std::string DescribeRepair(const Json& f) {
   const bool dry = f["dry_run"].get<bool>();
   std::string text = fmt::format("{}: {} found\n", f["store"].get<std::string>(),
                                  Plural(f["found"].size(), "damaged place"));
@@ -45,7 +45,7 @@ std::string Describe(const Json& f) {
                                                    Plural(f["damaged"].size(), "damaged place")));
 }
 
-Result<Answer> Run(const RepairFlags& flags, Session& session) {
+Result<Answer> RunRepair(const RepairFlags& flags, Session& session) {
   FileSystem& fs = FileSystem::Posix();
   RHIZOME_ASSIGN_OR_RETURN(RepairReport report,
                            RepairGraph(fs, flags.store, flags.options, session.control));
@@ -61,7 +61,7 @@ Result<Answer> Run(const RepairFlags& flags, Session& session) {
        {"quarantine", report.quarantine.empty() ? Json(nullptr) : Json(report.quarantine)},
        {"lost", NotesJson(report.lost, "how")},
        {"damaged", DamageJson(report.after.damaged)}},
-      Describe,
+      DescribeRepair,
       {}};
   if (!report.after.ok()) {
     answer.verdict = Status::Corruption(
@@ -78,7 +78,7 @@ void AddRepairVerb(CLI::App& root, Session& session) {
   CLI::App* verb =
       AddVerb(root, session, "repair",
               "Move damaged files out of a store, rebuild what can be derived, say what is lost",
-              "rhizome repair demo.rz --dry-run", flags, Run);
+              "rhizome repair demo.rz --dry-run", flags, RunRepair);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
   verb->add_flag("--dry-run", flags->options.dry_run, "Only say what would be done");
   verb->add_flag("--fill-holes", flags->options.fill_holes,

@@ -77,7 +77,7 @@ Result<std::vector<std::int64_t>> ReadSeedTimes(const std::string& path, std::si
 }
 
 template <typename T>
-std::span<const std::byte> BytesOf(const std::vector<T>& elements) {
+std::span<const std::byte> SampleBytesOf(const std::vector<T>& elements) {
   return std::as_bytes(std::span(elements));
 }
 
@@ -104,7 +104,7 @@ std::vector<std::int64_t> EndsOf(const SampledSubgraph& subgraph, const SamplerO
 Status AddNumbers(ZipOutput& zip, std::uint64_t batch, const char* name,
                   const std::vector<std::int64_t>& numbers) {
   return zip.Add(fmt::format("b{}_{}.npy", batch, name),
-                 NpyHeader(DataType::kInt64, numbers.size(), 0), BytesOf(numbers));
+                 NpyHeader(DataType::kInt64, numbers.size(), 0), SampleBytesOf(numbers));
 }
 
 /// b<i>_vertex_ids [v] and b<i>_edges [2, e]: row 0 the local source of each edge, row 1 its
@@ -118,7 +118,8 @@ Status AddBatch(ZipOutput& zip, std::uint64_t batch, const Graph& graph,
   const std::vector<std::int64_t> ends = EndsOf(subgraph, options);
   RHIZOME_RETURN_IF_ERROR(AddNumbers(zip, batch, "vertex_ids", ids));
   RHIZOME_RETURN_IF_ERROR(zip.Add(fmt::format("b{}_edges.npy", batch),
-                                  NpyHeader(DataType::kInt64, 2, ends.size() / 2), BytesOf(ends)));
+                                  NpyHeader(DataType::kInt64, 2, ends.size() / 2),
+                                  SampleBytesOf(ends)));
   if (options.disjoint) {
     RHIZOME_RETURN_IF_ERROR(
         AddNumbers(zip, batch, "seed_of",
@@ -205,7 +206,7 @@ Result<SampleTotals> SampleAll(const SampleVerbFlags& flags, const Graph& graph,
   return totals;
 }
 
-std::string Describe(const Json& f) {
+std::string DescribeSample(const Json& f) {
   std::string text = fmt::format(
       "{} in {}: {} sampled, {} vertices (each once a batch)\n", Plural(f["seeds"], "seed"),
       Plural(f["batches"], "batch") == "1 batch" ? "1 batch"
@@ -217,7 +218,7 @@ std::string Describe(const Json& f) {
   return text;
 }
 
-Result<Answer> Run(const SampleVerbFlags& flags, Session& session) {
+Result<Answer> RunSample(const SampleVerbFlags& flags, Session& session) {
   RHIZOME_RETURN_IF_ERROR(session.control.Report({.phase = "opening the store"}));
   RHIZOME_ASSIGN_OR_RETURN(const auto store,
                            Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kRead));
@@ -245,7 +246,7 @@ Result<Answer> Run(const SampleVerbFlags& flags, Session& session) {
     fields["disk"]["neighbor_cache_bytes"] = totals.cache_bytes;
   }
   if (!flags.out.empty()) fields["out"] = flags.out;
-  return Answer{std::move(fields), Describe, {}};
+  return Answer{std::move(fields), DescribeSample, {}};
 }
 
 }  // namespace
@@ -255,7 +256,7 @@ void AddSampleVerb(CLI::App& root, Session& session) {
   CLI::App* verb = AddVerb(
       root, session, "sample", "Sample the neighbourhoods of seeds, batch by batch",
       "seq 0 999 | rhizome sample demo.rz --seeds - --fanout 10,10 --batch-size 250 --out demo.npz",
-      flags, Run);
+      flags, RunSample);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
   verb->add_option("--seeds", flags->seeds, "File of external ids, one a line; - for stdin")
       ->required()

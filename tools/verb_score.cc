@@ -106,7 +106,7 @@ Result<std::unique_ptr<ScoreOutput>> OpenOutput(const Graph& graph, const ScoreF
   return NpyScores::Create(flags.out, count);
 }
 
-Json ReportJson(const LinkScoreReport& report, const ScoreFlags& flags, double seconds) {
+Json ScoreReportJson(const LinkScoreReport& report, const ScoreFlags& flags, double seconds) {
   return {{"pairs", report.pairs},
           {"seconds", seconds},
           {"pairs_per_second", seconds > 0 ? static_cast<double>(report.pairs) / seconds : 0.0},
@@ -121,7 +121,7 @@ Json ReportJson(const LinkScoreReport& report, const ScoreFlags& flags, double s
           {"out", flags.out}};
 }
 
-std::string Describe(const Json& f) {
+std::string DescribeScore(const Json& f) {
   return fmt::format("{} scored in {}, {} a second; {} read\nwrote {}\n",
                      WithCommas(f["pairs"]) + (f["pairs"] == 1 ? " pair" : " pairs"),
                      HumanSeconds(f["seconds"]), HumanCount(f["pairs_per_second"]),
@@ -141,7 +141,7 @@ Status CheckFlags(const ScoreFlags& flags) {
   return Status::Ok();
 }
 
-Result<Answer> Run(const ScoreFlags& flags, Session& session) {
+Result<Answer> RunScore(const ScoreFlags& flags, Session& session) {
   RHIZOME_RETURN_IF_ERROR(CheckFlags(flags));
   const Stopwatch watch;
   RHIZOME_ASSIGN_OR_RETURN(const LinkScores* const gnn, LoadLinkScores());
@@ -165,7 +165,7 @@ Result<Answer> Run(const ScoreFlags& flags, Session& session) {
                            gnn->Score(graph, options, input.next, sink, session.control));
   RHIZOME_RETURN_IF_ERROR(output->Commit());
   const double seconds = watch.seconds();
-  return Answer{ReportJson(report, flags, seconds), Describe, {}};
+  return Answer{ScoreReportJson(report, flags, seconds), DescribeScore, {}};
 }
 
 }  // namespace
@@ -176,7 +176,7 @@ void AddScoreVerb(CLI::App& root, Session& session) {
                            "Score pairs of vertices, or all edges, by the rows of an array",
                            "printf '0\\t1\\n0\\t2\\n' | rhizome score demo.rz --array embedding "
                            "--pairs - --out scores.tsv",
-                           flags, Run);
+                           flags, RunScore);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
   verb->add_option("--array", flags->options.array, "Embeddings or features")
       ->required()

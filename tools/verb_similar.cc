@@ -147,7 +147,7 @@ std::string Text(const Json& value) {
 }
 
 /// One block of columns (id, label, score) for each array, side by side.
-std::string Describe(const Json& f) {
+std::string DescribeSimilar(const Json& f) {
   const std::string label = Text(f["label"]);
   std::string text = Text(f["id"]) + (label.empty() ? "" : "  (" + label + ")") + "\n";
   TextTable table({0});
@@ -175,7 +175,7 @@ std::string Describe(const Json& f) {
   return text + table.ToString();
 }
 
-Result<Answer> Run(const SimilarFlags& flags, Session& session) {
+Result<Answer> RunSimilar(const SimilarFlags& flags, Session& session) {
   for (const std::string& name : flags.arrays) {
     RHIZOME_RETURN_IF_ERROR(ParseArrayReference(name));
   }
@@ -196,7 +196,7 @@ Result<Answer> Run(const SimilarFlags& flags, Session& session) {
                  {"array", flags.arrays.front()},
                  {"similar", by_array[flags.arrays.front()]},
                  {"by_array", std::move(by_array)}};
-  return Answer{std::move(fields), Describe, {}};
+  return Answer{std::move(fields), DescribeSimilar, {}};
 }
 
 }  // namespace
@@ -205,7 +205,7 @@ void AddSimilarVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<SimilarFlags>();
   CLI::App* verb =
       AddVerb(root, session, "similar", "Nearest vertices by cosine; several arrays side by side",
-              "rhizome similar demo.rz 7 --array embedding --array feat --k 5", flags, Run);
+              "rhizome similar demo.rz 7 --array embedding --array feat --k 5", flags, RunSimilar);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
   verb->add_option("ID", flags->id, "The vertex, by its external id")->required();
   verb->add_option("--array", flags->arrays, "The array to compare; may be repeated")

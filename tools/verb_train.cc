@@ -66,7 +66,7 @@ std::string DescribeTrials(const Json& f) {
          fmt::format("; at most {} reads in flight\n", f["profile"]["depth"].get<std::uint32_t>());
 }
 
-std::string Describe(const Json& f) {
+std::string DescribeTrain(const Json& f) {
   TextTable table({0, 1, 2, 3, 4, 5, 6});
   table.Add({"epoch", "loss", "valid", "seconds", "rows wanted", "pool hits", "read"});
   std::size_t number = 0;
@@ -123,7 +123,7 @@ Json ListsJson(const ListReadsReport& lists) {
   return json;
 }
 
-Json ReportJson(const TrainReport& report) {
+Json TrainReportJson(const TrainReport& report) {
   Json epochs = Json::array();
   for (const EpochReport& epoch : report.epochs) epochs.push_back(EpochJson(epoch));
   Json json = {{"epochs", std::move(epochs)},
@@ -173,7 +173,7 @@ Status ReconcileLayers(const TrainFlags& flags, TrainOptions& options) {
                   options.fanouts.size(), options.model.layers));
 }
 
-Result<Answer> Run(const TrainFlags& flags, Session& session) {
+Result<Answer> RunTrain(const TrainFlags& flags, Session& session) {
   TrainOptions options = flags.options;
   options.store = flags.store;
   options.out = flags.out;
@@ -183,7 +183,7 @@ Result<Answer> Run(const TrainFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(const GnnEntry* const gnn, LoadGnnLibrary());
   StartMemory(session, options.memory_bytes);
   RHIZOME_ASSIGN_OR_RETURN(const TrainReport report, gnn->Train(options, session.control));
-  Answer answer{ReportJson(report), Describe, {}};
+  Answer answer{TrainReportJson(report), DescribeTrain, {}};
   answer.fields["store"] = flags.store;
   return answer;
 }
@@ -302,7 +302,7 @@ void AddTrainVerb(CLI::App& root, Session& session) {
       AddVerb(root, session, "train", "Train a network on a graph larger than memory",
               "rhizome train demo.rz --model sage --layers 2 --fanout 10,10 --epochs 3 "
               "--memory 512M --out demo.safetensors",
-              flags, Run);
+              flags, RunTrain);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
   AddGnnArrayFlags(*verb, flags->options.features, flags->options.labels, flags->options.split);
   AddModelFlags(*verb, *flags);

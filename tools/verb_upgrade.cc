@@ -10,7 +10,7 @@ struct UpgradeFlags {
   std::string store;
 };
 
-std::string Describe(const Json& f) {
+std::string DescribeUpgrade(const Json& f) {
   const std::string store = f["store"].get<std::string>();
   const auto to = f["format"].get<std::uint64_t>();
   if (f["from"] == f["format"]) return fmt::format("{}: already at format {}\n", store, to);
@@ -18,11 +18,11 @@ std::string Describe(const Json& f) {
                      f["from"].get<std::uint64_t>(), to);
 }
 
-Result<Answer> Run(const UpgradeFlags& flags, Session& session) {
+Result<Answer> RunUpgrade(const UpgradeFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(const UpgradeReport report,
                            UpgradeStore(FileSystem::Posix(), flags.store, session.control));
   return Answer{
-      {{"store", flags.store}, {"from", report.from}, {"format", report.to}}, Describe, {}};
+      {{"store", flags.store}, {"from", report.from}, {"format", report.to}}, DescribeUpgrade, {}};
 }
 
 }  // namespace
@@ -31,7 +31,7 @@ void AddUpgradeVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<UpgradeFlags>();
   CLI::App* verb =
       AddVerb(root, session, "upgrade", "Bring a store of an older format to this build's",
-              "rhizome upgrade demo.rz", flags, Run);
+              "rhizome upgrade demo.rz", flags, RunUpgrade);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
 }
 

@@ -13,7 +13,7 @@ struct VerifyFlags {
   std::string store;
 };
 
-std::string Describe(const Json& f) {
+std::string DescribeVerify(const Json& f) {
   const std::string scope = fmt::format("{}, {} in {}", Plural(f["files"], "file"),
                                         HumanBytes(f["bytes"]), HumanSeconds(f["seconds"]));
   if (f["ok"].get<bool>()) {
@@ -33,7 +33,7 @@ std::string Describe(const Json& f) {
   return text;
 }
 
-Result<Answer> Run(const VerifyFlags& flags, Session& session) {
+Result<Answer> RunVerify(const VerifyFlags& flags, Session& session) {
   FileSystem& fs = FileSystem::Posix();
   const Stopwatch watch;
   RHIZOME_ASSIGN_OR_RETURN(const VerifyReport report,
@@ -51,7 +51,7 @@ Result<Answer> Run(const VerifyFlags& flags, Session& session) {
                  {"seconds", seconds},
                  {"damaged", std::move(damaged)},
                  {"orphans", report.orphans}},
-                Describe,
+                DescribeVerify,
                 {}};
   if (!report.ok()) {
     answer.verdict = Status::Corruption(
@@ -67,7 +67,7 @@ void AddVerifyVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<VerifyFlags>();
   CLI::App* verb = AddVerb(root, session, "verify",
                            "Check every byte and every invariant of a store; damage is listed",
-                           "rhizome verify demo.rz", flags, Run);
+                           "rhizome verify demo.rz", flags, RunVerify);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
 }
 

@@ -30,6 +30,5 @@ void AddInferVerb(CLI::App& root, Session& session);
 void AddSimilarVerb(CLI::App& root, Session& session);
 void AddScoreVerb(CLI::App& root, Session& session);
 void AddExportVerb(CLI::App& root, Session& session);
-void AddBenchVerb(CLI::App& root, Session& session);
 
 }  // namespace rhizome

@@ -68,7 +68,7 @@ Status AddEdges(const Synset& synset, VertexId src, const SynsetIndex& index, Ed
 }
 
 /// 60 % train, 20 % valid, 20 % test, by a hash of the external id.
-std::uint8_t SplitOf(std::string_view id) {
+std::uint8_t SynsetSplitOf(std::string_view id) {
   const Hash128 hash = Xxh3(std::as_bytes(std::span(id)));
   std::uint32_t draw = 0;
   std::memcpy(&draw, hash.data(), sizeof(draw));
@@ -108,7 +108,7 @@ void AddArrays(const std::vector<Synset>& synsets, const WordNetOptions& options
   for (std::size_t i = 0; i < synsets.size(); ++i) {
     glosses.push_back(synsets[i].gloss);
     labels.push_back(synsets[i].label);
-    splits.push_back(SplitOf(graph.string_ids[i]));
+    splits.push_back(SynsetSplitOf(graph.string_ids[i]));
   }
   graph.arrays.push_back(MakeArray("feat", DataType::kFloat32, options.feature_dim,
                                    HashTexts(glosses, options.feature_dim), options));

@@ -15,8 +15,6 @@
 namespace rhizome {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr std::uint64_t kMaxBytes = std::uint64_t{16} << 20;
 constexpr std::size_t kMaxDepth = 32;
 
@@ -33,7 +31,7 @@ std::string_view TextOf(const yaml_event_t& event) {
   return {reinterpret_cast<const char*>(event.data.scalar.value), event.data.scalar.length};
 }
 
-Json ScalarOf(const yaml_event_t& event) {
+nlohmann::json ScalarOf(const yaml_event_t& event) {
   const std::string_view text = TextOf(event);
   if (event.data.scalar.style != YAML_PLAIN_SCALAR_STYLE) return std::string(text);
   if (text.empty() || text == "~" || text == "null") return nullptr;
@@ -57,7 +55,7 @@ class YamlReader {
     if (ready_) yaml_parser_delete(&parser_);
   }
 
-  Result<Json> Run() {
+  Result<nlohmann::json> Run() {
     if (!ready_) return Fail(Status::OutOfMemory("libyaml could not start"));
     while (true) {
       Event event;
@@ -71,7 +69,7 @@ class YamlReader {
 
  private:
   struct Open {
-    Json value;
+    nlohmann::json value;
     std::string key;
     bool has_key = false;
   };
@@ -90,12 +88,12 @@ class YamlReader {
       case YAML_SCALAR_EVENT:
         return TakeScalar(event);
       case YAML_SEQUENCE_START_EVENT:
-        return Begin(Json::array(), line);
+        return Begin(nlohmann::json::array(), line);
       case YAML_MAPPING_START_EVENT:
-        return Begin(Json::object(), line);
+        return Begin(nlohmann::json::object(), line);
       case YAML_SEQUENCE_END_EVENT:
       case YAML_MAPPING_END_EVENT: {
-        Json value = std::move(stack_.back().value);
+        nlohmann::json value = std::move(stack_.back().value);
         stack_.pop_back();
         return Put(std::move(value), line);
       }
@@ -104,7 +102,7 @@ class YamlReader {
     }
   }
 
-  Status Begin(Json value, std::size_t line) {
+  Status Begin(nlohmann::json value, std::size_t line) {
     if (stack_.size() == kMaxDepth) return Bad(line, "nested deeper than 32");
     if (!stack_.empty() && stack_.back().value.is_object() && !stack_.back().has_key)
       return Bad(line, "a key must be text");
@@ -123,7 +121,7 @@ class YamlReader {
     return Status::Ok();
   }
 
-  Status Put(Json value, std::size_t line) {
+  Status Put(nlohmann::json value, std::size_t line) {
     if (stack_.empty()) {
       root_ = std::move(value);
       return Status::Ok();
@@ -143,7 +141,7 @@ class YamlReader {
   bool ready_ = false;
   std::size_t documents_ = 0;
   std::vector<Open> stack_;
-  Json root_;
+  nlohmann::json root_;
 };
 
 }  // namespace

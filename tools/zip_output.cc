@@ -11,7 +11,7 @@ constexpr std::uint32_t kCentralSignature = 0x02014b50;
 constexpr std::uint32_t kEnd64Signature = 0x06064b50;
 constexpr std::uint32_t kLocator64Signature = 0x07064b50;
 constexpr std::uint32_t kEndSignature = 0x06054b50;
-constexpr std::uint16_t kVersion = 20;
+constexpr std::uint16_t kZipVersion = 20;
 constexpr std::uint16_t kVersion64 = 45;
 constexpr std::uint32_t kNoTime = 0x00210000;  // 1980-01-01: the same archive for the same content
 constexpr std::uint32_t kInZip64 = 0xFFFFFFFF;
@@ -67,7 +67,7 @@ Status ZipOutput::Add(std::string_view name, std::string_view head,
   const std::uint32_t crc = Crc(Crc(0, std::as_bytes(std::span(head))), body);
   Member member{std::string(name), crc, static_cast<std::uint32_t>(size), offset_bytes_};
   Record local;
-  local.Put32(kLocalSignature).Put16(kVersion).Put16(0).Put16(0).Put32(kNoTime);
+  local.Put32(kLocalSignature).Put16(kZipVersion).Put16(0).Put16(0).Put32(kNoTime);
   local.Put32(crc).Put32(size).Put32(size).Put16(name.size()).Put16(0).PutText(name);
   RHIZOME_RETURN_IF_ERROR(Append(local.bytes()));
   RHIZOME_RETURN_IF_ERROR(Append(head));
@@ -81,8 +81,8 @@ Status ZipOutput::Finish() {
   for (const Member& member : members_) {
     const bool far = member.offset_bytes >= kInZip64;
     Record entry;
-    entry.Put32(kCentralSignature).Put16(far ? kVersion64 : kVersion);
-    entry.Put16(far ? kVersion64 : kVersion).Put16(0).Put16(0).Put32(kNoTime);
+    entry.Put32(kCentralSignature).Put16(far ? kVersion64 : kZipVersion);
+    entry.Put16(far ? kVersion64 : kZipVersion).Put16(0).Put16(0).Put32(kNoTime);
     entry.Put32(member.crc32).Put32(member.size_bytes).Put32(member.size_bytes);
     entry.Put16(member.name.size()).Put16(far ? 12 : 0).Put16(0).Put16(0).Put16(0).Put32(0);
     entry.Put32(far ? kInZip64 : member.offset_bytes).PutText(member.name);

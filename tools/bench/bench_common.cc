@@ -1,0 +1,149 @@
+#include "bench_common.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <sstream>
+#include <thread>
+#include <unordered_set>
+
+#include "generate.h"
+#include "npy_output.h"
+#include "rhizome/index/ingest.h"
+
+namespace rhizome {
+namespace {
+
+/// A file of one column, as an array of the store to be.
+template <typename T>
+Status AddColumn(const Path& folder, const std::string& name, DataType dtype,
+                 const std::vector<T>& values, IngestOptions& ingest) {
+  const Path path = folder / (name + ".npy");
+  RHIZOME_ASSIGN_OR_RETURN(OutputFile file, OutputFile::Create(path));
+  const std::string header = NpyHeader(dtype, values.size(), 1);
+  RHIZOME_RETURN_IF_ERROR(file.Append(std::as_bytes(std::span(header))));
+  RHIZOME_RETURN_IF_ERROR(file.Append(std::as_bytes(std::span(values))));
+  ingest.arrays.push_back({.name = name, .path = path, .dim = 1, .dtype = {}, .open = {}});
+  return file.Commit();
+}
+
+/// Labels that nothing can learn: only the time that it takes is of interest.
+Status AddLabels(const BenchGraphOptions& options, const Path& folder, IngestOptions& ingest) {
+  std::mt19937_64 random(options.seed);
+  std::vector<std::int64_t> labels(*ingest.vertices);
+  std::vector<std::uint8_t> split(*ingest.vertices);
+  for (std::size_t v = 0; v < labels.size(); ++v) {
+    labels[v] = static_cast<std::int64_t>(random() % 32);
+    split[v] = random() % 10 == 0 ? 0 : 255;
+  }
+  RHIZOME_RETURN_IF_ERROR(AddColumn(folder, "label", DataType::kInt64, labels, ingest));
+  return AddColumn(folder, "split", DataType::kUint8, split, ingest);
+}
+
+/// Generates the edges, ingests them as a store below `scratch`, and drops the edge file.
+Status MakeBenchGraph(const BenchGraphOptions& options, const ScratchFolder& scratch,
+                      const Path& path, const JobControl& control) {
+  GenerateOptions generate;
+  generate.kind = GraphKind::kRmat;
+  generate.scale = options.scale;
+  generate.edge_factor = options.edge_factor;
+  generate.seed = options.seed;
+  generate.permute = true;
+  generate.undirected = options.undirected;
+  generate.simple = options.undirected;
+  const Path input = scratch.path() / "edges";
+  FileSystem& fs = FileSystem::Posix();
+  RHIZOME_RETURN_IF_ERROR(GenerateGraph(fs, input, generate, control));
+
+  IngestOptions ingest;
+  ingest.edges = {input / "edges.npy"};
+  ingest.id_type = IdType::kInteger;
+  ingest.vertices = std::uint64_t{1} << options.scale;
+  ingest.undirected = options.undirected;
+  ingest.build.partition.partitions = options.partitions;
+  ingest.build.partition.threads = options.threads;
+  if (options.dim > 0) {
+    RHIZOME_ASSIGN_OR_RETURN(const GeneratedFile features,
+                             GenerateFeatures(input / "features.npy", *ingest.vertices, options.dim,
+                                              options.seed, control));
+    ingest.arrays.push_back(
+        {.name = "feat", .path = features.path, .dim = options.dim, .dtype = {}, .open = {}});
+  }
+  if (options.labels) RHIZOME_RETURN_IF_ERROR(AddLabels(options, input, ingest));
+  RHIZOME_RETURN_IF_ERROR(Ingest(fs, path, ingest, control));
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<BenchGraph> OpenBenchGraph(const BenchGraphOptions& options, const JobControl& control) {
+  BenchGraph opened;
+  Path path;
+  if (options.store) {
+    path = *options.store;
+  } else {
+    RHIZOME_ASSIGN_OR_RETURN(ScratchFolder scratch, ScratchFolder::Create(options.dir));
+    opened.scratch = std::make_unique<ScratchFolder>(std::move(scratch));
+    path = opened.scratch->path() / "graph.rz";
+    RHIZOME_RETURN_IF_ERROR(MakeBenchGraph(options, *opened.scratch, path, control));
+  }
+  RHIZOME_ASSIGN_OR_RETURN(opened.store,
+                           Store::Open(FileSystem::Posix(), path, Store::Mode::kRead));
+  RHIZOME_ASSIGN_OR_RETURN(opened.graph, Graph::Open(*opened.store));
+  return opened;
+}
+
+nlohmann::ordered_json DescribeGraph(const BenchGraphOptions& options, const Graph& graph) {
+  const std::string name = options.store ? options.store->string()
+                                         : fmt::format("RMAT scale {}, edge factor {}",
+                                                       options.scale, options.edge_factor);
+  return {{"graph", name},
+          {"vertices", graph.vertex_count()},
+          {"edges", graph.edge_count()},
+          {"partitions", graph.partition_count()}};
+}
+
+std::vector<VertexId> DrawSeeds(std::uint64_t vertex_count, std::uint32_t batch_size,
+                                std::uint64_t seed, std::uint64_t batch) {
+  std::seed_seq mixed{seed, seed >> 32, batch, batch >> 32};
+  std::mt19937_64 random(mixed);
+  const std::uint64_t wanted = std::min<std::uint64_t>(batch_size, vertex_count);
+  std::vector<VertexId> seeds;
+  std::unordered_set<VertexId> seen;
+  while (seeds.size() < wanted) {
+    const auto vertex = static_cast<VertexId>(random() % vertex_count);
+    if (seen.insert(vertex).second) seeds.push_back(vertex);
+  }
+  return seeds;
+}
+
+FioJob RowReads(const ChunkArray& rows) {
+  // Any file system's O_DIRECT unit that we know divides it, and a disk reads no less.
+  constexpr std::uint64_t kSectorBytes = 512;
+  // Each file is named in an argument of limited length.
+  constexpr std::uint64_t kMostFiles = 256;
+  const ArrayEntry& entry = rows.entry();
+  FioJob job;
+  job.folder = rows.root() / ArrayFolder(entry.name);
+  const std::uint64_t stride = (entry.chunk_count() + kMostFiles - 1) / kMostFiles;
+  for (std::uint64_t c = 0; c < entry.chunk_count(); c += stride)
+    job.files.push_back(Path(ChunkPath(entry.name, c)).filename().string());
+  job.block_bytes = (entry.row_bytes() + kSectorBytes - 1) / kSectorBytes * kSectorBytes;
+  job.depth = IoQueueOptions().depth;
+  return job;
+}
+
+double Median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+}  // namespace rhizome

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench.h"
+#include "fio.h"
+#include "machine.h"
+#include "rhizome/index/graph.h"
+#include "rhizome/index/sampler.h"
+#include "rhizome/storage/chunk_array.h"
+#include "rhizome/storage/store.h"
+#include "scratch_folder.h"
+
+namespace rhizome {
+
+/// The graph that a benchmark walks, from a store or made for the run. Members are destroyed in
+/// reverse order: the graph first, its files last.
+struct BenchGraph {
+  std::unique_ptr<ScratchFolder> scratch;  ///< of a graph made for the run
+  std::unique_ptr<Store> store;
+  std::unique_ptr<Graph> graph;
+};
+Result<BenchGraph> OpenBenchGraph(const BenchGraphOptions& options, const JobControl& control);
+
+/// "RMAT scale 18, edge factor 16", or the path of the store; counts of vertices and edges.
+nlohmann::ordered_json DescribeGraph(const BenchGraphOptions& options, const Graph& graph);
+
+/// Distinct seeds of one minibatch, drawn from all vertices. Deterministic in (seed, batch).
+std::vector<VertexId> DrawSeeds(std::uint64_t vertex_count, std::uint32_t batch_size,
+                                std::uint64_t seed, std::uint64_t batch);
+
+/// Reads of one row's size, in blocks of the disk, at random places of an array's files: what rows
+/// cost at least.
+FioJob RowReads(const ChunkArray& rows);
+
+double Median(std::vector<double> values);
+
+}  // namespace rhizome

@@ -1,0 +1,213 @@
+#include "bench_compact.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "bench_common.h"
+#include "cli.h"
+#include "fio.h"
+#include "generate.h"
+#include "rhizome/index/delta.h"
+#include "rhizome/index/ingest.h"
+#include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/chunk_array.h"
+#include "rhizome/storage/stopwatch.h"
+
+namespace rhizome {
+namespace {
+
+constexpr std::uint64_t kCompactFioBlockBytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t kCompactBatchEdges = 1000;
+constexpr const char* kArray = "feat";
+
+std::uint64_t FileBytes(const Manifest& manifest, std::string_view prefix) {
+  std::uint64_t bytes = 0;
+  for (const FileEntry& file : manifest.files)
+    if (file.path.starts_with(prefix)) bytes += file.size_bytes;
+  return bytes;
+}
+
+/// Writes to one graph, and times each put.
+class Putter {
+ public:
+  Putter(Graph& graph, std::uint64_t vertices, std::uint64_t seed)
+      : graph_(graph), vertices_(vertices), random_(seed) {}
+
+  Status PutBatch(std::uint64_t edges, bool sync) {
+    WriteBatch batch;
+    for (std::uint64_t e = 0; e < edges; ++e) batch.PutEdge(Vertex(), Vertex());
+    const Stopwatch watch;
+    const auto written = graph_.Write(batch, {.sync = sync});
+    seconds_.push_back(watch.seconds());
+    return written ? Status::Ok() : written.error();
+  }
+
+  Json TakeLatencies() {
+    std::vector<double> all = std::exchange(seconds_, {});
+    std::sort(all.begin(), all.end());
+    const auto at = [&](double share) {
+      return all.empty()
+                 ? 0
+                 : 1e6 * all[static_cast<std::size_t>(share * static_cast<double>(all.size() - 1))];
+    };
+    return {{"puts", all.size()},
+            {"p50_microseconds", at(0.5)},
+            {"p99_microseconds", at(0.99)},
+            {"max_microseconds", at(1)}};
+  }
+
+ private:
+  ExternalId Vertex() { return static_cast<std::int64_t>(random_() % vertices_); }
+
+  Graph& graph_;
+  const std::uint64_t vertices_;
+  std::mt19937_64 random_;
+  std::vector<double> seconds_;
+};
+
+Status MakeBenchCompactStore(const BenchCompactOptions& options, const Path& folder,
+                             const JobControl& control) {
+  GenerateOptions generate;
+  generate.kind = GraphKind::kRmat;
+  generate.scale = options.scale;
+  generate.edge_factor = options.edge_factor;
+  generate.seed = options.seed;
+  generate.permute = true;
+  generate.dim = options.dim;
+  RHIZOME_RETURN_IF_ERROR(GenerateGraph(FileSystem::Posix(), folder, generate, control));
+  IngestOptions ingest;
+  ingest.edges = {folder / "edges.npy"};
+  ingest.vertices = std::uint64_t{1} << options.scale;
+  ArrayFile features;
+  features.name = kArray;
+  features.path = folder / "features.npy";
+  ingest.arrays = {features};
+  ingest.build.partition.partitions = options.partitions;
+  ingest.build.partition.threads = options.threads;
+  RHIZOME_RETURN_IF_ERROR(Ingest(FileSystem::Posix(), folder / "store.rz", ingest, control));
+  return Status::Ok();
+}
+
+/// Sequential direct reads of the store's own feature chunks, by fio; 0 without fio.
+Result<double> CompactDiskRate(const Store& store, const Path& scratch) {
+  FioJob job;
+  job.folder = store.GenerationFolder() / ArrayFolder(kArray);
+  for (const FileEntry& file : store.manifest().files) {
+    const std::string prefix = ArrayFolder(kArray) + "/c.";
+    if (file.path.starts_with(prefix) && file.size_bytes >= kCompactFioBlockBytes)
+      job.files.push_back(file.path.substr(ArrayFolder(kArray).size() + 1));
+  }
+  job.block_bytes = kCompactFioBlockBytes;
+  job.depth = 8;
+  job.sequential = true;
+  if (job.files.empty()) return 0;
+  const auto reads = RunFio(job, scratch);
+  if (!reads && reads.error().code() == StatusCode::kUnsupported) return 0;
+  RHIZOME_RETURN_IF_ERROR(reads);
+  return *reads * static_cast<double>(kCompactFioBlockBytes);
+}
+
+/// Writes a share of the graph's edges as updates.
+Status Update(const Graph& graph, Putter& putter, double share, const JobControl& control) {
+  const auto wanted = static_cast<std::uint64_t>(share * static_cast<double>(graph.edge_count()));
+  for (std::uint64_t done = 0; done < wanted; done += kCompactBatchEdges) {
+    RHIZOME_RETURN_IF_ERROR(control.Report({.phase = "updates", .done = done, .total = wanted}));
+    RHIZOME_RETURN_IF_ERROR(putter.PutBatch(std::min(kCompactBatchEdges, wanted - done), false));
+  }
+  (void)putter.TakeLatencies();
+  return Status::Ok();
+}
+
+/// One compaction, timed. Rows are read from the old generation, and all that was written is read
+/// back.
+struct CompactPass {
+  double seconds = 0;
+  std::uint64_t bytes_read = 0;
+  std::uint64_t bytes_written = 0;
+  double Rate() const { return static_cast<double>(bytes_read + bytes_written) / seconds; }
+};
+
+Result<CompactPass> Compact(Graph& graph, const BenchCompactOptions& options,
+                            const JobControl& control) {
+  const std::uint64_t old_rows = FileBytes(graph.store().manifest(), "arrays/");
+  const Stopwatch watch;
+  RHIZOME_RETURN_IF_ERROR(graph.Compact({.repartition = options.repartition,
+                                         .threads = options.threads,
+                                         .memory_bytes = options.memory_bytes},
+                                        control));
+  CompactPass pass{.seconds = watch.seconds()};
+  pass.bytes_written = FileBytes(graph.store().manifest(), "");
+  pass.bytes_read = old_rows + pass.bytes_written;
+  return pass;
+}
+
+}  // namespace
+
+Result<Json> BenchCompact(const BenchCompactOptions& options, const JobControl& control) {
+  RHIZOME_ASSIGN_OR_RETURN(const ScratchFolder scratch, ScratchFolder::Create(options.dir));
+  RHIZOME_RETURN_IF_ERROR(MakeBenchCompactStore(options, scratch.path(), control));
+  RHIZOME_ASSIGN_OR_RETURN(
+      const auto store,
+      Store::Open(FileSystem::Posix(), scratch.path() / "store.rz", Store::Mode::kWrite));
+  const auto place = options.memory_bytes == 0 ? TopologyPlace::kMemory : TopologyPlace::kDirect;
+  RHIZOME_ASSIGN_OR_RETURN(const auto graph, Graph::Open(*store, {.topology = place}));
+  const std::uint64_t edges_before = graph->edge_count();
+  Putter putter(*graph, graph->vertex_count(), options.seed);
+  RHIZOME_RETURN_IF_ERROR(Update(*graph, putter, options.share, control));
+  const std::uint64_t entries = graph->delta()->entries();
+  RHIZOME_ASSIGN_OR_RETURN(const double disk_rate, CompactDiskRate(graph->store(), scratch.path()));
+  ::sync();  // what the updates have left to the disk is no idle time
+  RHIZOME_RETURN_IF_ERROR(putter.PutBatch(1, true));
+  putter.TakeLatencies();
+  for (std::uint32_t i = 0; i < options.puts; ++i)
+    RHIZOME_RETURN_IF_ERROR(putter.PutBatch(1, true));
+  Json idle = putter.TakeLatencies();
+  RHIZOME_ASSIGN_OR_RETURN(const CompactPass alone, Compact(*graph, options, control));
+
+  RHIZOME_RETURN_IF_ERROR(Update(*graph, putter, options.share, control));
+  std::atomic<bool> done{false};
+  Status put_status;
+  std::thread writer([&] {
+    while (!done && put_status.ok()) put_status = putter.PutBatch(1, true);
+  });
+  const auto beside = Compact(*graph, options, control);
+  done = true;
+  writer.join();
+  RHIZOME_RETURN_IF_ERROR(beside);
+  RHIZOME_RETURN_IF_ERROR(put_status);
+  Json busy = putter.TakeLatencies();
+
+  const double slower =
+      busy["p99_microseconds"].get<double>() / idle["p99_microseconds"].get<double>();
+  return Json{{"workload", fmt::format("compaction of RMAT scale {}, edge factor {}, {} floats a "
+                                       "vertex, with {} entries in the delta",
+                                       options.scale, options.edge_factor, options.dim, entries)},
+              {"edges", edges_before},
+              {"repartition", options.repartition},
+              {"threads", options.threads},
+              {"seconds", alone.seconds},
+              {"bytes_read", alone.bytes_read},
+              {"bytes_written", alone.bytes_written},
+              {"figure", alone.Rate()},
+              {"unit", "bytes/s, read and written"},
+              {"reference", disk_rate},
+              {"reference_name", "fio, sequential direct reads of 1 MiB; 0: not installed"},
+              {"ratio", disk_rate > 0 ? alone.Rate() / disk_rate : 0},
+              {"target", 0.5},
+              {"seconds_beside_puts", beside->seconds},
+              {"rate_beside_puts", beside->Rate()},
+              {"puts_idle", std::move(idle)},
+              {"puts_during", std::move(busy)},
+              {"p99_ratio", slower},
+              {"p99_target", 3},
+              {"peak_memory_bytes", PeakMemoryBytes()},
+              {"machine", DescribeMachine(options.dir)}};
+}
+
+}  // namespace rhizome

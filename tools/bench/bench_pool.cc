@@ -1,0 +1,176 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "bench_common.h"
+#include "bench_pool_disk.h"
+#include "bench_pool_trace.h"
+#include "rhizome/cache/match_order.h"
+#include "rhizome/cache/policy.h"
+#include "rhizome/cache/replay.h"
+#include "rhizome/storage/stopwatch.h"
+
+namespace rhizome {
+namespace {
+
+constexpr std::array kContestants = {PolicyKind::kBelady, PolicyKind::kCost,  PolicyKind::kLru,
+                                     PolicyKind::kFifo,   PolicyKind::kClock, PolicyKind::kS3Fifo,
+                                     PolicyKind::kStatic, PolicyKind::kMatch};
+
+/// One superbatch, as it comes and as MatchOrder has it.
+struct Traces {
+  Trace given;
+  std::optional<Trace> reordered;
+  double reorder_seconds = 0;
+};
+
+Traces MakeTraces(Trace given, std::uint64_t row_count, std::uint32_t window) {
+  Traces traces{.given = std::move(given), .reordered = {}};
+  if (window == 0) return traces;
+  const Stopwatch watch;
+  const std::vector<std::uint32_t> order = MatchOrder(traces.given, row_count, window);
+  traces.reorder_seconds = watch.seconds();
+  traces.reordered = Reordered(traces.given, order);
+  return traces;
+}
+
+nlohmann::ordered_json CountsJson(const ReplayCounts& counts) {
+  const double requests = static_cast<double>(std::max<std::uint64_t>(counts.requests, 1));
+  return {{"reads", counts.reads()},
+          {"prefill", counts.prefill},
+          {"hits", counts.hits},
+          {"saved_share", 1 - static_cast<double>(counts.reads()) / requests}};
+}
+
+/// The same with what the reads would take on a disk that reads as `cost` says.
+nlohmann::ordered_json PolicyJson(Policy& counted, Policy& timed, const Trace& trace,
+                                  const BenchPoolOptions& options) {
+  nlohmann::ordered_json json = CountsJson(Replay(counted, trace));
+  const ReplayTime time = ReplayReads(timed, trace, options.row_bytes, options.cost);
+  json["disk_reads"] = time.reads;
+  json["bytes_per_useful"] =
+      static_cast<double>(time.bytes) /
+      static_cast<double>(std::max<std::uint64_t>(trace.keys.size() * options.row_bytes, 1));
+  json["disk_seconds"] = time.seconds;
+  return json;
+}
+
+/// What the reordered trace reads, and the share of the reads that it saves; below 0 if it adds
+/// some.
+nlohmann::ordered_json ReorderedJson(Policy& counted, Policy& timed, const Trace& reordered,
+                                     const BenchPoolOptions& options,
+                                     const nlohmann::ordered_json& given) {
+  nlohmann::ordered_json json = PolicyJson(counted, timed, reordered, options);
+  json["reads_saved"] =
+      1 - json["reads"].get<double>() / std::max(given["reads"].get<double>(), 1.0);
+  json["seconds_saved"] =
+      1 - json["disk_seconds"].get<double>() / std::max(given["disk_seconds"].get<double>(), 1e-12);
+  return json;
+}
+
+/// Accesses a second, as schedules were built.
+struct ScheduleRates {
+  std::vector<double> belady;
+  std::vector<double> cost;
+};
+
+/// One size of the pool: the same trace through every policy.
+nlohmann::ordered_json ComparePolicies(const Traces& traces, std::uint64_t row_count, double share,
+                                       const BenchPoolOptions& options, ScheduleRates& rates) {
+  const auto frames = static_cast<std::uint32_t>(share * static_cast<double>(row_count));
+  const auto make = [&](PolicyKind kind, const Trace& trace) {
+    return MakePolicy({.kind = kind,
+                       .frame_count = frames,
+                       .key_count = row_count,
+                       .unit_bytes = options.row_bytes,
+                       .cost = options.cost},
+                      trace);
+  };
+  nlohmann::ordered_json pool = {{"share", share}, {"frames", frames}};
+  for (const PolicyKind kind : kContestants) {
+    const Stopwatch watch;
+    const auto counted = make(kind, traces.given);
+    const double rate = static_cast<double>(traces.given.keys.size()) / watch.seconds();
+    if (kind == PolicyKind::kBelady) rates.belady.push_back(rate);
+    if (kind == PolicyKind::kCost) rates.cost.push_back(rate);
+    nlohmann::ordered_json& json = pool[std::string(PolicyName(kind))];
+    json = PolicyJson(*counted, *make(kind, traces.given), traces.given, options);
+    if (!traces.reordered) continue;
+    json["reordered"] =
+        ReorderedJson(*make(kind, *traces.reordered), *make(kind, *traces.reordered),
+                      *traces.reordered, options, json);
+  }
+  pool["cost_over_belady"] = pool["belady"]["disk_seconds"].get<double>() /
+                             std::max(pool["cost"]["disk_seconds"].get<double>(), 1e-12);
+  return pool;
+}
+
+Status CheckPoolOptions(const BenchPoolOptions& options) {
+  for (const double share : options.shares) {
+    if (!(share > 0 && share <= 1)) {
+      return Status::InvalidArgument("bench pool: a share of the rows lies above 0 and up to 1");
+    }
+  }
+  if (options.shares.empty() || options.superbatch == 0) {
+    return Status::InvalidArgument("bench pool needs at least one share and one minibatch");
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<nlohmann::ordered_json> BenchPool(const BenchPoolOptions& options,
+                                         const JobControl& control) {
+  RHIZOME_RETURN_IF_ERROR(CheckPoolOptions(options));
+  RHIZOME_ASSIGN_OR_RETURN(const BenchGraph opened, OpenBenchGraph(options.graph, control));
+  const std::uint64_t row_count = opened.graph->vertex_count();
+  RHIZOME_ASSIGN_OR_RETURN(Trace sampled, SampleTrace(options, *opened.graph, control));
+  if (!options.trace_out.empty())
+    RHIZOME_RETURN_IF_ERROR(WriteTrace(sampled, *opened.graph, options.trace_out));
+  const Traces traces = MakeTraces(std::move(sampled), row_count, options.reorder);
+  const Trace& trace = traces.given;
+
+  auto pools = nlohmann::ordered_json::array();
+  ScheduleRates rates;
+  std::uint64_t belady_reads = 0;
+  std::uint64_t lru_reads = 0;
+  for (const double share : options.shares) {
+    RHIZOME_RETURN_IF_ERROR(
+        control.Report({.phase = "replay", .done = pools.size(), .total = options.shares.size()}));
+    pools.push_back(ComparePolicies(traces, row_count, share, options, rates));
+    belady_reads += pools.back()["belady"]["reads"].get<std::uint64_t>();
+    lru_reads += pools.back()["lru"]["reads"].get<std::uint64_t>();
+  }
+
+  nlohmann::ordered_json json = {
+      {"workload", "pool"},
+      {"figure", belady_reads},
+      {"unit", "reads of Belady over all pools"},
+      {"reference", lru_reads},
+      {"reference_name", "reads of LRU over all pools"},
+      {"ratio", static_cast<double>(belady_reads) /
+                    static_cast<double>(std::max<std::uint64_t>(lru_reads, 1))}};
+  json.update(DescribeGraph(options.graph, *opened.graph));
+  json["fanouts"] = options.graph.fanouts;
+  json["batch_size"] = options.graph.batch_size;
+  json["superbatch"] = options.superbatch;
+  json["seeds"] = options.seeds == BenchSeeds::kGrouped ? "grouped" : "shuffled";
+  json["reorder"] = options.reorder;
+  if (options.reorder > 0) json["reorder_seconds"] = traces.reorder_seconds;
+  json["requests"] = trace.keys.size();
+  json["schedule_accesses_per_second"] = std::round(Median(rates.belady));
+  json["cost_schedule_accesses_per_second"] = std::round(Median(rates.cost));
+  json["row_bytes"] = options.row_bytes;
+  json["seconds_per_read"] = options.cost.seconds_per_read;
+  json["bytes_per_second"] = options.cost.bytes_per_second;
+  json["pools"] = std::move(pools);
+  if (!options.array.empty()) {
+    RHIZOME_ASSIGN_OR_RETURN(json["disk"], BenchPoolOnDisk(options, *opened.store, trace, control));
+  }
+  json["machine"] = DescribeMachine(opened.store->path());
+  return json;
+}
+
+}  // namespace rhizome

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rhizome/storage/file_system.h"
+#include "rhizome/storage/result.h"
+
+namespace rhizome {
+
+/// Where a child's output goes; empty: nowhere.
+struct ChildOutput {
+  Path standard;
+  Path errors;
+};
+
+/// Runs a program, found on the PATH, to its end, without input. Returns its exit code, or 128 +
+/// the signal that ended it. Errors: kUnsupported, there is no such program; kIoError.
+Result<int> RunChild(const std::vector<std::string>& arguments, const ChildOutput& output = {});
+
+/// The `rhizome` that stands beside this binary. Errors: kIoError, /proc is not there.
+Result<std::string> RhizomeBinary();
+
+}  // namespace rhizome

@@ -1,0 +1,53 @@
+#include "bench_compact.h"
+#include "verb_bench.h"
+
+namespace rhizome {
+namespace {
+
+struct BenchCompactFlags {
+  BenchCompactOptions options;
+  std::string dir = ".";
+};
+
+Result<Answer> RunBenchCompact(const BenchCompactFlags& flags, Session& session) {
+  BenchCompactOptions options = flags.options;
+  options.dir = flags.dir;
+  RHIZOME_ASSIGN_OR_RETURN(Json fields, BenchCompact(options, session.control));
+  return Answer{std::move(fields), DescribeBench, {}};
+}
+
+}  // namespace
+
+void AddBenchCompact(CLI::App& bench, Session& session) {
+  auto flags = std::make_shared<BenchCompactFlags>();
+  BenchCompactOptions& options = flags->options;
+  CLI::App* verb =
+      AddVerb(bench, session, "compact",
+              "Compaction against the disk's sequential rate, and puts beside it",
+              "rhizome bench compact --scale 10 --dim 16 --puts 20", flags, RunBenchCompact);
+  AddMadeGraphFlags(*verb, flags->dir, options.scale, options.edge_factor);
+  verb->add_option("--dim", options.dim, "Floats of a feature row")
+      ->check(CLI::Range(1U, 65536U))
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_option("--partitions", options.partitions, "Parts")
+      ->check(CLI::Range(std::size_t{1}, kMaxPartitions))
+      ->type_name("P")
+      ->capture_default_str();
+  verb->add_option("--share", options.share, "Edges written before, as a share of all")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("X")
+      ->capture_default_str();
+  verb->add_option("--puts", options.puts, "Durable puts of one edge, timed before")
+      ->check(CLI::Range(1U, 10000000U))
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_flag("--repartition", options.repartition, "Divide all edges anew");
+  AddThreads(*verb, options.threads);
+  AddSize(*verb, "--memory", options.memory_bytes, "Bound on memory; 0: none");
+  verb->add_option("--seed", options.seed, "Same seed, same graph")
+      ->type_name("N")
+      ->capture_default_str();
+}
+
+}  // namespace rhizome

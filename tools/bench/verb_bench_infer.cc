@@ -1,0 +1,132 @@
+#include <algorithm>
+
+#include "bench_infer.h"
+#include "verb_bench.h"
+#include "verbs.h"
+
+namespace rhizome {
+namespace {
+
+struct InferFlags {
+  BenchInferOptions options;
+  std::string store;
+  std::string dir = ".";
+};
+
+Result<Answer> RunBenchInfer(const InferFlags& flags, Session& session) {
+  BenchInferOptions options = OptionsAt(flags);
+  if (options.graph.fanouts.size() != 1) {
+    return Fail(Status::InvalidArgument("--fanout: a pass has one: all, or a number"));
+  }
+  options.fanout = options.graph.fanouts.front();
+  if (!options.peer_python.empty() && options.peer_script.empty()) {
+    return Fail(Status::InvalidArgument(
+        "--peer-python needs --peer-script: tools/bench/pyg_infer.py of the source"));
+  }
+  RHIZOME_ASSIGN_OR_RETURN(Json fields, BenchInfer(options, session.control));
+  return Answer{std::move(fields), DescribeBench, {}};
+}
+
+void AddNumber(CLI::App& verb, const std::string& name, std::uint64_t& value,
+               const std::string& description) {
+  verb.add_option(name, value, description)->type_name("N")->capture_default_str();
+}
+
+/// Of all parts but counts.
+void AddContestFlags(CLI::App& verb, BenchInferOptions& options) {
+  verb.add_option("--rounds", options.rounds, "Turns of each contestant; the median counts")
+      ->check(CLI::Range(1U, 1000U))
+      ->type_name("N")
+      ->capture_default_str();
+  AddNumber(verb, "--dim", options.graph.dim, "Columns of the features that are made");
+  verb.add_option("--features", options.features, "Array of input rows, of --store")
+      ->type_name("NAME")
+      ->capture_default_str();
+  verb.add_option("--layers", options.layers, "Layers of the network")
+      ->check(CLI::Range(1U, 16U))
+      ->type_name("N")
+      ->capture_default_str();
+  AddNumber(verb, "--hidden", options.hidden, "Width of the layers");
+  verb.add_option("--few", options.few, "Fanout of the contestants that sample")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30))
+      ->type_name("N")
+      ->capture_default_str();
+  AddSize(verb, "--limit", options.limit_bytes,
+          "Memory of infer beyond the bare process, page cache included; set by a control group")
+      ->default_str("512M");
+  verb.add_flag("!--no-samplewise", options.samplewise, "Without samplewise inference of our own");
+  verb.add_option("--peer-python", options.peer_python,
+                  "Python with torch_geometric, and pyg-lib or torch-sparse: PyG's turn in `time`")
+      ->type_name("F");
+  verb.add_option("--peer-script", options.peer_script, "tools/bench/pyg_infer.py")->type_name("F");
+  verb.add_option("--peer-kernel", options.peer_kernel,
+                  "NeighborLoader, or a sparse product, which takes all neighbours only")
+      ->check(CLI::IsMember({"loader", "spmm"}))
+      ->type_name("loader|spmm")
+      ->capture_default_str();
+  AddNumber(verb, "--peer-batches", options.peer_batches,
+            "Batches of each of PyG's layers at most, at random; 0: all");
+  verb.add_option("--latency", options.latency_ms, "Of the far source, in milliseconds")
+      ->check(CLI::Range(0.0, 10'000.0))
+      ->type_name("X")
+      ->capture_default_str();
+  verb.add_option("--in-flight", options.in_flight, "Chunks of the far source read at once")
+      ->check(CLI::Range(1U, 1024U))
+      ->type_name("N")
+      ->capture_default_str();
+  verb.add_option("--plot", options.plot, "Draw F-time, F-stages and F-codecs (gnuplot)")
+      ->type_name("F.svg|F.png");
+}
+
+}  // namespace
+
+void AddBenchInfer(CLI::App& bench, Session& session) {
+  auto flags = std::make_shared<InferFlags>();
+  BenchInferOptions& options = flags->options;
+  options.graph.undirected = true;
+  options.graph.partitions = 8;
+  options.graph.fanouts = {kAllNeighbors};
+  options.graph.dim = 128;
+  CLI::App* verb =
+      AddVerb(bench, session, "infer",
+              "Layerwise inference: chunks it reads under each layout and cache; its speed and "
+              "memory against PyTorch Geometric; resuming; a far source; codecs",
+              "rhizome bench infer --scale 12 --block-rows 128", flags, RunBenchInfer);
+  verb->add_option("--store", flags->store, "Read this store instead of an R-MAT graph")
+      ->type_name("STORE");
+  verb->add_option(
+          "--parts", options.parts,
+          "counts: chunks asked for and missed. time: against PyG and samplewise, under "
+          "--limit, as root. resume: killed at half of the time. far: a source with latency, "
+          "through caches. codecs: of the embeddings. With --store, time, resume and codecs "
+          "make an array rhizome-bench in it and drop it at the end")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"counts", "time", "resume", "far", "codecs"}))
+      ->type_name("NAME,...")
+      ->default_str("counts");
+  AddMadeGraphFlags(*verb, flags->dir, options.graph.scale, options.graph.edge_factor);
+  verb->add_option("--partitions", options.graph.partitions, "Parts of the graph that is made")
+      ->check(CLI::Range(std::size_t{1}, kMaxPartitions))
+      ->type_name("P")
+      ->capture_default_str();
+  AddFanouts(*verb, options.graph.fanouts, "Neighbours that a vertex is computed from")
+      ->default_str("all");
+  verb->add_option("--seed", options.graph.seed, "Of the graph, and of sampled neighbours")
+      ->type_name("N")
+      ->capture_default_str();
+  AddThreads(*verb, options.graph.threads);
+  verb->add_option("--block-rows", options.block_rows, "Vertices computed at a time")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32))
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_option("--chunk-rows", options.chunk_rows, "Rows of a chunk; 0: for 1,024 chunks")
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_option("--cache-share", options.cache_share, "Cached chunks, of a worker's")
+      ->check(CLI::Range(0.0, 1.0))
+      ->type_name("X")
+      ->capture_default_str();
+  AddContestFlags(*verb, options);
+}
+
+}  // namespace rhizome

@@ -1,0 +1,42 @@
+#include "bench_ingest.h"
+#include "verb_bench.h"
+
+namespace rhizome {
+namespace {
+
+struct BenchIngestFlags {
+  BenchIngestOptions options;
+  std::string dir = ".";
+};
+
+Result<Answer> RunBenchIngest(const BenchIngestFlags& flags, Session& session) {
+  BenchIngestOptions options = flags.options;
+  options.dir = flags.dir;
+  RHIZOME_ASSIGN_OR_RETURN(Json fields, BenchIngest(options, session.control));
+  return Answer{std::move(fields), DescribeBench, {}};
+}
+
+}  // namespace
+
+void AddBenchIngest(CLI::App& bench, Session& session) {
+  auto flags = std::make_shared<BenchIngestFlags>();
+  BenchIngestOptions& options = flags->options;
+  CLI::App* verb = AddVerb(bench, session, "ingest",
+                           "Edges a second into a store: .npy and text, in memory and spilled",
+                           "rhizome bench ingest --scale 12 --partitions 4", flags, RunBenchIngest);
+  AddMadeGraphFlags(*verb, flags->dir, options.scale, options.edge_factor);
+  verb->add_option("--partitions", options.partitions, "Parts, where there are several")
+      ->check(CLI::Range(std::size_t{1}, kMaxPartitions))
+      ->type_name("P")
+      ->capture_default_str();
+  verb->add_option("--rounds", options.rounds, "Turns of each contestant; the fastest counts")
+      ->check(CLI::Range(1U, 1000U))
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_option("--seed", options.seed, "Same seed, same graph")
+      ->type_name("N")
+      ->capture_default_str();
+  AddThreads(*verb, options.threads);
+}
+
+}  // namespace rhizome

@@ -1,0 +1,52 @@
+#include "bench_lookup.h"
+#include "verb_bench.h"
+#include "verbs.h"
+
+namespace rhizome {
+namespace {
+
+struct LookupFlags {
+  BenchLookupOptions options;
+  std::string dir = ".";
+  std::string metrics;
+};
+
+Result<Answer> RunLookup(const LookupFlags& flags, Session& session) {
+  BenchLookupOptions options = flags.options;
+  options.graph.dir = flags.dir;
+  options.metrics = MetricsFor(flags.metrics);
+  RHIZOME_ASSIGN_OR_RETURN(Json fields, BenchLookup(options, session.control));
+  RHIZOME_RETURN_IF_ERROR(WriteMetrics(flags.metrics, options.metrics.get(), "bench"));
+  return Answer{std::move(fields), DescribeBench, {}};
+}
+
+void AddLookupCount(CLI::App& verb, const std::string& name, std::uint32_t& count,
+                    std::uint32_t most, const std::string& what) {
+  verb.add_option(name, count, what)
+      ->check(CLI::Range(1U, most))
+      ->type_name("N")
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void AddBenchLookup(CLI::App& bench, Session& session) {
+  auto flags = std::make_shared<LookupFlags>();
+  BenchLookupOptions& options = flags->options;
+  options.graph.scale = 16;
+  CLI::App* verb =
+      AddVerb(bench, session, "lookup", "Warm look-ups of neighbours and rows, against RocksDB",
+              "rhizome bench lookup --scale 8 --lookups 1000", flags, RunLookup);
+  verb->add_option("--dir", flags->dir, "Where store and database go")
+      ->type_name("FOLDER")
+      ->capture_default_str();
+  AddMetricsFile(*verb, flags->metrics);
+  AddLookupCount(*verb, "--scale", options.graph.scale, 24U, "Graph: 2^N vertices, 16 edges each");
+  AddLookupCount(*verb, "--partitions", options.graph.partitions, 1024U, "Partitions of the store");
+  AddLookupCount(*verb, "--dim", options.dim, 65536U, "Floats of a row");
+  AddLookupCount(*verb, "--lookups", options.lookups, 1000000000U, "Look-ups of each contestant");
+  AddLookupCount(*verb, "--batch", options.batch, 1000000U, "Vertices of a batched look-up");
+  AddLookupCount(*verb, "--threads", options.threads, 1024U, "Threads of the batched look-ups");
+}
+
+}  // namespace rhizome

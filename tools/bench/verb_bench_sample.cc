@@ -1,0 +1,70 @@
+#include "cli.h"
+#include "verb_bench.h"
+
+namespace rhizome {
+namespace {
+
+struct BenchSampleFlags {
+  BenchSampleOptions options;
+  std::string store;
+  std::string dir = ".";
+  std::string vertex_parts;
+};
+
+Result<Answer> RunBenchSample(const BenchSampleFlags& flags, Session& session) {
+  BenchSampleOptions options = OptionsAt(flags);
+  if (!flags.vertex_parts.empty()) {
+    options.vertex_parts = flags.vertex_parts;
+    options.balance = true;
+  }
+  RHIZOME_ASSIGN_OR_RETURN(Json fields, BenchSample(options, session.control));
+  return Answer{std::move(fields), DescribeBench, {}};
+}
+
+}  // namespace
+
+void AddBenchSample(CLI::App& bench, Session& session) {
+  auto flags = std::make_shared<BenchSampleFlags>();
+  BenchSampleOptions& options = flags->options;
+  CLI::App* verb =
+      AddVerb(bench, session, "sample", "Sampled edges a second, in memory",
+              "rhizome bench sample --scale 12 --batches 4 --rounds 2", flags, RunBenchSample);
+  AddPlaceFlags(*verb, flags->store, flags->dir);
+  AddGraphFlags(*verb, options.graph);
+  verb->add_option("--batches", options.batches, "Minibatches of a round")
+      ->check(CLI::Range(1U, 1000000U))
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_option("--rounds", options.rounds, "Rounds; the median counts")
+      ->check(CLI::Range(1U, 1000U))
+      ->type_name("N")
+      ->capture_default_str();
+  AddChoice<BenchSampleKind>(*verb, "--kind", options.kind,
+                             {{"uniform", BenchSampleKind::kUniform},
+                              {"replace", BenchSampleKind::kReplace},
+                              {"weighted", BenchSampleKind::kWeighted},
+                              {"typed", BenchSampleKind::kTyped},
+                              {"disjoint", BenchSampleKind::kDisjoint}},
+                             "What is drawn; weighted needs a --store with weights");
+  AddChoice<bool>(*verb, "--frontier", options.again, {{"once", false}, {"again", true}},
+                  "Expand each vertex once (as PyG), or again in every hop (as DGL)");
+  verb->add_option("--callers", options.callers,
+                   "Batches at once, each on one thread; 1: one batch on all --threads")
+      ->check(CLI::Range(1U, 256U))
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_option("--reference", options.reference,
+                   "Edges a second of a peer, measured in the same run (tools/bench/sampling.py)")
+      ->type_name("X");
+  verb->add_option("--delta", options.delta,
+                   "Also with this share of the edges written since, half of them erased")
+      ->check(CLI::Range(0.0, 1.0))
+      ->type_name("X");
+  verb->add_flag("--balance", options.balance,
+                 "Also the work of each partition, seeds spread evenly and skewed");
+  verb->add_option("--vertex-parts", flags->vertex_parts,
+                   "An edge cut to compare the work with: int32, the part of each vertex id")
+      ->type_name("F.npy");
+}
+
+}  // namespace rhizome

@@ -1,0 +1,48 @@
+#include "bench_write.h"
+#include "verb_bench.h"
+#include "verbs.h"
+
+namespace rhizome {
+namespace {
+
+struct WriteFlags {
+  BenchWriteOptions options;
+  std::string dir = ".";
+};
+
+Result<Answer> RunWrite(const WriteFlags& flags, Session& session) {
+  BenchWriteOptions options = flags.options;
+  options.dir = flags.dir;
+  RHIZOME_ASSIGN_OR_RETURN(Json fields, BenchWrite(options, session.control));
+  return Answer{std::move(fields), DescribeBench, {}};
+}
+
+template <typename T>
+void AddWriteCount(CLI::App& verb, const std::string& name, T& count, T most,
+                   const std::string& what) {
+  verb.add_option(name, count, what)
+      ->check(CLI::Range(T{1}, most))
+      ->type_name("N")
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void AddBenchWrite(CLI::App& bench, Session& session) {
+  auto flags = std::make_shared<WriteFlags>();
+  BenchWriteOptions& options = flags->options;
+  CLI::App* verb = AddVerb(bench, session, "write",
+                           "Durable puts and batches, against RocksDB writing the same bytes",
+                           "rhizome bench write --scale 8 --puts 50 --batches 5", flags, RunWrite);
+  verb->add_option("--dir", flags->dir, "Where store and database go; on the disk to be measured")
+      ->type_name("FOLDER")
+      ->capture_default_str();
+  AddWriteCount(*verb, "--scale", options.scale, 24U,
+                "The store's graph: 2^N vertices, 16 edges each");
+  AddWriteCount(*verb, "--dim", options.dim, 65536U, "Floats of a feature row");
+  AddWriteCount(*verb, "--puts", options.puts, 10000000U, "Single puts of each contestant");
+  AddWriteCount(*verb, "--batches", options.batches, 1000000U, "Batches of 1,000 edges");
+  AddWriteCount(*verb, "--threads", options.threads, 1024U, "Threads that put at once");
+}
+
+}  // namespace rhizome

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "rhizome/storage/file_system.h"
+
+namespace rhizome {
+
+/// The machine that a command ran on: processor, kernel, and the file system and device under
+/// `path`.
+nlohmann::ordered_json DescribeMachine(const Path& path);
+
+/// Processor time that this process, or the calling thread, has taken, in seconds.
+double ProcessCpuSeconds();
+double ThreadCpuSeconds();
+
+}  // namespace rhizome

@@ -1,0 +1,103 @@
+#include "program.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+
+namespace rhizome {
+namespace {
+
+constexpr const char* kVersionLine = "rhizome 0.1.0";
+
+/// Writes to stdout and notices a full disk or a closed pipe.
+Status PrintOut(const std::string& text) {
+  errno = 0;
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
+    return Status::Ok();
+  }
+  return Status::FromErrno(errno, "writing the answer to standard output");
+}
+
+std::string Dump(const Json& fields) {
+  return fields.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+int Explain(const Status& status) {
+  std::fprintf(stderr, "rhizome: %s\n", status.ToString().c_str());
+  return ExitCode(status.code());
+}
+
+/// Runs the verb that was parsed and prints its answer, or what went wrong.
+int RunVerb(Session& session) {
+  const ProgressStyle automatic =
+      isatty(STDERR_FILENO) ? ProgressStyle::kBar : ProgressStyle::kNone;
+  session.printer = std::make_unique<ProgressPrinter>(session.progress.value_or(automatic), stderr);
+  InstallSignalHandlers(session.control);
+  const Result<Answer> answer = session.run();
+  session.printer->Clear();
+  if (!answer) {
+    const Status& status = answer.error();
+    if (session.json) {
+      const Json error = {{"code", StatusCodeName(status.code())}, {"message", status.message()}};
+      if (const Status printed = PrintOut(Dump({{"error", error}})); !printed.ok()) {
+        return Explain(printed);
+      }
+    }
+    return Explain(status);
+  }
+  const Status printed =
+      PrintOut(session.json ? Dump(answer->fields) : answer->describe(answer->fields));
+  if (!printed.ok()) return Explain(printed);
+  return answer->verdict.ok() ? 0 : Explain(answer->verdict);
+}
+
+/// Says what is wrong with the arguments, and where help is.
+int WrongUsage(const CLI::App& root, const CLI::ParseError& error) {
+  std::string about = root.get_name();
+  for (const CLI::App* at = &root; !at->get_subcommands().empty();) {
+    at = at->get_subcommands().front();
+    about += " " + at->get_name();
+  }
+  std::fprintf(stderr, "%s: %s\nTry '%s --help'.\n", about.c_str(), error.what(), about.c_str());
+  return 1;
+}
+
+int ParseAndRun(const Program& program, int argc, char** argv) {
+  CLI::App root{program.description, program.name};
+  root.set_version_flag("--version", kVersionLine, "Show the version");
+  root.require_subcommand(1);
+  root.footer(program.footer);
+  root.get_formatter()->column_width(34);
+  Session session;
+  program.add_verbs(root, session);
+  try {
+    root.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0) return WrongUsage(root, error);
+    root.exit(error);  // prints help or version
+    return 0;
+  }
+  return session.run ? RunVerb(session) : 0;
+}
+
+}  // namespace
+
+int RunProgram(const Program& program, int argc, char** argv) {
+  try {
+    return ParseAndRun(program, argc, argv);
+  } catch (const std::bad_alloc&) {
+    std::fputs("rhizome: out_of_memory: the system has no more memory; nothing was published\n",
+               stderr);
+    return 5;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "rhizome: internal error: %s; nothing was published\n", error.what());
+    return 2;
+  }
+}
+
+}  // namespace rhizome
