@@ -14,7 +14,7 @@ namespace rhizome {
 namespace {
 
 /// Pieces of work for each thread; see aggregate_ops.cc.
-constexpr std::size_t kPiecesPerThread = 8;
+constexpr std::size_t kBenchAggregatePiecesPerThread = 8;
 
 /// Bytes that are fetched ahead when rows are read and not summed, as the kernels do.
 constexpr std::size_t kAheadBytes = 8192;
@@ -237,7 +237,9 @@ class AggregateBench {
     return turn;
   }
 
-  std::size_t Pieces() const { return std::size_t{options_.threads} * kPiecesPerThread; }
+  std::size_t Pieces() const {
+    return std::size_t{options_.threads} * kBenchAggregatePiecesPerThread;
+  }
 
   void ReadAll(const Workload& work) {
     const auto* const bytes = static_cast<const std::byte*>(work.x.data_ptr());

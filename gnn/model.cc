@@ -31,7 +31,7 @@ std::uint64_t MixSeed(std::uint64_t seed, std::uint64_t value) {
   return z ^ (z >> 31);
 }
 
-Status WrongTensor(const std::string& name, std::string_view what) {
+Status WrongModelTensor(const std::string& name, std::string_view what) {
   return Status::Corruption(fmt::format("model file: tensor {} {}", name, what));
 }
 
@@ -87,9 +87,9 @@ Result<Model> Model::FromFile(const TensorFile& file) {
                          const std::vector<std::int64_t>& extents) {
     const auto stored = file.tensors.find(name);
     if (stored == file.tensors.end()) {
-      status = WrongTensor(name, "is missing");
+      status = WrongModelTensor(name, "is missing");
     } else if (stored->second.shape != extents) {
-      status = WrongTensor(name, "does not have the shape that the description says");
+      status = WrongModelTensor(name, "does not have the shape that the description says");
     } else {
       ++used;
       tensor = torch::tensor(at::ArrayRef<float>(stored->second.values)).view(extents);

@@ -11,26 +11,26 @@ constexpr std::int64_t kMaxWidth = 1 << 20;
 constexpr std::uint32_t kMaxLayers = 64;
 constexpr int kFormat = 1;
 
-Status Corrupt(std::string_view field) {
+Status BadShape(std::string_view field) {
   return Status::Corruption(
       fmt::format("model description: field \"{}\" is missing or out of range", field));
 }
 
 Result<std::int64_t> ReadInteger(const nlohmann::json& object, const char* field) {
   const auto found = object.find(field);
-  if (found == object.end() || !found->is_number_integer()) return Fail(Corrupt(field));
+  if (found == object.end() || !found->is_number_integer()) return Fail(BadShape(field));
   return found->get<std::int64_t>();
 }
 
 Result<bool> ReadBool(const nlohmann::json& object, const char* field) {
   const auto found = object.find(field);
-  if (found == object.end() || !found->is_boolean()) return Fail(Corrupt(field));
+  if (found == object.end() || !found->is_boolean()) return Fail(BadShape(field));
   return found->get<bool>();
 }
 
 Result<ModelKind> ReadKind(const nlohmann::json& object) {
   const auto found = object.find("kind");
-  if (found == object.end() || !found->is_string()) return Fail(Corrupt("kind"));
+  if (found == object.end() || !found->is_string()) return Fail(BadShape("kind"));
   const std::string kind = found->get<std::string>();
   if (kind == "sage") return ModelKind::kSage;
   if (kind == "gcn") return ModelKind::kGcn;
@@ -42,11 +42,11 @@ Result<ModelSpec> ReadSpec(const nlohmann::json& object) {
   ModelSpec spec;
   RHIZOME_ASSIGN_OR_RETURN(spec.kind, ReadKind(object));
   RHIZOME_ASSIGN_OR_RETURN(const std::int64_t layers, ReadInteger(object, "layers"));
-  if (layers < 1 || layers > kMaxLayers) return Fail(Corrupt("layers"));
+  if (layers < 1 || layers > kMaxLayers) return Fail(BadShape("layers"));
   spec.layers = static_cast<std::uint32_t>(layers);
   RHIZOME_ASSIGN_OR_RETURN(spec.hidden, ReadInteger(object, "hidden"));
   const auto dropout = object.find("dropout");
-  if (dropout == object.end() || !dropout->is_number()) return Fail(Corrupt("dropout"));
+  if (dropout == object.end() || !dropout->is_number()) return Fail(BadShape("dropout"));
   spec.dropout = dropout->get<double>();
   RHIZOME_ASSIGN_OR_RETURN(spec.normalize_features, ReadBool(object, "normalize_features"));
   RHIZOME_ASSIGN_OR_RETURN(spec.no_edges, ReadBool(object, "no_edges"));

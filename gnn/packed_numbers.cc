@@ -6,10 +6,10 @@
 namespace rhizome {
 namespace {
 
-constexpr std::uint32_t kMaxWidth = 64;
+constexpr std::uint32_t kPackedNumbersMaxWidth = 64;
 
 /// How many numbers are at most so wide, by width.
-using WidthCounts = std::array<std::uint64_t, kMaxWidth + 1>;
+using WidthCounts = std::array<std::uint64_t, kPackedNumbersMaxWidth + 1>;
 
 /// Widths ascend; those of classes that are not used repeat the last.
 struct Classes {
@@ -66,8 +66,8 @@ Classes ChooseClasses(const WidthCounts& counts) {
 }
 
 /// The class of a number, by its width.
-std::array<std::uint8_t, kMaxWidth + 1> TagsByWidth(const Classes& classes) {
-  std::array<std::uint8_t, kMaxWidth + 1> tags = {};
+std::array<std::uint8_t, kPackedNumbersMaxWidth + 1> TagsByWidth(const Classes& classes) {
+  std::array<std::uint8_t, kPackedNumbersMaxWidth + 1> tags = {};
   std::uint8_t tag = 0;
   for (std::uint32_t width = 0; width <= classes.widths.back(); ++width) {
     if (width > classes.widths[tag]) ++tag;
@@ -113,7 +113,7 @@ class BitWriter {
 void AppendPacked(std::span<const std::uint64_t> values, std::vector<std::byte>& out) {
   const WidthCounts counts = CountWidths(values);
   const Classes classes = ChooseClasses(counts);
-  const std::array<std::uint8_t, kMaxWidth + 1> tag_of = TagsByWidth(classes);
+  const std::array<std::uint8_t, kPackedNumbersMaxWidth + 1> tag_of = TagsByWidth(classes);
   const auto tag = [&tag_of](std::uint64_t value) {
     return tag_of[static_cast<std::size_t>(std::bit_width(value))];
   };
@@ -176,9 +176,10 @@ std::optional<PackedNumbers> PackedNumbers::Open(std::span<const std::byte> byte
   if (list.tag_bits_ > 2) return std::nullopt;
   for (std::size_t c = 0; c < kPackedClasses; ++c) {
     const auto width = static_cast<std::uint32_t>(bytes[1 + c]);
-    if (width > kMaxWidth) return std::nullopt;
+    if (width > kPackedNumbersMaxWidth) return std::nullopt;
     list.widths_[c] = width;
-    list.masks_[c] = width == kMaxWidth ? ~std::uint64_t{0} : (std::uint64_t{1} << width) - 1;
+    list.masks_[c] =
+        width == kPackedNumbersMaxWidth ? ~std::uint64_t{0} : (std::uint64_t{1} << width) - 1;
     list.max_width_ = std::max(list.max_width_, width);
   }
   if (list.tag_bits_ == 0 && list.widths_[0] == 0) return std::nullopt;

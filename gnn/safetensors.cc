@@ -20,14 +20,14 @@ struct Extent {
   std::string name;
 };
 
-Status Corrupt(std::string_view where, std::string_view what) {
+Status BadTensors(std::string_view where, std::string_view what) {
   return Status::Corruption(fmt::format("safetensors: {}: {}", where, what));
 }
 
 Status ReadMetadata(const nlohmann::json& value, TensorFile& file) {
-  if (!value.is_object()) return Corrupt(kMetadataKey, "is not an object");
+  if (!value.is_object()) return BadTensors(kMetadataKey, "is not an object");
   for (const auto& [key, text] : value.items()) {
-    if (!text.is_string()) return Corrupt(kMetadataKey, "holds something other than strings");
+    if (!text.is_string()) return BadTensors(kMetadataKey, "holds something other than strings");
     file.metadata[key] = text.get<std::string>();
   }
   return Status::Ok();
@@ -36,12 +36,13 @@ Status ReadMetadata(const nlohmann::json& value, TensorFile& file) {
 Result<std::vector<std::int64_t>> ReadShape(const std::string& name, const nlohmann::json& entry) {
   const auto found = entry.find("shape");
   if (found == entry.end() || !found->is_array() || found->size() > kMaxTensorRank) {
-    return Fail(Corrupt(name, fmt::format("shape is not an array of at most {}", kMaxTensorRank)));
+    return Fail(
+        BadTensors(name, fmt::format("shape is not an array of at most {}", kMaxTensorRank)));
   }
   std::vector<std::int64_t> shape;
   for (const nlohmann::json& extent : *found) {
     if (!extent.is_number_unsigned() || extent.get<std::uint64_t>() > kMaxTensorFileBytes) {
-      return Fail(Corrupt(name, "shape holds something other than sizes"));
+      return Fail(BadTensors(name, "shape holds something other than sizes"));
     }
     shape.push_back(static_cast<std::int64_t>(extent.get<std::uint64_t>()));
   }
@@ -54,7 +55,7 @@ Result<std::uint64_t> TensorBytes(const std::string& name, std::span<const std::
   for (const std::int64_t extent : shape) {
     if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes) ||
         bytes > kMaxTensorFileBytes) {
-      return Fail(Corrupt(name, "shape is larger than a file may be"));
+      return Fail(BadTensors(name, "shape is larger than a file may be"));
     }
   }
   return bytes;
@@ -65,17 +66,17 @@ Result<Extent> ReadExtent(const std::string& name, const nlohmann::json& entry,
   const auto found = entry.find("data_offsets");
   if (found == entry.end() || !found->is_array() || found->size() != 2 ||
       !(*found)[0].is_number_unsigned() || !(*found)[1].is_number_unsigned()) {
-    return Fail(Corrupt(name, "data_offsets is not a pair of sizes"));
+    return Fail(BadTensors(name, "data_offsets is not a pair of sizes"));
   }
   Extent extent{.begin = (*found)[0].get<std::uint64_t>(),
                 .end = (*found)[1].get<std::uint64_t>(),
                 .name = name};
   if (extent.begin > extent.end || extent.end > data_bytes) {
-    return Fail(Corrupt(name, "data_offsets lie outside the file (is it truncated?)"));
+    return Fail(BadTensors(name, "data_offsets lie outside the file (is it truncated?)"));
   }
   RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t bytes, TensorBytes(name, shape));
   if (extent.end - extent.begin != bytes) {
-    return Fail(Corrupt(name, "data_offsets and shape disagree"));
+    return Fail(BadTensors(name, "data_offsets and shape disagree"));
   }
   return extent;
 }
@@ -84,10 +85,10 @@ Result<Extent> ReadExtent(const std::string& name, const nlohmann::json& entry,
 Status ReadTensor(const std::string& name, const nlohmann::json& entry,
                   std::span<const std::byte> data, TensorFile& file, std::vector<Extent>& extents) {
   if (!entry.is_object() || entry.size() != 3) {
-    return Corrupt(name, "is not an object of dtype, shape and data_offsets");
+    return BadTensors(name, "is not an object of dtype, shape and data_offsets");
   }
   const auto dtype = entry.find("dtype");
-  if (dtype == entry.end() || !dtype->is_string()) return Corrupt(name, "dtype is not a string");
+  if (dtype == entry.end() || !dtype->is_string()) return BadTensors(name, "dtype is not a string");
   if (dtype->get<std::string>() != "F32") {
     return Status::Unsupported(fmt::format("safetensors: {}: dtype {} (only F32 is read)", name,
                                            dtype->get<std::string>()));
@@ -111,10 +112,10 @@ Status CheckCover(std::vector<Extent> extents, std::uint64_t data_bytes) {
   });
   std::uint64_t reached = 0;
   for (const Extent& extent : extents) {
-    if (extent.begin != reached) return Corrupt(extent.name, "leaves a gap or overlaps another");
+    if (extent.begin != reached) return BadTensors(extent.name, "leaves a gap or overlaps another");
     reached = extent.end;
   }
-  return reached == data_bytes ? Status::Ok() : Corrupt("data", "holds bytes of no tensor");
+  return reached == data_bytes ? Status::Ok() : BadTensors("data", "holds bytes of no tensor");
 }
 
 /// The JSON header, refused if a name occurs twice (a plain parser would keep the last silently).
@@ -132,9 +133,9 @@ Result<nlohmann::json> ParseHeader(std::string_view text) {
   };
   nlohmann::json header = nlohmann::json::parse(text, callback, /*allow_exceptions=*/false);
   if (header.is_discarded() || !header.is_object()) {
-    return Fail(Corrupt("header", "is not a JSON object"));
+    return Fail(BadTensors("header", "is not a JSON object"));
   }
-  if (repeated) return Fail(Corrupt("header", "holds a name twice"));
+  if (repeated) return Fail(BadTensors("header", "holds a name twice"));
   return header;
 }
 
@@ -168,12 +169,12 @@ std::vector<std::byte> EncodeSafetensors(const TensorFile& file) {
 
 Result<TensorFile> DecodeSafetensors(std::span<const std::byte> bytes) {
   std::uint64_t length = 0;
-  if (bytes.size() < kLengthBytes) return Fail(Corrupt("header", "is truncated"));
+  if (bytes.size() < kLengthBytes) return Fail(BadTensors("header", "is truncated"));
   std::memcpy(&length, bytes.data(), kLengthBytes);
   if (length > kMaxTensorHeaderBytes || length > bytes.size() - kLengthBytes) {
-    return Fail(Corrupt("header", fmt::format("its length {} is more than the file or the limit "
-                                              "of {} bytes allows",
-                                              length, kMaxTensorHeaderBytes)));
+    return Fail(BadTensors("header", fmt::format("its length {} is more than the file or the limit "
+                                                 "of {} bytes allows",
+                                                 length, kMaxTensorHeaderBytes)));
   }
   const auto* text = reinterpret_cast<const char*>(bytes.data() + kLengthBytes);
   RHIZOME_ASSIGN_OR_RETURN(const nlohmann::json header,

@@ -45,7 +45,7 @@ Setting ReadSetting() {
 
 SimdPath FirstPath() { return ReadSetting().path.value_or(AvailableSimdPaths().back()); }
 
-std::atomic<SimdPath>& Path() {
+std::atomic<SimdPath>& ChosenPath() {
   static std::atomic<SimdPath> path = FirstPath();
   return path;
 }
@@ -72,7 +72,7 @@ std::vector<SimdPath> AvailableSimdPaths() {
   return paths;
 }
 
-SimdPath CurrentSimdPath() { return Path(); }
+SimdPath CurrentSimdPath() { return ChosenPath(); }
 
 Status CheckSimdSetting() {
   const Setting setting = ReadSetting();
@@ -89,7 +89,7 @@ Status CheckSimdSetting() {
 
 void SetSimdPath(SimdPath path) {
   RHIZOME_CHECK(Runs(path));
-  Path() = path;
+  ChosenPath() = path;
 }
 
 const AggregateKernels& Kernels() { return KernelsOf(CurrentSimdPath()); }

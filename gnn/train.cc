@@ -31,7 +31,7 @@ struct TrainJob {
   std::optional<Model> model;
 };
 
-Status CheckOptions(const TrainOptions& options) {
+Status CheckTrainOptions(const TrainOptions& options) {
   if (!options.model.no_edges && options.fanouts.size() != options.model.layers) {
     return Status::InvalidArgument(
         fmt::format("{} fanouts for {} layers; give one for each layer, such as --fanout 10,10",
@@ -54,7 +54,7 @@ Status CheckOptions(const TrainOptions& options) {
 }
 
 Result<TrainJob> OpenJob(const TrainOptions& options) {
-  RHIZOME_RETURN_IF_ERROR(CheckOptions(options));
+  RHIZOME_RETURN_IF_ERROR(CheckTrainOptions(options));
   TrainJob job;
   RHIZOME_ASSIGN_OR_RETURN(job.store,
                            Store::Open(FileSystem::Posix(), options.store, Store::Mode::kRead));
@@ -108,7 +108,7 @@ Result<TrainingProfile> MeasureProfile(const TrainJob& job, const TrainOptions& 
                                   plan, control);
 }
 
-LoaderOptions MakeLoaderOptions(const TrainOptions& options, const MemoryPlan& memory) {
+LoaderOptions MakeTrainLoaderOptions(const TrainOptions& options, const MemoryPlan& memory) {
   LoaderOptions loader;
   loader.sampler = SamplerOptionsOf(options);
   loader.features = options.features;
@@ -268,15 +268,15 @@ Result<LoaderOptions> PlanJob(const TrainJob& job, const TrainOptions& options,
                    .schedules = memory.superbatch * needs.schedule_bytes,
                    .cache = memory.cache_bytes,
                    .neighbor_cache = memory.neighbor_cache_bytes};
-  LoaderOptions loader = MakeLoaderOptions(options, memory);
+  LoaderOptions loader = MakeTrainLoaderOptions(options, memory);
   loader.read_cost = profile.read_cost();
   loader.depth = profile.depth();
   return loader;
 }
 
 /// Runs to the end of the report. What a checkpoint needs stays if it does not come to that.
-Status RunJob(TrainJob& job, const TrainOptions& options, JobScratch& scratch, TrainReport& report,
-              const JobControl& control) {
+Status RunTraining(TrainJob& job, const TrainOptions& options, JobScratch& scratch,
+                   TrainReport& report, const JobControl& control) {
   const EpochPlan plan(job.train, job.valid, options.batch_size, options.epochs, options.seed,
                        options.steps);
   MemoryPlan memory;
@@ -303,7 +303,7 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const JobControl& co
                                             options.resume ? JobScratch::Leftovers::kKeep
                                                            : JobScratch::Leftovers::kRemove));
   if (options.checkpoint_every > 0 || options.resume) scratch->Keep();
-  const Status status = RunJob(job, options, *scratch, report, control);
+  const Status status = RunTraining(job, options, *scratch, report, control);
   if (!status.ok()) {
     // Of what stays only the checkpoint is of use.
     RHIZOME_RETURN_IF_ERROR(RemoveTree(job.store->fs(), scratch->folder() / kSuperbatchFolder));

@@ -12,7 +12,7 @@
 namespace rhizome {
 namespace {
 
-void AddCosts(const MinibatchCosts& costs, EpochReport& epoch) {
+void AddEpochCosts(const MinibatchCosts& costs, EpochReport& epoch) {
   epoch.sample_seconds += costs.sample_seconds;
   epoch.schedule_seconds += costs.schedule_seconds;
   epoch.switch_seconds += costs.switch_seconds;
@@ -94,7 +94,7 @@ Status TrainingRun::Step(Loader& loader, const JobControl& control) {
   epoch.compute_seconds += compute.Stop();
   if (!std::isfinite(outcome.loss_sum)) return Diverged();
   Add(outcome, is_valid ? progress_.valid : progress_.train);
-  AddCosts(minibatch->costs, epoch);
+  AddEpochCosts(minibatch->costs, epoch);
   epoch.loss = MeanLoss(progress_.train);
   epoch.seconds += watch.seconds();
   ++progress_.done;

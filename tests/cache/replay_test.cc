@@ -12,15 +12,15 @@ namespace {
 using testing::MakeTrace;
 using testing::RandomTrace;
 
-constexpr std::uint64_t kRowBytes = 1024;
+constexpr std::uint64_t kReplayRowBytes = 1024;
 
 /// Gaps of up to 20 rows are read through.
-ReadCost TwentyRowsAGap() { return {.seconds_per_read = 61.5e-6, .bytes_per_second = 1e9}; }
+ReadCost TwentyRowsAGapOfReplay() { return {.seconds_per_read = 61.5e-6, .bytes_per_second = 1e9}; }
 
 /// Reads of one step, each as its first and last row: the next row belongs to it if it is near.
 TEST(ReplayReadsTest, EqualsReadsThatAreMadeOneByOne) {
   std::mt19937_64 random(testing::TestSeed());
-  const ReadCost cost = TwentyRowsAGap();
+  const ReadCost cost = TwentyRowsAGapOfReplay();
   for (int round = 0; round < 100; ++round) {
     const std::uint64_t key_count = 1 + random() % 2000;
     const Trace trace = RandomTrace(random, 1 + random() % 10, key_count, 1 + random() % 60);
@@ -37,10 +37,10 @@ TEST(ReplayReadsTest, EqualsReadsThatAreMadeOneByOne) {
           step.erase(last);
         }
         ++reads;
-        bytes += static_cast<std::uint64_t>(last - first + 1) * kRowBytes;
+        bytes += static_cast<std::uint64_t>(last - first + 1) * kReplayRowBytes;
       }
     }
-    const ReplayTime time = ReplayReads(*MakeNonePolicy(), trace, kRowBytes, cost);
+    const ReplayTime time = ReplayReads(*MakeNonePolicy(), trace, kReplayRowBytes, cost);
     EXPECT_EQ(time.reads, reads);
     EXPECT_EQ(time.bytes, bytes);
     EXPECT_EQ(time.rows, rows);

@@ -22,7 +22,7 @@ using testing::SmallTraining;
 using testing::TempDir;
 using testing::WriteStore;
 
-Result<InferReport> Infer(const InferOptions& options) {
+Result<InferReport> InferOfInfer(const InferOptions& options) {
   const JobControl control;
   return rhizome_gnn_entry_v1()->Infer(options, control);
 }
@@ -74,11 +74,11 @@ TEST_P(InferTest, LayerwiseEqualsSamplewiseWithAllNeighbours) {
   for (const bool scores : {false, true}) {
     InferOptions options = Options(scores ? "a-scores" : "a");
     options.scores = scores;
-    const auto layerwise = Infer(options);
+    const auto layerwise = InferOfInfer(options);
     ASSERT_OK(layerwise);
     options.mode = InferMode::kSamplewise;
     options.out = scores ? "b-scores" : "b";
-    const auto samplewise = Infer(options);
+    const auto samplewise = InferOfInfer(options);
     ASSERT_OK(samplewise);
     const auto a = ReadArray(store(), layerwise->array);
     const auto b = ReadArray(store(), samplewise->array);
@@ -107,7 +107,7 @@ TEST_P(InferTest, ThePlanIsWhatIsRead) {
       const JobControl control;
       const auto plan = rhizome_gnn_entry_v1()->PlanInfer(options, control);
       ASSERT_OK(plan);
-      const auto report = Infer(options);
+      const auto report = InferOfInfer(options);
       ASSERT_OK(report);
       ASSERT_EQ(plan->layers.size(), report->layers.size());
       EXPECT_EQ(plan->vertices, report->vertices);
@@ -138,7 +138,7 @@ void WriteAndCompact(const Path& path) {
 }
 
 TEST_P(InferTest, RowsAreMovedWhenTheStoreWasCompactedMeanwhile) {
-  ASSERT_OK(Infer(Options("before")));
+  ASSERT_OK(InferOfInfer(Options("before")));
   bool compacted = false;
   const JobControl control([&](const JobControl::Progress&) {
     if (!std::exchange(compacted, true)) WriteAndCompact(store());
@@ -155,7 +155,7 @@ TEST_P(InferTest, RowsAreMovedWhenTheStoreWasCompactedMeanwhile) {
 }
 
 TEST_P(InferTest, BytesDoNotDependOnThreadsCachePolicyOrBlocks) {
-  ASSERT_OK(Infer(Options("reference")));
+  ASSERT_OK(InferOfInfer(Options("reference")));
   int count = 0;
   for (const PolicyKind policy : {PolicyKind::kBelady, PolicyKind::kLru, PolicyKind::kFifo,
                                   PolicyKind::kStatic, PolicyKind::kNone}) {
@@ -165,7 +165,7 @@ TEST_P(InferTest, BytesDoNotDependOnThreadsCachePolicyOrBlocks) {
     options.cache_bytes = static_cast<std::uint64_t>(count) * 128 * 16 * sizeof(float);
     options.threads = 1 + static_cast<std::uint32_t>(count % 3);
     options.block_rows = 100 * static_cast<std::uint64_t>(count);
-    const auto report = Infer(options);
+    const auto report = InferOfInfer(options);
     ASSERT_OK(report);
     for (const InferLayerReport& layer : report->layers) {
       EXPECT_GT(layer.chunk_requests, 0u);
@@ -186,7 +186,7 @@ TEST_P(InferTest, BytesDoNotDependOnTheLayoutOrWhereListsAre) {
     InferOptions options = Options("reference" + suffix);
     options.fanouts = fanouts;
     options.layout = RowRule::kStored;
-    ASSERT_OK(Infer(options));
+    ASSERT_OK(InferOfInfer(options));
     int count = 0;
     for (const RowRule rule : {RowRule::kNatural, RowRule::kPds, RowRule::kBfs, RowRule::kFirstUse,
                                RowRule::kReferences, RowRule::kBlockCount, RowRule::kBlocks}) {
@@ -195,7 +195,7 @@ TEST_P(InferTest, BytesDoNotDependOnTheLayoutOrWhereListsAre) {
       options.cache_bytes = 1 << 20;
       options.block_rows = 128 * static_cast<std::uint64_t>(count);
       options.topology = count % 2 == 0 ? TopologyPlace::kDirect : TopologyPlace::kMemory;
-      const auto report = Infer(options);
+      const auto report = InferOfInfer(options);
       ASSERT_OK(report);
       EXPECT_EQ(report->layers[0].layout, RowRuleName(rule));
       EXPECT_EQ(report->list_reads.has_value(), options.topology == TopologyPlace::kDirect);
@@ -269,11 +269,11 @@ TEST_P(InferTest, TheChosenLayoutReadsNoMoreThanTheStoredOrder) {
   options.block_rows = 128;
   options.cache_bytes = 3 * 128 * 16 * sizeof(float);
   options.layout = RowRule::kStored;
-  const auto stored = Infer(options);
+  const auto stored = InferOfInfer(options);
   ASSERT_OK(stored);
   options.out = "chosen";
   options.layout.reset();
-  const auto chosen = Infer(options);
+  const auto chosen = InferOfInfer(options);
   ASSERT_OK(chosen);
   std::uint64_t stored_reads = 0;
   std::uint64_t chosen_reads = 0;
@@ -295,14 +295,14 @@ TEST_P(InferTest, TheChosenLayoutReadsNoMoreThanTheStoredOrder) {
 }
 
 TEST_P(InferTest, ShardsHoldTheSameRows) {
-  ASSERT_OK(Infer(Options("plain")));
+  ASSERT_OK(InferOfInfer(Options("plain")));
   InferOptions options = Options("sharded");
   options.inner_rows = 64;
-  ASSERT_OK(Infer(options));
+  ASSERT_OK(InferOfInfer(options));
   options.out = "chosen";
   options.chunk_rows = 0;
   options.inner_rows = kChosenInnerRows;
-  ASSERT_OK(Infer(options));
+  ASSERT_OK(InferOfInfer(options));
   const auto plain = ReadArray(store(), "plain");
   ASSERT_OK(plain);
   for (const char* name : {"sharded", "chosen"}) {
@@ -317,7 +317,7 @@ TEST_P(InferTest, ShardsHoldTheSameRows) {
   options.out = "unfit";
   options.inner_rows = 100;
   options.chunk_rows = 256;
-  EXPECT_STATUS(Infer(options), kInvalidArgument);
+  EXPECT_STATUS(InferOfInfer(options), kInvalidArgument);
 }
 
 TEST_P(InferTest, BeladyReadsNoMoreChunksThanOthers) {
@@ -328,7 +328,7 @@ TEST_P(InferTest, BeladyReadsNoMoreChunksThanOthers) {
     InferOptions options = Options("policy-" + std::to_string(++count));
     options.cache = policy;
     options.cache_bytes = 4 * 128 * 16 * sizeof(float);
-    const auto report = Infer(options);
+    const auto report = InferOfInfer(options);
     ASSERT_OK(report);
     reads[policy] = report->layers[0].chunk_reads;
   }
@@ -340,30 +340,30 @@ TEST_P(InferTest, BeladyReadsNoMoreChunksThanOthers) {
 TEST_P(InferTest, SampledNeighboursAreDrawnOnce) {
   InferOptions options = Options("sampled");
   options.fanouts = {3, 2};
-  ASSERT_OK(Infer(options));
+  ASSERT_OK(InferOfInfer(options));
   options.out = "sampled-again";
   options.block_rows = 640;
   options.threads = 2;
-  ASSERT_OK(Infer(options));
+  ASSERT_OK(InferOfInfer(options));
   ExpectSameBytes("sampled", "sampled-again");
   options.out = "sampled-otherwise";
   options.seed = 99;
-  ASSERT_OK(Infer(options));
+  ASSERT_OK(InferOfInfer(options));
   EXPECT_NE(*FilesOf(store(), "sampled"), *FilesOf(store(), "sampled-otherwise"));
 }
 
 TEST_P(InferTest, WhereAllWorkersAreDeadTheJobCanBeResumed) {
-  ASSERT_OK(Infer(Options("whole")));
+  ASSERT_OK(InferOfInfer(Options("whole")));
   InferOptions options = Options("left");
   options.workers = 2;
   options.worker_command = {"false"};
-  const auto dead = Infer(options);
+  const auto dead = InferOfInfer(options);
   ASSERT_FALSE(dead);
   EXPECT_EQ(dead.error().code(), StatusCode::kIoError);
   EXPECT_NE(dead.error().message().find("--resume"), std::string::npos) << dead.error().message();
   options.workers = 0;
   options.resume = true;
-  ASSERT_OK(Infer(options));
+  ASSERT_OK(InferOfInfer(options));
   ExpectSameBytes("whole", "left");
 }
 
@@ -381,7 +381,7 @@ void RunInterrupted(const InferOptions& options, std::uint64_t steps, bool kill)
 }
 
 TEST_P(InferTest, AnInterruptedJobResumesAndGivesTheSameBytes) {
-  ASSERT_OK(Infer(Options("whole")));
+  ASSERT_OK(InferOfInfer(Options("whole")));
   std::mt19937_64 random(testing::TestSeed());
   std::uint64_t resumed = 0;
   for (int round = 0; round < 4; ++round) {
@@ -396,7 +396,7 @@ TEST_P(InferTest, AnInterruptedJobResumesAndGivesTheSameBytes) {
     options.threads = 2;
     options.cache_bytes = 1 << 14;
     options.block_rows = 200;
-    const auto report = Infer(options);
+    const auto report = InferOfInfer(options);
     ASSERT_OK(report);
     resumed += report->resumed_chunks;
     ExpectSameBytes("whole", options.out);
@@ -426,7 +426,7 @@ TEST_P(InferTest, ADamagedChunkBetweenLayersIsNamedAndNothingPublished) {
     file.put(byte);
   }
   options.resume = true;
-  const auto report = Infer(options);
+  const auto report = InferOfInfer(options);
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code(), StatusCode::kCorruption) << report.error().ToString();
   EXPECT_NE(report.error().message().find("c.2.0"), std::string::npos) << report.error().message();
@@ -435,21 +435,21 @@ TEST_P(InferTest, ADamagedChunkBetweenLayersIsNamedAndNothingPublished) {
   EXPECT_EQ((*opened)->manifest().FindArray("x"), nullptr);
   // Without what is damaged it begins anew.
   options.resume = false;
-  ASSERT_OK(Infer(options));
+  ASSERT_OK(InferOfInfer(options));
 }
 
 // All layers are done when publishing meets another writer: nothing is computed again.
 TEST_P(InferTest, AJobThatCouldNotPublishResumesAtItsEnd) {
-  ASSERT_OK(Infer(Options("reference")));
+  ASSERT_OK(InferOfInfer(Options("reference")));
   InferOptions options = Options("late");
   {
     const auto writer = FileSystem::Posix().Lock(store() / "LOCK", FileSystem::LockMode::kExclusive,
                                                  "rhizome\n1\n");
     ASSERT_OK(writer);
-    EXPECT_STATUS(Infer(options), kBusy);
+    EXPECT_STATUS(InferOfInfer(options), kBusy);
   }
   options.resume = true;
-  const auto report = Infer(options);
+  const auto report = InferOfInfer(options);
   ASSERT_OK(report);
   EXPECT_EQ(report->resumed_chunks, 10u);  // 1,200 rows in chunks of 256, two layers
   ExpectSameBytes("reference", "late");
@@ -460,20 +460,20 @@ TEST_P(InferTest, AResumeWithOtherSettingsIsRefused) {
   RunInterrupted(options, 8, /*kill=*/false);
   options.resume = true;
   options.fanouts = {2, 2};
-  EXPECT_STATUS(Infer(options), kInvalidArgument);
+  EXPECT_STATUS(InferOfInfer(options), kInvalidArgument);
   options.fanouts.clear();
-  ASSERT_OK(Infer(options));  // the refusal removed nothing
+  ASSERT_OK(InferOfInfer(options));  // the refusal removed nothing
   options = Options("y");
   RunInterrupted(options, 8, /*kill=*/false);
   options.seed = 5;
-  ASSERT_OK(Infer(options));  // without resume it starts over
+  ASSERT_OK(InferOfInfer(options));  // without resume it starts over
 }
 
 TEST_P(InferTest, ARunningJobOfTheSameNameIsBusy) {
   const InferOptions options = Options("x");
   Status inner;
   const JobControl control([&](const JobControl::Progress&) {
-    if (inner.ok()) inner = testing::AsStatus(Infer(options));
+    if (inner.ok()) inner = testing::AsStatus(InferOfInfer(options));
   });
   ASSERT_OK(rhizome_gnn_entry_v1()->Infer(options, control));
   EXPECT_STATUS(inner, kBusy);
@@ -481,30 +481,30 @@ TEST_P(InferTest, ARunningJobOfTheSameNameIsBusy) {
 
 TEST_P(InferTest, WrongInputsAreRefused) {
   InferOptions options = Options("feat");
-  EXPECT_STATUS(Infer(options), kAlreadyExists);
-  EXPECT_STATUS(Infer(Options("../x")), kInvalidArgument);
+  EXPECT_STATUS(InferOfInfer(options), kAlreadyExists);
+  EXPECT_STATUS(InferOfInfer(Options("../x")), kInvalidArgument);
   options = Options("x");
   options.features = "label";
-  EXPECT_STATUS(Infer(options), kInvalidArgument);
+  EXPECT_STATUS(InferOfInfer(options), kInvalidArgument);
   options = Options("x");
   options.features = "none";
-  EXPECT_STATUS(Infer(options), kNotFound);
+  EXPECT_STATUS(InferOfInfer(options), kNotFound);
   options = Options("x");
   options.fanouts = {1, 2, 3};
-  EXPECT_STATUS(Infer(options), kInvalidArgument);
+  EXPECT_STATUS(InferOfInfer(options), kInvalidArgument);
   options = Options("x");
   options.model_file = folder_ / "none";
-  EXPECT_STATUS(Infer(options), kNotFound);
+  EXPECT_STATUS(InferOfInfer(options), kNotFound);
   options = Options("x");
   options.model_file = store() / "FORMAT";
-  EXPECT_STATUS(Infer(options), kCorruption);
+  EXPECT_STATUS(InferOfInfer(options), kCorruption);
   options = Options("x");
   options.memory_bytes = 1 << 20;
-  EXPECT_STATUS(Infer(options), kOutOfMemory);
+  EXPECT_STATUS(InferOfInfer(options), kOutOfMemory);
 }
 
 TEST_P(InferTest, TheArraySaysWhereItCameFrom) {
-  ASSERT_OK(Infer(Options("x")));
+  ASSERT_OK(InferOfInfer(Options("x")));
   const auto opened = Store::Open(FileSystem::Posix(), store(), Store::Mode::kRead);
   ASSERT_OK(opened);
   const ArrayEntry* entry = (*opened)->manifest().FindArray("x");
@@ -531,7 +531,7 @@ TEST(InferKillTest, ChildRunsUntilItIsKilled) {
 }
 
 TEST_P(InferTest, AKilledJobResumesAndGivesTheSameBytes) {
-  ASSERT_OK(Infer(Options("whole")));
+  ASSERT_OK(InferOfInfer(Options("whole")));
   std::mt19937_64 random(testing::TestSeed());
   const std::uint64_t steps = 2 + random() % 18;
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
@@ -542,7 +542,7 @@ TEST_P(InferTest, AKilledJobResumesAndGivesTheSameBytes) {
   ASSERT_TRUE(WIFSIGNALED(outcome) && WTERMSIG(outcome) == SIGKILL) << outcome;
   InferOptions options = Options("killed");
   options.resume = true;
-  ASSERT_OK(Infer(options));
+  ASSERT_OK(InferOfInfer(options));
   ExpectSameBytes("whole", "killed");
 }
 

@@ -20,8 +20,8 @@ namespace {
 using testing::MakeArray;
 using testing::TempDir;
 
-constexpr std::uint64_t kVertices = 6000;
-constexpr std::uint64_t kDim = 72;
+constexpr std::uint64_t kLinkScoresVertices = 6000;
+constexpr std::uint64_t kLinkScoresDim = 72;
 constexpr std::uint64_t kMemory = std::uint64_t{8} << 20;
 
 struct Opened {
@@ -34,21 +34,22 @@ class LinkScoresTest : public ::testing::Test {
  protected:
   void SetUp() override {
     std::normal_distribution<float> normal;
-    for (std::uint64_t i = 0; i < kVertices * kDim; ++i) rows_.push_back(normal(random_));
+    for (std::uint64_t i = 0; i < kLinkScoresVertices * kLinkScoresDim; ++i)
+      rows_.push_back(normal(random_));
     GraphInput input;
-    input.vertex_count = kVertices;
-    for (std::uint64_t e = 0; e < 3 * kVertices; ++e) {
-      input.edges.src.push_back(static_cast<VertexId>(random_() % kVertices));
-      input.edges.dst.push_back(static_cast<VertexId>(random_() % kVertices));
+    input.vertex_count = kLinkScoresVertices;
+    for (std::uint64_t e = 0; e < 3 * kLinkScoresVertices; ++e) {
+      input.edges.src.push_back(static_cast<VertexId>(random_() % kLinkScoresVertices));
+      input.edges.dst.push_back(static_cast<VertexId>(random_() % kLinkScoresVertices));
       input.edges.type.push_back(static_cast<TypeId>(random_() % 3));
     }
     input.vertex_type_names = {"vertex"};
     input.edge_type_names = {"a", "b", "c"};
     for (const char* name : {"row", "chunk", "shard", "half"}) {
-      input.arrays.push_back(MakeArray(name, kDim, DataType::kFloat32, rows_));
+      input.arrays.push_back(MakeArray(name, kLinkScoresDim, DataType::kFloat32, rows_));
       if (std::string_view(name) == "half") {
         const std::vector<c10::Half> halves(rows_.begin(), rows_.end());
-        input.arrays.back() = MakeArray(name, kDim, DataType::kFloat16, halves);
+        input.arrays.back() = MakeArray(name, kLinkScoresDim, DataType::kFloat16, halves);
       }
       ArrayInput& array = input.arrays.back();
       array.chunk_rows = 256;
@@ -61,7 +62,7 @@ class LinkScoresTest : public ::testing::Test {
       }
     }
     input.arrays.push_back(
-        MakeArray("count", 1, DataType::kInt64, std::vector<std::int64_t>(kVertices)));
+        MakeArray("count", 1, DataType::kInt64, std::vector<std::int64_t>(kLinkScoresVertices)));
     BuildOptions build;
     build.partition.partitions = 3;
     const JobControl control;
@@ -82,7 +83,7 @@ class LinkScoresTest : public ::testing::Test {
     return opened;
   }
 
-  std::vector<VertexPair> Pairs(std::size_t count, std::uint64_t bound = kVertices) {
+  std::vector<VertexPair> Pairs(std::size_t count, std::uint64_t bound = kLinkScoresVertices) {
     std::vector<VertexPair> pairs(count);
     for (VertexPair& pair : pairs) {
       pair = {.src = static_cast<VertexId>(random_() % bound),
@@ -135,11 +136,11 @@ class LinkScoresTest : public ::testing::Test {
   }
 
   torch::Tensor RowsOf(const std::vector<VertexPair>& pairs, VertexId VertexPair::*end) const {
-    torch::Tensor rows = torch::empty({static_cast<std::int64_t>(pairs.size()), kDim});
+    torch::Tensor rows = torch::empty({static_cast<std::int64_t>(pairs.size()), kLinkScoresDim});
     for (std::size_t i = 0; i < pairs.size(); ++i) {
-      std::memcpy(rows.data_ptr<float>() + i * kDim,
-                  rows_.data() + static_cast<std::size_t>(pairs[i].*end) * kDim,
-                  kDim * sizeof(float));
+      std::memcpy(rows.data_ptr<float>() + i * kLinkScoresDim,
+                  rows_.data() + static_cast<std::size_t>(pairs[i].*end) * kLinkScoresDim,
+                  kLinkScoresDim * sizeof(float));
     }
     return rows;
   }
@@ -154,7 +155,7 @@ class LinkScoresTest : public ::testing::Test {
 
   const TempDir folder_;
   std::mt19937_64 random_{testing::TestSeed()};
-  std::vector<float> rows_;  // [kVertices, kDim]
+  std::vector<float> rows_;  // [kLinkScoresVertices, kLinkScoresDim]
 };
 
 TEST_F(LinkScoresTest, DotIsTheDotProductWhateverTheLayoutMemoryAndThreads) {
@@ -196,7 +197,7 @@ TEST_F(LinkScoresTest, FewPairsReadFewRows) {
   LinkScoreReport report;
   ASSERT_OK(Score(*opened.graph, {.array = "chunk", .memory_bytes = kMemory}, pairs, &report));
   EXPECT_EQ(report.rows_read, 0U);
-  EXPECT_LE(report.chunk_reads, (kVertices + 255) / 256);
+  EXPECT_LE(report.chunk_reads, (kLinkScoresVertices + 255) / 256);
 }
 
 TEST_F(LinkScoresTest, HalvesAreWidened) {
@@ -213,8 +214,8 @@ TEST_F(LinkScoresTest, HalvesAreWidened) {
 TEST_F(LinkScoresTest, DistMultTakesTheRelationOfThePairsType) {
   const Opened opened = Open();
   const std::vector<VertexPair> pairs = Pairs(4000);
-  const NamedTensor relations = RandomTensor({3, kDim});
-  const torch::Tensor table = torch::tensor(relations.values).reshape({3, kDim});
+  const NamedTensor relations = RandomTensor({3, kLinkScoresDim});
+  const torch::Tensor table = torch::tensor(relations.values).reshape({3, kLinkScoresDim});
   torch::Tensor type = torch::empty({static_cast<std::int64_t>(pairs.size())}, torch::kInt64);
   for (std::size_t i = 0; i < pairs.size(); ++i) type.data_ptr<std::int64_t>()[i] = pairs[i].type;
   LinkScoreOptions options{.array = "chunk",
@@ -228,15 +229,16 @@ TEST_F(LinkScoresTest, DistMultTakesTheRelationOfThePairsType) {
   ExpectNear(*scores, (src * table.index_select(0, type) * dst).sum(1), 1e-4);
 
   // One relation is that of all pairs.
-  NamedTensor one{.shape = {1, kDim},
-                  .values = {relations.values.begin(), relations.values.begin() + kDim}};
+  NamedTensor one{.shape = {1, kLinkScoresDim},
+                  .values = {relations.values.begin(), relations.values.begin() + kLinkScoresDim}};
   options.decoder = SaveDecoder({{"relations", one}});
   scores = Score(*opened.graph, options, pairs);
   ASSERT_OK(scores);
   ExpectNear(*scores, (src * table[0] * dst).sum(1), 1e-4);
 
-  NamedTensor two{.shape = {2, kDim},
-                  .values = {relations.values.begin(), relations.values.begin() + 2 * kDim}};
+  NamedTensor two{
+      .shape = {2, kLinkScoresDim},
+      .values = {relations.values.begin(), relations.values.begin() + 2 * kLinkScoresDim}};
   options.decoder = SaveDecoder({{"relations", two}});
   EXPECT_STATUS(Score(*opened.graph, options, {{.src = 0, .dst = 1, .type = 2}}), kInvalidArgument);
 }
@@ -248,7 +250,7 @@ TEST_F(LinkScoresTest, AnMlpTakesTheProductOrBothRows) {
   const torch::Tensor dst = RowsOf(pairs, &VertexPair::dst);
   for (const bool joined : {false, true}) {
     std::map<std::string, NamedTensor> file;
-    const std::int64_t inputs = joined ? 2 * kDim : kDim;
+    const std::int64_t inputs = joined ? 2 * kLinkScoresDim : kLinkScoresDim;
     file["layers.0.weight"] = RandomTensor({24, inputs});
     file["layers.0.bias"] = RandomTensor({24});
     file["layers.1.weight"] = RandomTensor({1, 24});
@@ -278,21 +280,21 @@ TEST_F(LinkScoresTest, RowsThatWerePutAndNewVerticesCount) {
   {
     Opened opened = Open(Store::Mode::kWrite);
     WriteBatch batch;
-    batch.PutVertex(ExternalId(static_cast<std::int64_t>(kVertices)));
-    for (const VertexId vertex : {VertexId{7}, static_cast<VertexId>(kVertices)}) {
-      const std::vector<float> row(kDim, static_cast<float>(vertex));
+    batch.PutVertex(ExternalId(static_cast<std::int64_t>(kLinkScoresVertices)));
+    for (const VertexId vertex : {VertexId{7}, static_cast<VertexId>(kLinkScoresVertices)}) {
+      const std::vector<float> row(kLinkScoresDim, static_cast<float>(vertex));
       for (const char* array : {"row", "chunk", "shard"})
         batch.PutRow(ExternalId(vertex), array, std::as_bytes(std::span(row)));
     }
     ASSERT_OK(opened.graph->Write(batch));
   }
   const Opened opened = Open();
-  rows_.resize((kVertices + 1) * kDim);
-  for (const std::uint64_t vertex : {std::uint64_t{7}, kVertices})
-    std::fill_n(rows_.begin() + static_cast<std::ptrdiff_t>(vertex * kDim), kDim,
-                static_cast<float>(vertex));
-  std::vector<VertexPair> pairs = Pairs(5000, kVertices + 1);
-  pairs.push_back({.src = 7, .dst = static_cast<VertexId>(kVertices)});
+  rows_.resize((kLinkScoresVertices + 1) * kLinkScoresDim);
+  for (const std::uint64_t vertex : {std::uint64_t{7}, kLinkScoresVertices})
+    std::fill_n(rows_.begin() + static_cast<std::ptrdiff_t>(vertex * kLinkScoresDim),
+                kLinkScoresDim, static_cast<float>(vertex));
+  std::vector<VertexPair> pairs = Pairs(5000, kLinkScoresVertices + 1);
+  pairs.push_back({.src = 7, .dst = static_cast<VertexId>(kLinkScoresVertices)});
   for (const std::size_t count : {pairs.size(), std::size_t{3}}) {
     const std::vector<VertexPair> last(pairs.end() - static_cast<std::ptrdiff_t>(count),
                                        pairs.end());
@@ -315,7 +317,8 @@ TEST_F(LinkScoresTest, WhatDoesNotFitIsRefused) {
   EXPECT_STATUS(Score(graph, {.array = "count"}, pairs), kInvalidArgument);
   EXPECT_STATUS(Score(graph, {.array = "row", .memory_bytes = 1000}, pairs), kOutOfMemory);
   EXPECT_STATUS(Score(graph, {.array = "row"}, {{.src = -1, .dst = 0}}), kInvalidArgument);
-  EXPECT_STATUS(Score(graph, {.array = "row"}, {{.src = 0, .dst = kVertices}}), kInvalidArgument);
+  EXPECT_STATUS(Score(graph, {.array = "row"}, {{.src = 0, .dst = kLinkScoresVertices}}),
+                kInvalidArgument);
   LinkScoreOptions options{.array = "row", .scorer = LinkScorerKind::kMlp, .decoder = "none"};
   EXPECT_STATUS(Score(graph, options, pairs), kNotFound);
   options.decoder = path() / "FORMAT";
@@ -326,15 +329,15 @@ TEST_F(LinkScoresTest, WhatDoesNotFitIsRefused) {
     EXPECT_STATUS(Score(graph, options, pairs), kInvalidArgument);
   };
   refused(LinkScorerKind::kDistMult, {});
-  refused(LinkScorerKind::kDistMult, {{"relations", RandomTensor({3, kDim - 1})}});
+  refused(LinkScorerKind::kDistMult, {{"relations", RandomTensor({3, kLinkScoresDim - 1})}});
   refused(LinkScorerKind::kDistMult,
-          {{"relations", RandomTensor({3, kDim})}, {"more", RandomTensor({1})}});
+          {{"relations", RandomTensor({3, kLinkScoresDim})}, {"more", RandomTensor({1})}});
   refused(LinkScorerKind::kMlp, {});
-  refused(LinkScorerKind::kMlp, {{"layers.0.weight", RandomTensor({1, kDim})}});
-  refused(LinkScorerKind::kMlp,
-          {{"layers.0.weight", RandomTensor({2, kDim})}, {"layers.0.bias", RandomTensor({2})}});
-  refused(LinkScorerKind::kMlp,
-          {{"layers.0.weight", RandomTensor({1, kDim})}, {"layers.0.bias", RandomTensor({2})}});
+  refused(LinkScorerKind::kMlp, {{"layers.0.weight", RandomTensor({1, kLinkScoresDim})}});
+  refused(LinkScorerKind::kMlp, {{"layers.0.weight", RandomTensor({2, kLinkScoresDim})},
+                                 {"layers.0.bias", RandomTensor({2})}});
+  refused(LinkScorerKind::kMlp, {{"layers.0.weight", RandomTensor({1, kLinkScoresDim})},
+                                 {"layers.0.bias", RandomTensor({2})}});
 }
 
 TEST_F(LinkScoresTest, ErrorsOfSourceAndSinkEndTheRun) {

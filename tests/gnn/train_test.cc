@@ -15,7 +15,7 @@ using testing::SmallTraining;
 using testing::TempDir;
 using testing::WriteStore;
 
-Result<TrainReport> Train(const TrainOptions& options) {
+Result<TrainReport> TrainOfTrain(const TrainOptions& options) {
   const JobControl control;
   return rhizome_gnn_entry_v1()->Train(options, control);
 }
@@ -39,10 +39,10 @@ TEST(TrainTest, LearnsAPlantedPartitionFarBetterThanWithoutEdges) {
     options.model.hidden = 32;
     options.fanouts = {10, 10};
     options.epochs = 25;
-    const Result<TrainReport> with_edges = Train(options);
+    const Result<TrainReport> with_edges = TrainOfTrain(options);
     ASSERT_OK(with_edges);
     options.model.no_edges = true;
-    const Result<TrainReport> without = Train(options);
+    const Result<TrainReport> without = TrainOfTrain(options);
     ASSERT_OK(without);
     EXPECT_GE(with_edges->test_accuracy, 0.85);
     EXPECT_LE(without->test_accuracy, with_edges->test_accuracy - 0.2);
@@ -58,7 +58,7 @@ TEST(TrainTest, LossesAndWeightsDoNotDependOnPolicyMakerOrMemory) {
   ASSERT_OK(WriteStore(folder / "s", {}));
   TrainOptions options = SmallTraining(folder / "s");
   options.out = folder / "reference.safetensors";
-  const Result<TrainReport> reference = Train(options);
+  const Result<TrainReport> reference = TrainOfTrain(options);
   ASSERT_OK(reference);
   const auto weights = LoadSafetensors(FileSystem::Posix(), options.out);
   ASSERT_OK(weights);
@@ -90,7 +90,7 @@ TEST(TrainTest, LossesAndWeightsDoNotDependOnPolicyMakerOrMemory) {
     options.superbatch = variant.superbatch;
     options.overlap = variant.overlap;
     options.out = folder / "variant.safetensors";
-    const Result<TrainReport> report = Train(options);
+    const Result<TrainReport> report = TrainOfTrain(options);
     if (!report && report.error().code() == StatusCode::kUnsupported) continue;  // no io_uring
     ASSERT_OK(report);
     EXPECT_EQ(Losses(*report), Losses(*reference)) << PolicyName(variant.policy);
@@ -126,7 +126,7 @@ TEST(TrainTest, LossesAndWeightsDoNotDependOnWhereListsAre) {
     options.epochs = 2;
     options.model.kind = codec == TopologyCodec::kNone ? ModelKind::kSage : ModelKind::kGcn;
     options.out = folder / "reference.safetensors";
-    const Result<TrainReport> reference = Train(options);
+    const Result<TrainReport> reference = TrainOfTrain(options);
     ASSERT_OK(reference);
     EXPECT_FALSE(reference->list_reads.has_value());
     const auto weights = LoadSafetensors(FileSystem::Posix(), options.out);
@@ -140,7 +140,7 @@ TEST(TrainTest, LossesAndWeightsDoNotDependOnWhereListsAre) {
       for (const std::uint64_t cache_bytes : {0, 24 << 10, 1 << 20}) {
         SCOPED_TRACE(cache_bytes);
         options.neighbor_cache_bytes = cache_bytes;
-        const Result<TrainReport> report = Train(options);
+        const Result<TrainReport> report = TrainOfTrain(options);
         ASSERT_OK(report);
         EXPECT_EQ(Losses(*report), Losses(*reference));
         EXPECT_EQ(report->test_accuracy, reference->test_accuracy);
@@ -177,10 +177,10 @@ TEST(TrainTest, Float16FeaturesTrainAsTheSameNumbersInFloat32) {
         options.model.normalize_features = normalize;
         options.epochs = 2;
         options.cache_bytes = 32 * 200;
-        const Result<TrainReport> wide = Train(options);
+        const Result<TrainReport> wide = TrainOfTrain(options);
         ASSERT_OK(wide);
         options.store = folder / "half";
-        const Result<TrainReport> half = Train(options);
+        const Result<TrainReport> half = TrainOfTrain(options);
         ASSERT_OK(half);
         EXPECT_EQ(Losses(*half), Losses(*wide)) << static_cast<int>(kind) << " " << hidden;
         EXPECT_EQ(half->test_accuracy, wide->test_accuracy);
@@ -196,11 +196,11 @@ TEST(TrainTest, ANeighborCacheWithoutRoomForItsTableIsRefused) {
   TrainOptions options = SmallTraining(folder / "s");
   options.topology = TopologyPlace::kDirect;
   options.neighbor_cache_bytes = 100;
-  EXPECT_STATUS(Train(options), kInvalidArgument);
+  EXPECT_STATUS(TrainOfTrain(options), kInvalidArgument);
   // Without edges no list is read.
   options.model.no_edges = true;
   options.epochs = 1;
-  const Result<TrainReport> report = Train(options);
+  const Result<TrainReport> report = TrainOfTrain(options);
   ASSERT_OK(report);
   EXPECT_FALSE(report->list_reads.has_value());
 }
@@ -210,7 +210,7 @@ TEST(TrainTest, TheReportAddsUp) {
   ASSERT_OK(WriteStore(folder / "s", {}));
   TrainOptions options = SmallTraining(folder / "s");
   options.cache_bytes = 64 * 200;
-  const Result<TrainReport> report = Train(options);
+  const Result<TrainReport> report = TrainOfTrain(options);
   ASSERT_OK(report);
   ASSERT_EQ(report->epochs.size(), options.epochs);
   for (const EpochReport& epoch : report->epochs) {
@@ -232,9 +232,9 @@ TEST(TrainTest, AnotherSeedGivesAnotherModel) {
   ASSERT_OK(WriteStore(folder / "s", {}));
   TrainOptions options = SmallTraining(folder / "s");
   options.epochs = 1;
-  const Result<TrainReport> first = Train(options);
+  const Result<TrainReport> first = TrainOfTrain(options);
   options.seed = 4;
-  const Result<TrainReport> second = Train(options);
+  const Result<TrainReport> second = TrainOfTrain(options);
   ASSERT_OK(first);
   ASSERT_OK(second);
   EXPECT_NE(Losses(*first), Losses(*second));
@@ -246,32 +246,32 @@ TEST(TrainTest, BadSettingsAreRefused) {
   const TrainOptions good = SmallTraining(folder / "s");
   TrainOptions options = good;
   options.fanouts = {5};
-  EXPECT_STATUS(Train(options), kInvalidArgument);
+  EXPECT_STATUS(TrainOfTrain(options), kInvalidArgument);
   options = good;
   options.epochs = 0;
-  EXPECT_STATUS(Train(options), kInvalidArgument);
+  EXPECT_STATUS(TrainOfTrain(options), kInvalidArgument);
   options = good;
   options.learning_rate = 0;
-  EXPECT_STATUS(Train(options), kInvalidArgument);
+  EXPECT_STATUS(TrainOfTrain(options), kInvalidArgument);
   options = good;
   options.features = "label";
-  EXPECT_STATUS(Train(options), kInvalidArgument);
+  EXPECT_STATUS(TrainOfTrain(options), kInvalidArgument);
   options = good;
   options.labels = "feat";
-  EXPECT_STATUS(Train(options), kInvalidArgument);
+  EXPECT_STATUS(TrainOfTrain(options), kInvalidArgument);
   options = good;
   options.split = "none";
-  EXPECT_STATUS(Train(options), kNotFound);
+  EXPECT_STATUS(TrainOfTrain(options), kNotFound);
   options = good;
   options.store = folder / "elsewhere";
-  EXPECT_STATUS(Train(options), kNotFound);
+  EXPECT_STATUS(TrainOfTrain(options), kNotFound);
   options = good;
   options.job = "../outside";
-  EXPECT_STATUS(Train(options), kInvalidArgument);
+  EXPECT_STATUS(TrainOfTrain(options), kInvalidArgument);
   options = good;
   options.out = folder / "no" / "such" / "folder.safetensors";
   options.epochs = 1;
-  EXPECT_STATUS(Train(options), kNotFound);
+  EXPECT_STATUS(TrainOfTrain(options), kNotFound);
 }
 
 TEST(TrainTest, VerticesOfASetWithoutLabelAreNamed) {
@@ -281,19 +281,19 @@ TEST(TrainTest, VerticesOfASetWithoutLabelAreNamed) {
   PlantedGraph graph = MakePlanted(planted);
   graph.labels[4] = -1;
   ASSERT_OK(WriteStore(folder / "s", planted, graph));
-  const Result<TrainReport> report = Train(SmallTraining(folder / "s"));
+  const Result<TrainReport> report = TrainOfTrain(SmallTraining(folder / "s"));
   EXPECT_STATUS(report, kInvalidArgument);
   EXPECT_NE(report.error().message().find("vertex 4 "), std::string::npos)
       << report.error().message();
 
   graph.labels[4] = 1 << 20;
   ASSERT_OK(WriteStore(folder / "t", planted, graph));
-  EXPECT_STATUS(Train(SmallTraining(folder / "t")), kInvalidArgument);
+  EXPECT_STATUS(TrainOfTrain(SmallTraining(folder / "t")), kInvalidArgument);
 
   graph.labels[4] = -1;
   graph.split[4] = 255;
   ASSERT_OK(WriteStore(folder / "u", planted, graph));
-  ASSERT_OK(Train(SmallTraining(folder / "u")));
+  ASSERT_OK(TrainOfTrain(SmallTraining(folder / "u")));
 }
 
 TEST(TrainTest, ALossThatIsNotANumberStopsTheJob) {
@@ -303,7 +303,7 @@ TEST(TrainTest, ALossThatIsNotANumberStopsTheJob) {
   PlantedGraph graph = MakePlanted(planted);
   for (float& value : graph.features) value = std::numeric_limits<float>::quiet_NaN();
   ASSERT_OK(WriteStore(folder / "s", planted, graph));
-  const Result<TrainReport> report = Train(SmallTraining(folder / "s"));
+  const Result<TrainReport> report = TrainOfTrain(SmallTraining(folder / "s"));
   EXPECT_STATUS(report, kInvalidArgument);
   EXPECT_NE(report.error().message().find("not a number"), std::string::npos);
   EXPECT_TRUE(IsEmptyOrAbsent(folder / "s" / "scratch"));
@@ -332,7 +332,7 @@ TEST(TrainTest, TwoJobsOfOneNameDoNotMix) {
   const TrainOptions options = SmallTraining(folder / "s");
   Status inner;
   const JobControl control([&](const JobControl::Progress&) {
-    if (inner.ok()) inner = testing::AsStatus(Train(options));
+    if (inner.ok()) inner = testing::AsStatus(TrainOfTrain(options));
   });
   ASSERT_OK(rhizome_gnn_entry_v1()->Train(options, control));
   EXPECT_STATUS(inner, kBusy);
@@ -343,11 +343,11 @@ TEST(TrainTest, ATooSmallMemoryLimitSaysWhatIsNeeded) {
   ASSERT_OK(WriteStore(folder / "s", {}));
   TrainOptions options = SmallTraining(folder / "s");
   options.memory_bytes = 1 << 20;
-  const Result<TrainReport> report = Train(options);
+  const Result<TrainReport> report = TrainOfTrain(options);
   EXPECT_STATUS(report, kOutOfMemory);
   EXPECT_NE(report.error().message().find("at least"), std::string::npos);
   options.memory_bytes = std::uint64_t{512} << 20;
-  ASSERT_OK(Train(options));
+  ASSERT_OK(TrainOfTrain(options));
 }
 
 constexpr MemoryNeeds kNeeds = {.held_bytes = 100,

@@ -18,7 +18,7 @@ using testing::RandomGraph;
 using testing::TempDir;
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-constexpr std::uint64_t kVertices = 3000;
+constexpr std::uint64_t kGraphServiceVertices = 3000;
 constexpr std::uint64_t kDim = 16;
 
 // Their degrees are far above all others.
@@ -44,7 +44,7 @@ ArrayInput Array(const std::string& name, ArrayLayout layout, float factor) {
 }
 
 void Build(const Path& path, std::mt19937_64& rng) {
-  GraphInput input = RandomGraph(rng, {.vertices = kVertices,
+  GraphInput input = RandomGraph(rng, {.vertices = kGraphServiceVertices,
                                        .edges = 20000,
                                        .edge_types = 2,
                                        .weighted = rng() % 2 == 0,
@@ -73,13 +73,13 @@ std::unique_ptr<GraphService> OpenService(const Path& path, const ServiceOptions
 }
 
 std::vector<VertexId> Everyone() {
-  std::vector<VertexId> all(kVertices);
-  for (std::uint64_t v = 0; v < kVertices; ++v) all[v] = static_cast<VertexId>(v);
+  std::vector<VertexId> all(kGraphServiceVertices);
+  for (std::uint64_t v = 0; v < kGraphServiceVertices; ++v) all[v] = static_cast<VertexId>(v);
   return all;
 }
 
 /// Every row and list, through the service and through a plain graph.
-void ExpectSame(const GraphService& service, const Graph& plain) {
+void ExpectSameOfGraphService(const GraphService& service, const Graph& plain) {
   const auto all = Everyone();
   for (const char* name : {"by_row", "by_chunk"}) {
     const auto rows = service.Rows(name);
@@ -185,8 +185,8 @@ TEST(GraphServiceTest, EveryProfileServesEveryBudget) {
       if (!plan) options.memory_budget_bytes = LeastNamed(plan.error().message());
       const auto service = OpenService(dir / "g.rz", options);
       ASSERT_NE(service, nullptr);
-      ExpectSame(*service, *plain->graph);
-      ExpectSame(*service, *plain->graph);
+      ExpectSameOfGraphService(*service, *plain->graph);
+      ExpectSameOfGraphService(*service, *plain->graph);
       std::uint64_t caches = service->memory().list_cache_bytes;
       for (const auto& [array, bytes] : service->memory().row_caches) caches += bytes;
       EXPECT_LE(static_cast<std::uint64_t>(service->metrics().of(Gauge::kCacheBytes)), caches);
@@ -198,7 +198,7 @@ TEST(GraphServiceTest, EveryProfileServesEveryBudget) {
 /// Looks everything up and says how many reads of files it took.
 std::uint64_t ReadsOfEverything(const GraphService& service, const Graph& plain) {
   const std::uint64_t before = service.metrics().of(Counter::kFileReads);
-  ExpectSame(service, plain);
+  ExpectSameOfGraphService(service, plain);
   return service.metrics().of(Counter::kFileReads) - before;
 }
 
@@ -217,7 +217,7 @@ TEST(GraphServiceTest, AWarmServiceReadsNothing) {
     EXPECT_EQ(ReadsOfEverything(*warm, *plain->graph), 0U);
     const MetricsSnapshot all = warm->metrics();
     EXPECT_EQ(all.of(Counter::kRowCacheMisses), 0U);
-    EXPECT_EQ(all.of(Counter::kRowCacheHits), 2 * kVertices);
+    EXPECT_EQ(all.of(Counter::kRowCacheHits), 2 * kGraphServiceVertices);
     EXPECT_EQ(all.of(Counter::kListCacheMisses), 0U);
     EXPECT_EQ(all.of(Counter::kListCacheHits) > 0, place == TopologyPlace::kDirect);
     options.warm = false;
@@ -247,7 +247,7 @@ TEST(GraphServiceTest, ASmallCacheIsWarmedWithRowsOfHighDegree) {
   ASSERT_OK((*rows)->Read(hubs, out));
   EXPECT_EQ(metrics->Snapshot().of(Counter::kRowCacheHits), hubs.size());
   EXPECT_EQ(metrics->Snapshot().of(Counter::kRowCacheEvictions), 0U);
-  std::vector<std::byte> everything(kVertices * (*rows)->row_bytes());
+  std::vector<std::byte> everything(kGraphServiceVertices * (*rows)->row_bytes());
   ASSERT_OK((*rows)->Read(Everyone(), everything));
   EXPECT_GT(metrics->Snapshot().of(Counter::kRowCacheMisses), 0U);
   EXPECT_GT(metrics->Snapshot().of(Counter::kRowCacheEvictions), 0U);
@@ -320,7 +320,7 @@ TEST(GraphServiceTest, CountsAndSaysWhatHappens) {
   EXPECT_EQ(last.of(Timer::kWrite).count(), 2U);
   EXPECT_EQ(last.of(Timer::kCompaction).count(), 1U);
   EXPECT_EQ(last.of(StatusCode::kInvalidArgument), 1U);
-  EXPECT_EQ(last.of(Gauge::kVertices), static_cast<std::int64_t>(kVertices + 1));
+  EXPECT_EQ(last.of(Gauge::kVertices), static_cast<std::int64_t>(kGraphServiceVertices + 1));
   const auto said = [&](const std::string& message) {
     return std::find(lines.begin(), lines.end(), message) != lines.end();
   };
@@ -355,7 +355,8 @@ TEST(GraphServiceTest, ManyThreadsLookUpThroughSmallCaches) {
       NeighborLists lists;
       for (int i = 0; i < 60; ++i) {
         for (VertexId& v : vertices)
-          v = static_cast<VertexId>(std::min(own() % kVertices, own() % kVertices));
+          v = static_cast<VertexId>(
+              std::min(own() % kGraphServiceVertices, own() % kGraphServiceVertices));
         const bool rows = i % 2 == 0;
         const auto bytes = std::as_writable_bytes(std::span(out));
         if (!(rows ? **by_row : **by_chunk).Read(vertices, bytes).ok()) ++wrong;
@@ -378,7 +379,7 @@ TEST(GraphServiceTest, ManyThreadsLookUpThroughSmallCaches) {
 TEST(GraphServiceTest, RowsComeFromChunksAndShardsOfAnyShape) {
   std::mt19937_64 rng(testing::TestSeed());
   TempDir dir;
-  GraphInput input = RandomGraph(rng, {.vertices = kVertices, .edges = 4000});
+  GraphInput input = RandomGraph(rng, {.vertices = kGraphServiceVertices, .edges = 4000});
   constexpr std::pair<std::uint64_t, std::uint64_t> kShapes[] = {
       {100, 0}, {100, 10}, {128, 16}, {7, 7}, {1000, 250}, {0, kChosenInnerRows}};
   const auto name_of = [](std::size_t shape) { return "shape" + std::to_string(shape); };
@@ -399,7 +400,7 @@ TEST(GraphServiceTest, RowsComeFromChunksAndShardsOfAnyShape) {
     ASSERT_OK(rows);
     if (rng() % 2 == 0) ASSERT_OK((*rows)->Warm());
     std::vector<VertexId> vertices(500);
-    for (VertexId& v : vertices) v = static_cast<VertexId>(rng() % kVertices);
+    for (VertexId& v : vertices) v = static_cast<VertexId>(rng() % kGraphServiceVertices);
     std::vector<float> out(vertices.size() * kDim);
     ASSERT_OK((*rows)->Read(vertices, std::as_writable_bytes(std::span(out))));
     for (std::size_t k = 0; k < vertices.size(); ++k)

@@ -61,12 +61,12 @@ std::int64_t CountPrefix(const Graph& graph, std::int64_t bound) {
   return n;
 }
 
-struct Opened {
+struct OpenedOfGraphWrite {
   std::unique_ptr<Store> store;
   std::unique_ptr<Graph> graph;
 };
-Result<Opened> OpenAt(const Path& path, Store::Mode mode) {
-  Opened opened;
+Result<OpenedOfGraphWrite> OpenAt(const Path& path, Store::Mode mode) {
+  OpenedOfGraphWrite opened;
   RHIZOME_ASSIGN_OR_RETURN(opened.store, Store::Open(FileSystem::Posix(), path, mode));
   RHIZOME_ASSIGN_OR_RETURN(opened.graph, Graph::Open(*opened.store));
   return opened;
@@ -258,7 +258,7 @@ TEST_F(GraphWriteProcessTest, AForkReadsMemoryAndWritesNothing) {
     const bool reads = list && list->size() == static_cast<std::size_t>(kEdges);
     const auto written = opened->graph->Write(BatchOf(1));
     const bool refused = !written && written.error().code() == StatusCode::kInvalidArgument;
-    for (Opened* handle : {&*reader, &*opened}) {
+    for (OpenedOfGraphWrite* handle : {&*reader, &*opened}) {
       handle->graph.reset();
       handle->store.reset();
     }

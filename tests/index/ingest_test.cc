@@ -23,7 +23,7 @@ using testing::WriteInput;
 StoreId FixedId() { return *StoreId::Parse("000102030405060708090a0b0c0d0e0f"); }
 
 /// Every file of a store's generations, with its bytes. RocksDB's own files are not compared.
-std::map<std::string, std::string> GenerationBytes(const Path& store) {
+std::map<std::string, std::string> GenerationBytesOfIngest(const Path& store) {
   std::map<std::string, std::string> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(store / "generations")) {
     if (!entry.is_regular_file()) continue;
@@ -408,9 +408,9 @@ TEST_F(IngestTest, MissingAndTruncatedFilesLeaveNothing) {
 TEST_F(IngestTest, ExistingPathIsNotTouched) {
   const Path edges = Write("e.tsv", "0\t1\n");
   ASSERT_OK(Run({.edges = {edges}}));
-  const auto before = GenerationBytes(store_path_);
+  const auto before = GenerationBytesOfIngest(store_path_);
   EXPECT_STATUS(Run({.edges = {Write("other.tsv", "0\t1\n1\t2\n")}}), kAlreadyExists);
-  EXPECT_EQ(GenerationBytes(store_path_), before);
+  EXPECT_EQ(GenerationBytesOfIngest(store_path_), before);
   store_path_ = Write("file.rz", "precious");
   EXPECT_STATUS(Run({.edges = {edges}}), kAlreadyExists);
   store_path_ = dir_ / "folder";
@@ -476,9 +476,9 @@ TEST_F(IngestTest, ProgressNamesItsPhases) {
 // ------
 
 /// A random typed graph, as text and as the GraphInput that it should become.
-class RandomGraph {
+class RandomFiles {
  public:
-  RandomGraph(std::uint64_t seed, ExternalIdKind kind) : random_(seed), kind_(kind) {
+  RandomFiles(std::uint64_t seed, ExternalIdKind kind) : random_(seed), kind_(kind) {
     vertices_ = 1 + Pick(40);
     for (std::uint64_t v = 0; v < vertices_; ++v) ids_.push_back(MakeId(v));
     std::shuffle(ids_.begin(), ids_.end(), random_);
@@ -615,14 +615,14 @@ class RandomGraph {
 
 class IngestFormatsTest : public IngestTest {
  protected:
-  void CompareAll(const RandomGraph& graph, bool integers) {
+  void CompareAll(const RandomFiles& graph, bool integers) {
     BuildOptions build;
     build.partition.partitions = 3;
     const auto from_memory = [&](const std::string& name, bool bare) {
       const Path path = dir_ / name;
       EXPECT_OK(
           IngestGraph(FileSystem::Posix(), path, graph.Input(bare), build, FixedId(), control_));
-      return GenerationBytes(path);
+      return GenerationBytesOfIngest(path);
     };
     const auto expected = from_memory("memory.rz", false);
     ASSERT_FALSE(expected.empty());
@@ -643,7 +643,7 @@ class IngestFormatsTest : public IngestTest {
   }
 
  private:
-  IngestOptions Options(const RandomGraph& graph, const std::string& format, char separator,
+  IngestOptions Options(const RandomFiles& graph, const std::string& format, char separator,
                         const BuildOptions& build) {
     const bool sparse = format.ends_with("gz");
     const std::string x = sparse ? "x." + format : format.ends_with("zst") ? "x.npy.zst" : "x.npy";
@@ -661,7 +661,7 @@ class IngestFormatsTest : public IngestTest {
                const std::string& what) {
     store_path_ = dir_ / ("file-" + what + ".rz");
     ASSERT_OK(Run(options));
-    const auto found = GenerationBytes(store_path_);
+    const auto found = GenerationBytesOfIngest(store_path_);
     ASSERT_EQ(found.size(), expected.size()) << what;
     for (const auto& [name, bytes] : expected) {
       ASSERT_TRUE(found.contains(name)) << what << " " << name;
@@ -672,13 +672,13 @@ class IngestFormatsTest : public IngestTest {
 
 TEST_F(IngestFormatsTest, AllFormatsGiveTheStoreThatIsBuiltFromMemory) {
   const std::uint64_t seed = testing::TestSeed();
-  CompareAll(RandomGraph(seed, ExternalIdKind::kDense), true);
+  CompareAll(RandomFiles(seed, ExternalIdKind::kDense), true);
 }
 TEST_F(IngestFormatsTest, AllFormatsAgreeForSparseIntegers) {
-  CompareAll(RandomGraph(testing::TestSeed(), ExternalIdKind::kInteger), true);
+  CompareAll(RandomFiles(testing::TestSeed(), ExternalIdKind::kInteger), true);
 }
 TEST_F(IngestFormatsTest, AllFormatsAgreeForStrings) {
-  CompareAll(RandomGraph(testing::TestSeed(), ExternalIdKind::kString), false);
+  CompareAll(RandomFiles(testing::TestSeed(), ExternalIdKind::kString), false);
 }
 
 }  // namespace

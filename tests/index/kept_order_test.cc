@@ -32,7 +32,7 @@ struct Change {
   }
 };
 
-Change Draw(std::mt19937_64& rng) {
+Change DrawOfKeptOrder(std::mt19937_64& rng) {
   Change change;
   const std::size_t before = rng() % 60;
   const std::size_t after = before + rng() % 20;
@@ -72,7 +72,7 @@ TEST(KeptOrderTest, OldRowsFollowOneAnotherAsTheyDid) {
   std::mt19937_64 rng(testing::TestSeed());
   for (int round = 0; round < 200; ++round) {
     SCOPED_TRACE(round);
-    const Change change = Draw(rng);
+    const Change change = DrawOfKeptOrder(rng);
     const auto order = KeepOrder(change.input(), *change.before);
     std::vector<VertexId> all(change.owner.size());
     std::iota(all.begin(), all.end(), VertexId{0});
@@ -105,7 +105,7 @@ TEST(KeptOrderTest, OldRowsFollowOneAnotherAsTheyDid) {
 TEST(KeptOrderTest, WithoutChangesItIsTheOrderThatWas) {
   std::mt19937_64 rng(testing::TestSeed());
   for (int round = 0; round < 50; ++round) {
-    Change change = Draw(rng);
+    Change change = DrawOfKeptOrder(rng);
     change.owner = change.old_owner;
     change.type.resize(std::min(change.type.size(), change.owner.size()));
     change.degree.resize(change.owner.size());
@@ -146,7 +146,7 @@ TEST(KeptOrderTest, DriftIsTheMeanLossOfAStaticCache) {
   std::mt19937_64 rng(testing::TestSeed());
   for (int round = 0; round < 200; ++round) {
     SCOPED_TRACE(round);
-    const Change change = Draw(rng);
+    const Change change = DrawOfKeptOrder(rng);
     const auto sorted = OrderVertices(change.input(), OrderKind::kPds, 1);
     const auto order = KeepOrder(change.input(), *change.before);
     EXPECT_EQ(OrderDrift(change.input(), sorted, sorted), 0);

@@ -24,9 +24,9 @@ namespace {
 using testing::BuildStore;
 using testing::RandomGraph;
 
-constexpr std::uint64_t kDim = 3;
+constexpr std::uint64_t kPublishArrayDim = 3;
 
-float Value(VertexId vertex, std::uint64_t column) {
+float ValueOfPublishArray(VertexId vertex, std::uint64_t column) {
   return static_cast<float>(vertex * 8 + static_cast<VertexId>(column) + 1);
 }
 
@@ -79,7 +79,7 @@ void PutRows(const Path& path, const std::string& array, std::initializer_list<V
   ASSERT_OK(store);
   auto graph = Graph::Open(**store);
   ASSERT_OK(graph);
-  const std::vector<float> row(kDim, value);
+  const std::vector<float> row(kPublishArrayDim, value);
   WriteBatch batch;
   for (const VertexId vertex : vertices) batch.PutRow(vertex, array, std::span<const float>(row));
   ASSERT_OK((*graph)->Write(batch));
@@ -108,7 +108,7 @@ class PublishArrayTest : public ::testing::Test {
     EXPECT_OK(order);
     ArrayEntry entry{.name = "emb",
                      .rows = order->size() + more,
-                     .dim = kDim,
+                     .dim = kPublishArrayDim,
                      .dtype = DataType::kFloat32,
                      .layout = layout,
                      .codec = {},
@@ -121,9 +121,9 @@ class PublishArrayTest : public ::testing::Test {
     for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk) {
       std::vector<float> rows;
       for (std::uint64_t r = chunk * 128; r < std::min(entry.rows, chunk * 128 + 128); ++r)
-        for (std::uint64_t c = 0; c < kDim; ++c)
-          rows.push_back(
-              Value(r < order->size() ? order->VertexAt(static_cast<Row>(r)) : VertexId(r), c));
+        for (std::uint64_t c = 0; c < kPublishArrayDim; ++c)
+          rows.push_back(ValueOfPublishArray(
+              r < order->size() ? order->VertexAt(static_cast<Row>(r)) : VertexId(r), c));
       EXPECT_OK((*writer)->WriteChunk(chunk, std::as_bytes(std::span(rows))));
     }
     auto files = (*writer)->Finish();
@@ -135,12 +135,12 @@ class PublishArrayTest : public ::testing::Test {
 
   /// The formula's rows of the vertices from `first` on, as a file.
   AddArrayOptions FileOf(const std::string& name, VertexId first, std::uint64_t count) {
-    const std::uint64_t shape[] = {count, kDim};
+    const std::uint64_t shape[] = {count, kPublishArrayDim};
     const auto header = EncodeNpyHeader(DataType::kFloat32, shape);
     std::string text(reinterpret_cast<const char*>(header.data()), header.size());
     for (VertexId v = first; v < first + static_cast<VertexId>(count); ++v) {
-      for (std::uint64_t c = 0; c < kDim; ++c) {
-        const float value = Value(v, c);
+      for (std::uint64_t c = 0; c < kPublishArrayDim; ++c) {
+        const float value = ValueOfPublishArray(v, c);
         text.append(reinterpret_cast<const char*>(&value), sizeof(value));
       }
     }
@@ -170,11 +170,11 @@ class PublishArrayTest : public ::testing::Test {
     ASSERT_NE(entry, nullptr);
     EXPECT_EQ(RowsGiven(*entry), said);
     for (VertexId v = 0; v < static_cast<VertexId>(graph.vertex_count()); ++v) {
-      std::vector<float> row(kDim);
+      std::vector<float> row(kPublishArrayDim);
       ASSERT_OK(graph.ReadRows(array, std::span(&v, 1), std::as_writable_bytes(std::span(row))));
       const auto filled = put.find(v);
-      for (std::uint64_t c = 0; c < kDim; ++c) {
-        const float made = static_cast<std::uint64_t>(v) < given ? Value(v, c) : 0.0F;
+      for (std::uint64_t c = 0; c < kPublishArrayDim; ++c) {
+        const float made = static_cast<std::uint64_t>(v) < given ? ValueOfPublishArray(v, c) : 0.0F;
         ASSERT_EQ(row[c], filled == put.end() ? made : filled->second) << v;
       }
     }

@@ -27,7 +27,7 @@ std::string BytesOf(const Path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-void Write(const Path& path, const std::string& text) {
+void WriteOfRepairGraph(const Path& path, const std::string& text) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
 }
 
@@ -60,7 +60,7 @@ class RepairGraphTest : public ::testing::Test {
     std::string text = BytesOf(generation_ / name);
     ASSERT_LE(offset + count, text.size());
     for (std::uint64_t i = 0; i < count; ++i) text[offset + i] = static_cast<char>(rng_());
-    Write(generation_ / name, text);
+    WriteOfRepairGraph(generation_ / name, text);
   }
 
   RepairReport Repair() {
@@ -89,7 +89,7 @@ class RepairGraphTest : public ::testing::Test {
     EXPECT_TRUE(BytesOf(generation_ / name) == before);
     EXPECT_TRUE(Verifies());
     std::filesystem::remove_all(report.quarantine);
-    Write(generation_ / name, before);
+    WriteOfRepairGraph(generation_ / name, before);
   }
 
   const testing::TempDir dir_;
@@ -160,7 +160,7 @@ TEST_F(RepairGraphTest, EndsAreWrittenAnew) {
        {std::string(kOrderPath), std::string(kVertexIdsPath), PartitionPath(0)}) {
     const std::string before = BytesOf(generation_ / name);
     for (const std::uint64_t cut : {1U, 64U, 70U}) {
-      Write(generation_ / name, before.substr(0, before.size() - cut));
+      WriteOfRepairGraph(generation_ / name, before.substr(0, before.size() - cut));
       const RepairReport report = Repair();
       EXPECT_THAT(report.lost, IsEmpty()) << name << " without its last " << cut;
       EXPECT_TRUE(BytesOf(generation_ / name) == before);
@@ -178,7 +178,7 @@ TEST_F(RepairGraphTest, AnyOneWrongByteIsPutRight) {
     const std::string before = BytesOf(entry.path());
     std::string damaged = before;
     damaged[rng_() % damaged.size()] ^= static_cast<char>(1 + rng_() % 255);
-    Write(entry.path(), damaged);
+    WriteOfRepairGraph(entry.path(), damaged);
     const RepairReport report = Repair();
     EXPECT_THAT(report.lost, IsEmpty()) << entry.path();
     EXPECT_EQ(report.rebuilt.size(), 1U) << entry.path();
@@ -203,7 +203,7 @@ TEST_F(RepairGraphTest, NothingIsWrongOrSilentlyLost) {
     for (int round = 0; round < 3; ++round) {
       const std::uint64_t count = 1 + rng_() % (before.size() / 2);
       const std::uint64_t offset = rng_() % (before.size() - count);
-      if (round == 0) Write(generation_ / name, before.substr(0, offset));
+      if (round == 0) WriteOfRepairGraph(generation_ / name, before.substr(0, offset));
       if (round == 1) Overwrite(name, offset, count);
       if (round == 2) std::filesystem::remove(generation_ / name);
       const bool same = BytesOf(generation_ / name) == before;
@@ -213,7 +213,7 @@ TEST_F(RepairGraphTest, NothingIsWrongOrSilentlyLost) {
       EXPECT_EQ(whole, report.after.ok());
       EXPECT_TRUE(same || !report.found.empty());
       if (!report.quarantine.empty()) std::filesystem::remove_all(report.quarantine);
-      Write(generation_ / name, before);
+      WriteOfRepairGraph(generation_ / name, before);
     }
   }
   EXPECT_TRUE(Verifies());

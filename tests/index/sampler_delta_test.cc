@@ -120,7 +120,7 @@ void ExpectSamplesTypes(const Graph& graph, std::uint64_t seed) {
 }
 
 // Edge ids name entries: no two drawn ones of one list are the same, and the delta's lead to it.
-void ExpectEdgeIds(const Graph& graph) {
+void ExpectEdgeIdsOfSamplerDelta(const Graph& graph) {
   for (const Direction direction : KeptBy(graph)) {
     bool kept = true;
     for (std::uint32_t p = 0; p < graph.partition_count(); ++p)
@@ -166,7 +166,7 @@ TEST(SamplerDeltaTest, RandomHistoriesAreSampledAsTheGraphSaysThem) {
       ASSERT_OK(live.graph->Write(batch, {.sync = false, .create_types = true}));
       ExpectSamplesTheGraph(*live.graph, rng());
       ExpectSamplesTypes(*live.graph, rng());
-      ExpectEdgeIds(*live.graph);
+      ExpectEdgeIdsOfSamplerDelta(*live.graph);
       if (::testing::Test::HasFailure()) return;
     }
   }

@@ -19,7 +19,7 @@ using testing::RandomInput;
 using testing::RandomPartitions;
 using testing::StarInput;
 
-constexpr std::uint64_t kTrials = 12000;
+constexpr std::uint64_t kSamplerTemporalTrials = 12000;
 
 using TimeOf = std::function<std::int64_t(VertexId src, VertexId dst)>;
 
@@ -226,8 +226,8 @@ void ExpectEqualSets(TemporalPick pick, std::int64_t now, std::int64_t fanout,
     ASSERT_NE(sampler, nullptr);
     std::map<std::vector<VertexId>, double> law;
     for (const auto& set : sets) law[set] = 1.0 / static_cast<double>(sets.size());
-    const auto observed = CountSets(*open->graph, *sampler, kTrials, {now});
-    ExpectLaw(observed, law, static_cast<double>(kTrials));
+    const auto observed = CountSets(*open->graph, *sampler, kSamplerTemporalTrials, {now});
+    ExpectLaw(observed, law, static_cast<double>(kSamplerTemporalTrials));
   }
 }
 

@@ -17,7 +17,7 @@ using testing::RandomInput;
 using testing::RandomPartitions;
 using testing::StarInput;
 
-constexpr std::uint64_t kTrials = 12000;
+constexpr std::uint64_t kSamplerWeightedTrials = 12000;
 
 GraphInput WeightedStar(const std::vector<float>& weights) {
   GraphInput input = StarInput(weights.size());
@@ -74,7 +74,7 @@ void ExpectClassLaw(const Graph& graph, const std::vector<float>& weights, int f
   const auto sampler = MakeSampler(graph, options);
   ASSERT_NE(sampler, nullptr);
   std::map<ClassCounts, double> observed;
-  for (std::uint64_t batch = 0; batch < kTrials; ++batch) {
+  for (std::uint64_t batch = 0; batch < kSamplerWeightedTrials; ++batch) {
     const auto sample = sampler->Sample(std::vector<VertexId>{0}, batch);
     ASSERT_OK(sample);
     ClassCounts drawn;
@@ -99,7 +99,7 @@ void ExpectClassLaw(const Graph& graph, const std::vector<float>& weights, int f
   } else {
     EnumerateWithoutReplacement(all, fanout, 1, {}, law);
   }
-  ExpectLaw(observed, law, static_cast<double>(kTrials));
+  ExpectLaw(observed, law, static_cast<double>(kSamplerWeightedTrials));
 }
 
 // All weights differ: the outcomes are sets. Short lists are drawn by keys.
@@ -157,12 +157,12 @@ TEST(WeightedSamplerTest, EqualWeightsIncludeAllEquallyOften) {
   std::map<VertexId, double> observed;
   std::map<VertexId, double> law;
   for (std::size_t v = 1; v <= kDegree; ++v) law[static_cast<VertexId>(v)] = 1.0 / kDegree;
-  for (std::uint64_t batch = 0; batch < kTrials; ++batch) {
+  for (std::uint64_t batch = 0; batch < kSamplerWeightedTrials; ++batch) {
     const auto sample = sampler->Sample(std::vector<VertexId>{0}, batch);
     ASSERT_OK(sample);
     observed[DrawnFor(*open->graph, *sample, 0).at(0).vertex] += 1;
   }
-  ExpectLaw(observed, law, static_cast<double>(kTrials));
+  ExpectLaw(observed, law, static_cast<double>(kSamplerWeightedTrials));
 }
 
 TEST(WeightedSamplerTest, SamplesHoldAsManyEdgesOfPositiveWeightAsThereAre) {

@@ -20,7 +20,7 @@ using testing::RandomGraph;
 using testing::RandomGraphOptions;
 using testing::SectionEdit;
 
-std::vector<std::string> Lines(const VerifyReport& report) {
+std::vector<std::string> LinesOfVerifyGraph(const VerifyReport& report) {
   std::vector<std::string> lines;
   for (const Damage& damage : report.damaged) lines.push_back(damage.file + ": " + damage.what);
   return lines;
@@ -33,7 +33,7 @@ void ExpectTheSameAtOnce(const Path& store, const VerifyReport& graph) {
   const auto both = VerifyStore(FileSystem::Posix(), store, control);
   ASSERT_OK(files);
   ASSERT_OK(both);
-  EXPECT_EQ(Lines(*both), Lines(files->ok() ? graph : *files));
+  EXPECT_EQ(LinesOfVerifyGraph(*both), LinesOfVerifyGraph(files->ok() ? graph : *files));
   EXPECT_EQ(both->files, files->files);
   EXPECT_EQ(both->bytes, files->bytes);
 }
@@ -55,7 +55,7 @@ std::string OnlyDamage(const Path& store) {
   return all;
 }
 
-ArrayInput Features() {
+ArrayInput FeaturesOfVerifyGraph() {
   ArrayInput array;
   array.name = "feat";
   array.dim = 3;
@@ -95,7 +95,7 @@ TEST(VerifyGraphTest, SoundStoresAreSound) {
                                            .weighted = rng() % 2 == 0,
                                            .undirected = undirected,
                                            .id_kind = ExternalIdKind::kInteger});
-      input.arrays = {Features()};
+      input.arrays = {FeaturesOfVerifyGraph()};
       BuildOptions options = Partitions(5);
       options.directions = directions;
       options.order = rng() % 2 == 0 ? OrderKind::kNatural : OrderKind::kPds;
@@ -168,7 +168,7 @@ TEST(VerifyGraphTest, DamagedRowsAndSidecarsAreNamed) {
   std::mt19937_64 rng(3);
   const testing::TempDir folder;
   GraphInput input = RandomGraph(rng, {.vertices = 200, .edges = 50});
-  input.arrays = {Features()};
+  input.arrays = {FeaturesOfVerifyGraph()};
   ASSERT_OK(BuildStore(folder / "g", std::move(input), Partitions(1)));
   const Path generation = Store::GenerationFolder(folder / "g", 1);
   for (const std::string& name : {ChunkPath("feat", 1), ChunkPath(SidecarName("feat"), 0)}) {

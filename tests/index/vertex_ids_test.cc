@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint32_t Kind(IdsSection section) { return static_cast<std::uint32_t>(section); }
 
 template <typename T>
-std::vector<std::byte> Write(const std::vector<T>& ids) {
+std::vector<std::byte> WriteOfVertexIds(const std::vector<T>& ids) {
   MemorySink sink;
   EXPECT_OK(VertexIds::Write(sink, StoreId{}, std::span<const T>(ids)));
   return sink.Take();
@@ -68,7 +68,7 @@ TEST(VertexIdsTest, FindsEveryIntegerAndNoOther) {
     while (distinct.size() < n) distinct.insert(static_cast<std::int64_t>(rng()) >> (rng() % 60));
     std::vector<std::int64_t> values(distinct.begin(), distinct.end());
     std::shuffle(values.begin(), values.end(), rng);
-    const auto ids = Parse(Write(values), ExternalIdKind::kInteger, n);
+    const auto ids = Parse(WriteOfVertexIds(values), ExternalIdKind::kInteger, n);
     ASSERT_OK(ids);
     for (std::size_t v = 0; v < n; ++v) {
       const auto vertex = static_cast<VertexId>(v);
@@ -87,7 +87,7 @@ TEST(VertexIdsTest, FindsEveryIntegerAndNoOther) {
 TEST(VertexIdsTest, FindsEveryStringAndNoOther) {
   const std::vector<std::string> values = {
       "dog.n.01", "", "a", "42", "höhle", "dog.n.02", "dog", std::string("nul\0byte", 8)};
-  const auto ids = Parse(Write(values), ExternalIdKind::kString, values.size());
+  const auto ids = Parse(WriteOfVertexIds(values), ExternalIdKind::kString, values.size());
   ASSERT_OK(ids);
   for (std::size_t v = 0; v < values.size(); ++v) {
     EXPECT_EQ(ids->IdOf(static_cast<VertexId>(v)), ExternalId(values[v]));
@@ -114,7 +114,7 @@ TEST(VertexIdsTest, RefusesToWriteRepeatedOrMalformedIds) {
 
 TEST(VertexIdsTest, DamageSealedWithRightChecksumsIsRefused) {
   const std::vector<std::string> values = {"m", "ä", "zz", "b"};
-  const auto bytes = Write(values);
+  const auto bytes = WriteOfVertexIds(values);
   const auto refused = [&](IdsSection section, std::size_t i, std::uint64_t value) {
     testing::SectionEdit edit(bytes, FileKind::kVertexIds, StoreId{});
     edit.Set(Kind(section), i, value);
@@ -143,7 +143,7 @@ TEST(VertexIdsTest, DamageSealedWithRightChecksumsIsRefused) {
 
 TEST(VertexIdsTest, IntegersThatDoNotRiseAreRefused) {
   const std::vector<std::int64_t> values = {-4, 100, 9};
-  testing::SectionEdit edit(Write(values), FileKind::kVertexIds, StoreId{});
+  testing::SectionEdit edit(WriteOfVertexIds(values), FileKind::kVertexIds, StoreId{});
   edit.Set(Kind(IdsSection::kIntegers), 0, 9);
   EXPECT_STATUS(Parse(edit.Seal(), ExternalIdKind::kInteger, values.size()), kCorruption);
 }

@@ -35,8 +35,8 @@ struct Sample {
 };
 
 // `even`: every (owner, type) has vertices; otherwise drawn.
-Sample Draw(std::mt19937_64& rng, std::size_t n, std::uint32_t partitions, std::uint32_t types,
-            bool grouped, bool even = false) {
+Sample DrawOfVertexOrder(std::mt19937_64& rng, std::size_t n, std::uint32_t partitions,
+                         std::uint32_t types, bool grouped, bool even = false) {
   Sample sample;
   sample.partitions = partitions;
   sample.types = types;
@@ -59,7 +59,7 @@ Sample Draw(std::mt19937_64& rng, std::size_t n, std::uint32_t partitions, std::
   return sample;
 }
 
-void ExpectAgrees(const VertexOrder& order, const Sample& sample) {
+void ExpectAgreesOfVertexOrder(const VertexOrder& order, const Sample& sample) {
   const auto n = static_cast<Row>(sample.vertex_of_row.size());
   std::vector<std::uint64_t> owned(sample.partitions, 0);
   std::vector<Row> typed_rows(sample.types, 0);
@@ -90,23 +90,23 @@ TEST(VertexOrderTest, AgreesWithTheVectorsItWasWrittenFrom) {
   for (int round = 0; round < 60; ++round) {
     const bool grouped = round % 2 == 0;
     const Sample sample =
-        Draw(rng, rng() % 100, 1 + static_cast<std::uint32_t>(rng() % 9),
-             round % 3 == 0 ? 1 : 1 + static_cast<std::uint32_t>(rng() % 5), grouped);
+        DrawOfVertexOrder(rng, rng() % 100, 1 + static_cast<std::uint32_t>(rng() % 9),
+                          round % 3 == 0 ? 1 : 1 + static_cast<std::uint32_t>(rng() % 5), grouped);
     const auto order = sample.Parse(sample.Write());
     ASSERT_OK(order);
     EXPECT_EQ(order->size(), sample.vertex_of_row.size());
     EXPECT_TRUE(order->grouped() || !grouped);
-    ExpectAgrees(*order, sample);
+    ExpectAgreesOfVertexOrder(*order, sample);
   }
 }
 
 TEST(VertexOrderTest, SinglePartitionAndTypeIsGroupedInAnyOrder) {
   std::mt19937_64 rng(7);
-  const Sample sample = Draw(rng, 50, 1, 1, false);
+  const Sample sample = DrawOfVertexOrder(rng, 50, 1, 1, false);
   const auto order = sample.Parse(sample.Write());
   ASSERT_OK(order);
   EXPECT_TRUE(order->grouped());
-  ExpectAgrees(*order, sample);
+  ExpectAgreesOfVertexOrder(*order, sample);
 }
 
 // Sealed again with right checksums. An order whose segments merely end elsewhere is another valid
@@ -114,7 +114,7 @@ TEST(VertexOrderTest, SinglePartitionAndTypeIsGroupedInAnyOrder) {
 TEST(VertexOrderTest, AnyChangedElementIsRefused) {
   std::mt19937_64 rng(testing::TestSeed());
   for (const bool grouped : {true, false}) {
-    const Sample sample = Draw(rng, 24, 3, 2, grouped, true);
+    const Sample sample = DrawOfVertexOrder(rng, 24, 3, 2, grouped, true);
     const std::vector<std::byte> bytes = sample.Write();
     for (const OrderSection section :
          {OrderSection::kHeader, OrderSection::kRowOfVertex, OrderSection::kVertexOfRow}) {
@@ -130,7 +130,7 @@ TEST(VertexOrderTest, AnyChangedElementIsRefused) {
 
 TEST(VertexOrderTest, SegmentsThatDoNotCoverTheRowsAreRefused) {
   std::mt19937_64 rng(3);
-  const Sample sample = Draw(rng, 24, 3, 2, true, true);  // six segments of four rows
+  const Sample sample = DrawOfVertexOrder(rng, 24, 3, 2, true, true);  // six segments of four rows
   const auto refused = [&](std::size_t segment, std::size_t offset, std::uint64_t value) {
     testing::SectionEdit edit(sample.Write(), FileKind::kOrder, StoreId{});
     edit.Set(Kind(OrderSection::kSegments), segment * sizeof(OrderSegmentRecord) + offset, value);
@@ -150,7 +150,7 @@ TEST(VertexOrderTest, SegmentsThatDoNotCoverTheRowsAreRefused) {
 
 TEST(VertexOrderTest, OwnersAndTypesBeyondTheirRangeAreRefused) {
   std::mt19937_64 rng(1);
-  const Sample sample = Draw(rng, 40, 3, 2, false);
+  const Sample sample = DrawOfVertexOrder(rng, 40, 3, 2, false);
   for (const auto& [section, limit] :
        {std::pair(OrderSection::kOwnerOfRow, 3), std::pair(OrderSection::kTypeOfRow, 2)}) {
     testing::SectionEdit edit(sample.Write(), FileKind::kOrder, StoreId{});
@@ -162,7 +162,7 @@ TEST(VertexOrderTest, OwnersAndTypesBeyondTheirRangeAreRefused) {
 TEST(VertexOrderTest, MissingSectionsAndOtherCountsAreRefused) {
   std::mt19937_64 rng(2);
   for (const bool grouped : {true, false}) {
-    const Sample sample = Draw(rng, 30, 4, 3, grouped);
+    const Sample sample = DrawOfVertexOrder(rng, 30, 4, 3, grouped);
     testing::SectionEdit all(sample.Write(), FileKind::kOrder, StoreId{});
     for (const auto& section : all.sections()) {
       testing::SectionEdit edit(sample.Write(), FileKind::kOrder, StoreId{});

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::uint64_t kDim = 8192;  // some blocks of a disk
 
-std::string NameOf(std::uint64_t number) { return fmt::format("rows{}", number); }
+std::string NameOfOfLiveArrays(std::uint64_t number) { return fmt::format("rows{}", number); }
 
 class OneRow final : public RowSource {
  public:
@@ -47,10 +47,10 @@ Status CheckRow(const Graph& graph, std::uint64_t number) {
   const std::array<VertexId, 1> vertices = {*root};
   std::vector<float> row(kDim);
   RHIZOME_RETURN_IF_ERROR(
-      graph.ReadRows(NameOf(number), vertices, std::as_writable_bytes(std::span(row))));
+      graph.ReadRows(NameOfOfLiveArrays(number), vertices, std::as_writable_bytes(std::span(row))));
   const auto wanted = static_cast<float>(number + 1);
   if (std::count(row.begin(), row.end(), wanted) != std::ssize(row))
-    return Status::Corruption(NameOf(number) + " holds something else");
+    return Status::Corruption(NameOfOfLiveArrays(number) + " holds something else");
   return Status::Ok();
 }
 
@@ -58,8 +58,8 @@ Status CheckRow(const Graph& graph, std::uint64_t number) {
 
 Status AddLiveArray(const Path& path, std::uint64_t number) {
   AddArrayOptions options;
-  options.file.name = NameOf(number);
-  options.file.path = NameOf(number);
+  options.file.name = NameOfOfLiveArrays(number);
+  options.file.path = NameOfOfLiveArrays(number);
   options.file.open = [number](FileSystem&) -> Result<std::unique_ptr<RowSource>> {
     return std::make_unique<OneRow>(static_cast<float>(number + 1));
   };

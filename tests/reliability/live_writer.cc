@@ -31,14 +31,14 @@ constexpr const char* kPathVariable = "RHIZOME_LIVE_STORE";
 constexpr int kAckDescriptor = 3;
 constexpr std::uint64_t kFirstVertices = 1;  // "root"
 
-std::string NameOf(std::uint64_t commit) { return fmt::format("a{}", commit); }
+std::string NameOfOfLiveWriter(std::uint64_t commit) { return fmt::format("a{}", commit); }
 
 Result<std::uint64_t> CountIn(const Graph& graph) {
   const std::uint64_t commits = graph.vertex_count() - kFirstVertices;
   for (std::uint64_t i = 0; i < commits; ++i)
-    if (!graph.Find(ExternalId(NameOf(i))))
+    if (!graph.Find(ExternalId(NameOfOfLiveWriter(i))))
       return Fail(Status::Corruption(
-          fmt::format("{} vertices were put, but {} is missing", commits, NameOf(i))));
+          fmt::format("{} vertices were put, but {} is missing", commits, NameOfOfLiveWriter(i))));
   return commits;
 }
 
@@ -50,7 +50,7 @@ Status WriteCommits(const Path& path, std::uint64_t until) {
   RHIZOME_ASSIGN_OR_RETURN(std::uint64_t next, CountIn(*graph));
   do {
     WriteBatch batch;
-    batch.PutEdge(ExternalId("root"), ExternalId(NameOf(next)));
+    batch.PutEdge(ExternalId("root"), ExternalId(NameOfOfLiveWriter(next)));
     const bool sync = next % 3 != 1;
     RHIZOME_RETURN_IF_ERROR(graph->Write(batch, {.sync = sync}));
     if (next % 7 == 6) RHIZOME_RETURN_IF_ERROR(graph->Compact({}, JobControl()));

@@ -20,7 +20,7 @@
 namespace rhizome::testing {
 namespace {
 
-Status Refused(const std::string& call) {
+Status RefusedOfLoopMount(const std::string& call) {
   return Status::IoError(fmt::format("{}: {}", call, std::strerror(errno)));
 }
 
@@ -28,18 +28,18 @@ Status Refused(const std::string& call) {
 Result<OwnedFile> AttachLoop(int image, std::string& name) {
   constexpr int kTries = 100;
   const OwnedFile control(open("/dev/loop-control", O_RDWR | O_CLOEXEC));
-  if (!control.is_open()) return Fail(Refused("open /dev/loop-control"));
+  if (!control.is_open()) return Fail(RefusedOfLoopMount("open /dev/loop-control"));
   for (int i = 0; i < kTries; ++i) {
     const int number = ioctl(control.fd(), LOOP_CTL_GET_FREE);
-    if (number < 0) return Fail(Refused("LOOP_CTL_GET_FREE"));
+    if (number < 0) return Fail(RefusedOfLoopMount("LOOP_CTL_GET_FREE"));
     name = fmt::format("/dev/loop{}", number);
     OwnedFile device(open(name.c_str(), O_RDWR | O_CLOEXEC));
-    if (!device.is_open()) return Fail(Refused("open " + name));
+    if (!device.is_open()) return Fail(RefusedOfLoopMount("open " + name));
     loop_config config{};
     config.fd = static_cast<std::uint32_t>(image);
     config.info.lo_flags = LO_FLAGS_AUTOCLEAR;
     if (ioctl(device.fd(), LOOP_CONFIGURE, &config) == 0) return device;
-    if (errno != EBUSY) return Fail(Refused("LOOP_CONFIGURE " + name));
+    if (errno != EBUSY) return Fail(RefusedOfLoopMount("LOOP_CONFIGURE " + name));
   }
   return Fail(Status::IoError("no loop device stays free"));
 }
@@ -67,8 +67,9 @@ void OwnedFile::Close() {
 
 Result<OwnedFile> MemoryFile(std::uint64_t bytes) {
   OwnedFile file(memfd_create("disk", MFD_CLOEXEC));
-  if (!file.is_open()) return Fail(Refused("memfd_create"));
-  if (ftruncate(file.fd(), static_cast<off_t>(bytes)) != 0) return Fail(Refused("ftruncate"));
+  if (!file.is_open()) return Fail(RefusedOfLoopMount("memfd_create"));
+  if (ftruncate(file.fd(), static_cast<off_t>(bytes)) != 0)
+    return Fail(RefusedOfLoopMount("ftruncate"));
   return file;
 }
 
@@ -76,7 +77,7 @@ Status WriteAt(int fd, std::uint64_t offset, const void* data, std::uint64_t byt
   const auto* from = static_cast<const char*>(data);
   while (bytes > 0) {
     const ssize_t done = pwrite(fd, from, bytes, static_cast<off_t>(offset));
-    if (done <= 0) return Refused("pwrite");
+    if (done <= 0) return RefusedOfLoopMount("pwrite");
     from += done;
     offset += static_cast<std::uint64_t>(done);
     bytes -= static_cast<std::uint64_t>(done);
@@ -87,14 +88,14 @@ Status WriteAt(int fd, std::uint64_t offset, const void* data, std::uint64_t byt
 Result<OwnedFile> CopyToMemory(int from) {
   constexpr std::uint64_t kPiece = 1 << 20;
   struct stat about {};
-  if (fstat(from, &about) != 0) return Fail(Refused("fstat"));
+  if (fstat(from, &about) != 0) return Fail(RefusedOfLoopMount("fstat"));
   RHIZOME_ASSIGN_OR_RETURN(OwnedFile copy, MemoryFile(static_cast<std::uint64_t>(about.st_size)));
   std::vector<char> piece(kPiece);
   for (off_t at = lseek(from, 0, SEEK_DATA); at >= 0; at = lseek(from, at, SEEK_DATA)) {
     for (const off_t end = lseek(from, at, SEEK_HOLE); at < end;) {
       const auto wanted = std::min<std::uint64_t>(kPiece, static_cast<std::uint64_t>(end - at));
       const ssize_t got = pread(from, piece.data(), wanted, at);
-      if (got <= 0) return Fail(Refused("pread"));
+      if (got <= 0) return Fail(RefusedOfLoopMount("pread"));
       RHIZOME_RETURN_IF_ERROR(WriteAt(copy.fd(), static_cast<std::uint64_t>(at), piece.data(),
                                       static_cast<std::uint64_t>(got)));
       at += got;
@@ -115,14 +116,14 @@ Result<LoopMount> LoopMount::Mount(int image, const std::string& kind, const Pat
   std::string name;
   RHIZOME_ASSIGN_OR_RETURN(OwnedFile device, AttachLoop(image, name));
   if (mount(name.c_str(), folder.c_str(), kind.c_str(), 0, "") != 0)
-    return Fail(Refused(fmt::format("mount {} as {}", name, kind)));
+    return Fail(RefusedOfLoopMount(fmt::format("mount {} as {}", name, kind)));
   return LoopMount(std::move(device), folder);
 }
 
 Status LoopMount::Unmount() {
   if (!std::exchange(mounted_, false)) return Status::Ok();
   if (umount2(folder_.c_str(), 0) != 0) {
-    const Status refused = Refused("umount " + folder_.string());
+    const Status refused = RefusedOfLoopMount("umount " + folder_.string());
     umount2(folder_.c_str(), MNT_DETACH);
     return refused;
   }

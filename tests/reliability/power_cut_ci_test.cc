@@ -20,7 +20,7 @@ namespace {
 constexpr unsigned long kShutdown = _IOR('X', 125, std::uint32_t);
 constexpr std::uint32_t kWithoutFlushingTheJournal = 2;
 
-bool Runs(const std::string& command) {
+bool RunsOfPowerCut(const std::string& command) {
   return std::system((command + " >/dev/null 2>&1").c_str()) == 0;
 }
 
@@ -33,16 +33,18 @@ class LoopDisk {
   bool Make(const std::string& kind) {
     const std::string force = kind == "xfs" ? "-f -q" : "-F -q";
     std::filesystem::create_directory(folder_);
-    return Runs(fmt::format("truncate -s 320M '{}'", image_.string())) &&
-           Runs(fmt::format("mkfs.{} {} '{}'", kind, force, image_.string())) && Mount();
+    return RunsOfPowerCut(fmt::format("truncate -s 320M '{}'", image_.string())) &&
+           RunsOfPowerCut(fmt::format("mkfs.{} {} '{}'", kind, force, image_.string())) && Mount();
   }
   bool Mount() {
-    mounted_ = Runs(fmt::format("mount -o loop '{}' '{}'", image_.string(), folder_.string()));
+    mounted_ =
+        RunsOfPowerCut(fmt::format("mount -o loop '{}' '{}'", image_.string(), folder_.string()));
     return mounted_;
   }
   void Unmount() {
     if (mounted_)
-      Runs(fmt::format("umount '{}' || umount -l '{}'", folder_.string(), folder_.string()));
+      RunsOfPowerCut(
+          fmt::format("umount '{}' || umount -l '{}'", folder_.string(), folder_.string()));
     mounted_ = false;
   }
 

@@ -18,7 +18,7 @@
 namespace rhizome::testing {
 namespace {
 
-constexpr std::uint64_t kDim = 3;
+constexpr std::uint64_t kScenariosDim = 3;
 constexpr std::uint64_t kChunkRows = 128;
 
 StoreId SmallId() {
@@ -69,7 +69,7 @@ WriteBatch Batch(const Graph& graph, int number) {
   batch.UpsertEdge(old(0), old(2), {.weight = 9});
   batch.DeleteEdge(old(1), old(2), "edge0");
   if (number % 2 == 1) batch.DeleteVertex(old(3));
-  const float row[kDim] = {static_cast<float>(number), 2, 3};
+  const float row[kScenariosDim] = {static_cast<float>(number), 2, 3};
   batch.PutRow(old(4), "feat", std::span<const float>(row));
   return batch;
 }
@@ -150,7 +150,7 @@ using ArraySteps = std::function<Status(ArrayChange&, const ArraySource&)>;
 
 /// Makes an array as a job does and lets `steps` publish it.
 Status ChangeArrays(StoreDisk& disk, int number, ArrayLayout layout, const ArraySteps& steps,
-                    std::uint64_t dim = kDim) {
+                    std::uint64_t dim = kScenariosDim) {
   RHIZOME_ASSIGN_OR_RETURN(const auto store, Store::Open(disk, kStorePath, Store::Mode::kRead));
   const std::uint64_t rows = store->manifest().info.vertices;
   RHIZOME_ASSIGN_OR_RETURN(
@@ -231,13 +231,13 @@ Status RunCompaction(StoreDisk& disk, Recorder& recorder) {
 Status WriteRows(FileSystem& fs, const Path& path, std::uint64_t rows, float first) {
   RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, path.parent_path()));
   std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (" +
-                       std::to_string(rows) + ", " + std::to_string(kDim) + "), }";
+                       std::to_string(rows) + ", " + std::to_string(kScenariosDim) + "), }";
   constexpr std::size_t kHeadBytes = 10;
   header.resize((kHeadBytes + header.size() + 64) / 64 * 64 - kHeadBytes, ' ');
   header.back() = '\n';
   std::string text = std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size()) + '\0';
   text += header;
-  for (std::uint64_t i = 0; i < rows * kDim; ++i) {
+  for (std::uint64_t i = 0; i < rows * kScenariosDim; ++i) {
     const float value = first + static_cast<float>(i);
     text.append(reinterpret_cast<const char*>(&value), sizeof value);
   }
@@ -288,8 +288,9 @@ Status RunPublishing(StoreDisk& disk, Recorder& recorder) {
     RHIZOME_ASSIGN_OR_RETURN(const auto graph, Graph::Open(std::as_const(*seen)));
     vertices = graph->vertex_count();
   }
-  RHIZOME_ASSIGN_OR_RETURN(const Made made, MakeArray(disk, *seen, kStorePath.parent_path(),
-                                                      vertices, 1, ArrayLayout::kRow, kDim));
+  RHIZOME_ASSIGN_OR_RETURN(const Made made,
+                           MakeArray(disk, *seen, kStorePath.parent_path(), vertices, 1,
+                                     ArrayLayout::kRow, kScenariosDim));
   {
     RHIZOME_ASSIGN_OR_RETURN(const Live live, OpenLive(disk));
     RHIZOME_RETURN_IF_ERROR(recorder.Step([&] { return Compact(*live.graph, true); }));

@@ -48,7 +48,7 @@ Buffer Sealed(Buffer frame) {
   return frame;
 }
 
-std::string NameOf(const ::testing::TestParamInfo<CodecKind>& info) {
+std::string NameOfOfCodec(const ::testing::TestParamInfo<CodecKind>& info) {
   std::string name(CodecName(info.param));
   for (char& c : name) c = c == '-' ? '_' : c;
   return name;
@@ -61,17 +61,18 @@ class CodecTest : public ::testing::TestWithParam<CodecKind> {
 INSTANTIATE_TEST_SUITE_P(All, CodecTest,
                          ::testing::Values(CodecKind::kRaw, CodecKind::kZstd, CodecKind::kBloscLz4,
                                            CodecKind::kBloscZstd),
-                         NameOf);
+                         NameOfOfCodec);
 
 class FramedCodecTest : public CodecTest {};
 INSTANTIATE_TEST_SUITE_P(All, FramedCodecTest,
                          ::testing::Values(CodecKind::kZstd, CodecKind::kBloscLz4,
                                            CodecKind::kBloscZstd),
-                         NameOf);
+                         NameOfOfCodec);
 
 class BloscTest : public CodecTest {};
 INSTANTIATE_TEST_SUITE_P(All, BloscTest,
-                         ::testing::Values(CodecKind::kBloscLz4, CodecKind::kBloscZstd), NameOf);
+                         ::testing::Values(CodecKind::kBloscLz4, CodecKind::kBloscZstd),
+                         NameOfOfCodec);
 
 TEST_P(CodecTest, DecodingGivesBackAnyBytesAtAnySizeAndLevel) {
   std::mt19937_64 random(testing::TestSeed());

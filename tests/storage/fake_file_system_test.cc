@@ -11,10 +11,10 @@ namespace rhizome {
 namespace {
 
 using testing::FakeFileSystem;
-using Mode = FakeFileSystem::CrashMode;
+using CrashMode = FakeFileSystem::CrashMode;
 using Operation = FakeFileSystem::Operation;
 
-std::span<const std::byte> Bytes(std::string_view text) {
+std::span<const std::byte> BytesOfFakeFileSystem(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
@@ -31,11 +31,11 @@ std::string Read(FileSystem& fs, const Path& path) {
 TEST(FakeFileSystemTest, BytesSurviveOnlyIfTheFileAndItsNameWereSynced) {
   FakeFileSystem fs;
   const auto bytes_lost = fs.CreateFile("/bytes_lost");
-  ASSERT_OK((*bytes_lost)->Append(Bytes("abc")));
+  ASSERT_OK((*bytes_lost)->Append(BytesOfFakeFileSystem("abc")));
   ASSERT_OK((*bytes_lost)->Close());  // closing syncs nothing
-  ASSERT_OK(WriteWholeFile(fs, "/kept", Bytes("abc")));
+  ASSERT_OK(WriteWholeFile(fs, "/kept", BytesOfFakeFileSystem("abc")));
   ASSERT_OK(fs.SyncDirectory("/"));
-  ASSERT_OK(WriteWholeFile(fs, "/name_lost", Bytes("abc")));
+  ASSERT_OK(WriteWholeFile(fs, "/name_lost", BytesOfFakeFileSystem("abc")));
   for (const char* name : {"/bytes_lost", "/kept", "/name_lost"}) EXPECT_EQ(Read(fs, name), "abc");
 
   fs.Crash();
@@ -48,17 +48,18 @@ TEST(FakeFileSystemTest, OnlyTheSyncedPrefixSurvives) {
   FakeFileSystem fs;
   {
     const auto file = fs.CreateFile("/log");
-    ASSERT_OK((*file)->Append(Bytes("synced")));
+    ASSERT_OK((*file)->Append(BytesOfFakeFileSystem("synced")));
     ASSERT_OK((*file)->Sync());
     ASSERT_OK(fs.SyncDirectory("/"));
-    ASSERT_OK((*file)->Append(Bytes(" lost")));
+    ASSERT_OK((*file)->Append(BytesOfFakeFileSystem(" lost")));
     EXPECT_EQ(Read(fs, "/log"), "synced lost");
     fs.Crash();
-    EXPECT_STATUS((*file)->Append(Bytes("x")), kIoError);  // opened before the crash
+    EXPECT_STATUS((*file)->Append(BytesOfFakeFileSystem("x")),
+                  kIoError);  // opened before the crash
   }
   EXPECT_EQ(Read(fs, "/log"), "synced");
   const auto again = fs.OpenAppend("/log", 4);
-  ASSERT_OK((*again)->Append(Bytes("!")));
+  ASSERT_OK((*again)->Append(BytesOfFakeFileSystem("!")));
   ASSERT_OK((*again)->Sync());
   fs.Crash();
   EXPECT_EQ(Read(fs, "/log"), "sync!");
@@ -67,7 +68,7 @@ TEST(FakeFileSystemTest, OnlyTheSyncedPrefixSurvives) {
 TEST(FakeFileSystemTest, ALostDirectoryTakesItsFilesAlong) {
   FakeFileSystem fs;
   ASSERT_OK(fs.CreateDirectory("/a"));
-  ASSERT_OK(WriteWholeFile(fs, "/a/f", Bytes("x")));
+  ASSERT_OK(WriteWholeFile(fs, "/a/f", BytesOfFakeFileSystem("x")));
   ASSERT_OK(fs.SyncDirectory("/a"));
   fs.Crash();
   EXPECT_STATUS(fs.Stat("/a"), kNotFound);
@@ -82,7 +83,8 @@ TEST(FakeFileSystemTest, ALostDirectoryTakesItsFilesAlong) {
 
 TEST(FakeFileSystemTest, RemovalIsUndoneUnlessTheDirectoryWasSynced) {
   FakeFileSystem fs;
-  for (const char* name : {"/f", "/g"}) ASSERT_OK(WriteWholeFile(fs, name, Bytes("x")));
+  for (const char* name : {"/f", "/g"})
+    ASSERT_OK(WriteWholeFile(fs, name, BytesOfFakeFileSystem("x")));
   ASSERT_OK(fs.SyncDirectory("/"));
   ASSERT_OK(fs.RemoveFile("/f"));
   ASSERT_OK(fs.SyncDirectory("/"));
@@ -95,7 +97,7 @@ TEST(FakeFileSystemTest, RemovalIsUndoneUnlessTheDirectoryWasSynced) {
 
 TEST(FakeFileSystemTest, LinksShareBytesAndCount) {
   FakeFileSystem fs;
-  ASSERT_OK(WriteWholeFile(fs, "/f", Bytes("x")));
+  ASSERT_OK(WriteWholeFile(fs, "/f", BytesOfFakeFileSystem("x")));
   ASSERT_OK(fs.CreateDirectory("/d"));
   ASSERT_OK(fs.LinkFile("/f", "/d/g"));
   EXPECT_STATUS(fs.LinkFile("/f", "/d/g"), kAlreadyExists);
@@ -110,10 +112,10 @@ TEST(FakeFileSystemTest, LinksShareBytesAndCount) {
 TEST(FakeFileSystemTest, KeepUnsyncedIsAKilledProcess) {
   FakeFileSystem fs;
   auto file = fs.CreateFile("/f");
-  ASSERT_OK((*file)->Append(Bytes("abc")));
+  ASSERT_OK((*file)->Append(BytesOfFakeFileSystem("abc")));
   auto lock = fs.Lock("/LOCK", FileSystem::LockMode::kExclusive, "me");
   ASSERT_OK(lock);
-  fs.Crash(Mode::kKeepUnsynced);
+  fs.Crash(CrashMode::kKeepUnsynced);
   EXPECT_EQ(Read(fs, "/f"), "abc");
   const auto again = fs.Lock("/LOCK", FileSystem::LockMode::kExclusive, "other");
   EXPECT_OK(again);  // locks die with their holder
@@ -126,12 +128,12 @@ TEST(FakeFileSystemTest, RandomCrashesKeepSyncedBytesAndSomeOfTheRest) {
   std::map<std::string, int> outcomes;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     FakeFileSystem fs;
-    ASSERT_OK(WriteWholeFile(fs, "/old", Bytes("1234")));
+    ASSERT_OK(WriteWholeFile(fs, "/old", BytesOfFakeFileSystem("1234")));
     ASSERT_OK(fs.SyncDirectory("/"));
     const auto file = fs.OpenAppend("/old", 4);
-    ASSERT_OK((*file)->Append(Bytes("5678")));
-    ASSERT_OK(WriteWholeFile(fs, "/new", Bytes("n")));
-    fs.Crash(Mode::kRandom, seed);
+    ASSERT_OK((*file)->Append(BytesOfFakeFileSystem("5678")));
+    ASSERT_OK(WriteWholeFile(fs, "/new", BytesOfFakeFileSystem("n")));
+    fs.Crash(CrashMode::kRandom, seed);
     const std::string old_text = Read(fs, "/old");
     EXPECT_EQ(old_text.substr(0, 4), "1234");
     EXPECT_LE(old_text.size(), 8U);
@@ -183,7 +185,7 @@ TEST(FakeFileSystemTest, EveryFailureOfAWriteIsReported) {
   for (std::uint64_t k = 0;; ++k) {
     FakeFileSystem fs;
     fs.FailAt(k, EIO, false);
-    const Status status = WriteWholeFile(fs, "/f", Bytes("abcd"));
+    const Status status = WriteWholeFile(fs, "/f", BytesOfFakeFileSystem("abcd"));
     if (status.ok()) {
       EXPECT_EQ(k, 4U);  // create, append, sync, close
       break;
@@ -196,12 +198,12 @@ TEST(FakeFileSystemTest, AFailedSyncStaysFailed) {
   FakeFileSystem fs;
   const auto file = fs.CreateFile("/f");
   ASSERT_OK(fs.SyncDirectory("/"));
-  ASSERT_OK((*file)->Append(Bytes("abcd")));
+  ASSERT_OK((*file)->Append(BytesOfFakeFileSystem("abcd")));
   fs.FailWhen([](Operation operation, const Path&) { return operation == Operation::kSync; }, EIO);
   EXPECT_STATUS((*file)->Sync(), kIoError);
   fs.ClearFailures();
   EXPECT_STATUS((*file)->Sync(), kIoError);
-  EXPECT_STATUS((*file)->Append(Bytes("x")), kIoError);
+  EXPECT_STATUS((*file)->Append(BytesOfFakeFileSystem("x")), kIoError);
   fs.Crash();
   EXPECT_EQ(Read(fs, "/f"), "");
   EXPECT_EQ(fs.Trace().at(3), "sync /f");
@@ -217,7 +219,7 @@ TEST(FakeFileSystemTest, AnswersAsAFileSystemDoes) {
   ASSERT_OK(fs.CreateDirectory("x"));  // relative paths begin at the root
   EXPECT_STATUS(fs.CreateDirectory("/x"), kAlreadyExists);
   EXPECT_STATUS(fs.OpenRead("/x"), kIoError);
-  ASSERT_OK(WriteWholeFile(fs, "/x/./f", Bytes("abc")));
+  ASSERT_OK(WriteWholeFile(fs, "/x/./f", BytesOfFakeFileSystem("abc")));
   EXPECT_STATUS(fs.CreateFile("/x/f"), kAlreadyExists);
   EXPECT_STATUS(fs.RemoveDirectory("/x"), kAlreadyExists);
   EXPECT_STATUS(fs.OpenAppend("/x/f", 4), kInvalidArgument);
@@ -231,7 +233,7 @@ TEST(FakeFileSystemTest, AnswersAsAFileSystemDoes) {
 
 TEST(FakeFileSystemTest, DamageIsSeenByReadersAndIsDurable) {
   FakeFileSystem fs;
-  ASSERT_OK(WriteWholeFile(fs, "/f", Bytes("abc")));
+  ASSERT_OK(WriteWholeFile(fs, "/f", BytesOfFakeFileSystem("abc")));
   ASSERT_OK(fs.SyncDirectory("/"));
   ASSERT_OK(fs.FlipBit("/f", 9));
   EXPECT_EQ(Read(fs, "/f"), "a`c");
@@ -246,7 +248,7 @@ TEST(FakeFileSystemTest, BothQueuesReadItDirectOrNot) {
   FakeFileSystem fs;
   std::string text(10'000, 'a');
   for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>('a' + i % 26);
-  ASSERT_OK(WriteWholeFile(fs, "/f", Bytes(text)));
+  ASSERT_OK(WriteWholeFile(fs, "/f", BytesOfFakeFileSystem(text)));
   fs.SetDirectAlignment(512);
   const auto file = fs.OpenRead("/f", {.direct = true});
   ASSERT_OK(file);

@@ -23,11 +23,11 @@ namespace {
 using testing::TempDir;
 using LockMode = FileSystem::LockMode;
 
-std::span<const std::byte> Bytes(std::string_view text) {
+std::span<const std::byte> BytesOfFileSystem(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-std::string Read(const Path& path) {
+std::string ReadOfFileSystem(const Path& path) {
   const auto bytes = ReadWholeFile(FileSystem::Posix(), path, 1 << 30);
   if (!bytes) return "error: " + bytes.error().ToString();
   return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
@@ -47,57 +47,57 @@ TEST_F(PosixFileSystemTest, WritesAndReadsBack) {
   for (int i = 0; i < 60; ++i) {  // pieces below and above the size of the write buffer
     const std::string piece(random() % (i % 7 == 0 ? 200'000 : 5'000),
                             static_cast<char>('a' + i % 26));
-    ASSERT_OK((*file)->Append(Bytes(piece)));
+    ASSERT_OK((*file)->Append(BytesOfFileSystem(piece)));
     all += piece;
     EXPECT_EQ((*file)->size_bytes(), all.size());
     if (i % 20 == 0) {
       ASSERT_OK((*file)->Sync());
-      EXPECT_EQ(Read(dir_ / "f"), all);
+      EXPECT_EQ(ReadOfFileSystem(dir_ / "f"), all);
     }
   }
   ASSERT_OK((*file)->Close());
   EXPECT_OK((*file)->Close());
-  EXPECT_STATUS((*file)->Append(Bytes("x")), kInvalidArgument);
-  EXPECT_EQ(Read(dir_ / "f"), all);
+  EXPECT_STATUS((*file)->Append(BytesOfFileSystem("x")), kInvalidArgument);
+  EXPECT_EQ(ReadOfFileSystem(dir_ / "f"), all);
 }
 
 TEST_F(PosixFileSystemTest, AnUnclosedFileKeepsWhatWasWritten) {
   {
     const auto file = fs_.CreateFile(dir_ / "f");
-    ASSERT_OK((*file)->Append(Bytes("abc")));
+    ASSERT_OK((*file)->Append(BytesOfFileSystem("abc")));
   }
-  EXPECT_EQ(Read(dir_ / "f"), "abc");
+  EXPECT_EQ(ReadOfFileSystem(dir_ / "f"), "abc");
 }
 
 TEST_F(PosixFileSystemTest, CreateRefusesWhatIsThere) {
-  ASSERT_OK(WriteWholeFile(fs_, dir_ / "f", Bytes("abc")));
+  ASSERT_OK(WriteWholeFile(fs_, dir_ / "f", BytesOfFileSystem("abc")));
   EXPECT_STATUS(fs_.CreateFile(dir_ / "f"), kAlreadyExists);
-  EXPECT_STATUS(WriteWholeFile(fs_, dir_ / "f", Bytes("x")), kAlreadyExists);
+  EXPECT_STATUS(WriteWholeFile(fs_, dir_ / "f", BytesOfFileSystem("x")), kAlreadyExists);
   ASSERT_EQ(symlink("nowhere", (dir_ / "dangling").c_str()), 0);
   EXPECT_STATUS(fs_.CreateFile(dir_ / "dangling"), kAlreadyExists);
   EXPECT_STATUS(fs_.CreateFile(dir_ / "no" / "f"), kNotFound);
-  EXPECT_EQ(Read(dir_ / "f"), "abc");
+  EXPECT_EQ(ReadOfFileSystem(dir_ / "f"), "abc");
 }
 
 TEST_F(PosixFileSystemTest, AppendGoesOnAfterWhatIsKept) {
-  ASSERT_OK(WriteWholeFile(fs_, dir_ / "f", Bytes("abcdef")));
+  ASSERT_OK(WriteWholeFile(fs_, dir_ / "f", BytesOfFileSystem("abcdef")));
   {
     const auto file = fs_.OpenAppend(dir_ / "f", 2);
     ASSERT_OK(file);
     EXPECT_EQ((*file)->size_bytes(), 2U);
-    ASSERT_OK((*file)->Append(Bytes("XYZ")));
+    ASSERT_OK((*file)->Append(BytesOfFileSystem("XYZ")));
     ASSERT_OK((*file)->Sync());
     EXPECT_EQ((*file)->size_bytes(), 5U);
   }
-  EXPECT_EQ(Read(dir_ / "f"), "abXYZ");
+  EXPECT_EQ(ReadOfFileSystem(dir_ / "f"), "abXYZ");
   EXPECT_STATUS(fs_.OpenAppend(dir_ / "f", 6), kInvalidArgument);
   EXPECT_STATUS(fs_.OpenAppend(dir_ / "g", 0), kNotFound);
-  EXPECT_EQ(Read(dir_ / "f"), "abXYZ");
+  EXPECT_EQ(ReadOfFileSystem(dir_ / "f"), "abXYZ");
 }
 
 // A pipe in a store's folder must neither be opened nor waited for.
 TEST_F(PosixFileSystemTest, OnlyRegularFilesAreOpened) {
-  ASSERT_OK(WriteWholeFile(fs_, dir_ / "f", Bytes("abc")));
+  ASSERT_OK(WriteWholeFile(fs_, dir_ / "f", BytesOfFileSystem("abc")));
   ASSERT_EQ(symlink("f", (dir_ / "link").c_str()), 0);
   ASSERT_EQ(mkfifo((dir_ / "pipe").c_str(), 0600), 0);
   for (const bool direct : {false, true}) {
@@ -113,12 +113,12 @@ TEST_F(PosixFileSystemTest, OnlyRegularFilesAreOpened) {
   EXPECT_STATUS(fs_.Lock(dir_ / "link", LockMode::kExclusive, "x"), kIoError);
   EXPECT_STATUS(fs_.Lock(dir_ / "pipe", LockMode::kShared, ""), kIoError);
   EXPECT_STATUS(fs_.OpenAppend("/dev/null", 0), kIoError);
-  EXPECT_EQ(Read(dir_ / "f"), "abc");
+  EXPECT_EQ(ReadOfFileSystem(dir_ / "f"), "abc");
 }
 
 TEST_F(PosixFileSystemTest, DirectReadsWorkOrFallBack) {
   const std::string text(10'001, 'x');
-  ASSERT_OK(WriteWholeFile(fs_, dir_ / "f", Bytes(text)));
+  ASSERT_OK(WriteWholeFile(fs_, dir_ / "f", BytesOfFileSystem(text)));
   for (const Path& path : {dir_ / "f", Path("/proc/self/status")}) {  // proc refuses O_DIRECT
     const auto file = fs_.OpenRead(path, {.direct = true});
     ASSERT_OK(file);
@@ -166,11 +166,11 @@ TEST_F(PosixFileSystemTest, LargeFilesHoldWhatWasAppended) {
       EXPECT_EQ((*file)->size_bytes(), all.size());
       if (random() % 4 == 0) {
         ASSERT_OK((*file)->Sync());
-        ASSERT_TRUE(Read(path) == all);
+        ASSERT_TRUE(ReadOfFileSystem(path) == all);
       }
     }
     ASSERT_OK((*file)->Close());
-    ASSERT_TRUE(Read(path) == all);
+    ASSERT_TRUE(ReadOfFileSystem(path) == all);
   }
 }
 
@@ -182,13 +182,13 @@ TEST_F(PosixFileSystemTest, NoSpaceIsOutOfSpaceAndSticks) {
   const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
   const struct rlimit small = {10'000, old.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
-  const Status append = (*file)->Append(Bytes(std::string(3'000'000, 'x')));
+  const Status append = (*file)->Append(BytesOfFileSystem(std::string(3'000'000, 'x')));
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &old), 0);
   std::signal(SIGXFSZ, old_handler);
   EXPECT_STATUS(append, kOutOfSpace);
   EXPECT_NE(append.message().find((dir_ / "f").string()), std::string::npos);
   // The disk has room again, but the file has a hole in what it was told.
-  EXPECT_STATUS((*file)->Append(Bytes("x")), kOutOfSpace);
+  EXPECT_STATUS((*file)->Append(BytesOfFileSystem("x")), kOutOfSpace);
   EXPECT_STATUS((*file)->Sync(), kOutOfSpace);
   EXPECT_STATUS((*file)->Close(), kOutOfSpace);
 }
@@ -197,7 +197,7 @@ TEST_F(PosixFileSystemTest, FoldersAndNames) {
   ASSERT_OK(fs_.CreateDirectory(dir_ / "d"));
   EXPECT_STATUS(fs_.CreateDirectory(dir_ / "d"), kAlreadyExists);
   EXPECT_STATUS(fs_.CreateDirectory(dir_ / "x" / "y"), kNotFound);
-  ASSERT_OK(WriteWholeFile(fs_, dir_ / "d" / "b", Bytes("12345")));
+  ASSERT_OK(WriteWholeFile(fs_, dir_ / "d" / "b", BytesOfFileSystem("12345")));
   ASSERT_OK(fs_.CreateDirectory(dir_ / "d" / "a"));
   ASSERT_EQ(symlink("b", (dir_ / "d" / "c").c_str()), 0);
   const auto list = fs_.List(dir_ / "d");
@@ -224,13 +224,13 @@ TEST_F(PosixFileSystemTest, FoldersAndNames) {
 }
 
 TEST_F(PosixFileSystemTest, LinksShareBytes) {
-  ASSERT_OK(WriteWholeFile(fs_, dir_ / "f", Bytes("abc")));
+  ASSERT_OK(WriteWholeFile(fs_, dir_ / "f", BytesOfFileSystem("abc")));
   ASSERT_OK(fs_.LinkFile(dir_ / "f", dir_ / "g"));
   EXPECT_EQ(fs_.Stat(dir_ / "f")->link_count, 2U);
   EXPECT_STATUS(fs_.LinkFile(dir_ / "f", dir_ / "g"), kAlreadyExists);
   EXPECT_STATUS(fs_.LinkFile(dir_ / "none", dir_ / "h"), kNotFound);
   ASSERT_OK(fs_.RemoveFile(dir_ / "f"));
-  EXPECT_EQ(Read(dir_ / "g"), "abc");
+  EXPECT_EQ(ReadOfFileSystem(dir_ / "g"), "abc");
   EXPECT_STATUS(fs_.RemoveFile(dir_ / "f"), kNotFound);
 }
 
@@ -238,18 +238,19 @@ TEST_F(PosixFileSystemTest, LocksExcludeAndNameTheirHolder) {
   const Path path = dir_ / "LOCK";
   auto held = fs_.Lock(path, LockMode::kExclusive, "rhizome\n4711\n");
   ASSERT_OK(held);
-  EXPECT_EQ(Read(path), "rhizome\n4711\n");
+  EXPECT_EQ(ReadOfFileSystem(path), "rhizome\n4711\n");
   for (const LockMode mode : {LockMode::kExclusive, LockMode::kShared}) {
     const auto refused = fs_.Lock(path, mode, "thief");
     EXPECT_STATUS(refused, kBusy);
     EXPECT_NE(refused.error().message().find("rhizome 4711"), std::string::npos)
         << refused.error().message();
   }
-  EXPECT_EQ(Read(path), "rhizome\n4711\n");  // a loser does not wipe out the winner's name
+  EXPECT_EQ(ReadOfFileSystem(path),
+            "rhizome\n4711\n");  // a loser does not wipe out the winner's name
   held->reset();
   const auto next = fs_.Lock(path, LockMode::kExclusive, "short");
   ASSERT_OK(next);
-  EXPECT_EQ(Read(path), "short");
+  EXPECT_EQ(ReadOfFileSystem(path), "short");
 }
 
 TEST_F(PosixFileSystemTest, SharedLocksAreShared) {
@@ -298,7 +299,7 @@ TEST_F(PosixFileSystemTest, AKilledHolderLosesTheLock) {
 // Root may do everything, so a child gives that up first.
 TEST_F(PosixFileSystemTest, RefusalOfTheSystemIsPermissionDenied) {
   constexpr uid_t kNobody = 65534;
-  ASSERT_OK(WriteWholeFile(fs_, dir_ / "f", Bytes("abc")));
+  ASSERT_OK(WriteWholeFile(fs_, dir_ / "f", BytesOfFileSystem("abc")));
   ASSERT_EQ(chmod((dir_ / "f").c_str(), 0), 0);
   ASSERT_EQ(chmod(dir_.path().c_str(), 0555), 0);
   const pid_t child = fork();
@@ -318,7 +319,7 @@ TEST_F(PosixFileSystemTest, RefusalOfTheSystemIsPermissionDenied) {
 }
 
 TEST_F(PosixFileSystemTest, ReadExactlyAndReadWholeFileCheckLengths) {
-  ASSERT_OK(WriteWholeFile(fs_, dir_ / "f", Bytes("abcdef")));
+  ASSERT_OK(WriteWholeFile(fs_, dir_ / "f", BytesOfFileSystem("abcdef")));
   const auto file = fs_.OpenRead(dir_ / "f");
   std::vector<std::byte> out(4);
   ASSERT_OK(ReadExactly(**file, 2, out));
@@ -351,12 +352,12 @@ TEST_F(PosixFileSystemTest, CreateDirectoriesMakesWhatIsMissing) {
 TEST_F(PosixFileSystemTest, RemoveTreeStaysInside) {
   ASSERT_OK(CreateDirectories(fs_, dir_ / "tree" / "a" / "b"));
   ASSERT_OK(CreateDirectories(fs_, dir_ / "outside"));
-  ASSERT_OK(WriteWholeFile(fs_, dir_ / "outside" / "precious", Bytes("x")));
-  ASSERT_OK(WriteWholeFile(fs_, dir_ / "tree" / "a" / "f", Bytes("x")));
+  ASSERT_OK(WriteWholeFile(fs_, dir_ / "outside" / "precious", BytesOfFileSystem("x")));
+  ASSERT_OK(WriteWholeFile(fs_, dir_ / "tree" / "a" / "f", BytesOfFileSystem("x")));
   ASSERT_EQ(symlink("../../outside", (dir_ / "tree" / "a" / "link").c_str()), 0);
   EXPECT_OK(RemoveTree(fs_, dir_ / "tree"));
   EXPECT_STATUS(fs_.Stat(dir_ / "tree"), kNotFound);
-  EXPECT_EQ(Read(dir_ / "outside" / "precious"), "x");
+  EXPECT_EQ(ReadOfFileSystem(dir_ / "outside" / "precious"), "x");
   EXPECT_OK(RemoveTree(fs_, dir_ / "tree"));
 }
 
@@ -380,15 +381,15 @@ class OutputFileTest : public PosixFileSystemTest {
 
 TEST_F(OutputFileTest, ReplacesTheOldFileOnlyOnCommit) {
   const Path path = dir_ / "model";
-  ASSERT_OK(WriteWholeFile(fs_, path, Bytes("old")));
+  ASSERT_OK(WriteWholeFile(fs_, path, BytesOfFileSystem("old")));
   auto output = OutputFile::Create(path);
   ASSERT_OK(output);
-  ASSERT_OK(output->Append(Bytes("new")));
-  EXPECT_EQ(Read(path), "old");
+  ASSERT_OK(output->Append(BytesOfFileSystem("new")));
+  EXPECT_EQ(ReadOfFileSystem(path), "old");
   ASSERT_OK(output->Commit());
-  EXPECT_EQ(Read(path), "new");
+  EXPECT_EQ(ReadOfFileSystem(path), "new");
   EXPECT_EQ(FileCount(), 1U);
-  EXPECT_STATUS(output->Append(Bytes("x")), kInvalidArgument);
+  EXPECT_STATUS(output->Append(BytesOfFileSystem("x")), kInvalidArgument);
   EXPECT_STATUS(output->Commit(), kInvalidArgument);
 }
 
@@ -396,7 +397,7 @@ TEST_F(OutputFileTest, LeavesNothingBehindWithoutCommit) {
   {
     auto output = OutputFile::Create(dir_ / "f");
     ASSERT_OK(output);
-    ASSERT_OK(output->Append(Bytes("half")));
+    ASSERT_OK(output->Append(BytesOfFileSystem("half")));
     OutputFile moved = *std::move(output);
     EXPECT_EQ(FileCount(), 1U);
   }
@@ -404,13 +405,13 @@ TEST_F(OutputFileTest, LeavesNothingBehindWithoutCommit) {
 }
 
 TEST_F(OutputFileTest, FollowsLinksAndRefusesWhatIsNoFile) {
-  ASSERT_OK(WriteWholeFile(fs_, dir_ / "real", Bytes("old")));
+  ASSERT_OK(WriteWholeFile(fs_, dir_ / "real", BytesOfFileSystem("old")));
   ASSERT_EQ(symlink("real", (dir_ / "link").c_str()), 0);
   auto output = OutputFile::Create(dir_ / "link");
   ASSERT_OK(output);
-  ASSERT_OK(output->Append(Bytes("new")));
+  ASSERT_OK(output->Append(BytesOfFileSystem("new")));
   ASSERT_OK(output->Commit());
-  EXPECT_EQ(Read(dir_ / "real"), "new");
+  EXPECT_EQ(ReadOfFileSystem(dir_ / "real"), "new");
   EXPECT_EQ(fs_.Stat(dir_ / "link")->kind, DirectoryEntry::Kind::kOther);
 
   EXPECT_STATUS(OutputFile::Create("/dev/null"), kInvalidArgument);
@@ -424,12 +425,12 @@ TEST_F(OutputFileTest, TwoWritersOfOnePathDoNotMix) {
   auto second = OutputFile::Create(dir_ / "f");
   ASSERT_OK(first);
   ASSERT_OK(second);
-  ASSERT_OK(first->Append(Bytes("first")));
-  ASSERT_OK(second->Append(Bytes("2")));
+  ASSERT_OK(first->Append(BytesOfFileSystem("first")));
+  ASSERT_OK(second->Append(BytesOfFileSystem("2")));
   ASSERT_OK(first->Commit());
-  EXPECT_EQ(Read(dir_ / "f"), "first");
+  EXPECT_EQ(ReadOfFileSystem(dir_ / "f"), "first");
   ASSERT_OK(second->Commit());
-  EXPECT_EQ(Read(dir_ / "f"), "2");
+  EXPECT_EQ(ReadOfFileSystem(dir_ / "f"), "2");
 }
 
 }  // namespace

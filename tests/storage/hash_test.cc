@@ -14,7 +14,7 @@
 namespace rhizome {
 namespace {
 
-std::span<const std::byte> Bytes(std::string_view text) {
+std::span<const std::byte> BytesOfHash(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
@@ -40,7 +40,7 @@ std::string Hex(const Hash128& hash) { return StoreId{hash}.ToString(); }
 // "123456789" is the usual check value; the other two stand in RFC 3720, appendix B.4.
 TEST(Crc32cTest, GivesThePublishedValues) {
   EXPECT_EQ(Crc32c({}), 0U);
-  EXPECT_EQ(Crc32c(Bytes("123456789")), 0xE3069283U);
+  EXPECT_EQ(Crc32c(BytesOfHash("123456789")), 0xE3069283U);
   EXPECT_EQ(Crc32c(std::vector<std::byte>(32, std::byte{0x00})), 0x8A9136AAU);
   EXPECT_EQ(Crc32c(std::vector<std::byte>(32, std::byte{0xFF})), 0x62A8AB43U);
 }
@@ -75,7 +75,7 @@ TEST(StreamHashTest, EqualsTheHashesOfTheWholeHoweverItIsCut) {
   EXPECT_EQ(hash.crc32c(), Crc32c(data));
 
   StreamHash moved = std::move(hash);
-  moved.Update(Bytes("more"));
+  moved.Update(BytesOfHash("more"));
   EXPECT_NE(moved.xxh3(), Xxh3(data));
 }
 

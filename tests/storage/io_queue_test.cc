@@ -59,7 +59,7 @@ struct Case {
   bool registered;
 };
 
-std::string NameOf(const ::testing::TestParamInfo<Case>& info) {
+std::string NameOfOfIoQueue(const ::testing::TestParamInfo<Case>& info) {
   return std::string(IoMakerName(info.param.maker)) +
          (info.param.direct ? "_direct" : "_buffered") +
          (info.param.registered ? "_registered" : "");
@@ -153,7 +153,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Case{IoMaker::kUring, false, false}, Case{IoMaker::kUring, true, false},
                       Case{IoMaker::kUring, false, true}, Case{IoMaker::kUring, true, true},
                       Case{IoMaker::kPread, false, false}, Case{IoMaker::kPread, true, false}),
-    NameOf);
+    NameOfOfIoQueue);
 
 TEST_P(IoQueueTest, ReadsManyRangesAtOnce) {
   std::mt19937_64 random(testing::TestSeed());

@@ -14,12 +14,12 @@ std::vector<std::string> Reopened(FileSystem& fs) {
   return log ? (*log)->records() : std::vector<std::string>{"failed"};
 }
 
-const std::vector<std::string> kRecords = {"", "one", std::string(1000, 'x'), "12345678"};
+const std::vector<std::string> kJobLogRecords = {"", "one", std::string(1000, 'x'), "12345678"};
 
 void WriteRecords(FileSystem& fs) {
   const auto log = JobLog::Open(fs, "/log");
   ASSERT_OK(log);
-  for (const auto& record : kRecords) ASSERT_OK((*log)->Append(record));
+  for (const auto& record : kJobLogRecords) ASSERT_OK((*log)->Append(record));
 }
 
 TEST(JobLogTest, RecordsSurviveAPowerCutAndMayBeContinued) {
@@ -29,12 +29,12 @@ TEST(JobLogTest, RecordsSurviveAPowerCutAndMayBeContinued) {
   {
     const auto log = JobLog::Open(fs, "/log");
     ASSERT_OK(log);
-    EXPECT_EQ((*log)->records(), kRecords);
+    EXPECT_EQ((*log)->records(), kJobLogRecords);
     ASSERT_OK((*log)->Append("more"));
     EXPECT_STATUS((*log)->Append(std::string(JobLog::kMaxRecordBytes + 1, 'x')), kInvalidArgument);
   }
   fs.Crash();
-  auto expected = kRecords;
+  auto expected = kJobLogRecords;
   expected.push_back("more");
   EXPECT_EQ(Reopened(fs), expected);
 }
@@ -46,8 +46,8 @@ TEST(JobLogTest, EveryTruncationLeavesAPrefixThatGoesOn) {
   for (std::size_t length = 0; length < whole.size(); ++length) {
     ASSERT_OK(fs.Overwrite("/log", {whole.begin(), whole.begin() + static_cast<long>(length)}));
     auto records = Reopened(fs);
-    ASSERT_LT(records.size(), kRecords.size());
-    ASSERT_TRUE(std::equal(records.begin(), records.end(), kRecords.begin()));
+    ASSERT_LT(records.size(), kJobLogRecords.size());
+    ASSERT_TRUE(std::equal(records.begin(), records.end(), kJobLogRecords.begin()));
     {
       const auto log = JobLog::Open(fs, "/log");
       ASSERT_OK((*log)->Append("next"));
@@ -61,7 +61,7 @@ TEST(JobLogTest, EveryFlippedBitIsCorruptionOrCutsTheLastRecord) {
   FakeFileSystem fs;
   WriteRecords(fs);
   const auto whole = fs.Files().at("/log");
-  const std::vector<std::string> shorter(kRecords.begin(), kRecords.end() - 1);
+  const std::vector<std::string> shorter(kJobLogRecords.begin(), kJobLogRecords.end() - 1);
   std::size_t cut = 0;
   for (std::size_t bit = 0; bit < whole.size() * 8; bit += 3) {
     ASSERT_OK(fs.Overwrite("/log", whole));

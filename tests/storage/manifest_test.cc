@@ -33,7 +33,7 @@ Manifest SmallManifest() {
 
 /// Changes something, then encodes; the reader must refuse it as corrupt.
 template <typename Change>
-void ExpectRefused(Change change, std::string_view field) {
+void ExpectRefusedOfManifest(Change change, std::string_view field) {
   Manifest manifest = SmallManifest();
   change(manifest);
   const auto decoded = DecodeManifest(EncodeManifest(manifest, FixedStoreId()), FixedStoreId());
@@ -114,30 +114,34 @@ TEST(ManifestTest, HugeNumbersAnywhereAreHarmless) {
 }
 
 TEST(ManifestTest, BadFieldsAreNamed) {
-  ExpectRefused([](Manifest& m) { m.generation = 0; }, "generation");
-  ExpectRefused([](Manifest& m) { m.version = 0; }, "manifest version");
-  ExpectRefused([](Manifest& m) { m.info.vertex_types = {}; }, "vertex types");
-  ExpectRefused([](Manifest& m) { m.info.vertex_types = {"a", "a"}; }, "vertex type");
-  ExpectRefused([](Manifest& m) { m.info.edge_types = {"a/b"}; }, "edge type");
-  ExpectRefused([](Manifest& m) { m.info.id_kind = ExternalIdKind::kInvalid; }, "external id");
-  ExpectRefused([](Manifest& m) { m.info.directions = Direction{4}; }, "directions");
-  ExpectRefused([](Manifest& m) { m.info.partitions = 1025; }, "partitions");
-  ExpectRefused([](Manifest& m) { m.info.interior_share = std::nan(""); }, "interior share");
-  ExpectRefused([](Manifest& m) { m.info.edge_balance = std::numeric_limits<double>::infinity(); },
-                "edge balance");
-  ExpectRefused([](Manifest& m) { std::swap(m.files[0], m.files[1]); }, "sorted");
-  ExpectRefused([](Manifest& m) { m.files[1] = m.files[0]; }, "unique");
-  ExpectRefused([](Manifest& m) { m.arrays.push_back(m.arrays[0]); }, "unique");
-  ExpectRefused([](Manifest& m) { m.arrays[0].name = ".."; }, "array");
-  ExpectRefused([](Manifest& m) { m.arrays[0].dim = 0; }, "dimension");
-  ExpectRefused([](Manifest& m) { m.arrays[0].chunk_rows = std::uint64_t{1} << 40; }, "chunk");
-  ExpectRefused([](Manifest& m) { m.arrays[0].rows = ~std::uint64_t{0}; }, "rows");
-  ExpectRefused([](Manifest& m) { m.arrays[0].codec.level = 10; }, "level");
-  ExpectRefused([](Manifest& m) { m.arrays[0].layout = ArrayLayout::kRow; }, "layout");
-  ExpectRefused([](Manifest& m) { m.arrays[0].layout = ArrayLayout{9}; }, "layout");
-  ExpectRefused([](Manifest& m) { m.arrays[0].dtype = DataType{99}; }, "element type");
-  ExpectRefused([](Manifest& m) { m.arrays[0].attributes[1].second = "\xFF"; }, "UTF-8");
-  ExpectRefused(
+  ExpectRefusedOfManifest([](Manifest& m) { m.generation = 0; }, "generation");
+  ExpectRefusedOfManifest([](Manifest& m) { m.version = 0; }, "manifest version");
+  ExpectRefusedOfManifest([](Manifest& m) { m.info.vertex_types = {}; }, "vertex types");
+  ExpectRefusedOfManifest([](Manifest& m) { m.info.vertex_types = {"a", "a"}; }, "vertex type");
+  ExpectRefusedOfManifest([](Manifest& m) { m.info.edge_types = {"a/b"}; }, "edge type");
+  ExpectRefusedOfManifest([](Manifest& m) { m.info.id_kind = ExternalIdKind::kInvalid; },
+                          "external id");
+  ExpectRefusedOfManifest([](Manifest& m) { m.info.directions = Direction{4}; }, "directions");
+  ExpectRefusedOfManifest([](Manifest& m) { m.info.partitions = 1025; }, "partitions");
+  ExpectRefusedOfManifest([](Manifest& m) { m.info.interior_share = std::nan(""); },
+                          "interior share");
+  ExpectRefusedOfManifest(
+      [](Manifest& m) { m.info.edge_balance = std::numeric_limits<double>::infinity(); },
+      "edge balance");
+  ExpectRefusedOfManifest([](Manifest& m) { std::swap(m.files[0], m.files[1]); }, "sorted");
+  ExpectRefusedOfManifest([](Manifest& m) { m.files[1] = m.files[0]; }, "unique");
+  ExpectRefusedOfManifest([](Manifest& m) { m.arrays.push_back(m.arrays[0]); }, "unique");
+  ExpectRefusedOfManifest([](Manifest& m) { m.arrays[0].name = ".."; }, "array");
+  ExpectRefusedOfManifest([](Manifest& m) { m.arrays[0].dim = 0; }, "dimension");
+  ExpectRefusedOfManifest([](Manifest& m) { m.arrays[0].chunk_rows = std::uint64_t{1} << 40; },
+                          "chunk");
+  ExpectRefusedOfManifest([](Manifest& m) { m.arrays[0].rows = ~std::uint64_t{0}; }, "rows");
+  ExpectRefusedOfManifest([](Manifest& m) { m.arrays[0].codec.level = 10; }, "level");
+  ExpectRefusedOfManifest([](Manifest& m) { m.arrays[0].layout = ArrayLayout::kRow; }, "layout");
+  ExpectRefusedOfManifest([](Manifest& m) { m.arrays[0].layout = ArrayLayout{9}; }, "layout");
+  ExpectRefusedOfManifest([](Manifest& m) { m.arrays[0].dtype = DataType{99}; }, "element type");
+  ExpectRefusedOfManifest([](Manifest& m) { m.arrays[0].attributes[1].second = "\xFF"; }, "UTF-8");
+  ExpectRefusedOfManifest(
       [](Manifest& m) { std::swap(m.arrays[0].attributes[0], m.arrays[0].attributes[1]); },
       "attribute");
 }

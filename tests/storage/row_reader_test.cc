@@ -14,13 +14,13 @@ using testing::RowsByFormula;
 using testing::TempDir;
 using testing::WriteByFormula;
 
-struct Arrays {
+struct ArraysOfRowReader {
   std::unique_ptr<ChunkArray> rows;
   std::unique_ptr<ChunkArray> sums;
 };
 
-Arrays MakeArrays(const Path& root, std::uint64_t rows, std::uint64_t row_bytes,
-                  std::uint64_t chunk_rows) {
+ArraysOfRowReader MakeArrays(const Path& root, std::uint64_t rows, std::uint64_t row_bytes,
+                             std::uint64_t chunk_rows) {
   FileSystem& fs = FileSystem::Posix();
   const auto written = WriteByFormula(fs, root,
                                       MakeEntry("x", rows, row_bytes, DataType::kUint8,
@@ -39,7 +39,7 @@ std::vector<RowTarget> TargetsFor(const std::vector<std::int64_t>& rows, std::ui
   return targets;
 }
 
-struct Case {
+struct CaseOfRowReader {
   IoMaker maker;
   bool direct;
   std::uint64_t row_bytes;
@@ -52,14 +52,14 @@ IoQueueOptions Io(IoMaker maker) {
   return io;
 }
 
-class RowReaderTest : public ::testing::TestWithParam<Case> {};
+class RowReaderTest : public ::testing::TestWithParam<CaseOfRowReader> {};
 
 TEST_P(RowReaderTest, GathersEqualTheFormula) {
   const auto [maker, direct, row_bytes] = GetParam();
   std::mt19937_64 random(testing::TestSeed());
   TempDir dir;
   const std::uint64_t row_count = 1000;
-  const Arrays arrays = MakeArrays(dir.path(), row_count, row_bytes, 128);
+  const ArraysOfRowReader arrays = MakeArrays(dir.path(), row_count, row_bytes, 128);
   for (const std::uint64_t gap : {0, 4096}) {
     RowReaderOptions options{.io = Io(maker),
                              .direct = direct,
@@ -90,16 +90,19 @@ TEST_P(RowReaderTest, GathersEqualTheFormula) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Makers, RowReaderTest,
-    ::testing::Values(Case{IoMaker::kPread, false, 12}, Case{IoMaker::kPread, true, 12},
-                      Case{IoMaker::kPread, true, 2932}, Case{IoMaker::kUring, false, 2932},
-                      Case{IoMaker::kUring, true, 512}, Case{IoMaker::kUring, true, 12},
-                      Case{IoMaker::kUring, true, 2932}, Case{IoMaker::kUring, true, 9001}));
+INSTANTIATE_TEST_SUITE_P(Makers, RowReaderTest,
+                         ::testing::Values(CaseOfRowReader{IoMaker::kPread, false, 12},
+                                           CaseOfRowReader{IoMaker::kPread, true, 12},
+                                           CaseOfRowReader{IoMaker::kPread, true, 2932},
+                                           CaseOfRowReader{IoMaker::kUring, false, 2932},
+                                           CaseOfRowReader{IoMaker::kUring, true, 512},
+                                           CaseOfRowReader{IoMaker::kUring, true, 12},
+                                           CaseOfRowReader{IoMaker::kUring, true, 2932},
+                                           CaseOfRowReader{IoMaker::kUring, true, 9001}));
 
 TEST(RowReaderTest, DuplicatesAndNeighboursAreReadOnce) {
   TempDir dir;
-  const Arrays arrays = MakeArrays(dir.path(), 1000, 64, 512);
+  const ArraysOfRowReader arrays = MakeArrays(dir.path(), 1000, 64, 512);
   const auto reader =
       RowReader::Open(*arrays.rows, *arrays.sums,
                       {.io = {}, .direct = false, .gap_bytes = 64, .max_read_bytes = 4096});
@@ -115,7 +118,7 @@ TEST(RowReaderTest, DuplicatesAndNeighboursAreReadOnce) {
 
 TEST(RowReaderTest, AnotherReaderReadsTheSameRows) {
   TempDir dir;
-  const Arrays arrays = MakeArrays(dir.path(), 500, 24, 64);
+  const ArraysOfRowReader arrays = MakeArrays(dir.path(), 500, 24, 64);
   std::unique_ptr<RowReader> another;
   {
     const auto first = RowReader::Open(*arrays.rows, *arrays.sums, {.io = Io(IoMaker::kPread)});
@@ -134,7 +137,7 @@ TEST(RowReaderTest, AnotherReaderReadsTheSameRows) {
 
 TEST(RowReaderTest, FlippedByteNamesArrayAndRow) {
   TempDir dir;
-  const Arrays arrays = MakeArrays(dir.path(), 1000, 12, 128);
+  const ArraysOfRowReader arrays = MakeArrays(dir.path(), 1000, 12, 128);
   const Path path = dir / "arrays/x/c.3.0";
   {
     std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
@@ -156,7 +159,7 @@ TEST(RowReaderTest, FlippedByteNamesArrayAndRow) {
 
 TEST(RowReaderTest, FailedReadsAreErrorsAndLeaveTheReaderUsable) {
   TempDir dir;
-  const Arrays arrays = MakeArrays(dir.path(), 1000, 12, 128);
+  const ArraysOfRowReader arrays = MakeArrays(dir.path(), 1000, 12, 128);
   bool fail = true;
   RowReaderOptions options;
   options.io.maker = IoMaker::kPread;
@@ -181,7 +184,7 @@ RowReaderOptions SmallStaging() {
 
 TEST(RowReaderTest, BadArgumentsAreRefused) {
   TempDir dir;
-  const Arrays arrays = MakeArrays(dir.path(), 1000, 12, 128);
+  const ArraysOfRowReader arrays = MakeArrays(dir.path(), 1000, 12, 128);
   EXPECT_STATUS(RowReader::Open(*arrays.rows, *arrays.sums, SmallStaging()), kInvalidArgument);
   EXPECT_STATUS(RowReader::Open(*arrays.rows, *arrays.rows, {}), kCorruption);
   const auto reader = RowReader::Open(*arrays.rows, *arrays.sums, {});
@@ -195,7 +198,7 @@ TEST(RowReaderTest, BadArgumentsAreRefused) {
 
 TEST(RowReaderTest, TruncatedAndMissingFilesAreErrors) {
   TempDir dir;
-  const Arrays arrays = MakeArrays(dir.path(), 1000, 12, 128);
+  const ArraysOfRowReader arrays = MakeArrays(dir.path(), 1000, 12, 128);
   std::filesystem::resize_file(dir / "arrays/x/c.2.0", 100);
   std::filesystem::remove(dir / "arrays/x/c.3.0");
   const auto reader = RowReader::Open(*arrays.rows, *arrays.sums, {});

@@ -13,7 +13,7 @@ namespace {
 
 using Buffer = std::vector<std::byte>;
 
-class MemorySink : public ByteSink {
+class MemorySinkOfSectionFile : public ByteSink {
  public:
   Status Append(std::span<const std::byte> bytes) override {
     if (bytes_.size() + bytes.size() > limit_) return Status::OutOfSpace("the sink is full");
@@ -29,10 +29,10 @@ class MemorySink : public ByteSink {
 };
 
 const StoreId kId = *StoreId::Parse("00112233445566778899aabbccddeeff");
-constexpr FileKind kKind = FileKind::kOrder;
+constexpr FileKind kSectionFileKind = FileKind::kOrder;
 
 Result<SectionFile> Parse(Buffer bytes) {
-  return SectionFile::Parse(std::move(bytes), "dir/file.ord", kKind, kId);
+  return SectionFile::Parse(std::move(bytes), "dir/file.ord", kSectionFileKind, kId);
 }
 
 template <typename T>
@@ -44,8 +44,8 @@ std::vector<T> Sequence(std::size_t count, T first) {
 
 // Three sections, an empty one among them; about one block and a half.
 Buffer SmallFile() {
-  MemorySink sink;
-  SectionFileWriter writer(sink, kKind, kId);
+  MemorySinkOfSectionFile sink;
+  SectionFileWriter writer(sink, kSectionFileKind, kId);
   EXPECT_OK(writer.AddSection<std::uint32_t>(7, Sequence<std::uint32_t>(301, 5)));
   EXPECT_OK(writer.AddSection<std::uint64_t>(2, {}));
   EXPECT_OK(writer.AddSection<std::uint64_t>(9, Sequence<std::uint64_t>(613, 100)));
@@ -66,7 +66,7 @@ T Get(const Buffer& bytes, std::size_t at) {
 }
 
 // Makes every checksum fit again by FORMAT.md alone, so that what lies behind them gets tested.
-void Reseal(Buffer& bytes) {
+void ResealOfSectionFile(Buffer& bytes) {
   const std::size_t footer = bytes.size() - 64;
   const auto crcs = static_cast<std::size_t>(Get<std::uint64_t>(bytes, footer + 8));
   for (std::size_t begin = 0, i = 0; begin < crcs; begin += 4096, ++i) {
@@ -134,7 +134,7 @@ TEST(SectionFileTest, LiesOnDiskAsDescribed) {
   EXPECT_EQ(footer, crcs + 2 * 4);
   EXPECT_EQ(std::memcmp(bytes.data() + bytes.size() - 8, "RZSECEND", 8), 0);
   Buffer resealed = bytes;
-  Reseal(resealed);
+  ResealOfSectionFile(resealed);
   EXPECT_EQ(resealed, bytes);
 }
 
@@ -169,7 +169,7 @@ TEST(SectionFileTest, EveryTruncationAndAppendedGarbageAreDetected) {
 
 TEST(SectionFileTest, AnotherStoresFileNamesBothIds) {
   const StoreId other = *StoreId::Parse("ffffffffffffffffffffffffffffffff");
-  const Result<SectionFile> file = SectionFile::Parse(SmallFile(), "f", kKind, other);
+  const Result<SectionFile> file = SectionFile::Parse(SmallFile(), "f", kSectionFileKind, other);
   EXPECT_STATUS(file, kCorruption);
   EXPECT_NE(file.error().message().find(kId.ToString()), std::string::npos);
   EXPECT_NE(file.error().message().find(other.ToString()), std::string::npos);
@@ -183,14 +183,14 @@ TEST(SectionFileTest, ANewerVersionIsUnsupportedAndOneVersionAloneIsDamage) {
   Buffer newer = SmallFile();
   const std::size_t in_footer = newer.size() - 20;
   Put<std::uint32_t>(newer, 8, 2);
-  Reseal(newer);
+  ResealOfSectionFile(newer);
   EXPECT_STATUS(Parse(newer), kCorruption);
   Put<std::uint32_t>(newer, in_footer, 2);
   EXPECT_STATUS(Parse(newer), kUnsupported);  // a newer footer may be sealed in another way
   Buffer zero = SmallFile();
   Put<std::uint32_t>(zero, 8, 0);
   Put<std::uint32_t>(zero, in_footer, 0);
-  Reseal(zero);
+  ResealOfSectionFile(zero);
   EXPECT_STATUS(Parse(zero), kCorruption);
 }
 
@@ -202,7 +202,7 @@ TEST(SectionFileTest, ForgedFieldsAreCorruption) {
   const auto refused = [&](std::size_t at, auto value, const char* what) {
     Buffer bad = good;
     Put(bad, at, value);
-    Reseal(bad);
+    ResealOfSectionFile(bad);
     EXPECT_EQ(testing::AsStatus(Parse(std::move(bad))).code(), StatusCode::kCorruption) << what;
   };
   refused(32, std::uint8_t{1}, "reserved byte of the preamble");
@@ -232,7 +232,7 @@ TEST(SectionFileTest, ForgedFieldsAreCorruption) {
   refused(footer + 48, std::uint32_t{1}, "reserved field of the footer");
 }
 
-// The offset of the checksum table cannot be forged with Reseal, which follows it.
+// The offset of the checksum table cannot be forged with ResealOfSectionFile, which follows it.
 TEST(SectionFileTest, AForgedChecksumTableOffsetIsCorruption) {
   for (const std::uint64_t value : {UINT64_MAX, std::uint64_t{0}, std::uint64_t{6272}}) {
     Buffer bad = SmallFile();
@@ -259,14 +259,14 @@ TEST(SectionFileTest, RandomBytesWithValidMagicsNeverParse) {
 TEST(SectionFileWriterTest, PiecesGiveTheSameFileAsTheWhole) {
   std::mt19937_64 random(testing::TestSeed());
   const auto values = Sequence<std::uint32_t>(200'000, 1);
-  MemorySink whole;
-  SectionFileWriter first(whole, kKind, kId);
+  MemorySinkOfSectionFile whole;
+  SectionFileWriter first(whole, kSectionFileKind, kId);
   ASSERT_OK(first.AddSection<std::uint32_t>(1, values));
   ASSERT_OK(first.AddSection<std::uint32_t>(2, values));
   ASSERT_OK(first.Finish());
 
-  MemorySink pieces;
-  SectionFileWriter second(pieces, kKind, kId);
+  MemorySinkOfSectionFile pieces;
+  SectionFileWriter second(pieces, kSectionFileKind, kId);
   for (const std::uint32_t kind : {1U, 2U}) {
     ASSERT_OK(second.BeginSection(kind, 4));
     for (auto rest = std::as_bytes(std::span(values)); !rest.empty();) {
@@ -285,22 +285,22 @@ TEST(SectionFileWriterTest, PiecesGiveTheSameFileAsTheWhole) {
 // The sum of the sections ends exactly at a block's end in some of these.
 TEST(SectionFileWriterTest, FilesOfAnyLengthParse) {
   for (std::size_t count = 3800; count < 4300; ++count) {
-    MemorySink sink;
-    SectionFileWriter writer(sink, kKind, kId);
+    MemorySinkOfSectionFile sink;
+    SectionFileWriter writer(sink, kSectionFileKind, kId);
     ASSERT_OK(writer.AddSection<std::uint8_t>(1, std::vector<std::uint8_t>(count, 7)));
     ASSERT_OK(writer.Finish());
     ASSERT_OK(Parse(sink.bytes()));
   }
-  MemorySink sink;
-  SectionFileWriter empty(sink, kKind, kId);
+  MemorySinkOfSectionFile sink;
+  SectionFileWriter empty(sink, kSectionFileKind, kId);
   ASSERT_OK(empty.Finish());
   EXPECT_OK(Parse(sink.bytes()));
 }
 
 TEST(SectionFileWriterTest, WrongUseIsRefusedAndStaysRefused) {
   const auto fails = [](auto&& misuse) {
-    MemorySink sink;
-    SectionFileWriter writer(sink, kKind, kId);
+    MemorySinkOfSectionFile sink;
+    SectionFileWriter writer(sink, kSectionFileKind, kId);
     EXPECT_STATUS(misuse(writer), kInvalidArgument);
     EXPECT_STATUS(writer.BeginSection(100, 4), kInvalidArgument);
     EXPECT_STATUS(writer.Finish(), kInvalidArgument);
@@ -332,9 +332,9 @@ TEST(SectionFileWriterTest, WrongUseIsRefusedAndStaysRefused) {
 
 TEST(SectionFileWriterTest, AnErrorOfTheSinkIsKept) {
   for (const std::size_t limit : {0, 64, 100'000, 100'200}) {
-    MemorySink sink;
+    MemorySinkOfSectionFile sink;
     sink.set_limit(limit);
-    SectionFileWriter writer(sink, kKind, kId);
+    SectionFileWriter writer(sink, kSectionFileKind, kId);
     Status status = writer.AddSection<std::uint8_t>(1, std::vector<std::uint8_t>(100'000));
     if (status.ok()) status = writer.Finish();
     EXPECT_STATUS(status, kOutOfSpace);
@@ -346,12 +346,12 @@ TEST(SectionFileTest, LoadsFromDiskAndNamesThePath) {
   const testing::TempDir dir;
   FileSystem& fs = FileSystem::Posix();
   ASSERT_OK(WriteWholeFile(fs, dir / "good", SmallFile()));
-  EXPECT_OK(SectionFile::Load(fs, dir / "good", kKind, kId));
-  EXPECT_STATUS(SectionFile::Load(fs, dir / "absent", kKind, kId), kNotFound);
+  EXPECT_OK(SectionFile::Load(fs, dir / "good", kSectionFileKind, kId));
+  EXPECT_STATUS(SectionFile::Load(fs, dir / "absent", kSectionFileKind, kId), kNotFound);
   Buffer bad = SmallFile();
   bad[5000] ^= std::byte{1};
   ASSERT_OK(WriteWholeFile(fs, dir / "bad", bad));
-  const Result<SectionFile> file = SectionFile::Load(fs, dir / "bad", kKind, kId);
+  const Result<SectionFile> file = SectionFile::Load(fs, dir / "bad", kSectionFileKind, kId);
   EXPECT_STATUS(file, kCorruption);
   EXPECT_NE(file.error().message().find((dir / "bad").string()), std::string::npos);
   EXPECT_NE(file.error().message().find("offset 4096"), std::string::npos);

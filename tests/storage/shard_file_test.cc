@@ -35,7 +35,7 @@ ArrayEntry Sharded(CodecKind codec, std::uint64_t rows, std::uint64_t chunk_rows
   return entry;
 }
 
-std::vector<std::byte> Bytes(const Path& path) {
+std::vector<std::byte> BytesOfShardFile(const Path& path) {
   const auto bytes = ReadWholeFile(fs, path, 1 << 24);
   EXPECT_OK(bytes);
   return bytes ? *bytes : std::vector<std::byte>();
@@ -87,7 +87,7 @@ TEST(ShardFileTest, BytesAreThoseOfTheFormat) {
   // 10 rows in shards of 8: inner chunks of 2 rows, of which the second shard has one.
   const auto written = WriteByFormula(fs, dir.path(), Sharded(CodecKind::kRaw, 10, 8, 2));
   ASSERT_OK(written);
-  const auto bytes = Bytes(dir / "arrays/x/c.1.0");
+  const auto bytes = BytesOfShardFile(dir / "arrays/x/c.1.0");
   ASSERT_EQ(bytes.size(), 28u + 4 * 4 + 4 * 16 + 4);
   EXPECT_EQ(std::vector(bytes.begin(), bytes.begin() + 24), RowsByFormula(8, 2, 12));
   const std::uint32_t sum = Crc32c(std::span(bytes).first(24));
@@ -110,7 +110,7 @@ TEST(ShardFileTest, EveryFlippedBitIsNoticedByWhoReadsIt) {
     const auto written = WriteByFormula(fs, dir.path(), Sharded(codec, 32, 32, 8));
     ASSERT_OK(written);
     const Path path = dir / "arrays/x/c.0.0";
-    const auto sound = Bytes(path);
+    const auto sound = BytesOfShardFile(path);
     for (int i = 0; i < 25; ++i) {
       auto bytes = sound;
       bytes[random() % bytes.size()] ^= static_cast<std::byte>(1 << random() % 8);
@@ -139,7 +139,7 @@ TEST(ShardFileTest, DamagedInnerChunkIsNamedAndTheOthersAreRead) {
     const auto written = WriteByFormula(fs, dir.path(), Sharded(codec, 32, 32, 8));
     ASSERT_OK(written);
     const Path path = dir / "arrays/x/c.0.0";
-    auto bytes = Bytes(path);
+    auto bytes = BytesOfShardFile(path);
     const ArrayEntry& entry = written->arrays[0];
     const auto tail = std::span(bytes).subspan(bytes.size() - ShardTailBytes(entry));
     const auto table = DecodeShardTail(entry, 32, tail, written->files[0]);
@@ -171,8 +171,8 @@ TEST(ShardFileTest, ShardInAnotherShardsPlaceIsNoticedByEveryRead) {
     TempDir dir;
     const auto written = WriteNoise(dir.path(), entry, random);
     ASSERT_OK(written);
-    const auto other = Bytes(dir / "arrays/x/c.1.0");
-    ASSERT_EQ(other.size(), Bytes(dir / "arrays/x/c.0.0").size());
+    const auto other = BytesOfShardFile(dir / "arrays/x/c.1.0");
+    ASSERT_EQ(other.size(), BytesOfShardFile(dir / "arrays/x/c.0.0").size());
     // Both files have the sum that any shard of these lengths has, but for their tables.
     Write(dir / "arrays/x/c.0.0", other);
     const auto array = ChunkArray::Open(fs, dir.path(), written->arrays[0], written->files);
@@ -183,7 +183,7 @@ TEST(ShardFileTest, ShardInAnotherShardsPlaceIsNoticedByEveryRead) {
     rows.resize(256 * 12);
     EXPECT_STATUS((*array)->ReadChunk(0, rows), kCorruption);
     // An inner chunk of another shard, sound by itself, under a table that is the manifest's.
-    auto mixed = Bytes(dir / "arrays/x/c.1.0");
+    auto mixed = BytesOfShardFile(dir / "arrays/x/c.1.0");
     std::copy_n(mixed.begin(), 64 * 12, mixed.begin() + (64 * 12 + 4));
     Write(dir / "arrays/x/c.1.0", mixed);
     rows.resize(12);
@@ -196,7 +196,7 @@ TEST(ShardFileTest, TruncatedAndLongerFilesAreNoticed) {
   const auto written = WriteByFormula(fs, dir.path(), Sharded(CodecKind::kZstd, 32, 32, 8));
   ASSERT_OK(written);
   const Path path = dir / "arrays/x/c.0.0";
-  const auto sound = Bytes(path);
+  const auto sound = BytesOfShardFile(path);
   for (const std::size_t size : {std::size_t{0}, std::size_t{10}, sound.size() - 1}) {
     Write(path, {sound.begin(), sound.begin() + static_cast<std::ptrdiff_t>(size)});
     const auto array = ChunkArray::Open(fs, dir.path(), written->arrays[0], written->files);
@@ -359,7 +359,7 @@ TEST(ShardFileTest, VerifyNamesEachDamagedInnerChunk) {
   ASSERT_OK(report);
   EXPECT_TRUE(report->ok());
   const std::string name = "generations/000001/arrays/x/c.0.0";
-  auto bytes = Bytes(dir / "s" / name);
+  auto bytes = BytesOfShardFile(dir / "s" / name);
   bytes[0] ^= std::byte{1};
   bytes[2 * 196 + 3] ^= std::byte{1};
   Write(dir / "s" / name, bytes);

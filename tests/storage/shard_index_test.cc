@@ -17,12 +17,12 @@ constexpr std::uint64_t kNone = InnerRange::kNone;
 
 // Three inner chunks before an index of 52 bytes at the end: [0, 100), none, [120, 200).
 constexpr ShardIndexFormat kAtEnd{.inner_chunks = 3};
-constexpr std::uint64_t kFileBytes = 200 + 52;
+constexpr std::uint64_t kShardIndexFileBytes = 200 + 52;
 const std::vector<InnerRange> kSound = {{0, 100}, {}, {120, 80}};
 
 /// Why an index with these ranges and a right checksum is refused.
 std::string WhyRefused(const std::vector<InnerRange>& ranges, ShardIndexFormat format = kAtEnd,
-                       std::uint64_t file_bytes = kFileBytes) {
+                       std::uint64_t file_bytes = kShardIndexFileBytes) {
   const auto decoded = DecodeShardIndex(format, EncodeShardIndex(format, ranges), file_bytes);
   if (decoded) return "it was not refused";
   EXPECT_EQ(decoded.error().code(), StatusCode::kCorruption);
@@ -94,10 +94,10 @@ TEST(ShardIndexTest, OverlapIsRefused) {
 
 TEST(ShardIndexTest, WrongChecksumIsRefused) {
   auto bytes = EncodeShardIndex(kAtEnd, kSound);
-  ASSERT_OK(DecodeShardIndex(kAtEnd, bytes, kFileBytes));
+  ASSERT_OK(DecodeShardIndex(kAtEnd, bytes, kShardIndexFileBytes));
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     bytes[i] ^= std::byte{4};
-    const auto decoded = DecodeShardIndex(kAtEnd, bytes, kFileBytes);
+    const auto decoded = DecodeShardIndex(kAtEnd, bytes, kShardIndexFileBytes);
     ASSERT_FALSE(decoded.has_value());
     EXPECT_STATUS(decoded, kCorruption);
     EXPECT_THAT(decoded.error().message(),
@@ -109,10 +109,11 @@ TEST(ShardIndexTest, WrongChecksumIsRefused) {
 TEST(ShardIndexTest, TruncatedOrTooLargeIsRefused) {
   const auto bytes = EncodeShardIndex(kAtEnd, kSound);
   for (std::size_t size = 0; size < bytes.size(); ++size)
-    EXPECT_STATUS(DecodeShardIndex(kAtEnd, std::span(bytes).first(size), kFileBytes), kCorruption);
+    EXPECT_STATUS(DecodeShardIndex(kAtEnd, std::span(bytes).first(size), kShardIndexFileBytes),
+                  kCorruption);
   EXPECT_STATUS(DecodeShardIndex(kAtEnd, bytes, 51), kCorruption);
   const ShardIndexFormat large{.inner_chunks = kMaxInnerChunks + 1};
-  EXPECT_STATUS(DecodeShardIndex(large, bytes, kFileBytes), kCorruption);
+  EXPECT_STATUS(DecodeShardIndex(large, bytes, kShardIndexFileBytes), kCorruption);
 }
 
 TEST(ShardIndexTest, FileThatCannotHoldItIsRefusedUnread) {

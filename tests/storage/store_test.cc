@@ -19,12 +19,12 @@ using testing::MakeStore;
 using testing::TempDir;
 using testing::WriteByFormula;
 
-FileSystem& fs = FileSystem::Posix();
+FileSystem& local = FileSystem::Posix();
 
 TEST(StoreTest, ACommittedStoreOpensWithItsFilesAndArrays) {
   TempDir dir;
-  ASSERT_OK(MakeStore(fs, dir / "s"));
-  const auto store = Store::Open(fs, dir / "s", Store::Mode::kRead);
+  ASSERT_OK(MakeStore(local, dir / "s"));
+  const auto store = Store::Open(local, dir / "s", Store::Mode::kRead);
   ASSERT_OK(store);
   EXPECT_EQ((*store)->id(), FixedStoreId());
   EXPECT_EQ((*store)->manifest().generation, 1u);
@@ -56,7 +56,7 @@ Status WriteSections(GenerationWriter& writer, const std::string& path, std::uin
 TEST(StoreTest, ASoundFileInTheWrongPlaceIsCorruption) {
   TempDir dir;
   {
-    const auto store = Store::Create(fs, dir / "s", FixedStoreId());
+    const auto store = Store::Create(local, dir / "s", FixedStoreId());
     ASSERT_OK(store);
     const auto writer = GenerationWriter::Create(**store);
     ASSERT_OK(writer);
@@ -64,7 +64,7 @@ TEST(StoreTest, ASoundFileInTheWrongPlaceIsCorruption) {
     ASSERT_OK(WriteSections(**writer, "topology/part-0001.adj", 2));
     ASSERT_OK((*writer)->Commit(testing::SmallInfo()));
   }
-  const auto store = Store::Open(fs, dir / "s", Store::Mode::kRead);
+  const auto store = Store::Open(local, dir / "s", Store::Mode::kRead);
   ASSERT_OK(store);
   const auto good = (*store)->LoadSectionFile("topology/part-0000.adj", FileKind::kPartition);
   ASSERT_OK(good);
@@ -83,8 +83,8 @@ TEST(StoreTest, ASoundFileInTheWrongPlaceIsCorruption) {
 // zarr.json of another array, which would read well.
 TEST(StoreTest, MetadataThatTheManifestDoesNotNameIsCorruption) {
   TempDir dir;
-  ASSERT_OK(MakeStore(fs, dir / "s"));
-  const auto store = Store::Open(fs, dir / "s", Store::Mode::kRead);
+  ASSERT_OK(MakeStore(local, dir / "s"));
+  const auto store = Store::Open(local, dir / "s", Store::Mode::kRead);
   ASSERT_OK(store);
   const Path json = dir / "s/generations/000001/arrays/feat/zarr.json";
   std::ifstream in(json);
@@ -98,32 +98,32 @@ TEST(StoreTest, UnfinishedIngestionIsNoStoreAndIsCleared) {
   TempDir dir;
   for (int attempt = 0; attempt < 2; ++attempt) {
     {
-      const auto store = Store::Create(fs, dir / "s", FixedStoreId());
+      const auto store = Store::Create(local, dir / "s", FixedStoreId());
       ASSERT_OK(store);
       const auto writer = GenerationWriter::Create(**store);
       ASSERT_OK(writer);
       ASSERT_OK((*writer)->CreateFile("topology/part-0000.adj"));
     }
-    EXPECT_STATUS(Store::Open(fs, dir / "s", Store::Mode::kRead), kNotFound);
-    EXPECT_STATUS(Store::Open(fs, dir / "s", Store::Mode::kWrite), kNotFound);
+    EXPECT_STATUS(Store::Open(local, dir / "s", Store::Mode::kRead), kNotFound);
+    EXPECT_STATUS(Store::Open(local, dir / "s", Store::Mode::kWrite), kNotFound);
   }
-  ASSERT_OK(MakeStore(fs, dir / "s"));
-  EXPECT_OK(Store::Open(fs, dir / "s", Store::Mode::kRead));
+  ASSERT_OK(MakeStore(local, dir / "s"));
+  EXPECT_OK(Store::Open(local, dir / "s", Store::Mode::kRead));
 }
 
 TEST(StoreTest, CreateTouchesNothingElse) {
   TempDir dir;
   std::ofstream(dir / "file") << "mine";
-  EXPECT_STATUS(Store::Create(fs, dir / "file", FixedStoreId()), kAlreadyExists);
-  EXPECT_STATUS(Store::Create(fs, dir.path(), FixedStoreId()), kAlreadyExists);
+  EXPECT_STATUS(Store::Create(local, dir / "file", FixedStoreId()), kAlreadyExists);
+  EXPECT_STATUS(Store::Create(local, dir.path(), FixedStoreId()), kAlreadyExists);
   std::filesystem::create_directory(dir / "other");
   std::ofstream(dir / "other/LOCK") << "somebody else's";
-  EXPECT_STATUS(Store::Create(fs, dir / "other", FixedStoreId()), kAlreadyExists);
+  EXPECT_STATUS(Store::Create(local, dir / "other", FixedStoreId()), kAlreadyExists);
   EXPECT_EQ(std::filesystem::file_size(dir / "other/LOCK"), 15u);
-  ASSERT_OK(MakeStore(fs, dir / "s"));
-  EXPECT_STATUS(Store::Create(fs, dir / "s", FixedStoreId(2)), kAlreadyExists);
+  ASSERT_OK(MakeStore(local, dir / "s"));
+  EXPECT_STATUS(Store::Create(local, dir / "s", FixedStoreId(2)), kAlreadyExists);
   std::filesystem::remove(dir / "s/catalog/CURRENT");  // a damaged store is no leftover
-  EXPECT_STATUS(Store::Create(fs, dir / "s", FixedStoreId(2)), kAlreadyExists);
+  EXPECT_STATUS(Store::Create(local, dir / "s", FixedStoreId(2)), kAlreadyExists);
   EXPECT_TRUE(std::filesystem::exists(dir / "s/generations/000001/MANIFEST-000001"));
 }
 
@@ -134,55 +134,55 @@ TEST(StoreTest, TornFirstFilesAreAnIngestionsOwn) {
     std::filesystem::create_directory(dir / "s");
     std::ofstream(dir / "s/LOCK") << text;
     std::ofstream(dir / "s/FORMAT") << FormatText(FixedStoreId()).substr(0, 2 * text.size());
-    EXPECT_OK(MakeStore(fs, dir / "s"));
+    EXPECT_OK(MakeStore(local, dir / "s"));
   }
   for (const char* text : {"x", "rhizomatic"}) {
     TempDir dir;
     std::filesystem::create_directory(dir / "s");
     std::ofstream(dir / "s/FORMAT") << text;
-    EXPECT_STATUS(MakeStore(fs, dir / "s"), kAlreadyExists);
+    EXPECT_STATUS(MakeStore(local, dir / "s"), kAlreadyExists);
     EXPECT_EQ(std::filesystem::file_size(dir / "s/FORMAT"), std::string_view(text).size());
   }
 }
 
 TEST(StoreTest, FormatIsChecked) {
   TempDir dir;
-  EXPECT_STATUS(Store::Open(fs, dir / "none", Store::Mode::kRead), kNotFound);
-  EXPECT_STATUS(Store::Open(fs, dir.path(), Store::Mode::kWrite), kNotFound);
-  ASSERT_OK(MakeStore(fs, dir / "s"));
+  EXPECT_STATUS(Store::Open(local, dir / "none", Store::Mode::kRead), kNotFound);
+  EXPECT_STATUS(Store::Open(local, dir.path(), Store::Mode::kWrite), kNotFound);
+  ASSERT_OK(MakeStore(local, dir / "s"));
   const auto write = [&](std::string_view text) { std::ofstream(dir / "s/FORMAT") << text; };
   write("rhizome store\nformat 2\nsomething else\n");
-  const auto newer = Store::Open(fs, dir / "s", Store::Mode::kRead);
+  const auto newer = Store::Open(local, dir / "s", Store::Mode::kRead);
   EXPECT_STATUS(newer, kUnsupported);
   EXPECT_NE(newer.error().message().find("format 2"), std::string::npos);
   for (const char* text : {"", "rhizome store\n", "rhizome store\nformat 0\nid x\n",
                            "rhizome store\nformat 1\nid 12\n", "hello\n"}) {
     write(text);
-    EXPECT_STATUS(Store::Open(fs, dir / "s", Store::Mode::kRead), kCorruption);
+    EXPECT_STATUS(Store::Open(local, dir / "s", Store::Mode::kRead), kCorruption);
   }
   write(FormatText(FixedStoreId(9)));  // another store's
-  EXPECT_STATUS(Store::Open(fs, dir / "s", Store::Mode::kRead), kCorruption);
+  EXPECT_STATUS(Store::Open(local, dir / "s", Store::Mode::kRead), kCorruption);
 }
 
 TEST(StoreTest, PublishedArrayIsSeenByNewReadersOnly) {
   TempDir dir;
-  ASSERT_OK(MakeStore(fs, dir / "s"));
+  ASSERT_OK(MakeStore(local, dir / "s"));
   const Path scratch = dir / "s/scratch/job";
-  ASSERT_OK(CreateDirectories(fs, scratch));
+  ASSERT_OK(CreateDirectories(local, scratch));
   const auto written = WriteByFormula(
-      fs, scratch,
+      local, scratch,
       MakeEntry("emb", 300, 4, DataType::kFloat32, ArrayLayout::kChunk, CodecKind::kZstd));
   ASSERT_OK(written);
-  const auto before = Store::Open(fs, dir / "s", Store::Mode::kRead);
+  const auto before = Store::Open(local, dir / "s", Store::Mode::kRead);
   ASSERT_OK(before);
-  EXPECT_STATUS(Store::PublishArray(fs, dir / "s", 2, written->arrays, scratch, written->files),
+  EXPECT_STATUS(Store::PublishArray(local, dir / "s", 2, written->arrays, scratch, written->files),
                 kInvalidArgument);
-  ASSERT_OK(Store::PublishArray(fs, dir / "s", 1, written->arrays, scratch, written->files));
-  EXPECT_STATUS(Store::PublishArray(fs, dir / "s", 1, written->arrays, scratch, written->files),
+  ASSERT_OK(Store::PublishArray(local, dir / "s", 1, written->arrays, scratch, written->files));
+  EXPECT_STATUS(Store::PublishArray(local, dir / "s", 1, written->arrays, scratch, written->files),
                 kAlreadyExists);
   EXPECT_STATUS((*before)->OpenArray("emb"), kNotFound);
   std::filesystem::remove_all(scratch);
-  const auto after = Store::Open(fs, dir / "s", Store::Mode::kRead);
+  const auto after = Store::Open(local, dir / "s", Store::Mode::kRead);
   ASSERT_OK(after);
   const auto array = (*after)->OpenArray("emb");
   ASSERT_OK(array);
@@ -194,7 +194,7 @@ TEST(StoreTest, PublishedArrayIsSeenByNewReadersOnly) {
 
 TEST(StoreTest, OrphansGoAtTheNextOpenForWriting) {
   TempDir dir;
-  ASSERT_OK(MakeStore(fs, dir / "s"));
+  ASSERT_OK(MakeStore(local, dir / "s"));
   std::filesystem::create_directories(dir / "s/generations/000002/topology");
   std::filesystem::create_directories(dir / "s/generations/000001/arrays/half");
   std::ofstream(dir / "s/generations/000001/arrays/half/c.0.0") << "x";
@@ -202,33 +202,33 @@ TEST(StoreTest, OrphansGoAtTheNextOpenForWriting) {
   std::filesystem::create_directories(dir / "s/scratch/dead");
   std::filesystem::create_directories(dir / "s/scratch/alive");
   const auto held =
-      fs.Lock(dir / "s/scratch/alive/LOCK", FileSystem::LockMode::kExclusive, "rhizome 1\n");
+      local.Lock(dir / "s/scratch/alive/LOCK", FileSystem::LockMode::kExclusive, "rhizome 1\n");
   ASSERT_OK(held);
-  ASSERT_OK(Store::Open(fs, dir / "s", Store::Mode::kWrite));
+  ASSERT_OK(Store::Open(local, dir / "s", Store::Mode::kWrite));
   for (const char* gone : {"s/generations/000002", "s/generations/000001/arrays/half",
                            "s/generations/000001/MANIFEST-000002", "s/scratch/dead"})
     EXPECT_FALSE(std::filesystem::exists(dir / gone)) << gone;
   EXPECT_TRUE(std::filesystem::exists(dir / "s/scratch/alive"));
-  EXPECT_OK(Store::Open(fs, dir / "s", Store::Mode::kRead));
+  EXPECT_OK(Store::Open(local, dir / "s", Store::Mode::kRead));
 }
 
 TEST(StoreTest, OldGenerationStaysWhileItIsPinned) {
   TempDir dir;
-  ASSERT_OK(MakeStore(fs, dir / "s"));
-  auto reader = Store::Open(fs, dir / "s", Store::Mode::kRead);
+  ASSERT_OK(MakeStore(local, dir / "s"));
+  auto reader = Store::Open(local, dir / "s", Store::Mode::kRead);
   ASSERT_OK(reader);
   {
-    const auto store = Store::Open(fs, dir / "s", Store::Mode::kWrite);
+    const auto store = Store::Open(local, dir / "s", Store::Mode::kWrite);
     ASSERT_OK(store);
     const auto writer = GenerationWriter::Create(**store);
     ASSERT_OK(writer);
     ASSERT_OK((*writer)->Commit(testing::SmallInfo()));
   }
-  ASSERT_OK(Store::Open(fs, dir / "s", Store::Mode::kWrite));
+  ASSERT_OK(Store::Open(local, dir / "s", Store::Mode::kWrite));
   EXPECT_OK((*reader)->OpenArray("feat"));
-  EXPECT_EQ((*Store::Open(fs, dir / "s", Store::Mode::kRead))->manifest().generation, 2u);
+  EXPECT_EQ((*Store::Open(local, dir / "s", Store::Mode::kRead))->manifest().generation, 2u);
   reader->reset();
-  ASSERT_OK(Store::Open(fs, dir / "s", Store::Mode::kWrite));
+  ASSERT_OK(Store::Open(local, dir / "s", Store::Mode::kWrite));
   EXPECT_FALSE(std::filesystem::exists(dir / "s/generations/000001"));
 }
 
@@ -249,26 +249,26 @@ TEST(StoreTest, SecondWriterIsToldThePidOfTheFirst) {
   char byte = 'g';
   if (child == 0) {
     if (read(in, &byte, 1) != 1) _exit(1);
-    const auto store = Store::Open(fs, dir / "s", Store::Mode::kWrite);
+    const auto store = Store::Open(local, dir / "s", Store::Mode::kWrite);
     byte = store ? 'y' : 'n';
     if (write(out, &byte, 1) != 1) _exit(1);
     (void)!read(in, &byte, 1);
     _exit(0);
   }
-  ASSERT_OK(MakeStore(fs, dir / "s"));
+  ASSERT_OK(MakeStore(local, dir / "s"));
   ASSERT_EQ(write(out, &byte, 1), 1);
   ASSERT_EQ(read(in, &byte, 1), 1);
   ASSERT_EQ(byte, 'y');
-  const auto second = Store::Open(fs, dir / "s", Store::Mode::kWrite);
+  const auto second = Store::Open(local, dir / "s", Store::Mode::kWrite);
   EXPECT_STATUS(second, kBusy);
   EXPECT_NE(second.error().message().find(std::to_string(child)), std::string::npos);
-  EXPECT_OK(Store::Open(fs, dir / "s", Store::Mode::kRead));  // readers do not mind
-  EXPECT_OK(Store::Open(fs, dir / "s", Store::Mode::kRead));
+  EXPECT_OK(Store::Open(local, dir / "s", Store::Mode::kRead));  // readers do not mind
+  EXPECT_OK(Store::Open(local, dir / "s", Store::Mode::kRead));
   close(out);
   close(in);
   int status = 0;
   EXPECT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_OK(Store::Open(fs, dir / "s", Store::Mode::kWrite));
+  EXPECT_OK(Store::Open(local, dir / "s", Store::Mode::kWrite));
 }
 
 }  // namespace

@@ -12,18 +12,18 @@ namespace {
 using testing::MakeStore;
 using testing::TempDir;
 
-FileSystem& fs = FileSystem::Posix();
+FileSystem& posix = FileSystem::Posix();
 
 /// Is some damage reported, and this file named?
 bool Names(const Path& store, const std::string& file) {
-  const auto report = VerifyFiles(fs, store, JobControl());
+  const auto report = VerifyFiles(posix, store, JobControl());
   if (!report) return false;
   for (const Damage& damage : report->damaged)
     if (damage.file == file) return true;
   return false;
 }
 
-std::string ReadAll(const Path& path) {
+std::string ReadAllOfVerify(const Path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
@@ -33,8 +33,8 @@ void WriteAll(const Path& path, const std::string& bytes) {
 
 TEST(VerifyTest, SoundStoreIsOk) {
   TempDir dir;
-  ASSERT_OK(MakeStore(fs, dir / "s"));
-  const auto report = VerifyFiles(fs, dir / "s", JobControl());
+  ASSERT_OK(MakeStore(posix, dir / "s"));
+  const auto report = VerifyFiles(posix, dir / "s", JobControl());
   ASSERT_OK(report);
   EXPECT_TRUE(report->ok()) << report->damaged[0].file << ": " << report->damaged[0].what;
   EXPECT_GT(report->files, 6u);
@@ -43,7 +43,7 @@ TEST(VerifyTest, SoundStoreIsOk) {
 
 TEST(VerifyTest, FlippedMissingAndLongerFilesAreNamed) {
   TempDir dir;
-  ASSERT_OK(MakeStore(fs, dir / "s"));
+  ASSERT_OK(MakeStore(posix, dir / "s"));
   std::vector<Path> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(dir / "s/generations"))
     if (entry.is_regular_file()) files.push_back(entry.path());
@@ -51,7 +51,7 @@ TEST(VerifyTest, FlippedMissingAndLongerFilesAreNamed) {
   for (const Path& path : files) {
     const std::string name = path.lexically_relative(dir / "s").generic_string();
     SCOPED_TRACE(name);
-    const std::string good = ReadAll(path);
+    const std::string good = ReadAllOfVerify(path);
     for (std::size_t i = 0; i < 5 && i < good.size(); ++i) {
       std::string bad = good;
       bad[i * (good.size() - 1) / 4] ^= 1;
@@ -64,12 +64,12 @@ TEST(VerifyTest, FlippedMissingAndLongerFilesAreNamed) {
     EXPECT_TRUE(Names(dir / "s", name));
     WriteAll(path, good);
   }
-  EXPECT_TRUE(VerifyFiles(fs, dir / "s", JobControl())->ok());
+  EXPECT_TRUE(VerifyFiles(posix, dir / "s", JobControl())->ok());
 }
 
 TEST(VerifyTest, FilesThatDoNotBelongThereAreNamed) {
   TempDir dir;
-  ASSERT_OK(MakeStore(fs, dir / "s"));
+  ASSERT_OK(MakeStore(posix, dir / "s"));
   for (const char* name :
        {"stray", "generations/1", "generations/x", "scratch/x", "generations/000001/MANIFEST-1"}) {
     SCOPED_TRACE(name);
@@ -84,7 +84,7 @@ TEST(VerifyTest, FilesThatDoNotBelongThereAreNamed) {
 
 TEST(VerifyTest, WhatKilledWritersLeaveIsNoDamageAndIsListed) {
   TempDir dir;
-  ASSERT_OK(MakeStore(fs, dir / "s"));
+  ASSERT_OK(MakeStore(posix, dir / "s"));
   const Path generation = dir / "s/generations/000001";
   std::filesystem::create_directories(generation / "arrays/half");
   WriteAll(generation / "arrays/half/c.0.0", "x");
@@ -93,9 +93,10 @@ TEST(VerifyTest, WhatKilledWritersLeaveIsNoDamageAndIsListed) {
   WriteAll(dir / "s/generations/000002/MANIFEST-000001", "torn");
   std::filesystem::create_directories(dir / "s/scratch/dead");
   std::filesystem::create_directories(dir / "s/scratch/alive");
-  auto held = fs.Lock(dir / "s/scratch/alive/LOCK", FileSystem::LockMode::kExclusive, "rhizome 1");
+  auto held =
+      posix.Lock(dir / "s/scratch/alive/LOCK", FileSystem::LockMode::kExclusive, "rhizome 1");
   ASSERT_OK(held);
-  const auto report = VerifyFiles(fs, dir / "s", JobControl());
+  const auto report = VerifyFiles(posix, dir / "s", JobControl());
   ASSERT_OK(report);
   EXPECT_TRUE(report->ok()) << report->damaged[0].file << ": " << report->damaged[0].what;
   const std::set<std::string> orphans(report->orphans.begin(), report->orphans.end());
@@ -103,30 +104,30 @@ TEST(VerifyTest, WhatKilledWritersLeaveIsNoDamageAndIsListed) {
                                             "generations/000001/arrays/half/c.0.0",
                                             "generations/000002", "scratch/dead"}));
   {
-    const auto writer = Store::Open(fs, dir / "s", Store::Mode::kWrite);
+    const auto writer = Store::Open(posix, dir / "s", Store::Mode::kWrite);
     ASSERT_OK(writer);
     WriteAll(generation / "arrays/new", "x");  // a writer's work is nobody's rubbish
-    EXPECT_TRUE(VerifyFiles(fs, dir / "s", JobControl())->orphans.empty());
+    EXPECT_TRUE(VerifyFiles(posix, dir / "s", JobControl())->orphans.empty());
     std::filesystem::remove(generation / "arrays/new");
   }
-  EXPECT_TRUE(VerifyFiles(fs, dir / "s", JobControl())->orphans.empty());
+  EXPECT_TRUE(VerifyFiles(posix, dir / "s", JobControl())->orphans.empty());
   EXPECT_TRUE(std::filesystem::exists(dir / "s/scratch/alive"));
 }
 
 TEST(VerifyTest, EarlierManifestsAndGenerationsMustBeWholeWhileTheyAreThere) {
   TempDir dir;
-  ASSERT_OK(MakeStore(fs, dir / "s"));
+  ASSERT_OK(MakeStore(posix, dir / "s"));
   {
-    const auto store = Store::Open(fs, dir / "s", Store::Mode::kWrite);
+    const auto store = Store::Open(posix, dir / "s", Store::Mode::kWrite);
     ASSERT_OK(store);
     const auto writer = GenerationWriter::Create(**store);
     ASSERT_OK(writer);
     ASSERT_OK((*writer)->Commit(testing::SmallInfo()));
   }
   const Path earlier = dir / "s/generations/000001";
-  EXPECT_TRUE(VerifyFiles(fs, dir / "s", JobControl())->ok());
+  EXPECT_TRUE(VerifyFiles(posix, dir / "s", JobControl())->ok());
   for (const char* name : {"MANIFEST-000001", "arrays/feat/c.0.0"}) {
-    const std::string good = ReadAll(earlier / name);
+    const std::string good = ReadAllOfVerify(earlier / name);
     WriteAll(earlier / name, good.substr(1));
     EXPECT_TRUE(Names(dir / "s", std::string("generations/000001/") + name));
     WriteAll(earlier / name, good);
@@ -136,7 +137,7 @@ TEST(VerifyTest, EarlierManifestsAndGenerationsMustBeWholeWhileTheyAreThere) {
   EXPECT_TRUE(Names(dir / "s", "generations/000001/arrays/feat/c.0.0"));
   std::filesystem::remove(earlier / "MANIFEST-000001");
   std::filesystem::remove(earlier / "PIN");
-  const auto report = VerifyFiles(fs, dir / "s", JobControl());
+  const auto report = VerifyFiles(posix, dir / "s", JobControl());
   ASSERT_OK(report);
   EXPECT_TRUE(report->ok());
   EXPECT_EQ(report->orphans, std::vector<std::string>{"generations/000001"});
@@ -144,7 +145,7 @@ TEST(VerifyTest, EarlierManifestsAndGenerationsMustBeWholeWhileTheyAreThere) {
 
 TEST(VerifyTest, LostFormatOrCatalogueIsDamage) {
   TempDir dir;
-  ASSERT_OK(MakeStore(fs, dir / "s"));
+  ASSERT_OK(MakeStore(posix, dir / "s"));
   std::filesystem::remove(dir / "s/catalog/CURRENT");
   WriteAll(dir / "s/generations/000001/topology/part-0000.adj", "x");
   EXPECT_TRUE(Names(dir / "s", "catalog"));
@@ -155,14 +156,14 @@ TEST(VerifyTest, LostFormatOrCatalogueIsDamage) {
 
 TEST(VerifyTest, NoStoreAndCancellationAreErrors) {
   TempDir dir;
-  EXPECT_STATUS(VerifyFiles(fs, dir / "none", JobControl()), kNotFound);
-  EXPECT_STATUS(VerifyFiles(fs, dir.path(), JobControl()), kNotFound);
-  { EXPECT_OK(Store::Create(fs, dir / "half", testing::FixedStoreId())); }
-  EXPECT_STATUS(VerifyFiles(fs, dir / "half", JobControl()), kNotFound);
-  ASSERT_OK(MakeStore(fs, dir / "s"));
+  EXPECT_STATUS(VerifyFiles(posix, dir / "none", JobControl()), kNotFound);
+  EXPECT_STATUS(VerifyFiles(posix, dir.path(), JobControl()), kNotFound);
+  { EXPECT_OK(Store::Create(posix, dir / "half", testing::FixedStoreId())); }
+  EXPECT_STATUS(VerifyFiles(posix, dir / "half", JobControl()), kNotFound);
+  ASSERT_OK(MakeStore(posix, dir / "s"));
   JobControl cancelled;
   cancelled.Cancel();
-  EXPECT_STATUS(VerifyFiles(fs, dir / "s", cancelled), kInterrupted);
+  EXPECT_STATUS(VerifyFiles(posix, dir / "s", cancelled), kInterrupted);
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ std::string Metadata(const std::string& codecs, const std::string& more = "") {
 
 constexpr const char* kBytes = R"({"name": "bytes", "configuration": {"endian": "little"}})";
 
-void Write(const Path& path, std::string_view bytes) {
+void WriteOfZarrSource(const Path& path, std::string_view bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
@@ -42,9 +42,10 @@ std::int32_t ValueAt(std::uint64_t row, std::uint64_t column) {
 }
 
 /// Writes an array with our own encoder, whose chunks are compressor, then crc32c.
-void WriteArray(const Path& folder, CodecKind kind, const std::string& codec) {
+void WriteArrayOfZarrSource(const Path& folder, CodecKind kind, const std::string& codec) {
   std::filesystem::create_directories(folder);
-  Write(folder / "zarr.json", Metadata(fmt::format(R"({}, {}, "crc32c")", kBytes, codec)));
+  WriteOfZarrSource(folder / "zarr.json",
+                    Metadata(fmt::format(R"({}, {}, "crc32c")", kBytes, codec)));
   for (std::uint64_t chunk = 0; chunk * kChunkRows < kRows; ++chunk) {
     std::vector<std::int32_t> values(kChunkRows * kDim);
     for (std::uint64_t i = 0; i < values.size(); ++i)
@@ -52,13 +53,13 @@ void WriteArray(const Path& folder, CodecKind kind, const std::string& codec) {
     const auto encoded = EncodeChunk({.kind = kind, .level = 5, .element_bytes = 4},
                                      std::as_bytes(std::span(values)));
     ASSERT_OK(encoded);
-    Write(folder / fmt::format("c.{}.0", chunk),
-          {reinterpret_cast<const char*>(encoded->data()), encoded->size()});
+    WriteOfZarrSource(folder / fmt::format("c.{}.0", chunk),
+                      {reinterpret_cast<const char*>(encoded->data()), encoded->size()});
   }
 }
 
 /// All values, or why not.
-Result<std::vector<std::int32_t>> ReadAll(const Path& folder) {
+Result<std::vector<std::int32_t>> ReadAllOfZarrSource(const Path& folder) {
   RHIZOME_ASSIGN_OR_RETURN(const auto source, ZarrSource::Open(FileSystem::Posix(), folder));
   std::vector<std::int32_t> all;
   // A spoilt document may say anything; only what is small is read.
@@ -78,11 +79,11 @@ constexpr const char* kBlosc = R"({"name": "blosc", "configuration": {"cname": "
 
 TEST(ZarrSourceTest, ReadsWhatIsThereAndFillsTheRest) {
   const testing::TempDir dir;
-  WriteArray(dir / "z", CodecKind::kZstd, kZstd);
-  WriteArray(dir / "b", CodecKind::kBloscLz4, kBlosc);
+  WriteArrayOfZarrSource(dir / "z", CodecKind::kZstd, kZstd);
+  WriteArrayOfZarrSource(dir / "b", CodecKind::kBloscLz4, kBlosc);
   for (const char* name : {"z", "b"}) {
     std::filesystem::remove(dir / name / "c.1.0");
-    const auto values = ReadAll(dir / name);
+    const auto values = ReadAllOfZarrSource(dir / name);
     ASSERT_OK(values);
     ASSERT_EQ(values->size(), kRows * kDim);
     for (std::uint64_t i = 0; i < values->size(); ++i) {
@@ -94,43 +95,43 @@ TEST(ZarrSourceTest, ReadsWhatIsThereAndFillsTheRest) {
 
 TEST(ZarrSourceTest, AnotherCodecThanTheFrameSaysIsRefused) {
   const testing::TempDir dir;
-  WriteArray(dir / "x", CodecKind::kZstd, kBlosc);
-  WriteArray(dir / "y", CodecKind::kBloscZstd, kBlosc);
-  EXPECT_STATUS(ReadAll(dir / "x"), kInvalidArgument);
-  EXPECT_STATUS(ReadAll(dir / "y"), kInvalidArgument);
-  EXPECT_STATUS(ReadAll(dir / "absent"), kNotFound);
+  WriteArrayOfZarrSource(dir / "x", CodecKind::kZstd, kBlosc);
+  WriteArrayOfZarrSource(dir / "y", CodecKind::kBloscZstd, kBlosc);
+  EXPECT_STATUS(ReadAllOfZarrSource(dir / "x"), kInvalidArgument);
+  EXPECT_STATUS(ReadAllOfZarrSource(dir / "y"), kInvalidArgument);
+  EXPECT_STATUS(ReadAllOfZarrSource(dir / "absent"), kNotFound);
 }
 
 TEST(ZarrSourceTest, EveryChangedBitOfAChunkIsNoticed) {
   std::mt19937_64 random(testing::TestSeed());
   const testing::TempDir dir;
-  WriteArray(dir / "z", CodecKind::kZstd, kZstd);
+  WriteArrayOfZarrSource(dir / "z", CodecKind::kZstd, kZstd);
   const Path path = dir / "z/c.2.0";
   std::ifstream file(path, std::ios::binary);
   const std::string sound{std::istreambuf_iterator<char>(file), {}};
   for (int i = 0; i < 200; ++i) {
     std::string bytes = sound;
     bytes[random() % bytes.size()] ^= static_cast<char>(1 << random() % 8);
-    Write(path, bytes);
-    EXPECT_STATUS(ReadAll(dir / "z"), kInvalidArgument);
+    WriteOfZarrSource(path, bytes);
+    EXPECT_STATUS(ReadAllOfZarrSource(dir / "z"), kInvalidArgument);
     bytes = sound.substr(0, random() % sound.size());
-    Write(path, bytes);
-    EXPECT_STATUS(ReadAll(dir / "z"), kInvalidArgument);
+    WriteOfZarrSource(path, bytes);
+    EXPECT_STATUS(ReadAllOfZarrSource(dir / "z"), kInvalidArgument);
   }
 }
 
 TEST(ZarrSourceTest, SpoiltMetadataNeverDoesHarm) {
   std::mt19937_64 random(testing::TestSeed());
   const testing::TempDir dir;
-  WriteArray(dir / "b", CodecKind::kBloscLz4, kBlosc);
+  WriteArrayOfZarrSource(dir / "b", CodecKind::kBloscLz4, kBlosc);
   const std::string sound = Metadata(fmt::format(R"({}, {}, "crc32c")", kBytes, kBlosc));
   const std::string digits = "0123456789-[]{},\":x";
   for (int i = 0; i < 500; ++i) {
     std::string text = sound;
     for (std::uint64_t n = 1 + random() % 3; n > 0; --n)
       text[random() % text.size()] = digits[random() % digits.size()];
-    Write(dir / "b/zarr.json", text);
-    const auto values = ReadAll(dir / "b");
+    WriteOfZarrSource(dir / "b/zarr.json", text);
+    const auto values = ReadAllOfZarrSource(dir / "b");
     if (!values) {
       EXPECT_EQ(values.error().code(), StatusCode::kInvalidArgument) << values.error().ToString();
     }
@@ -146,7 +147,7 @@ std::string Replaced(std::string text, const std::string& from, const std::strin
 }
 
 template <typename Element>
-Raw Bytes(const std::vector<Element>& values, bool big_endian) {
+Raw BytesOfZarrSource(const std::vector<Element>& values, bool big_endian) {
   Raw bytes;
   for (const Element& value : values) {
     Raw one(reinterpret_cast<const char*>(&value), sizeof(value));
@@ -164,15 +165,15 @@ TEST(ZarrSourceTest, BytesOfTheOtherOrderAreTurned) {
   for (const std::string order : {"little", "big"}) {
     const Path folder = dir / order;
     std::filesystem::create_directories(folder);
-    Write(folder / "zarr.json", Metadata(Replaced(kBytes, "little", order)));
-    Write(folder / "c.0.0", Bytes(values, order == "big"));
-    const auto read = ReadAll(folder);
+    WriteOfZarrSource(folder / "zarr.json", Metadata(Replaced(kBytes, "little", order)));
+    WriteOfZarrSource(folder / "c.0.0", BytesOfZarrSource(values, order == "big"));
+    const auto read = ReadAllOfZarrSource(folder);
     ASSERT_OK(read);
     for (std::uint64_t i = 0; i < read->size(); ++i)
       EXPECT_EQ((*read)[i], i < values.size() ? values[i] : -5) << order << i;
     // Neither more nor less than a chunk.
-    Write(folder / "c.0.0", Bytes(values, order == "big") + "x");
-    EXPECT_STATUS(ReadAll(folder), kInvalidArgument);
+    WriteOfZarrSource(folder / "c.0.0", BytesOfZarrSource(values, order == "big") + "x");
+    EXPECT_STATUS(ReadAllOfZarrSource(folder), kInvalidArgument);
   }
 }
 
@@ -189,8 +190,8 @@ TEST(ZarrSourceTest, DoublesBecomeFloatsIfTheyFit) {
            {R"("0x4000000000000000")", 2.0F},
            {"7", 7.0F}}) {
     SCOPED_TRACE(fill);
-    Write(dir / "zarr.json", Replaced(metadata, "-5", fill));
-    Write(dir / "c.0.0", Bytes(values, false));
+    WriteOfZarrSource(dir / "zarr.json", Replaced(metadata, "-5", fill));
+    WriteOfZarrSource(dir / "c.0.0", BytesOfZarrSource(values, false));
     const auto source = ZarrSource::Open(FileSystem::Posix(), dir / ".");
     ASSERT_OK(source);
     ASSERT_EQ((*source)->format().dtype, DataType::kFloat32);
@@ -204,7 +205,7 @@ TEST(ZarrSourceTest, DoublesBecomeFloatsIfTheyFit) {
     EXPECT_EQ(floats, std::vector<float>(kChunkRows * kDim, filled));
   }
   values[4] = 1e39;
-  Write(dir / "c.0.0", Bytes(values, false));
+  WriteOfZarrSource(dir / "c.0.0", BytesOfZarrSource(values, false));
   const auto source = ZarrSource::Open(FileSystem::Posix(), dir / ".");
   ASSERT_OK(source);
   std::vector<float> floats(kChunkRows * kDim);
@@ -212,7 +213,7 @@ TEST(ZarrSourceTest, DoublesBecomeFloatsIfTheyFit) {
   EXPECT_STATUS(status, kInvalidArgument);
   EXPECT_NE(status.message().find("row 1, column 1"), std::string::npos) << status.message();
   for (const char* fill : {R"("1e3")", R"("0x40")", "1e39", "true", "null"}) {
-    Write(dir / "zarr.json", Replaced(metadata, "-5", fill));
+    WriteOfZarrSource(dir / "zarr.json", Replaced(metadata, "-5", fill));
     SCOPED_TRACE(fill);
     EXPECT_STATUS(ZarrSource::Open(FileSystem::Posix(), dir / "."), kInvalidArgument);
   }
@@ -265,26 +266,27 @@ std::uint32_t GzipCrc(const Raw& bytes) {
 
 TEST(ZarrSourceTest, GzipIsUndoneAndItsDamageNoticed) {
   const testing::TempDir dir;
-  Write(dir / "zarr.json",
-        Metadata(std::string(kBytes) + R"(, {"name": "gzip", "configuration": {"level": 1}})"));
+  WriteOfZarrSource(
+      dir / "zarr.json",
+      Metadata(std::string(kBytes) + R"(, {"name": "gzip", "configuration": {"level": 1}})"));
   std::vector<std::int32_t> values(kChunkRows * kDim);
   for (std::uint64_t i = 0; i < values.size(); ++i) values[i] = ValueAt(i / kDim, i % kDim);
-  const Raw plain = Bytes(values, false);
+  const Raw plain = BytesOfZarrSource(values, false);
   const Raw sound = StoredGzip(plain, GzipCrc(plain));
-  Write(dir / "c.0.0", sound);
-  const auto read = ReadAll(dir / ".");
+  WriteOfZarrSource(dir / "c.0.0", sound);
+  const auto read = ReadAllOfZarrSource(dir / ".");
   ASSERT_OK(read);
   EXPECT_TRUE(std::equal(values.begin(), values.end(), read->begin()));
   for (const Raw& bad : {StoredGzip(plain, GzipCrc(plain) + 1), sound + "x", sound.substr(1),
                          sound.substr(0, sound.size() - 1), StoredGzip(plain + "more", 0)}) {
-    Write(dir / "c.0.0", bad);
-    EXPECT_STATUS(ReadAll(dir / "."), kInvalidArgument);
+    WriteOfZarrSource(dir / "c.0.0", bad);
+    EXPECT_STATUS(ReadAllOfZarrSource(dir / "."), kInvalidArgument);
   }
 }
 
 TEST(ZarrSourceTest, AnArrayOfVersion2IsNamed) {
   const testing::TempDir dir;
-  Write(dir / ".zarray", "{}");
+  WriteOfZarrSource(dir / ".zarray", "{}");
   const auto source = ZarrSource::Open(FileSystem::Posix(), dir / ".");
   EXPECT_STATUS(source, kInvalidArgument);
   EXPECT_NE(source.error().message().find("Zarr v2"), std::string::npos);
@@ -292,7 +294,7 @@ TEST(ZarrSourceTest, AnArrayOfVersion2IsNamed) {
 
 TEST(ZarrSourceTest, AStripThatIsNotThereIsRefused) {
   const testing::TempDir dir;
-  WriteArray(dir / "z", CodecKind::kZstd, kZstd);
+  WriteArrayOfZarrSource(dir / "z", CodecKind::kZstd, kZstd);
   const auto source = ZarrSource::Open(FileSystem::Posix(), dir / "z");
   ASSERT_OK(source);
   std::vector<std::byte> out(kChunkRows * kDim * 4);
@@ -330,7 +332,7 @@ constexpr const char* kShards =
 /// shard are missing.
 void WriteShards(const Path& folder) {
   std::filesystem::create_directories(folder);
-  Write(folder / "zarr.json", ShardedMetadata(kShards));
+  WriteOfZarrSource(folder / "zarr.json", ShardedMetadata(kShards));
   for (std::uint64_t shard = 0; shard < 2; ++shard) {
     std::string file;
     std::vector<InnerRange> ranges(8);
@@ -347,7 +349,7 @@ void WriteShards(const Path& folder) {
     }
     const auto index = EncodeShardIndex(kIndex, ranges);
     file.append(reinterpret_cast<const char*>(index.data()), index.size());
-    Write(folder / fmt::format("c.{}.0", shard), file);
+    WriteOfZarrSource(folder / fmt::format("c.{}.0", shard), file);
   }
 }
 
@@ -359,7 +361,7 @@ std::string ReadFileText(const Path& path) {
 TEST(ZarrSourceTest, ShardsAreReadAndMissingChunksFilled) {
   const testing::TempDir dir;
   WriteShards(dir / "s");
-  auto values = ReadAll(dir / "s");
+  auto values = ReadAllOfZarrSource(dir / "s");
   ASSERT_OK(values);
   ASSERT_EQ(values->size(), kRows * kDim);
   for (std::uint64_t i = 0; i < values->size(); ++i) {
@@ -368,7 +370,7 @@ TEST(ZarrSourceTest, ShardsAreReadAndMissingChunksFilled) {
     EXPECT_EQ((*values)[i], missing ? -5 : ValueAt(row, i % kDim)) << i;
   }
   std::filesystem::remove(dir / "s/c.1.0");
-  values = ReadAll(dir / "s");
+  values = ReadAllOfZarrSource(dir / "s");
   ASSERT_OK(values);
   for (std::uint64_t i = 16 * kDim; i < values->size(); ++i) EXPECT_EQ((*values)[i], -5) << i;
 }
@@ -378,8 +380,8 @@ TEST(ZarrSourceTest, DamagedInnerChunkIsNamedWithItsBytes) {
   WriteShards(dir / "s");
   std::string bytes = ReadFileText(dir / "s/c.0.0");
   bytes[5 * 36 + 7] ^= 1;  // of inner chunk 2, the sixth of the file
-  Write(dir / "s/c.0.0", bytes);
-  const auto values = ReadAll(dir / "s");
+  WriteOfZarrSource(dir / "s/c.0.0", bytes);
+  const auto values = ReadAllOfZarrSource(dir / "s");
   ASSERT_FALSE(values.has_value());
   EXPECT_STATUS(values, kInvalidArgument);
   EXPECT_NE(values.error().message().find("c.0.0: inner chunk 2, bytes [180, 216)"),
@@ -395,10 +397,10 @@ TEST(ZarrSourceTest, EveryChangedBitOrCutOfAShardIsNoticed) {
   for (int i = 0; i < 60; ++i) {
     std::string bytes = sound;
     bytes[random() % bytes.size()] ^= static_cast<char>(1 << random() % 8);
-    Write(dir / "s/c.0.0", bytes);
-    EXPECT_STATUS(ReadAll(dir / "s"), kInvalidArgument);
-    Write(dir / "s/c.0.0", sound.substr(0, random() % sound.size()));
-    EXPECT_STATUS(ReadAll(dir / "s"), kInvalidArgument);
+    WriteOfZarrSource(dir / "s/c.0.0", bytes);
+    EXPECT_STATUS(ReadAllOfZarrSource(dir / "s"), kInvalidArgument);
+    WriteOfZarrSource(dir / "s/c.0.0", sound.substr(0, random() % sound.size()));
+    EXPECT_STATUS(ReadAllOfZarrSource(dir / "s"), kInvalidArgument);
   }
 }
 
