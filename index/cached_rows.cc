@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "rhizome/index/hot_blocks.h"
+#include "rhizome/storage/stored_file.h"
 
 namespace rhizome {
 namespace {
@@ -107,7 +108,7 @@ Status CachedRows::ReadBlocks(std::uint64_t first_row, std::uint64_t rows,
   const std::uint64_t row_bytes = entry().row_bytes();
   const FileEntry& chunk = array_->ChunkFile(first_row / entry().chunk_rows);
   const Path path = array_->root() / chunk.path;
-  RHIZOME_ASSIGN_OR_RETURN(const auto file, array_->fs().OpenRead(path));
+  RHIZOME_ASSIGN_OR_RETURN(const auto file, OpenStored(array_->fs(), path));
   if (file->size_bytes() != chunk.size_bytes)
     return Status::Corruption(fmt::format("'{}': {} bytes long, but the manifest says {}",
                                           path.string(), file->size_bytes(), chunk.size_bytes));

@@ -5,6 +5,7 @@
 #include "rhizome/index/derive_columns.h"
 #include "rhizome/index/derive_partition.h"
 #include "rhizome/index/graph_parse.h"
+#include "rhizome/storage/damage.h"
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/section_salvage.h"
 
@@ -30,8 +31,14 @@ class GraphDeriver : public FileDeriver {
                    [&](const SectionSalvage& salvage, std::span<std::byte> image) {
                      return DeriveVertexIds(salvage, source.manifest.info, image);
                    });
-    for (std::uint32_t p = 0; p < source.manifest.info.partitions; ++p)
-      if (file.path == PartitionPath(p)) return DerivePartition(source, p, left);
+    for (std::uint32_t p = 0; p < source.manifest.info.partitions; ++p) {
+      if (file.path != PartitionPath(p)) continue;
+      fault_ = Status::Ok();
+      auto answer = DerivePartition(source, p, left);
+      // What the other files could not say may be only what could not be read of them.
+      if (answer && !*answer && !fault_.ok()) return Fail(fault_);
+      return answer;
+    }
     return Answer();
   }
 
@@ -60,17 +67,17 @@ class GraphDeriver : public FileDeriver {
     return Answer();
   }
 
-  static std::optional<std::vector<std::byte>> ReadImage(const Source& source,
-                                                         const std::string& path) {
+  std::optional<std::vector<std::byte>> ReadImage(const Source& source, const std::string& path) {
     const FileEntry* entry = source.manifest.FindFile(path);
     if (entry == nullptr) return std::nullopt;
     auto bytes = ReadWholeFile(source.fs, source.folder / path, entry->size_bytes);
+    if (!bytes && !ProvesDamage(bytes.error())) fault_ = bytes.error();
     if (!bytes || bytes->size() != entry->size_bytes) return std::nullopt;
     return *std::move(bytes);
   }
 
   Result<Answer> DerivePartition(const Source& source, std::uint32_t partition,
-                                 const std::vector<std::byte>& left) const {
+                                 const std::vector<std::byte>& left) {
     const GenerationInfo& info = source.manifest.info;
     auto bytes = ReadImage(source, kOrderPath);
     if (!bytes) return Answer();
@@ -95,6 +102,7 @@ class GraphDeriver : public FileDeriver {
   }
 
   const JobControl& control_;
+  Status fault_;  // of reading other files
 };
 
 }  // namespace

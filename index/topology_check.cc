@@ -9,15 +9,10 @@
 #include "rhizome/index/graph_parse.h"
 #include "rhizome/index/task_runner.h"
 #include "rhizome/index/verify_topology.h"
+#include "rhizome/storage/damage.h"
 
 namespace rhizome {
 namespace {
-
-/// Is this what damaged bytes lead to, and no failure of the check itself?
-bool IsDamage(const Status& status) {
-  return status.code() == StatusCode::kCorruption || status.code() == StatusCode::kNotFound ||
-         status.code() == StatusCode::kUnsupported || status.code() == StatusCode::kIoError;
-}
 
 /// One run of CheckTopology.
 class TopologyCheck {
@@ -35,7 +30,7 @@ class TopologyCheck {
   Result<Adjacency> Load(const VertexOrder& order, std::uint32_t partition) const;
   std::uint32_t Threads() const;
   Status Note(const std::string& file, const Status& status) {
-    if (status.ok() || !IsDamage(status)) return status;
+    if (status.ok() || !ProvesDamage(status)) return status;
     findings_.damaged.push_back({file, status.message()});
     return Status::Ok();
   }
@@ -96,7 +91,7 @@ Status TopologyCheck::CheckOne(const VertexOrder& order, std::uint32_t partition
     if (adjacency) {
       verifier.Add(partition, *adjacency);
     } else {
-      if (!IsDamage(adjacency.error())) return adjacency.error();
+      if (!ProvesDamage(adjacency.error())) return adjacency.error();
       of_partition_[partition] = adjacency.error();
     }
   }

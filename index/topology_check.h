@@ -51,7 +51,8 @@ inline constexpr std::uint64_t kTopologyCheckBytes = std::uint64_t{1} << 30;
 
 /// Checks all that these files say of the graph, on all processors: several partitions at a time,
 /// and of each many lists. Memory: kTopologyCheckBytes, or the largest partition; the order and the
-/// external ids; see also TopologyVerifier. Errors: kInterrupted; kOutOfMemory.
+/// external ids; see also TopologyVerifier. Errors: kInterrupted; kOutOfMemory; kIoError, a file
+/// could not be read, which is no damage.
 Result<TopologyFindings> CheckTopology(const Manifest& manifest, GenerationFiles& files,
                                        const JobControl& control);
 

@@ -13,6 +13,7 @@
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/chunk_array.h"
+#include "rhizome/storage/damage.h"
 
 namespace rhizome {
 namespace {
@@ -51,10 +52,7 @@ class GraphVerifier {
   }
   /// Takes note of damage; another kind of failure ends the run.
   Status Note(const std::string& relative_path, const Status& status) {
-    const bool damage =
-        status.code() == StatusCode::kCorruption || status.code() == StatusCode::kNotFound ||
-        status.code() == StatusCode::kUnsupported || status.code() == StatusCode::kIoError;
-    if (!damage) return status;
+    if (!ProvesDamage(status)) return status;
     AddDamage(relative_path, status.message());
     return Status::Ok();
   }

@@ -10,9 +10,13 @@
 #include <set>
 
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/backup_folder.h"
 #include "rhizome/storage/backup_format.h"
 #include "rhizome/storage/catalog.h"
+#include "rhizome/storage/damage.h"
 #include "rhizome/storage/file_copy.h"
+#include "rhizome/storage/file_scan.h"
+#include "rhizome/storage/mutant.h"
 #include "rhizome/storage/stopwatch.h"
 #include "rhizome/storage/store_copy.h"
 #include "rhizome/storage/store_files.h"
@@ -25,8 +29,6 @@ using Kind = DirectoryEntry::Kind;
 using LockMode = FileSystem::LockMode;
 
 constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
-constexpr std::uint64_t kMaxRecordBytes = kMaxManifestBytes + 4096;
-constexpr std::uint64_t kMaxTextBytes = 4096;
 
 /// Reports the bytes that were copied or read back, and asks whether to go on.
 struct Progress {
@@ -80,36 +82,6 @@ Status CopyChecked(FileSystem& fs, const Path& from, const Path& to, const FileE
   return status;
 }
 
-Result<std::vector<std::uint64_t>> ListNumbers(FileSystem& fs, const Path& dir) {
-  std::vector<std::uint64_t> numbers;
-  const auto entries = fs.List(dir / kBackupRecordsName);
-  if (!entries && entries.error().code() == StatusCode::kNotFound) return numbers;
-  if (!entries) return Fail(entries.error());
-  for (const DirectoryEntry& entry : *entries)
-    if (const auto number = ParseNumbered(entry.name, "")) numbers.push_back(*number);
-  std::sort(numbers.begin(), numbers.end());
-  return numbers;
-}
-
-Path RecordPath(const Path& dir, std::uint64_t number) {
-  return dir / kBackupRecordsName / GenerationName(number);
-}
-Path DeltaPath(const Path& dir, std::uint64_t number) {
-  return dir / kBackupDeltasName / GenerationName(number);
-}
-
-Result<BackupRecord> ReadRecord(FileSystem& fs, const Path& dir, std::uint64_t number,
-                                const StoreId& id) {
-  const Path path = RecordPath(dir, number);
-  RHIZOME_ASSIGN_OR_RETURN(const auto bytes, ReadWholeFile(fs, path, kMaxRecordBytes));
-  auto record = DecodeBackupRecord(bytes, id);
-  if (!record) return Fail(record.error().WithContext(path.string()));
-  if (record->number != number)
-    return Fail(Status::Corruption(fmt::format("'{}': of another number", path.string())));
-  record->delta.path = fmt::format("{}/{}", kBackupDeltasName, GenerationName(number));
-  return record;
-}
-
 BackupInfo InfoOf(const BackupRecord& record) {
   BackupInfo info{.number = record.number,
                   .unix_seconds = record.unix_seconds,
@@ -123,31 +95,22 @@ BackupInfo InfoOf(const BackupRecord& record) {
   return info;
 }
 
-Result<StoreId> ReadBackupId(FileSystem& fs, const Path& dir) {
-  const auto bytes = ReadWholeFile(fs, dir / kBackupName, kMaxTextBytes);
-  if (!bytes && bytes.error().code() == StatusCode::kNotFound)
-    return Fail(Status::NotFound(
-        fmt::format("no backups in '{}': it has no file {}", dir.string(), kBackupName)));
-  if (!bytes) return Fail(bytes.error());
-  auto id = ParseBackupText({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
-  if (!id) return Fail(id.error().WithContext((dir / kBackupName).string()));
-  return id;
-}
-
 /// One run of BackupStore. Threads: one.
 ///
-/// A file below files/ that a whole record names is whole: it was synced before the record was
-/// written. Any other one, of a run that was killed, is looked at before it is used.
+/// A file below files/ that a whole record names was whole: it was synced before the record was
+/// written. It is compared with its hash before it is shared. Any other one, of a run that was
+/// killed, is replaced.
 class Backup {
  public:
-  Backup(FileSystem& fs, const Path& dir, const JobControl& control)
-      : fs_(fs), dir_(dir), control_(control) {}
-  Result<BackupReport> Run(const Path& store_path, const BackupOptions& options);
+  Backup(FileSystem& fs, const Path& dir, const BackupOptions& options, const JobControl& control)
+      : fs_(fs), dir_(dir), options_(options), control_(control) {}
+  Result<BackupReport> Run(const Path& store_path);
 
  private:
   Status OpenFolder(const StoreId& id);
   Status CheckFolder();
   Status ReadRecords();
+  Status CheckShared();
   Status CopyFiles();
   Status CopyFile(const FileEntry& file);
   Status ReplaceFile(const Path& from, const Path& to, const FileEntry& file, Progress& progress);
@@ -158,13 +121,15 @@ class Backup {
 
   FileSystem& fs_;
   const Path dir_;
+  const BackupOptions options_;
   const JobControl& control_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<FileLock> lock_;
   std::vector<std::uint64_t> numbers_;
   std::map<std::uint64_t, BackupRecord> records_;
-  std::set<Hash128> whole_;
-  std::set<Path> touched_;  // folders with new names
+  std::set<Hash128> named_;  // by whole records
+  std::set<Hash128> whole_;  // of these, and of what was copied
+  std::set<Path> touched_;   // folders with new names
   BackupRecord next_;
   BackupReport report_;
 };
@@ -192,7 +157,7 @@ Status Backup::OpenFolder(const StoreId& id) {
   RHIZOME_RETURN_IF_ERROR(CheckFolder());
   RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs_, dir_));
   RHIZOME_ASSIGN_OR_RETURN(lock_, fs_.Lock(dir_ / kLockName, LockMode::kExclusive, LockContent()));
-  RHIZOME_ASSIGN_OR_RETURN(numbers_, ListNumbers(fs_, dir_));
+  RHIZOME_ASSIGN_OR_RETURN(numbers_, ListBackupNumbers(fs_, dir_));
   auto found = ReadBackupId(fs_, dir_);
   const bool torn = !found && found.error().code() == StatusCode::kCorruption && numbers_.empty();
   if (torn) RHIZOME_RETURN_IF_ERROR(fs_.RemoveFile(dir_ / kBackupName));
@@ -216,10 +181,10 @@ Status Backup::OpenFolder(const StoreId& id) {
 // and files that it may name stay.
 Status Backup::ReadRecords() {
   for (const std::uint64_t number : numbers_) {
-    auto record = ReadRecord(fs_, dir_, number, store_->id());
+    auto record = ReadBackupRecord(fs_, dir_, number, store_->id());
     if (!record && record.error().code() == StatusCode::kCorruption) continue;
     if (!record) return record.error();
-    for (const FileEntry& file : record->manifest.files) whole_.insert(file.xxh3);
+    for (const FileEntry& file : record->manifest.files) named_.insert(file.xxh3);
     records_.emplace(number, *std::move(record));
   }
   return Status::Ok();
@@ -240,15 +205,9 @@ Status Backup::ReplaceFile(const Path& from, const Path& to, const FileEntry& fi
 Status Backup::CopyFile(const FileEntry& file) {
   const Path target = dir_ / BackupFilePath(file.xxh3);
   if (whole_.contains(file.xxh3)) {
-    const auto info = fs_.Stat(target);
-    if (info && info->kind == Kind::kFile && info->size_bytes == file.size_bytes) {
-      ++report_.files_shared;
-      report_.bytes_shared += file.size_bytes;
-      return Status::Ok();
-    }
-    return Status::Corruption(
-        fmt::format("'{}', which an earlier backup needs, is {}: back up into another folder",
-                    target.string(), info ? "damaged" : "missing"));
+    ++report_.files_shared;
+    report_.bytes_shared += file.size_bytes;
+    return Status::Ok();
   }
   RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs_, target.parent_path()));
   Progress progress{control_, "copy files", report_.bytes_copied + report_.bytes_shared,
@@ -258,10 +217,38 @@ Status Backup::CopyFile(const FileEntry& file) {
     RHIZOME_RETURN_IF_ERROR(ReplaceFile(from, target, file, progress));
   else
     RHIZOME_RETURN_IF_ERROR(CopyChecked(fs_, from, target, file, progress));
+  if (named_.contains(file.xxh3)) report_.mended.push_back(BackupFilePath(file.xxh3));
   touched_.insert(target.parent_path());
   whole_.insert(file.xxh3);
   ++report_.files_copied;
   report_.bytes_copied += file.size_bytes;
+  return Status::Ok();
+}
+
+/// Which of the store's files do earlier backups hold whole?
+Status Backup::CheckShared() {
+  std::vector<ScanFile> files;
+  std::vector<const FileEntry*> entries;
+  std::set<Hash128> seen;
+  for (const FileEntry& file : next_.manifest.files) {
+    if (!named_.contains(file.xxh3) || !seen.insert(file.xxh3).second) continue;
+    const Path path = dir_ / BackupFilePath(file.xxh3);
+    const auto info = fs_.Stat(path);
+    if (!info && !ProvesDamage(info.error())) return info.error();
+    if (!info || info->kind != Kind::kFile || info->size_bytes != file.size_bytes) continue;
+    if (options_.trust || RHIZOME_MUTANT("shared files are not read")) whole_.insert(file.xxh3);
+    entries.push_back(&file);
+    files.push_back({path, file.size_bytes});
+  }
+  if (options_.trust || RHIZOME_MUTANT("shared files are not read")) return Status::Ok();
+  RHIZOME_ASSIGN_OR_RETURN(const auto outcomes, ScanFiles(fs_, files, {}, control_));
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const ScanOutcome& outcome = outcomes[i];
+    if (!outcome.status.ok() && !ProvesDamage(outcome.status)) return outcome.status;
+    const FileEntry& file = *entries[i];
+    if (outcome.status.ok() && outcome.xxh3 == file.xxh3 && outcome.crc32c == file.crc32c)
+      whole_.insert(file.xxh3);
+  }
   return Status::Ok();
 }
 
@@ -278,7 +265,7 @@ Status Backup::CopyFiles() {
 }
 
 Status Backup::CopyDelta() {
-  const Path path = DeltaPath(dir_, next_.number);
+  const Path path = BackupDeltaPath(dir_, next_.number);
   if (fs_.Stat(path)) RHIZOME_RETURN_IF_ERROR(fs_.RemoveFile(path));  // of a killed run
   RHIZOME_ASSIGN_OR_RETURN(const auto file, fs_.CreateFile(path));
   StreamHash hash;
@@ -307,8 +294,8 @@ Status Backup::Seal() {
   for (const Path& folder : touched_) RHIZOME_RETURN_IF_ERROR(fs_.SyncDirectory(folder));
   RHIZOME_RETURN_IF_ERROR(fs_.SyncDirectory(dir_ / kBackupFilesName));
   RHIZOME_RETURN_IF_ERROR(fs_.SyncDirectory(dir_ / kBackupDeltasName));
-  RHIZOME_RETURN_IF_ERROR(
-      WriteWholeFile(fs_, RecordPath(dir_, next_.number), EncodeBackupRecord(next_, store_->id())));
+  RHIZOME_RETURN_IF_ERROR(WriteWholeFile(fs_, BackupRecordPath(dir_, next_.number),
+                                         EncodeBackupRecord(next_, store_->id())));
   RHIZOME_RETURN_IF_ERROR(fs_.SyncDirectory(dir_ / kBackupRecordsName));
   report_.backup = InfoOf(next_);
   records_.emplace(next_.number, next_);
@@ -335,19 +322,19 @@ Status Backup::Remove(std::uint64_t keep) {
   if (keep == 0 || records_.size() <= keep) return Status::Ok();
   while (records_.size() > keep) {
     const std::uint64_t oldest = records_.begin()->first;
-    RHIZOME_RETURN_IF_ERROR(fs_.RemoveFile(RecordPath(dir_, oldest)));
+    RHIZOME_RETURN_IF_ERROR(fs_.RemoveFile(BackupRecordPath(dir_, oldest)));
     report_.removed.push_back(oldest);
     records_.erase(records_.begin());
   }
   // For good, before any file that it names goes.
   RHIZOME_RETURN_IF_ERROR(fs_.SyncDirectory(dir_ / kBackupRecordsName));
   for (const std::uint64_t number : report_.removed)
-    static_cast<void>(fs_.RemoveFile(DeltaPath(dir_, number)));
-  RHIZOME_ASSIGN_OR_RETURN(const auto left, ListNumbers(fs_, dir_));
+    static_cast<void>(fs_.RemoveFile(BackupDeltaPath(dir_, number)));
+  RHIZOME_ASSIGN_OR_RETURN(const auto left, ListBackupNumbers(fs_, dir_));
   return left.size() == records_.size() ? RemoveUnnamed() : Status::Ok();
 }
 
-Result<BackupReport> Backup::Run(const Path& store_path, const BackupOptions& options) {
+Result<BackupReport> Backup::Run(const Path& store_path) {
   const Stopwatch watch;
   RHIZOME_ASSIGN_OR_RETURN(store_, Store::Open(fs_, store_path, Store::Mode::kRead));
   RHIZOME_RETURN_IF_ERROR(OpenFolder(store_->id()));
@@ -357,10 +344,11 @@ Result<BackupReport> Backup::Run(const Path& store_path, const BackupOptions& op
   next_.sequence = StoreCopy::Sequence(*store_);
   next_.base_sequence = store_->base_sequence();
   next_.manifest = store_->manifest();
+  RHIZOME_RETURN_IF_ERROR(CheckShared());
   RHIZOME_RETURN_IF_ERROR(CopyFiles());
   RHIZOME_RETURN_IF_ERROR(CopyDelta());
   RHIZOME_RETURN_IF_ERROR(Seal());
-  RHIZOME_RETURN_IF_ERROR(Remove(options.keep));
+  RHIZOME_RETURN_IF_ERROR(Remove(options_.keep));
   report_.seconds = watch.seconds();
   return std::move(report_);
 }
@@ -389,19 +377,19 @@ class Restore {
 
 Status Restore::ReadRecord(std::optional<std::uint64_t> number) {
   RHIZOME_ASSIGN_OR_RETURN(id_, ReadBackupId(fs_, dir_));
-  RHIZOME_ASSIGN_OR_RETURN(const auto numbers, ListNumbers(fs_, dir_));
+  RHIZOME_ASSIGN_OR_RETURN(const auto numbers, ListBackupNumbers(fs_, dir_));
   if (number && std::find(numbers.begin(), numbers.end(), *number) == numbers.end())
     return Status::NotFound(
         fmt::format("no backup {} in '{}'; there are: {}", *number, dir_.string(),
                     numbers.empty() ? "none" : fmt::format("{}", fmt::join(numbers, ", "))));
   if (number) {
-    RHIZOME_ASSIGN_OR_RETURN(record_, rhizome::ReadRecord(fs_, dir_, *number, id_));
+    RHIZOME_ASSIGN_OR_RETURN(record_, ReadBackupRecord(fs_, dir_, *number, id_));
     return Status::Ok();
   }
   // The newest whose record is whole: killed runs leave torn ones.
   Status status = Status::NotFound(fmt::format("no backup in '{}'", dir_.string()));
   for (auto at = numbers.rbegin(); at != numbers.rend(); ++at) {
-    auto record = rhizome::ReadRecord(fs_, dir_, *at, id_);
+    auto record = ReadBackupRecord(fs_, dir_, *at, id_);
     if (record) {
       record_ = *std::move(record);
       return Status::Ok();
@@ -500,7 +488,7 @@ Status Restore::PutDelta() {
   DeltaSplitter splitter(*store_);
   Progress progress{control_, "restore delta", 0, record_.delta.size_bytes};
   RHIZOME_RETURN_IF_ERROR(
-      ReadChecked(fs_, DeltaPath(dir_, record_.number), record_.delta, progress,
+      ReadChecked(fs_, BackupDeltaPath(dir_, record_.number), record_.delta, progress,
                   [&](std::span<const std::byte> piece) { return splitter.Take(piece); }));
   RHIZOME_RETURN_IF_ERROR(splitter.Finish());
   if (splitter.count() == record_.delta_entries) return Status::Ok();
@@ -530,15 +518,15 @@ Result<RestoreReport> Restore::Run(const Path& target, std::optional<std::uint64
 
 Result<BackupReport> BackupStore(FileSystem& fs, const Path& store, const Path& dir,
                                  const BackupOptions& options, const JobControl& control) {
-  return Backup(fs, dir, control).Run(store, options);
+  return Backup(fs, dir, options, control).Run(store);
 }
 
 Result<std::vector<BackupInfo>> ListBackups(FileSystem& fs, const Path& dir) {
   RHIZOME_ASSIGN_OR_RETURN(const StoreId id, ReadBackupId(fs, dir));
-  RHIZOME_ASSIGN_OR_RETURN(const auto numbers, ListNumbers(fs, dir));
+  RHIZOME_ASSIGN_OR_RETURN(const auto numbers, ListBackupNumbers(fs, dir));
   std::vector<BackupInfo> infos;
   for (const std::uint64_t number : numbers) {
-    const auto record = ReadRecord(fs, dir, number, id);
+    const auto record = ReadBackupRecord(fs, dir, number, id);
     // What a killed run left is no backup. To restore a damaged one by its number says why it
     // fails.
     const bool torn = !record && record.error().code() == StatusCode::kCorruption;

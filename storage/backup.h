@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
+#include "rhizome/storage/verify.h"
 
 namespace rhizome {
 
@@ -24,6 +26,9 @@ struct BackupInfo {
 
 struct BackupOptions {
   std::uint64_t keep = 0;  ///< afterwards remove backups but the newest so many; 0: none
+
+  /// Believe files of earlier backups that have the right length; else they are read and compared.
+  bool trust = false;
 };
 
 struct BackupReport {
@@ -32,12 +37,14 @@ struct BackupReport {
   std::uint64_t bytes_copied = 0;
   std::uint64_t files_shared = 0;  ///< were in an earlier backup already
   std::uint64_t bytes_shared = 0;
+  std::vector<std::string> mended;     ///< files of earlier backups that were damaged or missing
   std::vector<std::uint64_t> removed;  ///< numbers of older backups
   double seconds = 0;
 };
 
 /// Copies the store at `store` as it is now into the folder `dir`, beside earlier backups of it;
-/// files that one of those holds already are not copied again. A writer may go on meanwhile: the
+/// files that one of those holds already are compared with their hashes, and copied again only if
+/// they are damaged, which mends the earlier backups, too. A writer may go on meanwhile: the
 /// generation is pinned, and what is committed later is not in the backup. Every byte is compared
 /// with the manifest's hashes on its way. A crash leaves the earlier backups as they were.
 /// Errors: kNotFound, no store; kAlreadyExists, `dir` is something else; kInvalidArgument, it holds
@@ -45,6 +52,11 @@ struct BackupReport {
 /// restore works in `dir`; kOutOfSpace; kInterrupted.
 Result<BackupReport> BackupStore(FileSystem& fs, const Path& store, const Path& dir,
                                  const BackupOptions& options, const JobControl& control);
+
+/// Reads all that the backups in `dir` hold and compares it with their records. Damage names the
+/// backups that it spoils; orphans are what killed runs left. Errors: kNotFound, no backups; kBusy,
+/// a backup is being made; kInterrupted; kOutOfMemory.
+Result<VerifyReport> VerifyBackups(FileSystem& fs, const Path& dir, const JobControl& control);
 
 /// The backups in `dir` whose records are whole, oldest first. Errors: kNotFound, none;
 /// kCorruption, BACKUP is damaged.

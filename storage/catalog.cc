@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdarg>
 #include <cstdio>
 #include <map>
@@ -24,6 +23,7 @@
 #include "rhizome/storage/catalog_manifest.h"
 #include "rhizome/storage/catalog_repair.h"
 #include "rhizome/storage/catalog_seal.h"
+#include "rhizome/storage/damage.h"
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/quietly.h"
@@ -64,21 +64,17 @@ class CatalogLogger : public rocksdb::Logger {
 
 Status Translate(const rocksdb::Status& status, const Path& path) {
   if (status.ok()) return Status::Ok();
-  std::string message = fmt::format("catalogue '{}': {}", path.string(), status.ToString());
-  // A file-size limit (EFBIG), which RocksDB has only words for.
-  const bool too_large = status.ToString().find("File too large") != std::string::npos;
-  if (status.IsNoSpace() || too_large) return Status::OutOfSpace(std::move(message));
+  const std::string where = fmt::format("catalogue '{}'", path.string());
+  std::string message = fmt::format("{}: {}", where, status.ToString());
   if (status.IsNotFound()) return Status::NotFound(std::move(message));
   // RocksDB has no code for a lock that another process holds, only words. Those of a bad block
   // ("block checksum") must not be taken for them.
   const bool locked = status.IsIOError() && (message.find("lock hold by") != std::string::npos ||
                                              message.find("While lock file") != std::string::npos);
   if (status.IsBusy() || locked) return Status::Busy(std::move(message));
-  if (status.ToString().find("Permission denied") != std::string::npos)
-    return Status::PermissionDenied(std::move(message));
   if (status.IsCorruption() || status.IsInvalidArgument() || status.IsPathNotFound())
     return Status::Corruption(std::move(message));
-  return Status::IoError(std::move(message));
+  return TranslateFault(status, where);
 }
 
 rocksdb::Env& EnvOf(FileSystem& fs) {
@@ -222,33 +218,8 @@ std::optional<std::span<const std::byte>> OpenValue(std::string_view key, std::s
   return content;
 }
 
-/// A new empty folder for a secondary's own files, removed with what is in it.
-class TemporaryFolder {
- public:
-  static Result<TemporaryFolder> Create() {
-    std::error_code error;
-    std::string name = (std::filesystem::temp_directory_path(error) / "rhizome-XXXXXX").string();
-    if (error || mkdtemp(name.data()) == nullptr)
-      return Fail(Status::FromErrno(error ? error.value() : errno, "create '" + name + "'"));
-    return TemporaryFolder(name);
-  }
-  TemporaryFolder() = default;
-  explicit TemporaryFolder(Path path) : path_(std::move(path)) {}
-  TemporaryFolder(TemporaryFolder&& other) noexcept { path_.swap(other.path_); }
-  TemporaryFolder& operator=(TemporaryFolder&& other) noexcept {
-    path_.swap(other.path_);
-    return *this;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path_.empty() && getpid() == owner_) std::filesystem::remove_all(path_, ignored);
-  }
-  const Path& path() const { return path_; }
-
- private:
-  pid_t owner_ = getpid();
-  Path path_;
-};
+// Where a secondary would put a log of its own, had it none to write to. Nothing can be made there.
+constexpr const char* kNoFolder = "/dev/null/rhizome";
 
 // RocksDB makes column families one after the other: a killed creation leaves some of them, and
 // then nothing was ever committed.
@@ -277,7 +248,7 @@ class Catalog::Impl {
         path_(std::move(path)),
         id_(id),
         options_(options),
-        env_(MakeCatalogEnv(EnvOf(fs))) {}
+        env_(MakeCatalogEnv(EnvOf(fs), fault_)) {}
   ~Impl() {
     Quietly([&] { (void)Close(); });
   }
@@ -292,10 +263,8 @@ class Catalog::Impl {
     rocksdb::DB* db = nullptr;
     rocksdb::Status status;
     if (mode == Mode::kRead) {
-      RHIZOME_ASSIGN_OR_RETURN(secondary_, TemporaryFolder::Create());
       status = rocksdb::DB::OpenAsSecondary(DatabaseOptions(*env_, mode, options_), path_.string(),
-                                            secondary_.path().string(), Families(options_),
-                                            &families_, &db);
+                                            kNoFolder, Families(options_), &families_, &db);
     } else {
       status = rocksdb::DB::Open(DatabaseOptions(*env_, mode, options_), path_.string(),
                                  Families(options_), &families_, &db);
@@ -559,8 +528,12 @@ class Catalog::Impl {
       rocksdb::SstFileReader reader(options);
       rocksdb::Status status = reader.Open((path_ / name).string());
       if (status.ok()) status = reader.VerifyChecksum();
-      if (!status.ok()) return damaged(fmt::format("is damaged: {}", status.ToString()));
+      const Status said = Translate(status, path_);
+      if (ProvesDamage(said)) return damaged(fmt::format("is damaged: {}", status.ToString()));
+      RHIZOME_RETURN_IF_ERROR(said);
     }
+    // They can be opened now, but could not be before: an opening afresh will show them.
+    RHIZOME_RETURN_IF_ERROR(fault_->status());
     return Status::Corruption(
         fmt::format("catalogue '{}': one of its tables is another's:{}", path_.string(), names));
   }
@@ -584,7 +557,7 @@ class Catalog::Impl {
   const StoreId id_;
   const CatalogOptions options_;
   const pid_t owner_ = getpid();
-  TemporaryFolder secondary_;
+  const std::shared_ptr<CatalogFault> fault_ = std::make_shared<CatalogFault>();
   bool writable_ = false;
   ManifestState shown_;              // of a reader: all tables that it names are shown
   std::uint64_t synced_change_ = 0;  // RocksDB's number of the last that is, of this opening
@@ -595,12 +568,11 @@ class Catalog::Impl {
 
 Status RepairDatabase(FileSystem& fs, const Path& path) {
   RHIZOME_RETURN_IF_ERROR(BreakCatalogSeal(fs, path));
-  const auto broken = std::make_shared<std::atomic<bool>>(false);
-  const auto env = MakeRepairEnv(EnvOf(fs), broken);
+  const auto fault = std::make_shared<CatalogFault>();
+  const auto env = MakeRepairEnv(EnvOf(fs), fault);
   const rocksdb::Status repaired =
       rocksdb::RepairDB(path.string(), DatabaseOptions(*env, Catalog::Mode::kWrite), Families());
-  if (repaired.ok() && *broken)
-    return Status::IoError(fmt::format("'{}' cannot be written", path.string()));
+  RHIZOME_RETURN_IF_ERROR(fault->status());
   return Translate(repaired, path);
 }
 

@@ -4,7 +4,6 @@
 #include <rocksdb/file_system.h>
 
 #include <algorithm>
-#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <span>
@@ -120,30 +119,33 @@ bool IsLog(const std::filesystem::path& path) {
 
 class CatalogFileSystem : public rocksdb::FileSystemWrapper {
  public:
-  using FileSystemWrapper::FileSystemWrapper;
+  CatalogFileSystem(const std::shared_ptr<rocksdb::FileSystem>& base,
+                    std::shared_ptr<CatalogFault> fault)
+      : FileSystemWrapper(base), fault_(std::move(fault)) {}
   const char* Name() const override { return "RhizomeCatalogFileSystem"; }
 
   IOStatus NewSequentialFile(const std::string& name, const rocksdb::FileOptions& options,
                              std::unique_ptr<rocksdb::FSSequentialFile>* result,
                              IODebugContext* context) override {
     const IOStatus opened = target()->NewSequentialFile(name, options, result, context);
-    if (!opened.ok() || !IsLog(name)) return opened;
+    if (!opened.ok() || !IsLog(name)) return Noted(name, opened);
     std::uint64_t file_bytes = 0;
     const IOStatus stat = SizeOf(name, &file_bytes, context);
     if (file_bytes == kRemoved) file_bytes = 0;
     if (stat.ok()) *result = std::make_unique<WholeRecords>(std::move(*result), name, file_bytes);
-    return stat;
+    return Noted(name, stat);
   }
 
   IOStatus NewRandomAccessFile(const std::string& name, const rocksdb::FileOptions& options,
                                std::unique_ptr<rocksdb::FSRandomAccessFile>* result,
                                IODebugContext* context) override {
     const IOStatus opened = target()->NewRandomAccessFile(name, options, result, context);
-    if (!opened.ok() || std::filesystem::path(name).extension() != ".sst") return opened;
+    if (!opened.ok() || std::filesystem::path(name).extension() != ".sst")
+      return Noted(name, opened);
     std::uint64_t file_bytes = 0;
     const IOStatus stat = SizeOf(name, &file_bytes, context);
-    if (!stat.ok() || file_bytes == kRemoved) return stat;
-    return CheckTable(**result, file_bytes, name, context);
+    if (!stat.ok() || file_bytes == kRemoved) return Noted(name, stat);
+    return Noted(name, CheckTable(**result, file_bytes, name, context));
   }
 
   IOStatus RenameFile(const std::string& from, const std::string& to, const IOOptions& options,
@@ -157,6 +159,11 @@ class CatalogFileSystem : public rocksdb::FileSystemWrapper {
   }
 
  private:
+  const IOStatus& Noted(const std::string& name, const IOStatus& status) const {
+    fault_->Note(name, status);
+    return status;
+  }
+
   static constexpr std::uint64_t kRemoved = ~std::uint64_t{0};
 
   /// Of a file that was opened; kRemoved if a writer removed it meanwhile, which is no error.
@@ -173,61 +180,67 @@ class CatalogFileSystem : public rocksdb::FileSystemWrapper {
     const IOStatus opened = target()->NewDirectory(folder, options, &directory, context);
     return opened.ok() ? directory->Fsync(options, context) : opened;
   }
+
+  const std::shared_ptr<CatalogFault> fault_;
 };
 
-/// Whether a write failed. Threads: many at once.
+/// Stops writing at the first fault. Threads: many at once.
 class Broken {
  public:
-  explicit Broken(std::shared_ptr<std::atomic<bool>> broken) : broken_(std::move(broken)) {}
+  explicit Broken(std::shared_ptr<CatalogFault> fault) : fault_(std::move(fault)) {}
 
   template <typename Write>
-  IOStatus Try(const Write& write) {
-    if (*broken_) return IOStatus::IOError("an earlier write failed");
+  IOStatus Try(const std::string& name, const Write& write) {
+    if (!fault_->status().ok()) return IOStatus::IOError("an earlier operation failed");
     IOStatus status = write();
-    if (!status.ok()) *broken_ = true;
+    fault_->Note(name, status);
     return status;
   }
 
  private:
-  const std::shared_ptr<std::atomic<bool>> broken_;
+  const std::shared_ptr<CatalogFault> fault_;
 };
 
 class FailStopFile final : public rocksdb::FSWritableFileOwnerWrapper {
  public:
-  FailStopFile(std::unique_ptr<rocksdb::FSWritableFile> file, Broken broken)
-      : FSWritableFileOwnerWrapper(std::move(file)), broken_(std::move(broken)) {}
+  FailStopFile(std::unique_ptr<rocksdb::FSWritableFile> file, std::string name, Broken broken)
+      : FSWritableFileOwnerWrapper(std::move(file)),
+        name_(std::move(name)),
+        broken_(std::move(broken)) {}
 
   IOStatus Append(const rocksdb::Slice& data, const IOOptions& options,
                   IODebugContext* context) override {
-    return broken_.Try([&] { return target()->Append(data, options, context); });
+    return broken_.Try(name_, [&] { return target()->Append(data, options, context); });
   }
   IOStatus Append(const rocksdb::Slice& data, const IOOptions& options,
                   const rocksdb::DataVerificationInfo& info, IODebugContext* context) override {
-    return broken_.Try([&] { return target()->Append(data, options, info, context); });
+    return broken_.Try(name_, [&] { return target()->Append(data, options, info, context); });
   }
   IOStatus Sync(const IOOptions& options, IODebugContext* context) override {
-    return broken_.Try([&] { return target()->Sync(options, context); });
+    return broken_.Try(name_, [&] { return target()->Sync(options, context); });
   }
   IOStatus Fsync(const IOOptions& options, IODebugContext* context) override {
-    return broken_.Try([&] { return target()->Fsync(options, context); });
+    return broken_.Try(name_, [&] { return target()->Fsync(options, context); });
   }
 
  private:
+  const std::string name_;
   Broken broken_;
 };
 
 /// See MakeRepairEnv.
 class RepairFileSystem final : public CatalogFileSystem {
  public:
-  RepairFileSystem(const std::shared_ptr<rocksdb::FileSystem>& base, Broken broken)
-      : CatalogFileSystem(base), broken_(std::move(broken)) {}
+  RepairFileSystem(const std::shared_ptr<rocksdb::FileSystem>& base,
+                   const std::shared_ptr<CatalogFault>& fault)
+      : CatalogFileSystem(base, fault), broken_(fault) {}
 
   IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
                            std::unique_ptr<rocksdb::FSWritableFile>* result,
                            IODebugContext* context) override {
     const IOStatus made = broken_.Try(
-        [&] { return CatalogFileSystem::NewWritableFile(name, options, result, context); });
-    if (made.ok()) *result = std::make_unique<FailStopFile>(std::move(*result), broken_);
+        name, [&] { return CatalogFileSystem::NewWritableFile(name, options, result, context); });
+    if (made.ok()) *result = std::make_unique<FailStopFile>(std::move(*result), name, broken_);
     return made;
   }
 
@@ -246,15 +259,41 @@ class CatalogEnv final : public rocksdb::EnvWrapper {
 
 }  // namespace
 
-std::unique_ptr<rocksdb::Env> MakeCatalogEnv(rocksdb::Env& base) {
-  return std::make_unique<CatalogEnv>(base,
-                                      std::make_shared<CatalogFileSystem>(base.GetFileSystem()));
+Status TranslateFault(const rocksdb::Status& status, const std::string& where) {
+  const std::string words = status.ToString();
+  std::string message = fmt::format("{}: {}", where, words);
+  // RocksDB has codes for few of the system's errors, and words for the others.
+  const auto says = [&](const char* what) { return words.find(what) != std::string::npos; };
+  if (status.IsNoSpace() || says("File too large")) return Status::OutOfSpace(std::move(message));
+  if (status.IsMemoryLimit() || says("Cannot allocate memory"))
+    return Status::OutOfMemory(std::move(message));
+  if (says("Permission denied") || says("Operation not permitted"))
+    return Status::PermissionDenied(std::move(message));
+  return Status::IoError(std::move(message));
+}
+
+void CatalogFault::Note(const std::string& file, const rocksdb::Status& status) {
+  const bool of_bytes = status.IsCorruption() || status.IsNotFound() || status.IsPathNotFound();
+  if (status.ok() || of_bytes) return;
+  const MutexLock lock(mutex_);
+  if (status_.ok()) status_ = TranslateFault(status, fmt::format("'{}'", file));
+}
+
+Status CatalogFault::status() const {
+  const MutexLock lock(mutex_);
+  return status_;
+}
+
+std::unique_ptr<rocksdb::Env> MakeCatalogEnv(rocksdb::Env& base,
+                                             std::shared_ptr<CatalogFault> fault) {
+  return std::make_unique<CatalogEnv>(
+      base, std::make_shared<CatalogFileSystem>(base.GetFileSystem(), std::move(fault)));
 }
 
 std::unique_ptr<rocksdb::Env> MakeRepairEnv(rocksdb::Env& base,
-                                            std::shared_ptr<std::atomic<bool>> broken) {
+                                            std::shared_ptr<CatalogFault> fault) {
   return std::make_unique<CatalogEnv>(
-      base, std::make_shared<RepairFileSystem>(base.GetFileSystem(), Broken(std::move(broken))));
+      base, std::make_shared<RepairFileSystem>(base.GetFileSystem(), fault));
 }
 
 }  // namespace rhizome

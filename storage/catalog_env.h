@@ -2,10 +2,32 @@
 
 #include <rocksdb/env.h>
 
-#include <atomic>
 #include <memory>
+#include <string>
+
+#include "rhizome/storage/mutex.h"
+#include "rhizome/storage/status.h"
 
 namespace rhizome {
+
+/// The first fault that RocksDB met in the files of a catalogue: an error that says nothing of
+/// their bytes (no descriptor, no permission, a read or write that failed). RocksDB goes on after
+/// some: a secondary shows an earlier state, a repair leaves out what it could not open. Threads:
+/// any.
+class CatalogFault {
+ public:
+  void Note(const std::string& file, const rocksdb::Status& status) RHIZOME_EXCLUDES(mutex_);
+
+  /// OK: there was none. Else kIoError, kPermissionDenied, kOutOfSpace or kOutOfMemory.
+  Status status() const RHIZOME_EXCLUDES(mutex_);
+
+ private:
+  mutable Mutex mutex_;
+  Status status_ RHIZOME_GUARDED_BY(mutex_);
+};
+
+/// The code that RocksDB's words stand for. Errors: kIoError where there is no better one.
+Status TranslateFault(const rocksdb::Status& status, const std::string& where);
 
 /// RocksDB's environment `base`, but that it bears power cuts which RocksDB does not:
 ///   - a file is moved over CURRENT only when all names in the folder are durable, that of the
@@ -16,13 +38,15 @@ namespace rhizome {
 ///     before its bytes is the end of the log. RocksDB would refuse the catalogue;
 /// that it overlooks no damage of a log which RocksDB takes for such an end (catalog_log.h), and
 /// that it shows no table to RocksDB whose damage would end the process (catalog_table.h).
+/// Files that cannot be opened go into `fault`.
 /// Ownership: `base` and the result must outlive the databases that use them.
-std::unique_ptr<rocksdb::Env> MakeCatalogEnv(rocksdb::Env& base);
+std::unique_ptr<rocksdb::Env> MakeCatalogEnv(rocksdb::Env& base,
+                                             std::shared_ptr<CatalogFault> fault);
 
-/// The same for RocksDB's repair of a copy: once a write failed all later ones do, and `*broken` is
-/// set. RocksDB goes on after some that failed, and comes upon an assertion that ends the process,
+/// The same for RocksDB's repair of a copy: once a write failed all later ones do, and `fault` has
+/// it. RocksDB goes on after some that failed, and comes upon an assertion that ends the process,
 /// or says that all is well.
 std::unique_ptr<rocksdb::Env> MakeRepairEnv(rocksdb::Env& base,
-                                            std::shared_ptr<std::atomic<bool>> broken);
+                                            std::shared_ptr<CatalogFault> fault);
 
 }  // namespace rhizome

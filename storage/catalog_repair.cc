@@ -5,12 +5,26 @@
 #include <vector>
 
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/damage.h"
 #include "rhizome/storage/file_copy.h"
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/store_files.h"
 
 namespace rhizome {
 namespace {
+
+/// Copies a file that may end too soon. What cannot be copied for any other reason is an error, or
+/// what was only there would be lost.
+Status CopyLeft(FileSystem& fs, const Path& from, const Path& to) {
+  for (int attempt = 1;; ++attempt) {
+    RHIZOME_ASSIGN_OR_RETURN(const FileInfo info, fs.Stat(from));
+    const Status copied = CopyFile(fs, from, to, info.size_bytes);
+    if (copied.ok() || !ProvesDamage(copied)) return copied;
+    if (attempt == 2) return Status::Ok();  // RocksDB goes on without the rest
+    const Status removed = fs.RemoveFile(to);
+    if (!removed.ok() && removed.code() != StatusCode::kNotFound) return removed;
+  }
+}
 
 Status CopyFolder(FileSystem& fs, const Path& from, const Path& to) {
   RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, to));
@@ -19,19 +33,17 @@ Status CopyFolder(FileSystem& fs, const Path& from, const Path& to) {
   if (!entries) return entries.error();
   for (const DirectoryEntry& entry : *entries) {
     if (entry.kind != DirectoryEntry::Kind::kFile) continue;
-    RHIZOME_ASSIGN_OR_RETURN(const FileInfo info, fs.Stat(from / entry.name));
-    // What cannot be read is as good as missing: RocksDB goes on without it.
-    if (const Status copied = CopyFile(fs, from / entry.name, to / entry.name, info.size_bytes);
-        copied.code() == StatusCode::kOutOfSpace)
-      return copied;
+    RHIZOME_RETURN_IF_ERROR(CopyLeft(fs, from / entry.name, to / entry.name));
   }
   return Status::Ok();
 }
 
 /// The numbers in the names of a folder's entries, the largest first.
-std::vector<std::uint64_t> NumbersIn(FileSystem& fs, const Path& folder, std::string_view prefix) {
+Result<std::vector<std::uint64_t>> NumbersIn(FileSystem& fs, const Path& folder,
+                                             std::string_view prefix) {
   std::vector<std::uint64_t> numbers;
   const auto entries = fs.List(folder);
+  if (!entries && !ProvesDamage(entries.error())) return Fail(entries.error());
   if (!entries) return numbers;
   for (const DirectoryEntry& entry : *entries)
     if (const auto number = ParseNumbered(entry.name, prefix)) numbers.push_back(*number);
@@ -40,21 +52,25 @@ std::vector<std::uint64_t> NumbersIn(FileSystem& fs, const Path& folder, std::st
 }
 
 /// A commit of the newest manifest that is sound.
-std::optional<CommitRecord> NewestManifest(FileSystem& fs, const Path& store, const StoreId& id) {
-  for (const std::uint64_t generation : NumbersIn(fs, store / kGenerationsName, "")) {
+Result<std::optional<CommitRecord>> NewestManifest(FileSystem& fs, const Path& store,
+                                                   const StoreId& id) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto generations, NumbersIn(fs, store / kGenerationsName, ""));
+  for (const std::uint64_t generation : generations) {
     const Path folder = store / kGenerationsName / GenerationName(generation);
-    for (const std::uint64_t version : NumbersIn(fs, folder, kManifestPrefix)) {
+    RHIZOME_ASSIGN_OR_RETURN(const auto versions, NumbersIn(fs, folder, kManifestPrefix));
+    for (const std::uint64_t version : versions) {
       const auto bytes = ReadWholeFile(fs, folder / ManifestName(version), kMaxManifestBytes);
+      if (!bytes && !ProvesDamage(bytes.error())) return Fail(bytes.error());
       if (!bytes) continue;
       const auto manifest = DecodeManifest(*bytes, id);
       if (!manifest || manifest->generation != generation || manifest->version != version) continue;
-      return CommitRecord{.generation = generation,
-                          .manifest_version = version,
-                          .manifest_bytes = bytes->size(),
-                          .manifest_xxh3 = Xxh3(*bytes)};
+      return std::optional(CommitRecord{.generation = generation,
+                                        .manifest_version = version,
+                                        .manifest_bytes = bytes->size(),
+                                        .manifest_xxh3 = Xxh3(*bytes)});
     }
   }
-  return std::nullopt;
+  return std::optional<CommitRecord>();
 }
 
 /// The entries of one commit, and whether they follow on those before.
@@ -115,27 +131,29 @@ Result<CatalogSalvage> SalvageCatalog(FileSystem& fs, const Path& store, const S
                                       const Path& work) {
   RHIZOME_RETURN_IF_ERROR(CopyFolder(fs, store / kCatalogName, work));
   CatalogSalvage salvage;
-  const auto failed = [](const Status& status) {  // of the copy's disk, not of what was copied
-    return status.code() == StatusCode::kIoError || status.code() == StatusCode::kOutOfSpace;
-  };
   const Status repaired = RepairDatabase(fs, work);
-  if (failed(repaired)) return Fail(repaired);
+  if (!repaired.ok() && !ProvesDamage(repaired)) return Fail(repaired);
   if (repaired.ok()) {
     auto opened = Catalog::Open(fs, work, Catalog::Mode::kWrite, id);
-    if (!opened && failed(opened.error())) return Fail(opened.error());
+    if (!opened && !ProvesDamage(opened.error())) return Fail(opened.error());
     if (opened) salvage.left = *std::move(opened);
   }
   if (salvage.left != nullptr) {
-    if (const auto record = salvage.left->Current();
-        record && ReadCommittedManifest(fs, store, id, *record)) {
+    const auto record = salvage.left->Current();
+    if (!record && !ProvesDamage(record.error())) return Fail(record.error());
+    const auto manifest = record ? ReadCommittedManifest(fs, store, id, *record)
+                                 : Result<Manifest>(Fail(record.error()));
+    if (!manifest && !ProvesDamage(manifest.error())) return Fail(manifest.error());
+    if (manifest) {
       salvage.record = *record;
       salvage.from_catalog = true;
       return salvage;
     }
   }
-  salvage.record = NewestManifest(fs, store, id);
+  RHIZOME_ASSIGN_OR_RETURN(salvage.record, NewestManifest(fs, store, id));
   // Without its record nobody knows which commits are in the generation: numbers go on above all.
   const auto last = salvage.left == nullptr ? Result<std::uint64_t>(0) : salvage.left->LastDelta();
+  if (!last && !ProvesDamage(last.error())) return Fail(last.error());
   if (salvage.record) {
     salvage.record->sequence = last.value_or(0) + 1;
     salvage.record->base_sequence = salvage.record->sequence;
@@ -143,9 +161,11 @@ Result<CatalogSalvage> SalvageCatalog(FileSystem& fs, const Path& store, const S
   return salvage;
 }
 
-bool HoldsCommit(FileSystem& fs, const StoreId& id, const Path& catalog) {
+Result<bool> HoldsCommit(FileSystem& fs, const StoreId& id, const Path& catalog) {
   const auto opened = Catalog::Open(fs, catalog, Catalog::Mode::kRead, id);
-  return opened && (*opened)->Current();
+  const auto record = opened ? (*opened)->Current() : Result<CommitRecord>(Fail(opened.error()));
+  if (!record && !ProvesDamage(record.error())) return Fail(record.error());
+  return record.has_value();
 }
 
 Status PutCatalog(FileSystem& fs, const Path& from, const Path& to) {

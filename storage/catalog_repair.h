@@ -27,7 +27,8 @@ struct CatalogSalvage {
 
 /// Copies the catalogue of a store to `work`, lets RocksDB repair the copy, and looks for what was
 /// committed: the record that it holds, if that names a sound manifest, else that of the newest
-/// generation and version which is there. Errors: kIoError, kOutOfSpace.
+/// generation and version which is there. Errors: those of reading and writing
+/// which prove no damage: kIoError, kOutOfSpace, ...
 Result<CatalogSalvage> SalvageCatalog(FileSystem& fs, const Path& store, const StoreId& id,
                                       const Path& work);
 
@@ -35,8 +36,9 @@ Result<CatalogSalvage> SalvageCatalog(FileSystem& fs, const Path& store, const S
 /// into `to`. Returns the last commit that was put, `base` if there is none.
 Result<std::uint64_t> CopyDelta(Catalog& from, std::uint64_t base, Catalog& to);
 
-/// Can the catalogue be read, and was something committed in it?
-bool HoldsCommit(FileSystem& fs, const StoreId& id, const Path& catalog);
+/// Can the catalogue be read, and was something committed in it? Errors: those that prove no
+/// damage.
+Result<bool> HoldsCommit(FileSystem& fs, const StoreId& id, const Path& catalog);
 
 /// Puts a closed catalogue into the folder `to`, which is not there. Until CURRENT is, which comes
 /// last, there is none. Errors: kIoError, kOutOfSpace.

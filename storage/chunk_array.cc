@@ -13,6 +13,7 @@
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/shard_file.h"
+#include "rhizome/storage/stored_file.h"
 #include "rhizome/storage/zarr_format.h"
 
 namespace rhizome {
@@ -211,7 +212,7 @@ Result<std::uint64_t> ChunkArray::ReadChunk(std::uint64_t chunk, std::span<std::
   }
   const FileEntry& expected = chunks_[chunk];
   const Path path = root_ / expected.path;
-  RHIZOME_ASSIGN_OR_RETURN(const auto file, fs_->OpenRead(path, options));
+  RHIZOME_ASSIGN_OR_RETURN(const auto file, OpenStored(*fs_, path, options));
   if (file->size_bytes() != expected.size_bytes) {
     return Fail(Corrupt(path, fmt::format("{} bytes long, but the manifest says {}",
                                           file->size_bytes(), expected.size_bytes)));
@@ -268,7 +269,7 @@ Status ChunkArray::ReadRowsOfShard(std::uint64_t chunk, std::uint64_t first_row,
                                    std::span<std::byte> out) const {
   const FileEntry& expected = chunks_[chunk];
   const Path path = root_ / expected.path;
-  RHIZOME_ASSIGN_OR_RETURN(const auto file, fs_->OpenRead(path));
+  RHIZOME_ASSIGN_OR_RETURN(const auto file, OpenStored(*fs_, path));
   if (file->size_bytes() != expected.size_bytes)
     return Corrupt(path, fmt::format("{} bytes long, but the manifest says {}", file->size_bytes(),
                                      expected.size_bytes));

@@ -9,6 +9,7 @@
 
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/byte_repair.h"
+#include "rhizome/storage/damage.h"
 #include "rhizome/storage/file_scan.h"
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/little_endian.h"
@@ -100,8 +101,8 @@ class ManifestRepair {
     left_.resize(record_.manifest_bytes);
     if (left_.size() < kInfoOffset + 3 * kCountBytes + kSealBytes) return std::optional<Bytes>();
     RHIZOME_RETURN_IF_ERROR(HashFiles());
-    ReadArrays();
-    ReadSiblings();
+    RHIZOME_RETURN_IF_ERROR(ReadArrays());
+    RHIZOME_RETURN_IF_ERROR(ReadSiblings());
     head_ = pieces_.Head(arrays_);
     std::vector<Bytes> lists = {pieces_.Files(files_)};
     const std::set<std::size_t> starts = StartsOf(lists.front());
@@ -132,6 +133,8 @@ class ManifestRepair {
       files.push_back({generation_ / file.path, file.size_bytes});
     RHIZOME_ASSIGN_OR_RETURN(const auto outcomes, ScanFiles(fs_, files, {}, control_));
     for (std::size_t i = 0; i < files_.size(); ++i) {
+      const Status& read = outcomes[i].status;
+      if (!read.ok() && !ProvesDamage(read)) return read;
       files_[i].xxh3 = outcomes[i].xxh3;
       files_[i].crc32c = outcomes[i].crc32c;
     }
@@ -139,7 +142,7 @@ class ManifestRepair {
   }
 
   /// As far as their zarr.json is sound.
-  void ReadArrays() {
+  Status ReadArrays() {
     constexpr std::string_view kFolder = "arrays/";
     constexpr std::string_view kName = "/zarr.json";
     constexpr std::uint64_t kMostJsonBytes = std::uint64_t{1} << 20;
@@ -149,25 +152,28 @@ class ManifestRepair {
       const std::string name =
           file.path.substr(kFolder.size(), file.path.size() - kFolder.size() - kName.size());
       const auto text = ReadWholeFile(fs_, generation_ / file.path, kMostJsonBytes);
+      if (!text && !ProvesDamage(text.error())) return text.error();
       if (!text) continue;
       auto entry =
           DecodeArrayJson({reinterpret_cast<const char*>(text->data()), text->size()}, name);
       if (entry) arrays_.push_back(*std::move(entry));
     }
     std::sort(arrays_.begin(), arrays_.end(), [](auto& a, auto& b) { return a.name < b.name; });
+    return Status::Ok();
   }
 
-  void ReadSiblings() {
+  Status ReadSiblings() {
     tails_.push_back(pieces_.Tail(arrays_, {}));
-    const auto entries = fs_.List(generation_);
-    if (!entries) return;
-    for (const DirectoryEntry& entry : *entries) {
+    RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs_.List(generation_));
+    for (const DirectoryEntry& entry : entries) {
       if (!ParseNumbered(entry.name, kManifestPrefix)) continue;
       auto manifest = ReadManifestFile(fs_, generation_ / entry.name, id_);
+      if (!manifest && !ProvesDamage(manifest.error())) return manifest.error();
       if (!manifest || manifest->generation != record_.generation) continue;
       infos_.push_back(pieces_.Info(manifest->info));
       tails_.push_back(pieces_.Tail(arrays_, manifest->series));
     }
+    return Status::Ok();
   }
 
   /// Where the list of files may begin: the pieces before and behind it have all the other bytes.

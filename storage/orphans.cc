@@ -5,6 +5,7 @@
 
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/catalog_seal.h"
+#include "rhizome/storage/damage.h"
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/store.h"
 #include "rhizome/storage/store_files.h"
@@ -132,10 +133,11 @@ Status CheckHeadFile(FileSystem& fs, const Path& store, const DirectoryEntry& en
 
 Status CheckNothingCommitted(FileSystem& fs, const Path& store) {
   const auto id = ReadFormat(fs, store);
-  if (!id && id.error().code() == StatusCode::kIoError) return id.error();
+  if (!id && !ProvesDamage(id.error())) return id.error();
   if (!id) return TakenBy(store, "its FORMAT cannot be read");
   const auto catalog = Catalog::Open(fs, store / kCatalogName, Catalog::Mode::kRead, *id);
   if (!catalog) {
+    if (!ProvesDamage(catalog.error())) return catalog.error();
     if (catalog.error().code() != StatusCode::kNotFound)
       return TakenBy(store, "its catalogue cannot be read");
     // The catalogue comes before any manifest: if there is one, the catalogue was lost.

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "rhizome/storage/file_system.h"
+#include "rhizome/storage/lock_holder.h"
 #include "rhizome/storage/posix_file.h"
 
 namespace rhizome {
@@ -29,19 +30,6 @@ DirectoryEntry::Kind KindOf(std::filesystem::file_type type) {
   if (type == std::filesystem::file_type::regular) return DirectoryEntry::Kind::kFile;
   if (type == std::filesystem::file_type::directory) return DirectoryEntry::Kind::kDirectory;
   return DirectoryEntry::Kind::kOther;
-}
-
-/// What the holder of a lock wrote about itself, fit for a message.
-std::string LockContent(int fd) {
-  std::array<char, 128> text{};
-  const ssize_t got = pread(fd, text.data(), text.size(), 0);
-  std::string out(text.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-  for (char& c : out) {
-    if (c == '\n') c = ' ';
-    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e) c = '?';
-  }
-  while (!out.empty() && out.back() == ' ') out.pop_back();
-  return out.empty() ? "it does not say by whom" : out;
 }
 
 /// Does `path` still name the locked file? It may have been removed while we waited for nothing.
@@ -71,7 +59,7 @@ Result<Descriptor> OpenAndLock(const Path& path, bool exclusive) {
     if (errno != EWOULDBLOCK) return Fail(SystemError(errno, "lock", path));
     return Fail(
         Status::Busy(fmt::format("'{}' is locked by another process: {}; wait for it or end it",
-                                 path.string(), LockContent(descriptor.get()))));
+                                 path.string(), DescribeLockHolder(descriptor.get()))));
   }
   return descriptor;
 }

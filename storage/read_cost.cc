@@ -9,6 +9,7 @@
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/stopwatch.h"
+#include "rhizome/storage/stored_file.h"
 
 namespace rhizome {
 namespace {
@@ -35,7 +36,7 @@ class Probe {
       const FileEntry& entry = array.ChunkFile(chunk);
       if (entry.size_bytes < kLargeBytes) continue;
       RHIZOME_ASSIGN_OR_RETURN(auto file,
-                               array.fs().OpenRead(array.root() / entry.path, {.direct = true}));
+                               OpenStored(array.fs(), array.root() / entry.path, {.direct = true}));
       if (file->size_bytes() >= kLargeBytes) probe.files_.push_back(std::move(file));
     }
     RHIZOME_RETURN_IF_ERROR(probe.UseQueue(io));

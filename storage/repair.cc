@@ -14,8 +14,11 @@
 #include "rhizome/storage/byte_repair.h"
 #include "rhizome/storage/catalog.h"
 #include "rhizome/storage/catalog_repair.h"
+#include "rhizome/storage/damage.h"
 #include "rhizome/storage/file_copy.h"
+#include "rhizome/storage/forwarding_file_system.h"
 #include "rhizome/storage/little_endian.h"
+#include "rhizome/storage/lost_rows.h"
 #include "rhizome/storage/manifest_repair.h"
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/section_salvage.h"
@@ -30,6 +33,8 @@ using Kind = DirectoryEntry::Kind;
 
 constexpr std::string_view kGroupFile = "arrays/zarr.json";
 constexpr std::string_view kLostRows = "lost_rows";
+constexpr std::string_view kDiffers =
+    "was read in two ways: nothing is repaired; the disk, its controller or the memory fails";
 constexpr std::string_view kRestore = "restore the store from a backup, or ingest it again";
 
 std::string TimeStamp() {
@@ -58,10 +63,20 @@ std::optional<std::uint64_t> ChunkOf(std::string_view relative) {
                          : ParseVersion(std::string_view(name).substr(2, name.size() - 4));
 }
 
-/// Rows of an array, both inclusive.
-struct RowRange {
-  std::uint64_t first = 0;
-  std::uint64_t last = 0;
+/// The file system of one who holds a lock already and does not let go of it: to take it is a
+/// matter of course.
+class LockIsHeld final : public ForwardingFileSystem {
+ public:
+  LockIsHeld(FileSystem& base, Path lock) : ForwardingFileSystem(base), lock_(std::move(lock)) {}
+
+  Result<std::unique_ptr<FileLock>> Lock(const Path& path, LockMode mode,
+                                         std::string_view content) override {
+    if (path == lock_) return std::make_unique<FileLock>();
+    return ForwardingFileSystem::Lock(path, mode, content);
+  }
+
+ private:
+  const Path lock_;
 };
 
 /// One run of RepairStore. Threads: one.
@@ -72,8 +87,10 @@ class Repair {
   Result<RepairReport> Run();
 
  private:
-  std::optional<StoreId> IdOfManifests() const;
+  Result<std::optional<StoreId>> IdOfManifests() const;
+  Result<std::optional<Damage>> LookAtFormat();
   Status CheckId();
+  Result<VerifyReport> LookTwice();
   Status FindManifest();
   Status RepairFormat();
   Status RepairOne(const Damage& damage);
@@ -83,7 +100,7 @@ class Repair {
                  std::string_view from);
   Result<bool> TryDerive(const std::string& file, const FileEntry& entry);
   Result<bool> DeriveFrom(const Path& place, const std::string& file, const FileEntry& entry);
-  std::vector<Path> PlacesOf(const std::string& file) const;
+  Result<std::vector<Path>> PlacesOf(const std::string& file) const;
   Result<bool> PutBack(const std::string& file, const FileEntry& entry,
                        std::span<const std::byte> bytes, std::string_view from);
   Result<bool> RepairRoots(const VerifyReport& before);
@@ -104,11 +121,13 @@ class Repair {
   Path NewQuarantine() const;
   Status QuarantineArray(const std::string& array);
   Status TakeCareOfLostArrays();
-  Result<std::vector<RowRange>> LostRows(const std::string& array,
-                                         const std::set<std::uint64_t>& chunks) const;
-  Status FillHoles(const std::string& array, const std::vector<RowRange>& lost);
-  static Status ReadAllBut(const ChunkArray& array, std::uint64_t chunk,
-                           const std::vector<RowRange>& lost, std::span<std::byte> out);
+  Result<bool> TryRows(const std::string& file, const FileEntry& entry, const ArrayEntry& array,
+                       std::uint64_t chunk);
+  Status FillHoles(SoundRows& rows);
+  Status ChangeArrays(const std::function<Status(ArrayChange&)>& steps);
+  Status TakeScratch();
+  Status RemoveScratch();
+  Path Scratch() const { return store_ / kScratchName / "repair"; }
   Status Replace(const std::string& file, std::span<const std::byte> bytes);
   void Lost(std::string what, std::string how) {
     report_.lost.push_back({std::move(what), std::move(how)});
@@ -119,7 +138,8 @@ class Repair {
   const RepairOptions& options_;
   const JobControl& control_;
   RepairReport report_;
-  std::unique_ptr<FileLock> lock_;
+  std::unique_ptr<FileLock> lock_;  // the writer's, from the first look to the last change
+  std::unique_ptr<FileLock> scratch_lock_;
   std::optional<StoreId> id_;
   std::optional<CommitRecord> record_;
   std::optional<Manifest> current_;
@@ -129,50 +149,99 @@ class Repair {
 };
 
 /// The store's id, as a manifest says it whose seal holds.
-std::optional<StoreId> Repair::IdOfManifests() const {
+Result<std::optional<StoreId>> Repair::IdOfManifests() const {
   constexpr std::size_t kIdOffset = 16;
   const auto generations = fs_.List(store_ / kGenerationsName);
-  if (!generations) return std::nullopt;
+  if (!generations && !ProvesDamage(generations.error())) return Fail(generations.error());
+  if (!generations) return std::optional<StoreId>();
   for (const DirectoryEntry& generation : *generations) {
+    if (generation.kind != Kind::kDirectory) continue;
     const Path folder = store_ / kGenerationsName / generation.name;
-    const auto files = fs_.List(folder);
-    if (!files) continue;
-    for (const DirectoryEntry& file : *files) {
-      if (!ParseNumbered(file.name, kManifestPrefix)) continue;
+    RHIZOME_ASSIGN_OR_RETURN(const auto files, fs_.List(folder));
+    for (const DirectoryEntry& file : files) {
+      if (!ParseNumbered(file.name, kManifestPrefix) || file.kind != Kind::kFile) continue;
       const auto bytes = ReadWholeFile(fs_, folder / file.name, kMaxManifestBytes);
+      if (!bytes && !ProvesDamage(bytes.error())) return Fail(bytes.error());
       StoreId id;
       if (!bytes || bytes->size() < kIdOffset + id.bytes.size()) continue;
       std::copy_n(bytes->begin() + kIdOffset, id.bytes.size(), id.bytes.begin());
-      if (DecodeManifest(*bytes, id)) return id;
+      if (DecodeManifest(*bytes, id)) return std::optional(id);
     }
   }
-  return std::nullopt;
+  return std::optional<StoreId>();
+}
+
+/// Sets id_. Returns what is wrong with FORMAT.
+Result<std::optional<Damage>> Repair::LookAtFormat() {
+  const auto format = ReadFormat(fs_, store_);
+  const bool newer = !format && format.error().code() == StatusCode::kUnsupported;
+  const auto info = fs_.Stat(store_ / kFormatName);
+  const bool other_kind = info && info->kind != Kind::kFile;
+  if (newer || (!format && !ProvesDamage(format.error()) && !other_kind))
+    return Fail(format.error());
+  RHIZOME_ASSIGN_OR_RETURN(id_, IdOfManifests());
+  if (!id_ && !format) return Fail(format.error());
+  if (!id_) id_ = *format;
+  if (format && *format == *id_) return std::optional<Damage>();
+  return std::optional(
+      Damage{std::string(kFormatName), 0,
+             format ? "its store id is not that of the manifests" : format.error().message()});
 }
 
 /// FORMAT before all else: whatever carries the store's id is compared with it.
 Status Repair::CheckId() {
-  const auto format = ReadFormat(fs_, store_);
-  if (!format && format.error().code() == StatusCode::kUnsupported) return format.error();
-  id_ = IdOfManifests();
-  if (!id_ && !format) return format.error();
-  if (!id_) id_ = *format;
-  if (format && *format == *id_) return Status::Ok();
-  report_.found.push_back(
-      {std::string(kFormatName), 0,
-       format ? "its store id is not that of the manifests" : format.error().message()});
+  RHIZOME_ASSIGN_OR_RETURN(const auto first, LookAtFormat());
+  if (!first) return Status::Ok();
+  RHIZOME_ASSIGN_OR_RETURN(const auto second, LookAtFormat());
+  if (!second)
+    return Status::IoError(fmt::format("'{}' {}", (store_ / kFormatName).string(), kDiffers));
+  report_.found.push_back(*second);
   return RepairFormat();
+}
+
+/// Looks at everything, and again if there is damage: nothing is changed unless both looks find it,
+/// and unless there was nothing that could not be read.
+Result<VerifyReport> Repair::LookTwice() {
+  const auto look = [&]() -> Result<VerifyReport> {
+    auto report = VerifyFiles(fs_, store_, control_);
+    if (!report || report->unread.empty() || RHIZOME_MUTANT("shortage is damage")) return report;
+    const Unread& first = report->unread.front();
+    return Fail(first.why.WithContext(fmt::format(
+        "'{}' cannot be read, so that nothing is repaired (if the disk has lost it for good, put "
+        "what is left of it in its place)",
+        first.file)));
+  };
+  const auto files_of = [](const VerifyReport& report) {
+    std::set<std::string> files;
+    for (const Damage& damage : report.damaged) files.insert(damage.file);
+    return files;
+  };
+  RHIZOME_ASSIGN_OR_RETURN(VerifyReport first, look());
+  if (first.damaged.empty() || RHIZOME_MUTANT("damage is believed at once")) return first;
+  RHIZOME_ASSIGN_OR_RETURN(VerifyReport second, look());
+  const auto before = files_of(first);
+  const auto now = files_of(second);
+  if (before == now) return second;
+  std::vector<std::string> differ;
+  std::set_symmetric_difference(before.begin(), before.end(), now.begin(), now.end(),
+                                std::back_inserter(differ));
+  return Fail(Status::IoError(fmt::format("'{}' {}", differ.front(), kDiffers)));
 }
 
 /// The committed manifest, if it can be read.
 Status Repair::FindManifest() {
+  const auto fault = [](const Status& status) {
+    return ProvesDamage(status) ? Status::Ok() : status;
+  };
   const auto catalog = Catalog::Open(fs_, store_ / kCatalogName, Catalog::Mode::kRead, *id_);
-  if (!catalog) return Status::Ok();
+  if (!catalog) return fault(catalog.error());
   const auto record = (*catalog)->Current();
-  if (!record) return Status::Ok();
+  if (!record) return fault(record.error());
   record_ = *record;
   generation_ = fmt::format("{}/{}", kGenerationsName, GenerationName(record->generation));
   auto manifest = ReadCommittedManifest(fs_, store_, *id_, *record);
-  if (manifest) current_ = *std::move(manifest);
+  if (!manifest) return fault(manifest.error());
+  current_ = *std::move(manifest);
   return Status::Ok();
 }
 
@@ -186,15 +255,18 @@ Path Repair::NewQuarantine() const {
 
 /// Where a file's bytes may be: in its place, then where repairs have put it, the latest first. One
 /// that was killed may have moved the damaged file away and not come to put the whole one there.
-std::vector<Path> Repair::PlacesOf(const std::string& file) const {
-  if (RHIZOME_MUTANT("quarantine is forgotten")) return {store_ / file};
+Result<std::vector<Path>> Repair::PlacesOf(const std::string& file) const {
+  if (RHIZOME_MUTANT("quarantine is forgotten")) return std::vector<Path>{store_ / file};
   std::vector<Path> places;
   const Path parent = store_.has_parent_path() ? store_.parent_path() : Path(".");
   const std::string prefix = store_.filename().string() + ".quarantine-";
-  if (const auto entries = fs_.List(parent))
-    for (const DirectoryEntry& entry : *entries)
-      if (entry.name.starts_with(prefix) && fs_.Stat(parent / entry.name / file))
-        places.push_back(parent / entry.name / file);
+  RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs_.List(parent));
+  for (const DirectoryEntry& entry : entries) {
+    if (!entry.name.starts_with(prefix)) continue;
+    const auto info = fs_.Stat(parent / entry.name / file);
+    if (!info && info.error().code() != StatusCode::kNotFound) return Fail(info.error());
+    if (info) places.push_back(parent / entry.name / file);
+  }
   places.push_back(store_ / file);
   std::sort(places.begin(), places.end() - 1);
   std::reverse(places.begin(), places.end());
@@ -241,6 +313,7 @@ Status Repair::QuarantineEarlier(const std::string& file, const std::string& rel
     const auto version = ParseNumbered(entry.name, kManifestPrefix);
     if (!version || *version >= current_->version) continue;
     const auto manifest = ReadManifestFile(fs_, store_ / generation_ / entry.name, *id_);
+    if (!manifest && !ProvesDamage(manifest.error())) return manifest.error();
     if (manifest && manifest->FindFile(relative) != nullptr)
       RHIZOME_RETURN_IF_ERROR(Quarantine(generation_ + "/" + entry.name));
   }
@@ -295,19 +368,24 @@ Result<std::vector<std::byte>> ReadTwice(FileSystem& fs, const Path& path, std::
 
 /// What is left of a file, its end filled up with zeros; nothing if more is missing than what a
 /// section file can do without: checksums and footer.
-std::optional<std::vector<std::byte>> LeftOf(FileSystem& fs, const Path& path,
-                                             const FileEntry& entry) {
+Result<std::optional<std::vector<std::byte>>> LeftOf(FileSystem& fs, const Path& path,
+                                                     const FileEntry& entry) {
   constexpr std::uint64_t kEnds = std::uint64_t{16} << 10;
   auto bytes = ReadTwice(fs, path, entry.size_bytes + kEnds);
-  if (!bytes || entry.size_bytes > kEnds + bytes->size() + bytes->size() / 512) return std::nullopt;
+  const auto info = fs.Stat(path);
+  const bool other_kind = info && info->kind != Kind::kFile;
+  if (!bytes && !ProvesDamage(bytes.error()) && !other_kind) return Fail(bytes.error());
+  if (!bytes || entry.size_bytes > kEnds + bytes->size() + bytes->size() / 512)
+    return std::optional<std::vector<std::byte>>();
   bytes->resize(entry.size_bytes);
-  return *std::move(bytes);
+  return std::optional(*std::move(bytes));
 }
 
 /// From the least to the most: a byte that the checksum tells, the checksums themselves, the rest
 /// of the graph.
 Result<bool> Repair::TryDerive(const std::string& file, const FileEntry& entry) {
-  for (const Path& place : PlacesOf(file)) {
+  RHIZOME_ASSIGN_OR_RETURN(const std::vector<Path> places, PlacesOf(file));
+  for (const Path& place : places) {
     RHIZOME_ASSIGN_OR_RETURN(const bool done, DeriveFrom(place, file, entry));
     if (done) return true;
   }
@@ -316,7 +394,7 @@ Result<bool> Repair::TryDerive(const std::string& file, const FileEntry& entry) 
 
 Result<bool> Repair::DeriveFrom(const Path& place, const std::string& file,
                                 const FileEntry& entry) {
-  auto left = LeftOf(fs_, place, entry);
+  RHIZOME_ASSIGN_OR_RETURN(auto left, LeftOf(fs_, place, entry));
   if (!left) return false;
   const auto fits = [&] { return Xxh3(*left) == entry.xxh3; };
   if (CorrectByte(*left, entry.crc32c, fits))
@@ -358,7 +436,8 @@ Status Repair::RepairManifest() {
                         .crc32c = 0};
   if (entry.size_bytes > kMaxManifestBytes) return Status::Ok();
   const std::string file = generation_ + "/" + entry.path;
-  for (const Path& place : PlacesOf(file)) {
+  RHIZOME_ASSIGN_OR_RETURN(const std::vector<Path> places, PlacesOf(file));
+  for (const Path& place : places) {
     std::string from;
     RHIZOME_ASSIGN_OR_RETURN(const auto bytes, ManifestFrom(place, entry, from));
     if (!bytes) continue;
@@ -375,7 +454,10 @@ Status Repair::RepairManifest() {
 Result<std::optional<std::vector<std::byte>>> Repair::ManifestFrom(const Path& place,
                                                                    const FileEntry& entry,
                                                                    std::string& from) const {
-  auto bytes = ReadWholeFile(fs_, place, kMaxManifestBytes);
+  auto bytes = ReadTwice(fs_, place, kMaxManifestBytes);
+  const auto info = fs_.Stat(place);
+  const bool other_kind = info && info->kind != Kind::kFile;
+  if (!bytes && !ProvesDamage(bytes.error()) && !other_kind) return Fail(bytes.error());
   from = "its seal, which tells the one byte that was wrong";
   if (bytes && CorrectManifest(entry, *bytes)) return std::optional(*std::move(bytes));
   from = "the files that it lists, and what was left of it";
@@ -392,25 +474,48 @@ Status Repair::RepairCatalog() {
     Lost("delta", "commits that RocksDB cannot recover, if there are any");
     return Status::Ok();
   }
-  const Path scratch = store_ / kScratchName / "repair";
-  const Path fresh = scratch / "fresh";
+  const Path fresh = Scratch() / "fresh";
   // As long as CURRENT is there nothing was moved, and it is better to begin again.
   const auto current = fs_.Stat(store_ / name / kCatalogCurrent);
   const bool begun = !current && current.error().code() == StatusCode::kNotFound;
-  if (begun && HoldsCommit(fs_, *id_, fresh)) {
+  bool made_before = false;
+  if (begun) {
+    RHIZOME_ASSIGN_OR_RETURN(made_before, HoldsCommit(fs_, *id_, fresh));
+  }
+  if (made_before) {
     report_.rebuilt.push_back({name, "from what a repair had made that did not end"});
     Lost("delta",
          fmt::format("commits that could not be recovered, if there were any; {}", kRestore));
   } else {
-    RHIZOME_RETURN_IF_ERROR(RemoveTree(fs_, scratch));
+    RHIZOME_RETURN_IF_ERROR(TakeScratch());
     RHIZOME_ASSIGN_OR_RETURN(const bool made, SalvageInto(fresh));
-    if (!made) return RemoveTree(fs_, scratch);
+    if (!made) return RemoveScratch();
   }
   // Without CURRENT what is left of either is no catalogue.
   RHIZOME_RETURN_IF_ERROR(Quarantine(name + "/" + std::string(kCatalogCurrent)));
   RHIZOME_RETURN_IF_ERROR(Quarantine(name));
   RHIZOME_RETURN_IF_ERROR(PutCatalog(fs_, fresh, store_ / name));
-  return RemoveTree(fs_, scratch);
+  return RemoveScratch();
+}
+
+/// An empty folder below scratch/, locked as a job's is: other jobs may be at work there.
+Status Repair::TakeScratch() {
+  for (int i = 0; i < 2; ++i) {
+    RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs_, Scratch()));
+    scratch_lock_.reset();
+    RHIZOME_ASSIGN_OR_RETURN(
+        scratch_lock_,
+        fs_.Lock(Scratch() / kLockName, FileSystem::LockMode::kExclusive, LockContent()));
+    if (i == 0) RHIZOME_RETURN_IF_ERROR(RemoveTree(fs_, Scratch()));
+  }
+  return Status::Ok();
+}
+
+Status Repair::RemoveScratch() {
+  const Path scratch = RHIZOME_MUTANT("repair clears scratch") ? store_ / kScratchName : Scratch();
+  RHIZOME_RETURN_IF_ERROR(RemoveTree(fs_, scratch));
+  scratch_lock_.reset();
+  return Status::Ok();
 }
 
 /// False: nothing says what is current.
@@ -471,7 +576,8 @@ Result<std::vector<std::byte>> Repair::SumsOf(const ArrayEntry& rows, const Arra
       if (file == nullptr) return Fail(Status::Corruption("a chunk is not in the manifest"));
       auto chunk_bytes = ReadTwice(fs_, store_ / generation_ / file->path, kMaxChunkBytes);
       // What could be read before and cannot now is no reason to give the array up.
-      if (!chunk_bytes && !WasFound(file->path)) return Fail(chunk_bytes.error());
+      const bool fault = !chunk_bytes && !ProvesDamage(chunk_bytes.error());
+      if (fault || (!chunk_bytes && !WasFound(file->path))) return Fail(chunk_bytes.error());
       if (!chunk_bytes || chunk_bytes->size() != file->size_bytes ||
           Xxh3(*chunk_bytes) != file->xxh3)
         return Fail(Status::Corruption(fmt::format("'{}' is damaged too", file->path)));
@@ -533,8 +639,22 @@ Status Repair::RepairArrayFile(const std::string& file, const std::string& relat
   RHIZOME_ASSIGN_OR_RETURN(const bool done, TryDerive(file, *entry));
   if (done) return Status::Ok();
   if (name.ends_with(kSidecarSuffix)) return RebuildSidecar(file, *entry, *array, *chunk);
+  if (array->layout == ArrayLayout::kRow && *chunk < array->chunk_count()) {
+    RHIZOME_ASSIGN_OR_RETURN(const bool from_rows, TryRows(file, *entry, *array, *chunk));
+    if (from_rows) return Status::Ok();
+  }
   lost_chunks_[name].insert(*chunk);
   return Status::Ok();
+}
+
+/// A chunk all of whose rows are sound: behind them stand zeros.
+Result<bool> Repair::TryRows(const std::string& file, const FileEntry& entry,
+                             const ArrayEntry& array, std::uint64_t chunk) {
+  RHIZOME_ASSIGN_OR_RETURN(
+      auto rows, SoundRows::Find(fs_, store_ / generation_, *current_, array.name, {chunk}));
+  if (!rows.lost().empty()) return false;
+  RHIZOME_ASSIGN_OR_RETURN(const auto bytes, rows.WholeFile(chunk));
+  return PutBack(file, entry, bytes, "its rows, whose checksums hold");
 }
 
 Status Repair::RepairInGeneration(const std::string& file, const std::string& relative) {
@@ -599,120 +719,70 @@ Status Repair::QuarantineArray(const std::string& array) {
   return Status::Ok();
 }
 
-std::string DescribeRows(const std::vector<RowRange>& lost) {
-  std::string rows;
-  for (const RowRange& range : lost)
-    rows += fmt::format("{}{}-{}", rows.empty() ? "" : ",", range.first, range.last);
-  return rows;
-}
-
-/// The rows of damaged chunks; of shards, those whose inner chunks cannot be read.
-Result<std::vector<RowRange>> Repair::LostRows(const std::string& array,
-                                               const std::set<std::uint64_t>& chunks) const {
-  const ArrayEntry& entry = *FindStoredArray(current_->arrays, array);
-  std::vector<RowRange> lost;
-  std::unique_ptr<ChunkArray> old;
-  if (entry.sharded()) {
-    auto opened = ChunkArray::Open(fs_, store_ / generation_, entry, current_->files);
-    if (opened) old = *std::move(opened);
-  }
-  std::vector<std::byte> rows;
-  for (const std::uint64_t chunk : chunks) {
-    const std::uint64_t first = chunk * entry.chunk_rows;
-    const std::uint64_t end = std::min(first + entry.chunk_rows, entry.rows);
-    const std::uint64_t step = old == nullptr ? end - first : entry.inner_rows;
-    for (std::uint64_t row = first; row < end; row += step) {
-      const std::uint64_t count = std::min(step, end - row);
-      rows.resize(old == nullptr ? 0 : count * entry.row_bytes());
-      Status read = Status::Corruption("a whole chunk");
-      for (int i = 0; old != nullptr && !read.ok() && i < 2; ++i)  // as ReadTwice
-        read = old->ReadRows(row, count, rows);
-      if (read.ok()) continue;
-      if (read.code() == StatusCode::kOutOfMemory) return Fail(read);
-      const bool follows = !lost.empty() && lost.back().last + 1 == row && row != first;
-      if (follows)
-        lost.back().last = row + count - 1;
-      else
-        lost.push_back({row, row + count - 1});
-    }
-  }
-  return lost;
-}
-
-/// Writes the array anew, with zeros for the rows that are lost.
-Status Repair::FillHoles(const std::string& array, const std::vector<RowRange>& lost) {
-  ArrayEntry entry = *FindStoredArray(current_->arrays, array);
-  std::string rows = DescribeRows(lost);
-  if (rows.size() > kMaxAttributeBytes) rows = fmt::format("{} ranges of rows", lost.size());
+/// Writes the array anew, without the rows that are lost.
+Status Repair::FillHoles(SoundRows& rows) {
+  ArrayEntry entry = rows.entry();
+  const std::string array = entry.name;
+  std::string lost = DescribeRows(rows.lost());
+  if (lost.size() > kMaxAttributeBytes) lost = fmt::format("{} ranges of rows", rows.lost().size());
   std::erase_if(entry.attributes, [](const auto& one) { return one.first == kLostRows; });
-  if (!lost.empty()) entry.attributes.emplace_back(kLostRows, rows);
-  const Path root = store_ / kScratchName / "repair";
-  RHIZOME_RETURN_IF_ERROR(RemoveTree(fs_, root));
-  RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs_, root));
-  RHIZOME_ASSIGN_OR_RETURN(const auto writer, ChunkArrayWriter::Create(fs_, root, entry));
-  RHIZOME_ASSIGN_OR_RETURN(
-      const auto old, ChunkArray::Open(fs_, store_ / generation_,
-                                       *FindStoredArray(current_->arrays, array), current_->files));
+  if (!lost.empty()) {
+    entry.attributes.emplace_back(kLostRows, lost);
+    std::sort(entry.attributes.begin(), entry.attributes.end());
+  }
+  RHIZOME_RETURN_IF_ERROR(TakeScratch());
+  RHIZOME_ASSIGN_OR_RETURN(const auto writer, ChunkArrayWriter::Create(fs_, Scratch(), entry));
   std::vector<std::byte> bytes;
   for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk) {
     RHIZOME_RETURN_IF_ERROR(control_.Report(
         {.phase = "fill holes", .done = chunk, .total = entry.chunk_count(), .detail = array}));
-    bytes.assign(old->RowsInChunk(chunk) * entry.row_bytes(), std::byte{0});
-    RHIZOME_RETURN_IF_ERROR(ReadAllBut(*old, chunk, lost, bytes));
+    bytes.resize(std::min(entry.chunk_rows, entry.rows - chunk * entry.chunk_rows) *
+                 entry.row_bytes());
+    RHIZOME_RETURN_IF_ERROR(rows.ReadChunk(chunk, bytes));
     RHIZOME_RETURN_IF_ERROR(writer->WriteChunk(chunk, bytes));
   }
   RHIZOME_ASSIGN_OR_RETURN(const auto files, writer->Finish());
   const std::vector<ArrayEntry> arrays = writer->arrays();
-  lock_.reset();
-  RHIZOME_RETURN_IF_ERROR(ArrayChange::Run(fs_, store_, 0, [&](ArrayChange& change) -> Status {
-    RHIZOME_RETURN_IF_ERROR(change.Replace(array, {arrays, root, files}));
+  RHIZOME_RETURN_IF_ERROR(ChangeArrays([&](ArrayChange& change) -> Status {
+    RHIZOME_RETURN_IF_ERROR(change.Replace(array, {arrays, Scratch(), files}));
     return Status::Ok();
   }));
-  return RemoveTree(fs_, store_ / kScratchName);
+  return RemoveScratch();
 }
 
-/// The rows of a chunk that are not lost.
-Status Repair::ReadAllBut(const ChunkArray& array, std::uint64_t chunk,
-                          const std::vector<RowRange>& lost, std::span<std::byte> out) {
-  const std::uint64_t row_bytes = array.entry().row_bytes();
-  const std::uint64_t first = chunk * array.entry().chunk_rows;
-  const std::uint64_t end = first + array.RowsInChunk(chunk);
-  std::uint64_t row = first;
-  const auto read_to = [&](std::uint64_t to) -> Status {
-    if (to <= row) return Status::Ok();
-    return array.ReadRows(row, to - row,
-                          out.subspan((row - first) * row_bytes, (to - row) * row_bytes));
-  };
-  for (const RowRange& range : lost) {
-    if (range.first >= end || range.last < first) continue;
-    RHIZOME_RETURN_IF_ERROR(read_to(range.first));
-    row = range.last + 1;
+/// Under the lock that was held when the damage was found, and so of the same generation.
+Status Repair::ChangeArrays(const std::function<Status(ArrayChange&)>& steps) {
+  if (RHIZOME_MUTANT("repair lets go of the lock")) {
+    lock_.reset();
+    return ArrayChange::Run(fs_, store_, 0, steps);
   }
-  return read_to(end);
+  LockIsHeld held(fs_, store_ / kLockName);
+  return ArrayChange::Run(held, store_, current_->generation, steps);
 }
 
 Status Repair::TakeCareOfLostArrays() {
   std::vector<std::string> drop;
   for (const auto& [array, chunks] : lost_chunks_) {
-    const ArrayEntry& entry = *FindStoredArray(current_->arrays, array);
+    const bool edges = IsOfEdges(*FindStoredArray(current_->arrays, array));
     RHIZOME_RETURN_IF_ERROR(QuarantineArray(array));
-    const bool edges = FirstDimension(entry) != "row";
-    RHIZOME_ASSIGN_OR_RETURN(const std::vector<RowRange> lost, LostRows(array, chunks));
-    const std::string rows = chunks.empty() ? "its row checksums" : "rows " + DescribeRows(lost);
+    RHIZOME_ASSIGN_OR_RETURN(auto rows,
+                             SoundRows::Find(fs_, store_ / generation_, *current_, array, chunks));
+    const std::string which =
+        chunks.empty() ? "its row checksums" : "rows " + DescribeRows(rows.lost());
     const bool fill = options_.fill_holes && !edges;
     Lost(fmt::format("array '{}'", array),
-         fmt::format("{} lost; {}", rows,
+         fmt::format("{} lost; {}", which,
                      fill ? "they are zero now, and listed in lost_rows"
-                          : "the array is dropped, its files are in quarantine"));
+                          : "the array is dropped, its files are in quarantine (--fill-holes "
+                            "keeps its other rows)"));
     if (options_.dry_run) continue;
     if (fill)
-      RHIZOME_RETURN_IF_ERROR(FillHoles(array, lost));
+      RHIZOME_RETURN_IF_ERROR(FillHoles(rows));
     else
       drop.push_back(array);
   }
   if (drop.empty()) return Status::Ok();
-  lock_.reset();
-  return ArrayChange::Run(fs_, store_, 0, [&](ArrayChange& change) -> Status {
+  return ChangeArrays([&](ArrayChange& change) -> Status {
     for (const std::string& array : drop) RHIZOME_RETURN_IF_ERROR(change.DropLost(array));
     return Status::Ok();
   });
@@ -737,7 +807,11 @@ Result<RepairReport> Repair::Run() {
   const auto info = fs_.Stat(store_);
   if (!info) return Fail(info.error());
   // Taking the lock would make a file: not in any folder that somebody names by mistake.
-  if (!fs_.Stat(store_ / kFormatName) && !fs_.Stat(store_ / kGenerationsName))
+  const auto format = fs_.Stat(store_ / kFormatName);
+  const auto generations = fs_.Stat(store_ / kGenerationsName);
+  for (const auto* one : {&format, &generations})
+    if (!*one && one->error().code() != StatusCode::kNotFound) return Fail(one->error());
+  if (!format && !generations)
     return Fail(Status::NotFound(fmt::format("no Rhizome store at '{}'", store_.string())));
   RHIZOME_ASSIGN_OR_RETURN(
       lock_, fs_.Lock(store_ / kLockName, FileSystem::LockMode::kExclusive, LockContent()));
@@ -748,12 +822,12 @@ Result<RepairReport> Repair::Run() {
     report_.after.damaged = report_.found;  // the rest can be told only with the right id
     return std::move(report_);
   }
-  RHIZOME_ASSIGN_OR_RETURN(VerifyReport before, VerifyFiles(fs_, store_, control_));
+  RHIZOME_ASSIGN_OR_RETURN(VerifyReport before, LookTwice());
   report_.found.insert(report_.found.end(), before.damaged.begin(), before.damaged.end());
   RHIZOME_ASSIGN_OR_RETURN(const bool again, RepairRoots(before));
   if (again) {
     // Only now is it known which files there should be.
-    RHIZOME_ASSIGN_OR_RETURN(before, VerifyFiles(fs_, store_, control_));
+    RHIZOME_ASSIGN_OR_RETURN(before, LookTwice());
     const std::vector<Damage> first = report_.found;
     for (const Damage& damage : before.damaged) {
       const auto same = [&](const Damage& one) { return one.file == damage.file; };

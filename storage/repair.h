@@ -39,14 +39,14 @@ class FileDeriver {
 
   /// What a damaged file must have been, from what is left of it (of the length that the manifest
   /// says) and from the other files; nothing if they do not tell. The caller compares hashes.
-  /// Errors: kInterrupted.
+  /// Errors: kInterrupted; a file that could not be read, which proves no damage.
   virtual Result<std::optional<Derived>> Derive(const Source& source, const FileEntry& file,
                                                 std::vector<std::byte> left) = 0;
 };
 
 struct RepairOptions {
-  /// What to do with an array of which chunks are lost: drop it, or keep it with zeros in the lost
-  /// rows, which its attribute "lost_rows" lists.
+  /// What to do with an array of which rows are lost: drop it, or keep it with zeros in the lost
+  /// rows (FillMissingRows, array_rules.h), which its attribute "lost_rows" lists.
   bool fill_holes = false;
   bool dry_run = false;  ///< only say what would be done
   FileDeriver* deriver = nullptr;
@@ -61,7 +61,9 @@ struct RepairReport {
   VerifyReport after;                   ///< VerifyFiles, afterwards
 };
 
-/// Makes a damaged store as whole as its own bytes allow. Damaged files are moved to a folder
+/// Makes a damaged store as whole as its own bytes allow. Nothing is changed unless bytes that were
+/// read, or names that are not there, prove the damage at two looks, and unless everything could be
+/// read: a shortage or a fault of the device is an error. Damaged files are moved to a folder
 /// beside the store, `STORE.quarantine-<time>`, never deleted; while earlier ones are there, what
 /// is missing or worse by now is also sought in them. What can be derived is rebuilt, and compared
 /// with the hash that was committed before it is put in place:
@@ -73,10 +75,12 @@ struct RepairReport {
 ///   - whatever the deriver knows of order, ids and topology.
 /// The catalogue is RocksDB's to repair; what is left of it is checked record by record and goes
 /// into a new one. If it does not tell what was committed, the newest sound manifest does, and the
-/// delta is lost. An array that lost chunks is dropped (all of its files go to quarantine) or kept
-/// with holes; what cannot be helped is listed as lost. A crash leaves a store that can be repaired
-/// again. Holds the writer's lock. Memory: the damaged file twice, and the deriver's. Errors:
-/// kNotFound; kBusy; kUnsupported; kIoError, kOutOfSpace; kInterrupted.
+/// delta is lost. An array that lost rows is dropped (all of its files go to quarantine) or kept
+/// with holes: of layout row the rows whose checksums do not hold, else those of inner chunks or
+/// chunks. What cannot be helped is listed as lost. A crash leaves a store that can be repaired
+/// again. Holds the writer's lock until the last change. Memory: the damaged file twice, and the
+/// deriver's. Errors: kNotFound; kBusy; kUnsupported; kIoError, kPermissionDenied, kOutOfSpace,
+/// kOutOfMemory; kInterrupted.
 Result<RepairReport> RepairStore(FileSystem& fs, const Path& store, const RepairOptions& options,
                                  const JobControl& control);
 

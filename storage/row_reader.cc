@@ -10,6 +10,7 @@
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/mutant.h"
+#include "rhizome/storage/stored_file.h"
 
 namespace rhizome {
 
@@ -191,9 +192,9 @@ Status RowReader::Impl::OpenQueue() {
 Result<ReadableFile*> RowReader::Impl::FileOf(std::uint64_t chunk) {
   if (files_[chunk] != nullptr) return files_[chunk].get();
   const Path path = root_ / chunks_[chunk].path;
-  RHIZOME_ASSIGN_OR_RETURN(auto file, fs_->OpenRead(path, {.direct = options_.direct}));
+  RHIZOME_ASSIGN_OR_RETURN(auto file, OpenStored(*fs_, path, {.direct = options_.direct}));
   if (file->alignment_bytes() > AlignedBuffer::kAlignmentBytes) {
-    RHIZOME_ASSIGN_OR_RETURN(file, fs_->OpenRead(path));
+    RHIZOME_ASSIGN_OR_RETURN(file, OpenStored(*fs_, path));
   }
   if (file->size_bytes() != chunks_[chunk].size_bytes) {
     return Fail(Status::Corruption(fmt::format("'{}': {} bytes long, but the manifest says {}",

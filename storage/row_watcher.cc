@@ -4,18 +4,18 @@
 
 namespace rhizome {
 
-std::unique_ptr<RowWatcher> RowWatcher::Make(const ArrayEntry& rows, std::uint64_t chunk,
-                                             const ChunkArray& sums,
-                                             std::function<void(std::uint64_t row)> tell) {
+Result<std::unique_ptr<RowWatcher>> RowWatcher::Make(const ArrayEntry& rows, std::uint64_t chunk,
+                                                     const ChunkArray& sums,
+                                                     std::function<void(std::uint64_t row)> tell) {
   std::unique_ptr<RowWatcher> watcher(new RowWatcher);
   watcher->array_id_ = rows.array_id;
   watcher->row_bytes_ = rows.row_bytes();
   watcher->first_row_ = chunk * rows.chunk_rows;
   watcher->sums_.resize(std::min(rows.chunk_rows, rows.rows - watcher->first_row_));
   watcher->tell_ = std::move(tell);
-  const Status read = sums.ReadRows(watcher->first_row_, watcher->sums_.size(),
-                                    std::as_writable_bytes(std::span(watcher->sums_)));
-  return read.ok() ? std::move(watcher) : nullptr;
+  RHIZOME_RETURN_IF_ERROR(sums.ReadRows(watcher->first_row_, watcher->sums_.size(),
+                                        std::as_writable_bytes(std::span(watcher->sums_))));
+  return watcher;
 }
 
 void RowWatcher::Check(std::span<const std::byte> row) {

@@ -14,11 +14,10 @@ namespace rhizome {
 /// bytes pass. Threads: one at a time.
 class RowWatcher : public FileWatcher {
  public:
-  /// `tell(row)` is called for the first row that differs. nullptr if the sums cannot be read:
-  /// whoever scans the sidecar finds out why.
-  static std::unique_ptr<RowWatcher> Make(const ArrayEntry& rows, std::uint64_t chunk,
-                                          const ChunkArray& sums,
-                                          std::function<void(std::uint64_t row)> tell);
+  /// `tell(row)` is called for the first row that differs. Errors: those of reading the sums.
+  static Result<std::unique_ptr<RowWatcher>> Make(const ArrayEntry& rows, std::uint64_t chunk,
+                                                  const ChunkArray& sums,
+                                                  std::function<void(std::uint64_t row)> tell);
 
   void See(std::uint64_t offset_bytes, std::span<const std::byte> bytes) override;
 

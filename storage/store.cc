@@ -29,6 +29,20 @@ Status NothingCommitted(const Path& store) {
                   store.string()));
 }
 
+/// The catalogue is missing, or was never finished. It comes before any manifest: where there is
+/// one, the catalogue was lost. `held`: this process has the writer's lock.
+Status NoCatalog(FileSystem& fs, const Path& store, bool held) {
+  RHIZOME_ASSIGN_OR_RETURN(const bool has_manifest, HasManifest(fs, store));
+  if (!has_manifest) return NothingCommitted(store);
+  // An ingestion may be making a new store in the place of what a killed one left.
+  const auto lock = held ? Result<std::unique_ptr<FileLock>>(nullptr)
+                         : fs.Lock(store / kLockName, LockMode::kShared, "");
+  if (!lock && lock.error().code() == StatusCode::kBusy) return NothingCommitted(store);
+  return Status::Corruption(fmt::format(
+      "'{}' is damaged: its catalogue is missing, which says what is current: run repair",
+      store.string()));
+}
+
 // A writer that is flushing may remove a file of the catalogue between a secondary's two looks.
 Result<std::unique_ptr<Catalog>> OpenSecondary(FileSystem& fs, const Path& path, const StoreId& id,
                                                const CatalogOptions& options) {
@@ -104,7 +118,7 @@ Result<std::unique_ptr<Store>> Store::OpenForWriting(FileSystem& fs, const Path&
   auto catalog = Catalog::Open(fs, path / kCatalogName, Catalog::Mode::kWrite, store->id_,
                                CatalogOptionsOf(*store->context_));
   if (!catalog && catalog.error().code() == StatusCode::kNotFound)
-    return Fail(NothingCommitted(path));
+    return Fail(NoCatalog(fs, path, /*held=*/true));
   if (!catalog) return Fail(catalog.error());
   store->catalog_ = *std::move(catalog);
   const auto record = store->catalog_->Current();
@@ -112,7 +126,11 @@ Result<std::unique_ptr<Store>> Store::OpenForWriting(FileSystem& fs, const Path&
     return Fail(NothingCommitted(path));
   if (!record) return Fail(record.error());
   RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t last_delta, store->catalog_->LastDelta());
-  RHIZOME_ASSIGN_OR_RETURN(Manifest manifest, ReadCommittedManifest(fs, path, store->id_, *record));
+  auto committed = ReadCommittedManifest(fs, path, store->id_, *record);
+  if (!committed && committed.error().code() == StatusCode::kNotFound)
+    return Fail(Status::Corruption(committed.error().message()));  // nobody else removes it
+  if (!committed) return Fail(committed.error());
+  Manifest manifest = *std::move(committed);
   RHIZOME_RETURN_IF_ERROR(RemoveOrphans(fs, path, store->id_, manifest, clear_scratch));
   RHIZOME_ASSIGN_OR_RETURN(store->pin_, store->PinOf(manifest.generation));
   {
@@ -134,7 +152,7 @@ Result<std::unique_ptr<Store>> Store::OpenForReading(FileSystem& fs, const Path&
   auto catalog =
       OpenSecondary(fs, path / kCatalogName, store->id_, CatalogOptionsOf(*store->context_));
   if (!catalog && catalog.error().code() == StatusCode::kNotFound)
-    return Fail(NothingCommitted(path));
+    return Fail(NoCatalog(fs, path, /*held=*/false));
   if (!catalog) return Fail(catalog.error());
   store->catalog_ = *std::move(catalog);
   RHIZOME_RETURN_IF_ERROR(store->Refresh());

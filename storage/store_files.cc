@@ -90,6 +90,10 @@ Result<StoreId> ReadFormat(FileSystem& fs, const Path& store) {
   const Path path = store / kFormatName;
   const auto bytes = ReadWholeFile(fs, path, kMaxFormatBytes);
   if (!bytes && bytes.error().code() == StatusCode::kNotFound) {
+    RHIZOME_ASSIGN_OR_RETURN(const bool has_manifest, HasManifest(fs, store));
+    if (has_manifest)
+      return Fail(Status::Corruption(
+          fmt::format("'{}' is damaged: its file FORMAT is missing: run repair", store.string())));
     return Fail(Status::NotFound(fmt::format(
         "no Rhizome store at '{}': it has no file FORMAT (ingest makes a store)", store.string())));
   }

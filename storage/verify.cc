@@ -14,6 +14,7 @@
 #include "rhizome/storage/catalog.h"
 #include "rhizome/storage/file_keeper.h"
 #include "rhizome/storage/file_scan.h"
+#include "rhizome/storage/mutant.h"
 #include "rhizome/storage/pause.h"
 #include "rhizome/storage/row_watcher.h"
 #include "rhizome/storage/shard_file.h"
@@ -48,6 +49,13 @@ class Verifier {
   void Damaged(const std::string& file, std::string what) {
     report_.damaged.push_back({file, 0, std::move(what)});
   }
+  bool IsFault(const std::string& file, const Status& status, Kind wanted = Kind::kFile) const;
+  void Note(const std::string& file, const Status& status, Kind wanted = Kind::kFile) {
+    if (IsFault(file, status, wanted))
+      report_.unread.push_back({file, status});
+    else
+      Damaged(file, status.message());
+  }
   void Orphaned(std::string path) {
     if (quiet_) report_.orphans.push_back(std::move(path));
   }
@@ -58,6 +66,7 @@ class Verifier {
   bool IsCurrent(std::uint64_t generation) const {
     return record_ && record_->generation == generation;
   }
+  Status Look();
   Status CheckFormat(bool anything_else);
   Status CheckCatalog();
   Status PinCurrent(Catalog& catalog);
@@ -71,11 +80,16 @@ class Verifier {
   Status CheckFiles(const std::string& folder, std::uint64_t generation);
   Status ScanKnown(const std::string& folder);
   std::vector<const FileEntry*> ScanOrder() const;
+  struct RowFinding;
   std::function<std::unique_ptr<FileWatcher>()> WatcherOf(const FileEntry& entry,
-                                                          std::optional<std::uint64_t>& wrong_row);
+                                                          RowFinding& finding);
+  void Judge(const std::string& folder, const FileEntry& entry, const ScanOutcome& outcome,
+             const RowFinding& finding);
   void WatchRows(const std::string& folder, const Manifest& manifest);
   void NoteShards(const Manifest& manifest);
   void BadHash(const std::string& name, const FileEntry& entry);
+  bool NoWriter() const;
+  void DropOrphansOfWriter();
 
   FileSystem& fs_;
   const Path store_;
@@ -86,8 +100,15 @@ class Verifier {
   StoreId id_;
   bool id_known_ = false;
   std::optional<CommitRecord> record_;
+  std::unique_ptr<Catalog> catalog_;
   std::unique_ptr<FileLock> pin_;  ///< of the committed generation, so that it stays
   bool quiet_ = false;             ///< no writer was at work at the beginning
+
+  /// What was found of the rows of a chunk; written by the one thread that has its file.
+  struct RowFinding {
+    std::optional<std::uint64_t> wrong_row;
+    Status sums;  ///< of reading the sidecar
+  };
 
   /// A chunk of a row array and the sidecar that its rows are compared with.
   struct WatchedChunk {
@@ -105,9 +126,19 @@ class Verifier {
   bool offered_ = false;  // the taker gets its files
 };
 
+/// Is this an error of the look, and not of what stands there? Where something of another kind is
+/// in the place of a file, opening it fails as well.
+bool Verifier::IsFault(const std::string& file, const Status& status, Kind wanted) const {
+  if (ProvesDamage(status) || RHIZOME_MUTANT("shortage is damage")) return false;
+  if (status.code() != StatusCode::kIoError) return true;
+  const auto info = fs_.Stat(store_ / file);
+  return !info || info->kind == wanted;
+}
+
 Status Verifier::CheckFormat(bool anything_else) {
   auto id = ReadFormat(fs_, store_);
   if (!id && id.error().code() == StatusCode::kUnsupported) return id.error();
+  if (!id && IsFault(std::string(kFormatName), id.error())) return id.error();
   if (!id && !anything_else) return id.error();
   ++report_.files;
   if (!id) {
@@ -118,6 +149,7 @@ Status Verifier::CheckFormat(bool anything_else) {
   id_known_ = true;
   const std::string expected = FormatText(id_);
   const auto bytes = ReadWholeFile(fs_, store_ / kFormatName, 4096);
+  if (!bytes && IsFault(std::string(kFormatName), bytes.error())) return bytes.error();
   const bool same = bytes && std::ranges::equal(*bytes, std::as_bytes(std::span(expected)));
   if (!same) Damaged(std::string(kFormatName), "not exactly the three lines that are written");
   report_.bytes += expected.size();
@@ -125,26 +157,27 @@ Status Verifier::CheckFormat(bool anything_else) {
 }
 
 // Without FORMAT nothing else can be told to be this store's, but a damaged catalogue hides no
-// manifest: those are found in their folders.
+// manifest: those are found in their folders. One that cannot be read at the moment does: what is
+// an orphan and what is damage depends on what is current.
 Status Verifier::CheckCatalog() {
   if (!id_known_) return Status::Ok();
   const std::string name(kCatalogName);
-  const auto catalog = Catalog::Open(fs_, store_ / kCatalogName, Catalog::Mode::kRead, id_);
+  auto catalog = Catalog::Open(fs_, store_ / kCatalogName, Catalog::Mode::kRead, id_);
   if (!catalog) {
+    if (IsFault(name, catalog.error(), Kind::kDirectory)) return catalog.error();
     // It comes before any manifest, so without one nothing was ever committed.
-    const auto has_manifest = HasManifest(fs_, store_);
-    const bool never =
-        catalog.error().code() == StatusCode::kNotFound && has_manifest && !*has_manifest;
-    if (never) return NothingCommitted();
+    RHIZOME_ASSIGN_OR_RETURN(const bool has_manifest, HasManifest(fs_, store_));
+    if (catalog.error().code() == StatusCode::kNotFound && !has_manifest) return NothingCommitted();
     Damaged(name, catalog.error().message());
     return Status::Ok();
   }
   const Status pinned = PinCurrent(**catalog);
   if (pinned.code() == StatusCode::kNotFound) return NothingCommitted();
-  if (pinned.code() == StatusCode::kBusy) return pinned;
+  if (!pinned.ok() && IsFault(name, pinned, Kind::kDirectory)) return pinned;
   if (!pinned.ok()) Damaged(name, pinned.message());
   if (const Status status = (*catalog)->VerifyChecksums(); !status.ok())
-    Damaged(name, status.message());
+    Note(name, status, Kind::kDirectory);
+  catalog_ = *std::move(catalog);
   return Status::Ok();
 }
 
@@ -158,6 +191,9 @@ Status Verifier::PinCurrent(Catalog& catalog) {
     auto pin = fs_.Lock(Store::GenerationFolder(store_, first.generation) / kPinName,
                         LockMode::kShared, "");
     const bool busy = !pin && pin.error().code() == StatusCode::kBusy;
+    const std::string name =
+        fmt::format("{}/{}/{}", kGenerationsName, GenerationName(first.generation), kPinName);
+    if (!pin && !busy && IsFault(name, pin.error())) return pin.error();
     RHIZOME_RETURN_IF_ERROR(catalog.CatchUp());
     RHIZOME_ASSIGN_OR_RETURN(const CommitRecord record, catalog.Current());
     if (!busy && record.generation == first.generation) {
@@ -187,6 +223,8 @@ void Verifier::CheckTop(const std::vector<DirectoryEntry>& entries) {
 // A job holds the lock of its folder as long as it runs.
 void Verifier::CheckScratch() {
   const auto entries = fs_.List(store_ / kScratchName);
+  if (!entries && entries.error().code() != StatusCode::kNotFound)
+    Note(std::string(kScratchName), entries.error(), Kind::kDirectory);
   if (!entries) return;
   for (const DirectoryEntry& entry : *entries) {
     std::string name = fmt::format("{}/{}", kScratchName, entry.name);
@@ -195,7 +233,7 @@ void Verifier::CheckScratch() {
       continue;
     }
     const auto lock = fs_.Lock(store_ / name / kLockName, LockMode::kShared, "");
-    if (lock || lock.error().code() != StatusCode::kBusy)
+    if (lock || lock.error().code() == StatusCode::kNotFound)
       report_.orphans.push_back(std::move(name));
   }
 }
@@ -210,8 +248,10 @@ void Verifier::CheckManifest(const std::string& folder, const std::string& name,
   const auto manifest = is_current ? ReadCommittedManifest(fs_, store_, id_, *record_)
                                    : ReadManifestFile(fs_, store_ / folder / name, id_);
   if (!manifest || manifest->generation != generation || manifest->version != version) {
-    Damaged(folder + "/" + name,
-            manifest ? "of another generation or version" : manifest.error().message());
+    if (manifest)
+      Damaged(folder + "/" + name, "of another generation or version");
+    else
+      Note(folder + "/" + name, manifest.error());
     manifests_sound_ = false;
     return;
   }
@@ -238,6 +278,9 @@ void Verifier::WatchRows(const std::string& folder, const Manifest& manifest) {
     if (entry.layout != ArrayLayout::kRow || sidecar || sums == nullptr) continue;
     if (sums->rows != entry.rows || sums->row_bytes() != sizeof(std::uint32_t)) continue;
     auto opened = ChunkArray::Open(fs_, store_ / folder, *sums, manifest.files);
+    const std::string name = fmt::format("{}/{}", folder, ArrayFolder(sums->name));
+    if (!opened && IsFault(name, opened.error(), Kind::kDirectory))
+      report_.unread.push_back({name, opened.error()});
     if (!opened) continue;
     const std::shared_ptr<const ChunkArray> shared = *std::move(opened);
     if (entry.chunk_count() > manifest.files.size()) continue;
@@ -282,13 +325,15 @@ std::vector<const FileEntry*> Verifier::ScanOrder() const {
   return entries;
 }
 
-std::function<std::unique_ptr<FileWatcher>()> Verifier::WatcherOf(
-    const FileEntry& entry, std::optional<std::uint64_t>& wrong_row) {
+std::function<std::unique_ptr<FileWatcher>()> Verifier::WatcherOf(const FileEntry& entry,
+                                                                  RowFinding& finding) {
   if (const auto at = watched_.find(entry.path); at != watched_.end()) {
-    // Each element is written by the one thread that has the file.
-    return [chunk = &at->second, wrong = &wrong_row] {
-      return RowWatcher::Make(chunk->rows, chunk->chunk, *chunk->sums,
-                              [wrong](std::uint64_t row) { *wrong = row; });
+    return [chunk = &at->second, found = &finding]() -> std::unique_ptr<FileWatcher> {
+      auto watcher = RowWatcher::Make(chunk->rows, chunk->chunk, *chunk->sums,
+                                      [found](std::uint64_t row) { found->wrong_row = row; });
+      if (watcher) return *std::move(watcher);
+      found->sums = watcher.error();
+      return nullptr;
     };
   }
   if (!offered_ || !taker_->Wants(entry)) return {};
@@ -300,36 +345,46 @@ std::function<std::unique_ptr<FileWatcher>()> Verifier::WatcherOf(
 Status Verifier::ScanKnown(const std::string& folder) {
   const std::vector<const FileEntry*> entries = ScanOrder();
   std::vector<ScanFile> files;
-  std::vector<std::optional<std::uint64_t>> wrong_rows(entries.size());
+  std::vector<RowFinding> findings(entries.size());
   for (const FileEntry* entry : entries) {
     files.push_back({store_ / folder / entry->path, entry->size_bytes,
-                     WatcherOf(*entry, wrong_rows[files.size()])});
+                     WatcherOf(*entry, findings[files.size()])});
   }
   RHIZOME_ASSIGN_OR_RETURN(const auto outcomes, ScanFiles(fs_, files, {}, control_));
   const auto before = static_cast<std::ptrdiff_t>(report_.damaged.size());
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    const ScanOutcome& outcome = outcomes[i];
-    const std::string name = folder + "/" + entries[i]->path;
-    ++report_.files;
-    if (!outcome.status.ok()) {
-      const bool missing = outcome.status.code() == StatusCode::kNotFound;
-      report_.bytes += outcome.offset_bytes;
-      report_.damaged.push_back(
-          {name, outcome.offset_bytes, missing ? "missing" : outcome.status.message()});
-      continue;
-    }
-    report_.bytes += entries[i]->size_bytes;
-    if (outcome.xxh3 != entries[i]->xxh3 || outcome.crc32c != entries[i]->crc32c)
-      BadHash(name, *entries[i]);
-    else if (wrong_rows[i])
-      Damaged(name,
-              fmt::format("row {} does not have the checksum of the sidecar", *wrong_rows[i]));
-  }
+  for (std::size_t i = 0; i < files.size(); ++i)
+    Judge(folder, *entries[i], outcomes[i], findings[i]);
   std::sort(report_.damaged.begin() + before, report_.damaged.end(),
             [](const Damage& a, const Damage& b) {
               return std::tie(a.file, a.offset_bytes) < std::tie(b.file, b.offset_bytes);
             });
   return Status::Ok();
+}
+
+/// What the scan of one file has shown.
+void Verifier::Judge(const std::string& folder, const FileEntry& entry, const ScanOutcome& outcome,
+                     const RowFinding& finding) {
+  const std::string name = folder + "/" + entry.path;
+  ++report_.files;
+  if (!outcome.status.ok()) {
+    report_.bytes += outcome.offset_bytes;
+    if (IsFault(name, outcome.status)) {
+      report_.unread.push_back({name, outcome.status});
+      return;
+    }
+    const bool missing = outcome.status.code() == StatusCode::kNotFound;
+    report_.damaged.push_back(
+        {name, outcome.offset_bytes, missing ? "missing" : outcome.status.message()});
+    return;
+  }
+  report_.bytes += entry.size_bytes;
+  if (outcome.xxh3 != entry.xxh3 || outcome.crc32c != entry.crc32c) return BadHash(name, entry);
+  if (finding.wrong_row)
+    Damaged(name,
+            fmt::format("row {} does not have the checksum of the sidecar", *finding.wrong_row));
+  // Damage of the sidecar is found where its own file is read.
+  if (!finding.sums.ok() && IsFault(name, finding.sums))
+    report_.unread.push_back({name, finding.sums});
 }
 
 // Files that are there, against files that should be.
@@ -344,11 +399,13 @@ Status Verifier::CheckFiles(const std::string& folder, std::uint64_t generation)
     return Status::Ok();
   };
   if (const Status walked = WalkFiles(fs_, store_ / folder, visit); !walked.ok())
-    Damaged(folder, walked.message());
+    Note(folder, walked, Kind::kDirectory);
   const auto pin = fs_.Stat(store_ / folder / kPinName);
   ++report_.files;
-  if (!pin)
+  if (!pin && pin.error().code() == StatusCode::kNotFound)
     Damaged(folder + "/PIN", "missing");
+  else if (!pin)
+    Note(folder + "/PIN", pin.error());
   else if (pin->kind != Kind::kFile || pin->size_bytes != 0)
     Damaged(folder + "/PIN", "not an empty file");
   if (IsCurrent(generation) && !current_seen_)
@@ -361,6 +418,10 @@ Status Verifier::CheckGeneration(const std::string& folder, std::uint64_t genera
   // Held while it is read, so that no writer removes it meanwhile; a writer that holds it does.
   const auto pin = fs_.Lock(store_ / folder / kPinName, LockMode::kShared, "");
   if (!pin && pin.error().code() == StatusCode::kBusy) return Status::Ok();
+  if (!pin && IsFault(fmt::format("{}/{}", folder, kPinName), pin.error())) {
+    report_.unread.push_back({folder, pin.error()});
+    return Status::Ok();
+  }
   const auto entries = fs_.List(store_ / folder);
   if (!entries && entries.error().code() == StatusCode::kNotFound) return Status::Ok();
   const bool has_manifest =
@@ -381,7 +442,7 @@ Status Verifier::CheckWithPin(const std::string& folder, std::uint64_t generatio
   offered_ = false;
   const auto entries = fs_.List(store_ / folder);
   if (!entries) {
-    Damaged(folder, entries.error().message());
+    Note(folder, entries.error(), Kind::kDirectory);
     return Status::Ok();
   }
   for (const DirectoryEntry& entry : *entries) {
@@ -398,7 +459,7 @@ Status Verifier::CheckWithPin(const std::string& folder, std::uint64_t generatio
 Status Verifier::CheckGenerations() {
   const auto entries = fs_.List(store_ / kGenerationsName);
   if (!entries) {
-    Damaged(std::string(kGenerationsName), entries.error().message());
+    Note(std::string(kGenerationsName), entries.error(), Kind::kDirectory);
     return Status::Ok();
   }
   bool current_found = !record_;
@@ -421,26 +482,56 @@ Status Verifier::CheckGenerations() {
   return Status::Ok();
 }
 
-Result<VerifyReport> Verifier::Run() {
-  const auto entries = fs_.List(store_);
-  if (!entries) return Fail(entries.error());
+Status Verifier::Look() {
+  RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs_.List(store_));
   const bool anything_else =
-      std::any_of(entries->begin(), entries->end(), [](const DirectoryEntry& entry) {
+      std::any_of(entries.begin(), entries.end(), [](const DirectoryEntry& entry) {
         return entry.name == kCatalogName || entry.name == kGenerationsName;
       });
   RHIZOME_RETURN_IF_ERROR(CheckFormat(anything_else));
-  // A writer at work has files that no manifest names yet. Taken and let go: a verification that
-  // takes hours must not hold writers off.
-  const auto lock = fs_.Lock(store_ / kLockName, LockMode::kShared, "");
-  quiet_ = lock || lock.error().code() == StatusCode::kNotFound;  // a copy may lack it
+  quiet_ = NoWriter();
   RHIZOME_RETURN_IF_ERROR(CheckCatalog());
-  CheckTop(*entries);
+  CheckTop(entries);
   CheckScratch();
-  if (id_known_) RHIZOME_RETURN_IF_ERROR(CheckGenerations());
+  return id_known_ ? CheckGenerations() : Status::Ok();
+}
+
+/// Is no writer at work? One that is has files that no manifest names yet. Its lock is taken and
+/// let go at once: a verification that takes hours must not hold writers off.
+bool Verifier::NoWriter() const {
+  const auto lock = fs_.Lock(store_ / kLockName, LockMode::kShared, "");
+  return lock || lock.error().code() == StatusCode::kNotFound;  // a copy may lack it
+}
+
+/// What looked like an orphan was none if a writer began meanwhile: it has not committed it yet, or
+/// has, or has removed it.
+void Verifier::DropOrphansOfWriter() {
+  if (!quiet_ || catalog_ == nullptr || !record_) return;
+  const auto caught_up = catalog_->CatchUp();
+  const auto now = catalog_->Current();
+  const bool same = caught_up.ok() && now && now->sequence == record_->sequence && NoWriter();
+  std::erase_if(report_.orphans, [&](const std::string& orphan) {
+    return (!same && !orphan.starts_with(kScratchName)) || !fs_.Stat(store_ / orphan);
+  });
+}
+
+Result<VerifyReport> Verifier::Run() {
+  RHIZOME_RETURN_IF_ERROR(Look());
+  DropOrphansOfWriter();
   return std::move(report_);
 }
 
 }  // namespace
+
+Status VerifyReport::verdict() const {
+  if (!damaged.empty()) {
+    const Damage& first = damaged.front();
+    return Status::Corruption(fmt::format("'{}': {}", first.file, first.what));
+  }
+  if (unread.empty()) return Status::Ok();
+  return unread.front().why.WithContext(
+      fmt::format("'{}' could not be read, which says nothing of its bytes", unread.front().file));
+}
 
 Result<VerifyReport> VerifyFiles(FileSystem& fs, const Path& store, const JobControl& control,
                                  FileTaker* taker) {

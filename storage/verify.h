@@ -6,23 +6,18 @@
 #include <string>
 #include <vector>
 
+#include "rhizome/storage/damage.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/manifest.h"
 
 namespace rhizome {
 
-/// One thing that is wrong with a store.
-struct Damage {
-  std::string file;  ///< relative to the store
-  std::uint64_t offset_bytes = 0;
-  std::string what;
-};
-
 struct VerifyReport {
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;
   std::vector<Damage> damaged;
+  std::vector<Unread> unread;  ///< nobody knows whether these are sound
 
   /// The rows of the current generation's row arrays were compared with their sidecars: VerifyGraph
   /// need not read them again.
@@ -31,7 +26,10 @@ struct VerifyReport {
   /// What killed writers and jobs left, which is no damage: files, generations and scratch folders,
   /// relative to the store. The next open for writing removes them.
   std::vector<std::string> orphans;
-  bool ok() const { return damaged.empty(); }
+  bool ok() const { return damaged.empty() && unread.empty(); }
+
+  /// kCorruption if damage was found; else the first error of `unread`; else OK.
+  Status verdict() const;
 };
 
 /// Gets files of the current generation whole, as VerifyFiles reads them, so that whoever
@@ -63,8 +61,11 @@ class FileTaker {
 /// What only a graph can know (offsets, permutations) is checked by VerifyGraph (index/graph.h);
 /// both at once, reading the bytes once, by VerifyStore (index/verify_store.h).
 /// A writer may be at work meanwhile; then what is not committed yet is not looked at.
-/// Errors: kNotFound, no store; kInterrupted; kBusy, a writer keeps cleaning up; kIoError only if
-/// nothing could be checked at all.
+/// Damage is what was read and is wrong, or is not there. A file that could not be read (kIoError,
+/// kPermissionDenied, kOutOfMemory, ...) is listed as unread.
+/// Errors: kNotFound, no store; kInterrupted; kBusy, a writer keeps cleaning up; kIoError,
+/// kPermissionDenied, kOutOfMemory, FORMAT or the catalogue could not be read, without which
+/// nothing can be told.
 Result<VerifyReport> VerifyFiles(FileSystem& fs, const Path& store, const JobControl& control,
                                  FileTaker* taker = nullptr);
 

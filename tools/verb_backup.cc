@@ -39,10 +39,17 @@ Json InfoJson(const BackupInfo& info) {
 }
 
 std::string DescribeBackup(const Json& f) {
-  return fmt::format("backup {}: {}, {}; copied {}, shared {} with earlier backups; in {}\n",
-                     f["backup"].get<std::uint64_t>(), Plural(f["files"], "file"),
-                     HumanBytes(f["bytes"]), HumanBytes(f["bytes_copied"]),
-                     HumanBytes(f["bytes_shared"]), HumanSeconds(f["seconds"]));
+  std::string text = fmt::format(
+      "backup {}: {}, {}; copied {}, shared {} with earlier backups; in {}\n",
+      f["backup"].get<std::uint64_t>(), Plural(f["files"], "file"), HumanBytes(f["bytes"]),
+      HumanBytes(f["bytes_copied"]), HumanBytes(f["bytes_shared"]), HumanSeconds(f["seconds"]));
+  if (!f["mended"].empty())
+    text += fmt::format(
+        "  {} of earlier backups {} damaged or missing, and {} copied again: the "
+        "disk of the backups loses data\n",
+        Plural(f["mended"].size(), "file"), f["mended"].size() == 1 ? "was" : "were",
+        f["mended"].size() == 1 ? "was" : "were");
+  return text;
 }
 
 Result<Answer> RunBackup(const BackupFlags& flags, Session& session) {
@@ -55,6 +62,7 @@ Result<Answer> RunBackup(const BackupFlags& flags, Session& session) {
   fields["bytes_copied"] = report.bytes_copied;
   fields["files_shared"] = report.files_shared;
   fields["bytes_shared"] = report.bytes_shared;
+  fields["mended"] = report.mended;
   fields["removed"] = report.removed;
   fields["seconds"] = report.seconds;
   return Answer{std::move(fields), DescribeBackup, {}};
@@ -107,6 +115,8 @@ void AddBackupVerb(CLI::App& root, Session& session) {
       ->required();
   verb->add_option("--keep", flags->options.keep, "Then remove backups but the newest N")
       ->type_name("N");
+  verb->add_flag("--trust", flags->options.trust,
+                 "Compare only lengths of files that earlier backups hold; default: their hashes");
 }
 
 void AddRestoreVerb(CLI::App& root, Session& session) {

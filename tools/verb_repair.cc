@@ -63,7 +63,9 @@ Result<Answer> RunRepair(const RepairFlags& flags, Session& session) {
        {"damaged", DamageJson(report.after.damaged)}},
       DescribeRepair,
       {}};
-  if (!report.after.ok()) {
+  if (report.after.damaged.empty() && !report.after.ok()) {
+    answer.verdict = report.after.verdict();
+  } else if (!report.after.ok()) {
     answer.verdict = Status::Corruption(
         fmt::format("{}: {} left; restore the store from a backup, or ingest it again", flags.store,
                     Plural(report.after.damaged.size(), "damaged place")));

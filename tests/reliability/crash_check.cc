@@ -34,8 +34,7 @@ std::optional<std::string> CrashCheck::Verify(FileSystem& fs, bool recovered) co
   if (none() && !recovered && !report && report.error().code() == StatusCode::kNotFound)
     return std::nullopt;
   if (!report) return "cannot be verified: " + report.error().ToString();
-  if (!report->ok())
-    return fmt::format("verify: {}: {}", report->damaged[0].file, report->damaged[0].what);
+  if (!report->ok()) return "verify: " + report->verdict().ToString();
   if (recovered && !report->orphans.empty()) return "rubbish is left: " + report->orphans[0];
   return std::nullopt;
 }

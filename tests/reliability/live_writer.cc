@@ -138,8 +138,7 @@ Result<std::uint64_t> CountCommits(const Path& path) {
 Status CheckAfterwards(const Path& path) {
   RHIZOME_RETURN_IF_ERROR(Store::Open(FileSystem::Posix(), path, Store::Mode::kWrite));
   RHIZOME_ASSIGN_OR_RETURN(const auto report, VerifyStore(FileSystem::Posix(), path, JobControl()));
-  if (!report.ok())
-    return Status::Corruption(report.damaged[0].file + ": " + report.damaged[0].what);
+  RHIZOME_RETURN_IF_ERROR(report.verdict());
   if (!report.orphans.empty()) return Status::Corruption("rubbish is left: " + report.orphans[0]);
   return Status::Ok();
 }

@@ -207,7 +207,7 @@ TEST(RowReaderTest, TruncatedAndMissingFilesAreErrors) {
   auto targets = TargetsFor({0, 300}, 12, memory);
   EXPECT_STATUS((*reader)->Read(targets), kCorruption);
   targets = TargetsFor({0, 400}, 12, memory);
-  EXPECT_STATUS((*reader)->Read(targets), kNotFound);
+  EXPECT_STATUS((*reader)->Read(targets), kCorruption);
 }
 
 }  // namespace

@@ -145,6 +145,24 @@ TEST(StoreTest, TornFirstFilesAreAnIngestionsOwn) {
   }
 }
 
+// Without them nobody knows what is current; but the manifests tell that this was a store.
+TEST(StoreTest, LostRootsAreDamage) {
+  for (const char* lost :
+       {"catalog", "catalog/CURRENT", "FORMAT", "generations/000001/MANIFEST-000001"}) {
+    SCOPED_TRACE(lost);
+    TempDir dir;
+    ASSERT_OK(MakeStore(fs, dir / "s"));
+    std::filesystem::remove_all(dir / "s" / lost);
+    for (const Store::Mode mode : {Store::Mode::kRead, Store::Mode::kWrite}) {
+      const auto opened = Store::Open(fs, dir / "s", mode);
+      EXPECT_STATUS(opened, kCorruption);
+      const bool root = std::string_view(lost).find("generations") == std::string_view::npos;
+      const bool says = opened.error().message().find("run repair") != std::string::npos;
+      EXPECT_TRUE(says || !root) << opened.error().message();
+    }
+  }
+}
+
 TEST(StoreTest, FormatIsChecked) {
   TempDir dir;
   EXPECT_STATUS(Store::Open(local, dir / "none", Store::Mode::kRead), kNotFound);

@@ -13,6 +13,7 @@
 #include "reliability/damage_run.h"
 #include "reliability/fault_run.h"
 #include "reliability/upkeep_run.h"
+#include "testing/care.h"
 #include "testing/testing.h"
 
 namespace rhizome::testing {
@@ -28,6 +29,7 @@ enum class Check : std::uint8_t {
   kLogFlips,  // bits of the log of a store that was not closed
   kInjuries,  // injuries whose names have `place` in them
   kUpkeep,    // power cuts before the operations of this upkeep
+  kCare,      // a complaint of testing/care.h
 };
 
 struct Mutant {
@@ -79,6 +81,13 @@ const std::vector<Mutant>& Mutants() {
       {"compaction leaves a commit in the delta", Check::kHistory, "compaction"},
       {"array is published where rows moved", Check::kHistory, "publishing"},
       {"shard is read off by one", Check::kHistory, "arrays"},
+      // Harm done by who looks, or repairs.
+      {"shortage is damage", Check::kCare, "FaultsAreNoDamage"},
+      {"damage is believed at once", Check::kCare, "DamageIsReadTwice"},
+      {"repair lets go of the lock", Check::kCare, "RepairKeepsTheLock"},
+      {"repair clears scratch", Check::kCare, "RepairKeepsOtherJobs"},
+      {"a chunk is lost whole", Check::kCare, "OneRowCostsOneRow"},
+      {"shared files are not read", Check::kCare, "RottenSharedFilesAreCopiedAgain"},
       // Errors that are not one.
       {"failed write is forgotten", Check::kFault, "compaction",
        "sync /data/g.rz/generations/000002/MANIFEST"},
@@ -156,6 +165,8 @@ std::string Catch(const Mutant& mutant, const History* sound, const SmallStore* 
       return Count(RunUpkeepCrashes(upkeeps.at(0), {.seed = seed}).failures,
                    "a power cut in a repair");
     }
+    case Check::kCare:
+      return Complaints().at(mutant.place)().value_or("");
   }
   return "";
 }

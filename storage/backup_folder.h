@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "rhizome/storage/backup_format.h"
+#include "rhizome/storage/file_system.h"
+#include "rhizome/storage/result.h"
+#include "rhizome/storage/store_id.h"
+
+namespace rhizome {
+
+/// The store that the backups in `dir` are of. Errors: kNotFound, BACKUP is missing; kCorruption;
+/// kUnsupported.
+Result<StoreId> ReadBackupId(FileSystem& fs, const Path& dir);
+
+/// The numbers of the backups in `dir`, ascending, whether their records are whole or not.
+Result<std::vector<std::uint64_t>> ListBackupNumbers(FileSystem& fs, const Path& dir);
+
+/// Errors: kNotFound; kCorruption; kUnsupported.
+Result<BackupRecord> ReadBackupRecord(FileSystem& fs, const Path& dir, std::uint64_t number,
+                                      const StoreId& id);
+
+Path BackupRecordPath(const Path& dir, std::uint64_t number);
+Path BackupDeltaPath(const Path& dir, std::uint64_t number);
+
+}  // namespace rhizome

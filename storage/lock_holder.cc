@@ -1,0 +1,94 @@
+#include "rhizome/storage/lock_holder.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <fstream>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+namespace rhizome {
+namespace {
+
+/// Text that is fit for a message.
+std::string Printable(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e) c = '?';
+  return text;
+}
+
+bool HasEnded(pid_t pid) { return kill(pid, 0) != 0 && errno == ESRCH; }
+
+/// Processes that hold a flock of this file, as far as this one may see them. A line of the list
+/// is such as "1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF".
+std::set<pid_t> HoldersOf(const struct stat& file) {
+  const std::string place =
+      fmt::format("{:02x}:{:02x}:{}", major(file.st_dev), minor(file.st_dev), file.st_ino);
+  std::set<pid_t> holders;
+  std::ifstream locks("/proc/locks");
+  for (std::string line; std::getline(locks, line);) {
+    std::istringstream words(line);
+    std::string number, kind, advisory, mode, where;
+    pid_t pid = 0;
+    if (!(words >> number >> kind >> advisory >> mode >> pid >> where)) continue;
+    if (kind == "FLOCK" && where == place && pid > 0) holders.insert(pid);
+  }
+  return holders;
+}
+
+std::string Describe(pid_t pid) {
+  if (HasEnded(pid)) return fmt::format("process {}, which has ended but left a child", pid);
+  std::string name;
+  std::ifstream comm(fmt::format("/proc/{}/comm", pid));
+  std::getline(comm, name);
+  return name.empty() ? fmt::format("process {}", pid)
+                      : fmt::format("process {} ({})", pid, Printable(name));
+}
+
+/// What the last writer wrote, "rhizome 1234" and a newline. That one may be gone, and others hold
+/// the lock, who write nothing.
+std::string DescribeContent(int descriptor) {
+  std::array<char, 128> text{};
+  const ssize_t got = pread(descriptor, text.data(), text.size(), 0);
+  std::string content(text.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  while (!content.empty() && (content.back() == ' ' || content.back() == '\n')) content.pop_back();
+  if (content.empty()) return "it does not say by whom";
+  constexpr std::string_view kHead = "rhizome ";
+  pid_t pid = 0;
+  const std::string_view digits = std::string_view(content).substr(
+      std::min(content.size(), content.starts_with(kHead) ? kHead.size() : content.size()));
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), pid);
+  const bool whole = error == std::errc() && end == digits.data() + digits.size();
+  if (whole && pid > 0 && HasEnded(pid))
+    return fmt::format("it does not say by whom; its last writer, process {}, has ended", pid);
+  return Printable(std::move(content));
+}
+
+}  // namespace
+
+std::string DescribeLockHolder(int descriptor) {
+  constexpr std::size_t kMostNames = 3;
+  struct stat file = {};
+  if (fstat(descriptor, &file) == 0) {
+    std::string text;
+    std::size_t names = 0;
+    for (const pid_t pid : HoldersOf(file)) {
+      if (++names > kMostNames) return text + " and others";
+      text += fmt::format("{}{}", text.empty() ? "" : ", ", Describe(pid));
+    }
+    if (names > 0) return text;
+  }
+  return DescribeContent(descriptor);
+}
+
+}  // namespace rhizome

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rhizome/storage/chunk_array.h"
+#include "rhizome/storage/file_system.h"
+#include "rhizome/storage/manifest.h"
+
+namespace rhizome {
+
+/// Rows of an array, both inclusive.
+struct RowRange {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  bool operator==(const RowRange&) const = default;
+};
+
+/// "3,128-255".
+std::string DescribeRows(std::span<const RowRange> rows);
+
+/// The rows of a damaged array that are still sound. A row of layout row is sound if its checksum
+/// in the sidecar holds, whatever else of its chunk is wrong; a row of a shard if its inner chunk
+/// is; any other row if its chunk is. Rows are read once more before they count as lost.
+/// Threads: one. Ownership: file system and manifest must outlive it.
+class SoundRows {
+ public:
+  /// `damaged`: chunks whose files are damaged or missing. Errors: those of reading them which
+  /// prove no damage.
+  static Result<SoundRows> Find(FileSystem& fs, const Path& generation, const Manifest& manifest,
+                                const std::string& array, const std::set<std::uint64_t>& damaged);
+
+  const ArrayEntry& entry() const { return *entry_; }
+  const std::vector<RowRange>& lost() const { return lost_; }
+
+  /// The rows of a chunk; those that are lost are what FillMissingRows says.
+  Status ReadChunk(std::uint64_t chunk, std::span<std::byte> out);
+
+  /// The file of a chunk of layout row, of which no row is lost: rows, then zeros.
+  Result<std::vector<std::byte>> WholeFile(std::uint64_t chunk);
+
+ private:
+  SoundRows(FileSystem& fs, Path generation, const Manifest& manifest, const ArrayEntry& entry)
+      : fs_(&fs), generation_(std::move(generation)), manifest_(&manifest), entry_(&entry) {}
+  std::uint64_t RowsIn(std::uint64_t chunk) const;
+  Status Look(std::uint64_t chunk);
+  Status LookByRows(std::uint64_t chunk);
+  Status LookByPieces(std::uint64_t chunk);
+  Status CheckRows(std::uint64_t chunk, std::span<const std::byte> rows,
+                   const std::function<void(std::uint64_t row)>& wrong) const;
+  Status ReadRowsOf(std::uint64_t chunk, std::vector<std::byte>& rows) const;
+  void Lose(std::uint64_t first, std::uint64_t last);
+  Result<std::vector<std::byte>> ReadLeft(const ArrayEntry& entry, std::uint64_t chunk) const;
+  Result<bool> ReadPiece(std::uint64_t first, std::uint64_t count, std::span<std::byte> out) const;
+  Status OpenArray();
+
+  FileSystem* fs_;
+  Path generation_;
+  const Manifest* manifest_;
+  const ArrayEntry* entry_;
+  std::unique_ptr<ChunkArray> array_;  // null in layout row, and where zarr.json is damaged
+  std::vector<RowRange> lost_;
+};
+
+}  // namespace rhizome

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace rhizome::testing {
+
+/// What is wrong; nothing where all is well. Each makes a store of its own and harms it or its
+/// surroundings. They stand here because the seeded mistakes are looked for by them, too.
+using Complaint = std::optional<std::string>;
+
+/// Files that cannot be opened, listed or read, for every reason but those that prove damage:
+/// verify of a sound store calls nothing damaged, repair of a damaged one changes nothing.
+Complaint FaultsAreNoDamage();
+
+/// The same with few free descriptors, for RocksDB's files, too.
+Complaint FewDescriptorsAreNoDamage();
+
+/// A repair of the catalogue with few free descriptors loses no commit of the delta.
+Complaint FewDescriptorsKeepTheDelta();
+
+/// Bytes that are read wrongly once only are no reason to repair anything.
+Complaint DamageIsReadTwice();
+
+/// A writer never comes in between a repair's look and its last change.
+Complaint RepairKeepsTheLock();
+
+/// Repair leaves the scratch folders of jobs that run.
+Complaint RepairKeepsOtherJobs();
+
+/// Of a chunk of layout row only the rows are lost whose checksums do not hold.
+Complaint OneRowCostsOneRow();
+
+/// A file of an earlier backup that is rotten by now is not shared, but copied again.
+Complaint RottenSharedFilesAreCopiedAgain();
+
+/// A verification does not hold writers off.
+Complaint VerifyLetsWritersIn();
+
+/// All of them, by name.
+const std::map<std::string, std::function<Complaint()>>& Complaints();
+
+}  // namespace rhizome::testing
