@@ -24,10 +24,12 @@ class CompactedIds {
   /// those of the sink.
   Status Write(ByteSink& sink, const StoreId& store_id) const;
 
- private:
-  ExternalIdKind kind_before() const { return parts_.info().id_kind; }
+  /// Of a vertex that is in the generation or in the delta.
   ExternalId IdOf(VertexId vertex) const;
   bool IsDeleted(VertexId vertex) const;
+
+ private:
+  ExternalIdKind kind_before() const { return parts_.info().id_kind; }
   Status WriteIntegers(ByteSink& sink, const StoreId& store_id) const;
   Status WriteStrings(ByteSink& sink, const StoreId& store_id) const;
   std::vector<VertexId> SortedNew() const;

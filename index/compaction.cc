@@ -50,12 +50,16 @@ std::vector<TypeId> VertexTypes(const CompactionInput& input) {
   return types;
 }
 
-// What the next generation takes, about: what this one does, and what the delta adds.
-Status CheckSpace(const Store& store, const CompactionInput& input) {
+// What the next generation takes, about: what this one does, and what the delta adds. What is only
+// kept for a while makes room.
+Status CheckSpace(Store& store, const CompactionInput& input) {
   std::uint64_t needed = 0;
   for (const FileEntry& file : input.store->manifest().files) needed += file.size_bytes;
-  needed += needed / 16 + input.delta->entries() * 64;
-  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t free, store.fs().FreeBytes(store.path()));
+  needed += needed / 16 + input.delta->entries() * 64 + input.delta->vertices() * 16;
+  RHIZOME_ASSIGN_OR_RETURN(std::uint64_t free, store.fs().FreeBytes(store.path()));
+  if (free >= needed) return Status::Ok();
+  RHIZOME_RETURN_IF_ERROR(store.RemoveKept());
+  RHIZOME_ASSIGN_OR_RETURN(free, store.fs().FreeBytes(store.path()));
   if (free >= needed) return Status::Ok();
   return Status::OutOfSpace(fmt::format(
       "'{}': the next generation takes about {} MiB beside this one, but the disk has {} MiB left; "
@@ -237,6 +241,12 @@ Status CheckOptions(const CompactionInput& input, const CompactOptions& options)
 
 }  // namespace
 
+KeepRule RuleOf(const CompactOptions& options, KeepRule rule) {
+  rule.generations = options.keep_generations.value_or(rule.generations);
+  rule.bytes = options.keep_bytes.value_or(rule.bytes);
+  return rule;
+}
+
 Status CompactGeneration(Store& store, const CompactionInput& input, const CompactOptions& options,
                          const JobControl& control, const SwitchGeneration& switch_to) {
   RHIZOME_RETURN_IF_ERROR(CheckOptions(input, options));
@@ -274,6 +284,8 @@ Status CompactGeneration(Store& store, const CompactionInput& input, const Compa
   graph.write_ids = [&ids](ByteSink& sink, const StoreId& store_id) {
     return ids.Write(sink, store_id);
   };
+  graph.id_of = [&ids](VertexId vertex) { return ids.IdOf(vertex); };
+  graph.is_deleted = [&ids](VertexId vertex) { return ids.IsDeleted(vertex); };
   std::unique_ptr<SpillSpace> space;  // outlives what is in it
   if (!options.repartition) {
     graph.divided = edges;
@@ -307,6 +319,7 @@ Status CompactGeneration(Store& store, const CompactionInput& input, const Compa
   hooks.commit = [&](GenerationWriter& writer, const GenerationInfo& made) -> Status {
     const bool again = RHIZOME_MUTANT("compaction leaves a commit in the delta");
     const std::uint64_t base = input.delta->sequence() - (again ? 1 : 0);
+    writer.set_keep(RuleOf(options, store.manifest().keep));
     RHIZOME_ASSIGN_OR_RETURN(const auto written, writer.Preview(made, base));
     RHIZOME_RETURN_IF_ERROR(read_back.Finish(next, written->manifest().files, options.threads));
     RHIZOME_ASSIGN_OR_RETURN(auto parts, GraphParts::Load(written, input.parts->options));

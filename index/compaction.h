@@ -25,6 +25,9 @@ struct CompactionInput {
   IoPacer* pacer = nullptr;               ///< of the graph's writers; may be null
 };
 
+/// The store's rule for earlier generations, as far as the options do not say otherwise.
+KeepRule RuleOf(const CompactOptions& options, KeepRule rule);
+
 /// Makes the new generation current. `parts` are its files, read back and verified; `commit` is the
 /// commit itself, and writes no file but the manifest.
 using SwitchGeneration = std::function<Status(std::shared_ptr<const GraphParts> parts,

@@ -326,10 +326,16 @@ Result<CompactResult> Graph::Impl::Compact(const CompactOptions& options,
     result.generation = state()->parts()->store->manifest().generation;
   }
   now.reset();
+  bool clean = result.compacted;
+  if (!result.compacted && status.ok()) {
+    const KeepRule rule = RuleOf(options, live_->manifest().keep);
+    clean = rule != live_->manifest().keep;
+    if (clean) status = live_->Keep(rule);
+  }
   if (!status.ok()) {
     (void)live_->CollectGarbage();  // what the attempt wrote; the next open for writing tries again
-  } else if (result.compacted) {
-    // The generation before, as soon as nobody reads it. Nobody waits for that.
+  } else if (clean) {
+    // Generations before, as soon as nobody reads or keeps them. Nobody waits for that.
     cleaning_ = std::async(std::launch::async, [this] {
       Status cleaned = live_->CollectGarbage();
       if (!cleaned.ok())

@@ -73,6 +73,11 @@ struct CompactOptions {
   std::string expire_attribute = {};
   std::int64_t expire_before = 0;
 
+  /// How many generations before the new one stay on disk, and in how many bytes (KeepRule): from
+  /// now on, even if there is nothing to compact; nothing: as before.
+  std::optional<std::uint32_t> keep_generations = {};
+  std::optional<std::uint64_t> keep_bytes = {};
+
   std::uint32_t threads = 1;
 
   /// Bound on what is taken beside the graph that is open; 0: none. Edges that are divided anew and
@@ -127,8 +132,9 @@ class Graph {
 
   /// Makes the next generation from this one and the delta (DESIGN section 6), while readers and
   /// writers go on; what is written meanwhile becomes the delta of the new one. A crash at any
-  /// moment leaves the old or the new state. The generation before is removed, once nobody reads
-  /// it, behind the scenes. One at a time. Errors: kBusy, another compaction is under way;
+  /// moment leaves the old or the new state. Generations before are removed, once nobody reads them
+  /// and the store's rule (CompactOptions::keep_generations) does not keep them, behind the scenes.
+  /// One at a time. Errors: kBusy, another compaction is under way;
   /// kInvalidArgument; kOutOfSpace; kOutOfMemory; kInterrupted; kIoError: nothing has changed.
   Result<CompactResult> Compact(const CompactOptions& options, const JobControl& control);
 

@@ -13,12 +13,15 @@
 #include "rhizome/index/graph_input.h"
 #include "rhizome/index/memory_sink.h"
 #include "rhizome/index/partitioned_edges.h"
+#include "rhizome/index/row_coordinates.h"
 #include "rhizome/index/spilled_graph.h"
 #include "rhizome/index/task_runner.h"
 #include "rhizome/index/vertex_ids.h"
 #include "rhizome/index/vertex_order.h"
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/check.h"
+#include "rhizome/storage/coordinates.h"
+#include "rhizome/storage/mutant.h"
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/paced_file_system.h"
 
@@ -64,6 +67,9 @@ class GraphBuilder {
   Status OrderRows();
   Status WriteOrder();
   Status WriteIds();
+  Status WriteCoordinates();
+  RowIds IdsOfRows() const;
+  Status WriteFile(const std::string& path, std::span<const std::byte> bytes);
   void CheckOwners() const;
   bool ArraysFitBeside() const;
   Status WriteOneByOne();
@@ -112,6 +118,7 @@ Status GraphBuilder::Run() {
   RHIZOME_ASSIGN_OR_RETURN(writer_, GenerationWriter::Create(store_));
   RHIZOME_RETURN_IF_ERROR(WriteOrder());
   RHIZOME_RETURN_IF_ERROR(WriteIds());
+  RHIZOME_RETURN_IF_ERROR(WriteCoordinates());
   RHIZOME_RETURN_IF_ERROR(ArraysFitBeside() ? WriteAllAtOnce() : WriteOneByOne());
   RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = "commit", .done = 0, .total = 1}));
   // What a killed job would leave is gone before the store exists.
@@ -228,13 +235,65 @@ Status GraphBuilder::WriteIds() {
       : input_.spilled ? VertexIds::Write(*file, writer_->store_id(), *input_.spilled->string_ids)
                        : VertexIds::Write(*file, writer_->store_id(),
                                           std::span<const std::string>(input_.string_ids)));
+  return file->Close();
+}
+
+Status GraphBuilder::WriteFile(const std::string& path, std::span<const std::byte> bytes) {
+  RHIZOME_ASSIGN_OR_RETURN(auto file, writer_->CreateFile(path));
+  RHIZOME_RETURN_IF_ERROR(AppendPaced(*file, bytes, hooks_.pacer));
+  return file->Close();
+}
+
+RowIds GraphBuilder::IdsOfRows() const {
+  constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20;
+  const auto nobody = [](VertexId) { return false; };
+  if (input_.write_ids && RHIZOME_MUTANT("rows of deleted vertices are somebody's"))
+    return RowIdsOf(input_.id_kind, nobody, input_.id_of);
+  if (input_.write_ids) return RowIdsOf(input_.id_kind, input_.is_deleted, input_.id_of);
+  if (input_.spilled && input_.id_kind == ExternalIdKind::kString) {
+    const std::uint64_t share = options_.memory_bytes / 8;
+    return RowIdsOf(*input_.spilled->string_ids, *order_,
+                    share == 0 ? kMostBytes : std::min(share, kMostBytes));
+  }
+  const bool strings = input_.id_kind == ExternalIdKind::kString;
+  return RowIdsOf(input_.id_kind, nobody, [this, strings](VertexId vertex) -> ExternalId {
+    const auto v = static_cast<std::size_t>(vertex);
+    if (strings) return input_.string_ids[v];
+    return input_.integer_ids[v];
+  });
+}
+
+/// Whose the rows are, for who reads the arrays as Zarr; and the ids are no longer needed.
+Status GraphBuilder::WriteCoordinates() {
+  const auto is_array = [&](std::string_view name) {
+    return std::any_of(input_.arrays.begin(), input_.arrays.end(),
+                       [&](const ArrayInput& array) { return array.name == name; });
+  };
+  const auto coordinates = ChooseCoordinates(input_.id_kind, is_array);
+  const std::string group = EncodeGroupJson(writer_->generation(), coordinates);
+  RHIZOME_ASSIGN_OR_RETURN(const FileEntry file,
+                           WriteArrayGroup(writer_->fs(), writer_->root(), group));
+  RHIZOME_RETURN_IF_ERROR(writer_->AddArray({}, std::span(&file, 1)));
+  const RowIds ids = IdsOfRows();
+  const std::uint64_t chunks = CoordinateChunks(info_.vertices);
+  for (const Coordinate& coordinate : coordinates) {
+    const std::string text = EncodeCoordinateJson(coordinate, info_);
+    RHIZOME_RETURN_IF_ERROR(
+        WriteFile(CoordinateJsonPath(coordinate), std::as_bytes(std::span(text))));
+    for (std::uint64_t chunk = 0; chunk < chunks; ++chunk) {
+      RHIZOME_RETURN_IF_ERROR(
+          control_.Report({.phase = "write coordinates", .done = chunk, .total = chunks}));
+      RHIZOME_ASSIGN_OR_RETURN(const auto bytes, EncodeCoordinate(coordinate, chunk, *order_, ids));
+      RHIZOME_RETURN_IF_ERROR(WriteFile(CoordinateChunkPath(coordinate, chunk), bytes));
+    }
+  }
   Free(input_.integer_ids);
   Free(input_.string_ids);
   if (input_.spilled) {
     input_.spilled->string_ids.reset();
     input_.spilled->string_file.Remove();
   }
-  return file->Close();
+  return Status::Ok();
 }
 
 // Readers begin at the owner: it must be one of those that hold edges of the vertex.
@@ -388,11 +447,6 @@ void GraphBuilder::NumberArrays() {
 }
 
 Status GraphBuilder::WriteArrays() {
-  RHIZOME_ASSIGN_OR_RETURN(const FileEntry group, WriteArrayGroup(writer_->fs(), writer_->root()));
-  {
-    const MutexLock lock(writer_mutex_);
-    RHIZOME_RETURN_IF_ERROR(writer_->AddArray({}, std::span(&group, 1)));
-  }
   for (std::size_t i = 0; i < input_.arrays.size(); ++i) {
     RHIZOME_RETURN_IF_ERROR(WriteArray(input_.arrays[i]));
     input_.arrays[i].read_rows = nullptr;  // what it holds is no longer needed

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "rhizome/index/edge_list.h"
+#include "rhizome/index/external_id.h"
 #include "rhizome/index/partitioner.h"
 #include "rhizome/index/reorder.h"
 #include "rhizome/index/topology_codec.h"
@@ -78,6 +79,8 @@ struct GraphInput {
   /// writes the external ids, deleted vertices left out, instead of the ids above.
   std::shared_ptr<PartitionedEdges> divided = {};
   std::function<Status(ByteSink&, const StoreId&)> write_ids = {};
+  std::function<ExternalId(VertexId)> id_of = {};
+  std::function<bool(VertexId)> is_deleted = {};
 };
 
 /// "time.p0003": the array of an edge attribute in one partition.

@@ -49,10 +49,11 @@ std::uint64_t StoreBytes(const IngestPlan& plan, const IngestOptions& options) {
   std::uint64_t edge_bytes = (both ? 9 : 5) + ColumnBytes(options);
   if (both && (HasWeights(options) || EdgeAttributeBytes(options) > 0))
     edge_bytes += 4;  // in-edges' ids
-  const std::uint64_t bytes = plan.edges * edge_bytes + input.vertices * 12 + input.array_bytes +
+  const std::uint64_t bytes = plan.edges * edge_bytes + input.vertices * 16 + input.array_bytes +
                               (input.array_row_bytes > 0 ? input.vertices * 4 : 0);
   if (input.dense_ids) return bytes;
-  const double id_bytes = (input.string_ids ? input.id_bytes : 8) + 8;
+  // In the dictionary with their order, and once more beside the rows.
+  const double id_bytes = (input.string_ids ? 2 * input.id_bytes + 4 : 16) + 8;
   return bytes + static_cast<std::uint64_t>(static_cast<double>(input.vertices) * id_bytes);
 }
 

@@ -5,6 +5,7 @@
 #include "rhizome/index/derive_columns.h"
 #include "rhizome/index/derive_partition.h"
 #include "rhizome/index/graph_parse.h"
+#include "rhizome/index/row_coordinates.h"
 #include "rhizome/storage/damage.h"
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/section_salvage.h"
@@ -39,6 +40,9 @@ class GraphDeriver : public FileDeriver {
       if (answer && !*answer && !fault_.ok()) return Fail(fault_);
       return answer;
     }
+    for (const Coordinate& coordinate : CoordinatesOf(source.manifest))
+      if (const auto chunk = ParseCoordinateChunk(coordinate, file.path))
+        return DeriveCoordinate(source, coordinate, *chunk);
     return Answer();
   }
 
@@ -76,14 +80,45 @@ class GraphDeriver : public FileDeriver {
     return *std::move(bytes);
   }
 
+  std::optional<VertexOrder> ReadOrder(const Source& source) {
+    auto bytes = ReadImage(source, kOrderPath);
+    if (!bytes) return std::nullopt;
+    auto file = SectionFile::Parse(*std::move(bytes), kOrderPath, FileKind::kOrder, source.id);
+    if (!file) return std::nullopt;
+    auto order = ParseOrder(*std::move(file), source.manifest.info);
+    if (!order) return std::nullopt;
+    return *std::move(order);
+  }
+
+  std::optional<VertexIds> ReadIds(const Source& source) {
+    const GenerationInfo& info = source.manifest.info;
+    if (info.id_kind == ExternalIdKind::kDense) return VertexIds::Dense(info.vertices);
+    auto bytes = ReadImage(source, kVertexIdsPath);
+    if (!bytes) return std::nullopt;
+    auto file =
+        SectionFile::Parse(*std::move(bytes), kVertexIdsPath, FileKind::kVertexIds, source.id);
+    if (!file) return std::nullopt;
+    auto ids = ParseVertexIds(*std::move(file), info);
+    if (!ids) return std::nullopt;
+    return *std::move(ids);
+  }
+
+  Result<Answer> DeriveCoordinate(const Source& source, const Coordinate& coordinate,
+                                  std::uint64_t chunk) {
+    fault_ = Status::Ok();
+    const auto order = ReadOrder(source);
+    const auto ids = ReadIds(source);
+    if (!fault_.ok()) return Fail(fault_);
+    if (!order || !ids || chunk >= CoordinateChunks(order->size())) return Answer();
+    RHIZOME_ASSIGN_OR_RETURN(auto bytes,
+                             EncodeCoordinate(coordinate, chunk, *order, RowIdsOf(*ids)));
+    return Answer({std::move(bytes), "the order and the external ids"});
+  }
+
   Result<Answer> DerivePartition(const Source& source, std::uint32_t partition,
                                  const std::vector<std::byte>& left) {
     const GenerationInfo& info = source.manifest.info;
-    auto bytes = ReadImage(source, kOrderPath);
-    if (!bytes) return Answer();
-    auto file = SectionFile::Parse(*std::move(bytes), kOrderPath, FileKind::kOrder, source.id);
-    if (!file) return Answer();
-    const auto order = ParseOrder(*std::move(file), info);
+    const auto order = ReadOrder(source);
     if (!order) return Answer();
     PartitionDeriver deriver(
         *order, info, source.id,

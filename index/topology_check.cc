@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "rhizome/index/graph_parse.h"
+#include "rhizome/index/row_coordinates.h"
 #include "rhizome/index/task_runner.h"
 #include "rhizome/index/verify_topology.h"
 #include "rhizome/storage/damage.h"
@@ -23,7 +24,8 @@ class TopologyCheck {
   Result<TopologyFindings> Run();
 
  private:
-  Status CheckIds() const;
+  Status CheckIds();
+  Status CheckRowCoordinates(const VertexOrder& order);
   Status CheckPartitions(const VertexOrder& order);
   Status CheckOne(const VertexOrder& order, std::uint32_t partition, TopologyVerifier& verifier);
   Status NameWrongClaims(const VertexOrder& order, const TopologyVerifier& verifier);
@@ -39,14 +41,25 @@ class TopologyCheck {
   GenerationFiles& files_;
   const JobControl& control_;
   TopologyFindings findings_;
+  std::optional<VertexIds> ids_;      // where they are sound
   std::vector<Status> of_partition_;  // damage, each written by the one task that has it
 };
 
-Status TopologyCheck::CheckIds() const {
-  if (manifest_.info.id_kind == ExternalIdKind::kDense) return Status::Ok();
+Status TopologyCheck::CheckIds() {
+  if (manifest_.info.id_kind == ExternalIdKind::kDense) {
+    ids_ = VertexIds::Dense(manifest_.info.vertices);
+    return Status::Ok();
+  }
   RHIZOME_ASSIGN_OR_RETURN(auto file, files_.Load(kVertexIdsPath, FileKind::kVertexIds));
-  const auto ids = ParseVertexIds(std::move(file), manifest_.info);
-  return ids ? Status::Ok() : ids.error();
+  RHIZOME_ASSIGN_OR_RETURN(ids_, ParseVertexIds(std::move(file), manifest_.info));
+  return Status::Ok();
+}
+
+Status TopologyCheck::CheckRowCoordinates(const VertexOrder& order) {
+  return CheckCoordinates(manifest_, order, *ids_, control_,
+                          [&](const std::string& file, const std::string& what) {
+                            findings_.damaged.push_back({file, what});
+                          });
 }
 
 Result<Adjacency> TopologyCheck::Load(const VertexOrder& order, std::uint32_t partition) const {
@@ -81,6 +94,7 @@ Result<TopologyFindings> TopologyCheck::Run() {
   if (!order) RHIZOME_RETURN_IF_ERROR(Note(kOrderPath, order.error()));
   RHIZOME_RETURN_IF_ERROR(partitions);
   std::move(later.begin(), later.end(), std::back_inserter(findings_.damaged));
+  if (order && ids_) RHIZOME_RETURN_IF_ERROR(CheckRowCoordinates(*order));
   return std::move(findings_);
 }
 

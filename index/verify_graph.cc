@@ -125,12 +125,12 @@ void GraphVerifier::CheckRowCount(const ArrayEntry& entry) {
     if (dimension != EdgeDimension(p)) continue;
     const auto edges = p < topology_.edges.size() ? topology_.edges[p] : std::nullopt;
     if (edges && entry.rows != *edges)
-      AddDamage(ArrayFolder(entry.name),
+      AddDamage(ArrayFolder(entry.name, entry.form),
                 fmt::format("{} rows, but partition {} has {} edges", entry.rows, p, *edges));
     return;
   }
   if (entry.rows != info_.vertices)
-    AddDamage(ArrayFolder(entry.name),
+    AddDamage(ArrayFolder(entry.name, entry.form),
               fmt::format("{} rows, but the graph has {} vertices", entry.rows, info_.vertices));
 }
 
@@ -153,10 +153,10 @@ Status GraphVerifier::CheckRowSums(const ArrayEntry& entry) {
   const auto rows = store_.OpenArray(entry.name);
   if (!rows) return Note(ArrayFolder(entry.name), rows.error());
   const auto sums = store_.OpenArray(SidecarName(entry.name));
-  if (!sums) return Note(ArrayFolder(SidecarName(entry.name)), sums.error());
+  if (!sums) return Note(ArrayFolder(SidecarName(entry.name), entry.form), sums.error());
   const ArrayEntry& sidecar = (*sums)->entry();
   if (sidecar.rows != entry.rows || sidecar.row_bytes() != sizeof(std::uint32_t)) {
-    AddDamage(ArrayFolder(sidecar.name), "not one uint32 for each row of its array");
+    AddDamage(ArrayFolder(sidecar.name, sidecar.form), "not one uint32 for each row of its array");
     return Status::Ok();
   }
   if (report_.rows_checked) return Status::Ok();  // as the bytes were read
@@ -181,7 +181,7 @@ Status GraphVerifier::CompareChunk(const ChunkArray& rows, const ChunkArray& sum
     return Note(ChunkPath(entry.name, chunk), read.error());
   if (const Status read = sums.ReadRows(first, count, std::as_writable_bytes(std::span(expected)));
       !read.ok())
-    return Note(ArrayFolder(sums.entry().name), read);
+    return Note(ArrayFolder(sums.entry().name, sums.entry().form), read);
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto row = std::span(bytes).subspan(i * entry.row_bytes(), entry.row_bytes());
     if (RowCrc(entry.array_id, first + i, row) == expected[i]) continue;

@@ -39,7 +39,7 @@ std::string ListArrays(const Manifest& manifest) {
 Status CheckSource(const ArraySource& source) {
   const auto owned = [&](const FileEntry& file) {
     return std::any_of(source.arrays.begin(), source.arrays.end(), [&](const ArrayEntry& array) {
-      return file.path.starts_with(ArrayFolder(array.name) + "/");
+      return file.path.starts_with(ArrayFolder(array.name, array.form) + "/");
     });
   };
   for (const ArrayEntry& array : source.arrays) RHIZOME_RETURN_IF_ERROR(CheckStoredArray(array));
@@ -141,8 +141,8 @@ Status ArrayChange::PublishOne(const ArraySource& source, const ArrayEntry& entr
   ArrayEntry renamed = entry;
   renamed.name = stored;
   RHIZOME_RETURN_IF_ERROR(CheckStoredArray(renamed));
-  const std::string from = ArrayFolder(entry.name) + "/";
-  const std::string to = ArrayFolder(stored) + "/";
+  const std::string from = ArrayFolder(entry.name, entry.form) + "/";
+  const std::string to = ArrayFolder(stored, entry.form) + "/";
   for (const FileEntry& file : source.files) {
     if (!file.path.starts_with(from)) continue;
     const std::string path = to + file.path.substr(from.size());
@@ -177,10 +177,9 @@ void ArrayChange::RemoveStored(std::string_view stored) {
   std::erase_if(next_.arrays, [&](const ArrayEntry& array) {
     return array.name == stored || array.name == sidecar;
   });
-  const std::string folder = ArrayFolder(stored) + "/";
-  const std::string sidecar_folder = ArrayFolder(sidecar) + "/";
   const auto inside = [&](const std::string& path) {
-    return path.starts_with(folder) || path.starts_with(sidecar_folder);
+    const std::string_view owner = ArrayOfFile(path);
+    return owner == stored || owner == sidecar;
   };
   std::erase_if(next_.files, [&](const FileEntry& file) { return inside(file.path); });
   std::erase_if(new_files_, [&](const NewFile& file) { return inside(file.entry.path); });
@@ -463,7 +462,9 @@ Status ArrayChange::WriteFiles() {
   }
   if (RHIZOME_MUTANT("folder of an array is not synced")) return Status::Ok();
   for (const Path& folder : folders) RHIZOME_RETURN_IF_ERROR(fs.SyncDirectory(folder));
-  if (!folders.empty()) RHIZOME_RETURN_IF_ERROR(fs.SyncDirectory(generation / "arrays"));
+  std::set<Path> parents;
+  for (const Path& folder : folders) parents.insert(folder.parent_path());
+  for (const Path& parent : parents) RHIZOME_RETURN_IF_ERROR(fs.SyncDirectory(parent));
   return Status::Ok();
 }
 

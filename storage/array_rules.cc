@@ -114,6 +114,8 @@ Status CheckArrayEntry(const ArrayEntry& entry) {
   }
   if (entry.layout != ArrayLayout::kRow && entry.layout != ArrayLayout::kChunk)
     return Bad(entry, fmt::format("unknown layout {}", static_cast<int>(entry.layout)));
+  if (entry.form != ArrayForm::kZeroFill && entry.form != ArrayForm::kMarkedFill)
+    return Bad(entry, fmt::format("unknown form {}", static_cast<int>(entry.form)));
   RHIZOME_RETURN_IF_ERROR(CheckCodec(entry));
   RHIZOME_RETURN_IF_ERROR(CheckShape(entry));
   RHIZOME_RETURN_IF_ERROR(CheckShards(entry));

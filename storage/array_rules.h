@@ -37,6 +37,8 @@ void FillMissingRows(const ArrayEntry& entry, std::span<std::byte> out);
 inline constexpr std::uint64_t kMaxInnerChunksOfShard = std::uint64_t{1} << 16;
 
 inline constexpr std::string_view kSidecarSuffix = ".crc32c";
+inline constexpr std::string_view kArraysPrefix = "arrays/";
+inline constexpr std::string_view kSumsPrefix = "sums/";
 inline constexpr std::string_view kManifestPrefix = "MANIFEST-";
 inline constexpr std::string_view kPinName = "PIN";
 inline constexpr std::size_t kMaxPathBytes = 1024;

@@ -50,8 +50,8 @@ Status Corrupt(const Path& path, std::string_view why) {
 }
 
 /// The files of `array`, sorted by path. Manifests hold the files of all arrays.
-std::vector<const FileEntry*> FilesOf(std::string_view array, std::span<const FileEntry> files) {
-  const std::string prefix = ArrayFolder(array) + "/";
+std::vector<const FileEntry*> FilesOf(const ArrayEntry& array, std::span<const FileEntry> files) {
+  const std::string prefix = ArrayFolder(array.name, array.form) + "/";
   std::vector<const FileEntry*> mine;
   for (const FileEntry& file : files)
     if (file.path.starts_with(prefix)) mine.push_back(&file);
@@ -67,7 +67,7 @@ const FileEntry* Find(const std::vector<const FileEntry*>& files, const std::str
 
 Status CheckMetadata(FileSystem& fs, const Path& root, const ArrayEntry& entry,
                      const std::vector<const FileEntry*>& files) {
-  const std::string relative = ArrayFolder(entry.name) + "/zarr.json";
+  const std::string relative = ArrayFolder(entry.name, entry.form) + "/zarr.json";
   const Path path = root / relative;
   const FileEntry* file = Find(files, relative);
   if (file == nullptr) return Corrupt(path, "not in the manifest's list of files");
@@ -156,9 +156,21 @@ std::uint32_t RowCrc(std::uint64_t array_id, std::uint64_t row, std::span<const 
   return Crc32c(bytes, Crc32c(place));
 }
 
-std::string ArrayFolder(std::string_view array) { return fmt::format("arrays/{}", array); }
-std::string ChunkPath(std::string_view array, std::uint64_t chunk) {
-  return fmt::format("arrays/{}/c.{}.0", array, chunk);
+// Sidecars are for us: whoever lists the group of arrays does not meet them.
+std::string ArrayFolder(std::string_view array, ArrayForm form) {
+  const bool apart = array.ends_with(kSidecarSuffix) && form != ArrayForm::kZeroFill;
+  return fmt::format("{}{}", apart ? kSumsPrefix : kArraysPrefix, array);
+}
+std::string ChunkPath(std::string_view array, std::uint64_t chunk, ArrayForm form) {
+  return fmt::format("{}/c.{}.0", ArrayFolder(array, form), chunk);
+}
+std::string_view ArrayOfFile(std::string_view path) {
+  for (const std::string_view prefix : {kArraysPrefix, kSumsPrefix}) {
+    if (!path.starts_with(prefix)) continue;
+    path.remove_prefix(prefix.size());
+    return path.substr(0, path.find('/') == path.npos ? 0 : path.find('/'));
+  }
+  return {};
 }
 std::string SidecarName(std::string_view array) {
   return fmt::format("{}{}", array, kSidecarSuffix);
@@ -172,9 +184,9 @@ Result<std::unique_ptr<ChunkArray>> ChunkArray::Open(FileSystem& fs, const Path&
                                                      std::span<const FileEntry> files) {
   if (const Status rules = CheckArrayEntry(entry); !rules.ok())
     return Fail(Status::Corruption(rules.message()));
-  const auto mine = FilesOf(entry.name, files);
+  const auto mine = FilesOf(entry, files);
   RHIZOME_RETURN_IF_ERROR(CheckMetadata(fs, root, entry, mine));
-  const Path folder = root / ArrayFolder(entry.name);
+  const Path folder = root / ArrayFolder(entry.name, entry.form);
   // Before anything is allocated for them: a shape may claim any number of chunks.
   if (mine.size() != entry.chunk_count() + 1) {
     return Fail(Corrupt(folder, fmt::format("{} files in the manifest, but {} chunks by the shape",
@@ -188,7 +200,7 @@ Result<std::unique_ptr<ChunkArray>> ChunkArray::Open(FileSystem& fs, const Path&
   if (entry.sharded()) array->tables_ = std::make_unique<ShardTables>();
   array->chunks_.reserve(entry.chunk_count());
   for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk) {
-    const std::string relative = ChunkPath(entry.name, chunk);
+    const std::string relative = ChunkPath(entry.name, chunk, entry.form);
     const FileEntry* file = Find(mine, relative);
     if (file == nullptr)
       return Fail(Corrupt(root / relative, "not in the manifest's list of files"));

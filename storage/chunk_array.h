@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rhizome/storage/file_system.h"
@@ -32,10 +33,15 @@ Status ChooseChunkRows(ArrayEntry& entry);
 /// noticed.
 std::uint32_t RowCrc(std::uint64_t array_id, std::uint64_t row, std::span<const std::byte> bytes);
 
-/// Names inside a generation: "arrays/<name>", "arrays/<name>/c.<chunk>.0", "<name>.crc32c".
-std::string ArrayFolder(std::string_view array);
-std::string ChunkPath(std::string_view array, std::uint64_t chunk);
+/// Names inside a generation: "arrays/<name>" ("sums/<name>" of a sidecar, which in the first form
+/// is among the arrays too), "arrays/<name>/c.<chunk>.0", "<name>.crc32c".
+std::string ArrayFolder(std::string_view array, ArrayForm form = ArrayForm::kMarkedFill);
+std::string ChunkPath(std::string_view array, std::uint64_t chunk,
+                      ArrayForm form = ArrayForm::kMarkedFill);
 std::string SidecarName(std::string_view array);
+
+/// "<name>" of a file in the folder of an array, be it in "arrays/" or in "sums/"; empty of others.
+std::string_view ArrayOfFile(std::string_view path);
 
 /// Writes one array of shape [rows, dim] as Zarr v3, chunk by chunk in any order, below a root
 /// folder (a generation, or a job's scratch folder). Every chunk file, which is a shard where
@@ -73,8 +79,9 @@ class ChunkArrayWriter {
   std::unique_ptr<Impl> impl_;
 };
 
-/// `arrays/zarr.json`: the group that makes a folder of arrays one Zarr hierarchy.
-Result<FileEntry> WriteArrayGroup(FileSystem& fs, const Path& root);
+/// `arrays/zarr.json`: the group that makes a folder of arrays one Zarr hierarchy. `text`: what it
+/// says (EncodeGroupJson, coordinates.h); empty: nothing but that it is a group.
+Result<FileEntry> WriteArrayGroup(FileSystem& fs, const Path& root, std::string_view text = {});
 
 class ShardTables;
 

@@ -6,6 +6,7 @@
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/codec.h"
+#include "rhizome/storage/coordinates.h"
 #include "rhizome/storage/io_queue.h"
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/mutex.h"
@@ -88,7 +89,7 @@ Result<FileEntry> WriteChunkFile(FileSystem& fs, const Path& root, const ArrayEn
                                  std::uint64_t chunk, std::span<const std::byte> rows,
                                  EncodeBuffers& buffers) {
   RHIZOME_ASSIGN_OR_RETURN(HashedFile file,
-                           HashedFile::Create(fs, root, ChunkPath(entry.name, chunk)));
+                           HashedFile::Create(fs, root, ChunkPath(entry.name, chunk, entry.form)));
   const std::size_t full_bytes = entry.chunk_rows * entry.row_bytes();
   if (entry.sharded()) {
     RHIZOME_ASSIGN_OR_RETURN(const auto shard, EncodeShard(entry, rows));
@@ -125,6 +126,7 @@ Result<ArrayEntry> SidecarOf(const ArrayEntry& entry) {
   sidecar.layout = ArrayLayout::kRow;
   sidecar.codec = {.kind = CodecKind::kRaw, .level = 0, .element_bytes = 4};
   sidecar.array_id = entry.array_id;
+  sidecar.form = entry.form;
   RHIZOME_ASSIGN_OR_RETURN(sidecar.chunk_rows, DefaultChunkRows(entry.rows, sidecar.row_bytes()));
   return sidecar;
 }
@@ -134,6 +136,7 @@ Result<ArrayEntry> Normalised(ArrayEntry entry) {
   RHIZOME_RETURN_IF_ERROR(ChooseChunkRows(entry));
   std::sort(entry.attributes.begin(), entry.attributes.end());
   if (!entry.codec.has_level()) entry.codec.level = 0;
+  entry.form = ArrayForm::kMarkedFill;  // also of what was in the first one until now
   RHIZOME_RETURN_IF_ERROR(CheckArrayEntry(entry));
   entry.codec.element_bytes = DataTypeBytes(entry.dtype);
   if (entry.name.ends_with(kSidecarSuffix)) {
@@ -159,9 +162,9 @@ class ChunkArrayWriter::Impl {
         chunks_(entry_.chunk_count()) {}
 
   Status MakeFolders() {
-    RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs_, root_ / ArrayFolder(entry_.name)));
+    RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs_, root_ / ArrayFolder(entry_.name, entry_.form)));
     if (!sidecar_) return Status::Ok();
-    return CreateDirectories(fs_, root_ / ArrayFolder(sidecar_->name));
+    return CreateDirectories(fs_, root_ / ArrayFolder(sidecar_->name, sidecar_->form));
   }
 
   Result<FileEntry> WriteChunk(std::uint64_t chunk, std::span<const std::byte> rows) {
@@ -202,6 +205,9 @@ class ChunkArrayWriter::Impl {
     RHIZOME_RETURN_IF_ERROR(WriteMetadata(entry_, files));
     if (sidecar_) RHIZOME_RETURN_IF_ERROR(WriteSidecar(files));
     RHIZOME_RETURN_IF_ERROR(fs_.SyncDirectory(root_ / "arrays"));
+    if (sidecar_)
+      RHIZOME_RETURN_IF_ERROR(
+          fs_.SyncDirectory((root_ / ArrayFolder(sidecar_->name, sidecar_->form)).parent_path()));
     std::sort(files.begin(), files.end(), [](auto& a, auto& b) { return a.path < b.path; });
     return files;
   }
@@ -232,7 +238,7 @@ class ChunkArrayWriter::Impl {
   }
 
   Status WriteMetadata(const ArrayEntry& entry, std::vector<FileEntry>& files) {
-    const std::string folder = ArrayFolder(entry.name);
+    const std::string folder = ArrayFolder(entry.name, entry.form);
     RHIZOME_ASSIGN_OR_RETURN(files.emplace_back(),
                              WriteText(fs_, root_, folder + "/zarr.json", EncodeArrayJson(entry)));
     return fs_.SyncDirectory(root_ / folder);
@@ -294,10 +300,11 @@ std::vector<ArrayEntry> ChunkArrayWriter::arrays() const {
   return arrays;
 }
 
-Result<FileEntry> WriteArrayGroup(FileSystem& fs, const Path& root) {
+Result<FileEntry> WriteArrayGroup(FileSystem& fs, const Path& root, std::string_view text) {
   RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, root / "arrays"));
+  const std::string plain = EncodeGroupJson(0, {});
   RHIZOME_ASSIGN_OR_RETURN(FileEntry file,
-                           WriteText(fs, root, "arrays/zarr.json", EncodeGroupJson()));
+                           WriteText(fs, root, "arrays/zarr.json", text.empty() ? plain : text));
   RHIZOME_RETURN_IF_ERROR(fs.SyncDirectory(root / "arrays"));
   return file;
 }

@@ -59,7 +59,7 @@ void SoundRows::Lose(std::uint64_t first, std::uint64_t last) {
 Result<std::vector<std::byte>> SoundRows::ReadLeft(const ArrayEntry& entry,
                                                    std::uint64_t chunk) const {
   const std::uint64_t chunk_bytes = entry.chunk_rows * entry.row_bytes();
-  const Path path = generation_ / ChunkPath(entry.name, chunk);
+  const Path path = generation_ / ChunkPath(entry.name, chunk, entry.form);
   constexpr std::uint64_t kMoreBytes = std::uint64_t{1} << 20;
   auto bytes = ReadWholeFile(*fs_, path, chunk_bytes + kMoreBytes);
   if (!bytes && !ProvesDamage(bytes.error())) return bytes;

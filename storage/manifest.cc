@@ -17,8 +17,9 @@ namespace rhizome {
 namespace {
 
 constexpr std::string_view kMagic = "RZMANIFE";
-constexpr std::uint32_t kVersion = 2;  // the highest that is read
+constexpr std::uint32_t kVersion = 3;  // the highest that is read
 constexpr std::uint32_t kVersionOfShards = 2;
+constexpr std::uint32_t kVersionOfForms = 3;
 constexpr std::size_t kSealBytes = sizeof(std::uint32_t);
 constexpr std::size_t kHeadBytes = 8 + 4 + 4 + 16 + 8;  // up to the length, then the body
 
@@ -66,6 +67,10 @@ void EncodeFile(ByteWriter& out, const FileEntry& file) {
 std::uint32_t VersionOf(const Manifest& manifest) {
   const bool shards = std::any_of(manifest.arrays.begin(), manifest.arrays.end(),
                                   [](const ArrayEntry& array) { return array.sharded(); });
+  const bool forms =
+      std::any_of(manifest.arrays.begin(), manifest.arrays.end(),
+                  [](const ArrayEntry& array) { return array.form != ArrayForm::kZeroFill; });
+  if (forms || manifest.keep != KeepRule{}) return kVersionOfForms;
   return shards ? kVersionOfShards : 1;
 }
 
@@ -86,6 +91,7 @@ void EncodeArray(ByteWriter& out, const ArrayEntry& array, std::uint32_t version
     out.String(value);
   }
   if (version >= kVersionOfShards) out.Number(array.inner_rows);
+  if (version >= kVersionOfForms) out.Number(static_cast<std::uint8_t>(array.form));
 }
 
 void EncodeSeries(ByteWriter& out, const ArraySeries& series) {
@@ -187,6 +193,8 @@ ArrayEntry DecodeArray(ByteReader& in, std::uint32_t version) {
     array.attributes.emplace_back(std::move(key), in.String("attribute", kMaxAttributeBytes));
   }
   if (version >= kVersionOfShards) array.inner_rows = in.Number<std::uint64_t>("inner_rows");
+  array.form = version >= kVersionOfForms ? static_cast<ArrayForm>(in.Number<std::uint8_t>("form"))
+                                          : ArrayForm::kZeroFill;
   if (!in.ok()) return array;
   RefuseIf(in, "array", CheckStoredArray(array));
   if (in.ok()) array.codec.element_bytes = DataTypeBytes(array.dtype);
@@ -264,11 +272,12 @@ std::string_view ArrayLayoutName(ArrayLayout layout) {
 }
 
 bool operator==(const ArrayEntry& a, const ArrayEntry& b) {
-  const bool same_codec = a.codec.kind == b.codec.kind &&
-                          (!a.codec.has_level() || a.codec.level == b.codec.level);
+  const bool same_codec =
+      a.codec.kind == b.codec.kind && (!a.codec.has_level() || a.codec.level == b.codec.level);
   return same_codec && a.name == b.name && a.rows == b.rows && a.dim == b.dim &&
          a.dtype == b.dtype && a.layout == b.layout && a.chunk_rows == b.chunk_rows &&
-         a.array_id == b.array_id && a.attributes == b.attributes && a.inner_rows == b.inner_rows;
+         a.array_id == b.array_id && a.attributes == b.attributes && a.inner_rows == b.inner_rows &&
+         a.form == b.form;
 }
 
 const FileEntry* Manifest::FindFile(std::string_view path) const {
@@ -302,6 +311,10 @@ std::vector<std::byte> EncodeManifest(const Manifest& manifest, const StoreId& s
   for (const ArrayEntry& array : manifest.arrays) EncodeArray(body, array, format);
   body.Number<std::uint64_t>(manifest.series.size());
   for (const ArraySeries& series : manifest.series) EncodeSeries(body, series);
+  if (format >= kVersionOfForms) {
+    body.Number(manifest.keep.generations);
+    body.Number(manifest.keep.bytes);
+  }
 
   ByteWriter out;
   out.Bytes(std::as_bytes(std::span(kMagic)));
@@ -350,8 +363,12 @@ Result<Manifest> DecodeManifest(std::span<const std::byte> bytes, const StoreId&
       in.Refuse("name of a series", "is not sorted or not unique");
     if (in.ok()) RefuseIf(in, "series", CheckSeries(manifest.series.back(), manifest.arrays));
   }
+  if (format >= kVersionOfForms) {
+    manifest.keep.generations = in.Number<std::uint32_t>("generations to keep");
+    manifest.keep.bytes = in.Number<std::uint64_t>("bytes to keep");
+  }
   if (in.ok() && VersionOf(manifest) != format)
-    in.Refuse("version", "is that of shards, but no array has them");
+    in.Refuse("version", "is not the lowest that says what stands there");
   if (in.left() > 0) in.Refuse("end", fmt::format("{} bytes too many", in.left()));
   RHIZOME_RETURN_IF_ERROR(in.status());
   return manifest;

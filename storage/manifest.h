@@ -33,6 +33,13 @@ enum class ArrayLayout : std::uint8_t {
 };
 std::string_view ArrayLayoutName(ArrayLayout layout);
 
+/// What an array looks like to readers of Zarr. Stored on disk: never renumber, only append.
+enum class ArrayForm : std::uint8_t {
+  kInvalid = 0,
+  kZeroFill = 1,    ///< fill value 0, the sidecar among the arrays: what older builds wrote
+  kMarkedFill = 2,  ///< a fill value that no row has for nothing (FORMAT.md), the sidecar in sums/
+};
+
 /// One array of shape [rows, dim], row r belonging to the vertex at row r of the order.
 struct ArrayEntry {
   std::string name;
@@ -51,6 +58,8 @@ struct ArrayEntry {
 
   /// Rows of an inner chunk, where each chunk is a shard of them; 0: it is not.
   std::uint64_t inner_rows = 0;
+
+  ArrayForm form = ArrayForm::kMarkedFill;
 
   std::uint64_t row_bytes() const { return dim * DataTypeBytes(dtype); }
   std::uint64_t chunk_count() const {
@@ -104,6 +113,15 @@ struct ArraySeries {
   friend bool operator==(const ArraySeries&, const ArraySeries&) = default;
 };
 
+/// How many generations before the current one stay on disk, for programs that read their arrays
+/// with Zarr and hold no PIN: the newest, as long as all of them together have at most so many
+/// bytes. What a compaction has no room beside goes earlier.
+struct KeepRule {
+  std::uint32_t generations = 1;
+  std::uint64_t bytes = std::uint64_t{64} << 30;
+  friend bool operator==(const KeepRule&, const KeepRule&) = default;
+};
+
 /// The sealed list of everything in one generation, version by version. The catalogue names the
 /// current manifest with its length and hash; nothing that no manifest names is part of the store.
 struct Manifest {
@@ -113,6 +131,7 @@ struct Manifest {
   std::vector<FileEntry> files;     ///< sorted by path
   std::vector<ArrayEntry> arrays;   ///< sorted by name
   std::vector<ArraySeries> series;  ///< sorted by name
+  KeepRule keep;
 
   const FileEntry* FindFile(std::string_view path) const;
 

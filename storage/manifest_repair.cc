@@ -9,6 +9,7 @@
 
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/byte_repair.h"
+#include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/damage.h"
 #include "rhizome/storage/file_scan.h"
 #include "rhizome/storage/hash.h"
@@ -28,6 +29,14 @@ using Bytes = std::vector<std::byte>;
 constexpr std::size_t kInfoOffset = 56;
 constexpr std::size_t kCountBytes = 8;
 constexpr std::size_t kSealBytes = 4;
+
+// What stands behind the series: how many generations are kept, where arrays have the second form.
+std::size_t KeepBytes(const std::vector<ArrayEntry>& arrays) {
+  const bool there = std::any_of(arrays.begin(), arrays.end(), [](const ArrayEntry& array) {
+    return array.form != ArrayForm::kZeroFill;
+  });
+  return there ? sizeof(KeepRule::generations) + sizeof(KeepRule::bytes) : 0;
+}
 
 // Where the list of files begins is looked for so far behind the head, by comparing so many bytes.
 constexpr std::size_t kMostInfoBytes = std::size_t{64} << 10;
@@ -54,8 +63,10 @@ class Pieces {
     manifest.files = std::move(files);
     return Copy(Cut(Encode(manifest), kInfoOffset + info_bytes_, 2 * kCountBytes + kSealBytes));
   }
-  Bytes Tail(std::vector<ArrayEntry> arrays, std::vector<ArraySeries> series) const {
+  Bytes Tail(std::vector<ArrayEntry> arrays, std::vector<ArraySeries> series,
+             const KeepRule& keep = {}) const {
     Manifest manifest;
+    manifest.keep = keep;
     manifest.arrays = std::move(arrays);
     manifest.series = std::move(series);
     return Copy(Cut(Encode(manifest), kInfoOffset + info_bytes_ + kCountBytes, kSealBytes));
@@ -143,14 +154,11 @@ class ManifestRepair {
 
   /// As far as their zarr.json is sound.
   Status ReadArrays() {
-    constexpr std::string_view kFolder = "arrays/";
     constexpr std::string_view kName = "/zarr.json";
     constexpr std::uint64_t kMostJsonBytes = std::uint64_t{1} << 20;
     for (const FileEntry& file : files_) {
-      if (!file.path.starts_with(kFolder) || !file.path.ends_with(kName)) continue;
-      if (file.path.size() <= kFolder.size() + kName.size()) continue;
-      const std::string name =
-          file.path.substr(kFolder.size(), file.path.size() - kFolder.size() - kName.size());
+      const std::string_view name = ArrayOfFile(file.path);
+      if (name.empty() || !file.path.ends_with(kName)) continue;
       const auto text = ReadWholeFile(fs_, generation_ / file.path, kMostJsonBytes);
       if (!text && !ProvesDamage(text.error())) return text.error();
       if (!text) continue;
@@ -171,7 +179,7 @@ class ManifestRepair {
       if (!manifest && !ProvesDamage(manifest.error())) return manifest.error();
       if (!manifest || manifest->generation != record_.generation) continue;
       infos_.push_back(pieces_.Info(manifest->info));
-      tails_.push_back(pieces_.Tail(arrays_, manifest->series));
+      tails_.push_back(pieces_.Tail(arrays_, manifest->series, manifest->keep));
     }
     return Status::Ok();
   }
@@ -234,7 +242,9 @@ class ManifestRepair {
     const Bytes arrays = pieces_.Tail(arrays_, {});
     if (arrays.size() <= tails.front().size()) {
       tails.push_back(tails.front());
-      std::copy(arrays.begin(), arrays.end() - kCountBytes, tails.back().begin());
+      const std::size_t behind_arrays = kCountBytes + KeepBytes(arrays_);
+      std::copy(arrays.begin(), arrays.end() - static_cast<std::ptrdiff_t>(behind_arrays),
+                tails.back().begin());
     }
     for (const Bytes& tail : tails_)
       if (tail.size() == tails.front().size()) tails.push_back(tail);

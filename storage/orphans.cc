@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "rhizome/storage/array_rules.h"
@@ -41,6 +42,35 @@ Status RemoveSuperseded(FileSystem& fs, const Path& folder) {
   if (!RHIZOME_MUTANT("files go before their manifest"))
     RHIZOME_RETURN_IF_ERROR(RemoveManifests(fs, folder, {}));
   return RemoveTree(fs, folder);
+}
+
+/// The bytes of a generation's files, as its newest manifest says; nothing without a sound one.
+std::optional<std::uint64_t> BytesOf(FileSystem& fs, const Path& folder, const StoreId& id) {
+  const auto entries = fs.List(folder);
+  if (!entries) return std::nullopt;
+  std::uint64_t newest = 0;
+  for (const DirectoryEntry& entry : *entries)
+    newest = std::max(newest, ParseNumbered(entry.name, kManifestPrefix).value_or(0));
+  if (newest == 0) return std::nullopt;
+  const auto manifest = ReadManifestFile(fs, folder / ManifestName(newest), id);
+  if (!manifest) return std::nullopt;
+  std::uint64_t bytes = 0;
+  for (const FileEntry& file : manifest->files) bytes += file.size_bytes;
+  return bytes;
+}
+
+/// The numbers of the generations before `current`, the newest first.
+Result<std::vector<std::uint64_t>> EarlierGenerations(FileSystem& fs, const Path& store,
+                                                      std::uint64_t current) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs.List(store / kGenerationsName));
+  std::vector<std::uint64_t> earlier;
+  for (const DirectoryEntry& entry : entries) {
+    const auto generation = ParseNumbered(entry.name, "");
+    if (generation && entry.kind == Kind::kDirectory && *generation < current)
+      earlier.push_back(*generation);
+  }
+  std::sort(earlier.rbegin(), earlier.rend());
+  return earlier;
 }
 
 /// Removes files that are not in `keep`, and folders that hold nothing afterwards. Returns
@@ -164,11 +194,42 @@ Result<bool> HasManifest(FileSystem& fs, const Path& store) {
   return false;
 }
 
+std::vector<std::uint64_t> KeptGenerations(FileSystem& fs, const Path& store, const StoreId& id,
+                                           const Manifest& current) {
+  std::vector<std::uint64_t> kept;
+  const auto earlier = EarlierGenerations(fs, store, current.generation);
+  if (!earlier || earlier->empty() || current.keep.generations == 0) return kept;
+  const std::uint64_t free = fs.FreeBytes(store).value_or(0);
+  const std::uint64_t most = std::min(current.keep.bytes, free);
+  std::uint64_t bytes = 0;
+  for (const std::uint64_t generation : *earlier) {
+    if (kept.size() == current.keep.generations) break;
+    const auto size = BytesOf(fs, Store::GenerationFolder(store, generation), id);
+    if (!size) continue;  // damaged, or about to be removed
+    if (*size > most - bytes) break;
+    bytes += *size;
+    kept.push_back(generation);
+  }
+  return kept;
+}
+
+Result<bool> EarlierIsPinned(FileSystem& fs, const Path& store, std::uint64_t current) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto earlier, EarlierGenerations(fs, store, current));
+  for (const std::uint64_t generation : earlier) {
+    const Path pin = Store::GenerationFolder(store, generation) / kPinName;
+    const auto lock = fs.Lock(pin, LockMode::kExclusive, "");
+    if (!lock && lock.error().code() == StatusCode::kBusy) return true;
+    if (!lock && lock.error().code() != StatusCode::kNotFound) return Fail(lock.error());
+  }
+  return false;
+}
+
 Status RemoveOrphans(FileSystem& fs, const Path& store, const StoreId& id, const Manifest& current,
                      bool with_scratch) {
   if (RHIZOME_MUTANT("orphans stay")) return Status::Ok();
   const Path generations = store / kGenerationsName;
   RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs.List(generations));
+  const auto kept = KeptGenerations(fs, store, id, current);
   for (const DirectoryEntry& entry : entries) {
     const auto generation = ParseNumbered(entry.name, "");
     if (!generation || entry.kind != Kind::kDirectory) continue;
@@ -176,7 +237,8 @@ Status RemoveOrphans(FileSystem& fs, const Path& store, const StoreId& id, const
     if (*generation > current.generation) {
       RHIZOME_RETURN_IF_ERROR(RemoveTree(fs, folder));
     } else if (*generation < current.generation) {
-      RHIZOME_RETURN_IF_ERROR(RemoveSuperseded(fs, folder));
+      const bool stays = std::find(kept.begin(), kept.end(), *generation) != kept.end();
+      if (!stays) RHIZOME_RETURN_IF_ERROR(RemoveSuperseded(fs, folder));
     } else {
       RHIZOME_RETURN_IF_ERROR(PruneCurrent(fs, folder, id, current));
     }

@@ -14,6 +14,7 @@
 #include "rhizome/storage/byte_repair.h"
 #include "rhizome/storage/catalog.h"
 #include "rhizome/storage/catalog_repair.h"
+#include "rhizome/storage/coordinates.h"
 #include "rhizome/storage/damage.h"
 #include "rhizome/storage/file_copy.h"
 #include "rhizome/storage/forwarding_file_system.h"
@@ -47,13 +48,7 @@ std::string TimeStamp() {
 }
 
 /// The array that a file of a generation belongs to; empty if to none.
-std::string ArrayOf(std::string_view relative) {
-  constexpr std::string_view kArrays = "arrays/";
-  if (!relative.starts_with(kArrays)) return {};
-  relative.remove_prefix(kArrays.size());
-  const std::size_t slash = relative.find('/');
-  return slash == relative.npos ? std::string() : std::string(relative.substr(0, slash));
-}
+std::string ArrayOf(std::string_view relative) { return std::string(ArrayOfFile(relative)); }
 
 /// The number in "c.<chunk>.0"; nothing for another name.
 std::optional<std::uint64_t> ChunkOf(std::string_view relative) {
@@ -96,6 +91,8 @@ class Repair {
   Status RepairOne(const Damage& damage);
   Status RepairInGeneration(const std::string& file, const std::string& relative);
   Status RepairArrayFile(const std::string& file, const std::string& relative);
+  Status RepairCoordinate(const std::string& file, const FileEntry& entry, const std::string& name);
+  Status QuarantineManifests(const std::string& folder);
   Status Rebuild(const std::string& file, const FileEntry& entry, std::span<const std::byte> bytes,
                  std::string_view from);
   Result<bool> TryDerive(const std::string& file, const FileEntry& entry);
@@ -629,7 +626,8 @@ Status Repair::RepairArrayFile(const std::string& file, const std::string& relat
   const FileEntry* entry = current_->FindFile(relative);
   const std::string name = ArrayOf(relative);
   const ArrayEntry* array = FindStoredArray(current_->arrays, name);
-  if (entry == nullptr || array == nullptr) return Quarantine(file);
+  if (entry == nullptr) return Quarantine(file);
+  if (array == nullptr) return RepairCoordinate(file, *entry, name);
   if (relative.ends_with("/zarr.json")) {
     const std::string text = EncodeArrayJson(*array);
     return Rebuild(file, *entry, std::as_bytes(std::span(text)), "the manifest");
@@ -657,6 +655,33 @@ Result<bool> Repair::TryRows(const std::string& file, const FileEntry& entry,
   return PutBack(file, entry, bytes, "its rows, whose checksums hold");
 }
 
+/// A file in arrays/ that is no array's: of the coordinates, which follow from order and ids.
+Status Repair::RepairCoordinate(const std::string& file, const FileEntry& entry,
+                                const std::string& name) {
+  for (const Coordinate& coordinate : CoordinatesOf(*current_)) {
+    if (coordinate.name != name) continue;
+    if (entry.path == CoordinateJsonPath(coordinate)) {
+      const std::string text = EncodeCoordinateJson(coordinate, current_->info);
+      return Rebuild(file, entry, std::as_bytes(std::span(text)), "the manifest");
+    }
+    RHIZOME_ASSIGN_OR_RETURN(bool done, TryDerive(file, entry));
+    if (!done && options_.deriver != nullptr) {
+      // Nothing of the file itself is needed.
+      RHIZOME_ASSIGN_OR_RETURN(
+          const auto derived,
+          options_.deriver->Derive({fs_, store_ / generation_, *id_, *current_}, entry, {}));
+      if (derived) {
+        RHIZOME_ASSIGN_OR_RETURN(done, PutBack(file, entry, derived->bytes, derived->from));
+      }
+    }
+    if (!done)
+      Lost(file,
+           fmt::format("order or external ids, of which it follows, are lost too; {}", kRestore));
+    return Status::Ok();
+  }
+  return Quarantine(file);
+}
+
 Status Repair::RepairInGeneration(const std::string& file, const std::string& relative) {
   if (relative == kPinName) {
     RHIZOME_RETURN_IF_ERROR(Replace(file, {}));
@@ -676,8 +701,9 @@ Status Repair::RepairInGeneration(const std::string& file, const std::string& re
   const FileEntry* entry = current_->FindFile(relative);
   if (entry == nullptr) return QuarantineEarlier(file, relative);
   if (relative == kGroupFile) {
-    const std::string text = EncodeGroupJson();
-    return Rebuild(file, *entry, std::as_bytes(std::span(text)), "nothing else");
+    std::string text = EncodeGroupJson(current_->generation, CoordinatesOf(*current_));
+    if (text.size() != entry->size_bytes) text = EncodeGroupJson(0, {});
+    return Rebuild(file, *entry, std::as_bytes(std::span(text)), "the manifest");
   }
   if (!ArrayOf(relative).empty()) return RepairArrayFile(file, relative);
   RHIZOME_ASSIGN_OR_RETURN(const bool done, TryDerive(file, *entry));
@@ -705,16 +731,33 @@ Status Repair::RepairOne(const Damage& damage) {
     Lost(file, fmt::format("which generation is current is not known; {}", kRestore));
     return Status::Ok();
   }
+  // Nothing needs an earlier generation: without manifests it goes at the next open for writing.
+  const Path path(file);
+  if (file.starts_with(kGenerationsName) && path.begin() != path.end()) {
+    const std::string name = std::next(path.begin())->string();
+    const auto generation = ParseNumbered(name, "");
+    if (record_ && generation && *generation < record_->generation)
+      return QuarantineManifests(fmt::format("{}/{}", kGenerationsName, name));
+  }
   return Quarantine(file);
+}
+
+Status Repair::QuarantineManifests(const std::string& folder) {
+  const auto entries = fs_.List(store_ / folder);
+  if (!entries) return entries.error();
+  for (const DirectoryEntry& entry : *entries)
+    if (entry.name.starts_with(kManifestPrefix))
+      RHIZOME_RETURN_IF_ERROR(Quarantine(folder + "/" + entry.name));
+  return Status::Ok();
 }
 
 /// All files of an array that will be dropped, as they are.
 Status Repair::QuarantineArray(const std::string& array) {
-  for (const std::string& name : {array, SidecarName(array)}) {
-    const std::string folder = ArrayFolder(name) + "/";
-    for (const FileEntry& file : current_->files)
-      if (file.path.starts_with(folder))
-        RHIZOME_RETURN_IF_ERROR(Quarantine(generation_ + "/" + file.path, /*keep=*/true));
+  const std::string sidecar = SidecarName(array);
+  for (const FileEntry& file : current_->files) {
+    const std::string_view owner = ArrayOfFile(file.path);
+    if (owner == array || owner == sidecar)
+      RHIZOME_RETURN_IF_ERROR(Quarantine(generation_ + "/" + file.path, /*keep=*/true));
   }
   return Status::Ok();
 }
@@ -841,6 +884,15 @@ Result<RepairReport> Repair::Run() {
   std::vector<Damage> in_order = report_.found;
   std::stable_partition(in_order.begin(), in_order.end(),
                         [&](const Damage& damage) { return !is_sidecar(damage.file); });
+  // And coordinates from order and ids.
+  const auto is_coordinate = [&](const std::string& file) {
+    const std::string prefix = generation_ + "/";
+    const bool there = current_ && !generation_.empty() && file.starts_with(prefix);
+    const std::string array = there ? ArrayOf(file.substr(prefix.size())) : std::string();
+    return !array.empty() && FindStoredArray(current_->arrays, array) == nullptr;
+  };
+  std::stable_partition(in_order.begin(), in_order.end(),
+                        [&](const Damage& damage) { return !is_coordinate(damage.file); });
   for (const Damage& damage : in_order) {
     const bool first = seen.insert(damage.file).second;
     if (first && !done_.contains(damage.file)) RHIZOME_RETURN_IF_ERROR(RepairOne(damage));

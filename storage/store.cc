@@ -204,11 +204,18 @@ Result<std::shared_ptr<FileLock>> Store::PinOf(std::uint64_t generation) const {
   return std::make_shared<CountedPin>(*std::move(pin), context_, generation);
 }
 
-// Commits that are in every generation that is left: a reader of an older one still needs them.
+// Commits that are in the current generation: a reader of an older one still needs them. One that
+// is only kept has no reader who knows of the delta.
 Status Store::DropOldDelta() {
-  RHIZOME_ASSIGN_OR_RETURN(const auto generations, fs_->List(path_ / kGenerationsName));
-  if (generations.size() > 1) return Status::Ok();
-  return catalog_->DropDelta(base_sequence_);
+  std::uint64_t current = 0;
+  std::uint64_t base = 0;
+  {
+    const MutexLock lock(commits_);
+    current = manifest_->generation;
+    base = base_sequence_;
+  }
+  RHIZOME_ASSIGN_OR_RETURN(const bool pinned, EarlierIsPinned(*fs_, path_, current));
+  return pinned ? Status::Ok() : catalog_->DropDelta(base);
 }
 
 std::shared_ptr<const Store> Store::Snapshot() const { return Copy(); }
@@ -347,6 +354,30 @@ Status Store::CollectGarbage() {
   }
   RHIZOME_RETURN_IF_ERROR(RemoveOrphans(*fs_, path_, id_, *current, /*with_scratch=*/false));
   return DropOldDelta();
+}
+
+Status Store::Keep(const KeepRule& rule) {
+  Manifest next;
+  {
+    const MutexLock lock(commits_);
+    RHIZOME_RETURN_IF_ERROR(CheckWritable());
+    if (manifest_->keep == rule) return Status::Ok();
+    next = *manifest_;
+  }
+  next.keep = rule;
+  ++next.version;
+  return CommitManifest(next);
+}
+
+Status Store::RemoveKept() {
+  Manifest current;
+  {
+    const MutexLock lock(commits_);
+    RHIZOME_RETURN_IF_ERROR(CheckWritable());
+    current = *manifest_;
+  }
+  current.keep.generations = 0;
+  return RemoveOrphans(*fs_, path_, id_, current, /*with_scratch=*/false);
 }
 
 Status Store::ClaimDelta() {

@@ -82,6 +82,15 @@ class Store {
   /// kInvalidArgument, open for reading; kIoError.
   Status CollectGarbage() RHIZOME_EXCLUDES(commits_);
 
+  /// From now on so many generations before the current one stay (Manifest::keep); what is more
+  /// goes at the next CollectGarbage. One commit, if the rule is another. Errors: kInvalidArgument,
+  /// open for reading; those of a commit.
+  Status Keep(const KeepRule& rule) RHIZOME_EXCLUDES(commits_);
+
+  /// Removes the generations before the current one that are only kept, for want of room; they are
+  /// kept again from the next one on. Errors: as CollectGarbage.
+  Status RemoveKept() RHIZOME_EXCLUDES(commits_);
+
   /// The delta has one author at a time, who knows all of it. Errors: kBusy, there is one;
   /// kInvalidArgument, open for reading.
   Status ClaimDelta() RHIZOME_EXCLUDES(commits_);
@@ -197,11 +206,15 @@ class GenerationWriter {
   /// `relative_path` such as "topology/part-0000.adj"; folders are made as needed.
   Result<std::unique_ptr<File>> CreateFile(std::string_view relative_path);
 
+  /// How many generations before this one stay, instead of what the store has kept so far.
+  void set_keep(const KeepRule& rule) { manifest_.keep = rule; }
+
   /// Enters an array that a ChunkArrayWriter finished below root().
   Status AddArray(std::span<const ArrayEntry> arrays, std::span<const FileEntry> files);
 
   /// The generation's folder, absolute or as the store's path was given.
   const Path& root() const { return root_; }
+  std::uint64_t generation() const { return manifest_.generation; }
   const StoreId& store_id() const { return store_.id(); }
   FileSystem& fs() const { return store_.fs(); }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "rhizome/storage/catalog.h"
 #include "rhizome/storage/file_system.h"
@@ -58,10 +59,19 @@ Status WalkFiles(
     const std::function<Status(const std::string& relative, DirectoryEntry::Kind)>& visit);
 
 /// Removes what no manifest names: later generations and manifests (a killed writer's), files of
-/// the current generation that no manifest names, earlier generations and manifests that no reader
-/// pins and, if told so, the scratch folders of jobs that do not run. The caller holds LOCK.
+/// the current generation that no manifest names, earlier generations that neither a reader pins
+/// nor `current.keep` keeps, earlier manifests that no reader pins and, if told so, the scratch
+/// folders of jobs that do not run. The caller holds LOCK.
 Status RemoveOrphans(FileSystem& fs, const Path& store, const StoreId& id, const Manifest& current,
                      bool with_scratch);
+
+/// The generations before `current` that its rule keeps, the newest first: sound manifests, not too
+/// many, not too large together, and the disk has as much left as they take.
+std::vector<std::uint64_t> KeptGenerations(FileSystem& fs, const Path& store, const StoreId& id,
+                                           const Manifest& current);
+
+/// Does a reader pin a generation before `current`?
+Result<bool> EarlierIsPinned(FileSystem& fs, const Path& store, std::uint64_t current);
 
 /// Does a generation hold a manifest? Then the catalogue was whole once.
 Result<bool> HasManifest(FileSystem& fs, const Path& store);

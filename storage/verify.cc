@@ -278,7 +278,7 @@ void Verifier::WatchRows(const std::string& folder, const Manifest& manifest) {
     if (entry.layout != ArrayLayout::kRow || sidecar || sums == nullptr) continue;
     if (sums->rows != entry.rows || sums->row_bytes() != sizeof(std::uint32_t)) continue;
     auto opened = ChunkArray::Open(fs_, store_ / folder, *sums, manifest.files);
-    const std::string name = fmt::format("{}/{}", folder, ArrayFolder(sums->name));
+    const std::string name = fmt::format("{}/{}", folder, ArrayFolder(sums->name, sums->form));
     if (!opened && IsFault(name, opened.error(), Kind::kDirectory))
       report_.unread.push_back({name, opened.error()});
     if (!opened) continue;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cstdint>
+#include <limits>
 
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/zarr_json.h"
@@ -73,6 +75,23 @@ Json AttributesJson(const ArrayEntry& entry) {
             {"attributes", std::move(free)}}}};
 }
 
+/// What a chunk that is not there reads as: nothing that could be taken for a row.
+Json FillValue(const ArrayEntry& entry) {
+  if (entry.form == ArrayForm::kZeroFill) return 0;
+  switch (entry.dtype) {
+    case DataType::kInt64:
+      return std::numeric_limits<std::int64_t>::min();
+    case DataType::kInt32:
+      return std::numeric_limits<std::int32_t>::min();
+    case DataType::kUint32:
+      return std::numeric_limits<std::uint32_t>::max();
+    case DataType::kUint8:
+      return std::numeric_limits<std::uint8_t>::max();
+    default:
+      return "NaN";
+  }
+}
+
 Json ArrayJson(const ArrayEntry& entry) {
   return {{"zarr_format", 3},
           {"node_type", "array"},
@@ -80,7 +99,7 @@ Json ArrayJson(const ArrayEntry& entry) {
           {"data_type", DataTypeName(entry.dtype)},
           {"chunk_grid", Named("regular", {{"chunk_shape", {entry.chunk_rows, entry.dim}}})},
           {"chunk_key_encoding", Named("default", {{"separator", "."}})},
-          {"fill_value", 0},
+          {"fill_value", FillValue(entry)},
           {"codecs", CodecsJson(entry)},
           {"dimension_names", {FirstDimension(entry), entry.name + "_dim"}},
           {"attributes", AttributesJson(entry)}};
@@ -162,6 +181,7 @@ Result<ArrayEntry> DecodeEntry(const Json& json, std::string_view name) {
                              ZarrNumberAt(json, "/codecs/0/configuration/chunk_shape/0"));
   }
   entry.codec.element_bytes = DataTypeBytes(entry.dtype);
+  if (ZarrAt(json, "/fill_value") == Json(0)) entry.form = ArrayForm::kZeroFill;
   RHIZOME_ASSIGN_OR_RETURN(entry.layout, DecodeLayout(json));
   RHIZOME_ASSIGN_OR_RETURN(entry.array_id, DecodeArrayId(json));
   RHIZOME_RETURN_IF_ERROR(DecodeFreeAttributes(json, entry));
@@ -171,11 +191,6 @@ Result<ArrayEntry> DecodeEntry(const Json& json, std::string_view name) {
 }  // namespace
 
 std::string EncodeArrayJson(const ArrayEntry& entry) { return ArrayJson(entry).dump(2) + "\n"; }
-
-std::string EncodeGroupJson() {
-  const Json json = {{"zarr_format", 3}, {"node_type", "group"}, {"attributes", Json::object()}};
-  return json.dump(2) + "\n";
-}
 
 Result<ArrayEntry> DecodeArrayJson(std::string_view text, std::string_view name) {
   RHIZOME_ASSIGN_OR_RETURN(const Json json, ParseZarrJson(text));

@@ -16,6 +16,4 @@ std::string EncodeArrayJson(const ArrayEntry& entry);
 /// folder's. Errors: kCorruption, naming the field.
 Result<ArrayEntry> DecodeArrayJson(std::string_view text, std::string_view name);
 
-std::string EncodeGroupJson();
-
 }  // namespace rhizome

@@ -69,5 +69,5 @@ Done: $((built - begin)) s to install and build, $((SECONDS - built)) s for all 
   rhizome export $store --array embedding --out embedding.npy       # NumPy; .fbin for vector search
   rhizome bench pool                                                # reads of belady, lru, fifo, static
   rhizome help                                                      # everything else
-The arrays are Zarr v3: zarr.open_group("$store/generations/000001/arrays")
+The arrays are Zarr v3: zarr.open_group("$($rhizome array path "$store")")
 TEXT

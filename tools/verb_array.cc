@@ -18,10 +18,10 @@ struct ListFlags {
 
 std::uint64_t ArrayBytesOf(const Manifest& manifest, const std::string& stored) {
   std::uint64_t bytes = 0;
-  for (const std::string& name : {stored, SidecarName(stored)}) {
-    const std::string folder = ArrayFolder(name) + "/";
-    for (const FileEntry& file : manifest.files)
-      if (file.path.starts_with(folder)) bytes += file.size_bytes;
+  const std::string sidecar = SidecarName(stored);
+  for (const FileEntry& file : manifest.files) {
+    const std::string_view owner = ArrayOfFile(file.path);
+    if (owner == stored || owner == sidecar) bytes += file.size_bytes;
   }
   return bytes;
 }
@@ -108,6 +108,31 @@ Result<Answer> List(const ListFlags& flags, Session&) {
                  {"arrays", std::move(arrays)},
                  {"aliases", AliasesJson(manifest)}},
                 DescribeList,
+                {}};
+}
+
+// --- path ----------------------------------------------------------------------------------------
+
+struct PathFlags {
+  std::string store;
+  std::string array;
+};
+
+std::string DescribePath(const Json& f) { return f["path"].get<std::string>() + "\n"; }
+
+/// Where other programs find what is current.
+Result<Answer> PrintPath(const PathFlags& flags, Session&) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto store,
+                           Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kRead));
+  Path path = store->GenerationFolder() / "arrays";
+  if (!flags.array.empty()) {
+    RHIZOME_ASSIGN_OR_RETURN(const auto array, store->OpenArray(flags.array));
+    path = store->GenerationFolder() / ArrayFolder(array->entry().name, array->entry().form);
+  }
+  return Answer{{{"store", flags.store},
+                 {"generation", store->manifest().generation},
+                 {"path", path.string()}},
+                DescribePath,
                 {}};
 }
 
@@ -369,6 +394,13 @@ void AddArrayVerb(CLI::App& root, Session& session) {
   AddStore(*AddVerb(*array, session, "list", "Arrays, their versions and aliases",
                     "rhizome array list demo.rz", list, List),
            list->store);
+  auto path = std::make_shared<PathFlags>();
+  CLI::App* verb =
+      AddVerb(*array, session, "path",
+              "The folder of the current generation's arrays, or of one array, for Zarr readers",
+              "rhizome array path demo.rz feat", path, PrintPath);
+  AddStore(*verb, path->store);
+  verb->add_option("ARRAY", path->array, "The array, such as emb or emb@live; absent: the group");
   AddAdd(*array, session);
   AddAppend(*array, session);
   AddChanges(*array, session);

@@ -104,6 +104,13 @@ void AddCompactVerb(CLI::App& root, Session& session) {
   verb->add_option("--expire", flags->expire,
                    "Leave out edges with an attribute below a bound, such as time<1700000000")
       ->type_name("ATTRIBUTE<NUMBER");
+  verb->add_option("--keep-generations", options.keep_generations,
+                   "Generations before the current one that stay on disk from now on, for programs "
+                   "that read their arrays as Zarr; 1 unless said otherwise before")
+      ->type_name("N");
+  AddSize(*verb, "--keep-bytes", options.keep_bytes,
+          "... while they have at most so many bytes, and the disk as many left; 64G unless said "
+          "otherwise before");
   AddMetricsFile(*verb, flags->metrics);
   AddThreads(*verb, options.threads);
   AddSize(*verb, "--memory", options.memory_bytes, "Bound on memory; 0: none");

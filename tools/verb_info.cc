@@ -4,6 +4,8 @@
 
 #include "rhizome/index/delta.h"
 #include "rhizome/index/external_id.h"
+#include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/store_files.h"
 #include "text.h"
 #include "topology_sections.h"
 #include "verbs.h"
@@ -28,8 +30,8 @@ std::uint64_t BytesBelow(const Manifest& manifest, std::string_view prefix) {
 /// Bytes of the row checksums of all arrays.
 std::uint64_t SidecarBytes(const Manifest& manifest) {
   std::uint64_t bytes = 0;
-  for (const ArrayEntry& entry : manifest.arrays)
-    bytes += BytesBelow(manifest, ArrayFolder(SidecarName(entry.name)) + "/");
+  for (const FileEntry& file : manifest.files)
+    if (ArrayOfFile(file.path).ends_with(kSidecarSuffix)) bytes += file.size_bytes;
   return bytes;
 }
 
@@ -63,7 +65,8 @@ Json ArraysJson(const Manifest& manifest) {
          {"chunk_rows", entry.chunk_rows},
          {"inner_rows", entry.inner_rows},
          {"bytes", BytesBelow(manifest, ArrayFolder(entry.name) + "/")},
-         {"sidecar_bytes", BytesBelow(manifest, ArrayFolder(SidecarName(entry.name)) + "/")}});
+         {"sidecar_bytes",
+          BytesBelow(manifest, ArrayFolder(SidecarName(entry.name), entry.form) + "/")}});
   }
   return arrays;
 }
@@ -111,7 +114,8 @@ std::string DescribeLayout(const Json& f) {
        fmt::format("{:.2f} bytes an edge, {} lists, codec {}", f["bytes_per_edge"].get<double>(),
                    f["directions"].get<std::string>(), f["topology_codec"].get<std::string>())});
   table.Add({"generation", WithCommas(f["generation"]),
-             fmt::format("{} on disk", f["generations"].size())});
+             fmt::format("{} on disk, {}; {} before it kept", f["generations"].size(),
+                         HumanBytes(f["generation_bytes"]), f["keep_generations"].dump())});
   table.Add({"updates since", WithCommas(f["delta_entries"]),
              fmt::format("commits {} to {}, in {}", f["base_sequence"].get<std::uint64_t>(),
                          f["commit"].get<std::uint64_t>(), Plural(f["delta_runs"], "run"))});
@@ -183,7 +187,8 @@ Status AddDeltaFields(const Store& store, Json& fields) {
   return Status::Ok();
 }
 
-/// Numbers of the generations on disk: older ones are there while someone reads them.
+/// Numbers of the generations on disk: older ones are there while someone reads them, or while the
+/// store keeps them.
 Result<Json> GenerationsJson(const Store& store) {
   RHIZOME_ASSIGN_OR_RETURN(const auto entries, store.fs().List(store.path() / "generations"));
   std::vector<std::uint64_t> numbers;
@@ -193,6 +198,19 @@ Result<Json> GenerationsJson(const Store& store) {
       numbers.push_back(static_cast<std::uint64_t>(*number));
   std::sort(numbers.begin(), numbers.end());
   return Json(numbers);
+}
+
+/// Bytes of the files of all generations.
+Result<std::uint64_t> BytesOnDisk(const Store& store) {
+  std::uint64_t bytes = 0;
+  const Path folder = store.path() / "generations";
+  RHIZOME_RETURN_IF_ERROR(
+      WalkFiles(store.fs(), folder, [&](const std::string& relative, DirectoryEntry::Kind) {
+        const auto info = store.fs().Stat(folder / relative);
+        if (info) bytes += info->size_bytes;  // a writer may be removing it
+        return Status::Ok();
+      }));
+  return bytes;
 }
 
 std::string DescribeMetrics(const Json& f) { return f["metrics"].get<std::string>(); }
@@ -220,6 +238,9 @@ Result<Answer> RunInfo(const InfoFlags& flags, Session&) {
   Json fields = {{"store", flags.store}, {"id", store->id().ToString()}};
   AddGenerationFields(info, fields);
   fields["generation"] = manifest.generation;
+  fields["arrays_folder"] = (store->GenerationFolder() / "arrays").string();
+  fields["keep_generations"] = manifest.keep.generations;
+  fields["keep_bytes"] = manifest.keep.bytes;
   fields["directions"] = DirectionsName(info.directions);
   fields["id_kind"] = IdKindName(info.id_kind);
   fields["topology_bytes"] = topology_bytes;
@@ -229,11 +250,13 @@ Result<Answer> RunInfo(const InfoFlags& flags, Session&) {
       info.edges == 0 ? 0.0 : static_cast<double>(topology_bytes) / static_cast<double>(info.edges);
   fields["order_bytes"] = BytesBelow(manifest, "order/");
   fields["dictionary_bytes"] = BytesBelow(manifest, "ids/");
-  fields["array_bytes"] = BytesBelow(manifest, "arrays/") - SidecarBytes(manifest);
+  fields["array_bytes"] = BytesBelow(manifest, kArraysPrefix) + BytesBelow(manifest, kSumsPrefix) -
+                          SidecarBytes(manifest);
   fields["sidecar_bytes"] = SidecarBytes(manifest);
   fields["total_bytes"] = BytesBelow(manifest, "");
   RHIZOME_RETURN_IF_ERROR(AddDeltaFields(*store, fields));
   RHIZOME_ASSIGN_OR_RETURN(fields["generations"], GenerationsJson(*store));
+  RHIZOME_ASSIGN_OR_RETURN(fields["generation_bytes"], BytesOnDisk(*store));
   fields["arrays"] = ArraysJson(manifest);
   return Answer{std::move(fields), DescribeInfo, {}};
 }

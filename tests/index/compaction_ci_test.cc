@@ -47,7 +47,7 @@ struct Updated {
   std::unique_ptr<Graph> graph;
 };
 
-/// Of a store whose graph was closed, or after the next compaction began: the generation before is
+/// Of a store whose graph was closed, or after the next compaction began: generations before are
 /// removed behind the scenes.
 std::vector<std::string> GenerationsOf(const Path& store) {
   std::vector<std::string> names;
@@ -71,7 +71,7 @@ TEST(CompactionTest, WritersGoOn) {
     std::atomic<bool> done{false};
     std::thread compactor([&] {
       const JobControl control;
-      EXPECT_OK(updated.graph->Compact({.threads = 2}, control));
+      EXPECT_OK(updated.graph->Compact({.keep_generations = 0, .threads = 2}, control));
       done = true;
     });
     int written = 0;
@@ -126,7 +126,7 @@ TEST(CompactionTest, AnOldReaderKeepsWhatItSees) {
   const JobControl control;
   for (int i = 0; i < 3; ++i) {
     updated.Update(rng);
-    ASSERT_OK(updated.graph->Compact({}, control));
+    ASSERT_OK(updated.graph->Compact({.keep_generations = 0}, control));
     before.ExpectAgrees(**old, updated.directions);
   }
   updated.graph.reset();

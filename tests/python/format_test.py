@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 
+import numpy as np
 from google_crc32c import value as crc32c
 
 RHIZOME = os.environ["RHIZOME"]
@@ -34,6 +35,9 @@ class Reader:
 
     def string(self):
         return self.take(f"{self.take('I')}s").decode()
+
+    def names_of_chunk(self):
+        return [self.string() for _ in range(self.take("I"))]
 
     def names(self):
         return [self.string() for _ in range(self.take("Q"))]
@@ -58,7 +62,7 @@ def read_manifest(path, store_id):
     assert crc32c(data[:-4]) == struct.unpack("<I", data[-4:])[0], "seal"
     r = Reader(data)
     magic, version, reserved = r.take("8sII")
-    assert (magic, reserved) == (b"RZMANIFE", 0) and version in (1, 2)
+    assert (magic, reserved) == (b"RZMANIFE", 0) and version in (1, 2, 3)
     assert r.take("16s") == store_id
     assert r.take("Q") == len(data)
     m = {"generation": r.take("Q"), "version": r.take("Q")}
@@ -79,13 +83,18 @@ def read_manifest(path, store_id):
             ("rows", "dim", "chunk_rows", "array_id", "dtype", "layout", "codec", "level"),
             r.take("QQQQBBBB")))
         m["arrays"][name]["attributes"] = {r.string(): r.string() for _ in range(r.take("Q"))}
-        m["arrays"][name]["inner_rows"] = r.take("Q") if version == 2 else 0
-    assert (version == 2) == any(a["inner_rows"] for a in m["arrays"].values())
+        m["arrays"][name]["inner_rows"] = r.take("Q") if version >= 2 else 0
+        m["arrays"][name]["form"] = r.take("B") if version == 3 else 1
+    if version < 3:
+        assert (version == 2) == any(a["inner_rows"] for a in m["arrays"].values())
     m["series"] = {}
     for _ in range(r.take("Q")):
         name, last = r.string(), r.take("Q")
         m["series"][name] = {"last": last, "aliases": {
             r.string(): r.take(f"{r.take('Q')}Q") for _ in range(r.take("Q"))}}
+    m["keep"] = r.take("IQ") if version == 3 else (1, 64 << 30)
+    if version == 3:
+        assert m["keep"] != (1, 64 << 30) or any(a["form"] == 2 for a in m["arrays"].values())
     assert r.at == len(data) - 4, "bytes between the last series and the seal"
     assert list(m["files"]) == sorted(m["files"]) and list(m["arrays"]) == sorted(m["arrays"])
     return m
@@ -175,9 +184,35 @@ def check_arrays(manifest, info):
         assert files <= set(manifest["files"]), told["name"]
         sidecar = manifest["arrays"].get(told["name"] + ".crc32c")
         assert (sidecar is not None) == (told["layout"] == "row"), told["name"]
+        assert array["form"] == 2, told["name"]
+        if sidecar:
+            assert f"sums/{told['name']}.crc32c/zarr.json" in manifest["files"], told["name"]
         if sidecar:
             assert (sidecar["rows"], sidecar["dim"], sidecar["array_id"], DTYPES[sidecar["dtype"]]) \
                 == (array["rows"], 1, array["array_id"], "uint32"), told["name"]
+
+
+def crc_ends(data):
+    assert struct.pack("<I", crc32c(data[:-4])) == data[-4:]
+    return data[:-4]
+
+
+def check_coordinates(generation, manifest):
+    """Vertex id and external id of each row, from the bytes of the order and of the dictionary."""
+    rows = manifest["vertices"]
+    group = json.loads((generation / "arrays/zarr.json").read_text())["attributes"]
+    names = ["vertex_id"] if manifest["id_kind"] == 1 else ["external_id", "vertex_id"]
+    assert group == {"coordinates": " ".join(names),
+                     "rhizome": {"generation": str(manifest["generation"])}}, group
+    numbers = np.frombuffer(crc_ends((generation / "arrays/vertex_id/c.0").read_bytes()), "<i4")
+    vertices = numbers[:rows].tolist()
+    assert sorted(vertices) == list(range(rows)) and not numbers[rows:].any()
+    if manifest["id_kind"] == 3:
+        r = Reader(crc_ends((generation / "arrays/external_id/c.0").read_bytes()))
+        texts = r.names_of_chunk()
+        assert r.at == len(r.data) and not any(texts[rows:])
+        return dict(zip(vertices, texts))
+    return None
 
 
 def check_store(store):
@@ -193,6 +228,7 @@ def check_store(store):
     assert manifest["edge_types"] == info["edge_type_names"]
     check_files(generation, manifest, store_id)
     check_arrays(manifest, info)
+    manifest["ids"] = check_coordinates(generation, manifest)
     manifest["shards"] = check_shards(generation, manifest)
     return manifest
 
@@ -216,6 +252,7 @@ def main():
                 "--codec", "zstd:7", "--directions", "in")
         strings = check_store(folder / "b.rz")
         assert (strings["id_kind"], strings["weighted"], strings["directions"]) == (3, 1, 2)
+        assert strings["ids"] == {0: "bob", 1: "ann", 2: "cat"}, strings["ids"]
         assert strings["arrays"]["x"]["codec"] == 2 and strings["arrays"]["x"]["level"] == 7
 
         rhizome("ingest", folder / "c.rz", "--edges", folder / "g/edges.npy", "--array",

@@ -53,7 +53,8 @@ Status WriteCommits(const Path& path, std::uint64_t until) {
     batch.PutEdge(ExternalId("root"), ExternalId(NameOfOfLiveWriter(next)));
     const bool sync = next % 3 != 1;
     RHIZOME_RETURN_IF_ERROR(graph->Write(batch, {.sync = sync}));
-    if (next % 7 == 6) RHIZOME_RETURN_IF_ERROR(graph->Compact({}, JobControl()));
+    if (next % 7 == 6)
+      RHIZOME_RETURN_IF_ERROR(graph->Compact({.keep_generations = 0}, JobControl()));
     ++next;
     if (sync && write(kAckDescriptor, &next, sizeof(next)) != sizeof(next))
       return Status::IoError("nobody listens");

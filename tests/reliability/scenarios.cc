@@ -209,6 +209,7 @@ Status IngestSmallAndUpdate(StoreDisk& disk) { return IngestAndUpdate(disk, {});
 Status Compact(Graph& graph, bool repartition) {
   CompactOptions options;
   options.repartition = repartition;
+  options.keep_generations = repartition ? 0 : 1;
   options.partition.kind = PartitionerKind::kHash2d;
   return AsStatus(graph.Compact(options, JobControl()));
 }

@@ -93,7 +93,7 @@ std::vector<std::byte> Resealed(std::size_t offset, T value) {
 }
 
 TEST(ManifestTest, NewerVersionIsUnsupportedAndReservedBitsAreRefused) {
-  EXPECT_STATUS(DecodeManifest(Resealed<std::uint32_t>(8, 3), FixedStoreId()), kUnsupported);
+  EXPECT_STATUS(DecodeManifest(Resealed<std::uint32_t>(8, 4), FixedStoreId()), kUnsupported);
   EXPECT_STATUS(DecodeManifest(Resealed<std::uint32_t>(8, 0), FixedStoreId()), kCorruption);
   EXPECT_STATUS(DecodeManifest(Resealed<std::uint32_t>(12, 1), FixedStoreId()), kCorruption);
 }

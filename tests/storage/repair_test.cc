@@ -80,8 +80,8 @@ TEST_F(RepairTest, WhatCanBeDerivedIsRebuilt) {
   const std::vector<std::string> files = {"FORMAT",
                                           std::string(kGeneration) + "arrays/feat/zarr.json",
                                           std::string(kGeneration) + "arrays/zarr.json",
-                                          std::string(kGeneration) + "arrays/feat.crc32c/c.0.0",
-                                          std::string(kGeneration) + "arrays/feat.crc32c/zarr.json",
+                                          std::string(kGeneration) + "sums/feat.crc32c/c.0.0",
+                                          std::string(kGeneration) + "sums/feat.crc32c/zarr.json",
                                           std::string(kGeneration) + "arrays/emb.v1/zarr.json"};
   for (const bool missing : {false, true}) {
     std::vector<std::string> before;
@@ -256,7 +256,7 @@ TEST_F(RepairTest, AChunkWithOneWrongByteLosesNothing) {
 // A catalogue that cannot be opened: the manifest says what is current.
 TEST_F(RepairTest, SumsOfRowsFollowFromAChunkThatIsPutRight) {
   const std::string rows = std::string(kGeneration) + "arrays/feat/c.0.0";
-  const std::string sums = std::string(kGeneration) + "arrays/feat.crc32c/c.0.0";
+  const std::string sums = std::string(kGeneration) + "sums/feat.crc32c/c.0.0";
   const std::string rows_before = Bytes(rows);
   const std::string sums_before = Bytes(sums);
   Damage(rows, 1);
@@ -289,6 +289,28 @@ TEST_F(RepairTest, ALostCatalogueFollowsFromTheManifest) {
     EXPECT_EQ((*store)->manifest().version, 2U);
     EXPECT_NE((*store)->manifest().FindArray("emb@live"), nullptr);
   }
+}
+
+// Nothing needs a generation that is only kept: what is damaged there costs nothing.
+TEST_F(RepairTest, ADamagedEarlierGenerationIsGivenUp) {
+  {
+    const auto store = Store::Open(fs_, store_, Store::Mode::kWrite);
+    ASSERT_OK(store);
+    const auto writer = GenerationWriter::Create(**store);
+    ASSERT_OK(writer);
+    ASSERT_OK((*writer)->Commit(testing::SmallInfo()));
+  }
+  const Path earlier = store_ / "generations/000001";
+  for (const char* file : {"arrays/emb.v1/c.0.0", "arrays/emb.v1/zarr.json"})
+    Damage(std::string(kGeneration) + file);
+  const RepairReport report = Run();
+  EXPECT_EQ(report.found.size(), 2U);
+  EXPECT_THAT(report.lost, IsEmpty());
+  EXPECT_TRUE(report.after.ok()) << report.after.damaged.front().what;
+  EXPECT_THAT(report.after.orphans, ::testing::ElementsAre("generations/000001"));
+  EXPECT_TRUE(std::filesystem::exists(earlier));
+  ASSERT_OK(Store::Open(fs_, store_, Store::Mode::kWrite));
+  EXPECT_FALSE(std::filesystem::exists(earlier));
 }
 
 TEST_F(RepairTest, ForeignFilesGoToQuarantine) {

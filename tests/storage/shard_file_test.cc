@@ -326,12 +326,22 @@ TEST(ShardFileTest, ManifestHasTheVersionOfShardsOnlyWithThem) {
   Manifest manifest;
   manifest.generation = manifest.version = 1;
   manifest.info = testing::SmallInfo();
-  manifest.arrays = {Sharded(CodecKind::kZstd, 100, 64, 0)};
+  const auto sharded = [](std::uint64_t inner_rows) {
+    ArrayEntry entry = Sharded(CodecKind::kZstd, 100, 64, inner_rows);
+    entry.form = ArrayForm::kZeroFill;
+    return entry;
+  };
+  manifest.arrays = {sharded(0)};
   EXPECT_EQ(version_of(manifest), 1u);
-  manifest.arrays = {Sharded(CodecKind::kZstd, 100, 64, 16)};
+  manifest.arrays[0].form = ArrayForm::kMarkedFill;
+  EXPECT_EQ(version_of(manifest), 3u);
+  manifest.arrays = {sharded(16)};
   EXPECT_EQ(version_of(manifest), 2u);
+  manifest.keep.generations = 0;
+  EXPECT_EQ(version_of(manifest), 3u);
+  manifest.keep = {};
   manifest.arrays[0].name = "y";
-  manifest.arrays.insert(manifest.arrays.begin(), Sharded(CodecKind::kZstd, 100, 64, 0));
+  manifest.arrays.insert(manifest.arrays.begin(), sharded(0));
   EXPECT_EQ(version_of(manifest), 2u);
   // Version 2 without shards is one that nobody wrote.
   auto bytes = EncodeManifest(manifest, testing::FixedStoreId());

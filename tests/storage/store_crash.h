@@ -174,6 +174,11 @@ inline void CheckCleaningUp(const Stops& stops, CrashMode mode, std::uint64_t se
   StoreFileSystem fs(path);
   ASSERT_OK(MakeStore(fs, path));
   ASSERT_OK(NextGeneration(fs, path, 200));
+  {
+    const auto store = Store::Open(fs, path, Store::Mode::kWrite);
+    ASSERT_OK(store);
+    ASSERT_OK((*store)->Keep({.generations = 0}));
+  }
   ASSERT_OK(CreateDirectories(fs, path / "scratch/job"));
   ASSERT_OK(WriteWholeFile(fs, path / "generations/000002/torn", {}));
   StopEverywhere(stops, [&](std::uint64_t count) {

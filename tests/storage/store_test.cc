@@ -4,9 +4,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 
+#include "rhizome/storage/forwarding_file_system.h"
 #include "rhizome/storage/store_files.h"
+#include "rhizome/storage/verify.h"
 #include "storage/array_fixture.h"
 
 namespace rhizome {
@@ -230,6 +233,95 @@ TEST(StoreTest, OrphansGoAtTheNextOpenForWriting) {
   EXPECT_OK(Store::Open(local, dir / "s", Store::Mode::kRead));
 }
 
+/// Makes an empty generation after the current one.
+void AddGeneration(const Path& path, const KeepRule& keep) {
+  const auto store = Store::Open(fs, path, Store::Mode::kWrite);
+  ASSERT_OK(store);
+  const auto writer = GenerationWriter::Create(**store);
+  ASSERT_OK(writer);
+  (*writer)->set_keep(keep);
+  ASSERT_OK((*writer)->Commit(testing::SmallInfo()));
+}
+
+std::vector<std::string> GenerationFolders(const Path& path) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(path / "generations"))
+    names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+using FolderNames = std::vector<std::string>;
+
+// The rule is the store's: who opens it later keeps to it.
+TEST(StoreTest, EarlierGenerationsAreKeptAsTheRuleSays) {
+  TempDir dir;
+  const Path path = dir / "s";
+  const auto reopen = [&] { ASSERT_OK(Store::Open(fs, path, Store::Mode::kWrite)); };
+  ASSERT_OK(MakeStore(fs, path));
+  for (int i = 0; i < 3; ++i) AddGeneration(path, KeepRule{.generations = 2});
+  reopen();
+  EXPECT_EQ(GenerationFolders(path), (FolderNames{"000002", "000003", "000004"}));
+  AddGeneration(path, {});
+  reopen();
+  EXPECT_EQ(GenerationFolders(path), (FolderNames{"000004", "000005"}));
+  EXPECT_TRUE(VerifyFiles(fs, path, JobControl())->ok());
+  {
+    const auto store = Store::Open(fs, path, Store::Mode::kWrite);
+    ASSERT_OK(store);
+    ASSERT_OK((*store)->RemoveKept());
+    EXPECT_EQ(GenerationFolders(path), (FolderNames{"000005"}));
+  }
+  AddGeneration(path, {});
+  reopen();
+  EXPECT_EQ(GenerationFolders(path), (FolderNames{"000005", "000006"}));
+  const auto store = Store::Open(fs, path, Store::Mode::kWrite);
+  ASSERT_OK(store);
+  const std::uint64_t version = (*store)->manifest().version;
+  ASSERT_OK((*store)->Keep({.generations = 0}));
+  EXPECT_EQ((*store)->manifest().version, version + 1);
+  ASSERT_OK((*store)->Keep({.generations = 0}));
+  EXPECT_EQ((*store)->manifest().version, version + 1);
+  ASSERT_OK((*store)->CollectGarbage());
+  EXPECT_EQ(GenerationFolders(path), (FolderNames{"000006"}));
+}
+
+/// A disk that has so much left.
+class DiskWithRoom final : public ForwardingFileSystem {
+ public:
+  DiskWithRoom() : ForwardingFileSystem(FileSystem::Posix()) {}
+  Result<std::uint64_t> FreeBytes(const Path&) override { return free_bytes; }
+  std::uint64_t free_bytes = UINT64_MAX;
+};
+
+// Bytes bound it, and so does what the disk has left.
+TEST(StoreTest, EarlierGenerationsThatAreTooLargeAreNotKept) {
+  TempDir dir;
+  DiskWithRoom disk;
+  const Path path = dir / "s";
+  ASSERT_OK(MakeStore(disk, path));
+  Manifest first;
+  {
+    const auto store = Store::Open(disk, path, Store::Mode::kRead);
+    ASSERT_OK(store);
+    first = (*store)->manifest();
+  }
+  std::uint64_t bytes = 0;
+  for (const FileEntry& file : first.files) bytes += file.size_bytes;
+  Manifest next = first;
+  next.generation = 2;
+  const auto kept = [&](std::uint64_t most) {
+    next.keep.bytes = most;
+    return KeptGenerations(disk, path, FixedStoreId(), next).size();
+  };
+  EXPECT_EQ(kept(bytes), 1U);
+  EXPECT_EQ(kept(bytes - 1), 0U);
+  disk.free_bytes = bytes;
+  EXPECT_EQ(kept(bytes), 1U);
+  disk.free_bytes = bytes - 1;
+  EXPECT_EQ(kept(bytes), 0U);
+}
+
 TEST(StoreTest, OldGenerationStaysWhileItIsPinned) {
   TempDir dir;
   ASSERT_OK(MakeStore(local, dir / "s"));
@@ -240,6 +332,7 @@ TEST(StoreTest, OldGenerationStaysWhileItIsPinned) {
     ASSERT_OK(store);
     const auto writer = GenerationWriter::Create(**store);
     ASSERT_OK(writer);
+    (*writer)->set_keep({.generations = 0});
     ASSERT_OK((*writer)->Commit(testing::SmallInfo()));
   }
   ASSERT_OK(Store::Open(local, dir / "s", Store::Mode::kWrite));

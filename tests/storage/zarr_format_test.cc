@@ -42,6 +42,23 @@ TEST(ZarrFormatTest, TheDocumentIsWhatTheSpecificationAsksFor) {
   EXPECT_EQ(document["dimension_names"], json({"row", "x_dim"}));
 }
 
+// What a chunk that is gone reads as must not be what a row could well be.
+TEST(ZarrFormatTest, FillValuesMarkWhatIsMissing) {
+  const std::pair<DataType, json> fills[] = {
+      {DataType::kFloat32, "NaN"},   {DataType::kFloat16, "NaN"},     {DataType::kInt64, INT64_MIN},
+      {DataType::kInt32, INT32_MIN}, {DataType::kUint32, UINT32_MAX}, {DataType::kUint8, 255}};
+  for (const auto& [dtype, fill] : fills) {
+    ArrayEntry entry = MakeEntry("x", 10, 2, dtype, ArrayLayout::kRow, CodecKind::kRaw, 5);
+    EXPECT_EQ(json::parse(EncodeArrayJson(entry))["fill_value"], fill);
+    // What older builds wrote is read, and known for what it is.
+    entry.form = ArrayForm::kZeroFill;
+    EXPECT_EQ(json::parse(EncodeArrayJson(entry))["fill_value"], 0);
+    const auto decoded = DecodeArrayJson(EncodeArrayJson(entry), "x");
+    ASSERT_OK(decoded);
+    EXPECT_EQ(*decoded, entry);
+  }
+}
+
 TEST(ZarrFormatTest, AnyChangedFieldIsCorruption) {
   const auto entry =
       MakeEntry("x", 1000, 5, DataType::kFloat32, ArrayLayout::kChunk, CodecKind::kBloscLz4, 128);

@@ -322,7 +322,7 @@ Complaint OneRowCostsOneRow() {
   if (!MakeStore(Disk(), store).ok()) return "no store";
   // Rows 1 and 7, and of the sidecar the sums of rows 9 (whose chunk is damaged) and 2.
   Change(store / kRows, {kRowBytes + 2, kRowBytes + 9, 7 * kRowBytes});
-  Change(store / "generations/000001/arrays/feat.crc32c/c.0.0", {9 * 4, 9 * 4 + 1});
+  Change(store / "generations/000001/sums/feat.crc32c/c.0.0", {9 * 4, 9 * 4 + 1});
   const auto report = RepairStore(Disk(), store, {.fill_holes = true}, JobControl());
   if (!report) return report.error().ToString();
   if (!report->after.ok()) return "damage is left";

@@ -36,9 +36,16 @@ count_calls "$RHIZOME" compact g.rz --json
 grep -q '"generation":2' out || fail "compact says: $(cat out)"
 [ "$(answers g.rz)" = "$wanted" ] || fail "a compacted store gives other answers"
 rhizome verify g.rz >/dev/null || fail "verify after compact"
-[ "$(ls g.rz/generations)" = 000002 ] || fail "the generation before is still there: $(ls g.rz/generations)"
+[ "$(echo $(ls g.rz/generations))" = "000001 000002" ] || fail "one generation is kept: $(ls g.rz/generations)"
 rhizome compact g.rz --json >out || fail "compact without updates"
 grep -q '"compacted":false' out || fail "nothing to compact, but: $(cat out)"
+[ "$(echo $(ls g.rz/generations))" = "000001 000002" ] || fail "one generation is kept: $(ls g.rz/generations)"
+rhizome compact g.rz --keep-generations 0 >out || fail "compact without updates, and keep nothing"
+[ "$(ls g.rz/generations)" = 000002 ] || fail "the generation before is still there: $(ls g.rz/generations)"
+rhizome put g.rz delete.tsv >/dev/null || fail "put"
+rhizome compact g.rz >/dev/null || fail "compact"
+[ "$(ls g.rz/generations)" = 000003 ] || fail "nothing is kept from then on: $(ls g.rz/generations)"
+rhizome info g.rz --json | grep -q '"keep_generations":0' || fail "info does not say how many are kept"
 
 # --- Killed at many moments: the old or the new generation, whole
 before=0 after=0
@@ -58,7 +65,7 @@ for i in $(seq $rounds); do
   rhizome put g.rz delete.tsv >/dev/null || fail "put after kill -9"
   rhizome delete g.rz delete.tsv >/dev/null || fail "delete after kill -9"
   rhizome compact g.rz >/dev/null || fail "compact after kill -9"
-  [ "$(ls g.rz/generations | wc -l)" = 1 ] || fail "rubbish was left: $(ls g.rz/generations)"
+  [ "$(ls g.rz/generations | wc -l)" = 2 ] || fail "rubbish was left: $(ls g.rz/generations)"
 done
 echo "compact killed $rounds times: the old generation $before times, the new one $after times"
 [ $before -gt 0 ] && [ $after -gt 0 ] || fail "the kills hit only one side of the commit"

@@ -43,7 +43,7 @@ rhizome restore b last.rz >/dev/null && rhizome verify last.rz >/dev/null || fai
 flip() { python3 -c 'import sys; p = sys.argv[1]; b = bytearray(open(p, "rb").read()); b[len(b) // 2] ^= 1; open(p, "wb").write(b)' "$1"; }
 wreck() { python3 -c 'import sys; p = sys.argv[1]; b = open(p, "rb").read(); open(p, "wb").write(bytes(x ^ 0x5a for x in b))' "$1"; }
 flip copy.rz/generations/000001/arrays/feat/zarr.json
-flip copy.rz/generations/000001/arrays/feat.crc32c/c.0.0
+flip copy.rz/generations/000001/sums/feat.crc32c/c.0.0
 expect_exit 3 rhizome verify copy.rz
 rhizome repair copy.rz --dry-run --json >o.json
 expect_json o.json 'len(j["found"]) == 2 and len(j["rebuilt"]) == 2 and j["lost"] == []' \

@@ -81,6 +81,7 @@ const std::vector<Mutant>& Mutants() {
       {"compaction leaves a commit in the delta", Check::kHistory, "compaction"},
       {"array is published where rows moved", Check::kHistory, "publishing"},
       {"shard is read off by one", Check::kHistory, "arrays"},
+      {"rows of deleted vertices are somebody's", Check::kCrash, "compaction"},
       // Harm done by who looks, or repairs.
       {"shortage is damage", Check::kCare, "FaultsAreNoDamage"},
       {"damage is believed at once", Check::kCare, "DamageIsReadTwice"},

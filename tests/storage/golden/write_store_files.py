@@ -6,7 +6,8 @@ Usage: write_store_files.py FOLDER
 Independent of the engine: nothing but the standard library. A store's FORMAT, the log of a job, and
 from a generation a manifest and three arrays: `x` in layout row with its sidecar, two chunks, the
 second padded; `y`, and version 2 of `z`, in layout chunk. A second manifest, of format 2, has also `w`,
-whose two chunks are shards of raw inner chunks. The frames of the latter are stored ones, which zstd and
+whose two chunks are shards of raw inner chunks; a third, of format 3, `f` and `g` as well, of the second
+form: with fill values of their own, and the sidecar in sums/. The frames of the latter are stored ones, which zstd and
 Blosc use for what does not compress; so they can be written by hand.
 """
 
@@ -33,6 +34,11 @@ LAYOUTS = {"row": 1, "chunk": 2}
 # XXH3-128 of the files, as libxxhash's XXH3_128bits gives it in canonical byte order. The one thing
 # here that is not computed; a hash that does not fit its file fails the test.
 XXH3 = {
+    "arrays/f/c.0.0": "746e8e367454ec02988144d3f5b54a26",
+    "arrays/f/c.1.0": "81bae7fb9ca5bec697a5c6e13e007b89",
+    "arrays/f/zarr.json": "caf5b35ab631f722f963d7301472eba8",
+    "arrays/g/c.0.0": "84a2eca487061081347a03aa4217c7f1",
+    "arrays/g/zarr.json": "d4bbef4b1ae615ae290e6780d5c91d29",
     "arrays/w/c.0.0": "631693c6072eb4e1b824951eff29ff5c",
     "arrays/w/c.1.0": "cdb128681891a9c90bb80e8229f5ef94",
     "arrays/w/zarr.json": "3cffe67f3774ae4bd2591988eaeaba95",
@@ -46,15 +52,26 @@ XXH3 = {
     "arrays/z.v2/c.0.0": "485fa75a644921039fd804dc336cf2e2",
     "arrays/z.v2/zarr.json": "e38c8ef6f8e962a7353b0e85b942b96a",
     "arrays/zarr.json": "1bd4b6d29ab209561223a0ff4861cbd9",
+    "sums/f.crc32c/c.0.0": "9df6fd051378ecfcbedb05d3b19870da",
+    "sums/f.crc32c/zarr.json": "d8514f1b4e3e4943228840b745c5f3bc",
 }
 
 
 class Array:
     def __init__(self, name, shape, dtype, layout, codec, level, chunk_rows, array_id, attributes,
-                 inner_rows=0):
+                 inner_rows=0, form=1):
         self.name, self.shape, self.dtype, self.layout = name, shape, dtype, layout
         self.codec, self.level, self.chunk_rows = codec, level, chunk_rows
         self.array_id, self.attributes, self.inner_rows = array_id, attributes, inner_rows
+        self.form = form
+
+    def folder(self):
+        apart = self.form == 2 and self.name.endswith(".crc32c")
+        return ("sums/" if apart else "arrays/") + self.name
+
+    def fill_value(self):
+        by_type = {"float32": "NaN", "int64": -(1 << 63), "int32": -(1 << 31), "uint32": 2**32 - 1}
+        return 0 if self.form == 1 else by_type[self.dtype]
 
 
 X = Array("x", (3, 2), "float32", "row", "raw", 0, 2, ARRAY_ID, {"model": "gcn", "note": 'a "ü"'})
@@ -62,8 +79,12 @@ X_SUMS = Array("x.crc32c", (3, 1), "uint32", "row", "raw", 0, 128, ARRAY_ID, {})
 Y = Array("y", (3, 1), "int64", "chunk", "zstd", 5, 4, 2, {})
 Z = Array("z.v2", (2, 3), "int32", "chunk", "blosc-lz4", 9, 2, 3, {})
 W = Array("w", (5, 2), "float32", "chunk", "raw", 0, 4, 4, {}, inner_rows=2)
+F = Array("f", (3, 2), "float32", "row", "raw", 0, 2, ARRAY_ID, {}, form=2)
+F_SUMS = Array("f.crc32c", (3, 1), "uint32", "row", "raw", 0, 128, ARRAY_ID, {}, form=2)
+G = Array("g", (3, 1), "int64", "chunk", "zstd", 5, 4, 5, {}, form=2)
 ARRAYS = [X, X_SUMS, Y, Z]
 ARRAYS_2 = [W, *ARRAYS]
+ARRAYS_3 = [F, F_SUMS, G, *ARRAYS_2]
 
 
 def row_bytes(array, row):
@@ -115,7 +136,7 @@ def shard(array, rows):
 
 
 def shard_files(array, rows):
-    return {"arrays/%s/c.%d.0" % (array.name, k): shard(array, rows[first:first + array.chunk_rows])
+    return {"%s/c.%d.0" % (array.folder(), k): shard(array, rows[first:first + array.chunk_rows])
             for k, first in enumerate(range(0, len(rows), array.chunk_rows))}
 
 
@@ -124,7 +145,7 @@ def chunk_files(array, rows):
     for k, first in enumerate(range(0, len(rows), array.chunk_rows)):
         data = b"".join(row_bytes(array, row) for row in rows[first:first + array.chunk_rows])
         full = array.chunk_rows * len(row_bytes(array, rows[0]))
-        files["arrays/%s/c.%d.0" % (array.name, k)] = encode(array, data.ljust(full, b"\0"))
+        files["%s/c.%d.0" % (array.folder(), k)] = encode(array, data.ljust(full, b"\0"))
     return files
 
 
@@ -161,7 +182,7 @@ def array_json(array):
         "chunk_grid": {"name": "regular",
                        "configuration": {"chunk_shape": [array.chunk_rows, array.shape[1]]}},
         "chunk_key_encoding": {"name": "default", "configuration": {"separator": "."}},
-        "fill_value": 0,
+        "fill_value": array.fill_value(),
         "codecs": codecs_json(array),
         "dimension_names": ["row", array.name + "_dim"],
         "attributes": {"rhizome": {"layout": array.layout, "array_id": str(array.array_id),
@@ -173,9 +194,12 @@ def array_files():
     files = {"arrays/zarr.json": json_file({"zarr_format": 3, "node_type": "group",
                                             "attributes": {}})}
     for array, rows in (X, X_ROWS), (X_SUMS, row_sums(X_ROWS)), (Y, Y_ROWS), (Z, Z_ROWS):
-        files["arrays/%s/zarr.json" % array.name] = array_json(array)
-        files.update(chunk_files(array, rows))
+        files.update(files_of(array, rows))
     return files
+
+
+def files_of(array, rows):
+    return {array.folder() + "/zarr.json": array_json(array), **chunk_files(array, rows)}
 
 
 def string(text):
@@ -194,7 +218,8 @@ def manifest_array(array, form):
                        array.level)
     out += struct.pack("<Q", len(array.attributes))
     out += b"".join(string(k) + string(v) for k, v in sorted(array.attributes.items()))
-    return out + (struct.pack("<Q", array.inner_rows) if form == 2 else b"")
+    out += struct.pack("<Q", array.inner_rows) if form >= 2 else b""
+    return out + (struct.pack("<B", array.form) if form >= 3 else b"")
 
 
 def manifest_file(files, arrays, form):
@@ -212,6 +237,8 @@ def manifest_file(files, arrays, form):
     # Version 3 of z was dropped; z@live and z@best stand for version 2.
     body += struct.pack("<Q", 1) + string("z") + struct.pack("<QQ", 3, 2)
     body += string("best") + struct.pack("<QQ", 1, 2) + string("live") + struct.pack("<QQQ", 2, 2, 2)
+    # Two generations are kept, in a gibibyte.
+    body += struct.pack("<IQ", 2, 1 << 30) if form >= 3 else b""
     generation, version = 4, form
     length = 56 + len(body) + 4
     head = struct.pack("<8sII16sQQQ", b"RZMANIFE", form, 0, STORE_ID, length, generation, version)
@@ -231,10 +258,13 @@ def job_log():
 def main():
     files = array_files()
     more = {**files, "arrays/w/zarr.json": array_json(W), **shard_files(W, W_ROWS)}
+    most = {**more, **files_of(F, X_ROWS), **files_of(F_SUMS, row_sums(X_ROWS)),
+            **files_of(G, Y_ROWS)}
     write_files(sys.argv[1], {
-        **more,
+        **most,
         "MANIFEST-000001": manifest_file(files, ARRAYS, form=1),
         "MANIFEST-000002": manifest_file(more, ARRAYS_2, form=2),
+        "MANIFEST-000003": manifest_file(most, ARRAYS_3, form=3),
         "FORMAT": b"rhizome store\nformat 1\nid " + STORE_ID.hex().encode() + b"\n",
         "LOG": job_log(),
     })

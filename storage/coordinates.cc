@@ -1,0 +1,184 @@
+#include "rhizome/storage/coordinates.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/array_versions.h"
+#include "rhizome/storage/bytes.h"
+#include "rhizome/storage/chunk_array.h"
+#include "rhizome/storage/hash.h"
+#include "rhizome/storage/zarr_json.h"
+
+namespace rhizome {
+
+namespace {
+
+using Json = ZarrJson;
+
+constexpr std::string_view kJsonName = "/zarr.json";
+
+std::string_view PlainName(CoordinateKind kind) {
+  return kind == CoordinateKind::kVertexId ? "vertex_id" : "external_id";
+}
+
+/// The kind of coordinate that such a folder may be of.
+std::optional<CoordinateKind> KindOf(std::string_view name) {
+  for (const CoordinateKind kind : {CoordinateKind::kVertexId, CoordinateKind::kExternalId}) {
+    const std::string_view plain = PlainName(kind);
+    if (!name.starts_with(plain)) continue;
+    if (name.find_first_not_of('_', plain.size()) == name.npos) return kind;
+  }
+  return std::nullopt;
+}
+
+Json DataTypeOf(const Coordinate& coordinate, const GenerationInfo& info) {
+  if (coordinate.kind == CoordinateKind::kVertexId)
+    return HasNarrowVertexIds(info.vertices) ? "int32" : "int64";
+  return info.id_kind == ExternalIdKind::kString ? "string" : "int64";
+}
+
+Json FillValueOf(const Json& type) {
+  if (type == "string") return "";
+  if (type == "int32") return std::numeric_limits<std::int32_t>::min();
+  return std::numeric_limits<std::int64_t>::min();
+}
+
+Json CodecsOf(const Json& type) {
+  Json first = {{"name", "bytes"}, {"configuration", {{"endian", "little"}}}};
+  if (type == "string") first = {{"name", "vlen-utf8"}};
+  Json codecs = Json::array();
+  codecs.push_back(std::move(first));
+  codecs.push_back({{"name", "crc32c"}});
+  return codecs;
+}
+
+std::string MeaningOf(const Coordinate& coordinate, const Json& type) {
+  if (coordinate.kind == CoordinateKind::kVertexId)
+    return "vertex id of the row, as the generation has it; -1: the vertex was deleted";
+  return type == "string" ? "external id of the row's vertex; empty: the vertex was deleted"
+                          : "external id of the row's vertex; without meaning where the vertex was "
+                            "deleted";
+}
+
+std::vector<std::byte> Sealed(ByteWriter& out) {
+  out.Number(Crc32c(out.bytes()));
+  return out.Take();
+}
+
+}  // namespace
+
+std::vector<Coordinate> ChooseCoordinates(
+    ExternalIdKind ids, const std::function<bool(std::string_view name)>& is_array) {
+  std::vector<Coordinate> chosen;
+  const auto add = [&](CoordinateKind kind) {
+    std::string name(PlainName(kind));
+    while (is_array(name)) name += '_';
+    chosen.push_back({kind, std::move(name)});
+  };
+  if (ids != ExternalIdKind::kDense) add(CoordinateKind::kExternalId);
+  add(CoordinateKind::kVertexId);
+  return chosen;
+}
+
+std::vector<Coordinate> CoordinatesOf(const Manifest& manifest) {
+  std::vector<Coordinate> found;
+  for (const FileEntry& file : manifest.files) {
+    if (!file.path.starts_with(kArraysPrefix) || !file.path.ends_with(kJsonName)) continue;
+    const std::string_view name = ArrayOfFile(file.path);
+    const auto kind = KindOf(name);
+    if (!kind || FindStoredArray(manifest.arrays, name) != nullptr) continue;
+    found.push_back({*kind, std::string(name)});
+  }
+  return found;
+}
+
+std::uint64_t CoordinateChunkRows(std::uint64_t rows) {
+  return DefaultChunkRows(rows, sizeof(std::int64_t)).value();
+}
+
+std::uint64_t CoordinateChunks(std::uint64_t rows) {
+  const std::uint64_t chunk_rows = CoordinateChunkRows(rows);
+  return rows / chunk_rows + (rows % chunk_rows != 0 ? 1 : 0);
+}
+
+bool HasNarrowVertexIds(std::uint64_t rows) {
+  return rows <= static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max());
+}
+
+std::string CoordinateJsonPath(const Coordinate& coordinate) {
+  return fmt::format("{}{}{}", kArraysPrefix, coordinate.name, kJsonName);
+}
+
+std::string CoordinateChunkPath(const Coordinate& coordinate, std::uint64_t chunk) {
+  return fmt::format("{}{}/c.{}", kArraysPrefix, coordinate.name, chunk);
+}
+
+std::optional<std::uint64_t> ParseCoordinateChunk(const Coordinate& coordinate,
+                                                  std::string_view path) {
+  const std::string first = CoordinateChunkPath(coordinate, 0);
+  if (path == first) return 0;
+  const std::string_view prefix = std::string_view(first).substr(0, first.size() - 1);
+  if (!path.starts_with(prefix)) return std::nullopt;
+  return ParseVersion(path.substr(prefix.size()));
+}
+
+std::string EncodeCoordinateJson(const Coordinate& coordinate, const GenerationInfo& info) {
+  const Json type = DataTypeOf(coordinate, info);
+  const auto named = [](const char* name, Json configuration) {
+    return Json{{"name", name}, {"configuration", std::move(configuration)}};
+  };
+  const Json json = {
+      {"zarr_format", 3},
+      {"node_type", "array"},
+      {"shape", Json::array({info.vertices})},
+      {"data_type", type},
+      {"chunk_grid",
+       named("regular", {{"chunk_shape", Json::array({CoordinateChunkRows(info.vertices)})}})},
+      {"chunk_key_encoding", named("default", {{"separator", "."}})},
+      {"fill_value", FillValueOf(type)},
+      {"codecs", CodecsOf(type)},
+      {"dimension_names", Json::array({"row"})},
+      {"attributes", {{"long_name", MeaningOf(coordinate, type)}}}};
+  return json.dump(2) + "\n";
+}
+
+std::string EncodeGroupJson(std::uint64_t generation, std::span<const Coordinate> coordinates) {
+  Json attributes = Json::object();
+  if (!coordinates.empty()) {
+    std::string names;
+    for (const Coordinate& one : coordinates) names += (names.empty() ? "" : " ") + one.name;
+    attributes = {{"coordinates", std::move(names)},
+                  {"rhizome", {{"generation", std::to_string(generation)}}}};
+  }
+  const Json json = {
+      {"zarr_format", 3}, {"node_type", "group"}, {"attributes", std::move(attributes)}};
+  return json.dump(2) + "\n";
+}
+
+std::vector<std::byte> EncodeCoordinateChunk(std::span<const std::int64_t> numbers, bool narrow,
+                                             std::uint64_t chunk_rows) {
+  ByteWriter out;
+  for (std::uint64_t i = 0; i < chunk_rows; ++i) {
+    const std::int64_t number = i < numbers.size() ? numbers[i] : 0;
+    if (narrow)
+      out.Number(static_cast<std::int32_t>(number));
+    else
+      out.Number(number);
+  }
+  return Sealed(out);
+}
+
+// As numcodecs has it: the count, then each text with its length before it.
+std::vector<std::byte> EncodeCoordinateChunk(std::span<const std::string> texts,
+                                             std::uint64_t chunk_rows) {
+  ByteWriter out;
+  out.Number(static_cast<std::uint32_t>(chunk_rows));
+  for (std::uint64_t i = 0; i < chunk_rows; ++i)
+    out.String(i < texts.size() ? std::string_view(texts[i]) : std::string_view());
+  return Sealed(out);
+}
+
+}  // namespace rhizome
