@@ -188,9 +188,13 @@ Result<InferJob> OpenInferJob(const InferOptions& options, bool no_output) {
   FileSystem& fs = FileSystem::Posix();
   RHIZOME_ASSIGN_OR_RETURN(job.store, Store::Open(fs, options.store, Store::Mode::kRead));
   if (!no_output) RHIZOME_RETURN_IF_ERROR(CheckOutput(*job.store, options));
-  RHIZOME_ASSIGN_OR_RETURN(job.model_file, LoadSafetensors(fs, options.model_file));
+  auto model_file = LoadSafetensors(fs, options.model_file);
+  if (!model_file) return Fail(OfNamedFile(model_file.error(), options.model_file));
+  job.model_file = *std::move(model_file);
   Result<Model> model = Model::FromFile(job.model_file.file);
-  if (!model) return Fail(model.error().WithContext(options.model_file.string()));
+  if (!model)
+    return Fail(
+        OfNamedFile(model.error().WithContext(options.model_file.string()), options.model_file));
   job.model = *std::move(model);
   // Of a store that stays as it is: a graph that may change is slower to ask.
   RHIZOME_ASSIGN_OR_RETURN(job.graph,

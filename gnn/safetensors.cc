@@ -193,6 +193,13 @@ Result<TensorFile> DecodeSafetensors(std::span<const std::byte> bytes) {
   return file;
 }
 
+Status OfNamedFile(const Status& status, const Path& path) {
+  if (status.code() != StatusCode::kCorruption) return status;
+  const bool named = status.message().find(path.string()) != std::string::npos;
+  return Status::InvalidArgument(named ? status.message()
+                                       : path.string() + ": " + status.message());
+}
+
 Result<LoadedTensorFile> LoadSafetensors(FileSystem& fs, const Path& path) {
   RHIZOME_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
                            ReadWholeFile(fs, path, kMaxTensorFileBytes));

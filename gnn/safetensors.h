@@ -46,6 +46,10 @@ struct LoadedTensorFile {
 /// Errors: kNotFound; those of DecodeSafetensors, naming the file.
 Result<LoadedTensorFile> LoadSafetensors(FileSystem& fs, const Path& path);
 
+/// The error of a file that a user named: what is wrong with it is malformed input
+/// (kInvalidArgument), no damage of a store.
+Status OfNamedFile(const Status& status, const Path& path);
+
 /// Writes the file atomically. Errors: kIoError, kOutOfSpace, kPermissionDenied.
 Status SaveSafetensors(const Path& path, const TensorFile& file);
 

@@ -308,10 +308,13 @@ Result<LinkScoreReport> ScorePairs(const Graph& graph, const LinkScoreOptions& o
                            FeatureDecoder::Create(entry, /*normalize=*/false));
   LoadedTensorFile weights;
   if (options.scorer != LinkScorerKind::kDot) {
-    RHIZOME_ASSIGN_OR_RETURN(weights, LoadSafetensors(FileSystem::Posix(), options.decoder));
+    auto loaded = LoadSafetensors(FileSystem::Posix(), options.decoder);
+    if (!loaded) return Fail(OfNamedFile(loaded.error(), options.decoder));
+    weights = *std::move(loaded);
   }
   Result<LinkScorer> scorer = LinkScorer::Create(options.scorer, entry.dim, weights.file);
-  if (!scorer) return Fail(scorer.error().WithContext(options.decoder.string()));
+  if (!scorer)
+    return Fail(OfNamedFile(scorer.error().WithContext(options.decoder.string()), options.decoder));
   RHIZOME_ASSIGN_OR_RETURN(const Budget budget, Divide(options.memory_bytes, entry));
   ScoreRun run(*fixed, *array, decoder, *scorer, DeltaRows::Of(fixed, entry), budget,
                options.threads);

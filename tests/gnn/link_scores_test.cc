@@ -322,7 +322,7 @@ TEST_F(LinkScoresTest, WhatDoesNotFitIsRefused) {
   LinkScoreOptions options{.array = "row", .scorer = LinkScorerKind::kMlp, .decoder = "none"};
   EXPECT_STATUS(Score(graph, options, pairs), kNotFound);
   options.decoder = path() / "FORMAT";
-  EXPECT_STATUS(Score(graph, options, pairs), kCorruption);
+  EXPECT_STATUS(Score(graph, options, pairs), kInvalidArgument);
   const auto refused = [&](LinkScorerKind kind, std::map<std::string, NamedTensor> tensors) {
     options.scorer = kind;
     options.decoder = SaveDecoder(std::move(tensors));

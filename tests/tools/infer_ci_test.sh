@@ -78,7 +78,7 @@ expect_exit 0 rhizome array add g.rz wide=wide/features.npy
 expect_exit 1 rhizome infer g.rz "${infer[@]}" --features wide
 expect_says wide "48 columns" 32
 expect_exit 1 rhizome infer g.rz "${infer[@]}" --features label
-expect_exit 3 rhizome infer g.rz --model-file g.rz/FORMAT --out emb
+expect_exit 1 rhizome infer g.rz --model-file g.rz/FORMAT --out emb  # wrong input, no damage
 expect_exit 1 rhizome infer g.rz --model-file m.safetensors --out feat
 expect_says feat --new-version
 not_published g.rz
