@@ -24,16 +24,16 @@ function(rhizome_fuzz name)
     set(kept)
   endif()
   add_test(NAME ${target}_seeds COMMAND ${target})
-  set_tests_properties(${target}_seeds PROPERTIES LABELS ci TIMEOUT 60
+  set_tests_properties(${target}_seeds PROPERTIES LABELS fuzz TIMEOUT 60
     ENVIRONMENT RHIZOME_FUZZ_SEEDS=${seeds} FIXTURES_SETUP ${target})
   # Beside an open store, whose threads allocate at any time, each input would be searched for leaks.
   set(leaks 1)
   if(arg_STORE)
     set(leaks 0)
   endif()
-  add_test(NAME ${target} COMMAND ${target} -max_total_time=20 -detect_leaks=${leaks} -timeout=10 -rss_limit_mb=1024
+  add_test(NAME ${target} COMMAND ${target} -max_total_time=8 -detect_leaks=${leaks} -timeout=10 -rss_limit_mb=1024
     -print_final_stats=1 ${corpus} ${seeds} ${kept})
-  set_tests_properties(${target} PROPERTIES LABELS ci TIMEOUT 180 FIXTURES_REQUIRED ${target})
+  set_tests_properties(${target} PROPERTIES LABELS fuzz TIMEOUT 180 FIXTURES_REQUIRED ${target})
   list(JOIN arg_COVERS "," covers)
   set(fuzz_table "${fuzz_table}${target}\t${leaks}\t${covers}\t${arg_EXCEPT}\n" PARENT_SCOPE)
 endfunction()

@@ -4,7 +4,7 @@
 # usage: tools/torture.sh --hours N [--only PATTERN]
 #   --hours N       may be a fraction; a target or test that has begun is finished
 #   --only PATTERN  only fuzz targets and tests whose names match (grep -E)
-# Uses what is built: build/release (the tests), build/fuzz (the fuzzers). Every failure prints a line
+# Uses what is built: build/release (the tests), build/asan (the fuzzers). Every failure prints a line
 # that repeats it. Exit code 1 if there was any.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -35,16 +35,16 @@ stat_of() { sed -n "s/^stat::$1: *//p" "$log" | tail -n 1; }
 
 fuzz_one() {
   local name=$1 begun=$SECONDS found=0 leaks
-  leaks=$(awk -F'\t' -v name="$name" '$1 == name { print $2 }' build/fuzz/fuzz_targets.tsv)
-  mkdir -p "build/fuzz/corpus/$name"
-  RHIZOME_FUZZ_SEEDS="build/fuzz/seeds/$name" "build/fuzz/bin/$name" >/dev/null
-  "build/fuzz/bin/$name" -max_total_time=$slice -detect_leaks="$leaks" -timeout=10 \
+  leaks=$(awk -F'\t' -v name="$name" '$1 == name { print $2 }' build/asan/fuzz_targets.tsv)
+  mkdir -p "build/asan/corpus/$name"
+  RHIZOME_FUZZ_SEEDS="build/asan/seeds/$name" "build/asan/bin/$name" >/dev/null
+  "build/asan/bin/$name" -max_total_time=$slice -detect_leaks="$leaks" -timeout=10 \
     -rss_limit_mb=1024 -print_final_stats=1 \
-    -artifact_prefix="build/fuzz/$name-" "build/fuzz/corpus/$name" "build/fuzz/seeds/$name" \
+    -artifact_prefix="build/asan/$name-" "build/asan/corpus/$name" "build/asan/seeds/$name" \
     >"$log" 2>&1 || found=1
   if [ $found -eq 1 ]; then
     findings=$((findings + 1))
-    echo "FOUND build/fuzz/bin/$name $(sed -n 's/.*Test unit written to //p' "$log" | tail -n 1)"
+    echo "FOUND build/asan/bin/$name $(sed -n 's/.*Test unit written to //p' "$log" | tail -n 1)"
   fi
   note "$name" "$(stat_of number_of_executed_units | grep . || echo 0)" $((SECONDS - begun)) \
     "$(stat_of new_units_added | grep . || echo 0)" $found
@@ -67,7 +67,7 @@ test_one() {
 }
 
 fuzzers=()
-for fuzzer in build/fuzz/bin/*_fuzz; do
+for fuzzer in build/asan/bin/*_fuzz; do
   name=$(basename "$fuzzer")
   [ -x "$fuzzer" ] && [ "$name" != canary_fuzz ] && grep -qE "$only" <<<"$name" && fuzzers+=("$name")
 done

@@ -7,7 +7,7 @@ namespace {
 class AllocationTest : public ::testing::TestWithParam<Scenario> {};
 
 TEST_P(AllocationTest, EndsWithAnErrorOrTheRightResult) {
-  AllocationPlan plan{.points = 300, .seed = TestSeed()};
+  AllocationPlan plan{.points = 60, .seed = TestSeed()};
   if (const char* only = std::getenv("RHIZOME_ALLOCATION")) plan.only = only;
   const auto history = Record(GetParam());
   ASSERT_OK(history);

@@ -18,7 +18,7 @@ wanted=$(tree_hash g.rz)
 
 # --- Ingestion killed: nothing or everything, and the same command works afterwards
 nothing=0 everything=0
-rounds=12
+rounds=6
 for i in $(seq $rounds); do
   rm -rf g.rz
   kill_at $((calls * i / rounds)) KILL "${ingest[@]}"
@@ -44,9 +44,9 @@ rm -rf g.rz
 count_calls "${spilling[@]}"
 wanted_spilling=$(tree_hash g.rz)
 nothing=0
-for i in $(seq 8); do
+for i in $(seq 4); do
   rm -rf g.rz
-  kill_at $((calls * i / 9)) KILL "${spilling[@]}"
+  kill_at $((calls * i / 5)) KILL "${spilling[@]}"
   [ $code -eq 137 ] || fail "the killed ingestion exits $code: $(cat err)"
   code=0
   rhizome verify g.rz >out 2>err || code=$?
@@ -83,7 +83,7 @@ count_calls "${infer[@]}"
 rhizome export g.rz --array embedding --out wanted.npy >/dev/null || fail "export"
 
 killed=0 resumed=0
-for i in $(seq 8); do
+for i in $(seq 4); do
   rm -rf g.rz && cp -r fresh.rz g.rz
   kill_at $((calls * i / 8)) KILL "${infer[@]}"
   [ $code -eq 137 ] || fail "the killed inference exits $code: $(cat err)"
