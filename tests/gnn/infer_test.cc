@@ -535,9 +535,10 @@ TEST_P(InferTest, AKilledJobResumesAndGivesTheSameBytes) {
   std::mt19937_64 random(testing::TestSeed());
   const std::uint64_t steps = 2 + random() % 18;
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
-  const std::string command = "RHIZOME_TEST_KILLED_STORE=" + store().string() +
-                              " RHIZOME_TEST_KILL_AFTER=" + std::to_string(steps) + " exec " +
-                              self + " --gtest_filter=InferKillTest.* > /dev/null 2>&1";
+  const std::string command =
+      "unset GTEST_TOTAL_SHARDS GTEST_SHARD_INDEX; RHIZOME_TEST_KILLED_STORE=" + store().string() +
+      " RHIZOME_TEST_KILL_AFTER=" + std::to_string(steps) + " exec " + self +
+      " --gtest_filter=InferKillTest.* > /dev/null 2>&1";
   const int outcome = std::system(command.c_str());
   ASSERT_TRUE(WIFSIGNALED(outcome) && WTERMSIG(outcome) == SIGKILL) << outcome;
   InferOptions options = Options("killed");

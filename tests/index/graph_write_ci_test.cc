@@ -9,6 +9,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rhizome/index/graph.h"
@@ -88,7 +89,8 @@ class Child {
         std::string("--gtest_filter=") + test->test_suite_name() + "." + test->name();
     std::string role = std::string(kRole) + "=" + store.string();
     std::vector<char*> environment = {role.data()};
-    for (char** entry = environ; *entry != nullptr; ++entry) environment.push_back(*entry);
+    for (char** entry = environ; *entry != nullptr; ++entry)
+      if (!std::string_view(*entry).starts_with("GTEST_")) environment.push_back(*entry);
     environment.push_back(nullptr);
     std::string self = "/proc/self/exe";
     std::string brief = "--gtest_brief=1";

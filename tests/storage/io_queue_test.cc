@@ -285,7 +285,8 @@ TEST_P(IoQueueTest, PersistentFaultsEndQuickly) {
     std::vector<ReadRequest> requests = RandomRequests(100, random);
     const auto begin = std::chrono::steady_clock::now();
     const Status status = queue_->ReadAll(requests);
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1));
+    // Not for ever; on a loaded machine a second is easily lost.
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
     EXPECT_EQ(status.code(), code) << fault << ": " << status.ToString();
     EXPECT_NE(status.message().find(path_.string()), std::string::npos) << status.message();
     for (const ReadRequest& request : requests) EXPECT_EQ(request.status.code(), code);
