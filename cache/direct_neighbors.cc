@@ -11,8 +11,9 @@
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/storage/block_file.h"
 #include "rhizome/storage/check.h"
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/little_endian.h"
-#include "rhizome/storage/mutex.h"
+#include "rhizome/storage/process.h"
 
 namespace rhizome {
 namespace {
@@ -83,11 +84,11 @@ class DirectReader {
   const std::vector<const Adjacency*>& partitions_;
   const Direction direction_;
   const DirectNeighborsOptions& options_;
-  AlignedBuffer staging_;  // outlives the queue
-  AlignedBuffer long_;     // of a single read that is longer than the staging memory
-  std::unique_ptr<IoQueue> queue_;
+  AlignedBuffer staging_;
+  AlignedBuffer long_;  // of a single read that is longer than the staging memory
   std::vector<Read> reads_;
   std::vector<ReadRequest> requests_;
+  std::unique_ptr<IoQueue> queue_;  // goes first: it reads into what is above
   bool broken_ = false;
 };
 
@@ -160,8 +161,10 @@ Status DirectReader::RunReads(std::span<const EntryRef> entries, std::span<Row> 
     for (const ReadRequest* const request : *done) {
       if (!failed.ok()) continue;
       const Read& read = reads_[begin + static_cast<std::size_t>(request - requests_.data())];
-      failed = request->status.ok() ? Deliver(entries, rows, misses, read, request->buffer)
+      failed = Guarded([&] {
+        return request->status.ok() ? Deliver(entries, rows, misses, read, request->buffer)
                                     : request->status;
+      });
     }
   }
   return failed;
@@ -271,7 +274,7 @@ class DirectNeighbors::Impl {
   std::shared_ptr<const NeighborCache> cache_;
   const std::shared_ptr<const GraphParts> parts_;
   std::vector<const Adjacency*> partitions_;
-  Mutex mutex_;
+  ForkMutex mutex_;
   std::vector<std::unique_ptr<DirectReader>> free_ RHIZOME_GUARDED_BY(mutex_);
   DirectNeighborsStats stats_ RHIZOME_GUARDED_BY(mutex_);
 };

@@ -5,14 +5,15 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <thread>
 #include <utility>
 
 #include "rhizome/storage/check.h"
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/io_queue.h"
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/stopwatch.h"
+#include "rhizome/storage/threads.h"
 
 namespace rhizome {
 namespace {
@@ -127,13 +128,14 @@ class DiskCacheFiller {
       parts_.push_back({chunk, i, static_cast<std::size_t>(next - rows_.begin())});
       i = parts_.back().end;
     }
-    std::vector<std::thread> threads;
-    const std::size_t count = std::min<std::size_t>(options_.in_flight, parts_.size());
-    for (std::size_t t = 0; t < count; ++t) threads.emplace_back([this] { ReadParts(); });
-    for (std::thread& thread : threads) thread.join();
+    const Status status =
+        RunOnThreads(std::min<std::size_t>(options_.in_flight, parts_.size()), [this] {
+          Status read = Guarded([this] { return ReadParts(); });
+          if (!read.ok()) next_part_ = parts_.size();  // the others end, too
+          return read;
+        });
     cache_->stats_.source_bytes = source_bytes_;
-    MutexLock lock(mutex_);
-    return failed_;
+    return status;
   }
 
   /// Rows [begin, end) of the cache's, which stand in one chunk of the source.
@@ -143,16 +145,15 @@ class DiskCacheFiller {
     std::size_t end = 0;
   };
 
-  void ReadParts() {
+  Status ReadParts() {
     std::vector<std::byte> bytes;
     for (std::size_t i = next_part_++; i < parts_.size(); i = next_part_++) {
       bytes.resize(source_.RowsInChunk(parts_[i].chunk) * row_bytes_);
-      const Status status = ReadPart(parts_[i], bytes);
+      RHIZOME_RETURN_IF_ERROR(ReadPart(parts_[i], bytes));
       MutexLock lock(mutex_);
       ++cache_->stats_.source_reads;
-      if (failed_.ok() && !status.ok()) failed_ = status;
-      if (!failed_.ok()) return;
     }
+    return Status::Ok();
   }
 
   Status ReadPart(const Part& part, std::span<std::byte> bytes) {
@@ -273,7 +274,6 @@ class DiskCacheFiller {
   std::atomic<std::uint64_t> placed_ = 0;  // rows
   std::atomic<std::uint64_t> source_bytes_ = 0;
   Mutex mutex_;
-  Status failed_ RHIZOME_GUARDED_BY(mutex_);
 };
 
 Result<std::unique_ptr<DiskCache>> DiskCache::Fill(FileSystem& fs, ChunkSource& source,
@@ -320,15 +320,22 @@ DiskCachesAhead::~DiskCachesAhead() {
 
 void DiskCachesAhead::Begin() {
   if (next_ == workers_) return;
-  filling_ = std::async(std::launch::async, [this, worker = next_] { return make_(worker); });
   ++next_;
+  // Where the system gives no thread for it, Next makes it.
+  static_cast<void>(Guarded([this] {
+    filling_ = std::async(std::launch::async, [this, worker = next_ - 1] {
+      return Guarded([&] { return make_(worker); });
+    });
+    return Status::Ok();
+  }));
 }
 
 Result<std::unique_ptr<DiskCache>> DiskCachesAhead::Next() {
-  RHIZOME_CHECK(filling_.valid());  // not asked for more than there are
+  RHIZOME_CHECK(taken_ < workers_);  // not asked for more than there are
+  const std::size_t worker = taken_++;
   const Stopwatch watch;
   const bool first = next_ == 1;
-  Result<std::unique_ptr<DiskCache>> filled = filling_.get();
+  Result<std::unique_ptr<DiskCache>> filled = filling_.valid() ? filling_.get() : make_(worker);
   (first ? first_seconds_ : unhidden_seconds_) += watch.seconds();
   if (filled) Begin();
   return filled;

@@ -110,6 +110,7 @@ class DiskCachesAhead {
   const std::size_t workers_;
   const Make make_;
   std::size_t next_ = 0;
+  std::size_t taken_ = 0;
   std::future<Result<std::unique_ptr<DiskCache>>> filling_;
   double unhidden_seconds_ = 0;
   double first_seconds_ = 0;

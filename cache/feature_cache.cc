@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rhizome/index/delta_rows.h"
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {
@@ -75,8 +76,19 @@ class FeatureCache::Impl {
  private:
   Status CheckRows(std::span<const Row> rows) const;
   Status CheckOutput(std::span<const Row> rows, std::span<std::byte> out) const;
+  /// While it lives, an early end (an error, an exception) leaves the cache to be started again.
+  class Change {
+   public:
+    explicit Change(Impl& cache) : cache_(cache) { cache_.started_ = false; }
+    Status Done() {
+      cache_.started_ = true;
+      return Status::Ok();
+    }
+
+   private:
+    Impl& cache_;
+  };
   Status ReadTargets();
-  Status TryReadTargets();
   Status ReadDelta();
   std::byte* RowAt(std::span<std::byte> out, std::size_t request) const {
     return out.data() + request * row_bytes_;
@@ -98,12 +110,6 @@ class FeatureCache::Impl {
 };
 
 Status FeatureCache::Impl::ReadTargets() {
-  const Status status = TryReadTargets();
-  if (!status.ok()) started_ = false;
-  return status;
-}
-
-Status FeatureCache::Impl::TryReadTargets() {
   arrived_.clear();
   if (on_arrival_) {  // readers may change the order of targets, and drop some
     for (const RowTarget& target : targets_) arrived_.push_back(target.out);
@@ -130,16 +136,13 @@ Status FeatureCache::Impl::ReadDelta() {
 
 Status FeatureCache::Impl::Start(std::unique_ptr<Policy> policy) {
   if (!started_) pool_.Forget();
+  Change change(*this);
   pool_.SetPolicy(std::move(policy));
-  started_ = true;
   const std::vector<PrefillEntry> prefill = pool_.Prefill();
   for (std::size_t done = 0; done < prefill.size();) {
     // Steps of the superbatch before may still hold what has to make room.
     const Result<std::size_t> room = pool_.WaitForRoom(prefill.size() - done);
-    if (!room) {
-      started_ = false;
-      return room.error();
-    }
+    if (!room) return room.error();
     targets_.clear();
     for (const std::size_t end = done + *room; done < end; ++done) {
       const auto& [row, frame] = prefill[done];
@@ -147,18 +150,19 @@ Status FeatureCache::Impl::Start(std::unique_ptr<Policy> policy) {
     }
     RHIZOME_RETURN_IF_ERROR(ReadTargets());
   }
-  return Status::Ok();
+  return change.Done();
 }
 
 Result<bool> FeatureCache::Impl::ReadAhead() {
   if (!started_) return false;
+  Change change(*this);
   const std::size_t most = std::max<std::size_t>(kReadAheadBytes / row_bytes_, 1);
   targets_.clear();
   for (const auto& [row, slot] : pool_.TakeAhead(most, most))
     targets_.push_back({row, pool_.slot(slot).data()});
-  if (targets_.empty()) return false;
-  RHIZOME_RETURN_IF_ERROR(ReadTargets());
-  return true;
+  if (!targets_.empty()) RHIZOME_RETURN_IF_ERROR(ReadTargets());
+  RHIZOME_RETURN_IF_ERROR(change.Done());
+  return !targets_.empty();
 }
 
 Status FeatureCache::Impl::CheckRows(std::span<const Row> rows) const {
@@ -195,24 +199,26 @@ Status FeatureCache::Impl::CheckOutput(std::span<const Row> rows, std::span<std:
 Status FeatureCache::Impl::Hold(std::span<const Row> rows, std::vector<SlotId>& slots) {
   RHIZOME_RETURN_IF_ERROR(CheckRows(rows));
   const Stopwatch watch;
+  Change change(*this);
   pool_.Plan(rows, plan_);
   const Status held = pool_.Hold(rows, plan_, slots);
   update_seconds_ += watch.seconds();
-  if (!held.ok()) {
-    started_ = false;
-    return held.WithContext(fmt::format("array '{}'", array_.name));
-  }
+  if (!held.ok()) return held.WithContext(fmt::format("array '{}'", array_.name));
   targets_.clear();
   for (const std::uint32_t miss : plan_.misses)
     targets_.push_back({rows[miss], pool_.slot(slots[miss]).data()});
-  const Status status = ReadTargets();
-  if (!status.ok()) pool_.Release(slots);
-  return status;
+  const Status status = Guarded([this] { return ReadTargets(); });
+  if (!status.ok()) {
+    pool_.Release(slots);
+    return status;
+  }
+  return change.Done();
 }
 
 Status FeatureCache::Impl::Gather(std::span<const Row> rows, std::span<std::byte> out) {
   RHIZOME_RETURN_IF_ERROR(CheckOutput(rows, out));
   RHIZOME_RETURN_IF_ERROR(CheckRows(rows));
+  Change change(*this);
   pool_.Plan(rows, plan_);
   targets_.clear();
   for (const std::uint32_t miss : plan_.misses) targets_.push_back({rows[miss], RowAt(out, miss)});
@@ -228,7 +234,7 @@ Status FeatureCache::Impl::Gather(std::span<const Row> rows, std::span<std::byte
     std::memcpy(pool_.Fill(rows[insert.request], insert.frame).data(), RowAt(out, insert.request),
                 row_bytes_);
   }
-  return Status::Ok();
+  return change.Done();
 }
 
 GatherStats FeatureCache::Impl::stats() const {

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/storage/mutex.h"
+#include "rhizome/storage/process.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome {
@@ -63,7 +63,7 @@ class SlotTable {
 
   const std::size_t calm_;
   const std::size_t most_;
-  mutable Mutex mutex_;
+  mutable ForkMutex mutex_;
   CondVar changed_;
   std::vector<std::uint32_t> names_ RHIZOME_GUARDED_BY(mutex_);  // by slot that was ever used
   std::vector<SlotId> free_ RHIZOME_GUARDED_BY(mutex_);          // of those

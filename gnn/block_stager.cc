@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "rhizome/storage/check.h"
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {
@@ -21,10 +22,14 @@ Result<std::unique_ptr<BlockStager>> BlockStager::Create(
     if (!row_scale.empty()) stage.scale.resize(stage_rows);
     stager->free_.Push(i);
   }
-  stager->planning_ =
-      std::thread([self = stager.get()] { self->planned_.Finish(self->PlanBlocks()); });
-  stager->staging_ =
-      std::thread([self = stager.get()] { self->staged_.Finish(self->StageBlocks()); });
+  RHIZOME_RETURN_IF_ERROR(stager->planning_.Start([self = stager.get()] {
+    self->planned_.Finish(Guarded([self] { return self->PlanBlocks(); }));
+    return Status::Ok();
+  }));
+  RHIZOME_RETURN_IF_ERROR(stager->staging_.Start([self = stager.get()] {
+    self->staged_.Finish(Guarded([self] { return self->StageBlocks(); }));
+    return Status::Ok();
+  }));
   return stager;
 }
 
@@ -42,8 +47,8 @@ BlockStager::~BlockStager() {
   planned_.Cancel();
   free_.Cancel();
   staged_.Cancel();
-  if (planning_.joinable()) planning_.join();
-  if (staging_.joinable()) staging_.join();
+  static_cast<void>(planning_.Join());
+  static_cast<void>(staging_.Join());
 }
 
 Result<StagedWindow> BlockStager::Next() {

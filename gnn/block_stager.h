@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <thread>
 #include <variant>
 #include <vector>
 
@@ -100,8 +99,8 @@ class BlockStager {
   BoundedQueue<BlockLists> planned_{kBlocks};
   BoundedQueue<std::size_t> free_{kStages};
   BoundedQueue<Staged> staged_{kStages};
-  std::thread planning_;
-  std::thread staging_;
+  Thread planning_;
+  Thread staging_;
 };
 
 }  // namespace rhizome

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "rhizome/storage/check.h"
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {
@@ -129,19 +130,24 @@ ChunkReader::ChunkReader(const ChunkArray& array, const FeatureDecoder& decoder,
       scheduled_(std::numeric_limits<std::size_t>::max()) {}
 
 void ChunkReader::StartThreads(std::size_t threads) {
-  for (std::size_t i = 0; i < threads; ++i) {
-    threads_.emplace_back([this] { ReadScheduled(); });
+  while (started_.ok() && threads_.size() < threads) {
+    auto thread = std::make_unique<Thread>();
+    threads_.reserve(threads);
+    started_ = thread->Start([this] {
+      ReadScheduled();
+      return Status::Ok();
+    });
+    if (started_.ok()) threads_.push_back(std::move(thread));
   }
 }
 
 ChunkReader::~ChunkReader() {
   scheduled_.Cancel();
-  for (std::thread& thread : threads_) {
-    if (thread.joinable()) thread.join();
-  }
+  threads_.clear();
 }
 
 Result<DecodedChunk> ChunkReader::Next() {
+  if (threads_.empty()) RHIZOME_RETURN_IF_ERROR(started_);
   LookAhead();
   RHIZOME_CHECK(!requests_.empty());  // the caller asks for as many as it announced
   const Request request = std::move(requests_.front());
@@ -159,7 +165,7 @@ Result<DecodedChunk> ChunkReader::Next() {
 
 ChunkReaderStats ChunkReader::Finish() {
   scheduled_.Finish(Status::Ok());
-  for (std::thread& thread : threads_) thread.join();
+  for (const auto& thread : threads_) static_cast<void>(thread->Join());
   stats_.bytes_read = bytes_read_;
   stats_.read_seconds = read_seconds_;
   return stats_;
@@ -228,7 +234,7 @@ void ChunkReader::ReadScheduled() {
     Result<std::optional<std::shared_ptr<Chunk>>> next = scheduled_.Pop();
     if (!next || !*next) return;
     Chunk& chunk = ***next;
-    chunk.status = Read(chunk, memory);
+    chunk.status = Guarded([&] { return Read(chunk, memory); });
     chunk.ready.store(true, std::memory_order_release);
     chunk.ready.notify_all();
   }

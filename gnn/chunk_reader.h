@@ -5,7 +5,6 @@
 #include <deque>
 #include <memory>
 #include <span>
-#include <thread>
 #include <vector>
 
 #include "rhizome/cache/policy.h"
@@ -16,6 +15,7 @@
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/result.h"
+#include "rhizome/storage/threads.h"
 
 namespace rhizome {
 
@@ -189,7 +189,8 @@ class ChunkReader {
   std::atomic<double> read_seconds_ = 0;
   FloatBuffers buffers_;
   BoundedQueue<std::shared_ptr<Chunk>> scheduled_;
-  std::vector<std::thread> threads_;
+  std::vector<std::unique_ptr<Thread>> threads_;  // fewer where the system gives no more
+  Status started_;                                // of the threads; matters where there is none
 };
 
 }  // namespace rhizome

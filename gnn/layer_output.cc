@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {
@@ -64,9 +65,10 @@ Result<std::unique_ptr<LayerOutput>> LayerOutput::Create(FileSystem& fs, const P
     output->tell_ = std::move(progress.tell);
   }
   for (std::uint32_t i = 0; i < writers; ++i) {
-    output->threads_.emplace_back([self = output.get()] {
-      const Status status = self->WriteFinished();
-      if (status.ok()) return;
+    output->threads_.push_back(std::make_unique<Thread>());
+    const Status started = output->threads_.back()->Start([self = output.get()] {
+      const Status status = Guarded([self] { return self->WriteFinished(); });
+      if (status.ok()) return status;
       {
         const MutexLock lock(self->mutex_);
         if (self->written_.ok()) self->written_ = status;
@@ -74,7 +76,9 @@ Result<std::unique_ptr<LayerOutput>> LayerOutput::Create(FileSystem& fs, const P
       // Whoever waits for room for another chunk, or for an empty one, is told; so is every writer.
       self->finished_.Cancel();
       self->free_.Finish(status);
+      return status;
     });
+    if (i == 0) RHIZOME_RETURN_IF_ERROR(started);  // one does all, if need be
   }
   return output;
 }
@@ -147,7 +151,6 @@ Status LayerOutput::Write(const Finished& finished) {
 
 Status LayerOutput::Join() {
   finished_.Finish(Status::Ok());
-  for (std::thread& thread : threads_) thread.join();
   threads_.clear();
   const MutexLock lock(mutex_);
   return written_;

@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <span>
-#include <thread>
 #include <vector>
 
 #include "rhizome/gnn/bounded_queue.h"
@@ -15,6 +14,7 @@
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/result.h"
+#include "rhizome/storage/threads.h"
 
 namespace rhizome {
 
@@ -121,7 +121,7 @@ class LayerOutput {
   // Self-synchronised.
   BoundedQueue<Finished> finished_;
   BoundedQueue<std::vector<float>> free_;
-  std::vector<std::thread> threads_;
+  std::vector<std::unique_ptr<Thread>> threads_;
 };
 
 }  // namespace rhizome

@@ -2,14 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <thread>
 #include <utility>
 #include <variant>
 
 #include "rhizome/gnn/bounded_queue.h"
 #include "rhizome/gnn/feature_rows.h"
 #include "rhizome/gnn/superbatch.h"
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/mutex.h"
+#include "rhizome/storage/threads.h"
 
 namespace rhizome {
 namespace {
@@ -97,17 +98,26 @@ class Loader::Impl {
         decoder_(decoder),
         next_seeds_(std::move(next_seeds)),
         sampler_(std::move(sampler)),
-        cache_(std::move(cache)),
-        sampling_([this] { RunSampling(); }),
-        reading_([this] { RunReading(); }) {}
+        cache_(std::move(cache)) {}
+
+  Status Start() {
+    RHIZOME_RETURN_IF_ERROR(sampling_.Start([this] {
+      RunSampling();
+      return Status::Ok();
+    }));
+    return reading_.Start([this] {
+      RunReading();
+      return Status::Ok();
+    });
+  }
 
   ~Impl() {
     minibatches_.Cancel();
     room_.Cancel();
     cache_->Cancel();
     EndReading();
-    sampling_.join();
-    reading_.join();
+    static_cast<void>(sampling_.Join());
+    static_cast<void>(reading_.Join());
   }
 
   Result<std::optional<Minibatch>> Next();
@@ -152,9 +162,8 @@ class Loader::Impl {
   Progress sampled_;  // superbatches; of kChangeset
   Progress used_;     // superbatches whose memory was given back
 
-  // Last, so that they start when all else is there.
-  std::thread sampling_;
-  std::thread reading_;
+  Thread sampling_;
+  Thread reading_;
 };
 
 Result<std::optional<Minibatch>> Loader::Impl::Next() {
@@ -168,7 +177,7 @@ Result<std::optional<Minibatch>> Loader::Impl::Next() {
 }
 
 void Loader::Impl::RunSampling() {
-  superbatches_.Finish(SampleAll());
+  superbatches_.Finish(Guarded([this] { return SampleAll(); }));
   sampled_.End();
 }
 
@@ -242,7 +251,7 @@ Result<std::optional<Superbatch>> Loader::Impl::SampleSuperbatch() {
 }
 
 void Loader::Impl::RunReading() {
-  const Status status = ReadAll();
+  const Status status = Guarded([this] { return ReadAll(); });
   EndReading();
   minibatches_.Finish(status);
 }
@@ -349,6 +358,7 @@ Result<std::unique_ptr<Loader>> Loader::Open(const Graph& graph, const LoaderOpt
                            MinibatchSampler::Create(graph, options.sampler, options.neighbors));
   auto impl = std::make_unique<Impl>(graph, options, std::move(next_seeds), control,
                                      std::move(sampler), std::move(cache), decoder);
+  RHIZOME_RETURN_IF_ERROR(impl->Start());
   return std::unique_ptr<Loader>(new Loader(std::move(impl)));
 }
 

@@ -6,7 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <thread>
+
+#include "rhizome/storage/process.h"
+#include "rhizome/storage/result.h"
+#include "rhizome/storage/threads.h"
 
 namespace rhizome {
 
@@ -29,16 +32,20 @@ void LowerPriority() {
 }  // namespace
 
 Status RunInBackground(const std::function<Status()>& work) {
-  Status status;
-  std::thread thread([&] {
+  Thread thread;
+  RHIZOME_RETURN_IF_ERROR(thread.Start([&] {
     in_background = true;
     LowerPriority();
-    status = work();
-  });
-  thread.join();
-  return status;
+    return work();
+  }));
+  return thread.Join();
 }
 
 bool InBackground() { return in_background; }
+
+bool NeedsOwnThreads() {
+  static const OwnerProcess first;  // to use the pool
+  return in_background || !first.here();
+}
 
 }  // namespace rhizome

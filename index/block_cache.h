@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "rhizome/storage/metrics.h"
-#include "rhizome/storage/mutex.h"
+#include "rhizome/storage/process.h"
 
 namespace rhizome {
 
@@ -77,7 +77,7 @@ class BlockCache {
     std::atomic<std::uint64_t> block{UINT64_MAX};
   };
   struct Shard {
-    mutable Mutex mutex;
+    mutable ForkMutex mutex;
     std::uint32_t first = 0;
     std::uint32_t count = 0;
     std::uint32_t used RHIZOME_GUARDED_BY(mutex) = 0;  // frames that ever held a block

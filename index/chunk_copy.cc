@@ -1,10 +1,11 @@
 #include "rhizome/index/chunk_copy.h"
 
 #include <algorithm>
-#include <thread>
 #include <vector>
 
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/mutex.h"
+#include "rhizome/storage/threads.h"
 
 namespace rhizome {
 
@@ -27,12 +28,12 @@ class ChunkCopy {
         written_(written) {}
 
   Status Run(std::uint32_t threads) {
-    std::vector<std::jthread> helpers;  // joined where CopyAll throws, too
-    for (std::uint32_t i = 1; i < threads; ++i) helpers.emplace_back([this] { CopyAll(); });
-    CopyAll();
-    for (std::jthread& helper : helpers) helper.join();
-    const MutexLock lock(mutex_);
-    return failed_;
+    return RunOnThreads(threads, [this] {
+      const Status status = Guarded([this] { return CopyAll(); });
+      const MutexLock lock(mutex_);
+      if (failed_.ok()) failed_ = status;  // the others end, too
+      return failed_;
+    });
   }
 
  private:
@@ -79,13 +80,10 @@ class ChunkCopy {
     return Status::Ok();
   }
 
-  void CopyAll() {
+  Status CopyAll() {
     Group group;
-    while (Take(group)) {
-      const Status status = Write(group);
-      const MutexLock lock(mutex_);
-      if (failed_.ok()) failed_ = status;
-    }
+    while (Take(group)) RHIZOME_RETURN_IF_ERROR(Write(group));
+    return Status::Ok();
   }
 
   const ArrayInput& array_;

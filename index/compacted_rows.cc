@@ -1,10 +1,11 @@
 #include "rhizome/index/compacted_rows.h"
 
 #include <algorithm>
-#include <thread>
+#include <atomic>
 #include <utility>
 
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/threads.h"
 
 namespace rhizome {
 
@@ -89,18 +90,16 @@ Status CompactedRows::ReadPlaces(std::span<std::byte> out) {
   if (readers_.size() == 1) return ReadPaced(*readers_.front(), places_, out);
   std::sort(places_.begin(), places_.end(),
             [](const auto& a, const auto& b) { return a.row < b.row; });
-  std::vector<Status> statuses(readers_.size());
-  std::vector<std::thread> threads;
-  for (std::size_t r = 0; r < readers_.size(); ++r) {
-    const std::size_t begin = places_.size() * r / readers_.size();
-    const std::size_t end = places_.size() * (r + 1) / readers_.size();
-    threads.emplace_back([this, r, begin, end, out, &statuses] {
-      statuses[r] = ReadPaced(*readers_[r], std::span(places_).subspan(begin, end - begin), out);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const Status& status : statuses) RHIZOME_RETURN_IF_ERROR(status);
-  return Status::Ok();
+  std::atomic<std::size_t> next = 0;
+  return RunOnThreads(readers_.size(), [&]() -> Status {
+    for (std::size_t r = next++; r < readers_.size(); r = next++) {
+      const std::size_t begin = places_.size() * r / readers_.size();
+      const std::size_t end = places_.size() * (r + 1) / readers_.size();
+      RHIZOME_RETURN_IF_ERROR(
+          ReadPaced(*readers_[r], std::span(places_).subspan(begin, end - begin), out));
+    }
+    return Status::Ok();
+  });
 }
 
 }  // namespace rhizome

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
-#include <future>
 #include <tuple>
 #include <utility>
 
@@ -21,8 +20,11 @@
 #include "rhizome/index/vertex_order.h"
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/check.h"
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/mutex.h"
+#include "rhizome/storage/process.h"
 #include "rhizome/storage/stopwatch.h"
+#include "rhizome/storage/threads.h"
 
 namespace rhizome {
 namespace {
@@ -99,7 +101,7 @@ class GraphState {
   const std::shared_ptr<const GraphParts>& parts() const { return parts_; }
   const std::shared_ptr<const Delta>& delta() const { return delta_; }
   const GenerationInfo& info() const { return parts_->info(); }
-  Result<std::shared_ptr<const DeltaView>> View() const RHIZOME_EXCLUDES(mutex_);
+  Result<std::shared_ptr<const DeltaView>> View() const RHIZOME_EXCLUDES(building_, mutex_);
 
   bool Holds(VertexId vertex) const {
     return vertex >= 0 && static_cast<std::uint64_t>(vertex) < delta_->vertices();
@@ -119,7 +121,9 @@ class GraphState {
   const std::shared_ptr<const Store> store_;
   const std::shared_ptr<const GraphParts> parts_;
   const std::shared_ptr<const Delta> delta_;
-  mutable Mutex mutex_;
+  const OwnerProcess process_;
+  mutable Mutex building_;  // the view, which takes a while: once is enough
+  mutable ForkMutex mutex_;
   mutable std::shared_ptr<const DeltaView> view_ RHIZOME_GUARDED_BY(mutex_);
 };
 
@@ -131,11 +135,19 @@ Result<std::shared_ptr<const GraphState>> GraphState::Load(std::shared_ptr<const
 }
 
 Result<std::shared_ptr<const DeltaView>> GraphState::View() const {
+  const auto made = [&] {
+    const MutexLock lock(mutex_);
+    return view_;
+  };
   if (delta_->empty()) return nullptr;
+  if (auto view = made()) return view;
+  // A fork may have left the thread behind that had begun: there everybody makes one.
+  if (!process_.here()) return DeltaView::Build(parts_, delta_);
+  const MutexLock turn(building_);
+  if (auto view = made()) return view;
+  RHIZOME_ASSIGN_OR_RETURN(auto view, DeltaView::Build(parts_, delta_));
   const MutexLock lock(mutex_);
-  if (view_ == nullptr) {
-    RHIZOME_ASSIGN_OR_RETURN(view_, DeltaView::Build(parts_, delta_));
-  }
+  view_ = std::move(view);
   return view_;
 }
 
@@ -240,7 +252,12 @@ class Graph::Impl {
     if (live_ != nullptr) SetGauges(*state_);
   }
   ~Impl() {
-    if (writer_ != nullptr) live_->ReleaseDelta();
+    if (process_.here()) {
+      if (writer_ != nullptr) live_->ReleaseDelta();
+    } else {  // neither the writers' turns nor the thread came along into a fork
+      static_cast<void>(writer_.release());
+      static_cast<void>(cleaning_.release());
+    }
   }
 
   std::shared_ptr<const GraphState> state() const RHIZOME_EXCLUDES(mutex_) {
@@ -259,19 +276,25 @@ class Graph::Impl {
   Status CompactState(GraphWriter& writer, const GraphState& now, const CompactOptions& options,
                       const JobControl& control);
   Result<GraphWriter*> Writer() RHIZOME_EXCLUDES(mutex_, refresh_);
-  void Publish(std::shared_ptr<const GraphState> state) RHIZOME_EXCLUDES(mutex_) {
+  Result<std::unique_ptr<GraphWriter>> MakeWriter();
+  Result<CompactResult> CompactOne(GraphWriter& writer, const CompactOptions& options,
+                                   const JobControl& control);
+  void CleanUp();
+  Status CheckProcess() const { return process_.Check("this graph"); }
+  void Publish(std::shared_ptr<const GraphState> state) noexcept RHIZOME_EXCLUDES(mutex_) {
     SetGauges(*state);
     const MutexLock lock(mutex_);
     state_.swap(state);
   }
 
   Store* const live_;  // null: fixed
+  const OwnerProcess process_;
   std::atomic<bool> compacting_{false};
-  std::future<Status> cleaning_;  // of who set compacting_; waits when it is destroyed
-  Mutex refresh_;                 // one Refresh, or making of the writer, at a time
+  Mutex refresh_;  // one Refresh, or making of the writer, at a time
   std::unique_ptr<GraphWriter> writer_ RHIZOME_GUARDED_BY(refresh_);
-  mutable Mutex mutex_;
+  mutable ForkMutex mutex_;
   std::shared_ptr<const GraphState> state_;  // of a live graph: guarded by mutex_
+  std::unique_ptr<Thread> cleaning_ = std::make_unique<Thread>();  // of who set compacting_
 };
 
 // The first write of a graph makes it the store's one writer.
@@ -281,21 +304,28 @@ Result<GraphWriter*> Graph::Impl::Writer() {
         fmt::format("{}: this graph is a fixed view; write to the graph of a store that is open "
                     "for writing",
                     state_->parts()->store->path().string())));
+  RHIZOME_RETURN_IF_ERROR(CheckProcess());
   const MutexLock lock(refresh_);
   if (writer_ != nullptr) return writer_.get();
   RHIZOME_RETURN_IF_ERROR(live_->ClaimDelta());
-  const auto now = state();
-  auto delta = Delta::Load(now->delta(), *live_);
-  if (!delta) {
+  auto writer = Guarded([&] { return MakeWriter(); });
+  if (!writer) {
     live_->ReleaseDelta();
-    return Fail(delta.error());
+    return Fail(writer.error());
   }
-  writer_ = std::make_unique<GraphWriter>(
-      *live_, GraphWriter::Base{now->store(), now->parts(), *delta},
-      [this](const GraphWriter::Base& next) {
-        Publish(std::make_shared<const GraphState>(next.store, next.parts, next.delta));
-      });
+  writer_ = *std::move(writer);
   return writer_.get();
+}
+
+Result<std::unique_ptr<GraphWriter>> Graph::Impl::MakeWriter() {
+  const auto now = state();
+  RHIZOME_ASSIGN_OR_RETURN(auto delta, Delta::Load(now->delta(), *live_));
+  return std::make_unique<GraphWriter>(
+      *live_, GraphWriter::Base{now->store(), now->parts(), std::move(delta)},
+      [](const GraphWriter::Base& next) {
+        return std::make_shared<const GraphState>(next.store, next.parts, next.delta);
+      },
+      [this](std::shared_ptr<const GraphState> next) { Publish(std::move(next)); });
 }
 
 Result<WriteResult> Graph::Impl::Write(const WriteBatch& batch, const WriteOptions& options) {
@@ -313,14 +343,21 @@ Result<CompactResult> Graph::Impl::Compact(const CompactOptions& options,
   if (compacting_.exchange(true))
     return Fail(
         Status::Busy(fmt::format("'{}' is being compacted already", live_->path().string())));
-  if (cleaning_.valid()) (void)cleaning_.get();
+  auto result = Guarded([&] { return CompactOne(*writer, options, control); });
+  compacting_ = false;
+  return result;
+}
+
+Result<CompactResult> Graph::Impl::CompactOne(GraphWriter& writer, const CompactOptions& options,
+                                              const JobControl& control) {
+  static_cast<void>(cleaning_->Join());
   auto now = state();
   CompactResult result{.generation = now->parts()->store->manifest().generation};
   const double share = static_cast<double>(now->delta()->entries()) /
                        static_cast<double>(std::max<std::uint64_t>(now->info().edges, 1));
   Status status;
   if (!now->delta()->empty() && share >= options.least_delta) {
-    status = MeteredCompactState(*writer, *now, options, control);
+    status = MeteredCompactState(writer, *now, options, control);
     result.compacted = status.ok();
     result.commits = now->delta()->commits();
     result.generation = state()->parts()->store->manifest().generation;
@@ -335,19 +372,24 @@ Result<CompactResult> Graph::Impl::Compact(const CompactOptions& options,
   if (!status.ok()) {
     (void)live_->CollectGarbage();  // what the attempt wrote; the next open for writing tries again
   } else if (clean) {
-    // Generations before, as soon as nobody reads or keeps them. Nobody waits for that.
-    cleaning_ = std::async(std::launch::async, [this] {
-      Status cleaned = live_->CollectGarbage();
-      if (!cleaned.ok())
-        live_->logger().Log(LogLevel::kWarning, "graph",
-                            "old files stay until the next open for writing",
-                            {{"error", cleaned.ToString()}});
-      return cleaned;
-    });
+    CleanUp();
   }
-  compacting_ = false;
   RHIZOME_RETURN_IF_ERROR(status);
   return result;
+}
+
+// The generation before, as soon as nobody reads it. Nobody waits for that; and where there is no
+// thread for it, the compaction is done all the same.
+void Graph::Impl::CleanUp() {
+  const auto clean = [this] {
+    Status cleaned = live_->CollectGarbage();
+    if (!cleaned.ok())
+      live_->logger().Log(LogLevel::kWarning, "graph",
+                          "old files stay until the next open for writing",
+                          {{"error", cleaned.ToString()}});
+    return cleaned;
+  };
+  if (!cleaning_->Start(clean).ok()) static_cast<void>(Guarded(clean));
 }
 
 Status Graph::Impl::MeteredCompactState(GraphWriter& writer, const GraphState& now,
@@ -356,7 +398,7 @@ Status Graph::Impl::MeteredCompactState(GraphWriter& writer, const GraphState& n
   const auto commits = static_cast<std::int64_t>(now.delta()->commits());
   live_->logger().Log(LogLevel::kInfo, "graph", "compaction begins",
                       {{"path", live_->path().string()}, {"commits", commits}});
-  const Status status = CompactState(writer, now, options, control);
+  const Status status = Guarded([&] { return CompactState(writer, now, options, control); });
   const double seconds = watch.seconds();
   Metrics* const metrics = live_->metrics();
   if (!status.ok()) {
@@ -392,12 +434,13 @@ Status Graph::Impl::CompactState(GraphWriter& writer, const GraphState& now,
     // What was written meanwhile, most of it before writers have to wait.
     RHIZOME_ASSIGN_OR_RETURN(auto delta,
                              Delta::Load(Delta::Empty(parts->DeltaBase()), *parts->store));
-    return writer.Rebase([&]() -> Result<GraphWriter::Base> {
-      // Before the commit, which cannot be undone: it must fit.
-      RHIZOME_ASSIGN_OR_RETURN(delta, Delta::Load(delta, *parts->store));
-      RHIZOME_RETURN_IF_ERROR(commit());
-      return GraphWriter::Base{parts->store, parts, std::move(delta)};
-    });
+    return writer.Rebase(
+        [&]() -> Result<GraphWriter::Base> {
+          // Before the commit, which cannot be undone: it must fit.
+          RHIZOME_ASSIGN_OR_RETURN(delta, Delta::Load(delta, *parts->store));
+          return GraphWriter::Base{parts->store, parts, std::move(delta)};
+        },
+        commit);
   };
   // Writers and readers come first.
   return RunInBackground(
@@ -406,6 +449,7 @@ Status Graph::Impl::CompactState(GraphWriter& writer, const GraphState& now,
 
 Status Graph::Impl::Refresh() {
   if (live_ == nullptr || live_->writable()) return Status::Ok();
+  RHIZOME_RETURN_IF_ERROR(CheckProcess());
   const MutexLock lock(refresh_);
   Metrics* const metrics = live_->metrics();
   if (Status status = live_->Refresh(); !status.ok()) {
@@ -431,13 +475,17 @@ Graph::Graph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Graph::~Graph() = default;
 
 Result<std::unique_ptr<Graph>> Graph::Open(Store& store, const GraphOptions& options) {
-  RHIZOME_ASSIGN_OR_RETURN(auto state, GraphState::Load(store.Snapshot(), options));
-  return std::unique_ptr<Graph>(new Graph(std::make_unique<Impl>(&store, std::move(state))));
+  return Guarded([&]() -> Result<std::unique_ptr<Graph>> {
+    RHIZOME_ASSIGN_OR_RETURN(auto state, GraphState::Load(store.Snapshot(), options));
+    return std::unique_ptr<Graph>(new Graph(std::make_unique<Impl>(&store, std::move(state))));
+  });
 }
 
 Result<std::unique_ptr<Graph>> Graph::Open(const Store& store, const GraphOptions& options) {
-  RHIZOME_ASSIGN_OR_RETURN(auto state, GraphState::Load(store.Snapshot(), options));
-  return std::unique_ptr<Graph>(new Graph(std::make_unique<Impl>(nullptr, std::move(state))));
+  return Guarded([&]() -> Result<std::unique_ptr<Graph>> {
+    RHIZOME_ASSIGN_OR_RETURN(auto state, GraphState::Load(store.Snapshot(), options));
+    return std::unique_ptr<Graph>(new Graph(std::make_unique<Impl>(nullptr, std::move(state))));
+  });
 }
 
 std::shared_ptr<const Graph> Graph::Snapshot() const {
@@ -445,12 +493,14 @@ std::shared_ptr<const Graph> Graph::Snapshot() const {
 }
 
 Result<WriteResult> Graph::Write(const WriteBatch& batch, const WriteOptions& options) {
-  return impl_->Write(batch, options);
+  return Guarded([&] { return impl_->Write(batch, options); });
 }
 Result<CompactResult> Graph::Compact(const CompactOptions& options, const JobControl& control) {
-  return impl_->Compact(options, control);
+  return Guarded([&] { return impl_->Compact(options, control); });
 }
-Status Graph::Refresh() { return impl_->Refresh(); }
+Status Graph::Refresh() {
+  return Guarded([&] { return impl_->Refresh(); });
+}
 
 std::uint64_t Graph::sequence() const { return impl_->use()->delta()->sequence(); }
 std::uint64_t Graph::vertex_count() const { return impl_->use()->delta()->vertices(); }

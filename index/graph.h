@@ -110,6 +110,8 @@ struct GraphOptions {
 ///
 /// Threads: const functions, Write and Refresh may be called from many threads. References and
 /// spans that a live graph gave out hold until its generation changes; take a Snapshot for longer.
+/// In a forked child what is in memory goes on working; Write, Compact and Refresh, and what reads
+/// the catalogue, fail with kInvalidArgument.
 /// Ownership: the store of a live graph must outlive it, and one store has one live graph.
 class Graph {
  public:
@@ -127,7 +129,8 @@ class Graph {
   /// Applies a batch: all of it or nothing, to be seen by every read that begins after it returns.
   /// Batches of concurrent calls share one sync. Errors: kInvalidArgument, the batch does not fit
   /// the store, or the graph cannot be written to; kNotFound, an unknown vertex (see WriteOptions);
-  /// kIoError, kOutOfSpace: afterwards the store is read-only until it is opened again.
+  /// kOutOfMemory: nothing was written, and the graph goes on; kIoError, kOutOfSpace: afterwards
+  /// the store is read-only until it is opened again.
   Result<WriteResult> Write(const WriteBatch& batch, const WriteOptions& options = {});
 
   /// Makes the next generation from this one and the delta (DESIGN section 6), while readers and

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <thread>
 #include <utility>
 
 #include "rhizome/index/adjacency.h"
@@ -21,9 +20,11 @@
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/coordinates.h"
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/paced_file_system.h"
+#include "rhizome/storage/threads.h"
 
 namespace rhizome {
 namespace {
@@ -343,15 +344,15 @@ Status GraphBuilder::WriteOneByOne() {
 
 // Lists take the processor, arrays the disk. The arrays tell how far it is.
 Status GraphBuilder::WriteAllAtOnce() {
-  Status arrays;
-  std::thread writer([&] { arrays = WriteArrays(); });
+  Thread writer;
+  RHIZOME_RETURN_IF_ERROR(writer.Start([this] { return WriteArrays(); }));
   JobControl* topology_control = nullptr;
   JobControl topology([&](const JobControl::Progress&) {
     if (control_.cancelled()) topology_control->Cancel();
   });
   topology_control = &topology;
-  const Status lists = WriteTopology(topology, *hooks_.array_bytes);
-  writer.join();
+  const Status lists = Guarded([&] { return WriteTopology(topology, *hooks_.array_bytes); });
+  const Status arrays = writer.Join();
   return lists.ok() ? arrays : lists;
 }
 

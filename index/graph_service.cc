@@ -253,9 +253,11 @@ Result<std::unique_ptr<GraphService>> GraphService::Open(FileSystem& fs, const P
     if (!warmed.ok() && (warmed.code() != StatusCode::kInterrupted || cancelled))
       return Fail(warmed);
   }
-  if (options.metrics)
+  if (options.metrics) {
     service->reporter_ = std::make_unique<MetricsReporter>(service->metrics_, options.metrics,
                                                            options.metrics_period);
+    RHIZOME_RETURN_IF_ERROR(service->reporter_->status());
+  }
   return service;
 }
 

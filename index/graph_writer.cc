@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <new>
 #include <utility>
 
 #include "rhizome/index/batch_resolver.h"
+#include "rhizome/storage/exceptions.h"
 
 namespace rhizome {
 
@@ -20,30 +19,37 @@ constexpr std::size_t kMaxRecordBytes = std::size_t{1} << 30;
 
 }  // namespace
 
-GraphWriter::GraphWriter(Store& store, Base base, Publish publish)
-    : store_(store), publish_(std::move(publish)), base_(std::move(base)) {}
+GraphWriter::GraphWriter(Store& store, Base base, Make make, Show show)
+    : store_(store), make_(std::move(make)), show_(std::move(show)), base_(std::move(base)) {}
 
-void GraphWriter::Queue(Request& request) {
-  queue_.push_back(&request);
-  while (!request.done && queue_.front() != &request) turn_.Wait(mutex_);
+// Until it stands first, or is done.
+void GraphWriter::Queue(Request& request) noexcept {
+  (last_ == nullptr ? first_ : last_->behind) = &request;
+  last_ = &request;
+  ++queued_;
+  while (!request.done && first_ != &request) turn_.Wait(mutex_);
 }
 
 // The batches from the front on, up to a Rebase.
-std::vector<GraphWriter::Request*> GraphWriter::Group() const {
-  std::vector<Request*> group;
+GraphWriter::Group GraphWriter::FirstGroup() const noexcept {
+  Group group{first_, 0};
   std::size_t operations = 0;
-  for (Request* request : queue_) {
+  for (const Request* request = first_; request != nullptr; request = request->behind) {
     if (request->batch == nullptr) break;
     operations += request->batch->size();
-    if (!group.empty() && operations > kGroupOperations) break;
-    group.push_back(request);
+    if (group.count > 0 && operations > kGroupOperations) break;
+    ++group.count;
   }
   return group;
 }
 
-void GraphWriter::Leave(std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) queue_[i]->done = true;
-  queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(count));
+void GraphWriter::Leave(const Group& group) noexcept {
+  for (std::size_t i = 0; i < group.count; ++i) {
+    first_->done = true;
+    first_ = first_->behind;
+    --queued_;
+  }
+  if (first_ == nullptr) last_ = nullptr;
   turn_.NotifyAll();
 }
 
@@ -51,77 +57,84 @@ Result<WriteResult> GraphWriter::Write(const WriteBatch& batch, const WriteOptio
   std::optional<IoPacer::Commit> commit;
   if (options.sync) commit.emplace(pacer_);
   Request own{.batch = &batch, .options = options, .result = {}};
-  std::vector<Request*> group;
+  Group group;
   {
     const MutexLock lock(mutex_);
     Queue(own);
     if (own.done) return *std::move(own.result);
-    group = Group();
+    group = FirstGroup();
   }
   Commit(group);
   const MutexLock lock(mutex_);
-  Leave(group.size());
+  Leave(group);
   return *std::move(own.result);
 }
 
 std::size_t GraphWriter::pending() const {
   const MutexLock lock(mutex_);
-  return queue_.size();
+  return queued_;
 }
 
-Status GraphWriter::Rebase(const std::function<Result<Base>()>& change) {
+Status GraphWriter::Rebase(const std::function<Result<Base>()>& change,
+                           const std::function<Status()>& commit) {
   Request own;
   {
     const MutexLock lock(mutex_);
     Queue(own);
   }
-  auto base = change();
-  if (base) {
-    base_ = *std::move(base);
-    publish_(base_);
-  }
+  const Status status = Guarded([&]() -> Status {
+    RHIZOME_ASSIGN_OR_RETURN(Base base, change());
+    auto state = make_(base);
+    RHIZOME_RETURN_IF_ERROR(commit());
+    base_ = std::move(base);
+    show_(std::move(state));
+    return Status::Ok();
+  });
   const MutexLock lock(mutex_);
-  Leave(1);
-  return base ? Status::Ok() : base.error();
+  Leave({&own, 1});
+  return status;
 }
 
 // Gives every request its result. A batch that does not fit is refused by itself.
-void GraphWriter::Commit(const std::vector<Request*>& group) {
-  std::shared_ptr<const Delta> delta = base_.delta;
-  std::vector<Resolved> resolved;
-  const auto make = [&](std::uint64_t sequence) {
-    for (Request* request : group) Resolve(*request, sequence, delta, resolved);
-    std::vector<DeltaCommit> commits;
-    commits.reserve(resolved.size());
-    for (const Resolved& one : resolved)
-      commits.push_back({.sequence = one.sequence, .record = one.record, .rows = one.rows});
-    return commits;
-  };
-  const bool sync = std::any_of(group.begin(), group.end(),
-                                [](const Request* request) { return request->options.sync; });
-  Status status;
-  try {
-    status = store_.CommitDelta(sync, make);
-  } catch (const std::bad_alloc&) {
-    status = Status::OutOfMemory("no memory for the changes of a batch; write smaller ones");
-  }
+void GraphWriter::Commit(const Group& group) noexcept {
+  Next next;
+  const Status status = Guarded([&] { return TryCommit(group, next); });
   if (!status.ok()) {
-    for (Request* request : group) request->result = Fail(status);
-  } else if (!resolved.empty()) {
-    base_.delta = std::move(delta);
-    publish_(base_);
-    Count(group, resolved);
+    group.ForEach([&](Request& request) {
+      auto refused = Guarded([&]() -> Result<WriteResult> { return Fail(status); });
+      request.result = std::move(refused);
+    });
+  } else if (!next.resolved.empty()) {
+    base_.delta = std::move(next.delta);
+    show_(std::move(next.state));
+    Count(group, next.resolved);
   }
 }
 
-void GraphWriter::Count(const std::vector<Request*>& group,
-                        const std::vector<Resolved>& resolved) const {
+// All that takes memory comes before the write.
+Status GraphWriter::TryCommit(const Group& group, Next& next) {
+  bool sync = false;
+  group.ForEach([&](const Request& request) { sync = sync || request.options.sync; });
+  next.delta = base_.delta;
+  return store_.CommitDelta(sync, [&](std::uint64_t sequence) {
+    group.ForEach([&](Request& request) { Resolve(request, sequence, next); });
+    std::vector<DeltaCommit> commits;
+    commits.reserve(next.resolved.size());
+    for (const Resolved& one : next.resolved)
+      commits.push_back({.sequence = one.sequence, .record = one.record, .rows = one.rows});
+    if (!commits.empty()) next.state = make_({base_.store, base_.parts, next.delta});
+    return commits;
+  });
+}
+
+void GraphWriter::Count(const Group& group, const std::vector<Resolved>& resolved) const noexcept {
   Metrics* const metrics = store_.metrics();
   if (metrics == nullptr) return;
   std::uint64_t operations = 0;
   std::uint64_t bytes = 0;
-  for (const Request* request : group)
-    if (request->result->has_value()) operations += request->batch->size();
+  group.ForEach([&](const Request& request) {
+    if (request.result->has_value()) operations += request.batch->size();
+  });
   for (const Resolved& one : resolved) {
     bytes += one.record.size();
     for (const DeltaRow& row : one.rows) bytes += row.bytes.size();
@@ -132,26 +145,26 @@ void GraphWriter::Count(const std::vector<Request*>& group,
   metrics->Add(Counter::kWriteBytes, bytes);
 }
 
-void GraphWriter::Resolve(Request& request, std::uint64_t& sequence,
-                          std::shared_ptr<const Delta>& delta, std::vector<Resolved>& resolved) {
-  BatchResolver resolver(*base_.store, *base_.parts, *delta, request.options);
+void GraphWriter::Resolve(Request& request, std::uint64_t& sequence, Next& next) {
+  BatchResolver resolver(*base_.store, *base_.parts, *next.delta, request.options);
   if (Status refused = resolver.Resolve(*request.batch); !refused.ok()) {
     request.result = Fail(std::move(refused));
     return;
   }
   const bool empty = request.batch->empty();
-  request.result = WriteResult{.commit = empty ? delta->sequence() : sequence,
+  request.result = WriteResult{.commit = empty ? next.delta->sequence() : sequence,
                                .vertices_added = resolver.vertices_added()};
   if (empty) return;
   DeltaRun run = resolver.builder().Finish(sequence);
-  std::vector<std::byte> record = EncodeDeltaRecord(run, delta->Context());
+  std::vector<std::byte> record = EncodeDeltaRecord(run, next.delta->Context());
   if (record.size() > kMaxRecordBytes) {
     request.result = Fail(Status::InvalidArgument(fmt::format(
         "a batch of {} bytes is too large; write batches of fewer operations", record.size())));
     return;
   }
-  resolved.push_back({.sequence = sequence, .record = std::move(record), .rows = resolver.rows()});
-  delta = delta->With(std::move(run));
+  next.resolved.push_back(
+      {.sequence = sequence, .record = std::move(record), .rows = resolver.rows()});
+  next.delta = next.delta->With(std::move(run));
   ++sequence;
 }
 

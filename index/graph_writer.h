@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -18,9 +17,14 @@
 
 namespace rhizome {
 
+class GraphState;
+
 /// Turns batches into commits of the delta. Concurrent writers queue up; the first of them resolves
 /// and writes the batches of all, as one synced write (group commit), each batch whole or not at
 /// all.
+///
+/// Everything that takes memory is done before the catalogue is written: where there is none, the
+/// batches are refused (kOutOfMemory), nothing is written, and the writer goes on.
 /// Threads: any. Ownership: `store`, open for writing, must outlive it.
 class GraphWriter {
  public:
@@ -31,10 +35,14 @@ class GraphWriter {
     std::shared_ptr<const Delta> delta;
   };
 
-  /// Called with each new state, in order, before the writers that made it return.
-  using Publish = std::function<void(const Base&)>;
+  /// Makes the state that shows a base, before that is committed.
+  using Make = std::function<std::shared_ptr<const GraphState>(const Base&)>;
 
-  GraphWriter(Store& store, Base base, Publish publish);
+  /// Called with each new state, in order, before the writers that made it return. Must not throw:
+  /// what it shows is durable already.
+  using Show = std::function<void(std::shared_ptr<const GraphState>)>;
+
+  GraphWriter(Store& store, Base base, Make make, Show show);
 
   /// Told of every synced write: work in the background gives way.
   IoPacer& pacer() { return pacer_; }
@@ -45,36 +53,63 @@ class GraphWriter {
   /// Requests that were made and not answered yet.
   std::size_t pending() const RHIZOME_EXCLUDES(mutex_);
 
-  /// Runs `change` while no commit is under way and none can begin; what it gives is published.
-  Status Rebase(const std::function<Result<Base>()>& change) RHIZOME_EXCLUDES(mutex_);
+  /// Runs `change` and then `commit` while no commit is under way and none can begin; what `change`
+  /// gives is shown once `commit` is done. Errors: theirs; then nothing has changed here.
+  Status Rebase(const std::function<Result<Base>()>& change, const std::function<Status()>& commit)
+      RHIZOME_EXCLUDES(mutex_);
 
  private:
+  /// On the stack of who asks, which waits: a queue of them takes no memory.
   struct Request {
     const WriteBatch* batch = nullptr;  // null: Rebase, which only waits for its turn
     WriteOptions options;
     std::optional<Result<WriteResult>> result;  // by who stands first
-    bool done = false;                          // then it may be read
+    Request* behind = nullptr;                  // of the queue
+    bool done = false;                          // then the result may be read
+  };
+  /// The first requests of the queue: those behind them may come and go meanwhile.
+  struct Group {
+    Request* first = nullptr;
+    std::size_t count = 0;
+    template <typename Visit>
+    void ForEach(const Visit& visit) const {
+      Request* request = first;
+      for (std::size_t i = 0; i < count; ++i) {
+        Request* const behind = i + 1 < count ? request->behind : nullptr;
+        visit(*request);
+        request = behind;
+      }
+    }
   };
   struct Resolved {
     std::uint64_t sequence = 0;
     std::vector<std::byte> record;
     std::vector<DeltaRow> rows;
   };
+  /// What a group comes to.
+  struct Next {
+    std::vector<Resolved> resolved;
+    std::shared_ptr<const Delta> delta;
+    std::shared_ptr<const GraphState> state;
+  };
 
-  void Queue(Request& request) RHIZOME_REQUIRES(mutex_);
-  std::vector<Request*> Group() const RHIZOME_REQUIRES(mutex_);
-  void Leave(std::size_t count) RHIZOME_REQUIRES(mutex_);
-  void Commit(const std::vector<Request*>& group);
-  void Count(const std::vector<Request*>& group, const std::vector<Resolved>& resolved) const;
-  void Resolve(Request& request, std::uint64_t& sequence, std::shared_ptr<const Delta>& delta,
-               std::vector<Resolved>& resolved);
+  void Queue(Request& request) noexcept RHIZOME_REQUIRES(mutex_);
+  Group FirstGroup() const noexcept RHIZOME_REQUIRES(mutex_);
+  void Leave(const Group& group) noexcept RHIZOME_REQUIRES(mutex_);
+  void Commit(const Group& group) noexcept;
+  Status TryCommit(const Group& group, Next& next);
+  void Count(const Group& group, const std::vector<Resolved>& resolved) const noexcept;
+  void Resolve(Request& request, std::uint64_t& sequence, Next& next);
 
   Store& store_;
-  const Publish publish_;
+  const Make make_;
+  const Show show_;
   IoPacer pacer_;
   mutable Mutex mutex_;
   CondVar turn_;
-  std::deque<Request*> queue_ RHIZOME_GUARDED_BY(mutex_);
+  Request* first_ RHIZOME_GUARDED_BY(mutex_) = nullptr;
+  Request* last_ RHIZOME_GUARDED_BY(mutex_) = nullptr;
+  std::size_t queued_ RHIZOME_GUARDED_BY(mutex_) = 0;
 
   Base base_;  // of whoever stands first in the queue
 };

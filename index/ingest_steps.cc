@@ -6,22 +6,9 @@
 #include <memory>
 #include <utility>
 
+#include "rhizome/storage/exceptions.h"
+
 namespace rhizome {
-namespace {
-
-/// Takes away what a failed ingestion wrote; a folder that was there before stays, empty.
-void RemoveRemains(FileSystem& fs, const Path& path, bool keep_folder) {
-  if (!keep_folder) {
-    static_cast<void>(RemoveTree(fs, path).ok());
-    return;
-  }
-  const auto entries = fs.List(path);
-  if (!entries) return;
-  for (const DirectoryEntry& entry : *entries)
-    static_cast<void>(RemoveTree(fs, path / entry.name).ok());
-}
-
-}  // namespace
 
 Status CheckTarget(FileSystem& fs, const Path& path) {
   const Result<FileInfo> info = fs.Stat(path);
@@ -45,18 +32,15 @@ Result<IngestReport> MakeStore(FileSystem& fs, const Path& path, std::optional<S
   RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
   const bool existed = fs.Stat(path).has_value();
   IngestReport report;
-  Status built;
-  {
-    RHIZOME_ASSIGN_OR_RETURN(auto store,
-                             Store::Create(fs, path, store_id ? *store_id : StoreId::Random()));
-    built = build(*store, report);
-    report.info = store->manifest().info;
-    report.generation = store->manifest().generation;
-  }
+  RHIZOME_ASSIGN_OR_RETURN(auto store,
+                           Store::Create(fs, path, store_id ? *store_id : StoreId::Random()));
+  const Status built = Guarded([&] { return build(*store, report); });
   if (!built.ok()) {
-    RemoveRemains(fs, path, existed);
+    static_cast<void>(Store::Discard(std::move(store), /*keep_folder=*/existed));
     return Fail(built);
   }
+  report.info = store->manifest().info;
+  report.generation = store->manifest().generation;
   report.seconds = watch.seconds();
   return report;
 }

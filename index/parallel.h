@@ -4,11 +4,12 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <exception>
 #include <mutex>
 #include <thread>
-#include <vector>
 
 #include "rhizome/index/background.h"
+#include "rhizome/storage/threads.h"
 
 #if !defined(__SANITIZE_THREAD__)
 #include <tbb/info.h>
@@ -24,7 +25,7 @@ namespace rhizome {
 // them, because there are two makers of threads: oneTBB, and plain ones. Plain threads work in
 // builds with the thread sanitizer, which cannot see how oneTBB's threads wait for each other, and
 // for work in the background: oneTBB keeps its threads for ever, and those that it made there would
-// stay of low priority.
+// stay of low priority. Either way what a piece throws is thrown by the loop.
 
 namespace plain {
 
@@ -37,16 +38,37 @@ inline std::size_t Threads(std::size_t most) {
   return std::min<std::size_t>(most, std::max(std::thread::hardware_concurrency(), kLeast));
 }
 
+/// The first exception of some threads, to be thrown again by the one that waits for them.
+class FirstException {
+ public:
+  /// Within a catch block.
+  void Note() noexcept {
+    const std::lock_guard lock(mutex_);
+    if (first_ == nullptr) first_ = std::current_exception();
+  }
+  void Rethrow() const {
+    if (first_ != nullptr) std::rethrow_exception(first_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::exception_ptr first_;
+};
+
 template <typename Body>
 void ParallelFor(std::size_t count, const Body& body) {
   std::atomic<std::size_t> next = 0;
-  std::vector<std::thread> threads;
-  for (std::size_t t = 0; t < Threads(count); ++t) {
-    threads.emplace_back([&] {
+  FirstException failed;
+  static_cast<void>(RunOnThreads(Threads(count), [&] {
+    try {
       for (std::size_t i = next++; i < count; i = next++) body(i);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+    } catch (...) {
+      failed.Note();
+      next = count;
+    }
+    return Status::Ok();
+  }));
+  failed.Rethrow();
 }
 
 template <typename Work, typename Finish>
@@ -57,6 +79,7 @@ void ParallelInOrder(std::size_t count, std::size_t in_flight, const Work& work,
   std::size_t next = 0;
   std::size_t finished = 0;
   bool stopped = false;
+  FirstException failed;
   const auto run = [&] {
     std::unique_lock lock(mutex);
     while (true) {
@@ -76,9 +99,18 @@ void ParallelInOrder(std::size_t count, std::size_t in_flight, const Work& work,
       turn.notify_all();
     }
   };
-  std::vector<std::thread> threads;
-  for (std::size_t t = 0; t < Threads(in_flight); ++t) threads.emplace_back(run);
-  for (std::thread& thread : threads) thread.join();
+  static_cast<void>(RunOnThreads(Threads(in_flight), [&] {
+    try {
+      run();
+    } catch (...) {
+      failed.Note();
+      const std::lock_guard lock(mutex);
+      stopped = true;
+      turn.notify_all();
+    }
+    return Status::Ok();
+  }));
+  failed.Rethrow();
 }
 
 }  // namespace plain
@@ -113,7 +145,11 @@ class TaskArena {
       : arena_(std::clamp(threads, 1, tbb::info::default_concurrency())) {}
   template <typename Body>
   void execute(const Body& body) {
-    arena_.execute(body);
+    if (NeedsOwnThreads()) {
+      body();
+    } else {
+      arena_.execute(body);
+    }
   }
 
  private:
@@ -124,7 +160,7 @@ class TaskArena {
 /// are done.
 template <typename Body>
 void ParallelFor(std::size_t count, const Body& body) {
-  if (InBackground()) return plain::ParallelFor(count, body);
+  if (NeedsOwnThreads()) return plain::ParallelFor(count, body);
   tbb::parallel_for(std::size_t{0}, count, body);
 }
 
@@ -134,7 +170,7 @@ void ParallelFor(std::size_t count, const Body& body) {
 template <typename Work, typename Finish>
 void ParallelInOrder(std::size_t count, std::size_t in_flight, const Work& work,
                      const Finish& finish) {
-  if (InBackground()) return plain::ParallelInOrder(count, in_flight, work, finish);
+  if (NeedsOwnThreads()) return plain::ParallelInOrder(count, in_flight, work, finish);
   std::size_t next = 0;
   std::atomic<bool> stopped = false;
   const auto take = [&](tbb::flow_control& control) -> std::size_t {
@@ -157,7 +193,7 @@ void ParallelInOrder(std::size_t count, std::size_t in_flight, const Work& work,
 /// std::sort on several threads.
 template <typename Iterator, typename Before>
 void ParallelSort(Iterator begin, Iterator end, const Before& before) {
-  if (InBackground()) return std::sort(begin, end, before);
+  if (NeedsOwnThreads()) return std::sort(begin, end, before);
   tbb::parallel_sort(begin, end, before);
 }
 

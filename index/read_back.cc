@@ -15,20 +15,24 @@ constexpr std::uint32_t kFollowerDepth = 4;
 }  // namespace
 
 ReadBack::ReadBack(FileSystem& fs, IoPacer* pacer, const JobControl& control)
-    : fs_(fs), pacer_(pacer), control_(control), follower_([this] { Follow(); }) {}
+    : fs_(fs), pacer_(pacer), control_(control) {
+  static_cast<void>(follower_.Start([this] { return Follow(); }));
+}
 
-ReadBack::~ReadBack() { Stop(); }
+ReadBack::~ReadBack() { static_cast<void>(Stop()); }
 
-void ReadBack::Stop() {
+// What the follower found.
+Status ReadBack::Stop() {
   {
     const MutexLock lock(mutex_);
     ended_ = true;
   }
   changed_.NotifyAll();
-  if (follower_.joinable()) follower_.join();
+  return follower_.Join();
 }
 
 void ReadBack::Add(const Path& root, const FileEntry& file) {
+  if (!follower_.started()) return;
   {
     const MutexLock lock(mutex_);
     waiting_.push_back({root, file});
@@ -38,7 +42,7 @@ void ReadBack::Add(const Path& root, const FileEntry& file) {
 }
 
 // Whoever writes reports; this only looks whether it should end.
-void ReadBack::Follow() {
+Status ReadBack::Follow() {
   JobControl* own = nullptr;
   JobControl quiet([&](const JobControl::Progress&) {
     if (control_.cancelled()) own->Cancel();
@@ -49,13 +53,11 @@ void ReadBack::Follow() {
     {
       const MutexLock lock(mutex_);
       while (waiting_.empty() && !ended_) changed_.Wait(mutex_);
-      if (waiting_.empty() || !failed_.ok()) return;
+      if (waiting_.empty()) return Status::Ok();
       tasks.swap(waiting_);
     }
-    const Status status =
-        Compare(tasks, {.threads = 1, .io = {.depth = kFollowerDepth}, .pacer = pacer_}, quiet);
-    const MutexLock lock(mutex_);
-    if (failed_.ok()) failed_ = status;
+    RHIZOME_RETURN_IF_ERROR(
+        Compare(tasks, {.threads = 1, .io = {.depth = kFollowerDepth}, .pacer = pacer_}, quiet));
   }
 }
 
@@ -78,11 +80,10 @@ Status ReadBack::Compare(const std::vector<Task>& tasks, const ScanOptions& opti
 
 Status ReadBack::Finish(const Path& root, const std::vector<FileEntry>& files,
                         std::uint32_t threads) {
-  Stop();
+  RHIZOME_RETURN_IF_ERROR(Stop());
   std::vector<Task> tasks;
   {
     const MutexLock lock(mutex_);
-    RHIZOME_RETURN_IF_ERROR(failed_);
     for (const FileEntry& file : files)
       if (!seen_.contains(file.path)) tasks.push_back({root, file});
   }

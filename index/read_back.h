@@ -2,7 +2,6 @@
 
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "rhizome/storage/file_scan.h"
@@ -12,6 +11,7 @@
 #include "rhizome/storage/manifest.h"
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/result.h"
+#include "rhizome/storage/threads.h"
 
 namespace rhizome {
 
@@ -39,8 +39,8 @@ class ReadBack {
   };
   Status Compare(const std::vector<Task>& tasks, const ScanOptions& options,
                  const JobControl& control);
-  void Follow() RHIZOME_EXCLUDES(mutex_);
-  void Stop() RHIZOME_EXCLUDES(mutex_);
+  Status Follow() RHIZOME_EXCLUDES(mutex_);
+  Status Stop() RHIZOME_EXCLUDES(mutex_);
 
   FileSystem& fs_;
   IoPacer* const pacer_;
@@ -50,9 +50,8 @@ class ReadBack {
   CondVar changed_;
   std::vector<Task> waiting_ RHIZOME_GUARDED_BY(mutex_);
   bool ended_ RHIZOME_GUARDED_BY(mutex_) = false;
-  Status failed_ RHIZOME_GUARDED_BY(mutex_);
   std::set<std::string> seen_ RHIZOME_GUARDED_BY(mutex_);  // paths that were told of
-  std::thread follower_;
+  Thread follower_;  // none where the system gives none: all is read in the end
 };
 
 }  // namespace rhizome

@@ -11,7 +11,7 @@
 #include "rhizome/index/neighbor_source.h"
 #include "rhizome/index/sampler_draw.h"
 #include "rhizome/index/sampler_numbering.h"
-#include "rhizome/storage/mutex.h"
+#include "rhizome/storage/process.h"
 
 namespace rhizome {
 
@@ -80,7 +80,7 @@ class SampleScratchPool {
  private:
   const std::uint64_t rows_;
   const bool disjoint_;
-  Mutex mutex_;
+  ForkMutex mutex_;
   std::vector<std::unique_ptr<SampleScratch>> free_ RHIZOME_GUARDED_BY(mutex_);
 };
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/quietly.h"
 #include "rhizome/storage/store_files.h"
@@ -42,7 +43,11 @@ Result<std::unique_ptr<SpillSpace>> SpillSpace::Create(FileSystem& fs, const Pat
   std::unique_ptr<SpillSpace> space(new SpillSpace(fs, folder, queue_bytes));
   RHIZOME_ASSIGN_OR_RETURN(
       space->lock_, fs.Lock(folder / kLockName, FileSystem::LockMode::kExclusive, LockContent()));
-  space->thread_ = std::thread([raw = space.get()] { raw->Work(); });
+  RHIZOME_RETURN_IF_ERROR(space->thread_.Start([raw = space.get()] {
+    Status status = Guarded([raw] { return raw->Work(); });
+    if (!status.ok()) raw->GiveUp(status);
+    return status;
+  }));
   return space;
 }
 
@@ -51,14 +56,14 @@ SpillSpace::~SpillSpace() {
 }
 
 void SpillSpace::Stop() {
-  if (!thread_.joinable()) return;
+  if (!thread_.started()) return;
   {
     const MutexLock lock(mutex_);
     stop_ = true;
     queue_.clear();
     changed_.NotifyAll();
   }
-  thread_.join();
+  static_cast<void>(thread_.Join());
 }
 
 Status SpillSpace::Clear() {
@@ -91,23 +96,27 @@ Status SpillSpace::Drain() {
   return failed_;
 }
 
-void SpillSpace::Work() {
+// Who waits learns of it, and outputs may be gone as soon as their owners know.
+void SpillSpace::GiveUp(Status status) noexcept {
+  const MutexLock lock(mutex_);
+  if (failed_.ok()) failed_ = std::move(status);
+  stop_ = true;
+  changed_.NotifyAll();
+}
+
+Status SpillSpace::Work() {
   while (true) {
     Job job{};
     {
       const MutexLock lock(mutex_);
       while (queue_.empty() && !stop_) changed_.Wait(mutex_);
-      if (stop_) return;
+      if (stop_) return Status::Ok();
       job = std::move(queue_.front());
       queue_.pop_front();
     }
-    const Status written = WriteBlock(*job.output, job.block);
+    RHIZOME_RETURN_IF_ERROR(WriteBlock(*job.output, job.block));
     const MutexLock lock(mutex_);
     queued_bytes_ -= job.block.size();
-    if (!written.ok()) {
-      failed_ = written;
-      stop_ = true;  // outputs may be gone as soon as their owners know
-    }
     changed_.NotifyAll();
   }
 }
@@ -203,8 +212,15 @@ Result<std::span<const std::byte>> SpillReader::Next() {
   auto block = next_.valid() ? next_.get() : ReadBlock(*source_);
   if (!block) return Fail(block.error());
   block_ = *std::move(block);
-  if (ahead_ && !block_.empty())
-    next_ = std::async(std::launch::async, [source = source_.get()] { return ReadBlock(*source); });
+  if (ahead_ && !block_.empty()) {
+    // Where the system gives no thread for it, the next call reads.
+    static_cast<void>(Guarded([&] {
+      next_ = std::async(std::launch::async, [source = source_.get()] {
+        return Guarded([source] { return ReadBlock(*source); });
+      });
+      return Status::Ok();
+    }));
+  }
   return std::span<const std::byte>(block_);
 }
 

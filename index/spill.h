@@ -8,11 +8,11 @@
 #include <memory>
 #include <span>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/mutex.h"
+#include "rhizome/storage/threads.h"
 
 namespace rhizome {
 
@@ -62,7 +62,8 @@ class SpillSpace {
   Status Enqueue(std::shared_ptr<Output> output, std::vector<std::byte> block);
   Status Drain();
   void Stop();
-  void Work();
+  Status Work() RHIZOME_EXCLUDES(mutex_);
+  void GiveUp(Status status) noexcept RHIZOME_EXCLUDES(mutex_);
   Status WriteBlock(Output& output, std::span<const std::byte> block);
 
   FileSystem& fs_;
@@ -71,7 +72,7 @@ class SpillSpace {
   std::unique_ptr<FileLock> lock_;
   std::atomic<std::uint64_t> bytes_written_{0};
   std::atomic<std::uint64_t> next_file_{0};
-  std::thread thread_;
+  Thread thread_;
 
   Mutex mutex_;
   CondVar changed_;

@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <functional>
 #include <string_view>
-#include <thread>
-#include <vector>
 
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/mutex.h"
+#include "rhizome/storage/threads.h"
 
 namespace rhizome {
 
@@ -21,12 +21,11 @@ class TaskRunner {
 
   Status Run(std::uint32_t threads, const std::function<Status(std::uint64_t task)>& task) {
     RHIZOME_RETURN_IF_ERROR(Report(0));
-    std::vector<std::jthread> helpers;  // joined where Work throws, too
-    for (std::uint32_t i = 1; i < threads; ++i) helpers.emplace_back([&] { Work(task); });
-    Work(task);
-    for (std::jthread& helper : helpers) helper.join();
-    const MutexLock lock(mutex_);
-    return failed_;
+    return RunOnThreads(threads, [&] {
+      const Status status = Guarded([&] { return Work(task); });
+      if (!status.ok()) stop_ = true;
+      return status;
+    });
   }
 
  private:
@@ -34,17 +33,15 @@ class TaskRunner {
     return control_.Report({.phase = phase_, .done = done, .total = count_});
   }
 
-  void Work(const std::function<Status(std::uint64_t task)>& task) {
+  Status Work(const std::function<Status(std::uint64_t task)>& task) {
     while (!stop_) {
       const std::uint64_t number = next_++;
-      if (number >= count_) return;
-      Status status = task(number);
+      if (number >= count_) break;
+      RHIZOME_RETURN_IF_ERROR(task(number));
       const MutexLock lock(mutex_);
-      if (status.ok()) status = Report(++done_);
-      if (status.ok()) continue;
-      if (failed_.ok()) failed_ = status;
-      stop_ = true;
+      RHIZOME_RETURN_IF_ERROR(Report(++done_));
     }
+    return Status::Ok();
   }
 
   const std::uint64_t count_;
@@ -54,7 +51,6 @@ class TaskRunner {
   std::atomic<bool> stop_{false};
   Mutex mutex_;
   std::uint64_t done_ RHIZOME_GUARDED_BY(mutex_) = 0;
-  Status failed_ RHIZOME_GUARDED_BY(mutex_);
 };
 
 }  // namespace rhizome

@@ -11,6 +11,7 @@
 #include "rhizome/index/task_runner.h"
 #include "rhizome/index/verify_topology.h"
 #include "rhizome/storage/damage.h"
+#include "rhizome/storage/threads.h"
 
 namespace rhizome {
 namespace {
@@ -81,14 +82,14 @@ std::uint32_t TopologyCheck::Threads() const {
 }
 
 Result<TopologyFindings> TopologyCheck::Run() {
-  Status ids;
-  std::jthread beside([&] { ids = CheckIds(); });
+  Thread beside;
+  RHIZOME_RETURN_IF_ERROR(beside.Start([this] { return CheckIds(); }));
   auto file = files_.Load(kOrderPath, FileKind::kOrder);
   auto order =
       file ? ParseOrder(*std::move(file), manifest_.info) : Result<VertexOrder>(Fail(file.error()));
   // Without it partitions cannot be understood; VerifyFiles has read their bytes.
   const Status partitions = order ? CheckPartitions(*order) : Status::Ok();
-  beside.join();
+  const Status ids = beside.Join();
   std::vector<TopologyFindings::Finding> later = std::exchange(findings_.damaged, {});
   RHIZOME_RETURN_IF_ERROR(Note(kVertexIdsPath, ids));
   if (!order) RHIZOME_RETURN_IF_ERROR(Note(kOrderPath, order.error()));

@@ -6,12 +6,12 @@
 
 #include <map>
 #include <memory>
-#include <thread>
 
 #include "rhizome/index/graph.h"
 #include "rhizome/index/topology_check.h"
 #include "rhizome/index/verify_graph.h"
 #include "rhizome/storage/mutex.h"
+#include "rhizome/storage/threads.h"
 
 namespace rhizome {
 namespace {
@@ -29,7 +29,11 @@ class OverlappedCheck : public FileTaker, public GenerationFiles {
     // What is wrong, or that a writer has gone on, shows again later.
     if (!opened || (*opened)->manifest().generation != manifest.generation || store_) return;
     store_ = *std::move(opened);
-    worker_ = std::thread([this] { findings_ = CheckTopology(store_->manifest(), *this, quiet_); });
+    const Status started = worker_.Start([this]() -> Status {
+      RHIZOME_ASSIGN_OR_RETURN(findings_, CheckTopology(store_->manifest(), *this, quiet_));
+      return Status::Ok();
+    });
+    if (!started.ok()) store_.reset();  // later, then
   }
 
   bool Wants(const FileEntry& file) const override {
@@ -84,14 +88,14 @@ class OverlappedCheck : public FileTaker, public GenerationFiles {
 
   /// VerifyFiles is done, and the findings are wanted or not; waits for them.
   void End(bool wanted) {
-    if (!worker_.joinable()) return;
+    if (!worker_.started()) return;
     if (!wanted) quiet_.Cancel();
     {
       const MutexLock lock(mutex_);
       ended_ = true;
       changed_.NotifyAll();
     }
-    worker_.join();
+    if (const Status status = worker_.Join(); !status.ok()) findings_ = Fail(status);
   }
 
   /// After End(true); null if nothing was checked.
@@ -114,7 +118,7 @@ class OverlappedCheck : public FileTaker, public GenerationFiles {
   const Path path_;
   std::shared_ptr<const Store> store_;  // constant once the worker runs
   JobControl quiet_;                    // the scan reports
-  std::thread worker_;
+  Thread worker_;
   Result<TopologyFindings> findings_ = TopologyFindings();  // the worker's until it is joined
 
   Mutex mutex_;

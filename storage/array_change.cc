@@ -422,6 +422,18 @@ Result<std::vector<std::uint64_t>> ArrayChange::KeepNewest(std::string_view name
 
 // --- Commit --------------------------------------------------------------------------------------
 
+/// Is the store still as it was when the change began, and nobody making what would undo it?
+Status ArrayChange::CheckBase() const {
+  Manifest next;
+  next.generation = next_.generation;
+  next.version = next_.version + 1;
+  RHIZOME_RETURN_IF_ERROR(store_->CheckFollows(next));
+  const MutexLock lock(store_->shown_);
+  if (store_->building_ == 0) return Status::Ok();
+  return Status::Busy(fmt::format("'{}' is being compacted: change its arrays when that is done",
+                                  store_->path().string()));
+}
+
 /// Makes the folder of a new array. One that is there can only be what an attempt before this one
 /// left, on the same handle: but nothing is removed before every manifest was asked.
 Status ArrayChange::MakeFolder(const Path& folder) {
@@ -469,6 +481,8 @@ Status ArrayChange::WriteFiles() {
 }
 
 Status ArrayChange::Commit() {
+  const MutexLock files(store_->files_);  // what no manifest names yet is no rubbish
+  RHIZOME_RETURN_IF_ERROR(CheckBase());
   RHIZOME_RETURN_IF_ERROR(WriteFiles());
   if (!new_files_.empty() && next_.FindFile(kGroupPath) == nullptr) {
     RHIZOME_ASSIGN_OR_RETURN(const FileEntry group,

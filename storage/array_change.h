@@ -89,8 +89,9 @@ class ArrayChange {
   /// The store that is changed, for what a job has to write beside its arrays.
   Store& store() const { return *store_; }
 
-  /// Makes it so. Errors: kIoError, kOutOfSpace, ...; then nothing has changed, or (after a failed
-  /// commit) the store must be opened again to know.
+  /// Makes it so. Errors: kInvalidArgument, the store has moved on since the change began: begin
+  /// again; kBusy, it is being compacted; kIoError, kOutOfSpace, ...; then nothing has changed, or
+  /// (after a failed commit) the store must be opened again to know.
   Status Commit();
 
  private:
@@ -114,6 +115,7 @@ class ArrayChange {
   Status DropEdgeAttribute(std::string_view name);
   Status NotFound(std::string_view reference) const;
   Result<ArrayAlias*> FindAlias(std::string_view name, std::string_view alias);
+  Status CheckBase() const;
   Status WriteFiles();
   Status MakeFolder(const Path& folder);
 

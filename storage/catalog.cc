@@ -7,7 +7,6 @@
 #include <rocksdb/sst_file_reader.h>
 #include <rocksdb/table.h>
 #include <rocksdb/write_batch.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -24,8 +23,11 @@
 #include "rhizome/storage/catalog_repair.h"
 #include "rhizome/storage/catalog_seal.h"
 #include "rhizome/storage/damage.h"
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/mutant.h"
+#include "rhizome/storage/mutex.h"
+#include "rhizome/storage/process.h"
 #include "rhizome/storage/quietly.h"
 
 namespace rhizome {
@@ -294,6 +296,7 @@ class Catalog::Impl {
 
   Status Commit(const CommitRecord& record) {
     RHIZOME_RETURN_IF_ERROR(CheckProcess());
+    const MutexLock lock(writes_);
     rocksdb::WriteBatch batch;
     RHIZOME_RETURN_IF_ERROR(Translate(batch.PutLogData(SyncMark(synced_change_)), path_));
     const rocksdb::Slice key(kCurrentKey.data(), kCurrentKey.size());
@@ -304,6 +307,7 @@ class Catalog::Impl {
 
   Status AppendDelta(std::span<const DeltaCommit> commits, bool sync) {
     RHIZOME_RETURN_IF_ERROR(CheckProcess());
+    const MutexLock lock(writes_);
     rocksdb::WriteBatch batch;
     RHIZOME_RETURN_IF_ERROR(Translate(batch.PutLogData(SyncMark(synced_change_)), path_));
     const auto put = [&](const std::string& key, std::span<const std::byte> content) {
@@ -358,6 +362,7 @@ class Catalog::Impl {
   }
 
   Result<std::uint64_t> LastDelta() {
+    RHIZOME_RETURN_IF_ERROR(CheckProcess());
     rocksdb::ReadOptions options;
     options.verify_checksums = true;
     const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(options, families_[kDelta]));
@@ -367,6 +372,9 @@ class Catalog::Impl {
   }
 
   Status DropDelta(std::uint64_t last) {
+    RHIZOME_RETURN_IF_ERROR(CheckProcess());
+    // Not synced: what is synced meanwhile must not be taken to hold it (SyncMark).
+    const MutexLock lock(writes_);
     {
       const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator({}, families_[kDelta]));
       at->SeekToFirst();
@@ -393,6 +401,7 @@ class Catalog::Impl {
 
   Status PutDeltaEntries(std::span<const std::pair<std::string, std::string>> entries) {
     RHIZOME_RETURN_IF_ERROR(CheckProcess());
+    const MutexLock lock(writes_);
     rocksdb::WriteBatch batch;
     for (const auto& [key, value] : entries) {
       RHIZOME_RETURN_IF_ERROR(CheckEntry(key, value));
@@ -408,6 +417,7 @@ class Catalog::Impl {
   }
 
   Status VerifyChecksums() {
+    RHIZOME_RETURN_IF_ERROR(CheckProcess());
     rocksdb::ReadOptions options;
     options.verify_checksums = true;
     return Translate(db_->VerifyChecksum(options), path_);
@@ -434,10 +444,11 @@ class Catalog::Impl {
   }
 
  private:
-  Status Write(rocksdb::WriteBatch& batch, bool sync) {
+  Status Write(rocksdb::WriteBatch& batch, bool sync) RHIZOME_REQUIRES(writes_) {
     rocksdb::WriteOptions options;
     options.sync = sync && !RHIZOME_MUTANT("commit is not synced");
-    RHIZOME_RETURN_IF_ERROR(Translate(db_->Write(options, &batch), path_));
+    // An exception would say that nothing was written.
+    RHIZOME_RETURN_IF_ERROR(Guarded([&] { return Translate(db_->Write(options, &batch), path_); }));
     if (sync) synced_change_ = db_->GetLatestSequenceNumber();
     return Status::Ok();
   }
@@ -545,22 +556,21 @@ class Catalog::Impl {
   }
 
   Status CheckProcess() const {
-    if (getpid() == owner_) return Status::Ok();
-    return Status::InvalidArgument(fmt::format(
-        "catalogue '{}' was opened by process {}, of which this is a fork: it cannot be used "
-        "here; start a new process (exec) that opens the store",
-        path_.string(), owner_));
+    return process_.here() ? Status::Ok()
+                           : process_.Check(fmt::format("the catalogue '{}'", path_.string()));
   }
 
   FileSystem& fs_;
   const Path path_;
   const StoreId id_;
   const CatalogOptions options_;
-  const pid_t owner_ = getpid();
+  const OwnerProcess process_;
   const std::shared_ptr<CatalogFault> fault_ = std::make_shared<CatalogFault>();
   bool writable_ = false;
   ManifestState shown_;              // of a reader: all tables that it names are shown
-  std::uint64_t synced_change_ = 0;  // RocksDB's number of the last that is, of this opening
+  Mutex writes_;                     // one at a time: the number of a change is asked for behind it
+  std::uint64_t synced_change_ RHIZOME_GUARDED_BY(writes_) =
+      0;  // the last that is, of this opening
   std::unique_ptr<rocksdb::Env> env_;
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
@@ -581,6 +591,12 @@ Catalog::~Catalog() = default;
 
 Result<std::unique_ptr<Catalog>> Catalog::Open(FileSystem& fs, const Path& path, Mode mode,
                                                const StoreId& id, const CatalogOptions& options) {
+  static const OwnerProcess first;  // RocksDB's threads are of whoever uses it first
+  if (mode != Mode::kRead && !first.here())
+    return Fail(Status::InvalidArgument(fmt::format(
+        "catalogue '{}': this process is a fork of one that had a store open, and can only read; "
+        "start a new process (exec) to write",
+        path.string())));
   auto impl = std::make_unique<Impl>(fs, path, id, options);
   RHIZOME_RETURN_IF_ERROR(impl->Open(mode));
   return std::unique_ptr<Catalog>(new Catalog(std::move(impl)));

@@ -52,12 +52,13 @@ struct CatalogOptions {
 
 /// RocksDB under catalog/, with the column families meta and delta. Only its source file and
 /// catalog_env.cc know RocksDB.
-/// Threads: ReadDeltaRow from many threads, beside one that calls anything else but Close.
+/// Threads: ReadDeltaRow, Commit, AppendDelta and DropDelta from many threads, beside one that
+/// calls anything else but Close. In a forked child all fail with kInvalidArgument.
 class Catalog {
  public:
   /// kCreate: makes a new database; kWrite: opens it; kRead: opens it as a secondary, which sees
   /// the commits up to now and never writes into the store. Errors: kCorruption; kNotFound;
-  /// kIoError.
+  /// kIoError; kInvalidArgument, kCreate or kWrite in a fork of a process that had one open.
   enum class Mode : std::uint8_t { kCreate, kWrite, kRead };
   static Result<std::unique_ptr<Catalog>> Open(FileSystem& fs, const Path& path, Mode mode,
                                                const StoreId& id,
@@ -71,7 +72,8 @@ class Catalog {
   Status Commit(const CommitRecord& record);
 
   /// One write of all of `commits`, together or not at all; durable when it returns if `sync`. Keys
-  /// carry the sequence and are never overwritten.
+  /// carry the sequence and are never overwritten. Throws std::bad_alloc only before it writes, as
+  /// Commit does: after an error the disk may or may not hold the commits.
   Status AppendDelta(std::span<const DeltaCommit> commits, bool sync);
 
   /// Visits the records of the delta after commit `after`, in order of their sequence. Errors:

@@ -7,8 +7,10 @@
 #include <deque>
 #include <thread>
 
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/mutex.h"
+#include "rhizome/storage/threads.h"
 
 namespace rhizome {
 
@@ -231,14 +233,11 @@ Result<std::vector<ScanOutcome>> ScanFiles(FileSystem& fs, std::span<const ScanF
   const std::uint32_t wanted = options.threads == 0 ? processors : options.threads;
   const auto threads = static_cast<std::uint32_t>(
       std::min<std::size_t>({wanted, kMostThreads, std::max<std::size_t>(files.size(), 1)}));
-  const auto work = [&] {
-    Scanner scanner(fs, scan, options.pacer);
-    if (const Status status = scanner.Run(options.io); !status.ok()) scan.Fail(status);
-  };
-  std::vector<std::jthread> others;
-  for (std::uint32_t i = 1; i < threads; ++i) others.emplace_back(work);
-  work();
-  for (std::jthread& other : others) other.join();
+  RHIZOME_RETURN_IF_ERROR(RunOnThreads(threads, [&] {
+    Status status = Guarded([&] { return Scanner(fs, scan, options.pacer).Run(options.io); });
+    if (!status.ok()) scan.Fail(status);  // the others end, too
+    return status;
+  }));
   RHIZOME_RETURN_IF_ERROR(scan.failed());
   return scan.TakeOutcomes();
 }

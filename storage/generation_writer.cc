@@ -8,6 +8,7 @@
 #include "rhizome/storage/catalog.h"
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/store.h"
+#include "rhizome/storage/store_copy.h"
 #include "rhizome/storage/store_files.h"
 
 namespace rhizome {
@@ -28,12 +29,21 @@ Status SortUnique(Entries& entries, Key key, std::string_view what) {
 }  // namespace
 
 Result<std::unique_ptr<GenerationWriter>> GenerationWriter::Create(Store& store) {
+  const MutexLock files(store.files_);  // rubbish that is being removed is not to be ours
   {
     const MutexLock lock(store.commits_);
     RHIZOME_RETURN_IF_ERROR(store.CheckWritable());
   }
+  const std::uint64_t generation = store.Shown()->generation + 1;
+  {
+    const MutexLock lock(store.shown_);
+    if (store.building_ != 0)
+      return Fail(Status::Busy(fmt::format("'{}': generation {} is being written already",
+                                           store.path().string(), store.building_)));
+    store.building_ = generation;
+  }
   std::unique_ptr<GenerationWriter> writer(new GenerationWriter(store));
-  writer->manifest_.generation = store.manifest().generation + 1;
+  writer->manifest_.generation = generation;
   writer->manifest_.version = 1;
   writer->manifest_.keep = store.manifest().keep;
   writer->root_ = Store::GenerationFolder(store.path(), writer->manifest_.generation);
@@ -111,7 +121,7 @@ Status GenerationWriter::Seal(const GenerationInfo& info) {
   }
   RHIZOME_RETURN_IF_ERROR(SortUnique(manifest_.files, path, "file"));
   RHIZOME_RETURN_IF_ERROR(SortUnique(manifest_.arrays, name, "array"));
-  manifest_.series = CarrySeries(store_.manifest().series, manifest_.arrays);
+  manifest_.series = CarrySeries(store_.Shown()->series, manifest_.arrays);
   return SyncFolders();
 }
 
@@ -122,16 +132,17 @@ Result<std::shared_ptr<const Store>> GenerationWriter::Preview(const GenerationI
   prepared_ = true;
   RHIZOME_ASSIGN_OR_RETURN(auto pin, store_.PinOf(manifest_.generation));
   std::shared_ptr<Store> preview = store_.Copy();
-  preview->pin_ = std::move(pin);
-  preview->manifest_ = std::make_shared<Manifest>(manifest_);
-  preview->base_sequence_ = base_sequence;
+  auto manifest = std::make_shared<const Manifest>(manifest_);
+  preview->Show(std::move(manifest), std::move(pin), StoreCopy::Sequence(*preview), base_sequence);
   return std::shared_ptr<const Store>(std::move(preview));
 }
 
 Status GenerationWriter::Commit(const GenerationInfo& info, std::uint64_t base_sequence) {
-  if (prepared_) return store_.CommitPrepared(manifest_, base_sequence);
-  RHIZOME_RETURN_IF_ERROR(Seal(info));
-  return store_.CommitManifest(manifest_, base_sequence);
+  if (!prepared_) RHIZOME_RETURN_IF_ERROR(Seal(info));
+  RHIZOME_RETURN_IF_ERROR(prepared_ ? store_.CommitPrepared(manifest_, base_sequence)
+                                    : store_.CommitManifest(manifest_, base_sequence));
+  store_.EndBuilding();
+  return Status::Ok();
 }
 
 }  // namespace rhizome

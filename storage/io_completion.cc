@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "rhizome/storage/check.h"
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/little_endian.h"
 
 namespace rhizome {
@@ -28,8 +29,15 @@ Status Truncated(const PendingRead& pending, std::uint64_t end) {
                   request.file->path().string(), end, pending.wanted_bytes, request.offset_bytes));
 }
 
-/// Errors that say "again"; everything else is final.
-bool IsTransient(std::int64_t outcome) { return outcome == -EINTR || outcome == -EAGAIN; }
+/// Errors that say "again"; everything else is final. A ring cancels what a thread that ended had
+/// begun.
+bool IsTransient(std::int64_t outcome) {
+  return outcome == -EINTR || outcome == -EAGAIN || outcome == -ECANCELED;
+}
+
+// Words for an error take memory, which may be what is short: an exception would leave a queue
+// halfway through its books.
+ReadStep FinishByException(PendingRead& pending) { return Finish(pending, StatusOfException()); }
 
 ReadStep RetryTransient(PendingRead& pending, std::int64_t outcome) {
   if (++pending.fruitless < PendingRead::kMaxFruitless) return ReadStep::kContinue;
@@ -38,12 +46,7 @@ ReadStep RetryTransient(PendingRead& pending, std::int64_t outcome) {
                                                        Where(pending), pending.fruitless)));
 }
 
-}  // namespace
-
-ReadStep BeginRead(ReadRequest& request, PendingRead& pending) {
-  RHIZOME_CHECK(request.file != nullptr);
-  pending = PendingRead{.request = &request, .wanted_bytes = request.buffer.size()};
-  request.status = Status::Ok();
+ReadStep Begin(ReadRequest& request, PendingRead& pending) {
   if (request.buffer.empty()) return ReadStep::kDone;
 
   const std::uint64_t size = request.file->size_bytes();
@@ -56,7 +59,7 @@ ReadStep BeginRead(ReadRequest& request, PendingRead& pending) {
   return ReadStep::kContinue;
 }
 
-ReadStep CompleteRead(PendingRead& pending, std::int64_t outcome) {
+ReadStep Complete(PendingRead& pending, std::int64_t outcome) {
   if (IsTransient(outcome)) return RetryTransient(pending, outcome);
   if (outcome < 0)
     return Finish(pending, Status::FromErrno(static_cast<int>(-outcome), Where(pending)));
@@ -84,18 +87,47 @@ ReadStep CompleteRead(PendingRead& pending, std::int64_t outcome) {
   return Finish(pending, Truncated(pending, end));
 }
 
+ReadStep ReadOnce(PendingRead& pending,
+                  const std::function<std::int64_t(const ReadRequest&, std::int64_t)>& fault_hook) {
+  Result<std::size_t> got = pending.request->file->ReadAt(pending.next_offset(), pending.rest());
+  const std::int64_t real = got ? static_cast<std::int64_t>(*got) : -EIO;
+  const std::int64_t outcome = fault_hook ? fault_hook(*pending.request, real) : real;
+  if (!got && outcome == real)  // keep the file's own words
+    return Finish(pending, std::move(got).error());
+  return Complete(pending, outcome);
+}
+
+}  // namespace
+
+ReadStep BeginRead(ReadRequest& request, PendingRead& pending) noexcept {
+  RHIZOME_CHECK(request.file != nullptr);
+  pending = PendingRead{.request = &request, .wanted_bytes = request.buffer.size()};
+  request.status = Status::Ok();
+  try {
+    return Begin(request, pending);
+  } catch (...) {
+    return FinishByException(pending);
+  }
+}
+
+ReadStep CompleteRead(PendingRead& pending, std::int64_t outcome) noexcept {
+  try {
+    return Complete(pending, outcome);
+  } catch (...) {
+    return FinishByException(pending);
+  }
+}
+
 std::uint64_t ReadInline(
     PendingRead& pending,
-    const std::function<std::int64_t(const ReadRequest&, std::int64_t)>& fault_hook) {
+    const std::function<std::int64_t(const ReadRequest&, std::int64_t)>& fault_hook) noexcept {
   for (std::uint64_t resubmissions = 0;; ++resubmissions) {
-    Result<std::size_t> got = pending.request->file->ReadAt(pending.next_offset(), pending.rest());
-    const std::int64_t real = got ? static_cast<std::int64_t>(*got) : -EIO;
-    const std::int64_t outcome = fault_hook ? fault_hook(*pending.request, real) : real;
-    if (!got && outcome == real) {  // keep the file's own words
-      pending.request->status = std::move(got).error();
+    try {
+      if (ReadOnce(pending, fault_hook) == ReadStep::kDone) return resubmissions;
+    } catch (...) {
+      FinishByException(pending);
       return resubmissions;
     }
-    if (CompleteRead(pending, outcome) == ReadStep::kDone) return resubmissions;
   }
 }
 

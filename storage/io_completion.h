@@ -34,16 +34,16 @@ enum class ReadStep : std::uint8_t {
 };
 
 /// Prepares a read. kDone if nothing has to be read, or the request cannot be served.
-ReadStep BeginRead(ReadRequest& request, PendingRead& pending);
+ReadStep BeginRead(ReadRequest& request, PendingRead& pending) noexcept;
 
 /// The one place where the outcome of a read is judged: bytes that arrived, or -errno.
-ReadStep CompleteRead(PendingRead& pending, std::int64_t outcome);
+ReadStep CompleteRead(PendingRead& pending, std::int64_t outcome) noexcept;
 
 /// Carries a read through to its end with ReadableFile::ReadAt, in this thread. Returns how many
 /// resubmissions it took.
 std::uint64_t ReadInline(
     PendingRead& pending,
-    const std::function<std::int64_t(const ReadRequest&, std::int64_t)>& fault_hook);
+    const std::function<std::int64_t(const ReadRequest&, std::int64_t)>& fault_hook) noexcept;
 
 /// Counts for IoStats. Threads: the caller's lock.
 class IoMeter {

@@ -2,14 +2,15 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <deque>
 #include <nlohmann/json.hpp>
-#include <thread>
 #include <utility>
+#include <vector>
 
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/mutex.h"
+#include "rhizome/storage/process.h"
+#include "rhizome/storage/threads.h"
 
 namespace rhizome {
 namespace {
@@ -63,9 +64,7 @@ std::string ToText(const LogLine& line) {
 /// Invariant: the worker alone calls the callback, and never under the mutex.
 class Logger::Impl {
  public:
-  explicit Impl(LogCallback callback) : callback_(std::move(callback)) {
-    worker_ = std::thread([this] { Deliver(); });
-  }
+  explicit Impl(LogCallback callback) : callback_(std::move(callback)) { StartWorker(); }
 
   // Delivers what waits.
   void Stop() {
@@ -74,27 +73,57 @@ class Logger::Impl {
       stopping_ = true;
     }
     arrived_.NotifyOne();
-    worker_.join();
+    static_cast<void>(worker_.Join());
+    Deliver();  // if there never was a thread
   }
 
-  void Push(LogLine line) RHIZOME_EXCLUDES(mutex_) {
-    {
+  /// A line, unless it cannot be made or kept; then it is counted.
+  template <typename Make>
+  void Push(const Make& make) noexcept RHIZOME_EXCLUDES(mutex_) {
+    const Status kept = Guarded([&] { return TryPush(make()); });
+    if (!kept.ok()) {
       const MutexLock lock(mutex_);
-      if (waiting_.size() >= kMaxWaiting) {
-        ++dropped_;
-        return;
-      }
-      waiting_.push_back(std::move(line));
+      ++dropped_;
     }
-    arrived_.NotifyOne();
   }
 
-  bool of_this_process() const { return owner_ == getpid(); }
+  bool of_this_process() const { return process_.here(); }
 
  private:
+  // Where the system gives no thread now, the next line tries again.
+  void StartWorker() {
+    if (!worker_.started())
+      static_cast<void>(worker_.Start([this] {
+        Deliver();
+        return Status::Ok();
+      }));
+  }
+
+  Status TryPush(LogLine line) RHIZOME_EXCLUDES(mutex_) {
+    {
+      const MutexLock lock(mutex_);
+      if (waiting_.size() >= kMaxWaiting)
+        ++dropped_;
+      else
+        waiting_.push_back(std::move(line));
+      StartWorker();
+    }
+    arrived_.NotifyOne();
+    return Status::Ok();
+  }
+
+  // A line that cannot be delivered for want of memory is lost, and the next ones are not.
   void Deliver() RHIZOME_EXCLUDES(mutex_) {
+    while (!Guarded([&]() -> Status {
+              DeliverAll();
+              return Status::Ok();
+            }).ok()) {
+    }
+  }
+
+  void DeliverAll() RHIZOME_EXCLUDES(mutex_) {
     while (true) {
-      std::deque<LogLine> lines;
+      std::vector<LogLine> lines;
       std::uint64_t dropped = 0;
       {
         const MutexLock lock(mutex_);
@@ -120,14 +149,14 @@ class Logger::Impl {
     }
   }
 
-  const pid_t owner_ = getpid();
+  const OwnerProcess process_;
   const LogCallback callback_;
   Mutex mutex_;
   CondVar arrived_;
-  std::deque<LogLine> waiting_ RHIZOME_GUARDED_BY(mutex_);
+  std::vector<LogLine> waiting_ RHIZOME_GUARDED_BY(mutex_);
   std::uint64_t dropped_ RHIZOME_GUARDED_BY(mutex_) = 0;
   bool stopping_ RHIZOME_GUARDED_BY(mutex_) = false;
-  std::thread worker_;  // last: it uses all others
+  Thread worker_;  // last: it uses all others; started under mutex_
 };
 
 Logger::Logger() = default;
@@ -147,11 +176,13 @@ Logger::~Logger() {
 void Logger::Log(LogLevel level, std::string_view component, std::string_view message,
                  std::vector<LogField> fields) const {
   if (!Wants(level) || !impl_->of_this_process()) return;
-  impl_->Push({.time = std::chrono::system_clock::now(),
-               .level = level,
-               .component = std::string(component),
-               .message = std::string(message),
-               .fields = std::move(fields)});
+  impl_->Push([&] {
+    return LogLine{.time = std::chrono::system_clock::now(),
+                   .level = level,
+                   .component = std::string(component),
+                   .message = std::string(message),
+                   .fields = std::move(fields)};
+  });
 }
 
 }  // namespace rhizome

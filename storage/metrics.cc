@@ -1,14 +1,15 @@
 #include "rhizome/storage/metrics.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <condition_variable>
 #include <cstring>
 #include <iterator>
 #include <mutex>
 #include <numeric>
-#include <thread>
+
+#include "rhizome/storage/process.h"
+#include "rhizome/storage/threads.h"
 
 namespace rhizome {
 namespace {
@@ -214,8 +215,13 @@ class MetricsReporter::Impl {
   Impl(std::shared_ptr<const Metrics> metrics, MetricsCallback callback,
        std::chrono::milliseconds period)
       : metrics_(std::move(metrics)), callback_(std::move(callback)), period_(period) {
-    worker_ = std::thread([this] { Run(); });
+    started_ = worker_.Start([this] {
+      Run();
+      return Status::Ok();
+    });
   }
+
+  const Status& started() const { return started_; }
 
   void Stop() {
     {
@@ -223,10 +229,10 @@ class MetricsReporter::Impl {
       stopping_ = true;
     }
     stop_.notify_one();
-    worker_.join();
+    static_cast<void>(worker_.Join());
   }
 
-  bool of_this_process() const { return owner_ == getpid(); }
+  bool of_this_process() const { return process_.here(); }
 
  private:
   void Run() {
@@ -243,19 +249,22 @@ class MetricsReporter::Impl {
     }
   }
 
-  const pid_t owner_ = getpid();
+  const OwnerProcess process_;
   const std::shared_ptr<const Metrics> metrics_;  // shared: it may outlive the store
   const MetricsCallback callback_;
   const std::chrono::milliseconds period_;
   std::mutex mutex_;
   std::condition_variable stop_;
   bool stopping_ = false;
-  std::thread worker_;  // last: it uses all others
+  Status started_;
+  Thread worker_;  // last: it uses all others
 };
 
 MetricsReporter::MetricsReporter(std::shared_ptr<const Metrics> metrics, MetricsCallback callback,
                                  std::chrono::milliseconds period)
     : impl_(std::make_unique<Impl>(std::move(metrics), std::move(callback), period)) {}
+
+Status MetricsReporter::status() const { return impl_->started(); }
 
 MetricsReporter::~MetricsReporter() {
   if (!impl_->of_this_process()) {

@@ -200,6 +200,10 @@ class MetricsReporter {
   MetricsReporter(std::shared_ptr<const Metrics> metrics, MetricsCallback callback,
                   std::chrono::milliseconds period);
   ~MetricsReporter();
+
+  /// kOutOfMemory: the system gave no thread, and nothing is reported.
+  Status status() const;
+
   MetricsReporter(const MetricsReporter&) = delete;
   MetricsReporter& operator=(const MetricsReporter&) = delete;
 

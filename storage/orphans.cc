@@ -225,14 +225,14 @@ Result<bool> EarlierIsPinned(FileSystem& fs, const Path& store, std::uint64_t cu
 }
 
 Status RemoveOrphans(FileSystem& fs, const Path& store, const StoreId& id, const Manifest& current,
-                     bool with_scratch) {
+                     bool with_scratch, std::uint64_t building) {
   if (RHIZOME_MUTANT("orphans stay")) return Status::Ok();
   const Path generations = store / kGenerationsName;
   RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs.List(generations));
   const auto kept = KeptGenerations(fs, store, id, current);
   for (const DirectoryEntry& entry : entries) {
     const auto generation = ParseNumbered(entry.name, "");
-    if (!generation || entry.kind != Kind::kDirectory) continue;
+    if (!generation || entry.kind != Kind::kDirectory || *generation == building) continue;
     const Path folder = generations / entry.name;
     if (*generation > current.generation) {
       RHIZOME_RETURN_IF_ERROR(RemoveTree(fs, folder));

@@ -1,57 +1,57 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
-#include <system_error>
 #include <thread>
 #include <vector>
 
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/io_completion.h"
 #include "rhizome/storage/mutex.h"
+#include "rhizome/storage/process.h"
 
 namespace rhizome {
 namespace {
 
 bool without_threads = false;  // see ReadWithoutThreads
 
-/// Threads that take reads from a queue and carry each to its end. The twin of io_uring, for
-/// sandboxes that forbid it. Without threads (ReadWithoutThreads) reads are done in Submit.
+/// Threads that take reads from a queue and carry each to its end. Nothing is allocated while reads
+/// are under way: all memory is taken at the beginning.
 ///
-/// Invariant, under `mutex_`: in_flight_ == waiting + in a worker's hands + finished_.size().
-/// Threads: as IoQueue; the workers touch only what `mutex_` guards and their own request.
-class PreadQueue : public IoQueue {
+/// Invariant, under `mutex_`: in flight == waiting + in a worker's hands + finished_.size().
+/// Threads: one that calls; the workers touch only what `mutex_` guards and their own request.
+class ReadingThreads {
  public:
-  explicit PreadQueue(const IoQueueOptions& options)
-      : depth_(options.depth), fault_hook_(options.fault_hook) {}
+  using FaultHook = std::function<std::int64_t(const ReadRequest&, std::int64_t)>;
 
-  ~PreadQueue() override {
+  ReadingThreads(std::size_t depth, FaultHook fault_hook)
+      : fault_hook_(std::move(fault_hook)), waiting_(depth) {
+    finished_.reserve(depth);
+  }
+
+  ~ReadingThreads() {
     {
-      MutexLock lock(mutex_);
+      const MutexLock lock(mutex_);
       stopping_ = true;
-      waiting_.clear();
     }
     work_.NotifyAll();
     for (std::thread& worker : workers_) worker.join();  // reads under way still own their buffers
   }
 
-  /// Starts up to `count` threads. Errors: kIoError, not even one could be started.
+  /// Starts up to `count` threads. Errors: kOutOfMemory, not even one could be started.
   Status Start(std::uint32_t count) {
-    try {
+    Status started = Guarded([&]() -> Status {
+      workers_.reserve(count);
       for (std::uint32_t i = 0; i < count; ++i) workers_.emplace_back([this] { Work(); });
-    } catch (const std::system_error& error) {
-      if (workers_.empty())
-        return Status::IoError(fmt::format("cannot start a reading thread: {}", error.what()));
-    }
-    return {};
+      return Status::Ok();
+    });
+    return workers_.empty() ? started : Status::Ok();
   }
 
-  void RegisterMemory(std::span<std::byte>) override {}  // pread has no use for it
-
-  Result<std::size_t> Submit(std::span<ReadRequest> requests) override {
-    const std::size_t count = std::min<std::size_t>(requests.size(), depth_ - in_flight_);
+  /// There is room for all of them.
+  void Begin(std::span<ReadRequest> requests) {
     {
-      MutexLock lock(mutex_);
-      for (ReadRequest& request : requests.first(count)) {
+      const MutexLock lock(mutex_);
+      for (ReadRequest& request : requests) {
         PendingRead pending;
         if (BeginRead(request, pending) == ReadStep::kDone) {
           Finished(request);
@@ -59,39 +59,32 @@ class PreadQueue : public IoQueue {
           meter_.Retried(ReadInline(pending, fault_hook_));
           Finished(request);
         } else {
-          waiting_.push_back(pending);
+          waiting_[(first_waiting_ + waiting_count_++) % waiting_.size()] = pending;
         }
       }
     }
-    in_flight_ += count;
     work_.NotifyAll();
-    return count;
   }
 
-  Result<std::span<ReadRequest* const>> Reap(std::size_t min_count) override {
-    min_count = std::min(min_count, in_flight_);
-    reaped_.clear();
-    MutexLock lock(mutex_);
-    while (finished_.size() < min_count) done_.Wait(mutex_);
-    reaped_.swap(finished_);
-    in_flight_ -= reaped_.size();
-    return std::span<ReadRequest* const>(reaped_);
+  /// Swaps `reaped`, which is empty, with what is finished: `least` at least.
+  void Take(std::size_t least, std::vector<ReadRequest*>& reaped) {
+    const MutexLock lock(mutex_);
+    while (finished_.size() < least) done_.Wait(mutex_);
+    reaped.swap(finished_);
   }
 
-  std::size_t in_flight() const override { return in_flight_; }
-  IoMaker maker() const override { return IoMaker::kPread; }
-  IoStats stats() const override {
-    MutexLock lock(mutex_);
+  IoStats stats() const {
+    const MutexLock lock(mutex_);
     return meter_.stats();
   }
 
  private:
   void Work() {
     PendingRead pending;
-    while (Take(pending)) {
+    while (TakeOne(pending)) {
       const std::uint64_t retries = ReadInline(pending, fault_hook_);
       {
-        MutexLock lock(mutex_);
+        const MutexLock lock(mutex_);
         --reading_;
         meter_.Retried(retries);
         Finished(*pending.request);
@@ -100,38 +93,83 @@ class PreadQueue : public IoQueue {
     }
   }
 
-  bool Take(PendingRead& pending) {
-    MutexLock lock(mutex_);
-    while (waiting_.empty() && !stopping_) work_.Wait(mutex_);
+  bool TakeOne(PendingRead& pending) {
+    const MutexLock lock(mutex_);
+    while (waiting_count_ == 0 && !stopping_) work_.Wait(mutex_);
     if (stopping_) return false;
-    pending = waiting_.front();
-    waiting_.pop_front();
+    pending = waiting_[first_waiting_];
+    first_waiting_ = (first_waiting_ + 1) % waiting_.size();
+    --waiting_count_;
     ++reading_;
     return true;
   }
 
   void Finished(ReadRequest& request) RHIZOME_REQUIRES(mutex_) {
-    meter_.Completed(request, waiting_.size() + reading_ + 1);
+    meter_.Completed(request, waiting_count_ + reading_ + 1);
     finished_.push_back(&request);
   }
 
   // Constant after Start.
-  const std::size_t depth_;
-  const std::function<std::int64_t(const ReadRequest&, std::int64_t)> fault_hook_;
+  const FaultHook fault_hook_;
   std::vector<std::thread> workers_;
-
-  // The owner's thread only.
-  std::size_t in_flight_ = 0;
-  std::vector<ReadRequest*> reaped_;
 
   mutable Mutex mutex_;
   CondVar work_;
   CondVar done_;
-  std::deque<PendingRead> waiting_ RHIZOME_GUARDED_BY(mutex_);
+  std::vector<PendingRead> waiting_ RHIZOME_GUARDED_BY(mutex_);  // a ring
+  std::size_t first_waiting_ RHIZOME_GUARDED_BY(mutex_) = 0;
+  std::size_t waiting_count_ RHIZOME_GUARDED_BY(mutex_) = 0;
   std::vector<ReadRequest*> finished_ RHIZOME_GUARDED_BY(mutex_);
   std::size_t reading_ RHIZOME_GUARDED_BY(mutex_) = 0;
   IoMeter meter_ RHIZOME_GUARDED_BY(mutex_);
   bool stopping_ RHIZOME_GUARDED_BY(mutex_) = false;
+};
+
+/// The twin of io_uring, for sandboxes that forbid it. Without threads (ReadWithoutThreads) reads
+/// are done in Submit. Threads: as IoQueue.
+class PreadQueue : public IoQueue {
+ public:
+  explicit PreadQueue(const IoQueueOptions& options)
+      : depth_(options.depth),
+        threads_(std::make_unique<ReadingThreads>(options.depth, options.fault_hook)) {
+    reaped_.reserve(options.depth);
+  }
+
+  // Threads do not come along into a forked child: what they wait for there is left as it is.
+  ~PreadQueue() override {
+    if (!process_.here()) static_cast<void>(threads_.release());
+  }
+
+  Status Start(std::uint32_t count) { return threads_->Start(count); }
+
+  void RegisterMemory(std::span<std::byte>) override {}  // pread has no use for it
+
+  Result<std::size_t> Submit(std::span<ReadRequest> requests) override {
+    RHIZOME_RETURN_IF_ERROR(process_.Check("this reading queue"));
+    const std::size_t count = std::min<std::size_t>(requests.size(), depth_ - in_flight_);
+    in_flight_ += count;
+    threads_->Begin(requests.first(count));
+    return count;
+  }
+
+  Result<std::span<ReadRequest* const>> Reap(std::size_t min_count) override {
+    RHIZOME_RETURN_IF_ERROR(process_.Check("this reading queue"));
+    reaped_.clear();
+    threads_->Take(std::min(min_count, in_flight_), reaped_);
+    in_flight_ -= reaped_.size();
+    return std::span<ReadRequest* const>(reaped_);
+  }
+
+  std::size_t in_flight() const override { return in_flight_; }
+  IoMaker maker() const override { return IoMaker::kPread; }
+  IoStats stats() const override { return process_.here() ? threads_->stats() : IoStats(); }
+
+ private:
+  const std::size_t depth_;
+  const OwnerProcess process_;
+  std::unique_ptr<ReadingThreads> threads_;
+  std::size_t in_flight_ = 0;
+  std::vector<ReadRequest*> reaped_;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/check.h"
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/stored_file.h"
@@ -112,8 +113,7 @@ class RowReader::Impl {
   std::vector<FileEntry> chunks_;
   std::size_t max_open_files_ = 0;
 
-  AlignedBuffer staging_;  // before the queue: it holds registered memory
-  std::unique_ptr<IoQueue> queue_;
+  AlignedBuffer staging_;
   std::vector<std::unique_ptr<ReadableFile>> files_;  // by chunk; null until it is read
   std::size_t open_files_ = 0;
   bool direct_ = false;
@@ -126,6 +126,7 @@ class RowReader::Impl {
   std::uint64_t submitted_ = 0;
   std::uint64_t retired_ = 0;
   std::size_t next_target_ = 0;
+  std::unique_ptr<IoQueue> queue_;  // goes first: it reads into what is above
 };
 
 Status RowReader::Impl::CheckOptions(const ChunkArray& sidecar) const {
@@ -218,7 +219,7 @@ Status RowReader::Impl::Read(std::span<RowTarget> targets) {
   planned_ = submitted_ = retired_ = 0;
   next_target_ = 0;
   ring_ = StagingRing(staging_.size_bytes());
-  const Status status = Transfer(targets);
+  const Status status = Guarded([&] { return Transfer(targets); });
   if (!status.ok()) Drain();
   if (status.ok()) rows_ += targets.size();
   return status;

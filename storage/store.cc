@@ -6,6 +6,7 @@
 
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/catalog.h"
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/pause.h"
 #include "rhizome/storage/store_context.h"
@@ -86,13 +87,21 @@ const Logger& Store::logger() const { return *context_->logger(); }
 Path Store::GenerationFolder(const Path& store, std::uint64_t generation) {
   return store / kGenerationsName / GenerationName(generation);
 }
-Path Store::GenerationFolder() const { return GenerationFolder(path_, manifest_->generation); }
+Path Store::GenerationFolder() const { return GenerationFolder(path_, Shown()->generation); }
+
+const Manifest& Store::manifest() const {
+  const MutexLock lock(shown_);
+  handed_out_ = true;
+  return *manifest_;
+}
 
 Result<std::unique_ptr<Store>> Store::Open(FileSystem& fs, const Path& path, Mode mode,
                                            const StoreOptions& options) {
   RHIZOME_RETURN_IF_ERROR(CheckOptions(options));
-  auto store = mode == Mode::kWrite ? OpenForWriting(fs, path, /*clear_scratch=*/true, options)
-                                    : OpenForReading(fs, path, options);
+  auto store = Guarded([&] {
+    return mode == Mode::kWrite ? OpenForWriting(fs, path, /*clear_scratch=*/true, options)
+                                : OpenForReading(fs, path, options);
+  });
   if (!store) {
     if (options.metrics != nullptr) options.metrics->CountError(store.error().code());
     return store;
@@ -132,14 +141,10 @@ Result<std::unique_ptr<Store>> Store::OpenForWriting(FileSystem& fs, const Path&
   if (!committed) return Fail(committed.error());
   Manifest manifest = *std::move(committed);
   RHIZOME_RETURN_IF_ERROR(RemoveOrphans(fs, path, store->id_, manifest, clear_scratch));
-  RHIZOME_ASSIGN_OR_RETURN(store->pin_, store->PinOf(manifest.generation));
-  {
-    const MutexLock lock(store->commits_);
-    store->sequence_ = std::max(record->sequence, last_delta);
-    store->base_sequence_ = record->base_sequence;
-    store->manifest_ = std::make_shared<Manifest>(std::move(manifest));
-  }
-  RHIZOME_RETURN_IF_ERROR(store->DropOldDelta());
+  RHIZOME_ASSIGN_OR_RETURN(auto pin, store->PinOf(manifest.generation));
+  store->Show(std::make_shared<const Manifest>(std::move(manifest)), std::move(pin),
+              std::max(record->sequence, last_delta), record->base_sequence);
+  RHIZOME_RETURN_IF_ERROR(store->DropOldDelta(record->generation, record->base_sequence));
   return store;
 }
 
@@ -185,14 +190,36 @@ Result<bool> Store::TryPin() {
     return Fail(Status::Corruption(manifest.error().message()));
   }
   if (!manifest) return Fail(manifest.error());
-  const MutexLock lock(commits_);
-  manifest_ = std::make_shared<Manifest>(*std::move(manifest));
-  sequence_ = record.sequence;
-  base_sequence_ = record.base_sequence;
-  if (RHIZOME_MUTANT("reader holds no pin")) return true;
-  pin_ = std::make_shared<CountedPin>(*std::move(pin), context_, manifest_->generation);
-  if (RHIZOME_MUTANT("pin leaks")) static_cast<void>(new std::shared_ptr<FileLock>(pin_));
+  auto next = std::make_shared<const Manifest>(*std::move(manifest));
+  std::shared_ptr<FileLock> held;
+  if (!RHIZOME_MUTANT("reader holds no pin"))
+    held = std::make_shared<CountedPin>(*std::move(pin), context_, next->generation);
+  if (RHIZOME_MUTANT("pin leaks")) static_cast<void>(new std::shared_ptr<FileLock>(held));
+  const auto before = Shown();
+  // The same one: who looks at it goes on doing so.
+  if (before->generation == next->generation && before->version == next->version) next = before;
+  MakeRoomToShow();
+  Show(std::move(next), std::move(held), record.sequence, record.base_sequence);
   return true;
+}
+
+// Room for one more manifest that somebody may look at, so that Show needs no memory.
+void Store::MakeRoomToShow() {
+  const MutexLock lock(shown_);
+  earlier_.reserve(earlier_.size() + 1);
+}
+
+void Store::Show(std::shared_ptr<const Manifest> manifest, std::shared_ptr<FileLock> pin,
+                 std::uint64_t sequence, std::uint64_t base_sequence) noexcept {
+  const MutexLock lock(shown_);
+  if (manifest != manifest_) {
+    if (handed_out_) earlier_.push_back(std::move(manifest_));
+    handed_out_ = false;
+  }
+  manifest_ = std::move(manifest);
+  pin_.swap(pin);
+  sequence_ = sequence;
+  base_sequence_ = base_sequence;
 }
 
 Result<std::shared_ptr<FileLock>> Store::PinOf(std::uint64_t generation) const {
@@ -206,33 +233,32 @@ Result<std::shared_ptr<FileLock>> Store::PinOf(std::uint64_t generation) const {
 
 // Commits that are in the current generation: a reader of an older one still needs them. One that
 // is only kept has no reader who knows of the delta.
-Status Store::DropOldDelta() {
-  std::uint64_t current = 0;
-  std::uint64_t base = 0;
-  {
-    const MutexLock lock(commits_);
-    current = manifest_->generation;
-    base = base_sequence_;
-  }
-  RHIZOME_ASSIGN_OR_RETURN(const bool pinned, EarlierIsPinned(*fs_, path_, current));
-  return pinned ? Status::Ok() : catalog_->DropDelta(base);
+Status Store::DropOldDelta(std::uint64_t generation, std::uint64_t base_sequence) {
+  RHIZOME_ASSIGN_OR_RETURN(const bool pinned, EarlierIsPinned(*fs_, path_, generation));
+  return pinned ? Status::Ok() : catalog_->DropDelta(base_sequence);
 }
 
 std::shared_ptr<const Store> Store::Snapshot() const { return Copy(); }
 
 std::shared_ptr<Store> Store::Copy() const {
   std::shared_ptr<Store> snapshot(new Store(context_));
-  const MutexLock lock(commits_);
-  const MutexLock own(snapshot->commits_);
   snapshot->path_ = path_;
   snapshot->id_ = id_;
   snapshot->snapshot_ = true;
   snapshot->lock_ = lock_;
-  snapshot->pin_ = pin_;
   snapshot->catalog_ = catalog_;
-  snapshot->manifest_ = manifest_;
-  snapshot->base_sequence_ = base_sequence_;
-  snapshot->sequence_ = sequence_;
+  std::shared_ptr<FileLock> pin;
+  std::shared_ptr<const Manifest> manifest;
+  std::uint64_t sequence = 0;
+  std::uint64_t base_sequence = 0;
+  {
+    const MutexLock lock(shown_);
+    pin = pin_;
+    manifest = manifest_;
+    sequence = sequence_;
+    base_sequence = base_sequence_;
+  }
+  snapshot->Show(std::move(manifest), std::move(pin), sequence, base_sequence);
   return snapshot;
 }
 
@@ -272,6 +298,18 @@ Result<std::unique_ptr<Store>> Store::Create(FileSystem& fs, const Path& path, c
   return store;
 }
 
+Status Store::Discard(std::unique_ptr<Store> store, bool keep_folder) {
+  FileSystem& fs = *store->fs_;
+  const Path path = store->path_;
+  static_cast<void>(store->catalog_->Close());  // it goes anyway
+  RHIZOME_RETURN_IF_ERROR(ClearLeftover(fs, path));
+  // Who waits for the lock finds that its file is gone, and makes another.
+  RHIZOME_RETURN_IF_ERROR(fs.RemoveFile(path / kLockName));
+  if (keep_folder) return Status::Ok();
+  const Status removed = fs.RemoveDirectory(path);
+  return removed.code() == StatusCode::kAlreadyExists ? Status::Ok() : removed;  // another's by now
+}
+
 Status Store::CheckWritable() const {
   if (!writable())
     return Status::InvalidArgument(fmt::format("'{}' is open for reading", path_.string()));
@@ -279,6 +317,7 @@ Status Store::CheckWritable() const {
 }
 
 Status Store::CommitManifest(const Manifest& manifest, std::uint64_t base_sequence) {
+  RHIZOME_RETURN_IF_ERROR(CheckFollows(manifest));
   if (RHIZOME_MUTANT("commit before its manifest")) {
     RHIZOME_RETURN_IF_ERROR(CommitPrepared(manifest, base_sequence));
     return PrepareManifest(manifest);
@@ -300,40 +339,62 @@ Status Store::PrepareManifest(const Manifest& manifest) {
     const MutexLock lock(commits_);
     RHIZOME_RETURN_IF_ERROR(CheckWritable());
   }
-  const Status status = WriteManifest(manifest, bytes);
+  Status status = WriteManifest(manifest, bytes);
   if (status.ok()) return status;
   const MutexLock lock(commits_);
-  return Break(status, "an earlier commit failed, open the store again");
+  return Break(std::move(status), "an earlier commit failed, open the store again");
 }
 
-Status Store::Break(const Status& status, std::string_view what) {
-  if (!RHIZOME_MUTANT("failed write is forgotten")) broken_ = status.WithContext(what);
-  logger().Log(LogLevel::kError, "store", "a write failed: read-only until it is opened again",
-               {{"path", path_.string()}, {"error", status.ToString()}});
+Status Store::Break(Status status, std::string_view what) noexcept {
+  if (!RHIZOME_MUTANT("failed write is forgotten")) {
+    Status words = Guarded([&] { return status.WithContext(what); });
+    const bool said = words.code() == status.code();  // there was memory for them
+    broken_ = said ? std::move(words) : Status(status.code(), "read-only");
+  }
+  static_cast<void>(Guarded([&] {
+    logger().Log(LogLevel::kError, "store", "a write failed: read-only until it is opened again",
+                 {{"path", path_.string()}, {"error", status.ToString()}});
+    return Status::Ok();
+  }));
   return status;
+}
+
+// Only the next version, or generation, of what is shown: a change that was begun before another
+// one would undo that.
+Status Store::CheckFollows(const Manifest& next) const {
+  const auto now = Shown();
+  const bool version = next.generation == now->generation && next.version == now->version + 1;
+  const bool generation = next.generation == now->generation + 1;
+  // A new store begins anywhere: it may be a copy.
+  if (version || generation || now->generation == 0) return Status::Ok();
+  return Status::InvalidArgument(
+      fmt::format("'{}' has moved on to generation {}, version {}: begin the change again",
+                  path_.string(), now->generation, now->version));
 }
 
 Status Store::CommitPrepared(const Manifest& manifest, std::uint64_t base_sequence) {
   const std::vector<std::byte> bytes = EncodeManifest(manifest, id_);
   const MutexLock lock(commits_);
   RHIZOME_RETURN_IF_ERROR(CheckWritable());
-  // Pinned before: behind the commit nothing may fail, or what is done would count as not done.
-  std::shared_ptr<FileLock> pin = pin_;
-  if (manifest.generation != manifest_->generation) {
+  RHIZOME_RETURN_IF_ERROR(CheckFollows(manifest));
+  // Behind the commit nothing may fail, or what is done would count as not done.
+  std::shared_ptr<FileLock> pin = Pin();
+  if (manifest.generation != Shown()->generation) {
     RHIZOME_ASSIGN_OR_RETURN(pin, PinOf(manifest.generation));
   }
-  const Status status = catalog_->Commit({.generation = manifest.generation,
-                                          .manifest_version = manifest.version,
-                                          .manifest_bytes = bytes.size(),
-                                          .manifest_xxh3 = Xxh3(bytes),
-                                          .sequence = sequence_ + 1,
-                                          .base_sequence = base_sequence});
+  const std::uint64_t next_sequence = sequence() + 1;
+  auto next = std::make_shared<const Manifest>(manifest);
+  MakeRoomToShow();
+  Status status = catalog_->Commit({.generation = manifest.generation,
+                                    .manifest_version = manifest.version,
+                                    .manifest_bytes = bytes.size(),
+                                    .manifest_xxh3 = Xxh3(bytes),
+                                    .sequence = next_sequence,
+                                    .base_sequence = base_sequence});
   // The disk may or may not hold the commit now: only a new look at it can tell.
-  if (!status.ok()) return Break(status, "an earlier commit failed, open the store again");
-  ++sequence_;
-  pin_ = std::move(pin);
-  manifest_ = std::make_shared<Manifest>(manifest);
-  base_sequence_ = base_sequence;
+  if (!status.ok())
+    return Break(std::move(status), "an earlier commit failed, open the store again");
+  Show(std::move(next), std::move(pin), next_sequence, base_sequence);
   return Status::Ok();
 }
 
@@ -346,38 +407,53 @@ Status Store::WriteManifest(const Manifest& manifest, std::span<const std::byte>
 
 // Removing gigabytes takes a while, in which commits go on.
 Status Store::CollectGarbage() {
-  std::shared_ptr<const Manifest> current;
+  const MutexLock files(files_);
   {
     const MutexLock lock(commits_);
     RHIZOME_RETURN_IF_ERROR(CheckWritable());
-    current = manifest_;
   }
-  RHIZOME_RETURN_IF_ERROR(RemoveOrphans(*fs_, path_, id_, *current, /*with_scratch=*/false));
-  return DropOldDelta();
+  std::shared_ptr<const Manifest> current;
+  std::uint64_t base_sequence = 0;
+  std::uint64_t building = 0;
+  {
+    const MutexLock lock(shown_);
+    current = manifest_;
+    base_sequence = base_sequence_;
+    building = building_;
+  }
+  RHIZOME_RETURN_IF_ERROR(
+      RemoveOrphans(*fs_, path_, id_, *current, /*with_scratch=*/false, building));
+  return DropOldDelta(current->generation, base_sequence);
 }
 
 Status Store::Keep(const KeepRule& rule) {
-  Manifest next;
+  const MutexLock files(files_);
   {
     const MutexLock lock(commits_);
     RHIZOME_RETURN_IF_ERROR(CheckWritable());
-    if (manifest_->keep == rule) return Status::Ok();
-    next = *manifest_;
   }
+  Manifest next = *Shown();
+  if (next.keep == rule) return Status::Ok();
   next.keep = rule;
   ++next.version;
   return CommitManifest(next);
 }
 
 Status Store::RemoveKept() {
-  Manifest current;
+  const MutexLock files(files_);
   {
     const MutexLock lock(commits_);
     RHIZOME_RETURN_IF_ERROR(CheckWritable());
+  }
+  Manifest current;
+  std::uint64_t building = 0;
+  {
+    const MutexLock lock(shown_);
     current = *manifest_;
+    building = building_;
   }
   current.keep.generations = 0;
-  return RemoveOrphans(*fs_, path_, id_, current, /*with_scratch=*/false);
+  return RemoveOrphans(*fs_, path_, id_, current, /*with_scratch=*/false, building);
 }
 
 Status Store::ClaimDelta() {
@@ -399,11 +475,13 @@ Status Store::CommitDelta(
     bool sync, const std::function<std::vector<DeltaCommit>(std::uint64_t first)>& make) {
   const MutexLock lock(commits_);
   RHIZOME_RETURN_IF_ERROR(CheckWritable());
-  const std::vector<DeltaCommit> commits = make(sequence_ + 1);
+  const std::vector<DeltaCommit> commits = make(sequence() + 1);
   if (commits.empty()) return Status::Ok();
-  if (const Status status = catalog_->AppendDelta(commits, sync); !status.ok())
-    return Break(status, "an earlier write failed, open the store again");
-  if (!RHIZOME_MUTANT("sequence stands still")) sequence_ += commits.size();
+  if (Status status = catalog_->AppendDelta(commits, sync); !status.ok())
+    return Break(std::move(status), "an earlier write failed, open the store again");
+  if (RHIZOME_MUTANT("sequence stands still")) return Status::Ok();
+  const MutexLock shown(shown_);
+  sequence_ += commits.size();
   return Status::Ok();
 }
 
@@ -420,8 +498,9 @@ Status Store::ReadDeltaRow(std::uint64_t sequence, std::uint64_t array_id, std::
 
 Result<SectionFile> Store::LoadSectionFile(std::string_view relative_path, FileKind kind,
                                            std::span<const std::uint32_t> leave) const {
-  const FileEntry* file = manifest_->FindFile(relative_path);
-  const Path path = GenerationFolder() / relative_path;
+  const auto manifest = Shown();
+  const FileEntry* file = manifest->FindFile(relative_path);
+  const Path path = GenerationFolder(path_, manifest->generation) / relative_path;
   if (file == nullptr)
     return Fail(Status::NotFound(fmt::format("'{}' is not part of the store", path.string())));
   const auto source = fs_->OpenRead(path);
@@ -452,16 +531,18 @@ Result<SectionFile> Store::LoadSectionFile(std::string_view relative_path, FileK
 }
 
 Result<std::unique_ptr<ChunkArray>> Store::OpenArray(std::string_view name) const {
-  const ArrayEntry* entry = manifest_->FindArray(name);
+  const auto manifest = Shown();
+  const ArrayEntry* entry = manifest->FindArray(name);
   if (entry != nullptr) {
-    auto array = ChunkArray::Open(*fs_, GenerationFolder(), *entry, manifest_->files);
+    auto array = ChunkArray::Open(*fs_, GenerationFolder(path_, manifest->generation), *entry,
+                                  manifest->files);
     // The manifest names its files: a missing one is damage.
     if (!array && array.error().code() == StatusCode::kNotFound)
       return Fail(Status::Corruption(array.error().message()));
     return array;
   }
   std::string names;
-  for (const ArrayEntry& array : manifest_->arrays) {
+  for (const ArrayEntry& array : manifest->arrays) {
     if (array.name.ends_with(kSidecarSuffix)) continue;
     names += (names.empty() ? "" : ", ") + array.name;
   }

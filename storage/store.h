@@ -13,6 +13,7 @@
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/manifest.h"
 #include "rhizome/storage/mutex.h"
+#include "rhizome/storage/process.h"
 #include "rhizome/storage/section_file.h"
 #include "rhizome/storage/store_id.h"
 #include "rhizome/storage/store_options.h"
@@ -34,15 +35,17 @@ struct DeltaCommit;
 ///   (4) whoever reads a generation holds a shared lock on its PIN, so (3) never removes files
 ///       under it.
 ///
-/// Threads: const functions from many threads; the rest one at a time, but CommitDelta and Snapshot
-/// from many threads, beside a GenerationWriter too.
+/// Threads: const functions from many threads; the rest one at a time, but CommitDelta, Snapshot
+/// and CollectGarbage from many threads, beside a GenerationWriter or an ArrayChange too. In a
+/// forked child what asks the catalogue or commits fails with kInvalidArgument.
 class Store {
  public:
   enum class Mode : std::uint8_t { kRead, kWrite };
 
   /// Opens a committed store. kWrite takes LOCK and removes orphans; kRead never writes into the
   /// folder. Errors: kNotFound, no store there; kBusy, another writer (its pid is named);
-  /// kUnsupported, a newer format; kCorruption; kInvalidArgument, `options` out of range.
+  /// kUnsupported, a newer format; kCorruption; kInvalidArgument, `options` out of range, or kWrite
+  /// in a fork of a process that had a store open.
   static Result<std::unique_ptr<Store>> Open(FileSystem& fs, const Path& path, Mode mode,
                                              const StoreOptions& options = {});
 
@@ -50,27 +53,36 @@ class Store {
   /// what a killed ingestion of ours left, which is cleared; kAlreadyExists otherwise.
   /// Until a generation is committed, Open says kNotFound.
   static Result<std::unique_ptr<Store>> Create(FileSystem& fs, const Path& path, const StoreId& id);
+
+  /// Gives up a store that Create made and in which nothing was committed: removes what is in its
+  /// folder, and that too unless `keep_folder`, all while LOCK is held, so that nobody has begun
+  /// another one there. Errors: kIoError; then the next Create clears the rest.
+  static Status Discard(std::unique_ptr<Store> store, bool keep_folder);
   ~Store();
 
   /// A handle that sees for ever what this one sees now, and holds it: files of its generation stay
   /// while the snapshot lives, whatever is committed meanwhile. Cheap. A snapshot of a writer's
   /// handle keeps LOCK until it goes.
-  std::shared_ptr<const Store> Snapshot() const RHIZOME_EXCLUDES(commits_);
+  std::shared_ptr<const Store> Snapshot() const RHIZOME_EXCLUDES(shown_);
 
   /// kRead: moves on to what is committed now. A writer's handle sees its own commits anyway.
   /// Errors: those of Open; then this handle sees what it saw before.
-  Status Refresh() RHIZOME_EXCLUDES(commits_);
+  Status Refresh() RHIZOME_EXCLUDES(shown_);
 
   /// Writes the commits that `make` returns to the delta as one: all or none; durable when it
   /// returns if `sync`. `make` gets the sequence number of the first of them. Errors:
   /// kInvalidArgument, open for reading; kIoError, kOutOfSpace: afterwards the handle refuses to
-  /// write until it is opened again.
+  /// write until it is opened again. What `make` throws (no memory) goes through, and nothing is
+  /// written: the handle goes on.
   Status CommitDelta(bool sync,
                      const std::function<std::vector<DeltaCommit>(std::uint64_t first)>& make)
       RHIZOME_EXCLUDES(commits_);
 
   /// Reads of the delta, see Catalog. The generation holds commits up to base_sequence().
-  std::uint64_t base_sequence() const { return base_sequence_; }
+  std::uint64_t base_sequence() const RHIZOME_EXCLUDES(shown_) {
+    const MutexLock lock(shown_);
+    return base_sequence_;
+  }
   Status ScanDelta(std::uint64_t after,
                    const std::function<Status(std::uint64_t sequence,
                                               std::span<const std::byte> record)>& visit) const;
@@ -78,9 +90,10 @@ class Store {
                       std::span<std::byte> out) const;
 
   /// Removes what the store no longer needs and nobody pins: see RemoveOrphans (store_files.h), and
-  /// commits of the delta that every generation holds. An open for writing does so, too. Errors:
-  /// kInvalidArgument, open for reading; kIoError.
-  Status CollectGarbage() RHIZOME_EXCLUDES(commits_);
+  /// commits of the delta that every generation holds. An open for writing does so, too. Leaves
+  /// what is being written; an ArrayChange that commits meanwhile waits. Errors: kInvalidArgument,
+  /// open for reading; kIoError.
+  Status CollectGarbage() RHIZOME_EXCLUDES(commits_, files_);
 
   /// From now on so many generations before the current one stay (Manifest::keep); what is more
   /// goes at the next CollectGarbage. One commit, if the rule is another. Errors: kInvalidArgument,
@@ -116,8 +129,9 @@ class Store {
   const StoreId& id() const { return id_; }
   FileSystem& fs() const { return *fs_; }
 
-  /// The committed manifest that this handle sees.
-  const Manifest& manifest() const { return *manifest_; }
+  /// The committed manifest that this handle sees. Stays where it is as long as the handle, also
+  /// when this moves on to another one.
+  const Manifest& manifest() const RHIZOME_EXCLUDES(shown_);
 
   /// "generations/000001" of that manifest, below path().
   Path GenerationFolder() const;
@@ -144,23 +158,43 @@ class Store {
                                                        const StoreOptions& options = {});
   static Result<std::unique_ptr<Store>> OpenForReading(FileSystem& fs, const Path& path,
                                                        const StoreOptions& options);
-  std::shared_ptr<Store> Copy() const RHIZOME_EXCLUDES(commits_);
+  std::shared_ptr<Store> Copy() const RHIZOME_EXCLUDES(shown_);
   Result<bool> TryPin();
   Result<std::shared_ptr<FileLock>> PinOf(std::uint64_t generation) const;
   Status CheckWritable() const RHIZOME_REQUIRES(commits_);
-  Status DropOldDelta();
+  Status DropOldDelta(std::uint64_t generation, std::uint64_t base_sequence);
+  std::shared_ptr<const Manifest> Shown() const RHIZOME_EXCLUDES(shown_) {
+    const MutexLock lock(shown_);
+    return manifest_;
+  }
+  void Show(std::shared_ptr<const Manifest> manifest, std::shared_ptr<FileLock> pin,
+            std::uint64_t sequence, std::uint64_t base_sequence) noexcept RHIZOME_EXCLUDES(shown_);
+  std::shared_ptr<FileLock> Pin() const RHIZOME_EXCLUDES(shown_) {
+    const MutexLock lock(shown_);
+    return pin_;
+  }
+  std::uint64_t sequence() const RHIZOME_EXCLUDES(shown_) {
+    const MutexLock lock(shown_);
+    return sequence_;
+  }
+  void MakeRoomToShow() RHIZOME_EXCLUDES(shown_);
+  Status CheckFollows(const Manifest& next) const RHIZOME_EXCLUDES(shown_);
+  void EndBuilding() RHIZOME_EXCLUDES(shown_) {
+    const MutexLock lock(shown_);
+    building_ = 0;
+  }
 
   /// `base_sequence`: commits up to it are in the manifest's generation.
   Status CommitManifest(const Manifest& manifest, std::uint64_t base_sequence)
       RHIZOME_EXCLUDES(commits_);
   Status CommitManifest(const Manifest& manifest) RHIZOME_EXCLUDES(commits_) {
-    return CommitManifest(manifest, base_sequence_);
+    return CommitManifest(manifest, base_sequence());
   }
   Status PrepareManifest(const Manifest& manifest) RHIZOME_EXCLUDES(commits_);
   Status CommitPrepared(const Manifest& manifest, std::uint64_t base_sequence)
       RHIZOME_EXCLUDES(commits_);
   Status WriteManifest(const Manifest& manifest, std::span<const std::byte> bytes);
-  Status Break(const Status& status, std::string_view what) RHIZOME_REQUIRES(commits_);
+  Status Break(Status status, std::string_view what) noexcept RHIZOME_REQUIRES(commits_);
 
   std::shared_ptr<StoreContext> context_;  // first: files and locks count in it
   FileSystem* fs_ = nullptr;
@@ -168,15 +202,24 @@ class Store {
   StoreId id_;
   bool snapshot_ = false;
   std::shared_ptr<FileLock> lock_;  // kWrite
-  std::shared_ptr<FileLock> pin_;   // of the manifest's generation
   std::shared_ptr<Catalog> catalog_;
-  std::shared_ptr<const Manifest> manifest_ = std::make_shared<Manifest>();
-  std::uint64_t base_sequence_ = 0;
 
-  mutable Mutex commits_;       // one commit at a time; what a commit changes is changed under it
-  std::uint64_t sequence_ = 0;  // of the last commit
-  bool delta_claimed_ = false;
-  Status broken_;  // after a failed commit every further one fails
+  // Locked in this order.
+  Mutex files_;            // held while rubbish goes, and while files are made that none names yet
+  mutable Mutex commits_;  // one commit at a time
+  mutable ForkMutex shown_;  // for moments: what commits change and others look at
+
+  bool delta_claimed_ RHIZOME_GUARDED_BY(commits_) = false;
+  Status broken_ RHIZOME_GUARDED_BY(commits_);  // after a failed commit every further one fails
+
+  std::shared_ptr<FileLock> pin_ RHIZOME_GUARDED_BY(shown_);  // of the manifest's generation
+  std::shared_ptr<const Manifest> manifest_ RHIZOME_GUARDED_BY(shown_) =
+      std::make_shared<Manifest>();
+  std::uint64_t base_sequence_ RHIZOME_GUARDED_BY(shown_) = 0;
+  std::uint64_t sequence_ RHIZOME_GUARDED_BY(shown_) = 0;  // of the last commit
+  std::uint64_t building_ RHIZOME_GUARDED_BY(shown_) = 0;  // the generation being written; 0: none
+  mutable bool handed_out_ RHIZOME_GUARDED_BY(shown_) = false;  // has somebody a reference to it?
+  std::vector<std::shared_ptr<const Manifest>> earlier_ RHIZOME_GUARDED_BY(shown_);  // handed out
 };
 
 /// Writes the files of a new generation and commits it. Destroying it without Commit leaves
@@ -185,7 +228,9 @@ class Store {
 /// outlive it.
 class GenerationWriter {
  public:
+  /// Errors: kBusy, there is one already; kInvalidArgument, open for reading; kIoError.
   static Result<std::unique_ptr<GenerationWriter>> Create(Store& store);
+  ~GenerationWriter() { store_.EndBuilding(); }
 
   /// A file below the generation's folder, being written and hashed. Close syncs it and enters it
   /// into the manifest.

@@ -6,7 +6,7 @@
 
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/metered_file_system.h"
-#include "rhizome/storage/mutex.h"
+#include "rhizome/storage/process.h"
 #include "rhizome/storage/store_options.h"
 
 namespace rhizome {
@@ -41,7 +41,7 @@ class StoreContext {
   const std::shared_ptr<Logger> logger_;
   const std::unique_ptr<FileSystem> metered_;
   FileSystem& base_;
-  Mutex mutex_;
+  ForkMutex mutex_;
   std::map<std::uint64_t, int> pins_ RHIZOME_GUARDED_BY(mutex_);
 };
 

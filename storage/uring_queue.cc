@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <thread>
 #include <vector>
 
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/io_completion.h"
+#include "rhizome/storage/process.h"
 
 namespace rhizome {
 namespace {
@@ -20,13 +23,18 @@ constexpr std::uint32_t kMaxRingAttempts = 8;
 // Busy answers of the ring itself, in a row, before the queue counts as broken.
 constexpr int kMaxBusyAnswers = 1000;
 
+// How often a ring that answers nothing but errors is looked at, a millisecond apart, for the ends
+// of reads under way. Disks answer in less; only who closes the ring's descriptor makes it more.
+constexpr int kMaxLooks = 60'000;
+
 /// Reads through one io_uring.
 ///
 /// Invariants:
 ///   (1) a slot is free, in the kernel's hands, or in `again_`; in_kernel_ counts the second;
 ///   (2) in_flight_ <= depth == number of slots, so neither ring overflows;
-///   (3) nothing is in the kernel's hands when the destructor returns: the buffers are the
-///   caller's.
+///   (3) nothing is in the kernel's hands when the destructor returns, or an error of the ring: the
+///   buffers are the caller's;
+///   (4) a fork shares the ring with its parent, and touches nothing of it.
 ///
 /// IORING_SETUP_SINGLE_ISSUER is not used: it ties the ring to the thread that made it, while a
 /// queue may be handed from thread to thread when nothing is in flight.
@@ -35,11 +43,13 @@ class UringQueue : public IoQueue {
   explicit UringQueue(const IoQueueOptions& options)
       : slots_(options.depth), fault_hook_(options.fault_hook) {
     for (std::uint32_t i = 0; i < options.depth; ++i) free_.push_back(options.depth - 1 - i);
+    finished_.reserve(options.depth);  // nothing is allocated while reads are under way
+    reaped_.reserve(options.depth);
   }
 
   ~UringQueue() override {
     if (!ring_open_) return;
-    while (in_kernel_ > 0 && WaitForCompletions(1).ok()) DropCompletions();
+    if (process_.here()) AwaitKernel();
     io_uring_queue_exit(&ring_);
   }
 
@@ -60,9 +70,12 @@ class UringQueue : public IoQueue {
   Status Flush();
   Status WaitForCompletions(std::size_t count);
   void TakeCompletions();
+  Status Break(Status status);
+  void AwaitKernel();
   void DropCompletions();
   int RegisteredPiece(std::span<const std::byte> range) const;
 
+  const OwnerProcess process_;
   io_uring ring_ = {};
   bool ring_open_ = false;
   std::vector<PendingRead> slots_;
@@ -173,6 +186,7 @@ void UringQueue::Start(ReadRequest& request) {
 }
 
 Result<std::size_t> UringQueue::Submit(std::span<ReadRequest> requests) {
+  RHIZOME_RETURN_IF_ERROR(process_.Check("this reading queue"));
   if (!broken_.ok()) return Fail(broken_);
   const std::size_t count = std::min(requests.size(), slots_.size() - in_flight_);
   for (ReadRequest& request : requests.first(count)) Start(request);
@@ -188,9 +202,8 @@ Status UringQueue::Flush() {
     if (submitted > 0 || submitted == -EINTR) continue;
     const bool transient = submitted == 0 || submitted == -EAGAIN || submitted == -EBUSY;
     if (!transient || ++busy > kMaxBusyAnswers) {
-      broken_ = Status::IoError(Status::FromErrno(-submitted, "io_uring_submit").message());
       in_kernel_ -= io_uring_sq_ready(&ring_);
-      return broken_;
+      return Break(Status::IoError(Status::FromErrno(-submitted, "io_uring_submit").message()));
     }
   }
   return {};
@@ -203,14 +216,31 @@ Status UringQueue::WaitForCompletions(std::size_t count) {
     const int error = io_uring_wait_cqe_nr(&ring_, &cqe, static_cast<unsigned>(count));
     if (error == 0) return {};
     if (error == -EINTR) continue;
-    if (error != -EAGAIN && error != -EBUSY) {
-      broken_ = Status::IoError(Status::FromErrno(-error, "io_uring_enter").message());
-      return broken_;
-    }
+    if (error != -EAGAIN && error != -EBUSY)
+      return Break(Status::IoError(Status::FromErrno(-error, "io_uring_enter").message()));
     ++busy;
   }
-  broken_ = Status::IoError("io_uring_enter: busy again and again");
+  return Break(Status::IoError("io_uring_enter: busy again and again"));
+}
+
+/// The ring is of no use any more, and whoever reads the error takes the buffers back.
+Status UringQueue::Break(Status status) {
+  broken_ = std::move(status);
+  AwaitKernel();
+  finished_.clear();
+  in_flight_ = 0;
   return broken_;
+}
+
+/// Until no read is under way. The ends of reads show in memory, also where the ring takes no call.
+void UringQueue::AwaitKernel() {
+  for (int look = 0; in_kernel_ > 0 && look < kMaxLooks; ++look) {
+    DropCompletions();
+    if (in_kernel_ == 0) return;
+    io_uring_cqe* cqe = nullptr;
+    if (io_uring_wait_cqe(&ring_, &cqe) != 0)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 void UringQueue::TakeCompletions() {
@@ -228,7 +258,8 @@ void UringQueue::TakeCompletions() {
       continue;
     }
     meter_.Retried(1);
-    if (pending.fruitless < kMaxRingAttempts) {
+    // What a ring cancels (the thread that began it has ended), it may cancel again.
+    if (pending.fruitless < kMaxRingAttempts && outcome != -ECANCELED) {
       Prepare(slot);
     } else {
       meter_.Retried(ReadInline(pending, fault_hook_));
@@ -246,6 +277,7 @@ void UringQueue::DropCompletions() {
 }
 
 Result<std::span<ReadRequest* const>> UringQueue::Reap(std::size_t min_count) {
+  RHIZOME_RETURN_IF_ERROR(process_.Check("this reading queue"));
   if (!broken_.ok()) return Fail(broken_);
   min_count = std::min(min_count, in_flight_);
   reaped_.clear();

@@ -125,13 +125,16 @@ TEST_F(GraphWriteTest, WaitingBatchesShareOneCommit) {
   std::atomic<int> published = 0;
   auto writer = std::make_unique<GraphWriter>(
       *store_, GraphWriter::Base{store_->Snapshot(), graph_->parts(), graph_->delta()},
-      [&](const GraphWriter::Base&) { ++published; });
+      [](const GraphWriter::Base&) { return nullptr; },
+      [&](const std::shared_ptr<const GraphState>&) { ++published; });
   std::promise<void> release;
   std::thread blocker([&] {
-    EXPECT_STATUS(writer->Rebase([&]() -> Result<GraphWriter::Base> {
-      release.get_future().wait();
-      return Fail(Status::Busy("nothing to publish"));
-    }),
+    EXPECT_STATUS(writer->Rebase(
+                      [&]() -> Result<GraphWriter::Base> {
+                        release.get_future().wait();
+                        return Fail(Status::Busy("nothing to publish"));
+                      },
+                      [] { return Status::Ok(); }),
                   kBusy);
   });
   while (writer->pending() < 1) std::this_thread::yield();

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <new>
 #include <string_view>
@@ -67,6 +68,17 @@ struct State {
 };
 thread_local State state;
 
+/// The same of all threads.
+struct SharedState {
+  std::atomic<const Libraries*> libraries = nullptr;
+  std::atomic<std::uint64_t> asked = 0;
+  std::atomic<std::uint64_t> failed = 0;
+  std::uint64_t fail_at = 0;
+  bool sticky = false;
+};
+SharedState shared;
+thread_local bool judging = false;
+
 bool MayThrow(const Libraries& libraries) {
   std::array<void*, 128> frames{};
   const int count = backtrace(frames.data(), frames.size());
@@ -80,7 +92,20 @@ bool MayThrow(const Libraries& libraries) {
   });
 }
 
+bool FailsInAnyThread(const void* caller) {
+  const Libraries* const libraries = shared.libraries.load(std::memory_order_acquire);
+  if (libraries == nullptr || judging || !libraries->ours.contains(caller)) return false;
+  if (shared.asked.fetch_add(1) < shared.fail_at) return false;
+  if (shared.failed.load() > 0 && !shared.sticky) return false;
+  judging = true;
+  const bool fails = MayThrow(*libraries);
+  judging = false;
+  if (fails) shared.failed.fetch_add(1);
+  return fails;
+}
+
 bool Fails(const void* caller) {
+  if (FailsInAnyThread(caller)) return true;
   if (state.libraries == nullptr || !state.libraries->ours.contains(caller)) return false;
   if (state.asked++ < state.fail_at || (state.failed > 0 && !state.sticky)) return false;
   const Libraries* const libraries = std::exchange(state.libraries, nullptr);
@@ -99,12 +124,42 @@ void* Allocate(std::size_t bytes, const void* caller) {
 
 }  // namespace
 
-AllocationFaults::AllocationFaults(std::uint64_t fail_at, bool sticky) {
-  state = {&FindLibraries(), 0, 0, fail_at, sticky};
+bool IsOfTheLibrary() {
+  const Libraries& libraries = FindLibraries();
+  std::array<void*, 128> frames{};
+  const int count = backtrace(frames.data(), frames.size());
+  const auto on_stack = [&](const Range& range) {
+    return std::any_of(frames.begin(), frames.begin() + count,
+                       [&](const void* frame) { return range.contains(frame); });
+  };
+  return on_stack(libraries.ours) &&
+         std::none_of(libraries.others.begin(), libraries.others.end(), on_stack);
 }
-AllocationFaults::~AllocationFaults() { state.libraries = nullptr; }
-std::uint64_t AllocationFaults::asked() const { return state.asked; }
-std::uint64_t AllocationFaults::failed() const { return state.failed; }
+
+AllocationFaults::AllocationFaults(std::uint64_t fail_at, bool sticky, Of of) : of_(of) {
+  if (of == Of::kThisThread) {
+    state = {&FindLibraries(), 0, 0, fail_at, sticky};
+    return;
+  }
+  shared.asked = 0;
+  shared.failed = 0;
+  shared.fail_at = fail_at;
+  shared.sticky = sticky;
+  shared.libraries.store(&FindLibraries(), std::memory_order_release);
+}
+AllocationFaults::~AllocationFaults() {
+  if (of_ == Of::kThisThread) {
+    state.libraries = nullptr;
+  } else {
+    shared.libraries = nullptr;
+  }
+}
+std::uint64_t AllocationFaults::asked() const {
+  return of_ == Of::kThisThread ? state.asked : shared.asked.load();
+}
+std::uint64_t AllocationFaults::failed() const {
+  return of_ == Of::kThisThread ? state.failed : shared.failed.load();
+}
 
 }  // namespace rhizome::testing
 

@@ -1,5 +1,10 @@
 #include "rhizome/storage/io_queue.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -272,12 +277,113 @@ TEST_P(IoQueueTest, ARefusalOfRingReadsLeavesThemToPread) {
   ReadAndCheck(std::span(&request, 1));
 }
 
+// A ring cancels what a thread began that has ended meanwhile.
+TEST_P(IoQueueTest, ACancelledReadIsLeftToPread) {
+  std::mutex mutex;
+  std::map<const ReadRequest*, int> asked;
+  ASSERT_TRUE(Make([&](const ReadRequest& request, std::int64_t outcome) {
+    const std::lock_guard lock(mutex);
+    return asked[&request]++ == 0 ? -ECANCELED : outcome;
+  }));
+  std::mt19937_64 random(testing::TestSeed());
+  std::vector<ReadRequest> requests = RandomRequests(50, random);
+  ReadAndCheck(requests);
+  EXPECT_EQ(queue_->stats().retries, requests.size());
+}
+
+// What the child does with the parent's queue does not reach the ring or the threads.
+TEST_P(IoQueueTest, AForkedChildIsRefused) {
+  ASSERT_TRUE(Make());
+  std::mt19937_64 random(testing::TestSeed());
+  std::vector<ReadRequest> requests = RandomRequests(16, random);
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_OK(queue_->Submit(requests));
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      ::alarm(60);
+      std::vector<ReadRequest> own = RandomRequests(8, random);
+      const Status read = queue_->ReadAll(own);
+      const auto reaped = queue_->Reap(1);
+      const bool refused = read.code() == StatusCode::kInvalidArgument &&
+                           read.message().find("fork") != std::string::npos && !reaped;
+      queue_ = nullptr;  // which waits for nothing
+      // A queue of its own works.
+      const auto fresh = IoQueue::Open({.maker = GetParam().maker});
+      const bool reads = fresh && (*fresh)->ReadAll(own).ok();
+      ::_exit(refused && reads ? 0 : 1);
+    }
+    while (queue_->in_flight() > 0) ASSERT_OK(queue_->Reap(1));
+    for (const ReadRequest& request : requests) ExpectFilled(request);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    ReadAndCheck(requests);
+  }
+}
+
+// From here on every call of a ring is refused in this thread, as by a sandbox.
+bool ForbidRingCalls() {
+  sock_filter refuse[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_enter, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program = {static_cast<unsigned short>(std::size(refuse)), refuse};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+// Who reads the error has the buffers back: nothing comes into them any more.
+TEST(UringQueueTest, ABrokenRingHasLetGoOfTheBuffers) {
+  constexpr std::size_t kReads = 16;
+  constexpr std::size_t kReadBytes = 1 << 20;
+  TempDir dir;
+  WriteTestFile(dir / "data", kReads * kReadBytes);
+  const auto file = FileSystem::Posix().OpenRead(dir / "data", {.direct = true});
+  const auto memory = AlignedBuffer::Allocate(kReads * kReadBytes);
+  ASSERT_OK(file);
+  ASSERT_OK(memory);
+  std::string skipped;
+  std::thread thread([&] {  // only this one is in the sandbox
+    auto queue = IoQueue::Open({.maker = IoMaker::kUring, .depth = kReads});
+    if (!queue) {
+      skipped = queue.error().message();
+      return;
+    }
+    std::vector<ReadRequest> requests;
+    for (std::size_t i = 0; i < kReads; ++i)
+      requests.push_back({.file = file->get(),
+                          .offset_bytes = i * kReadBytes,
+                          .buffer = memory->bytes().subspan(i * kReadBytes, kReadBytes)});
+    ASSERT_OK((*queue)->Submit(requests));
+    if (!ForbidRingCalls()) {
+      skipped = "seccomp is forbidden here";
+      return;
+    }
+    const auto reaped = (*queue)->Reap(kReads);
+    if (reaped) return;  // a disk that was quicker
+    EXPECT_STATUS(reaped, kIoError);
+    EXPECT_EQ((*queue)->in_flight(), 0U);
+    std::fill(memory->bytes().begin(), memory->bytes().end(), std::byte{0xAA});
+    EXPECT_STATUS((*queue)->Submit(requests), kIoError);
+    *queue = nullptr;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_TRUE(std::all_of(memory->bytes().begin(), memory->bytes().end(),
+                            [](std::byte byte) { return byte == std::byte{0xAA}; }));
+  });
+  thread.join();
+  if (!skipped.empty()) GTEST_SKIP() << skipped;
+}
+
 // GraphBolt's reader turns for ever in the last two of these.
 TEST_P(IoQueueTest, PersistentFaultsEndQuickly) {
   const std::pair<std::int64_t, StatusCode> faults[] = {
       {-EINTR, StatusCode::kIoError},  {-EAGAIN, StatusCode::kIoError},
       {-EIO, StatusCode::kIoError},    {-EBADF, StatusCode::kIoError},
-      {-EINVAL, StatusCode::kIoError}, {0, StatusCode::kCorruption}};
+      {-EINVAL, StatusCode::kIoError}, {-ECANCELED, StatusCode::kIoError},
+      {0, StatusCode::kCorruption}};
   for (const auto& [fault, code] : faults) {
     const std::int64_t outcome = fault;
     ASSERT_TRUE(Make([outcome](const ReadRequest&, std::int64_t) { return outcome; }));

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 
 #include "rhizome/storage/forwarding_file_system.h"
@@ -343,31 +344,43 @@ TEST(StoreTest, OldGenerationStaysWhileItIsPinned) {
   EXPECT_FALSE(std::filesystem::exists(dir / "s/generations/000001"));
 }
 
-// The other process is forked before this one has threads, and each sees the other's end as the end
+constexpr const char* kSecondWritersStore =
+    "RHIZOME_TEST_SECOND_WRITER";      // the store: this is the child
+constexpr int kFromFirstWriter = 208;  // of the child; no other descriptor
+constexpr int kToFirstWriter = 209;
+
+// The other process is this program again, for one test, and each sees the other's end as the end
 // of a pipe: neither can wait for ever.
 TEST(StoreTest, SecondWriterIsToldThePidOfTheFirst) {
+  char byte = 'g';
+  if (const char* path = std::getenv(kSecondWritersStore)) {
+    const auto store = Store::Open(local, path, Store::Mode::kWrite);
+    byte = store ? 'y' : 'n';
+    ASSERT_EQ(write(kToFirstWriter, &byte, 1), 1);
+    (void)!read(kFromFirstWriter, &byte, 1);
+    _exit(0);
+  }
   TempDir dir;
   int to_child[2];
   int to_parent[2];
   ASSERT_EQ(pipe2(to_child, O_CLOEXEC), 0);
   ASSERT_EQ(pipe2(to_parent, O_CLOEXEC), 0);
+  ASSERT_OK(MakeStore(local, dir / "s"));
   const pid_t child = fork();
   ASSERT_GE(child, 0);
-  const int in = child == 0 ? to_child[0] : to_parent[0];
-  const int out = child == 0 ? to_parent[1] : to_child[1];
-  close(child == 0 ? to_child[1] : to_parent[1]);
-  close(child == 0 ? to_parent[0] : to_child[0]);
-  char byte = 'g';
   if (child == 0) {
-    if (read(in, &byte, 1) != 1) _exit(1);
-    const auto store = Store::Open(local, dir / "s", Store::Mode::kWrite);
-    byte = store ? 'y' : 'n';
-    if (write(out, &byte, 1) != 1) _exit(1);
-    (void)!read(in, &byte, 1);
-    _exit(0);
+    dup2(to_child[0], kFromFirstWriter);
+    dup2(to_parent[1], kToFirstWriter);
+    setenv(kSecondWritersStore, (dir / "s").c_str(), 1);
+    unsetenv("GTEST_TOTAL_SHARDS");  // this test, whichever shard it is in
+    execl("/proc/self/exe", "self", "--gtest_brief=1",
+          "--gtest_filter=StoreTest.SecondWriterIsToldThePidOfTheFirst", nullptr);
+    _exit(1);
   }
-  ASSERT_OK(MakeStore(local, dir / "s"));
-  ASSERT_EQ(write(out, &byte, 1), 1);
+  close(to_child[0]);
+  close(to_parent[1]);
+  const int in = to_parent[0];
+  const int out = to_child[1];
   ASSERT_EQ(read(in, &byte, 1), 1);
   ASSERT_EQ(byte, 'y');
   const auto second = Store::Open(local, dir / "s", Store::Mode::kWrite);

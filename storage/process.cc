@@ -1,0 +1,74 @@
+#include "rhizome/storage/process.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+
+namespace rhizome {
+namespace {
+
+std::atomic<std::uint64_t> forks{0};
+
+/// All ForkMutexes, locked from before a fork until after it. Never destroyed: a program may fork
+/// while it ends.
+class ForkMutexes {
+ public:
+  static ForkMutexes& Instance() {
+    static auto* const instance = new ForkMutexes;
+    return *instance;
+  }
+  std::list<ForkMutex*>::iterator Add(ForkMutex* mutex) {
+    const MutexLock lock(mutex_);
+    return all_.insert(all_.end(), mutex);
+  }
+  void Remove(std::list<ForkMutex*>::iterator place) {
+    const MutexLock lock(mutex_);
+    all_.erase(place);
+  }
+  void LockAll() RHIZOME_THREAD_ATTRIBUTE(no_thread_safety_analysis) {
+    mutex_.Lock();
+    for (ForkMutex* const mutex : all_) mutex->Lock();
+  }
+  void UnlockAll() RHIZOME_THREAD_ATTRIBUTE(no_thread_safety_analysis) {
+    for (ForkMutex* const mutex : all_) mutex->Unlock();
+    mutex_.Unlock();
+  }
+
+ private:
+  Mutex mutex_;
+  std::list<ForkMutex*> all_ RHIZOME_GUARDED_BY(mutex_);
+};
+
+void BeforeFork() { ForkMutexes::Instance().LockAll(); }
+void AfterForkInParent() { ForkMutexes::Instance().UnlockAll(); }
+void AfterForkInChild() {
+  forks.fetch_add(1, std::memory_order_relaxed);
+  ForkMutexes::Instance().UnlockAll();
+}
+
+}  // namespace
+
+std::uint64_t ForkCount() {
+  // Without memory for the handlers the process's number has to do.
+  static const bool handled = pthread_atfork(BeforeFork, AfterForkInParent, AfterForkInChild) == 0;
+  return handled ? forks.load(std::memory_order_relaxed) : static_cast<std::uint64_t>(getpid());
+}
+
+OwnerProcess::OwnerProcess() : forks_(ForkCount()), pid_(getpid()) {}
+
+Status OwnerProcess::Check(std::string_view what) const {
+  if (here()) return Status::Ok();
+  return Status::InvalidArgument(fmt::format(
+      "{} was opened by process {}, of which this is a fork: it cannot be used here; start a new "
+      "process (exec) that opens the store",
+      what, pid_));
+}
+
+ForkMutex::ForkMutex() : place_(ForkMutexes::Instance().Add(this)) {
+  static_cast<void>(ForkCount());  // or else nobody would lock it before a fork
+}
+ForkMutex::~ForkMutex() { ForkMutexes::Instance().Remove(place_); }
+
+}  // namespace rhizome

@@ -1,0 +1,39 @@
+#include "rhizome/storage/threads.h"
+
+#include <memory>
+#include <vector>
+
+#include "rhizome/storage/exceptions.h"
+
+namespace rhizome {
+
+Status Thread::Start(std::function<Status()> work) {
+  return Guarded([&] {
+    thread_ = std::thread([this, work = std::move(work)] { status_ = Guarded(work); });
+    return Status::Ok();
+  });
+}
+
+Status Thread::Join() noexcept {
+  if (thread_.joinable()) thread_.join();
+  return std::exchange(status_, Status());
+}
+
+Status RunOnThreads(std::size_t threads, const std::function<Status()>& work) noexcept {
+  std::vector<std::unique_ptr<Thread>> helpers;
+  static_cast<void>(Guarded([&]() -> Status {
+    for (std::size_t i = 1; i < threads; ++i) {
+      helpers.push_back(std::make_unique<Thread>());
+      RHIZOME_RETURN_IF_ERROR(helpers.back()->Start(work));
+    }
+    return Status::Ok();
+  }));
+  Status first = Guarded(work);
+  for (const auto& helper : helpers) {
+    Status status = helper->Join();
+    if (first.ok()) first = std::move(status);
+  }
+  return first;
+}
+
+}  // namespace rhizome

@@ -1,0 +1,275 @@
+// Children that are forked while the parent reads, samples and writes. What is in memory goes on
+// working in them, what has threads, a ring or a catalogue is refused, and the parent notices
+// nothing. (An ordinary program that does this: a trainer whose data loader forks its workers.)
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "rhizome/index/graph_lookup.h"
+#include "rhizome/index/sampler.h"
+#include "rhizome/index/write_batch.h"
+#include "rhizome/storage/row_reader.h"
+#include "testing/test_store.h"
+#include "testing/update_model.h"
+
+namespace rhizome {
+namespace {
+
+using testing::BuildStore;
+using testing::RandomGraph;
+using testing::TempDir;
+using testing::UpdateModel;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kForks = 30;  // each copies the shadow memory, too
+#else
+constexpr int kForks = 150;
+#endif
+constexpr std::uint64_t kVerticesOfForks = 300;
+
+/// What a child ends with: the first thing that was wrong.
+enum class WrongInFork : std::uint8_t {
+  kNothing = 0,
+  kNeighbors,
+  kLiveGraph,
+  kSample,
+  kRowInMemory,
+  kReaderReads,
+  kReaderSaysNotWhy,
+  kReaderFailsOnceOnly,
+  kGraphWrites,
+  kGraphRefreshes,
+  kGraphCompacts,
+  kStoreCollects,
+  kNewSampler,
+};
+
+// The threads beside the forks leave them some time.
+void LeaveTimeToForks() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
+
+class ForkTest : public ::testing::TestWithParam<IoMaker> {
+ protected:
+  void SetUp() override {
+    std::mt19937_64 rng(7);
+    GraphInput input = RandomGraph(rng, {.vertices = kVerticesOfForks, .edges = 3000});
+    UpdateModel::AddRows(input);
+    BuildOptions options;
+    options.partition.partitions = 2;
+    ASSERT_OK(BuildStore(path_, std::move(input), options));
+    auto store = Store::Open(FileSystem::Posix(), path_, Store::Mode::kWrite);
+    ASSERT_OK(store);
+    store_ = *std::move(store);
+    auto graph = Graph::Open(*store_);
+    ASSERT_OK(graph);
+    live_ = *std::move(graph);
+    fixed_ = live_->Snapshot();
+    auto sampler = Sampler::Create(*fixed_, {.fanouts = {5, 5}, .threads = 2});
+    ASSERT_OK(sampler);
+    sampler_ = *std::move(sampler);
+    auto rows = RowLookup::Open(*live_, "feat", {.memory_bytes = 1 << 20});
+    ASSERT_OK(rows);
+    rows_ = *std::move(rows);
+    MakeReader(reader_);
+    for (std::uint64_t v = 0; v < kVerticesOfForks; ++v) seeds_.push_back(static_cast<VertexId>(v));
+    for (const VertexId v : seeds_) {
+      const auto list = fixed_->Neighbors(v, Direction::kBoth);
+      ASSERT_OK(list);
+      neighbors_.push_back(*list);
+    }
+    const auto sample = sampler_->Sample(seeds_, 0);
+    ASSERT_OK(sample);
+    sampled_ = sample->rows;
+    ASSERT_OK(Read(*reader_, all_));
+    std::vector<std::byte> warm(all_.size());
+    ASSERT_OK(rows_->Read(seeds_, warm));
+  }
+
+  void MakeReader(std::unique_ptr<RowReader>& out) const {
+    const auto array = store_->OpenArray("feat");
+    const auto sums = store_->OpenArray("feat.crc32c");
+    ASSERT_OK(array);
+    ASSERT_OK(sums);
+    RowReaderOptions options;
+    options.io.maker = GetParam();
+    options.staging_bytes = 1 << 20;  // pages that are pinned are copied by each fork
+    auto reader = RowReader::Open(**array, **sums, options);
+    if (!reader && reader.error().code() == StatusCode::kUnsupported)
+      GTEST_SKIP() << "io_uring is forbidden here";
+    ASSERT_OK(reader);
+    out = *std::move(reader);
+  }
+
+  static Status Read(RowReader& reader, std::vector<std::byte>& out) {
+    const std::uint64_t row_bytes = reader.row_bytes();
+    out.assign(reader.row_count() * row_bytes, std::byte{0});
+    std::vector<RowTarget> targets;
+    for (std::uint64_t r = 0; r < reader.row_count(); ++r)
+      targets.push_back({static_cast<std::int64_t>(r), out.data() + r * row_bytes});
+    return reader.Read(targets);
+  }
+
+  static bool IsRefused(const Status& status) {
+    return status.code() == StatusCode::kInvalidArgument;
+  }
+
+  WrongInFork LookAtMemory() const {
+    for (std::size_t i = 0; i < seeds_.size(); i += 7) {
+      const auto list = fixed_->Neighbors(seeds_[i], Direction::kBoth);
+      if (!list || *list != neighbors_[i]) return WrongInFork::kNeighbors;
+      const auto id = live_->ExternalIdOf(seeds_[i]);
+      if (live_->Find(id) != seeds_[i] || !live_->Degree(seeds_[i], Direction::kOut))
+        return WrongInFork::kLiveGraph;
+    }
+    const auto sample = sampler_->Sample(seeds_, 0);
+    if (!sample || sample->rows != sampled_) return WrongInFork::kSample;
+    std::vector<std::byte> row(all_.size() / kVerticesOfForks);
+    if (!rows_->Read(std::span(seeds_).first(1), row).ok()) return WrongInFork::kRowInMemory;
+    const auto fresh = Sampler::Create(*fixed_, {.fanouts = {5, 5}, .threads = 2});
+    if (!fresh || (*fresh)->Sample(seeds_, 0)->rows != sampled_) return WrongInFork::kNewSampler;
+    return WrongInFork::kNothing;
+  }
+
+  WrongInFork LookAtTheRest() {
+    std::vector<std::byte> out;
+    const Status read = Read(*reader_, out);
+    if (!IsRefused(read)) return WrongInFork::kReaderReads;
+    if (read.message().find("fork") == std::string::npos) return WrongInFork::kReaderSaysNotWhy;
+    if (!IsRefused(Read(*reader_, out))) return WrongInFork::kReaderFailsOnceOnly;
+    WriteBatch batch;
+    batch.PutEdge(1, 2);
+    const auto written = live_->Write(batch);
+    if (written || !IsRefused(written.error())) return WrongInFork::kGraphWrites;
+    const JobControl control;
+    const auto compacted = live_->Compact({}, control);
+    if (compacted || !IsRefused(compacted.error())) return WrongInFork::kGraphCompacts;
+    return WrongInFork::kNothing;
+  }
+
+  /// In the child, which ends.
+  [[noreturn]] void BeAChild(bool ends_tidily) {
+    ::alarm(60);
+    WrongInFork wrong = LookAtMemory();
+    if (wrong == WrongInFork::kNothing) wrong = LookAtTheRest();
+    if (ends_tidily) {  // which harms nothing
+      reader_ = nullptr;
+      rows_ = nullptr;
+      sampler_ = nullptr;
+      fixed_ = nullptr;
+      live_ = nullptr;
+      store_ = nullptr;
+    }
+    ::_exit(static_cast<int>(wrong));
+  }
+
+  TempDir dir_;
+  Path path_ = dir_ / "g.rz";
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<Graph> live_;
+  std::shared_ptr<const Graph> fixed_;
+  std::unique_ptr<Sampler> sampler_;
+  std::unique_ptr<RowLookup> rows_;
+  std::unique_ptr<RowReader> reader_;
+  std::vector<VertexId> seeds_;
+  std::vector<std::vector<Neighbor>> neighbors_;
+  std::vector<Row> sampled_;
+  std::vector<std::byte> all_;
+};
+
+TEST_P(ForkTest, ChildrenReadMemoryAndTheParentNoticesNothing) {
+  std::atomic<bool> done = false;
+  std::atomic<std::int64_t> batches = 0;
+  std::thread writer([&] {
+    for (std::int64_t id = 100000; !done; ++id) {
+      WriteBatch batch;
+      batch.PutEdge(id, 1);
+      ASSERT_OK(live_->Write(batch, {.sync = false}));
+      ++batches;
+      LeaveTimeToForks();
+    }
+  });
+  std::thread samples([&] {
+    while (!done) {
+      const auto sample = sampler_->Sample(seeds_, 0);
+      ASSERT_OK(sample);
+      ASSERT_EQ(sample->rows, sampled_);
+      LeaveTimeToForks();
+    }
+  });
+  std::unique_ptr<RowReader> another;
+  MakeReader(another);
+  std::thread reads([&] {
+    std::vector<std::byte> out;
+    while (!done) {
+      ASSERT_OK(Read(*another, out));
+      ASSERT_EQ(out, all_);
+      LeaveTimeToForks();
+    }
+  });
+  std::vector<std::byte> out;
+  const char* const wanted = std::getenv("RHIZOME_TEST_FORKS");
+  const int forks = wanted != nullptr ? std::atoi(wanted) : kForks;
+  for (int i = 0; i < forks && !HasFailure(); ++i) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) BeAChild(i % 3 == 0);
+    if (i % 8 == 0) {  // beside the child
+      EXPECT_OK(Read(*reader_, out));
+      EXPECT_EQ(out, all_);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0) << "fork " << i << ": signal " << (status & 0x7F) << ", or wrong was "
+                         << (status >> 8);
+  }
+  done = true;
+  writer.join();
+  samples.join();
+  reads.join();
+  EXPECT_OK(Read(*reader_, out));
+  EXPECT_EQ(out, all_);
+  EXPECT_EQ(live_->vertex_count(), kVerticesOfForks + static_cast<std::uint64_t>(batches));
+  const JobControl control;
+  EXPECT_OK(live_->Compact({}, control));
+}
+
+// A child opens the store itself: to read it. A writer's database would wait for threads that did
+// not come along.
+TEST_P(ForkTest, AChildOpensAStoreForReadingOnly) {
+  live_ = nullptr;
+  fixed_ = nullptr;
+  sampler_ = nullptr;
+  rows_ = nullptr;
+  store_ = nullptr;
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::alarm(60);
+    {
+      const auto store = Store::Open(FileSystem::Posix(), path_, Store::Mode::kRead);
+      if (!store) ::_exit(1);
+      const auto graph = Graph::Open(**store);
+      if (!graph || *(*graph)->Neighbors(seeds_[0], Direction::kBoth) != neighbors_[0]) ::_exit(2);
+      const auto writer = Store::Open(FileSystem::Posix(), path_, Store::Mode::kWrite);
+      if (writer || !IsRefused(writer.error())) ::_exit(writer ? 3 : 4);
+    }
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_OK(Store::Open(FileSystem::Posix(), path_, Store::Mode::kWrite));
+}
+
+INSTANTIATE_TEST_SUITE_P(Makers, ForkTest, ::testing::Values(IoMaker::kUring, IoMaker::kPread),
+                         [](const auto& info) { return std::string(IoMakerName(info.param)); });
+
+}  // namespace
+}  // namespace rhizome
