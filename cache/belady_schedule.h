@@ -12,7 +12,7 @@ namespace rhizome {
 /// held and what the step read, the keys that are needed again soonest. No policy reads less on any
 /// trace, prefill included.
 ///
-/// Built in three passes over the trace (Ginex, VLDB 2022, section 4.3): (1) backwards, the next
+/// Built in three passes over the trace (Ginex, VLDB 2022, section 3.4): (1) backwards, the next
 /// use of every access; (2) forwards, what each step inserts and evicts; (3) frames, and which keys
 /// can be prefilled at no extra read, so that the pool starts full in one dense sweep: min(frames,
 /// distinct keys) keys are prefilled, each hit before its frame is given to another.

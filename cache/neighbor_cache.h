@@ -31,7 +31,7 @@ struct NeighborCacheOptions {
 /// all ratios tie (an undirected graph), because of a hub a sample reads many blocks. Lists are
 /// found by direct addressing: a table by partition and local id, no hashing. They stay as they are
 /// in the file, compressed or not.
-/// Source: the neighbour cache of Ginex (VLDB 2022), section 4.2.
+/// Source: the neighbour cache of Ginex (VLDB 2022), section 3.2.
 ///
 /// Threads: const after Build and Load. Ownership: the graph may go before the cache.
 class NeighborCache {

@@ -46,7 +46,7 @@ enum class Overlap : std::uint8_t {
   kAll,
 
   /// Superbatch k + 1 is sampled while superbatch k is scheduled, then k is trained on: each cache
-  /// has the memory to itself in its turn (Ginex, section 4). Less is read where memory is short,
+  /// has the memory to itself in its turn (Ginex, section 3.1). Less is read where memory is short,
   /// at
   /// the price of nothing being sampled while the network computes.
   kChangeset,

@@ -75,7 +75,7 @@ struct LayerwiseResult {
 /// that row alone. So the bytes of the result are the same for any policy, cache, stage, block size
 /// and number of threads, and for a run that was killed and resumed (`log`, may be null).
 ///
-/// Source: layerwise inference as in GLISP (section III-E), with Belady's schedule over chunks.
+/// Source: layerwise inference as in GLISP (section III-D), with Belady's schedule over chunks.
 /// That sums stay in memory while the source goes by, block by block of targets as large as memory
 /// allows, is ours: what is read is the source times the number of blocks, and in order.
 /// Memory: the cache, and WorkingBytes.
