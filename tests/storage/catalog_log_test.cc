@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ctime>
 #include <random>
 #include <string>
 #include <vector>
@@ -133,6 +134,36 @@ TEST(CatalogLogTest, FlippedBitsOfALastRecordThatEndsInZerosAreDamage) {
     bytes[bit / 8] ^= static_cast<std::byte>(1U << bit % 8);
     EXPECT_TRUE(ScanLog(bytes).damaged) << "bit " << bit;
   }
+}
+
+// What ends in zeros may be torn, but not where a right record stands in it, wherever that begins.
+TEST(CatalogLogTest, ARecordBehindDamageIsFoundWhereverItBegins) {
+  std::mt19937_64 rng(testing::TestSeed());
+  for (int round = 0; round < 30; ++round) {
+    std::vector<std::byte> bytes(600 + rng() % 100'000);
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(1 + rng() % 255);
+    StoreLittle(bytes.data() + 4, std::uint16_t{100});  // it does not reach the zeros
+    const std::size_t left = kLogBlockBytes - bytes.size() % kLogBlockBytes;
+    Log log;
+    log.Add(rng, rng() % 3000);
+    if (log.bytes.size() > left) continue;
+    const std::size_t at = bytes.size();
+    bytes.insert(bytes.end(), log.bytes.begin(), log.bytes.end());
+    bytes.resize(bytes.size() + 1024);
+    EXPECT_TRUE(ScanLog(bytes).damaged) << at;
+    bytes[at + rng() % log.bytes.size()] ^= std::byte{0x55};
+    EXPECT_FALSE(ScanLog(bytes).damaged) << at;
+  }
+}
+
+// Each byte of it may begin a record of thousands of bytes.
+TEST(CatalogLogTest, OnePatternTakesNoLongerThanOtherBytes) {
+  std::vector<std::byte> bytes(std::size_t{256} << 10, std::byte{3});
+  for (std::size_t i = 5; i < bytes.size(); i += 7) bytes[i] = std::byte{0x20};
+  const std::clock_t begun = std::clock();
+  (void)ScanLog(bytes);
+  // Some hundredths of a second; it was a multiple of this bound where nothing is optimised.
+  EXPECT_LT(static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC, 1.0);
 }
 
 }  // namespace
