@@ -14,6 +14,7 @@
 #include "rhizome/index/partition_balance.h"
 #include "rhizome/index/spilled_graph.h"
 #include "rhizome/index/streaming_partitioner.h"
+#include "rhizome/storage/chunk_lengths.h"
 
 namespace rhizome {
 
@@ -68,6 +69,7 @@ class CompactedEdges::Attributes {
         return Fail(
             Status::Corruption(fmt::format("array '{}' has not {} {} for each edge", entry.name,
                                            about.dim, DataTypeName(about.dtype))));
+      RHIZOME_RETURN_IF_ERROR(CheckChunkLengths(*array));  // before memory is taken for all of it
       std::vector<std::byte>& bytes = loaded.bytes_.emplace_back(entry.rows * entry.row_bytes());
       RHIZOME_RETURN_IF_ERROR(array->ReadRows(0, entry.rows, bytes));
       loaded.about_.push_back(about);

@@ -8,6 +8,7 @@
 
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/check.h"
+#include "rhizome/storage/chunk_lengths.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/mutant.h"
@@ -142,7 +143,8 @@ Status RowReader::Impl::CheckOptions(const ChunkArray& sidecar) const {
   }
   const ArrayEntry& sums = sidecar.entry();
   if (sums.name == SidecarName(entry_.name) && sums.dtype == DataType::kUint32 && sums.dim == 1 &&
-      sums.rows == entry_.rows && sums.array_id == entry_.array_id)
+      sums.rows == entry_.rows && sums.array_id == entry_.array_id &&
+      sums.codec.kind == CodecKind::kRaw)
     return Status::Ok();
   return Status::Corruption(fmt::format("'{}': '{}' is not the sidecar of array '{}'",
                                         root_.string(), sums.name, entry_.name));
@@ -156,8 +158,9 @@ Status RowReader::Impl::Init(const ChunkArray& array, const ChunkArray& sidecar,
   row_bytes_ = entry_.row_bytes();
   options_ = options;
   RHIZOME_RETURN_IF_ERROR(CheckOptions(sidecar));
-  // The sidecar's file lengths fit the row count (ChunkArray::Open), so this allocates no more
-  // than what lies on disk.
+  // Its lengths in the manifest fit the row count (ChunkArray::Open): if they are the true ones,
+  // this allocates no more than what lies on disk.
+  RHIZOME_RETURN_IF_ERROR(CheckChunkLengths(sidecar));
   auto row_crcs = std::make_shared<std::vector<std::uint32_t>>(entry_.rows);
   RHIZOME_RETURN_IF_ERROR(
       sidecar.ReadRows(0, entry_.rows, std::as_writable_bytes(std::span(*row_crcs))));

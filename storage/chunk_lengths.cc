@@ -1,0 +1,25 @@
+#include "rhizome/storage/chunk_lengths.h"
+
+#include <fmt/format.h>
+
+#include "rhizome/storage/mutant.h"
+
+namespace rhizome {
+
+Status CheckChunkLengths(const ChunkArray& array) {
+  if (RHIZOME_MUTANT("claimed lengths are believed")) return Status::Ok();
+  for (std::uint64_t chunk = 0; chunk < array.entry().chunk_count(); ++chunk) {
+    const FileEntry& expected = array.ChunkFile(chunk);
+    const Path path = array.root() / expected.path;
+    const auto info = array.fs().Stat(path);
+    if (!info && info.error().code() == StatusCode::kNotFound)
+      return Status::Corruption(fmt::format("'{}' is missing", path.string()));
+    if (!info) return info.error();
+    if (info->kind != DirectoryEntry::Kind::kFile || info->size_bytes != expected.size_bytes)
+      return Status::Corruption(fmt::format("'{}': {} bytes long, but the manifest says {}",
+                                            path.string(), info->size_bytes, expected.size_bytes));
+  }
+  return Status::Ok();
+}
+
+}  // namespace rhizome
