@@ -83,6 +83,7 @@ struct TrainOptions {
   std::uint64_t steps = 0;    ///< training minibatches of an epoch at most; 0: all
   bool test = true;           ///< accuracies of the kept weights, with all neighbours, at the end
   std::string job = "train";  ///< names scratch/<job>
+  Path scratch;               ///< in place of the store's scratch (StoreOptions), if not empty
 
   /// Minibatches after which all that the run has learnt is written to scratch/<job>; 0: never.
   std::uint64_t checkpoint_every = 0;
@@ -173,6 +174,7 @@ enum class InferMode : std::uint8_t { kLayerwise, kSamplewise };
 
 struct InferOptions {
   Path store;
+  Path scratch;  ///< in place of the store's scratch (StoreOptions), if not empty
   Path model_file;
   std::string out;  ///< name of the array that is published
 

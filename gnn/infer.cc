@@ -262,11 +262,11 @@ Result<WorkerJob> OpenWorkerJob(const InferOptions& options, std::uint64_t base_
 void WorkFor(const InferOptions& options, std::uint64_t base_bytes, const JobControl& control) {
   SetComputeThreads(options.threads);
   const Result<WorkerJob> opened = OpenWorkerJob(options, base_bytes, control);
-  const Path scratch = JobScratch::FolderOf(options.store, InferScratchName(options));
   static_cast<void>(ServeInference(
       [&](const WorkerTask& task, ChunkProgress progress) -> Result<InferLayerReport> {
         if (!opened) return Fail(opened.error());
         const InferJob& job = opened->job;
+        const Path scratch = JobScratch::FolderOf(*job.store, InferScratchName(options));
         auto log = InferenceLog::Read(job.store->fs(), scratch / "LOG",
                                       DescribeInferJob(job, options, nullptr));
         if (!log && log.error().code() == StatusCode::kInvalidArgument) {
@@ -283,11 +283,10 @@ Result<InferReport> InferAndPublish(const InferOptions& options, std::uint64_t b
                                     const JobControl& control) {
   const WorkClock clock;
   RHIZOME_ASSIGN_OR_RETURN(const InferJob job, OpenInferJob(options));
-  RHIZOME_ASSIGN_OR_RETURN(
-      const std::unique_ptr<JobScratch> scratch,
-      JobScratch::Open(
-          job.store->fs(), options.store, InferScratchName(options),
-          options.resume ? JobScratch::Leftovers::kKeep : JobScratch::Leftovers::kRemove));
+  RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<JobScratch> scratch,
+                           JobScratch::Open(*job.store, InferScratchName(options),
+                                            options.resume ? JobScratch::Leftovers::kKeep
+                                                           : JobScratch::Leftovers::kRemove));
   // Whatever stops a layerwise run, what it finished can be resumed.
   if (options.mode == InferMode::kLayerwise) scratch->Keep();
   RHIZOME_ASSIGN_OR_RETURN(const auto workers, StartWorkers(options, base_bytes));

@@ -186,7 +186,8 @@ Result<InferMemory> DivideMemory(const InferJob& job, const InferOptions& option
 Result<InferJob> OpenInferJob(const InferOptions& options, bool no_output) {
   InferJob job;
   FileSystem& fs = FileSystem::Posix();
-  RHIZOME_ASSIGN_OR_RETURN(job.store, Store::Open(fs, options.store, Store::Mode::kRead));
+  RHIZOME_ASSIGN_OR_RETURN(
+      job.store, Store::Open(fs, options.store, Store::Mode::kRead, {.scratch = options.scratch}));
   if (!no_output) RHIZOME_RETURN_IF_ERROR(CheckOutput(*job.store, options));
   auto model_file = LoadSafetensors(fs, options.model_file);
   if (!model_file) return Fail(OfNamedFile(model_file.error(), options.model_file));

@@ -1,7 +1,8 @@
 #include "rhizome/gnn/job_scratch.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
+
+#include "rhizome/storage/job_folder.h"
 
 namespace rhizome {
 namespace {
@@ -24,19 +25,15 @@ Status ClearFolder(FileSystem& fs, const Path& folder) {
 
 }  // namespace
 
-Path JobScratch::FolderOf(const Path& store, const std::string& job) {
-  return store / "scratch" / job;
-}
-
-Result<std::unique_ptr<JobScratch>> JobScratch::Open(FileSystem& fs, const Path& store,
-                                                     const std::string& job, Leftovers leftovers) {
+Result<std::unique_ptr<JobScratch>> JobScratch::Open(const Store& store, const std::string& job,
+                                                     Leftovers leftovers) {
   RHIZOME_RETURN_IF_ERROR(CheckName("job", job));
+  FileSystem& fs = store.fs();
   const Path folder = FolderOf(store, job);
-  RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, folder));
-  Result<std::unique_ptr<FileLock>> lock =
-      fs.Lock(folder / kLockName, FileSystem::LockMode::kExclusive,
-              fmt::format("rhizome\n{}\n", ::getpid()));
-  if (!lock) return Fail(lock.error().WithContext(fmt::format("job {} is running", job)));
+  Result<std::unique_ptr<FileLock>> lock = ClaimJobFolder(fs, folder);
+  if (!lock && lock.error().code() == StatusCode::kBusy)
+    return Fail(lock.error().WithContext(fmt::format("job {} is running", job)));
+  if (!lock) return Fail(lock.error());
   std::unique_ptr<JobScratch> scratch(new JobScratch(fs, folder, *std::move(lock)));
   if (leftovers == Leftovers::kRemove) {
     RHIZOME_RETURN_IF_ERROR(ClearFolder(fs, folder));

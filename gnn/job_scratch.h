@@ -5,6 +5,7 @@
 
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/result.h"
+#include "rhizome/storage/store.h"
 
 namespace rhizome {
 
@@ -18,11 +19,12 @@ class JobScratch {
   };
 
   /// Where a job's folder is.
-  static Path FolderOf(const Path& store, const std::string& job);
+  static Path FolderOf(const Store& store, const std::string& job) { return store.scratch() / job; }
 
   /// Errors: kBusy, a job of this name runs; kInvalidArgument, a bad name; kIoError, kOutOfSpace.
-  static Result<std::unique_ptr<JobScratch>> Open(FileSystem& fs, const Path& store,
-                                                  const std::string& job, Leftovers leftovers);
+  /// Ownership: the store's FileSystem must outlive it.
+  static Result<std::unique_ptr<JobScratch>> Open(const Store& store, const std::string& job,
+                                                  Leftovers leftovers);
   ~JobScratch();
   JobScratch(const JobScratch&) = delete;
   JobScratch& operator=(const JobScratch&) = delete;

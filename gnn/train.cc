@@ -57,7 +57,8 @@ Result<TrainJob> OpenJob(const TrainOptions& options) {
   RHIZOME_RETURN_IF_ERROR(CheckTrainOptions(options));
   TrainJob job;
   RHIZOME_ASSIGN_OR_RETURN(job.store,
-                           Store::Open(FileSystem::Posix(), options.store, Store::Mode::kRead));
+                           Store::Open(FileSystem::Posix(), options.store, Store::Mode::kRead,
+                                       {.scratch = options.scratch}));
   RHIZOME_ASSIGN_OR_RETURN(job.graph, Graph::Open(*job.store, {.topology = options.topology}));
   RHIZOME_ASSIGN_OR_RETURN(const auto features, job.store->OpenArray(options.features));
   job.features = features->entry();
@@ -299,7 +300,7 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const JobControl& co
   SetComputeThreads(options.threads);
   RHIZOME_ASSIGN_OR_RETURN(TrainJob job, OpenJob(options));
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<JobScratch> scratch,
-                           JobScratch::Open(job.store->fs(), options.store, options.job,
+                           JobScratch::Open(*job.store, options.job,
                                             options.resume ? JobScratch::Leftovers::kKeep
                                                            : JobScratch::Leftovers::kRemove));
   if (options.checkpoint_every > 0 || options.resume) scratch->Keep();

@@ -17,6 +17,7 @@
 #include "rhizome/index/table_reader.h"
 #include "rhizome/storage/array_change.h"
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/job_folder.h"
 #include "rhizome/storage/store_files.h"
 
 namespace rhizome {
@@ -102,7 +103,8 @@ class ArrayJob {
 };
 
 Status ArrayJob::Open() {
-  RHIZOME_ASSIGN_OR_RETURN(store_, Store::Open(fs_, path_, Store::Mode::kRead));
+  RHIZOME_ASSIGN_OR_RETURN(
+      store_, Store::Open(fs_, path_, Store::Mode::kRead, {.scratch = options_.scratch}));
   RHIZOME_ASSIGN_OR_RETURN(delta_, Delta::Load(Delta::Empty(DeltaBaseOf(*store_)), *store_));
   return Status::Ok();
 }
@@ -123,12 +125,10 @@ Result<VertexId> ArrayJob::Find(const VertexIds& ids, const std::string& text) c
 
 /// Removes what a killed job left that had this process's number.
 Status ArrayJob::ClearJob(const std::string& job) {
-  const Path folder = path_ / kScratchName / job;
+  const Path folder = store_->scratch() / job;
   const auto info = fs_.Stat(folder);
   if (!info) return info.error().code() == StatusCode::kNotFound ? Status::Ok() : info.error();
-  RHIZOME_ASSIGN_OR_RETURN(
-      const auto lock,
-      fs_.Lock(folder / kLockName, FileSystem::LockMode::kExclusive, LockContent()));
+  RHIZOME_ASSIGN_OR_RETURN(const auto lock, ClaimJobFolder(fs_, folder));
   return RemoveTree(fs_, folder);
 }
 
@@ -138,8 +138,8 @@ Status ArrayJob::OpenFile(const std::string& name) {
   RHIZOME_RETURN_IF_ERROR(ClearJob(job));
   const std::uint64_t queue_bytes =
       std::clamp<std::uint64_t>(ingest_.memory_bytes / 32, 256 << 10, 16 << 20);
-  RHIZOME_ASSIGN_OR_RETURN(space_, SpillSpace::Create(fs_, path_, job, queue_bytes));
-  root_ = path_ / kScratchName / job;
+  RHIZOME_ASSIGN_OR_RETURN(space_, SpillSpace::Create(fs_, store_->scratch(), job, queue_bytes));
+  root_ = store_->scratch() / job;
   context_ = std::make_unique<IngestContext>(fs_, ingest_, control_, /*spills=*/true);
   RHIZOME_ASSIGN_OR_RETURN(
       file_, SpilledArray::Open(*context_, input_, *space_, ingest_.memory_bytes / 2));

@@ -35,6 +35,7 @@ struct AddArrayOptions {
   std::uint64_t keep = 0;    ///< then drop versions but the newest so many and the aliased; 0: none
   bool live = false;         ///< let name@live stand for the version at once
   std::uint64_t memory_bytes = 0;  ///< beyond the bare process and the order of rows; 0: 1 GiB
+  Path scratch = {};               ///< see StoreOptions; empty: below the store
 };
 
 struct AddArrayReport {

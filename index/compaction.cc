@@ -147,6 +147,9 @@ Status MarkStale(const CompactionInput& input, const ArrayEntry& entry, GraphInp
                                  .layers = origin->layers}));
   if (const ArrayEntry* before = manifest.FindArray(StaleName(entry.name))) {
     RHIZOME_ASSIGN_OR_RETURN(const auto array, input.store->OpenArray(before->name));
+    if (before->rows != input.parts->order.size() || before->row_bytes() != 1)
+      return Status::Corruption(
+          fmt::format("array '{}' has not one byte for each vertex", before->name));
     std::vector<std::uint8_t> rows(before->rows);
     RHIZOME_RETURN_IF_ERROR(
         array->ReadRows(0, before->rows, std::as_writable_bytes(std::span(rows))));
@@ -188,6 +191,11 @@ Status CarryArrays(const CompactionInput& input, const CompactOptions& options,
           return array.name == StaleName(other.name) && OriginOf(other);
         });
     if (flags) continue;
+    // The order was read, so that there are as many vertices; of rows the manifest may claim any
+    // number.
+    if (array.rows != input.parts->order.size())
+      return Status::Corruption(fmt::format("array '{}' has {} rows, but there are {} vertices",
+                                            array.name, array.rows, input.parts->order.size()));
     graph.arrays.push_back(CarryArray(input, array, options.threads, memory_bytes, in_place));
     MarkRowsGiven(input, array, graph.arrays.back());
     RHIZOME_RETURN_IF_ERROR(MarkStale(input, array, graph));
@@ -292,7 +300,7 @@ Status CompactGeneration(Store& store, const CompactionInput& input, const Compa
   } else if (EdgesFit(input, build)) {
     RHIZOME_ASSIGN_OR_RETURN(graph.edges, edges->TakeAll());
   } else {
-    RHIZOME_ASSIGN_OR_RETURN(space, SpillSpace::Create(store.fs(), store.path(), "compact",
+    RHIZOME_ASSIGN_OR_RETURN(space, SpillSpace::Create(store.fs(), store.scratch(), "compact",
                                                        SpillQueueBytes(build.memory_bytes)));
     graph.spilled = std::make_shared<SpilledGraph>();
     graph.spilled->space = space.get();

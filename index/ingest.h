@@ -101,6 +101,7 @@ struct IngestOptions {
   /// kAuto: into spill files what does not fit in memory_bytes, if there is a limit.
   enum class Spill : std::uint8_t { kAuto, kAlways, kNever };
   Spill spill = Spill::kAuto;
+  Path scratch = {};  ///< where spill files go (StoreOptions); empty: below the store
 
   BuildOptions build = {};         ///< its memory_bytes follows from the above
   bool choose_partitions = false;  ///< build.partition.partitions, or more where memory needs it

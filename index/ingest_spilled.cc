@@ -33,8 +33,8 @@ class SpillingIngest {
   Status Run(IngestReport& report) {
     const std::uint64_t queue_bytes =
         std::clamp<std::uint64_t>(memory_bytes_ / 32, 256 << 10, 16 << 20);
-    RHIZOME_ASSIGN_OR_RETURN(space_,
-                             SpillSpace::Create(store_.fs(), store_.path(), "ingest", queue_bytes));
+    RHIZOME_ASSIGN_OR_RETURN(
+        space_, SpillSpace::Create(store_.fs(), store_.scratch(), "ingest", queue_bytes));
     report.spilled = true;
     RHIZOME_RETURN_IF_ERROR(Read());
     RHIZOME_ASSIGN_OR_RETURN(GraphInput input, Assemble());
@@ -213,9 +213,10 @@ class SpillingIngest {
 
 Result<IngestReport> IngestSpilled(FileSystem& fs, const Path& path, const IngestOptions& options,
                                    const JobControl& control) {
-  return MakeStore(fs, path, options.store_id, control, [&](Store& store, IngestReport& report) {
+  const auto build = [&](Store& store, IngestReport& report) {
     return SpillingIngest(store, options, control).Run(report);
-  });
+  };
+  return MakeStore(fs, path, options.store_id, control, build, {.scratch = options.scratch});
 }
 
 }  // namespace rhizome

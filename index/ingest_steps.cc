@@ -26,21 +26,22 @@ Status CheckTarget(FileSystem& fs, const Path& path) {
 
 Result<IngestReport> MakeStore(FileSystem& fs, const Path& path, std::optional<StoreId> store_id,
                                const JobControl& control,
-                               const std::function<Status(Store&, IngestReport&)>& build) {
+                               const std::function<Status(Store&, IngestReport&)>& build,
+                               const StoreOptions& options) {
   const Stopwatch watch;
   RHIZOME_RETURN_IF_ERROR(CheckTarget(fs, path));
   RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
-  const bool existed = fs.Stat(path).has_value();
   IngestReport report;
-  RHIZOME_ASSIGN_OR_RETURN(auto store,
-                           Store::Create(fs, path, store_id ? *store_id : StoreId::Random()));
+  RHIZOME_ASSIGN_OR_RETURN(
+      auto store, Store::Create(fs, path, store_id ? *store_id : StoreId::Random(), options));
   const Status built = Guarded([&] { return build(*store, report); });
   if (!built.ok()) {
-    static_cast<void>(Store::Discard(std::move(store), /*keep_folder=*/existed));
+    static_cast<void>(Store::Discard(std::move(store)));
     return Fail(built);
   }
   report.info = store->manifest().info;
   report.generation = store->manifest().generation;
+  store.reset();
   report.seconds = watch.seconds();
   return report;
 }

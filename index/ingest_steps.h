@@ -21,7 +21,8 @@ Status CheckTarget(FileSystem& fs, const Path& path);
 /// Makes the store and lets `build` fill it; takes away what a failed one left.
 Result<IngestReport> MakeStore(FileSystem& fs, const Path& path, std::optional<StoreId> store_id,
                                const JobControl& control,
-                               const std::function<Status(Store&, IngestReport&)>& build);
+                               const std::function<Status(Store&, IngestReport&)>& build,
+                               const StoreOptions& options = {});
 
 /// Ids 0..count-1 exist even if no line names them; `why` tells which input says so.
 struct ImpliedVertices {

@@ -9,8 +9,8 @@
 
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/hash.h"
+#include "rhizome/storage/job_folder.h"
 #include "rhizome/storage/quietly.h"
-#include "rhizome/storage/store_files.h"
 
 namespace rhizome {
 namespace {
@@ -35,14 +35,12 @@ std::size_t SpillBlockBytes(std::uint64_t budget_bytes, std::uint64_t streams) {
   return std::clamp(budget_bytes / std::max<std::uint64_t>(streams, 1), kLeast, kMost);
 }
 
-Result<std::unique_ptr<SpillSpace>> SpillSpace::Create(FileSystem& fs, const Path& store,
+Result<std::unique_ptr<SpillSpace>> SpillSpace::Create(FileSystem& fs, const Path& scratch,
                                                        std::string_view job,
                                                        std::uint64_t queue_bytes) {
-  const Path folder = store / kScratchName / job;
-  RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, folder));
+  const Path folder = scratch / job;
   std::unique_ptr<SpillSpace> space(new SpillSpace(fs, folder, queue_bytes));
-  RHIZOME_ASSIGN_OR_RETURN(
-      space->lock_, fs.Lock(folder / kLockName, FileSystem::LockMode::kExclusive, LockContent()));
+  RHIZOME_ASSIGN_OR_RETURN(space->lock_, ClaimJobFolder(fs, folder));
   RHIZOME_RETURN_IF_ERROR(space->thread_.Start([raw = space.get()] {
     Status status = Guarded([raw] { return raw->Work(); });
     if (!status.ok()) raw->GiveUp(status);

@@ -27,8 +27,8 @@ namespace rhizome {
 /// Threads: functions may be called from many threads; each SpillWriter from one at a time.
 class SpillSpace {
  public:
-  /// Makes `store`/scratch/`job` and locks it. Errors: kBusy; kOutOfSpace; kIoError.
-  static Result<std::unique_ptr<SpillSpace>> Create(FileSystem& fs, const Path& store,
+  /// Makes `scratch`/`job` and locks it. Errors: kBusy; kOutOfSpace; kIoError.
+  static Result<std::unique_ptr<SpillSpace>> Create(FileSystem& fs, const Path& scratch,
                                                     std::string_view job,
                                                     std::uint64_t queue_bytes);
   ~SpillSpace();
@@ -38,7 +38,7 @@ class SpillSpace {
   /// Bytes that all writers gave to the disk so far.
   std::uint64_t bytes_written() const { return bytes_written_.load(std::memory_order_relaxed); }
 
-  /// Stops the thread and removes the folder, and `store`/scratch if nothing else is in it.
+  /// Stops the thread and removes the folder, and `scratch` if nothing else is in it.
   Status Clear();
 
   FileSystem& fs() const { return fs_; }

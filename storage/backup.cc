@@ -16,6 +16,7 @@
 #include "rhizome/storage/damage.h"
 #include "rhizome/storage/file_copy.h"
 #include "rhizome/storage/file_scan.h"
+#include "rhizome/storage/job_folder.h"
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/stopwatch.h"
 #include "rhizome/storage/store_copy.h"
@@ -141,8 +142,8 @@ Status Backup::CheckFolder() {
   };
   const auto info = fs_.Stat(dir_);
   if (!info) return info.error().code() == StatusCode::kNotFound ? Status::Ok() : info.error();
-  if (info->kind != Kind::kDirectory) return taken("is not a folder");
-  RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs_.List(dir_));
+  if (info->kind == Kind::kFile) return taken("is not a folder");
+  RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs_.List(dir_));  // through a link, if it is one
   const std::set<std::string_view> ours = {kLockName, kBackupName, kBackupFilesName,
                                            kBackupDeltasName, kBackupRecordsName};
   bool marked = entries.empty();
@@ -156,6 +157,7 @@ Status Backup::CheckFolder() {
 Status Backup::OpenFolder(const StoreId& id) {
   RHIZOME_RETURN_IF_ERROR(CheckFolder());
   RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs_, dir_));
+  RHIZOME_RETURN_IF_ERROR(CheckPlain(fs_, dir_));
   RHIZOME_ASSIGN_OR_RETURN(lock_, fs_.Lock(dir_ / kLockName, LockMode::kExclusive, LockContent()));
   RHIZOME_ASSIGN_OR_RETURN(numbers_, ListBackupNumbers(fs_, dir_));
   auto found = ReadBackupId(fs_, dir_);
@@ -518,10 +520,12 @@ Result<RestoreReport> Restore::Run(const Path& target, std::optional<std::uint64
 
 Result<BackupReport> BackupStore(FileSystem& fs, const Path& store, const Path& dir,
                                  const BackupOptions& options, const JobControl& control) {
+  const auto enclosed = fs.Enclose(dir);
   return Backup(fs, dir, options, control).Run(store);
 }
 
 Result<std::vector<BackupInfo>> ListBackups(FileSystem& fs, const Path& dir) {
+  const auto enclosed = fs.Enclose(dir);
   RHIZOME_ASSIGN_OR_RETURN(const StoreId id, ReadBackupId(fs, dir));
   RHIZOME_ASSIGN_OR_RETURN(const auto numbers, ListBackupNumbers(fs, dir));
   std::vector<BackupInfo> infos;
@@ -538,6 +542,7 @@ Result<std::vector<BackupInfo>> ListBackups(FileSystem& fs, const Path& dir) {
 
 Result<RestoreReport> RestoreStore(FileSystem& fs, const Path& dir, const Path& store,
                                    std::optional<std::uint64_t> number, const JobControl& control) {
+  const auto enclosed = fs.Enclose(dir);
   return Restore(fs, dir, control).Run(store, number);
 }
 

@@ -186,6 +186,7 @@ Result<VerifyReport> BackupVerifier::Run() {
 }  // namespace
 
 Result<VerifyReport> VerifyBackups(FileSystem& fs, const Path& dir, const JobControl& control) {
+  const auto enclosed = fs.Enclose(dir);
   return BackupVerifier(fs, dir, control).Run();
 }
 

@@ -20,6 +20,7 @@
 #include "rhizome/storage/catalog_env.h"
 #include "rhizome/storage/catalog_log.h"
 #include "rhizome/storage/catalog_manifest.h"
+#include "rhizome/storage/catalog_posix.h"
 #include "rhizome/storage/catalog_repair.h"
 #include "rhizome/storage/catalog_seal.h"
 #include "rhizome/storage/damage.h"
@@ -81,7 +82,7 @@ Status Translate(const rocksdb::Status& status, const Path& path) {
 
 rocksdb::Env& EnvOf(FileSystem& fs) {
   CatalogDisk* const disk = fs.catalog_disk();
-  return disk == nullptr ? *rocksdb::Env::Default() : disk->env();
+  return disk == nullptr ? PosixCatalogEnv() : disk->env();
 }
 
 // RELIABILITY 3.3: bad bytes are errors, a failed sync stays failed, and recovery after a crash

@@ -97,14 +97,35 @@ Status CreateDirectories(FileSystem& fs, const Path& path) {
   if (made.code() != StatusCode::kAlreadyExists) return made;
   // A link to a folder is welcome on the way to a store; List follows it and fails for the rest.
   RHIZOME_ASSIGN_OR_RETURN(const FileInfo info, fs.Stat(path));
-  const bool is_folder = info.kind == DirectoryEntry::Kind::kDirectory ||
-                         (info.kind == DirectoryEntry::Kind::kOther && fs.List(path));
+  bool is_folder = info.kind == DirectoryEntry::Kind::kDirectory;
+  if (info.kind == DirectoryEntry::Kind::kOther) {
+    const auto entries = fs.List(path);
+    if (!entries && entries.error().code() == StatusCode::kIoError) return entries.error();
+    is_folder = entries.has_value();
+  }
   if (is_folder) {
     // A process that was killed may have made it, and not have come to the sync.
     const Status synced = fs.SyncDirectory(ParentOf(path));
     return synced.code() == StatusCode::kPermissionDenied ? Status::Ok() : synced;
   }
   return Status::AlreadyExists(fmt::format("'{}' is there and is not a folder", path.string()));
+}
+
+std::vector<Path> MissingFolders(FileSystem& fs, const Path& path) {
+  std::vector<Path> missing;
+  Path at = path.filename().empty() && path.has_relative_path() ? path.parent_path() : path;
+  while (!at.empty()) {
+    const auto info = fs.Stat(at);
+    if (info || info.error().code() != StatusCode::kNotFound) break;
+    missing.push_back(at);
+    at = at.parent_path();
+  }
+  return missing;
+}
+
+void RemoveEmptyFolders(FileSystem& fs, std::span<const Path> folders) {
+  for (const Path& folder : folders)
+    if (!fs.RemoveDirectory(folder).ok()) return;
 }
 
 Status RemoveTree(FileSystem& fs, const Path& path) {

@@ -64,6 +64,12 @@ class FileLock {
   virtual ~FileLock() = default;
 };
 
+/// Held as long as a folder is enclosed, see FileSystem::Enclose.
+class FolderEnclosure {
+ public:
+  virtual ~FolderEnclosure() = default;
+};
+
 struct DirectoryEntry {
   enum class Kind : std::uint8_t { kFile, kDirectory, kOther };
   std::string name;
@@ -125,6 +131,16 @@ class FileSystem {
   virtual Result<std::unique_ptr<FileLock>> Lock(const Path& path, LockMode mode,
                                                  std::string_view content) = 0;
 
+  /// Encloses a folder that is not trusted, a store or a folder of backups: as long as the result
+  /// lives, no function of this file system reaches anything below `root` through a symbolic link,
+  /// and says kIoError, naming the link, where it would. Links on the way to `root`, and `root`
+  /// itself being one, are the user's. `root` is compared as it is written: name what lies below it
+  /// by paths that begin with it. Null where there are no links (fakes).
+  virtual std::shared_ptr<FolderEnclosure> Enclose(const Path& root) {
+    static_cast<void>(root);
+    return nullptr;
+  }
+
   /// Tests only: where RocksDB finds the catalogues of this file system. Null: on the real disk.
   virtual CatalogDisk* catalog_disk() { return nullptr; }
 
@@ -146,8 +162,16 @@ Result<std::vector<std::byte>> ReadWholeFile(FileSystem& fs, const Path& path,
 /// Creates, syncs and closes a file with the given bytes. The directory is the caller's to sync.
 Status WriteWholeFile(FileSystem& fs, const Path& path, std::span<const std::byte> bytes);
 
-/// Creates the missing directories on the way to `path` and syncs the parent of each.
+/// Creates the missing directories on the way to `path` and syncs the parent of each. A link to a
+/// folder will do where nothing is enclosed.
 Status CreateDirectories(FileSystem& fs, const Path& path);
+
+/// The folders that CreateDirectories would make, the innermost first; those that cannot be looked
+/// at are left out.
+std::vector<Path> MissingFolders(FileSystem& fs, const Path& path);
+
+/// Removes these folders, one after the other, up to the first that is not empty or cannot go.
+void RemoveEmptyFolders(FileSystem& fs, std::span<const Path> folders);
 
 /// Removes a tree, not following links; absent is fine.
 Status RemoveTree(FileSystem& fs, const Path& path);

@@ -37,6 +37,9 @@ class ForwardingFileSystem : public FileSystem {
                                          std::string_view content) override {
     return base_.Lock(path, mode, content);
   }
+  std::shared_ptr<FolderEnclosure> Enclose(const Path& root) override {
+    return base_.Enclose(root);
+  }
   CatalogDisk* catalog_disk() override { return base_.catalog_disk(); }
 
  protected:

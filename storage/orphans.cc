@@ -7,6 +7,7 @@
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/catalog_seal.h"
 #include "rhizome/storage/damage.h"
+#include "rhizome/storage/job_folder.h"
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/store.h"
 #include "rhizome/storage/store_files.h"
@@ -121,19 +122,6 @@ Status PruneCurrent(FileSystem& fs, const Path& folder, const StoreId& id,
   return Status::Ok();
 }
 
-Status RemoveIdleScratch(FileSystem& fs, const Path& scratch) {
-  const auto jobs = fs.List(scratch);
-  if (!jobs) return jobs.error().code() == StatusCode::kNotFound ? Status::Ok() : jobs.error();
-  for (const DirectoryEntry& job : *jobs) {
-    if (job.kind != Kind::kDirectory) continue;
-    const Path folder = scratch / job.name;
-    const auto lock = fs.Lock(folder / kLockName, LockMode::kExclusive, LockContent());
-    if (!lock && lock.error().code() != StatusCode::kBusy) return lock.error();
-    if (lock) RHIZOME_RETURN_IF_ERROR(RemoveTree(fs, folder));
-  }
-  return Status::Ok();
-}
-
 Status TakenBy(const Path& store, std::string_view what) {
   return Status::AlreadyExists(
       fmt::format("'{}' exists and {}: choose another path", store.string(), what));
@@ -228,6 +216,8 @@ Status RemoveOrphans(FileSystem& fs, const Path& store, const StoreId& id, const
                      bool with_scratch, std::uint64_t building) {
   if (RHIZOME_MUTANT("orphans stay")) return Status::Ok();
   const Path generations = store / kGenerationsName;
+  // Before anything is removed: what no store holds tells that this may not be what it seems.
+  RHIZOME_RETURN_IF_ERROR(CheckPlain(fs, generations));
   RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs.List(generations));
   const auto kept = KeptGenerations(fs, store, id, current);
   for (const DirectoryEntry& entry : entries) {
@@ -243,7 +233,7 @@ Status RemoveOrphans(FileSystem& fs, const Path& store, const StoreId& id, const
       RHIZOME_RETURN_IF_ERROR(PruneCurrent(fs, folder, id, current));
     }
   }
-  return with_scratch ? RemoveIdleScratch(fs, store / kScratchName) : Status::Ok();
+  return with_scratch ? RemoveIdleJobs(fs, store / kScratchName) : Status::Ok();
 }
 
 Status CheckLeftover(FileSystem& fs, const Path& store) {
@@ -272,6 +262,8 @@ Status CheckLeftover(FileSystem& fs, const Path& store) {
 Status ClearLeftover(FileSystem& fs, const Path& store) {
   // Or else the seal of a catalogue that is half gone would make it a damaged one.
   RHIZOME_RETURN_IF_ERROR(BreakCatalogSeal(fs, store / kCatalogName));
+  for (const std::string_view name : {kScratchName, kGenerationsName, kCatalogName})
+    RHIZOME_RETURN_IF_ERROR(CheckPlain(fs, store / name));
   // Each for good before the next: manifests without a catalogue would look like a damaged store,
   // and a catalogue without FORMAT like somebody's database.
   for (const std::string_view name : {kScratchName, kGenerationsName, kCatalogName}) {

@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "rhizome/storage/io_queue.h"
+#include "rhizome/storage/posix_place.h"
 
 namespace rhizome {
 namespace {
@@ -105,11 +106,8 @@ Status SystemError(int error_number, std::string_view operation, const Path& pat
 }
 
 Result<Descriptor> OpenDescriptor(const Path& path, int flags, std::string_view operation) {
-  while (true) {
-    const int fd = open(path.c_str(), flags | O_CLOEXEC, 0666);
-    if (fd >= 0) return Descriptor(fd);
-    if (errno != EINTR) return Fail(SystemError(errno, operation, path));
-  }
+  RHIZOME_ASSIGN_OR_RETURN(const Place place, Place::Find(path, operation));
+  return place.Open(flags, operation);
 }
 
 Result<std::unique_ptr<ReadableFile>> OpenPosixRead(const Path& path, bool direct) {

@@ -23,6 +23,9 @@ class Descriptor {
 
   int get() const { return fd_; }
 
+  /// Gives it up: somebody else closes it.
+  int Release() { return std::exchange(fd_, -1); }
+
   /// Closes now. Returns 0 or the errno of close.
   int Close();
 
@@ -30,7 +33,8 @@ class Descriptor {
   int fd_ = -1;
 };
 
-/// open(2) without EINTR, always O_CLOEXEC.
+/// open(2) without EINTR, always O_CLOEXEC; below an enclosed root (FileSystem::Enclose) through no
+/// link.
 Result<Descriptor> OpenDescriptor(const Path& path, int flags, std::string_view operation);
 
 /// A Status that names operation, path and the error number.

@@ -1,3 +1,4 @@
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -14,6 +15,7 @@
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/lock_holder.h"
 #include "rhizome/storage/posix_file.h"
+#include "rhizome/storage/posix_place.h"
 
 namespace rhizome {
 namespace {
@@ -26,17 +28,27 @@ class PosixLock : public FileLock {
   const Descriptor descriptor_;  // closing it releases the flock
 };
 
-DirectoryEntry::Kind KindOf(std::filesystem::file_type type) {
-  if (type == std::filesystem::file_type::regular) return DirectoryEntry::Kind::kFile;
-  if (type == std::filesystem::file_type::directory) return DirectoryEntry::Kind::kDirectory;
+DirectoryEntry::Kind KindOf(mode_t mode) {
+  if (S_ISREG(mode)) return DirectoryEntry::Kind::kFile;
+  if (S_ISDIR(mode)) return DirectoryEntry::Kind::kDirectory;
   return DirectoryEntry::Kind::kOther;
 }
 
+/// Of what readdir has shown. It may have been removed since then: the kind is kOther then.
+DirectoryEntry::Kind KindOf(int folder, const dirent& entry) {
+  if (entry.d_type != DT_UNKNOWN) return KindOf(DTTOIF(entry.d_type));
+  struct stat facts = {};
+  return fstatat(folder, entry.d_name, &facts, AT_SYMLINK_NOFOLLOW) == 0
+             ? KindOf(facts.st_mode)
+             : DirectoryEntry::Kind::kOther;
+}
+
 /// Does `path` still name the locked file? It may have been removed while we waited for nothing.
-bool StillLinked(int fd, const Path& path) {
+bool StillLinked(int fd, const Place& place) {
   struct stat locked = {};
   struct stat named = {};
-  return fstat(fd, &locked) == 0 && lstat(path.c_str(), &named) == 0 &&
+  return fstat(fd, &locked) == 0 &&
+         fstatat(place.folder(), place.name(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
          locked.st_dev == named.st_dev && locked.st_ino == named.st_ino;
 }
 
@@ -46,10 +58,10 @@ Status WriteLockContent(int fd, const Path& path, std::string_view content) {
   return WriteFully(fd, std::as_bytes(std::span(content.data(), content.size())), path, 0);
 }
 
-Result<Descriptor> OpenAndLock(const Path& path, bool exclusive) {
+Result<Descriptor> OpenAndLock(const Place& place, const Path& path, bool exclusive) {
   const int flags = exclusive ? O_RDWR | O_CREAT : O_RDONLY;
   RHIZOME_ASSIGN_OR_RETURN(Descriptor descriptor,
-                           OpenDescriptor(path, flags | O_NOFOLLOW | O_NONBLOCK, "open lock"));
+                           place.Open(flags | O_NOFOLLOW | O_NONBLOCK, "open lock"));
   struct stat facts = {};
   if (fstat(descriptor.get(), &facts) != 0) return Fail(SystemError(errno, "stat", path));
   if (!S_ISREG(facts.st_mode))
@@ -81,14 +93,15 @@ class PosixFileSystem : public FileSystem {
   Result<std::unique_ptr<WritableFile>> OpenAppend(const Path& path,
                                                    std::uint64_t keep_bytes) override;
   Status CreateDirectory(const Path& path) override {
-    return mkdir(path.c_str(), 0777) == 0 ? Status::Ok()
-                                          : SystemError(errno, "create folder", path);
+    return At(path, "create folder",
+              [](const Place& at) { return mkdirat(at.folder(), at.name(), 0777); });
   }
   Status RemoveFile(const Path& path) override {
-    return unlink(path.c_str()) == 0 ? Status::Ok() : SystemError(errno, "remove", path);
+    return At(path, "remove", [](const Place& at) { return unlinkat(at.folder(), at.name(), 0); });
   }
   Status RemoveDirectory(const Path& path) override {
-    return rmdir(path.c_str()) == 0 ? Status::Ok() : SystemError(errno, "remove folder", path);
+    return At(path, "remove folder",
+              [](const Place& at) { return unlinkat(at.folder(), at.name(), AT_REMOVEDIR); });
   }
   Status LinkFile(const Path& from, const Path& to) override;
   Status SyncDirectory(const Path& path) override;
@@ -97,6 +110,15 @@ class PosixFileSystem : public FileSystem {
   Result<std::uint64_t> FreeBytes(const Path& path) override;
   Result<std::unique_ptr<FileLock>> Lock(const Path& path, LockMode mode,
                                          std::string_view content) override;
+  std::shared_ptr<FolderEnclosure> Enclose(const Path& root) override { return EnclosePosix(root); }
+
+ private:
+  /// Runs a system call that returns 0 where all went well.
+  template <typename Call>
+  static Status At(const Path& path, std::string_view operation, const Call& call) {
+    RHIZOME_ASSIGN_OR_RETURN(const Place place, Place::Find(path, operation));
+    return call(place) == 0 ? Status::Ok() : place.Error(errno, operation);
+  }
 };
 
 Result<std::unique_ptr<WritableFile>> PosixFileSystem::OpenAppend(const Path& path,
@@ -119,7 +141,9 @@ Result<std::unique_ptr<WritableFile>> PosixFileSystem::OpenAppend(const Path& pa
 }
 
 Status PosixFileSystem::LinkFile(const Path& from, const Path& to) {
-  if (link(from.c_str(), to.c_str()) == 0) return {};
+  RHIZOME_ASSIGN_OR_RETURN(const Place old_name, Place::Find(from, "link"));
+  RHIZOME_ASSIGN_OR_RETURN(const Place name, Place::Find(to, "link as"));
+  if (linkat(old_name.folder(), old_name.name(), name.folder(), name.name(), 0) == 0) return {};
   const int error = errno;
   const std::string what = fmt::format("link '{}' as '{}'", from.string(), to.string());
   // EPERM is also what FAT says, and a kernel that protects other users' files: a copy works there.
@@ -131,22 +155,25 @@ Status PosixFileSystem::LinkFile(const Path& from, const Path& to) {
 }
 
 Status PosixFileSystem::SyncDirectory(const Path& path) {
-  RHIZOME_ASSIGN_OR_RETURN(
-      const Descriptor descriptor,
-      OpenDescriptor(path, O_RDONLY | O_DIRECTORY, "open folder"));
+  RHIZOME_ASSIGN_OR_RETURN(const Descriptor descriptor,
+                           OpenDescriptor(path, O_RDONLY | O_DIRECTORY, "open folder"));
   return fsync(descriptor.get()) == 0 ? Status::Ok() : SystemError(errno, "sync folder", path);
 }
 
 Result<std::vector<DirectoryEntry>> PosixFileSystem::List(const Path& path) {
-  std::error_code error;
-  std::filesystem::directory_iterator it(path, error);
+  RHIZOME_ASSIGN_OR_RETURN(Descriptor descriptor,
+                           OpenDescriptor(path, O_RDONLY | O_DIRECTORY, "list"));
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(fdopendir(descriptor.get()), closedir);
+  if (folder == nullptr) return Fail(SystemError(errno, "list", path));
+  const int fd = descriptor.Release();  // closedir closes it
   std::vector<DirectoryEntry> entries;
-  for (; !error && it != std::filesystem::directory_iterator(); it.increment(error)) {
-    std::error_code gone;  // removed since it was listed: the kind is then kOther
-    const auto type = it->symlink_status(gone).type();
-    entries.push_back({it->path().filename().string(), KindOf(type)});
+  errno = 0;
+  while (const dirent* const entry = readdir(folder.get())) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") entries.push_back({std::string(name), KindOf(fd, *entry)});
+    errno = 0;
   }
-  if (error) return Fail(SystemError(error.value(), "list", path));
+  if (errno != 0) return Fail(SystemError(errno, "list", path));
   std::sort(entries.begin(), entries.end(),
             [](const DirectoryEntry& a, const DirectoryEntry& b) { return a.name < b.name; });
   return entries;
@@ -154,18 +181,20 @@ Result<std::vector<DirectoryEntry>> PosixFileSystem::List(const Path& path) {
 
 Result<FileInfo> PosixFileSystem::Stat(const Path& path) {
   struct stat facts = {};
-  if (lstat(path.c_str(), &facts) != 0) return Fail(SystemError(errno, "stat", path));
+  RHIZOME_RETURN_IF_ERROR(At(path, "stat", [&](const Place& at) {
+    return fstatat(at.folder(), at.name(), &facts, AT_SYMLINK_NOFOLLOW);
+  }));
   FileInfo info;
-  if (S_ISREG(facts.st_mode)) info.kind = DirectoryEntry::Kind::kFile;
-  if (S_ISDIR(facts.st_mode)) info.kind = DirectoryEntry::Kind::kDirectory;
+  info.kind = KindOf(facts.st_mode);
   info.size_bytes = static_cast<std::uint64_t>(facts.st_size);
   info.link_count = facts.st_nlink;
   return info;
 }
 
 Result<std::uint64_t> PosixFileSystem::FreeBytes(const Path& path) {
+  RHIZOME_ASSIGN_OR_RETURN(const Descriptor place, OpenDescriptor(path, O_PATH, "statvfs"));
   struct statvfs facts = {};
-  while (statvfs(path.c_str(), &facts) != 0) {
+  while (fstatvfs(place.get(), &facts) != 0) {
     if (errno != EINTR) return Fail(SystemError(errno, "statvfs", path));
   }
   std::uint64_t bytes = 0;
@@ -180,8 +209,9 @@ Result<std::unique_ptr<FileLock>> PosixFileSystem::Lock(const Path& path, LockMo
   // The holder may remove the file as its last act. We then hold a lock that nobody else can see,
   // and try again with the file that has taken its place.
   for (int attempt = 0; attempt < 100; ++attempt) {
-    RHIZOME_ASSIGN_OR_RETURN(Descriptor descriptor, OpenAndLock(path, exclusive));
-    if (!StillLinked(descriptor.get(), path)) continue;
+    RHIZOME_ASSIGN_OR_RETURN(const Place place, Place::Find(path, "open lock"));
+    RHIZOME_ASSIGN_OR_RETURN(Descriptor descriptor, OpenAndLock(place, path, exclusive));
+    if (!StillLinked(descriptor.get(), place)) continue;
     if (exclusive) RHIZOME_RETURN_IF_ERROR(WriteLockContent(descriptor.get(), path, content));
     return std::make_unique<PosixLock>(std::move(descriptor));
   }

@@ -18,6 +18,7 @@
 #include "rhizome/storage/damage.h"
 #include "rhizome/storage/file_copy.h"
 #include "rhizome/storage/forwarding_file_system.h"
+#include "rhizome/storage/job_folder.h"
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/lost_rows.h"
 #include "rhizome/storage/manifest_repair.h"
@@ -498,11 +499,8 @@ Status Repair::RepairCatalog() {
 /// An empty folder below scratch/, locked as a job's is: other jobs may be at work there.
 Status Repair::TakeScratch() {
   for (int i = 0; i < 2; ++i) {
-    RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs_, Scratch()));
     scratch_lock_.reset();
-    RHIZOME_ASSIGN_OR_RETURN(
-        scratch_lock_,
-        fs_.Lock(Scratch() / kLockName, FileSystem::LockMode::kExclusive, LockContent()));
+    RHIZOME_ASSIGN_OR_RETURN(scratch_lock_, ClaimJobFolder(fs_, Scratch()));
     if (i == 0) RHIZOME_RETURN_IF_ERROR(RemoveTree(fs_, Scratch()));
   }
   return Status::Ok();
@@ -911,6 +909,8 @@ Result<RepairReport> Repair::Run() {
 
 Result<RepairReport> RepairStore(FileSystem& fs, const Path& store, const RepairOptions& options,
                                  const JobControl& control) {
+  const auto enclosed = fs.Enclose(store);
+  RHIZOME_RETURN_IF_ERROR(CheckScratch(fs, store));
   return Repair(fs, store, options, control).Run();
 }
 

@@ -7,6 +7,7 @@
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/catalog.h"
 #include "rhizome/storage/exceptions.h"
+#include "rhizome/storage/job_folder.h"
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/pause.h"
 #include "rhizome/storage/store_context.h"
@@ -74,7 +75,7 @@ Status CheckOptions(const StoreOptions& options) {
 }  // namespace
 
 Store::Store(FileSystem& fs, Path path, const StoreOptions& options)
-    : context_(std::make_shared<StoreContext>(fs, options)),
+    : context_(std::make_shared<StoreContext>(fs, path, options)),
       fs_(&context_->fs()),
       path_(std::move(path)) {}
 Store::Store(std::shared_ptr<StoreContext> context)
@@ -83,6 +84,10 @@ Store::~Store() = default;
 
 Metrics* Store::metrics() const { return context_->metrics(); }
 const Logger& Store::logger() const { return *context_->logger(); }
+Path Store::scratch() const {
+  const Path& elsewhere = context_->options().scratch;
+  return elsewhere.empty() ? path_ / kScratchName : elsewhere / id_.ToString();
+}
 
 Path Store::GenerationFolder(const Path& store, std::uint64_t generation) {
   return store / kGenerationsName / GenerationName(generation);
@@ -120,6 +125,7 @@ Result<std::unique_ptr<Store>> Store::OpenForWriting(FileSystem& fs, const Path&
                                                      const StoreOptions& options) {
   std::unique_ptr<Store> store(new Store(fs, path, options));
   RHIZOME_ASSIGN_OR_RETURN(store->id_, ReadFormat(fs, path));
+  RHIZOME_RETURN_IF_ERROR(CheckScratch(fs, path));
   const bool shared = RHIZOME_MUTANT("writers share the lock");
   RHIZOME_ASSIGN_OR_RETURN(
       store->lock_,
@@ -141,6 +147,8 @@ Result<std::unique_ptr<Store>> Store::OpenForWriting(FileSystem& fs, const Path&
   if (!committed) return Fail(committed.error());
   Manifest manifest = *std::move(committed);
   RHIZOME_RETURN_IF_ERROR(RemoveOrphans(fs, path, store->id_, manifest, clear_scratch));
+  if (clear_scratch && !options.scratch.empty())
+    RHIZOME_RETURN_IF_ERROR(RemoveIdleJobs(fs, store->scratch()));
   RHIZOME_ASSIGN_OR_RETURN(auto pin, store->PinOf(manifest.generation));
   store->Show(std::make_shared<const Manifest>(std::move(manifest)), std::move(pin),
               std::max(record->sequence, last_delta), record->base_sequence);
@@ -154,6 +162,7 @@ Result<std::unique_ptr<Store>> Store::OpenForReading(FileSystem& fs, const Path&
                                                      const StoreOptions& options) {
   std::unique_ptr<Store> store(new Store(fs, path, options));
   RHIZOME_ASSIGN_OR_RETURN(store->id_, ReadFormat(fs, path));
+  RHIZOME_RETURN_IF_ERROR(CheckScratch(fs, path));
   auto catalog =
       OpenSecondary(fs, path / kCatalogName, store->id_, CatalogOptionsOf(*store->context_));
   if (!catalog && catalog.error().code() == StatusCode::kNotFound)
@@ -273,41 +282,55 @@ Status Store::Refresh() {
       fmt::format("'{}' is being cleaned up by a writer: try again", path_.string()));
 }
 
-Result<std::unique_ptr<Store>> Store::Create(FileSystem& fs, const Path& path, const StoreId& id) {
+Result<std::unique_ptr<Store>> Store::Create(FileSystem& fs, const Path& path, const StoreId& id,
+                                             const StoreOptions& options) {
   const auto info = fs.Stat(path);
   if (!info && info.error().code() != StatusCode::kNotFound) return Fail(info.error());
   if (info && info->kind != DirectoryEntry::Kind::kDirectory)
     return Fail(Status::AlreadyExists(fmt::format("'{}' is not a folder", path.string())));
-  // Where it is there already, this still makes its name durable.
-  RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, path));
-  RHIZOME_RETURN_IF_ERROR(CheckLeftover(fs, path));
-  std::unique_ptr<Store> store(new Store(fs, path, {}));
+  std::unique_ptr<Store> store(new Store(fs, path, options));
   store->id_ = id;
+  store->made_folders_ = MissingFolders(fs, path);
+  Status made = CreateDirectories(fs, path);  // where it is there, this makes its name durable
+  if (made.ok()) made = CheckLeftover(fs, path);
+  if (!made.ok()) {
+    RemoveEmptyFolders(fs, store->made_folders_);
+    return Fail(made);
+  }
   RHIZOME_ASSIGN_OR_RETURN(store->lock_,
                            fs.Lock(path / kLockName, LockMode::kExclusive, LockContent()));
   // Once more under the lock: another ingestion may have ended in between.
   RHIZOME_RETURN_IF_ERROR(CheckLeftover(fs, path));
-  RHIZOME_RETURN_IF_ERROR(ClearLeftover(fs, path));
-  const std::string format = FormatText(id);
-  RHIZOME_RETURN_IF_ERROR(WriteWholeFile(fs, path / kFormatName, std::as_bytes(std::span(format))));
-  RHIZOME_RETURN_IF_ERROR(fs.SyncDirectory(path));
-  RHIZOME_ASSIGN_OR_RETURN(store->catalog_,
-                           Catalog::Open(fs, path / kCatalogName, Catalog::Mode::kCreate, id));
-  RHIZOME_RETURN_IF_ERROR(fs.CreateDirectory(path / kGenerationsName));
-  RHIZOME_RETURN_IF_ERROR(fs.SyncDirectory(path));
-  return store;
+  made = store->MakeEmpty();
+  if (made.ok()) return store;
+  static_cast<void>(Discard(std::move(store)));
+  return Fail(made);
 }
 
-Status Store::Discard(std::unique_ptr<Store> store, bool keep_folder) {
+Status Store::MakeEmpty() {
+  FileSystem& fs = *fs_;
+  RHIZOME_RETURN_IF_ERROR(ClearLeftover(fs, path_));
+  const std::string format = FormatText(id_);
+  RHIZOME_RETURN_IF_ERROR(
+      WriteWholeFile(fs, path_ / kFormatName, std::as_bytes(std::span(format))));
+  RHIZOME_RETURN_IF_ERROR(fs.SyncDirectory(path_));
+  RHIZOME_ASSIGN_OR_RETURN(catalog_,
+                           Catalog::Open(fs, path_ / kCatalogName, Catalog::Mode::kCreate, id_));
+  RHIZOME_RETURN_IF_ERROR(fs.CreateDirectory(path_ / kGenerationsName));
+  return fs.SyncDirectory(path_);
+}
+
+// LOCK is held until all else is gone, or another ingestion could begin in what is being removed.
+Status Store::Discard(std::unique_ptr<Store> store) {
   FileSystem& fs = *store->fs_;
   const Path path = store->path_;
-  static_cast<void>(store->catalog_->Close());  // it goes anyway
+  if (store->catalog_ != nullptr) static_cast<void>(store->catalog_->Close());  // it goes anyway
   RHIZOME_RETURN_IF_ERROR(ClearLeftover(fs, path));
+  RHIZOME_RETURN_IF_ERROR(fs.SyncDirectory(path));
   // Who waits for the lock finds that its file is gone, and makes another.
   RHIZOME_RETURN_IF_ERROR(fs.RemoveFile(path / kLockName));
-  if (keep_folder) return Status::Ok();
-  const Status removed = fs.RemoveDirectory(path);
-  return removed.code() == StatusCode::kAlreadyExists ? Status::Ok() : removed;  // another's by now
+  RemoveEmptyFolders(fs, store->made_folders_);
+  return Status::Ok();
 }
 
 Status Store::CheckWritable() const {

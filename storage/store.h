@@ -52,12 +52,13 @@ class Store {
   /// Makes an empty store for ingestion, holding LOCK. `path` must be absent, an empty folder, or
   /// what a killed ingestion of ours left, which is cleared; kAlreadyExists otherwise.
   /// Until a generation is committed, Open says kNotFound.
-  static Result<std::unique_ptr<Store>> Create(FileSystem& fs, const Path& path, const StoreId& id);
+  static Result<std::unique_ptr<Store>> Create(FileSystem& fs, const Path& path, const StoreId& id,
+                                               const StoreOptions& options = {});
 
-  /// Gives up a store that Create made and in which nothing was committed: removes what is in its
-  /// folder, and that too unless `keep_folder`, all while LOCK is held, so that nobody has begun
-  /// another one there. Errors: kIoError; then the next Create clears the rest.
-  static Status Discard(std::unique_ptr<Store> store, bool keep_folder);
+  /// Gives up a store that Create made and in which nothing was committed: removes all that was
+  /// made of it, and the folders that Create made on the way to it, all while LOCK is held, so that
+  /// nobody has begun another one there. Errors: kIoError; then the next Create clears the rest.
+  static Status Discard(std::unique_ptr<Store> store);
   ~Store();
 
   /// A handle that sees for ever what this one sees now, and holds it: files of its generation stay
@@ -133,6 +134,9 @@ class Store {
   /// when this moves on to another one.
   const Manifest& manifest() const RHIZOME_EXCLUDES(shown_);
 
+  /// Where jobs on this store write what they need for a while: a folder of each one's own.
+  Path scratch() const;
+
   /// "generations/000001" of that manifest, below path().
   Path GenerationFolder() const;
   static Path GenerationFolder(const Path& store, std::uint64_t generation);
@@ -158,6 +162,7 @@ class Store {
                                                        const StoreOptions& options = {});
   static Result<std::unique_ptr<Store>> OpenForReading(FileSystem& fs, const Path& path,
                                                        const StoreOptions& options);
+  Status MakeEmpty();
   std::shared_ptr<Store> Copy() const RHIZOME_EXCLUDES(shown_);
   Result<bool> TryPin();
   Result<std::shared_ptr<FileLock>> PinOf(std::uint64_t generation) const;
@@ -201,6 +206,7 @@ class Store {
   Path path_;
   StoreId id_;
   bool snapshot_ = false;
+  std::vector<Path> made_folders_;  // by Create, the innermost first
   std::shared_ptr<FileLock> lock_;  // kWrite
   std::shared_ptr<Catalog> catalog_;
 

@@ -16,8 +16,10 @@ namespace rhizome {
 /// Threads: any.
 class StoreContext {
  public:
-  StoreContext(FileSystem& base, const StoreOptions& options)
+  StoreContext(FileSystem& base, const Path& store, const StoreOptions& options)
       : options_(options),
+        enclosure_(base.Enclose(store)),
+        scratch_enclosure_(options.scratch.empty() ? nullptr : base.Enclose(options.scratch)),
         logger_(std::make_shared<Logger>(options.log, options.log_level)),
         metered_(options.metrics != nullptr ? MakeMeteredFileSystem(base, *options.metrics)
                                             : nullptr),
@@ -38,6 +40,8 @@ class StoreContext {
 
  private:
   const StoreOptions options_;
+  const std::shared_ptr<FolderEnclosure> enclosure_;
+  const std::shared_ptr<FolderEnclosure> scratch_enclosure_;
   const std::shared_ptr<Logger> logger_;
   const std::unique_ptr<FileSystem> metered_;
   FileSystem& base_;

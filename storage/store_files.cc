@@ -117,6 +117,16 @@ Result<std::uint64_t> ReadFormatVersion(FileSystem& fs, const Path& store) {
   return ParseFormatVersion(text);
 }
 
+Status CheckScratch(FileSystem& fs, const Path& store) {
+  const auto info = fs.Stat(store / kScratchName);
+  if (!info) return info.error().code() == StatusCode::kNotFound ? Status::Ok() : info.error();
+  if (info->kind == DirectoryEntry::Kind::kDirectory) return Status::Ok();
+  return Status::IoError(fmt::format(
+      "'{}' is no folder but a link or a file, and nothing inside a store is reached through a "
+      "link: remove it, and name a place for scratch files elsewhere by --scratch DIR",
+      (store / kScratchName).string()));
+}
+
 std::string ManifestName(std::uint64_t version) {
   return fmt::format("{}{:06}", kManifestPrefix, version);
 }

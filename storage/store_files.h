@@ -74,6 +74,10 @@ std::vector<std::uint64_t> KeptGenerations(FileSystem& fs, const Path& store, co
 /// Does a reader pin a generation before `current`?
 Result<bool> EarlierIsPinned(FileSystem& fs, const Path& store, std::uint64_t current);
 
+/// Jobs write into the folder for scratch files as they come: a store where it is none is refused
+/// by whoever opens it. Errors: kIoError.
+Status CheckScratch(FileSystem& fs, const Path& store);
+
 /// Does a generation hold a manifest? Then the catalogue was whole once.
 Result<bool> HasManifest(FileSystem& fs, const Path& store);
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 
 #include "rhizome/storage/logger.h"
@@ -17,6 +18,10 @@ struct StoreOptions {
   /// Memory for what was written to the catalogue and is not yet in its sorted files, in bytes; of
   /// a reader, a bound on the writer's part that it keeps. At least 1 MiB.
   std::uint64_t catalog_write_bytes = std::uint64_t{16} << 20;
+
+  /// A folder for the scratch files of jobs, such as one on another disk, made if need be: those of
+  /// this store lie in one of its own there, named by the store's id. Empty: the store's `scratch`.
+  std::filesystem::path scratch = {};
 
   /// Lines of at least `log_level`; none: silent. The catalogue's own warnings are among them.
   LogCallback log = {};

@@ -14,6 +14,7 @@ std::span<const UpgradeStep> UpgradeSteps() { return {}; }
 
 Result<UpgradeReport> UpgradeStore(FileSystem& fs, const Path& path, std::uint64_t to,
                                    std::span<const UpgradeStep> steps, const JobControl& control) {
+  const auto enclosed = fs.Enclose(path);
   UpgradeReport report{.to = to};
   RHIZOME_ASSIGN_OR_RETURN(report.from, ReadFormatVersion(fs, path));
   if (report.from > to) {

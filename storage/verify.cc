@@ -535,6 +535,7 @@ Status VerifyReport::verdict() const {
 
 Result<VerifyReport> VerifyFiles(FileSystem& fs, const Path& store, const JobControl& control,
                                  FileTaker* taker) {
+  const auto enclosed = fs.Enclose(store);
   return Verifier(fs, store, control, taker).Run();
 }
 

@@ -125,6 +125,14 @@ CLI::Option* AddThreads(CLI::App& verb, std::uint32_t& threads) {
       ->type_name("N");
 }
 
+CLI::Option* AddScratch(CLI::App& verb, Path& scratch) {
+  return verb
+      .add_option_function<std::string>(
+          "--scratch", [&scratch](const std::string& given) { scratch = given; },
+          "A folder for scratch files, such as one on another disk; default: STORE/scratch")
+      ->type_name("DIR");
+}
+
 CLI::Option* AddList(CLI::App& verb, const std::string& name, std::vector<std::string>& list,
                      const std::string& description) {
   return verb

@@ -74,6 +74,8 @@ CLI::Option* AddSize(CLI::App& verb, const std::string& name, std::optional<std:
                      const std::string& description);
 CLI::Option* AddFanouts(CLI::App& verb, std::vector<std::int64_t>& fanouts,
                         const std::string& description);
+/// --scratch DIR, see StoreOptions.
+CLI::Option* AddScratch(CLI::App& verb, Path& scratch);
 CLI::Option* AddThreads(CLI::App& verb, std::uint32_t& threads);
 CLI::Option* AddList(CLI::App& verb, const std::string& name, std::vector<std::string>& list,
                      const std::string& description);

@@ -146,7 +146,7 @@ void AddIngestFlags(CLI::App& verb, IngestFlags& flags) {
   AddInputFlags(verb, flags);
   AddDtypeFlag(verb, flags.dtype);
   AddLayoutFlags(verb, flags.layout);
-  AddSpill(verb, flags.options.spill);
+  AddSpill(verb, flags.options.spill, flags.options.scratch);
 }
 
 }  // namespace rhizome

@@ -75,13 +75,13 @@ void AddPartitioner(CLI::App& verb, PartitionerKind& kind) {
                              "How edges are divided");
 }
 
-void AddSpill(CLI::App& verb, IngestOptions::Spill& spill) {
-  AddChoice<IngestOptions::Spill>(
-      verb, "--spill", spill,
-      {{"auto", IngestOptions::Spill::kAuto},
-       {"always", IngestOptions::Spill::kAlways},
-       {"never", IngestOptions::Spill::kNever}},
-      "Work through files below STORE/scratch; auto: what exceeds --memory");
+void AddSpill(CLI::App& verb, IngestOptions::Spill& spill, Path& scratch) {
+  AddChoice<IngestOptions::Spill>(verb, "--spill", spill,
+                                  {{"auto", IngestOptions::Spill::kAuto},
+                                   {"always", IngestOptions::Spill::kAlways},
+                                   {"never", IngestOptions::Spill::kNever}},
+                                  "Work through scratch files; auto: what exceeds --memory");
+  AddScratch(verb, scratch);
 }
 
 void AddLayoutFlags(CLI::App& verb, LayoutFlags& flags) {

@@ -38,8 +38,8 @@ struct LayoutFlags {
 /// --partitioner, by name.
 void AddPartitioner(CLI::App& verb, PartitionerKind& kind);
 
-/// --spill.
-void AddSpill(CLI::App& verb, IngestOptions::Spill& spill);
+/// --spill, --scratch.
+void AddSpill(CLI::App& verb, IngestOptions::Spill& spill, Path& scratch);
 
 /// `flags` must live as long as `verb`.
 void AddLayoutFlags(CLI::App& verb, LayoutFlags& flags);

@@ -342,6 +342,7 @@ void AddAdd(CLI::App& array, Session& session) {
   AddCodecFlag(*verb, options.codec);
   AddSize(*verb, "--memory", options.memory_bytes, "Memory for rows that are being sorted")
       ->default_str("1G");
+  AddScratch(*verb, options.scratch);
 }
 
 void AddAppend(CLI::App& array, Session& session) {
@@ -356,6 +357,7 @@ void AddAppend(CLI::App& array, Session& session) {
       ->required();
   AddSize(*verb, "--memory", flags->options.memory_bytes, "Memory for rows that are being sorted")
       ->default_str("1G");
+  AddScratch(*verb, flags->options.scratch);
 }
 
 void AddChanges(CLI::App& array, Session& session) {

@@ -14,6 +14,7 @@ struct CompactFlags {
   CompactOptions options;
   std::string expire;
   std::string metrics;
+  Path scratch;
 };
 
 std::string DescribeCompact(const Json& f) {
@@ -55,9 +56,10 @@ Result<Answer> RunCompact(const CompactFlags& flags, Session& session) {
   const std::uint64_t base_memory_bytes = StartMemory(session, options.memory_bytes);
   const Stopwatch watch;
   RHIZOME_RETURN_IF_ERROR(session.control.Report({.phase = "opening the store"}));
-  RHIZOME_ASSIGN_OR_RETURN(const auto store,
-                           Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kWrite,
-                                       {.metrics = MetricsFor(flags.metrics)}));
+  RHIZOME_ASSIGN_OR_RETURN(
+      const auto store,
+      Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kWrite,
+                  {.scratch = flags.scratch, .metrics = MetricsFor(flags.metrics)}));
   RHIZOME_ASSIGN_OR_RETURN(
       const auto graph, Graph::Open(*store, {.topology = PlaceOf(*store, options.memory_bytes)}));
   const std::uint64_t entries = graph->delta()->entries();
@@ -112,6 +114,7 @@ void AddCompactVerb(CLI::App& root, Session& session) {
           "... while they have at most so many bytes, and the disk as many left; 64G unless said "
           "otherwise before");
   AddMetricsFile(*verb, flags->metrics);
+  AddScratch(*verb, flags->scratch);
   AddThreads(*verb, options.threads);
   AddSize(*verb, "--memory", options.memory_bytes, "Bound on memory; 0: none");
 }

@@ -20,6 +20,7 @@ struct ImportFlags {
   std::string split;
   bool undirected = false;
   IngestOptions::Spill spill = IngestOptions::Spill::kAuto;
+  Path scratch;
   LayoutFlags layout;
 };
 
@@ -62,6 +63,7 @@ IngestOptions OptionsOf(Dataset dataset, const ImportFlags& flags) {
   options.store_id = layout.store_id;
   options.choose_partitions = layout.partitions_flag->count() == 0;
   options.spill = flags.spill;
+  options.scratch = flags.scratch;
   // Below what the set holds already there is no limit to say: the least one fails as it should.
   const std::uint64_t memory_bytes = layout.input_memory_bytes();
   options.memory_bytes = memory_bytes == 0                   ? 0
@@ -143,7 +145,7 @@ void AddImportVerb(CLI::App& root, Session& session) {
   verb->add_flag("--undirected", flags->undirected,
                  "ogb, graphbolt: each line is an edge in both directions");
   AddLayoutFlags(*verb, flags->layout);
-  AddSpill(*verb, flags->spill);
+  AddSpill(*verb, flags->spill, flags->scratch);
 }
 
 }  // namespace rhizome

@@ -198,6 +198,7 @@ void AddInferVerb(CLI::App& root, Session& session) {
   verb->add_flag("--incremental", flags->options.incremental,
                  "Compute what changed since the newest version, and make the next");
   AddInferFlags(*verb, flags->options);
+  AddScratch(*verb, flags->options.scratch);
   verb->add_flag("--resume", flags->options.resume,
                  "Go on with what a killed run of this job left");
   verb->add_option("--workers", flags->options.workers,

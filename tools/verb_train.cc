@@ -288,6 +288,7 @@ void AddStorageFlags(CLI::App& verb, TrainFlags& flags) {
   verb.add_option("--job", options.job, "Name of the job's folder under scratch/")
       ->type_name("NAME")
       ->capture_default_str();
+  AddScratch(verb, options.scratch);
   verb.add_option("--out", flags.out, "Write the model here (safetensors)")->type_name("F");
   verb.add_option("--trace", flags.trace,
                   "Write here when each stage ran, for chrome://tracing or Perfetto (JSON)")

@@ -25,7 +25,7 @@ class SpillTest : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_OK(fs_.CreateDirectory("/store"));
-    auto space = SpillSpace::Create(fs_, "/store", "job", 4096);
+    auto space = SpillSpace::Create(fs_, "/store/scratch", "job", 4096);
     ASSERT_OK(space);
     space_ = *std::move(space);
   }
@@ -103,8 +103,8 @@ TEST_F(SpillTest, AFailedWriteIsSaidAndNothingHangs) {
           return operation == failing && path.extension() == ".spill";
         },
         ENOSPC);
-    auto space =
-        SpillSpace::Create(fs_, "/store", fmt::format("job{}", static_cast<int>(failing)), 4096);
+    auto space = SpillSpace::Create(fs_, "/store/scratch",
+                                    fmt::format("job{}", static_cast<int>(failing)), 4096);
     ASSERT_OK(space);
     auto writer = SpillWriter::Create(**space, 1000);
     ASSERT_OK(writer);
@@ -122,7 +122,7 @@ TEST_F(SpillTest, TheFolderGoesWithTheSpaceAndIsLockedMeanwhile) {
   auto writer = SpillWriter::Create(*space_, 10);
   ASSERT_OK(writer);
   ASSERT_OK(writer->Append(std::vector<std::byte>(100)));
-  EXPECT_STATUS(SpillSpace::Create(fs_, "/store", "job", 4096), kBusy);
+  EXPECT_STATUS(SpillSpace::Create(fs_, "/store/scratch", "job", 4096), kBusy);
   space_.reset();  // with a writer that never ended
   EXPECT_STATUS(fs_.List("/store/scratch"), kNotFound);
 }

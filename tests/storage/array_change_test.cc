@@ -269,10 +269,7 @@ TEST(ArrayChangeCrashTest, AFailedChangeCanBeTriedAgainOnTheSameHandle) {
   ASSERT_OK(written);
   const auto store = Store::Open(fs, path, Store::Mode::kWrite);
   ASSERT_OK(store);
-  // The second open for writing removes idle scratch folders: this one is made anew.
-  const auto again = testing::WriteScratch(fs, path / "scratch/job");
-  ASSERT_OK(again);
-  const ArraySource source{again->arrays, path / "scratch/job", again->files};
+  const ArraySource source{written->arrays, path / "scratch/job", written->files};
   for (int attempt = 0; attempt < 2; ++attempt) {
     if (attempt == 0) {
       fs.FailWhen(

@@ -6,12 +6,17 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <string>
 
 #include "rhizome/storage/forwarding_file_system.h"
+#include "rhizome/storage/job_folder.h"
 #include "rhizome/storage/store_files.h"
 #include "rhizome/storage/verify.h"
 #include "storage/array_fixture.h"
+#include "testing/fake_file_system.h"
 
 namespace rhizome {
 namespace {
@@ -155,10 +160,10 @@ TEST(StoreTest, LostRootsAreDamage) {
        {"catalog", "catalog/CURRENT", "FORMAT", "generations/000001/MANIFEST-000001"}) {
     SCOPED_TRACE(lost);
     TempDir dir;
-    ASSERT_OK(MakeStore(fs, dir / "s"));
+    ASSERT_OK(MakeStore(local, dir / "s"));
     std::filesystem::remove_all(dir / "s" / lost);
     for (const Store::Mode mode : {Store::Mode::kRead, Store::Mode::kWrite}) {
-      const auto opened = Store::Open(fs, dir / "s", mode);
+      const auto opened = Store::Open(local, dir / "s", mode);
       EXPECT_STATUS(opened, kCorruption);
       const bool root = std::string_view(lost).find("generations") == std::string_view::npos;
       const bool says = opened.error().message().find("run repair") != std::string::npos;
@@ -221,14 +226,15 @@ TEST(StoreTest, OrphansGoAtTheNextOpenForWriting) {
   std::filesystem::create_directories(dir / "s/generations/000001/arrays/half");
   std::ofstream(dir / "s/generations/000001/arrays/half/c.0.0") << "x";
   std::ofstream(dir / "s/generations/000001/MANIFEST-000002") << "x";
-  std::filesystem::create_directories(dir / "s/scratch/dead");
-  std::filesystem::create_directories(dir / "s/scratch/alive");
-  const auto held =
-      local.Lock(dir / "s/scratch/alive/LOCK", FileSystem::LockMode::kExclusive, "rhizome 1\n");
+  std::filesystem::create_directories(dir / "s/scratch/empty");
+  ASSERT_OK(ClaimJobFolder(local, dir / "s/scratch/dead"));
+  std::ofstream(dir / "s/scratch/dead/000001.spill") << "x";
+  const auto held = ClaimJobFolder(local, dir / "s/scratch/alive");
   ASSERT_OK(held);
   ASSERT_OK(Store::Open(local, dir / "s", Store::Mode::kWrite));
-  for (const char* gone : {"s/generations/000002", "s/generations/000001/arrays/half",
-                           "s/generations/000001/MANIFEST-000002", "s/scratch/dead"})
+  for (const char* gone :
+       {"s/generations/000002", "s/generations/000001/arrays/half",
+        "s/generations/000001/MANIFEST-000002", "s/scratch/dead", "s/scratch/empty"})
     EXPECT_FALSE(std::filesystem::exists(dir / gone)) << gone;
   EXPECT_TRUE(std::filesystem::exists(dir / "s/scratch/alive"));
   EXPECT_OK(Store::Open(local, dir / "s", Store::Mode::kRead));
@@ -236,7 +242,7 @@ TEST(StoreTest, OrphansGoAtTheNextOpenForWriting) {
 
 /// Makes an empty generation after the current one.
 void AddGeneration(const Path& path, const KeepRule& keep) {
-  const auto store = Store::Open(fs, path, Store::Mode::kWrite);
+  const auto store = Store::Open(local, path, Store::Mode::kWrite);
   ASSERT_OK(store);
   const auto writer = GenerationWriter::Create(**store);
   ASSERT_OK(writer);
@@ -258,17 +264,17 @@ using FolderNames = std::vector<std::string>;
 TEST(StoreTest, EarlierGenerationsAreKeptAsTheRuleSays) {
   TempDir dir;
   const Path path = dir / "s";
-  const auto reopen = [&] { ASSERT_OK(Store::Open(fs, path, Store::Mode::kWrite)); };
-  ASSERT_OK(MakeStore(fs, path));
+  const auto reopen = [&] { ASSERT_OK(Store::Open(local, path, Store::Mode::kWrite)); };
+  ASSERT_OK(MakeStore(local, path));
   for (int i = 0; i < 3; ++i) AddGeneration(path, KeepRule{.generations = 2});
   reopen();
   EXPECT_EQ(GenerationFolders(path), (FolderNames{"000002", "000003", "000004"}));
   AddGeneration(path, {});
   reopen();
   EXPECT_EQ(GenerationFolders(path), (FolderNames{"000004", "000005"}));
-  EXPECT_TRUE(VerifyFiles(fs, path, JobControl())->ok());
+  EXPECT_TRUE(VerifyFiles(local, path, JobControl())->ok());
   {
-    const auto store = Store::Open(fs, path, Store::Mode::kWrite);
+    const auto store = Store::Open(local, path, Store::Mode::kWrite);
     ASSERT_OK(store);
     ASSERT_OK((*store)->RemoveKept());
     EXPECT_EQ(GenerationFolders(path), (FolderNames{"000005"}));
@@ -276,7 +282,7 @@ TEST(StoreTest, EarlierGenerationsAreKeptAsTheRuleSays) {
   AddGeneration(path, {});
   reopen();
   EXPECT_EQ(GenerationFolders(path), (FolderNames{"000005", "000006"}));
-  const auto store = Store::Open(fs, path, Store::Mode::kWrite);
+  const auto store = Store::Open(local, path, Store::Mode::kWrite);
   ASSERT_OK(store);
   const std::uint64_t version = (*store)->manifest().version;
   ASSERT_OK((*store)->Keep({.generations = 0}));
@@ -321,6 +327,105 @@ TEST(StoreTest, EarlierGenerationsThatAreTooLargeAreNotKept) {
   EXPECT_EQ(kept(bytes), 1U);
   disk.free_bytes = bytes - 1;
   EXPECT_EQ(kept(bytes), 0U);
+}
+
+// A folder that somebody put into scratch: a database of another kind, another store, a job's of a
+// version that left no mark.
+TEST(StoreTest, OnlyWhatCarriesAJobsMarkIsRemoved) {
+  TempDir dir;
+  ASSERT_OK(MakeStore(local, dir / "s"));
+  for (const char* lock : {"", "rhizome 1\n", "rhizome\n1\n", "other"}) {
+    const Path folder = dir / "s/scratch" / ("of-" + std::to_string(std::strlen(lock)));
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder / "LOCK") << lock;
+    std::ofstream(folder / "precious") << "x";
+  }
+  std::filesystem::create_directories(dir / "s/scratch/unmarked/folder");
+  ASSERT_OK(Store::Open(local, dir / "s", Store::Mode::kWrite));
+  for (const char* left : {"of-0/precious", "of-10/precious", "of-5/precious", "unmarked/folder"})
+    EXPECT_TRUE(std::filesystem::exists(dir / "s/scratch" / left)) << left;
+}
+
+TEST(StoreTest, LinksInAStoreAreRefusedByNameAndNotFollowed) {
+  for (const char* link : {"scratch", "scratch/job", "scratch/job/inside", "generations",
+                           "generations/000001", "generations/000002", "generations/000001/arrays",
+                           "generations/000001/arrays/stray", "catalog", "catalog/CURRENT"}) {
+    SCOPED_TRACE(link);
+    TempDir dir;
+    ASSERT_OK(MakeStore(local, dir / "s"));
+    std::filesystem::create_directories(dir / "victim/folder");
+    std::ofstream(dir / "victim/folder/precious") << "x";
+    ASSERT_OK(ClaimJobFolder(local, dir / "victim/000003"));  // as if it were a job's
+    const Path path = dir / "s" / link;
+    if (path.filename() == "inside") {
+      ASSERT_OK(ClaimJobFolder(local, path.parent_path()));
+    } else {
+      std::filesystem::create_directories(path.parent_path());
+    }
+    if (std::filesystem::exists(path)) std::filesystem::rename(path, dir / "aside");
+    std::filesystem::create_symlink(dir / "victim", path);
+    const Status opened = AsStatus(Store::Open(local, dir / "s", Store::Mode::kWrite));
+    EXPECT_STATUS(opened, kIoError);
+    EXPECT_NE(opened.message().find(path.string()), std::string::npos) << opened.message();
+    EXPECT_TRUE(std::filesystem::is_symlink(path));
+    EXPECT_TRUE(std::filesystem::exists(dir / "victim/folder/precious"));
+    EXPECT_TRUE(std::filesystem::exists(dir / "victim/000003/LOCK"));
+    EXPECT_EQ(local.List(dir / "victim")->size(), 2U);
+  }
+}
+
+// What the user names may be a link, or lie below one.
+TEST(StoreTest, AStoreMayBeReachedThroughALink) {
+  TempDir dir;
+  std::filesystem::create_directories(dir / "real");
+  std::filesystem::create_directory_symlink("real", dir / "linked");
+  ASSERT_OK(MakeStore(local, dir / "linked/s"));
+  std::filesystem::create_directory_symlink("s", dir / "real/t");
+  EXPECT_OK(Store::Open(local, dir / "linked/t/", Store::Mode::kWrite));
+  EXPECT_OK(Store::Open(local, dir / "linked/t", Store::Mode::kRead));
+}
+
+TEST(StoreTest, ScratchMayLieElsewhere) {
+  TempDir dir;
+  ASSERT_OK(MakeStore(local, dir / "s"));
+  const StoreOptions options{.scratch = dir / "elsewhere"};
+  Path folder;
+  {
+    const auto store = Store::Open(local, dir / "s", Store::Mode::kRead, options);
+    ASSERT_OK(store);
+    folder = (*store)->scratch() / "job";
+    EXPECT_EQ(folder, dir / "elsewhere" / (*store)->id().ToString() / "job");
+    ASSERT_OK(ClaimJobFolder(local, folder));
+  }
+  EXPECT_TRUE(std::filesystem::exists(folder / "LOCK"));
+  ASSERT_OK(Store::Open(local, dir / "s", Store::Mode::kWrite));
+  EXPECT_TRUE(std::filesystem::exists(folder));
+  ASSERT_OK(Store::Open(local, dir / "s", Store::Mode::kWrite, options));
+  EXPECT_FALSE(std::filesystem::exists(folder));
+  EXPECT_FALSE(std::filesystem::exists(dir / "s/scratch"));
+}
+
+// Whatever fails, what was not there before is not there afterwards; LOCK goes last.
+TEST(StoreTest, AStoreThatIsDiscardedLeavesNothing) {
+  TempDir dir;
+  std::filesystem::create_directories(dir / "there");
+  for (const char* path : {"a/b/s", "there"}) {
+    auto store = Store::Create(local, dir / path, StoreId{});
+    ASSERT_OK(store);
+    ASSERT_OK(ClaimJobFolder(local, (*store)->scratch() / "job"));
+    ASSERT_OK(Store::Discard(*std::move(store)));
+  }
+  EXPECT_FALSE(std::filesystem::exists(dir / "a"));
+  EXPECT_TRUE(std::filesystem::is_empty(dir / "there"));
+  testing::FakeFileSystem full;
+  full.FailWhen(
+      [](auto operation, const Path& path) {
+        return operation == testing::FakeFileSystem::Operation::kAppend &&
+               path.filename() == "FORMAT";
+      },
+      ENOSPC);
+  EXPECT_STATUS(Store::Create(full, "/a/b/s", StoreId{}), kOutOfSpace);
+  EXPECT_STATUS(full.Stat("/a"), kNotFound);
 }
 
 TEST(StoreTest, OldGenerationStaysWhileItIsPinned) {

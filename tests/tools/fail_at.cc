@@ -113,6 +113,10 @@ RHIZOME_DOES(fdatasync, (int fd), (fd))
 RHIZOME_DOES(rename, (const char* from, const char* to), (from, to))
 RHIZOME_DOES(unlink, (const char* path), (path))
 RHIZOME_DOES(mkdir, (const char* path, mode_t mode), (path, mode))
+RHIZOME_DOES(renameat, (int from_folder, const char* from, int to_folder, const char* to),
+             (from_folder, from, to_folder, to))
+RHIZOME_DOES(unlinkat, (int folder, const char* path, int flags), (folder, path, flags))
+RHIZOME_DOES(mkdirat, (int folder, const char* path, mode_t mode), (folder, path, mode))
 
 // The mode is passed on whether there is one or not: libc looks at it only where it is.
 #define RHIZOME_OPENS(name)                                               \
@@ -126,3 +130,15 @@ RHIZOME_DOES(mkdir, (const char* path, mode_t mode), (path, mode))
   }
 RHIZOME_OPENS(open)
 RHIZOME_OPENS(open64)
+
+#define RHIZOME_OPENS_AT(name)                                                 \
+  extern "C" int name(int folder, const char* path, int flags, ...) {          \
+    static const auto next = Libc<int (*)(int, const char*, int, ...)>(#name); \
+    va_list rest;                                                              \
+    va_start(rest, flags);                                                     \
+    const mode_t mode = va_arg(rest, mode_t);                                  \
+    va_end(rest);                                                              \
+    return Do([&] { return next(folder, path, flags, mode); });                \
+  }
+RHIZOME_OPENS_AT(openat)
+RHIZOME_OPENS_AT(openat64)

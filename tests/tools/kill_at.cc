@@ -74,3 +74,8 @@ RHIZOME_COUNTED(int, unlink, Count(), (const char* path), (path))
 RHIZOME_COUNTED(int, unlinkat, Count(), (int folder, const char* path, int flags),
                 (folder, path, flags))
 RHIZOME_COUNTED(int, mkdir, Count(), (const char* path, mode_t mode), (path, mode))
+RHIZOME_COUNTED(int, renameat, Count(),
+                (int from_folder, const char* from, int to_folder, const char* to),
+                (from_folder, from, to_folder, to))
+RHIZOME_COUNTED(int, mkdirat, Count(), (int folder, const char* path, mode_t mode),
+                (folder, path, mode))

@@ -1,5 +1,6 @@
-// Runs a command in a system that refuses what containers and file systems do: io_uring (EPERM), and
-// O_DIRECT at opening and afterwards (EINVAL). usage: rhizome_refusing COMMAND ARGUMENT...
+// Runs a command in a system that refuses what containers and file systems do: io_uring (EPERM),
+// openat2 (ENOSYS), and O_DIRECT at opening and afterwards (EINVAL). usage: rhizome_refusing
+// COMMAND ARGUMENT...
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -15,6 +16,7 @@
 namespace {
 
 constexpr unsigned kRefuseUring = SECCOMP_RET_ERRNO | EPERM;
+constexpr unsigned kRefuseOpenat2 = SECCOMP_RET_ERRNO | ENOSYS;
 constexpr unsigned kRefuseDirect = SECCOMP_RET_ERRNO | EINVAL;
 
 constexpr unsigned Argument(unsigned i) {
@@ -26,6 +28,8 @@ bool Refuse() {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
       BPF_STMT(BPF_RET | BPF_K, kRefuseUring),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, kRefuseOpenat2),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 4),
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, Argument(2)),
       BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_DIRECT, 0, 1),

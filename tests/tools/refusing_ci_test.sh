@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The quick suite where io_uring is forbidden and O_DIRECT refused, as in containers and on some file
+# The quick suite where io_uring is forbidden, openat2 unknown and O_DIRECT refused, as in containers and on some file
 # systems: everything goes through pread, with the same results.
 set -uo pipefail
 refusing=$RHIZOME_BUILD/bin/rhizome_refusing

@@ -1,0 +1,109 @@
+#include "rhizome/storage/job_folder.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "rhizome/storage/mutant.h"
+#include "rhizome/storage/store_files.h"
+
+namespace rhizome {
+namespace {
+
+using Kind = DirectoryEntry::Kind;
+
+constexpr std::string_view kMark = "rhizome job";
+constexpr std::uint64_t kMaxMarkBytes = 4096;
+
+std::string MarkText() { return fmt::format("{} {}\n", kMark, getpid()); }
+
+/// What a job's folder says that holds these entries: nothing of ours, nothing yet, that it is a
+/// job's, or what jobs said before they had a mark of their own.
+enum class Mark : std::uint8_t { kNone, kBare, kJob, kOld };
+
+Result<Mark> MarkOf(FileSystem& fs, const Path& folder,
+                    const std::vector<DirectoryEntry>& entries) {
+  if (entries.empty()) return Mark::kBare;
+  const auto lock = std::find_if(entries.begin(), entries.end(), [](const DirectoryEntry& entry) {
+    return entry.name == kLockName && entry.kind == Kind::kFile;
+  });
+  if (lock == entries.end()) return Mark::kNone;
+  const auto bytes = ReadWholeFile(fs, folder / kLockName, kMaxMarkBytes);
+  if (!bytes && bytes.error().code() == StatusCode::kCorruption) return Mark::kNone;
+  if (!bytes) return Fail(bytes.error());
+  const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  if (text.starts_with(kMark)) return Mark::kJob;
+  if (text.empty() && entries.size() == 1) return Mark::kBare;  // killed as it began
+  return text.starts_with("rhizome") ? Mark::kOld : Mark::kNone;
+}
+
+Status RemoveIdleJob(FileSystem& fs, const Path& folder) {
+  const auto entries = fs.List(folder);
+  if (!entries) return entries.error();
+  RHIZOME_ASSIGN_OR_RETURN(const Mark mark, MarkOf(fs, folder, *entries));
+  const bool ours = mark == Mark::kJob || mark == Mark::kBare;
+  if (!ours && !RHIZOME_MUTANT("unmarked scratch is removed")) return Status::Ok();
+  if (mark == Mark::kBare && entries->empty()) return fs.RemoveDirectory(folder);
+  const auto lock = fs.Lock(folder / kLockName, FileSystem::LockMode::kExclusive, MarkText());
+  if (!lock) return lock.error();
+  RHIZOME_RETURN_IF_ERROR(CheckPlain(fs, folder));
+  return RemoveTree(fs, folder);
+}
+
+Status NotPlain(const Path& path) {
+  return Status::IoError(fmt::format(
+      "'{}' is neither a file nor a folder but a link, a pipe or a device, which no store and no "
+      "folder of backups holds: take it away",
+      path.string()));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<FileLock>> ClaimJobFolder(FileSystem& fs, const Path& folder) {
+  RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, folder));
+  const auto entries = fs.List(folder);
+  if (!entries) return Fail(entries.error());
+  RHIZOME_ASSIGN_OR_RETURN(const Mark found, MarkOf(fs, folder, *entries));
+  if (found == Mark::kNone)
+    return Fail(Status::AlreadyExists(
+        fmt::format("'{}' holds what no job has put there: move it elsewhere", folder.string())));
+  const Path path = folder / kLockName;
+  const std::string text = MarkText();
+  auto lock = fs.Lock(path, FileSystem::LockMode::kExclusive, text);
+  if (!lock) return lock;
+  RHIZOME_ASSIGN_OR_RETURN(const auto mark, fs.OpenAppend(path, text.size()));
+  RHIZOME_RETURN_IF_ERROR(mark->Sync());
+  RHIZOME_RETURN_IF_ERROR(mark->Close());
+  RHIZOME_RETURN_IF_ERROR(fs.SyncDirectory(folder));
+  return lock;
+}
+
+Status RemoveIdleJobs(FileSystem& fs, const Path& scratch) {
+  const auto jobs = fs.List(scratch);
+  if (!jobs) return jobs.error().code() == StatusCode::kNotFound ? Status::Ok() : jobs.error();
+  for (const DirectoryEntry& job : *jobs) {
+    if (job.kind == Kind::kOther) return NotPlain(scratch / job.name);
+    if (job.kind != Kind::kDirectory) continue;
+    const Status removed = RemoveIdleJob(fs, scratch / job.name);
+    // A job that ends removes its folder itself, one that begins fills it, and one that runs is let
+    // be.
+    const bool changed = removed.code() == StatusCode::kNotFound ||
+                         removed.code() == StatusCode::kAlreadyExists ||
+                         removed.code() == StatusCode::kBusy;
+    if (!removed.ok() && !changed) return removed;
+  }
+  return Status::Ok();
+}
+
+Status CheckPlain(FileSystem& fs, const Path& folder) {
+  if (RHIZOME_MUTANT("links in a store are followed")) return Status::Ok();
+  Status status = WalkFiles(fs, folder, [&](const std::string& relative, Kind kind) {
+    return kind == Kind::kOther ? NotPlain(folder / relative) : Status::Ok();
+  });
+  return status.code() == StatusCode::kNotFound ? Status::Ok() : status;
+}
+
+}  // namespace rhizome

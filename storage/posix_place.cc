@@ -1,0 +1,175 @@
+#include "rhizome/storage/posix_place.h"
+
+#include <fmt/format.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <map>
+#include <utility>
+
+#include "rhizome/storage/mutant.h"
+#include "rhizome/storage/mutex.h"
+
+namespace rhizome {
+namespace {
+
+constexpr int kFolderFlags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+
+/// The roots that are enclosed at the moment, and how often. Threads: any.
+class Roots {
+ public:
+  static Roots& Instance() {
+    static auto* const instance = new Roots;  // never destroyed: used by other statics
+    return *instance;
+  }
+  void Add(const std::string& root) RHIZOME_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    ++roots_[root];
+  }
+  void Remove(const std::string& root) RHIZOME_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    if (--roots_[root] == 0) roots_.erase(root);
+  }
+
+  /// The length of the outermost root that `path` lies below; npos: of none.
+  std::size_t LengthFor(const std::string& path) const RHIZOME_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    if (roots_.empty()) return std::string::npos;
+    for (std::size_t at = path.find('/'); at != std::string::npos; at = path.find('/', at + 1))
+      if (roots_.contains(std::string_view(path).substr(0, at)) &&
+          path.find_first_not_of('/', at) != std::string::npos)
+        return at;
+    return std::string::npos;
+  }
+
+ private:
+  mutable Mutex mutex_;
+  std::map<std::string, int, std::less<>> roots_ RHIZOME_GUARDED_BY(mutex_);
+};
+
+class PosixEnclosure final : public FolderEnclosure {
+ public:
+  explicit PosixEnclosure(std::string root) : root_(std::move(root)) {
+    Roots::Instance().Add(root_);
+  }
+  ~PosixEnclosure() override { Roots::Instance().Remove(root_); }
+
+ private:
+  const std::string root_;
+};
+
+template <typename Open>
+int Retried(const Open& open) {
+  int fd = 0;
+  do {
+    fd = open();
+  } while (fd < 0 && errno == EINTR);
+  return fd;
+}
+
+/// Opens the folder `relative` below `root`, and no link on the way: -1 and errno otherwise. For
+/// kernels (before 5.6) and filters that know no openat2.
+int WalkTo(int root, const std::string& relative) {
+  Descriptor at;
+  for (std::size_t begin = 0; begin < relative.size();) {
+    const std::size_t end = std::min(relative.find('/', begin), relative.size());
+    const std::string name = relative.substr(begin, end - begin);
+    begin = end + 1;
+    if (name.empty() || name == ".") continue;
+    if (name == "..") return errno = EXDEV, -1;
+    const int from = at.get() >= 0 ? at.get() : root;
+    const int next = Retried([&] { return openat(from, name.c_str(), kFolderFlags | O_NOFOLLOW); });
+    if (next < 0) return -1;
+    at = Descriptor(next);
+  }
+  return at.get() >= 0 ? fcntl(at.get(), F_DUPFD_CLOEXEC, 0)
+                       : openat(root, ".", kFolderFlags | O_NOFOLLOW);
+}
+
+int OpenBeneath(int root, const std::string& relative) {
+  if (RHIZOME_MUTANT("links in a store are followed"))
+    return openat(root, relative.c_str(), kFolderFlags);
+#ifdef SYS_openat2
+  open_how how = {};
+  how.flags = kFolderFlags;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  const long fd = syscall(SYS_openat2, root, relative.c_str(), &how, sizeof(how));
+  // EAGAIN: something was moved meanwhile, and the kernel cannot tell where to.
+  if (fd >= 0 || (errno != ENOSYS && errno != EPERM && errno != EAGAIN))
+    return static_cast<int>(fd);
+#endif
+  return WalkTo(root, relative);
+}
+
+bool IsLink(int folder, const char* name) {
+  struct stat facts = {};
+  return fstatat(folder, name, &facts, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(facts.st_mode);
+}
+
+Status LinkInside(std::string_view operation, const Path& path, const std::string& link) {
+  return Status::IoError(fmt::format(
+      "{} '{}': '{}' is a symbolic link, and nothing inside a store or a folder of backups is "
+      "reached through one: put what it stands for in its place, or take it away (--scratch DIR "
+      "names a place for scratch files elsewhere)",
+      operation, path.string(), link));
+}
+
+/// The status of a folder on the way that could not be opened.
+Status WayError(int error_number, std::string_view operation, const Path& path,
+                std::size_t root_bytes) {
+  const std::string& text = path.native();
+  for (std::size_t end = text.find('/', root_bytes + 1); end != std::string::npos;
+       end = text.find('/', end + 1)) {
+    const std::string way = text.substr(0, end);
+    if (IsLink(AT_FDCWD, way.c_str())) return LinkInside(operation, path, way);
+  }
+  return SystemError(error_number, operation, path);
+}
+
+}  // namespace
+
+std::shared_ptr<FolderEnclosure> EnclosePosix(const Path& root) {
+  std::string text = root.native();
+  while (text.ends_with('/')) text.pop_back();
+  return std::make_shared<PosixEnclosure>(std::move(text));
+}
+
+Result<Place> Place::Find(const Path& path, std::string_view operation) {
+  std::string text = path.native();
+  const std::size_t root_bytes = Roots::Instance().LengthFor(text);
+  if (root_bytes == std::string::npos) return Place(path, Descriptor(), std::move(text), false);
+  while (text.ends_with('/')) text.pop_back();
+  const std::size_t slash = text.rfind('/');
+  std::string name = text.substr(slash + 1);
+  const std::string root = root_bytes == 0 ? "/" : text.substr(0, root_bytes);
+  Descriptor folder(Retried([&] { return open(root.c_str(), kFolderFlags); }));
+  if (folder.get() < 0) return Fail(SystemError(errno, operation, path));
+  const std::size_t begin = text.find_first_not_of('/', root_bytes);
+  if (slash > begin) {
+    Descriptor inner(OpenBeneath(folder.get(), text.substr(begin, slash - begin)));
+    if (inner.get() < 0) return Fail(WayError(errno, operation, path, root_bytes));
+    folder = std::move(inner);
+  }
+  if (name == "..") return Fail(SystemError(EXDEV, operation, path));
+  return Place(path, std::move(folder), std::move(name), true);
+}
+
+Result<Descriptor> Place::Open(int flags, std::string_view operation) const {
+  while (true) {
+    const int fd = openat(folder(), name(), flags | no_follow() | O_CLOEXEC, 0666);
+    if (fd >= 0) return Descriptor(fd);
+    if (errno != EINTR) return Fail(Error(errno, operation));
+  }
+}
+
+Status Place::Error(int error_number, std::string_view operation) const {
+  const bool maybe_link = error_number == ELOOP || error_number == ENOTDIR;
+  if (enclosed_ && maybe_link && IsLink(folder(), name()))
+    return LinkInside(operation, path_, path_.string());
+  return SystemError(error_number, operation, path_);
+}
+
+}  // namespace rhizome
