@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "rhizome/gnn/safetensors.h"
+#include "rhizome/storage/untrusted_json.h"
 
 namespace rhizome {
 namespace {
@@ -87,7 +88,7 @@ std::string EncodeProgress(const Checkpoint& checkpoint) {
 }
 
 void DecodeProgress(const std::string& text, Checkpoint& checkpoint) {
-  const Json json = Json::parse(text);
+  const Json json = ParseUntrustedJson(text);
   TrainProgress& progress = checkpoint.progress;
   VisitNumbers(progress, From(json));
   for (const Json& epoch : json.at("epochs")) progress.epochs.push_back(ReportFrom(epoch));

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "rhizome/gnn/safetensors.h"
+#include "rhizome/storage/untrusted_json.h"
 
 namespace rhizome {
 namespace {
@@ -89,7 +90,7 @@ std::string EncodeFinished(std::uint32_t layer, std::uint64_t chunk,
 }
 
 Result<DecodedFinished> DecodeFinished(const std::string& text) {
-  const json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const json object = ParseUntrustedJson(text);
   if (!object.is_object()) return Fail(Corrupt("a record is not a JSON object"));
   const auto layer = Number(object, "layer");
   const auto chunk = Number(object, "chunk");
@@ -143,7 +144,7 @@ Status InferenceLog::ReadRecords(const std::vector<std::string>& records,
 }
 
 Status InferenceLog::ReadRecord(const std::string& record) {
-  const json object = json::parse(record, nullptr, /*allow_exceptions=*/false);
+  const json object = ParseUntrustedJson(record);
   if (object.is_object() && object.contains("order")) return ReadOrder(record);
   if (object.is_object() && object.contains("metadata")) return ReadMetadata(record);
   RHIZOME_ASSIGN_OR_RETURN(DecodedFinished decoded, DecodeFinished(record));
@@ -152,7 +153,7 @@ Status InferenceLog::ReadRecord(const std::string& record) {
 }
 
 Status InferenceLog::ReadOrder(const std::string& record) {
-  const json object = json::parse(record, nullptr, /*allow_exceptions=*/false);
+  const json object = ParseUntrustedJson(record);
   const auto layer = Number(object, "layer");
   const auto rule = Text(object, "order");
   const auto hash = Text(object, "xxh3");
@@ -164,7 +165,7 @@ Status InferenceLog::ReadOrder(const std::string& record) {
 }
 
 Status InferenceLog::ReadMetadata(const std::string& record) {
-  const json object = json::parse(record, nullptr, /*allow_exceptions=*/false);
+  const json object = ParseUntrustedJson(record);
   const auto layer = Number(object, "layer");
   std::optional<FileEntry> file = ParseFile(object["metadata"]);
   if (!layer || *layer > kMaxLayer || !file) return Corrupt("a record lacks a field");

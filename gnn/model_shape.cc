@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "rhizome/storage/untrusted_json.h"
+
 namespace rhizome {
 namespace {
 
@@ -92,7 +94,7 @@ std::string EncodeModelShape(const ModelShape& shape) {
 }
 
 Result<ModelShape> DecodeModelShape(std::string_view json) {
-  const nlohmann::json object = nlohmann::json::parse(json, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json object = ParseUntrustedJson(json);
   if (!object.is_object()) {
     return Fail(Status::Corruption("model description: not a JSON object"));
   }

@@ -35,6 +35,7 @@ Result<EdgeSpool> Spill(const IdTable::Vertices& vertices, SpillSpace& space,
 Result<EdgePairs> ReadEdgePairs(FileSystem& fs, const Path& folder, const IngestOptions& options,
                                 const JobControl& control) {
   RHIZOME_RETURN_IF_ERROR(CheckEdgeColumns(options));
+  RHIZOME_RETURN_IF_ERROR(CheckGivenVertices(options));
   EdgePairs pairs;
   RHIZOME_ASSIGN_OR_RETURN(pairs.space_, SpillSpace::Create(fs, folder, "edges", kQueueBytes));
   IngestContext context(fs, options, control, /*spills=*/false);

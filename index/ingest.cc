@@ -66,6 +66,7 @@ Status CheckOptions(const IngestOptions& options) {
   RHIZOME_RETURN_IF_ERROR(CheckEdgeColumns(options));
   if (options.nodes) RHIZOME_RETURN_IF_ERROR(CheckNodeColumns(options));
   RHIZOME_RETURN_IF_ERROR(CheckVertexRanges(options));
+  RHIZOME_RETURN_IF_ERROR(CheckGivenVertices(options));
   return CheckArrayNames(options);
 }
 

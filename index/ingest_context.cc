@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "rhizome/storage/excerpt.h"
+
 namespace rhizome {
 namespace {
 
@@ -11,11 +13,18 @@ std::uint64_t MiB(std::uint64_t bytes) { return (bytes + (1 << 20) - 1) >> 20; }
 
 }  // namespace
 
+Status CheckGivenVertices(const IngestOptions& options) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
+  if (options.vertices.value_or(0) <= kMost) return Status::Ok();
+  return Status::InvalidArgument(fmt::format("--vertices {} is out of range [0, {}]",
+                                             *options.vertices, kMost));
+}
+
 Status IngestContext::BadLine(const TableReader& reader, std::string_view reason) {
   ++bad_lines_;
   if (bad_lines_ <= options.max_bad_lines) return Status::Ok();
   return Status::InvalidArgument(fmt::format(
-      "{}: {}{}", reader.Place(), reason,
+      "{}: {}{}", reader.Place(), Excerpt(reason),
       bad_lines_ > 1
           ? fmt::format(" (bad line number {}, {} are allowed)", bad_lines_, options.max_bad_lines)
           : ""));

@@ -23,6 +23,10 @@ struct InputProgress {
   std::uint64_t total = 0;
 };
 
+/// Refuses a number of vertices that nobody has, before anything is made for them. Errors:
+/// kInvalidArgument.
+Status CheckGivenVertices(const IngestOptions& options);
+
 /// What the readers of one ingestion share: options, the count of bad lines, the memory budget.
 /// Threads: one at a time. Ownership: what it refers to must outlive it.
 class IngestContext {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "rhizome/index/edge_file.h"
+#include "rhizome/index/ingest_context.h"
 #include "rhizome/index/ingest_memory.h"
 #include "rhizome/index/ingest_seconds.h"
 #include "rhizome/index/streaming_partitioner.h"
@@ -70,6 +71,7 @@ void PlanMemory(const IngestOptions& options, std::uint64_t fixed_bytes, IngestP
 }  // namespace
 
 Result<IngestPlan> PlanIngest(FileSystem& fs, const IngestOptions& options) {
+  RHIZOME_RETURN_IF_ERROR(CheckGivenVertices(options));
   IngestPlan plan;
   RHIZOME_ASSIGN_OR_RETURN(plan.input, EstimateInput(fs, options));
   plan.edges = plan.input.edges * (options.undirected ? 2 : 1);

@@ -3,42 +3,18 @@
 #include <fmt/format.h>
 
 #include "rhizome/storage/types.h"
+#include "rhizome/storage/untrusted_json.h"
 
 namespace rhizome {
-namespace {
-
-constexpr std::size_t kMaxNesting = 32;
-
-// The library's parser keeps one level of stack for each bracket of its own and no limit.
-Status CheckNesting(std::string_view text) {
-  std::size_t depth = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      in_string = c != '"';
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '{' || c == '[') {
-      if (++depth > kMaxNesting) return BadZarrJson("nesting", "deeper than 32");
-    } else if ((c == '}' || c == ']') && depth > 0) {
-      --depth;
-    }
-  }
-  return Status::Ok();
-}
-
-}  // namespace
-
 Status BadZarrJson(std::string_view field, std::string_view why) {
   return Status::Corruption(fmt::format("zarr.json, {}: {}", field, why));
 }
 
 Result<ZarrJson> ParseZarrJson(std::string_view text) {
   if (text.size() > kMaxZarrJsonBytes) return Fail(BadZarrJson("length", "more than 1 MiB"));
-  RHIZOME_RETURN_IF_ERROR(CheckNesting(text));
-  ZarrJson json = ZarrJson::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  if (IsJsonTooDeep(text))
+    return Fail(BadZarrJson("nesting", fmt::format("deeper than {}", kMaxJsonNesting)));
+  ZarrJson json = ParseUntrustedJson(text);
   if (json.is_discarded()) return Fail(BadZarrJson("syntax", "not JSON"));
   if (!json.is_object()) return Fail(BadZarrJson("syntax", "not an object"));
   return json;

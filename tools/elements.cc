@@ -11,6 +11,7 @@
 #include "rhizome/index/convert.h"
 #include "rhizome/index/external_id.h"
 #include "rhizome/index/number.h"
+#include "rhizome/storage/untrusted_json.h"
 
 namespace rhizome {
 namespace {
@@ -146,7 +147,7 @@ Result<std::optional<Labels>> Labels::Open(const OpenedGraph& opened) {
   for (const auto& [key, value] : entry->attributes) {
     if (key != kLabelNames) continue;
     // Store data is untrusted: names that do not parse are no names.
-    const Json names = Json::parse(value, nullptr, /*allow_exceptions=*/false);
+    const Json names = ParseUntrustedJson(value);
     if (!names.is_array()) continue;
     for (const Json& name : names) {
       labels.names_.push_back(name.is_string() ? name.get<std::string>() : std::string());

@@ -11,6 +11,12 @@
 
 namespace rhizome {
 
+void AddChunkRowsFlag(CLI::App& verb, std::uint64_t& chunk_rows) {
+  verb.add_option("--chunk-rows", chunk_rows, "Rows of a chunk; 0: chosen")
+      ->check(CLI::Range(std::uint64_t{0}, kMostRows))
+      ->type_name("N");
+}
+
 void AddInnerRowsFlag(CLI::App& verb, std::uint64_t& inner_rows) {
   verb.add_option_function<std::string>(
           "--inner-rows",
@@ -21,8 +27,8 @@ void AddInnerRowsFlag(CLI::App& verb, std::uint64_t& inner_rows) {
             }
             const char* const end = given.data() + given.size();
             const auto [rest, error] = std::from_chars(given.data(), end, inner_rows);
-            if (error != std::errc() || rest != end || inner_rows == kChosenInnerRows)
-              throw CLI::ValidationError("--inner-rows", "'" + given + "' is no number, nor auto");
+            if (error != std::errc() || rest != end || inner_rows > kMostRows)
+              throw CLI::ValidationError("--inner-rows", "'" + given + "' is no number of rows, nor auto");
           },
           "Make each chunk of layout chunk a shard, of inner chunks of so many rows that are read "
           "one by one; auto: of 32 to 64 KiB")
@@ -110,7 +116,7 @@ void AddLayoutFlags(CLI::App& verb, LayoutFlags& flags) {
   AddChoice<ArrayLayout>(verb, "--layout", flags.layout,
                          {{"row", ArrayLayout::kRow}, {"chunk", ArrayLayout::kChunk}},
                          "Arrays for random rows (training), or compressed for scans");
-  verb.add_option("--chunk-rows", flags.chunk_rows, "Rows of a chunk; 0: chosen")->type_name("N");
+  AddChunkRowsFlag(verb, flags.chunk_rows);
   AddInnerRowsFlag(verb, flags.inner_rows);
   AddCodecFlag(verb, flags.codec);
   AddSize(verb, "--memory", flags.memory_bytes,

@@ -47,6 +47,12 @@ void AddLayoutFlags(CLI::App& verb, LayoutFlags& flags);
 /// --codec; `infer` has it too.
 void AddCodecFlag(CLI::App& verb, Codec& codec);
 
+/// The most rows that a chunk, or a part of one, is asked to have; far more than one may hold.
+inline constexpr std::uint64_t kMostRows = std::uint64_t{1} << 40;
+
+/// --chunk-rows; 0: chosen.
+void AddChunkRowsFlag(CLI::App& verb, std::uint64_t& chunk_rows);
+
 /// --inner-rows: 0, a number, or kChosenInnerRows.
 void AddInnerRowsFlag(CLI::App& verb, std::uint64_t& inner_rows);
 

@@ -10,6 +10,8 @@
 
 #include "elements.h"
 #include "rhizome/index/number.h"
+#include "rhizome/storage/excerpt.h"
+#include "rhizome/storage/untrusted_json.h"
 
 namespace rhizome {
 namespace {
@@ -193,7 +195,8 @@ Result<bool> UpdateFile::ReadLine(WriteBatch& batch) {
     const Reason reason = next == TableReader::Next::kMalformed ? table_->reason()
                           : json ? TakeJson(table_->fields()[0], batch)
                                  : TakeLine(table_->fields(), batch);
-    if (reason) return Fail(Status::InvalidArgument(fmt::format("{}: {}", Place(), *reason)));
+    if (reason)
+      return Fail(Status::InvalidArgument(fmt::format("{}: {}", Place(), Excerpt(*reason))));
     return true;
   }
 }
@@ -257,6 +260,7 @@ UpdateFile::Reason UpdateFile::TakeRow(Fields fields, WriteBatch& batch) {
 }
 
 UpdateFile::Reason UpdateFile::TakeJson(std::string_view text, WriteBatch& batch) {
+  if (IsJsonTooDeep(text)) return fmt::format("is nested deeper than {}", kMaxJsonNesting);
   const Json object = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object()) return "is not a JSON object";
   UpdateVerb verb = format_.verb;

@@ -336,8 +336,7 @@ void AddAdd(CLI::App& array, Session& session) {
   AddChoice<ArrayLayout>(*verb, "--layout", options.layout,
                          {{"row", ArrayLayout::kRow}, {"chunk", ArrayLayout::kChunk}},
                          "For random rows (training), or compressed for scans");
-  verb->add_option("--chunk-rows", options.chunk_rows, "Rows of a chunk; 0: chosen")
-      ->type_name("N");
+  AddChunkRowsFlag(*verb, options.chunk_rows);
   AddInnerRowsFlag(*verb, options.inner_rows);
   AddCodecFlag(*verb, options.codec);
   AddSize(*verb, "--memory", options.memory_bytes, "Memory for rows that are being sorted")

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "child_process.h"
+#include "rhizome/storage/untrusted_json.h"
 
 namespace rhizome {
 namespace {
@@ -62,7 +63,7 @@ Result<double> ParseReport(const Path& path) {
                            ReadWholeFile(FileSystem::Posix(), path, kMaxFioReportBytes));
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   text.remove_prefix(std::min(text.find('{'), text.size()));  // warnings come first
-  const auto report = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto report = ParseUntrustedJson(text);
   const nlohmann::json::json_pointer place("/jobs/0/read/iops");
   if (report.is_discarded() || !report.contains(place) || !report[place].is_number()) {
     return Fail(

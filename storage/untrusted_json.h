@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+namespace rhizome {
+
+/// Brackets within brackets that JSON of users and of stores may have.
+inline constexpr std::size_t kMaxJsonNesting = 32;
+
+/// Is `text` nested deeper? The library's functions that go through a value take stack for each
+/// level, so that deep ones end the process.
+bool IsJsonTooDeep(std::string_view text);
+
+/// Parses JSON that came from outside. What is none, or nested too deep, is_discarded().
+nlohmann::json ParseUntrustedJson(std::string_view text);
+
+}  // namespace rhizome
