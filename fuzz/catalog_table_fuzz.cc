@@ -29,12 +29,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     rhizome::StoreLittle(table.data() + size - 12, std::uint32_t{5});
     rhizome::StoreLittle(table.data() + size - 8, std::uint64_t{0x88E241B785F4CFF7});
   }
-  static_cast<void>(
-      rhizome::CheckTableTail(table.size(), [&](std::uint64_t offset, std::span<std::byte> out) {
-        RHIZOME_CHECK(offset <= table.size() && out.size() <= table.size() - offset);
-        std::copy_n(table.begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
-        return rhizome::Status::Ok();
-      }));
+  const auto read = [&](std::uint64_t offset, std::span<std::byte> out) {
+    RHIZOME_CHECK(offset <= table.size() && out.size() <= table.size() - offset);
+    std::copy_n(table.begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
+    return rhizome::Status::Ok();
+  };
+  const auto opened = rhizome::CatalogTable::Open(table.size(), read);
+  for (std::size_t block = 0; opened && block < opened->block_count(); ++block) {
+    const auto [begin, end] = opened->PlaceOf(block);
+    static_cast<void>(opened->CheckBlock(block, std::span(table).subspan(begin, end - begin)));
+  }
   return 0;
 }
 

@@ -114,6 +114,7 @@ rocksdb::DBOptions DatabaseOptions(rocksdb::Env& env, Catalog::Mode mode,
 std::vector<rocksdb::ColumnFamilyDescriptor> Families(const CatalogOptions& given = {}) {
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = rocksdb::NewLRUCache(given.cache_bytes);
+  table.format_version = 5;  // of those that CatalogTable knows
   table.cache_index_and_filter_blocks = true;  // else they are memory that nobody counts
   rocksdb::ColumnFamilyOptions options;
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));

@@ -50,8 +50,8 @@ struct CatalogOptions {
   std::shared_ptr<const Logger> logger = {};
 };
 
-/// RocksDB under catalog/, with the column families meta and delta. Only its source file and
-/// catalog_env.cc know RocksDB.
+/// RocksDB under catalog/, with the column families meta and delta. Only its source file,
+/// catalog_env.cc and catalog_files.cc know RocksDB.
 /// Threads: ReadDeltaRow, Commit, AppendDelta and DropDelta from many threads, beside one that
 /// calls anything else but Close. In a forked child all fail with kInvalidArgument.
 class Catalog {

@@ -3,16 +3,13 @@
 #include <fmt/format.h>
 #include <rocksdb/file_system.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "rhizome/storage/catalog_log.h"
-#include "rhizome/storage/catalog_table.h"
+#include "rhizome/storage/catalog_files.h"
 #include "rhizome/storage/mutant.h"
 
 namespace rhizome {
@@ -21,97 +18,6 @@ namespace {
 using rocksdb::IODebugContext;
 using rocksdb::IOOptions;
 using rocksdb::IOStatus;
-
-/// A log up to its last whole record: what a power cut left behind that is no error and is not
-/// shown, whether the reader would pass over it or not; damage is an error that the reader cannot
-/// overlook. A log may grow while it is read (by another process), and then shows more.
-class WholeRecords final : public rocksdb::FSSequentialFile {
- public:
-  /// `file_bytes`: at least as long is the file.
-  WholeRecords(std::unique_ptr<rocksdb::FSSequentialFile> file, std::string name,
-               std::uint64_t file_bytes)
-      : file_(std::move(file)), name_(std::move(name)), file_bytes_(file_bytes) {}
-
-  IOStatus Read(std::size_t size, const IOOptions& options, rocksdb::Slice* result, char* scratch,
-                IODebugContext* context) override {
-    if (at_ == good_) {
-      const IOStatus more = ReadMore(options, context);
-      if (!more.ok()) return more;
-    }
-    const std::size_t count = std::min<std::size_t>(size, good_ - at_);
-    std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(at_), count, scratch);
-    at_ += count;
-    *result = rocksdb::Slice(scratch, count);
-    return IOStatus::OK();
-  }
-  IOStatus Skip(std::uint64_t) override {
-    return IOStatus::NotSupported("a log is read from front to back");
-  }
-
- private:
-  // To the end of the file, at once: RocksDB takes a read that is short for the end of the log, and
-  // would neither see what follows nor hear that it is damaged.
-  IOStatus ReadMore(const IOOptions& options, IODebugContext* context) {
-    DropShown();
-    rocksdb::Slice got;
-    do {
-      std::vector<char> piece(kPieceBytes);
-      const IOStatus read = file_->Read(piece.size(), options, &got, piece.data(), context);
-      if (!read.ok()) return read;
-      bytes_.insert(bytes_.end(), got.data(), got.data() + got.size());
-    } while (!got.empty());
-    if (base_ + bytes_.size() < file_bytes_)
-      return IOStatus::Corruption(fmt::format("{}: ends at offset {}, but is {} bytes long", name_,
-                                              base_ + bytes_.size(), file_bytes_));
-    const LogScan scan = ScanLog(std::as_bytes(std::span(bytes_)), good_, last_change_);
-    good_ = scan.good_bytes;
-    last_change_ = scan.last_change;
-    if (!scan.damaged) return IOStatus::OK();
-    return IOStatus::Corruption(
-        fmt::format("{}: the record at offset {} is damaged", name_, base_ + good_));
-  }
-
-  void DropShown() {
-    const std::uint64_t shown = at_ / kLogBlockBytes * kLogBlockBytes;
-    bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(shown));
-    base_ += shown;
-    at_ -= shown;
-    good_ -= shown;
-  }
-
-  static constexpr std::size_t kPieceBytes = std::size_t{8} * kLogBlockBytes;
-
-  const std::unique_ptr<rocksdb::FSSequentialFile> file_;
-  const std::string name_;
-  const std::uint64_t file_bytes_;
-  std::vector<char> bytes_;  // of the file from base_ on, where a block begins
-  std::uint64_t base_ = 0;
-  std::uint64_t at_ = 0;           // shown, from base_
-  std::uint64_t good_ = 0;         // whole, from base_
-  std::uint64_t last_change_ = 0;  // in what is whole
-};
-
-IOStatus ToRocks(const Status& status, const std::string& name) {
-  const std::string message = fmt::format("{}: {}", name, status.message());
-  return status.code() == StatusCode::kCorruption ? IOStatus::Corruption(message)
-                                                  : IOStatus::IOError(message);
-}
-
-/// See CheckTableTail.
-IOStatus CheckTable(const rocksdb::FSRandomAccessFile& file, std::uint64_t file_bytes,
-                    const std::string& name, IODebugContext* context) {
-  const auto read = [&](std::uint64_t offset, std::span<std::byte> out) {
-    auto* const scratch = reinterpret_cast<char*>(out.data());
-    rocksdb::Slice got;
-    const IOStatus status = file.Read(offset, out.size(), {}, &got, scratch, context);
-    if (!status.ok()) return Status::IoError(status.ToString());
-    if (got.size() != out.size()) return Status::Corruption("the table is cut off");
-    if (got.data() != scratch) std::copy_n(got.data(), got.size(), scratch);
-    return Status::Ok();
-  };
-  const Status checked = CheckTableTail(file_bytes, read);
-  return checked.ok() ? IOStatus::OK() : ToRocks(checked, name);
-}
 
 bool IsLog(const std::filesystem::path& path) {
   return path.extension() == ".log" || path.filename().native().starts_with("MANIFEST-");
@@ -132,7 +38,8 @@ class CatalogFileSystem : public rocksdb::FileSystemWrapper {
     std::uint64_t file_bytes = 0;
     const IOStatus stat = SizeOf(name, &file_bytes, context);
     if (file_bytes == kRemoved) file_bytes = 0;
-    if (stat.ok()) *result = std::make_unique<WholeRecords>(std::move(*result), name, file_bytes);
+    if (stat.ok())
+      *result = MakeCheckedLog(std::move(*result), name, file_bytes, *target(), claims_);
     return Noted(name, stat);
   }
 
@@ -145,7 +52,18 @@ class CatalogFileSystem : public rocksdb::FileSystemWrapper {
     std::uint64_t file_bytes = 0;
     const IOStatus stat = SizeOf(name, &file_bytes, context);
     if (!stat.ok() || file_bytes == kRemoved) return Noted(name, stat);
-    return Noted(name, CheckTable(**result, file_bytes, name, context));
+    return Noted(name, MakeCheckedTable(result, name, file_bytes, *claims_, context));
+  }
+
+  IOStatus GetChildren(const std::string& folder, const IOOptions& options,
+                       std::vector<std::string>* result, IODebugContext* context) override {
+    const IOStatus listed = target()->GetChildren(folder, options, result, context);
+    if (!listed.ok()) return listed;
+    // RocksDB gives the next file the next number, which must not be another's.
+    for (const std::string& name : *result)
+      if (NumberOfRocksFile(name) == ~std::uint64_t{0})
+        return IOStatus::Corruption(folder + ": no file of RocksDB's is called " + name);
+    return listed;
   }
 
   IOStatus RenameFile(const std::string& from, const std::string& to, const IOOptions& options,
@@ -182,6 +100,7 @@ class CatalogFileSystem : public rocksdb::FileSystemWrapper {
   }
 
   const std::shared_ptr<CatalogFault> fault_;
+  const std::shared_ptr<CatalogClaims> claims_ = std::make_shared<CatalogClaims>();
 };
 
 /// Stops writing at the first fault. Threads: many at once.

@@ -36,8 +36,9 @@ Status TranslateFault(const rocksdb::Status& status, const std::string& where);
 ///     that cannot be opened;
 ///   - a last record of a log (write-ahead log, MANIFEST) that was not synced and whose length came
 ///     before its bytes is the end of the log. RocksDB would refuse the catalogue;
-/// that it overlooks no damage of a log which RocksDB takes for such an end (catalog_log.h), and
-/// that it shows no table to RocksDB whose damage would end the process (catalog_table.h).
+/// that it overlooks no damage of a log which RocksDB takes for such an end, and that it shows RocksDB
+/// nothing but what a catalogue's options let it write (catalog_files.h): what others put behind right
+/// checksums would end the process, or be read where there is nothing.
 /// Files that cannot be opened go into `fault`.
 /// Ownership: `base` and the result must outlive the databases that use them.
 std::unique_ptr<rocksdb::Env> MakeCatalogEnv(rocksdb::Env& base,

@@ -2,8 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace rhizome {
 
@@ -33,6 +36,37 @@ struct LogScan {
 /// start, the end of a record; `last_change`: in the records before. Touches no file.
 LogScan ScanLog(std::span<const std::byte> bytes, std::uint64_t begin = 0,
                 std::uint64_t last_change = 0);
+
+/// Puts the records of a log, which it may hold in parts, together.
+class LogRecords {
+ public:
+  /// Visits what ends in `bytes`, which begin at a block and are whole records from `begin` to their
+  /// end. Where the parts of a record do not follow each other, or the visitor refuses one: its
+  /// offset, and no more is to be read. Records of other sorts, which a catalogue has not, are
+  /// refused.
+  std::optional<std::uint64_t> Read(std::span<const std::byte> bytes, std::uint64_t begin,
+                                    const std::function<bool(std::span<const std::byte>)>& visit);
+
+ private:
+  bool open_ = false;
+  std::vector<std::byte> record_;
+};
+
+/// Follows RocksDB's write batches in a write-ahead log, and refuses what a catalogue's writer does
+/// not write, be it behind a right checksum: puts and deletions of ranges, as many as are said to be
+/// there, each batch behind the one before. Source: RocksDB, db/write_batch.cc.
+class LogBatches {
+ public:
+  /// False if the next record is refused.
+  bool Apply(std::span<const std::byte> record);
+
+  std::uint64_t first_change() const { return first_change_; }  ///< 0: none
+  std::uint64_t last_change() const { return last_change_; }
+
+ private:
+  std::uint64_t first_change_ = 0;
+  std::uint64_t last_change_ = 0;
+};
 
 /// What a write to the catalogue begins with, in the log only (WriteBatch::PutLogData): changes up
 /// to this number were durable when it was made. 0: none since the log began.

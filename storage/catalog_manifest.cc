@@ -2,11 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
+#include <string_view>
 #include <utility>
-#include <vector>
 
+#include "rhizome/storage/catalog_key.h"
 #include "rhizome/storage/catalog_log.h"
 #include "rhizome/storage/little_endian.h"
+#include "rhizome/storage/mutant.h"
 #include "rhizome/storage/rocks_unpacker.h"
 
 namespace rhizome {
@@ -21,88 +25,245 @@ enum Tag : std::uint64_t {
   kLogNumber = 2,
   kNextFileNumber = 3,
   kLastSequence = 4,
-  kCompactCursor = 5,
   kDeletedFile = 6,
   kPreviousLogNumber = 9,
   kLeastLogNumber = 10,
   kNewFile4 = 103,
   kColumnFamily = 200,
   kColumnFamilyAdd = 201,
-  kColumnFamilyDrop = 202,
   kMaxColumnFamily = 203,
   kInAtomicGroup = 300,
   kIgnorable = 1 << 13,
+  kDatabaseId = kIgnorable + 1,
+  kLogAddition = kIgnorable + 7,
+  kLogDeletion = kIgnorable + 8,
 };
 
-// Of kNewFile4, whose further fields end with it.
-constexpr std::uint64_t kLastField = 1;
+// Of kNewFile4.
+enum FileTag : std::uint64_t {
+  kLastField = 1,
+  kNeedsCompaction = 2,
+  kLeastLog = 3,
+  kOldestTime = 5,
+  kCreationTime = 6,
+  kChecksum = 7,
+  kChecksumName = 8,
+  kTemperature = 9,
+  kUniqueId = 12,
+};
 
-/// Follows the edits of a MANIFEST.
-class Tables {
- public:
-  /// False if the edit cannot be understood.
-  bool Apply(Bytes edit) {
-    Unpacker in(edit);
-    while (!in.empty() && !in.bad())
-      if (!ApplyField(in, in.Number())) return false;
-    return !in.bad();
+constexpr std::uint64_t kMaxLevel = 6;
+constexpr std::uint64_t kMaxFamily = 255;
+constexpr std::uint64_t kMaxGroup = 1000;
+constexpr std::uint64_t kMaxTime = std::uint64_t{1} << 48;
+constexpr std::uint64_t kMaxTableBytes = std::uint64_t{1} << 40;
+constexpr std::string_view kBytewise = "leveldb.BytewiseComparator";
+
+std::string TextOf(Bytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// A field that is one number.
+bool IsNumberTo(Bytes field, std::uint64_t most) {
+  Unpacker in(field);
+  in.NumberTo(most);
+  return !in.bad() && in.empty();
+}
+
+bool IsFileField(std::uint64_t tag, Bytes field) {
+  switch (tag) {
+    case kNeedsCompaction:
+      return field.size() == 1 && field[0] == std::byte{1};
+    case kLeastLog:
+      return field.size() == sizeof(std::uint64_t) &&
+             LoadLittle<std::uint64_t>(field.data()) <= kMaxRocksNumber;
+    case kOldestTime:
+    case kCreationTime:
+      return IsNumberTo(field, kMaxTime);
+    case kChecksum:
+    case kChecksumName:
+      return true;
+    case kTemperature:
+      return field.size() == 1;
+    case kUniqueId:
+      return field.size() == 16 || field.size() == 24;
+    default:
+      return false;
   }
-  std::map<std::uint64_t, std::uint64_t> Take() { return std::move(live_); }
+}
+
+bool KeysFit(const TableClaim& claim) {
+  const auto smallest = RocksKey::Parse(claim.smallest);
+  const auto largest = RocksKey::Parse(claim.largest);
+  if (!smallest || !largest || *largest < *smallest) return false;
+  // A range that was deleted ends before its end, which is no change.
+  const bool end = largest->change == kMaxRocksChange && largest->type == RocksType::kRangeDeletion;
+  const auto inside = [&](const RocksKey& key) {
+    return claim.smallest_change <= key.change && key.change <= claim.largest_change;
+  };
+  return inside(*smallest) && (end || inside(*largest));
+}
+
+}  // namespace
+
+struct ManifestEdits::Edit {
+  std::uint32_t family = 0;
+  std::optional<std::string> added_family;
+  std::optional<std::uint64_t> next_number;
+  std::optional<std::uint64_t> last_change;
+  std::uint64_t largest_log = 0;
+  std::optional<std::uint64_t> group_left;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> deleted;  // level, number
+  std::vector<std::pair<std::uint64_t, TableClaim>> added;
+};
+
+/// Reads one edit.
+class ManifestEdits::Parser {
+ public:
+  /// Nothing if it is none of a catalogue.
+  static std::optional<Edit> Parse(Bytes bytes) {
+    Parser parser(bytes);
+    while (!parser.in_.empty() && !parser.in_.bad())
+      if (!parser.Field(parser.in_.Number())) return std::nullopt;
+    if (parser.in_.bad()) return std::nullopt;
+    return std::move(parser.edit_);
+  }
 
  private:
-  bool ApplyField(Unpacker& in, std::uint64_t tag) {
+  explicit Parser(Bytes bytes) : in_(bytes) {}
+
+  bool Field(std::uint64_t tag) {
     switch (tag) {
-      case kLogNumber:
-      case kNextFileNumber:
-      case kLastSequence:
-      case kPreviousLogNumber:
-      case kLeastLogNumber:
-      case kColumnFamily:
-      case kMaxColumnFamily:
-      case kInAtomicGroup:
-        in.Number();
-        return true;
       case kComparator:
-      case kColumnFamilyAdd:
-        in.Field();
+        return TextOf(in_.Field()) == kBytewise;
+      case kLogNumber:
+      case kLeastLogNumber:
+        edit_.largest_log = std::max(edit_.largest_log, in_.NumberTo(kMaxRocksNumber));
         return true;
-      case kColumnFamilyDrop:
+      case kNextFileNumber:
+        edit_.next_number = in_.NumberTo(kMaxRocksNumber);
         return true;
-      case kCompactCursor:
-        in.Number();
-        in.Field();
+      case kLastSequence:
+        edit_.last_change = in_.NumberTo(kMaxRocksChange - 1);
         return true;
-      case kDeletedFile:
-        in.Number();  // its level
-        live_.erase(in.Number());
+      case kPreviousLogNumber:
+        return in_.Number() == 0;
+      case kDeletedFile: {
+        const std::uint64_t level = in_.NumberTo(kMaxLevel);
+        edit_.deleted.emplace_back(level, in_.NumberTo(kMaxRocksNumber));
         return true;
+      }
       case kNewFile4:
-        return AddFile(in);
-      default:
-        if ((tag & kIgnorable) == 0) return false;
-        in.Field();
+        return AddFile();
+      case kColumnFamily:
+        edit_.family = static_cast<std::uint32_t>(in_.NumberTo(kMaxFamily));
         return true;
+      case kColumnFamilyAdd:
+        edit_.added_family = TextOf(in_.Field());
+        return true;
+      case kMaxColumnFamily:
+        in_.NumberTo(kMaxFamily);
+        return true;
+      case kInAtomicGroup:
+        edit_.group_left = in_.NumberTo(kMaxGroup);
+        return true;
+      default:
+        return Ignorable(tag);
     }
   }
 
-  bool AddFile(Unpacker& in) {
-    in.Number();  // its level
-    const std::uint64_t number = in.Number();
-    const std::uint64_t length = in.Number();
-    in.Field();  // least and largest key
-    in.Field();
-    in.Number();  // least and largest change
-    in.Number();
-    while (!in.bad() && in.Number() != kLastField) in.Field();
-    live_[number] = length;
-    return !in.bad();
+  bool Ignorable(std::uint64_t tag) {
+    if ((tag & kIgnorable) == 0) return false;
+    const Bytes field = in_.Field();
+    if (tag > kLogDeletion) return tag <= 0xFFFFFFFF;  // of a newer RocksDB
+    Unpacker log(field);
+    log.NumberTo(kMaxRocksNumber);
+    if (tag == kLogAddition) {
+      constexpr std::uint64_t kSyncedBytes = 2;
+      std::uint64_t part = log.Number();
+      if (part == kSyncedBytes) {
+        log.NumberTo(kMaxTableBytes);
+        part = log.Number();
+      }
+      return part == 1 && !log.bad() && log.empty();
+    }
+    return tag == kDatabaseId || (tag == kLogDeletion && !log.bad() && log.empty());
   }
 
-  std::map<std::uint64_t, std::uint64_t> live_;
+  bool AddFile() {
+    TableClaim claim;
+    claim.level = static_cast<std::uint32_t>(in_.NumberTo(kMaxLevel));
+    const std::uint64_t number = in_.NumberTo(kMaxRocksNumber);
+    claim.bytes = in_.NumberTo(kMaxTableBytes);
+    claim.smallest = TextOf(in_.Field());
+    claim.largest = TextOf(in_.Field());
+    claim.smallest_change = in_.NumberTo(kMaxRocksChange - 1);
+    claim.largest_change = in_.NumberTo(kMaxRocksChange - 1);
+    if (in_.bad() || claim.bytes == 0 || !KeysFit(claim)) return false;
+    for (std::uint64_t tag = in_.Number(); tag != kLastField; tag = in_.Number()) {
+      const Bytes field = in_.Field();
+      if (in_.bad() || !IsFileField(tag, field)) return false;
+    }
+    edit_.added.emplace_back(number, std::move(claim));
+    return true;
+  }
+
+  Unpacker in_;
+  Edit edit_;
 };
 
-/// How a record is a part of what was written at once.
-enum class Part : std::uint8_t { kWhole = 1, kFirst = 2, kMiddle = 3, kLast = 4 };
+bool ManifestEdits::Apply(Bytes bytes) {
+  if (RHIZOME_MUTANT("the catalogue's MANIFEST is believed")) return true;
+  const auto edit = Parser::Parse(bytes);
+  if (!edit) return false;
+  if (!edit->group_left) return group_.empty() && ApplyAtOnce(*edit);
+  if (!group_.empty() && *edit->group_left + 1 != group_left_) return false;
+  group_left_ = *edit->group_left;
+  group_.emplace_back(bytes.begin(), bytes.end());
+  if (group_left_ > 0) return true;
+  for (const std::vector<std::byte>& member : std::exchange(group_, {}))
+    if (!ApplyAtOnce(*Parser::Parse(member))) return false;
+  return true;
+}
+
+bool ManifestEdits::ApplyAtOnce(const Edit& edit) {
+  if (edit.added_family) {
+    const auto same = [&](const auto& family) { return family.second == *edit.added_family; };
+    if (std::ranges::any_of(families_, same)) return false;
+    if (!families_.emplace(edit.family, *edit.added_family).second) return false;
+  }
+  if (!families_.contains(edit.family)) return false;
+  if (edit.last_change) {
+    if (*edit.last_change < last_change_) return false;
+    last_change_ = *edit.last_change;
+  }
+  if (edit.next_number) {
+    if (*edit.next_number < next_number_) return false;
+    next_number_ = *edit.next_number;
+  }
+  largest_log_ = std::max(largest_log_, edit.largest_log);
+  for (const auto& [level, number] : edit.deleted) {
+    const auto at = live_.find(number);
+    if (at == live_.end() || at->second.level != level || at->second.family != edit.family)
+      return false;
+    live_.erase(at);
+  }
+  for (const auto& [number, claim] : edit.added) {
+    if (claim.largest_change > last_change_) return false;
+    TableClaim whole = claim;
+    whole.family = edit.family;
+    added_.insert_or_assign(number, whole);
+    if (!live_.emplace(number, std::move(whole)).second) return false;
+  }
+  return true;
+}
+
+bool ManifestEdits::Good() const {
+  if (next_number_ == 0) return true;  // too short, which RocksDB says
+  return largest_log_ < next_number_ && (live_.empty() || live_.rbegin()->first < next_number_);
+}
+
+namespace {
 
 Status Bad(std::uint64_t offset) {
   return Status::Corruption(
@@ -118,27 +279,16 @@ std::string ManifestNameIn(std::span<const std::byte> current) {
 }
 
 Result<std::map<std::uint64_t, std::uint64_t>> LiveTables(std::span<const std::byte> manifest) {
-  constexpr std::uint64_t kHeaderBytes = 7;
   const LogScan scan = ScanLog(manifest);
   if (scan.damaged) return Fail(Bad(scan.good_bytes));
-  Tables tables;
-  std::vector<std::byte> edit;
-  for (std::uint64_t at = 0; at < scan.good_bytes;) {
-    const std::uint64_t left = kLogBlockBytes - at % kLogBlockBytes;
-    if (left < kHeaderBytes) {
-      at += left;
-      continue;
-    }
-    const std::uint64_t length = LoadLittle<std::uint16_t>(manifest.data() + at + 4);
-    const auto part = static_cast<Part>(manifest[at + 6]);
-    const Bytes payload = manifest.subspan(at + kHeaderBytes, length);
-    if (part == Part::kWhole || part == Part::kFirst) edit.clear();
-    edit.insert(edit.end(), payload.begin(), payload.end());
-    const bool ends = part == Part::kWhole || part == Part::kLast;
-    if (ends && !tables.Apply(edit)) return Fail(Bad(at));
-    at += kHeaderBytes + length;
-  }
-  return tables.Take();
+  ManifestEdits edits;
+  LogRecords records;
+  const auto refused =
+      records.Read(manifest.first(scan.good_bytes), 0, [&](Bytes edit) { return edits.Apply(edit); });
+  if (refused) return Fail(Bad(*refused));
+  std::map<std::uint64_t, std::uint64_t> live;
+  for (const auto& [number, claim] : edits.live()) live.emplace(number, claim.bytes);
+  return live;
 }
 
 }  // namespace rhizome

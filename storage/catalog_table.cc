@@ -5,14 +5,14 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
+#include <map>
 
+#include "rhizome/storage/catalog_block.h"
+#include "rhizome/storage/catalog_key.h"
 #include "rhizome/storage/catalog_log.h"
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/little_endian.h"
+#include "rhizome/storage/mutant.h"
 #include "rhizome/storage/rocks_unpacker.h"
 
 namespace rhizome {
@@ -24,33 +24,16 @@ constexpr std::uint64_t kFooterBytes = 53;
 constexpr std::size_t kVersionAt = 41;
 constexpr std::size_t kMagicAt = 45;
 constexpr std::uint64_t kMagic = 0x88E241B785F4CFF7;
-constexpr std::uint32_t kLastPlainVersion = 5;
+constexpr std::uint32_t kFirstVersion = 2;
+constexpr std::uint32_t kLastVersion = 5;
 constexpr std::uint64_t kTrailerBytes = 5;  // of a block: how it is compressed, checksum
-constexpr std::string_view kPropertiesKey = "rocksdb.properties";
 
-// Both blocks hold a few names and numbers.
-constexpr std::uint64_t kMaxBlockBytes = std::uint64_t{1} << 20;
-
-enum class Checksum : std::uint8_t { kCrc32c = 1, kXxh3 = 4 };
-
-struct Handle {
-  std::uint64_t offset = 0;
-  std::uint64_t size = 0;
-};
-std::optional<Handle> ReadHandle(Unpacker& in, std::uint64_t end) {
-  const Handle handle{.offset = in.Number(), .size = in.Number()};
-  const bool inside = handle.offset <= end && handle.size <= end - handle.offset &&
-                      end - handle.offset - handle.size >= kTrailerBytes;
-  if (in.bad() || !inside) return std::nullopt;
-  return handle;
-}
+// RocksDB starts the next table before one is as long, and their lists of names and numbers are short.
+constexpr std::uint64_t kMaxIndexBytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMaxListBytes = std::uint64_t{1} << 20;
 
 // RocksDB's sum of a block and the byte behind it.
-std::uint32_t SumOf(Checksum kind, Bytes with_type) {
-  if (kind == Checksum::kCrc32c) {
-    const std::uint32_t crc = Crc32c(with_type);
-    return MaskedLogCrc(crc);
-  }
+std::uint32_t XxhSum(Bytes with_type) {
   const auto hash = static_cast<std::uint32_t>(XXH3_64bits(with_type.data(), with_type.size() - 1));
   return hash ^ (std::to_integer<std::uint32_t>(with_type.back()) * 0x6B9083D9U);
 }
@@ -59,67 +42,315 @@ Status Bad(std::string_view what) {
   return Status::Corruption(fmt::format("the table's {} is damaged", what));
 }
 
-/// A block, if its checksum is right.
-Result<std::vector<std::byte>> ReadBlock(const Handle& handle, Checksum kind, std::string_view what,
-                                         const ReadAtFunction& read) {
-  if (handle.size > kMaxBlockBytes) return Fail(Bad(what));
-  std::vector<std::byte> bytes(handle.size + kTrailerBytes);
-  RHIZOME_RETURN_IF_ERROR(read(handle.offset, bytes));
-  const Bytes with_type = Bytes(bytes).first(handle.size + 1);
-  if (LoadLittle<std::uint32_t>(bytes.data() + with_type.size()) != SumOf(kind, with_type))
-    return Fail(Bad(what));
-  bytes.resize(handle.size);
-  return bytes;
+std::string_view TextOf(Bytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// The value of a key in a block, whose entries share the beginnings of their keys.
-std::optional<Bytes> FindIn(Bytes block, std::string_view wanted) {
-  constexpr std::size_t kCountBytes = sizeof(std::uint32_t);
-  if (block.size() < kCountBytes) return std::nullopt;
-  const std::uint64_t restarts =
-      LoadLittle<std::uint32_t>(block.data() + block.size() - kCountBytes);
-  if ((restarts + 1) * kCountBytes > block.size()) return std::nullopt;
-  Unpacker in(block.first(block.size() - (restarts + 1) * kCountBytes));
-  std::string key;
-  while (!in.empty()) {
-    const std::uint64_t shared = in.Number();
-    const std::uint64_t own = in.Number();
-    const std::uint64_t value_bytes = in.Number();
-    const Bytes rest = in.Take(own);
-    const Bytes value = in.Take(value_bytes);
-    if (in.bad() || shared > key.size()) return std::nullopt;
-    key.resize(shared);
-    key.append(reinterpret_cast<const char*>(rest.data()), rest.size());
-    if (key == wanted) return value;
+/// What the properties of a table say. Those that are numbers and only counted are bounded, as
+/// RocksDB adds them up.
+class Properties {
+ public:
+  bool See(std::string_view name, Bytes value) {
+    if (name <= last_) return false;
+    last_ = name;
+    if (const auto text = kTexts.find(name); text != kTexts.end()) return TextOf(value) == text->second;
+    if (name == "rocksdb.block.based.table.index.type")
+      return value.size() == sizeof(std::uint32_t) && LoadLittle<std::uint32_t>(value.data()) == 0;
+    if (const auto number = kNumbers.find(name); number != kNumbers.end()) {
+      Unpacker in(value);
+      numbers_[number->first] = in.NumberTo(number->second);
+      return !in.bad() && in.empty();
+    }
+    return !name.starts_with("rocksdb.external_sst_file");
   }
-  return std::nullopt;
-}
+
+  bool Good() const {
+    return At("rocksdb.deleted.keys") <= At("rocksdb.num.entries") &&
+           At("rocksdb.num.range-deletions") <= At("rocksdb.deleted.keys") &&
+           (At("rocksdb.num.entries") == 0 || At("rocksdb.raw.key.size") > 0);
+  }
+  std::uint64_t At(std::string_view name) const {
+    const auto at = numbers_.find(name);
+    return at == numbers_.end() ? 0 : at->second;
+  }
+
+ private:
+  static constexpr std::uint64_t kMany = std::uint64_t{1} << 48;
+  using Names = std::map<std::string_view, std::string_view>;
+  using Bounds = std::map<std::string_view, std::uint64_t>;
+  inline static const Names kTexts = {{"rocksdb.comparator", "leveldb.BytewiseComparator"},
+                                      {"rocksdb.compression", "NoCompression"},
+                                      {"rocksdb.filter.policy", ""},
+                                      {"rocksdb.merge.operator", "nullptr"},
+                                      {"rocksdb.prefix.extractor.name", "nullptr"},
+                                      {"rocksdb.property.collectors", "[]"}};
+  inline static const Bounds kNumbers = {{"rocksdb.column.family.id", 0x7FFFFFFF},
+                                         {"rocksdb.creation.time", kMany},
+                                         {"rocksdb.data.size", kMany},
+                                         {"rocksdb.deleted.keys", kMany},
+                                         {"rocksdb.file.creation.time", kMany},
+                                         {"rocksdb.filter.size", 0},
+                                         {"rocksdb.fixed.key.length", 0},
+                                         {"rocksdb.format.version", 0},
+                                         {"rocksdb.index.key.is.user.key", 1},
+                                         {"rocksdb.index.partitions", 0},
+                                         {"rocksdb.index.size", kMany},
+                                         {"rocksdb.index.value.is.delta.encoded", 1},
+                                         {"rocksdb.merge.operands", 0},
+                                         {"rocksdb.num.data.blocks", kMany},
+                                         {"rocksdb.num.entries", kMany},
+                                         {"rocksdb.num.filter_entries", 0},
+                                         {"rocksdb.num.range-deletions", kMany},
+                                         {"rocksdb.oldest.key.time", ~std::uint64_t{0}},
+                                         {"rocksdb.original.file.number", kMaxRocksNumber},
+                                         {"rocksdb.raw.key.size", kMany},
+                                         {"rocksdb.raw.value.size", kMany},
+                                         {"rocksdb.top-level.index.size", 0}};
+
+  std::string last_;
+  std::map<std::string_view, std::uint64_t> numbers_;
+};
 
 }  // namespace
 
-Status CheckTableTail(std::uint64_t file_bytes, const ReadAtFunction& read) {
-  std::array<std::byte, kFooterBytes> footer{};
-  if (file_bytes < footer.size()) return Bad("length");
-  const std::uint64_t end = file_bytes - footer.size();
-  RHIZOME_RETURN_IF_ERROR(read(end, footer));
-  if (LoadLittle<std::uint64_t>(footer.data() + kMagicAt) != kMagic) return Bad("footer");
-  if (LoadLittle<std::uint32_t>(footer.data() + kVersionAt) > kLastPlainVersion)
+bool CatalogTable::SumFits(Checksum kind, Bytes with_trailer) {
+  const Bytes with_type = with_trailer.first(with_trailer.size() - sizeof(std::uint32_t));
+  const std::uint32_t sum =
+      kind == Checksum::kCrc32c ? MaskedLogCrc(Crc32c(with_type)) : XxhSum(with_type);
+  return LoadLittle<std::uint32_t>(with_trailer.data() + with_type.size()) == sum;
+}
+
+/// Reads what is at the end of a table.
+class CatalogTable::Opener {
+ public:
+  Opener(std::uint64_t file_bytes, const ReadAtFunction& read) : read_(read), bytes_(file_bytes) {}
+
+  Status Open(std::optional<TableClaim> claim) {
+    if (bytes_ < kFooterBytes) return Bad("length");
+    if (claim && claim->bytes != bytes_)
+      return Status::Corruption(
+          fmt::format("the table is {} bytes long, but was {}", bytes_, claim->bytes));
+    table_.claim_ = std::move(claim);
+    RHIZOME_RETURN_IF_ERROR(ReadFooter());
+    RHIZOME_RETURN_IF_ERROR(ReadNames());
+    RHIZOME_RETURN_IF_ERROR(ReadProperties());
+    RHIZOME_RETURN_IF_ERROR(ReadIndex());
+    RHIZOME_RETURN_IF_ERROR(CheckDeletions());
+    return CheckPlaces();
+  }
+  CatalogTable Take() { return std::move(table_); }
+
+ private:
+  std::optional<Handle> ReadHandle(Unpacker& in) {
+    const std::uint64_t end = bytes_ - kFooterBytes;
+    const Handle handle{.offset = in.Number(), .size = in.Number()};
+    const bool inside = handle.offset <= end && handle.size <= end - handle.offset &&
+                        end - handle.offset - handle.size >= kTrailerBytes;
+    if (in.bad() || !inside) return std::nullopt;
+    return handle;
+  }
+
+  Status ReadFooter() {
+    std::array<std::byte, kFooterBytes> footer{};
+    RHIZOME_RETURN_IF_ERROR(read_(bytes_ - footer.size(), footer));
+    if (LoadLittle<std::uint64_t>(footer.data() + kMagicAt) != kMagic) return Bad("footer");
+    const auto version = LoadLittle<std::uint32_t>(footer.data() + kVersionAt);
+    if (version < kFirstVersion || version > kLastVersion)
+      return Status::Corruption(fmt::format(
+          "the table's footer is damaged, or of a newer RocksDB: format version {}", version));
+    // Others are not written by any RocksDB that a catalogue can be of; 0 would mean no checksums.
+    table_.checksum_ = static_cast<Checksum>(footer[0]);
+    if (table_.checksum_ != Checksum::kCrc32c && table_.checksum_ != Checksum::kXxh3)
+      return Bad("footer");
+    Unpacker in(Bytes(footer).subspan(1, kVersionAt - 1));
+    const auto names = ReadHandle(in);
+    const auto index = ReadHandle(in);
+    if (!names || !index) return Bad("footer");
+    names_ = *names;
+    index_ = *index;
     return Status::Ok();
-  // Others are not written by any RocksDB that a catalogue can be of; 0 would mean no checksums.
-  const auto kind = static_cast<Checksum>(footer[0]);
-  if (kind != Checksum::kCrc32c && kind != Checksum::kXxh3) return Bad("footer");
-  Unpacker in(Bytes(footer).subspan(1, kVersionAt - 1));
-  const auto meta = ReadHandle(in, end);
-  const auto index = ReadHandle(in, end);
-  if (!meta || !index) return Bad("footer");
-  RHIZOME_ASSIGN_OR_RETURN(const auto names, ReadBlock(*meta, kind, "list of blocks", read));
-  const auto found = FindIn(names, kPropertiesKey);
-  if (!found) return Bad("list of blocks");
-  Unpacker value(*found);
-  const auto properties = ReadHandle(value, end);
-  if (!properties) return Bad("list of blocks");
-  const auto block = ReadBlock(*properties, kind, "block of properties", read);
-  return block ? Status::Ok() : block.error();
+  }
+
+  /// A block, if its checksum is right and it is not compressed.
+  Result<std::vector<std::byte>> ReadBlock(const Handle& handle, std::string_view what,
+                                           std::uint64_t max) {
+    if (handle.size > max) return Fail(Bad(what));
+    std::vector<std::byte> bytes(handle.size + kTrailerBytes);
+    RHIZOME_RETURN_IF_ERROR(read_(handle.offset, bytes));
+    if (!SumFits(table_.checksum_, bytes) || bytes[handle.size] != std::byte{0})
+      return Fail(Bad(what));
+    bytes.resize(handle.size);
+    return bytes;
+  }
+
+  Status ReadNames() {
+    RHIZOME_ASSIGN_OR_RETURN(const auto block,
+                             ReadBlock(names_, "list of blocks", kMaxListBytes));
+    std::string last;
+    const auto see = [&](std::string_view name, Bytes value) {
+      Unpacker in(value);
+      const auto handle = ReadHandle(in);
+      if (!handle || !in.empty() || name <= last) return false;
+      last = name;
+      if (name == "rocksdb.properties") properties_ = handle;
+      if (name == "rocksdb.range_del") deletions_ = handle;
+      // Filters, dictionaries and the like are not written for a catalogue.
+      return name == "rocksdb.properties" || name == "rocksdb.range_del";
+    };
+    if (!ReadRocksBlock(block, BlockValues::kSized, see) || !properties_)
+      return Bad("list of blocks");
+    return Status::Ok();
+  }
+
+  Status ReadProperties() {
+    RHIZOME_ASSIGN_OR_RETURN(const auto block,
+                             ReadBlock(*properties_, "block of properties", kMaxListBytes));
+    const auto see = [&](std::string_view name, Bytes value) { return said_.See(name, value); };
+    if (!ReadRocksBlock(block, BlockValues::kSized, see) || !said_.Good())
+      return Bad("block of properties");
+    if (table_.claim_ && said_.At("rocksdb.column.family.id") != table_.claim_->family)
+      return Status::Corruption("the table is of another column family");
+    return Status::Ok();
+  }
+
+  Status ReadIndex() {
+    RHIZOME_ASSIGN_OR_RETURN(const auto block, ReadBlock(index_, "index", kMaxIndexBytes));
+    const bool whole = said_.At("rocksdb.index.value.is.delta.encoded") == 0;
+    table_.separators_are_user_keys_ = said_.At("rocksdb.index.key.is.user.key") == 1;
+    const auto see = [&](std::string_view key, Bytes value) { return SeeBlock(key, value); };
+    if (!ReadRocksBlock(block, whole ? BlockValues::kSized : BlockValues::kHandles, see) ||
+        table_.block_count() != said_.At("rocksdb.num.data.blocks"))
+      return Bad("index");
+    return Status::Ok();
+  }
+
+  bool SeeBlock(std::string_view key, Bytes value) {
+    Unpacker in(value);
+    const auto handle = ReadHandle(in);
+    if (!handle || !in.empty() || handle->offset != table_.begins_.back()) return false;
+    const std::size_t before = table_.block_count();
+    if (before > 0 && !Follows(table_.SeparatorOf(before - 1), key)) return false;
+    if (!table_.separators_are_user_keys_ && key.size() < sizeof(std::uint64_t)) return false;
+    table_.begins_.push_back(handle->offset + handle->size + kTrailerBytes);
+    table_.separators_ += key;
+    table_.separator_ends_.push_back(table_.separators_.size());
+    return true;
+  }
+
+  bool Follows(std::string_view before, std::string_view key) const {
+    if (table_.separators_are_user_keys_) return before < key;
+    return SeparatorKey(before) < SeparatorKey(key);
+  }
+
+  Status CheckDeletions() {
+    if (!deletions_) {
+      const bool none = said_.At("rocksdb.num.range-deletions") == 0;
+      return none ? Status::Ok() : Bad("list of blocks");
+    }
+    RHIZOME_ASSIGN_OR_RETURN(const auto block,
+                             ReadBlock(*deletions_, "block of deletions", kMaxIndexBytes));
+    const auto see = [&](std::string_view bytes, Bytes end) {
+      const auto key = RocksKey::Parse(bytes);
+      return key && key->type == RocksType::kRangeDeletion && key->user < TextOf(end) &&
+             (!table_.claim_ || key->change <= table_.claim_->largest_change);
+    };
+    return ReadRocksBlock(block, BlockValues::kSized, see) ? Status::Ok()
+                                                           : Bad("block of deletions");
+  }
+
+  /// Every byte of the file belongs to one block, or to the footer.
+  Status CheckPlaces() {
+    std::vector<Handle> blocks = {names_, index_, *properties_};
+    if (deletions_) blocks.push_back(*deletions_);
+    std::sort(blocks.begin(), blocks.end(),
+              [](const Handle& a, const Handle& b) { return a.offset < b.offset; });
+    std::uint64_t at = table_.begins_.back();
+    for (const Handle& block : blocks) {
+      if (block.offset != at) return Bad("list of blocks");
+      at += block.size + kTrailerBytes;
+    }
+    return at + kFooterBytes == bytes_ ? Status::Ok() : Bad("length");
+  }
+
+ public:
+  /// A key of an index, which may be one that is between two others, and is compared only.
+  static RocksKey SeparatorKey(std::string_view bytes) {
+    const std::size_t end = bytes.size() - sizeof(std::uint64_t);
+    const auto packed =
+        LoadLittle<std::uint64_t>(reinterpret_cast<const std::byte*>(bytes.data()) + end);
+    return {.user = bytes.substr(0, end),
+            .change = packed >> 8U,
+            .type = static_cast<RocksType>(packed & 0xFF)};
+  }
+
+ private:
+  const ReadAtFunction& read_;
+  const std::uint64_t bytes_;
+  CatalogTable table_;
+  Properties said_;
+  Handle names_;
+  Handle index_;
+  std::optional<Handle> properties_;
+  std::optional<Handle> deletions_;
+};
+
+Result<CatalogTable> CatalogTable::Open(std::uint64_t file_bytes, const ReadAtFunction& read,
+                                        std::optional<TableClaim> claim) {
+  Opener opener(file_bytes, read);
+  RHIZOME_RETURN_IF_ERROR(opener.Open(std::move(claim)));
+  return opener.Take();
+}
+
+std::pair<std::size_t, std::size_t> CatalogTable::BlocksIn(std::uint64_t offset_bytes,
+                                                           std::uint64_t bytes) const {
+  if (bytes == 0 || offset_bytes >= begins_.back()) return {0, 0};
+  const auto first = std::upper_bound(begins_.begin(), begins_.end(), offset_bytes);
+  const std::uint64_t end = begins_.back() - offset_bytes < bytes ? begins_.back()
+                                                                   : offset_bytes + bytes;
+  const auto last = std::lower_bound(begins_.begin(), begins_.end(), end);
+  return {first - begins_.begin() - 1, last - begins_.begin()};
+}
+
+std::string_view CatalogTable::SeparatorOf(std::size_t block) const {
+  const std::uint64_t begin = block == 0 ? 0 : separator_ends_[block - 1];
+  return std::string_view(separators_).substr(begin, separator_ends_[block] - begin);
+}
+
+Status CatalogTable::CheckBlock(std::size_t block, Bytes bytes) const {
+  // RocksDB looks at the sum itself, but a block that does not fit it is not to be looked at here.
+  const bool good = bytes.size() > kTrailerBytes &&
+                    bytes.size() == begins_[block + 1] - begins_[block] &&
+                    SumFits(checksum_, bytes) &&
+                    bytes[bytes.size() - kTrailerBytes] == std::byte{0} &&
+                    HoldsEntries(block, bytes.first(bytes.size() - kTrailerBytes));
+  if (good || RHIZOME_MUTANT("blocks of the catalogue are believed")) return Status::Ok();
+  return Bad(fmt::format("block at offset {}", begins_[block]));
+}
+
+bool CatalogTable::HoldsEntries(std::size_t block, Bytes bytes) const {
+  std::string before;
+  const auto smallest = claim_ ? RocksKey::Parse(claim_->smallest) : std::nullopt;
+  const auto largest = claim_ ? RocksKey::Parse(claim_->largest) : std::nullopt;
+  const auto follows = [&](const RocksKey& key) {
+    if (!before.empty()) return *RocksKey::Parse(before) < key;
+    if (block == 0) return true;
+    const std::string_view separator = SeparatorOf(block - 1);
+    return separators_are_user_keys_ ? separator < key.user
+                                     : Opener::SeparatorKey(separator) < key;
+  };
+  const auto see = [&](std::string_view encoded, Bytes) {
+    const auto key = RocksKey::Parse(encoded);
+    if (!key || key->type != RocksType::kValue || !follows(*key)) return false;
+    if (smallest && *key < *smallest) return false;
+    if (largest && *largest < *key) return false;
+    if (claim_ && key->change > claim_->largest_change) return false;
+    before = encoded;
+    return true;
+  };
+  if (!ReadRocksBlock(bytes, BlockValues::kSized, see) || before.empty()) return false;
+  const auto last = *RocksKey::Parse(before);
+  return separators_are_user_keys_ ? last.user <= SeparatorOf(block)
+                                   : !(Opener::SeparatorKey(SeparatorOf(block)) < last);
 }
 
 }  // namespace rhizome

@@ -502,11 +502,13 @@ void AddRecords(std::vector<Bomb>& bombs) {
            footer[1 + what + 9] = std::byte{1};
            StoreLittle(footer + 41, std::uint32_t{5});
            StoreLittle(footer + 45, std::uint64_t{0x88E241B785F4CFF7});
-           return CheckTableTail(table.size(), [&](std::uint64_t at, std::span<std::byte> out) {
+           const auto read = [&](std::uint64_t at, std::span<std::byte> out) {
              if (at > table.size() || out.size() > table.size() - at) std::abort();
              std::copy_n(table.begin() + static_cast<std::ptrdiff_t>(at), out.size(), out.begin());
              return Status::Ok();
-           });
+           };
+           const auto opened = CatalogTable::Open(table.size(), read);
+           return opened ? Status::Ok() : opened.error();
          }});
   }
   // Whatever of a record says how many follow, says more than there are.

@@ -67,6 +67,9 @@ row "  of these silent" =0 bit-flips-silent log-bit-flips-silent
 row "injured files" 2000 injuries
 row "  of these silent" =0 injuries-silent
 row "  of these found, but not named" =0 injuries-unnamed
+row "changed catalogues" 500 catalog-mutations
+row "  of these with other answers" =0 catalog-mutations-silent
+row "  of these that ended a process, or hung" =0 catalog-mutations-died catalog-mutations-hung
 row "mutants caught" 30 mutants-caught
 row "scripts of tests/hostile that found something" =0 hostile-findings
 for file in "$folder"/hostile-*@*; do

@@ -34,12 +34,20 @@ Bytes MakeTable() {
 }
 
 Status Check(const Bytes& table) {
-  return CheckTableTail(table.size(), [&](std::uint64_t offset, std::span<std::byte> out) {
+  const auto read = [&](std::uint64_t offset, std::span<std::byte> out) {
     if (offset > table.size() || out.size() > table.size() - offset)
       return Status::Corruption("read behind the end");
     std::copy_n(table.begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
     return Status::Ok();
-  });
+  };
+  const auto opened = CatalogTable::Open(table.size(), read);
+  if (!opened) return opened.error();
+  for (std::size_t block = 0; block < opened->block_count(); ++block) {
+    const auto [begin, end] = opened->PlaceOf(block);
+    RHIZOME_RETURN_IF_ERROR(
+        opened->CheckBlock(block, std::span(table).subspan(begin, end - begin)));
+  }
+  return Status::Ok();
 }
 
 Bytes Flipped(Bytes table, std::size_t bit) {

@@ -2,12 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <ostream>
 #include <string>
 #include <vector>
 
+#include "reliability/catalog_mutation.h"
 #include "reliability/counts.h"
 #include "reliability/crash_run.h"
 #include "reliability/damage_run.h"
@@ -30,6 +33,7 @@ enum class Check : std::uint8_t {
   kInjuries,  // injuries whose names have `place` in them
   kUpkeep,    // power cuts before the operations of this upkeep
   kCare,      // a complaint of testing/care.h
+  kCatalog,   // RocksDB's files with `place` in their names, changed and given right checksums
 };
 
 struct Mutant {
@@ -102,6 +106,9 @@ const std::vector<Mutant>& Mutants() {
       {"manifest is not checked", Check::kFlips, "/000001/MANIFEST-"},
       {"chunk is not compared", Check::kInjuries, "/c.0.0 swapped"},
       {"seal is not compared", Check::kInjuries, "/catalog/MANIFEST-"},
+      {"blocks of the catalogue are believed", Check::kCatalog, ".sst"},
+      {"the catalogue's MANIFEST is believed", Check::kCatalog, "MANIFEST-"},
+      {"batches of the log are believed", Check::kCatalog, ".log"},
       {"an earlier catalogue is shown", Check::kFlips, ".sst"},
       {"damaged log is torn", Check::kLogFlips, ""},
       {"torn log is damage", Check::kCrash, "updates"},
@@ -122,6 +129,17 @@ std::string LookAtHistory(const Mutant& mutant, const History& sound) {
   if (history->states != sound.states) return "a reader sees another store than it should";
   return "";
 }
+
+constexpr const char* kMistakeOfChild = "RHIZOME_MUTANT_OF_CHILD";
+
+/// Lets this process make a mistake from the beginning, if it is the child of a test (kCatalog).
+class ChildsMistake : public ::testing::Environment {
+ public:
+  void SetUp() override {
+    if (const char* mistake = std::getenv(kMistakeOfChild)) active_mutant = mistake;
+  }
+};
+const auto* const kChildsMistake = ::testing::AddGlobalTestEnvironment(new ChildsMistake);
 
 std::string Count(std::uint64_t failures, const char* what) {
   return failures == 0 ? "" : std::string(what) + " (the line above repeats it)";
@@ -168,6 +186,13 @@ std::string Catch(const Mutant& mutant, const History* sound, const SmallStore* 
     }
     case Check::kCare:
       return Complaints().at(mutant.place)().value_or("");
+    case Check::kCatalog: {
+      ::setenv(kMistakeOfChild, mutant.name.c_str(), /*overwrite=*/1);
+      const MutationCounts counts = MutateCatalogs(
+          {.seed = seed % 1'000'000, .cases = 3000, .only = mutant.place, .stop_at_first = true});
+      ::unsetenv(kMistakeOfChild);
+      return Count(counts.crashed + counts.silent + counts.hung, "a changed catalogue");
+    }
   }
   return "";
 }
@@ -205,7 +230,7 @@ TEST_P(MutantTest, IsCaught) {
 INSTANTIATE_TEST_SUITE_P(Seeded, MutantTest, ::testing::ValuesIn(Mutants()), [](const auto& info) {
   std::string name = info.param.name;
   for (char& c : name)
-    if (c == ' ') c = '_';
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
   return name;
 });
 

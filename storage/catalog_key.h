@@ -1,0 +1,52 @@
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "rhizome/storage/little_endian.h"
+
+namespace rhizome {
+
+/// RocksDB's numbers of changes have 56 bits.
+inline constexpr std::uint64_t kMaxRocksChange = (std::uint64_t{1} << 56) - 1;
+
+/// RocksDB's numbers of files: far more than any catalogue comes to, and far from an overflow.
+inline constexpr std::uint64_t kMaxRocksNumber = std::uint64_t{1} << 48;
+
+/// What happened to a key, as RocksDB stores it. A catalogue is written by puts and deletions of
+/// ranges only.
+enum class RocksType : std::uint8_t { kValue = 1, kRangeDeletion = 15 };
+
+/// A key as RocksDB stores it: with the number of the change and its type, packed into 8 bytes.
+/// Those of one key are in order of changes, the last one first.
+struct RocksKey {
+  std::string_view user;
+  std::uint64_t change = 0;
+  RocksType type = RocksType::kValue;
+
+  /// Nothing if it is no key of a catalogue.
+  static std::optional<RocksKey> Parse(std::string_view bytes) {
+    constexpr std::size_t kPackedBytes = 8;
+    if (bytes.size() < kPackedBytes) return std::nullopt;
+    const std::string_view user = bytes.substr(0, bytes.size() - kPackedBytes);
+    const auto packed =
+        LoadLittle<std::uint64_t>(std::as_bytes(std::span(bytes)).last(kPackedBytes).data());
+    const auto type = static_cast<RocksType>(packed & 0xFF);
+    if (type != RocksType::kValue && type != RocksType::kRangeDeletion) return std::nullopt;
+    return RocksKey{.user = user, .change = packed >> 8U, .type = type};
+  }
+
+  friend std::strong_ordering operator<=>(const RocksKey& a, const RocksKey& b) {
+    const auto order = a.user.compare(b.user);
+    if (order != 0) return order <=> 0;
+    if (a.change != b.change) return b.change <=> a.change;
+    return b.type <=> a.type;
+  }
+  friend bool operator==(const RocksKey& a, const RocksKey& b) { return (a <=> b) == 0; }
+};
+
+}  // namespace rhizome
