@@ -275,7 +275,7 @@ class Catalog::Impl {
     }
     db_.reset(db);
     writable_ = mode != Mode::kRead;
-    RHIZOME_RETURN_IF_ERROR(Translate(status, path_));
+    RHIZOME_RETURN_IF_ERROR(UnlessFault(Translate(status, path_)));
     return writable_ ? Status::Ok() : CheckShowsLatest();
   }
 
@@ -422,7 +422,7 @@ class Catalog::Impl {
     RHIZOME_RETURN_IF_ERROR(CheckProcess());
     rocksdb::ReadOptions options;
     options.verify_checksums = true;
-    return Translate(db_->VerifyChecksum(options), path_);
+    return UnlessFault(Translate(db_->VerifyChecksum(options), path_));
   }
 
   Status Close() {
@@ -453,6 +453,12 @@ class Catalog::Impl {
     RHIZOME_RETURN_IF_ERROR(Guarded([&] { return Translate(db_->Write(options, &batch), path_); }));
     if (sync) synced_change_ = db_->GetLatestSequenceNumber();
     return Status::Ok();
+  }
+
+  /// What RocksDB calls damage after a fault may be what it made of that.
+  Status UnlessFault(const Status& status) const {
+    const Status fault = fault_->status();
+    return !status.ok() && ProvesDamage(status) && !fault.ok() ? fault : status;
   }
 
   /// Which MANIFEST is the current one, and how long it is: a writer only appends to it.

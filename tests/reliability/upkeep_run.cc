@@ -58,6 +58,8 @@ std::optional<std::string> RunFault(const Upkeep& upkeep, std::uint64_t operatio
   disk.ClearFailures();
   if (!ended.ok()) ++counts.refused;
   if (!wrong.empty()) return wrong;
+  if (upkeep.sound && error > 0 && ended.code() == StatusCode::kCorruption)
+    return "a fault is taken for damage: " + ended.ToString();
   return Check(upkeep, disk, ended);
 }
 

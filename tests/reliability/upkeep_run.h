@@ -21,6 +21,10 @@ struct Upkeep {
   /// Looks at the disk afterwards, whose faults are over: `ended` is how `run` did, a crash counts
   /// as an error. Returns what is wrong; nothing if all is well.
   std::function<std::optional<std::string>(StoreDisk& disk, const Status& ended)> check;
+
+  /// Nothing is damaged: an operation that fails must not count as damage (kCorruption). A read
+  /// that brings less than there is may.
+  bool sound = false;
 };
 
 /// On a store with arrays, versions, names and a delta. Fails the running test where one cannot be
