@@ -122,7 +122,7 @@ Status CheckCover(std::vector<Extent> extents, std::uint64_t data_bytes) {
 
 /// The JSON header, refused if a name occurs twice (a plain parser would keep the last silently).
 Result<nlohmann::json> ParseHeader(std::string_view text) {
-  if (IsJsonTooDeep(text)) return Fail(Corrupt("header", "is nested too deep"));
+  if (IsJsonTooDeep(text)) return Fail(BadTensors("header", "is nested too deep"));
   std::vector<std::set<std::string>> open;  // names seen so far in each open object
   bool repeated = false;
   const auto callback = [&](int, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
