@@ -83,7 +83,7 @@ TEST(ReadCostTest, AMissingChunkIsNamed) {
   std::filesystem::remove(folder / ChunkPath("x", 3));
   for (const Status& status : {testing::AsStatus(MeasureReadCost(**array, {})),
                                testing::AsStatus(MeasureDepth(**array, {}))}) {
-    EXPECT_EQ(status.code(), StatusCode::kNotFound);
+    EXPECT_EQ(status.code(), StatusCode::kCorruption);
     EXPECT_NE(status.message().find(ChunkPath("x", 3)), std::string::npos) << status.message();
   }
 }

@@ -478,6 +478,7 @@ TEST(StoreTest, SecondWriterIsToldThePidOfTheFirst) {
     dup2(to_parent[1], kToFirstWriter);
     setenv(kSecondWritersStore, (dir / "s").c_str(), 1);
     unsetenv("GTEST_TOTAL_SHARDS");  // this test, whichever shard it is in
+    unsetenv("GTEST_SHARD_INDEX");
     execl("/proc/self/exe", "self", "--gtest_brief=1",
           "--gtest_filter=StoreTest.SecondWriterIsToldThePidOfTheFirst", nullptr);
     _exit(1);
