@@ -44,7 +44,7 @@ Result<std::unique_ptr<JobScratch>> JobScratch::Open(const Store& store, const s
 JobScratch::~JobScratch() {
   if (keep_) return;
   // A folder that cannot be removed is only rubbish: the next job of this name clears it.
-  const Status removed = RemoveTree(fs_, folder_);
+  const Status removed = RemoveJobFolder(fs_, folder_);
   static_cast<void>(removed);
 }
 

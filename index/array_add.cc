@@ -129,7 +129,7 @@ Status ArrayJob::ClearJob(const std::string& job) {
   const auto info = fs_.Stat(folder);
   if (!info) return info.error().code() == StatusCode::kNotFound ? Status::Ok() : info.error();
   RHIZOME_ASSIGN_OR_RETURN(const auto lock, ClaimJobFolder(fs_, folder));
-  return RemoveTree(fs_, folder);
+  return RemoveJobFolder(fs_, folder);
 }
 
 Status ArrayJob::OpenFile(const std::string& name) {

@@ -68,7 +68,7 @@ Status SpillSpace::Clear() {
   Stop();
   if (!lock_) return Status::Ok();
   lock_.reset();
-  RHIZOME_RETURN_IF_ERROR(RemoveTree(fs_, folder_));
+  RHIZOME_RETURN_IF_ERROR(RemoveJobFolder(fs_, folder_));
   const Path scratch = folder_.parent_path();
   const auto entries = fs_.List(scratch);
   if (entries && entries->empty()) RHIZOME_RETURN_IF_ERROR(fs_.RemoveDirectory(scratch));

@@ -36,7 +36,9 @@ Result<Mark> MarkOf(FileSystem& fs, const Path& folder,
   if (!bytes) return Fail(bytes.error());
   const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
   if (text.starts_with(kMark)) return Mark::kJob;
-  if (text.empty() && entries.size() == 1) return Mark::kBare;  // killed as it began
+  // A job that was killed, or whose power was cut, as it began.
+  const bool cut = kMark.starts_with(text) || text.find_first_not_of('\0') == text.npos;
+  if (cut && entries.size() == 1) return Mark::kBare;
   return text.starts_with("rhizome") ? Mark::kOld : Mark::kNone;
 }
 
@@ -49,8 +51,7 @@ Status RemoveIdleJob(FileSystem& fs, const Path& folder) {
   if (mark == Mark::kBare && entries->empty()) return fs.RemoveDirectory(folder);
   const auto lock = fs.Lock(folder / kLockName, FileSystem::LockMode::kExclusive, MarkText());
   if (!lock) return lock.error();
-  RHIZOME_RETURN_IF_ERROR(CheckPlain(fs, folder));
-  return RemoveTree(fs, folder);
+  return RemoveJobFolder(fs, folder);
 }
 
 Status NotPlain(const Path& path) {
@@ -79,6 +80,21 @@ Result<std::unique_ptr<FileLock>> ClaimJobFolder(FileSystem& fs, const Path& fol
   RHIZOME_RETURN_IF_ERROR(mark->Close());
   RHIZOME_RETURN_IF_ERROR(fs.SyncDirectory(folder));
   return lock;
+}
+
+Status RemoveJobFolder(FileSystem& fs, const Path& folder) {
+  RHIZOME_RETURN_IF_ERROR(CheckPlain(fs, folder));
+  const auto entries = fs.List(folder);
+  if (!entries) return entries.error();
+  for (const DirectoryEntry& entry : *entries) {
+    if (entry.name == kLockName) continue;
+    RHIZOME_RETURN_IF_ERROR(entry.kind == Kind::kDirectory
+                                ? RemoveTree(fs, folder / entry.name)
+                                : fs.RemoveFile(folder / entry.name));
+  }
+  // The mark goes when the rest is gone for good: a power cut leaves no files without it.
+  RHIZOME_RETURN_IF_ERROR(fs.SyncDirectory(folder));
+  return RemoveTree(fs, folder);
 }
 
 Status RemoveIdleJobs(FileSystem& fs, const Path& scratch) {

@@ -13,6 +13,9 @@ namespace rhizome {
 /// kAlreadyExists, there is something in it, but no job's mark; kIoError, kOutOfSpace.
 Result<std::unique_ptr<FileLock>> ClaimJobFolder(FileSystem& fs, const Path& folder);
 
+/// Removes the folder of a job, which its caller has claimed; its mark last. Errors: kIoError.
+Status RemoveJobFolder(FileSystem& fs, const Path& folder);
+
 /// Removes the folders of jobs that do not run from `scratch`, which may be absent. Only what
 /// carries a job's mark goes, or holds nothing; whatever else lies there stays. Errors: kIoError,
 /// one of them holds what is neither a file nor a folder: then nothing of it is removed.

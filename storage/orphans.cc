@@ -122,6 +122,22 @@ Status PruneCurrent(FileSystem& fs, const Path& folder, const StoreId& id,
   return Status::Ok();
 }
 
+// Removes what no manifest of an earlier generation names that is kept: a power cut brings files
+// back whose removal was not durable when the next generation came.
+Status PruneKept(FileSystem& fs, const Path& folder, const StoreId& id) {
+  std::set<std::string> keep = {std::string(kPinName)};
+  RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs.List(folder));
+  for (const DirectoryEntry& entry : entries) {
+    if (!ParseNumbered(entry.name, kManifestPrefix)) continue;
+    const auto manifest = ReadManifestFile(fs, folder / entry.name, id);
+    if (!manifest) return Status::Ok();  // it may name anything
+    keep.insert(entry.name);
+    for (const FileEntry& file : manifest->files) keep.insert(file.path);
+  }
+  RHIZOME_RETURN_IF_ERROR(Prune(fs, folder, "", keep));
+  return Status::Ok();
+}
+
 Status TakenBy(const Path& store, std::string_view what) {
   return Status::AlreadyExists(
       fmt::format("'{}' exists and {}: choose another path", store.string(), what));
@@ -228,7 +244,7 @@ Status RemoveOrphans(FileSystem& fs, const Path& store, const StoreId& id, const
       RHIZOME_RETURN_IF_ERROR(RemoveTree(fs, folder));
     } else if (*generation < current.generation) {
       const bool stays = std::find(kept.begin(), kept.end(), *generation) != kept.end();
-      if (!stays) RHIZOME_RETURN_IF_ERROR(RemoveSuperseded(fs, folder));
+      RHIZOME_RETURN_IF_ERROR(stays ? PruneKept(fs, folder, id) : RemoveSuperseded(fs, folder));
     } else {
       RHIZOME_RETURN_IF_ERROR(PruneCurrent(fs, folder, id, current));
     }

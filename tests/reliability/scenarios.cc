@@ -11,6 +11,7 @@
 #include "rhizome/index/graph.h"
 #include "rhizome/index/graph_builder.h"
 #include "rhizome/index/publish_array.h"
+#include "rhizome/storage/job_folder.h"
 #include "rhizome/storage/array_change.h"
 #include "testing/graph_model.h"
 #include "testing/update_model.h"
@@ -89,7 +90,7 @@ struct Made {
 Result<Made> MakeArray(FileSystem& fs, const Store& store, const Path& folder, std::uint64_t rows,
                        int number, ArrayLayout layout, std::uint64_t dim) {
   Made made{.root = folder / ("job" + std::to_string(number)), .arrays = {}, .files = {}};
-  RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, made.root));
+  RHIZOME_RETURN_IF_ERROR(testing::AsStatus(ClaimJobFolder(fs, made.root)));
   ArrayEntry entry{.name = "emb",
                    .rows = rows,
                    .dim = dim,
