@@ -8,6 +8,7 @@
 
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/bytes.h"
+#include "rhizome/storage/mutant.h"
 
 namespace rhizome {
 
@@ -117,11 +118,30 @@ Status BatchResolver::PutEdge(const Operation& operation) {
   if (!operation.attributes.empty() && operation.attributes.size() != values)
     return Invalid("{} values of edge attributes, but an edge of this store has {}",
                    operation.attributes.size(), values);
+  RHIZOME_ASSIGN_OR_RETURN(const auto bits, AttributeBits(operation.attributes));
   RHIZOME_ASSIGN_OR_RETURN(const VertexId src, FindOrAdd(operation.id));
   RHIZOME_ASSIGN_OR_RETURN(const VertexId dst, FindOrAdd(operation.dst));
   if (operation.kind == WriteBatch::Kind::kUpsertEdge) builder_.EraseEdges(src, dst, type);
-  builder_.AddEdge(src, dst, type, operation.weight, operation.attributes);
+  builder_.AddEdge(src, dst, type, operation.weight, bits);
   return Status::Ok();
+}
+
+// As the delta keeps them. None: zeros.
+Result<std::vector<std::int64_t>> BatchResolver::AttributeBits(
+    std::span<const EdgeValue> values) const {
+  std::vector<std::int64_t> bits;
+  bits.reserve(values.size());
+  for (const EdgeAttributeInfo& attribute : parts_.edge_attributes) {
+    for (std::uint64_t i = 0; i < attribute.dim && !values.empty(); ++i) {
+      const EdgeValue& value = values[attribute.first_value + i];
+      const auto kept = value.BitsAs(attribute.dtype);
+      if (!kept)
+        return Fail(Invalid("the edge attribute '{}' is {}, but a {} was given", attribute.name,
+                            DataTypeName(attribute.dtype), value.type_name()));
+      bits.push_back(*kept);
+    }
+  }
+  return bits;
 }
 
 Status BatchResolver::DeleteEdge(const Operation& operation) {
@@ -146,6 +166,12 @@ Status BatchResolver::PutRow(const Operation& operation) {
     return Invalid("{}", opened ? "this array holds checksums" : opened.error().message());
   }
   if (IsOfEdges(*array)) return Invalid("array '{}' has a row for each edge", array->name);
+  const std::string_view dtype = DataTypeName(array->dtype);
+  const bool other_type = !operation.row_type.empty() && operation.row_type != dtype;
+  if (other_type && !RHIZOME_MUTANT("type of a row is not looked at"))
+    return Invalid("array '{}' is {}, but a row of {} was given: no number is converted{}",
+                   array->name, dtype, operation.row_type,
+                   array->dtype == DataType::kFloat16 ? "; give the bytes of float16" : "");
   if (operation.row.size() != array->row_bytes())
     return Invalid("a row of {} bytes, but array '{}' has {} x {} = {} bytes a row",
                    operation.row.size(), array->name, array->dim, DataTypeName(array->dtype),

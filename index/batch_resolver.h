@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -23,7 +24,8 @@ class BatchResolver {
                 const WriteOptions& options);
 
   /// Errors: kInvalidArgument, naming the operation: an unknown array, edge type or vertex, a row
-  /// of the wrong width, an id that is not of the store's kind, a weight that is not finite.
+  /// of the wrong width or type, an attribute of the wrong type, an id that is not of the store's
+  /// kind, a weight that is not finite.
   Status Resolve(const WriteBatch& batch);
 
   /// The changes of the batch that was resolved.
@@ -38,6 +40,7 @@ class BatchResolver {
   Status PutEdge(const Operation& operation);
   Status DeleteEdge(const Operation& operation);
   Status PutRow(const Operation& operation);
+  Result<std::vector<std::int64_t>> AttributeBits(std::span<const EdgeValue> values) const;
   Result<ExternalId> OwnKind(const ExternalId& id) const;
   std::optional<VertexId> Find(const ExternalId& id) const;
   Result<VertexId> FindOrAdd(const ExternalId& id);

@@ -33,7 +33,9 @@ struct Change {
   TypeId type = 0;
   std::string name = {};  ///< of the type, or the array
   float weight = 1;
-  std::vector<std::int64_t> attributes = {};  ///< as EdgeFields has them; empty: the graph has none
+  /// In the order of Graph::edge_attributes(), integers or the bits of doubles: what
+  /// EdgeValue::OfBits takes. Empty: the graph has none.
+  std::vector<std::int64_t> attributes = {};
   std::vector<std::byte> row = {};
 };
 

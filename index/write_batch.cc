@@ -4,6 +4,25 @@
 
 namespace rhizome {
 
+std::optional<std::int64_t> EdgeValue::BitsAs(DataType dtype) const {
+  if (kind_ == Kind::kTooLarge) return std::nullopt;
+  const bool floats = dtype != DataType::kInt64;
+  if (floats == (kind_ == Kind::kFloat)) return bits_;
+  if (!floats) return std::nullopt;
+  return std::bit_cast<std::int64_t>(static_cast<double>(bits_));
+}
+
+std::string_view EdgeValue::type_name() const {
+  switch (kind_) {
+    case Kind::kInteger:
+      return "int64";
+    case Kind::kFloat:
+      return "float64";
+    default:
+      return "uint64";
+  }
+}
+
 void WriteBatch::PutVertex(ExternalId id, std::string_view type) {
   operations_.push_back({.kind = Kind::kPutVertex, .id = std::move(id), .name = std::string(type)});
 }
@@ -34,10 +53,16 @@ void WriteBatch::DeleteEdge(ExternalId src, ExternalId dst, std::string_view typ
 }
 
 void WriteBatch::PutRow(ExternalId id, std::string_view array, std::span<const std::byte> row) {
+  AddRow(std::move(id), array, {row.begin(), row.end()}, {});
+}
+
+void WriteBatch::AddRow(ExternalId id, std::string_view array, std::vector<std::byte> row,
+                        std::string_view row_type) {
   operations_.push_back({.kind = Kind::kPutRow,
                          .id = std::move(id),
                          .name = std::string(array),
-                         .row = {row.begin(), row.end()}});
+                         .row = std::move(row),
+                         .row_type = row_type});
 }
 
 }  // namespace rhizome

@@ -1,17 +1,69 @@
 #pragma once
 
+#include <bit>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "rhizome/index/external_id.h"
+#include "rhizome/storage/dtype.h"
 
 namespace rhizome {
+
+/// What DataTypeName calls numbers of the C++ type T, and the like for those that no array has:
+/// "float64", "int16", "bool".
+template <typename T>
+requires std::is_arithmetic_v<T>
+constexpr std::string_view NumberTypeName() {
+  constexpr std::size_t size = sizeof(T);
+  if (std::is_same_v<T, bool>) return "bool";
+  if (std::is_floating_point_v<T>)
+    return size == 4 ? "float32" : size == 8 ? "float64" : "long double";
+  if (std::is_signed_v<T>)
+    return size == 1 ? "int8" : size == 2 ? "int16" : size == 4 ? "int32" : "int64";
+  return size == 1 ? "uint8" : size == 2 ? "uint16" : size == 4 ? "uint32" : "uint64";
+}
+
+/// A value of an edge attribute, which remembers whether it was given as an integer or as a float.
+/// Made from any number: `{.attributes = {17, 0.5}}`.
+class EdgeValue {
+ public:
+  constexpr EdgeValue() = default;  ///< 0
+  template <std::integral T>
+  constexpr EdgeValue(T value)  // NOLINT(google-explicit-constructor): a number is a value
+      : bits_(static_cast<std::int64_t>(value)),
+        kind_(std::in_range<std::int64_t>(value) ? Kind::kInteger : Kind::kTooLarge) {}
+  template <std::floating_point T>
+  constexpr EdgeValue(T value)  // NOLINT(google-explicit-constructor): as above
+      : bits_(std::bit_cast<std::int64_t>(static_cast<double>(value))), kind_(Kind::kFloat) {}
+
+  /// From what Change::attributes holds of an attribute of this dtype (change_feed.h).
+  static EdgeValue OfBits(DataType dtype, std::int64_t bits) {
+    if (dtype == DataType::kInt64) return bits;
+    return std::bit_cast<double>(bits);
+  }
+
+  /// What an attribute of `dtype` keeps: an integer, or the bits of a double. Nothing where the
+  /// value does not fit it: a float, or an integer beyond int64, given to an attribute of integers.
+  std::optional<std::int64_t> BitsAs(DataType dtype) const;
+
+  std::string_view type_name() const;  ///< for messages: "int64", "float64" or "uint64"
+
+ private:
+  enum class Kind : std::uint8_t { kInteger, kFloat, kTooLarge };
+  std::int64_t bits_ = 0;
+  Kind kind_ = Kind::kInteger;
+};
 
 /// What an edge carries.
 struct EdgeFields {
@@ -19,8 +71,8 @@ struct EdgeFields {
   float weight = 1;       ///< ignored by a store without weights
 
   /// Values of the store's edge attributes, in the order of Graph::edge_attributes(), which says
-  /// how many each has: integers, or the bits of a float's double. Empty: all 0.
-  std::vector<std::int64_t> attributes = {};
+  /// how many each has, and of which dtype. Empty: all 0.
+  std::vector<EdgeValue> attributes = {};
 };
 
 /// Updates that Graph::Write applies together, in the order they were added (DESIGN section 6).
@@ -47,13 +99,29 @@ class WriteBatch {
   /// Removes all edges of the same source, type and target; nothing happens where there is none.
   void DeleteEdge(ExternalId src, ExternalId dst, std::string_view type = {});
 
-  /// Replaces a vertex's row of an array; the vertex is added where it does not exist. `row` holds
-  /// the array's dim elements in its dtype.
-  void PutRow(ExternalId id, std::string_view array, std::span<const std::byte> row);
-  template <typename T>
-  void PutRow(ExternalId id, std::string_view array, std::span<const T> row) {
-    PutRow(std::move(id), array, std::as_bytes(row));
+  /// Replaces a vertex's row of an array; the vertex is added where it does not exist. `row` is the
+  /// array's dim numbers: a span, vector, array or other range of the very type that the array has,
+  /// as no number is converted. Graph::Write refuses any other type, naming both.
+  template <std::ranges::input_range Row>
+  requires std::is_arithmetic_v<std::ranges::range_value_t<Row>>
+  void PutRow(ExternalId id, std::string_view array, Row&& row) {
+    using T = std::ranges::range_value_t<Row>;
+    std::vector<std::byte> bytes;
+    for (const T number : row) {
+      const auto more = std::as_bytes(std::span(&number, 1));
+      bytes.insert(bytes.end(), more.begin(), more.end());
+    }
+    AddRow(std::move(id), array, std::move(bytes), NumberTypeName<T>());
   }
+  template <typename T>
+  requires std::is_arithmetic_v<T>
+  void PutRow(ExternalId id, std::string_view array, std::initializer_list<T> row) {
+    PutRow(std::move(id), array, std::span(row.begin(), row.size()));
+  }
+
+  /// The same from the bytes of the row, whose type is not known: for float16, which C++ does not
+  /// have, and rows that come from a file.
+  void PutRow(ExternalId id, std::string_view array, std::span<const std::byte> row);
 
   void Clear() { operations_.clear(); }
   bool empty() const { return operations_.empty(); }
@@ -74,12 +142,16 @@ class WriteBatch {
     ExternalId dst = {};    ///< of an edge
     std::string name = {};  ///< of a type, or an array
     float weight = 1;       ///< of an edge
-    std::vector<std::int64_t> attributes = {};
+    std::vector<EdgeValue> attributes = {};
     std::vector<std::byte> row = {};
+    std::string_view row_type = {};  ///< NumberTypeName of its numbers; empty: given as bytes
   };
   std::span<const Operation> operations() const { return operations_; }
 
  private:
+  void AddRow(ExternalId id, std::string_view array, std::vector<std::byte> row,
+              std::string_view row_type);
+
   std::vector<Operation> operations_;
 };
 

@@ -84,7 +84,7 @@ std::optional<std::string> TakeAttribute(const EdgeAttributeInfo& info, const Js
     if (!bits)
       return fmt::format("{} of '{}' is not {} {} number", value.dump(), info.name,
                          info.dtype == DataType::kInt64 ? "an" : "a", DataTypeName(info.dtype));
-    edge.attributes[info.first_value + i] = *bits;
+    edge.attributes[info.first_value + i] = EdgeValue::OfBits(info.dtype, *bits);
   }
   return std::nullopt;
 }
@@ -230,7 +230,7 @@ UpdateFile::Reason UpdateFile::TakeEdge(Fields fields, WriteBatch& batch) {
     if (!bits)
       return fmt::format("'{}' in the column '{}' is not a {} number", fields[column], info.name,
                          DataTypeName(info.dtype));
-    edge.attributes[info.first_value] = *bits;
+    edge.attributes[info.first_value] = EdgeValue::OfBits(info.dtype, *bits);
   }
   ExternalId src{std::string(fields[id_])};
   ExternalId dst{std::string(fields[dst_])};

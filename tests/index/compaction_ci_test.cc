@@ -1,5 +1,4 @@
 #include <atomic>
-#include <bit>
 #include <random>
 #include <set>
 #include <thread>
@@ -309,12 +308,15 @@ TEST(CompactionTest, EdgeAttributesAreCarriedAndOldEdgesExpire) {
       const auto src = static_cast<VertexId>(rng() % 14);
       const auto dst = static_cast<VertexId>(rng() % 14);
       const auto at = static_cast<std::int64_t>(rng() % 100);
-      batch.PutEdge(src, dst,
-                    {.attributes = {std::bit_cast<std::int64_t>(static_cast<double>(at) / 2),
-                                    std::bit_cast<std::int64_t>(static_cast<double>(-at)), at}});
+      batch.PutEdge(src, dst, {.attributes = {static_cast<double>(at) / 2, -at, at}});
       expect(src, dst, at);
     }
     ASSERT_OK((*graph)->Write(batch));
+    WriteBatch wrong;
+    wrong.PutEdge(1, 2, {.attributes = {1, 2, 0.5}});
+    const auto refused = (*graph)->Write(wrong);
+    EXPECT_STATUS(refused, kInvalidArgument);
+    EXPECT_NE(refused.error().message().find("'time' is int64, but a float64"), std::string::npos);
     CompactOptions compact{.repartition = round >= 3};
     compact.expire_attribute = "time";
     compact.expire_before = 50;

@@ -1,9 +1,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <future>
+#include <list>
 #include <random>
 #include <set>
 #include <thread>
@@ -161,6 +164,60 @@ TEST_F(GraphWriteTest, WaitingBatchesShareOneCommit) {
   Open(Store::Mode::kWrite);
   for (std::int64_t w = 0; w < static_cast<std::int64_t>(kWriters); ++w)
     EXPECT_EQ(OutDegree(*graph_, 2000 + w), w == 2 ? 0U : 3U);
+}
+
+// No number becomes another one in silence.
+TEST_F(GraphWriteTest, RowsHaveTheTypeOfTheirArray) {
+  const auto message = [&](auto&& add) {
+    WriteBatch batch;
+    add(batch);
+    const auto written = graph_->Write(batch);
+    EXPECT_STATUS(written, kInvalidArgument);
+    return written ? "" : written.error().message();
+  };
+  const auto expect = [&](const std::string& says, const char* given) {
+    for (const char* part : {"'feat'", "float32", given})
+      EXPECT_NE(says.find(part), says.npos) << says;
+  };
+  const std::vector<double> doubles = {1, 2, 3};
+  const std::array<std::int64_t, 3> longs = {1, 2, 3};
+  expect(message([&](auto& b) { b.PutRow(1, "feat", doubles); }), "float64");
+  expect(message([&](auto& b) { b.PutRow(1, "feat", std::span(longs)); }), "int64");
+  expect(message([&](auto& b) { b.PutRow(1, "feat", {1U, 2U, 3U}); }), "uint32");
+  expect(message([&](auto& b) { b.PutRow(1, "feat", std::vector<bool>(3)); }), "bool");
+  expect(message([&](auto& b) { b.PutRow(1, "feat", std::string_view("abcdefghijkl")); }), "int8");
+
+  // Of the right type: vectors, arrays, spans, lists, ranges that are not in one piece, and bytes.
+  const std::vector<float> row = {4, 5, 6};
+  const float plain[] = {4, 5, 6};
+  const std::list<float> scattered = {4, 5, 6};
+  WriteBatch batch;
+  batch.PutRow(1, "feat", row);
+  batch.PutRow(2, "feat", std::span(row));
+  batch.PutRow(3, "feat", plain);
+  batch.PutRow(4, "feat", {4.0F, 5.0F, 6.0F});
+  batch.PutRow(5, "feat", std::as_bytes(std::span(row)));
+  batch.PutRow(6, "feat", scattered);
+  ASSERT_OK(graph_->Write(batch));
+  for (const std::int64_t id : {1, 2, 3, 4, 5, 6}) {
+    const auto vertex = graph_->Find(id);
+    ASSERT_OK(vertex);
+    std::vector<float> found(3);
+    ASSERT_OK(
+        graph_->ReadRows("feat", std::span(&*vertex, 1), std::as_writable_bytes(std::span(found))));
+    EXPECT_EQ(found, row) << id;
+  }
+}
+
+TEST(EdgeValueTest, KeepsWhatItWasGiven) {
+  EXPECT_EQ(EdgeValue(7).BitsAs(DataType::kInt64), 7);
+  EXPECT_EQ(EdgeValue(0.5F).BitsAs(DataType::kFloat32), std::bit_cast<std::int64_t>(0.5));
+  EXPECT_EQ(EdgeValue(7).BitsAs(DataType::kFloat32), std::bit_cast<std::int64_t>(7.0));
+  EXPECT_EQ(EdgeValue(7.0).BitsAs(DataType::kInt64), std::nullopt);
+  EXPECT_EQ(EdgeValue(~std::uint64_t{0}).BitsAs(DataType::kInt64), std::nullopt);
+  const auto bits = std::bit_cast<std::int64_t>(1.25);
+  EXPECT_EQ(EdgeValue::OfBits(DataType::kFloat32, bits).BitsAs(DataType::kFloat32), bits);
+  EXPECT_EQ(EdgeValue::OfBits(DataType::kInt64, -3).BitsAs(DataType::kInt64), -3);
 }
 
 TEST_F(GraphWriteTest, RefusedBatchesLeaveNothing) {
