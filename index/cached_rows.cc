@@ -1,25 +1,17 @@
 #include "rhizome/index/cached_rows.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <utility>
 
 #include "rhizome/index/hot_blocks.h"
-#include "rhizome/storage/stored_file.h"
 
 namespace rhizome {
 namespace {
 
 constexpr std::uint64_t kBlockBytes = 4096;
 constexpr std::uint64_t kMostRowsPerBlock = 128;
-
-/// The least that is read and decoded at a time where rows have no checksums.
-std::uint64_t RowsPerRead(const ArrayEntry& entry) {
-  return entry.sharded() ? entry.inner_rows : entry.chunk_rows;
-}
 
 // A power of two that divides it, so that no block lies in two reads or chunks.
 std::uint64_t RowsPerBlock(const ArrayEntry& entry) {
@@ -34,27 +26,15 @@ std::uint64_t BlockCount(const ArrayEntry& entry) {
   return (entry.rows + rows_per_block - 1) / rows_per_block;
 }
 
-bool HasRowChecksums(const ArrayEntry& entry) {
-  return entry.layout == ArrayLayout::kRow && entry.codec.kind == CodecKind::kRaw;
-}
-
-// The sidecar's sums; none where they would take too much of the memory.
-Result<std::vector<std::uint32_t>> RowChecksums(const Store& store, const ArrayEntry& entry,
-                                                std::uint64_t memory_bytes) {
-  std::vector<std::uint32_t> sums;
+// The sidecar's sums; null where they would take too much of the memory.
+Result<std::shared_ptr<const RowSums>> RowChecksums(const Store& store, const ArrayEntry& entry,
+                                                    std::uint64_t memory_bytes) {
   const std::string name = SidecarName(entry.name);
   if (!HasRowChecksums(entry) || entry.rows * sizeof(std::uint32_t) > memory_bytes / 4 ||
       store.manifest().FindArray(name) == nullptr)
-    return sums;
+    return nullptr;
   RHIZOME_ASSIGN_OR_RETURN(const auto sidecar, store.OpenArray(name));
-  const ArrayEntry& about = sidecar->entry();
-  if (about.rows != entry.rows || about.row_bytes() != sizeof(std::uint32_t))
-    return Fail(
-        Status::Corruption(fmt::format("'{}' is not the sidecar of array '{}'", name, entry.name)));
-  sums.resize(entry.rows);
-  RHIZOME_RETURN_IF_ERROR(
-      sidecar->ReadRows(0, entry.rows, std::as_writable_bytes(std::span(sums))));
-  return sums;
+  return RowSums::Load(entry, *sidecar);
 }
 
 }  // namespace
@@ -65,12 +45,12 @@ Result<std::shared_ptr<const CachedRows>> CachedRows::Open(const Store& store,
   const ArrayEntry& entry = array->entry();
   RHIZOME_ASSIGN_OR_RETURN(auto sums, RowChecksums(store, entry, memory_bytes));
   const std::uint64_t rows_per_block = RowsPerBlock(entry);
-  const BlockCache::Options options{
-      .block_count = BlockCount(entry),
-      .block_bytes = rows_per_block * entry.row_bytes(),
-      .memory_bytes = memory_bytes - sums.size() * sizeof(std::uint32_t),
-      .metrics = store.metrics(),
-      .evictions = Counter::kRowCacheEvictions};
+  const std::uint64_t sums_bytes = sums == nullptr ? 0 : entry.rows * sizeof(std::uint32_t);
+  const BlockCache::Options options{.block_count = BlockCount(entry),
+                                    .block_bytes = rows_per_block * entry.row_bytes(),
+                                    .memory_bytes = memory_bytes - sums_bytes,
+                                    .metrics = store.metrics(),
+                                    .evictions = Counter::kRowCacheEvictions};
   return std::shared_ptr<const CachedRows>(
       new CachedRows(std::move(array), rows_per_block, std::move(sums), options));
 }
@@ -89,56 +69,120 @@ std::uint64_t CachedRows::RowsInBlock(std::uint64_t block) const {
   return std::min(rows_per_block_, entry().rows - block * rows_per_block_);
 }
 
-Status CachedRows::Read(std::uint64_t row, std::span<std::byte> out, bool& hit) const {
-  const std::uint64_t block = row / rows_per_block_;
-  hit = cache_.Read(block, row % rows_per_block_ * out.size(), out);
-  if (hit) return Status::Ok();
-  if (row_crcs_.empty()) return ReadThroughChunk(block, row, out, hit);
-  const std::uint64_t first = block * rows_per_block_;
-  std::vector<std::byte> bytes(RowsInBlock(block) * out.size());
-  RHIZOME_RETURN_IF_ERROR(ReadBlocks(first, RowsInBlock(block), bytes));
-  (void)cache_.Insert(block, bytes);
-  std::memcpy(out.data(), bytes.data() + (row - first) * out.size(), out.size());
-  return Status::Ok();
+bool CachedRows::ReadCached(const RowTarget& target) const {
+  const std::uint64_t row_bytes = entry().row_bytes();
+  return cache_.Read(BlockOf(target), target.row % rows_per_block_ * row_bytes,
+                     std::span(target.out, row_bytes));
 }
 
-// Rows of one chunk of an array in layout kRow, each checked.
-Status CachedRows::ReadBlocks(std::uint64_t first_row, std::uint64_t rows,
-                              std::span<std::byte> out) const {
-  const std::uint64_t row_bytes = entry().row_bytes();
-  const FileEntry& chunk = array_->ChunkFile(first_row / entry().chunk_rows);
-  const Path path = array_->root() / chunk.path;
-  RHIZOME_ASSIGN_OR_RETURN(const auto file, OpenStored(array_->fs(), path));
-  if (file->size_bytes() != chunk.size_bytes)
-    return Status::Corruption(fmt::format("'{}': {} bytes long, but the manifest says {}",
-                                          path.string(), file->size_bytes(), chunk.size_bytes));
-  RHIZOME_RETURN_IF_ERROR(ReadExactly(*file, first_row % entry().chunk_rows * row_bytes, out));
-  for (std::uint64_t i = 0; i < rows; ++i) {
-    const std::uint64_t row = first_row + i;
-    if (RowCrc(entry().array_id, row, out.subspan(i * row_bytes, row_bytes)) == row_crcs_[row])
-      continue;
-    return Status::Corruption(fmt::format(
-        "array '{}', row {}: bytes at offset {} of '{}' do not have the checksum of the sidecar",
-        entry().name, row, row % entry().chunk_rows * row_bytes, path.string()));
+Result<std::uint64_t> CachedRows::Read(std::span<RowTarget> targets) const {
+  const auto first_missing = std::partition(
+      targets.begin(), targets.end(), [&](const RowTarget& target) { return ReadCached(target); });
+  const auto hits = static_cast<std::uint64_t>(first_missing - targets.begin());
+  const auto missing = targets.subspan(hits);
+  std::sort(missing.begin(), missing.end(),
+            [](const RowTarget& a, const RowTarget& b) { return a.row < b.row; });
+  if (files_.by_row()) {
+    RHIZOME_RETURN_IF_ERROR(ReadMisses(missing));
+    return hits;
+  }
+  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t more, ReadThroughParts(missing));
+  return hits + more;
+}
+
+// In as few batches of blocks as the memory for them allows.
+Status CachedRows::ReadMisses(std::span<RowTarget> targets) const {
+  const std::uint64_t most =
+      std::max<std::uint64_t>(kMostMissBytes / std::max<std::uint64_t>(cache_.block_bytes(), 1), 1);
+  while (!targets.empty()) {
+    std::uint64_t blocks = 1;
+    std::size_t end = 1;
+    for (; end < targets.size(); ++end) {
+      if (BlockOf(targets[end]) == BlockOf(targets[end - 1])) continue;
+      if (blocks == most) break;
+      ++blocks;
+    }
+    RHIZOME_RETURN_IF_ERROR(ReadBlocks(targets.first(end), blocks));
+    targets = targets.subspan(end);
   }
   return Status::Ok();
 }
 
-Status CachedRows::ReadThroughChunk(std::uint64_t block, std::uint64_t row,
-                                    std::span<std::byte> out, bool& hit) const {
-  const std::uint64_t read_rows = RowsPerRead(entry());
-  const std::uint64_t first = row / read_rows * read_rows;
-  const MutexLock lock(decoding_[row / read_rows % decoding_.size()]);
-  hit = cache_.Read(block, row % rows_per_block_ * out.size(), out);  // by who was here before
-  if (hit) return Status::Ok();
-  std::vector<std::byte> bytes(std::min(read_rows, entry().rows - first) * out.size());
-  RHIZOME_RETURN_IF_ERROR(array_->ReadRows(first, bytes.size() / out.size(), bytes));
-  std::memcpy(out.data(), bytes.data() + (row - first) * out.size(), out.size());
-  const std::uint64_t begin = block * rows_per_block_ - first;
-  (void)cache_.Insert(
-      block, std::span(bytes).subspan(begin * out.size(), RowsInBlock(block) * out.size()));
-  KeepBlocks(first / rows_per_block_, bytes);
+// The blocks of `targets`, which are sorted, in one batch: to the cache, and to the targets.
+Status CachedRows::ReadBlocks(std::span<const RowTarget> targets, std::uint64_t blocks) const {
+  const std::uint64_t row_bytes = entry().row_bytes();
+  const auto memory = std::make_unique_for_overwrite<std::byte[]>(blocks * cache_.block_bytes());
+  std::vector<RowTarget> rows;
+  rows.reserve(blocks * rows_per_block_);
+  std::byte* at = memory.get();
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const std::uint64_t block = BlockOf(targets[i]);
+    if (i > 0 && BlockOf(targets[i - 1]) == block) continue;
+    for (std::uint64_t r = 0; r < RowsInBlock(block); ++r, at += row_bytes)
+      rows.push_back({static_cast<std::int64_t>(block * rows_per_block_ + r), at});
+  }
+  RHIZOME_RETURN_IF_ERROR(files_.Read(rows));
+  at = memory.get();
+  for (std::size_t i = 0; i < targets.size();) {
+    const std::uint64_t block = BlockOf(targets[i]);
+    const std::span bytes(at, RowsInBlock(block) * row_bytes);
+    at += bytes.size();
+    (void)cache_.Insert(block, bytes);
+    for (; i < targets.size() && BlockOf(targets[i]) == block; ++i)
+      std::memcpy(targets[i].out, bytes.data() + targets[i].row % rows_per_block_ * row_bytes,
+                  row_bytes);
+  }
   return Status::Ok();
+}
+
+// Neighbouring rows of one chunk of an array with row checksums.
+Status CachedRows::ReadRun(std::uint64_t first_row, std::uint64_t rows,
+                           std::span<std::byte> out) const {
+  std::vector<RowTarget> targets(rows);
+  for (std::uint64_t i = 0; i < rows; ++i)
+    targets[i] = {static_cast<std::int64_t>(first_row + i), out.data() + i * entry().row_bytes()};
+  return files_.Read(targets);
+}
+
+// Where rows have no checksums: each chunk, or inner chunk, is decoded once. Returns how many rows
+// others had decoded meanwhile.
+Result<std::uint64_t> CachedRows::ReadThroughParts(std::span<RowTarget> targets) const {
+  const auto part_rows = static_cast<std::int64_t>(RowsPerRead(entry()));
+  std::uint64_t hits = 0;
+  while (!targets.empty()) {
+    std::size_t end = 1;
+    while (end < targets.size() && targets[end].row / part_rows == targets.front().row / part_rows)
+      ++end;
+    RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t more, ReadThroughPart(targets.first(end)));
+    hits += more;
+    targets = targets.subspan(end);
+  }
+  return hits;
+}
+
+Result<std::uint64_t> CachedRows::ReadThroughPart(std::span<const RowTarget> targets) const {
+  const std::uint64_t row_bytes = entry().row_bytes();
+  const std::uint64_t part_rows = RowsPerRead(entry());
+  const std::uint64_t part = static_cast<std::uint64_t>(targets.front().row) / part_rows;
+  const std::uint64_t first = part * part_rows;
+  const MutexLock lock(decoding_[part % decoding_.size()]);
+  const bool here = std::all_of(targets.begin(), targets.end(),
+                                [&](const RowTarget& target) { return ReadCached(target); });
+  if (here) return targets.size();  // by who was here before
+  std::vector<std::byte> bytes(std::min(part_rows, entry().rows - first) * row_bytes);
+  RHIZOME_RETURN_IF_ERROR(array_->ReadRows(first, bytes.size() / row_bytes, bytes));
+  std::uint64_t kept = ~std::uint64_t{0};
+  for (const RowTarget& target : targets) {
+    std::memcpy(target.out, bytes.data() + (target.row - first) * row_bytes, row_bytes);
+    const std::uint64_t block = BlockOf(target);
+    if (block == kept) continue;
+    kept = block;
+    const std::uint64_t begin = block * rows_per_block_ - first;
+    (void)cache_.Insert(
+        block, std::span(bytes).subspan(begin * row_bytes, RowsInBlock(block) * row_bytes));
+  }
+  KeepBlocks(first / rows_per_block_, bytes);
+  return std::uint64_t{0};
 }
 
 // Decoded blocks from `first_block` on go where frames are free.
@@ -153,7 +197,7 @@ void CachedRows::KeepBlocks(std::uint64_t first_block, std::span<const std::byte
 
 // Blocks of one chunk, by reads of what is the least that can be checked.
 Status CachedRows::WarmByReads(std::uint64_t first_block, const std::vector<bool>& chosen) const {
-  const std::uint64_t read_rows = row_crcs_.empty() ? RowsPerRead(entry()) : entry().chunk_rows;
+  const std::uint64_t read_rows = files_.by_row() ? entry().chunk_rows : RowsPerRead(entry());
   const std::uint64_t at_once = read_rows / rows_per_block_;
   const std::uint64_t row_bytes = entry().row_bytes();
   const std::uint64_t block_bytes = rows_per_block_ * row_bytes;
@@ -181,7 +225,7 @@ Status CachedRows::WarmChunk(std::uint64_t chunk, const std::vector<bool>& chose
   const auto wanted = static_cast<std::uint64_t>(std::count(chosen.begin(), chosen.end(), true));
   if (wanted == 0) return Status::Ok();
   const std::uint64_t row_bytes = entry().row_bytes();
-  if (row_crcs_.empty() || wanted * 2 > chosen.size())
+  if (!files_.by_row() || wanted * 2 > chosen.size())
     return WarmByReads(chunk * blocks_per_chunk(), chosen);
   // Runs of neighbouring blocks in one read each.
   constexpr std::uint64_t kMostRunBlocks = 256;
@@ -197,7 +241,7 @@ Status CachedRows::WarmChunk(std::uint64_t chunk, const std::vector<bool>& chose
     const std::uint64_t first_row = first_block * rows_per_block_;
     const std::uint64_t rows = std::min((end - i) * rows_per_block_, entry().rows - first_row);
     bytes.resize(rows * row_bytes);
-    RHIZOME_RETURN_IF_ERROR(ReadBlocks(first_row, rows, bytes));
+    RHIZOME_RETURN_IF_ERROR(ReadRun(first_row, rows, bytes));
     for (std::uint64_t b = 0; b < end - i; ++b) {
       const std::uint64_t begin = b * rows_per_block_ * row_bytes;
       const std::uint64_t size = RowsInBlock(first_block + b) * row_bytes;

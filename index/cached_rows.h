@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rhizome/index/block_cache.h"
+#include "rhizome/index/file_rows.h"
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/result.h"
@@ -18,10 +19,11 @@ namespace rhizome {
 
 /// Rows of an array of one generation through a BlockCache, in blocks of about 4 KiB.
 ///
-/// Of an array in layout kRow a missing block alone is read, and checked against the sidecar, which
-/// is held in memory (4 bytes a row, of the cache's memory). Else a chunk, or an inner chunk of a
-/// shard, is the least that can be decoded and checked: its other blocks are kept where frames are
-/// free.
+/// Of an array in layout kRow missing blocks alone are read, all those of a call together, and
+/// checked against the sidecar, which is held in memory (4 bytes a row, of the cache's memory).
+/// Else a chunk, or an inner chunk of a shard, is the least that can be decoded and checked: its
+/// other blocks are kept where frames are free. Memory: beside the cache's, what FileRows takes,
+/// and up to kMostMissBytes for each thread.
 ///
 /// Threads: any. Ownership: the store's file system and metrics must outlive it.
 class CachedRows {
@@ -33,8 +35,12 @@ class CachedRows {
 
   const ArrayEntry& entry() const { return array_->entry(); }
 
-  /// Copies a row; `hit` says whether it was in memory. Errors: kCorruption; kIoError.
-  Status Read(std::uint64_t row, std::span<std::byte> out, bool& hit) const;
+  /// How many rows a call of Read should be for at most, where it must not take long.
+  static constexpr std::size_t kRowsPerTurn = 1024;
+
+  /// Copies rows, and moves the targets. Returns how many were in memory. Errors: kCorruption;
+  /// kIoError.
+  Result<std::uint64_t> Read(std::span<RowTarget> targets) const;
 
   /// Fills free frames with the blocks whose rows have the highest degrees. `tick` is called
   /// between pieces of work with what is loaded, and what will be, in bytes. Errors: as Read;
@@ -49,27 +55,35 @@ class CachedRows {
   static std::uint64_t ReadBytes(const ArrayEntry& entry);
 
  private:
-  CachedRows(std::unique_ptr<ChunkArray> array, std::uint64_t rows_per_block,
-             std::vector<std::uint32_t> row_crcs, const BlockCache::Options& options)
+  CachedRows(std::shared_ptr<const ChunkArray> array, std::uint64_t rows_per_block,
+             std::shared_ptr<const RowSums> sums, const BlockCache::Options& options)
       : array_(std::move(array)),
+        files_(array_, std::move(sums)),
         rows_per_block_(rows_per_block),
-        row_crcs_(std::move(row_crcs)),
         cache_(options) {}
 
   std::uint64_t RowsInBlock(std::uint64_t block) const;
   std::uint64_t blocks_per_chunk() const { return entry().chunk_rows / rows_per_block_; }
-  Status ReadBlocks(std::uint64_t first_row, std::uint64_t rows, std::span<std::byte> out) const;
-  Status ReadThroughChunk(std::uint64_t block, std::uint64_t row, std::span<std::byte> out,
-                          bool& hit) const;
+  std::uint64_t BlockOf(const RowTarget& target) const {
+    return static_cast<std::uint64_t>(target.row) / rows_per_block_;
+  }
+  bool ReadCached(const RowTarget& target) const;
+  Status ReadRun(std::uint64_t first_row, std::uint64_t rows, std::span<std::byte> out) const;
+  Status ReadMisses(std::span<RowTarget> targets) const;
+  Status ReadBlocks(std::span<const RowTarget> targets, std::uint64_t blocks) const;
+  Result<std::uint64_t> ReadThroughParts(std::span<RowTarget> targets) const;
+  Result<std::uint64_t> ReadThroughPart(std::span<const RowTarget> targets) const;
   void KeepBlocks(std::uint64_t first_block, std::span<const std::byte> bytes) const;
   Status WarmByReads(std::uint64_t first_block, const std::vector<bool>& chosen) const;
   Status WarmChunk(std::uint64_t chunk, const std::vector<bool>& chosen) const;
 
-  const std::unique_ptr<const ChunkArray> array_;
+  static constexpr std::uint64_t kMostMissBytes = std::uint64_t{4} << 20;
+
+  const std::shared_ptr<const ChunkArray> array_;
+  const FileRows files_;
   const std::uint64_t rows_per_block_;
-  const std::vector<std::uint32_t> row_crcs_;  // empty: only whole chunks can be checked
   mutable BlockCache cache_;
-  mutable std::array<Mutex, 8> decoding_;  // by chunk: one thread decodes it, the others wait
+  mutable std::array<Mutex, 8> decoding_;  // by part: one thread decodes it, the others wait
 };
 
 }  // namespace rhizome

@@ -14,11 +14,12 @@
 #include "rhizome/index/compaction.h"
 #include "rhizome/index/delta.h"
 #include "rhizome/index/delta_view.h"
+#include "rhizome/index/file_rows.h"
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/index/graph_writer.h"
+#include "rhizome/index/row_overlay.h"
 #include "rhizome/index/vertex_ids.h"
 #include "rhizome/index/vertex_order.h"
-#include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/mutex.h"
@@ -611,29 +612,13 @@ Status Graph::ReadRows(std::string_view array, std::span<const VertexId> vertice
                        std::span<std::byte> out) const {
   const auto state = impl_->use();
   const GraphParts& parts = *state->parts();
-  const Delta& delta = *state->delta();
-  RHIZOME_ASSIGN_OR_RETURN(const auto source, state->store()->OpenArray(array));
-  const std::uint64_t row_bytes = source->entry().row_bytes();
-  if (out.size() != vertices.size() * row_bytes)
-    return Status::InvalidArgument(
-        fmt::format("{} bytes for {} rows of {} bytes", out.size(), vertices.size(), row_bytes));
-  for (std::size_t i = 0; i < vertices.size(); ++i) {
-    const VertexId vertex = vertices[i];
-    if (!state->Holds(vertex))
-      return Status::InvalidArgument(
-          fmt::format("no vertex {}: the graph has {} vertices", vertex, delta.vertices()));
-    const auto to = out.subspan(i * row_bytes, row_bytes);
-    if (const auto commit = delta.RowCommit(source->entry().array_id, vertex)) {
-      RHIZOME_RETURN_IF_ERROR(
-          state->store()->ReadDeltaRow(*commit, source->entry().array_id, vertex, to));
-    } else if (static_cast<std::uint64_t>(vertex) < parts.order.size()) {
-      RHIZOME_RETURN_IF_ERROR(
-          source->ReadRows(static_cast<std::uint64_t>(parts.order.RowOf(vertex)), 1, to));
-    } else {
-      FillMissingRows(source->entry(), to);
-    }
-  }
-  return Status::Ok();
+  RHIZOME_ASSIGN_OR_RETURN(const auto rows, parts.arrays->Of(*state->store(), array));
+  RHIZOME_RETURN_IF_ERROR(
+      CheckRowRequest(rows->entry(), parts.info(), vertices.size(), out.size()));
+  std::vector<RowTarget> targets;
+  const RowOverlay overlay{*state->store(), parts, *state->delta(), rows->entry()};
+  RHIZOME_RETURN_IF_ERROR(overlay.Split(vertices, out, targets));
+  return rows->Read(targets);
 }
 
 Result<TypeId> Graph::TypeOfEdge(EdgeId edge) const {

@@ -195,8 +195,10 @@ class Graph {
 
   /// Copies the rows of `vertices` in an array to `out`, of vertices.size() * row bytes: what was
   /// put last, the generation's row, or where a new vertex has none zeros (in `label` -1, in
-  /// `split` 255: none). Errors: kNotFound, no such array; kInvalidArgument, an id out of range, a
-  /// wrong size; kCorruption; kIoError.
+  /// `split` 255: none). Many in one call are read in one deep batch (FileRows, which says what is
+  /// kept in memory until the next generation); a service with a budget has RowLookup.
+  /// Errors: kNotFound, no such array; kInvalidArgument, not an array of vertices, an id out of
+  /// range, a wrong size; kCorruption; kIoError.
   Status ReadRows(std::string_view array, std::span<const VertexId> vertices,
                   std::span<std::byte> out) const;
 

@@ -13,8 +13,8 @@
 #include "rhizome/index/delta.h"
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/index/hot_blocks.h"
+#include "rhizome/index/row_overlay.h"
 #include "rhizome/index/vertex_order.h"
-#include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/section_format.h"
@@ -262,9 +262,7 @@ class RowLookup::Impl {
       return array_;
     RHIZOME_ASSIGN_OR_RETURN(auto array, store.OpenArray(name_));
     const ArrayEntry& entry = array->entry();
-    if (FirstDimension(entry) != "row" || entry.rows != manifest.info.vertices)
-      return Fail(Status::InvalidArgument(
-          fmt::format("array '{}' does not have a row for each vertex", name_)));
+    RHIZOME_RETURN_IF_ERROR(CheckRowRequest(entry, manifest.info, 0, 0));
     const bool same = array_ != nullptr && generation_ == manifest.generation &&
                       array_->entry().array_id == entry.array_id;
     if (!same) {
@@ -317,28 +315,26 @@ class RowLookup::Impl {
     RHIZOME_ASSIGN_OR_RETURN(const auto array, ArrayOf(fixed.store()));
     const auto parts = fixed.parts();
     const auto delta = fixed.delta();
-    const std::uint64_t row_bytes = array->entry().row_bytes();
-    const std::uint64_t array_id = array->entry().array_id;
-    if (out.size() != vertices.size() * row_bytes)
-      return Status::InvalidArgument(
-          fmt::format("{} bytes for {} rows of {} bytes", out.size(), vertices.size(), row_bytes));
-    for (std::size_t i = 0; i < vertices.size(); ++i) {
-      RHIZOME_RETURN_IF_ERROR(CheckTime(options, i));
-      const VertexId vertex = vertices[i];
-      if (vertex < 0 || static_cast<std::uint64_t>(vertex) >= delta->vertices())
-        return Status::InvalidArgument(
-            fmt::format("no vertex {}: the graph has {} vertices", vertex, delta->vertices()));
-      const auto to = out.subspan(i * row_bytes, row_bytes);
-      if (const auto commit = delta->RowCommit(array_id, vertex)) {
-        RHIZOME_RETURN_IF_ERROR(fixed.store().ReadDeltaRow(*commit, array_id, vertex, to));
-      } else if (static_cast<std::uint64_t>(vertex) < parts->order.size()) {
-        bool hit = false;
-        RHIZOME_RETURN_IF_ERROR(
-            array->Read(static_cast<std::uint64_t>(parts->order.RowOf(vertex)), to, hit));
-        ++(hit ? hits.in_memory : hits.from_disk);
-      } else {
-        FillMissingRows(array->entry(), to);
-      }
+    const ArrayEntry& entry = array->entry();
+    RHIZOME_RETURN_IF_ERROR(CheckRowRequest(entry, fixed.info(), vertices.size(), out.size()));
+    const RowOverlay overlay{fixed.store(), *parts, *delta, entry};
+    // All misses of a call in one batch; but in turns where somebody looks at the clock.
+    const bool hurried = options.control != nullptr ||
+                         options.deadline != std::chrono::steady_clock::time_point::max();
+    const std::size_t turn =
+        hurried ? CachedRows::kRowsPerTurn : std::max<std::size_t>(vertices.size(), 1);
+    std::vector<RowTarget> targets;
+    targets.reserve(std::min(turn, vertices.size()));
+    for (std::size_t first = 0; first < vertices.size(); first += turn) {
+      RHIZOME_RETURN_IF_ERROR(CheckTime(options, first));
+      const std::size_t count = std::min(turn, vertices.size() - first);
+      targets.clear();
+      RHIZOME_RETURN_IF_ERROR(overlay.Split(
+          vertices.subspan(first, count),
+          out.subspan(first * entry.row_bytes(), count * entry.row_bytes()), targets));
+      RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t in_memory, array->Read(targets));
+      hits.in_memory += in_memory;
+      hits.from_disk += targets.size() - in_memory;
     }
     return Status::Ok();
   }

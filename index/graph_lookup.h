@@ -16,7 +16,7 @@ namespace rhizome {
 
 /// How long a batched look-up may take, and who may stop it.
 struct LookupOptions {
-  /// Looked at between vertices; passed: kInterrupted.
+  /// Looked at between vertices, or some hundreds of rows; passed: kInterrupted.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   const JobControl* control = nullptr;  ///< cancelled: kInterrupted
 };
@@ -45,15 +45,16 @@ Status WarmNeighbors(const Graph& graph, Direction direction, const LookupOption
 
 /// Rows of one array of vertices, for services: opened once, kept in memory in blocks of about
 /// 4 KiB, verified when they are read, as many as a budget holds; then blocks that are asked for
-/// seldom make room (CLOCK). Rows of an array in layout kRow are read by block; of any other the
-/// chunk is decoded that they are in.
+/// seldom make room (CLOCK). Rows of an array in layout kRow are read by block, all that a call
+/// misses in deep batches of direct reads; of any other the chunk is decoded that they are in.
 /// Rows of a live graph are those of its commit when the call begins; after a compaction, or when
 /// the name means another version, the array is opened anew.
 /// Threads: Read from any number at once. Ownership: `graph` must outlive it.
 class RowLookup {
  public:
   struct Options {
-    /// All of the cache, its tables included; taken from the system as it fills.
+    /// All of the cache, its tables included; taken from the system as it fills. Beside it, a
+    /// thread that misses rows takes a queue and 2 MiB or so (FileRows).
     std::uint64_t memory_bytes = std::uint64_t{1} << 30;
   };
 

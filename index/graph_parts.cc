@@ -9,9 +9,11 @@
 
 #include "rhizome/index/adjacency_format.h"
 #include "rhizome/index/block_cache.h"
+#include "rhizome/index/file_rows.h"
 #include "rhizome/index/graph_builder.h"
 #include "rhizome/index/graph_parse.h"
 #include "rhizome/index/parallel.h"
+#include "rhizome/index/vertex_ids_format.h"
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/section_format.h"
 
@@ -22,6 +24,12 @@ namespace {
 constexpr std::array<std::uint32_t, 4> kLists = {
     Kind(PartitionSection::kOutNeighbors), Kind(PartitionSection::kOutLists),
     Kind(PartitionSection::kInNeighbors), Kind(PartitionSection::kInLists)};
+
+// What stays there where only the numbers of vertices are asked for.
+constexpr std::array<std::uint32_t, 3> kExternalIds = {
+    static_cast<std::uint32_t>(IdsSection::kIntegers),
+    static_cast<std::uint32_t>(IdsSection::kOffsets),
+    static_cast<std::uint32_t>(IdsSection::kBytes)};
 
 // Each partition parses on its own; the first error by number is the one reported.
 Result<std::vector<Adjacency>> LoadPartitions(const Store& store, const VertexOrder& order,
@@ -100,6 +108,7 @@ Result<std::shared_ptr<const GraphParts>> GraphParts::Load(std::shared_ptr<const
       new GraphParts{.store = std::move(store),
                      .options = options,
                      .list_cache = std::move(list_cache),
+                     .arrays = std::make_shared<OpenArrays>(),
                      .order = std::move(order),
                      .ids = std::move(ids),
                      .partitions = std::move(partitions),
@@ -174,6 +183,14 @@ Result<VertexIds> LoadVertexIds(const Store& store) {
   if (info.id_kind == ExternalIdKind::kDense) return VertexIds::Dense(info.vertices);
   RHIZOME_ASSIGN_OR_RETURN(auto file, store.LoadSectionFile(kVertexIdsPath, FileKind::kVertexIds));
   return ParseVertexIds(std::move(file), info);
+}
+
+Result<std::vector<VertexId>> LoadDeletedVertices(const Store& store) {
+  const GenerationInfo& info = store.manifest().info;
+  if (info.id_kind == ExternalIdKind::kDense) return std::vector<VertexId>();
+  RHIZOME_ASSIGN_OR_RETURN(
+      const auto file, store.LoadSectionFile(kVertexIdsPath, FileKind::kVertexIds, kExternalIds));
+  return VertexIds::ParseDeleted(file, info.vertices);
 }
 
 Result<Adjacency> LoadPartition(const Store& store, const VertexOrder& order,

@@ -16,10 +16,13 @@
 
 namespace rhizome {
 
+class OpenArrays;
+
 // The files of a generation, loaded, verified and compared with what the manifest says of the
 // graph. Errors: kCorruption naming the file; kIoError.
 Result<VertexOrder> LoadOrder(const Store& store);
 Result<VertexIds> LoadVertexIds(const Store& store);
+Result<std::vector<VertexId>> LoadDeletedVertices(const Store& store);  ///< sorted; no ids are read
 Result<Adjacency> LoadPartition(const Store& store, const VertexOrder& order,
                                 std::uint32_t partition,
                                 TopologyPlace place = TopologyPlace::kMemory);
@@ -41,6 +44,7 @@ struct GraphParts {
   std::shared_ptr<const Store> store;
   GraphOptions options;
   std::shared_ptr<BlockCache> list_cache;  ///< of lists on disk; null: none
+  std::shared_ptr<OpenArrays> arrays;      ///< that rows were read of
   VertexOrder order;
   VertexIds ids;
   std::vector<Adjacency> partitions;

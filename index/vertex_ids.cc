@@ -141,6 +141,40 @@ Result<VertexIds> VertexIds::Parse(SectionFile file, ExternalIdKind kind,
   return ids;
 }
 
+namespace {
+
+// Those of [0, vertex_count) that the sorted side, whose entries are below it, leaves out.
+std::vector<VertexId> MissingFrom(const Column& sorted, std::uint64_t vertex_count) {
+  std::vector<VertexId> missing;
+  if (sorted.size() == vertex_count) return missing;
+  std::vector<bool> found(vertex_count, false);
+  for (std::uint64_t i = 0; i < sorted.size(); ++i) found[sorted[i]] = true;
+  for (std::uint64_t v = 0; v < vertex_count; ++v)
+    if (!found[v]) missing.push_back(static_cast<VertexId>(v));
+  return missing;
+}
+
+}  // namespace
+
+Result<std::vector<VertexId>> VertexIds::ParseDeleted(const SectionFile& file,
+                                                      std::uint64_t vertex_count) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto headers,
+                           ReadStructs<IdsHeader>(file, Kind(IdsSection::kHeader), 1));
+  const IdsHeader& header = headers.front();
+  const auto corrupt = [&](std::string_view what) {
+    return Fail(Status::Corruption(fmt::format("{}: {}", file.path().string(), what)));
+  };
+  if (header.vertices != vertex_count || header.deleted > vertex_count)
+    return corrupt("header: not the vertices of the manifest, or more deleted than there are");
+  RHIZOME_ASSIGN_OR_RETURN(const auto sorted, Column::Read(file, Kind(IdsSection::kSorted),
+                                                           vertex_count - header.deleted));
+  for (std::uint64_t i = 0; i < sorted.size(); ++i)
+    if (sorted[i] >= vertex_count) return corrupt("sorted side: a vertex that is not there");
+  std::vector<VertexId> deleted = MissingFrom(sorted, vertex_count);
+  if (deleted.size() != header.deleted) return corrupt("sorted side: a vertex stands there twice");
+  return deleted;
+}
+
 Status VertexIds::ReadIntegers() {
   if (kind_ != ExternalIdKind::kInteger) return Corrupt("dense ids have no dictionary");
   RHIZOME_ASSIGN_OR_RETURN(
@@ -176,11 +210,7 @@ Status VertexIds::CheckSorted() {
                                                         : integers_[before] < integers_[vertex];
     if (!rises) return Corrupt(fmt::format("sorted side, entry {}: does not rise", i));
   }
-  if (sorted_.size() == vertex_count_) return Status::Ok();
-  std::vector<bool> found(vertex_count_, false);
-  for (std::uint64_t i = 0; i < sorted_.size(); ++i) found[sorted_[i]] = true;
-  for (std::uint64_t v = 0; v < vertex_count_; ++v)
-    if (!found[v]) deleted_.push_back(static_cast<VertexId>(v));
+  deleted_ = MissingFrom(sorted_, vertex_count_);
   return Status::Ok();
 }
 

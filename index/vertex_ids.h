@@ -54,6 +54,10 @@ class VertexIds {
   /// Errors: kCorruption: offsets, order of the sorted side, or UTF-8 do not hold.
   static Result<VertexIds> Parse(SectionFile file, ExternalIdKind kind, std::uint64_t vertex_count);
 
+  /// The deleted vertices alone, sorted; the ids may have been left on disk. Errors: kCorruption.
+  static Result<std::vector<VertexId>> ParseDeleted(const SectionFile& file,
+                                                    std::uint64_t vertex_count);
+
   ExternalIdKind kind() const { return kind_; }
 
   /// Vertices that were deleted.

@@ -1,18 +1,15 @@
 #include "rhizome/storage/row_reader.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/check.h"
-#include "rhizome/storage/chunk_lengths.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/mutant.h"
-#include "rhizome/storage/stored_file.h"
 
 namespace rhizome {
 
@@ -56,15 +53,9 @@ struct Flight {
   std::uint64_t chunk = 0;
   std::uint64_t file_offset_bytes = 0;
   std::size_t used_bytes = 0;  ///< of the ring
+  std::shared_ptr<ReadableFile> file = {};  ///< until it is done
   bool done = false;
 };
-
-// A part of the process's limit, so that several readers and the rest of the program fit.
-std::size_t MaxOpenFiles() {
-  rlimit limit = {};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 64;
-  return std::clamp<std::size_t>(limit.rlim_cur / 8, 16, 2048);
-}
 
 }  // namespace
 
@@ -75,7 +66,8 @@ std::size_t MaxOpenFiles() {
 ///   (3) outside Read nothing is in flight, whatever the outcome was.
 class RowReader::Impl {
  public:
-  Status Init(const ChunkArray& array, const ChunkArray& sidecar, const RowReaderOptions& options);
+  Status Init(const ChunkArray& array, std::shared_ptr<const RowSums> sums,
+              std::shared_ptr<ArrayFiles> files, const RowReaderOptions& options);
   Status InitLike(const Impl& other);
   Status Read(std::span<RowTarget> targets);
 
@@ -86,7 +78,7 @@ class RowReader::Impl {
   }
 
  private:
-  Status CheckOptions(const ChunkArray& sidecar) const;
+  Status CheckOptions() const;
   Status OpenQueue();
   Status Transfer(std::span<RowTarget> targets);
   Result<bool> PlanOne(std::span<RowTarget> targets);
@@ -97,7 +89,7 @@ class RowReader::Impl {
   Status Deliver(const Flight& flight, std::span<const std::byte> bytes,
                  std::span<RowTarget> targets);
   void Drain();
-  Result<ReadableFile*> FileOf(std::uint64_t chunk);
+  Result<bool> TakeFile(std::uint64_t chunk);
 
   std::uint64_t OffsetOf(std::int64_t row) const {
     return static_cast<std::uint64_t>(row) % entry_.chunk_rows * row_bytes_;
@@ -105,85 +97,65 @@ class RowReader::Impl {
   std::size_t Slot(std::uint64_t flight) const { return flight % flights_.size(); }
 
   // Constant after Init.
-  FileSystem* fs_ = nullptr;
   Path root_;
   ArrayEntry entry_;
   std::size_t row_bytes_ = 0;
   RowReaderOptions options_;
-  std::shared_ptr<const std::vector<std::uint32_t>> row_crcs_;
-  std::vector<FileEntry> chunks_;
-  std::size_t max_open_files_ = 0;
+  std::shared_ptr<const RowSums> sums_;
+  std::shared_ptr<ArrayFiles> files_;
 
+  // Before the queue, whose destructor waits for what is in flight: it uses all of them.
   AlignedBuffer staging_;
-  std::vector<std::unique_ptr<ReadableFile>> files_;  // by chunk; null until it is read
-  std::size_t open_files_ = 0;
-  bool direct_ = false;
-  std::uint64_t rows_ = 0;
-
   std::vector<ReadRequest> requests_;
   std::vector<Flight> flights_;
+  std::unique_ptr<IoQueue> queue_;
+
+  std::shared_ptr<ReadableFile> file_;  // of chunk_: that of the last read, mostly the next one's
+  std::uint64_t chunk_ = 0;
+  bool direct_ = false;
+  std::uint64_t rows_ = 0;
   StagingRing ring_;
   std::uint64_t planned_ = 0;
   std::uint64_t submitted_ = 0;
   std::uint64_t retired_ = 0;
   std::size_t next_target_ = 0;
-  std::unique_ptr<IoQueue> queue_;  // goes first: it reads into what is above
 };
 
-Status RowReader::Impl::CheckOptions(const ChunkArray& sidecar) const {
+Status RowReader::Impl::CheckOptions() const {
   if (entry_.layout != ArrayLayout::kRow || entry_.codec.kind != CodecKind::kRaw)
     return Status::InvalidArgument(
         fmt::format("array '{}' is not in layout row: scan it by chunks", entry_.name));
   const std::uint64_t longest =
       std::max<std::uint64_t>(options_.max_read_bytes, row_bytes_) + 2 * staging_.kAlignmentBytes;
-  if (options_.max_read_bytes == 0 || options_.staging_bytes < longest) {
-    return Status::InvalidArgument(
-        fmt::format("array '{}': {} bytes of staging memory cannot hold a read of {} bytes",
-                    entry_.name, options_.staging_bytes, longest));
-  }
-  const ArrayEntry& sums = sidecar.entry();
-  if (sums.name == SidecarName(entry_.name) && sums.dtype == DataType::kUint32 && sums.dim == 1 &&
-      sums.rows == entry_.rows && sums.array_id == entry_.array_id &&
-      sums.codec.kind == CodecKind::kRaw)
-    return Status::Ok();
-  return Status::Corruption(fmt::format("'{}': '{}' is not the sidecar of array '{}'",
-                                        root_.string(), sums.name, entry_.name));
+  if (options_.max_read_bytes > 0 && options_.staging_bytes >= longest) return Status::Ok();
+  return Status::InvalidArgument(
+      fmt::format("array '{}': {} bytes of staging memory cannot hold a read of {} bytes",
+                  entry_.name, options_.staging_bytes, longest));
 }
 
-Status RowReader::Impl::Init(const ChunkArray& array, const ChunkArray& sidecar,
-                             const RowReaderOptions& options) {
-  fs_ = &array.fs();
+Status RowReader::Impl::Init(const ChunkArray& array, std::shared_ptr<const RowSums> sums,
+                             std::shared_ptr<ArrayFiles> files, const RowReaderOptions& options) {
   root_ = array.root();
   entry_ = array.entry();
   row_bytes_ = entry_.row_bytes();
   options_ = options;
-  RHIZOME_RETURN_IF_ERROR(CheckOptions(sidecar));
-  // Its lengths in the manifest fit the row count (ChunkArray::Open): if they are the true ones,
-  // this allocates no more than what lies on disk.
-  RHIZOME_RETURN_IF_ERROR(CheckChunkLengths(sidecar));
-  auto row_crcs = std::make_shared<std::vector<std::uint32_t>>(entry_.rows);
-  RHIZOME_RETURN_IF_ERROR(
-      sidecar.ReadRows(0, entry_.rows, std::as_writable_bytes(std::span(*row_crcs))));
-  row_crcs_ = std::move(row_crcs);
-  for (std::uint64_t chunk = 0; chunk < entry_.chunk_count(); ++chunk)
-    chunks_.push_back(array.ChunkFile(chunk));
+  sums_ = std::move(sums);
+  files_ = std::move(files);
+  RHIZOME_RETURN_IF_ERROR(CheckOptions());
   return OpenQueue();
 }
 
 Status RowReader::Impl::InitLike(const Impl& other) {
-  fs_ = other.fs_;
   root_ = other.root_;
   entry_ = other.entry_;
   row_bytes_ = other.row_bytes_;
   options_ = other.options_;
-  row_crcs_ = other.row_crcs_;
-  chunks_ = other.chunks_;
+  sums_ = other.sums_;
+  files_ = other.files_;
   return OpenQueue();
 }
 
 Status RowReader::Impl::OpenQueue() {
-  files_.resize(chunks_.size());
-  max_open_files_ = MaxOpenFiles();
   RHIZOME_ASSIGN_OR_RETURN(staging_, AlignedBuffer::Allocate(options_.staging_bytes));
   RHIZOME_ASSIGN_OR_RETURN(queue_, IoQueue::Open(options_.io));
   queue_->RegisterMemory(staging_.bytes());
@@ -193,22 +165,15 @@ Status RowReader::Impl::OpenQueue() {
   return Status::Ok();
 }
 
-Result<ReadableFile*> RowReader::Impl::FileOf(std::uint64_t chunk) {
-  if (files_[chunk] != nullptr) return files_[chunk].get();
-  const Path path = root_ / chunks_[chunk].path;
-  RHIZOME_ASSIGN_OR_RETURN(auto file, OpenStored(*fs_, path, {.direct = options_.direct}));
-  if (file->alignment_bytes() > AlignedBuffer::kAlignmentBytes) {
-    RHIZOME_ASSIGN_OR_RETURN(file, OpenStored(*fs_, path));
-  }
-  if (file->size_bytes() != chunks_[chunk].size_bytes) {
-    return Fail(Status::Corruption(fmt::format("'{}': {} bytes long, but the manifest says {}",
-                                               path.string(), file->size_bytes(),
-                                               chunks_[chunk].size_bytes)));
-  }
-  direct_ = direct_ || file->alignment_bytes() > 1;
-  ++open_files_;
-  files_[chunk] = std::move(file);
-  return files_[chunk].get();
+/// Makes file_ that of `chunk`; false if it must wait until others are given back.
+Result<bool> RowReader::Impl::TakeFile(std::uint64_t chunk) {
+  if (file_ != nullptr && chunk_ == chunk) return true;
+  file_ = nullptr;
+  RHIZOME_ASSIGN_OR_RETURN(file_, files_->Open(chunk, /*must=*/retired_ == planned_));
+  if (file_ == nullptr) return false;
+  chunk_ = chunk;
+  direct_ = direct_ || file_->alignment_bytes() > 1;
+  return true;
 }
 
 Status RowReader::Impl::Read(std::span<RowTarget> targets) {
@@ -219,11 +184,14 @@ Status RowReader::Impl::Read(std::span<RowTarget> targets) {
   }
   std::sort(targets.begin(), targets.end(),
             [](const RowTarget& a, const RowTarget& b) { return a.row < b.row; });
+  for (const RowTarget& target : targets)
+    RHIZOME_RETURN_IF_ERROR(sums_->Need(static_cast<std::uint64_t>(target.row)));
   planned_ = submitted_ = retired_ = 0;
   next_target_ = 0;
   ring_ = StagingRing(staging_.size_bytes());
   const Status status = Guarded([&] { return Transfer(targets); });
   if (!status.ok()) Drain();
+  file_ = nullptr;
   if (status.ok()) rows_ += targets.size();
   return status;
 }
@@ -266,14 +234,9 @@ std::size_t RowReader::Impl::EndOfRead(std::span<RowTarget> targets, std::uint64
 Result<bool> RowReader::Impl::PlanOne(std::span<RowTarget> targets) {
   const auto row = static_cast<std::uint64_t>(targets[next_target_].row);
   const std::uint64_t chunk = row / entry_.chunk_rows;
-  // Files are closed only while nothing is in flight that might use them.
-  if (files_[chunk] == nullptr && open_files_ >= max_open_files_) {
-    if (retired_ < planned_) return false;
-    for (auto& file : files_) file.reset();
-    open_files_ = 0;
-  }
-  RHIZOME_ASSIGN_OR_RETURN(ReadableFile* const file, FileOf(chunk));
-  const std::uint32_t unit = file->alignment_bytes();
+  RHIZOME_ASSIGN_OR_RETURN(const bool taken, TakeFile(chunk));
+  if (!taken) return false;
+  const std::uint32_t unit = file_->alignment_bytes();
   const std::size_t end_target = EndOfRead(targets, (chunk + 1) * entry_.chunk_rows, unit);
   const std::uint64_t begin = AlignDown(OffsetOf(targets[next_target_].row), unit);
   const std::uint64_t end = AlignUp(OffsetOf(targets[end_target - 1].row) + row_bytes_, unit);
@@ -282,14 +245,15 @@ Result<bool> RowReader::Impl::PlanOne(std::span<RowTarget> targets) {
   Flight flight{.first_target = next_target_,
                 .end_target = end_target,
                 .chunk = chunk,
-                .file_offset_bytes = begin};
+                .file_offset_bytes = begin,
+                .file = file_};
   if (!ring_.Take(end - begin, unit, staging_offset, flight.used_bytes)) {
     RHIZOME_CHECK(retired_ < planned_);  // CheckOptions: one read always fits
     return false;
   }
   const std::size_t slot = Slot(planned_);
-  flights_[slot] = flight;
-  requests_[slot] = {.file = file,
+  flights_[slot] = std::move(flight);
+  requests_[slot] = {.file = file_.get(),
                      .offset_bytes = begin,
                      .buffer = staging_.bytes().subspan(staging_offset, end - begin),
                      .status = {}};
@@ -316,6 +280,7 @@ Status RowReader::Impl::ReapSome(std::span<RowTarget> targets, std::size_t min_c
     Flight& flight = flights_[static_cast<std::size_t>(request - requests_.data())];
     if (!request->status.ok()) return request->status.WithContext("array '" + entry_.name + "'");
     RHIZOME_RETURN_IF_ERROR(Deliver(flight, request->buffer, targets));
+    flight.file = nullptr;
     flight.done = true;
   }
   for (; retired_ < submitted_ && flights_[Slot(retired_)].done; ++retired_)
@@ -330,11 +295,12 @@ Status RowReader::Impl::Deliver(const Flight& flight, std::span<const std::byte>
     const auto from = bytes.subspan(OffsetOf(row) - flight.file_offset_bytes, row_bytes_);
     const bool again = i > flight.first_target && targets[i - 1].row == row;
     const auto number = static_cast<std::uint64_t>(row);
-    if (!again && RowCrc(entry_.array_id, number, from) != (*row_crcs_)[number] &&
+    if (!again && RowCrc(entry_.array_id, number, from) != (*sums_)[number] &&
         !RHIZOME_MUTANT("row is not checked")) {
       return Status::Corruption(fmt::format(
           "array '{}', row {}: bytes at offset {} of '{}' do not have the checksum of the sidecar",
-          entry_.name, row, OffsetOf(row), (root_ / chunks_[flight.chunk].path).string()));
+          entry_.name, row, OffsetOf(row),
+          (root_ / ChunkPath(entry_.name, flight.chunk, entry_.form)).string()));
     }
     std::memcpy(targets[i].out, from.data(), row_bytes_);
   }
@@ -353,8 +319,16 @@ RowReader::~RowReader() = default;
 Result<std::unique_ptr<RowReader>> RowReader::Open(const ChunkArray& array,
                                                    const ChunkArray& sidecar,
                                                    const RowReaderOptions& options) {
+  RHIZOME_ASSIGN_OR_RETURN(auto sums, RowSums::Load(array.entry(), sidecar));
+  return Open(array, std::move(sums), std::make_shared<ArrayFiles>(array, options.direct), options);
+}
+
+Result<std::unique_ptr<RowReader>> RowReader::Open(const ChunkArray& array,
+                                                   std::shared_ptr<const RowSums> sums,
+                                                   std::shared_ptr<ArrayFiles> files,
+                                                   const RowReaderOptions& options) {
   auto impl = std::make_unique<Impl>();
-  RHIZOME_RETURN_IF_ERROR(impl->Init(array, sidecar, options));
+  RHIZOME_RETURN_IF_ERROR(impl->Init(array, std::move(sums), std::move(files), options));
   return std::unique_ptr<RowReader>(new RowReader(std::move(impl)));
 }
 

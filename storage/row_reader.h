@@ -5,8 +5,10 @@
 #include <memory>
 #include <span>
 
+#include "rhizome/storage/array_files.h"
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/io_queue.h"
+#include "rhizome/storage/row_sums.h"
 
 namespace rhizome {
 
@@ -51,9 +53,16 @@ class RowReader {
   /// Errors: kInvalidArgument, not layout kRow or options out of range; kCorruption, a bad sidecar.
   static Result<std::unique_ptr<RowReader>> Open(const ChunkArray& array, const ChunkArray& sidecar,
                                                  const RowReaderOptions& options);
+
+  /// The same with files and checksums that other readers share; checksums may be loaded as they
+  /// are needed: then their errors are those of Read. `options.direct` is that of the files.
+  static Result<std::unique_ptr<RowReader>> Open(const ChunkArray& array,
+                                                 std::shared_ptr<const RowSums> sums,
+                                                 std::shared_ptr<ArrayFiles> files,
+                                                 const RowReaderOptions& options);
   ~RowReader();
 
-  /// One more reader of the same rows, with the same options; the loaded sidecar is shared.
+  /// One more reader of the same rows, with the same options; sidecar and open files are shared.
   Result<std::unique_ptr<RowReader>> Another() const;
 
   /// Reads all targets; sorts them by row (duplicates are allowed and read once).

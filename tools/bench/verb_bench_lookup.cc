@@ -1,3 +1,4 @@
+#include "bench_cold_rows.h"
 #include "bench_lookup.h"
 #include "verb_bench.h"
 #include "verbs.h"
@@ -9,12 +10,20 @@ struct LookupFlags {
   BenchLookupOptions options;
   std::string dir = ".";
   std::string metrics;
+  BenchColdRowsOptions cold{.bytes = 0};
 };
 
 Result<Answer> RunLookup(const LookupFlags& flags, Session& session) {
   BenchLookupOptions options = flags.options;
   options.graph.dir = flags.dir;
   options.metrics = MetricsFor(flags.metrics);
+  BenchColdRowsOptions cold = flags.cold;
+  if (cold.bytes > 0) {
+    cold.dir = flags.dir;
+    RHIZOME_ASSIGN_OR_RETURN(Json rows, BenchColdRows(cold, session.control));
+    return Answer{
+        {{"workload", "lookup of cold rows"}, {"cold", std::move(rows)}}, DescribeBench, {}};
+  }
   RHIZOME_ASSIGN_OR_RETURN(Json fields, BenchLookup(options, session.control));
   RHIZOME_RETURN_IF_ERROR(WriteMetrics(flags.metrics, options.metrics.get(), "bench"));
   return Answer{std::move(fields), DescribeBench, {}};
@@ -47,6 +56,13 @@ void AddBenchLookup(CLI::App& bench, Session& session) {
   AddLookupCount(*verb, "--lookups", options.lookups, 1000000000U, "Look-ups of each contestant");
   AddLookupCount(*verb, "--batch", options.batch, 1000000U, "Vertices of a batched look-up");
   AddLookupCount(*verb, "--threads", options.threads, 1024U, "Threads of the batched look-ups");
+  BenchColdRowsOptions& cold = flags->cold;
+  AddSize(
+      *verb, "--cold", cold.bytes,
+      "Only rows on disk, of an array of so many bytes: against the reader of training, and fio");
+  AddLookupCount(*verb, "--cold-batch", cold.batch, 10000000U, "Vertices of a call for them");
+  AddLookupCount(*verb, "--cold-dim", cold.dim, 65536U, "Floats of such a row");
+  AddTurnFlags(*verb, cold.rounds, cold.seconds, "a turn of one contestant for cold rows");
 }
 
 }  // namespace rhizome

@@ -1,0 +1,41 @@
+#include "rhizome/index/row_overlay.h"
+
+#include <fmt/format.h>
+
+#include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/mutant.h"
+
+namespace rhizome {
+
+Status RowOverlay::Split(std::span<const VertexId> vertices, std::span<std::byte> out,
+                         std::vector<RowTarget>& targets) const {
+  const std::size_t row_bytes = array.row_bytes();
+  for (std::size_t i = 0; i < vertices.size(); ++i) {
+    const VertexId vertex = vertices[i];
+    if (vertex < 0 || static_cast<std::uint64_t>(vertex) >= delta.vertices())
+      return Status::InvalidArgument(
+          fmt::format("no vertex {}: the graph has {} vertices", vertex, delta.vertices()));
+    const auto to = out.subspan(i * row_bytes, row_bytes);
+    const auto commit = delta.RowCommit(array.array_id, vertex);
+    if (commit && !RHIZOME_MUTANT("rows that were put are forgotten")) {
+      RHIZOME_RETURN_IF_ERROR(store.ReadDeltaRow(*commit, array.array_id, vertex, to));
+    } else if (static_cast<std::uint64_t>(vertex) < parts.order.size()) {
+      targets.push_back({parts.order.RowOf(vertex), to.data()});
+    } else {
+      FillMissingRows(array, to);
+    }
+  }
+  return Status::Ok();
+}
+
+Status CheckRowRequest(const ArrayEntry& array, const GenerationInfo& info, std::size_t vertices,
+                       std::size_t out_bytes) {
+  if (FirstDimension(array) != "row" || array.rows != info.vertices)
+    return Status::InvalidArgument(
+        fmt::format("array '{}' does not have a row for each vertex", array.name));
+  if (out_bytes == vertices * array.row_bytes()) return Status::Ok();
+  return Status::InvalidArgument(
+      fmt::format("{} bytes for {} rows of {} bytes", out_bytes, vertices, array.row_bytes()));
+}
+
+}  // namespace rhizome

@@ -1,0 +1,67 @@
+#include "rhizome/storage/array_files.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "rhizome/storage/io_queue.h"
+#include "rhizome/storage/stored_file.h"
+
+namespace rhizome {
+namespace {
+
+// A part of the process's limit, so that several arrays and the rest of the program fit.
+std::size_t MostOpenFiles() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 64;
+  return std::clamp<std::size_t>(limit.rlim_cur / 8, 16, 2048);
+}
+
+}  // namespace
+
+ArrayFiles::ArrayFiles(const ChunkArray& array, bool direct, std::size_t most_open)
+    : fs_(array.fs()),
+      root_(array.root()),
+      direct_(direct),
+      most_open_(most_open == 0 ? MostOpenFiles() : most_open) {
+  for (std::uint64_t chunk = 0; chunk < array.entry().chunk_count(); ++chunk)
+    chunks_.push_back(array.ChunkFile(chunk));
+  files_.resize(chunks_.size());
+}
+
+Result<std::shared_ptr<ReadableFile>> ArrayFiles::Open(std::uint64_t chunk, bool must) {
+  RHIZOME_RETURN_IF_ERROR(owner_.Check("a reader of rows"));
+  const MutexLock lock(mutex_);
+  if (files_[chunk] != nullptr) return files_[chunk];
+  if (open_ >= most_open_) CloseUnused();
+  if (open_ >= most_open_ && !must) return nullptr;
+  RHIZOME_ASSIGN_OR_RETURN(files_[chunk], OpenChunk(chunk));
+  ++open_;
+  return files_[chunk];
+}
+
+// Nobody else can take a file meanwhile: they are handed out under the lock.
+void ArrayFiles::CloseUnused() {
+  for (auto& file : files_) {
+    if (file == nullptr || file.use_count() > 1) continue;
+    file.reset();
+    --open_;
+  }
+}
+
+Result<std::shared_ptr<ReadableFile>> ArrayFiles::OpenChunk(std::uint64_t chunk) const {
+  const Path path = root_ / chunks_[chunk].path;
+  RHIZOME_ASSIGN_OR_RETURN(auto file, OpenStored(fs_, path, {.direct = direct_}));
+  if (file->alignment_bytes() > AlignedBuffer::kAlignmentBytes) {
+    RHIZOME_ASSIGN_OR_RETURN(file, OpenStored(fs_, path));
+  }
+  if (file->size_bytes() == chunks_[chunk].size_bytes)
+    return std::shared_ptr<ReadableFile>(std::move(file));
+  return Fail(
+      Status::Corruption(fmt::format("'{}': {} bytes long, but the manifest says {}", path.string(),
+                                     file->size_bytes(), chunks_[chunk].size_bytes)));
+}
+
+}  // namespace rhizome

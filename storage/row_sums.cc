@@ -1,0 +1,65 @@
+#include "rhizome/storage/row_sums.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "rhizome/storage/chunk_lengths.h"
+
+namespace rhizome {
+namespace {
+
+Status CheckSidecar(const ArrayEntry& array, const ChunkArray& sidecar) {
+  const ArrayEntry& sums = sidecar.entry();
+  if (sums.name == SidecarName(array.name) && sums.dtype == DataType::kUint32 && sums.dim == 1 &&
+      sums.rows == array.rows && sums.array_id == array.array_id &&
+      sums.codec.kind == CodecKind::kRaw)
+    return CheckChunkLengths(sidecar);
+  return Status::Corruption(fmt::format("'{}': '{}' is not the sidecar of array '{}'",
+                                        sidecar.root().string(), sums.name, array.name));
+}
+
+}  // namespace
+
+// The lengths in the manifest fit the row count (ChunkArray::Open) and are the true ones
+// (CheckSidecar), so this allocates no more than what lies on disk.
+RowSums::RowSums(const ArrayEntry& array, const ChunkArray& sidecar)
+    : rows_(array.rows),
+      chunk_rows_(std::max<std::uint64_t>(sidecar.entry().chunk_rows, 1)),
+      sums_(std::make_unique_for_overwrite<std::uint32_t[]>(array.rows)),
+      loaded_(std::make_unique<std::atomic<bool>[]>(sidecar.entry().chunk_count())) {}
+
+Result<std::shared_ptr<const RowSums>> RowSums::Load(const ArrayEntry& array,
+                                                     const ChunkArray& sidecar) {
+  RHIZOME_RETURN_IF_ERROR(CheckSidecar(array, sidecar));
+  std::shared_ptr<const RowSums> sums(new RowSums(array, sidecar));
+  for (std::uint64_t chunk = 0; chunk < sidecar.entry().chunk_count(); ++chunk)
+    RHIZOME_RETURN_IF_ERROR(sums->LoadChunkOf(sidecar, chunk));
+  return sums;
+}
+
+Result<std::shared_ptr<const RowSums>> RowSums::Open(const ArrayEntry& array,
+                                                     std::unique_ptr<ChunkArray> sidecar) {
+  RHIZOME_RETURN_IF_ERROR(CheckSidecar(array, *sidecar));
+  std::shared_ptr<RowSums> sums(new RowSums(array, *sidecar));
+  sums->sidecar_ = std::move(sidecar);
+  return sums;
+}
+
+Status RowSums::LoadChunk(std::uint64_t chunk) const {
+  RHIZOME_RETURN_IF_ERROR(owner_.Check("a reader of rows"));
+  const MutexLock lock(mutex_);
+  if (loaded_[chunk].load(std::memory_order_relaxed)) return Status::Ok();
+  return LoadChunkOf(*sidecar_, chunk);
+}
+
+Status RowSums::LoadChunkOf(const ChunkArray& sidecar, std::uint64_t chunk) const {
+  const std::uint64_t first = chunk * chunk_rows_;
+  const std::span sums(sums_.get() + first, std::min(chunk_rows_, rows_ - first));
+  RHIZOME_RETURN_IF_ERROR(sidecar.ReadChunk(chunk, std::as_writable_bytes(sums)));
+  loaded_[chunk].store(true, std::memory_order_release);
+  return Status::Ok();
+}
+
+}  // namespace rhizome
