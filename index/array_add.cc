@@ -11,6 +11,7 @@
 #include "rhizome/index/graph_input.h"
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/index/ingest_steps.h"
+#include "rhizome/index/live_vertices.h"
 #include "rhizome/index/publish_array.h"
 #include "rhizome/index/spilled_array.h"
 #include "rhizome/index/stale_vertices.h"
@@ -29,6 +30,14 @@ constexpr std::size_t kMaxJobName = 64;
 /// A name that no job, running or killed, has.
 std::string JobName(std::string_view array) {
   return fmt::format("array-{}-{}", array.substr(0, kMaxJobName), getpid());
+}
+
+/// An id may hold tabs: of other files than .csv, it is the whole line.
+Result<std::unique_ptr<TableReader>> OpenIds(FileSystem& fs, const Path& path) {
+  RHIZOME_ASSIGN_OR_RETURN(auto stream, InputStream::Open(fs, path));
+  const bool csv = ContentExtension(path) == ".csv";
+  return TableReader::Open(std::move(stream), csv ? TableForm::kCsv : TableForm::kLines,
+                           /*header=*/false);
 }
 
 Status CheckFree(const Store& store, const AddArrayOptions& options) {
@@ -70,6 +79,10 @@ class ArrayJob {
   Status OpenFile(const std::string& name);
   Status ClearJob(const std::string& job);
   Status ReadIds();
+  Status CheckFit() const;
+  void PlaceRows(std::uint64_t first, std::uint64_t count);
+  std::optional<std::uint64_t> VerticesGiven() const;
+  bool HasRowsOfAdded() const;
   Status Write(const ArrayEntry& wanted, const ChunkArray* old, std::uint64_t first,
                std::uint64_t count);
   using PublishStep =
@@ -92,6 +105,7 @@ class ArrayJob {
   Stopwatch watch_;
   std::unique_ptr<Store> store_;
   std::shared_ptr<const Delta> delta_;
+  LiveVertices live_;
   std::unique_ptr<SpillSpace> space_;
   Path root_;
   std::unique_ptr<IngestContext> context_;
@@ -106,6 +120,7 @@ Status ArrayJob::Open() {
   RHIZOME_ASSIGN_OR_RETURN(
       store_, Store::Open(fs_, path_, Store::Mode::kRead, {.scratch = options_.scratch}));
   RHIZOME_ASSIGN_OR_RETURN(delta_, Delta::Load(Delta::Empty(DeltaBaseOf(*store_)), *store_));
+  RHIZOME_ASSIGN_OR_RETURN(live_, LiveVertices::Of(*store_, *delta_));
   return Status::Ok();
 }
 
@@ -143,19 +158,54 @@ Status ArrayJob::OpenFile(const std::string& name) {
   context_ = std::make_unique<IngestContext>(fs_, ingest_, control_, /*spills=*/true);
   RHIZOME_ASSIGN_OR_RETURN(
       file_, SpilledArray::Open(*context_, input_, *space_, ingest_.memory_bytes / 2));
-  if (options_.ids) RHIZOME_RETURN_IF_ERROR(ReadIds());
-  const std::uint64_t most = options_.ids ? vertex_of_row_.size() : Vertices();
-  const bool too_few = options_.ids && file_->exact_rows && file_->rows < most;
+  return Status::Ok();
+}
+
+/// Has the file as many rows as there are ids, or vertices that are not deleted? Where none is
+/// deleted, the rest may come later.
+Status ArrayJob::CheckFit() const {
+  const std::uint64_t most = options_.ids ? vertex_of_row_.size() : live_.count();
+  const bool rest_may_come = !options_.ids && live_.deleted_count() == 0;
+  const bool too_few = file_->exact_rows && !rest_may_come && file_->rows < most;
   if (file_->rows <= most && !too_few) return Status::Ok();
+  const std::string has =
+      fmt::format("array '{}': {} has {} rows, but ", options_.file.name, file_->path, file_->rows);
+  if (options_.ids)
+    return Status::InvalidArgument(
+        fmt::format("{}{} names {} ids", has, options_.ids->string(), most));
+  if (live_.deleted_count() == 0)
+    return Status::InvalidArgument(fmt::format("{}the graph has {} vertices", has, most));
   return Status::InvalidArgument(fmt::format(
-      "array '{}': {} has {} rows, but {} {}", options_.file.name, file_->path, file_->rows,
-      options_.ids ? options_.ids->string() : "the graph",
-      options_.ids ? fmt::format("names {} ids", most) : fmt::format("has {} vertices", most)));
+      "{}the graph has {} vertices, without {} that were deleted: a file without ids has one row "
+      "for each of them, in the order in which export writes them; name the ids of its rows",
+      has, most, live_.deleted_count()));
+}
+
+/// Rows of the file belong to the live vertices from `first` on.
+void ArrayJob::PlaceRows(std::uint64_t first, std::uint64_t count) {
+  vertex_of_row_.resize(count);
+  for (std::uint64_t i = 0; i < count; ++i) vertex_of_row_[i] = live_.At(first + i);
+}
+
+/// Where the rows are those of the first live vertices, one after another: how many vertices have
+/// their rows now, deleted ones before the next live one among them.
+std::optional<std::uint64_t> ArrayJob::VerticesGiven() const {
+  for (std::uint64_t i = 0; i < vertex_of_row_.size(); ++i)
+    if (vertex_of_row_[i] != live_.At(i)) return std::nullopt;
+  return static_cast<std::uint64_t>(live_.At(file_->rows));
+}
+
+/// Are there rows of vertices that updates added?
+bool ArrayJob::HasRowsOfAdded() const {
+  if (!options_.ids)
+    return file_->rows > 0 && static_cast<std::uint64_t>(live_.At(file_->rows - 1)) >= Rows();
+  return std::any_of(vertex_of_row_.begin(), vertex_of_row_.end(),
+                     [&](VertexId v) { return static_cast<std::uint64_t>(v) >= Rows(); });
 }
 
 Status ArrayJob::ReadIds() {
   RHIZOME_ASSIGN_OR_RETURN(const VertexIds ids, LoadVertexIds(*store_));
-  RHIZOME_ASSIGN_OR_RETURN(const auto reader, TableReader::Open(fs_, *options_.ids, false));
+  RHIZOME_ASSIGN_OR_RETURN(const auto reader, OpenIds(fs_, *options_.ids));
   std::vector<bool> seen(Vertices());
   while (true) {
     RHIZOME_ASSIGN_OR_RETURN(const TableReader::Next next, reader->ReadLine());
@@ -246,6 +296,9 @@ Result<AddArrayReport> ArrayJob::Add() {
   RHIZOME_RETURN_IF_ERROR(Open());
   RHIZOME_RETURN_IF_ERROR(CheckFree(*store_, options_));
   RHIZOME_RETURN_IF_ERROR(OpenFile(options_.file.name));
+  if (options_.ids) RHIZOME_RETURN_IF_ERROR(ReadIds());
+  RHIZOME_RETURN_IF_ERROR(CheckFit());
+  if (!options_.ids && live_.deleted_count() > 0) PlaceRows(0, file_->rows);
   const ArrayInput about{.name = options_.file.name,
                          .dim = file_->dim,
                          .dtype = file_->dtype,
@@ -256,18 +309,13 @@ Result<AddArrayReport> ArrayJob::Add() {
                          .attributes = options_.attributes,
                          .read_rows = {}};
   // Rows of vertices that updates added make the array longer than the generation's, if it has any.
-  const bool of_added =
-      options_.ids
-          ? std::any_of(vertex_of_row_.begin(), vertex_of_row_.end(),
-                        [&](VertexId v) { return static_cast<std::uint64_t>(v) >= Rows(); })
-          : file_->rows > Rows();
   RHIZOME_ASSIGN_OR_RETURN(
       ArrayEntry entry,
-      DescribeArray(about, of_added ? Vertices() : Rows(),
+      DescribeArray(about, HasRowsOfAdded() ? Vertices() : Rows(),
                     NewArrayId(store_->id(), store_->manifest(), root_.filename().string())));
   rows_given_ = options_.ids ? vertex_of_row_.size() : entry.rows;
-  if (!options_.ids && file_->exact_rows) {
-    rows_given_ = file_->rows;
+  if (const auto given = VerticesGiven(); given && file_->exact_rows) {
+    rows_given_ = std::min(*given, entry.rows);
     SetRowsGiven(entry, rows_given_);
   }
   RHIZOME_RETURN_IF_ERROR(Write(entry, nullptr, 0, 0));
@@ -291,47 +339,54 @@ Result<AddArrayReport> ArrayJob::Add() {
 std::uint64_t ArrayJob::RowsOfAppended(const ArrayEntry& entry) const {
   std::uint64_t given = RowsGiven(entry);
   if (given < entry.rows) return given;
-  while (given < Vertices() && delta_->RowCommit(entry.array_id, static_cast<VertexId>(given)))
-    ++given;
+  const auto needs_none = [&](std::uint64_t v) {
+    const auto vertex = static_cast<VertexId>(v);
+    return delta_->IsDeleted(vertex) || delta_->RowCommit(entry.array_id, vertex);
+  };
+  while (given < Vertices() && needs_none(given)) ++given;
   return given;
 }
 
 Result<AddArrayReport> ArrayJob::Append(const std::string& reference) {
   RHIZOME_RETURN_IF_ERROR(ParseArrayReference(reference));
-  if (options_.ids)
-    return Fail(Status::InvalidArgument(
-        "rows are appended in the order of vertex ids: rows of single ids are put"));
   RHIZOME_RETURN_IF_ERROR(Open());
   RHIZOME_ASSIGN_OR_RETURN(const auto old, store_->OpenArray(reference));
   ArrayEntry entry = old->entry();
   if (entry.rows != Rows() || FirstDimension(entry) != "row")
     return Fail(Status::InvalidArgument(fmt::format("'{}' is no array of vertices", reference)));
   const std::uint64_t given = RowsOfAppended(entry);
-  if (given == Vertices())
+  const std::uint64_t place = live_.PlaceOf(static_cast<VertexId>(given));
+  const std::uint64_t left = live_.count() - place;
+  if (left == 0)
     return Fail(Status::InvalidArgument(
         fmt::format("'{}' has a row for each of the {} vertices: there is nothing to append",
-                    reference, Vertices())));
+                    reference, live_.count())));
   if (!input_.dtype) input_.dtype = entry.dtype;
   RHIZOME_RETURN_IF_ERROR(OpenFile(entry.name));
-  const std::uint64_t left = Vertices() - given;
   if (file_->rows > left || file_->dim != entry.dim || file_->dtype != entry.dtype) {
     return Fail(Status::InvalidArgument(
         fmt::format("'{}' takes {} more rows of {} {}: {} has {} rows of {} {}", reference, left,
                     entry.dim, DataTypeName(entry.dtype), file_->path, file_->rows, file_->dim,
                     DataTypeName(file_->dtype))));
   }
-  vertex_of_row_.resize(file_->rows);
-  for (std::uint64_t i = 0; i < file_->rows; ++i)
-    vertex_of_row_[i] = static_cast<VertexId>(given + i);
-  rows_given_ = given + file_->rows;
+  if (options_.ids) RHIZOME_RETURN_IF_ERROR(ReadIds());
+  const std::vector<VertexId> named = std::move(vertex_of_row_);
+  PlaceRows(place, file_->rows);
+  if (options_.ids && named != vertex_of_row_)
+    return Fail(Status::InvalidArgument(
+        fmt::format("'{}' takes the rows of the {} vertices after {}, in the order of their ids, "
+                    "but {} names others: rows of single ids are put",
+                    reference, file_->rows, given, options_.ids->string())));
+  rows_given_ = static_cast<std::uint64_t>(live_.At(place + file_->rows));
+  const std::uint64_t count = rows_given_ - given;  // with what is deleted among them
   entry.rows = std::max(entry.rows, rows_given_);
   SetRowsGiven(entry, rows_given_);
-  RHIZOME_RETURN_IF_ERROR(Write(entry, old.get(), given, file_->rows));
+  RHIZOME_RETURN_IF_ERROR(Write(entry, old.get(), given, count));
   const std::string name = entry.name;
   const auto publish = [&](ArrayChange& change, const ArraySource& source, AddArrayReport&) {
     return change.Replace(name, source);
   };
-  return Publish(publish, MadeArray::Appended{name, given, file_->rows});
+  return Publish(publish, MadeArray::Appended{name, given, count});
 }
 
 }  // namespace

@@ -15,14 +15,15 @@ namespace rhizome {
 
 /// An array of vertices from a file, for a store that is there.
 struct AddArrayOptions {
-  /// Row i belongs to the vertex with id i: the order of the nodes file, or of integer ids 0, 1, 2,
-  /// ..., and the order in which `export` writes; vertices that updates added come last. There may
-  /// be fewer rows than vertices (dense files): the rows of the others are zero, and append
-  /// supplies them.
+  /// Row i belongs to vertex i of those that are not deleted (LiveVertices): the order of the nodes
+  /// file, or of integer ids 0, 1, 2, ..., and the order in which `export` writes; vertices that
+  /// updates added come last. There may be fewer rows than vertices (dense files): the rows of the
+  /// others are zero, and append supplies them. But where vertices were deleted, a shorter file may
+  /// be as old as any of them and is refused: `ids` must say whose rows it has.
   ArrayFile file;
 
-  /// The external id of each row, one a line, in place of that rule. Vertices that it does not name
-  /// have zeros.
+  /// The external id of each row, one a line (of a .csv, the first field), in place of that rule.
+  /// Vertices that it does not name have zeros.
   std::optional<Path> ids = {};
 
   ArrayLayout layout = ArrayLayout::kRow;
@@ -52,19 +53,21 @@ struct AddArrayReport {
 /// Adds an array to the store at `path`, its rows permuted into the store's order through spill
 /// files: memory is bounded whatever the file holds. A job (DESIGN section 3): it reads the store
 /// at a snapshot, writes below scratch/, and takes the writer's lock only to publish.
-/// Errors: kInvalidArgument, as ReadArrayFile and Ingest have them, more rows than vertices, or an
-/// id twice; kNotFound, an unknown id; kAlreadyExists; kBusy; kOutOfSpace; kInterrupted.
+/// Errors: kInvalidArgument, as ReadArrayFile and Ingest have them, another number of rows than of
+/// vertices (see AddArrayOptions::file) or of ids, or an id twice; kNotFound, an unknown id;
+/// kAlreadyExists; kBusy; kOutOfSpace; kInterrupted.
 Result<AddArrayReport> AddArray(FileSystem& fs, const Path& path, const AddArrayOptions& options,
                                 const JobControl& control);
 
 /// Supplies the next rows of an array that was added with fewer rows than there are vertices: those
-/// of the vertices rows_given, rows_given + 1, ...; where all of the generation have theirs, of the
-/// first vertex that updates added and that no row was put of, and those after it. Type, width and
-/// layout stay; what was put into rows since goes on to count, whatever compactions come in
-/// between. The result takes the place of the array, its aliases too, as its next version: whoever
-/// reads the old one goes on to. `reference` is "emb", "emb@3" or "emb@live"; options.file.name is
-/// not used. Errors: as above; kInvalidArgument, every vertex has its row already; kNotFound, the
-/// array was dropped or replaced meanwhile.
+/// of the vertices from rows_given on that are not deleted, in the order of their ids; where all of
+/// the generation have theirs, of the first vertex that updates added and that no row was put of,
+/// and those after it. Type, width and layout stay; what was put into rows since goes on to count,
+/// whatever compactions come in between. The result takes the place of the array, its aliases too,
+/// as its next version: whoever reads the old one goes on to. If there are ids, they must be of
+/// just these vertices. `reference` is "emb", "emb@3" or "emb@live"; options.file.name is not used.
+/// Errors: as above; kInvalidArgument, every vertex has its row already; kNotFound, the array was
+/// dropped or replaced meanwhile.
 Result<AddArrayReport> AppendRows(FileSystem& fs, const Path& path, const std::string& reference,
                                   const AddArrayOptions& options, const JobControl& control);
 

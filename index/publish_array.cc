@@ -50,9 +50,10 @@ Result<PublishReport> PublishMade(const Path& path, const MadeArray& made,
     const std::uint64_t generation = current->manifest().generation;
     const Status status = PublishIn(path, made, *current, control, steps);
     if (status.ok()) {
-      const std::uint64_t vertices = delta->vertices();
-      return PublishReport{.generation = generation,
-                           .new_vertices = vertices > rows ? vertices - rows : 0};
+      PublishReport report{.generation = generation};
+      for (std::uint64_t v = rows; v < delta->vertices(); ++v)
+        if (!delta->IsDeleted(static_cast<VertexId>(v))) ++report.new_vertices;
+      return report;
     }
     if (status.code() != StatusCode::kInvalidArgument) return Fail(status);
     // Refused for what it is, or because yet another compaction came?

@@ -34,7 +34,8 @@ struct MadeArray {
 /// Where an array was published, and which vertices it has no row of.
 struct PublishReport {
   std::uint64_t generation = 0;    ///< that it was published in
-  std::uint64_t new_vertices = 0;  ///< the last so many vertices: the job did not have them
+  std::uint64_t new_vertices =
+      0;  ///< behind the job's last, and not deleted: it has no row of them
 };
 
 /// ArrayChange::Run for a job's array. If compactions came in between, the rows are brought into

@@ -6,6 +6,7 @@
 #include "rhizome/storage/array_rules.h"
 #include "text.h"
 #include "verbs.h"
+#include "vertex_array.h"
 
 namespace rhizome {
 namespace {
@@ -161,6 +162,8 @@ std::string DescribeAdded(const Json& f) {
   if (f["rows_given"] != f["rows"]) {
     text += fmt::format("  {} vertices have rows, the others zeros\n", WithCommas(f["rows_given"]));
   }
+  if (f.contains("ids") && !f["ids"].is_null())
+    text += fmt::format("  whose rows they are: {}\n", f["ids"].get<std::string>());
   if (f["new_vertices"] != 0)
     text +=
         fmt::format("  {} vertices came with updates and have no row yet: append or put theirs\n",
@@ -191,19 +194,30 @@ Answer AddedAnswer(const std::string& store, const AddArrayReport& report) {
           {}};
 }
 
+/// The ids that `export` wrote beside a file of rows hold for it, unless others are given.
+std::optional<Path> IdsOf(const Path& rows, const std::string& given) {
+  if (!given.empty()) return given;
+  const bool beside =
+      rows.extension() == ".npy" && FileSystem::Posix().Stat(IdsBeside(rows)).has_value();
+  return beside ? std::optional<Path>(IdsBeside(rows)) : std::nullopt;
+}
+
 Result<Answer> Add(const AddFlags& flags, Session& session) {
   AddArrayOptions options = flags.options;
   RHIZOME_ASSIGN_OR_RETURN(options.file, ParseArrayFlag(flags.array, flags.dtype));
-  if (!flags.ids.empty()) options.ids = flags.ids;
+  options.ids = IdsOf(options.file.path, flags.ids);
   RHIZOME_ASSIGN_OR_RETURN(const AddArrayReport report,
                            AddArray(FileSystem::Posix(), flags.store, options, session.control));
-  return AddedAnswer(flags.store, report);
+  Answer answer = AddedAnswer(flags.store, report);
+  answer.fields["ids"] = options.ids ? Json(options.ids->string()) : Json(nullptr);
+  return answer;
 }
 
 Result<Answer> Append(const AppendFlags& flags, Session& session) {
   // The same spelling as in add, for a file of triplets; the name is not used.
   AddArrayOptions options = flags.options;
   RHIZOME_ASSIGN_OR_RETURN(options.file, ParseArrayFlag("rows=" + flags.file, {}));
+  options.ids = IdsOf(options.file.path, "");
   RHIZOME_ASSIGN_OR_RETURN(
       const AddArrayReport report,
       AppendRows(FileSystem::Posix(), flags.store, flags.array, options, session.control));
@@ -322,11 +336,14 @@ void AddAdd(CLI::App& array, Session& session) {
   CLI::App* verb = AddVerb(array, session, "add", "Add an array, or a version of one, from a file",
                            "rhizome array add demo.rz feat2=demo/features.npy", flags, Add);
   AddStore(*verb, flags->store);
-  verb->add_option("ARRAY", flags->array,
-                   "NAME=F: .npy, a Zarr v3 folder, or triplets with a dimension (NAME=F:DIM); row "
-                   "i belongs to vertex id i")
+  verb->add_option(
+          "ARRAY", flags->array,
+          "NAME=F: .npy, a Zarr v3 folder, or triplets with a dimension (NAME=F:DIM); rows "
+          "in the order in which export writes them, or of the ids in F.ids.tsv beside F.npy")
       ->required();
-  verb->add_option("--ids", flags->ids, "External id of each row, one a line")->type_name("F");
+  verb->add_option("--ids", flags->ids,
+                   "External id of each row, one a line; default: F.ids.tsv, if it is there")
+      ->type_name("F");
   verb->add_flag("--new-version", options.new_version, "Where the name is taken, its next version");
   verb->add_option("--keep", options.keep,
                    "Then drop versions but the newest N and those with an alias")

@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <optional>
 
 #include "elements.h"
 #include "export_edges.h"
 #include "npy_output.h"
-#include "rhizome/index/delta.h"
+#include "rhizome/index/live_vertices.h"
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/array_versions.h"
+#include "rhizome/storage/check.h"
+#include "rhizome/storage/row_reader.h"
 #include "rhizome/storage/stopwatch.h"
 #include "text.h"
 #include "verbs.h"
@@ -29,82 +32,32 @@ struct ExportFlags {
 };
 
 /// Reads the rows of an array in vertex-id order, as they were put last, without those of deleted
-/// vertices; of an array of edges, the rows as they are. Each chunk that holds any of them is
-/// decoded once.
+/// vertices; of an array of edges, the rows as they are. What holds rows of a call is read once.
 class TileReader {
  public:
   TileReader(const Graph& graph, const ChunkArray& array)
-      : graph_(graph), array_(array), delta_(graph.delta()) {
-    if (of_edges_ || delta_->empty()) return;
-    for (std::uint64_t v = 0; v < graph.vertex_count(); ++v)
-      if (!graph.IsDeleted(static_cast<VertexId>(v))) live_.push_back(static_cast<VertexId>(v));
-  }
+      : graph_(graph), array_(array), live_(LiveVertices::Of(graph)) {}
 
   /// How many rows there are.
-  std::uint64_t rows() const {
-    return of_edges_ || delta_->empty() ? array_.entry().rows : live_.size();
-  }
+  std::uint64_t rows() const { return of_edges_ ? array_.entry().rows : live_.count(); }
 
   /// Reads rows [first, first + count) to `out`.
   Status Read(std::uint64_t first, std::uint64_t count, std::span<std::byte> out) {
-    places_.clear();
-    put_.clear();
-    put_places_.clear();
-    for (std::uint64_t i = 0; i < count; ++i) Place(first + i, i);
-    RHIZOME_RETURN_IF_ERROR(ReadPut(out));
-    std::sort(places_.begin(), places_.end());
-    const ArrayEntry& entry = array_.entry();
-    const std::uint64_t row_bytes = entry.row_bytes();
-    for (std::size_t i = 0; i < places_.size();) {
-      const std::uint64_t chunk = static_cast<std::uint64_t>(places_[i].first) / entry.chunk_rows;
-      const std::uint64_t base = chunk * entry.chunk_rows;
-      chunk_.resize(array_.RowsInChunk(chunk) * row_bytes);
-      RHIZOME_RETURN_IF_ERROR(array_.ReadChunk(chunk, chunk_));
-      for (; i < places_.size(); ++i) {
-        const std::uint64_t row = static_cast<std::uint64_t>(places_[i].first) - base;
-        if (row >= entry.chunk_rows) break;
-        std::memcpy(out.data() + places_[i].second * row_bytes, chunk_.data() + row * row_bytes,
-                    row_bytes);
-      }
-    }
-    return Status::Ok();
+    if (of_edges_) return array_.ReadRows(first, count, out);
+    vertices_.resize(count);
+    for (std::uint64_t i = 0; i < count; ++i) vertices_[i] = live_.At(first + i);
+    return graph_.ReadRows(array_.entry().name, vertices_, out);
   }
+
+  /// What a row of a call takes beside its bytes.
+  static constexpr std::uint64_t kBytesPerRow = sizeof(VertexId) + sizeof(RowTarget);
 
  private:
-  // Notes where row `number` of the output is read, to stand at `index` of the tile.
-  void Place(std::uint64_t number, std::uint64_t index) {
-    const VertexId vertex = live_.empty() ? static_cast<VertexId>(number) : live_[number];
-    const bool changed = !of_edges_ && !delta_->empty() &&
-                         (static_cast<std::uint64_t>(vertex) >= graph_.info().vertices ||
-                          delta_->RowCommit(array_.entry().array_id, vertex));
-    if (changed) {
-      put_.push_back(vertex);
-      put_places_.push_back(index);
-    } else {
-      places_.emplace_back(of_edges_ ? Row{vertex} : graph_.RowOf(vertex), index);
-    }
-  }
-
-  // Rows that were put since the generation.
-  Status ReadPut(std::span<std::byte> out) {
-    if (put_.empty()) return Status::Ok();
-    const std::uint64_t row_bytes = array_.entry().row_bytes();
-    std::vector<std::byte> rows(put_.size() * row_bytes);
-    RHIZOME_RETURN_IF_ERROR(graph_.ReadRows(array_.entry().name, put_, rows));
-    for (std::size_t i = 0; i < put_.size(); ++i)
-      std::memcpy(out.data() + put_places_[i] * row_bytes, rows.data() + i * row_bytes, row_bytes);
-    return Status::Ok();
-  }
-
   const Graph& graph_;
   const ChunkArray& array_;
-  const std::shared_ptr<const Delta> delta_;
   const bool of_edges_ = IsOfEdges(array_.entry());
-  std::vector<VertexId> live_;                         // only where there is a delta
-  std::vector<std::pair<Row, std::uint64_t>> places_;  // row, index within the tile
-  std::vector<VertexId> put_;                          // vertices with rows in the delta
-  std::vector<std::uint64_t> put_places_;
-  std::vector<std::byte> chunk_;
+  const LiveVertices live_;
+  std::vector<VertexId> vertices_;
 };
 
 /// The .fbin header of vector-search libraries: rows and columns, uint32 each.
@@ -122,10 +75,15 @@ Result<std::string> FbinHeader(std::uint64_t rows, std::uint64_t dim) {
   return header;
 }
 
-/// Returns how many rows it wrote.
-Result<std::uint64_t> WriteRows(const OpenedGraph& opened, const ChunkArray& array,
-                                const ExportFlags& flags, ExportFormat format,
-                                const JobControl& control) {
+/// A file with so many rows, or ids, that is not there until it is committed.
+struct WrittenFile {
+  OutputFile file;
+  std::uint64_t rows = 0;
+};
+
+Result<WrittenFile> WriteRows(const OpenedGraph& opened, const ChunkArray& array,
+                              const ExportFlags& flags, ExportFormat format,
+                              const JobControl& control) {
   const ArrayEntry& entry = array.entry();
   TileReader reader(*opened.graph, array);
   const std::uint64_t all_rows = reader.rows();
@@ -135,8 +93,9 @@ Result<std::uint64_t> WriteRows(const OpenedGraph& opened, const ChunkArray& arr
   }
   RHIZOME_ASSIGN_OR_RETURN(OutputFile out, OutputFile::Create(flags.out));
   RHIZOME_RETURN_IF_ERROR(out.Append(std::as_bytes(std::span(header))));
-  // A row of a tile costs its bytes, its float copy for .fbin, and its place in the sort.
-  const std::uint64_t row_cost = entry.row_bytes() + entry.dim * sizeof(float) + 16;
+  // A row of a tile costs its bytes, its float copy for .fbin, and its place in the order.
+  const std::uint64_t row_cost =
+      entry.row_bytes() + entry.dim * sizeof(float) + TileReader::kBytesPerRow;
   const std::uint64_t tile_rows =
       std::min(all_rows, std::max<std::uint64_t>(flags.memory_bytes / row_cost, 1024));
   std::vector<std::byte> tile(tile_rows * entry.row_bytes());
@@ -155,25 +114,51 @@ Result<std::uint64_t> WriteRows(const OpenedGraph& opened, const ChunkArray& arr
     ToFloats(entry.dtype, rows, floats);
     RHIZOME_RETURN_IF_ERROR(out.Append(std::as_bytes(std::span(floats))));
   }
-  RHIZOME_RETURN_IF_ERROR(out.Commit());
-  return all_rows;
+  return WrittenFile{std::move(out), all_rows};
 }
 
 /// One external id a line, in vertex-id order.
-Status WriteIds(const Graph& graph, const Path& path, const JobControl& control) {
+Result<WrittenFile> WriteIds(const Graph& graph, const Path& path, const JobControl& control) {
   constexpr std::size_t kPieceBytes = 1 << 20;
   RHIZOME_ASSIGN_OR_RETURN(OutputFile out, OutputFile::Create(path));
+  const LiveVertices live = LiveVertices::Of(graph);
   std::string piece;
-  for (std::uint64_t v = 0; v < graph.vertex_count(); ++v) {
-    if (!graph.IsDeleted(static_cast<VertexId>(v)))
-      piece += ToString(graph.ExternalIdOf(static_cast<VertexId>(v))) + '\n';
-    if (piece.size() < kPieceBytes && v + 1 < graph.vertex_count()) continue;
+  for (std::uint64_t i = 0; i < live.count(); ++i) {
+    const std::string id = ToString(graph.ExternalIdOf(live.At(i)));
+    if (id.find_first_of("\r\n") != id.npos)
+      return Fail(Status::InvalidArgument(fmt::format(
+          "the external id {} holds a line break, so that {} could not have an id a line; use "
+          "`get` or `changes`, which write JSON",
+          Json(id).dump(), path.string())));
+    piece += id + '\n';
+    if (piece.size() < kPieceBytes && i + 1 < live.count()) continue;
     RHIZOME_RETURN_IF_ERROR(
-        control.Report({.phase = "writing ids", .done = v, .total = graph.vertex_count()}));
+        control.Report({.phase = "writing ids", .done = i, .total = live.count()}));
     RHIZOME_RETURN_IF_ERROR(out.Append(std::as_bytes(std::span(piece))));
     piece.clear();
   }
-  return out.Commit();
+  return WrittenFile{std::move(out), live.count()};
+}
+
+/// Rows, and for vertices their ids, both written before the first is there. The ids of an earlier
+/// export go first: if this one is cut off, rows may lack their ids, but never stand beside others.
+Result<std::uint64_t> WriteBoth(const OpenedGraph& opened, const ChunkArray& array,
+                                const ExportFlags& flags, ExportFormat format, const Path& ids_path,
+                                const JobControl& control) {
+  std::optional<WrittenFile> ids;
+  if (!IsOfEdges(array.entry())) {
+    RHIZOME_ASSIGN_OR_RETURN(WrittenFile written, WriteIds(*opened.graph, ids_path, control));
+    ids.emplace(std::move(written));
+  }
+  RHIZOME_ASSIGN_OR_RETURN(WrittenFile rows, WriteRows(opened, array, flags, format, control));
+  if (ids) {
+    RHIZOME_CHECK(ids->rows == rows.rows);
+    const Status gone = FileSystem::Posix().RemoveFile(ids_path);
+    if (!gone.ok() && gone.code() != StatusCode::kNotFound) return Fail(gone);
+  }
+  RHIZOME_RETURN_IF_ERROR(rows.file.Commit());
+  if (ids) RHIZOME_RETURN_IF_ERROR(ids->file.Commit());
+  return rows.rows;
 }
 
 std::string DescribeExport(const Json& f) {
@@ -217,12 +202,11 @@ Result<Answer> RunExport(const ExportFlags& flags, Session& session) {
         fmt::format("'{}' has {} rows and the graph {} vertices: it is not an array of vertices",
                     flags.array, entry.rows, opened.graph->info().vertices)));
   }
+  const Path ids = IdsBeside(out);
   RHIZOME_ASSIGN_OR_RETURN(
       const std::uint64_t rows,
-      WriteRows(opened, *array, flags, fbin ? ExportFormat::kFbin : ExportFormat::kNpy,
+      WriteBoth(opened, *array, flags, fbin ? ExportFormat::kFbin : ExportFormat::kNpy, ids,
                 session.control));
-  const Path ids = Path(out).replace_extension(".ids.tsv");
-  if (!of_edges) RHIZOME_RETURN_IF_ERROR(WriteIds(*opened.graph, ids, session.control));
   const double seconds = watch.seconds();
   Json files = Json::array();
   files.push_back({{"path", flags.out},
@@ -240,8 +224,8 @@ void AddExportVerb(CLI::App& root, Session& session) {
   auto flags = std::make_shared<ExportFlags>();
   CLI::App* verb = AddVerb(
       root, session, "export",
-      "Write an array in vertex-id order, and the external ids beside it; an edge attribute in the "
-      "order of the edge ids; or all edges",
+      "Write an array in vertex-id order, without deleted vertices, and the external ids beside "
+      "it; an edge attribute in the order of the edge ids; or all edges",
       "rhizome export demo.rz --array embedding --out embedding.npy", flags, RunExport);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
   verb->add_option("--array", flags->array, "The array")->type_name("NAME");

@@ -7,6 +7,7 @@
 
 #include "npy_output.h"
 #include "rhizome/cache/direct_neighbors.h"
+#include "rhizome/index/live_vertices.h"
 #include "rhizome/index/sampler.h"
 #include "rhizome/storage/stopwatch.h"
 #include "sample_flags.h"
@@ -108,15 +109,21 @@ Status AddNumbers(ZipOutput& zip, std::uint64_t batch, const char* name,
 }
 
 /// b<i>_vertex_ids [v] and b<i>_edges [2, e]: row 0 the local source of each edge, row 1 its
-/// target. Disjoint: also b<i>_seed_of [v], the seed whose subgraph a vertex is in. Frontiers that
-/// are expanded again: also b<i>_hop_edges [hops + 1], the first edge of each hop.
-Status AddBatch(ZipOutput& zip, std::uint64_t batch, const Graph& graph,
+/// target. Where vertices were deleted, also b<i>_export_rows [v]: what `export` writes has no rows
+/// of them, and vertex ids are no longer its rows. Disjoint: also b<i>_seed_of [v], the seed whose
+/// subgraph a vertex is in. Frontiers that are expanded again: also b<i>_hop_edges [hops + 1], the
+/// first edge of each hop.
+Status AddBatch(ZipOutput& zip, std::uint64_t batch, const Graph& graph, const LiveVertices& live,
                 const SampledSubgraph& subgraph, const SamplerOptions& options) {
   std::vector<std::int64_t> ids(subgraph.rows.size());
   std::transform(subgraph.rows.begin(), subgraph.rows.end(), ids.begin(),
                  [&](Row row) { return graph.VertexAt(row); });
   const std::vector<std::int64_t> ends = EndsOf(subgraph, options);
   RHIZOME_RETURN_IF_ERROR(AddNumbers(zip, batch, "vertex_ids", ids));
+  if (live.deleted_count() > 0) {
+    for (std::int64_t& id : ids) id = static_cast<std::int64_t>(live.PlaceOf(id));
+    RHIZOME_RETURN_IF_ERROR(AddNumbers(zip, batch, "export_rows", ids));
+  }
   RHIZOME_RETURN_IF_ERROR(zip.Add(fmt::format("b{}_edges.npy", batch),
                                   NpyHeader(DataType::kInt64, 2, ends.size() / 2),
                                   SampleBytesOf(ends)));
@@ -180,6 +187,7 @@ Result<SampleTotals> SampleAll(const SampleVerbFlags& flags, const Graph& graph,
     RHIZOME_ASSIGN_OR_RETURN(ZipOutput created, ZipOutput::Create(flags.out));
     zip.emplace(std::move(created));
   }
+  const LiveVertices live = LiveVertices::Of(graph);
   SampleTotals totals;
   for (std::uint64_t first = 0; first < seeds.size(); first += flags.batch_size) {
     RHIZOME_RETURN_IF_ERROR(
@@ -196,7 +204,7 @@ Result<SampleTotals> SampleAll(const SampleVerbFlags& flags, const Graph& graph,
     totals.edges += subgraph.neighbors.size();
     totals.vertices += subgraph.rows.size();
     if (zip) {
-      RHIZOME_RETURN_IF_ERROR(AddBatch(*zip, totals.batches, graph, subgraph, options));
+      RHIZOME_RETURN_IF_ERROR(AddBatch(*zip, totals.batches, graph, live, subgraph, options));
     }
     ++totals.batches;
   }
@@ -272,8 +280,10 @@ void AddSampleVerb(CLI::App& root, Session& session) {
   AddTopologyFlag(*verb, flags->topology);
   AddSize(*verb, kNeighborCacheFlag, flags->cache_bytes, kNeighborCacheHelp)->default_str("256M");
   AddIoFlag(*verb, flags->io, "How lists are read from disk");
-  verb->add_option("--out", flags->out,
-                   "Write b{i}_vertex_ids (seeds first) and b{i}_edges [2, e] for batch i")
+  verb->add_option(
+          "--out", flags->out,
+          "Write b{i}_vertex_ids (seeds first) and b{i}_edges [2, e] for batch i; where "
+          "vertices were deleted, b{i}_export_rows, the vertices' rows in what export writes")
       ->type_name("F.npz");
   AddThreads(*verb, flags->sampler.options.threads);
 }

@@ -52,7 +52,8 @@ class TopK {
   std::vector<Scored> best_;
 };
 
-/// Cosine of two rows of equal length, 0 if either is all zeros. Sums in double.
+/// Cosine of two rows of equal length, NaN if either is all zeros: as the row of a vertex that has
+/// none, which no cosine compares. Sums in double.
 double Cosine(std::span<const float> a, double a_norm, std::span<const float> b) {
   double dot = 0;
   double squares = 0;
@@ -60,11 +61,10 @@ double Cosine(std::span<const float> a, double a_norm, std::span<const float> b)
     dot += double{a[i]} * double{b[i]};
     squares += double{b[i]} * double{b[i]};
   }
-  return squares > 0 && a_norm > 0 ? dot / (a_norm * std::sqrt(squares)) : 0;
+  return dot / (a_norm * std::sqrt(squares));
 }
 
-/// The vertices whose row was put since the generation: chunks do not hold it. (A new vertex
-/// without one has zeros, and no direction to compare.)
+/// The vertices whose row was put since the generation: chunks do not hold it.
 std::vector<VertexId> Changed(const Graph& graph, std::uint64_t array_id) {
   std::vector<VertexId> changed;
   const auto merged = graph.delta()->Merged();

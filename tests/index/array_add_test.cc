@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <random>
 
 #include "rhizome/index/npy.h"
@@ -13,6 +14,7 @@
 #include "rhizome/storage/verify.h"
 #include "testing/graph_model.h"
 #include "testing/test_store.h"
+#include "testing/update_history.h"
 
 namespace rhizome {
 namespace {
@@ -280,6 +282,140 @@ TEST_F(AddArrayTest, VerticesOfTheDeltaHaveRows) {
   const auto verified = VerifyFiles(FileSystem::Posix(), path_, control);
   ASSERT_OK(verified);
   EXPECT_TRUE(verified->ok());
+}
+
+// A file of rows in the order of the vertices that are there gives each of them its row, whatever
+// was put, deleted and compacted before; and one that has no row for each is refused.
+TEST(AddArrayHistoryTest, RowsOfLiveVerticesAfterAnyHistory) {
+  std::mt19937_64 rng(testing::TestSeed());
+  const JobControl control;
+  for (int round = 0; round < 4; ++round) {
+    SCOPED_TRACE(round);
+    TempDir dir;
+    testing::RandomBase base = testing::DrawBase(rng);
+    testing::UpdateModel model(base.input);
+    const bool string_ids = base.string_ids();
+    ASSERT_OK(testing::BuildStore(dir / "g.rz", std::move(base.input), base.options));
+    for (int step = 0; step < 4; ++step) {
+      SCOPED_TRACE(step);
+      std::map<std::string, float> expected;
+      std::vector<float> column;
+      bool any_deleted = false;
+      {
+        auto store = testing::OpenStore(dir / "g.rz", Store::Mode::kWrite);
+        ASSERT_OK(store);
+        const auto graph = Graph::Open(**store);
+        ASSERT_OK(graph);
+        const WriteBatch batch = model.DrawBatch(rng, string_ids, 12);
+        model.Apply(batch);
+        ASSERT_OK((*graph)->Write(batch, {.create_types = true}));
+        if (rng() % 2 == 0) ASSERT_OK((*graph)->Compact(testing::DrawCompaction(rng), control));
+        for (std::uint64_t v = 0; v < (*graph)->vertex_count(); ++v) {
+          const auto vertex = static_cast<VertexId>(v);
+          any_deleted = any_deleted || (*graph)->IsDeleted(vertex);
+          if ((*graph)->IsDeleted(vertex)) continue;
+          column.push_back(static_cast<float>(rng() % 1000 + 1));
+          expected[ToString((*graph)->ExternalIdOf(vertex))] = column.back();
+        }
+      }
+      ASSERT_EQ(expected.size(), model.vertices().size());
+      if (expected.empty()) break;
+      const auto write = [&](const char* name, std::uint64_t rows) {
+        const std::uint64_t shape[] = {rows, 1};
+        const auto header = EncodeNpyHeader(DataType::kFloat32, shape);
+        std::ofstream file(dir / name, std::ios::binary);
+        file.write(reinterpret_cast<const char*>(header.data()),
+                   static_cast<std::streamsize>(header.size()));
+        column.resize(std::max<std::size_t>(rows, column.size()));
+        file.write(reinterpret_cast<const char*>(column.data()),
+                   static_cast<std::streamsize>(rows * sizeof(float)));
+        return dir / name;
+      };
+      const std::string name = "x" + std::to_string(step);
+      const auto add = [&](const Path& path) {
+        return AddArray(FileSystem::Posix(), dir / "g.rz", {.file = {.name = name, .path = path}},
+                        control);
+      };
+      const std::uint64_t count = expected.size();
+      EXPECT_STATUS(add(write("more.npy", count + 1)), kInvalidArgument);
+      if (any_deleted) {
+        const auto fewer = add(write("fewer.npy", count - 1));
+        EXPECT_STATUS(fewer, kInvalidArgument);
+        EXPECT_THAT(testing::AsStatus(fewer).message(), HasSubstr("deleted"));
+      }
+      const auto added = add(write("x.npy", count));
+      ASSERT_OK(added);
+      EXPECT_EQ(added->new_vertices, 0U);
+      EXPECT_EQ(added->rows_read, count);
+      const auto open = OpenStoreGraph(dir / "g.rz");
+      ASSERT_OK(open);
+      for (const auto& [id, value] : expected) {
+        const auto vertex = open->graph->FindText(id);
+        ASSERT_OK(vertex);
+        float row = 0;
+        ASSERT_OK(open->graph->ReadRows(name, std::span(&*vertex, 1),
+                                        std::as_writable_bytes(std::span(&row, 1))));
+        EXPECT_EQ(row, value) << id;
+      }
+      if (::testing::Test::HasFailure()) return;
+    }
+    testing::ExpectVerifies(dir / "g.rz");
+  }
+}
+
+// Deleted vertices, of the generation and of the delta, are passed over by appended rows too.
+TEST_F(AddArrayTest, AppendingPassesDeletedVerticesOver) {
+  ASSERT_OK(Add("x", Npy("a.npy", 0, 100)));
+  const auto update = [&](auto&& change, bool compact) {
+    auto store = Store::Open(FileSystem::Posix(), path_, Store::Mode::kWrite);
+    ASSERT_OK(store);
+    auto graph = Graph::Open(**store);
+    ASSERT_OK(graph);
+    WriteBatch batch;
+    change(batch);
+    ASSERT_OK((*graph)->Write(batch));
+    if (compact) ASSERT_OK((*graph)->Compact({}, JobControl()));
+  };
+  for (const bool compact : {true, false}) {
+    const std::int64_t id = compact ? 150 : 100;
+    update([&](WriteBatch& batch) { batch.DeleteVertex(id); }, compact);
+  }
+  // 298 vertices are left; those from 101 on, without 150, lack rows: the file has them.
+  std::string text = NpyHeaderText(198);
+  for (std::uint64_t v = 101; v < kVertices; ++v) {
+    for (std::uint64_t c = 0; c < kDim && v != 150; ++c) {
+      const float value = Value(v, c);
+      text.append(reinterpret_cast<const char*>(&value), sizeof(value));
+    }
+  }
+  EXPECT_STATUS(Append("x", Npy("more.npy", 101, 199)), kInvalidArgument);
+  // Ids that are not theirs are refused.
+  std::string ids;
+  for (std::uint64_t v = 101; v < kVertices; ++v)
+    if (v != 150) ids += std::to_string(v) + "\n";
+  AddArrayOptions options;
+  options.file.path = Write("rest.npy", text);
+  const auto append = [&](const std::string& named) {
+    options.ids = Write("ids.tsv", named);
+    return AppendRows(FileSystem::Posix(), path_, "x", options, JobControl());
+  };
+  const auto other = append("99\n" + ids.substr(4));
+  EXPECT_STATUS(other, kInvalidArgument);
+  EXPECT_THAT(testing::AsStatus(other).message(), HasSubstr("names others"));
+  const auto appended = append(ids);
+  ASSERT_OK(appended);
+  EXPECT_EQ(appended->rows_given, kVertices);
+  const auto open = OpenStoreGraph(path_);
+  ASSERT_OK(open);
+  for (std::uint64_t v = 0; v < kVertices; ++v) {
+    if (v == 100 || v == 150) continue;
+    const auto vertex = static_cast<VertexId>(v);
+    std::array<float, kDim> row{};
+    ASSERT_OK(
+        open->graph->ReadRows("x", std::span(&vertex, 1), std::as_writable_bytes(std::span(row))));
+    EXPECT_EQ(row[1], Value(v, 1)) << v;
+  }
+  ExpectSound();
 }
 
 TEST_F(AddArrayTest, VersionsAndRetention) {

@@ -1,0 +1,60 @@
+#include "rhizome/index/live_vertices.h"
+
+#include <algorithm>
+#include <iterator>
+#include <span>
+#include <utility>
+
+#include "rhizome/index/graph_parts.h"
+#include "rhizome/storage/mutant.h"
+
+namespace rhizome {
+namespace {
+
+/// Those of the generation, and those that the delta deletes: sorted both, none in both.
+std::vector<VertexId> AllDeleted(std::span<const VertexId> of_generation, const Delta& delta) {
+  const auto merged = delta.Merged();
+  std::vector<VertexId> of_delta;
+  if (merged != nullptr) of_delta = merged->deleted;
+  if (RHIZOME_MUTANT("deleted vertices have rows once they are compacted")) return of_delta;
+  std::vector<VertexId> all;
+  std::set_union(of_generation.begin(), of_generation.end(), of_delta.begin(), of_delta.end(),
+                 std::back_inserter(all));
+  return all;
+}
+
+}  // namespace
+
+LiveVertices LiveVertices::Of(const Graph& graph) {
+  const auto fixed = graph.Snapshot();
+  const auto delta = fixed->delta();
+  return {delta->vertices(), AllDeleted(fixed->parts()->ids.deleted(), *delta)};
+}
+
+Result<LiveVertices> LiveVertices::Of(const Store& store, const Delta& delta) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto of_generation, LoadDeletedVertices(store));
+  return LiveVertices(delta.vertices(), AllDeleted(of_generation, delta));
+}
+
+// deleted_[i] - i live vertices come before the deleted vertex i: it comes before the one that is
+// sought where that is no more than the place.
+VertexId LiveVertices::At(std::uint64_t place) const {
+  std::uint64_t begin = 0;
+  std::uint64_t end = deleted_.size();
+  while (begin < end) {
+    const std::uint64_t middle = begin + (end - begin) / 2;
+    if (static_cast<std::uint64_t>(deleted_[middle]) - middle <= place) {
+      begin = middle + 1;
+    } else {
+      end = middle;
+    }
+  }
+  return static_cast<VertexId>(place + begin);
+}
+
+std::uint64_t LiveVertices::PlaceOf(VertexId vertex) const {
+  const auto below = std::lower_bound(deleted_.begin(), deleted_.end(), vertex) - deleted_.begin();
+  return static_cast<std::uint64_t>(vertex) - static_cast<std::uint64_t>(below);
+}
+
+}  // namespace rhizome
