@@ -15,6 +15,7 @@
 #include "reliability/crash_run.h"
 #include "reliability/damage_run.h"
 #include "reliability/fault_run.h"
+#include "reliability/rows_check.h"
 #include "reliability/upkeep_run.h"
 #include "testing/care.h"
 #include "testing/testing.h"
@@ -28,6 +29,7 @@ enum class Check : std::uint8_t {
   kCrash,     // power cuts before its operations
   kFault,     // operations that fail
   kSharing,   // processes beside each other
+  kRows,      // rows of vertices after a deletion and a compaction
   kFlips,     // bits of `place`
   kLogFlips,  // bits of the log of a store that was not closed
   kInjuries,  // injuries whose names have `place` in them
@@ -93,6 +95,10 @@ const std::vector<Mutant>& Mutants() {
       {"repair clears scratch", Check::kCare, "RepairKeepsOtherJobs"},
       {"a chunk is lost whole", Check::kCare, "OneRowCostsOneRow"},
       {"shared files are not read", Check::kCare, "RottenSharedFilesAreCopiedAgain"},
+      // Rows that go to others.
+      {"deleted vertices have rows once they are compacted", Check::kRows, ""},
+      {"type of a row is not looked at", Check::kRows, ""},
+      {"rows that were put are forgotten", Check::kRows, ""},
       // Errors that are not one.
       {"failed write is forgotten", Check::kFault, "compaction",
        "sync /data/g.rz/generations/000002/MANIFEST"},
@@ -164,6 +170,8 @@ std::string Catch(const Mutant& mutant, const History* sound, const SmallStore* 
                    "a failed operation");
     case Check::kSharing:
       return CheckSharing().value_or("");
+    case Check::kRows:
+      return CheckRows().value_or("");
     case Check::kFlips:
       return Count(
           FlipBits(*store, {.stride = 5, .seed = seed, .only = mutant.place, .stop_at_first = true})
