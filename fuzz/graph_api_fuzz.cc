@@ -155,7 +155,7 @@ class Run {
     CompactOptions options;
     const std::uint8_t drawn = in_.Byte();
     options.repartition = drawn % 2 == 1;
-    options.partition.kind = drawn % 4 < 2 ? PartitionerKind::kHash2d : PartitionerKind::kAdaDne;
+    options.partition.kind = drawn % 4 < 2 ? PartitionerKind::kHash2d : PartitionerKind::kRefined;
     options.partition.partitions = drawn / 4 % 4;
     if (drawn % 16 >= 8) options.order = OrderKind::kNatural;
     const JobControl control;

@@ -63,7 +63,7 @@ Result<StepBenchReport> BenchTrainingStep(const Graph& graph, const StepBenchOpt
   shape.spec.hidden = options.hidden;
   shape.spec.dropout = options.dropout;
   RHIZOME_ASSIGN_OR_RETURN(Model model, Model::Create(shape, options.seed));
-  Labels labels;
+  ClassLabels labels;
   labels.classes = options.classes;
   labels.label.resize(graph.vertex_count());
   std::mt19937 random(static_cast<std::uint32_t>(options.seed));

@@ -80,7 +80,6 @@ class Scores final : public LinkScores {
 }  // namespace
 }  // namespace rhizome
 
-extern "C" const rhizome::GnnEntry* rhizome_gnn_entry_v1();
 extern "C" const rhizome::GnnEntry* rhizome_gnn_entry_v1() {
   static const rhizome::Entry entry;
   return &entry;
@@ -92,7 +91,6 @@ extern "C" const rhizome::GnnBench* rhizome_gnn_bench_v1() {
   return &bench;
 }
 
-extern "C" const rhizome::LinkScores* rhizome_gnn_scores_v1();
 extern "C" const rhizome::LinkScores* rhizome_gnn_scores_v1() {
   static const rhizome::Scores scores;
   return &scores;

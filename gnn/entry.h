@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -55,6 +56,9 @@ inline std::string_view OverlapName(Overlap overlap) {
   return overlap == Overlap::kAll ? "all" : "changeset";
 }
 
+/// Takes a sentence that the user should read before a job goes on.
+using JobNote = std::function<void(std::string_view)>;
+
 struct TrainOptions {
   Path store;
   ModelSpec model;
@@ -90,6 +94,7 @@ struct TrainOptions {
   bool resume = false;  ///< go on from what a killed run of the same job wrote, if it did
   Path out;             ///< model file, safetensors; empty: not written
   Path trace;           ///< when each stage ran, as Chrome trace events; empty: not written
+  JobNote note = {};    ///< told what of the graph the network ignores, if anything
 };
 
 struct EpochReport {
@@ -156,13 +161,18 @@ struct TrainReport {
   bool direct = false;
   double mean_depth = 0;
   std::optional<ListReadsReport> list_reads;  ///< where lists are on disk
-  double valid_accuracy = 0;  ///< of the epoch that was kept: the best on the validation set
-  double test_accuracy = 0;
-  double majority_accuracy = 0;  ///< of always answering the training set's most frequent class
+
+  /// Of the epoch that was kept, the best on the validation set. Absent: not measured
+  /// (options.test), or no vertex is in that set.
+  std::optional<double> valid_accuracy;
+  std::optional<double> test_accuracy;
+  std::optional<double> majority_accuracy;  ///< of the training set's most frequent class, always
   std::uint32_t best_epoch = 0;
   std::uint32_t superbatch = 0;
   Overlap overlap = Overlap::kAll;
   TrainMemory memory;
+  std::uint64_t valid_vertices = 0;       ///< in the validation set; 0: no accuracy of an epoch
+  std::vector<std::string> ignored;       ///< of the graph, as IgnoredFacts says it
   std::uint64_t minibatches = 0;          ///< of an epoch
   std::uint64_t resumed_minibatches = 0;  ///< done before this run
   std::uint64_t base_memory_bytes = 0;
@@ -229,6 +239,7 @@ struct InferOptions {
   std::uint32_t workers = 0;
   std::vector<std::string> worker_command = {};
   std::optional<std::uint64_t> worker_of_bytes = {};  ///< this process is such a child
+  JobNote note = {};                                  ///< as TrainOptions::note
   Codec codec{.kind = CodecKind::kBloscLz4, .level = 5};
 };
 
@@ -272,9 +283,19 @@ struct InferReport {
   std::uint64_t kept = 0;
   std::string full_because;
   std::optional<ListReadsReport> list_reads;  ///< where lists are on disk
-  std::uint64_t base_memory_bytes = 0;
+  std::uint64_t base_memory_bytes = 0;        ///< of this process, before it began
+
+  /// The highest that each process of the job ever had, added up: this one's, and those of workers.
+  /// What they share, such as the code of libraries, counts for each.
   std::uint64_t peak_memory_bytes = 0;
+  std::uint64_t own_peak_memory_bytes = 0;
+  std::vector<std::uint64_t> worker_peak_memory_bytes;
+
   std::string array;
+  std::vector<std::string> ignored;  ///< of the graph, as IgnoredFacts says it
+
+  /// A run before had made and published just this array (options.resume): nothing was done.
+  bool published_before = false;
 };
 
 /// What a layer would read, counted before anything is computed (cache/pass_plan.h).
@@ -327,7 +348,11 @@ class GnnEntry {
                                       const JobControl& control) const = 0;
 };
 
-/// `extern "C" const rhizome::GnnEntry* rhizome_gnn_entry_v1();`
+/// What to ask dlsym for: the function below.
 inline constexpr const char* kGnnEntrySymbol = "rhizome_gnn_entry_v1";
 
 }  // namespace rhizome
+
+/// For programs that link the library (the CMake target rhizome::gnn). Lives as long as the
+/// library.
+extern "C" const rhizome::GnnEntry* rhizome_gnn_entry_v1();

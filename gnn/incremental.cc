@@ -16,7 +16,6 @@
 #include "rhizome/storage/array_versions.h"
 
 namespace rhizome {
-namespace {
 
 std::string_view FactOf(const ArrayEntry& array, std::string_view name) {
   for (const auto& [key, value] : array.attributes) {
@@ -30,6 +29,8 @@ const ArrayEntry* NewestOf(const Manifest& manifest, const std::string& name) {
   return FindStoredArray(manifest.arrays,
                          versions.empty() ? name : VersionName(name, versions.back()));
 }
+
+namespace {
 
 /// Why the rows of `old` cannot be kept; empty: they can.
 std::string WhyNot(const ArrayEntry& old, const ArrayEntry& made, const Manifest& manifest) {

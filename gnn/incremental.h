@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,12 @@ namespace rhizome {
 inline constexpr const char* kIncrementalFacts[] = {
     "made_by", "content", "model_xxh3", "features", "features_id", "hops", "fanout", "seed"};
 inline constexpr const char* kVerticesFact = "vertices";  ///< that it was computed for
+
+/// The value of an array's fact; empty where it has none of that name.
+std::string_view FactOf(const ArrayEntry& array, std::string_view name);
+
+/// The newest version of an array, or the array where it has none; null: there is no such array.
+const ArrayEntry* NewestOf(const Manifest& manifest, const std::string& name);
 
 /// What an incremental inference begins with.
 struct IncrementalBase {
@@ -51,7 +58,7 @@ Result<IncrementalPlan> PlanIncremental(const Graph& graph, const ArrayEntry& ma
 struct MergeOptions {
   const Graph& graph;
   const Model& model;
-  const Labels* labels = nullptr;
+  const ClassLabels* labels = nullptr;
   bool scores = false;
   std::uint32_t layer = 0;
   ArrayEntry output;

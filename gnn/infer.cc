@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
+
 #include "rhizome/cache/pass_plan.h"
 #include "rhizome/gnn/block_plan.h"
 #include "rhizome/gnn/chunk_reader.h"
 #include "rhizome/gnn/compute_threads.h"
+#include "rhizome/gnn/ignored_facts.h"
 #include "rhizome/gnn/incremental.h"
 #include "rhizome/gnn/infer_job.h"
 #include "rhizome/gnn/inference_workers.h"
@@ -48,7 +51,7 @@ Result<std::string> Publish(const Store& store, const InferOptions& options,
 Result<LayerwiseResult> RunIncremental(const InferJob& job, const LayerwiseOptions& options,
                                        const IncrementalBase& base, const Path& scratch,
                                        InferenceLog* log, const JobControl& control) {
-  const Labels* labels = job.labels ? &*job.labels : nullptr;
+  const ClassLabels* labels = job.labels ? &*job.labels : nullptr;
   LayerwiseResult result;
   if (base.stale.empty()) {
     result.layers.resize(job.model->shape().spec.layers);
@@ -76,7 +79,7 @@ Result<LayerwiseResult> RunIncremental(const InferJob& job, const LayerwiseOptio
 Result<LayerwiseResult> RunJob(const InferJob& job, const InferOptions& options,
                                const LayerwiseOptions& made, const IncrementalBase* base,
                                const JobScratch& scratch, const JobControl& control) {
-  const Labels* labels = job.labels ? &*job.labels : nullptr;
+  const ClassLabels* labels = job.labels ? &*job.labels : nullptr;
   if (options.mode == InferMode::kSamplewise) {
     return RunSamplewise(*job.graph, *job.model, labels, scratch.folder(), made, control);
   }
@@ -104,14 +107,9 @@ InferReport MakeReport(const LayerwiseResult& result, const InferJob& job,
   report.vertices = job.graph->vertex_count();
   report.seconds = seconds;
   report.vertices_per_second = static_cast<double>(report.vertices) / std::max(seconds, 1e-9);
-  if (result.accuracy.Has(Split::kValid)) {
-    report.valid_accuracy = result.accuracy.Share(Split::kValid);
-  }
-  if (result.accuracy.Has(Split::kTest)) {
-    report.test_accuracy = result.accuracy.Share(Split::kTest);
-  }
+  report.valid_accuracy = result.accuracy.Of(Split::kValid);
+  report.test_accuracy = result.accuracy.Of(Split::kTest);
   report.resumed_chunks = result.resumed_chunks;
-  report.peak_memory_bytes = PeakResidentBytes();
   report.array = options.out;
   return report;
 }
@@ -279,10 +277,41 @@ void WorkFor(const InferOptions& options, std::uint64_t base_bytes, const JobCon
       }));
 }
 
+/// Of a job that finds its array published: a run before it was killed after that, or it was
+/// started twice. Whatever that run left goes.
+Result<InferReport> PublishedBefore(const InferJob& job, const InferOptions& options,
+                                    const std::string& array) {
+  static_cast<void>(
+      JobScratch::Open(*job.store, InferScratchName(options), JobScratch::Leftovers::kRemove));
+  InferReport report;
+  report.vertices = job.graph->vertex_count();
+  report.array = array;
+  report.published_before = true;
+  return report;
+}
+
+/// What the processes of the job took.
+void AddMemory(const InferenceWorkers* workers, std::uint64_t base_bytes, InferReport& report) {
+  report.base_memory_bytes = base_bytes;
+  report.own_peak_memory_bytes = PeakResidentBytes();
+  if (workers != nullptr) report.worker_peak_memory_bytes = workers->PeakBytes();
+  report.peak_memory_bytes =
+      std::accumulate(report.worker_peak_memory_bytes.begin(),
+                      report.worker_peak_memory_bytes.end(), report.own_peak_memory_bytes);
+}
+
 Result<InferReport> InferAndPublish(const InferOptions& options, std::uint64_t base_bytes,
                                     const JobControl& control) {
   const WorkClock clock;
   RHIZOME_ASSIGN_OR_RETURN(const InferJob job, OpenInferJob(options));
+  if (job.published) {
+    RHIZOME_ASSIGN_OR_RETURN(InferReport report, PublishedBefore(job, options, *job.published));
+    AddMemory(nullptr, base_bytes, report);
+    return report;
+  }
+  std::vector<std::string> ignored;
+  if (!job.model->shape().spec.no_edges) ignored = IgnoredFacts(*job.graph);
+  TellIgnored(ignored, options.note);
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<JobScratch> scratch,
                            JobScratch::Open(*job.store, InferScratchName(options),
                                             options.resume ? JobScratch::Leftovers::kKeep
@@ -309,7 +338,8 @@ Result<InferReport> InferAndPublish(const InferOptions& options, std::uint64_t b
   report.array = published;
   report.kept = base == nullptr ? 0 : report.vertices - base->stale.size();
   report.full_because = incremental.full_because;
-  report.base_memory_bytes = base_bytes;
+  report.ignored = std::move(ignored);
+  AddMemory(workers.get(), base_bytes, report);
   if (lists != nullptr) report.list_reads = lists->report();
   return report;
 }

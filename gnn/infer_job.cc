@@ -62,6 +62,36 @@ std::vector<std::pair<std::string, std::string>> Attributes(const InferJob& job,
                                manifest.version, job.graph->sequence())}};
 }
 
+/// Of a snapshot "generation 1 version 2 sequence 3" all but the version, which counts arrays.
+std::string WithoutVersion(std::string_view snapshot) {
+  const std::size_t begin = snapshot.find(" version ");
+  const std::size_t end = snapshot.find(" sequence ");
+  if (begin == snapshot.npos || end == snapshot.npos || end < begin) return std::string(snapshot);
+  return std::string(snapshot.substr(0, begin)) + std::string(snapshot.substr(end));
+}
+
+/// The newest version of the array that is to be made, as users write it, if it is what this job
+/// would make, of the same commit.
+std::optional<std::string> FindPublished(const InferJob& job, const InferOptions& options) {
+  const Manifest& manifest = job.store->manifest();
+  const ArrayEntry* const there = NewestOf(manifest, options.out);
+  if (there == nullptr) return std::nullopt;
+  for (const auto& [name, value] : Attributes(job, options)) {
+    const std::string_view found = FactOf(*there, name);
+    if (name == "snapshot" ? WithoutVersion(found) != WithoutVersion(value) : found != value)
+      return std::nullopt;
+  }
+  if (there->codec.kind != options.codec.kind || there->codec.level != options.codec.level)
+    return std::nullopt;
+  const auto version = SplitVersion(there->name);
+  if (version.has_value() != (options.new_version || options.live || options.keep > 0))
+    return std::nullopt;
+  if (!version) return there->name;
+  const std::string live = fmt::format("{}@{}", options.out, kLiveAlias);
+  if (options.live && manifest.FindArray(live) != there) return std::nullopt;
+  return fmt::format("{}@{}", options.out, version->second);
+}
+
 /// Of what --memory leaves, the shares of the stage and of what is read ahead of it: not less, and
 /// not more, which without a limit they take. A stage that stays in the processor's cache is no
 /// slower than a larger one. And what a block takes without a limit.
@@ -161,7 +191,7 @@ Result<InferMemory> DivideMemory(const InferJob& job, const InferOptions& option
   }
   // In order every list is read a few times in all: no cache of them unless it is asked for.
   RHIZOME_ASSIGN_OR_RETURN(
-      const MemoryPlan plan,
+      const JobMemoryPlan plan,
       PlanMemory(options.memory_bytes,
                  {.cache_bytes = options.cache_bytes,
                   .superbatch = 1,
@@ -188,7 +218,10 @@ Result<InferJob> OpenInferJob(const InferOptions& options, bool no_output) {
   FileSystem& fs = FileSystem::Posix();
   RHIZOME_ASSIGN_OR_RETURN(
       job.store, Store::Open(fs, options.store, Store::Mode::kRead, {.scratch = options.scratch}));
-  if (!no_output) RHIZOME_RETURN_IF_ERROR(CheckOutput(*job.store, options));
+  const Status output = no_output ? Status::Ok() : CheckOutput(*job.store, options);
+  // A run that is resumed may have come to its end.
+  const bool may_be_there = options.resume && output.code() == StatusCode::kAlreadyExists;
+  if (!may_be_there) RHIZOME_RETURN_IF_ERROR(output);
   auto model_file = LoadSafetensors(fs, options.model_file);
   if (!model_file) return Fail(OfNamedFile(model_file.error(), options.model_file));
   job.model_file = *std::move(model_file);
@@ -202,6 +235,8 @@ Result<InferJob> OpenInferJob(const InferOptions& options, bool no_output) {
                            Graph::Open(std::as_const(*job.store), {.topology = options.topology}));
   RHIZOME_ASSIGN_OR_RETURN(const auto features, job.store->OpenArray(options.features));
   RHIZOME_RETURN_IF_ERROR(CheckFeatures(features->entry(), *job.model, *job.graph));
+  if (options.resume && !no_output) job.published = FindPublished(job, options);
+  if (may_be_there && !job.published) return Fail(output);
   const Manifest& manifest = job.store->manifest();
   if (manifest.FindArray(options.labels) != nullptr &&
       manifest.FindArray(options.split) != nullptr) {

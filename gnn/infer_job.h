@@ -25,7 +25,11 @@ struct InferJob {
   std::unique_ptr<Graph> graph;
   LoadedTensorFile model_file;
   std::optional<Model> model;
-  std::optional<Labels> labels;
+  std::optional<ClassLabels> labels;
+
+  /// The array as users write it (emb, or emb@3), where options.resume finds that a run before has
+  /// published just what this one would make.
+  std::optional<std::string> published;
 };
 
 /// Errors: those of store, graph and model file; kInvalidArgument, arrays that do not fit the

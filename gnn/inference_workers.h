@@ -31,6 +31,9 @@ class InferenceWorkers {
   Result<InferLayerReport> RunLayer(const Graph& graph, std::uint32_t layer, LayerOutput& output,
                                     InferenceLog& log, const JobControl& control);
 
+  /// As WorkerPool::PeakBytes.
+  std::vector<std::uint64_t> PeakBytes() const { return pool_->PeakBytes(); }
+
  private:
   explicit InferenceWorkers(std::unique_ptr<WorkerPool> pool) : pool_(std::move(pool)) {}
   std::unique_ptr<WorkerPool> pool_;

@@ -55,7 +55,7 @@ Status ForEachChunk(const ChunkArray& array, const Graph& graph, Use use) {
 
 template <typename T>
 Status TakeLabels(std::string_view name, std::uint64_t first, std::span<const std::byte> bytes,
-                  Labels& labels) {
+                  ClassLabels& labels) {
   for (std::size_t i = 0; i < bytes.size() / sizeof(T); ++i) {
     T value;
     std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
@@ -69,7 +69,7 @@ Status TakeLabels(std::string_view name, std::uint64_t first, std::span<const st
   return Status::Ok();
 }
 
-Status CheckSplit(const Graph& graph, const Labels& labels) {
+Status CheckSplit(const Graph& graph, const ClassLabels& labels) {
   constexpr const char* kNames[] = {"training", "validation", "test"};
   for (std::size_t row = 0; row < labels.split.size(); ++row) {
     const Split split = labels.split[row];
@@ -92,7 +92,7 @@ Status CheckSplit(const Graph& graph, const Labels& labels) {
 
 }  // namespace
 
-std::vector<VertexId> Labels::Members(const Graph& graph, Split set) const {
+std::vector<VertexId> ClassLabels::Members(const Graph& graph, Split set) const {
   std::vector<VertexId> members;
   for (std::size_t row = 0; row < split.size(); ++row) {
     if (split[row] == set) members.push_back(graph.VertexAt(static_cast<Row>(row)));
@@ -101,13 +101,13 @@ std::vector<VertexId> Labels::Members(const Graph& graph, Split set) const {
   return members;
 }
 
-Result<Labels> ReadLabels(const Graph& graph, const std::string& label_array,
-                          const std::string& split_array) {
+Result<ClassLabels> ReadLabels(const Graph& graph, const std::string& label_array,
+                               const std::string& split_array) {
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<ChunkArray> label,
                            OpenColumn(graph, label_array, {DataType::kInt64, DataType::kInt32}));
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<ChunkArray> split,
                            OpenColumn(graph, split_array, {DataType::kUint8}));
-  Labels labels;
+  ClassLabels labels;
   labels.label.resize(graph.vertex_count(), -1);
   labels.split.resize(graph.vertex_count(), Split::kNone);
   const bool wide = label->entry().dtype == DataType::kInt64;

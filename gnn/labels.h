@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,8 +15,8 @@ namespace rhizome {
 /// The sets of vertices that the split array names, by its values.
 enum class Split : std::uint8_t { kTrain = 0, kValid = 1, kTest = 2, kNone = 255 };
 
-/// Labels and split of every vertex, in row order, held in memory: 5 bytes a vertex.
-struct Labels {
+/// Class labels and split of every vertex, in row order, held in memory: 5 bytes a vertex.
+struct ClassLabels {
   std::vector<std::int32_t> label;  ///< [rows]; -1: none
   std::vector<Split> split;         ///< [rows]
   std::int64_t classes = 0;         ///< 1 + the largest label
@@ -29,8 +30,8 @@ struct Labels {
 /// the three sets must have a label.
 /// Errors: kNotFound, no such array; kInvalidArgument, wrong dtype or shape, a label below -1 or
 /// above the limit, a vertex of a set without label (named), a split value that means nothing.
-Result<Labels> ReadLabels(const Graph& graph, const std::string& label_array,
-                          const std::string& split_array);
+Result<ClassLabels> ReadLabels(const Graph& graph, const std::string& label_array,
+                               const std::string& split_array);
 
 /// Correct answers, counted by set.
 struct AccuracyCounts {
@@ -42,6 +43,9 @@ struct AccuracyCounts {
 
   /// Share of correct answers; 0 where the set is empty.
   double Share(Split set) const;
+  std::optional<double> Of(Split set) const {  ///< the same; nothing where the set is empty
+    return Has(set) ? std::optional<double>(Share(set)) : std::nullopt;
+  }
   bool Has(Split set) const { return total[static_cast<std::size_t>(set)] > 0; }
 };
 

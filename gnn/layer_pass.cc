@@ -30,7 +30,7 @@ void ForTiles(const TargetRange& range, const Body& body) {
 
 }  // namespace
 
-AccuracyCounts CountCorrect(const Labels& labels, std::span<const Row> rows,
+AccuracyCounts CountCorrect(const ClassLabels& labels, std::span<const Row> rows,
                             const torch::Tensor& scores) {
   const torch::Tensor best = scores.argmax(1).contiguous();
   AccuracyCounts counts;

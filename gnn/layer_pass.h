@@ -23,7 +23,7 @@ namespace rhizome {
 struct LayerPassInput {
   const Graph& graph;
   const Model& model;
-  const Labels* labels;                    ///< null: no accuracy is counted
+  const ClassLabels* labels;               ///< null: no accuracy is counted
   const ChunkArray& source;                ///< the layer before, or the features
   const FeatureDecoder& decoder;           ///< of `source`
   std::shared_ptr<const DeltaRows> delta;  ///< over `source`; or null
@@ -43,7 +43,7 @@ std::vector<Block> BlocksOfLayer(const ArrayEntry& output, const BlockPlannerOpt
                                  const std::vector<bool>& done);
 
 /// Of class scores [rows or more, classes].
-AccuracyCounts CountCorrect(const Labels& labels, std::span<const Row> rows,
+AccuracyCounts CountCorrect(const ClassLabels& labels, std::span<const Row> rows,
                             const torch::Tensor& scores);
 
 /// One pass over all blocks of a layer. Of each block, the rows that it needs are staged window by

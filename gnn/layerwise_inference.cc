@@ -38,7 +38,7 @@ Result<Source> OpenWritten(FileSystem& fs, const WrittenArray& written) {
 /// The run of one job: its layers, and what was done of them before.
 class LayerwiseRun {
  public:
-  LayerwiseRun(const Graph& graph, const Model& model, const Labels* labels,
+  LayerwiseRun(const Graph& graph, const Model& model, const ClassLabels* labels,
                const ArrayEntry& features, const Path& scratch, InferenceLog* log,
                const LayerwiseOptions& options)
       : graph_(graph),
@@ -239,7 +239,7 @@ class LayerwiseRun {
 
   const Graph& graph_;
   const Model& model_;
-  const Labels* const labels_;
+  const ClassLabels* const labels_;
   const Path scratch_;
   InferenceLog* const log_;
   const LayerwiseOptions& options_;
@@ -270,9 +270,10 @@ Status CheckFeatures(const ArrayEntry& array, const Model& model, const Graph& g
   return Status::Ok();
 }
 
-Result<LayerwiseResult> RunLayerwise(const Graph& graph, const Model& model, const Labels* labels,
-                                     const Path& scratch, InferenceLog* log,
-                                     const LayerwiseOptions& options, const JobControl& control) {
+Result<LayerwiseResult> RunLayerwise(const Graph& graph, const Model& model,
+                                     const ClassLabels* labels, const Path& scratch,
+                                     InferenceLog* log, const LayerwiseOptions& options,
+                                     const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(const LayerwiseOptions complete, Complete(graph, model, options));
   RHIZOME_ASSIGN_OR_RETURN(const auto features, graph.store().OpenArray(options.features));
   RHIZOME_RETURN_IF_ERROR(CheckFeatures(features->entry(), model, graph));
@@ -280,10 +281,11 @@ Result<LayerwiseResult> RunLayerwise(const Graph& graph, const Model& model, con
   return run.Run(control);
 }
 
-Result<InferLayerReport> RunLayerPart(const Graph& graph, const Model& model, const Labels* labels,
-                                      const Path& scratch, InferenceLog& log,
-                                      const LayerwiseOptions& options, const LayerPart& part,
-                                      ChunkProgress progress, const JobControl& control) {
+Result<InferLayerReport> RunLayerPart(const Graph& graph, const Model& model,
+                                      const ClassLabels* labels, const Path& scratch,
+                                      InferenceLog& log, const LayerwiseOptions& options,
+                                      const LayerPart& part, ChunkProgress progress,
+                                      const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(const LayerwiseOptions complete, Complete(graph, model, options));
   RHIZOME_ASSIGN_OR_RETURN(const auto features, graph.store().OpenArray(options.features));
   LayerwiseRun run(graph, model, labels, features->entry(), scratch, &log, complete);

@@ -81,9 +81,10 @@ struct LayerwiseResult {
 /// Memory: the cache, and WorkingBytes.
 /// Errors: kInvalidArgument, features that do not fit the model or a wrong number of fanouts; those
 /// of the store; kInterrupted.
-Result<LayerwiseResult> RunLayerwise(const Graph& graph, const Model& model, const Labels* labels,
-                                     const Path& scratch, InferenceLog* log,
-                                     const LayerwiseOptions& options, const JobControl& control);
+Result<LayerwiseResult> RunLayerwise(const Graph& graph, const Model& model,
+                                     const ClassLabels* labels, const Path& scratch,
+                                     InferenceLog* log, const LayerwiseOptions& options,
+                                     const JobControl& control);
 
 /// Chunks [begin, end) of what a layer (from 0) writes.
 struct LayerPart {
@@ -95,10 +96,11 @@ struct LayerPart {
 /// Computes a part of a job that another process runs with the same options but for memory and
 /// threads: its log (InferenceLog::Read) says in which order rows stand and where the layer before
 /// is; `progress.tell` is told of each chunk. Errors: those of RunLayerwise.
-Result<InferLayerReport> RunLayerPart(const Graph& graph, const Model& model, const Labels* labels,
-                                      const Path& scratch, InferenceLog& log,
-                                      const LayerwiseOptions& options, const LayerPart& part,
-                                      ChunkProgress progress, const JobControl& control);
+Result<InferLayerReport> RunLayerPart(const Graph& graph, const Model& model,
+                                      const ClassLabels* labels, const Path& scratch,
+                                      InferenceLog& log, const LayerwiseOptions& options,
+                                      const LayerPart& part, ChunkProgress progress,
+                                      const JobControl& control);
 
 /// What a layer will read, and in which order it will write.
 struct LayerReads {

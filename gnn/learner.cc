@@ -13,7 +13,7 @@ BatchOutcome MakeOutcome(const torch::Tensor& scores, const torch::Tensor& targe
 
 }  // namespace
 
-Learner::Learner(Model& model, const Labels& labels, double learning_rate, double weight_decay,
+Learner::Learner(Model& model, const ClassLabels& labels, double learning_rate, double weight_decay,
                  std::uint64_t seed)
     : model_(model), labels_(labels), seed_(seed) {
   torch::optim::AdamOptions options(learning_rate);

@@ -32,7 +32,7 @@ struct LearnerState {
 /// every weight. Threads: one at a time. Ownership: `model` and `labels` must outlive it.
 class Learner {
  public:
-  Learner(Model& model, const Labels& labels, double learning_rate, double weight_decay,
+  Learner(Model& model, const ClassLabels& labels, double learning_rate, double weight_decay,
           std::uint64_t seed);
 
   /// One step. Dropout depends on the seed and the minibatch's tag only.
@@ -49,7 +49,7 @@ class Learner {
   torch::Tensor TargetsOf(const Minibatch& minibatch) const;
 
   Model& model_;
-  const Labels& labels_;
+  const ClassLabels& labels_;
   const std::uint64_t seed_;
   std::unique_ptr<torch::optim::Adam> adam_;
 };

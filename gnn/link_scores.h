@@ -88,7 +88,10 @@ class LinkScores {
                                         const JobControl& control) const = 0;
 };
 
-/// `extern "C" const rhizome::LinkScores* rhizome_gnn_scores_v1();`
+/// What to ask dlsym for: the function below.
 inline constexpr const char* kLinkScoresSymbol = "rhizome_gnn_scores_v1";
 
 }  // namespace rhizome
+
+/// As rhizome_gnn_entry_v1 (entry.h).
+extern "C" const rhizome::LinkScores* rhizome_gnn_scores_v1();

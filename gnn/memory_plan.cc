@@ -101,11 +101,11 @@ Status TooSmall(std::uint64_t limit_bytes, std::uint64_t least_bytes) {
 }
 
 /// The neighbour cache in the memory that the cache has in its turn.
-Result<MemoryPlan> PlanTurns(std::uint64_t limit_bytes, FixedMemory fixed, MemoryNeeds needs,
-                             const SuperbatchTrial& trial) {
+Result<JobMemoryPlan> PlanTurns(std::uint64_t limit_bytes, FixedMemory fixed, MemoryNeeds needs,
+                                const SuperbatchTrial& trial) {
   fixed.in_turn = false;
   const std::uint64_t full_bytes = std::exchange(needs.neighbor_full_bytes, 0);
-  RHIZOME_ASSIGN_OR_RETURN(MemoryPlan plan, PlanMemory(limit_bytes, fixed, needs, trial));
+  RHIZOME_ASSIGN_OR_RETURN(JobMemoryPlan plan, PlanMemory(limit_bytes, fixed, needs, trial));
   const std::uint64_t wanted =
       std::min(fixed.neighbor_cache_bytes.value_or(full_bytes), full_bytes);
   const std::uint64_t room =
@@ -123,21 +123,21 @@ Result<MemoryPlan> PlanTurns(std::uint64_t limit_bytes, FixedMemory fixed, Memor
 }
 
 /// The better of turns and none.
-Result<MemoryPlan> PlanEither(std::uint64_t limit_bytes, FixedMemory fixed,
-                              const MemoryNeeds& needs, const SuperbatchTrial& trial) {
+Result<JobMemoryPlan> PlanEither(std::uint64_t limit_bytes, FixedMemory fixed,
+                                 const MemoryNeeds& needs, const SuperbatchTrial& trial) {
   fixed.in_turn = false;
-  Result<MemoryPlan> beside = PlanMemory(limit_bytes, fixed, needs, trial);
+  Result<JobMemoryPlan> beside = PlanMemory(limit_bytes, fixed, needs, trial);
   if (needs.neighbor_full_bytes == 0 || fixed.neighbor_cache_bytes) return beside;
   if (beside && beside->neighbor_cache_bytes >= needs.neighbor_full_bytes) return beside;
-  Result<MemoryPlan> turns = PlanTurns(limit_bytes, fixed, needs, trial);
+  Result<JobMemoryPlan> turns = PlanTurns(limit_bytes, fixed, needs, trial);
   const bool all = turns && turns->neighbor_cache_bytes >= needs.neighbor_full_bytes;
   return all ? turns : beside;
 }
 
 }  // namespace
 
-Result<MemoryPlan> PlanMemory(std::uint64_t limit_bytes, const FixedMemory& fixed,
-                              const MemoryNeeds& needs, const SuperbatchTrial& trial) {
+Result<JobMemoryPlan> PlanMemory(std::uint64_t limit_bytes, const FixedMemory& fixed,
+                                 const MemoryNeeds& needs, const SuperbatchTrial& trial) {
   if (!fixed.in_turn) return PlanEither(limit_bytes, fixed, needs, trial);
   if (*fixed.in_turn) return PlanTurns(limit_bytes, fixed, needs, trial);
   if (limit_bytes == 0) {
@@ -145,7 +145,7 @@ Result<MemoryPlan> PlanMemory(std::uint64_t limit_bytes, const FixedMemory& fixe
         std::max(fixed.cache_bytes.value_or(std::min(kDefaultCacheBytes, needs.cacheable_bytes)),
                  needs.least_cache_bytes);
     const CacheFor same = [cache](std::uint64_t) { return std::optional(cache); };
-    return MemoryPlan{
+    return JobMemoryPlan{
         .cache_bytes = cache,
         .superbatch = ChooseSuperbatch(kDefaultScheduleBytes, fixed, needs, trial, same),
         .neighbor_cache_bytes = NeighborCacheBytes(kNoLimit, fixed, needs),
@@ -181,11 +181,11 @@ Result<MemoryPlan> PlanMemory(std::uint64_t limit_bytes, const FixedMemory& fixe
   };
   const std::uint32_t superbatch = ChooseSuperbatch(budget, fixed, needs, trial, cache_for);
   const std::uint64_t cache = cache_for(superbatch).value_or(cache_floor);
-  return MemoryPlan{.cache_bytes = cache,
-                    .superbatch = superbatch,
-                    .neighbor_cache_bytes = neighbors,
-                    .held_rows = needs.held_rows,
-                    .in_turn = false};
+  return JobMemoryPlan{.cache_bytes = cache,
+                       .superbatch = superbatch,
+                       .neighbor_cache_bytes = neighbors,
+                       .held_rows = needs.held_rows,
+                       .in_turn = false};
 }
 
 }  // namespace rhizome

@@ -42,7 +42,7 @@ struct SuperbatchTrial {
   std::function<double(std::uint32_t superbatch, std::uint64_t cache_bytes)> seconds = {};
 };
 
-struct MemoryPlan {
+struct JobMemoryPlan {
   std::uint64_t cache_bytes = 0;
   std::uint32_t superbatch = 1;            ///< minibatches
   std::uint64_t neighbor_cache_bytes = 0;  ///< 0: none
@@ -62,7 +62,7 @@ inline constexpr std::uint64_t kDefaultNeighborCacheBytes = std::uint64_t{256} <
 /// schedules may take. Turns are chosen
 /// where all lists fit in the neighbour cache's turn, but not beside the cache: then no list is
 /// read again, and sampling is over soon. Errors: kOutOfMemory, saying how much is needed at least.
-Result<MemoryPlan> PlanMemory(std::uint64_t limit_bytes, const FixedMemory& fixed,
-                              const MemoryNeeds& needs, const SuperbatchTrial& trial = {});
+Result<JobMemoryPlan> PlanMemory(std::uint64_t limit_bytes, const FixedMemory& fixed,
+                                 const MemoryNeeds& needs, const SuperbatchTrial& trial = {});
 
 }  // namespace rhizome

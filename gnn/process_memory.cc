@@ -6,8 +6,8 @@
 namespace rhizome {
 namespace {
 
-std::uint64_t StatusField(const std::string& name) {
-  std::ifstream status("/proc/self/status");
+std::uint64_t StatusField(const std::string& process, const std::string& name) {
+  std::ifstream status("/proc/" + process + "/status");
   std::string word;
   while (status >> word) {
     std::uint64_t kibibytes = 0;
@@ -18,7 +18,10 @@ std::uint64_t StatusField(const std::string& name) {
 
 }  // namespace
 
-std::uint64_t ResidentBytes() { return StatusField("VmRSS:"); }
-std::uint64_t PeakResidentBytes() { return StatusField("VmHWM:"); }
+std::uint64_t ResidentBytes() { return StatusField("self", "VmRSS:"); }
+std::uint64_t PeakResidentBytes() { return StatusField("self", "VmHWM:"); }
+std::uint64_t PeakResidentBytesOf(pid_t process) {
+  return StatusField(std::to_string(process), "VmHWM:");
+}
 
 }  // namespace rhizome

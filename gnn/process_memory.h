@@ -1,12 +1,15 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 
 namespace rhizome {
 
-/// Memory of this process as the kernel counts it (/proc/self/status), in bytes; 0 where it does
-/// not say.
+/// Memory of this process, or of another one, as the kernel counts it (/proc/self/status), in
+/// bytes; 0 where it does not say.
 std::uint64_t ResidentBytes();      ///< VmRSS: now
 std::uint64_t PeakResidentBytes();  ///< VmHWM: the most there ever was
+std::uint64_t PeakResidentBytesOf(pid_t process);
 
 }  // namespace rhizome

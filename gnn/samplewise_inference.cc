@@ -16,7 +16,7 @@ constexpr std::uint32_t kSuperbatch = 32;
 
 /// Embeds a minibatch and hands rows and counts to the output.
 void ComputeBlock(const Minibatch& minibatch, const Block& block, const Model& model,
-                  const Labels* labels, bool want_scores, LayerOutput& output,
+                  const ClassLabels* labels, bool want_scores, LayerOutput& output,
                   AccuracyCounts& counts) {
   const c10::InferenceMode guard;
   const std::vector<LayerGraph> graphs = model.MakeGraphs(minibatch);
@@ -75,7 +75,7 @@ Loader::NextSeeds SeedsOfBlocks(const Graph& graph, const std::vector<Block>& bl
 }
 
 Status ComputeAll(const std::vector<Block>& blocks, Loader& loader, const Model& model,
-                  const Labels* labels, const LayerwiseOptions& options, LayerOutput& output,
+                  const ClassLabels* labels, const LayerwiseOptions& options, LayerOutput& output,
                   InferLayerReport& report, const JobControl& control) {
   AccuracyCounts counts;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
@@ -99,9 +99,9 @@ Status ComputeAll(const std::vector<Block>& blocks, Loader& loader, const Model&
 
 }  // namespace
 
-Result<LayerwiseResult> RunSamplewise(const Graph& graph, const Model& model, const Labels* labels,
-                                      const Path& scratch, const LayerwiseOptions& options,
-                                      const JobControl& control) {
+Result<LayerwiseResult> RunSamplewise(const Graph& graph, const Model& model,
+                                      const ClassLabels* labels, const Path& scratch,
+                                      const LayerwiseOptions& options, const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(const auto features, graph.store().OpenArray(options.features));
   RHIZOME_RETURN_IF_ERROR(CheckFeatures(features->entry(), model, graph));
   RHIZOME_ASSIGN_OR_RETURN(const ArrayEntry entry, MakeOutputEntry(graph, model, options));

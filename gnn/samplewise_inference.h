@@ -10,8 +10,8 @@ namespace rhizome {
 /// computed again for each. Same kernels, same output array. Reads the features (layout kRow) row
 /// by row through the cache: the report's requests and reads count rows, in one entry.
 /// Errors: as RunLayerwise; kInvalidArgument, features not in layout kRow.
-Result<LayerwiseResult> RunSamplewise(const Graph& graph, const Model& model, const Labels* labels,
-                                      const Path& scratch, const LayerwiseOptions& options,
-                                      const JobControl& control);
+Result<LayerwiseResult> RunSamplewise(const Graph& graph, const Model& model,
+                                      const ClassLabels* labels, const Path& scratch,
+                                      const LayerwiseOptions& options, const JobControl& control);
 
 }  // namespace rhizome

@@ -8,6 +8,7 @@
 
 #include "rhizome/gnn/compute_threads.h"
 #include "rhizome/gnn/epoch_plan.h"
+#include "rhizome/gnn/ignored_facts.h"
 #include "rhizome/gnn/job_scratch.h"
 #include "rhizome/gnn/layerwise_inference.h"
 #include "rhizome/gnn/lists_on_disk.h"
@@ -24,7 +25,7 @@ namespace {
 struct TrainJob {
   std::unique_ptr<Store> store;
   std::unique_ptr<Graph> graph;
-  Labels labels;
+  ClassLabels labels;
   std::vector<VertexId> train;
   std::vector<VertexId> valid;
   ArrayEntry features;
@@ -109,7 +110,7 @@ Result<TrainingProfile> MeasureProfile(const TrainJob& job, const TrainOptions& 
                                   plan, control);
 }
 
-LoaderOptions MakeTrainLoaderOptions(const TrainOptions& options, const MemoryPlan& memory) {
+LoaderOptions MakeTrainLoaderOptions(const TrainOptions& options, const JobMemoryPlan& memory) {
   LoaderOptions loader;
   loader.sampler = SamplerOptionsOf(options);
   loader.features = options.features;
@@ -123,8 +124,9 @@ LoaderOptions MakeTrainLoaderOptions(const TrainOptions& options, const MemoryPl
   return loader;
 }
 
-/// Accuracy on the test set of always answering the training set's most frequent class.
-double MajorityAccuracy(const Labels& labels) {
+/// Accuracy on the test set, if there is one, of always answering the training set's most frequent
+/// class.
+std::optional<double> MajorityAccuracy(const ClassLabels& labels) {
   std::map<std::int32_t, std::uint64_t> counts;
   for (std::size_t row = 0; row < labels.label.size(); ++row) {
     if (labels.split[row] == Split::kTrain) ++counts[labels.label[row]];
@@ -136,11 +138,11 @@ double MajorityAccuracy(const Labels& labels) {
   for (std::size_t row = 0; row < labels.label.size(); ++row) {
     accuracy.Add(labels.split[row], labels.label[row] == most->first);
   }
-  return accuracy.Share(Split::kTest);
+  return accuracy.Of(Split::kTest);
 }
 
 /// Accuracy of the kept weights with all neighbours, computed layer by layer in scratch.
-Status Measure(const TrainJob& job, const TrainOptions& options, const MemoryPlan& memory,
+Status Measure(const TrainJob& job, const TrainOptions& options, const JobMemoryPlan& memory,
                const Path& scratch, TrainReport& report, const JobControl& control) {
   // All lists are read in order, each twice a layer: no cache of a part of them would help.
   RHIZOME_ASSIGN_OR_RETURN(const auto lists, OpenLists(job, options, 0, {}, control));
@@ -156,8 +158,8 @@ Status Measure(const TrainJob& job, const TrainOptions& options, const MemoryPla
   RHIZOME_ASSIGN_OR_RETURN(const LayerwiseResult result,
                            RunLayerwise(*job.graph, *job.model, &job.labels, scratch / "evaluation",
                                         nullptr, layerwise, control));
-  report.valid_accuracy = result.accuracy.Share(Split::kValid);
-  report.test_accuracy = result.accuracy.Share(Split::kTest);
+  report.valid_accuracy = result.accuracy.Of(Split::kValid);
+  report.test_accuracy = result.accuracy.Of(Split::kTest);
   return Status::Ok();
 }
 
@@ -194,7 +196,7 @@ Result<Path> MakeSuperbatchFolder(FileSystem& fs, const Path& scratch) {
 }
 
 Status RunEpochs(TrainJob& job, const TrainOptions& options, const EpochPlan& plan,
-                 const MemoryPlan& memory, LoaderOptions loader_options, const Path& scratch,
+                 const JobMemoryPlan& memory, LoaderOptions loader_options, const Path& scratch,
                  TrainReport& report, const JobControl& control) {
   FileSystem& fs = job.store->fs();
   RHIZOME_ASSIGN_OR_RETURN(const Path superbatches, MakeSuperbatchFolder(fs, scratch));
@@ -250,7 +252,7 @@ Status RunEpochs(TrainJob& job, const TrainOptions& options, const EpochPlan& pl
 
 /// Divides the memory, as the first minibatches let expect, and says so in the report.
 Result<LoaderOptions> PlanJob(const TrainJob& job, const TrainOptions& options,
-                              const EpochPlan& plan, MemoryPlan& memory, TrainReport& report,
+                              const EpochPlan& plan, JobMemoryPlan& memory, TrainReport& report,
                               const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(TrainingProfile profile,
                            MeasureProfile(job, options, plan, report.base_memory_bytes, control));
@@ -280,7 +282,7 @@ Status RunTraining(TrainJob& job, const TrainOptions& options, JobScratch& scrat
                    TrainReport& report, const JobControl& control) {
   const EpochPlan plan(job.train, job.valid, options.batch_size, options.epochs, options.seed,
                        options.steps);
-  MemoryPlan memory;
+  JobMemoryPlan memory;
   RHIZOME_ASSIGN_OR_RETURN(LoaderOptions loader,
                            PlanJob(job, options, plan, memory, report, control));
   report.minibatches = plan.train_batches() + plan.valid_batches();
@@ -299,6 +301,9 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const JobControl& co
   RHIZOME_RETURN_IF_ERROR(CheckSimdSetting());
   SetComputeThreads(options.threads);
   RHIZOME_ASSIGN_OR_RETURN(TrainJob job, OpenJob(options));
+  report.valid_vertices = job.valid.size();
+  if (!options.model.no_edges) report.ignored = IgnoredFacts(*job.graph);
+  TellIgnored(report.ignored, options.note);
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<JobScratch> scratch,
                            JobScratch::Open(*job.store, options.job,
                                             options.resume ? JobScratch::Leftovers::kKeep

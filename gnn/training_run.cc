@@ -38,7 +38,7 @@ double MeanLoss(const BatchOutcome& outcome) {
 
 }  // namespace
 
-TrainingRun::TrainingRun(Model& model, const Labels& labels, const TrainingRunOptions& options,
+TrainingRun::TrainingRun(Model& model, const ClassLabels& labels, const TrainingRunOptions& options,
                          const EpochPlan& plan, StageTrace* trace)
     : model_(model),
       options_(options),

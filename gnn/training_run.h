@@ -30,7 +30,7 @@ struct TrainingRunOptions {
 /// Threads: one at a time. Ownership: all that is given must outlive it.
 class TrainingRun {
  public:
-  TrainingRun(Model& model, const Labels& labels, const TrainingRunOptions& options,
+  TrainingRun(Model& model, const ClassLabels& labels, const TrainingRunOptions& options,
               const EpochPlan& plan, StageTrace* trace);
 
   /// Errors: kCorruption, a checkpoint of another model.

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +14,8 @@
 #include <cerrno>
 #include <charconv>
 #include <optional>
+
+#include "rhizome/gnn/process_memory.h"
 
 namespace rhizome {
 namespace {
@@ -116,10 +119,19 @@ std::uint32_t WorkerPool::alive() const {
       workers_.begin(), workers_.end(), [](const Worker& worker) { return worker.process >= 0; }));
 }
 
+std::vector<std::uint64_t> WorkerPool::PeakBytes() const {
+  std::vector<std::uint64_t> peaks;
+  for (const Worker& worker : workers_)
+    peaks.push_back(worker.process < 0 ? worker.peak_bytes : PeakResidentBytesOf(worker.process));
+  return peaks;
+}
+
 void WorkerPool::Bury(Worker& worker) {
   ::close(worker.socket);
-  while (::waitpid(worker.process, nullptr, 0) < 0 && errno == EINTR) {
+  rusage used{};
+  while (::wait4(worker.process, nullptr, 0, &used) < 0 && errno == EINTR) {
   }
+  worker.peak_bytes = static_cast<std::uint64_t>(used.ru_maxrss) * 1024;
   worker.process = -1;
   worker.socket = -1;
 }

@@ -56,11 +56,16 @@ class WorkerPool {
   std::uint32_t alive() const;
   std::uint32_t died() const { return died_; }
 
+  /// The highest memory that each child ever had, in bytes, in the order in which they were
+  /// started. Of one that died the kernel counts in what it was before it became the command.
+  std::vector<std::uint64_t> PeakBytes() const;
+
  private:
   struct Worker {
     pid_t process = -1;
-    int socket = -1;       // both of the child's standard streams
-    std::string received;  // not a whole line yet
+    std::uint64_t peak_bytes = 0;  // once it is dead
+    int socket = -1;               // both of the child's standard streams
+    std::string received;          // not a whole line yet
     bool busy = false;
     WorkerTask task;  // what is left of it
   };

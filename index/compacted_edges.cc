@@ -318,7 +318,8 @@ void CompactedEdges::DivideNew(EdgeDivision& division) {
 
 Result<EdgeDivision> CompactedEdges::Divide() {
   EdgeDivision division;
-  division.kind = ParsePartitioner(parts_->info().partitioner).value_or(PartitionerKind::kAdaDne);
+  division.kind =
+      ParseStoredPartitioner(parts_->info().partitioner).value_or(PartitionerKind::kRefined);
   division.out_degree.assign(delta_->vertices(), 0);
   division.in_degree.assign(delta_->vertices(), 0);
   std::vector<Status> failed(partitions_);

@@ -265,7 +265,8 @@ Status CompactGeneration(Store& store, const CompactionInput& input, const Compa
   build.partition = options.partition;
   build.partition.threads = options.threads;
   if (!options.repartition) {
-    build.partition.kind = ParsePartitioner(info.partitioner).value_or(PartitionerKind::kAdaDne);
+    build.partition.kind =
+        ParseStoredPartitioner(info.partitioner).value_or(PartitionerKind::kRefined);
     build.partition.partitions = info.partitions;
   } else if (options.partition.partitions == 0) {
     build.partition.partitions = info.partitions;

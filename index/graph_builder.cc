@@ -148,7 +148,7 @@ Status GraphBuilder::Divide() {
   info_.partitions = partitions_;
   info_.id_kind = input_.id_kind;
   info_.directions = input_.undirected ? Direction::kBoth : options_.directions;
-  info_.partitioner = PartitionerName(division.kind);
+  info_.partitioner = StoredPartitionerName(division.kind);
   info_.order = OrderName(options_.order);
   info_.replication_factor = division.metrics.replication_factor;
   info_.vertex_balance = division.metrics.vertex_balance;

@@ -13,6 +13,7 @@
 #include "rhizome/index/graph_builder.h"
 #include "rhizome/index/graph_parse.h"
 #include "rhizome/index/parallel.h"
+#include "rhizome/index/section_struct.h"
 #include "rhizome/index/vertex_ids_format.h"
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/section_format.h"
@@ -191,6 +192,22 @@ Result<std::vector<VertexId>> LoadDeletedVertices(const Store& store) {
   RHIZOME_ASSIGN_OR_RETURN(
       const auto file, store.LoadSectionFile(kVertexIdsPath, FileKind::kVertexIds, kExternalIds));
   return VertexIds::ParseDeleted(file, info.vertices);
+}
+
+Result<std::uint64_t> CountDeleted(const Store& store) {
+  const GenerationInfo& info = store.manifest().info;
+  if (info.id_kind == ExternalIdKind::kDense) return 0;
+  const auto kind = [](IdsSection section) { return static_cast<std::uint32_t>(section); };
+  const std::array columns = {kind(IdsSection::kIntegers), kind(IdsSection::kOffsets),
+                              kind(IdsSection::kBytes), kind(IdsSection::kSorted)};
+  RHIZOME_ASSIGN_OR_RETURN(const SectionFile file,
+                           store.LoadSectionFile(kVertexIdsPath, FileKind::kVertexIds, columns));
+  RHIZOME_ASSIGN_OR_RETURN(const auto headers,
+                           ReadStructs<IdsHeader>(file, kind(IdsSection::kHeader), 1));
+  if (headers.front().deleted > info.vertices)
+    return Fail(Status::Corruption(
+        fmt::format("{}: more deleted vertices than there are", file.path().string())));
+  return headers.front().deleted;
 }
 
 Result<Adjacency> LoadPartition(const Store& store, const VertexOrder& order,

@@ -27,6 +27,9 @@ Result<Adjacency> LoadPartition(const Store& store, const VertexOrder& order,
                                 std::uint32_t partition,
                                 TopologyPlace place = TopologyPlace::kMemory);
 
+/// How many vertices of the generation were deleted: they keep their ids and rows. Reads a header.
+Result<std::uint64_t> CountDeleted(const Store& store);
+
 /// What edges carry, as the arrays of partition 0 tell: each attribute has an array for every one.
 std::vector<EdgeAttributeInfo> EdgeAttributesOf(const Manifest& manifest);
 

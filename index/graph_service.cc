@@ -112,7 +112,7 @@ std::string InMiB(std::uint64_t bytes) {
 }
 
 // Everything but the delta's share does not depend on the budget where that is small.
-Status TooSmall(const Store& store, const ServiceOptions& options, const MemoryPlan& plan,
+Status TooSmall(const Store& store, const ServiceOptions& options, const ServiceMemoryPlan& plan,
                 std::uint64_t caches) {
   const std::uint64_t needs = plan.read_buffer_bytes + plan.resident_bytes + caches;
   const double left = 1 - options.catalog_share - options.delta_share;
@@ -135,7 +135,7 @@ Status TooSmall(const Store& store, const ServiceOptions& options, const MemoryP
 }
 
 // In proportion to what each would take in full.
-void ShareOut(const std::vector<Wish>& wishes, std::uint64_t bytes, MemoryPlan& plan) {
+void ShareOut(const std::vector<Wish>& wishes, std::uint64_t bytes, ServiceMemoryPlan& plan) {
   double wanted = 0;
   for (const Wish& wish : wishes) wanted += static_cast<double>(wish.full_bytes);
   const double scale = wanted > 0 ? std::min(static_cast<double>(bytes) / wanted, 1.0) : 0;
@@ -183,16 +183,16 @@ ServiceOptions ServeProfile() {
   return options;
 }
 
-std::uint64_t MemoryPlan::total_bytes() const {
+std::uint64_t ServiceMemoryPlan::total_bytes() const {
   std::uint64_t total = catalog_cache_bytes + catalog_write_bytes + read_buffer_bytes +
                         delta_bytes + resident_bytes + list_cache_bytes + spare_bytes;
   for (const auto& [array, bytes] : row_caches) total += bytes;
   return total;
 }
 
-Result<MemoryPlan> PlanMemory(const Store& store, const ServiceOptions& options) {
+Result<ServiceMemoryPlan> PlanMemory(const Store& store, const ServiceOptions& options) {
   RHIZOME_RETURN_IF_ERROR(CheckShares(options));
-  MemoryPlan plan;
+  ServiceMemoryPlan plan;
   const CatalogShare catalog = CatalogShareOf(options);
   plan.catalog_cache_bytes = catalog.cache_bytes;
   plan.catalog_write_bytes = catalog.write_bytes;
@@ -238,7 +238,7 @@ Result<std::unique_ptr<GraphService>> GraphService::Open(FileSystem& fs, const P
                                                          .log_level = options.log_level,
                                                          .metrics = service->metrics_}));
   RHIZOME_ASSIGN_OR_RETURN(service->plan_, PlanMemory(*service->store_, options));
-  const MemoryPlan& plan = service->plan_;
+  const ServiceMemoryPlan& plan = service->plan_;
   RHIZOME_ASSIGN_OR_RETURN(
       service->graph_, Graph::Open(*service->store_, {.topology = plan.topology,
                                                       .list_cache_bytes = plan.list_cache_bytes}));

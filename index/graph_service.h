@@ -22,7 +22,8 @@ namespace rhizome {
 struct ServiceOptions {
   Store::Mode mode = Store::Mode::kRead;
 
-  /// All memory of the service beside the process's own, in bytes; MemoryPlan says who gets what.
+  /// All memory of the service beside the process's own, in bytes; ServiceMemoryPlan says who gets
+  /// what.
   std::uint64_t memory_budget_bytes = std::uint64_t{1} << 30;
 
   /// Arrays of vertices whose rows are looked up; each gets a cache.
@@ -69,7 +70,7 @@ ServiceOptions ServeProfile();
 /// two chunks of the largest array that is decoded by chunk), the delta's share, and what of the
 /// generation is always in memory (order, external ids, offsets; neighbour lists with kMemory).
 /// The rest goes to the caches, in proportion to what each would take in full, and no more.
-struct MemoryPlan {
+struct ServiceMemoryPlan {
   TopologyPlace topology = TopologyPlace::kMemory;
   std::uint64_t catalog_cache_bytes = 0;
   std::uint64_t catalog_write_bytes = 0;
@@ -89,7 +90,7 @@ struct MemoryPlan {
 /// What a service with these options would do with a store's generation. Reads section tables only.
 /// Errors: kOutOfMemory, the budget is too small: the message names each need and the least budget;
 /// kNotFound, no such array; kInvalidArgument, shares that leave nothing; kCorruption; kIoError.
-Result<MemoryPlan> PlanMemory(const Store& store, const ServiceOptions& options);
+Result<ServiceMemoryPlan> PlanMemory(const Store& store, const ServiceOptions& options);
 
 /// A store opened for a service: its live graph, look-ups of rows, log and metrics, from one memory
 /// budget. A convenience: everything it does can be done with Store, Graph and RowLookup.
@@ -115,7 +116,7 @@ class GraphService {
   /// late or cancelled; kCorruption; kIoError.
   Status Warm(const LookupOptions& options = {}) const;
 
-  const MemoryPlan& memory() const { return plan_; }
+  const ServiceMemoryPlan& memory() const { return plan_; }
   MetricsSnapshot metrics() const { return metrics_->Snapshot(); }
 
   /// As MetricsText, with the label store="<path>".
@@ -124,7 +125,7 @@ class GraphService {
  private:
   GraphService() = default;
 
-  MemoryPlan plan_;
+  ServiceMemoryPlan plan_;
   std::shared_ptr<Metrics> metrics_ = std::make_shared<Metrics>();
   std::unique_ptr<Store> store_;
   std::unique_ptr<Graph> graph_;

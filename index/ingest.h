@@ -123,10 +123,10 @@ struct IngestReport {
 /// Where the input fits in memory_bytes (or there is no limit) it is held there. Otherwise it goes
 /// through spill files below the store's scratch folder: edges, ids numbered by an external sort,
 /// arrays permuted through buckets; if the edges do not fit even once read, each partition must fit
-/// by itself, and a partitioner that sees all edges at once (adadne, dne) passes over the spilled
-/// ones if ExpansionBytes fit, else gives way to hdrf. What stays in memory: kBuildBytesPerVertex,
-/// the nodes file's ids (unless they are 0, 1, 2, ...) and columns. Both ways give the same bytes
-/// where the partitioner is the same.
+/// by itself, and a partitioner that sees all edges at once (refined, adadne, dne) passes over the
+/// spilled ones if ExpansionBytes fit, else gives way to hdrf. What stays in memory:
+/// kBuildBytesPerVertex, the nodes file's ids (unless they are 0, 1, 2, ...) and columns. Both ways
+/// give the same bytes where the partitioner is the same.
 ///
 /// Ids: if all are canonical decimals they are integers, else strings. Integers that are exactly
 /// 0..n-1 (those of --vertices, and rows of arrays without a nodes file, included) are the vertex

@@ -16,7 +16,7 @@ struct IngestPlan {
   std::uint64_t memory_bytes = 0;    ///< that the rest was computed for
   bool spilled = false;
   std::uint32_t partitions = 1;  ///< at least so many
-  PartitionerKind partitioner = PartitionerKind::kAdaDne;
+  PartitionerKind partitioner = PartitionerKind::kRefined;
   std::uint64_t peak_memory_bytes = 0;  ///< that is likely, beyond the bare process
   std::uint64_t store_bytes = 0;
   std::uint64_t scratch_bytes = 0;  ///< at its peak

@@ -11,7 +11,7 @@ namespace rhizome {
 struct IngestRoute {
   bool spilled = false;  ///< does anything go through spill files?
   bool held = true;      ///< do the edges wait in memory, once they are read?
-  PartitionerKind partitioner = PartitionerKind::kAdaDne;
+  PartitionerKind partitioner = PartitionerKind::kRefined;
   std::uint32_t partitions = 1;
 };
 

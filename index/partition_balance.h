@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace rhizome {
@@ -24,6 +25,14 @@ inline double Balance(const std::vector<std::uint64_t>& load) {
   if (sum == 0) return 1;
   const std::uint64_t most = *std::max_element(load.begin(), load.end());
   return static_cast<double>(most) * static_cast<double>(load.size()) / static_cast<double>(sum);
+}
+
+/// Largest over smallest; 1 where there is nothing to divide, infinite where something has nothing.
+inline double MaxOverMin(const std::vector<std::uint64_t>& load) {
+  const auto [least, most] = std::minmax_element(load.begin(), load.end());
+  if (least == load.end() || *most == 0) return 1;
+  if (*least == 0) return std::numeric_limits<double>::infinity();
+  return static_cast<double>(*most) / static_cast<double>(*least);
 }
 
 }  // namespace rhizome

@@ -18,11 +18,13 @@ PartitionMetrics MetricsOf(const ReplicaSets& replicas, const std::vector<std::u
     interior += size == 1;
     total += size;
   }
-  if (present == 0) return {1, 1, 1, 1};
+  if (present == 0) return {1, 1, 1, 1, 1, 1};
   return {.replication_factor = static_cast<double>(total) / static_cast<double>(present),
           .vertex_balance = Balance(vertices),
           .edge_balance = Balance(edges),
-          .interior_share = static_cast<double>(interior) / static_cast<double>(present)};
+          .interior_share = static_cast<double>(interior) / static_cast<double>(present),
+          .vertex_max_over_min = MaxOverMin(vertices),
+          .edge_max_over_min = MaxOverMin(edges)};
 }
 
 Result<PartitionMetrics> MeasurePartition(const PartitionInput& input,

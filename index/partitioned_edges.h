@@ -13,7 +13,7 @@ namespace rhizome {
 
 /// What dividing the edges came to.
 struct EdgeDivision {
-  PartitionerKind kind = PartitionerKind::kAdaDne;  ///< that was used
+  PartitionerKind kind = PartitionerKind::kRefined;  ///< that was used
   PartitionMetrics metrics;
   std::vector<PartitionId> owners;        ///< by vertex
   std::vector<std::uint64_t> out_degree;  ///< by vertex

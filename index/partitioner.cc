@@ -6,14 +6,15 @@
 #include <cmath>
 #include <utility>
 
-#include "rhizome/index/adadne.h"
+#include "rhizome/index/expansion_partitioner.h"
 #include "rhizome/index/streaming_partitioner.h"
 
 namespace rhizome {
 
 namespace {
 
-constexpr std::array<std::pair<PartitionerKind, std::string_view>, 7> kNames = {{
+constexpr std::array<std::pair<PartitionerKind, std::string_view>, 8> kNames = {{
+    {PartitionerKind::kRefined, "refined"},
     {PartitionerKind::kAdaDne, "adadne"},
     {PartitionerKind::kDne, "dne"},
     {PartitionerKind::kHash2d, "hash2d"},
@@ -34,7 +35,20 @@ auto WithNumbersFor(std::uint64_t vertices, std::uint64_t edges, std::uint32_t p
   return run.template operator()<std::uint64_t, std::uint16_t>();
 }
 
+constexpr std::string_view kStoredRefined = "adadne";
+constexpr std::string_view kStoredAdaDne = "adadne-printed";
+
 }  // namespace
+
+std::string_view StoredPartitionerName(PartitionerKind kind) {
+  return kind == PartitionerKind::kAdaDne ? kStoredAdaDne : PartitionerName(kind);
+}
+
+std::optional<PartitionerKind> ParseStoredPartitioner(std::string_view name) {
+  if (name == kStoredRefined) return PartitionerKind::kRefined;
+  if (name == kStoredAdaDne) return PartitionerKind::kAdaDne;
+  return ParsePartitioner(name);
+}
 
 std::string_view PartitionerName(PartitionerKind kind) {
   for (const auto& [known, name] : kNames) {
@@ -80,14 +94,14 @@ Result<std::vector<PartitionId>> PartitionEdges(const PartitionInput& input,
   if (StreamingPartitioner::Supports(options.kind)) return PartitionStream(input, options, control);
   return WithNumbersFor(input.vertex_count(), input.edge_count(), options.partitions,
                         [&]<typename Index, typename Part>() {
-                          return PartitionAdaDne<Index, Part>(input, options, control);
+                          return PartitionByExpansion<Index, Part>(input, options, control);
                         });
 }
 
 std::uint64_t ExpansionBytes(std::uint64_t vertex_count, std::uint64_t edge_count,
                              std::uint32_t partitions) {
   return WithNumbersFor(vertex_count, edge_count, partitions, [&]<typename Index, typename Part>() {
-    return AdaDneBytes<Index, Part>(vertex_count, edge_count, partitions);
+    return ExpansionBytesOf<Index, Part>(vertex_count, edge_count, partitions);
   });
 }
 

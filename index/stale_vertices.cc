@@ -192,4 +192,24 @@ Result<std::vector<std::uint8_t>> StaleVertices(const StaleQuery& query) {
   return stale;
 }
 
+Result<Staleness> StalenessOf(const Graph& graph, const ArrayEntry& array) {
+  Staleness staleness;
+  const std::optional<ArrayOrigin> origin = OriginOf(array);
+  if (!origin) return staleness;
+  for (const auto& [name, value] : array.attributes)
+    if (name == kStaleRowsAttribute) staleness.marked_rows = NumberAfter(value, "");
+  RHIZOME_ASSIGN_OR_RETURN(
+      const std::shared_ptr<const DeltaRun> changes,
+      ChangesAfter(graph.store(), graph.parts()->DeltaBase(), origin->sequence, graph.sequence()));
+  if (changes == nullptr) return staleness;
+  const ArrayEntry* const features = graph.store().manifest().FindArray(origin->features);
+  const bool other_features =
+      features == nullptr ||
+      std::any_of(changes->rows.begin(), changes->rows.end(),
+                  [&](const DeltaRowRef& row) { return row.array_id == features->array_id; });
+  staleness.written_since = other_features || !changes->out.empty() || !changes->in.empty() ||
+                            !changes->deleted.empty() || !changes->vertex_types.empty();
+  return staleness;
+}
+
 }  // namespace rhizome

@@ -58,4 +58,18 @@ struct StaleQuery {
 /// vertex was deleted, all are. Errors: those of reading lists that are on disk.
 Result<std::vector<std::uint8_t>> StaleVertices(const StaleQuery& query);
 
+/// What is known of rows that infer computed, without reading lists.
+struct Staleness {
+  std::uint64_t marked_rows = 0;  ///< of NAME.stale, as the array's facts count them
+
+  /// Edges, vertices or features were written after what the array was computed from, and no
+  /// compaction has marked the rows that this reaches.
+  bool written_since = false;
+
+  bool any() const { return marked_rows != 0 || written_since; }
+};
+
+/// Nothing is stale of an array that infer did not compute. Errors: those of Delta::Load.
+Result<Staleness> StalenessOf(const Graph& graph, const ArrayEntry& array);
+
 }  // namespace rhizome

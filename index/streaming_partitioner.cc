@@ -193,7 +193,8 @@ class HdrfPartitioner final : public StreamingPartitioner {
 }  // namespace
 
 bool StreamingPartitioner::Supports(PartitionerKind kind) {
-  return kind != PartitionerKind::kAdaDne && kind != PartitionerKind::kDne;
+  return kind != PartitionerKind::kRefined && kind != PartitionerKind::kAdaDne &&
+         kind != PartitionerKind::kDne;
 }
 
 std::uint64_t StreamingPartitioner::EstimateBytes(PartitionerKind kind, std::uint64_t vertex_count,
@@ -226,6 +227,7 @@ Result<std::unique_ptr<StreamingPartitioner>> StreamingPartitioner::Create(
       return std::make_unique<HdrfPartitioner>(vertex_count, edge_count, options);
     case PartitionerKind::kRange:
       return std::make_unique<RangePartitioner>(vertex_count, options);
+    case PartitionerKind::kRefined:
     case PartitionerKind::kAdaDne:
     case PartitionerKind::kDne:
       break;

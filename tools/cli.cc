@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdio>
 #include <fstream>
 
 namespace rhizome {
@@ -31,6 +33,19 @@ int ExitCode(StatusCode code) {
       return 130;
   }
   return 2;
+}
+
+Status PrintOut(std::string_view text) {
+  errno = 0;
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
+    return Status::Ok();
+  }
+  return Status::FromErrno(errno, "writing to standard output");
+}
+
+Status CheckOutputs(const Session& session, const std::string& out) {
+  if (!session.json || out != "-") return Status::Ok();
+  return Status::InvalidArgument("--json and --out - would both write to standard output");
 }
 
 void AddCommonFlags(CLI::App& verb, Session& session) {
@@ -170,7 +185,8 @@ void AddGenerationFields(const GenerationInfo& info, Json& fields) {
   fields["undirected"] = info.symmetric;
   fields["weighted"] = info.weighted;
   fields["partitions"] = info.partitions;
-  fields["partitioner"] = info.partitioner;
+  const auto kind = ParseStoredPartitioner(info.partitioner);
+  fields["partitioner"] = kind ? std::string(PartitionerName(*kind)) : info.partitioner;
   fields["order"] = info.order;
   fields["replication_factor"] = info.replication_factor;
   fields["vertex_balance"] = info.vertex_balance;

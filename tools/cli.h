@@ -21,8 +21,9 @@
 namespace rhizome {
 
 /// What a verb found out: the fields that `--json` prints (DESIGN section 10), and how a person is
-/// told the same. A verdict that is not OK is printed after them and sets the exit code (`verify`
-/// has an answer and still fails).
+/// told the same; nobody is where `describe` is null, as standard output holds what was asked for
+/// (--out -). A verdict that is not OK is printed after them and sets the exit code (`verify` has
+/// an answer and still fails).
 struct Answer {
   Json fields;
   std::string (*describe)(const Json& fields) = nullptr;
@@ -43,6 +44,12 @@ struct Session {
 
 /// The exit code of DESIGN section 10 for the outcome of a verb.
 int ExitCode(StatusCode code);
+
+/// Writes to standard output and notices a full disk or a closed pipe.
+Status PrintOut(std::string_view text);
+
+/// Errors: kInvalidArgument, --json where `out` is standard output ("-"), too.
+Status CheckOutputs(const Session& session, const std::string& out);
 
 /// Cancels `control` at the first SIGINT or SIGTERM and leaves at once at the second.
 void InstallSignalHandlers(JobControl& control);

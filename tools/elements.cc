@@ -139,10 +139,10 @@ Result<std::vector<std::byte>> ReadVertexRow(const Graph& graph, const ChunkArra
   return row;
 }
 
-Result<std::optional<Labels>> Labels::Open(const OpenedGraph& opened) {
+Result<std::optional<ClassNames>> ClassNames::Open(const OpenedGraph& opened) {
   const ArrayEntry* entry = opened.store->manifest().FindArray("label");
-  if (entry == nullptr || entry->dim != 1) return std::optional<Labels>();
-  Labels labels;
+  if (entry == nullptr || entry->dim != 1) return std::optional<ClassNames>();
+  ClassNames labels;
   RHIZOME_ASSIGN_OR_RETURN(labels.array_, opened.store->OpenArray("label"));
   for (const auto& [key, value] : entry->attributes) {
     if (key != kLabelNames) continue;
@@ -153,10 +153,10 @@ Result<std::optional<Labels>> Labels::Open(const OpenedGraph& opened) {
       labels.names_.push_back(name.is_string() ? name.get<std::string>() : std::string());
     }
   }
-  return std::optional<Labels>(std::move(labels));
+  return std::optional<ClassNames>(std::move(labels));
 }
 
-Result<Json> Labels::Of(const Graph& graph, VertexId vertex) const {
+Result<Json> ClassNames::Of(const Graph& graph, VertexId vertex) const {
   RHIZOME_ASSIGN_OR_RETURN(const auto row, ReadVertexRow(graph, *array_, vertex));
   Json number = ToJson(array_->entry().dtype, row)[0];
   if (!number.is_number_integer()) return number;

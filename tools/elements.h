@@ -32,15 +32,15 @@ Result<std::vector<std::byte>> ReadVertexRow(const Graph& graph, const ChunkArra
 /// The classes of a store: its integer array `label`, and their names where the importer knew them
 /// (attribute kLabelNames). Absent if the store has no such array.
 inline constexpr const char* kLabelNames = "label_names";
-class Labels {
+class ClassNames {
  public:
-  static Result<std::optional<Labels>> Open(const OpenedGraph& opened);
+  static Result<std::optional<ClassNames>> Open(const OpenedGraph& opened);
 
   /// The class of a vertex: its name, else its number.
   Result<Json> Of(const Graph& graph, VertexId vertex) const;
 
  private:
-  std::shared_ptr<const ChunkArray> array_;  // shared only so that Labels can be copied
+  std::shared_ptr<const ChunkArray> array_;  // shared only so that ClassNames can be copied
   std::vector<std::string> names_;
 };
 

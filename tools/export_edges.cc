@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <iterator>
 
+#include "id_text.h"
 #include "rhizome/index/graph_scan.h"
 #include "text_output.h"
 
@@ -14,17 +14,6 @@ namespace {
 // Edges are looked at for cancellation this often.
 constexpr std::uint64_t kReportEdges = 65536;
 
-Status AppendId(const Graph& graph, VertexId vertex, std::string& line) {
-  const std::string id = ToString(graph.ExternalIdOf(vertex));
-  if (id.find_first_of("\t\r\n") != id.npos)
-    return Status::InvalidArgument(fmt::format(
-        "the external id {} holds a tab or a line break, which TSV cannot have; use `changes`, "
-        "which writes JSON lines",
-        Json(id).dump()));
-  line += id;
-  return Status::Ok();
-}
-
 }  // namespace
 
 Result<Json> ExportEdges(const Graph& graph, const std::string& out, const JobControl& control) {
@@ -33,6 +22,8 @@ Result<Json> ExportEdges(const Graph& graph, const std::string& out, const JobCo
   const Graph& fixed = scan.graph();
   const bool typed = fixed.edge_types().size() > 1;
   const bool weighted = fixed.info().weighted;
+  const TableForm form = TableFormOf(out);
+  const char separator = SeparatorOf(form);
   std::string line;
   while (true) {
     if (file.lines() % kReportEdges == 0)
@@ -42,11 +33,11 @@ Result<Json> ExportEdges(const Graph& graph, const std::string& out, const JobCo
     RHIZOME_ASSIGN_OR_RETURN(const auto edge, scan.Next());
     if (!edge) break;
     line.clear();
-    RHIZOME_RETURN_IF_ERROR(AppendId(fixed, edge->src, line));
-    line += '\t';
-    RHIZOME_RETURN_IF_ERROR(AppendId(fixed, edge->dst, line));
-    if (typed) line += "\t" + fixed.edge_types()[edge->type];
-    if (weighted) fmt::format_to(std::back_inserter(line), "\t{}", edge->weight);
+    RHIZOME_RETURN_IF_ERROR(AppendIdField(fixed.ExternalIdOf(edge->src), form, line));
+    line += separator;
+    RHIZOME_RETURN_IF_ERROR(AppendIdField(fixed.ExternalIdOf(edge->dst), form, line));
+    if (typed) line += separator + fixed.edge_types()[edge->type];
+    if (weighted) fmt::format_to(std::back_inserter(line), "{}{}", separator, edge->weight);
     RHIZOME_RETURN_IF_ERROR(file.Line(line));
   }
   RHIZOME_RETURN_IF_ERROR(file.Commit());

@@ -1,9 +1,25 @@
 #include "gnn_flags.h"
 
+#include <fmt/format.h>
+
 #include "layout_flags.h"
+#include "text.h"
 #include "topology_flags.h"
 
 namespace rhizome {
+
+const char* const kIgnoredHelp =
+    "The networks take all vertices and all edges for alike: types, weights, edge attributes and\n"
+    "times are not used. Where a graph has them a note says so, and `ignored` in the JSON.\n";
+
+JobNote PrintsNotes(const Session& session) {
+  return [&session](std::string_view note) {
+    if (session.printer) session.printer->Clear();
+    fmt::print(stderr, "note: {}\n", note);
+  };
+}
+
+std::string PercentOrNone(const Json& share) { return share.is_null() ? "none" : Percent(share); }
 
 void AddGnnArrayFlags(CLI::App& verb, std::string& features, std::string& labels,
                       std::string& split) {

@@ -23,4 +23,13 @@ void AddGnnMemoryFlags(CLI::App& verb, std::uint64_t& memory_bytes, PolicyKind& 
 /// blocks and chunks, --seed, --threads, --codec.
 void AddInferFlags(CLI::App& verb, InferOptions& options);
 
+/// What --help says of the parts of a graph that networks do not look at.
+extern const char* const kIgnoredHelp;
+
+/// Prints a job's notes to standard error, clear of the progress.
+JobNote PrintsNotes(const Session& session);
+
+/// "64.5 %", or "none" of null.
+std::string PercentOrNone(const Json& share);
+
 }  // namespace rhizome

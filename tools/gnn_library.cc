@@ -11,7 +11,7 @@
 namespace rhizome {
 namespace {
 
-constexpr const char* kLibraryName = "librhizome_gnn.so.0";
+constexpr const char* kLibraryName = "librhizome_gnn.so." RHIZOME_SOVERSION;
 
 /// Paths to try in order; the last is a bare name, which the system's loader looks up.
 std::vector<std::string> Candidates() {
@@ -49,8 +49,11 @@ Result<const Door*> Load(const char* symbol) {
     reasons += fmt::format("\n  {}: has no {}", path, symbol);
   }
   return Fail(Status::Unsupported(fmt::format(
-      "training and inference need librhizome_gnn, which was not built or not installed with this "
-      "binary; tools/install_deps.sh installs libtorch, after which the build makes it:{}",
+      "training and inference need librhizome_gnn and the libtorch that it was built with. If it "
+      "was "
+      "not built: tools/install_deps.sh installs libtorch, after which the build makes it. If "
+      "libtorch is not found: name the folder of libtorch_cpu.so in LD_LIBRARY_PATH, or build with "
+      "-DRHIZOME_TORCH= a folder that stays.{}",
       reasons)));
 }
 

@@ -8,6 +8,7 @@
 #include "partition_run.h"
 #include "rhizome/storage/chunk_array.h"
 #include "text.h"
+#include "topology_sections.h"
 
 namespace rhizome {
 
@@ -71,14 +72,16 @@ void AddStoreIdFlag(CLI::App& verb, std::optional<StoreId>& store_id) {
 
 void AddPartitioner(CLI::App& verb, PartitionerKind& kind) {
   AddChoice<PartitionerKind>(verb, "--partitioner", kind,
-                             {{"adadne", PartitionerKind::kAdaDne},
+                             {{"refined", PartitionerKind::kRefined},
+                              {"adadne", PartitionerKind::kAdaDne},
                               {"dne", PartitionerKind::kDne},
                               {"hash2d", PartitionerKind::kHash2d},
                               {"dbh", PartitionerKind::kDbh},
                               {"hdrf", PartitionerKind::kHdrf},
                               {"random", PartitionerKind::kRandom},
                               {"range", PartitionerKind::kRange}},
-                             "How edges are divided");
+                             "How edges are divided; refined: ours, within both bounds of balance; "
+                             "adadne: GLISP's formula as printed, which keeps none");
 }
 
 void AddSpill(CLI::App& verb, IngestOptions::Spill& spill, Path& scratch) {
@@ -140,9 +143,12 @@ std::string DescribeLayoutFlags(const Json& f) {
                   Plural(f["edges"], "edge"), Plural(f["partitions"], "partition"),
                   f["partitioner"].get<std::string>(), f["order"].get<std::string>());
   text += fmt::format(
-      "  replication factor {:.3f}, vertex balance {:.3f}, edge balance {:.3f}, interior {}\n",
-      f["replication_factor"].get<double>(), f["vertex_balance"].get<double>(),
-      f["edge_balance"].get<double>(), Percent(f["interior_share"].get<double>()));
+      "  replication factor {:.3f}, interior {}\n"
+      "  largest partition over the mean, over the smallest: vertices {:.3f}, {}; edges {:.3f}, "
+      "{}\n",
+      f["replication_factor"].get<double>(), Percent(f["interior_share"].get<double>()),
+      f["vertex_balance"].get<double>(), MaxOverMinText(f["vertex_max_over_min"]),
+      f["edge_balance"].get<double>(), MaxOverMinText(f["edge_max_over_min"]));
   if (f["bad_lines"] != 0) {
     text += fmt::format("  {} skipped\n", Plural(f["bad_lines"], "malformed line"));
   }
@@ -173,13 +179,16 @@ Answer IngestAnswer(const std::string& store, const IngestReport& report,
                     const PartitionOptions& partition, std::uint64_t base_memory_bytes) {
   Json fields = {{"store", store}};
   AddGenerationFields(report.info, fields);
+  fields["vertex_max_over_min"] = fields["edge_max_over_min"] = nullptr;
+  // The store is there, whatever becomes of looking at it once more.
+  if (const auto made = Store::Open(FileSystem::Posix(), store, Store::Mode::kRead))
+    static_cast<void>(AddMaxOverMin(**made, fields));
   fields["seconds"] = report.seconds;
   fields["base_memory_bytes"] = base_memory_bytes;
   fields["peak_memory_bytes"] = PeakMemoryBytes();
   fields["bad_lines"] = report.bad_lines;
   PartitionOptions used = partition;
-  used.kind =
-      report.info.partitioner == PartitionerName(used.kind) ? used.kind : PartitionerKind::kRandom;
+  used.kind = ParseStoredPartitioner(report.info.partitioner).value_or(PartitionerKind::kRandom);
   used.partitions = report.info.partitions;
   const auto warning =
       BalanceWarning(used, report.info.vertex_balance, report.info.edges, report.info.vertices);

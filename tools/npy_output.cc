@@ -27,11 +27,11 @@ const char* NpyDescription(DataType dtype) {
 
 }  // namespace
 
-std::string NpyHeader(DataType dtype, std::uint64_t rows, std::uint64_t dim) {
-  return NpyHeader(NpyDescription(dtype), rows, dim);
+std::string NpyHeaderBytes(DataType dtype, std::uint64_t rows, std::uint64_t dim) {
+  return NpyHeaderBytes(NpyDescription(dtype), rows, dim);
 }
 
-std::string NpyHeader(std::string_view description, std::uint64_t rows, std::uint64_t dim) {
+std::string NpyHeaderBytes(std::string_view description, std::uint64_t rows, std::uint64_t dim) {
   constexpr std::size_t kPreamble = 10;  // magic, version, length of the dictionary
   const std::string shape =
       dim == 0 ? fmt::format("({},)", rows) : fmt::format("({}, {})", rows, dim);

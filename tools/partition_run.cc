@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <malloc.h>
 
+#include <cmath>
 #include <fstream>
 #include <utility>
 
@@ -48,7 +49,7 @@ Result<PartitionRun> RunPartitioner(const PartitionInput& input, const Partition
 
 std::optional<std::string> BalanceWarning(const PartitionOptions& options, double vertex_balance,
                                           std::uint64_t edges, std::uint64_t vertices) {
-  const bool bounded = options.kind == PartitionerKind::kAdaDne && !options.printed_formula;
+  const bool bounded = options.kind == PartitionerKind::kRefined;
   if (!bounded || options.partitions == 1 || vertex_balance <= options.max_vertex_balance)
     return std::nullopt;
   return fmt::format(
@@ -57,11 +58,19 @@ std::optional<std::string> BalanceWarning(const PartitionOptions& options, doubl
       vertex_balance, options.max_vertex_balance, edges, vertices, options.partitions);
 }
 
+std::string MaxOverMinText(const nlohmann::ordered_json& number) {
+  return number.is_number() && std::isfinite(number.get<double>())
+             ? fmt::format("{:.3f}", number.get<double>())
+             : "infinite";
+}
+
 nlohmann::ordered_json PartitionRunFields(const PartitionRun& run, std::uint64_t edges) {
   nlohmann::ordered_json fields = {
       {"replication_factor", run.metrics.replication_factor},
       {"vertex_balance", run.metrics.vertex_balance},
       {"edge_balance", run.metrics.edge_balance},
+      {"vertex_max_over_min", run.metrics.vertex_max_over_min},
+      {"edge_max_over_min", run.metrics.edge_max_over_min},
       {"interior_share", run.metrics.interior_share},
       {"owner_balance", run.owner_balance},
       {"seconds", run.seconds},

@@ -33,6 +33,9 @@ Result<PartitionRun> RunPartitioner(const PartitionInput& input, const Partition
 std::optional<std::string> BalanceWarning(const PartitionOptions& options, double vertex_balance,
                                           std::uint64_t edges, std::uint64_t vertices);
 
+/// "1.234", or "infinite" where there is no such number: a part has nothing.
+std::string MaxOverMinText(const nlohmann::ordered_json& number);
+
 /// The fields that `partition` and `bench partition` print alike.
 nlohmann::ordered_json PartitionRunFields(const PartitionRun& run, std::uint64_t edges);
 

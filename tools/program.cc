@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -13,15 +12,6 @@ namespace rhizome {
 namespace {
 
 constexpr const char* kVersionLine = "rhizome 0.1.0";
-
-/// Writes to stdout and notices a full disk or a closed pipe.
-Status PrintOut(const std::string& text) {
-  errno = 0;
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
-    return Status::Ok();
-  }
-  return Status::FromErrno(errno, "writing the answer to standard output");
-}
 
 std::string Dump(const Json& fields) {
   return fields.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -50,9 +40,11 @@ int RunVerb(Session& session) {
     }
     return Explain(status);
   }
-  const Status printed =
-      PrintOut(session.json ? Dump(answer->fields) : answer->describe(answer->fields));
-  if (!printed.ok()) return Explain(printed);
+  if (answer->describe != nullptr) {
+    const Status printed =
+        PrintOut(session.json ? Dump(answer->fields) : answer->describe(answer->fields));
+    if (!printed.ok()) return Explain(printed);
+  }
   return answer->verdict.ok() ? 0 : Explain(answer->verdict);
 }
 

@@ -27,7 +27,7 @@ cmake --preset release >/dev/null
 cmake --build --preset release -j "$jobs" --target rhizome_cli rhizome_gnn_shared
 
 built=$SECONDS
-step "WordNet 3.0: import, four partitions by AdaDNE, rows in PDS order"
+step "WordNet 3.0: import, four partitions, rows in PDS order"
 mkdir -p $folder
 rm -rf $store
 show $rhizome import wordnet $store --partitions 4 --chunk-rows 4096

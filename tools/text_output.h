@@ -1,18 +1,26 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "cli.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome {
 
-/// A file of lines that a user asked for: whole or not there (OutputFile), written in large pieces.
+/// "-", which stands for the standard streams.
+inline bool IsStandardOutput(std::string_view path) { return path == "-"; }
+
+/// Lines that a user asked for, written in large pieces: a file that is whole or not there
+/// (OutputFile), or standard output.
 class TextOutput {
  public:
-  static Result<TextOutput> Create(const Path& path) {
+  static Result<TextOutput> Create(const std::string& path) {
+    if (IsStandardOutput(path)) return TextOutput(std::nullopt);
     RHIZOME_ASSIGN_OR_RETURN(OutputFile file, OutputFile::Create(path));
     return TextOutput(std::move(file));
   }
@@ -28,20 +36,21 @@ class TextOutput {
 
   Status Commit() {
     RHIZOME_RETURN_IF_ERROR(Flush());
-    return file_.Commit();
+    return file_ ? file_->Commit() : Status::Ok();
   }
 
   std::uint64_t lines() const { return lines_; }
 
  private:
-  explicit TextOutput(OutputFile file) : file_(std::move(file)) {}
+  explicit TextOutput(std::optional<OutputFile> file) : file_(std::move(file)) {}
   Status Flush() {
-    const Status status = file_.Append(std::as_bytes(std::span(piece_)));
+    const Status status =
+        file_ ? file_->Append(std::as_bytes(std::span(piece_))) : PrintOut(piece_);
     piece_.clear();
     return status;
   }
 
-  OutputFile file_;
+  std::optional<OutputFile> file_;  // absent: standard output
   std::string piece_;
   std::uint64_t lines_ = 0;
 };

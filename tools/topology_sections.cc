@@ -2,6 +2,8 @@
 
 #include "rhizome/index/adjacency.h"
 #include "rhizome/index/adjacency_format.h"
+#include "rhizome/index/partition_balance.h"
+#include "rhizome/index/section_struct.h"
 #include "rhizome/storage/block_file.h"
 
 namespace rhizome {
@@ -103,6 +105,29 @@ nlohmann::ordered_json TopologySections::ToJson() const {
   for (const auto& [group, bytes] : groups_)
     if (bytes > 0) json[group] = bytes;
   return json;
+}
+
+Status AddMaxOverMin(const Store& store, nlohmann::ordered_json& fields) {
+  std::vector<std::uint64_t> vertices;
+  std::vector<std::uint64_t> edges;
+  for (std::uint32_t p = 0; p < store.manifest().info.partitions; ++p) {
+    const std::string path = PartitionPath(p);
+    RHIZOME_ASSIGN_OR_RETURN(const auto sections,
+                             BlockFile::Open(store.fs(), store.GenerationFolder() / path,
+                                             FileKind::kPartition, store.id(), /*direct=*/false));
+    std::vector<std::uint32_t> columns;
+    for (const SectionEntry& entry : sections->entries())
+      if (entry.kind != Kind(S::kHeader)) columns.push_back(entry.kind);
+    RHIZOME_ASSIGN_OR_RETURN(const SectionFile file,
+                             store.LoadSectionFile(path, FileKind::kPartition, columns));
+    RHIZOME_ASSIGN_OR_RETURN(const auto headers,
+                             ReadStructs<PartitionHeader>(file, Kind(S::kHeader), 1));
+    vertices.push_back(headers.front().owned + headers.front().mirrors);
+    edges.push_back(headers.front().edges);
+  }
+  fields["vertex_max_over_min"] = MaxOverMin(vertices);
+  fields["edge_max_over_min"] = MaxOverMin(edges);
+  return Status::Ok();
 }
 
 }  // namespace rhizome

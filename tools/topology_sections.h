@@ -34,4 +34,9 @@ class TopologySections {
   std::string codec_;
 };
 
+/// Adds "vertex_max_over_min" and "edge_max_over_min" of a store's partitions: the largest over the
+/// smallest, null where one has none. Vertices without edges count in the partition that owns them.
+/// Reads headers only. Errors: kCorruption; kIoError.
+Status AddMaxOverMin(const Store& store, nlohmann::ordered_json& fields);
+
 }  // namespace rhizome

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "absent_deletions.h"
 #include "rhizome/storage/stopwatch.h"
 #include "text.h"
 
@@ -33,6 +34,7 @@ class Updater {
 
   Json Fields() const {
     return {{"applied", applied_},
+            {"absent", absent_},
             {"vertices_added", vertices_added_},
             {"batches", batches_},
             {"commit", batches_ == 0 ? graph_.sequence() : commit_},
@@ -56,7 +58,9 @@ class Updater {
   }
 
   Status Write() {
+    RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t absent, CountAbsentDeletions(graph_, batch_));
     RHIZOME_ASSIGN_OR_RETURN(const WriteResult result, graph_.Write(batch_, options_));
+    absent_ += absent;
     commit_ = result.commit;
     vertices_added_ += result.vertices_added;
     applied_ += pending_;
@@ -82,6 +86,7 @@ class Updater {
   std::vector<std::uint64_t> lines_;  // by operation of the batch
   std::uint64_t pending_ = 0;         // lines in it
   std::uint64_t applied_ = 0;
+  std::uint64_t absent_ = 0;  // deletions that named nothing
   std::uint64_t vertices_added_ = 0;
   std::uint64_t batches_ = 0;
   std::uint64_t commit_ = 0;
@@ -89,8 +94,13 @@ class Updater {
 
 std::string DescribeUpdateRun(const Json& f) {
   const std::uint64_t added = f["vertices_added"];
+  const std::uint64_t absent = f["absent"];
+  const std::string nothing =
+      absent == 0 ? ""
+                  : fmt::format(", {} of which deleted nothing: what {} named was not there",
+                                WithCommas(absent), absent == 1 ? "it" : "they");
   return fmt::format(
-      "applied {} in {} ({}{}), commit {}{}\n", Plural(f["applied"], "line"),
+      "applied {}{} in {} ({}{}), commit {}{}\n", Plural(f["applied"], "line"), nothing,
       HumanSeconds(f["seconds"]),
       f["batches"] == 1 ? "1 batch" : fmt::format("{} batches", f["batches"].dump()),
       added == 0 ? "" : fmt::format(", {} new {}", added, added == 1 ? "vertex" : "vertices"),

@@ -81,6 +81,7 @@ std::string DescribeChanges(const Json& f) {
 
 Result<Answer> RunChanges(const ChangesFlags& flags, Session& session) {
   constexpr std::uint64_t kReportChanges = 4096;
+  RHIZOME_RETURN_IF_ERROR(CheckOutputs(session, flags.out));
   const Stopwatch watch;
   RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened, OpenGraph(flags.store, session));
   const std::uint64_t after = flags.after.value_or(opened.store->base_sequence());
@@ -106,7 +107,7 @@ Result<Answer> RunChanges(const ChangesFlags& flags, Session& session) {
                  {"after", after},
                  {"last", feed->last()},
                  {"seconds", seconds}},
-                DescribeChanges,
+                IsStandardOutput(flags.out) ? nullptr : DescribeChanges,
                 {}};
 }
 
@@ -125,7 +126,9 @@ void AddChangesVerb(CLI::App& root, Session& session) {
   verb->add_option("--last", flags->last, "The last commit to write; default: all that there are")
       ->check(CLI::PositiveNumber)
       ->type_name("COMMIT");
-  verb->add_option("--out", flags->out, "The file to write")->required()->type_name("F.jsonl");
+  verb->add_option("--out", flags->out, "The file to write; - for standard output")
+      ->required()
+      ->type_name("F.jsonl");
 }
 
 }  // namespace rhizome

@@ -4,6 +4,7 @@
 #include "rhizome/index/delta.h"
 #include "rhizome/storage/stopwatch.h"
 #include "text.h"
+#include "topology_sections.h"
 #include "verbs.h"
 
 namespace rhizome {
@@ -67,6 +68,7 @@ Result<Answer> RunCompact(const CompactFlags& flags, Session& session) {
   const double seconds = watch.seconds();
   Json fields = {{"store", flags.store}, {"compacted", result.compacted}};
   AddGenerationFields(graph->info(), fields);
+  RHIZOME_RETURN_IF_ERROR(AddMaxOverMin(graph->store(), fields));
   fields["vertices"] = graph->live_vertex_count();
   fields["delta_entries"] = entries;
   fields["commits"] = result.commits;

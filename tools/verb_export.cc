@@ -7,6 +7,7 @@
 
 #include "elements.h"
 #include "export_edges.h"
+#include "id_text.h"
 #include "npy_output.h"
 #include "rhizome/index/live_vertices.h"
 #include "rhizome/storage/array_rules.h"
@@ -15,6 +16,7 @@
 #include "rhizome/storage/row_reader.h"
 #include "rhizome/storage/stopwatch.h"
 #include "text.h"
+#include "text_output.h"
 #include "verbs.h"
 #include "vertex_array.h"
 
@@ -28,6 +30,7 @@ struct ExportFlags {
   std::string array;
   bool edges = false;
   std::string out;
+  std::string ids;
   std::uint64_t memory_bytes = std::uint64_t{1} << 30;
 };
 
@@ -87,7 +90,7 @@ Result<WrittenFile> WriteRows(const OpenedGraph& opened, const ChunkArray& array
   const ArrayEntry& entry = array.entry();
   TileReader reader(*opened.graph, array);
   const std::uint64_t all_rows = reader.rows();
-  std::string header = NpyHeader(entry.dtype, all_rows, entry.dim);
+  std::string header = NpyHeaderBytes(entry.dtype, all_rows, entry.dim);
   if (format == ExportFormat::kFbin) {
     RHIZOME_ASSIGN_OR_RETURN(header, FbinHeader(all_rows, entry.dim));
   }
@@ -117,20 +120,16 @@ Result<WrittenFile> WriteRows(const OpenedGraph& opened, const ChunkArray& array
   return WrittenFile{std::move(out), all_rows};
 }
 
-/// One external id a line, in vertex-id order.
+/// One external id a line, in vertex-id order. Errors: an id that a line cannot hold.
 Result<WrittenFile> WriteIds(const Graph& graph, const Path& path, const JobControl& control) {
   constexpr std::size_t kPieceBytes = 1 << 20;
+  const TableForm form = TableFormOf(path);
   RHIZOME_ASSIGN_OR_RETURN(OutputFile out, OutputFile::Create(path));
   const LiveVertices live = LiveVertices::Of(graph);
   std::string piece;
   for (std::uint64_t i = 0; i < live.count(); ++i) {
-    const std::string id = ToString(graph.ExternalIdOf(live.At(i)));
-    if (id.find_first_of("\r\n") != id.npos)
-      return Fail(Status::InvalidArgument(fmt::format(
-          "the external id {} holds a line break, so that {} could not have an id a line; use "
-          "`get` or `changes`, which write JSON",
-          Json(id).dump(), path.string())));
-    piece += id + '\n';
+    RHIZOME_RETURN_IF_ERROR(AppendIdField(graph.ExternalIdOf(live.At(i)), form, piece));
+    piece += '\n';
     if (piece.size() < kPieceBytes && i + 1 < live.count()) continue;
     RHIZOME_RETURN_IF_ERROR(
         control.Report({.phase = "writing ids", .done = i, .total = live.count()}));
@@ -172,13 +171,16 @@ std::string DescribeExport(const Json& f) {
 }
 
 Result<Answer> RunEdges(const ExportFlags& flags, Session& session) {
+  RHIZOME_RETURN_IF_ERROR(CheckOutputs(session, flags.out));
   const Stopwatch watch;
   RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened, OpenGraph(flags.store, session));
   RHIZOME_ASSIGN_OR_RETURN(Json file, ExportEdges(*opened.graph, flags.out, session.control));
   const double seconds = watch.seconds();
   Json files = Json::array();
   files.push_back(std::move(file));
-  return Answer{{{"files", std::move(files)}, {"seconds", seconds}}, DescribeExport, {}};
+  return Answer{{{"files", std::move(files)}, {"seconds", seconds}},
+                IsStandardOutput(flags.out) ? nullptr : DescribeExport,
+                {}};
 }
 
 Result<Answer> RunExport(const ExportFlags& flags, Session& session) {
@@ -202,7 +204,7 @@ Result<Answer> RunExport(const ExportFlags& flags, Session& session) {
         fmt::format("'{}' has {} rows and the graph {} vertices: it is not an array of vertices",
                     flags.array, entry.rows, opened.graph->info().vertices)));
   }
-  const Path ids = IdsBeside(out);
+  const Path ids = flags.ids.empty() ? IdsBeside(out) : Path(flags.ids);
   RHIZOME_ASSIGN_OR_RETURN(
       const std::uint64_t rows,
       WriteBoth(opened, *array, flags, fbin ? ExportFormat::kFbin : ExportFormat::kNpy, ids,
@@ -215,7 +217,9 @@ Result<Answer> RunExport(const ExportFlags& flags, Session& session) {
                    {"dtype", DataTypeName(fbin ? DataType::kFloat32 : entry.dtype)}});
   if (!of_edges)
     files.push_back({{"path", ids.string()}, {"rows", rows}, {"dim", 1}, {"dtype", "text"}});
-  return Answer{{{"files", std::move(files)}, {"seconds", seconds}}, DescribeExport, {}};
+  Json fields = {{"files", std::move(files)}, {"seconds", seconds}};
+  RHIZOME_RETURN_IF_ERROR(TellStale(session, *opened.graph, entry, fields));
+  return Answer{std::move(fields), DescribeExport, {}};
 }
 
 }  // namespace
@@ -230,11 +234,14 @@ void AddExportVerb(CLI::App& root, Session& session) {
   verb->add_option("STORE", flags->store, "The store's folder")->required();
   verb->add_option("--array", flags->array, "The array")->type_name("NAME");
   verb->add_flag("--edges", flags->edges,
-                 "All edges as TSV, as ingest reads them: src, dst, type, weight");
+                 "All edges as TSV or CSV, as ingest reads them: src, dst, type, weight");
   verb->add_option("--out", flags->out,
-                   "NumPy, or rows for vector search (float32); ids go to F.ids.tsv")
+                   "NumPy, or rows for vector search (float32); ids go to F.ids.tsv. Of edges TSV, "
+                   "or CSV, which quotes what has commas or line breaks; - for standard output")
       ->required()
-      ->type_name("F.npy|F.fbin|F.tsv");
+      ->type_name("F.npy|F.fbin|F.tsv|F.csv");
+  verb->add_option("--ids", flags->ids, "Where the ids go instead: TSV, or CSV, which quotes")
+      ->type_name("F.tsv|F.csv");
   AddSize(*verb, "--memory", flags->memory_bytes, "Memory for rows that are being sorted")
       ->default_str("1G");
 }

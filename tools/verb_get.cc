@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "elements.h"
+#include "id_text.h"
 #include "rhizome/storage/array_versions.h"
 #include "text.h"
 #include "verbs.h"
@@ -18,10 +19,8 @@ struct GetFlags {
 std::string DescribeGet(const Json& f) {
   constexpr std::size_t kColumns = 8;
   const Json& values = f["values"];
-  const Json& id = f["id"];
-  std::string text =
-      fmt::format("{}  {}[{}] {}\n", id.is_string() ? id.get<std::string>() : id.dump(),
-                  f["array"].get<std::string>(), values.size(), f["dtype"].get<std::string>());
+  std::string text = fmt::format("{}  {}[{}] {}\n", ShownId(f["id"]), f["array"].get<std::string>(),
+                                 values.size(), f["dtype"].get<std::string>());
   TextTable table({1, 2, 3, 4, 5, 6, 7, 8});
   for (std::size_t i = 0; i < values.size(); i += kColumns) {
     std::vector<std::string> row = {fmt::format("{}:", i)};
@@ -47,6 +46,7 @@ Result<Answer> RunGet(const GetFlags& flags, Session& session) {
                  {"array", flags.array},
                  {"dtype", DataTypeName(array->entry().dtype)},
                  {"values", ToJson(array->entry().dtype, row)}};
+  RHIZOME_RETURN_IF_ERROR(TellStale(session, *opened.graph, array->entry(), fields, vertex));
   return Answer{std::move(fields), DescribeGet, {}};
 }
 

@@ -64,6 +64,10 @@ Json InferReportJson(const InferReport& report) {
                {"kept", report.kept},
                {"base_memory_bytes", report.base_memory_bytes},
                {"peak_memory_bytes", report.peak_memory_bytes},
+               {"own_peak_memory_bytes", report.own_peak_memory_bytes},
+               {"worker_peak_memory_bytes", report.worker_peak_memory_bytes},
+               {"ignored", report.ignored},
+               {"published_before", report.published_before},
                {"array", report.array}};
   if (!report.full_because.empty()) json["full_because"] = report.full_because;
   if (report.list_reads) {
@@ -81,8 +85,25 @@ Json InferReportJson(const InferReport& report) {
   return json;
 }
 
+std::string DescribeMemory(const Json& f) {
+  const std::string all = HumanBytes(f["peak_memory_bytes"]);
+  const Json& workers = f["worker_peak_memory_bytes"];
+  if (workers.empty()) return fmt::format("peak memory {}\n", all);
+  std::string text = fmt::format("peak memory {} in all: {} of the job, workers", all,
+                                 HumanBytes(f["own_peak_memory_bytes"]));
+  for (const Json& bytes : workers)
+    text += fmt::format("{} {}", &bytes == &workers.front() ? "" : ",", HumanBytes(bytes));
+  return text + "\n";
+}
+
 std::string DescribeInfer(const Json& f) {
   const std::string array = f["array"];
+  const std::string next =
+      fmt::format("next: rhizome similar {} ID --array {}\n", f["store"].get<std::string>(), array);
+  if (f["published_before"].get<bool>())
+    return fmt::format("{} was made and published by a run before: there is nothing to do\n",
+                       array) +
+           next;
   std::string text =
       fmt::format("{}: {} vertices in {}, {} a second\n", array, WithCommas(f["vertices"]),
                   HumanSeconds(f["seconds"]), HumanCount(f["vertices_per_second"]));
@@ -114,9 +135,9 @@ std::string DescribeInfer(const Json& f) {
         fmt::format("lists from disk: {} reads, {}, {:.1f} in flight\n", WithCommas(lists["reads"]),
                     HumanBytes(lists["bytes_read"]), lists["mean_depth"].get<double>());
   }
-  if (!f["test_accuracy"].is_null()) {
-    text += fmt::format("validation {}, test {}\n", Percent(f["valid_accuracy"]),
-                        Percent(f["test_accuracy"]));
+  if (!f["valid_accuracy"].is_null() || !f["test_accuracy"].is_null()) {
+    text += fmt::format("validation {}, test {}\n", PercentOrNone(f["valid_accuracy"]),
+                        PercentOrNone(f["test_accuracy"]));
   }
   if (f["kept"] != 0)
     text += fmt::format("{} taken from the version before\n", Plural(f["kept"], "row"));
@@ -127,9 +148,7 @@ std::string DescribeInfer(const Json& f) {
     text += fmt::format("went on after {} of a run before\n",
                         Plural(f["resumed_chunks"], "finished chunk"));
   }
-  text += fmt::format("peak memory {}\n", HumanBytes(f["peak_memory_bytes"]));
-  return text + fmt::format("next: rhizome similar {} ID --array {}\n",
-                            f["store"].get<std::string>(), array);
+  return text + DescribeMemory(f) + next;
 }
 
 /// The program and the arguments that it was given.
@@ -164,6 +183,7 @@ Result<Answer> RunInfer(const InferFlags& flags, Session& session) {
     options.worker_command = OwnCommand();
     options.worker_command.push_back(kAsWorker);
   }
+  options.note = PrintsNotes(session);
   StartMemory(session, options.memory_bytes);
   RHIZOME_ASSIGN_OR_RETURN(const InferReport report, gnn->Infer(options, session.control));
   Answer answer{InferReportJson(report), DescribeInfer, {}};
@@ -199,8 +219,9 @@ void AddInferVerb(CLI::App& root, Session& session) {
                  "Compute what changed since the newest version, and make the next");
   AddInferFlags(*verb, flags->options);
   AddScratch(*verb, flags->options.scratch);
+  verb->footer(std::string(kIgnoredHelp) + verb->get_footer());
   verb->add_flag("--resume", flags->options.resume,
-                 "Go on with what a killed run of this job left");
+                 "Go on with what a killed run of this job left; done if it had published");
   verb->add_option("--workers", flags->options.workers,
                    "Processes that compute a partition at a time each, and share memory and "
                    "threads; if one dies the others take up its partition. 0: none but this one")

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "partition_run.h"
 #include "rhizome/index/delta.h"
 #include "rhizome/index/external_id.h"
+#include "rhizome/index/graph_parts.h"
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/store_files.h"
 #include "text.h"
@@ -83,7 +85,12 @@ std::string ListNames(const Json& names) {
 
 std::string DescribeGraph(const Json& f) {
   TextTable table;
-  table.Add({"vertices", WithCommas(f["vertices"])});
+  const std::uint64_t deleted = f["deleted_vertices"];
+  table.Add(
+      {"vertices", WithCommas(f["vertices"]) +
+                       (deleted == 0 ? ""
+                                     : fmt::format(", beside {} deleted, which keep their rows",
+                                                   WithCommas(deleted)))});
   table.Add(
       {"edges",
        fmt::format("{}, {}{}", WithCommas(f["edges"]),
@@ -104,9 +111,12 @@ std::string DescribeLayout(const Json& f) {
                          f["partitioner"].get<std::string>(), f["order"].get<std::string>())});
   table.Add({"replication factor", fmt::format("{:.3f}", f["replication_factor"].get<double>()),
              "copies of a vertex, on average"});
-  table.Add({"vertex balance", fmt::format("{:.3f}", f["vertex_balance"].get<double>()),
-             "fullest partition over the mean"});
-  table.Add({"edge balance", fmt::format("{:.3f}", f["edge_balance"].get<double>())});
+  table.Add({"vertex balance",
+             fmt::format("{:.3f}, {}", f["vertex_balance"].get<double>(),
+                         MaxOverMinText(f["vertex_max_over_min"])),
+             "largest partition over the mean, over the smallest"});
+  table.Add({"edge balance", fmt::format("{:.3f}, {}", f["edge_balance"].get<double>(),
+                                         MaxOverMinText(f["edge_max_over_min"]))});
   table.Add({"interior", Percent(f["interior_share"].get<double>()),
              "vertices with all edges in one partition"});
   table.Add(
@@ -164,6 +174,9 @@ Status AddDeltaFields(const Store& store, Json& fields) {
   });
   if (!any) RHIZOME_RETURN_IF_ERROR(scanned);
   const GenerationInfo& info = store.manifest().info;
+  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t deleted, CountDeleted(store));
+  fields["vertices"] = info.vertices - deleted;
+  fields["deleted_vertices"] = deleted;
   fields["generation_vertices"] = info.vertices;
   fields["generation_edges"] = info.edges;
   fields["delta_entries"] = 0;
@@ -177,6 +190,7 @@ Status AddDeltaFields(const Store& store, Json& fields) {
                            Graph::Open(store, {.topology = TopologyPlace::kDirect}));
   RHIZOME_ASSIGN_OR_RETURN(fields["edges"], graph->CountEdges());
   fields["vertices"] = graph->live_vertex_count();
+  fields["deleted_vertices"] = graph->vertex_count() - graph->live_vertex_count();
   fields["vertex_types"] = graph->vertex_types().size();
   fields["edge_types"] = graph->edge_types().size();
   fields["delta_entries"] = graph->delta()->entries();
@@ -237,6 +251,7 @@ Result<Answer> RunInfo(const InfoFlags& flags, Session&) {
   RHIZOME_ASSIGN_OR_RETURN(const TopologySections sections, TopologySections::Read(*store));
   Json fields = {{"store", flags.store}, {"id", store->id().ToString()}};
   AddGenerationFields(info, fields);
+  RHIZOME_RETURN_IF_ERROR(AddMaxOverMin(*store, fields));
   fields["generation"] = manifest.generation;
   fields["arrays_folder"] = (store->GenerationFolder() / "arrays").string();
   fields["keep_generations"] = manifest.keep.generations;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "id_text.h"
 #include "text.h"
 #include "verbs.h"
 
@@ -15,17 +16,15 @@ struct NeighborsFlags {
   std::string type;
 };
 
-std::string IdText(const Json& id) { return id.is_string() ? id.get<std::string>() : id.dump(); }
-
 std::string DescribeNeighbors(const Json& f) {
   const Json& neighbors = f["neighbors"];
   const std::string direction = f["direction"];
   std::string text =
-      fmt::format("{}: {}{}\n", IdText(f["id"]), Plural(neighbors.size(), "neighbour"),
+      fmt::format("{}: {}{}\n", ShownId(f["id"]), Plural(neighbors.size(), "neighbour"),
                   direction == "both" ? "" : fmt::format(" ({}-edges)", direction));
   TextTable table;
   for (const Json& n : neighbors) {
-    std::vector<std::string> row = {n["type"].get<std::string>(), IdText(n["id"])};
+    std::vector<std::string> row = {n["type"].get<std::string>(), ShownId(n["id"])};
     if (f["weighted"].get<bool>()) row.push_back(fmt::format("{:g}", n["weight"].get<double>()));
     table.Add(std::move(row));
   }

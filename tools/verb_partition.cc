@@ -29,7 +29,7 @@ struct PartitionFlags {
 
 Status WriteParts(const std::string& path, const std::vector<PartitionId>& parts) {
   RHIZOME_ASSIGN_OR_RETURN(OutputFile out, OutputFile::Create(path));
-  const std::string header = NpyHeader("<u2", parts.size(), 0);
+  const std::string header = NpyHeaderBytes("<u2", parts.size(), 0);
   RHIZOME_RETURN_IF_ERROR(out.Append(std::as_bytes(std::span(header))));
   RHIZOME_RETURN_IF_ERROR(out.Append(std::as_bytes(std::span(parts))));
   return out.Commit();
@@ -45,13 +45,16 @@ Json Spread(const Json& runs, const char* field) {
 
 std::string DescribePartition(const Json& f) {
   TextTable table;
-  table.Add({"seed", "RF", "VB", "EB", "interior", "owners", "seconds", "CPU s", "bytes/edge"});
+  table.Add({"seed", "RF", "V max/mean", "V max/min", "E max/mean", "E max/min", "interior",
+             "owners", "seconds", "CPU s", "bytes/edge"});
   for (const Json& run : f["runs"]) {
     const Json& bytes = run["bytes_per_edge"];
     table.Add({WithCommas(run["seed"].get<std::uint64_t>()),
                fmt::format("{:.4f}", run["replication_factor"].get<double>()),
                fmt::format("{:.3f}", run["vertex_balance"].get<double>()),
+               MaxOverMinText(run["vertex_max_over_min"]),
                fmt::format("{:.3f}", run["edge_balance"].get<double>()),
+               MaxOverMinText(run["edge_max_over_min"]),
                fmt::format("{:.3f}", run["interior_share"].get<double>()),
                fmt::format("{:.3f}", run["owner_balance"].get<double>()),
                fmt::format("{:.2f}", run["seconds"].get<double>()),
@@ -68,9 +71,6 @@ std::string DescribePartition(const Json& f) {
 Result<Answer> RunPartition(const PartitionFlags& flags, Session& session) {
   if (!flags.out.empty() && flags.seeds != 1) {
     return Fail(Status::InvalidArgument("--out takes the result of one seed; leave --seeds out"));
-  }
-  if (flags.options.printed_formula && flags.options.kind != PartitionerKind::kAdaDne) {
-    return Fail(Status::InvalidArgument("--formula printed is adadne's alone"));
   }
   const std::uint64_t base_bytes = StartMemory(session, 0);
   IngestOptions input = flags.input;
@@ -98,7 +98,6 @@ Result<Answer> RunPartition(const PartitionFlags& flags, Session& session) {
     runs.push_back(std::move(fields));
   }
   Json fields = {{"partitioner", PartitionerName(flags.options.kind)},
-                 {"formula", flags.options.printed_formula ? "printed" : "tuned"},
                  {"partitions", flags.options.partitions},
                  {"vertices", pairs.vertex_count()},
                  {"edges", pairs.edge_count()},
@@ -136,19 +135,16 @@ void AddPartitionVerb(CLI::App& root, Session& session) {
   verb->add_option("--vertices", flags->input.vertices, "At least so many vertices, for ids 0..n-1")
       ->type_name("N");
   AddPartitioner(*verb, options.kind);
-  AddChoice<bool>(*verb, "--formula", options.printed_formula,
-                  {{"tuned", false}, {"printed", true}},
-                  "adadne: as GLISP prints it, without cap and refinement");
   verb->add_option("--partitions", options.partitions, "Parts that the edges are divided into")
       ->check(CLI::Range(std::size_t{1}, kMaxPartitions))
       ->type_name("P")
       ->capture_default_str();
   verb->add_option("--max-edge-balance", options.max_edge_balance,
-                   "adadne, dne, hdrf: most edges of a part, over the mean")
+                   "refined, dne, hdrf: most edges of a part, over the mean")
       ->type_name("X")
       ->capture_default_str();
   verb->add_option("--max-vertex-balance", options.max_vertex_balance,
-                   "adadne: most vertices of a part, over the mean")
+                   "refined: most vertices of a part, over the mean")
       ->type_name("X")
       ->capture_default_str();
   verb->add_option("--hdrf-lambda", options.hdrf_lambda, "hdrf: weight of balance")

@@ -105,7 +105,7 @@ std::vector<std::int64_t> EndsOf(const SampledSubgraph& subgraph, const SamplerO
 Status AddNumbers(ZipOutput& zip, std::uint64_t batch, const char* name,
                   const std::vector<std::int64_t>& numbers) {
   return zip.Add(fmt::format("b{}_{}.npy", batch, name),
-                 NpyHeader(DataType::kInt64, numbers.size(), 0), SampleBytesOf(numbers));
+                 NpyHeaderBytes(DataType::kInt64, numbers.size(), 0), SampleBytesOf(numbers));
 }
 
 /// b<i>_vertex_ids [v] and b<i>_edges [2, e]: row 0 the local source of each edge, row 1 its
@@ -125,7 +125,7 @@ Status AddBatch(ZipOutput& zip, std::uint64_t batch, const Graph& graph, const L
     RHIZOME_RETURN_IF_ERROR(AddNumbers(zip, batch, "export_rows", ids));
   }
   RHIZOME_RETURN_IF_ERROR(zip.Add(fmt::format("b{}_edges.npy", batch),
-                                  NpyHeader(DataType::kInt64, 2, ends.size() / 2),
+                                  NpyHeaderBytes(DataType::kInt64, 2, ends.size() / 2),
                                   SampleBytesOf(ends)));
   if (options.disjoint) {
     RHIZOME_RETURN_IF_ERROR(

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "gnn_library.h"
+#include "id_text.h"
 #include "npy_output.h"
 #include "pair_input.h"
 #include "rhizome/storage/array_versions.h"
@@ -11,6 +12,7 @@
 #include "text.h"
 #include "text_output.h"
 #include "verbs.h"
+#include "vertex_array.h"
 
 namespace rhizome {
 namespace {
@@ -38,7 +40,7 @@ class NpyScores final : public ScoreOutput {
  public:
   static Result<std::unique_ptr<ScoreOutput>> Create(const std::string& path, std::uint64_t count) {
     RHIZOME_ASSIGN_OR_RETURN(OutputFile file, OutputFile::Create(path));
-    const std::string header = NpyHeader(DataType::kFloat32, count, 0);
+    const std::string header = NpyHeaderBytes(DataType::kFloat32, count, 0);
     RHIZOME_RETURN_IF_ERROR(file.Append(std::as_bytes(std::span(header))));
     return std::make_unique<NpyScores>(std::move(file), count);
   }
@@ -59,17 +61,22 @@ class NpyScores final : public ScoreOutput {
   std::uint64_t left_;
 };
 
-/// src, dst, the type where there are several, score.
+/// src, dst, the type where there are several, score: TSV or CSV.
 class TextScores final : public ScoreOutput {
  public:
-  TextScores(const Graph& graph, TextOutput file) : graph_(graph), file_(std::move(file)) {}
+  TextScores(const Graph& graph, TextOutput file, TableForm form)
+      : graph_(graph), file_(std::move(file)), form_(form) {}
   Status Add(std::span<const VertexPair> pairs, std::span<const float> scores) override {
     const bool typed = graph_.edge_types().size() > 1;
+    const char separator = SeparatorOf(form_);
     std::string line;
     for (std::size_t i = 0; i < pairs.size(); ++i) {
-      line = ToString(graph_.ExternalIdOf(pairs[i].src)) + '\t' +
-             ToString(graph_.ExternalIdOf(pairs[i].dst)) + '\t';
-      if (typed) line += graph_.edge_types()[pairs[i].type] + '\t';
+      line.clear();
+      for (const VertexId end : {pairs[i].src, pairs[i].dst}) {
+        RHIZOME_RETURN_IF_ERROR(AppendIdField(graph_.ExternalIdOf(end), form_, line));
+        line += separator;
+      }
+      if (typed) line += graph_.edge_types()[pairs[i].type] + separator;
       fmt::format_to(std::back_inserter(line), "{}", scores[i]);
       RHIZOME_RETURN_IF_ERROR(file_.Line(line));
     }
@@ -80,6 +87,7 @@ class TextScores final : public ScoreOutput {
  private:
   const Graph& graph_;
   TextOutput file_;
+  const TableForm form_;
 };
 
 Result<PairInput> OpenInput(const Graph& graph, const ScoreFlags& flags) {
@@ -90,7 +98,7 @@ Result<std::unique_ptr<ScoreOutput>> OpenOutput(const Graph& graph, const ScoreF
                                                 const PairInput& input, const JobControl& control) {
   if (!flags.out.ends_with(".npy")) {
     RHIZOME_ASSIGN_OR_RETURN(TextOutput file, TextOutput::Create(flags.out));
-    return std::make_unique<TextScores>(graph, std::move(file));
+    return std::make_unique<TextScores>(graph, std::move(file), TableFormOf(flags.out));
   }
   std::uint64_t count = input.count;
   if (count == 0) {
@@ -143,6 +151,7 @@ Status CheckFlags(const ScoreFlags& flags) {
 
 Result<Answer> RunScore(const ScoreFlags& flags, Session& session) {
   RHIZOME_RETURN_IF_ERROR(CheckFlags(flags));
+  RHIZOME_RETURN_IF_ERROR(CheckOutputs(session, flags.out));
   const Stopwatch watch;
   RHIZOME_ASSIGN_OR_RETURN(const LinkScores* const gnn, LoadLinkScores());
   const std::uint64_t base = StartMemory(session, flags.memory_bytes);
@@ -165,7 +174,10 @@ Result<Answer> RunScore(const ScoreFlags& flags, Session& session) {
                            gnn->Score(graph, options, input.next, sink, session.control));
   RHIZOME_RETURN_IF_ERROR(output->Commit());
   const double seconds = watch.seconds();
-  return Answer{ScoreReportJson(report, flags, seconds), DescribeScore, {}};
+  Json fields = ScoreReportJson(report, flags, seconds);
+  RHIZOME_ASSIGN_OR_RETURN(const auto array, opened.store->OpenArray(flags.options.array));
+  RHIZOME_RETURN_IF_ERROR(TellStale(session, graph, array->entry(), fields));
+  return Answer{std::move(fields), IsStandardOutput(flags.out) ? nullptr : DescribeScore, {}};
 }
 
 }  // namespace
@@ -196,9 +208,10 @@ void AddScoreVerb(CLI::App& root, Session& session) {
                    "Weights: `relations` [types, dim], or `layers.<k>.weight` and "
                    "`layers.<k>.bias` of an MLP over the product of the rows or both in a row")
       ->type_name("F.safetensors");
-  verb->add_option("--out", flags->out, "Lines src, dst, score; or float32 [m]")
+  verb->add_option("--out", flags->out,
+                   "Lines src, dst, score, - for standard output; or float32 [m]")
       ->required()
-      ->type_name("F.tsv|F.npy");
+      ->type_name("F.tsv|F.csv|F.npy");
   AddSize(*verb, "--memory", flags->memory_bytes,
           "Bound on memory, beyond the bare process; default: 1G for rows and pairs");
   AddThreads(*verb, flags->options.threads);

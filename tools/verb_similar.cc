@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "elements.h"
+#include "id_text.h"
 #include "rhizome/index/delta.h"
 #include "rhizome/storage/array_versions.h"
 #include "text.h"
@@ -122,7 +123,7 @@ Result<std::vector<Scored>> Nearest(const Graph& graph, const ChunkArray& array,
   return std::move(best).Sorted();
 }
 
-Result<Json> SimilarJson(const OpenedGraph& opened, const std::optional<Labels>& labels,
+Result<Json> SimilarJson(const OpenedGraph& opened, const std::optional<ClassNames>& labels,
                          const std::string& name, VertexId vertex, std::uint64_t k,
                          const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(const auto array, opened.store->OpenArray(name));
@@ -141,10 +142,7 @@ Result<Json> SimilarJson(const OpenedGraph& opened, const std::optional<Labels>&
   return list;
 }
 
-std::string Text(const Json& value) {
-  if (value.is_null()) return {};
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
+std::string Text(const Json& value) { return value.is_null() ? std::string() : ShownId(value); }
 
 /// One block of columns (id, label, score) for each array, side by side.
 std::string DescribeSimilar(const Json& f) {
@@ -181,7 +179,7 @@ Result<Answer> RunSimilar(const SimilarFlags& flags, Session& session) {
   }
   RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened, OpenGraph(flags.store, session));
   RHIZOME_ASSIGN_OR_RETURN(const VertexId vertex, opened.graph->FindText(flags.id));
-  RHIZOME_ASSIGN_OR_RETURN(const std::optional<Labels> labels, Labels::Open(opened));
+  RHIZOME_ASSIGN_OR_RETURN(const std::optional<ClassNames> labels, ClassNames::Open(opened));
   Json label = nullptr;
   if (labels) {
     RHIZOME_ASSIGN_OR_RETURN(label, labels->Of(*opened.graph, vertex));
@@ -196,6 +194,10 @@ Result<Answer> RunSimilar(const SimilarFlags& flags, Session& session) {
                  {"array", flags.arrays.front()},
                  {"similar", by_array[flags.arrays.front()]},
                  {"by_array", std::move(by_array)}};
+  for (const std::string& name : flags.arrays) {
+    RHIZOME_ASSIGN_OR_RETURN(const auto array, opened.store->OpenArray(name));
+    RHIZOME_RETURN_IF_ERROR(TellStale(session, *opened.graph, array->entry(), fields));
+  }
   return Answer{std::move(fields), DescribeSimilar, {}};
 }
 

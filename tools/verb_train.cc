@@ -18,12 +18,15 @@ struct TrainFlags {
   std::optional<std::vector<std::int64_t>> fanouts;
 };
 
-Json EpochJson(const EpochReport& e) {
+Json OrNull(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+
+/// `valid`: there is a validation set.
+Json EpochJson(const EpochReport& e, bool valid) {
   const double hit_rate = e.rows_requested == 0 ? 0.0
                                                 : static_cast<double>(e.pool_hits) /
                                                       static_cast<double>(e.rows_requested);
   return {{"loss", e.loss},
-          {"valid_accuracy", e.valid_accuracy},
+          {"valid_accuracy", valid ? Json(e.valid_accuracy) : Json()},
           {"seconds", e.seconds},
           {"sample_seconds", e.sample_seconds},
           {"schedule_seconds", e.schedule_seconds},
@@ -73,14 +76,19 @@ std::string DescribeTrain(const Json& f) {
   for (const Json& e : f["epochs"]) {
     ++number;
     table.Add({std::to_string(number), fmt::format("{:.4f}", e["loss"].get<double>()),
-               Percent(e["valid_accuracy"]), fmt::format("{:.2f}", e["seconds"].get<double>()),
-               WithCommas(e["rows_requested"]), Percent(e["hit_rate"]),
-               HumanBytes(e["bytes_read"])});
+               PercentOrNone(e["valid_accuracy"]),
+               fmt::format("{:.2f}", e["seconds"].get<double>()), WithCommas(e["rows_requested"]),
+               Percent(e["hit_rate"]), HumanBytes(e["bytes_read"])});
   }
   std::string text = table.ToString();
-  text += fmt::format("validation {}, test {}  (epoch {}; always the commonest class: {})\n",
-                      Percent(f["valid_accuracy"]), Percent(f["test_accuracy"]),
-                      f["best_epoch"].get<int>(), Percent(f["majority_accuracy"]));
+  const int best = f["best_epoch"].get<int>();
+  if (f["tested"].get<bool>()) {
+    text += fmt::format("validation {}, test {}  (epoch {}; always the commonest class: {})\n",
+                        PercentOrNone(f["valid_accuracy"]), PercentOrNone(f["test_accuracy"]), best,
+                        PercentOrNone(f["majority_accuracy"]));
+  } else {
+    text += fmt::format("epoch {} was kept; with --no-test its accuracy was not measured\n", best);
+  }
   const Json& memory = f["memory"];
   text += fmt::format(
       "superbatches of {} minibatches (schedules {}), overlap {}, pool {}, beside {} of graph and "
@@ -125,15 +133,17 @@ Json ListsJson(const ListReadsReport& lists) {
 
 Json TrainReportJson(const TrainReport& report) {
   Json epochs = Json::array();
-  for (const EpochReport& epoch : report.epochs) epochs.push_back(EpochJson(epoch));
+  for (const EpochReport& epoch : report.epochs)
+    epochs.push_back(EpochJson(epoch, report.valid_vertices != 0));
   Json json = {{"epochs", std::move(epochs)},
                {"io",
                 {{"maker", IoMakerName(report.maker)},
                  {"direct", report.direct},
                  {"mean_depth", report.mean_depth}}},
-               {"valid_accuracy", report.valid_accuracy},
-               {"test_accuracy", report.test_accuracy},
-               {"majority_accuracy", report.majority_accuracy},
+               {"valid_accuracy", OrNull(report.valid_accuracy)},
+               {"test_accuracy", OrNull(report.test_accuracy)},
+               {"majority_accuracy", OrNull(report.majority_accuracy)},
+               {"ignored", report.ignored},
                {"best_epoch", report.best_epoch},
                {"superbatch", report.superbatch},
                {"profile", ProfileJson(report.profile)},
@@ -181,10 +191,12 @@ Result<Answer> RunTrain(const TrainFlags& flags, Session& session) {
   RHIZOME_RETURN_IF_ERROR(ReconcileLayers(flags, options));
   RHIZOME_RETURN_IF_ERROR(CheckName("job", options.job));
   RHIZOME_ASSIGN_OR_RETURN(const GnnEntry* const gnn, LoadGnnLibrary());
+  options.note = PrintsNotes(session);
   StartMemory(session, options.memory_bytes);
   RHIZOME_ASSIGN_OR_RETURN(const TrainReport report, gnn->Train(options, session.control));
   Answer answer{TrainReportJson(report), DescribeTrain, {}};
   answer.fields["store"] = flags.store;
+  answer.fields["tested"] = options.test;
   return answer;
 }
 
@@ -309,6 +321,7 @@ void AddTrainVerb(CLI::App& root, Session& session) {
   AddModelFlags(*verb, *flags);
   AddOptimiserFlags(*verb, flags->options);
   AddStorageFlags(*verb, *flags);
+  verb->footer(std::string(kIgnoredHelp) + verb->get_footer());
 }
 
 }  // namespace rhizome

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "rhizome/index/stale_vertices.h"
 #include "rhizome/storage/array_rules.h"
+#include "text.h"
 
 namespace rhizome {
 
@@ -12,6 +14,34 @@ Status CheckVertexArray(const ArrayEntry& entry) {
       fmt::format("'{}' is an attribute of edges: its rows are the edge ids of a partition, not "
                   "vertices; export writes them in that order",
                   entry.name));
+}
+
+Status TellStale(const Session& session, const Graph& graph, const ArrayEntry& entry, Json& fields,
+                 std::optional<VertexId> row_of) {
+  RHIZOME_ASSIGN_OR_RETURN(const Staleness staleness, StalenessOf(graph, entry));
+  if (!staleness.any()) return Status::Ok();
+  Json found = {{"array", entry.name},
+                {"marked_rows", staleness.marked_rows},
+                {"written_since", staleness.written_since}};
+  std::string what;
+  if (staleness.marked_rows != 0)
+    what = fmt::format("{} stale, as {} says", Plural(staleness.marked_rows, "row"),
+                       StaleName(entry.name));
+  if (staleness.written_since)
+    what +=
+        std::string(what.empty() ? "" : "; ") + "the graph was written to since it was computed";
+  const std::string marks = StaleName(entry.name);
+  if (row_of && graph.store().manifest().FindArray(marks) != nullptr) {
+    std::byte mark{};
+    RHIZOME_RETURN_IF_ERROR(graph.ReadRows(marks, std::span(&*row_of, 1), std::span(&mark, 1)));
+    found["row_marked"] = mark != std::byte{0};
+    what += mark != std::byte{0} ? "; this row is one of them" : "; this row is none of them";
+  }
+  fields["stale"].push_back(std::move(found));
+  if (session.printer) session.printer->Clear();
+  fmt::print(stderr, "note: array {}: {}; infer --incremental computes what changed\n", entry.name,
+             what);
+  return Status::Ok();
 }
 
 }  // namespace rhizome

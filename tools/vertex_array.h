@@ -1,5 +1,6 @@
 #pragma once
 
+#include "cli.h"
 #include "rhizome/storage/chunk_array.h"
 
 namespace rhizome {
@@ -9,5 +10,11 @@ Status CheckVertexArray(const ArrayEntry& entry);
 
 /// Where `export` writes the ids of the rows in `rows`, one a line: F.ids.tsv beside F.npy.
 inline Path IdsBeside(Path rows) { return rows.replace_extension(".ids.tsv"); }
+
+/// Says on standard error, and in `fields` under "stale", that rows of an array which infer
+/// computed may be others by now, where that is so. `row_of`: also whether this vertex's row is
+/// known to be. Errors: those of reading what was written since.
+Status TellStale(const Session& session, const Graph& graph, const ArrayEntry& entry, Json& fields,
+                 std::optional<VertexId> row_of = {});
 
 }  // namespace rhizome

@@ -3,10 +3,10 @@
 namespace rhizome {
 namespace {
 
-/// The GCN of Kipf and Welling (ICLR 2017) with full neighbourhoods on the public split, at settings
-/// of our own: 64 hidden units where they take 16, 100 epochs in batches and the epoch that is best
-/// on the validation set where they take at most 200 of the whole graph and stop early, and weight
-/// decay on both layers where they have it on the first.
+/// The GCN of Kipf and Welling (ICLR 2017) with full neighbourhoods on the public split, at
+/// settings of our own: 64 hidden units where they take 16, 100 epochs in batches and the epoch
+/// that is best on the validation set where they take at most 200 of the whole graph and stop
+/// early, and weight decay on both layers where they have it on the first.
 void ExpectGcnAccuracy(const std::string& name, double least) {
   const auto data = testing::TestData();
   if (!data) GTEST_SKIP() << "RHIZOME_TEST_DATA is not set; it names a folder with " << name;

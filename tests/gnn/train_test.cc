@@ -359,7 +359,7 @@ constexpr MemoryNeeds kNeeds = {.held_bytes = 100,
 
 TEST(MemoryPlanTest, APlanNeverExceedsItsLimit) {
   for (std::uint64_t limit = 1; limit < 9000; limit += 7) {
-    const Result<MemoryPlan> plan = PlanMemory(limit, {}, kNeeds);
+    const Result<JobMemoryPlan> plan = PlanMemory(limit, {}, kNeeds);
     if (!plan) {
       EXPECT_STATUS(plan, kOutOfMemory);
       EXPECT_LT(limit, 100u + 200 + 50 + 20);
@@ -374,7 +374,7 @@ TEST(MemoryPlanTest, APlanNeverExceedsItsLimit) {
 
 // A pool that starts anew with every minibatch saves nothing, however large it is.
 TEST(MemoryPlanTest, SuperbatchesComeBeforeMoreCache) {
-  const Result<MemoryPlan> plan = PlanMemory(300 + 8 * 20 + 50, {}, kNeeds);
+  const Result<JobMemoryPlan> plan = PlanMemory(300 + 8 * 20 + 50, {}, kNeeds);
   ASSERT_OK(plan);
   EXPECT_EQ(plan->superbatch, 8u);
   EXPECT_EQ(plan->cache_bytes, 50u);
@@ -402,7 +402,8 @@ TEST(MemoryPlanTest, ATrialChoosesAmongSuperbatchesThatFit) {
 }
 
 TEST(MemoryPlanTest, WhatTheCallerFixedIsKeptOrRefused) {
-  const Result<MemoryPlan> plan = PlanMemory(2000, {.cache_bytes = 300, .superbatch = 7}, kNeeds);
+  const Result<JobMemoryPlan> plan =
+      PlanMemory(2000, {.cache_bytes = 300, .superbatch = 7}, kNeeds);
   ASSERT_OK(plan);
   EXPECT_EQ(plan->cache_bytes, 300u);
   EXPECT_EQ(plan->superbatch, 7u);
@@ -419,7 +420,7 @@ TEST(MemoryPlanTest, ANeighborCacheFitsBesideTheRestAndWhileItIsBuilt) {
   bool none = false;
   bool all = false;
   for (std::uint64_t limit = 1; limit < 9000; limit += 7) {
-    const Result<MemoryPlan> plan = PlanMemory(limit, {.in_turn = false}, needs);
+    const Result<JobMemoryPlan> plan = PlanMemory(limit, {.in_turn = false}, needs);
     if (!plan) {
       EXPECT_STATUS(plan, kOutOfMemory);
       EXPECT_LT(limit, 100u + 200 + 50 + 20);
@@ -441,8 +442,8 @@ TEST(MemoryPlanTest, CachesThatTakeTurnsHaveTheSameMemoryEach) {
   needs.neighbor_table_bytes = 40;
   needs.neighbor_build_bytes = 500;
   for (std::uint64_t limit = 1; limit < 9000; limit += 7) {
-    const Result<MemoryPlan> plan = PlanMemory(limit, {.in_turn = true}, needs);
-    const Result<MemoryPlan> alone = PlanMemory(limit, {}, kNeeds);
+    const Result<JobMemoryPlan> plan = PlanMemory(limit, {.in_turn = true}, needs);
+    const Result<JobMemoryPlan> alone = PlanMemory(limit, {}, kNeeds);
     ASSERT_EQ(plan.has_value(), alone.has_value());
     if (!plan) continue;
     EXPECT_EQ(plan->cache_bytes, alone->cache_bytes);
@@ -461,8 +462,8 @@ TEST(MemoryPlanTest, CachesThatTakeTurnsHaveTheSameMemoryEach) {
   // Chosen where they let all lists in.
   bool seen_turns = false;
   for (std::uint64_t limit = 1000; limit < 9000; limit += 7) {
-    const Result<MemoryPlan> plan = PlanMemory(limit, {}, needs);
-    const Result<MemoryPlan> beside = PlanMemory(limit, {.in_turn = false}, needs);
+    const Result<JobMemoryPlan> plan = PlanMemory(limit, {}, needs);
+    const Result<JobMemoryPlan> beside = PlanMemory(limit, {.in_turn = false}, needs);
     ASSERT_OK(plan);
     ASSERT_OK(beside);
     EXPECT_EQ(plan->in_turn,

@@ -102,7 +102,7 @@ TEST(GraphBuilderTest, ManifestSaysWhatWasBuilt) {
   EXPECT_EQ(info.id_kind, ExternalIdKind::kString);
   EXPECT_TRUE(info.symmetric);
   EXPECT_TRUE(info.weighted);
-  EXPECT_EQ(info.partitioner, "adadne");
+  EXPECT_EQ(info.partitioner, "refined");
   EXPECT_EQ(info.order, "pds");
   EXPECT_GE(info.replication_factor, 1.0);
   EXPECT_GT(info.interior_share, 0.0);

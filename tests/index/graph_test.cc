@@ -19,7 +19,7 @@ using testing::OpenStoreGraph;
 using testing::RandomGraph;
 using testing::RandomGraphOptions;
 
-constexpr PartitionerKind kPartitioners[] = {PartitionerKind::kAdaDne, PartitionerKind::kHash2d,
+constexpr PartitionerKind kPartitioners[] = {PartitionerKind::kRefined, PartitionerKind::kHash2d,
                                              PartitionerKind::kRandom};
 constexpr OrderKind kOrders[] = {OrderKind::kPds, OrderKind::kPs, OrderKind::kNatural,
                                  OrderKind::kDegree, OrderKind::kRandom};

@@ -162,9 +162,9 @@ TEST_F(IngestSpilledTest, EveryPartitionerGivesTheSameBytesBothWays) {
   IngestOptions options = input.Make(300, 3000);
   options.build.partition.partitions = 3;
   for (const PartitionerKind kind :
-       {PartitionerKind::kAdaDne, PartitionerKind::kDne, PartitionerKind::kHash2d,
-        PartitionerKind::kDbh, PartitionerKind::kHdrf, PartitionerKind::kRandom,
-        PartitionerKind::kRange}) {
+       {PartitionerKind::kRefined, PartitionerKind::kAdaDne, PartitionerKind::kDne,
+        PartitionerKind::kHash2d, PartitionerKind::kDbh, PartitionerKind::kHdrf,
+        PartitionerKind::kRandom, PartitionerKind::kRange}) {
     SCOPED_TRACE(PartitionerName(kind));
     options.build.partition.kind = kind;
     ExpectSameBytes(options);
@@ -177,7 +177,7 @@ TEST_F(IngestSpilledTest, AnInputThatFitsOnceReadKeepsItsPartitioner) {
   RandomInput input(random, Ids::kStrings, dir_);
   IngestOptions options = input.Make(300, 2000);
   options.build.partition.partitions = 2;
-  options.build.partition.kind = PartitionerKind::kAdaDne;
+  options.build.partition.kind = PartitionerKind::kRefined;
   const auto held = Run("held.rz", options, IngestOptions::Spill::kNever, 0);
   ASSERT_OK(held);
   // Just below what the estimate asks for, and far above what the build takes.
@@ -189,7 +189,7 @@ TEST_F(IngestSpilledTest, AnInputThatFitsOnceReadKeepsItsPartitioner) {
       EXPECT_FALSE(std::filesystem::exists(dir_ / "auto.rz"));
       continue;
     }
-    if (report->info.partitioner == "adadne")
+    if (report->info.partitioner == "refined")
       spilled = *report;
     else
       std::filesystem::remove_all(dir_ / "auto.rz");

@@ -17,9 +17,9 @@ namespace rhizome {
 
 /// All kinds, by their numbers.
 inline constexpr PartitionerKind kAllPartitioners[] = {
-    PartitionerKind::kAdaDne, PartitionerKind::kDne,  PartitionerKind::kHash2d,
-    PartitionerKind::kDbh,    PartitionerKind::kHdrf, PartitionerKind::kRandom,
-    PartitionerKind::kRange};
+    PartitionerKind::kRefined, PartitionerKind::kAdaDne, PartitionerKind::kDne,
+    PartitionerKind::kHash2d,  PartitionerKind::kDbh,    PartitionerKind::kHdrf,
+    PartitionerKind::kRandom,  PartitionerKind::kRange};
 
 /// A graph with its columns, to take spans of.
 struct TestGraph {
@@ -169,11 +169,17 @@ inline PartitionMetrics BruteForce(const TestGraph& graph, const std::vector<Par
     for (const PartitionId p : set) vertices[p] += 1;
   }
   const auto present = static_cast<double>(replicas.size());
+  const auto max_over_min = [](const std::vector<double>& load) {
+    return *std::max_element(load.begin(), load.end()) /
+           *std::min_element(load.begin(), load.end());
+  };
   return {total / present,
           *std::max_element(vertices.begin(), vertices.end()) / (total / partitions),
           *std::max_element(edges.begin(), edges.end()) /
               (static_cast<double>(parts.size()) / partitions),
-          interior / present};
+          interior / present,
+          max_over_min(vertices),
+          max_over_min(edges)};
 }
 
 }  // namespace rhizome

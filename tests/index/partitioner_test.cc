@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "index/partition_graphs.h"
-#include "rhizome/index/adadne.h"
+#include "rhizome/index/expansion_partitioner.h"
 #include "testing/testing.h"
 
 namespace rhizome {
@@ -21,6 +21,15 @@ TEST(PartitionerTest, NamesAreReadBack) {
     EXPECT_EQ(ParsePartitioner(PartitionerName(kind)), kind);
   }
   EXPECT_EQ(ParsePartitioner("metis"), std::nullopt);
+}
+
+// Stores of before said "adadne" of what is called refined by now.
+TEST(PartitionerTest, NamesInStoresAreReadBackAndOldOnesAsTheyWereMeant) {
+  for (const PartitionerKind kind : kAllPartitioners) {
+    EXPECT_EQ(ParseStoredPartitioner(StoredPartitionerName(kind)), kind);
+  }
+  EXPECT_EQ(ParseStoredPartitioner("adadne"), PartitionerKind::kRefined);
+  EXPECT_NE(StoredPartitionerName(PartitionerKind::kAdaDne), "adadne");
 }
 
 TEST(PartitionerTest, MetricsEqualTheirDefinition) {
@@ -39,6 +48,8 @@ TEST(PartitionerTest, MetricsEqualTheirDefinition) {
       EXPECT_DOUBLE_EQ(measured.vertex_balance, expected.vertex_balance);
       EXPECT_DOUBLE_EQ(measured.edge_balance, expected.edge_balance);
       EXPECT_DOUBLE_EQ(measured.interior_share, expected.interior_share);
+      EXPECT_DOUBLE_EQ(measured.vertex_max_over_min, expected.vertex_max_over_min);
+      EXPECT_DOUBLE_EQ(measured.edge_max_over_min, expected.edge_max_over_min);
     }
   }
 }
@@ -52,7 +63,7 @@ TEST(PartitionerTest, MetricsOfNothingAreOne) {
   EXPECT_EQ(metrics.interior_share, 1);
 }
 
-TEST(PartitionerTest, AdaDneKeepsTheBoundsOfBalance) {
+TEST(PartitionerTest, RefinedKeepsTheBoundsOfBalance) {
   const std::uint64_t seed = testing::TestSeed();
   for (const TestGraph& graph : LargerGraphs(seed)) {
     for (const std::uint32_t partitions : {2u, 5u, 8u, 70u}) {
@@ -69,7 +80,7 @@ TEST(PartitionerTest, AdaDneKeepsTheBoundsOfBalance) {
   }
 }
 
-TEST(PartitionerTest, AdaDneCutsFewVerticesWhereFewNeedBeCut) {
+TEST(PartitionerTest, RefinedCutsFewVerticesWhereFewNeedBeCut) {
   PartitionOptions options;
   options.partitions = 8;
   const std::map<std::string, double> bounds = {
@@ -82,16 +93,16 @@ TEST(PartitionerTest, AdaDneCutsFewVerticesWhereFewNeedBeCut) {
   }
 }
 
-TEST(PartitionerTest, AdaDneReplicatesFarLessThanHashing) {
+TEST(PartitionerTest, RefinedReplicatesFarLessThanHashing) {
   const TestGraph graph = Rmat(14, 200000, testing::TestSeed());
   PartitionOptions options;
   options.partitions = 8;
-  const double adadne = Measure(graph, Partition(graph, options), 8).replication_factor;
+  const double refined = Measure(graph, Partition(graph, options), 8).replication_factor;
   options.kind = PartitionerKind::kHash2d;
   const double hash2d = Measure(graph, Partition(graph, options), 8).replication_factor;
   options.kind = PartitionerKind::kRandom;
   const double random = Measure(graph, Partition(graph, options), 8).replication_factor;
-  EXPECT_LT(adadne, 0.75 * hash2d);
+  EXPECT_LT(refined, 0.75 * hash2d);
   EXPECT_LT(hash2d, random);
 }
 
@@ -118,8 +129,10 @@ TEST(PartitionerTest, WideNumbersGiveTheSameResult) {
   PartitionOptions options;
   options.partitions = 7;
   const JobControl control;
-  const auto narrow = PartitionAdaDne<std::uint32_t, std::uint8_t>(graph.input(), options, control);
-  const auto wide = PartitionAdaDne<std::uint64_t, std::uint16_t>(graph.input(), options, control);
+  const auto narrow =
+      PartitionByExpansion<std::uint32_t, std::uint8_t>(graph.input(), options, control);
+  const auto wide =
+      PartitionByExpansion<std::uint64_t, std::uint16_t>(graph.input(), options, control);
   ASSERT_OK(narrow);
   ASSERT_OK(wide);
   EXPECT_EQ(*narrow, *wide);
@@ -156,7 +169,7 @@ TEST(PartitionerTest, SmallAndDegenerateGraphsAreDivided) {
       ASSERT_LT(p, options.partitions);
       ++edges[p];
     }
-    const bool capped = options.kind == PartitionerKind::kAdaDne ||
+    const bool capped = options.kind == PartitionerKind::kRefined ||
                         options.kind == PartitionerKind::kDne ||
                         options.kind == PartitionerKind::kHdrf;
     if (!capped) continue;

@@ -180,7 +180,8 @@ TEST(StreamingPartitionerTest, DbhHashesTheEndOfLowerDegree) {
 }
 
 TEST(StreamingPartitionerTest, KindsThatNeedAllEdgesAreRefused) {
-  for (const PartitionerKind kind : {PartitionerKind::kAdaDne, PartitionerKind::kDne}) {
+  for (const PartitionerKind kind :
+       {PartitionerKind::kRefined, PartitionerKind::kAdaDne, PartitionerKind::kDne}) {
     EXPECT_FALSE(StreamingPartitioner::Supports(kind));
     EXPECT_STATUS(StreamingPartitioner::Create(10, 10, {.kind = kind}), kInvalidArgument);
   }

@@ -22,8 +22,8 @@ def rhizome(*arguments):
 
 def main():
     folder = pathlib.Path(os.path.realpath(RHIZOME)).parent
-    if not ((folder / "../lib/librhizome_gnn.so.0").exists() or
-            (folder / "librhizome_gnn.so.0").exists()):
+    if not ((folder / "../lib/librhizome_gnn.so").exists() or
+            (folder / "librhizome_gnn.so").exists()):
         print("skipped: this build has no librhizome_gnn")
         return
     with tempfile.TemporaryDirectory() as name:

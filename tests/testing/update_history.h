@@ -44,7 +44,7 @@ inline CompactOptions DrawCompaction(std::mt19937_64& rng) {
   options.threads = 1 + static_cast<std::uint32_t>(rng() % 2);
   if (rng() % 3 != 0) return options;
   options.repartition = true;
-  options.partition.kind = rng() % 2 == 0 ? PartitionerKind::kAdaDne : PartitionerKind::kHash2d;
+  options.partition.kind = rng() % 2 == 0 ? PartitionerKind::kRefined : PartitionerKind::kHash2d;
   options.partition.partitions = static_cast<std::uint32_t>(rng() % 5);
   options.order = rng() % 2 == 0 ? OrderKind::kNatural : OrderKind::kPds;
   return options;

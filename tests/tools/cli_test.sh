@@ -29,7 +29,7 @@ expect_says "--nonsense" "rhizome info --help"
 expect_exit 1 rhizome ingest x.rz --edges e.tsv --partitions 0
 expect_exit 1 rhizome ingest x.rz --edges e.tsv --partitions 1025
 expect_exit 1 rhizome ingest x.rz --edges e.tsv --partitioner nonsense
-expect_says nonsense adadne hash2d random
+expect_says nonsense refined adadne hash2d random
 expect_exit 1 rhizome ingest x.rz --edges e.tsv --memory 12Q
 expect_says 12Q 512M
 expect_exit 1 rhizome ingest x.rz --edges e.tsv --codec blosclz
@@ -95,7 +95,7 @@ expect_json bench-infer.json 'j["layouts"][-1]["chunk_requests"] <= min(l["chunk
 
 # --- What --json prints
 metrics='all(k in j for k in ("vertices edges edge_types partitions replication_factor vertex_balance '
-metrics+='edge_balance interior_share generation").split())'
+metrics+='edge_balance vertex_max_over_min edge_max_over_min interior_share generation").split())'
 ingested='all(k in j for k in ("seconds", "peak_memory_bytes", "bad_lines"))'
 rhizome generate rmat --out rmat --scale 8 --dim 4 --undirected --simple --permute --json >g.json
 expect_json g.json 'all(set(f) == {"path", "rows", "dim", "dtype"} for f in j["files"])' 'j["seconds"] >= 0' \

@@ -74,7 +74,7 @@ finish() {
 has_gnn() {
   local folder
   folder=$(dirname "$(readlink -f "$RHIZOME")")
-  [ -e "$folder/../lib/librhizome_gnn.so.0" ] || [ -e "$folder/librhizome_gnn.so.0" ]
+  [ -e "$folder/../lib/librhizome_gnn.so" ] || [ -e "$folder/librhizome_gnn.so" ]
 }
 
 rhizome() { "$RHIZOME" "$@"; }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A separate project builds against the installed tree, by find_package and by pkg-config, and opens a
-# store; what it links contains neither libtorch nor CUDA.
+# store; what it links contains neither libtorch nor CUDA. Where there is a GNN library, another links
+# that. Nothing that is installed names a folder of the checkout.
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -19,10 +20,41 @@ if names_rocksdb "${headers[@]}"; then
   exit 1
 fi
 
+# Neither where libraries are looked for nor what CMake is told.
+libraries=("$work"/installed/bin/rhizome "$work"/installed/lib*/librhizome*.so "$work"/installed/lib*/*/librhizome*.so)
+for file in "${libraries[@]}"; do
+  [ -e "$file" ] || continue
+  if readelf -d "$file" | grep -E 'R(UN)?PATH' | grep -F -e "$RHIZOME_SOURCE/" -e "$RHIZOME_BUILD"; then
+    echo "$file looks for libraries in the checkout" >&2
+    exit 1
+  fi
+done
+if grep -rF -e "$RHIZOME_SOURCE/" -e "$RHIZOME_BUILD" "$work"/installed/lib*/ --include='*.cmake' --include='*.pc'; then
+  echo "what is installed for CMake or pkg-config names the checkout" >&2
+  exit 1
+fi
+version=$(sed -n 's/^project(rhizome VERSION \([0-9]*\.[0-9]*\)\..*/\1/p' "$RHIZOME_SOURCE/CMakeLists.txt")
+soname=$(find "$work/installed" -name "librhizome.so.$version")
+[ -n "$soname" ]
+readelf -d "$soname" | grep -qF "Library soname: [librhizome.so.$version]"
+
 cmake -G Ninja -S "$RHIZOME_SOURCE/tests/consumer" -B "$work/build" \
   -DCMAKE_PREFIX_PATH="$work/installed" >/dev/null
 cmake --build "$work/build" >/dev/null
 [ "$("$work/build/consumer" "$work/g.rz" 0)" = "3 2" ]
+
+if [ -e "$work/build/gnn_consumer" ]; then
+  # libtorch is where the build tree's library finds it, as an environment would say.
+  torch=$(ldd "$RHIZOME_BUILD/lib/librhizome_gnn.so" | sed -n 's,.*=> \(.*\)/lib\(torch_cpu\|c10\|cudart\|cupti\)\.so.*,\1,p' | sort -u | tr '\n' ':')
+  LD_LIBRARY_PATH=$torch "$work/build/gnn_consumer" "$work/g.rz" | grep -F 'no such array'
+elif [ -e "$RHIZOME_BUILD/lib/librhizome_gnn.so" ]; then
+  echo "find_package did not find the component gnn" >&2
+  exit 1
+fi
+# Without a libtorch that the loader finds, a verb says what to do.
+if ! "$work/installed/bin/rhizome" train "$work/g.rz" >"$work/train.txt" 2>&1; then
+  grep -qE 'LD_LIBRARY_PATH|feat' "$work/train.txt"
+fi
 
 config=$(find "$work/installed" -name rhizome.pc)
 # shellcheck disable=SC2046
@@ -30,12 +62,16 @@ g++ -std=c++20 "$RHIZOME_SOURCE/tests/consumer/main.cc" -o "$work/by-pkg-config"
   $(PKG_CONFIG_PATH=$(dirname "$config") pkg-config --cflags --libs rhizome)
 [ "$("$work/by-pkg-config" "$work/g.rz" 2)" = "3 1" ]
 
-# The README's example is real code.
-sed -n '/^```cpp$/,/^```$/p' "$RHIZOME_SOURCE/README.md" | grep -v '^```' >"$work/readme.cc"
-[ -s "$work/readme.cc" ]
-# shellcheck disable=SC2046
-g++ -std=c++20 -fsyntax-only "$work/readme.cc" \
-  $(PKG_CONFIG_PATH=$(dirname "$config") pkg-config --cflags rhizome)
+# The README's examples are real code, each by itself.
+awk -v out="$work/readme" '/^```cpp$/ { n++; inside = 1; next } /^```$/ { inside = 0 } inside { print > (out n ".cc") }' \
+  "$RHIZOME_SOURCE/README.md"
+examples=("$work"/readme*.cc)
+[ "${#examples[@]}" -ge 3 ]
+for example in "${examples[@]}"; do
+  # shellcheck disable=SC2046
+  g++ -std=c++20 -Wall -Wextra -Werror -fsyntax-only "$example" \
+    $(PKG_CONFIG_PATH=$(dirname "$config") pkg-config --cflags rhizome)
+done
 
 if ldd "$work/by-pkg-config" | grep -E 'torch|libcu'; then
   echo "librhizome drags in libtorch or CUDA" >&2

@@ -28,13 +28,13 @@ expect_exit 0 rhizome verify s.rz
 expect_exit 0 rhizome ingest h.rz "${input[@]}" --partitions "$partitions" --partitioner hdrf "${id[@]}"
 diff -r s.rz/generations h.rz/generations >/dev/null || fail "other bytes than in memory"
 
-# A little more, and AdaDNE passes over the spilled edges.
+# A little more, and the default partitioner passes over the spilled edges.
 limit_memory $((88 << 20))
 expect_exit 0 limited ingest a.rz "${input[@]}" --memory 64M "${id[@]}" --json
-expect_json out 'j["spilled"] is True' 'j["partitioner"] == "adadne"' 'j["vertex_balance"] <= 1.3'
+expect_json out 'j["spilled"] is True' 'j["partitioner"] == "refined"' 'j["vertex_balance"] <= 1.3'
 partitions=$(python3 -c 'import json; print(json.load(open("out"))["partitions"])')
 expect_exit 0 rhizome ingest b.rz "${input[@]}" --partitions "$partitions" "${id[@]}"
-diff -r a.rz/generations b.rz/generations >/dev/null || fail "other bytes than in memory, with AdaDNE"
+diff -r a.rz/generations b.rz/generations >/dev/null || fail "other bytes than in memory, with the partitioner refined"
 limit_memory $((72 << 20))
 
 # What the kill left is cleared by the next one.

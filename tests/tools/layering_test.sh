@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# An upward include does not compile: each layer's own compiler flags refuse the headers to its right.
+# An upward include does not compile: each layer's own compiler flags refuse the headers to its right. And no type is
+# defined in two headers.
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -35,3 +36,12 @@ expect yes index storage/store.h
 expect no index cache/policy.h
 expect yes cache index/graph.h
 expect no cache gnn/entry.h
+
+# A program that links the libraries sees one type of a name: none is defined by two headers.
+twice=$(cd "$RHIZOME_SOURCE" && grep -oE '^(struct|class|enum class) [A-Za-z0-9]+( final)?( :[^{]*)? ?\{' \
+  storage/*.h index/*.h cache/*.h gnn/*.h cuda/*.h tools/*.h tools/bench/*.h |
+  sed -E 's/^([^:]*):(struct|class|enum class) ([A-Za-z0-9]+).*/\3 \1/' | sort -u | awk '{ print $1 }' | uniq -d)
+if [ -n "$twice" ]; then
+  echo "defined in two headers: $twice" >&2
+  exit 1
+fi

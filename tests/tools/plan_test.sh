@@ -30,8 +30,8 @@ for what, said, was in [
 assert held["peak_memory_bytes"] - held["base_memory_bytes"] <= plan["memory_to_hold_bytes"]
 PY
 
-# --- Through scratch files, with memory for AdaDNE's half-edges and without
-for case in '30M adadne' '20M hdrf'; do
+# --- Through scratch files, with memory for the half-edges of the default and without
+for case in '30M refined' '20M hdrf'; do
   read -r memory partitioner <<<"$case"
   limited=("${input[@]}" --memory "$memory")
   expect_exit 0 rhizome plan ingest s.rz "${limited[@]}" --json

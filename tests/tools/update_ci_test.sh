@@ -29,7 +29,7 @@ for id in a c; do
 done
 expect_exit 1 rhizome changes leader.rz --out x.jsonl --after 900
 expect_exit 1 rhizome export leader.rz --edges --out edges.tsv
-expect_says "line break" "changes"
+expect_says "line break" ".csv"
 expect_exit 1 rhizome export leader.rz --out edges.tsv
 expect_says "--array" "--edges"
 expect_exit 0 rhizome compact leader.rz --metrics compact.prom

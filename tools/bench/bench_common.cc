@@ -26,7 +26,7 @@ Status AddColumn(const Path& folder, const std::string& name, DataType dtype,
                  const std::vector<T>& values, IngestOptions& ingest) {
   const Path path = folder / (name + ".npy");
   RHIZOME_ASSIGN_OR_RETURN(OutputFile file, OutputFile::Create(path));
-  const std::string header = NpyHeader(dtype, values.size(), 1);
+  const std::string header = NpyHeaderBytes(dtype, values.size(), 1);
   RHIZOME_RETURN_IF_ERROR(file.Append(std::as_bytes(std::span(header))));
   RHIZOME_RETURN_IF_ERROR(file.Append(std::as_bytes(std::span(values))));
   ingest.arrays.push_back({.name = name, .path = path, .dim = 1, .dtype = {}, .open = {}});

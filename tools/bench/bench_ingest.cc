@@ -118,9 +118,9 @@ Result<Json> BenchIngest(const BenchIngestOptions& options, const JobControl& co
   using Spill = IngestOptions::Spill;
   const std::uint32_t parts = options.partitions;
   const std::array contestants = {
-      IngestContestant{"edges.npy", 1, PartitionerKind::kAdaDne, Spill::kNever, 2e6},
-      IngestContestant{"edges.tsv", 1, PartitionerKind::kAdaDne, Spill::kNever, 1e6},
-      IngestContestant{"edges.npy", parts, PartitionerKind::kAdaDne, Spill::kNever, 0.6e6},
+      IngestContestant{"edges.npy", 1, PartitionerKind::kRefined, Spill::kNever, 2e6},
+      IngestContestant{"edges.tsv", 1, PartitionerKind::kRefined, Spill::kNever, 1e6},
+      IngestContestant{"edges.npy", parts, PartitionerKind::kRefined, Spill::kNever, 0.6e6},
       IngestContestant{"edges.npy", parts, PartitionerKind::kHdrf, Spill::kNever, 0},
       IngestContestant{"edges.npy", 1, PartitionerKind::kHdrf, Spill::kAlways, 0},
       IngestContestant{"edges.npy", parts, PartitionerKind::kHdrf, Spill::kAlways, 0},
@@ -139,7 +139,8 @@ Result<Json> BenchIngest(const BenchIngestOptions& options, const JobControl& co
       {"threads", options.threads},
       {"runs", std::move(runs)},
       {"reference",
-       {{"targets", "edges a second on 2 processors: .npy 2 M, TSV 1 M, with AdaDNE 0.6 M"},
+       {{"targets",
+         "edges a second on 2 processors: .npy 2 M, TSV 1 M, with the default partitioner 0.6 M"},
         {"peers", "DGL does not finish 8 billion edges in 380 GB, and crashes beyond 2^31 edges"}}},
       {"machine", DescribeMachine(options.dir)}};
 }

@@ -68,7 +68,7 @@ Result<Trace> SampleTrace(const BenchPoolOptions& options, const Graph& graph,
 
 Status WriteTrace(const Trace& trace, const Graph& graph, const std::string& path) {
   RHIZOME_ASSIGN_OR_RETURN(OutputFile out, OutputFile::Create(path));
-  const std::string header = NpyHeader(DataType::kInt64, trace.keys.size(), 2);
+  const std::string header = NpyHeaderBytes(DataType::kInt64, trace.keys.size(), 2);
   RHIZOME_RETURN_IF_ERROR(out.Append(std::as_bytes(std::span(header))));
   for (std::size_t s = 0; s < trace.steps(); ++s) {
     std::vector<std::int64_t> requests;

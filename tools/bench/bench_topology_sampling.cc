@@ -14,8 +14,8 @@
 namespace rhizome {
 namespace {
 
-// Edges sampled a second by the code of Ginex (VLDB 2022), in one process that reads each list as it
-// comes: measured by us, once and on another machine. The paper has no such figure.
+// Edges sampled a second by the code of Ginex (VLDB 2022), in one process that reads each list as
+// it comes: measured by us, once and on another machine. The paper has no such figure.
 constexpr double kGinexEdgesPerSecond = 1.0e5;
 
 SamplerOptions Sampling(const Graph& graph, const BenchTopologyOptions& options) {
@@ -150,7 +150,8 @@ Result<Json> BenchTopologySampling(const Graph& memory, const Graph* other, cons
   return Json{{"figure", figure},
               {"unit", "edges/s from disk, cached"},
               {"reference", kGinexEdgesPerSecond},
-              {"reference_name", "our measurement of Ginex's code, one process that blocks on each list; a constant"},
+              {"reference_name",
+               "our measurement of Ginex's code, one process that blocks on each list; a constant"},
               {"ratio", figure / kGinexEdgesPerSecond},
               {"cache_bytes", cache->memory_bytes()},
               {"cache_lists", cache->list_count()},

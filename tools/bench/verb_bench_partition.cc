@@ -51,7 +51,7 @@ void AddBenchPartition(CLI::App& bench, Session& session) {
       ->default_str("8");
   verb->add_option("--partitioners", flags->partitioners, "Which")
       ->type_name("NAME,...")
-      ->default_str("adadne,dne,hdrf,dbh,hash2d");
+      ->default_str("refined,adadne,dne,hdrf,dbh,hash2d");
   verb->add_option("--seed", options.seed, "Of the graphs and of the first run")
       ->type_name("N")
       ->capture_default_str();

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "rhizome/index/boundary_queue.h"
@@ -12,28 +14,47 @@
 
 namespace rhizome {
 
+/// What an expansion knows of a partition when it chooses its speed; see ExpansionPolicy::observe.
+struct ExpansionSpeed {
+  std::uint64_t vertices = 0;
+  std::uint64_t edges = 0;
+  std::uint64_t boundary = 0;  ///< vertices
+  double lambda = 0;
+  std::uint64_t selected = 0;  ///< of the boundary, in this round
+};
+
 /// How fast partitions grow: in a round, partition p takes lambda_p of its boundary's vertices.
 struct ExpansionPolicy {
   double lambda0 = 0.01;
 
   /// lambda_p = lambda0 exp(alpha (1 - VS_p) + beta (1 - ES_p)), where VS_p and ES_p are the
-  /// partition's vertices and edges over the mean (GLISP III-B, eq. 5-7). 0: all equally fast.
+  /// partition's vertices and edges over the mean (after GLISP III-B, eq. 5-7). 0: all equally
+  /// fast.
   double alpha = 0;
   double beta = 0;
 
-  /// As printed in GLISP: the factor multiplies last round's lambda_p. It winds up.
+  /// As printed in GLISP: the factor multiplies the lambda_p of the round before; a boundary counts
+  /// as what it is; a region goes on at a random vertex. It winds up.
   bool compounding = false;
 
   std::uint64_t edge_cap = 0;  ///< hard; of a partition
+
+  /// For tests: told each round's speeds before anything is taken. Called from one thread.
+  std::function<void(std::span<const ExpansionSpeed>)> observe = {};
 };
+
+/// The policy of GLISP's section III-B with the constants of its section IV-B: lambda0 0.1, alpha =
+/// beta = 1, and no partition is ever full.
+ExpansionPolicy PrintedPolicy(std::uint64_t edges);
 
 /// Neighbour expansion: every partition grows a region from seed vertices, in rounds. In a round
 /// it selects the vertices of its boundary that have the fewest unassigned edges, takes those edges
 /// (one hop), and then every unassigned edge between a vertex that was just reached and a vertex
 /// that shares a partition with it is given away (two hops; to the least loaded shared partition).
 ///
-/// A boundary below 1 / lambda0 vertices counts as that many: nearly tree-like graphs have tiny
-/// boundaries for ever, and fractions of a vertex are carried over to the next round.
+/// A boundary below 1 / lambda0 vertices counts as that many, unless the speed compounds: nearly
+/// tree-like graphs have tiny boundaries for ever. Fractions of a vertex are carried over to the
+/// next round. Where no partition could take anything in a round, the emptiest takes a vertex.
 ///
 /// Threads: partitions act together, each phase of a round on what the phase before left. Where two
 /// want the same vertex or edge, the one with fewer edges at the start of the round gets it; room
@@ -57,7 +78,8 @@ class NeighborExpansion {
   struct Grower {
     std::uint64_t edges = 0;
     std::uint64_t vertices = 0;
-    double lambda = 0;    // compounding only
+    double lambda = 0;  // of this round
+    std::uint64_t boundary_before = 0;
     double credit = 0;    // vertices that it may take, with fractions of earlier rounds
     bool hungry = false;  // may take one in this round
     BoundaryQueue<Index> boundary;
@@ -85,7 +107,8 @@ class NeighborExpansion {
     std::atomic_ref(free_[vertex]).fetch_sub(count, std::memory_order_relaxed);
   }
 
-  double Speed(Grower& grower) const;
+  double Speed(const Grower& grower) const;
+  void Observe() const;
   void Select(PartitionId p);
   void RankByLoad();
   void Claim();
@@ -120,6 +143,7 @@ class NeighborExpansion {
 
   std::uint64_t assigned_ = 0;
   std::uint64_t refreshed_at_ = 0;
+  bool stalled_ = false;  // nothing was taken in the round before
   std::uint64_t replica_count_ = 0;
   std::uint64_t seeds_tried_ = 0;
   std::uint64_t seed_stride_ = 1;  // coprime to the vertex count: visits all in scattered order

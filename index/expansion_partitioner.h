@@ -11,17 +11,18 @@
 
 namespace rhizome {
 
-/// kAdaDne and kDne with half-edges numbered by Index and partitions by Part, the smallest that fit
-/// (the result does not depend on it). `input` and `options` are valid.
+/// kRefined, kAdaDne and kDne with half-edges numbered by Index and partitions by Part, the
+/// smallest that fit (the result does not depend on it). `input` and `options` are valid.
 template <typename Index, typename Part>
-Result<std::vector<PartitionId>> PartitionAdaDne(const PartitionInput& input,
-                                                 const PartitionOptions& options,
-                                                 const JobControl& control);
+Result<std::vector<PartitionId>> PartitionByExpansion(const PartitionInput& input,
+                                                      const PartitionOptions& options,
+                                                      const JobControl& control);
 
 /// What that and ChooseOwners take at most, but for the input: the half-edges; for each vertex its
 /// free edges, claim, replicas and where it moves; boundaries and changes.
 template <typename Index, typename Part>
-std::uint64_t AdaDneBytes(std::uint64_t vertices, std::uint64_t edges, std::uint32_t partitions) {
+std::uint64_t ExpansionBytesOf(std::uint64_t vertices, std::uint64_t edges,
+                               std::uint32_t partitions) {
   constexpr std::uint64_t kBoundaryBytes = 40;  // measured: 10 to 30 (R-MAT, 2 to 64 partitions)
   using Halves = HalfEdges<Index, Part>;
   return edges * Halves::kBytesPerEdge +
@@ -29,11 +30,11 @@ std::uint64_t AdaDneBytes(std::uint64_t vertices, std::uint64_t edges, std::uint
          2 * ReplicaSets::EstimateBytes(vertices, partitions);
 }
 
-extern template Result<std::vector<PartitionId>> PartitionAdaDne<std::uint32_t, std::uint8_t>(
+extern template Result<std::vector<PartitionId>> PartitionByExpansion<std::uint32_t, std::uint8_t>(
     const PartitionInput&, const PartitionOptions&, const JobControl&);
-extern template Result<std::vector<PartitionId>> PartitionAdaDne<std::uint32_t, std::uint16_t>(
+extern template Result<std::vector<PartitionId>> PartitionByExpansion<std::uint32_t, std::uint16_t>(
     const PartitionInput&, const PartitionOptions&, const JobControl&);
-extern template Result<std::vector<PartitionId>> PartitionAdaDne<std::uint64_t, std::uint16_t>(
+extern template Result<std::vector<PartitionId>> PartitionByExpansion<std::uint64_t, std::uint16_t>(
     const PartitionInput&, const PartitionOptions&, const JobControl&);
 
 }  // namespace rhizome

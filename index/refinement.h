@@ -103,7 +103,7 @@ class Refinement {
   void CutIntoPieces();
   void CountAll();
 
-  // adadne_rebalance.cc: what ends inside the bounds where prices do not get there. One thread.
+  // refinement_rebalance.cc: what ends inside the bounds where prices do not get there. One thread.
   Status Rebalance(const JobControl& control);
   Status Exchange(const JobControl& control);
   Status SpreadInterior(const JobControl& control);

@@ -1,4 +1,4 @@
-#include "rhizome/index/adadne_expansion.h"
+#include "rhizome/index/neighbor_expansion.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,6 +14,10 @@ namespace {
 // A partition that is far ahead still moves: the others may be full or have nothing to take.
 constexpr double kSlowest = 0.02;
 
+// Within these exp(alpha + beta) brings any speed back to 1 in some hundred rounds.
+constexpr double kLeastLambda = 1e-100;
+constexpr double kMostLambda = 1e100;
+
 constexpr std::uint64_t kRoundsBetweenReports = 64;
 
 // Unassigned edges of a piece of work: enough to be worth a task, few enough to share out.
@@ -28,6 +32,10 @@ constexpr int kSeedsCompared = 8;
 constexpr int kSeedsLookedAt = 64;
 
 }  // namespace
+
+ExpansionPolicy PrintedPolicy(std::uint64_t edges) {
+  return {.lambda0 = 0.1, .alpha = 1, .beta = 1, .compounding = true, .edge_cap = edges};
+}
 
 template <typename Index, typename Part>
 NeighborExpansion<Index, Part>::NeighborExpansion(HalfEdges<Index, Part>& edges,
@@ -61,21 +69,36 @@ Status NeighborExpansion<Index, Part>::Run(const JobControl& control) {
       RHIZOME_RETURN_IF_ERROR(control.Report({"partition", assigned_, edge_count_, {}}));
     }
     RankByLoad();
+    const std::uint64_t before = assigned_;
     std::uint64_t boundary = 0;
     for (const Grower& grower : growers_) boundary += grower.boundary.size();
     workers_.ForEach(growers_.size(), boundary / 8,
                      [this](std::size_t p) { Select(static_cast<PartitionId>(p)); });
+    if (policy_.observe) Observe();
     Claim();
     OneHop();
     Merge();
     TwoHops();
     RefreshBoundaries();
+    stalled_ = assigned_ == before;
   }
   return Status::Ok();
 }
 
 template <typename Index, typename Part>
-double NeighborExpansion<Index, Part>::Speed(Grower& grower) const {
+void NeighborExpansion<Index, Part>::Observe() const {
+  std::vector<ExpansionSpeed> speeds;
+  for (const Grower& grower : growers_)
+    speeds.push_back({.vertices = grower.vertices,
+                      .edges = grower.edges,
+                      .boundary = grower.boundary_before,
+                      .lambda = grower.lambda,
+                      .selected = grower.selected.size()});
+  policy_.observe(speeds);
+}
+
+template <typename Index, typename Part>
+double NeighborExpansion<Index, Part>::Speed(const Grower& grower) const {
   const auto partitions = static_cast<double>(growers_.size());
   const double replicas = static_cast<double>(std::max<std::uint64_t>(replica_count_, 1));
   const double edges = static_cast<double>(std::max<std::uint64_t>(assigned_, 1));
@@ -84,9 +107,10 @@ double NeighborExpansion<Index, Part>::Speed(Grower& grower) const {
   const double factor =
       std::exp(policy_.alpha * (1 - vertex_score) + policy_.beta * (1 - edge_score));
   if (!policy_.compounding) return policy_.lambda0 * std::max(kSlowest, factor);
-  // Kept where numbers have a meaning: a share of the boundary, and not nothing for ever.
-  grower.lambda = std::clamp(grower.lambda * factor, 1e-4, 1.0);
-  return grower.lambda;
+  // Before the first round there is nothing to adapt to. The formula has no bounds, but a number
+  // has.
+  if (assigned_ == 0) return grower.lambda;
+  return std::clamp(grower.lambda * factor, kLeastLambda, kMostLambda);
 }
 
 template <typename Index, typename Part>
@@ -96,8 +120,17 @@ void NeighborExpansion<Index, Part>::Select(PartitionId p) {
   grower.reached.clear();
   grower.hungry = false;
   if (full(p)) return;
-  const double boundary = static_cast<double>(grower.boundary.size());
-  grower.credit += Speed(grower) * std::max(1 / policy_.lambda0, boundary);
+  grower.lambda = Speed(grower);
+  grower.boundary_before = grower.boundary.size();
+  const auto boundary = static_cast<double>(grower.boundary_before);
+  if (policy_.compounding) {
+    // A whole boundary is the most that a round can take, whatever lambda says.
+    grower.credit = std::min(grower.credit + grower.lambda * boundary, std::max(boundary, 1.0));
+    const bool starts = grower.boundary_before == 0;
+    if (starts || (stalled_ && p == by_rank_[0])) grower.credit = std::max(grower.credit, 1.0);
+  } else {
+    grower.credit += grower.lambda * std::max(1 / policy_.lambda0, boundary);
+  }
   const auto count = static_cast<std::uint64_t>(grower.credit);
   grower.credit -= static_cast<double>(count);
   grower.hungry = count != 0;
@@ -170,7 +203,7 @@ bool NeighborExpansion<Index, Part>::NextSeed(Index& seed) {
     ++looked;
     if (claim_[vertex] != kFree) continue;
     if (found++ == 0 || free_[vertex] < free_[seed]) seed = vertex;
-    if (found == kSeedsCompared) break;
+    if (policy_.compounding || found == kSeedsCompared) break;
   }
   return found != 0;
 }
@@ -342,7 +375,9 @@ PartitionId NeighborExpansion<Index, Part>::BestShared(const Piece& piece, std::
 
 template <typename Index, typename Part>
 void NeighborExpansion<Index, Part>::RefreshBoundaries() {
-  if (assigned_ - refreshed_at_ < edge_count_ / kRefreshShare + 1) return;
+  // What is counted as boundary where the speed compounds has edges that are free.
+  const std::uint64_t enough = policy_.compounding ? 0 : edge_count_ / kRefreshShare + 1;
+  if (assigned_ - refreshed_at_ < enough) return;
   refreshed_at_ = assigned_;
   std::uint64_t boundary = 0;
   for (const Grower& grower : growers_) boundary += grower.boundary.size();

@@ -1,4 +1,4 @@
-#include "rhizome/index/adadne_refinement.h"
+#include "rhizome/index/refinement.h"
 
 #include <algorithm>
 #include <array>

@@ -2,9 +2,9 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/index/adadne_refinement.h"
 #include "rhizome/index/boundary_queue.h"
 #include "rhizome/index/mix.h"
+#include "rhizome/index/refinement.h"
 
 namespace rhizome {
 

@@ -1,12 +1,12 @@
-#include "rhizome/index/adadne.h"
+#include "rhizome/index/expansion_partitioner.h"
 
 #include <algorithm>
 #include <memory>
 #include <utility>
 
-#include "rhizome/index/adadne_expansion.h"
-#include "rhizome/index/adadne_refinement.h"
+#include "rhizome/index/neighbor_expansion.h"
 #include "rhizome/index/partition_balance.h"
+#include "rhizome/index/refinement.h"
 #include "rhizome/index/workers.h"
 
 namespace rhizome {
@@ -17,29 +17,27 @@ namespace {
 constexpr double kExpansionShare = 0.4;
 constexpr double kGoalShare = 0.83;
 
-// The printed constants wind up (GLISP III-B; lambda0 0.1, alpha = beta = 1, compounding): among
-// those tried, a slow start without compounding and a weak pull towards balance leave the fewest
-// replicas, because the refinement balances at less cost than the expansion can.
 ExpansionPolicy PolicyOf(const PartitionOptions& options, std::uint64_t edges) {
-  if (options.printed_formula) {
-    return {.lambda0 = 0.1, .alpha = 1, .beta = 1, .compounding = true, .edge_cap = edges};
-  }
-  const bool adaptive = options.kind == PartitionerKind::kAdaDne;
+  if (options.kind == PartitionerKind::kAdaDne) return PrintedPolicy(edges);
+  // Of the constants that were tried a slow start leaves the fewest replicas, because the
+  // refinement balances at less cost than the expansion can. The weak pull towards balance changes
+  // which edges go where, but not how many replicas there are: with 0 the replication factor is the
+  // same within what seeds make of it (DISABLED_TheAdaptiveFactorMakesNoDifference measures it).
+  const bool refined = options.kind == PartitionerKind::kRefined;
   const double room = options.max_edge_balance - 1;
-  const double balance = 1 + (adaptive ? kExpansionShare * room : room);
+  const double balance = 1 + (refined ? kExpansionShare * room : room);
   return {.lambda0 = 0.01,
-          .alpha = adaptive ? 0.03 : 0,
-          .beta = adaptive ? 0.03 : 0,
-          .compounding = false,
+          .alpha = refined ? 0.03 : 0,
+          .beta = refined ? 0.03 : 0,
           .edge_cap = EdgeCap(edges, options.partitions, balance)};
 }
 
 }  // namespace
 
 template <typename Index, typename Part>
-Result<std::vector<PartitionId>> PartitionAdaDne(const PartitionInput& input,
-                                                 const PartitionOptions& options,
-                                                 const JobControl& control) {
+Result<std::vector<PartitionId>> PartitionByExpansion(const PartitionInput& input,
+                                                      const PartitionOptions& options,
+                                                      const JobControl& control) {
   const std::uint64_t edge_count = input.edge_count();
   Workers workers(options.threads);
   RHIZOME_ASSIGN_OR_RETURN(auto edges, (HalfEdges<Index, Part>::Create(input)));
@@ -48,7 +46,7 @@ Result<std::vector<PartitionId>> PartitionAdaDne(const PartitionInput& input,
   RHIZOME_RETURN_IF_ERROR(expansion->Run(control));
   ReplicaSets replicas = std::move(expansion->replicas());
   expansion.reset();
-  if (options.kind == PartitionerKind::kAdaDne && !options.printed_formula) {
+  if (options.kind == PartitionerKind::kRefined) {
     const BalanceLimits limits{
         .max_edges = EdgeCap(edge_count, options.partitions, options.max_edge_balance),
         .goal_vertex_balance = 1 + kGoalShare * (options.max_vertex_balance - 1),
@@ -59,11 +57,11 @@ Result<std::vector<PartitionId>> PartitionAdaDne(const PartitionInput& input,
   return edges.Collect(input);
 }
 
-template Result<std::vector<PartitionId>> PartitionAdaDne<std::uint32_t, std::uint8_t>(
+template Result<std::vector<PartitionId>> PartitionByExpansion<std::uint32_t, std::uint8_t>(
     const PartitionInput&, const PartitionOptions&, const JobControl&);
-template Result<std::vector<PartitionId>> PartitionAdaDne<std::uint32_t, std::uint16_t>(
+template Result<std::vector<PartitionId>> PartitionByExpansion<std::uint32_t, std::uint16_t>(
     const PartitionInput&, const PartitionOptions&, const JobControl&);
-template Result<std::vector<PartitionId>> PartitionAdaDne<std::uint64_t, std::uint16_t>(
+template Result<std::vector<PartitionId>> PartitionByExpansion<std::uint64_t, std::uint16_t>(
     const PartitionInput&, const PartitionOptions&, const JobControl&);
 
 }  // namespace rhizome

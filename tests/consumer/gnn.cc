@@ -1,0 +1,17 @@
+#include <rhizome/gnn/entry.h>
+#include <rhizome/gnn/link_scores.h>
+
+#include <cstdio>
+
+// usage: gnn_consumer STORE: asks the GNN library, which it links, for what it cannot do.
+int main(int argc, char** argv) {
+  if (argc != 2 || rhizome_gnn_scores_v1() == nullptr) return 1;
+  rhizome::TrainOptions options;
+  options.store = argv[1];
+  options.features = "no such array";
+  const rhizome::JobControl control;
+  const auto report = rhizome_gnn_entry_v1()->Train(options, control);
+  if (report) return 1;
+  std::printf("%s\n", report.error().ToString().c_str());
+  return 0;
+}

@@ -1,0 +1,179 @@
+#include "absent_deletions.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "rhizome/index/graph_lookup.h"
+
+namespace rhizome {
+namespace {
+
+/// Lists that are in memory at once.
+constexpr std::size_t kListsAtOnce = 256;
+
+/// An edge by the vertices that have its list and stand in it, and by its type's number.
+using GraphEdge = std::tuple<VertexId, VertexId, TypeId>;
+/// An edge as a batch names it: ids as text, which is the same however they were given.
+using NamedEdge = std::tuple<std::string, std::string, std::string>;
+
+/// Follows a batch, operation by operation.
+class DeletionCounter {
+  using Operation = WriteBatch::Operation;
+  using Kind = WriteBatch::Kind;
+
+ public:
+  explicit DeletionCounter(const Graph& graph)
+      : graph_(graph),
+        first_type_(graph.edge_types().front()),
+        in_lists_(graph.info().directions == Direction::kIn) {}
+
+  Result<std::uint64_t> Count(const WriteBatch& batch) {
+    for (const Operation& operation : batch.operations())
+      if (operation.kind == Kind::kDeleteEdge)
+        if (const auto edge = InGraph(operation)) wanted_.insert(*edge);
+    RHIZOME_RETURN_IF_ERROR(FindWanted());
+    std::uint64_t absent = 0;
+    for (const Operation& operation : batch.operations()) {
+      ++turn_;
+      absent += !Apply(operation);
+    }
+    return absent;
+  }
+
+ private:
+  /// What the batch has done so far to a vertex or an edge that it named.
+  struct State {
+    bool there = false;
+    std::uint64_t put = 0;      // the last turn in which it was put
+    std::uint64_t deleted = 0;  // and deleted; 0: never
+  };
+
+  bool symmetric() const { return graph_.info().symmetric; }
+
+  NamedEdge NameOf(const Operation& operation) const {
+    std::string src = ToString(operation.id);
+    std::string dst = ToString(operation.dst);
+    if (symmetric() && dst < src) std::swap(src, dst);
+    return {std::move(src), std::move(dst), operation.name.empty() ? first_type_ : operation.name};
+  }
+
+  /// The edge in the graph as it was before the batch, if its ends and type were there.
+  std::optional<GraphEdge> InGraph(const Operation& operation) const {
+    const auto src = graph_.Find(operation.id);
+    const auto dst = graph_.Find(operation.dst);
+    if (!src || !dst) return std::nullopt;
+    const auto& types = graph_.edge_types();
+    const auto type = operation.name.empty()
+                          ? types.begin()
+                          : std::find(types.begin(), types.end(), operation.name);
+    if (type == types.end()) return std::nullopt;
+    return GraphEdge{in_lists_ ? *dst : *src, in_lists_ ? *src : *dst,
+                     static_cast<TypeId>(type - types.begin())};
+  }
+
+  /// Moves to `found_` what of `wanted_` is in the graph.
+  Status FindWanted() {
+    std::vector<VertexId> owners;
+    for (const GraphEdge& edge : wanted_)
+      if (owners.empty() || owners.back() != std::get<0>(edge)) owners.push_back(std::get<0>(edge));
+    std::sort(owners.begin(), owners.end(),
+              [this](VertexId a, VertexId b) { return graph_.RowOf(a) < graph_.RowOf(b); });
+    NeighborLists lists;
+    for (std::size_t begin = 0; begin < owners.size(); begin += kListsAtOnce) {
+      const auto some =
+          std::span(owners).subspan(begin, std::min(kListsAtOnce, owners.size() - begin));
+      RHIZOME_RETURN_IF_ERROR(
+          LookUpNeighbors(graph_, some, in_lists_ ? Direction::kIn : Direction::kOut, lists));
+      for (std::size_t i = 0; i < some.size(); ++i) {
+        for (std::uint64_t at = lists.offsets[i]; at < lists.offsets[i + 1]; ++at) {
+          const GraphEdge edge{some[i], lists.vertices[at],
+                               lists.types.empty() ? TypeId{0} : lists.types[at]};
+          if (wanted_.contains(edge)) found_.insert(edge);
+        }
+      }
+    }
+    return Status::Ok();
+  }
+
+  /// False: a deletion that named nothing.
+  bool Apply(const Operation& operation) {
+    switch (operation.kind) {
+      case Kind::kDeleteVertex: {
+        const bool there = IsThere(operation.id);
+        State& state = vertices_[ToString(operation.id)];
+        state.there = false;
+        state.deleted = turn_;
+        return there;
+      }
+      case Kind::kDeleteEdge: {
+        const bool there = IsThere(operation);
+        edges_[NameOf(operation)] = {.there = false, .deleted = turn_};
+        return there;
+      }
+      case Kind::kPutEdge:
+      case Kind::kUpsertEdge:
+        vertices_[ToString(operation.id)].there = true;
+        vertices_[ToString(operation.dst)].there = true;
+        edges_[NameOf(operation)] = {.there = true, .put = turn_};
+        return true;
+      case Kind::kPutVertex:
+      case Kind::kPutRow:
+        vertices_[ToString(operation.id)].there = true;
+        return true;
+    }
+    return true;
+  }
+
+  bool IsThere(const ExternalId& id) const {
+    const auto own = vertices_.find(ToString(id));
+    return own != vertices_.end() ? own->second.there : graph_.Find(id).has_value();
+  }
+
+  /// When the batch last deleted a vertex, and its edges with it; 0: never.
+  std::uint64_t DeletedAt(const std::string& id) const {
+    const auto own = vertices_.find(id);
+    return own == vertices_.end() ? 0 : own->second.deleted;
+  }
+
+  bool IsThere(const Operation& operation) const {
+    const NamedEdge name = NameOf(operation);
+    const std::uint64_t deleted =
+        std::max(DeletedAt(std::get<0>(name)), DeletedAt(std::get<1>(name)));
+    if (const auto own = edges_.find(name); own != edges_.end())
+      return own->second.there && own->second.put > deleted;
+    if (deleted != 0) return false;
+    const auto edge = InGraph(operation);
+    return edge && found_.contains(*edge);
+  }
+
+  const Graph& graph_;
+  const std::string first_type_;
+  const bool in_lists_;  // the graph has no others
+  std::uint64_t turn_ = 0;
+  std::set<GraphEdge> wanted_;
+  std::set<GraphEdge> found_;
+  std::map<std::string, State> vertices_;
+  std::map<NamedEdge, State> edges_;
+};
+
+}  // namespace
+
+Result<std::uint64_t> CountAbsentDeletions(const Graph& graph, const WriteBatch& batch) {
+  const auto operations = batch.operations();
+  using Kind = WriteBatch::Kind;
+  const bool any =
+      std::any_of(operations.begin(), operations.end(), [](const WriteBatch::Operation& one) {
+        return one.kind == Kind::kDeleteVertex || one.kind == Kind::kDeleteEdge;
+      });
+  if (!any) return 0;
+  return DeletionCounter(graph).Count(batch);
+}
+
+}  // namespace rhizome

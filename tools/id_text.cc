@@ -1,0 +1,58 @@
+#include "id_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace rhizome {
+namespace {
+
+/// What a reader skips at the beginning of a file, and would skip of an id.
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+void AppendQuoted(std::string_view text, std::string& line) {
+  line += '"';
+  for (const char byte : text) {
+    if (byte == '"') line += '"';
+    line += byte;
+  }
+  line += '"';
+}
+
+}  // namespace
+
+TableForm TableFormOf(const std::string& path) {
+  return Path(path).extension() == ".csv" ? TableForm::kCsv : TableForm::kTabs;
+}
+
+Status AppendIdField(const ExternalId& id, TableForm form, std::string& line) {
+  const std::string text = ToString(id);
+  const bool marked = text.starts_with(kByteOrderMark);
+  if (form == TableForm::kCsv) {
+    if (marked || text.find_first_of(",\"\r\n") != text.npos) {
+      AppendQuoted(text, line);
+    } else {
+      line += text;
+    }
+    return Status::Ok();
+  }
+  if (marked || text.find_first_of("\t\r\n") != text.npos)
+    return Status::InvalidArgument(fmt::format(
+        "the external id {} holds a tab, a line break or a byte order mark, which a file without "
+        "quotes cannot have; name a .csv file, which quotes it",
+        Json(text).dump()));
+  line += text;
+  return Status::Ok();
+}
+
+std::string ShownId(const Json& id) {
+  if (!id.is_string()) return id.dump();
+  const auto& text = id.get_ref<const std::string&>();
+  const bool plain = std::none_of(text.begin(), text.end(), [](char byte) {
+    return static_cast<unsigned char>(byte) < 0x20 || byte == 0x7F;
+  });
+  return plain ? text : id.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace rhizome
