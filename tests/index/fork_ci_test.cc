@@ -28,11 +28,20 @@ using testing::RandomGraph;
 using testing::TempDir;
 using testing::UpdateModel;
 
+// The runtime of a sanitizer takes locks of its own in every allocation. A child that was forked
+// while another thread held one waits for it for ever (LLVM until 17), whatever the library does.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kForks = 30;  // each copies the shadow memory, too
+constexpr bool kSanitized = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr bool kSanitized = true;
 #else
-constexpr int kForks = 150;
+constexpr bool kSanitized = false;
 #endif
+#else
+constexpr bool kSanitized = false;
+#endif
+constexpr int kForks = 150;
 constexpr std::uint64_t kVerticesOfForks = 300;
 
 /// What a child ends with: the first thing that was wrong.
@@ -184,6 +193,7 @@ class ForkTest : public ::testing::TestWithParam<IoMaker> {
 };
 
 TEST_P(ForkTest, ChildrenReadMemoryAndTheParentNoticesNothing) {
+  if (kSanitized) GTEST_SKIP() << "children of a sanitized process with threads hang";
   std::atomic<bool> done = false;
   std::atomic<std::int64_t> batches = 0;
   std::thread writer([&] {
