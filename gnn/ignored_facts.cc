@@ -1,6 +1,7 @@
 #include "rhizome/gnn/ignored_facts.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 

@@ -314,7 +314,7 @@ Status CompactGeneration(Store& store, const CompactionInput& input, const Compa
   ReadBack read_back(store.fs(), input.pacer, control);
   BuildHooks hooks;
   hooks.pacer = input.pacer;
-  const Path next = Store::GenerationFolder(store.path(), store.manifest().generation + 1);
+  const Path next = Store::GenerationFolder(store.path(), input.store->manifest().generation + 1);
   if (options.threads > 1) {
     // Row checksums of old and new rows stand beside the rows in memory.
     hooks.array_bytes =
@@ -328,7 +328,7 @@ Status CompactGeneration(Store& store, const CompactionInput& input, const Compa
   hooks.commit = [&](GenerationWriter& writer, const GenerationInfo& made) -> Status {
     const bool again = RHIZOME_MUTANT("compaction leaves a commit in the delta");
     const std::uint64_t base = input.delta->sequence() - (again ? 1 : 0);
-    writer.set_keep(RuleOf(options, store.manifest().keep));
+    writer.set_keep(RuleOf(options, store.Snapshot()->manifest().keep));
     RHIZOME_ASSIGN_OR_RETURN(const auto written, writer.Preview(made, base));
     RHIZOME_RETURN_IF_ERROR(read_back.Finish(next, written->manifest().files, options.threads));
     RHIZOME_ASSIGN_OR_RETURN(auto parts, GraphParts::Load(written, input.parts->options));

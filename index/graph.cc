@@ -366,8 +366,9 @@ Result<CompactResult> Graph::Impl::CompactOne(GraphWriter& writer, const Compact
   now.reset();
   bool clean = result.compacted;
   if (!result.compacted && status.ok()) {
-    const KeepRule rule = RuleOf(options, live_->manifest().keep);
-    clean = rule != live_->manifest().keep;
+    const KeepRule before = live_->Snapshot()->manifest().keep;
+    const KeepRule rule = RuleOf(options, before);
+    clean = rule != before;
     if (clean) status = live_->Keep(rule);
   }
   if (!status.ok()) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <bit>
 #include <concepts>
 #include <cstddef>
@@ -107,10 +108,9 @@ class WriteBatch {
   void PutRow(ExternalId id, std::string_view array, Row&& row) {
     using T = std::ranges::range_value_t<Row>;
     std::vector<std::byte> bytes;
-    for (const T number : row) {
-      const auto more = std::as_bytes(std::span(&number, 1));
-      bytes.insert(bytes.end(), more.begin(), more.end());
-    }
+    for (const T number : row)
+      for (const std::byte byte : std::bit_cast<std::array<std::byte, sizeof(T)>>(number))
+        bytes.push_back(byte);
     AddRow(std::move(id), array, std::move(bytes), NumberTypeName<T>());
   }
   template <typename T>

@@ -98,8 +98,8 @@ Result<bool> ArrayChange::IsFresh(std::string_view stored) const {
   const auto used = [&](const FileEntry& file) {
     return file.path.starts_with(ArrayFolder(stored) + "/");
   };
-  const auto& now = store_->manifest().files;
-  if (std::any_of(now.begin(), now.end(), used)) return false;
+  const auto now = store_->Shown();
+  if (std::any_of(now->files.begin(), now->files.end(), used)) return false;
   const auto info = store_->fs().Stat(store_->GenerationFolder() / ArrayFolder(stored));
   if (info) return false;
   if (info.error().code() == StatusCode::kNotFound) return true;
@@ -187,16 +187,16 @@ void ArrayChange::RemoveStored(std::string_view stored) {
 
 /// Another name for an array of the committed manifest: its files, linked.
 Status ArrayChange::MoveStored(const std::string& from, const std::string& to) {
-  const Manifest& now = store_->manifest();
+  const auto now = store_->Shown();
   std::vector<ArrayEntry> arrays;
   for (const std::string& name : {from, SidecarName(from)}) {
-    const ArrayEntry* entry = FindStoredArray(now.arrays, name);
+    const ArrayEntry* entry = FindStoredArray(now->arrays, name);
     if (entry != nullptr) arrays.push_back(*entry);
   }
   if (arrays.empty()) return NotFound(from);
   RemoveStored(from);
   // The files of other arrays belong to none of these, and are passed over.
-  return Publish({arrays, store_->GenerationFolder(), now.files}, to);
+  return Publish({arrays, store_->GenerationFolder(), now->files}, to);
 }
 
 Result<std::string> ArrayChange::Add(const ArraySource& source) {
@@ -446,7 +446,7 @@ Status ArrayChange::MakeFolder(const Path& folder) {
   RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs.List(generation));
   for (const DirectoryEntry& entry : entries) {
     const auto version = ParseNumbered(entry.name, kManifestPrefix);
-    if (!version || *version > store_->manifest().version) continue;
+    if (!version || *version > store_->Shown()->version) continue;
     RHIZOME_ASSIGN_OR_RETURN(const Manifest manifest,
                              ReadManifestFile(fs, generation / entry.name, store_->id()));
     for (const FileEntry& file : manifest.files) {

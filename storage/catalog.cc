@@ -258,25 +258,18 @@ class Catalog::Impl {
   }
 
   Status Open(Mode mode) {
-    if (mode != Mode::kCreate) {
-      RHIZOME_RETURN_IF_ERROR(CheckCatalogSeal(fs_, path_));
-      RHIZOME_RETURN_IF_ERROR(CheckComplete(fs_, *env_, path_));
+    if (mode == Mode::kRead) return OpenBesideWriters();
+    if (mode == Mode::kWrite) {
+      RHIZOME_RETURN_IF_ERROR(CheckWhole());
+      if (!RHIZOME_MUTANT("writer keeps the seal"))
+        RHIZOME_RETURN_IF_ERROR(BreakCatalogSeal(fs_, path_));
     }
-    if (mode == Mode::kWrite && !RHIZOME_MUTANT("writer keeps the seal"))
-      RHIZOME_RETURN_IF_ERROR(BreakCatalogSeal(fs_, path_));
+    writable_ = true;
     rocksdb::DB* db = nullptr;
-    rocksdb::Status status;
-    if (mode == Mode::kRead) {
-      status = rocksdb::DB::OpenAsSecondary(DatabaseOptions(*env_, mode, options_), path_.string(),
-                                            kNoFolder, Families(options_), &families_, &db);
-    } else {
-      status = rocksdb::DB::Open(DatabaseOptions(*env_, mode, options_), path_.string(),
-                                 Families(options_), &families_, &db);
-    }
+    const rocksdb::Status status = rocksdb::DB::Open(
+        DatabaseOptions(*env_, mode, options_), path_.string(), Families(options_), &families_, &db);
     db_.reset(db);
-    writable_ = mode != Mode::kRead;
-    RHIZOME_RETURN_IF_ERROR(UnlessFault(Translate(status, path_)));
-    return writable_ ? Status::Ok() : CheckShowsLatest();
+    return UnlessFault(Translate(status, path_));
   }
 
   Result<CommitRecord> Current() {
@@ -437,15 +430,64 @@ class Catalog::Impl {
     }
     rocksdb::Status flushed;
     if (writable_) flushed = db_->Flush({}, families_);
-    for (auto* family : families_) (void)db_->DestroyColumnFamilyHandle(family);
-    families_.clear();
-    const rocksdb::Status closed = db_->Close();
-    db_.reset();
+    const rocksdb::Status closed = CloseDatabase();
     RHIZOME_RETURN_IF_ERROR(Translate(flushed.ok() ? closed : flushed, path_));
     return writable_ ? SealCatalog(fs_, path_) : Status::Ok();
   }
 
  private:
+  Status CheckWhole() {
+    RHIZOME_RETURN_IF_ERROR(CheckCatalogSeal(fs_, path_));
+    return CheckComplete(fs_, *env_, path_);
+  }
+
+  /// What a reader finds wrong is so if no writer put another MANIFEST in the place of the one that
+  /// was read: one that comes or goes removes files which are still being looked for.
+  Status OpenBesideWriters() {
+    Status status;
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      const std::string before = CurrentName();
+      status = CheckWhole();
+      if (status.ok()) status = OpenSecondary();
+      if (status.ok()) status = CheckShowsLatest();
+      if (status.ok() || CurrentName() == before) return status;
+      if (db_ != nullptr) (void)CloseDatabase();
+    }
+    return status;
+  }
+
+  std::string CurrentName() {
+    std::string current;
+    (void)rocksdb::ReadFileToString(env_.get(), (path_ / "CURRENT").string(), &current);
+    return current;
+  }
+
+  Status OpenSecondary() {
+    rocksdb::DB* db = nullptr;
+    const rocksdb::Status status =
+        rocksdb::DB::OpenAsSecondary(DatabaseOptions(*env_, Mode::kRead, options_), path_.string(),
+                                     kNoFolder, Families(options_), &families_, &db);
+    db_.reset(db);
+    return UnlessFault(Translate(status, path_));
+  }
+
+  rocksdb::Status CloseDatabase() {
+    for (auto* family : families_) (void)db_->DestroyColumnFamilyHandle(family);
+    families_.clear();
+    const rocksdb::Status closed = db_->Close();
+    db_.reset();
+    return closed;
+  }
+
+  /// Looks at the catalogue again. A secondary that could not show the tables of one MANIFEST, as a
+  /// writer had removed some, and then follows to the next ends the process in an assertion of
+  /// RocksDB's (7.8, BaseReferencedVersionBuilder): until it has shown one, it is opened afresh.
+  Status ShowMore() {
+    if (!shown_.name.empty()) return Translate(db_->TryCatchUpWithPrimary(), path_);
+    RHIZOME_RETURN_IF_ERROR(Translate(CloseDatabase(), path_));
+    return OpenSecondary();
+  }
+
   Status Write(rocksdb::WriteBatch& batch, bool sync) RHIZOME_REQUIRES(writes_) {
     rocksdb::WriteOptions options;
     options.sync = sync && !RHIZOME_MUTANT("commit is not synced");
@@ -473,7 +515,6 @@ class Catalog::Impl {
   // change them meanwhile, and then the MANIFEST, too.
   Status CheckShowsLatest() {
     if (RHIZOME_MUTANT("an earlier catalogue is shown")) return Status::Ok();
-    constexpr int kAttempts = 1000;
     ManifestState before;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       ManifestState now;
@@ -494,7 +535,7 @@ class Catalog::Impl {
       } else if (!read.IsPathNotFound() && !read.IsNotFound()) {
         return Translate(read, path_);
       }
-      RHIZOME_RETURN_IF_ERROR(Translate(db_->TryCatchUpWithPrimary(), path_));
+      RHIZOME_RETURN_IF_ERROR(ShowMore());
     }
     return Status::IoError(
         fmt::format("catalogue '{}': its MANIFEST never stays the same", path_.string()));
@@ -513,6 +554,8 @@ class Catalog::Impl {
       return rocksdb::Status::Corruption(state.name + " is too long");
     return status;
   }
+
+  static constexpr int kAttempts = 1000;  // while writers come and go
 
   using Tables = std::map<std::uint64_t, std::uint64_t>;  // numbers and lengths
 

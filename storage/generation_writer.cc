@@ -45,7 +45,7 @@ Result<std::unique_ptr<GenerationWriter>> GenerationWriter::Create(Store& store)
   std::unique_ptr<GenerationWriter> writer(new GenerationWriter(store));
   writer->manifest_.generation = generation;
   writer->manifest_.version = 1;
-  writer->manifest_.keep = store.manifest().keep;
+  writer->manifest_.keep = store.Shown()->keep;
   writer->root_ = Store::GenerationFolder(store.path(), writer->manifest_.generation);
   // What an attempt before this one left, on the same handle.
   RHIZOME_RETURN_IF_ERROR(RemoveTree(store.fs(), writer->root_));

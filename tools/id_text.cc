@@ -37,11 +37,12 @@ Status AppendIdField(const ExternalId& id, TableForm form, std::string& line) {
     }
     return Status::Ok();
   }
-  if (marked || text.find_first_of("\t\r\n") != text.npos)
+  const bool tabs = form == TableForm::kTabs;
+  if (marked || text.find_first_of(tabs ? "\t\r\n" : "\r\n") != text.npos)
     return Status::InvalidArgument(fmt::format(
-        "the external id {} holds a tab, a line break or a byte order mark, which a file without "
-        "quotes cannot have; name a .csv file, which quotes it",
-        Json(text).dump()));
+        "the external id {} holds {}a line break or a byte order mark, which a file without quotes "
+        "cannot have; name a .csv file, which quotes it",
+        Json(text).dump(), tabs ? "a tab, " : ""));
   line += text;
   return Status::Ok();
 }

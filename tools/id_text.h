@@ -14,7 +14,8 @@ TableForm TableFormOf(const std::string& path);
 inline char SeparatorOf(TableForm form) { return form == TableForm::kCsv ? ',' : '\t'; }
 
 /// Appends an external id to a line of a table, so that TableReader reads the same id: quoted where
-/// CSV needs it. Errors: kInvalidArgument, a tab or a line break in a form that cannot have it.
+/// CSV needs it. In kLines an id may have tabs. Errors: kInvalidArgument, a byte order mark at its
+/// begin, a tab or a line break in a form that cannot have it.
 Status AppendIdField(const ExternalId& id, TableForm form, std::string& line);
 
 /// An id as people see it: as JSON where it has control characters, which would garble a terminal.

@@ -123,7 +123,8 @@ Result<WrittenFile> WriteRows(const OpenedGraph& opened, const ChunkArray& array
 /// One external id a line, in vertex-id order. Errors: an id that a line cannot hold.
 Result<WrittenFile> WriteIds(const Graph& graph, const Path& path, const JobControl& control) {
   constexpr std::size_t kPieceBytes = 1 << 20;
-  const TableForm form = TableFormOf(path);
+  const bool csv = TableFormOf(path) == TableForm::kCsv;
+  const TableForm form = csv ? TableForm::kCsv : TableForm::kLines;
   RHIZOME_ASSIGN_OR_RETURN(OutputFile out, OutputFile::Create(path));
   const LiveVertices live = LiveVertices::Of(graph);
   std::string piece;
@@ -240,8 +241,8 @@ void AddExportVerb(CLI::App& root, Session& session) {
                    "or CSV, which quotes what has commas or line breaks; - for standard output")
       ->required()
       ->type_name("F.npy|F.fbin|F.tsv|F.csv");
-  verb->add_option("--ids", flags->ids, "Where the ids go instead: TSV, or CSV, which quotes")
-      ->type_name("F.tsv|F.csv");
+  verb->add_option("--ids", flags->ids, "Where the ids go instead: one a line, or CSV, which quotes")
+      ->type_name("F.txt|F.csv");
   AddSize(*verb, "--memory", flags->memory_bytes, "Memory for rows that are being sorted")
       ->default_str("1G");
 }

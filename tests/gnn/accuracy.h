@@ -37,10 +37,10 @@ inline Result<double> MeanTestAccuracy(TrainOptions options, const std::string& 
     const JobControl control;
     RHIZOME_ASSIGN_OR_RETURN(const TrainReport report,
                              rhizome_gnn_entry_v1()->Train(options, control));
-    std::cout << name << " seed " << seed << ": test " << report.test_accuracy << ", valid "
-              << report.valid_accuracy << ", majority " << report.majority_accuracy << ", epoch "
+    std::cout << name << " seed " << seed << ": test " << *report.test_accuracy << ", valid "
+              << *report.valid_accuracy << ", majority " << *report.majority_accuracy << ", epoch "
               << report.best_epoch << "\n";
-    sum += report.test_accuracy;
+    sum += *report.test_accuracy;
   }
   std::cout << name << " mean test accuracy " << sum / seeds << "\n";
   return sum / seeds;

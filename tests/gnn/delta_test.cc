@@ -226,7 +226,7 @@ TEST_P(GnnDeltaTest, TrainingOverADeltaIsTrainingOnTheFinalGraph) {
     ExpectClose(with_delta->epochs[e].loss, without->epochs[e].loss);
     EXPECT_NEAR(with_delta->epochs[e].valid_accuracy, without->epochs[e].valid_accuracy, 0.02);
   }
-  EXPECT_NEAR(with_delta->test_accuracy, without->test_accuracy, 0.02);
+  EXPECT_NEAR(*with_delta->test_accuracy, *without->test_accuracy, 0.02);
   EXPECT_EQ(with_delta->majority_accuracy, without->majority_accuracy);
 }
 

@@ -44,8 +44,8 @@ TEST(TrainTest, LearnsAPlantedPartitionFarBetterThanWithoutEdges) {
     options.model.no_edges = true;
     const Result<TrainReport> without = TrainOfTrain(options);
     ASSERT_OK(without);
-    EXPECT_GE(with_edges->test_accuracy, 0.85);
-    EXPECT_LE(without->test_accuracy, with_edges->test_accuracy - 0.2);
+    EXPECT_GE(*with_edges->test_accuracy, 0.85);
+    EXPECT_LE(*without->test_accuracy, *with_edges->test_accuracy - 0.2);
     EXPECT_LE(with_edges->majority_accuracy, 0.3);
     EXPECT_LT(with_edges->epochs.back().loss, with_edges->epochs.front().loss);
     EXPECT_TRUE(IsEmptyOrAbsent(folder / "s" / "scratch"));

@@ -4,10 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "rhizome/index/graph.h"
+#include "rhizome/storage/hash.h"
 #include "rhizome/storage/store.h"
 
 namespace rhizome::testing {
@@ -47,13 +49,19 @@ Result<std::vector<Rows>> ReadAllRows(const Graph& graph, const std::vector<Vert
   return out;
 }
 
-void DescribeRow(const Rows& rows, std::size_t at, std::string& out) {
+std::string Hex(std::span<const std::byte> bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";
-  out += ' ' + rows.array + '=';
-  for (std::size_t i = at * rows.row_bytes; i < (at + 1) * rows.row_bytes; ++i) {
-    out += kDigits[std::to_integer<std::size_t>(rows.bytes[i]) / 16];
-    out += kDigits[std::to_integer<std::size_t>(rows.bytes[i]) % 16];
+  std::string out;
+  for (const std::byte byte : bytes) {
+    out += kDigits[std::to_integer<std::size_t>(byte) / 16];
+    out += kDigits[std::to_integer<std::size_t>(byte) % 16];
   }
+  return out;
+}
+
+void DescribeRow(const Rows& rows, std::size_t at, std::string& out) {
+  const auto row = std::span(rows.bytes).subspan(at * rows.row_bytes, rows.row_bytes);
+  out += fmt::format(" {}={}", rows.array, Hex(row));
 }
 
 Status DescribeVertex(const Graph& graph, VertexId vertex, std::string& out) {
@@ -67,10 +75,21 @@ Status DescribeVertex(const Graph& graph, VertexId vertex, std::string& out) {
   return Status::Ok();
 }
 
-std::string DescribeArrays(const Manifest& manifest) {
+/// The rows of an array in their chunks, which is how jobs read them: not one by one.
+Result<Hash128> HashChunks(const Store& store, const ArrayEntry& entry) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto array, store.OpenArray(entry.name));
+  std::vector<std::byte> rows(entry.rows * entry.row_bytes());
+  RHIZOME_RETURN_IF_ERROR(array->ReadRows(0, entry.rows, rows));
+  return Xxh3(rows);
+}
+
+Result<std::string> DescribeArrays(const Store& store) {
+  const Manifest& manifest = store.manifest();
   std::string out;
-  for (const ArrayEntry& array : manifest.arrays)
-    out += fmt::format("array {} {}x{}\n", array.name, array.rows, array.dim);
+  for (const ArrayEntry& array : manifest.arrays) {
+    RHIZOME_ASSIGN_OR_RETURN(const Hash128 hash, HashChunks(store, array));
+    out += fmt::format("array {} {}x{} {}\n", array.name, array.rows, array.dim, Hex(hash));
+  }
   for (const ArraySeries& series : manifest.series) {
     out += fmt::format("series {} {}", series.name, series.last_version);
     for (const ArrayAlias& alias : series.aliases)
@@ -98,7 +117,8 @@ Result<std::string> Describe(const Graph& graph) {
   const Manifest& manifest = graph.store().manifest();
   std::string out =
       fmt::format("generation {} version {}\n", manifest.generation, manifest.version);
-  out += DescribeArrays(manifest);
+  RHIZOME_ASSIGN_OR_RETURN(const std::string of_arrays, DescribeArrays(graph.store()));
+  out += of_arrays;
   std::vector<VertexId> vertices;
   for (std::uint64_t v = 0; v < graph.vertex_count(); ++v)
     if (!graph.IsDeleted(static_cast<VertexId>(v))) vertices.push_back(static_cast<VertexId>(v));

@@ -1,8 +1,10 @@
 #include "rhizome/storage/catalog.h"
 
 #include <algorithm>
+#include <atomic>
 #include <fstream>
 #include <map>
+#include <thread>
 
 #include "storage/array_fixture.h"
 
@@ -152,6 +154,37 @@ TEST(CatalogTest, ASecondarySeesALaterCommitWhenItCatchesUp) {
   ASSERT_OK((*writer)->Close());  // flushes: the log that the reader followed goes
   ASSERT_OK((*reader)->CatchUp());
   ExpectRecord((*reader)->Current(), 2);
+}
+
+// Each opening of a writer begins another MANIFEST and removes the tables of the one before: a
+// reader may be shown a MANIFEST whose tables are gone.
+TEST(CatalogTest, ReadersOpenWhileWritersComeAndGo) {
+  TempDir dir;
+  MakeCatalog(dir / "c");
+  std::atomic<bool> done = false;
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 3; ++i)
+    readers.emplace_back([&] {
+      std::uint64_t seen = 1;
+      while (!done) {
+        const auto reader =
+            Catalog::Open(FileSystem::Posix(), dir / "c", Mode::kRead, FixedStoreId());
+        ASSERT_OK(reader);
+        const auto record = (*reader)->Current();
+        ASSERT_OK(record);
+        ASSERT_GE(record->sequence, seen);
+        seen = record->sequence;
+        ASSERT_OK((*reader)->CatchUp());
+      }
+    });
+  for (std::uint64_t i = 2; i <= 60; ++i) {
+    const auto writer = Catalog::Open(FileSystem::Posix(), dir / "c", Mode::kWrite, FixedStoreId());
+    ASSERT_OK(writer);
+    ASSERT_OK((*writer)->Commit(Record(i)));
+    ASSERT_OK((*writer)->Close());
+  }
+  done = true;
+  for (std::thread& reader : readers) reader.join();
 }
 
 TEST(CatalogTest, ASecondaryWritesNothingIntoTheStore) {

@@ -67,7 +67,7 @@ header = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d, 1), }" % n
 header += " " * (117 - len(header)) + "\n"
 open("x.npy", "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack("<%df" % n, *range(n)))
 PY
-expect_exit 0 rhizome array add s.rz --array x=x.npy
+expect_exit 0 rhizome array add s.rz x=x.npy
 expect_exit 1 rhizome export s.rz --array x --out x1.npy
 expect_says "line break" ".csv"
 expect_exit 0 rhizome export s.rz --array x --out x2.npy --ids x2.csv
