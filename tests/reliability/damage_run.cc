@@ -103,6 +103,8 @@ Outcome OpenAndRead(const FakeImage& damaged, const std::string& description,
     const auto store = Store::Open(disk, kStorePath, mode);
     const auto seen = store ? Describe(**store) : Result<std::string>(Fail(store.error()));
     if (seen && *seen != description) return Outcome::kSilent;
+    const auto arrays = store ? DescribeArrays(**store) : Result<std::string>(Fail(store.error()));
+    if (arrays && description.find(*arrays) == std::string::npos) return Outcome::kSilent;
     if (!seen && said != nullptr) *said += seen.error().message() + "\n";
     found = found || !seen;
   }

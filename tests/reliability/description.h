@@ -15,6 +15,9 @@ Result<std::string> Describe(FileSystem& fs, const Path& store);
 Result<std::string> Describe(const Store& store);
 Result<std::string> Describe(const Graph& graph);
 
+/// Its lines of arrays: their shapes, what their chunks hold, versions and aliases.
+Result<std::string> DescribeArrays(const Store& store);
+
 /// The lines of a description that compaction must not change: those of the vertices.
 std::string VerticesIn(const std::string& description);
 
