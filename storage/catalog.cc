@@ -18,6 +18,7 @@
 #include "rhizome/storage/bytes.h"
 #include "rhizome/storage/catalog_disk.h"
 #include "rhizome/storage/catalog_env.h"
+#include "rhizome/storage/catalog_key.h"
 #include "rhizome/storage/catalog_log.h"
 #include "rhizome/storage/catalog_manifest.h"
 #include "rhizome/storage/catalog_posix.h"
@@ -38,7 +39,6 @@ namespace {
 constexpr const char* kFamilies[] = {"default", "meta", "delta"};
 constexpr std::size_t kMeta = 1;
 constexpr std::size_t kDelta = 2;
-constexpr std::string_view kCurrentKey = "current";
 constexpr std::uint8_t kRecordVersion = 1;
 
 /// Passes RocksDB's warnings and errors on and drops its chatter: what matters comes back as a
@@ -167,10 +167,6 @@ Result<CommitRecord> DecodeRecord(std::string_view value, const StoreId& id) {
   RHIZOME_RETURN_IF_ERROR(in.status());
   return record;
 }
-
-// Keys of the delta (storage/FORMAT.md): big-endian, so that RocksDB keeps them in order of
-// commits.
-enum class DeltaKey : std::uint8_t { kRecord = 0, kRow = 1 };
 
 void AppendBig(std::string& key, std::uint64_t value) {
   for (int shift = 56; shift >= 0; shift -= 8)

@@ -1,3 +1,4 @@
+#include <limits>
 #include <string_view>
 
 #include "rhizome/storage/catalog_key.h"
@@ -13,7 +14,6 @@ using Bytes = std::span<const std::byte>;
 
 constexpr std::uint64_t kHeaderBytes = 7;
 constexpr std::uint64_t kBatchHeadBytes = 12;  // number of the first change, count
-constexpr std::uint64_t kMaxFamily = 255;
 
 // How a record is a part of what was written at once.
 enum class Part : std::uint8_t { kWhole = 1, kFirst = 2, kMiddle = 3, kLast = 4 };
@@ -21,31 +21,58 @@ enum class Part : std::uint8_t { kWhole = 1, kFirst = 2, kMiddle = 3, kLast = 4 
 // What a batch consists of.
 enum class BatchTag : std::uint8_t { kLogData = 3, kPut = 5, kDeleteRange = 14 };
 
-/// One entry of a batch. Returns how many changes it is; nothing if it is none of a catalogue.
-std::optional<std::uint32_t> ReadEntry(Unpacker& in) {
+std::string_view TextOf(Bytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// One entry of a batch.
+struct BatchEntry {
+  std::uint32_t family = 0;
+  std::uint32_t changes = 0;
+};
+
+std::uint32_t ReadFamily(Unpacker& in) {
+  return static_cast<std::uint32_t>(in.NumberTo(std::numeric_limits<std::uint8_t>::max()));
+}
+
+/// A put of another key would be passed over, and what was there before be shown.
+std::optional<BatchEntry> ReadPut(Unpacker& in) {
+  const std::uint32_t family = ReadFamily(in);
+  const std::string_view key = TextOf(in.Field());
+  in.Field();
+  const bool known = (family == kMetaFamily && key == kCurrentKey) ||
+                     (family == kDeltaFamily && IsDeltaKey(key));
+  return known ? std::optional(BatchEntry{family, 1}) : std::nullopt;
+}
+
+std::optional<BatchEntry> ReadDeleteRange(Unpacker& in) {
+  const std::uint32_t family = ReadFamily(in);
+  const std::string_view begin = TextOf(in.Field());
+  const std::string_view end = TextOf(in.Field());
+  const bool known =
+      family == kDeltaFamily && IsDeltaKey(begin) && IsDeltaKey(end) && begin < end;
+  return known ? std::optional(BatchEntry{family, 1}) : std::nullopt;
+}
+
+/// Nothing if it is no entry of a catalogue.
+std::optional<BatchEntry> ReadEntry(Unpacker& in) {
   const Bytes tag = in.Take(1);
   if (in.bad()) return std::nullopt;
   switch (static_cast<BatchTag>(tag[0])) {
     case BatchTag::kLogData:
       in.Field();
-      return 0;
+      return BatchEntry{};
     case BatchTag::kPut:
-      in.NumberTo(kMaxFamily);
-      in.Field();
-      in.Field();
-      return 1;
-    case BatchTag::kDeleteRange: {
-      in.NumberTo(kMaxFamily);
-      const Bytes begin = in.Field();
-      const Bytes end = in.Field();
-      const auto text = [](Bytes bytes) {
-        return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-      };
-      if (!(text(begin) < text(end))) return std::nullopt;
-      return 1;
-    }
+      return ReadPut(in);
+    case BatchTag::kDeleteRange:
+      return ReadDeleteRange(in);
   }
   return std::nullopt;
+}
+
+void Extend(ChangeRange& range, std::uint64_t change) {
+  if (range.first == 0) range.first = change;
+  range.last = change;
 }
 
 }  // namespace
@@ -78,18 +105,24 @@ bool LogBatches::Apply(Bytes record) {
   const auto first = LoadLittle<std::uint64_t>(record.data());
   const auto count = LoadLittle<std::uint32_t>(record.data() + sizeof(first));
   if (RHIZOME_MUTANT("batches of the log are believed")) return true;
-  if (first > kMaxRocksChange - count - 1) return false;
-  if (last_change_ > 0 && first != last_change_ + 1) return false;
+  if (first == 0 || first > kMaxRocksChange - count - 1) return false;
+  if (changes_.last > 0 && first != changes_.last + 1) return false;
   std::uint64_t changes = 0;
   for (Unpacker in(record.subspan(kBatchHeadBytes)); !in.empty();) {
     const auto entry = ReadEntry(in);
     if (!entry || in.bad()) return false;
-    changes += *entry;
+    if (entry->changes > 0) Extend(families_[entry->family], first + changes);
+    changes += entry->changes;
   }
   if (changes != count) return false;
-  if (first_change_ == 0) first_change_ = first;
-  if (count > 0) last_change_ = first + count - 1;
+  if (changes_.first == 0) changes_.first = first;
+  if (count > 0) changes_.last = first + count - 1;
   return true;
+}
+
+ChangeRange LogBatches::ChangesOf(std::uint32_t family) const {
+  const auto at = families_.find(family);
+  return at == families_.end() ? ChangeRange{} : at->second;
 }
 
 }  // namespace rhizome

@@ -33,11 +33,35 @@ std::optional<TableClaim> CatalogClaims::Of(std::uint64_t table) {
   return at == tables_.end() ? std::nullopt : std::optional(at->second);
 }
 
-bool CatalogClaims::PutLog(std::uint64_t log, std::uint64_t first_change,
-                           std::uint64_t last_change) {
+void CatalogClaims::PutManifest(const ManifestEdits& edits) {
   const MutexLock lock(mutex_);
-  const auto at = logs_.insert_or_assign(log, last_change).first;
-  return at == logs_.begin() || first_change == 0 || std::prev(at)->second < first_change;
+  for (const std::uint32_t family : {kMetaFamily, kDeltaFamily})
+    families_[family] = edits.ClaimOf(family);
+  first_log_ = edits.first_log();
+  last_change_ = edits.last_change();
+}
+
+std::string_view CatalogClaims::PutLog(std::uint64_t log, const LogBatches& batches) {
+  const MutexLock lock(mutex_);
+  const std::string_view misfit = Misfit(log, batches);
+  if (!misfit.empty() || batches.changes().last == 0) return misfit;
+  const auto at = logs_.insert_or_assign(log, batches.changes().last).first;
+  const bool ordered = at == logs_.begin() || std::prev(at)->second < batches.changes().first;
+  return ordered ? "" : "an earlier log holds later changes";
+}
+
+// The MANIFEST may have been read before the log and be older, and never newer.
+std::string_view CatalogClaims::Misfit(std::uint64_t log, const LogBatches& batches) const {
+  for (const auto& [family, claim] : families_) {
+    const ChangeRange changes = batches.ChangesOf(family);
+    if (changes.first == 0) continue;
+    const bool passed_over = log < std::max(first_log_, claim.first_log);
+    if (passed_over && changes.last > last_change_)
+      return "the MANIFEST passes over it, but it holds later changes";
+    if (!passed_over && changes.first <= claim.last_change)
+      return "it holds changes that are earlier than those of tables";
+  }
+  return "";
 }
 
 std::optional<std::uint64_t> NumberOfRocksFile(const std::string& name) {
@@ -71,10 +95,10 @@ class BatchChecker final : public RecordChecker {
   bool Apply(std::span<const std::byte> record) override { return batches_.Apply(record); }
   IOStatus Finish() override {
     const auto number = NumberOfRocksFile(std::filesystem::path(path_).filename().string());
-    if (!number || batches_.last_change() == 0) return IOStatus::OK();
-    if (claims_->PutLog(*number, batches_.first_change(), batches_.last_change()))
-      return IOStatus::OK();
-    return IOStatus::Corruption(path_ + ": an earlier log holds later changes");
+    if (!number) return IOStatus::OK();
+    const std::string_view misfit = claims_->PutLog(*number, batches_);
+    if (misfit.empty()) return IOStatus::OK();
+    return IOStatus::Corruption(fmt::format("{}: {}", path_, misfit));
   }
 
  private:
@@ -93,16 +117,35 @@ class EditChecker final : public RecordChecker {
 
   IOStatus Finish() override {
     if (!edits_.Good())
-      return IOStatus::Corruption(path_ + ": it names files beyond the number of the next one");
+      return IOStatus::Corruption(path_ + ": what it says of its files does not fit together");
     for (auto& [number, claim] : edits_.TakeAdded()) {
       const IOStatus sized = CheckSize(number, claim.bytes);
       if (!sized.ok()) return sized;
       claims_->Put(number, claim);
     }
-    return IOStatus::OK();
+    claims_->PutManifest(edits_);
+    return edits_.first_log() == first_log_ ? IOStatus::OK() : CheckPassedOver();
   }
 
  private:
+  // Logs that are left although RocksDB needs them no more: what they hold must be in tables.
+  IOStatus CheckPassedOver() {
+    first_log_ = edits_.first_log();
+    const auto folder = std::filesystem::path(path_).parent_path();
+    std::vector<std::string> names;
+    const IOStatus listed = files_.GetChildren(folder.string(), {}, &names, nullptr);
+    if (!listed.ok()) return listed;
+    for (const std::string& name : names) {
+      const auto number = NumberOfRocksFile(name);
+      if (!name.ends_with(".log") || !number || *number >= first_log_) continue;
+      const IOStatus fits = ReadLog((folder / name).string());
+      if (!fits.ok() && !fits.IsPathNotFound() && !fits.IsNotFound()) return fits;
+    }
+    return IOStatus::OK();
+  }
+
+  IOStatus ReadLog(const std::string& path);
+
   // RocksDB opens a table with the length that is said here.
   IOStatus CheckSize(std::uint64_t number, std::uint64_t claimed) {
     const std::string name = fmt::format("{:06}.sst", number);
@@ -119,6 +162,7 @@ class EditChecker final : public RecordChecker {
   rocksdb::FileSystem& files_;
   const std::shared_ptr<CatalogClaims> claims_;
   ManifestEdits edits_;
+  std::uint64_t first_log_ = 0;
 };
 
 class CheckedLog final : public rocksdb::FSSequentialFile {
@@ -205,6 +249,24 @@ class CheckedLog final : public rocksdb::FSSequentialFile {
   std::uint64_t good_ = 0;         // whole, from base_
   std::uint64_t last_change_ = 0;  // in what is whole
 };
+
+// As RocksDB would, to its end.
+IOStatus EditChecker::ReadLog(const std::string& path) {
+  std::unique_ptr<rocksdb::FSSequentialFile> file;
+  const IOStatus opened = files_.NewSequentialFile(path, {}, &file, nullptr);
+  if (!opened.ok()) return opened;
+  std::uint64_t bytes = 0;
+  const IOStatus stat = files_.GetFileSize(path, {}, &bytes, nullptr);
+  if (!stat.ok()) return stat;
+  const auto log = MakeCheckedLog(std::move(file), path, bytes, files_, claims_);
+  std::vector<char> piece(kLogBlockBytes);
+  rocksdb::Slice got;
+  do {
+    const IOStatus read = log->Read(piece.size(), {}, &got, piece.data(), nullptr);
+    if (!read.ok()) return read;
+  } while (!got.empty());
+  return IOStatus::OK();
+}
 
 IOStatus ToRocks(const Status& status, const std::string& name) {
   const std::string message = fmt::format("{}: {}", name, status.message());

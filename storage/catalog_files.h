@@ -6,7 +6,10 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
+#include "rhizome/storage/catalog_log.h"
+#include "rhizome/storage/catalog_manifest.h"
 #include "rhizome/storage/catalog_table.h"
 #include "rhizome/storage/mutex.h"
 
@@ -21,13 +24,23 @@ class CatalogClaims {
   /// Nothing of a table that was made since the MANIFEST was read.
   std::optional<TableClaim> Of(std::uint64_t table);
 
-  /// Notes which of RocksDB's changes a log holds. False if an earlier log holds later ones.
-  bool PutLog(std::uint64_t log, std::uint64_t first_change, std::uint64_t last_change);
+  void PutManifest(const ManifestEdits& edits);
+
+  /// Notes which of RocksDB's changes a log holds so far. Returns what is wrong: an earlier log
+  /// holds later changes; RocksDB would pass over some that are in no table; or what is in a table
+  /// would hide some, although it must be earlier. Empty: nothing.
+  std::string_view PutLog(std::uint64_t log, const LogBatches& batches);
 
  private:
+  std::string_view Misfit(std::uint64_t log, const LogBatches& batches) const
+      RHIZOME_REQUIRES(mutex_);
+
   Mutex mutex_;
   std::map<std::uint64_t, TableClaim> tables_ RHIZOME_GUARDED_BY(mutex_);
   std::map<std::uint64_t, std::uint64_t> logs_ RHIZOME_GUARDED_BY(mutex_);  // last change
+  std::map<std::uint32_t, FamilyClaim> families_ RHIZOME_GUARDED_BY(mutex_);
+  std::uint64_t first_log_ RHIZOME_GUARDED_BY(mutex_) = 0;
+  std::uint64_t last_change_ RHIZOME_GUARDED_BY(mutex_) = 0;
 };
 
 /// The number in the name of a file of RocksDB's; nothing if it has none, ~0 if none of RocksDB's

@@ -11,6 +11,26 @@
 
 namespace rhizome {
 
+/// The column families that a catalogue is made with, by RocksDB's numbers.
+inline constexpr std::uint32_t kMetaFamily = 1;
+inline constexpr std::uint32_t kDeltaFamily = 2;
+
+/// The one key of the family "meta".
+inline constexpr std::string_view kCurrentKey = "current";
+
+// Keys of the family "delta" (storage/FORMAT.md): the commit, big-endian, so that RocksDB keeps
+// them in order of commits; what follows; of a row its array and vertex, big-endian.
+enum class DeltaKey : std::uint8_t { kRecord = 0, kRow = 1 };
+
+inline bool IsDeltaKey(std::string_view key) {
+  constexpr std::size_t kCommitBytes = 8;
+  constexpr std::size_t kRowBytes = 16;
+  if (key.size() <= kCommitBytes) return false;
+  const auto kind = static_cast<DeltaKey>(key[kCommitBytes]);
+  const std::size_t rest = key.size() - kCommitBytes - 1;
+  return (kind == DeltaKey::kRecord && rest == 0) || (kind == DeltaKey::kRow && rest == kRowBytes);
+}
+
 /// RocksDB's numbers of changes have 56 bits.
 inline constexpr std::uint64_t kMaxRocksChange = (std::uint64_t{1} << 56) - 1;
 

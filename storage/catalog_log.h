@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -52,20 +53,29 @@ class LogRecords {
   std::vector<std::byte> record_;
 };
 
+/// RocksDB's numbers of changes, from the first to the last; 0: none.
+struct ChangeRange {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+};
+
 /// Follows RocksDB's write batches in a write-ahead log, and refuses what a catalogue's writer does
-/// not write, be it behind a right checksum: puts and deletions of ranges, as many as are said to be
-/// there, each batch behind the one before. Source: RocksDB, db/write_batch.cc.
+/// not write, be it behind a right checksum: puts and deletions of ranges, of keys that a catalogue
+/// has, as many as are said to be there, each batch behind the one before. Source: RocksDB,
+/// db/write_batch.cc.
 class LogBatches {
  public:
   /// False if the next record is refused.
   bool Apply(std::span<const std::byte> record);
 
-  std::uint64_t first_change() const { return first_change_; }  ///< 0: none
-  std::uint64_t last_change() const { return last_change_; }
+  const ChangeRange& changes() const { return changes_; }
+
+  /// Those of a column family, by RocksDB's number.
+  ChangeRange ChangesOf(std::uint32_t family) const;
 
  private:
-  std::uint64_t first_change_ = 0;
-  std::uint64_t last_change_ = 0;
+  ChangeRange changes_;
+  std::map<std::uint32_t, ChangeRange> families_;
 };
 
 /// What a write to the catalogue begins with, in the log only (WriteBatch::PutLogData): changes up

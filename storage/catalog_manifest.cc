@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "rhizome/storage/catalog_key.h"
@@ -111,7 +113,8 @@ struct ManifestEdits::Edit {
   std::optional<std::string> added_family;
   std::optional<std::uint64_t> next_number;
   std::optional<std::uint64_t> last_change;
-  std::uint64_t largest_log = 0;
+  std::uint64_t log = 0;        // its family needs no earlier ones
+  std::uint64_t least_log = 0;  // nor does any family
   std::optional<std::uint64_t> group_left;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> deleted;  // level, number
   std::vector<std::pair<std::uint64_t, TableClaim>> added;
@@ -137,8 +140,10 @@ class ManifestEdits::Parser {
       case kComparator:
         return TextOf(in_.Field()) == kBytewise;
       case kLogNumber:
+        edit_.log = in_.NumberTo(kMaxRocksNumber);
+        return true;
       case kLeastLogNumber:
-        edit_.largest_log = std::max(edit_.largest_log, in_.NumberTo(kMaxRocksNumber));
+        edit_.least_log = in_.NumberTo(kMaxRocksNumber);
         return true;
       case kNextFileNumber:
         edit_.next_number = in_.NumberTo(kMaxRocksNumber);
@@ -199,7 +204,7 @@ class ManifestEdits::Parser {
     claim.largest = TextOf(in_.Field());
     claim.smallest_change = in_.NumberTo(kMaxRocksChange - 1);
     claim.largest_change = in_.NumberTo(kMaxRocksChange - 1);
-    if (in_.bad() || claim.bytes == 0 || !KeysFit(claim)) return false;
+    if (in_.bad() || number == 0 || claim.bytes == 0 || !KeysFit(claim)) return false;
     for (std::uint64_t tag = in_.Number(); tag != kLastField; tag = in_.Number()) {
       const Bytes field = in_.Field();
       if (in_.bad() || !IsFileField(tag, field)) return false;
@@ -241,7 +246,10 @@ bool ManifestEdits::ApplyAtOnce(const Edit& edit) {
     if (*edit.next_number < next_number_) return false;
     next_number_ = *edit.next_number;
   }
-  largest_log_ = std::max(largest_log_, edit.largest_log);
+  std::uint64_t& log = logs_[edit.family];
+  log = std::max(log, edit.log);
+  least_log_ = std::max(least_log_, edit.least_log);
+  largest_log_ = std::max({largest_log_, edit.log, edit.least_log});
   for (const auto& [level, number] : edit.deleted) {
     const auto at = live_.find(number);
     if (at == live_.end() || at->second.level != level || at->second.family != edit.family)
@@ -258,8 +266,45 @@ bool ManifestEdits::ApplyAtOnce(const Edit& edit) {
   return true;
 }
 
+/// A table hides those of deeper levels with the same key: what it holds of one must be later.
+bool ManifestEdits::LevelsFit() const {
+  using Place = std::tuple<std::uint32_t, std::string, std::uint32_t>;  // family, key, level
+  std::map<Place, ChangeRange> levels;  // of tables of one key
+  for (const auto& [number, claim] : live_) {
+    const auto smallest = RocksKey::Parse(claim.smallest);
+    const auto largest = RocksKey::Parse(claim.largest);
+    if (!smallest || !largest || smallest->user != largest->user) continue;
+    const Place place(claim.family, smallest->user, claim.level);
+    const auto [at, first] =
+        levels.try_emplace(place, ChangeRange{claim.smallest_change, claim.largest_change});
+    at->second.first = std::min(at->second.first, claim.smallest_change);
+    at->second.last = std::max(at->second.last, claim.largest_change);
+  }
+  const auto hides = [](const auto& above, const auto& below) {
+    const bool same = std::get<0>(above.first) == std::get<0>(below.first) &&
+                      std::get<1>(above.first) == std::get<1>(below.first);
+    return same && above.second.first <= below.second.last;
+  };
+  return std::ranges::adjacent_find(levels, hides) == levels.end();
+}
+
+FamilyClaim ManifestEdits::ClaimOf(std::uint32_t family) const {
+  FamilyClaim claim;
+  if (const auto at = logs_.find(family); at != logs_.end()) claim.first_log = at->second;
+  for (const auto& [number, table] : live_)
+    if (table.family == family) claim.last_change = std::max(claim.last_change, table.largest_change);
+  return claim;
+}
+
+std::uint64_t ManifestEdits::first_log() const {
+  std::uint64_t least = ~std::uint64_t{0};
+  for (const auto& [family, name] : families_) least = std::min(least, ClaimOf(family).first_log);
+  return std::max(least, least_log_);
+}
+
 bool ManifestEdits::Good() const {
   if (next_number_ == 0) return true;  // too short, which RocksDB says
+  if (!LevelsFit()) return false;
   return largest_log_ < next_number_ && (live_.empty() || live_.rbegin()->first < next_number_);
 }
 

@@ -20,6 +20,12 @@ inline constexpr std::uint64_t kMaxCatalogManifestBytes = std::uint64_t{64} << 2
 /// The name of the MANIFEST that CURRENT's bytes name.
 std::string ManifestNameIn(std::span<const std::byte> current);
 
+/// What a MANIFEST says of a column family.
+struct FamilyClaim {
+  std::uint64_t first_log = 0;    ///< its changes in earlier logs are in tables
+  std::uint64_t last_change = 0;  ///< in its tables
+};
+
 /// Follows the edits of RocksDB's MANIFEST, and refuses what a catalogue's options do not let
 /// RocksDB write, be it behind a right checksum: it believes numbers of files, levels, keys and
 /// changes, and comes upon assertions, or overwrites files, where they are wrong. Source: RocksDB,
@@ -35,6 +41,11 @@ class ManifestEdits {
   /// Tables (.sst) that are part of the catalogue, by number.
   const std::map<std::uint64_t, TableClaim>& live() const { return live_; }
 
+  /// RocksDB reads no log with a smaller number.
+  std::uint64_t first_log() const;
+  std::uint64_t last_change() const { return last_change_; }
+  FamilyClaim ClaimOf(std::uint32_t family) const;
+
   /// Those that edits since the last call added; they may have been taken away again.
   std::map<std::uint64_t, TableClaim> TakeAdded() { return std::exchange(added_, {}); }
 
@@ -43,12 +54,15 @@ class ManifestEdits {
   class Parser;
 
   bool ApplyAtOnce(const Edit& edit);
+  bool LevelsFit() const;
 
   std::map<std::uint64_t, TableClaim> live_;
   std::map<std::uint64_t, TableClaim> added_;
   std::map<std::uint32_t, std::string> families_{{0, "default"}};
   std::vector<std::vector<std::byte>> group_;  // edits that take effect together
   std::uint64_t group_left_ = 0;
+  std::map<std::uint32_t, std::uint64_t> logs_;  // the first that a family needs
+  std::uint64_t least_log_ = 0;
   std::uint64_t next_number_ = 0;
   std::uint64_t largest_log_ = 0;
   std::uint64_t last_change_ = 0;

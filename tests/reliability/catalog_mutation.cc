@@ -72,7 +72,7 @@ Result<std::string> Ask(Catalog& catalog) {
           return Status::Corruption("a record is missing");
         at = sequence;
         said += fmt::format("{}: {} bytes, rows", sequence, record.size());
-        for (const std::uint64_t vertex : {std::uint64_t{0}, kRows - 1}) {
+        for (std::uint64_t vertex = 0; vertex < kRows; ++vertex) {
           RHIZOME_RETURN_IF_ERROR(catalog.ReadDeltaRow(
               sequence, kArray, static_cast<std::int64_t>(vertex), row));
           said += fmt::format(" {}", std::to_integer<int>(row[vertex]));

@@ -3,7 +3,9 @@
 namespace rhizome::testing {
 namespace {
 
-TEST(CatalogMutationTest, AreRefusedOrSayTheSame) { ExpectRefusedOrTheSame(500); }
+TEST(CatalogMutationTest, AnyFile) { ExpectRefusedOrTheSame(300, ""); }
+TEST(CatalogMutationTest, Manifest) { ExpectRefusedOrTheSame(100, "MANIFEST"); }
+TEST(CatalogMutationTest, Logs) { ExpectRefusedOrTheSame(100, ".log"); }
 
 }  // namespace
 }  // namespace rhizome::testing

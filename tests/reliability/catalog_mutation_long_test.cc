@@ -3,7 +3,9 @@
 namespace rhizome::testing {
 namespace {
 
-TEST(CatalogMutationLongTest, AreRefusedOrSayTheSame) { ExpectRefusedOrTheSame(30000); }
+TEST(CatalogMutationLongTest, AnyFile) { ExpectRefusedOrTheSame(30000, ""); }
+TEST(CatalogMutationLongTest, Manifest) { ExpectRefusedOrTheSame(30000, "MANIFEST"); }
+TEST(CatalogMutationLongTest, Logs) { ExpectRefusedOrTheSame(30000, ".log"); }
 
 }  // namespace
 }  // namespace rhizome::testing
