@@ -228,6 +228,13 @@ Status CheckComplete(FileSystem& fs, rocksdb::Env& env, const Path& path) {
   if (!current && current.error().code() == StatusCode::kNotFound)
     return Status::NotFound(fmt::format("'{}' has no catalogue", path.string()));
   if (!current) return current.error();
+  // RocksDB asserts that the name of a database can be read.
+  constexpr std::uint64_t kMaxIdentityBytes = 4096;
+  const auto identity = fs.Stat(path / "IDENTITY");
+  if (identity && identity->size_bytes > kMaxIdentityBytes)
+    return Status::Corruption(fmt::format("'{}' has {} bytes, and RocksDB's have at most {}",
+                                          (path / "IDENTITY").string(), identity->size_bytes,
+                                          kMaxIdentityBytes));
   std::vector<std::string> names;
   const rocksdb::DBOptions options = DatabaseOptions(env, Catalog::Mode::kRead);
   RHIZOME_RETURN_IF_ERROR(
@@ -645,7 +652,8 @@ Result<std::unique_ptr<Catalog>> Catalog::Open(FileSystem& fs, const Path& path,
         "start a new process (exec) to write",
         path.string())));
   auto impl = std::make_unique<Impl>(fs, path, id, options);
-  RHIZOME_RETURN_IF_ERROR(impl->Open(mode));
+  // RocksDB starts threads, which may not be there to be had.
+  RHIZOME_RETURN_IF_ERROR(Guarded([&] { return impl->Open(mode); }));
   return std::unique_ptr<Catalog>(new Catalog(std::move(impl)));
 }
 

@@ -12,7 +12,6 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-constexpr std::uint64_t kHeaderBytes = 7;
 constexpr std::uint64_t kBatchHeadBytes = 12;  // number of the first change, count
 
 // How a record is a part of what was written at once.
@@ -81,13 +80,13 @@ std::optional<std::uint64_t> LogRecords::Read(Bytes bytes, std::uint64_t begin,
                                               const std::function<bool(Bytes)>& visit) {
   for (std::uint64_t at = begin; at < bytes.size();) {
     const std::uint64_t left = kLogBlockBytes - at % kLogBlockBytes;
-    if (left < kHeaderBytes) {
+    if (left < kLogHeaderBytes) {
       at += left;
       continue;
     }
     const std::uint64_t length = LoadLittle<std::uint16_t>(bytes.data() + at + 4);
     const auto part = static_cast<Part>(bytes[at + 6]);
-    const Bytes payload = bytes.subspan(at + kHeaderBytes, length);
+    const Bytes payload = bytes.subspan(at + kLogHeaderBytes, length);
     const bool begins = part == Part::kWhole || part == Part::kFirst;
     const bool ends = part == Part::kWhole || part == Part::kLast;
     if (begins == open_ || (!begins && !ends && part != Part::kMiddle)) return at;
@@ -95,7 +94,7 @@ std::optional<std::uint64_t> LogRecords::Read(Bytes bytes, std::uint64_t begin,
     if (ends && !visit(record_)) return at;
     if (ends) record_.clear();
     open_ = !ends;
-    at += kHeaderBytes + length;
+    at += kLogHeaderBytes + length;
   }
   return std::nullopt;
 }

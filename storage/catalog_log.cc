@@ -16,7 +16,6 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-constexpr std::uint64_t kHeaderBytes = 7;
 constexpr std::uint64_t kLengthAt = 4;
 constexpr std::uint64_t kTypeAt = 6;
 constexpr std::uint64_t kSectorBytes = 512;
@@ -31,7 +30,7 @@ bool IsType(std::byte type) {
 /// Is there a right record of `length` bytes of payload at `at`?
 bool IsRecord(Bytes bytes, std::uint64_t at, std::uint64_t length) {
   const std::uint64_t left = kLogBlockBytes - at % kLogBlockBytes;
-  if (left < kHeaderBytes + length || bytes.size() - at < kHeaderBytes + length) return false;
+  if (left < kLogHeaderBytes + length || bytes.size() - at < kLogHeaderBytes + length) return false;
   if (!IsType(bytes[at + kTypeAt])) return false;
   const std::uint32_t crc = Crc32c(bytes.subspan(at + kTypeAt, 1 + length));
   return LoadLittle<std::uint32_t>(bytes.data() + at) == MaskedLogCrc(crc);
@@ -39,16 +38,16 @@ bool IsRecord(Bytes bytes, std::uint64_t at, std::uint64_t length) {
 
 /// The end of the right record at `at`; nothing if there is none.
 std::optional<std::uint64_t> RecordEnd(Bytes bytes, std::uint64_t at) {
-  if (bytes.size() - at < kHeaderBytes) return std::nullopt;
+  if (bytes.size() - at < kLogHeaderBytes) return std::nullopt;
   const std::uint64_t length = LoadLittle<std::uint16_t>(bytes.data() + at + kLengthAt);
   if (!IsRecord(bytes, at, length)) return std::nullopt;
-  return at + kHeaderBytes + length;
+  return at + kLogHeaderBytes + length;
 }
 
 /// Where the next record begins: not in the last bytes of a block.
 std::uint64_t SkipTrailer(std::uint64_t at) {
   const std::uint64_t left = kLogBlockBytes - at % kLogBlockBytes;
-  return left < kHeaderBytes ? at + left : at;
+  return left < kLogHeaderBytes ? at + left : at;
 }
 
 bool AllZero(Bytes bytes) {
@@ -84,16 +83,16 @@ class RecordFinder {
 
   /// As RecordEnd.
   std::optional<std::uint64_t> EndAt(std::uint64_t at) {
-    if (bytes_.size() - at < kHeaderBytes) return std::nullopt;
+    if (bytes_.size() - at < kLogHeaderBytes) return std::nullopt;
     const std::uint64_t length = LoadLittle<std::uint16_t>(bytes_.data() + at + kLengthAt);
-    const std::uint64_t end = at + kHeaderBytes + length;
+    const std::uint64_t end = at + kLogHeaderBytes + length;
     const std::uint64_t in_block = at % kLogBlockBytes;
     if (!IsType(bytes_[at + kTypeAt]) || end > bytes_.size()) return std::nullopt;
-    if (in_block + kHeaderBytes + length > kLogBlockBytes) return std::nullopt;
+    if (in_block + kLogHeaderBytes + length > kLogBlockBytes) return std::nullopt;
     SumBlock(at - in_block);
     const std::uint32_t before = sums_[in_block + kTypeAt];
     const std::uint32_t crc =
-        ~(sums_[in_block + kHeaderBytes + length] ^ Behind(~before, 1 + length));
+        ~(sums_[in_block + kLogHeaderBytes + length] ^ Behind(~before, 1 + length));
     if (LoadLittle<std::uint32_t>(bytes_.data() + at) != MaskedLogCrc(crc)) return std::nullopt;
     return end;
   }
@@ -148,7 +147,7 @@ class RecordFinder {
 
 bool HoldsRecord(Bytes bytes, std::uint64_t from) {
   RecordFinder finder(bytes);
-  for (std::uint64_t at = from; at + kHeaderBytes <= bytes.size(); ++at)
+  for (std::uint64_t at = from; at + kLogHeaderBytes <= bytes.size(); ++at)
     if (finder.EndAt(at)) return true;
   return false;
 }
@@ -159,7 +158,7 @@ std::uint32_t Unmasked(std::uint32_t masked) { return std::rotl(masked - 0xA282E
 /// By the linearity of the CRC: what one bit changes in it does not depend on the others.
 bool IsOneBitOff(Bytes bytes, std::uint64_t at, std::uint64_t length) {
   const std::uint64_t left = kLogBlockBytes - at % kLogBlockBytes;
-  if (left < kHeaderBytes + length || bytes.size() - at < kHeaderBytes + length) return false;
+  if (left < kLogHeaderBytes + length || bytes.size() - at < kLogHeaderBytes + length) return false;
   const auto stored = LoadLittle<std::uint32_t>(bytes.data() + at);
   const std::uint32_t crc = Crc32c(bytes.subspan(at + kTypeAt, 1 + length));
   if (std::popcount(stored ^ MaskedLogCrc(crc)) == 1) return true;
@@ -207,7 +206,7 @@ std::optional<BatchHead> HeadOf(Bytes record) {
   constexpr std::size_t kFirstAt = 12;
   constexpr std::byte kLogData{3};
   constexpr std::size_t kMarkBytes = kMark.size() + sizeof(std::uint64_t);
-  const Bytes batch = record.subspan(kHeaderBytes);
+  const Bytes batch = record.subspan(kLogHeaderBytes);
   if (batch.size() < kFirstAt + 2 + kMarkBytes) return std::nullopt;
   const Bytes mark = batch.subspan(kFirstAt + 2);
   if (batch[kFirstAt] != kLogData || batch[kFirstAt + 1] != std::byte{kMarkBytes} ||
@@ -223,13 +222,13 @@ std::optional<BatchHead> HeadOf(Bytes record) {
 /// header, which RocksDB writes before the rest?
 bool HasHole(Bytes bytes, std::uint64_t at) {
   const std::uint64_t length = LoadLittle<std::uint16_t>(bytes.data() + at + kLengthAt);
-  const std::uint64_t end = std::min<std::uint64_t>(at + kHeaderBytes + length, bytes.size());
+  const std::uint64_t end = std::min<std::uint64_t>(at + kLogHeaderBytes + length, bytes.size());
   const auto zero_from = [&](std::uint64_t from) {
     const std::uint64_t next = (from / kSectorBytes + 1) * kSectorBytes;
     return from < end &&
            AllZero(bytes.subspan(from, std::min<std::uint64_t>(next, bytes.size()) - from));
   };
-  if (zero_from(at) || zero_from(at + kHeaderBytes)) return true;
+  if (zero_from(at) || zero_from(at + kLogHeaderBytes)) return true;
   for (std::uint64_t from = AlignUp(at + 1, kSectorBytes); from < end; from += kSectorBytes)
     if (zero_from(from)) return true;
   return false;
@@ -238,7 +237,7 @@ bool HasHole(Bytes bytes, std::uint64_t at) {
 /// Does a record behind `from` say that a later change than `last_change` was durable?
 bool SaysSynced(Bytes bytes, std::uint64_t from, std::uint64_t last_change) {
   RecordFinder finder(bytes);
-  for (std::uint64_t at = from; at + kHeaderBytes <= bytes.size();) {
+  for (std::uint64_t at = from; at + kLogHeaderBytes <= bytes.size();) {
     const auto end = finder.EndAt(at);
     if (!end) {
       ++at;
@@ -254,7 +253,7 @@ bool SaysSynced(Bytes bytes, std::uint64_t from, std::uint64_t last_change) {
 /// Can a power cut have left what follows `at`, where a record should begin?
 bool IsTorn(Bytes bytes, std::uint64_t at, std::uint64_t last_change) {
   const Bytes rest = bytes.subspan(at);
-  if (rest.size() < kHeaderBytes || AllZero(rest)) return true;
+  if (rest.size() < kLogHeaderBytes || AllZero(rest)) return true;
   if (IsFlipped(bytes, at)) return false;
   if (HasHole(bytes, at)) return !SaysSynced(bytes, at + 1, last_change);
   if (HoldsRecord(bytes, at + 1)) return false;
@@ -265,8 +264,8 @@ bool IsTorn(Bytes bytes, std::uint64_t at, std::uint64_t last_change) {
                             AllZero(bytes.last(std::min<std::uint64_t>(
                                 (bytes.size() - 1) % kSectorBytes + 1, bytes.size() - at)));
   if (zeros_follow) return true;
-  const bool cut = kHeaderBytes + length > rest.size() && kHeaderBytes + length <= in_block;
-  return cut && IsType(rest[kTypeAt]) && !IsRecord(bytes, at, rest.size() - kHeaderBytes);
+  const bool cut = kLogHeaderBytes + length > rest.size() && kLogHeaderBytes + length <= in_block;
+  return cut && IsType(rest[kTypeAt]) && !IsRecord(bytes, at, rest.size() - kLogHeaderBytes);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ namespace rhizome {
 /// [masked CRC-32C | length | type | payload]; what is left of a block, less than a header, is
 /// zero.
 inline constexpr std::uint64_t kLogBlockBytes = 32768;
+inline constexpr std::uint64_t kLogHeaderBytes = 7;
 
 /// What a part of such a log holds that begins at a block and goes to the end of the file.
 struct LogScan {

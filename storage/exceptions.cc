@@ -4,6 +4,7 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 namespace rhizome {
@@ -24,6 +25,10 @@ Status Translate() {
                                  "; allow more processes or memory");
     return Status::FromErrno(number, "system call");
   } catch (const std::exception& error) {
+    // What others make of an error of pthread_create: oneTBB and libtorch.
+    if (std::string_view(error.what()).find("pthread_create") != std::string_view::npos)
+      return Status::OutOfMemory(std::string("no thread can be started: ") + error.what() +
+                                 "; allow more processes or memory");
     return Status::IoError(std::string("unexpected: ") + error.what());
   } catch (...) {
     return {StatusCode::kIoError, "unexpected"};

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Pipes, devices, folders, links, files of 20 GB of holes and logs of one pattern in the place of a store's files:
 # every verb ends, in 5 seconds of processor time and with 64 MiB more memory than on a sound store, and says what is
-# wrong.
+# wrong. (In 15 seconds where a round is all that is run, which is where machines are slow and busy.)
 set -uo pipefail
 cd "$HOSTILE_SCRATCH" || exit 1
 rhizome=$RHIZOME
 RANDOM=$((HOSTILE_SEED % 32768))
 found=0
 ended=0
+most_cpu=$((HOSTILE_ROUNDS > 1 ? 500 : 1500))  # hundredths of a second
 
 report() {
   found=$((found + 1))
@@ -72,7 +73,7 @@ try() {
   ended=$((ended + 1))
   [ "$code" -ne 124 ] || report "'$3' hangs where $2 is a $1"
   [ "$code" -le 6 ] && [ "$code" -ge 0 ] || report "'$3' where $2 is a $1: exit code $code: $(head -c 300 err)"
-  [ "$cpu" -le 500 ] || report "'$3' where $2 is a $1 takes $cpu hundredths of a second"
+  [ "$cpu" -le "$most_cpu" ] || report "'$3' where $2 is a $1 takes $cpu hundredths of a second"
   [ "$rss" -le $((base[$3] + 65536)) ] || report "'$3' where $2 is a $1 takes $rss KiB, ${base[$3]} on a sound store"
   [ "$code" -eq 0 ] || grep -q . err || grep -qi damaged out || report "'$3' where $2 is a $1 says nothing"
 }

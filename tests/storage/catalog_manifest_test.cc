@@ -92,6 +92,15 @@ TEST(CatalogManifestTest, AReaderIsToldOfEachTableThatIsMissingCutOrFlipped) {
   }
 }
 
+TEST(CatalogManifestTest, ALongNameOfTheDatabaseIsDamage) {
+  TempDir dir;
+  MakeTables(dir / "c");
+  std::filesystem::resize_file(dir / "c" / "IDENTITY", std::uintmax_t{100} << 20);
+  for (const Mode mode : {Mode::kRead, Mode::kWrite})
+    EXPECT_STATUS(Catalog::Open(FileSystem::Posix(), dir / "c", mode, GoldenStoreId()),
+                  kCorruption);
+}
+
 TEST(CatalogManifestTest, BytesThatAreNoManifestAreDamage) {
   const std::vector<std::byte> none;
   EXPECT_TRUE(LiveTables(none).has_value());
