@@ -30,7 +30,9 @@ class ChunkSource {
   virtual Result<std::uint64_t> ReadChunk(std::uint64_t chunk, std::span<std::byte> out) = 0;
 
   std::uint64_t chunk_count() const { return (rows() + chunk_rows() - 1) / chunk_rows(); }
+  /// 0: there is no such chunk.
   std::uint64_t RowsInChunk(std::uint64_t chunk) const {
+    if (chunk >= chunk_count()) return 0;
     const std::uint64_t first = chunk * chunk_rows();
     return rows() - first < chunk_rows() ? rows() - first : chunk_rows();
   }

@@ -92,18 +92,16 @@ class DiskCacheFiller {
   };
 
   Status Prepare() {
-    const std::uint64_t chunk_bytes = options_.chunk_rows * row_bytes_;
+    std::uint64_t chunk_bytes = 0;
     if (options_.chunk_rows == 0 || options_.in_flight == 0 ||
+        __builtin_mul_overflow(options_.chunk_rows, row_bytes_, &chunk_bytes) || chunk_bytes == 0 ||
         chunk_bytes > options_.memory_bytes) {
       return Status::InvalidArgument(fmt::format(
-          "a disk cache needs memory for a chunk, {} bytes, and at least one read in flight",
-          chunk_bytes));
+          "a disk cache needs memory for a chunk, {} rows of {} bytes, and at least one read in "
+          "flight",
+          options_.chunk_rows, row_bytes_));
     }
-    if (!rows_.empty() && static_cast<std::uint64_t>(rows_.back()) >= source_.rows()) {
-      return Status::InvalidArgument(fmt::format("{} has {} rows, but row {} is wanted",
-                                                 source_.name(), source_.rows(), rows_.back()));
-    }
-    RHIZOME_CHECK(position_.size() == rows_.size());
+    RHIZOME_RETURN_IF_ERROR(CheckRows());
     RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs_, options_.folder));
     cache_.reset(new DiskCache(fs_, rows_.size(), row_bytes_, options_.chunk_rows));
     window_rows_ = options_.memory_bytes / chunk_bytes * options_.chunk_rows;
@@ -116,6 +114,27 @@ class DiskCacheFiller {
       spills_.push_back(std::make_unique<Spill>(std::move(file)));
     }
     return Status::Ok();
+  }
+
+  Status CheckRows() const {
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      if (static_cast<std::uint64_t>(rows_[i]) >= source_.rows())
+        return Status::InvalidArgument(fmt::format("{} has {} rows, but row {} is wanted",
+                                                   source_.name(), source_.rows(), rows_[i]));
+      if (i > 0 && rows_[i] <= rows_[i - 1])
+        return Status::InvalidArgument(
+            fmt::format("row {} behind row {}: rows must ascend", rows_[i], rows_[i - 1]));
+    }
+    std::vector<bool> taken(rows_.size());
+    for (const std::uint32_t position : position_) {
+      if (position >= taken.size() || taken[position])
+        return Status::InvalidArgument(fmt::format(
+            "position {}: they must be a permutation of [0, {})", position, taken.size()));
+      taken[position] = true;
+    }
+    if (position_.size() == rows_.size()) return Status::Ok();
+    return Status::InvalidArgument(
+        fmt::format("{} positions for {} rows", position_.size(), rows_.size()));
   }
 
   /// Reads the chunks that hold rows of the cache, several at once, each once.
@@ -290,6 +309,7 @@ DiskCache::~DiskCache() {
 }
 
 std::uint64_t DiskCache::RowsInChunk(std::uint64_t chunk) const {
+  if (chunk >= chunk_count()) return 0;
   return std::min(chunk_rows_, row_count_ - chunk * chunk_rows_);
 }
 
@@ -331,7 +351,8 @@ void DiskCachesAhead::Begin() {
 }
 
 Result<std::unique_ptr<DiskCache>> DiskCachesAhead::Next() {
-  RHIZOME_CHECK(taken_ < workers_);  // not asked for more than there are
+  if (taken_ >= workers_)
+    return Fail(Status::InvalidArgument(fmt::format("there are only {} workers", workers_)));
   const std::size_t worker = taken_++;
   const Stopwatch watch;
   const bool first = next_ == 1;

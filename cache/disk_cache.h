@@ -46,9 +46,10 @@ struct DiskCacheStats {
 class DiskCache {
  public:
   /// Fills a cache with `rows` (ascending, distinct), row i at position[i], a permutation of
-  /// [0, rows.size()). Errors: kInvalidArgument, a row that the source does not have, or chunks
-  /// larger than the memory; kCorruption, the source delivers too few bytes or has changed
-  /// meanwhile; kOutOfSpace; kInterrupted; those of the source, naming it. Then nothing is left.
+  /// [0, rows.size()). Errors: kInvalidArgument, a row that the source does not have, rows or
+  /// positions that are not as said, or chunks larger than the memory; kCorruption, the source
+  /// delivers too few bytes or has changed meanwhile; kOutOfSpace; kInterrupted; those of the
+  /// source, naming it. Then nothing is left.
   static Result<std::unique_ptr<DiskCache>> Fill(FileSystem& fs, ChunkSource& source,
                                                  std::span<const Row> rows,
                                                  std::span<const std::uint32_t> position,
@@ -60,7 +61,7 @@ class DiskCache {
 
   std::uint64_t row_count() const { return row_count_; }
   std::uint64_t chunk_count() const { return crcs_.size(); }
-  std::uint64_t RowsInChunk(std::uint64_t chunk) const;
+  std::uint64_t RowsInChunk(std::uint64_t chunk) const;  ///< 0: there is no such chunk
 
   /// Copies a chunk's rows to `out`, of exactly their size. Errors: kInvalidArgument, a chunk that
   /// no row is in; kCorruption; kIoError.
@@ -95,8 +96,8 @@ class DiskCachesAhead {
   DiskCachesAhead(std::size_t workers, Make make);
   ~DiskCachesAhead();
 
-  /// The next worker's cache, once it is filled; the one after it is begun. At most as often as
-  /// there are workers. Errors: those of `make`; there is no next one then.
+  /// The next worker's cache, once it is filled; the one after it is begun. Errors:
+  /// kInvalidArgument, there are no more workers; those of `make`; there is no next one then.
   Result<std::unique_ptr<DiskCache>> Next();
 
   /// What Next waited for caches that were not filled yet, the first one not counted, behind which

@@ -1,8 +1,11 @@
 #include "rhizome/cache/pass_lists.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 
+#include "rhizome/index/graph_parts.h"
 #include "rhizome/index/vertex_order.h"
 
 namespace rhizome {
@@ -30,13 +33,14 @@ Status Sample(const Graph& graph, std::span<const Row> targets, const PassDrawOp
       const std::unique_ptr<Sampler> sampler,
       Sampler::Create(graph, PassSampling(options.fanout, options.seed, options.threads),
                       options.neighbors));
+  const auto parts = graph.parts();
   std::vector<VertexId> seeds;
   SampledSubgraph drawn;
   for (std::size_t first = 0; first < targets.size(); first += kSampledTargets) {
     RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
     const auto part = targets.subspan(first, std::min(kSampledTargets, targets.size() - first));
     seeds.clear();
-    for (const Row row : part) seeds.push_back(graph.VertexAt(row));
+    for (const Row row : part) seeds.push_back(parts->VertexAt(row));
     RHIZOME_RETURN_IF_ERROR(sampler->SampleInto(seeds, {}, options.layer, drawn));
     for (std::size_t t = 0; t < part.size(); ++t) {
       for (std::uint64_t e = drawn.offsets[t]; e < drawn.offsets[t + 1]; ++e) {
@@ -87,6 +91,11 @@ Result<PassLists> DrawPassLists(const Graph& graph, std::span<const Row> targets
   if (graph.vertex_count() >= kUnknown) {
     return Fail(Status::InvalidArgument("a pass is counted for fewer than 2^32 - 1 vertices"));
   }
+  for (const Row row : targets) {
+    if (static_cast<std::uint64_t>(row) >= graph.vertex_count())
+      return Fail(Status::InvalidArgument(
+          fmt::format("no row {}: the graph has {} vertices", row, graph.vertex_count())));
+  }
   RowLists drawn;
   if (options.no_edges) {
     drawn.offsets.assign(targets.size() + 1, 0);
@@ -100,8 +109,9 @@ Result<PassLists> DrawPassLists(const Graph& graph, std::span<const Row> targets
   for (LocalRow& row : lists.neighbors) row = local_of[row];
   for (const Row row : targets) lists.targets.push_back(local_of[static_cast<std::size_t>(row)]);
   const bool has_out = graph.info().directions != Direction::kIn;
+  const auto parts = graph.parts();
   for (const Row row : lists.rows) {
-    const VertexId vertex = graph.VertexAt(row);
+    const VertexId vertex = parts->VertexAt(row);
     lists.vertices.push_back(vertex);
     lists.owners.push_back(OwnerOf(graph, row));
     // How often a vertex is read for others is how many edges begin at it.

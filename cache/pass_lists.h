@@ -54,8 +54,8 @@ struct PassDrawOptions {
 std::vector<Row> TargetsOf(const Graph& graph, PartitionId partition);
 
 /// What computing `targets` (ascending, distinct) reads in a layer. Memory while it runs: 4 bytes a
-/// vertex besides the result. Errors: kInvalidArgument, more rows than a LocalRow can number; those
-/// of Sampler; kInterrupted.
+/// vertex besides the result. Errors: kInvalidArgument, more rows than a LocalRow can number, a
+/// target that is no row; those of Sampler; kInterrupted.
 Result<PassLists> DrawPassLists(const Graph& graph, std::span<const Row> targets,
                                 const PassDrawOptions& options, const JobControl& control);
 

@@ -66,6 +66,9 @@ void AddWorker(const LayoutChoice& choice, PassPlan& plan) {
 
 Result<PassPlan> PlanPass(const Graph& graph, const PassPlanOptions& options,
                           const JobControl& control) {
+  if (options.shape.block_rows == 0 || options.shape.chunk_rows == 0 ||
+      options.output_chunk_rows == 0)
+    return Fail(Status::InvalidArgument("blocks and chunks of a pass have at least one row"));
   PassPlan plan;
   const std::uint64_t workers = graph.partition_count();
   RHIZOME_RETURN_IF_ERROR(control.Report({.phase = "plan", .done = 0, .total = workers + 1}));

@@ -51,7 +51,7 @@ class Checker {
 
  private:
   VertexId VertexOf(std::uint64_t local) const {
-    return shape_.graph->VertexAt(sample_.rows[local]);
+    return *shape_.graph->VertexAt(sample_.rows[local]);
   }
 
   void CheckSeeds(std::span<const VertexId> seeds) const {

@@ -7,6 +7,7 @@
 
 #include "rhizome/cache/pass_lists.h"
 #include "rhizome/gnn/compute_threads.h"
+#include "rhizome/index/graph_parts.h"
 
 namespace rhizome {
 namespace {
@@ -157,7 +158,8 @@ std::size_t BlockPlanner::PartOf(std::span<const Row> targets) const {
 
 Status BlockPlanner::SamplePart(std::span<const Row> targets, BlockLists& lists) {
   seeds_.clear();
-  for (const Row row : targets) seeds_.push_back(graph_->VertexAt(row));
+  const auto parts = graph_->parts();
+  for (const Row row : targets) seeds_.push_back(parts->VertexAt(row));
   // The key is the layer, not the block: a vertex draws the same neighbours in a block of any size.
   RHIZOME_RETURN_IF_ERROR(sampler_->SampleInto(seeds_, {}, options_.layer, drawn_));
   const std::size_t before = lists.neighbors.size();

@@ -70,7 +70,7 @@ Result<std::vector<std::uint32_t>> StaleRows(const Graph& graph, const ArrayEntr
                                           .layers = origin->layers}));
   std::vector<std::uint32_t> rows;
   for (std::uint64_t row = 0; row < graph.vertex_count(); ++row) {
-    const auto vertex = static_cast<std::size_t>(graph.VertexAt(static_cast<Row>(row)));
+    const auto vertex = static_cast<std::size_t>(*graph.VertexAt(static_cast<Row>(row)));
     const bool put = delta != nullptr && row < old.rows && delta->WasPut(static_cast<Row>(row));
     if (put || vertex >= marks.size() || marks[vertex] != 0)
       rows.push_back(static_cast<std::uint32_t>(row));

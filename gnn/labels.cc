@@ -81,10 +81,10 @@ Status CheckSplit(const Graph& graph, const ClassLabels& labels) {
                       row, static_cast<int>(split)));
     }
     if (labels.label[row] < 0) {
-      const VertexId vertex = graph.VertexAt(static_cast<Row>(row));
+      const VertexId vertex = *graph.VertexAt(static_cast<Row>(row));
       return Status::InvalidArgument(
           fmt::format("vertex {} is in the {} set but has no label (-1); set its split to none",
-                      ToString(graph.ExternalIdOf(vertex)), kNames[static_cast<int>(split)]));
+                      ToString(*graph.ExternalIdOf(vertex)), kNames[static_cast<int>(split)]));
     }
   }
   return Status::Ok();
@@ -95,7 +95,7 @@ Status CheckSplit(const Graph& graph, const ClassLabels& labels) {
 std::vector<VertexId> ClassLabels::Members(const Graph& graph, Split set) const {
   std::vector<VertexId> members;
   for (std::size_t row = 0; row < split.size(); ++row) {
-    if (split[row] == set) members.push_back(graph.VertexAt(static_cast<Row>(row)));
+    if (split[row] == set) members.push_back(*graph.VertexAt(static_cast<Row>(row)));
   }
   std::sort(members.begin(), members.end());
   return members;
@@ -122,7 +122,7 @@ Result<ClassLabels> ReadLabels(const Graph& graph, const std::string& label_arra
         return Status::Ok();
       }));
   for (std::size_t row = 0; row < labels.split.size(); ++row) {
-    if (graph.IsDeleted(graph.VertexAt(static_cast<Row>(row)))) labels.split[row] = Split::kNone;
+    if (*graph.IsDeleted(*graph.VertexAt(static_cast<Row>(row)))) labels.split[row] = Split::kNone;
   }
   RHIZOME_RETURN_IF_ERROR(CheckSplit(graph, labels));
   return labels;

@@ -14,9 +14,12 @@ namespace {
 constexpr std::uint64_t kMaxLocal = std::numeric_limits<std::uint32_t>::max();
 
 /// The seeds alone, as a subgraph without edges.
-Minibatch SeedsOnly(const Graph& graph, const SeedBatch& seeds) {
+Result<Minibatch> SeedsOnly(const Graph& graph, const SeedBatch& seeds) {
   Minibatch minibatch;
-  for (const VertexId vertex : seeds.vertices) minibatch.rows.push_back(graph.RowOf(vertex));
+  for (const VertexId vertex : seeds.vertices) {
+    RHIZOME_ASSIGN_OR_RETURN(const Row row, graph.RowOf(vertex));
+    minibatch.rows.push_back(row);
+  }
   minibatch.hop_offsets = {0, minibatch.rows.size()};
   minibatch.csr.offsets.assign(minibatch.rows.size() + 1, 0);
   return minibatch;
@@ -39,8 +42,8 @@ Result<Minibatch> FromSubgraph(SampledSubgraph subgraph) {
 }  // namespace
 
 Result<std::uint32_t> InDegree(const Graph& graph, Row row) {
-  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t degree,
-                           graph.Degree(graph.VertexAt(row), Direction::kIn));
+  RHIZOME_ASSIGN_OR_RETURN(const VertexId vertex, graph.VertexAt(row));
+  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t degree, graph.Degree(vertex, Direction::kIn));
   return static_cast<std::uint32_t>(std::min(degree, kMaxLocal));
 }
 
@@ -87,7 +90,7 @@ Result<MinibatchSampler> MinibatchSampler::Create(const Graph& graph,
 Result<Minibatch> MinibatchSampler::Sample(const SeedBatch& seeds) const {
   Minibatch minibatch;
   if (sampler_ == nullptr) {
-    minibatch = SeedsOnly(*graph_, seeds);
+    RHIZOME_ASSIGN_OR_RETURN(minibatch, SeedsOnly(*graph_, seeds));
   } else {
     RHIZOME_ASSIGN_OR_RETURN(SampledSubgraph subgraph, sampler_->Sample(seeds.vertices, seeds.key));
     RHIZOME_ASSIGN_OR_RETURN(minibatch, FromSubgraph(std::move(subgraph)));

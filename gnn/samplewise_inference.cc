@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "rhizome/gnn/block_plan.h"
+#include "rhizome/index/graph_parts.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/stopwatch.h"
 
@@ -66,8 +67,9 @@ Loader::NextSeeds SeedsOfBlocks(const Graph& graph, const std::vector<Block>& bl
     if (next == blocks.size()) return std::nullopt;
     const Block& block = blocks[next];
     SeedBatch seeds{.tag = next, .key = next, .vertices = {}};
+    const auto parts = graph.parts();
     for (Row row = block.begin; row < block.end; ++row) {
-      seeds.vertices.push_back(graph.VertexAt(row));
+      seeds.vertices.push_back(parts->VertexAt(row));
     }
     ++next;
     return seeds;

@@ -12,6 +12,7 @@
 #include "rhizome/gnn/link_scorer.h"
 #include "rhizome/gnn/pair_schedule.h"
 #include "rhizome/index/delta_rows.h"
+#include "rhizome/index/graph_parts.h"
 #include "rhizome/index/parallel.h"
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/row_reader.h"
@@ -168,10 +169,11 @@ class ScoreRun {
   Status ScoreBatch(const JobControl& control) {
     placed_.clear();
     scores_.assign(pairs_.size(), 0);
+    const auto parts = graph_.parts();
     for (std::size_t i = 0; i < pairs_.size(); ++i) {
       RHIZOME_RETURN_IF_ERROR(Check(pairs_[i]));
-      placed_.push_back({.src = graph_.RowOf(pairs_[i].src),
-                         .dst = graph_.RowOf(pairs_[i].dst),
+      placed_.push_back({.src = parts->RowOf(pairs_[i].src),
+                         .dst = parts->RowOf(pairs_[i].dst),
                          .place = static_cast<std::uint32_t>(i)});
     }
     const ArrayEntry& entry = array_.entry();

@@ -187,7 +187,7 @@ class ChangeFeed::Impl {
   bool IsNew(VertexId vertex) const { return vertex >= run_.first_vertex; }
   ExternalId IdOf(VertexId vertex) const {
     return IsNew(vertex) ? run_.vertex_ids[static_cast<std::size_t>(vertex - run_.first_vertex)]
-                         : graph_->ExternalIdOf(vertex);
+                         : *graph_->ExternalIdOf(vertex);
   }
 
   // The next commit of the range. Earlier ones are decoded for what they say of later ones: how

@@ -26,7 +26,7 @@ std::shared_ptr<const DeltaRows> DeltaRows::Of(std::shared_ptr<const Graph> grap
   if (begin == end && made->rows_ == array.rows) return nullptr;
   made->put_at_ = RankBitmap(made->rows_);
   for (auto put = begin; put != end; ++put) {
-    const Row row = graph->RowOf(put->vertex);
+    const Row row = *graph->RowOf(put->vertex);
     made->put_at_.Set(static_cast<std::uint64_t>(row));
     made->puts_.push_back({row, put->vertex, put->sequence});
   }

@@ -104,9 +104,8 @@ class GraphState {
   const GenerationInfo& info() const { return parts_->info(); }
   Result<std::shared_ptr<const DeltaView>> View() const RHIZOME_EXCLUDES(building_, mutex_);
 
-  bool Holds(VertexId vertex) const {
-    return vertex >= 0 && static_cast<std::uint64_t>(vertex) < delta_->vertices();
-  }
+  /// `what` is "vertex" or "row": as many of these as of those.
+  Status CheckHolds(std::int64_t id, std::string_view what = "vertex") const;
   Status CheckQuery(VertexId vertex, Direction direction) const;
   std::uint64_t DegreeInGeneration(VertexId vertex, Direction direction) const;
   Status Gather(VertexId vertex, Direction direction, std::optional<TypeId> type,
@@ -152,10 +151,14 @@ Result<std::shared_ptr<const DeltaView>> GraphState::View() const {
   return view_;
 }
 
+Status GraphState::CheckHolds(std::int64_t id, std::string_view what) const {
+  if (id >= 0 && static_cast<std::uint64_t>(id) < delta_->vertices()) return Status::Ok();
+  return Status::InvalidArgument(
+      fmt::format("no {} {}: the graph has {} vertices", what, id, delta_->vertices()));
+}
+
 Status GraphState::CheckQuery(VertexId vertex, Direction direction) const {
-  if (!Holds(vertex))
-    return Status::InvalidArgument(
-        fmt::format("no vertex {}: the graph has {} vertices", vertex, delta_->vertices()));
+  RHIZOME_RETURN_IF_ERROR(CheckHolds(vertex));
   if (!parts_->partitions.front().has(direction))
     return Status::InvalidArgument(fmt::format(
         "{}: {}-lists were asked for, but this store keeps {}-lists only; ingest it again with "
@@ -544,35 +547,35 @@ Result<VertexId> Graph::FindText(std::string_view text) const {
   return Find(ExternalId(std::string(text)));
 }
 
-ExternalId Graph::ExternalIdOf(VertexId vertex) const {
+Result<ExternalId> Graph::ExternalIdOf(VertexId vertex) const {
   const auto state = impl_->use();
-  RHIZOME_CHECK(state->Holds(vertex));
+  RHIZOME_RETURN_IF_ERROR(state->CheckHolds(vertex));
   const GraphParts& parts = *state->parts();
   return static_cast<std::uint64_t>(vertex) < parts.order.size() ? parts.ids.IdOf(vertex)
                                                                  : state->delta()->IdOf(vertex);
 }
 
-bool Graph::IsDeleted(VertexId vertex) const {
+Result<bool> Graph::IsDeleted(VertexId vertex) const {
   const auto state = impl_->use();
-  RHIZOME_CHECK(state->Holds(vertex));
+  RHIZOME_RETURN_IF_ERROR(state->CheckHolds(vertex));
   return state->delta()->IsDeleted(vertex) || state->parts()->ids.IsDeleted(vertex);
 }
 
-Row Graph::RowOf(VertexId vertex) const {
+Result<Row> Graph::RowOf(VertexId vertex) const {
   const auto state = impl_->use();
-  RHIZOME_CHECK(state->Holds(vertex));
+  RHIZOME_RETURN_IF_ERROR(state->CheckHolds(vertex));
   return state->parts()->RowOf(vertex);
 }
 
-VertexId Graph::VertexAt(Row row) const {
+Result<VertexId> Graph::VertexAt(Row row) const {
   const auto state = impl_->use();
-  RHIZOME_CHECK(state->Holds(row));
+  RHIZOME_RETURN_IF_ERROR(state->CheckHolds(row, "row"));
   return state->parts()->VertexAt(row);
 }
 
-TypeId Graph::TypeOf(VertexId vertex) const {
+Result<TypeId> Graph::TypeOf(VertexId vertex) const {
   const auto state = impl_->use();
-  RHIZOME_CHECK(state->Holds(vertex));
+  RHIZOME_RETURN_IF_ERROR(state->CheckHolds(vertex));
   const VertexOrder& order = state->parts()->order;
   return static_cast<std::uint64_t>(vertex) < order.size() ? order.TypeOf(order.RowOf(vertex))
                                                            : state->delta()->TypeOf(vertex);

@@ -171,17 +171,17 @@ class Graph {
   /// Parses text as the store's kind of id first. Errors: kNotFound.
   Result<VertexId> FindText(std::string_view text) const;
 
-  /// The functions below take ids in [0, vertex_count()); others give kInvalidArgument, or abort
-  /// where no Status is returned.
-  ExternalId ExternalIdOf(VertexId vertex) const;
+  /// The functions below take ids (and rows) in [0, vertex_count()). Errors: kInvalidArgument, any
+  /// other.
+  Result<ExternalId> ExternalIdOf(VertexId vertex) const;
 
   /// A deleted vertex keeps its id; it has no edges and is not found.
-  bool IsDeleted(VertexId vertex) const;
+  Result<bool> IsDeleted(VertexId vertex) const;
 
   /// New vertices have the rows behind the generation's, in the order of their ids.
-  Row RowOf(VertexId vertex) const;
-  VertexId VertexAt(Row row) const;
-  TypeId TypeOf(VertexId vertex) const;
+  Result<Row> RowOf(VertexId vertex) const;
+  Result<VertexId> VertexAt(Row row) const;
+  Result<TypeId> TypeOf(VertexId vertex) const;
 
   /// Number of edges in the lists of `vertex`, as long as Neighbors would be; kBoth adds both (a
   /// self-loop counts in each), but counts the one list of a symmetric graph once.

@@ -37,8 +37,8 @@ class VertexScan::Impl {
         entry.id = NewId(new_++);
       }
       // Of several with one id, all but one were deleted.
-      if (graph_->IsDeleted(entry.vertex)) continue;
-      entry.type = graph_->TypeOf(entry.vertex);
+      if (delta_->IsDeleted(entry.vertex) || parts_->ids.IsDeleted(entry.vertex)) continue;
+      entry.type = *graph_->TypeOf(entry.vertex);
       return entry;
     }
   }
@@ -86,6 +86,7 @@ class EdgeScan::Impl {
  public:
   Impl(std::shared_ptr<const Graph> graph, Direction direction, bool pairs_once)
       : graph_(std::move(graph)),
+        parts_(graph_->parts()),
         vertices_(graph_->vertex_count()),
         direction_(direction),
         pairs_once_(pairs_once && graph_->info().symmetric) {}
@@ -119,7 +120,7 @@ class EdgeScan::Impl {
     batch_.clear();
     for (std::uint64_t edges = 0;
          row_ < vertices_ && batch_.size() < kMostVertices && edges < kMostEdges; ++row_) {
-      const VertexId vertex = graph_->VertexAt(static_cast<Row>(row_));
+      const VertexId vertex = parts_->VertexAt(static_cast<Row>(row_));
       RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t degree, graph_->Degree(vertex, direction_));
       if (!batch_.empty() && edges + degree > kMostEdges) break;
       edges += degree;
@@ -131,6 +132,7 @@ class EdgeScan::Impl {
   }
 
   const std::shared_ptr<const Graph> graph_;  // fixed
+  const std::shared_ptr<const GraphParts> parts_;
   const std::uint64_t vertices_;
   const Direction direction_;
   const bool pairs_once_;

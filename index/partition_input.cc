@@ -38,6 +38,20 @@ Status PartitionInput::CheckColumn(std::uint64_t values) const {
       fmt::format("{} values for {} edges: there must be one for each", values, edge_count_));
 }
 
+Status PartitionInput::CheckPartitions(std::span<const PartitionId> partition_of_edge,
+                                       std::uint32_t partitions) const {
+  RHIZOME_RETURN_IF_ERROR(CheckColumn(partition_of_edge.size()));
+  if (partitions == 0 || partitions > kMaxPartitions)
+    return Status::InvalidArgument(
+        fmt::format("{} partitions: there are 1 to {}", partitions, kMaxPartitions));
+  for (const PartitionId partition : partition_of_edge) {
+    if (partition >= partitions)
+      return Status::InvalidArgument(
+          fmt::format("partition {} of {} partitions", partition, partitions));
+  }
+  return Status::Ok();
+}
+
 Status PartitionInput::CheckBlock(std::uint64_t first, std::span<const VertexId> src,
                                   std::span<const VertexId> dst) const {
   if (src.size() != dst.size()) {

@@ -5,7 +5,7 @@
 #include <functional>
 #include <span>
 
-#include "rhizome/storage/status.h"
+#include "rhizome/storage/result.h"
 #include "rhizome/storage/types.h"
 
 namespace rhizome {
@@ -34,6 +34,11 @@ class PartitionInput {
 
   /// Errors: kInvalidArgument, there is not one of `values` for each edge.
   Status CheckColumn(std::uint64_t values) const;
+
+  /// Errors: kInvalidArgument, as above, not 1 to kMaxPartitions partitions, or a value that is
+  /// none of them.
+  Status CheckPartitions(std::span<const PartitionId> partition_of_edge,
+                         std::uint32_t partitions) const;
 
   /// Calls visit(first, src, dst) with the edges [first, first + src.size()), block by block; it
   /// returns a Status. Errors, as of ForEach: kInvalidArgument, an id out of range, columns of

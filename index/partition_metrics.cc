@@ -30,7 +30,7 @@ PartitionMetrics MetricsOf(const ReplicaSets& replicas, const std::vector<std::u
 Result<PartitionMetrics> MeasurePartition(const PartitionInput& input,
                                           std::span<const PartitionId> partition_of_edge,
                                           std::uint32_t partitions) {
-  RHIZOME_RETURN_IF_ERROR(input.CheckColumn(partition_of_edge.size()));
+  RHIZOME_RETURN_IF_ERROR(input.CheckPartitions(partition_of_edge, partitions));
   ReplicaSets replicas(input.vertex_count(), partitions);
   std::vector<std::uint64_t> edges(partitions);
   std::vector<std::uint64_t> vertices(partitions);

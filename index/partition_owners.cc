@@ -79,7 +79,7 @@ Result<std::vector<PartitionId>> Choose(const PartitionInput& input,
 Result<std::vector<PartitionId>> ChooseOwners(const PartitionInput& input,
                                               std::span<const PartitionId> partition_of_edge,
                                               std::uint32_t partitions) {
-  RHIZOME_RETURN_IF_ERROR(input.CheckColumn(partition_of_edge.size()));
+  RHIZOME_RETURN_IF_ERROR(input.CheckPartitions(partition_of_edge, partitions));
   // A vertex has at most twice as many ends as there are edges.
   return input.edge_count() < std::numeric_limits<std::uint32_t>::max() / 2
              ? Choose<std::uint32_t>(input, partition_of_edge, partitions)

@@ -93,7 +93,8 @@ struct PartitionMetrics {
   double vertex_max_over_min = 0;
   double edge_max_over_min = 0;
 };
-/// Errors: kInvalidArgument, not a partition for each edge; those of passing over the edges.
+/// Errors: kInvalidArgument, not one of the partitions for each edge; those of passing over the
+/// edges.
 Result<PartitionMetrics> MeasurePartition(const PartitionInput& input,
                                           std::span<const PartitionId> partition_of_edge,
                                           std::uint32_t partitions);

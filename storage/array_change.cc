@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/file_copy.h"
 #include "rhizome/storage/mutant.h"
+#include "rhizome/storage/reserve.h"
 #include "rhizome/storage/store_files.h"
 #include "rhizome/storage/zarr_format.h"
 
@@ -67,6 +69,8 @@ Result<ArrayChange> ArrayChange::Begin(Store& store) { return ArrayChange(store)
 
 Status ArrayChange::Run(FileSystem& fs, const Path& path, std::uint64_t generation,
                         const std::function<Status(ArrayChange&)>& steps) {
+  std::optional<ReserveInUse> reserve;
+  if (generation == 0) reserve.emplace(fs, path);
   RHIZOME_ASSIGN_OR_RETURN(auto store, Store::OpenForWriting(fs, path, /*clear_scratch=*/false));
   const std::uint64_t current = store->manifest().generation;
   if (generation != 0 && generation != current) {

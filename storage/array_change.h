@@ -38,8 +38,9 @@ class ArrayChange {
 
   /// Takes the writer's lock of the store at `path`, checks that `generation` is still current
   /// (0: whichever is), lets `steps` make a change and commits it. Jobs end with this: it leaves
-  /// scratch folders alone. Errors: those of Store::Open, kBusy among them; kInvalidArgument, a
-  /// compaction came in between; those of the steps.
+  /// scratch folders alone. With 0 a full disk has room for the commit, if the store could set some
+  /// aside (reserve.h): a change that drops arrays makes room. Errors: those of Store::Open, kBusy
+  /// among them; kInvalidArgument, a compaction came in between; those of the steps.
   static Status Run(FileSystem& fs, const Path& path, std::uint64_t generation,
                     const std::function<Status(ArrayChange&)>& steps);
 

@@ -27,12 +27,15 @@ ArrayFiles::ArrayFiles(const ChunkArray& array, bool direct, std::size_t most_op
       direct_(direct),
       most_open_(most_open == 0 ? MostOpenFiles() : most_open) {
   for (std::uint64_t chunk = 0; chunk < array.entry().chunk_count(); ++chunk)
-    chunks_.push_back(array.ChunkFile(chunk));
+    chunks_.push_back(**array.ChunkFile(chunk));
   files_.resize(chunks_.size());
 }
 
 Result<std::shared_ptr<ReadableFile>> ArrayFiles::Open(std::uint64_t chunk, bool must) {
   RHIZOME_RETURN_IF_ERROR(owner_.Check("a reader of rows"));
+  if (chunk >= chunks_.size())
+    return Fail(Status::InvalidArgument(fmt::format(
+        "no chunk {}: the array below '{}' has {} chunks", chunk, root_.string(), chunks_.size())));
   const MutexLock lock(mutex_);
   if (files_[chunk] != nullptr) return files_[chunk];
   if (open_ >= most_open_) CloseUnused();

@@ -24,7 +24,8 @@ class ArrayFiles {
 
   /// The file of a chunk. Null where too many are in use and `must` is false: whoever has some
   /// waits until they are done. Errors: kCorruption, missing, or of another length than in the
-  /// manifest; kInvalidArgument, in a forked child; those of FileSystem::OpenRead.
+  /// manifest; kInvalidArgument, no such chunk, or in a forked child; those of
+  /// FileSystem::OpenRead.
   Result<std::shared_ptr<ReadableFile>> Open(std::uint64_t chunk, bool must)
       RHIZOME_EXCLUDES(mutex_);
 

@@ -171,7 +171,12 @@ class NewFile final : public rocksdb::FSWritableFile {
                     IODebugContext*) override {
     const int failed = fallocate(descriptor_.get(), FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
                                  static_cast<off_t>(bytes));
-    if (failed != 0) return Error("allocate");
+    if (failed != 0) {
+      const IOStatus error = Error("allocate");
+      // A part of it may have been there, the last that the disk had: others need it.
+      static_cast<void>(ftruncate(descriptor_.get(), static_cast<off_t>(size_bytes_)) == 0);
+      return error;
+    }
     allocated_end_ = std::max(allocated_end_, offset + bytes);
     return IOStatus::OK();
   }

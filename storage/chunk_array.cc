@@ -8,7 +8,6 @@
 #include <cstdint>
 
 #include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/check.h"
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/mutex.h"
@@ -211,8 +210,14 @@ Result<std::unique_ptr<ChunkArray>> ChunkArray::Open(FileSystem& fs, const Path&
 }
 
 std::uint64_t ChunkArray::RowsInChunk(std::uint64_t chunk) const {
-  RHIZOME_CHECK(chunk < entry_.chunk_count());
+  if (chunk >= entry_.chunk_count()) return 0;
   return std::min(entry_.chunk_rows, entry_.rows - chunk * entry_.chunk_rows);
+}
+
+Result<const FileEntry*> ChunkArray::ChunkFile(std::uint64_t chunk) const {
+  if (chunk < chunks_.size()) return &chunks_[chunk];
+  return Fail(Status::InvalidArgument(
+      fmt::format("no chunk {}: array '{}' has {} chunks", chunk, entry_.name, chunks_.size())));
 }
 
 Result<std::uint64_t> ChunkArray::ReadChunk(std::uint64_t chunk, std::span<std::byte> out,

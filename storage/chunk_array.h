@@ -101,27 +101,31 @@ class ChunkArray {
 
   const ArrayEntry& entry() const { return entry_; }
 
-  /// Rows of chunk `chunk` that are part of the shape (the last chunk may have fewer).
+  /// Rows of chunk `chunk` that are part of the shape (the last chunk may have fewer); 0: there is
+  /// no such chunk.
   std::uint64_t RowsInChunk(std::uint64_t chunk) const;
 
   /// Decodes chunk `chunk` into `out`, of RowsInChunk(chunk) * row_bytes() bytes; with
   /// `options.direct` not through the page cache (fastest if `out` is aligned as AlignedBuffer is).
   /// `room`: memory for what must be decoded, for a caller who reads many: grown where it is too
-  /// small. Returns the bytes read from disk. Errors: kCorruption naming the file; kIoError.
+  /// small. Returns the bytes read from disk. Errors: kInvalidArgument, no such chunk, a wrong
+  /// size; kCorruption naming the file; kIoError.
   Result<std::uint64_t> ReadChunk(std::uint64_t chunk, std::span<std::byte> out,
                                   const FileSystem::ReadOptions& options = {},
                                   AlignedBuffer* room = nullptr) const;
 
   /// Reads rows [first, first + count) in chunk order. Of a chunk that is not needed whole, a shard
-  /// gives the inner chunks alone, any other is read whole. Errors: kCorruption naming the file
-  /// and, in a shard, inner chunk and bytes; kIoError.
+  /// gives the inner chunks alone, any other is read whole. Errors: kInvalidArgument, rows that are
+  /// not there, a wrong size; kCorruption naming the file and, in a shard, inner chunk and bytes;
+  /// kIoError.
   Status ReadRows(std::uint64_t first, std::uint64_t count, std::span<std::byte> out) const;
 
   const Path& root() const { return root_; }
   FileSystem& fs() const { return *fs_; }
 
-  /// The manifest's entry of a chunk's file.
-  const FileEntry& ChunkFile(std::uint64_t chunk) const { return chunks_[chunk]; }
+  /// The manifest's entry of a chunk's file; lives as long as this. Errors: kInvalidArgument, no
+  /// such chunk.
+  Result<const FileEntry*> ChunkFile(std::uint64_t chunk) const;
 
  private:
   ChunkArray();

@@ -9,7 +9,7 @@ namespace rhizome {
 Status CheckChunkLengths(const ChunkArray& array) {
   if (RHIZOME_MUTANT("claimed lengths are believed")) return Status::Ok();
   for (std::uint64_t chunk = 0; chunk < array.entry().chunk_count(); ++chunk) {
-    const FileEntry& expected = array.ChunkFile(chunk);
+    const FileEntry& expected = **array.ChunkFile(chunk);
     const Path path = array.root() / expected.path;
     const auto info = array.fs().Stat(path);
     if (!info && info.error().code() == StatusCode::kNotFound)

@@ -8,7 +8,6 @@
 #include <array>
 #include <memory>
 
-#include "rhizome/storage/check.h"
 #include "rhizome/storage/codec_frames.h"
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/little_endian.h"
@@ -225,7 +224,9 @@ std::uint64_t MaxEncodedBytes(const Codec& codec, std::uint64_t raw_bytes) {
 Result<std::size_t> EncodeChunkInto(const Codec& codec, std::span<const std::byte> raw,
                                     std::span<std::byte> out) {
   RHIZOME_RETURN_IF_ERROR(CheckEncodable(codec, raw));
-  RHIZOME_CHECK(out.size() >= MaxEncodedBytes(codec, raw.size()));
+  if (out.size() < MaxEncodedBytes(codec, raw.size()))
+    return Fail(Status::InvalidArgument(
+        fmt::format("{} bytes may not hold an encoded chunk of {}", out.size(), raw.size())));
   if (codec.kind == CodecKind::kRaw) {
     std::copy(raw.begin(), raw.end(), out.begin());
     return raw.size();

@@ -47,7 +47,7 @@ struct Codec {
 Result<std::vector<std::byte>> EncodeChunk(const Codec& codec, std::span<const std::byte> raw);
 
 /// The same into `out`, of at least MaxEncodedBytes(codec, raw.size()) bytes. Returns how many were
-/// written.
+/// written. Errors: as above; kInvalidArgument, `out` is too small.
 Result<std::size_t> EncodeChunkInto(const Codec& codec, std::span<const std::byte> raw,
                                     std::span<std::byte> out);
 

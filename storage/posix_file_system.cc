@@ -54,8 +54,11 @@ bool StillLinked(int fd, const Place& place) {
 
 /// Only the holder may write, so that a loser never wipes out the winner's name.
 Status WriteLockContent(int fd, const Path& path, std::string_view content) {
-  if (ftruncate(fd, 0) != 0) return SystemError(errno, "truncate", path);
-  return WriteFully(fd, std::as_bytes(std::span(content.data(), content.size())), path, 0);
+  // In this order the block that it has is written again: a full disk would not give another.
+  RHIZOME_RETURN_IF_ERROR(
+      WriteFully(fd, std::as_bytes(std::span(content.data(), content.size())), path, 0));
+  if (ftruncate(fd, static_cast<off_t>(content.size())) == 0) return Status::Ok();
+  return SystemError(errno, "truncate", path);
 }
 
 Result<Descriptor> OpenAndLock(const Place& place, const Path& path, bool exclusive) {

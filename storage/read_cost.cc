@@ -33,7 +33,7 @@ class Probe {
     const std::uint64_t chunks = array.entry().chunk_count();
     const std::uint64_t stride = (chunks + kMostFiles - 1) / kMostFiles;
     for (std::uint64_t chunk = 0; chunk < chunks; chunk += stride) {
-      const FileEntry& entry = array.ChunkFile(chunk);
+      const FileEntry& entry = **array.ChunkFile(chunk);
       if (entry.size_bytes < kLargeBytes) continue;
       RHIZOME_ASSIGN_OR_RETURN(auto file,
                                OpenStored(array.fs(), array.root() / entry.path, {.direct = true}));

@@ -501,14 +501,15 @@ Status Repair::TakeScratch() {
   for (int i = 0; i < 2; ++i) {
     scratch_lock_.reset();
     RHIZOME_ASSIGN_OR_RETURN(scratch_lock_, ClaimJobFolder(fs_, Scratch()));
-    if (i == 0) RHIZOME_RETURN_IF_ERROR(RemoveTree(fs_, Scratch()));
+    if (i == 0) RHIZOME_RETURN_IF_ERROR(RemoveJobFolder(fs_, Scratch()));
   }
   return Status::Ok();
 }
 
 Status Repair::RemoveScratch() {
-  const Path scratch = RHIZOME_MUTANT("repair clears scratch") ? store_ / kScratchName : Scratch();
-  RHIZOME_RETURN_IF_ERROR(RemoveTree(fs_, scratch));
+  const bool all = RHIZOME_MUTANT("repair clears scratch");
+  RHIZOME_RETURN_IF_ERROR(all ? RemoveTree(fs_, store_ / kScratchName)
+                              : RemoveJobFolder(fs_, Scratch()));
   scratch_lock_.reset();
   return Status::Ok();
 }

@@ -127,7 +127,9 @@ Status RowReader::Impl::CheckOptions() const {
         fmt::format("array '{}' is not in layout row: scan it by chunks", entry_.name));
   const std::uint64_t longest =
       std::max<std::uint64_t>(options_.max_read_bytes, row_bytes_) + 2 * staging_.kAlignmentBytes;
-  if (options_.max_read_bytes > 0 && options_.staging_bytes >= longest) return Status::Ok();
+  const bool fits = options_.max_read_bytes <= options_.staging_bytes &&  // the sum may overflow
+                    options_.staging_bytes >= longest;
+  if (options_.max_read_bytes > 0 && fits) return Status::Ok();
   return Status::InvalidArgument(
       fmt::format("array '{}': {} bytes of staging memory cannot hold a read of {} bytes",
                   entry_.name, options_.staging_bytes, longest));

@@ -47,6 +47,10 @@ Result<std::shared_ptr<const RowSums>> RowSums::Open(const ArrayEntry& array,
   return sums;
 }
 
+Status RowSums::NoRow(std::uint64_t row) const {
+  return Status::InvalidArgument(fmt::format("no row {}: there are sums of {} rows", row, rows_));
+}
+
 Status RowSums::LoadChunk(std::uint64_t chunk) const {
   RHIZOME_RETURN_IF_ERROR(owner_.Check("a reader of rows"));
   const MutexLock lock(mutex_);

@@ -28,8 +28,10 @@ class RowSums {
   static Result<std::shared_ptr<const RowSums>> Open(const ArrayEntry& array,
                                                      std::unique_ptr<ChunkArray> sidecar);
 
-  /// Makes sure that the sum of `row` is there. Errors: kCorruption; kIoError.
+  /// Makes sure that the sum of `row` is there. Errors: kInvalidArgument, no such row; kCorruption;
+  /// kIoError.
   Status Need(std::uint64_t row) const {
+    if (row >= rows_) return NoRow(row);
     const std::uint64_t chunk = row / chunk_rows_;
     if (loaded_[chunk].load(std::memory_order_acquire)) return Status::Ok();
     return LoadChunk(chunk);
@@ -40,6 +42,7 @@ class RowSums {
 
  private:
   RowSums(const ArrayEntry& array, const ChunkArray& sidecar);
+  Status NoRow(std::uint64_t row) const;
   Status LoadChunk(std::uint64_t chunk) const RHIZOME_EXCLUDES(mutex_);
   Status LoadChunkOf(const ChunkArray& sidecar, std::uint64_t chunk) const;
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "rhizome/storage/block_file.h"
-#include "rhizome/storage/check.h"
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/section_format.h"
@@ -298,7 +297,9 @@ std::uint64_t SectionFile::SectionBytes(std::uint32_t kind) const {
 
 Result<std::vector<std::byte>> SectionFile::ReadBytes(std::uint64_t offset_bytes,
                                                       std::uint64_t size_bytes) const {
-  RHIZOME_CHECK(blocks_ != nullptr);
+  if (blocks_ == nullptr)
+    return Fail(Status::InvalidArgument(
+        fmt::format("{}: all of it is in memory, nothing is read from disk", path_.string())));
   return blocks_->Read(offset_bytes, size_bytes);
 }
 
@@ -307,7 +308,9 @@ Result<std::span<const std::byte>> SectionFile::RawSection(std::uint32_t kind,
                                                            std::uint64_t expected_count) const {
   RHIZOME_RETURN_IF_ERROR(Expect(kind, element_bytes, expected_count));
   const Entry* const entry = Find(kind);
-  RHIZOME_CHECK(entry->data != nullptr);  // whoever left it on disk knows that it is there
+  if (entry->data == nullptr)
+    return Fail(Status::InvalidArgument(
+        fmt::format("{}: section {} was left on disk", path_.string(), kind)));
   return std::span(entry->data, entry->count * entry->element_bytes);
 }
 

@@ -106,7 +106,8 @@ class SectionFile {
   std::uint32_t ElementBytes(std::uint32_t kind) const;
 
   /// The section's elements, without a copy. Errors: kCorruption if it is absent, or its elements
-  /// are not sizeof(T) bytes, or there are not exactly `expected_count` of them.
+  /// are not sizeof(T) bytes, or there are not exactly `expected_count` of them;
+  /// kInvalidArgument, it was left on disk.
   template <typename T>
   Result<std::span<const T>> Section(std::uint32_t kind, std::uint64_t expected_count) const {
     RHIZOME_ASSIGN_OR_RETURN(auto bytes, RawSection(kind, sizeof(T), expected_count));
@@ -135,7 +136,7 @@ class SectionFile {
   std::uint64_t OffsetBytes(std::uint32_t kind) const;
 
   /// Bytes of the file, of sections left on disk too; read in this thread and verified by block.
-  /// Errors: kCorruption; kIoError.
+  /// Errors: kInvalidArgument, nothing was left on disk; kCorruption; kIoError.
   Result<std::vector<std::byte>> ReadBytes(std::uint64_t offset_bytes,
                                            std::uint64_t size_bytes) const;
 

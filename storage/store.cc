@@ -10,6 +10,7 @@
 #include "rhizome/storage/job_folder.h"
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/pause.h"
+#include "rhizome/storage/reserve.h"
 #include "rhizome/storage/store_context.h"
 #include "rhizome/storage/store_files.h"
 
@@ -153,6 +154,7 @@ Result<std::unique_ptr<Store>> Store::OpenForWriting(FileSystem& fs, const Path&
   store->Show(std::make_shared<const Manifest>(std::move(manifest)), std::move(pin),
               std::max(record->sequence, last_delta), record->base_sequence);
   RHIZOME_RETURN_IF_ERROR(store->DropOldDelta(record->generation, record->base_sequence));
+  SetReserveAside(fs, path);
   return store;
 }
 
@@ -314,6 +316,7 @@ Status Store::MakeEmpty() {
   RHIZOME_RETURN_IF_ERROR(
       WriteWholeFile(fs, path_ / kFormatName, std::as_bytes(std::span(format))));
   RHIZOME_RETURN_IF_ERROR(fs.SyncDirectory(path_));
+  SetReserveAside(fs, path_);
   RHIZOME_ASSIGN_OR_RETURN(catalog_,
                            Catalog::Open(fs, path_ / kCatalogName, Catalog::Mode::kCreate, id_));
   RHIZOME_RETURN_IF_ERROR(fs.CreateDirectory(path_ / kGenerationsName));

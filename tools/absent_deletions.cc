@@ -84,7 +84,7 @@ class DeletionCounter {
     for (const GraphEdge& edge : wanted_)
       if (owners.empty() || owners.back() != std::get<0>(edge)) owners.push_back(std::get<0>(edge));
     std::sort(owners.begin(), owners.end(),
-              [this](VertexId a, VertexId b) { return graph_.RowOf(a) < graph_.RowOf(b); });
+              [this](VertexId a, VertexId b) { return *graph_.RowOf(a) < *graph_.RowOf(b); });
     NeighborLists lists;
     for (std::size_t begin = 0; begin < owners.size(); begin += kListsAtOnce) {
       const auto some =

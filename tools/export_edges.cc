@@ -33,9 +33,9 @@ Result<Json> ExportEdges(const Graph& graph, const std::string& out, const JobCo
     RHIZOME_ASSIGN_OR_RETURN(const auto edge, scan.Next());
     if (!edge) break;
     line.clear();
-    RHIZOME_RETURN_IF_ERROR(AppendIdField(fixed.ExternalIdOf(edge->src), form, line));
+    RHIZOME_RETURN_IF_ERROR(AppendIdField(*fixed.ExternalIdOf(edge->src), form, line));
     line += separator;
-    RHIZOME_RETURN_IF_ERROR(AppendIdField(fixed.ExternalIdOf(edge->dst), form, line));
+    RHIZOME_RETURN_IF_ERROR(AppendIdField(*fixed.ExternalIdOf(edge->dst), form, line));
     if (typed) line += separator + fixed.edge_types()[edge->type];
     if (weighted) fmt::format_to(std::back_inserter(line), "{}{}", separator, edge->weight);
     RHIZOME_RETURN_IF_ERROR(file.Line(line));

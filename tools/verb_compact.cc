@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "layout_flags.h"
 #include "rhizome/index/delta.h"
+#include "rhizome/storage/reserve.h"
 #include "rhizome/storage/stopwatch.h"
 #include "text.h"
 #include "topology_sections.h"
@@ -57,6 +60,10 @@ Result<Answer> RunCompact(const CompactFlags& flags, Session& session) {
   const std::uint64_t base_memory_bytes = StartMemory(session, options.memory_bytes);
   const Stopwatch watch;
   RHIZOME_RETURN_IF_ERROR(session.control.Report({.phase = "opening the store"}));
+  // Generations that are not kept any more free space, on a full disk, too.
+  std::optional<ReserveInUse> reserve;
+  if (options.keep_generations || options.keep_bytes)
+    reserve.emplace(FileSystem::Posix(), flags.store);
   RHIZOME_ASSIGN_OR_RETURN(
       const auto store,
       Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kWrite,

@@ -129,7 +129,7 @@ Result<WrittenFile> WriteIds(const Graph& graph, const Path& path, const JobCont
   const LiveVertices live = LiveVertices::Of(graph);
   std::string piece;
   for (std::uint64_t i = 0; i < live.count(); ++i) {
-    RHIZOME_RETURN_IF_ERROR(AppendIdField(graph.ExternalIdOf(live.At(i)), form, piece));
+    RHIZOME_RETURN_IF_ERROR(AppendIdField(*graph.ExternalIdOf(live.At(i)), form, piece));
     piece += '\n';
     if (piece.size() < kPieceBytes && i + 1 < live.count()) continue;
     RHIZOME_RETURN_IF_ERROR(

@@ -42,7 +42,7 @@ Result<Answer> RunGet(const GetFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(const auto array, opened.store->OpenArray(flags.array));
   RHIZOME_RETURN_IF_ERROR(CheckVertexArray(array->entry()));
   RHIZOME_ASSIGN_OR_RETURN(const auto row, ReadVertexRow(*opened.graph, *array, vertex));
-  Json fields = {{"id", IdJson(opened.graph->ExternalIdOf(vertex))},
+  Json fields = {{"id", IdJson(*opened.graph->ExternalIdOf(vertex))},
                  {"array", flags.array},
                  {"dtype", DataTypeName(array->entry().dtype)},
                  {"values", ToJson(array->entry().dtype, row)}};

@@ -53,14 +53,14 @@ Result<Answer> RunNeighbors(const NeighborsFlags& flags, Session& session) {
   }
   Json neighbors = Json::array();
   for (const Neighbor& n : list) {
-    neighbors.push_back({{"id", IdJson(graph.ExternalIdOf(n.vertex))},
+    neighbors.push_back({{"id", IdJson(*graph.ExternalIdOf(n.vertex))},
                          {"type", graph.edge_types()[n.type]},
                          {"weight", n.weight}});
   }
   const char* direction = flags.direction == Direction::kOut  ? "out"
                           : flags.direction == Direction::kIn ? "in"
                                                               : "both";
-  Json fields = {{"id", IdJson(graph.ExternalIdOf(vertex))},
+  Json fields = {{"id", IdJson(*graph.ExternalIdOf(vertex))},
                  {"direction", direction},
                  {"weighted", graph.info().weighted},
                  {"neighbors", std::move(neighbors)}};

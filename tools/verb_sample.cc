@@ -117,7 +117,7 @@ Status AddBatch(ZipOutput& zip, std::uint64_t batch, const Graph& graph, const L
                 const SampledSubgraph& subgraph, const SamplerOptions& options) {
   std::vector<std::int64_t> ids(subgraph.rows.size());
   std::transform(subgraph.rows.begin(), subgraph.rows.end(), ids.begin(),
-                 [&](Row row) { return graph.VertexAt(row); });
+                 [&](Row row) { return *graph.VertexAt(row); });
   const std::vector<std::int64_t> ends = EndsOf(subgraph, options);
   RHIZOME_RETURN_IF_ERROR(AddNumbers(zip, batch, "vertex_ids", ids));
   if (live.deleted_count() > 0) {

@@ -73,7 +73,7 @@ class TextScores final : public ScoreOutput {
     for (std::size_t i = 0; i < pairs.size(); ++i) {
       line.clear();
       for (const VertexId end : {pairs[i].src, pairs[i].dst}) {
-        RHIZOME_RETURN_IF_ERROR(AppendIdField(graph_.ExternalIdOf(end), form_, line));
+        RHIZOME_RETURN_IF_ERROR(AppendIdField(*graph_.ExternalIdOf(end), form_, line));
         line += separator;
       }
       if (typed) line += graph_.edge_types()[pairs[i].type] + separator;

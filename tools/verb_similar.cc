@@ -71,7 +71,7 @@ std::vector<VertexId> Changed(const Graph& graph, std::uint64_t array_id) {
   const auto merged = graph.delta()->Merged();
   if (merged == nullptr) return changed;
   for (const DeltaRowRef& row : merged->rows)
-    if (row.array_id == array_id && !graph.IsDeleted(row.vertex)) changed.push_back(row.vertex);
+    if (row.array_id == array_id && !*graph.IsDeleted(row.vertex)) changed.push_back(row.vertex);
   return changed;
 }
 
@@ -89,7 +89,7 @@ Result<std::vector<Scored>> Nearest(const Graph& graph, const ChunkArray& array,
   if (!(norm > 0)) {
     return Fail(Status::InvalidArgument(fmt::format(
         "the row of {} in '{}' is all zeros or not finite: it has no direction to compare",
-        ToString(graph.ExternalIdOf(vertex)), entry.name)));
+        ToString(*graph.ExternalIdOf(vertex)), entry.name)));
   }
   TopK best(k);
   const std::vector<VertexId> changed = Changed(graph, entry.array_id);  // sorted
@@ -114,8 +114,8 @@ Result<std::vector<Scored>> Nearest(const Graph& graph, const ChunkArray& array,
     RHIZOME_RETURN_IF_ERROR(array.ReadChunk(chunk, raw));
     ToFloats(entry.dtype, raw, rows);
     for (std::uint64_t r = 0; r < count; ++r) {
-      const VertexId other = graph.VertexAt(static_cast<Row>(chunk * entry.chunk_rows + r));
-      if (other == vertex || graph.IsDeleted(other) || is_changed(other)) continue;
+      const VertexId other = *graph.VertexAt(static_cast<Row>(chunk * entry.chunk_rows + r));
+      if (other == vertex || *graph.IsDeleted(other) || is_changed(other)) continue;
       const double score = Cosine(query, norm, std::span(rows).subspan(r * entry.dim, entry.dim));
       if (!std::isnan(score)) best.Offer({score, other});
     }
@@ -135,7 +135,7 @@ Result<Json> SimilarJson(const OpenedGraph& opened, const std::optional<ClassNam
     if (labels) {
       RHIZOME_ASSIGN_OR_RETURN(label, labels->Of(*opened.graph, scored.vertex));
     }
-    list.push_back({{"id", IdJson(opened.graph->ExternalIdOf(scored.vertex))},
+    list.push_back({{"id", IdJson(*opened.graph->ExternalIdOf(scored.vertex))},
                     {"label", std::move(label)},
                     {"score", scored.score}});
   }
@@ -189,7 +189,7 @@ Result<Answer> RunSimilar(const SimilarFlags& flags, Session& session) {
     RHIZOME_ASSIGN_OR_RETURN(by_array[name],
                              SimilarJson(opened, labels, name, vertex, flags.k, session.control));
   }
-  Json fields = {{"id", IdJson(opened.graph->ExternalIdOf(vertex))},
+  Json fields = {{"id", IdJson(*opened.graph->ExternalIdOf(vertex))},
                  {"label", std::move(label)},
                  {"array", flags.arrays.front()},
                  {"similar", by_array[flags.arrays.front()]},

@@ -234,7 +234,7 @@ TEST_F(DiskCacheTest, HoldsRowsOfAnArray) {
     const std::uint64_t chunk = wanted.position[i] / 16;
     std::vector<std::int64_t> rows((*cache)->RowsInChunk(chunk) * 2);
     ASSERT_OK((*cache)->ReadChunk(chunk, std::as_writable_bytes(std::span(rows))));
-    const VertexId vertex = open->graph->VertexAt(wanted.rows[i]);
+    const VertexId vertex = *open->graph->VertexAt(wanted.rows[i]);
     EXPECT_EQ(rows[wanted.position[i] % 16 * 2], vertex);
     EXPECT_EQ(rows[wanted.position[i] % 16 * 2 + 1], -vertex);
   }

@@ -253,7 +253,7 @@ void NeighborCacheTest::ExpectChosenByRatio() {
     const Adjacency& partition = graph.partition(p);
     for (LocalId v = 0; v < partition.vertex_count(); ++v) {
       if (partition.Entries(v, Direction::kIn).count == 0) continue;
-      const auto vertex = static_cast<std::size_t>(graph.VertexAt(partition.RowOf(v)));
+      const auto vertex = static_cast<std::size_t>(*graph.VertexAt(partition.RowOf(v)));
       const double ratio = static_cast<double>(appears[vertex]) /
                            static_cast<double>(partition.GlobalDegree(v, Direction::kIn));
       const std::uint64_t bytes = (partition.ExtentOf(v, Direction::kIn).size_bytes + 3) / 4 * 4;
@@ -296,7 +296,7 @@ TEST_P(NeighborCacheTest, OfTiesTheHubsAreTaken) {
   const auto cache =
       BuildCache(*graphs_.direct, Direction::kIn, TableBytes(*graphs_.direct) + 399 * 4);
   ASSERT_NE(cache, nullptr);
-  const auto hub = graphs_.direct->partition(0).Find(graphs_.direct->RowOf(0));
+  const auto hub = graphs_.direct->partition(0).Find(*graphs_.direct->RowOf(0));
   EXPECT_NE(cache->Find(0, *hub), nullptr);
 }
 
@@ -417,7 +417,7 @@ TEST_P(NeighborCacheTest, DamageOnDiskIsFoundWhenItIsRead) {
   const Status status = source->LookUp(entries, rows);
   EXPECT_STATUS(status, kCorruption);
   EXPECT_THAT(status.message(), HasSubstr("part-0000.adj"));
-  const VertexId vertex = graphs_.direct->VertexAt(partition.RowOf(5));
+  const VertexId vertex = *graphs_.direct->VertexAt(partition.RowOf(5));
   EXPECT_STATUS(graphs_.direct->Neighbors(vertex, Direction::kOut), kCorruption);
 }
 

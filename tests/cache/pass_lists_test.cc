@@ -63,15 +63,15 @@ TEST_F(PassListsTest, WithAllNeighborsListsAreTheGraphs) {
         std::multiset<Row> read;
         for (const LocalRow row : lists->ReadsOf(t)) read.insert(lists->rows[row]);
         std::multiset<Row> expected;
-        const auto neighbors = graph().Neighbors(graph().VertexAt(targets[t]), Direction::kIn);
+        const auto neighbors = graph().Neighbors(*graph().VertexAt(targets[t]), Direction::kIn);
         ASSERT_OK(neighbors);
-        for (const Neighbor& n : *neighbors) expected.insert(graph().RowOf(n.vertex));
+        for (const Neighbor& n : *neighbors) expected.insert(*graph().RowOf(n.vertex));
         EXPECT_EQ(read, expected);
         used.insert(expected.begin(), expected.end());
       }
       EXPECT_EQ(lists->rows, std::vector<Row>(used.begin(), used.end()));
       for (std::size_t i = 0; i < lists->rows.size(); ++i) {
-        EXPECT_EQ(lists->vertices[i], graph().VertexAt(lists->rows[i]));
+        EXPECT_EQ(lists->vertices[i], *graph().VertexAt(lists->rows[i]));
         EXPECT_EQ(lists->degrees[i], *graph().Degree(lists->vertices[i], Direction::kOut));
       }
     }

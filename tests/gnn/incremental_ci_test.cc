@@ -35,7 +35,7 @@ Result<std::vector<float>> AllRows(const Path& path, const std::string& name) {
   }
   std::vector<float> by_vertex(rows.size());
   for (std::uint64_t v = 0; v < graph->vertex_count(); ++v) {
-    const auto row = static_cast<std::uint64_t>(graph->RowOf(static_cast<VertexId>(v)));
+    const auto row = static_cast<std::uint64_t>(*graph->RowOf(static_cast<VertexId>(v)));
     std::copy_n(rows.data() + row * entry.dim, entry.dim, by_vertex.data() + v * entry.dim);
   }
   return by_vertex;

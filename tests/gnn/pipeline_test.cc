@@ -249,10 +249,10 @@ TEST_F(PipelineTest, BlockListsAreTheGraphsInNeighboursAscendingInEveryOrderAndW
         EXPECT_EQ(row, targets.RowAt(128 + t));
         own.insert(row);
         std::vector<Row> expected;
-        const auto neighbors = graph_->Neighbors(graph_->VertexAt(row), Direction::kIn);
+        const auto neighbors = graph_->Neighbors(*graph_->VertexAt(row), Direction::kIn);
         ASSERT_OK(neighbors);
         for (const Neighbor& neighbor : *neighbors)
-          expected.push_back(graph_->RowOf(neighbor.vertex));
+          expected.push_back(*graph_->RowOf(neighbor.vertex));
         std::sort(expected.begin(), expected.end());
         read.insert(expected.begin(), expected.end());
         std::vector<Row> listed;
@@ -340,7 +340,7 @@ TEST_F(PipelineTest, ChunksComeOnceEachWithTheirRowsUnderEveryPolicy) {
           ASSERT_EQ(chunk->chunk, static_cast<std::uint64_t>(trace.keys[chunk->request]));
           for (std::uint64_t row = 0; row < chunk->rows; ++row) {
             const auto vertex = static_cast<std::size_t>(
-                graph_->VertexAt(chunk->first_row + static_cast<Row>(row)));
+                *graph_->VertexAt(chunk->first_row + static_cast<Row>(row)));
             ASSERT_EQ(chunk->values[row * 16], graph_data_.features[vertex * 16]);
           }
         }
@@ -381,7 +381,7 @@ TEST_F(PipelineTest, WithoutACacheChunksComeAsTheyAreAppended) {
       wanted.pop_front();
       for (std::uint64_t row = 0; row < chunk->rows; ++row) {
         const auto vertex =
-            static_cast<std::size_t>(graph_->VertexAt(chunk->first_row + static_cast<Row>(row)));
+            static_cast<std::size_t>(*graph_->VertexAt(chunk->first_row + static_cast<Row>(row)));
         ASSERT_EQ(chunk->values[row * 16], graph_data_.features[vertex * 16]);
       }
     }
@@ -415,7 +415,7 @@ TEST_F(PipelineTest, TheLoaderDeliversTheRowsItSampledAndStopsWhenLeft) {
     EXPECT_EQ(m.tag, i);
     EXPECT_EQ(m.seed_count, 3u);
     for (std::size_t r = 0; r < m.rows.size(); ++r) {
-      const auto vertex = static_cast<std::size_t>(graph_->VertexAt(m.rows[r]));
+      const auto vertex = static_cast<std::size_t>(*graph_->VertexAt(m.rows[r]));
       const auto* const row = reinterpret_cast<const float*>(m.features.row(r).data());
       for (std::size_t d = 0; d < 16; ++d) {
         ASSERT_EQ(row[d], graph_data_.features[vertex * 16 + d]);

@@ -93,7 +93,7 @@ class AddArrayTest : public ::testing::Test {
     std::vector<float> rows(kVertices * kDim);
     ASSERT_OK((*array)->ReadRows(0, kVertices, std::as_writable_bytes(std::span(rows))));
     for (std::uint64_t r = 0; r < kVertices; ++r) {
-      const auto v = static_cast<std::uint64_t>(open->graph->VertexAt(static_cast<Row>(r)));
+      const auto v = static_cast<std::uint64_t>(*open->graph->VertexAt(static_cast<Row>(r)));
       for (std::uint64_t c = 0; c < kDim; ++c)
         ASSERT_EQ(rows[r * kDim + c], v < given ? Value(v, c, version) : 0.0F) << "vertex " << v;
     }
@@ -138,7 +138,7 @@ TEST_F(AddArrayTest, TripletsAreRowsOfTheWholeArray) {
   const auto array = open->store->OpenArray("t");
   ASSERT_OK(array);
   float row[kDim];
-  ASSERT_OK((*array)->ReadRows(static_cast<std::uint64_t>(open->graph->RowOf(7)), 1,
+  ASSERT_OK((*array)->ReadRows(static_cast<std::uint64_t>(*open->graph->RowOf(7)), 1,
                                std::as_writable_bytes(std::span(row))));
   EXPECT_THAT(row, ElementsAre(0.0F, 0.0F, -1.0F));
 }
@@ -166,9 +166,9 @@ TEST_F(AddArrayTest, RowsByExternalId) {
   ASSERT_OK(array);
   for (const std::uint64_t v : {std::uint64_t{0}, kVertices - 100, kVertices - 1}) {
     float row[kDim];
-    ASSERT_OK(
-        (*array)->ReadRows(static_cast<std::uint64_t>(open->graph->RowOf(static_cast<VertexId>(v))),
-                           1, std::as_writable_bytes(std::span(row))));
+    ASSERT_OK((*array)->ReadRows(
+        static_cast<std::uint64_t>(*open->graph->RowOf(static_cast<VertexId>(v))), 1,
+        std::as_writable_bytes(std::span(row))));
     EXPECT_EQ(row[1], v < kVertices - 100 ? 0.0F : Value(v, 1));
   }
   // Bad lists of ids say where.
@@ -312,10 +312,10 @@ TEST(AddArrayHistoryTest, RowsOfLiveVerticesAfterAnyHistory) {
         if (rng() % 2 == 0) ASSERT_OK((*graph)->Compact(testing::DrawCompaction(rng), control));
         for (std::uint64_t v = 0; v < (*graph)->vertex_count(); ++v) {
           const auto vertex = static_cast<VertexId>(v);
-          any_deleted = any_deleted || (*graph)->IsDeleted(vertex);
-          if ((*graph)->IsDeleted(vertex)) continue;
+          any_deleted = any_deleted || *(*graph)->IsDeleted(vertex);
+          if (*(*graph)->IsDeleted(vertex)) continue;
           column.push_back(static_cast<float>(rng() % 1000 + 1));
-          expected[ToString((*graph)->ExternalIdOf(vertex))] = column.back();
+          expected[ToString(*(*graph)->ExternalIdOf(vertex))] = column.back();
         }
       }
       ASSERT_EQ(expected.size(), model.vertices().size());

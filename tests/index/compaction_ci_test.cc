@@ -327,7 +327,7 @@ TEST(CompactionTest, EdgeAttributesAreCarriedAndOldEdgesExpire) {
 
     std::multiset<std::tuple<VertexId, VertexId, std::int64_t>> found;
     const auto id_of = [&](Row row) {
-      return std::get<std::int64_t>((*graph)->ExternalIdOf((*graph)->VertexAt(row)));
+      return std::get<std::int64_t>(*(*graph)->ExternalIdOf(*(*graph)->VertexAt(row)));
     };
     for (std::uint32_t p = 0; p < (*graph)->partition_count(); ++p) {
       const Adjacency& partition = (*graph)->partition(p);

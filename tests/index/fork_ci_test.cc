@@ -132,7 +132,7 @@ class ForkTest : public ::testing::TestWithParam<IoMaker> {
     for (std::size_t i = 0; i < seeds_.size(); i += 7) {
       const auto list = fixed_->Neighbors(seeds_[i], Direction::kBoth);
       if (!list || *list != neighbors_[i]) return WrongInFork::kNeighbors;
-      const auto id = live_->ExternalIdOf(seeds_[i]);
+      const auto id = *live_->ExternalIdOf(seeds_[i]);
       if (live_->Find(id) != seeds_[i] || !live_->Degree(seeds_[i], Direction::kOut))
         return WrongInFork::kLiveGraph;
     }

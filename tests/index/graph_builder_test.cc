@@ -79,7 +79,7 @@ TEST(GraphBuilderTest, ArraysFollowTheOrderOfRows) {
     std::vector<float> rows(300 * 2);
     ASSERT_OK((*array)->ReadRows(0, 300, std::as_writable_bytes(std::span(rows))));
     for (VertexId v = 0; v < 300; ++v) {
-      const auto row = static_cast<std::size_t>(open->graph->RowOf(v));
+      const auto row = static_cast<std::size_t>(*open->graph->RowOf(v));
       EXPECT_EQ(rows[2 * row], static_cast<float>(10 * v));
       EXPECT_EQ(rows[2 * row + 1], static_cast<float>(10 * v + 1));
     }

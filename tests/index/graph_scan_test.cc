@@ -21,8 +21,8 @@ std::vector<std::string> AllIds(VertexScan& scan) {
     EXPECT_TRUE(!before || *before < entry->id);
     before = entry->id;
     ids.push_back(ToString(entry->id));
-    EXPECT_EQ(scan.graph().ExternalIdOf(entry->vertex), entry->id);
-    EXPECT_EQ(scan.graph().TypeOf(entry->vertex), entry->type);
+    EXPECT_EQ(*scan.graph().ExternalIdOf(entry->vertex), entry->id);
+    EXPECT_EQ(*scan.graph().TypeOf(entry->vertex), entry->type);
   }
   return ids;
 }
@@ -58,7 +58,7 @@ void ExpectEdges(const Graph& graph, const UpdateModel& model, bool undirected, 
   ASSERT_OK(scan);
   std::vector<UpdateModel::Edge> found;
   const auto add = [&](VertexId src, VertexId dst, const EdgeScan::Entry& entry) {
-    found.push_back({ToString(graph.ExternalIdOf(src)), ToString(graph.ExternalIdOf(dst)),
+    found.push_back({ToString(*graph.ExternalIdOf(src)), ToString(*graph.ExternalIdOf(dst)),
                      graph.edge_types()[entry.type], entry.weight});
   };
   while (true) {

@@ -60,15 +60,15 @@ ExternalId IdOf(const GraphInput& input, VertexId vertex) {
 void ExpectIdsAgree(const Graph& graph, const GraphInput& input) {
   for (VertexId v = 0; v < static_cast<VertexId>(input.vertex_count); ++v) {
     const ExternalId id = IdOf(input, v);
-    EXPECT_EQ(graph.ExternalIdOf(v), id);
+    EXPECT_EQ(*graph.ExternalIdOf(v), id);
     const auto found = graph.Find(id);
     ASSERT_OK(found);
     EXPECT_EQ(*found, v);
     const auto by_text = graph.FindText(ToString(id));
     ASSERT_OK(by_text);
     EXPECT_EQ(*by_text, v);
-    EXPECT_EQ(graph.VertexAt(graph.RowOf(v)), v);
-    EXPECT_EQ(graph.TypeOf(v),
+    EXPECT_EQ(*graph.VertexAt(*graph.RowOf(v)), v);
+    EXPECT_EQ(*graph.TypeOf(v),
               input.vertex_type.empty() ? 0 : input.vertex_type[static_cast<std::size_t>(v)]);
   }
   EXPECT_STATUS(graph.Find(std::string("no such vertex")), kNotFound);
@@ -111,8 +111,8 @@ void ExpectEdgesOnce(const Graph& graph, const GraphInput& input, Direction kept
       for (std::size_t i = 0; i < list.neighbors.size(); ++i) {
         const auto type = graph.TypeOfEdge({static_cast<PartitionId>(p), list.first + i});
         ASSERT_OK(type);
-        const VertexId a = graph.VertexAt(part.RowOf(local));
-        const VertexId b = graph.VertexAt(part.RowOf(list.neighbors[i]));
+        const VertexId a = *graph.VertexAt(part.RowOf(local));
+        const VertexId b = *graph.VertexAt(part.RowOf(list.neighbors[i]));
         found.push_back(
             {by_target ? b : a, by_target ? a : b, *type, part.Weight(lists, list.first + i)});
       }

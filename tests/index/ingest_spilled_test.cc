@@ -314,8 +314,8 @@ TEST_F(IngestSpilledTest, AttributesStandAtTheirEdgesIds) {
     for (LocalId local = 0; local < part.vertex_count(); ++local) {
       const auto list = part.Neighbors(local, Direction::kOut);
       for (std::size_t i = 0; i < list.neighbors.size(); ++i) {
-        const std::pair ends = {(*graph)->VertexAt(part.RowOf(local)),
-                                (*graph)->VertexAt(part.RowOf(list.neighbors[i]))};
+        const std::pair ends = {*(*graph)->VertexAt(part.RowOf(local)),
+                                *(*graph)->VertexAt(part.RowOf(list.neighbors[i]))};
         auto& left = times[ends];
         const auto found = std::find(left.begin(), left.end(), values[list.first + i]);
         ASSERT_NE(found, left.end()) << ends.first << " -> " << ends.second;

@@ -82,7 +82,7 @@ class IngestTest : public ::testing::Test {
     EXPECT_OK((*array)->ReadRows(0, entry.rows, std::as_writable_bytes(std::span(rows))));
     std::vector<T> by_vertex(rows.size());
     for (std::size_t row = 0; row < entry.rows; ++row) {
-      const auto vertex = static_cast<std::size_t>(graph_->VertexAt(static_cast<Row>(row)));
+      const auto vertex = static_cast<std::size_t>(*graph_->VertexAt(static_cast<Row>(row)));
       std::copy_n(rows.begin() + static_cast<std::ptrdiff_t>(row * entry.dim), entry.dim,
                   by_vertex.begin() + static_cast<std::ptrdiff_t>(vertex * entry.dim));
     }
@@ -91,7 +91,7 @@ class IngestTest : public ::testing::Test {
   std::vector<std::string> Ids() {
     std::vector<std::string> ids;
     for (std::uint64_t v = 0; v < graph_->vertex_count(); ++v)
-      ids.push_back(ToString(graph_->ExternalIdOf(static_cast<VertexId>(v))));
+      ids.push_back(ToString(*graph_->ExternalIdOf(static_cast<VertexId>(v))));
     return ids;
   }
 
@@ -201,8 +201,8 @@ TEST_F(IngestTest, NodeColumnsBecomeArraysAndTypes) {
   EXPECT_EQ(Ids(), (std::vector<std::string>{"a", "b", "c", "late"}));
   EXPECT_EQ(report->info.edge_types, (std::vector<std::string>{"likes", "hates"}));
   EXPECT_EQ(report->info.vertex_types, (std::vector<std::string>{"user", "item", "unknown"}));
-  EXPECT_EQ(graph_->TypeOf(1), 1);
-  EXPECT_EQ(graph_->TypeOf(3), 2);
+  EXPECT_EQ(*graph_->TypeOf(1), 1);
+  EXPECT_EQ(*graph_->TypeOf(3), 2);
   EXPECT_EQ(*graph_->Neighbors(1, Direction::kOut),
             (std::vector<Neighbor>{{.vertex = 3, .type = 1, .weight = 2}}));
   EXPECT_EQ(Values<std::int64_t>("label"), (std::vector<std::int64_t>{4, -1, 0, -1}));

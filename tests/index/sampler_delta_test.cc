@@ -75,7 +75,7 @@ void ExpectSamplesTheGraph(const Graph& graph, std::uint64_t seed) {
     for (std::uint64_t v = 0; v < graph.vertex_count(); ++v) {
       SCOPED_TRACE(v);
       const auto vertex = static_cast<VertexId>(v);
-      ASSERT_EQ(graph.VertexAt(whole->rows[v]), vertex);
+      ASSERT_EQ(*graph.VertexAt(whole->rows[v]), vertex);
       auto expected = ListOf(graph, vertex, direction);
       auto drawn = DrawnFor(graph, *whole, v);
       auto drawn_some = DrawnFor(graph, *some, v);
@@ -284,7 +284,7 @@ class SamplerLawTest : public ::testing::Test {
       ASSERT_OK(sample);
       Outcome outcome;
       for (const Neighbor& n : DrawnFor(graph, *sample, 0))
-        outcome.push_back(std::get<std::int64_t>(graph.ExternalIdOf(n.vertex)));
+        outcome.push_back(std::get<std::int64_t>(*graph.ExternalIdOf(n.vertex)));
       std::sort(outcome.begin(), outcome.end());
       observed[outcome] += 1;
     }
@@ -429,7 +429,7 @@ TEST(SamplerDeltaHubTest, AHubWithManyHolesFollowsTheLaw) {
         const auto sample = sampler->Sample(std::vector<VertexId>{0}, b);
         ASSERT_OK(sample);
         for (const Neighbor& n : DrawnFor(*live.graph, *sample, 0)) {
-          observed[std::get<std::int64_t>(live.graph->ExternalIdOf(n.vertex))] += 1;
+          observed[std::get<std::int64_t>(*live.graph->ExternalIdOf(n.vertex))] += 1;
           trials += 1;
         }
       }

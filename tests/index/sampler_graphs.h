@@ -120,7 +120,7 @@ inline std::vector<Neighbor> DrawnFor(const Graph& graph, const SampledSubgraph&
   std::vector<Neighbor> drawn;
   for (std::uint64_t e = sample.offsets[list]; e < sample.offsets[list + 1]; ++e) {
     const Row row = sample.rows[static_cast<std::size_t>(sample.neighbors[e])];
-    drawn.push_back({graph.VertexAt(row), sample.types.empty() ? TypeId{0} : sample.types[e],
+    drawn.push_back({*graph.VertexAt(row), sample.types.empty() ? TypeId{0} : sample.types[e],
                      sample.weights.empty() ? 1.0F : sample.weights[e]});
   }
   return drawn;

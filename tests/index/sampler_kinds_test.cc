@@ -47,7 +47,7 @@ TEST(TypedSamplerTest, EachTypeHasItsOwnFanout) {
     const auto sample = MakeSampler(graph, options)->Sample(std::vector<VertexId>{1, 17, 200}, 0);
     ASSERT_OK(sample);
     ForEachList(*sample, options.frontier, [&](std::size_t hop, std::size_t list, std::size_t v) {
-      const VertexId vertex = graph.VertexAt(sample->rows[v]);
+      const VertexId vertex = *graph.VertexAt(sample->rows[v]);
       auto drawn = DrawnFor(graph, *sample, list);
       auto all = graph.Neighbors(vertex, direction);
       ASSERT_OK(all);
@@ -76,7 +76,7 @@ TEST(TypedSamplerTest, AMetaPathWalksOneTypeAHop) {
   EXPECT_GT(sample->neighbors.size(), 0);
   ForEachList(*sample, options.frontier, [&](std::size_t hop, std::size_t list, std::size_t v) {
     auto drawn = DrawnFor(graph, *sample, list);
-    auto all = graph.NeighborsOfType(graph.VertexAt(sample->rows[v]), Direction::kIn,
+    auto all = graph.NeighborsOfType(*graph.VertexAt(sample->rows[v]), Direction::kIn,
                                      options.meta_path[hop]);
     ASSERT_OK(all);
     const std::int64_t fanout = options.fanouts[hop];
@@ -134,7 +134,7 @@ TEST(DisjointSamplerTest, SubgraphsShareNoVertex) {
     for (std::size_t i = 0; i < seeds.size(); ++i) {
       EXPECT_EQ(sample->seed_locals[i], static_cast<std::int64_t>(i));
       EXPECT_EQ(sample->seed_of[i], i);
-      EXPECT_EQ(graph.VertexAt(sample->rows[i]), seeds[i]);
+      EXPECT_EQ(*graph.VertexAt(sample->rows[i]), seeds[i]);
     }
     ForEachList(*sample, frontier, [&](std::size_t hop, std::size_t list, std::size_t v) {
       for (std::uint64_t e = sample->offsets[list]; e < sample->offsets[list + 1]; ++e) {
@@ -142,7 +142,7 @@ TEST(DisjointSamplerTest, SubgraphsShareNoVertex) {
                   sample->seed_of[v]);
       }
       auto drawn = DrawnFor(graph, *sample, list);
-      auto all = graph.Neighbors(graph.VertexAt(sample->rows[v]), Direction::kIn);
+      auto all = graph.Neighbors(*graph.VertexAt(sample->rows[v]), Direction::kIn);
       ASSERT_OK(all);
       EXPECT_EQ(drawn.size(),
                 std::min(all->size(), static_cast<std::size_t>(options.fanouts[hop])));
@@ -204,7 +204,7 @@ TEST(FrontierSamplerTest, EveryHopExpandsAllThatAreKnown) {
       EXPECT_LT(static_cast<std::uint64_t>(sample->neighbors[e]), sample->hop_offsets[hop + 2]);
     }
     auto drawn = DrawnFor(graph, *sample, list);
-    auto all = graph.Neighbors(graph.VertexAt(sample->rows[v]), Direction::kIn);
+    auto all = graph.Neighbors(*graph.VertexAt(sample->rows[v]), Direction::kIn);
     ASSERT_OK(all);
     EXPECT_EQ(drawn.size(), std::min(all->size(), static_cast<std::size_t>(options.fanouts[hop])));
     EXPECT_TRUE(testing::Contained(drawn, *all));

@@ -31,7 +31,7 @@ std::shared_ptr<const EdgeTimes> StampEdges(const Graph& graph, const TimeOf& ti
     // Edges are numbered along the out-lists where those are kept.
     const bool by_out = partition.has(Direction::kOut);
     const Direction direction = by_out ? Direction::kOut : Direction::kIn;
-    const auto id_of = [&](LocalId local) { return graph.VertexAt(partition.RowOf(local)); };
+    const auto id_of = [&](LocalId local) { return *graph.VertexAt(partition.RowOf(local)); };
     for (std::uint64_t v = 0; v < partition.vertex_count(); ++v) {
       const VertexId vertex = id_of(static_cast<LocalId>(v));
       for (const LocalId other :
@@ -78,7 +78,7 @@ TEST(TemporalSamplerTest, NoEdgeIsLaterThanTheSeed) {
       const auto sample = MakeSampler(graph, options)->Sample(seeds, seed_times, 0);
       ASSERT_OK(sample);
       for (std::size_t v = 0; v < sample->hop_offsets[2]; ++v) {
-        const VertexId vertex = graph.VertexAt(sample->rows[v]);
+        const VertexId vertex = *graph.VertexAt(sample->rows[v]);
         const std::int64_t now = seed_times[sample->seed_of[v]];
         const std::size_t hop = v < sample->hop_offsets[1] ? 0 : 1;
         const auto time = [&](const Neighbor& n) {
@@ -194,8 +194,8 @@ TEST(TemporalSamplerTest, StoresWithAnAttributeAreWalkedBothWays) {
         const auto sample = MakeSampler(*open->graph, options)->Sample(seeds, seed_times, 0);
         ASSERT_OK(sample);
         for (std::size_t v = 0; v < sample->hop_offsets[2]; ++v) {
-          const auto eligible = EligibleOf(input, open->graph->VertexAt(sample->rows[v]), direction,
-                                           seed_times[sample->seed_of[v]]);
+          const auto eligible = EligibleOf(input, *open->graph->VertexAt(sample->rows[v]),
+                                           direction, seed_times[sample->seed_of[v]]);
           const auto drawn = TimedDraws(*open->graph, **times, *sample, v);
           const std::size_t fanout = v < sample->hop_offsets[1] ? 7 : 4;
           ASSERT_EQ(drawn.size(), std::min(fanout, eligible.size()));

@@ -43,7 +43,7 @@ void ExpectValid(const Graph& graph, const SamplerOptions& options, std::span<co
   for (std::size_t i = 0; i < seeds.size(); ++i) {
     const auto local = static_cast<std::size_t>(sample.seed_locals[i]);
     ASSERT_LT(local, sample.hop_offsets[1]);
-    EXPECT_EQ(graph.VertexAt(sample.rows[local]), seeds[i]);
+    EXPECT_EQ(*graph.VertexAt(sample.rows[local]), seeds[i]);
   }
   std::int64_t found = static_cast<std::int64_t>(sample.hop_offsets[1]);
   for (std::size_t h = 0; h < hops; ++h) {
@@ -53,7 +53,7 @@ void ExpectValid(const Graph& graph, const SamplerOptions& options, std::span<co
         found = std::max(found, sample.neighbors[e] + 1);
       }
       std::vector<Neighbor> drawn = DrawnFor(graph, sample, v);
-      auto all = graph.Neighbors(graph.VertexAt(sample.rows[v]), options.direction);
+      auto all = graph.Neighbors(*graph.VertexAt(sample.rows[v]), options.direction);
       ASSERT_OK(all);
       const std::int64_t fanout = options.fanouts[h];
       if (options.replace && fanout != kAllNeighbors) {

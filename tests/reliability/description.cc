@@ -19,7 +19,7 @@ Status DescribeList(const Graph& graph, VertexId vertex, Direction direction, st
   RHIZOME_ASSIGN_OR_RETURN(auto list, graph.Neighbors(vertex, direction));
   std::vector<std::string> names;
   for (const Neighbor& neighbor : list) {
-    names.push_back(fmt::format("{}:{}:{}", ToString(graph.ExternalIdOf(neighbor.vertex)),
+    names.push_back(fmt::format("{}:{}:{}", ToString(*graph.ExternalIdOf(neighbor.vertex)),
                                 graph.edge_types()[neighbor.type], neighbor.weight));
   }
   std::sort(names.begin(), names.end());
@@ -65,8 +65,8 @@ void DescribeRow(const Rows& rows, std::size_t at, std::string& out) {
 }
 
 Status DescribeVertex(const Graph& graph, VertexId vertex, std::string& out) {
-  out += fmt::format("vertex {} {} {}", vertex, ToString(graph.ExternalIdOf(vertex)),
-                     graph.vertex_types()[graph.TypeOf(vertex)]);
+  out += fmt::format("vertex {} {} {}", vertex, ToString(*graph.ExternalIdOf(vertex)),
+                     graph.vertex_types()[*graph.TypeOf(vertex)]);
   for (const Direction direction : {Direction::kOut, Direction::kIn}) {
     const Direction kept = graph.info().directions;
     if (kept == Direction::kBoth || kept == direction)
@@ -128,7 +128,7 @@ Result<std::string> Describe(const Graph& graph) {
   out += of_arrays;
   std::vector<VertexId> vertices;
   for (std::uint64_t v = 0; v < graph.vertex_count(); ++v)
-    if (!graph.IsDeleted(static_cast<VertexId>(v))) vertices.push_back(static_cast<VertexId>(v));
+    if (!*graph.IsDeleted(static_cast<VertexId>(v))) vertices.push_back(static_cast<VertexId>(v));
   RHIZOME_ASSIGN_OR_RETURN(const std::vector<Rows> arrays, ReadAllRows(graph, vertices));
   for (std::size_t i = 0; i < vertices.size(); ++i) {
     RHIZOME_RETURN_IF_ERROR(DescribeVertex(graph, vertices[i], out));

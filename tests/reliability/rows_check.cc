@@ -37,7 +37,7 @@ class Numbers final : public RowSource {
 std::vector<VertexId> LiveIds(const Graph& graph) {
   std::vector<VertexId> live;
   for (std::uint64_t v = 0; v < graph.vertex_count(); ++v)
-    if (!graph.IsDeleted(static_cast<VertexId>(v))) live.push_back(static_cast<VertexId>(v));
+    if (!*graph.IsDeleted(static_cast<VertexId>(v))) live.push_back(static_cast<VertexId>(v));
   return live;
 }
 
@@ -45,7 +45,7 @@ Status DeleteAndCompact(FileSystem& fs) {
   RHIZOME_ASSIGN_OR_RETURN(const auto store, Store::Open(fs, kStorePath, Store::Mode::kWrite));
   RHIZOME_ASSIGN_OR_RETURN(const auto graph, Graph::Open(*store));
   WriteBatch batch;
-  batch.DeleteVertex(graph->ExternalIdOf(1));
+  batch.DeleteVertex(*graph->ExternalIdOf(1));
   RHIZOME_RETURN_IF_ERROR(AsStatus(graph->Write(batch)));
   return AsStatus(graph->Compact({}, JobControl()));
 }
@@ -86,10 +86,10 @@ Status KeepRows(std::string& wrong) {
   for (std::size_t i = 0; i < live.size(); ++i) expected[i] = static_cast<float>(i);
   if (read() != expected) wrong = "a row went to another vertex";
   WriteBatch typed;
-  typed.PutRow(graph->ExternalIdOf(live[0]), "numbers", {std::int32_t{1}});
+  typed.PutRow(*graph->ExternalIdOf(live[0]), "numbers", {std::int32_t{1}});
   if (graph->Write(typed)) wrong = "an int32 became a float32";
   WriteBatch batch;
-  batch.PutRow(graph->ExternalIdOf(live[2]), "numbers", {-2.0F});
+  batch.PutRow(*graph->ExternalIdOf(live[2]), "numbers", {-2.0F});
   RHIZOME_RETURN_IF_ERROR(AsStatus(graph->Write(batch)));
   expected[2] = -2;
   if (wrong.empty() && read() != expected) wrong = "a row that was put is not read";

@@ -97,7 +97,7 @@ TEST(ChunkArrayTest, ChunksAreTheSameReadDirectly) {
             const auto out = memory->bytes().subspan(shift);
             const auto read = (*array)->ReadChunk(chunk, out, {.direct = true});
             ASSERT_OK(read);
-            EXPECT_EQ(*read, (*array)->ChunkFile(chunk).size_bytes);
+            EXPECT_EQ(*read, (*(*array)->ChunkFile(chunk))->size_bytes);
             EXPECT_TRUE(std::ranges::equal(out, RowsByFormula(chunk * 256, rows, 32)));
           }
         }

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "rhizome/storage/array_change.h"
+#include "rhizome/storage/forwarding_file_system.h"
 #include "rhizome/storage/store_files.h"
 #include "storage/array_fixture.h"
 
@@ -292,6 +293,44 @@ TEST_F(RepairTest, ALostCatalogueFollowsFromTheManifest) {
 }
 
 // Nothing needs a generation that is only kept: what is damaged there costs nothing.
+/// Removes so many files and folders of the repair's own, and then no more: as if killed there.
+class EndsWhileItRemoves final : public ForwardingFileSystem {
+ public:
+  EndsWhileItRemoves(FileSystem& base, int removals)
+      : ForwardingFileSystem(base), removals_(removals) {}
+  Status RemoveFile(const Path& path) override {
+    return Ends(path) ? Status::IoError("killed") : base().RemoveFile(path);
+  }
+  Status RemoveDirectory(const Path& path) override {
+    return Ends(path) ? Status::IoError("killed") : base().RemoveDirectory(path);
+  }
+  bool ended() const { return removals_ < 0; }
+
+ private:
+  bool Ends(const Path& path) {
+    return path.string().find("/scratch/repair") != std::string::npos && --removals_ < 0;
+  }
+  int removals_;
+};
+
+// The folder that it worked in bears a job's mark until it is empty, or nobody would remove it.
+TEST_F(RepairTest, WhatAKilledRepairLeavesIsRemoved) {
+  bool ended = true;
+  // Each third place, from a drawn one on.
+  for (int removals = static_cast<int>(testing::TestSeed() % 3); ended; removals += 3) {
+    SCOPED_TRACE(removals);
+    std::filesystem::remove_all(store_ / "catalog");
+    EndsWhileItRemoves killed(fs_, removals);
+    static_cast<void>(RepairStore(killed, store_, {}, JobControl()));
+    ended = killed.ended();
+    Run();
+    ASSERT_OK(Store::Open(fs_, store_, Store::Mode::kWrite));
+    const auto scratch = fs_.List(store_ / kScratchName);
+    const bool empty = !scratch || scratch->empty();
+    EXPECT_TRUE(empty) << scratch->front().name;
+  }
+}
+
 TEST_F(RepairTest, ADamagedEarlierGenerationIsGivenUp) {
   {
     const auto store = Store::Open(fs_, store_, Store::Mode::kWrite);

@@ -51,8 +51,8 @@ std::vector<std::pair<NamedEdge, std::vector<T>>> EdgeRowsOf(const OpenGraph& op
         const auto list = part.NeighborsOfType(local, Direction::kOut, static_cast<TypeId>(type));
         for (std::size_t i = 0; i < list.neighbors.size(); ++i) {
           const auto row = rows.begin() + static_cast<std::ptrdiff_t>((list.first + i) * entry.dim);
-          all.emplace_back(NamedEdge(open.graph->VertexAt(part.RowOf(local)), types[type],
-                                     open.graph->VertexAt(part.RowOf(list.neighbors[i]))),
+          all.emplace_back(NamedEdge(*open.graph->VertexAt(part.RowOf(local)), types[type],
+                                     *open.graph->VertexAt(part.RowOf(list.neighbors[i]))),
                            std::vector<T>(row, row + static_cast<std::ptrdiff_t>(entry.dim)));
         }
       }
@@ -74,7 +74,7 @@ std::vector<T> ValuesByVertex(const OpenGraph& open, std::string_view name) {
   EXPECT_OK((*array)->ReadRows(0, entry.rows, std::as_writable_bytes(std::span(rows))));
   std::vector<T> by_vertex(rows.size());
   for (std::size_t row = 0; row < entry.rows; ++row) {
-    const auto vertex = static_cast<std::size_t>(open.graph->VertexAt(static_cast<Row>(row)));
+    const auto vertex = static_cast<std::size_t>(*open.graph->VertexAt(static_cast<Row>(row)));
     std::copy_n(rows.begin() + static_cast<std::ptrdiff_t>(row * entry.dim), entry.dim,
                 by_vertex.begin() + static_cast<std::ptrdiff_t>(vertex * entry.dim));
   }

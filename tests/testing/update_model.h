@@ -175,10 +175,10 @@ class UpdateModel {
       SCOPED_TRACE("vertex " + id);
       const auto found = graph.FindText(id);
       ASSERT_OK(found);
-      EXPECT_EQ(ToString(graph.ExternalIdOf(*found)), id);
-      EXPECT_EQ(graph.VertexAt(graph.RowOf(*found)), *found);
-      EXPECT_EQ(graph.vertex_types()[graph.TypeOf(*found)], vertex.type);
-      EXPECT_FALSE(graph.IsDeleted(*found));
+      EXPECT_EQ(ToString(*graph.ExternalIdOf(*found)), id);
+      EXPECT_EQ(*graph.VertexAt(*graph.RowOf(*found)), *found);
+      EXPECT_EQ(graph.vertex_types()[*graph.TypeOf(*found)], vertex.type);
+      EXPECT_FALSE(*graph.IsDeleted(*found));
       ExpectRow(graph, *found, vertex);
       for (const Direction direction : {Direction::kOut, Direction::kIn}) {
         const bool kept = undirected_ || directions == Direction::kBoth || directions == direction;
@@ -237,7 +237,7 @@ class UpdateModel {
     const auto translate = [&](const std::vector<Neighbor>& list) {
       std::vector<Entry> entries;
       for (const Neighbor& neighbor : list)
-        entries.emplace_back(ToString(graph.ExternalIdOf(neighbor.vertex)),
+        entries.emplace_back(ToString(*graph.ExternalIdOf(neighbor.vertex)),
                              graph.edge_types()[neighbor.type], neighbor.weight);
       std::sort(entries.begin(), entries.end());
       return entries;
@@ -264,7 +264,7 @@ class UpdateModel {
                            std::vector<Neighbor> expected) {
     const auto view = graph.delta_view();
     ASSERT_OK(view);
-    const Row row = graph.RowOf(vertex);
+    const Row row = *graph.RowOf(vertex);
     if (*view == nullptr || !(*view)->Touched(row, direction)) return;
     std::vector<Neighbor> found;
     std::uint64_t begin = 0;
@@ -272,7 +272,7 @@ class UpdateModel {
       for (std::uint64_t i = 0; i < piece.end - begin; ++i) {
         const std::uint64_t position = piece.first + i;
         if (piece.partition == (*view)->partition()) {
-          found.push_back({graph.VertexAt((*view)->rows(direction)[position]),
+          found.push_back({*graph.VertexAt((*view)->rows(direction)[position]),
                            (*view)->types(direction)[position],
                            graph.info().weighted ? (*view)->weights(direction)[position] : 1});
           continue;
@@ -282,7 +282,7 @@ class UpdateModel {
         const auto all = partition.Entries(piece.local, direction);
         const auto list = partition.FetchList(piece.local, direction, scratch);
         ASSERT_OK(list);
-        found.push_back({graph.VertexAt(partition.RowOf((*list)[position - all.first])),
+        found.push_back({*graph.VertexAt(partition.RowOf((*list)[position - all.first])),
                          partition.TypeOfEntry(piece.local, direction, position - all.first),
                          partition.Weight(direction, position)});
       }

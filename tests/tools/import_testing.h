@@ -134,7 +134,7 @@ inline void ExpectGraph(const RandomDataset& data, const OpenGraph& open) {
   const auto& names = open.store->manifest().info.vertex_types;
   for (const TypedVertices& type : data.types) {
     for (std::uint64_t v = type.first; v < type.first + type.count; ++v)
-      EXPECT_EQ(names[open.graph->TypeOf(static_cast<VertexId>(v))],
+      EXPECT_EQ(names[*open.graph->TypeOf(static_cast<VertexId>(v))],
                 type.name.empty() ? "vertex" : type.name);
   }
 }

@@ -87,7 +87,7 @@ Status ColdRows::ReadByReader(std::span<const VertexId> vertices, std::span<std:
   const std::size_t row_bytes = reader_->row_bytes();
   targets_.resize(vertices.size());
   for (std::size_t i = 0; i < vertices.size(); ++i)
-    targets_[i] = {graph_->RowOf(vertices[i]), out.data() + i * row_bytes};
+    targets_[i] = {*graph_->RowOf(vertices[i]), out.data() + i * row_bytes};
   return reader_->Read(targets_);
 }
 

@@ -37,7 +37,7 @@ Result<std::vector<Row>> ConnectedTargets(const Graph& graph, PartitionId partit
   std::vector<Row> connected;
   for (const Row row : TargetsOf(graph, partition)) {
     RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t degree,
-                             graph.Degree(graph.VertexAt(row), graph.info().directions));
+                             graph.Degree(*graph.VertexAt(row), graph.info().directions));
     if (degree > 0) connected.push_back(row);
   }
   return connected;

@@ -159,7 +159,7 @@ class Contest {
 
   void DropFromPageCache() const {
     for (std::uint64_t chunk = 0; chunk < entry().chunk_count(); ++chunk) {
-      const Path path = rows_->root() / rows_->ChunkFile(chunk).path;
+      const Path path = rows_->root() / (*rows_->ChunkFile(chunk))->path;
       const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
       if (file < 0) continue;  // it is only a favour to the contestants that follow
       ::posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);

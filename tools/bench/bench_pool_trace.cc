@@ -75,7 +75,7 @@ Status WriteTrace(const Trace& trace, const Graph& graph, const std::string& pat
     requests.reserve(2 * trace.step(s).size());
     for (const CacheKey row : trace.step(s)) {
       requests.push_back(static_cast<std::int64_t>(s));
-      requests.push_back(graph.VertexAt(row));
+      requests.push_back(*graph.VertexAt(row));
     }
     RHIZOME_RETURN_IF_ERROR(out.Append(std::as_bytes(std::span(requests))));
   }

@@ -92,7 +92,7 @@ void AddWork(const Graph& graph, const SampledSubgraph& sample, Frontier frontie
   for (std::size_t hop = 0; hop + 1 < sample.hop_lists.size(); ++hop) {
     for (std::uint64_t list = sample.hop_lists[hop]; list < sample.hop_lists[hop + 1]; ++list) {
       const Row row = sample.rows[sample.VertexOfList(hop, list, frontier)];
-      const auto part = cut.part_of[static_cast<std::size_t>(graph.VertexAt(row))];
+      const auto part = cut.part_of[static_cast<std::size_t>(*graph.VertexAt(row))];
       work[static_cast<std::size_t>(part)] += sample.offsets[list + 1] - sample.offsets[list];
     }
   }

@@ -39,10 +39,10 @@ Result<Written> WriteShare(Graph& graph, double share, std::uint64_t seed,
     for (const Neighbor& neighbor : list) {
       const double u = unit(random);
       if (u < share / 2) {
-        batch.DeleteEdge(before->ExternalIdOf(vertex), before->ExternalIdOf(neighbor.vertex));
+        batch.DeleteEdge(*before->ExternalIdOf(vertex), *before->ExternalIdOf(neighbor.vertex));
         ++written.deletes;
       } else if (u < share) {
-        batch.PutEdge(before->ExternalIdOf(vertex), before->ExternalIdOf(target));
+        batch.PutEdge(*before->ExternalIdOf(vertex), *before->ExternalIdOf(target));
         ++written.puts;
       }
       if (unit(random) < 0.3) target = neighbor.vertex;

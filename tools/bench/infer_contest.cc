@@ -72,7 +72,7 @@ Status WriteFeatures(const Graph& graph, const ChunkArray& array, const Path& pa
     RHIZOME_RETURN_IF_ERROR(array.ReadChunk(chunk, rows));
     for (std::uint64_t r = 0; r < array.RowsInChunk(chunk); ++r) {
       const auto vertex = static_cast<std::uint64_t>(
-          graph.VertexAt(static_cast<Row>(chunk * entry.chunk_rows + r)));
+          *graph.VertexAt(static_cast<Row>(chunk * entry.chunk_rows + r)));
       if (vertex >= entry.rows) {
         return Status::InvalidArgument("a store with deleted vertices cannot be given to the peer");
       }

@@ -22,7 +22,7 @@ Status WarmRows(const Store& store) {
   std::vector<std::byte> buffer(std::size_t{1} << 20);
   for (std::uint64_t chunk = 0; chunk < rows->entry().chunk_count(); ++chunk) {
     RHIZOME_ASSIGN_OR_RETURN(const auto file,
-                             rows->fs().OpenRead(rows->root() / rows->ChunkFile(chunk).path));
+                             rows->fs().OpenRead(rows->root() / (*rows->ChunkFile(chunk))->path));
     for (std::uint64_t at = 0; at < file->size_bytes();) {
       RHIZOME_ASSIGN_OR_RETURN(const std::size_t got, file->ReadAt(at, buffer));
       if (got == 0) break;
