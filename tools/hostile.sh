@@ -85,7 +85,10 @@ run_one() {
   running=
   case $code in
     0) verdict=ok ;;
-    77) verdict="skipped: $(tail -n 1 "$log" | cut -c 1-80)" ;;
+    77)
+      verdict="skipped: $(tail -n 1 "$log" | cut -c 1-80)"
+      note "skipped@hostile-$name" "${verdict#skipped: }"
+      ;;
     124 | 137) verdict="FOUND: not done within $limit s" ;;
     *) verdict="FOUND $(grep -c '^FOUND ' "$log") (exit code $code)" ;;
   esac

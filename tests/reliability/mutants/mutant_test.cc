@@ -242,7 +242,10 @@ INSTANTIATE_TEST_SUITE_P(Seeded, MutantTest, ::testing::ValuesIn(Mutants()), [](
   return name;
 });
 
-TEST(MutantListTest, HoldsThirty) { EXPECT_GE(Mutants().size(), 30U); }
+TEST(MutantListTest, HoldsThirty) {
+  EXPECT_GE(Mutants().size(), 30U);
+  PrintCount("mutants", Mutants().size());
+}
 
 }  // namespace
 }  // namespace rhizome::testing
