@@ -95,6 +95,13 @@ const std::vector<Mutant>& Mutants() {
       {"repair clears scratch", Check::kCare, "RepairKeepsOtherJobs"},
       {"a chunk is lost whole", Check::kCare, "OneRowCostsOneRow"},
       {"shared files are not read", Check::kCare, "RottenSharedFilesAreCopiedAgain"},
+      {"a look at the lock is a writer", Check::kCare, "VerifyLetsWritersIn"},
+      {"links in a store are followed", Check::kCare, "LinksAreNotFollowed"},
+      {"unmarked scratch is removed", Check::kCare, "UnmarkedFoldersStay"},
+      // What is around is not as it should be.
+      {"claimed lengths are believed", Check::kCare, "ClaimedLengthsAreCompared"},
+      {"a fork is not noticed", Check::kCare, "ForksAreNoticed"},
+      {"a thread that does not start is done", Check::kCare, "ThreadsThatDoNotStartAreErrors"},
       // Rows that go to others.
       {"deleted vertices have rows once they are compacted", Check::kRows, ""},
       {"type of a row is not looked at", Check::kRows, ""},
