@@ -102,6 +102,7 @@ row "  of these found, but not named" =0 injuries-unnamed
 row "changed catalogues" 500 catalog-mutations
 row "  of these with other answers" =0 catalog-mutations-silent
 row "  of these that ended a process, or hung" =0 catalog-mutations-died catalog-mutations-hung
+row "hostile inputs that were refused" 200 bombs
 row "mutants caught" "$(sum mutants)" mutants-caught
 row "scripts of tests/hostile that found something" =0 hostile-findings
 for file in "$folder"/hostile-*@*; do
