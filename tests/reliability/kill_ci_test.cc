@@ -13,6 +13,12 @@ namespace {
 
 using Role = LiveProcess::Role;
 
+TEST(KillTest, AWriterThatIsLetBeMakesWhatTheModelSays) {
+  const TempDir dir;
+  ASSERT_OK(MakeLiveStore(dir / "g.rz"));
+  ASSERT_OK(CheckUndisturbed(dir / "g.rz", 100));
+}
+
 // One store, three readers that look at it all the time, one that verifies it, and writers that are
 // killed one after the other, each after so many commits that it said were durable, wherever it is
 // then. None of them is in the way of a writer.

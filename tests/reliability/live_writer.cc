@@ -148,6 +148,21 @@ Status CheckAfterwards(const Path& path) {
   return Status::Ok();
 }
 
+Status CheckUndisturbed(const Path& path, std::uint64_t commits) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto store,
+                           Store::Open(FileSystem::Posix(), path, Store::Mode::kWrite));
+  RHIZOME_ASSIGN_OR_RETURN(const auto graph, Graph::Open(*store));
+  for (std::uint64_t next = 0; next < commits; ++next) {
+    RHIZOME_RETURN_IF_ERROR(graph->Write(LiveBatch(next), {.sync = false}));
+    if (next % 7 == 6)
+      RHIZOME_RETURN_IF_ERROR(graph->Compact({.keep_generations = 0}, JobControl()));
+    RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t found, CommitsIn(*graph));
+    if (found != next + 1)
+      return Status::Corruption(fmt::format("{} commits after {}", found, next + 1));
+  }
+  return Status::Ok();
+}
+
 LiveProcess::LiveProcess(Role role, const Path& path) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return;

@@ -29,6 +29,9 @@ Result<std::uint64_t> CountCommits(const Path& path);
 /// before, as the next writer has.
 Status CheckAfterwards(const Path& path);
 
+/// Writes so many commits, and compares after each, with nobody in its way. Errors: kCorruption.
+Status CheckUndisturbed(const Path& path, std::uint64_t commits);
+
 /// A child process. Destroying it kills it.
 class LiveProcess {
  public:
