@@ -7,7 +7,11 @@ cd "$(dirname "$0")"
 . ./common.bash
 refusing=$RHIZOME_BUILD/bin/rhizome_refusing
 "$refusing" true
-[ $? -ne 77 ] || skip "seccomp is not allowed here"
+if [ $? -eq 77 ]; then
+  # The closing table of the reliability tests is told.
+  [ -z "${RHIZOME_COUNTS:-}" ] || { mkdir -p "$RHIZOME_COUNTS" && echo "no seccomp" >"$RHIZOME_COUNTS/skipped@refusing_ci_test"; }
+  skip "seccomp is not allowed here"
+fi
 export RHIZOME_TEST_SEED=${RHIZOME_TEST_SEED:-$RANDOM}
 failures=0
 for layer in storage index cache; do
