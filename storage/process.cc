@@ -6,6 +6,8 @@
 
 #include <atomic>
 
+#include "rhizome/storage/mutant.h"
+
 namespace rhizome {
 namespace {
 
@@ -51,6 +53,7 @@ void AfterForkInChild() {
 }  // namespace
 
 std::uint64_t ForkCount() {
+  if (RHIZOME_MUTANT("a fork is not noticed")) return 0;
   // Without memory for the handlers the process's number has to do.
   static const bool handled = pthread_atfork(BeforeFork, AfterForkInParent, AfterForkInChild) == 0;
   return handled ? forks.load(std::memory_order_relaxed) : static_cast<std::uint64_t>(getpid());

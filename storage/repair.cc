@@ -855,8 +855,7 @@ Result<RepairReport> Repair::Run() {
     if (!*one && one->error().code() != StatusCode::kNotFound) return Fail(one->error());
   if (!format && !generations)
     return Fail(Status::NotFound(fmt::format("no Rhizome store at '{}'", store_.string())));
-  RHIZOME_ASSIGN_OR_RETURN(
-      lock_, fs_.Lock(store_ / kLockName, FileSystem::LockMode::kExclusive, LockContent()));
+  RHIZOME_ASSIGN_OR_RETURN(lock_, LockForWriting(fs_, store_));
   RHIZOME_RETURN_IF_ERROR(CheckId());
   std::set<std::string> seen;  // a file may be damaged in several ways
   for (const Damage& damage : report_.found) seen.insert(damage.file);

@@ -127,10 +127,7 @@ Result<std::unique_ptr<Store>> Store::OpenForWriting(FileSystem& fs, const Path&
   std::unique_ptr<Store> store(new Store(fs, path, options));
   RHIZOME_ASSIGN_OR_RETURN(store->id_, ReadFormat(fs, path));
   RHIZOME_RETURN_IF_ERROR(CheckScratch(fs, path));
-  const bool shared = RHIZOME_MUTANT("writers share the lock");
-  RHIZOME_ASSIGN_OR_RETURN(
-      store->lock_,
-      fs.Lock(path / kLockName, shared ? LockMode::kShared : LockMode::kExclusive, LockContent()));
+  RHIZOME_ASSIGN_OR_RETURN(store->lock_, LockForWriting(fs, path));
   auto catalog = Catalog::Open(fs, path / kCatalogName, Catalog::Mode::kWrite, store->id_,
                                CatalogOptionsOf(*store->context_));
   if (!catalog && catalog.error().code() == StatusCode::kNotFound)

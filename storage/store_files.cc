@@ -7,6 +7,7 @@
 
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/mutant.h"
+#include "rhizome/storage/pause.h"
 #include "rhizome/storage/store.h"
 
 namespace rhizome {
@@ -81,6 +82,20 @@ Status Walk(FileSystem& fs, const Path& folder, const std::string& prefix, std::
 }  // namespace
 
 std::string LockContent() { return fmt::format("rhizome {}\n", getpid()); }
+
+Result<std::unique_ptr<FileLock>> LockForWriting(FileSystem& fs, const Path& path) {
+  using LockMode = FileSystem::LockMode;
+  constexpr int kAttempts = 10;
+  const bool shared = RHIZOME_MUTANT("writers share the lock");
+  const bool once = RHIZOME_MUTANT("a look at the lock is a writer");
+  for (int attempt = 1;; ++attempt) {
+    auto lock =
+        fs.Lock(path / kLockName, shared ? LockMode::kShared : LockMode::kExclusive, LockContent());
+    const bool busy = !lock && lock.error().code() == StatusCode::kBusy;
+    if (!busy || once || attempt == kAttempts) return lock;
+    PauseForWriter();
+  }
+}
 
 std::string FormatText(const StoreId& id) {
   return fmt::format("{}{}{}{}\n", kFormatHead, kStoreFormatVersion, kIdHead, id.ToString());

@@ -26,6 +26,11 @@ inline constexpr std::string_view kScratchName = "scratch";
 /// "rhizome <pid>\n", what a lock file of ours holds.
 std::string LockContent();
 
+/// Takes the writer's lock of the store at `path`. Who only looks whether there is a writer
+/// (verify) holds it for an instant: that is waited for. Errors: kBusy, a writer is at work, after
+/// 100 ms; those of FileSystem::Lock.
+Result<std::unique_ptr<FileLock>> LockForWriting(FileSystem& fs, const Path& path);
+
 /// The three lines of FORMAT.
 std::string FormatText(const StoreId& id);
 

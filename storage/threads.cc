@@ -4,14 +4,17 @@
 #include <vector>
 
 #include "rhizome/storage/exceptions.h"
+#include "rhizome/storage/mutant.h"
 
 namespace rhizome {
 
 Status Thread::Start(std::function<Status()> work) {
-  return Guarded([&] {
+  Status started = Guarded([&] {
     thread_ = std::thread([this, work = std::move(work)] { status_ = Guarded(work); });
     return Status::Ok();
   });
+  if (RHIZOME_MUTANT("a thread that does not start is done")) return Status::Ok();
+  return started;
 }
 
 Status Thread::Join() noexcept {

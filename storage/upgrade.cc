@@ -23,8 +23,7 @@ Result<UpgradeReport> UpgradeStore(FileSystem& fs, const Path& path, std::uint64
                     path.string(), report.from, to)));
   }
   if (report.from == to) return report;
-  RHIZOME_ASSIGN_OR_RETURN(
-      const auto lock, fs.Lock(path / kLockName, FileSystem::LockMode::kExclusive, LockContent()));
+  RHIZOME_ASSIGN_OR_RETURN(const auto lock, LockForWriting(fs, path));
   for (std::uint64_t format = report.from; format < to; ++format) {
     const auto step = std::find_if(steps.begin(), steps.end(),
                                    [&](const UpgradeStep& one) { return one.from == format; });

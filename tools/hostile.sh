@@ -85,12 +85,17 @@ run_one() {
   running=
   case $code in
     0) verdict=ok ;;
-    77) verdict="skipped: $(tail -n 1 "$log" | cut -c 1-80)" ;;
+    77)
+      verdict="skipped: $(tail -n 1 "$log" | cut -c 1-80)"
+      note "skipped@hostile-$name" "${verdict#skipped: }"
+      ;;
     124 | 137) verdict="FOUND: not done within $limit s" ;;
     *) verdict="FOUND $(grep -c '^FOUND ' "$log") (exit code $code)" ;;
   esac
   # A finding without the exit code is one, too.
   [ $code -ne 0 ] || ! grep -q '^FOUND ' "$log" || verdict="FOUND $(grep -c '^FOUND ' "$log")"
+  # One that has counted nothing has tried nothing.
+  [ $code -ne 0 ] || grep -qE '^count .* [1-9][0-9]*$' "$log" || verdict="FOUND: it counted nothing"
   tail -n 200 "$log" | cut -c 1-1000
   printf '%-16s %6d s  %s\n' "$name" $((SECONDS - begun)) "$verdict" >>"$table"
   while IFS=$'\t' read -r what number; do

@@ -55,6 +55,13 @@ def cases_of(report):
             yield name, "passed", ""
 
 
+def why_not_run(test):
+    """A test that skipped has said so; one whose binary is missing, say, has failed."""
+    reason = test.find("skipped")
+    message = reason.get("message", "") if reason is not None else ""
+    return "skipped" if test.get("status") == "disabled" or message.startswith("SKIP_") else "failed"
+
+
 def results(build):
     for test in xml.parse(build / "ctest.xml").getroot().iter("testcase"):
         name, status, output = test.get("name"), test.get("status"), test.findtext("system-out")
@@ -69,7 +76,7 @@ def results(build):
         elif status == "fail" and output and "[ RUN      ]" in output:
             yield f"{name}, which ended in {last_case(output)}", "failed", shown(output)
         else:
-            verdict = {"run": "passed", "fail": "failed"}.get(status, "skipped")
+            verdict = {"run": "passed", "fail": "failed"}.get(status) or why_not_run(test)
             yield name, verdict, shown(output) if verdict == "failed" else ""
 
 

@@ -57,7 +57,7 @@ test_one() {
   if [ $found -eq 1 ]; then
     findings=$((findings + 1))
     echo "FOUND RHIZOME_TEST_SEED=$seed $binary --gtest_filter='$test'"
-    grep -E '^(RHIZOME_(CRASH|FAULT|ALLOCATION)=|SILENT |UNNAMED )' "$log" || true
+    grep -E '^(RHIZOME_(CRASH|FAULT|ALLOCATION|UPKEEP)=|SILENT |UNNAMED )' "$log" || true
   fi
   local seconds=$((SECONDS - begun))
   while read -r _ what count; do  # its time and its find count once

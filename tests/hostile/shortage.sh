@@ -51,12 +51,12 @@ limited() {
   bash -c 'ulimit -S "$1" "$2" || exit 2; shift 2; exec "$@"' limited "$@"
 }
 
-"$RHIZOME" generate planted --out g --scale 8 --dim 5 >/dev/null || exit 77
+"$RHIZOME" generate planted --out g --scale 8 --dim 5 >/dev/null || exit 1
 "$RHIZOME" ingest s.rz --edges g/edges.npy --nodes g/nodes.tsv --node-columns id,label,split --array feat=g/features.npy \
-  --partitions 3 >/dev/null || exit 77
+  --partitions 3 >/dev/null || exit 1
 printf '1\t2\n3\t4\n' >one.tsv
-"$RHIZOME" put s.rz one.tsv >/dev/null || exit 77  # a delta, that a salvaged catalogue would lose
-"$RHIZOME" array add s.rz more=g/features.npy --layout chunk >/dev/null || exit 77
+"$RHIZOME" put s.rz one.tsv >/dev/null || exit 1  # a delta, that a salvaged catalogue would lose
+"$RHIZOME" array add s.rz more=g/features.npy --layout chunk >/dev/null || exit 1
 cp -a s.rz kept.rz
 sound=$(sum_of s.rz)
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "reliability/bombs.h"
+#include "reliability/counts.h"
 
 namespace rhizome::testing {
 namespace {
@@ -31,7 +32,7 @@ TEST(BombTest, HostileInputsAreRefusedInLittleMemory) {
     most_seconds = std::max(most_seconds, outcome.processor_seconds);
   }
   EXPECT_GE(names.size(), 200U);
-  std::printf("COUNT bombs %zu\n", names.size());
+  PrintCount("bombs", names.size());
   std::printf("most memory taken %.1f MiB, most processor time %.3f s\n",
               static_cast<double>(most_bytes) / (1 << 20), most_seconds);
 }

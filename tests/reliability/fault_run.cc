@@ -3,23 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <cerrno>
 #include <cstdio>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "reliability/crash_check.h"
+#include "reliability/fault_kinds.h"
 #include "reliability/process.h"
 #include "rhizome/storage/mutex.h"
 
 namespace rhizome::testing {
 namespace {
 
-constexpr std::array<int, 7> kErrors = {
-    EIO, ENOSPC, EBADF, EINTR, EAGAIN, FakeFileSystem::kShortRead, FakeFileSystem::kEmptyRead};
+constexpr std::size_t kDrawnErrors = 4;  // beside EIO, of each operation
 
 struct Fault {
   std::uint64_t operation = 0;  ///< from the scenario's first on
@@ -40,9 +38,9 @@ class FaultRun {
     trace_.erase(trace_.begin(), trace_.begin() + static_cast<std::ptrdiff_t>(before));
     for (std::uint64_t at = plan.seed % plan.stride; at < trace_.size(); at += plan.stride) {
       if (trace_[at].find(plan.at) == std::string::npos) continue;
-      for (const int error : kErrors)
-        for (const bool sticky : {false, true})
-          if (error > 0 || trace_[at].starts_with("read ")) faults_.push_back({at, error, sticky});
+      for (const int error : plan.only.empty() ? FaultKinds(trace_[at], at, plan.seed, kDrawnErrors)
+                                               : AllFaultKinds(trace_[at]))
+        for (const bool sticky : {false, true}) faults_.push_back({at, error, sticky});
     }
   }
 
@@ -79,6 +77,8 @@ class FaultRun {
     if (status.ok() && recorder.done() != last) return {status, "ended early without an error"};
     if (!status.ok() && fault != nullptr && fault->error == FakeFileSystem::kShortRead)
       return {status, "a short read, which is none, is an error"};
+    if (status.code() == StatusCode::kCorruption && fault != nullptr && fault->error > 0)
+      return {status, "a fault is taken for damage"};
     if (!recorder.complaint().empty()) return {status, recorder.complaint()};
     const int begun = std::min(recorder.begun(), last);
     CrashCheck check(history_, recorder.done(), begun);

@@ -27,10 +27,11 @@ struct FaultCounts {
   std::uint64_t failures = 0;  ///< each printed in a line, with what repeats it
 };
 
-/// Runs a scenario again for each of its operations, reads too, which fails with EIO, ENOSPC,
-/// EBADF, EINTR or EAGAIN, once or from then on; reads also bring half of the bytes, or none. The
-/// history must end with an error or do what it did undisturbed; after either the store is opened,
-/// holds what was acknowledged, and goes on (crash_check.h).
+/// Runs a scenario again for each of its operations, reads too, which fails with EIO and four other
+/// errors that are drawn (fault_kinds.h), once or from then on; reads also bring half of the bytes,
+/// or none. The history must end with an error, which no failed operation makes one of damage, or
+/// do what it did undisturbed; after either the store is opened, holds what was acknowledged, and
+/// goes on (crash_check.h).
 FaultCounts RunFaults(const Scenario& scenario, const History& history, const FaultPlan& plan);
 
 }  // namespace rhizome::testing

@@ -9,14 +9,17 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "reliability/live_arrays.h"
+#include "reliability/live_model.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/graph_builder.h"
 #include "rhizome/index/verify_store.h"
@@ -29,17 +32,10 @@ namespace {
 constexpr const char* kRoleVariable = "RHIZOME_LIVE_ROLE";
 constexpr const char* kPathVariable = "RHIZOME_LIVE_STORE";
 constexpr int kAckDescriptor = 3;
-constexpr std::uint64_t kFirstVertices = 1;  // "root"
+constexpr std::chrono::milliseconds kBetweenLooks(10);  // in which writers get on
 
-std::string NameOfOfLiveWriter(std::uint64_t commit) { return fmt::format("a{}", commit); }
-
-Result<std::uint64_t> CountIn(const Graph& graph) {
-  const std::uint64_t commits = graph.vertex_count() - kFirstVertices;
-  for (std::uint64_t i = 0; i < commits; ++i)
-    if (!graph.Find(ExternalId(NameOfOfLiveWriter(i))))
-      return Fail(Status::Corruption(
-          fmt::format("{} vertices were put, but {} is missing", commits, NameOfOfLiveWriter(i))));
-  return commits;
+bool Say(std::uint64_t number) {
+  return write(kAckDescriptor, &number, sizeof(number)) == sizeof(number);
 }
 
 // Opens the store, commits until the number of commits is a multiple of `until`, and closes it.
@@ -47,17 +43,14 @@ Status WriteCommits(const Path& path, std::uint64_t until) {
   RHIZOME_ASSIGN_OR_RETURN(const auto store,
                            Store::Open(FileSystem::Posix(), path, Store::Mode::kWrite));
   RHIZOME_ASSIGN_OR_RETURN(const auto graph, Graph::Open(*store));
-  RHIZOME_ASSIGN_OR_RETURN(std::uint64_t next, CountIn(*graph));
+  RHIZOME_ASSIGN_OR_RETURN(std::uint64_t next, CommitsIn(*graph));
   do {
-    WriteBatch batch;
-    batch.PutEdge(ExternalId("root"), ExternalId(NameOfOfLiveWriter(next)));
     const bool sync = next % 3 != 1;
-    RHIZOME_RETURN_IF_ERROR(graph->Write(batch, {.sync = sync}));
+    RHIZOME_RETURN_IF_ERROR(graph->Write(LiveBatch(next), {.sync = sync}));
     if (next % 7 == 6)
       RHIZOME_RETURN_IF_ERROR(graph->Compact({.keep_generations = 0}, JobControl()));
     ++next;
-    if (sync && write(kAckDescriptor, &next, sizeof(next)) != sizeof(next))
-      return Status::IoError("nobody listens");
+    if (sync && !Say(next)) return Status::IoError("nobody listens");
   } while (next % until != 0);
   return Status::Ok();
 }
@@ -75,13 +68,27 @@ Status WriteWithArrays(const Path& path) {
 }
 
 Status Read(const Path& path) {
-  for (std::uint64_t before = 0;;) {
+  std::uint64_t before = 0;
+  for (std::uint64_t looks = 1;;) {
     const auto count = CountCommits(path);
     if (!count && count.error().code() == StatusCode::kBusy) continue;
     if (!count) return count.error();
     if (*count < before)
       return Status::Corruption(fmt::format("{} commits, but {} before", *count, before));
     before = *count;
+    if (!Say(looks++)) return Status::IoError("nobody listens");
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+}
+
+Status Verify(const Path& path) {
+  for (std::uint64_t looks = 1;;) {
+    const auto report = VerifyStore(FileSystem::Posix(), path, JobControl());
+    if (!report && report.error().code() == StatusCode::kBusy) continue;
+    if (!report) return report.error();
+    RHIZOME_RETURN_IF_ERROR(report->verdict());
+    if (!Say(looks++)) return Status::IoError("nobody listens");
+    std::this_thread::sleep_for(kBetweenLooks);
   }
 }
 
@@ -92,6 +99,7 @@ const bool kRoleTaken = [] {
   if (role == nullptr || path == nullptr) return false;
   const Status status = *role == 'w'   ? Write(path)
                         : *role == 'a' ? WriteWithArrays(path)
+                        : *role == 'v' ? Verify(path)
                                        : Read(path);
   // A writer whose disk is cut off says what it should.
   if (status.code() != StatusCode::kIoError)
@@ -108,6 +116,8 @@ const char* VariableOf(LiveProcess::Role role) {
       return "a";
     case LiveProcess::Role::kReader:
       return "r";
+    case LiveProcess::Role::kVerifier:
+      return "v";
   }
   return "";
 }
@@ -117,23 +127,17 @@ const char* VariableOf(LiveProcess::Role role) {
 Status MakeLiveStore(const Path& path) {
   RHIZOME_ASSIGN_OR_RETURN(
       const auto store, Store::Create(FileSystem::Posix(), path, StoreId{.bytes = {std::byte{9}}}));
-  GraphInput input;
-  input.vertex_count = kFirstVertices;
-  input.id_kind = ExternalIdKind::kString;
-  input.string_ids = {"root"};
-  input.vertex_type_names = {"vertex"};
-  input.edge_type_names = {"edge"};
   BuildOptions options;
   options.partition.kind = PartitionerKind::kRandom;
   options.partition.partitions = 2;
-  return BuildGeneration(*store, std::move(input), options, JobControl());
+  return BuildGeneration(*store, LiveInput(), options, JobControl());
 }
 
 Result<std::uint64_t> CountCommits(const Path& path) {
   RHIZOME_ASSIGN_OR_RETURN(const auto store,
                            Store::Open(FileSystem::Posix(), path, Store::Mode::kRead));
   RHIZOME_ASSIGN_OR_RETURN(const auto graph, Graph::Open(std::as_const(*store)));
-  return CountIn(*graph);
+  return CommitsIn(*graph);
 }
 
 Status CheckAfterwards(const Path& path) {
@@ -141,6 +145,21 @@ Status CheckAfterwards(const Path& path) {
   RHIZOME_ASSIGN_OR_RETURN(const auto report, VerifyStore(FileSystem::Posix(), path, JobControl()));
   RHIZOME_RETURN_IF_ERROR(report.verdict());
   if (!report.orphans.empty()) return Status::Corruption("rubbish is left: " + report.orphans[0]);
+  return Status::Ok();
+}
+
+Status CheckUndisturbed(const Path& path, std::uint64_t commits) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto store,
+                           Store::Open(FileSystem::Posix(), path, Store::Mode::kWrite));
+  RHIZOME_ASSIGN_OR_RETURN(const auto graph, Graph::Open(*store));
+  for (std::uint64_t next = 0; next < commits; ++next) {
+    RHIZOME_RETURN_IF_ERROR(graph->Write(LiveBatch(next), {.sync = false}));
+    if (next % 7 == 6)
+      RHIZOME_RETURN_IF_ERROR(graph->Compact({.keep_generations = 0}, JobControl()));
+    RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t found, CommitsIn(*graph));
+    if (found != next + 1)
+      return Status::Corruption(fmt::format("{} commits after {}", found, next + 1));
+  }
   return Status::Ok();
 }
 
@@ -177,11 +196,11 @@ bool LiveProcess::ReadAck(bool wait) {
   pollfd ready{.fd = pipe_, .events = POLLIN, .revents = 0};
   while (poll(&ready, 1, wait ? -1 : 0) < 0 && errno == EINTR) {
   }
-  if ((ready.revents & POLLIN) == 0) return false;
+  if (ready.revents == 0) return false;
   std::uint64_t said = 0;
-  if (read(pipe_, &said, sizeof(said)) != sizeof(said)) return false;
-  acknowledged_ = said;
-  return true;
+  ended_ = read(pipe_, &said, sizeof(said)) != sizeof(said);
+  if (!ended_) acknowledged_ = said;
+  return !ended_;
 }
 
 std::uint64_t LiveProcess::WaitForAcks(std::uint64_t count) {
@@ -203,7 +222,7 @@ void LiveProcess::Kill() {
 }
 
 bool LiveProcess::Failed() {
-  if (pid_ <= 0) return true;
+  if (pid_ <= 0 || ended_) return true;
   int how = 0;
   if (waitpid(pid_, &how, WNOHANG) != pid_) return false;
   pid_ = -1;

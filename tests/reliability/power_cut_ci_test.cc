@@ -83,6 +83,7 @@ TEST_P(PowerCutTest, LosesNothingThatWasSaidToBeDurable) {
   for (int cut = 0; cut < kCuts; ++cut) {
     LiveProcess writer(LiveProcess::Role::kWriter, disk.store());
     durable = std::max(durable, writer.WaitForAcks(1 + rng() % 8));
+    ASSERT_FALSE(writer.Failed()) << "before cut " << cut;
     ASSERT_TRUE(disk.Cut());
     writer.Kill();
     disk.Unmount();

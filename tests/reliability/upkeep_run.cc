@@ -4,9 +4,9 @@
 
 #include <array>
 #include <atomic>
-#include <cerrno>
 #include <cstdio>
 
+#include "reliability/fault_kinds.h"
 #include "reliability/process.h"
 #include "rhizome/storage/mutex.h"
 
@@ -60,14 +60,14 @@ std::optional<std::string> RunFault(const Upkeep& upkeep, std::uint64_t operatio
   if (!wrong.empty()) return wrong;
   if (upkeep.sound && error > 0 && ended.code() == StatusCode::kCorruption)
     return "a fault is taken for damage: " + ended.ToString();
+  if (upkeep.sound && error == FakeFileSystem::kShortRead && !ended.ok())
+    return "a short read, which is none, is an error: " + ended.ToString();
   return Check(upkeep, disk, ended);
 }
 
 }  // namespace
 
 UpkeepCounts RunUpkeepFaults(const Upkeep& upkeep, const UpkeepPlan& plan) {
-  constexpr std::array kErrors = {EIO, ENOSPC, FakeFileSystem::kShortRead,
-                                  FakeFileSystem::kEmptyRead};
   StoreDisk disk(upkeep.before);
   const std::uint64_t first = disk.Trace().size();
   std::string wrong;
@@ -82,8 +82,8 @@ UpkeepCounts RunUpkeepFaults(const Upkeep& upkeep, const UpkeepPlan& plan) {
   std::vector<Case> cases;
   for (std::uint64_t at = plan.seed % plan.stride; first + at < trace.size(); at += plan.stride) {
     const std::string& what = trace[first + at];
-    for (const int error : kErrors) {
-      if (error < 0 && !what.starts_with("read ")) continue;
+    for (const int error :
+         plan.only.empty() ? FaultKinds(what, at, plan.seed, 1) : AllFaultKinds(what)) {
       for (const bool sticky : {false, true}) {
         cases.push_back({fmt::format("{}:{}:{}:{}", upkeep.name, at, error, sticky ? 1 : 0),
                          [&upkeep, &what, at, error, sticky](UpkeepCounts& counts) {

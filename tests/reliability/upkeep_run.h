@@ -22,8 +22,8 @@ struct Upkeep {
   /// as an error. Returns what is wrong; nothing if all is well.
   std::function<std::optional<std::string>(StoreDisk& disk, const Status& ended)> check;
 
-  /// Nothing is damaged: an operation that fails must not count as damage (kCorruption). A read
-  /// that brings less than there is may.
+  /// Nothing is damaged: an operation that fails must not count as damage (kCorruption), and one
+  /// that brings half of the bytes is no failure. A read that brings none may be damage.
   bool sound = false;
 };
 
@@ -43,8 +43,8 @@ struct UpkeepCounts {
   std::uint64_t failures = 0;  ///< each printed in a line, with what repeats it
 };
 
-/// Does it again and again while one operation fails, reads too, with EIO or ENOSPC, once or from
-/// then on, or a read brings less than there is; and checks.
+/// Does it again and again while one operation fails, reads too, with EIO or another error that is
+/// drawn (fault_kinds.h), once or from then on, or a read brings less than there is; and checks.
 UpkeepCounts RunUpkeepFaults(const Upkeep& upkeep, const UpkeepPlan& plan);
 
 /// Lets the power go before operations that change something; and checks.

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -61,11 +62,19 @@ Upkeep VerifyOf(const SmallStore& store, const std::string& damaged) {
   StoreDisk disk(store.now);
   if (!damaged.empty()) Damage(disk, FileWith(disk, damaged));
   const auto files = std::make_shared<const std::map<std::string, Bytes>>(disk.Files());
+  StoreDisk undisturbed(disk.Image());
+  const auto whole = VerifyStore(undisturbed, kStorePath, JobControl());
+  EXPECT_OK(whole);
+  const std::uint64_t looked_at = whole ? whole->files : 0;
   return {.name = "verify" + (damaged.empty() ? damaged : " with a damaged " + damaged),
           .before = Durable(disk),
-          .run = [damaged](StoreDisk& on, std::string& wrong) -> Status {
+          .run = [damaged, looked_at](StoreDisk& on, std::string& wrong) -> Status {
             const auto report = VerifyStore(on, kStorePath, JobControl());
             if (!report) return report.error();
+            if (damaged.empty() && report->ok() && report->files != looked_at)
+              wrong =
+                  fmt::format("{} files of {} are called sound, and the others are not looked at",
+                              report->files, looked_at);
             if (damaged.empty()) return report->verdict();
             if (report->ok()) wrong = "the damage is overlooked";
             return Status::Ok();

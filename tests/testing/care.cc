@@ -5,13 +5,16 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
 #include <map>
-#include <mutex>
 #include <memory>
+#include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -19,8 +22,10 @@
 #include "rhizome/storage/catalog.h"
 #include "rhizome/storage/damage.h"
 #include "rhizome/storage/forwarding_file_system.h"
+#include "rhizome/storage/job_folder.h"
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/repair.h"
+#include "rhizome/storage/store.h"
 #include "rhizome/storage/verify.h"
 #include "storage/array_fixture.h"
 
@@ -91,6 +96,41 @@ class WrongOnce final : public ForwardingFileSystem {
  private:
   const Path file_;
   bool done_ = false;
+};
+
+/// Whenever a verification holds the writer's lock to see whether there is a writer, one comes.
+class WriterAtEveryLook final : public ForwardingFileSystem {
+ public:
+  WriterAtEveryLook(Path store, std::atomic<int>& writers)
+      : ForwardingFileSystem(Disk()), store_(std::move(store)), writers_(writers) {}
+  ~WriterAtEveryLook() override { Join(); }
+
+  Result<std::unique_ptr<FileLock>> Lock(const Path& path, LockMode mode,
+                                         std::string_view content) override {
+    if (path != store_ / "LOCK") return ForwardingFileSystem::Lock(path, mode, content);
+    Join();  // one writer at a time
+    auto lock = ForwardingFileSystem::Lock(path, mode, content);
+    ++count_;
+    writer_ = std::thread(
+        [this] { writers_ += Store::Open(Disk(), store_, Store::Mode::kWrite).has_value(); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    return lock;
+  }
+
+  /// How many looks there were; all writers are done.
+  int count() {
+    Join();
+    return count_;
+  }
+
+ private:
+  void Join() {
+    if (writer_.joinable()) writer_.join();
+  }
+  const Path store_;
+  std::atomic<int>& writers_;
+  int count_ = 0;
+  std::thread writer_;
 };
 
 std::string BytesOf(const Path& path) {
@@ -316,6 +356,52 @@ Complaint RepairKeepsOtherJobs() {
   return std::nullopt;
 }
 
+Complaint JobsGoOnAfterARepair() {
+  TempDir dir;
+  const Path store = dir / "s";
+  const Path scratch = store / "scratch/infer-emb";
+  if (!MakeStore(Disk(), store).ok()) return "no store";
+  const auto job = ClaimJobFolder(Disk(), scratch);
+  if (!job) return job.error().ToString();
+  const auto made = WriteByFormula(Disk(), scratch,
+                                   MakeEntry("emb", 300, 4, DataType::kFloat32, ArrayLayout::kRow));
+  if (!made) return made.error().ToString();
+  auto reader = Store::Open(Disk(), store, Store::Mode::kRead);
+  if (!reader) return reader.error().ToString();
+  Change(store / kRows, {5, 300});
+  {
+    const auto harmed = Tree(store);
+    const auto writer = Disk().Lock(store / "LOCK", FileSystem::LockMode::kExclusive, "w\n");
+    if (!writer) return writer.error().ToString();
+    const auto refused = RepairStore(Disk(), store, {.fill_holes = true}, JobControl());
+    if (refused || refused.error().code() != StatusCode::kBusy) return "a repair beside a writer";
+    if (Tree(store) != harmed) return "a refused repair changes a file";
+  }
+  const auto report = RepairStore(Disk(), store, {.fill_holes = true}, JobControl());
+  if (!report) return "repair: " + report.error().ToString();
+  if (const Status refreshed = (*reader)->Refresh(); !refreshed.ok()) return refreshed.ToString();
+  const std::uint64_t generation = (*reader)->manifest().generation;
+  const Status published =
+      Store::PublishArray(Disk(), store, generation, made->arrays, scratch, made->files);
+  if (!published.ok()) return "a job cannot publish: " + published.ToString();
+  if (const Status again = (*reader)->Refresh(); !again.ok()) return again.ToString();
+  for (const char* name : {"feat", "emb"}) {
+    const auto array = (*reader)->OpenArray(name);
+    if (!array) return array.error().ToString();
+    std::vector<std::byte> rows((*array)->entry().rows * (*array)->entry().row_bytes());
+    if (const Status read = (*array)->ReadRows(0, (*array)->entry().rows, rows); !read.ok())
+      return std::string(name) + " is not read: " + read.ToString();
+    if (name == std::string("emb") && rows != RowsByFormula(0, 300, 16)) return "other rows";
+  }
+  // While the reader was there, what it had begun with was kept, damage and all.
+  reader->reset();
+  if (const auto writer = Store::Open(Disk(), store, Store::Mode::kWrite); !writer)
+    return writer.error().ToString();
+  const auto verified = VerifyFiles(Disk(), store, JobControl());
+  if (!verified) return verified.error().ToString();
+  return verified->ok() ? std::nullopt : Complaint("then " + verified->verdict().ToString());
+}
+
 Complaint OneRowCostsOneRow() {
   constexpr std::size_t kRowBytes = 12;
   TempDir dir;
@@ -390,7 +476,14 @@ Complaint VerifyLetsWritersIn() {
   });
   const auto report = VerifyFiles(fs, store, JobControl());
   if (!report || !report->ok()) return "the store is not sound";
-  return free ? std::nullopt : Complaint("no writer comes in while chunks are read");
+  if (!free) return "no writer comes in while chunks are read";
+  std::atomic<int> writers = 0;
+  WriterAtEveryLook looks(store, writers);
+  const auto again = VerifyFiles(looks, store, JobControl());
+  if (!again || !again->ok()) return "the store is not sound beside writers";
+  const int count = looks.count();
+  if (count == 0) return "verify looks for no writer: this test sees nothing";
+  return writers == count ? std::nullopt : Complaint("a look at the lock refuses a writer");
 }
 
 const std::map<std::string, std::function<Complaint()>>& Complaints() {
@@ -401,9 +494,15 @@ const std::map<std::string, std::function<Complaint()>>& Complaints() {
       {"DamageIsReadTwice", DamageIsReadTwice},
       {"RepairKeepsTheLock", RepairKeepsTheLock},
       {"RepairKeepsOtherJobs", RepairKeepsOtherJobs},
+      {"JobsGoOnAfterARepair", JobsGoOnAfterARepair},
       {"OneRowCostsOneRow", OneRowCostsOneRow},
       {"RottenSharedFilesAreCopiedAgain", RottenSharedFilesAreCopiedAgain},
       {"VerifyLetsWritersIn", VerifyLetsWritersIn},
+      {"LinksAreNotFollowed", LinksAreNotFollowed},
+      {"UnmarkedFoldersStay", UnmarkedFoldersStay},
+      {"ClaimedLengthsAreCompared", ClaimedLengthsAreCompared},
+      {"ForksAreNoticed", ForksAreNoticed},
+      {"ThreadsThatDoNotStartAreErrors", ThreadsThatDoNotStartAreErrors},
   };
   return complaints;
 }

@@ -30,14 +30,34 @@ Complaint RepairKeepsTheLock();
 /// Repair leaves the scratch folders of jobs that run.
 Complaint RepairKeepsOtherJobs();
 
+/// A repair beside a writer is refused and changes nothing; readers and jobs that were there before
+/// one go on after it: they read on, and publish what they made.
+Complaint JobsGoOnAfterARepair();
+
 /// Of a chunk of layout row only the rows are lost whose checksums do not hold.
 Complaint OneRowCostsOneRow();
 
 /// A file of an earlier backup that is rotten by now is not shared, but copied again.
 Complaint RottenSharedFilesAreCopiedAgain();
 
-/// A verification does not hold writers off.
+/// A verification does not hold writers off, neither while it reads nor in the instants in which it
+/// looks whether there is one.
 Complaint VerifyLetsWritersIn();
+
+/// Opening a store follows no link in it, and removes nothing beyond one.
+Complaint LinksAreNotFollowed();
+
+/// Nor does it remove a folder in scratch/ that no job has marked.
+Complaint UnmarkedFoldersStay();
+
+/// No memory is taken for rows of a file that is shorter than the manifest says.
+Complaint ClaimedLengthsAreCompared();
+
+/// A forked child is refused what it inherited, and the parent notices nothing.
+Complaint ForksAreNoticed();
+
+/// Where the system gives no thread, a compaction fails and changes nothing, and the next is done.
+Complaint ThreadsThatDoNotStartAreErrors();
 
 /// All of them, by name.
 const std::map<std::string, std::function<Complaint()>>& Complaints();

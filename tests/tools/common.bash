@@ -64,6 +64,12 @@ kill_at() {
     >"$work/out" 2>"$work/err" </dev/null; } 2>/dev/null || code=$?
 }
 
+# skip REASON: the script looks at nothing here.
+skip() {
+  echo "skipped: $*"
+  exit 77
+}
+
 finish() {
   [ "$failures" -eq 0 ] && exit 0
   echo "$failures checks failed" >&2

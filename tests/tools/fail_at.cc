@@ -1,7 +1,7 @@
 // Preloaded into the binary by scripts that let one of its system calls fail, or do half of its
 // work: calls on files are counted from 1 on.
 //   RHIZOME_FAIL_AT=N         which one
-//   RHIZOME_FAIL_HOW=...      EINTR, EAGAIN, EIO, ENOSPC, EBADF; short (half of a read or write, at
+//   RHIZOME_FAIL_HOW=...      the name of an errno, such as EIO; short (half of a read or write, at
 //                             least a byte; other calls do all); zero (a read brings nothing)
 //   RHIZOME_FAIL_STICKY=1     from then on, too
 //   RHIZOME_FAIL_COUNT=FILE   the number of calls of a run that reached its end is written there
@@ -30,11 +30,12 @@ const char* Setting(const char* name) {
 }
 
 int ErrnoOf(const char* how) {
-  if (std::strcmp(how, "EINTR") == 0) return EINTR;
-  if (std::strcmp(how, "EAGAIN") == 0) return EAGAIN;
-  if (std::strcmp(how, "EIO") == 0) return EIO;
-  if (std::strcmp(how, "EBADF") == 0) return EBADF;
-  return std::strcmp(how, "ENOSPC") == 0 ? ENOSPC : 0;
+  constexpr int kMostErrno = 133;
+  for (int number = 1; number <= kMostErrno; ++number) {
+    const char* const name = strerrorname_np(number);
+    if (name != nullptr && std::strcmp(how, name) == 0) return number;
+  }
+  std::abort();  // a fault that is none would find nothing
 }
 
 /// Counts a call; sets errno where it is to fail.

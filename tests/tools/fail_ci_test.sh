@@ -21,8 +21,9 @@ rhizome neighbors base.rz 0 --json >before 2>err || fail "neighbors: $(cat err)"
 cmp -s before after && fail "the put changes nothing"
 
 faults=0 refused=0
+others=$(printf '%s\n' EINTR EAGAIN ENOSPC EBADF EMFILE EACCES ENOMEM ECANCELED | shuf -n 4)
 first=$((RANDOM % 7 + 1))
-for how in EINTR EAGAIN short zero EIO ENOSPC EBADF; do
+for how in short zero EIO $others; do
   for at in $(seq $first 7 "$calls"); do
     for sticky in 0 1; do
       # An EINTR that never ends is none; a call may be repeated for ever.
@@ -34,6 +35,7 @@ for how in EINTR EAGAIN short zero EIO ENOSPC EBADF; do
       faults=$((faults + 1))
       repeat="RHIZOME_FAIL_AT=$at RHIZOME_FAIL_HOW=$how RHIZOME_FAIL_STICKY=$sticky"
       [ $code -ge 124 ] && fail "$repeat: exit code $code: $(head -c 300 err)"
+      [ $code -eq 3 ] && [ $how != zero ] && fail "$repeat: taken for damage: $(head -c 300 err)"
       [ $code -ne 0 ] && refused=$((refused + 1))
       [ $how = short ] && [ $code -ne 0 ] && fail "$repeat: $(head -c 300 err)"
       rhizome neighbors g.rz 0 --json >now 2>err || { fail "$repeat: afterwards: $(cat err)"; continue; }

@@ -7,7 +7,7 @@ cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash
 . ./common.bash
 cd "$work"
-has_gnn || { echo "skipped: this build has no librhizome_gnn"; finish; }
+has_gnn || skip "this build has no librhizome_gnn"
 
 rhizome generate planted --out data --scale 12 --dim 32 --classes 4 --seed 5 >/dev/null || fail "generate"
 ingest=(rhizome ingest --edges data/edges.npy --nodes data/nodes.tsv --node-columns id,label,split --undirected --partitions 2)

@@ -9,7 +9,7 @@ cd "$(dirname "$0")"
 . ./memory_group.bash
 cd "$work"
 
-has_gnn || { echo "skipped: this build has no librhizome_gnn"; finish; }
+has_gnn || skip "this build has no librhizome_gnn"
 
 # 128 MiB of features, and as much between the layers.
 rhizome generate planted --scale 16 --dim 512 --classes 4 --out data >/dev/null || fail "generate"

@@ -6,7 +6,7 @@ cd "$(dirname "$0")"
 . ./common.bash
 cd "$work"
 
-has_gnn || { echo "skipped: this build has no librhizome_gnn"; finish; }
+has_gnn || skip "this build has no librhizome_gnn"
 seed=${RHIZOME_TEST_SEED:-$RANDOM}
 echo "RHIZOME_TEST_SEED=$seed"
 RANDOM=$seed

@@ -6,7 +6,7 @@ cd "$(dirname "$0")"
 # shellcheck source=tests/tools/common.bash
 . ./common.bash
 cd "$work"
-has_gnn || { echo "skipped: this build has no librhizome_gnn"; finish; }
+has_gnn || skip "this build has no librhizome_gnn"
 
 rhizome generate planted --out demo --scale 9 --edge-factor 4 --dim 8 --seed 5 >/dev/null || fail "generate"
 rhizome ingest plain.rz --edges demo/edges.npy --nodes demo/nodes.tsv --node-columns id,label,split \

@@ -9,7 +9,7 @@ cd "$(dirname "$0")"
 . ./memory_group.bash
 cd "$work"
 
-has_gnn || { echo "skipped: this build has no librhizome_gnn"; finish; }
+has_gnn || skip "this build has no librhizome_gnn"
 
 rhizome generate planted --scale 16 --dim 256 --classes 4 --out data >/dev/null || fail "generate"
 rhizome ingest g.rz --edges data/edges.npy --nodes data/nodes.tsv --node-columns id,label,split \

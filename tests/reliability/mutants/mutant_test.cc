@@ -15,6 +15,7 @@
 #include "reliability/crash_run.h"
 #include "reliability/damage_run.h"
 #include "reliability/fault_run.h"
+#include "reliability/live_writer.h"
 #include "reliability/rows_check.h"
 #include "reliability/upkeep_run.h"
 #include "testing/care.h"
@@ -30,6 +31,7 @@ enum class Check : std::uint8_t {
   kFault,     // operations that fail
   kSharing,   // processes beside each other
   kRows,      // rows of vertices after a deletion and a compaction
+  kLive,      // a live writer (live_writer.h) that nobody kills
   kFlips,     // bits of `place`
   kLogFlips,  // bits of the log of a store that was not closed
   kInjuries,  // injuries whose names have `place` in them
@@ -95,10 +97,18 @@ const std::vector<Mutant>& Mutants() {
       {"repair clears scratch", Check::kCare, "RepairKeepsOtherJobs"},
       {"a chunk is lost whole", Check::kCare, "OneRowCostsOneRow"},
       {"shared files are not read", Check::kCare, "RottenSharedFilesAreCopiedAgain"},
+      {"a look at the lock is a writer", Check::kCare, "VerifyLetsWritersIn"},
+      {"links in a store are followed", Check::kCare, "LinksAreNotFollowed"},
+      {"unmarked scratch is removed", Check::kCare, "UnmarkedFoldersStay"},
+      // What is around is not as it should be.
+      {"claimed lengths are believed", Check::kCare, "ClaimedLengthsAreCompared"},
+      {"a fork is not noticed", Check::kCare, "ForksAreNoticed"},
+      {"a thread that does not start is done", Check::kCare, "ThreadsThatDoNotStartAreErrors"},
       // Rows that go to others.
       {"deleted vertices have rows once they are compacted", Check::kRows, ""},
       {"type of a row is not looked at", Check::kRows, ""},
       {"rows that were put are forgotten", Check::kRows, ""},
+      {"lists go on naming deleted vertices", Check::kLive, ""},
       // Errors that are not one.
       {"failed write is forgotten", Check::kFault, "compaction",
        "sync /data/g.rz/generations/000002/MANIFEST"},
@@ -172,6 +182,12 @@ std::string Catch(const Mutant& mutant, const History* sound, const SmallStore* 
       return CheckSharing().value_or("");
     case Check::kRows:
       return CheckRows().value_or("");
+    case Check::kLive: {
+      const TempDir dir;
+      Status status = MakeLiveStore(dir / "g.rz");
+      if (status.ok()) status = CheckUndisturbed(dir / "g.rz", 60);
+      return status.ok() ? "" : status.ToString();
+    }
     case Check::kFlips:
       return Count(
           FlipBits(*store, {.stride = 5, .seed = seed, .only = mutant.place, .stop_at_first = true})
@@ -242,7 +258,10 @@ INSTANTIATE_TEST_SUITE_P(Seeded, MutantTest, ::testing::ValuesIn(Mutants()), [](
   return name;
 });
 
-TEST(MutantListTest, HoldsThirty) { EXPECT_GE(Mutants().size(), 30U); }
+TEST(MutantListTest, HoldsThirty) {
+  EXPECT_GE(Mutants().size(), 30U);
+  PrintCount("mutants", Mutants().size());
+}
 
 }  // namespace
 }  // namespace rhizome::testing

@@ -1,0 +1,168 @@
+// Complaints about what is around a store: links and folders that are nobody's, files that are not
+// as long as is claimed, forks, a system without threads.
+
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+
+#include "rhizome/index/graph.h"
+#include "rhizome/storage/job_folder.h"
+#include "rhizome/storage/row_sums.h"
+#include "rhizome/storage/store.h"
+#include "storage/array_fixture.h"
+#include "testing/care.h"
+#include "testing/graph_model.h"
+#include "testing/test_store.h"
+
+namespace rhizome::testing {
+namespace {
+
+// The runtime of a sanitizer takes locks of its own, for which a child may wait for ever (as in
+// fork_ci_test.cc), and makes the stacks of threads itself.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kWithSanitizer = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr bool kWithSanitizer = true;
+#else
+constexpr bool kWithSanitizer = false;
+#endif
+#else
+constexpr bool kWithSanitizer = false;
+#endif
+
+FileSystem& DiskAround() { return FileSystem::Posix(); }
+
+/// No thread starts while this lives: each is to have a stack that no address space holds.
+class NoNewThreads {
+ public:
+  NoNewThreads() {
+    pthread_attr_t huge;
+    pthread_getattr_default_np(&before_);
+    pthread_getattr_default_np(&huge);
+    pthread_attr_setstacksize(&huge, std::size_t{1} << 47);
+    pthread_setattr_default_np(&huge);
+    pthread_attr_destroy(&huge);
+  }
+  ~NoNewThreads() {
+    pthread_setattr_default_np(&before_);
+    pthread_attr_destroy(&before_);
+  }
+  NoNewThreads(const NoNewThreads&) = delete;
+  NoNewThreads& operator=(const NoNewThreads&) = delete;
+
+ private:
+  pthread_attr_t before_ = {};
+};
+
+Status OpenForWriting(const Path& store) {
+  return AsStatus(Store::Open(DiskAround(), store, Store::Mode::kWrite));
+}
+
+}  // namespace
+
+Complaint LinksAreNotFollowed() {
+  TempDir dir;
+  const Path store = dir / "s";
+  const Path kept = dir / "elsewhere/job/file";
+  if (!MakeStore(DiskAround(), store).ok()) return "no store";
+  std::filesystem::create_directory(dir / "elsewhere");
+  if (!ClaimJobFolder(DiskAround(), dir / "elsewhere/job")) return "no job";
+  std::ofstream(kept) << "somebody else's";
+  std::filesystem::create_directory_symlink(dir / "elsewhere", store / "scratch");
+  const Status opened = OpenForWriting(store);
+  if (!std::filesystem::exists(kept)) return "what a link points at was removed";
+  if (opened.ok()) return "a store is opened whose scratch folder is a link";
+  std::filesystem::remove(store / "scratch");
+  std::filesystem::rename(store / "generations/000001", dir / "generation");
+  std::filesystem::create_directory_symlink(dir / "generation", store / "generations/000001");
+  if (Store::Open(DiskAround(), store, Store::Mode::kRead)) return "a generation is read by a link";
+  return std::nullopt;
+}
+
+Complaint UnmarkedFoldersStay() {
+  TempDir dir;
+  const Path store = dir / "s";
+  const Path kept = store / "scratch/mine/file";
+  if (!MakeStore(DiskAround(), store).ok()) return "no store";
+  std::filesystem::create_directories(kept.parent_path());
+  std::ofstream(kept) << "no job's";
+  if (const Status opened = OpenForWriting(store); !opened.ok()) return opened.ToString();
+  if (!std::filesystem::exists(kept)) return "a folder in scratch that no job has marked is gone";
+  return std::nullopt;
+}
+
+Complaint ClaimedLengthsAreCompared() {
+  TempDir dir;
+  const Path store = dir / "s";
+  if (!MakeStore(DiskAround(), store).ok()) return "no store";
+  std::filesystem::resize_file(store / "generations/000001/sums/feat.crc32c/c.0.0", 8);
+  const auto opened = Store::Open(DiskAround(), store, Store::Mode::kRead);
+  if (!opened) return opened.error().ToString();
+  const auto array = (*opened)->OpenArray("feat");
+  auto sums = (*opened)->OpenArray("feat.crc32c");
+  if (!array || !sums) return std::nullopt;  // refused earlier
+  const auto loaded = RowSums::Open((*array)->entry(), *std::move(sums));
+  if (loaded) return "memory is taken for sums that are not there";
+  if (loaded.error().code() != StatusCode::kCorruption) return loaded.error().ToString();
+  return std::nullopt;
+}
+
+Complaint ForksAreNoticed() {
+  if (kWithSanitizer) return std::nullopt;
+  TempDir dir;
+  const Path store = dir / "s";
+  if (!MakeStore(DiskAround(), store).ok()) return "no store";
+  const auto reader = Store::Open(DiskAround(), store, Store::Mode::kRead);
+  if (!reader) return reader.error().ToString();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    ::_exit((*reader)->Refresh().code() == StatusCode::kInvalidArgument ? 0 : 1);
+  }
+  int how = 0;
+  if (child < 0 || ::waitpid(child, &how, 0) != child) return "no child";
+  if (how != 0) return "a child reads the catalogue through what it inherited";
+  const Status refreshed = (*reader)->Refresh();
+  return refreshed.ok() ? std::nullopt : Complaint(refreshed.ToString());
+}
+
+Complaint ThreadsThatDoNotStartAreErrors() {
+  if (kWithSanitizer) return std::nullopt;
+  TempDir dir;
+  const Path path = dir / "s";
+  std::mt19937_64 rng(1);
+  BuildOptions options;
+  options.partition.partitions = 2;
+  if (const Status built = BuildStore(path, RandomGraph(rng, {}), options); !built.ok())
+    return built.ToString();
+  const auto store = Store::Open(DiskAround(), path, Store::Mode::kWrite);
+  if (!store) return store.error().ToString();
+  const auto graph = Graph::Open(**store);
+  if (!graph) return graph.error().ToString();
+  WriteBatch batch;
+  batch.PutEdge(ExternalId(std::int64_t{0}), ExternalId(std::int64_t{1}));
+  if (const auto written = (*graph)->Write(batch); !written) return written.error().ToString();
+  const std::uint64_t before = (*graph)->store().manifest().generation;
+  const auto compacted = [&] {
+    const NoNewThreads none;
+    return (*graph)->Compact({}, JobControl());
+  }();
+  const bool done = (*graph)->store().manifest().generation > before;
+  if (compacted.has_value() != done) return "a compaction that was not done says that it was";
+  if (!compacted && compacted.error().code() != StatusCode::kOutOfMemory)
+    return compacted.error().ToString();
+  const auto again = (*graph)->Compact({}, JobControl());
+  if (!again) return again.error().ToString();
+  if (!again->compacted && !compacted) return "the next compaction does nothing";
+  return std::nullopt;
+}
+
+}  // namespace rhizome::testing
