@@ -122,7 +122,7 @@ Result<ClassLabels> ReadLabels(const Graph& graph, const std::string& label_arra
         return Status::Ok();
       }));
   for (std::size_t row = 0; row < labels.split.size(); ++row) {
-    if (*graph.IsDeleted(*graph.VertexAt(static_cast<Row>(row)))) labels.split[row] = Split::kNone;
+    if (graph.IsDeleted(*graph.VertexAt(static_cast<Row>(row)))) labels.split[row] = Split::kNone;
   }
   RHIZOME_RETURN_IF_ERROR(CheckSplit(graph, labels));
   return labels;

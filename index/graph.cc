@@ -555,9 +555,9 @@ Result<ExternalId> Graph::ExternalIdOf(VertexId vertex) const {
                                                                  : state->delta()->IdOf(vertex);
 }
 
-Result<bool> Graph::IsDeleted(VertexId vertex) const {
+bool Graph::IsDeleted(VertexId vertex) const {
   const auto state = impl_->use();
-  RHIZOME_RETURN_IF_ERROR(state->CheckHolds(vertex));
+  if (!state->CheckHolds(vertex).ok()) return true;
   return state->delta()->IsDeleted(vertex) || state->parts()->ids.IsDeleted(vertex);
 }
 

@@ -175,8 +175,9 @@ class Graph {
   /// other.
   Result<ExternalId> ExternalIdOf(VertexId vertex) const;
 
-  /// A deleted vertex keeps its id; it has no edges and is not found.
-  Result<bool> IsDeleted(VertexId vertex) const;
+  /// A deleted vertex keeps its id; it has no edges and is not found. True of ids that no vertex
+  /// has, too: a Result would be taken for its own success in a condition.
+  bool IsDeleted(VertexId vertex) const;
 
   /// New vertices have the rows behind the generation's, in the order of their ids.
   Result<Row> RowOf(VertexId vertex) const;

@@ -69,7 +69,7 @@ std::optional<BatchEntry> ReadEntry(Unpacker& in) {
   return std::nullopt;
 }
 
-void Extend(ChangeRange& range, std::uint64_t change) {
+void Extend(LoggedChanges& range, std::uint64_t change) {
   if (range.first == 0) range.first = change;
   range.last = change;
 }
@@ -119,9 +119,9 @@ bool LogBatches::Apply(Bytes record) {
   return true;
 }
 
-ChangeRange LogBatches::ChangesOf(std::uint32_t family) const {
+LoggedChanges LogBatches::ChangesOf(std::uint32_t family) const {
   const auto at = families_.find(family);
-  return at == families_.end() ? ChangeRange{} : at->second;
+  return at == families_.end() ? LoggedChanges{} : at->second;
 }
 
 }  // namespace rhizome

@@ -53,7 +53,7 @@ std::string_view CatalogClaims::PutLog(std::uint64_t log, const LogBatches& batc
 // The MANIFEST may have been read before the log and be older, and never newer.
 std::string_view CatalogClaims::Misfit(std::uint64_t log, const LogBatches& batches) const {
   for (const auto& [family, claim] : families_) {
-    const ChangeRange changes = batches.ChangesOf(family);
+    const LoggedChanges changes = batches.ChangesOf(family);
     if (changes.first == 0) continue;
     const bool passed_over = log < std::max(first_log_, claim.first_log);
     if (passed_over && changes.last > last_change_)

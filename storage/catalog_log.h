@@ -55,7 +55,7 @@ class LogRecords {
 };
 
 /// RocksDB's numbers of changes, from the first to the last; 0: none.
-struct ChangeRange {
+struct LoggedChanges {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
 };
@@ -69,14 +69,14 @@ class LogBatches {
   /// False if the next record is refused.
   bool Apply(std::span<const std::byte> record);
 
-  const ChangeRange& changes() const { return changes_; }
+  const LoggedChanges& changes() const { return changes_; }
 
   /// Those of a column family, by RocksDB's number.
-  ChangeRange ChangesOf(std::uint32_t family) const;
+  LoggedChanges ChangesOf(std::uint32_t family) const;
 
  private:
-  ChangeRange changes_;
-  std::map<std::uint32_t, ChangeRange> families_;
+  LoggedChanges changes_;
+  std::map<std::uint32_t, LoggedChanges> families_;
 };
 
 /// What a write to the catalogue begins with, in the log only (WriteBatch::PutLogData): changes up

@@ -269,14 +269,14 @@ bool ManifestEdits::ApplyAtOnce(const Edit& edit) {
 /// A table hides those of deeper levels with the same key: what it holds of one must be later.
 bool ManifestEdits::LevelsFit() const {
   using Place = std::tuple<std::uint32_t, std::string, std::uint32_t>;  // family, key, level
-  std::map<Place, ChangeRange> levels;  // of tables of one key
+  std::map<Place, LoggedChanges> levels;  // of tables of one key
   for (const auto& [number, claim] : live_) {
     const auto smallest = RocksKey::Parse(claim.smallest);
     const auto largest = RocksKey::Parse(claim.largest);
     if (!smallest || !largest || smallest->user != largest->user) continue;
     const Place place(claim.family, smallest->user, claim.level);
     const auto [at, first] =
-        levels.try_emplace(place, ChangeRange{claim.smallest_change, claim.largest_change});
+        levels.try_emplace(place, LoggedChanges{claim.smallest_change, claim.largest_change});
     at->second.first = std::min(at->second.first, claim.smallest_change);
     at->second.last = std::max(at->second.last, claim.largest_change);
   }

@@ -71,7 +71,7 @@ std::vector<VertexId> Changed(const Graph& graph, std::uint64_t array_id) {
   const auto merged = graph.delta()->Merged();
   if (merged == nullptr) return changed;
   for (const DeltaRowRef& row : merged->rows)
-    if (row.array_id == array_id && !*graph.IsDeleted(row.vertex)) changed.push_back(row.vertex);
+    if (row.array_id == array_id && !graph.IsDeleted(row.vertex)) changed.push_back(row.vertex);
   return changed;
 }
 
@@ -115,7 +115,7 @@ Result<std::vector<Scored>> Nearest(const Graph& graph, const ChunkArray& array,
     ToFloats(entry.dtype, raw, rows);
     for (std::uint64_t r = 0; r < count; ++r) {
       const VertexId other = *graph.VertexAt(static_cast<Row>(chunk * entry.chunk_rows + r));
-      if (other == vertex || *graph.IsDeleted(other) || is_changed(other)) continue;
+      if (other == vertex || graph.IsDeleted(other) || is_changed(other)) continue;
       const double score = Cosine(query, norm, std::span(rows).subspan(r * entry.dim, entry.dim));
       if (!std::isnan(score)) best.Offer({score, other});
     }

@@ -109,7 +109,7 @@ TEST_F(DeltaCacheTest, GatheredRowsAreThoseOfTheModel) {
       ASSERT_OK((*cache)->Gather(some, std::as_writable_bytes(std::span(out))));
       for (std::size_t i = 0; i < some.size(); ++i) {
         const VertexId vertex = *graph_->VertexAt(some[i]);
-        if (*graph_->IsDeleted(vertex)) continue;
+        if (graph_->IsDeleted(vertex)) continue;
         const auto expected = model_->vertices().at(ToString(*graph_->ExternalIdOf(vertex))).row;
         EXPECT_TRUE(std::equal(expected.begin(), expected.end(),
                                out.begin() + static_cast<std::ptrdiff_t>(i * UpdateModel::kDim)))

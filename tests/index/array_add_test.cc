@@ -312,8 +312,8 @@ TEST(AddArrayHistoryTest, RowsOfLiveVerticesAfterAnyHistory) {
         if (rng() % 2 == 0) ASSERT_OK((*graph)->Compact(testing::DrawCompaction(rng), control));
         for (std::uint64_t v = 0; v < (*graph)->vertex_count(); ++v) {
           const auto vertex = static_cast<VertexId>(v);
-          any_deleted = any_deleted || *(*graph)->IsDeleted(vertex);
-          if (*(*graph)->IsDeleted(vertex)) continue;
+          any_deleted = any_deleted || (*graph)->IsDeleted(vertex);
+          if ((*graph)->IsDeleted(vertex)) continue;
           column.push_back(static_cast<float>(rng() % 1000 + 1));
           expected[ToString(*(*graph)->ExternalIdOf(vertex))] = column.back();
         }

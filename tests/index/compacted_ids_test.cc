@@ -19,7 +19,7 @@ std::vector<std::byte> Dictionary(const Graph& graph) {
   std::vector<VertexId> deleted;
   for (VertexId v = 0; v < static_cast<VertexId>(graph.vertex_count()); ++v) {
     ids.push_back(std::get<Id>(*graph.ExternalIdOf(v)));
-    if (*graph.IsDeleted(v)) deleted.push_back(v);
+    if (graph.IsDeleted(v)) deleted.push_back(v);
   }
   MemorySink sink;
   EXPECT_OK(VertexIds::Write(sink, graph.store().id(), std::span<const Id>(ids), deleted));

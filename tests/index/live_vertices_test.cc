@@ -51,13 +51,13 @@ TEST(LiveVerticesTest, KnowsTheDeletedOfGenerationAndDelta) {
     for (int step = 0; step < 4; ++step) {
       WriteBatch batch;
       for (const std::uint64_t place : {rng() % 20, rng() % 20})
-        if (!*(*graph)->IsDeleted(static_cast<VertexId>(place)))
+        if (!(*graph)->IsDeleted(static_cast<VertexId>(place)))
           batch.DeleteVertex(*(*graph)->ExternalIdOf(static_cast<VertexId>(place)));
       batch.PutVertex(1000 + step);
       ASSERT_OK((*graph)->Write(batch));
       std::vector<VertexId> expected;
       for (std::uint64_t v = 0; v < (*graph)->vertex_count(); ++v)
-        if (!*(*graph)->IsDeleted(static_cast<VertexId>(v)))
+        if (!(*graph)->IsDeleted(static_cast<VertexId>(v)))
           expected.push_back(static_cast<VertexId>(v));
       ExpectIs(LiveVertices::Of(**graph), expected, (*graph)->vertex_count());
       const auto of_store = LiveVertices::Of((*graph)->store(), *(*graph)->delta());

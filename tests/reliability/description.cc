@@ -128,7 +128,7 @@ Result<std::string> Describe(const Graph& graph) {
   out += of_arrays;
   std::vector<VertexId> vertices;
   for (std::uint64_t v = 0; v < graph.vertex_count(); ++v)
-    if (!*graph.IsDeleted(static_cast<VertexId>(v))) vertices.push_back(static_cast<VertexId>(v));
+    if (!graph.IsDeleted(static_cast<VertexId>(v))) vertices.push_back(static_cast<VertexId>(v));
   RHIZOME_ASSIGN_OR_RETURN(const std::vector<Rows> arrays, ReadAllRows(graph, vertices));
   for (std::size_t i = 0; i < vertices.size(); ++i) {
     RHIZOME_RETURN_IF_ERROR(DescribeVertex(graph, vertices[i], out));

@@ -37,7 +37,7 @@ class Numbers final : public RowSource {
 std::vector<VertexId> LiveIds(const Graph& graph) {
   std::vector<VertexId> live;
   for (std::uint64_t v = 0; v < graph.vertex_count(); ++v)
-    if (!*graph.IsDeleted(static_cast<VertexId>(v))) live.push_back(static_cast<VertexId>(v));
+    if (!graph.IsDeleted(static_cast<VertexId>(v))) live.push_back(static_cast<VertexId>(v));
   return live;
 }
 

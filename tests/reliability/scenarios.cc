@@ -60,7 +60,7 @@ WriteBatch Batch(const Graph& graph, int number) {
   const auto old = [&](int i) {
     std::vector<ExternalId> ids;
     for (std::uint64_t v = 0; v < graph.vertex_count(); ++v)
-      if (!*graph.IsDeleted(static_cast<VertexId>(v)))
+      if (!graph.IsDeleted(static_cast<VertexId>(v)))
         ids.push_back(*graph.ExternalIdOf(static_cast<VertexId>(v)));
     return ids[static_cast<std::size_t>(i * 5 + number) % ids.size()];
   };
@@ -251,7 +251,7 @@ Status DeleteVertices(StoreDisk& disk, int count) {
   WriteBatch batch;
   for (std::uint64_t v = 0; v < live.graph->vertex_count() && count > 0; ++v) {
     const auto vertex = static_cast<VertexId>(v);
-    if (*live.graph->IsDeleted(vertex)) continue;
+    if (live.graph->IsDeleted(vertex)) continue;
     batch.DeleteVertex(*live.graph->ExternalIdOf(vertex));
     --count;
   }

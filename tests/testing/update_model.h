@@ -178,7 +178,7 @@ class UpdateModel {
       EXPECT_EQ(ToString(*graph.ExternalIdOf(*found)), id);
       EXPECT_EQ(*graph.VertexAt(*graph.RowOf(*found)), *found);
       EXPECT_EQ(graph.vertex_types()[*graph.TypeOf(*found)], vertex.type);
-      EXPECT_FALSE(*graph.IsDeleted(*found));
+      EXPECT_FALSE(graph.IsDeleted(*found));
       ExpectRow(graph, *found, vertex);
       for (const Direction direction : {Direction::kOut, Direction::kIn}) {
         const bool kept = undirected_ || directions == Direction::kBoth || directions == direction;
