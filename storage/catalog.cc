@@ -10,10 +10,12 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdarg>
 #include <cstdio>
 #include <map>
 #include <optional>
+#include <thread>
 
 #include "rhizome/storage/bytes.h"
 #include "rhizome/storage/catalog_disk.h"
@@ -466,6 +468,8 @@ class Catalog::Impl {
   }
 
   Status OpenSecondary() {
+    // What was claimed of files by a MANIFEST that is gone need not be so of those of the next.
+    env_ = MakeCatalogEnv(EnvOf(fs_), fault_);
     rocksdb::DB* db = nullptr;
     const rocksdb::Status status =
         rocksdb::DB::OpenAsSecondary(DatabaseOptions(*env_, Mode::kRead, options_), path_.string(),
@@ -519,6 +523,7 @@ class Catalog::Impl {
   Status CheckShowsLatest() {
     if (RHIZOME_MUTANT("an earlier catalogue is shown")) return Status::Ok();
     ManifestState before;
+    int unshown = 0;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       ManifestState now;
       std::string bytes;
@@ -533,7 +538,12 @@ class Catalog::Impl {
           shown_ = now;
           return Status::Ok();
         }
-        if (now == before) return DamageOf(missing);
+        if (now == before) {
+          RHIZOME_RETURN_IF_ERROR(DamageOf(missing));
+          // Each can be opened now, and could not be when RocksDB looked.
+          if (++unshown > kLooks) return NotShown(missing);
+          std::this_thread::sleep_for(unshown * std::chrono::milliseconds(1));
+        }
         before = now;
       } else if (!read.IsPathNotFound() && !read.IsNotFound()) {
         return Translate(read, path_);
@@ -559,6 +569,7 @@ class Catalog::Impl {
   }
 
   static constexpr int kAttempts = 1000;  // while writers come and go
+  static constexpr int kLooks = 10;       // while none does
 
   using Tables = std::map<std::uint64_t, std::uint64_t>;  // numbers and lengths
 
@@ -572,14 +583,20 @@ class Catalog::Impl {
     return live;
   }
 
-  /// Why some tables are not shown: with the one that cannot be opened go its neighbours.
+  Status NotShown(const Tables& missing) const {
+    std::string names;
+    for (const auto& [number, length] : missing) names += fmt::format(" {:06}.sst", number);
+    return Status::Corruption(
+        fmt::format("catalogue '{}': one of its tables is another's:{}", path_.string(), names));
+  }
+
+  /// Why some tables are not shown: with the one that cannot be opened go its neighbours. Ok: all
+  /// of them can be opened now.
   Status DamageOf(const Tables& missing) {
     rocksdb::Options options;
     options.env = env_.get();
-    std::string names;
     for (const auto& [number, length] : missing) {
       const std::string name = fmt::format("{:06}.sst", number);
-      names += ' ' + name;
       const auto damaged = [&](std::string_view what) {
         return Status::Corruption(
             fmt::format("catalogue '{}': its table {} {}", path_.string(), name, what));
@@ -597,10 +614,7 @@ class Catalog::Impl {
       if (ProvesDamage(said)) return damaged(fmt::format("is damaged: {}", status.ToString()));
       RHIZOME_RETURN_IF_ERROR(said);
     }
-    // They can be opened now, but could not be before: an opening afresh will show them.
-    RHIZOME_RETURN_IF_ERROR(fault_->status());
-    return Status::Corruption(
-        fmt::format("catalogue '{}': one of its tables is another's:{}", path_.string(), names));
+    return fault_->status();
   }
 
   Status CheckEntry(std::string_view key, std::string_view value) const {
