@@ -68,7 +68,7 @@ class BadNumbersOfCachesTest : public ::testing::Test {
   testing::TempDir folder_;
   testing::OpenGraph open_;
   std::unique_ptr<ChunkArray> array_;
-  const JobControl control_;
+  const JobControl control_ = {};
 };
 
 TEST_F(BadNumbersOfCachesTest, RowsOfAFeatureCacheAreRefused) {
