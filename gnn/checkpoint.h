@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/gnn/entry.h"
 #include "rhizome/gnn/learner.h"
+#include "rhizome/gnn/train_options.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/result.h"
 

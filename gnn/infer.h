@@ -1,6 +1,8 @@
 #pragma once
 
-#include "rhizome/gnn/entry.h"
+#include "rhizome/gnn/infer_options.h"
+#include "rhizome/storage/job_control.h"
+#include "rhizome/storage/result.h"
 
 namespace rhizome {
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "rhizome/gnn/entry.h"
 #include "rhizome/gnn/incremental.h"
+#include "rhizome/gnn/infer_options.h"
 #include "rhizome/gnn/layerwise_inference.h"
 #include "rhizome/gnn/lists_on_disk.h"
 #include "rhizome/gnn/model.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/gnn/entry.h"
+#include "rhizome/gnn/infer_options.h"
 #include "rhizome/gnn/inference_log.h"
 #include "rhizome/gnn/layer_output.h"
 #include "rhizome/gnn/worker_pool.h"

@@ -10,7 +10,7 @@
 #include "rhizome/gnn/activation.h"
 #include "rhizome/gnn/aggregate_ops.h"
 #include "rhizome/gnn/dense.h"
-#include "rhizome/gnn/entry.h"
+#include "rhizome/gnn/model_spec.h"
 
 namespace rhizome {
 

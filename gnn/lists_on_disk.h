@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "rhizome/cache/direct_neighbors.h"
-#include "rhizome/gnn/entry.h"
+#include "rhizome/gnn/job_report.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/job_control.h"

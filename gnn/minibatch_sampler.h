@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "rhizome/gnn/entry.h"
 #include "rhizome/gnn/minibatch.h"
+#include "rhizome/gnn/train_options.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/neighbor_source.h"
 #include "rhizome/index/sampler.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "rhizome/gnn/entry.h"
+#include "rhizome/gnn/model_spec.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome {

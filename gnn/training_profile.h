@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "rhizome/cache/policy.h"
-#include "rhizome/gnn/entry.h"
 #include "rhizome/gnn/epoch_plan.h"
 #include "rhizome/gnn/memory_plan.h"
 #include "rhizome/gnn/model_shape.h"
+#include "rhizome/gnn/train_options.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/neighbor_source.h"
 #include "rhizome/storage/job_control.h"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/index/ingest.h"
+#include "rhizome/index/ingest_options.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/manifest.h"

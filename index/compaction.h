@@ -7,8 +7,8 @@
 
 #include "rhizome/index/compacted_edges.h"
 #include "rhizome/index/delta.h"
-#include "rhizome/index/graph.h"
 #include "rhizome/index/graph_parts.h"
+#include "rhizome/index/graph_types.h"
 #include "rhizome/storage/io_pacer.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"

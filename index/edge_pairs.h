@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "rhizome/index/edge_spool.h"
-#include "rhizome/index/ingest.h"
+#include "rhizome/index/ingest_options.h"
 #include "rhizome/index/partition_input.h"
 #include "rhizome/index/spill.h"
 

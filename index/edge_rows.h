@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "rhizome/index/edge_list.h"
-#include "rhizome/index/ingest.h"
+#include "rhizome/index/ingest_options.h"
 #include "rhizome/index/row_source.h"
 
 namespace rhizome {

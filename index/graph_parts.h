@@ -9,7 +9,7 @@
 
 #include "rhizome/index/adjacency.h"
 #include "rhizome/index/delta.h"
-#include "rhizome/index/graph.h"
+#include "rhizome/index/graph_types.h"
 #include "rhizome/index/vertex_ids.h"
 #include "rhizome/index/vertex_order.h"
 #include "rhizome/storage/store.h"

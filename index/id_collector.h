@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "rhizome/index/external_id.h"
-#include "rhizome/index/ingest.h"
+#include "rhizome/index/ingest_options.h"
 #include "rhizome/storage/status.h"
 
 namespace rhizome {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "rhizome/index/id_dictionary.h"
-#include "rhizome/index/ingest.h"
+#include "rhizome/index/ingest_options.h"
 #include "rhizome/index/table_reader.h"
 
 namespace rhizome {

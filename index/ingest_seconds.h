@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "rhizome/index/ingest.h"
+#include "rhizome/index/ingest_options.h"
 #include "rhizome/index/input_estimate.h"
 
 namespace rhizome {

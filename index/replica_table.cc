@@ -18,10 +18,10 @@ void ForEachBoundary(const Adjacency& partition, Direction direction, Visit&& vi
 
 }  // namespace
 
-ReplicaTable::ReplicaTable(const Graph& graph, Direction direction)
-    : boundary_(graph.vertex_count()) {
-  for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
-    const Adjacency& partition = graph.partition(p);
+ReplicaTable::ReplicaTable(std::span<const Adjacency> partitions, std::uint64_t rows,
+                           Direction direction)
+    : boundary_(rows) {
+  for (const Adjacency& partition : partitions) {
     for (std::uint64_t i = 0; i < partition.owned_count(); ++i) {
       const auto local = static_cast<LocalId>(i);
       if (!partition.interior(local)) {
@@ -33,13 +33,13 @@ ReplicaTable::ReplicaTable(const Graph& graph, Direction direction)
   std::uint64_t boundary_count = 0;
   boundary_.ForEach([&](std::uint64_t) { ++boundary_count; });
   first_.resize(boundary_count + 1);
-  for (std::uint32_t p = 0; p < graph.partition_count(); ++p) Count(graph.partition(p), direction);
+  for (const Adjacency& partition : partitions) Count(partition, direction);
   for (std::size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
 
   parts_.resize(first_.back());
   std::vector<std::uint64_t> next(first_.begin(), first_.end() - 1);
-  for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
-    Fill(graph.partition(p), static_cast<PartitionId>(p), direction, next);
+  for (std::size_t p = 0; p < partitions.size(); ++p) {
+    Fill(partitions[p], static_cast<PartitionId>(p), direction, next);
   }
 }
 

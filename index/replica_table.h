@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "rhizome/index/adjacency.h"
-#include "rhizome/index/graph.h"
 #include "rhizome/index/rank_bitmap.h"
 
 namespace rhizome {
@@ -24,7 +23,9 @@ class ReplicaTable {
     PartitionId partition = 0;
   };
 
-  ReplicaTable(const Graph& graph, Direction direction);
+  /// `partitions`: all of a generation, read here only; `rows`: bound of the rows, those of new
+  /// vertices among them.
+  ReplicaTable(std::span<const Adjacency> partitions, std::uint64_t rows, Direction direction);
 
   bool boundary(Row row) const { return boundary_.Test(static_cast<std::uint64_t>(row)); }
 

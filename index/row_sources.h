@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "rhizome/index/ingest.h"
+#include "rhizome/index/ingest_options.h"
 #include "rhizome/index/row_source.h"
 #include "rhizome/storage/file_system.h"
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "rhizome/index/graph_parts.h"
+
 namespace rhizome {
 
 ListFinder::ListFinder(const Graph& graph, std::shared_ptr<const DeltaView> view,
@@ -10,7 +12,7 @@ ListFinder::ListFinder(const Graph& graph, std::shared_ptr<const DeltaView> view
     : order_(graph.order()),
       view_(std::move(view)),
       direction_(direction),
-      replicas_(graph, direction) {
+      replicas_(graph.parts()->partitions, graph.vertex_count(), direction) {
   for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
     partitions_.push_back(&graph.partition(p));
   }

@@ -24,7 +24,6 @@
 #include "rhizome/storage/catalog_log.h"
 #include "rhizome/storage/catalog_manifest.h"
 #include "rhizome/storage/catalog_posix.h"
-#include "rhizome/storage/catalog_repair.h"
 #include "rhizome/storage/catalog_seal.h"
 #include "rhizome/storage/damage.h"
 #include "rhizome/storage/exceptions.h"

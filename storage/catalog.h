@@ -117,4 +117,10 @@ class Catalog {
   std::unique_ptr<Impl> impl_;
 };
 
+/// The file without which a folder is no database of RocksDB's.
+inline constexpr std::string_view kCatalogCurrent = "CURRENT";
+
+/// Lets RocksDB collect what is left of the database at `path`, whose files it rewrites.
+Status RepairDatabase(FileSystem& fs, const Path& path);
+
 }  // namespace rhizome

@@ -4,19 +4,12 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "rhizome/storage/catalog.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/store_id.h"
 
 namespace rhizome {
-
-/// The file without which a folder is no database of RocksDB's.
-inline constexpr std::string_view kCatalogCurrent = "CURRENT";
-
-/// Lets RocksDB collect what is left of the database at `path`, whose files it rewrites.
-Status RepairDatabase(FileSystem& fs, const Path& path);
 
 /// What a damaged catalogue still says.
 struct CatalogSalvage {
