@@ -56,10 +56,10 @@ set(disk rhizome_fake_disk)
 set(json nlohmann_json::nlohmann_json fmt::fmt)
 
 # --- Files of a store ---
-rhizome_fuzz(manifest COVERS storage/manifest.cc
+rhizome_fuzz(manifest COVERS storage/array/manifest.cc
   EXCEPT "ArrayLayoutName|ArrayEntry")
-rhizome_fuzz(zarr_json COVERS storage/zarr_json.cc storage/zarr_format.cc)
-rhizome_fuzz(section_file COVERS storage/section_format.cc
+rhizome_fuzz(zarr_json COVERS storage/array/zarr_json.cc storage/array/zarr_format.cc)
+rhizome_fuzz(section_file COVERS storage/section/section_format.cc
   EXCEPT "CheckSectionEnds")
 rhizome_fuzz(partition COVERS index/adjacency_parser.cc index/adjacency_parser_lists.cc
   index/compressed_list.cc index/blocked_offsets.cc index/patched_column.cc
@@ -68,23 +68,23 @@ rhizome_fuzz(partition COVERS index/adjacency_parser.cc index/adjacency_parser_l
 rhizome_fuzz(vertex_ids COVERS index/vertex_ids.cc EXCEPT "Write|SortIds|Dense")
 rhizome_fuzz(vertex_order COVERS index/vertex_order.cc
   EXCEPT "Write|Segments.*OrderInput|IsGrouped|GroupAt|TypeOfVertex|MakeSegments")
-rhizome_fuzz(chunk COVERS storage/codec.cc storage/nonzero.cc
+rhizome_fuzz(chunk COVERS storage/array/codec.cc storage/base/nonzero.cc
   EXCEPT "Compress|CheckEncodable|EncodeChunk|CodecName|ParseCodec|Pack|MaxNonzero")
-rhizome_fuzz(shard_index COVERS storage/shard_index.cc
+rhizome_fuzz(shard_index COVERS storage/array/shard_index.cc
   EXCEPT "ReadShardIndex")
-rhizome_fuzz(shard_file COVERS storage/shard_file.cc)
+rhizome_fuzz(shard_file COVERS storage/array/shard_file.cc)
 rhizome_fuzz(delta_record COVERS index/delta_record.cc)
-rhizome_fuzz(catalog_log COVERS storage/catalog_log.cc
+rhizome_fuzz(catalog_log COVERS storage/catalog/catalog_log.cc
   EXCEPT "SyncMark")
-rhizome_fuzz(catalog_table COVERS storage/catalog_table.cc LIBS RocksDB::rocksdb-shared)
-rhizome_fuzz(catalog_seal COVERS storage/catalog_seal.cc LIBS ${disk})
-rhizome_fuzz(backup_record COVERS storage/backup_format.cc
+rhizome_fuzz(catalog_table COVERS storage/catalog/catalog_table.cc LIBS RocksDB::rocksdb-shared)
+rhizome_fuzz(catalog_seal COVERS storage/catalog/catalog_seal.cc LIBS ${disk})
+rhizome_fuzz(backup_record COVERS storage/care/backup_format.cc
   EXCEPT "AppendDeltaEntry|BackupFilePath")
-rhizome_fuzz(job_log COVERS storage/job_log.cc LIBS ${disk})
+rhizome_fuzz(job_log COVERS storage/section/job_log.cc LIBS ${disk})
 
 # --- Files of users ---
 rhizome_fuzz(npy COVERS index/npy.cc index/npy_dict.cc EXCEPT "NpyWriter|EncodeNpyHeader")
-rhizome_fuzz(zarr_source COVERS storage/zarr_source.cc storage/zarr_source_format.cc
+rhizome_fuzz(zarr_source COVERS storage/array/zarr_source.cc storage/array/zarr_source_format.cc
   LIBS ZLIB::ZLIB)
 rhizome_fuzz(input_stream COVERS index/input_stream.cc EXCEPT Standard
   LIBS ZLIB::ZLIB PkgConfig::ZSTD)

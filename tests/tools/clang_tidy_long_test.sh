@@ -7,5 +7,5 @@ command -v clang-tidy >/dev/null || {
 }
 cd "$RHIZOME_SOURCE"
 # The GNN layer is left out: Clang cannot read GCC's precompiled header.
-printf '%s\n' storage/*.cc index/*.cc cache/*.cc tools/*.cc |
+find storage index cache tools -name '*.cc' |
   xargs -P "$(nproc)" -n 4 clang-tidy -quiet -p "$RHIZOME_BUILD"

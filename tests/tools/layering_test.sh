@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# An upward include does not compile: each layer's own compiler flags refuse the headers to its right. And no type is
-# defined in two headers.
+# An upward include does not compile: each room's own compiler flags refuse the headers of later rooms and halls. And no
+# type is defined in two headers.
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-compiles() {  # layer header
+compiles() {  # room header
   local command
   command=$(python3 - "$RHIZOME_BUILD/compile_commands.json" "$1" <<'PY'
 import json, re, shlex, sys
@@ -22,7 +22,7 @@ PY
   eval "g++ $command -fsyntax-only '$work/probe.cc'" 2>"$work/errors"
 }
 
-expect() {  # yes|no layer header
+expect() {  # yes|no room header
   if compiles "$2" "$3"; then answer=yes; else answer=no; fi
   [ "$answer" = "$1" ] && return
   echo "$2 including $3: compiles=$answer, wanted $1" >&2
@@ -30,16 +30,21 @@ expect() {  # yes|no layer header
   exit 1
 }
 
-expect yes storage storage/store.h
-expect no storage index/graph.h
-expect yes index storage/store.h
-expect no index cache/policy.h
+expect yes storage/care storage/store.h
+expect yes storage/io storage/status.h
+expect no storage/base storage/file_system.h
+expect no storage/array storage/store.h
+expect no storage/care index/graph.h
+expect yes index/work storage/store.h
+expect yes index/sample index/graph.h
+expect no index/topology index/graph.h
+expect no index/check cache/policy.h
 expect yes cache index/graph.h
 expect no cache gnn/entry.h
 
 # A program that links the libraries sees one type of a name: none is defined by two headers.
-twice=$(cd "$RHIZOME_SOURCE" && grep -oE '^(struct|class|enum class) [A-Za-z0-9]+( final)?( :[^{]*)? ?\{' \
-  storage/*.h index/*.h cache/*.h gnn/*.h cuda/*.h tools/*.h tools/bench/*.h |
+twice=$(cd "$RHIZOME_SOURCE" && grep -roE --include='*.h' '^(struct|class|enum class) [A-Za-z0-9]+( final)?( :[^{]*)? ?\{' \
+  storage index cache gnn cuda tools |
   sed -E 's/^([^:]*):(struct|class|enum class) ([A-Za-z0-9]+).*/\3 \1/' | sort -u | awk '{ print $1 }' | uniq -d)
 if [ -n "$twice" ]; then
   echo "defined in two headers: $twice" >&2
