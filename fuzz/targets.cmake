@@ -61,19 +61,19 @@ rhizome_fuzz(manifest COVERS storage/array/manifest.cc
 rhizome_fuzz(zarr_json COVERS storage/array/zarr_json.cc storage/array/zarr_format.cc)
 rhizome_fuzz(section_file COVERS storage/section/section_format.cc
   EXCEPT "CheckSectionEnds")
-rhizome_fuzz(partition COVERS index/adjacency_parser.cc index/adjacency_parser_lists.cc
-  index/compressed_list.cc index/blocked_offsets.cc index/patched_column.cc
+rhizome_fuzz(partition COVERS index/topology/adjacency_parser.cc index/topology/adjacency_parser_lists.cc
+  index/topology/compressed_list.cc index/topology/blocked_offsets.cc index/topology/patched_column.cc
   EXCEPT "CheckInEdgeRange|AppendCompressed|SetBits|Write|UpperBound"
   SOURCES tests/testing/testing.cc LIBS GTest::gtest TBB::tbb)
-rhizome_fuzz(vertex_ids COVERS index/vertex_ids.cc EXCEPT "Write|SortIds|Dense")
-rhizome_fuzz(vertex_order COVERS index/vertex_order.cc
+rhizome_fuzz(vertex_ids COVERS index/topology/vertex_ids.cc EXCEPT "Write|SortIds|Dense")
+rhizome_fuzz(vertex_order COVERS index/topology/vertex_order.cc
   EXCEPT "Write|Segments.*OrderInput|IsGrouped|GroupAt|TypeOfVertex|MakeSegments")
 rhizome_fuzz(chunk COVERS storage/array/codec.cc storage/base/nonzero.cc
   EXCEPT "Compress|CheckEncodable|EncodeChunk|CodecName|ParseCodec|Pack|MaxNonzero")
 rhizome_fuzz(shard_index COVERS storage/array/shard_index.cc
   EXCEPT "ReadShardIndex")
 rhizome_fuzz(shard_file COVERS storage/array/shard_file.cc)
-rhizome_fuzz(delta_record COVERS index/delta_record.cc)
+rhizome_fuzz(delta_record COVERS index/delta/delta_record.cc)
 rhizome_fuzz(catalog_log COVERS storage/catalog/catalog_log.cc
   EXCEPT "SyncMark")
 rhizome_fuzz(catalog_table COVERS storage/catalog/catalog_table.cc LIBS RocksDB::rocksdb-shared)
@@ -83,14 +83,14 @@ rhizome_fuzz(backup_record COVERS storage/care/backup_format.cc
 rhizome_fuzz(job_log COVERS storage/section/job_log.cc LIBS ${disk})
 
 # --- Files of users ---
-rhizome_fuzz(npy COVERS index/npy.cc index/npy_dict.cc EXCEPT "NpyWriter|EncodeNpyHeader")
+rhizome_fuzz(npy COVERS index/input/npy.cc index/input/npy_dict.cc EXCEPT "NpyWriter|EncodeNpyHeader")
 rhizome_fuzz(zarr_source COVERS storage/array/zarr_source.cc storage/array/zarr_source_format.cc
   LIBS ZLIB::ZLIB)
-rhizome_fuzz(input_stream COVERS index/input_stream.cc EXCEPT Standard
+rhizome_fuzz(input_stream COVERS index/input/input_stream.cc EXCEPT Standard
   LIBS ZLIB::ZLIB PkgConfig::ZSTD)
-rhizome_fuzz(table_reader COVERS index/table_reader.cc)
-rhizome_fuzz(input_files COVERS index/edge_file.cc index/node_file.cc index/node_column.cc
-  index/array_file.cc index/text_rows.cc
+rhizome_fuzz(table_reader COVERS index/input/table_reader.cc)
+rhizome_fuzz(input_files COVERS index/ingest/edge_file.cc index/ingest/node_file.cc index/ingest/node_column.cc
+  index/ingest/array_file.cc index/ingest/text_rows.cc
   EXCEPT "Spill|Spool|HasWeights|HasEdgeTypes|BindArray|memory_bytes|NodeArrayNames|CheckArrayColumns|CheckEdgeFiles|AttributeBytes")
 rhizome_fuzz(update_file STORE COVERS tools/update_file.cc tools/elements.cc
   EXCEPT "PlaceOf|HalfTo|VisitElement|NumberJson|ElementAt|ToFloats|ToJson|ReadVertexRow|Labels"
@@ -99,7 +99,7 @@ rhizome_fuzz(update_file STORE COVERS tools/update_file.cc tools/elements.cc
 rhizome_fuzz(safetensors COVERS gnn/safetensors.cc gnn/model_shape.cc
   EXCEPT "Load|Save|ToHex|EncodeSafetensors"
   SOURCES gnn/safetensors.cc gnn/model_shape.cc LIBS ${json})
-rhizome_fuzz(command_line COVERS index/number.cc index/external_id.cc tools/flag_values.cc
+rhizome_fuzz(command_line COVERS index/input/number.cc index/topology/external_id.cc tools/flag_values.cc
   EXCEPT "ToString"
   SOURCES tools/flag_values.cc LIBS fmt::fmt)
 
