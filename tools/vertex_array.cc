@@ -18,7 +18,7 @@ Status CheckVertexArray(const ArrayEntry& entry) {
 
 Status TellStale(const Session& session, const Graph& graph, const ArrayEntry& entry, Json& fields,
                  std::optional<VertexId> row_of) {
-  RHIZOME_ASSIGN_OR_RETURN(const Staleness staleness, StalenessOf(graph, entry));
+  RHIZOME_ASSIGN_OR_RETURN(const Staleness staleness, StalenessOf(graph.store(), *graph.parts(), graph.sequence(), entry));
   if (!staleness.any()) return Status::Ok();
   Json found = {{"array", entry.name},
                 {"marked_rows", staleness.marked_rows},

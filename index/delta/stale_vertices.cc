@@ -192,7 +192,8 @@ Result<std::vector<std::uint8_t>> StaleVertices(const StaleQuery& query) {
   return stale;
 }
 
-Result<Staleness> StalenessOf(const Graph& graph, const ArrayEntry& array) {
+Result<Staleness> StalenessOf(const Store& store, const GraphParts& parts, std::uint64_t sequence,
+                              const ArrayEntry& array) {
   Staleness staleness;
   const std::optional<ArrayOrigin> origin = OriginOf(array);
   if (!origin) return staleness;
@@ -200,9 +201,9 @@ Result<Staleness> StalenessOf(const Graph& graph, const ArrayEntry& array) {
     if (name == kStaleRowsAttribute) staleness.marked_rows = NumberAfter(value, "");
   RHIZOME_ASSIGN_OR_RETURN(
       const std::shared_ptr<const DeltaRun> changes,
-      ChangesAfter(graph.store(), graph.parts()->DeltaBase(), origin->sequence, graph.sequence()));
+      ChangesAfter(store, parts.DeltaBase(), origin->sequence, sequence));
   if (changes == nullptr) return staleness;
-  const ArrayEntry* const features = graph.store().manifest().FindArray(origin->features);
+  const ArrayEntry* const features = store.manifest().FindArray(origin->features);
   const bool other_features =
       features == nullptr ||
       std::any_of(changes->rows.begin(), changes->rows.end(),
