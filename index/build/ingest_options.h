@@ -108,4 +108,13 @@ struct IngestOptions {
   std::optional<StoreId> store_id = {};  ///< given: two ingests of one input are byte-identical
 };
 
+struct IngestReport {
+  GenerationInfo info;
+  std::uint64_t generation = 0;
+  std::uint64_t bad_lines = 0;
+  double seconds = 0;
+  bool spilled = false;             ///< did anything go into spill files?
+  std::uint64_t spilled_bytes = 0;  ///< written to them
+};
+
 }  // namespace rhizome

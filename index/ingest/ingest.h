@@ -12,15 +12,6 @@
 
 namespace rhizome {
 
-struct IngestReport {
-  GenerationInfo info;
-  std::uint64_t generation = 0;
-  std::uint64_t bad_lines = 0;
-  double seconds = 0;
-  bool spilled = false;             ///< did anything go into spill files?
-  std::uint64_t spilled_bytes = 0;  ///< written to them
-};
-
 /// Reads input files and writes them as a new store at `path`; nothing is there unless it returns
 /// OK.
 ///
