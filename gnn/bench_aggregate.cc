@@ -9,6 +9,7 @@
 #include "rhizome/gnn/aggregate_ops.h"
 #include "rhizome/gnn/compute_threads.h"
 #include "rhizome/gnn/simd.h"
+#include "rhizome/gnn/torch_threads.h"
 
 namespace rhizome {
 namespace {
@@ -305,7 +306,7 @@ Status CheckOptions(const AggregateBenchOptions& options) {
 Result<AggregateBenchReport> BenchAggregateKernels(const AggregateBenchOptions& options,
                                                    const JobControl& control) {
   RHIZOME_RETURN_IF_ERROR(CheckOptions(options));
-  SetComputeThreads(options.threads);
+  SetTorchThreads(options.threads);
   const torch::NoGradGuard guard;
   Quiet quiet;
   const c10::WarningUtils::WarningHandlerGuard quiet_guard(&quiet);

@@ -5,6 +5,7 @@
 #include "rhizome/gnn/bench_aggregate.h"
 #include "rhizome/gnn/compute_threads.h"
 #include "rhizome/gnn/dense.h"
+#include "rhizome/gnn/torch_threads.h"
 
 namespace rhizome {
 namespace {
@@ -23,7 +24,7 @@ Result<double> BenchProducts(const ProductBenchOptions& options, const JobContro
     return Fail(Status::InvalidArgument("a layer has at least one input and one output"));
   }
   const c10::InferenceMode guard;
-  SetComputeThreads(options.threads);
+  SetTorchThreads(options.threads);
   std::vector<Layer> layers;  // of each thread its own
   for (std::uint32_t t = 0; t < ComputeThreads(); ++t) {
     layers.push_back({.x = torch::rand({kDenseRows, options.inputs}),

@@ -3,10 +3,10 @@
 #include <random>
 
 #include "rhizome/gnn/bench_aggregate.h"
-#include "rhizome/gnn/compute_threads.h"
 #include "rhizome/gnn/learner.h"
 #include "rhizome/gnn/minibatch_sampler.h"
 #include "rhizome/gnn/simd.h"
+#include "rhizome/gnn/torch_threads.h"
 
 namespace rhizome {
 namespace {
@@ -55,7 +55,7 @@ Result<StepBenchReport> BenchTrainingStep(const Graph& graph, const StepBenchOpt
                                           const JobControl& control) {
   RHIZOME_RETURN_IF_ERROR(CheckSimdSetting());
   if (options.seeds.empty()) return Fail(Status::InvalidArgument("no minibatch to learn from"));
-  SetComputeThreads(options.threads);
+  SetTorchThreads(options.threads);
   RHIZOME_ASSIGN_OR_RETURN(const std::vector<Minibatch> minibatches,
                            SampleAll(graph, options, control));
   ModelShape shape{.spec = {}, .inputs = options.dim, .classes = options.classes};

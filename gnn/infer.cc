@@ -7,7 +7,6 @@
 #include "rhizome/cache/pass_plan.h"
 #include "rhizome/gnn/block_plan.h"
 #include "rhizome/gnn/chunk_reader.h"
-#include "rhizome/gnn/compute_threads.h"
 #include "rhizome/gnn/ignored_facts.h"
 #include "rhizome/gnn/incremental.h"
 #include "rhizome/gnn/infer_job.h"
@@ -18,6 +17,7 @@
 #include "rhizome/gnn/process_memory.h"
 #include "rhizome/gnn/samplewise_inference.h"
 #include "rhizome/gnn/simd.h"
+#include "rhizome/gnn/torch_threads.h"
 #include "rhizome/gnn/work_clock.h"
 #include "rhizome/index/publish_array.h"
 #include "rhizome/storage/array_change.h"
@@ -152,7 +152,7 @@ Status PlanWorkers(const Graph& graph, const Model& model, const LayerwiseOption
 Result<InferPlan> PlanInference(const InferOptions& options, const JobControl& control) {
   const Stopwatch watch;
   const std::uint64_t base_bytes = ResidentBytes();
-  SetComputeThreads(options.threads);
+  SetTorchThreads(options.threads);
   RHIZOME_ASSIGN_OR_RETURN(const InferJob job, OpenInferJob(options, /*no_output=*/true));
   RHIZOME_ASSIGN_OR_RETURN(InferMemory memory, MakeLayerwiseOptions(job, options, base_bytes));
   RHIZOME_ASSIGN_OR_RETURN(const auto lists, OpenInferLists(job, options, memory, control));
@@ -258,7 +258,7 @@ Result<WorkerJob> OpenWorkerJob(const InferOptions& options, std::uint64_t base_
 /// The process is a worker of another's job until that needs none any more. What goes wrong is for
 /// the other to tell.
 void WorkFor(const InferOptions& options, std::uint64_t base_bytes, const JobControl& control) {
-  SetComputeThreads(options.threads);
+  SetTorchThreads(options.threads);
   const Result<WorkerJob> opened = OpenWorkerJob(options, base_bytes, control);
   static_cast<void>(ServeInference(
       [&](const WorkerTask& task, ChunkProgress progress) -> Result<InferLayerReport> {
@@ -356,7 +356,7 @@ Result<InferReport> InferArray(const InferOptions& given, const JobControl& cont
     WorkFor(OfWorker(options), base_bytes, control);
     return InferReport{};
   }
-  SetComputeThreads(options.threads);
+  SetTorchThreads(options.threads);
   RHIZOME_ASSIGN_OR_RETURN(InferReport report, InferAndPublish(options, base_bytes, control));
   // They could not go while the job itself read the store.
   if (options.keep > 0)

@@ -10,8 +10,8 @@
 #include "rhizome/cache/policy.h"
 #include "rhizome/gnn/minibatch.h"
 #include "rhizome/gnn/minibatch_sampler.h"
+#include "rhizome/gnn/overlap.h"
 #include "rhizome/gnn/stage_trace.h"
-#include "rhizome/gnn/train_options.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
 

@@ -64,14 +64,6 @@ Result<std::vector<std::uint32_t>> InDegrees(const Graph& graph) {
   return degrees;
 }
 
-MinibatchSamplerOptions SamplerOptionsOf(const TrainOptions& options) {
-  return {.fanouts = options.fanouts,
-          .no_edges = options.model.no_edges,
-          .degrees = options.model.kind == ModelKind::kGcn,
-          .seed = options.seed,
-          .threads = std::max<std::uint32_t>(options.threads, 1)};
-}
-
 Result<MinibatchSampler> MinibatchSampler::Create(const Graph& graph,
                                                   const MinibatchSamplerOptions& options,
                                                   std::shared_ptr<const NeighborSource> neighbors) {

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "rhizome/gnn/minibatch.h"
-#include "rhizome/gnn/train_options.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/neighbor_source.h"
 #include "rhizome/index/sampler.h"
@@ -26,9 +25,6 @@ struct MinibatchSamplerOptions {
   std::uint64_t seed = 1;
   std::uint32_t threads = 1;
 };
-
-/// How a training draws.
-MinibatchSamplerOptions SamplerOptionsOf(const TrainOptions& options);
 
 /// Draws the subgraph of a minibatch; its features come later. Threads: one at a time.
 /// Ownership: `graph` must outlive it.

@@ -6,7 +6,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "rhizome/gnn/compute_threads.h"
 #include "rhizome/gnn/epoch_plan.h"
 #include "rhizome/gnn/ignored_facts.h"
 #include "rhizome/gnn/job_scratch.h"
@@ -16,6 +15,7 @@
 #include "rhizome/gnn/memory_plan.h"
 #include "rhizome/gnn/process_memory.h"
 #include "rhizome/gnn/simd.h"
+#include "rhizome/gnn/torch_threads.h"
 #include "rhizome/gnn/training_profile.h"
 #include "rhizome/gnn/training_run.h"
 
@@ -299,7 +299,7 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const JobControl& co
   TrainReport report;
   report.base_memory_bytes = ResidentBytes();
   RHIZOME_RETURN_IF_ERROR(CheckSimdSetting());
-  SetComputeThreads(options.threads);
+  SetTorchThreads(options.threads);
   RHIZOME_ASSIGN_OR_RETURN(TrainJob job, OpenJob(options));
   report.valid_vertices = job.valid.size();
   if (!options.model.no_edges) report.ignored = IgnoredFacts(*job.graph);

@@ -3,34 +3,17 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "rhizome/cache/policy.h"
 #include "rhizome/gnn/job_report.h"
 #include "rhizome/gnn/model_spec.h"
+#include "rhizome/gnn/overlap.h"
 #include "rhizome/index/graph_types.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/io_queue.h"
 
 namespace rhizome {
-
-/// What goes on at once in a training.
-enum class Overlap : std::uint8_t {
-  /// Superbatch k + 1 is sampled and scheduled while superbatch k is trained on; caches of lists
-  /// and
-  /// of features share the memory.
-  kAll,
-
-  /// Superbatch k + 1 is sampled while superbatch k is scheduled, then k is trained on: each cache
-  /// has the memory to itself in its turn (Ginex, section 3.1). Less is read where memory is short,
-  /// at
-  /// the price of nothing being sampled while the network computes.
-  kChangeset,
-};
-inline std::string_view OverlapName(Overlap overlap) {
-  return overlap == Overlap::kAll ? "all" : "changeset";
-}
 
 struct TrainOptions {
   Path store;

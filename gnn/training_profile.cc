@@ -99,6 +99,14 @@ bool MayTry(const TrainOptions& options) {
 
 }  // namespace
 
+MinibatchSamplerOptions SamplerOptionsOf(const TrainOptions& options) {
+  return {.fanouts = options.fanouts,
+          .no_edges = options.model.no_edges,
+          .degrees = options.model.kind == ModelKind::kGcn,
+          .seed = options.seed,
+          .threads = std::max<std::uint32_t>(options.threads, 1)};
+}
+
 std::uint64_t MinibatchesAlive() { return kMinibatchesAhead + 1; }
 
 Result<TrainingProfile> TrainingProfile::Measure(const Job& job, EpochPlan plan,

@@ -9,6 +9,7 @@
 #include "rhizome/cache/policy.h"
 #include "rhizome/gnn/epoch_plan.h"
 #include "rhizome/gnn/memory_plan.h"
+#include "rhizome/gnn/minibatch_sampler.h"
 #include "rhizome/gnn/model_shape.h"
 #include "rhizome/gnn/train_options.h"
 #include "rhizome/index/graph.h"
@@ -17,6 +18,9 @@
 #include "rhizome/storage/read_cost.h"
 
 namespace rhizome {
+
+/// How a training draws.
+MinibatchSamplerOptions SamplerOptionsOf(const TrainOptions& options);
 
 /// Minibatches that are in memory at once: in the loader, and computed on.
 std::uint64_t MinibatchesAlive();

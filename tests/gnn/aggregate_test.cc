@@ -9,9 +9,9 @@
 #include "gnn/lists_testing.h"
 #include "rhizome/gnn/activation.h"
 #include "rhizome/gnn/aggregate_ops.h"
-#include "rhizome/gnn/compute_threads.h"
 #include "rhizome/gnn/dense.h"
 #include "rhizome/gnn/simd.h"
+#include "rhizome/gnn/torch_threads.h"
 #include "rhizome/storage/half.h"
 #include "testing/testing.h"
 
@@ -317,7 +317,7 @@ TEST_F(AggregateTest, ThreadsDoNotChangeABit) {
   const Activation activation{.relu = true, .dropout = 0.3, .seed = seed};
   std::vector<torch::Tensor> first;
   for (const std::uint32_t threads : {1, 2, 5}) {
-    SetComputeThreads(threads);
+    SetTorchThreads(threads);
     const AggregateLists lists(csr.view(), 900);
     const torch::Tensor out =
         Activate(AggregateSum(Linear({x}, w), lists, {}) + AggregateMax(Linear({x}, w), lists) +
@@ -330,7 +330,7 @@ TEST_F(AggregateTest, ThreadsDoNotChangeABit) {
     }
     if (first.empty()) first = got;
   }
-  SetComputeThreads(1);
+  SetTorchThreads(1);
 }
 
 TEST_F(AggregateTest, TurningTwiceSortsTheLists) {

@@ -4,9 +4,9 @@
 #include <random>
 
 #include "gnn/lists_testing.h"
-#include "rhizome/gnn/compute_threads.h"
 #include "rhizome/gnn/minibatch.h"
 #include "rhizome/gnn/model.h"
+#include "rhizome/gnn/torch_threads.h"
 #include "testing/testing.h"
 
 namespace rhizome {
@@ -117,7 +117,7 @@ TEST_P(ConvLayerTest, ActivationFollowsTheLayerAndThreadsDoNotChangeABit) {
   wanted.push_back(expected);
   std::vector<torch::Tensor> first;
   for (const std::uint32_t threads : {1, 2, 4}) {
-    SetComputeThreads(threads);
+    SetTorchThreads(threads);
     const torch::Tensor out = layer.Forward({x}, graph, activation);
     auto got = torch::autograd::grad({(out * weighting).sum()}, leaves);
     got.push_back(out);
@@ -129,7 +129,7 @@ TEST_P(ConvLayerTest, ActivationFollowsTheLayerAndThreadsDoNotChangeABit) {
     }
     if (first.empty()) first = got;
   }
-  SetComputeThreads(1);
+  SetTorchThreads(1);
   const c10::InferenceMode guard;
   EXPECT_TRUE(torch::equal(layer.Forward({x}, graph, activation), first.back().detach()));
 }

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace rhizome {
+
+/// What goes on at once in a training.
+enum class Overlap : std::uint8_t {
+  /// Superbatch k + 1 is sampled and scheduled while superbatch k is trained on; caches of lists
+  /// and of features share the memory.
+  kAll,
+
+  /// Superbatch k + 1 is sampled while superbatch k is scheduled, then k is trained on: each cache
+  /// has the memory to itself in its turn (Ginex, section 3.1). Less is read where memory is short,
+  /// at the price of nothing being sampled while the network computes.
+  kChangeset,
+};
+inline std::string_view OverlapName(Overlap overlap) {
+  return overlap == Overlap::kAll ? "all" : "changeset";
+}
+
+}  // namespace rhizome

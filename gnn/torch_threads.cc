@@ -1,0 +1,20 @@
+#include "rhizome/gnn/torch_threads.h"
+
+#include <ATen/Parallel.h>
+
+#include "rhizome/gnn/compute_threads.h"
+
+namespace rhizome {
+namespace {
+
+/// libtorch's thread count is each thread's own.
+void HoldLibtorchToOneThread() { at::set_num_threads(1); }
+
+}  // namespace
+
+void SetTorchThreads(std::uint32_t threads) {
+  HoldLibtorchToOneThread();
+  SetComputeThreads(threads, HoldLibtorchToOneThread);
+}
+
+}  // namespace rhizome
