@@ -3,8 +3,8 @@
 #include <string>
 
 #include "edits.h"
+#include "rhizome/cache/safetensors.h"
 #include "rhizome/gnn/model_shape.h"
-#include "rhizome/gnn/safetensors.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/little_endian.h"
 #include "seeds.h"

@@ -12,7 +12,7 @@ function(rhizome_fuzz name)
     ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE rhizome ${arg_LIBS})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests
-    ${PROJECT_BINARY_DIR}/include/gnn ${PROJECT_SOURCE_DIR}/tools)
+    ${models_root} ${PROJECT_SOURCE_DIR}/tools)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Werror)
   target_link_options(${target} PRIVATE -fsanitize=fuzzer)
   set(corpus ${PROJECT_BINARY_DIR}/corpus/${target})
@@ -41,9 +41,8 @@ endfunction()
 add_library(rhizome_seeds OBJECT ${PROJECT_SOURCE_DIR}/fuzz/seeds.cc)
 target_compile_options(rhizome_seeds PRIVATE -Wall -Wextra -Werror)
 find_package(GTest 1.12 REQUIRED)
-# gnn/ has files that need no libtorch.
-file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/include/gnn/rhizome)
-file(CREATE_LINK ${PROJECT_SOURCE_DIR}/gnn ${PROJECT_BINARY_DIR}/include/gnn/rhizome/gnn SYMBOLIC)
+# gnn/models has files that need no libtorch.
+rhizome_include_root(gnn models models_root)
 
 # A disk in memory that holds whole stores.
 add_library(rhizome_fake_disk OBJECT ${PROJECT_SOURCE_DIR}/tests/testing/fake_file_crash.cc
@@ -96,9 +95,9 @@ rhizome_fuzz(update_file STORE COVERS tools/update_file.cc tools/elements.cc
   EXCEPT "PlaceOf|HalfTo|VisitElement|NumberJson|ElementAt|ToFloats|ToJson|ReadVertexRow|Labels"
   SOURCES tools/update_file.cc tools/elements.cc
   LIBS ${disk} CLI11::CLI11 ${json})
-rhizome_fuzz(safetensors COVERS gnn/safetensors.cc gnn/model_shape.cc
+rhizome_fuzz(safetensors COVERS cache/job/safetensors.cc gnn/models/model_shape.cc
   EXCEPT "Load|Save|ToHex|EncodeSafetensors"
-  SOURCES gnn/safetensors.cc gnn/model_shape.cc LIBS ${json})
+  SOURCES gnn/models/model_shape.cc LIBS ${json})
 rhizome_fuzz(command_line COVERS index/input/number.cc index/topology/external_id.cc tools/flag_values.cc
   EXCEPT "ToString"
   SOURCES tools/flag_values.cc LIBS fmt::fmt)

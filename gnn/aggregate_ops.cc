@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "rhizome/gnn/compute_threads.h"
-#include "rhizome/gnn/simd.h"
+#include "rhizome/cache/compute_threads.h"
+#include "rhizome/cache/simd.h"
 
 namespace rhizome {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "rhizome/gnn/aggregate.h"
+#include "rhizome/cache/aggregate.h"
 
 namespace rhizome {
 

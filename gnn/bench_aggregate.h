@@ -1,7 +1,7 @@
 #pragma once
 
+#include "rhizome/cache/work_clock.h"
 #include "rhizome/gnn/bench_entry.h"
-#include "rhizome/gnn/work_clock.h"
 
 namespace rhizome {
 

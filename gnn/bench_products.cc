@@ -2,8 +2,8 @@
 
 #include <vector>
 
+#include "rhizome/cache/compute_threads.h"
 #include "rhizome/gnn/bench_aggregate.h"
-#include "rhizome/gnn/compute_threads.h"
 #include "rhizome/gnn/dense.h"
 #include "rhizome/gnn/torch_threads.h"
 

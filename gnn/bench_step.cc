@@ -2,10 +2,10 @@
 
 #include <random>
 
+#include "rhizome/cache/minibatch_sampler.h"
+#include "rhizome/cache/simd.h"
 #include "rhizome/gnn/bench_aggregate.h"
 #include "rhizome/gnn/learner.h"
-#include "rhizome/gnn/minibatch_sampler.h"
-#include "rhizome/gnn/simd.h"
 #include "rhizome/gnn/torch_threads.h"
 
 namespace rhizome {

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "rhizome/gnn/safetensors.h"
+#include "rhizome/cache/safetensors.h"
 #include "rhizome/storage/untrusted_json.h"
 
 namespace rhizome {

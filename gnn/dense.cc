@@ -6,9 +6,9 @@
 #include <cstring>
 #include <optional>
 
+#include "rhizome/cache/compute_threads.h"
+#include "rhizome/cache/simd.h"
 #include "rhizome/gnn/aggregate_ops.h"
-#include "rhizome/gnn/compute_threads.h"
-#include "rhizome/gnn/simd.h"
 
 namespace rhizome {
 namespace {

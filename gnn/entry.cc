@@ -4,10 +4,10 @@
 
 #include <new>
 
+#include "rhizome/cache/safetensors.h"
 #include "rhizome/gnn/bench_aggregate.h"
 #include "rhizome/gnn/infer.h"
 #include "rhizome/gnn/model.h"
-#include "rhizome/gnn/safetensors.h"
 #include "rhizome/gnn/score_pairs.h"
 #include "rhizome/gnn/train.h"
 

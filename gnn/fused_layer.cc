@@ -4,9 +4,9 @@
 #include <cstring>
 #include <optional>
 
-#include "rhizome/gnn/compute_threads.h"
+#include "rhizome/cache/compute_threads.h"
+#include "rhizome/cache/simd.h"
 #include "rhizome/gnn/dense.h"
-#include "rhizome/gnn/simd.h"
 
 namespace rhizome {
 namespace {

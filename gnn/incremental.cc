@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "rhizome/gnn/compute_threads.h"
+#include "rhizome/cache/compute_threads.h"
 #include "rhizome/gnn/dense.h"
 #include "rhizome/gnn/layer_pass.h"
 #include "rhizome/index/delta_view.h"

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/gnn/labels.h"
-#include "rhizome/gnn/layer_output.h"
+#include "rhizome/cache/labels.h"
+#include "rhizome/cache/layer_output.h"
 #include "rhizome/gnn/model.h"
 #include "rhizome/index/delta_rows.h"
 #include "rhizome/index/graph.h"

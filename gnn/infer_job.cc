@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "rhizome/gnn/block_plan.h"
-#include "rhizome/gnn/memory_plan.h"
-#include "rhizome/gnn/process_memory.h"
+#include "rhizome/cache/block_plan.h"
+#include "rhizome/cache/memory_plan.h"
+#include "rhizome/cache/process_memory.h"
 #include "rhizome/storage/array_change.h"
 #include "rhizome/storage/hash.h"
 

@@ -5,12 +5,12 @@
 #include <optional>
 #include <string>
 
+#include "rhizome/cache/lists_on_disk.h"
+#include "rhizome/cache/safetensors.h"
 #include "rhizome/gnn/incremental.h"
 #include "rhizome/gnn/infer_options.h"
 #include "rhizome/gnn/layerwise_inference.h"
-#include "rhizome/gnn/lists_on_disk.h"
 #include "rhizome/gnn/model.h"
-#include "rhizome/gnn/safetensors.h"
 #include "rhizome/index/graph.h"
 
 namespace rhizome {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "rhizome/cache/job_report.h"
 #include "rhizome/cache/pass_layout.h"
 #include "rhizome/cache/policy.h"
-#include "rhizome/gnn/job_report.h"
 #include "rhizome/index/graph_types.h"
 #include "rhizome/storage/codec.h"
 #include "rhizome/storage/file_system.h"

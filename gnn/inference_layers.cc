@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "rhizome/gnn/block_stager.h"
-#include "rhizome/gnn/layer_output.h"
-#include "rhizome/gnn/minibatch_sampler.h"
+#include "rhizome/cache/block_stager.h"
+#include "rhizome/cache/layer_output.h"
+#include "rhizome/cache/minibatch_sampler.h"
 #include "rhizome/storage/chunk_array.h"
 
 namespace rhizome {

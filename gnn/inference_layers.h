@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/gnn/block_plan.h"
-#include "rhizome/gnn/chunk_reader.h"
+#include "rhizome/cache/block_plan.h"
+#include "rhizome/cache/chunk_reader.h"
+#include "rhizome/cache/pass_order.h"
+#include "rhizome/cache/row_order.h"
 #include "rhizome/gnn/layerwise_inference.h"
-#include "rhizome/gnn/pass_order.h"
-#include "rhizome/gnn/row_order.h"
 
 namespace rhizome {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "rhizome/cache/inference_log.h"
+#include "rhizome/cache/layer_output.h"
 #include "rhizome/gnn/infer_options.h"
-#include "rhizome/gnn/inference_log.h"
-#include "rhizome/gnn/layer_output.h"
 #include "rhizome/gnn/worker_pool.h"
 #include "rhizome/index/graph.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "rhizome/gnn/compute_threads.h"
+#include "rhizome/cache/compute_threads.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/stopwatch.h"
 

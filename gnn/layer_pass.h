@@ -8,11 +8,11 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/gnn/block_plan.h"
-#include "rhizome/gnn/block_stager.h"
-#include "rhizome/gnn/chunk_reader.h"
-#include "rhizome/gnn/labels.h"
-#include "rhizome/gnn/layer_output.h"
+#include "rhizome/cache/block_plan.h"
+#include "rhizome/cache/block_stager.h"
+#include "rhizome/cache/chunk_reader.h"
+#include "rhizome/cache/labels.h"
+#include "rhizome/cache/layer_output.h"
 #include "rhizome/gnn/model.h"
 #include "rhizome/gnn/tile_layer.h"
 #include "rhizome/index/graph.h"

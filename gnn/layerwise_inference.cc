@@ -6,12 +6,12 @@
 #include <cstring>
 #include <utility>
 
+#include "rhizome/cache/chunk_reader.h"
 #include "rhizome/cache/pass_cost.h"
-#include "rhizome/gnn/chunk_reader.h"
+#include "rhizome/cache/pass_order.h"
 #include "rhizome/gnn/inference_layers.h"
 #include "rhizome/gnn/inference_workers.h"
 #include "rhizome/gnn/layer_pass.h"
-#include "rhizome/gnn/pass_order.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/hash.h"

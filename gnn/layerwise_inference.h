@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "rhizome/cache/inference_log.h"
+#include "rhizome/cache/labels.h"
+#include "rhizome/cache/layer_output.h"
 #include "rhizome/cache/pass_layout.h"
-#include "rhizome/gnn/inference_log.h"
-#include "rhizome/gnn/labels.h"
-#include "rhizome/gnn/layer_output.h"
 #include "rhizome/gnn/model.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/storage/job_control.h"

@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "rhizome/gnn/labels.h"
-#include "rhizome/gnn/minibatch.h"
+#include "rhizome/cache/labels.h"
+#include "rhizome/cache/minibatch.h"
 #include "rhizome/gnn/model.h"
 #include "rhizome/storage/result.h"
 

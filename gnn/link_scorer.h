@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "rhizome/cache/safetensors.h"
 #include "rhizome/gnn/link_scores.h"
-#include "rhizome/gnn/safetensors.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome {

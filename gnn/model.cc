@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-#include "rhizome/gnn/minibatch.h"
+#include "rhizome/cache/minibatch.h"
 
 namespace rhizome {
 namespace {

@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "rhizome/cache/safetensors.h"
 #include "rhizome/gnn/layers.h"
 #include "rhizome/gnn/model_shape.h"
-#include "rhizome/gnn/safetensors.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome {

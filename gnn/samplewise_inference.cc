@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "rhizome/gnn/block_plan.h"
+#include "rhizome/cache/block_plan.h"
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/stopwatch.h"

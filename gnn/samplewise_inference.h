@@ -1,7 +1,7 @@
 #pragma once
 
+#include "rhizome/cache/loader.h"
 #include "rhizome/gnn/layerwise_inference.h"
-#include "rhizome/gnn/loader.h"
 
 namespace rhizome {
 

@@ -8,9 +8,9 @@
 #include <memory>
 #include <optional>
 
-#include "rhizome/gnn/chunk_reader.h"
+#include "rhizome/cache/chunk_reader.h"
+#include "rhizome/cache/pair_schedule.h"
 #include "rhizome/gnn/link_scorer.h"
-#include "rhizome/gnn/pair_schedule.h"
 #include "rhizome/index/delta_rows.h"
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/index/parallel.h"

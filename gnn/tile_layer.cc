@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "rhizome/cache/aggregate_kernels.h"
+#include "rhizome/cache/simd.h"
 #include "rhizome/gnn/activation.h"
-#include "rhizome/gnn/aggregate_kernels.h"
-#include "rhizome/gnn/simd.h"
 #include "rhizome/storage/check.h"
 
 namespace rhizome {

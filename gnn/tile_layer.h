@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/gnn/aggregate_kernels.h"
-#include "rhizome/gnn/block_plan.h"
-#include "rhizome/gnn/block_stager.h"
+#include "rhizome/cache/aggregate_kernels.h"
+#include "rhizome/cache/block_plan.h"
+#include "rhizome/cache/block_stager.h"
 #include "rhizome/gnn/dense.h"
 #include "rhizome/gnn/layers.h"
 

@@ -2,7 +2,7 @@
 
 #include <ATen/Parallel.h>
 
-#include "rhizome/gnn/compute_threads.h"
+#include "rhizome/cache/compute_threads.h"
 
 namespace rhizome {
 namespace {

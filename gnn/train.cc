@@ -6,15 +6,15 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "rhizome/gnn/epoch_plan.h"
+#include "rhizome/cache/epoch_plan.h"
+#include "rhizome/cache/job_scratch.h"
+#include "rhizome/cache/lists_on_disk.h"
+#include "rhizome/cache/loader.h"
+#include "rhizome/cache/memory_plan.h"
+#include "rhizome/cache/process_memory.h"
+#include "rhizome/cache/simd.h"
 #include "rhizome/gnn/ignored_facts.h"
-#include "rhizome/gnn/job_scratch.h"
 #include "rhizome/gnn/layerwise_inference.h"
-#include "rhizome/gnn/lists_on_disk.h"
-#include "rhizome/gnn/loader.h"
-#include "rhizome/gnn/memory_plan.h"
-#include "rhizome/gnn/process_memory.h"
-#include "rhizome/gnn/simd.h"
 #include "rhizome/gnn/torch_threads.h"
 #include "rhizome/gnn/training_profile.h"
 #include "rhizome/gnn/training_run.h"

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "rhizome/cache/job_report.h"
+#include "rhizome/cache/overlap.h"
 #include "rhizome/cache/policy.h"
-#include "rhizome/gnn/job_report.h"
 #include "rhizome/gnn/model_spec.h"
-#include "rhizome/gnn/overlap.h"
 #include "rhizome/index/graph_types.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/io_queue.h"

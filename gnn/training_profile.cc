@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "rhizome/cache/lists_on_disk.h"
+#include "rhizome/cache/loader.h"
+#include "rhizome/cache/minibatch_sampler.h"
+#include "rhizome/cache/process_memory.h"
 #include "rhizome/cache/replay.h"
-#include "rhizome/gnn/lists_on_disk.h"
-#include "rhizome/gnn/loader.h"
-#include "rhizome/gnn/minibatch_sampler.h"
-#include "rhizome/gnn/process_memory.h"
 #include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {

@@ -6,10 +6,10 @@
 #include <optional>
 #include <utility>
 
+#include "rhizome/cache/epoch_plan.h"
+#include "rhizome/cache/memory_plan.h"
+#include "rhizome/cache/minibatch_sampler.h"
 #include "rhizome/cache/policy.h"
-#include "rhizome/gnn/epoch_plan.h"
-#include "rhizome/gnn/memory_plan.h"
-#include "rhizome/gnn/minibatch_sampler.h"
 #include "rhizome/gnn/model_shape.h"
 #include "rhizome/gnn/train_options.h"
 #include "rhizome/index/graph.h"

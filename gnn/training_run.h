@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "rhizome/cache/epoch_plan.h"
+#include "rhizome/cache/loader.h"
 #include "rhizome/gnn/checkpoint.h"
-#include "rhizome/gnn/epoch_plan.h"
 #include "rhizome/gnn/learner.h"
-#include "rhizome/gnn/loader.h"
 #include "rhizome/storage/job_control.h"
 
 namespace rhizome {

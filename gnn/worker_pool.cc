@@ -15,7 +15,7 @@
 #include <charconv>
 #include <optional>
 
-#include "rhizome/gnn/process_memory.h"
+#include "rhizome/cache/process_memory.h"
 
 namespace rhizome {
 namespace {

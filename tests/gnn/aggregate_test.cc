@@ -1,4 +1,4 @@
-#include "rhizome/gnn/aggregate.h"
+#include "rhizome/cache/aggregate.h"
 
 #include <bit>
 #include <cmath>
@@ -7,10 +7,10 @@
 #include <random>
 
 #include "gnn/lists_testing.h"
+#include "rhizome/cache/simd.h"
 #include "rhizome/gnn/activation.h"
 #include "rhizome/gnn/aggregate_ops.h"
 #include "rhizome/gnn/dense.h"
-#include "rhizome/gnn/simd.h"
 #include "rhizome/gnn/torch_threads.h"
 #include "rhizome/storage/half.h"
 #include "testing/testing.h"

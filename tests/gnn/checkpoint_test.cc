@@ -7,9 +7,9 @@
 #include <set>
 
 #include "gnn/gnn_testing.h"
-#include "rhizome/gnn/epoch_plan.h"
-#include "rhizome/gnn/safetensors.h"
-#include "rhizome/gnn/stage_trace.h"
+#include "rhizome/cache/epoch_plan.h"
+#include "rhizome/cache/safetensors.h"
+#include "rhizome/cache/stage_trace.h"
 
 namespace rhizome {
 namespace {

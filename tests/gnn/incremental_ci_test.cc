@@ -1,7 +1,7 @@
 #include <random>
 
 #include "gnn/gnn_testing.h"
-#include "rhizome/gnn/pass_order.h"
+#include "rhizome/cache/pass_order.h"
 #include "rhizome/index/delta_rows.h"
 #include "rhizome/index/write_batch.h"
 

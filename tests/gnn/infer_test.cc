@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "gnn/gnn_testing.h"
+#include "rhizome/cache/pass_order.h"
+#include "rhizome/cache/safetensors.h"
 #include "rhizome/gnn/layerwise_inference.h"
-#include "rhizome/gnn/pass_order.h"
-#include "rhizome/gnn/safetensors.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/write_batch.h"
 

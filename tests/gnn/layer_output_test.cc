@@ -1,4 +1,4 @@
-#include "rhizome/gnn/layer_output.h"
+#include "rhizome/cache/layer_output.h"
 
 #include <gtest/gtest.h>
 

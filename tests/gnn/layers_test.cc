@@ -4,7 +4,7 @@
 #include <random>
 
 #include "gnn/lists_testing.h"
-#include "rhizome/gnn/minibatch.h"
+#include "rhizome/cache/minibatch.h"
 #include "rhizome/gnn/model.h"
 #include "rhizome/gnn/torch_threads.h"
 #include "testing/testing.h"

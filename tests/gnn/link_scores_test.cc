@@ -7,8 +7,8 @@
 #include <set>
 
 #include "gnn/gnn_testing.h"
-#include "rhizome/gnn/pair_schedule.h"
-#include "rhizome/gnn/safetensors.h"
+#include "rhizome/cache/pair_schedule.h"
+#include "rhizome/cache/safetensors.h"
 #include "rhizome/index/write_batch.h"
 #include "testing/testing.h"
 

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "rhizome/gnn/aggregate.h"
+#include "rhizome/cache/aggregate.h"
 
 namespace rhizome::testing {
 

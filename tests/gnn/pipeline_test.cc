@@ -7,13 +7,13 @@
 #include <thread>
 
 #include "gnn/gnn_testing.h"
-#include "rhizome/gnn/block_plan.h"
-#include "rhizome/gnn/bounded_queue.h"
-#include "rhizome/gnn/chunk_reader.h"
-#include "rhizome/gnn/inference_log.h"
-#include "rhizome/gnn/loader.h"
-#include "rhizome/gnn/minibatch_sampler.h"
-#include "rhizome/gnn/superbatch.h"
+#include "rhizome/cache/block_plan.h"
+#include "rhizome/cache/bounded_queue.h"
+#include "rhizome/cache/chunk_reader.h"
+#include "rhizome/cache/inference_log.h"
+#include "rhizome/cache/loader.h"
+#include "rhizome/cache/minibatch_sampler.h"
+#include "rhizome/cache/superbatch.h"
 
 namespace rhizome {
 namespace {

@@ -1,4 +1,4 @@
-#include "rhizome/gnn/safetensors.h"
+#include "rhizome/cache/safetensors.h"
 
 #include <cstdio>
 #include <cstring>

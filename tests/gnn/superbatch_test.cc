@@ -1,11 +1,11 @@
-#include "rhizome/gnn/superbatch.h"
+#include "rhizome/cache/superbatch.h"
 
 #include <algorithm>
 #include <bit>
 #include <limits>
 #include <random>
 
-#include "rhizome/gnn/packed_numbers.h"
+#include "rhizome/cache/packed_numbers.h"
 #include "testing/testing.h"
 
 namespace rhizome {

@@ -1,9 +1,9 @@
 #include <limits>
 
 #include "gnn/gnn_testing.h"
-#include "rhizome/gnn/epoch_plan.h"
-#include "rhizome/gnn/memory_plan.h"
-#include "rhizome/gnn/safetensors.h"
+#include "rhizome/cache/epoch_plan.h"
+#include "rhizome/cache/memory_plan.h"
+#include "rhizome/cache/safetensors.h"
 
 namespace rhizome {
 namespace {

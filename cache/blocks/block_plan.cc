@@ -1,0 +1,274 @@
+#include "rhizome/cache/block_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "rhizome/cache/compute_threads.h"
+#include "rhizome/cache/pass_lists.h"
+#include "rhizome/index/graph_parts.h"
+
+namespace rhizome {
+namespace {
+
+/// Lists that one task sorts.
+constexpr std::size_t kListsOfTask = 64;
+
+/// Targets that are sampled at once.
+constexpr std::size_t kSampledTargets = 4096;
+
+std::uint64_t PiecesOf(std::uint64_t count, std::uint64_t most) {
+  return (count + most - 1) / most;
+}
+
+/// Cuts places [first, last).
+void CutRun(std::uint64_t first, std::uint64_t last, std::uint64_t block_rows,
+            const BlockEdges& edges, std::vector<Block>& blocks) {
+  const std::uint64_t pieces = PiecesOf(last - first, RoundUpToTiles(block_rows));
+  const std::uint64_t step = RoundUpToTiles(PiecesOf(last - first, pieces));
+  for (std::uint64_t begin = first; begin < last;) {
+    std::uint64_t end = std::min(begin + step, last);
+    if (edges.of) {
+      const std::uint64_t most_end = end;
+      std::uint64_t sum = edges.of(begin);
+      for (end = begin + 1; end < most_end; ++end) {
+        sum += edges.of(end);
+        if (sum > edges.most) break;
+      }
+    }
+    blocks.push_back({.begin = static_cast<Row>(begin), .end = static_cast<Row>(end)});
+    begin = end;
+  }
+}
+
+}  // namespace
+
+std::vector<Block> MakeBlocks(std::uint64_t row_count, std::uint64_t chunk_rows,
+                              std::uint64_t block_rows, const std::vector<bool>& done,
+                              const BlockEdges& edges) {
+  std::vector<Block> blocks;
+  for (std::size_t chunk = 0; chunk < done.size(); ++chunk) {
+    if (done[chunk]) continue;
+    const std::uint64_t first = chunk * chunk_rows;
+    while (chunk + 1 < done.size() && !done[chunk + 1]) ++chunk;
+    const std::uint64_t last = std::min((chunk + 1) * chunk_rows, row_count);
+    CutRun(first, last, std::max<std::uint64_t>(block_rows, 1), edges, blocks);
+  }
+  return blocks;
+}
+
+std::vector<Block> SplitAtChunks(Row begin, Row end, std::uint64_t chunk_rows) {
+  std::vector<Block> parts;
+  const auto step = static_cast<Row>(chunk_rows);
+  while (begin < end) {
+    const Row last = std::min(end, (begin / step + 1) * step);
+    parts.push_back({.begin = begin, .end = last});
+    begin = last;
+  }
+  return parts;
+}
+
+std::uint64_t EdgesOfRow(const BlockPlannerOptions& options, Row row) {
+  if (options.no_edges) return 0;
+  const std::uint64_t degree = options.degrees[static_cast<std::size_t>(row)];
+  if (options.fanout == kAllNeighbors) return degree;
+  return std::min(degree, static_cast<std::uint64_t>(options.fanout));
+}
+
+Result<BlockPlanner> BlockPlanner::Create(const Graph& graph, const BlockPlannerOptions& options) {
+  if (graph.vertex_count() >= std::numeric_limits<std::uint32_t>::max()) {
+    return Fail(Status::InvalidArgument("inference works on fewer than 2^32 - 1 vertices"));
+  }
+  BlockPlanner planner(graph, options);
+  if (options.no_edges) return planner;
+  RHIZOME_ASSIGN_OR_RETURN(
+      planner.sampler_,
+      Sampler::Create(graph, PassSampling(options.fanout, options.seed, options.threads),
+                      options.neighbors));
+  return planner;
+}
+
+Result<BlockLists> BlockPlanner::Plan(const Block& block) {
+  BlockLists lists;
+  RHIZOME_RETURN_IF_ERROR(Sample(block, lists));
+  NumberRows(lists);
+  SortLists(lists);
+  Stage(lists);
+  return lists;
+}
+
+Status BlockPlanner::PlanChunks(const Block& block, BlockReads& reads) {
+  BlockLists lists;
+  RHIZOME_RETURN_IF_ERROR(Sample(block, lists));
+  NumberRows(lists);
+  const bool one_window = !lists.numbers.empty();
+  reads.rows += lists.rows.size();
+  for (const Row row : lists.targets) {
+    if (!one_window && !read_.Test(static_cast<std::uint64_t>(row))) ++reads.rows;
+  }
+  ++reads.blocks;
+  Stage(lists);
+  for (std::size_t window = 0; window < lists.windows(); ++window) {
+    for (const BlockLists::Visit& visit : lists.VisitsOf(window)) {
+      reads.trace.keys.push_back(static_cast<CacheKey>(visit.chunk));
+    }
+    reads.trace.offsets.push_back(reads.trace.keys.size());
+  }
+  return Status::Ok();
+}
+
+// Fills in the lists, of rows yet.
+Status BlockPlanner::Sample(const Block& block, BlockLists& lists) {
+  lists.stage_rows = std::max<std::uint64_t>(options_.stage_rows, 1);
+  lists.targets.reserve(block.rows());
+  const RowOrder* const order = options_.target_order;
+  for (Row place = block.begin; place < block.end; ++place) {
+    lists.targets.push_back(order == nullptr ? place
+                                             : order->RowAt(static_cast<std::uint64_t>(place)));
+  }
+  if (sampler_ == nullptr) {
+    lists.offsets.assign(lists.targets.size() + 1, 0);
+    return Status::Ok();
+  }
+  lists.offsets.reserve(lists.targets.size() + 1);
+  lists.offsets.push_back(0);
+  std::uint64_t edges = 0;
+  for (const Row row : lists.targets) edges += EdgesOfRow(options_, row);
+  lists.neighbors.reserve(edges);
+  for (std::span<const Row> left = lists.targets; !left.empty();) {
+    const std::size_t part = PartOf(left);
+    RHIZOME_RETURN_IF_ERROR(SamplePart(left.first(part), lists));
+    left = left.subspan(part);
+  }
+  return Status::Ok();
+}
+
+/// How many of the targets are sampled next.
+std::size_t BlockPlanner::PartOf(std::span<const Row> targets) const {
+  const std::size_t most = std::min(targets.size(), kSampledTargets);
+  std::uint64_t edges = EdgesOfRow(options_, targets.front());
+  std::size_t part = 1;
+  for (; part < most; ++part) {
+    edges += EdgesOfRow(options_, targets[part]);
+    if (edges > kSampledEdges) break;
+  }
+  return part;
+}
+
+Status BlockPlanner::SamplePart(std::span<const Row> targets, BlockLists& lists) {
+  seeds_.clear();
+  const auto parts = graph_->parts();
+  for (const Row row : targets) seeds_.push_back(parts->VertexAt(row));
+  // The key is the layer, not the block: a vertex draws the same neighbours in a block of any size.
+  RHIZOME_RETURN_IF_ERROR(sampler_->SampleInto(seeds_, {}, options_.layer, drawn_));
+  const std::size_t before = lists.neighbors.size();
+  if (before + drawn_.neighbors.size() > std::numeric_limits<std::uint32_t>::max()) {
+    return Status::InvalidArgument(
+        fmt::format("more than 2^32 edges end in {} vertices, the first of row {}; make the blocks "
+                    "smaller",
+                    lists.targets.size(), lists.targets.front()));
+  }
+  for (const std::int64_t local : drawn_.neighbors) {
+    lists.neighbors.push_back(
+        static_cast<std::uint32_t>(drawn_.rows[static_cast<std::size_t>(local)]));
+  }
+  for (std::size_t t = 0; t < targets.size(); ++t) {
+    lists.offsets.push_back(static_cast<std::uint32_t>(before + drawn_.offsets[t + 1]));
+  }
+  return Status::Ok();
+}
+
+void BlockPlanner::NumberRows(BlockLists& lists) {
+  for (const std::uint32_t row : lists.neighbors) read_.Set(row);
+  std::size_t beside = 0;
+  for (const Row row : lists.targets) beside += read_.Test(static_cast<std::uint64_t>(row)) ? 0 : 1;
+  std::size_t count = 0;
+  read_.ForEach([&](std::uint64_t) { ++count; });
+  const bool one_window = count + beside <= lists.stage_rows;
+  if (one_window) {
+    for (const Row row : lists.targets) read_.Set(static_cast<std::uint64_t>(row));
+    count += beside;
+  }
+  read_.Seal();
+  lists.rows.reserve(count);
+  read_.ForEach([&](std::uint64_t row) { lists.rows.push_back(static_cast<std::uint32_t>(row)); });
+  if (!one_window) return;
+  lists.numbers.reserve(lists.targets.size());
+  for (const Row row : lists.targets) {
+    lists.numbers.push_back(
+        static_cast<std::uint32_t>(read_.Rank(static_cast<std::uint64_t>(row))));
+  }
+}
+
+// Turns rows into numbers.
+void BlockPlanner::SortLists(BlockLists& lists) const {
+  const std::size_t targets = lists.targets.size();
+  ComputeFor(PiecesOf(targets, kListsOfTask), [&](std::size_t task) {
+    const std::size_t last = std::min(targets, (task + 1) * kListsOfTask);
+    for (std::size_t t = task * kListsOfTask; t < last; ++t) {
+      const auto begin = lists.neighbors.begin() + lists.offsets[t];
+      const auto end = lists.neighbors.begin() + lists.offsets[t + 1];
+      if (!std::is_sorted(begin, end)) std::sort(begin, end);
+      for (auto e = begin; e != end; ++e) *e = static_cast<std::uint32_t>(read_.Rank(*e));
+    }
+  });
+}
+
+void BlockPlanner::Stage(BlockLists& lists) {
+  for (const std::uint32_t row : lists.rows) read_.Clear(row);
+  const bool one_window = !lists.numbers.empty();
+  lists.staged.reserve(lists.rows.size() + (one_window ? 0 : lists.targets.size()));
+  lists.window_visits = {0};
+  StageRows(std::span<const std::uint32_t>(lists.rows), lists);
+  if (!one_window) StageRows(std::span<const Row>(lists.targets), lists);
+}
+
+/// Appends the windows of so many rows.
+template <typename T>
+void BlockPlanner::StageRows(std::span<const T> rows, BlockLists& lists) const {
+  struct Place {
+    std::uint32_t place;
+    std::uint32_t slot;
+  };
+  const std::uint64_t chunk_rows = options_.source_chunk_rows;
+  const RowOrder* const order = options_.source_order;
+  std::vector<Place> places;
+  for (std::uint64_t first = 0; first < rows.size(); first += lists.stage_rows) {
+    places.clear();
+    const std::uint64_t last = std::min<std::uint64_t>(first + lists.stage_rows, rows.size());
+    for (std::uint64_t n = first; n < last; ++n) {
+      const auto row = static_cast<Row>(rows[n]);
+      places.push_back({static_cast<std::uint32_t>(order == nullptr ? row : order->PlaceOf(row)),
+                        static_cast<std::uint32_t>(n - first)});
+    }
+    const auto by_place = [](const Place& a, const Place& b) { return a.place < b.place; };
+    if (!std::is_sorted(places.begin(), places.end(), by_place)) {
+      std::sort(places.begin(), places.end(), by_place);
+    }
+    for (const Place& at : places) {
+      const std::uint64_t chunk = at.place / chunk_rows;
+      const bool same =
+          lists.visits.size() > lists.window_visits.back() && lists.visits.back().chunk == chunk;
+      const auto next = static_cast<std::uint32_t>(lists.staged.size());
+      if (!same) lists.visits.push_back({.chunk = chunk, .first = next, .last = next});
+      ++lists.visits.back().last;
+      lists.staged.push_back(
+          {.slot = at.slot, .in_chunk = static_cast<std::uint32_t>(at.place % chunk_rows)});
+    }
+    lists.window_visits.push_back(static_cast<std::uint32_t>(lists.visits.size()));
+  }
+}
+
+Result<BlockReads> PlanReads(const Graph& graph, const BlockPlannerOptions& options,
+                             std::span<const Block> blocks, const JobControl& control) {
+  BlockReads reads;
+  RHIZOME_ASSIGN_OR_RETURN(BlockPlanner planner, BlockPlanner::Create(graph, options));
+  for (const Block& block : blocks) {
+    RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
+    RHIZOME_RETURN_IF_ERROR(planner.PlanChunks(block, reads));
+  }
+  return reads;
+}
+
+}  // namespace rhizome

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "rhizome/cache/block_plan.h"
+#include "rhizome/cache/bounded_queue.h"
+#include "rhizome/cache/chunk_reader.h"
+
+namespace rhizome {
+
+/// Rows of a window: slot s at rows + s * dim. `scale`: GCN's factor of each, of windows that are
+/// added to sums; else empty.
+struct StagedRows {
+  const float* rows = nullptr;
+  std::span<const float> scale;
+};
+
+/// One window of a block, ready to be worked on.
+struct StagedWindow {
+  std::shared_ptr<const BlockLists> lists;
+  std::size_t window = 0;
+  StagedRows staged;
+
+  bool is_first() const { return window == 0; }
+  bool is_last() const { return window + 1 == lists->windows(); }
+};
+
+/// Plans the blocks of a layer on a thread of its own, and on another copies the rows that they
+/// need from the chunks that hold them, window by window, to one stage while another is worked on.
+/// Threads: Next one at a time. Memory: kStages stages, the lists of kBlocks blocks, and what
+/// ChunkReader takes. Ownership: borrows all that it is given.
+class BlockStager {
+ public:
+  static constexpr std::size_t kStages = 2;
+  static constexpr std::size_t kBlocks = 2;
+
+  /// `row_scale`: GCN's factor of each row of the graph, else empty. `reader` delivers what the
+  /// blocks read, in their order; if it has no cache, it is told of that here.
+  /// Errors: kOutOfMemory.
+  static Result<std::unique_ptr<BlockStager>> Create(BlockPlanner planner,
+                                                     std::vector<Block> blocks, ChunkReader& reader,
+                                                     std::uint64_t stage_rows, std::size_t dim,
+                                                     std::span<const float> row_scale,
+                                                     bool has_cache);
+  ~BlockStager();
+
+  /// The next window, whose rows stay until the call after; as many calls as there are windows.
+  /// Errors: those of planning and reading.
+  Result<StagedWindow> Next();
+
+  double copy_seconds() const { return copy_seconds_; }  ///< after the last window
+
+ private:
+  struct Staged {
+    std::shared_ptr<const BlockLists> lists;
+    std::size_t window = 0;
+    std::size_t stage = 0;
+  };
+  struct Stage {
+    AlignedBuffer memory;
+    float* rows = nullptr;     // [stage rows, dim]
+    std::vector<float> scale;  // [stage rows], GCN only
+  };
+
+  BlockStager(BlockPlanner planner, std::vector<Block> blocks, ChunkReader& reader, std::size_t dim,
+              std::span<const float> row_scale, bool has_cache);
+  Status PlanBlocks();
+  Status TakePlanned();
+  Status StageBlocks();
+  Status Fill(const BlockLists& lists, std::size_t window, Stage& stage);
+  void FillScale(const BlockLists& lists, std::size_t window, Stage& stage) const;
+
+  // Constant after construction.
+  const std::vector<Block> blocks_;
+  const std::size_t dim_;
+  const std::span<const float> row_scale_;
+  const bool has_cache_;
+
+  BlockPlanner planner_;  // of the planning thread
+
+  // Of the staging thread; a stage of who was given it.
+  ChunkReader& reader_;
+  std::deque<std::shared_ptr<const BlockLists>> to_stage_;
+  std::uint64_t next_request_ = 0;
+  double copy_seconds_ = 0;
+  std::array<Stage, kStages> stages_;
+
+  std::optional<Staged> current_;  // of the thread that calls Next
+
+  // Self-synchronised.
+  BoundedQueue<std::monostate> blocks_at_work_{kBlocks};
+  BoundedQueue<BlockLists> planned_{kBlocks};
+  BoundedQueue<std::size_t> free_{kStages};
+  BoundedQueue<Staged> staged_{kStages};
+  Thread planning_;
+  Thread staging_;
+};
+
+}  // namespace rhizome

@@ -1,0 +1,290 @@
+#include "rhizome/cache/pass_order.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <numeric>
+
+#include "rhizome/cache/block_plan.h"
+#include "rhizome/cache/pass_cost.h"
+#include "rhizome/index/rank_bitmap.h"
+
+namespace rhizome {
+namespace {
+
+/// What is laid out and counted beside the stored order: those that were best on some graph.
+constexpr std::array<RowRule, 3> kCounted = {RowRule::kBlocks, RowRule::kReferences, RowRule::kBfs};
+
+/// Laying one of them out and counting it walks all lists some times, which takes about as long as
+/// to read and decode so many bytes of chunks for each edge.
+constexpr std::uint64_t kCountingBytesOfEdge = 200;
+
+/// The least that is thought possible, rows without their chunks, was never near to be reached.
+constexpr std::uint64_t kSlack = 2;
+
+/// Memory of counting: lists and the blocks that read each row; numbers, orders and degrees.
+constexpr std::uint64_t kListBytesOfEdge = 4;
+constexpr std::uint64_t kLayOutBytesOfEdge = 4;
+constexpr std::uint64_t kBytesOfRow = 64;
+
+/// The order that a rule gives rows, all of which are targets in stored order.
+RowOrder Place(const PassLists& lists, RowRule rule, std::uint64_t block_rows) {
+  const PassLayout layout =
+      LayOut(lists, {.rows = rule, .targets = TargetOrder::kStored}, block_rows);
+  std::vector<std::uint32_t> row_at(layout.position.size());
+  for (std::size_t row = 0; row < row_at.size(); ++row) {
+    row_at[layout.position[row]] = static_cast<std::uint32_t>(row);
+  }
+  const std::uint64_t rows = row_at.size();
+  return {std::move(row_at), rows};
+}
+
+/// Of a pass: what it reads, and the least that it would read in any order of its rows.
+struct PassReadCounts {
+  std::uint64_t chunks = 0;
+  std::uint64_t least_bytes = 0;
+};
+
+PassReadCounts CountPass(const PassReads& pass, const BlockReads& reads, std::uint64_t row_count) {
+  const std::uint64_t chunks = ChunksOf(row_count, pass.source_chunk_rows);
+  // Rows that follow one another in every block, of which the cache kept some.
+  const std::uint64_t chunk_bytes = pass.source_chunk_bytes;
+  const auto rows_bytes = static_cast<std::uint64_t>(static_cast<double>(reads.rows) /
+                                                     static_cast<double>(pass.source_chunk_rows) *
+                                                     static_cast<double>(chunk_bytes));
+  const std::uint64_t cached = reads.blocks * pass.cache_chunks * chunk_bytes;
+  return {.chunks = CountReads(pass.cached_first ? reads.trace : InArrivalOrder(reads.trace),
+                               chunks, pass.policy, pass.cache_chunks),
+          .least_bytes = std::max(chunks * chunk_bytes, rows_bytes - std::min(rows_bytes, cached))};
+}
+
+/// What a pass over rows in stored order reads.
+Result<BlockReads> PlanPassReads(const Graph& graph, const PassReads& pass,
+                                 const JobControl& control) {
+  const BlockPlannerOptions planner{.fanout = pass.draw.fanout,
+                                    .no_edges = pass.draw.no_edges,
+                                    .seed = pass.draw.seed,
+                                    .layer = pass.draw.layer,
+                                    .threads = pass.draw.threads,
+                                    .source_chunk_rows = pass.source_chunk_rows,
+                                    .stage_rows = pass.stage_rows,
+                                    .source_order = pass.source_order,
+                                    .degrees = pass.degrees,
+                                    .neighbors = pass.draw.neighbors};
+  const std::uint64_t rows = graph.vertex_count();
+  const BlockEdges edges{.most = pass.block_edges, .of = [&](std::uint64_t place) {
+                           return EdgesOfRow(planner, static_cast<Row>(place));
+                         }};
+  const std::vector<bool> none_done(ChunksOf(rows, pass.output_chunk_rows), false);
+  return PlanReads(graph, planner,
+                   MakeBlocks(rows, pass.output_chunk_rows, pass.block_rows, none_done, edges),
+                   control);
+}
+
+/// The chunks of a pass's windows, as BlockPlanner cuts it. `lists` are those of all rows.
+class PassTrace {
+ public:
+  PassTrace(const PassLists& lists, const PassReads& pass, const RowOrder& targets,
+            const RowOrder& source)
+      : lists_(lists),
+        pass_(pass),
+        targets_(targets),
+        source_(source),
+        read_(lists.rows.size()),
+        seen_in_(ChunksOf(lists.rows.size(), pass.source_chunk_rows), 0) {}
+
+  PassReadCounts Count() {
+    const std::uint64_t rows = lists_.rows.size();
+    const std::vector<bool> none_done(ChunksOf(rows, pass_.output_chunk_rows), false);
+    const BlockEdges edges{.most = pass_.block_edges, .of = [&](std::uint64_t place) {
+                             return std::uint64_t{ReadsOf(static_cast<Row>(place)).size()};
+                           }};
+    for (const Block& block :
+         MakeBlocks(rows, pass_.output_chunk_rows, pass_.block_rows, none_done, edges)) {
+      AddBlock(block);
+    }
+    return CountPass(pass_, reads_, rows);
+  }
+
+ private:
+  std::uint64_t RowAt(Row place) const {
+    return static_cast<std::uint64_t>(targets_.RowAt(static_cast<std::uint64_t>(place)));
+  }
+  std::span<const LocalRow> ReadsOf(Row place) const { return lists_.ReadsOf(RowAt(place)); }
+
+  void AddBlock(const Block& block) {
+    for (Row place = block.begin; place < block.end; ++place) {
+      for (const LocalRow neighbor : ReadsOf(place)) read_.Set(neighbor);
+    }
+    std::uint64_t count = 0;
+    read_.ForEach([&](std::uint64_t) { ++count; });
+    for (Row place = block.begin; place < block.end; ++place) {
+      if (!read_.Test(RowAt(place))) ++count;
+    }
+    reads_.rows += count;
+    ++reads_.blocks;
+    const bool one_window = count <= pass_.stage_rows;
+    for (Row place = block.begin; one_window && place < block.end; ++place) {
+      read_.Set(RowAt(place));
+    }
+    read_.ForEach([&](std::uint64_t row) {
+      AddRow(row);
+      read_.Clear(row);
+    });
+    EndWindow();
+    for (Row place = block.begin; !one_window && place < block.end; ++place) AddRow(RowAt(place));
+    EndWindow();
+  }
+
+  void AddRow(std::uint64_t row) {
+    if (in_window_ == pass_.stage_rows) EndWindow();
+    ++in_window_;
+    const std::uint64_t chunk = source_.PlaceOf(static_cast<Row>(row)) / pass_.source_chunk_rows;
+    if (seen_in_[chunk] == reads_.trace.steps() + 1) return;
+    seen_in_[chunk] = reads_.trace.steps() + 1;
+    step_.push_back(static_cast<CacheKey>(chunk));
+  }
+
+  void EndWindow() {
+    if (in_window_ == 0) return;
+    std::sort(step_.begin(), step_.end());
+    reads_.trace.AddStep(step_);
+    step_.clear();
+    in_window_ = 0;
+  }
+
+  const PassLists& lists_;
+  const PassReads& pass_;
+  const RowOrder& targets_;
+  const RowOrder& source_;
+  RankBitmap read_;
+  std::vector<std::uint64_t> seen_in_;  // the last window that read a chunk, from 1
+  std::vector<CacheKey> step_;
+  std::uint64_t in_window_ = 0;  // rows
+  BlockReads reads_;
+};
+
+OrderCost CostOf(RowRule rule, const OrderOptions& options, const PassReadCounts& maker,
+                 const PassReadCounts& reader) {
+  return {.rule = rule,
+          .maker_reads = maker.chunks,
+          .reader_reads = reader.chunks,
+          .bytes = maker.chunks * options.maker.source_chunk_bytes +
+                   reader.chunks * options.reader.source_chunk_bytes,
+          .least_bytes = maker.least_bytes + reader.least_bytes};
+}
+
+std::uint64_t ExpectedEdges(const Graph& graph, const PassDrawOptions& draw) {
+  if (draw.no_edges) return 0;
+  if (draw.fanout == kAllNeighbors) return graph.edge_count();
+  return std::min(graph.edge_count(),
+                  graph.vertex_count() * static_cast<std::uint64_t>(draw.fanout));
+}
+
+/// Lists of both passes; they are the same where all neighbours are taken.
+class Counting {
+ public:
+  explicit Counting(const OrderOptions& options) : options_(options) {}
+
+  Status Draw(const Graph& graph, const JobControl& control) {
+    std::vector<Row> targets(graph.vertex_count());
+    std::iota(targets.begin(), targets.end(), Row{0});
+    RHIZOME_ASSIGN_OR_RETURN(reader_, DrawPassLists(graph, targets, options_.reader.draw, control));
+    same_ = options_.reader.draw.no_edges || (options_.reader.draw.fanout == kAllNeighbors &&
+                                              options_.maker.draw.fanout == kAllNeighbors);
+    if (same_) return Status::Ok();
+    RHIZOME_ASSIGN_OR_RETURN(maker_, DrawPassLists(graph, targets, options_.maker.draw, control));
+    return Status::Ok();
+  }
+
+  const PassLists& reader() const { return reader_; }
+
+  OrderCost Count(RowRule rule, const RowOrder& order) const {
+    const RowOrder stored;
+    const RowOrder& source =
+        options_.maker.source_order == nullptr ? stored : *options_.maker.source_order;
+    return CostOf(rule, options_,
+                  PassTrace(same_ ? reader_ : maker_, options_.maker, order, source).Count(),
+                  PassTrace(reader_, options_.reader, stored, order).Count());
+  }
+
+ private:
+  const OrderOptions& options_;
+  PassLists reader_;
+  PassLists maker_;
+  bool same_ = false;
+};
+
+}  // namespace
+
+std::string RowRuleName(RowRule rule) {
+  const std::string name = LayoutName({.rows = rule, .targets = TargetOrder::kStored});
+  return name.substr(0, name.find('/'));
+}
+
+Result<OrderChoice> ChooseOrder(const Graph& graph, const OrderOptions& options,
+                                const JobControl& control) {
+  OrderChoice choice;
+  if (options.rule == RowRule::kStored) return choice;
+  const std::uint64_t rows = graph.vertex_count();
+  const auto fits = [&](const PassReads& pass) {
+    return ChunksOf(rows, pass.source_chunk_rows) <= pass.cache_chunks;
+  };
+  // Where the cache holds the arrays every chunk is read once, wherever rows stand.
+  if (!options.rule && fits(options.maker) && fits(options.reader)) return choice;
+  if (rows >= std::numeric_limits<LocalRow>::max()) return choice;
+  // Windows of a block go by stored order, of which any other order takes the chunks apart.
+  if (!options.rule && std::min(options.reader.block_rows, rows) > options.reader.stage_rows)
+    return choice;
+  RHIZOME_RETURN_IF_ERROR(control.Report({.phase = "layout", .done = 0, .total = 1}));
+  const std::uint64_t edges =
+      std::max(ExpectedEdges(graph, options.maker.draw), ExpectedEdges(graph, options.reader.draw));
+  const auto is_enough = [&](std::uint64_t bytes) {
+    return bytes < kSlack * choice.costs.front().least_bytes + edges * kCountingBytesOfEdge;
+  };
+  if (!options.rule) {
+    RHIZOME_ASSIGN_OR_RETURN(choice.maker, PlanPassReads(graph, options.maker, control));
+    RHIZOME_ASSIGN_OR_RETURN(choice.reader, PlanPassReads(graph, options.reader, control));
+    choice.costs.push_back(CostOf(RowRule::kStored, options,
+                                  CountPass(options.maker, *choice.maker, rows),
+                                  CountPass(options.reader, *choice.reader, rows)));
+    if (is_enough(choice.costs.front().bytes)) return choice;
+  }
+  const bool same = options.maker.draw.fanout == options.reader.draw.fanout &&
+                    options.reader.draw.fanout == kAllNeighbors;
+  const std::uint64_t needed =
+      edges * (kListBytesOfEdge * (same ? 1 : 2) + kLayOutBytesOfEdge) + rows * kBytesOfRow;
+  if (needed > options.memory_bytes) {
+    if (!options.rule) return choice;
+    return Fail(Status::OutOfMemory(
+        fmt::format("laying rows out by {} takes {} MiB, {} MiB are left; give more --memory, or "
+                    "--layout stored",
+                    RowRuleName(*options.rule), (needed >> 20) + 1, options.memory_bytes >> 20)));
+  }
+  Counting counting(options);
+  RHIZOME_RETURN_IF_ERROR(counting.Draw(graph, control));
+  const std::uint64_t block_rows = RoundUpToTiles(options.reader.block_rows);
+  if (options.rule) {
+    choice.rule = *options.rule;
+    choice.order = Place(counting.reader(), choice.rule, block_rows);
+    return choice;
+  }
+  std::uint64_t best = choice.costs.front().bytes;
+  for (const RowRule rule : kCounted) {
+    RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
+    if (is_enough(best)) break;
+    RowOrder order = Place(counting.reader(), rule, block_rows);
+    choice.costs.push_back(counting.Count(rule, order));
+    if (choice.costs.back().bytes >= best) break;
+    best = choice.costs.back().bytes;
+    choice.rule = rule;
+    choice.order = std::move(order);
+    choice.maker.reset();
+    choice.reader.reset();
+  }
+  return choice;
+}
+
+}  // namespace rhizome

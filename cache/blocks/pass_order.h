@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "rhizome/cache/block_plan.h"
+#include "rhizome/cache/pass_layout.h"
+#include "rhizome/cache/pass_lists.h"
+#include "rhizome/cache/policy.h"
+#include "rhizome/cache/row_order.h"
+#include "rhizome/index/graph.h"
+#include "rhizome/storage/job_control.h"
+#include "rhizome/storage/result.h"
+
+namespace rhizome {
+
+/// One pass of layerwise inference as far as its reads go: what it reads, and how it is cut.
+struct PassReads {
+  PassDrawOptions draw;
+  std::uint64_t source_chunk_rows = 1;
+  std::uint64_t source_chunk_bytes = 1;  ///< decoded
+  std::uint64_t output_chunk_rows = 1;
+  std::uint64_t block_rows = 1;
+  std::uint64_t block_edges = ~std::uint64_t{0};
+  std::uint64_t stage_rows = 1;
+  std::uint64_t cache_chunks = 0;
+  PolicyKind policy = PolicyKind::kBelady;
+  bool cached_first = false;
+  const RowOrder* source_order = nullptr;       ///< nullptr: as stored
+  std::span<const std::uint32_t> degrees = {};  ///< InDegrees; not without edges. Borrowed
+};
+
+struct OrderOptions {
+  PassReads maker;                   ///< computes the array, in its order
+  PassReads reader;                  ///< reads it, and computes its targets as they are stored
+  std::optional<RowRule> rule = {};  ///< absent: chosen by counting
+  std::uint64_t memory_bytes = 0;    ///< for counting
+};
+
+/// What an order costs the two passes: bytes of decoded chunks that are read below the cache.
+struct OrderCost {
+  RowRule rule = RowRule::kStored;
+  std::uint64_t maker_reads = 0;   ///< chunks
+  std::uint64_t reader_reads = 0;  ///< chunks
+  std::uint64_t bytes = 0;
+  std::uint64_t least_bytes = 0;  ///< that any order costs, given the order of targets
+};
+
+struct OrderChoice {
+  RowRule rule = RowRule::kStored;
+  RowOrder order;
+  std::vector<OrderCost> costs;  ///< of what was counted, the stored order first
+
+  /// What both passes read, where the stored order was chosen by counting.
+  std::optional<BlockReads> maker;
+  std::optional<BlockReads> reader;
+};
+
+/// Chooses in which order the rows of an array between two layers stand; its rows are computed in
+/// that order too, and written only once whatever it is, so the bytes that both passes read decide.
+/// Counted exactly for the stored order, and for others only where what it reads more than the
+/// distinct rows of each block is worth the counting, and their lists fit in the memory. Never
+/// worse than stored order. Source: GLISP (section III-D) places rows by PDS; the rules are those
+/// of cache/pass_layout.h. Errors: kOutOfMemory, `rule` is given and there is not memory enough to
+/// lay it out; those of Sampler; kInterrupted.
+Result<OrderChoice> ChooseOrder(const Graph& graph, const OrderOptions& options,
+                                const JobControl& control);
+
+/// "stored", "references", ...: as cache/pass_layout.h names them.
+std::string RowRuleName(RowRule rule);
+
+}  // namespace rhizome

@@ -1,0 +1,80 @@
+#include "rhizome/cache/lists_on_disk.h"
+
+#include "rhizome/storage/stopwatch.h"
+
+namespace rhizome {
+namespace {
+
+/// Of one entry that a hop looks up: the entry and its row, the miss and its read, the request.
+constexpr std::uint64_t kBytesPerEntry = 160;
+
+/// No sync: the file is worth nothing after a crash.
+struct ScratchSink final : ByteSink {
+  Status Append(std::span<const std::byte> bytes) override { return file->Append(bytes); }
+  std::unique_ptr<WritableFile> file;
+};
+
+}  // namespace
+
+std::uint64_t ListsOnDisk::WorkingBytes(std::uint64_t edges) {
+  return DirectNeighborsOptions().staging_bytes + edges * kBytesPerEntry;
+}
+
+Result<std::unique_ptr<ListsOnDisk>> ListsOnDisk::Open(const Graph& graph,
+                                                       std::uint64_t cache_bytes, const Path& dump,
+                                                       IoMaker io, const JobControl& control) {
+  std::unique_ptr<ListsOnDisk> made(new ListsOnDisk(graph));
+  std::shared_ptr<const NeighborCache> cache;
+  if (cache_bytes > 0) {
+    const Stopwatch watch;
+    RHIZOME_ASSIGN_OR_RETURN(
+        cache, NeighborCache::Build(
+                   graph, {.direction = Direction::kIn, .budget_bytes = cache_bytes}, control));
+    made->cache_bytes_ = cache->memory_bytes();
+    made->cached_lists_ = cache->list_count();
+    if (!dump.empty()) {
+      ScratchSink sink;
+      RHIZOME_ASSIGN_OR_RETURN(sink.file, graph.store().fs().CreateFile(dump));
+      RHIZOME_RETURN_IF_ERROR(cache->Dump(sink, graph));
+      RHIZOME_RETURN_IF_ERROR(sink.file->Close());
+      cache = nullptr;
+      made->dump_ = dump;
+    }
+    made->cache_seconds_ = watch.seconds();
+  }
+  DirectNeighborsOptions options;
+  options.io.maker = io;
+  RHIZOME_ASSIGN_OR_RETURN(made->neighbors_,
+                           DirectNeighbors::Open(graph, Direction::kIn, std::move(cache), options));
+  return made;
+}
+
+Status ListsOnDisk::Lend() {
+  if (dump_.empty()) return Status::Ok();
+  RHIZOME_ASSIGN_OR_RETURN(auto cache,
+                           NeighborCache::Load(graph_.store().fs(), dump_, graph_, Direction::kIn));
+  ++loads_;
+  return neighbors_->SetCache(std::move(cache));
+}
+
+void ListsOnDisk::TakeBack() {
+  if (!dump_.empty()) static_cast<void>(neighbors_->SetCache(nullptr));
+}
+
+ListReadsReport ListsOnDisk::report() const {
+  const DirectNeighborsStats stats = neighbors_->stats();
+  return {.cache_bytes = cache_bytes_,
+          .cached_lists = cached_lists_,
+          .cache_seconds = cache_seconds_,
+          .cache_loads = loads_,
+          .entries = stats.entries,
+          .lists = stats.lists,
+          .hits = stats.cached_lists,
+          .reads = stats.reads,
+          .bytes_read = stats.read_bytes,
+          .mean_depth = stats.mean_depth,
+          .maker = stats.maker,
+          .direct = stats.direct};
+}
+
+}  // namespace rhizome

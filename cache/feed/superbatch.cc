@@ -1,0 +1,193 @@
+#include "rhizome/cache/superbatch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+
+#include "rhizome/cache/packed_numbers.h"
+#include "rhizome/storage/hash.h"
+
+namespace rhizome {
+namespace {
+
+/// Numbers at the head of an encoded minibatch, in this order. kEmptyLists: lists without entries
+/// at the end, those of the last hop, of which nothing else is written.
+enum Field : std::size_t {
+  kTag,
+  kSeeds,
+  kRows,
+  kHops,
+  kOffsets,
+  kEmptyLists,
+  kNeighbors,
+  kDegrees,
+  kFields
+};
+using Header = std::array<std::uint64_t, kFields>;
+
+/// Of the `count` numbers that ascend from one list's end to the next's, how far each is from the
+/// one before; any numbers come back, as they wrap around.
+std::vector<std::uint64_t> Lengths(std::span<const std::uint32_t> offsets) {
+  std::vector<std::uint64_t> lengths;
+  lengths.reserve(offsets.size());
+  std::uint32_t before = 0;
+  for (const std::uint32_t offset : offsets) {
+    lengths.push_back(static_cast<std::uint32_t>(offset - before));
+    before = offset;
+  }
+  return lengths;
+}
+
+/// How many lengths of zero stand at the end, up to `most`, which a decoder can check.
+std::size_t ZerosAtTheEnd(std::span<const std::uint64_t> lengths, std::size_t most) {
+  std::size_t zeros = 0;
+  while (zeros < std::min(most, lengths.size()) && lengths[lengths.size() - 1 - zeros] == 0) {
+    ++zeros;
+  }
+  return zeros;
+}
+
+/// A vertex that was seen for the first time has the next local number, and becomes 0; any other
+/// becomes its number plus 1.
+std::vector<std::uint64_t> CodeNeighbors(std::span<const std::uint32_t> neighbors,
+                                         std::uint64_t next) {
+  std::vector<std::uint64_t> codes;
+  codes.reserve(neighbors.size());
+  for (const std::uint32_t neighbor : neighbors) {
+    const bool is_next = neighbor == next;
+    codes.push_back(is_next ? 0 : std::uint64_t{neighbor} + 1);
+    next += is_next ? 1 : 0;
+  }
+  return codes;
+}
+
+void AppendNumbers(std::span<const std::uint64_t> numbers, std::vector<std::byte>& bytes) {
+  const std::size_t at = bytes.size();
+  bytes.resize(at + numbers.size_bytes());
+  if (!numbers.empty()) std::memcpy(bytes.data() + at, numbers.data(), numbers.size_bytes());
+}
+
+/// Takes `count` numbers from the front of `bytes`. False: there are not so many.
+bool TakeNumbers(std::span<const std::byte>& bytes, std::uint64_t count,
+                 std::vector<std::uint64_t>& numbers) {
+  if (count > bytes.size() / sizeof(std::uint64_t)) return false;
+  numbers.resize(count);
+  if (count > 0) std::memcpy(numbers.data(), bytes.data(), count * sizeof(std::uint64_t));
+  bytes = bytes.subspan(count * sizeof(std::uint64_t));
+  return true;
+}
+
+/// Takes a packed list of `count` numbers, and `zeros` more that were not written: values[i] =
+/// decode(number i). False: the bytes do not hold it.
+template <typename T, typename Decode>
+bool TakePacked(std::span<const std::byte>& bytes, std::uint64_t count, std::uint64_t zeros,
+                std::vector<T>& values, Decode decode) {
+  const std::optional<PackedNumbers> list = PackedNumbers::Open(bytes, count);
+  if (!list) return false;
+  values.resize(count + zeros);
+  T* to = values.data();
+  list->ForEach([&to, &decode](std::uint64_t number) { *to++ = decode(number); });
+  for (std::uint64_t i = 0; i < zeros; ++i) *to++ = decode(0);
+  bytes = bytes.subspan(list->size_bytes());
+  return true;
+}
+
+bool TakeRows(std::span<const std::byte>& bytes, std::uint64_t count, std::vector<Row>& rows) {
+  return TakePacked(bytes, count, 0, rows,
+                    [](std::uint64_t number) { return static_cast<Row>(number); });
+}
+
+bool TakeOffsets(std::span<const std::byte>& bytes, std::uint64_t count, std::uint64_t zeros,
+                 std::vector<std::uint32_t>& offsets) {
+  return TakePacked(bytes, count, zeros, offsets,
+                    [end = std::uint32_t{0}](std::uint64_t length) mutable {
+                      return end += static_cast<std::uint32_t>(length);
+                    });
+}
+
+bool TakeNeighbors(std::span<const std::byte>& bytes, std::uint64_t count, std::uint64_t next,
+                   std::vector<std::uint32_t>& neighbors) {
+  return TakePacked(bytes, count, 0, neighbors, [next](std::uint64_t code) mutable {
+    const bool is_next = code == 0;
+    const std::uint64_t neighbor = is_next ? next : code - 1;
+    next += is_next ? 1 : 0;
+    return static_cast<std::uint32_t>(neighbor);
+  });
+}
+
+bool TakeDegrees(std::span<const std::byte>& bytes, std::uint64_t count,
+                 std::vector<std::uint32_t>& degrees) {
+  return TakePacked(bytes, count, 0, degrees,
+                    [](std::uint64_t number) { return static_cast<std::uint32_t>(number); });
+}
+
+}  // namespace
+
+std::vector<std::byte> EncodeMinibatch(const Minibatch& m) {
+  std::vector<std::uint64_t> lengths = Lengths(m.csr.offsets);
+  const std::size_t empty_lists = ZerosAtTheEnd(lengths, m.rows.size());
+  lengths.resize(lengths.size() - empty_lists);
+  const Header header = {m.tag,          m.seed_count, m.rows.size(),          m.hop_offsets.size(),
+                         lengths.size(), empty_lists,  m.csr.neighbors.size(), m.degrees.size()};
+  std::vector<std::byte> bytes;
+  AppendNumbers(header, bytes);
+  AppendNumbers(m.hop_offsets, bytes);
+  AppendPacked(std::vector<std::uint64_t>(m.rows.begin(), m.rows.end()), bytes);
+  AppendPacked(lengths, bytes);
+  AppendPacked(CodeNeighbors(m.csr.neighbors, m.seed_count), bytes);
+  AppendPacked(std::vector<std::uint64_t>(m.degrees.begin(), m.degrees.end()), bytes);
+  bytes.resize(bytes.size() + kPackedSlackBytes);
+  return bytes;
+}
+
+Result<Minibatch> DecodeMinibatch(std::span<const std::byte> bytes) {
+  Header header{};
+  const Status corrupt = Status::Corruption("scratch minibatch: lengths do not add up");
+  if (bytes.size() < sizeof(header)) return Fail(corrupt);
+  std::memcpy(header.data(), bytes.data(), sizeof(header));
+  bytes = bytes.subspan(sizeof(header));
+  Minibatch m;
+  m.tag = header[kTag];
+  m.seed_count = header[kSeeds];
+  const bool whole =
+      header[kSeeds] <= header[kRows] && header[kEmptyLists] <= header[kRows] &&
+      TakeNumbers(bytes, header[kHops], m.hop_offsets) && TakeRows(bytes, header[kRows], m.rows) &&
+      TakeOffsets(bytes, header[kOffsets], header[kEmptyLists], m.csr.offsets) &&
+      TakeNeighbors(bytes, header[kNeighbors], m.seed_count, m.csr.neighbors) &&
+      TakeDegrees(bytes, header[kDegrees], m.degrees) && bytes.size() == kPackedSlackBytes;
+  if (!whole) return Fail(corrupt);
+  return m;
+}
+
+Result<SuperbatchWriter> SuperbatchWriter::Create(FileSystem& fs, const Path& path) {
+  RHIZOME_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, fs.CreateFile(path));
+  return SuperbatchWriter(std::move(file));
+}
+
+Status SuperbatchWriter::Append(const Minibatch& minibatch) {
+  const std::vector<std::byte> bytes = EncodeMinibatch(minibatch);
+  entries_.push_back(
+      {.offset_bytes = file_->size_bytes(), .size_bytes = bytes.size(), .crc32c = Crc32c(bytes)});
+  return file_->Append(bytes);
+}
+
+Result<std::vector<SuperbatchEntry>> SuperbatchWriter::Finish() {
+  // No sync: the file is worth nothing after a crash.
+  RHIZOME_RETURN_IF_ERROR(file_->Close());
+  return std::move(entries_);
+}
+
+Result<Minibatch> ReadMinibatch(ReadableFile& file, const SuperbatchEntry& entry) {
+  std::vector<std::byte> bytes(entry.size_bytes);
+  RHIZOME_RETURN_IF_ERROR(ReadExactly(file, entry.offset_bytes, bytes));
+  if (Crc32c(bytes) != entry.crc32c) {
+    return Fail(Status::Corruption(fmt::format("{}: minibatch at offset {}: wrong checksum",
+                                               file.path().string(), entry.offset_bytes)));
+  }
+  return DecodeMinibatch(bytes);
+}
+
+}  // namespace rhizome

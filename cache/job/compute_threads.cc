@@ -1,0 +1,50 @@
+#include "rhizome/cache/compute_threads.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "rhizome/index/parallel.h"
+
+namespace rhizome {
+namespace {
+
+struct Threads {
+  std::uint32_t count = 1;
+  std::unique_ptr<TaskArena> arena = std::make_unique<TaskArena>(1);
+  void (*prepare)() = nullptr;
+};
+
+Threads& All() {
+  static Threads threads;
+  return threads;
+}
+
+/// Threads of the arena are shared with others in the process, and come and go: each remembers what
+/// it was prepared by.
+void PrepareThread() {
+  thread_local void (*prepared)() = nullptr;
+  if (prepared == All().prepare) return;
+  prepared = All().prepare;
+  if (prepared != nullptr) prepared();
+}
+
+}  // namespace
+
+void SetComputeThreads(std::uint32_t threads, void (*prepare)()) {
+  All().count = std::clamp<std::uint32_t>(threads, 1, 1024);
+  All().arena = std::make_unique<TaskArena>(static_cast<int>(All().count));
+  All().prepare = prepare;
+}
+
+std::uint32_t ComputeThreads() { return All().count; }
+
+void ComputeFor(std::size_t count, const std::function<void(std::size_t)>& body) {
+  const auto run = [&](std::size_t i) {
+    PrepareThread();
+    body(i);
+  };
+  if (count == 1) return run(0);
+  All().arena->execute([&] { ParallelFor(count, run); });
+}
+
+}  // namespace rhizome

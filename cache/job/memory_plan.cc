@@ -1,0 +1,191 @@
+#include "rhizome/cache/memory_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+namespace rhizome {
+namespace {
+
+/// Longer superbatches than this gain nothing: the prefill they save is small by then.
+constexpr std::uint64_t kMaxSuperbatch = 128;
+
+/// Share of the memory left, or of the default, that schedules may take.
+constexpr std::uint64_t kScheduleShare = 8;
+constexpr std::uint64_t kDefaultScheduleBytes = std::uint64_t{256} << 20;
+
+/// Share of the memory left that a neighbour cache takes.
+constexpr std::uint64_t kNeighborShare = 4;
+constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
+
+/// The pool starts anew with every superbatch: in a shorter one than this it saves next to nothing,
+/// so that schedules come before more cache.
+constexpr std::uint64_t kLeastUsefulSuperbatch = 8;
+
+/// What superbatches of a size leave to the cache; nothing, if they do not fit.
+using CacheFor = std::function<std::optional<std::uint64_t>(std::uint64_t superbatch)>;
+
+/// What trials tell is no better than this.
+constexpr double kTrialNoise = 0.02;
+
+/// The best of those that were tried; and whether longer ones, which could not be, may be better.
+struct Tried {
+  std::optional<std::uint32_t> best;
+  bool open_ended = false;
+};
+
+/// The time falls with the length, as more of the future is known, and rises again, as less is left
+/// to the cache; two that are no better than the best are the end of it.
+Tried TrySuperbatches(const SuperbatchTrial& trial, std::uint64_t most, const CacheFor& cache_for) {
+  Tried tried;
+  double least = 0;
+  int worse = 0;
+  for (const std::uint32_t superbatch :
+       {1U, 2U, 4U, 6U, 8U, 10U, 12U, 16U, 20U, 24U, 32U, 48U, 64U}) {
+    const std::optional<std::uint64_t> cache_bytes = cache_for(superbatch);
+    if (superbatch > most || !cache_bytes || worse == 2) break;
+    tried.open_ended = superbatch > trial.most && worse == 0;
+    if (superbatch > trial.most) break;
+    const double seconds = trial.seconds(superbatch, *cache_bytes);
+    const bool better = !tried.best || seconds < least * (1 - kTrialNoise);
+    worse = better ? 0 : worse + 1;
+    if (!better) continue;
+    tried.best = superbatch;
+    least = seconds;
+  }
+  return tried;
+}
+
+/// Several superbatches are better than one long one: sampling then overlaps training.
+std::uint32_t ChooseSuperbatch(std::uint64_t budget_bytes, const FixedMemory& fixed,
+                               const MemoryNeeds& needs, const SuperbatchTrial& trial,
+                               const CacheFor& cache_for) {
+  if (fixed.superbatch != 0) return fixed.superbatch;
+  const std::uint64_t useful =
+      std::min(kMaxSuperbatch, std::max<std::uint64_t>(needs.minibatches / 4, 8));
+  const std::uint64_t one = std::max<std::uint64_t>(needs.schedule_bytes, 1);
+  const auto share =
+      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(budget_bytes / one, 1, useful));
+  const Tried tried = TrySuperbatches(trial, useful, cache_for);
+  if (!tried.best) return share;
+  return tried.open_ended ? std::max(*tried.best, share) : *tried.best;
+}
+
+std::uint64_t Beyond(std::uint64_t bytes, std::uint64_t taken) {
+  return bytes - std::min(bytes, taken);
+}
+
+/// What the caller said, else a share of what is left beyond what the job cannot do without.
+std::uint64_t NeighborCacheBytes(std::uint64_t left_bytes, const FixedMemory& fixed,
+                                 const MemoryNeeds& needs) {
+  if (needs.neighbor_full_bytes == 0) return 0;
+  if (fixed.neighbor_cache_bytes)
+    return std::min(*fixed.neighbor_cache_bytes, needs.neighbor_full_bytes);
+  const std::uint64_t chosen = std::min(
+      {left_bytes / kNeighborShare, kDefaultNeighborCacheBytes, needs.neighbor_full_bytes});
+  return chosen < needs.neighbor_table_bytes ? 0 : chosen;
+}
+
+std::string MiB(std::uint64_t bytes) {
+  return fmt::format("{} MiB", (bytes + (1 << 20) - 1) >> 20);
+}
+
+Status TooSmall(std::uint64_t limit_bytes, std::uint64_t least_bytes) {
+  return Status::OutOfMemory(
+      fmt::format("a memory limit of {} is too small: this job needs at least {} beyond the bare "
+                  "process; raise the limit or make batch, fanout or cache smaller",
+                  MiB(limit_bytes), MiB(least_bytes)));
+}
+
+/// The neighbour cache in the memory that the cache has in its turn.
+Result<JobMemoryPlan> PlanTurns(std::uint64_t limit_bytes, FixedMemory fixed, MemoryNeeds needs,
+                                const SuperbatchTrial& trial) {
+  fixed.in_turn = false;
+  const std::uint64_t full_bytes = std::exchange(needs.neighbor_full_bytes, 0);
+  RHIZOME_ASSIGN_OR_RETURN(JobMemoryPlan plan, PlanMemory(limit_bytes, fixed, needs, trial));
+  const std::uint64_t wanted =
+      std::min(fixed.neighbor_cache_bytes.value_or(full_bytes), full_bytes);
+  const std::uint64_t room =
+      limit_bytes == 0
+          ? full_bytes
+          : std::min(plan.cache_bytes,
+                     Beyond(limit_bytes, needs.held_bytes + needs.neighbor_build_bytes));
+  if (fixed.neighbor_cache_bytes && wanted > room)
+    return Fail(TooSmall(limit_bytes, limit_bytes + wanted - room));
+  const std::uint64_t chosen = std::min(wanted, room);
+  plan.neighbor_cache_bytes =
+      !fixed.neighbor_cache_bytes && chosen < needs.neighbor_table_bytes ? 0 : chosen;
+  plan.in_turn = true;
+  return plan;
+}
+
+/// The better of turns and none.
+Result<JobMemoryPlan> PlanEither(std::uint64_t limit_bytes, FixedMemory fixed,
+                                 const MemoryNeeds& needs, const SuperbatchTrial& trial) {
+  fixed.in_turn = false;
+  Result<JobMemoryPlan> beside = PlanMemory(limit_bytes, fixed, needs, trial);
+  if (needs.neighbor_full_bytes == 0 || fixed.neighbor_cache_bytes) return beside;
+  if (beside && beside->neighbor_cache_bytes >= needs.neighbor_full_bytes) return beside;
+  Result<JobMemoryPlan> turns = PlanTurns(limit_bytes, fixed, needs, trial);
+  const bool all = turns && turns->neighbor_cache_bytes >= needs.neighbor_full_bytes;
+  return all ? turns : beside;
+}
+
+}  // namespace
+
+Result<JobMemoryPlan> PlanMemory(std::uint64_t limit_bytes, const FixedMemory& fixed,
+                                 const MemoryNeeds& needs, const SuperbatchTrial& trial) {
+  if (!fixed.in_turn) return PlanEither(limit_bytes, fixed, needs, trial);
+  if (*fixed.in_turn) return PlanTurns(limit_bytes, fixed, needs, trial);
+  if (limit_bytes == 0) {
+    const std::uint64_t cache =
+        std::max(fixed.cache_bytes.value_or(std::min(kDefaultCacheBytes, needs.cacheable_bytes)),
+                 needs.least_cache_bytes);
+    const CacheFor same = [cache](std::uint64_t) { return std::optional(cache); };
+    return JobMemoryPlan{
+        .cache_bytes = cache,
+        .superbatch = ChooseSuperbatch(kDefaultScheduleBytes, fixed, needs, trial, same),
+        .neighbor_cache_bytes = NeighborCacheBytes(kNoLimit, fixed, needs),
+        .held_rows = needs.held_rows,
+        .in_turn = false};
+  }
+  const std::uint64_t cache_floor =
+      std::max(fixed.cache_bytes.value_or(needs.least_cache_bytes), needs.least_cache_bytes);
+  const std::uint64_t per_minibatch = needs.schedule_bytes;
+  const std::uint64_t rest = needs.working_bytes + cache_floor +
+                             per_minibatch * std::max<std::uint64_t>(fixed.superbatch, 1);
+  const std::uint64_t neighbors = NeighborCacheBytes(
+      Beyond(limit_bytes, needs.held_bytes + std::max(rest, needs.neighbor_build_bytes)), fixed,
+      needs);
+  // A neighbour cache is built before the rest is taken.
+  const std::uint64_t least =
+      needs.held_bytes + neighbors +
+      std::max(rest, neighbors == 0 ? std::uint64_t{0} : needs.neighbor_build_bytes);
+  if (least > limit_bytes) return Fail(TooSmall(limit_bytes, least));
+  const std::uint64_t left = limit_bytes - needs.held_bytes - needs.working_bytes - neighbors -
+                             (fixed.cache_bytes ? cache_floor : 0);
+  const std::uint64_t budget =
+      fixed.cache_bytes
+          ? left
+          : std::max(left / kScheduleShare, std::min(per_minibatch * kLeastUsefulSuperbatch,
+                                                     left - needs.least_cache_bytes));
+  const CacheFor cache_for = [&](std::uint64_t superbatch) -> std::optional<std::uint64_t> {
+    const std::uint64_t schedules = per_minibatch * superbatch;
+    if (fixed.cache_bytes) return schedules <= left ? std::optional(cache_floor) : std::nullopt;
+    if (schedules + needs.least_cache_bytes > left) return std::nullopt;
+    return std::max(std::min({left - schedules, kDefaultCacheBytes, needs.cacheable_bytes}),
+                    needs.least_cache_bytes);
+  };
+  const std::uint32_t superbatch = ChooseSuperbatch(budget, fixed, needs, trial, cache_for);
+  const std::uint64_t cache = cache_for(superbatch).value_or(cache_floor);
+  return JobMemoryPlan{.cache_bytes = cache,
+                       .superbatch = superbatch,
+                       .neighbor_cache_bytes = neighbors,
+                       .held_rows = needs.held_rows,
+                       .in_turn = false};
+}
+
+}  // namespace rhizome

@@ -1,0 +1,100 @@
+// Compiled with -mavx2 -mf16c -ffp-contract=off; see aggregate_kernels.h.
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#include "rhizome/cache/aggregate_kernels_inl.h"
+
+namespace rhizome {
+namespace {
+
+struct Avx2 {
+  using Reg = __m256;
+  using Int = __m256i;
+  using Mask = __m256;
+  static constexpr std::size_t kWidth = 8;
+  static constexpr int kTile = 8;  // registers of sums: 64 columns at once
+
+  static __m256i First(std::size_t n) {
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)),
+                              _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+  }
+  static Reg Zero() { return _mm256_setzero_ps(); }
+  static Reg Set(float f) { return _mm256_set1_ps(f); }
+  static Reg Add(Reg a, Reg b) { return _mm256_add_ps(a, b); }
+  static Reg Mul(Reg a, Reg b) { return _mm256_mul_ps(a, b); }
+  static void Store(float* p, Reg r) { _mm256_storeu_ps(p, r); }
+  static void StoreTail(float* p, Reg r, std::size_t n) { _mm256_maskstore_ps(p, First(n), r); }
+
+  static Reg Widened(__m128i half) { return _mm256_cvtph_ps(half); }
+  static Reg WidenedB(__m128i bits) {
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+  }
+  /// The first n of eight 16-bit numbers, then zeros: there is no masked load of them.
+  template <typename T>
+  static __m128i Short(const T* p, std::size_t n) {
+    alignas(16) std::uint16_t bits[8] = {};
+    for (std::size_t i = 0; i < n; ++i) bits[i] = p[i].bits;
+    return _mm_load_si128(reinterpret_cast<const __m128i*>(bits));
+  }
+  static Reg Load(const float* p) { return _mm256_loadu_ps(p); }
+  static Reg LoadTail(const float* p, std::size_t n) { return _mm256_maskload_ps(p, First(n)); }
+  static Reg Load(const Half* p) {
+    return Widened(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  }
+  static Reg LoadTail(const Half* p, std::size_t n) { return Widened(Short(p, n)); }
+  static Reg Load(const Bfloat* p) {
+    return WidenedB(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  }
+  static Reg LoadTail(const Bfloat* p, std::size_t n) { return WidenedB(Short(p, n)); }
+
+  static Int IntSet(std::uint32_t u) { return _mm256_set1_epi32(static_cast<int>(u)); }
+  static Int IntLoad(const std::uint32_t* p) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  }
+  static Int IntLoadTail(const std::uint32_t* p, std::size_t n) {
+    return _mm256_maskload_epi32(reinterpret_cast<const int*>(p), First(n));
+  }
+  static void IntStore(std::uint32_t* p, Int r) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), r);
+  }
+  static void IntStoreTail(std::uint32_t* p, Int r, std::size_t n) {
+    _mm256_maskstore_epi32(reinterpret_cast<int*>(p), First(n), r);
+  }
+
+  static Mask Larger(Reg x, Reg best) {
+    return _mm256_and_ps(_mm256_cmp_ps(x, best, _CMP_NLE_UQ),
+                         _mm256_cmp_ps(best, best, _CMP_ORD_Q));
+  }
+  static Reg Pick(Mask m, Reg a, Reg b) { return _mm256_blendv_ps(b, a, m); }
+  static Int IntPick(Mask m, Int a, Int b) {
+    return _mm256_castps_si256(_mm256_blendv_ps(_mm256_castsi256_ps(b), _mm256_castsi256_ps(a), m));
+  }
+  static Mask Equal(Int a, Int b) { return _mm256_castsi256_ps(_mm256_cmpeq_epi32(a, b)); }
+  static Reg AddWhere(Mask m, Reg acc, Reg x) {
+    return _mm256_blendv_ps(acc, _mm256_add_ps(acc, x), m);
+  }
+
+  static Reg Relu(Reg x) { return _mm256_max_ps(Zero(), x); }  // in this order NaNs stay
+  static Mask Positive(Reg x) { return _mm256_cmp_ps(x, Zero(), _CMP_GT_OQ); }
+  static Mask AtLeast(Int a, Int b) { return Equal(_mm256_max_epu32(a, b), a); }
+  static Reg Keep(Mask m, Reg x) { return _mm256_and_ps(m, x); }
+  static Int Columns(std::uint32_t first) {
+    return IntAdd(IntSet(first), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+  }
+  static Int IntMul(Int a, Int b) { return _mm256_mullo_epi32(a, b); }
+  static Int IntAdd(Int a, Int b) { return _mm256_add_epi32(a, b); }
+  static Int IntXor(Int a, Int b) { return _mm256_xor_si256(a, b); }
+  template <int kBits>
+  static Int IntShift(Int a) {
+    return _mm256_srli_epi32(a, kBits);
+  }
+};
+
+}  // namespace
+
+const AggregateKernels kAvx2Kernels = MakeKernels<Avx2>();
+
+}  // namespace rhizome
+
+#endif

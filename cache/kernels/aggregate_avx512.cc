@@ -1,0 +1,87 @@
+// Compiled with -mavx512f -mavx512bw -mavx512vl -ffp-contract=off; see aggregate_kernels.h.
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#include "rhizome/cache/aggregate_kernels_inl.h"
+
+namespace rhizome {
+namespace {
+
+struct Avx512 {
+  using Reg = __m512;
+  using Int = __m512i;
+  using Mask = __mmask16;
+  static constexpr std::size_t kWidth = 16;
+  static constexpr int kTile = 16;  // registers of sums: 256 columns at once
+
+  static Mask First(std::size_t n) { return static_cast<Mask>((1U << n) - 1); }
+  static Reg Zero() { return _mm512_setzero_ps(); }
+  static Reg Set(float f) { return _mm512_set1_ps(f); }
+  static Reg Add(Reg a, Reg b) { return _mm512_add_ps(a, b); }
+  static Reg Mul(Reg a, Reg b) { return _mm512_mul_ps(a, b); }
+  static void Store(float* p, Reg r) { _mm512_storeu_ps(p, r); }
+  static void StoreTail(float* p, Reg r, std::size_t n) { _mm512_mask_storeu_ps(p, First(n), r); }
+
+  static Reg Widened(__m256i half) { return _mm512_cvtph_ps(half); }
+  static Reg WidenedB(__m256i bits) {
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
+  }
+  static Reg Load(const float* p) { return _mm512_loadu_ps(p); }
+  static Reg LoadTail(const float* p, std::size_t n) { return _mm512_maskz_loadu_ps(First(n), p); }
+  static Reg Load(const Half* p) {
+    return Widened(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  }
+  static Reg LoadTail(const Half* p, std::size_t n) {
+    return Widened(_mm256_maskz_loadu_epi16(First(n), p));
+  }
+  static Reg Load(const Bfloat* p) {
+    return WidenedB(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  }
+  static Reg LoadTail(const Bfloat* p, std::size_t n) {
+    return WidenedB(_mm256_maskz_loadu_epi16(First(n), p));
+  }
+
+  static Int IntSet(std::uint32_t u) { return _mm512_set1_epi32(static_cast<int>(u)); }
+  static Int IntLoad(const std::uint32_t* p) { return _mm512_loadu_si512(p); }
+  static Int IntLoadTail(const std::uint32_t* p, std::size_t n) {
+    return _mm512_maskz_loadu_epi32(First(n), p);
+  }
+  static void IntStore(std::uint32_t* p, Int r) { _mm512_storeu_si512(p, r); }
+  static void IntStoreTail(std::uint32_t* p, Int r, std::size_t n) {
+    _mm512_mask_storeu_epi32(p, First(n), r);
+  }
+
+  static Mask Larger(Reg x, Reg best) {
+    return static_cast<Mask>(_mm512_cmp_ps_mask(x, best, _CMP_NLE_UQ) &
+                             _mm512_cmp_ps_mask(best, best, _CMP_ORD_Q));
+  }
+  static Reg Pick(Mask m, Reg a, Reg b) { return _mm512_mask_blend_ps(m, b, a); }
+  static Int IntPick(Mask m, Int a, Int b) { return _mm512_mask_blend_epi32(m, b, a); }
+  static Mask Equal(Int a, Int b) { return _mm512_cmpeq_epi32_mask(a, b); }
+  static Reg AddWhere(Mask m, Reg acc, Reg x) { return _mm512_mask_add_ps(acc, m, acc, x); }
+
+  static Reg Relu(Reg x) { return _mm512_max_ps(Zero(), x); }  // in this order NaNs stay
+  static Mask Positive(Reg x) { return _mm512_cmp_ps_mask(x, Zero(), _CMP_GT_OQ); }
+  static Mask AtLeast(Int a, Int b) { return _mm512_cmpge_epu32_mask(a, b); }
+  static Reg Keep(Mask m, Reg x) { return _mm512_maskz_mov_ps(m, x); }
+  static Int Columns(std::uint32_t first) {
+    return IntAdd(IntSet(first),
+                  _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+  }
+  static Int IntMul(Int a, Int b) { return _mm512_mullo_epi32(a, b); }
+  static Int IntAdd(Int a, Int b) { return _mm512_add_epi32(a, b); }
+  static Int IntXor(Int a, Int b) { return _mm512_xor_si512(a, b); }
+  template <int kBits>
+  static Int IntShift(Int a) {
+    return _mm512_srli_epi32(a, kBits);
+  }
+};
+
+}  // namespace
+
+const AggregateKernels kAvx512Kernels = MakeKernels<Avx512>();
+
+}  // namespace rhizome
+
+#endif

@@ -1,0 +1,106 @@
+#include "rhizome/cache/simd.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include "rhizome/storage/check.h"
+
+namespace rhizome {
+namespace {
+
+constexpr const char* kVariable = "RHIZOME_SIMD";
+
+bool Runs(SimdPath path) {
+#if defined(__x86_64__)
+  if (path == SimdPath::kAvx2) {
+    return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("f16c") != 0;
+  }
+  if (path == SimdPath::kAvx512) {
+    return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+           __builtin_cpu_supports("avx512vl") != 0;
+  }
+#endif
+  return path == SimdPath::kPortable;
+}
+
+/// What the environment asks for: nothing, or a path, which may be one that does not run here.
+struct Setting {
+  std::string name;
+  std::optional<SimdPath> path;
+};
+
+Setting ReadSetting() {
+  const char* const value = std::getenv(kVariable);  // NOLINT(concurrency-mt-unsafe)
+  Setting setting{.name = value == nullptr ? "" : value, .path = std::nullopt};
+  for (const SimdPath path : AvailableSimdPaths()) {
+    if (setting.name == SimdPathName(path)) setting.path = path;
+  }
+  return setting;
+}
+
+SimdPath FirstPath() { return ReadSetting().path.value_or(AvailableSimdPaths().back()); }
+
+std::atomic<SimdPath>& ChosenPath() {
+  static std::atomic<SimdPath> path = FirstPath();
+  return path;
+}
+
+}  // namespace
+
+std::string_view SimdPathName(SimdPath path) {
+  switch (path) {
+    case SimdPath::kPortable:
+      return "portable";
+    case SimdPath::kAvx2:
+      return "avx2";
+    case SimdPath::kAvx512:
+      return "avx512";
+  }
+  return "unknown";
+}
+
+std::vector<SimdPath> AvailableSimdPaths() {
+  std::vector<SimdPath> paths;
+  for (const SimdPath path : {SimdPath::kPortable, SimdPath::kAvx2, SimdPath::kAvx512}) {
+    if (Runs(path)) paths.push_back(path);
+  }
+  return paths;
+}
+
+SimdPath CurrentSimdPath() { return ChosenPath(); }
+
+Status CheckSimdSetting() {
+  const Setting setting = ReadSetting();
+  if (setting.name.empty() || setting.path) return Status::Ok();
+  std::string names;
+  for (const SimdPath path : AvailableSimdPaths()) {
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", SimdPathName(path));
+  }
+  return Status::InvalidArgument(fmt::format(
+      "{}={} is none of the instruction sets that this machine runs ({}); unset it to have the "
+      "widest",
+      kVariable, setting.name, names));
+}
+
+void SetSimdPath(SimdPath path) {
+  RHIZOME_CHECK(Runs(path));
+  ChosenPath() = path;
+}
+
+const AggregateKernels& Kernels() { return KernelsOf(CurrentSimdPath()); }
+
+const AggregateKernels& KernelsOf(SimdPath path) {
+#if defined(__x86_64__)
+  if (path == SimdPath::kAvx512) return kAvx512Kernels;
+  if (path == SimdPath::kAvx2) return kAvx2Kernels;
+#endif
+  static_cast<void>(path);
+  return kPortableKernels;
+}
+
+}  // namespace rhizome
