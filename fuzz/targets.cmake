@@ -12,7 +12,8 @@ function(rhizome_fuzz name)
     ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE rhizome ${arg_LIBS})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests
-    ${models_root} ${PROJECT_SOURCE_DIR}/tools)
+    ${models_root} ${PROJECT_SOURCE_DIR}/tools/cli
+    ${PROJECT_SOURCE_DIR}/tools/import ${PROJECT_SOURCE_DIR}/tools/verbs)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Werror)
   target_link_options(${target} PRIVATE -fsanitize=fuzzer)
   set(corpus ${PROJECT_BINARY_DIR}/corpus/${target})
@@ -91,16 +92,16 @@ rhizome_fuzz(table_reader COVERS index/input/table_reader.cc)
 rhizome_fuzz(input_files COVERS index/ingest/edge_file.cc index/ingest/node_file.cc index/ingest/node_column.cc
   index/ingest/array_file.cc index/ingest/text_rows.cc
   EXCEPT "Spill|Spool|HasWeights|HasEdgeTypes|BindArray|memory_bytes|NodeArrayNames|CheckArrayColumns|CheckEdgeFiles|AttributeBytes")
-rhizome_fuzz(update_file STORE COVERS tools/update_file.cc tools/elements.cc
+rhizome_fuzz(update_file STORE COVERS tools/verbs/update_file.cc tools/import/elements.cc
   EXCEPT "PlaceOf|HalfTo|VisitElement|NumberJson|ElementAt|ToFloats|ToJson|ReadVertexRow|Labels"
-  SOURCES tools/update_file.cc tools/elements.cc
+  SOURCES tools/verbs/update_file.cc tools/import/elements.cc
   LIBS ${disk} CLI11::CLI11 ${json})
 rhizome_fuzz(safetensors COVERS cache/job/safetensors.cc gnn/models/model_shape.cc
   EXCEPT "Load|Save|ToHex|EncodeSafetensors"
   SOURCES gnn/models/model_shape.cc LIBS ${json})
-rhizome_fuzz(command_line COVERS index/input/number.cc index/topology/external_id.cc tools/flag_values.cc
+rhizome_fuzz(command_line COVERS index/input/number.cc index/topology/external_id.cc tools/cli/flag_values.cc
   EXCEPT "ToString"
-  SOURCES tools/flag_values.cc LIBS fmt::fmt)
+  SOURCES tools/cli/flag_values.cc LIBS fmt::fmt)
 
 # --- The engine: operations against a model ---
 rhizome_fuzz(sampler STORE)

@@ -13,6 +13,7 @@
 #include "rhizome/cache/chunk_reader.h"
 #include "rhizome/cache/labels.h"
 #include "rhizome/cache/layer_output.h"
+#include "rhizome/gnn/infer_options.h"
 #include "rhizome/gnn/model.h"
 #include "rhizome/gnn/tile_layer.h"
 #include "rhizome/index/graph.h"

@@ -9,6 +9,7 @@
 #include "rhizome/cache/labels.h"
 #include "rhizome/cache/layer_output.h"
 #include "rhizome/cache/pass_layout.h"
+#include "rhizome/gnn/infer_options.h"
 #include "rhizome/gnn/model.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/storage/job_control.h"
