@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "rhizome/cache/policies.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/stopwatch.h"

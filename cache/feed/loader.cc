@@ -7,6 +7,7 @@
 
 #include "rhizome/cache/bounded_queue.h"
 #include "rhizome/cache/feature_rows.h"
+#include "rhizome/cache/policies.h"
 #include "rhizome/cache/superbatch.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/mutex.h"

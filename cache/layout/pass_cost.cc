@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "rhizome/cache/policies.h"
+
 namespace rhizome {
 namespace {
 

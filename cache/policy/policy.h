@@ -3,14 +3,9 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <span>
-#include <string_view>
 #include <utility>
 #include <vector>
-
-#include "rhizome/storage/read_cost.h"
-#include "rhizome/storage/result.h"
 
 namespace rhizome {
 
@@ -58,14 +53,6 @@ enum class PolicyKind : std::uint8_t {
   kCost,    ///< least time of the disk
   kMatch,   ///< the last step's keys
 };
-std::string_view PolicyName(PolicyKind kind);
-std::optional<PolicyKind> ParsePolicy(std::string_view name);
-
-/// Is a policy of that kind made for one trace (and no other)?
-bool KnowsTheFuture(PolicyKind kind);
-
-/// Memory of a policy for each key, in use or not, beside what its frames and accesses take.
-std::uint64_t PolicyBytesPerKey(PolicyKind kind);
 
 /// A sequence of steps over keys in [0, key_count): step s asks for keys[offsets[s] ..
 /// offsets[s+1]), distinct within a step.
@@ -132,19 +119,6 @@ std::unique_ptr<Policy> MakeStaticPolicy(std::uint32_t frame_count, std::uint64_
 /// The keys of a trace by how often it asks for them, most often first (ties: by key): the
 /// strongest static set, and the baseline that `bench pool` shows.
 std::vector<CacheKey> RankByUse(const Trace& trace, std::uint64_t key_count);
-
-/// What policies are made from, besides the trace.
-struct PolicyOptions {
-  PolicyKind kind = PolicyKind::kBelady;
-  std::uint32_t frame_count = 0;
-  std::uint64_t key_count = 0;
-  std::uint64_t unit_bytes = 1;  ///< of a frame, for kCost
-  ReadCost cost;                 ///< for kCost
-};
-
-/// The policy of that kind for one trace; kNone without frames. Those that do not know the future
-/// look only at the steps that they are given.
-std::unique_ptr<Policy> MakePolicy(const PolicyOptions& options, const Trace& trace);
 
 /// Replays a whole trace and counts. reads = prefill + misses.
 struct ReplayCounts {

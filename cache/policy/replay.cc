@@ -4,6 +4,7 @@
 #include <boost/sort/spreadsort/integer_sort.hpp>
 #include <vector>
 
+#include "rhizome/cache/policies.h"
 #include "rhizome/cache/sweep.h"
 #include "rhizome/storage/check.h"
 

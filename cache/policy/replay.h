@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "rhizome/cache/policies.h"
 #include "rhizome/cache/policy.h"
 #include "rhizome/storage/read_cost.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/gnn/entry.h"
+#include "rhizome/gnn/model_spec.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"

@@ -9,6 +9,7 @@
 #include "rhizome/cache/epoch_plan.h"
 #include "rhizome/cache/memory_plan.h"
 #include "rhizome/cache/minibatch_sampler.h"
+#include "rhizome/cache/policies.h"
 #include "rhizome/cache/policy.h"
 #include "rhizome/gnn/model_shape.h"
 #include "rhizome/gnn/train_options.h"

@@ -8,8 +8,8 @@
 
 #include "rhizome/index/draws.h"
 #include "rhizome/index/neighbor_source.h"
-#include "rhizome/index/sampler.h"
 #include "rhizome/index/sampler_lists.h"
+#include "rhizome/index/sampler_options.h"
 #include "rhizome/index/sampler_plan.h"
 #include "rhizome/index/sampler_times.h"
 #include "rhizome/index/sampler_weights.h"

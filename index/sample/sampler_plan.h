@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "rhizome/index/graph.h"
-#include "rhizome/index/sampler.h"
+#include "rhizome/index/sampler_options.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome {

@@ -8,8 +8,8 @@
 #include "rhizome/index/counter_random.h"
 #include "rhizome/index/draws.h"
 #include "rhizome/index/graph.h"
-#include "rhizome/index/sampler.h"
 #include "rhizome/index/sampler_lists.h"
+#include "rhizome/index/sampler_options.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cache/trace_testing.h"
+#include "rhizome/cache/policies.h"
 #include "testing/testing.h"
 
 namespace rhizome {

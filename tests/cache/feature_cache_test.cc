@@ -13,6 +13,7 @@
 
 #include "cache/trace_testing.h"
 #include "rhizome/cache/belady_schedule.h"
+#include "rhizome/cache/policies.h"
 #include "rhizome/storage/file_system.h"
 #include "testing/testing.h"
 

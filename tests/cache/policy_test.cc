@@ -4,6 +4,7 @@
 
 #include "cache/trace_testing.h"
 #include "rhizome/cache/belady_schedule.h"
+#include "rhizome/cache/policies.h"
 #include "testing/testing.h"
 
 namespace rhizome {

@@ -7,6 +7,7 @@
 
 #include "gnn/gnn_testing.h"
 #include "rhizome/cache/pass_order.h"
+#include "rhizome/cache/policies.h"
 #include "rhizome/cache/safetensors.h"
 #include "rhizome/gnn/layerwise_inference.h"
 #include "rhizome/index/graph.h"

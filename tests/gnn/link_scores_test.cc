@@ -8,6 +8,7 @@
 
 #include "gnn/gnn_testing.h"
 #include "rhizome/cache/pair_schedule.h"
+#include "rhizome/cache/policies.h"
 #include "rhizome/cache/safetensors.h"
 #include "rhizome/index/write_batch.h"
 #include "testing/testing.h"

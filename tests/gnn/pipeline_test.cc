@@ -13,6 +13,7 @@
 #include "rhizome/cache/inference_log.h"
 #include "rhizome/cache/loader.h"
 #include "rhizome/cache/minibatch_sampler.h"
+#include "rhizome/cache/policies.h"
 #include "rhizome/cache/superbatch.h"
 
 namespace rhizome {

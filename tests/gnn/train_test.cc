@@ -3,6 +3,7 @@
 #include "gnn/gnn_testing.h"
 #include "rhizome/cache/epoch_plan.h"
 #include "rhizome/cache/memory_plan.h"
+#include "rhizome/cache/policies.h"
 #include "rhizome/cache/safetensors.h"
 
 namespace rhizome {

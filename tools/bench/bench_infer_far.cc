@@ -15,6 +15,7 @@
 #include "rhizome/cache/disk_cache.h"
 #include "rhizome/cache/pass_cost.h"
 #include "rhizome/cache/pass_lists.h"
+#include "rhizome/cache/policies.h"
 #include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {

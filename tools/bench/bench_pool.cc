@@ -8,6 +8,7 @@
 #include "bench_pool_disk.h"
 #include "bench_pool_trace.h"
 #include "rhizome/cache/match_order.h"
+#include "rhizome/cache/policies.h"
 #include "rhizome/cache/policy.h"
 #include "rhizome/cache/replay.h"
 #include "rhizome/storage/stopwatch.h"

@@ -15,6 +15,7 @@
 #include "bench_common.h"
 #include "json.h"
 #include "rhizome/cache/feature_cache.h"
+#include "rhizome/cache/policies.h"
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/stopwatch.h"
 

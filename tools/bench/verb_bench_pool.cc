@@ -1,3 +1,4 @@
+#include "rhizome/cache/policies.h"
 #include "verb_bench.h"
 #include "verbs.h"
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "layout_flags.h"
+#include "rhizome/cache/policies.h"
 #include "text.h"
 #include "topology_flags.h"
 

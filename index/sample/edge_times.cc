@@ -1,3 +1,5 @@
+#include "rhizome/index/edge_times.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -5,7 +7,6 @@
 #include "rhizome/index/adjacency.h"
 #include "rhizome/index/delta_view.h"
 #include "rhizome/index/graph_builder.h"
-#include "rhizome/index/sampler.h"
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/store.h"
 

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "rhizome/index/graph.h"
+#include "rhizome/storage/result.h"
+#include "rhizome/storage/types.h"
+
+namespace rhizome {
+
+/// Time stamps of edges, in any unit, of one snapshot of a graph.
+/// Threads: const functions may be called from many threads.
+class EdgeTimes {
+ public:
+  virtual ~EdgeTimes() = default;
+
+  /// The times of partition p's edges, by edge id (EdgeId::position).
+  virtual std::span<const std::int64_t> OfPartition(std::uint32_t p) const = 0;
+
+  /// Those of the edges that were written since the generation, by their position in the delta's
+  /// lists of a direction, kIn or kOut (DeltaView); empty where nothing was.
+  virtual std::span<const std::int64_t> OfDelta(Direction) const { return {}; }
+};
+
+/// Time stamps held in memory: one vector a partition.
+class EdgeTimesInMemory final : public EdgeTimes {
+ public:
+  /// `delta_out`, `delta_in`: those of the delta by direction; a symmetric graph has `delta_out`
+  /// alone.
+  explicit EdgeTimesInMemory(std::vector<std::vector<std::int64_t>> times,
+                             std::vector<std::int64_t> delta_out = {},
+                             std::vector<std::int64_t> delta_in = {}, bool symmetric = false)
+      : times_(std::move(times)),
+        delta_out_(std::move(delta_out)),
+        delta_in_(std::move(delta_in)),
+        symmetric_(symmetric) {}
+  std::span<const std::int64_t> OfDelta(Direction direction) const override {
+    return direction == Direction::kOut || symmetric_ ? delta_out_ : delta_in_;
+  }
+  std::span<const std::int64_t> OfPartition(std::uint32_t p) const override {
+    return p < times_.size() ? std::span<const std::int64_t>(times_[p])
+                             : std::span<const std::int64_t>();
+  }
+
+ private:
+  std::vector<std::vector<std::int64_t>> times_;
+  std::vector<std::int64_t> delta_out_;
+  std::vector<std::int64_t> delta_in_;
+  bool symmetric_ = false;
+};
+
+/// Reads the times from an edge attribute of the store (int64; ingested as a column of the edge
+/// files), those of the edges written since among them. Of a live graph, take a Snapshot for this
+/// and for the sampler. Errors: kNotFound, no such attribute; kInvalidArgument, not int64; those of
+/// reading.
+Result<std::shared_ptr<const EdgeTimes>> LoadEdgeTimes(const Graph& graph,
+                                                       std::string_view attribute);
+
+}  // namespace rhizome
