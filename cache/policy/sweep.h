@@ -4,6 +4,7 @@
 
 #include "rhizome/cache/policy.h"
 #include "rhizome/storage/read_cost.h"
+#include "rhizome/storage/read_cost.h"
 
 namespace rhizome {
 
