@@ -7,6 +7,7 @@
 #include "sampler_checker.h"
 #include "sampler_shapes.h"
 #include "seeds.h"
+#include "rhizome/index/sampler.h"
 
 namespace {
 

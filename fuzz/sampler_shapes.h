@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "rhizome/index/edge_times.h"
 #include "rhizome/index/graph_builder.h"
 #include "rhizome/index/sampler.h"
 #include "rhizome/index/write_batch.h"

@@ -4,7 +4,6 @@
 
 #include "rhizome/cache/policy.h"
 #include "rhizome/storage/read_cost.h"
-#include "rhizome/storage/read_cost.h"
 
 namespace rhizome {
 

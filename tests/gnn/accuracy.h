@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gnn/gnn_testing.h"
+#include "rhizome/index/ingest.h"
 
 namespace rhizome::testing {
 

@@ -10,6 +10,7 @@
 #include "rhizome/cache/pair_schedule.h"
 #include "rhizome/cache/policies.h"
 #include "rhizome/cache/safetensors.h"
+#include "rhizome/index/ingest.h"
 #include "rhizome/index/write_batch.h"
 #include "testing/testing.h"
 

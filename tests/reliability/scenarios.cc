@@ -10,6 +10,7 @@
 #include "rhizome/index/array_add.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/graph_builder.h"
+#include "rhizome/index/ingest.h"
 #include "rhizome/index/publish_array.h"
 #include "rhizome/storage/job_folder.h"
 #include "rhizome/storage/array_change.h"

@@ -12,6 +12,7 @@
 #include "dataset.h"
 #include "testing/compressed.h"
 #include "testing/store_contents.h"
+#include "rhizome/index/ingest.h"
 
 namespace rhizome::testing {
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "testing/test_store.h"
+#include "rhizome/index/sampler.h"
 
 namespace rhizome {
 namespace {

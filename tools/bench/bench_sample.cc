@@ -6,6 +6,7 @@
 #include "bench_common.h"
 #include "bench_sample_balance.h"
 #include "bench_sample_delta.h"
+#include "rhizome/index/sampler.h"
 #include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {

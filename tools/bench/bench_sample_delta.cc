@@ -3,6 +3,7 @@
 #include <cmath>
 #include <random>
 
+#include "rhizome/index/sampler.h"
 #include "rhizome/index/write_batch.h"
 
 namespace rhizome {

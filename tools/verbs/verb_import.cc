@@ -5,6 +5,7 @@
 #include "graphbolt.h"
 #include "layout_flags.h"
 #include "ogb.h"
+#include "rhizome/index/ingest.h"
 #include "rhizome/storage/stopwatch.h"
 #include "verbs.h"
 #include "wordnet.h"

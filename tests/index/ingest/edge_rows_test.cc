@@ -7,6 +7,7 @@
 
 #include "testing/compressed.h"
 #include "testing/store_contents.h"
+#include "rhizome/index/ingest.h"
 
 namespace rhizome {
 namespace {

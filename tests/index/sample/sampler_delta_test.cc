@@ -3,6 +3,8 @@
 
 #include "index/sampler_graphs.h"
 #include "rhizome/index/delta_view.h"
+#include "rhizome/index/edge_times.h"
+#include "rhizome/index/sampler.h"
 #include "testing/test_store.h"
 #include "testing/update_history.h"
 

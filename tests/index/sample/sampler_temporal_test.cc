@@ -4,7 +4,9 @@
 
 #include "index/sampler_graphs.h"
 #include "rhizome/index/adjacency.h"
+#include "rhizome/index/edge_times.h"
 #include "rhizome/index/mix.h"
+#include "rhizome/index/sampler.h"
 
 namespace rhizome {
 namespace {

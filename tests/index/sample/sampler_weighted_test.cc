@@ -2,6 +2,7 @@
 #include <set>
 
 #include "index/sampler_graphs.h"
+#include "rhizome/index/sampler.h"
 #include "rhizome/index/sampler_weights.h"
 
 namespace rhizome {
