@@ -15,6 +15,7 @@
 #include "rhizome/storage/block_file.h"
 #include "rhizome/storage/section_format.h"
 #include "rhizome/storage/stopwatch.h"
+#include "rhizome/storage/stored_file.h"
 
 namespace rhizome {
 namespace {
@@ -62,9 +63,11 @@ struct TopologyBytes {
 Result<TopologyBytes> MeasureTopology(const Store& store) {
   TopologyBytes bytes;
   for (std::uint32_t p = 0; p < store.manifest().info.partitions; ++p) {
+    const Path path = store.GenerationFolder() / PartitionPath(p);
     RHIZOME_ASSIGN_OR_RETURN(
-        const auto file, BlockFile::Open(store.fs(), store.GenerationFolder() / PartitionPath(p),
-                                         FileKind::kPartition, store.id(), /*direct=*/false));
+        const auto file, MissingIsDamage(BlockFile::Open(store.fs(), path, FileKind::kPartition,
+                                                         store.id(), /*direct=*/false),
+                                         path));
     std::uint64_t lists = 0;
     for (const SectionEntry& entry : file->entries()) {
       const bool is_list = entry.kind == Kind(PartitionSection::kOutNeighbors) ||

@@ -13,6 +13,7 @@
 #include "rhizome/index/ingest_memory.h"
 #include "rhizome/index/ingest_steps.h"
 #include "rhizome/index/node_file.h"
+#include "rhizome/storage/outside.h"
 
 namespace rhizome {
 namespace {
@@ -181,6 +182,8 @@ Result<IngestReport> Ingest(FileSystem& fs, const Path& path, const IngestOption
                             const JobControl& control) {
   RHIZOME_RETURN_IF_ERROR(CheckOptions(options));
   RHIZOME_RETURN_IF_ERROR(CheckTarget(fs, path));
+  // Also where the input fits into memory, so that a wrong word does not wait for a larger one.
+  if (!options.scratch.empty()) RHIZOME_RETURN_IF_ERROR(CheckScratchPlace(fs, options.scratch));
   const bool never = options.spill == IngestOptions::Spill::kNever ||
                      (options.spill == IngestOptions::Spill::kAuto && options.memory_bytes == 0);
   if (never) return IngestInMemory(fs, path, options, control);

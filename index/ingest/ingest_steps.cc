@@ -7,10 +7,12 @@
 #include <utility>
 
 #include "rhizome/storage/exceptions.h"
+#include "rhizome/storage/outside.h"
 
 namespace rhizome {
 
 Status CheckTarget(FileSystem& fs, const Path& path) {
+  RHIZOME_RETURN_IF_ERROR(CheckOutside(fs, path));
   const Result<FileInfo> info = fs.Stat(path);
   if (!info) return info.error().code() == StatusCode::kNotFound ? Status::Ok() : info.error();
   const Status taken = Status::AlreadyExists(

@@ -70,7 +70,8 @@ Status CheckMetadata(FileSystem& fs, const Path& root, const ArrayEntry& entry,
   const Path path = root / relative;
   const FileEntry* file = Find(files, relative);
   if (file == nullptr) return Corrupt(path, "not in the manifest's list of files");
-  RHIZOME_ASSIGN_OR_RETURN(const auto bytes, ReadWholeFile(fs, path, kMaxZarrJsonBytes));
+  RHIZOME_ASSIGN_OR_RETURN(const auto bytes,
+                           MissingIsDamage(ReadWholeFile(fs, path, kMaxZarrJsonBytes), path));
   if (bytes.size() != file->size_bytes || Xxh3(bytes) != file->xxh3)
     return Corrupt(path, "length or hash differ from the manifest's");
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());

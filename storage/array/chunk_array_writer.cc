@@ -11,6 +11,7 @@
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/shard_file.h"
+#include "rhizome/storage/stored_file.h"
 #include "rhizome/storage/zarr_format.h"
 
 namespace rhizome {
@@ -191,10 +192,11 @@ class ChunkArrayWriter::Impl {
     if (chunk >= entry_.chunk_count() || file.path != ChunkPath(entry_.name, chunk))
       return Status::InvalidArgument(
           fmt::format("'{}' is not chunk {} of array '{}'", file.path, chunk, entry_.name));
-    RHIZOME_ASSIGN_OR_RETURN(const FileInfo info, fs_.Stat(root_ / file.path));
+    const Path path = root_ / file.path;
+    RHIZOME_ASSIGN_OR_RETURN(const FileInfo info, MissingIsDamage(fs_.Stat(path), path));
     if (info.kind != DirectoryEntry::Kind::kFile || info.size_bytes != file.size_bytes)
-      return Status::Corruption(fmt::format("'{}' is not a file of {} bytes",
-                                            (root_ / file.path).string(), file.size_bytes));
+      return Status::Corruption(
+          fmt::format("'{}' is not a file of {} bytes", path.string(), file.size_bytes));
     const MutexLock lock(mutex_);
     chunks_[chunk] = file;
     return Status::Ok();

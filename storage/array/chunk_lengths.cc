@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "rhizome/storage/mutant.h"
+#include "rhizome/storage/stored_file.h"
 
 namespace rhizome {
 
@@ -11,9 +12,7 @@ Status CheckChunkLengths(const ChunkArray& array) {
   for (std::uint64_t chunk = 0; chunk < array.entry().chunk_count(); ++chunk) {
     const FileEntry& expected = **array.ChunkFile(chunk);
     const Path path = array.root() / expected.path;
-    const auto info = array.fs().Stat(path);
-    if (!info && info.error().code() == StatusCode::kNotFound)
-      return Status::Corruption(fmt::format("'{}' is missing", path.string()));
+    const auto info = MissingIsDamage(array.fs().Stat(path), path);
     if (!info) return info.error();
     if (info->kind != DirectoryEntry::Kind::kFile || info->size_bytes != expected.size_bytes)
       return Status::Corruption(fmt::format("'{}': {} bytes long, but the manifest says {}",

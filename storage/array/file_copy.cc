@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "rhizome/storage/stored_file.h"
+
 namespace rhizome {
 
 namespace {
@@ -28,7 +30,7 @@ Status CopyFile(FileSystem& fs, const Path& from, const Path& to, std::uint64_t 
 }
 
 Status LinkOrCopyFile(FileSystem& fs, const Path& from, const Path& to, std::uint64_t size_bytes) {
-  RHIZOME_ASSIGN_OR_RETURN(const FileInfo info, fs.Stat(from));
+  RHIZOME_ASSIGN_OR_RETURN(const FileInfo info, MissingIsDamage(fs.Stat(from), from));
   if (info.kind != DirectoryEntry::Kind::kFile || info.size_bytes != size_bytes)
     return Status::Corruption(
         fmt::format("'{}' is not a file of {} bytes", from.string(), size_bytes));

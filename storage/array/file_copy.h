@@ -10,7 +10,7 @@ namespace rhizome {
 Status CopyFile(FileSystem& fs, const Path& from, const Path& to, std::uint64_t size_bytes);
 
 /// Gives a finished and synced file of `size_bytes` the second name `to`, or copies it where the
-/// file system has no links.
+/// file system has no links. Errors: kCorruption, `from` is missing, or of another length.
 Status LinkOrCopyFile(FileSystem& fs, const Path& from, const Path& to, std::uint64_t size_bytes);
 
 }  // namespace rhizome

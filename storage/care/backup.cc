@@ -14,13 +14,16 @@
 #include "rhizome/storage/backup_format.h"
 #include "rhizome/storage/catalog.h"
 #include "rhizome/storage/damage.h"
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/file_copy.h"
 #include "rhizome/storage/file_scan.h"
 #include "rhizome/storage/job_folder.h"
 #include "rhizome/storage/mutant.h"
+#include "rhizome/storage/outside.h"
 #include "rhizome/storage/stopwatch.h"
 #include "rhizome/storage/store_copy.h"
 #include "rhizome/storage/store_files.h"
+#include "rhizome/storage/stored_file.h"
 
 namespace rhizome {
 
@@ -46,20 +49,17 @@ struct Progress {
 /// Reads a file of `entry`'s length piece by piece; fails if its bytes are not the entry's.
 Status ReadChecked(FileSystem& fs, const Path& path, const FileEntry& entry, Progress& progress,
                    const std::function<Status(std::span<const std::byte>)>& take) {
-  const auto file = fs.OpenRead(path);
-  if (!file && file.error().code() == StatusCode::kNotFound)
-    return Status::Corruption(fmt::format("'{}' is missing", path.string()));
-  if (!file) return file.error();
-  if ((*file)->size_bytes() != entry.size_bytes) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto file, OpenStored(fs, path));
+  if (file->size_bytes() != entry.size_bytes) {
     return Status::Corruption(fmt::format("'{}': {} bytes long, not {}", path.string(),
-                                          (*file)->size_bytes(), entry.size_bytes));
+                                          file->size_bytes(), entry.size_bytes));
   }
   std::vector<std::byte> memory(std::min<std::uint64_t>(kPieceBytes, entry.size_bytes));
   StreamHash hash;
   for (std::uint64_t done = 0; done < entry.size_bytes;) {
     const auto piece =
         std::span(memory).first(std::min<std::uint64_t>(memory.size(), entry.size_bytes - done));
-    RHIZOME_RETURN_IF_ERROR(ReadExactly(**file, done, piece));
+    RHIZOME_RETURN_IF_ERROR(ReadExactly(*file, done, piece));
     hash.Update(piece);
     RHIZOME_RETURN_IF_ERROR(take(piece));
     done += piece.size();
@@ -156,9 +156,15 @@ Status Backup::CheckFolder() {
 
 Status Backup::OpenFolder(const StoreId& id) {
   RHIZOME_RETURN_IF_ERROR(CheckFolder());
+  const std::vector<Path> missing = MissingFolders(fs_, dir_);
   RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs_, dir_));
   RHIZOME_RETURN_IF_ERROR(CheckPlain(fs_, dir_));
-  RHIZOME_ASSIGN_OR_RETURN(lock_, fs_.Lock(dir_ / kLockName, LockMode::kExclusive, LockContent()));
+  auto lock = fs_.Lock(dir_ / kLockName, LockMode::kExclusive, LockContent());
+  if (!lock) {  // a full disk
+    RemoveEmptyFolders(fs_, missing);
+    return lock.error();
+  }
+  lock_ = *std::move(lock);
   RHIZOME_ASSIGN_OR_RETURN(numbers_, ListBackupNumbers(fs_, dir_));
   auto found = ReadBackupId(fs_, dir_);
   const bool torn = !found && found.error().code() == StatusCode::kCorruption && numbers_.empty();
@@ -304,36 +310,41 @@ Status Backup::Seal() {
   return Status::Ok();
 }
 
-/// Files that no backup names. Only where every record can be read is it known which those are.
+/// Files that no backup names: of backups that were removed, or killed. Only where every record can
+/// be read is it known which those are.
 Status Backup::RemoveUnnamed() {
   std::set<std::string> named;
-  for (const auto& [_, record] : records_)
+  for (const auto& [number, record] : records_) {
+    named.insert(BackupDeltaPath({}, number).generic_string());
     for (const FileEntry& file : record.manifest.files) named.insert(BackupFilePath(file.xxh3));
+  }
   std::vector<std::string> unnamed;
-  RHIZOME_RETURN_IF_ERROR(
-      WalkFiles(fs_, dir_ / kBackupFilesName, [&](const std::string& relative, Kind) {
-        std::string path = fmt::format("{}/{}", kBackupFilesName, relative);
-        if (!named.contains(path)) unnamed.push_back(std::move(path));
-        return Status::Ok();
-      }));
+  for (const std::string_view folder : {kBackupFilesName, kBackupDeltasName}) {
+    RHIZOME_RETURN_IF_ERROR(WalkFiles(fs_, dir_ / folder, [&](const std::string& relative, Kind) {
+      std::string path = fmt::format("{}/{}", folder, relative);
+      if (!named.contains(path)) unnamed.push_back(std::move(path));
+      return Status::Ok();
+    }));
+  }
   for (const std::string& path : unnamed) RHIZOME_RETURN_IF_ERROR(fs_.RemoveFile(dir_ / path));
   return Status::Ok();
 }
 
 Status Backup::Remove(std::uint64_t keep) {
-  if (keep == 0 || records_.size() <= keep) return Status::Ok();
-  while (records_.size() > keep) {
+  while (keep > 0 && records_.size() > keep) {
     const std::uint64_t oldest = records_.begin()->first;
     RHIZOME_RETURN_IF_ERROR(fs_.RemoveFile(BackupRecordPath(dir_, oldest)));
     report_.removed.push_back(oldest);
     records_.erase(records_.begin());
   }
   // For good, before any file that it names goes.
-  RHIZOME_RETURN_IF_ERROR(fs_.SyncDirectory(dir_ / kBackupRecordsName));
-  for (const std::uint64_t number : report_.removed)
-    static_cast<void>(fs_.RemoveFile(BackupDeltaPath(dir_, number)));
+  if (!report_.removed.empty())
+    RHIZOME_RETURN_IF_ERROR(fs_.SyncDirectory(dir_ / kBackupRecordsName));
   RHIZOME_ASSIGN_OR_RETURN(const auto left, ListBackupNumbers(fs_, dir_));
-  return left.size() == records_.size() ? RemoveUnnamed() : Status::Ok();
+  if (left.size() != records_.size()) return Status::Ok();
+  // The backup is made, whatever becomes of what killed runs left.
+  const Status removed = RemoveUnnamed();
+  return report_.removed.empty() ? Status::Ok() : removed;
 }
 
 Result<BackupReport> Backup::Run(const Path& store_path) {
@@ -367,6 +378,7 @@ class Restore {
   Status CopyFiles();
   Status ReadBack();
   Status PutDelta();
+  Status Fill();
 
   FileSystem& fs_;
   const Path dir_;
@@ -498,6 +510,17 @@ Status Restore::PutDelta() {
                                         splitter.count(), record_.delta_entries));
 }
 
+/// Puts into the new store what the backup holds, and commits it.
+Status Restore::Fill() {
+  generation_ = Store::GenerationFolder(store_->path(), record_.manifest.generation);
+  RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs_, generation_));
+  RHIZOME_RETURN_IF_ERROR(WriteWholeFile(fs_, generation_ / kPinName, {}));
+  RHIZOME_RETURN_IF_ERROR(CopyFiles());
+  RHIZOME_RETURN_IF_ERROR(ReadBack());
+  RHIZOME_RETURN_IF_ERROR(PutDelta());
+  return StoreCopy::Commit(*store_, record_.manifest, record_.sequence, record_.base_sequence);
+}
+
 Result<RestoreReport> Restore::Run(const Path& target, std::optional<std::uint64_t> number) {
   const Stopwatch watch;
   RHIZOME_RETURN_IF_ERROR(ReadRecord(number));
@@ -505,14 +528,11 @@ Result<RestoreReport> Restore::Run(const Path& target, std::optional<std::uint64
   const auto lock = fs_.Lock(dir_ / kLockName, LockMode::kShared, "");
   if (!lock && lock.error().code() == StatusCode::kBusy) return Fail(lock.error());
   RHIZOME_ASSIGN_OR_RETURN(store_, Store::Create(fs_, target, id_));
-  generation_ = Store::GenerationFolder(target, record_.manifest.generation);
-  RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs_, generation_));
-  RHIZOME_RETURN_IF_ERROR(WriteWholeFile(fs_, generation_ / kPinName, {}));
-  RHIZOME_RETURN_IF_ERROR(CopyFiles());
-  RHIZOME_RETURN_IF_ERROR(ReadBack());
-  RHIZOME_RETURN_IF_ERROR(PutDelta());
-  RHIZOME_RETURN_IF_ERROR(
-      StoreCopy::Commit(*store_, record_.manifest, record_.sequence, record_.base_sequence));
+  const Status filled = Guarded([&] { return Fill(); });
+  if (!filled.ok()) {
+    static_cast<void>(Store::Discard(std::move(store_)));
+    return Fail(filled);
+  }
   return RestoreReport{InfoOf(record_), watch.seconds()};
 }
 
@@ -520,6 +540,7 @@ Result<RestoreReport> Restore::Run(const Path& target, std::optional<std::uint64
 
 Result<BackupReport> BackupStore(FileSystem& fs, const Path& store, const Path& dir,
                                  const BackupOptions& options, const JobControl& control) {
+  RHIZOME_RETURN_IF_ERROR(CheckOutside(fs, dir));
   const auto enclosed = fs.Enclose(dir);
   return Backup(fs, dir, options, control).Run(store);
 }

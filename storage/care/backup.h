@@ -48,7 +48,7 @@ struct BackupReport {
 /// generation is pinned, and what is committed later is not in the backup. Every byte is compared
 /// with the manifest's hashes on its way. A crash leaves the earlier backups as they were.
 /// Errors: kNotFound, no store; kAlreadyExists, `dir` is something else; kInvalidArgument, it holds
-/// backups of another store; kCorruption, a file of the store is damaged; kBusy, another backup or
+/// backups of another store, or lies in a store or in other backups; kCorruption, a file of the store is damaged; kBusy, another backup or
 /// restore works in `dir`; kOutOfSpace; kInterrupted.
 Result<BackupReport> BackupStore(FileSystem& fs, const Path& store, const Path& dir,
                                  const BackupOptions& options, const JobControl& control);
@@ -70,8 +70,8 @@ struct RestoreReport {
 /// Makes a store at `store` from backup `number` in `dir` (absent: the newest). What was written is
 /// read back and compared before it is committed; until then there is no store.
 /// Errors: kNotFound, no such backup; kAlreadyExists, `store` is not absent, empty, or what a
-/// killed restore left; kCorruption, the backup is damaged (the file is named); kBusy; kOutOfSpace;
-/// kInterrupted.
+/// killed restore left; kCorruption, the backup is damaged (the file is named); kInvalidArgument,
+/// `store` lies in a store or in backups; kBusy; kOutOfSpace; kInterrupted. Then nothing is left.
 Result<RestoreReport> RestoreStore(FileSystem& fs, const Path& dir, const Path& store,
                                    std::optional<std::uint64_t> number, const JobControl& control);
 

@@ -46,6 +46,7 @@ class BackupVerifier {
   void Need(const std::string& path, const FileEntry& entry, std::uint64_t by);
   Status Scan();
   Status FindUnnamed();
+  void FindSpecial(const std::vector<DirectoryEntry>& entries);
 
   FileSystem& fs_;
   const Path dir_;
@@ -150,15 +151,31 @@ Status BackupVerifier::Scan() {
 Status BackupVerifier::FindUnnamed() {
   if (!records_sound_) return Status::Ok();
   for (const std::string_view folder : {kBackupFilesName, kBackupDeltasName}) {
-    const auto visit = [&](const std::string& relative, Kind) {
+    const auto visit = [&](const std::string& relative, Kind kind) {
       std::string path = fmt::format("{}/{}", folder, relative);
-      if (!needed_.contains(path)) report_.orphans.push_back(std::move(path));
+      if (kind == Kind::kFile && !needed_.contains(path)) report_.orphans.push_back(std::move(path));
       return Status::Ok();
     };
     const Status walked = WalkFiles(fs_, dir_ / folder, visit);
     if (!walked.ok()) Note(std::string(folder), walked);
   }
   return Status::Ok();
+}
+
+/// What is neither a file nor a folder, and is no file that a backup needs: those Scan has seen.
+/// The next backup refuses it.
+void BackupVerifier::FindSpecial(const std::vector<DirectoryEntry>& entries) {
+  for (const DirectoryEntry& entry : entries) {
+    if (entry.kind != Kind::kDirectory) continue;  // CheckTop has seen it
+    const auto visit = [&](const std::string& relative, Kind kind) {
+      std::string path = fmt::format("{}/{}", entry.name, relative);
+      if (kind == Kind::kOther && !needed_.contains(path))
+        report_.damaged.push_back({std::move(path), 0, "neither a file nor a folder"});
+      return Status::Ok();
+    };
+    const Status walked = WalkFiles(fs_, dir_ / entry.name, visit);
+    if (!walked.ok()) Note(entry.name, walked);
+  }
 }
 
 Result<VerifyReport> BackupVerifier::Run() {
@@ -180,6 +197,7 @@ Result<VerifyReport> BackupVerifier::Run() {
   RHIZOME_RETURN_IF_ERROR(ReadRecords(*id));
   RHIZOME_RETURN_IF_ERROR(Scan());
   RHIZOME_RETURN_IF_ERROR(FindUnnamed());
+  FindSpecial(entries);
   return std::move(report_);
 }
 

@@ -172,7 +172,9 @@ class ManifestRepair {
 
   Status ReadSiblings() {
     tails_.push_back(pieces_.Tail(arrays_, {}));
-    RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs_.List(generation_));
+    const auto listed = fs_.List(generation_);
+    if (!listed && listed.error().code() == StatusCode::kNotFound) return Status::Ok();
+    RHIZOME_ASSIGN_OR_RETURN(const auto entries, listed);
     for (const DirectoryEntry& entry : entries) {
       if (!ParseNumbered(entry.name, kManifestPrefix)) continue;
       auto manifest = ReadManifestFile(fs_, generation_ / entry.name, id_);

@@ -98,9 +98,10 @@ class Repair {
                  std::string_view from);
   Result<bool> TryDerive(const std::string& file, const FileEntry& entry);
   Result<bool> DeriveFrom(const Path& place, const std::string& file, const FileEntry& entry);
-  Result<std::vector<Path>> PlacesOf(const std::string& file) const;
+  Result<std::vector<Path>> PlacesOf(const std::string& file);
   Result<bool> PutBack(const std::string& file, const FileEntry& entry,
                        std::span<const std::byte> bytes, std::string_view from);
+  Result<bool> MoveSpecial();
   Result<bool> RepairRoots(const VerifyReport& before);
   Status RepairManifest();
   Result<std::optional<std::vector<std::byte>>> ManifestFrom(const Path& place,
@@ -116,7 +117,8 @@ class Repair {
                                         std::uint64_t chunk) const;
   Status Quarantine(const std::string& file, bool keep = false);
   Status QuarantineEarlier(const std::string& file, const std::string& relative);
-  Path NewQuarantine() const;
+  Status GiveSecondName(const Path& from, const Path& to, const FileInfo& info);
+  Path NewQuarantine();
   Status QuarantineArray(const std::string& array);
   Status TakeCareOfLostArrays();
   Result<bool> TryRows(const std::string& file, const FileEntry& entry, const ArrayEntry& array,
@@ -144,6 +146,7 @@ class Repair {
   std::string generation_;      // folder of the current one, relative to the store
   std::set<std::string> done_;  // files that were put back
   std::map<std::string, std::set<std::uint64_t>> lost_chunks_;  // by array
+  std::vector<std::shared_ptr<FolderEnclosure>> enclosed_;      // quarantines
 };
 
 /// The store's id, as a manifest says it whose seal holds.
@@ -244,16 +247,17 @@ Status Repair::FindManifest() {
 }
 
 /// What an earlier repair that was killed may have begun with is not touched.
-Path Repair::NewQuarantine() const {
+Path Repair::NewQuarantine() {
   const std::string name = fmt::format("{}.quarantine-{}", store_.string(), TimeStamp());
   Path unused = name;
   for (int i = 2; fs_.Stat(unused); ++i) unused = fmt::format("{}-{}", name, i);
+  enclosed_.push_back(fs_.Enclose(unused));
   return unused;
 }
 
 /// Where a file's bytes may be: in its place, then where repairs have put it, the latest first. One
 /// that was killed may have moved the damaged file away and not come to put the whole one there.
-Result<std::vector<Path>> Repair::PlacesOf(const std::string& file) const {
+Result<std::vector<Path>> Repair::PlacesOf(const std::string& file) {
   if (RHIZOME_MUTANT("quarantine is forgotten")) return std::vector<Path>{store_ / file};
   std::vector<Path> places;
   const Path parent = store_.has_parent_path() ? store_.parent_path() : Path(".");
@@ -261,14 +265,25 @@ Result<std::vector<Path>> Repair::PlacesOf(const std::string& file) const {
   RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs_.List(parent));
   for (const DirectoryEntry& entry : entries) {
     if (!entry.name.starts_with(prefix)) continue;
+    // Links that were in the store are in there by now.
+    enclosed_.push_back(fs_.Enclose(parent / entry.name));
     const auto info = fs_.Stat(parent / entry.name / file);
-    if (!info && info.error().code() != StatusCode::kNotFound) return Fail(info.error());
+    if (!info && !ProvesDamage(info.error())) return Fail(info.error());
     if (info) places.push_back(parent / entry.name / file);
   }
   places.push_back(store_ / file);
   std::sort(places.begin(), places.end() - 1);
   std::reverse(places.begin(), places.end());
   return places;
+}
+
+/// A link, a pipe or a device gets a second name as a file does; there is nothing in it to copy.
+Status Repair::GiveSecondName(const Path& from, const Path& to, const FileInfo& info) {
+  if (info.kind == Kind::kFile) return LinkOrCopyFile(fs_, from, to, info.size_bytes);
+  const Status linked = fs_.LinkFile(from, to);
+  if (linked.code() != StatusCode::kUnsupported) return linked;
+  return Status::Corruption(fmt::format(
+      "'{}' is a link, a pipe or a device, and cannot be moved: take it away", from.string()));
 }
 
 /// Moves a file out of the store: a second name in quarantine, then the first one goes. With `keep`
@@ -289,14 +304,10 @@ Status Repair::Quarantine(const std::string& file, bool keep) {
   }
   if (report_.quarantine.empty()) report_.quarantine = NewQuarantine().string();
   const Path to = Path(report_.quarantine) / file;
-  if (info->kind != Kind::kFile) {
-    Lost(file, "is no regular file, and stays where it is: remove it by hand");
-    return Status::Ok();
-  }
   report_.quarantined.push_back({file, to.string()});
   if (options_.dry_run) return Status::Ok();
   RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs_, to.parent_path()));
-  if (!fs_.Stat(to)) RHIZOME_RETURN_IF_ERROR(LinkOrCopyFile(fs_, from, to, info->size_bytes));
+  if (!fs_.Stat(to)) RHIZOME_RETURN_IF_ERROR(GiveSecondName(from, to, *info));
   RHIZOME_RETURN_IF_ERROR(fs_.SyncDirectory(to.parent_path()));
   if (keep) return Status::Ok();
   RHIZOME_RETURN_IF_ERROR(fs_.RemoveFile(from));
@@ -830,6 +841,28 @@ Status Repair::TakeCareOfLostArrays() {
   });
 }
 
+/// Moves links, pipes and devices out of the catalogue. Was there nothing else wrong with it?
+Result<bool> Repair::MoveSpecial() {
+  std::vector<std::string> special;
+  const Status walked = WalkFiles(fs_, store_ / kCatalogName, [&](const std::string& name, Kind kind) {
+    if (kind == Kind::kOther) special.push_back(fmt::format("{}/{}", kCatalogName, name));
+    return Status::Ok();
+  });
+  if (!walked.ok() && !ProvesDamage(walked)) return Fail(walked);
+  for (const std::string& file : special) RHIZOME_RETURN_IF_ERROR(Quarantine(file));
+  if (special.empty() || options_.dry_run) return false;
+  const auto catalog = Catalog::Open(fs_, store_ / kCatalogName, Catalog::Mode::kRead, *id_);
+  Status status = catalog ? (*catalog)->VerifyChecksums() : catalog.error();
+  if (status.ok()) {
+    const auto record = (*catalog)->Current();
+    status = record ? Status::Ok() : record.error();
+  }
+  if (!status.ok() && !ProvesDamage(status)) return Fail(status);
+  for (const std::string& file : special)
+    if (status.ok()) report_.rebuilt.push_back({file, "by taking away what was no file"});
+  return status.ok();
+}
+
 /// The catalogue and the manifest that it names: without them nothing else can be judged. Says
 /// whether either was put right.
 Result<bool> Repair::RepairRoots(const VerifyReport& before) {
@@ -838,7 +871,10 @@ Result<bool> Repair::RepairRoots(const VerifyReport& before) {
                        [&](const Damage& damage) { return damage.file == file; });
   };
   const bool catalog = damaged(kCatalogName);
-  if (catalog) RHIZOME_RETURN_IF_ERROR(RepairCatalog());
+  if (catalog) {
+    RHIZOME_ASSIGN_OR_RETURN(const bool sound, MoveSpecial());
+    if (!sound) RHIZOME_RETURN_IF_ERROR(RepairCatalog());
+  }
   RHIZOME_RETURN_IF_ERROR(FindManifest());
   const bool manifest = record_ && !current_;
   if (manifest) RHIZOME_RETURN_IF_ERROR(RepairManifest());

@@ -14,6 +14,7 @@
 #include "rhizome/storage/catalog.h"
 #include "rhizome/storage/file_keeper.h"
 #include "rhizome/storage/file_scan.h"
+#include "rhizome/storage/job_folder.h"
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/pause.h"
 #include "rhizome/storage/row_watcher.h"
@@ -61,7 +62,7 @@ class Verifier {
   }
   Status NothingCommitted() const {
     return Status::NotFound(fmt::format(
-        "'{}' holds no committed generation: its ingestion did not end", store_.string()));
+        "'{}' holds no committed generation: what was to make it did not end", store_.string()));
   }
   bool IsCurrent(std::uint64_t generation) const {
     return record_ && record_->generation == generation;
@@ -69,6 +70,7 @@ class Verifier {
   Status Look();
   Status CheckFormat(bool anything_else);
   Status CheckCatalog();
+  void FindSpecial(const std::string& folder);
   Status PinCurrent(Catalog& catalog);
   void CheckTop(const std::vector<DirectoryEntry>& entries);
   void CheckScratch();
@@ -181,6 +183,18 @@ Status Verifier::CheckCatalog() {
   return Status::Ok();
 }
 
+/// What is neither a file nor a folder in a folder that the next writer is to remove.
+void Verifier::FindSpecial(const std::string& folder) {
+  const Status walked =
+      WalkFiles(fs_, store_ / folder, [&](const std::string& relative, Kind kind) {
+        const std::string file = folder + "/" + relative;
+        const auto info = kind == Kind::kOther ? fs_.Stat(store_ / file) : Result<FileInfo>({});
+        if (info && kind == Kind::kOther) Damaged(file, "neither a file nor a folder");
+        return Status::Ok();
+      });
+  if (!walked.ok() && !ProvesDamage(walked)) Note(folder, walked, Kind::kDirectory);
+}
+
 // As in Store::TryPin: a writer may commit the next generation at any moment, and holds PIN for a
 // moment while it cleans up. A PIN that is missing is found later.
 Status Verifier::PinCurrent(Catalog& catalog) {
@@ -232,9 +246,16 @@ void Verifier::CheckScratch() {
       Damaged(name, "not part of the store");
       continue;
     }
-    const auto lock = fs_.Lock(store_ / name / kLockName, LockMode::kShared, "");
-    if (lock || lock.error().code() == StatusCode::kNotFound)
+    const auto state = StateOfJob(fs_, store_ / name);
+    if (!state && state.error().code() != StatusCode::kNotFound)
+      Note(name, state.error(), Kind::kDirectory);
+    if (!state) continue;
+    if (*state == JobState::kIdle) {
+      FindSpecial(name);
       report_.orphans.push_back(std::move(name));
+    } else if (*state == JobState::kNone) {
+      report_.strangers.push_back(std::move(name));
+    }
   }
 }
 

@@ -24,8 +24,12 @@ struct VerifyReport {
   bool rows_checked = false;
 
   /// What killed writers and jobs left, which is no damage: files, generations and scratch folders,
-  /// relative to the store. The next open for writing removes them.
+  /// relative to the store. The next open for writing removes them. In a folder of backups: files
+  /// that the next backup removes, or, beginning with "backups/", records that are cut off.
   std::vector<std::string> orphans;
+
+  /// Folders in scratch/ that no job of this version has put there: nothing removes them.
+  std::vector<std::string> strangers;
   bool ok() const { return damaged.empty() && unread.empty(); }
 
   /// kCorruption if damage was found; else the first error of `unread`; else OK.

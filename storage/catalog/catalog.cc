@@ -27,6 +27,7 @@
 #include "rhizome/storage/catalog_seal.h"
 #include "rhizome/storage/damage.h"
 #include "rhizome/storage/exceptions.h"
+#include "rhizome/storage/job_folder.h"
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/mutex.h"
@@ -262,6 +263,8 @@ class Catalog::Impl {
   }
 
   Status Open(Mode mode) {
+    // RocksDB ends the process where it cannot read some of its files.
+    RHIZOME_RETURN_IF_ERROR(CheckPlain(fs_, path_));
     if (mode == Mode::kRead) return OpenBesideWriters();
     if (mode == Mode::kWrite) {
       RHIZOME_RETURN_IF_ERROR(CheckWhole());

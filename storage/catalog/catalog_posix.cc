@@ -239,8 +239,7 @@ Result<std::unique_ptr<ReadableFile>> OpenBounded(const Path& path) {
 Status CheckFileOrAbsent(const Path& path) {
   const auto info = Disk().Stat(path);
   if (!info) return info.error().code() == StatusCode::kNotFound ? Status::Ok() : info.error();
-  if (info->kind == Kind::kFile) return Status::Ok();
-  return Status::IoError(fmt::format("'{}' is not a regular file", path.string()));
+  return info->kind == Kind::kFile ? Status::Ok() : NotRegular(path);
 }
 
 class PosixCatalogFiles final : public rocksdb::FileSystemWrapper {
@@ -340,8 +339,7 @@ class PosixCatalogFiles final : public rocksdb::FileSystemWrapper {
                        IODebugContext*) override {
     const auto info = Disk().Stat(name);
     if (!info) return ToRocks(info.error());
-    if (info->kind == Kind::kOther)
-      return ToRocks(Status::IoError(fmt::format("'{}' is not a regular file", name)));
+    if (info->kind == Kind::kOther) return ToRocks(NotRegular(name));
     *size = info->size_bytes;
     if (!IsLog(name)) return IOStatus::OK();
     const auto file = Disk().OpenRead(name);

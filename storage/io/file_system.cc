@@ -100,7 +100,7 @@ Status CreateDirectories(FileSystem& fs, const Path& path) {
   bool is_folder = info.kind == DirectoryEntry::Kind::kDirectory;
   if (info.kind == DirectoryEntry::Kind::kOther) {
     const auto entries = fs.List(path);
-    if (!entries && entries.error().code() == StatusCode::kIoError) return entries.error();
+    if (!entries && entries.error().code() != StatusCode::kNotFound) return entries.error();
     is_folder = entries.has_value();
   }
   if (is_folder) {

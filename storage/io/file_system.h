@@ -133,8 +133,8 @@ class FileSystem {
 
   /// Encloses a folder that is not trusted, a store or a folder of backups: as long as the result
   /// lives, no function of this file system reaches anything below `root` through a symbolic link,
-  /// and says kIoError, naming the link, where it would. Links on the way to `root`, and `root`
-  /// itself being one, are the user's. `root` is compared as it is written: name what lies below it
+  /// and says kCorruption, naming the link, where it would; likewise where a pipe or a device is in
+  /// a file's place. Links on the way to `root`, or to it, are the user's. Name what lies below it
   /// by paths that begin with it. Null where there are no links (fakes).
   virtual std::shared_ptr<FolderEnclosure> Enclose(const Path& root) {
     static_cast<void>(root);

@@ -77,7 +77,7 @@ std::uint32_t DirectAlignment(int fd) {
 Status CheckRegular(int fd, const Path& path, struct stat& facts) {
   if (fstat(fd, &facts) != 0) return SystemError(errno, "stat", path);
   if (S_ISREG(facts.st_mode)) return {};
-  return Status::IoError(fmt::format("'{}' is not a regular file", path.string()));
+  return NotRegular(path);
 }
 
 Result<Descriptor> OpenRegular(const Path& path, int flags) {

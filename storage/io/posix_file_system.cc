@@ -61,14 +61,21 @@ Status WriteLockContent(int fd, const Path& path, std::string_view content) {
   return SystemError(errno, "truncate", path);
 }
 
+/// A lock file that was made and could not be written, as the disk is full. Who waits for it finds
+/// that it is gone.
+void RemoveIfEmpty(int fd, const Place& place) {
+  struct stat facts = {};
+  if (fstat(fd, &facts) == 0 && facts.st_size == 0)
+    static_cast<void>(unlinkat(place.folder(), place.name(), 0));
+}
+
 Result<Descriptor> OpenAndLock(const Place& place, const Path& path, bool exclusive) {
   const int flags = exclusive ? O_RDWR | O_CREAT : O_RDONLY;
   RHIZOME_ASSIGN_OR_RETURN(Descriptor descriptor,
                            place.Open(flags | O_NOFOLLOW | O_NONBLOCK, "open lock"));
   struct stat facts = {};
   if (fstat(descriptor.get(), &facts) != 0) return Fail(SystemError(errno, "stat", path));
-  if (!S_ISREG(facts.st_mode))
-    return Fail(Status::IoError(fmt::format("lock '{}' is not a regular file", path.string())));
+  if (!S_ISREG(facts.st_mode)) return Fail(NotRegular(path));
   while (flock(descriptor.get(), (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) return Fail(SystemError(errno, "lock", path));
@@ -131,8 +138,7 @@ Result<std::unique_ptr<WritableFile>> PosixFileSystem::OpenAppend(const Path& pa
       OpenDescriptor(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK, "open for appending"));
   struct stat facts = {};
   if (fstat(descriptor.get(), &facts) != 0) return Fail(SystemError(errno, "stat", path));
-  if (!S_ISREG(facts.st_mode))
-    return Fail(Status::IoError(fmt::format("'{}' is not a regular file", path.string())));
+  if (!S_ISREG(facts.st_mode)) return Fail(NotRegular(path));
   const auto size = static_cast<std::uint64_t>(facts.st_size);
   if (keep_bytes > size) {
     return Fail(Status::InvalidArgument(
@@ -215,7 +221,11 @@ Result<std::unique_ptr<FileLock>> PosixFileSystem::Lock(const Path& path, LockMo
     RHIZOME_ASSIGN_OR_RETURN(const Place place, Place::Find(path, "open lock"));
     RHIZOME_ASSIGN_OR_RETURN(Descriptor descriptor, OpenAndLock(place, path, exclusive));
     if (!StillLinked(descriptor.get(), place)) continue;
-    if (exclusive) RHIZOME_RETURN_IF_ERROR(WriteLockContent(descriptor.get(), path, content));
+    if (exclusive) {
+      const Status written = WriteLockContent(descriptor.get(), path, content);
+      if (!written.ok()) RemoveIfEmpty(descriptor.get(), place);
+      RHIZOME_RETURN_IF_ERROR(written);
+    }
     return std::make_unique<PosixLock>(std::move(descriptor));
   }
   return Fail(Status::Busy(fmt::format(

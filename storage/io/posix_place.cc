@@ -104,13 +104,16 @@ int OpenBeneath(int root, const std::string& relative) {
   return WalkTo(root, relative);
 }
 
-bool IsLink(int folder, const char* name) {
+/// The kind of what stands there, of S_IFMT; 0 where nothing does.
+mode_t KindAt(int folder, const char* name) {
   struct stat facts = {};
-  return fstatat(folder, name, &facts, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(facts.st_mode);
+  return fstatat(folder, name, &facts, AT_SYMLINK_NOFOLLOW) == 0 ? facts.st_mode & S_IFMT : 0;
 }
 
+bool IsLink(int folder, const char* name) { return KindAt(folder, name) == S_IFLNK; }
+
 Status LinkInside(std::string_view operation, const Path& path, const std::string& link) {
-  return Status::IoError(fmt::format(
+  return Status::Corruption(fmt::format(
       "{} '{}': '{}' is a symbolic link, and nothing inside a store or a folder of backups is "
       "reached through one: put what it stands for in its place, or take it away (--scratch DIR "
       "names a place for scratch files elsewhere)",
@@ -135,6 +138,16 @@ std::shared_ptr<FolderEnclosure> EnclosePosix(const Path& root) {
   std::string text = root.native();
   while (text.ends_with('/')) text.pop_back();
   return std::make_shared<PosixEnclosure>(std::move(text));
+}
+
+Status NotRegular(const Path& path) {
+  const bool enclosed = Roots::Instance().LengthFor(path.native()) != std::string::npos;
+  if (!enclosed)
+    return Status::IoError(fmt::format("'{}' is not a regular file", path.string()));
+  return Status::Corruption(fmt::format(
+      "'{}' is not a regular file, and nothing but files and folders is in a store or a folder of "
+      "backups: take it away",
+      path.string()));
 }
 
 Result<Place> Place::Find(const Path& path, std::string_view operation) {
@@ -169,6 +182,11 @@ Status Place::Error(int error_number, std::string_view operation) const {
   const bool maybe_link = error_number == ELOOP || error_number == ENOTDIR;
   if (enclosed_ && maybe_link && IsLink(folder(), name()))
     return LinkInside(operation, path_, path_.string());
+  // A pipe that nobody reads, a device that is not there, a folder in the place of a file.
+  const bool maybe_special =
+      error_number == ENXIO || error_number == ENODEV || error_number == EISDIR;
+  const mode_t kind = enclosed_ && maybe_special ? KindAt(folder(), name()) : S_IFREG;
+  if (kind != 0 && kind != S_IFREG) return NotRegular(path_);
   return SystemError(error_number, operation, path_);
 }
 

@@ -14,6 +14,10 @@ namespace rhizome {
 /// See FileSystem::Enclose.
 std::shared_ptr<FolderEnclosure> EnclosePosix(const Path& root);
 
+/// What stands at `path` is no regular file, where one was asked for: kCorruption below an enclosed
+/// root, as nothing else was written there; else kIoError.
+Status NotRegular(const Path& path);
+
 /// Where a system call is to act: a name, and the folder that it stands in.
 ///
 /// Below an enclosed root the folder is opened without passing a link on the way, and the name is a
@@ -21,7 +25,7 @@ std::shared_ptr<FolderEnclosure> EnclosePosix(const Path& root);
 /// path is a name in the working directory, followed as the system does.
 class Place {
  public:
-  /// Errors: kNotFound, a folder on the way is missing; kIoError, it is a link.
+  /// Errors: kNotFound, a folder on the way is missing; kCorruption, it is a link.
   static Result<Place> Find(const Path& path, std::string_view operation);
 
   int folder() const { return folder_.get() >= 0 ? folder_.get() : AT_FDCWD; }

@@ -5,16 +5,24 @@
 #include <memory>
 
 #include "rhizome/storage/file_system.h"
+#include "rhizome/storage/mutant.h"
 
 namespace rhizome {
 
-/// Opens a file that a manifest names. Errors: those of OpenRead, but for kNotFound: that it is
-/// missing is damage (kCorruption).
+/// The outcome of a look at a file that a manifest names, or that a store always has: that it is
+/// not there is damage (kCorruption), and no wrong word of the user's (kNotFound). Every other
+/// outcome is as it was.
+template <typename T>
+Result<T> MissingIsDamage(Result<T> outcome, const Path& path) {
+  if (outcome || outcome.error().code() != StatusCode::kNotFound) return outcome;
+  if (RHIZOME_MUTANT("a missing file is a wrong name")) return outcome;
+  return Fail(Status::Corruption(fmt::format("'{}' is missing", path.string())));
+}
+
+/// Opens such a file. Errors: those of OpenRead, as above.
 inline Result<std::unique_ptr<ReadableFile>> OpenStored(
     FileSystem& fs, const Path& path, const FileSystem::ReadOptions& options = {}) {
-  auto file = fs.OpenRead(path, options);
-  if (file || file.error().code() != StatusCode::kNotFound) return file;
-  return Fail(Status::Corruption(fmt::format("'{}' is missing", path.string())));
+  return MissingIsDamage(fs.OpenRead(path, options), path);
 }
 
 }  // namespace rhizome

@@ -55,7 +55,7 @@ Status RemoveIdleJob(FileSystem& fs, const Path& folder) {
 }
 
 Status NotPlain(const Path& path) {
-  return Status::IoError(fmt::format(
+  return Status::Corruption(fmt::format(
       "'{}' is neither a file nor a folder but a link, a pipe or a device, which no store and no "
       "folder of backups holds: take it away",
       path.string()));
@@ -112,6 +112,15 @@ Status RemoveIdleJobs(FileSystem& fs, const Path& scratch) {
     if (!removed.ok() && !changed) return removed;
   }
   return Status::Ok();
+}
+
+Result<JobState> StateOfJob(FileSystem& fs, const Path& folder) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs.List(folder));
+  RHIZOME_ASSIGN_OR_RETURN(const Mark mark, MarkOf(fs, folder, entries));
+  if (entries.empty()) return JobState::kIdle;
+  const auto lock = fs.Lock(folder / kLockName, FileSystem::LockMode::kShared, "");
+  if (!lock && lock.error().code() == StatusCode::kBusy) return JobState::kRunning;
+  return mark == Mark::kJob || mark == Mark::kBare ? JobState::kIdle : JobState::kNone;
 }
 
 Status CheckPlain(FileSystem& fs, const Path& folder) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -17,12 +18,21 @@ Result<std::unique_ptr<FileLock>> ClaimJobFolder(FileSystem& fs, const Path& fol
 Status RemoveJobFolder(FileSystem& fs, const Path& folder);
 
 /// Removes the folders of jobs that do not run from `scratch`, which may be absent. Only what
-/// carries a job's mark goes, or holds nothing; whatever else lies there stays. Errors: kIoError,
-/// one of them holds what is neither a file nor a folder: then nothing of it is removed.
+/// carries a job's mark goes, or holds nothing; whatever else lies there stays. Errors: kIoError;
+/// kCorruption, one of them holds what is neither a file nor a folder: nothing of it is removed.
 Status RemoveIdleJobs(FileSystem& fs, const Path& scratch);
 
-/// Is all below `folder`, which may be absent, files and folders? Errors: kIoError, naming a link,
-/// a pipe or a device.
+/// What a folder in scratch/ is.
+enum class JobState : std::uint8_t {
+  kNone,    ///< no job's: nothing removes it
+  kIdle,    ///< of a job that does not run, or empty
+  kRunning  ///< of one that does
+};
+/// Errors: kNotFound; those of looking at it.
+Result<JobState> StateOfJob(FileSystem& fs, const Path& folder);
+
+/// Is all below `folder`, which may be absent, files and folders? Errors: kCorruption, naming a
+/// link, a pipe or a device.
 Status CheckPlain(FileSystem& fs, const Path& folder);
 
 }  // namespace rhizome

@@ -9,10 +9,12 @@
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/job_folder.h"
 #include "rhizome/storage/mutant.h"
+#include "rhizome/storage/outside.h"
 #include "rhizome/storage/pause.h"
 #include "rhizome/storage/reserve.h"
 #include "rhizome/storage/store_context.h"
 #include "rhizome/storage/store_files.h"
+#include "rhizome/storage/stored_file.h"
 
 namespace rhizome {
 
@@ -28,7 +30,8 @@ using LockMode = FileSystem::LockMode;
 
 Status NothingCommitted(const Path& store) {
   return Status::NotFound(
-      fmt::format("'{}' holds no committed generation: its ingestion did not end; run it again",
+      fmt::format("'{}' holds no committed generation: what was to make it (an ingestion, or a "
+                  "restore) did not end; run it again",
                   store.string()));
 }
 
@@ -65,8 +68,9 @@ CatalogOptions CatalogOptionsOf(const StoreContext& context) {
           .logger = context.logger()};
 }
 
-Status CheckOptions(const StoreOptions& options) {
+Status CheckOptions(FileSystem& fs, const StoreOptions& options) {
   constexpr std::uint64_t kLeastWriteBytes = std::uint64_t{1} << 20;
+  if (!options.scratch.empty()) RHIZOME_RETURN_IF_ERROR(CheckScratchPlace(fs, options.scratch));
   if (options.catalog_write_bytes >= kLeastWriteBytes) return Status::Ok();
   return Status::InvalidArgument(
       fmt::format("catalog_write_bytes is {}, but at least {} are needed",
@@ -86,8 +90,8 @@ Store::~Store() = default;
 Metrics* Store::metrics() const { return context_->metrics(); }
 const Logger& Store::logger() const { return *context_->logger(); }
 Path Store::scratch() const {
-  const Path& elsewhere = context_->options().scratch;
-  return elsewhere.empty() ? path_ / kScratchName : elsewhere / id_.ToString();
+  const Path elsewhere = context_->ScratchOf(id_);
+  return elsewhere.empty() ? path_ / kScratchName : elsewhere;
 }
 
 Path Store::GenerationFolder(const Path& store, std::uint64_t generation) {
@@ -103,7 +107,7 @@ const Manifest& Store::manifest() const {
 
 Result<std::unique_ptr<Store>> Store::Open(FileSystem& fs, const Path& path, Mode mode,
                                            const StoreOptions& options) {
-  RHIZOME_RETURN_IF_ERROR(CheckOptions(options));
+  RHIZOME_RETURN_IF_ERROR(CheckOptions(fs, options));
   auto store = Guarded([&] {
     return mode == Mode::kWrite ? OpenForWriting(fs, path, /*clear_scratch=*/true, options)
                                 : OpenForReading(fs, path, options);
@@ -139,11 +143,10 @@ Result<std::unique_ptr<Store>> Store::OpenForWriting(FileSystem& fs, const Path&
     return Fail(NothingCommitted(path));
   if (!record) return Fail(record.error());
   RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t last_delta, store->catalog_->LastDelta());
-  auto committed = ReadCommittedManifest(fs, path, store->id_, *record);
-  if (!committed && committed.error().code() == StatusCode::kNotFound)
-    return Fail(Status::Corruption(committed.error().message()));  // nobody else removes it
-  if (!committed) return Fail(committed.error());
-  Manifest manifest = *std::move(committed);
+  // Nobody else removes it.
+  RHIZOME_ASSIGN_OR_RETURN(
+      Manifest manifest, MissingIsDamage(ReadCommittedManifest(fs, path, store->id_, *record),
+                                         CommittedManifestPath(path, *record)));
   RHIZOME_RETURN_IF_ERROR(RemoveOrphans(fs, path, store->id_, manifest, clear_scratch));
   if (clear_scratch && !options.scratch.empty())
     RHIZOME_RETURN_IF_ERROR(RemoveIdleJobs(fs, store->scratch()));
@@ -187,15 +190,15 @@ Result<bool> Store::TryPin() {
   RHIZOME_ASSIGN_OR_RETURN(const CommitRecord record, catalog_->Current());
   const bool same_generation = record.generation == first->generation;
   // Nobody removes the current generation, so what is missing there is damage.
-  if (!pin && same_generation)
-    return Fail(Status::Corruption(fmt::format("'{}' is missing", pin_path.string())));
+  if (!pin && same_generation) return Fail(MissingIsDamage(std::move(pin), pin_path).error());
   if (!pin || !same_generation || !fs_->Stat(pin_path)) return false;
   auto manifest = ReadCommittedManifest(*fs_, path_, id_, record);
   if (!manifest && manifest.error().code() == StatusCode::kNotFound) {
     RHIZOME_RETURN_IF_ERROR(catalog_->CatchUp());
     RHIZOME_ASSIGN_OR_RETURN(const CommitRecord now, catalog_->Current());
     if (now.sequence != record.sequence) return false;
-    return Fail(Status::Corruption(manifest.error().message()));
+    return Fail(
+        MissingIsDamage(std::move(manifest), CommittedManifestPath(path_, record)).error());
   }
   if (!manifest) return Fail(manifest.error());
   auto next = std::make_shared<const Manifest>(*std::move(manifest));
@@ -232,9 +235,7 @@ void Store::Show(std::shared_ptr<const Manifest> manifest, std::shared_ptr<FileL
 
 Result<std::shared_ptr<FileLock>> Store::PinOf(std::uint64_t generation) const {
   const Path path = GenerationFolder(path_, generation) / kPinName;
-  auto pin = fs_->Lock(path, LockMode::kShared, "");
-  if (!pin && pin.error().code() == StatusCode::kNotFound)
-    return Fail(Status::Corruption(fmt::format("'{}' is missing", path.string())));
+  auto pin = MissingIsDamage(fs_->Lock(path, LockMode::kShared, ""), path);
   if (!pin) return Fail(pin.error());
   return std::make_shared<CountedPin>(*std::move(pin), context_, generation);
 }
@@ -283,6 +284,8 @@ Status Store::Refresh() {
 
 Result<std::unique_ptr<Store>> Store::Create(FileSystem& fs, const Path& path, const StoreId& id,
                                              const StoreOptions& options) {
+  RHIZOME_RETURN_IF_ERROR(CheckOptions(fs, options));
+  RHIZOME_RETURN_IF_ERROR(CheckOutside(fs, path));
   const auto info = fs.Stat(path);
   if (!info && info.error().code() != StatusCode::kNotFound) return Fail(info.error());
   if (info && info->kind != DirectoryEntry::Kind::kDirectory)
@@ -296,8 +299,12 @@ Result<std::unique_ptr<Store>> Store::Create(FileSystem& fs, const Path& path, c
     RemoveEmptyFolders(fs, store->made_folders_);
     return Fail(made);
   }
-  RHIZOME_ASSIGN_OR_RETURN(store->lock_,
-                           fs.Lock(path / kLockName, LockMode::kExclusive, LockContent()));
+  auto lock = fs.Lock(path / kLockName, LockMode::kExclusive, LockContent());
+  if (!lock) {  // a full disk
+    RemoveEmptyFolders(fs, store->made_folders_);
+    return Fail(lock.error());
+  }
+  store->lock_ = *std::move(lock);
   // Once more under the lock: another ingestion may have ended in between.
   RHIZOME_RETURN_IF_ERROR(CheckLeftover(fs, path));
   made = store->MakeEmpty();
@@ -526,11 +533,8 @@ Result<SectionFile> Store::LoadSectionFile(std::string_view relative_path, FileK
   const Path path = GenerationFolder(path_, manifest->generation) / relative_path;
   if (file == nullptr)
     return Fail(Status::NotFound(fmt::format("'{}' is not part of the store", path.string())));
-  const auto source = fs_->OpenRead(path);
-  if (!source && source.error().code() == StatusCode::kNotFound)
-    return Fail(Status::Corruption(fmt::format("'{}' is missing", path.string())));
-  if (!source) return Fail(source.error());
-  const std::uint64_t size_bytes = (*source)->size_bytes();
+  RHIZOME_ASSIGN_OR_RETURN(const auto source, OpenStored(*fs_, path));
+  const std::uint64_t size_bytes = source->size_bytes();
   if (size_bytes != file->size_bytes) {
     return Fail(Status::Corruption(fmt::format("'{}': {} bytes long, but the manifest says {}",
                                                path.string(), size_bytes, file->size_bytes)));
@@ -541,7 +545,7 @@ Result<SectionFile> Store::LoadSectionFile(std::string_view relative_path, FileK
   // Read at once. The CRC-32C of a file of one block, followed by that block's CRC-32C, is always
   // the same: only the hash tells a sound file of another generation or partition.
   std::vector<std::byte> bytes(size_bytes);
-  RHIZOME_RETURN_IF_ERROR(ReadExactly(**source, 0, bytes));
+  RHIZOME_RETURN_IF_ERROR(ReadExactly(*source, 0, bytes));
   const Hash128 hash = Xxh3(bytes);
   auto sections = SectionFile::Parse(std::move(bytes), path, kind, id_);
   // Asked last, because what the parser says about damage is more precise.
@@ -556,14 +560,9 @@ Result<SectionFile> Store::LoadSectionFile(std::string_view relative_path, FileK
 Result<std::unique_ptr<ChunkArray>> Store::OpenArray(std::string_view name) const {
   const auto manifest = Shown();
   const ArrayEntry* entry = manifest->FindArray(name);
-  if (entry != nullptr) {
-    auto array = ChunkArray::Open(*fs_, GenerationFolder(path_, manifest->generation), *entry,
-                                  manifest->files);
-    // The manifest names its files: a missing one is damage.
-    if (!array && array.error().code() == StatusCode::kNotFound)
-      return Fail(Status::Corruption(array.error().message()));
-    return array;
-  }
+  if (entry != nullptr)
+    return ChunkArray::Open(*fs_, GenerationFolder(path_, manifest->generation), *entry,
+                            manifest->files);
   std::string names;
   for (const ArrayEntry& array : manifest->arrays) {
     if (array.name.ends_with(kSidecarSuffix)) continue;

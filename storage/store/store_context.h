@@ -7,6 +7,8 @@
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/metered_file_system.h"
 #include "rhizome/storage/process.h"
+#include "rhizome/storage/quietly.h"
+#include "rhizome/storage/store_id.h"
 #include "rhizome/storage/store_options.h"
 
 namespace rhizome {
@@ -24,6 +26,20 @@ class StoreContext {
         metered_(options.metrics != nullptr ? MakeMeteredFileSystem(base, *options.metrics)
                                             : nullptr),
         base_(base) {}
+
+  // A folder of scratch files elsewhere (--scratch DIR) is of no use without jobs in it.
+  ~StoreContext() {
+    Quietly([&] {
+      if (!scratch_.empty()) static_cast<void>(base_.RemoveDirectory(scratch_).ok());
+    });
+  }
+
+  /// The folder elsewhere in which the jobs of store `id` work; empty: the store's own.
+  Path ScratchOf(const StoreId& id) RHIZOME_EXCLUDES(mutex_) {
+    if (options_.scratch.empty()) return {};
+    const MutexLock lock(mutex_);
+    return scratch_ = options_.scratch / id.ToString();
+  }
 
   const StoreOptions& options() const { return options_; }
   const std::shared_ptr<Logger>& logger() const { return logger_; }
@@ -47,6 +63,7 @@ class StoreContext {
   FileSystem& base_;
   ForkMutex mutex_;
   std::map<std::uint64_t, int> pins_ RHIZOME_GUARDED_BY(mutex_);
+  Path scratch_ RHIZOME_GUARDED_BY(mutex_);  ///< once somebody asked for it
 };
 
 /// A held PIN that is counted.

@@ -117,7 +117,7 @@ Result<StoreId> ReadFormat(FileSystem& fs, const Path& store) {
   if (id) return id;
   if (id.error().code() == StatusCode::kCorruption && HoldsNothingElse(fs, store)) {
     return Fail(Status::NotFound(fmt::format(
-        "no Rhizome store at '{}': its ingestion ended while FORMAT was written; run it again",
+        "no Rhizome store at '{}': what was to make it ended while FORMAT was written; run it again",
         store.string())));
   }
   return Fail(id.error().WithContext(path.string()));
@@ -136,7 +136,7 @@ Status CheckScratch(FileSystem& fs, const Path& store) {
   const auto info = fs.Stat(store / kScratchName);
   if (!info) return info.error().code() == StatusCode::kNotFound ? Status::Ok() : info.error();
   if (info->kind == DirectoryEntry::Kind::kDirectory) return Status::Ok();
-  return Status::IoError(fmt::format(
+  return Status::Corruption(fmt::format(
       "'{}' is no folder but a link or a file, and nothing inside a store is reached through a "
       "link: remove it, and name a place for scratch files elsewhere by --scratch DIR",
       (store / kScratchName).string()));
@@ -155,10 +155,13 @@ std::optional<std::uint64_t> ParseNumbered(std::string_view name, std::string_vi
   return number;
 }
 
+Path CommittedManifestPath(const Path& store, const CommitRecord& record) {
+  return Store::GenerationFolder(store, record.generation) / ManifestName(record.manifest_version);
+}
+
 Result<Manifest> ReadCommittedManifest(FileSystem& fs, const Path& store, const StoreId& id,
                                        const CommitRecord& record) {
-  const Path path =
-      Store::GenerationFolder(store, record.generation) / ManifestName(record.manifest_version);
+  const Path path = CommittedManifestPath(store, record);
   RHIZOME_ASSIGN_OR_RETURN(const auto bytes, ReadWholeFile(fs, path, kMaxManifestBytes));
   if (bytes.size() != record.manifest_bytes) {
     return Fail(

@@ -49,6 +49,9 @@ std::string GenerationName(std::uint64_t generation);
 /// The number in such a name; nothing for any other name.
 std::optional<std::uint64_t> ParseNumbered(std::string_view name, std::string_view prefix);
 
+/// Where the manifest that a commit names stands.
+Path CommittedManifestPath(const Path& store, const CommitRecord& record);
+
 /// Reads the manifest that a commit names. Errors: kNotFound, no such file; kCorruption, the file
 /// is not what was committed.
 Result<Manifest> ReadCommittedManifest(FileSystem& fs, const Path& store, const StoreId& id,
@@ -80,7 +83,7 @@ std::vector<std::uint64_t> KeptGenerations(FileSystem& fs, const Path& store, co
 Result<bool> EarlierIsPinned(FileSystem& fs, const Path& store, std::uint64_t current);
 
 /// Jobs write into the folder for scratch files as they come: a store where it is none is refused
-/// by whoever opens it. Errors: kIoError.
+/// by whoever opens it. Errors: kCorruption.
 Status CheckScratch(FileSystem& fs, const Path& store);
 
 /// Does a generation hold a manifest? Then the catalogue was whole once.

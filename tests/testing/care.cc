@@ -500,6 +500,8 @@ const std::map<std::string, std::function<Complaint()>>& Complaints() {
       {"VerifyLetsWritersIn", VerifyLetsWritersIn},
       {"LinksAreNotFollowed", LinksAreNotFollowed},
       {"UnmarkedFoldersStay", UnmarkedFoldersStay},
+      {"OutputsStayOutside", OutputsStayOutside},
+      {"MissingFilesAreDamage", MissingFilesAreDamage},
       {"ClaimedLengthsAreCompared", ClaimedLengthsAreCompared},
       {"ForksAreNoticed", ForksAreNoticed},
       {"ThreadsThatDoNotStartAreErrors", ThreadsThatDoNotStartAreErrors},

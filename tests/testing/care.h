@@ -50,6 +50,12 @@ Complaint LinksAreNotFollowed();
 /// Nor does it remove a folder in scratch/ that no job has marked.
 Complaint UnmarkedFoldersStay();
 
+/// Nothing that a user asks for is put into a store or a folder of backups.
+Complaint OutputsStayOutside();
+
+/// What is missing of a store is damage, and no wrong word of the user's.
+Complaint MissingFilesAreDamage();
+
 /// No memory is taken for rows of a file that is shorter than the manifest says.
 Complaint ClaimedLengthsAreCompared();
 

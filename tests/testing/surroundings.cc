@@ -19,24 +19,11 @@
 #include "storage/array_fixture.h"
 #include "testing/care.h"
 #include "testing/graph_model.h"
+#include "testing/sanitizer.h"
 #include "testing/test_store.h"
 
 namespace rhizome::testing {
 namespace {
-
-// The runtime of a sanitizer takes locks of its own, for which a child may wait for ever (as in
-// fork_ci_test.cc), and makes the stacks of threads itself.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kWithSanitizer = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr bool kWithSanitizer = true;
-#else
-constexpr bool kWithSanitizer = false;
-#endif
-#else
-constexpr bool kWithSanitizer = false;
-#endif
 
 FileSystem& DiskAround() { return FileSystem::Posix(); }
 
@@ -116,7 +103,7 @@ Complaint ClaimedLengthsAreCompared() {
 }
 
 Complaint ForksAreNoticed() {
-  if (kWithSanitizer) return std::nullopt;
+  if (kSanitized) return std::nullopt;
   TempDir dir;
   const Path store = dir / "s";
   if (!MakeStore(DiskAround(), store).ok()) return "no store";
@@ -135,7 +122,7 @@ Complaint ForksAreNoticed() {
 }
 
 Complaint ThreadsThatDoNotStartAreErrors() {
-  if (kWithSanitizer) return std::nullopt;
+  if (kSanitized) return std::nullopt;
   TempDir dir;
   const Path path = dir / "s";
   std::mt19937_64 rng(1);

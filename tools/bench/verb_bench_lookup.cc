@@ -16,7 +16,7 @@ struct LookupFlags {
 Result<Answer> RunLookup(const LookupFlags& flags, Session& session) {
   BenchLookupOptions options = flags.options;
   options.graph.dir = flags.dir;
-  options.metrics = MetricsFor(flags.metrics);
+  RHIZOME_ASSIGN_OR_RETURN(options.metrics, MetricsFor(flags.metrics));
   BenchColdRowsOptions cold = flags.cold;
   if (cold.bytes > 0) {
     cold.dir = flags.dir;

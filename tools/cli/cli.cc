@@ -48,6 +48,12 @@ Status CheckOutputs(const Session& session, const std::string& out) {
   return Status::InvalidArgument("--json and --out - would both write to standard output");
 }
 
+Status ProbeOutput(const std::string& path) {
+  if (path.empty()) return Status::Ok();
+  const auto probe = OutputFile::Create(path);
+  return probe ? Status::Ok() : probe.error();
+}
+
 void AddCommonFlags(CLI::App& verb, Session& session) {
   verb.add_flag("--json", session.json, "Print one JSON object on stdout");
   verb.add_option_function<std::string>(
@@ -71,7 +77,8 @@ CLI::Option* AddMetricsFile(CLI::App& verb, std::string& path) {
       ->type_name("F");
 }
 
-std::shared_ptr<Metrics> MetricsFor(const std::string& path) {
+Result<std::shared_ptr<Metrics>> MetricsFor(const std::string& path) {
+  RHIZOME_RETURN_IF_ERROR(ProbeOutput(path));
   return path.empty() ? nullptr : std::make_shared<Metrics>();
 }
 

@@ -51,6 +51,10 @@ Status PrintOut(std::string_view text);
 /// Errors: kInvalidArgument, --json where `out` is standard output ("-"), too.
 Status CheckOutputs(const Session& session, const std::string& out);
 
+/// Can a file be written to `path`? Asked before the work whose outcome goes there; empty: nothing
+/// does. Errors: those of OutputFile::Create.
+Status ProbeOutput(const std::string& path);
+
 /// Cancels `control` at the first SIGINT or SIGTERM and leaves at once at the second.
 void InstallSignalHandlers(JobControl& control);
 
@@ -121,9 +125,9 @@ struct OpenedGraph {
 Result<OpenedGraph> OpenGraph(const std::string& path, Session& session);
 
 /// --metrics F: where WriteMetrics puts the metrics of a run. Metrics are counted only where it is
-/// given.
+/// given. Errors of MetricsFor: those of ProbeOutput.
 CLI::Option* AddMetricsFile(CLI::App& verb, std::string& path);
-std::shared_ptr<Metrics> MetricsFor(const std::string& path);
+Result<std::shared_ptr<Metrics>> MetricsFor(const std::string& path);
 
 /// Writes metrics as Prometheus text, with the label store="<store>"; nothing where `path` is
 /// empty.

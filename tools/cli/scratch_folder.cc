@@ -7,9 +7,12 @@
 #include <string>
 #include <system_error>
 
+#include "rhizome/storage/outside.h"
+
 namespace rhizome {
 
 Result<ScratchFolder> ScratchFolder::Create(const Path& parent) {
+  RHIZOME_RETURN_IF_ERROR(CheckFolderOutside(FileSystem::Posix(), parent));
   std::string name = (parent / "rhizome-XXXXXX").string();
   if (::mkdtemp(name.data()) == nullptr) {
     return Fail(Status::FromErrno(

@@ -12,6 +12,7 @@
 
 #include "rhizome/index/mix.h"
 #include "rhizome/index/npy.h"
+#include "rhizome/storage/outside.h"
 
 namespace rhizome {
 namespace {
@@ -270,6 +271,7 @@ Result<std::vector<GeneratedFile>> GenerateGraph(FileSystem& fs, const Path& out
                                                  const GenerateOptions& options,
                                                  const JobControl& control) {
   RHIZOME_RETURN_IF_ERROR(CheckOptions(options));
+  RHIZOME_RETURN_IF_ERROR(CheckFolderOutside(fs, out));
   RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, out));
   const Generator generator(options);
   const Path edges_path = out / "edges.npy";

@@ -5,6 +5,7 @@
 #include "rhizome/index/partition_balance.h"
 #include "rhizome/index/section_struct.h"
 #include "rhizome/storage/block_file.h"
+#include "rhizome/storage/stored_file.h"
 
 namespace rhizome {
 namespace {
@@ -64,6 +65,12 @@ std::string_view GroupOf(std::uint32_t kind) {
   return kContainer;
 }
 
+Result<std::unique_ptr<BlockFile>> OpenPartition(const Store& store, std::uint32_t partition) {
+  const Path path = store.GenerationFolder() / PartitionPath(partition);
+  return MissingIsDamage(
+      BlockFile::Open(store.fs(), path, FileKind::kPartition, store.id(), /*direct=*/false), path);
+}
+
 }  // namespace
 
 Result<TopologySections> TopologySections::Read(const Store& store) {
@@ -78,9 +85,7 @@ Result<TopologySections> TopologySections::Read(const Store& store) {
       if (name == group) sum += bytes;
   };
   for (std::uint32_t p = 0; p < store.manifest().info.partitions; ++p) {
-    RHIZOME_ASSIGN_OR_RETURN(
-        const auto file, BlockFile::Open(store.fs(), store.GenerationFolder() / PartitionPath(p),
-                                         FileKind::kPartition, store.id(), /*direct=*/false));
+    RHIZOME_ASSIGN_OR_RETURN(const auto file, OpenPartition(store, p));
     std::uint64_t rest = file->size_bytes();
     for (const SectionEntry& entry : file->entries()) {
       const std::uint64_t bytes = entry.element_count * entry.element_bytes;
@@ -112,9 +117,7 @@ Status AddMaxOverMin(const Store& store, nlohmann::ordered_json& fields) {
   std::vector<std::uint64_t> edges;
   for (std::uint32_t p = 0; p < store.manifest().info.partitions; ++p) {
     const std::string path = PartitionPath(p);
-    RHIZOME_ASSIGN_OR_RETURN(const auto sections,
-                             BlockFile::Open(store.fs(), store.GenerationFolder() / path,
-                                             FileKind::kPartition, store.id(), /*direct=*/false));
+    RHIZOME_ASSIGN_OR_RETURN(const auto sections, OpenPartition(store, p));
     std::vector<std::uint32_t> columns;
     for (const SectionEntry& entry : sections->entries())
       if (entry.kind != Kind(S::kHeader)) columns.push_back(entry.kind);

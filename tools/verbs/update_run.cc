@@ -37,7 +37,7 @@ class Updater {
             {"absent", absent_},
             {"vertices_added", vertices_added_},
             {"batches", batches_},
-            {"commit", batches_ == 0 ? graph_.sequence() : commit_},
+            {"commit", commit_ == 0 ? graph_.sequence() : commit_},
             {"synced", options_.sync}};
   }
 
@@ -61,7 +61,7 @@ class Updater {
     RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t absent, CountAbsentDeletions(graph_, batch_));
     RHIZOME_ASSIGN_OR_RETURN(const WriteResult result, graph_.Write(batch_, options_));
     absent_ += absent;
-    commit_ = result.commit;
+    if (result.commit != 0) commit_ = result.commit;  // 0: nothing in it changed anything
     vertices_added_ += result.vertices_added;
     applied_ += pending_;
     ++batches_;
@@ -154,8 +154,9 @@ Result<Answer> RunUpdate(const UpdateFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(const UpdateFormat format, FormatOf(flags));
   FileSystem& fs = FileSystem::Posix();
   RHIZOME_RETURN_IF_ERROR(session.control.Report({.phase = "opening the store"}));
-  RHIZOME_ASSIGN_OR_RETURN(const auto store, Store::Open(fs, flags.store, Store::Mode::kWrite,
-                                                         {.metrics = MetricsFor(flags.metrics)}));
+  RHIZOME_ASSIGN_OR_RETURN(const auto metrics, MetricsFor(flags.metrics));
+  RHIZOME_ASSIGN_OR_RETURN(
+      const auto store, Store::Open(fs, flags.store, Store::Mode::kWrite, {.metrics = metrics}));
   // Updates look at ids and types, not at neighbour lists: those may stay on disk.
   RHIZOME_ASSIGN_OR_RETURN(const auto graph,
                            Graph::Open(*store, {.topology = TopologyPlace::kDirect}));

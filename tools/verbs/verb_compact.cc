@@ -64,10 +64,10 @@ Result<Answer> RunCompact(const CompactFlags& flags, Session& session) {
   std::optional<ReserveInUse> reserve;
   if (options.keep_generations || options.keep_bytes)
     reserve.emplace(FileSystem::Posix(), flags.store);
-  RHIZOME_ASSIGN_OR_RETURN(
-      const auto store,
-      Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kWrite,
-                  {.scratch = flags.scratch, .metrics = MetricsFor(flags.metrics)}));
+  RHIZOME_ASSIGN_OR_RETURN(const auto metrics, MetricsFor(flags.metrics));
+  RHIZOME_ASSIGN_OR_RETURN(const auto store,
+                           Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kWrite,
+                                       {.scratch = flags.scratch, .metrics = metrics}));
   RHIZOME_ASSIGN_OR_RETURN(
       const auto graph, Graph::Open(*store, {.topology = PlaceOf(*store, options.memory_bytes)}));
   const std::uint64_t entries = graph->delta()->entries();

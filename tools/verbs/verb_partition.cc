@@ -72,6 +72,7 @@ Result<Answer> RunPartition(const PartitionFlags& flags, Session& session) {
   if (!flags.out.empty() && flags.seeds != 1) {
     return Fail(Status::InvalidArgument("--out takes the result of one seed; leave --seeds out"));
   }
+  RHIZOME_RETURN_IF_ERROR(ProbeOutput(flags.out));
   const std::uint64_t base_bytes = StartMemory(session, 0);
   IngestOptions input = flags.input;
   for (const std::string& path : flags.edges) input.edges.emplace_back(path);

@@ -16,17 +16,37 @@ struct VerifyFlags {
   std::string store;
 };
 
+/// What does no harm, and who removes it.
+std::string DescribeLeftovers(const Json& f) {
+  const bool backups = f["backups"].get<bool>();
+  std::string text;
+  std::size_t removable = 0;
+  for (const Json& orphan : f["orphans"]) {
+    const std::string name = orphan.get<std::string>();
+    const bool record = backups && name.starts_with("backups/");
+    if (record)
+      text += fmt::format(
+          "  {} is cut off, as a backup that was killed leaves it: nothing removes it, nor files "
+          "that it alone may name; remove it if no such backup is missed\n",
+          name);
+    removable += record ? 0 : 1;
+  }
+  if (removable > 0)
+    text += fmt::format("  {} of interrupted runs; the next {} removes them\n",
+                        Plural(removable, "leftover"), backups ? "backup" : "run that writes");
+  for (const Json& stranger : f["strangers"])
+    text += fmt::format("  {}: no job of this version has put it there, and nothing removes it\n",
+                        stranger.get<std::string>());
+  return text;
+}
+
 std::string DescribeVerify(const Json& f) {
   const std::string scope = fmt::format("{}, {} in {}", Plural(f["files"], "file"),
                                         HumanBytes(f["bytes"]), HumanSeconds(f["seconds"]));
   if (f["ok"].get<bool>()) {
     std::string text = fmt::format("{}: ok (every checksum and invariant; {})\n",
                                    f["store"].get<std::string>(), scope);
-    if (!f["orphans"].empty()) {
-      text += fmt::format("  {} of interrupted runs; the next run that writes removes them\n",
-                          Plural(f["orphans"].size(), "leftover"));
-    }
-    return text;
+    return text + DescribeLeftovers(f);
   }
   const bool damaged = !f["damaged"].empty();
   std::string text = fmt::format("{}: {} ({} read)\n", f["store"].get<std::string>(),
@@ -53,8 +73,9 @@ bool HoldsBackups(FileSystem& fs, const Path& path) {
 Result<Answer> RunVerify(const VerifyFlags& flags, Session& session) {
   FileSystem& fs = FileSystem::Posix();
   const Stopwatch watch;
+  const bool backups = HoldsBackups(fs, flags.store);
   RHIZOME_ASSIGN_OR_RETURN(const VerifyReport report,
-                           HoldsBackups(fs, flags.store)
+                           backups
                                ? VerifyBackups(fs, flags.store, session.control)
                                : VerifyStore(fs, flags.store, session.control));
   const double seconds = watch.seconds();
@@ -73,7 +94,9 @@ Result<Answer> RunVerify(const VerifyFlags& flags, Session& session) {
                  {"seconds", seconds},
                  {"damaged", std::move(damaged)},
                  {"unread", std::move(unread)},
-                 {"orphans", report.orphans}},
+                 {"backups", backups},
+                 {"orphans", report.orphans},
+                 {"strangers", report.strangers}},
                 DescribeVerify,
                 {}};
   if (!report.damaged.empty()) {

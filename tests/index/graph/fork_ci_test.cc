@@ -16,6 +16,7 @@
 #include "rhizome/index/sampler.h"
 #include "rhizome/index/write_batch.h"
 #include "rhizome/storage/row_reader.h"
+#include "testing/sanitizer.h"
 #include "testing/test_store.h"
 #include "testing/update_model.h"
 
@@ -24,22 +25,10 @@ namespace {
 
 using testing::BuildStore;
 using testing::RandomGraph;
+using testing::kSanitized;
 using testing::TempDir;
 using testing::UpdateModel;
 
-// The runtime of a sanitizer takes locks of its own in every allocation. A child that was forked
-// while another thread held one waits for it for ever (LLVM until 17), whatever the library does.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
-#else
-constexpr bool kSanitized = false;
-#endif
 constexpr int kForks = 500;
 constexpr std::uint64_t kVerticesOfForks = 300;
 

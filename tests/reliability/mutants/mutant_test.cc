@@ -100,6 +100,8 @@ const std::vector<Mutant>& Mutants() {
       {"a look at the lock is a writer", Check::kCare, "VerifyLetsWritersIn"},
       {"links in a store are followed", Check::kCare, "LinksAreNotFollowed"},
       {"unmarked scratch is removed", Check::kCare, "UnmarkedFoldersStay"},
+      {"outputs go into stores", Check::kCare, "OutputsStayOutside"},
+      {"a missing file is a wrong name", Check::kCare, "MissingFilesAreDamage"},
       // What is around is not as it should be.
       {"claimed lengths are believed", Check::kCare, "ClaimedLengthsAreCompared"},
       {"a fork is not noticed", Check::kCare, "ForksAreNoticed"},

@@ -1,0 +1,87 @@
+#include "rhizome/storage/outside.h"
+
+#include <fmt/format.h>
+
+#include <initializer_list>
+#include <string_view>
+#include <system_error>
+
+#include "rhizome/storage/backup_format.h"
+#include "rhizome/storage/mutant.h"
+#include "rhizome/storage/store_files.h"
+
+namespace rhizome {
+namespace {
+
+using Kind = DirectoryEntry::Kind;
+
+/// Absolute, without links and dots, as far as it is there.
+Path Resolved(const Path& path) {
+  std::error_code error;
+  const Path absolute = std::filesystem::absolute(path, error);
+  if (error) return path;
+  Path resolved = std::filesystem::weakly_canonical(absolute, error);
+  return error ? absolute.lexically_normal() : resolved;
+}
+
+bool HasFolders(FileSystem& fs, const Path& folder, std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names) {
+    const auto info = fs.Stat(folder / name);
+    if (!info || info->kind != Kind::kDirectory) return false;
+  }
+  return true;
+}
+
+bool BeginsWith(FileSystem& fs, const Path& path, std::string_view head) {
+  constexpr std::uint64_t kMostBytes = 4096;  // FORMAT and BACKUP are much shorter
+  const auto info = fs.Stat(path);
+  if (!info || info->kind != Kind::kFile || info->size_bytes > kMostBytes) return false;
+  const auto bytes = ReadWholeFile(fs, path, kMostBytes);
+  return bytes && std::string_view(reinterpret_cast<const char*>(bytes->data()), bytes->size())
+                      .starts_with(head);
+}
+
+// Damaged ones count: what is put into them would be lost in a repair, too.
+bool IsStore(FileSystem& fs, const Path& folder) {
+  return BeginsWith(fs, folder / kFormatName, "rhizome store") ||
+         HasFolders(fs, folder, {kCatalogName, kGenerationsName});
+}
+
+bool HoldsBackups(FileSystem& fs, const Path& folder) {
+  return BeginsWith(fs, folder / kBackupName, "rhizome backup") ||
+         HasFolders(fs, folder, {kBackupFilesName, kBackupDeltasName, kBackupRecordsName});
+}
+
+/// Is `folder`, or one above it, a store or a folder of backups? `path` is how the user names it.
+Status Check(FileSystem& fs, const Path& folder, const Path& path) {
+  if (RHIZOME_MUTANT("outputs go into stores")) return Status::Ok();
+  const bool store = IsStore(fs, folder);
+  if (store || HoldsBackups(fs, folder))
+    return Status::InvalidArgument(fmt::format(
+        "'{}' lies in '{}', a {}, which holds nothing but its own files: name a place elsewhere",
+        path.string(), folder.string(), store ? "store" : "folder of backups"));
+  const Path parent = folder.parent_path();
+  return parent == folder ? Status::Ok() : Check(fs, parent, path);
+}
+
+}  // namespace
+
+Status CheckOutside(FileSystem& fs, const Path& path) {
+  return Check(fs, Resolved(path).parent_path(), path);
+}
+
+Status CheckFolderOutside(FileSystem& fs, const Path& folder) {
+  return Check(fs, Resolved(folder), folder);
+}
+
+Status CheckScratchPlace(FileSystem& fs, const Path& scratch) {
+  RHIZOME_RETURN_IF_ERROR(CheckFolderOutside(fs, scratch));
+  const auto info = fs.Stat(scratch);
+  if (!info || info->kind == Kind::kDirectory) return Status::Ok();
+  const auto behind = fs.Stat(scratch / ".");  // a link to a folder will do
+  if (behind && behind->kind == Kind::kDirectory) return Status::Ok();
+  return Status::InvalidArgument(fmt::format(
+      "scratch '{}' is not a folder: name one, or a path where one can be made", scratch.string()));
+}
+
+}  // namespace rhizome

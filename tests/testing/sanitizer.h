@@ -1,0 +1,20 @@
+#pragma once
+
+namespace rhizome::testing {
+
+/// Is this process watched by a sanitizer whose runtime takes locks of its own in every allocation,
+/// and makes the stacks of threads itself? A child that was forked while another thread held one
+/// waits for it for ever (LLVM until 17), whatever the library does.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
+}  // namespace rhizome::testing
