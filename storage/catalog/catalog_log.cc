@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rhizome/storage/crc_shift.h"
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/mutant.h"
@@ -54,28 +55,9 @@ bool AllZero(Bytes bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
 }
 
-// CRC-32C with its bits reversed, as everywhere: bit 31 is x^0, so that multiplying by x shifts to
-// the right.
-constexpr std::uint32_t kPolynomial = 0x82F63B78U;
-constexpr std::uint32_t TimesX(std::uint32_t value) {
-  return (value >> 1U) ^ (kPolynomial & (0U - (value & 1U)));
-}
-
-/// What each value of the last `bits` bits of a register is after as many shifts.
-template <unsigned bits>
-constexpr auto ShiftTable() {
-  std::array<std::uint32_t, std::size_t{1} << bits> table{};
-  for (std::uint32_t low = 0; low < table.size(); ++low) {
-    table[low] = low;
-    for (unsigned bit = 0; bit < bits; ++bit) table[low] = TimesX(table[low]);
-  }
-  return table;
-}
-
 /// Finds right records wherever they begin, for logs of which any byte may be the first of one: the
 /// checksum of each stretch of a block follows from those of two beginnings of the block, or what
-/// is made of one pattern would take a sum over thousands of bytes for each of its bytes. Source:
-/// the linearity of the CRC; zlib's crc32_combine.
+/// is made of one pattern would take a sum over thousands of bytes for each of its bytes.
 class RecordFinder {
  public:
   /// `bytes` begin at a block.
@@ -83,16 +65,16 @@ class RecordFinder {
 
   /// As RecordEnd.
   std::optional<std::uint64_t> EndAt(std::uint64_t at) {
-    if (bytes_.size() - at < kLogHeaderBytes) return std::nullopt;
+    if (bytes_.size() - at < kLogHeaderBytes || !IsType(bytes_[at + kTypeAt])) return std::nullopt;
     const std::uint64_t length = LoadLittle<std::uint16_t>(bytes_.data() + at + kLengthAt);
     const std::uint64_t end = at + kLogHeaderBytes + length;
     const std::uint64_t in_block = at % kLogBlockBytes;
-    if (!IsType(bytes_[at + kTypeAt]) || end > bytes_.size()) return std::nullopt;
+    if (end > bytes_.size()) return std::nullopt;
     if (in_block + kLogHeaderBytes + length > kLogBlockBytes) return std::nullopt;
     SumBlock(at - in_block);
     const std::uint32_t before = sums_[in_block + kTypeAt];
     const std::uint32_t crc =
-        ~(sums_[in_block + kLogHeaderBytes + length] ^ Behind(~before, 1 + length));
+        ~(sums_[in_block + kLogHeaderBytes + length] ^ shifter_.Shift(~before, 1 + length));
     if (LoadLittle<std::uint32_t>(bytes_.data() + at) != MaskedLogCrc(crc)) return std::nullopt;
     return end;
   }
@@ -101,46 +83,24 @@ class RecordFinder {
   /// The register of each beginning of the block, from zero on.
   void SumBlock(std::uint64_t begin) {
     if (begin == block_) return;
-    static constexpr auto kByte = ShiftTable<8>();
     block_ = begin;
     const Bytes block =
         bytes_.subspan(begin, std::min<std::uint64_t>(kLogBlockBytes, bytes_.size() - begin));
     std::uint32_t sum = 0;
     for (std::size_t i = 0; i < block.size(); ++i) {
       sums_[i] = sum;
-      sum = (sum >> 8U) ^ kByte[(sum ^ std::to_integer<std::uint32_t>(block[i])) & 0xFFU];
+      sum = (sum >> 8U) ^ kCrcOfByte[(sum ^ std::to_integer<std::uint32_t>(block[i])) & 0xFFU];
     }
     sums_[block.size()] = sum;
   }
 
-  /// A register after so many zero bytes more: times x^(8 bytes), four bits at a time.
-  static std::uint32_t Behind(std::uint32_t value, std::uint64_t bytes) {
-    static constexpr auto kFour = ShiftTable<4>();
-    static const std::vector<std::uint32_t> powers = [] {
-      std::vector<std::uint32_t> made(kLogBlockBytes + 1);
-      made[0] = std::uint32_t{1} << 31U;
-      for (std::size_t i = 1; i < made.size(); ++i) {
-        made[i] = made[i - 1];
-        for (int bit = 0; bit < 8; ++bit) made[i] = TimesX(made[i]);
-      }
-      return made;
-    }();
-    std::array<std::uint32_t, 16> multiples{};
-    multiples[8] = value;
-    multiples[4] = TimesX(multiples[8]);
-    multiples[2] = TimesX(multiples[4]);
-    multiples[1] = TimesX(multiples[2]);
-    for (std::size_t bits = 3; bits < multiples.size(); ++bits)
-      if ((bits & (bits - 1)) != 0)
-        multiples[bits] = multiples[bits & (bits - 1)] ^ multiples[bits & (0 - bits)];
-    std::uint32_t product = 0;
-    std::uint32_t power = powers[bytes];
-    for (int i = 0; i < 8; ++i, power >>= 4U)
-      product = (product >> 4U) ^ kFour[product & 0xFU] ^ multiples[power & 0xFU];
-    return product;
+  static const CrcShifter& Shifter() {
+    static const CrcShifter shifter(kLogBlockBytes);
+    return shifter;
   }
 
   const Bytes bytes_;
+  const CrcShifter& shifter_ = Shifter();
   std::uint64_t block_ = ~std::uint64_t{0};
   std::vector<std::uint32_t> sums_;
 };
@@ -163,22 +123,12 @@ bool IsOneBitOff(Bytes bytes, std::uint64_t at, std::uint64_t length) {
   const std::uint32_t crc = Crc32c(bytes.subspan(at + kTypeAt, 1 + length));
   if (std::popcount(stored ^ MaskedLogCrc(crc)) == 1) return true;
   const std::uint32_t difference = Unmasked(stored) ^ crc;
-  const auto behind = [](std::uint32_t change) {  // one more byte
-    for (int bit = 0; bit < 8; ++bit)
-      change = (change >> 1U) ^ (0x82F63B78U & (0U - (change & 1U)));
-    return change;
-  };
-  static const std::array<std::uint32_t, 256> table = [&] {
-    std::array<std::uint32_t, 256> made{};
-    for (std::uint32_t byte = 0; byte < made.size(); ++byte) made[byte] = behind(byte);
-    return made;
-  }();
   std::array<std::uint32_t, 8> changes{};
-  for (unsigned bit = 0; bit < 8; ++bit) changes[bit] = table[std::size_t{1} << bit];
+  for (unsigned bit = 0; bit < 8; ++bit) changes[bit] = kCrcOfByte[std::size_t{1} << bit];
   for (std::uint64_t byte = 0; byte <= length; ++byte) {
     for (std::uint32_t& change : changes) {
       if (change == difference) return true;
-      change = (change >> 8U) ^ table[change & 0xFFU];
+      change = (change >> 8U) ^ kCrcOfByte[change & 0xFFU];
     }
   }
   return false;

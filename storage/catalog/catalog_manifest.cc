@@ -233,11 +233,12 @@ bool ManifestEdits::Apply(Bytes bytes) {
 
 bool ManifestEdits::ApplyAtOnce(const Edit& edit) {
   if (edit.added_family) {
-    const auto same = [&](const auto& family) { return family.second == *edit.added_family; };
+    const auto same = [&](const auto& family) { return family.second.name == *edit.added_family; };
     if (std::ranges::any_of(families_, same)) return false;
-    if (!families_.emplace(edit.family, *edit.added_family).second) return false;
+    if (!families_.try_emplace(edit.family, Family{*edit.added_family}).second) return false;
   }
-  if (!families_.contains(edit.family)) return false;
+  const auto family = families_.find(edit.family);
+  if (family == families_.end()) return false;
   if (edit.last_change) {
     if (*edit.last_change < last_change_) return false;
     last_change_ = *edit.last_change;
@@ -246,8 +247,7 @@ bool ManifestEdits::ApplyAtOnce(const Edit& edit) {
     if (*edit.next_number < next_number_) return false;
     next_number_ = *edit.next_number;
   }
-  std::uint64_t& log = logs_[edit.family];
-  log = std::max(log, edit.log);
+  family->second.first_log = std::max(family->second.first_log, edit.log);
   least_log_ = std::max(least_log_, edit.least_log);
   largest_log_ = std::max({largest_log_, edit.log, edit.least_log});
   for (const auto& [level, number] : edit.deleted) {
@@ -290,7 +290,8 @@ bool ManifestEdits::LevelsFit() const {
 
 FamilyClaim ManifestEdits::ClaimOf(std::uint32_t family) const {
   FamilyClaim claim;
-  if (const auto at = logs_.find(family); at != logs_.end()) claim.first_log = at->second;
+  if (const auto at = families_.find(family); at != families_.end())
+    claim.first_log = at->second.first_log;
   for (const auto& [number, table] : live_)
     if (table.family == family) claim.last_change = std::max(claim.last_change, table.largest_change);
   return claim;
@@ -298,7 +299,7 @@ FamilyClaim ManifestEdits::ClaimOf(std::uint32_t family) const {
 
 std::uint64_t ManifestEdits::first_log() const {
   std::uint64_t least = ~std::uint64_t{0};
-  for (const auto& [family, name] : families_) least = std::min(least, ClaimOf(family).first_log);
+  for (const auto& [number, family] : families_) least = std::min(least, family.first_log);
   return std::max(least, least_log_);
 }
 

@@ -52,16 +52,19 @@ class ManifestEdits {
  private:
   struct Edit;
   class Parser;
+  struct Family {
+    std::string name;
+    std::uint64_t first_log = 0;  // that it needs
+  };
 
   bool ApplyAtOnce(const Edit& edit);
   bool LevelsFit() const;
 
   std::map<std::uint64_t, TableClaim> live_;
   std::map<std::uint64_t, TableClaim> added_;
-  std::map<std::uint32_t, std::string> families_{{0, "default"}};
+  std::map<std::uint32_t, Family> families_{{0, {"default"}}};
   std::vector<std::vector<std::byte>> group_;  // edits that take effect together
   std::uint64_t group_left_ = 0;
-  std::map<std::uint32_t, std::uint64_t> logs_;  // the first that a family needs
   std::uint64_t least_log_ = 0;
   std::uint64_t next_number_ = 0;
   std::uint64_t largest_log_ = 0;

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Pipes, devices, folders, links, files of 20 GB of holes and logs of one pattern in the place of a store's files:
 # every verb ends, in 5 seconds of processor time and with 64 MiB more memory than on a sound store, and says what is
-# wrong. (In 15 seconds where a round is all that is run, which is where machines are slow and busy.)
+# wrong.
 set -uo pipefail
 cd "$HOSTILE_SCRATCH" || exit 1
 rhizome=$RHIZOME
 RANDOM=$((HOSTILE_SEED % 32768))
 found=0
 ended=0
-most_cpu=$((HOSTILE_ROUNDS > 1 ? 500 : 1500))  # hundredths of a second
+most_cpu=500 # hundredths of a second
 
 report() {
   found=$((found + 1))
