@@ -8,6 +8,7 @@
 #include "rhizome/storage/backup.h"
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/manifest.h"
+#include "rhizome/storage/place_names.h"
 #include "rhizome/storage/store_id.h"
 
 namespace rhizome {
@@ -32,11 +33,6 @@ Result<BackupRecord> DecodeBackupRecord(std::span<const std::byte> bytes, const 
 /// value, value.
 void AppendDeltaEntry(std::vector<std::byte>& out, std::string_view key, std::string_view value);
 
-// Names in a folder of backups.
-inline constexpr std::string_view kBackupName = "BACKUP";
-inline constexpr std::string_view kBackupFilesName = "files";
-inline constexpr std::string_view kBackupDeltasName = "deltas";
-inline constexpr std::string_view kBackupRecordsName = "backups";
 inline constexpr std::uint32_t kMaxDeltaEntryBytes = std::uint32_t{1} << 30;
 
 /// "files/ab/ab…": where the file of this content stands.

@@ -10,18 +10,12 @@
 #include "rhizome/storage/catalog.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/manifest.h"
+#include "rhizome/storage/place_names.h"
 
 namespace rhizome {
 
 /// The format of stores that this build makes, and the newest that it reads.
 inline constexpr std::uint64_t kStoreFormatVersion = 1;
-
-// Names at the top of a store (storage/FORMAT.md, "Store directory and commit protocol").
-inline constexpr std::string_view kFormatName = "FORMAT";
-inline constexpr std::string_view kLockName = "LOCK";
-inline constexpr std::string_view kCatalogName = "catalog";
-inline constexpr std::string_view kGenerationsName = "generations";
-inline constexpr std::string_view kScratchName = "scratch";
 
 /// "rhizome <pid>\n", what a lock file of ours holds.
 std::string LockContent();

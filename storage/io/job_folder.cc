@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "rhizome/storage/mutant.h"
-#include "rhizome/storage/store_files.h"
+#include "rhizome/storage/place_names.h"
 
 namespace rhizome {
 namespace {

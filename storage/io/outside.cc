@@ -6,9 +6,8 @@
 #include <string_view>
 #include <system_error>
 
-#include "rhizome/storage/backup_format.h"
 #include "rhizome/storage/mutant.h"
-#include "rhizome/storage/store_files.h"
+#include "rhizome/storage/place_names.h"
 
 namespace rhizome {
 namespace {
