@@ -10,17 +10,14 @@
 #include "rhizome/cache/memory_plan.h"
 #include "rhizome/cache/process_memory.h"
 #include "rhizome/storage/array_change.h"
+#include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/hash.h"
 
 namespace rhizome {
 namespace {
 
 Status CheckOutput(const Store& store, const InferOptions& options) {
-  RHIZOME_RETURN_IF_ERROR(CheckName("array", options.out));
-  if (SplitVersion(options.out)) {
-    return Status::InvalidArgument(fmt::format(
-        "{} names a version: versions are numbered by the store, name the array", options.out));
-  }
+  RHIZOME_RETURN_IF_ERROR(CheckNewArrayName(options.out));
   if (store.manifest().FindArray(options.out) != nullptr && !options.new_version) {
     return Status::AlreadyExists(
         fmt::format("the store has an array {} already; choose another name for --out, or "

@@ -34,7 +34,7 @@ std::string JobName(std::string_view array) {
 
 /// An id may hold tabs: of other files than .csv, it is the whole line.
 Result<std::unique_ptr<TableReader>> OpenIds(FileSystem& fs, const Path& path) {
-  RHIZOME_ASSIGN_OR_RETURN(auto stream, InputStream::Open(fs, path));
+  RHIZOME_ASSIGN_OR_RETURN(auto stream, InputStream::OpenOnce(fs, path));
   const bool csv = ContentExtension(path) == ".csv";
   return TableReader::Open(std::move(stream), csv ? TableForm::kCsv : TableForm::kLines,
                            /*header=*/false);
@@ -42,12 +42,7 @@ Result<std::unique_ptr<TableReader>> OpenIds(FileSystem& fs, const Path& path) {
 
 Status CheckFree(const Store& store, const AddArrayOptions& options) {
   const std::string& name = options.file.name;
-  RHIZOME_RETURN_IF_ERROR(CheckName("array", name));
-  const bool reserved = name.ends_with(kSidecarSuffix) || SplitVersion(name);
-  if (reserved)
-    return Status::InvalidArgument(fmt::format(
-        "array '{}': names ending in '{}' or in '.v' and a number are given by the store", name,
-        kSidecarSuffix));
+  RHIZOME_RETURN_IF_ERROR(CheckNewArrayName(name));
   for (const ArrayEntry& array : store.manifest().arrays) {
     const std::string_view dimension = FirstDimension(array);
     if (dimension == "row" || name == array.name) continue;

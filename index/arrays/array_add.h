@@ -17,13 +17,14 @@ namespace rhizome {
 struct AddArrayOptions {
   /// Row i belongs to vertex i of those that are not deleted (LiveVertices): the order of the nodes
   /// file, or of integer ids 0, 1, 2, ..., and the order in which `export` writes; vertices that
-  /// updates added come last. There may be fewer rows than vertices (dense files): the rows of the
-  /// others are zero, and append supplies them. But where vertices were deleted, a shorter file may
-  /// be as old as any of them and is refused: `ids` must say whose rows it has.
+  /// updates added come last. There may be fewer rows than vertices (dense files): those of the
+  /// others are as FillMissingRows has them (array_rules.h), and append supplies them. But where
+  /// vertices were deleted, a shorter file may be as old as any of them and is refused: `ids` must
+  /// say whose rows it has.
   ArrayFile file;
 
   /// The external id of each row, one a line (of a .csv, the first field), in place of that rule.
-  /// Vertices that it does not name have zeros.
+  /// Vertices that it does not name have what FillMissingRows says.
   std::optional<Path> ids = {};
 
   ArrayLayout layout = ArrayLayout::kRow;

@@ -12,8 +12,6 @@ namespace rhizome {
 
 namespace {
 
-constexpr std::string_view kStaleSuffix = ".stale";
-
 /// Of a network (gnn/model_shape.h).
 constexpr std::uint64_t kMostLayers = 64;
 

@@ -12,6 +12,7 @@
 #include "rhizome/index/external_id.h"
 #include "rhizome/index/number.h"
 #include "rhizome/index/row_sources.h"
+#include "rhizome/storage/array_rules.h"
 
 namespace rhizome {
 namespace {
@@ -23,7 +24,7 @@ class DenseArray final : public LoadedArray {
  public:
   void CopyRow(std::uint64_t row, std::span<std::byte> out) const override {
     if (row >= rows)
-      std::fill(out.begin(), out.end(), std::byte{0});
+      FillMissingRows(name, dtype, out);
     else
       std::memcpy(out.data(), data.data() + row * out.size(), out.size());
   }
@@ -32,7 +33,8 @@ class DenseArray final : public LoadedArray {
   std::vector<std::byte> data;  // row-major
 };
 
-/// Triplets, sorted by row and column: those of row r are [ends[r - 1], ends[r]).
+/// Triplets, sorted by row and column: those of row r are [ends[r - 1], ends[r]). What they do not
+/// name is zero; they are floats, which no array of labels is.
 class SparseArray final : public LoadedArray {
  public:
   void CopyRow(std::uint64_t row, std::span<std::byte> out) const override {
@@ -240,7 +242,7 @@ ArrayInput BindArray(const std::shared_ptr<const LoadedArray>& array,
       const std::int64_t row = row_of_vertex->empty()
                                    ? vertices[i]
                                    : (*row_of_vertex)[static_cast<std::size_t>(vertices[i])];
-      // -1 becomes the largest row, which no file has: zeros.
+      // -1 becomes the largest row, which no file has: FillMissingRows.
       array->CopyRow(static_cast<std::uint64_t>(row), out.subspan(i * row_bytes, row_bytes));
     }
     return Status::Ok();

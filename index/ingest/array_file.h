@@ -16,7 +16,8 @@ class LoadedArray {
  public:
   virtual ~LoadedArray() = default;
 
-  /// Copies row `row` to `out`, of row_bytes() bytes; rows beyond rows() are zero.
+  /// Copies row `row` to `out`, of row_bytes() bytes; rows beyond `rows` are as FillMissingRows
+  /// has them.
   virtual void CopyRow(std::uint64_t row, std::span<std::byte> out) const = 0;
   virtual std::uint64_t memory_bytes() const = 0;
 

@@ -50,6 +50,7 @@ Columns FindColumns(const std::vector<std::string>& names) {
 
 /// A value of an attribute, before the rest of its line is known to be sound.
 struct Staged {
+  NumberColumn column;  // with the lines before
   std::optional<std::int64_t> integer;
   float number = 0;
 };
@@ -235,6 +236,7 @@ class EdgeReader {
     if (columns_.type) columns.type.push_back(table_.type_names.Add(fields[*columns_.type]));
     if (weight) columns.weight.push_back(*weight);
     for (std::size_t a = 0; a < staged_.size(); ++a) {
+      staged_[a].column.Keep(staged_[a].integer);
       if (staged_[a].integer)
         columns.attributes[a].Add(*staged_[a].integer);
       else
@@ -267,7 +269,7 @@ class EdgeReader {
     const std::string& name = context_.options.columns[columns_.attributes[attribute]];
     Staged& staged = staged_[attribute];
     staged.integer = ParseCanonicalInteger(field);
-    if (staged.integer) return std::nullopt;
+    if (staged.integer) return staged.column.Refuse(field, name, staged.integer);
     if (name == "time")
       return fmt::format("the time '{}' is not an integer (such as seconds since 1970)", field);
     const std::optional<float> number = ParseFiniteFloat(field);
@@ -276,7 +278,7 @@ class EdgeReader {
           "'{}' in the column '{}' is not a finite number; name the column '-' to skip it", field,
           name);
     staged.number = *number;
-    return std::nullopt;
+    return staged.column.Refuse(field, name, std::nullopt);
   }
 
   Status Progress(const InputStream& stream) {

@@ -13,6 +13,7 @@
 #include "rhizome/index/ingest_memory.h"
 #include "rhizome/index/ingest_steps.h"
 #include "rhizome/index/node_file.h"
+#include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/outside.h"
 
 namespace rhizome {
@@ -43,7 +44,7 @@ Status CheckArrayNames(const IngestOptions& options) {
                         name, attribute.name()));
     }
   }
-  for (const std::string& name : names) RHIZOME_RETURN_IF_ERROR(CheckName("array", name));
+  for (const std::string& name : names) RHIZOME_RETURN_IF_ERROR(CheckNewArrayName(name));
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
   if (twice == names.end()) return Status::Ok();

@@ -32,10 +32,9 @@ namespace rhizome {
 /// none), split uint8 [rows, 1] (0 train, 1 valid, 2 test, 255 none), unknown names as int64 or
 /// float32 if every value parses as one, or uint8 if they are split words (other strings are
 /// refused; "name" and "-" are skipped). Row i of an array file belongs to line i of the nodes file
-/// (bad lines included), or to integer id i without one; vertices that only edges name have zeros
-/// there. Errors: kInvalidArgument naming file, line and reason; kNotFound; kAlreadyExists;
-/// kOutOfSpace;
-/// kOutOfMemory, saying what would do; kInterrupted.
+/// (bad lines included), or to integer id i without one; vertices that only edges name have there
+/// what FillMissingRows says. Errors: kInvalidArgument naming file, line and reason; kNotFound;
+/// kAlreadyExists; kOutOfSpace; kOutOfMemory, saying what would do; kInterrupted.
 Result<IngestReport> Ingest(FileSystem& fs, const Path& path, const IngestOptions& options,
                             const JobControl& control);
 

@@ -9,6 +9,7 @@
 
 #include "rhizome/index/external_id.h"
 #include "rhizome/index/number.h"
+#include "rhizome/storage/array_rules.h"
 
 namespace rhizome {
 namespace {
@@ -95,7 +96,9 @@ std::optional<std::string> NodeColumn::StageOther(std::string_view field) {
     staged_integer_ = split.value_or(kNoSplit);
     if (split) return std::nullopt;
   } else if (number) {
+    if (auto reason = numbers_.Refuse(field, name_, integer)) return reason;
     staged_ = integer && dtype_ != DataType::kFloat32 ? DataType::kInt64 : DataType::kFloat32;
+    staged_is_integer_ = integer.has_value();
     staged_integer_ = integer.value_or(0);
     staged_float_ = *number;
     return std::nullopt;
@@ -112,6 +115,8 @@ void NodeColumn::Keep() {
     integers_ = {};
   }
   dtype_ = staged_;
+  if (kind_ == Kind::kOther && dtype_ != DataType::kUint8)
+    numbers_.Keep(staged_is_integer_ ? std::optional(staged_integer_) : std::nullopt);
   if (dtype_ == DataType::kInt64) integers_.push_back(staged_integer_);
   if (dtype_ == DataType::kFloat32) floats_.push_back(staged_float_);
   if (dtype_ == DataType::kUint8) words_.push_back(static_cast<std::uint8_t>(staged_integer_));
@@ -122,9 +127,12 @@ std::uint64_t NodeColumn::memory_bytes() const {
 }
 
 ArrayInput NodeColumn::ToArray(std::span<const VertexId> vertices, std::uint64_t vertex_count) && {
-  if (dtype_ == DataType::kUint8)
-    return ColumnArray(std::move(name_), dtype_,
-                       Scatter<std::uint8_t>(words_, vertices, vertex_count, kNoSplit));
+  if (dtype_ == DataType::kUint8) {
+    auto array = ColumnArray(std::move(name_), dtype_,
+                             Scatter<std::uint8_t>(words_, vertices, vertex_count, kNoSplit));
+    if (kind_ == Kind::kOther) array.attributes.emplace_back(kMissingAttribute, kMissingNoSplit);
+    return array;
+  }
   if (dtype_ == DataType::kFloat32)
     return ColumnArray(std::move(name_), dtype_,
                        Scatter<float>(floats_, vertices, vertex_count, 0));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rhizome/index/graph_builder.h"
+#include "rhizome/index/number.h"
 #include "rhizome/storage/types.h"
 
 namespace rhizome {
@@ -41,8 +42,10 @@ class NodeColumn {
   Kind kind_;
   DataType dtype_;  // kInvalid until the first value of an other column
   std::int64_t staged_integer_ = 0;
+  bool staged_is_integer_ = false;
   float staged_float_ = 0;
   DataType staged_ = DataType::kInvalid;
+  NumberColumn numbers_;
   std::vector<std::int64_t> integers_;  // only the vector that belongs to dtype_ is filled
   std::vector<float> floats_;
   std::vector<std::uint8_t> words_;

@@ -10,6 +10,7 @@
 #include "rhizome/index/convert.h"
 #include "rhizome/index/row_sources.h"
 #include "rhizome/index/vertex_order.h"
+#include "rhizome/storage/array_rules.h"
 
 namespace rhizome {
 namespace {
@@ -101,7 +102,8 @@ class BucketedArray : public SpilledArray {
   /// Appends every row of the file to the bucket of `row_of(row)`, if that is not -1.
   virtual Status Divide(const std::function<std::int64_t(std::uint64_t)>& row_of) = 0;
 
-  /// Puts a bucket's records into its rows, which are zero.
+  /// Puts a bucket's records into its rows, which are as FillMissingRows has them: zero, where they
+  /// are triplets, whose type is a float.
   virtual Status Fill(SpillReader& reader, std::span<std::byte> rows) = 0;
 
   IngestContext& context_;
@@ -115,7 +117,8 @@ class BucketedArray : public SpilledArray {
     const std::uint64_t first = next_bucket_ * buckets_.rows_of_bucket();
     if (first >= store_rows_) return Status::InvalidArgument("no more rows of a spilled array");
     const std::uint64_t count = std::min(buckets_.rows_of_bucket(), store_rows_ - first);
-    bucket_.assign(count * row_bytes(), std::byte{0});
+    bucket_.resize(count * row_bytes());
+    FillMissingRows(name, dtype, bucket_);
     taken_ = 0;
     {
       RHIZOME_ASSIGN_OR_RETURN(SpillReader reader,

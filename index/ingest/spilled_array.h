@@ -33,7 +33,8 @@ class SpilledArray {
 
   /// Reads the file and divides its rows into buckets. Row i belongs to vertex_of_row[i], to none
   /// if that is -1, or to vertex i if the table is empty. Vertices in [order.size(), vertices) have
-  /// the rows behind the others, in the order of their ids.
+  /// the rows behind the others, in the order of their ids. Who has none gets what FillMissingRows
+  /// says.
   virtual Status Begin(const VertexOrder& order, std::uint64_t vertices,
                        std::span<const VertexId> vertex_of_row) = 0;
 

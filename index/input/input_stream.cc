@@ -1,5 +1,6 @@
 #include "rhizome/index/input_stream.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
@@ -11,6 +12,9 @@
 #include <system_error>
 #include <utility>
 #include <vector>
+
+#include "rhizome/storage/check.h"
+#include "rhizome/storage/posix_file.h"
 
 namespace rhizome {
 namespace {
@@ -38,20 +42,65 @@ class PlainStream final : public InputStream {
   Result<std::size_t> Read(std::span<std::byte> out) override { return ReadFile(out); }
 };
 
-class StandardInputStream final : public InputStream {
+/// What can be read once, from front to back: a pipe, a terminal, standard input.
+class Pipe final : public ReadableFile {
  public:
-  StandardInputStream() : InputStream(nullptr, "<stdin>") {}
-  Result<std::size_t> Read(std::span<std::byte> out) override {
-    // Unlike read, poll comes back after every signal handler.
-    pollfd wanted{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
-    const int ready = ::poll(&wanted, 1, -1);
-    const ssize_t bytes = ready < 0 ? -1 : ::read(STDIN_FILENO, out.data(), out.size());
-    if (bytes >= 0) return static_cast<std::size_t>(bytes);
-    if (errno == EINTR)
-      return Fail(Status::Interrupted("interrupted while reading standard input"));
-    return Fail(Status::FromErrno(errno, "reading standard input"));
+  Pipe(Descriptor descriptor, Path path)
+      : descriptor_(std::move(descriptor)), path_(std::move(path)) {}
+
+  Result<std::size_t> ReadAt(std::uint64_t offset_bytes, std::span<std::byte> out) override {
+    RHIZOME_CHECK(offset_bytes == offset_bytes_);
+    while (true) {
+      // Unlike read, poll comes back after every signal handler; and it waits where nobody has
+      // opened the pipe for writing yet, which read would take for the end.
+      pollfd wanted{.fd = descriptor_.get(), .events = POLLIN, .revents = 0};
+      const int ready = ::poll(&wanted, 1, -1);
+      const ssize_t bytes = ready < 0 ? -1 : ::read(descriptor_.get(), out.data(), out.size());
+      if (bytes >= 0) {
+        offset_bytes_ += static_cast<std::uint64_t>(bytes);
+        return static_cast<std::size_t>(bytes);
+      }
+      if (ready > 0 && errno == EAGAIN) continue;  // another reader was faster
+      if (errno == EINTR)
+        return Fail(Status::Interrupted("interrupted while reading " + path_.string()));
+      return Fail(SystemError(errno, "read", path_));
+    }
   }
+  std::uint64_t size_bytes() const override { return 0; }
+  const Path& path() const override { return path_; }
+  int descriptor() const override { return descriptor_.get(); }
+
+ private:
+  const Descriptor descriptor_;
+  const Path path_;
+  std::uint64_t offset_bytes_ = 0;
 };
+
+/// What can be read once, by its name; nothing for a file, and what is not there.
+std::string_view KindOfPipe(const Path& path) {
+  using std::filesystem::file_type;
+  std::error_code unknown;
+  const file_type type = std::filesystem::status(path, unknown).type();
+  if (type == file_type::fifo) return "a pipe";
+  if (type == file_type::character) return "a device";
+  if (type == file_type::socket) return "a socket";
+  return path == "-" && type == file_type::not_found ? "standard input" : "";
+}
+
+Result<std::unique_ptr<ReadableFile>> OpenPipe(const Path& path) {
+  const bool standard = path == "-";
+  const int fd = standard ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+                          : ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return Fail(SystemError(errno, "open", path));
+  return std::make_unique<Pipe>(Descriptor(fd), standard ? "<stdin>" : path);
+}
+
+Result<std::unique_ptr<ReadableFile>> OpenFile(FileSystem& fs, const Path& path) {
+  // FileSystem refuses links, for the sake of stores; input files may well be links.
+  std::error_code unresolved;
+  const Path real = std::filesystem::canonical(path, unresolved);
+  return fs.OpenRead(unresolved ? path : real);
+}
 
 class GzipStream final : public InputStream {
  public:
@@ -183,21 +232,32 @@ class ZstdStream final : public InputStream {
   std::uint64_t frame_bytes_ = 0;  // decoded
 };
 
-}  // namespace
-
-Result<std::unique_ptr<InputStream>> InputStream::Open(FileSystem& fs, const Path& path) {
-  // FileSystem refuses links, for the sake of stores; input files may well be links.
-  std::error_code unresolved;
-  const Path real = std::filesystem::canonical(path, unresolved);
-  RHIZOME_ASSIGN_OR_RETURN(auto file, fs.OpenRead(unresolved ? path : real));
+std::unique_ptr<InputStream> StreamOf(std::unique_ptr<ReadableFile> file, const Path& path) {
   const std::string extension = path.extension().string();
   if (extension == ".gz") return std::make_unique<GzipStream>(std::move(file), path);
   if (extension == ".zst") return std::make_unique<ZstdStream>(std::move(file), path);
   return std::make_unique<PlainStream>(std::move(file), path);
 }
 
-std::unique_ptr<InputStream> InputStream::StandardInput() {
-  return std::make_unique<StandardInputStream>();
+}  // namespace
+
+Result<std::unique_ptr<InputStream>> InputStream::Open(FileSystem& fs, const Path& path) {
+  if (const std::string_view kind = KindOfPipe(path); !kind.empty()) {
+    return Fail(Status::InvalidArgument(
+        fmt::format("'{}' is {}, which can be read once only, and this input is read more than "
+                    "once: write it into a file and name that",
+                    path.string(), kind)));
+  }
+  RHIZOME_ASSIGN_OR_RETURN(auto file, OpenFile(fs, path));
+  return StreamOf(std::move(file), path);
+}
+
+bool InputStream::IsReadOnce(const Path& path) { return !KindOfPipe(path).empty(); }
+
+Result<std::unique_ptr<InputStream>> InputStream::OpenOnce(FileSystem& fs, const Path& path) {
+  const bool pipe = IsReadOnce(path);
+  RHIZOME_ASSIGN_OR_RETURN(auto file, pipe ? OpenPipe(path) : OpenFile(fs, path));
+  return StreamOf(std::move(file), pipe && path == "-" ? "<stdin>" : path);
 }
 
 Result<std::size_t> InputStream::ReadFull(std::span<std::byte> out) {

@@ -17,12 +17,19 @@ namespace rhizome {
 /// Ownership: `fs` must outlive it.
 class InputStream {
  public:
-  /// Errors: kNotFound; kPermissionDenied; kIoError.
+  /// A file, for those who read it again or beside another reader. Errors: kNotFound;
+  /// kPermissionDenied; kIoError; kInvalidArgument, a pipe, a terminal or "-", which can be read
+  /// once.
   static Result<std::unique_ptr<InputStream>> Open(FileSystem& fs, const Path& path);
 
-  /// Standard input, plain. Its path() is "<stdin>", its length is not known: total_bytes() is 0.
-  /// Read fails with kInterrupted when a signal handler has run.
-  static std::unique_ptr<InputStream> StandardInput();
+  /// For those who read it once: pipes (those of a shell's `<(...)`, of mkfifo, /dev/stdin) and
+  /// terminals as well, and "-" for standard input, whose path() is "<stdin>". Their length is not
+  /// known: total_bytes() is 0. Read waits for whoever writes, and fails with kInterrupted when a
+  /// signal handler has run. Errors: as Open.
+  static Result<std::unique_ptr<InputStream>> OpenOnce(FileSystem& fs, const Path& path);
+
+  /// Is `path` one of those that can be read once only?
+  static bool IsReadOnce(const Path& path);
   virtual ~InputStream() = default;
 
   /// Reads up to out.size() bytes; returns how many, 0 only at the end.
@@ -36,7 +43,7 @@ class InputStream {
 
   /// Bytes of the file itself (compressed ones) that were read so far, and that there are.
   std::uint64_t consumed_bytes() const { return offset_bytes_; }
-  std::uint64_t total_bytes() const { return file_ == nullptr ? 0 : file_->size_bytes(); }
+  std::uint64_t total_bytes() const { return file_->size_bytes(); }
 
  protected:
   InputStream(std::unique_ptr<ReadableFile> file, Path path)
@@ -46,7 +53,7 @@ class InputStream {
   Result<std::size_t> ReadFile(std::span<std::byte> out);
 
  private:
-  std::unique_ptr<ReadableFile> file_;  // null: standard input
+  std::unique_ptr<ReadableFile> file_;
   Path path_;
   std::uint64_t offset_bytes_ = 0;
 };

@@ -122,12 +122,20 @@ std::vector<std::byte> EncodeNpyHeader(DataType dtype, std::span<const std::uint
 
 Result<std::unique_ptr<NpyReader>> NpyReader::Open(FileSystem& fs, const Path& path,
                                                    const NpyAccept& accept) {
+  RHIZOME_ASSIGN_OR_RETURN(auto stream, InputStream::Open(fs, path));
+  return Open(std::move(stream), accept);
+}
+
+Result<std::unique_ptr<NpyReader>> NpyReader::Open(std::unique_ptr<InputStream> stream,
+                                                   const NpyAccept& accept) {
   std::unique_ptr<NpyReader> reader(new NpyReader());
-  RHIZOME_ASSIGN_OR_RETURN(reader->stream_, InputStream::Open(fs, path));
+  reader->stream_ = std::move(stream);
   std::vector<std::byte> bytes(kNpyPrefixBytes);
   RHIZOME_ASSIGN_OR_RETURN(const std::size_t prefix, reader->stream_->ReadFull(bytes));
   bytes.resize(prefix);
-  const auto name = [&](const Status& status) { return Fail(status.WithContext(path.string())); };
+  const auto name = [&](const Status& status) {
+    return Fail(status.WithContext(reader->stream_->path().string()));
+  };
   const Result<std::size_t> length = NpyHeaderLength(bytes);
   if (!length) return name(length.error());
   bytes.resize(std::max(*length, prefix));

@@ -53,6 +53,8 @@ class NpyReader {
   /// Errors: those of InputStream and ParseNpyHeader, with the file's name.
   static Result<std::unique_ptr<NpyReader>> Open(FileSystem& fs, const Path& path,
                                                  const NpyAccept& accept = {});
+  static Result<std::unique_ptr<NpyReader>> Open(std::unique_ptr<InputStream> stream,
+                                                 const NpyAccept& accept = {});
 
   const NpyHeader& header() const { return header_; }
   const InputStream& stream() const { return *stream_; }

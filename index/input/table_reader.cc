@@ -41,8 +41,7 @@ void SplitTabs(std::string_view line, std::vector<std::string_view>& fields) {
 Result<std::unique_ptr<TableReader>> TableReader::Open(FileSystem& fs, const Path& path,
                                                        bool header) {
   RHIZOME_ASSIGN_OR_RETURN(auto stream, InputStream::Open(fs, path));
-  const bool csv = ContentExtension(path) == ".csv";
-  return Open(std::move(stream), csv ? TableForm::kCsv : TableForm::kTabs, header);
+  return Open(std::move(stream), TableFormOf(path), header);
 }
 
 Result<std::unique_ptr<TableReader>> TableReader::Open(std::unique_ptr<InputStream> stream,

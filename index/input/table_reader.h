@@ -23,6 +23,11 @@ enum class TableForm : std::uint8_t {
   kLines,  ///< not at all: the line is its one field
 };
 
+/// Commas if the name says .csv, before .gz or .zst if need be; else tabs.
+inline TableForm TableFormOf(const Path& path) {
+  return ContentExtension(path) == ".csv" ? TableForm::kCsv : TableForm::kTabs;
+}
+
 /// Reads a text table line by line: CSV (RFC 4180: quotes, doubled quotes, line ends within quotes)
 /// if the name says .csv, tab-separated otherwise, where no byte but tab and line end is special.
 /// Lines end in LF or CRLF, the last one perhaps in nothing; a UTF-8 byte order mark is skipped.

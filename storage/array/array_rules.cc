@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <limits>
 
+#include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/bytes.h"
+#include "rhizome/storage/coordinates.h"
 #include "rhizome/storage/file_system.h"
+#include "rhizome/storage/mutant.h"
 
 namespace rhizome {
 
@@ -87,6 +90,17 @@ Status CheckAttributes(const ArrayEntry& entry) {
   return Status::Ok();
 }
 
+constexpr std::string_view kZarrJsonName = "zarr.json";
+constexpr std::string_view kRowDimension = "row";
+constexpr std::string_view kEdgeDimensionPrefix = "edge_p";
+
+/// "row", or "edge_p0003".
+bool IsDimensionName(std::string_view name) {
+  if (!name.starts_with(kEdgeDimensionPrefix)) return name == kRowDimension;
+  name.remove_prefix(kEdgeDimensionPrefix.size());
+  return !name.empty() && name.find_first_not_of("0123456789") == name.npos;
+}
+
 bool IsPathCharacter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
          c == '.' || c == '-';
@@ -131,10 +145,34 @@ Status CheckStoredArray(const ArrayEntry& entry) {
 std::string_view FirstDimension(const ArrayEntry& entry) {
   for (const auto& [key, value] : entry.attributes)
     if (key == kDimensionAttribute) return value;
-  return "row";
+  return kRowDimension;
 }
 
-bool IsOfEdges(const ArrayEntry& entry) { return FirstDimension(entry).starts_with("edge_p"); }
+bool IsOfEdges(const ArrayEntry& entry) {
+  return FirstDimension(entry).starts_with(kEdgeDimensionPrefix);
+}
+
+Status CheckNewArrayName(std::string_view name) {
+  RHIZOME_RETURN_IF_ERROR(CheckName("array", name));
+  const auto taken = [&](std::string_view for_what) {
+    return Status::InvalidArgument(fmt::format(
+        "an array cannot be named '{}': the store keeps that for {}; choose another name", name,
+        for_what));
+  };
+  if (name.size() > kMaxNewArrayNameBytes)
+    return Status::InvalidArgument(
+        fmt::format("an array cannot be named '{}': the store makes longer names of it, so that it "
+                    "has {} characters at most, not {}",
+                    name, kMaxNewArrayNameBytes, name.size()));
+  if (RHIZOME_MUTANT("names that the store gives are taken")) return Status::Ok();
+  if (name == kZarrJsonName) return taken("the description of a Zarr group");
+  if (name.ends_with(kSidecarSuffix)) return taken("checksums of rows");
+  if (name.ends_with(kStaleSuffix)) return taken("the marks of stale rows");
+  if (SplitVersion(name)) return taken("the versions of an array");
+  if (IsCoordinateName(name)) return taken("the coordinate that says whose the rows are");
+  if (IsDimensionName(name)) return taken("a dimension of arrays");
+  return Status::Ok();
+}
 
 Status CheckRelativePath(std::string_view path) {
   const auto bad = [&](std::string_view why) {
@@ -152,15 +190,42 @@ Status CheckRelativePath(std::string_view path) {
   return Status::Ok();
 }
 
+namespace {
+
+// Of each of the types that has one, "none" is a number whose bits are all ones.
+void Fill(MissingRow row, std::span<std::byte> out) {
+  const bool none = row != MissingRow::kZeros &&
+                    !RHIZOME_MUTANT("vertices that a file does not name have a class");
+  std::fill(out.begin(), out.end(), none ? std::byte{0xFF} : std::byte{0});
+}
+
+}  // namespace
+
+void FillMissingRows(std::string_view name, DataType dtype, std::span<std::byte> out) {
+  Fill(MissingRowOf(name, dtype), out);
+}
+
 void FillMissingRows(const ArrayEntry& entry, std::span<std::byte> out) {
-  const std::string_view name = entry.name;
+  Fill(MissingRowOf(entry), out);
+}
+
+MissingRow MissingRowOf(const ArrayEntry& entry) {
+  const std::pair<std::string, std::string> sets(kMissingAttribute, kMissingNoSplit);
+  if (entry.dtype == DataType::kUint8 &&
+      std::ranges::find(entry.attributes, sets) != entry.attributes.end())
+    return MissingRow::kNoSplit;
+  return MissingRowOf(entry.name, entry.dtype);
+}
+
+MissingRow MissingRowOf(std::string_view name, DataType dtype) {
   const auto is = [&](std::string_view wanted) {
     return name == wanted ||
            (name.starts_with(wanted) && name.substr(wanted.size()).starts_with(".v"));
   };
-  const bool none = (is("label") && entry.dtype == DataType::kInt64) ||
-                    (is("split") && entry.dtype == DataType::kUint8);
-  std::fill(out.begin(), out.end(), none ? std::byte{0xFF} : std::byte{0});
+  const bool whole = dtype == DataType::kInt64 || dtype == DataType::kInt32;
+  if (is("label") && whole) return MissingRow::kNoLabel;
+  if (is("split") && dtype == DataType::kUint8) return MissingRow::kNoSplit;
+  return MissingRow::kZeros;
 }
 
 }  // namespace rhizome

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,14 +30,33 @@ inline constexpr std::string_view kDimensionAttribute = "dimension";
 /// Does the array have a row for each edge of a partition, not for each vertex?
 bool IsOfEdges(const ArrayEntry& entry);
 
-/// What a row is that no vertex was given: zeros; in `label` (int64) and `split` (uint8), by which
-/// a zero means class 0 and the training set, -1 and 255, "none". `out` is one row or several.
+/// What the row of a vertex is that was given none, whoever wrote the array: zeros, but in `label`
+/// (int64 or int32) and `split` (uint8), where a zero means class 0 and the training set, -1 and
+/// 255, "none".
+enum class MissingRow : std::uint8_t { kZeros, kNoLabel, kNoSplit };
+MissingRow MissingRowOf(std::string_view name, DataType dtype);
+MissingRow MissingRowOf(const ArrayEntry& entry);
+
+/// Fills one such row, or several.
+void FillMissingRows(std::string_view name, DataType dtype, std::span<std::byte> out);
 void FillMissingRows(const ArrayEntry& entry, std::span<std::byte> out);
+
+/// An attribute, "255", of arrays of other names (uint8) that hold sets, as `split` does.
+inline constexpr std::string_view kMissingAttribute = "missing";
+inline constexpr std::string_view kMissingNoSplit = "255";
 
 /// The most inner chunks of a shard: what is held to read one of them is bounded by it.
 inline constexpr std::uint64_t kMaxInnerChunksOfShard = std::uint64_t{1} << 16;
 
 inline constexpr std::string_view kSidecarSuffix = ".crc32c";
+inline constexpr std::string_view kStaleSuffix = ".stale";
+
+/// May a user give a new array this name, wherever arrays are made or renamed? A name (CheckName)
+/// short enough for those that the store makes of it, and none that it gives itself: of versions,
+/// checksums and marks of stale rows, of coordinates and dimensions, and zarr.json. Stores that
+/// older versions made may have such arrays. Errors: kInvalidArgument.
+Status CheckNewArrayName(std::string_view name);
+inline constexpr std::size_t kMaxNewArrayNameBytes = 104;
 inline constexpr std::string_view kArraysPrefix = "arrays/";
 inline constexpr std::string_view kSumsPrefix = "sums/";
 inline constexpr std::string_view kManifestPrefix = "MANIFEST-";

@@ -24,7 +24,7 @@ inline constexpr std::size_t kMaxAliasHistory = 16;
 
 /// How many of the vertices, by vertex id, were given a row of an array that was added or appended
 /// to with fewer rows than there are vertices: an attribute (ArrayEntry::attributes), a decimal.
-/// The rows of the vertices from there on are zero. Absent: all were.
+/// From there on rows are as FillMissingRows (array_rules.h) has them. Absent: all were.
 inline constexpr std::string_view kRowsGivenAttribute = "rows_given";
 
 /// The value of that attribute; `entry.rows` where it is absent or no number.

@@ -70,6 +70,8 @@ std::vector<std::byte> Sealed(ByteWriter& out) {
 
 }  // namespace
 
+bool IsCoordinateName(std::string_view name) { return KindOf(name).has_value(); }
+
 std::vector<Coordinate> ChooseCoordinates(
     ExternalIdKind ids, const std::function<bool(std::string_view name)>& is_array) {
   std::vector<Coordinate> chosen;

@@ -29,6 +29,9 @@ struct Coordinate {
 std::vector<Coordinate> ChooseCoordinates(
     ExternalIdKind ids, const std::function<bool(std::string_view name)>& is_array);
 
+/// Is this the name of a coordinate, underscores behind or not?
+bool IsCoordinateName(std::string_view name);
+
 /// Those that a manifest lists the files of, by name; none in generations of older builds.
 std::vector<Coordinate> CoordinatesOf(const Manifest& manifest);
 

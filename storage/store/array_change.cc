@@ -328,12 +328,10 @@ Status ArrayChange::DropLost(std::string_view stored) {
 }
 
 Status ArrayChange::Rename(std::string_view from, std::string_view to) {
-  for (const std::string_view name : {from, to}) {
-    RHIZOME_RETURN_IF_ERROR(CheckName("array", name));
-    if (SplitVersion(name) || IsSidecar(name))
-      return Status::InvalidArgument(fmt::format(
-          "'{}': rename arrays as a whole, to a name that is no version's or sidecar's", name));
-  }
+  RHIZOME_RETURN_IF_ERROR(CheckName("array", from));
+  if (SplitVersion(from) || IsSidecar(from))
+    return Status::InvalidArgument(fmt::format("'{}': rename arrays as a whole", from));
+  RHIZOME_RETURN_IF_ERROR(CheckNewArrayName(to));
   if (next_.FindArray(to) != nullptr || next_.FindSeries(to) != nullptr)
     return Status::AlreadyExists(fmt::format("there is an array '{}' already", to));
   const std::string old(from);

@@ -29,6 +29,11 @@ def rhizome(*arguments, code=0):
     return run.stdout
 
 
+def refused(why, *arguments):
+    run = subprocess.run([RHIZOME, *map(str, arguments)], capture_output=True, text=True)
+    assert run.returncode == 1 and why in run.stderr, f"{arguments}: {run.returncode} {run.stderr}"
+
+
 def group_of(store):
     return pathlib.Path(rhizome("array", "path", store).strip())
 
@@ -203,24 +208,20 @@ def run(folder, ids, new, string_ids=False):
 
 
 def check_names(folder):
-    """Arrays that bear the name of a coordinate."""
+    """Arrays cannot bear the name of a coordinate."""
     folder.mkdir()
     (folder / "edges.tsv").write_text("a\tb\nb\tc\n")
     (folder / "nodes.tsv").write_text("a\nb\nc\n")
     np.save(folder / "x.npy", np.arange(3, dtype="f4").reshape(3, 1))
     store = folder / "g.rz"
-    rhizome("ingest", store, "--edges", folder / "edges.tsv", "--nodes", folder / "nodes.tsv",
-            "--array", f"external_id={folder / 'x.npy'}")
-    dataset = open_xarray(group_of(store))
-    assert set(dataset.coords) == {"vertex_id", "external_id_"}, set(dataset.coords)
-    assert sorted(dataset["external_id"].values[:, 0]) == [0, 1, 2]
-    rhizome("array", "add", store, f"vertex_id={folder / 'x.npy'}")
-    rhizome("verify", store)
-    for name in ("external_id", "vertex_id"):
-        path = pathlib.Path(rhizome("array", "path", store, name).strip())
-        assert path.parent == group_of(store)
-        assert sorted(zarr.open_array(path, mode="r")[:, 0]) == [0, 1, 2], path
-    assert set(open_xarray(group_of(store)).coords) == {"vertex_id", "external_id_"}
+    ingest = ("ingest", store, "--edges", folder / "edges.tsv", "--nodes", folder / "nodes.tsv")
+    for name in ("external_id", "vertex_id_", "row", "zarr.json"):
+        refused("choose another name", *ingest, "--array", f"{name}={folder / 'x.npy'}")
+        assert not store.exists(), name
+    rhizome(*ingest, "--array", f"x={folder / 'x.npy'}")
+    refused("choose another name", "array", "add", store, f"vertex_id={folder / 'x.npy'}")
+    refused("choose another name", "array", "rename", store, "x", "external_id")
+    assert set(open_xarray(group_of(store)).coords) == {"vertex_id", "external_id"}
 
 
 def main():

@@ -22,10 +22,6 @@ void AppendQuoted(std::string_view text, std::string& line) {
 
 }  // namespace
 
-TableForm TableFormOf(const std::string& path) {
-  return Path(path).extension() == ".csv" ? TableForm::kCsv : TableForm::kTabs;
-}
-
 Status AppendIdField(const ExternalId& id, TableForm form, std::string& line) {
   const std::string text = ToString(id);
   const bool marked = text.starts_with(kByteOrderMark);

@@ -8,9 +8,6 @@
 
 namespace rhizome {
 
-/// How a table that is written to `path` separates its fields: commas where TableReader would
-/// expect them, else tabs.
-TableForm TableFormOf(const std::string& path);
 inline char SeparatorOf(TableForm form) { return form == TableForm::kCsv ? ',' : '\t'; }
 
 /// Appends an external id to a line of a table, so that TableReader reads the same id: quoted where

@@ -115,16 +115,13 @@ class ScannedEdges {
 
 Result<PairInput> OpenPairs(const Graph& graph, const std::string& path) {
   FileSystem& fs = FileSystem::Posix();
-  if (path == "-") {
-    RHIZOME_ASSIGN_OR_RETURN(auto reader, TableReader::Open(InputStream::StandardInput(),
-                                                            TableForm::kTabs, /*header=*/false));
-    return PairInput{Shared(std::make_shared<TextPairs>(graph, std::move(reader))), 0};
-  }
+  RHIZOME_ASSIGN_OR_RETURN(auto stream, InputStream::OpenOnce(fs, path));
   if (ContentExtension(path) != ".npy") {
-    RHIZOME_ASSIGN_OR_RETURN(auto reader, TableReader::Open(fs, path, /*header=*/false));
+    RHIZOME_ASSIGN_OR_RETURN(
+        auto reader, TableReader::Open(std::move(stream), TableFormOf(path), /*header=*/false));
     return PairInput{Shared(std::make_shared<TextPairs>(graph, std::move(reader))), 0};
   }
-  RHIZOME_ASSIGN_OR_RETURN(auto reader, NpyReader::Open(fs, path));
+  RHIZOME_ASSIGN_OR_RETURN(auto reader, NpyReader::Open(std::move(stream)));
   const NpyHeader& header = reader->header();
   if (header.dtype != DataType::kInt64 || header.shape.size() != 2 || header.dim() != 2) {
     return Fail(Status::InvalidArgument(fmt::format("{}: pairs are int64 of shape [m, 2]", path)));

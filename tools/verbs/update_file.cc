@@ -42,6 +42,14 @@ std::optional<std::size_t> Position(const std::vector<std::string>& names, std::
   return static_cast<std::size_t>(at - names.begin());
 }
 
+/// A JSON number that is an int64. (What nlohmann compares an unsigned number with becomes one.)
+std::optional<std::int64_t> IntegerOf(const Json& value) {
+  const bool beyond =
+      value.is_number_unsigned() && !std::in_range<std::int64_t>(value.get<std::uint64_t>());
+  if (!value.is_number_integer() || beyond) return std::nullopt;
+  return value.get<std::int64_t>();
+}
+
 /// The stored bits of an edge attribute; nothing for text or JSON that is not one.
 std::optional<std::int64_t> AttributeBits(DataType dtype, std::string_view text) {
   if (dtype == DataType::kInt64) return ParseCanonicalInteger(text);
@@ -50,12 +58,8 @@ std::optional<std::int64_t> AttributeBits(DataType dtype, std::string_view text)
   return std::bit_cast<std::int64_t>(double{*number});
 }
 std::optional<std::int64_t> AttributeBits(DataType dtype, const Json& value) {
+  if (dtype == DataType::kInt64) return IntegerOf(value);
   if (!value.is_number()) return std::nullopt;
-  if (dtype == DataType::kInt64) {
-    if (!value.is_number_integer() || (value.is_number_unsigned() && value > INT64_MAX))
-      return std::nullopt;
-    return value.get<std::int64_t>();
-  }
   const auto number = static_cast<float>(value.get<double>());
   if (!std::isfinite(number)) return std::nullopt;
   return std::bit_cast<std::int64_t>(double{number});
@@ -64,9 +68,8 @@ std::optional<std::int64_t> AttributeBits(DataType dtype, const Json& value) {
 /// The id of a vertex, a JSON integer or string.
 std::optional<ExternalId> IdOf(const Json& value) {
   if (value.is_string()) return ExternalId(value.get<std::string>());
-  if (!value.is_number_integer() || (value.is_number_unsigned() && value > INT64_MAX))
-    return std::nullopt;
-  return ExternalId(value.get<std::int64_t>());
+  const auto number = IntegerOf(value);
+  return number ? std::optional<ExternalId>(*number) : std::nullopt;
 }
 
 std::uint64_t ValueCount(std::span<const EdgeAttributeInfo> attributes) {
@@ -118,10 +121,7 @@ Result<std::unique_ptr<UpdateFile>> UpdateFile::Open(FileSystem& fs, const std::
                     path)));
   std::unique_ptr<UpdateFile> file(new UpdateFile(std::move(format), graph));
   if (!json) RHIZOME_RETURN_IF_ERROR(file->FindColumns());
-  std::unique_ptr<InputStream> stream = InputStream::StandardInput();
-  if (path != "-") {
-    RHIZOME_ASSIGN_OR_RETURN(stream, InputStream::Open(fs, path));
-  }
+  RHIZOME_ASSIGN_OR_RETURN(auto stream, InputStream::OpenOnce(fs, path));
   RHIZOME_ASSIGN_OR_RETURN(
       file->table_,
       TableReader::Open(std::move(stream), TableFormOf(file->format_.form), file->format_.header));
@@ -261,7 +261,14 @@ UpdateFile::Reason UpdateFile::TakeRow(Fields fields, WriteBatch& batch) {
 
 UpdateFile::Reason UpdateFile::TakeJson(std::string_view text, WriteBatch& batch) {
   if (IsJsonTooDeep(text)) return fmt::format("is nested deeper than {}", kMaxJsonNesting);
-  const Json object = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  Json object;
+  try {
+    object = Json::parse(text);
+  } catch (const Json::out_of_range& refused) {  // it says which number
+    return fmt::format("is not readable: {}", refused.what());
+  } catch (const Json::parse_error&) {
+    return "is not a JSON object";
+  }
   if (!object.is_object()) return "is not a JSON object";
   UpdateVerb verb = format_.verb;
   if (const auto op = object.find("op"); op != object.end()) {

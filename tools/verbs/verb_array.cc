@@ -160,7 +160,8 @@ std::string DescribeAdded(const Json& f) {
                                  f["dim"].get<std::uint64_t>(), f["dtype"].get<std::string>(),
                                  f["layout"].get<std::string>(), HumanSeconds(f["seconds"]));
   if (f["rows_given"] != f["rows"]) {
-    text += fmt::format("  {} vertices have rows, the others zeros\n", WithCommas(f["rows_given"]));
+    text += fmt::format("  {} vertices have rows, the others {}\n", WithCommas(f["rows_given"]),
+                        f["other_rows"].get<std::string>());
   }
   if (f.contains("ids") && !f["ids"].is_null())
     text += fmt::format("  whose rows they are: {}\n", f["ids"].get<std::string>());
@@ -171,6 +172,18 @@ std::string DescribeAdded(const Json& f) {
   if (!f["dropped_versions"].empty())
     text += fmt::format("  dropped versions: {}\n", f["dropped_versions"].dump());
   return text;
+}
+
+/// What vertices have for which there was no row.
+std::string_view OtherRows(const ArrayEntry& array) {
+  switch (MissingRowOf(array)) {
+    case MissingRow::kNoLabel:
+      return "-1 (no label)";
+    case MissingRow::kNoSplit:
+      return "255 (in no set)";
+    default:
+      return "zeros";
+  }
 }
 
 Answer AddedAnswer(const std::string& store, const AddArrayReport& report) {
@@ -185,6 +198,7 @@ Answer AddedAnswer(const std::string& store, const AddArrayReport& report) {
            {"dtype", DataTypeName(report.array.dtype)},
            {"layout", ArrayLayoutName(report.array.layout)},
            {"rows_given", report.rows_given},
+           {"other_rows", OtherRows(report.array)},
            {"rows_read", report.rows_read},
            {"new_vertices", report.new_vertices},
            {"dropped_versions", report.dropped_versions},

@@ -7,6 +7,7 @@
 #include "allocator.h"
 #include "gnn_flags.h"
 #include "gnn_library.h"
+#include "rhizome/storage/array_rules.h"
 #include "text.h"
 #include "topology_flags.h"
 #include "verbs.h"
@@ -174,7 +175,7 @@ Result<Answer> RunInfer(const InferFlags& flags, Session& session) {
   InferOptions options = flags.options;
   options.store = flags.store;
   options.model_file = flags.model_file;
-  RHIZOME_RETURN_IF_ERROR(CheckName("array", options.out));
+  RHIZOME_RETURN_IF_ERROR(CheckNewArrayName(options.out));
   RHIZOME_ASSIGN_OR_RETURN(const GnnEntry* const gnn, LoadGnnLibrary());
   // More than what a tile of vertices takes, which is of one size.
   if (options.memory_bytes != 0) ReturnFreedMemory(1 << 20);

@@ -1,14 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <fstream>
-#include <iostream>
+#include <functional>
 
 #include "npy_output.h"
 #include "rhizome/cache/direct_neighbors.h"
 #include "rhizome/index/live_vertices.h"
 #include "rhizome/index/sampler.h"
+#include "rhizome/index/table_reader.h"
 #include "rhizome/storage/stopwatch.h"
 #include "sample_flags.h"
 #include "text.h"
@@ -31,47 +30,48 @@ struct SampleVerbFlags {
   std::string out;
 };
 
-/// One external id a line; empty lines are skipped. Errors name file and line.
-Result<std::vector<VertexId>> ReadSeeds(const std::string& path, const Graph& graph) {
-  std::ifstream file;
-  if (path != "-") {
-    file.open(path);
-    if (!file) return Fail(Status::FromErrno(errno, "opening the seeds " + path));
-  }
-  std::istream& in = path == "-" ? std::cin : file;
-  std::vector<VertexId> seeds;
-  std::string line;
-  for (std::uint64_t number = 1; std::getline(in, line); ++number) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
+/// Visits the lines of a file, a pipe or standard input ("-"), without empty ones. Errors name file
+/// and line.
+Status ForEachLine(const std::string& path,
+                   const std::function<Status(const std::string& line)>& visit) {
+  RHIZOME_ASSIGN_OR_RETURN(auto stream, InputStream::OpenOnce(FileSystem::Posix(), path));
+  RHIZOME_ASSIGN_OR_RETURN(const auto reader,
+                           TableReader::Open(std::move(stream), TableForm::kLines,
+                                             /*header=*/false));
+  while (true) {
+    RHIZOME_ASSIGN_OR_RETURN(const TableReader::Next next, reader->ReadLine());
+    if (next == TableReader::Next::kEnd) return Status::Ok();
+    if (next == TableReader::Next::kMalformed)
+      return Status::InvalidArgument(fmt::format("{}: {}", reader->Place(), reader->reason()));
+    const std::string line(reader->fields()[0]);
     if (line.empty()) continue;
-    const Result<VertexId> vertex = graph.FindText(line);
-    if (!vertex) return Fail(vertex.error().WithContext(fmt::format("{}:{}", path, number)));
-    seeds.push_back(*vertex);
+    const Status taken = visit(line);
+    if (!taken.ok()) return taken.WithContext(reader->Place());
   }
-  if (in.bad()) return Fail(Status::FromErrno(errno, "reading the seeds " + path));
+}
+
+/// One external id a line.
+Result<std::vector<VertexId>> ReadSeeds(const std::string& path, const Graph& graph) {
+  std::vector<VertexId> seeds;
+  RHIZOME_RETURN_IF_ERROR(ForEachLine(path, [&](const std::string& line) -> Status {
+    RHIZOME_ASSIGN_OR_RETURN(const VertexId vertex, graph.FindText(line));
+    seeds.push_back(vertex);
+    return Status::Ok();
+  }));
   if (seeds.empty()) return Fail(Status::InvalidArgument(path + " holds no seed"));
   return seeds;
 }
 
-/// One number a line, as many as there are seeds. Errors name file and line.
+/// One number a line, as many as there are seeds.
 Result<std::vector<std::int64_t>> ReadSeedTimes(const std::string& path, std::size_t seeds) {
   std::vector<std::int64_t> times;
   if (path.empty()) return times;
-  std::ifstream file(path);
-  if (!file) return Fail(Status::FromErrno(errno, "opening the times of the seeds " + path));
-  std::string line;
-  for (std::uint64_t number = 1; std::getline(file, line); ++number) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (line.empty()) continue;
-    std::int64_t time = 0;
-    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), time);
-    if (error != std::errc() || end != line.data() + line.size()) {
-      return Fail(Status::InvalidArgument(
-          fmt::format("{}:{}: '{}' is not a whole number", path, number, line)));
-    }
-    times.push_back(time);
-  }
-  if (file.bad()) return Fail(Status::FromErrno(errno, "reading the times of the seeds " + path));
+  RHIZOME_RETURN_IF_ERROR(ForEachLine(path, [&](const std::string& line) {
+    const auto time = ParseCanonicalInteger(line);
+    if (!time) return Status::InvalidArgument(fmt::format("'{}' is not a whole number", line));
+    times.push_back(*time);
+    return Status::Ok();
+  }));
   if (times.size() == seeds) return times;
   return Fail(Status::InvalidArgument(
       fmt::format("{} holds {} times for {} seeds; give one for each", path, times.size(), seeds)));

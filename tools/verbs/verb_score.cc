@@ -103,7 +103,7 @@ Result<std::unique_ptr<ScoreOutput>> OpenOutput(const Graph& graph, const ScoreF
   std::uint64_t count = input.count;
   if (count == 0) {
     // A .npy says at its beginning how long it is: the pairs are read twice.
-    if (!flags.all_edges && flags.pairs == "-") {
+    if (!flags.all_edges && InputStream::IsReadOnce(flags.pairs)) {
       return Fail(Status::InvalidArgument(
           "--out .npy needs to know how many pairs there are: give a file to --pairs, or a .tsv to "
           "--out"));

@@ -203,6 +203,43 @@ TEST_F(AddArrayTest, MissingRowsAreFilledAndAppended) {
   ExpectSound();
 }
 
+// A zero would be class 0, or the training set: whoever has no row is unlabelled and in no set, as
+// at an ingestion, and where a vertex is put afterwards.
+TEST_F(AddArrayTest, WhoHasNoLabelIsUnlabelled) {
+  std::mt19937_64 rng(testing::TestSeed());
+  std::string ids;
+  std::map<std::uint64_t, std::int64_t> given;
+  while (given.size() < 100) given[rng() % kVertices] = static_cast<std::int64_t>(rng() % 3);
+  for (const auto& [vertex, value] : given) ids += std::to_string(vertex) + "\n";
+  const auto check = [&]<typename T>(const std::string& name, DataType dtype, T none) {
+    SCOPED_TRACE(name + " of " + std::string(DataTypeName(dtype)));
+    std::vector<T> values;
+    for (const auto& [vertex, value] : given) values.push_back(static_cast<T>(value));
+    const std::uint64_t shape[] = {values.size()};
+    const auto header = EncodeNpyHeader(dtype, shape);
+    std::string text(reinterpret_cast<const char*>(header.data()), header.size());
+    text.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+    AddArrayOptions options{.file = {}, .ids = Write("ids.tsv", ids), .memory_bytes = 4096};
+    options.new_version = true;
+    const auto report = Add(name, Write("v.npy", text), options);
+    ASSERT_OK(report);
+    EXPECT_EQ(report->rows_given, given.size());
+    const auto open = OpenStoreGraph(path_);
+    ASSERT_OK(open);
+    for (std::uint64_t v = 0; v < kVertices; ++v) {
+      const auto vertex = static_cast<VertexId>(v);
+      T value = 0;
+      ASSERT_OK(open->graph->ReadRows(name, std::span(&vertex, 1),
+                                      std::as_writable_bytes(std::span(&value, 1))));
+      ASSERT_EQ(value, given.contains(v) ? static_cast<T>(given[v]) : none) << v;
+    }
+  };
+  check("label", DataType::kInt64, std::int64_t{-1});
+  check("label", DataType::kInt32, std::int32_t{-1});  // the next version
+  check("split", DataType::kUint8, std::uint8_t{255});
+  check("grade", DataType::kInt64, std::int64_t{0});
+}
+
 TEST_F(AddArrayTest, AppendingKeepsTheArraysNumberAndItsReaders) {
   const auto first = Add("x", Npy("a.npy", 0, 100));
   ASSERT_OK(first);
@@ -437,6 +474,8 @@ TEST_F(AddArrayTest, BadInputIsRefusedAndLeavesNothing) {
   EXPECT_STATUS(Add("a/b", dir_ / "x.npy"), kInvalidArgument);
   EXPECT_STATUS(Add("x.v3", dir_ / "x.npy"), kInvalidArgument);
   EXPECT_STATUS(Add("y.crc32c", dir_ / "x.npy"), kInvalidArgument);
+  EXPECT_STATUS(Add("zarr.json", dir_ / "x.npy"), kInvalidArgument);
+  EXPECT_STATUS(Add("vertex_id", dir_ / "x.npy"), kInvalidArgument);
   EXPECT_STATUS(Add("y", dir_ / "none.npy"), kNotFound);
   const auto many = Add("y", Npy("many.npy", 0, kVertices + 1));
   EXPECT_STATUS(many, kInvalidArgument);

@@ -313,7 +313,7 @@ TEST_F(PublishArrayTest, AnAddedArrayArrivesWhateverGenerationIsCurrent) {
 // What was put, before and meanwhile, counts more than what is appended; all else is as it was.
 TEST_F(PublishArrayTest, RowsAreAppendedAcrossCompactions) {
   for (const ArrayLayout layout : {ArrayLayout::kRow, ArrayLayout::kChunk}) {
-    const std::string name(ArrayLayoutName(layout));
+    const std::string name = "by_" + std::string(ArrayLayoutName(layout));
     SCOPED_TRACE(name);
     AddArrayOptions options = FileOf(name, 0, 100);
     options.layout = layout;

@@ -9,9 +9,11 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <sstream>
 
 #include "rhizome/index/graph.h"
 #include "rhizome/index/npy.h"
+#include "rhizome/storage/array_rules.h"
 #include "testing/compressed.h"
 #include "testing/testing.h"
 
@@ -244,6 +246,53 @@ TEST_F(IngestTest, ArrayRowsFollowTheNodesFile) {
   EXPECT_EQ(Values<float>("s"), (std::vector<float>{0, 0, 0, 5, 0, 0, 0, 0, 7.5}));
 }
 
+// Vertex 3 is named by an edge alone.
+TEST_F(IngestTest, WhoHasNoLabelIsUnlabelled) {
+  IngestOptions options{
+      .edges = {Write("e.tsv", "2\t0\n1\t3\n")},
+      .nodes = Write("n.tsv", "2\ttest\n0\tvalid\n1\ttrain\n"),
+      .arrays = {{.name = "label",
+                  .path = Write("l.npy", NpyBytes<std::int64_t>(DataType::kInt64, 1, {7, 8, 9}))},
+                 {.name = "split",
+                  .path = Write("s.npy", NpyBytes<std::uint8_t>(DataType::kUint8, 1, {1, 0, 2}))}}};
+  options.node_columns = {"id", "fold"};
+  for (const auto spill : {IngestOptions::Spill::kNever, IngestOptions::Spill::kAlways}) {
+    options.spill = spill;
+    ASSERT_OK(Run(options));
+    OpenStore();
+    EXPECT_EQ(Values<std::int64_t>("label"), (std::vector<std::int64_t>{8, 9, 7, -1}));
+    EXPECT_EQ(Values<std::uint8_t>("split"), (std::vector<std::uint8_t>{0, 2, 1, 255}));
+    EXPECT_EQ(Values<std::uint8_t>("fold"), (std::vector<std::uint8_t>{1, 0, 2, 255}));
+    EXPECT_EQ(MissingRowOf(*store_->manifest().FindArray("fold")), MissingRow::kNoSplit);
+    graph_.reset();
+    store_.reset();
+    std::filesystem::remove_all(store_path_);
+  }
+}
+
+TEST_F(IngestTest, NumbersThatWouldBeRoundedAreRefused) {
+  const auto refuse = [&](const std::string& lines, const std::vector<std::string>& parts) {
+    ExpectRefused({.edges = {Write("e.tsv", lines)}, .columns = {"src", "dst", "amount"}},
+                  StatusCode::kInvalidArgument, parts);
+    std::string nodes;
+    std::istringstream in(lines);
+    for (std::string src, dst, value; in >> src >> dst >> value;)
+      nodes += src + "\t" + value + "\n";
+    ExpectRefused({.edges = {Write("p.tsv", "0\t1\n")},
+                   .nodes = Write("n.tsv", nodes),
+                   .node_columns = {"id", "amount"}},
+                  StatusCode::kInvalidArgument, parts);
+  };
+  refuse("0\t1\t1\n1\t2\t9223372036854775808\n", {":2", "amount", "beyond int64"});
+  refuse("0\t1\t16777217\n1\t2\t0.5\n", {":2", "'0.5'", "amount", "round"});
+  refuse("0\t1\t0.5\n1\t2\t-16777217\n", {":2", "'-16777217'", "amount", "round"});
+  refuse("0\t1\t0.5\n1\t2\t1e400\n", {":2", "'1e400'", "amount"});
+  refuse("0\t1\t0.5\n1\t2\tnan\n", {":2", "'nan'", "amount"});
+  // All of these are what they say.
+  ASSERT_OK(Run({.edges = {Write("e.tsv", "0\t1\t16777216\n1\t2\t0.5\n2\t0\t-0\n")},
+                 .columns = {"src", "dst", "amount"}}));
+}
+
 TEST_F(IngestTest, BadLinesAreSkippedAndCountedUpToTheLimit) {
   IngestOptions options{
       .edges = {Write("e.tsv", "a\tb\nbad\nb\t\na\tc\n\xFF\ta\n")},
@@ -334,6 +383,8 @@ TEST_F(IngestTest, ArraysOfTheWrongShapeTypeOrNameAreRefused) {
   };
   for (const char* name : {"../../etc/x", "a/b", "", ".x", "a b", "x@1"})
     refuse({.name = name, .path = x}, {"array", name});
+  for (const char* name : {"zarr.json", "vertex_id", "external_id_", "row", "x.v2", "x.crc32c"})
+    refuse({.name = name, .path = x}, {name, "choose another name"});
   refuse({.name = "x", .path = x, .dim = 3}, {"x.npy", "3 columns", "has 2"});
   refuse({.name = "x", .path = x, .dtype = DataType::kInt64}, {"x.npy", "float32", "int64"});
   const Path f8 =

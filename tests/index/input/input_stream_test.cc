@@ -1,9 +1,12 @@
 #include "rhizome/index/input_stream.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <fstream>
+#include <thread>
 
 #include "testing/compressed.h"
 #include "testing/fake_file_system.h"
@@ -186,6 +189,43 @@ TEST(InputStreamTest, SymbolicLinksAreFollowed) {
   const auto read = ReadAll(dir / "link.tsv");
   ASSERT_OK(read);
   EXPECT_EQ(*read, "text");
+}
+
+// A pipe is read once, by whom a pipe is enough; others are told why it is not.
+TEST(InputStreamTest, PipesAreReadOnce) {
+  testing::TempDir dir;
+  const std::string text = Text(testing::TestSeed(), 300'000);  // more than a pipe holds
+  struct Case {
+    const char* name;
+    std::string bytes;
+  };
+  for (const Case& one : {Case{"plain.tsv", text}, Case{"packed.tsv.gz", Gzip(text)},
+                          Case{"packed.tsv.zst", Zstd(text)}, Case{"empty", ""}}) {
+    SCOPED_TRACE(one.name);
+    const Path path = dir / one.name;
+    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+    const auto again = InputStream::Open(FileSystem::Posix(), path);
+    EXPECT_STATUS(again, kInvalidArgument);
+    EXPECT_NE(again.error().message().find("is a pipe"), std::string::npos);
+    EXPECT_TRUE(InputStream::IsReadOnce(path));
+    auto stream = InputStream::OpenOnce(FileSystem::Posix(), path);  // nobody writes yet
+    ASSERT_OK(stream);
+    EXPECT_EQ((*stream)->total_bytes(), 0U);
+    std::thread writer([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      Write(path, one.bytes);
+    });
+    std::string read(text.size() + 1, '\0');
+    const auto bytes = (*stream)->ReadFull(std::as_writable_bytes(std::span(read)));
+    writer.join();
+    ASSERT_OK(bytes);
+    read.resize(*bytes);
+    EXPECT_EQ(read, one.bytes.empty() ? "" : text);
+  }
+  EXPECT_FALSE(InputStream::IsReadOnce(dir / "absent"));
+  EXPECT_TRUE(InputStream::IsReadOnce("-"));
+  EXPECT_STATUS(InputStream::Open(FileSystem::Posix(), "-"), kInvalidArgument);
+  EXPECT_OK(InputStream::OpenOnce(FileSystem::Posix(), "/dev/null"));
 }
 
 TEST(InputStreamTest, ContentExtensionIgnoresCompression) {

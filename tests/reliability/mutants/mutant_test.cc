@@ -15,6 +15,7 @@
 #include "reliability/crash_run.h"
 #include "reliability/damage_run.h"
 #include "reliability/fault_run.h"
+#include "reliability/input_check.h"
 #include "reliability/live_writer.h"
 #include "reliability/rows_check.h"
 #include "reliability/upkeep_run.h"
@@ -31,6 +32,7 @@ enum class Check : std::uint8_t {
   kFault,     // operations that fail
   kSharing,   // processes beside each other
   kRows,      // rows of vertices after a deletion and a compaction
+  kInputs,    // what an ingestion takes and refuses
   kLive,      // a live writer (live_writer.h) that nobody kills
   kFlips,     // bits of `place`
   kLogFlips,  // bits of the log of a store that was not closed
@@ -111,6 +113,10 @@ const std::vector<Mutant>& Mutants() {
       {"type of a row is not looked at", Check::kRows, ""},
       {"rows that were put are forgotten", Check::kRows, ""},
       {"lists go on naming deleted vertices", Check::kLive, ""},
+      // Inputs that become something else.
+      {"vertices that a file does not name have a class", Check::kInputs, ""},
+      {"integers beyond their type are rounded", Check::kInputs, ""},
+      {"names that the store gives are taken", Check::kInputs, ""},
       // Errors that are not one.
       {"failed write is forgotten", Check::kFault, "compaction",
        "sync /data/g.rz/generations/000002/MANIFEST"},
@@ -184,6 +190,8 @@ std::string Catch(const Mutant& mutant, const History* sound, const SmallStore* 
       return CheckSharing().value_or("");
     case Check::kRows:
       return CheckRows().value_or("");
+    case Check::kInputs:
+      return CheckInputs().value_or("");
     case Check::kLive: {
       const TempDir dir;
       Status status = MakeLiveStore(dir / "g.rz");

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "rhizome/storage/array_rules.h"
 #include "storage/array_fixture.h"
 #include "testing/testing.h"
 
@@ -108,6 +109,24 @@ TEST(ArrayVersionsTest, RowsGivenIsRead) {
     entry.attributes = {{std::string(kRowsGivenAttribute), text}};
     EXPECT_EQ(RowsGiven(entry), rows) << text;
   }
+}
+
+// One rule for all who make arrays: none takes a name that the store gives.
+TEST(ArrayRulesTest, NamesThatTheStoreGivesAreRefused) {
+  for (const char* name :
+       {"x", "emb", "rows", "edge", "edge_p", "edge_pagerank", "vertex_ids", "vertex_id_2", "zarr",
+        "x.v", "x.v01", "x.vec", "x.stale.y", "a.b", "label", "split"})
+    EXPECT_TRUE(CheckNewArrayName(name).ok()) << name;
+  EXPECT_OK(CheckNewArrayName(std::string(kMaxNewArrayNameBytes, 'x')));
+  for (const char* name : {"",          ".",           "..",          "a/b",
+                           "../x",      "/x",          "a b",         "a@1",
+                           "a\nb",      "a\x1b[31m",   "\xc3\xa4",    "zarr.json",
+                           "vertex_id", "vertex_id__", "external_id", "external_id_",
+                           "row",       "edge_p0003",  "x.v1",        "x.v9223372036854775807",
+                           "x.crc32c",  "x.stale",     "x.v2.stale"})
+    EXPECT_EQ(CheckNewArrayName(name).code(), StatusCode::kInvalidArgument) << name;
+  EXPECT_STATUS(CheckNewArrayName(std::string(kMaxNewArrayNameBytes + 1, 'x')), kInvalidArgument);
+  EXPECT_STATUS(CheckNewArrayName(std::string_view("a\0b", 3)), kInvalidArgument);
 }
 
 }  // namespace
