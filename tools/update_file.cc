@@ -261,7 +261,9 @@ UpdateFile::Reason UpdateFile::TakeRow(Fields fields, WriteBatch& batch) {
 
 UpdateFile::Reason UpdateFile::TakeJson(std::string_view text, WriteBatch& batch) {
   if (IsJsonTooDeep(text)) return fmt::format("is nested deeper than {}", kMaxJsonNesting);
-  const Json object = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  std::optional<std::string> repeated;
+  const Json object = ParseUntrustedJson(text, &repeated);
+  if (repeated) return fmt::format("has the key \"{}\" twice", *repeated);
   if (!object.is_object()) return "is not a JSON object";
   UpdateVerb verb = format_.verb;
   if (const auto op = object.find("op"); op != object.end()) {
