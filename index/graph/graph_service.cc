@@ -64,10 +64,10 @@ Result<TopologyBytes> MeasureTopology(const Store& store) {
   TopologyBytes bytes;
   for (std::uint32_t p = 0; p < store.manifest().info.partitions; ++p) {
     const Path path = store.GenerationFolder() / PartitionPath(p);
-    RHIZOME_ASSIGN_OR_RETURN(
-        const auto file, MissingIsDamage(BlockFile::Open(store.fs(), path, FileKind::kPartition,
-                                                         store.id(), /*direct=*/false),
-                                         path));
+    RHIZOME_ASSIGN_OR_RETURN(const auto file,
+                             MissingIsDamage(BlockFile::Open(store.fs(), path, FileKind::kPartition,
+                                                             store.id(), /*direct=*/false),
+                                             path));
     std::uint64_t lists = 0;
     for (const SectionEntry& entry : file->entries()) {
       const bool is_list = entry.kind == Kind(PartitionSection::kOutNeighbors) ||

@@ -14,6 +14,7 @@
 #include "rhizome/index/ingest_steps.h"
 #include "rhizome/index/node_file.h"
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/outside.h"
 
 namespace rhizome {
@@ -185,13 +186,21 @@ Result<IngestReport> Ingest(FileSystem& fs, const Path& path, const IngestOption
   RHIZOME_RETURN_IF_ERROR(CheckTarget(fs, path));
   // Also where the input fits into memory, so that a wrong word does not wait for a larger one.
   if (!options.scratch.empty()) RHIZOME_RETURN_IF_ERROR(CheckScratchPlace(fs, options.scratch));
+  // What was asked for in a number may be beyond any machine.
+  const auto in_memory = [&] {
+    auto report = Guarded([&] { return IngestInMemory(fs, path, options, control); });
+    const bool room = report || report.error().code() != StatusCode::kOutOfMemory;
+    if (room || !options.vertices) return report;
+    return Result<IngestReport>(
+        Fail(report.error().WithContext(fmt::format("--vertices {}", *options.vertices))));
+  };
   const bool never = options.spill == IngestOptions::Spill::kNever ||
                      (options.spill == IngestOptions::Spill::kAuto && options.memory_bytes == 0);
-  if (never) return IngestInMemory(fs, path, options, control);
+  if (never) return in_memory();
   if (options.spill == IngestOptions::Spill::kAuto) {
     RHIZOME_ASSIGN_OR_RETURN(const InputEstimate estimate, EstimateInput(fs, options));
     if (MemoryToHold(estimate, options) <= options.memory_bytes) {
-      auto report = IngestInMemory(fs, path, options, control);
+      auto report = in_memory();
       if (report || report.error().code() != StatusCode::kOutOfMemory) return report;
     }
   }

@@ -7,6 +7,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,10 @@
 #include "rhizome/storage/manifest.h"
 
 namespace rhizome {
+
+/// The attribute of an array that a repair kept without some of its rows: which these were, by
+/// number in the order of that time, as DescribeRows has them. They are as FillMissingRows says.
+inline constexpr std::string_view kLostRowsAttribute = "lost_rows";
 
 /// Rows of an array, both inclusive.
 struct RowRange {

@@ -1,5 +1,8 @@
 #include "rhizome/storage/untrusted_json.h"
 
+#include <set>
+#include <vector>
+
 namespace rhizome {
 
 bool IsJsonTooDeep(std::string_view text) {
@@ -21,9 +24,21 @@ bool IsJsonTooDeep(std::string_view text) {
   return false;
 }
 
-nlohmann::json ParseUntrustedJson(std::string_view text) {
+nlohmann::json ParseUntrustedJson(std::string_view text, std::optional<std::string>* repeated) {
   if (IsJsonTooDeep(text)) return nlohmann::json::value_t::discarded;
-  return nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  std::vector<std::set<std::string>> open;  // keys so far of each object that is open
+  std::optional<std::string> twice;
+  const auto see = [&](int, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
+    using Event = nlohmann::json::parse_event_t;
+    if (event == Event::object_start) open.emplace_back();
+    if (event == Event::object_end) open.pop_back();
+    if (event == Event::key && !open.back().insert(parsed.get<std::string>()).second && !twice)
+      twice = parsed.get<std::string>();
+    return true;
+  };
+  nlohmann::json parsed = nlohmann::json::parse(text, see, /*allow_exceptions=*/false);
+  if (repeated != nullptr) *repeated = twice;
+  return twice ? nlohmann::json(nlohmann::json::value_t::discarded) : parsed;
 }
 
 }  // namespace rhizome

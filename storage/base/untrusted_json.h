@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
 #include <string_view>
 
 namespace rhizome {
@@ -13,7 +15,10 @@ inline constexpr std::size_t kMaxJsonNesting = 32;
 /// level, so that deep ones end the process.
 bool IsJsonTooDeep(std::string_view text);
 
-/// Parses JSON that came from outside. What is none, or nested too deep, is_discarded().
-nlohmann::json ParseUntrustedJson(std::string_view text);
+/// Parses JSON that came from outside. What is none, nested too deep, or has a key twice in one
+/// object (of which a plain parser keeps the last, without a word) is_discarded(). `repeated`,
+/// where it is given, is the first such key.
+nlohmann::json ParseUntrustedJson(std::string_view text,
+                                  std::optional<std::string>* repeated = nullptr);
 
 }  // namespace rhizome

@@ -48,8 +48,8 @@ struct BackupReport {
 /// generation is pinned, and what is committed later is not in the backup. Every byte is compared
 /// with the manifest's hashes on its way. A crash leaves the earlier backups as they were.
 /// Errors: kNotFound, no store; kAlreadyExists, `dir` is something else; kInvalidArgument, it holds
-/// backups of another store, or lies in a store or in other backups; kCorruption, a file of the store is damaged; kBusy, another backup or
-/// restore works in `dir`; kOutOfSpace; kInterrupted.
+/// backups of another store, or lies in a store or in other backups; kCorruption, a file of the
+/// store is damaged; kBusy, another backup or restore works in `dir`; kOutOfSpace; kInterrupted.
 Result<BackupReport> BackupStore(FileSystem& fs, const Path& store, const Path& dir,
                                  const BackupOptions& options, const JobControl& control);
 

@@ -153,7 +153,8 @@ Status BackupVerifier::FindUnnamed() {
   for (const std::string_view folder : {kBackupFilesName, kBackupDeltasName}) {
     const auto visit = [&](const std::string& relative, Kind kind) {
       std::string path = fmt::format("{}/{}", folder, relative);
-      if (kind == Kind::kFile && !needed_.contains(path)) report_.orphans.push_back(std::move(path));
+      if (kind == Kind::kFile && !needed_.contains(path))
+        report_.orphans.push_back(std::move(path));
       return Status::Ok();
     };
     const Status walked = WalkFiles(fs_, dir_ / folder, visit);

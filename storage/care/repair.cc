@@ -34,7 +34,6 @@ namespace {
 using Kind = DirectoryEntry::Kind;
 
 constexpr std::string_view kGroupFile = "arrays/zarr.json";
-constexpr std::string_view kLostRows = "lost_rows";
 constexpr std::string_view kDiffers =
     "was read in two ways: nothing is repaired; the disk, its controller or the memory fails";
 constexpr std::string_view kRestore = "restore the store from a backup, or ingest it again";
@@ -778,9 +777,9 @@ Status Repair::FillHoles(SoundRows& rows) {
   const std::string array = entry.name;
   std::string lost = DescribeRows(rows.lost());
   if (lost.size() > kMaxAttributeBytes) lost = fmt::format("{} ranges of rows", rows.lost().size());
-  std::erase_if(entry.attributes, [](const auto& one) { return one.first == kLostRows; });
+  std::erase_if(entry.attributes, [](const auto& one) { return one.first == kLostRowsAttribute; });
   if (!lost.empty()) {
-    entry.attributes.emplace_back(kLostRows, lost);
+    entry.attributes.emplace_back(kLostRowsAttribute, lost);
     std::sort(entry.attributes.begin(), entry.attributes.end());
   }
   RHIZOME_RETURN_IF_ERROR(TakeScratch());
@@ -844,10 +843,11 @@ Status Repair::TakeCareOfLostArrays() {
 /// Moves links, pipes and devices out of the catalogue. Was there nothing else wrong with it?
 Result<bool> Repair::MoveSpecial() {
   std::vector<std::string> special;
-  const Status walked = WalkFiles(fs_, store_ / kCatalogName, [&](const std::string& name, Kind kind) {
-    if (kind == Kind::kOther) special.push_back(fmt::format("{}/{}", kCatalogName, name));
-    return Status::Ok();
-  });
+  const Status walked =
+      WalkFiles(fs_, store_ / kCatalogName, [&](const std::string& name, Kind kind) {
+        if (kind == Kind::kOther) special.push_back(fmt::format("{}/{}", kCatalogName, name));
+        return Status::Ok();
+      });
   if (!walked.ok() && !ProvesDamage(walked)) return Fail(walked);
   for (const std::string& file : special) RHIZOME_RETURN_IF_ERROR(Quarantine(file));
   if (special.empty() || options_.dry_run) return false;

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <tuple>
 
 #include "rhizome/storage/array_rules.h"
@@ -123,6 +124,7 @@ class Verifier {
   std::map<std::string, FileEntry> known_;                              // by path
   std::map<std::string, WatchedChunk> watched_;                         // by path
   std::map<std::string, std::pair<ArrayEntry, std::uint64_t>> shards_;  // array and chunk, by path
+  std::set<std::string> current_files_;  // that the committed manifest names
   bool manifests_sound_ = true;
   bool current_seen_ = false;
   bool offered_ = false;  // the taker gets its files
@@ -277,6 +279,7 @@ void Verifier::CheckManifest(const std::string& folder, const std::string& name,
     return;
   }
   if (is_current) {
+    for (const FileEntry& file : manifest->files) current_files_.insert(file.path);
     WatchRows(folder, *manifest);
     offered_ = taker_ != nullptr;
     if (offered_) taker_->Begin(*manifest);
@@ -394,8 +397,12 @@ void Verifier::Judge(const std::string& folder, const FileEntry& entry, const Sc
       return;
     }
     const bool missing = outcome.status.code() == StatusCode::kNotFound;
+    const bool earlier =
+        current_seen_ && !current_files_.empty() && !current_files_.contains(entry.path);
+    const std::string what = missing ? "missing" : outcome.status.message();
     report_.damaged.push_back(
-        {name, outcome.offset_bytes, missing ? "missing" : outcome.status.message()});
+        {name, outcome.offset_bytes,
+         earlier ? what + " (only an earlier version of the arrays names it)" : what, earlier});
     return;
   }
   report_.bytes += entry.size_bytes;

@@ -13,6 +13,10 @@ struct Damage {
   std::string file;  ///< relative to the store
   std::uint64_t offset_bytes = 0;
   std::string what;
+
+  /// Only an earlier version of the current generation's arrays names the file: what is read from
+  /// now on is whole. It goes with the next run that writes, once nobody reads that version.
+  bool earlier = false;
 };
 
 /// A file that could not be looked at. This says nothing of its bytes: no permission, no descriptor

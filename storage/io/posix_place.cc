@@ -142,8 +142,7 @@ std::shared_ptr<FolderEnclosure> EnclosePosix(const Path& root) {
 
 Status NotRegular(const Path& path) {
   const bool enclosed = Roots::Instance().LengthFor(path.native()) != std::string::npos;
-  if (!enclosed)
-    return Status::IoError(fmt::format("'{}' is not a regular file", path.string()));
+  if (!enclosed) return Status::IoError(fmt::format("'{}' is not a regular file", path.string()));
   return Status::Corruption(fmt::format(
       "'{}' is not a regular file, and nothing but files and folders is in a store or a folder of "
       "backups: take it away",

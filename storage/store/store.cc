@@ -144,9 +144,9 @@ Result<std::unique_ptr<Store>> Store::OpenForWriting(FileSystem& fs, const Path&
   if (!record) return Fail(record.error());
   RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t last_delta, store->catalog_->LastDelta());
   // Nobody else removes it.
-  RHIZOME_ASSIGN_OR_RETURN(
-      Manifest manifest, MissingIsDamage(ReadCommittedManifest(fs, path, store->id_, *record),
-                                         CommittedManifestPath(path, *record)));
+  RHIZOME_ASSIGN_OR_RETURN(Manifest manifest,
+                           MissingIsDamage(ReadCommittedManifest(fs, path, store->id_, *record),
+                                           CommittedManifestPath(path, *record)));
   RHIZOME_RETURN_IF_ERROR(RemoveOrphans(fs, path, store->id_, manifest, clear_scratch));
   if (clear_scratch && !options.scratch.empty())
     RHIZOME_RETURN_IF_ERROR(RemoveIdleJobs(fs, store->scratch()));
@@ -197,8 +197,7 @@ Result<bool> Store::TryPin() {
     RHIZOME_RETURN_IF_ERROR(catalog_->CatchUp());
     RHIZOME_ASSIGN_OR_RETURN(const CommitRecord now, catalog_->Current());
     if (now.sequence != record.sequence) return false;
-    return Fail(
-        MissingIsDamage(std::move(manifest), CommittedManifestPath(path_, record)).error());
+    return Fail(MissingIsDamage(std::move(manifest), CommittedManifestPath(path_, record)).error());
   }
   if (!manifest) return Fail(manifest.error());
   auto next = std::make_shared<const Manifest>(*std::move(manifest));

@@ -116,9 +116,10 @@ Result<StoreId> ReadFormat(FileSystem& fs, const Path& store) {
   auto id = ParseFormat({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
   if (id) return id;
   if (id.error().code() == StatusCode::kCorruption && HoldsNothingElse(fs, store)) {
-    return Fail(Status::NotFound(fmt::format(
-        "no Rhizome store at '{}': what was to make it ended while FORMAT was written; run it again",
-        store.string())));
+    return Fail(
+        Status::NotFound(fmt::format("no Rhizome store at '{}': what was to make it ended while "
+                                     "FORMAT was written; run it again",
+                                     store.string())));
   }
   return Fail(id.error().WithContext(path.string()));
 }

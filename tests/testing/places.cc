@@ -26,7 +26,8 @@ Complaint OutputsStayOutside() {
     const auto refused = [](const auto& outcome) {
       return AsStatus(outcome).code() == StatusCode::kInvalidArgument;
     };
-    if (!refused(BackupStore(fs, store, place, {}, JobControl()))) return "backups in " + place.string();
+    if (!refused(BackupStore(fs, store, place, {}, JobControl())))
+      return "backups in " + place.string();
     if (!refused(RestoreStore(fs, backups, place, std::nullopt, JobControl())))
       return "a store is restored in " + place.string();
     if (!refused(Store::Create(fs, place, FixedStoreId(2)))) return "a store in " + place.string();
@@ -48,15 +49,15 @@ Complaint MissingFilesAreDamage() {
     RHIZOME_RETURN_IF_ERROR(AsStatus(array->ReadChunk(0, rows)));
     return AsStatus(OpenStored(fs, store->GenerationFolder() / "topology/part-0000.adj"));
   };
-  for (const char* const file :
-       {"PIN", "MANIFEST-000001", "arrays/feat/zarr.json", "arrays/feat/c.0.0",
-        "topology/part-0000.adj"}) {
+  for (const char* const file : {"PIN", "MANIFEST-000001", "arrays/feat/zarr.json",
+                                 "arrays/feat/c.0.0", "topology/part-0000.adj"}) {
     TempDir dir;
     if (!MakeStore(fs, dir / "s").ok()) return "no store";
     if (const Status sound = look(dir / "s"); !sound.ok()) return sound.ToString();
     std::filesystem::remove(dir / "s/generations/000001" / file);
     const Status status = look(dir / "s");
-    if (status.code() != StatusCode::kCorruption || status.message().find(file) == std::string::npos)
+    if (status.code() != StatusCode::kCorruption ||
+        status.message().find(file) == std::string::npos)
       return std::string("without ") + file + ": " + status.ToString();
   }
   return std::nullopt;

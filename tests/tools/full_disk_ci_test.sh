@@ -10,6 +10,7 @@ mkdir disk
 trap 'umount disk 2>/dev/null; rm -rf "$work"' EXIT
 
 rhizome generate planted --out demo --scale 12 --dim 32 >/dev/null || fail "generate"
+rhizome ingest small.rz --edges demo/edges.npy >/dev/null && rhizome backup small.rz bak >/dev/null || fail "backup"
 
 # make_store: a store on the disk, with an array of 512 KiB, versions of another, an alias with a past, and a
 # generation that is only kept.
@@ -42,6 +43,11 @@ check_disk() {
   printf '1\t2\n' >one.tsv
   # What is set aside is not for whoever writes.
   expect_exit 5 rhizome put disk/s.rz one.tsv
+  # What is refused leaves nothing behind.
+  expect_exit 5 rhizome ingest disk/c.rz --edges demo/edges.npy
+  expect_exit 5 rhizome restore bak disk/deep/r.rz
+  expect_exit 5 rhizome backup disk/s.rz disk/b
+  [ -z "$(ls -d disk/c.rz disk/deep disk/b 2>/dev/null)" ] || fail "$kind: left: $(ls -R disk/c.rz disk/deep disk/b)"
   frees array rename disk/s.rz big large
   fill second
   frees array rollback disk/s.rz emb@live

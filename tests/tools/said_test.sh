@@ -55,4 +55,65 @@ for ids in 'a b c' '0 1 2' '10 20 30'; do
   done
   rhizome info "i$1.rz" | grep -q 'vertices *2, beside 1 deleted' || fail "info: $(rhizome info "i$1.rz" | head -n 4)"
 done
+
+# --- A batch that changed nothing has no number: the last commit's is said
+expect_exit 0 rhizome delete i10.rz d.tsv --vertices --columns id --json
+expect_json out 'j["commit"] > 0'
+
+# --- A key that stands twice in a line is not half believed
+printf '{"id": "a", "id": "b"}\n' >twice.jsonl
+expect_exit 1 rhizome put both.rz twice.jsonl
+expect_says 'has the key "id" twice'
+
+# --- Sizes beyond any machine are named
+printf '0\t1\n' >n.tsv
+expect_exit 5 rhizome ingest huge.rz --edges n.tsv --vertices 1099511627776
+expect_says '--vertices 1099511627776'
+[ ! -e huge.rz ] || fail "an ingestion that was refused left huge.rz"
+
+# --- Leftovers that a writer removes, and what nobody does
+mkdir -p both.rz/scratch/mine both.rz/scratch/empty
+echo x >both.rz/scratch/mine/file
+expect_exit 0 rhizome verify both.rz --json
+expect_json out 'j["orphans"] == ["scratch/empty"]' 'j["strangers"] == ["scratch/mine"]'
+expect_exit 0 rhizome put both.rz b.jsonl
+expect_exit 0 rhizome verify both.rz
+grep -q 'leftover' out && fail "a leftover that the next run that writes does not remove: $(cat out)"
+grep -q 'scratch/mine: .* nothing removes it' out || fail "verify: $(cat out)"
+expect_exit 0 rhizome backup u.rz bak
+mkdir bak/files/zz
+for left in files/zz/left deltas/000009; do echo x >bak/$left; done
+expect_exit 0 rhizome verify bak --json
+expect_json out 'sorted(j["orphans"]) == ["deltas/000009", "files/zz/left"]'
+expect_exit 0 rhizome backup u.rz bak
+expect_exit 0 rhizome verify bak --json
+expect_json out 'j["orphans"] == []'
+head -c 60 bak/backups/000001 >bak/backups/000007
+expect_exit 0 rhizome verify bak
+grep -q 'backups/000007 is cut off' out || fail "verify of backups: $(cat out)"
+ln -s /etc bak/files/link && mkfifo bak/deltas/000001.pipe
+expect_exit 3 rhizome verify bak --json
+expect_json out 'sorted(d["file"] for d in j["damaged"]) == ["deltas/000001.pipe", "files/link"]'
+expect_exit 3 rhizome backup u.rz bak
+
+# --- What a repair could not save is said, and what a running program still holds
+rhizome generate planted --out demo --scale 6 --dim 4 >/dev/null
+expect_exit 0 rhizome ingest r.rz --edges demo/edges.npy --nodes demo/nodes.tsv --node-columns id,label,split
+for _ in 1 2; do expect_exit 0 rhizome array add r.rz emb=demo/features.npy --new-version; done
+rm r.rz/generations/000001/arrays/emb.v2/c.0.0
+exec 9<r.rz/generations/000001/PIN && flock -s 9 # as a reader does
+expect_exit 4 rhizome repair r.rz --fill-holes
+expect_says 'what is current is whole' 'run repair again'
+expect_exit 3 rhizome verify r.rz
+grep -q 'only an earlier version of the arrays names it' out || fail "verify: $(cat out)"
+exec 9<&-
+expect_exit 0 rhizome repair r.rz
+expect_exit 0 rhizome verify r.rz
+expect_exit 0 rhizome info r.rz
+grep -q 'rows of emb@3 that a repair could not save' out || fail "info: $(cat out)"
+for verb in "get r.rz 1 --array emb" "export r.rz --array emb --out o.npy"; do
+  # shellcheck disable=SC2086
+  "$RHIZOME" $verb >out 2>err </dev/null
+  expect_says 'array emb@3: a repair could not save rows 0-63'
+done
 finish

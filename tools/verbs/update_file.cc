@@ -99,6 +99,17 @@ std::string Known(std::span<const EdgeAttributeInfo> attributes) {
   return names.empty() ? "none" : names;
 }
 
+/// Why a text that is no JSON is none.
+std::string WhyNoJson(std::string_view text) {
+  try {
+    static_cast<void>(Json::parse(text));
+  } catch (const Json::out_of_range& refused) {  // it says which number
+    return fmt::format("is not readable: {}", refused.what());
+  } catch (const Json::parse_error&) {
+  }
+  return "is not a JSON object";
+}
+
 }  // namespace
 
 const char* const kUpdateJsonHelp =
@@ -261,14 +272,10 @@ UpdateFile::Reason UpdateFile::TakeRow(Fields fields, WriteBatch& batch) {
 
 UpdateFile::Reason UpdateFile::TakeJson(std::string_view text, WriteBatch& batch) {
   if (IsJsonTooDeep(text)) return fmt::format("is nested deeper than {}", kMaxJsonNesting);
-  Json object;
-  try {
-    object = Json::parse(text);
-  } catch (const Json::out_of_range& refused) {  // it says which number
-    return fmt::format("is not readable: {}", refused.what());
-  } catch (const Json::parse_error&) {
-    return "is not a JSON object";
-  }
+  std::optional<std::string> repeated;
+  const Json object = ParseUntrustedJson(text, &repeated);
+  if (repeated) return fmt::format("has the key \"{}\" twice", *repeated);
+  if (object.is_discarded()) return WhyNoJson(text);
   if (!object.is_object()) return "is not a JSON object";
   UpdateVerb verb = format_.verb;
   if (const auto op = object.find("op"); op != object.end()) {

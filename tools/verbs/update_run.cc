@@ -155,8 +155,8 @@ Result<Answer> RunUpdate(const UpdateFlags& flags, Session& session) {
   FileSystem& fs = FileSystem::Posix();
   RHIZOME_RETURN_IF_ERROR(session.control.Report({.phase = "opening the store"}));
   RHIZOME_ASSIGN_OR_RETURN(const auto metrics, MetricsFor(flags.metrics));
-  RHIZOME_ASSIGN_OR_RETURN(
-      const auto store, Store::Open(fs, flags.store, Store::Mode::kWrite, {.metrics = metrics}));
+  RHIZOME_ASSIGN_OR_RETURN(const auto store,
+                           Store::Open(fs, flags.store, Store::Mode::kWrite, {.metrics = metrics}));
   // Updates look at ids and types, not at neighbour lists: those may stay on disk.
   RHIZOME_ASSIGN_OR_RETURN(const auto graph,
                            Graph::Open(*store, {.topology = TopologyPlace::kDirect}));

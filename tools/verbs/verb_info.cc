@@ -11,6 +11,7 @@
 #include "text.h"
 #include "topology_sections.h"
 #include "verbs.h"
+#include "vertex_array.h"
 
 namespace rhizome {
 namespace {
@@ -66,6 +67,7 @@ Json ArraysJson(const Manifest& manifest) {
          {"codec", CodecName(entry.codec.kind)},
          {"chunk_rows", entry.chunk_rows},
          {"inner_rows", entry.inner_rows},
+         {"lost_rows", LostRowsOf(entry)},
          {"bytes", BytesBelow(manifest, ArrayFolder(entry.name) + "/")},
          {"sidecar_bytes",
           BytesBelow(manifest, ArrayFolder(SidecarName(entry.name), entry.form) + "/")}});
@@ -158,10 +160,16 @@ std::string DescribeInfo(const Json& f) {
   TextTable table({1, 2, 6});
   table.Add({"array", "rows", "dim", "dtype", "layout", "codec", "size"});
   for (const Json& a : f["arrays"]) {
-    table.Add({a["name"], WithCommas(a["rows"]), WithCommas(a["dim"]), a["dtype"], a["layout"],
-               a["codec"], HumanBytes(a["bytes"])});
+    table.Add({ShownName(a["name"].get<std::string>()), WithCommas(a["rows"]), WithCommas(a["dim"]),
+               a["dtype"], a["layout"], a["codec"], HumanBytes(a["bytes"])});
   }
-  return text + "\n" + table.ToString();
+  text += "\n" + table.ToString();
+  for (const Json& a : f["arrays"])
+    if (!a["lost_rows"].get<std::string>().empty())
+      text +=
+          fmt::format("  rows of {} that a repair could not save, and that hold zeros: {}\n",
+                      ShownName(a["name"].get<std::string>()), a["lost_rows"].get<std::string>());
+  return text;
 }
 
 /// What was written since the generation. The edges that are left can only be counted by looking at

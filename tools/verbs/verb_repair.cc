@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "rhizome/index/repair_graph.h"
 #include "rhizome/storage/repair.h"
 #include "text.h"
@@ -63,8 +65,16 @@ Result<Answer> RunRepair(const RepairFlags& flags, Session& session) {
        {"damaged", DamageJson(report.after.damaged)}},
       DescribeRepair,
       {}};
+  const bool earlier = !report.after.damaged.empty() && report.after.unread.empty() &&
+                       std::all_of(report.after.damaged.begin(), report.after.damaged.end(),
+                                   [](const Damage& damage) { return damage.earlier; });
   if (report.after.damaged.empty() && !report.after.ok()) {
     answer.verdict = report.after.verdict();
+  } else if (earlier && !flags.options.dry_run) {
+    answer.verdict = Status::Busy(fmt::format(
+        "{}: what is current is whole; a program that has the store open still reads an earlier "
+        "version of the arrays, which is not: end it, and run repair again",
+        flags.store));
   } else if (!report.after.ok()) {
     answer.verdict = Status::Corruption(
         fmt::format("{}: {} left; restore the store from a backup, or ingest it again", flags.store,

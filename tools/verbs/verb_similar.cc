@@ -89,7 +89,7 @@ Result<std::vector<Scored>> Nearest(const Graph& graph, const ChunkArray& array,
   if (!(norm > 0)) {
     return Fail(Status::InvalidArgument(fmt::format(
         "the row of {} in '{}' is all zeros or not finite: it has no direction to compare",
-        ToString(*graph.ExternalIdOf(vertex)), entry.name)));
+        ToString(*graph.ExternalIdOf(vertex)), ShownName(entry.name))));
   }
   TopK best(k);
   const std::vector<VertexId> changed = Changed(graph, entry.array_id);  // sorted

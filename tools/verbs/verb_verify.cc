@@ -75,9 +75,8 @@ Result<Answer> RunVerify(const VerifyFlags& flags, Session& session) {
   const Stopwatch watch;
   const bool backups = HoldsBackups(fs, flags.store);
   RHIZOME_ASSIGN_OR_RETURN(const VerifyReport report,
-                           backups
-                               ? VerifyBackups(fs, flags.store, session.control)
-                               : VerifyStore(fs, flags.store, session.control));
+                           backups ? VerifyBackups(fs, flags.store, session.control)
+                                   : VerifyStore(fs, flags.store, session.control));
   const double seconds = watch.seconds();
   Json damaged = Json::array();
   for (const Damage& damage : report.damaged) {

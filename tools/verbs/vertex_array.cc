@@ -4,6 +4,8 @@
 
 #include "rhizome/index/stale_vertices.h"
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/array_versions.h"
+#include "rhizome/storage/lost_rows.h"
 #include "text.h"
 
 namespace rhizome {
@@ -13,14 +15,43 @@ Status CheckVertexArray(const ArrayEntry& entry) {
   return Status::InvalidArgument(
       fmt::format("'{}' is an attribute of edges: its rows are the edge ids of a partition, not "
                   "vertices; export writes them in that order",
-                  entry.name));
+                  ShownName(entry.name)));
 }
+
+std::string ShownName(std::string_view stored) {
+  const auto version = SplitVersion(stored);
+  return version ? fmt::format("{}@{}", version->first, version->second) : std::string(stored);
+}
+
+std::string LostRowsOf(const ArrayEntry& entry) {
+  for (const auto& [key, value] : entry.attributes)
+    if (key == kLostRowsAttribute) return value;
+  return {};
+}
+
+namespace {
+
+void TellLost(const Session& session, const ArrayEntry& entry, Json& fields) {
+  const std::string lost = LostRowsOf(entry);
+  if (lost.empty()) return;
+  fields["lost_rows"].push_back({{"array", ShownName(entry.name)}, {"rows", lost}});
+  if (session.printer) session.printer->Clear();
+  fmt::print(stderr,
+             "note: array {}: a repair could not save rows {} (in the order of that time), which "
+             "hold zeros since then unless they were put again\n",
+             ShownName(entry.name), lost);
+}
+
+}  // namespace
 
 Status TellStale(const Session& session, const Graph& graph, const ArrayEntry& entry, Json& fields,
                  std::optional<VertexId> row_of) {
-  RHIZOME_ASSIGN_OR_RETURN(const Staleness staleness, StalenessOf(graph.store(), *graph.parts(), graph.sequence(), entry));
+  TellLost(session, entry, fields);
+  RHIZOME_ASSIGN_OR_RETURN(
+      const Staleness staleness,
+      StalenessOf(graph.store(), *graph.parts(), graph.sequence(), entry));
   if (!staleness.any()) return Status::Ok();
-  Json found = {{"array", entry.name},
+  Json found = {{"array", ShownName(entry.name)},
                 {"marked_rows", staleness.marked_rows},
                 {"written_since", staleness.written_since}};
   std::string what;
@@ -39,8 +70,8 @@ Status TellStale(const Session& session, const Graph& graph, const ArrayEntry& e
   }
   fields["stale"].push_back(std::move(found));
   if (session.printer) session.printer->Clear();
-  fmt::print(stderr, "note: array {}: {}; infer --incremental computes what changed\n", entry.name,
-             what);
+  fmt::print(stderr, "note: array {}: {}; infer --incremental computes what changed\n",
+             ShownName(entry.name), what);
   return Status::Ok();
 }
 

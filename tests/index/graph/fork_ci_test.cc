@@ -24,8 +24,8 @@ namespace rhizome {
 namespace {
 
 using testing::BuildStore;
-using testing::RandomGraph;
 using testing::kSanitized;
+using testing::RandomGraph;
 using testing::TempDir;
 using testing::UpdateModel;
 

@@ -21,6 +21,15 @@ TEST(UntrustedJsonTest, IsRefusedWhereItIsNestedTooDeep) {
   EXPECT_TRUE(ParseUntrustedJson("{").is_discarded());
 }
 
+TEST(UntrustedJsonTest, IsRefusedWhereAKeyStandsTwice) {
+  std::optional<std::string> repeated;
+  EXPECT_TRUE(ParseUntrustedJson(R"({"a": 1, "b": {"a": 2}, "c": [{"a": 3}, {"a": 4}]})", &repeated)
+                  .is_object());
+  EXPECT_FALSE(repeated);
+  EXPECT_TRUE(ParseUntrustedJson(R"({"x": [{"a": 1, "\u0061": 1}]})", &repeated).is_discarded());
+  EXPECT_EQ(repeated, "a");
+}
+
 TEST(UntrustedJsonTest, BracketsInTextsAreNone) {
   EXPECT_EQ(ParseUntrustedJson("[\"" + std::string(100, '[') + "\\\"[\"]").size(), 1U);
   EXPECT_EQ(ParseUntrustedJson("{\"a\": [[], [], [[]]]}")["a"].size(), 3U);
