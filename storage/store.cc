@@ -270,8 +270,9 @@ std::shared_ptr<Store> Store::Copy() const {
   return snapshot;
 }
 
-Status Store::Refresh() {
-  if (lock_ != nullptr || snapshot_) return Status::Ok();
+Status Store::Refresh() try {
+  if (snapshot_) return Status::Ok();
+  if (lock_ != nullptr) return catalog_->CheckProcess();
   for (int attempt = 0; attempt < kPinAttempts; ++attempt) {
     RHIZOME_ASSIGN_OR_RETURN(const bool pinned, TryPin());
     if (pinned) return Status::Ok();
@@ -279,10 +280,12 @@ Status Store::Refresh() {
   }
   return Status::Busy(
       fmt::format("'{}' is being cleaned up by a writer: try again", path_.string()));
+} catch (...) {
+  return StatusOfException();
 }
 
 Result<std::unique_ptr<Store>> Store::Create(FileSystem& fs, const Path& path, const StoreId& id,
-                                             const StoreOptions& options) {
+                                             const StoreOptions& options) try {
   const auto info = fs.Stat(path);
   if (!info && info.error().code() != StatusCode::kNotFound) return Fail(info.error());
   if (info && info->kind != DirectoryEntry::Kind::kDirectory)
@@ -304,6 +307,8 @@ Result<std::unique_ptr<Store>> Store::Create(FileSystem& fs, const Path& path, c
   if (made.ok()) return store;
   static_cast<void>(Discard(std::move(store)));
   return Fail(made);
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 Status Store::MakeEmpty() {
@@ -321,7 +326,7 @@ Status Store::MakeEmpty() {
 }
 
 // LOCK is held until all else is gone, or another ingestion could begin in what is being removed.
-Status Store::Discard(std::unique_ptr<Store> store) {
+Status Store::Discard(std::unique_ptr<Store> store) try {
   FileSystem& fs = *store->fs_;
   const Path path = store->path_;
   if (store->catalog_ != nullptr) static_cast<void>(store->catalog_->Close());  // it goes anyway
@@ -331,6 +336,8 @@ Status Store::Discard(std::unique_ptr<Store> store) {
   RHIZOME_RETURN_IF_ERROR(fs.RemoveFile(path / kLockName));
   RemoveEmptyFolders(fs, store->made_folders_);
   return Status::Ok();
+} catch (...) {
+  return StatusOfException();
 }
 
 Status Store::CheckWritable() const {
@@ -429,7 +436,7 @@ Status Store::WriteManifest(const Manifest& manifest, std::span<const std::byte>
 }
 
 // Removing gigabytes takes a while, in which commits go on.
-Status Store::CollectGarbage() {
+Status Store::CollectGarbage() try {
   const MutexLock files(files_);
   {
     const MutexLock lock(commits_);
@@ -447,9 +454,11 @@ Status Store::CollectGarbage() {
   RHIZOME_RETURN_IF_ERROR(
       RemoveOrphans(*fs_, path_, id_, *current, /*with_scratch=*/false, building));
   return DropOldDelta(current->generation, base_sequence);
+} catch (...) {
+  return StatusOfException();
 }
 
-Status Store::Keep(const KeepRule& rule) {
+Status Store::Keep(const KeepRule& rule) try {
   const MutexLock files(files_);
   {
     const MutexLock lock(commits_);
@@ -460,9 +469,11 @@ Status Store::Keep(const KeepRule& rule) {
   next.keep = rule;
   ++next.version;
   return CommitManifest(next);
+} catch (...) {
+  return StatusOfException();
 }
 
-Status Store::RemoveKept() {
+Status Store::RemoveKept() try {
   const MutexLock files(files_);
   {
     const MutexLock lock(commits_);
@@ -477,9 +488,11 @@ Status Store::RemoveKept() {
   }
   current.keep.generations = 0;
   return RemoveOrphans(*fs_, path_, id_, current, /*with_scratch=*/false, building);
+} catch (...) {
+  return StatusOfException();
 }
 
-Status Store::ClaimDelta() {
+Status Store::ClaimDelta() try {
   const MutexLock lock(commits_);
   RHIZOME_RETURN_IF_ERROR(CheckWritable());
   if (delta_claimed_)
@@ -487,6 +500,8 @@ Status Store::ClaimDelta() {
         "'{}': another Graph of this process writes to it: share that one", path_.string()));
   delta_claimed_ = true;
   return Status::Ok();
+} catch (...) {
+  return StatusOfException();
 }
 
 void Store::ReleaseDelta() {
@@ -495,7 +510,7 @@ void Store::ReleaseDelta() {
 }
 
 Status Store::CommitDelta(
-    bool sync, const std::function<std::vector<DeltaCommit>(std::uint64_t first)>& make) {
+    bool sync, const std::function<std::vector<DeltaCommit>(std::uint64_t first)>& make) try {
   const MutexLock lock(commits_);
   RHIZOME_RETURN_IF_ERROR(CheckWritable());
   const std::vector<DeltaCommit> commits = make(sequence() + 1);
@@ -506,21 +521,27 @@ Status Store::CommitDelta(
   const MutexLock shown(shown_);
   sequence_ += commits.size();
   return Status::Ok();
+} catch (...) {
+  return StatusOfException();
 }
 
 Status Store::ScanDelta(
     std::uint64_t after,
-    const std::function<Status(std::uint64_t, std::span<const std::byte>)>& visit) const {
+    const std::function<Status(std::uint64_t, std::span<const std::byte>)>& visit) const try {
   return catalog_->ScanDelta(after, visit);
+} catch (...) {
+  return StatusOfException();
 }
 
 Status Store::ReadDeltaRow(std::uint64_t sequence, std::uint64_t array_id, std::int64_t vertex,
-                           std::span<std::byte> out) const {
+                           std::span<std::byte> out) const try {
   return catalog_->ReadDeltaRow(sequence, array_id, vertex, out);
+} catch (...) {
+  return StatusOfException();
 }
 
 Result<SectionFile> Store::LoadSectionFile(std::string_view relative_path, FileKind kind,
-                                           std::span<const std::uint32_t> leave) const {
+                                           std::span<const std::uint32_t> leave) const try {
   const auto manifest = Shown();
   const FileEntry* file = manifest->FindFile(relative_path);
   const Path path = GenerationFolder(path_, manifest->generation) / relative_path;
@@ -551,9 +572,11 @@ Result<SectionFile> Store::LoadSectionFile(std::string_view relative_path, FileK
   }
   if (!sections || leave.empty()) return sections;
   return SectionFile::Load(*fs_, path, kind, id_, options);
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
-Result<std::unique_ptr<ChunkArray>> Store::OpenArray(std::string_view name) const {
+Result<std::unique_ptr<ChunkArray>> Store::OpenArray(std::string_view name) const try {
   const auto manifest = Shown();
   const ArrayEntry* entry = manifest->FindArray(name);
   if (entry != nullptr) {
@@ -571,6 +594,8 @@ Result<std::unique_ptr<ChunkArray>> Store::OpenArray(std::string_view name) cons
   }
   return Fail(Status::NotFound(fmt::format("no array '{}' in '{}'; there are: {}", name,
                                            path_.string(), names.empty() ? "none" : names)));
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 }  // namespace rhizome

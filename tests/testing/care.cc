@@ -502,6 +502,7 @@ const std::map<std::string, std::function<Complaint()>>& Complaints() {
       {"UnmarkedFoldersStay", UnmarkedFoldersStay},
       {"ClaimedLengthsAreCompared", ClaimedLengthsAreCompared},
       {"ForksAreNoticed", ForksAreNoticed},
+      {"ForksMayExit", ForksMayExit},
       {"ThreadsThatDoNotStartAreErrors", ThreadsThatDoNotStartAreErrors},
   };
   return complaints;
