@@ -3,6 +3,8 @@
 #include <torch/torch.h>
 
 #include <new>
+#include <string>
+#include <utility>
 
 #include "rhizome/gnn/bench_aggregate.h"
 #include "rhizome/gnn/infer.h"
@@ -10,35 +12,39 @@
 #include "rhizome/gnn/safetensors.h"
 #include "rhizome/gnn/score_pairs.h"
 #include "rhizome/gnn/train.h"
+#include "rhizome/storage/exceptions.h"
 
 namespace rhizome {
 namespace {
 
 /// Runs a verb; what libtorch throws ends here, so that no exception leaves the library.
 template <typename Run>
-auto Guarded(Run run) -> decltype(run()) {
-  try {
-    return run();
-  } catch (const std::bad_alloc&) {
-    return Fail(Status::OutOfMemory("out of memory; make batch, fanout or cache smaller"));
-  } catch (const c10::Error& error) {
-    return Fail(Status::IoError(std::string("libtorch: ") + error.what_without_backtrace()));
-  } catch (const std::exception& error) {
-    return Fail(Status::IoError(std::string("unexpected: ") + error.what()));
-  }
+auto GuardedVerb(const Run& run) -> decltype(run()) {
+  return Guarded([&]() -> decltype(run()) {
+    try {
+      return run();
+    } catch (const std::bad_alloc&) {
+      return Fail(Status::OutOfMemory("out of memory; make batch, fanout or cache smaller"));
+    } catch (const c10::Error& error) {
+      std::string text = std::string("libtorch: ") + error.what_without_backtrace();
+      if (text.find("allocate memory") != text.npos || text.find("not enough memory") != text.npos)
+        return Fail(Status::OutOfMemory(std::move(text)));
+      return Fail(Status::IoError(std::move(text)));
+    }
+  });
 }
 
 class Entry final : public GnnEntry {
  public:
   Result<TrainReport> Train(const TrainOptions& options, const JobControl& control) const override {
-    return Guarded([&] { return TrainModel(options, control); });
+    return GuardedVerb([&] { return TrainModel(options, control); });
   }
   Result<InferReport> Infer(const InferOptions& options, const JobControl& control) const override {
-    return Guarded([&] { return InferArray(options, control); });
+    return GuardedVerb([&] { return InferArray(options, control); });
   }
   Result<InferPlan> PlanInfer(const InferOptions& options,
                               const JobControl& control) const override {
-    return Guarded([&] { return PlanInference(options, control); });
+    return GuardedVerb([&] { return PlanInference(options, control); });
   }
 };
 
@@ -46,19 +52,19 @@ class Bench final : public GnnBench {
  public:
   Result<AggregateBenchReport> Aggregate(const AggregateBenchOptions& options,
                                          const JobControl& control) const override {
-    return Guarded([&] { return BenchAggregateKernels(options, control); });
+    return GuardedVerb([&] { return BenchAggregateKernels(options, control); });
   }
   Result<StepBenchReport> Step(const Graph& graph, const StepBenchOptions& options,
                                const JobControl& control) const override {
-    return Guarded([&] { return BenchTrainingStep(graph, options, control); });
+    return GuardedVerb([&] { return BenchTrainingStep(graph, options, control); });
   }
   Result<double> Products(const ProductBenchOptions& options,
                           const JobControl& control) const override {
-    return Guarded([&] { return BenchProducts(options, control); });
+    return GuardedVerb([&] { return BenchProducts(options, control); });
   }
   Status SaveModel(const ModelSpec& spec, std::int64_t inputs, std::uint64_t seed,
                    const Path& path) const override {
-    const auto saved = Guarded([&]() -> Result<bool> {
+    const auto saved = GuardedVerb([&]() -> Result<bool> {
       RHIZOME_ASSIGN_OR_RETURN(const Model model,
                                Model::Create({.spec = spec, .inputs = inputs, .classes = 2}, seed));
       RHIZOME_RETURN_IF_ERROR(SaveSafetensors(path, model.ToFile()));
@@ -73,7 +79,7 @@ class Scores final : public LinkScores {
   Result<LinkScoreReport> Score(const Graph& graph, const LinkScoreOptions& options,
                                 const PairSource& source, const ScoreSink& sink,
                                 const JobControl& control) const override {
-    return Guarded([&] { return ScorePairs(graph, options, source, sink, control); });
+    return GuardedVerb([&] { return ScorePairs(graph, options, source, sink, control); });
   }
 };
 
