@@ -13,6 +13,7 @@
 #include "rhizome/index/ingest_memory.h"
 #include "rhizome/index/ingest_steps.h"
 #include "rhizome/index/node_file.h"
+#include "rhizome/storage/exceptions.h"
 
 namespace rhizome {
 namespace {
@@ -171,14 +172,16 @@ Result<IngestReport> IngestInMemory(FileSystem& fs, const Path& path, const Inge
 
 Result<IngestReport> IngestGraph(FileSystem& fs, const Path& path, GraphInput input,
                                  const BuildOptions& build, std::optional<StoreId> store_id,
-                                 const JobControl& control) {
+                                 const JobControl& control) try {
   return MakeStore(fs, path, store_id, control, [&](Store& store, IngestReport&) {
     return BuildGeneration(store, std::move(input), build, control);
   });
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 Result<IngestReport> Ingest(FileSystem& fs, const Path& path, const IngestOptions& options,
-                            const JobControl& control) {
+                            const JobControl& control) try {
   RHIZOME_RETURN_IF_ERROR(CheckOptions(options));
   RHIZOME_RETURN_IF_ERROR(CheckTarget(fs, path));
   const bool never = options.spill == IngestOptions::Spill::kNever ||
@@ -192,6 +195,8 @@ Result<IngestReport> Ingest(FileSystem& fs, const Path& path, const IngestOption
     }
   }
   return IngestSpilled(fs, path, options, control);
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 }  // namespace rhizome

@@ -7,6 +7,7 @@
 #include "rhizome/index/graph_builder.h"
 #include "rhizome/index/sampler.h"
 #include "rhizome/storage/chunk_array.h"
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/store.h"
 
 namespace rhizome {
@@ -23,7 +24,7 @@ std::vector<std::int64_t> DeltaTimes(const DeltaView& view, Direction direction,
 }  // namespace
 
 Result<std::shared_ptr<const EdgeTimes>> LoadEdgeTimes(const Graph& live,
-                                                       std::string_view attribute) {
+                                                       std::string_view attribute) try {
   const std::shared_ptr<const Graph> fixed = live.Snapshot();
   const Graph& graph = *fixed;
   std::vector<std::vector<std::int64_t>> times(graph.partition_count());
@@ -61,6 +62,8 @@ Result<std::shared_ptr<const EdgeTimes>> LoadEdgeTimes(const Graph& live,
   auto in = symmetric ? std::vector<std::int64_t>() : DeltaTimes(*view, Direction::kIn, a);
   return std::make_shared<const EdgeTimesInMemory>(std::move(times), std::move(out), std::move(in),
                                                    symmetric);
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 }  // namespace rhizome
