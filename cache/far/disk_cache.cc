@@ -299,8 +299,10 @@ Result<std::unique_ptr<DiskCache>> DiskCache::Fill(FileSystem& fs, ChunkSource& 
                                                    std::span<const Row> rows,
                                                    std::span<const std::uint32_t> position,
                                                    const DiskCacheOptions& options,
-                                                   const JobControl& control) {
+                                                   const JobControl& control) try {
   return DiskCacheFiller(fs, source, rows, position, options, control).Run();
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 DiskCache::~DiskCache() {
@@ -313,7 +315,7 @@ std::uint64_t DiskCache::RowsInChunk(std::uint64_t chunk) const {
   return std::min(chunk_rows_, row_count_ - chunk * chunk_rows_);
 }
 
-Status DiskCache::ReadChunk(std::uint64_t chunk, std::span<std::byte> out) const {
+Status DiskCache::ReadChunk(std::uint64_t chunk, std::span<std::byte> out) const try {
   if (chunk >= chunk_count() || out.size() != RowsInChunk(chunk) * row_bytes_) {
     return Status::InvalidArgument(
         fmt::format("the disk cache has {} chunks; {} bytes of {} "
@@ -327,6 +329,8 @@ Status DiskCache::ReadChunk(std::uint64_t chunk, std::span<std::byte> out) const
         fmt::format("{}: chunk {} is not what was written", path_.string(), chunk));
   }
   return Status::Ok();
+} catch (...) {
+  return StatusOfException();
 }
 
 DiskCachesAhead::DiskCachesAhead(std::size_t workers, Make make)

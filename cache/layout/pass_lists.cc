@@ -7,6 +7,7 @@
 
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/index/vertex_order.h"
+#include "rhizome/storage/exceptions.h"
 
 namespace rhizome {
 namespace {
@@ -87,7 +88,7 @@ std::vector<Row> TargetsOf(const Graph& graph, PartitionId partition) {
 }
 
 Result<PassLists> DrawPassLists(const Graph& graph, std::span<const Row> targets,
-                                const PassDrawOptions& options, const JobControl& control) {
+                                const PassDrawOptions& options, const JobControl& control) try {
   if (graph.vertex_count() >= kUnknown) {
     return Fail(Status::InvalidArgument("a pass is counted for fewer than 2^32 - 1 vertices"));
   }
@@ -120,6 +121,8 @@ Result<PassLists> DrawPassLists(const Graph& graph, std::span<const Row> targets
     lists.degrees.push_back(degree);
   }
   return lists;
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 }  // namespace rhizome

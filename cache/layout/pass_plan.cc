@@ -4,6 +4,8 @@
 #include <numeric>
 #include <span>
 
+#include "rhizome/storage/exceptions.h"
+
 namespace rhizome {
 namespace {
 
@@ -65,7 +67,7 @@ void AddWorker(const LayoutChoice& choice, PassPlan& plan) {
 }  // namespace
 
 Result<PassPlan> PlanPass(const Graph& graph, const PassPlanOptions& options,
-                          const JobControl& control) {
+                          const JobControl& control) try {
   if (options.shape.block_rows == 0 || options.shape.chunk_rows == 0 ||
       options.output_chunk_rows == 0)
     return Fail(Status::InvalidArgument("blocks and chunks of a pass have at least one row"));
@@ -85,6 +87,8 @@ Result<PassPlan> PlanPass(const Graph& graph, const PassPlanOptions& options,
               plan);
   }
   return plan;
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 }  // namespace rhizome

@@ -8,6 +8,7 @@
 #include "rhizome/index/adjacency.h"
 #include "rhizome/index/section_struct.h"
 #include "rhizome/storage/check.h"
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/little_endian.h"
 
 namespace rhizome {
@@ -193,7 +194,7 @@ Status NeighborCache::ReadLists(const Graph& graph, const Chosen& chosen,
 }
 
 Result<std::shared_ptr<const NeighborCache>> NeighborCache::Build(
-    const Graph& graph, const NeighborCacheOptions& options, const JobControl& control) {
+    const Graph& graph, const NeighborCacheOptions& options, const JobControl& control) try {
   const bool single = options.direction == Direction::kIn || options.direction == Direction::kOut;
   if (!single || (graph.partition_count() > 0 && !graph.partition(0).has(options.direction))) {
     return Fail(Status::InvalidArgument(
@@ -210,6 +211,8 @@ Result<std::shared_ptr<const NeighborCache>> NeighborCache::Build(
   cache->Place(graph, chosen);
   RHIZOME_RETURN_IF_ERROR(cache->ReadLists(graph, chosen, control));
   return cache;
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 NeighborCache::Needs NeighborCache::NeedsOf(const Graph& graph, Direction direction) {
@@ -230,7 +233,7 @@ NeighborCache::Needs NeighborCache::NeedsOf(const Graph& graph, Direction direct
   return needs;
 }
 
-Status NeighborCache::Dump(ByteSink& sink, const Graph& graph) const {
+Status NeighborCache::Dump(ByteSink& sink, const Graph& graph) const try {
   SectionFileWriter writer(sink, FileKind::kNeighborCache, graph.store().id());
   const CacheHeader header{graph.store().manifest().generation,
                            static_cast<std::uint32_t>(direction_),
@@ -251,11 +254,13 @@ Status NeighborCache::Dump(ByteSink& sink, const Graph& graph) const {
       writer.AddSection(Kind(CacheSection::kLocals), std::span<const std::uint32_t>(locals)));
   RHIZOME_RETURN_IF_ERROR(writer.AddSection(Kind(CacheSection::kBytes), lists_));
   return writer.Finish();
+} catch (...) {
+  return StatusOfException();
 }
 
 Result<std::shared_ptr<const NeighborCache>> NeighborCache::Load(FileSystem& fs, const Path& path,
                                                                  const Graph& graph,
-                                                                 Direction direction) {
+                                                                 Direction direction) try {
   RHIZOME_ASSIGN_OR_RETURN(
       SectionFile file, SectionFile::Load(fs, path, FileKind::kNeighborCache, graph.store().id()));
   const auto corrupt = [&](std::string_view what) {
@@ -300,6 +305,8 @@ Result<std::shared_ptr<const NeighborCache>> NeighborCache::Load(FileSystem& fs,
   cache->loaded_ = std::move(file);  // its sections stay where they are
   cache->Place(graph, chosen);
   return cache;
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 std::uint64_t NeighborCache::memory_bytes() const {

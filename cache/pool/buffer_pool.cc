@@ -7,6 +7,7 @@
 
 #include "rhizome/cache/key_index.h"
 #include "rhizome/storage/check.h"
+#include "rhizome/storage/exceptions.h"
 
 namespace rhizome {
 namespace {
@@ -82,7 +83,7 @@ BufferPool::BufferPool(BufferPool&&) noexcept = default;
 BufferPool::~BufferPool() = default;
 
 Result<BufferPool> BufferPool::Create(std::size_t frame_bytes, std::uint32_t frame_count,
-                                      HoldRoom room) {
+                                      HoldRoom room) try {
   BufferPool pool;
   std::size_t pool_bytes = 0;
   pool.slot_count_ = frame_count + std::max(room.most, room.slots);
@@ -103,6 +104,8 @@ Result<BufferPool> BufferPool::Create(std::size_t frame_bytes, std::uint32_t fra
   pool.is_done_.assign(frame_count, false);
   pool.policy_ = MakeNonePolicy();
   return pool;
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 void BufferPool::SetPolicy(std::unique_ptr<Policy> policy) {
@@ -237,7 +240,7 @@ std::span<std::byte> BufferPool::Fill(CacheKey key, FrameId frame) {
 }
 
 Status BufferPool::Hold(std::span<const CacheKey> keys, const StepPlan& plan,
-                        std::vector<SlotId>& slots) {
+                        std::vector<SlotId>& slots) try {
   if (!plan.misses.empty()) {
     const std::size_t misses = plan.misses.size();
     const Result<std::size_t> room = table_->WaitForRoom(misses, misses);
@@ -269,6 +272,8 @@ Status BufferPool::Hold(std::span<const CacheKey> keys, const StepPlan& plan,
   table_->Hold();
   SetDone(plan.done);
   return Status::Ok();
+} catch (...) {
+  return StatusOfException();
 }
 
 /// Of misses that no frame takes, those that the policy to come wants get a name of it.

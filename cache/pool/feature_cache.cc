@@ -301,16 +301,20 @@ HeldRows::~HeldRows() {
 }
 
 Result<std::unique_ptr<FeatureCache>> FeatureCache::Open(const Store& store, std::string_view array,
-                                                         const FeatureCacheOptions& options) {
+                                                         const FeatureCacheOptions& options) try {
   RHIZOME_ASSIGN_OR_RETURN(auto impl, Impl::Open(store, nullptr, array, options));
   return std::unique_ptr<FeatureCache>(new FeatureCache(std::move(impl)));
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 Result<std::unique_ptr<FeatureCache>> FeatureCache::Open(const Graph& graph, std::string_view array,
-                                                         const FeatureCacheOptions& options) {
+                                                         const FeatureCacheOptions& options) try {
   const std::shared_ptr<const Graph> fixed = graph.Snapshot();
   RHIZOME_ASSIGN_OR_RETURN(auto impl, Impl::Open(fixed->store(), fixed, array, options));
   return std::unique_ptr<FeatureCache>(new FeatureCache(std::move(impl)));
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 FeatureCache::FeatureCache(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -320,21 +324,29 @@ std::uint32_t FeatureCache::frame_count() const { return impl_->pool().frame_cou
 const ArrayEntry& FeatureCache::array() const { return impl_->array(); }
 const ReadCost& FeatureCache::read_cost() const { return impl_->read_cost(); }
 std::uint64_t FeatureCache::row_count() const { return impl_->row_count(); }
-Status FeatureCache::Start(std::unique_ptr<Policy> policy) {
+Status FeatureCache::Start(std::unique_ptr<Policy> policy) try {
   return impl_->Start(std::move(policy));
+} catch (...) {
+  return StatusOfException();
 }
 void FeatureCache::Announce(const Policy& next) { impl_->pool().Announce(next); }
 bool FeatureCache::announced() const { return impl_->pool().announced(); }
-Result<bool> FeatureCache::ReadAhead() { return impl_->ReadAhead(); }
-Status FeatureCache::Hold(std::span<const Row> rows, HeldRows& held) {
+Result<bool> FeatureCache::ReadAhead() {
+  return Guarded([&] { return impl_->ReadAhead(); });
+}
+Status FeatureCache::Hold(std::span<const Row> rows, HeldRows& held) try {
   held = HeldRows();
   RHIZOME_RETURN_IF_ERROR(impl_->Hold(rows, held.slots_));
   held.pool_ = &impl_->pool();
   held.table_ = impl_->pool().table();
   return Status::Ok();
+} catch (...) {
+  return StatusOfException();
 }
-Status FeatureCache::Gather(std::span<const Row> rows, std::span<std::byte> out) {
+Status FeatureCache::Gather(std::span<const Row> rows, std::span<std::byte> out) try {
   return impl_->Gather(rows, out);
+} catch (...) {
+  return StatusOfException();
 }
 void FeatureCache::SetStarved(bool starved) { impl_->pool().SetStarved(starved); }
 void FeatureCache::Discard() { impl_->Discard(); }

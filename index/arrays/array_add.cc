@@ -18,6 +18,7 @@
 #include "rhizome/index/table_reader.h"
 #include "rhizome/storage/array_change.h"
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/job_folder.h"
 #include "rhizome/storage/store_files.h"
 
@@ -387,18 +388,22 @@ Result<AddArrayReport> ArrayJob::Append(const std::string& reference) {
 }  // namespace
 
 Result<AddArrayReport> AddArray(FileSystem& fs, const Path& path, const AddArrayOptions& options,
-                                const JobControl& control) {
+                                const JobControl& control) try {
   auto report = ArrayJob(fs, path, options, control).Add();
   // Versions that were dropped could not go while the job itself read the store.
   if (report && options.keep > 0) static_cast<void>(ArrayChange::RemoveDropped(fs, path));
   return report;
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 Result<AddArrayReport> AppendRows(FileSystem& fs, const Path& path, const std::string& reference,
-                                  const AddArrayOptions& options, const JobControl& control) {
+                                  const AddArrayOptions& options, const JobControl& control) try {
   auto report = ArrayJob(fs, path, options, control).Append(reference);
   if (report) static_cast<void>(ArrayChange::RemoveDropped(fs, path));  // of the shorter array
   return report;
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 }  // namespace rhizome

@@ -1,13 +1,27 @@
 #include "rhizome/index/edge_spool.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
 namespace rhizome {
 
-void EdgeAttribute::AddBytes(DataType dtype, std::span<const std::byte> bytes) {
+Status EdgeAttribute::HasNot(const EdgeAttribute& other, std::size_t i) {
+  return Status::InvalidArgument(fmt::format(
+      "the column '{}' of {} values an edge has no values of edge {} for this one: it has "
+      "{} edges",
+      other.name(), other.dim(), i, other.size()));
+}
+
+Status EdgeAttribute::AddBytes(DataType dtype, std::span<const std::byte> bytes) {
+  if (dtype != DataType::kInt64 && dtype != DataType::kFloat32)
+    return Status::InvalidArgument("the values of an edge are int64 or float32");
   const std::size_t count = bytes.size() / DataTypeBytes(dtype);
+  if (count * DataTypeBytes(dtype) != bytes.size())
+    return Status::InvalidArgument(
+        fmt::format("{} bytes are not whole values of {}", bytes.size(), DataTypeName(dtype)));
   if (dtype == DataType::kFloat32) BecomeFloat();
   if (dtype == DataType::kInt64 && dtype_ == DataType::kFloat32) {
     for (std::size_t i = 0; i < count; ++i) {
@@ -15,7 +29,7 @@ void EdgeAttribute::AddBytes(DataType dtype, std::span<const std::byte> bytes) {
       std::memcpy(&value, bytes.data() + i * sizeof(value), sizeof(value));
       floats_.push_back(static_cast<float>(value));
     }
-    return;
+    return Status::Ok();
   }
   const auto append = [&](auto& values) {
     const std::size_t before = values.size();
@@ -26,6 +40,7 @@ void EdgeAttribute::AddBytes(DataType dtype, std::span<const std::byte> bytes) {
     append(integers_);
   else
     append(floats_);
+  return Status::Ok();
 }
 
 namespace {
@@ -155,7 +170,7 @@ Status DecodeEdges(std::span<const std::byte> block, EdgeList& edges) {
     if (!whole) break;
     const auto dtype = static_cast<DataType>(about.dtype);
     edges.attributes[i] = EdgeAttribute(edges.attributes[i].name(), dtype, about.dim);
-    edges.attributes[i].AddBytes(dtype, bytes);
+    RHIZOME_RETURN_IF_ERROR(edges.attributes[i].AddBytes(dtype, bytes));
   }
   if (whole && cursor.empty()) return Status::Ok();
   return Status::Corruption("a block of spilled edges has another length than its head says");

@@ -190,9 +190,10 @@ Status GraphBuilder::OrderRows() {
   const bool walks_out = info_.directions == Direction::kOut;
   const ReorderInput input{
       .owner = owners_, .type = input_.vertex_type, .degree = walks_out ? in_degree_ : out_degree_};
-  vertex_of_row_ = hooks_.order_rows
-                       ? hooks_.order_rows(input)
-                       : OrderVertices(input, options_.order, options_.partition.seed);
+  auto order = hooks_.order_rows ? hooks_.order_rows(input)
+                                 : OrderVertices(input, options_.order, options_.partition.seed);
+  if (!order) return order.error();
+  vertex_of_row_ = *std::move(order);
   RHIZOME_CHECK(vertex_of_row_.size() == input_.vertex_count);
   return control_.Report({.phase = "order", .done = 1, .total = 1});
 }
@@ -478,8 +479,10 @@ std::string EdgeArrayName(std::string_view attribute, std::uint32_t partition) {
 std::string EdgeDimension(std::uint32_t partition) { return fmt::format("edge_p{:04}", partition); }
 
 Status BuildGeneration(Store& store, GraphInput input, const BuildOptions& options,
-                       const JobControl& control, const BuildHooks& hooks) {
+                       const JobControl& control, const BuildHooks& hooks) try {
   return GraphBuilder(store, std::move(input), options, control, hooks).Run();
+} catch (...) {
+  return StatusOfException();
 }
 
 }  // namespace rhizome

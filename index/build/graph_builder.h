@@ -116,7 +116,7 @@ struct BuildHooks {
 
   /// Gives the vertex at each row, instead of BuildOptions::order, which is still noted as its
   /// name.
-  std::function<std::vector<VertexId>(const ReorderInput& input)> order_rows = {};
+  std::function<Result<std::vector<VertexId>>(const ReorderInput& input)> order_rows = {};
 
   /// Arrays are written while partitions are, if memory has room for these bytes beside them.
   std::optional<std::uint64_t> array_bytes = {};

@@ -181,8 +181,9 @@ class MemoryEdges final : public PartitionedEdges {
     for (PartitionEdgeList& part : parts_) part.attributes.push_back(attribute.Empty());
     for (std::size_t e = 0; e < edges_.size(); ++e) {
       EdgeAttribute& column = parts_[partition_of_edge_[e]].attributes.back();
-      ForEachDirected(edges_.src[e], edges_.dst[e], undirected_,
-                      [&](VertexId, VertexId) { column.AddFrom(attribute, e); });
+      ForEachDirected(edges_.src[e], edges_.dst[e], undirected_, [&](VertexId, VertexId) {
+        RHIZOME_CHECK(column.AddFrom(attribute, e).ok());
+      });
     }
     attribute = EdgeAttribute();
   }
@@ -266,7 +267,7 @@ class SpilledEdges final : public PartitionedEdges {
           if (graph_.typed) edges.type.push_back(block.type[e]);
           if (graph_.weighted) edges.weight.push_back(block.weight[e]);
           for (std::size_t a = 0; a < part.attributes.size(); ++a)
-            part.attributes[a].AddFrom(block.attributes[a], e);
+            RHIZOME_CHECK(part.attributes[a].AddFrom(block.attributes[a], e).ok());
         });
       }
     }
@@ -353,7 +354,7 @@ class SpilledEdges final : public PartitionedEdges {
         if (graph_.typed) out.type.push_back(block.type[e]);
         if (graph_.weighted) out.weight.push_back(block.weight[e]);
         for (std::size_t a = 0; a < out.attributes.size(); ++a)
-          out.attributes[a].AddFrom(block.attributes[a], e);
+          RHIZOME_CHECK(out.attributes[a].AddFrom(block.attributes[a], e).ok());
         RHIZOME_RETURN_IF_ERROR(writers[p].FlushIfFull(out.size()));
       }
       return Status::Ok();

@@ -1,5 +1,7 @@
 #include "rhizome/index/reorder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -7,6 +9,7 @@
 #include <utility>
 
 #include "rhizome/index/mix.h"
+#include "rhizome/storage/exceptions.h"
 
 namespace rhizome {
 
@@ -106,12 +109,21 @@ std::optional<OrderKind> ParseOrder(std::string_view name) {
 
 bool GroupsByOwner(OrderKind kind) { return kind == OrderKind::kPds || kind == OrderKind::kPs; }
 
-std::vector<VertexId> OrderVertices(const ReorderInput& input, OrderKind kind, std::uint64_t seed) {
-  if (kind == OrderKind::kRandom) return Shuffled(input.owner.size(), seed);
-  RadixOrder order(input.owner.size());
+Result<std::vector<VertexId>> OrderVertices(const ReorderInput& input, OrderKind kind,
+                                            std::uint64_t seed) try {
+  const std::size_t vertices = input.owner.size();
+  if (input.degree.size() != vertices || (!input.type.empty() && input.type.size() != vertices))
+    return Fail(Status::InvalidArgument(fmt::format(
+        "vertices are ordered by {} owners, {} types (or none) and {} degrees: one of each for "
+        "each vertex is needed",
+        vertices, input.type.size(), input.degree.size())));
+  if (kind == OrderKind::kRandom) return Shuffled(vertices, seed);
+  RadixOrder order(vertices);
   if (kind == OrderKind::kPds || kind == OrderKind::kDegree) SortByDegree(input, order);
   if (GroupsByOwner(kind)) SortByOwnerAndType(input, order);
   return order.Take();
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 }  // namespace rhizome

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rhizome/storage/result.h"
 #include "rhizome/storage/types.h"
 
 namespace rhizome {
@@ -30,7 +31,9 @@ struct ReorderInput {
   std::span<const std::uint64_t> degree;  ///< [vertices]; how often a vertex is read for others
 };
 
-/// The vertex at each row: a permutation of [0, vertices).
-std::vector<VertexId> OrderVertices(const ReorderInput& input, OrderKind kind, std::uint64_t seed);
+/// The vertex at each row: a permutation of [0, vertices). Errors: kInvalidArgument, columns of
+/// different lengths; kOutOfMemory.
+Result<std::vector<VertexId>> OrderVertices(const ReorderInput& input, OrderKind kind,
+                                            std::uint64_t seed);
 
 }  // namespace rhizome

@@ -52,7 +52,7 @@ Result<bool> SpilledEdgeReader::TakeColumns(EdgeList& edges) {
   for (std::size_t i = 0; i < edges.attributes.size(); ++i) {
     const EdgeAttribute& column = beside_.attributes[i];
     edges.attributes[i] = graph_->attributes[i].Empty();
-    edges.attributes[i].AddBytes(column.dtype(), column.bytes());
+    RHIZOME_RETURN_IF_ERROR(edges.attributes[i].AddBytes(column.dtype(), column.bytes()));
     if (column.dim() != graph_->attributes[i].dim() || column.size() != edges.size())
       return Fail(apart);
   }

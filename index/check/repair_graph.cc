@@ -7,6 +7,7 @@
 #include "rhizome/index/graph_parse.h"
 #include "rhizome/index/row_coordinates.h"
 #include "rhizome/storage/damage.h"
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/section_salvage.h"
 
@@ -143,10 +144,12 @@ class GraphDeriver : public FileDeriver {
 }  // namespace
 
 Result<RepairReport> RepairGraph(FileSystem& fs, const Path& store, RepairOptions options,
-                                 const JobControl& control) {
+                                 const JobControl& control) try {
   GraphDeriver deriver(control);
   options.deriver = &deriver;
   return RepairStore(fs, store, options, control);
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 }  // namespace rhizome

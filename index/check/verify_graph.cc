@@ -14,6 +14,7 @@
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/damage.h"
+#include "rhizome/storage/exceptions.h"
 
 namespace rhizome {
 namespace {
@@ -200,7 +201,7 @@ Status VerifyOpened(const Store& store, const TopologyFindings& topology, const 
 }
 
 Status VerifyGraph(FileSystem& fs, const Path& store, const JobControl& control,
-                   VerifyReport& report) {
+                   VerifyReport& report) try {
   const auto opened = Store::Open(fs, store, Store::Mode::kRead);
   if (opened) {
     StoredFiles files(**opened);
@@ -213,6 +214,8 @@ Status VerifyGraph(FileSystem& fs, const Path& store, const JobControl& control,
   // VerifyFiles names the file; this is for callers that have not asked it.
   if (report.ok()) report.damaged.push_back({"", 0, opened.error().message()});
   return Status::Ok();
+} catch (...) {
+  return StatusOfException();
 }
 
 }  // namespace rhizome

@@ -10,6 +10,7 @@
 #include "rhizome/index/graph.h"
 #include "rhizome/index/topology_check.h"
 #include "rhizome/index/verify_graph.h"
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/threads.h"
 
@@ -130,7 +131,7 @@ class OverlappedCheck : public FileTaker, public GenerationFiles {
 
 }  // namespace
 
-Result<VerifyReport> VerifyStore(FileSystem& fs, const Path& store, const JobControl& control) {
+Result<VerifyReport> VerifyStore(FileSystem& fs, const Path& store, const JobControl& control) try {
   OverlappedCheck check(fs, store);
   auto report = VerifyFiles(fs, store, control, &check);
   // What a damaged file says about the graph would only repeat the damage in other words.
@@ -145,6 +146,8 @@ Result<VerifyReport> VerifyStore(FileSystem& fs, const Path& store, const JobCon
   if (!check.findings()) return Fail(check.findings().error());
   RHIZOME_RETURN_IF_ERROR(VerifyOpened(*check.store(), *check.findings(), control, *report));
   return report;
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 }  // namespace rhizome

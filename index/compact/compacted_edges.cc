@@ -14,6 +14,7 @@
 #include "rhizome/index/partition_balance.h"
 #include "rhizome/index/spilled_graph.h"
 #include "rhizome/index/streaming_partitioner.h"
+#include "rhizome/storage/check.h"
 #include "rhizome/storage/chunk_lengths.h"
 
 namespace rhizome {
@@ -79,8 +80,9 @@ class CompactedEdges::Attributes {
 
   void Append(LocalEdge edge, std::vector<EdgeAttribute>& columns) const {
     for (std::size_t a = 0; a < columns.size(); ++a) {
-      const std::size_t bytes = columns[a].row_bytes();
-      columns[a].AddBytes(about_[a].dtype, std::span(bytes_[a]).subspan(edge * bytes, bytes));
+      const std::size_t bytes = about_[a].dim * DataTypeBytes(about_[a].dtype);
+      const auto values = std::span(bytes_[a]).subspan(edge * bytes, bytes);
+      RHIZOME_CHECK(columns[a].AddBytes(about_[a].dtype, values).ok());
     }
   }
 

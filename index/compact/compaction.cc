@@ -205,9 +205,9 @@ Status CarryArrays(const CompactionInput& input, const CompactOptions& options,
 
 /// Old rows stay in their order where it is still nearly PDS. `in_place`, from then on: do nearly
 /// all stay beside those that they were beside?
-std::vector<VertexId> ChooseOrder(const ReorderInput& input, const VertexOrder& before,
-                                  bool& in_place) {
-  auto sorted = OrderVertices(input, OrderKind::kPds, 0);
+Result<std::vector<VertexId>> ChooseOrder(const ReorderInput& input, const VertexOrder& before,
+                                          bool& in_place) {
+  RHIZOME_ASSIGN_OR_RETURN(auto sorted, OrderVertices(input, OrderKind::kPds, 0));
   auto order = KeepOrder(input, before);
   if (OrderDrift(input, order, sorted) > kMostDrift) return sorted;
   std::uint64_t moved = 0;

@@ -9,6 +9,7 @@
 #include "rhizome/index/delta_record.h"
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/index/stale_vertices.h"
+#include "rhizome/storage/exceptions.h"
 
 namespace rhizome {
 namespace {
@@ -259,13 +260,18 @@ class ChangeFeed::Impl {
 ChangeFeed::ChangeFeed(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ChangeFeed::~ChangeFeed() = default;
 
-Result<std::unique_ptr<ChangeFeed>> ChangeFeed::Open(const Graph& graph, const ChangeRange& range) {
+Result<std::unique_ptr<ChangeFeed>> ChangeFeed::Open(const Graph& graph,
+                                                     const ChangeRange& range) try {
   auto impl = std::make_unique<Impl>(graph.Snapshot(), range);
   RHIZOME_RETURN_IF_ERROR(impl->Check());
   return std::unique_ptr<ChangeFeed>(new ChangeFeed(std::move(impl)));
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
-Result<bool> ChangeFeed::Next(Change& change) { return impl_->Next(change); }
+Result<bool> ChangeFeed::Next(Change& change) {
+  return Guarded([&] { return impl_->Next(change); });
+}
 std::uint64_t ChangeFeed::last() const { return impl_->last(); }
 
 }  // namespace rhizome

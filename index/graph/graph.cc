@@ -453,8 +453,9 @@ Status Graph::Impl::CompactState(GraphWriter& writer, const GraphState& now,
 }
 
 Status Graph::Impl::Refresh() {
-  if (live_ == nullptr || live_->writable()) return Status::Ok();
+  if (live_ == nullptr) return Status::Ok();
   RHIZOME_RETURN_IF_ERROR(CheckProcess());
+  if (live_->writable()) return Status::Ok();
   const MutexLock lock(refresh_);
   Metrics* const metrics = live_->metrics();
   if (Status status = live_->Refresh(); !status.ok()) {
@@ -516,10 +517,12 @@ std::uint64_t Graph::live_vertex_count() const {
 }
 std::uint64_t Graph::edge_count() const { return impl_->use()->info().edges; }
 
-Result<std::uint64_t> Graph::CountEdges() const {
+Result<std::uint64_t> Graph::CountEdges() const try {
   const auto state = impl_->use();
   RHIZOME_ASSIGN_OR_RETURN(const auto view, state->View());
   return view == nullptr ? state->info().edges : view->edge_count();
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 const GenerationInfo& Graph::info() const { return impl_->use()->info(); }
@@ -534,25 +537,31 @@ std::span<const EdgeAttributeInfo> Graph::edge_attributes() const {
   return impl_->use()->parts()->edge_attributes;
 }
 
-Result<VertexId> Graph::Find(const ExternalId& id) const {
+Result<VertexId> Graph::Find(const ExternalId& id) const try {
   const auto state = impl_->use();
   const auto vertex = state->parts()->Find(id, *state->delta());
   if (!vertex)
     return Fail(Status::NotFound(fmt::format("{}: no vertex with the external id \"{}\"",
                                              state->store()->path().string(), ToString(id))));
   return *vertex;
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
-Result<VertexId> Graph::FindText(std::string_view text) const {
+Result<VertexId> Graph::FindText(std::string_view text) const try {
   return Find(ExternalId(std::string(text)));
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
-Result<ExternalId> Graph::ExternalIdOf(VertexId vertex) const {
+Result<ExternalId> Graph::ExternalIdOf(VertexId vertex) const try {
   const auto state = impl_->use();
   RHIZOME_RETURN_IF_ERROR(state->CheckHolds(vertex));
   const GraphParts& parts = *state->parts();
   return static_cast<std::uint64_t>(vertex) < parts.order.size() ? parts.ids.IdOf(vertex)
                                                                  : state->delta()->IdOf(vertex);
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 bool Graph::IsDeleted(VertexId vertex) const {
@@ -561,27 +570,33 @@ bool Graph::IsDeleted(VertexId vertex) const {
   return state->delta()->IsDeleted(vertex) || state->parts()->ids.IsDeleted(vertex);
 }
 
-Result<Row> Graph::RowOf(VertexId vertex) const {
+Result<Row> Graph::RowOf(VertexId vertex) const try {
   const auto state = impl_->use();
   RHIZOME_RETURN_IF_ERROR(state->CheckHolds(vertex));
   return state->parts()->RowOf(vertex);
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
-Result<VertexId> Graph::VertexAt(Row row) const {
+Result<VertexId> Graph::VertexAt(Row row) const try {
   const auto state = impl_->use();
   RHIZOME_RETURN_IF_ERROR(state->CheckHolds(row, "row"));
   return state->parts()->VertexAt(row);
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
-Result<TypeId> Graph::TypeOf(VertexId vertex) const {
+Result<TypeId> Graph::TypeOf(VertexId vertex) const try {
   const auto state = impl_->use();
   RHIZOME_RETURN_IF_ERROR(state->CheckHolds(vertex));
   const VertexOrder& order = state->parts()->order;
   return static_cast<std::uint64_t>(vertex) < order.size() ? order.TypeOf(order.RowOf(vertex))
                                                            : state->delta()->TypeOf(vertex);
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
-Result<std::uint64_t> Graph::Degree(VertexId vertex, Direction direction) const {
+Result<std::uint64_t> Graph::Degree(VertexId vertex, Direction direction) const try {
   const auto state = impl_->use();
   RHIZOME_RETURN_IF_ERROR(state->CheckQuery(vertex, direction));
   std::uint64_t degree = 0;
@@ -596,24 +611,30 @@ Result<std::uint64_t> Graph::Degree(VertexId vertex, Direction direction) const 
     degree += neighbors.size();
   }
   return degree;
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
-Result<std::vector<Neighbor>> Graph::Neighbors(VertexId vertex, Direction direction) const {
+Result<std::vector<Neighbor>> Graph::Neighbors(VertexId vertex, Direction direction) const try {
   return impl_->use()->Lists(vertex, direction, std::nullopt);
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 Result<std::vector<Neighbor>> Graph::NeighborsOfType(VertexId vertex, Direction direction,
-                                                     TypeId type) const {
+                                                     TypeId type) const try {
   const auto state = impl_->use();
   const std::size_t types = state->delta()->edge_types().size();
   if (type >= types)
     return Fail(Status::InvalidArgument(
         fmt::format("no edge type {}: the graph has {} edge types", type, types)));
   return state->Lists(vertex, direction, type);
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 Status Graph::ReadRows(std::string_view array, std::span<const VertexId> vertices,
-                       std::span<std::byte> out) const {
+                       std::span<std::byte> out) const try {
   const auto state = impl_->use();
   const GraphParts& parts = *state->parts();
   RHIZOME_ASSIGN_OR_RETURN(const auto rows, parts.arrays->Of(*state->store(), array));
@@ -623,15 +644,19 @@ Status Graph::ReadRows(std::string_view array, std::span<const VertexId> vertice
   const RowOverlay overlay{*state->store(), parts, *state->delta(), rows->entry()};
   RHIZOME_RETURN_IF_ERROR(overlay.Split(vertices, out, targets));
   return rows->Read(targets);
+} catch (...) {
+  return StatusOfException();
 }
 
-Result<TypeId> Graph::TypeOfEdge(EdgeId edge) const {
+Result<TypeId> Graph::TypeOfEdge(EdgeId edge) const try {
   if (edge.partition >= partition_count() ||
       edge.position >= partition(edge.partition).edge_count()) {
     return Fail(Status::InvalidArgument(fmt::format("no edge {} in partition {} of this generation",
                                                     edge.position, edge.partition)));
   }
   return partition(edge.partition).TypeOfEdge(edge.position);
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 std::uint32_t Graph::partition_count() const {
@@ -646,7 +671,9 @@ const Adjacency& Graph::partition(std::uint32_t p) const {
 const VertexOrder& Graph::order() const { return impl_->use()->parts()->order; }
 std::shared_ptr<const GraphParts> Graph::parts() const { return impl_->use()->parts(); }
 std::shared_ptr<const Delta> Graph::delta() const { return impl_->use()->delta(); }
-Result<std::shared_ptr<const DeltaView>> Graph::delta_view() const { return impl_->use()->View(); }
+Result<std::shared_ptr<const DeltaView>> Graph::delta_view() const {
+  return Guarded([&] { return impl_->use()->View(); });
+}
 
 std::uint64_t Graph::topology_bytes() const {
   std::uint64_t bytes = 0;

@@ -37,7 +37,7 @@ struct GraphParts;
 /// Threads: const functions, Write and Refresh may be called from many threads. References and
 /// spans that a live graph gave out hold until its generation changes; take a Snapshot for longer.
 /// In a forked child what is in memory goes on working; Write, Compact and Refresh, and what reads
-/// the catalogue, fail with kInvalidArgument.
+/// the catalogue, fail with kInvalidArgument. It may end by exit() (storage/process.h).
 /// Ownership: the store of a live graph must outlive it, and one store has one live graph.
 class Graph {
  public:
@@ -136,7 +136,8 @@ class Graph {
   /// The type of an edge. Errors: kInvalidArgument, no such edge.
   Result<TypeId> TypeOfEdge(EdgeId edge) const;
 
-  /// For samplers and jobs in the engine: the parts. Partition p's file is `partition(p)`.
+  /// For samplers and jobs in the engine: the parts. Partition p's file is `partition(p)`, where p
+  /// is below partition_count(): any other ends the process.
   std::uint32_t partition_count() const;
   const Adjacency& partition(std::uint32_t p) const;
   const VertexOrder& order() const;  ///< of the generation

@@ -16,6 +16,7 @@
 #include "rhizome/index/row_overlay.h"
 #include "rhizome/index/vertex_order.h"
 #include "rhizome/storage/chunk_array.h"
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/section_format.h"
 
@@ -218,7 +219,7 @@ std::uint64_t DegreeOfRow(const GraphParts& parts, std::uint64_t row) {
 }  // namespace
 
 Status LookUpNeighbors(const Graph& graph, std::span<const VertexId> vertices, Direction direction,
-                       NeighborLists& lists, const LookupOptions& options) {
+                       NeighborLists& lists, const LookupOptions& options) try {
   const auto fixed = graph.Snapshot();
   Metrics* const metrics = fixed->store().metrics();
   const CallMetrics call(metrics, Timer::kNeighborLookup, Counter::kNeighborLookups);
@@ -235,9 +236,11 @@ Status LookUpNeighbors(const Graph& graph, std::span<const VertexId> vertices, D
     lists.offsets.push_back(lists.vertices.size());
   }
   return Status::Ok();
+} catch (...) {
+  return StatusOfException();
 }
 
-Status WarmNeighbors(const Graph& graph, Direction direction, const LookupOptions& options) {
+Status WarmNeighbors(const Graph& graph, Direction direction, const LookupOptions& options) try {
   const auto parts = graph.parts();
   if (parts->list_cache == nullptr || parts->list_cache->frame_count() == 0) return Status::Ok();
   std::vector<Direction> directions;
@@ -247,6 +250,8 @@ Status WarmNeighbors(const Graph& graph, Direction direction, const LookupOption
     if (wanted && !same && parts->partitions.front().has(list)) directions.push_back(list);
   }
   return ListWarmer(*parts, std::move(directions), options).Run();
+} catch (...) {
+  return StatusOfException();
 }
 
 class RowLookup::Impl {
@@ -353,19 +358,25 @@ RowLookup::RowLookup(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 RowLookup::~RowLookup() = default;
 
 Result<std::unique_ptr<RowLookup>> RowLookup::Open(const Graph& graph, std::string_view array,
-                                                   const Options& options) {
+                                                   const Options& options) try {
   auto impl = std::make_unique<Impl>(graph, array, options);
   RHIZOME_RETURN_IF_ERROR(impl->ArrayOf(graph.Snapshot()->store()));
   return std::unique_ptr<RowLookup>(new RowLookup(std::move(impl)));
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 std::uint64_t RowLookup::row_bytes() const { return impl_->row_bytes(); }
 
-Status RowLookup::Warm(const LookupOptions& options) const { return impl_->Warm(options); }
+Status RowLookup::Warm(const LookupOptions& options) const {
+  return Guarded([&] { return impl_->Warm(options); });
+}
 
 Status RowLookup::Read(std::span<const VertexId> vertices, std::span<std::byte> out,
-                       const LookupOptions& options) const {
+                       const LookupOptions& options) const try {
   return impl_->Read(vertices, out, options);
+} catch (...) {
+  return StatusOfException();
 }
 
 }  // namespace rhizome

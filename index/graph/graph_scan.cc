@@ -9,6 +9,7 @@
 #include "rhizome/index/delta.h"
 #include "rhizome/index/graph_lookup.h"
 #include "rhizome/index/graph_parts.h"
+#include "rhizome/storage/exceptions.h"
 
 namespace rhizome {
 
@@ -79,7 +80,9 @@ VertexScan::~VertexScan() = default;
 VertexScan::VertexScan(VertexScan&&) noexcept = default;
 VertexScan& VertexScan::operator=(VertexScan&&) noexcept = default;
 std::optional<VertexScan::Entry> VertexScan::Next() { return impl_->Next(); }
-Status VertexScan::Seek(const ExternalId& id) { return impl_->Seek(id); }
+Status VertexScan::Seek(const ExternalId& id) {
+  return Guarded([&] { return impl_->Seek(id); });
+}
 const Graph& VertexScan::graph() const { return impl_->graph(); }
 
 class EdgeScan::Impl {
@@ -148,7 +151,7 @@ EdgeScan::~EdgeScan() = default;
 EdgeScan::EdgeScan(EdgeScan&&) noexcept = default;
 EdgeScan& EdgeScan::operator=(EdgeScan&&) noexcept = default;
 
-Result<EdgeScan> EdgeScan::Open(const Graph& graph, const EdgeScanOptions& options) {
+Result<EdgeScan> EdgeScan::Open(const Graph& graph, const EdgeScanOptions& options) try {
   auto fixed = graph.Snapshot();
   const Adjacency& first = fixed->partition(0);
   const Direction direction = options.direction != Direction::kBoth ? options.direction
@@ -159,9 +162,13 @@ Result<EdgeScan> EdgeScan::Open(const Graph& graph, const EdgeScanOptions& optio
         fmt::format("{}: edges by {}-lists were asked for, but this store does not keep them",
                     fixed->store().path().string(), direction == Direction::kOut ? "out" : "in")));
   return EdgeScan(std::make_unique<Impl>(std::move(fixed), direction, options.pairs_once));
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
-Result<std::optional<EdgeScan::Entry>> EdgeScan::Next() { return impl_->Next(); }
+Result<std::optional<EdgeScan::Entry>> EdgeScan::Next() {
+  return Guarded([&] { return impl_->Next(); });
+}
 std::uint64_t EdgeScan::vertices_done() const { return impl_->vertices_done(); }
 const Graph& EdgeScan::graph() const { return impl_->graph(); }
 

@@ -13,6 +13,7 @@
 #include "rhizome/index/vertex_ids.h"
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/block_file.h"
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/section_format.h"
 #include "rhizome/storage/stopwatch.h"
 #include "rhizome/storage/stored_file.h"
@@ -193,7 +194,7 @@ std::uint64_t ServiceMemoryPlan::total_bytes() const {
   return total;
 }
 
-Result<ServiceMemoryPlan> PlanMemory(const Store& store, const ServiceOptions& options) {
+Result<ServiceMemoryPlan> PlanMemory(const Store& store, const ServiceOptions& options) try {
   RHIZOME_RETURN_IF_ERROR(CheckShares(options));
   ServiceMemoryPlan plan;
   const CatalogShare catalog = CatalogShareOf(options);
@@ -225,12 +226,14 @@ Result<ServiceMemoryPlan> PlanMemory(const Store& store, const ServiceOptions& o
     return Fail(TooSmall(store, options, plan, least));
   ShareOut(wishes, options.memory_budget_bytes - plan.total_bytes(), plan);
   return plan;
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 GraphService::~GraphService() = default;
 
 Result<std::unique_ptr<GraphService>> GraphService::Open(FileSystem& fs, const Path& path,
-                                                         const ServiceOptions& options) {
+                                                         const ServiceOptions& options) try {
   RHIZOME_RETURN_IF_ERROR(CheckShares(options));
   std::unique_ptr<GraphService> service(new GraphService);
   const CatalogShare catalog = CatalogShareOf(options);
@@ -262,15 +265,19 @@ Result<std::unique_ptr<GraphService>> GraphService::Open(FileSystem& fs, const P
     RHIZOME_RETURN_IF_ERROR(service->reporter_->status());
   }
   return service;
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
-Result<const RowLookup*> GraphService::Rows(std::string_view array) const {
+Result<const RowLookup*> GraphService::Rows(std::string_view array) const try {
   if (const auto at = rows_.find(array); at != rows_.end()) return at->second.get();
   return Fail(Status::NotFound(
       fmt::format("array '{}' is not among ServiceOptions::arrays of this service", array)));
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
-Status GraphService::Warm(const LookupOptions& options) const {
+Status GraphService::Warm(const LookupOptions& options) const try {
   const Stopwatch watch;
   Status status = WarmNeighbors(*graph_, Direction::kBoth, options);
   for (auto at = rows_.begin(); status.ok() && at != rows_.end(); ++at)
@@ -283,6 +290,8 @@ Status GraphService::Warm(const LookupOptions& options) const {
        {"seconds", seconds},
        {"status", status.ToString()}});
   return status;
+} catch (...) {
+  return StatusOfException();
 }
 
 std::string GraphService::MetricsAsText() const {

@@ -70,8 +70,7 @@ Result<std::span<const std::byte>> EdgeRows::Next() {
 
 Status EdgeRows::AppendTo(EdgeAttribute& column) {
   RHIZOME_ASSIGN_OR_RETURN(const auto row, Next());
-  column.AddBytes(array_.dtype, row);
-  return Status::Ok();
+  return column.AddBytes(array_.dtype, row);
 }
 
 Status EdgeRows::AppendTo(std::vector<float>& weights) {

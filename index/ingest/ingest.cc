@@ -174,14 +174,16 @@ Result<IngestReport> IngestInMemory(FileSystem& fs, const Path& path, const Inge
 
 Result<IngestReport> IngestGraph(FileSystem& fs, const Path& path, GraphInput input,
                                  const BuildOptions& build, std::optional<StoreId> store_id,
-                                 const JobControl& control) {
+                                 const JobControl& control) try {
   return MakeStore(fs, path, store_id, control, [&](Store& store, IngestReport&) {
     return BuildGeneration(store, std::move(input), build, control);
   });
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 Result<IngestReport> Ingest(FileSystem& fs, const Path& path, const IngestOptions& options,
-                            const JobControl& control) {
+                            const JobControl& control) try {
   RHIZOME_RETURN_IF_ERROR(CheckOptions(options));
   RHIZOME_RETURN_IF_ERROR(CheckTarget(fs, path));
   // Also where the input fits into memory, so that a wrong word does not wait for a larger one.
@@ -205,6 +207,8 @@ Result<IngestReport> Ingest(FileSystem& fs, const Path& path, const IngestOption
     }
   }
   return IngestSpilled(fs, path, options, control);
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 }  // namespace rhizome

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rhizome/storage/dtype.h"
+#include "rhizome/storage/status.h"
 #include "rhizome/storage/types.h"
 
 namespace rhizome {
@@ -28,7 +29,7 @@ class EdgeAttribute {
   std::size_t value_count() const {
     return dtype_ == DataType::kInt64 ? integers_.size() : floats_.size();
   }
-  std::size_t size() const { return value_count() / dim_; }  ///< edges
+  std::size_t size() const { return dim_ == 0 ? 0 : value_count() / dim_; }  ///< edges
   std::uint64_t memory_bytes() const { return integers_.capacity() * 8 + floats_.capacity() * 4; }
   std::size_t row_bytes() const { return dim_ * DataTypeBytes(dtype_); }
 
@@ -50,18 +51,22 @@ class EdgeAttribute {
     floats_.push_back(value);
   }
 
-  /// Adds what the i-th edge has in another column of this width.
-  void AddFrom(const EdgeAttribute& other, std::size_t i) {
+  /// Adds what the i-th edge has in another column of this width. Errors: kInvalidArgument, another
+  /// width, or no i-th edge; then nothing is added.
+  Status AddFrom(const EdgeAttribute& other, std::size_t i) {
+    if (other.dim_ != dim_ || i >= other.size()) return HasNot(other, i);
     for (std::size_t at = i * dim_; at < (i + 1) * dim_; ++at) {
       if (other.dtype_ == DataType::kInt64)
         Add(other.integers_[at]);
       else
         Add(other.floats_[at]);
     }
+    return Status::Ok();
   }
 
-  /// Adds values as bytes() has them.
-  void AddBytes(DataType dtype, std::span<const std::byte> bytes);
+  /// Adds values as bytes() has them. Errors: kInvalidArgument, neither kInt64 nor kFloat32, or
+  /// not whole values; then nothing is added.
+  Status AddBytes(DataType dtype, std::span<const std::byte> bytes);
 
   void BecomeFloat() {
     if (dtype_ == DataType::kFloat32) return;
@@ -75,6 +80,8 @@ class EdgeAttribute {
   }
 
  private:
+  static Status HasNot(const EdgeAttribute& other, std::size_t i);
+
   std::string name_;
   DataType dtype_ = DataType::kInt64;
   std::uint64_t dim_ = 1;

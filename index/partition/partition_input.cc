@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "rhizome/storage/exceptions.h"
+
 namespace rhizome {
 
 namespace {
@@ -32,14 +34,16 @@ PartitionInput::PartitionInput(std::uint64_t vertex_count, std::span<const Verte
 PartitionInput::PartitionInput(std::uint64_t vertex_count, std::uint64_t edge_count, Scan scan)
     : vertex_count_(vertex_count), edge_count_(edge_count), scan_(std::move(scan)) {}
 
-Status PartitionInput::CheckColumn(std::uint64_t values) const {
+Status PartitionInput::CheckColumn(std::uint64_t values) const try {
   if (values == edge_count_) return Status::Ok();
   return Status::InvalidArgument(
       fmt::format("{} values for {} edges: there must be one for each", values, edge_count_));
+} catch (...) {
+  return StatusOfException();
 }
 
 Status PartitionInput::CheckPartitions(std::span<const PartitionId> partition_of_edge,
-                                       std::uint32_t partitions) const {
+                                       std::uint32_t partitions) const try {
   RHIZOME_RETURN_IF_ERROR(CheckColumn(partition_of_edge.size()));
   if (partitions == 0 || partitions > kMaxPartitions)
     return Status::InvalidArgument(
@@ -50,10 +54,12 @@ Status PartitionInput::CheckPartitions(std::span<const PartitionId> partition_of
           fmt::format("partition {} of {} partitions", partition, partitions));
   }
   return Status::Ok();
+} catch (...) {
+  return StatusOfException();
 }
 
 Status PartitionInput::CheckBlock(std::uint64_t first, std::span<const VertexId> src,
-                                  std::span<const VertexId> dst) const {
+                                  std::span<const VertexId> dst) const try {
   if (src.size() != dst.size()) {
     return Status::InvalidArgument(fmt::format("from edge {} on there are {} sources but {} ends",
                                                first, src.size(), dst.size()));
@@ -73,6 +79,8 @@ Status PartitionInput::CheckBlock(std::uint64_t first, std::span<const VertexId>
   return Status::InvalidArgument(fmt::format("edge {} names vertex {}; ids must be in [0, {})",
                                              first + i, beyond(src[i]) ? src[i] : dst[i],
                                              vertex_count_));
+} catch (...) {
+  return StatusOfException();
 }
 
 Status PartitionInput::CheckCount(std::uint64_t edges) const {

@@ -4,6 +4,7 @@
 #include "rhizome/index/partition_balance.h"
 #include "rhizome/index/partitioner.h"
 #include "rhizome/index/streaming_partitioner.h"
+#include "rhizome/storage/exceptions.h"
 
 namespace rhizome {
 
@@ -29,7 +30,7 @@ PartitionMetrics MetricsOf(const ReplicaSets& replicas, const std::vector<std::u
 
 Result<PartitionMetrics> MeasurePartition(const PartitionInput& input,
                                           std::span<const PartitionId> partition_of_edge,
-                                          std::uint32_t partitions) {
+                                          std::uint32_t partitions) try {
   RHIZOME_RETURN_IF_ERROR(input.CheckPartitions(partition_of_edge, partitions));
   ReplicaSets replicas(input.vertex_count(), partitions);
   std::vector<std::uint64_t> edges(partitions);
@@ -42,6 +43,8 @@ Result<PartitionMetrics> MeasurePartition(const PartitionInput& input,
     }
   }));
   return MetricsOf(replicas, edges, vertices);
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 }  // namespace rhizome

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <limits>
 #include <utility>
@@ -7,6 +9,7 @@
 #include "rhizome/index/partition_balance.h"
 #include "rhizome/index/partitioner.h"
 #include "rhizome/index/replica_counts.h"
+#include "rhizome/storage/exceptions.h"
 
 namespace rhizome {
 
@@ -78,18 +81,27 @@ Result<std::vector<PartitionId>> Choose(const PartitionInput& input,
 
 Result<std::vector<PartitionId>> ChooseOwners(const PartitionInput& input,
                                               std::span<const PartitionId> partition_of_edge,
-                                              std::uint32_t partitions) {
+                                              std::uint32_t partitions) try {
   RHIZOME_RETURN_IF_ERROR(input.CheckPartitions(partition_of_edge, partitions));
   // A vertex has at most twice as many ends as there are edges.
   return input.edge_count() < std::numeric_limits<std::uint32_t>::max() / 2
              ? Choose<std::uint32_t>(input, partition_of_edge, partitions)
              : Choose<std::uint64_t>(input, partition_of_edge, partitions);
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
-double OwnerBalance(std::span<const PartitionId> owners, std::uint32_t partitions) {
+Result<double> OwnerBalance(std::span<const PartitionId> owners, std::uint32_t partitions) try {
   std::vector<std::uint64_t> rows(partitions);
-  for (const PartitionId p : owners) ++rows[p];
+  for (const PartitionId p : owners) {
+    if (p >= partitions)
+      return Fail(Status::InvalidArgument(
+          fmt::format("there is no partition {} to own a row: there are {}", p, partitions)));
+    ++rows[p];
+  }
   return Balance(rows);
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 }  // namespace rhizome

@@ -8,6 +8,7 @@
 
 #include "rhizome/index/expansion_partitioner.h"
 #include "rhizome/index/streaming_partitioner.h"
+#include "rhizome/storage/exceptions.h"
 
 namespace rhizome {
 
@@ -64,7 +65,7 @@ std::optional<PartitionerKind> ParsePartitioner(std::string_view name) {
   return std::nullopt;
 }
 
-Status CheckPartitionOptions(const PartitionOptions& options) {
+Status CheckPartitionOptions(const PartitionOptions& options) try {
   if (options.partitions < 1 || options.partitions > kMaxPartitions) {
     return Status::InvalidArgument(fmt::format("{} partitions: the number must be in [1, {}]",
                                                options.partitions, kMaxPartitions));
@@ -80,11 +81,13 @@ Status CheckPartitionOptions(const PartitionOptions& options) {
         fmt::format("hdrf_lambda {}: it must be finite and at least 0", options.hdrf_lambda));
   }
   return Status::Ok();
+} catch (...) {
+  return StatusOfException();
 }
 
 Result<std::vector<PartitionId>> PartitionEdges(const PartitionInput& input,
                                                 const PartitionOptions& options,
-                                                const JobControl& control) {
+                                                const JobControl& control) try {
   RHIZOME_RETURN_IF_ERROR(CheckPartitionOptions(options));
   RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
   if (options.partitions == 1) {
@@ -96,6 +99,8 @@ Result<std::vector<PartitionId>> PartitionEdges(const PartitionInput& input,
                         [&]<typename Index, typename Part>() {
                           return PartitionByExpansion<Index, Part>(input, options, control);
                         });
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 std::uint64_t ExpansionBytes(std::uint64_t vertex_count, std::uint64_t edge_count,

@@ -106,7 +106,8 @@ Result<std::vector<PartitionId>> ChooseOwners(const PartitionInput& input,
                                               std::span<const PartitionId> partition_of_edge,
                                               std::uint32_t partitions);
 
-/// Most rows of a partition over the mean; 1 without vertices.
-double OwnerBalance(std::span<const PartitionId> owners, std::uint32_t partitions);
+/// Most rows of a partition over the mean; 1 without vertices. Errors: kInvalidArgument, an owner
+/// that is none of the partitions; kOutOfMemory.
+Result<double> OwnerBalance(std::span<const PartitionId> owners, std::uint32_t partitions);
 
 }  // namespace rhizome

@@ -8,6 +8,7 @@
 #include "rhizome/index/delta_view.h"
 #include "rhizome/index/graph_builder.h"
 #include "rhizome/storage/chunk_array.h"
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/store.h"
 
 namespace rhizome {
@@ -24,7 +25,7 @@ std::vector<std::int64_t> DeltaTimes(const DeltaView& view, Direction direction,
 }  // namespace
 
 Result<std::shared_ptr<const EdgeTimes>> LoadEdgeTimes(const Graph& live,
-                                                       std::string_view attribute) {
+                                                       std::string_view attribute) try {
   const std::shared_ptr<const Graph> fixed = live.Snapshot();
   const Graph& graph = *fixed;
   std::vector<std::vector<std::int64_t>> times(graph.partition_count());
@@ -62,6 +63,8 @@ Result<std::shared_ptr<const EdgeTimes>> LoadEdgeTimes(const Graph& live,
   auto in = symmetric ? std::vector<std::int64_t>() : DeltaTimes(*view, Direction::kIn, a);
   return std::make_shared<const EdgeTimesInMemory>(std::move(times), std::move(out), std::move(in),
                                                    symmetric);
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 }  // namespace rhizome

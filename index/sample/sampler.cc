@@ -15,6 +15,7 @@
 #include "rhizome/index/sampler_plan.h"
 #include "rhizome/index/sampler_scratch.h"
 #include "rhizome/index/vertex_order.h"
+#include "rhizome/storage/exceptions.h"
 
 namespace rhizome {
 
@@ -409,8 +410,9 @@ Status Sampler::Impl::Finish(const Hop& hop, std::size_t c, const SampleChunk& c
 Sampler::Sampler(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Sampler::~Sampler() = default;
 
-Result<std::unique_ptr<Sampler>> Sampler::Create(const Graph& graph, const SamplerOptions& options,
-                                                 std::shared_ptr<const NeighborSource> neighbors) {
+Result<std::unique_ptr<Sampler>> Sampler::Create(
+    const Graph& graph, const SamplerOptions& options,
+    std::shared_ptr<const NeighborSource> neighbors) try {
   std::shared_ptr<const Graph> fixed = graph.Snapshot();
   RHIZOME_ASSIGN_OR_RETURN(SamplingPlan plan, PlanSampling(*fixed, options));
   RHIZOME_ASSIGN_OR_RETURN(auto view, fixed->delta_view());
@@ -422,25 +424,33 @@ Result<std::unique_ptr<Sampler>> Sampler::Create(const Graph& graph, const Sampl
   return std::unique_ptr<Sampler>(new Sampler(
       std::make_unique<Impl>(std::move(fixed), std::move(view), options, std::move(plan),
                              std::move(tables), std::move(neighbors))));
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
-Result<SampledSubgraph> Sampler::Sample(std::span<const VertexId> seeds,
-                                        std::uint64_t batch) const {
+Result<SampledSubgraph> Sampler::Sample(std::span<const VertexId> seeds, std::uint64_t batch) const
+    try {
   return Sample(seeds, {}, batch);
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 Result<SampledSubgraph> Sampler::Sample(std::span<const VertexId> seeds,
                                         std::span<const std::int64_t> seed_times,
-                                        std::uint64_t batch) const {
+                                        std::uint64_t batch) const try {
   SampledSubgraph out;
   RHIZOME_RETURN_IF_ERROR(impl_->Sample(seeds, seed_times, batch, out));
   return out;
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 Status Sampler::SampleInto(std::span<const VertexId> seeds,
                            std::span<const std::int64_t> seed_times, std::uint64_t batch,
-                           SampledSubgraph& out) const {
+                           SampledSubgraph& out) const try {
   return impl_->Sample(seeds, seed_times, batch, out);
+} catch (...) {
+  return StatusOfException();
 }
 
 }  // namespace rhizome

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "rhizome/storage/process.h"
+#include "rhizome/storage/library_threads.h"
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/threads.h"
 
@@ -44,8 +44,9 @@ Status RunInBackground(const std::function<Status()>& work) {
 bool InBackground() { return in_background; }
 
 bool NeedsOwnThreads() {
-  static const OwnerProcess first;  // to use the pool
-  return in_background || !first.here();
+  if (in_background) return true;
+  static const LibraryThreads pool;  // oneTBB's, of the process that used it first
+  return !pool.here();
 }
 
 }  // namespace rhizome

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/mutex.h"
@@ -181,7 +182,7 @@ ChunkArray::~ChunkArray() = default;
 
 Result<std::unique_ptr<ChunkArray>> ChunkArray::Open(FileSystem& fs, const Path& root,
                                                      const ArrayEntry& entry,
-                                                     std::span<const FileEntry> files) {
+                                                     std::span<const FileEntry> files) try {
   if (const Status rules = CheckArrayEntry(entry); !rules.ok())
     return Fail(Status::Corruption(rules.message()));
   const auto mine = FilesOf(entry, files);
@@ -208,6 +209,8 @@ Result<std::unique_ptr<ChunkArray>> ChunkArray::Open(FileSystem& fs, const Path&
     array->chunks_.push_back(*file);
   }
   return array;
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 std::uint64_t ChunkArray::RowsInChunk(std::uint64_t chunk) const {
@@ -215,15 +218,17 @@ std::uint64_t ChunkArray::RowsInChunk(std::uint64_t chunk) const {
   return std::min(entry_.chunk_rows, entry_.rows - chunk * entry_.chunk_rows);
 }
 
-Result<const FileEntry*> ChunkArray::ChunkFile(std::uint64_t chunk) const {
+Result<const FileEntry*> ChunkArray::ChunkFile(std::uint64_t chunk) const try {
   if (chunk < chunks_.size()) return &chunks_[chunk];
   return Fail(Status::InvalidArgument(
       fmt::format("no chunk {}: array '{}' has {} chunks", chunk, entry_.name, chunks_.size())));
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 Result<std::uint64_t> ChunkArray::ReadChunk(std::uint64_t chunk, std::span<std::byte> out,
                                             const FileSystem::ReadOptions& options,
-                                            AlignedBuffer* room) const {
+                                            AlignedBuffer* room) const try {
   if (chunk >= entry_.chunk_count() || out.size() != RowsInChunk(chunk) * entry_.row_bytes()) {
     return Fail(Status::InvalidArgument(fmt::format(
         "array '{}': no chunk {}, or not its {} bytes of memory", entry_.name, chunk, out.size())));
@@ -252,6 +257,8 @@ Result<std::uint64_t> ChunkArray::ReadChunk(std::uint64_t chunk, std::span<std::
   RHIZOME_RETURN_IF_ERROR(CheckAgainstManifest(path, entry_, RowsInChunk(chunk), bytes, expected));
   if (!in_place) RHIZOME_RETURN_IF_ERROR(DecodeInto(path, chunk, bytes, out));
   return expected.size_bytes;
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 /// The rows of a whole chunk from the bytes of its file.
@@ -329,7 +336,7 @@ Status ChunkArray::ReadRowsOfShard(std::uint64_t chunk, std::uint64_t first_row,
 }
 
 Status ChunkArray::ReadRows(std::uint64_t first, std::uint64_t count,
-                            std::span<std::byte> out) const {
+                            std::span<std::byte> out) const try {
   const std::uint64_t row_bytes = entry_.row_bytes();
   if (first > entry_.rows || count > entry_.rows - first || out.size() != count * row_bytes) {
     return Status::InvalidArgument(
@@ -356,6 +363,8 @@ Status ChunkArray::ReadRows(std::uint64_t first, std::uint64_t count,
     done += take;
   }
   return Status::Ok();
+} catch (...) {
+  return StatusOfException();
 }
 
 }  // namespace rhizome

@@ -7,6 +7,7 @@
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/codec.h"
 #include "rhizome/storage/coordinates.h"
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/io_queue.h"
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/mutex.h"
@@ -272,7 +273,7 @@ class ChunkArrayWriter::Impl {
 };
 
 Result<std::unique_ptr<ChunkArrayWriter>> ChunkArrayWriter::Create(FileSystem& fs, const Path& root,
-                                                                   const ArrayEntry& entry) {
+                                                                   const ArrayEntry& entry) try {
   RHIZOME_ASSIGN_OR_RETURN(ArrayEntry normalised, Normalised(entry));
   std::optional<ArrayEntry> sidecar;
   if (normalised.layout == ArrayLayout::kRow) {
@@ -281,19 +282,27 @@ Result<std::unique_ptr<ChunkArrayWriter>> ChunkArrayWriter::Create(FileSystem& f
   auto impl = std::make_unique<Impl>(fs, root, std::move(normalised), std::move(sidecar));
   RHIZOME_RETURN_IF_ERROR(impl->MakeFolders());
   return std::unique_ptr<ChunkArrayWriter>(new ChunkArrayWriter(std::move(impl)));
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 ChunkArrayWriter::ChunkArrayWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ChunkArrayWriter::~ChunkArrayWriter() = default;
 
 Result<FileEntry> ChunkArrayWriter::WriteChunk(std::uint64_t chunk,
-                                               std::span<const std::byte> rows) {
+                                               std::span<const std::byte> rows) try {
   return impl_->WriteChunk(chunk, rows);
+} catch (...) {
+  return Fail(StatusOfException());
 }
-Status ChunkArrayWriter::AdoptChunk(std::uint64_t chunk, const FileEntry& file) {
+Status ChunkArrayWriter::AdoptChunk(std::uint64_t chunk, const FileEntry& file) try {
   return impl_->AdoptChunk(chunk, file);
+} catch (...) {
+  return StatusOfException();
 }
-Result<std::vector<FileEntry>> ChunkArrayWriter::Finish() { return impl_->Finish(); }
+Result<std::vector<FileEntry>> ChunkArrayWriter::Finish() {
+  return Guarded([&] { return impl_->Finish(); });
+}
 const ArrayEntry& ChunkArrayWriter::entry() const { return impl_->entry(); }
 
 std::vector<ArrayEntry> ChunkArrayWriter::arrays() const {
@@ -302,13 +311,15 @@ std::vector<ArrayEntry> ChunkArrayWriter::arrays() const {
   return arrays;
 }
 
-Result<FileEntry> WriteArrayGroup(FileSystem& fs, const Path& root, std::string_view text) {
+Result<FileEntry> WriteArrayGroup(FileSystem& fs, const Path& root, std::string_view text) try {
   RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, root / "arrays"));
   const std::string plain = EncodeGroupJson(0, {});
   RHIZOME_ASSIGN_OR_RETURN(FileEntry file,
                            WriteText(fs, root, "arrays/zarr.json", text.empty() ? plain : text));
   RHIZOME_RETURN_IF_ERROR(fs.SyncDirectory(root / "arrays"));
   return file;
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 }  // namespace rhizome

@@ -47,12 +47,10 @@ Json FillValueOf(const Json& type) {
 }
 
 Json CodecsOf(const Json& type) {
-  Json first = {{"name", "bytes"}, {"configuration", {{"endian", "little"}}}};
-  if (type == "string") first = {{"name", "vlen-utf8"}};
-  Json codecs = Json::array();
-  codecs.push_back(std::move(first));
-  codecs.push_back({{"name", "crc32c"}});
-  return codecs;
+  Json first = Json::Object().With("name", "bytes");
+  first.Set("configuration", Json::Object().With("endian", "little"));
+  if (type == "string") first = Json::Object().With("name", "vlen-utf8");
+  return Json::Array(first, Json::Object().With("name", "crc32c"));
 }
 
 std::string MeaningOf(const Coordinate& coordinate, const Json& type) {
@@ -130,34 +128,37 @@ std::optional<std::uint64_t> ParseCoordinateChunk(const Coordinate& coordinate,
 std::string EncodeCoordinateJson(const Coordinate& coordinate, const GenerationInfo& info) {
   const Json type = DataTypeOf(coordinate, info);
   const auto named = [](const char* name, Json configuration) {
-    return Json{{"name", name}, {"configuration", std::move(configuration)}};
+    return Json::Object().With("name", name).With("configuration", std::move(configuration));
   };
-  const Json json = {
-      {"zarr_format", 3},
-      {"node_type", "array"},
-      {"shape", Json::array({info.vertices})},
-      {"data_type", type},
-      {"chunk_grid",
-       named("regular", {{"chunk_shape", Json::array({CoordinateChunkRows(info.vertices)})}})},
-      {"chunk_key_encoding", named("default", {{"separator", "."}})},
-      {"fill_value", FillValueOf(type)},
-      {"codecs", CodecsOf(type)},
-      {"dimension_names", Json::array({"row"})},
-      {"attributes", {{"long_name", MeaningOf(coordinate, type)}}}};
-  return json.dump(2) + "\n";
+  const Json chunk_shape = Json::Array(CoordinateChunkRows(info.vertices));
+  const Json chunk_grid = Json::Object().With("chunk_shape", chunk_shape);
+  Json json = Json::Object();
+  json.Set("zarr_format", 3);
+  json.Set("node_type", "array");
+  json.Set("shape", Json::Array(info.vertices));
+  json.Set("data_type", type);
+  json.Set("chunk_grid", named("regular", chunk_grid));
+  json.Set("chunk_key_encoding", named("default", Json::Object().With("separator", ".")));
+  json.Set("fill_value", FillValueOf(type));
+  json.Set("codecs", CodecsOf(type));
+  json.Set("dimension_names", Json::Array("row"));
+  json.Set("attributes", Json::Object().With("long_name", MeaningOf(coordinate, type)));
+  return json.Dump(2) + "\n";
 }
 
 std::string EncodeGroupJson(std::uint64_t generation, std::span<const Coordinate> coordinates) {
-  Json attributes = Json::object();
+  Json attributes = Json::Object();
   if (!coordinates.empty()) {
     std::string names;
     for (const Coordinate& one : coordinates) names += (names.empty() ? "" : " ") + one.name;
-    attributes = {{"coordinates", std::move(names)},
-                  {"rhizome", {{"generation", std::to_string(generation)}}}};
+    attributes.Set("coordinates", std::move(names));
+    attributes.Set("rhizome", Json::Object().With("generation", std::to_string(generation)));
   }
-  const Json json = {
-      {"zarr_format", 3}, {"node_type", "group"}, {"attributes", std::move(attributes)}};
-  return json.dump(2) + "\n";
+  Json json = Json::Object();
+  json.Set("zarr_format", 3);
+  json.Set("node_type", "group");
+  json.Set("attributes", std::move(attributes));
+  return json.Dump(2) + "\n";
 }
 
 std::vector<std::byte> EncodeCoordinateChunk(std::span<const std::int64_t> numbers, bool narrow,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rhizome/storage/chunk_array.h"
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/stopwatch.h"
 #include "rhizome/storage/stored_file.h"
@@ -81,7 +82,7 @@ class Probe {
 
 }  // namespace
 
-Result<ReadCost> MeasureReadCost(const ChunkArray& array, const IoQueueOptions& io) {
+Result<ReadCost> MeasureReadCost(const ChunkArray& array, const IoQueueOptions& io) try {
   ReadCost cost;
   const ArrayEntry& entry = array.entry();
   if (entry.rows * entry.row_bytes() < kLeastMeasuredBytes) return cost;
@@ -95,9 +96,11 @@ Result<ReadCost> MeasureReadCost(const ChunkArray& array, const IoQueueOptions& 
   cost.bytes_per_second = 1 / per_byte;
   cost.seconds_per_read = std::max(small - per_byte * static_cast<double>(kSmallBytes), small / 10);
   return cost;
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
-Result<std::uint32_t> MeasureDepth(const ChunkArray& array, const IoQueueOptions& io) {
+Result<std::uint32_t> MeasureDepth(const ChunkArray& array, const IoQueueOptions& io) try {
   const ArrayEntry& entry = array.entry();
   if (entry.rows * entry.row_bytes() < kLeastMeasuredBytes) return io.depth;
   RHIZOME_ASSIGN_OR_RETURN(Probe probe, Probe::Open(array, io));
@@ -114,6 +117,8 @@ Result<std::uint32_t> MeasureDepth(const ChunkArray& array, const IoQueueOptions
   for (std::size_t i = 0; i < seconds.size(); ++i)
     if (seconds[i] <= least * kAboutAsFast) return kDepths[i];
   return io.depth;
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 }  // namespace rhizome

@@ -320,24 +320,30 @@ RowReader::~RowReader() = default;
 
 Result<std::unique_ptr<RowReader>> RowReader::Open(const ChunkArray& array,
                                                    const ChunkArray& sidecar,
-                                                   const RowReaderOptions& options) {
+                                                   const RowReaderOptions& options) try {
   RHIZOME_ASSIGN_OR_RETURN(auto sums, RowSums::Load(array.entry(), sidecar));
   return Open(array, std::move(sums), std::make_shared<ArrayFiles>(array, options.direct), options);
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 Result<std::unique_ptr<RowReader>> RowReader::Open(const ChunkArray& array,
                                                    std::shared_ptr<const RowSums> sums,
                                                    std::shared_ptr<ArrayFiles> files,
-                                                   const RowReaderOptions& options) {
+                                                   const RowReaderOptions& options) try {
   auto impl = std::make_unique<Impl>();
   RHIZOME_RETURN_IF_ERROR(impl->Init(array, std::move(sums), std::move(files), options));
   return std::unique_ptr<RowReader>(new RowReader(std::move(impl)));
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
-Result<std::unique_ptr<RowReader>> RowReader::Another() const {
+Result<std::unique_ptr<RowReader>> RowReader::Another() const try {
   auto impl = std::make_unique<Impl>();
   RHIZOME_RETURN_IF_ERROR(impl->InitLike(*impl_));
   return std::unique_ptr<RowReader>(new RowReader(std::move(impl)));
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 Status RowReader::Read(std::span<RowTarget> targets) { return impl_->Read(targets); }

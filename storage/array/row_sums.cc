@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "rhizome/storage/chunk_lengths.h"
+#include "rhizome/storage/exceptions.h"
 
 namespace rhizome {
 namespace {
@@ -31,31 +32,37 @@ RowSums::RowSums(const ArrayEntry& array, const ChunkArray& sidecar)
       loaded_(std::make_unique<std::atomic<bool>[]>(sidecar.entry().chunk_count())) {}
 
 Result<std::shared_ptr<const RowSums>> RowSums::Load(const ArrayEntry& array,
-                                                     const ChunkArray& sidecar) {
+                                                     const ChunkArray& sidecar) try {
   RHIZOME_RETURN_IF_ERROR(CheckSidecar(array, sidecar));
   std::shared_ptr<const RowSums> sums(new RowSums(array, sidecar));
   for (std::uint64_t chunk = 0; chunk < sidecar.entry().chunk_count(); ++chunk)
     RHIZOME_RETURN_IF_ERROR(sums->LoadChunkOf(sidecar, chunk));
   return sums;
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 Result<std::shared_ptr<const RowSums>> RowSums::Open(const ArrayEntry& array,
-                                                     std::unique_ptr<ChunkArray> sidecar) {
+                                                     std::unique_ptr<ChunkArray> sidecar) try {
   RHIZOME_RETURN_IF_ERROR(CheckSidecar(array, *sidecar));
   std::shared_ptr<RowSums> sums(new RowSums(array, *sidecar));
   sums->sidecar_ = std::move(sidecar);
   return sums;
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 Status RowSums::NoRow(std::uint64_t row) const {
   return Status::InvalidArgument(fmt::format("no row {}: there are sums of {} rows", row, rows_));
 }
 
-Status RowSums::LoadChunk(std::uint64_t chunk) const {
+Status RowSums::LoadChunk(std::uint64_t chunk) const try {
   RHIZOME_RETURN_IF_ERROR(owner_.Check("a reader of rows"));
   const MutexLock lock(mutex_);
   if (loaded_[chunk].load(std::memory_order_relaxed)) return Status::Ok();
   return LoadChunkOf(*sidecar_, chunk);
+} catch (...) {
+  return StatusOfException();
 }
 
 Status RowSums::LoadChunkOf(const ChunkArray& sidecar, std::uint64_t chunk) const {

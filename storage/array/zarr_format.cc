@@ -18,8 +18,8 @@ using Json = ZarrJson;
 Status Bad(std::string_view field, std::string_view why) { return BadZarrJson(field, why); }
 
 Json Named(std::string_view name, Json configuration) {
-  Json out = {{"name", name}};
-  if (!configuration.empty()) out["configuration"] = std::move(configuration);
+  Json out = Json::Object().With("name", name);
+  if (!configuration.empty()) out.Set("configuration", std::move(configuration));
   return out;
 }
 
@@ -30,49 +30,53 @@ constexpr const char* kNonzeroName = "rhizome.nonzero";
 Json ChunkCodecsJson(const ArrayEntry& entry) {
   const std::size_t element_bytes = DataTypeBytes(entry.dtype);
   // One byte has no order: zarr-python leaves the configuration out, and TensorStore agrees.
-  Json codecs = Json::array();
-  codecs.push_back(Named("bytes", element_bytes > 1 ? Json{{"endian", "little"}} : Json::object()));
+  Json codecs = Json::Array();
+  codecs.Add(
+      Named("bytes", element_bytes > 1 ? Json::Object().With("endian", "little") : Json::Object()));
   const Codec& codec = entry.codec;
   if (codec.kind == CodecKind::kRaw && !entry.sharded()) return codecs;
   if (codec.kind == CodecKind::kRaw) {
     // Nothing between the elements and their checksum.
   } else if (codec.kind == CodecKind::kZstd) {
-    codecs.push_back(Named("zstd", {{"level", codec.level}, {"checksum", false}}));
+    codecs.Add(Named("zstd", Json::Object().With("level", codec.level).With("checksum", false)));
   } else if (codec.kind == CodecKind::kNonzero) {
-    codecs.push_back(Named(kNonzeroName, Json::object()));
+    codecs.Add(Named(kNonzeroName, Json::Object()));
   } else {
-    codecs.push_back(Named("blosc", {{"cname", codec.kind == CodecKind::kBloscLz4 ? "lz4" : "zstd"},
-                                     {"clevel", codec.level},
-                                     {"shuffle", "shuffle"},
-                                     {"typesize", element_bytes},
-                                     {"blocksize", 0}}));
+    Json blosc = Json::Object();
+    blosc.Set("cname", codec.kind == CodecKind::kBloscLz4 ? "lz4" : "zstd");
+    blosc.Set("clevel", codec.level);
+    blosc.Set("shuffle", "shuffle");
+    blosc.Set("typesize", element_bytes);
+    blosc.Set("blocksize", 0);
+    codecs.Add(Named("blosc", std::move(blosc)));
   }
-  codecs.push_back(Named("crc32c", Json::object()));
+  codecs.Add(Named("crc32c", Json::Object()));
   return codecs;
 }
 
 Json CodecsJson(const ArrayEntry& entry) {
   Json codecs = ChunkCodecsJson(entry);
   if (!entry.sharded()) return codecs;
-  Json index = Json::array();
-  index.push_back(Named("bytes", {{"endian", "little"}}));
-  index.push_back(Named("crc32c", Json::object()));
-  Json shards = Json::array();
-  shards.push_back(Named("sharding_indexed", {{"chunk_shape", {entry.inner_rows, entry.dim}},
-                                              {"codecs", std::move(codecs)},
-                                              {"index_codecs", std::move(index)},
-                                              {"index_location", "end"}}));
-  return shards;
+  Json index = Json::Array();
+  index.Add(Named("bytes", Json::Object().With("endian", "little")));
+  index.Add(Named("crc32c", Json::Object()));
+  Json sharding = Json::Object();
+  sharding.Set("chunk_shape", Json::Array(entry.inner_rows, entry.dim));
+  sharding.Set("codecs", std::move(codecs));
+  sharding.Set("index_codecs", std::move(index));
+  sharding.Set("index_location", "end");
+  return Json::Array(Named("sharding_indexed", std::move(sharding)));
 }
 
 Json AttributesJson(const ArrayEntry& entry) {
-  Json free = Json::object();
-  for (const auto& [key, value] : entry.attributes) free[key] = value;
+  Json free = Json::Object();
+  for (const auto& [key, value] : entry.attributes) free.Set(key, value);
   // A string, because many readers keep JSON's numbers as doubles.
-  return {{"rhizome",
-           {{"layout", ArrayLayoutName(entry.layout)},
-            {"array_id", std::to_string(entry.array_id)},
-            {"attributes", std::move(free)}}}};
+  Json ours = Json::Object();
+  ours.Set("layout", ArrayLayoutName(entry.layout));
+  ours.Set("array_id", std::to_string(entry.array_id));
+  ours.Set("attributes", std::move(free));
+  return Json::Object().With("rhizome", std::move(ours));
 }
 
 /// What a chunk that is not there reads as: nothing that could be taken for a row.
@@ -93,16 +97,19 @@ Json FillValue(const ArrayEntry& entry) {
 }
 
 Json ArrayJson(const ArrayEntry& entry) {
-  return {{"zarr_format", 3},
-          {"node_type", "array"},
-          {"shape", {entry.rows, entry.dim}},
-          {"data_type", DataTypeName(entry.dtype)},
-          {"chunk_grid", Named("regular", {{"chunk_shape", {entry.chunk_rows, entry.dim}}})},
-          {"chunk_key_encoding", Named("default", {{"separator", "."}})},
-          {"fill_value", FillValue(entry)},
-          {"codecs", CodecsJson(entry)},
-          {"dimension_names", {FirstDimension(entry), entry.name + "_dim"}},
-          {"attributes", AttributesJson(entry)}};
+  const Json chunk_shape = Json::Array(entry.chunk_rows, entry.dim);
+  Json json = Json::Object();
+  json.Set("zarr_format", 3);
+  json.Set("node_type", "array");
+  json.Set("shape", Json::Array(entry.rows, entry.dim));
+  json.Set("data_type", DataTypeName(entry.dtype));
+  json.Set("chunk_grid", Named("regular", Json::Object().With("chunk_shape", chunk_shape)));
+  json.Set("chunk_key_encoding", Named("default", Json::Object().With("separator", ".")));
+  json.Set("fill_value", FillValue(entry));
+  json.Set("codecs", CodecsJson(entry));
+  json.Set("dimension_names", Json::Array(FirstDimension(entry), entry.name + "_dim"));
+  json.Set("attributes", AttributesJson(entry));
+  return json;
 }
 
 Result<Codec> DecodeCodec(const Json& codecs, bool sharded) {
@@ -155,9 +162,9 @@ Result<ArrayLayout> DecodeLayout(const Json& json) {
 Status DecodeFreeAttributes(const Json& json, ArrayEntry& entry) {
   const Json& free = ZarrAt(json, "/attributes/rhizome/attributes");
   if (!free.is_object()) return Bad("/attributes/rhizome/attributes", "not an object");
-  for (const auto& [key, value] : free.items()) {
+  for (const auto& [key, value] : free.members()) {
     if (!value.is_string()) return Bad("/attributes/rhizome/attributes", "not all are strings");
-    entry.attributes.emplace_back(key, value.get<std::string>());
+    entry.attributes.emplace_back(key, value.text());
   }
   return Status::Ok();
 }
@@ -190,7 +197,7 @@ Result<ArrayEntry> DecodeEntry(const Json& json, std::string_view name) {
 
 }  // namespace
 
-std::string EncodeArrayJson(const ArrayEntry& entry) { return ArrayJson(entry).dump(2) + "\n"; }
+std::string EncodeArrayJson(const ArrayEntry& entry) { return ArrayJson(entry).Dump(2) + "\n"; }
 
 Result<ArrayEntry> DecodeArrayJson(std::string_view text, std::string_view name) {
   RHIZOME_ASSIGN_OR_RETURN(const Json json, ParseZarrJson(text));
@@ -201,9 +208,10 @@ Result<ArrayEntry> DecodeArrayJson(std::string_view text, std::string_view name)
   // understood here.
   const Json expected = ArrayJson(entry);
   if (json == expected) return entry;
-  for (const auto& [key, value] : expected.items()) {
-    if (!json.contains(key)) return Fail(Bad("/" + key, "is missing"));
-    if (json.at(key) != value) return Fail(Bad("/" + key, "is not what this engine writes"));
+  for (const auto& [key, value] : expected.members()) {
+    const Json* const found = json.Find(key);
+    if (found == nullptr) return Fail(Bad("/" + key, "is missing"));
+    if (*found != value) return Fail(Bad("/" + key, "is not what this engine writes"));
   }
   return Fail(Bad("fields", "one is unknown"));
 }

@@ -1,15 +1,15 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
+#include "rhizome/storage/json_value.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome {
 
-using ZarrJson = nlohmann::json;
+using ZarrJson = JsonValue;
 
 /// "zarr.json, <field>: <why>". kCorruption.
 Status BadZarrJson(std::string_view field, std::string_view why);

@@ -9,6 +9,7 @@
 #include <limits>
 #include <optional>
 
+#include "rhizome/storage/excerpt.h"
 #include "rhizome/storage/half.h"
 #include "rhizome/storage/zarr_json.h"
 #include "rhizome/storage/zarr_source.h"
@@ -26,14 +27,14 @@ Status Bad(std::string_view field, std::string_view why) {
 
 /// The name of a codec, grid or encoding, which may stand alone or beside its configuration.
 std::string NameOf(const ZarrJson& json) {
-  if (json.is_string()) return json.get<std::string>();
+  if (json.is_string()) return json.text();
   const ZarrJson& name = ZarrAt(json, "/name");
-  return name.is_string() ? name.get<std::string>() : std::string();
+  return name.is_string() ? name.text() : std::string();
 }
 
 std::string TextOr(const ZarrJson& json, const char* pointer, const char* otherwise) {
   const ZarrJson& value = ZarrAt(json, pointer);
-  return value.is_string() ? value.get<std::string>() : otherwise;
+  return value.is_string() ? value.text() : otherwise;
 }
 
 Status CheckKnownFields(const ZarrJson& json) {
@@ -41,10 +42,9 @@ Status CheckKnownFields(const ZarrJson& json) {
       "zarr_format",          "node_type",  "shape",          "data_type",
       "chunk_grid",           "fill_value", "codecs",         "chunk_key_encoding",
       "storage_transformers", "attributes", "dimension_names"};
-  for (const auto& [key, value] : json.items()) {
+  for (const auto& [key, value] : json.members()) {
     if (std::find(kKnown.begin(), kKnown.end(), key) != kKnown.end()) continue;
-    const bool optional = value.is_object() && value.contains("must_understand") &&
-                          value.at("must_understand") == ZarrJson(false);
+    const bool optional = value.is_object() && ZarrAt(value, "/must_understand") == ZarrJson(false);
     if (!optional) return Bad(fmt::format("/{}", key), "an extension that is not known here");
   }
   if (ZarrAt(json, "/zarr_format") != ZarrJson(3)) return Bad("/zarr_format", "not 3");
@@ -62,8 +62,8 @@ Result<std::pair<std::uint64_t, std::uint64_t>> Extents(const ZarrJson& list, co
     return Fail(Bad(field, "not as long as the shape"));
   std::array<std::uint64_t, 2> extents = {1, 1};
   for (std::size_t i = 0; i < dimensions; ++i) {
-    if (!list[i].is_number_unsigned()) return Fail(Bad(field, "not unsigned numbers"));
-    extents[i] = list[i].get<std::uint64_t>();
+    if (!list[i].is_unsigned()) return Fail(Bad(field, "not unsigned numbers"));
+    extents[i] = list[i].unsigned_number();
   }
   return std::pair(extents[0], extents[1]);
 }
@@ -117,12 +117,12 @@ Status ParseType(const ZarrJson& json, ZarrSourceFormat& format) {
 template <typename T>
 bool PutInteger(const ZarrJson& value, std::array<std::byte, 8>& fill) {
   T number = 0;
-  if (value.is_number_unsigned()) {
-    const auto given = value.get<std::uint64_t>();
+  if (value.is_unsigned()) {
+    const auto given = value.unsigned_number();
     if (given > static_cast<std::uint64_t>(std::numeric_limits<T>::max())) return false;
     number = static_cast<T>(given);
-  } else if (value.is_number_integer()) {
-    const auto given = value.get<std::int64_t>();
+  } else if (value.is_integer()) {
+    const auto given = value.integer();
     if (given < static_cast<std::int64_t>(std::numeric_limits<T>::min())) return false;
     number = static_cast<T>(given);
   } else {
@@ -149,11 +149,11 @@ std::optional<double> FloatOfBits(std::string_view text, const ZarrSourceFormat&
 bool PutFloat(const ZarrJson& value, const ZarrSourceFormat& format,
               std::array<std::byte, 8>& fill) {
   double wide = 0;
-  const std::string text = value.is_string() ? value.get<std::string>() : std::string();
+  const std::string text = value.is_string() ? value.text() : std::string();
   if (const auto number = FloatOfBits(text, format)) {
     wide = *number;
   } else if (value.is_number()) {
-    wide = value.get<double>();
+    wide = value.number();
   } else if (value == ZarrJson("NaN")) {
     wide = std::numeric_limits<double>::quiet_NaN();
   } else if (value == ZarrJson("Infinity") || value == ZarrJson("-Infinity")) {
@@ -194,7 +194,7 @@ Status ParseFill(const ZarrJson& json, ZarrSourceFormat& format) {
   }
   if (understood) return Status::Ok();
   return Bad("/fill_value", fmt::format("{} is no value of {} that is known here",
-                                        value.dump(-1, ' ', true), DataTypeName(format.dtype)));
+                                        Excerpt(value.Dump()), DataTypeName(format.dtype)));
 }
 
 Status ParseKeys(const ZarrJson& json, ZarrSourceFormat& format) {

@@ -11,6 +11,13 @@
 
 namespace rhizome {
 
+// Of forked children. A child may read what is in memory, and open a store to read it. It ends by
+// _exit(), by exec or by exit(): RocksDB and oneTBB have threads of their own in a process that has
+// a store open, and would wait for them in a child, too, so that exit() does there what was
+// registered for it (atexit, destructors of static objects) since a store was first opened for
+// writing, or all of it where none was open at the fork; it flushes the standard streams, and then
+// the process ends.
+
 /// How many forks lie between this process and the one that loaded the library. As cheap as a load,
 /// where getpid is a system call. Threads: any.
 std::uint64_t ForkCount();

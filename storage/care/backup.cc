@@ -539,13 +539,15 @@ Result<RestoreReport> Restore::Run(const Path& target, std::optional<std::uint64
 }  // namespace
 
 Result<BackupReport> BackupStore(FileSystem& fs, const Path& store, const Path& dir,
-                                 const BackupOptions& options, const JobControl& control) {
+                                 const BackupOptions& options, const JobControl& control) try {
   RHIZOME_RETURN_IF_ERROR(CheckOutside(fs, dir));
   const auto enclosed = fs.Enclose(dir);
   return Backup(fs, dir, options, control).Run(store);
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
-Result<std::vector<BackupInfo>> ListBackups(FileSystem& fs, const Path& dir) {
+Result<std::vector<BackupInfo>> ListBackups(FileSystem& fs, const Path& dir) try {
   const auto enclosed = fs.Enclose(dir);
   RHIZOME_ASSIGN_OR_RETURN(const StoreId id, ReadBackupId(fs, dir));
   RHIZOME_ASSIGN_OR_RETURN(const auto numbers, ListBackupNumbers(fs, dir));
@@ -559,12 +561,17 @@ Result<std::vector<BackupInfo>> ListBackups(FileSystem& fs, const Path& dir) {
     if (record) infos.push_back(InfoOf(*record));
   }
   return infos;
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 Result<RestoreReport> RestoreStore(FileSystem& fs, const Path& dir, const Path& store,
-                                   std::optional<std::uint64_t> number, const JobControl& control) {
+                                   std::optional<std::uint64_t> number,
+                                   const JobControl& control) try {
   const auto enclosed = fs.Enclose(dir);
   return Restore(fs, dir, control).Run(store, number);
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 }  // namespace rhizome

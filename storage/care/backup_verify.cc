@@ -10,6 +10,7 @@
 
 #include "rhizome/storage/backup.h"
 #include "rhizome/storage/backup_folder.h"
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/file_scan.h"
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/store_files.h"
@@ -204,9 +205,11 @@ Result<VerifyReport> BackupVerifier::Run() {
 
 }  // namespace
 
-Result<VerifyReport> VerifyBackups(FileSystem& fs, const Path& dir, const JobControl& control) {
+Result<VerifyReport> VerifyBackups(FileSystem& fs, const Path& dir, const JobControl& control) try {
   const auto enclosed = fs.Enclose(dir);
   return BackupVerifier(fs, dir, control).Run();
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 }  // namespace rhizome

@@ -16,6 +16,7 @@
 #include "rhizome/storage/catalog_repair.h"
 #include "rhizome/storage/coordinates.h"
 #include "rhizome/storage/damage.h"
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/file_copy.h"
 #include "rhizome/storage/forwarding_file_system.h"
 #include "rhizome/storage/job_folder.h"
@@ -944,10 +945,12 @@ Result<RepairReport> Repair::Run() {
 }  // namespace
 
 Result<RepairReport> RepairStore(FileSystem& fs, const Path& store, const RepairOptions& options,
-                                 const JobControl& control) {
+                                 const JobControl& control) try {
   const auto enclosed = fs.Enclose(store);
   RHIZOME_RETURN_IF_ERROR(CheckScratch(fs, store));
   return Repair(fs, store, options, control).Run();
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 }  // namespace rhizome

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/store_files.h"
 
 namespace rhizome {
@@ -13,7 +14,8 @@ namespace rhizome {
 std::span<const UpgradeStep> UpgradeSteps() { return {}; }
 
 Result<UpgradeReport> UpgradeStore(FileSystem& fs, const Path& path, std::uint64_t to,
-                                   std::span<const UpgradeStep> steps, const JobControl& control) {
+                                   std::span<const UpgradeStep> steps,
+                                   const JobControl& control) try {
   const auto enclosed = fs.Enclose(path);
   UpgradeReport report{.to = to};
   RHIZOME_ASSIGN_OR_RETURN(report.from, ReadFormatVersion(fs, path));
@@ -35,10 +37,15 @@ Result<UpgradeReport> UpgradeStore(FileSystem& fs, const Path& path, std::uint64
     RHIZOME_RETURN_IF_ERROR(step->run(fs, path, control));
   }
   return report;
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
-Result<UpgradeReport> UpgradeStore(FileSystem& fs, const Path& path, const JobControl& control) {
+Result<UpgradeReport> UpgradeStore(FileSystem& fs, const Path& path,
+                                   const JobControl& control) try {
   return UpgradeStore(fs, path, kStoreFormatVersion, UpgradeSteps(), control);
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 }  // namespace rhizome

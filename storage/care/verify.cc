@@ -13,6 +13,7 @@
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/catalog.h"
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/file_keeper.h"
 #include "rhizome/storage/file_scan.h"
 #include "rhizome/storage/job_folder.h"
@@ -562,9 +563,11 @@ Status VerifyReport::verdict() const {
 }
 
 Result<VerifyReport> VerifyFiles(FileSystem& fs, const Path& store, const JobControl& control,
-                                 FileTaker* taker) {
+                                 FileTaker* taker) try {
   const auto enclosed = fs.Enclose(store);
   return Verifier(fs, store, control, taker).Run();
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 }  // namespace rhizome

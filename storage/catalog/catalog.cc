@@ -25,10 +25,12 @@
 #include "rhizome/storage/catalog_manifest.h"
 #include "rhizome/storage/catalog_posix.h"
 #include "rhizome/storage/catalog_seal.h"
+#include "rhizome/storage/catalog_threads.h"
 #include "rhizome/storage/damage.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/job_folder.h"
+#include "rhizome/storage/library_threads.h"
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/process.h"
@@ -257,7 +259,7 @@ class Catalog::Impl {
         path_(std::move(path)),
         id_(id),
         options_(options),
-        env_(MakeCatalogEnv(EnvOf(fs), fault_)) {}
+        env_(MakeCatalogEnv(EnvOf(fs), fault_, threads_)) {}
   ~Impl() {
     Quietly([&] { (void)Close(); });
   }
@@ -272,10 +274,13 @@ class Catalog::Impl {
         RHIZOME_RETURN_IF_ERROR(BreakCatalogSeal(fs_, path_));
     }
     writable_ = true;
+    RHIZOME_RETURN_IF_ERROR(threads_->Start());
+    timer_.emplace();
     rocksdb::DB* db = nullptr;
     const rocksdb::Status status = rocksdb::DB::Open(
         DatabaseOptions(*env_, mode, options_), path_.string(), Families(options_), &families_, &db);
     db_.reset(db);
+    if (db != nullptr) LibraryThreads::AreAwaitedFromNowOn();
     return UnlessFault(Translate(status, path_));
   }
 
@@ -442,6 +447,11 @@ class Catalog::Impl {
     return writable_ ? SealCatalog(fs_, path_) : Status::Ok();
   }
 
+  Status CheckProcess() const {
+    return process_.here() ? Status::Ok()
+                           : process_.Check(fmt::format("the catalogue '{}'", path_.string()));
+  }
+
  private:
   Status CheckWhole() {
     RHIZOME_RETURN_IF_ERROR(CheckCatalogSeal(fs_, path_));
@@ -471,7 +481,7 @@ class Catalog::Impl {
 
   Status OpenSecondary() {
     // What was claimed of files by a MANIFEST that is gone need not be so of those of the next.
-    env_ = MakeCatalogEnv(EnvOf(fs_), fault_);
+    env_ = MakeCatalogEnv(EnvOf(fs_), fault_, threads_);
     rocksdb::DB* db = nullptr;
     const rocksdb::Status status =
         rocksdb::DB::OpenAsSecondary(DatabaseOptions(*env_, Mode::kRead, options_), path_.string(),
@@ -625,11 +635,6 @@ class Catalog::Impl {
                                           path_.string(), SequenceOf(key)));
   }
 
-  Status CheckProcess() const {
-    return process_.here() ? Status::Ok()
-                           : process_.Check(fmt::format("the catalogue '{}'", path_.string()));
-  }
-
   FileSystem& fs_;
   const Path path_;
   const StoreId id_;
@@ -641,6 +646,8 @@ class Catalog::Impl {
   Mutex writes_;                     // one at a time: the number of a change is asked for behind it
   std::uint64_t synced_change_ RHIZOME_GUARDED_BY(writes_) =
       0;  // the last that is, of this opening
+  std::optional<LibraryThreads> timer_;  // RocksDB has one while a writer is open
+  const std::shared_ptr<CatalogThreads> threads_ = std::make_shared<CatalogThreads>();
   std::unique_ptr<rocksdb::Env> env_;
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
@@ -700,5 +707,6 @@ Status Catalog::PutDeltaEntries(std::span<const std::pair<std::string, std::stri
 Status Catalog::CatchUp() { return impl_->CatchUp(); }
 Status Catalog::VerifyChecksums() { return impl_->VerifyChecksums(); }
 Status Catalog::Close() { return impl_->Close(); }
+Status Catalog::CheckProcess() const { return impl_->CheckProcess(); }
 
 }  // namespace rhizome

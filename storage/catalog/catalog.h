@@ -111,6 +111,9 @@ class Catalog {
   /// Flushes, so that a closed store has no live write-ahead log, and closes.
   Status Close();
 
+  /// Errors: kInvalidArgument, this is a fork of the process that opened it.
+  Status CheckProcess() const;
+
  private:
   class Impl;
   explicit Catalog(std::unique_ptr<Impl> impl);

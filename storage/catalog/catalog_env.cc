@@ -173,13 +173,35 @@ class RepairFileSystem final : public CatalogFileSystem {
   Broken broken_;
 };
 
-/// One of our file systems, and the base's clock.
+/// One of our file systems, the base's clock, and threads of the catalogue's own.
 class CatalogEnv final : public rocksdb::EnvWrapper {
  public:
-  CatalogEnv(rocksdb::Env& base, const std::shared_ptr<rocksdb::FileSystem>& files)
-      : EnvWrapper(rocksdb::NewCompositeEnv(files)) {
+  CatalogEnv(rocksdb::Env& base, const std::shared_ptr<rocksdb::FileSystem>& files,
+             std::shared_ptr<CatalogThreads> threads)
+      : EnvWrapper(rocksdb::NewCompositeEnv(files)), threads_(std::move(threads)) {
     system_clock_ = base.GetSystemClock();
   }
+
+  void Schedule(void (*work)(void*), void* argument, Priority priority, void* tag,
+                void (*unscheduled)(void*)) override {
+    threads_->Schedule(priority, work, argument, tag, unscheduled);
+  }
+  int UnSchedule(void* tag, Priority priority) override {
+    return threads_->Unschedule(priority, tag);
+  }
+  unsigned int GetThreadPoolQueueLen(Priority priority) const override {
+    return static_cast<unsigned int>(threads_->QueueLength(priority));
+  }
+  int GetBackgroundThreads(Priority priority) override { return CatalogThreads::CountOf(priority); }
+
+  // The count is fixed, and none is a compaction's alone.
+  void SetBackgroundThreads(int, Priority) override {}
+  void IncBackgroundThreadsIfNeeded(int, Priority) override {}
+  int ReserveThreads(int, Priority) override { return 0; }
+  int ReleaseThreads(int, Priority) override { return 0; }
+
+ private:
+  const std::shared_ptr<CatalogThreads> threads_;
 };
 
 }  // namespace
@@ -210,15 +232,18 @@ Status CatalogFault::status() const {
 }
 
 std::unique_ptr<rocksdb::Env> MakeCatalogEnv(rocksdb::Env& base,
-                                             std::shared_ptr<CatalogFault> fault) {
+                                             std::shared_ptr<CatalogFault> fault,
+                                             std::shared_ptr<CatalogThreads> threads) {
   return std::make_unique<CatalogEnv>(
-      base, std::make_shared<CatalogFileSystem>(base.GetFileSystem(), std::move(fault)));
+      base, std::make_shared<CatalogFileSystem>(base.GetFileSystem(), std::move(fault)),
+      std::move(threads));
 }
 
 std::unique_ptr<rocksdb::Env> MakeRepairEnv(rocksdb::Env& base,
                                             std::shared_ptr<CatalogFault> fault) {
   return std::make_unique<CatalogEnv>(
-      base, std::make_shared<RepairFileSystem>(base.GetFileSystem(), fault));
+      base, std::make_shared<RepairFileSystem>(base.GetFileSystem(), fault),
+      std::make_shared<CatalogThreads>());  // a repair schedules nothing
 }
 
 }  // namespace rhizome

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "rhizome/storage/catalog_threads.h"
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/status.h"
 
@@ -36,13 +37,14 @@ Status TranslateFault(const rocksdb::Status& status, const std::string& where);
 ///     that cannot be opened;
 ///   - a last record of a log (write-ahead log, MANIFEST) that was not synced and whose length came
 ///     before its bytes is the end of the log. RocksDB would refuse the catalogue;
-/// that it overlooks no damage of a log which RocksDB takes for such an end, and that it shows RocksDB
-/// nothing but what a catalogue's options let it write (catalog_files.h): what others put behind right
-/// checksums would end the process, or be read where there is nothing.
-/// Files that cannot be opened go into `fault`.
-/// Ownership: `base` and the result must outlive the databases that use them.
+/// that it overlooks no damage of a log which RocksDB takes for such an end, and that it shows
+/// RocksDB nothing but what a catalogue's options let it write (catalog_files.h): what others put
+/// behind right checksums would end the process, or be read where there is nothing. Files that
+/// cannot be opened go into `fault`; what RocksDB does behind the scenes, `threads` do. Ownership:
+/// `base` and the result must outlive the databases that use them.
 std::unique_ptr<rocksdb::Env> MakeCatalogEnv(rocksdb::Env& base,
-                                             std::shared_ptr<CatalogFault> fault);
+                                             std::shared_ptr<CatalogFault> fault,
+                                             std::shared_ptr<CatalogThreads> threads);
 
 /// The same for RocksDB's repair of a copy: once a write failed all later ones do, and `fault` has
 /// it. RocksDB goes on after some that failed, and comes upon an assertion that ends the process,

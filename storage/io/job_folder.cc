@@ -9,6 +9,7 @@
 
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/place_names.h"
+#include "rhizome/storage/walk_files.h"
 
 namespace rhizome {
 namespace {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "rhizome/storage/block_file.h"
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/section_format.h"
@@ -159,11 +160,17 @@ class SectionFileWriter::Impl {
 SectionFileWriter::SectionFileWriter(ByteSink& sink, FileKind kind, const StoreId& store_id)
     : impl_(std::make_unique<Impl>(sink, kind, store_id)) {}
 SectionFileWriter::~SectionFileWriter() = default;
-Status SectionFileWriter::BeginSection(std::uint32_t kind, std::uint32_t element_bytes) {
+Status SectionFileWriter::BeginSection(std::uint32_t kind, std::uint32_t element_bytes) try {
   return impl_->BeginSection(kind, element_bytes);
+} catch (...) {
+  return StatusOfException();
 }
-Status SectionFileWriter::Append(std::span<const std::byte> bytes) { return impl_->Append(bytes); }
-Status SectionFileWriter::Finish() { return impl_->Finish(); }
+Status SectionFileWriter::Append(std::span<const std::byte> bytes) {
+  return Guarded([&] { return impl_->Append(bytes); });
+}
+Status SectionFileWriter::Finish() {
+  return Guarded([&] { return impl_->Finish(); });
+}
 
 SectionFile::SectionFile() = default;
 SectionFile::SectionFile(SectionFile&&) noexcept = default;
@@ -171,7 +178,7 @@ SectionFile& SectionFile::operator=(SectionFile&&) noexcept = default;
 SectionFile::~SectionFile() = default;
 
 Result<SectionFile> SectionFile::Load(FileSystem& fs, const Path& path, FileKind kind,
-                                      const StoreId& store_id, const LoadOptions& options) {
+                                      const StoreId& store_id, const LoadOptions& options) try {
   SectionFile file;
   file.path_ = path;
   RHIZOME_ASSIGN_OR_RETURN(file.blocks_, BlockFile::Open(fs, path, kind, store_id, options.direct));
@@ -187,6 +194,8 @@ Result<SectionFile> SectionFile::Load(FileSystem& fs, const Path& path, FileKind
   RHIZOME_RETURN_IF_ERROR(options.leave.empty() ? file.LoadAll(options.io)
                                                 : file.LoadSome(options.leave, options.io));
   return file;
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 Status SectionFile::LoadAll(const IoQueueOptions& io) {
@@ -229,7 +238,7 @@ Status SectionFile::LoadSome(std::span<const std::uint32_t> leave, const IoQueue
 }
 
 Result<SectionFile> SectionFile::Parse(std::vector<std::byte> bytes, const Path& path,
-                                       FileKind kind, const StoreId& store_id) {
+                                       FileKind kind, const StoreId& store_id) try {
   const auto entries = CheckSectionFile(bytes, kind, store_id);
   if (!entries) return Fail(entries.error().WithContext(path.string()));
   SectionFile file;
@@ -241,6 +250,8 @@ Result<SectionFile> SectionFile::Parse(std::vector<std::byte> bytes, const Path&
                              entry.element_count, file.bytes_.data() + entry.offset_bytes});
   }
   return file;
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 const SectionFile::Entry* SectionFile::Find(std::uint32_t kind) const {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/file_copy.h"
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/reserve.h"
@@ -65,10 +66,12 @@ const std::string& MainName(const ArraySource& source) {
 
 }  // namespace
 
-Result<ArrayChange> ArrayChange::Begin(Store& store) { return ArrayChange(store); }
+Result<ArrayChange> ArrayChange::Begin(Store& store) {
+  return Guarded([&]() -> Result<ArrayChange> { return ArrayChange(store); });
+}
 
 Status ArrayChange::Run(FileSystem& fs, const Path& path, std::uint64_t generation,
-                        const std::function<Status(ArrayChange&)>& steps) {
+                        const std::function<Status(ArrayChange&)>& steps) try {
   std::optional<ReserveInUse> reserve;
   if (generation == 0) reserve.emplace(fs, path);
   RHIZOME_ASSIGN_OR_RETURN(auto store, Store::OpenForWriting(fs, path, /*clear_scratch=*/false));
@@ -86,11 +89,15 @@ Status ArrayChange::Run(FileSystem& fs, const Path& path, std::uint64_t generati
   store.reset();
   if (drops) static_cast<void>(RemoveDropped(fs, path));
   return Status::Ok();
+} catch (...) {
+  return StatusOfException();
 }
 
-Status ArrayChange::RemoveDropped(FileSystem& fs, const Path& path) {
+Status ArrayChange::RemoveDropped(FileSystem& fs, const Path& path) try {
   const auto store = Store::OpenForWriting(fs, path, /*clear_scratch=*/false);
   return store ? Status::Ok() : store.error();
+} catch (...) {
+  return StatusOfException();
 }
 
 // --- Names ---------------------------------------------------------------------------------------
@@ -203,7 +210,7 @@ Status ArrayChange::MoveStored(const std::string& from, const std::string& to) {
   return Publish({arrays, store_->GenerationFolder(), now->files}, to);
 }
 
-Result<std::string> ArrayChange::Add(const ArraySource& source) {
+Result<std::string> ArrayChange::Add(const ArraySource& source) try {
   RHIZOME_RETURN_IF_ERROR(CheckSource(source));
   const std::string& name = MainName(source);
   if (next_.FindArray(name) != nullptr)
@@ -211,9 +218,11 @@ Result<std::string> ArrayChange::Add(const ArraySource& source) {
   RHIZOME_ASSIGN_OR_RETURN(std::string stored, FreshName(name));
   RHIZOME_RETURN_IF_ERROR(Publish(source, stored));
   return stored;
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
-Result<std::string> ArrayChange::AddVersion(const ArraySource& source, std::string_view name) {
+Result<std::string> ArrayChange::AddVersion(const ArraySource& source, std::string_view name) try {
   RHIZOME_RETURN_IF_ERROR(CheckSource(source));
   if (SplitVersion(name))
     return Fail(Status::InvalidArgument(
@@ -228,9 +237,12 @@ Result<std::string> ArrayChange::AddVersion(const ArraySource& source, std::stri
   std::string stored = VersionName(plain, NextVersion(plain));
   RHIZOME_RETURN_IF_ERROR(Publish(source, stored));
   return stored;
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
-Result<std::string> ArrayChange::Replace(std::string_view reference, const ArraySource& source) {
+Result<std::string> ArrayChange::Replace(std::string_view reference,
+                                         const ArraySource& source) try {
   RHIZOME_RETURN_IF_ERROR(CheckSource(source));
   const ArrayEntry* old = next_.FindArray(reference);
   if (old == nullptr) return Fail(NotFound(reference));
@@ -248,6 +260,8 @@ Result<std::string> ArrayChange::Replace(std::string_view reference, const Array
   std::string stored = VersionName(name, next);
   RHIZOME_RETURN_IF_ERROR(Publish(source, stored));
   return stored;
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 Status ArrayChange::DropVersion(std::string_view name, std::uint64_t version) {
@@ -280,7 +294,7 @@ Status ArrayChange::DropEdgeAttribute(std::string_view name) {
   return Status::Ok();
 }
 
-Status ArrayChange::Drop(std::string_view reference, bool all_versions) {
+Status ArrayChange::Drop(std::string_view reference, bool all_versions) try {
   RHIZOME_ASSIGN_OR_RETURN(const ArrayReference parsed, ParseArrayReference(reference));
   if (const ArrayEntry* exact = FindStoredArray(next_.arrays, reference)) {
     if (IsSidecar(exact->name))
@@ -311,9 +325,11 @@ Status ArrayChange::Drop(std::string_view reference, bool all_versions) {
   const ArrayEntry* array = next_.FindArray(reference);
   const auto version = array == nullptr ? std::nullopt : SplitVersion(array->name);
   return version ? DropVersion(parsed.name, version->second) : NotFound(reference);
+} catch (...) {
+  return StatusOfException();
 }
 
-Status ArrayChange::DropLost(std::string_view stored) {
+Status ArrayChange::DropLost(std::string_view stored) try {
   const ArrayEntry* array = FindStoredArray(next_.arrays, stored);
   if (array == nullptr) return Status::Ok();  // with another part of its attribute
   if (IsOfEdges(*array)) return DropEdgeAttribute(stored.substr(0, stored.rfind('.')));
@@ -325,9 +341,11 @@ Status ArrayChange::DropLost(std::string_view stored) {
   }
   RemoveStored(std::string(stored));
   return Status::Ok();
+} catch (...) {
+  return StatusOfException();
 }
 
-Status ArrayChange::Rename(std::string_view from, std::string_view to) {
+Status ArrayChange::Rename(std::string_view from, std::string_view to) try {
   RHIZOME_RETURN_IF_ERROR(CheckName("array", from));
   if (SplitVersion(from) || IsSidecar(from))
     return Status::InvalidArgument(fmt::format("'{}': rename arrays as a whole", from));
@@ -358,6 +376,8 @@ Status ArrayChange::Rename(std::string_view from, std::string_view to) {
   SeriesOf(name) = series;
   SeriesOf(from).aliases.clear();
   return Status::Ok();
+} catch (...) {
+  return StatusOfException();
 }
 
 Result<ArrayAlias*> ArrayChange::FindAlias(std::string_view name, std::string_view alias) {
@@ -368,7 +388,8 @@ Result<ArrayAlias*> ArrayChange::FindAlias(std::string_view name, std::string_vi
   return Fail(Status::NotFound(fmt::format("there is no alias {}@{}", name, alias)));
 }
 
-Status ArrayChange::SetAlias(std::string_view name, std::string_view alias, std::uint64_t version) {
+Status ArrayChange::SetAlias(std::string_view name, std::string_view alias,
+                             std::uint64_t version) try {
   RHIZOME_RETURN_IF_ERROR(CheckName("array", name));
   RHIZOME_RETURN_IF_ERROR(CheckAlias(alias));
   if (FindStoredArray(next_.arrays, VersionName(name, version)) == nullptr) {
@@ -388,25 +409,31 @@ Status ArrayChange::SetAlias(std::string_view name, std::string_view alias, std:
   if (one.history.size() == kMaxAliasHistory) one.history.erase(one.history.begin());
   one.history.push_back(version);
   return Status::Ok();
+} catch (...) {
+  return StatusOfException();
 }
 
-Status ArrayChange::DropAlias(std::string_view name, std::string_view alias) {
+Status ArrayChange::DropAlias(std::string_view name, std::string_view alias) try {
   RHIZOME_RETURN_IF_ERROR(FindAlias(name, alias));
   std::erase_if(SeriesOf(name).aliases, [&](const ArrayAlias& one) { return one.name == alias; });
   return Status::Ok();
+} catch (...) {
+  return StatusOfException();
 }
 
-Result<std::uint64_t> ArrayChange::RollBack(std::string_view name, std::string_view alias) {
+Result<std::uint64_t> ArrayChange::RollBack(std::string_view name, std::string_view alias) try {
   RHIZOME_ASSIGN_OR_RETURN(ArrayAlias* const one, FindAlias(name, alias));
   if (one->history.size() < 2)
     return Fail(Status::InvalidArgument(fmt::format(
         "{0}@{1} stood for no other version that is still there: set it to one", name, alias)));
   one->history.pop_back();
   return one->history.back();
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 Result<std::vector<std::uint64_t>> ArrayChange::KeepNewest(std::string_view name,
-                                                           std::uint64_t count) {
+                                                           std::uint64_t count) try {
   RHIZOME_RETURN_IF_ERROR(CheckName("array", name));
   if (count == 0) return Fail(Status::InvalidArgument("at least one version must be kept"));
   std::vector<std::uint64_t> old = VersionsOf(next_, name);
@@ -420,6 +447,8 @@ Result<std::vector<std::uint64_t>> ArrayChange::KeepNewest(std::string_view name
   });
   for (const std::uint64_t version : old) RHIZOME_RETURN_IF_ERROR(DropVersion(name, version));
   return old;
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 // --- Commit --------------------------------------------------------------------------------------
@@ -482,7 +511,7 @@ Status ArrayChange::WriteFiles() {
   return Status::Ok();
 }
 
-Status ArrayChange::Commit() {
+Status ArrayChange::Commit() try {
   const MutexLock files(store_->files_);  // what no manifest names yet is no rubbish
   RHIZOME_RETURN_IF_ERROR(CheckBase());
   RHIZOME_RETURN_IF_ERROR(WriteFiles());
@@ -497,6 +526,8 @@ Status ArrayChange::Commit() {
   new_files_.clear();
   ++next_.version;
   return store_->CommitManifest(next_);
+} catch (...) {
+  return StatusOfException();
 }
 
 }  // namespace rhizome

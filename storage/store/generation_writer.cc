@@ -6,6 +6,7 @@
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/catalog.h"
+#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/store.h"
 #include "rhizome/storage/store_copy.h"
@@ -28,7 +29,7 @@ Status SortUnique(Entries& entries, Key key, std::string_view what) {
 
 }  // namespace
 
-Result<std::unique_ptr<GenerationWriter>> GenerationWriter::Create(Store& store) {
+Result<std::unique_ptr<GenerationWriter>> GenerationWriter::Create(Store& store) try {
   const MutexLock files(store.files_);  // rubbish that is being removed is not to be ours
   {
     const MutexLock lock(store.commits_);
@@ -52,10 +53,12 @@ Result<std::unique_ptr<GenerationWriter>> GenerationWriter::Create(Store& store)
   RHIZOME_RETURN_IF_ERROR(store.fs().CreateDirectory(writer->root_));
   RHIZOME_RETURN_IF_ERROR(WriteWholeFile(store.fs(), writer->root_ / kPinName, {}));
   return writer;
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 Result<std::unique_ptr<GenerationWriter::File>> GenerationWriter::CreateFile(
-    std::string_view relative_path) {
+    std::string_view relative_path) try {
   RHIZOME_RETURN_IF_ERROR(CheckRelativePath(relative_path));
   const Path path = root_ / relative_path;
   RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs(), path.parent_path()));
@@ -64,6 +67,8 @@ Result<std::unique_ptr<GenerationWriter::File>> GenerationWriter::CreateFile(
   file->relative_path_ = relative_path;
   RHIZOME_ASSIGN_OR_RETURN(file->file_, fs().CreateFile(path));
   return file;
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 Status GenerationWriter::File::Append(std::span<const std::byte> bytes) {
@@ -84,7 +89,7 @@ Status GenerationWriter::File::Close() {
 }
 
 Status GenerationWriter::AddArray(std::span<const ArrayEntry> arrays,
-                                  std::span<const FileEntry> files) {
+                                  std::span<const FileEntry> files) try {
   for (const ArrayEntry& array : arrays) RHIZOME_RETURN_IF_ERROR(CheckStoredArray(array));
   for (const FileEntry& file : files) {
     RHIZOME_ASSIGN_OR_RETURN(const FileInfo info, fs().Stat(root_ / file.path));
@@ -95,6 +100,8 @@ Status GenerationWriter::AddArray(std::span<const ArrayEntry> arrays,
   manifest_.arrays.insert(manifest_.arrays.end(), arrays.begin(), arrays.end());
   manifest_.files.insert(manifest_.files.end(), files.begin(), files.end());
   return Status::Ok();
+} catch (...) {
+  return StatusOfException();
 }
 
 Status GenerationWriter::SyncFolders() {
@@ -126,7 +133,7 @@ Status GenerationWriter::Seal(const GenerationInfo& info) {
 }
 
 Result<std::shared_ptr<const Store>> GenerationWriter::Preview(const GenerationInfo& info,
-                                                               std::uint64_t base_sequence) {
+                                                               std::uint64_t base_sequence) try {
   RHIZOME_RETURN_IF_ERROR(Seal(info));
   RHIZOME_RETURN_IF_ERROR(store_.PrepareManifest(manifest_));
   prepared_ = true;
@@ -135,14 +142,18 @@ Result<std::shared_ptr<const Store>> GenerationWriter::Preview(const GenerationI
   auto manifest = std::make_shared<const Manifest>(manifest_);
   preview->Show(std::move(manifest), std::move(pin), StoreCopy::Sequence(*preview), base_sequence);
   return std::shared_ptr<const Store>(std::move(preview));
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
-Status GenerationWriter::Commit(const GenerationInfo& info, std::uint64_t base_sequence) {
+Status GenerationWriter::Commit(const GenerationInfo& info, std::uint64_t base_sequence) try {
   if (!prepared_) RHIZOME_RETURN_IF_ERROR(Seal(info));
   RHIZOME_RETURN_IF_ERROR(prepared_ ? store_.CommitPrepared(manifest_, base_sequence)
                                     : store_.CommitManifest(manifest_, base_sequence));
   store_.EndBuilding();
   return Status::Ok();
+} catch (...) {
+  return StatusOfException();
 }
 
 }  // namespace rhizome

@@ -1,14 +1,17 @@
 #include "rhizome/storage/array_change.h"
+#include "rhizome/storage/exceptions.h"
 
 namespace rhizome {
 
 Status Store::PublishArray(FileSystem& fs, const Path& path, std::uint64_t generation,
                            std::span<const ArrayEntry> arrays, const Path& source_root,
-                           std::span<const FileEntry> files) {
+                           std::span<const FileEntry> files) try {
   return ArrayChange::Run(fs, path, generation, [&](ArrayChange& change) -> Status {
     RHIZOME_RETURN_IF_ERROR(change.Add({arrays, source_root, files}));
     return Status::Ok();
   });
+} catch (...) {
+  return StatusOfException();
 }
 
 }  // namespace rhizome

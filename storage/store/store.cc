@@ -270,8 +270,9 @@ std::shared_ptr<Store> Store::Copy() const {
   return snapshot;
 }
 
-Status Store::Refresh() {
-  if (lock_ != nullptr || snapshot_) return Status::Ok();
+Status Store::Refresh() try {
+  if (snapshot_) return Status::Ok();
+  if (lock_ != nullptr) return catalog_->CheckProcess();
   for (int attempt = 0; attempt < kPinAttempts; ++attempt) {
     RHIZOME_ASSIGN_OR_RETURN(const bool pinned, TryPin());
     if (pinned) return Status::Ok();
@@ -279,10 +280,12 @@ Status Store::Refresh() {
   }
   return Status::Busy(
       fmt::format("'{}' is being cleaned up by a writer: try again", path_.string()));
+} catch (...) {
+  return StatusOfException();
 }
 
 Result<std::unique_ptr<Store>> Store::Create(FileSystem& fs, const Path& path, const StoreId& id,
-                                             const StoreOptions& options) {
+                                             const StoreOptions& options) try {
   RHIZOME_RETURN_IF_ERROR(CheckOptions(fs, options));
   RHIZOME_RETURN_IF_ERROR(CheckOutside(fs, path));
   const auto info = fs.Stat(path);
@@ -310,6 +313,8 @@ Result<std::unique_ptr<Store>> Store::Create(FileSystem& fs, const Path& path, c
   if (made.ok()) return store;
   static_cast<void>(Discard(std::move(store)));
   return Fail(made);
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 Status Store::MakeEmpty() {
@@ -327,7 +332,7 @@ Status Store::MakeEmpty() {
 }
 
 // LOCK is held until all else is gone, or another ingestion could begin in what is being removed.
-Status Store::Discard(std::unique_ptr<Store> store) {
+Status Store::Discard(std::unique_ptr<Store> store) try {
   FileSystem& fs = *store->fs_;
   const Path path = store->path_;
   if (store->catalog_ != nullptr) static_cast<void>(store->catalog_->Close());  // it goes anyway
@@ -337,6 +342,8 @@ Status Store::Discard(std::unique_ptr<Store> store) {
   RHIZOME_RETURN_IF_ERROR(fs.RemoveFile(path / kLockName));
   RemoveEmptyFolders(fs, store->made_folders_);
   return Status::Ok();
+} catch (...) {
+  return StatusOfException();
 }
 
 Status Store::CheckWritable() const {
@@ -435,7 +442,7 @@ Status Store::WriteManifest(const Manifest& manifest, std::span<const std::byte>
 }
 
 // Removing gigabytes takes a while, in which commits go on.
-Status Store::CollectGarbage() {
+Status Store::CollectGarbage() try {
   const MutexLock files(files_);
   {
     const MutexLock lock(commits_);
@@ -453,9 +460,11 @@ Status Store::CollectGarbage() {
   RHIZOME_RETURN_IF_ERROR(
       RemoveOrphans(*fs_, path_, id_, *current, /*with_scratch=*/false, building));
   return DropOldDelta(current->generation, base_sequence);
+} catch (...) {
+  return StatusOfException();
 }
 
-Status Store::Keep(const KeepRule& rule) {
+Status Store::Keep(const KeepRule& rule) try {
   const MutexLock files(files_);
   {
     const MutexLock lock(commits_);
@@ -466,9 +475,11 @@ Status Store::Keep(const KeepRule& rule) {
   next.keep = rule;
   ++next.version;
   return CommitManifest(next);
+} catch (...) {
+  return StatusOfException();
 }
 
-Status Store::RemoveKept() {
+Status Store::RemoveKept() try {
   const MutexLock files(files_);
   {
     const MutexLock lock(commits_);
@@ -483,9 +494,11 @@ Status Store::RemoveKept() {
   }
   current.keep.generations = 0;
   return RemoveOrphans(*fs_, path_, id_, current, /*with_scratch=*/false, building);
+} catch (...) {
+  return StatusOfException();
 }
 
-Status Store::ClaimDelta() {
+Status Store::ClaimDelta() try {
   const MutexLock lock(commits_);
   RHIZOME_RETURN_IF_ERROR(CheckWritable());
   if (delta_claimed_)
@@ -493,6 +506,8 @@ Status Store::ClaimDelta() {
         "'{}': another Graph of this process writes to it: share that one", path_.string()));
   delta_claimed_ = true;
   return Status::Ok();
+} catch (...) {
+  return StatusOfException();
 }
 
 void Store::ReleaseDelta() {
@@ -501,7 +516,7 @@ void Store::ReleaseDelta() {
 }
 
 Status Store::CommitDelta(
-    bool sync, const std::function<std::vector<DeltaCommit>(std::uint64_t first)>& make) {
+    bool sync, const std::function<std::vector<DeltaCommit>(std::uint64_t first)>& make) try {
   const MutexLock lock(commits_);
   RHIZOME_RETURN_IF_ERROR(CheckWritable());
   const std::vector<DeltaCommit> commits = make(sequence() + 1);
@@ -512,21 +527,27 @@ Status Store::CommitDelta(
   const MutexLock shown(shown_);
   sequence_ += commits.size();
   return Status::Ok();
+} catch (...) {
+  return StatusOfException();
 }
 
 Status Store::ScanDelta(
     std::uint64_t after,
-    const std::function<Status(std::uint64_t, std::span<const std::byte>)>& visit) const {
+    const std::function<Status(std::uint64_t, std::span<const std::byte>)>& visit) const try {
   return catalog_->ScanDelta(after, visit);
+} catch (...) {
+  return StatusOfException();
 }
 
 Status Store::ReadDeltaRow(std::uint64_t sequence, std::uint64_t array_id, std::int64_t vertex,
-                           std::span<std::byte> out) const {
+                           std::span<std::byte> out) const try {
   return catalog_->ReadDeltaRow(sequence, array_id, vertex, out);
+} catch (...) {
+  return StatusOfException();
 }
 
 Result<SectionFile> Store::LoadSectionFile(std::string_view relative_path, FileKind kind,
-                                           std::span<const std::uint32_t> leave) const {
+                                           std::span<const std::uint32_t> leave) const try {
   const auto manifest = Shown();
   const FileEntry* file = manifest->FindFile(relative_path);
   const Path path = GenerationFolder(path_, manifest->generation) / relative_path;
@@ -554,9 +575,11 @@ Result<SectionFile> Store::LoadSectionFile(std::string_view relative_path, FileK
   }
   if (!sections || leave.empty()) return sections;
   return SectionFile::Load(*fs_, path, kind, id_, options);
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
-Result<std::unique_ptr<ChunkArray>> Store::OpenArray(std::string_view name) const {
+Result<std::unique_ptr<ChunkArray>> Store::OpenArray(std::string_view name) const try {
   const auto manifest = Shown();
   const ArrayEntry* entry = manifest->FindArray(name);
   if (entry != nullptr)
@@ -569,6 +592,8 @@ Result<std::unique_ptr<ChunkArray>> Store::OpenArray(std::string_view name) cons
   }
   return Fail(Status::NotFound(fmt::format("no array '{}' in '{}'; there are: {}", name,
                                            path_.string(), names.empty() ? "none" : names)));
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 }  // namespace rhizome

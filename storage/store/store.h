@@ -37,7 +37,8 @@ struct DeltaCommit;
 ///
 /// Threads: const functions from many threads; the rest one at a time, but CommitDelta, Snapshot
 /// and CollectGarbage from many threads, beside a GenerationWriter or an ArrayChange too. In a
-/// forked child what asks the catalogue or commits fails with kInvalidArgument.
+/// forked child what asks the catalogue or commits fails with kInvalidArgument; it may end by
+/// exit() (process.h).
 class Store {
  public:
   enum class Mode : std::uint8_t { kRead, kWrite };

@@ -11,6 +11,7 @@
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/manifest.h"
 #include "rhizome/storage/place_names.h"
+#include "rhizome/storage/walk_files.h"
 
 namespace rhizome {
 
@@ -53,12 +54,6 @@ Result<Manifest> ReadCommittedManifest(FileSystem& fs, const Path& store, const 
 
 /// Reads any manifest file, without a commit to compare it with.
 Result<Manifest> ReadManifestFile(FileSystem& fs, const Path& path, const StoreId& id);
-
-/// Calls `visit` for every file below `folder`, with its path relative to `folder`, in no order.
-/// Anything that is neither a file nor a folder is visited too.
-Status WalkFiles(
-    FileSystem& fs, const Path& folder,
-    const std::function<Status(const std::string& relative, DirectoryEntry::Kind)>& visit);
 
 /// Removes what no manifest names: later generations and manifests (a killed writer's), files of
 /// the current generation that no manifest names, earlier generations that neither a reader pins

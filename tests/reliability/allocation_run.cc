@@ -42,7 +42,9 @@ class AllocationRun {
     }
     prepared_ = disk.Image();
     const std::uint64_t asked = CountAllocations();
-    stride_ = std::max<std::uint64_t>(asked / std::max<std::uint64_t>(plan_.points, 1), 1);
+    stride_ = plan_.stride;
+    if (stride_ == 0)
+      stride_ = std::max<std::uint64_t>(asked / std::max<std::uint64_t>(plan_.points, 1), 1);
     next_ = plan_.seed % stride_;
     const std::terminate_handler before = std::set_terminate(EndWithItsName);
     OnAllProcessors([&] { Work(asked); });
@@ -90,7 +92,8 @@ class AllocationRun {
       const AllocationFaults faults(fail_at, sticky);
       try {
         status = scenario_.run(disk, recorder);
-      } catch (const std::bad_alloc&) {
+      } catch (const std::exception& error) {
+        Fail(name, fmt::format("a function of the library throws: {}", error.what()));
         status = Status::OutOfMemory("an allocation failed");
       }
       hit = faults.failed() > 0;

@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <random>
@@ -12,10 +14,12 @@
 #include "reliability/allocation_hook.h"
 #include "reliability/counts.h"
 #include "reliability/thread_hook.h"
+#include "rhizome/index/array_add.h"
+#include "rhizome/index/repair_graph.h"
+#include "rhizome/index/row_source.h"
 #include "rhizome/index/sampler.h"
 #include "rhizome/index/verify_store.h"
 #include "rhizome/index/write_batch.h"
-#include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/row_reader.h"
 #include "testing/graph_model.h"
 #include "testing/test_store.h"
@@ -142,6 +146,16 @@ TEST_F(ReuseTest, AHandleThatCouldNotBecomeTheWriterTriesAgain) {
   }
 }
 
+/// What the library throws is a failure: its functions return a Status.
+Status TryOfReuse(const std::function<Status()>& work) {
+  try {
+    return work();
+  } catch (const std::exception& error) {
+    ADD_FAILURE() << "the library throws: " << error.what();
+    return Status::IoError("thrown");
+  }
+}
+
 /// Does `work` under faults at `points` of its allocations, in whatever thread, or of its threads.
 class Shortage {
  public:
@@ -153,7 +167,7 @@ class Shortage {
     std::uint64_t asked = 0;
     {
       const AllocationFaults none(~std::uint64_t{0}, false, AllocationFaults::Of::kAllThreads);
-      look(Guarded(work_));
+      look(TryOfReuse(work_));
       asked = none.asked();
     }
     for (std::uint64_t point = 0; point < points_ && !::testing::Test::HasFailure(); ++point) {
@@ -164,7 +178,7 @@ class Shortage {
         Status status;
         {
           const AllocationFaults faults(at, sticky, AllocationFaults::Of::kAllThreads);
-          status = Guarded(work_);
+          status = TryOfReuse(work_);
           failed_ += faults.failed() > 0 ? 1 : 0;
         }
         ExpectOkOrShort(status);
@@ -182,7 +196,7 @@ class Shortage {
       bool hit = false;
       {
         const ThreadFaults faults(at);
-        status = Guarded(work_);
+        status = TryOfReuse(work_);
         hit = faults.failed() > 0;
       }
       ExpectOkOrShort(status);
@@ -249,6 +263,61 @@ TEST_F(ReuseTest, VerifyIsRightOrSaysWhatIsShort) {
   EXPECT_GT(shortage.refused(), 0U);
   PrintCount("verifications-short-of-memory", shortage.failed());
   PrintCount("verifications-short-of-threads", shortage.threads_failed());
+}
+
+// Nor is it for a repair, which finds nothing to do.
+TEST_F(ReuseTest, RepairIsRightOrSaysWhatIsShort) {
+  graph_ = nullptr;
+  store_ = nullptr;
+  const JobControl control;
+  Shortage shortage(8, [&]() -> Status {
+    RHIZOME_ASSIGN_OR_RETURN(const auto report,
+                             RepairGraph(FileSystem::Posix(), path_, {}, control));
+    EXPECT_TRUE(report.found.empty() && report.lost.empty() && report.quarantine.empty());
+    return Status::Ok();
+  });
+  shortage.Run([](const Status&) {});
+  shortage.RunThreads([](const Status&) {});
+  EXPECT_GT(shortage.refused(), 0U);
+  PrintCount("repairs-short-of-memory", shortage.failed());
+  PrintCount("repairs-short-of-threads", shortage.threads_failed());
+}
+
+class SameRowsOfReuse final : public RowSource {
+ public:
+  SameRowsOfReuse() {
+    rows = 40;
+    dim = 8;
+    dtype = DataType::kFloat32;
+  }
+  Status Read(std::span<std::byte> out) override {
+    std::fill(out.begin(), out.end(), std::byte{0});
+    return Status::Ok();
+  }
+};
+
+TEST_F(ReuseTest, ArraysAreAddedOrNot) {
+  graph_ = nullptr;
+  store_ = nullptr;
+  AddArrayOptions options;
+  options.file = {.name = "x", .path = "x"};
+  options.file.open = [](FileSystem&) -> Result<std::unique_ptr<RowSource>> {
+    return std::make_unique<SameRowsOfReuse>();
+  };
+  options.new_version = true;
+  options.keep = 1;
+  const JobControl control;
+  Shortage shortage(
+      12, [&] { return AsStatus(AddArray(FileSystem::Posix(), path_, options, control)); });
+  shortage.Run([](const Status&) {});
+  shortage.RunThreads([](const Status&) {});
+  EXPECT_GT(shortage.refused(), 0U);
+  EXPECT_GT(shortage.threads_failed(), 0U);
+  const auto report = VerifyStore(FileSystem::Posix(), path_, control);
+  ASSERT_OK(report);
+  EXPECT_TRUE(report->ok());
+  PrintCount("arrays-short-of-memory", shortage.failed());
+  PrintCount("arrays-short-of-threads", shortage.threads_failed());
 }
 
 TEST_F(ReuseTest, ReadersGoOn) {

@@ -14,6 +14,7 @@
 #include "rhizome/index/publish_array.h"
 #include "rhizome/storage/job_folder.h"
 #include "rhizome/storage/array_change.h"
+#include "rhizome/storage/exceptions.h"
 #include "testing/graph_model.h"
 #include "testing/update_model.h"
 
@@ -62,7 +63,7 @@ WriteBatch Batch(const Graph& graph, int number) {
     std::vector<ExternalId> ids;
     for (std::uint64_t v = 0; v < graph.vertex_count(); ++v)
       if (!graph.IsDeleted(static_cast<VertexId>(v)))
-        ids.push_back(*graph.ExternalIdOf(static_cast<VertexId>(v)));
+        ids.push_back(graph.ExternalIdOf(static_cast<VertexId>(v)).value());
     return ids[static_cast<std::size_t>(i * 5 + number) % ids.size()];
   };
   const std::string fresh = "new" + std::to_string(number);
@@ -77,7 +78,11 @@ WriteBatch Batch(const Graph& graph, int number) {
 }
 
 Status WriteBatchOf(Graph& graph, int number, bool sync = true) {
-  return AsStatus(graph.Write(Batch(graph, number), {.sync = sync}));
+  // What makes a batch throws where memory is short.
+  RHIZOME_ASSIGN_OR_RETURN(
+      const WriteBatch batch,
+      Guarded([&]() -> Result<WriteBatch> { return Batch(graph, number); }));
+  return AsStatus(graph.Write(batch, {.sync = sync}));
 }
 
 /// An array by a formula, as a job leaves it in its scratch folder.
@@ -253,7 +258,10 @@ Status DeleteVertices(StoreDisk& disk, int count) {
   for (std::uint64_t v = 0; v < live.graph->vertex_count() && count > 0; ++v) {
     const auto vertex = static_cast<VertexId>(v);
     if (live.graph->IsDeleted(vertex)) continue;
-    batch.DeleteVertex(*live.graph->ExternalIdOf(vertex));
+    RHIZOME_RETURN_IF_ERROR(Guarded([&] {
+      batch.DeleteVertex(live.graph->ExternalIdOf(vertex).value());
+      return Status::Ok();
+    }));
     --count;
   }
   return AsStatus(live.graph->Write(batch, {.sync = true}));

@@ -504,6 +504,7 @@ const std::map<std::string, std::function<Complaint()>>& Complaints() {
       {"MissingFilesAreDamage", MissingFilesAreDamage},
       {"ClaimedLengthsAreCompared", ClaimedLengthsAreCompared},
       {"ForksAreNoticed", ForksAreNoticed},
+      {"ForksMayExit", ForksMayExit},
       {"ThreadsThatDoNotStartAreErrors", ThreadsThatDoNotStartAreErrors},
   };
   return complaints;

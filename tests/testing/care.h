@@ -62,6 +62,9 @@ Complaint ClaimedLengthsAreCompared();
 /// A forked child is refused what it inherited, and the parent notices nothing.
 Complaint ForksAreNoticed();
 
+/// A child of a writer that ends by exit() ends.
+Complaint ForksMayExit();
+
 /// Where the system gives no thread, a compaction fails and changes nothing, and the next is done.
 Complaint ThreadsThatDoNotStartAreErrors();
 

@@ -5,6 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -119,6 +121,25 @@ Complaint ForksAreNoticed() {
   if (how != 0) return "a child reads the catalogue through what it inherited";
   const Status refreshed = (*reader)->Refresh();
   return refreshed.ok() ? std::nullopt : Complaint(refreshed.ToString());
+}
+
+Complaint ForksMayExit() {
+  if (kWithSanitizer) return std::nullopt;
+  TempDir dir;
+  const Path path = dir / "s";
+  if (!MakeStore(DiskAround(), path).ok()) return "no store";
+  const auto store = Store::Open(DiskAround(), path, Store::Mode::kWrite);
+  if (!store) return store.error().ToString();
+  ::usleep(200'000);  // RocksDB's thread waits by then
+  (void)std::fflush(nullptr);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(5);
+    std::exit((*store)->OpenArray("feat") ? 0 : 1);
+  }
+  int how = 0;
+  if (child < 0 || ::waitpid(child, &how, 0) != child) return "no child";
+  return how == 0 ? std::nullopt : Complaint("a child that ends by exit() does not end");
 }
 
 Complaint ThreadsThatDoNotStartAreErrors() {

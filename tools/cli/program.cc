@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <exception>
-#include <new>
 #include <string>
+
+#include "rhizome/storage/exceptions.h"
 
 namespace rhizome {
 namespace {
@@ -28,7 +28,7 @@ int RunVerb(Session& session) {
       isatty(STDERR_FILENO) ? ProgressStyle::kBar : ProgressStyle::kNone;
   session.printer = std::make_unique<ProgressPrinter>(session.progress.value_or(automatic), stderr);
   InstallSignalHandlers(session.control);
-  const Result<Answer> answer = session.run();
+  const Result<Answer> answer = Guarded(session.run);
   session.printer->Clear();
   if (!answer) {
     const Status& status = answer.error();
@@ -82,13 +82,11 @@ int ParseAndRun(const Program& program, int argc, char** argv) {
 int RunProgram(const Program& program, int argc, char** argv) {
   try {
     return ParseAndRun(program, argc, argv);
-  } catch (const std::bad_alloc&) {
-    std::fputs("rhizome: out_of_memory: the system has no more memory; nothing was published\n",
-               stderr);
-    return 5;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "rhizome: internal error: %s; nothing was published\n", error.what());
-    return 2;
+  } catch (...) {
+    const Status status = StatusOfException();
+    std::fprintf(stderr, "rhizome: %s: %s\n", StatusCodeName(status.code()).data(),
+                 status.message().c_str());
+    return ExitCode(status.code());
   }
 }
 

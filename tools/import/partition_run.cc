@@ -43,7 +43,7 @@ Result<PartitionRun> RunPartitioner(const PartitionInput& input, const Partition
                            MeasurePartition(input, run.partition_of_edge, options.partitions));
   RHIZOME_ASSIGN_OR_RETURN(const std::vector<PartitionId> owners,
                            ChooseOwners(input, run.partition_of_edge, options.partitions));
-  run.owner_balance = OwnerBalance(owners, options.partitions);
+  RHIZOME_ASSIGN_OR_RETURN(run.owner_balance, OwnerBalance(owners, options.partitions));
   return run;
 }
 

@@ -51,8 +51,10 @@ Change DrawOfKeptOrder(std::mt19937_64& rng) {
     old_degree.push_back(moved ? rng() % 9 : change.degree.back());
   }
   const auto old_types = std::span(change.type).first(types > 1 ? before : 0);
-  const auto order = OrderVertices(
-      {.owner = change.old_owner, .type = old_types, .degree = old_degree}, OrderKind::kPds, 1);
+  const auto order =
+      OrderVertices({.owner = change.old_owner, .type = old_types, .degree = old_degree},
+                    OrderKind::kPds, 1)
+          .value();
   MemorySink sink;
   EXPECT_OK(VertexOrder::Write(sink, StoreId{},
                                {.vertex_of_row = order,
@@ -147,7 +149,7 @@ TEST(KeptOrderTest, DriftIsTheMeanLossOfAStaticCache) {
   for (int round = 0; round < 200; ++round) {
     SCOPED_TRACE(round);
     const Change change = DrawOfKeptOrder(rng);
-    const auto sorted = OrderVertices(change.input(), OrderKind::kPds, 1);
+    const auto sorted = OrderVertices(change.input(), OrderKind::kPds, 1).value();
     const auto order = KeepOrder(change.input(), *change.before);
     EXPECT_EQ(OrderDrift(change.input(), sorted, sorted), 0);
     const double drift = OrderDrift(change.input(), order, sorted);

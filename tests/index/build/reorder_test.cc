@@ -70,9 +70,26 @@ TEST(ReorderTest, OrdersEqualASortByTheirKeys) {
   }
 }
 
+TEST(ReorderTest, ColumnsOfDifferentLengthsAreRefused) {
+  const Columns columns = RandomColumns(20, 1);
+  for (const auto kind : {OrderKind::kPds, OrderKind::kPs, OrderKind::kNatural, OrderKind::kDegree,
+                          OrderKind::kRandom}) {
+    for (int wrong = 0; wrong < 4; ++wrong) {
+      ReorderInput input = columns.input();
+      if (wrong == 0) input.degree = input.degree.first(19);
+      if (wrong == 1) input.type = input.type.first(1);
+      if (wrong == 2) input.owner = input.owner.first(5);
+      if (wrong == 3) input.degree = {};
+      const auto order = OrderVertices(input, kind, 1);
+      ASSERT_FALSE(order);
+      EXPECT_EQ(order.error().code(), StatusCode::kInvalidArgument);
+    }
+  }
+}
+
 TEST(ReorderTest, RandomIsAPermutationThatDependsOnTheSeed) {
   const Columns columns = RandomColumns(3000, testing::TestSeed());
-  const std::vector<VertexId> first = OrderVertices(columns.input(), OrderKind::kRandom, 1);
+  const std::vector<VertexId> first = OrderVertices(columns.input(), OrderKind::kRandom, 1).value();
   EXPECT_EQ(OrderVertices(columns.input(), OrderKind::kRandom, 1), first);
   EXPECT_NE(OrderVertices(columns.input(), OrderKind::kRandom, 2), first);
   std::vector<VertexId> sorted = first;

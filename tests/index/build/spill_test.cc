@@ -168,7 +168,8 @@ TEST_F(SpillTest, EdgesComeBackWithAllColumns) {
     back.type.insert(back.type.end(), block.type.begin(), block.type.end());
     back.weight.insert(back.weight.end(), block.weight.begin(), block.weight.end());
     for (std::size_t a = 0; a < 2; ++a)
-      back.attributes[a].AddBytes(block.attributes[a].dtype(), block.attributes[a].bytes());
+      EXPECT_OK(
+          back.attributes[a].AddBytes(block.attributes[a].dtype(), block.attributes[a].bytes()));
   }
   EXPECT_EQ(back.src, expected.src);
   EXPECT_EQ(back.dst, expected.dst);

@@ -7,6 +7,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <random>
 #include <thread>
@@ -44,6 +47,7 @@ enum class WrongInFork : std::uint8_t {
   kReaderFailsOnceOnly,
   kGraphWrites,
   kGraphRefreshes,
+  kStoreRefreshes,
   kGraphCompacts,
   kStoreCollects,
   kNewSampler,
@@ -147,15 +151,20 @@ class ForkTest : public ::testing::TestWithParam<IoMaker> {
     const JobControl control;
     const auto compacted = live_->Compact({}, control);
     if (compacted || !IsRefused(compacted.error())) return WrongInFork::kGraphCompacts;
+    if (!IsRefused(live_->Refresh())) return WrongInFork::kGraphRefreshes;
+    if (!IsRefused(store_->Refresh())) return WrongInFork::kStoreRefreshes;
     return WrongInFork::kNothing;
   }
 
+  /// How a child ends.
+  enum class End : std::uint8_t { kAtOnce, kTidilyAtOnce, kByExit, kTidilyByExit };
+
   /// In the child, which ends.
-  [[noreturn]] void BeAChild(bool ends_tidily) {
+  [[noreturn]] void BeAChild(End end) {
     ::alarm(60);
     WrongInFork wrong = LookAtMemory();
     if (wrong == WrongInFork::kNothing) wrong = LookAtTheRest();
-    if (ends_tidily) {  // which harms nothing
+    if (end == End::kTidilyAtOnce || end == End::kTidilyByExit) {  // which harms nothing
       reader_ = nullptr;
       rows_ = nullptr;
       sampler_ = nullptr;
@@ -163,6 +172,7 @@ class ForkTest : public ::testing::TestWithParam<IoMaker> {
       live_ = nullptr;
       store_ = nullptr;
     }
+    if (end == End::kByExit || end == End::kTidilyByExit) ::exit(static_cast<int>(wrong));
     ::_exit(static_cast<int>(wrong));
   }
 
@@ -213,9 +223,10 @@ TEST_P(ForkTest, ChildrenReadMemoryAndTheParentNoticesNothing) {
   });
   std::vector<std::byte> out;
   for (int i = 0; i < kForks && !HasFailure(); ++i) {
+    (void)std::fflush(nullptr);  // or else each child that ends by exit says it again
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
-    if (child == 0) BeAChild(i % 3 == 0);
+    if (child == 0) BeAChild(static_cast<End>(i % 4));
     if (i % 8 == 0) {  // beside the child
       EXPECT_OK(Read(*reader_, out));
       EXPECT_EQ(out, all_);
@@ -236,6 +247,58 @@ TEST_P(ForkTest, ChildrenReadMemoryAndTheParentNoticesNothing) {
   EXPECT_OK(live_->Compact({}, control));
 }
 
+// What a child that ends by exit() has written and registered is not lost, though RocksDB's timer
+// of the parent's writer did not come along.
+TEST_P(ForkTest, AChildThatExitsFlushesAndKeepsItsStatus) {
+  if (kSanitized) GTEST_SKIP() << "children of a sanitized process with threads hang";
+  std::FILE* const file = std::fopen((dir_ / "said").c_str(), "w");
+  ASSERT_NE(file, nullptr);
+  static std::FILE* said = nullptr;
+  said = file;
+  (void)std::fflush(nullptr);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::alarm(20);
+    (void)std::atexit([] { (void)std::fputs(", registered", said); });
+    (void)std::fputs("written", said);
+    ::exit(7);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << "signal " << (status & 0x7F);
+  (void)std::fclose(file);
+  std::string text;
+  std::getline(std::ifstream(dir_ / "said"), text);
+  EXPECT_EQ(text, "written, registered");
+}
+
+// Where only readers were open all of exit() is done, and without a store of the parent, too.
+TEST_P(ForkTest, AChildOfAReaderExits) {
+  if (kSanitized) GTEST_SKIP() << "children of a sanitized process with threads hang";
+  live_ = nullptr;
+  fixed_ = nullptr;
+  sampler_ = nullptr;
+  rows_ = nullptr;
+  store_ = nullptr;
+  for (int i = 0; i < 8; ++i) {
+    auto reader = Store::Open(FileSystem::Posix(), path_, Store::Mode::kRead);
+    ASSERT_OK(reader);
+    if (i % 2 == 0) *reader = nullptr;
+    (void)std::fflush(nullptr);
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      ::alarm(20);
+      if (i >= 4) *reader = nullptr;
+      ::exit(7);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << "signal " << (status & 0x7F);
+  }
+}
+
 // A child opens the store itself: to read it. A writer's database would wait for threads that did
 // not come along.
 TEST_P(ForkTest, AChildOpensAStoreForReadingOnly) {
@@ -244,6 +307,7 @@ TEST_P(ForkTest, AChildOpensAStoreForReadingOnly) {
   sampler_ = nullptr;
   rows_ = nullptr;
   store_ = nullptr;
+  (void)std::fflush(nullptr);
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
@@ -256,7 +320,7 @@ TEST_P(ForkTest, AChildOpensAStoreForReadingOnly) {
       const auto writer = Store::Open(FileSystem::Posix(), path_, Store::Mode::kWrite);
       if (writer || !IsRefused(writer.error())) ::_exit(writer ? 3 : 4);
     }
-    ::_exit(0);
+    ::exit(0);
   }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);

@@ -337,5 +337,16 @@ TEST(ChooseOwnersTest, TheMajorityDecidesAndIsolatedVerticesFillUp) {
   EXPECT_EQ(std::count(owners.begin(), owners.end(), 2), 3);
 }
 
+TEST(OwnerBalanceTest, IsMostOverMeanOfPartitionsThatAreThere) {
+  const std::vector<PartitionId> owners = {0, 1, 1, 2};
+  EXPECT_DOUBLE_EQ(OwnerBalance(owners, 3).value(), 1.5);
+  EXPECT_DOUBLE_EQ(OwnerBalance({}, 3).value(), 1);
+  for (const std::uint32_t partitions : {0U, 2U}) {
+    const auto balance = OwnerBalance(owners, partitions);
+    ASSERT_FALSE(balance);
+    EXPECT_EQ(balance.error().code(), StatusCode::kInvalidArgument);
+  }
+}
+
 }  // namespace
 }  // namespace rhizome

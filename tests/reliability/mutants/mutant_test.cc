@@ -107,6 +107,7 @@ const std::vector<Mutant>& Mutants() {
       // What is around is not as it should be.
       {"claimed lengths are believed", Check::kCare, "ClaimedLengthsAreCompared"},
       {"a fork is not noticed", Check::kCare, "ForksAreNoticed"},
+      {"a fork's exit waits for the parent's threads", Check::kCare, "ForksMayExit"},
       {"a thread that does not start is done", Check::kCare, "ThreadsThatDoNotStartAreErrors"},
       // Rows that go to others.
       {"deleted vertices have rows once they are compacted", Check::kRows, ""},

@@ -1,0 +1,48 @@
+#include "rhizome/storage/library_threads.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+
+#include "rhizome/storage/mutant.h"
+
+namespace rhizome {
+namespace {
+
+std::atomic<std::uint64_t> held{0};
+std::atomic<bool> left_behind{false};  // in another process, of which this one is a fork
+
+void AfterForkInChild() {
+  if (held.exchange(0) > 0) left_behind = true;
+}
+
+void EndOfProcess(int status, void*) {
+  if (!left_behind || RHIZOME_MUTANT("a fork's exit waits for the parent's threads")) return;
+  std::cout.flush();
+  std::clog.flush();
+  (void)std::fflush(nullptr);
+  ::_exit(status);
+}
+
+bool RegisterEnd() { return on_exit(EndOfProcess, nullptr) == 0; }
+
+// When this library is loaded: what a program registers comes later, and is done earlier.
+[[maybe_unused]] const bool prepared =
+    pthread_atfork(nullptr, nullptr, AfterForkInChild) == 0 && RegisterEnd();
+
+}  // namespace
+
+LibraryThreads::LibraryThreads() { held.fetch_add(1); }
+LibraryThreads::~LibraryThreads() {
+  if (here()) held.fetch_sub(1);
+}
+
+void LibraryThreads::AreAwaitedFromNowOn() {
+  [[maybe_unused]] static const bool registered = RegisterEnd();
+}
+
+}  // namespace rhizome

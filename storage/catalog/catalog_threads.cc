@@ -1,0 +1,98 @@
+#include "rhizome/storage/catalog_threads.h"
+
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
+#include "rhizome/storage/result.h"
+
+namespace rhizome {
+
+// What waits is done first: RocksDB closes a database only when nothing of it does.
+CatalogThreads::Lane::~Lane() {
+  {
+    const MutexLock lock(mutex_);
+    ends_ = true;
+  }
+  changed_.NotifyAll();
+}
+
+Status CatalogThreads::Lane::Start() {
+  return thread_.Start([this] { return WorkOff(); });
+}
+
+Status CatalogThreads::Lane::WorkOff() {
+  while (true) {
+    Job job;
+    {
+      const MutexLock lock(mutex_);
+      while (jobs_.empty() && !ends_) changed_.Wait(mutex_);
+      if (jobs_.empty()) return Status::Ok();
+      job = jobs_.front();
+      jobs_.pop_front();
+    }
+    // RocksDB's work bears no exceptions: a database that waits for what was left would never
+    // close.
+    [&]() noexcept { job.work(job.argument); }();
+  }
+}
+
+void CatalogThreads::Lane::Add(const Job& job) {
+  {
+    const MutexLock lock(mutex_);
+    jobs_.push_back(job);
+  }
+  changed_.NotifyAll();
+}
+
+int CatalogThreads::Lane::Remove(void* tag) {
+  std::vector<Job> removed;
+  {
+    const MutexLock lock(mutex_);
+    const auto has_tag = [&](const Job& job) { return job.tag == tag; };
+    std::copy_if(jobs_.begin(), jobs_.end(), std::back_inserter(removed), has_tag);
+    jobs_.erase(std::remove_if(jobs_.begin(), jobs_.end(), has_tag), jobs_.end());
+  }
+  for (const Job& job : removed)
+    if (job.unscheduled != nullptr) job.unscheduled(job.argument);
+  return static_cast<int>(removed.size());
+}
+
+std::size_t CatalogThreads::Lane::length() const {
+  const MutexLock lock(mutex_);
+  return jobs_.size();
+}
+
+CatalogThreads::~CatalogThreads() = default;
+
+std::size_t CatalogThreads::LaneOf(rocksdb::Env::Priority priority) {
+  return priority == rocksdb::Env::Priority::HIGH ? 1 : 0;
+}
+
+int CatalogThreads::CountOf(rocksdb::Env::Priority priority) {
+  return priority == rocksdb::Env::Priority::HIGH || priority == rocksdb::Env::Priority::LOW ? 1
+                                                                                             : 0;
+}
+
+Status CatalogThreads::Start() {
+  for (Lane& lane : lanes_) RHIZOME_RETURN_IF_ERROR(lane.Start());
+  // RocksDB starts one more by itself, and leaves the database locked where that cannot be.
+  Thread one_more;
+  RHIZOME_RETURN_IF_ERROR(one_more.Start([] { return Status::Ok(); }));
+  return one_more.Join();
+}
+
+void CatalogThreads::Schedule(rocksdb::Env::Priority priority, Work work, void* argument, void* tag,
+                              Work unscheduled) {
+  lanes_[LaneOf(priority)].Add({work, argument, tag, unscheduled});
+}
+
+int CatalogThreads::Unschedule(rocksdb::Env::Priority priority, void* tag) {
+  return lanes_[LaneOf(priority)].Remove(tag);
+}
+
+std::size_t CatalogThreads::QueueLength(rocksdb::Env::Priority priority) const {
+  return lanes_[LaneOf(priority)].length();
+}
+
+}  // namespace rhizome
