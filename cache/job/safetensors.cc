@@ -211,8 +211,8 @@ Result<LoadedTensorFile> LoadSafetensors(FileSystem& fs, const Path& path) {
   return LoadedTensorFile{.file = *std::move(file), .hash = Xxh3(bytes)};
 }
 
-Status SaveSafetensors(const Path& path, const TensorFile& file) {
-  RHIZOME_ASSIGN_OR_RETURN(OutputFile output, OutputFile::Create(path));
+Status SaveSafetensors(const Path& path, const TensorFile& file, OutputFile::Place place) {
+  RHIZOME_ASSIGN_OR_RETURN(OutputFile output, OutputFile::Create(path, place));
   RHIZOME_RETURN_IF_ERROR(output.Append(EncodeSafetensors(file)));
   return output.Commit();
 }

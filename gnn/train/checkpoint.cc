@@ -136,7 +136,7 @@ Status SaveCheckpoint(const Path& path, const std::string& job, const Checkpoint
   file.metadata[kJobKey] = job;
   file.metadata[kProgressKey] = EncodeProgress(checkpoint);
   file.metadata[kHashKey] = HashOf(file);
-  return SaveSafetensors(path, file);
+  return SaveSafetensors(path, file, OutputFile::Place::kScratch);
 }
 
 Result<std::optional<Checkpoint>> LoadCheckpoint(FileSystem& fs, const Path& path,

@@ -180,12 +180,17 @@ Status RemoveTree(FileSystem& fs, const Path& path);
 /// Errors: kInvalidArgument, quoting the name and the rule.
 Status CheckName(std::string_view what, std::string_view name);
 
-/// For files that users asked for (exports, models): written beside `path` under a temporary name,
-/// synced, then moved over it, so that a reader sees the old file or the whole new one. The one
-/// place where a rename happens; it never touches a store.
+/// For files that users asked for (exports, models), and what jobs leave themselves in scratch:
+/// written beside `path` under a temporary name, synced, then moved over it, so that a reader sees
+/// the old file or the whole new one. The one place where a rename happens.
 class OutputFile {
  public:
-  static Result<OutputFile> Create(const Path& path);
+  enum class Place : std::uint8_t {
+    kOutside,  ///< not in a store or a folder of backups (CheckOutside)
+    kScratch   ///< the scratch folder of the job that writes it, which may be in a store
+  };
+  /// Errors: kInvalidArgument, not such a place; those of the FileSystem.
+  static Result<OutputFile> Create(const Path& path, Place place = Place::kOutside);
   OutputFile(OutputFile&&) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
   ~OutputFile();  ///< removes the temporary file unless Commit succeeded

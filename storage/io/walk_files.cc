@@ -1,7 +1,14 @@
 #include "rhizome/storage/walk_files.h"
 
+#include <fmt/format.h>
+
+#include <cstddef>
+
 namespace rhizome {
 namespace {
+
+/// No store is deeper.
+constexpr std::size_t kMaxDepth = 16;
 
 Status Walk(FileSystem& fs, const Path& folder, const std::string& prefix, std::size_t depth,
             const std::function<Status(const std::string&, DirectoryEntry::Kind)>& visit) {

@@ -17,7 +17,6 @@ namespace {
 constexpr std::uint64_t kMaxFormatBytes = 4096;
 constexpr std::string_view kFormatHead = "rhizome store\nformat ";
 constexpr std::string_view kIdHead = "\nid ";
-constexpr std::size_t kMaxDepth = 16;
 
 std::optional<std::uint64_t> ParseNumber(std::string_view digits) {
   std::uint64_t number = 0;
