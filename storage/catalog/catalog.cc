@@ -89,8 +89,8 @@ rocksdb::Env& EnvOf(FileSystem& fs) {
   return disk == nullptr ? PosixCatalogEnv() : disk->env();
 }
 
-// RELIABILITY 3.3: bad bytes are errors, a failed sync stays failed, and recovery after a crash
-// accepts a torn tail of the write-ahead log and nothing else.
+// Bad bytes are errors, a failed sync stays failed, and recovery after a crash accepts a torn tail of
+// the write-ahead log and nothing else (DESIGN section 3).
 rocksdb::DBOptions DatabaseOptions(rocksdb::Env& env, Catalog::Mode mode,
                                    const CatalogOptions& given = {}) {
   rocksdb::DBOptions options;

@@ -84,7 +84,7 @@ struct FileInfo {
 
 /// The only door to the disk: everything of a store but RocksDB's own files and io_uring's reads
 /// passes here, so that tests can put a fake with a crash model behind it. Files are never renamed
-/// (RELIABILITY: written under their final name where nothing names them yet).
+/// (DESIGN section 3: written under their final name where nothing names them yet).
 /// Errors of every function, unless said otherwise: Status::FromErrno with operation and path.
 /// Threads: all functions may be called from many threads at once.
 class FileSystem {
