@@ -48,8 +48,11 @@ TEST(JsonValueTest, WhatIsNoneIsRefused) {
 }
 
 TEST(JsonValueTest, IsAskedForWhatItHolds) {
-  const JsonValue json = JsonValue::Object(
-      {{"list", JsonValue::Array(1, -1, "text")}, {"number", 3}, {"half", 0.5}, {"no", false}});
+  const JsonValue json = JsonValue::Object()
+                             .With("list", JsonValue::Array(1, -1, "text"))
+                             .With("number", 3)
+                             .With("half", 0.5)
+                             .With("no", false);
   EXPECT_EQ(json.size(), 4U);
   EXPECT_EQ(ZarrAt(json, "/list/0"), JsonValue(1));
   EXPECT_EQ(ZarrAt(json, "/list/1").integer(), -1);
