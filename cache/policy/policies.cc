@@ -45,16 +45,16 @@ constexpr std::uint64_t kFrameTableBytes = 4;  // FrameTable: the frame of each 
 
 /// A new policy is a value of PolicyKind, its function, and a row here.
 constexpr std::array<PolicyEntry, 9> kPolicies = {{
-    {PolicyKind::kNone, "none", false, 0, MakeNone},
+    {PolicyKind::kBelady, "belady", true, 0, MakeBelady},
+    {PolicyKind::kCost, "cost", true, 0, MakeCost},
     {PolicyKind::kLru, "lru", false, kFrameTableBytes, MakeOnline<MakeLruPolicy>},
     {PolicyKind::kFifo, "fifo", false, kFrameTableBytes, MakeOnline<MakeFifoPolicy>},
     {PolicyKind::kClock, "clock", false, kFrameTableBytes + 1, MakeOnline<MakeClockPolicy>},
     {PolicyKind::kS3Fifo, "s3fifo", false, 14, MakeOnline<MakeS3FifoPolicy>},
     // Frames of two superbatches, and the ranking while it is made.
     {PolicyKind::kStatic, "static", true, 2 * kFrameTableBytes + 4 + 8, MakeStatic},
-    {PolicyKind::kBelady, "belady", true, 0, MakeBelady},
-    {PolicyKind::kCost, "cost", true, 0, MakeCost},
     {PolicyKind::kMatch, "match", false, kFrameTableBytes, MakeOnline<MakeMatchPolicy>},
+    {PolicyKind::kNone, "none", false, 0, MakeNone},
 }};
 
 const PolicyEntry& EntryOf(PolicyKind kind) {
@@ -65,6 +65,12 @@ const PolicyEntry& EntryOf(PolicyKind kind) {
 }
 
 }  // namespace
+
+std::vector<PolicyKind> AllPolicies() {
+  std::vector<PolicyKind> kinds;
+  for (const PolicyEntry& entry : kPolicies) kinds.push_back(entry.kind);
+  return kinds;
+}
 
 std::string_view PolicyName(PolicyKind kind) { return EntryOf(kind).name; }
 

@@ -4,12 +4,15 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "rhizome/cache/policy.h"
 #include "rhizome/storage/read_cost.h"
 
 namespace rhizome {
 
+/// Every kind there is, the default one first: what `--cache` offers.
+std::vector<PolicyKind> AllPolicies();
 std::string_view PolicyName(PolicyKind kind);
 std::optional<PolicyKind> ParsePolicy(std::string_view name);
 

@@ -23,9 +23,9 @@ class BatchResolver {
   BatchResolver(const Store& store, const GraphParts& parts, const Delta& delta,
                 const WriteOptions& options);
 
-  /// Errors: kInvalidArgument, naming the operation: an unknown array, edge type or vertex, a row
-  /// of the wrong width or type, an attribute of the wrong type, an id that is not of the store's
-  /// kind, a weight that is not finite.
+  /// Errors: kInvalidArgument, naming the operation: an unknown array or edge type, a row of the
+  /// wrong width or type, an attribute of the wrong type, an id that is not of the store's kind, a
+  /// weight that is not finite; kNotFound, an unknown vertex (see WriteOptions).
   Status Resolve(const WriteBatch& batch);
 
   /// The changes of the batch that was resolved.

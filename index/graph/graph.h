@@ -35,7 +35,8 @@ struct GraphParts;
 /// Refresh. A fixed one, opened from a const Store or made by Snapshot, says the same for ever.
 ///
 /// Threads: const functions, Write and Refresh may be called from many threads. References and
-/// spans that a live graph gave out hold until its generation changes; take a Snapshot for longer.
+/// spans that a live graph gave out hold until it moves on, whichever thread writes, refreshes or
+/// compacts; take a Snapshot for longer.
 /// In a forked child what is in memory goes on working; Write, Compact and Refresh, and what reads
 /// the catalogue, fail with kInvalidArgument. It may end by exit() (storage/process.h).
 /// Ownership: the store of a live graph must outlive it, and one store has one live graph.

@@ -1,6 +1,8 @@
 #include "rhizome/cache/policy.h"
 
 #include <deque>
+#include <set>
+#include <string_view>
 
 #include "cache/trace_testing.h"
 #include "rhizome/cache/belady_schedule.h"
@@ -15,11 +17,13 @@ using testing::MakeTrace;
 using testing::RandomTrace;
 
 TEST(PolicyTest, NamesParseBackAndUnknownOnesDoNot) {
-  for (const PolicyKind kind : {PolicyKind::kNone, PolicyKind::kLru, PolicyKind::kFifo,
-                                PolicyKind::kClock, PolicyKind::kS3Fifo, PolicyKind::kStatic,
-                                PolicyKind::kBelady, PolicyKind::kCost, PolicyKind::kMatch}) {
+  std::set<std::string_view> names;
+  for (const PolicyKind kind : AllPolicies()) {
     EXPECT_EQ(ParsePolicy(PolicyName(kind)), kind);
+    EXPECT_TRUE(names.insert(PolicyName(kind)).second);
+    EXPECT_NE(MakePolicy({.kind = kind, .frame_count = 2, .key_count = 3}, Trace{}), nullptr);
   }
+  EXPECT_EQ(names.size(), 9U);
   EXPECT_EQ(ParsePolicy("lru"), PolicyKind::kLru);
   EXPECT_EQ(ParsePolicy("LRU"), std::nullopt);
   EXPECT_EQ(ParsePolicy(""), std::nullopt);

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "layout_flags.h"
 #include "rhizome/cache/policies.h"
 #include "text.h"
@@ -38,17 +42,9 @@ void AddGnnArrayFlags(CLI::App& verb, std::string& features, std::string& labels
 void AddGnnMemoryFlags(CLI::App& verb, std::uint64_t& memory_bytes, PolicyKind& cache,
                        std::optional<std::uint64_t>& cache_bytes) {
   AddSize(verb, "--memory", memory_bytes, "Bound on memory, beyond the bare process");
-  AddChoice<PolicyKind>(verb, "--cache", cache,
-                        {{"belady", PolicyKind::kBelady},
-                         {"cost", PolicyKind::kCost},
-                         {"lru", PolicyKind::kLru},
-                         {"fifo", PolicyKind::kFifo},
-                         {"clock", PolicyKind::kClock},
-                         {"s3fifo", PolicyKind::kS3Fifo},
-                         {"static", PolicyKind::kStatic},
-                         {"match", PolicyKind::kMatch},
-                         {"none", PolicyKind::kNone}},
-                        "What the buffer pool keeps");
+  std::vector<std::pair<std::string, PolicyKind>> policies;
+  for (const PolicyKind kind : AllPolicies()) policies.emplace_back(PolicyName(kind), kind);
+  AddChoice<PolicyKind>(verb, "--cache", cache, std::move(policies), "What the buffer pool keeps");
   AddSize(verb, "--cache-bytes", cache_bytes,
           "Size of the buffer pool; default: what --memory leaves");
 }
@@ -56,19 +52,21 @@ void AddGnnMemoryFlags(CLI::App& verb, std::uint64_t& memory_bytes, PolicyKind& 
 namespace {
 
 void AddChunkCacheFlag(CLI::App& verb, InferOptions& options) {
-  constexpr const char* kNames = "belady|fifo|lru|cached-first|clock|s3fifo|static|none";
+  std::string names;
+  for (const PolicyKind kind : AllPolicies()) names += std::string(PolicyName(kind)) + "|";
+  names += "cached-first";
   verb.add_option_function<std::string>(
           "--cache",
-          [&options](const std::string& given) {
+          [&options, names](const std::string& given) {
             options.cached_first = given == "cached-first";
             const auto policy = options.cached_first ? PolicyKind::kFifo : ParsePolicy(given);
             if (!policy)
-              throw CLI::ValidationError("--cache", "'" + given + "' is not one of " + kNames);
+              throw CLI::ValidationError("--cache", "'" + given + "' is not one of " + names);
             options.cache = *policy;
           },
           "What the cache of chunks keeps; cached-first: as fifo, and of what a block needs the "
           "chunks that are there are taken before others are read")
-      ->type_name(kNames)
+      ->type_name(names)
       ->default_str("belady");
 }
 
