@@ -162,6 +162,25 @@ const auto kByName = [](const JsonMember& member, std::string_view name) {
 
 }  // namespace
 
+JsonValue::JsonValue() = default;
+JsonValue::JsonValue(bool value) : value_(value) {}
+JsonValue::JsonValue(double value) : value_(value) {}
+JsonValue::JsonValue(std::string value) : value_(std::move(value)) {}
+JsonValue::JsonValue(std::string_view value) : value_(std::string(value)) {}
+JsonValue::JsonValue(const char* value) : value_(std::string(value)) {}
+
+JsonValue::JsonValue(const JsonValue&) = default;
+JsonValue::JsonValue(JsonValue&&) noexcept = default;
+JsonValue& JsonValue::operator=(const JsonValue&) = default;
+JsonValue& JsonValue::operator=(JsonValue&&) noexcept = default;
+JsonValue::~JsonValue() = default;
+
+JsonValue JsonValue::EmptyArray() {
+  JsonValue array;
+  array.value_ = Items();
+  return array;
+}
+
 JsonValue JsonValue::Object() {
   JsonValue object;
   object.value_ = Members();
@@ -184,6 +203,8 @@ double JsonValue::number() const {
 const std::string& JsonValue::text() const { return Of<std::string>(value_); }
 const JsonValue::Items& JsonValue::items() const { return Of<Items>(value_); }
 const JsonValue::Members& JsonValue::members() const { return Of<Members>(value_); }
+
+std::size_t JsonValue::size() const { return items().size() + members().size(); }
 
 const JsonValue* JsonValue::Find(std::string_view name) const {
   const Members& all = members();

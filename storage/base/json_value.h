@@ -24,23 +24,23 @@ class JsonValue {
   using Items = std::vector<JsonValue>;
   using Members = std::vector<JsonMember>;
 
-  JsonValue() = default;                                             // null
-  JsonValue(bool value) : value_(value) {}                           // NOLINT: as in JSON
-  JsonValue(double value) : value_(value) {}                         // NOLINT
-  JsonValue(std::string value) : value_(std::move(value)) {}         // NOLINT
-  JsonValue(std::string_view value) : value_(std::string(value)) {}  // NOLINT
-  JsonValue(const char* value) : value_(std::string(value)) {}       // NOLINT
+  JsonValue();                        // null
+  JsonValue(bool value);              // NOLINT: as in JSON
+  JsonValue(double value);            // NOLINT
+  JsonValue(std::string value);       // NOLINT
+  JsonValue(std::string_view value);  // NOLINT
+  JsonValue(const char* value);       // NOLINT
+  JsonValue(const JsonValue&);
+  JsonValue(JsonValue&&) noexcept;
+  JsonValue& operator=(const JsonValue&);
+  JsonValue& operator=(JsonValue&&) noexcept;
+  ~JsonValue();
   template <std::integral T>
-  JsonValue(T value) {  // NOLINT
-    value_ = static_cast<std::uint64_t>(value);
-    if constexpr (std::signed_integral<T>)
-      if (value < 0) value_ = static_cast<std::int64_t>(value);
-  }
+  JsonValue(T value);  // NOLINT
 
   template <typename... Values>
   static JsonValue Array(Values&&... items) {
-    JsonValue array;
-    array.value_ = Items();
+    JsonValue array = EmptyArray();
     (array.Add(JsonValue(std::forward<Values>(items))), ...);
     return array;
   }
@@ -62,7 +62,7 @@ class JsonValue {
   const Items& items() const;
   const Members& members() const;
 
-  std::size_t size() const { return items().size() + members().size(); }
+  std::size_t size() const;
   bool empty() const { return size() == 0; }
   const JsonValue& operator[](std::size_t i) const { return items()[i]; }
 
@@ -83,6 +83,8 @@ class JsonValue {
   friend bool operator==(const JsonValue& a, const JsonValue& b);
 
  private:
+  static JsonValue EmptyArray();
+
   // Not trivial: of a variant of which libstdc++ 12 thinks that it always holds something, it
   // destroys what is not there when a copy of it cannot be made.
   struct Null {
@@ -101,6 +103,12 @@ struct JsonMember {
   JsonValue value;
   friend bool operator==(const JsonMember&, const JsonMember&) = default;
 };
+
+template <std::integral T>
+JsonValue::JsonValue(T value) : value_(static_cast<std::uint64_t>(value)) {
+  if constexpr (std::signed_integral<T>)
+    if (value < 0) value_ = static_cast<std::int64_t>(value);
+}
 
 /// Errors: kCorruption, "not JSON", or nested deeper than kMaxJsonNesting (untrusted_json.h).
 Result<JsonValue> ParseJson(std::string_view text);
