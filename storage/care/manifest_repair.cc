@@ -111,6 +111,8 @@ class ManifestRepair {
   Result<std::optional<Bytes>> Run() {
     left_.resize(record_.manifest_bytes);
     if (left_.size() < kInfoOffset + 3 * kCountBytes + kSealBytes) return std::optional<Bytes>();
+    const auto folder = fs_.Stat(generation_);
+    if (!folder && ProvesDamage(folder.error())) return std::optional<Bytes>();
     RHIZOME_RETURN_IF_ERROR(HashFiles());
     RHIZOME_RETURN_IF_ERROR(ReadArrays());
     RHIZOME_RETURN_IF_ERROR(ReadSiblings());
@@ -172,9 +174,7 @@ class ManifestRepair {
 
   Status ReadSiblings() {
     tails_.push_back(pieces_.Tail(arrays_, {}));
-    const auto listed = fs_.List(generation_);
-    if (!listed && listed.error().code() == StatusCode::kNotFound) return Status::Ok();
-    RHIZOME_ASSIGN_OR_RETURN(const auto entries, listed);
+    RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs_.List(generation_));
     for (const DirectoryEntry& entry : entries) {
       if (!ParseNumbered(entry.name, kManifestPrefix)) continue;
       auto manifest = ReadManifestFile(fs_, generation_ / entry.name, id_);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Files and folders of a store that are missing: every verb ends as if all were there, or says that the store is
 # damaged (exit code 3), never that the user named something wrong (1, 2); verify finds whatever somebody would miss.
-# `export` and `put` meet each kind of file, of the other verbs some are drawn; a second round tries them all.
+# `export` meets each kind of file, of the other verbs some are drawn; where there are more rounds all are tried.
 set -uo pipefail
 cd "$HOSTILE_SCRATCH" || exit 1
 rhizome=$RHIZOME
@@ -100,7 +100,7 @@ for place in "${places[@]}"; do
   try "$place" verify s.rz
   found_by_verify=$last
   for ((i = 0; i < ${#usable[@]}; ++i)); do
-    [ $HOSTILE_ROUNDS -gt 1 ] || [ $i -lt 2 ] || [ $((RANDOM % 12)) -eq 0 ] || continue
+    [ $HOSTILE_ROUNDS -gt 1 ] || [ $i -lt 1 ] || [ $((RANDOM % 16)) -eq 0 ] || continue
     # shellcheck disable=SC2086
     try "$place" ${usable[i]}
     [ "$last" -ne 3 ] || [ "$found_by_verify" -eq 3 ] ||
