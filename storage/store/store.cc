@@ -106,7 +106,7 @@ const Manifest& Store::manifest() const {
 }
 
 Result<std::unique_ptr<Store>> Store::Open(FileSystem& fs, const Path& path, Mode mode,
-                                           const StoreOptions& options) {
+                                           const StoreOptions& options) try {
   RHIZOME_RETURN_IF_ERROR(CheckOptions(fs, options));
   auto store = Guarded([&] {
     return mode == Mode::kWrite ? OpenForWriting(fs, path, /*clear_scratch=*/true, options)
@@ -123,6 +123,8 @@ Result<std::unique_ptr<Store>> Store::Open(FileSystem& fs, const Path& path, Mod
        {"generation", static_cast<std::int64_t>((*store)->manifest().generation)},
        {"base_sequence", static_cast<std::int64_t>((*store)->base_sequence())}});
   return store;
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 Result<std::unique_ptr<Store>> Store::OpenForWriting(FileSystem& fs, const Path& path,

@@ -1,5 +1,8 @@
 // Every allocation of each history fails, once and from then on.
 
+#include <string>
+#include <tuple>
+
 #include "reliability/allocation_run.h"
 #include "reliability/crash_testing.h"
 
