@@ -94,7 +94,7 @@ for place in "${store_places[@]}"; do
   try "$place" ${verbs[0]}
   # The folders that jobs and generations lie in: nothing is done at all.
   case $place in s.rz/scratch | s.rz/scratch/job | s.rz/generations* | s.rz/catalog)
-    [ "$last" -eq 2 ] || [ "$last" -eq 3 ] || report "put with a link at $place: exit code $last, not 2"
+    [ "$last" -eq 3 ] || report "put with a link at $place: exit code $last, not 3"
     grep -qE 'link|device' err || report "put with a link at $place does not say so: $(head -c 300 err)"
     ;;
   esac
