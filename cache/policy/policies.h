@@ -28,7 +28,7 @@ struct PolicyOptions {
   std::uint32_t frame_count = 0;
   std::uint64_t key_count = 0;
   std::uint64_t unit_bytes = 1;  ///< of a frame, for kCost
-  ReadCost cost;                 ///< for kCost
+  ReadCost cost = {};            ///< for kCost
 };
 
 /// The policy of that kind for one trace; kNone without frames. Those that do not know the future

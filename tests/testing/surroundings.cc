@@ -124,7 +124,7 @@ Complaint ForksAreNoticed() {
 }
 
 Complaint ForksMayExit() {
-  if (kWithSanitizer) return std::nullopt;
+  if (kSanitized) return std::nullopt;
   TempDir dir;
   const Path path = dir / "s";
   if (!MakeStore(DiskAround(), path).ok()) return "no store";

@@ -102,7 +102,7 @@ std::string Known(std::span<const EdgeAttributeInfo> attributes) {
 /// Why a text that is no JSON is none.
 std::string WhyNoJson(std::string_view text) {
   try {
-    static_cast<void>(Json::parse(text));
+    const Json parsed = Json::parse(text);
   } catch (const Json::out_of_range& refused) {  // it says which number
     return fmt::format("is not readable: {}", refused.what());
   } catch (const Json::parse_error&) {
