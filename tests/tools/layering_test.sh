@@ -39,8 +39,9 @@ expect yes index/work storage/store.h
 expect yes index/sample index/graph.h
 expect no index/topology index/graph.h
 expect no index/check cache/policy.h
-expect yes cache index/graph.h
-expect no cache gnn/entry.h
+expect yes cache/pool index/graph.h
+expect no cache/policy cache/loader.h
+expect no cache/blocks gnn/entry.h
 
 # A program that links the libraries sees one type of a name: none is defined by two headers.
 twice=$(cd "$RHIZOME_SOURCE" && grep -roE --include='*.h' '^(struct|class|enum class) [A-Za-z0-9]+( final)?( :[^{]*)? ?\{' \
