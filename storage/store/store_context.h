@@ -30,6 +30,7 @@ class StoreContext {
   // A folder of scratch files elsewhere (--scratch DIR) is of no use without jobs in it.
   ~StoreContext() {
     Quietly([&] {
+      const MutexLock lock(mutex_);
       if (!scratch_.empty()) static_cast<void>(base_.RemoveDirectory(scratch_).ok());
     });
   }
