@@ -1,5 +1,9 @@
 #include "rhizome/cache/simd.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,10 +19,21 @@ namespace {
 
 constexpr const char* kVariable = "RHIZOME_SIMD";
 
+#if defined(__x86_64__)
+/// Clang 14 does not know this feature by name.
+bool HasF16c() {
+  unsigned eax = 0;
+  unsigned ebx = 0;
+  unsigned ecx = 0;
+  unsigned edx = 0;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+#endif
+
 bool Runs(SimdPath path) {
 #if defined(__x86_64__)
   if (path == SimdPath::kAvx2) {
-    return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("f16c") != 0;
+    return __builtin_cpu_supports("avx2") != 0 && HasF16c();
   }
   if (path == SimdPath::kAvx512) {
     return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
