@@ -453,30 +453,38 @@ class Catalog::Impl {
   }
 
  private:
+  /// Which MANIFEST is the current one, and how long it is: a writer only appends to it.
+  struct ManifestState {
+    std::string name;
+    std::uint64_t bytes = 0;
+    bool operator==(const ManifestState&) const = default;
+  };
+
   Status CheckWhole() {
     RHIZOME_RETURN_IF_ERROR(CheckCatalogSeal(fs_, path_));
     return CheckComplete(fs_, *env_, path_);
   }
 
   /// What a reader finds wrong is so if no writer put another MANIFEST in the place of the one that
-  /// was read: one that comes or goes removes files which are still being looked for.
+  /// was read, nor wrote on in it: one that comes, goes or compacts removes files which are still
+  /// being looked for.
   Status OpenBesideWriters() {
     Status status;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
-      const std::string before = CurrentName();
+      const ManifestState before = CurrentManifest();
       status = CheckWhole();
       if (status.ok()) status = OpenSecondary();
       if (status.ok()) status = CheckShowsLatest();
-      if (status.ok() || CurrentName() == before) return status;
+      if (status.ok() || CurrentManifest() == before) return status;
       if (db_ != nullptr) (void)CloseDatabase();
     }
     return status;
   }
 
-  std::string CurrentName() {
-    std::string current;
-    (void)rocksdb::ReadFileToString(env_.get(), (path_ / "CURRENT").string(), &current);
-    return current;
+  ManifestState CurrentManifest() {
+    ManifestState state;
+    (void)LookAtManifest(state);
+    return state;
   }
 
   Status OpenSecondary() {
@@ -521,13 +529,6 @@ class Catalog::Impl {
     const Status fault = fault_->status();
     return !status.ok() && ProvesDamage(status) && !fault.ok() ? fault : status;
   }
-
-  /// Which MANIFEST is the current one, and how long it is: a writer only appends to it.
-  struct ManifestState {
-    std::string name;
-    std::uint64_t bytes = 0;
-    bool operator==(const ManifestState&) const = default;
-  };
 
   // Where a table is damaged or missing, RocksDB's secondary shows an earlier state, and says
   // nothing: the tables that it shows are compared with those that the MANIFEST names. A writer may
