@@ -427,7 +427,14 @@ class Catalog::Impl {
     RHIZOME_RETURN_IF_ERROR(CheckProcess());
     rocksdb::ReadOptions options;
     options.verify_checksums = true;
-    return UnlessFault(Translate(db_->VerifyChecksum(options), path_));
+    // RocksDB opens the tables by their names, some of which a writer may have removed since.
+    Status status;
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      status = UnlessFault(Translate(db_->VerifyChecksum(options), path_));
+      if (status.ok() || writable_ || CurrentManifest() == shown_) return status;
+      RHIZOME_RETURN_IF_ERROR(CatchUp());
+    }
+    return status;
   }
 
   Status Close() {
@@ -552,9 +559,10 @@ class Catalog::Impl {
           return Status::Ok();
         }
         if (now == before) {
-          RHIZOME_RETURN_IF_ERROR(DamageOf(missing));
+          const Status damage = DamageOf(missing);
+          if (!damage.ok() && CurrentManifest() == now) return damage;
           // Each can be opened now, and could not be when RocksDB looked.
-          if (++unshown > kLooks) return NotShown(missing);
+          if (damage.ok() && ++unshown > kLooks) return NotShown(missing);
           std::this_thread::sleep_for(unshown * std::chrono::milliseconds(1));
         }
         before = now;

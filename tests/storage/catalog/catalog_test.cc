@@ -175,6 +175,7 @@ TEST(CatalogTest, ReadersOpenWhileWritersComeAndGo) {
         ASSERT_GE(record->sequence, seen);
         seen = record->sequence;
         ASSERT_OK((*reader)->CatchUp());
+        ASSERT_OK((*reader)->VerifyChecksums());
       }
     });
   for (std::uint64_t i = 2; i <= 60; ++i) {
