@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "input.h"
+#include "rhizome/index/sampler.h"
 #include "sampler_checker.h"
 #include "sampler_shapes.h"
 #include "seeds.h"
-#include "rhizome/index/sampler.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <optional>
 
 #include "rhizome/storage/untrusted_json.h"
 
@@ -123,22 +123,10 @@ Status CheckCover(std::vector<Extent> extents, std::uint64_t data_bytes) {
 /// The JSON header, refused if a name occurs twice (a plain parser would keep the last silently).
 Result<nlohmann::json> ParseHeader(std::string_view text) {
   if (IsJsonTooDeep(text)) return Fail(BadTensors("header", "is nested too deep"));
-  std::vector<std::set<std::string>> open;  // names seen so far in each open object
-  bool repeated = false;
-  const auto callback = [&](int, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
-    using Event = nlohmann::json::parse_event_t;
-    if (event == Event::object_start) open.emplace_back();
-    if (event == Event::object_end) open.pop_back();
-    if (event == Event::key) {
-      repeated = repeated || !open.back().insert(parsed.get<std::string>()).second;
-    }
-    return true;
-  };
-  nlohmann::json header = nlohmann::json::parse(text, callback, /*allow_exceptions=*/false);
-  if (header.is_discarded() || !header.is_object()) {
-    return Fail(BadTensors("header", "is not a JSON object"));
-  }
+  std::optional<std::string> repeated;
+  nlohmann::json header = ParseUntrustedJson(text, &repeated);
   if (repeated) return Fail(BadTensors("header", "holds a name twice"));
+  if (!header.is_object()) return Fail(BadTensors("header", "is not a JSON object"));
   return header;
 }
 

@@ -83,7 +83,7 @@ struct InferLayerReport {
   std::uint64_t chunk_reads = 0;
   std::uint64_t bytes_read = 0;
   std::uint64_t bytes_written = 0;  ///< by this run
-  double plan_seconds = 0;   ///< what will be read, counted beforehand
+  double plan_seconds = 0;          ///< what will be read, counted beforehand
   double read_seconds = 0;   ///< reading, checking and decoding, of all threads, beside the others
   double copy_seconds = 0;   ///< rows were brought together, beside the others
   double fill_seconds = 0;   ///< the network waited for its rows

@@ -7,7 +7,7 @@
 
 #include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/bytes.h"
-#include "rhizome/storage/coordinates.h"
+#include "rhizome/storage/coordinate_names.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/mutant.h"
 
@@ -169,7 +169,7 @@ Status CheckNewArrayName(std::string_view name) {
   if (name.ends_with(kSidecarSuffix)) return taken("checksums of rows");
   if (name.ends_with(kStaleSuffix)) return taken("the marks of stale rows");
   if (SplitVersion(name)) return taken("the versions of an array");
-  if (IsCoordinateName(name)) return taken("the coordinate that says whose the rows are");
+  if (CoordinateKindOf(name)) return taken("the coordinate that says whose the rows are");
   if (IsDimensionName(name)) return taken("a dimension of arrays");
   return Status::Ok();
 }

@@ -20,20 +20,6 @@ using Json = ZarrJson;
 
 constexpr std::string_view kJsonName = "/zarr.json";
 
-std::string_view PlainName(CoordinateKind kind) {
-  return kind == CoordinateKind::kVertexId ? "vertex_id" : "external_id";
-}
-
-/// The kind of coordinate that such a folder may be of.
-std::optional<CoordinateKind> KindOf(std::string_view name) {
-  for (const CoordinateKind kind : {CoordinateKind::kVertexId, CoordinateKind::kExternalId}) {
-    const std::string_view plain = PlainName(kind);
-    if (!name.starts_with(plain)) continue;
-    if (name.find_first_not_of('_', plain.size()) == name.npos) return kind;
-  }
-  return std::nullopt;
-}
-
 Json DataTypeOf(const Coordinate& coordinate, const GenerationInfo& info) {
   if (coordinate.kind == CoordinateKind::kVertexId)
     return HasNarrowVertexIds(info.vertices) ? "int32" : "int64";
@@ -68,13 +54,11 @@ std::vector<std::byte> Sealed(ByteWriter& out) {
 
 }  // namespace
 
-bool IsCoordinateName(std::string_view name) { return KindOf(name).has_value(); }
-
 std::vector<Coordinate> ChooseCoordinates(
     ExternalIdKind ids, const std::function<bool(std::string_view name)>& is_array) {
   std::vector<Coordinate> chosen;
   const auto add = [&](CoordinateKind kind) {
-    std::string name(PlainName(kind));
+    std::string name(PlainCoordinateName(kind));
     while (is_array(name)) name += '_';
     chosen.push_back({kind, std::move(name)});
   };
@@ -88,7 +72,7 @@ std::vector<Coordinate> CoordinatesOf(const Manifest& manifest) {
   for (const FileEntry& file : manifest.files) {
     if (!file.path.starts_with(kArraysPrefix) || !file.path.ends_with(kJsonName)) continue;
     const std::string_view name = ArrayOfFile(file.path);
-    const auto kind = KindOf(name);
+    const auto kind = CoordinateKindOf(name);
     if (!kind || FindStoredArray(manifest.arrays, name) != nullptr) continue;
     found.push_back({*kind, std::string(name)});
   }

@@ -8,12 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "rhizome/storage/coordinate_names.h"
 #include "rhizome/storage/manifest.h"
 
 namespace rhizome {
-
-/// What a coordinate says of the rows of a generation.
-enum class CoordinateKind : std::uint8_t { kVertexId, kExternalId };
 
 /// A Zarr array of one dimension, `row`, by which programs that read a generation's arrays as Zarr
 /// know whose rows they are (FORMAT.md, "Coordinates"). The engine writes, verifies and repairs
@@ -28,9 +26,6 @@ struct Coordinate {
 /// vertex ids, `external_id`; with underscores behind, where an array bears the name.
 std::vector<Coordinate> ChooseCoordinates(
     ExternalIdKind ids, const std::function<bool(std::string_view name)>& is_array);
-
-/// Is this the name of a coordinate, underscores behind or not?
-bool IsCoordinateName(std::string_view name);
 
 /// Those that a manifest lists the files of, by name; none in generations of older builds.
 std::vector<Coordinate> CoordinatesOf(const Manifest& manifest);

@@ -1,10 +1,7 @@
 #include "reliability/process.h"
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <malloc.h>
 #include <sched.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <tbb/global_control.h>
 
@@ -16,21 +13,10 @@
 
 #include "rhizome/storage/io_completion.h"
 #include "rhizome/storage/pause.h"
+#include "testing/forbid_call.h"
 
 namespace rhizome::testing {
 namespace {
-
-bool ForbidUring() {
-  sock_filter refuse[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  const sock_fprog program = {static_cast<unsigned short>(std::size(refuse)), refuse};
-  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
-}
 
 void KeepTo(int processor) {
   cpu_set_t set;
@@ -70,7 +56,7 @@ void PrepareProcess() {
     mallopt(M_TRIM_THRESHOLD, 256 << 20);
     ReadWithoutThreads();
     PauseNoMore();
-    return ForbidUring();
+    return ForbidCall(SYS_io_uring_setup, EPERM);
   }();
   static_cast<void>(once);
 }

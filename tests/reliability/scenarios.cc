@@ -12,9 +12,9 @@
 #include "rhizome/index/graph_builder.h"
 #include "rhizome/index/ingest.h"
 #include "rhizome/index/publish_array.h"
-#include "rhizome/storage/job_folder.h"
 #include "rhizome/storage/array_change.h"
 #include "rhizome/storage/exceptions.h"
+#include "rhizome/storage/job_folder.h"
 #include "testing/graph_model.h"
 #include "testing/update_model.h"
 
@@ -79,9 +79,8 @@ WriteBatch Batch(const Graph& graph, int number) {
 
 Status WriteBatchOf(Graph& graph, int number, bool sync = true) {
   // What makes a batch throws where memory is short.
-  RHIZOME_ASSIGN_OR_RETURN(
-      const WriteBatch batch,
-      Guarded([&]() -> Result<WriteBatch> { return Batch(graph, number); }));
+  RHIZOME_ASSIGN_OR_RETURN(const WriteBatch batch,
+                           Guarded([&]() -> Result<WriteBatch> { return Batch(graph, number); }));
   return AsStatus(graph.Write(batch, {.sync = sync}));
 }
 

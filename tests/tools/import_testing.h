@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "dataset.h"
+#include "rhizome/index/ingest.h"
 #include "testing/compressed.h"
 #include "testing/store_contents.h"
-#include "rhizome/index/ingest.h"
 
 namespace rhizome::testing {
 

@@ -2,8 +2,8 @@
 
 #include <gmock/gmock.h>
 
-#include "testing/test_store.h"
 #include "rhizome/index/sampler.h"
+#include "testing/test_store.h"
 
 namespace rhizome {
 namespace {

@@ -1,6 +1,3 @@
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +11,7 @@
 #include <string>
 
 #include "rhizome/storage/file_system.h"
+#include "testing/forbid_call.h"
 #include "testing/testing.h"
 
 namespace rhizome {
@@ -81,19 +79,6 @@ std::string CheckEnclosed(const Path& dir) {
   return wrong;
 }
 
-/// From now on this process has no openat2, as before Linux 5.6 and in some containers.
-bool ForbidOpenat2() {
-  sock_filter program[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  const sock_fprog filter = {static_cast<unsigned short>(std::size(program)), program};
-  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
-}
-
 TEST(EnclosureTest, NothingBelowAnEnclosedFolderIsReachedThroughALink) {
   const TempDir dir;
   EXPECT_EQ(CheckEnclosed(dir.path()), "");
@@ -105,7 +90,8 @@ TEST(EnclosureTest, WithoutOpenat2ItIsTheSame) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    if (!ForbidOpenat2()) _exit(kCannot);
+    // As before Linux 5.6, and in some containers.
+    if (!testing::ForbidCall(SYS_openat2, ENOSYS)) _exit(kCannot);
     const std::string wrong = CheckEnclosed(dir.path());
     std::fputs(wrong.c_str(), stderr);
     _exit(wrong.empty() ? 0 : 1);

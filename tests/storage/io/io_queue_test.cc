@@ -1,8 +1,5 @@
 #include "rhizome/storage/io_queue.h"
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,6 +17,7 @@
 
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/hash.h"
+#include "testing/forbid_call.h"
 #include "testing/testing.h"
 
 namespace rhizome {
@@ -322,19 +320,6 @@ TEST_P(IoQueueTest, AForkedChildIsRefused) {
   }
 }
 
-// From here on every call of a ring is refused in this thread, as by a sandbox.
-bool ForbidRingCalls() {
-  sock_filter refuse[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_enter, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  const sock_fprog program = {static_cast<unsigned short>(std::size(refuse)), refuse};
-  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
-}
-
 // Who reads the error has the buffers back: nothing comes into them any more.
 TEST(UringQueueTest, ABrokenRingHasLetGoOfTheBuffers) {
   constexpr std::size_t kReads = 16;
@@ -358,7 +343,7 @@ TEST(UringQueueTest, ABrokenRingHasLetGoOfTheBuffers) {
                           .offset_bytes = i * kReadBytes,
                           .buffer = memory->bytes().subspan(i * kReadBytes, kReadBytes)});
     ASSERT_OK((*queue)->Submit(requests));
-    if (!ForbidRingCalls()) {
+    if (!testing::ForbidCall(SYS_io_uring_enter, EPERM)) {
       skipped = "seccomp is forbidden here";
       return;
     }
