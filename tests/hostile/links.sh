@@ -3,18 +3,10 @@
 # none takes anything away that a link points at. What the user names may be a link, and what lies in scratch
 # without a job's mark stays.
 set -uo pipefail
-work=$HOSTILE_SCRATCH
-cd "$work" || exit 1
-rhizome=$RHIZOME
-RANDOM=$((HOSTILE_SEED % 32768))
-found=0
+source "$RHIZOME_SOURCE/tests/hostile/common.bash"
+work=$PWD
 refused=0
 unharmed=0
-
-report() {
-  found=$((found + 1))
-  echo "FOUND $* (HOSTILE_SEED=$HOSTILE_SEED)"
-}
 
 printf '0\t1\n1\t2\n2\t0\n' >edges.tsv
 printf '3\t1\n' >one.tsv

@@ -3,17 +3,9 @@
 # damaged (exit code 3), never that the user named something wrong (1, 2); verify finds whatever somebody would miss.
 # `export` meets each kind of file, of the other verbs some are drawn; where there are more rounds all are tried.
 set -uo pipefail
-cd "$HOSTILE_SCRATCH" || exit 1
-rhizome=$RHIZOME
-RANDOM=$((HOSTILE_SEED % 32768))
-found=0
+source "$RHIZOME_SOURCE/tests/hostile/common.bash"
 damaged=0
 undisturbed=0
-
-report() {
-  found=$((found + 1))
-  echo "FOUND $* (HOSTILE_SEED=$HOSTILE_SEED)"
-}
 
 # String ids, types, weights, arrays of both layouts, shards, versions, an edge attribute, a delta, and a generation
 # that is kept.

@@ -3,17 +3,9 @@
 # every verb ends, in 5 seconds of processor time and with 64 MiB more memory than on a sound store, and says what is
 # wrong.
 set -uo pipefail
-cd "$HOSTILE_SCRATCH" || exit 1
-rhizome=$RHIZOME
-RANDOM=$((HOSTILE_SEED % 32768))
-found=0
+source "$RHIZOME_SOURCE/tests/hostile/common.bash"
 ended=0
 most_cpu=500 # hundredths of a second
-
-report() {
-  found=$((found + 1))
-  echo "FOUND $* (HOSTILE_SEED=$HOSTILE_SEED)"
-}
 
 # Runs a command and sets code, cpu (in hundredths of a second) and rss (in KiB).
 cat >measure.py <<'PY'
