@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "input.h"
-#include "reliability/rocks_disk.h"
+#include "reliability/harness/rocks_disk.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/graph_builder.h"
 #include "rhizome/index/verify_store.h"

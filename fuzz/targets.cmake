@@ -49,7 +49,7 @@ rhizome_include_root(gnn models models_root)
 add_library(rhizome_fake_disk OBJECT ${PROJECT_SOURCE_DIR}/tests/testing/fake_file_crash.cc
   ${PROJECT_SOURCE_DIR}/tests/testing/fake_file_handles.cc
   ${PROJECT_SOURCE_DIR}/tests/testing/fake_file_system.cc
-  ${PROJECT_SOURCE_DIR}/tests/reliability/rocks_disk.cc)
+  ${PROJECT_SOURCE_DIR}/tests/reliability/harness/rocks_disk.cc)
 target_link_libraries(rhizome_fake_disk PUBLIC rhizome RocksDB::rocksdb-shared fmt::fmt)
 target_include_directories(rhizome_fake_disk PRIVATE ${PROJECT_SOURCE_DIR}/tests)
 set(disk rhizome_fake_disk)

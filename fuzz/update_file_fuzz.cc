@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "memory_files.h"
-#include "reliability/rocks_disk.h"
+#include "reliability/harness/rocks_disk.h"
 #include "rhizome/index/graph_builder.h"
 #include "rhizome/storage/check.h"
 #include "seeds.h"

@@ -7,7 +7,7 @@
 #   --keep      leaves the scratch folders of scripts that found something
 #   NAME ...    only these scripts, without their folder and .sh
 # RHIZOME names the binary (build/release/bin/rhizome), RHIZOME_BUILD its build folder; where RHIZOME_COUNTS
-# names a folder, the counts are put there for tests/reliability/counts_table.sh.
+# names a folder, the counts are put there for tests/reliability/harness/counts_table.sh.
 #
 # A script is run with RHIZOME, RHIZOME_BUILD, RHIZOME_SOURCE, HOSTILE_ROUNDS, HOSTILE_SEED and HOSTILE_SCRATCH, an
 # empty folder, in which it stands. It prints `count WHAT NUMBER` lines; where it finds something

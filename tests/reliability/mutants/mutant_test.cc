@@ -10,15 +10,15 @@
 #include <string>
 #include <vector>
 
-#include "reliability/catalog_mutation.h"
-#include "reliability/counts.h"
-#include "reliability/crash_run.h"
-#include "reliability/damage_run.h"
-#include "reliability/fault_run.h"
-#include "reliability/input_check.h"
-#include "reliability/live_writer.h"
-#include "reliability/rows_check.h"
-#include "reliability/upkeep_run.h"
+#include "reliability/catalog/catalog_mutation.h"
+#include "reliability/harness/counts.h"
+#include "reliability/crash/crash_run.h"
+#include "reliability/damage/damage_run.h"
+#include "reliability/faults/fault_run.h"
+#include "reliability/harness/input_check.h"
+#include "reliability/live/live_writer.h"
+#include "reliability/harness/rows_check.h"
+#include "reliability/upkeep/upkeep_run.h"
 #include "testing/care.h"
 #include "testing/testing.h"
 

@@ -1,0 +1,41 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+
+#include "reliability/catalog/bombs.h"
+#include "reliability/harness/counts.h"
+
+namespace rhizome::testing {
+namespace {
+
+constexpr std::uint64_t kAllowedBytes = std::uint64_t{64} << 20;
+
+// A refusal takes microseconds, and passing over a stream that swells to 64 MiB some tenths of a
+// second: this is far from both, and tells what loops as often as a size in a header says.
+constexpr double kAllowedSeconds = 10;
+
+TEST(BombTest, HostileInputsAreRefusedInLittleMemory) {
+  std::set<std::string> names;
+  std::uint64_t most_bytes = 0;
+  double most_seconds = 0;
+  for (const Bomb& bomb : AllBombs()) {
+    SCOPED_TRACE(bomb.name);
+    EXPECT_TRUE(names.insert(bomb.name).second) << "a name twice";
+    const BombOutcome outcome = Explode(bomb);
+    ASSERT_TRUE(outcome.ended) << "the reader's process died";
+    EXPECT_FALSE(outcome.status.ok()) << "accepted";
+    EXPECT_LE(outcome.grown_bytes, bomb.declared_bytes + kAllowedBytes);
+    EXPECT_LE(outcome.processor_seconds, kAllowedSeconds);
+    most_bytes = std::max(most_bytes, outcome.grown_bytes);
+    most_seconds = std::max(most_seconds, outcome.processor_seconds);
+  }
+  EXPECT_GE(names.size(), 200U);
+  PrintCount("bombs", names.size());
+  std::printf("most memory taken %.1f MiB, most processor time %.3f s\n",
+              static_cast<double>(most_bytes) / (1 << 20), most_seconds);
+}
+
+}  // namespace
+}  // namespace rhizome::testing

@@ -1,0 +1,15 @@
+#include "reliability/crash/crash_testing.h"
+
+namespace rhizome::testing {
+namespace {
+
+class CrashTest : public ::testing::TestWithParam<Scenario> {};
+
+TEST_P(CrashTest, LeavesAWholeStore) {
+  ExpectWholeAfterCrashes(GetParam(), {.draws = 2, .recoveries_one_in = 400});
+}
+
+INSTANTIATE_TEST_SUITE_P(Histories, CrashTest, ::testing::ValuesIn(Scenarios()), NameOfScenario);
+
+}  // namespace
+}  // namespace rhizome::testing

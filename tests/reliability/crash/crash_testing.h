@@ -1,0 +1,37 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <ostream>
+#include <string>
+
+#include "reliability/harness/counts.h"
+#include "reliability/crash/crash_run.h"
+#include "testing/testing.h"
+
+namespace rhizome::testing {
+
+inline void PrintTo(const Scenario& scenario, std::ostream* out) { *out << scenario.name; }
+
+inline std::string NameOfScenario(const ::testing::TestParamInfo<Scenario>& info) {
+  return info.param.name;
+}
+
+/// A power cut before any operation of a history, whatever the disk made of what was not synced:
+/// what was acknowledged is there, what was not is there whole or not at all, verify finds no
+/// damage and no rubbish, and the next writer goes on. So does a power cut while recovering.
+inline void ExpectWholeAfterCrashes(const Scenario& scenario, CrashPlan plan) {
+  plan.seed = TestSeed();
+  if (const char* only = std::getenv("RHIZOME_CRASH")) plan.only = only;
+  const auto history = Record(scenario);
+  ASSERT_OK(history);
+  const CrashCounts counts = RunCrashes(*history, plan);
+  PrintCount("crash-operations", counts.operations);
+  PrintCount("crash-states", counts.states);
+  PrintCount("recovery-states", counts.recoveries);
+  PrintCount("crash-failures", counts.failures);
+  EXPECT_EQ(counts.failures, 0U);
+}
+
+}  // namespace rhizome::testing

@@ -1,0 +1,14 @@
+#include "reliability/damage/damage_testing.h"
+
+namespace rhizome::testing {
+namespace {
+
+// All of them.
+TEST(DamageLongTest, NoFlippedBitIsSilent) { ExpectNoFlippedBitIsSilent(1); }
+
+TEST(DamageLongTest, NoFlippedBitOfALogIsSilent) { ExpectNoFlippedBitOfALogIsSilent(1); }
+
+TEST(DamageLongTest, NoInjuredFileIsSilent) { ExpectNoInjuredFileIsSilent(1); }
+
+}  // namespace
+}  // namespace rhizome::testing

@@ -1,0 +1,13 @@
+#include "reliability/faults/fault_testing.h"
+
+namespace rhizome::testing {
+namespace {
+
+class FaultTest : public ::testing::TestWithParam<Scenario> {};
+
+TEST_P(FaultTest, EndsWithAnErrorOrTheRightResult) { ExpectErrorsOrResults(GetParam(), 15); }
+
+INSTANTIATE_TEST_SUITE_P(Histories, FaultTest, ::testing::ValuesIn(Scenarios()), NameOfScenario);
+
+}  // namespace
+}  // namespace rhizome::testing

@@ -1,0 +1,146 @@
+#include "reliability/harness/description.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "rhizome/index/graph.h"
+#include "rhizome/storage/hash.h"
+#include "rhizome/storage/store.h"
+
+namespace rhizome::testing {
+namespace {
+
+Status DescribeList(const Graph& graph, VertexId vertex, Direction direction, std::string& out) {
+  RHIZOME_ASSIGN_OR_RETURN(auto list, graph.Neighbors(vertex, direction));
+  std::vector<std::string> names;
+  for (const Neighbor& neighbor : list) {
+    names.push_back(fmt::format("{}:{}:{}", ToString(*graph.ExternalIdOf(neighbor.vertex)),
+                                graph.edge_types()[neighbor.type], neighbor.weight));
+  }
+  std::sort(names.begin(), names.end());
+  out += fmt::format(" {}[{}]", direction == Direction::kOut ? "out" : "in", fmt::join(names, " "));
+  return Status::Ok();
+}
+
+bool IsOfVertices(const Graph& graph, const ArrayEntry& array) {
+  return !array.name.ends_with(".crc32c") && array.rows == graph.info().vertices;
+}
+
+/// The rows of some vertices in an array.
+struct Rows {
+  std::string array;
+  std::uint64_t row_bytes = 0;
+  std::vector<std::byte> bytes;
+};
+
+Result<std::vector<Rows>> ReadAllRows(const Graph& graph, const std::vector<VertexId>& vertices) {
+  std::vector<Rows> out;
+  for (const ArrayEntry& array : graph.store().manifest().arrays) {
+    if (!IsOfVertices(graph, array)) continue;
+    Rows& rows = out.emplace_back(Rows{array.name, array.row_bytes(), {}});
+    rows.bytes.resize(vertices.size() * rows.row_bytes);
+    RHIZOME_RETURN_IF_ERROR(graph.ReadRows(array.name, vertices, rows.bytes));
+  }
+  return out;
+}
+
+std::string Hex(std::span<const std::byte> bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string out;
+  for (const std::byte byte : bytes) {
+    out += kDigits[std::to_integer<std::size_t>(byte) / 16];
+    out += kDigits[std::to_integer<std::size_t>(byte) % 16];
+  }
+  return out;
+}
+
+void DescribeRow(const Rows& rows, std::size_t at, std::string& out) {
+  const auto row = std::span(rows.bytes).subspan(at * rows.row_bytes, rows.row_bytes);
+  out += fmt::format(" {}={}", rows.array, Hex(row));
+}
+
+Status DescribeVertex(const Graph& graph, VertexId vertex, std::string& out) {
+  out += fmt::format("vertex {} {} {}", vertex, ToString(*graph.ExternalIdOf(vertex)),
+                     graph.vertex_types()[*graph.TypeOf(vertex)]);
+  for (const Direction direction : {Direction::kOut, Direction::kIn}) {
+    const Direction kept = graph.info().directions;
+    if (kept == Direction::kBoth || kept == direction)
+      RHIZOME_RETURN_IF_ERROR(DescribeList(graph, vertex, direction, out));
+  }
+  return Status::Ok();
+}
+
+/// The rows of an array as jobs read them, a few at a time: out of whole chunks, and checked by
+/// those, while a graph reads rows and checks each.
+Result<Hash128> HashRows(const Store& store, const ArrayEntry& entry) {
+  constexpr std::uint64_t kRowsAtOnce = 11;
+  RHIZOME_ASSIGN_OR_RETURN(const auto array, store.OpenArray(entry.name));
+  std::vector<std::byte> rows(entry.rows * entry.row_bytes());
+  for (std::uint64_t row = 0; row < entry.rows; row += kRowsAtOnce) {
+    const std::uint64_t count = std::min(kRowsAtOnce, entry.rows - row);
+    const auto out = std::span(rows).subspan(row * entry.row_bytes(), count * entry.row_bytes());
+    RHIZOME_RETURN_IF_ERROR(array->ReadRows(row, count, out));
+  }
+  return Xxh3(rows);
+}
+
+}  // namespace
+
+Result<std::string> DescribeArrays(const Store& store) {
+  const Manifest& manifest = store.manifest();
+  std::string out;
+  for (const ArrayEntry& array : manifest.arrays) {
+    RHIZOME_ASSIGN_OR_RETURN(const Hash128 hash, HashRows(store, array));
+    out += fmt::format("array {} {}x{} {}\n", array.name, array.rows, array.dim, Hex(hash));
+  }
+  for (const ArraySeries& series : manifest.series) {
+    out += fmt::format("series {} {}", series.name, series.last_version);
+    for (const ArrayAlias& alias : series.aliases)
+      out += fmt::format(" {}@{}", alias.name, fmt::join(alias.history, ","));
+    out += '\n';
+  }
+  return out;
+}
+
+
+Result<std::string> Describe(FileSystem& fs, const Path& path) {
+  auto opened = Store::Open(fs, path, Store::Mode::kRead);
+  if (!opened && opened.error().code() == StatusCode::kNotFound) return "none";
+  if (!opened) return Fail(opened.error());
+  return Describe(**opened);
+}
+
+Result<std::string> Describe(const Store& store) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto graph, Graph::Open(store));
+  return Describe(*graph);
+}
+
+Result<std::string> Describe(const Graph& graph) {
+  const Manifest& manifest = graph.store().manifest();
+  std::string out =
+      fmt::format("generation {} version {}\n", manifest.generation, manifest.version);
+  RHIZOME_ASSIGN_OR_RETURN(const std::string of_arrays, DescribeArrays(graph.store()));
+  out += of_arrays;
+  std::vector<VertexId> vertices;
+  for (std::uint64_t v = 0; v < graph.vertex_count(); ++v)
+    if (!graph.IsDeleted(static_cast<VertexId>(v))) vertices.push_back(static_cast<VertexId>(v));
+  RHIZOME_ASSIGN_OR_RETURN(const std::vector<Rows> arrays, ReadAllRows(graph, vertices));
+  for (std::size_t i = 0; i < vertices.size(); ++i) {
+    RHIZOME_RETURN_IF_ERROR(DescribeVertex(graph, vertices[i], out));
+    for (const Rows& rows : arrays) DescribeRow(rows, i, out);
+    out += '\n';
+  }
+  return out;
+}
+
+std::string VerticesIn(const std::string& description) {
+  const std::size_t at = description.find("vertex ");
+  return at == std::string::npos ? "" : description.substr(at);
+}
+
+}  // namespace rhizome::testing

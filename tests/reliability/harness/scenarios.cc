@@ -1,0 +1,417 @@
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <utility>
+
+#include "reliability/damage/damage_run.h"
+#include "reliability/harness/description.h"
+#include "reliability/harness/history.h"
+#include "rhizome/index/array_add.h"
+#include "rhizome/index/graph.h"
+#include "rhizome/index/graph_builder.h"
+#include "rhizome/index/ingest.h"
+#include "rhizome/index/publish_array.h"
+#include "rhizome/storage/array_change.h"
+#include "rhizome/storage/exceptions.h"
+#include "rhizome/storage/job_folder.h"
+#include "testing/graph_model.h"
+#include "testing/update_model.h"
+
+namespace rhizome::testing {
+namespace {
+
+constexpr std::uint64_t kScenariosDim = 3;
+constexpr std::uint64_t kChunkRows = 128;
+
+StoreId SmallId() {
+  StoreId id;
+  id.bytes.fill(std::byte{7});
+  return id;
+}
+
+/// Typed, weighted, with names for ids, isolated vertices and an array in rows.
+GraphInput SmallInput(const SmallSize& size) {
+  std::mt19937_64 rng(1);
+  GraphInput input = RandomGraph(rng, {.vertices = size.vertices,
+                                       .edges = size.edges,
+                                       .vertex_types = 2,
+                                       .edge_types = 2,
+                                       .weighted = true,
+                                       .id_kind = ExternalIdKind::kString});
+  UpdateModel::AddRows(input);
+  return input;
+}
+
+/// A store that is open for writing, and its graph.
+struct Live {
+  std::unique_ptr<Store> store;
+  std::unique_ptr<Graph> graph;
+};
+
+Result<Live> OpenLive(FileSystem& fs) {
+  Live live;
+  RHIZOME_ASSIGN_OR_RETURN(live.store, Store::Open(fs, kStorePath, Store::Mode::kWrite));
+  RHIZOME_ASSIGN_OR_RETURN(live.graph, Graph::Open(*live.store));
+  return live;
+}
+
+/// Batch `number` of a history: new vertices and edges, replaced and deleted ones, rows.
+WriteBatch Batch(const Graph& graph, int number) {
+  WriteBatch batch;
+  const auto old = [&](int i) {
+    std::vector<ExternalId> ids;
+    for (std::uint64_t v = 0; v < graph.vertex_count(); ++v)
+      if (!graph.IsDeleted(static_cast<VertexId>(v)))
+        ids.push_back(graph.ExternalIdOf(static_cast<VertexId>(v)).value());
+    return ids[static_cast<std::size_t>(i * 5 + number) % ids.size()];
+  };
+  const std::string fresh = "new" + std::to_string(number);
+  batch.PutEdge(old(0), ExternalId(fresh), {.weight = static_cast<float>(number)});
+  batch.PutEdge(ExternalId(fresh), old(1), {.type = "edge1"});
+  batch.UpsertEdge(old(0), old(2), {.weight = 9});
+  batch.DeleteEdge(old(1), old(2), "edge0");
+  if (number % 2 == 1) batch.DeleteVertex(old(3));
+  const float row[kScenariosDim] = {static_cast<float>(number), 2, 3};
+  batch.PutRow(old(4), "feat", std::span<const float>(row));
+  return batch;
+}
+
+Status WriteBatchOf(Graph& graph, int number, bool sync = true) {
+  // What makes a batch throws where memory is short.
+  RHIZOME_ASSIGN_OR_RETURN(const WriteBatch batch,
+                           Guarded([&]() -> Result<WriteBatch> { return Batch(graph, number); }));
+  return AsStatus(graph.Write(batch, {.sync = sync}));
+}
+
+/// An array by a formula, as a job leaves it in its scratch folder.
+struct Made {
+  Path root;
+  std::vector<ArrayEntry> arrays;
+  std::vector<FileEntry> files;
+  ArraySource source() const { return {arrays, root, files}; }
+};
+
+Result<Made> MakeArray(FileSystem& fs, const Store& store, const Path& folder, std::uint64_t rows,
+                       int number, ArrayLayout layout, std::uint64_t dim) {
+  Made made{.root = folder / ("job" + std::to_string(number)), .arrays = {}, .files = {}};
+  RHIZOME_RETURN_IF_ERROR(testing::AsStatus(ClaimJobFolder(fs, made.root)));
+  ArrayEntry entry{.name = "emb",
+                   .rows = rows,
+                   .dim = dim,
+                   .dtype = DataType::kFloat32,
+                   .layout = layout,
+                   .codec = {},
+                   .chunk_rows = kChunkRows,
+                   .array_id = store.manifest().arrays.size() + 70 + std::uint64_t(number),
+                   .attributes = {}};
+  if (layout == ArrayLayout::kChunk) {
+    entry.codec = {.kind = CodecKind::kZstd, .level = 1};
+    entry.inner_rows = 4;
+  }
+  RHIZOME_ASSIGN_OR_RETURN(auto writer, ChunkArrayWriter::Create(fs, made.root, entry));
+  std::vector<float> values(rows * dim);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<float>(i) + static_cast<float>(number) / 8;
+  RHIZOME_RETURN_IF_ERROR(writer->WriteChunk(0, std::as_bytes(std::span(values))));
+  RHIZOME_ASSIGN_OR_RETURN(made.files, writer->Finish());
+  made.arrays = writer->arrays();
+  return made;
+}
+
+Status Nothing(StoreDisk&) { return Status::Ok(); }
+
+Status RunIngestion(StoreDisk& disk, Recorder& recorder) {
+  return recorder.Step([&] { return IngestSmall(disk); });
+}
+
+/// A step that writes. Its handle must show what a new reader sees, and when it failed, take
+/// nothing more.
+Status WriteStep(Recorder& recorder, Graph& graph, const std::function<Status()>& write,
+                 bool durable = true) {
+  const Status status = recorder.Step(write, durable);
+  if (status.ok() && !recorder.seen().empty()) {
+    RHIZOME_ASSIGN_OR_RETURN(const std::string seen, Describe(graph));
+    if (seen != recorder.seen()) recorder.Complain("a writer sees another store than a reader");
+  }
+  if (!status.ok() && recorder.expects_fail_stop() && WriteBatchOf(graph, 99).ok())
+    recorder.Complain("a handle whose write failed took another");
+  return status;
+}
+
+Status RunUpdates(StoreDisk& disk, Recorder& recorder) {
+  for (int round = 0; round < 2; ++round) {
+    RHIZOME_ASSIGN_OR_RETURN(const Live live, OpenLive(disk));
+    for (int i = 0; i < 5; ++i) {
+      const bool sync = i % 2 == 0;
+      RHIZOME_RETURN_IF_ERROR(WriteStep(
+          recorder, *live.graph, [&] { return WriteBatchOf(*live.graph, round * 5 + i, sync); },
+          sync));
+    }
+  }
+  return Status::Ok();
+}
+
+using ArraySteps = std::function<Status(ArrayChange&, const ArraySource&)>;
+
+/// Makes an array as a job does and lets `steps` publish it.
+Status ChangeArrays(StoreDisk& disk, int number, ArrayLayout layout, const ArraySteps& steps,
+                    std::uint64_t dim = kScenariosDim) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto store, Store::Open(disk, kStorePath, Store::Mode::kRead));
+  const std::uint64_t rows = store->manifest().info.vertices;
+  RHIZOME_ASSIGN_OR_RETURN(
+      const Made made, MakeArray(disk, *store, kStorePath / "scratch", rows, number, layout, dim));
+  return ArrayChange::Run(disk, kStorePath, 0,
+                          [&](ArrayChange& change) { return steps(change, made.source()); });
+}
+
+Status RunArrays(StoreDisk& disk, Recorder& recorder) {
+  const std::pair<ArrayLayout, ArraySteps> changes[] = {
+      {ArrayLayout::kRow,
+       [](ArrayChange& change, const ArraySource& source) -> Status {
+         return AsStatus(change.AddVersion(source, "emb"));
+       }},
+      {ArrayLayout::kChunk,
+       [](ArrayChange& change, const ArraySource& source) -> Status {
+         RHIZOME_RETURN_IF_ERROR(change.AddVersion(source, "emb"));
+         return change.SetAlias("emb", "live", 2);
+       }},
+      {ArrayLayout::kRow,
+       [](ArrayChange& change, const ArraySource& source) -> Status {
+         return AsStatus(change.Replace("emb@live", source));
+       }},
+      {ArrayLayout::kChunk,
+       [](ArrayChange& change, const ArraySource&) { return change.Drop("emb@1"); }},
+      {ArrayLayout::kRow,
+       [](ArrayChange& change, const ArraySource&) { return change.Rename("emb", "vec"); }},
+  };
+  int number = 0;
+  for (const auto& [layout, steps] : changes) {
+    ++number;
+    RHIZOME_RETURN_IF_ERROR(recorder.Step([&, &layout = layout, &steps = steps] {
+      return ChangeArrays(disk, number, layout, steps);
+    }));
+  }
+  return Status::Ok();
+}
+
+Status Ingest(FileSystem& fs, const SmallSize& size) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto store, Store::Create(fs, kStorePath, SmallId()));
+  BuildOptions options;
+  options.partition.kind = PartitionerKind::kRandom;
+  options.partition.partitions = 2;
+  return BuildGeneration(*store, SmallInput(size), options, JobControl());
+}
+
+Status IngestAndUpdate(StoreDisk& disk, const SmallSize& size) {
+  RHIZOME_RETURN_IF_ERROR(Ingest(disk, size));
+  RHIZOME_ASSIGN_OR_RETURN(const Live live, OpenLive(disk));
+  for (int i = 0; i < 3; ++i) RHIZOME_RETURN_IF_ERROR(WriteBatchOf(*live.graph, i));
+  return Status::Ok();
+}
+
+Status IngestSmallAndUpdate(StoreDisk& disk) { return IngestAndUpdate(disk, {}); }
+
+Status Compact(Graph& graph, bool repartition) {
+  CompactOptions options;
+  options.repartition = repartition;
+  options.keep_generations = repartition ? 0 : 1;
+  options.partition.kind = PartitionerKind::kHash2d;
+  return AsStatus(graph.Compact(options, JobControl()));
+}
+
+Status RunCompaction(StoreDisk& disk, Recorder& recorder) {
+  RHIZOME_ASSIGN_OR_RETURN(const Live live, OpenLive(disk));
+  for (int round = 0; round < 2; ++round) {
+    const std::string before = recorder.seen();
+    RHIZOME_RETURN_IF_ERROR(
+        WriteStep(recorder, *live.graph, [&] { return Compact(*live.graph, round == 1); }));
+    if (!before.empty() && VerticesIn(before) != VerticesIn(recorder.seen()))
+      recorder.Complain("compaction changed what readers see");
+    RHIZOME_RETURN_IF_ERROR(
+        WriteStep(recorder, *live.graph, [&] { return WriteBatchOf(*live.graph, 10 + round); }));
+  }
+  return Status::Ok();
+}
+
+/// A file of rows for `array add` and `array append`: float32, little-endian.
+Status WriteRows(FileSystem& fs, const Path& path, std::uint64_t rows, float first) {
+  RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, path.parent_path()));
+  std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (" +
+                       std::to_string(rows) + ", " + std::to_string(kScenariosDim) + "), }";
+  constexpr std::size_t kHeadBytes = 10;
+  header.resize((kHeadBytes + header.size() + 64) / 64 * 64 - kHeadBytes, ' ');
+  header.back() = '\n';
+  std::string text = std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size()) + '\0';
+  text += header;
+  for (std::uint64_t i = 0; i < rows * kScenariosDim; ++i) {
+    const float value = first + static_cast<float>(i);
+    text.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  return WriteWholeFile(fs, path, std::as_bytes(std::span(text)));
+}
+
+Status DeleteVertices(StoreDisk& disk, int count) {
+  RHIZOME_ASSIGN_OR_RETURN(const Live live, OpenLive(disk));
+  WriteBatch batch;
+  for (std::uint64_t v = 0; v < live.graph->vertex_count() && count > 0; ++v) {
+    const auto vertex = static_cast<VertexId>(v);
+    if (live.graph->IsDeleted(vertex)) continue;
+    RHIZOME_RETURN_IF_ERROR(Guarded([&] {
+      batch.DeleteVertex(live.graph->ExternalIdOf(vertex).value());
+      return Status::Ok();
+    }));
+    --count;
+  }
+  return AsStatus(live.graph->Write(batch, {.sync = true}));
+}
+
+// Rows from files, for arrays that are new or not yet full, and what goes.
+Status RunAttributes(StoreDisk& disk, Recorder& recorder) {
+  AddArrayOptions options;
+  options.file = {.name = "att", .path = kStorePath.parent_path() / "rows.npy"};
+  RHIZOME_RETURN_IF_ERROR(WriteRows(disk, options.file.path, 10, 1));
+  const Path more = kStorePath.parent_path() / "more.npy";
+  RHIZOME_RETURN_IF_ERROR(WriteRows(disk, more, 4, 100));
+  RHIZOME_RETURN_IF_ERROR(
+      recorder.Step([&] { return AsStatus(AddArray(disk, kStorePath, options, JobControl())); }));
+  options.file.path = more;
+  RHIZOME_RETURN_IF_ERROR(recorder.Step(
+      [&] { return AsStatus(AppendRows(disk, kStorePath, "att", options, JobControl())); }));
+  RHIZOME_RETURN_IF_ERROR(recorder.Step([&] { return DeleteVertices(disk, 2); }));
+  RHIZOME_RETURN_IF_ERROR(recorder.Step([&]() -> Status {
+    RHIZOME_ASSIGN_OR_RETURN(const Live live, OpenLive(disk));
+    return Compact(*live.graph, false);
+  }));
+  return recorder.Step([&] {
+    return ArrayChange::Run(disk, kStorePath, 0,
+                            [&](ArrayChange& change) { return change.Drop("att", true); });
+  });
+}
+
+// As an inference does: the rows were made for a snapshot, with vertices of its delta, and
+// meanwhile the store was compacted and vertices came.
+Status RunPublishing(StoreDisk& disk, Recorder& recorder) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto seen, Store::Open(disk, kStorePath, Store::Mode::kRead));
+  std::uint64_t vertices = 0;
+  {
+    RHIZOME_ASSIGN_OR_RETURN(const auto graph, Graph::Open(std::as_const(*seen)));
+    vertices = graph->vertex_count();
+  }
+  RHIZOME_ASSIGN_OR_RETURN(const Made made,
+                           MakeArray(disk, *seen, kStorePath.parent_path(), vertices, 1,
+                                     ArrayLayout::kRow, kScenariosDim));
+  {
+    RHIZOME_ASSIGN_OR_RETURN(const Live live, OpenLive(disk));
+    RHIZOME_RETURN_IF_ERROR(recorder.Step([&] { return Compact(*live.graph, true); }));
+    RHIZOME_RETURN_IF_ERROR(recorder.Step([&] { return WriteBatchOf(*live.graph, 20); }));
+  }
+  return recorder.Step([&] {
+    return AsStatus(PublishMade(
+        kStorePath, {.made_for = *seen, .source = made.source(), .memory_bytes = 1 << 12},
+        JobControl(), [](ArrayChange& change, const ArraySource& source) -> Status {
+          return AsStatus(change.AddVersion(source, "emb"));
+        }));
+  });
+}
+
+}  // namespace
+
+Status IngestSmall(FileSystem& fs) { return Ingest(fs, {}); }
+
+Status WriteOneMore(Store& store) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto graph, Graph::Open(store));
+  WriteBatch batch;
+  batch.PutVertex(ExternalId("one more"));
+  RHIZOME_RETURN_IF_ERROR(graph->Write(batch));
+  return AsStatus(graph->Find(ExternalId("one more")));
+}
+
+Result<SmallStore> MakeSmallStore(const SmallSize& size) {
+  StoreDisk disk;
+  SmallStore made;
+  RHIZOME_RETURN_IF_ERROR(CreateDirectories(disk, kStorePath.parent_path()));
+  RHIZOME_RETURN_IF_ERROR(IngestAndUpdate(disk, size));
+  const auto publish = [&](int number, ArrayLayout layout) {
+    return ChangeArrays(
+        disk, number, layout,
+        [](ArrayChange& change, const ArraySource& source) {
+          return AsStatus(change.AddVersion(source, "emb"));
+        },
+        size.dim);
+  };
+  RHIZOME_RETURN_IF_ERROR(publish(1, ArrayLayout::kRow));
+  made.earlier = disk.Image();
+  RHIZOME_RETURN_IF_ERROR(publish(2, ArrayLayout::kChunk));
+  {
+    RHIZOME_ASSIGN_OR_RETURN(const Live live, OpenLive(disk));
+    RHIZOME_RETURN_IF_ERROR(WriteBatchOf(*live.graph, 7));
+  }
+  made.now = disk.Image();
+  {
+    RHIZOME_ASSIGN_OR_RETURN(const Live live, OpenLive(disk));
+    for (int i = 8; i < 10; ++i) RHIZOME_RETURN_IF_ERROR(WriteBatchOf(*live.graph, i));
+    made.open = disk.ImageAfterCrash(FakeFileSystem::CrashMode::kKeepUnsynced, 0);
+    RHIZOME_ASSIGN_OR_RETURN(made.open_description, Describe(*live.graph));
+  }
+  StoreDisk closed(made.now);
+  RHIZOME_ASSIGN_OR_RETURN(made.description, Describe(closed, kStorePath));
+  return made;
+}
+
+namespace {
+
+Status ShareAStore(std::string& wrong) {
+  StoreDisk disk;
+  RHIZOME_RETURN_IF_ERROR(CreateDirectories(disk, kStorePath.parent_path()));
+  RHIZOME_RETURN_IF_ERROR(IngestSmallAndUpdate(disk));
+  RHIZOME_RETURN_IF_ERROR(ChangeArrays(
+      disk, 1, ArrayLayout::kRow, [](ArrayChange& change, const ArraySource& source) -> Status {
+        RHIZOME_RETURN_IF_ERROR(change.AddVersion(source, "emb"));
+        return AsStatus(change.AddVersion(source, "emb"));
+      }));
+  const auto reader = [&] { return Store::Open(disk, kStorePath, Store::Mode::kRead); };
+  RHIZOME_ASSIGN_OR_RETURN(const auto first, reader());
+  RHIZOME_ASSIGN_OR_RETURN(const std::string before, Describe(*first));
+  RHIZOME_RETURN_IF_ERROR(
+      ChangeArrays(disk, 2, ArrayLayout::kRow,
+                   [](ArrayChange& change, const ArraySource&) { return change.Drop("emb@1"); }));
+  RHIZOME_ASSIGN_OR_RETURN(const auto second, reader());
+  RHIZOME_ASSIGN_OR_RETURN(const std::string between, Describe(*second));
+  {
+    RHIZOME_ASSIGN_OR_RETURN(const Live live, OpenLive(disk));
+    const auto other = Store::Open(disk, kStorePath, Store::Mode::kWrite);
+    if (other || other.error().code() != StatusCode::kBusy) wrong = "a second writer is let in";
+    if (Describe(*first).value_or("") != before)
+      wrong = "a reader lost the version that it saw when an array was dropped";
+    RHIZOME_RETURN_IF_ERROR(Compact(*live.graph, true));
+    RHIZOME_RETURN_IF_ERROR(WriteBatchOf(*live.graph, 30));
+  }
+  RHIZOME_RETURN_IF_ERROR(OpenLive(disk));
+  if (Describe(*second).value_or("") != between)
+    wrong = "a reader lost the generation that it saw when the store was compacted";
+  return Status::Ok();
+}
+
+}  // namespace
+
+std::optional<std::string> CheckSharing() {
+  std::string wrong;
+  const Status status = ShareAStore(wrong);
+  if (!status.ok()) return "fails: " + status.ToString();
+  return wrong.empty() ? std::nullopt : std::optional(wrong);
+}
+
+const std::vector<Scenario>& Scenarios() {
+  static const std::vector<Scenario> scenarios = {
+      {"ingestion", Nothing, RunIngestion},
+      {"updates", IngestSmall, RunUpdates},
+      {"arrays", IngestSmall, RunArrays},
+      {"compaction", IngestSmallAndUpdate, RunCompaction},
+      {"attributes", IngestSmall, RunAttributes},
+      {"publishing", IngestSmallAndUpdate, RunPublishing},
+  };
+  return scenarios;
+}
+
+}  // namespace rhizome::testing

@@ -1,0 +1,63 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "reliability/crash/crash_testing.h"
+#include "reliability/live/live_writer.h"
+
+namespace rhizome::testing {
+namespace {
+
+using Role = LiveProcess::Role;
+
+TEST(KillTest, AWriterThatIsLetBeMakesWhatTheModelSays) {
+  const TempDir dir;
+  ASSERT_OK(MakeLiveStore(dir / "g.rz"));
+  ASSERT_OK(CheckUndisturbed(dir / "g.rz", 100));
+}
+
+// One store, three readers that look at it all the time, one that verifies it, and writers that are
+// killed one after the other, each after so many commits that it said were durable, wherever it is
+// then. None of them is in the way of a writer.
+TEST(KillTest, WritersThatAreKilledLoseNothing) {
+  constexpr int kKills = 200;
+  std::mt19937_64 rng(TestSeed());
+  const TempDir dir;
+  const Path path = dir / "g.rz";
+  ASSERT_OK(MakeLiveStore(path));
+  std::vector<std::unique_ptr<LiveProcess>> readers;
+  for (const Role role : {Role::kVerifier, Role::kReader, Role::kReader, Role::kReader})
+    readers.push_back(std::make_unique<LiveProcess>(role, path));
+  std::uint64_t durable = 0;
+  for (int kill = 0; kill < kKills; ++kill) {
+    LiveProcess writer(Role::kWriter, path);
+    durable = std::max(durable, writer.WaitForAcks(rng() % 6));
+    ASSERT_FALSE(writer.Failed()) << "kill " << kill;
+    writer.Kill();
+    durable = std::max(durable, writer.acknowledged());
+    const auto found = CountCommits(path);
+    ASSERT_OK(found);
+    ASSERT_GE(*found, durable) << "kill " << kill;
+    durable = *found;  // seen by a reader: it must not go again
+    for (auto& reader : readers) reader->acknowledged();  // so that its pipe does not fill
+  }
+  const std::uint64_t verifications = readers[0]->acknowledged();
+  std::uint64_t looks = 0;
+  for (auto& reader : readers) {
+    EXPECT_GT(reader->acknowledged(), 0U);
+    looks += reader->acknowledged();
+    EXPECT_FALSE(reader->Failed());
+  }
+  readers.clear();
+  ASSERT_OK(CheckAfterwards(path));
+  PrintCount("kills", kKills);
+  PrintCount("commits-beside-kills", durable);
+  PrintCount("looks-beside-kills", looks - verifications);
+  PrintCount("verifications-beside-kills", verifications);
+}
+
+}  // namespace
+}  // namespace rhizome::testing

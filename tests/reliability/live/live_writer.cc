@@ -1,0 +1,232 @@
+#include "reliability/live/live_writer.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "reliability/live/live_arrays.h"
+#include "reliability/live/live_model.h"
+#include "rhizome/index/graph.h"
+#include "rhizome/index/graph_builder.h"
+#include "rhizome/index/verify_store.h"
+#include "rhizome/storage/store.h"
+#include "testing/testing.h"
+
+namespace rhizome::testing {
+namespace {
+
+constexpr const char* kRoleVariable = "RHIZOME_LIVE_ROLE";
+constexpr const char* kPathVariable = "RHIZOME_LIVE_STORE";
+constexpr int kAckDescriptor = 3;
+constexpr std::chrono::milliseconds kBetweenLooks(10);  // in which writers get on
+
+bool Say(std::uint64_t number) {
+  return write(kAckDescriptor, &number, sizeof(number)) == sizeof(number);
+}
+
+// Opens the store, commits until the number of commits is a multiple of `until`, and closes it.
+Status WriteCommits(const Path& path, std::uint64_t until) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto store,
+                           Store::Open(FileSystem::Posix(), path, Store::Mode::kWrite));
+  RHIZOME_ASSIGN_OR_RETURN(const auto graph, Graph::Open(*store));
+  RHIZOME_ASSIGN_OR_RETURN(std::uint64_t next, CommitsIn(*graph));
+  do {
+    const bool sync = next % 3 != 1;
+    RHIZOME_RETURN_IF_ERROR(graph->Write(LiveBatch(next), {.sync = sync}));
+    if (next % 7 == 6)
+      RHIZOME_RETURN_IF_ERROR(graph->Compact({.keep_generations = 0}, JobControl()));
+    ++next;
+    if (sync && !Say(next)) return Status::IoError("nobody listens");
+  } while (next % until != 0);
+  return Status::Ok();
+}
+
+Status Write(const Path& path) {
+  return WriteCommits(path, std::numeric_limits<std::uint64_t>::max());
+}
+
+// The store has no array yet.
+Status WriteWithArrays(const Path& path) {
+  for (std::uint64_t number = 0;; ++number) {
+    RHIZOME_RETURN_IF_ERROR(WriteCommits(path, kCommitsPerArray));
+    RHIZOME_RETURN_IF_ERROR(AddLiveArray(path, number));
+  }
+}
+
+Status Read(const Path& path) {
+  std::uint64_t before = 0;
+  for (std::uint64_t looks = 1;;) {
+    const auto count = CountCommits(path);
+    if (!count && count.error().code() == StatusCode::kBusy) continue;
+    if (!count) return count.error();
+    if (*count < before)
+      return Status::Corruption(fmt::format("{} commits, but {} before", *count, before));
+    before = *count;
+    if (!Say(looks++)) return Status::IoError("nobody listens");
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+}
+
+Status Verify(const Path& path) {
+  for (std::uint64_t looks = 1;;) {
+    const auto report = VerifyStore(FileSystem::Posix(), path, JobControl());
+    if (!report && report.error().code() == StatusCode::kBusy) continue;
+    if (!report) return report.error();
+    RHIZOME_RETURN_IF_ERROR(report->verdict());
+    if (!Say(looks++)) return Status::IoError("nobody listens");
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+}
+
+// Before the tests of the process begin: a role never returns.
+const bool kRoleTaken = [] {
+  const char* const role = std::getenv(kRoleVariable);
+  const char* const path = std::getenv(kPathVariable);
+  if (role == nullptr || path == nullptr) return false;
+  const Status status = *role == 'w'   ? Write(path)
+                        : *role == 'a' ? WriteWithArrays(path)
+                        : *role == 'v' ? Verify(path)
+                                       : Read(path);
+  // A writer whose disk is cut off says what it should.
+  if (status.code() != StatusCode::kIoError)
+    std::fprintf(stderr, "LIVE %s: %s\n", role, status.ToString().c_str());
+  std::fflush(stderr);
+  _exit(status.ok() ? 0 : 1);
+}();
+
+const char* VariableOf(LiveProcess::Role role) {
+  switch (role) {
+    case LiveProcess::Role::kWriter:
+      return "w";
+    case LiveProcess::Role::kArrayWriter:
+      return "a";
+    case LiveProcess::Role::kReader:
+      return "r";
+    case LiveProcess::Role::kVerifier:
+      return "v";
+  }
+  return "";
+}
+
+}  // namespace
+
+Status MakeLiveStore(const Path& path) {
+  RHIZOME_ASSIGN_OR_RETURN(
+      const auto store, Store::Create(FileSystem::Posix(), path, StoreId{.bytes = {std::byte{9}}}));
+  BuildOptions options;
+  options.partition.kind = PartitionerKind::kRandom;
+  options.partition.partitions = 2;
+  return BuildGeneration(*store, LiveInput(), options, JobControl());
+}
+
+Result<std::uint64_t> CountCommits(const Path& path) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto store,
+                           Store::Open(FileSystem::Posix(), path, Store::Mode::kRead));
+  RHIZOME_ASSIGN_OR_RETURN(const auto graph, Graph::Open(std::as_const(*store)));
+  return CommitsIn(*graph);
+}
+
+Status CheckAfterwards(const Path& path) {
+  RHIZOME_RETURN_IF_ERROR(Store::Open(FileSystem::Posix(), path, Store::Mode::kWrite));
+  RHIZOME_ASSIGN_OR_RETURN(const auto report, VerifyStore(FileSystem::Posix(), path, JobControl()));
+  RHIZOME_RETURN_IF_ERROR(report.verdict());
+  if (!report.orphans.empty()) return Status::Corruption("rubbish is left: " + report.orphans[0]);
+  return Status::Ok();
+}
+
+Status CheckUndisturbed(const Path& path, std::uint64_t commits) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto store,
+                           Store::Open(FileSystem::Posix(), path, Store::Mode::kWrite));
+  RHIZOME_ASSIGN_OR_RETURN(const auto graph, Graph::Open(*store));
+  for (std::uint64_t next = 0; next < commits; ++next) {
+    RHIZOME_RETURN_IF_ERROR(graph->Write(LiveBatch(next), {.sync = false}));
+    if (next % 7 == 6)
+      RHIZOME_RETURN_IF_ERROR(graph->Compact({.keep_generations = 0}, JobControl()));
+    RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t found, CommitsIn(*graph));
+    if (found != next + 1)
+      return Status::Corruption(fmt::format("{} commits after {}", found, next + 1));
+  }
+  return Status::Ok();
+}
+
+LiveProcess::LiveProcess(Role role, const Path& path) {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return;
+  pipe_ = ends[0];
+  std::vector<std::string> variables;
+  for (char** variable = environ; *variable != nullptr; ++variable)
+    variables.emplace_back(*variable);
+  variables.push_back(fmt::format("{}={}", kRoleVariable, VariableOf(role)));
+  variables.push_back(fmt::format("{}={}", kPathVariable, path.string()));
+  std::vector<char*> environment;
+  for (std::string& variable : variables) environment.push_back(variable.data());
+  environment.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], kAckDescriptor);
+  std::string self = "/proc/self/exe";
+  std::array<char*, 2> arguments = {self.data(), nullptr};
+  if (posix_spawn(&pid_, self.c_str(), &actions, nullptr, arguments.data(), environment.data()) !=
+      0)
+    pid_ = -1;
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+}
+
+LiveProcess::~LiveProcess() {
+  Kill();
+  if (pipe_ >= 0) close(pipe_);
+}
+
+bool LiveProcess::ReadAck(bool wait) {
+  pollfd ready{.fd = pipe_, .events = POLLIN, .revents = 0};
+  while (poll(&ready, 1, wait ? -1 : 0) < 0 && errno == EINTR) {
+  }
+  if (ready.revents == 0) return false;
+  std::uint64_t said = 0;
+  ended_ = read(pipe_, &said, sizeof(said)) != sizeof(said);
+  if (!ended_) acknowledged_ = said;
+  return !ended_;
+}
+
+std::uint64_t LiveProcess::WaitForAcks(std::uint64_t count) {
+  for (std::uint64_t i = 0; i < count && ReadAck(/*wait=*/true);) ++i;
+  return acknowledged();
+}
+
+std::uint64_t LiveProcess::acknowledged() {
+  while (ReadAck(/*wait=*/false)) {
+  }
+  return acknowledged_;
+}
+
+void LiveProcess::Kill() {
+  if (pid_ <= 0) return;
+  kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, 0);
+  pid_ = -1;
+}
+
+bool LiveProcess::Failed() {
+  if (pid_ <= 0 || ended_) return true;
+  int how = 0;
+  if (waitpid(pid_, &how, WNOHANG) != pid_) return false;
+  pid_ = -1;
+  return true;
+}
+
+}  // namespace rhizome::testing

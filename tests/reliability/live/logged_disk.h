@@ -1,0 +1,75 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "reliability/live/loop_mount.h"
+#include "rhizome/storage/mutex.h"
+#include "rhizome/storage/status.h"
+
+namespace rhizome::testing {
+
+/// What a file system did to its disk.
+struct DiskOperation {
+  /// A flush: what was written before is durable when it ends. It has neither offset nor bytes.
+  bool is_flush = false;
+  std::uint64_t offset = 0;
+  std::vector<std::byte> bytes;
+};
+
+/// A disk that keeps a log: an image file in a FUSE file system which a thread of this process
+/// serves, spoken to over /dev/fuse. A loop device on the file (LoopMount) carries a file system;
+/// the kernel passes each of its writes through at once, and each flush as an fsync, so that the
+/// log has both in an order in which the disk may have done them. Needs root. Thread-safe.
+class LoggedDisk {
+ public:
+  /// A disk that holds what `image` holds; its only file is shown in `folder`, which is there and
+  /// empty. Errors: kIoError, with the call that was refused.
+  static Result<std::unique_ptr<LoggedDisk>> Make(int image, const Path& folder);
+  LoggedDisk(LoggedDisk&&) = delete;
+  /// Whatever still waits for the disk gets an error.
+  ~LoggedDisk();
+
+  /// The file for LoopMount::Mount.
+  int image() const { return shown_.fd(); }
+
+  /// How many operations are in the log.
+  std::size_t position() const;
+  std::size_t flushes() const;
+
+  /// The log up to now; what comes later is not kept any more.
+  std::vector<DiskOperation> TakeLog();
+
+ private:
+  LoggedDisk(OwnedFile content, std::uint64_t bytes, Path folder);
+
+  struct Request;
+  void Serve();
+  bool ServeOne(std::vector<std::byte>& buffer);
+  void Answer(const Request& request);
+  void Reply(std::uint64_t unique, int error, const void* body, std::size_t bytes);
+  void ReplyInit(const Request& request);
+  void ReplyRead(const Request& request);
+  void TakeWrite(const Request& request);
+  void Append(DiskOperation operation);
+
+  OwnedFile content_;
+  const std::uint64_t bytes_;
+  const Path folder_;
+  bool mounted_ = false;
+  OwnedFile channel_;
+  OwnedFile shown_;
+  std::atomic<bool> ends_ = false;
+  std::thread server_;
+
+  mutable Mutex mutex_;
+  bool keeps_ RHIZOME_GUARDED_BY(mutex_) = true;
+  std::size_t flushes_ RHIZOME_GUARDED_BY(mutex_) = 0;
+  std::vector<DiskOperation> log_ RHIZOME_GUARDED_BY(mutex_);
+};
+
+}  // namespace rhizome::testing

@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# infer --workers: the bytes are those of one process, whatever the number of workers, and whichever process is killed.
+set -uo pipefail
+cd "$(dirname "$0")"
+# shellcheck source=tests/tools/common.bash
+. ../common.bash
+cd "$work"
+
+has_gnn || skip "this build has no librhizome_gnn"
+seed=${RHIZOME_TEST_SEED:-$RANDOM}
+echo "RHIZOME_TEST_SEED=$seed"
+RANDOM=$seed
+
+rhizome generate planted --out demo --scale 13 --edge-factor 6 --dim 32 --seed 5 >/dev/null || fail "generate"
+rhizome ingest g.rz --edges demo/edges.npy --nodes demo/nodes.tsv --node-columns id,label,split \
+  --array feat=demo/features.npy --partitions 4 --chunk-rows 256 >/dev/null || fail "ingest"
+rhizome train g.rz --epochs 1 --fanout 5,5 --hidden 32 --threads 1 --out m.safetensors >/dev/null || fail "train"
+infer=("$RHIZOME" infer g.rz --model-file m.safetensors --chunk-rows 256 --threads 2)
+
+same_bytes() { # what
+  rhizome export g.rz --array emb --out got.npy >/dev/null || fail "$1: export"
+  cmp -s wanted.npy got.npy || fail "$1: other bytes than those of one process"
+  rhizome array drop g.rz emb >/dev/null || fail "$1: drop"
+}
+one_process() { # flags...
+  expect_exit 0 "${infer[@]}" --out emb "$@" --json
+  cp out whole.json
+  rhizome export g.rz --array emb --out wanted.npy >/dev/null || fail "export"
+  rhizome array drop g.rz emb >/dev/null || fail "drop"
+}
+
+for flags in "--scores" "--fanout 4,3 --layout bfs --inner-rows 64" "--topology direct"; do
+  # shellcheck disable=SC2086
+  one_process $flags
+  for workers in 1 3 6; do
+    # shellcheck disable=SC2086
+    expect_exit 0 "${infer[@]}" --out emb $flags --workers $workers --memory 2G --json
+    expect_json out 'all(l["vertices"] == 8192 and l["chunk_requests"] > 0 for l in j["layers"])'
+    python3 -c 'import json; a, b = json.load(open("whole.json")), json.load(open("out")); assert a["test_accuracy"] == b["test_accuracy"]' \
+      || fail "another accuracy with $workers workers"
+    same_bytes "$workers workers $flags"
+  done
+done
+
+# --- Killed: a worker, all of them, the job
+one_process
+start() { # flags...: the job in the background, its children in $children
+  "${infer[@]}" --out emb --block-rows 128 "$@" >out 2>err </dev/null &
+  job=$!
+  children=""
+  while [ -z "$children" ] && kill -0 $job 2>/dev/null; do children=$(pgrep -P $job | tr '\n' ' '); done
+  sleep 0.$((RANDOM % 5))
+}
+hit=0
+for round in 1 2 3 4 5 6; do
+  start --workers 3
+  # shellcheck disable=SC2086
+  set -- $children
+  case $((round % 3)) in
+    1) kill -9 "${1:-0}" 2>/dev/null && hit=$((hit + 1)) ;;
+    2) kill -9 "$@" 2>/dev/null && hit=$((hit + 1)) ;;
+    0) kill -9 $job 2>/dev/null && hit=$((hit + 1)) ;;
+  esac
+  code=0
+  { wait $job || code=$?; } 2>/dev/null
+  for child in "$@"; do
+    for _ in $(seq 1 200); do kill -0 "$child" 2>/dev/null || break; sleep 0.05; done
+    kill -0 "$child" 2>/dev/null && fail "round $round: worker $child is left"
+  done
+  if [ $code -ne 0 ]; then
+    [ $((round % 3)) -ne 1 ] || fail "round $round: one worker was killed and the job exits $code: $(cat err)"
+    [ $((round % 3)) -ne 2 ] || expect_says "workers have died" "--resume"
+    expect_exit 2 rhizome get g.rz 0 --array emb
+    expect_exit 0 "${infer[@]}" --out emb --workers 2 --resume
+  fi
+  same_bytes "round $round"
+  expect_exit 0 rhizome verify g.rz
+done
+echo "$hit of 6 kills hit a process that was there"
+
+expect_exit 1 "${infer[@]}" --out emb --workers 2 --mode samplewise
+expect_exit 1 "${infer[@]}" --out emb --workers 2 --incremental
+expect_exit 5 "${infer[@]}" --out emb --workers 2 --memory 20M
+expect_says "workers"
+finish

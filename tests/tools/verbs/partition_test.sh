@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# The verb `partition`: what it prints is what its own output file says, for every partitioner; text
+# and .npy give the same; bad usage is refused.
+set -uo pipefail
+cd "$(dirname "$0")"
+# shellcheck source=tests/tools/common.bash
+. ../common.bash
+cd "$work"
+
+rhizome generate rmat --out g --scale 10 --undirected --simple --permute --json >g.json
+fields='all(k in j for k in ("partitioner partitions replication_factor vertex_balance edge_balance '
+fields+='interior_share seconds cpu_seconds edges_per_second peak_memory_bytes owner_balance seed").split())'
+for partitioner in refined adadne dne hash2d dbh hdrf random range; do
+  rhizome partition --edges g/edges.npy --partitioner $partitioner --partitions 5 --seed 3 \
+    --threads 2 --out parts.npy --json >p.json || fail "partition with $partitioner"
+  cp p.json "$partitioner.json"
+  expect_json p.json "$fields" "j['partitioner'] == '$partitioner'" \
+    "j['edges'] == sum(f['rows'] for f in json.load(open('g.json'))['files'] if 'edges' in f['path'])"
+  python3 - <<'PY' || fail "$partitioner: the metrics are not those of the output"
+import array, json
+def body(path):
+    b = open(path, "rb").read()
+    return b[10 + int.from_bytes(b[8:10], "little"):], b[:128]
+raw, _ = body("g/edges.npy")
+ends = array.array("q", raw)
+raw, head = body("parts.npy")
+assert b"'<u2'" in head
+parts = array.array("H", raw)
+assert len(parts) * 2 == len(ends)
+j = json.load(open("p.json"))
+replicas, edges = {}, [0] * 5
+for e, p in enumerate(parts):
+    edges[p] += 1
+    for v in ends[2 * e:2 * e + 2]:
+        replicas.setdefault(v, set()).add(p)
+total = sum(map(len, replicas.values()))
+vertices = [sum(p in s for s in replicas.values()) for p in range(5)]
+near = lambda a, b: abs(a - b) < 1e-9
+assert near(j["replication_factor"], total / len(replicas))
+assert near(j["vertex_balance"], max(vertices) * 5 / total)
+assert near(j["edge_balance"], max(edges) * 5 / len(parts))
+assert near(j["vertex_max_over_min"], max(vertices) / min(vertices))
+assert near(j["edge_max_over_min"], max(edges) / min(edges))
+assert near(j["interior_share"], sum(len(s) == 1 for s in replicas.values()) / len(replicas))
+PY
+done
+expect_json refined.json 'j["vertex_balance"] <= 1.3' 'j["edge_balance"] <= 1.05'
+
+printf '7\t8\n8\t9\n9\t7\n' >t.tsv
+rhizome partition --edges t.tsv --partitions 2 --seeds 3 --json >t.json || fail "partition of text"
+expect_json t.json 'len(j["runs"]) == 3' 'j["vertices"] == 3 and j["edges"] == 3' \
+  '[r["seed"] for r in j["runs"]] == [1, 2, 3]' \
+  'j["over_seeds"]["replication_factor"]["min"] <= j["over_seeds"]["replication_factor"]["max"]'
+
+expect_exit 1 rhizome partition --partitions 2
+expect_exit 1 rhizome partition --edges t.tsv --partitions 0
+expect_exit 1 rhizome partition --edges t.tsv --partitioner metis
+expect_exit 1 rhizome partition --edges t.tsv --max-edge-balance 0.5
+expect_says max_edge_balance "at least 1"
+expect_exit 1 rhizome partition --edges t.tsv --seeds 2 --out p.npy
+printf '7\t8\nx\n' >bad.tsv
+expect_exit 1 rhizome partition --edges bad.tsv
+expect_says bad.tsv:2
+expect_exit 2 rhizome partition --edges missing.tsv
+
+finish
