@@ -6,7 +6,7 @@
 #include <set>
 #include <thread>
 
-#include "gnn/gnn_testing.h"
+#include "testing/planted_graph.h"
 #include "rhizome/cache/block_plan.h"
 #include "rhizome/cache/bounded_queue.h"
 #include "rhizome/cache/chunk_reader.h"

@@ -2,7 +2,7 @@
 
 #include <list>
 
-#include "cache/pass_testing.h"
+#include "cache/layout/pass_testing.h"
 #include "testing/testing.h"
 
 namespace rhizome {

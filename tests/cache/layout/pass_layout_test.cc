@@ -4,7 +4,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "cache/pass_testing.h"
+#include "cache/layout/pass_testing.h"
 #include "testing/testing.h"
 
 namespace rhizome {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <map>
 
-#include "cache/trace_testing.h"
+#include "cache/policy/trace_testing.h"
 #include "rhizome/cache/step_set.h"
 #include "testing/testing.h"
 

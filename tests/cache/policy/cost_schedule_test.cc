@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "cache/trace_testing.h"
+#include "cache/policy/trace_testing.h"
 #include "rhizome/cache/belady_schedule.h"
 #include "rhizome/cache/replay.h"
 #include "testing/testing.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "cache/trace_testing.h"
+#include "cache/policy/trace_testing.h"
 #include "testing/testing.h"
 
 namespace rhizome {

@@ -4,7 +4,7 @@
 #include <set>
 #include <string_view>
 
-#include "cache/trace_testing.h"
+#include "cache/policy/trace_testing.h"
 #include "rhizome/cache/belady_schedule.h"
 #include "rhizome/cache/policies.h"
 #include "testing/testing.h"

@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "cache/trace_testing.h"
+#include "cache/policy/trace_testing.h"
 #include "rhizome/cache/buffer_pool.h"
 #include "rhizome/cache/policies.h"
 #include "testing/testing.h"

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "cache/trace_testing.h"
+#include "cache/policy/trace_testing.h"
 #include "rhizome/cache/policies.h"
 #include "testing/testing.h"
 

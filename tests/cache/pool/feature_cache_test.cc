@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-#include "cache/trace_testing.h"
+#include "cache/policy/trace_testing.h"
 #include "rhizome/cache/belady_schedule.h"
 #include "rhizome/cache/policies.h"
 #include "rhizome/storage/file_system.h"

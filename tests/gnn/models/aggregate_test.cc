@@ -6,7 +6,7 @@
 #include <limits>
 #include <random>
 
-#include "gnn/lists_testing.h"
+#include "gnn/models/lists_testing.h"
 #include "rhizome/cache/simd.h"
 #include "rhizome/gnn/activation.h"
 #include "rhizome/gnn/aggregate_ops.h"

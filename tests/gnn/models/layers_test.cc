@@ -3,7 +3,7 @@
 #include <cmath>
 #include <random>
 
-#include "gnn/lists_testing.h"
+#include "gnn/models/lists_testing.h"
 #include "rhizome/cache/minibatch.h"
 #include "rhizome/gnn/model.h"
 #include "rhizome/gnn/torch_threads.h"

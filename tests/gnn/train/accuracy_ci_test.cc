@@ -1,4 +1,4 @@
-#include "gnn/accuracy.h"
+#include "gnn/train/accuracy.h"
 
 namespace rhizome {
 namespace {
