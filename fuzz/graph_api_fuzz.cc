@@ -231,7 +231,7 @@ class Run {
   std::unique_ptr<Graph> graph_;
   std::unique_ptr<Store> reader_;
   std::unique_ptr<Graph> follower_;
-  std::shared_ptr<const Graph> snapshot_;
+  std::shared_ptr<const GraphSnapshot> snapshot_;
   std::optional<UpdateModel> snapshot_model_;
 };
 

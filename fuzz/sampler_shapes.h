@@ -54,7 +54,7 @@ struct Shape {
   bool undirected = false;
   std::vector<std::vector<Entry>> lists[2];  ///< of kIn and kOut, by vertex
   std::unique_ptr<Store> store;
-  std::unique_ptr<const Graph> graph;
+  std::unique_ptr<const GraphSnapshot> graph;
   std::shared_ptr<const EdgeTimes> times;
   std::uint64_t vertices() const { return graph->vertex_count(); }
 };

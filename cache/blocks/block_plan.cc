@@ -76,7 +76,8 @@ std::uint64_t EdgesOfRow(const BlockPlannerOptions& options, Row row) {
   return std::min(degree, static_cast<std::uint64_t>(options.fanout));
 }
 
-Result<BlockPlanner> BlockPlanner::Create(const Graph& graph, const BlockPlannerOptions& options) {
+Result<BlockPlanner> BlockPlanner::Create(const GraphSnapshot& graph,
+                                          const BlockPlannerOptions& options) {
   if (graph.vertex_count() >= std::numeric_limits<std::uint32_t>::max()) {
     return Fail(Status::InvalidArgument("inference works on fewer than 2^32 - 1 vertices"));
   }
@@ -260,7 +261,7 @@ void BlockPlanner::StageRows(std::span<const T> rows, BlockLists& lists) const {
   }
 }
 
-Result<BlockReads> PlanReads(const Graph& graph, const BlockPlannerOptions& options,
+Result<BlockReads> PlanReads(const GraphSnapshot& graph, const BlockPlannerOptions& options,
                              std::span<const Block> blocks, const JobControl& control) {
   BlockReads reads;
   RHIZOME_ASSIGN_OR_RETURN(BlockPlanner planner, BlockPlanner::Create(graph, options));

@@ -126,7 +126,8 @@ std::uint64_t EdgesOfRow(const BlockPlannerOptions& options, Row row);
 class BlockPlanner {
  public:
   /// Errors: those of Sampler::Create.
-  static Result<BlockPlanner> Create(const Graph& graph, const BlockPlannerOptions& options);
+  static Result<BlockPlanner> Create(const GraphSnapshot& graph,
+                                     const BlockPlannerOptions& options);
 
   Result<BlockLists> Plan(const Block& block);
 
@@ -134,7 +135,7 @@ class BlockPlanner {
   Status PlanChunks(const Block& block, BlockReads& reads);
 
  private:
-  BlockPlanner(const Graph& graph, const BlockPlannerOptions& options)
+  BlockPlanner(const GraphSnapshot& graph, const BlockPlannerOptions& options)
       : graph_(&graph), options_(options), read_(graph.vertex_count()) {}
   Status Sample(const Block& block, BlockLists& lists);
   Status SamplePart(std::span<const Row> targets, BlockLists& lists);
@@ -145,7 +146,7 @@ class BlockPlanner {
   template <typename T>
   void StageRows(std::span<const T> rows, BlockLists& lists) const;
 
-  const Graph* graph_;
+  const GraphSnapshot* graph_;
   BlockPlannerOptions options_;
   std::unique_ptr<Sampler> sampler_;  // none without edges
   RankBitmap read_;                   // rows of the block at work; clear between blocks
@@ -154,7 +155,7 @@ class BlockPlanner {
 };
 
 /// What all blocks read. Errors: those of the sampler; kInterrupted.
-Result<BlockReads> PlanReads(const Graph& graph, const BlockPlannerOptions& options,
+Result<BlockReads> PlanReads(const GraphSnapshot& graph, const BlockPlannerOptions& options,
                              std::span<const Block> blocks, const JobControl& control);
 
 }  // namespace rhizome

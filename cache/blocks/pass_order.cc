@@ -61,7 +61,7 @@ PassReadCounts CountPass(const PassReads& pass, const BlockReads& reads, std::ui
 }
 
 /// What a pass over rows in stored order reads.
-Result<BlockReads> PlanPassReads(const Graph& graph, const PassReads& pass,
+Result<BlockReads> PlanPassReads(const GraphSnapshot& graph, const PassReads& pass,
                                  const JobControl& control) {
   const BlockPlannerOptions planner{.fanout = pass.draw.fanout,
                                     .no_edges = pass.draw.no_edges,
@@ -176,10 +176,10 @@ OrderCost CostOf(RowRule rule, const OrderOptions& options, const PassReadCounts
           .least_bytes = maker.least_bytes + reader.least_bytes};
 }
 
-std::uint64_t ExpectedEdges(const Graph& graph, const PassDrawOptions& draw) {
+std::uint64_t ExpectedEdges(const GraphSnapshot& graph, const PassDrawOptions& draw) {
   if (draw.no_edges) return 0;
-  if (draw.fanout == kAllNeighbors) return graph.edge_count();
-  return std::min(graph.edge_count(),
+  if (draw.fanout == kAllNeighbors) return graph.generation_edge_count();
+  return std::min(graph.generation_edge_count(),
                   graph.vertex_count() * static_cast<std::uint64_t>(draw.fanout));
 }
 
@@ -188,7 +188,7 @@ class Counting {
  public:
   explicit Counting(const OrderOptions& options) : options_(options) {}
 
-  Status Draw(const Graph& graph, const JobControl& control) {
+  Status Draw(const GraphSnapshot& graph, const JobControl& control) {
     std::vector<Row> targets(graph.vertex_count());
     std::iota(targets.begin(), targets.end(), Row{0});
     RHIZOME_ASSIGN_OR_RETURN(reader_, DrawPassLists(graph, targets, options_.reader.draw, control));
@@ -224,7 +224,7 @@ std::string RowRuleName(RowRule rule) {
   return name.substr(0, name.find('/'));
 }
 
-Result<OrderChoice> ChooseOrder(const Graph& graph, const OrderOptions& options,
+Result<OrderChoice> ChooseOrder(const GraphSnapshot& graph, const OrderOptions& options,
                                 const JobControl& control) {
   OrderChoice choice;
   if (options.rule == RowRule::kStored) return choice;

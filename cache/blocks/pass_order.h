@@ -66,7 +66,7 @@ struct OrderChoice {
 /// worse than stored order. Source: GLISP (section III-D) places rows by PDS; the rules are those
 /// of cache/pass_layout.h. Errors: kOutOfMemory, `rule` is given and there is not memory enough to
 /// lay it out; those of Sampler; kInterrupted.
-Result<OrderChoice> ChooseOrder(const Graph& graph, const OrderOptions& options,
+Result<OrderChoice> ChooseOrder(const GraphSnapshot& graph, const OrderOptions& options,
                                 const JobControl& control);
 
 /// "stored", "references", ...: as cache/pass_layout.h names them.

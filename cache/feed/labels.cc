@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kMaxClasses = 1 << 16;
 
 /// Opens an array of one column and one row a vertex.
-Result<std::unique_ptr<ChunkArray>> OpenColumn(const Graph& graph, const std::string& name,
+Result<std::unique_ptr<ChunkArray>> OpenColumn(const GraphSnapshot& graph, const std::string& name,
                                                std::initializer_list<DataType> dtypes) {
   RHIZOME_ASSIGN_OR_RETURN(std::unique_ptr<ChunkArray> array, graph.store().OpenArray(name));
   const ArrayEntry& entry = array->entry();
@@ -34,7 +34,7 @@ Result<std::unique_ptr<ChunkArray>> OpenColumn(const Graph& graph, const std::st
 
 /// Calls use(first row, bytes) for each chunk of an array, then for each row that was put since.
 template <typename Use>
-Status ForEachChunk(const ChunkArray& array, const Graph& graph, Use use) {
+Status ForEachChunk(const ChunkArray& array, const GraphSnapshot& graph, Use use) {
   const ArrayEntry& entry = array.entry();
   std::vector<std::byte> bytes;
   for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk) {
@@ -69,7 +69,7 @@ Status TakeLabels(std::string_view name, std::uint64_t first, std::span<const st
   return Status::Ok();
 }
 
-Status CheckSplit(const Graph& graph, const ClassLabels& labels) {
+Status CheckSplit(const GraphSnapshot& graph, const ClassLabels& labels) {
   constexpr const char* kNames[] = {"training", "validation", "test"};
   for (std::size_t row = 0; row < labels.split.size(); ++row) {
     const Split split = labels.split[row];
@@ -92,7 +92,7 @@ Status CheckSplit(const Graph& graph, const ClassLabels& labels) {
 
 }  // namespace
 
-std::vector<VertexId> ClassLabels::Members(const Graph& graph, Split set) const {
+std::vector<VertexId> ClassLabels::Members(const GraphSnapshot& graph, Split set) const {
   std::vector<VertexId> members;
   for (std::size_t row = 0; row < split.size(); ++row) {
     if (split[row] == set) members.push_back(*graph.VertexAt(static_cast<Row>(row)));
@@ -101,7 +101,7 @@ std::vector<VertexId> ClassLabels::Members(const Graph& graph, Split set) const 
   return members;
 }
 
-Result<ClassLabels> ReadLabels(const Graph& graph, const std::string& label_array,
+Result<ClassLabels> ReadLabels(const GraphSnapshot& graph, const std::string& label_array,
                                const std::string& split_array) {
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<ChunkArray> label,
                            OpenColumn(graph, label_array, {DataType::kInt64, DataType::kInt32}));

@@ -22,7 +22,7 @@ struct ClassLabels {
   std::int64_t classes = 0;         ///< 1 + the largest label
 
   /// Vertices of one set, ascending by vertex id.
-  std::vector<VertexId> Members(const Graph& graph, Split set) const;
+  std::vector<VertexId> Members(const GraphSnapshot& graph, Split set) const;
 };
 
 /// Reads both arrays chunk by chunk, with the rows that were put since the generation. A new vertex
@@ -30,7 +30,7 @@ struct ClassLabels {
 /// the three sets must have a label.
 /// Errors: kNotFound, no such array; kInvalidArgument, wrong dtype or shape, a label below -1 or
 /// above the limit, a vertex of a set without label (named), a split value that means nothing.
-Result<ClassLabels> ReadLabels(const Graph& graph, const std::string& label_array,
+Result<ClassLabels> ReadLabels(const GraphSnapshot& graph, const std::string& label_array,
                                const std::string& split_array);
 
 /// Correct answers, counted by set.

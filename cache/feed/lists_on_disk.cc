@@ -20,7 +20,7 @@ std::uint64_t ListsOnDisk::WorkingBytes(std::uint64_t edges) {
   return DirectNeighborsOptions().staging_bytes + edges * kBytesPerEntry;
 }
 
-Result<std::unique_ptr<ListsOnDisk>> ListsOnDisk::Open(const Graph& graph,
+Result<std::unique_ptr<ListsOnDisk>> ListsOnDisk::Open(const GraphSnapshot& graph,
                                                        std::uint64_t cache_bytes, const Path& dump,
                                                        IoMaker io, const JobControl& control) {
   std::unique_ptr<ListsOnDisk> made(new ListsOnDisk(graph));

@@ -25,9 +25,9 @@ class ListsOnDisk {
 
   /// `cache_bytes`: 0, no cache. `dump`: a file to write the cache to, which Lend loads; empty: it
   /// stays in memory. Errors: those of NeighborCache::Build and DirectNeighbors::Open.
-  static Result<std::unique_ptr<ListsOnDisk>> Open(const Graph& graph, std::uint64_t cache_bytes,
-                                                   const Path& dump, IoMaker io,
-                                                   const JobControl& control);
+  static Result<std::unique_ptr<ListsOnDisk>> Open(const GraphSnapshot& graph,
+                                                   std::uint64_t cache_bytes, const Path& dump,
+                                                   IoMaker io, const JobControl& control);
 
   /// With a dump: the cache may be in memory from now on, or must not be any more. Else nothing.
   Status Lend();
@@ -37,8 +37,8 @@ class ListsOnDisk {
   ListReadsReport report() const;
 
  private:
-  explicit ListsOnDisk(const Graph& graph) : graph_(graph) {}
-  const Graph& graph_;
+  explicit ListsOnDisk(const GraphSnapshot& graph) : graph_(graph) {}
+  const GraphSnapshot& graph_;
   Path dump_;  // empty: none
   std::shared_ptr<DirectNeighbors> neighbors_;
   std::uint64_t cache_bytes_ = 0;

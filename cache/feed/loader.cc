@@ -90,7 +90,7 @@ HoldRoom HeldRoom(const LoaderOptions& options, std::uint64_t row_count) {
 /// it, so that no thread waits for one that has ended.
 class Loader::Impl {
  public:
-  Impl(const Graph& graph, const LoaderOptions& options, NextSeeds next_seeds,
+  Impl(const GraphSnapshot& graph, const LoaderOptions& options, NextSeeds next_seeds,
        const JobControl& control, MinibatchSampler sampler, std::unique_ptr<FeatureCache> cache,
        const FeatureDecoder& decoder)
       : fs_(graph.store().fs()),
@@ -337,8 +337,9 @@ Status Loader::Impl::ReadFeatures(Minibatch& minibatch) {
   return Status::Ok();
 }
 
-Result<std::unique_ptr<Loader>> Loader::Open(const Graph& graph, const LoaderOptions& options,
-                                             NextSeeds next_seeds, const JobControl& control) {
+Result<std::unique_ptr<Loader>> Loader::Open(const GraphSnapshot& graph,
+                                             const LoaderOptions& options, NextSeeds next_seeds,
+                                             const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(const auto array, graph.store().OpenArray(options.features));
   RHIZOME_ASSIGN_OR_RETURN(const FeatureDecoder decoder,
                            FeatureDecoder::Create(array->entry(), options.normalize));

@@ -70,8 +70,9 @@ class Loader {
 
   /// Errors: those of FeatureCache::Open and Sampler::Create; kInvalidArgument, features of a
   /// dtype that is no number to compute on.
-  static Result<std::unique_ptr<Loader>> Open(const Graph& graph, const LoaderOptions& options,
-                                              NextSeeds next_seeds, const JobControl& control);
+  static Result<std::unique_ptr<Loader>> Open(const GraphSnapshot& graph,
+                                              const LoaderOptions& options, NextSeeds next_seeds,
+                                              const JobControl& control);
 
   /// Stops the threads, whatever they do. Superbatch files may be left in the scratch folder.
   ~Loader();

@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t kMaxLocal = std::numeric_limits<std::uint32_t>::max();
 
 /// The seeds alone, as a subgraph without edges.
-Result<Minibatch> SeedsOnly(const Graph& graph, const SeedBatch& seeds) {
+Result<Minibatch> SeedsOnly(const GraphSnapshot& graph, const SeedBatch& seeds) {
   Minibatch minibatch;
   for (const VertexId vertex : seeds.vertices) {
     RHIZOME_ASSIGN_OR_RETURN(const Row row, graph.RowOf(vertex));
@@ -41,13 +41,13 @@ Result<Minibatch> FromSubgraph(SampledSubgraph subgraph) {
 
 }  // namespace
 
-Result<std::uint32_t> InDegree(const Graph& graph, Row row) {
+Result<std::uint32_t> InDegree(const GraphSnapshot& graph, Row row) {
   RHIZOME_ASSIGN_OR_RETURN(const VertexId vertex, graph.VertexAt(row));
   RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t degree, graph.Degree(vertex, Direction::kIn));
   return static_cast<std::uint32_t>(std::min(degree, kMaxLocal));
 }
 
-Result<std::vector<std::uint32_t>> InDegrees(const Graph& graph) {
+Result<std::vector<std::uint32_t>> InDegrees(const GraphSnapshot& graph) {
   constexpr std::size_t kRowsOfTask = std::size_t{1} << 14;
   std::vector<std::uint32_t> degrees(graph.vertex_count());
   const std::size_t tasks = (degrees.size() + kRowsOfTask - 1) / kRowsOfTask;
@@ -64,7 +64,7 @@ Result<std::vector<std::uint32_t>> InDegrees(const Graph& graph) {
   return degrees;
 }
 
-Result<MinibatchSampler> MinibatchSampler::Create(const Graph& graph,
+Result<MinibatchSampler> MinibatchSampler::Create(const GraphSnapshot& graph,
                                                   const MinibatchSamplerOptions& options,
                                                   std::shared_ptr<const NeighborSource> neighbors) {
   MinibatchSampler made(graph, options.degrees);

@@ -32,7 +32,8 @@ class MinibatchSampler {
  public:
   /// `neighbors`: where the in-lists are read; nullptr: from `graph`, in memory.
   /// Errors: those of Sampler::Create.
-  static Result<MinibatchSampler> Create(const Graph& graph, const MinibatchSamplerOptions& options,
+  static Result<MinibatchSampler> Create(const GraphSnapshot& graph,
+                                         const MinibatchSamplerOptions& options,
                                          std::shared_ptr<const NeighborSource> neighbors);
 
   /// Errors: kInvalidArgument, a vertex out of range, or more than 2^32 edges in one minibatch;
@@ -40,18 +41,18 @@ class MinibatchSampler {
   Result<Minibatch> Sample(const SeedBatch& seeds) const;
 
  private:
-  MinibatchSampler(const Graph& graph, bool degrees) : graph_(&graph), degrees_(degrees) {}
+  MinibatchSampler(const GraphSnapshot& graph, bool degrees) : graph_(&graph), degrees_(degrees) {}
   Status FillDegrees(Minibatch& minibatch) const;
 
-  const Graph* graph_;
+  const GraphSnapshot* graph_;
   bool degrees_;
   std::unique_ptr<Sampler> sampler_;  // none without edges
 };
 
 /// In-edges of the vertex at `row` in the whole graph, capped at 2^32 - 1.
-Result<std::uint32_t> InDegree(const Graph& graph, Row row);
+Result<std::uint32_t> InDegree(const GraphSnapshot& graph, Row row);
 
 /// Of all rows, for who asks often. Works on the compute threads. Memory: 4 bytes a vertex.
-Result<std::vector<std::uint32_t>> InDegrees(const Graph& graph);
+Result<std::vector<std::uint32_t>> InDegrees(const GraphSnapshot& graph);
 
 }  // namespace rhizome

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kSampledTargets = 4096;
 constexpr LocalRow kUnknown = std::numeric_limits<LocalRow>::max();
 
-PartitionId OwnerOf(const Graph& graph, Row row) {
+PartitionId OwnerOf(const GraphSnapshot& graph, Row row) {
   const VertexOrder& order = graph.order();
   return static_cast<std::uint64_t>(row) < order.size() ? order.OwnerOf(row)
                                                         : graph.partition_count() - 1;
@@ -28,8 +28,8 @@ struct RowLists {
   std::vector<LocalRow> neighbors;  // rows, which fit as vertex_count does
 };
 
-Status Sample(const Graph& graph, std::span<const Row> targets, const PassDrawOptions& options,
-              const JobControl& control, RowLists& lists) {
+Status Sample(const GraphSnapshot& graph, std::span<const Row> targets,
+              const PassDrawOptions& options, const JobControl& control, RowLists& lists) {
   RHIZOME_ASSIGN_OR_RETURN(
       const std::unique_ptr<Sampler> sampler,
       Sampler::Create(graph, PassSampling(options.fanout, options.seed, options.threads),
@@ -78,7 +78,7 @@ SamplerOptions PassSampling(std::int64_t fanout, std::uint64_t seed, std::uint32
           .threads = threads};
 }
 
-std::vector<Row> TargetsOf(const Graph& graph, PartitionId partition) {
+std::vector<Row> TargetsOf(const GraphSnapshot& graph, PartitionId partition) {
   std::vector<Row> targets;
   const auto row_count = static_cast<Row>(graph.vertex_count());
   for (Row row = 0; row < row_count; ++row) {
@@ -87,7 +87,7 @@ std::vector<Row> TargetsOf(const Graph& graph, PartitionId partition) {
   return targets;
 }
 
-Result<PassLists> DrawPassLists(const Graph& graph, std::span<const Row> targets,
+Result<PassLists> DrawPassLists(const GraphSnapshot& graph, std::span<const Row> targets,
                                 const PassDrawOptions& options, const JobControl& control) try {
   if (graph.vertex_count() >= kUnknown) {
     return Fail(Status::InvalidArgument("a pass is counted for fewer than 2^32 - 1 vertices"));

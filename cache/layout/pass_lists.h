@@ -51,12 +51,12 @@ struct PassDrawOptions {
 
 /// The rows that a partition computes, ascending. Vertices that were added since the generation
 /// belong to the last partition.
-std::vector<Row> TargetsOf(const Graph& graph, PartitionId partition);
+std::vector<Row> TargetsOf(const GraphSnapshot& graph, PartitionId partition);
 
 /// What computing `targets` (ascending, distinct) reads in a layer. Memory while it runs: 4 bytes a
 /// vertex besides the result. Errors: kInvalidArgument, more rows than a LocalRow can number, a
 /// target that is no row; those of Sampler; kInterrupted.
-Result<PassLists> DrawPassLists(const Graph& graph, std::span<const Row> targets,
+Result<PassLists> DrawPassLists(const GraphSnapshot& graph, std::span<const Row> targets,
                                 const PassDrawOptions& options, const JobControl& control);
 
 }  // namespace rhizome

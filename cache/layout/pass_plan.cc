@@ -28,8 +28,8 @@ std::vector<std::uint64_t> BlockEnds(std::uint64_t count, const PassPlanOptions&
   return ends;
 }
 
-Status PlanInPlace(const Graph& graph, const PassPlanOptions& options, const JobControl& control,
-                   PassPlan& plan) {
+Status PlanInPlace(const GraphSnapshot& graph, const PassPlanOptions& options,
+                   const JobControl& control, PassPlan& plan) {
   const std::uint64_t row_count = graph.vertex_count();
   plan.chunks = ChunksOf(row_count, options.shape.chunk_rows);
   const std::uint64_t share =
@@ -66,7 +66,7 @@ void AddWorker(const LayoutChoice& choice, PassPlan& plan) {
 
 }  // namespace
 
-Result<PassPlan> PlanPass(const Graph& graph, const PassPlanOptions& options,
+Result<PassPlan> PlanPass(const GraphSnapshot& graph, const PassPlanOptions& options,
                           const JobControl& control) try {
   if (options.shape.block_rows == 0 || options.shape.chunk_rows == 0 ||
       options.output_chunk_rows == 0)

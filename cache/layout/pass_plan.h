@@ -41,7 +41,7 @@ struct PassPlan {
 /// Counts a pass. Memory: the lists of one partition (PassLists) at a time, and 16 bytes a chunk
 /// request. On one thread, but for drawing neighbours. Errors: as DrawPassLists;
 /// kInvalidArgument, blocks or chunks of no rows.
-Result<PassPlan> PlanPass(const Graph& graph, const PassPlanOptions& options,
+Result<PassPlan> PlanPass(const GraphSnapshot& graph, const PassPlanOptions& options,
                           const JobControl& control);
 
 }  // namespace rhizome

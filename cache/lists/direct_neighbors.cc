@@ -193,7 +193,7 @@ Status DirectReader::Deliver(std::span<const EntryRef> entries, std::span<Row> r
 
 class DirectNeighbors::Impl {
  public:
-  Impl(const Graph& graph, Direction direction, std::shared_ptr<const NeighborCache> cache,
+  Impl(const GraphSnapshot& graph, Direction direction, std::shared_ptr<const NeighborCache> cache,
        const DirectNeighborsOptions& options)
       : direction_(direction), options_(options), cache_(std::move(cache)), parts_(graph.parts()) {
     for (const Adjacency& partition : parts_->partitions) partitions_.push_back(&partition);
@@ -323,7 +323,7 @@ DirectNeighbors::DirectNeighbors(std::unique_ptr<Impl> impl) : impl_(std::move(i
 DirectNeighbors::~DirectNeighbors() = default;
 
 Result<std::shared_ptr<DirectNeighbors>> DirectNeighbors::Open(
-    const Graph& graph, Direction direction, std::shared_ptr<const NeighborCache> cache,
+    const GraphSnapshot& graph, Direction direction, std::shared_ptr<const NeighborCache> cache,
     const DirectNeighborsOptions& options) {
   const auto refuse = [](const std::string& what) {
     return Fail(Status::InvalidArgument("direct topology: " + what));

@@ -48,7 +48,8 @@ class DirectNeighbors final : public NeighborSource {
   /// `cache` may be null. Errors: kInvalidArgument, the graph's lists are in memory, a direction it
   /// lacks, options out of range, a cache of another direction; kUnsupported, no io_uring here;
   /// kOutOfMemory.
-  static Result<std::shared_ptr<DirectNeighbors>> Open(const Graph& graph, Direction direction,
+  static Result<std::shared_ptr<DirectNeighbors>> Open(const GraphSnapshot& graph,
+                                                       Direction direction,
                                                        std::shared_ptr<const NeighborCache> cache,
                                                        const DirectNeighborsOptions& options);
   ~DirectNeighbors() override;

@@ -84,7 +84,7 @@ std::vector<LocalId> AllLocals(const Adjacency& partition) {
 }
 
 /// How often each row stands in the lists of `direction`.
-Result<std::vector<std::uint32_t>> CountAppearances(const Graph& graph, Direction direction,
+Result<std::vector<std::uint32_t>> CountAppearances(const GraphSnapshot& graph, Direction direction,
                                                     const JobControl& control) {
   std::vector<std::uint32_t> counts(graph.vertex_count(), 0);
   for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
@@ -111,7 +111,7 @@ Result<std::vector<std::uint32_t>> CountAppearances(const Graph& graph, Directio
 
 }  // namespace
 
-Result<NeighborCache::Chosen> NeighborCache::Choose(const Graph& graph,
+Result<NeighborCache::Chosen> NeighborCache::Choose(const GraphSnapshot& graph,
                                                     const NeighborCacheOptions& options,
                                                     const JobControl& control) {
   const bool stored = graph.partition_count() > 0 && graph.partition(0).has(Direction::kBoth);
@@ -161,7 +161,7 @@ Result<NeighborCache::Chosen> NeighborCache::Choose(const Graph& graph,
 }
 
 /// Gives each chosen list its place, in order of partition and local id.
-void NeighborCache::Place(const Graph& graph, const Chosen& chosen) {
+void NeighborCache::Place(const GraphSnapshot& graph, const Chosen& chosen) {
   units_.resize(graph.partition_count());
   std::uint64_t unit = 0;
   for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
@@ -176,7 +176,7 @@ void NeighborCache::Place(const Graph& graph, const Chosen& chosen) {
   RHIZOME_CHECK(unit == chosen.units);
 }
 
-Status NeighborCache::ReadLists(const Graph& graph, const Chosen& chosen,
+Status NeighborCache::ReadLists(const GraphSnapshot& graph, const Chosen& chosen,
                                 const JobControl& control) {
   for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
     RHIZOME_RETURN_IF_ERROR(
@@ -194,7 +194,8 @@ Status NeighborCache::ReadLists(const Graph& graph, const Chosen& chosen,
 }
 
 Result<std::shared_ptr<const NeighborCache>> NeighborCache::Build(
-    const Graph& graph, const NeighborCacheOptions& options, const JobControl& control) try {
+    const GraphSnapshot& graph, const NeighborCacheOptions& options,
+    const JobControl& control) try {
   const bool single = options.direction == Direction::kIn || options.direction == Direction::kOut;
   if (!single || (graph.partition_count() > 0 && !graph.partition(0).has(options.direction))) {
     return Fail(Status::InvalidArgument(
@@ -215,7 +216,7 @@ Result<std::shared_ptr<const NeighborCache>> NeighborCache::Build(
   return Fail(StatusOfException());
 }
 
-NeighborCache::Needs NeighborCache::NeedsOf(const Graph& graph, Direction direction) {
+NeighborCache::Needs NeighborCache::NeedsOf(const GraphSnapshot& graph, Direction direction) {
   Needs needs;
   for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
     const Adjacency& partition = graph.partition(p);
@@ -233,7 +234,7 @@ NeighborCache::Needs NeighborCache::NeedsOf(const Graph& graph, Direction direct
   return needs;
 }
 
-Status NeighborCache::Dump(ByteSink& sink, const Graph& graph) const try {
+Status NeighborCache::Dump(ByteSink& sink, const GraphSnapshot& graph) const try {
   SectionFileWriter writer(sink, FileKind::kNeighborCache, graph.store().id());
   const CacheHeader header{graph.store().manifest().generation,
                            static_cast<std::uint32_t>(direction_),
@@ -259,7 +260,7 @@ Status NeighborCache::Dump(ByteSink& sink, const Graph& graph) const try {
 }
 
 Result<std::shared_ptr<const NeighborCache>> NeighborCache::Load(FileSystem& fs, const Path& path,
-                                                                 const Graph& graph,
+                                                                 const GraphSnapshot& graph,
                                                                  Direction direction) try {
   RHIZOME_ASSIGN_OR_RETURN(
       SectionFile file, SectionFile::Load(fs, path, FileKind::kNeighborCache, graph.store().id()));

@@ -40,18 +40,19 @@ class NeighborCache {
   /// direction is stored: then the other degrees are counted.
   /// Errors: kInvalidArgument, a direction the store lacks, or a budget that its table alone
   /// exceeds; kCorruption; kIoError; kInterrupted.
-  static Result<std::shared_ptr<const NeighborCache>> Build(const Graph& graph,
+  static Result<std::shared_ptr<const NeighborCache>> Build(const GraphSnapshot& graph,
                                                             const NeighborCacheOptions& options,
                                                             const JobControl& control);
 
   /// Writes what Load reads (storage/FORMAT.md, "Neighbour cache"), to a job's scratch folder.
-  Status Dump(ByteSink& sink, const Graph& graph) const;
+  Status Dump(ByteSink& sink, const GraphSnapshot& graph) const;
 
   /// Loads a dump, verified, at the disk's rate: the lists are used where they are read to. Errors:
   /// kCorruption; kInvalidArgument, it was made of another store, generation or direction;
   /// kIoError.
   static Result<std::shared_ptr<const NeighborCache>> Load(FileSystem& fs, const Path& path,
-                                                           const Graph& graph, Direction direction);
+                                                           const GraphSnapshot& graph,
+                                                           Direction direction);
 
   /// The bytes of a list, as they stand at Adjacency::ExtentOf; nothing if it is not cached. The
   /// caller knows its length.
@@ -66,7 +67,7 @@ class NeighborCache {
     std::uint64_t full_bytes = 0;   ///< with all lists and the table: more is of no use
     std::uint64_t build_bytes = 0;  ///< taken beside it while it is built
   };
-  static Needs NeedsOf(const Graph& graph, Direction direction);
+  static Needs NeedsOf(const GraphSnapshot& graph, Direction direction);
 
   Direction direction() const { return direction_; }
   std::uint64_t list_count() const { return list_count_; }
@@ -82,10 +83,10 @@ class NeighborCache {
   };
 
   NeighborCache() = default;
-  static Result<Chosen> Choose(const Graph& graph, const NeighborCacheOptions& options,
+  static Result<Chosen> Choose(const GraphSnapshot& graph, const NeighborCacheOptions& options,
                                const JobControl& control);
-  void Place(const Graph& graph, const Chosen& chosen);
-  Status ReadLists(const Graph& graph, const Chosen& chosen, const JobControl& control);
+  void Place(const GraphSnapshot& graph, const Chosen& chosen);
+  Status ReadLists(const GraphSnapshot& graph, const Chosen& chosen, const JobControl& control);
 
   Direction direction_ = Direction::kIn;
   std::uint64_t list_count_ = 0;

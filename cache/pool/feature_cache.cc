@@ -52,7 +52,8 @@ class FeatureCache::Impl {
         pool_(std::move(pool)) {}
 
   /// `graph`: whose delta is laid over the rows; or null.
-  static Result<std::unique_ptr<Impl>> Open(const Store& store, std::shared_ptr<const Graph> graph,
+  static Result<std::unique_ptr<Impl>> Open(const Store& store,
+                                            std::shared_ptr<const GraphSnapshot> graph,
                                             std::string_view array,
                                             const FeatureCacheOptions& options);
 
@@ -250,7 +251,7 @@ GatherStats FeatureCache::Impl::stats() const {
 }
 
 Result<std::unique_ptr<FeatureCache::Impl>> FeatureCache::Impl::Open(
-    const Store& store, std::shared_ptr<const Graph> graph, std::string_view array,
+    const Store& store, std::shared_ptr<const GraphSnapshot> graph, std::string_view array,
     const FeatureCacheOptions& options) {
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<ChunkArray> rows, store.OpenArray(array));
   if (rows->entry().layout != ArrayLayout::kRow) {
@@ -308,9 +309,10 @@ Result<std::unique_ptr<FeatureCache>> FeatureCache::Open(const Store& store, std
   return Fail(StatusOfException());
 }
 
-Result<std::unique_ptr<FeatureCache>> FeatureCache::Open(const Graph& graph, std::string_view array,
+Result<std::unique_ptr<FeatureCache>> FeatureCache::Open(const GraphSnapshot& graph,
+                                                         std::string_view array,
                                                          const FeatureCacheOptions& options) try {
-  const std::shared_ptr<const Graph> fixed = graph.Snapshot();
+  const std::shared_ptr<const GraphSnapshot> fixed = graph.Snapshot();
   RHIZOME_ASSIGN_OR_RETURN(auto impl, Impl::Open(fixed->store(), fixed, array, options));
   return std::unique_ptr<FeatureCache>(new FeatureCache(std::move(impl)));
 } catch (...) {

@@ -93,7 +93,8 @@ class FeatureCache {
                                                     const FeatureCacheOptions& options);
 
   /// The rows as `graph` has them now. Errors: as above.
-  static Result<std::unique_ptr<FeatureCache>> Open(const Graph& graph, std::string_view array,
+  static Result<std::unique_ptr<FeatureCache>> Open(const GraphSnapshot& graph,
+                                                    std::string_view array,
                                                     const FeatureCacheOptions& options);
   ~FeatureCache();
 

@@ -10,7 +10,8 @@ Result<AggregateBenchReport> BenchAggregateKernels(const AggregateBenchOptions& 
                                                    const JobControl& control);
 
 /// See GnnBench::Step.
-Result<StepBenchReport> BenchTrainingStep(const Graph& graph, const StepBenchOptions& options,
+Result<StepBenchReport> BenchTrainingStep(const GraphSnapshot& graph,
+                                          const StepBenchOptions& options,
                                           const JobControl& control);
 
 /// See GnnBench::Products.

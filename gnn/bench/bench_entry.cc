@@ -16,7 +16,7 @@ class Bench final : public GnnBench {
                                          const JobControl& control) const override {
     return GuardedTorch([&] { return BenchAggregateKernels(options, control); });
   }
-  Result<StepBenchReport> Step(const Graph& graph, const StepBenchOptions& options,
+  Result<StepBenchReport> Step(const GraphSnapshot& graph, const StepBenchOptions& options,
                                const JobControl& control) const override {
     return GuardedTorch([&] { return BenchTrainingStep(graph, options, control); });
   }

@@ -94,7 +94,7 @@ class GnnBench {
                                                  const JobControl& control) const = 0;
 
   /// Errors: those of sampling; kInterrupted.
-  virtual Result<StepBenchReport> Step(const Graph& graph, const StepBenchOptions& options,
+  virtual Result<StepBenchReport> Step(const GraphSnapshot& graph, const StepBenchOptions& options,
                                        const JobControl& control) const = 0;
 
   /// Operations a second, a product and its addition counted as two.

@@ -22,7 +22,8 @@ Status FillFeatures(std::int64_t dim, std::uint64_t seed, Minibatch& minibatch) 
   return Status::Ok();
 }
 
-Result<std::vector<Minibatch>> SampleAll(const Graph& graph, const StepBenchOptions& options,
+Result<std::vector<Minibatch>> SampleAll(const GraphSnapshot& graph,
+                                         const StepBenchOptions& options,
                                          const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(
       const MinibatchSampler sampler,
@@ -51,7 +52,8 @@ double EdgesOf(const Minibatch& minibatch) {
 
 }  // namespace
 
-Result<StepBenchReport> BenchTrainingStep(const Graph& graph, const StepBenchOptions& options,
+Result<StepBenchReport> BenchTrainingStep(const GraphSnapshot& graph,
+                                          const StepBenchOptions& options,
                                           const JobControl& control) {
   RHIZOME_RETURN_IF_ERROR(CheckSimdSetting());
   if (options.seeds.empty()) return Fail(Status::InvalidArgument("no minibatch to learn from"));

@@ -24,7 +24,7 @@ class Entry final : public GnnEntry {
 
 class Scores final : public LinkScores {
  public:
-  Result<LinkScoreReport> Score(const Graph& graph, const LinkScoreOptions& options,
+  Result<LinkScoreReport> Score(const GraphSnapshot& graph, const LinkScoreOptions& options,
                                 const PairSource& source, const ScoreSink& sink,
                                 const JobControl& control) const override {
     return GuardedTorch([&] { return ScorePairs(graph, options, source, sink, control); });

@@ -49,7 +49,7 @@ std::string WhyNot(const ArrayEntry& old, const ArrayEntry& made, const Manifest
   return {};
 }
 
-Result<std::vector<std::uint32_t>> StaleRows(const Graph& graph, const ArrayEntry& old,
+Result<std::vector<std::uint32_t>> StaleRows(const GraphSnapshot& graph, const ArrayEntry& old,
                                              const DeltaRows* delta) {
   const std::shared_ptr<const GraphParts> parts = graph.parts();
   const std::optional<ArrayOrigin> origin = OriginOf(old);
@@ -164,7 +164,7 @@ class Merging {
 
 }  // namespace
 
-Result<IncrementalPlan> PlanIncremental(const Graph& graph, const ArrayEntry& made) {
+Result<IncrementalPlan> PlanIncremental(const GraphSnapshot& graph, const ArrayEntry& made) {
   const Store& store = graph.store();
   IncrementalPlan plan;
   const ArrayEntry* const old = NewestOf(store.manifest(), made.name);

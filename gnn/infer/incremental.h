@@ -49,14 +49,14 @@ struct IncrementalPlan {
 };
 
 /// Errors: those of reading the delta, lists and array.
-Result<IncrementalPlan> PlanIncremental(const Graph& graph, const ArrayEntry& made);
+Result<IncrementalPlan> PlanIncremental(const GraphSnapshot& graph, const ArrayEntry& made);
 
 /// Writes the whole array below `root`: the rows of `base`, and in place of stale ones those of
 /// `computed` (in the same order; may be empty where none is stale). Chunks that `log` knows as
 /// those of layer `layer` are adopted. Counts right answers where there are labels; `scores`: the
 /// rows are class scores. Errors: those of both arrays; kOutOfSpace; kInterrupted.
 struct MergeOptions {
-  const Graph& graph;
+  const GraphSnapshot& graph;
   const Model& model;
   const ClassLabels* labels = nullptr;
   bool scores = false;

@@ -118,7 +118,7 @@ InferReport MakeReport(const LayerwiseResult& result, const InferJob& job,
 constexpr std::uint64_t kWorkerBlockRows = 1024;
 
 /// Adds what workers with disk caches of their own would read of a layer.
-Status PlanWorkers(const Graph& graph, const Model& model, const LayerwiseOptions& options,
+Status PlanWorkers(const GraphSnapshot& graph, const Model& model, const LayerwiseOptions& options,
                    std::uint32_t layer, const LayerReads& reads, const JobControl& control,
                    InferPlanLayer& planned) {
   const std::uint32_t layers = model.shape().spec.layers;

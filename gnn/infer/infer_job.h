@@ -22,7 +22,7 @@ inline constexpr std::uint64_t kInferSlackBytes = std::uint64_t{48} << 20;
 /// and its workers have in common.
 struct InferJob {
   std::unique_ptr<Store> store;
-  std::unique_ptr<Graph> graph;
+  std::unique_ptr<GraphSnapshot> graph;
   LoadedTensorFile model_file;
   std::optional<Model> model;
   std::optional<ClassLabels> labels;

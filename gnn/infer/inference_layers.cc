@@ -55,7 +55,7 @@ std::uint64_t OutputChunkRows(const ArrayEntry& entry) {
   return std::min(RoundUpToTiles(entry.rows), TilesWithin(kOutputChunkBytes, entry.row_bytes()));
 }
 
-ArrayEntry IntermediateEntry(const Graph& graph, const Model& model, std::uint32_t layer,
+ArrayEntry IntermediateEntry(const GraphSnapshot& graph, const Model& model, std::uint32_t layer,
                              const LayerwiseOptions& options) {
   ArrayEntry entry{.name = fmt::format("hidden-{}", layer + 1),
                    .rows = graph.vertex_count(),
@@ -73,13 +73,14 @@ ArrayEntry IntermediateEntry(const Graph& graph, const Model& model, std::uint32
 }
 
 /// Edges that a layer takes of all vertices, at most.
-std::uint64_t EdgesOfLayer(const Graph& graph, const Model& model, std::uint32_t layer,
+std::uint64_t EdgesOfLayer(const GraphSnapshot& graph, const Model& model, std::uint32_t layer,
                            const LayerwiseOptions& options) {
   if (model.shape().spec.no_edges) return 0;
   const std::int64_t fanout =
       options.fanouts.empty() ? kAllNeighbors : options.fanouts[options.fanouts.size() - 1 - layer];
-  if (fanout == kAllNeighbors) return graph.edge_count();
-  return std::min(graph.edge_count(), graph.vertex_count() * static_cast<std::uint64_t>(fanout));
+  if (fanout == kAllNeighbors) return graph.generation_edge_count();
+  return std::min(graph.generation_edge_count(),
+                  graph.vertex_count() * static_cast<std::uint64_t>(fanout));
 }
 
 std::uint64_t StageRows(const ArrayEntry& source, const LayerwiseOptions& options) {
@@ -205,7 +206,7 @@ std::uint64_t Layers::CacheChunks(std::uint32_t layer) const {
   return options_.cache_bytes / ChunkReader::DecodedBytes(SourceOf(layer));
 }
 
-std::uint64_t BlockRows(const Graph& graph, const Model& model, const ArrayEntry& source,
+std::uint64_t BlockRows(const GraphSnapshot& graph, const Model& model, const ArrayEntry& source,
                         std::uint32_t layer, const LayerwiseOptions& options) {
   if (options.block_rows != 0) return options.block_rows;
   const std::uint64_t vertices = std::max<std::uint64_t>(graph.vertex_count(), 1);
@@ -219,8 +220,9 @@ std::uint64_t BlockRows(const Graph& graph, const Model& model, const ArrayEntry
   return std::clamp(options.block_bytes / each, kTileRows, RoundUpToTiles(vertices));
 }
 
-std::uint64_t BlockEdgeLimit(const Graph& graph, const Model& model, const ArrayEntry& source,
-                             std::uint32_t layer, const LayerwiseOptions& options) {
+std::uint64_t BlockEdgeLimit(const GraphSnapshot& graph, const Model& model,
+                             const ArrayEntry& source, std::uint32_t layer,
+                             const LayerwiseOptions& options) {
   const std::uint64_t rows = BlockRows(graph, model, source, layer, options);
   const std::uint64_t edges = EdgesOfLayer(graph, model, layer, options);
   const double share = static_cast<double>(rows) /
@@ -229,8 +231,8 @@ std::uint64_t BlockEdgeLimit(const Graph& graph, const Model& model, const Array
   return std::max(kSampledEdges, static_cast<std::uint64_t>(limit));
 }
 
-std::uint64_t WorkingBytes(const Graph& graph, const Model& model, const ArrayEntry& features,
-                           const LayerwiseOptions& options) {
+std::uint64_t WorkingBytes(const GraphSnapshot& graph, const Model& model,
+                           const ArrayEntry& features, const LayerwiseOptions& options) {
   const std::uint64_t vertices = graph.vertex_count();
   std::uint64_t widest = 0;
   ArrayEntry source = features;
@@ -258,8 +260,8 @@ std::uint64_t WorkingBytes(const Graph& graph, const Model& model, const ArrayEn
   return widest;
 }
 
-std::uint64_t CacheableBytes(const Graph& graph, const Model& model, const ArrayEntry& features,
-                             const LayerwiseOptions& options) {
+std::uint64_t CacheableBytes(const GraphSnapshot& graph, const Model& model,
+                             const ArrayEntry& features, const LayerwiseOptions& options) {
   std::uint64_t most = features.chunk_count() * ChunkReader::DecodedBytes(features);
   for (std::uint32_t layer = 0; layer + 1 < model.shape().spec.layers; ++layer) {
     const ArrayEntry hidden = LayerEntry(graph, model, layer, options);
@@ -268,7 +270,7 @@ std::uint64_t CacheableBytes(const Graph& graph, const Model& model, const Array
   return most;
 }
 
-Result<ArrayEntry> MakeOutputEntry(const Graph& graph, const Model& model,
+Result<ArrayEntry> MakeOutputEntry(const GraphSnapshot& graph, const Model& model,
                                    const LayerwiseOptions& options) {
   const std::uint32_t layers = model.shape().spec.layers;
   if (!options.fanouts.empty() && options.fanouts.size() != layers) {
@@ -291,7 +293,7 @@ Result<ArrayEntry> MakeOutputEntry(const Graph& graph, const Model& model,
   return entry;
 }
 
-ArrayEntry LayerEntry(const Graph& graph, const Model& model, std::uint32_t layer,
+ArrayEntry LayerEntry(const GraphSnapshot& graph, const Model& model, std::uint32_t layer,
                       const LayerwiseOptions& options) {
   return layer + 1 == model.shape().spec.layers ? options.output
                                                 : IntermediateEntry(graph, model, layer, options);

@@ -18,7 +18,7 @@ namespace rhizome {
 /// last one nothing, unless it has some rows only. Threads: one at a time. Ownership: borrows all.
 class Layers {
  public:
-  Layers(const Graph& graph, const Model& model, const ArrayEntry& features,
+  Layers(const GraphSnapshot& graph, const Model& model, const ArrayEntry& features,
          const LayerwiseOptions& options)
       : graph_(graph),
         model_(model),
@@ -60,7 +60,7 @@ class Layers {
   PassDrawOptions Draw(std::uint32_t layer) const;
   PassReads Reads(std::uint32_t layer) const;
 
-  const Graph& graph_;
+  const GraphSnapshot& graph_;
   const Model& model_;
   const ArrayEntry features_;
   const LayerwiseOptions& options_;

@@ -61,7 +61,7 @@ Status AddReport(std::string_view text, InferLayerReport& sum) {
 
 }  // namespace
 
-std::vector<WorkerTask> TasksOfLayer(const Graph& graph, std::uint32_t layer,
+std::vector<WorkerTask> TasksOfLayer(const GraphSnapshot& graph, std::uint32_t layer,
                                      const LayerOutput& output, std::uint32_t workers) {
   const std::vector<bool>& done = output.done();
   const auto open = static_cast<std::uint64_t>(std::count(done.begin(), done.end(), false));
@@ -90,7 +90,7 @@ Result<std::unique_ptr<InferenceWorkers>> InferenceWorkers::Start(
   return std::unique_ptr<InferenceWorkers>(new InferenceWorkers(std::move(pool)));
 }
 
-Result<InferLayerReport> InferenceWorkers::RunLayer(const Graph& graph, std::uint32_t layer,
+Result<InferLayerReport> InferenceWorkers::RunLayer(const GraphSnapshot& graph, std::uint32_t layer,
                                                     LayerOutput& output, InferenceLog& log,
                                                     const JobControl& control) {
   InferLayerReport report;

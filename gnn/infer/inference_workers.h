@@ -28,8 +28,9 @@ class InferenceWorkers {
   /// Has the chunks of `output` that are not done computed, adopts them and appends them to `log`.
   /// The report sums up what the children did. Errors: those of a child; kIoError, all children are
   /// dead; kInterrupted.
-  Result<InferLayerReport> RunLayer(const Graph& graph, std::uint32_t layer, LayerOutput& output,
-                                    InferenceLog& log, const JobControl& control);
+  Result<InferLayerReport> RunLayer(const GraphSnapshot& graph, std::uint32_t layer,
+                                    LayerOutput& output, InferenceLog& log,
+                                    const JobControl& control);
 
   /// As WorkerPool::PeakBytes.
   std::vector<std::uint64_t> PeakBytes() const { return pool_->PeakBytes(); }
@@ -47,7 +48,7 @@ Status ServeInference(const RunTask& run);
 
 /// Chunks that are not done, cut where a chunk's first row has another owner than the one before,
 /// or into as many equal parts as there are workers if these are more than the partitions.
-std::vector<WorkerTask> TasksOfLayer(const Graph& graph, std::uint32_t layer,
+std::vector<WorkerTask> TasksOfLayer(const GraphSnapshot& graph, std::uint32_t layer,
                                      const LayerOutput& output, std::uint32_t workers);
 
 }  // namespace rhizome

@@ -22,7 +22,7 @@ namespace rhizome {
 
 /// What one layer of layerwise inference works on. All borrowed.
 struct LayerPassInput {
-  const Graph& graph;
+  const GraphSnapshot& graph;
   const Model& model;
   const ClassLabels* labels;               ///< null: no accuracy is counted
   const ChunkArray& source;                ///< the layer before, or the features

@@ -38,7 +38,7 @@ Result<Source> OpenWritten(FileSystem& fs, const WrittenArray& written) {
 /// The run of one job: its layers, and what was done of them before.
 class LayerwiseRun {
  public:
-  LayerwiseRun(const Graph& graph, const Model& model, const ClassLabels* labels,
+  LayerwiseRun(const GraphSnapshot& graph, const Model& model, const ClassLabels* labels,
                const ArrayEntry& features, const Path& scratch, InferenceLog* log,
                const LayerwiseOptions& options)
       : graph_(graph),
@@ -237,7 +237,7 @@ class LayerwiseRun {
     return log_->AppendMetadata(layer, *found);
   }
 
-  const Graph& graph_;
+  const GraphSnapshot& graph_;
   const Model& model_;
   const ClassLabels* const labels_;
   const Path scratch_;
@@ -247,7 +247,7 @@ class LayerwiseRun {
   LayerwiseResult result_;
 };
 
-Result<LayerwiseOptions> Complete(const Graph& graph, const Model& model,
+Result<LayerwiseOptions> Complete(const GraphSnapshot& graph, const Model& model,
                                   const LayerwiseOptions& options) {
   LayerwiseOptions complete = options;
   RHIZOME_ASSIGN_OR_RETURN(complete.output, MakeOutputEntry(graph, model, options));
@@ -256,7 +256,7 @@ Result<LayerwiseOptions> Complete(const Graph& graph, const Model& model,
 
 }  // namespace
 
-Status CheckFeatures(const ArrayEntry& array, const Model& model, const Graph& graph) {
+Status CheckFeatures(const ArrayEntry& array, const Model& model, const GraphSnapshot& graph) {
   if (array.dim != static_cast<std::uint64_t>(model.shape().inputs)) {
     return Status::InvalidArgument(
         fmt::format("array {} has {} columns, the model reads {}; give the array that it was "
@@ -270,7 +270,7 @@ Status CheckFeatures(const ArrayEntry& array, const Model& model, const Graph& g
   return Status::Ok();
 }
 
-Result<LayerwiseResult> RunLayerwise(const Graph& graph, const Model& model,
+Result<LayerwiseResult> RunLayerwise(const GraphSnapshot& graph, const Model& model,
                                      const ClassLabels* labels, const Path& scratch,
                                      InferenceLog* log, const LayerwiseOptions& options,
                                      const JobControl& control) {
@@ -281,7 +281,7 @@ Result<LayerwiseResult> RunLayerwise(const Graph& graph, const Model& model,
   return run.Run(control);
 }
 
-Result<InferLayerReport> RunLayerPart(const Graph& graph, const Model& model,
+Result<InferLayerReport> RunLayerPart(const GraphSnapshot& graph, const Model& model,
                                       const ClassLabels* labels, const Path& scratch,
                                       InferenceLog& log, const LayerwiseOptions& options,
                                       const LayerPart& part, ChunkProgress progress,
@@ -292,7 +292,7 @@ Result<InferLayerReport> RunLayerPart(const Graph& graph, const Model& model,
   return run.RunPart(part.layer, part.begin, part.end, std::move(progress), control);
 }
 
-Result<std::vector<LayerReads>> PlanLayerwise(const Graph& graph, const Model& model,
+Result<std::vector<LayerReads>> PlanLayerwise(const GraphSnapshot& graph, const Model& model,
                                               const ArrayEntry& features,
                                               const LayerwiseOptions& options,
                                               const JobControl& control) {

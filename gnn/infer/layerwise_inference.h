@@ -82,7 +82,7 @@ struct LayerwiseResult {
 /// Memory: the cache, and WorkingBytes.
 /// Errors: kInvalidArgument, features that do not fit the model or a wrong number of fanouts; those
 /// of the store; kInterrupted.
-Result<LayerwiseResult> RunLayerwise(const Graph& graph, const Model& model,
+Result<LayerwiseResult> RunLayerwise(const GraphSnapshot& graph, const Model& model,
                                      const ClassLabels* labels, const Path& scratch,
                                      InferenceLog* log, const LayerwiseOptions& options,
                                      const JobControl& control);
@@ -97,7 +97,7 @@ struct LayerPart {
 /// Computes a part of a job that another process runs with the same options but for memory and
 /// threads: its log (InferenceLog::Read) says in which order rows stand and where the layer before
 /// is; `progress.tell` is told of each chunk. Errors: those of RunLayerwise.
-Result<InferLayerReport> RunLayerPart(const Graph& graph, const Model& model,
+Result<InferLayerReport> RunLayerPart(const GraphSnapshot& graph, const Model& model,
                                       const ClassLabels* labels, const Path& scratch,
                                       InferenceLog& log, const LayerwiseOptions& options,
                                       const LayerPart& part, ChunkProgress progress,
@@ -114,39 +114,40 @@ struct LayerReads {
 };
 
 /// Counts, by layer, exactly what RunLayerwise would report, without computing anything.
-Result<std::vector<LayerReads>> PlanLayerwise(const Graph& graph, const Model& model,
+Result<std::vector<LayerReads>> PlanLayerwise(const GraphSnapshot& graph, const Model& model,
                                               const ArrayEntry& features,
                                               const LayerwiseOptions& options,
                                               const JobControl& control);
 
 /// Targets of a block of a layer (from 0) that reads `source`, at most.
-std::uint64_t BlockRows(const Graph& graph, const Model& model, const ArrayEntry& source,
+std::uint64_t BlockRows(const GraphSnapshot& graph, const Model& model, const ArrayEntry& source,
                         std::uint32_t layer, const LayerwiseOptions& options);
 
 /// A block ends sooner where its targets have more edges: lists of vertices of many edges that
 /// stand together, as in PDS order, take no more memory than others.
-std::uint64_t BlockEdgeLimit(const Graph& graph, const Model& model, const ArrayEntry& source,
-                             std::uint32_t layer, const LayerwiseOptions& options);
+std::uint64_t BlockEdgeLimit(const GraphSnapshot& graph, const Model& model,
+                             const ArrayEntry& source, std::uint32_t layer,
+                             const LayerwiseOptions& options);
 
 /// Memory of the widest layer beside the cache, but for lists on disk.
-std::uint64_t WorkingBytes(const Graph& graph, const Model& model, const ArrayEntry& features,
-                           const LayerwiseOptions& options);
+std::uint64_t WorkingBytes(const GraphSnapshot& graph, const Model& model,
+                           const ArrayEntry& features, const LayerwiseOptions& options);
 
 /// The largest array that a layer reads, decoded.
-std::uint64_t CacheableBytes(const Graph& graph, const Model& model, const ArrayEntry& features,
-                             const LayerwiseOptions& options);
+std::uint64_t CacheableBytes(const GraphSnapshot& graph, const Model& model,
+                             const ArrayEntry& features, const LayerwiseOptions& options);
 
 /// The array that inference writes: [vertices, hidden] or [vertices, classes] float32.
 /// Errors: kInvalidArgument, not one fanout a layer, or rows that are too wide.
-Result<ArrayEntry> MakeOutputEntry(const Graph& graph, const Model& model,
+Result<ArrayEntry> MakeOutputEntry(const GraphSnapshot& graph, const Model& model,
                                    const LayerwiseOptions& options);
 
 /// The array that a layer (from 0) writes. `options.output` is complete, as MakeOutputEntry makes
 /// it.
-ArrayEntry LayerEntry(const Graph& graph, const Model& model, std::uint32_t layer,
+ArrayEntry LayerEntry(const GraphSnapshot& graph, const Model& model, std::uint32_t layer,
                       const LayerwiseOptions& options);
 
 /// Errors: kInvalidArgument, the array's columns are not what the model reads.
-Status CheckFeatures(const ArrayEntry& array, const Model& model, const Graph& graph);
+Status CheckFeatures(const ArrayEntry& array, const Model& model, const GraphSnapshot& graph);
 
 }  // namespace rhizome

@@ -62,7 +62,7 @@ LoaderOptions MakeLoaderOptions(const Model& model, const Path& scratch,
   return loader;
 }
 
-Loader::NextSeeds SeedsOfBlocks(const Graph& graph, const std::vector<Block>& blocks) {
+Loader::NextSeeds SeedsOfBlocks(const GraphSnapshot& graph, const std::vector<Block>& blocks) {
   return [&graph, &blocks, next = std::size_t{0}]() mutable -> std::optional<SeedBatch> {
     if (next == blocks.size()) return std::nullopt;
     const Block& block = blocks[next];
@@ -101,7 +101,7 @@ Status ComputeAll(const std::vector<Block>& blocks, Loader& loader, const Model&
 
 }  // namespace
 
-Result<LayerwiseResult> RunSamplewise(const Graph& graph, const Model& model,
+Result<LayerwiseResult> RunSamplewise(const GraphSnapshot& graph, const Model& model,
                                       const ClassLabels* labels, const Path& scratch,
                                       const LayerwiseOptions& options, const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(const auto features, graph.store().OpenArray(options.features));

@@ -10,7 +10,7 @@ namespace rhizome {
 /// computed again for each. Same kernels, same output array. Reads the features (layout kRow) row
 /// by row through the cache: the report's requests and reads count rows, in one entry.
 /// Errors: as RunLayerwise; kInvalidArgument, features not in layout kRow.
-Result<LayerwiseResult> RunSamplewise(const Graph& graph, const Model& model,
+Result<LayerwiseResult> RunSamplewise(const GraphSnapshot& graph, const Model& model,
                                       const ClassLabels* labels, const Path& scratch,
                                       const LayerwiseOptions& options, const JobControl& control);
 

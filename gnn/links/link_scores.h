@@ -83,7 +83,7 @@ class LinkScores {
   /// vertices or not of floats, a decoder that does not fit it, a pair's vertex or type out of
   /// range; kOutOfMemory, memory_bytes is too little, saying how much is needed; kCorruption;
   /// kIoError; kInterrupted. Threads: one call at a time in a process. Ownership: borrows all.
-  virtual Result<LinkScoreReport> Score(const Graph& graph, const LinkScoreOptions& options,
+  virtual Result<LinkScoreReport> Score(const GraphSnapshot& graph, const LinkScoreOptions& options,
                                         const PairSource& source, const ScoreSink& sink,
                                         const JobControl& control) const = 0;
 };

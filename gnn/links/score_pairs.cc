@@ -136,7 +136,7 @@ class FewRows {
 /// One run. Its parts are borrowed.
 class ScoreRun {
  public:
-  ScoreRun(const Graph& graph, const ChunkArray& array, const FeatureDecoder& decoder,
+  ScoreRun(const GraphSnapshot& graph, const ChunkArray& array, const FeatureDecoder& decoder,
            const LinkScorer& scorer, std::shared_ptr<const DeltaRows> delta, const Budget& budget,
            std::uint32_t threads)
       : graph_(graph),
@@ -279,7 +279,7 @@ class ScoreRun {
     report_.score_seconds += watch.seconds();
   }
 
-  const Graph& graph_;
+  const GraphSnapshot& graph_;
   const ChunkArray& array_;
   const FeatureDecoder& decoder_;
   const LinkScorer& scorer_;
@@ -295,10 +295,10 @@ class ScoreRun {
 
 }  // namespace
 
-Result<LinkScoreReport> ScorePairs(const Graph& graph, const LinkScoreOptions& options,
+Result<LinkScoreReport> ScorePairs(const GraphSnapshot& graph, const LinkScoreOptions& options,
                                    const PairSource& source, const ScoreSink& sink,
                                    const JobControl& control) {
-  const std::shared_ptr<const Graph> fixed = graph.Snapshot();
+  const std::shared_ptr<const GraphSnapshot> fixed = graph.Snapshot();
   RHIZOME_ASSIGN_OR_RETURN(const auto array, fixed->store().OpenArray(options.array));
   const ArrayEntry& entry = array->entry();
   if (IsOfEdges(entry) || entry.rows != fixed->info().vertices) {

@@ -5,7 +5,7 @@
 namespace rhizome {
 
 /// LinkScores::Score.
-Result<LinkScoreReport> ScorePairs(const Graph& graph, const LinkScoreOptions& options,
+Result<LinkScoreReport> ScorePairs(const GraphSnapshot& graph, const LinkScoreOptions& options,
                                    const PairSource& source, const ScoreSink& sink,
                                    const JobControl& control);
 

@@ -19,7 +19,7 @@ std::string Named(std::string_view what, const std::vector<std::string>& names) 
 
 }  // namespace
 
-std::vector<std::string> IgnoredFacts(const Graph& graph) {
+std::vector<std::string> IgnoredFacts(const GraphSnapshot& graph) {
   std::vector<std::string> ignored;
   if (graph.vertex_types().size() > 1)
     ignored.push_back(Named("vertex types", graph.vertex_types()));

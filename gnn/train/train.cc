@@ -24,7 +24,7 @@ namespace {
 
 struct TrainJob {
   std::unique_ptr<Store> store;
-  std::unique_ptr<Graph> graph;
+  std::unique_ptr<GraphSnapshot> graph;
   ClassLabels labels;
   std::vector<VertexId> train;
   std::vector<VertexId> valid;
@@ -60,7 +60,8 @@ Result<TrainJob> OpenJob(const TrainOptions& options) {
   RHIZOME_ASSIGN_OR_RETURN(job.store,
                            Store::Open(FileSystem::Posix(), options.store, Store::Mode::kRead,
                                        {.scratch = options.scratch}));
-  RHIZOME_ASSIGN_OR_RETURN(job.graph, Graph::Open(*job.store, {.topology = options.topology}));
+  RHIZOME_ASSIGN_OR_RETURN(job.graph,
+                           Graph::Open(std::as_const(*job.store), {.topology = options.topology}));
   RHIZOME_ASSIGN_OR_RETURN(const auto features, job.store->OpenArray(options.features));
   job.features = features->entry();
   RHIZOME_ASSIGN_OR_RETURN(job.labels, ReadLabels(*job.graph, options.labels, options.split));

@@ -32,7 +32,7 @@ std::uint64_t MinibatchesAlive();
 class TrainingProfile {
  public:
   struct Job {
-    const Graph& graph;
+    const GraphSnapshot& graph;
     const ArrayEntry& features;
     const ModelShape& shape;
     const TrainOptions& options;

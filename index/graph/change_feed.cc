@@ -26,7 +26,7 @@ struct Record {
 
 class ChangeFeed::Impl {
  public:
-  Impl(std::shared_ptr<const Graph> graph, const ChangeRange& range)
+  Impl(std::shared_ptr<const GraphSnapshot> graph, const ChangeRange& range)
       : graph_(std::move(graph)),
         parts_(graph_->parts()),
         after_(range.after),
@@ -242,7 +242,7 @@ class ChangeFeed::Impl {
     return enough ? Status::Ok() : status;
   }
 
-  const std::shared_ptr<const Graph> graph_;  // fixed
+  const std::shared_ptr<const GraphSnapshot> graph_;  // fixed
   const std::shared_ptr<const GraphParts> parts_;
   const std::uint64_t after_;
   const std::uint64_t last_;

@@ -8,7 +8,7 @@
 
 namespace rhizome {
 
-std::shared_ptr<const DeltaRows> DeltaRows::Of(std::shared_ptr<const Graph> graph,
+std::shared_ptr<const DeltaRows> DeltaRows::Of(std::shared_ptr<const GraphSnapshot> graph,
                                                const ArrayEntry& array) {
   const auto delta = graph->delta();
   const auto merged = delta->Merged();

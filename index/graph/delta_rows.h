@@ -21,7 +21,7 @@ namespace rhizome {
 class DeltaRows {
  public:
   /// Null where all rows are in the files. `graph` is fixed (Graph::Snapshot).
-  static std::shared_ptr<const DeltaRows> Of(std::shared_ptr<const Graph> graph,
+  static std::shared_ptr<const DeltaRows> Of(std::shared_ptr<const GraphSnapshot> graph,
                                              const ArrayEntry& array);
 
   /// Rows with those of new vertices.
@@ -44,7 +44,7 @@ class DeltaRows {
   };
   DeltaRows() = default;
 
-  std::shared_ptr<const Graph> graph_;
+  std::shared_ptr<const GraphSnapshot> graph_;
   ArrayEntry array_;
   std::size_t row_bytes_ = 0;
   std::uint64_t file_rows_ = 0;

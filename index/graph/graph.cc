@@ -234,7 +234,7 @@ void SetGauges(const GraphState& state) {
 
 }  // namespace
 
-/// A state in use: held where a live graph may replace it meanwhile. A fixed graph's lives as long
+/// A state in use: held where a live graph may replace it meanwhile. A snapshot's lives as long
 /// as the graph, and millions of calls need not count who looks at it.
 class StateInUse {
  public:
@@ -487,15 +487,18 @@ Result<std::unique_ptr<Graph>> Graph::Open(Store& store, const GraphOptions& opt
   });
 }
 
-Result<std::unique_ptr<Graph>> Graph::Open(const Store& store, const GraphOptions& options) {
-  return Guarded([&]() -> Result<std::unique_ptr<Graph>> {
+Result<std::unique_ptr<GraphSnapshot>> Graph::Open(const Store& store,
+                                                   const GraphOptions& options) {
+  return Guarded([&]() -> Result<std::unique_ptr<GraphSnapshot>> {
     RHIZOME_ASSIGN_OR_RETURN(auto state, GraphState::Load(store.Snapshot(), options));
-    return std::unique_ptr<Graph>(new Graph(std::make_unique<Impl>(nullptr, std::move(state))));
+    return std::unique_ptr<GraphSnapshot>(
+        new GraphSnapshot(std::make_unique<Impl>(nullptr, std::move(state))));
   });
 }
 
-std::shared_ptr<const Graph> Graph::Snapshot() const {
-  return std::shared_ptr<const Graph>(new Graph(std::make_unique<Impl>(nullptr, impl_->state())));
+std::shared_ptr<const GraphSnapshot> Graph::Snapshot() const {
+  return std::shared_ptr<const GraphSnapshot>(
+      new GraphSnapshot(std::make_unique<Impl>(nullptr, impl_->state())));
 }
 
 Result<WriteResult> Graph::Write(const WriteBatch& batch, const WriteOptions& options) {
@@ -515,7 +518,6 @@ std::uint64_t Graph::live_vertex_count() const {
   return state->delta()->vertices() - state->delta()->deleted_vertices() -
          state->parts()->ids.deleted_count();
 }
-std::uint64_t Graph::edge_count() const { return impl_->use()->info().edges; }
 
 Result<std::uint64_t> Graph::CountEdges() const try {
   const auto state = impl_->use();
@@ -525,15 +527,11 @@ Result<std::uint64_t> Graph::CountEdges() const try {
   return Fail(StatusOfException());
 }
 
-const GenerationInfo& Graph::info() const { return impl_->use()->info(); }
-const Store& Graph::store() const { return *impl_->use()->store(); }
-const std::vector<std::string>& Graph::vertex_types() const {
+std::vector<std::string> Graph::vertex_types() const {
   return impl_->use()->delta()->vertex_types();
 }
-const std::vector<std::string>& Graph::edge_types() const {
-  return impl_->use()->delta()->edge_types();
-}
-std::span<const EdgeAttributeInfo> Graph::edge_attributes() const {
+std::vector<std::string> Graph::edge_types() const { return impl_->use()->delta()->edge_types(); }
+std::vector<EdgeAttributeInfo> Graph::edge_attributes() const {
   return impl_->use()->parts()->edge_attributes;
 }
 
@@ -649,30 +647,16 @@ Status Graph::ReadRows(std::string_view array, std::span<const VertexId> vertice
 }
 
 Result<TypeId> Graph::TypeOfEdge(EdgeId edge) const try {
-  if (edge.partition >= partition_count() ||
-      edge.position >= partition(edge.partition).edge_count()) {
+  const auto state = impl_->use();
+  const auto& partitions = state->parts()->partitions;
+  if (edge.partition >= partitions.size() ||
+      edge.position >= partitions[edge.partition].edge_count()) {
     return Fail(Status::InvalidArgument(fmt::format("no edge {} in partition {} of this generation",
                                                     edge.position, edge.partition)));
   }
-  return partition(edge.partition).TypeOfEdge(edge.position);
+  return partitions[edge.partition].TypeOfEdge(edge.position);
 } catch (...) {
   return Fail(StatusOfException());
-}
-
-std::uint32_t Graph::partition_count() const {
-  return static_cast<std::uint32_t>(impl_->use()->parts()->partitions.size());
-}
-
-const Adjacency& Graph::partition(std::uint32_t p) const {
-  RHIZOME_CHECK(p < partition_count());
-  return impl_->use()->parts()->partitions[p];
-}
-
-const VertexOrder& Graph::order() const { return impl_->use()->parts()->order; }
-std::shared_ptr<const GraphParts> Graph::parts() const { return impl_->use()->parts(); }
-std::shared_ptr<const Delta> Graph::delta() const { return impl_->use()->delta(); }
-Result<std::shared_ptr<const DeltaView>> Graph::delta_view() const {
-  return Guarded([&] { return impl_->use()->View(); });
 }
 
 std::uint64_t Graph::topology_bytes() const {
@@ -680,6 +664,28 @@ std::uint64_t Graph::topology_bytes() const {
   for (const Adjacency& partition : impl_->use()->parts()->partitions)
     bytes += partition.size_bytes();
   return bytes;
+}
+
+GraphSnapshot::~GraphSnapshot() = default;
+
+const GenerationInfo& GraphSnapshot::info() const { return impl().use()->info(); }
+std::uint64_t GraphSnapshot::generation_edge_count() const { return info().edges; }
+const Store& GraphSnapshot::store() const { return *impl().use()->store(); }
+
+std::uint32_t GraphSnapshot::partition_count() const {
+  return static_cast<std::uint32_t>(impl().use()->parts()->partitions.size());
+}
+
+const Adjacency& GraphSnapshot::partition(std::uint32_t p) const {
+  RHIZOME_CHECK(p < partition_count());
+  return impl().use()->parts()->partitions[p];
+}
+
+const VertexOrder& GraphSnapshot::order() const { return impl().use()->parts()->order; }
+std::shared_ptr<const GraphParts> GraphSnapshot::parts() const { return impl().use()->parts(); }
+std::shared_ptr<const Delta> GraphSnapshot::delta() const { return impl().use()->delta(); }
+Result<std::shared_ptr<const DeltaView>> GraphSnapshot::delta_view() const {
+  return Guarded([&] { return impl().use()->View(); });
 }
 
 }  // namespace rhizome

@@ -26,17 +26,19 @@ class DeltaView;
 class VertexOrder;
 struct GraphParts;
 
-/// A graph at a commit: the generation of a store with what was written since (DESIGN section 6).
+class GraphSnapshot;
+
+/// A graph at a commit: the generation of a store with what was written since (docs/DESIGN.md).
 /// Topology, order and dictionary are loaded and verified by Open and then held in memory, the
 /// delta's edges too; neighbour lists may be left on disk, where single ones are read for
-/// Neighbors, and many at once by DirectNeighbors (cache/direct_neighbors.h).
+/// Neighbors, and many at once by jobs.
 ///
 /// A *live* graph, opened from a Store that may change, moves on: with each Write, and with
-/// Refresh. A fixed one, opened from a const Store or made by Snapshot, says the same for ever.
+/// Refresh. A GraphSnapshot, opened from a const Store or made by Snapshot, says the same for ever.
 ///
-/// Threads: const functions, Write and Refresh may be called from many threads. References and
-/// spans that a live graph gave out hold until it moves on, whichever thread writes, refreshes or
-/// compacts; take a Snapshot for longer.
+/// Threads: const functions, Write and Refresh may be called from many threads. What they return is
+/// the caller's own: nothing refers to a state that another thread may let go of. Who looks at the
+/// parts of a graph takes a Snapshot.
 /// In a forked child what is in memory goes on working; Write, Compact and Refresh, and what reads
 /// the catalogue, fail with kInvalidArgument. It may end by exit() (storage/process.h).
 /// Ownership: the store of a live graph must outlive it, and one store has one live graph.
@@ -47,11 +49,14 @@ class Graph {
   static Result<std::unique_ptr<Graph>> Open(Store& store, const GraphOptions& options = {});
 
   /// A fixed graph, as the store sees it now. Errors: as above.
-  static Result<std::unique_ptr<Graph>> Open(const Store& store, const GraphOptions& options = {});
-  ~Graph();
+  static Result<std::unique_ptr<GraphSnapshot>> Open(const Store& store,
+                                                     const GraphOptions& options = {});
+  virtual ~Graph();
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
 
   /// This graph as it is now, fixed. Costs a few pointers; keeps its generation from being removed.
-  std::shared_ptr<const Graph> Snapshot() const;
+  std::shared_ptr<const GraphSnapshot> Snapshot() const;
 
   /// Applies a batch: all of it or nothing, to be seen by every read that begins after it returns.
   /// Batches of concurrent calls share one sync. Errors: kInvalidArgument, the batch does not fit
@@ -82,15 +87,10 @@ class Graph {
   /// Directed edges. Errors: those of reading lists that are on disk.
   Result<std::uint64_t> CountEdges() const;
 
-  /// The generation: what is there without the delta.
-  const GenerationInfo& info() const;
-  std::uint64_t edge_count() const;  ///< of the generation
-  const Store& store() const;        ///< a snapshot of the store, at the generation
-
-  /// Names of types, those that the delta added among them.
-  const std::vector<std::string>& vertex_types() const;
-  const std::vector<std::string>& edge_types() const;
-  std::span<const EdgeAttributeInfo> edge_attributes() const;
+  /// Names of types, those that the delta added among them, and what edges carry. Copies.
+  std::vector<std::string> vertex_types() const;
+  std::vector<std::string> edge_types() const;
+  std::vector<EdgeAttributeInfo> edge_attributes() const;
 
   /// Errors: kNotFound, quoting the id.
   Result<VertexId> Find(const ExternalId& id) const;
@@ -137,8 +137,32 @@ class Graph {
   /// The type of an edge. Errors: kInvalidArgument, no such edge.
   Result<TypeId> TypeOfEdge(EdgeId edge) const;
 
-  /// For samplers and jobs in the engine: the parts. Partition p's file is `partition(p)`, where p
-  /// is below partition_count(): any other ends the process.
+  /// Bytes of the partition files.
+  std::uint64_t topology_bytes() const;
+
+ protected:
+  class Impl;
+  explicit Graph(std::unique_ptr<Impl> impl);
+  const Impl& impl() const { return *impl_; }
+
+ private:
+  const std::unique_ptr<Impl> impl_;
+};
+
+/// A graph that stays as it is, whatever is written, compacted or refreshed meanwhile: for samplers
+/// and jobs. Write and Compact are refused with kInvalidArgument; Refresh does nothing.
+/// Threads: all functions from many threads. References and spans live as long as the snapshot.
+class GraphSnapshot final : public Graph {
+ public:
+  ~GraphSnapshot() override;
+
+  /// The generation: what is there without the delta.
+  const GenerationInfo& info() const;
+  std::uint64_t generation_edge_count() const;  ///< directed; CountEdges counts those of the graph
+  const Store& store() const;                   ///< a snapshot of the store, at the generation
+
+  /// The parts. Partition p's file is `partition(p)`, where p is below partition_count(): any other
+  /// ends the process.
   std::uint32_t partition_count() const;
   const Adjacency& partition(std::uint32_t p) const;
   const VertexOrder& order() const;  ///< of the generation
@@ -149,13 +173,9 @@ class Graph {
   std::shared_ptr<const Delta> delta() const;
   Result<std::shared_ptr<const DeltaView>> delta_view() const;
 
-  /// Bytes of the partition files, and of those an edge.
-  std::uint64_t topology_bytes() const;
-
  private:
-  class Impl;
-  explicit Graph(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  friend class Graph;
+  using Graph::Graph;
 };
 
 /// Checks what only a graph can know (counts, permutation, offsets, that every edge has both its

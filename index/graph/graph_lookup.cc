@@ -39,7 +39,7 @@ Status CheckTime(const LookupOptions& options, std::size_t done) {
 /// One call of LookUpNeighbors.
 class NeighborLookup {
  public:
-  NeighborLookup(const Graph& graph, Direction direction, NeighborLists& lists)
+  NeighborLookup(const GraphSnapshot& graph, Direction direction, NeighborLists& lists)
       : graph_(graph),
         parts_(graph.parts()),
         delta_(graph.delta()),
@@ -86,7 +86,7 @@ class NeighborLookup {
     return Status::Ok();
   }
 
-  const Graph& graph_;  // fixed
+  const GraphSnapshot& graph_;  // fixed
   const std::shared_ptr<const GraphParts> parts_;
   const std::shared_ptr<const Delta> delta_;
   const Direction direction_;
@@ -241,7 +241,7 @@ Status LookUpNeighbors(const Graph& graph, std::span<const VertexId> vertices, D
 }
 
 Status WarmNeighbors(const Graph& graph, Direction direction, const LookupOptions& options) try {
-  const auto parts = graph.parts();
+  const auto parts = graph.Snapshot()->parts();
   if (parts->list_cache == nullptr || parts->list_cache->frame_count() == 0) return Status::Ok();
   std::vector<Direction> directions;
   for (const Direction list : {Direction::kOut, Direction::kIn}) {
@@ -315,8 +315,8 @@ class RowLookup::Impl {
     std::uint64_t from_disk = 0;
   };
 
-  Status Read(const Graph& fixed, std::span<const VertexId> vertices, std::span<std::byte> out,
-              const LookupOptions& options, Hits& hits) {
+  Status Read(const GraphSnapshot& fixed, std::span<const VertexId> vertices,
+              std::span<std::byte> out, const LookupOptions& options, Hits& hits) {
     RHIZOME_ASSIGN_OR_RETURN(const auto array, ArrayOf(fixed.store()));
     const auto parts = fixed.parts();
     const auto delta = fixed.delta();

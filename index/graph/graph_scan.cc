@@ -60,14 +60,14 @@ class VertexScan::Impl {
     return Status::Ok();
   }
 
-  const Graph& graph() const { return *graph_; }
+  const GraphSnapshot& graph() const { return *graph_; }
 
  private:
   const ExternalId& NewId(std::size_t place) const {
     return fresh_->vertex_ids[fresh_->ids_sorted[place]];
   }
 
-  const std::shared_ptr<const Graph> graph_;  // fixed
+  const std::shared_ptr<const GraphSnapshot> graph_;  // fixed
   const std::shared_ptr<const GraphParts> parts_;
   const std::shared_ptr<const Delta> delta_;
   const std::shared_ptr<const DeltaRun> fresh_;  // null: nothing was written
@@ -83,11 +83,11 @@ std::optional<VertexScan::Entry> VertexScan::Next() { return impl_->Next(); }
 Status VertexScan::Seek(const ExternalId& id) {
   return Guarded([&] { return impl_->Seek(id); });
 }
-const Graph& VertexScan::graph() const { return impl_->graph(); }
+const GraphSnapshot& VertexScan::graph() const { return impl_->graph(); }
 
 class EdgeScan::Impl {
  public:
-  Impl(std::shared_ptr<const Graph> graph, Direction direction, bool pairs_once)
+  Impl(std::shared_ptr<const GraphSnapshot> graph, Direction direction, bool pairs_once)
       : graph_(std::move(graph)),
         parts_(graph_->parts()),
         vertices_(graph_->vertex_count()),
@@ -113,7 +113,7 @@ class EdgeScan::Impl {
   }
 
   std::uint64_t vertices_done() const { return row_ - batch_.size() + vertex_; }
-  const Graph& graph() const { return *graph_; }
+  const GraphSnapshot& graph() const { return *graph_; }
 
  private:
   // The lists of the next few rows.
@@ -134,7 +134,7 @@ class EdgeScan::Impl {
     return LookUpNeighbors(*graph_, batch_, direction_, lists_);
   }
 
-  const std::shared_ptr<const Graph> graph_;  // fixed
+  const std::shared_ptr<const GraphSnapshot> graph_;  // fixed
   const std::shared_ptr<const GraphParts> parts_;
   const std::uint64_t vertices_;
   const Direction direction_;
@@ -170,6 +170,6 @@ Result<std::optional<EdgeScan::Entry>> EdgeScan::Next() {
   return Guarded([&] { return impl_->Next(); });
 }
 std::uint64_t EdgeScan::vertices_done() const { return impl_->vertices_done(); }
-const Graph& EdgeScan::graph() const { return impl_->graph(); }
+const GraphSnapshot& EdgeScan::graph() const { return impl_->graph(); }
 
 }  // namespace rhizome

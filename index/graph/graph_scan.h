@@ -38,7 +38,7 @@ class VertexScan {
   /// canonical text. Errors: kInvalidArgument, the store cannot have such an id.
   Status Seek(const ExternalId& id);
 
-  const Graph& graph() const;  ///< the snapshot
+  const GraphSnapshot& graph() const;  ///< the snapshot
 
  private:
   class Impl;
@@ -81,7 +81,7 @@ class EdgeScan {
   /// How many vertices' lists were walked so far, of graph().vertex_count(): for progress.
   std::uint64_t vertices_done() const;
 
-  const Graph& graph() const;  ///< the snapshot
+  const GraphSnapshot& graph() const;  ///< the snapshot
 
  private:
   class Impl;

@@ -25,7 +25,7 @@ std::vector<VertexId> AllDeleted(std::span<const VertexId> of_generation, const 
 
 }  // namespace
 
-LiveVertices LiveVertices::Of(const Graph& graph) {
+LiveVertices LiveVertices::Of(const GraphSnapshot& graph) {
   const auto fixed = graph.Snapshot();
   const auto delta = fixed->delta();
   return {delta->vertices(), AllDeleted(fixed->parts()->ids.deleted(), *delta)};

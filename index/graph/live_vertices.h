@@ -23,7 +23,7 @@ class LiveVertices {
   LiveVertices(std::uint64_t bound, std::vector<VertexId> deleted)
       : bound_(bound), deleted_(std::move(deleted)) {}
 
-  static LiveVertices Of(const Graph& graph);
+  static LiveVertices Of(const GraphSnapshot& graph);
 
   /// Without the graph: reads the deleted vertices from the generation's dictionary, and leaves its
   /// ids on disk. Errors: kCorruption; kIoError.

@@ -21,7 +21,7 @@ bool SameList(const EntryRef& a, const EntryRef& b) {
 
 }  // namespace
 
-CompressedNeighbors::CompressedNeighbors(const Graph& graph, Direction direction)
+CompressedNeighbors::CompressedNeighbors(const GraphSnapshot& graph, Direction direction)
     : direction_(direction), parts_(graph.parts()) {
   for (const Adjacency& partition : parts_->partitions) {
     partitions_.push_back(&partition);
@@ -76,7 +76,7 @@ Status CompressedNeighbors::LookUp(std::span<const EntryRef> entries, std::span<
   return Status::Ok();
 }
 
-Result<std::shared_ptr<const NeighborSource>> ResidentNeighbors(const Graph& graph,
+Result<std::shared_ptr<const NeighborSource>> ResidentNeighbors(const GraphSnapshot& graph,
                                                                 Direction direction) {
   bool plain = true;
   for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {

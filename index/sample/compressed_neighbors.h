@@ -14,7 +14,7 @@ namespace rhizome {
 class CompressedNeighbors final : public NeighborSource {
  public:
   /// `direction` is kIn or kOut, and stored; the graph's lists are resident.
-  CompressedNeighbors(const Graph& graph, Direction direction);
+  CompressedNeighbors(const GraphSnapshot& graph, Direction direction);
 
   /// Errors: kCorruption, only if memory was overwritten: Graph::Open has decoded every list.
   Status LookUp(std::span<const EntryRef> entries, std::span<Row> rows) const override;
@@ -30,7 +30,7 @@ class CompressedNeighbors final : public NeighborSource {
 
 /// What reads the lists of `graph` from memory, whatever their codec. Errors: kInvalidArgument, the
 /// lists are on disk (DirectNeighbors reads them).
-Result<std::shared_ptr<const NeighborSource>> ResidentNeighbors(const Graph& graph,
+Result<std::shared_ptr<const NeighborSource>> ResidentNeighbors(const GraphSnapshot& graph,
                                                                 Direction direction);
 
 }  // namespace rhizome

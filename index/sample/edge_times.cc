@@ -24,10 +24,10 @@ std::vector<std::int64_t> DeltaTimes(const DeltaView& view, Direction direction,
 
 }  // namespace
 
-Result<std::shared_ptr<const EdgeTimes>> LoadEdgeTimes(const Graph& live,
+Result<std::shared_ptr<const EdgeTimes>> LoadEdgeTimes(const GraphSnapshot& live,
                                                        std::string_view attribute) try {
-  const std::shared_ptr<const Graph> fixed = live.Snapshot();
-  const Graph& graph = *fixed;
+  const std::shared_ptr<const GraphSnapshot> fixed = live.Snapshot();
+  const GraphSnapshot& graph = *fixed;
   std::vector<std::vector<std::int64_t>> times(graph.partition_count());
   for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
     const std::string name = EdgeArrayName(attribute, p);

@@ -58,7 +58,7 @@ class EdgeTimesInMemory final : public EdgeTimes {
 /// files), those of the edges written since among them. Of a live graph, take a Snapshot for this
 /// and for the sampler. Errors: kNotFound, no such attribute; kInvalidArgument, not int64; those of
 /// reading.
-Result<std::shared_ptr<const EdgeTimes>> LoadEdgeTimes(const Graph& graph,
+Result<std::shared_ptr<const EdgeTimes>> LoadEdgeTimes(const GraphSnapshot& graph,
                                                        std::string_view attribute);
 
 }  // namespace rhizome

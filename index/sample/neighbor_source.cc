@@ -12,7 +12,8 @@ constexpr std::size_t kPrefetchDistance = 24;
 
 }  // namespace
 
-PlainNeighbors::PlainNeighbors(const Graph& graph, Direction direction) : parts_(graph.parts()) {
+PlainNeighbors::PlainNeighbors(const GraphSnapshot& graph, Direction direction)
+    : parts_(graph.parts()) {
   for (const Adjacency& partition : parts_->partitions) {
     partitions_.push_back(&partition);
     neighbors_.push_back(partition.AllNeighbors(direction).data());

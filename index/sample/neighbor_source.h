@@ -41,7 +41,7 @@ class NeighborSource {
 class PlainNeighbors final : public NeighborSource {
  public:
   /// `direction` is kIn or kOut, and stored.
-  PlainNeighbors(const Graph& graph, Direction direction);
+  PlainNeighbors(const GraphSnapshot& graph, Direction direction);
 
   Status LookUp(std::span<const EntryRef> entries, std::span<Row> rows) const override;
 

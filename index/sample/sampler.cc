@@ -61,7 +61,7 @@ void Append(const std::vector<T>& some, std::vector<T>& all) {
 /// any is looked up: the look-ups, each a few cache misses, then overlap.
 class Sampler::Impl {
  public:
-  Impl(std::shared_ptr<const Graph> graph, std::shared_ptr<const DeltaView> view,
+  Impl(std::shared_ptr<const GraphSnapshot> graph, std::shared_ptr<const DeltaView> view,
        const SamplerOptions& options, SamplingPlan plan, std::unique_ptr<const DrawTables> tables,
        std::shared_ptr<const NeighborSource> neighbors)
       : graph_(std::move(graph)),
@@ -110,7 +110,7 @@ class Sampler::Impl {
   void AnnotateWeights(SampleChunk& chunk) const;
   Status Finish(const Hop& hop, std::size_t c, const SampleChunk& chunk) const;
 
-  const std::shared_ptr<const Graph> graph_;     // fixed
+  const std::shared_ptr<const GraphSnapshot> graph_;  // fixed
   const std::shared_ptr<const DeltaView> view_;  // null without a delta
   const std::uint64_t vertex_count_;
   const SamplerOptions options_;
@@ -413,7 +413,7 @@ Sampler::~Sampler() = default;
 Result<std::unique_ptr<Sampler>> Sampler::Create(
     const Graph& graph, const SamplerOptions& options,
     std::shared_ptr<const NeighborSource> neighbors) try {
-  std::shared_ptr<const Graph> fixed = graph.Snapshot();
+  std::shared_ptr<const GraphSnapshot> fixed = graph.Snapshot();
   RHIZOME_ASSIGN_OR_RETURN(SamplingPlan plan, PlanSampling(*fixed, options));
   RHIZOME_ASSIGN_OR_RETURN(auto view, fixed->delta_view());
   RHIZOME_ASSIGN_OR_RETURN(std::unique_ptr<const DrawTables> tables,

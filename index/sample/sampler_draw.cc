@@ -36,7 +36,7 @@ void AppendAll(std::span<const Piece> pieces, std::vector<EntryRef>& entries) {
 }  // namespace
 
 Result<std::unique_ptr<const DrawTables>> DrawTables::Create(
-    const Graph& graph, const std::shared_ptr<const DeltaView>& view,
+    const GraphSnapshot& graph, const std::shared_ptr<const DeltaView>& view,
     const SamplerOptions& options) {
   std::unique_ptr<DrawTables> tables(
       new DrawTables{.lists = ListFinder(graph, view, options.direction),

@@ -21,7 +21,7 @@ namespace rhizome {
 struct DrawTables {
   /// `graph` is fixed, `view` that of its delta, or null.
   static Result<std::unique_ptr<const DrawTables>> Create(
-      const Graph& graph, const std::shared_ptr<const DeltaView>& view,
+      const GraphSnapshot& graph, const std::shared_ptr<const DeltaView>& view,
       const SamplerOptions& options);
 
   ListFinder lists;

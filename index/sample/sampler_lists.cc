@@ -7,7 +7,7 @@
 
 namespace rhizome {
 
-ListFinder::ListFinder(const Graph& graph, std::shared_ptr<const DeltaView> view,
+ListFinder::ListFinder(const GraphSnapshot& graph, std::shared_ptr<const DeltaView> view,
                        Direction direction)
     : order_(graph.order()),
       view_(std::move(view)),

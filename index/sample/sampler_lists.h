@@ -67,7 +67,8 @@ inline PlaceInList FindPiece(std::span<const Piece> pieces, std::uint64_t positi
 class ListFinder {
  public:
   /// `view`: of the graph's delta; null if it has none.
-  ListFinder(const Graph& graph, std::shared_ptr<const DeltaView> view, Direction direction);
+  ListFinder(const GraphSnapshot& graph, std::shared_ptr<const DeltaView> view,
+             Direction direction);
 
   /// lists[i] = list of rows[i]; what a list held before is overwritten.
   void FindAll(std::span<const Row> rows, std::span<VertexList> lists) const;

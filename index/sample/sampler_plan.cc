@@ -47,7 +47,7 @@ Status CheckCombination(const GenerationInfo& info, const SamplerOptions& option
   return Status::Ok();
 }
 
-Status CheckEdgeIds(const Graph& graph, const SamplerOptions& options) {
+Status CheckEdgeIds(const GraphSnapshot& graph, const SamplerOptions& options) {
   if (!options.edge_ids) return Status::Ok();
   for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
     if (graph.partition(p).has_edge_ids(options.direction)) continue;
@@ -83,7 +83,7 @@ Result<SamplingPlan> PlanTyped(std::size_t types, const SamplerOptions& options)
 
 }  // namespace
 
-Result<SamplingPlan> PlanSampling(const Graph& graph, const SamplerOptions& options) {
+Result<SamplingPlan> PlanSampling(const GraphSnapshot& graph, const SamplerOptions& options) {
   const GenerationInfo& info = graph.info();
   RHIZOME_RETURN_IF_ERROR(CheckDirection(info, options.direction));
   RHIZOME_RETURN_IF_ERROR(CheckCombination(info, options));

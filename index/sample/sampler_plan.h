@@ -20,6 +20,6 @@ struct ListRequest {
 using SamplingPlan = std::vector<std::vector<ListRequest>>;  // [hops]
 
 /// Checks the options against the graph. Errors: kInvalidArgument, saying what would be right.
-Result<SamplingPlan> PlanSampling(const Graph& graph, const SamplerOptions& options);
+Result<SamplingPlan> PlanSampling(const GraphSnapshot& graph, const SamplerOptions& options);
 
 }  // namespace rhizome

@@ -14,7 +14,7 @@
 
 namespace rhizome {
 
-Result<TimeOrder> TimeOrder::Create(const Graph& graph, const DeltaView* view,
+Result<TimeOrder> TimeOrder::Create(const GraphSnapshot& graph, const DeltaView* view,
                                     const ListFinder& lists, Direction direction, bool by_type,
                                     std::shared_ptr<const EdgeTimes> times) {
   TimeOrder made;

@@ -24,7 +24,7 @@ class TimeOrder {
   /// edge type, else of all types together. Errors: kInvalidArgument, a partition or a delta
   /// without one time for each edge, or a store that does not keep the edge ids of this direction,
   /// or a list of 2^32 entries.
-  static Result<TimeOrder> Create(const Graph& graph, const DeltaView* view,
+  static Result<TimeOrder> Create(const GraphSnapshot& graph, const DeltaView* view,
                                   const ListFinder& lists, Direction direction, bool by_type,
                                   std::shared_ptr<const EdgeTimes> times);
 

@@ -92,7 +92,7 @@ std::vector<double> BlockSums(const Adjacency& partition, Direction direction,
 
 }  // namespace
 
-Result<WeightTable> WeightTable::Create(const Graph& graph, const DeltaView* view,
+Result<WeightTable> WeightTable::Create(const GraphSnapshot& graph, const DeltaView* view,
                                         Direction direction) {
   WeightTable table;
   const std::uint32_t partitions = graph.partition_count();

@@ -24,7 +24,8 @@ class WeightTable {
 
   /// `view`: of the graph's delta, whose weights follow as those of one more partition; or null.
   /// Errors: kInvalidArgument, a weight that is negative or not finite.
-  static Result<WeightTable> Create(const Graph& graph, const DeltaView* view, Direction direction);
+  static Result<WeightTable> Create(const GraphSnapshot& graph, const DeltaView* view,
+                                    Direction direction);
 
   float At(PartitionId partition, std::uint64_t position) const {
     return weights_[partition][position];

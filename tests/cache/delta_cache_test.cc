@@ -51,8 +51,8 @@ class DeltaCacheTest : public ::testing::Test {
   bool string_ids_ = false;
   std::unique_ptr<UpdateModel> model_;
   std::unique_ptr<Store> store_;
-  std::unique_ptr<Graph> graph_;
-  std::unique_ptr<Graph> direct_;
+  std::unique_ptr<GraphSnapshot> graph_;
+  std::unique_ptr<GraphSnapshot> direct_;
 };
 
 // Lists on disk with a delta: the same samples as from memory, whole hops at a time.

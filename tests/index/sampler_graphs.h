@@ -21,7 +21,7 @@ namespace rhizome::testing {
 struct BuiltGraph {
   testing::TempDir folder;
   std::unique_ptr<Store> store;
-  std::unique_ptr<Graph> graph;
+  std::unique_ptr<GraphSnapshot> graph;
 };
 
 inline BuildOptions RandomPartitions(std::uint32_t partitions,
@@ -50,7 +50,7 @@ inline std::unique_ptr<BuiltGraph> Build(GraphInput input, const BuildOptions& o
   EXPECT_OK(store);
   if (!store) return nullptr;
   open->store = *std::move(store);
-  auto graph = Graph::Open(*open->store);
+  auto graph = Graph::Open(std::as_const(*open->store));
   EXPECT_OK(graph);
   if (!graph) return nullptr;
   open->graph = *std::move(graph);
@@ -94,7 +94,8 @@ inline GraphInput StarInput(std::uint64_t degree) {
   return input;
 }
 
-inline std::unique_ptr<Sampler> MakeSampler(const Graph& graph, const SamplerOptions& options) {
+inline std::unique_ptr<Sampler> MakeSampler(const GraphSnapshot& graph,
+                                            const SamplerOptions& options) {
   auto sampler = Sampler::Create(graph, options);
   EXPECT_OK(sampler);
   return sampler ? *std::move(sampler) : nullptr;
@@ -115,7 +116,7 @@ inline bool Same(const SampledSubgraph& a, const SampledSubgraph& b) {
 
 // What list `list` holds (Frontier::kOnce: what was drawn for local vertex `list`), as neighbours
 // of the graph.
-inline std::vector<Neighbor> DrawnFor(const Graph& graph, const SampledSubgraph& sample,
+inline std::vector<Neighbor> DrawnFor(const GraphSnapshot& graph, const SampledSubgraph& sample,
                                       std::size_t list) {
   std::vector<Neighbor> drawn;
   for (std::uint64_t e = sample.offsets[list]; e < sample.offsets[list + 1]; ++e) {
@@ -129,7 +130,7 @@ inline std::vector<Neighbor> DrawnFor(const Graph& graph, const SampledSubgraph&
 /// How often each set of vertices was drawn for the first list of a sample of vertex 0, over as
 /// many batches; `seed_times` as Sampler::Sample takes them.
 inline std::map<std::vector<VertexId>, double> CountSets(
-    const Graph& graph, const Sampler& sampler, std::uint64_t batches,
+    const GraphSnapshot& graph, const Sampler& sampler, std::uint64_t batches,
     const std::vector<std::int64_t>& seed_times = {}) {
   std::map<std::vector<VertexId>, double> observed;
   for (std::uint64_t batch = 0; batch < batches; ++batch) {
@@ -161,7 +162,7 @@ inline bool Contained(std::vector<Neighbor>& part, std::vector<Neighbor>& whole)
                        });
 }
 
-inline std::vector<VertexId> AllVertices(const Graph& graph) {
+inline std::vector<VertexId> AllVertices(const GraphSnapshot& graph) {
   std::vector<VertexId> vertices(graph.vertex_count());
   for (std::size_t v = 0; v < vertices.size(); ++v) vertices[v] = static_cast<VertexId>(v);
   return vertices;
@@ -176,7 +177,7 @@ class NoTimes final : public EdgeTimes {
 /// Lists in memory, counted, that fail when they are told to.
 class CountingSource final : public NeighborSource {
  public:
-  CountingSource(const Graph& graph, bool whole_hops)
+  CountingSource(const GraphSnapshot& graph, bool whole_hops)
       : whole_hops_(whole_hops), lists_(graph, Direction::kIn) {}
 
   Status LookUp(std::span<const EntryRef> entries, std::span<Row> rows) const override {

@@ -158,12 +158,12 @@ Complaint ThreadsThatDoNotStartAreErrors() {
   WriteBatch batch;
   batch.PutEdge(ExternalId(std::int64_t{0}), ExternalId(std::int64_t{1}));
   if (const auto written = (*graph)->Write(batch); !written) return written.error().ToString();
-  const std::uint64_t before = (*graph)->store().manifest().generation;
+  const std::uint64_t before = (*graph)->Snapshot()->store().manifest().generation;
   const auto compacted = [&] {
     const NoNewThreads none;
     return (*graph)->Compact({}, JobControl());
   }();
-  const bool done = (*graph)->store().manifest().generation > before;
+  const bool done = (*graph)->Snapshot()->store().manifest().generation > before;
   if (compacted.has_value() != done) return "a compaction that was not done says that it was";
   if (!compacted && compacted.error().code() != StatusCode::kOutOfMemory)
     return compacted.error().ToString();

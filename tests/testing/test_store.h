@@ -18,16 +18,16 @@ inline Status BuildStore(const Path& path, GraphInput input, const BuildOptions&
   return BuildGeneration(*store, std::move(input), options, control);
 }
 
-/// A store opened for reading, and its graph.
+/// A store opened for reading, and its graph as it is then.
 struct OpenGraph {
   std::unique_ptr<Store> store;
-  std::unique_ptr<Graph> graph;
+  std::unique_ptr<GraphSnapshot> graph;
 };
 
 inline Result<OpenGraph> OpenStoreGraph(const Path& path) {
   OpenGraph open;
   RHIZOME_ASSIGN_OR_RETURN(open.store, Store::Open(FileSystem::Posix(), path, Store::Mode::kRead));
-  RHIZOME_ASSIGN_OR_RETURN(open.graph, Graph::Open(*open.store));
+  RHIZOME_ASSIGN_OR_RETURN(open.graph, Graph::Open(std::as_const(*open.store)));
   return open;
 }
 

@@ -51,7 +51,7 @@ inline CompactOptions DrawCompaction(std::mt19937_64& rng) {
 }
 
 /// A bound on memory that the edges do not fit in, but the parts of them do.
-inline std::uint64_t JustNotHolding(const Graph& graph, const CompactOptions& options) {
+inline std::uint64_t JustNotHolding(const GraphSnapshot& graph, const CompactOptions& options) {
   const std::uint64_t edges = graph.info().edges + graph.delta()->entries();
   const std::uint32_t partitions =
       options.partition.partitions == 0 ? graph.info().partitions : options.partition.partitions;
@@ -108,11 +108,11 @@ inline void RunHistories(std::mt19937_64& rng, int rounds, bool compact) {
         const JobControl control;
         CompactOptions options = DrawCompaction(rng);
         if (options.repartition && rng() % 2 == 0)
-          options.memory_bytes = JustNotHolding(**graph, options);
+          options.memory_bytes = JustNotHolding(*(*graph)->Snapshot(), options);
         const auto compacted = (*graph)->Compact(options, control);
         ASSERT_OK(compacted);
         EXPECT_TRUE(compacted->compacted);
-        EXPECT_TRUE((*graph)->delta()->empty());
+        EXPECT_TRUE((*graph)->Snapshot()->delta()->empty());
         model.ExpectAgrees(**graph, directions);
         before.ExpectAgrees(*snapshot, directions);
         if (rng() % 2 == 0) {

@@ -260,8 +260,10 @@ class UpdateModel {
   }
 
   // The view that samplers draw from holds the same list.
-  static void ExpectPieces(const Graph& graph, VertexId vertex, Direction direction,
+  static void ExpectPieces(const Graph& live, VertexId vertex, Direction direction,
                            std::vector<Neighbor> expected) {
+    const auto snapshot = live.Snapshot();
+    const GraphSnapshot& graph = *snapshot;
     const auto view = graph.delta_view();
     ASSERT_OK(view);
     const Row row = *graph.RowOf(vertex);

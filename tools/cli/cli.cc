@@ -168,7 +168,8 @@ Result<OpenedGraph> OpenGraph(const std::string& path, Session& session) {
   RHIZOME_RETURN_IF_ERROR(session.control.Report({.phase = "opening the store"}));
   RHIZOME_ASSIGN_OR_RETURN(opened.store,
                            Store::Open(FileSystem::Posix(), path, Store::Mode::kRead));
-  RHIZOME_ASSIGN_OR_RETURN(opened.graph, Graph::Open(*opened.store));
+  RHIZOME_ASSIGN_OR_RETURN(const auto live, Graph::Open(*opened.store));
+  opened.graph = live->Snapshot();
   RHIZOME_RETURN_IF_ERROR(session.control.CheckCancelled());
   return opened;
 }

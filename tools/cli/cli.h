@@ -120,7 +120,7 @@ CLI::Option* AddChoice(CLI::App& verb, const std::string& name, T& value,
 /// A store and its graph, opened for reading. Members are destroyed in reverse order.
 struct OpenedGraph {
   std::unique_ptr<Store> store;
-  std::unique_ptr<Graph> graph;
+  std::shared_ptr<const GraphSnapshot> graph;
 };
 Result<OpenedGraph> OpenGraph(const std::string& path, Session& session);
 

@@ -17,7 +17,7 @@ constexpr std::size_t kCountedAtOnce = 65536;
 
 class TextPairs {
  public:
-  TextPairs(const Graph& graph, std::unique_ptr<TableReader> reader)
+  TextPairs(const GraphSnapshot& graph, std::unique_ptr<TableReader> reader)
       : graph_(graph), reader_(std::move(reader)) {}
 
   Result<std::size_t> Next(std::span<VertexPair> out) {
@@ -42,21 +42,21 @@ class TextPairs {
     RHIZOME_ASSIGN_OR_RETURN(pair.dst, graph_.FindText(fields[1]));
     pair.type = 0;
     if (fields.size() == 2) return Status::Ok();
-    const std::vector<std::string>& types = graph_.edge_types();
-    const auto found = std::find(types.begin(), types.end(), fields[2]);
-    if (found == types.end())
+    const auto found = std::find(types_.begin(), types_.end(), fields[2]);
+    if (found == types_.end())
       return Status::NotFound(fmt::format("there is no edge type '{}'", fields[2]));
-    pair.type = static_cast<TypeId>(found - types.begin());
+    pair.type = static_cast<TypeId>(found - types_.begin());
     return Status::Ok();
   }
 
-  const Graph& graph_;
+  const GraphSnapshot& graph_;
+  const std::vector<std::string> types_ = graph_.edge_types();
   std::unique_ptr<TableReader> reader_;
 };
 
 class NpyPairs {
  public:
-  NpyPairs(const Graph& graph, std::unique_ptr<NpyReader> reader)
+  NpyPairs(const GraphSnapshot& graph, std::unique_ptr<NpyReader> reader)
       : graph_(graph), reader_(std::move(reader)) {}
 
   Result<std::size_t> Next(std::span<VertexPair> out) {
@@ -83,7 +83,7 @@ class NpyPairs {
     return Status::Ok();
   }
 
-  const Graph& graph_;
+  const GraphSnapshot& graph_;
   std::unique_ptr<NpyReader> reader_;
   std::uint64_t taken_ = 0;
   std::vector<std::int64_t> ids_;
@@ -113,7 +113,7 @@ class ScannedEdges {
 
 }  // namespace
 
-Result<PairInput> OpenPairs(const Graph& graph, const std::string& path) {
+Result<PairInput> OpenPairs(const GraphSnapshot& graph, const std::string& path) {
   FileSystem& fs = FileSystem::Posix();
   RHIZOME_ASSIGN_OR_RETURN(auto stream, InputStream::OpenOnce(fs, path));
   if (ContentExtension(path) != ".npy") {
@@ -130,7 +130,7 @@ Result<PairInput> OpenPairs(const Graph& graph, const std::string& path) {
   return PairInput{Shared(std::make_shared<NpyPairs>(graph, std::move(reader))), count};
 }
 
-Result<PairInput> AllEdges(const Graph& graph) {
+Result<PairInput> AllEdges(const GraphSnapshot& graph) {
   RHIZOME_ASSIGN_OR_RETURN(EdgeScan scan, EdgeScan::Open(graph, {.pairs_once = true}));
   return PairInput{Shared(std::make_shared<ScannedEdges>(std::move(scan))), 0};
 }

@@ -21,10 +21,10 @@ struct PairInput {
 /// types; pairs without one get type 0. Memory: a line. Errors, of this and of next, which name
 /// file and line or pair: kNotFound, an unknown id, type or file; kInvalidArgument. Ownership:
 /// `graph` must outlive it.
-Result<PairInput> OpenPairs(const Graph& graph, const std::string& path);
+Result<PairInput> OpenPairs(const GraphSnapshot& graph, const std::string& path);
 
 /// All edges, in the order of `export --edges`; of an undirected graph each pair once.
-Result<PairInput> AllEdges(const Graph& graph);
+Result<PairInput> AllEdges(const GraphSnapshot& graph);
 
 /// How many pairs `input` gives; it is at its end then.
 Result<std::uint64_t> CountPairs(const PairInput& input, const JobControl& control);

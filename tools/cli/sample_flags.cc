@@ -46,7 +46,7 @@ std::optional<std::vector<std::vector<TypedFanout>>> ParseTyped(std::string_view
   return hops;
 }
 
-Result<TypeId> FindType(const Graph& graph, std::string_view name) {
+Result<TypeId> FindType(const GraphSnapshot& graph, std::string_view name) {
   const std::vector<std::string>& names = graph.edge_types();
   const auto found = std::find(names.begin(), names.end(), name);
   if (found != names.end()) return static_cast<TypeId>(found - names.begin());
@@ -55,7 +55,7 @@ Result<TypeId> FindType(const Graph& graph, std::string_view name) {
 }
 
 /// A type that a hop does not name, not even by *, is not walked.
-Result<std::vector<std::int64_t>> ResolveHop(const Graph& graph,
+Result<std::vector<std::int64_t>> ResolveHop(const GraphSnapshot& graph,
                                              const std::vector<TypedFanout>& hop) {
   std::vector<std::int64_t> fanouts(graph.edge_types().size(), 0);
   std::vector<bool> named(fanouts.size(), false);
@@ -120,7 +120,7 @@ CLI::Option* AddSampleFlags(CLI::App& verb, SampleFlags& flags) {
   return fanout;
 }
 
-Result<SamplerOptions> ResolveSampleFlags(const SampleFlags& flags, const Graph& graph) {
+Result<SamplerOptions> ResolveSampleFlags(const SampleFlags& flags, const GraphSnapshot& graph) {
   SamplerOptions options = flags.options;
   if (!IsTyped(flags.fanout)) {
     auto fanouts = ParseFanouts(flags.fanout);

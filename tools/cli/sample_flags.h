@@ -26,6 +26,6 @@ CLI::Option* AddSampleFlags(CLI::App& verb, SampleFlags& flags);
 /// The options with names of edge types looked up in `graph`. Errors: kInvalidArgument, a malformed
 /// fanout; kNotFound, no such edge type or
 /// attribute.
-Result<SamplerOptions> ResolveSampleFlags(const SampleFlags& flags, const Graph& graph);
+Result<SamplerOptions> ResolveSampleFlags(const SampleFlags& flags, const GraphSnapshot& graph);
 
 }  // namespace rhizome

@@ -132,7 +132,7 @@ Json ToJson(DataType dtype, std::span<const std::byte> raw) {
   return values;
 }
 
-Result<std::vector<std::byte>> ReadVertexRow(const Graph& graph, const ChunkArray& array,
+Result<std::vector<std::byte>> ReadVertexRow(const GraphSnapshot& graph, const ChunkArray& array,
                                              VertexId vertex) {
   std::vector<std::byte> row(array.entry().row_bytes());
   RHIZOME_RETURN_IF_ERROR(graph.ReadRows(array.entry().name, std::span(&vertex, 1), row));
@@ -156,7 +156,7 @@ Result<std::optional<ClassNames>> ClassNames::Open(const OpenedGraph& opened) {
   return std::optional<ClassNames>(std::move(labels));
 }
 
-Result<Json> ClassNames::Of(const Graph& graph, VertexId vertex) const {
+Result<Json> ClassNames::Of(const GraphSnapshot& graph, VertexId vertex) const {
   RHIZOME_ASSIGN_OR_RETURN(const auto row, ReadVertexRow(graph, *array_, vertex));
   Json number = ToJson(array_->entry().dtype, row)[0];
   if (!number.is_number_integer()) return number;

@@ -26,7 +26,7 @@ Json ToJson(DataType dtype, std::span<const std::byte> raw);
 bool ParseElement(DataType dtype, std::string_view text, std::span<std::byte> out);
 
 /// The row of `vertex` in an array, as it was put last.
-Result<std::vector<std::byte>> ReadVertexRow(const Graph& graph, const ChunkArray& array,
+Result<std::vector<std::byte>> ReadVertexRow(const GraphSnapshot& graph, const ChunkArray& array,
                                              VertexId vertex);
 
 /// The classes of a store: its integer array `label`, and their names where the importer knew them
@@ -37,7 +37,7 @@ class ClassNames {
   static Result<std::optional<ClassNames>> Open(const OpenedGraph& opened);
 
   /// The class of a vertex: its name, else its number.
-  Result<Json> Of(const Graph& graph, VertexId vertex) const;
+  Result<Json> Of(const GraphSnapshot& graph, VertexId vertex) const;
 
  private:
   std::shared_ptr<const ChunkArray> array_;  // shared only so that ClassNames can be copied

@@ -29,9 +29,9 @@ class DeletionCounter {
   using Kind = WriteBatch::Kind;
 
  public:
-  explicit DeletionCounter(const Graph& graph)
+  explicit DeletionCounter(const GraphSnapshot& graph)
       : graph_(graph),
-        first_type_(graph.edge_types().front()),
+        types_(graph.edge_types()),
         in_lists_(graph.info().directions == Direction::kIn) {}
 
   Result<std::uint64_t> Count(const WriteBatch& batch) {
@@ -61,7 +61,8 @@ class DeletionCounter {
     std::string src = ToString(operation.id);
     std::string dst = ToString(operation.dst);
     if (symmetric() && dst < src) std::swap(src, dst);
-    return {std::move(src), std::move(dst), operation.name.empty() ? first_type_ : operation.name};
+    return {std::move(src), std::move(dst),
+            operation.name.empty() ? types_.front() : operation.name};
   }
 
   /// The edge in the graph as it was before the batch, if its ends and type were there.
@@ -69,13 +70,12 @@ class DeletionCounter {
     const auto src = graph_.Find(operation.id);
     const auto dst = graph_.Find(operation.dst);
     if (!src || !dst) return std::nullopt;
-    const auto& types = graph_.edge_types();
     const auto type = operation.name.empty()
-                          ? types.begin()
-                          : std::find(types.begin(), types.end(), operation.name);
-    if (type == types.end()) return std::nullopt;
+                          ? types_.begin()
+                          : std::find(types_.begin(), types_.end(), operation.name);
+    if (type == types_.end()) return std::nullopt;
     return GraphEdge{in_lists_ ? *dst : *src, in_lists_ ? *src : *dst,
-                     static_cast<TypeId>(type - types.begin())};
+                     static_cast<TypeId>(type - types_.begin())};
   }
 
   /// Moves to `found_` what of `wanted_` is in the graph.
@@ -153,8 +153,8 @@ class DeletionCounter {
     return edge && found_.contains(*edge);
   }
 
-  const Graph& graph_;
-  const std::string first_type_;
+  const GraphSnapshot& graph_;
+  const std::vector<std::string> types_;
   const bool in_lists_;  // the graph has no others
   std::uint64_t turn_ = 0;
   std::set<GraphEdge> wanted_;
@@ -165,7 +165,7 @@ class DeletionCounter {
 
 }  // namespace
 
-Result<std::uint64_t> CountAbsentDeletions(const Graph& graph, const WriteBatch& batch) {
+Result<std::uint64_t> CountAbsentDeletions(const GraphSnapshot& graph, const WriteBatch& batch) {
   const auto operations = batch.operations();
   using Kind = WriteBatch::Kind;
   const bool any =

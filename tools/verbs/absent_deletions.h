@@ -11,6 +11,6 @@ namespace rhizome {
 /// the graph does not have, or no edge of that source, type and target. What the batch itself does
 /// before them counts. Reads the lists of the edges' sources, in the order in which they stand.
 /// Errors: those of LookUpNeighbors.
-Result<std::uint64_t> CountAbsentDeletions(const Graph& graph, const WriteBatch& batch);
+Result<std::uint64_t> CountAbsentDeletions(const GraphSnapshot& graph, const WriteBatch& batch);
 
 }  // namespace rhizome

@@ -16,11 +16,12 @@ constexpr std::uint64_t kReportEdges = 65536;
 
 }  // namespace
 
-Result<Json> ExportEdges(const Graph& graph, const std::string& out, const JobControl& control) {
+Result<Json> ExportEdges(const GraphSnapshot& graph, const std::string& out,
+                         const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(EdgeScan scan, EdgeScan::Open(graph, {.pairs_once = true}));
   RHIZOME_ASSIGN_OR_RETURN(TextOutput file, TextOutput::Create(out));
-  const Graph& fixed = scan.graph();
-  const bool typed = fixed.edge_types().size() > 1;
+  const GraphSnapshot& fixed = scan.graph();
+  const std::vector<std::string> types = fixed.edge_types();
   const bool weighted = fixed.info().weighted;
   const TableForm form = TableFormOf(out);
   const char separator = SeparatorOf(form);
@@ -36,17 +37,17 @@ Result<Json> ExportEdges(const Graph& graph, const std::string& out, const JobCo
     RHIZOME_RETURN_IF_ERROR(AppendIdField(*fixed.ExternalIdOf(edge->src), form, line));
     line += separator;
     RHIZOME_RETURN_IF_ERROR(AppendIdField(*fixed.ExternalIdOf(edge->dst), form, line));
-    if (typed) line += separator + fixed.edge_types()[edge->type];
+    if (types.size() > 1) line += separator + types[edge->type];
     if (weighted) fmt::format_to(std::back_inserter(line), "{}{}", separator, edge->weight);
     RHIZOME_RETURN_IF_ERROR(file.Line(line));
   }
   RHIZOME_RETURN_IF_ERROR(file.Commit());
-  return Json{
-      {"path", out},
-      {"rows", file.lines()},
-      {"dim", 2 + (typed ? 1 : 0) + (weighted ? 1 : 0)},
-      {"dtype", "text"},
-      {"columns", std::string("src,dst") + (typed ? ",type" : "") + (weighted ? ",weight" : "")}};
+  return Json{{"path", out},
+              {"rows", file.lines()},
+              {"dim", 2 + (types.size() > 1 ? 1 : 0) + (weighted ? 1 : 0)},
+              {"dtype", "text"},
+              {"columns", std::string("src,dst") + (types.size() > 1 ? ",type" : "") +
+                              (weighted ? ",weight" : "")}};
 }
 
 }  // namespace rhizome

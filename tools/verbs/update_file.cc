@@ -120,7 +120,8 @@ const char* const kUpdateJsonHelp =
     "of one line what the verb says of all.\n";
 
 Result<std::unique_ptr<UpdateFile>> UpdateFile::Open(FileSystem& fs, const std::string& path,
-                                                     UpdateFormat format, const Graph& graph) {
+                                                     UpdateFormat format,
+                                                     std::shared_ptr<const GraphSnapshot> graph) {
   if (format.form == Form::kAuto) format.form = FormOf(path);
   const bool json = format.form == Form::kJson;
   const bool named =
@@ -130,7 +131,7 @@ Result<std::unique_ptr<UpdateFile>> UpdateFile::Open(FileSystem& fs, const std::
         fmt::format("{}: JSON lines name their fields: --columns, --vertices, --array and --header "
                     "are for TSV and CSV",
                     path)));
-  std::unique_ptr<UpdateFile> file(new UpdateFile(std::move(format), graph));
+  std::unique_ptr<UpdateFile> file(new UpdateFile(std::move(format), std::move(graph)));
   if (!json) RHIZOME_RETURN_IF_ERROR(file->FindColumns());
   RHIZOME_ASSIGN_OR_RETURN(auto stream, InputStream::OpenOnce(fs, path));
   RHIZOME_ASSIGN_OR_RETURN(
@@ -140,14 +141,14 @@ Result<std::unique_ptr<UpdateFile>> UpdateFile::Open(FileSystem& fs, const std::
 }
 
 std::optional<std::size_t> UpdateFile::AttributeNumber(std::string_view name) const {
-  const auto known = graph_.edge_attributes();
+  const auto& known = edge_attributes_;
   for (std::size_t a = 0; a < known.size(); ++a)
     if (known[a].name == name) return a;
   return std::nullopt;
 }
 
 Status UpdateFile::FindArray(std::string_view name) {
-  RHIZOME_ASSIGN_OR_RETURN(const auto array, graph_.store().OpenArray(name));
+  RHIZOME_ASSIGN_OR_RETURN(const auto array, graph_->store().OpenArray(name));
   dtype_ = array->entry().dtype;
   dim_ = array->entry().dim;
   return Status::Ok();
@@ -181,8 +182,8 @@ Status UpdateFile::FindColumns() {
       return Status::InvalidArgument(fmt::format(
           "--columns: '{}' is not {}; - skips a column{}", columns[i],
           edges ? "src, dst, type, weight or an edge attribute" : "id or type",
-          edges ? "; the store's edge attributes are: " + Known(graph_.edge_attributes()) : ""));
-    if (const std::uint64_t dim = graph_.edge_attributes()[*number].dim; dim != 1)
+          edges ? "; the store's edge attributes are: " + Known(edge_attributes_) : ""));
+    if (const std::uint64_t dim = edge_attributes_[*number].dim; dim != 1)
       return Status::InvalidArgument(fmt::format(
           "--columns: an edge has {} values of '{}'; write them as a list in JSON lines", dim,
           columns[i]));
@@ -234,9 +235,9 @@ UpdateFile::Reason UpdateFile::TakeEdge(Fields fields, WriteBatch& batch) {
     if (!weight) return fmt::format("the weight '{}' is not a finite number", fields[*weight_]);
     edge.weight = *weight;
   }
-  if (!attributes_.empty()) edge.attributes.resize(ValueCount(graph_.edge_attributes()));
+  if (!attributes_.empty()) edge.attributes.resize(ValueCount(edge_attributes_));
   for (const auto& [column, number] : attributes_) {
-    const EdgeAttributeInfo& info = graph_.edge_attributes()[number];
+    const EdgeAttributeInfo& info = edge_attributes_[number];
     const auto bits = AttributeBits(info.dtype, fields[column]);
     if (!bits)
       return fmt::format("'{}' in the column '{}' is not a {} number", fields[column], info.name,
@@ -309,13 +310,12 @@ UpdateFile::Reason UpdateFile::TakeJsonEdge(const Json& object, UpdateVerb verb,
       if (!bits) return fmt::format("the weight {} is not a finite number", value.dump());
       edge.weight = static_cast<float>(std::bit_cast<double>(*bits));
     } else if (const auto number = AttributeNumber(key)) {
-      edge.attributes.resize(ValueCount(graph_.edge_attributes()));
-      if (auto reason = TakeAttribute(graph_.edge_attributes()[*number], value, edge))
-        return reason;
+      edge.attributes.resize(ValueCount(edge_attributes_));
+      if (auto reason = TakeAttribute(edge_attributes_[*number], value, edge)) return reason;
     } else {
       return fmt::format(
           "'{}' is not op, src, dst, type, weight or an edge attribute; those are: {}", key,
-          Known(graph_.edge_attributes()));
+          Known(edge_attributes_));
     }
   }
   auto src = IdOf(object["src"]);
@@ -354,8 +354,8 @@ UpdateFile::Reason UpdateFile::TakeJsonVertex(const Json& object, UpdateVerb ver
 
 UpdateFile::Reason UpdateFile::TakeJsonRow(const std::string& array, const Json& values,
                                            const ExternalId& id, WriteBatch& batch) {
-  const ArrayEntry* entry = graph_.store().manifest().FindArray(array);
-  if (entry == nullptr) return graph_.store().OpenArray(array).error().message();
+  const ArrayEntry* entry = graph_->store().manifest().FindArray(array);
+  if (entry == nullptr) return graph_->store().OpenArray(array).error().message();
   if (!values.is_array() || values.size() != entry->dim)
     return fmt::format("the row of array '{}' is not a list of {} numbers", array, entry->dim);
   const std::size_t element_bytes = DataTypeBytes(entry->dtype);

@@ -42,13 +42,14 @@ extern const char* const kUpdateJsonHelp;
 /// Reads a file of updates, plain, .gz or .zst, or standard input ("-"), line by line into a batch.
 /// What is malformed is found here, with its file and line; what does not fit the graph's vertices
 /// and types, by Graph::Write.
-/// Threads: one at a time. Ownership: `graph` must outlive it.
+/// Threads: one at a time.
 class UpdateFile {
  public:
   /// Errors: kInvalidArgument, columns or an array that the graph does not have; those of
   /// InputStream::Open.
   static Result<std::unique_ptr<UpdateFile>> Open(FileSystem& fs, const std::string& path,
-                                                  UpdateFormat format, const Graph& graph);
+                                                  UpdateFormat format,
+                                                  std::shared_ptr<const GraphSnapshot> graph);
 
   /// Adds what the next line says to `batch`; false at the end. Blank lines of JSON are skipped.
   /// Errors: kInvalidArgument, naming file, line and reason; those of InputStream::Read.
@@ -64,7 +65,10 @@ class UpdateFile {
   using Fields = std::span<const std::string_view>;
   using Reason = std::optional<std::string>;
 
-  UpdateFile(UpdateFormat format, const Graph& graph) : format_(std::move(format)), graph_(graph) {}
+  UpdateFile(UpdateFormat format, std::shared_ptr<const GraphSnapshot> graph)
+      : format_(std::move(format)),
+        graph_(std::move(graph)),
+        edge_attributes_(graph_->edge_attributes()) {}
   Status FindColumns();
   Status FindArray(std::string_view name);
   Reason TakeLine(Fields fields, WriteBatch& batch);
@@ -78,7 +82,8 @@ class UpdateFile {
   std::optional<std::size_t> AttributeNumber(std::string_view name) const;
 
   UpdateFormat format_;
-  const Graph& graph_;
+  const std::shared_ptr<const GraphSnapshot> graph_;
+  const std::vector<EdgeAttributeInfo> edge_attributes_;  // of the graph
   std::unique_ptr<TableReader> table_;
   // Of a table: where columns stand, and for each attribute column its number in the graph.
   std::size_t id_ = 0;

@@ -58,7 +58,8 @@ class Updater {
   }
 
   Status Write() {
-    RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t absent, CountAbsentDeletions(graph_, batch_));
+    RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t absent,
+                             CountAbsentDeletions(*graph_.Snapshot(), batch_));
     RHIZOME_ASSIGN_OR_RETURN(const WriteResult result, graph_.Write(batch_, options_));
     absent_ += absent;
     if (result.commit != 0) commit_ = result.commit;  // 0: nothing in it changed anything
@@ -160,7 +161,8 @@ Result<Answer> RunUpdate(const UpdateFlags& flags, Session& session) {
   // Updates look at ids and types, not at neighbour lists: those may stay on disk.
   RHIZOME_ASSIGN_OR_RETURN(const auto graph,
                            Graph::Open(*store, {.topology = TopologyPlace::kDirect}));
-  RHIZOME_ASSIGN_OR_RETURN(const auto file, UpdateFile::Open(fs, flags.file, format, *graph));
+  RHIZOME_ASSIGN_OR_RETURN(const auto file,
+                           UpdateFile::Open(fs, flags.file, format, graph->Snapshot()));
   Updater updater(flags, *graph, *file, session.control);
   RHIZOME_RETURN_IF_ERROR(updater.Run());
   Json fields = updater.Fields();

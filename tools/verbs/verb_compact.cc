@@ -70,12 +70,13 @@ Result<Answer> RunCompact(const CompactFlags& flags, Session& session) {
                                        {.scratch = flags.scratch, .metrics = metrics}));
   RHIZOME_ASSIGN_OR_RETURN(
       const auto graph, Graph::Open(*store, {.topology = PlaceOf(*store, options.memory_bytes)}));
-  const std::uint64_t entries = graph->delta()->entries();
+  const std::uint64_t entries = graph->Snapshot()->delta()->entries();
   RHIZOME_ASSIGN_OR_RETURN(const CompactResult result, graph->Compact(options, session.control));
   const double seconds = watch.seconds();
   Json fields = {{"store", flags.store}, {"compacted", result.compacted}};
-  AddGenerationFields(graph->info(), fields);
-  RHIZOME_RETURN_IF_ERROR(AddMaxOverMin(graph->store(), fields));
+  const auto made = graph->Snapshot();
+  AddGenerationFields(made->info(), fields);
+  RHIZOME_RETURN_IF_ERROR(AddMaxOverMin(made->store(), fields));
   fields["vertices"] = graph->live_vertex_count();
   fields["delta_entries"] = entries;
   fields["commits"] = result.commits;

@@ -38,7 +38,7 @@ struct ExportFlags {
 /// vertices; of an array of edges, the rows as they are. What holds rows of a call is read once.
 class TileReader {
  public:
-  TileReader(const Graph& graph, const ChunkArray& array)
+  TileReader(const GraphSnapshot& graph, const ChunkArray& array)
       : graph_(graph), array_(array), live_(LiveVertices::Of(graph)) {}
 
   /// How many rows there are.
@@ -56,7 +56,7 @@ class TileReader {
   static constexpr std::uint64_t kBytesPerRow = sizeof(VertexId) + sizeof(RowTarget);
 
  private:
-  const Graph& graph_;
+  const GraphSnapshot& graph_;
   const ChunkArray& array_;
   const bool of_edges_ = IsOfEdges(array_.entry());
   const LiveVertices live_;
@@ -121,7 +121,8 @@ Result<WrittenFile> WriteRows(const OpenedGraph& opened, const ChunkArray& array
 }
 
 /// One external id a line, in vertex-id order. Errors: an id that a line cannot hold.
-Result<WrittenFile> WriteIds(const Graph& graph, const Path& path, const JobControl& control) {
+Result<WrittenFile> WriteIds(const GraphSnapshot& graph, const Path& path,
+                             const JobControl& control) {
   constexpr std::size_t kPieceBytes = 1 << 20;
   const bool csv = TableFormOf(path) == TableForm::kCsv;
   const TableForm form = csv ? TableForm::kCsv : TableForm::kLines;

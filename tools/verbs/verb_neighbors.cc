@@ -42,7 +42,7 @@ Result<TypeId> FindEdgeType(const std::vector<std::string>& names, const std::st
 
 Result<Answer> RunNeighbors(const NeighborsFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened, OpenGraph(flags.store, session));
-  const Graph& graph = *opened.graph;
+  const GraphSnapshot& graph = *opened.graph;
   RHIZOME_ASSIGN_OR_RETURN(const VertexId vertex, graph.FindText(flags.id));
   std::vector<Neighbor> list;
   if (flags.type.empty()) {
@@ -51,10 +51,11 @@ Result<Answer> RunNeighbors(const NeighborsFlags& flags, Session& session) {
     RHIZOME_ASSIGN_OR_RETURN(const TypeId type, FindEdgeType(graph.edge_types(), flags.type));
     RHIZOME_ASSIGN_OR_RETURN(list, graph.NeighborsOfType(vertex, flags.direction, type));
   }
+  const std::vector<std::string> types = graph.edge_types();
   Json neighbors = Json::array();
   for (const Neighbor& n : list) {
     neighbors.push_back({{"id", IdJson(*graph.ExternalIdOf(n.vertex))},
-                         {"type", graph.edge_types()[n.type]},
+                         {"type", types[n.type]},
                          {"weight", n.weight}});
   }
   const char* direction = flags.direction == Direction::kOut  ? "out"

@@ -51,7 +51,7 @@ Status ForEachLine(const std::string& path,
 }
 
 /// One external id a line.
-Result<std::vector<VertexId>> ReadSeeds(const std::string& path, const Graph& graph) {
+Result<std::vector<VertexId>> ReadSeeds(const std::string& path, const GraphSnapshot& graph) {
   std::vector<VertexId> seeds;
   RHIZOME_RETURN_IF_ERROR(ForEachLine(path, [&](const std::string& line) -> Status {
     RHIZOME_ASSIGN_OR_RETURN(const VertexId vertex, graph.FindText(line));
@@ -113,8 +113,9 @@ Status AddNumbers(ZipOutput& zip, std::uint64_t batch, const char* name,
 /// of them, and vertex ids are no longer its rows. Disjoint: also b<i>_seed_of [v], the seed whose
 /// subgraph a vertex is in. Frontiers that are expanded again: also b<i>_hop_edges [hops + 1], the
 /// first edge of each hop.
-Status AddBatch(ZipOutput& zip, std::uint64_t batch, const Graph& graph, const LiveVertices& live,
-                const SampledSubgraph& subgraph, const SamplerOptions& options) {
+Status AddBatch(ZipOutput& zip, std::uint64_t batch, const GraphSnapshot& graph,
+                const LiveVertices& live, const SampledSubgraph& subgraph,
+                const SamplerOptions& options) {
   std::vector<std::int64_t> ids(subgraph.rows.size());
   std::transform(subgraph.rows.begin(), subgraph.rows.end(), ids.begin(),
                  [&](Row row) { return *graph.VertexAt(row); });
@@ -146,8 +147,8 @@ struct ListsOnDisk {
   std::shared_ptr<const DirectNeighbors> neighbors;
 };
 
-Result<ListsOnDisk> OpenLists(const SampleVerbFlags& flags, const Graph& graph, Direction direction,
-                              const JobControl& control) {
+Result<ListsOnDisk> OpenLists(const SampleVerbFlags& flags, const GraphSnapshot& graph,
+                              Direction direction, const JobControl& control) {
   ListsOnDisk lists;
   if (flags.topology == TopologyPlace::kMemory) return lists;
   if (flags.cache_bytes > 0) {
@@ -172,7 +173,7 @@ struct SampleTotals {
   std::uint64_t cache_bytes = 0;  ///< what the neighbour cache takes
 };
 
-Result<SampleTotals> SampleAll(const SampleVerbFlags& flags, const Graph& graph,
+Result<SampleTotals> SampleAll(const SampleVerbFlags& flags, const GraphSnapshot& graph,
                                std::span<const VertexId> seeds, const JobControl& control) {
   RHIZOME_ASSIGN_OR_RETURN(const SamplerOptions options, ResolveSampleFlags(flags.sampler, graph));
   RHIZOME_ASSIGN_OR_RETURN(const auto times, ReadSeedTimes(flags.seed_times, seeds.size()));
@@ -230,7 +231,8 @@ Result<Answer> RunSample(const SampleVerbFlags& flags, Session& session) {
   RHIZOME_RETURN_IF_ERROR(session.control.Report({.phase = "opening the store"}));
   RHIZOME_ASSIGN_OR_RETURN(const auto store,
                            Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kRead));
-  RHIZOME_ASSIGN_OR_RETURN(const auto graph, Graph::Open(*store, {.topology = flags.topology}));
+  RHIZOME_ASSIGN_OR_RETURN(const auto graph,
+                           Graph::Open(std::as_const(*store), {.topology = flags.topology}));
   RHIZOME_ASSIGN_OR_RETURN(const auto seeds, ReadSeeds(flags.seeds, *graph));
   RHIZOME_ASSIGN_OR_RETURN(const SampleTotals totals,
                            SampleAll(flags, *graph, seeds, session.control));

@@ -64,10 +64,9 @@ class NpyScores final : public ScoreOutput {
 /// src, dst, the type where there are several, score: TSV or CSV.
 class TextScores final : public ScoreOutput {
  public:
-  TextScores(const Graph& graph, TextOutput file, TableForm form)
+  TextScores(const GraphSnapshot& graph, TextOutput file, TableForm form)
       : graph_(graph), file_(std::move(file)), form_(form) {}
   Status Add(std::span<const VertexPair> pairs, std::span<const float> scores) override {
-    const bool typed = graph_.edge_types().size() > 1;
     const char separator = SeparatorOf(form_);
     std::string line;
     for (std::size_t i = 0; i < pairs.size(); ++i) {
@@ -76,7 +75,7 @@ class TextScores final : public ScoreOutput {
         RHIZOME_RETURN_IF_ERROR(AppendIdField(*graph_.ExternalIdOf(end), form_, line));
         line += separator;
       }
-      if (typed) line += graph_.edge_types()[pairs[i].type] + separator;
+      if (types_.size() > 1) line += types_[pairs[i].type] + separator;
       fmt::format_to(std::back_inserter(line), "{}", scores[i]);
       RHIZOME_RETURN_IF_ERROR(file_.Line(line));
     }
@@ -85,16 +84,17 @@ class TextScores final : public ScoreOutput {
   Status Commit() override { return file_.Commit(); }
 
  private:
-  const Graph& graph_;
+  const GraphSnapshot& graph_;
+  const std::vector<std::string> types_ = graph_.edge_types();
   TextOutput file_;
   const TableForm form_;
 };
 
-Result<PairInput> OpenInput(const Graph& graph, const ScoreFlags& flags) {
+Result<PairInput> OpenInput(const GraphSnapshot& graph, const ScoreFlags& flags) {
   return flags.all_edges ? AllEdges(graph) : OpenPairs(graph, flags.pairs);
 }
 
-Result<std::unique_ptr<ScoreOutput>> OpenOutput(const Graph& graph, const ScoreFlags& flags,
+Result<std::unique_ptr<ScoreOutput>> OpenOutput(const GraphSnapshot& graph, const ScoreFlags& flags,
                                                 const PairInput& input, const JobControl& control) {
   if (!flags.out.ends_with(".npy")) {
     RHIZOME_ASSIGN_OR_RETURN(TextOutput file, TextOutput::Create(flags.out));
@@ -163,7 +163,7 @@ Result<Answer> RunScore(const ScoreFlags& flags, Session& session) {
     const std::uint64_t held = now > base ? now - base : 0;
     options.memory_bytes = flags.memory_bytes > held ? flags.memory_bytes - held : 0;
   }
-  const Graph& graph = *opened.graph;
+  const GraphSnapshot& graph = *opened.graph;
   RHIZOME_ASSIGN_OR_RETURN(const PairInput input, OpenInput(graph, flags));
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<ScoreOutput> output,
                            OpenOutput(graph, flags, input, session.control));

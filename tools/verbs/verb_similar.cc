@@ -66,7 +66,7 @@ double Cosine(std::span<const float> a, double a_norm, std::span<const float> b)
 }
 
 /// The vertices whose row was put since the generation: chunks do not hold it.
-std::vector<VertexId> Changed(const Graph& graph, std::uint64_t array_id) {
+std::vector<VertexId> Changed(const GraphSnapshot& graph, std::uint64_t array_id) {
   std::vector<VertexId> changed;
   const auto merged = graph.delta()->Merged();
   if (merged == nullptr) return changed;
@@ -77,8 +77,8 @@ std::vector<VertexId> Changed(const Graph& graph, std::uint64_t array_id) {
 
 /// The rows of `array` nearest to that of `vertex`, which is left out. Streams the chunks in row
 /// order, one in memory at a time.
-Result<std::vector<Scored>> Nearest(const Graph& graph, const ChunkArray& array, VertexId vertex,
-                                    std::uint64_t k, const JobControl& control) {
+Result<std::vector<Scored>> Nearest(const GraphSnapshot& graph, const ChunkArray& array,
+                                    VertexId vertex, std::uint64_t k, const JobControl& control) {
   const ArrayEntry& entry = array.entry();
   RHIZOME_ASSIGN_OR_RETURN(const auto raw_query, ReadVertexRow(graph, array, vertex));
   std::vector<float> query(entry.dim);

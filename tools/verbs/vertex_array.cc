@@ -44,8 +44,8 @@ void TellLost(const Session& session, const ArrayEntry& entry, Json& fields) {
 
 }  // namespace
 
-Status TellStale(const Session& session, const Graph& graph, const ArrayEntry& entry, Json& fields,
-                 std::optional<VertexId> row_of) {
+Status TellStale(const Session& session, const GraphSnapshot& graph, const ArrayEntry& entry,
+                 Json& fields, std::optional<VertexId> row_of) {
   TellLost(session, entry, fields);
   RHIZOME_ASSIGN_OR_RETURN(
       const Staleness staleness,

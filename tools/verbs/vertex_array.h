@@ -21,7 +21,7 @@ std::string LostRowsOf(const ArrayEntry& entry);
 /// computed may be others by now, and under "lost_rows" that a repair could not save some, where
 /// that is so. `row_of`: also whether this vertex's row is
 /// known to be. Errors: those of reading what was written since.
-Status TellStale(const Session& session, const Graph& graph, const ArrayEntry& entry, Json& fields,
-                 std::optional<VertexId> row_of = {});
+Status TellStale(const Session& session, const GraphSnapshot& graph, const ArrayEntry& entry,
+                 Json& fields, std::optional<VertexId> row_of = {});
 
 }  // namespace rhizome

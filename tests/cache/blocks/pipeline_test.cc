@@ -149,7 +149,7 @@ class PipelineTest : public ::testing::Test {
     auto store = Store::Open(FileSystem::Posix(), folder_ / "s", Store::Mode::kRead);
     ASSERT_OK(store);
     store_ = *std::move(store);
-    auto graph = Graph::Open(*store_);
+    auto graph = Graph::Open(std::as_const(*store_));
     ASSERT_OK(graph);
     graph_ = *std::move(graph);
   }
@@ -158,7 +158,7 @@ class PipelineTest : public ::testing::Test {
   testing::PlantedOptions planted_;
   testing::PlantedGraph graph_data_;
   std::unique_ptr<Store> store_;
-  std::unique_ptr<Graph> graph_;
+  std::unique_ptr<GraphSnapshot> graph_;
 };
 
 TEST(BlockPlanTest, BlocksEndWhereTheyHaveManyEdges) {

@@ -39,7 +39,7 @@ class PassListsTest : public ::testing::Test {
     ASSERT_OK(opened);
     opened_ = *std::move(opened);
   }
-  const Graph& graph() const { return *opened_.graph; }
+  const GraphSnapshot& graph() const { return *opened_.graph; }
 
   std::mt19937_64 random_{testing::TestSeed()};
   testing::TempDir folder_;

@@ -28,8 +28,8 @@ using testing::TempDir;
 /// A store, and its graph with lists in memory and with lists on disk.
 struct Graphs {
   std::unique_ptr<Store> store;
-  std::unique_ptr<Graph> memory;
-  std::unique_ptr<Graph> direct;
+  std::unique_ptr<GraphSnapshot> memory;
+  std::unique_ptr<GraphSnapshot> direct;
 };
 
 Graphs OpenBoth(const Path& path) {
@@ -37,17 +37,18 @@ Graphs OpenBoth(const Path& path) {
   auto store = Store::Open(FileSystem::Posix(), path, Store::Mode::kRead);
   EXPECT_OK(store);
   graphs.store = *std::move(store);
-  auto memory = Graph::Open(*graphs.store);
+  auto memory = Graph::Open(std::as_const(*graphs.store));
   EXPECT_OK(memory);
   graphs.memory = *std::move(memory);
-  auto direct = Graph::Open(*graphs.store, {.topology = TopologyPlace::kDirect});
+  auto direct = Graph::Open(std::as_const(*graphs.store), {.topology = TopologyPlace::kDirect});
   EXPECT_OK(direct);
   graphs.direct = *std::move(direct);
   return graphs;
 }
 
 /// Every entry of every list of a direction, in shuffled order, some twice.
-std::vector<EntryRef> AllEntries(const Graph& graph, Direction direction, std::mt19937_64& rng) {
+std::vector<EntryRef> AllEntries(const GraphSnapshot& graph, Direction direction,
+                                 std::mt19937_64& rng) {
   std::vector<EntryRef> entries;
   for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
     const Adjacency& partition = graph.partition(p);
@@ -63,7 +64,7 @@ std::vector<EntryRef> AllEntries(const Graph& graph, Direction direction, std::m
   return entries;
 }
 
-std::vector<Row> Expected(const Graph& memory, Direction direction,
+std::vector<Row> Expected(const GraphSnapshot& memory, Direction direction,
                           std::span<const EntryRef> entries) {
   std::vector<Row> rows;
   std::vector<LocalId> scratch;
@@ -82,7 +83,7 @@ std::vector<Row> LookUpAll(const NeighborSource& source, std::span<const EntryRe
   return rows;
 }
 
-std::shared_ptr<const NeighborCache> BuildCache(const Graph& graph, Direction direction,
+std::shared_ptr<const NeighborCache> BuildCache(const GraphSnapshot& graph, Direction direction,
                                                 std::uint64_t budget_bytes) {
   const JobControl control;
   auto cache =
@@ -91,7 +92,7 @@ std::shared_ptr<const NeighborCache> BuildCache(const Graph& graph, Direction di
   return cache ? *std::move(cache) : nullptr;
 }
 
-std::shared_ptr<const DirectNeighbors> OpenDirect(const Graph& graph, Direction direction,
+std::shared_ptr<const DirectNeighbors> OpenDirect(const GraphSnapshot& graph, Direction direction,
                                                   std::shared_ptr<const NeighborCache> cache,
                                                   const DirectNeighborsOptions& options) {
   auto source = DirectNeighbors::Open(graph, direction, std::move(cache), options);
@@ -99,14 +100,14 @@ std::shared_ptr<const DirectNeighbors> OpenDirect(const Graph& graph, Direction 
   return source ? *std::move(source) : nullptr;
 }
 
-std::uint64_t TableBytes(const Graph& graph) {
+std::uint64_t TableBytes(const GraphSnapshot& graph) {
   std::uint64_t bytes = 0;
   for (std::uint32_t p = 0; p < graph.partition_count(); ++p)
     bytes += graph.partition(p).vertex_count() * 4;
   return bytes;
 }
 
-std::uint64_t ListBytes(const Graph& graph, Direction direction) {
+std::uint64_t ListBytes(const GraphSnapshot& graph, Direction direction) {
   std::uint64_t bytes = 0;
   for (std::uint32_t p = 0; p < graph.partition_count(); ++p)
     for (LocalId v = 0; v < graph.partition(p).vertex_count(); ++v)
@@ -186,8 +187,8 @@ TEST_P(NeighborCacheTest, SamplesAreBitwiseEqual) {
     SamplerOptions options;
     options.fanouts = {5, 4, kAllNeighbors};
     options.replace = replace;
-    const auto sample = [&](const Graph& graph, std::shared_ptr<const NeighborSource> source,
-                            std::uint32_t threads) {
+    const auto sample = [&](const GraphSnapshot& graph,
+                            std::shared_ptr<const NeighborSource> source, std::uint32_t threads) {
       options.threads = threads;
       auto sampler = Sampler::Create(graph, options, std::move(source));
       EXPECT_OK(sampler);
@@ -230,7 +231,7 @@ TEST_P(NeighborCacheTest, PointLookUpsReadFromDisk) {
 
 // The list of a vertex that many point at and that points at few is worth the most.
 void NeighborCacheTest::ExpectChosenByRatio() {
-  const Graph& graph = *graphs_.direct;
+  const GraphSnapshot& graph = *graphs_.direct;
   const std::uint64_t budget = TableBytes(graph) + ListBytes(graph, Direction::kIn) / 3;
   const auto cache = BuildCache(graph, Direction::kIn, budget);
   ASSERT_NE(cache, nullptr);

@@ -210,7 +210,7 @@ TEST_P(InferTest, BytesDoNotDependOnTheLayoutOrWhereListsAre) {
 TEST_P(InferTest, BytesDoNotDependOnBlocksOrWindows) {
   const auto opened = Store::Open(FileSystem::Posix(), store(), Store::Mode::kRead);
   ASSERT_OK(opened);
-  const auto graph = Graph::Open(**opened);
+  const auto graph = Graph::Open(std::as_const(**opened));
   ASSERT_OK(graph);
   const auto file = LoadSafetensors(FileSystem::Posix(), model());
   ASSERT_OK(file);

@@ -28,7 +28,7 @@ constexpr std::uint64_t kMemory = std::uint64_t{8} << 20;
 
 struct Opened {
   std::unique_ptr<Store> store;
-  std::unique_ptr<Graph> graph;
+  std::unique_ptr<GraphSnapshot> graph;
 };
 
 /// The same rows in every layout, more of them than the least memory caches; edges of three types.
@@ -79,7 +79,7 @@ class LinkScoresTest : public ::testing::Test {
     auto store = Store::Open(FileSystem::Posix(), path(), mode);
     EXPECT_OK(store);
     opened.store = *std::move(store);
-    auto graph = Graph::Open(*opened.store, {});
+    auto graph = Graph::Open(std::as_const(*opened.store));
     EXPECT_OK(graph);
     opened.graph = *std::move(graph);
     return opened;
@@ -113,7 +113,8 @@ class LinkScoresTest : public ::testing::Test {
   }
 
   /// Scores in the order of the pairs.
-  static Result<std::vector<float>> Score(const Graph& graph, const LinkScoreOptions& options,
+  static Result<std::vector<float>> Score(const GraphSnapshot& graph,
+                                          const LinkScoreOptions& options,
                                           const std::vector<VertexPair>& pairs,
                                           LinkScoreReport* report = nullptr) {
     std::size_t given = 0;
@@ -313,7 +314,7 @@ TEST_F(LinkScoresTest, RowsThatWerePutAndNewVerticesCount) {
 
 TEST_F(LinkScoresTest, WhatDoesNotFitIsRefused) {
   const Opened opened = Open();
-  const Graph& graph = *opened.graph;
+  const GraphSnapshot& graph = *opened.graph;
   const std::vector<VertexPair> pairs = Pairs(10);
   EXPECT_STATUS(Score(graph, {.array = "none"}, pairs), kNotFound);
   EXPECT_STATUS(Score(graph, {.array = "count"}, pairs), kInvalidArgument);

@@ -126,7 +126,7 @@ class BadNumbersTest : public ::testing::Test {
   TempDir folder_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<Graph> graph_;
-  std::shared_ptr<const Graph> fixed_;
+  std::shared_ptr<const GraphSnapshot> fixed_;
   std::string array_;
 };
 

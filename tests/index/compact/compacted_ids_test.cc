@@ -14,7 +14,7 @@ using testing::UpdateModel;
 
 /// The dictionary of what a graph says of its vertices, one by one.
 template <typename Id>
-std::vector<std::byte> Dictionary(const Graph& graph) {
+std::vector<std::byte> Dictionary(const GraphSnapshot& graph) {
   std::vector<Id> ids;
   std::vector<VertexId> deleted;
   for (VertexId v = 0; v < static_cast<VertexId>(graph.vertex_count()); ++v) {
@@ -26,7 +26,7 @@ std::vector<std::byte> Dictionary(const Graph& graph) {
   return sink.Take();
 }
 
-void ExpectTheDictionary(const Graph& graph) {
+void ExpectTheDictionary(const GraphSnapshot& graph) {
   const auto delta = graph.delta();
   if (delta == nullptr) return;
   const CompactedIds ids(*graph.parts(), *delta);

@@ -171,7 +171,7 @@ TEST(CompactionTest, EmbeddingsWithChangedInputsAreMarked) {
     ASSERT_OK(graph);
     const JobControl control;
     const auto stale = [&] {
-      const auto array = (*graph)->store().OpenArray("emb.stale");
+      const auto array = (*graph)->Snapshot()->store().OpenArray("emb.stale");
       std::vector<int> marked;
       for (VertexId v = 0; array && v < static_cast<VertexId>((*graph)->vertex_count()); ++v) {
         std::byte flag{};
@@ -193,7 +193,7 @@ TEST(CompactionTest, EmbeddingsWithChangedInputsAreMarked) {
     ASSERT_OK((*graph)->Write(batch));
     ASSERT_OK((*graph)->Compact({}, control));
     EXPECT_EQ(stale(), (std::vector<int>{1, 2, 4, 5, 6, 9, 10}));
-    const ArrayEntry* entry = (*graph)->store().manifest().FindArray("emb");
+    const ArrayEntry* entry = (*graph)->Snapshot()->store().manifest().FindArray("emb");
     ASSERT_NE(entry, nullptr);
     const std::pair<std::string, std::string> count{"stale_rows", "7"};
     EXPECT_NE(std::find(entry->attributes.begin(), entry->attributes.end(), count),
@@ -329,12 +329,12 @@ TEST(CompactionTest, EdgeAttributesAreCarriedAndOldEdgesExpire) {
     const auto id_of = [&](Row row) {
       return std::get<std::int64_t>(*(*graph)->ExternalIdOf(*(*graph)->VertexAt(row)));
     };
-    for (std::uint32_t p = 0; p < (*graph)->partition_count(); ++p) {
-      const Adjacency& partition = (*graph)->partition(p);
+    for (std::uint32_t p = 0; p < (*graph)->Snapshot()->partition_count(); ++p) {
+      const Adjacency& partition = (*graph)->Snapshot()->partition(p);
       std::vector<std::int64_t> times(partition.edge_count());
       std::vector<float> amounts(2 * partition.edge_count());
       const auto read = [&](const char* name, std::span<std::byte> out) {
-        const auto array = (*graph)->store().OpenArray(EdgeArrayName(name, p));
+        const auto array = (*graph)->Snapshot()->store().OpenArray(EdgeArrayName(name, p));
         ASSERT_OK(array);
         ASSERT_OK((*array)->ReadRows(0, partition.edge_count(), out));
       };

@@ -180,7 +180,7 @@ class ForkTest : public ::testing::TestWithParam<IoMaker> {
   Path path_ = dir_ / "g.rz";
   std::unique_ptr<Store> store_;
   std::unique_ptr<Graph> live_;
-  std::shared_ptr<const Graph> fixed_;
+  std::shared_ptr<const GraphSnapshot> fixed_;
   std::unique_ptr<Sampler> sampler_;
   std::unique_ptr<RowLookup> rows_;
   std::unique_ptr<RowReader> reader_;

@@ -113,8 +113,9 @@ TEST_F(GraphWriteTest, BatchesOfManyThreadsAreWholeAndNumberedApart) {
   EXPECT_EQ(distinct.size(), std::size_t{kThreads} * kBatches);
   const auto edges = graph_->CountEdges();
   ASSERT_OK(edges);
-  const std::uint64_t expected = graph_->edge_count() + std::uint64_t{kThreads} * kBatches *
-                                                            static_cast<std::uint64_t>(kEdges);
+  const std::uint64_t expected =
+      graph_->Snapshot()->generation_edge_count() +
+      std::uint64_t{kThreads} * kBatches * static_cast<std::uint64_t>(kEdges);
   EXPECT_EQ(*edges, expected);
   Open(Store::Mode::kWrite);
   for (std::int64_t id = 1000; id < 1000 + kThreads * kBatches; ++id)
@@ -127,7 +128,9 @@ TEST_F(GraphWriteTest, WaitingBatchesShareOneCommit) {
   ASSERT_OK(store_->ClaimDelta());
   std::atomic<int> published = 0;
   auto writer = std::make_unique<GraphWriter>(
-      *store_, GraphWriter::Base{store_->Snapshot(), graph_->parts(), graph_->delta()},
+      *store_,
+      GraphWriter::Base{store_->Snapshot(), graph_->Snapshot()->parts(),
+                        graph_->Snapshot()->delta()},
       [](const GraphWriter::Base&) { return nullptr; },
       [&](const std::shared_ptr<const GraphState>&) { ++published; });
   std::promise<void> release;
@@ -247,7 +250,7 @@ TEST_F(GraphWriteTest, RefusedBatchesLeaveNothing) {
   refused("edges.tsv:2", [](WriteBatch& b) { b.PutEdge("x", 2); },
           {.place = [](std::size_t i) { return "edges.tsv:" + std::to_string(i); }});
   EXPECT_EQ(graph_->sequence(), before);
-  EXPECT_TRUE(graph_->delta()->empty());
+  EXPECT_TRUE(graph_->Snapshot()->delta()->empty());
   EXPECT_STATUS(graph_->Find(500), kNotFound);
   Open(Store::Mode::kWrite);
   EXPECT_EQ(graph_->sequence(), before);
@@ -279,7 +282,7 @@ TEST_F(GraphWriteTest, AnEmptyBatchCommitsNothing) {
   const auto written = graph_->Write({});
   ASSERT_OK(written);
   EXPECT_EQ(written->commit, graph_->sequence());
-  EXPECT_EQ(graph_->delta()->runs(), 1U);
+  EXPECT_EQ(graph_->Snapshot()->delta()->runs(), 1U);
 }
 
 }  // namespace

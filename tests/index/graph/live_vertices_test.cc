@@ -59,8 +59,9 @@ TEST(LiveVerticesTest, KnowsTheDeletedOfGenerationAndDelta) {
       for (std::uint64_t v = 0; v < (*graph)->vertex_count(); ++v)
         if (!(*graph)->IsDeleted(static_cast<VertexId>(v)))
           expected.push_back(static_cast<VertexId>(v));
-      ExpectIs(LiveVertices::Of(**graph), expected, (*graph)->vertex_count());
-      const auto of_store = LiveVertices::Of((*graph)->store(), *(*graph)->delta());
+      const auto snapshot = (*graph)->Snapshot();
+      ExpectIs(LiveVertices::Of(*snapshot), expected, (*graph)->vertex_count());
+      const auto of_store = LiveVertices::Of(snapshot->store(), *snapshot->delta());
       ASSERT_OK(of_store);
       ExpectIs(*of_store, expected, (*graph)->vertex_count());
       if (step == 1) ASSERT_OK((*graph)->Compact({}, JobControl()));

@@ -300,7 +300,7 @@ TEST_F(IngestSpilledTest, AttributesStandAtTheirEdgesIds) {
   ASSERT_OK(Run("g.rz", options, IngestOptions::Spill::kNever, 0));
   auto store = Store::Open(FileSystem::Posix(), dir_ / "g.rz", Store::Mode::kRead);
   ASSERT_OK(store);
-  const auto graph = Graph::Open(**store);
+  const auto graph = Graph::Open(std::as_const(**store));
   ASSERT_OK(graph);
   std::uint64_t seen = 0;
   for (std::uint32_t p = 0; p < 3; ++p) {

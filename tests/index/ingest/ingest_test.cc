@@ -169,7 +169,7 @@ TEST_F(IngestTest, IsolatedVerticesExistByVerticesArraysAndNodes) {
   ASSERT_OK(Run({.edges = {edges}, .nodes = Write("n.tsv", "3\n0\n1\n2\n4\n")}));
   OpenStore();
   EXPECT_EQ(graph_->vertex_count(), 5U);
-  EXPECT_EQ(graph_->info().id_kind, ExternalIdKind::kDense);
+  EXPECT_EQ(graph_->Snapshot()->info().id_kind, ExternalIdKind::kDense);
 
   store_path_ = dir_ / "sparse-ids.rz";
   ExpectRefused({.edges = {Write("s.tsv", "0\t1000\n")}, .vertices = 6},
@@ -306,7 +306,7 @@ TEST_F(IngestTest, BadLinesAreSkippedAndCountedUpToTheLimit) {
   EXPECT_EQ(report->bad_lines, 5U);
   OpenStore();
   EXPECT_EQ(Ids(), (std::vector<std::string>{"a", "c", "b"}));
-  EXPECT_EQ(graph_->edge_count(), 2U);
+  EXPECT_EQ(*graph_->CountEdges(), 2U);
   EXPECT_EQ(Values<std::int64_t>("label"), (std::vector<std::int64_t>{1, 3, -1}));
   EXPECT_EQ(Values<float>("x"), (std::vector<float>{1, 3, 0}));
   store_path_ = dir_ / "strict.rz";

@@ -38,20 +38,21 @@ struct LiveGraph {
   }
 };
 
-std::vector<Direction> KeptBy(const Graph& graph) {
+std::vector<Direction> KeptBy(const GraphSnapshot& graph) {
   if (graph.info().symmetric || graph.info().directions == Direction::kBoth)
     return {Direction::kOut, Direction::kIn};
   return {graph.info().directions};
 }
 
-std::vector<Neighbor> ListOf(const Graph& graph, VertexId vertex, Direction direction) {
+std::vector<Neighbor> ListOf(const GraphSnapshot& graph, VertexId vertex, Direction direction) {
   const auto list = graph.Neighbors(vertex, direction);
   EXPECT_OK(list);
   return list ? *list : std::vector<Neighbor>();
 }
 
 // One hop from every vertex, deleted ones too.
-std::optional<SampledSubgraph> SampleAll(const Graph& graph, const SamplerOptions& options) {
+std::optional<SampledSubgraph> SampleAll(const GraphSnapshot& graph,
+                                         const SamplerOptions& options) {
   const auto sampler = MakeSampler(graph, options);
   if (sampler == nullptr) return {};
   auto sample = sampler->Sample(testing::AllVertices(graph), 5);
@@ -61,7 +62,7 @@ std::optional<SampledSubgraph> SampleAll(const Graph& graph, const SamplerOption
 }
 
 // The whole neighbourhood, and samples of it, against the lists that Graph merges by other means.
-void ExpectSamplesTheGraph(const Graph& graph, std::uint64_t seed) {
+void ExpectSamplesTheGraph(const GraphSnapshot& graph, std::uint64_t seed) {
   for (const Direction direction : KeptBy(graph)) {
     SamplerOptions options = Fanouts({kAllNeighbors});
     options.direction = direction;
@@ -90,7 +91,7 @@ void ExpectSamplesTheGraph(const Graph& graph, std::uint64_t seed) {
 }
 
 // Each edge type on its own, by a meta-path and by fanouts for each type.
-void ExpectSamplesTypes(const Graph& graph, std::uint64_t seed) {
+void ExpectSamplesTypes(const GraphSnapshot& graph, std::uint64_t seed) {
   const std::size_t types = graph.edge_types().size();
   for (const Direction direction : KeptBy(graph)) {
     for (std::size_t t = 0; t < types; ++t) {
@@ -122,7 +123,7 @@ void ExpectSamplesTypes(const Graph& graph, std::uint64_t seed) {
 }
 
 // Edge ids name entries: no two drawn ones of one list are the same, and the delta's lead to it.
-void ExpectEdgeIdsOfSamplerDelta(const Graph& graph) {
+void ExpectEdgeIdsOfSamplerDelta(const GraphSnapshot& graph) {
   for (const Direction direction : KeptBy(graph)) {
     bool kept = true;
     for (std::uint32_t p = 0; p < graph.partition_count(); ++p)
@@ -166,9 +167,9 @@ TEST(SamplerDeltaTest, RandomHistoriesAreSampledAsTheGraphSaysThem) {
       const WriteBatch batch = model.DrawBatch(rng, string_ids, 1 + rng() % 25);
       model.Apply(batch);
       ASSERT_OK(live.graph->Write(batch, {.sync = false, .create_types = true}));
-      ExpectSamplesTheGraph(*live.graph, rng());
-      ExpectSamplesTypes(*live.graph, rng());
-      ExpectEdgeIdsOfSamplerDelta(*live.graph);
+      ExpectSamplesTheGraph(*live.graph->Snapshot(), rng());
+      ExpectSamplesTypes(*live.graph->Snapshot(), rng());
+      ExpectEdgeIdsOfSamplerDelta(*live.graph->Snapshot());
       if (::testing::Test::HasFailure()) return;
     }
   }
@@ -272,7 +273,8 @@ class SamplerLawTest : public ::testing::Test {
   }
 
   void ExpectLawOf(SamplerOptions options, std::int64_t now = 0) {
-    const Graph& graph = *live_.graph;
+    const auto snapshot = live_.graph->Snapshot();
+    const GraphSnapshot& graph = *snapshot;
     options.seed = seed_;
     const auto sampler = MakeSampler(graph, options);
     ASSERT_NE(sampler, nullptr);
@@ -301,7 +303,7 @@ class SamplerLawTest : public ::testing::Test {
         options.weighted = weighted;
         options.replace = replace;
         ExpectLawOf(options);
-        auto times = LoadEdgeTimes(*live_.graph, "time");
+        auto times = LoadEdgeTimes(*live_.graph->Snapshot(), "time");
         ASSERT_OK(times);
         options.times = *times;
         options.disjoint = true;
@@ -320,19 +322,19 @@ TEST_F(SamplerLawTest, DrawsOverADeltaFollowTheLawOfTheEdgeList) { ExpectAllLaws
 TEST_F(SamplerLawTest, ACompactedStoreDrawsByTheSameLaw) {
   const JobControl control;
   ASSERT_OK(live_.graph->Compact({}, control));
-  ASSERT_TRUE(live_.graph->delta()->empty());
+  ASSERT_TRUE(live_.graph->Snapshot()->delta()->empty());
   ExpectAllLaws();
 }
 
 TEST_F(SamplerLawTest, TheLatestEdgesAreThoseOfTheEdgeList) {
-  auto times = LoadEdgeTimes(*live_.graph, "time");
+  auto times = LoadEdgeTimes(*live_.graph->Snapshot(), "time");
   ASSERT_OK(times);
   SamplerOptions options = Fanouts({3});
   options.times = *times;
   options.disjoint = true;
   options.temporal_pick = TemporalPick::kLast;
   options.edge_ids = true;
-  const auto sampler = MakeSampler(*live_.graph, options);
+  const auto sampler = MakeSampler(*live_.graph->Snapshot(), options);
   ASSERT_NE(sampler, nullptr);
   const auto zero = live_.graph->Find(ExternalId(std::int64_t{0}));
   ASSERT_OK(zero);
@@ -346,7 +348,7 @@ TEST_F(SamplerLawTest, TheLatestEdgesAreThoseOfTheEdgeList) {
     expected.resize(std::min<std::size_t>(expected.size(), 3));
     std::vector<std::int64_t> drawn;
     for (const EdgeId edge : sample->edges) {
-      drawn.push_back(edge.partition == live_.graph->partition_count()
+      drawn.push_back(edge.partition == live_.graph->Snapshot()->partition_count()
                           ? (*times)->OfDelta(options.direction)[edge.position]
                           : (*times)->OfPartition(edge.partition)[edge.position]);
     }
@@ -356,22 +358,23 @@ TEST_F(SamplerLawTest, TheLatestEdgesAreThoseOfTheEdgeList) {
 }
 
 TEST_F(SamplerLawTest, TimesAndWeightsMustFitTheDelta) {
-  auto times = LoadEdgeTimes(*live_.graph, "time");
+  auto times = LoadEdgeTimes(*live_.graph->Snapshot(), "time");
   ASSERT_OK(times);
   WriteBatch batch;
   batch.PutEdge(ExternalId(std::int64_t{7}), ExternalId(std::int64_t{0}), {.weight = -1});
   ASSERT_OK(live_.graph->Write(batch, {.sync = false}));
   SamplerOptions options = Fanouts({3});
   options.weighted = true;
-  EXPECT_STATUS(Sampler::Create(*live_.graph, options), kInvalidArgument);
+  EXPECT_STATUS(Sampler::Create(*live_.graph->Snapshot(), options), kInvalidArgument);
   options.weighted = false;
   options.disjoint = true;
   options.times = *times;
-  EXPECT_STATUS(Sampler::Create(*live_.graph, options), kInvalidArgument);
+  EXPECT_STATUS(Sampler::Create(*live_.graph->Snapshot(), options), kInvalidArgument);
 }
 
 TEST_F(SamplerLawTest, ASamplerIsOfTheMomentItWasMade) {
-  const Graph& graph = *live_.graph;
+  const auto snapshot = live_.graph->Snapshot();
+  const GraphSnapshot& graph = *snapshot;
   const auto before = graph.Snapshot();
   const auto sampler = MakeSampler(graph, Fanouts({kAllNeighbors, kAllNeighbors}));
   ASSERT_NE(sampler, nullptr);
@@ -423,14 +426,14 @@ TEST(SamplerDeltaHubTest, AHubWithManyHolesFollowsTheLaw) {
       options.weighted = weighted;
       options.replace = replace;
       options.seed = seed;
-      const auto sampler = MakeSampler(*live.graph, options);
+      const auto sampler = MakeSampler(*live.graph->Snapshot(), options);
       ASSERT_NE(sampler, nullptr);
       std::map<std::int64_t, double> observed;
       double trials = 0;
       for (std::uint64_t b = 0; b < (replace ? 1000 : 8000); ++b) {
         const auto sample = sampler->Sample(std::vector<VertexId>{0}, b);
         ASSERT_OK(sample);
-        for (const Neighbor& n : DrawnFor(*live.graph, *sample, 0)) {
+        for (const Neighbor& n : DrawnFor(*live.graph->Snapshot(), *sample, 0)) {
           observed[std::get<std::int64_t>(*live.graph->ExternalIdOf(n.vertex))] += 1;
           trials += 1;
         }

@@ -38,7 +38,7 @@ TEST(TypedSamplerTest, EachTypeHasItsOwnFanout) {
   const std::uint64_t seed = testing::TestSeed();
   const auto open = Build(RandomInput(300, 4000, true, seed), RandomPartitions(3));
   ASSERT_NE(open, nullptr);
-  const Graph& graph = *open->graph;
+  const GraphSnapshot& graph = *open->graph;
   for (const Direction direction : {Direction::kIn, Direction::kOut}) {
     SamplerOptions options;
     options.typed_fanouts = {{2, 0, 5}, {kAllNeighbors, 1, 0}};
@@ -67,7 +67,7 @@ TEST(TypedSamplerTest, AMetaPathWalksOneTypeAHop) {
   const std::uint64_t seed = testing::TestSeed();
   const auto open = Build(RandomInput(300, 4000, true, seed), RandomPartitions(3));
   ASSERT_NE(open, nullptr);
-  const Graph& graph = *open->graph;
+  const GraphSnapshot& graph = *open->graph;
   SamplerOptions options = Fanouts({4, kAllNeighbors, 3});
   options.meta_path = {2, 0, 1};
   options.seed = seed;
@@ -116,7 +116,7 @@ TEST(DisjointSamplerTest, SubgraphsShareNoVertex) {
   const std::uint64_t seed = testing::TestSeed();
   const auto open = Build(RandomInput(300, 4000, true, seed), RandomPartitions(3));
   ASSERT_NE(open, nullptr);
-  const Graph& graph = *open->graph;
+  const GraphSnapshot& graph = *open->graph;
   const std::vector<VertexId> seeds = {7, 0, 299, 7, 120};
   for (const Frontier frontier : {Frontier::kOnce, Frontier::kAgain}) {
     SamplerOptions options = Fanouts({5, 3, 2});
@@ -186,7 +186,7 @@ TEST(FrontierSamplerTest, EveryHopExpandsAllThatAreKnown) {
   const std::uint64_t seed = testing::TestSeed();
   const auto open = Build(RandomInput(300, 4000, true, seed), RandomPartitions(3));
   ASSERT_NE(open, nullptr);
-  const Graph& graph = *open->graph;
+  const GraphSnapshot& graph = *open->graph;
   SamplerOptions options = Fanouts({4, 2, 3});
   options.frontier = Frontier::kAgain;
   options.seed = seed;

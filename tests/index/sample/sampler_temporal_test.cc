@@ -26,7 +26,7 @@ constexpr std::uint64_t kSamplerTemporalTrials = 12000;
 using TimeOf = std::function<std::int64_t(VertexId src, VertexId dst)>;
 
 // The time stamps of all edges, by edge id, from the ends of each edge.
-std::shared_ptr<const EdgeTimes> StampEdges(const Graph& graph, const TimeOf& time_of) {
+std::shared_ptr<const EdgeTimes> StampEdges(const GraphSnapshot& graph, const TimeOf& time_of) {
   std::vector<std::vector<std::int64_t>> times(graph.partition_count());
   for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
     const Adjacency& partition = graph.partition(p);
@@ -65,7 +65,7 @@ TEST(TemporalSamplerTest, NoEdgeIsLaterThanTheSeed) {
   const std::uint64_t seed = testing::TestSeed();
   const auto open = Build(RandomInput(300, 5000, true, seed), RandomPartitions(3));
   ASSERT_NE(open, nullptr);
-  const Graph& graph = *open->graph;
+  const GraphSnapshot& graph = *open->graph;
   const auto times = StampEdges(graph, ScatteredTime);
   const std::vector<VertexId> seeds = {1, 17, 1, 2, 200};
   const std::vector<std::int64_t> seed_times = {0, 19, -15, -21, 5};
@@ -151,7 +151,7 @@ std::vector<TimedNeighbor> EligibleOf(const GraphInput& input, VertexId vertex, 
 }
 
 // What was drawn for a vertex, each entry with the time that its edge id leads to.
-std::vector<TimedNeighbor> TimedDraws(const Graph& graph, const EdgeTimes& times,
+std::vector<TimedNeighbor> TimedDraws(const GraphSnapshot& graph, const EdgeTimes& times,
                                       const SampledSubgraph& sample, std::size_t list) {
   std::vector<TimedNeighbor> drawn;
   const auto neighbors = DrawnFor(graph, sample, list);

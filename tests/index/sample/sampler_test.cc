@@ -30,8 +30,8 @@ using testing::Sort;
 using testing::StarInput;
 
 // Shape of a sample, and every drawn edge against the graph's lists.
-void ExpectValid(const Graph& graph, const SamplerOptions& options, std::span<const VertexId> seeds,
-                 const SampledSubgraph& sample) {
+void ExpectValid(const GraphSnapshot& graph, const SamplerOptions& options,
+                 std::span<const VertexId> seeds, const SampledSubgraph& sample) {
   const std::size_t hops = options.fanouts.size();
   ASSERT_EQ(sample.hop_offsets.size(), hops + 2);
   ASSERT_EQ(sample.hop_offsets.back(), sample.rows.size());
@@ -115,7 +115,7 @@ TEST(SamplerTest, AllNeighborsAreTheGraphsLists) {
     input.undirected = undirected;
     const auto open = Build(std::move(input), RandomPartitions(4));
     ASSERT_NE(open, nullptr);
-    const Graph& graph = *open->graph;
+    const GraphSnapshot& graph = *open->graph;
     const auto sampler = MakeSampler(graph, Fanouts({kAllNeighbors}));
     const std::vector<VertexId> seeds = AllVertices(graph);
     const auto sample = sampler->Sample(seeds, 0);

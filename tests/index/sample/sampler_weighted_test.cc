@@ -64,8 +64,8 @@ void EnumerateWithReplacement(const ClassCounts& all, double sum, int draws, dou
   }
 }
 
-void ExpectClassLaw(const Graph& graph, const std::vector<float>& weights, int fanout, bool replace,
-                    std::uint64_t seed) {
+void ExpectClassLaw(const GraphSnapshot& graph, const std::vector<float>& weights, int fanout,
+                    bool replace, std::uint64_t seed) {
   SCOPED_TRACE(::testing::Message() << graph.partition_count() << " partitions, fanout " << fanout
                                     << (replace ? ", with replacement" : ""));
   SamplerOptions options = Fanouts({fanout});

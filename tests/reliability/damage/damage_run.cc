@@ -27,15 +27,15 @@ namespace {
 using Files = std::map<std::string, std::vector<std::byte>>;
 
 /// What became of one damage.
-enum class Outcome : std::uint8_t { kByReading, kByVerify, kHarmless, kUnread, kSilent };
+enum class Found : std::uint8_t { kByReading, kByVerify, kHarmless, kUnread, kSilent };
 
-void Count(DamageCounts& counts, Outcome outcome) {
+void Count(DamageCounts& counts, Found outcome) {
   ++counts.cases;
-  counts.by_reading += outcome == Outcome::kByReading ? 1 : 0;
-  counts.by_verify += outcome == Outcome::kByVerify ? 1 : 0;
-  counts.harmless += outcome == Outcome::kHarmless ? 1 : 0;
-  counts.unread += outcome == Outcome::kUnread ? 1 : 0;
-  counts.silent += outcome == Outcome::kSilent ? 1 : 0;
+  counts.by_reading += outcome == Found::kByReading ? 1 : 0;
+  counts.by_verify += outcome == Found::kByVerify ? 1 : 0;
+  counts.harmless += outcome == Found::kHarmless ? 1 : 0;
+  counts.unread += outcome == Found::kUnread ? 1 : 0;
+  counts.silent += outcome == Found::kSilent ? 1 : 0;
 }
 
 void PrintCase(const char* what, const std::string& name, std::uint64_t count) {
@@ -48,11 +48,11 @@ void PrintCase(const char* what, const std::string& name, std::uint64_t count) {
 class Tally {
  public:
   /// `repeat` says what happened, and repeats it.
-  void Add(const std::string& file, Outcome outcome, const std::function<std::string()>& repeat) {
+  void Add(const std::string& file, Found outcome, const std::function<std::string()>& repeat) {
     const MutexLock lock(mutex_);
     Count(counts_, outcome);
     Count(files_[file], outcome);
-    if (outcome == Outcome::kSilent) PrintCase("SILENT", repeat(), counts_.silent);
+    if (outcome == Found::kSilent) PrintCase("SILENT", repeat(), counts_.silent);
   }
   void AddUnnamed(const std::string& repeat) {
     const MutexLock lock(mutex_);
@@ -95,24 +95,24 @@ bool VerifyFinds(FileSystem& fs, std::string* said) {
 
 /// Opens the store afresh and reads all of it, as a reader and then as a writer, and verifies it.
 /// `said`: what was said of damage, by verify always.
-Outcome OpenAndRead(const FakeImage& damaged, const std::string& description,
-                    std::string* said = nullptr) {
+Found OpenAndRead(const FakeImage& damaged, const std::string& description,
+                  std::string* said = nullptr) {
   bool found = false;
   for (const Store::Mode mode : {Store::Mode::kRead, Store::Mode::kWrite}) {
     StoreDisk disk(damaged);
     const auto store = Store::Open(disk, kStorePath, mode);
     const auto seen = store ? Describe(**store) : Result<std::string>(Fail(store.error()));
-    if (seen && *seen != description) return Outcome::kSilent;
+    if (seen && *seen != description) return Found::kSilent;
     const auto arrays = store ? DescribeArrays(**store) : Result<std::string>(Fail(store.error()));
-    if (arrays && description.find(*arrays) == std::string::npos) return Outcome::kSilent;
+    if (arrays && description.find(*arrays) == std::string::npos) return Found::kSilent;
     if (!seen && said != nullptr) *said += seen.error().message() + "\n";
     found = found || !seen;
   }
-  if (found && said == nullptr) return Outcome::kByReading;
+  if (found && said == nullptr) return Found::kByReading;
   StoreDisk disk(damaged);
   const bool verified = VerifyFinds(disk, said);
-  if (found) return Outcome::kByReading;
-  return verified ? Outcome::kByVerify : Outcome::kHarmless;
+  if (found) return Found::kByReading;
+  return verified ? Found::kByVerify : Found::kHarmless;
 }
 
 /// Does what was said name one of the files, or for files of RocksDB's at least the catalogue?
@@ -212,7 +212,7 @@ class Flipper {
     const std::uint64_t first = (first_bit + plan_.seed) % plan_.stride;
     for (std::uint64_t bit = first_bit + (plan_.stride - first) % plan_.stride;
          bit < end_bit && !tally_.Enough(plan_.stop_at_first); bit += plan_.stride) {
-      const Outcome outcome = unread ? FlipUnread(file, bit) : Flip(file, relative, rows, bit);
+      const Found outcome = unread ? FlipUnread(file, bit) : Flip(file, relative, rows, bit);
       tally_.Add(file, outcome,
                  [&] { return fmt::format("bit {} of {}: RHIZOME_FLIP={}", bit, file, file); });
     }
@@ -223,29 +223,29 @@ class Flipper {
     return (bit + plan_.seed) / plan_.stride % stride == 0;
   }
 
-  Outcome FlipUnread(const std::string& file, std::uint64_t bit) {
-    if (!OneIn(plan_.unread_stride, bit)) return Outcome::kUnread;
-    const Outcome outcome = Afresh(file, bit);
-    return outcome == Outcome::kHarmless ? Outcome::kUnread : outcome;
+  Found FlipUnread(const std::string& file, std::uint64_t bit) {
+    if (!OneIn(plan_.unread_stride, bit)) return Found::kUnread;
+    const Found outcome = Afresh(file, bit);
+    return outcome == Found::kHarmless ? Found::kUnread : outcome;
   }
 
-  Outcome Afresh(const std::string& file, std::uint64_t bit) {
+  Found Afresh(const std::string& file, std::uint64_t bit) {
     StoreDisk copy(store_.now);
     EXPECT_OK(copy.FlipBit(file, bit));
     return OpenAndRead(copy.Image(), store_.description);
   }
 
-  Outcome Flip(const std::string& file, const std::string& relative, const std::string& rows,
-               std::uint64_t bit) {
+  Found Flip(const std::string& file, const std::string& relative, const std::string& rows,
+             std::uint64_t bit) {
     if (relative.empty()) return Afresh(file, bit);
     EXPECT_OK(disk_.FlipBit(file, bit));
     const bool well = ReadsWell(*open_, relative);
     const auto gathered = rows.empty() ? std::nullopt : GatherRows(*open_, rows);
     EXPECT_OK(disk_.FlipBit(file, bit));
-    if (gathered && *gathered != *GatherRows(*open_, rows)) return Outcome::kSilent;
+    if (gathered && *gathered != *GatherRows(*open_, rows)) return Found::kSilent;
     if (well && (rows.empty() || gathered)) return Afresh(file, bit);
-    const bool found = !OneIn(plan_.afresh_stride, bit) || Afresh(file, bit) != Outcome::kHarmless;
-    return found ? Outcome::kByReading : Outcome::kSilent;
+    const bool found = !OneIn(plan_.afresh_stride, bit) || Afresh(file, bit) != Found::kHarmless;
+    return found ? Found::kByReading : Found::kSilent;
   }
 
   const SmallStore& store_;
@@ -397,12 +397,12 @@ DamageCounts Injure(const SmallStore& store, const std::vector<Injury>& injuries
       StoreDisk disk(store.now);
       injury.inflict(disk);
       std::string said;
-      const Outcome outcome = OpenAndRead(disk.Image(), store.description, &said);
+      const Found outcome = OpenAndRead(disk.Image(), store.description, &said);
       const auto repeat = [&] {
         return fmt::format("RHIZOME_INJURY='{}'{}{}", injury.name, said.empty() ? "" : ": ", said);
       };
       tally.Add("", outcome, repeat);
-      const bool found = outcome == Outcome::kByReading || outcome == Outcome::kByVerify;
+      const bool found = outcome == Found::kByReading || outcome == Found::kByVerify;
       if (found && !Names(said, injury.files)) tally.AddUnnamed(repeat());
     }
   });

@@ -15,7 +15,8 @@
 namespace rhizome::testing {
 namespace {
 
-Status DescribeList(const Graph& graph, VertexId vertex, Direction direction, std::string& out) {
+Status DescribeList(const GraphSnapshot& graph, VertexId vertex, Direction direction,
+                    std::string& out) {
   RHIZOME_ASSIGN_OR_RETURN(auto list, graph.Neighbors(vertex, direction));
   std::vector<std::string> names;
   for (const Neighbor& neighbor : list) {
@@ -27,7 +28,7 @@ Status DescribeList(const Graph& graph, VertexId vertex, Direction direction, st
   return Status::Ok();
 }
 
-bool IsOfVertices(const Graph& graph, const ArrayEntry& array) {
+bool IsOfVertices(const GraphSnapshot& graph, const ArrayEntry& array) {
   return !array.name.ends_with(".crc32c") && array.rows == graph.info().vertices;
 }
 
@@ -38,7 +39,8 @@ struct Rows {
   std::vector<std::byte> bytes;
 };
 
-Result<std::vector<Rows>> ReadAllRows(const Graph& graph, const std::vector<VertexId>& vertices) {
+Result<std::vector<Rows>> ReadAllRows(const GraphSnapshot& graph,
+                                      const std::vector<VertexId>& vertices) {
   std::vector<Rows> out;
   for (const ArrayEntry& array : graph.store().manifest().arrays) {
     if (!IsOfVertices(graph, array)) continue;
@@ -64,7 +66,7 @@ void DescribeRow(const Rows& rows, std::size_t at, std::string& out) {
   out += fmt::format(" {}={}", rows.array, Hex(row));
 }
 
-Status DescribeVertex(const Graph& graph, VertexId vertex, std::string& out) {
+Status DescribeVertex(const GraphSnapshot& graph, VertexId vertex, std::string& out) {
   out += fmt::format("vertex {} {} {}", vertex, ToString(*graph.ExternalIdOf(vertex)),
                      graph.vertex_types()[*graph.TypeOf(vertex)]);
   for (const Direction direction : {Direction::kOut, Direction::kIn}) {
@@ -120,7 +122,9 @@ Result<std::string> Describe(const Store& store) {
   return Describe(*graph);
 }
 
-Result<std::string> Describe(const Graph& graph) {
+Result<std::string> Describe(const Graph& live) {
+  const auto snapshot = live.Snapshot();
+  const GraphSnapshot& graph = *snapshot;
   const Manifest& manifest = graph.store().manifest();
   std::string out =
       fmt::format("generation {} version {}\n", manifest.generation, manifest.version);

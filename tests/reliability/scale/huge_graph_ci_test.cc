@@ -200,7 +200,7 @@ TEST(HugeGraphTest, LookedUpAndSampledBeyond32Bits) {
   ASSERT_OK(store);
   const auto graph = Graph::Open(std::as_const(**store), {.topology = TopologyPlace::kDirect});
   ASSERT_OK(graph);
-  EXPECT_EQ((*graph)->edge_count(), kEdges);
+  EXPECT_EQ((*graph)->generation_edge_count(), kEdges);
   const auto count = (*graph)->CountEdges();
   ASSERT_OK(count);
   EXPECT_EQ(*count, kEdges);
