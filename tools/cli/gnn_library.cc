@@ -18,18 +18,18 @@ namespace {
 constexpr const char* kLibraryName = "librhizome_gnn.so." RHIZOME_SOVERSION;
 
 /// Paths to try in order; the last is a bare name, which the system's loader looks up.
-std::vector<std::string> Candidates() {
+std::vector<std::string> Candidates(const std::string& library) {
   std::vector<std::string> paths;
   std::error_code error;
   const Path binary = std::filesystem::read_symlink("/proc/self/exe", error);
   if (!error) {
     const Path folder = binary.parent_path();
     for (const Path& beside : {folder, folder.parent_path() / "lib"}) {
-      const Path path = beside / kLibraryName;
+      const Path path = beside / library;
       if (std::filesystem::exists(path, error)) paths.push_back(path.string());
     }
   }
-  paths.emplace_back(kLibraryName);
+  paths.push_back(library);
   return paths;
 }
 
@@ -71,24 +71,29 @@ std::optional<Status> ShortageIn(const std::string& reasons) {
   return std::nullopt;
 }
 
-/// What the library's function `symbol` returns.
+/// What the function `symbol` of librhizome_gnn returns.
 template <typename Door>
 Result<const Door*> Load(const char* symbol) {
+  RHIZOME_ASSIGN_OR_RETURN(void* const entry, FindInTorchLibrary(kLibraryName, symbol));
+  return reinterpret_cast<const Door* (*)()>(entry)();
+}
+
+}  // namespace
+
+Result<void*> FindInTorchLibrary(const std::string& library, const char* symbol) {
   // libtorch's OpenMP threads spin while they wait, and on busy cores they take each other's turns
   // (an epoch of 0.7 s took 17 s beside two busy processes). Read when the library is loaded.
   // NOLINTNEXTLINE(concurrency-mt-unsafe): before there are threads
   setenv("OMP_WAIT_POLICY", "PASSIVE", /*overwrite=*/0);
   if (!HasRoomForTorch()) return Fail(NoRoom(""));
   std::string reasons;
-  for (const std::string& path : Candidates()) {
-    void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) {
+  for (const std::string& path : Candidates(library)) {
+    void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) {
       reasons += fmt::format("\n  {}", dlerror());  // NOLINT(concurrency-mt-unsafe): as above
       continue;
     }
-    using Entry = const Door* (*)();
-    const auto entry = reinterpret_cast<Entry>(dlsym(library, symbol));
-    if (entry != nullptr) return entry();
+    if (void* const entry = dlsym(handle, symbol); entry != nullptr) return entry;
     reasons += fmt::format("\n  {}: has no {}", path, symbol);
   }
   if (auto shortage = ShortageIn(reasons)) return Fail(*std::move(shortage));
@@ -101,10 +106,7 @@ Result<const Door*> Load(const char* symbol) {
       reasons)));
 }
 
-}  // namespace
-
 Result<const GnnEntry*> LoadGnnLibrary() { return Load<GnnEntry>(kGnnEntrySymbol); }
-Result<const GnnBench*> LoadGnnBench() { return Load<GnnBench>(kGnnBenchSymbol); }
 Result<const LinkScores*> LoadLinkScores() { return Load<LinkScores>(kLinkScoresSymbol); }
 
 }  // namespace rhizome

@@ -1,6 +1,7 @@
 #pragma once
 
-#include "rhizome/gnn/bench_entry.h"
+#include <string>
+
 #include "rhizome/gnn/entry.h"
 #include "rhizome/gnn/link_scores.h"
 #include "rhizome/storage/result.h"
@@ -12,10 +13,11 @@ namespace rhizome {
 /// Errors: kUnsupported, it is not installed or does not fit; the message says how to get it.
 Result<const GnnEntry*> LoadGnnLibrary();
 
-/// The same for its benchmarks.
-Result<const GnnBench*> LoadGnnBench();
-
 /// The same for scores of links.
 Result<const LinkScores*> LoadLinkScores();
+
+/// Loads another library that brings libtorch, in the same way, and returns the address of its
+/// `symbol`. Errors: as above.
+Result<void*> FindInTorchLibrary(const std::string& library, const char* symbol);
 
 }  // namespace rhizome

@@ -4,9 +4,9 @@
 
 #include "rhizome/cache/minibatch_sampler.h"
 #include "rhizome/cache/simd.h"
-#include "rhizome/gnn/bench_aggregate.h"
 #include "rhizome/gnn/learner.h"
 #include "rhizome/gnn/torch_threads.h"
+#include "torch_benches.h"
 
 namespace rhizome {
 namespace {

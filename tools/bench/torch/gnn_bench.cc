@@ -1,11 +1,11 @@
-#include "rhizome/gnn/bench_entry.h"
+#include "gnn_bench.h"
 
 #include <utility>
 
 #include "rhizome/cache/safetensors.h"
-#include "rhizome/gnn/bench_aggregate.h"
 #include "rhizome/gnn/model.h"
 #include "rhizome/gnn/torch_guard.h"
+#include "torch_benches.h"
 
 namespace rhizome {
 namespace {
@@ -39,7 +39,7 @@ class Bench final : public GnnBench {
 }  // namespace
 }  // namespace rhizome
 
-extern "C" const rhizome::GnnBench* rhizome_gnn_bench_v1();
+extern "C" __attribute__((visibility("default"))) const rhizome::GnnBench* rhizome_gnn_bench_v1();
 extern "C" const rhizome::GnnBench* rhizome_gnn_bench_v1() {
   static const rhizome::Bench bench;
   return &bench;

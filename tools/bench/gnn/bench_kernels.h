@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench.h"
-#include "rhizome/gnn/bench_entry.h"
+#include "gnn_bench.h"
 
 namespace rhizome {
 

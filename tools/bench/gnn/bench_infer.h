@@ -33,7 +33,7 @@ struct BenchInferOptions {
   std::uint64_t limit_bytes = std::uint64_t{512} << 20;  ///< of infer, beyond the bare process
   bool samplewise = true;                                ///< also our own, in memory
   std::string peer_python;  ///< a Python that has torch_geometric; empty: no peer
-  std::string peer_script;  ///< tools/bench/pyg_infer.py
+  std::string peer_script;  ///< tools/bench/peers/pyg_infer.py
   std::string peer_kernel = "loader";
   std::uint64_t peer_batches = 0;  ///< of each of its layers, at random; 0: all
 

@@ -2,7 +2,7 @@
 
 #include "bench_common.h"
 #include "bench_kernels.h"
-#include "gnn_library.h"
+#include "bench_library.h"
 
 namespace rhizome {
 namespace {

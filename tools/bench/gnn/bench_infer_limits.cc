@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "bench_infer.h"
-#include "gnn_library.h"
+#include "bench_library.h"
 #include "infer_contest.h"
 #include "json.h"
 #include "rhizome/storage/chunk_array.h"

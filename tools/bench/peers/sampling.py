@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares `rhizome bench sample` with GraphBolt: one command, one JSON object.
 
-    tools/bench/sampling.py --scale 20
+    tools/bench/peers/sampling.py --scale 20
 
 Makes a virtual environment and the graphs under --work (default: build/bench), both kept for the
 next run. Both contestants get the same graph, from `rhizome generate`. They take turns, each turn a
@@ -22,7 +22,7 @@ import subprocess
 import sys
 import venv
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 PACKAGES = ["dgl==2.1.0", "torch==2.2.1", "torchdata==0.7.1", "numpy<2", "pyyaml", "pydantic",
             "pandas"]
 

@@ -9,7 +9,9 @@
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
 
-// The torch-free door to what `rhizome bench` measures in librhizome_gnn; see entry.h.
+// What the benches measure of the networks. It needs libtorch and the insides of librhizome_gnn,
+// and is a library of its own, librhizome_gnn_bench, which rhizome-bench loads; this header needs
+// neither.
 
 namespace rhizome {
 
@@ -108,7 +110,8 @@ class GnnBench {
                            const Path& path) const = 0;
 };
 
-/// `extern "C" const rhizome::GnnBench* rhizome_gnn_bench_v1();`
+/// The symbol of `extern "C" const rhizome::GnnBench* rhizome_gnn_bench_v1();`, and where it is.
 inline constexpr const char* kGnnBenchSymbol = "rhizome_gnn_bench_v1";
+inline constexpr const char* kGnnBenchLibrary = "librhizome_gnn_bench.so";
 
 }  // namespace rhizome

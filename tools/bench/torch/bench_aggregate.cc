@@ -1,5 +1,3 @@
-#include "rhizome/gnn/bench_aggregate.h"
-
 #include <torch/torch.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include "rhizome/cache/simd.h"
 #include "rhizome/gnn/aggregate_ops.h"
 #include "rhizome/gnn/torch_threads.h"
+#include "torch_benches.h"
 
 namespace rhizome {
 namespace {

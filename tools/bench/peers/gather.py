@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares `rhizome bench pool` with GraphBolt's features on disk: one command, one JSON object.
 
-    tools/bench/gather.py --store pds.rz --features features.npy --python P [--library L.so]
+    tools/bench/peers/gather.py --store pds.rz --features features.npy --python P [--library L.so]
 
 Both gather the rows of the same minibatches, direct from the same disk, in turns: GraphBolt as they
 come, out of one .npy file in the order of the vertices, without a cache and with its best; Rhizome

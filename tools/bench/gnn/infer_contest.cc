@@ -5,8 +5,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "bench_library.h"
 #include "child_process.h"
-#include "gnn_library.h"
 #include "json.h"
 #include "memory_group.h"
 #include "rhizome/index/npy.h"

@@ -1,6 +1,6 @@
 #include "bench_common.h"
 #include "bench_kernels.h"
-#include "gnn_library.h"
+#include "bench_library.h"
 
 namespace rhizome {
 

@@ -53,8 +53,9 @@ void AddBenchSample(CLI::App& bench, Session& session) {
       ->check(CLI::Range(1U, 256U))
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option("--reference", options.reference,
-                   "Edges a second of a peer, measured in the same run (tools/bench/sampling.py)")
+  verb->add_option(
+          "--reference", options.reference,
+          "Edges a second of a peer, measured in the same run (tools/bench/peers/sampling.py)")
       ->type_name("X");
   verb->add_option("--delta", options.delta,
                    "Also with this share of the edges written since, half of them erased")

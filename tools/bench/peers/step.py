@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares `rhizome bench step` with DGL: one command, one JSON object.
 
-    tools/bench/step.py --scale 20
+    tools/bench/peers/step.py --scale 20
 
 One step of a 3-layer GraphSAGE on minibatches in memory: forward, backward, Adam. Graph, network and
 seeds' number are the same; both sample on their own (DGL draws again for vertices that it knows from

@@ -33,7 +33,7 @@ class InferContest {
   Result<Json> Infer(const std::vector<std::string>& flags,
                      std::optional<std::uint64_t> limit_bytes, double kill_after = 0);
 
-  /// The report of tools/bench/pyg_infer.py, for which the graph is written to files once.
+  /// The report of tools/bench/peers/pyg_infer.py, for which the graph is written to files once.
   Result<Json> Peer(const std::vector<std::string>& flags, const JobControl& control);
 
   const Store& store() const { return *graph_.store; }

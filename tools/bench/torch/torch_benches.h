@@ -1,7 +1,7 @@
 #pragma once
 
+#include "gnn_bench.h"
 #include "rhizome/cache/work_clock.h"
-#include "rhizome/gnn/bench_entry.h"
 
 namespace rhizome {
 

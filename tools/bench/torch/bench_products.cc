@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "rhizome/cache/compute_threads.h"
-#include "rhizome/gnn/bench_aggregate.h"
 #include "rhizome/gnn/dense.h"
 #include "rhizome/gnn/torch_threads.h"
+#include "torch_benches.h"
 
 namespace rhizome {
 namespace {

@@ -21,7 +21,7 @@ Result<Answer> RunBenchInfer(const InferFlags& flags, Session& session) {
   options.fanout = options.graph.fanouts.front();
   if (!options.peer_python.empty() && options.peer_script.empty()) {
     return Fail(Status::InvalidArgument(
-        "--peer-python needs --peer-script: tools/bench/pyg_infer.py of the source"));
+        "--peer-python needs --peer-script: tools/bench/peers/pyg_infer.py of the source"));
   }
   RHIZOME_ASSIGN_OR_RETURN(Json fields, BenchInfer(options, session.control));
   return Answer{std::move(fields), DescribeBench, {}};
@@ -58,7 +58,8 @@ void AddContestFlags(CLI::App& verb, BenchInferOptions& options) {
   verb.add_option("--peer-python", options.peer_python,
                   "Python with torch_geometric, and pyg-lib or torch-sparse: PyG's turn in `time`")
       ->type_name("F");
-  verb.add_option("--peer-script", options.peer_script, "tools/bench/pyg_infer.py")->type_name("F");
+  verb.add_option("--peer-script", options.peer_script, "tools/bench/peers/pyg_infer.py")
+      ->type_name("F");
   verb.add_option("--peer-kernel", options.peer_kernel,
                   "NeighborLoader, or a sparse product, which takes all neighbours only")
       ->check(CLI::IsMember({"loader", "spmm"}))
