@@ -64,7 +64,7 @@ Status CheckPartitionOptions(const PartitionOptions& options);
 /// kRefined, ours: parallel neighbour expansion, slow and under a hard cap on edges, then a
 /// refinement that removes replicas and balances vertices, then, where needed, a rebalance. (Its
 /// expansion has the adaptive speed of GLISP, weakly and without compounding, which makes no
-/// difference to what comes out: README.md.)
+/// difference to what comes out: docs/RESULTS.md.)
 /// kAdaDne: the expansion as GLISP (III-B, eq. 5-7) prints it, with the constants of its section
 /// IV-B: each partition's speed adapts to how full it is, round upon round, without a cap. It winds
 /// up, and keeps no bound; for comparison. kDne: the expansion alone at one speed for all, under

@@ -1,0 +1,37 @@
+#include "rhizome/cache/frame_table.h"
+#include "rhizome/cache/policy.h"
+
+namespace rhizome {
+namespace {
+
+/// Evicts the key that was used last, which suits scans that come around again. Of a step that does
+/// not fit it keeps the first keys.
+class MruPolicy final : public Policy {
+ public:
+  MruPolicy(std::uint32_t frame_count, std::uint64_t key_count) : table_(frame_count, key_count) {}
+
+  void Step(std::span<const CacheKey> keys, StepPlan& plan) override {
+    table_.Judge(keys, plan);
+    for (const StepPlan::Place& hit : plan.hits) last_ = hit.frame;
+    for (const std::uint32_t miss : plan.misses) {
+      const bool full = used_ == table_.frame_count();
+      if (!full) last_ = used_++;
+      table_.Place(keys[miss], last_);
+      plan.inserts.push_back({miss, last_});
+      if (full) break;
+    }
+  }
+
+ private:
+  FrameTable table_;
+  FrameId used_ = 0;  // frames that hold a key: [0, used_)
+  FrameId last_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Policy> MakeMruPolicy(std::uint32_t frame_count, std::uint64_t key_count) {
+  return std::make_unique<MruPolicy>(frame_count, key_count);
+}
+
+}  // namespace rhizome

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# A stranger adds a cache policy and a verb by the steps that cache/README.md and tools/README.md give: three files
+# each, on a copy. What comes of it is compiled, linked and used.
+set -euo pipefail
+here=$(cd "$(dirname "$0")/stranger" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+# The files that the steps of a section name: "1. `folder/file`: ...".
+steps() {  # page heading
+  sed -n "/^## $2\$/,/^## /s/^[0-9]\. \`\([^\`]*\)\`.*/\1/p" "$RHIZOME_SOURCE/$1" | tr '\n' ' '
+}
+expect() {  # what found wanted
+  [ "$2" = "$3" ] && return
+  printf '%s: found "%s", wanted "%s"\n' "$1" "$2" "$3" >&2
+  exit 1
+}
+expect "steps to add a cache policy" "$(steps cache/README.md 'To add a cache policy')" \
+  'policy/NAME_policy.cc policy/policy.h policy/policies.cc '
+expect "steps to add a verb" "$(steps tools/README.md 'To add a verb')" \
+  'verbs/verb_NAME.cc verbs/verbs.h verbs/main.cc '
+
+# insert FILE PATTERN LINE: puts a line before the first one that has the pattern.
+insert() {
+  grep -q "$2" "$1" || { echo "$1 has no line with '$2'" >&2; exit 1; }
+  sed -i "0,/$2/s//\n$3\n&/" "$1"
+}
+# The flags of the compiler for a file of the tree, its own folder replaced by the copy.
+flags() {  # file folder copy
+  python3 - "$RHIZOME_BUILD/compile_commands.json" "$RHIZOME_SOURCE/$1" "$RHIZOME_BUILD/include/$2" "$RHIZOME_SOURCE/$2" "$3" <<'PY'
+import json, shlex, sys
+database, file, root, folder, copy = sys.argv[1:]
+command = next(e["command"] for e in json.load(open(database)) if e["file"] == file)
+words, kept = shlex.split(command), []
+for i, word in enumerate(words):
+    if word in ("-I" + root, "-I" + folder):
+        word = "-I" + copy
+    if word.startswith(("-I", "-D", "-std=")):
+        kept.append(word)
+    elif word == "-isystem":
+        kept += [word, words[i + 1]]
+print(shlex.join(kept))
+PY
+}
+objects() { find "$@" -name '*.o'; }
+
+# --- The policy: its file, its kind and declaration, its row.
+mkdir -p policy/rhizome
+cp -r "$RHIZOME_SOURCE/cache/policy" policy/rhizome/cache
+cp "$here/mru_policy.cc" policy/rhizome/cache/
+insert policy/rhizome/cache/policy.h '  kMatch, ' '  kMru,'
+insert policy/rhizome/cache/policy.h '^\/\/\/ Keeps a fixed set' \
+  'std::unique_ptr<Policy> MakeMruPolicy(std::uint32_t frame_count, std::uint64_t key_count);\n'
+policies=policy/rhizome/cache/policies.cc
+size=$(sed -n 's/.*std::array<PolicyEntry, \([0-9]*\)> kPolicies.*/\1/p' "$policies")
+sed -i "s/std::array<PolicyEntry, $size>/std::array<PolicyEntry, $((size + 1))>/" "$policies"
+insert "$policies" '    {PolicyKind::kNone, ' \
+  '    {PolicyKind::kMru, "mru", false, kFrameTableBytes, MakeOnline<MakeMruPolicy>},'
+eval "set -- $(flags cache/policy/policies.cc cache/policy "$work/policy")"
+for file in "$policies" policy/rhizome/cache/mru_policy.cc "$here/try_policy.cc"; do
+  g++ -O0 -Wall -Wextra -Werror "$@" -c "$file" -o "$(basename "$file" .cc).o"
+done
+# An archive, from which the linker takes what is asked for.
+mapfile -t engine < <(objects "$RHIZOME_BUILD"/CMakeFiles/rhizome_{storage,index,cache}_*.dir |
+  grep -vE '_mutated\.dir|_tests\.dir|_verify_interface|/cache/policy/policies\.cc\.o$')
+ar rcsT engine.a "${engine[@]}"
+g++ try_policy.o policies.o mru_policy.o engine.a -o try_policy -lrocksdb -luring -lzstd -lblosc -lxxhash -lisal -ltbb \
+  -lz -lfmt -lpthread
+expect "the new policy" "$(./try_policy)" "2 hits, 4 misses"
+
+# --- The verb: its file, its declaration, its line.
+mkdir verbs
+cp "$RHIZOME_SOURCE"/tools/verbs/{main.cc,verbs.h} "$here/verb_count.cc" verbs/
+insert verbs/verbs.h '^}  \/\/ namespace rhizome' 'void AddCountVerb(CLI::App\& root, Session\& session);'
+insert verbs/main.cc '  AddHelpVerb(root);' '  AddCountVerb(root, session);'
+eval "set -- $(flags tools/verbs/main.cc tools/verbs "$work/verbs")"
+for file in verbs/main.cc verbs/verb_count.cc; do
+  g++ -O0 -Wall -Wextra -Werror "$@" -c "$file" -o "$(basename "$file" .cc).o"
+done
+mapfile -t tools < <(objects "$RHIZOME_BUILD"/CMakeFiles/rhizome_tools_{cli,import,verbs}.dir)
+g++ main.o verb_count.o "${tools[@]}" -o rhizome -L"$RHIZOME_BUILD/lib" -Wl,-rpath,"$RHIZOME_BUILD/lib" -lrhizome \
+  -lrocksdb -lfmt -lz -lyaml -ldl -lpthread
+printf '0\t1\n0\t2\n2\t1\n' >edges.tsv
+./rhizome ingest demo.rz --edges edges.tsv >/dev/null
+expect "the new verb" "$(./rhizome count demo.rz)" "3 vertices"
+expect "the new verb's JSON" "$(./rhizome count demo.rz --json)" '{"vertices":3}'
+./rhizome help | grep -q '^  count '
