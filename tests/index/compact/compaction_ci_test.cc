@@ -320,7 +320,7 @@ TEST(CompactionTest, EdgeAttributesAreCarriedAndOldEdgesExpire) {
     CompactOptions compact{.repartition = round >= 3};
     compact.expire_attribute = "time";
     compact.expire_before = 50;
-    if (round == 4) compact.memory_bytes = testing::JustNotHolding(**graph, compact);
+    if (round == 4) compact.memory_bytes = testing::JustNotHolding(*(*graph)->Snapshot(), compact);
     const JobControl control;
     ASSERT_OK((*graph)->Compact(compact, control));
     std::erase_if(expected, [](const auto& edge) { return std::get<2>(edge) < 50; });

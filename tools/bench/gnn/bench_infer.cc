@@ -33,7 +33,7 @@ constexpr LayoutRule kNatural{RowRule::kNatural, TargetOrder::kNatural};
 /// A partition's rows, without those of vertices that have no edge. Any order that keeps them
 /// together reads each of their chunks once, and a random one mixes them under the others, which
 /// would make it look worse than it is.
-Result<std::vector<Row>> ConnectedTargets(const Graph& graph, PartitionId partition) {
+Result<std::vector<Row>> ConnectedTargets(const GraphSnapshot& graph, PartitionId partition) {
   std::vector<Row> connected;
   for (const Row row : TargetsOf(graph, partition)) {
     RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t degree,
@@ -119,7 +119,7 @@ const Sums& SumsOf(const Table& table, const LayoutRule& rule) {
   return table.sums[static_cast<std::size_t>(found - table.rules.begin())];
 }
 
-Result<Json> CountPass(const BenchInferOptions& options, const Graph& graph,
+Result<Json> CountPass(const BenchInferOptions& options, const GraphSnapshot& graph,
                        const JobControl& control) {
   const PassShape shape{.block_rows = options.block_rows,
                         .chunk_rows = BenchChunkRows(options, graph.vertex_count())};
@@ -207,7 +207,7 @@ Result<Json> BenchInfer(const BenchInferOptions& options, const JobControl& cont
   if (counts_only) made.graph.dim = 0;
   BenchGraph opened;
   std::unique_ptr<InferContest> contest;
-  const Graph* graph = nullptr;
+  const GraphSnapshot* graph = nullptr;
   if (counts_only) {
     RHIZOME_ASSIGN_OR_RETURN(opened, OpenBenchGraph(made.graph, control));
     graph = opened.graph.get();

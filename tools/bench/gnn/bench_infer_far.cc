@@ -77,7 +77,7 @@ struct Worker {
 
 class FarPass {
  public:
-  FarPass(const BenchInferOptions& options, const Graph& graph, FarArray& source,
+  FarPass(const BenchInferOptions& options, const GraphSnapshot& graph, FarArray& source,
           std::uint64_t cache_chunk_rows, Path folder)
       : options_(options),
         graph_(graph),
@@ -282,7 +282,7 @@ class FarPass {
   }
 
   const BenchInferOptions& options_;
-  const Graph& graph_;
+  const GraphSnapshot& graph_;
   FarArray& source_;
   const Path folder_;
   const PassShape shape_;

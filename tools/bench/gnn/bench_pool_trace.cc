@@ -11,7 +11,7 @@ namespace rhizome {
 namespace {
 
 /// The vertices of each owner that has any.
-std::vector<std::vector<VertexId>> VerticesByOwner(const Graph& graph) {
+std::vector<std::vector<VertexId>> VerticesByOwner(const GraphSnapshot& graph) {
   std::vector<std::vector<VertexId>> owned(graph.partition_count());
   const VertexOrder& order = graph.order();
   const auto rows = static_cast<Row>(order.size());
@@ -23,7 +23,7 @@ std::vector<std::vector<VertexId>> VerticesByOwner(const Graph& graph) {
 /// Draws the seeds of minibatches, each by its number alone.
 class SeedDrawer {
  public:
-  SeedDrawer(const BenchPoolOptions& options, const Graph& graph)
+  SeedDrawer(const BenchPoolOptions& options, const GraphSnapshot& graph)
       : options_(options.graph), vertex_count_(graph.vertex_count()) {
     if (options.seeds == BenchSeeds::kGrouped) groups_ = VerticesByOwner(graph);
   }
@@ -48,7 +48,7 @@ class SeedDrawer {
 
 }  // namespace
 
-Result<Trace> SampleTrace(const BenchPoolOptions& options, const Graph& graph,
+Result<Trace> SampleTrace(const BenchPoolOptions& options, const GraphSnapshot& graph,
                           const JobControl& control) {
   SamplerOptions sampling;
   sampling.fanouts = options.graph.fanouts;
@@ -66,7 +66,7 @@ Result<Trace> SampleTrace(const BenchPoolOptions& options, const Graph& graph,
   return trace;
 }
 
-Status WriteTrace(const Trace& trace, const Graph& graph, const std::string& path) {
+Status WriteTrace(const Trace& trace, const GraphSnapshot& graph, const std::string& path) {
   RHIZOME_ASSIGN_OR_RETURN(OutputFile out, OutputFile::Create(path));
   const std::string header = NpyHeaderBytes(DataType::kInt64, trace.keys.size(), 2);
   RHIZOME_RETURN_IF_ERROR(out.Append(std::as_bytes(std::span(header))));

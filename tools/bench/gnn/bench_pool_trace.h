@@ -9,10 +9,10 @@
 namespace rhizome {
 
 /// The rows of one superbatch, sampled as `options` say: a step for each minibatch.
-Result<Trace> SampleTrace(const BenchPoolOptions& options, const Graph& graph,
+Result<Trace> SampleTrace(const BenchPoolOptions& options, const GraphSnapshot& graph,
                           const JobControl& control);
 
 /// Writes `trace` as [requests, 2] int64 of step and vertex. Errors: those of OutputFile.
-Status WriteTrace(const Trace& trace, const Graph& graph, const std::string& path);
+Status WriteTrace(const Trace& trace, const GraphSnapshot& graph, const std::string& path);
 
 }  // namespace rhizome

@@ -26,7 +26,7 @@ Result<std::string> ReadText(const Path& path) {
 }
 
 /// In-edges by target, vertex by vertex: indptr and indices as PyG and DGL call them.
-Status WriteInEdges(const Graph& graph, const Path& folder, const JobControl& control) {
+Status WriteInEdges(const GraphSnapshot& graph, const Path& folder, const JobControl& control) {
   const std::uint64_t vertices = graph.vertex_count();
   std::vector<std::int64_t> offsets = {0};
   for (std::uint64_t v = 0; v < vertices; ++v) {
@@ -59,7 +59,7 @@ Status WriteInEdges(const Graph& graph, const Path& folder, const JobControl& co
 
 /// The features of the generation in the order of vertex ids: all at once, as the peer will hold
 /// them.
-Status WriteFeatures(const Graph& graph, const ChunkArray& array, const Path& path,
+Status WriteFeatures(const GraphSnapshot& graph, const ChunkArray& array, const Path& path,
                      const JobControl& control) {
   const ArrayEntry& entry = array.entry();
   const std::uint64_t row_bytes = entry.row_bytes();

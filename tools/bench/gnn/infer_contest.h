@@ -37,7 +37,7 @@ class InferContest {
   Result<Json> Peer(const std::vector<std::string>& flags, const JobControl& control);
 
   const Store& store() const { return *graph_.store; }
-  const Graph& graph() const { return *graph_.graph; }
+  const GraphSnapshot& graph() const { return *graph_.graph; }
   const Path& scratch() const { return scratch_->path(); }
   std::uint64_t base_bytes() const { return base_bytes_; }
   bool dropped_caches() const { return dropped_caches_; }

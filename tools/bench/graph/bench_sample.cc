@@ -62,7 +62,7 @@ Result<SamplingTurn> SampleTurn(const Sampler& sampler, const Batches& seeds,
   return round;
 }
 
-SamplerOptions SamplingOf(const BenchSampleOptions& options, const Graph& graph) {
+SamplerOptions SamplingOf(const BenchSampleOptions& options, const GraphSnapshot& graph) {
   SamplerOptions sampling;
   sampling.fanouts = options.graph.fanouts;
   sampling.seed = options.graph.seed;

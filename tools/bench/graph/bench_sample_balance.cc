@@ -21,7 +21,7 @@ namespace {
 /// Counts what is looked up in each partition.
 class CountingNeighbors final : public NeighborSource {
  public:
-  CountingNeighbors(const Graph& graph, Direction direction)
+  CountingNeighbors(const GraphSnapshot& graph, Direction direction)
       : lists_(graph, direction), counts_(graph.partition_count()) {}
 
   Status LookUp(std::span<const EntryRef> entries, std::span<Row> rows) const override {
@@ -49,7 +49,7 @@ struct EdgeCut {
   std::vector<std::int32_t> part_of;  ///< by vertex id
 };
 
-EdgeCut OwnersOf(const Graph& graph) {
+EdgeCut OwnersOf(const GraphSnapshot& graph) {
   EdgeCut cut{.name = "owner", .part_of = std::vector<std::int32_t>(graph.vertex_count())};
   for (std::uint64_t v = 0; v < graph.vertex_count(); ++v) {
     cut.part_of[v] = graph.order().OwnerOf(graph.order().RowOf(static_cast<VertexId>(v)));
@@ -88,7 +88,7 @@ nlohmann::ordered_json Describe(const std::string& cut, const std::string& seeds
 }
 
 /// Adds what was drawn for each vertex to the work of its part.
-void AddWork(const Graph& graph, const SampledSubgraph& sample, Frontier frontier,
+void AddWork(const GraphSnapshot& graph, const SampledSubgraph& sample, Frontier frontier,
              const EdgeCut& cut, std::vector<std::uint64_t>& work) {
   for (std::size_t hop = 0; hop + 1 < sample.hop_lists.size(); ++hop) {
     for (std::uint64_t list = sample.hop_lists[hop]; list < sample.hop_lists[hop + 1]; ++list) {
@@ -101,7 +101,7 @@ void AddWork(const Graph& graph, const SampledSubgraph& sample, Frontier frontie
 
 }  // namespace
 
-Result<nlohmann::ordered_json> SampleBalance(const Graph& graph, const SamplerOptions& sampling,
+Result<nlohmann::ordered_json> SampleBalance(const GraphSnapshot& graph, const SamplerOptions& sampling,
                                              const BenchSampleOptions& options,
                                              const JobControl& control) {
   if (!graph.delta()->empty()) {

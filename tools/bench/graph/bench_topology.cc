@@ -123,7 +123,7 @@ Result<Json> BenchLoad(const Store& store, const BenchTopologyOptions& options, 
 
 /// Single entries of lists on disk, no cache and no coalescing over gaps, against fio's random
 /// reads of one block.
-Result<Json> BenchMisses(const Graph& direct, const BenchTopologyOptions& options,
+Result<Json> BenchMisses(const GraphSnapshot& direct, const BenchTopologyOptions& options,
                          const Path& scratch, const JobControl& control) {
   const Direction direction = WalkedDirection(direct);
   DirectNeighborsOptions reading;
@@ -178,20 +178,20 @@ Result<Json> BenchTopology(const BenchTopologyOptions& options, const JobControl
   RHIZOME_ASSIGN_OR_RETURN(const ScratchFolder scratch, ScratchFolder::Create(options.graph.dir));
   RHIZOME_ASSIGN_OR_RETURN(const TopologySections sections, TopologySections::Read(store));
   std::unique_ptr<Store> other_store;
-  std::unique_ptr<Graph> other;
+  std::unique_ptr<GraphSnapshot> other;
   if (options.other) {
     RHIZOME_ASSIGN_OR_RETURN(other_store,
                              Store::Open(FileSystem::Posix(), *options.other, Store::Mode::kRead));
-    RHIZOME_ASSIGN_OR_RETURN(other, Graph::Open(*other_store));
+    RHIZOME_ASSIGN_OR_RETURN(other, Graph::Open(std::as_const(*other_store)));
   }
   Json json = {{"workload", "topology"}};
   json.update(DescribeGraph(options.graph, *opened.graph));
   json["topology_bytes"] = TopologyBytes(store);
   json["bytes_per_edge"] =
       static_cast<double>(TopologyBytes(store)) /
-      static_cast<double>(std::max<std::uint64_t>(opened.graph->edge_count(), 1));
+      static_cast<double>(std::max<std::uint64_t>(opened.graph->generation_edge_count(), 1));
   json["sections"] = sections.ToJson();
-  if (opened.graph->edge_count() == 0)
+  if (opened.graph->generation_edge_count() == 0)
     return Fail(Status::InvalidArgument("bench topology: the graph has no edges"));
   RHIZOME_ASSIGN_OR_RETURN(json["load"], BenchLoad(store, options, scratch.path(), control));
   if (store.manifest().info.edge_types.size() > 1) {

@@ -18,7 +18,7 @@ namespace {
 // it comes: measured by us, once and on another machine. The paper has no such figure.
 constexpr double kGinexEdgesPerSecond = 1.0e5;
 
-SamplerOptions Sampling(const Graph& graph, const BenchTopologyOptions& options) {
+SamplerOptions Sampling(const GraphSnapshot& graph, const BenchTopologyOptions& options) {
   SamplerOptions sampling;
   sampling.fanouts = options.graph.fanouts;
   sampling.direction = WalkedDirection(graph);
@@ -35,7 +35,7 @@ struct Drawn {
   double rate() const { return std::round(static_cast<double>(edges) / seconds); }
 };
 
-Result<Drawn> SampleTopologyTurn(const Sampler& sampler, const Graph& graph,
+Result<Drawn> SampleTopologyTurn(const Sampler& sampler, const GraphSnapshot& graph,
                                  const BenchTopologyOptions& options, const JobControl& control) {
   Drawn drawn;
   for (std::uint32_t b = 0; b < options.batches; ++b) {
@@ -55,11 +55,11 @@ Result<Drawn> SampleTopologyTurn(const Sampler& sampler, const Graph& graph,
 
 }  // namespace
 
-Direction WalkedDirection(const Graph& graph) {
+Direction WalkedDirection(const GraphSnapshot& graph) {
   return graph.info().directions == Direction::kOut ? Direction::kOut : Direction::kIn;
 }
 
-std::vector<EntryRef> DrawEntries(const Graph& graph, Direction direction, std::size_t count,
+std::vector<EntryRef> DrawEntries(const GraphSnapshot& graph, Direction direction, std::size_t count,
                                   std::mt19937_64& random) {
   std::vector<EntryRef> entries;
   while (entries.size() < count) {
@@ -76,7 +76,7 @@ std::vector<EntryRef> DrawEntries(const Graph& graph, Direction direction, std::
   return entries;
 }
 
-Result<Json> BenchTopologySampling(const Graph& memory, const Graph* other, const Graph& direct,
+Result<Json> BenchTopologySampling(const GraphSnapshot& memory, const GraphSnapshot* other, const GraphSnapshot& direct,
                                    const BenchTopologyOptions& options, const JobControl& control) {
   const Direction direction = WalkedDirection(memory);
   DirectNeighborsOptions reading;
@@ -89,7 +89,7 @@ Result<Json> BenchTopologySampling(const Graph& memory, const Graph* other, cons
   const double build_seconds = watch.seconds();
   struct Contestant {
     std::string name;
-    const Graph* graph;
+    const GraphSnapshot* graph;
     std::shared_ptr<const NeighborSource> source;
     std::shared_ptr<const DirectNeighbors> disk;
     std::unique_ptr<Sampler> sampler = nullptr;
@@ -97,7 +97,7 @@ Result<Json> BenchTopologySampling(const Graph& memory, const Graph* other, cons
     Drawn last = {};
   };
   std::vector<Contestant> contestants;
-  for (const Graph* graph : {&memory, other}) {
+  for (const GraphSnapshot* graph : {&memory, other}) {
     if (graph == nullptr) continue;
     RHIZOME_ASSIGN_OR_RETURN(auto source, ResidentNeighbors(*graph, direction));
     const std::string codec(TopologyCodecName(graph->partition(0).codec()));
@@ -159,7 +159,7 @@ Result<Json> BenchTopologySampling(const Graph& memory, const Graph* other, cons
               {"contestants", std::move(list)}};
 }
 
-Result<Json> BenchTopologyTypes(const Graph& graph, const TopologySections& sections,
+Result<Json> BenchTopologyTypes(const GraphSnapshot& graph, const TopologySections& sections,
                                 const BenchTopologyOptions& options) {
   const Direction direction = WalkedDirection(graph);
   std::vector<std::vector<std::uint8_t>> types(graph.partition_count());
@@ -210,10 +210,10 @@ Result<Json> BenchTopologyTypes(const Graph& graph, const TopologySections& sect
   return Json{{"edge_types", graph.info().edge_types.size()},
               {"figure", sections.Group("types")},
               {"unit", "bytes of the edge-type index"},
-              {"reference", graph.edge_count() * directions},
+              {"reference", graph.generation_edge_count() * directions},
               {"reference_name", "one byte an edge and direction"},
               {"ratio", static_cast<double>(sections.Group("types")) /
-                            static_cast<double>(graph.edge_count() * directions)},
+                            static_cast<double>(graph.generation_edge_count() * directions)},
               {"type_of_entry_ns", Median(index_ns)},
               {"range_of_type_ns", Median(range_ns)},
               {"byte_per_edge_type_of_entry_ns", Median(byte_ns)},

@@ -95,17 +95,17 @@ Result<BenchGraph> OpenBenchGraph(const BenchGraphOptions& options, const JobCon
   }
   RHIZOME_ASSIGN_OR_RETURN(opened.store,
                            Store::Open(FileSystem::Posix(), path, Store::Mode::kRead));
-  RHIZOME_ASSIGN_OR_RETURN(opened.graph, Graph::Open(*opened.store));
+  RHIZOME_ASSIGN_OR_RETURN(opened.graph, Graph::Open(std::as_const(*opened.store)));
   return opened;
 }
 
-nlohmann::ordered_json DescribeGraph(const BenchGraphOptions& options, const Graph& graph) {
+nlohmann::ordered_json DescribeGraph(const BenchGraphOptions& options, const GraphSnapshot& graph) {
   const std::string name = options.store ? options.store->string()
                                          : fmt::format("RMAT scale {}, edge factor {}",
                                                        options.scale, options.edge_factor);
   return {{"graph", name},
           {"vertices", graph.vertex_count()},
-          {"edges", graph.edge_count()},
+          {"edges", graph.generation_edge_count()},
           {"partitions", graph.partition_count()}};
 }
 

@@ -24,12 +24,12 @@ namespace rhizome {
 struct BenchGraph {
   std::unique_ptr<ScratchFolder> scratch;  ///< of a graph made for the run
   std::unique_ptr<Store> store;
-  std::unique_ptr<Graph> graph;
+  std::unique_ptr<GraphSnapshot> graph;
 };
 Result<BenchGraph> OpenBenchGraph(const BenchGraphOptions& options, const JobControl& control);
 
 /// "RMAT scale 18, edge factor 16", or the path of the store; counts of vertices and edges.
-nlohmann::ordered_json DescribeGraph(const BenchGraphOptions& options, const Graph& graph);
+nlohmann::ordered_json DescribeGraph(const BenchGraphOptions& options, const GraphSnapshot& graph);
 
 /// Distinct seeds of one minibatch, drawn from all vertices. Deterministic in (seed, batch).
 std::vector<VertexId> DrawSeeds(std::uint64_t vertex_count, std::uint32_t batch_size,

@@ -114,8 +114,8 @@ Result<double> CompactDiskRate(const Store& store, const Path& scratch) {
 }
 
 /// Writes a share of the graph's edges as updates.
-Status Update(const Graph& graph, Putter& putter, double share, const JobControl& control) {
-  const auto wanted = static_cast<std::uint64_t>(share * static_cast<double>(graph.edge_count()));
+Status Update(const GraphSnapshot& graph, Putter& putter, double share, const JobControl& control) {
+  const auto wanted = static_cast<std::uint64_t>(share * static_cast<double>(graph.generation_edge_count()));
   for (std::uint64_t done = 0; done < wanted; done += kCompactBatchEdges) {
     RHIZOME_RETURN_IF_ERROR(control.Report({.phase = "updates", .done = done, .total = wanted}));
     RHIZOME_RETURN_IF_ERROR(putter.PutBatch(std::min(kCompactBatchEdges, wanted - done), false));
@@ -135,14 +135,14 @@ struct CompactPass {
 
 Result<CompactPass> Compact(Graph& graph, const BenchCompactOptions& options,
                             const JobControl& control) {
-  const std::uint64_t old_rows = FileBytes(graph.store().manifest(), "arrays/");
+  const std::uint64_t old_rows = FileBytes(graph.Snapshot()->store().manifest(), "arrays/");
   const Stopwatch watch;
   RHIZOME_RETURN_IF_ERROR(graph.Compact({.repartition = options.repartition,
                                          .threads = options.threads,
                                          .memory_bytes = options.memory_bytes},
                                         control));
   CompactPass pass{.seconds = watch.seconds()};
-  pass.bytes_written = FileBytes(graph.store().manifest(), "");
+  pass.bytes_written = FileBytes(graph.Snapshot()->store().manifest(), "");
   pass.bytes_read = old_rows + pass.bytes_written;
   return pass;
 }
@@ -157,11 +157,11 @@ Result<Json> BenchCompact(const BenchCompactOptions& options, const JobControl& 
       Store::Open(FileSystem::Posix(), scratch.path() / "store.rz", Store::Mode::kWrite));
   const auto place = options.memory_bytes == 0 ? TopologyPlace::kMemory : TopologyPlace::kDirect;
   RHIZOME_ASSIGN_OR_RETURN(const auto graph, Graph::Open(*store, {.topology = place}));
-  const std::uint64_t edges_before = graph->edge_count();
+  const std::uint64_t edges_before = graph->Snapshot()->generation_edge_count();
   Putter putter(*graph, graph->vertex_count(), options.seed);
-  RHIZOME_RETURN_IF_ERROR(Update(*graph, putter, options.share, control));
-  const std::uint64_t entries = graph->delta()->entries();
-  RHIZOME_ASSIGN_OR_RETURN(const double disk_rate, CompactDiskRate(graph->store(), scratch.path()));
+  RHIZOME_RETURN_IF_ERROR(Update(*graph->Snapshot(), putter, options.share, control));
+  const std::uint64_t entries = graph->Snapshot()->delta()->entries();
+  RHIZOME_ASSIGN_OR_RETURN(const double disk_rate, CompactDiskRate(graph->Snapshot()->store(), scratch.path()));
   ::sync();  // what the updates have left to the disk is no idle time
   RHIZOME_RETURN_IF_ERROR(putter.PutBatch(1, true));
   putter.TakeLatencies();
@@ -170,7 +170,7 @@ Result<Json> BenchCompact(const BenchCompactOptions& options, const JobControl& 
   Json idle = putter.TakeLatencies();
   RHIZOME_ASSIGN_OR_RETURN(const CompactPass alone, Compact(*graph, options, control));
 
-  RHIZOME_RETURN_IF_ERROR(Update(*graph, putter, options.share, control));
+  RHIZOME_RETURN_IF_ERROR(Update(*graph->Snapshot(), putter, options.share, control));
   std::atomic<bool> done{false};
   Status put_status;
   std::thread writer([&] {

@@ -27,7 +27,7 @@ class LookupBench {
   explicit LookupBench(const BenchLookupOptions& options) : options_(options) {}
   Status Open(const Path& folder, const JobControl& control);
   Result<Json> Compare(char kind, const JobControl& control);
-  const Graph& graph() const { return *graph_; }
+  std::shared_ptr<const GraphSnapshot> graph() const { return graph_->Snapshot(); }
 
  private:
   Status Fill();
@@ -181,8 +181,8 @@ Result<Json> BenchLookup(const BenchLookupOptions& options, const JobControl& co
   LookupBench bench(options);
   RHIZOME_RETURN_IF_ERROR(bench.Open(scratch.path(), control));
   Json fields = {{"workload", "lookup"},
-                 {"vertices", bench.graph().vertex_count()},
-                 {"edges", bench.graph().edge_count()},
+                 {"vertices", bench.graph()->vertex_count()},
+                 {"edges", bench.graph()->generation_edge_count()},
                  {"row_bytes", options.dim * sizeof(float)},
                  {"threads", options.threads},
                  {"batch", options.batch}};

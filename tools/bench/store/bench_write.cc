@@ -39,7 +39,7 @@ class WriteBench {
   Result<Json> Puts(const JobControl& control);
   Result<Json> Batches(const JobControl& control);
   Result<Json> Threads();
-  const Graph& graph() const { return *graph_; }
+  std::shared_ptr<const GraphSnapshot> graph() const { return graph_->Snapshot(); }
 
  private:
   WriteBatch NextPut();
@@ -138,7 +138,7 @@ Result<Json> WriteBench::Puts(const JobControl& control) {
 }
 
 Result<Json> WriteBench::Batches(const JobControl& control) {
-  const std::uint64_t bound = graph_->info().vertices;
+  const std::uint64_t bound = graph_->Snapshot()->info().vertices;
   double seconds = 0;
   for (std::uint32_t i = 0; i < options_.batches; ++i) {
     RHIZOME_RETURN_IF_ERROR(
@@ -194,13 +194,13 @@ Result<Json> BenchWrite(const BenchWriteOptions& options, const JobControl& cont
   WriteBench bench(options);
   RHIZOME_RETURN_IF_ERROR(bench.Open(scratch.path(), control));
   Json fields = {{"workload", "write"},
-                 {"vertices", bench.graph().vertex_count()},
-                 {"edges", bench.graph().edge_count()},
+                 {"vertices", bench.graph()->vertex_count()},
+                 {"edges", bench.graph()->generation_edge_count()},
                  {"row_bytes", options.dim * sizeof(float)}};
   RHIZOME_ASSIGN_OR_RETURN(fields["put"], bench.Puts(control));
   RHIZOME_ASSIGN_OR_RETURN(fields["batch"], bench.Batches(control));
   RHIZOME_ASSIGN_OR_RETURN(fields["concurrent"], bench.Threads());
-  fields["delta_entries"] = bench.graph().delta()->entries();
+  fields["delta_entries"] = bench.graph()->delta()->entries();
   fields["machine"] = DescribeMachine(scratch.path());
   return fields;
 }
