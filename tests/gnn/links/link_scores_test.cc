@@ -28,7 +28,7 @@ constexpr std::uint64_t kMemory = std::uint64_t{8} << 20;
 
 struct Opened {
   std::unique_ptr<Store> store;
-  std::unique_ptr<GraphSnapshot> graph;
+  std::unique_ptr<Graph> graph;
 };
 
 /// The same rows in every layout, more of them than the least memory caches; edges of three types.
@@ -79,7 +79,7 @@ class LinkScoresTest : public ::testing::Test {
     auto store = Store::Open(FileSystem::Posix(), path(), mode);
     EXPECT_OK(store);
     opened.store = *std::move(store);
-    auto graph = Graph::Open(std::as_const(*opened.store));
+    auto graph = Graph::Open(*opened.store);
     EXPECT_OK(graph);
     opened.graph = *std::move(graph);
     return opened;
@@ -113,7 +113,7 @@ class LinkScoresTest : public ::testing::Test {
   }
 
   /// Scores in the order of the pairs.
-  static Result<std::vector<float>> Score(const GraphSnapshot& graph,
+  static Result<std::vector<float>> Score(const Graph& graph,
                                           const LinkScoreOptions& options,
                                           const std::vector<VertexPair>& pairs,
                                           LinkScoreReport* report = nullptr) {
@@ -133,7 +133,7 @@ class LinkScoresTest : public ::testing::Test {
     };
     const JobControl control;
     RHIZOME_ASSIGN_OR_RETURN(const LinkScoreReport made,
-                             rhizome_gnn_scores_v1()->Score(graph, options, source, sink, control));
+                             rhizome_gnn_scores_v1()->Score(*graph.Snapshot(), options, source, sink, control));
     if (report != nullptr) *report = made;
     return all;
   }
@@ -314,7 +314,7 @@ TEST_F(LinkScoresTest, RowsThatWerePutAndNewVerticesCount) {
 
 TEST_F(LinkScoresTest, WhatDoesNotFitIsRefused) {
   const Opened opened = Open();
-  const GraphSnapshot& graph = *opened.graph;
+  const Graph& graph = *opened.graph;
   const std::vector<VertexPair> pairs = Pairs(10);
   EXPECT_STATUS(Score(graph, {.array = "none"}, pairs), kNotFound);
   EXPECT_STATUS(Score(graph, {.array = "count"}, pairs), kInvalidArgument);
@@ -353,14 +353,14 @@ TEST_F(LinkScoresTest, ErrorsOfSourceAndSinkEndTheRun) {
   };
   const ScoreSink full = [](auto, auto) { return Status::OutOfSpace("full"); };
   const JobControl control;
-  EXPECT_STATUS(door->Score(*opened.graph, options, one, full, control), kOutOfSpace);
+  EXPECT_STATUS(door->Score(*opened.graph->Snapshot(), options, one, full, control), kOutOfSpace);
   const PairSource bad = [](auto) -> Result<std::size_t> {
     return Fail(Status::InvalidArgument("line 3"));
   };
-  EXPECT_STATUS(door->Score(*opened.graph, options, bad, full, control), kInvalidArgument);
+  EXPECT_STATUS(door->Score(*opened.graph->Snapshot(), options, bad, full, control), kInvalidArgument);
   JobControl cancelled;
   cancelled.Cancel();
-  EXPECT_STATUS(door->Score(*opened.graph, options, one, full, cancelled), kInterrupted);
+  EXPECT_STATUS(door->Score(*opened.graph->Snapshot(), options, one, full, cancelled), kInterrupted);
 }
 
 TEST(PairScheduleTest, EveryPairIsInTheCellOfItsChunks) {
