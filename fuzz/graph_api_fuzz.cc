@@ -120,7 +120,7 @@ class Run {
     const auto& types = graph_->edge_types();
     EdgeFields fields;
     fields.type = drawn % 8 == 7 ? "fresh" : types[drawn % types.size()];
-    if (graph_->info().weighted) fields.weight = static_cast<float>(drawn / 8) / 4;
+    if (graph_->Snapshot()->info().weighted) fields.weight = static_cast<float>(drawn / 8) / 4;
     return fields;
   }
 

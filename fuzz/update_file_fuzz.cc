@@ -22,11 +22,11 @@ constexpr Array kArrays[] = {{"feat", DataType::kFloat32}, {"half", DataType::kF
                              {"uint", DataType::kUint32},  {"byte", DataType::kUint8}};
 
 /// A store with types, weights, edge attributes of one and of two values, and arrays of every kind.
-const GraphSnapshot& SmallGraph() {
+std::shared_ptr<const GraphSnapshot> SmallGraph() {
   struct Opened {
     testing::StoreDisk disk;
     std::unique_ptr<Store> store;
-    std::unique_ptr<const GraphSnapshot> graph;
+    std::shared_ptr<const GraphSnapshot> graph;
   };
   // Never destroyed: RocksDB's own statics may go first.
   static const Opened* const opened = [] {
@@ -69,7 +69,7 @@ const GraphSnapshot& SmallGraph() {
     made->graph = *std::move(graph);
     return made;
   }();
-  return *opened->graph;
+  return opened->graph;
 }
 
 UpdateFormat FormatOf(std::uint8_t choices) {
