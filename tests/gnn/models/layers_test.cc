@@ -54,28 +54,45 @@ struct LayerCase {
   std::int64_t out;
 };
 
+/// A layer, the lists that it goes over, and a weighting of what it gives.
+struct RandomLayer {
+  ConvLayer layer;
+  Csr csr;
+  std::vector<std::uint32_t> degrees;  // [sources]
+  torch::Tensor x;                     // [sources, in]
+  std::vector<torch::Tensor> leaves;   // all that has a gradient
+  torch::Tensor weighting;             // [targets, out]
+};
+
+RandomLayer MakeRandomLayer(const LayerCase& param, std::int64_t targets, std::int64_t sources,
+                            std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  torch::manual_seed(seed);
+  RandomLayer made;
+  made.layer.kind = param.kind;
+  made.layer.neighbor_weight = torch::randn({param.out, param.in}).set_requires_grad(true);
+  made.layer.bias = torch::randn({param.out}).set_requires_grad(true);
+  made.leaves = {made.layer.neighbor_weight, made.layer.bias};
+  if (param.kind == ModelKind::kSage) {
+    made.layer.self_weight = torch::randn({param.out, param.in}).set_requires_grad(true);
+    made.leaves.push_back(made.layer.self_weight);
+  }
+  made.csr =
+      RandomLists(static_cast<std::size_t>(targets), static_cast<std::size_t>(sources), random);
+  made.degrees.resize(static_cast<std::size_t>(sources));
+  for (std::uint32_t& degree : made.degrees) degree = static_cast<std::uint32_t>(random() % 20);
+  made.x = torch::randn({sources, param.in}).set_requires_grad(true);
+  made.leaves.push_back(made.x);
+  made.weighting = torch::randn({targets, param.out});
+  return made;
+}
+
 class ConvLayerTest : public ::testing::TestWithParam<LayerCase> {};
 
 TEST_P(ConvLayerTest, ValuesAndGradientsEqualTheDenseLayer) {
   const LayerCase& param = GetParam();
   const std::uint64_t seed = testing::TestSeed();
-  std::mt19937_64 random(seed);
-  torch::manual_seed(seed);
-  ConvLayer layer;
-  layer.kind = param.kind;
-  layer.neighbor_weight = torch::randn({param.out, param.in}).set_requires_grad(true);
-  layer.bias = torch::randn({param.out}).set_requires_grad(true);
-  std::vector<torch::Tensor> leaves = {layer.neighbor_weight, layer.bias};
-  if (param.kind == ModelKind::kSage) {
-    layer.self_weight = torch::randn({param.out, param.in}).set_requires_grad(true);
-    leaves.push_back(layer.self_weight);
-  }
-  const Csr csr = RandomLists(30, 50, random);
-  std::vector<std::uint32_t> degrees(50);
-  for (std::uint32_t& degree : degrees) degree = static_cast<std::uint32_t>(random() % 20);
-  const torch::Tensor x = torch::randn({50, param.in}).set_requires_grad(true);
-  leaves.push_back(x);
-  const torch::Tensor weighting = torch::randn({30, param.out});
+  const auto [layer, csr, degrees, x, leaves, weighting] = MakeRandomLayer(param, 30, 50, seed);
 
   const LayerGraph graph = MakeLayerGraph(param.kind, csr.view(), degrees, 50);
   const torch::Tensor got = layer.Forward({x}, graph, {});
@@ -93,23 +110,7 @@ TEST_P(ConvLayerTest, ValuesAndGradientsEqualTheDenseLayer) {
 TEST_P(ConvLayerTest, ActivationFollowsTheLayerAndThreadsDoNotChangeABit) {
   const LayerCase& param = GetParam();
   const std::uint64_t seed = testing::TestSeed();
-  std::mt19937_64 random(seed);
-  torch::manual_seed(seed);
-  ConvLayer layer;
-  layer.kind = param.kind;
-  layer.neighbor_weight = torch::randn({param.out, param.in}).set_requires_grad(true);
-  layer.bias = torch::randn({param.out}).set_requires_grad(true);
-  std::vector<torch::Tensor> leaves = {layer.neighbor_weight, layer.bias};
-  if (param.kind == ModelKind::kSage) {
-    layer.self_weight = torch::randn({param.out, param.in}).set_requires_grad(true);
-    leaves.push_back(layer.self_weight);
-  }
-  const Csr csr = RandomLists(1100, 1500, random);
-  std::vector<std::uint32_t> degrees(1500);
-  for (std::uint32_t& degree : degrees) degree = static_cast<std::uint32_t>(random() % 20);
-  const torch::Tensor x = torch::randn({1500, param.in}).set_requires_grad(true);
-  leaves.push_back(x);
-  const torch::Tensor weighting = torch::randn({1100, param.out});
+  const auto [layer, csr, degrees, x, leaves, weighting] = MakeRandomLayer(param, 1100, 1500, seed);
   const Activation activation{.relu = true, .dropout = 0.5, .seed = seed};
   const LayerGraph graph = MakeLayerGraph(param.kind, csr.view(), degrees, 1500);
   const torch::Tensor expected = Activate(layer.Forward({x}, graph, {}), activation);

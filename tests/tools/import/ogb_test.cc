@@ -139,6 +139,15 @@ class OgbTest : public ::testing::Test {
     return testing::MakeStore(std::move(dataset), dir_ / name, spilled);
   }
 
+  void ExpectDataset(const RandomDataset& data, const testing::OpenGraph& open) const {
+    testing::ExpectGraph(data, open);
+    std::vector<float> features;
+    for (const auto& row : features_) features.insert(features.end(), row.begin(), row.end());
+    EXPECT_EQ(testing::ValuesByVertex<float>(open, "feat"), features);
+    EXPECT_EQ(testing::ValuesByVertex<std::int64_t>(open, "label"), data.label);
+    EXPECT_EQ(testing::ValuesByVertex<std::uint8_t>(open, "split"), data.split);
+  }
+
   testing::TempDir dir_;
   std::mt19937_64 random_{testing::TestSeed()};
   std::vector<std::vector<float>> features_;  // by vertex; none: zeros
@@ -154,12 +163,7 @@ TEST_F(OgbTest, OneTypeBecomesTheSameGraph) {
     const auto open =
         testing::MakeStore(*std::move(dataset), dir_ / (spilled ? "s.rz" : "h.rz"), spilled);
     ASSERT_OK(open);
-    testing::ExpectGraph(data, *open);
-    std::vector<float> features;
-    for (const auto& row : features_) features.insert(features.end(), row.begin(), row.end());
-    EXPECT_EQ(testing::ValuesByVertex<float>(*open, "feat"), features);
-    EXPECT_EQ(testing::ValuesByVertex<std::int64_t>(*open, "label"), data.label);
-    EXPECT_EQ(testing::ValuesByVertex<std::uint8_t>(*open, "split"), data.split);
+    ExpectDataset(data, *open);
   }
 }
 
@@ -178,12 +182,7 @@ TEST_F(OgbTest, TypesFollowOneAnother) {
     const auto open =
         testing::MakeStore(*std::move(dataset), dir_ / (spilled ? "s.rz" : "h.rz"), spilled);
     ASSERT_OK(open);
-    testing::ExpectGraph(data, *open);
-    std::vector<float> features;
-    for (const auto& row : features_) features.insert(features.end(), row.begin(), row.end());
-    EXPECT_EQ(testing::ValuesByVertex<float>(*open, "feat"), features);
-    EXPECT_EQ(testing::ValuesByVertex<std::int64_t>(*open, "label"), data.label);
-    EXPECT_EQ(testing::ValuesByVertex<std::uint8_t>(*open, "split"), data.split);
+    ExpectDataset(data, *open);
     const auto years = testing::ValuesByVertex<std::int64_t>(*open, "node_year");
     for (std::uint64_t v = 0; v < data.total; ++v)
       EXPECT_EQ(years[v], v < paper.first ? 0 : static_cast<std::int64_t>(1990 + v - paper.first));
