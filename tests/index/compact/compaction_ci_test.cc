@@ -329,12 +329,13 @@ TEST(CompactionTest, EdgeAttributesAreCarriedAndOldEdgesExpire) {
     const auto id_of = [&](Row row) {
       return std::get<std::int64_t>(*(*graph)->ExternalIdOf(*(*graph)->VertexAt(row)));
     };
-    for (std::uint32_t p = 0; p < (*graph)->Snapshot()->partition_count(); ++p) {
-      const Adjacency& partition = (*graph)->Snapshot()->partition(p);
+    const auto compacted = (*graph)->Snapshot();
+    for (std::uint32_t p = 0; p < compacted->partition_count(); ++p) {
+      const Adjacency& partition = compacted->partition(p);
       std::vector<std::int64_t> times(partition.edge_count());
       std::vector<float> amounts(2 * partition.edge_count());
       const auto read = [&](const char* name, std::span<std::byte> out) {
-        const auto array = (*graph)->Snapshot()->store().OpenArray(EdgeArrayName(name, p));
+        const auto array = compacted->store().OpenArray(EdgeArrayName(name, p));
         ASSERT_OK(array);
         ASSERT_OK((*array)->ReadRows(0, partition.edge_count(), out));
       };
