@@ -67,7 +67,7 @@ Done: $((built - begin)) s to install and build, $((SECONDS - built)) s for all 
   rhizome neighbors $store dog.n.01 --direction both
   rhizome train $store --cache lru --cache-bytes 12M --epochs 1     # more bytes read than with belady
   rhizome export $store --array embedding --out embedding.npy       # NumPy; .fbin for vector search
-  rhizome bench pool                                                # reads of belady, lru, fifo, static
+  cmake --build --preset release --target rhizome_bench && rhizome bench pool   # reads of belady, lru, fifo, static
   rhizome help                                                      # everything else
 The arrays are Zarr v3: zarr.open_group("$($rhizome array path "$store")")
 TEXT
