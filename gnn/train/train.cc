@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "rhizome/cache/epoch_plan.h"
 #include "rhizome/cache/job_scratch.h"

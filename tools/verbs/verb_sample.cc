@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "npy_output.h"
 #include "rhizome/cache/direct_neighbors.h"

@@ -113,8 +113,7 @@ class LinkScoresTest : public ::testing::Test {
   }
 
   /// Scores in the order of the pairs.
-  static Result<std::vector<float>> Score(const Graph& graph,
-                                          const LinkScoreOptions& options,
+  static Result<std::vector<float>> Score(const Graph& graph, const LinkScoreOptions& options,
                                           const std::vector<VertexPair>& pairs,
                                           LinkScoreReport* report = nullptr) {
     std::size_t given = 0;
@@ -132,8 +131,9 @@ class LinkScoresTest : public ::testing::Test {
       return Status::Ok();
     };
     const JobControl control;
-    RHIZOME_ASSIGN_OR_RETURN(const LinkScoreReport made,
-                             rhizome_gnn_scores_v1()->Score(*graph.Snapshot(), options, source, sink, control));
+    RHIZOME_ASSIGN_OR_RETURN(
+        const LinkScoreReport made,
+        rhizome_gnn_scores_v1()->Score(*graph.Snapshot(), options, source, sink, control));
     if (report != nullptr) *report = made;
     return all;
   }
@@ -357,10 +357,12 @@ TEST_F(LinkScoresTest, ErrorsOfSourceAndSinkEndTheRun) {
   const PairSource bad = [](auto) -> Result<std::size_t> {
     return Fail(Status::InvalidArgument("line 3"));
   };
-  EXPECT_STATUS(door->Score(*opened.graph->Snapshot(), options, bad, full, control), kInvalidArgument);
+  EXPECT_STATUS(door->Score(*opened.graph->Snapshot(), options, bad, full, control),
+                kInvalidArgument);
   JobControl cancelled;
   cancelled.Cancel();
-  EXPECT_STATUS(door->Score(*opened.graph->Snapshot(), options, one, full, cancelled), kInterrupted);
+  EXPECT_STATUS(door->Score(*opened.graph->Snapshot(), options, one, full, cancelled),
+                kInterrupted);
 }
 
 TEST(PairScheduleTest, EveryPairIsInTheCellOfItsChunks) {

@@ -192,7 +192,8 @@ TEST(ExpansionPartitionerTest, AdaDneFollowsThePrintedFormulaRoundByRound) {
   }
 }
 
-// What docs/RESULTS.md says of the default's adaptive factor; run with --gtest_also_run_disabled_tests.
+// Measures what docs/RESULTS.md says of the default's adaptive factor; run with
+// --gtest_also_run_disabled_tests.
 TEST(ExpansionPartitionerTest, DISABLED_TheAdaptiveFactorMakesNoDifference) {
   for (const double weight : {0.0, 0.03}) {
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {

@@ -101,7 +101,8 @@ void AddWork(const GraphSnapshot& graph, const SampledSubgraph& sample, Frontier
 
 }  // namespace
 
-Result<nlohmann::ordered_json> SampleBalance(const GraphSnapshot& graph, const SamplerOptions& sampling,
+Result<nlohmann::ordered_json> SampleBalance(const GraphSnapshot& graph,
+                                             const SamplerOptions& sampling,
                                              const BenchSampleOptions& options,
                                              const JobControl& control) {
   if (!graph.delta()->empty()) {

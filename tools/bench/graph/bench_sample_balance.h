@@ -13,7 +13,8 @@ namespace rhizome {
 /// (each partition serves its share of a list), or whole lists by owner as an edge cut has them
 /// (options.vertex_parts, or the store's owners). One object for each: max over mean, and the
 /// shares.
-Result<nlohmann::ordered_json> SampleBalance(const GraphSnapshot& graph, const SamplerOptions& sampling,
+Result<nlohmann::ordered_json> SampleBalance(const GraphSnapshot& graph,
+                                             const SamplerOptions& sampling,
                                              const BenchSampleOptions& options,
                                              const JobControl& control);
 

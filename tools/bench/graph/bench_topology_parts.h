@@ -14,12 +14,13 @@ namespace rhizome {
 Direction WalkedDirection(const GraphSnapshot& graph);
 
 /// Random entries, each as likely as any other.
-std::vector<EntryRef> DrawEntries(const GraphSnapshot& graph, Direction direction, std::size_t count,
-                                  std::mt19937_64& random);
+std::vector<EntryRef> DrawEntries(const GraphSnapshot& graph, Direction direction,
+                                  std::size_t count, std::mt19937_64& random);
 
 /// The same minibatches from memory in both codecs (where there is another store), and from disk
 /// without and with the cache, taking turns.
-Result<nlohmann::ordered_json> BenchTopologySampling(const GraphSnapshot& memory, const GraphSnapshot* other,
+Result<nlohmann::ordered_json> BenchTopologySampling(const GraphSnapshot& memory,
+                                                     const GraphSnapshot* other,
                                                      const GraphSnapshot& direct,
                                                      const BenchTopologyOptions& options,
                                                      const JobControl& control);

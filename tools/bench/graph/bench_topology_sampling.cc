@@ -59,8 +59,8 @@ Direction WalkedDirection(const GraphSnapshot& graph) {
   return graph.info().directions == Direction::kOut ? Direction::kOut : Direction::kIn;
 }
 
-std::vector<EntryRef> DrawEntries(const GraphSnapshot& graph, Direction direction, std::size_t count,
-                                  std::mt19937_64& random) {
+std::vector<EntryRef> DrawEntries(const GraphSnapshot& graph, Direction direction,
+                                  std::size_t count, std::mt19937_64& random) {
   std::vector<EntryRef> entries;
   while (entries.size() < count) {
     const auto p = static_cast<PartitionId>(random() % graph.partition_count());
@@ -76,8 +76,9 @@ std::vector<EntryRef> DrawEntries(const GraphSnapshot& graph, Direction directio
   return entries;
 }
 
-Result<Json> BenchTopologySampling(const GraphSnapshot& memory, const GraphSnapshot* other, const GraphSnapshot& direct,
-                                   const BenchTopologyOptions& options, const JobControl& control) {
+Result<Json> BenchTopologySampling(const GraphSnapshot& memory, const GraphSnapshot* other,
+                                   const GraphSnapshot& direct, const BenchTopologyOptions& options,
+                                   const JobControl& control) {
   const Direction direction = WalkedDirection(memory);
   DirectNeighborsOptions reading;
   reading.io = {.maker = options.maker, .depth = options.depth};

@@ -115,7 +115,8 @@ Result<double> CompactDiskRate(const Store& store, const Path& scratch) {
 
 /// Writes a share of the graph's edges as updates.
 Status Update(const GraphSnapshot& graph, Putter& putter, double share, const JobControl& control) {
-  const auto wanted = static_cast<std::uint64_t>(share * static_cast<double>(graph.generation_edge_count()));
+  const auto wanted =
+      static_cast<std::uint64_t>(share * static_cast<double>(graph.generation_edge_count()));
   for (std::uint64_t done = 0; done < wanted; done += kCompactBatchEdges) {
     RHIZOME_RETURN_IF_ERROR(control.Report({.phase = "updates", .done = done, .total = wanted}));
     RHIZOME_RETURN_IF_ERROR(putter.PutBatch(std::min(kCompactBatchEdges, wanted - done), false));
@@ -161,7 +162,8 @@ Result<Json> BenchCompact(const BenchCompactOptions& options, const JobControl& 
   Putter putter(*graph, graph->vertex_count(), options.seed);
   RHIZOME_RETURN_IF_ERROR(Update(*graph->Snapshot(), putter, options.share, control));
   const std::uint64_t entries = graph->Snapshot()->delta()->entries();
-  RHIZOME_ASSIGN_OR_RETURN(const double disk_rate, CompactDiskRate(graph->Snapshot()->store(), scratch.path()));
+  RHIZOME_ASSIGN_OR_RETURN(const double disk_rate,
+                           CompactDiskRate(graph->Snapshot()->store(), scratch.path()));
   ::sync();  // what the updates have left to the disk is no idle time
   RHIZOME_RETURN_IF_ERROR(putter.PutBatch(1, true));
   putter.TakeLatencies();
