@@ -40,9 +40,6 @@ namespace rhizome {
 
 namespace {
 
-constexpr const char* kFamilies[] = {"default", "meta", "delta"};
-constexpr std::size_t kMeta = 1;
-constexpr std::size_t kDelta = 2;
 constexpr std::uint8_t kRecordVersion = 1;
 
 /// Passes RocksDB's warnings and errors on and drops its chatter: what matters comes back as a
@@ -89,8 +86,8 @@ rocksdb::Env& EnvOf(FileSystem& fs) {
   return disk == nullptr ? PosixCatalogEnv() : disk->env();
 }
 
-// Bad bytes are errors, a failed sync stays failed, and recovery after a crash accepts a torn tail of
-// the write-ahead log and nothing else (DESIGN section 3).
+// Bad bytes are errors, a failed sync stays failed, and recovery after a crash accepts a torn tail
+// of the write-ahead log and nothing else (DESIGN section 3).
 rocksdb::DBOptions DatabaseOptions(rocksdb::Env& env, Catalog::Mode mode,
                                    const CatalogOptions& given = {}) {
   rocksdb::DBOptions options;
@@ -118,7 +115,7 @@ rocksdb::DBOptions DatabaseOptions(rocksdb::Env& env, Catalog::Mode mode,
 std::vector<rocksdb::ColumnFamilyDescriptor> Families(const CatalogOptions& given = {}) {
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = rocksdb::NewLRUCache(given.cache_bytes);
-  table.format_version = 5;  // of those that CatalogTable knows
+  table.format_version = 5;                    // of those that CatalogTable knows
   table.cache_index_and_filter_blocks = true;  // else they are memory that nobody counts
   rocksdb::ColumnFamilyOptions options;
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
@@ -126,7 +123,7 @@ std::vector<rocksdb::ColumnFamilyDescriptor> Families(const CatalogOptions& give
   options.compression = rocksdb::kNoCompression;
   options.paranoid_file_checks = true;
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
-  for (const char* name : kFamilies) families.emplace_back(name, options);
+  for (const char* name : kFamilyNames) families.emplace_back(name, options);
   return families;
 }
 
@@ -243,7 +240,7 @@ Status CheckComplete(FileSystem& fs, rocksdb::Env& env, const Path& path) {
   const rocksdb::DBOptions options = DatabaseOptions(env, Catalog::Mode::kRead);
   RHIZOME_RETURN_IF_ERROR(
       Translate(rocksdb::DB::ListColumnFamilies(options, path.string(), &names), path));
-  for (const char* family : kFamilies) {
+  for (const char* family : kFamilyNames) {
     if (std::find(names.begin(), names.end(), family) == names.end())
       return Status::NotFound(fmt::format("catalogue '{}' was never finished", path.string()));
   }
@@ -277,8 +274,9 @@ class Catalog::Impl {
     RHIZOME_RETURN_IF_ERROR(threads_->Start());
     timer_.emplace();
     rocksdb::DB* db = nullptr;
-    const rocksdb::Status status = rocksdb::DB::Open(
-        DatabaseOptions(*env_, mode, options_), path_.string(), Families(options_), &families_, &db);
+    const rocksdb::Status status =
+        rocksdb::DB::Open(DatabaseOptions(*env_, mode, options_), path_.string(),
+                          Families(options_), &families_, &db);
     db_.reset(db);
     if (db != nullptr) LibraryThreads::AreAwaitedFromNowOn();
     return UnlessFault(Translate(status, path_));
@@ -289,8 +287,9 @@ class Catalog::Impl {
     rocksdb::ReadOptions options;
     options.verify_checksums = true;
     std::string value;
-    const rocksdb::Status status = db_->Get(
-        options, families_[kMeta], rocksdb::Slice(kCurrentKey.data(), kCurrentKey.size()), &value);
+    const rocksdb::Status status =
+        db_->Get(options, families_[kMetaFamily],
+                 rocksdb::Slice(kCurrentKey.data(), kCurrentKey.size()), &value);
     if (status.IsNotFound())
       return Fail(Status::NotFound(fmt::format("'{}': nothing was committed", path_.string())));
     RHIZOME_RETURN_IF_ERROR(Translate(status, path_));
@@ -308,7 +307,7 @@ class Catalog::Impl {
     RHIZOME_RETURN_IF_ERROR(Translate(batch.PutLogData(SyncMark(synced_change_)), path_));
     const rocksdb::Slice key(kCurrentKey.data(), kCurrentKey.size());
     RHIZOME_RETURN_IF_ERROR(
-        Translate(batch.Put(families_[kMeta], key, EncodeRecord(record, id_)), path_));
+        Translate(batch.Put(families_[kMetaFamily], key, EncodeRecord(record, id_)), path_));
     return Write(batch, /*sync=*/true);
   }
 
@@ -318,7 +317,7 @@ class Catalog::Impl {
     rocksdb::WriteBatch batch;
     RHIZOME_RETURN_IF_ERROR(Translate(batch.PutLogData(SyncMark(synced_change_)), path_));
     const auto put = [&](const std::string& key, std::span<const std::byte> content) {
-      return batch.Put(families_[kDelta], key, SealValue(key, content));
+      return batch.Put(families_[kDeltaFamily], key, SealValue(key, content));
     };
     for (const DeltaCommit& commit : commits) {
       RHIZOME_RETURN_IF_ERROR(Translate(put(RecordKey(commit.sequence), commit.record), path_));
@@ -334,7 +333,7 @@ class Catalog::Impl {
     RHIZOME_RETURN_IF_ERROR(CheckProcess());
     rocksdb::ReadOptions options;
     options.verify_checksums = true;
-    const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(options, families_[kDelta]));
+    const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(options, families_[kDeltaFamily]));
     // Rows stand behind the record of their commit and are passed over.
     for (at->Seek(RecordKey(after + 1)); at->Valid();) {
       const std::string key = at->key().ToString();
@@ -357,7 +356,7 @@ class Catalog::Impl {
     options.verify_checksums = true;
     rocksdb::PinnableSlice value;
     const std::string key = RowKey(sequence, array_id, vertex);
-    const rocksdb::Status status = db_->Get(options, families_[kDelta], key, &value);
+    const rocksdb::Status status = db_->Get(options, families_[kDeltaFamily], key, &value);
     if (!status.ok() && !status.IsNotFound()) return Translate(status, path_);
     const auto content = status.ok() ? OpenValue(key, value.ToStringView()) : std::nullopt;
     if (!content || content->size() != out.size())
@@ -372,7 +371,7 @@ class Catalog::Impl {
     RHIZOME_RETURN_IF_ERROR(CheckProcess());
     rocksdb::ReadOptions options;
     options.verify_checksums = true;
-    const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(options, families_[kDelta]));
+    const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(options, families_[kDeltaFamily]));
     at->SeekToLast();
     RHIZOME_RETURN_IF_ERROR(Translate(at->status(), path_));
     return at->Valid() ? SequenceOf(at->key().ToStringView()) : 0;
@@ -383,13 +382,13 @@ class Catalog::Impl {
     // Not synced: what is synced meanwhile must not be taken to hold it (SyncMark).
     const MutexLock lock(writes_);
     {
-      const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator({}, families_[kDelta]));
+      const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator({}, families_[kDeltaFamily]));
       at->SeekToFirst();
       RHIZOME_RETURN_IF_ERROR(Translate(at->status(), path_));
       if (!at->Valid() || SequenceOf(at->key().ToStringView()) > last) return Status::Ok();
     }
-    return Translate(db_->DeleteRange({}, families_[kDelta], RecordKey(0), RecordKey(last + 1)),
-                     path_);
+    return Translate(
+        db_->DeleteRange({}, families_[kDeltaFamily], RecordKey(0), RecordKey(last + 1)), path_);
   }
 
   Status ScanDeltaEntries(
@@ -398,7 +397,7 @@ class Catalog::Impl {
     RHIZOME_RETURN_IF_ERROR(CheckProcess());
     rocksdb::ReadOptions options;
     options.verify_checksums = true;
-    const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(options, families_[kDelta]));
+    const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(options, families_[kDeltaFamily]));
     for (at->Seek(RecordKey(after + 1)); at->Valid(); at->Next()) {
       RHIZOME_RETURN_IF_ERROR(CheckEntry(at->key().ToStringView(), at->value().ToStringView()));
       RHIZOME_RETURN_IF_ERROR(visit(at->key().ToStringView(), at->value().ToStringView()));
@@ -412,7 +411,7 @@ class Catalog::Impl {
     rocksdb::WriteBatch batch;
     for (const auto& [key, value] : entries) {
       RHIZOME_RETURN_IF_ERROR(CheckEntry(key, value));
-      RHIZOME_RETURN_IF_ERROR(Translate(batch.Put(families_[kDelta], key, value), path_));
+      RHIZOME_RETURN_IF_ERROR(Translate(batch.Put(families_[kDeltaFamily], key, value), path_));
     }
     return Translate(db_->Write({}, &batch), path_);
   }
@@ -651,10 +650,10 @@ class Catalog::Impl {
   const OwnerProcess process_;
   const std::shared_ptr<CatalogFault> fault_ = std::make_shared<CatalogFault>();
   bool writable_ = false;
-  ManifestState shown_;              // of a reader: all tables that it names are shown
-  Mutex writes_;                     // one at a time: the number of a change is asked for behind it
+  ManifestState shown_;  // of a reader: all tables that it names are shown
+  Mutex writes_;         // one at a time: the number of a change is asked for behind it
   std::uint64_t synced_change_ RHIZOME_GUARDED_BY(writes_) =
-      0;  // the last that is, of this opening
+      0;                                 // the last that is, of this opening
   std::optional<LibraryThreads> timer_;  // RocksDB has one while a writer is open
   const std::shared_ptr<CatalogThreads> threads_ = std::make_shared<CatalogThreads>();
   std::unique_ptr<rocksdb::Env> env_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +12,8 @@
 
 namespace rhizome {
 
-/// The column families that a catalogue is made with, by RocksDB's numbers.
+/// The column families that a catalogue is made with, in the order of RocksDB's numbers.
+inline constexpr std::array<const char*, 3> kFamilyNames = {"default", "meta", "delta"};
 inline constexpr std::uint32_t kMetaFamily = 1;
 inline constexpr std::uint32_t kDeltaFamily = 2;
 

@@ -28,7 +28,8 @@ constexpr std::uint32_t kFirstVersion = 2;
 constexpr std::uint32_t kLastVersion = 5;
 constexpr std::uint64_t kTrailerBytes = 5;  // of a block: how it is compressed, checksum
 
-// RocksDB starts the next table before one is as long, and their lists of names and numbers are short.
+// RocksDB starts the next table before one is as long, and their lists of names and numbers are
+// short.
 constexpr std::uint64_t kMaxIndexBytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t kMaxListBytes = std::uint64_t{1} << 20;
 
@@ -53,7 +54,9 @@ class Properties {
   bool See(std::string_view name, Bytes value) {
     if (name <= last_) return false;
     last_ = name;
-    if (const auto text = kTexts.find(name); text != kTexts.end()) return TextOf(value) == text->second;
+    if (name == "rocksdb.column.family.name") family_ = TextOf(value);
+    if (const auto text = kTexts.find(name); text != kTexts.end())
+      return TextOf(value) == text->second;
     if (name == "rocksdb.block.based.table.index.type")
       return value.size() == sizeof(std::uint32_t) && LoadLittle<std::uint32_t>(value.data()) == 0;
     if (const auto number = kNumbers.find(name); number != kNumbers.end()) {
@@ -64,8 +67,10 @@ class Properties {
     return !name.starts_with("rocksdb.external_sst_file");
   }
 
+  // RocksDB's repair takes families from tables alone, and asserts that no two have one name.
   bool Good() const {
-    return At("rocksdb.deleted.keys") <= At("rocksdb.num.entries") &&
+    return family_ == kFamilyNames[At("rocksdb.column.family.id")] &&
+           At("rocksdb.deleted.keys") <= At("rocksdb.num.entries") &&
            At("rocksdb.num.range-deletions") <= At("rocksdb.deleted.keys") &&
            (At("rocksdb.num.entries") == 0 || At("rocksdb.raw.key.size") > 0);
   }
@@ -84,7 +89,7 @@ class Properties {
                                       {"rocksdb.merge.operator", "nullptr"},
                                       {"rocksdb.prefix.extractor.name", "nullptr"},
                                       {"rocksdb.property.collectors", "[]"}};
-  inline static const Bounds kNumbers = {{"rocksdb.column.family.id", 0x7FFFFFFF},
+  inline static const Bounds kNumbers = {{"rocksdb.column.family.id", kFamilyNames.size() - 1},
                                          {"rocksdb.creation.time", kMany},
                                          {"rocksdb.data.size", kMany},
                                          {"rocksdb.deleted.keys", kMany},
@@ -108,6 +113,7 @@ class Properties {
                                          {"rocksdb.top-level.index.size", 0}};
 
   std::string last_;
+  std::string family_;
   std::map<std::string_view, std::uint64_t> numbers_;
 };
 
@@ -184,8 +190,7 @@ class CatalogTable::Opener {
   }
 
   Status ReadNames() {
-    RHIZOME_ASSIGN_OR_RETURN(const auto block,
-                             ReadBlock(names_, "list of blocks", kMaxListBytes));
+    RHIZOME_ASSIGN_OR_RETURN(const auto block, ReadBlock(names_, "list of blocks", kMaxListBytes));
     std::string last;
     const auto see = [&](std::string_view name, Bytes value) {
       Unpacker in(value);
@@ -305,8 +310,8 @@ std::pair<std::size_t, std::size_t> CatalogTable::BlocksIn(std::uint64_t offset_
                                                            std::uint64_t bytes) const {
   if (bytes == 0 || offset_bytes >= begins_.back()) return {0, 0};
   const auto first = std::upper_bound(begins_.begin(), begins_.end(), offset_bytes);
-  const std::uint64_t end = begins_.back() - offset_bytes < bytes ? begins_.back()
-                                                                   : offset_bytes + bytes;
+  const std::uint64_t end =
+      begins_.back() - offset_bytes < bytes ? begins_.back() : offset_bytes + bytes;
   const auto last = std::lower_bound(begins_.begin(), begins_.end(), end);
   return {first - begins_.begin() - 1, last - begins_.begin()};
 }
@@ -318,11 +323,10 @@ std::string_view CatalogTable::SeparatorOf(std::size_t block) const {
 
 Status CatalogTable::CheckBlock(std::size_t block, Bytes bytes) const {
   // RocksDB looks at the sum itself, but a block that does not fit it is not to be looked at here.
-  const bool good = bytes.size() > kTrailerBytes &&
-                    bytes.size() == begins_[block + 1] - begins_[block] &&
-                    SumFits(checksum_, bytes) &&
-                    bytes[bytes.size() - kTrailerBytes] == std::byte{0} &&
-                    HoldsEntries(block, bytes.first(bytes.size() - kTrailerBytes));
+  const bool good =
+      bytes.size() > kTrailerBytes && bytes.size() == begins_[block + 1] - begins_[block] &&
+      SumFits(checksum_, bytes) && bytes[bytes.size() - kTrailerBytes] == std::byte{0} &&
+      HoldsEntries(block, bytes.first(bytes.size() - kTrailerBytes));
   if (good || RHIZOME_MUTANT("blocks of the catalogue are believed")) return Status::Ok();
   return Bad(fmt::format("block at offset {}", begins_[block]));
 }
@@ -335,8 +339,7 @@ bool CatalogTable::HoldsEntries(std::size_t block, Bytes bytes) const {
     if (!before.empty()) return *RocksKey::Parse(before) < key;
     if (block == 0) return true;
     const std::string_view separator = SeparatorOf(block - 1);
-    return separators_are_user_keys_ ? separator < key.user
-                                     : Opener::SeparatorKey(separator) < key;
+    return separators_are_user_keys_ ? separator < key.user : Opener::SeparatorKey(separator) < key;
   };
   const auto see = [&](std::string_view encoded, Bytes) {
     const auto key = RocksKey::Parse(encoded);

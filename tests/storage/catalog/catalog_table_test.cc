@@ -1,9 +1,13 @@
 #include "rhizome/storage/catalog_table.h"
 
 #include <gtest/gtest.h>
+#include <rocksdb/db.h>
+#include <rocksdb/table.h>
 
 #include <algorithm>
+#include <memory>
 #include <random>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -33,6 +37,33 @@ Bytes MakeTable() {
   return {};
 }
 
+/// The tables of a database of RocksDB's that has these families, one a family.
+std::vector<Bytes> TablesOfFamilies(const std::vector<std::string>& names) {
+  const TempDir dir;
+  rocksdb::Options options;
+  options.create_if_missing = true;
+  options.compression = rocksdb::kNoCompression;
+  rocksdb::BlockBasedTableOptions format;
+  format.format_version = 5;
+  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(format));
+  rocksdb::DB* opened = nullptr;
+  EXPECT_TRUE(rocksdb::DB::Open(options, (dir.path() / "db").string(), &opened).ok());
+  const std::unique_ptr<rocksdb::DB> db(opened);
+  for (const std::string& name : names) {
+    rocksdb::ColumnFamilyHandle* family = nullptr;
+    EXPECT_TRUE(db->CreateColumnFamily(options, name, &family).ok());
+    EXPECT_TRUE(db->Put({}, family, "key", "value").ok());
+    EXPECT_TRUE(db->Flush({}, family).ok());
+    EXPECT_TRUE(db->DestroyColumnFamilyHandle(family).ok());
+  }
+  std::vector<Bytes> tables;
+  for (const auto& entry : std::filesystem::directory_iterator(dir.path() / "db"))
+    if (entry.path().extension() == ".sst")
+      tables.push_back(*ReadWholeFile(FileSystem::Posix(), entry.path(), 1 << 20));
+  EXPECT_EQ(tables.size(), names.size());
+  return tables;
+}
+
 Status Check(const Bytes& table) {
   const auto read = [&](std::uint64_t offset, std::span<std::byte> out) {
     if (offset > table.size() || out.size() > table.size() - offset)
@@ -56,6 +87,14 @@ Bytes Flipped(Bytes table, std::size_t bit) {
 }
 
 TEST(CatalogTableTest, ATableOfRocksDbIsSound) { EXPECT_OK(Check(MakeTable())); }
+
+// The repair makes the families that tables name, and RocksDB ends the process where two numbers
+// have one name.
+TEST(CatalogTableTest, TablesOfOtherFamiliesAreRefused) {
+  for (const Bytes& table : TablesOfFamilies({"meta", "delta"})) EXPECT_OK(Check(table));
+  for (const Bytes& table : TablesOfFamilies({"delta", "meta", "delta2"}))
+    EXPECT_EQ(Check(table).code(), StatusCode::kCorruption);
+}
 
 TEST(CatalogTableTest, FlippedBitsOfThePropertiesAreFound) {
   const Bytes table = MakeTable();
