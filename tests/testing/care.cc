@@ -510,4 +510,18 @@ const std::map<std::string, std::function<Complaint()>>& Complaints() {
   return complaints;
 }
 
+std::string UnfitForSanitizers(const std::string& name) {
+  static const std::map<std::string, std::string> reasons = {
+      // It asks with a pipe whether a vtable can be read, and calls a sound object invalid if it
+      // gets none (LLVM, IsAccessibleMemoryRange).
+      {"FewDescriptorsAreNoDamage", "a sanitizer needs descriptors to look at a vtable"},
+      {"FewDescriptorsKeepTheDelta", "a sanitizer needs descriptors to look at a vtable"},
+      {"ForksAreNoticed", "children of a sanitized process with threads hang"},
+      {"ForksMayExit", "children of a sanitized process with threads hang"},
+      {"ThreadsThatDoNotStartAreErrors", "a sanitizer makes the stacks of threads itself"},
+  };
+  const auto reason = reasons.find(name);
+  return reason == reasons.end() ? std::string() : reason->second;
+}
+
 }  // namespace rhizome::testing

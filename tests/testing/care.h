@@ -71,4 +71,7 @@ Complaint ThreadsThatDoNotStartAreErrors();
 /// All of them, by name.
 const std::map<std::string, std::function<Complaint()>>& Complaints();
 
+/// Why a sanitizer's runtime is no place to look for this one; empty where it may run.
+std::string UnfitForSanitizers(const std::string& name);
+
 }  // namespace rhizome::testing

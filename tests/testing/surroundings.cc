@@ -21,7 +21,6 @@
 #include "storage/array_fixture.h"
 #include "testing/care.h"
 #include "testing/graph_model.h"
-#include "testing/sanitizer.h"
 #include "testing/test_store.h"
 
 namespace rhizome::testing {
@@ -105,7 +104,6 @@ Complaint ClaimedLengthsAreCompared() {
 }
 
 Complaint ForksAreNoticed() {
-  if (kSanitized) return std::nullopt;
   TempDir dir;
   const Path store = dir / "s";
   if (!MakeStore(DiskAround(), store).ok()) return "no store";
@@ -124,7 +122,6 @@ Complaint ForksAreNoticed() {
 }
 
 Complaint ForksMayExit() {
-  if (kSanitized) return std::nullopt;
   TempDir dir;
   const Path path = dir / "s";
   if (!MakeStore(DiskAround(), path).ok()) return "no store";
@@ -143,7 +140,6 @@ Complaint ForksMayExit() {
 }
 
 Complaint ThreadsThatDoNotStartAreErrors() {
-  if (kSanitized) return std::nullopt;
   TempDir dir;
   const Path path = dir / "s";
   std::mt19937_64 rng(1);
