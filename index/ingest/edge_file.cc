@@ -307,9 +307,18 @@ class EdgeReader {
   Status failed_;                // of spool_
 };
 
+bool HasTypeColumn(const IngestOptions& options) {
+  return std::find(options.columns.begin(), options.columns.end(), "type") != options.columns.end();
+}
+
 Status CheckEdgeFiles(const IngestOptions& options) {
+  const bool type_column = HasTypeColumn(options);
   for (const EdgeFile& file : options.edges) {
     const bool typed = !file.type.empty();
+    if (typed && type_column)
+      return Status::InvalidArgument(
+          fmt::format("{}: its edges have the type '{}' by file, and another by the column 'type'",
+                      file.path.string(), file.type));
     const bool one_says = options.edges.front().type.empty() != typed;
     if (one_says && file.src.has_value() == file.dst.has_value() &&
         file.src.has_value() == (options.edges.front().src.has_value()) &&
@@ -375,9 +384,7 @@ Status CheckEdgeColumns(const IngestOptions& options) {
 }
 
 bool HasEdgeTypes(const IngestOptions& options) {
-  const bool by_column =
-      std::find(options.columns.begin(), options.columns.end(), "type") != options.columns.end();
-  return by_column || (!options.edges.empty() && !options.edges.front().type.empty());
+  return HasTypeColumn(options) || (!options.edges.empty() && !options.edges.front().type.empty());
 }
 
 Result<std::unique_ptr<NpyReader>> OpenNpyEdges(FileSystem& fs, const EdgeFile& file) {

@@ -1,6 +1,5 @@
 #include "rhizome/index/background.h"
 
-#include <linux/ioprio.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -19,14 +18,20 @@ namespace {
 // gets ahead on a machine that is busy with other things.
 constexpr int kNice = 10;
 
+// The kernel defines these in <linux/ioprio.h> (see ioprio_set(2)), which some of its
+// releases, 6.1.192 among them, made C alone: a parameter there has the name `class`.
+constexpr int kOneThread = 1;
+constexpr int kBestEffort = 2;
+constexpr int kIoClassShift = 13;
+constexpr int kLowestLevel = 7;
+
 thread_local bool in_background = false;
 
 // Either may be refused, in a container: then the work has the priority of any other.
 void LowerPriority() {
   const auto thread = static_cast<id_t>(gettid());
   (void)setpriority(PRIO_PROCESS, thread, std::max(getpriority(PRIO_PROCESS, thread), kNice));
-  (void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0,
-                IOPRIO_PRIO_VALUE(IOPRIO_CLASS_BE, IOPRIO_NR_LEVELS - 1));
+  (void)syscall(SYS_ioprio_set, kOneThread, 0, kBestEffort << kIoClassShift | kLowestLevel);
 }
 
 }  // namespace

@@ -428,6 +428,13 @@ TEST_F(IngestTest, BadTripletsAreRefused) {
                 StatusCode::kInvalidArgument, {"s.tsv", "3 lines"});
 }
 
+TEST_F(IngestTest, TypesByFileAndByColumnAreRefused) {
+  EdgeFile edges(Write("e.tsv", "1\t2\tb\n"));
+  edges.type = "t";
+  ExpectRefused({.edges = {edges}, .columns = {"src", "dst", "type"}}, StatusCode::kInvalidArgument,
+                {"e.tsv", "'t'", "column 'type'"});
+}
+
 TEST_F(IngestTest, BadNpyEdgesAreRefused) {
   const auto refuse = [&](const Path& path, std::vector<std::string> columns,
                           const std::string& why) {

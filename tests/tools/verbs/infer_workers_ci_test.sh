@@ -70,8 +70,11 @@ for round in 1 2 3 4 5 6; do
   if [ $code -ne 0 ]; then
     [ $((round % 3)) -ne 1 ] || fail "round $round: one worker was killed and the job exits $code: $(cat err)"
     [ $((round % 3)) -ne 2 ] || expect_says "workers have died" "--resume"
-    expect_exit 2 rhizome get g.rz 0 --array emb
-    expect_exit 0 "${infer[@]}" --out emb --workers 2 --resume
+    # A job that is killed after it has published leaves the whole array; before that, nothing that is seen.
+    if [ $((round % 3)) -ne 0 ] || ! rhizome get g.rz 0 --array emb >/dev/null 2>&1; then
+      expect_exit 2 rhizome get g.rz 0 --array emb
+      expect_exit 0 "${infer[@]}" --out emb --workers 2 --resume
+    fi
   fi
   same_bytes "round $round"
   expect_exit 0 rhizome verify g.rz
