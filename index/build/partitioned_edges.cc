@@ -71,6 +71,7 @@ class MemoryEdges final : public PartitionedEdges {
   MemoryEdges(GraphInput& input, const PartitionOptions& options, const JobControl& control)
       : edges_(std::move(input.edges)),
         vertices_(input.vertex_count),
+        weighted_(input.weighted || !edges_.weight.empty()),
         undirected_(input.undirected),
         options_(options),
         control_(control) {
@@ -78,7 +79,7 @@ class MemoryEdges final : public PartitionedEdges {
   }
 
   Columns columns() const override {
-    return {.weighted = !edges_.weight.empty(), .attributes = edges_.attributes.size()};
+    return {.weighted = weighted_, .attributes = edges_.attributes.size()};
   }
 
   Result<EdgeDivision> Divide() override {
@@ -190,6 +191,7 @@ class MemoryEdges final : public PartitionedEdges {
 
   EdgeList edges_;
   const std::uint64_t vertices_;
+  const bool weighted_;
   const bool undirected_;
   const PartitionOptions& options_;
   const JobControl& control_;

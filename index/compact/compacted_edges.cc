@@ -472,7 +472,6 @@ Status CompactedEdges::Spill(SpilledGraph& spilled) const {
   EdgeList& block = writer.edges;
   RHIZOME_RETURN_IF_ERROR(AppendAll(block, [&] { return writer.FlushIfFull(block.size()); }));
   RHIZOME_ASSIGN_OR_RETURN(spilled.ends, writer.Finish(block.size()));
-  spilled.weighted = spilled.weighted && spilled.ends.edges > 0;
   return Status::Ok();
 }
 

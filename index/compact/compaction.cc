@@ -300,6 +300,7 @@ Status CompactGeneration(Store& store, const CompactionInput& input, const Compa
     graph.divided = edges;
   } else if (EdgesFit(input, build)) {
     RHIZOME_ASSIGN_OR_RETURN(graph.edges, edges->TakeAll());
+    graph.weighted = input.parts->info().weighted;
   } else {
     RHIZOME_ASSIGN_OR_RETURN(space, SpillSpace::Create(store.fs(), store.scratch(), "compact",
                                                        SpillQueueBytes(build.memory_bytes)));

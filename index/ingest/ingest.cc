@@ -138,6 +138,7 @@ Result<GraphInput> Assemble(const IngestOptions& options, Parsed parsed) {
   input.string_ids = std::move(vertices.string_ids);
   SetVertexTypes(options, parsed.nodes, vertices.nodes, input);
   SetEdges(std::move(parsed.edges), vertices, input);
+  input.weighted = HasWeights(options);
   for (NodeColumn& column : parsed.nodes.columns)
     input.arrays.push_back(std::move(column).ToArray(vertices.nodes, vertices.count));
   const auto rows = std::make_shared<const std::vector<std::int64_t>>(

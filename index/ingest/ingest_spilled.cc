@@ -125,7 +125,7 @@ class SpillingIngest {
     spilled.ends = std::move(vertices_.edges);
     if (edges_.spool) spilled.columns = std::move(*edges_.spool);
     spilled.typed = typed;
-    spilled.weighted = HasWeights(options_) && spilled.ends.edges > 0;
+    spilled.weighted = HasWeights(options_);
     spilled.attributes = std::move(edges_.columns.attributes);
     if (vertices_.kind != ExternalIdKind::kString) return;
     spilled.string_ids = std::move(vertices_.string_ids);
@@ -174,6 +174,7 @@ class SpillingIngest {
     edges.src.reserve(spilled.ends.edges);
     edges.dst.reserve(spilled.ends.edges);
     edges.attributes = spilled.attributes;
+    input.weighted = spilled.weighted;
     {
       RHIZOME_ASSIGN_OR_RETURN(SpilledEdgeReader reader, SpilledEdgeReader::Open(spilled));
       EdgeList block;

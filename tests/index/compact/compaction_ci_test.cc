@@ -361,6 +361,46 @@ TEST(CompactionTest, EdgeAttributesAreCarriedAndOldEdgesExpire) {
   }
 }
 
+// A weighted graph that has lost all its edges still takes weights, however it was compacted.
+TEST(CompactionTest, AGraphWithoutEdgesStaysWeighted) {
+  const JobControl control;
+  for (const bool repartition : {false, true}) {
+    for (const bool spilled : {false, true}) {
+      SCOPED_TRACE(::testing::Message()
+                   << "repartition " << repartition << ", spilled " << spilled);
+      TempDir dir;
+      GraphInput input;
+      input.vertex_count = 300;
+      input.vertex_type_names = {"v"};
+      input.edge_type_names = {"e"};
+      input.edges.src = {0, 1};
+      input.edges.dst = {1, 2};
+      input.edges.weight = {0.5F, 2.0F};
+      ASSERT_OK(testing::BuildStore(dir / "g.rz", std::move(input), {}));
+      const auto store = testing::OpenStore(dir / "g.rz", Store::Mode::kWrite);
+      ASSERT_OK(store);
+      const auto graph = Graph::Open(**store);
+      ASSERT_OK(graph);
+      WriteBatch none_left;
+      none_left.DeleteEdge(0, 1);
+      none_left.DeleteEdge(1, 2);
+      ASSERT_OK((*graph)->Write(none_left));
+      CompactOptions options;
+      options.repartition = repartition;
+      options.partition.partitions = 2;
+      if (spilled) options.memory_bytes = testing::JustNotHolding(*(*graph)->Snapshot(), options);
+      ASSERT_OK((*graph)->Compact(options, control));
+      WriteBatch weighted;
+      weighted.PutEdge(2, 0, {.weight = 0.25F});
+      ASSERT_OK((*graph)->Write(weighted));
+      const auto neighbors = (*graph)->Neighbors(2, Direction::kOut);
+      ASSERT_OK(neighbors);
+      ASSERT_EQ(neighbors->size(), 1U);
+      EXPECT_EQ(neighbors->front().weight, 0.25F);
+    }
+  }
+}
+
 TEST(CompactionTest, ASmallDeltaIsLeftAlone) {
   std::mt19937_64 rng(testing::TestSeed());
   TempDir dir;
