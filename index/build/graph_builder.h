@@ -56,7 +56,7 @@ struct ArrayInput {
 struct GraphInput {
   std::uint64_t vertex_count = 0;
   EdgeList edges;                              ///< an undirected graph's pairs once each
-  bool weighted = false;                       ///< has weights, also while it has no edge
+  bool weighted = false;                       ///< `edges` have weights, even if there are none
   bool undirected = false;                     ///< store (u,v) and (v,u); a self-loop once
   std::vector<TypeId> vertex_type;             ///< [vertex_count], or empty
   std::vector<std::string> vertex_type_names;  ///< at least one

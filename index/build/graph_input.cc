@@ -64,7 +64,7 @@ Status CheckEdges(const GraphInput& input) {
   for (const EdgeAttribute& attribute : edges.attributes)
     RHIZOME_RETURN_IF_ERROR(CheckLength(fmt::format("the edge attribute \"{}\"", attribute.name()),
                                         attribute.size(), edges.size()));
-  if (edges.weight.empty() && !(input.weighted && edges.size() > 0)) return Status::Ok();
+  if (edges.weight.empty() && !input.weighted) return Status::Ok();
   RHIZOME_RETURN_IF_ERROR(CheckLength("the weight column", edges.weight.size(), edges.size()));
   const auto nan = std::find_if(edges.weight.begin(), edges.weight.end(),
                                 [](float weight) { return std::isnan(weight); });

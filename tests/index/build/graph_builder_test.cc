@@ -173,6 +173,12 @@ TEST_F(BadInputTest, EdgesAreChecked) {
   ExpectRefusedWith([](GraphInput& g) { g.edges.type.pop_back(); }, "type");
   ExpectRefusedWith([](GraphInput& g) { g.edges.weight[4] = std::nanf(""); }, "edge 4");
   ExpectRefusedWith([](GraphInput& g) { g.edges.weight.pop_back(); }, "weight");
+  ExpectRefusedWith(
+      [](GraphInput& g) {
+        g.edges.weight.clear();
+        g.weighted = true;
+      },
+      "weight");
 }
 
 TEST_F(BadInputTest, VerticesAndNamesAreChecked) {

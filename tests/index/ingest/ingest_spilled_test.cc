@@ -226,6 +226,25 @@ TEST_F(IngestSpilledTest, TooFewPartitionsAreRefusedWithANumberThatDoes) {
   EXPECT_OK(Run("g.rz", options, IngestOptions::Spill::kAuto, kTinyMemory));
 }
 
+// Weights may be put later, whichever way the ingestion went.
+TEST_F(IngestSpilledTest, AWeightColumnWithoutEdgesMakesAWeightedGraph) {
+  WriteInput(dir_ / "e.tsv", "");
+  IngestOptions options{
+      .edges = {dir_ / "e.tsv"}, .columns = {"src", "dst", "weight"}, .vertices = 5};
+  options.store_id = *StoreId::Parse("000102030405060708090a0b0c0d0e0f");
+  const auto in_memory = Run("memory.rz", options, IngestOptions::Spill::kNever, 0);
+  ASSERT_OK(in_memory);
+  EXPECT_TRUE(in_memory->info.weighted);
+  const auto bytes = GenerationBytes(dir_ / "memory.rz");
+  for (const auto spill : {IngestOptions::Spill::kAuto, IngestOptions::Spill::kAlways}) {
+    const Path path = dir_ / fmt::format("{}.rz", static_cast<int>(spill));
+    const auto report = Run(path.filename().string(), options, spill, kTinyMemory);
+    ASSERT_OK(report);
+    EXPECT_TRUE(report->info.weighted);
+    EXPECT_EQ(GenerationBytes(path), bytes);
+  }
+}
+
 TEST_F(IngestSpilledTest, VerticesThatAreTooManyAreRefused) {
   WriteInput(dir_ / "e.tsv", "0\t1\n");
   const IngestOptions options{.edges = {dir_ / "e.tsv"}, .vertices = 1000000};
