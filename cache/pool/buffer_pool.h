@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "rhizome/cache/hold_room.h"
 #include "rhizome/cache/policy.h"
 #include "rhizome/cache/slot_table.h"
 #include "rhizome/storage/io_queue.h"
@@ -21,15 +22,6 @@ struct PoolCounters {
   std::uint64_t prefill = 0;  ///< filled before a first step
   std::uint64_t kept = 0;     ///< prefill that was in the pool already, from the trace before
   std::uint64_t reads() const { return prefill + misses; }
-};
-
-/// Room for units that steps hold beside the frames (BufferPool::Hold).
-struct HoldRoom {
-  std::uint64_t slots = 0;  ///< beyond them Hold waits until others are released
-
-  /// The most that there are addresses for, at least `slots`: used up only where a wait would not
-  /// end. Memory is taken as slots are used.
-  std::uint64_t most = 0;
 };
 
 /// A piece of memory divided into slots of one unit (a row, or a decoded chunk), and the policy

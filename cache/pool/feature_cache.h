@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/cache/buffer_pool.h"
+#include "rhizome/cache/hold_room.h"
 #include "rhizome/cache/policy.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/storage/read_cost.h"
@@ -16,6 +16,8 @@
 #include "rhizome/storage/store.h"
 
 namespace rhizome {
+
+class BufferPool;
 
 /// Settings fixed when a FeatureCache opens.
 struct FeatureCacheOptions {

@@ -6,13 +6,12 @@
 #include <span>
 #include <vector>
 
+#include "rhizome/cache/hold_room.h"
 #include "rhizome/storage/process.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome {
 
-/// A piece of memory for one unit (a row, or a decoded chunk). Slots lie one after another.
-using SlotId = std::uint32_t;
 inline constexpr SlotId kNowhere = std::numeric_limits<SlotId>::max();
 
 /// Which slots of a pool are free, and how many frames and holders name each of the others. A slot

@@ -17,6 +17,7 @@
 #include "rhizome/index/task_runner.h"
 #include "rhizome/index/vertex_ids.h"
 #include "rhizome/index/vertex_order.h"
+#include "rhizome/storage/generation_writer.h"
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/coordinates.h"

@@ -16,6 +16,7 @@
 #include "rhizome/index/topology_codec.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/manifest.h"
+#include "rhizome/storage/generation_writer.h"
 #include "rhizome/storage/store.h"
 
 namespace rhizome {

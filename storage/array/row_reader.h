@@ -5,12 +5,14 @@
 #include <memory>
 #include <span>
 
-#include "rhizome/storage/array_files.h"
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/io_queue.h"
-#include "rhizome/storage/row_sums.h"
+#include "rhizome/storage/result.h"
 
 namespace rhizome {
+
+class ArrayFiles;
+class RowSums;
 
 /// One row to read and where to put it: row_bytes() bytes at `out`.
 struct RowTarget {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rhizome/storage/chunk_array.h"
+#include "rhizome/storage/generation_writer.h"
 #include "rhizome/storage/store.h"
 #include "testing/testing.h"
 

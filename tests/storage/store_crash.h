@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <string>
 
+#include "rhizome/storage/generation_writer.h"
 #include "rhizome/storage/verify.h"
 #include "storage/array_fixture.h"
 #include "testing/fake_file_system.h"

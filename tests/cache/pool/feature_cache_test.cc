@@ -14,6 +14,7 @@
 #include "cache/policy/trace_testing.h"
 #include "rhizome/cache/belady_schedule.h"
 #include "rhizome/cache/policies.h"
+#include "rhizome/storage/generation_writer.h"
 #include "rhizome/storage/file_system.h"
 #include "testing/testing.h"
 

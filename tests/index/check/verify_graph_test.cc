@@ -4,6 +4,7 @@
 #include <functional>
 #include <random>
 
+#include "rhizome/storage/generation_writer.h"
 #include "rhizome/index/adjacency_format.h"
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/index/verify_store.h"

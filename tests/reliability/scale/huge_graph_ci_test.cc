@@ -20,6 +20,7 @@
 #include "rhizome/index/verify_store.h"
 #include "rhizome/index/vertex_order.h"
 #include "rhizome/storage/forwarding_file_system.h"
+#include "rhizome/storage/generation_writer.h"
 #include "rhizome/storage/store.h"
 #include "testing/testing.h"
 

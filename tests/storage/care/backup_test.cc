@@ -1,3 +1,4 @@
+#include "rhizome/storage/generation_writer.h"
 #include "rhizome/storage/backup.h"
 
 #include <gmock/gmock.h>

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <set>
 
+#include "rhizome/storage/generation_writer.h"
 #include "rhizome/storage/store.h"
 #include "storage/array_fixture.h"
 

@@ -1,3 +1,4 @@
+#include "rhizome/storage/generation_writer.h"
 #include "rhizome/storage/array_change.h"
 
 #include <gmock/gmock.h>

@@ -9,6 +9,7 @@
 
 #include "rhizome/storage/array_change.h"
 #include "rhizome/storage/forwarding_file_system.h"
+#include "rhizome/storage/generation_writer.h"
 #include "rhizome/storage/store.h"
 #include "rhizome/storage/verify.h"
 #include "storage/array_fixture.h"
