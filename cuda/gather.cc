@@ -5,7 +5,7 @@
 
 #include "rhizome/cuda/gather_kernel.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 Status CheckArguments(std::span<const std::byte> table, std::size_t row_bytes,
@@ -63,4 +63,4 @@ Status GatherRowsCuda(std::span<const std::byte> table, std::size_t row_bytes,
   return Status::IoError(std::string("gather on the device failed: ") + outcome.message);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -6,7 +6,7 @@
 
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Is there a device that the kernels of this build can run on?
 bool CudaAvailable();
@@ -22,4 +22,4 @@ Status GatherRowsCpu(std::span<const std::byte> table, std::size_t row_bytes,
 Status GatherRowsCuda(std::span<const std::byte> table, std::size_t row_bytes,
                       std::span<const std::int64_t> rows, std::span<std::byte> out);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

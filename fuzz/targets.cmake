@@ -10,7 +10,7 @@ function(rhizome_fuzz name)
   list(TRANSFORM arg_SOURCES PREPEND ${PROJECT_SOURCE_DIR}/)
   add_executable(${target} ${PROJECT_SOURCE_DIR}/fuzz/${target}.cc $<TARGET_OBJECTS:rhizome_seeds>
     ${arg_SOURCES})
-  target_link_libraries(${target} PRIVATE rhizome ${arg_LIBS})
+  target_link_libraries(${target} PRIVATE ${arg_LIBS} rhizome_engine)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests
     ${models_root} ${PROJECT_SOURCE_DIR}/tools/cli
     ${PROJECT_SOURCE_DIR}/tools/import ${PROJECT_SOURCE_DIR}/tools/verbs)
@@ -50,7 +50,7 @@ add_library(rhizome_fake_disk OBJECT ${PROJECT_SOURCE_DIR}/tests/testing/fake_fi
   ${PROJECT_SOURCE_DIR}/tests/testing/fake_file_handles.cc
   ${PROJECT_SOURCE_DIR}/tests/testing/fake_file_system.cc
   ${PROJECT_SOURCE_DIR}/tests/reliability/harness/rocks_disk.cc)
-target_link_libraries(rhizome_fake_disk PUBLIC rhizome RocksDB::rocksdb-shared fmt::fmt)
+target_link_libraries(rhizome_fake_disk PUBLIC rhizome_engine RocksDB::rocksdb-shared fmt::fmt)
 target_include_directories(rhizome_fake_disk PRIVATE ${PROJECT_SOURCE_DIR}/tests)
 set(disk rhizome_fake_disk)
 set(json nlohmann_json::nlohmann_json fmt::fmt)

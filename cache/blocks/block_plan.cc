@@ -9,7 +9,7 @@
 #include "rhizome/cache/pass_lists.h"
 #include "rhizome/index/graph_parts.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// Lists that one task sorts.
@@ -272,4 +272,4 @@ Result<BlockReads> PlanReads(const GraphSnapshot& graph, const BlockPlannerOptio
   return reads;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -12,10 +12,12 @@
 #include "rhizome/index/neighbor_source.h"
 #include "rhizome/index/rank_bitmap.h"
 #include "rhizome/index/sampler.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// Edges that are sampled at once, where they are of more than one target; what was drawn does not
 /// depend on it.
@@ -158,4 +160,5 @@ class BlockPlanner {
 Result<BlockReads> PlanReads(const GraphSnapshot& graph, const BlockPlannerOptions& options,
                              std::span<const Block> blocks, const JobControl& control);
 
+}  // namespace internal
 }  // namespace rhizome

@@ -7,7 +7,7 @@
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/stopwatch.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 Result<std::unique_ptr<BlockStager>> BlockStager::Create(
     BlockPlanner planner, std::vector<Block> blocks, ChunkReader& reader, std::uint64_t stage_rows,
@@ -132,4 +132,4 @@ void BlockStager::FillScale(const BlockLists& lists, std::size_t window, Stage& 
   for (std::size_t n = first; n < last; ++n) stage.scale[n - first] = row_scale_[lists.rows[n]];
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -12,8 +12,10 @@
 #include "rhizome/cache/block_plan.h"
 #include "rhizome/cache/bounded_queue.h"
 #include "rhizome/cache/chunk_reader.h"
+#include "rhizome/storage/export.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// Rows of a window: slot s at rows + s * dim. `scale`: GCN's factor of each, of windows that are
 /// added to sums; else empty.
@@ -103,4 +105,5 @@ class BlockStager {
   Thread staging_;
 };
 
+}  // namespace internal
 }  // namespace rhizome

@@ -9,7 +9,7 @@
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/stopwatch.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// Requests that are looked at before they are delivered: hits are many.
@@ -283,4 +283,4 @@ std::uint64_t ChunkReader::RowsInChunk(std::uint64_t chunk) const {
   return std::min(chunk_rows, delta_->rows() - chunk * chunk_rows);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -12,12 +12,14 @@
 #include "rhizome/cache/policy.h"
 #include "rhizome/index/delta_rows.h"
 #include "rhizome/storage/chunk_array.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/threads.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// Buffers of one size that are used again and again, aligned for direct reads. Threads: any; a
 /// buffer may be let go on another thread than took it. Ownership: buffers may outlive it.
@@ -193,4 +195,5 @@ class ChunkReader {
   Status started_;                                // of the threads; matters where there is none
 };
 
+}  // namespace internal
 }  // namespace rhizome

@@ -8,7 +8,7 @@
 #include "rhizome/cache/safetensors.h"
 #include "rhizome/storage/untrusted_json.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 using nlohmann::json;
@@ -207,4 +207,4 @@ Status InferenceLog::Append(std::uint32_t layer, std::uint64_t chunk,
   return log_->Append(EncodeFinished(layer, chunk, finished));
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -8,12 +8,14 @@
 #include <vector>
 
 #include "rhizome/cache/labels.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/job_log.h"
 #include "rhizome/storage/manifest.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// A finished chunk of one layer's output.
 struct FinishedChunk {
@@ -76,4 +78,5 @@ class InferenceLog {
   std::map<std::uint32_t, FileEntry> metadata_;
 };
 
+}  // namespace internal
 }  // namespace rhizome

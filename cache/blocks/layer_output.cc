@@ -5,7 +5,7 @@
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/stopwatch.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 ChunkProgress ChunkProgress::Of(InferenceLog* log, std::uint32_t layer) {
   if (log == nullptr) return {};
@@ -165,4 +165,4 @@ Result<WrittenArray> LayerOutput::Finish() {
   return written;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -12,11 +12,13 @@
 #include "rhizome/cache/inference_log.h"
 #include "rhizome/cache/labels.h"
 #include "rhizome/storage/chunk_array.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/threads.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// An array as it came out of a layer: its entries and files, below `root`.
 struct WrittenArray {
@@ -124,4 +126,5 @@ class LayerOutput {
   std::vector<std::unique_ptr<Thread>> threads_;
 };
 
+}  // namespace internal
 }  // namespace rhizome

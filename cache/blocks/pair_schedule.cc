@@ -5,7 +5,7 @@
 
 #include "rhizome/index/parallel.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 std::uint64_t ChunkOf(Row row, std::uint64_t chunk_rows) {
@@ -67,4 +67,4 @@ std::vector<std::uint64_t> PairSchedule::Chunks() const {
   return chunks;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -4,9 +4,11 @@
 #include <span>
 #include <vector>
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/types.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// The rows of a pair, and where it stands in its batch.
 struct PlacedPair {
@@ -49,4 +51,5 @@ class PairSchedule {
   std::uint64_t distinct_chunks_ = 0;
 };
 
+}  // namespace internal
 }  // namespace rhizome

@@ -11,7 +11,7 @@
 #include "rhizome/cache/pass_cost.h"
 #include "rhizome/index/rank_bitmap.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// What is laid out and counted beside the stored order: those that were best on some graph.
@@ -287,4 +287,4 @@ Result<OrderChoice> ChooseOrder(const GraphSnapshot& graph, const OrderOptions& 
   return choice;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

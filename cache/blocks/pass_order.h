@@ -12,10 +12,12 @@
 #include "rhizome/cache/policy.h"
 #include "rhizome/cache/row_order.h"
 #include "rhizome/index/graph.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// One pass of layerwise inference as far as its reads go: what it reads, and how it is cut.
 struct PassReads {
@@ -72,4 +74,5 @@ Result<OrderChoice> ChooseOrder(const GraphSnapshot& graph, const OrderOptions& 
 /// "stored", "references", ...: as cache/pass_layout.h names them.
 std::string RowRuleName(RowRule rule);
 
+}  // namespace internal
 }  // namespace rhizome

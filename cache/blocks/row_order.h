@@ -5,9 +5,11 @@
 #include <utility>
 #include <vector>
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/types.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// In which order rows stand in an array that lies between two layers, and in which they are
 /// computed: a permutation, or nothing where they stand as the store's rows do; or some rows only,
@@ -43,4 +45,5 @@ class RowOrder {
   std::vector<std::uint32_t> place_of_;
 };
 
+}  // namespace internal
 }  // namespace rhizome

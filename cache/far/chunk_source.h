@@ -8,7 +8,7 @@
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Where the chunks of an array come from: a local store, or one that is far away. Rows of
 /// row_bytes, chunk c holds rows [c * chunk_rows, ...), the last perhaps fewer. Shape and version
@@ -58,4 +58,4 @@ class StoredChunkSource final : public ChunkSource {
   const ChunkArray& array_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -15,7 +15,7 @@
 #include "rhizome/storage/stopwatch.h"
 #include "rhizome/storage/threads.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// A name in `folder` that no other cache of this process has.
@@ -366,4 +366,4 @@ Result<std::unique_ptr<DiskCache>> DiskCachesAhead::Next() {
   return filled;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

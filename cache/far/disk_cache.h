@@ -14,7 +14,7 @@
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/types.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 struct DiskCacheOptions {
   Path folder;  ///< where its files go; made if need be, others' files are let be
@@ -117,4 +117,4 @@ class DiskCachesAhead {
   double first_seconds_ = 0;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

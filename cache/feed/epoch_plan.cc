@@ -5,7 +5,7 @@
 #include <random>
 #include <utility>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 // A tag and a sampling key: epoch, validation bit, batch.
@@ -75,4 +75,4 @@ std::optional<SeedBatch> EpochPlan::Next() {
   return taken;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

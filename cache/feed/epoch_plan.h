@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "rhizome/cache/minibatch_sampler.h"
+#include "rhizome/storage/export.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// Which vertices each minibatch of a training job holds: in every epoch the training vertices in
 /// an order of their own (seeded), then the validation vertices in one fixed order with fixed
@@ -55,4 +57,5 @@ class EpochPlan {
   std::uint64_t batch_ = 0;  // of the epoch, training before validation
 };
 
+}  // namespace internal
 }  // namespace rhizome

@@ -9,7 +9,7 @@
 #include "rhizome/cache/simd.h"
 #include "rhizome/storage/check.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 void NormalizeRow(std::span<float> row) {
@@ -78,4 +78,4 @@ void FeatureDecoder::NormalizeRows(std::span<float> rows) const {
   for (std::size_t at = 0; at < rows.size(); at += dim_) NormalizeRow(rows.subspan(at, dim_));
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -7,11 +7,13 @@
 
 #include "rhizome/cache/aggregate_kernels.h"
 #include "rhizome/cache/feature_cache.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/io_queue.h"
 #include "rhizome/storage/manifest.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// Feature rows as networks take them: row i of a minibatch lies at place[i] of a table of rows,
 /// or at i where `place` is empty. The table is that of a cache, whose rows are held, or of its
@@ -92,4 +94,5 @@ class FeatureDecoder {
   bool normalize_ = false;
 };
 
+}  // namespace internal
 }  // namespace rhizome

@@ -8,7 +8,7 @@
 #include "rhizome/index/delta_rows.h"
 #include "rhizome/storage/chunk_array.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// More classes than this are taken for a mistake (such as ids given as labels).
@@ -146,4 +146,4 @@ double AccuracyCounts::Share(Split set) const {
   return total[i] == 0 ? 0 : static_cast<double>(correct[i]) / static_cast<double>(total[i]);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -7,10 +7,12 @@
 #include <vector>
 
 #include "rhizome/index/graph.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/store.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// The sets of vertices that the split array names, by its values.
 enum class Split : std::uint8_t { kTrain = 0, kValid = 1, kTest = 2, kNone = 255 };
@@ -49,4 +51,5 @@ struct AccuracyCounts {
   bool Has(Split set) const { return total[static_cast<std::size_t>(set)] > 0; }
 };
 
+}  // namespace internal
 }  // namespace rhizome

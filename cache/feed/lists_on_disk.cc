@@ -2,7 +2,7 @@
 
 #include "rhizome/storage/stopwatch.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// Of one entry that a hop looks up: the entry and its row, the miss and its read, the request.
@@ -77,4 +77,4 @@ ListReadsReport ListsOnDisk::report() const {
           .direct = stats.direct};
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -6,11 +6,13 @@
 #include "rhizome/cache/direct_neighbors.h"
 #include "rhizome/cache/job_report.h"
 #include "rhizome/index/graph.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// The in-lists of a graph that was opened with TopologyPlace::kDirect, for a job's samplers: read
 /// in batches, behind a neighbour cache. It is built here, and kept as long as this is, or dumped
@@ -47,4 +49,5 @@ class ListsOnDisk {
   std::uint64_t loads_ = 0;
 };
 
+}  // namespace internal
 }  // namespace rhizome

@@ -13,7 +13,7 @@
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/threads.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// A sampled and scheduled superbatch, on its way to the reading thread.
@@ -369,4 +369,4 @@ Loader::~Loader() = default;
 Result<std::optional<Minibatch>> Loader::Next() { return impl_->Next(); }
 RowReaderStats Loader::reader_stats() const { return impl_->reader_stats(); }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

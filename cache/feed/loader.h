@@ -12,10 +12,12 @@
 #include "rhizome/cache/overlap.h"
 #include "rhizome/cache/policy.h"
 #include "rhizome/cache/stage_trace.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 struct LoaderOptions {
   MinibatchSamplerOptions sampler;
@@ -91,4 +93,5 @@ class Loader {
   std::unique_ptr<Impl> impl_;
 };
 
+}  // namespace internal
 }  // namespace rhizome

@@ -5,9 +5,11 @@
 
 #include "rhizome/cache/aggregate.h"
 #include "rhizome/cache/feature_rows.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/types.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// Where the time and the reads of a minibatch went. Costs of a whole superbatch (schedule,
 /// prefill) are booked on its first minibatch.
@@ -38,4 +40,5 @@ struct Minibatch {
   MinibatchCosts costs;
 };
 
+}  // namespace internal
 }  // namespace rhizome

@@ -8,7 +8,7 @@
 
 #include "rhizome/cache/compute_threads.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 constexpr std::uint64_t kMaxLocal = std::numeric_limits<std::uint32_t>::max();
@@ -102,4 +102,4 @@ Status MinibatchSampler::FillDegrees(Minibatch& minibatch) const {
   return Status::Ok();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

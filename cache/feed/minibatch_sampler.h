@@ -8,8 +8,10 @@
 #include "rhizome/index/graph.h"
 #include "rhizome/index/neighbor_source.h"
 #include "rhizome/index/sampler.h"
+#include "rhizome/storage/export.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// Distinct vertices to compute, in order. Equal `key`s draw equal neighbours.
 struct SeedBatch {
@@ -55,4 +57,5 @@ Result<std::uint32_t> InDegree(const GraphSnapshot& graph, Row row);
 /// Of all rows, for who asks often. Works on the compute threads. Memory: 4 bytes a vertex.
 Result<std::vector<std::uint32_t>> InDegrees(const GraphSnapshot& graph);
 
+}  // namespace internal
 }  // namespace rhizome

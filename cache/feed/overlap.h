@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <string_view>
 
-namespace rhizome {
+#include "rhizome/storage/export.h"
+
+namespace RHIZOME_API rhizome {
 
 /// What goes on at once in a training.
 enum class Overlap : std::uint8_t {

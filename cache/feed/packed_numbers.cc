@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 constexpr std::uint32_t kPackedNumbersMaxWidth = 64;
@@ -192,4 +192,4 @@ std::optional<PackedNumbers> PackedNumbers::Open(std::span<const std::byte> byte
   return list;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

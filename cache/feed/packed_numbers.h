@@ -9,7 +9,7 @@
 
 #include "rhizome/storage/little_endian.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Lists of numbers in few bits, for scratch that is written and read once by one machine. A list
 /// has up to four classes, each of a width in bits; every number lies in the narrowest class that
@@ -102,4 +102,4 @@ class PackedNumbers {
   std::array<std::uint64_t, kPackedClasses> masks_ = {};
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -10,7 +10,7 @@
 #include "rhizome/cache/packed_numbers.h"
 #include "rhizome/storage/hash.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// Numbers at the head of an encoded minibatch, in this order. kEmptyLists: lists without entries
@@ -190,4 +190,4 @@ Result<Minibatch> ReadMinibatch(ReadableFile& file, const SuperbatchEntry& entry
   return DecodeMinibatch(bytes);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

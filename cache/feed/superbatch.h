@@ -8,7 +8,7 @@
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Where one sampled minibatch lies in its superbatch's file.
 struct SuperbatchEntry {
@@ -48,4 +48,4 @@ class SuperbatchWriter {
 /// Reads one minibatch back. Errors: kCorruption, kIoError, naming file and offset.
 Result<Minibatch> ReadMinibatch(ReadableFile& file, const SuperbatchEntry& entry);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -7,7 +7,7 @@
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Hands values from one thread to another, at most `capacity` waiting. Either side can end it: the
 /// producer with Finish (what is queued is still delivered, then the status), the consumer with
@@ -98,4 +98,4 @@ class BoundedQueue {
   bool cancelled_ RHIZOME_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -5,7 +5,7 @@
 
 #include "rhizome/index/parallel.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 struct Threads {
@@ -47,4 +47,4 @@ void ComputeFor(std::size_t count, const std::function<void(std::size_t)>& body)
   All().arena->execute([&] { ParallelFor(count, run); });
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -4,7 +4,10 @@
 #include <cstdint>
 #include <functional>
 
+#include "rhizome/storage/export.h"
+
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// How many threads ComputeFor uses, from now on and in the whole process. `prepare`, if given, is
 /// called on each of them before its first task: for libraries that keep settings for each thread.
@@ -16,4 +19,5 @@ std::uint32_t ComputeThreads();
 /// all are done. Bodies must not call ComputeFor.
 void ComputeFor(std::size_t count, const std::function<void(std::size_t)>& body);
 
+}  // namespace internal
 }  // namespace rhizome

@@ -4,9 +4,10 @@
 #include <functional>
 #include <string_view>
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/io_queue.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// Takes a sentence that the user should read before a job goes on.
 using JobNote = std::function<void(std::string_view)>;

@@ -4,7 +4,7 @@
 
 #include "rhizome/storage/job_folder.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 constexpr const char* kLockName = "LOCK";
@@ -48,4 +48,4 @@ JobScratch::~JobScratch() {
   static_cast<void>(removed);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -3,11 +3,13 @@
 #include <memory>
 #include <string>
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/store.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// A job's own folder, scratch/<job>/ of a store, held by a lock in it. Removed with everything in
 /// it when this is destroyed, unless Keep was called. Threads: one at a time.
@@ -45,4 +47,5 @@ class JobScratch {
   bool keep_ = false;
 };
 
+}  // namespace internal
 }  // namespace rhizome

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// Longer superbatches than this gain nothing: the prefill they save is small by then.
@@ -188,4 +188,4 @@ Result<JobMemoryPlan> PlanMemory(std::uint64_t limit_bytes, const FixedMemory& f
                        .in_turn = false};
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -4,9 +4,11 @@
 #include <functional>
 #include <optional>
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// What is known about a job's memory before it starts, in bytes unless said otherwise.
 struct MemoryNeeds {
@@ -65,4 +67,5 @@ inline constexpr std::uint64_t kDefaultNeighborCacheBytes = std::uint64_t{256} <
 Result<JobMemoryPlan> PlanMemory(std::uint64_t limit_bytes, const FixedMemory& fixed,
                                  const MemoryNeeds& needs, const SuperbatchTrial& trial = {});
 
+}  // namespace internal
 }  // namespace rhizome

@@ -3,7 +3,7 @@
 #include <fstream>
 #include <string>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 std::uint64_t StatusField(const std::string& process, const std::string& name) {
@@ -24,4 +24,4 @@ std::uint64_t PeakResidentBytesOf(pid_t process) {
   return StatusField(std::to_string(process), "VmHWM:");
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -4,7 +4,10 @@
 
 #include <cstdint>
 
+#include "rhizome/storage/export.h"
+
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// Memory of this process, or of another one, as the kernel counts it (/proc/self/status), in
 /// bytes; 0 where it does not say.
@@ -12,4 +15,5 @@ std::uint64_t ResidentBytes();      ///< VmRSS: now
 std::uint64_t PeakResidentBytes();  ///< VmHWM: the most there ever was
 std::uint64_t PeakResidentBytesOf(pid_t process);
 
+}  // namespace internal
 }  // namespace rhizome

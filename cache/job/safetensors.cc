@@ -9,7 +9,7 @@
 
 #include "rhizome/storage/untrusted_json.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 constexpr std::size_t kLengthBytes = 8;
@@ -213,4 +213,4 @@ std::string ToHex(const Hash128& hash) {
   return text;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

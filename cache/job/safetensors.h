@@ -7,11 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// Limits that a reader enforces before it believes a size.
 inline constexpr std::uint64_t kMaxTensorHeaderBytes = std::uint64_t{1} << 20;
@@ -57,4 +59,5 @@ Status SaveSafetensors(const Path& path, const TensorFile& file,
 /// 32 hexadecimal digits.
 std::string ToHex(const Hash128& hash);
 
+}  // namespace internal
 }  // namespace rhizome

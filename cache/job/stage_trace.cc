@@ -7,7 +7,7 @@
 
 #include "rhizome/storage/file_system.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 std::string_view StageName(Stage stage) {
   static constexpr std::array<std::string_view, kStages> kNames = {"sample", "schedule", "switch",
@@ -53,4 +53,4 @@ Status StageTrace::Write(const Path& path) const {
   return file.Commit();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -6,11 +6,13 @@
 #include <string_view>
 #include <vector>
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// What a minibatch, or a superbatch, passes through. Each has a track of its own in a trace.
 enum class Stage : std::uint8_t { kSample, kSchedule, kSwitch, kRead, kWait, kCompute };
@@ -66,4 +68,5 @@ class StageTimer {
   const StageTrace::Clock::time_point start_;
 };
 
+}  // namespace internal
 }  // namespace rhizome

@@ -2,7 +2,7 @@
 
 #include <time.h>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 double Now(clockid_t clock) {
@@ -17,4 +17,4 @@ WorkClock::WorkClock() : start_(Now(CLOCK_MONOTONIC)), cpu_start_(Now(CLOCK_PROC
 double WorkClock::seconds() const { return Now(CLOCK_MONOTONIC) - start_; }
 double WorkClock::cpu_seconds() const { return Now(CLOCK_PROCESS_CPUTIME_ID) - cpu_start_; }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -1,6 +1,9 @@
 #pragma once
 
+#include "rhizome/storage/export.h"
+
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// Wall clock and processor time since it was made.
 class WorkClock {
@@ -14,4 +17,5 @@ class WorkClock {
   double cpu_start_;
 };
 
+}  // namespace internal
 }  // namespace rhizome

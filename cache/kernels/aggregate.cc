@@ -4,7 +4,7 @@
 
 #include "rhizome/cache/simd.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 const float* DataOrNull(std::span<const float> values) {
@@ -100,4 +100,4 @@ std::vector<std::size_t> SplitByEdges(const CsrView& csr, std::size_t pieces) {
   return cuts;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

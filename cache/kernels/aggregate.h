@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "rhizome/cache/aggregate_kernels.h"
+#include "rhizome/storage/export.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// Neighbour lists over local numbers: those of target t are neighbors[offsets[t] .. offsets[t+1]).
 struct CsrView {
@@ -91,4 +93,5 @@ void AccumulateRows(std::size_t targets, const std::uint32_t* begins, const std:
                     const std::uint32_t* index, const float* scale, const float* x, std::size_t dim,
                     float* acc);
 
+}  // namespace internal
 }  // namespace rhizome

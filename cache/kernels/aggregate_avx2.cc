@@ -5,7 +5,7 @@
 
 #include "rhizome/cache/aggregate_kernels_inl.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 struct Avx2 {
@@ -95,6 +95,6 @@ struct Avx2 {
 
 const AggregateKernels kAvx2Kernels = MakeKernels<Avx2>();
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "rhizome/cache/aggregate_kernels_inl.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 struct Avx512 {
@@ -82,6 +82,6 @@ struct Avx512 {
 
 const AggregateKernels kAvx512Kernels = MakeKernels<Avx512>();
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal
 
 #endif

@@ -11,7 +11,10 @@
 // All sets give the same bits: each column is added by itself, in list order, in float32, a product
 // being rounded before it is added (never a fused multiply-add).
 
+#include "rhizome/storage/export.h"
+
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// Elements of the rows that are read; sums are float32 always.
 enum class RowType : std::uint8_t { kFloat32, kFloat16, kBfloat16 };
@@ -145,4 +148,5 @@ extern const AggregateKernels kAvx2Kernels;
 extern const AggregateKernels kAvx512Kernels;
 #endif
 
+}  // namespace internal
 }  // namespace rhizome

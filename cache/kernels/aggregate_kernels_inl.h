@@ -15,7 +15,7 @@
 //   Columns(first): first, first + 1, ...; IntMul, IntAdd, IntXor, IntShift<n>: right.
 // All of it is local to the including file, which is compiled for its own instructions.
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 struct Half {
@@ -403,4 +403,4 @@ constexpr AggregateKernels MakeKernels() {
 }
 
 }  // namespace
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -1,7 +1,7 @@
 // Compiled for any machine of the architecture, with -ffp-contract=off; see aggregate_kernels.h.
 #include "rhizome/cache/aggregate_kernels_inl.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// Four lanes in the compiler's own vectors, which every target has in some form.
@@ -100,4 +100,4 @@ struct Portable {
 
 const AggregateKernels kPortableKernels = MakeKernels<Portable>();
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -14,7 +14,7 @@
 
 #include "rhizome/storage/check.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 constexpr const char* kVariable = "RHIZOME_SIMD";
@@ -118,4 +118,4 @@ const AggregateKernels& KernelsOf(SimdPath path) {
   return kPortableKernels;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

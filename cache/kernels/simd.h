@@ -5,9 +5,11 @@
 #include <vector>
 
 #include "rhizome/cache/aggregate_kernels.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/status.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// Sets of kernels, narrowest first. All give the same bits.
 enum class SimdPath : std::uint8_t { kPortable, kAvx2, kAvx512 };
@@ -32,4 +34,5 @@ void SetSimdPath(SimdPath path);
 const AggregateKernels& Kernels();
 const AggregateKernels& KernelsOf(SimdPath path);
 
+}  // namespace internal
 }  // namespace rhizome

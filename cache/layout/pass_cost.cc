@@ -4,7 +4,7 @@
 
 #include "rhizome/cache/policies.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// `target(i)`: the i-th that is computed; `chunk_of(local row)` in [0, chunks).
@@ -95,4 +95,4 @@ LayoutChoice ChooseLayout(const PassLists& lists, const ChooseOptions& options) 
   return choice;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -7,8 +7,10 @@
 #include "rhizome/cache/pass_layout.h"
 #include "rhizome/cache/pass_lists.h"
 #include "rhizome/cache/policy.h"
+#include "rhizome/storage/export.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// How a worker cuts its pass: targets into blocks, rows into chunks. Both at least 1.
 struct PassShape {
@@ -66,4 +68,5 @@ struct LayoutChoice {
 };
 LayoutChoice ChooseLayout(const PassLists& lists, const ChooseOptions& options);
 
+}  // namespace internal
 }  // namespace rhizome

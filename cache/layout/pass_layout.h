@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "rhizome/cache/pass_lists.h"
+#include "rhizome/storage/export.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 // The layout of a pass: in which order a worker computes its targets, and where the rows that it
 // works on stand, which decides how many chunks each block of targets reads. GLISP (section III-D)

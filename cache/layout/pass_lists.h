@@ -7,13 +7,16 @@
 
 #include "rhizome/index/graph.h"
 #include "rhizome/index/sampler.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/types.h"
 
-namespace rhizome {
-
+namespace rhizome::inline internal {
 class NeighborSource;
+}  // namespace rhizome::inline internal
+
+namespace RHIZOME_API rhizome {
 
 /// A row among those that a worker works on.
 using LocalRow = std::uint32_t;

@@ -6,7 +6,7 @@
 
 #include "rhizome/storage/exceptions.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// Shares of the rows that are drawn one after another, to bound the memory of their lists.
@@ -91,4 +91,4 @@ Result<PassPlan> PlanPass(const GraphSnapshot& graph, const PassPlanOptions& opt
   return Fail(StatusOfException());
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -6,10 +6,12 @@
 #include "rhizome/cache/pass_cost.h"
 #include "rhizome/cache/pass_lists.h"
 #include "rhizome/index/graph.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 struct PassPlanOptions {
   PassDrawOptions draw;
@@ -44,4 +46,5 @@ struct PassPlan {
 Result<PassPlan> PlanPass(const GraphSnapshot& graph, const PassPlanOptions& options,
                           const JobControl& control);
 
+}  // namespace internal
 }  // namespace rhizome

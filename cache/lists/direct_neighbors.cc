@@ -15,7 +15,7 @@
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/process.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// Entries [begin, end) of a LookUp that need the same bytes of a file.
@@ -365,4 +365,4 @@ Status DirectNeighbors::SetCache(std::shared_ptr<const NeighborCache> cache) {
 
 DirectNeighborsStats DirectNeighbors::stats() const { return impl_->stats(); }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

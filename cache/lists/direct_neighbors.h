@@ -6,9 +6,11 @@
 
 #include "rhizome/cache/neighbor_cache.h"
 #include "rhizome/index/neighbor_source.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/io_queue.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 struct DirectNeighborsOptions {
   IoQueueOptions io = {.depth = 128};
@@ -70,4 +72,5 @@ class DirectNeighbors final : public NeighborSource {
   std::unique_ptr<Impl> impl_;
 };
 
+}  // namespace internal
 }  // namespace rhizome

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rhizome/index/graph.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/io_queue.h"
 #include "rhizome/storage/job_control.h"
@@ -15,6 +16,7 @@
 #include "rhizome/storage/section_file.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 struct NeighborCacheOptions {
   /// kIn or kOut: the lists that are walked.
@@ -96,4 +98,5 @@ class NeighborCache {
   std::optional<SectionFile> loaded_;
 };
 
+}  // namespace internal
 }  // namespace rhizome

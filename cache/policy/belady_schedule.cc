@@ -2,7 +2,7 @@
 
 #include "rhizome/cache/offline_schedule.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 std::unique_ptr<Policy> MakeBeladySchedule(const Trace& trace, std::uint32_t frame_count,
                                            std::uint64_t key_count) {
@@ -10,4 +10,4 @@ std::unique_ptr<Policy> MakeBeladySchedule(const Trace& trace, std::uint32_t fra
       trace, BuildSchedule(trace, FindNextUses(trace, key_count), frame_count, AccessCosts()));
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

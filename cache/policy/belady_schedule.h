@@ -6,7 +6,7 @@
 
 #include "rhizome/cache/policy.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The optimal cache for a known future, with bypass: after every step the pool holds, of what it
 /// held and what the step read, the keys that are needed again soonest. No policy reads less on any
@@ -23,4 +23,4 @@ namespace rhizome {
 std::unique_ptr<Policy> MakeBeladySchedule(const Trace& trace, std::uint32_t frame_count,
                                            std::uint64_t key_count);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -11,7 +11,7 @@
 #include "rhizome/cache/sweep.h"
 #include "rhizome/storage/check.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 // Costs differ by a factor of a hundred or so; a class is a half of the one above it.
@@ -148,4 +148,4 @@ std::unique_ptr<Policy> MakeCostSchedule(const Trace& trace, std::uint32_t frame
                              CostRounds(trace, frame_count, key_count, row_bytes, cost).Best());
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

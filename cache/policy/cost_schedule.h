@@ -6,7 +6,7 @@
 #include "rhizome/cache/policy.h"
 #include "rhizome/storage/read_cost.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// A cache for a known future in which reads of neighbouring rows are one read: what it saves is
 /// the disk's time, not rows. A row whose neighbours are read in the same step costs next to
@@ -25,4 +25,4 @@ std::unique_ptr<Policy> MakeCostSchedule(const Trace& trace, std::uint32_t frame
                                          std::uint64_t key_count, std::uint64_t row_bytes,
                                          const ReadCost& cost);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

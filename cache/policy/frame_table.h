@@ -8,7 +8,7 @@
 #include "rhizome/cache/policy.h"
 #include "rhizome/storage/check.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 inline constexpr FrameId kNoFrame = std::numeric_limits<FrameId>::max();
 inline constexpr CacheKey kNoKey = -1;
@@ -55,4 +55,4 @@ class FrameTable {
   std::vector<CacheKey> key_of_;   // by frame
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

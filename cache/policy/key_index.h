@@ -10,7 +10,7 @@
 
 #include "rhizome/cache/policy.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Finds keys in a prefill, which is sorted by key: a table says where each of about as many equal
 /// ranges as there are keys begins, so that a look-up touches few lines of memory. Does not own the
@@ -49,4 +49,4 @@ class KeyIndex {
   std::vector<std::uint32_t> starts_;  // by range, and one behind the last
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// The keys of one step, as bits.
@@ -81,4 +81,4 @@ Trace Reordered(const Trace& trace, std::span<const std::uint32_t> order) {
   return reordered;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -7,7 +7,7 @@
 
 #include "rhizome/cache/policy.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// An order of a trace's steps in which neighbours share many keys: order[i] is the step that comes
 /// i-th. Within each window of `window` steps, greedily: always the step that shares most keys with
@@ -26,4 +26,4 @@ std::vector<std::uint32_t> MatchOrder(const Trace& trace, std::uint64_t key_coun
 /// The trace with its steps in another order: `order` holds each of them once.
 Trace Reordered(const Trace& trace, std::span<const std::uint32_t> order);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -7,7 +7,7 @@
 #include "rhizome/cache/step_set.h"
 #include "rhizome/storage/check.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// Tells one sequence of keys from another; order matters.
@@ -336,4 +336,4 @@ std::unique_ptr<Policy> MakeScheduledPolicy(const Trace& trace, Schedule schedul
   return std::make_unique<ScheduledPolicy>(trace, std::move(schedule));
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

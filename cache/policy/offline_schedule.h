@@ -9,7 +9,7 @@
 
 #include "rhizome/cache/policy.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 // What the schedules that know the future share (belady_schedule.h, cost_schedule.h).
 
@@ -65,4 +65,4 @@ Schedule BuildSchedule(const Trace& trace, std::span<const NextUse> next, std::u
 /// are not the step's that the schedule was built from.
 std::unique_ptr<Policy> MakeScheduledPolicy(const Trace& trace, Schedule schedule);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "rhizome/cache/policy.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/read_cost.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// Every kind there is, the default one first: what `--cache` offers.
 std::vector<PolicyKind> AllPolicies();

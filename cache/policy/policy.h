@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
-namespace rhizome {
+#include "rhizome/storage/export.h"
+
+namespace RHIZOME_API rhizome {
 
 /// What a cache holds: a row, or a chunk.
 using CacheKey = std::int64_t;

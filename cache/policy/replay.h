@@ -4,9 +4,10 @@
 
 #include "rhizome/cache/policies.h"
 #include "rhizome/cache/policy.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/read_cost.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// What reads take on a disk that is as a ReadCost says; keys are rows of equal size, in the order
 /// in which they lie there.

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// A set of numbers in [0, size) that knows its greatest member: 64-ary bitsets, one above the
 /// other, each bit saying that the word below is not zero. Every operation takes log64(size) steps.
@@ -53,4 +53,4 @@ class StepSet {
   std::vector<std::vector<std::uint64_t>> levels_;  // leaves first; the last has one word
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -5,7 +5,7 @@
 #include "rhizome/cache/policy.h"
 #include "rhizome/storage/read_cost.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 inline constexpr CacheKey kNoRow = -1;
 
@@ -46,4 +46,4 @@ class Sweep {
   const std::uint64_t gap_bytes_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -9,7 +9,7 @@
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/exceptions.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 constexpr CacheKey kNothing = -1;
@@ -302,4 +302,4 @@ void BufferPool::Forget() {
   if (ahead_ != nullptr) ahead_->read = 0;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -13,7 +13,7 @@
 #include "rhizome/storage/io_queue.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 struct PoolCounters {
   std::uint64_t requests = 0;
@@ -137,4 +137,4 @@ class BufferPool {
   PoolCounters counters_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

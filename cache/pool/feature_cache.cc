@@ -8,8 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "rhizome/cache/buffer_pool.h"
 #include "rhizome/index/delta_rows.h"
+#include "rhizome/storage/array_files.h"
 #include "rhizome/storage/exceptions.h"
+#include "rhizome/storage/row_sums.h"
 #include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {

@@ -11,13 +11,16 @@
 #include "rhizome/cache/hold_room.h"
 #include "rhizome/cache/policy.h"
 #include "rhizome/index/graph.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/read_cost.h"
 #include "rhizome/storage/row_reader.h"
 #include "rhizome/storage/store.h"
 
-namespace rhizome {
-
+namespace rhizome::inline internal {
 class BufferPool;
+}  // namespace rhizome::inline internal
+
+namespace RHIZOME_API rhizome {
 
 /// Settings fixed when a FeatureCache opens.
 struct FeatureCacheOptions {

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 
-namespace rhizome {
+#include "rhizome/storage/export.h"
+
+namespace RHIZOME_API rhizome {
 
 /// A piece of memory for one unit (a row, or a decoded chunk). Slots lie one after another.
 using SlotId = std::uint32_t;

@@ -6,7 +6,7 @@
 
 #include "rhizome/storage/check.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 Result<std::size_t> SlotTable::WaitForRoom(std::size_t least, std::size_t wanted) {
   const MutexLock lock(mutex_);
@@ -118,4 +118,4 @@ void SlotTable::Cancel() {
   changed_.NotifyAll();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -10,7 +10,7 @@
 #include "rhizome/storage/process.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 inline constexpr SlotId kNowhere = std::numeric_limits<SlotId>::max();
 
@@ -72,4 +72,4 @@ class SlotTable {
   bool cancelled_ RHIZOME_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -5,7 +5,7 @@
 #include "rhizome/gnn/torch_guard.h"
 #include "rhizome/gnn/train.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 class Entry final : public GnnEntry {
@@ -32,7 +32,7 @@ class Scores final : public LinkScores {
 };
 
 }  // namespace
-}  // namespace rhizome
+}  // namespace rhizome::inline internal
 
 extern "C" const rhizome::GnnEntry* rhizome_gnn_entry_v1() {
   static const rhizome::Entry entry;

@@ -2,13 +2,14 @@
 
 #include "rhizome/gnn/infer_options.h"
 #include "rhizome/gnn/train_options.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
 
 // The one torch-free door into librhizome_gnn: a program that links only librhizome loads the
 // library with dlopen and asks for kGnnEntrySymbol.
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// The verbs of the library. Errors: those of the store; kInvalidArgument, arrays or model that do
 /// not fit; kBusy, another job of this name runs; kInterrupted. Threads: one call at a time in a

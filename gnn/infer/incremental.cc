@@ -15,7 +15,7 @@
 #include "rhizome/index/stale_vertices.h"
 #include "rhizome/storage/array_versions.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 std::string_view FactOf(const ArrayEntry& array, std::string_view name) {
   for (const auto& [key, value] : array.attributes) {
@@ -205,4 +205,4 @@ Result<MergedArray> MergeIncremental(const MergeOptions& options, const Incremen
   return merged;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

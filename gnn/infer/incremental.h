@@ -17,7 +17,7 @@
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The facts (ArrayEntry::attributes) that say on what an array's rows depend, but for the graph's
 /// changes.
@@ -72,4 +72,4 @@ Result<MergedArray> MergeIncremental(const MergeOptions& options, const Incremen
                                      const WrittenArray& computed, const Path& root,
                                      InferenceLog* log, const JobControl& control);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

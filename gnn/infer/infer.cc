@@ -23,7 +23,7 @@
 #include "rhizome/storage/array_change.h"
 #include "rhizome/storage/stopwatch.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// Publishes the result as the options say, in the generation that is current by now. Returns the
@@ -364,4 +364,4 @@ Result<InferReport> InferArray(const InferOptions& given, const JobControl& cont
   return report;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

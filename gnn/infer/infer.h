@@ -4,7 +4,7 @@
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The verb `infer`: computes every vertex with a model and publishes the result as an array. The
 /// job is a reader: what was written to the graph when it began, edges, features and labels, is
@@ -16,4 +16,4 @@ Result<InferReport> InferArray(const InferOptions& options, const JobControl& co
 /// computes.
 Result<InferPlan> PlanInference(const InferOptions& options, const JobControl& control);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

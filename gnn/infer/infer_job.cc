@@ -13,7 +13,7 @@
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/hash.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 Status CheckOutput(const Store& store, const InferOptions& options) {
@@ -308,4 +308,4 @@ Result<std::unique_ptr<ListsOnDisk>> OpenInferLists(const InferJob& job,
   return lists;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -13,7 +13,7 @@
 #include "rhizome/gnn/model.h"
 #include "rhizome/index/graph.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Memory for what libtorch and the allocator take when they first work.
 inline constexpr std::uint64_t kInferSlackBytes = std::uint64_t{48} << 20;
@@ -60,4 +60,4 @@ Result<std::unique_ptr<ListsOnDisk>> OpenInferLists(const InferJob& job,
                                                     const InferOptions& options,
                                                     InferMemory& memory, const JobControl& control);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -10,7 +10,7 @@
 #include "rhizome/cache/minibatch_sampler.h"
 #include "rhizome/storage/chunk_array.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// Chunks of the arrays between layers: small, so that a block reads little that it does not need,
@@ -299,4 +299,4 @@ ArrayEntry LayerEntry(const GraphSnapshot& graph, const Model& model, std::uint3
                                                 : IntermediateEntry(graph, model, layer, options);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

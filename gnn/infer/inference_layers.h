@@ -11,7 +11,7 @@
 #include "rhizome/cache/row_order.h"
 #include "rhizome/gnn/layerwise_inference.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// What the layers of a job are, whether they are run or only counted: what each reads and writes,
 /// in which order and in which pieces. Orders are those of the arrays that the layers write; of the
@@ -69,4 +69,4 @@ class Layers {
   std::vector<std::uint32_t> degrees_;  // [rows]; none without edges
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

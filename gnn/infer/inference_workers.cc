@@ -10,7 +10,7 @@
 #include "rhizome/index/vertex_order.h"
 #include "rhizome/storage/untrusted_json.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 using nlohmann::json;
@@ -134,4 +134,4 @@ Status ServeInference(const RunTask& run) {
       });
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -12,7 +12,7 @@
 #include "rhizome/gnn/worker_pool.h"
 #include "rhizome/index/graph.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The child processes of a layerwise inference job. Each computes the chunks of a layer that
 /// belong to one partition at a time; this process hands out the partitions and keeps the job's
@@ -51,4 +51,4 @@ Status ServeInference(const RunTask& run);
 std::vector<WorkerTask> TasksOfLayer(const GraphSnapshot& graph, std::uint32_t layer,
                                      const LayerOutput& output, std::uint32_t workers);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

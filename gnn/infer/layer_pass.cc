@@ -9,7 +9,7 @@
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/stopwatch.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 constexpr auto kTileTargets = static_cast<std::size_t>(kDenseRows);
@@ -224,4 +224,4 @@ void LayerPass::FinishTile(const Block& block, const StagedWindow& window, const
   std::memcpy(out.data(), stored.data_ptr<float>(), out.size_bytes());
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -18,7 +18,7 @@
 #include "rhizome/gnn/tile_layer.h"
 #include "rhizome/index/graph.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// What one layer of layerwise inference works on. All borrowed.
 struct LayerPassInput {
@@ -86,4 +86,4 @@ class LayerPass {
   InferLayerReport report_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -16,7 +16,7 @@
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/hash.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// The source of the next layer: an array and how to read it.
@@ -325,4 +325,4 @@ Result<std::vector<LayerReads>> PlanLayerwise(const GraphSnapshot& graph, const 
   return plans;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -14,7 +14,7 @@
 #include "rhizome/index/graph.h"
 #include "rhizome/storage/job_control.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 class InferenceWorkers;
 
@@ -150,4 +150,4 @@ ArrayEntry LayerEntry(const GraphSnapshot& graph, const Model& model, std::uint3
 /// Errors: kInvalidArgument, the array's columns are not what the model reads.
 Status CheckFeatures(const ArrayEntry& array, const Model& model, const GraphSnapshot& graph);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

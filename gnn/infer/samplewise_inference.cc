@@ -9,7 +9,7 @@
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/stopwatch.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// Minibatches scheduled together.
@@ -133,4 +133,4 @@ Result<LayerwiseResult> RunSamplewise(const GraphSnapshot& graph, const Model& m
   return result;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

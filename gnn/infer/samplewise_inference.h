@@ -3,7 +3,7 @@
 #include "rhizome/cache/loader.h"
 #include "rhizome/gnn/layerwise_inference.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The baseline that layerwise inference is measured against: minibatches of `block_rows` vertices
 /// in row order, each with its whole sampled neighbourhood, so that a vertex near many targets is
@@ -14,4 +14,4 @@ Result<LayerwiseResult> RunSamplewise(const GraphSnapshot& graph, const Model& m
                                       const ClassLabels* labels, const Path& scratch,
                                       const LayerwiseOptions& options, const JobControl& control);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

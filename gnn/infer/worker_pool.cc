@@ -17,7 +17,7 @@
 
 #include "rhizome/cache/process_memory.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// How often a run looks whether it was cancelled, while children are silent.
@@ -277,4 +277,4 @@ Status ServeTasks(int in, int out, const Work& work) {
   }
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

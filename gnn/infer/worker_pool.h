@@ -13,7 +13,7 @@
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// A part of a job: pieces [begin, end) of stage `stage`, to be finished in this order.
 struct WorkerTask {
@@ -92,4 +92,4 @@ using Work =
     std::function<Result<std::string>(const WorkerTask& task, const FinishedPiece& finished)>;
 Status ServeTasks(int in, int out, const Work& work);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

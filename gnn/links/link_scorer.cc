@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// Column d goes to partial sum d % kLanes, and those are added as a fixed tree: the compiler may
@@ -145,4 +145,4 @@ void LinkScorer::ScoreByLayers(std::span<const PairRows> pairs, std::span<float>
   std::memcpy(scores.data(), hidden.data_ptr<float>(), scores.size_bytes());
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -11,7 +11,7 @@
 #include "rhizome/gnn/link_scores.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The rows of one pair, and its type.
 struct PairRows {
@@ -50,4 +50,4 @@ class LinkScorer {
   std::vector<Layer> layers_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "rhizome/index/graph.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/types.h"
 
 // The torch-free door to link prediction in librhizome_gnn; see entry.h.
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// How the rows a and b of a pair become its score.
 enum class LinkScorerKind : std::uint8_t {

@@ -18,7 +18,7 @@
 #include "rhizome/storage/row_reader.h"
 #include "rhizome/storage/stopwatch.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// What a pair of a batch takes: itself, its placed copy, its score, its part of rows and cells.
@@ -323,4 +323,4 @@ Result<LinkScoreReport> ScorePairs(const GraphSnapshot& graph, const LinkScoreOp
   return run.Run(source, sink, control);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

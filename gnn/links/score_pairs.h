@@ -2,11 +2,11 @@
 
 #include "rhizome/gnn/link_scores.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// LinkScores::Score.
 Result<LinkScoreReport> ScorePairs(const GraphSnapshot& graph, const LinkScoreOptions& options,
                                    const PairSource& source, const ScoreSink& sink,
                                    const JobControl& control);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -6,7 +6,7 @@
 #include "rhizome/cache/compute_threads.h"
 #include "rhizome/cache/simd.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 using torch::autograd::AutogradContext;
@@ -109,4 +109,4 @@ torch::Tensor Activate(const torch::Tensor& x, const Activation& activation) {
                                  static_cast<std::int64_t>(activation.seed));
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

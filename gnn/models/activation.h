@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// What follows a layer: ReLU, then dropout. What is dropped depends on the seed, a row's number
 /// and a column's, and on nothing else.
@@ -27,4 +27,4 @@ void ActivateGradientRows(const Activation& activation, const float* result, con
 /// x [rows, dim] with its gradient, on the compute threads.
 torch::Tensor Activate(const torch::Tensor& x, const Activation& activation);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -5,7 +5,7 @@
 #include "rhizome/cache/compute_threads.h"
 #include "rhizome/cache/simd.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 using torch::autograd::AutogradContext;
@@ -247,4 +247,4 @@ torch::Tensor AggregateMax(const torch::Tensor& x, const AggregateLists& lists) 
   return MaxFunction::apply(x, &lists);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -7,7 +7,7 @@
 
 #include "rhizome/cache/aggregate.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 // Aggregation as operations of libtorch, with their gradients, on the compute threads; the same
 // bits for any number of them and for every SimdPath. Rows may be float32, float16 or bfloat16;
@@ -60,4 +60,4 @@ RowsView RowsOf(const torch::Tensor& x);
 /// Runs `sum` over all targets of `csr` on the compute threads.
 void SumOnThreads(const SumArgs& args, const CsrView& csr);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -10,7 +10,7 @@
 #include "rhizome/cache/simd.h"
 #include "rhizome/gnn/aggregate_ops.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 using torch::autograd::AutogradContext;
@@ -167,4 +167,4 @@ torch::Tensor Linear(const LayerRows& x, const torch::Tensor& weight) {
   return LinearFunction::apply(x.table, weight, &x);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Rows that are multiplied at once: enough for the full speed of one core, few enough that they
 /// stay in its second-level cache from one operation to the next. Every multiplication has this
@@ -74,4 +74,4 @@ torch::Tensor PaddedTile(const LayerRows& x, std::int64_t tile);
 
 inline std::int64_t DenseTiles(std::int64_t rows) { return (rows + kDenseRows - 1) / kDenseRows; }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -8,7 +8,7 @@
 #include "rhizome/cache/simd.h"
 #include "rhizome/gnn/dense.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 using torch::autograd::AutogradContext;
@@ -266,4 +266,4 @@ torch::Tensor FusedForward(const ConvLayer& layer, const LayerRows& x, const Lay
                               needs_gradient);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -4,7 +4,7 @@
 
 #include "rhizome/gnn/layers.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// A layer that aggregates before it multiplies, with its gradients: x [sources, in] ->
 /// [targets, out]. One task takes kDenseRows targets: their rows and their neighbours' sums are
@@ -14,4 +14,4 @@ namespace rhizome {
 torch::Tensor FusedForward(const ConvLayer& layer, const LayerRows& x, const LayerGraph& graph,
                            const Activation& activation);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

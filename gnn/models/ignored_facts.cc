@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// "types (a, b, ...)"; of very many names the first few.
@@ -39,4 +39,4 @@ void TellIgnored(const std::vector<std::string>& ignored,
                    fmt::join(ignored, "; ")));
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

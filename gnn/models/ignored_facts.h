@@ -7,7 +7,7 @@
 
 #include "rhizome/index/graph.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// What a graph says of its vertices and edges that the networks of this library do not look at, in
 /// words: types, weights, edge attributes (times among them). Empty where all is used.
@@ -17,4 +17,4 @@ std::vector<std::string> IgnoredFacts(const GraphSnapshot& graph);
 void TellIgnored(const std::vector<std::string>& ignored,
                  const std::function<void(std::string_view)>& note);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -4,7 +4,7 @@
 
 #include "rhizome/gnn/fused_layer.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// Is it cheaper to multiply all sources by the weights first? A multiplication costs
@@ -65,4 +65,4 @@ torch::Tensor ConvLayer::TileWeight() const {
                                  : at::cat({self_weight, neighbor_weight}, 1);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

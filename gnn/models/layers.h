@@ -12,7 +12,7 @@
 #include "rhizome/gnn/dense.h"
 #include "rhizome/gnn/model_spec.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The edges that one message-passing layer walks, from `sources` local rows to the first
 /// `targets` of them, with the factors that the kind of layer gives each. Ownership: borrows the
@@ -60,4 +60,4 @@ struct ConvLayer {
   torch::Tensor TileWeight() const;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

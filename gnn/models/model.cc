@@ -7,7 +7,7 @@
 
 #include "rhizome/cache/minibatch.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// Uniform in [-limit, limit), from the generator's upper bits: std distributions differ between
@@ -193,4 +193,4 @@ void Model::RestoreWeights(const std::vector<torch::Tensor>& weights) {
   }
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

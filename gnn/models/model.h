@@ -11,7 +11,7 @@
 #include "rhizome/gnn/model_shape.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 struct Minibatch;
 
@@ -71,4 +71,4 @@ class Model {
   torch::Tensor head_bias_;    // [classes]
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -6,7 +6,7 @@
 
 #include "rhizome/storage/untrusted_json.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 constexpr std::int64_t kMaxWidth = 1 << 20;
@@ -113,4 +113,4 @@ Result<ModelShape> DecodeModelShape(std::string_view json) {
   return shape;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -7,7 +7,7 @@
 #include "rhizome/gnn/model_spec.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The key of the model's description in the metadata of its safetensors file.
 inline constexpr std::string_view kModelMetadataKey = "rhizome";
@@ -33,4 +33,4 @@ Status CheckShape(const ModelShape& shape);
 std::string EncodeModelShape(const ModelShape& shape);
 Result<ModelShape> DecodeModelShape(std::string_view json);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

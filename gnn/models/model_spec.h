@@ -2,7 +2,9 @@
 
 #include <cstdint>
 
-namespace rhizome {
+#include "rhizome/storage/export.h"
+
+namespace RHIZOME_API rhizome {
 
 enum class ModelKind : std::uint8_t { kSage, kGcn };
 

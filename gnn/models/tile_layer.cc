@@ -8,7 +8,7 @@
 #include "rhizome/gnn/activation.h"
 #include "rhizome/storage/check.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 TileLayer::TileLayer(const BlockLists& lists, const TileWeights& weights, std::size_t dim,
                      std::span<const float> row_scale, std::vector<std::uint32_t> degrees,
@@ -122,4 +122,4 @@ torch::Tensor TileLayer::Finish(const StagedRows& staged, const TargetRange& ran
   return product;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -12,7 +12,7 @@
 #include "rhizome/gnn/dense.h"
 #include "rhizome/gnn/layers.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// A layer's weights as tiles are multiplied by them.
 struct TileWeights {
@@ -65,4 +65,4 @@ class TileLayer {
   std::vector<std::uint32_t> added_;  // [targets]: up to where a list is in `sums_`
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -9,7 +9,7 @@
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Runs a function of the library's doors; what libtorch throws ends here, so that no exception
 /// leaves the library.
@@ -29,4 +29,4 @@ auto GuardedTorch(const Run& run) -> decltype(run()) {
   });
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -4,7 +4,7 @@
 
 #include "rhizome/cache/compute_threads.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// libtorch's thread count is each thread's own.
@@ -17,4 +17,4 @@ void SetTorchThreads(std::uint32_t threads) {
   SetComputeThreads(threads, HoldLibtorchToOneThread);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

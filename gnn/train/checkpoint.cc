@@ -7,7 +7,7 @@
 #include "rhizome/cache/safetensors.h"
 #include "rhizome/storage/untrusted_json.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 using Json = nlohmann::json;
@@ -172,4 +172,4 @@ Result<std::optional<Checkpoint>> LoadCheckpoint(FileSystem& fs, const Path& pat
   return std::optional(std::move(checkpoint));
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

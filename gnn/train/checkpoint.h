@@ -10,7 +10,7 @@
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Where a training run is, apart from what it has learnt.
 struct TrainProgress {
@@ -40,4 +40,4 @@ Status SaveCheckpoint(const Path& path, const std::string& job, const Checkpoint
 Result<std::optional<Checkpoint>> LoadCheckpoint(FileSystem& fs, const Path& path,
                                                  const std::string& job);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

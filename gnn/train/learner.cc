@@ -1,6 +1,6 @@
 #include "rhizome/gnn/learner.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 BatchOutcome MakeOutcome(const torch::Tensor& scores, const torch::Tensor& targets, double mean) {
@@ -86,4 +86,4 @@ Status Learner::RestoreState(const LearnerState& state) {
   return Status::Ok();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -11,7 +11,7 @@
 #include "rhizome/gnn/model.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// What a network made of one minibatch.
 struct BatchOutcome {
@@ -54,4 +54,4 @@ class Learner {
   std::unique_ptr<torch::optim::Adam> adam_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -20,7 +20,7 @@
 #include "rhizome/gnn/training_profile.h"
 #include "rhizome/gnn/training_run.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 struct TrainJob {
@@ -326,4 +326,4 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const JobControl& co
   return report;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -4,7 +4,7 @@
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The verb `train`: trains a model out of core and writes it as safetensors. Of all epochs the
 /// weights with the best accuracy on the validation set are kept (ties: the lower loss there); the
@@ -13,4 +13,4 @@ namespace rhizome {
 /// loss that is not a number; kOutOfMemory, the limit is too small.
 Result<TrainReport> TrainModel(const TrainOptions& options, const JobControl& control);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -10,7 +10,7 @@
 #include "rhizome/cache/replay.h"
 #include "rhizome/storage/stopwatch.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// Memory for what libtorch and the allocator take when they first work.
@@ -184,4 +184,4 @@ TrainProfileReport TrainingProfile::report() const {
   return report;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

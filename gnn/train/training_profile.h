@@ -18,7 +18,7 @@
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/read_cost.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// How a training draws.
 MinibatchSamplerOptions SamplerOptionsOf(const TrainOptions& options);
@@ -74,4 +74,4 @@ class TrainingProfile {
   std::map<std::pair<std::uint32_t, std::uint64_t>, double> tried_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

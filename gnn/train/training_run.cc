@@ -9,7 +9,7 @@
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/stopwatch.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 void AddEpochCosts(const MinibatchCosts& costs, EpochReport& epoch) {
@@ -154,4 +154,4 @@ std::string TrainingRun::Detail() const {
                      rows == 0 ? 0 : 100 * static_cast<double>(epoch.pool_hits) / rows);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -10,7 +10,7 @@
 #include "rhizome/gnn/learner.h"
 #include "rhizome/storage/job_control.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 struct TrainingRunOptions {
   std::uint32_t epochs = 1;
@@ -59,4 +59,4 @@ class TrainingRun {
   std::vector<torch::Tensor> best_weights_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

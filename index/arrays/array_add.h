@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "rhizome/index/ingest_options.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/manifest.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// An array of vertices from a file, for a store that is there.
 struct AddArrayOptions {

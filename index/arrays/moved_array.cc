@@ -13,7 +13,7 @@
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/file_copy.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 constexpr std::uint64_t kDefaultMemoryBytes = std::uint64_t{256} << 20;
@@ -283,4 +283,4 @@ Status MovedArray::PutNewRows(Store& store) {
   return Status::Ok();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

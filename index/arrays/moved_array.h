@@ -13,7 +13,7 @@
 #include "rhizome/index/vertex_order.h"
 #include "rhizome/storage/chunk_array.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// A job's array on its way into a generation that has other rows: the vertices of that generation
 /// get theirs in its order, in new files; vertices that came after it get theirs in its delta.
@@ -77,4 +77,4 @@ class MovedArray {
   std::vector<std::uint8_t> stale_;  // by vertex, or empty: none
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

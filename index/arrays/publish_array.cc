@@ -9,7 +9,7 @@
 #include "rhizome/index/stale_vertices.h"
 #include "rhizome/storage/mutant.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 using Steps = std::function<Status(ArrayChange& change, const ArraySource& source)>;
@@ -63,4 +63,4 @@ Result<PublishReport> PublishMade(const Path& path, const MadeArray& made,
   }
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -6,10 +6,12 @@
 #include <string>
 
 #include "rhizome/storage/array_change.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/store.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// An array of vertices that a job made for a snapshot: rows of the generation's vertices in its
 /// order, and behind them, if the job has them, those of the vertices that the delta added, in the
@@ -53,4 +55,5 @@ Result<PublishReport> PublishMade(
     const Path& path, const MadeArray& made, const JobControl& control,
     const std::function<Status(ArrayChange& change, const ArraySource& source)>& steps);
 
+}  // namespace internal
 }  // namespace rhizome

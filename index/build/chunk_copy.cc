@@ -7,7 +7,7 @@
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/threads.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -116,4 +116,4 @@ Status WriteChunks(const ArrayInput& array, std::span<const VertexId> vertex_of_
   return ChunkCopy(array, vertex_of_row, at_once, writer, control, written).Run(threads);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -8,7 +8,7 @@
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/job_control.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Writes all chunks of `writer`'s array from the rows of `array`; row r is that of
 /// vertex_of_row[r]. Rows are asked for in order, by one thread at a time; chunks are encoded,
@@ -19,4 +19,4 @@ Status WriteChunks(const ArrayInput& array, std::span<const VertexId> vertex_of_
                    std::uint64_t memory_bytes, ChunkArrayWriter& writer, const JobControl& control,
                    const std::function<void(const FileEntry&)>& written = {});
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -124,7 +124,7 @@ class Cursor {
 
 }  // namespace
 
-std::vector<std::byte> EncodeEdges(const EdgeList& edges) {
+std::vector<std::byte> internal::EncodeEdges(const EdgeList& edges) {
   const bool narrow = Narrow(edges.src) && Narrow(edges.dst);
   const BlockHead head{static_cast<std::uint32_t>(edges.src.size()),
                        static_cast<std::uint32_t>(edges.type.size()),
@@ -148,7 +148,7 @@ std::vector<std::byte> EncodeEdges(const EdgeList& edges) {
   return out;
 }
 
-Status DecodeEdges(std::span<const std::byte> block, EdgeList& edges) {
+Status internal::DecodeEdges(std::span<const std::byte> block, EdgeList& edges) {
   ClearEdges(edges);
   Cursor cursor(block);
   BlockHead head{};
@@ -176,7 +176,7 @@ Status DecodeEdges(std::span<const std::byte> block, EdgeList& edges) {
   return Status::Corruption("a block of spilled edges has another length than its head says");
 }
 
-void ClearEdges(EdgeList& edges) {
+void internal::ClearEdges(EdgeList& edges) {
   edges.src.clear();
   edges.dst.clear();
   edges.type.clear();
@@ -219,7 +219,7 @@ Result<bool> EdgeSpoolReader::Next(EdgeList& edges) {
   return true;
 }
 
-PartitionInput InputOf(std::uint64_t vertex_count, const EdgeSpool& ends) {
+PartitionInput internal::InputOf(std::uint64_t vertex_count, const EdgeSpool& ends) {
   return PartitionInput(
       vertex_count, ends.edges, [&ends](const PartitionInput::Visit& visit) -> Status {
         RHIZOME_ASSIGN_OR_RETURN(EdgeSpoolReader reader, EdgeSpoolReader::Open(ends));

@@ -8,7 +8,7 @@
 #include "rhizome/index/partition_input.h"
 #include "rhizome/index/spill.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// A few thousand edges as one block of a spill file: column by column, ends of 4 bytes where they
 /// fit. Columns may be absent: a spool may hold only ends, or only what stands beside them.
@@ -65,4 +65,4 @@ class EdgeSpoolReader {
 /// The ends in a spool as a partitioner passes over them. Ownership: `ends` must outlive it.
 PartitionInput InputOf(std::uint64_t vertex_count, const EdgeSpool& ends);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -14,17 +14,20 @@
 #include "rhizome/index/partitioner.h"
 #include "rhizome/index/reorder.h"
 #include "rhizome/index/topology_codec.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/manifest.h"
 #include "rhizome/storage/generation_writer.h"
 #include "rhizome/storage/store.h"
 
-namespace rhizome {
-
+namespace rhizome::inline internal {
 class IoPacer;
 class PartitionedEdges;
 class VertexOrder;
 struct SpilledGraph;
+}  // namespace rhizome::inline internal
+
+namespace RHIZOME_API rhizome {
 
 /// An array to store, known by vertex id. Rows are asked for in row order, many at a time.
 struct ArrayInput {

@@ -11,7 +11,7 @@
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/file_system.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 template <typename... Args>
@@ -145,4 +145,4 @@ Status CheckGraphInput(const GraphInput& input, const BuildOptions& options) {
   return CheckArrays(input);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -2,7 +2,7 @@
 
 #include "rhizome/index/graph_builder.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Everything that BuildGeneration relies on: lengths of columns, ranges of ids and types, weights
 /// that are numbers, names, shapes of arrays. Errors: kInvalidArgument.
@@ -12,4 +12,4 @@ Status CheckGraphInput(const GraphInput& input, const BuildOptions& options);
 Result<ArrayEntry> DescribeArray(const ArrayInput& array, std::uint64_t rows,
                                  std::uint64_t array_id);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

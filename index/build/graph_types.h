@@ -7,9 +7,10 @@
 #include "rhizome/index/partitioner.h"
 #include "rhizome/index/reorder.h"
 #include "rhizome/storage/dtype.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/types.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// An edge, valid within one generation.
 struct EdgeId {

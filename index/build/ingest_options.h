@@ -10,10 +10,11 @@
 
 #include "rhizome/index/graph_builder.h"
 #include "rhizome/index/row_source.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/store_id.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 enum class IdType : std::uint8_t { kAuto, kInteger, kString };
 

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -82,4 +82,4 @@ double OrderDrift(const ReorderInput& input, const std::vector<VertexId>& order,
   return (SumOfPlaces(input, order) - SumOfPlaces(input, sorted)) / degrees;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -5,7 +5,7 @@
 #include "rhizome/index/reorder.h"
 #include "rhizome/index/vertex_order.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// An order kPds of the next generation in which old rows follow one another as they did, so that
 /// arrays are copied from front to back: within each (owner, type) the vertices that were there
@@ -20,4 +20,4 @@ std::vector<VertexId> KeepOrder(const ReorderInput& input, const VertexOrder& be
 double OrderDrift(const ReorderInput& input, const std::vector<VertexId>& order,
                   const std::vector<VertexId>& sorted);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

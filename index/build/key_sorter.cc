@@ -7,7 +7,7 @@
 
 #include "rhizome/index/parallel.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 constexpr std::uint64_t kSignBit = std::uint64_t{1} << 63;
@@ -234,4 +234,4 @@ Status KeySorter::Merge(const JobControl& control, const Visit& visit) {
   return Status::Ok();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -10,7 +10,7 @@
 #include "rhizome/index/spill.h"
 #include "rhizome/storage/job_control.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Sorts keys, each with the position where it stood, by (key, position) in bounded memory: runs
 /// are sorted in memory on all cores and spilled, then merged k ways, in several rounds where the
@@ -62,4 +62,4 @@ class KeySorter {
   std::vector<SpillFile> runs_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -10,7 +10,7 @@
 #include "rhizome/index/streaming_partitioner.h"
 #include "rhizome/storage/check.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 constexpr std::string_view kPhase = "partition";
@@ -393,4 +393,4 @@ std::shared_ptr<PartitionedEdges> PartitionedEdges::Make(GraphInput& input,
   return std::make_shared<MemoryEdges>(input, options, control);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -9,7 +9,7 @@
 #include "rhizome/index/partitioner.h"
 #include "rhizome/index/vertex_order.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// What dividing the edges came to.
 struct EdgeDivision {
@@ -62,4 +62,4 @@ class PartitionedEdges {
   virtual Result<PartitionEdgeList> Take(std::uint32_t partition) = 0;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -101,4 +101,4 @@ Result<const PlacedRows::KeptChunk*> PlacedRows::Chunk(std::uint64_t chunk) {
   return one;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

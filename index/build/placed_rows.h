@@ -11,7 +11,7 @@
 #include "rhizome/storage/row_reader.h"
 #include "rhizome/storage/types.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Rows of an array in any order, for scans of many at a time whose orders are alike: rows in
 /// layout kRow are read where they stand; of layout kChunk, decoded chunks are kept, as many as
@@ -53,4 +53,4 @@ class PlacedRows {
   std::vector<RowTarget> targets_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

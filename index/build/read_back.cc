@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -90,4 +90,4 @@ Status ReadBack::Finish(const Path& root, const std::vector<FileEntry>& files,
   return Compare(tasks, {.threads = std::max(threads, 1U), .pacer = pacer_}, control_);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

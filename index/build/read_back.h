@@ -13,7 +13,7 @@
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/threads.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Reads the files of a new generation back from the disk and compares them with what was written:
 /// those that are told of early by a thread of its own, while others are still being written; the
@@ -54,4 +54,4 @@ class ReadBack {
   Thread follower_;  // none where the system gives none: all is read in the end
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

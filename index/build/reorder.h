@@ -6,10 +6,11 @@
 #include <string_view>
 #include <vector>
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/types.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// How rows follow one another (DESIGN section 4, "Order").
 enum class OrderKind : std::uint8_t {

@@ -9,7 +9,7 @@
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/hash.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 constexpr std::int64_t kNobody = -1;  // a deleted vertex
@@ -168,4 +168,4 @@ Status CheckCoordinates(
   return Status::Ok();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -15,7 +15,7 @@
 #include "rhizome/storage/manifest.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The external ids of a generation, wherever they are.
 struct RowIds {
@@ -51,4 +51,4 @@ Status CheckCoordinates(
     const JobControl& control,
     const std::function<void(const std::string& file, const std::string& what)>& found);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -12,7 +12,7 @@
 #include "rhizome/storage/job_folder.h"
 #include "rhizome/storage/quietly.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 constexpr std::uint64_t kSyncBytes = std::uint64_t{64} << 20;
@@ -222,4 +222,4 @@ Result<std::span<const std::byte>> SpillReader::Next() {
   return std::span<const std::byte>(block_);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -14,7 +14,7 @@
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/threads.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The scratch folder of one job that works in less memory than its data: files that are written
 /// once, front to back, in large blocks, each with its checksum, and read back front to back.
@@ -159,4 +159,4 @@ class SpillReader {
 /// size of one block: a share of `budget_bytes`, within [4 KiB, 1 MiB].
 std::size_t SpillBlockBytes(std::uint64_t budget_bytes, std::uint64_t streams);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

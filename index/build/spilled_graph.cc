@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 Result<SpilledEdgeReader> SpilledEdgeReader::Open(const SpilledGraph& graph) {
   RHIZOME_ASSIGN_OR_RETURN(EdgeSpoolReader ends, EdgeSpoolReader::Open(graph.ends));
@@ -62,4 +62,4 @@ Result<bool> SpilledEdgeReader::TakeColumns(EdgeList& edges) {
   return true;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

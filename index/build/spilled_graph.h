@@ -10,7 +10,7 @@
 #include "rhizome/index/spill.h"
 #include "rhizome/index/vertex_ids.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// What a GraphInput has on disk: made by an ingestion whose edges do not fit in memory.
 struct SpilledGraph {
@@ -50,4 +50,4 @@ class SpilledEdgeReader {
   EdgeList beside_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -10,7 +10,7 @@
 #include "rhizome/index/vertex_order_format.h"
 #include "rhizome/storage/little_endian.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 template <typename Section>
@@ -149,4 +149,4 @@ bool DeriveVertexIds(const SectionSalvage& salvage, const GenerationInfo& info,
   return true;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -8,7 +8,7 @@
 #include "rhizome/storage/manifest.h"
 #include "rhizome/storage/section_salvage.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 // What follows from the rest of a damaged order or dictionary, written into `image`, which has the
 // file's bytes and length. False where something is missing that nothing else tells. The caller
@@ -31,4 +31,4 @@ std::uint64_t LoadElement(std::span<const std::byte> bytes, std::uint32_t width,
 void StoreElement(std::span<std::byte> bytes, std::uint32_t width, std::uint64_t i,
                   std::uint64_t value);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

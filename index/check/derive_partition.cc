@@ -15,7 +15,7 @@
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/section_salvage.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 using S = PartitionSection;
@@ -392,4 +392,4 @@ Result<std::optional<PartitionDeriver::Derived>> PartitionDeriver::Derive(std::u
   return derived;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

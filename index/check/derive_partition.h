@@ -14,7 +14,7 @@
 #include "rhizome/storage/manifest.h"
 #include "rhizome/storage/section_salvage.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// What a damaged partition file must have been, from those of its lists that are left and from the
 /// other partitions.
@@ -69,4 +69,4 @@ class PartitionDeriver {
   std::vector<std::uint64_t> sets_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -1,10 +1,11 @@
 #pragma once
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/repair.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// RepairStore (storage/repair.h), which here also understands the files of the graph. What it
 /// derives, as far as the rest is sound: one direction of the order from the other, entry by entry;

@@ -13,7 +13,7 @@
 #include "rhizome/storage/damage.h"
 #include "rhizome/storage/threads.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// One run of CheckTopology.
@@ -163,4 +163,4 @@ Result<TopologyFindings> CheckTopology(const Manifest& manifest, GenerationFiles
   return TopologyCheck(manifest, files, control).Run();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

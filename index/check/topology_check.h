@@ -10,7 +10,7 @@
 #include "rhizome/storage/section_file.h"
 #include "rhizome/storage/store.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Where the files of a generation come from. Threads: many at once.
 class GenerationFiles {
@@ -56,4 +56,4 @@ inline constexpr std::uint64_t kTopologyCheckBytes = std::uint64_t{1} << 30;
 Result<TopologyFindings> CheckTopology(const Manifest& manifest, GenerationFiles& files,
                                        const JobControl& control);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

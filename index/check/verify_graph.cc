@@ -195,7 +195,7 @@ Status GraphVerifier::CompareChunk(const ChunkArray& rows, const ChunkArray& sum
 
 }  // namespace
 
-Status VerifyOpened(const Store& store, const TopologyFindings& topology, const JobControl& control,
+Status internal::VerifyOpened(const Store& store, const TopologyFindings& topology, const JobControl& control,
                     VerifyReport& report) {
   return GraphVerifier(store, topology, control, report).Run();
 }

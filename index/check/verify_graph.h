@@ -4,11 +4,11 @@
 #include "rhizome/storage/store.h"
 #include "rhizome/storage/verify.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The rest of VerifyGraph, once topology, order and ids were checked: the delta and the arrays.
 /// Adds all findings to `report`.
 Status VerifyOpened(const Store& store, const TopologyFindings& topology, const JobControl& control,
                     VerifyReport& report);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

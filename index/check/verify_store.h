@@ -1,10 +1,11 @@
 #pragma once
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/verify.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// VerifyFiles, then, if nothing was found, VerifyGraph (index/graph.h); but the files of the graph
 /// are read once for both, and their structure is checked while the rest is being read. Memory: as

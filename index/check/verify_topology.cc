@@ -8,7 +8,7 @@
 
 #include "rhizome/index/parallel.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 // Vertices, or rows, of one task.
@@ -180,4 +180,4 @@ std::string TopologyVerifier::WrongClaim(const Adjacency& adjacency) const {
   return {};
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -9,7 +9,7 @@
 #include "rhizome/index/adjacency.h"
 #include "rhizome/storage/manifest.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Holds what the partitions of a generation say of each other against what they hold, without all
 /// of them in memory at once: each is added, and may go. Memory: 8 bytes a vertex for each
@@ -68,4 +68,4 @@ class TopologyVerifier {
   std::atomic<std::uint64_t> claims_{0};
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -17,7 +17,7 @@
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/chunk_lengths.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -475,4 +475,4 @@ Status CompactedEdges::Spill(SpilledGraph& spilled) const {
   return Status::Ok();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

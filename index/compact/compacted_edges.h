@@ -12,7 +12,7 @@
 #include "rhizome/index/replica_sets.h"
 #include "rhizome/storage/job_control.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Edges to leave out of the next generation: those whose time is before `before`.
 struct ExpiredEdges {
@@ -92,4 +92,4 @@ class CompactedEdges final : public PartitionedEdges {
   std::vector<std::vector<Edge>> new_edges_;  // by partition
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

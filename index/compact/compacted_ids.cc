@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 CompactedIds::CompactedIds(const GraphParts& parts, const Delta& delta)
     : parts_(parts), delta_(delta) {
@@ -117,4 +117,4 @@ Status CompactedIds::PutTexts(const std::function<Status(std::span<const std::by
   return put(std::as_bytes(std::span(piece)));
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -7,7 +7,7 @@
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/index/vertex_ids.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The external ids of the next generation: those of this one and of its delta, whose texts are
 /// copied from where they are, and whose orders are merged. Memory: while writing, 16 bytes a
@@ -42,4 +42,4 @@ class CompactedIds {
   bool dense_ = true;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

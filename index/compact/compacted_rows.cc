@@ -7,7 +7,7 @@
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/threads.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -102,4 +102,4 @@ Status CompactedRows::ReadPlaces(std::span<std::byte> out) {
   });
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

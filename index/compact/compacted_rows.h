@@ -14,7 +14,7 @@
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/store.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The rows of an array with what the delta put, by vertex id: for scans of many rows at a time.
 /// How, and what it keeps: see PlacedRows.
@@ -48,4 +48,4 @@ class CompactedRows {
   std::vector<PlacedRows::Place> places_;  // of the call: what is not in the delta
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

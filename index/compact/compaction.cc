@@ -18,7 +18,7 @@
 #include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/mutant.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -340,4 +340,4 @@ Status CompactGeneration(Store& store, const CompactionInput& input, const Compa
   return BuildGeneration(store, std::move(graph), build, control, hooks);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

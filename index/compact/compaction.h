@@ -14,7 +14,7 @@
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/store.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// What a compaction works on: a graph as it is at one commit.
 struct CompactionInput {
@@ -43,4 +43,4 @@ using SwitchGeneration = std::function<Status(std::shared_ptr<const GraphParts> 
 Status CompactGeneration(Store& store, const CompactionInput& input, const CompactOptions& options,
                          const JobControl& control, const SwitchGeneration& switch_to);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -10,7 +10,7 @@
 #include "rhizome/storage/bytes.h"
 #include "rhizome/storage/mutant.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -232,4 +232,4 @@ Result<TypeId> BatchResolver::VertexType(const std::string& name) {
   return static_cast<TypeId>(number);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -13,7 +13,7 @@
 #include "rhizome/storage/catalog.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// One batch against the graph as it is before it: names become numbers, and everything is checked
 /// before anything is written.
@@ -57,4 +57,4 @@ class BatchResolver {
   std::unordered_map<ExternalId, std::optional<VertexId>> own_ids_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -7,7 +7,7 @@
 
 #include "rhizome/storage/check.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -159,4 +159,4 @@ std::shared_ptr<const DeltaRun> Delta::Merged() const {
   return merged;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

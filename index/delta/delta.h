@@ -10,10 +10,12 @@
 
 #include "rhizome/index/delta_record.h"
 #include "rhizome/index/delta_run.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/store.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// What was written to a graph since its generation was made, up to one commit: the newest part of
 /// a log-structured store, held in memory. Immutable; the next commit makes the next Delta, which
@@ -101,4 +103,5 @@ class Delta {
   std::shared_ptr<const std::vector<std::string>> edge_types_;
 };
 
+}  // namespace internal
 }  // namespace rhizome

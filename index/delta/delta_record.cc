@@ -8,7 +8,7 @@
 
 #include "rhizome/storage/bytes.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -188,4 +188,4 @@ Result<DeltaRun> DecodeDeltaRecord(std::span<const std::byte> bytes, std::uint64
   return Decoder(bytes, context).Decode(sequence);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

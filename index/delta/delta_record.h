@@ -9,7 +9,7 @@
 #include "rhizome/storage/manifest.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// What a record of the delta must fit to: the graph before its commit.
 struct DeltaContext {
@@ -35,4 +35,4 @@ std::vector<std::byte> EncodeDeltaRecord(const DeltaRun& run, const DeltaContext
 Result<DeltaRun> DecodeDeltaRecord(std::span<const std::byte> bytes, std::uint64_t sequence,
                                    const DeltaContext& context);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -8,7 +8,7 @@
 #include "rhizome/index/stale_vertices.h"
 #include "rhizome/storage/catalog.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 Result<std::unique_ptr<DeltaRowWriter>> DeltaRowWriter::Open(Store& store) {
   RHIZOME_RETURN_IF_ERROR(store.ClaimDelta());
@@ -47,4 +47,4 @@ Status DeltaRowWriter::Put(std::uint64_t array_id, VertexId first, std::uint64_t
   return Status::Ok();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -8,7 +8,7 @@
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/store.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Puts rows of an array into the delta, for a job that publishes an array: those of vertices that
 /// the generation does not have. The array may be one that no manifest names yet; until one does,
@@ -39,4 +39,4 @@ class DeltaRowWriter {
   std::shared_ptr<const Delta> delta_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <tuple>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -180,4 +180,4 @@ DeltaRun DeltaRunBuilder::Finish(std::uint64_t sequence) {
   return run;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

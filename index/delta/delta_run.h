@@ -11,7 +11,7 @@
 #include "rhizome/index/external_id.h"
 #include "rhizome/storage/types.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// What a delta says of one list: an edge that was added, or that all older edges of the same
 /// (vertex, type, neighbour) are gone.
@@ -116,4 +116,4 @@ class DeltaRunBuilder {
   DeltaRun run_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -7,7 +7,7 @@
 
 #include "rhizome/storage/mutant.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -284,4 +284,4 @@ Adjacency::Range DeltaView::EntriesOfType(const Piece& piece, std::uint64_t coun
           static_cast<std::uint64_t>(found.second - found.first)};
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -9,9 +9,11 @@
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/index/rank_bitmap.h"
 #include "rhizome/index/replica_table.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// A graph's delta as one more partition of gather-apply (DESIGN section 6): the lists that differ
 /// from the generation's, each as pieces of the generation's lists, from which erased edges are cut
@@ -108,4 +110,5 @@ class DeltaView {
   Side in_;
 };
 
+}  // namespace internal
 }  // namespace rhizome

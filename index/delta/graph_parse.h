@@ -8,7 +8,7 @@
 #include "rhizome/storage/manifest.h"
 #include "rhizome/storage/section_file.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 // The files of a generation, wherever their bytes come from, parsed and compared with what the
 // manifest says of the graph. Errors: kCorruption naming the file.
@@ -17,4 +17,4 @@ Result<VertexIds> ParseVertexIds(SectionFile file, const GenerationInfo& info);
 Result<Adjacency> ParsePartition(SectionFile file, const GenerationInfo& info,
                                  const VertexOrder& order, std::uint32_t partition);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -16,6 +16,7 @@
 #include "rhizome/index/section_struct.h"
 #include "rhizome/index/vertex_ids_format.h"
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/section_file.h"
 #include "rhizome/storage/section_format.h"
 
 namespace rhizome {
@@ -77,7 +78,7 @@ std::shared_ptr<BlockCache> KeepBlocks(std::vector<Adjacency>& partitions,
 
 }  // namespace
 
-std::vector<EdgeAttributeInfo> EdgeAttributesOf(const Manifest& manifest) {
+std::vector<EdgeAttributeInfo> internal::EdgeAttributesOf(const Manifest& manifest) {
   const std::string suffix = EdgeArrayName("", 0);
   std::vector<EdgeAttributeInfo> attributes;
   for (const ArrayEntry& array : manifest.arrays) {
@@ -90,7 +91,7 @@ std::vector<EdgeAttributeInfo> EdgeAttributesOf(const Manifest& manifest) {
   return attributes;
 }
 
-std::uint64_t EdgeValueCount(std::span<const EdgeAttributeInfo> attributes) {
+std::uint64_t internal::EdgeValueCount(std::span<const EdgeAttributeInfo> attributes) {
   return attributes.empty() ? 0 : attributes.back().first_value + attributes.back().dim;
 }
 
@@ -149,16 +150,16 @@ Status GraphParts::MissingRow(Row row, PartitionId owner, PartitionId partition)
                   (store->GenerationFolder() / PartitionPath(partition)).string(), row, owner));
 }
 
-Result<VertexOrder> ParseOrder(SectionFile file, const GenerationInfo& info) {
+Result<VertexOrder> internal::ParseOrder(SectionFile file, const GenerationInfo& info) {
   return VertexOrder::Parse(std::move(file), info.vertices, info.partitions,
                             static_cast<std::uint32_t>(info.vertex_types.size()));
 }
 
-Result<VertexIds> ParseVertexIds(SectionFile file, const GenerationInfo& info) {
+Result<VertexIds> internal::ParseVertexIds(SectionFile file, const GenerationInfo& info) {
   return VertexIds::Parse(std::move(file), info.id_kind, info.vertices);
 }
 
-Result<Adjacency> ParsePartition(SectionFile file, const GenerationInfo& info,
+Result<Adjacency> internal::ParsePartition(SectionFile file, const GenerationInfo& info,
                                  const VertexOrder& order, std::uint32_t partition) {
   RHIZOME_ASSIGN_OR_RETURN(auto adjacency,
                            Adjacency::Parse(std::move(file), order, partition, info.partitions,
@@ -174,19 +175,19 @@ Result<Adjacency> ParsePartition(SectionFile file, const GenerationInfo& info,
   return adjacency;
 }
 
-Result<VertexOrder> LoadOrder(const Store& store) {
+Result<VertexOrder> internal::LoadOrder(const Store& store) {
   RHIZOME_ASSIGN_OR_RETURN(auto file, store.LoadSectionFile(kOrderPath, FileKind::kOrder));
   return ParseOrder(std::move(file), store.manifest().info);
 }
 
-Result<VertexIds> LoadVertexIds(const Store& store) {
+Result<VertexIds> internal::LoadVertexIds(const Store& store) {
   const GenerationInfo& info = store.manifest().info;
   if (info.id_kind == ExternalIdKind::kDense) return VertexIds::Dense(info.vertices);
   RHIZOME_ASSIGN_OR_RETURN(auto file, store.LoadSectionFile(kVertexIdsPath, FileKind::kVertexIds));
   return ParseVertexIds(std::move(file), info);
 }
 
-Result<std::vector<VertexId>> LoadDeletedVertices(const Store& store) {
+Result<std::vector<VertexId>> internal::LoadDeletedVertices(const Store& store) {
   const GenerationInfo& info = store.manifest().info;
   if (info.id_kind == ExternalIdKind::kDense) return std::vector<VertexId>();
   RHIZOME_ASSIGN_OR_RETURN(
@@ -194,7 +195,7 @@ Result<std::vector<VertexId>> LoadDeletedVertices(const Store& store) {
   return VertexIds::ParseDeleted(file, info.vertices);
 }
 
-Result<std::uint64_t> CountDeleted(const Store& store) {
+Result<std::uint64_t> internal::CountDeleted(const Store& store) {
   const GenerationInfo& info = store.manifest().info;
   if (info.id_kind == ExternalIdKind::kDense) return 0;
   const auto kind = [](IdsSection section) { return static_cast<std::uint32_t>(section); };
@@ -210,7 +211,7 @@ Result<std::uint64_t> CountDeleted(const Store& store) {
   return headers.front().deleted;
 }
 
-Result<Adjacency> LoadPartition(const Store& store, const VertexOrder& order,
+Result<Adjacency> internal::LoadPartition(const Store& store, const VertexOrder& order,
                                 std::uint32_t partition, TopologyPlace place) {
   const bool direct = place == TopologyPlace::kDirect;
   RHIZOME_ASSIGN_OR_RETURN(

@@ -12,9 +12,11 @@
 #include "rhizome/index/graph_types.h"
 #include "rhizome/index/vertex_ids.h"
 #include "rhizome/index/vertex_order.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/store.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 class OpenArrays;
 
@@ -96,4 +98,5 @@ struct GraphParts {
   Status MissingRow(Row row, PartitionId owner, PartitionId partition) const;
 };
 
+}  // namespace internal
 }  // namespace rhizome

@@ -1,6 +1,6 @@
 #include "rhizome/index/replica_table.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -61,4 +61,4 @@ void ReplicaTable::Fill(const Adjacency& partition, PartitionId p, Direction dir
       });
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -7,7 +7,7 @@
 #include "rhizome/index/adjacency.h"
 #include "rhizome/index/rank_bitmap.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Where the edges of the boundary vertices are: for each, the partitions that hold edges of one
 /// direction. Saves a sampler one binary search in each partition's mirrors for every hub it draws
@@ -54,4 +54,4 @@ class ReplicaTable {
   std::vector<Part> parts_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -5,7 +5,7 @@
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/mutant.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 Status RowOverlay::Split(std::span<const VertexId> vertices, std::span<std::byte> out,
                          std::vector<RowTarget>& targets) const {
@@ -38,4 +38,4 @@ Status CheckRowRequest(const ArrayEntry& array, const GenerationInfo& info, std:
       fmt::format("{} bytes for {} rows of {} bytes", out_bytes, vertices, array.row_bytes()));
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -11,7 +11,7 @@
 #include "rhizome/storage/row_reader.h"
 #include "rhizome/storage/store.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The rows of an array as a graph has them at one commit: what was put since the generation was
 /// made, out of the catalogue; else the generation's row; else, of a vertex that is newer, what
@@ -34,4 +34,4 @@ struct RowOverlay {
 Status CheckRowRequest(const ArrayEntry& array, const GenerationInfo& info, std::size_t vertices,
                        std::size_t out_bytes);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -8,7 +8,7 @@
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/storage/array_rules.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -211,4 +211,4 @@ Result<Staleness> StalenessOf(const Store& store, const GraphParts& parts, std::
   return staleness;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

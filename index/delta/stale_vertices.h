@@ -8,10 +8,12 @@
 #include "rhizome/index/delta_view.h"
 #include "rhizome/index/graph_builder.h"
 #include "rhizome/index/graph_parts.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/manifest.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// "emb.v3.stale": an array of one uint8 a vertex, 1 where a compaction carried over a row of
 /// `array` whose inputs had changed. Absent while none has.
@@ -74,4 +76,5 @@ struct Staleness {
 Result<Staleness> StalenessOf(const Store& store, const GraphParts& parts, std::uint64_t sequence,
                               const ArrayEntry& array);
 
+}  // namespace internal
 }  // namespace rhizome

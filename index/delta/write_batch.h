@@ -18,8 +18,9 @@
 
 #include "rhizome/index/external_id.h"
 #include "rhizome/storage/dtype.h"
+#include "rhizome/storage/export.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// What DataTypeName calls numbers of the C++ type T, and the like for those that no array has:
 /// "float64", "int16", "bool".

@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "rhizome/index/hot_blocks.h"
+#include "rhizome/storage/array_files.h"
+#include "rhizome/storage/row_sums.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 constexpr std::uint64_t kBlockBytes = 4096;
@@ -286,4 +288,4 @@ Status CachedRows::Warm(
   return tick(bytes, bytes);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -15,7 +15,7 @@
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/store.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Rows of an array of one generation through a BlockCache, in blocks of about 4 KiB.
 ///
@@ -86,4 +86,4 @@ class CachedRows {
   mutable std::array<Mutex, 8> decoding_;  // by part: one thread decodes it, the others wait
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

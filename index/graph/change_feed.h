@@ -9,9 +9,10 @@
 
 #include "rhizome/index/external_id.h"
 #include "rhizome/index/graph.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// One thing that a commit changed. Fields that a kind does not name are empty.
 struct Change {

@@ -6,7 +6,7 @@
 #include "rhizome/index/delta.h"
 #include "rhizome/storage/array_rules.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 std::shared_ptr<const DeltaRows> DeltaRows::Of(std::shared_ptr<const GraphSnapshot> graph,
                                                const ArrayEntry& array) {
@@ -65,4 +65,4 @@ Status DeltaRows::Overlay(Row first, std::span<std::byte> rows) const {
   return Status::Ok();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -8,10 +8,12 @@
 
 #include "rhizome/index/graph.h"
 #include "rhizome/index/rank_bitmap.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/manifest.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// The rows of one array that are not those of its files: what was put since the generation, and
 /// the rows of new vertices, which stand behind the generation's and are zeros until they are put.
@@ -53,4 +55,5 @@ class DeltaRows {
   std::vector<Put> puts_;  // by row
 };
 
+}  // namespace internal
 }  // namespace rhizome

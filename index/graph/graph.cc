@@ -89,7 +89,7 @@ std::vector<Direction> ListsOf(const GenerationInfo& info, Direction direction) 
 }  // namespace
 
 /// A graph at one commit. Constant, but for the view, which is made when it is first asked for.
-class GraphState {
+class internal::GraphState {
  public:
   GraphState(std::shared_ptr<const Store> store, std::shared_ptr<const GraphParts> parts,
              std::shared_ptr<const Delta> delta)

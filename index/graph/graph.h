@@ -11,6 +11,7 @@
 #include "rhizome/index/external_id.h"
 #include "rhizome/index/graph_types.h"
 #include "rhizome/index/write_batch.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/manifest.h"
 #include "rhizome/storage/result.h"
@@ -18,13 +19,15 @@
 #include "rhizome/storage/types.h"
 #include "rhizome/storage/verify.h"
 
-namespace rhizome {
-
+namespace rhizome::inline internal {
 class Adjacency;
 class Delta;
 class DeltaView;
 class VertexOrder;
 struct GraphParts;
+}  // namespace rhizome::inline internal
+
+namespace RHIZOME_API rhizome {
 
 class GraphSnapshot;
 

@@ -15,9 +15,11 @@
 #include "rhizome/index/hot_blocks.h"
 #include "rhizome/index/row_overlay.h"
 #include "rhizome/index/vertex_order.h"
+#include "rhizome/storage/array_files.h"
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/mutex.h"
+#include "rhizome/storage/row_sums.h"
 #include "rhizome/storage/section_format.h"
 
 namespace rhizome {

@@ -9,10 +9,11 @@
 #include <vector>
 
 #include "rhizome/index/graph.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// How long a batched look-up may take, and who may stop it.
 struct LookupOptions {

@@ -6,10 +6,11 @@
 
 #include "rhizome/index/external_id.h"
 #include "rhizome/index/graph.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/types.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// All vertices of a graph that are not deleted, in ascending order of external id: integers by
 /// value, strings by bytes.

@@ -14,6 +14,7 @@
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/block_file.h"
 #include "rhizome/storage/exceptions.h"
+#include "rhizome/storage/section_file.h"
 #include "rhizome/storage/section_format.h"
 #include "rhizome/storage/stopwatch.h"
 #include "rhizome/storage/stored_file.h"

@@ -12,11 +12,12 @@
 
 #include "rhizome/index/graph.h"
 #include "rhizome/index/graph_lookup.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/store.h"
 #include "rhizome/storage/store_options.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// Settings of a GraphService. The profiles below fill them in; change what differs.
 struct ServiceOptions {

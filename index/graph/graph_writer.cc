@@ -7,7 +7,7 @@
 #include "rhizome/index/batch_resolver.h"
 #include "rhizome/storage/exceptions.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -168,4 +168,4 @@ void GraphWriter::Resolve(Request& request, std::uint64_t& sequence, Next& next)
   ++sequence;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

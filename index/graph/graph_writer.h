@@ -15,7 +15,7 @@
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/store.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 class GraphState;
 
@@ -114,4 +114,4 @@ class GraphWriter {
   Base base_;  // of whoever stands first in the queue
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Chooses blocks for a cache that cannot hold all, by how often they will be wanted, in two passes
 /// over them and no memory: count the blocks of each class (power of two of the degree), then take
@@ -38,4 +38,4 @@ class HotBlocks {
   std::uint64_t left_ = 0;   // of the class below
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

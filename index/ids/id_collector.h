@@ -9,7 +9,7 @@
 #include "rhizome/index/ingest_options.h"
 #include "rhizome/storage/status.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Where the readers of an ingestion put the external ids that they meet: into memory (IdTable), or
 /// into spill files (SpilledIds). Both number ids alike. Threads: one at a time.
@@ -52,4 +52,4 @@ class IdCollector {
   static std::string RefuseInteger(std::string_view text);
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -9,7 +9,7 @@
 
 #include "rhizome/index/mix.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Numbers keys in order of first sight: an open-addressing table of indices, with the keys
 /// themselves held by `Keys`, which can Append a key and tell Equal and Hash of the i-th one.
@@ -103,4 +103,4 @@ class StringKeys {
   std::vector<std::uint64_t> ends_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

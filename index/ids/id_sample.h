@@ -10,7 +10,7 @@
 
 #include "rhizome/index/external_id.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// How many different ids there are, from those that a sample saw.
 class IdSample {
@@ -70,4 +70,4 @@ class IdSample {
   std::unordered_map<std::size_t, std::uint32_t> counts_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -8,7 +8,7 @@
 #include "rhizome/index/dense_marks.h"
 #include "rhizome/index/external_id.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 std::string IdCollector::RefuseInteger(std::string_view text) {
   return fmt::format(
       "'{}' is not an integer id (a decimal number without leading zeros that fits 64 bits)", text);
@@ -136,4 +136,4 @@ void IdTable::NumberIntegers(Vertices& vertices) {
   vertices.integer_ids = std::move(integers_).TakeKeys().values();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

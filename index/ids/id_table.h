@@ -9,7 +9,7 @@
 #include "rhizome/index/id_collector.h"
 #include "rhizome/index/id_dictionary.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The external ids of one ingestion, from the first line to vertex ids.
 ///
@@ -65,4 +65,4 @@ class IdTable final : public IdCollector {
   std::vector<std::int64_t> dst_;  // strings_
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 constexpr std::string_view kPhase = "number ids";
@@ -191,4 +191,4 @@ Status SpilledIdEncoder::Encode(Vertices& vertices) {
   return Status::Ok();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -14,7 +14,7 @@
 #include "rhizome/index/spilled_ids.h"
 #include "rhizome/storage/job_control.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Edges of a block of their spilled ends.
 inline constexpr std::size_t kSpilledBlockEdges = std::size_t{1} << 15;
@@ -89,4 +89,4 @@ class SpilledIdEncoder {
   std::uint64_t ends_done_ = 0;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

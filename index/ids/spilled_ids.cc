@@ -9,7 +9,7 @@
 #include "rhizome/index/dense_marks.h"
 #include "rhizome/index/spilled_id_encoder.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// Before the two texts of an edge.
@@ -226,4 +226,4 @@ Status SpilledIds::AddStringEnds(SpilledIdEncoder& encoder, const JobControl& co
   }
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -13,7 +13,7 @@
 #include "rhizome/index/vertex_ids.h"
 #include "rhizome/storage/job_control.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 class SpilledIdEncoder;
 
@@ -87,4 +87,4 @@ class SpilledIds final : public IdCollector {
   std::vector<std::byte> record_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -14,7 +14,7 @@
 #include "rhizome/index/row_sources.h"
 #include "rhizome/storage/array_rules.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 constexpr std::string_view kPhase = "read arrays";
@@ -250,4 +250,4 @@ ArrayInput BindArray(const std::shared_ptr<const LoadedArray>& array,
   return input;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -9,7 +9,7 @@
 #include "rhizome/index/graph_builder.h"
 #include "rhizome/index/ingest_context.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The content of an array file, by row of the file. Threads: const.
 class LoadedArray {
@@ -42,4 +42,4 @@ Result<std::unique_ptr<LoadedArray>> ReadArrayFile(IngestContext& context, const
 ArrayInput BindArray(const std::shared_ptr<const LoadedArray>& array,
                      const std::shared_ptr<const std::vector<std::int64_t>>& row_of_vertex);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

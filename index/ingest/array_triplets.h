@@ -7,7 +7,7 @@
 #include "rhizome/index/ingest_context.h"
 #include "rhizome/index/row_source.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// One line of a sparse array file.
 struct Triplet {
@@ -34,4 +34,4 @@ Status ValueDoesNotFit(const ArrayFile& file, std::uint64_t row, std::uint64_t c
                        DataType dtype);
 Status GivenTwice(const ArrayFile& file, std::uint64_t row, std::uint64_t column);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

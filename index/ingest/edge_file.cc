@@ -13,7 +13,7 @@
 #include "rhizome/index/npy.h"
 #include "rhizome/index/number.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 constexpr std::string_view kPhase = "read edges";
@@ -440,4 +440,4 @@ Result<EdgeTable> ReadEdges(IngestContext& context, IdCollector& ids, SpillSpace
   return std::move(reader).TakeTable();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

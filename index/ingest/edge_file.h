@@ -12,7 +12,7 @@
 #include "rhizome/index/ingest_context.h"
 #include "rhizome/index/npy.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Edges of a block of spilled ends, as SpilledIds has them.
 inline constexpr std::size_t kSpoolBlockEdges = std::size_t{1} << 15;
@@ -60,4 +60,4 @@ Result<std::unique_ptr<NpyReader>> OpenNpyEdges(FileSystem& fs, const EdgeFile& 
 /// Errors: those of Ingest.
 Result<EdgeTable> ReadEdges(IngestContext& context, IdCollector& ids, SpillSpace* space);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -9,7 +9,7 @@
 #include "rhizome/index/id_table.h"
 #include "rhizome/index/ingest_context.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -50,4 +50,4 @@ Result<EdgePairs> ReadEdgePairs(FileSystem& fs, const Path& folder, const Ingest
   return pairs;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -7,8 +7,10 @@
 #include "rhizome/index/ingest_options.h"
 #include "rhizome/index/partition_input.h"
 #include "rhizome/index/spill.h"
+#include "rhizome/storage/export.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// What a partitioner needs of a graph's edge files, in input order: in a scratch file, so that it
 /// takes no memory while edges are divided.
@@ -38,4 +40,5 @@ class EdgePairs {
 Result<EdgePairs> ReadEdgePairs(FileSystem& fs, const Path& folder, const IngestOptions& options,
                                 const JobControl& control);
 
+}  // namespace internal
 }  // namespace rhizome

@@ -10,7 +10,7 @@
 #include "rhizome/index/convert.h"
 #include "rhizome/index/row_sources.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 constexpr std::uint64_t kBlockBytes = std::uint64_t{128} << 10;
@@ -115,4 +115,4 @@ Status CheckEdgeArrays(const IngestOptions& options) {
   return Status::Ok();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

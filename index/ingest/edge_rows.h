@@ -8,7 +8,7 @@
 #include "rhizome/index/ingest_options.h"
 #include "rhizome/index/row_source.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Reads the rows of an EdgeArrayFile beside the edges that they belong to.
 /// Threads: one at a time. Ownership: `fs` and `array` must outlive it.
@@ -52,4 +52,4 @@ class EdgeRows {
 /// Checks IngestOptions::edge_arrays, by themselves. Errors: kInvalidArgument naming one.
 Status CheckEdgeArrays(const IngestOptions& options);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

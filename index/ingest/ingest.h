@@ -5,12 +5,13 @@
 
 #include "rhizome/index/graph_builder.h"
 #include "rhizome/index/ingest_options.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/store_id.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// Reads input files and writes them as a new store at `path`; nothing is there unless it returns
 /// OK.

@@ -6,7 +6,7 @@
 
 #include "rhizome/storage/excerpt.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 std::uint64_t MiB(std::uint64_t bytes) { return (bytes + (1 << 20) - 1) >> 20; }
@@ -73,4 +73,4 @@ std::string WrongFieldCount(std::size_t found, std::size_t expected, std::string
                      found == 1 ? "" : "s", expected, flag);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

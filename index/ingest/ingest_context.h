@@ -10,7 +10,7 @@
 #include "rhizome/index/ingest_options.h"
 #include "rhizome/index/table_reader.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// How far a file was read: bytes of it as it lies on disk, or elements.
 struct InputProgress {
@@ -111,4 +111,4 @@ class TypeNames {
 /// Why a line with `found` fields does not fit the columns.
 std::string WrongFieldCount(std::size_t found, std::size_t expected, std::string_view flag);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -7,7 +7,7 @@
 #include "rhizome/index/edge_file.h"
 #include "rhizome/index/streaming_partitioner.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 // Measured (R-MAT scale 18 and 20, 1 to 8 partitions, both directions): what the bounds of
@@ -124,4 +124,4 @@ std::uint32_t PartitionsThatFit(std::uint64_t memory_bytes, std::uint64_t vertic
   return 0;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

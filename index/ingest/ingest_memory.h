@@ -5,7 +5,7 @@
 #include "rhizome/index/ingest_options.h"
 #include "rhizome/index/input_estimate.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Bytes that stand beside one edge's two ends in the input's columns: type, weight, attributes.
 std::uint64_t ColumnBytes(const IngestOptions& options);
@@ -32,4 +32,4 @@ std::uint32_t PartitionsThatFit(std::uint64_t memory_bytes, std::uint64_t vertic
                                 std::uint64_t directed_edges, std::uint64_t edge_bytes,
                                 std::uint32_t threads, std::uint32_t given);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -4,8 +4,10 @@
 
 #include "rhizome/index/ingest_options.h"
 #include "rhizome/index/input_estimate.h"
+#include "rhizome/storage/export.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// What `plan ingest` says. Sizes in bytes.
 struct IngestPlan {
@@ -25,4 +27,5 @@ struct IngestPlan {
 };
 Result<IngestPlan> PlanIngest(FileSystem& fs, const IngestOptions& options);
 
+}  // namespace internal
 }  // namespace rhizome

@@ -9,7 +9,7 @@
 #include "rhizome/index/mix.h"
 #include "rhizome/index/streaming_partitioner.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 // Processor time of each step, measured by `bench ingest` and `bench partition` (R-MAT scale 18 and
@@ -83,4 +83,4 @@ double IngestSeconds(const InputEstimate& input, const IngestOptions& options,
   return micros * 1e-6 * Slowness();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

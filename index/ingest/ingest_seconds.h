@@ -5,7 +5,7 @@
 #include "rhizome/index/ingest_options.h"
 #include "rhizome/index/input_estimate.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// How an ingestion goes about its edges.
 struct IngestRoute {
@@ -21,4 +21,4 @@ struct IngestRoute {
 double IngestSeconds(const InputEstimate& input, const IngestOptions& options,
                      const IngestRoute& route);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -14,7 +14,7 @@
 #include "rhizome/index/spilled_ids.h"
 #include "rhizome/storage/chunk_array.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 40;
@@ -221,4 +221,4 @@ Result<IngestReport> IngestSpilled(FileSystem& fs, const Path& path, const Inges
   return MakeStore(fs, path, options.store_id, control, build, {.scratch = options.scratch});
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -9,7 +9,7 @@
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/outside.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 Status CheckTarget(FileSystem& fs, const Path& path) {
   RHIZOME_RETURN_IF_ERROR(CheckOutside(fs, path));
@@ -129,4 +129,4 @@ void SetLayouts(const IngestOptions& options, GraphInput& input) {
   input.attribute_chunk_rows = options.chunk_rows;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -11,7 +11,7 @@
 #include "rhizome/index/node_file.h"
 #include "rhizome/storage/stopwatch.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// What the two ways of ingesting, in memory and through spill files, have in common.
 
@@ -61,4 +61,4 @@ void SetLayouts(const IngestOptions& options, GraphInput& input);
 Result<IngestReport> IngestSpilled(FileSystem& fs, const Path& path, const IngestOptions& options,
                                    const JobControl& control);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

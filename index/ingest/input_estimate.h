@@ -4,7 +4,7 @@
 
 #include "rhizome/index/ingest_options.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// What an input holds, from the lengths of its files, headers and a sample of their lines.
 struct InputEstimate {
@@ -27,4 +27,4 @@ struct InputEstimate {
 /// Reads headers and at most a few MiB. Errors: kNotFound, kInvalidArgument and such, of files.
 Result<InputEstimate> EstimateInput(FileSystem& fs, const IngestOptions& options);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -11,7 +11,7 @@
 #include "rhizome/index/number.h"
 #include "rhizome/storage/array_rules.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 constexpr std::uint8_t kNoSplit = 255;
@@ -141,4 +141,4 @@ ArrayInput NodeColumn::ToArray(std::span<const VertexId> vertices, std::uint64_t
                      Scatter<std::int64_t>(integers_, vertices, vertex_count, fill));
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -11,7 +11,7 @@
 #include "rhizome/index/number.h"
 #include "rhizome/storage/types.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// 0 train, 1 valid (or val), 2 test, 255 none: the words or these numbers.
 std::optional<std::uint8_t> ParseSplit(std::string_view text);
@@ -55,4 +55,4 @@ class NodeColumn {
 template <typename T>
 ArrayInput ColumnArray(std::string name, DataType dtype, std::vector<T> values);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

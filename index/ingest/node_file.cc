@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 constexpr std::string_view kPhase = "read nodes";
@@ -140,4 +140,4 @@ Result<NodeTable> ReadNodes(IngestContext& context, IdCollector& ids) {
   return std::move(reader).TakeTable();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

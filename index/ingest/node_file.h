@@ -7,7 +7,7 @@
 #include "rhizome/index/ingest_context.h"
 #include "rhizome/index/node_column.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// What the nodes file says besides the ids, by accepted line.
 struct NodeTable {
@@ -33,4 +33,4 @@ std::vector<std::string> NodeArrayNames(const IngestOptions& options);
 /// Errors: those of Ingest; an id that stands twice is a malformed line.
 Result<NodeTable> ReadNodes(IngestContext& context, IdCollector& ids);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

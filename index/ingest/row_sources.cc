@@ -10,7 +10,7 @@
 #include "rhizome/index/npy.h"
 #include "rhizome/storage/zarr_source.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 class NpyRows final : public RowSource {
@@ -219,4 +219,4 @@ Result<std::unique_ptr<RowSource>> JoinRows(std::vector<RowPiece> pieces, std::u
   return std::make_unique<JoinedRows>(std::move(pieces), rows, std::move(fill));
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

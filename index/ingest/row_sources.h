@@ -7,9 +7,11 @@
 
 #include "rhizome/index/ingest_options.h"
 #include "rhizome/index/row_source.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// Does the file hold rows (.npy, a Zarr folder, an importer's own), not triplets?
 bool HasRows(FileSystem& fs, const ArrayFile& file);
@@ -45,4 +47,5 @@ struct RowPiece {
 Result<std::unique_ptr<RowSource>> JoinRows(std::vector<RowPiece> pieces, std::uint64_t rows,
                                             std::vector<std::byte> fill);
 
+}  // namespace internal
 }  // namespace rhizome

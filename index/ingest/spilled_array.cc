@@ -12,7 +12,7 @@
 #include "rhizome/index/vertex_order.h"
 #include "rhizome/storage/array_rules.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 constexpr std::string_view kPhase = "permute arrays";
@@ -305,4 +305,4 @@ ArrayInput BindSpilledArray(const std::shared_ptr<SpilledArray>& array,
   return input;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

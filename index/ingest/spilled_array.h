@@ -9,7 +9,7 @@
 #include "rhizome/index/ingest_context.h"
 #include "rhizome/index/spill.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// An array file that is too large for memory. Opening it reads only the header of a file of rows,
 /// or copies triplets into a spill file; the rows go from the order of the file to that of the
@@ -46,4 +46,4 @@ class SpilledArray {
 ArrayInput BindSpilledArray(const std::shared_ptr<SpilledArray>& array,
                             const std::shared_ptr<const std::vector<VertexId>>& vertex_of_row);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

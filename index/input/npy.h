@@ -10,8 +10,10 @@
 
 #include "rhizome/index/input_stream.h"
 #include "rhizome/storage/dtype.h"
+#include "rhizome/storage/export.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// What is taken besides what a store can keep as it is.
 struct NpyAccept {
@@ -107,4 +109,5 @@ class NpyWriter {
   std::vector<std::byte> buffer_;
 };
 
+}  // namespace internal
 }  // namespace rhizome

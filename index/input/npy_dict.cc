@@ -5,7 +5,7 @@
 #include <charconv>
 #include <system_error>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 constexpr std::size_t kMaxRank = 32;
@@ -137,4 +137,4 @@ class DictParser {
 
 Result<NpyDict> ParseNpyDict(std::string_view text) { return DictParser(text).Parse(); }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

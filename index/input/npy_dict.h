@@ -7,7 +7,7 @@
 
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The Python dictionary in the header of a .npy file.
 struct NpyDict {
@@ -20,4 +20,4 @@ struct NpyDict {
 /// never allocates more than the text is long. Errors: kInvalidArgument, naming the key.
 Result<NpyDict> ParseNpyDict(std::string_view text);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

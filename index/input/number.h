@@ -5,7 +5,10 @@
 #include <string>
 #include <string_view>
 
+#include "rhizome/storage/export.h"
+
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// The finite float32 nearest to a decimal number that is all of `text`; nothing for other text,
 /// NaN, or a number beyond float32.
@@ -28,4 +31,5 @@ class NumberColumn {
   bool rounds_ = false;  // some integer, as float32
 };
 
+}  // namespace internal
 }  // namespace rhizome

@@ -5,9 +5,10 @@
 #include <span>
 
 #include "rhizome/storage/dtype.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// The rows of a dense array, read once from front to back: a file, or what an importer makes of
 /// several. Threads: one at a time.

@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "rhizome/index/input_stream.h"
+#include "rhizome/storage/export.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// The longest line that is accepted.
 inline constexpr std::size_t kMaxLineBytes = std::size_t{1} << 20;
@@ -92,4 +94,5 @@ class TableReader {
   std::string reason_;
 };
 
+}  // namespace internal
 }  // namespace rhizome

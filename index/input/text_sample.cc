@@ -7,7 +7,7 @@
 
 #include "rhizome/index/input_stream.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 constexpr std::size_t kCompressedSampleBytes = std::size_t{4} << 20;
@@ -66,4 +66,4 @@ Result<TextSample> SampleText(FileSystem& fs, const Path& path) {
   return sample;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

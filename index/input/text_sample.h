@@ -7,7 +7,7 @@
 
 #include "rhizome/storage/file_system.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// A file is sampled in so many pieces of this size, spread over it; a compressed one only at its
 /// beginning.
@@ -27,4 +27,4 @@ struct TextSample {
 /// Reads at most a few MiB. Errors: those of opening and reading.
 Result<TextSample> SampleText(FileSystem& fs, const Path& path);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

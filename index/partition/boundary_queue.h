@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The boundary of a growing partition, fewest unassigned edges first: buckets of vertices whose
 /// count is about the same (exact below 8, else two buckets for each power of two). Counts only
@@ -68,4 +68,4 @@ class BoundaryQueue {
   std::uint64_t size_ = 0;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

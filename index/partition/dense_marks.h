@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Which ids have been seen, to learn whether they are all of 0..bound-1; those below `implied` are
 /// there without being named. Memory: a bit for each of the others.
@@ -27,4 +27,4 @@ class DenseMarks {
   std::vector<bool> seen_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

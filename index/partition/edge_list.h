@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "rhizome/storage/dtype.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/status.h"
 #include "rhizome/storage/types.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// A further column of the edges: a time stamp, an amount, or a feature of `dim` values an edge.
 /// int64 while every value is an integer, float32 from the first on that is not.

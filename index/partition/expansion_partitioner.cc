@@ -9,7 +9,7 @@
 #include "rhizome/index/refinement.h"
 #include "rhizome/index/workers.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -64,4 +64,4 @@ template Result<std::vector<PartitionId>> PartitionByExpansion<std::uint32_t, st
 template Result<std::vector<PartitionId>> PartitionByExpansion<std::uint64_t, std::uint16_t>(
     const PartitionInput&, const PartitionOptions&, const JobControl&);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

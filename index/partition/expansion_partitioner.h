@@ -9,7 +9,7 @@
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// kRefined, kAdaDne and kDne with half-edges numbered by Index and partitions by Part, the
 /// smallest that fit (the result does not depend on it). `input` and `options` are valid.
@@ -37,4 +37,4 @@ extern template Result<std::vector<PartitionId>> PartitionByExpansion<std::uint3
 extern template Result<std::vector<PartitionId>> PartitionByExpansion<std::uint64_t, std::uint16_t>(
     const PartitionInput&, const PartitionOptions&, const JobControl&);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

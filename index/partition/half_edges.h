@@ -9,7 +9,7 @@
 #include "rhizome/storage/io_queue.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// An array on huge pages where the system has them: what is looked up at random in gigabytes
 /// spends its time on the tables of small ones. Not zeroed.
@@ -134,4 +134,4 @@ class HalfEdges {
   HugeArray<Part> part_;                // [half-edges]
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

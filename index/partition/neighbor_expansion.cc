@@ -7,7 +7,7 @@
 
 #include "rhizome/index/mix.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -394,4 +394,4 @@ template class NeighborExpansion<std::uint32_t, std::uint8_t>;
 template class NeighborExpansion<std::uint32_t, std::uint16_t>;
 template class NeighborExpansion<std::uint64_t, std::uint16_t>;
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

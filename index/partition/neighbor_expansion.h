@@ -12,7 +12,7 @@
 #include "rhizome/index/workers.h"
 #include "rhizome/storage/job_control.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// What an expansion knows of a partition when it chooses its speed; see ExpansionPolicy::observe.
 struct ExpansionSpeed {
@@ -153,4 +153,4 @@ extern template class NeighborExpansion<std::uint32_t, std::uint8_t>;
 extern template class NeighborExpansion<std::uint32_t, std::uint16_t>;
 extern template class NeighborExpansion<std::uint64_t, std::uint16_t>;
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

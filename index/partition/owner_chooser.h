@@ -7,7 +7,7 @@
 
 #include "rhizome/storage/types.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 inline constexpr PartitionId kNoOwner = 0xFFFF;
 
@@ -98,4 +98,4 @@ class OwnerChooser {
   std::vector<std::uint64_t> rows_;  // [partitions]
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

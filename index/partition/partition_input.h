@@ -5,10 +5,11 @@
 #include <functional>
 #include <span>
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/types.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// The edges to divide, in the order of the input: for an undirected graph each pair once (both of
 /// its directed edges follow it). Partitioners pass over them a few times, so that they need not be

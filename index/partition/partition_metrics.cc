@@ -8,7 +8,7 @@
 
 namespace rhizome {
 
-PartitionMetrics MetricsOf(const ReplicaSets& replicas, const std::vector<std::uint64_t>& edges,
+PartitionMetrics internal::MetricsOf(const ReplicaSets& replicas, const std::vector<std::uint64_t>& edges,
                            const std::vector<std::uint64_t>& vertices) {
   std::uint64_t present = 0;
   std::uint64_t interior = 0;

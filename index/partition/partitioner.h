@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "rhizome/index/partition_input.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/types.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// How edges are divided: see PartitionEdges and StreamingPartitioner.
 enum class PartitionerKind : std::uint8_t {

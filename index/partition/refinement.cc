@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -540,4 +540,4 @@ template class Refinement<std::uint32_t, std::uint8_t>;
 template class Refinement<std::uint32_t, std::uint16_t>;
 template class Refinement<std::uint64_t, std::uint16_t>;
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -9,7 +9,7 @@
 #include "rhizome/index/workers.h"
 #include "rhizome/storage/job_control.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// What a refinement must keep and aims at.
 struct BalanceLimits {
@@ -179,4 +179,4 @@ extern template class Refinement<std::uint32_t, std::uint8_t>;
 extern template class Refinement<std::uint32_t, std::uint16_t>;
 extern template class Refinement<std::uint64_t, std::uint16_t>;
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -6,7 +6,7 @@
 #include "rhizome/index/mix.h"
 #include "rhizome/index/refinement.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -319,4 +319,4 @@ template void Refinement<std::uint64_t, std::uint16_t>::MoveEdge(std::uint64_t, 
 template void Refinement<std::uint64_t, std::uint16_t>::Blend(std::uint64_t, std::uint64_t);
 template void Refinement<std::uint64_t, std::uint16_t>::Recount();
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

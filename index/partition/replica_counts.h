@@ -7,7 +7,7 @@
 
 #include "rhizome/storage/types.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// How many edges each vertex has in each partition. A vertex of degree d is in at most d
 /// partitions, so it gets min(d, partitions) slots: the memory grows with the edges, not with
@@ -81,4 +81,4 @@ class ReplicaCounts {
   std::vector<Index> count_;          // [slots]
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

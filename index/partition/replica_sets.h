@@ -9,7 +9,7 @@
 
 #include "rhizome/storage/types.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Which partitions each vertex is in: a bit a partition, whole bytes a vertex (whole 64-bit words
 /// beyond 64 partitions), so that the sets of many vertices share a cache line.
@@ -116,4 +116,4 @@ class ReplicaSets {
   std::vector<std::uint8_t> bytes_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

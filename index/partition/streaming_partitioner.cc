@@ -10,7 +10,7 @@
 #include "rhizome/index/owner_chooser.h"
 #include "rhizome/index/partition_balance.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -307,4 +307,4 @@ Result<std::vector<PartitionId>> PartitionStream(const PartitionInput& input,
   return result;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -9,7 +9,7 @@
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/types.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Metrics from the replica sets and the counts of each partition. O(vertices).
 PartitionMetrics MetricsOf(const ReplicaSets& replicas, const std::vector<std::uint64_t>& edges,
@@ -108,4 +108,4 @@ Result<std::vector<PartitionId>> PartitionStream(const PartitionInput& input,
                                                  const PartitionOptions& options,
                                                  const JobControl& control);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

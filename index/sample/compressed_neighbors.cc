@@ -5,7 +5,7 @@
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/storage/check.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 // How far ahead offsets, and then bytes, are touched: one chain of cache misses after the other.
@@ -92,4 +92,4 @@ Result<std::shared_ptr<const NeighborSource>> ResidentNeighbors(const GraphSnaps
   return std::make_shared<CompressedNeighbors>(graph, direction);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -6,7 +6,7 @@
 
 #include "rhizome/index/neighbor_source.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The lists as Graph holds them in memory, compressed (or plain, partition by partition): single
 /// entries are decoded where they stand, a list of which many are wanted as a whole.
@@ -33,4 +33,4 @@ class CompressedNeighbors final : public NeighborSource {
 Result<std::shared_ptr<const NeighborSource>> ResidentNeighbors(const GraphSnapshot& graph,
                                                                 Direction direction);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

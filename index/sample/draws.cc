@@ -6,7 +6,7 @@
 
 #include "rhizome/index/mix.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -77,4 +77,4 @@ bool PositionDrawer::Insert(std::uint64_t position) {
   return true;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

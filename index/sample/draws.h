@@ -5,7 +5,7 @@
 
 #include "rhizome/index/counter_random.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Draws sets of positions, exactly, and by integer arithmetic alone, so that every platform draws
 /// the same. Holds scratch memory: one for each thread.
@@ -28,4 +28,4 @@ class PositionDrawer {
   std::vector<std::uint64_t> seen_;  // open addressing; position + 1, or 0: free
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

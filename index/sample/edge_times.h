@@ -8,10 +8,11 @@
 #include <vector>
 
 #include "rhizome/index/graph.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/types.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// Time stamps of edges, in any unit, of one snapshot of a graph.
 /// Threads: const functions may be called from many threads.

@@ -3,7 +3,7 @@
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/storage/check.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -35,4 +35,4 @@ Status PlainNeighbors::LookUp(std::span<const EntryRef> entries, std::span<Row> 
   return Status::Ok();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -7,8 +7,10 @@
 
 #include "rhizome/index/adjacency.h"
 #include "rhizome/index/graph.h"
+#include "rhizome/storage/export.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// One drawn entry of a partition's array of neighbours.
 struct EntryRef {
@@ -51,4 +53,5 @@ class PlainNeighbors final : public NeighborSource {
   std::vector<const LocalId*> neighbors_;  // of each partition
 };
 
+}  // namespace internal
 }  // namespace rhizome

@@ -6,12 +6,15 @@
 
 #include "rhizome/index/graph.h"
 #include "rhizome/index/sampler_options.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/types.h"
 
-namespace rhizome {
-
+namespace rhizome::inline internal {
 class NeighborSource;
+}  // namespace rhizome::inline internal
+
+namespace RHIZOME_API rhizome {
 
 /// k-hop sampling by gather-apply over the partitions of a graph (GLISP III-C). Exact: positions
 /// are drawn in the lists of all partitions of a vertex together, which gives each its share by the

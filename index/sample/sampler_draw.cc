@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -179,4 +179,4 @@ void EntryPicker::DrawWeighted(const DrawTables& tables, const ListRequest& requ
   }
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

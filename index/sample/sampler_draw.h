@@ -14,7 +14,7 @@
 #include "rhizome/index/sampler_times.h"
 #include "rhizome/index/sampler_weights.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// What a draw needs to know of the graph.
 /// Threads: const after Create.
@@ -67,4 +67,4 @@ class EntryPicker {
   WeightedDrawer weighted_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

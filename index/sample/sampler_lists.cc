@@ -5,7 +5,7 @@
 
 #include "rhizome/index/graph_parts.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 ListFinder::ListFinder(const GraphSnapshot& graph, std::shared_ptr<const DeltaView> view,
                        Direction direction)
@@ -96,4 +96,4 @@ void ListFinder::OnlyType(std::span<const Piece> list, TypeId type,
   }
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -11,7 +11,7 @@
 #include "rhizome/index/replica_table.h"
 #include "rhizome/index/vertex_order.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// What one partition holds of a list: entries that stand together in its array. The list is its
 /// pieces one after another.
@@ -88,4 +88,4 @@ class ListFinder {
   const ReplicaTable replicas_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

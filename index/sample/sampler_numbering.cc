@@ -4,7 +4,7 @@
 
 #include "rhizome/index/mix.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -93,4 +93,4 @@ void Numbering::Forget(std::span<const Row> known) {
   for (const Row row : known) local_of_row_[static_cast<std::size_t>(row)] = kNone;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -8,7 +8,7 @@
 
 #include "rhizome/storage/types.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Gives the vertices of a sample their local numbers, in order of first sight. Two kinds: by row
 /// (4 bytes a vertex of the graph, one look-up), and by (subgraph, row) for disjoint samples (a
@@ -47,4 +47,4 @@ class Numbering {
   std::size_t used_ = 0;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

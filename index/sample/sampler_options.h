@@ -6,9 +6,10 @@
 
 #include "rhizome/index/edge_times.h"
 #include "rhizome/index/graph_types.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/types.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// A fanout of this value takes the whole neighbourhood.
 inline constexpr std::int64_t kAllNeighbors = -1;

@@ -4,7 +4,7 @@
 
 #include "rhizome/index/adjacency.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -116,4 +116,4 @@ Result<SamplingPlan> PlanSampling(const GraphSnapshot& graph, const SamplerOptio
   return plan;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

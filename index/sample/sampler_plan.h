@@ -7,7 +7,7 @@
 #include "rhizome/index/sampler_options.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// One draw for a frontier vertex: so many of its edges, or of those of one type.
 struct ListRequest {
@@ -22,4 +22,4 @@ using SamplingPlan = std::vector<std::vector<ListRequest>>;  // [hops]
 /// Checks the options against the graph. Errors: kInvalidArgument, saying what would be right.
 Result<SamplingPlan> PlanSampling(const GraphSnapshot& graph, const SamplerOptions& options);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -13,7 +13,7 @@
 #include "rhizome/index/sampler_numbering.h"
 #include "rhizome/storage/process.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The entries of a look-up that stand in the delta.
 struct LookUpScratch {
@@ -84,4 +84,4 @@ class SampleScratchPool {
   std::vector<std::unique_ptr<SampleScratch>> free_ RHIZOME_GUARDED_BY(mutex_);
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -12,7 +12,7 @@
 #include "rhizome/index/parallel.h"
 #include "rhizome/index/vertex_order.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 Result<TimeOrder> TimeOrder::Create(const GraphSnapshot& graph, const DeltaView* view,
                                     const ListFinder& lists, Direction direction, bool by_type,
@@ -177,4 +177,4 @@ void TimeOrder::Latest(CounterRandom& random, std::span<const Piece> eligible, s
   }
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -12,7 +12,7 @@
 #include "rhizome/index/sampler_options.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The entries of every list of one direction in the order of their times, so that those up to a
 /// time are a prefix. A list that a delta changes is in pieces, each in an order of its own: the
@@ -68,4 +68,4 @@ class TimeOrder {
   std::vector<std::vector<std::uint32_t>> order_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -8,7 +8,7 @@
 #include "rhizome/index/parallel.h"
 #include "rhizome/index/vertex_order.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -257,4 +257,4 @@ void WeightedDrawer::Offer(const Key& key, std::uint64_t draws) {
   }
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

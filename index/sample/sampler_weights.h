@@ -12,7 +12,7 @@
 #include "rhizome/index/sampler_lists.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The weights of all entries of one direction by their position, and sums of them, so that the
 /// weight of any stretch of a list is found without walking over it. Sums are double; one is kept
@@ -146,4 +146,4 @@ void WeightedDrawer::ByShares(CounterRandom& random, std::uint64_t size, WeightA
   }
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

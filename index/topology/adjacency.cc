@@ -11,7 +11,7 @@
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/little_endian.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 std::string PartitionPath(std::uint32_t partition) {
   return fmt::format("topology/part-{:04}.adj", partition);
@@ -272,4 +272,4 @@ std::optional<std::size_t> Adjacency::BoundaryIndex(LocalId local) const {
   return boundary_.Rank(local);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -13,10 +13,12 @@
 #include "rhizome/index/rank_bitmap.h"
 #include "rhizome/index/topology_codec.h"
 #include "rhizome/index/vertex_order.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/section_file.h"
 #include "rhizome/storage/types.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 class BlockCache;
 
@@ -293,4 +295,5 @@ class Adjacency {
   std::span<const std::uint8_t> partition_sets_;
 };
 
+}  // namespace internal
 }  // namespace rhizome

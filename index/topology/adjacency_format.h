@@ -4,8 +4,10 @@
 
 #include "rhizome/index/blocked_offsets.h"
 #include "rhizome/index/patched_column.h"
+#include "rhizome/storage/export.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// Sections of a partition file; see storage/FORMAT.md, "Partition file". Stored on disk: never
 /// renumber, only append. "n" is the number of local vertices, "m" of edges; where no width is
@@ -110,4 +112,5 @@ struct PartitionHeader {
 };
 static_assert(sizeof(PartitionHeader) == 64, "on-disk layout");
 
+}  // namespace internal
 }  // namespace rhizome

@@ -7,7 +7,7 @@
 
 #include "rhizome/index/section_struct.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 Status AdjacencyParser::Run(std::uint32_t partition, std::uint32_t partitions,
                             std::uint32_t edge_types) {
   RHIZOME_RETURN_IF_ERROR(ReadHeader(partition, partitions, edge_types));
@@ -308,4 +308,4 @@ Result<Adjacency> Adjacency::Parse(SectionFile file, const VertexOrder& order,
   return parser.Take();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

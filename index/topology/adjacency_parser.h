@@ -10,7 +10,7 @@
 #include "rhizome/index/adjacency.h"
 #include "rhizome/index/adjacency_format.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Checks a partition file field by field, in one pass over each section, lists in parallel.
 /// Nothing is read through an index that was not compared with its bound before, so any bytes are
@@ -78,4 +78,4 @@ class AdjacencyParser {
   RankBitmap touched_;  // local vertices that an edge was seen of; where replicated()
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

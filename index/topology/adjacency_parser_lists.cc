@@ -6,7 +6,7 @@
 #include "rhizome/index/parallel.h"
 #include "rhizome/storage/check.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 // Vertices whose lists one task checks.
@@ -135,4 +135,4 @@ LocalId AdjacencyParser::OutNeighborAt(LocalId local, std::uint64_t i) const {
   return *neighbor;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

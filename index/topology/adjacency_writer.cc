@@ -16,7 +16,7 @@
 #include "rhizome/index/rank_bitmap.h"
 #include "rhizome/index/section_struct.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// One direction's lists, all sorted by (vertex, type, neighbour).
@@ -453,4 +453,4 @@ Status Adjacency::Write(ByteSink& sink, const StoreId& store_id, const VertexOrd
   return PartitionWriter(sink, store_id, order, context, std::move(edges)).Write();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -133,4 +133,4 @@ std::uint32_t BlockCache::Evict(Shard& shard) {
   return kNone;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

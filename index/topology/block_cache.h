@@ -10,7 +10,7 @@
 #include "rhizome/storage/metrics.h"
 #include "rhizome/storage/process.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Blocks of files in bounded memory, found by number: a table with one slot for each block, no
 /// hashing. What goes is chosen by CLOCK with counts: a block that is hit gains up to 3 lives, the
@@ -104,4 +104,4 @@ class BlockCache {
   std::atomic<std::int64_t> used_bytes_{0};
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -8,7 +8,7 @@
 
 #include "rhizome/index/bound_search.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 constexpr std::uint64_t kBlock = BlockedOffsets::kBlock;
@@ -121,4 +121,4 @@ std::size_t BlockedOffsets::UpperBound(std::uint64_t value) const {
   return FirstNot(0, size(), [&](std::size_t i) { return (*this)[i] <= value; });
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

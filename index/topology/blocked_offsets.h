@@ -8,7 +8,7 @@
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/section_file.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The three sections of an array of offsets.
 struct OffsetKinds {
@@ -64,4 +64,4 @@ class BlockedOffsets {
 Status WriteOffsets(SectionFileWriter& writer, const OffsetKinds& kinds,
                     std::span<const std::uint64_t> offsets);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

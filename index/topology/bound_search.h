@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// First position in [begin, end) of which `before` is false; it is true of those before it and
 /// false of all after it. Binary search.
@@ -19,4 +19,4 @@ std::size_t FirstNot(std::size_t begin, std::size_t end, Before before) {
   return begin;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -5,7 +5,7 @@
 
 #include "rhizome/index/bound_search.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 std::uint32_t BytesFor(std::uint64_t largest) {
@@ -82,4 +82,4 @@ Status WriteColumn(SectionFileWriter& writer, std::uint32_t kind,
   }
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -7,7 +7,7 @@
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/section_file.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// A column of unsigned numbers in a section file, as narrow as its largest value allows: 1, 2, 4
 /// or 8 bytes an element, whichever was written. Small partitions and degrees are mostly one or two
@@ -62,4 +62,4 @@ class Column {
 Status WriteColumn(SectionFileWriter& writer, std::uint32_t kind,
                    std::span<const std::uint64_t> values, std::uint32_t least_bytes = 1);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

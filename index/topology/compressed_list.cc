@@ -6,7 +6,7 @@
 
 #include "rhizome/storage/little_endian.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 // More low bits than any sum of a neighbour and its type's rank needs; and few enough that the low
@@ -170,4 +170,4 @@ bool CompressedList::DecodeAs(std::uint64_t limit, std::span<T> out) const {
   return i == count_ && (count_ == 0 || used_bytes == bytes_.size() - high_at_);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// An ascending list of numbers in Elias-Fano form: about 2 + log2(largest / count) bits a number,
 /// of which any one is read without the others. Format: storage/FORMAT.md, "Compressed lists".
@@ -55,4 +55,4 @@ class CompressedList {
   std::uint32_t low_bits_ = 0;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

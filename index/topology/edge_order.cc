@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 std::vector<std::uint64_t> OrderOfEdges(const EdgesOfPartition& edges, const VertexOrder& order,
                                         const PartitionContext& context) {
@@ -40,4 +40,4 @@ std::vector<std::uint64_t> OrderOfEdges(const EdgesOfPartition& edges, const Ver
   return places;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

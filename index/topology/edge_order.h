@@ -5,7 +5,7 @@
 
 #include "rhizome/index/adjacency.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// For each edge id of a partition the place of that edge in `edges`: the order in which
 /// Adjacency::Write numbers them, (list's vertex, type, neighbour, weight), edges that are equal in
@@ -13,4 +13,4 @@ namespace rhizome {
 std::vector<std::uint64_t> OrderOfEdges(const EdgesOfPartition& edges, const VertexOrder& order,
                                         const PartitionContext& context);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

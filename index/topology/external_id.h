@@ -6,7 +6,9 @@
 #include <string_view>
 #include <variant>
 
-namespace rhizome {
+#include "rhizome/storage/export.h"
+
+namespace RHIZOME_API rhizome {
 
 /// The user's key of a vertex: an integer or a UTF-8 string.
 using ExternalId = std::variant<std::int64_t, std::string>;

@@ -6,10 +6,12 @@
 #include <cstring>
 #include <utility>
 
+#include "rhizome/storage/array_files.h"
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/array_versions.h"
+#include "rhizome/storage/row_sums.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 // As many reads of a page as a RowReader plans ahead of those in flight.
@@ -103,4 +105,4 @@ Result<std::shared_ptr<const FileRows>> OpenArrays::Of(const Store& store, std::
   return opened;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

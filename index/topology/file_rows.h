@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rhizome/storage/array_files.h"
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/process.h"
@@ -15,7 +16,7 @@
 #include "rhizome/storage/row_sums.h"
 #include "rhizome/storage/store.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The least that is read and decoded at a time of an array without row checksums: a chunk, or an
 /// inner chunk of a shard.
@@ -79,4 +80,4 @@ class OpenArrays {
   std::vector<std::shared_ptr<const FileRows>> open_ RHIZOME_GUARDED_BY(mutex_);
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

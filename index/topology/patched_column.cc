@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 // A patch takes a place and a value.
@@ -64,4 +64,4 @@ Result<PatchedColumn> PatchedColumn::Read(const SectionFile& file, const Patched
   return column;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -7,7 +7,7 @@
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/section_file.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The three sections of a patched column.
 struct PatchedKinds {
@@ -47,4 +47,4 @@ class PatchedColumn {
 Status WritePatched(SectionFileWriter& writer, const PatchedKinds& kinds,
                     std::span<const std::uint64_t> values);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

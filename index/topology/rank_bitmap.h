@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// A set of numbers below `size`, and how many of them are below a given one, in O(1): one bit a
 /// number and one count for each 64 of them.
@@ -58,4 +58,4 @@ class RankBitmap {
   std::vector<std::uint64_t> before_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

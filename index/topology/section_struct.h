@@ -5,10 +5,12 @@
 #include <type_traits>
 #include <vector>
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/section_file.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// Writes `records` of an on-disk struct as a section of single bytes.
 template <typename T>
@@ -32,4 +34,5 @@ Result<std::vector<T>> ReadStructs(const SectionFile& file, std::uint32_t kind,
   return records;
 }
 
+}  // namespace internal
 }  // namespace rhizome

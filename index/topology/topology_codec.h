@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <string_view>
 
-namespace rhizome {
+#include "rhizome/storage/export.h"
+
+namespace RHIZOME_API rhizome {
 
 /// How neighbour lists stand in a partition file.
 enum class TopologyCodec : std::uint8_t {

@@ -10,7 +10,7 @@
 #include "rhizome/index/vertex_ids_format.h"
 #include "rhizome/storage/bytes.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 constexpr std::uint32_t Kind(IdsSection section) { return static_cast<std::uint32_t>(section); }
@@ -283,4 +283,4 @@ ExternalId VertexIds::IdOf(VertexId vertex) const {
   }
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

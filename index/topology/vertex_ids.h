@@ -15,7 +15,7 @@
 #include "rhizome/storage/section_file.h"
 #include "rhizome/storage/types.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 inline constexpr const char* kVertexIdsPath = "ids/ids.dict";
 
@@ -106,4 +106,4 @@ class VertexIds {
   std::vector<VertexId> deleted_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

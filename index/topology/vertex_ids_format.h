@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Sections of a dictionary file; see storage/FORMAT.md, "Vertex ids". Stored on disk: never
 /// renumber, only append.
@@ -23,4 +23,4 @@ struct IdsHeader {
 };
 static_assert(sizeof(IdsHeader) == 16, "on-disk layout");
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

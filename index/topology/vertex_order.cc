@@ -9,7 +9,7 @@
 #include "rhizome/index/section_struct.h"
 #include "rhizome/index/vertex_order_format.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 constexpr std::uint32_t Kind(OrderSection section) { return static_cast<std::uint32_t>(section); }
@@ -204,4 +204,4 @@ TypeId VertexOrder::TypeOf(Row row) const {
                               : static_cast<TypeId>(type_of_row_[static_cast<std::size_t>(row)]);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

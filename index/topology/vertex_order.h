@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "rhizome/index/column.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/section_file.h"
 #include "rhizome/storage/types.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 inline constexpr const char* kOrderPath = "order/order.ord";
 
@@ -88,4 +90,5 @@ class VertexOrder {
   Column type_of_row_;                       // otherwise; empty: all type 0
 };
 
+}  // namespace internal
 }  // namespace rhizome

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Sections of an order file; see storage/FORMAT.md, "Order". Stored on disk: never renumber.
 enum class OrderSection : std::uint32_t {
@@ -40,4 +40,4 @@ struct OrderSegmentRecord {
 };
 static_assert(sizeof(OrderSegmentRecord) == 24, "on-disk layout");
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -10,7 +10,7 @@
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/threads.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -54,4 +54,4 @@ bool NeedsOwnThreads() {
   return !pool.here();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -2,9 +2,11 @@
 
 #include <functional>
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/status.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// Runs `work` on a thread of its own, and waits for it. That thread, and those that it starts,
 /// yield the processors to all others of the machine, and the disk as far as its scheduler knows
@@ -20,4 +22,5 @@ bool InBackground();
 /// and in a fork of a process that had one: its threads did not come along.
 bool NeedsOwnThreads();
 
+}  // namespace internal
 }  // namespace rhizome

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// What a stream of random numbers belongs to. Equal keys give equal streams, different keys
 /// independent ones, whoever asks, in whatever order.
@@ -80,4 +80,4 @@ class CounterRandom {
   std::uint32_t used_ = 8;  // halves of block_ that are spent
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

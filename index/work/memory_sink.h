@@ -5,7 +5,7 @@
 
 #include "rhizome/storage/section_file.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// A ByteSink that keeps the bytes.
 class MemorySink : public ByteSink {
@@ -21,4 +21,4 @@ class MemorySink : public ByteSink {
   std::vector<std::byte> bytes_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "rhizome/index/background.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/threads.h"
 
 #if !defined(__SANITIZE_THREAD__)
@@ -20,6 +21,7 @@
 #endif
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 // Loops over independent pieces of work, on the threads of the current TaskArena. One place for
 // them, because there are two makers of threads: oneTBB, and plain ones. Plain threads work in
@@ -199,4 +201,5 @@ void ParallelSort(Iterator begin, Iterator end, const Before& before) {
 
 #endif
 
+}  // namespace internal
 }  // namespace rhizome

@@ -6,11 +6,13 @@
 #include <string_view>
 
 #include "rhizome/storage/exceptions.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/threads.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// Runs tasks 0..count-1, a few at a time, and reports how many are done. The first failure ends
 /// it: tasks that have begun are waited for, no others begin. Threads: Run once, from one.
@@ -53,4 +55,5 @@ class TaskRunner {
   std::uint64_t done_ RHIZOME_GUARDED_BY(mutex_) = 0;
 };
 
+}  // namespace internal
 }  // namespace rhizome

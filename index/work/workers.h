@@ -5,7 +5,7 @@
 
 #include "rhizome/index/parallel.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Runs independent pieces of work on a fixed number of threads. Pieces must not depend on how many
 /// there are: then neither does the result. Threads: one at a time.
@@ -31,4 +31,4 @@ class Workers {
   TaskArena arena_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -9,7 +9,7 @@
 #include "rhizome/storage/io_queue.h"
 #include "rhizome/storage/stored_file.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 // A part of the process's limit, so that several arrays and the rest of the program fit.
@@ -67,4 +67,4 @@ Result<std::shared_ptr<ReadableFile>> ArrayFiles::OpenChunk(std::uint64_t chunk)
                                      file->size_bytes(), chunks_[chunk].size_bytes)));
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -11,7 +11,7 @@
 #include "rhizome/storage/process.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The chunk files of an array, each opened when it is first asked for and shared by all readers,
 /// so that many of them need no more descriptors than one: a part of the process's limit, beyond
@@ -44,4 +44,4 @@ class ArrayFiles {
   std::size_t open_ RHIZOME_GUARDED_BY(mutex_) = 0;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

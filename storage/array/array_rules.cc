@@ -11,7 +11,7 @@
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/mutant.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -228,4 +228,4 @@ MissingRow MissingRowOf(std::string_view name, DataType dtype) {
   return MissingRow::kZeros;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -6,9 +6,11 @@
 #include <string>
 #include <string_view>
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/manifest.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// What every array must be, whoever describes it: a manifest, a zarr.json or a program. Name,
 /// dtype, layout, codec and level, shape without overflow, a chunk of at most kMaxChunkBytes,
@@ -65,4 +67,5 @@ inline constexpr std::size_t kMaxPathBytes = 1024;
 inline constexpr std::size_t kMaxAttributes = 256;
 inline constexpr std::size_t kMaxAttributeBytes = 4096;
 
+}  // namespace internal
 }  // namespace rhizome

@@ -8,9 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/manifest.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// Versions of an array. Version 3 of `emb` is the array that is stored as `emb.v3`; users write
 /// `emb@3`. An alias, `emb@live`, stands for one version and is moved by a commit. `emb@latest` is

@@ -20,7 +20,7 @@ namespace rhizome {
 
 /// Tables of shards that were read last: a few of them, whose memory kMaxInnerChunksOfShard bounds.
 /// Threads: any.
-class ShardTables {
+class internal::ShardTables {
  public:
   std::shared_ptr<const ShardTable> Find(std::uint64_t chunk) {
     const MutexLock lock(mutex_);

@@ -8,12 +8,17 @@
 #include <string_view>
 #include <vector>
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/io_queue.h"
 #include "rhizome/storage/manifest.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
+class ShardTables;
+}  // namespace rhizome::inline internal
+
+namespace RHIZOME_API rhizome {
 
 /// The default chunk_rows of DESIGN section 5: the largest multiple of 128 that is at most 32,768
 /// and at most `rows` rounded up to 128, and whose chunk is at most 64 MiB. Errors:
@@ -82,8 +87,6 @@ class ChunkArrayWriter {
 /// `arrays/zarr.json`: the group that makes a folder of arrays one Zarr hierarchy. `text`: what it
 /// says (EncodeGroupJson, coordinates.h); empty: nothing but that it is a group.
 Result<FileEntry> WriteArrayGroup(FileSystem& fs, const Path& root, std::string_view text = {});
-
-class ShardTables;
 
 /// Reads the chunks of one array, each checked against the sum that the manifest holds for it; of a
 /// shard, also single inner chunks, whose sums lead to the manifest's (FORMAT.md, "Shards").

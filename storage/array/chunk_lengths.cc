@@ -5,7 +5,7 @@
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/stored_file.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 Status CheckChunkLengths(const ChunkArray& array) {
   if (RHIZOME_MUTANT("claimed lengths are believed")) return Status::Ok();
@@ -21,4 +21,4 @@ Status CheckChunkLengths(const ChunkArray& array) {
   return Status::Ok();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -172,7 +172,7 @@ Status DecodeRaw(std::span<const std::byte> encoded, std::span<std::byte> out) {
 
 }  // namespace
 
-Status DecodeZstdFrame(std::span<const std::byte> frame, std::span<std::byte> out) {
+Status internal::DecodeZstdFrame(std::span<const std::byte> frame, std::span<std::byte> out) {
   RHIZOME_RETURN_IF_ERROR(CheckZstdFrame(frame, out.size()));
   const std::unique_ptr<ZSTD_DCtx, FreeDecompressor> context(ZSTD_createDCtx());
   if (context == nullptr) return Status::OutOfMemory("no memory for a zstd context");
@@ -188,7 +188,7 @@ Status DecodeZstdFrame(std::span<const std::byte> frame, std::span<std::byte> ou
   return {};
 }
 
-Status DecodeBloscFrame(CodecKind codec, std::span<const std::byte> frame,
+Status internal::DecodeBloscFrame(CodecKind codec, std::span<const std::byte> frame,
                         std::span<std::byte> out) {
   RHIZOME_RETURN_IF_ERROR(CheckBloscFrame(codec, frame, out.size()));
   std::size_t decoded = 0;

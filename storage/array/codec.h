@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "rhizome/storage/dtype.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// How the bytes of a chunk are compressed. Stored on disk: never renumber, only append.
 /// blosclz is neither written nor read: its decoder has an open heap overflow (c-blosc #405).

@@ -5,7 +5,7 @@
 
 #include "rhizome/storage/codec.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Decoders of single frames, for chunks that other programs wrote too. The decoded size is
 /// out.size() and known from the array's shape; everything that a frame's header says is compared
@@ -16,4 +16,4 @@ Status DecodeZstdFrame(std::span<const std::byte> frame, std::span<std::byte> ou
 Status DecodeBloscFrame(CodecKind codec, std::span<const std::byte> frame,
                         std::span<std::byte> out);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// What a coordinate says of the rows of a generation.
 enum class CoordinateKind : std::uint8_t { kVertexId, kExternalId };
@@ -24,4 +24,4 @@ inline std::optional<CoordinateKind> CoordinateKindOf(std::string_view name) {
   return std::nullopt;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

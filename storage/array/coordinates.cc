@@ -12,7 +12,7 @@
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/zarr_json.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -168,4 +168,4 @@ std::vector<std::byte> EncodeCoordinateChunk(std::span<const std::string> texts,
   return Sealed(out);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

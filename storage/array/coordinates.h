@@ -11,7 +11,7 @@
 #include "rhizome/storage/coordinate_names.h"
 #include "rhizome/storage/manifest.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// A Zarr array of one dimension, `row`, by which programs that read a generation's arrays as Zarr
 /// know whose rows they are (FORMAT.md, "Coordinates"). The engine writes, verifies and repairs
@@ -57,4 +57,4 @@ std::vector<std::byte> EncodeCoordinateChunk(std::span<const std::int64_t> numbe
 std::vector<std::byte> EncodeCoordinateChunk(std::span<const std::string> texts,
                                              std::uint64_t chunk_rows);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -6,7 +6,7 @@
 
 #include "rhizome/storage/stored_file.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -39,4 +39,4 @@ Status LinkOrCopyFile(FileSystem& fs, const Path& from, const Path& to, std::uin
   return CopyFile(fs, from, to, size_bytes);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -3,7 +3,7 @@
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/manifest.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Copies the first `size_bytes` of a file to the new file `to`, synced; the folder is the caller's
 /// to sync. Errors: kCorruption, `from` is shorter.
@@ -13,4 +13,4 @@ Status CopyFile(FileSystem& fs, const Path& from, const Path& to, std::uint64_t 
 /// file system has no links. Errors: kCorruption, `from` is missing, or of another length.
 Status LinkOrCopyFile(FileSystem& fs, const Path& from, const Path& to, std::uint64_t size_bytes);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

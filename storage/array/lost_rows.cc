@@ -12,7 +12,7 @@
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/mutant.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 std::string DescribeRows(std::span<const RowRange> rows) {
   std::string text;
@@ -177,4 +177,4 @@ Result<std::vector<std::byte>> SoundRows::WholeFile(std::uint64_t chunk) {
   return bytes;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

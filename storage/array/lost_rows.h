@@ -12,10 +12,12 @@
 #include <vector>
 
 #include "rhizome/storage/chunk_array.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/manifest.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// The attribute of an array that a repair kept without some of its rows: which these were, by
 /// number in the order of that time, as DescribeRows has them. They are as FillMissingRows says.
@@ -74,4 +76,5 @@ class SoundRows {
   std::vector<RowRange> lost_;
 };
 
+}  // namespace internal
 }  // namespace rhizome

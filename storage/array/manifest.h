@@ -9,12 +9,13 @@
 
 #include "rhizome/storage/codec.h"
 #include "rhizome/storage/dtype.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/store_id.h"
 #include "rhizome/storage/types.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// One immutable file of a generation.
 struct FileEntry {

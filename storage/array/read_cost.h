@@ -3,10 +3,11 @@
 #include <cstdint>
 #include <optional>
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/io_queue.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 class ChunkArray;
 

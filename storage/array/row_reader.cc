@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "rhizome/storage/array_files.h"
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/mutant.h"
+#include "rhizome/storage/row_sums.h"
 
 namespace rhizome {
 

@@ -6,13 +6,16 @@
 #include <span>
 
 #include "rhizome/storage/chunk_array.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/io_queue.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
-
+namespace rhizome::inline internal {
 class ArrayFiles;
 class RowSums;
+}  // namespace rhizome::inline internal
+
+namespace RHIZOME_API rhizome {
 
 /// One row to read and where to put it: row_bytes() bytes at `out`.
 struct RowTarget {

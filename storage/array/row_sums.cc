@@ -8,7 +8,7 @@
 #include "rhizome/storage/chunk_lengths.h"
 #include "rhizome/storage/exceptions.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 Status CheckSidecar(const ArrayEntry& array, const ChunkArray& sidecar) {
@@ -73,4 +73,4 @@ Status RowSums::LoadChunkOf(const ChunkArray& sidecar, std::uint64_t chunk) cons
   return Status::Ok();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

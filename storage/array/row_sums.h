@@ -12,7 +12,7 @@
 #include "rhizome/storage/process.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The checksum of each row of an array (RowCrc), out of its sidecar: verified, and in memory.
 /// Either all of it is loaded at once, or a chunk of it when a row is first asked for, and then
@@ -55,4 +55,4 @@ class RowSums {
   mutable Mutex mutex_;                        // one thread loads
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -9,7 +9,7 @@
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/little_endian.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 constexpr std::size_t kSumBytes = sizeof(std::uint32_t);
@@ -188,4 +188,4 @@ std::vector<ShardDamage> FindShardDamage(const ArrayEntry& entry, std::uint64_t 
   return damage;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -9,7 +9,7 @@
 #include "rhizome/storage/manifest.h"
 #include "rhizome/storage/shard_index.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The file of a chunk that is a shard (storage/FORMAT.md, "Shards"): its inner chunks one after
 /// another, the table of their sums, Zarr's index. Those that hold no row of the shape are missing.
@@ -61,4 +61,4 @@ struct ShardDamage {
 std::vector<ShardDamage> FindShardDamage(const ArrayEntry& entry, std::uint64_t rows,
                                          std::span<const std::byte> bytes, const FileEntry& file);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -8,7 +8,7 @@
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/little_endian.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 constexpr std::size_t kEntryBytes = 16;
@@ -139,4 +139,4 @@ Result<std::vector<InnerRange>> ReadShardIndex(ReadableFile& file, const ShardIn
   return DecodeShardIndex(format, bytes, file_bytes);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -9,7 +9,7 @@
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Where an inner chunk lies in the file of its shard. Missing: it has the fill value.
 struct InnerRange {
@@ -52,4 +52,4 @@ Result<std::vector<InnerRange>> DecodeShardIndex(const ShardIndexFormat& format,
 /// Errors: those of DecodeShardIndex, without the file's name; kIoError.
 Result<std::vector<InnerRange>> ReadShardIndex(ReadableFile& file, const ShardIndexFormat& format);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

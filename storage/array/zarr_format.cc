@@ -9,7 +9,7 @@
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/zarr_json.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -216,4 +216,4 @@ Result<ArrayEntry> DecodeArrayJson(std::string_view text, std::string_view name)
   return Fail(Bad("fields", "one is unknown"));
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -5,7 +5,7 @@
 
 #include "rhizome/storage/manifest.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The zarr.json of an array and of a group: text and struct, no file (storage/FORMAT.md,
 /// "Arrays"). Source: Zarr v3 core specification.
@@ -16,4 +16,4 @@ std::string EncodeArrayJson(const ArrayEntry& entry);
 /// folder's. Errors: kCorruption, naming the field.
 Result<ArrayEntry> DecodeArrayJson(std::string_view text, std::string_view name);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

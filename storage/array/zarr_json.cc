@@ -7,7 +7,7 @@
 #include "rhizome/storage/types.h"
 #include "rhizome/storage/untrusted_json.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 Status BadZarrJson(std::string_view field, std::string_view why) {
   return Status::Corruption(fmt::format("zarr.json, {}: {}", field, why));
 }
@@ -53,4 +53,4 @@ Result<std::string> ZarrTextAt(const ZarrJson& json, const char* pointer) {
   return value.text();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

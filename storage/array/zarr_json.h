@@ -7,7 +7,7 @@
 #include "rhizome/storage/json_value.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 using ZarrJson = JsonValue;
 
@@ -22,4 +22,4 @@ const ZarrJson& ZarrAt(const ZarrJson& json, const char* pointer);
 Result<std::uint64_t> ZarrNumberAt(const ZarrJson& json, const char* pointer);
 Result<std::string> ZarrTextAt(const ZarrJson& json, const char* pointer);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -16,7 +16,7 @@
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/little_endian.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 using Compressor = ZarrSourceFormat::Compressor;
@@ -278,4 +278,4 @@ Status ZarrSource::Place(std::uint64_t strip, std::uint64_t across, bool there,
   return Status::Ok();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

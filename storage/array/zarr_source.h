@@ -14,7 +14,7 @@
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/shard_index.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// What the zarr.json of another writer's array says, as far as it can be read here: Zarr v3, one
 /// or two dimensions, a regular grid, codecs `bytes`, then at most one of `zstd`, `blosc` (lz4,
@@ -123,4 +123,4 @@ class ZarrSource {
   std::uint64_t given_bytes_ = 0;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

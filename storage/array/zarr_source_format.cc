@@ -14,7 +14,7 @@
 #include "rhizome/storage/zarr_json.h"
 #include "rhizome/storage/zarr_source.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 using Compressor = ZarrSourceFormat::Compressor;
@@ -333,4 +333,4 @@ Result<ZarrSourceFormat> ParseZarrSource(std::string_view text) {
   return format;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 void ByteWriter::Bytes(std::span<const std::byte> bytes) {
   bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
@@ -92,4 +92,4 @@ bool IsUtf8(std::string_view text) {
   return true;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

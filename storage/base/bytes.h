@@ -13,7 +13,7 @@
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Appends little-endian fields, unaligned and without gaps, to a growing buffer.
 class ByteWriter {
@@ -77,4 +77,4 @@ class ByteReader {
 /// Is `text` well-formed UTF-8 (no surrogates, no overlong forms)?
 bool IsUtf8(std::string_view text);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -5,7 +5,9 @@
 #include <optional>
 #include <string_view>
 
-namespace rhizome {
+#include "rhizome/storage/export.h"
+
+namespace RHIZOME_API rhizome {
 
 /// Element type of an array. Stored on disk: never renumber, only append.
 enum class DataType : std::uint8_t {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <system_error>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 Status Translate() {
@@ -45,4 +45,4 @@ Status StatusOfException() noexcept {
   }
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

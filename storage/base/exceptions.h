@@ -1,8 +1,10 @@
 #pragma once
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// What is said where there is no memory, even for words: short enough to take none.
 inline Status NoMemory() { return {StatusCode::kOutOfMemory, "no memory left"}; }
@@ -22,4 +24,5 @@ auto Guarded(const Work& work) noexcept -> decltype(work()) {
   }
 }
 
+}  // namespace internal
 }  // namespace rhizome

@@ -4,7 +4,10 @@
 #include <string>
 #include <string_view>
 
+#include "rhizome/storage/export.h"
+
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// The beginning of a text that came from outside, for a message: a line of input may be long.
 inline std::string Excerpt(std::string_view text, std::size_t most_bytes = 300) {
@@ -14,4 +17,5 @@ inline std::string Excerpt(std::string_view text, std::size_t most_bytes = 300) 
   return std::string(text.substr(0, end)) + " ...";
 }
 
+}  // namespace internal
 }  // namespace rhizome

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// IEEE 754 binary16 to binary32, exact.
 inline float HalfToFloat(std::uint16_t half) {
@@ -34,4 +34,4 @@ inline std::uint16_t FloatToHalf(float value) {
   return static_cast<std::uint16_t>(sign | rounded >> 13);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

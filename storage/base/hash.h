@@ -6,7 +6,9 @@
 #include <memory>
 #include <span>
 
-namespace rhizome {
+#include "rhizome/storage/export.h"
+
+namespace RHIZOME_API rhizome {
 
 /// CRC-32C (Castagnoli) as Zarr's codec, iSCSI and RocksDB define it; `seed` continues a sum.
 std::uint32_t Crc32c(std::span<const std::byte> bytes, std::uint32_t seed = 0);

@@ -6,9 +6,10 @@
 #include <string_view>
 #include <utility>
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/status.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// How a long operation reports its progress and learns that it should stop.
 /// Threads: Cancel may be called from anywhere, a signal handler included; `on_progress` is called

@@ -9,7 +9,7 @@
 
 #include "rhizome/storage/untrusted_json.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 template <typename T, typename Variant>
@@ -252,4 +252,4 @@ Result<JsonValue> ParseJson(std::string_view text) {
   return builder.Take();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

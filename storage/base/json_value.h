@@ -11,7 +11,7 @@
 
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 struct JsonMember;
 
@@ -113,4 +113,4 @@ JsonValue::JsonValue(T value) : value_(static_cast<std::uint64_t>(value)) {
 /// Errors: kCorruption, "not JSON", or nested deeper than kMaxJsonNesting (untrusted_json.h).
 Result<JsonValue> ParseJson(std::string_view text);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

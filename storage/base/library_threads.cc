@@ -10,7 +10,7 @@
 
 #include "rhizome/storage/mutant.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 std::atomic<std::uint64_t> held{0};
@@ -45,4 +45,4 @@ void LibraryThreads::AreAwaitedFromNowOn() {
   [[maybe_unused]] static const bool registered = RegisterEnd();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -2,7 +2,7 @@
 
 #include "rhizome/storage/process.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Held while a library (RocksDB, oneTBB) has threads that are the process's, and that it waits
 /// for, or lets go, when the process ends. A forked child has none of them: there it would wait for
@@ -28,4 +28,4 @@ class LibraryThreads {
   const OwnerProcess process_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

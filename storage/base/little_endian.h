@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 // Numbers on disk are little-endian (storage/FORMAT.md), whole sections of them are used in place.
 static_assert(std::endian::native == std::endian::little, "big-endian hosts are not supported");
@@ -35,4 +35,4 @@ constexpr std::uint64_t AlignDown(std::uint64_t value, std::uint64_t unit) {
   return value & ~(unit - 1);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -9,7 +9,9 @@
 #include <variant>
 #include <vector>
 
-namespace rhizome {
+#include "rhizome/storage/export.h"
+
+namespace RHIZOME_API rhizome {
 
 enum class LogLevel : std::uint8_t {
   kDebug,    ///< what a developer of the engine wants to know

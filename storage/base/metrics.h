@@ -13,9 +13,10 @@
 #include <string_view>
 #include <utility>
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/status.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// What is counted since the store was opened; only rises. Names and meanings: MetricsText.
 enum class Counter : std::uint8_t {

@@ -14,7 +14,9 @@
 #define RHIZOME_REQUIRES(...) RHIZOME_THREAD_ATTRIBUTE(requires_capability(__VA_ARGS__))
 #define RHIZOME_EXCLUDES(...) RHIZOME_THREAD_ATTRIBUTE(locks_excluded(__VA_ARGS__))
 
-namespace rhizome {
+#include "rhizome/storage/export.h"
+
+namespace RHIZOME_API rhizome {
 
 /// std::mutex with the annotations that libstdc++ lacks.
 class RHIZOME_THREAD_ATTRIBUTE(capability("mutex")) Mutex {

@@ -14,7 +14,7 @@
 #include <immintrin.h>
 #endif
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 constexpr std::size_t kElementBytes = 4;
@@ -144,4 +144,4 @@ Status UnpackNonzero(std::span<const std::byte> frame, std::span<std::byte> out)
   return Status::Ok();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

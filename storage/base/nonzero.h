@@ -6,7 +6,7 @@
 
 #include "rhizome/storage/status.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Elements of four bytes of which many are zero, as rectified activations are: a bit for each, in
 /// little-endian uint64 words, element i in bit i mod 64 of word i / 64 and unused bits zero; then
@@ -25,4 +25,4 @@ std::size_t PackNonzero(std::span<const std::byte> raw, std::span<std::byte> out
 /// `out` nor reads outside `frame`.
 Status UnpackNonzero(std::span<const std::byte> frame, std::span<std::byte> out);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <thread>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 std::atomic<bool> no_more = false;
@@ -17,4 +17,4 @@ void PauseForWriter() {
 
 void PauseNoMore() { no_more = true; }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

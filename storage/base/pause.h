@@ -1,6 +1,6 @@
 #pragma once
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Waits a moment (10 ms), in which a writer that is in a reader's way goes on. Private.
 /// Threads: any.
@@ -10,4 +10,4 @@ void PauseForWriter();
 /// from now on PauseForWriter returns at once, in all of this process.
 void PauseNoMore();
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -6,10 +6,11 @@
 #include <list>
 #include <string_view>
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/status.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 // Of forked children. A child may read what is in memory, and open a store to read it. It ends by
 // _exit(), by exec or by exit(): RocksDB and oneTBB have threads of their own in a process that has

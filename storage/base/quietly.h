@@ -2,7 +2,7 @@
 
 #include <new>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// For destructors, which must not throw: does `work`. Without memory for it the rest of the work is
 /// left to the next opening, as after a crash. Private.
@@ -14,4 +14,4 @@ void Quietly(const Work& work) noexcept {
   }
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -3,9 +3,10 @@
 #include <tl/expected.hpp>
 #include <utility>
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/status.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// A value or the Status that explains its absence (never an OK Status). Stands for std::expected
 /// until C++23: `if (!result) return result.error();`.
@@ -17,7 +18,7 @@ inline tl::unexpected<Status> Fail(Status status) {
   return tl::unexpected<Status>(std::move(status));
 }
 
-namespace internal {
+inline namespace internal {
 // One overload for each of the two shapes a fallible expression can have.
 inline const Status& StatusOf(const Status& status) { return status; }
 template <typename T>

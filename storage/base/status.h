@@ -5,7 +5,9 @@
 #include <string_view>
 #include <utility>
 
-namespace rhizome {
+#include "rhizome/storage/export.h"
+
+namespace RHIZOME_API rhizome {
 
 /// What went wrong, as far as a caller can act on it. The command line maps these to exit codes.
 enum class StatusCode : std::uint8_t {

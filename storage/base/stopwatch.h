@@ -2,7 +2,10 @@
 
 #include <chrono>
 
+#include "rhizome/storage/export.h"
+
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// Wall-clock time since it was made. Threads: any.
 class Stopwatch {
@@ -14,4 +17,5 @@ class Stopwatch {
   Clock::time_point start_ = Clock::now();
 };
 
+}  // namespace internal
 }  // namespace rhizome

@@ -6,7 +6,7 @@
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/mutant.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 Status Thread::Start(std::function<Status()> work) {
   Status started = Guarded([&] {
@@ -39,4 +39,4 @@ Status RunOnThreads(std::size_t threads, const std::function<Status()>& work) no
   return first;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

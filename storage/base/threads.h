@@ -4,9 +4,11 @@
 #include <functional>
 #include <thread>
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/status.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 // Every thread of the library's own is one of these: neither one that cannot be started nor an
 // exception in one ends the process.
@@ -38,4 +40,5 @@ class Thread {
 /// themselves.
 Status RunOnThreads(std::size_t threads, const std::function<Status()>& work) noexcept;
 
+}  // namespace internal
 }  // namespace rhizome

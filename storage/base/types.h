@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace rhizome {
+#include "rhizome/storage/export.h"
+
+namespace RHIZOME_API rhizome {
 
 /// A vertex, for ever: dense, 0-based, never reused. Signed as libtorch's index type is, so that
 /// spans become tensors without a copy.

@@ -3,7 +3,7 @@
 #include <set>
 #include <vector>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 bool IsJsonTooDeep(std::string_view text) {
   std::size_t depth = 0;
@@ -41,4 +41,4 @@ nlohmann::json ParseUntrustedJson(std::string_view text, std::optional<std::stri
   return twice ? nlohmann::json(nlohmann::json::value_t::discarded) : parsed;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -6,7 +6,10 @@
 #include <string>
 #include <string_view>
 
+#include "rhizome/storage/export.h"
+
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// Brackets within brackets that JSON of users and of stores may have.
 inline constexpr std::size_t kMaxJsonNesting = 32;
@@ -21,4 +24,5 @@ bool IsJsonTooDeep(std::string_view text);
 nlohmann::json ParseUntrustedJson(std::string_view text,
                                   std::optional<std::string>* repeated = nullptr);
 
+}  // namespace internal
 }  // namespace rhizome

@@ -5,12 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/verify.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// One copy of a store in a folder of backups (storage/FORMAT.md, "Backups").
 struct BackupInfo {

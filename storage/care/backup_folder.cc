@@ -6,7 +6,7 @@
 
 #include "rhizome/storage/store_files.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 constexpr std::uint64_t kMaxRecordBytes = kMaxManifestBytes + 4096;
@@ -55,4 +55,4 @@ Result<StoreId> ReadBackupId(FileSystem& fs, const Path& dir) {
   return id;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

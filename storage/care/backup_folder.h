@@ -8,7 +8,7 @@
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/store_id.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The store that the backups in `dir` are of. Errors: kNotFound, BACKUP is missing; kCorruption;
 /// kUnsupported.
@@ -24,4 +24,4 @@ Result<BackupRecord> ReadBackupRecord(FileSystem& fs, const Path& dir, std::uint
 Path BackupRecordPath(const Path& dir, std::uint64_t number);
 Path BackupDeltaPath(const Path& dir, std::uint64_t number);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -7,7 +7,7 @@
 #include "rhizome/storage/bytes.h"
 #include "rhizome/storage/store_files.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -111,4 +111,4 @@ Result<StoreId> ParseBackupText(std::string_view text) {
   return id;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

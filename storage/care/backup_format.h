@@ -11,7 +11,7 @@
 #include "rhizome/storage/place_names.h"
 #include "rhizome/storage/store_id.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The record of one backup: backups/NNNNNN (storage/FORMAT.md, "Backups").
 struct BackupRecord {
@@ -42,4 +42,4 @@ std::string BackupFilePath(const Hash128& xxh3);
 std::string BackupText(const StoreId& id);
 Result<StoreId> ParseBackupText(std::string_view text);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

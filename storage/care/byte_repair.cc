@@ -4,7 +4,7 @@
 
 #include "rhizome/storage/hash.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// What a byte adds to the bare shift register, and which byte adds what; see any text on
@@ -50,4 +50,4 @@ bool CorrectByte(std::span<std::byte> bytes, std::uint32_t crc32c,
   return false;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -5,7 +5,7 @@
 #include <functional>
 #include <span>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Finds the one byte of `bytes` that was changed since they had the CRC-32C `crc32c`: the sum is
 /// linear, so for each place at most one change explains the difference, and mostly none does.
@@ -15,4 +15,4 @@ namespace rhizome {
 bool CorrectByte(std::span<std::byte> bytes, std::uint32_t crc32c,
                  const std::function<bool()>& accept);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

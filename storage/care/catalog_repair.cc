@@ -10,7 +10,7 @@
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/store_files.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// Copies a file that may end too soon. What cannot be copied for any other reason is an error, or
@@ -194,4 +194,4 @@ Result<std::uint64_t> CopyDelta(Catalog& from, std::uint64_t base, Catalog& to) 
   return copier.last();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -9,7 +9,7 @@
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/store_id.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// What a damaged catalogue still says.
 struct CatalogSalvage {
@@ -37,4 +37,4 @@ Result<bool> HoldsCommit(FileSystem& fs, const StoreId& id, const Path& catalog)
 /// last, there is none. Errors: kIoError, kOutOfSpace.
 Status PutCatalog(FileSystem& fs, const Path& from, const Path& to);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -7,7 +7,7 @@
 #include "rhizome/storage/file_scan.h"
 #include "rhizome/storage/verify.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Keeps the bytes of one file as they are scanned, and hands them to a FileTaker if they are those
 /// that the manifest names. Threads: one at a time.
@@ -33,4 +33,4 @@ class FileKeeper : public FileWatcher {
   std::vector<std::byte> bytes_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

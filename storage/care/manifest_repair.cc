@@ -18,7 +18,7 @@
 #include "rhizome/storage/store_files.h"
 #include "rhizome/storage/zarr_format.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -302,4 +302,4 @@ Result<std::optional<std::vector<std::byte>>> RebuildManifest(
   return ManifestRepair(fs, generation, id, record, std::move(left), control).Run();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

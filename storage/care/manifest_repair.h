@@ -10,7 +10,7 @@
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/store_id.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The committed manifest, of which any number of bytes are wrong or missing, from
 ///   - `record`: length, generation and version;
@@ -28,4 +28,4 @@ Result<std::optional<std::vector<std::byte>>> RebuildManifest(
     FileSystem& fs, const Path& generation, const StoreId& id, const CommitRecord& record,
     std::vector<std::byte> left, const JobControl& control);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

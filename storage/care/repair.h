@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/manifest.h"
@@ -12,7 +13,7 @@
 #include "rhizome/storage/store_id.h"
 #include "rhizome/storage/verify.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// Something that repair did, or could not do, with a file or an array.
 struct RepairNote {

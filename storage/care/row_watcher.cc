@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 Result<std::unique_ptr<RowWatcher>> RowWatcher::Make(const ArrayEntry& rows, std::uint64_t chunk,
                                                      const ChunkArray& sums,
@@ -45,4 +45,4 @@ void RowWatcher::See(std::uint64_t, std::span<const std::byte> bytes) {
   if (seen_ < sums_.size()) begun_.assign(bytes.begin(), bytes.end());
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

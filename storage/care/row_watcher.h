@@ -8,7 +8,7 @@
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/file_scan.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Compares the rows of one chunk of a row array with the checksums of its sidecar, as the chunk's
 /// bytes pass. Threads: one at a time.
@@ -34,4 +34,4 @@ class RowWatcher : public FileWatcher {
   std::function<void(std::uint64_t)> tell_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

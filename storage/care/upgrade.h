@@ -3,11 +3,12 @@
 #include <cstdint>
 #include <span>
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// Brings a store from one format to the next. It must be such that a crash at any moment leaves a
 /// store of the old format or of the new: FORMAT is written last, and what it replaces is kept

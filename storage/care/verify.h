@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "rhizome/storage/damage.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/manifest.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 struct VerifyReport {
   std::uint64_t files = 0;

@@ -36,7 +36,7 @@
 #include "rhizome/storage/process.h"
 #include "rhizome/storage/quietly.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -717,4 +717,4 @@ Status Catalog::VerifyChecksums() { return impl_->VerifyChecksums(); }
 Status Catalog::Close() { return impl_->Close(); }
 Status Catalog::CheckProcess() const { return impl_->CheckProcess(); }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -16,7 +16,7 @@
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/store_id.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The commit point's content: which manifest is current.
 struct CommitRecord {
@@ -126,4 +126,4 @@ inline constexpr std::string_view kCatalogCurrent = "CURRENT";
 /// Lets RocksDB collect what is left of the database at `path`, whose files it rewrites.
 Status RepairDatabase(FileSystem& fs, const Path& path);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

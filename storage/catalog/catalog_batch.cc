@@ -7,7 +7,7 @@
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/rocks_unpacker.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 using Bytes = std::span<const std::byte>;
@@ -124,4 +124,4 @@ LoggedChanges LogBatches::ChangesOf(std::uint32_t family) const {
   return at == families_.end() ? LoggedChanges{} : at->second;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -6,7 +6,7 @@
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/rocks_unpacker.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 using Bytes = std::span<const std::byte>;
@@ -81,4 +81,4 @@ bool ReadRocksBlock(Bytes block, BlockValues values, const BlockEntryFunction& v
   return restarts.AllSeen();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

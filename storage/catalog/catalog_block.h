@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// What is to be done with an entry of a block; false: the block is refused.
 using BlockEntryFunction =
@@ -23,4 +23,4 @@ enum class BlockValues { kSized, kHandles };
 bool ReadRocksBlock(std::span<const std::byte> block, BlockValues values,
                     const BlockEntryFunction& visit);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -4,7 +4,7 @@ namespace rocksdb {
 class Env;
 }
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Where RocksDB keeps the catalogues of one FileSystem, if that is not the disk of the machine: a
 /// fake that counts, fails and forgets RocksDB's operations together with those of the store.
@@ -16,4 +16,4 @@ class CatalogDisk {
   virtual rocksdb::Env& env() = 0;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

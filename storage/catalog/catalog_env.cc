@@ -12,7 +12,7 @@
 #include "rhizome/storage/catalog_files.h"
 #include "rhizome/storage/mutant.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 using rocksdb::IODebugContext;
@@ -246,4 +246,4 @@ std::unique_ptr<rocksdb::Env> MakeRepairEnv(rocksdb::Env& base,
       std::make_shared<CatalogThreads>());  // a repair schedules nothing
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

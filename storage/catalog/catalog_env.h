@@ -9,7 +9,7 @@
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/status.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The first fault that RocksDB met in the files of a catalogue: an error that says nothing of
 /// their bytes (no descriptor, no permission, a read or write that failed). RocksDB goes on after
@@ -52,4 +52,4 @@ std::unique_ptr<rocksdb::Env> MakeCatalogEnv(rocksdb::Env& base,
 std::unique_ptr<rocksdb::Env> MakeRepairEnv(rocksdb::Env& base,
                                             std::shared_ptr<CatalogFault> fault);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -16,7 +16,7 @@
 #include "rhizome/storage/catalog_log.h"
 #include "rhizome/storage/catalog_manifest.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 using rocksdb::IODebugContext;
 using rocksdb::IOOptions;
@@ -367,4 +367,4 @@ IOStatus MakeCheckedTable(std::unique_ptr<rocksdb::FSRandomAccessFile>* file,
   return IOStatus::OK();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

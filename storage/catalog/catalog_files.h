@@ -13,7 +13,7 @@
 #include "rhizome/storage/catalog_table.h"
 #include "rhizome/storage/mutex.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// What a catalogue's MANIFEST and logs have said so far, which its tables and later logs must fit.
 /// Threads: any.
@@ -61,4 +61,4 @@ rocksdb::IOStatus MakeCheckedTable(std::unique_ptr<rocksdb::FSRandomAccessFile>*
                                    const std::string& path, std::uint64_t file_bytes,
                                    CatalogClaims& claims, rocksdb::IODebugContext* context);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -10,7 +10,7 @@
 
 #include "rhizome/storage/little_endian.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The column families that a catalogue is made with, in the order of RocksDB's numbers.
 inline constexpr std::array<const char*, 3> kFamilyNames = {"default", "meta", "delta"};
@@ -71,4 +71,4 @@ struct RocksKey {
   friend bool operator==(const RocksKey& a, const RocksKey& b) { return (a <=> b) == 0; }
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -12,7 +12,7 @@
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/mutant.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 using Bytes = std::span<const std::byte>;
@@ -247,4 +247,4 @@ LogScan ScanLog(std::span<const std::byte> bytes, std::uint64_t begin, std::uint
   return scan;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

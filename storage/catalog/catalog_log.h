@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// How RocksDB lays out its logs, the write-ahead log and the MANIFEST: blocks of 32 KiB of records
 /// [masked CRC-32C | length | type | payload]; what is left of a block, less than a header, is
@@ -86,4 +86,4 @@ std::string SyncMark(std::uint64_t synced_change);
 /// A CRC-32C as RocksDB stores it.
 std::uint32_t MaskedLogCrc(std::uint32_t crc);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -15,7 +15,7 @@
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/rocks_unpacker.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 using Bytes = std::span<const std::byte>;
@@ -337,4 +337,4 @@ Result<std::map<std::uint64_t, std::uint64_t>> LiveTables(std::span<const std::b
   return live;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -11,7 +11,7 @@
 #include "rhizome/storage/catalog_table.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// A catalogue's options let RocksDB begin a new MANIFEST at half of this, and at each opening by a
 /// writer.
@@ -77,4 +77,4 @@ class ManifestEdits {
 /// memory as the bytes do.
 Result<std::map<std::uint64_t, std::uint64_t>> LiveTables(std::span<const std::byte> manifest);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -18,7 +18,7 @@
 #include "rhizome/storage/posix_file.h"
 #include "rhizome/storage/posix_place.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 using rocksdb::IODebugContext;
@@ -374,4 +374,4 @@ rocksdb::Env& PosixCatalogEnv() {
   return *env;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -2,7 +2,7 @@
 
 #include <rocksdb/env.h>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// RocksDB's environment on the disk of this machine, which opens, makes and removes the files of a
 /// catalogue as FileSystem::Posix() does: regular files only, never by waiting for a pipe, and
@@ -10,4 +10,4 @@ namespace rhizome {
 /// RocksDB would read as a whole, is kCorruption. Never destroyed. Threads: any.
 rocksdb::Env& PosixCatalogEnv();
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -14,7 +14,7 @@
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/mutant.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -99,4 +99,4 @@ Status SealCatalog(FileSystem& fs, const Path& catalog) {
   return fs.SyncDirectory(catalog);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -2,7 +2,7 @@
 
 #include "rhizome/storage/file_system.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The seal of a catalogue that its writer closed: which MANIFEST RocksDB left, its length and hash
 /// (storage/FORMAT.md, "Catalogue seal"). RocksDB takes a MANIFEST that was cut off between two
@@ -22,4 +22,4 @@ Status BreakCatalogSeal(FileSystem& fs, const Path& catalog);
 /// Seals a catalogue that was just closed and has no seal.
 Status SealCatalog(FileSystem& fs, const Path& catalog);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

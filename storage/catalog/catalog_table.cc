@@ -15,7 +15,7 @@
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/rocks_unpacker.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 using Bytes = std::span<const std::byte>;
@@ -356,4 +356,4 @@ bool CatalogTable::HoldsEntries(std::size_t block, Bytes bytes) const {
                                    : !(Opener::SeparatorKey(SeparatorOf(block)) < last);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

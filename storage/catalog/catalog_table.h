@@ -12,7 +12,7 @@
 
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Fills `out` from a file's bytes at `offset_bytes`. Errors: those of reading, an end before.
 using ReadAtFunction = std::function<Status(std::uint64_t offset_bytes, std::span<std::byte> out)>;
@@ -80,4 +80,4 @@ class CatalogTable {
   std::optional<TableClaim> claim_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -6,7 +6,7 @@
 
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 // What waits is done first: RocksDB closes a database only when nothing of it does.
 CatalogThreads::Lane::~Lane() {
@@ -95,4 +95,4 @@ std::size_t CatalogThreads::QueueLength(rocksdb::Env::Priority priority) const {
   return lanes_[LaneOf(priority)].length();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -10,7 +10,7 @@
 #include "rhizome/storage/status.h"
 #include "rhizome/storage/threads.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The threads on which RocksDB writes and merges the tables of one catalogue: one for tables that
 /// are written out of memory, one for all else. RocksDB's own are of the process, and it waits for
@@ -73,4 +73,4 @@ class CatalogThreads {
   std::array<Lane, 2> lanes_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -4,7 +4,7 @@
 #include <immintrin.h>
 #endif
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 constexpr std::uint32_t TimesX(std::uint32_t value) {
@@ -80,4 +80,4 @@ std::uint32_t CrcShifter::Shift(std::uint32_t value, std::uint64_t bytes) const 
                       : Product(value, powers_[bytes]);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

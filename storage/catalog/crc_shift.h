@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The polynomial of CRC-32C with its bits reversed, as everywhere: bit 31 is x^0.
 inline constexpr std::uint32_t kCrcPolynomial = 0x82F63B78U;
@@ -39,4 +39,4 @@ class CrcShifter {
   std::vector<std::uint32_t> powers_;  // of x, by bytes
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Reads numbers as RocksDB packs them (util/coding.h), and only so: in no more bytes than they need,
 /// which RocksDB's own ways of reading them take for different things. After a failure only zeros.
@@ -55,4 +55,4 @@ class Unpacker {
   bool bad_ = false;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

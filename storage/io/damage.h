@@ -3,9 +3,10 @@
 #include <cstdint>
 #include <string>
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/status.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// One thing that is wrong with a store, as bytes that were read (or names that are not there)
 /// prove.

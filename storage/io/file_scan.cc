@@ -12,7 +12,7 @@
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/threads.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -242,4 +242,4 @@ Result<std::vector<ScanOutcome>> ScanFiles(FileSystem& fs, std::span<const ScanF
   return scan.TakeOutcomes();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -13,7 +13,7 @@
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 struct ScanOutcome;
 
@@ -57,4 +57,4 @@ struct ScanOptions {
 Result<std::vector<ScanOutcome>> ScanFiles(FileSystem& fs, std::span<const ScanFile> files,
                                            const ScanOptions& options, const JobControl& control);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

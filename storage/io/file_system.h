@@ -9,13 +9,16 @@
 #include <string_view>
 #include <vector>
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
+class CatalogDisk;
+}  // namespace rhizome::inline internal
+
+namespace RHIZOME_API rhizome {
 
 using Path = std::filesystem::path;
-
-class CatalogDisk;
 
 /// A file open for reading. Threads: ReadAt may be called from many threads at once.
 class ReadableFile {

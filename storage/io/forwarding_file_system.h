@@ -6,7 +6,7 @@
 
 #include "rhizome/storage/file_system.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// A file system that does what another one does, for those that change a little of it.
 /// Ownership: `base` must outlive it.
@@ -49,4 +49,4 @@ class ForwardingFileSystem : public FileSystem {
   FileSystem& base_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -9,7 +9,7 @@
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/little_endian.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 std::string Where(const PendingRead& pending) {
@@ -131,4 +131,4 @@ std::uint64_t ReadInline(
   }
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -7,7 +7,7 @@
 
 #include "rhizome/storage/io_queue.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// A read that is under way, over as many submissions as it takes.
 ///
@@ -75,4 +75,4 @@ Result<std::unique_ptr<IoQueue>> OpenPreadQueue(const IoQueueOptions& options);
 void ReadWithoutThreads();
 std::unique_ptr<IoQueue> OpenMappedQueue(const IoQueueOptions& options);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

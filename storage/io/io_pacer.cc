@@ -1,6 +1,6 @@
 #include "rhizome/storage/io_pacer.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 using Clock = std::chrono::steady_clock;
 
@@ -25,4 +25,4 @@ IoPacer::Turn::~Turn() {
   if (held_ != nullptr) held_->turn_.Unlock();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -7,7 +7,7 @@
 
 #include "rhizome/storage/mutex.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Lets the reads and writes of work in the background give way to commits on the same disk. While
 /// somebody commits, or did a moment ago, all of that work together has one small piece in flight:
@@ -65,4 +65,4 @@ inline std::size_t PieceBytes(const IoPacer* pacer, std::size_t most) {
                                                                           : most;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

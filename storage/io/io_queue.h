@@ -7,10 +7,11 @@
 #include <span>
 #include <string_view>
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// One read of a batch. The caller owns `buffer` until the batch is done.
 ///

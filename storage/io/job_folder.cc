@@ -11,7 +11,7 @@
 #include "rhizome/storage/place_names.h"
 #include "rhizome/storage/walk_files.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 using Kind = DirectoryEntry::Kind;
@@ -132,4 +132,4 @@ Status CheckPlain(FileSystem& fs, const Path& folder) {
   return status.code() == StatusCode::kNotFound ? Status::Ok() : status;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

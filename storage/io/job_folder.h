@@ -6,7 +6,7 @@
 
 #include "rhizome/storage/file_system.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Makes the scratch folder of a job, or takes one that is there, and marks it as a job's: a file
 /// LOCK that says so, held as long as the result lives. The mark is durable before this returns, so
@@ -35,4 +35,4 @@ Result<JobState> StateOfJob(FileSystem& fs, const Path& folder);
 /// link, a pipe or a device.
 Status CheckPlain(FileSystem& fs, const Path& folder);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -17,7 +17,7 @@
 #include <string_view>
 #include <utility>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// Text that is fit for a message.
@@ -91,4 +91,4 @@ std::string DescribeLockHolder(int descriptor) {
   return DescribeContent(descriptor);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

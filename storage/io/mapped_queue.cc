@@ -10,7 +10,7 @@
 
 #include "rhizome/storage/io_completion.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// Copies out of mapped files, page by page as the processor faults on them: what trainers without
@@ -87,4 +87,4 @@ std::unique_ptr<IoQueue> OpenMappedQueue(const IoQueueOptions& options) {
   return std::make_unique<MappedQueue>(options.depth);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

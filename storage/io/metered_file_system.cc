@@ -4,7 +4,7 @@
 
 #include "rhizome/storage/forwarding_file_system.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 class MeteredReadableFile final : public ReadableFile {
@@ -84,4 +84,4 @@ std::unique_ptr<FileSystem> MakeMeteredFileSystem(FileSystem& base, Metrics& met
   return std::make_unique<MeteredFileSystem>(base, metrics);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 class PacedWritableFile final : public WritableFile {
@@ -33,4 +33,4 @@ Result<std::unique_ptr<WritableFile>> PacedFileSystem::CreateFile(const Path& pa
   return std::make_unique<PacedWritableFile>(std::move(file), pacer_);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -6,7 +6,7 @@
 #include "rhizome/storage/forwarding_file_system.h"
 #include "rhizome/storage/io_pacer.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Writes the files that it creates in turns of a pacer. Ownership: both must outlive it.
 class PacedFileSystem final : public ForwardingFileSystem {
@@ -30,4 +30,4 @@ Status AppendPaced(Sink& sink, std::span<const std::byte> bytes, IoPacer* pacer)
   }
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 // Names at the top of a store (storage/FORMAT.md, "Store directory and commit protocol").
 inline constexpr std::string_view kFormatName = "FORMAT";
@@ -17,4 +17,4 @@ inline constexpr std::string_view kBackupFilesName = "files";
 inline constexpr std::string_view kBackupDeltasName = "deltas";
 inline constexpr std::string_view kBackupRecordsName = "backups";
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

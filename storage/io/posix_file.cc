@@ -12,7 +12,7 @@
 #include "rhizome/storage/io_queue.h"
 #include "rhizome/storage/posix_place.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 // One read or write call moves at most 2 GiB - 4 KiB; stay well below.
@@ -145,4 +145,4 @@ Status WriteFully(int fd, std::span<const std::byte> bytes, const Path& path,
   return {};
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

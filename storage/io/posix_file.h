@@ -7,7 +7,7 @@
 
 #include "rhizome/storage/file_system.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// An open descriptor, closed when it is destroyed.
 class Descriptor {
@@ -51,4 +51,4 @@ std::unique_ptr<WritableFile> MakePosixWritable(Descriptor descriptor, const Pat
 Status WriteFully(int fd, std::span<const std::byte> bytes, const Path& path,
                   std::uint64_t offset_bytes);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

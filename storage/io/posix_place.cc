@@ -13,7 +13,7 @@
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/mutex.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 constexpr int kFolderFlags = O_PATH | O_DIRECTORY | O_CLOEXEC;
@@ -189,4 +189,4 @@ Status Place::Error(int error_number, std::string_view operation) const {
   return SystemError(error_number, operation, path_);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -9,7 +9,7 @@
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/posix_file.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// See FileSystem::Enclose.
 std::shared_ptr<FolderEnclosure> EnclosePosix(const Path& root);
@@ -53,4 +53,4 @@ class Place {
   bool enclosed_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -11,7 +11,7 @@
 #include "rhizome/storage/posix_file.h"
 #include "rhizome/storage/quietly.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 // Appends are gathered in a block of memory: a small one, since there may be many files that take
@@ -212,4 +212,4 @@ std::unique_ptr<WritableFile> MakePosixWritable(Descriptor descriptor, const Pat
   return std::make_unique<PosixWritableFile>(std::move(descriptor), path, size_bytes);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

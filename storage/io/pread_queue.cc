@@ -9,7 +9,7 @@
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/process.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 bool without_threads = false;  // see ReadWithoutThreads
@@ -183,4 +183,4 @@ Result<std::unique_ptr<IoQueue>> OpenPreadQueue(const IoQueueOptions& options) {
   return queue;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

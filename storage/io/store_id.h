@@ -5,9 +5,10 @@
 #include <string>
 #include <string_view>
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// 128 random bits that every file of a store carries, so that a file of another store is noticed.
 struct StoreId {

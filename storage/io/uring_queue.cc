@@ -11,7 +11,7 @@
 #include "rhizome/storage/io_completion.h"
 #include "rhizome/storage/process.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 // The kernel takes at most 1 GiB in one registered piece.
@@ -302,4 +302,4 @@ Result<std::unique_ptr<IoQueue>> OpenUringQueue(const IoQueueOptions& options) {
   return queue;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

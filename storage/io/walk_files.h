@@ -5,7 +5,7 @@
 
 #include "rhizome/storage/file_system.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Calls `visit` for every file below `folder`, with its path relative to `folder`, in no order.
 /// Anything that is neither a file nor a folder is visited too.
@@ -13,4 +13,4 @@ Status WalkFiles(
     FileSystem& fs, const Path& folder,
     const std::function<Status(const std::string& relative, DirectoryEntry::Kind)>& visit);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -9,7 +9,7 @@
 #include "rhizome/storage/io_completion.h"
 #include "rhizome/storage/little_endian.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 // Long enough that a disk does no better with more; short enough that checking overlaps reading.
@@ -133,4 +133,4 @@ Status BlockFile::Load(std::uint64_t begin, std::uint64_t end, std::span<std::by
   return failed;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

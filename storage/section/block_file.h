@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/io_queue.h"
 #include "rhizome/storage/result.h"
@@ -13,6 +14,7 @@
 #include "rhizome/storage/section_format.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// A section file on disk whose blocks of 4 KiB are read, and checked, one by one. Open reads and
 /// verifies only its ends and tables; they hold the checksum of every block (4 bytes each stay in
@@ -66,4 +68,5 @@ class BlockFile {
   std::uint32_t crc32c_ = 0;
 };
 
+}  // namespace internal
 }  // namespace rhizome

@@ -8,7 +8,7 @@
 #include "rhizome/storage/bytes.h"
 #include "rhizome/storage/hash.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -168,4 +168,4 @@ Status JobLog::Append(std::string_view record) {
   return Status::Ok();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

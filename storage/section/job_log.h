@@ -10,7 +10,7 @@
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// The append-only, checksummed progress log of a job under scratch/<job>/. A record is there whole
 /// or not at all: a torn tail is cut off when the log is opened again; a bad record that valid ones
@@ -40,4 +40,4 @@ class JobLog {
   std::uint64_t count_ = 0;  // records in the file, those appended since included
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

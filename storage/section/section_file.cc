@@ -11,7 +11,7 @@
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/section_format.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 // Pieces smaller than this are gathered before they go to the sink.
@@ -325,4 +325,4 @@ Result<std::span<const std::byte>> SectionFile::RawSection(std::uint32_t kind,
   return std::span(entry->data, entry->count * entry->element_bytes);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

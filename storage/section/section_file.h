@@ -14,7 +14,7 @@
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/store_id.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// What a section file is. Stored on disk: never renumber, only append.
 enum class FileKind : std::uint32_t {
@@ -171,4 +171,4 @@ class SectionFile {
   std::vector<Entry> entries_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

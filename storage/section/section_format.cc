@@ -10,7 +10,7 @@
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/mutant.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 template <typename T>
@@ -233,4 +233,4 @@ Result<std::vector<SectionEntry>> CheckSectionFile(std::span<const std::byte> by
   return entries;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -9,7 +9,7 @@
 #include "rhizome/storage/section_file.h"
 #include "rhizome/storage/store_id.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 // The bytes of a section file; see storage/FORMAT.md, "Section file". Touches no file.
 
@@ -86,4 +86,4 @@ Status CheckSectionPadding(std::span<const SectionEntry> entries, const SectionF
 Result<std::vector<SectionEntry>> CheckSectionFile(std::span<const std::byte> bytes, FileKind kind,
                                                    const StoreId& store_id);
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

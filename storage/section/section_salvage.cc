@@ -6,7 +6,7 @@
 
 #include "rhizome/storage/hash.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 SectionPreamble PreambleOf(FileKind kind, const StoreId& store_id) {
@@ -142,4 +142,4 @@ std::span<const std::byte> SectionSalvage::Bytes(std::uint32_t kind) const {
   return bytes_.subspan(entry->offset_bytes, entry->element_count * entry->element_bytes);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -10,7 +10,7 @@
 #include "rhizome/storage/section_format.h"
 #include "rhizome/storage/store_id.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Writes the parts of a section file anew that follow from the others: the preamble, the block
 /// checksums and the footer. `bytes` has the file's length; its sections are taken for sound, which
@@ -45,4 +45,4 @@ class SectionSalvage {
   std::vector<bool> sound_;  // by block
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "rhizome/storage/array_versions.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/manifest.h"
 #include "rhizome/storage/store.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// A finished array to publish: files below `root`, laid out as ChunkArrayWriter leaves them.
 struct ArraySource {

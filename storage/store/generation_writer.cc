@@ -13,7 +13,7 @@
 #include "rhizome/storage/store_copy.h"
 #include "rhizome/storage/store_files.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -157,4 +157,4 @@ Status GenerationWriter::Commit(const GenerationInfo& info, std::uint64_t base_s
   return StatusOfException();
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -11,9 +11,10 @@
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/manifest.h"
 #include "rhizome/storage/result.h"
+#include "rhizome/storage/section_file.h"
 #include "rhizome/storage/store.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// Writes the files of a new generation and commits it. Destroying it without Commit leaves
 /// orphans, which the next open for writing removes. Threads: one at a time (files that it created
@@ -76,4 +77,4 @@ class GenerationWriter {
   bool prepared_ = false;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

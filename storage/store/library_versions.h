@@ -5,7 +5,9 @@
 #include <utility>
 #include <vector>
 
-namespace rhizome {
+#include "rhizome/storage/export.h"
+
+namespace RHIZOME_API rhizome {
 
 /// Name and version of each library that the engine was loaded with, for reports.
 std::vector<std::pair<std::string, std::string>> LibraryVersions();

@@ -12,7 +12,7 @@
 #include "rhizome/storage/store.h"
 #include "rhizome/storage/store_files.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -290,4 +290,4 @@ Status ClearLeftover(FileSystem& fs, const Path& store) {
   return removed.code() == StatusCode::kNotFound ? Status::Ok() : removed;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -12,7 +12,7 @@
 #include "rhizome/storage/posix_file.h"
 #include "rhizome/storage/store_files.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 // With less left RocksDB may take what is free for itself, ahead of what it will write.
@@ -92,4 +92,4 @@ ReserveInUse::~ReserveInUse() {
   if (given_up_) static_cast<void>(Guarded([&] { return TakeBack(fs_, store_); }));
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -12,6 +12,7 @@
 #include "rhizome/storage/outside.h"
 #include "rhizome/storage/pause.h"
 #include "rhizome/storage/reserve.h"
+#include "rhizome/storage/section_file.h"
 #include "rhizome/storage/store_context.h"
 #include "rhizome/storage/store_files.h"
 #include "rhizome/storage/stored_file.h"

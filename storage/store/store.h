@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rhizome/storage/chunk_array.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/manifest.h"
 #include "rhizome/storage/mutex.h"
@@ -16,8 +17,7 @@
 #include "rhizome/storage/store_id.h"
 #include "rhizome/storage/store_options.h"
 
-namespace rhizome {
-
+namespace rhizome::inline internal {
 class Catalog;
 class GenerationWriter;
 class SectionFile;
@@ -25,6 +25,9 @@ class StoreContext;
 class StoreCopy;
 enum class FileKind : std::uint32_t;
 struct DeltaCommit;
+}  // namespace rhizome::inline internal
+
+namespace RHIZOME_API rhizome {
 
 /// One directory, one graph (DESIGN section 3). Knows files, locks, manifests and the commit point;
 /// a Graph (index/graph.h) reads what is in it.
@@ -156,8 +159,8 @@ class Store {
 
  private:
   friend class ArrayChange;
-  friend class GenerationWriter;
-  friend class StoreCopy;
+  friend class internal::GenerationWriter;
+  friend class internal::StoreCopy;
   Store(FileSystem& fs, Path path, const StoreOptions& options);
   explicit Store(std::shared_ptr<StoreContext> context);
   static Result<std::unique_ptr<Store>> OpenForWriting(FileSystem& fs, const Path& path,

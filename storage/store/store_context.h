@@ -11,7 +11,7 @@
 #include "rhizome/storage/store_id.h"
 #include "rhizome/storage/store_options.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// What all handles and snapshots of one open store share: options, log, metrics. The last of them
 /// destroys it.
@@ -83,4 +83,4 @@ class CountedPin final : public FileLock {
   const std::uint64_t generation_;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -4,7 +4,7 @@
 
 #include "rhizome/storage/catalog.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 std::uint64_t StoreCopy::Sequence(const Store& store) {
   const MutexLock lock(store.shown_);
@@ -30,4 +30,4 @@ Status StoreCopy::Commit(Store& store, const Manifest& manifest, std::uint64_t s
   return store.CommitManifest(manifest, base_sequence);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -8,7 +8,7 @@
 
 #include "rhizome/storage/store.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 /// What only a copy of a whole store needs of it: its delta as it is stored, and a commit that
 /// carries on from the numbers of another store. Threads: as Store.
@@ -31,4 +31,4 @@ class StoreCopy {
                        std::uint64_t base_sequence);
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -10,7 +10,7 @@
 #include "rhizome/storage/pause.h"
 #include "rhizome/storage/store.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 
 namespace {
 
@@ -170,4 +170,4 @@ Result<Manifest> ReadManifestFile(FileSystem& fs, const Path& path, const StoreI
   return manifest;
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -8,12 +8,14 @@
 #include <vector>
 
 #include "rhizome/storage/catalog.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/manifest.h"
 #include "rhizome/storage/place_names.h"
 #include "rhizome/storage/walk_files.h"
 
 namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// The format of stores that this build makes, and the newest that it reads.
 inline constexpr std::uint64_t kStoreFormatVersion = 1;
@@ -85,4 +87,5 @@ Status CheckLeftover(FileSystem& fs, const Path& store);
 /// Removes all but LOCK from a leftover, FORMAT last. The caller holds LOCK.
 Status ClearLeftover(FileSystem& fs, const Path& store);
 
+}  // namespace internal
 }  // namespace rhizome

@@ -4,10 +4,11 @@
 #include <filesystem>
 #include <memory>
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/logger.h"
 #include "rhizome/storage/metrics.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// Settings fixed when a Store opens. The defaults are silent and serve a laptop-sized store; a
 /// service lets GraphService (index/graph_service.h) fill them in from its one memory budget.
