@@ -1,5 +1,7 @@
 #include "rhizome/cache/lists_on_disk.h"
 
+#include "rhizome/cache/neighbor_cache.h"
+#include "rhizome/storage/section_file.h"
 #include "rhizome/storage/stopwatch.h"
 
 namespace rhizome::inline internal {

@@ -7,7 +7,8 @@
 #include <tuple>
 #include <utility>
 
-#include "rhizome/index/mix.h"
+#include "rhizome/storage/mix.h"
+
 
 namespace rhizome {
 namespace {

@@ -12,11 +12,9 @@
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/types.h"
 
-namespace rhizome::inline internal {
-class NeighborSource;
-}  // namespace rhizome::inline internal
-
 namespace RHIZOME_API rhizome {
+
+class NeighborSource;
 
 /// A row among those that a worker works on.
 using LocalRow = std::uint32_t;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "rhizome/cache/neighbor_cache.h"
 #include "rhizome/index/adjacency.h"
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/storage/block_file.h"
@@ -15,7 +16,7 @@
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/process.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
 namespace {
 
 /// Entries [begin, end) of a LookUp that need the same bytes of a file.
@@ -365,4 +366,4 @@ Status DirectNeighbors::SetCache(std::shared_ptr<const NeighborCache> cache) {
 
 DirectNeighborsStats DirectNeighbors::stats() const { return impl_->stats(); }
 
-}  // namespace rhizome::inline internal
+}  // namespace rhizome

@@ -4,13 +4,15 @@
 #include <memory>
 #include <span>
 
-#include "rhizome/cache/neighbor_cache.h"
+#include "rhizome/index/graph.h"
 #include "rhizome/index/neighbor_source.h"
 #include "rhizome/storage/export.h"
 #include "rhizome/storage/io_queue.h"
+#include "rhizome/storage/result.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace RHIZOME_API rhizome {
+
+class NeighborCache;
 
 struct DirectNeighborsOptions {
   IoQueueOptions io = {.depth = 128};
@@ -72,5 +74,4 @@ class DirectNeighbors final : public NeighborSource {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace internal
 }  // namespace rhizome

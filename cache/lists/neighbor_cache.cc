@@ -11,7 +11,7 @@
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/little_endian.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
 namespace {
 
 /// Sections of a dump; see storage/FORMAT.md, "Neighbour cache". Stored on disk: never renumber.
@@ -316,4 +316,4 @@ std::uint64_t NeighborCache::memory_bytes() const {
   return bytes;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace rhizome

@@ -15,8 +15,7 @@
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/section_file.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace RHIZOME_API rhizome {
 
 struct NeighborCacheOptions {
   /// kIn or kOut: the lists that are walked.
@@ -98,5 +97,4 @@ class NeighborCache {
   std::optional<SectionFile> loaded_;
 };
 
-}  // namespace internal
 }  // namespace rhizome

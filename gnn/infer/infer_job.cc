@@ -8,6 +8,7 @@
 
 #include "rhizome/cache/block_plan.h"
 #include "rhizome/cache/memory_plan.h"
+#include "rhizome/cache/neighbor_cache.h"
 #include "rhizome/cache/process_memory.h"
 #include "rhizome/storage/array_change.h"
 #include "rhizome/storage/array_rules.h"

@@ -5,6 +5,7 @@
 #include "rhizome/cache/lists_on_disk.h"
 #include "rhizome/cache/loader.h"
 #include "rhizome/cache/minibatch_sampler.h"
+#include "rhizome/cache/neighbor_cache.h"
 #include "rhizome/cache/policies.h"
 #include "rhizome/cache/process_memory.h"
 #include "rhizome/cache/replay.h"

@@ -17,10 +17,11 @@
 #include "rhizome/storage/export.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/manifest.h"
-#include "rhizome/storage/generation_writer.h"
 #include "rhizome/storage/store.h"
 
 namespace rhizome::inline internal {
+class GenerationWriter;
+class ByteSink;
 class IoPacer;
 class PartitionedEdges;
 class VertexOrder;

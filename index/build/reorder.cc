@@ -8,8 +8,8 @@
 #include <numeric>
 #include <utility>
 
-#include "rhizome/index/mix.h"
 #include "rhizome/storage/exceptions.h"
+#include "rhizome/storage/mix.h"
 
 namespace rhizome {
 

@@ -14,8 +14,7 @@
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/store.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace rhizome::inline internal {
 
 /// What was written to a graph since its generation was made, up to one commit: the newest part of
 /// a log-structured store, held in memory. Immutable; the next commit makes the next Delta, which
@@ -103,5 +102,4 @@ class Delta {
   std::shared_ptr<const std::vector<std::string>> edge_types_;
 };
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

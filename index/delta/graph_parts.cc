@@ -195,7 +195,7 @@ Result<std::vector<VertexId>> internal::LoadDeletedVertices(const Store& store) 
   return VertexIds::ParseDeleted(file, info.vertices);
 }
 
-Result<std::uint64_t> internal::CountDeleted(const Store& store) {
+Result<std::uint64_t> internal::CountDeletedVertices(const Store& store) {
   const GenerationInfo& info = store.manifest().info;
   if (info.id_kind == ExternalIdKind::kDense) return 0;
   const auto kind = [](IdsSection section) { return static_cast<std::uint32_t>(section); };

@@ -30,7 +30,7 @@ Result<Adjacency> LoadPartition(const Store& store, const VertexOrder& order,
                                 TopologyPlace place = TopologyPlace::kMemory);
 
 /// How many vertices of the generation were deleted: they keep their ids and rows. Reads a header.
-Result<std::uint64_t> CountDeleted(const Store& store);
+Result<std::uint64_t> CountDeletedVertices(const Store& store);
 
 /// What edges carry, as the arrays of partition 0 tell: each attribute has an array for every one.
 std::vector<EdgeAttributeInfo> EdgeAttributesOf(const Manifest& manifest);

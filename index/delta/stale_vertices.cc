@@ -8,7 +8,7 @@
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/storage/array_rules.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
 
 namespace {
 
@@ -116,7 +116,7 @@ std::string StaleName(std::string_view array) {
   return std::string(array) + std::string(kStaleSuffix);
 }
 
-std::optional<ArrayOrigin> OriginOf(const ArrayEntry& array) {
+std::optional<ArrayOrigin> internal::OriginOf(const ArrayEntry& array) {
   const auto fact = [&](std::string_view name) -> std::string_view {
     for (const auto& [key, value] : array.attributes)
       if (key == name) return value;
@@ -136,7 +136,7 @@ std::optional<ArrayOrigin> OriginOf(const ArrayEntry& array) {
       .sequence = NumberAfter(fact("snapshot"), "sequence ")};
 }
 
-ArrayInput StaleArray(std::string name) {
+ArrayInput internal::StaleArray(std::string name) {
   return {.name = std::move(name),
           .dim = 1,
           .dtype = DataType::kUint8,
@@ -146,7 +146,7 @@ ArrayInput StaleArray(std::string name) {
           .read_rows = {}};
 }
 
-Delta::Base DeltaBaseOf(const Store& store) {
+Delta::Base internal::DeltaBaseOf(const Store& store) {
   const Manifest& manifest = store.manifest();
   const std::uint64_t values = std::min(EdgeValueCount(EdgeAttributesOf(manifest)), kMaxEdgeValues);
   return {.symmetric = manifest.info.symmetric,
@@ -158,7 +158,7 @@ Delta::Base DeltaBaseOf(const Store& store) {
           .sequence = store.base_sequence()};
 }
 
-Result<std::shared_ptr<const DeltaRun>> ChangesAfter(const Store& store, const Delta::Base& base,
+Result<std::shared_ptr<const DeltaRun>> internal::ChangesAfter(const Store& store, const Delta::Base& base,
                                                      std::uint64_t seen, std::uint64_t last) {
   std::shared_ptr<const Delta> all = Delta::Empty(base);
   std::shared_ptr<const Delta> later = all;  // of the same kind: only its runs are asked for
@@ -173,7 +173,7 @@ Result<std::shared_ptr<const DeltaRun>> ChangesAfter(const Store& store, const D
   return later->Merged();
 }
 
-Result<std::vector<std::uint8_t>> StaleVertices(const StaleQuery& query) {
+Result<std::vector<std::uint8_t>> internal::StaleVertices(const StaleQuery& query) {
   const std::uint64_t vertices =
       query.view == nullptr ? query.parts.info().vertices : query.view->delta().vertices();
   const DeltaRun* const changes = query.changes;
@@ -190,7 +190,7 @@ Result<std::vector<std::uint8_t>> StaleVertices(const StaleQuery& query) {
   return stale;
 }
 
-Result<Staleness> StalenessOf(const Store& store, const GraphParts& parts, std::uint64_t sequence,
+Result<Staleness> internal::StalenessFrom(const Store& store, const GraphParts& parts, std::uint64_t sequence,
                               const ArrayEntry& array) {
   Staleness staleness;
   const std::optional<ArrayOrigin> origin = OriginOf(array);
@@ -211,4 +211,4 @@ Result<Staleness> StalenessOf(const Store& store, const GraphParts& parts, std::
   return staleness;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace rhizome

@@ -8,16 +8,13 @@
 #include "rhizome/index/delta_view.h"
 #include "rhizome/index/graph_builder.h"
 #include "rhizome/index/graph_parts.h"
+#include "rhizome/index/staleness.h"
 #include "rhizome/storage/export.h"
 #include "rhizome/storage/manifest.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {
-
-/// "emb.v3.stale": an array of one uint8 a vertex, 1 where a compaction carried over a row of
-/// `array` whose inputs had changed. Absent while none has.
-std::string StaleName(std::string_view array);
 
 /// An attribute (ArrayEntry::attributes): how many of its rows are stale, a decimal.
 inline constexpr std::string_view kStaleRowsAttribute = "stale_rows";
@@ -60,20 +57,9 @@ struct StaleQuery {
 /// vertex was deleted, all are. Errors: those of reading lists that are on disk.
 Result<std::vector<std::uint8_t>> StaleVertices(const StaleQuery& query);
 
-/// What is known of rows that infer computed, without reading lists.
-struct Staleness {
-  std::uint64_t marked_rows = 0;  ///< of NAME.stale, as the array's facts count them
-
-  /// Edges, vertices or features were written after what the array was computed from, and no
-  /// compaction has marked the rows that this reaches.
-  bool written_since = false;
-
-  bool any() const { return marked_rows != 0 || written_since; }
-};
-
 /// Of an array of `store` at commit `sequence`, whose generation is `parts`. Nothing is stale of one
 /// that infer did not compute. Errors: those of Delta::Load.
-Result<Staleness> StalenessOf(const Store& store, const GraphParts& parts, std::uint64_t sequence,
+Result<Staleness> StalenessFrom(const Store& store, const GraphParts& parts, std::uint64_t sequence,
                               const ArrayEntry& array);
 
 }  // namespace internal

@@ -18,6 +18,7 @@
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/index/graph_writer.h"
 #include "rhizome/index/row_overlay.h"
+#include "rhizome/index/stale_vertices.h"
 #include "rhizome/index/vertex_ids.h"
 #include "rhizome/index/vertex_order.h"
 #include "rhizome/storage/check.h"
@@ -659,6 +660,10 @@ Result<TypeId> Graph::TypeOfEdge(EdgeId edge) const try {
   return Fail(StatusOfException());
 }
 
+Result<std::uint64_t> Graph::CountDeleted(const Store& store) {
+  return Guarded([&] { return CountDeletedVertices(store); });
+}
+
 std::uint64_t Graph::topology_bytes() const {
   std::uint64_t bytes = 0;
   for (const Adjacency& partition : impl_->use()->parts()->partitions)
@@ -679,6 +684,24 @@ std::uint32_t GraphSnapshot::partition_count() const {
 const Adjacency& GraphSnapshot::partition(std::uint32_t p) const {
   RHIZOME_CHECK(p < partition_count());
   return impl().use()->parts()->partitions[p];
+}
+
+GraphSnapshot::DeltaSize GraphSnapshot::delta_size() const {
+  const auto changes = delta();
+  return {.entries = changes->entries(), .runs = changes->runs()};
+}
+
+std::vector<VertexId> GraphSnapshot::ChangedRows(const ArrayEntry& array) const {
+  std::vector<VertexId> changed;
+  const auto merged = delta()->Merged();
+  if (merged == nullptr) return changed;
+  for (const DeltaRowRef& row : merged->rows)
+    if (row.array_id == array.array_id && !IsDeleted(row.vertex)) changed.push_back(row.vertex);
+  return changed;
+}
+
+Result<Staleness> GraphSnapshot::StalenessOf(const ArrayEntry& array) const {
+  return StalenessFrom(store(), *parts(), sequence(), array);
 }
 
 const VertexOrder& GraphSnapshot::order() const { return impl().use()->parts()->order; }

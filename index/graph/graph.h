@@ -10,6 +10,7 @@
 
 #include "rhizome/index/external_id.h"
 #include "rhizome/index/graph_types.h"
+#include "rhizome/index/staleness.h"
 #include "rhizome/index/write_batch.h"
 #include "rhizome/storage/export.h"
 #include "rhizome/storage/job_control.h"
@@ -54,6 +55,10 @@ class Graph {
   /// A fixed graph, as the store sees it now. Errors: as above.
   static Result<std::unique_ptr<GraphSnapshot>> Open(const Store& store,
                                                      const GraphOptions& options = {});
+
+  /// How many vertices of a store's generation are deleted, without opening a graph: reads the
+  /// header of the dictionary of ids. Errors: kCorruption; kIoError.
+  static Result<std::uint64_t> CountDeleted(const Store& store);
   virtual ~Graph();
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
@@ -163,6 +168,21 @@ class GraphSnapshot final : public Graph {
   const GenerationInfo& info() const;
   std::uint64_t generation_edge_count() const;  ///< directed; CountEdges counts those of the graph
   const Store& store() const;                   ///< a snapshot of the store, at the generation
+
+  /// How much the delta holds.
+  struct DeltaSize {
+    std::uint64_t entries = 0;  ///< vertices, edges and rows that were put or deleted
+    std::uint64_t runs = 0;     ///< sorted runs that they lie in
+  };
+  DeltaSize delta_size() const;
+
+  /// The vertices whose row of `array`, one of store(), was put since the generation, so that its
+  /// chunks do not hold it; without deleted vertices, ascending.
+  std::vector<VertexId> ChangedRows(const ArrayEntry& array) const;
+
+  /// How far `array`, one of store(), is behind the graph, if `infer` computed it. Errors:
+  /// kCorruption, kIoError: records of the delta that cannot be read.
+  Result<Staleness> StalenessOf(const ArrayEntry& array) const;
 
   /// The parts. Partition p's file is `partition(p)`, where p is below partition_count(): any other
   /// ends the process.

@@ -8,7 +8,7 @@
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/storage/mutant.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
 namespace {
 
 /// Those of the generation, and those that the delta deletes: sorted both, none in both.
@@ -57,4 +57,4 @@ std::uint64_t LiveVertices::PlaceOf(VertexId vertex) const {
   return static_cast<std::uint64_t>(vertex) - static_cast<std::uint64_t>(below);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace rhizome

@@ -3,15 +3,17 @@
 #include <cstdint>
 #include <vector>
 
-#include "rhizome/index/delta.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/storage/export.h"
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/store.h"
 #include "rhizome/storage/types.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace rhizome::inline internal {
+class Delta;
+}  // namespace rhizome::inline internal
+
+namespace RHIZOME_API rhizome {
 
 /// The vertices that are not deleted, in the order of their ids. A file of rows without ids has its
 /// rows in this order, whether it is written (export) or read (AddArray, AppendRows).
@@ -45,5 +47,4 @@ class LiveVertices {
   std::vector<VertexId> deleted_;
 };
 
-}  // namespace internal
 }  // namespace rhizome

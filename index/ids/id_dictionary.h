@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/index/mix.h"
+#include "rhizome/storage/mix.h"
 
 namespace rhizome::inline internal {
 

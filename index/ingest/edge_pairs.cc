@@ -2,14 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "rhizome/index/edge_file.h"
+#include "rhizome/index/edge_spool.h"
 #include "rhizome/index/id_table.h"
 #include "rhizome/index/ingest_context.h"
+#include "rhizome/index/spill.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
 
 namespace {
 
@@ -32,22 +35,40 @@ Result<EdgeSpool> Spill(const IdTable::Vertices& vertices, SpillSpace& space,
 
 }  // namespace
 
+class EdgePairs::Impl {
+ public:
+  std::unique_ptr<SpillSpace> space;
+  EdgeSpool ends;  // goes before its space
+  std::uint64_t vertex_count = 0;
+  std::uint64_t bad_lines = 0;
+};
+
+EdgePairs::EdgePairs(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+EdgePairs::EdgePairs(EdgePairs&&) noexcept = default;
+EdgePairs& EdgePairs::operator=(EdgePairs&&) noexcept = default;
+EdgePairs::~EdgePairs() = default;
+
+std::uint64_t EdgePairs::vertex_count() const { return impl_->vertex_count; }
+std::uint64_t EdgePairs::edge_count() const { return impl_->ends.edges; }
+std::uint64_t EdgePairs::bad_lines() const { return impl_->bad_lines; }
+PartitionInput EdgePairs::input() const { return InputOf(impl_->vertex_count, impl_->ends); }
+
 Result<EdgePairs> ReadEdgePairs(FileSystem& fs, const Path& folder, const IngestOptions& options,
                                 const JobControl& control) {
   RHIZOME_RETURN_IF_ERROR(CheckEdgeColumns(options));
   RHIZOME_RETURN_IF_ERROR(CheckGivenVertices(options));
-  EdgePairs pairs;
-  RHIZOME_ASSIGN_OR_RETURN(pairs.space_, SpillSpace::Create(fs, folder, "edges", kQueueBytes));
+  auto pairs = std::make_unique<EdgePairs::Impl>();
+  RHIZOME_ASSIGN_OR_RETURN(pairs->space, SpillSpace::Create(fs, folder, "edges", kQueueBytes));
   IngestContext context(fs, options, control, /*spills=*/false);
   IdTable ids(options.id_type);
   RHIZOME_RETURN_IF_ERROR(ReadEdges(context, ids, /*space=*/nullptr));
   const std::uint64_t implied = options.vertices.value_or(0);
   RHIZOME_ASSIGN_OR_RETURN(const IdTable::Vertices vertices,
                            std::move(ids).Resolve(implied, fmt::format("--vertices {}", implied)));
-  RHIZOME_ASSIGN_OR_RETURN(pairs.ends_, Spill(vertices, *pairs.space_, control));
-  pairs.vertex_count_ = vertices.count;
-  pairs.bad_lines_ = context.bad_lines();
-  return pairs;
+  RHIZOME_ASSIGN_OR_RETURN(pairs->ends, Spill(vertices, *pairs->space, control));
+  pairs->vertex_count = vertices.count;
+  pairs->bad_lines = context.bad_lines();
+  return EdgePairs(std::move(pairs));
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace rhizome

@@ -3,35 +3,33 @@
 #include <cstdint>
 #include <memory>
 
-#include "rhizome/index/edge_spool.h"
 #include "rhizome/index/ingest_options.h"
 #include "rhizome/index/partition_input.h"
-#include "rhizome/index/spill.h"
 #include "rhizome/storage/export.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace RHIZOME_API rhizome {
 
 /// What a partitioner needs of a graph's edge files, in input order: in a scratch file, so that it
 /// takes no memory while edges are divided.
 class EdgePairs {
  public:
-  std::uint64_t vertex_count() const { return vertex_count_; }
-  std::uint64_t edge_count() const { return ends_.edges; }
-  std::uint64_t bad_lines() const { return bad_lines_; }
+  EdgePairs(EdgePairs&&) noexcept;
+  EdgePairs& operator=(EdgePairs&&) noexcept;
+  ~EdgePairs();
+
+  std::uint64_t vertex_count() const;
+  std::uint64_t edge_count() const;
+  std::uint64_t bad_lines() const;
 
   /// Ownership: this must outlive it.
-  PartitionInput input() const { return InputOf(vertex_count_, ends_); }
+  PartitionInput input() const;
 
  private:
   friend Result<EdgePairs> ReadEdgePairs(FileSystem&, const Path&, const IngestOptions&,
                                          const JobControl&);
-  EdgePairs() = default;
-
-  std::unique_ptr<SpillSpace> space_;
-  EdgeSpool ends_;  // goes before its space
-  std::uint64_t vertex_count_ = 0;
-  std::uint64_t bad_lines_ = 0;
+  class Impl;
+  explicit EdgePairs(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
 };
 
 /// Reads `options.edges` as Ingest does (same files, columns, ids and errors), without a store; the
@@ -40,5 +38,4 @@ class EdgePairs {
 Result<EdgePairs> ReadEdgePairs(FileSystem& fs, const Path& folder, const IngestOptions& options,
                                 const JobControl& control);
 
-}  // namespace internal
 }  // namespace rhizome

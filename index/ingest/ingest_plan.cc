@@ -8,7 +8,7 @@
 #include "rhizome/index/ingest_seconds.h"
 #include "rhizome/index/streaming_partitioner.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
 namespace {
 
 /// What Ingest will decide for edges that go through spill files (SpillingIngest::Fit).
@@ -92,4 +92,4 @@ Result<IngestPlan> PlanIngest(FileSystem& fs, const IngestOptions& options) {
   return plan;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace rhizome

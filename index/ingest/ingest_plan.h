@@ -6,8 +6,7 @@
 #include "rhizome/index/input_estimate.h"
 #include "rhizome/storage/export.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace RHIZOME_API rhizome {
 
 /// What `plan ingest` says. Sizes in bytes.
 struct IngestPlan {
@@ -27,5 +26,4 @@ struct IngestPlan {
 };
 Result<IngestPlan> PlanIngest(FileSystem& fs, const IngestOptions& options);
 
-}  // namespace internal
 }  // namespace rhizome

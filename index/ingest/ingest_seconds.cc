@@ -6,8 +6,8 @@
 #include <cmath>
 #include <vector>
 
-#include "rhizome/index/mix.h"
 #include "rhizome/index/streaming_partitioner.h"
+#include "rhizome/storage/mix.h"
 
 namespace rhizome::inline internal {
 namespace {

@@ -15,7 +15,7 @@
 #include "rhizome/index/text_sample.h"
 #include "rhizome/storage/chunk_array.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
 namespace {
 
 class Estimator {
@@ -209,4 +209,4 @@ Result<InputEstimate> EstimateInput(FileSystem& fs, const IngestOptions& options
   return Estimator(fs, options).Run();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace rhizome

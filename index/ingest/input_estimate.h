@@ -3,8 +3,9 @@
 #include <cstdint>
 
 #include "rhizome/index/ingest_options.h"
+#include "rhizome/storage/export.h"
 
-namespace rhizome::inline internal {
+namespace RHIZOME_API rhizome {
 
 /// What an input holds, from the lengths of its files, headers and a sample of their lines.
 struct InputEstimate {
@@ -27,4 +28,4 @@ struct InputEstimate {
 /// Reads headers and at most a few MiB. Errors: kNotFound, kInvalidArgument and such, of files.
 Result<InputEstimate> EstimateInput(FileSystem& fs, const IngestOptions& options);
 
-}  // namespace rhizome::inline internal
+}  // namespace rhizome

@@ -10,7 +10,7 @@
 #include "rhizome/index/npy.h"
 #include "rhizome/storage/zarr_source.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
 namespace {
 
 class NpyRows final : public RowSource {
@@ -195,12 +195,12 @@ Result<std::unique_ptr<RowSource>> OpenZarrRows(FileSystem& fs, const Path& fold
   return std::make_unique<ZarrRows>(std::move(source));
 }
 
-template <typename T>
-std::unique_ptr<RowSource> ColumnRows(std::shared_ptr<const std::vector<T>> values) {
-  return std::make_unique<HeldColumn<T>>(std::move(values));
+std::unique_ptr<RowSource> ColumnRows(std::shared_ptr<const std::vector<std::int64_t>> values) {
+  return std::make_unique<HeldColumn<std::int64_t>>(std::move(values));
 }
-template std::unique_ptr<RowSource> ColumnRows(std::shared_ptr<const std::vector<std::int64_t>>);
-template std::unique_ptr<RowSource> ColumnRows(std::shared_ptr<const std::vector<std::uint8_t>>);
+std::unique_ptr<RowSource> ColumnRows(std::shared_ptr<const std::vector<std::uint8_t>> values) {
+  return std::make_unique<HeldColumn<std::uint8_t>>(std::move(values));
+}
 
 Result<std::unique_ptr<RowSource>> JoinRows(std::vector<RowPiece> pieces, std::uint64_t rows,
                                             std::vector<std::byte> fill) {
@@ -219,4 +219,4 @@ Result<std::unique_ptr<RowSource>> JoinRows(std::vector<RowPiece> pieces, std::u
   return std::make_unique<JoinedRows>(std::move(pieces), rows, std::move(fill));
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace rhizome

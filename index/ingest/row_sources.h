@@ -10,8 +10,7 @@
 #include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace RHIZOME_API rhizome {
 
 /// Does the file hold rows (.npy, a Zarr folder, an importer's own), not triplets?
 bool HasRows(FileSystem& fs, const ArrayFile& file);
@@ -34,8 +33,8 @@ Result<std::unique_ptr<RowSource>> OpenTextRows(FileSystem& fs, const Path& path
                                                 std::optional<std::int64_t> missing);
 
 /// Values that are in memory, one a row.
-template <typename T>
-std::unique_ptr<RowSource> ColumnRows(std::shared_ptr<const std::vector<T>> values);
+std::unique_ptr<RowSource> ColumnRows(std::shared_ptr<const std::vector<std::int64_t>> values);
+std::unique_ptr<RowSource> ColumnRows(std::shared_ptr<const std::vector<std::uint8_t>> values);
 
 /// Sources that follow one another with gaps: each begins at its row. Rows that none has are
 /// filled with `fill`, one element (nothing: zeros). Errors: kInvalidArgument, they differ in dtype
@@ -47,5 +46,4 @@ struct RowPiece {
 Result<std::unique_ptr<RowSource>> JoinRows(std::vector<RowPiece> pieces, std::uint64_t rows,
                                             std::vector<std::byte> fill);
 
-}  // namespace internal
 }  // namespace rhizome

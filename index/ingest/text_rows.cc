@@ -9,7 +9,7 @@
 #include "rhizome/index/row_sources.h"
 #include "rhizome/index/table_reader.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
 namespace {
 
 class TextRows final : public RowSource {
@@ -123,4 +123,4 @@ Result<std::unique_ptr<RowSource>> OpenTextRows(FileSystem& fs, const Path& path
   return source;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace rhizome

@@ -6,7 +6,7 @@
 
 #include "rhizome/storage/half.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
 namespace {
 
 bool IsFloat(DataType type) { return type == DataType::kFloat32 || type == DataType::kFloat16; }
@@ -79,4 +79,4 @@ std::optional<std::size_t> ConvertElements(DataType from, std::span<const std::b
   return std::nullopt;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace rhizome

@@ -9,8 +9,7 @@
 #include "rhizome/storage/export.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace RHIZOME_API rhizome {
 
 /// Can every element type `from` be turned into `to`, values permitting? Floats become other floats
 /// (float16 is rounded to nearest), integers become integers or floats; floats never become
@@ -23,5 +22,4 @@ bool CanConvert(DataType from, DataType to);
 std::optional<std::size_t> ConvertElements(DataType from, std::span<const std::byte> in,
                                            DataType to, std::span<std::byte> out);
 
-}  // namespace internal
 }  // namespace rhizome

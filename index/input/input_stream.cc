@@ -16,7 +16,7 @@
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/posix_file.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
 namespace {
 
 constexpr std::size_t kFileBlockBytes = std::size_t{256} << 10;
@@ -287,4 +287,4 @@ std::string ContentExtension(const Path& path) {
   return path.stem().extension().string();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace rhizome

@@ -9,8 +9,7 @@
 #include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace RHIZOME_API rhizome {
 
 /// An input file, read once from front to back: plain, gzip (name ends in .gz) or Zstandard (.zst).
 /// Gzip members and zstd frames that follow one another are one stream, as their tools have it.
@@ -63,5 +62,4 @@ class InputStream {
 /// The name without .gz or .zst, by which the format of the content is told: "a.csv.gz" -> ".csv".
 std::string ContentExtension(const Path& path);
 
-}  // namespace internal
 }  // namespace rhizome

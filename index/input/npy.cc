@@ -12,7 +12,7 @@
 
 #include "rhizome/index/npy_dict.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
 namespace {
 
 constexpr std::string_view kMagic("\x93NUMPY", 6);
@@ -239,4 +239,4 @@ Status NpyWriter::Flush() {
   return Status::Ok();
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace rhizome

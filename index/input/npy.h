@@ -12,8 +12,7 @@
 #include "rhizome/storage/dtype.h"
 #include "rhizome/storage/export.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace RHIZOME_API rhizome {
 
 /// What is taken besides what a store can keep as it is.
 struct NpyAccept {
@@ -109,5 +108,4 @@ class NpyWriter {
   std::vector<std::byte> buffer_;
 };
 
-}  // namespace internal
 }  // namespace rhizome

@@ -9,7 +9,7 @@
 
 #include "rhizome/storage/mutant.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
 
 std::optional<float> ParseFiniteFloat(std::string_view text) {
   float value = 0;
@@ -54,4 +54,4 @@ void NumberColumn::Keep(std::optional<std::int64_t> integer) {
   rounds_ = rounds_ || (integer && IsRounded(*integer));
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace rhizome

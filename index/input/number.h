@@ -7,8 +7,7 @@
 
 #include "rhizome/storage/export.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace RHIZOME_API rhizome {
 
 /// The finite float32 nearest to a decimal number that is all of `text`; nothing for other text,
 /// NaN, or a number beyond float32.
@@ -31,5 +30,4 @@ class NumberColumn {
   bool rounds_ = false;  // some integer, as float32
 };
 
-}  // namespace internal
 }  // namespace rhizome

@@ -7,7 +7,7 @@
 
 #include "rhizome/storage/bytes.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
 namespace {
 
 constexpr std::size_t kBufferBytes = kMaxLineBytes + (std::size_t{256} << 10);
@@ -196,4 +196,4 @@ Result<TableReader::Next> TableReader::SkipLongLine() {
   }
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace rhizome

@@ -12,8 +12,7 @@
 #include "rhizome/index/input_stream.h"
 #include "rhizome/storage/export.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace RHIZOME_API rhizome {
 
 /// The longest line that is accepted.
 inline constexpr std::size_t kMaxLineBytes = std::size_t{1} << 20;
@@ -94,5 +93,4 @@ class TableReader {
   std::string reason_;
 };
 
-}  // namespace internal
 }  // namespace rhizome

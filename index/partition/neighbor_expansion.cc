@@ -5,7 +5,8 @@
 #include <numeric>
 #include <utility>
 
-#include "rhizome/index/mix.h"
+#include "rhizome/storage/mix.h"
+
 
 namespace rhizome::inline internal {
 

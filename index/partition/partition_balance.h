@@ -8,8 +8,7 @@
 
 #include "rhizome/storage/export.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace rhizome::inline internal {
 
 /// The most edges that a partition may have: `balance` times the mean, but never so few that the
 /// partitions together could not hold all.
@@ -38,5 +37,4 @@ inline double MaxOverMin(const std::vector<std::uint64_t>& load) {
   return static_cast<double>(*most) / static_cast<double>(*least);
 }
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

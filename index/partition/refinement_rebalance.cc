@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "rhizome/index/boundary_queue.h"
-#include "rhizome/index/mix.h"
 #include "rhizome/index/refinement.h"
+#include "rhizome/storage/mix.h"
 
 namespace rhizome::inline internal {
 

@@ -6,9 +6,9 @@
 #include <limits>
 #include <utility>
 
-#include "rhizome/index/mix.h"
 #include "rhizome/index/owner_chooser.h"
 #include "rhizome/index/partition_balance.h"
+#include "rhizome/storage/mix.h"
 
 namespace rhizome::inline internal {
 

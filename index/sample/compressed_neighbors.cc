@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "rhizome/index/graph_parts.h"
+#include "rhizome/index/plain_neighbors.h"
 #include "rhizome/storage/check.h"
 
 namespace rhizome::inline internal {

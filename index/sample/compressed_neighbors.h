@@ -4,6 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "rhizome/index/adjacency.h"
+#include "rhizome/index/graph.h"
 #include "rhizome/index/neighbor_source.h"
 
 namespace rhizome::inline internal {

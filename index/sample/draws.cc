@@ -4,7 +4,8 @@
 #include <bit>
 #include <cstddef>
 
-#include "rhizome/index/mix.h"
+#include "rhizome/storage/mix.h"
+
 
 namespace rhizome::inline internal {
 

@@ -5,12 +5,11 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/index/adjacency.h"
-#include "rhizome/index/graph.h"
+#include "rhizome/storage/result.h"
+#include "rhizome/storage/types.h"
 #include "rhizome/storage/export.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace RHIZOME_API rhizome {
 
 /// One drawn entry of a partition's array of neighbours.
 struct EntryRef {
@@ -38,20 +37,4 @@ class NeighborSource {
   virtual bool wants_whole_hops() const { return false; }
 };
 
-/// The lists of a generation as Graph holds them in memory.
-/// Ownership: shares the generation with `graph`.
-class PlainNeighbors final : public NeighborSource {
- public:
-  /// `direction` is kIn or kOut, and stored.
-  PlainNeighbors(const GraphSnapshot& graph, Direction direction);
-
-  Status LookUp(std::span<const EntryRef> entries, std::span<Row> rows) const override;
-
- private:
-  std::shared_ptr<const GraphParts> parts_;
-  std::vector<const Adjacency*> partitions_;
-  std::vector<const LocalId*> neighbors_;  // of each partition
-};
-
-}  // namespace internal
 }  // namespace rhizome

@@ -10,11 +10,9 @@
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/types.h"
 
-namespace rhizome::inline internal {
-class NeighborSource;
-}  // namespace rhizome::inline internal
-
 namespace RHIZOME_API rhizome {
+
+class NeighborSource;
 
 /// k-hop sampling by gather-apply over the partitions of a graph (GLISP III-C). Exact: positions
 /// are drawn in the lists of all partitions of a vertex together, which gives each its share by the

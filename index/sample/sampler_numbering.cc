@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "rhizome/index/mix.h"
+#include "rhizome/storage/mix.h"
+
 
 namespace rhizome::inline internal {
 

@@ -17,13 +17,9 @@
 #include "rhizome/storage/section_file.h"
 #include "rhizome/storage/types.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace rhizome::inline internal {
 
 class BlockCache;
-
-/// A vertex within one partition: owned vertices first (in row order), then mirrors (by row).
-using LocalId = std::uint32_t;
 
 /// An edge within one partition: its position in the partition's out-lists, or in its in-lists
 /// where only those are kept.
@@ -295,5 +291,4 @@ class Adjacency {
   std::span<const std::uint8_t> partition_sets_;
 };
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

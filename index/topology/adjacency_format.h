@@ -6,8 +6,7 @@
 #include "rhizome/index/patched_column.h"
 #include "rhizome/storage/export.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace rhizome::inline internal {
 
 /// Sections of a partition file; see storage/FORMAT.md, "Partition file". Stored on disk: never
 /// renumber, only append. "n" is the number of local vertices, "m" of edges; where no width is
@@ -112,5 +111,4 @@ struct PartitionHeader {
 };
 static_assert(sizeof(PartitionHeader) == 64, "on-disk layout");
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

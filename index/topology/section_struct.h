@@ -9,8 +9,7 @@
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/section_file.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace rhizome::inline internal {
 
 /// Writes `records` of an on-disk struct as a section of single bytes.
 template <typename T>
@@ -34,5 +33,4 @@ Result<std::vector<T>> ReadStructs(const SectionFile& file, std::uint32_t kind,
   return records;
 }
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -11,7 +11,7 @@
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/mutant.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
 
 namespace {
 
@@ -113,7 +113,7 @@ bool IsPathName(std::string_view name) {
 
 }  // namespace
 
-Status CheckArrayEntry(const ArrayEntry& entry) {
+Status internal::CheckArrayEntry(const ArrayEntry& entry) {
   RHIZOME_RETURN_IF_ERROR(CheckName("array", entry.name));
   switch (entry.dtype) {
     case DataType::kFloat32:
@@ -136,7 +136,7 @@ Status CheckArrayEntry(const ArrayEntry& entry) {
   return CheckAttributes(entry);
 }
 
-Status CheckStoredArray(const ArrayEntry& entry) {
+Status internal::CheckStoredArray(const ArrayEntry& entry) {
   RHIZOME_RETURN_IF_ERROR(CheckArrayEntry(entry));
   if (entry.codec.kind != CodecKind::kNonzero) return Status::Ok();
   return Bad(entry, "codec nonzero is for the arrays of a job: other programs cannot read it");
@@ -174,7 +174,7 @@ Status CheckNewArrayName(std::string_view name) {
   return Status::Ok();
 }
 
-Status CheckRelativePath(std::string_view path) {
+Status internal::CheckRelativePath(std::string_view path) {
   const auto bad = [&](std::string_view why) {
     return Status::InvalidArgument(fmt::format("path '{}' {}", path, why));
   };
@@ -228,4 +228,4 @@ MissingRow MissingRowOf(std::string_view name, DataType dtype) {
   return MissingRow::kZeros;
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace rhizome

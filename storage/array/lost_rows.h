@@ -11,17 +11,13 @@
 #include <utility>
 #include <vector>
 
+#include "rhizome/storage/array_facts.h"
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/manifest.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
-
-/// The attribute of an array that a repair kept without some of its rows: which these were, by
-/// number in the order of that time, as DescribeRows has them. They are as FillMissingRows says.
-inline constexpr std::string_view kLostRowsAttribute = "lost_rows";
+namespace rhizome::inline internal {
 
 /// Rows of an array, both inclusive.
 struct RowRange {
@@ -76,5 +72,4 @@ class SoundRows {
   std::vector<RowRange> lost_;
 };
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

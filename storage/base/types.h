@@ -21,6 +21,9 @@ using TypeId = std::uint16_t;
 /// A part of the edge set.
 using PartitionId = std::uint16_t;
 
+/// A vertex within one partition: owned vertices first (in row order), then mirrors (by row).
+using LocalId = std::uint32_t;
+
 /// Which lists of a vertex are meant. kIn holds the edges that end in it.
 enum class Direction : std::uint8_t { kOut = 1, kIn = 2, kBoth = 3 };
 

@@ -9,7 +9,7 @@
 #include "rhizome/storage/mutant.h"
 #include "rhizome/storage/place_names.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
 namespace {
 
 using Kind = DirectoryEntry::Kind;
@@ -83,4 +83,4 @@ Status CheckScratchPlace(FileSystem& fs, const Path& scratch) {
       "scratch '{}' is not a folder: name one, or a path where one can be made", scratch.string()));
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace rhizome

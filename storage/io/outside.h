@@ -3,8 +3,7 @@
 #include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace RHIZOME_API rhizome {
 
 /// A store and a folder of backups hold nothing but what is theirs: whatever else lies in one is
 /// damage to it, and a repair moves it away. So nothing that a user asks for (a store, backups, a
@@ -23,5 +22,4 @@ Status CheckFolderOutside(FileSystem& fs, const Path& folder);
 /// Errors: kInvalidArgument.
 Status CheckScratchPlace(FileSystem& fs, const Path& scratch);
 
-}  // namespace internal
 }  // namespace rhizome

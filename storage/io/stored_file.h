@@ -8,8 +8,7 @@
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/mutant.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace rhizome::inline internal {
 
 /// The outcome of a look at a file that a manifest names, or that a store always has: that it is
 /// not there is damage (kCorruption), and no wrong word of the user's (kNotFound). Every other
@@ -27,5 +26,4 @@ inline Result<std::unique_ptr<ReadableFile>> OpenStored(
   return MissingIsDamage(fs.OpenRead(path, options), path);
 }
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

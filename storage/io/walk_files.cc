@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-namespace rhizome::inline internal {
+namespace rhizome {
 namespace {
 
 /// No store is deeper.
@@ -34,4 +34,4 @@ Status WalkFiles(
   return Walk(fs, folder, "", 0, visit);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace rhizome

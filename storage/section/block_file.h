@@ -13,8 +13,7 @@
 #include "rhizome/storage/section_file.h"
 #include "rhizome/storage/section_format.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace rhizome::inline internal {
 
 /// A section file on disk whose blocks of 4 KiB are read, and checked, one by one. Open reads and
 /// verifies only its ends and tables; they hold the checksum of every block (4 bytes each stay in
@@ -68,5 +67,4 @@ class BlockFile {
   std::uint32_t crc32c_ = 0;
 };
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -5,8 +5,7 @@
 #include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace rhizome::inline internal {
 
 /// Blocks of the disk that a store sets aside, so that what frees space finds room for its commit
 /// where no byte is left: they are allocated behind the end of its file FORMAT, and are no bytes of
@@ -33,5 +32,4 @@ class ReserveInUse {
   bool given_up_ = false;
 };
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -8,6 +8,7 @@
 #include "rhizome/storage/metered_file_system.h"
 #include "rhizome/storage/process.h"
 #include "rhizome/storage/quietly.h"
+#include "rhizome/storage/reserve.h"
 #include "rhizome/storage/store_id.h"
 #include "rhizome/storage/store_options.h"
 
@@ -25,7 +26,9 @@ class StoreContext {
         logger_(std::make_shared<Logger>(options.log, options.log_level)),
         metered_(options.metrics != nullptr ? MakeMeteredFileSystem(base, *options.metrics)
                                             : nullptr),
-        base_(base) {}
+        base_(base) {
+    if (options_.frees_space) reserve_.emplace(base_, store);
+  }
 
   // A folder of scratch files elsewhere (--scratch DIR) is of no use without jobs in it.
   ~StoreContext() {
@@ -62,6 +65,7 @@ class StoreContext {
   const std::shared_ptr<Logger> logger_;
   const std::unique_ptr<FileSystem> metered_;
   FileSystem& base_;
+  std::optional<ReserveInUse> reserve_;
   ForkMutex mutex_;
   std::map<std::uint64_t, int> pins_ RHIZOME_GUARDED_BY(mutex_);
   Path scratch_ RHIZOME_GUARDED_BY(mutex_);  ///< once somebody asked for it

@@ -14,8 +14,7 @@
 #include "rhizome/storage/place_names.h"
 #include "rhizome/storage/walk_files.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace rhizome::inline internal {
 
 /// The format of stores that this build makes, and the newest that it reads.
 inline constexpr std::uint64_t kStoreFormatVersion = 1;
@@ -87,5 +86,4 @@ Status CheckLeftover(FileSystem& fs, const Path& store);
 /// Removes all but LOCK from a leftover, FORMAT last. The caller holds LOCK.
 Status ClearLeftover(FileSystem& fs, const Path& store);
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -24,6 +24,10 @@ struct StoreOptions {
   /// this store lie in one of its own there, named by the store's id. Empty: the store's `scratch`.
   std::filesystem::path scratch = {};
 
+  /// What this handle writes makes room on the disk: where that is full, it may use the blocks that
+  /// the store sets aside for this (storage/FORMAT.md, "Store directory"), from its opening on.
+  bool frees_space = false;
+
   /// Lines of at least `log_level`; none: silent. The catalogue's own warnings are among them.
   LogCallback log = {};
   LogLevel log_level = LogLevel::kInfo;

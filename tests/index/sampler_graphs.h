@@ -12,6 +12,7 @@
 #include "index/chi_square.h"
 #include "rhizome/index/graph_builder.h"
 #include "rhizome/index/neighbor_source.h"
+#include "rhizome/index/plain_neighbors.h"
 #include "rhizome/index/sampler.h"
 #include "testing/testing.h"
 

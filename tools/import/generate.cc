@@ -10,8 +10,8 @@
 #include <string_view>
 #include <utility>
 
-#include "rhizome/index/mix.h"
 #include "rhizome/index/npy.h"
+#include "rhizome/storage/mix.h"
 #include "rhizome/storage/outside.h"
 
 namespace rhizome {

@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "rhizome/index/mix.h"
 #include "rhizome/storage/hash.h"
+#include "rhizome/storage/mix.h"
 
 namespace rhizome {
 namespace {

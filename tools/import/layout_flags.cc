@@ -8,7 +8,7 @@
 #include "partition_run.h"
 #include "rhizome/storage/chunk_array.h"
 #include "text.h"
-#include "topology_sections.h"
+#include "topology_json.h"
 
 namespace rhizome {
 

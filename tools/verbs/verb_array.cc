@@ -3,7 +3,7 @@
 #include "ingest_flags.h"
 #include "rhizome/index/array_add.h"
 #include "rhizome/storage/array_change.h"
-#include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/array_facts.h"
 #include "text.h"
 #include "verbs.h"
 #include "vertex_array.h"

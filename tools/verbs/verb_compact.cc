@@ -3,11 +3,9 @@
 #include <optional>
 
 #include "layout_flags.h"
-#include "rhizome/index/delta.h"
-#include "rhizome/storage/reserve.h"
 #include "rhizome/storage/stopwatch.h"
 #include "text.h"
-#include "topology_sections.h"
+#include "topology_json.h"
 #include "verbs.h"
 
 namespace rhizome {
@@ -60,17 +58,16 @@ Result<Answer> RunCompact(const CompactFlags& flags, Session& session) {
   const std::uint64_t base_memory_bytes = StartMemory(session, options.memory_bytes);
   const Stopwatch watch;
   RHIZOME_RETURN_IF_ERROR(session.control.Report({.phase = "opening the store"}));
-  // Generations that are not kept any more free space, on a full disk, too.
-  std::optional<ReserveInUse> reserve;
-  if (options.keep_generations || options.keep_bytes)
-    reserve.emplace(FileSystem::Posix(), flags.store);
   RHIZOME_ASSIGN_OR_RETURN(const auto metrics, MetricsFor(flags.metrics));
   RHIZOME_ASSIGN_OR_RETURN(const auto store,
                            Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kWrite,
-                                       {.scratch = flags.scratch, .metrics = metrics}));
+                                       {.scratch = flags.scratch,
+                            // Generations that are not kept any more free space, on a full disk, too.
+                            .frees_space = options.keep_generations || options.keep_bytes,
+                            .metrics = metrics}));
   RHIZOME_ASSIGN_OR_RETURN(
       const auto graph, Graph::Open(*store, {.topology = PlaceOf(*store, options.memory_bytes)}));
-  const std::uint64_t entries = graph->Snapshot()->delta()->entries();
+  const std::uint64_t entries = graph->Snapshot()->delta_size().entries;
   RHIZOME_ASSIGN_OR_RETURN(const CompactResult result, graph->Compact(options, session.control));
   const double seconds = watch.seconds();
   Json fields = {{"store", flags.store}, {"compacted", result.compacted}};

@@ -10,7 +10,7 @@
 #include "id_text.h"
 #include "npy_output.h"
 #include "rhizome/index/live_vertices.h"
-#include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/array_facts.h"
 #include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/row_reader.h"

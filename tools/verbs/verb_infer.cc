@@ -7,7 +7,7 @@
 #include "allocator.h"
 #include "gnn_flags.h"
 #include "gnn_library.h"
-#include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/array_facts.h"
 #include "text.h"
 #include "topology_flags.h"
 #include "verbs.h"

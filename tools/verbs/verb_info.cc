@@ -3,13 +3,12 @@
 #include <algorithm>
 
 #include "partition_run.h"
-#include "rhizome/index/delta.h"
 #include "rhizome/index/external_id.h"
-#include "rhizome/index/graph_parts.h"
-#include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/store_files.h"
+#include "rhizome/index/graph.h"
+#include "rhizome/storage/array_facts.h"
+#include "rhizome/storage/walk_files.h"
 #include "text.h"
-#include "topology_sections.h"
+#include "topology_json.h"
 #include "verbs.h"
 #include "vertex_array.h"
 
@@ -182,7 +181,7 @@ Status AddDeltaFields(const Store& store, Json& fields) {
   });
   if (!any) RHIZOME_RETURN_IF_ERROR(scanned);
   const GenerationInfo& info = store.manifest().info;
-  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t deleted, CountDeleted(store));
+  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t deleted, Graph::CountDeleted(store));
   fields["vertices"] = info.vertices - deleted;
   fields["deleted_vertices"] = deleted;
   fields["generation_vertices"] = info.vertices;
@@ -201,8 +200,8 @@ Status AddDeltaFields(const Store& store, Json& fields) {
   fields["deleted_vertices"] = graph->vertex_count() - graph->live_vertex_count();
   fields["vertex_types"] = graph->vertex_types().size();
   fields["edge_types"] = graph->edge_types().size();
-  fields["delta_entries"] = graph->delta()->entries();
-  fields["delta_runs"] = graph->delta()->runs();
+  fields["delta_entries"] = graph->delta_size().entries;
+  fields["delta_runs"] = graph->delta_size().runs;
   fields["commit"] = graph->sequence();
   fields["vertex_type_names"] = graph->vertex_types();
   fields["edge_type_names"] = graph->edge_types();
@@ -268,7 +267,7 @@ Result<Answer> RunInfo(const InfoFlags& flags, Session&) {
   fields["id_kind"] = IdKindName(info.id_kind);
   fields["topology_bytes"] = topology_bytes;
   fields["topology_codec"] = sections.codec();
-  fields["topology_sections"] = sections.ToJson();
+  fields["topology_sections"] = ToJson(sections);
   fields["bytes_per_edge"] =
       info.edges == 0 ? 0.0 : static_cast<double>(topology_bytes) / static_cast<double>(info.edges);
   fields["order_bytes"] = BytesBelow(manifest, "order/");

@@ -6,6 +6,7 @@
 
 #include "npy_output.h"
 #include "rhizome/cache/direct_neighbors.h"
+#include "rhizome/cache/neighbor_cache.h"
 #include "rhizome/index/live_vertices.h"
 #include "rhizome/index/sampler.h"
 #include "rhizome/index/table_reader.h"

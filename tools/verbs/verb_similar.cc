@@ -5,7 +5,6 @@
 
 #include "elements.h"
 #include "id_text.h"
-#include "rhizome/index/delta.h"
 #include "rhizome/storage/array_versions.h"
 #include "text.h"
 #include "verbs.h"
@@ -65,16 +64,6 @@ double Cosine(std::span<const float> a, double a_norm, std::span<const float> b)
   return dot / (a_norm * std::sqrt(squares));
 }
 
-/// The vertices whose row was put since the generation: chunks do not hold it.
-std::vector<VertexId> Changed(const GraphSnapshot& graph, std::uint64_t array_id) {
-  std::vector<VertexId> changed;
-  const auto merged = graph.delta()->Merged();
-  if (merged == nullptr) return changed;
-  for (const DeltaRowRef& row : merged->rows)
-    if (row.array_id == array_id && !graph.IsDeleted(row.vertex)) changed.push_back(row.vertex);
-  return changed;
-}
-
 /// The rows of `array` nearest to that of `vertex`, which is left out. Streams the chunks in row
 /// order, one in memory at a time.
 Result<std::vector<Scored>> Nearest(const GraphSnapshot& graph, const ChunkArray& array,
@@ -92,7 +81,7 @@ Result<std::vector<Scored>> Nearest(const GraphSnapshot& graph, const ChunkArray
         ToString(*graph.ExternalIdOf(vertex)), ShownName(entry.name))));
   }
   TopK best(k);
-  const std::vector<VertexId> changed = Changed(graph, entry.array_id);  // sorted
+  const std::vector<VertexId> changed = graph.ChangedRows(entry);
   const auto is_changed = [&](VertexId other) {
     return std::binary_search(changed.begin(), changed.end(), other);
   };

@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "rhizome/index/stale_vertices.h"
-#include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/array_facts.h"
 #include "rhizome/storage/array_versions.h"
-#include "rhizome/storage/lost_rows.h"
 #include "text.h"
 
 namespace rhizome {
@@ -47,9 +45,7 @@ void TellLost(const Session& session, const ArrayEntry& entry, Json& fields) {
 Status TellStale(const Session& session, const GraphSnapshot& graph, const ArrayEntry& entry,
                  Json& fields, std::optional<VertexId> row_of) {
   TellLost(session, entry, fields);
-  RHIZOME_ASSIGN_OR_RETURN(
-      const Staleness staleness,
-      StalenessOf(graph.store(), *graph.parts(), graph.sequence(), entry));
+  RHIZOME_ASSIGN_OR_RETURN(const Staleness staleness, graph.StalenessOf(entry));
   if (!staleness.any()) return Status::Ok();
   Json found = {{"array", ShownName(entry.name)},
                 {"marked_rows", staleness.marked_rows},

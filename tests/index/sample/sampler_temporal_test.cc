@@ -5,8 +5,8 @@
 #include "index/sampler_graphs.h"
 #include "rhizome/index/adjacency.h"
 #include "rhizome/index/edge_times.h"
-#include "rhizome/index/mix.h"
 #include "rhizome/index/sampler.h"
+#include "rhizome/storage/mix.h"
 
 namespace rhizome {
 namespace {

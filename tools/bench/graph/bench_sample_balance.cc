@@ -12,6 +12,7 @@
 #include "rhizome/index/delta.h"
 #include "rhizome/index/neighbor_source.h"
 #include "rhizome/index/npy.h"
+#include "rhizome/index/plain_neighbors.h"
 #include "rhizome/index/sampler.h"
 #include "rhizome/index/vertex_order.h"
 

@@ -10,11 +10,12 @@
 #include "bench_topology_parts.h"
 #include "fio.h"
 #include "json.h"
+#include "topology_json.h"
 #include "rhizome/cache/direct_neighbors.h"
 #include "rhizome/index/adjacency.h"
 #include "rhizome/index/graph_parts.h"
+#include "rhizome/index/topology_sections.h"
 #include "rhizome/storage/stopwatch.h"
-#include "topology_sections.h"
 
 namespace rhizome {
 namespace {
@@ -190,7 +191,7 @@ Result<Json> BenchTopology(const BenchTopologyOptions& options, const JobControl
   json["bytes_per_edge"] =
       static_cast<double>(TopologyBytes(store)) /
       static_cast<double>(std::max<std::uint64_t>(opened.graph->generation_edge_count(), 1));
-  json["sections"] = sections.ToJson();
+  json["sections"] = ToJson(sections);
   if (opened.graph->generation_edge_count() == 0)
     return Fail(Status::InvalidArgument("bench topology: the graph has no edges"));
   RHIZOME_ASSIGN_OR_RETURN(json["load"], BenchLoad(store, options, scratch.path(), control));

@@ -6,7 +6,7 @@
 #include "bench_topology.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/neighbor_source.h"
-#include "topology_sections.h"
+#include "rhizome/index/topology_sections.h"
 
 namespace rhizome {
 

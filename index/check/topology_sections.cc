@@ -1,10 +1,14 @@
-#include "topology_sections.h"
+#include "rhizome/index/topology_sections.h"
+
+#include <memory>
 
 #include "rhizome/index/adjacency.h"
 #include "rhizome/index/adjacency_format.h"
 #include "rhizome/index/partition_balance.h"
 #include "rhizome/index/section_struct.h"
+#include "rhizome/index/topology_codec.h"
 #include "rhizome/storage/block_file.h"
+#include "rhizome/storage/section_file.h"
 #include "rhizome/storage/stored_file.h"
 
 namespace rhizome {
@@ -105,14 +109,7 @@ std::uint64_t TopologySections::Group(std::string_view name) const {
   return 0;
 }
 
-nlohmann::ordered_json TopologySections::ToJson() const {
-  nlohmann::ordered_json json = nlohmann::ordered_json::object();
-  for (const auto& [group, bytes] : groups_)
-    if (bytes > 0) json[group] = bytes;
-  return json;
-}
-
-Status AddMaxOverMin(const Store& store, nlohmann::ordered_json& fields) {
+Result<MaxOverMinLoad> MaxOverMinOf(const Store& store) {
   std::vector<std::uint64_t> vertices;
   std::vector<std::uint64_t> edges;
   for (std::uint32_t p = 0; p < store.manifest().info.partitions; ++p) {
@@ -128,9 +125,7 @@ Status AddMaxOverMin(const Store& store, nlohmann::ordered_json& fields) {
     vertices.push_back(headers.front().owned + headers.front().mirrors);
     edges.push_back(headers.front().edges);
   }
-  fields["vertex_max_over_min"] = MaxOverMin(vertices);
-  fields["edge_max_over_min"] = MaxOverMin(edges);
-  return Status::Ok();
+  return MaxOverMinLoad{.vertices = MaxOverMin(vertices), .edges = MaxOverMin(edges)};
 }
 
 }  // namespace rhizome

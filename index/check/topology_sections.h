@@ -1,16 +1,16 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/store.h"
 
-namespace rhizome {
+namespace RHIZOME_API rhizome {
 
 /// What the bytes of a store's partition files are for, by groups of sections. Reads only the ends
 /// and tables of the files.
@@ -22,8 +22,8 @@ class TopologySections {
   /// Bytes of a group; 0 if there is none of that name.
   std::uint64_t Group(std::string_view name) const;
 
-  /// {"offsets": bytes, ...}, zeros left out.
-  nlohmann::ordered_json ToJson() const;
+  /// Names and bytes of all groups, in the order in which `info` shows them.
+  const std::vector<std::pair<std::string, std::uint64_t>>& groups() const { return groups_; }
 
   /// "none" or "elias-fano".
   const std::string& codec() const { return codec_; }
@@ -34,9 +34,15 @@ class TopologySections {
   std::string codec_;
 };
 
-/// Adds "vertex_max_over_min" and "edge_max_over_min" of a store's partitions: the largest over the
-/// smallest, null where one has none. Vertices without edges count in the partition that owns them.
+/// The largest over the smallest load of a store's partitions: 1 where there is nothing to divide,
+/// infinite where a partition has nothing. Vertices without edges count in the partition that owns
+/// them.
+struct MaxOverMinLoad {
+  double vertices = 1;
+  double edges = 1;
+};
+
 /// Reads headers only. Errors: kCorruption; kIoError.
-Status AddMaxOverMin(const Store& store, nlohmann::ordered_json& fields);
+Result<MaxOverMinLoad> MaxOverMinOf(const Store& store);
 
 }  // namespace rhizome

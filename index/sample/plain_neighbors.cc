@@ -1,4 +1,4 @@
-#include "rhizome/index/neighbor_source.h"
+#include "rhizome/index/plain_neighbors.h"
 
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/storage/check.h"
