@@ -145,7 +145,7 @@ Result<std::unique_ptr<NpyReader>> NpyReader::Open(std::unique_ptr<InputStream> 
   Result<NpyHeader> header = ParseNpyHeader(bytes, accept);
   if (!header) return name(header.error());
   reader->header_ = *std::move(header);
-  // A valid dictionary is longer than the prefix, so no element was read with it.
+  // A valid dictionary is longer than the prefix, so the prefix held no element.
   const std::uint64_t elements = reader->header_.rows() * reader->header_.dim();
   reader->data_bytes_ = elements * DataTypeBytes(reader->header_.dtype);
   reader->stored_bytes_ = reader->header_.float64 ? elements * sizeof(double) : reader->data_bytes_;

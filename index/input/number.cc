@@ -22,7 +22,8 @@ std::optional<float> ParseFiniteFloat(std::string_view text) {
 namespace {
 
 bool IsRounded(std::int64_t value) {
-  constexpr std::int64_t kExact = std::int64_t{1} << 24;  // float32 has every integer up to here
+  // float32 represents every integer up to here
+  constexpr std::int64_t kExact = std::int64_t{1} << 24;
   return value < -kExact || value > kExact;
 }
 
