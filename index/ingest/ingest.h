@@ -39,7 +39,6 @@ namespace rhizome {
 /// FillMissingRows.
 /// Errors: kInvalidArgument, naming file, line and reason; kNotFound; kAlreadyExists; kOutOfSpace;
 /// kOutOfMemory, saying what would suffice; kInterrupted.
-/// Threads: several ingestions to different paths may run at once.
 Result<IngestReport> Ingest(FileSystem& fs, const Path& path, const IngestOptions& options,
                             const JobControl& control);
 
