@@ -14,10 +14,9 @@
 namespace rhizome {
 
 /// The rows of one array that its files do not have: rows put since the generation was made, and
-/// the rows of new vertices, which follow the generation's rows and are zeros until they are put.
-/// For readers that ask by row and read most rows from the files.
-/// Memory: 3 bits a vertex, 24 bytes a row that was put.
-/// Threads: const.
+/// the rows of new vertices, which follow the generation's rows and have the values of
+/// FillMissingRows until they are put. For readers that ask by row and read most rows from the
+/// files. Memory: 3 bits a vertex, 24 bytes a row that was put. Threads: const.
 class DeltaRows {
  public:
   /// Returns null if all rows are in the files. `graph` must be a snapshot (Graph::Snapshot).

@@ -170,7 +170,7 @@ class GraphSnapshot final : public Graph {
   /// Returns the properties of the generation, without the delta.
   const GenerationInfo& info() const;
   std::uint64_t generation_edge_count() const;  ///< directed; without the delta, unlike CountEdges
-  const Store& store() const;                   ///< a snapshot of the store at this commit
+  const Store& store() const;                   ///< a snapshot of the store, at the generation
 
   /// The parts of the generation. `p` must be below partition_count(); otherwise the process
   /// aborts.
