@@ -26,6 +26,7 @@ namespace rhizome {
 namespace {
 
 constexpr std::uint64_t kDefaultMemoryBytes = std::uint64_t{1} << 30;
+// Bounds the part of an array's name in the name of its job's folder.
 constexpr std::size_t kMaxJobName = 64;
 
 /// Returns a name that no other job, running or killed, has.

@@ -194,7 +194,7 @@ std::uint64_t GraphBuilder::EdgeBytes() const {
 
 // A walk over in-edges reads a vertex once for each edge of which it is the source, so its
 // out-degree says how often its row is read. A store with out-lists only can be walked only over
-// out-edges.
+// out-edges, where that is the in-degree.
 Status GraphBuilder::OrderRows() {
   const bool walks_out = info_.directions == Direction::kOut;
   const ReorderInput input{

@@ -26,7 +26,7 @@ struct Neighbor {
   friend bool operator==(const Neighbor&, const Neighbor&) = default;
 };
 
-/// Where adjacency lists are kept while a Graph is open.
+/// The place of adjacency lists while a Graph is open.
 enum class TopologyPlace : std::uint8_t {
   kMemory,
   kDirect,  ///< on disk and read on demand; offsets and everything else in memory

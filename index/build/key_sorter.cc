@@ -11,6 +11,7 @@ namespace rhizome {
 namespace {
 
 constexpr std::uint64_t kSignBit = std::uint64_t{1} << 63;
+// The most positions in one record; a key with more takes several records.
 constexpr std::size_t kPositionsOfRecord = 1024;
 
 /// The head of a record of a run; the key and the positions follow.

@@ -23,6 +23,7 @@ constexpr std::array<std::pair<OrderKind, std::string_view>, 5> kNames = {{
     {OrderKind::kRandom, "random"},
 }};
 
+// Three digits of this width cover a key of 32 bits, and the counters of a digit take 16 KiB.
 constexpr unsigned kDigitBits = 11;
 constexpr std::size_t kBuckets = std::size_t{1} << kDigitBits;
 

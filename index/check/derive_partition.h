@@ -64,7 +64,7 @@ class PartitionDeriver {
   const Accept accept_;
   const JobControl& control_;
 
-  // Of the whole graph, by row.
+  // These count over the whole graph, by row.
   std::vector<std::uint64_t> out_degree_;
   std::vector<std::uint64_t> in_degree_;
   std::vector<std::uint64_t> sets_;

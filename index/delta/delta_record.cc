@@ -12,6 +12,7 @@ namespace rhizome {
 
 namespace {
 
+// The version of the format in storage/FORMAT.md, "Delta records".
 constexpr std::uint8_t kRecordVersion = 1;
 constexpr std::size_t kMaxIdBytes = std::size_t{1} << 20;  // a line of an input file is no longer
 

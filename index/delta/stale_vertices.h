@@ -58,7 +58,7 @@ struct StaleQuery {
 /// vertices are stale if one was deleted. Errors: those of reading lists that are on disk.
 Result<std::vector<std::uint8_t>> StaleVertices(const StaleQuery& query);
 
-/// What is known about the staleness of an array that `infer` computed, without reading lists.
+/// The staleness of an array that `infer` computed, as far as it is known without reading lists.
 struct Staleness {
   /// rows marked in NAME.stale, as the array's attributes count them
   std::uint64_t marked_rows = 0;

@@ -10,6 +10,8 @@
 namespace rhizome {
 namespace {
 
+// A block has rows of up to kBlockBytes together, but no more than kMostRowsPerBlock of them, and
+// at least one.
 constexpr std::uint64_t kBlockBytes = 4096;
 constexpr std::uint64_t kMostRowsPerBlock = 128;
 

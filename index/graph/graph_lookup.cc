@@ -173,7 +173,7 @@ class ListWarmer {
 
   // Adds a block to the current run; consecutive blocks are read together.
   Status Add(const Adjacency& partition, std::uint64_t block) {
-    constexpr std::uint64_t kMostRun = 256;
+    constexpr std::uint64_t kMostRun = 256;  // blocks of 4 KiB: a read of 1 MiB
     const bool next = run_of_ == &partition && block == run_first_ + run_count_;
     if (!next || run_count_ == kMostRun) {
       RHIZOME_RETURN_IF_ERROR(Load());

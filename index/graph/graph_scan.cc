@@ -118,6 +118,7 @@ class EdgeScan::Impl {
  private:
   // Reads the lists of the next few rows.
   Status Read() {
+    // The limits of a batch that the comment of EdgeScan states.
     constexpr std::size_t kMostVertices = 1024;
     constexpr std::uint64_t kMostEdges = 65536;
     batch_.clear();

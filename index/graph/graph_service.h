@@ -29,7 +29,7 @@ struct ServiceOptions {
   /// Arrays of vertices whose rows are looked up; each gets a cache.
   std::vector<std::string> arrays = {};
 
-  /// Where adjacency lists are kept. Unset: in memory if they take at most half of what is left for
+  /// The place of adjacency lists. Unset: in memory if they take at most half of what is left for
   /// the caches (all of it without arrays), else on disk behind a cache.
   std::optional<TopologyPlace> topology = {};
 

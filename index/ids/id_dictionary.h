@@ -41,7 +41,7 @@ class IdDictionary {
   std::uint64_t memory_bytes() const { return keys_.memory_bytes() + slots_.size() * 8; }
 
  private:
-  static constexpr std::size_t kFirstSlots = 1024;
+  static constexpr std::size_t kFirstSlots = 1024;  // a power of two, as FindSlot requires
 
   /// Returns the key's slot, or the empty slot where it belongs.
   std::size_t FindSlot(Key key) const {

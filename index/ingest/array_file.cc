@@ -72,7 +72,7 @@ Status CheckDim(const ArrayFile& file, const RowSource& source) {
 /// Returns the bytes to reserve: those that the header declares, unless the file is too small to
 /// hold that much.
 std::uint64_t ReserveBytes(std::uint64_t data_bytes, std::uint64_t file_bytes) {
-  constexpr std::uint64_t kMaxRatio = 64;
+  constexpr std::uint64_t kMaxRatio = 64;  // the compression ratio up to which a header is believed
   return std::min(data_bytes, (file_bytes + kBlockBytes) * kMaxRatio);
 }
 

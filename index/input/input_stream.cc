@@ -20,7 +20,7 @@ namespace rhizome {
 namespace {
 
 constexpr std::size_t kFileBlockBytes = std::size_t{256} << 10;
-constexpr int kMaxWindowLog = 27;
+constexpr int kMaxWindowLog = 27;              // 128 MiB, see InputStream
 constexpr std::size_t kFrameHeaderBytes = 18;  // upper bound of zstd
 
 Status Truncated(const Path& path, const char* format) {

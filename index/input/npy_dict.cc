@@ -8,6 +8,7 @@
 namespace rhizome {
 namespace {
 
+// The largest number of dimensions in NumPy before version 2.
 constexpr std::size_t kMaxRank = 32;
 
 /// Parses the few Python literals that such a header may contain.

@@ -20,10 +20,10 @@ constexpr double kGoalShare = 0.83;
 
 ExpansionPolicy PolicyOf(const PartitionOptions& options, std::uint64_t edges) {
   if (options.kind == PartitionerKind::kAdaDne) return PrintedPolicy(edges);
-  // Of the constants that were tried, a slow start leaves the fewest replicas, because the
-  // refinement balances more cheaply than the expansion can. The weak pull towards balance changes
-  // where edges go, but not the number of replicas: with 0 the replication factor stays within the
-  // variation between seeds (measured by DISABLED_TheAdaptiveFactorMakesNoDifference).
+  // A slow start left the fewest replicas of all constants tried, because the refinement balances
+  // more cheaply than the expansion can. The weak pull towards balance changes where edges go, but
+  // not the number of replicas: with 0 the replication factor stays within the variation between
+  // seeds (measured by DISABLED_TheAdaptiveFactorMakesNoDifference).
   const bool refined = options.kind == PartitionerKind::kRefined;
   const double room = options.max_edge_balance - 1;
   const double balance = 1 + (refined ? kExpansionShare * room : room);

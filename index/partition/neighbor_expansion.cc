@@ -31,7 +31,7 @@ constexpr std::uint64_t kRefreshShare = 64;
 // NextSeed compares this many seeds, and the one with the fewest edges starts a region: regions
 // that start at the rim reach hubs late and share them less.
 constexpr int kSeedsCompared = 8;
-constexpr int kSeedsLookedAt = 64;
+constexpr int kSeedsLookedAt = 64;  // the most candidates that NextSeed looks at
 
 }  // namespace
 
@@ -257,8 +257,8 @@ void NeighborExpansion<Index, Part>::TakeEdges(Piece& piece) {
   for (std::size_t i = piece.begin; i < piece.end; ++i) TakeEdgesOf(piece, work_[i]);
 }
 
-// Of an edge between two claimed vertices exactly one end may take the edge: that of the partition
-// with fewer edges, or the lower vertex if both belong to one partition.
+// Exactly one end may take an edge between two claimed vertices: that of the partition with fewer
+// edges, or the lower vertex if both belong to one partition.
 template <typename Index, typename Part>
 void NeighborExpansion<Index, Part>::TakeEdgesOf(Piece& piece, Index vertex) {
   const PartitionId p = piece.p;
@@ -359,7 +359,7 @@ void NeighborExpansion<Index, Part>::GiveEdgesOf(Piece& piece, Index vertex) {
   for (std::uint64_t half = edges_.begin(vertex); half < edges_.end(vertex); ++half) {
     if (edges_.part(half) != kFree) continue;
     const Index other = edges_.other(half);
-    // Of two reached vertices only the lower one assigns their edge.
+    // Only the lower one of two reached vertices assigns their edge.
     if (other < vertex && claim_[other] != kFree) continue;
     const PartitionId p = BestShared(piece, vertex, other);
     if (p == kMaxPartitions) continue;

@@ -20,17 +20,24 @@ constexpr std::uint64_t kMaxReplicaEdges = 64;
 // The sets of vertices in a pass. With enough sets, few vertices move at a time, so that their
 // estimated gains are about right.
 constexpr std::uint32_t kSteps = 32;
+// LevelEdges runs before every step whose number is a multiple of this.
 constexpr std::uint32_t kStepsBetweenLevels = 8;
+// Changes are sharded by vertex, so that the shards are applied in parallel.
 constexpr std::size_t kShards = 64;
 constexpr std::uint64_t kPieceWork = 1 << 15;  // half-edges
 
+// Passes end after this many, or once one changes the number of replicas by less than kMinGain of
+// it.
 constexpr int kMaxPasses = 24;
 constexpr double kMinGain = 0.002;
+// A pass raises the price of a replica by kPriceStep times the excess of vertices over the goal;
+// prices stay within [0, kMaxPrice].
 constexpr double kPriceStep = 2;
 constexpr double kMaxPrice = 16;
+// A move must lower the cost by more than this, so that rounding does not count as a gain.
 constexpr double kEpsilon = 1e-6;
 
-constexpr std::size_t kMaxWords = kMaxPartitions / 64;
+constexpr std::size_t kMaxWords = kMaxPartitions / 64;  // words of the largest replica set
 
 }  // namespace
 

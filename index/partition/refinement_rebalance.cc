@@ -10,11 +10,14 @@ namespace rhizome {
 
 namespace {
 
+// Exchange stops after this many exchanges for each partition.
 constexpr std::uint32_t kExchangesForEachPartition = 64;
 
 // Bounds the interior vertices of a partition, over its even share of all vertices.
 constexpr double kMaxInteriorShare = 1.05;
+// SpreadInterior leaves vertices with more edges in place.
 constexpr std::uint64_t kMaxInteriorDegree = 8;
+// A vertex that moves may free its neighbours, which a later round then moves.
 constexpr int kInteriorRounds = 4;
 
 }  // namespace

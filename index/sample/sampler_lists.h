@@ -19,7 +19,7 @@ using Piece = ReplicaTable::Part;
 
 /// The adjacency list of one vertex, with all types.
 struct VertexList {
-  /// Where the pieces are found.
+  /// The data structure that holds the pieces.
   enum class Place : std::uint8_t {
     kInterior,  ///< one piece, in `own`
     kBoundary,  ///< in the table of replicas

@@ -11,7 +11,7 @@ namespace {
 // The distance of prefetching the table.
 constexpr std::size_t kPrefetchDistance = 24;
 
-constexpr std::size_t kFirstSlots = 1024;
+constexpr std::size_t kFirstSlots = 1024;  // a power of two, as Find requires
 
 }  // namespace
 

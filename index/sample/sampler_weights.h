@@ -20,7 +20,7 @@ namespace rhizome {
 /// Threads: const after Create.
 class WeightTable {
  public:
-  static constexpr std::uint64_t kBlock = 16;
+  static constexpr std::uint64_t kBlock = 16;  // so sums take half a byte an entry
 
   /// `view` is that of the graph's delta, whose weights follow as those of one more partition; or
   /// null.

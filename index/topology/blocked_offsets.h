@@ -25,7 +25,7 @@ struct OffsetKinds {
 /// Ownership: borrows the bytes of the SectionFile it was read from. Threads: const.
 class BlockedOffsets {
  public:
-  static constexpr std::uint64_t kBlock = 64;
+  static constexpr std::uint64_t kBlock = 64;  // part of the format
 
   BlockedOffsets() = default;
 

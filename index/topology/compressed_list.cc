@@ -30,6 +30,7 @@ void SetBits(std::span<std::byte> bytes, std::uint64_t bit, std::uint64_t value,
   }
 }
 
+// The value 1, and the top bit, in each byte of a word.
 constexpr std::uint64_t kOnes = 0x0101010101010101U;
 constexpr std::uint64_t kTops = 0x8080808080808080U;
 

@@ -53,7 +53,7 @@ class FileRows {
   Status Read(std::span<RowTarget> targets) const;
 
  private:
-  static constexpr std::size_t kMostIdle = 16;
+  static constexpr std::size_t kMostIdle = 16;  // readers kept for later calls
   Result<std::unique_ptr<RowReader>> TakeReader() const RHIZOME_EXCLUDES(mutex_);
   Status ReadByPart(std::span<RowTarget> targets) const;
 
