@@ -124,6 +124,9 @@ class Cursor {
 
 }  // namespace
 
+// Layout of a block: BlockHead, the ends, types, weights, and for each attribute an AttributeHead
+// with its values. Spill files are read by the process that wrote them, so numbers are in native
+// order.
 std::vector<std::byte> EncodeEdges(const EdgeList& edges) {
   const bool narrow = Narrow(edges.src) && Narrow(edges.dst);
   const BlockHead head{static_cast<std::uint32_t>(edges.src.size()),

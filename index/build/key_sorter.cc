@@ -213,6 +213,8 @@ Result<SpillFile> KeySorter::MergeToRun(std::span<const SpillFile> runs) {
   return writer.Finish();
 }
 
+// Spills the last run and frees the memory of runs; merges groups of runs into longer ones until
+// the rest can be merged at once; and then merges those into `visit`.
 Status KeySorter::Merge(const JobControl& control, const Visit& visit) {
   RHIZOME_RETURN_IF_ERROR(SpillRun());
   std::vector<Entry>().swap(entries_);

@@ -13,8 +13,8 @@ namespace rhizome {
 namespace {
 
 constexpr std::int64_t kNobody = -1;  // a deleted vertex
-constexpr std::int64_t kNoId =
-    std::numeric_limits<std::int64_t>::min();  // the integer id written for a deleted vertex
+// The integer id that is written for a deleted vertex.
+constexpr std::int64_t kNoId = std::numeric_limits<std::int64_t>::min();
 
 /// A window of consecutive rows with their texts, as many rows as fit in memory, but at least those
 /// asked for.

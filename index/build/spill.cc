@@ -104,6 +104,8 @@ void SpillSpace::GiveUp(Status status) noexcept {
   changed_.NotifyAll();
 }
 
+// The loop of the writing thread: takes the next block, writes it without holding the lock, and
+// wakes the writers that wait for room in the queue.
 Status SpillSpace::Work() {
   while (true) {
     Job job{};

@@ -65,6 +65,8 @@ BatchResolver::BatchResolver(const Store& store, const GraphParts& parts, const 
       builder_(delta.symmetric(), static_cast<std::uint32_t>(EdgeValueCount(parts.edge_attributes)),
                static_cast<VertexId>(delta.vertices())) {}
 
+// Applies the operations in order to the builder. The first one that fails ends the batch, with its
+// place and its vertex in the message.
 Status BatchResolver::Resolve(const WriteBatch& batch) {
   const auto operations = batch.operations();
   for (std::size_t i = 0; i < operations.size(); ++i) {

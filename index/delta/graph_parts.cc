@@ -94,6 +94,8 @@ std::uint64_t EdgeValueCount(std::span<const EdgeAttributeInfo> attributes) {
   return attributes.empty() ? 0 : attributes.back().first_value + attributes.back().dim;
 }
 
+// Loads the order first, because the partitions are checked against it, then the ids and all
+// partitions.
 Result<std::shared_ptr<const GraphParts>> GraphParts::Load(std::shared_ptr<const Store> store,
                                                            const GraphOptions& options) {
   RHIZOME_ASSIGN_OR_RETURN(auto order, LoadOrder(*store));

@@ -78,6 +78,8 @@ bool CachedRows::ReadCached(const RowTarget& target) const {
                      std::span(target.out, row_bytes));
 }
 
+// Copies the rows that are cached, sorts the others, and reads those by block or, without row
+// checksums, by chunk.
 Result<std::uint64_t> CachedRows::Read(std::span<RowTarget> targets) const {
   const auto first_missing = std::partition(
       targets.begin(), targets.end(), [&](const RowTarget& target) { return ReadCached(target); });

@@ -73,6 +73,8 @@ class ChangeFeed::Impl {
     kEnd,
   };
 
+  // Walks over the parts of the current commit's run, and over the entries of each part. An entry
+  // without a net effect is skipped; after the last part it moves to the next commit.
   Result<bool> Step(Change& change) {
     while (true) {
       if (part_ == Part::kEnd) {

@@ -177,6 +177,9 @@ std::uint64_t GraphState::DegreeInGeneration(VertexId vertex, Direction directio
   return home.GlobalDegree(*local, direction);
 }
 
+// Appends the list of a vertex: the lists of all partitions that hold edges of it, without the
+// edges that the delta erases and those of deleted vertices, and then the edges that the delta
+// adds.
 Status GraphState::Gather(VertexId vertex, Direction direction, std::optional<TypeId> type,
                           std::vector<Neighbor>& out) const {
   if (delta_->IsDeleted(vertex)) return Status::Ok();
@@ -355,6 +358,11 @@ Result<CompactResult> Graph::Impl::Compact(const CompactOptions& options,
   return result;
 }
 
+// Compacts unless the delta is below least_delta:
+// 1. waits for the removal of files that an earlier compaction started;
+// 2. compacts the current state (CompactState);
+// 3. if there was nothing to compact, records a changed retention rule;
+// 4. removes the files of a failed attempt, or, in the background, earlier generations.
 Result<CompactResult> Graph::Impl::CompactOne(GraphWriter& writer, const CompactOptions& options,
                                               const JobControl& control) {
   static_cast<void>(cleaning_->Join());

@@ -219,6 +219,8 @@ std::uint64_t DegreeOfRow(const GraphParts& parts, std::uint64_t row) {
 
 }  // namespace
 
+// Takes a snapshot and appends the list of one vertex after another, checking the limits in
+// between.
 Status LookUpNeighbors(const Graph& graph, std::span<const VertexId> vertices, Direction direction,
                        NeighborLists& lists, const LookupOptions& options) try {
   const auto fixed = graph.Snapshot();

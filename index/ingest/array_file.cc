@@ -76,6 +76,7 @@ std::uint64_t ReserveBytes(std::uint64_t data_bytes, std::uint64_t file_bytes) {
   return std::min(data_bytes, (file_bytes + kBlockBytes) * kMaxRatio);
 }
 
+// Opens the rows, checks shape, dtype and memory, and then reads and converts them block by block.
 Result<std::unique_ptr<LoadedArray>> ReadDense(IngestContext& context, const ArrayFile& file) {
   RHIZOME_ASSIGN_OR_RETURN(auto source, OpenRows(context.fs, file));
   auto array = std::make_unique<DenseArray>();

@@ -22,6 +22,8 @@ class Estimator {
  public:
   Estimator(FileSystem& fs, const IngestOptions& options) : fs_(fs), options_(options) {}
 
+  // Samples the edge files, the nodes file and the arrays, adding up edges, lines and bytes, and
+  // then estimates the number of vertices from the sampled ids (CountVertices).
   Result<InputEstimate> Run() {
     for (const EdgeFile& file : options_.edges) {
       const bool npy = ContentExtension(file.path) == ".npy";

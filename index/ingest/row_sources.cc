@@ -75,6 +75,7 @@ class HeldColumn final : public RowSource {
     dim = 1;
     dtype = sizeof(T) == 1 ? DataType::kUint8 : DataType::kInt64;
   }
+  // Alternates between filling the gap before the next piece and reading that piece.
   Status Read(std::span<std::byte> out) override {
     const auto bytes = std::as_bytes(std::span(*values_));
     std::memcpy(out.data(), bytes.data() + taken_, out.size());

@@ -72,6 +72,8 @@ class BucketedArray : public SpilledArray {
         memory_bytes_(memory_bytes),
         buckets_(space, memory_bytes) {}
 
+  // Opens the buckets and makes the first pass: every row of the file goes to the bucket of its row
+  // in the store. Read makes the second pass, bucket by bucket.
   Status Begin(const VertexOrder& order, std::uint64_t vertices,
                std::span<const VertexId> vertex_of_row) override {
     store_rows_ = vertices;

@@ -255,6 +255,7 @@ Result<std::unique_ptr<InputStream>> InputStream::Open(FileSystem& fs, const Pat
 
 bool InputStream::IsReadOnce(const Path& path) { return !KindOfPipe(path).empty(); }
 
+// Opens a pipe or file, and wraps it in the decompressor that its name asks for (StreamOf).
 Result<std::unique_ptr<InputStream>> InputStream::OpenOnce(FileSystem& fs, const Path& path) {
   const bool pipe = IsReadOnce(path);
   RHIZOME_ASSIGN_OR_RETURN(auto file, pipe ? OpenPipe(path) : OpenFile(fs, path));

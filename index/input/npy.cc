@@ -81,6 +81,7 @@ Result<std::size_t> NpyHeaderLength(std::span<const std::byte> prefix) {
   return preamble + length;
 }
 
+// Finds the header's length, parses its dictionary, and then checks order, dtype and shape.
 Result<NpyHeader> ParseNpyHeader(std::span<const std::byte> bytes, const NpyAccept& accept) {
   RHIZOME_ASSIGN_OR_RETURN(const std::size_t length,
                            NpyHeaderLength(bytes.first(std::min(bytes.size(), kNpyPrefixBytes))));

@@ -22,6 +22,9 @@ constexpr int kInteriorRounds = 4;
 
 }  // namespace
 
+// Exchanges regions first. If a bound is still exceeded, it deals out 1/8, 2/8, 4/8 and finally all
+// of the edges at random, each time from the same state, until the bounds hold. If none does, the
+// state with the best vertex balance stays.
 template <typename Index, typename Part>
 Status Refinement<Index, Part>::Rebalance(const JobControl& control) {
   if (!balanced()) RHIZOME_RETURN_IF_ERROR(Exchange(control));

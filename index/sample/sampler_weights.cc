@@ -170,6 +170,9 @@ std::uint64_t WeightTable::Find(PartitionId partition, std::uint64_t first, std:
   return none;
 }
 
+// For long lists it draws by share of the sum, and rejects repeated positions, for up to kRepeats *
+// draws tries. Keys among the rest draw what is still missing; for short lists
+// and for very many draws that is everything.
 void WeightedDrawer::WithoutReplacement(CounterRandom& random, const WeightTable& weights,
                                         std::span<const Piece> pieces, std::uint64_t draws,
                                         std::vector<std::uint64_t>& out) {

@@ -123,6 +123,8 @@ Status Adjacency::FillFromBlock(std::uint64_t block, std::uint64_t skip,
   return Status::Ok();
 }
 
+// Reads a list from disk: through the block cache if there is one, block by block; else in one
+// read.
 Result<std::vector<std::byte>> Adjacency::ReadExtent(const Extent& extent) const {
   // A list above this length, a hub's, bypasses the cache: it would evict hundreds of other lists.
   constexpr std::uint64_t kMostBlocks = 64;

@@ -120,6 +120,8 @@ Status VertexIds::Corrupt(const std::string& what) const {
   return Status::Corruption(fmt::format("{}: {}", file_->path().string(), what));
 }
 
+// Parses a dictionary: compares the header with the manifest, reads the ids, and checks that the
+// sorted side ascends; the vertices that it leaves out are the deleted ones.
 Result<VertexIds> VertexIds::Parse(SectionFile file, ExternalIdKind kind,
                                    std::uint64_t vertex_count) {
   VertexIds ids;
