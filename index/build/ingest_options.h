@@ -43,6 +43,7 @@ struct IdRange {
 
 /// An edge file: TSV, CSV (by name) or .npy int64 [m, 2]; each plain, .gz or .zst.
 struct EdgeFile {
+  /// Converts implicitly, so that a list of paths is a list of edge files.
   EdgeFile(Path edge_path) : path(std::move(edge_path)) {}  // NOLINT(google-explicit-constructor)
   EdgeFile() = default;
 

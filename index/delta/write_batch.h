@@ -119,6 +119,7 @@ class WriteBatch {
   }
   template <typename T>
   requires std::is_arithmetic_v<T>
+  /// Does the same with a braced list of numbers.
   void PutRow(ExternalId id, std::string_view array, std::initializer_list<T> row) {
     PutRow(std::move(id), array, std::span(row.begin(), row.size()));
   }
@@ -127,6 +128,7 @@ class WriteBatch {
   /// does not have, and for rows from a file.
   void PutRow(ExternalId id, std::string_view array, std::span<const std::byte> row);
 
+  /// Drops all operations.
   void Clear() { operations_.clear(); }
   bool empty() const { return operations_.empty(); }
   std::size_t size() const { return operations_.size(); }  ///< operations
@@ -140,6 +142,7 @@ class WriteBatch {
     kDeleteEdge,
     kPutRow,
   };
+  /// One operation; fields that its kind does not use are empty.
   struct Operation {
     Kind kind = Kind::kPutVertex;
     ExternalId id = {};     ///< vertex, or source

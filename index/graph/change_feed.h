@@ -15,6 +15,7 @@ namespace rhizome {
 
 /// One change of a commit. Fields that a kind does not name are empty.
 struct Change {
+  /// The kind of a change, with the fields that it sets.
   enum class Kind : std::uint8_t {
     kVertexType,    ///< a new vertex type: `type` is its number, `name` its name
     kEdgeType,      ///< a new edge type

@@ -116,6 +116,7 @@ class Graph {
   /// the order of their ids.
   Result<Row> RowOf(VertexId vertex) const;
   Result<VertexId> VertexAt(Row row) const;
+  /// Returns the type of a vertex, an index into vertex_types().
   Result<TypeId> TypeOf(VertexId vertex) const;
 
   /// Returns the number of edges in the lists of `vertex`, which is the length of Neighbors. kBoth

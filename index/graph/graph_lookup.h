@@ -54,6 +54,7 @@ Status WarmNeighbors(const Graph& graph, Direction direction, const LookupOption
 /// Threads: Read may be called from any number at once. Ownership: `graph` must outlive it.
 class RowLookup {
  public:
+  /// Options of Open.
   struct Options {
     /// Bytes of the whole cache, including its tables; allocated as it fills. In addition, a thread
     /// that misses rows takes a queue and about 2 MiB (FileRows).

@@ -20,11 +20,13 @@ namespace rhizome {
 /// Threads: one at a time; any number of scans.
 class VertexScan {
  public:
+  /// Begins before the first vertex, on a snapshot of the graph's current commit.
   explicit VertexScan(const Graph& graph);
   ~VertexScan();
   VertexScan(VertexScan&&) noexcept;
   VertexScan& operator=(VertexScan&&) noexcept;
 
+  /// A vertex with its external id and type.
   struct Entry {
     VertexId vertex = 0;
     ExternalId id = {};
@@ -45,6 +47,7 @@ class VertexScan {
   std::unique_ptr<Impl> impl_;
 };
 
+/// Options of EdgeScan::Open.
 struct EdgeScanOptions {
   /// The lists to walk: kOut or kIn; kBoth chooses the out-lists if they are stored, else the
   /// in-lists. Either way, each edge is given once, from source to target.
@@ -69,6 +72,7 @@ class EdgeScan {
   EdgeScan(EdgeScan&&) noexcept;
   EdgeScan& operator=(EdgeScan&&) noexcept;
 
+  /// An edge; weight is 1 in a graph without weights.
   struct Entry {
     VertexId src = 0;
     VertexId dst = 0;

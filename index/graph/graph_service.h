@@ -84,6 +84,7 @@ struct ServiceMemoryPlan {
   std::vector<std::pair<std::string, std::uint64_t>> row_caches;  ///< by array
   std::uint64_t spare_bytes = 0;                                  ///< bytes that no cache can use
 
+  /// Returns the sum of all parts.
   std::uint64_t total_bytes() const;
 };
 
@@ -105,6 +106,7 @@ class GraphService {
                                                     const ServiceOptions& options);
   ~GraphService();
 
+  /// The service owns the graph and the store; they live as long as it does.
   Graph& graph() { return *graph_; }
   const Graph& graph() const { return *graph_; }
   Store& store() { return *store_; }
@@ -117,6 +119,7 @@ class GraphService {
   /// cancelled or past the deadline; kCorruption; kIoError.
   Status Warm(const LookupOptions& options = {}) const;
 
+  /// Return the memory plan, and the current values of all metrics.
   const ServiceMemoryPlan& memory() const { return plan_; }
   MetricsSnapshot metrics() const { return metrics_->Snapshot(); }
 

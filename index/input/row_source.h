@@ -20,6 +20,7 @@ class RowSource {
   std::uint64_t dim = 0;
   DataType dtype = DataType::kInvalid;
 
+  /// Returns the bytes of all elements.
   std::uint64_t data_bytes() const { return rows * dim * DataTypeBytes(dtype); }
 
   /// Reads the next out.size() bytes of whole elements, row-major; the caller must not ask for more

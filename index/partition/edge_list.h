@@ -18,6 +18,7 @@ namespace rhizome {
 class EdgeAttribute {
  public:
   EdgeAttribute() = default;
+  /// Makes an empty column of `dim` values an edge; dtype must be kInt64 or kFloat32.
   explicit EdgeAttribute(std::string name, DataType dtype = DataType::kInt64, std::uint64_t dim = 1)
       : name_(std::move(name)), dtype_(dtype), dim_(dim) {}
 
@@ -31,6 +32,7 @@ class EdgeAttribute {
     return dtype_ == DataType::kInt64 ? integers_.size() : floats_.size();
   }
   std::size_t size() const { return dim_ == 0 ? 0 : value_count() / dim_; }  ///< edges
+  /// Returns the bytes allocated for the values, and those of one edge's values.
   std::uint64_t memory_bytes() const { return integers_.capacity() * 8 + floats_.capacity() * 4; }
   std::size_t row_bytes() const { return dim_ * DataTypeBytes(dtype_); }
 
@@ -69,12 +71,14 @@ class EdgeAttribute {
   /// nor kFloat32, or bytes that end within a value; then nothing is added.
   Status AddBytes(DataType dtype, std::span<const std::byte> bytes);
 
+  /// Converts the column to kFloat32; integers are rounded to the nearest float32.
   void BecomeFloat() {
     if (dtype_ == DataType::kFloat32) return;
     floats_.assign(integers_.begin(), integers_.end());
     integers_ = {};
     dtype_ = DataType::kFloat32;
   }
+  /// Removes all values; name, dtype and width stay.
   void Clear() {
     integers_.clear();
     floats_.clear();

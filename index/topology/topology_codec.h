@@ -11,6 +11,7 @@ enum class TopologyCodec : std::uint8_t {
   kEliasFano,  ///< ascending lists in about 2 + log2(vertices / list length) bits an entry
 };
 
+/// Returns the name of a codec: "none" or "elias-fano".
 constexpr std::string_view TopologyCodecName(TopologyCodec codec) {
   return codec == TopologyCodec::kNone ? "none" : "elias-fano";
 }
