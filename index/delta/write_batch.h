@@ -142,7 +142,7 @@ class WriteBatch {
     kDeleteEdge,
     kPutRow,
   };
-  /// One operation; fields that its kind does not use are empty.
+  /// One operation; fields that its kind does not use have their defaults.
   struct Operation {
     Kind kind = Kind::kPutVertex;
     ExternalId id = {};     ///< vertex, or source

@@ -137,7 +137,7 @@ class NeighborExpansion {
 
   ReplicaSets replicas_;
   std::vector<Index> free_;  // [vertices] unassigned edges
-  std::vector<Part> claim_;  // [vertices] who takes its edges in this round; later: reached in it
+  std::vector<Part> claim_;  // [vertices] the partition that takes its edges; in TwoHops: reached
   std::vector<Grower> growers_;
   std::vector<std::uint32_t> rank_;   // [partitions] position by edges, fewest first
   std::vector<PartitionId> by_rank_;  // [partitions]
