@@ -409,7 +409,7 @@ Result<AddArrayReport> AddArray(FileSystem& fs, const Path& path, const AddArray
 Result<AddArrayReport> AppendRows(FileSystem& fs, const Path& path, const std::string& reference,
                                   const AddArrayOptions& options, const JobControl& control) try {
   auto report = ArrayJob(fs, path, options, control).Append(reference);
-  // removes the files of the shorter array
+  // The files of the shorter array are no longer needed.
   if (report) static_cast<void>(ArrayChange::RemoveDropped(fs, path));
   return report;
 } catch (...) {

@@ -23,7 +23,7 @@ enum class IdType : std::uint8_t { kAuto, kInteger, kString };
 struct ArrayFile {
   std::string name;
   Path path;
-  /// required for triplets; checked against other files; 0: that of the file
+  /// Required for triplets; checked against other files; 0: that of the file.
   std::uint64_t dim = 0;
 
   /// Target dtype; unset: that of the file (triplets: float32). float64 requires float32 or float16
@@ -54,7 +54,7 @@ struct EdgeFile {
   std::optional<IdRange> src = {};
   std::optional<IdRange> dst = {};
   bool sources_first = false;  ///< a .npy file of shape [2, m]: all sources, then all destinations
-  /// the expected number of edges; another number is an error
+  /// The expected number of edges; another number is an error.
   std::optional<std::uint64_t> edges = {};
 };
 
@@ -93,7 +93,7 @@ struct IngestOptions {
   IdType id_type = IdType::kAuto;
   bool undirected = false;
   std::optional<std::uint64_t> vertices = {};  ///< minimum number of vertices, for dense ids
-  /// malformed lines that are skipped and counted before it fails
+  /// The number of malformed lines that are skipped and counted before it fails.
   std::uint64_t max_bad_lines = 0;
 
   /// The types of the vertices 0, 1, 2, ...; there are no other vertices. For importers: then there
@@ -112,7 +112,7 @@ struct IngestOptions {
   Path scratch = {};  ///< where spill files go (StoreOptions); empty: below the store
 
   BuildOptions build = {};  ///< its memory_bytes is derived from the one above
-  /// use build.partition.partitions, or more if memory requires it
+  /// Use build.partition.partitions, or more if memory requires it.
   bool choose_partitions = false;
   std::optional<StoreId> store_id = {};  ///< if set, two ingestions of one input are byte-identical
 };

@@ -15,7 +15,7 @@ constexpr std::uint32_t kDepth = 16;
 // Most rows keep their neighbours, so whole stretches are read at once.
 constexpr std::uint64_t kGapBytes = std::uint64_t{8} << 10;
 
-// room to extend a read to whole sectors at both ends
+// A read is extended to whole sectors at both ends, which takes this room.
 constexpr std::uint64_t kReadEndsBytes = 16 << 10;
 
 }  // namespace

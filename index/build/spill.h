@@ -52,7 +52,7 @@ class SpillSpace {
     std::uint32_t blocks = 0;
   };
   struct Job {
-    // shared, because a writer may be destroyed while its blocks wait
+    // The output is shared, because a writer may be destroyed while its blocks wait.
     std::shared_ptr<Output> output;
     std::vector<std::byte> block;
   };

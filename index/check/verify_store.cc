@@ -122,7 +122,7 @@ class OverlappedCheck : public FileTaker, public GenerationFiles {
   std::shared_ptr<const Store> store_;  // constant once the worker runs
   JobControl quiet_;                    // the scan reports progress
   Thread worker_;
-  // owned by the worker until it is joined
+  // The worker owns the findings until it is joined.
   Result<TopologyFindings> findings_ = TopologyFindings();
 
   Mutex mutex_;

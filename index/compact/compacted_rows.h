@@ -45,7 +45,7 @@ class CompactedRows {
   std::unique_ptr<ChunkArray> array_;
   std::vector<DeltaRowRef> put_;  // sorted by vertex
   std::vector<std::unique_ptr<PlacedRows>> readers_;
-  // of the current call: the rows that are not in the delta
+  // The rows of the current call that are not in the delta.
   std::vector<PlacedRows::Place> places_;
 };
 

@@ -22,7 +22,7 @@ class OpenArrays;
 // the graph. Errors: kCorruption, naming the file; kIoError.
 Result<VertexOrder> LoadOrder(const Store& store);
 Result<VertexIds> LoadVertexIds(const Store& store);
-/// sorted; does not read the ids
+/// Returns the deleted vertices, sorted, without reading the ids.
 Result<std::vector<VertexId>> LoadDeletedVertices(const Store& store);
 Result<Adjacency> LoadPartition(const Store& store, const VertexOrder& order,
                                 std::uint32_t partition,

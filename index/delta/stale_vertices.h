@@ -60,7 +60,7 @@ Result<std::vector<std::uint8_t>> StaleVertices(const StaleQuery& query);
 
 /// The staleness of an array that `infer` computed, as far as it is known without reading lists.
 struct Staleness {
-  /// rows marked in NAME.stale, as the array's attributes count them
+  /// The number of rows marked in NAME.stale, from the array's attributes.
   std::uint64_t marked_rows = 0;
 
   /// Edges, vertices or features were written after the commit that the array was computed from,

@@ -386,7 +386,7 @@ Result<CompactResult> Graph::Impl::CompactOne(GraphWriter& writer, const Compact
     if (clean) status = live_->Keep(rule);
   }
   if (!status.ok()) {
-    // files of the attempt; if it fails, the next open for writing retries
+    // This removes the files of the attempt; if it fails, the next open for writing retries.
     (void)live_->CollectGarbage();
   } else if (clean) {
     CleanUp();

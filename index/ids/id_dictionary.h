@@ -62,7 +62,7 @@ class IdDictionary {
   }
 
   Keys keys_;
-  // index + 1, or 0; the size is a power of two, at most half of it used
+  // A slot has index + 1, or 0; the size is a power of two, at most half of it used.
   std::vector<std::uint64_t> slots_;
 };
 

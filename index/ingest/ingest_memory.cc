@@ -74,7 +74,7 @@ std::uint64_t NodeBytes(const InputEstimate& estimate) {
 
 std::uint64_t MemoryToHold(const InputEstimate& estimate, const IngestOptions& options) {
   const std::uint64_t directed = estimate.edges * (options.undirected ? 2 : 1);
-  // a growing vector's, whose capacity doubles
+  // A growing vector takes up to 40 bytes, because its capacity doubles.
   const std::uint64_t growing = estimate.edges_exact ? 16 : 40;
   const std::uint64_t read =
       estimate.edges * (growing + 2 * ColumnBytes(options)) + DictionaryBytes(estimate);

@@ -17,7 +17,7 @@
 namespace rhizome {
 namespace {
 
-// stands for "no limit" in the arithmetic of budgets
+// This stands for "no limit" in the arithmetic of budgets.
 constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 40;
 
 /// One ingestion through spill files. Memory: shares of the budget, besides that of the nodes file

@@ -46,8 +46,8 @@ struct ExpansionPolicy {
   std::function<void(std::span<const ExpansionSpeed>)> observe = {};
 };
 
-/// Returns the policy of GLISP section III-B with the constants of its section IV-B: lambda0 = 0.1
-/// and alpha = beta = 1. No partition is ever full.
+/// Returns the policy of GLISP section III-B with the constants of its section IV-B: lambda0 = 0.1,
+/// which is the default of DistributedNE, and alpha = beta = 1. No partition is ever full.
 ExpansionPolicy PrintedPolicy(std::uint64_t edges);
 
 /// Neighbour expansion: every partition grows a region from seed vertices, in rounds. In a round it
@@ -143,7 +143,7 @@ class NeighborExpansion {
   std::vector<PartitionId> by_rank_;  // [partitions]
   std::vector<Index> work_;           // vertices of this phase
   std::vector<Piece> pieces_;
-  // the part of pieces_ in use; the rest keeps its memory for later phases
+  // The part of pieces_ in use; the rest keeps its memory for later phases.
   std::size_t piece_count_ = 0;
   std::uint64_t work_cost_ = 0;
 

@@ -25,7 +25,7 @@ struct VertexList {
     kBoundary,  ///< in the table of replicas
     kChanged,   ///< in the view of the delta
   };
-  /// vertex id: draws are keyed by it, not by the row, which depends on the order
+  /// The vertex id. Draws are keyed by it, not by the row, which depends on the order.
   std::uint64_t vertex = 0;
   std::span<const Piece> shared;  ///< the pieces, unless kInterior
   Piece own;                      ///< the only piece of an interior vertex
