@@ -201,9 +201,9 @@ class MemoryEdges final : public PartitionedEdges {
   std::vector<PartitionEdgeList> parts_;
 };
 
-/// Edges in spill files. A streaming partitioner scans them once; a partitioner that needs all
-/// edges scans them three times, if its data fits in memory. Then each edge is written to its
-/// partition's file.
+/// Edges in spill files. A streaming partitioner scans them once, or twice if it needs degrees; a
+/// partitioner that needs all edges scans them three times, if its data fits in memory. Each edge
+/// is then written to its partition's file.
 class SpilledEdges final : public PartitionedEdges {
  public:
   SpilledEdges(GraphInput& input, const PartitionOptions& options, const JobControl& control)

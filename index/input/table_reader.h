@@ -13,7 +13,7 @@
 
 namespace rhizome {
 
-/// The longest line that is accepted. Together with its read buffer it bounds a reader's memory.
+/// The longest line that is accepted; a longer one is malformed.
 inline constexpr std::size_t kMaxLineBytes = std::size_t{1} << 20;
 
 /// The rule that splits a line into fields.
