@@ -26,14 +26,16 @@ namespace rhizome {
 namespace {
 
 constexpr std::uint64_t kDefaultMemoryBytes = std::uint64_t{1} << 30;
+// Bounds the part of an array's name in the name of its job's folder.
 constexpr std::size_t kMaxJobName = 64;
 
-/// A name that no job, running or killed, has.
+/// Returns a name that no other job, running or killed, has.
 std::string JobName(std::string_view array) {
   return fmt::format("array-{}-{}", array.substr(0, kMaxJobName), getpid());
 }
 
-/// An id may hold tabs: of other files than .csv, it is the whole line.
+/// Opens a file of ids. An id may contain tabs, so that in files other than .csv it is the whole
+/// line.
 Result<std::unique_ptr<TableReader>> OpenIds(FileSystem& fs, const Path& path) {
   RHIZOME_ASSIGN_OR_RETURN(auto stream, InputStream::OpenOnce(fs, path));
   const bool csv = ContentExtension(path) == ".csv";
@@ -58,7 +60,7 @@ Status CheckFree(const Store& store, const AddArrayOptions& options) {
       "there is an array '{}' already: add a new version of it, or choose another name", name));
 }
 
-/// One array on its way from a file into a store: reads, permutes and writes it below scratch/.
+/// The way of one array from a file into a store: reads, permutes and writes it below scratch/.
 class ArrayJob {
  public:
   ArrayJob(FileSystem& fs, const Path& path, const AddArrayOptions& options,
@@ -86,7 +88,7 @@ class ArrayJob {
 
   Result<AddArrayReport> Publish(const PublishStep& step,
                                  std::optional<MadeArray::Appended> appended = {});
-  /// Of the generation, and with those that updates added.
+  /// Rows() counts the vertices of the generation, Vertices() also those that updates added.
   std::uint64_t Rows() const { return store_->manifest().info.vertices; }
   std::uint64_t Vertices() const { return delta_->vertices(); }
   Result<VertexId> Find(const VertexIds& ids, const std::string& text) const;
@@ -120,7 +122,7 @@ Status ArrayJob::Open() {
   return Status::Ok();
 }
 
-/// As GraphParts::Find, without the graph.
+/// Does what GraphParts::Find does, without the graph.
 Result<VertexId> ArrayJob::Find(const VertexIds& ids, const std::string& text) const {
   ExternalId id(text);
   if (ids.kind() != ExternalIdKind::kString) {
@@ -134,7 +136,7 @@ Result<VertexId> ArrayJob::Find(const VertexIds& ids, const std::string& text) c
   return Fail(Status::NotFound(fmt::format("no vertex '{}'", text)));
 }
 
-/// Removes what a killed job left that had this process's number.
+/// Removes the folder of a killed job that had this process's number.
 Status ArrayJob::ClearJob(const std::string& job) {
   const Path folder = store_->scratch() / job;
   const auto info = fs_.Stat(folder);
@@ -157,8 +159,8 @@ Status ArrayJob::OpenFile(const std::string& name) {
   return Status::Ok();
 }
 
-/// Has the file as many rows as there are ids, or vertices that are not deleted? Where none is
-/// deleted, the rest may come later.
+/// Checks that the file has as many rows as there are ids, or vertices that are not deleted. If no
+/// vertex is deleted, it may have fewer.
 Status ArrayJob::CheckFit() const {
   const std::uint64_t most = options_.ids ? vertex_of_row_.size() : live_.count();
   const bool rest_may_come = !options_.ids && live_.deleted_count() == 0;
@@ -177,21 +179,21 @@ Status ArrayJob::CheckFit() const {
       has, most, live_.deleted_count()));
 }
 
-/// Rows of the file belong to the live vertices from `first` on.
+/// Assigns the rows of the file to the live vertices from `first` on.
 void ArrayJob::PlaceRows(std::uint64_t first, std::uint64_t count) {
   vertex_of_row_.resize(count);
   for (std::uint64_t i = 0; i < count; ++i) vertex_of_row_[i] = live_.At(first + i);
 }
 
-/// Where the rows are those of the first live vertices, one after another: how many vertices have
-/// their rows now, deleted ones before the next live one among them.
+/// Returns how many vertices have rows now, if the rows are those of the first live vertices in
+/// order; it includes deleted vertices before the next live one. Otherwise returns nullopt.
 std::optional<std::uint64_t> ArrayJob::VerticesGiven() const {
   for (std::uint64_t i = 0; i < vertex_of_row_.size(); ++i)
     if (vertex_of_row_[i] != live_.At(i)) return std::nullopt;
   return static_cast<std::uint64_t>(live_.At(file_->rows));
 }
 
-/// Are there rows of vertices that updates added?
+/// Returns whether the file has rows of vertices that updates added.
 bool ArrayJob::HasRowsOfAdded() const {
   if (!options_.ids)
     return file_->rows > 0 && static_cast<std::uint64_t>(live_.At(file_->rows - 1)) >= Rows();
@@ -222,7 +224,7 @@ Status ArrayJob::ReadIds() {
   }
 }
 
-/// Writes the array chunk by chunk: rows of the file where `vertex_of_row_` says so, and of `old`
+/// Writes the array chunk by chunk: rows of the file as `vertex_of_row_` says, and rows of `old`
 /// for the vertices outside [first, first + count).
 Status ArrayJob::Write(const ArrayEntry& wanted, const ChunkArray* old, std::uint64_t first,
                        std::uint64_t count) {
@@ -288,6 +290,11 @@ void SetRowsGiven(ArrayEntry& entry, std::uint64_t given) {
   std::sort(entry.attributes.begin(), entry.attributes.end());
 }
 
+// Adds an array:
+// 1. opens the store, the file and the ids, and checks that they fit;
+// 2. describes the array (entry, rows_given);
+// 3. writes it in the store's order;
+// 4. publishes it, as an array or as a version of one.
 Result<AddArrayReport> ArrayJob::Add() {
   RHIZOME_RETURN_IF_ERROR(Open());
   RHIZOME_RETURN_IF_ERROR(CheckFree(*store_, options_));
@@ -304,7 +311,8 @@ Result<AddArrayReport> ArrayJob::Add() {
                          .inner_rows = options_.inner_rows,
                          .attributes = options_.attributes,
                          .read_rows = {}};
-  // Rows of vertices that updates added make the array longer than the generation's, if it has any.
+  // Rows of vertices that updates added make the array longer than the generation, so they are
+  // counted if the file has any.
   RHIZOME_ASSIGN_OR_RETURN(
       ArrayEntry entry,
       DescribeArray(about, HasRowsOfAdded() ? Vertices() : Rows(),
@@ -331,7 +339,8 @@ Result<AddArrayReport> ArrayJob::Add() {
   return Publish(publish);
 }
 
-/// The first vertex without a row: of those that updates added, rows were put or not, one by one.
+/// Returns the first vertex without a row; among the vertices that updates added, each may have
+/// been put or not.
 std::uint64_t ArrayJob::RowsOfAppended(const ArrayEntry& entry) const {
   std::uint64_t given = RowsGiven(entry);
   if (given < entry.rows) return given;
@@ -374,7 +383,7 @@ Result<AddArrayReport> ArrayJob::Append(const std::string& reference) {
                     "but {} names others: rows of single ids are put",
                     reference, file_->rows, given, options_.ids->string())));
   rows_given_ = static_cast<std::uint64_t>(live_.At(place + file_->rows));
-  const std::uint64_t count = rows_given_ - given;  // with what is deleted among them
+  const std::uint64_t count = rows_given_ - given;  // includes deleted vertices
   entry.rows = std::max(entry.rows, rows_given_);
   SetRowsGiven(entry, rows_given_);
   RHIZOME_RETURN_IF_ERROR(Write(entry, old.get(), given, count));
@@ -390,7 +399,7 @@ Result<AddArrayReport> ArrayJob::Append(const std::string& reference) {
 Result<AddArrayReport> AddArray(FileSystem& fs, const Path& path, const AddArrayOptions& options,
                                 const JobControl& control) try {
   auto report = ArrayJob(fs, path, options, control).Add();
-  // Versions that were dropped could not go while the job itself read the store.
+  // Dropped versions could not be removed while the job itself read the store.
   if (report && options.keep > 0) static_cast<void>(ArrayChange::RemoveDropped(fs, path));
   return report;
 } catch (...) {
@@ -400,7 +409,8 @@ Result<AddArrayReport> AddArray(FileSystem& fs, const Path& path, const AddArray
 Result<AddArrayReport> AppendRows(FileSystem& fs, const Path& path, const std::string& reference,
                                   const AddArrayOptions& options, const JobControl& control) try {
   auto report = ArrayJob(fs, path, options, control).Append(reference);
-  if (report) static_cast<void>(ArrayChange::RemoveDropped(fs, path));  // of the shorter array
+  // The files of the shorter array are no longer needed.
+  if (report) static_cast<void>(ArrayChange::RemoveDropped(fs, path));
   return report;
 } catch (...) {
   return Fail(StatusOfException());

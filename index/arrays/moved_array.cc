@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t kDefaultMemoryBytes = std::uint64_t{256} << 20;
 
-/// Rows that go into the delta at once: a commit is held in memory.
+/// The bytes of rows in one commit of the delta, which is held in memory.
 constexpr std::uint64_t kCommitBytes = std::uint64_t{4} << 20;
 
 void SetAttribute(ArrayEntry& entry, std::string_view key, std::string value) {
@@ -27,7 +27,7 @@ void SetAttribute(ArrayEntry& entry, std::string_view key, std::string value) {
   std::sort(entry.attributes.begin(), entry.attributes.end());
 }
 
-/// The name under which a step has stored the array.
+/// Returns the name under which a step has stored the array.
 std::string StoredName(const Manifest& manifest, const ArrayEntry& entry) {
   std::string name;
   for (const ArrayEntry& array : manifest.arrays)
@@ -36,7 +36,7 @@ std::string StoredName(const Manifest& manifest, const ArrayEntry& entry) {
   return name;
 }
 
-/// Reads an array, one of `arrays`, row by row. `open` opens another of them.
+/// Opens an array, one of `arrays`, for reads by row. `open` opens another of them.
 template <typename Open>
 Result<std::unique_ptr<PlacedRows>> OpenRows(const ChunkArray& array,
                                              std::span<const ArrayEntry> arrays, const Open& open,
@@ -58,6 +58,10 @@ bool MovedArray::same_generation() const {
   return made_.made_for.manifest().generation == current_.manifest().generation;
 }
 
+// Writes the array for the current generation:
+// 1. opens the job's array, and the array to append to;
+// 2. describes the new array, and finds its stale rows;
+// 3. copies the rows chunk by chunk, or links full chunks if the order of rows is the same.
 Status MovedArray::Write() {
   FileSystem& fs = current_.fs();
   RHIZOME_RETURN_IF_ERROR(RemoveTree(fs, root_));
@@ -99,8 +103,8 @@ Status MovedArray::OpenMade() {
   return Status::Ok();
 }
 
-/// Compactions have taken in what was put meanwhile; but only the deltas in between tell which of
-/// the appended rows were.
+/// Opens the array to append to. Compactions have merged the rows that were put meanwhile, but only
+/// the deltas in between tell which of the appended rows were among them.
 Status MovedArray::OpenKept() {
   const auto& arrays = current_.manifest().arrays;
   const ArrayEntry* entry = FindStoredArray(arrays, made_.appended->array);
@@ -129,7 +133,7 @@ bool MovedArray::IsKept(VertexId vertex) const {
   return !is_new || (put_ != nullptr && put_->FindRow(kept_->entry().array_id, vertex) != nullptr);
 }
 
-/// The rows of vertices as they were made. Those that were new to the snapshot stand behind the
+/// Reads the rows that the job made. Those of vertices that were new in its snapshot follow the
 /// others, in the order of their ids.
 Status MovedArray::ReadRows(std::span<const VertexId> wanted, std::span<std::byte> out) {
   const ArrayEntry& entry = old_->entry();
@@ -149,7 +153,7 @@ Status MovedArray::ReadRows(std::span<const VertexId> wanted, std::span<std::byt
   return rows_->Read(places_, out);
 }
 
-/// `link`: chunks are what they were, as far as they are full.
+/// If `link` is true, full chunks have not changed, and are linked.
 Result<MovedArray::Files> MovedArray::WriteFiles(const ArrayEntry& entry, bool link,
                                                  const Fill& fill) const {
   RHIZOME_ASSIGN_OR_RETURN(const auto writer,
@@ -183,7 +187,7 @@ Result<bool> MovedArray::LinkChunk(ChunkArrayWriter& writer, std::uint64_t chunk
   const ArrayEntry& entry = writer.entry();
   if ((chunk + 1) * entry.chunk_rows > entry.rows) return false;
   const std::string path = ChunkPath(entry.name, chunk);
-  const auto& files = made_.source.files;  // by path, as their writer leaves them
+  const auto& files = made_.source.files;  // sorted by path by their writer
   const auto file =
       std::lower_bound(files.begin(), files.end(), path,
                        [](const FileEntry& one, const std::string& at) { return one.path < at; });
@@ -194,8 +198,8 @@ Result<bool> MovedArray::LinkChunk(ChunkArrayWriter& writer, std::uint64_t chunk
   return true;
 }
 
-// As compaction marks the arrays that it carries over. The commits in between are still in the
-// catalogue, because the snapshot pins the generation whose delta they were.
+// Marks stale rows as compaction does for the arrays that it carries over. The commits in between
+// are still in the catalogue, because the snapshot pins the generation whose delta they were.
 Status MovedArray::MarkStale(ArrayEntry& entry) {
   const auto origin = OriginOf(entry);
   if (!origin) return Status::Ok();
@@ -203,7 +207,7 @@ Status MovedArray::MarkStale(ArrayEntry& entry) {
                            Store::Open(current_.fs(), current_.path(), Store::Mode::kRead));
   const std::shared_ptr<const Store> store = std::move(handle);
   if (store->manifest().generation != current_.manifest().generation)
-    return Status::Ok();  // another compaction: publishing is refused, and all begins again
+    return Status::Ok();  // after another compaction, publishing is refused and repeated
   RHIZOME_ASSIGN_OR_RETURN(const auto parts, GraphParts::Load(store, GraphOptions{}));
   RHIZOME_ASSIGN_OR_RETURN(
       const auto changes,
@@ -229,7 +233,7 @@ Status MovedArray::PublishRest(ArrayChange& change) {
   return PutNewRows(change.store());
 }
 
-// One byte a vertex: written when the name is known that the array is stored under.
+// Writes one byte a vertex, once the stored name of the array is known.
 Status MovedArray::PublishMarks(ArrayChange& change) {
   const ArrayEntry& entry = array_.arrays.front();
   const std::string stored = StoredName(change.manifest(), entry);
@@ -245,8 +249,9 @@ Status MovedArray::PublishMarks(ArrayChange& change) {
   return Status::Ok();
 }
 
-/// Rows behind rows_given were not made; of rows that are appended, those before them were not
-/// either, and what was put meanwhile stays.
+/// Puts the rows of vertices that the generation's files do not have. The job made no rows from
+/// rows_given on. For appended rows, it made none before them either, and rows that were put
+/// meanwhile stay.
 Status MovedArray::PutNewRows(Store& store) {
   const ArrayEntry& entry = old_->entry();
   const std::uint64_t end = RowsGiven(entry);

@@ -15,12 +15,13 @@
 
 namespace rhizome::inline internal {
 
-/// A job's array on its way into a generation that has other rows: the vertices of that generation
-/// get theirs in its order, in new files; vertices that came after it get theirs in its delta.
-/// Threads: one. Ownership: what it is made of must outlive it.
+/// Moves a job's array into a generation with another order of rows: the vertices of that
+/// generation get their rows in its order, in new files; later vertices get theirs in its delta.
+/// Threads: one. Ownership: the constructor's arguments must outlive it.
 class MovedArray {
  public:
-  /// `current`: at the generation to publish in. `root`: a folder to write in, which is emptied.
+  /// `current` is at the generation to publish in. `root` is a folder to write in, which is
+  /// emptied.
   MovedArray(const MadeArray& made, const Store& current, Path root, const JobControl& control)
       : made_(made), current_(current), root_(std::move(root)), control_(control) {}
 
@@ -28,12 +29,13 @@ class MovedArray {
   Status Write();
   ArraySource source() const { return {array_.arrays, root_, array_.files}; }
 
-  /// Within a change that has published source(): the marks of an embedding's stale rows, and rows
-  /// for the delta. What the marks are published from must live until the change is committed.
+  /// Publishes, within a change that has published source(), the marks of an embedding's stale
+  /// rows, and the rows for the delta. The source of the marks must live until the change is
+  /// committed.
   Status PublishRest(ArrayChange& change);
 
  private:
-  /// An array in the rows of one generation, below root_.
+  /// An array in the row order of one generation, below root_.
   struct Files {
     std::vector<ArrayEntry> arrays;
     std::vector<FileEntry> files;
@@ -59,22 +61,22 @@ class MovedArray {
   const Path root_;
   const JobControl& control_;
 
-  // What was made: open from Write on.
+  // The job's array, open from Write on.
   std::optional<VertexOrder> from_;
   std::unique_ptr<ChunkArray> old_;
   std::unique_ptr<PlacedRows> rows_;
   std::vector<PlacedRows::Place> places_;
 
-  // Of rows that are appended: the array that they are appended to, as it is by now.
-  std::unique_ptr<ChunkArray> kept_;  // or null
+  // The array that rows are appended to, in its current state.
+  std::unique_ptr<ChunkArray> kept_;  // null: nothing is appended
   std::unique_ptr<PlacedRows> kept_rows_;
   std::vector<PlacedRows::Place> kept_places_;
-  std::shared_ptr<const DeltaRun> put_;  // between the two generations; or null
+  std::shared_ptr<const DeltaRun> put_;  // changes between the two generations; may be null
 
   std::optional<VertexOrder> to_;
   Files array_;
   Files marks_;
-  std::vector<std::uint8_t> stale_;  // by vertex, or empty: none
+  std::vector<std::uint8_t> stale_;  // by vertex; empty: none
 };
 
 }  // namespace rhizome::inline internal

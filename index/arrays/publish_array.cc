@@ -14,7 +14,7 @@ namespace {
 
 using Steps = std::function<Status(ArrayChange& change, const ArraySource& source)>;
 
-/// Publishes the array in the generation that `current` sees.
+/// Publishes the array in the generation of `current`.
 Status PublishIn(const Path& path, const MadeArray& made, const Store& current,
                  const JobControl& control, const Steps& steps) {
   FileSystem& fs = current.fs();
@@ -56,7 +56,7 @@ Result<PublishReport> PublishMade(const Path& path, const MadeArray& made,
       return report;
     }
     if (status.code() != StatusCode::kInvalidArgument) return Fail(status);
-    // Refused for what it is, or because yet another compaction came?
+    // The refusal may be due to another compaction; then the loop repeats.
     RHIZOME_ASSIGN_OR_RETURN(const auto now,
                              Store::Open(made.made_for.fs(), path, Store::Mode::kRead));
     if (now->manifest().generation == generation) return Fail(status);

@@ -13,42 +13,41 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// An array of vertices that a job made for a snapshot: rows of the generation's vertices in its
-/// order, and behind them, if the job has them, those of the vertices that the delta added, in the
-/// order of their ids.
+/// An array of vertices that a job made for a snapshot. It has the rows of the generation's
+/// vertices in its order, followed by those of the vertices that the delta added, in the order of
+/// their ids, if the job made them.
 struct MadeArray {
-  /// Of an array that takes the place of one that is there, with rows appended to it: which rows
-  /// those are. After a compaction the others, and what was put into these, are what the store
-  /// has by then.
+  /// Describes the rows that are appended to an existing array, which this one replaces. After a
+  /// compaction, all other rows, and rows that were put among these, come from the store.
   struct Appended {
-    std::string array;  ///< as it is stored
+    std::string array;  ///< the stored name
     std::uint64_t first = 0;
     std::uint64_t count = 0;
   };
 
-  /// The snapshot, which the job has held since: it pins the generation whose rows the array has.
+  /// The job's snapshot, which pins the generation whose order the rows have.
   const Store& made_for;
-  ArraySource source;              ///< the array first; files by path
-  std::uint64_t memory_bytes = 0;  ///< for rows that change their places; 0: 256 MiB
+  ArraySource source;              ///< the array comes first; files are sorted by path
+  std::uint64_t memory_bytes = 0;  ///< for rows that change places; 0: 256 MiB
   std::optional<Appended> appended = {};
 };
 
-/// Where an array was published, and which vertices it has no row of.
+/// The generation in which an array was published, and the number of vertices without a row.
 struct PublishReport {
   std::uint64_t generation = 0;    ///< that it was published in
-  std::uint64_t new_vertices =
-      0;  ///< behind the job's last, and not deleted: it has no row of them
+  /// Vertices after the job's last, not deleted, of which it has no row.
+  std::uint64_t new_vertices = 0;
 };
 
-/// ArrayChange::Run for a job's array. If compactions came in between, the rows are brought into
-/// the order of the generation that is current now, below the source's root: vertices keep their
-/// ids. An array's files have a row for each vertex of the generation: rows of vertices that came
-/// after it are put into its delta, before the array is committed, under its array_id (from a
-/// crash in between they stay there, unseen, until compaction). New vertices that the job did not
-/// have get rows as FillMissingRows has them, which `rows_given` says; of an array that `infer`
-/// computed, all rows that later commits can have changed are marked (`stale_rows`, NAME.stale):
-/// the marks are published with it. Deleted vertices keep their rows. `steps` gets the source to
-/// publish; it is called again should a further compaction come in between.
+/// Runs ArrayChange::Run for a job's array. If compactions came in between, the rows are first
+/// permuted into the order of the current generation, below the source's root; vertices keep their
+/// ids. The files of an array have one row for each vertex of the generation; rows of later
+/// vertices are put into the delta under the array's array_id, before the array is committed.
+/// (After a crash in between, they stay there, unseen, until compaction.) New vertices that the job
+/// did not have get the values of FillMissingRows, which `rows_given` records. In an array that
+/// `infer` computed, all rows that later commits can have changed are marked (`stale_rows`,
+/// NAME.stale), and the marks are published with it. Deleted vertices keep their rows. `steps` gets
+/// the source to publish; it is called again if a further compaction comes in between.
 /// Errors: those of ArrayChange::Run; kNotFound, the array to append to is gone; kOutOfSpace;
 /// kInterrupted.
 Result<PublishReport> PublishMade(

@@ -11,7 +11,8 @@ namespace rhizome::inline internal {
 
 namespace {
 
-// Two chunks are written while a third is read; of groups of chunks, which take more memory, one.
+// With three threads, two chunks are written while a third is read. Groups of chunks take more
+// memory, so only one is written.
 constexpr std::uint32_t kThreads = 3;
 constexpr std::uint32_t kThreadsOfGroups = 2;
 
@@ -31,7 +32,7 @@ class ChunkCopy {
     return RunOnThreads(threads, [this] {
       const Status status = Guarded([this] { return CopyAll(); });
       const MutexLock lock(mutex_);
-      if (failed_.ok()) failed_ = status;  // the others end, too
+      if (failed_.ok()) failed_ = status;  // stops the other threads, too
       return failed_;
     });
   }
@@ -49,7 +50,7 @@ class ChunkCopy {
     return std::min(chunk * entry().chunk_rows, entry().rows);
   }
 
-  /// Reads the next chunks; false when there are none.
+  /// Reads the rows of the next chunks; false if there are none left, or after a failure.
   bool Take(Group& group) {
     const MutexLock lock(mutex_);
     if (!failed_.ok() || next_ == entry().chunk_count()) return false;
@@ -106,7 +107,7 @@ Status WriteChunks(const ArrayInput& array, std::span<const VertexId> vertex_of_
   const ArrayEntry& entry = writer.entry();
   const std::uint64_t chunk_bytes =
       std::max<std::uint64_t>(entry.chunk_rows * entry.row_bytes(), 1);
-  // Chunks in memory are to be a small part of it.
+  // The chunks in memory should take a small part of it.
   const bool room = memory_bytes == 0 || chunk_bytes < memory_bytes / 32;
   const std::uint64_t rows_at_once = array.rows_at_once ? array.rows_at_once() : 0;
   std::uint64_t at_once = std::max<std::uint64_t>(rows_at_once / entry.chunk_rows, 1);

@@ -46,7 +46,7 @@ Status EdgeAttribute::AddBytes(DataType dtype, std::span<const std::byte> bytes)
 namespace {
 
 struct BlockHead {
-  std::uint32_t ends;  // edges whose ends are here
+  std::uint32_t ends;  // number of src values, and of dst values
   std::uint32_t types;
   std::uint32_t weights;
   std::uint16_t attributes;
@@ -82,7 +82,7 @@ void PutEnds(std::vector<std::byte>& out, std::span<const VertexId> ends, bool n
   }
 }
 
-/// Takes pieces off the front of a block.
+/// Takes pieces off the front of a block, and refuses those that are longer than the rest.
 class Cursor {
  public:
   explicit Cursor(std::span<const std::byte> bytes) : rest_(bytes) {}
@@ -124,6 +124,9 @@ class Cursor {
 
 }  // namespace
 
+// Layout of a block: BlockHead, the ends, types, weights, and for each attribute an AttributeHead
+// with its values. Spill files are read by the process that wrote them, so numbers are in native
+// order.
 std::vector<std::byte> internal::EncodeEdges(const EdgeList& edges) {
   const bool narrow = Narrow(edges.src) && Narrow(edges.dst);
   const BlockHead head{static_cast<std::uint32_t>(edges.src.size()),
@@ -185,7 +188,7 @@ void internal::ClearEdges(EdgeList& edges) {
 }
 
 Result<EdgeSpoolWriter> EdgeSpoolWriter::Create(SpillSpace& space, std::size_t block_edges) {
-  // Every Flush ends a block, so the size of one is the caller's.
+  // Flush ends every block, so the caller decides the size of a block.
   RHIZOME_ASSIGN_OR_RETURN(SpillWriter writer, SpillWriter::Create(space, 0));
   return EdgeSpoolWriter(std::move(writer), block_edges);
 }

@@ -10,17 +10,18 @@
 
 namespace rhizome::inline internal {
 
-/// A few thousand edges as one block of a spill file: column by column, ends of 4 bytes where they
-/// fit. Columns may be absent: a spool may hold only ends, or only what stands beside them.
+/// Encodes a few thousand edges as one block of a spill file: column by column, the ends in 4 bytes
+/// each if they fit. Columns may be absent: a spool may hold only the ends, or only the other
+/// columns.
 std::vector<std::byte> EncodeEdges(const EdgeList& edges);
 
-/// The reverse; attributes get the names of `names`, if there are as many. Errors: kCorruption.
+/// Decodes such a block; attributes keep the names that `edges` has. Errors: kCorruption.
 Status DecodeEdges(std::span<const std::byte> block, EdgeList& edges);
 
 /// Empties the columns and keeps their memory.
 void ClearEdges(EdgeList& edges);
 
-/// Edges of a spill file, in the order in which they were added.
+/// A spill file of edges, in the order in which they were added.
 struct EdgeSpool {
   SpillFile file;
   std::uint64_t edges = 0;
@@ -33,7 +34,7 @@ class EdgeSpoolWriter {
 
   EdgeList edges;  ///< of the block that is being filled
 
-  /// Writes the block once it has `block_edges` edges. `count` is how many it has.
+  /// Writes the block if it has at least `block_edges` edges. `count` is the number of its edges.
   Status FlushIfFull(std::size_t count) {
     return count < block_edges_ ? Status::Ok() : Flush(count);
   }
@@ -48,13 +49,13 @@ class EdgeSpoolWriter {
   std::uint64_t written_edges_ = 0;
 };
 
-/// Reads a spool block by block, the next one while the caller works. Ownership: `spool` must
+/// Reads a spool block by block, and reads ahead while the caller works. Ownership: `spool` must
 /// outlive it.
 class EdgeSpoolReader {
  public:
   static Result<EdgeSpoolReader> Open(const EdgeSpool& spool);
 
-  /// The next block; false at the end.
+  /// Reads the next block; false at the end.
   Result<bool> Next(EdgeList& edges);
 
  private:
@@ -62,7 +63,7 @@ class EdgeSpoolReader {
   SpillReader reader_;
 };
 
-/// The ends in a spool as a partitioner passes over them. Ownership: `ends` must outlive it.
+/// Makes the ends in a spool the input of a partitioner. Ownership: `ends` must outlive it.
 PartitionInput InputOf(std::uint64_t vertex_count, const EdgeSpool& ends);
 
 }  // namespace rhizome::inline internal

@@ -47,8 +47,9 @@ class PacedSink final : public ByteSink {
   IoPacer* const pacer_;
 };
 
-/// The steps of BuildGeneration, each consuming what the one before left. Memory besides the edges
-/// (partitioned_edges.h): kBuildBytesPerVertex, and what the writers of partitions take.
+/// The steps of BuildGeneration; each consumes the result of the one before. Memory besides the
+/// edges (partitioned_edges.h): kBuildBytesPerVertex a vertex, and that of the writers of
+/// partitions.
 class GraphBuilder {
  public:
   GraphBuilder(Store& store, GraphInput input, const BuildOptions& options,
@@ -96,7 +97,7 @@ class GraphBuilder {
   const std::uint32_t partitions_;
   const std::size_t set_words_;
 
-  Mutex writer_mutex_;  // for the functions of writer_ while partitions are written
+  Mutex writer_mutex_;  // guards calls of writer_ while partitions are written
   std::unique_ptr<GenerationWriter> writer_;
   GenerationInfo info_;
   PartitionedEdges::Columns columns_;
@@ -111,6 +112,13 @@ class GraphBuilder {
   std::vector<std::uint64_t> partition_sets_;  // [rows * set_words_]
 };
 
+// Builds a generation:
+// 1. checks the input and numbers its arrays;
+// 2. divides the edges among partitions and chooses the owner of each vertex (Divide);
+// 3. orders the rows (OrderRows);
+// 4. writes the order, the external ids and the coordinates of the Zarr arrays;
+// 5. writes partitions and arrays, at the same time if memory allows, else one after the other;
+// 6. commits.
 Status GraphBuilder::Run() {
   RHIZOME_RETURN_IF_ERROR(CheckGraphInput(input_, options_));
   NumberArrays();
@@ -123,10 +131,10 @@ Status GraphBuilder::Run() {
   RHIZOME_RETURN_IF_ERROR(WriteCoordinates());
   RHIZOME_RETURN_IF_ERROR(ArraysFitBeside() ? WriteAllAtOnce() : WriteOneByOne());
   RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = "commit", .done = 0, .total = 1}));
-  // What a killed job would leave is gone before the store exists.
+  // The spill files are removed first, so that a job killed after the commit leaves none behind.
   if (input_.spilled) RHIZOME_RETURN_IF_ERROR(input_.spilled->space->Clear());
   RHIZOME_RETURN_IF_ERROR(hooks_.commit ? hooks_.commit(*writer_, info_) : writer_->Commit(info_));
-  // The commit cannot be undone: a cancellation that comes now comes too late.
+  // The commit cannot be undone, so a cancellation from here on is too late.
   (void)control_.Report({.phase = "commit", .done = 1, .total = 1});
   return Status::Ok();
 }
@@ -160,7 +168,7 @@ Status GraphBuilder::Divide() {
   return CheckMemory();
 }
 
-// Of the graph in memory, its reader has checked it.
+// A graph in memory was checked against the limit by its reader.
 Status GraphBuilder::CheckMemory() const {
   if (columns_.in_memory || options_.memory_bytes == 0) return Status::Ok();
   const std::uint64_t vertex_bytes = BuildVertexBytes(input_.vertex_count, partitions_);
@@ -185,8 +193,9 @@ std::uint64_t GraphBuilder::EdgeBytes() const {
          24 * columns_.attributes;
 }
 
-// A vertex is read for others as often as it is a source, when in-edges are walked; a store that
-// keeps out-lists only can be walked that way alone.
+// A walk over in-edges reads a vertex once for each edge of which it is the source, so its
+// out-degree says how often its row is read. A store with out-lists only can be walked only over
+// out-edges, where that is the in-degree.
 Status GraphBuilder::OrderRows() {
   const bool walks_out = info_.directions == Direction::kOut;
   const ReorderInput input{
@@ -199,7 +208,7 @@ Status GraphBuilder::OrderRows() {
   return control_.Report({.phase = "order", .done = 1, .total = 1});
 }
 
-// Parsed again from the very bytes that were written: the checks of the reader hold here too.
+// The order is parsed again from the written bytes, so that the reader's checks apply to it.
 Status GraphBuilder::WriteOrder() {
   MemorySink bytes;
   const OrderInput order{
@@ -266,7 +275,8 @@ RowIds GraphBuilder::IdsOfRows() const {
   });
 }
 
-/// Whose the rows are, for who reads the arrays as Zarr; and the ids are no longer needed.
+/// Writes the coordinates, which tell readers of the Zarr arrays the vertex of each row. The
+/// external ids are not needed afterwards.
 Status GraphBuilder::WriteCoordinates() {
   const auto is_array = [&](std::string_view name) {
     return std::any_of(input_.arrays.begin(), input_.arrays.end(),
@@ -299,7 +309,8 @@ Status GraphBuilder::WriteCoordinates() {
   return Status::Ok();
 }
 
-// Readers begin at the owner: it must be one of those that hold edges of the vertex.
+// A reader begins at the owner, so the owner must be one of the partitions that hold edges of the
+// vertex.
 void GraphBuilder::CheckOwners() const {
   for (std::size_t row = 0; row < vertex_of_row_.size(); ++row) {
     const auto set = std::span(partition_sets_).subspan(row * set_words_, set_words_);
@@ -318,14 +329,14 @@ std::vector<std::uint64_t> GraphBuilder::ByRow(std::vector<std::uint64_t>& by_ve
   return by_row;
 }
 
-// What memory is left for writers of partitions.
+// Returns the memory that is left for writers of partitions.
 std::uint64_t GraphBuilder::BytesForWriters(std::uint64_t beside_bytes) const {
   std::uint64_t held = BuildVertexBytes(input_.vertex_count, partitions_) + beside_bytes;
   if (columns_.in_memory) held += info_.edges * kHeldBytesPerEdge;
   return options_.memory_bytes - std::min(options_.memory_bytes, held);
 }
 
-/// As many as there are threads, and as fit in memory together.
+/// Returns the number of concurrent writers: one a thread, but no more than fit in memory together.
 std::uint32_t GraphBuilder::WriterCount(std::uint64_t beside_bytes) const {
   const std::uint32_t threads = std::min(std::max(options_.partition.threads, 1U), partitions_);
   if (options_.memory_bytes == 0 || largest_partition_ == 0) return threads;
@@ -344,7 +355,7 @@ Status GraphBuilder::WriteOneByOne() {
   return WriteArrays();
 }
 
-// Lists take the processor, arrays the disk. The arrays tell how far it is.
+// Lists are bound by the processor and arrays by the disk. Only the arrays report progress.
 Status GraphBuilder::WriteAllAtOnce() {
   Thread writer;
   RHIZOME_RETURN_IF_ERROR(writer.Start([this] { return WriteArrays(); }));
@@ -452,7 +463,7 @@ void GraphBuilder::NumberArrays() {
 Status GraphBuilder::WriteArrays() {
   for (std::size_t i = 0; i < input_.arrays.size(); ++i) {
     RHIZOME_RETURN_IF_ERROR(WriteArray(input_.arrays[i]));
-    input_.arrays[i].read_rows = nullptr;  // what it holds is no longer needed
+    input_.arrays[i].read_rows = nullptr;  // frees the memory that it captured
     input_.arrays[i].begin = nullptr;
   }
   return Status::Ok();

@@ -123,7 +123,7 @@ Result<ArrayEntry> DescribeArray(const ArrayInput& array, std::uint64_t rows,
   entry.array_id = array_id;
   entry.attributes = array.attributes;
   std::sort(entry.attributes.begin(), entry.attributes.end());
-  // Sizes are only asked of a dtype and a shape that hold.
+  // The sizes are valid only for a dtype and shape that passed the check, so it runs first.
   if (entry.chunk_rows == 0) entry.chunk_rows = 1;
   RHIZOME_RETURN_IF_ERROR(CheckStoredArray(entry));
   entry.codec.element_bytes = DataTypeBytes(entry.dtype);

@@ -4,11 +4,11 @@
 
 namespace rhizome::inline internal {
 
-/// Everything that BuildGeneration relies on: lengths of columns, ranges of ids and types, weights
-/// that are numbers, names, shapes of arrays. Errors: kInvalidArgument.
+/// Checks everything that BuildGeneration relies on: lengths of columns, ranges of ids and types,
+/// that no weight is NaN, names, shapes of arrays. Errors: kInvalidArgument.
 Status CheckGraphInput(const GraphInput& input, const BuildOptions& options);
 
-/// The array as the manifest will list it. Errors: kInvalidArgument, a bad name, dtype or shape.
+/// Returns the array's entry in the manifest. Errors: kInvalidArgument, a bad name, dtype or shape.
 Result<ArrayEntry> DescribeArray(const ArrayInput& array, std::uint64_t rows,
                                  std::uint64_t array_id);
 

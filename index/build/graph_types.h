@@ -12,14 +12,14 @@
 
 namespace RHIZOME_API rhizome {
 
-/// An edge, valid within one generation.
+/// An edge, valid within one generation: its position among the edges of its partition.
 struct EdgeId {
   PartitionId partition = 0;
   std::uint64_t position = 0;
   friend bool operator==(const EdgeId&, const EdgeId&) = default;
 };
 
-/// One entry of a neighbour list.
+/// One entry of an adjacency list.
 struct Neighbor {
   VertexId vertex = 0;
   TypeId type = 0;
@@ -27,60 +27,63 @@ struct Neighbor {
   friend bool operator==(const Neighbor&, const Neighbor&) = default;
 };
 
-/// Where neighbour lists are while a Graph is open.
+/// The place of adjacency lists while a Graph is open.
 enum class TopologyPlace : std::uint8_t {
   kMemory,
-  kDirect,  ///< on disk: read when asked for, offsets and all else in memory
+  kDirect,  ///< on disk and read on demand; offsets and everything else in memory
 };
 
-/// What every edge carries: name, dtype (kInt64 or kFloat32), and how many values.
+/// An attribute that every edge has: its name, dtype (kInt64 or kFloat32), and number of values.
 struct EdgeAttributeInfo {
   std::string name;
   DataType dtype = DataType::kInt64;
   std::uint64_t dim = 1;
-  std::uint64_t first_value = 0;  ///< where its values stand in EdgeFields::attributes
+  std::uint64_t first_value = 0;  ///< index of its first value in EdgeFields::attributes
 };
 
-/// How Graph::Compact makes the next generation.
+/// Options of Graph::Compact.
 struct CompactOptions {
-  /// Divide all edges anew, by `partition` (0 partitions: as many as there are). Else every edge
-  /// stays in its partition, and new ones join their neighbours, which is faster and lets the
-  /// balance fade a little with every update. Rows stay in their order then too, until it has
-  /// drifted so far from PDS order that a static cache would lose 2 of 100 hits.
+  /// If true, all edges are divided again by `partition` (0 partitions: as many as before). Else
+  /// every edge stays in its partition, and new edges join their neighbours, which is faster, but
+  /// lets the balance degrade slightly with every update. The rows then keep their order, too,
+  /// until it has drifted so far from PDS order that a static cache would lose 2 of 100 hits.
   bool repartition = false;
   PartitionOptions partition{.partitions = 0};
-  std::optional<OrderKind> order = {};  ///< of the rows, made anew; nothing: as before
+  std::optional<OrderKind> order = {};  ///< new order of the rows; unset: as before
 
-  /// Does nothing unless the delta has at least this share of the generation's edges.
+  /// Compact does nothing if the delta has less than this share of the generation's edges.
   double least_delta = 0;
 
-  /// Leaves out edges whose attribute of this name (integers, such as a time) is below a bound.
+  /// If set, Compact drops the edges whose attribute of this name (integers, such as a time) is
+  /// below expire_before.
   std::string expire_attribute = {};
   std::int64_t expire_before = 0;
 
-  /// How many generations before the new one stay on disk, and in how many bytes (KeepRule): from
-  /// now on, even if there is nothing to compact; nothing: as before.
+  /// Retention: how many generations before the new one stay on disk, and in how many bytes
+  /// (KeepRule). It applies from now on, even if nothing is compacted. Unset: as before.
   std::optional<std::uint32_t> keep_generations = {};
   std::optional<std::uint64_t> keep_bytes = {};
 
   std::uint32_t threads = 1;
 
-  /// Bound on what is taken beside the graph that is open; 0: none. Edges that are divided anew and
-  /// do not fit pass through files below scratch/.
+  /// Bound on the memory besides that of the open graph, in bytes; 0: none. Edges that are divided
+  /// again and do not fit pass through files below scratch/.
   std::uint64_t memory_bytes = 0;
 };
 
+/// The result of Graph::Compact.
 struct CompactResult {
   bool compacted = false;  ///< false: the delta was below CompactOptions::least_delta
   std::uint64_t generation = 0;
-  std::uint64_t commits = 0;  ///< of the delta that it took in
+  std::uint64_t commits = 0;  ///< number of commits of the delta that it merged
 };
 
+/// Options of Graph::Open.
 struct GraphOptions {
   TopologyPlace topology = TopologyPlace::kMemory;
 
-  /// With kDirect: memory for blocks of neighbour lists that were looked up (Neighbors, Degree,
-  /// LookUpNeighbors), in bytes; while a compaction ends, two such caches live. Samplers and jobs
+  /// With kDirect: bytes of memory for a cache of blocks of adjacency lists, used by Neighbors,
+  /// Degree and LookUpNeighbors. While a compaction ends, two such caches exist. Samplers and jobs
   /// have a NeighborCache of their own (cache/neighbor_cache.h).
   std::uint64_t list_cache_bytes = 0;
 };

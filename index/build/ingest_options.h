@@ -16,24 +16,27 @@
 
 namespace RHIZOME_API rhizome {
 
+/// The type of external ids in the input files.
 enum class IdType : std::uint8_t { kAuto, kInteger, kString };
 
-/// An array file: .npy; the folder of a Zarr v3 array (ZarrSourceFormat says which); or sparse
-/// triplets `row column value` as TSV. Files may be plain, .gz or .zst.
+/// An array file: .npy; the folder of a Zarr v3 array (ZarrSourceFormat says which are accepted);
+/// or sparse triplets `row column value` as TSV. Files may be plain, .gz or .zst.
 struct ArrayFile {
   std::string name;
   Path path;
-  std::uint64_t dim = 0;  ///< needed for triplets; checked against the others; 0: as the file
+  /// Required for triplets; checked against other files; 0: that of the file.
+  std::uint64_t dim = 0;
 
-  /// Convert to this; default: the file's (triplets: float32). float64 needs float32 or float16.
+  /// Target dtype; unset: that of the file (triplets: float32). float64 requires float32 or float16
+  /// here.
   std::optional<DataType> dtype = {};
 
-  /// An importer's own rows, in place of those of `path`, which then is for messages. May be called
-  /// more than once; what it refers to must live until the ingestion has ended.
+  /// An importer's own rows, which replace those of `path`; `path` then only appears in messages.
+  /// It may be called more than once. Objects that it refers to must live until the ingestion ends.
   std::function<Result<std::unique_ptr<RowSource>>(FileSystem& fs)> open = {};
 };
 
-/// Ids 0..count-1 of a file that stand for first..first+count-1 of the graph.
+/// Maps the ids 0..count-1 of a file to the ids first..first+count-1 of the graph.
 struct IdRange {
   std::uint64_t first = 0;
   std::uint64_t count = 0;
@@ -41,80 +44,87 @@ struct IdRange {
 
 /// An edge file: TSV, CSV (by name) or .npy int64 [m, 2]; each plain, .gz or .zst.
 struct EdgeFile {
+  /// Converts implicitly, so that a list of paths is a list of edge files.
   EdgeFile(Path edge_path) : path(std::move(edge_path)) {}  // NOLINT(google-explicit-constructor)
   EdgeFile() = default;
 
   Path path;
 
-  // What importers say besides. With ranges, ids are numbers within them.
-  std::string type = {};  ///< of all its edges; with it in one file, it must be in all of them
+  // Set by importers. With ranges, the ids in the file are numbers within them.
+  std::string type = {};  ///< type of all its edges; if one file has it, all must
   std::optional<IdRange> src = {};
   std::optional<IdRange> dst = {};
-  bool sources_first = false;  ///< .npy of integers of shape [2, m]: all sources, then all ends
-  std::optional<std::uint64_t> edges = {};  ///< it must have so many
+  bool sources_first = false;  ///< a .npy file of shape [2, m]: all sources, then all destinations
+  /// The expected number of edges; another number is an error.
+  std::optional<std::uint64_t> edges = {};
 };
 
-/// Values of edges that stand beside the edge files, a row an edge: an edge attribute, or, with the
-/// name `weight`, their weights. Of an undirected input both directions have the row.
+/// Values of edges in files of their own, one row for each edge: an edge attribute, or the weights
+/// if the name is `weight`. In an undirected input both directions of an edge get its row.
 struct EdgeArrayFile {
   std::string name;
   std::uint64_t dim = 1;                ///< of every row
   DataType dtype = DataType::kFloat32;  ///< kFloat32 or kInt64; rows are converted to it
 
-  /// Rows of the edges of all edge files, in order; or for each edge file those of its edges, where
-  /// one without a path means zeros.
+  /// Either the rows of the edges of all edge files, in order; or one file for each edge file with
+  /// the rows of its edges, where an entry without a path means zeros.
   std::vector<ArrayFile> files = {};
 };
 
-/// Vertices that follow one another and have one type.
+/// Consecutive vertices of one type.
 struct VertexRange {
   std::string type;
   std::uint64_t count = 0;
 };
 
+/// Input files and options of an ingestion (ingest.h).
 struct IngestOptions {
   std::vector<EdgeFile> edges = {};
   std::optional<Path> nodes = {};
   std::vector<ArrayFile> arrays = {};
   std::vector<EdgeArrayFile> edge_arrays = {};
 
-  /// Of src, dst, type, weight, or "-": skip. Others become edge attributes: int64, or float32 from
-  /// the first value on that is not an integer; `time` must be integers.
+  /// The columns of edge files: src, dst, type, weight, or "-" to skip one. Other names become edge
+  /// attributes: int64, or float32 from the first value that is not an integer; `time` must be
+  /// integers.
   std::vector<std::string> columns = {"src", "dst"};
   std::vector<std::string> node_columns = {"id"};  ///< id, label, split, type, ntype, name, ...
-  std::string split_column = {};  ///< which of several split columns is the split; empty: "split"
-  bool header = false;            ///< the first line of every text file is skipped
+  std::string split_column = {};  ///< the column that gives the split; empty: "split"
+  bool header = false;            ///< skip the first line of every text file
   IdType id_type = IdType::kAuto;
   bool undirected = false;
-  std::optional<std::uint64_t> vertices = {};  ///< at least so many, for dense ids
-  std::uint64_t max_bad_lines = 0;             ///< skip and count up to so many malformed lines
+  std::optional<std::uint64_t> vertices = {};  ///< minimum number of vertices, for dense ids
+  /// The number of malformed lines that are skipped and counted before it fails.
+  std::uint64_t max_bad_lines = 0;
 
-  /// Types of the vertices 0, 1, 2, ..., which are then all that there are: for importers; there is
-  /// no nodes file then, and every edge file has ranges.
+  /// The types of the vertices 0, 1, 2, ...; there are no other vertices. For importers: then there
+  /// is no nodes file, and every edge file has ranges.
   std::vector<VertexRange> vertex_ranges = {};
 
   ArrayLayout layout = ArrayLayout::kRow;
   Codec codec{.kind = CodecKind::kBloscLz4, .level = 5};  ///< for layout kChunk
   std::uint64_t chunk_rows = 0;
-  std::uint64_t inner_rows = 0;    ///< of vertices' arrays, in layout kChunk (ArrayInput)
-  std::uint64_t memory_bytes = 0;  ///< what is taken beyond the bare process at most; 0: no limit
+  std::uint64_t inner_rows = 0;    ///< for arrays of vertices in layout kChunk (ArrayInput)
+  std::uint64_t memory_bytes = 0;  ///< limit on memory, beyond that of the bare process; 0: none
 
-  /// kAuto: into spill files what does not fit in memory_bytes, if there is a limit.
+  /// kAuto spills to files if there is a limit and memory_bytes does not suffice.
   enum class Spill : std::uint8_t { kAuto, kAlways, kNever };
   Spill spill = Spill::kAuto;
   Path scratch = {};  ///< where spill files go (StoreOptions); empty: below the store
 
-  BuildOptions build = {};         ///< its memory_bytes follows from the above
-  bool choose_partitions = false;  ///< build.partition.partitions, or more where memory needs it
-  std::optional<StoreId> store_id = {};  ///< given: two ingests of one input are byte-identical
+  BuildOptions build = {};  ///< its memory_bytes is derived from the one above
+  /// Use build.partition.partitions, or more if memory requires it.
+  bool choose_partitions = false;
+  std::optional<StoreId> store_id = {};  ///< if set, two ingestions of one input are byte-identical
 };
 
+/// The result of an ingestion.
 struct IngestReport {
   GenerationInfo info;
   std::uint64_t generation = 0;
   std::uint64_t bad_lines = 0;
   double seconds = 0;
-  bool spilled = false;             ///< did anything go into spill files?
+  bool spilled = false;             ///< whether spill files were used
   std::uint64_t spilled_bytes = 0;  ///< written to them
 };
 

@@ -21,7 +21,7 @@ std::uint64_t DegreeOf(const ReorderInput& input, VertexId vertex) {
   return input.degree[static_cast<std::size_t>(vertex)];
 }
 
-/// The places of all edges' neighbours in their groups, each from 0 to 1, summed.
+/// Sums, over all edges, the neighbour's relative place in its group, from 0 to 1.
 double SumOfPlaces(const ReorderInput& input, const std::vector<VertexId>& order) {
   double sum = 0;
   for (std::size_t begin = 0, end = 0; begin < order.size(); begin = end) {
@@ -57,8 +57,8 @@ std::vector<VertexId> KeepOrder(const ReorderInput& input, const VertexOrder& be
     return std::make_tuple(GroupOf(input, a), ~DegreeOf(input, a), a) <
            std::make_tuple(GroupOf(input, b), ~DegreeOf(input, b), b);
   });
-  // Degrees of those that stay need not fall any more: one that comes goes before the first that
-  // has fewer edges.
+  // The degrees of kept vertices need not descend any more. A new vertex is placed before the first
+  // kept one with fewer edges.
   std::vector<VertexId> order;
   order.reserve(input.owner.size());
   auto next = come.begin();

@@ -7,16 +7,15 @@
 
 namespace rhizome::inline internal {
 
-/// An order kPds of the next generation in which old rows follow one another as they did, so that
-/// arrays are copied from front to back: within each (owner, type) the vertices that were there
-/// before in their old order, and the others among them by their degree. `before` need not be
-/// grouped.
+/// Returns a PDS order for the next generation that keeps old rows in their relative order, so that
+/// arrays are copied from front to back: within each (owner, type), vertices that keep their owner
+/// keep their order, and the other vertices are merged in by degree. `before` need not be grouped.
 std::vector<VertexId> KeepOrder(const ReorderInput& input, const VertexOrder& before);
 
-/// How much of what PDS order is for an order has lost: how much further back in its (owner, type)
-/// the row of a random edge's neighbour lies than it would in PDS order, as a share of the rows
-/// there. That is the share of hits that a static cache of first rows loses, in the mean over its
-/// sizes. From 0 (nothing) to 1.
+/// Returns how much of the benefit of PDS order an order has lost, from 0 (nothing) to 1: how much
+/// further back in its (owner, type) the row of a random edge's neighbour lies than in PDS order,
+/// as a share of the rows there. That is the share of hits that a static cache of the first rows
+/// loses, averaged over its sizes.
 double OrderDrift(const ReorderInput& input, const std::vector<VertexId>& order,
                   const std::vector<VertexId>& sorted);
 

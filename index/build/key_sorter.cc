@@ -11,9 +11,10 @@ namespace rhizome::inline internal {
 namespace {
 
 constexpr std::uint64_t kSignBit = std::uint64_t{1} << 63;
+// The most positions in one record; a key with more takes several records.
 constexpr std::size_t kPositionsOfRecord = 1024;
 
-/// A record of a run: this, the key, the positions.
+/// The head of a record of a run; the key and the positions follow.
 struct RecordHead {
   std::uint32_t key_bytes;
   std::uint32_t positions;
@@ -67,7 +68,7 @@ class RunWriter {
   std::vector<std::byte> record_;
 };
 
-/// The records of a run, one after another.
+/// Reads the records of a run, one after another.
 class RunReader {
  public:
   static Result<RunReader> Open(const SpillFile& run) {
@@ -75,7 +76,7 @@ class RunReader {
     return RunReader(std::move(reader));
   }
 
-  /// False at the end.
+  /// Moves to the next record; false at the end.
   Result<bool> Next() {
     if (rest_.empty()) {
       RHIZOME_ASSIGN_OR_RETURN(rest_, reader_.Next());
@@ -128,7 +129,7 @@ Status KeySorter::AddInteger(std::int64_t key, std::uint64_t position) {
   return Add({static_cast<std::uint64_t>(key) ^ kSignBit, position, 0, 0});
 }
 
-// Half of the memory is for a run; the other half is what growing its vectors takes.
+// A run takes half of the memory, because growing its vectors takes the other half.
 Status KeySorter::Add(const Entry& entry) {
   entries_.push_back(entry);
   const std::uint64_t bytes = entries_.size() * sizeof(Entry) + text_.size();
@@ -167,7 +168,7 @@ Status KeySorter::SpillRun() {
   return Status::Ok();
 }
 
-// Runs stand in the order of their positions: of equal keys the earlier run's come first.
+// Runs are in the order of their positions: of equal keys, the earlier run's comes first.
 Status KeySorter::MergeRuns(std::span<const SpillFile> runs, const Visit& visit) {
   std::vector<RunReader> readers;
   std::vector<std::size_t> heap;
@@ -212,6 +213,8 @@ Result<SpillFile> KeySorter::MergeToRun(std::span<const SpillFile> runs) {
   return writer.Finish();
 }
 
+// Spills the last run and frees the memory of runs; merges groups of runs into longer ones until
+// the rest can be merged at once; and then merges those into `visit`.
 Status KeySorter::Merge(const JobControl& control, const Visit& visit) {
   RHIZOME_RETURN_IF_ERROR(SpillRun());
   std::vector<Entry>().swap(entries_);

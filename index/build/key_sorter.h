@@ -12,24 +12,25 @@
 
 namespace rhizome::inline internal {
 
-/// Sorts keys, each with the position where it stood, by (key, position) in bounded memory: runs
-/// are sorted in memory on all cores and spilled, then merged k ways, in several rounds where the
-/// runs are more than blocks fit in memory. Equal keys of a run are spilled once, with all their
-/// positions. Source: Knuth, The Art of Computer Programming, vol. 3, 5.4.
+/// Sorts keys, each with its position in the input, by (key, position) in bounded memory: an
+/// external merge sort. Runs are sorted in memory on all cores and spilled, then merged k ways, in
+/// several rounds if there are more runs than blocks that fit in memory. Equal keys of a run are
+/// spilled once, with all their positions. Source: Knuth, The Art of Computer Programming, vol. 3,
+/// 5.4.
 ///
-/// Keys are strings, compared as bytes, or int64; a sorter sees one kind only. Positions must
+/// Keys are strings, compared as bytes, or int64; one sorter takes only one kind. Positions must
 /// ascend. Threads: one at a time.
 class KeySorter {
  public:
   KeySorter(SpillSpace& space, std::uint64_t memory_bytes);
 
-  /// Errors: those of spilling.
+  /// Add a key. Errors: those of spilling.
   Status AddString(std::string_view key, std::uint64_t position);
   Status AddInteger(std::int64_t key, std::uint64_t position);
 
-  /// Calls visit(key, positions, is_new) for all keys in ascending order; the positions of a key
-  /// ascend over its calls, `is_new` marks the first of them. Integers come as IntegerOf reads
-  /// them. Consumes the sorter.
+  /// Calls visit(key, positions, is_new) for all keys in ascending order. A key may take several
+  /// calls, over which its positions ascend; `is_new` marks the first. IntegerOf decodes an integer
+  /// key. Consumes the sorter.
   using Visit = std::function<Status(std::string_view key, std::span<const std::uint64_t> positions,
                                      bool is_new)>;
   Status Merge(const JobControl& control, const Visit& visit);
@@ -39,7 +40,7 @@ class KeySorter {
 
  private:
   struct Entry {
-    std::uint64_t prefix;  // the first 8 bytes, big-endian; all of an integer
+    std::uint64_t prefix;  // the first 8 bytes, big-endian; the whole key if it is an integer
     std::uint64_t position;
     std::uint32_t offset;
     std::uint32_t size;

@@ -20,7 +20,7 @@ void Free(std::vector<T>& values) {
   std::vector<T>().swap(values);
 }
 
-/// Calls visit(src, dst) for each directed edge that an input edge stands for.
+/// Calls visit(src, dst) for each directed edge of an input edge.
 template <typename Visit>
 void ForEachDirected(VertexId src, VertexId dst, bool undirected, Visit visit) {
   visit(src, dst);
@@ -64,8 +64,8 @@ void MarkPartition(std::vector<std::uint64_t>& sets, std::size_t words, std::uin
   sets[row * words + p / 64] |= std::uint64_t{1} << (p % 64);
 }
 
-/// Edges that a GraphInput holds in memory. At its peak: the edges twice by column, then once by
-/// partition.
+/// Edges that a GraphInput holds in memory. Peak memory: the edges twice by column while they are
+/// arranged, then once by partition.
 class MemoryEdges final : public PartitionedEdges {
  public:
   MemoryEdges(GraphInput& input, const PartitionOptions& options, const JobControl& control)
@@ -102,8 +102,8 @@ class MemoryEdges final : public PartitionedEdges {
     return division;
   }
 
-  // Column by column, each let go as soon as it is divided. Sources go last, since both ends are
-  // needed to tell the directed edges.
+  // Divides column by column and frees each column afterwards. The ends go last, because
+  // ForEachDirected needs both of them.
   Status Arrange(const VertexOrder& order) override {
     order_ = &order;
     parts_.resize(options_.partitions);
@@ -201,8 +201,9 @@ class MemoryEdges final : public PartitionedEdges {
   std::vector<PartitionEdgeList> parts_;
 };
 
-/// Edges in spill files. They pass a streaming partitioner once, or one that needs them all three
-/// times, if the memory holds what it needs; then each goes into its partition's file.
+/// Edges in spill files. A streaming partitioner scans them once, or twice if it needs degrees; a
+/// partitioner that needs all edges scans them three times, if its data fits in memory. Each edge
+/// is then written to its partition's file.
 class SpilledEdges final : public PartitionedEdges {
  public:
   SpilledEdges(GraphInput& input, const PartitionOptions& options, const JobControl& control)
@@ -297,7 +298,7 @@ class SpilledEdges final : public PartitionedEdges {
 
   Status DivideStream(EdgeDivision& division) {
     PartitionOptions options = options_;
-    // With one partition there is nothing to choose: any of them does.
+    // With one partition there is nothing to choose, so the cheapest kind is used.
     options.kind = options.partitions > 1 ? division.kind : PartitionerKind::kRandom;
     RHIZOME_ASSIGN_OR_RETURN(auto partitioner,
                              StreamingPartitioner::Create(vertices_, graph_.ends.edges, options));
@@ -329,13 +330,13 @@ class SpilledEdges final : public PartitionedEdges {
     }
   }
 
-  /// assign(src, dst) is the partition of the next edge.
+  /// Writes each edge to the file of the partition that assign(src, dst) returns for it.
   template <typename Assign>
   Status Scatter(EdgeDivision& division, Assign assign) {
     const std::uint32_t partitions = options_.partitions;
     std::size_t edge_bytes = 18 + (graph_.typed ? 2 : 0) + (graph_.weighted ? 4 : 0);
     for (const EdgeAttribute& attribute : graph_.attributes) edge_bytes += attribute.row_bytes();
-    // Each block twice: as it is filled, and as it waits to be written.
+    // A block exists twice: while it is filled, and while it waits to be written.
     const std::size_t block_edges =
         SpillBlockBytes(graph_.memory_bytes / 16, partitions) / edge_bytes;
     std::vector<EdgeSpoolWriter> writers;

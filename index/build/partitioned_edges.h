@@ -11,15 +11,15 @@
 
 namespace rhizome::inline internal {
 
-/// What dividing the edges came to.
+/// The result of dividing the edges.
 struct EdgeDivision {
-  PartitionerKind kind = PartitionerKind::kRefined;  ///< that was used
+  PartitionerKind kind = PartitionerKind::kRefined;  ///< the partitioner that was used
   PartitionMetrics metrics;
   std::vector<PartitionId> owners;        ///< by vertex
   std::vector<std::uint64_t> out_degree;  ///< by vertex
   std::vector<std::uint64_t> in_degree;
-  std::uint64_t edges = 0;              ///< directed ones, as all counts below
-  std::uint64_t largest_partition = 0;  ///< edges of it
+  std::uint64_t edges = 0;              ///< directed edges, as in all counts below
+  std::uint64_t largest_partition = 0;  ///< its number of edges
 };
 
 /// One partition's edges, in the order of the input.
@@ -28,18 +28,18 @@ struct PartitionEdgeList {
   std::vector<EdgeAttribute> attributes;
 };
 
-/// The edges of a GraphInput, to be divided and handed out by partition: from memory, or from spill
-/// files. Both divide alike where they use the same partitioner.
+/// The edges of a GraphInput, divided and returned by partition. They come from memory or from
+/// spill files; both give the same division if they use the same partitioner.
 /// Use: Divide, then Arrange, then PartitionSets, then Take for each partition.
-/// Threads: Take from many threads, for different partitions; the rest one at a time.
+/// Threads: Take may be called from many threads, for different partitions; the rest one at a time.
 class PartitionedEdges {
  public:
-  /// Takes the edges out of `input`, which must outlive it.
+  /// Takes the edges out of `input`, which must outlive the result.
   static std::shared_ptr<PartitionedEdges> Make(GraphInput& input, const PartitionOptions& options,
                                                 const JobControl& control);
   virtual ~PartitionedEdges() = default;
 
-  /// What stands beside the ends of the edges, and whether all of them wait in memory. Before
+  /// The columns besides the ends of the edges, and whether all edges wait in memory. Valid before
   /// Divide.
   struct Columns {
     bool weighted = false;
@@ -48,17 +48,17 @@ class PartitionedEdges {
   };
   virtual Columns columns() const = 0;
 
-  /// Errors: those of PartitionEdges; kOutOfMemory, a partition would not fit.
+  /// Divides the edges. Errors: those of PartitionEdges; kOutOfMemory, a partition would not fit.
   virtual Result<EdgeDivision> Divide() = 0;
 
-  /// Lets go of what only Divide needed. `order` must outlive this.
+  /// Frees the data that only Divide needed. `order` must outlive this.
   virtual Status Arrange(const VertexOrder& order) = 0;
 
-  /// Which partitions hold edges of each row: bit p of word [row * words + p / 64], as
-  /// PartitionContext has it. Once.
+  /// Returns the partitions that hold edges of each row: bit p of word [row * words + p / 64], as
+  /// in PartitionContext. Callable once.
   virtual std::vector<std::uint64_t> PartitionSets() = 0;
 
-  /// Hands out a partition's edges, by row. Once.
+  /// Returns a partition's edges, by row. Callable once for each partition.
   virtual Result<PartitionEdgeList> Take(std::uint32_t partition) = 0;
 };
 

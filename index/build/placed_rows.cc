@@ -7,15 +7,16 @@ namespace rhizome::inline internal {
 
 namespace {
 
-// Long enough for the disk's full rate. What is written beside waits for no longer reads than
-// these, and for not many.
+// Reads of this length reach the disk's full rate. Short reads, and few of them, keep writes that
+// happen at the same time from waiting.
 constexpr std::uint64_t kLongestReadBytes = std::uint64_t{256} << 10;
 constexpr std::uint32_t kDepth = 16;
 
-// Most rows keep their neighbours: whole stretches are read.
+// Most rows keep their neighbours, so whole stretches are read at once.
 constexpr std::uint64_t kGapBytes = std::uint64_t{8} << 10;
 
-constexpr std::uint64_t kReadEndsBytes = 16 << 10;  // to whole sectors at both ends
+// A read is extended to whole sectors at both ends, which takes this room.
+constexpr std::uint64_t kReadEndsBytes = 16 << 10;
 
 }  // namespace
 
@@ -77,7 +78,8 @@ Status PlacedRows::ReadByChunk(std::span<Place> places, std::span<std::byte> out
   return Status::Ok();
 }
 
-// Orders of two generations are alike: a chunk is needed by a few calls one after another.
+// Evicts the chunk whose last use is oldest. Orders of two generations are similar, so a few
+// consecutive calls need the same chunk.
 Result<const PlacedRows::KeptChunk*> PlacedRows::Chunk(std::uint64_t chunk) {
   const auto found = std::find_if(kept_.begin(), kept_.end(),
                                   [&](const KeptChunk& one) { return one.chunk == chunk; });

@@ -13,32 +13,32 @@
 
 namespace rhizome::inline internal {
 
-/// Rows of an array in any order, for scans of many at a time whose orders are alike: rows in
-/// layout kRow are read where they stand; of layout kChunk, decoded chunks are kept, as many as
-/// there is room for, and at least one. Threads: one at a time. Ownership: `array` must outlive it.
+/// Reads rows of an array in any order, for many scans in similar orders. Rows in layout kRow are
+/// read one by one where they are; for layout kChunk, decoded chunks are cached, as many as memory
+/// allows, and at least one. Threads: one at a time. Ownership: `array` must outlive it.
 class PlacedRows {
  public:
-  /// `sidecar`: of layout kRow, else null; only read here.
+  /// `sidecar` is that of an array in layout kRow, else null; it is used only during the call.
   static Result<std::unique_ptr<PlacedRows>> Open(const ChunkArray& array,
                                                   const ChunkArray* sidecar,
                                                   std::uint64_t memory_bytes);
 
-  /// One more for another thread, with as much memory; row checksums are shared.
+  /// Returns a second reader for another thread, with the same memory; the two share row checksums.
   Result<std::unique_ptr<PlacedRows>> Another() const;
 
-  /// A row, and which row of `out` it goes to.
+  /// A row, and the index in `out` that it is copied to.
   struct Place {
     Row row = 0;
     std::size_t index = 0;
   };
 
-  /// Copies rows into `out`; may sort `places`. Errors: kCorruption; kIoError.
+  /// Copies rows into `out`, each to its index; may sort `places`. Errors: kCorruption; kIoError.
   Status Read(std::span<Place> places, std::span<std::byte> out);
 
  private:
   struct KeptChunk {
     std::uint64_t chunk = 0;
-    std::uint64_t used = 0;  // the call that used it last
+    std::uint64_t used = 0;  // number of the call that used it last
     std::vector<std::byte> rows;
   };
   explicit PlacedRows(const ChunkArray& array) : array_(array) {}
@@ -46,7 +46,7 @@ class PlacedRows {
   Result<const KeptChunk*> Chunk(std::uint64_t chunk);
 
   const ChunkArray& array_;
-  std::unique_ptr<RowReader> reader_;  // of layout kRow
+  std::unique_ptr<RowReader> reader_;  // for layout kRow
   std::size_t most_chunks_ = 1;
   std::uint64_t calls_ = 0;
   std::vector<KeptChunk> kept_;

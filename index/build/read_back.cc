@@ -9,7 +9,8 @@ namespace rhizome::inline internal {
 
 namespace {
 
-// A few pieces ahead of the one that is hashed: the disk is others' too.
+// The follower reads only a few pieces ahead of the one that it hashes, because others use the disk
+// at the same time.
 constexpr std::uint32_t kFollowerDepth = 4;
 
 }  // namespace
@@ -21,7 +22,7 @@ ReadBack::ReadBack(FileSystem& fs, IoPacer* pacer, const JobControl& control)
 
 ReadBack::~ReadBack() { static_cast<void>(Stop()); }
 
-// What the follower found.
+// Ends the follower and returns its result.
 Status ReadBack::Stop() {
   {
     const MutexLock lock(mutex_);
@@ -41,7 +42,7 @@ void ReadBack::Add(const Path& root, const FileEntry& file) {
   changed_.NotifyAll();
 }
 
-// Whoever writes reports; this only looks whether it should end.
+// The writer reports progress; the follower only forwards a cancellation.
 Status ReadBack::Follow() {
   JobControl* own = nullptr;
   JobControl quiet([&](const JobControl::Progress&) {

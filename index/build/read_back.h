@@ -15,20 +15,21 @@
 
 namespace rhizome::inline internal {
 
-/// Reads the files of a new generation back from the disk and compares them with what was written:
-/// those that are told of early by a thread of its own, while others are still being written; the
-/// rest in the end.
-/// Threads: Add from any; Finish once, from one. Ownership: everything given must outlive it.
+/// Reads the files of a new generation back from disk and compares them with what was written. A
+/// thread of its own checks the files that Add reports, while others are still being written;
+/// Finish checks the rest.
+/// Threads: Add from any; Finish once, from one. Ownership: the constructor's arguments must
+/// outlive it.
 class ReadBack {
  public:
   ReadBack(FileSystem& fs, IoPacer* pacer, const JobControl& control);
   ~ReadBack();
 
-  /// A file that is written and synced. `root`: of the generation.
+  /// Reports a file that is written and synced. `root` is the folder of the generation.
   void Add(const Path& root, const FileEntry& file) RHIZOME_EXCLUDES(mutex_);
 
-  /// Waits for those, and reads those of `files` that nobody told of. Errors: kCorruption, naming
-  /// the first file that is not what was written; kIoError; kInterrupted.
+  /// Waits for the reported files, and reads those of `files` that were not reported. Errors:
+  /// kCorruption, naming the first file that differs from what was written; kIoError; kInterrupted.
   Status Finish(const Path& root, const std::vector<FileEntry>& files, std::uint32_t threads)
       RHIZOME_EXCLUDES(mutex_);
 
@@ -50,8 +51,8 @@ class ReadBack {
   CondVar changed_;
   std::vector<Task> waiting_ RHIZOME_GUARDED_BY(mutex_);
   bool ended_ RHIZOME_GUARDED_BY(mutex_) = false;
-  std::set<std::string> seen_ RHIZOME_GUARDED_BY(mutex_);  // paths that were told of
-  Thread follower_;  // none where the system gives none: all is read in the end
+  std::set<std::string> seen_ RHIZOME_GUARDED_BY(mutex_);  // paths that Add reported
+  Thread follower_;  // not started if the system gives no thread: Finish then reads everything
 };
 
 }  // namespace rhizome::inline internal

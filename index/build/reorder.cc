@@ -23,19 +23,20 @@ constexpr std::array<std::pair<OrderKind, std::string_view>, 5> kNames = {{
     {OrderKind::kRandom, "random"},
 }};
 
+// Three digits of this width cover a key of 32 bits, and the counters of a digit take 16 KiB.
 constexpr unsigned kDigitBits = 11;
 constexpr std::size_t kBuckets = std::size_t{1} << kDigitBits;
 
-/// A permutation of the vertices, refined by one stable sort after another, the least significant
-/// key first. Starts in vertex-id order, which therefore breaks all ties. O(vertices) for each
-/// digit of the largest key; 16 bytes a vertex.
+/// A permutation of the vertices, sorted by an LSD radix sort: one stable sort after another, the
+/// least significant key first. It starts in vertex-id order, which breaks all ties. O(vertices)
+/// for each digit of the largest key; 16 bytes a vertex.
 class RadixOrder {
  public:
   explicit RadixOrder(std::size_t size) : order_(size), other_(size) {
     std::iota(order_.begin(), order_.end(), VertexId{0});
   }
 
-  /// Sorts by key(vertex), ascending; `largest` bounds the keys.
+  /// Sorts by key(vertex), ascending. `largest` is the largest key.
   template <typename Key>
   void SortBy(std::uint64_t largest, Key&& key) {
     const auto bits = static_cast<unsigned>(std::bit_width(largest));
@@ -80,7 +81,7 @@ void SortByOwnerAndType(const ReorderInput& input, RadixOrder& order) {
                [&](std::size_t v) -> std::uint64_t { return input.owner[v]; });
 }
 
-// Fisher and Yates, with a counter in place of a generator's state.
+// The shuffle of Fisher and Yates, which hashes a counter instead of keeping a generator's state.
 std::vector<VertexId> Shuffled(std::size_t size, std::uint64_t seed) {
   std::vector<VertexId> order(size);
   std::iota(order.begin(), order.end(), VertexId{0});

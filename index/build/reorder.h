@@ -12,28 +12,30 @@
 
 namespace RHIZOME_API rhizome {
 
-/// How rows follow one another (DESIGN section 4, "Order").
+/// The orders of rows (docs/DESIGN.md, section 4, "Order").
 enum class OrderKind : std::uint8_t {
-  kPds,      ///< (owner, vertex type, degree descending, vertex id): GLISP III-D
+  kPds,      ///< (owner, vertex type, degree descending, vertex id): GLISP section III-D
   kPs,       ///< (owner, vertex type, vertex id)
   kNatural,  ///< vertex id
   kDegree,   ///< (degree descending, vertex id)
   kRandom,   ///< a seeded shuffle
 };
+/// Return the name of a kind ("pds"), and the kind of a name; nullopt if there is none.
 std::string_view OrderName(OrderKind kind);
 std::optional<OrderKind> ParseOrder(std::string_view name);
 
-/// Does the order keep the rows of an owner, and within it of a type, together?
+/// Returns whether the order keeps the rows of an owner, and within it of a type, together.
 bool GroupsByOwner(OrderKind kind);
 
+/// The properties of vertices by which they are ordered.
 struct ReorderInput {
   std::span<const PartitionId> owner;     ///< [vertices]
   std::span<const TypeId> type;           ///< [vertices], or empty: all type 0
-  std::span<const std::uint64_t> degree;  ///< [vertices]; how often a vertex is read for others
+  std::span<const std::uint64_t> degree;  ///< [vertices]; how often a vertex is read as a neighbour
 };
 
-/// The vertex at each row: a permutation of [0, vertices). Errors: kInvalidArgument, columns of
-/// different lengths; kOutOfMemory.
+/// Returns the vertex at each row: a permutation of [0, vertices). The result depends on the
+/// arguments only. Errors: kInvalidArgument, columns of different lengths; kOutOfMemory.
 Result<std::vector<VertexId>> OrderVertices(const ReorderInput& input, OrderKind kind,
                                             std::uint64_t seed);
 

@@ -13,9 +13,11 @@ namespace rhizome::inline internal {
 namespace {
 
 constexpr std::int64_t kNobody = -1;  // a deleted vertex
+// The integer id that is written for a deleted vertex.
 constexpr std::int64_t kNoId = std::numeric_limits<std::int64_t>::min();
 
-/// The texts of as many rows as fit in memory, those asked for among them.
+/// A window of consecutive rows with their texts, as many rows as fit in memory, but at least those
+/// asked for.
 class WindowOfTexts {
  public:
   WindowOfTexts(const StringIds& ids, const VertexOrder& order, std::uint64_t memory_bytes)
@@ -62,7 +64,8 @@ class WindowOfTexts {
     });
   }
 
-  /// What the piece, which begins at `begin` of all texts, has of a vertex's text.
+  /// Copies the part of a vertex's text that lies in the piece, which begins at `begin` of all
+  /// texts.
   void Copy(std::size_t vertex, std::uint64_t begin, std::span<const std::byte> piece) {
     const Row row = order_.RowOf(static_cast<VertexId>(vertex));
     if (row < first_ || row >= end_) return;

@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::uint64_t kSyncBytes = std::uint64_t{64} << 20;
 
-/// Before each block. The sum covers the block's number as well, so that none is taken for another.
+/// The head of each block. The checksum also covers the block's number, so that one block is never
+/// taken for another.
 struct Frame {
   std::uint32_t bytes;
   std::uint32_t crc32c;
@@ -94,7 +95,8 @@ Status SpillSpace::Drain() {
   return failed_;
 }
 
-// Who waits learns of it, and outputs may be gone as soon as their owners know.
+// Wakes all waiting callers with the failure. From then on they may destroy their outputs, so no
+// block may be written afterwards.
 void SpillSpace::GiveUp(Status status) noexcept {
   const MutexLock lock(mutex_);
   if (failed_.ok()) failed_ = std::move(status);
@@ -102,6 +104,8 @@ void SpillSpace::GiveUp(Status status) noexcept {
   changed_.NotifyAll();
 }
 
+// The loop of the writing thread: takes the next block, writes it without holding the lock, and
+// wakes the writers that wait for room in the queue.
 Status SpillSpace::Work() {
   while (true) {
     Job job{};
@@ -142,7 +146,7 @@ SpillFile& SpillFile::operator=(SpillFile&& other) noexcept {
 
 void SpillFile::Remove() {
   if (space_ == nullptr) return;
-  // What cannot be removed now goes with the folder.
+  // A file that cannot be removed now is removed with the folder.
   Quietly([&] { static_cast<void>(space_->fs().RemoveFile(path_).ok()); });
   space_ = nullptr;
 }
@@ -211,7 +215,7 @@ Result<std::span<const std::byte>> SpillReader::Next() {
   if (!block) return Fail(block.error());
   block_ = *std::move(block);
   if (ahead_ && !block_.empty()) {
-    // Where the system gives no thread for it, the next call reads.
+    // If the system gives no thread for it, the next call reads.
     static_cast<void>(Guarded([&] {
       next_ = std::async(std::launch::async, [source = source_.get()] {
         return Guarded([source] { return ReadBlock(*source); });

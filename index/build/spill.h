@@ -16,13 +16,13 @@
 
 namespace rhizome::inline internal {
 
-/// The scratch folder of one job that works in less memory than its data: files that are written
-/// once, front to back, in large blocks, each with its checksum, and read back front to back.
+/// The scratch folder of one job whose data exceeds its memory. Its files are written once, front
+/// to back, in large blocks with a checksum each, and are read back front to back.
 ///
-/// Blocks are summed and written by a thread of its own, at most queue_bytes of them waiting; what
-/// was written is synced every 64 MiB, so that the page cache holds little that is dirty and a
-/// memory limit that counts the cache is kept. Nothing here survives the job: the folder is
-/// removed by Clear or the destructor, and after a kill by whoever opens the store next.
+/// A thread of its own computes checksums and writes blocks; at most queue_bytes of blocks wait for
+/// it. Files are synced every 64 MiB, so that the page cache holds few dirty pages and a memory
+/// limit that counts the cache holds. Nothing here survives the job: Clear or the destructor
+/// removes the folder, and after a kill the next process that opens the store does.
 ///
 /// Threads: functions may be called from many threads; each SpillWriter from one at a time.
 class SpillSpace {
@@ -35,10 +35,10 @@ class SpillSpace {
   SpillSpace(const SpillSpace&) = delete;
   SpillSpace& operator=(const SpillSpace&) = delete;
 
-  /// Bytes that all writers gave to the disk so far.
+  /// Returns the bytes that all writers have written to disk so far.
   std::uint64_t bytes_written() const { return bytes_written_.load(std::memory_order_relaxed); }
 
-  /// Stops the thread and removes the folder, and `scratch` if nothing else is in it.
+  /// Stops the thread and removes the folder, and `scratch` if it is empty then.
   Status Clear();
 
   FileSystem& fs() const { return fs_; }
@@ -52,7 +52,8 @@ class SpillSpace {
     std::uint32_t blocks = 0;
   };
   struct Job {
-    std::shared_ptr<Output> output;  // shared: a writer may be given up while its blocks wait
+    // The output is shared, because a writer may be destroyed while its blocks wait.
+    std::shared_ptr<Output> output;
     std::vector<std::byte> block;
   };
 
@@ -77,12 +78,12 @@ class SpillSpace {
   Mutex mutex_;
   CondVar changed_;
   std::deque<Job> queue_ RHIZOME_GUARDED_BY(mutex_);
-  std::uint64_t queued_bytes_ RHIZOME_GUARDED_BY(mutex_) = 0;  // the block being written included
+  std::uint64_t queued_bytes_ RHIZOME_GUARDED_BY(mutex_) = 0;  // includes the block being written
   bool stop_ RHIZOME_GUARDED_BY(mutex_) = false;
-  Status failed_ RHIZOME_GUARDED_BY(mutex_);  // the first failure: every later call fails with it
+  Status failed_ RHIZOME_GUARDED_BY(mutex_);  // the first failure; every later call returns it
 };
 
-/// A finished file of a SpillSpace, which must outlive it; removed with this object.
+/// A finished file of a SpillSpace, which must outlive it. The file is removed with this object.
 class SpillFile {
  public:
   SpillFile() = default;
@@ -108,14 +109,15 @@ class SpillWriter {
   SpillWriter(SpillWriter&&) noexcept = default;
   SpillWriter& operator=(SpillWriter&&) noexcept = default;
 
-  /// Adds a record, which stands in one block whole; a longer one gets a block for itself.
+  /// Adds a record, which lies within one block; a record longer than a block gets a block of its
+  /// own.
   /// Errors: those of writing, perhaps of an earlier block or another file; kOutOfSpace.
   Status Append(std::span<const std::byte> record);
 
-  /// Ends the block; what follows begins the next.
+  /// Ends the block; the next record begins another.
   Status EndBlock();
 
-  /// Waits until all is written.
+  /// Waits until everything is written.
   Result<SpillFile> Finish();
 
  private:
@@ -128,15 +130,15 @@ class SpillWriter {
   std::vector<std::byte> block_;
 };
 
-/// Reads a file back, block by block. With `ahead`, the next block is read meanwhile.
+/// Reads a file back, block by block. With `ahead`, it prefetches the next block in the background.
 /// Threads: one at a time. Ownership: `file` must outlive it.
 class SpillReader {
  public:
   static Result<SpillReader> Open(const SpillFile& file, bool ahead);
   SpillReader(SpillReader&&) noexcept = default;
-  SpillReader& operator=(SpillReader&&) = delete;  // a read may be under way
+  SpillReader& operator=(SpillReader&&) = delete;  // a read may be in flight
 
-  /// The next block, valid until the next call; empty at the end.
+  /// Returns the next block, valid until the next call; empty at the end.
   /// Errors: kIoError; kCorruption, the block is not what was written.
   Result<std::span<const std::byte>> Next();
 
@@ -155,8 +157,8 @@ class SpillReader {
   std::future<Result<std::vector<std::byte>>> next_;
 };
 
-/// How much memory the blocks of `streams` files that are open at once may take together, as the
-/// size of one block: a share of `budget_bytes`, within [4 KiB, 1 MiB].
+/// Returns the size of a block for `streams` files that are open at once: an equal share of
+/// `budget_bytes`, within [4 KiB, 1 MiB].
 std::size_t SpillBlockBytes(std::uint64_t budget_bytes, std::uint64_t streams);
 
 }  // namespace rhizome::inline internal

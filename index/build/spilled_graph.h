@@ -12,41 +12,42 @@
 
 namespace rhizome::inline internal {
 
-/// What a GraphInput has on disk: made by an ingestion whose edges do not fit in memory.
+/// The parts of a GraphInput that are on disk, made by an ingestion whose edges do not fit in
+/// memory.
 struct SpilledGraph {
   SpillSpace* space = nullptr;       ///< must outlive this
-  std::uint64_t memory_bytes = 0;    ///< what the build may take
-  bool edges_in_memory = false;      ///< they are in GraphInput::edges after all
+  std::uint64_t memory_bytes = 0;    ///< limit on the build's memory
+  bool edges_in_memory = false;      ///< the edges are in GraphInput::edges after all
   EdgeSpool ends;                    ///< src and dst of every edge, as vertex ids
-  std::optional<EdgeSpool> columns;  ///< type, weight and attributes, in blocks of as many edges
-  bool typed = false;                ///< does the graph have several edge types?
+  std::optional<EdgeSpool> columns;  ///< type, weight and attributes of the same edges
+  bool typed = false;                ///< the graph has several edge types
   bool weighted = false;
   std::vector<EdgeAttribute> attributes;  ///< their names and final dtypes, without values
   std::optional<StringIds> string_ids;    ///< for ExternalIdKind::kString
-  SpillFile string_file;                  ///< what string_ids reads
+  SpillFile string_file;                  ///< the texts that string_ids reads
 };
 
-/// Reads the edges with all their columns, block by block: a block of columns may be a part of one
-/// of ends (SpoolBlockEdges). Ownership: `graph` must outlive it.
+/// Reads the edges with all their columns, block by block. A block of columns may cover only a part
+/// of a block of ends (SpoolBlockEdges). Ownership: `graph` must outlive it.
 class SpilledEdgeReader {
  public:
   static Result<SpilledEdgeReader> Open(const SpilledGraph& graph);
 
-  /// The next block; false at the end. Columns that the graph does not have are empty; attributes
-  /// have their final dtypes.
+  /// Reads the next block; false at the end. Columns that the graph does not have are empty;
+  /// attributes have their final dtypes.
   Result<bool> Next(EdgeList& edges);
 
  private:
   SpilledEdgeReader(const SpilledGraph& graph, EdgeSpoolReader ends)
       : graph_(&graph), ends_(std::move(ends)) {}
-  /// Takes what beside_ has for the edges whose ends are there.
+  /// Moves the columns in beside_ to the edges whose ends are in `edges`.
   Result<bool> TakeColumns(EdgeList& edges);
 
   const SpilledGraph* graph_;
   EdgeSpoolReader ends_;
   std::optional<EdgeSpoolReader> columns_;
-  EdgeList block_;         // of ends
-  std::size_t taken_ = 0;  // of its edges
+  EdgeList block_;         // a block of ends
+  std::size_t taken_ = 0;  // number of its edges already returned
   EdgeList beside_;
 };
 

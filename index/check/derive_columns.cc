@@ -33,8 +33,8 @@ void WriteHeader(std::span<std::byte> image, const SectionEntry& entry, const T&
     std::memcpy(Place(image, entry).data(), &header, sizeof(header));
 }
 
-/// Writes what the entries of one direction say of the other: of all entries, or of the sound ones
-/// into those that are not.
+/// Writes the entries of one direction that follow from the other: from all entries, or from sound
+/// ones into those that are not.
 bool Invert(const SectionSalvage& salvage, const SectionEntry& from, const SectionEntry& to,
             bool all, std::span<std::byte> image) {
   const auto known = Place(image, from);
@@ -135,8 +135,8 @@ bool DeriveVertexIds(const SectionSalvage& salvage, const GenerationInfo& info,
                         .deleted = static_cast<std::uint32_t>(deleted)});
   if (Whole(salvage, IdsSection::kSorted)) return true;
   const Ids ids(salvage, info.vertices);
-  // Nothing but this side says which vertices were deleted. The ids may share a damaged block with
-  // it, and be sound.
+  // Only the sorted side tells which vertices were deleted. The ids may share a damaged block with
+  // it and still be sound.
   if (deleted > 0 || !ids.Sound(strings)) return false;
   std::vector<std::uint64_t> order(info.vertices);
   std::iota(order.begin(), order.end(), 0);

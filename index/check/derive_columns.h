@@ -10,23 +10,24 @@
 
 namespace rhizome::inline internal {
 
-// What follows from the rest of a damaged order or dictionary, written into `image`, which has the
-// file's bytes and length. False where something is missing that nothing else tells. The caller
-// seals the image and compares it with the hash of what was committed.
+// These functions derive the damaged parts of an order or dictionary from the rest, and write them
+// into `image`, which has the file's bytes and length. They return false if something is missing
+// that nothing else determines. The caller reseals the image and compares it with the committed
+// hash.
 
-/// What to believe of an order. Both directions have a block in common, which may be damaged in one
-/// of them only, so that each is worth a try.
+/// The part of an order to trust. Both directions share a block, which may be damaged in only one
+/// of them, so all three are worth a try.
 enum class OrderSource : std::uint8_t { kSoundBlocks, kRowOfVertex, kVertexOfRow };
 
-/// Each entry of one direction of the order from the other.
+/// Derives each entry of one direction of the order from the other.
 bool DeriveOrder(const SectionSalvage& salvage, const GenerationInfo& info, OrderSource source,
                  std::span<std::byte> image);
 
-/// The sorted side of the external ids, where no vertex was deleted.
+/// Derives the sorted side of the external ids, if no vertex was deleted.
 bool DeriveVertexIds(const SectionSalvage& salvage, const GenerationInfo& info,
                      std::span<std::byte> image);
 
-/// Number `i` of a section, and the same written.
+/// Load or store number `i` of a section.
 std::uint64_t LoadElement(std::span<const std::byte> bytes, std::uint32_t width, std::uint64_t i);
 void StoreElement(std::span<std::byte> bytes, std::uint32_t width, std::uint64_t i,
                   std::uint64_t value);

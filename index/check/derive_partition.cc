@@ -25,7 +25,7 @@ std::uint64_t Count(const SectionSalvage& file, S kind) {
   return entry == nullptr ? 0 : entry->element_count;
 }
 
-/// The numbers of a column.
+/// Returns the numbers of a column.
 std::vector<std::uint64_t> Numbers(const SectionSalvage& file, S kind) {
   std::vector<std::uint64_t> numbers(Count(file, kind));
   for (std::uint64_t i = 0; i < numbers.size(); ++i)
@@ -33,19 +33,19 @@ std::vector<std::uint64_t> Numbers(const SectionSalvage& file, S kind) {
   return numbers;
 }
 
-/// Writes a partition file that says only what one direction of a damaged one says, and nothing of
-/// boundary vertices, so that the parser can check it and hand out its edges.
+/// Writes a partition file with only one direction of a damaged one, and no boundary vertices, so
+/// that the parser can check it and return its edges.
 class OneSide {
  public:
   OneSide(const SectionSalvage& file, const SideKinds& kinds, const VertexOrder& order,
           const GenerationInfo& info, std::uint32_t partition)
       : file_(file), kinds_(kinds), order_(order), info_(info), partition_(partition) {}
 
-  /// Are all sections there, sound or not? A section may share a damaged block with another and be
-  /// sound: what comes of them tells.
+  /// Returns whether all sections exist, sound or not. A section may share a damaged block with
+  /// another and still be sound, which the result shows.
   bool Complete() const;
 
-  /// Nothing if the parts contradict each other.
+  /// Returns nullopt if the parts contradict each other.
   std::optional<std::vector<std::byte>> Write(const StoreId& store_id,
                                               std::span<const std::uint64_t> mirrors) const;
 
@@ -128,8 +128,8 @@ Status OneSide::WriteRows(SectionFileWriter& writer, std::span<const std::uint64
   return WriteColumn(writer, Kind(S::kMirrors), mirrors);
 }
 
-// Both directions share the type lists, which are numbered by their first use: without the other
-// direction, those that are left get new numbers.
+// Both directions share the type lists, which are numbered by first use. Without the other
+// direction, the remaining ones get new numbers.
 Status OneSide::WriteTypeLists(SectionFileWriter& writer) const {
   std::vector<std::uint64_t> of_vertex = Numbers(file_, kinds_.type_lists);
   const auto offsets = Numbers(file_, S::kTypeListOffsets);
@@ -159,7 +159,7 @@ Status OneSide::WriteTypeLists(SectionFileWriter& writer) const {
   return WriteColumn(writer, Kind(S::kTypeEnds), new_ends);
 }
 
-// Weights stand by edge id, which without out-lists is the position in the in-lists.
+// Weights are keyed by edge id, which without out-lists is the position in the in-lists.
 Status OneSide::WriteWeights(SectionFileWriter& writer) const {
   if (out() || file_.Find(Kind(S::kInEdges)) == nullptr) return Copy(writer, Kind(S::kWeights));
   const auto weights = file_.Bytes(Kind(S::kWeights));
@@ -173,7 +173,8 @@ Status OneSide::WriteWeights(SectionFileWriter& writer) const {
   return writer.AddSection(Kind(S::kWeights), std::span<const float>(by_entry));
 }
 
-// No owned vertex has edges elsewhere; of mirrors it must be said that their owner has some.
+// Declares no owned vertex a boundary vertex. The parser requires that a mirror's owner holds edges
+// of it, so the sets say so.
 Status OneSide::WriteNoBoundary(SectionFileWriter& writer,
                                 std::span<const std::uint64_t> mirrors) const {
   const std::vector<std::uint64_t> words((order_.owned_count(partition_) + 63) / 64, 0);
@@ -239,7 +240,7 @@ EdgesOfPartition EdgesOf(const Adjacency& adjacency, const GenerationInfo& info)
 
 }  // namespace
 
-/// A damaged partition as one direction of it tells it.
+/// A damaged partition, as reconstructed from one of its directions.
 struct PartitionDeriver::View {
   Adjacency adjacency;
   const char* from = "";
@@ -257,7 +258,7 @@ std::optional<Adjacency> PartitionDeriver::Sound(std::uint32_t partition) const 
   return adjacency ? std::optional(*std::move(adjacency)) : std::nullopt;
 }
 
-// A mirror's owner holds edges of it too, and says where the others are.
+// A mirror's owner also holds edges of it, and knows the other partitions that do.
 std::optional<std::vector<std::uint64_t>> PartitionDeriver::MirrorsOf(std::uint32_t partition) {
   std::vector<std::uint64_t> mirrors;
   for (std::uint32_t q = 0; q < info_.partitions; ++q) {
@@ -274,8 +275,8 @@ std::optional<std::vector<std::uint64_t>> PartitionDeriver::MirrorsOf(std::uint3
   return mirrors;
 }
 
-/// One direction of a damaged partition, with its mirrors as they stand there or as the others tell
-/// them; nothing if the parser finds a contradiction.
+/// Reconstructs one direction of a damaged partition, with its own mirrors or those that the other
+/// partitions imply; nullopt if the parser finds a contradiction.
 std::optional<PartitionDeriver::View> PartitionDeriver::ViewOf(std::uint32_t partition,
                                                                const SectionSalvage& file, bool out,
                                                                bool own_mirrors) {
@@ -296,11 +297,11 @@ std::optional<PartitionDeriver::View> PartitionDeriver::ViewOf(std::uint32_t par
       *std::move(adjacency),
       out ? "its out-lists and the other partitions" : "its in-lists and the other partitions",
       file.Find(Kind(kinds.lists)) != nullptr,
-      // Without weights, edge ids stand by in-entries only where edges have attributes.
+      // Without weights, in-entries have edge ids only if edges have attributes.
       !info_.weighted && file.Find(Kind(S::kInEdges)) != nullptr};
 }
 
-/// Visits the views of a damaged partition, likely ones first, until one is taken.
+/// Visits the views of a damaged partition, the likeliest first, until one is accepted.
 template <typename Visit>
 bool PartitionDeriver::AnyView(std::uint32_t partition, const Visit& take) {
   const auto image = read_(partition);
@@ -330,7 +331,7 @@ void PartitionDeriver::Sum(const EdgesOfPartition& edges, std::uint32_t partitio
   }
 }
 
-/// False if a partition cannot be read at all.
+/// Returns false if a partition cannot be read at all.
 Result<bool> PartitionDeriver::SumOthers(std::uint32_t but) {
   out_degree_.assign(info_.vertices, 0);
   in_degree_.assign(info_.vertices, 0);
@@ -351,11 +352,11 @@ Result<bool> PartitionDeriver::SumOthers(std::uint32_t but) {
   return true;
 }
 
-/// The whole file as it follows from a view; nothing if it is not what was committed.
+/// Writes the whole file that follows from a view; nullopt if it differs from the committed one.
 std::optional<std::vector<std::byte>> PartitionDeriver::WriteWhole(std::uint32_t partition,
                                                                    const View& view) {
   const EdgesOfPartition edges = EdgesOf(view.adjacency, info_);
-  // In a weighted graph nothing else says whether edges have attributes: both are tried.
+  // In a weighted graph nothing else tells whether edges have attributes, so both are tried.
   for (const bool attributed : {view.attributed, !view.attributed}) {
     const PartitionContext context{
         .partition = partition,
@@ -376,6 +377,9 @@ std::optional<std::vector<std::byte>> PartitionDeriver::WriteWhole(std::uint32_t
   return std::nullopt;
 }
 
+// Derives a partition: sums the degrees and partition sets of all other partitions (SumOthers),
+// then tries each view of the damaged one (AnyView) until the file that follows from it has the
+// committed hash.
 Result<std::optional<PartitionDeriver::Derived>> PartitionDeriver::Derive(std::uint32_t partition) {
   std::optional<Derived> derived;
   RHIZOME_ASSIGN_OR_RETURN(const bool others, SumOthers(partition));

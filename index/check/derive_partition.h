@@ -16,15 +16,15 @@
 
 namespace rhizome::inline internal {
 
-/// What a damaged partition file must have been, from those of its lists that are left and from the
+/// Derives the bytes of a damaged partition file from the intact parts of its lists and from the
 /// other partitions.
 class PartitionDeriver {
  public:
-  /// The bytes of a partition's file as they are, of the length that the manifest says; nothing if
+  /// Returns the current bytes of a partition's file, with the length in the manifest; nullopt if
   /// they cannot be read.
   using ReadImage = std::function<std::optional<std::vector<std::byte>>(std::uint32_t partition)>;
 
-  /// Are these the bytes that were committed?
+  /// Returns whether these are the committed bytes.
   using Accept = std::function<bool(std::uint32_t partition, std::span<const std::byte> bytes)>;
 
   /// `order` and `info` must outlive it.
@@ -41,7 +41,8 @@ class PartitionDeriver {
     std::vector<std::byte> bytes;
     const char* from = "";
   };
-  /// Nothing if neither direction's lists are whole, or weights are lost. Errors: kInterrupted.
+  /// Returns nullopt if neither direction's lists are whole, or if weights are lost. Errors:
+  /// kInterrupted.
   Result<std::optional<Derived>> Derive(std::uint32_t partition);
 
  private:
@@ -63,7 +64,7 @@ class PartitionDeriver {
   const Accept accept_;
   const JobControl& control_;
 
-  // By row, of the whole graph.
+  // These count over the whole graph, by row.
   std::vector<std::uint64_t> out_degree_;
   std::vector<std::uint64_t> in_degree_;
   std::vector<std::uint64_t> sets_;

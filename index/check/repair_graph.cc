@@ -20,7 +20,7 @@ bool Fits(std::span<const std::byte> bytes, const FileEntry& entry) {
   return bytes.size() == entry.size_bytes && Xxh3(bytes) == entry.xxh3;
 }
 
-/// What the files of one generation tell of each other.
+/// Derives files of one generation from each other.
 class GraphDeriver : public FileDeriver {
  public:
   explicit GraphDeriver(const JobControl& control) : control_(control) {}
@@ -37,7 +37,8 @@ class GraphDeriver : public FileDeriver {
       if (file.path != PartitionPath(p)) continue;
       fault_ = Status::Ok();
       auto answer = DerivePartition(source, p, left);
-      // What the other files could not say may be only what could not be read of them.
+      // The other files may lack the answer only because they could not be read; then that error is
+      // reported.
       if (answer && !*answer && !fault_.ok()) return Fail(fault_);
       return answer;
     }
@@ -123,7 +124,7 @@ class GraphDeriver : public FileDeriver {
     if (!order) return Answer();
     PartitionDeriver deriver(
         *order, info, source.id,
-        // The damaged one need not be in its place any more.
+        // The damaged file may no longer be in its place.
         [&](std::uint32_t p) {
           return p == partition ? std::optional(left) : ReadImage(source, PartitionPath(p));
         },
@@ -138,7 +139,7 @@ class GraphDeriver : public FileDeriver {
   }
 
   const JobControl& control_;
-  Status fault_;  // of reading other files
+  Status fault_;  // first error of reading other files
 };
 
 }  // namespace

@@ -42,8 +42,8 @@ class TopologyCheck {
   GenerationFiles& files_;
   const JobControl& control_;
   TopologyFindings findings_;
-  std::optional<VertexIds> ids_;      // where they are sound
-  std::vector<Status> of_partition_;  // damage, each written by the one task that has it
+  std::optional<VertexIds> ids_;      // unset if they are damaged
+  std::vector<Status> of_partition_;  // damage; each entry is written by the task of its partition
 };
 
 Status TopologyCheck::CheckIds() {
@@ -68,7 +68,7 @@ Result<Adjacency> TopologyCheck::Load(const VertexOrder& order, std::uint32_t pa
   return ParsePartition(std::move(file), manifest_.info, order, partition);
 }
 
-// As many as there are processors, and as many as there may be of the largest partition.
+// Returns one thread a processor, but no more than the memory allows for the largest partition.
 std::uint32_t TopologyCheck::Threads() const {
   std::uint64_t largest = 1;
   for (std::uint32_t p = 0; p < manifest_.info.partitions; ++p) {
@@ -87,7 +87,7 @@ Result<TopologyFindings> TopologyCheck::Run() {
   auto file = files_.Load(kOrderPath, FileKind::kOrder);
   auto order =
       file ? ParseOrder(*std::move(file), manifest_.info) : Result<VertexOrder>(Fail(file.error()));
-  // Without it partitions cannot be understood; VerifyFiles has read their bytes.
+  // Without the order, partitions cannot be interpreted; VerifyFiles has read their bytes.
   const Status partitions = order ? CheckPartitions(*order) : Status::Ok();
   const Status ids = beside.Join();
   std::vector<TopologyFindings::Finding> later = std::exchange(findings_.damaged, {});
@@ -133,7 +133,7 @@ Status TopologyCheck::CheckPartitions(const VertexOrder& order) {
       findings_.damaged.push_back(
           {PartitionPath(p), "in-lists: not the same edges as in the out-lists"});
   }
-  if (!complete) return Status::Ok();  // sums over the rest would blame sound files
+  if (!complete) return Status::Ok();  // sums over the other partitions would blame sound files
   if (edges != manifest_.info.edges)
     findings_.damaged.push_back(
         {"topology", fmt::format("the partitions hold {} edges, but the manifest says {}", edges,
@@ -142,7 +142,7 @@ Status TopologyCheck::CheckPartitions(const VertexOrder& order) {
   return verifier.ClaimsHold() ? Status::Ok() : NameWrongClaims(order, verifier);
 }
 
-// Rare, so the partitions are read once more.
+// Names the wrong claims. This is rare, so it reads the partitions again.
 Status TopologyCheck::NameWrongClaims(const VertexOrder& order, const TopologyVerifier& verifier) {
   for (std::uint32_t p = 0; p < manifest_.info.partitions; ++p) {
     RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());

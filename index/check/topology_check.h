@@ -12,19 +12,19 @@
 
 namespace rhizome::inline internal {
 
-/// Where the files of a generation come from. Threads: many at once.
+/// The source of a generation's files. Threads: many at once.
 class GenerationFiles {
  public:
   virtual ~GenerationFiles() = default;
 
-  /// A file, by its path within the generation. Errors: those of Store::LoadSectionFile.
+  /// Loads a file by its path within the generation. Errors: those of Store::LoadSectionFile.
   virtual Result<SectionFile> Load(const std::string& path, FileKind kind) = 0;
 
-  /// Nothing of that file is in memory any more.
+  /// Called when no part of that file is in memory any more.
   virtual void Release(const std::string& /*path*/) {}
 };
 
-/// From the store, one by one.
+/// Reads the files from the store, one by one.
 class StoredFiles : public GenerationFiles {
  public:
   explicit StoredFiles(const Store& store) : store_(store) {}
@@ -36,23 +36,23 @@ class StoredFiles : public GenerationFiles {
   const Store& store_;
 };
 
-/// What is wrong with the external ids, the order and the topology of a generation.
+/// The faults of the external ids, the order and the topology of a generation.
 struct TopologyFindings {
   struct Finding {
-    std::string file;  ///< within the generation
+    std::string file;  ///< path within the generation
     std::string what;
   };
   std::vector<Finding> damaged;
-  std::vector<std::optional<std::uint64_t>> edges;  ///< of each partition that parsed
+  std::vector<std::optional<std::uint64_t>> edges;  ///< by partition; nullopt if it did not parse
 };
 
-/// Bytes of topology that are in memory at a time, where no single partition has more.
+/// The bytes of topology in memory at a time, unless a single partition is larger.
 inline constexpr std::uint64_t kTopologyCheckBytes = std::uint64_t{1} << 30;
 
-/// Checks all that these files say of the graph, on all processors: several partitions at a time,
-/// and of each many lists. Memory: kTopologyCheckBytes, or the largest partition; the order and the
-/// external ids; see also TopologyVerifier. Errors: kInterrupted; kOutOfMemory; kIoError, a file
-/// could not be read, which is no damage.
+/// Checks everything that these files say about the graph, on all processors: several partitions at
+/// a time, and many lists of each. Memory: kTopologyCheckBytes, or the largest partition; the order
+/// and the external ids; see also TopologyVerifier. Errors: kInterrupted; kOutOfMemory; kIoError, a
+/// file could not be read, which is not damage.
 Result<TopologyFindings> CheckTopology(const Manifest& manifest, GenerationFiles& files,
                                        const JobControl& control);
 

@@ -19,7 +19,7 @@
 namespace rhizome {
 namespace {
 
-/// Looks at delta and arrays, and lists what was found elsewhere.
+/// Checks the delta and the arrays, and reports the findings on the topology.
 class GraphVerifier {
  public:
   GraphVerifier(const Store& store, const TopologyFindings& topology, const JobControl& control,
@@ -40,7 +40,7 @@ class GraphVerifier {
   Status CheckRowSums(const ArrayEntry& entry);
   Status CompareChunk(const ChunkArray& rows, const ChunkArray& sums, std::uint64_t chunk);
 
-  /// One finding a file names it; what VerifyFiles has found there is not repeated.
+  /// Adds a finding unless the file has one already, for example from VerifyFiles.
   void AddDamage(const std::string& relative_path, std::string what) {
     const Path folder = Store::GenerationFolder(store_.path(), store_.manifest().generation);
     const std::string file =
@@ -51,7 +51,7 @@ class GraphVerifier {
         });
     if (!known) report_.damaged.push_back({file, 0, std::move(what)});
   }
-  /// Takes note of damage; another kind of failure ends the run.
+  /// Records damage; any other failure ends the run.
   Status Note(const std::string& relative_path, const Status& status) {
     if (!ProvesDamage(status)) return status;
     AddDamage(relative_path, status.message());
@@ -71,7 +71,8 @@ Status GraphVerifier::Run() {
   return CheckArrays();
 }
 
-// Every record decodes and follows the one before it; every row that it names is there.
+// Checks that every record decodes and follows the one before it, and that every row that it names
+// exists.
 Status GraphVerifier::CheckDelta() {
   RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = "verify delta"}));
   const std::uint64_t values =
@@ -99,7 +100,7 @@ Status GraphVerifier::CheckDelta() {
 Status GraphVerifier::CheckDeltaRows(const Delta& delta) {
   const auto merged = delta.Merged();
   if (merged == nullptr) return Status::Ok();
-  std::map<std::uint64_t, std::uint64_t> row_bytes;  // of the arrays that are still there
+  std::map<std::uint64_t, std::uint64_t> row_bytes;  // of the arrays that still exist
   for (const ArrayEntry& array : store_.manifest().arrays)
     if (!array.name.ends_with(kSidecarSuffix)) row_bytes[array.array_id] = array.row_bytes();
   std::vector<std::byte> row;
@@ -113,8 +114,8 @@ Status GraphVerifier::CheckDeltaRows(const Delta& delta) {
   return Status::Ok();
 }
 
-// An array has a row for each vertex, or for each edge of the partition that its dimension names;
-// a sidecar goes with its array.
+// Checks that an array has one row for each vertex, or for each edge of the partition that its
+// dimension names; a sidecar has the rows of its array.
 void GraphVerifier::CheckRowCount(const ArrayEntry& entry) {
   const ArrayEntry* about = &entry;
   if (entry.name.ends_with(kSidecarSuffix)) {
@@ -160,7 +161,7 @@ Status GraphVerifier::CheckRowSums(const ArrayEntry& entry) {
     AddDamage(ArrayFolder(sidecar.name, sidecar.form), "not one uint32 for each row of its array");
     return Status::Ok();
   }
-  if (report_.rows_checked) return Status::Ok();  // as the bytes were read
+  if (report_.rows_checked) return Status::Ok();  // VerifyFiles checked them when it read the bytes
   for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk) {
     RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = "verify rows",
                                              .done = chunk,
@@ -211,7 +212,7 @@ Status VerifyGraph(FileSystem& fs, const Path& store, const JobControl& control,
   }
   const StatusCode code = opened.error().code();
   if (code != StatusCode::kCorruption && code != StatusCode::kUnsupported) return opened.error();
-  // VerifyFiles names the file; this is for callers that have not asked it.
+  // VerifyFiles names the file; this is for callers that did not run it.
   if (report.ok()) report.damaged.push_back({"", 0, opened.error().message()});
   return Status::Ok();
 } catch (...) {

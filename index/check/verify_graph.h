@@ -6,8 +6,8 @@
 
 namespace rhizome::inline internal {
 
-/// The rest of VerifyGraph, once topology, order and ids were checked: the delta and the arrays.
-/// Adds all findings to `report`.
+/// Does the rest of VerifyGraph, after topology, order and ids were checked: checks the delta and
+/// the arrays. Adds all findings to `report`.
 Status VerifyOpened(const Store& store, const TopologyFindings& topology, const JobControl& control,
                     VerifyReport& report);
 

@@ -1,6 +1,6 @@
-// Both halves of a verification at once: the structure of the graph is checked while the bytes of
-// the arrays are still being read, from the bytes of topology, order and ids that were read for
-// their hashes.
+// Overlaps the two halves of a verification: the structure of the graph is checked while the arrays
+// are still being read. It uses the bytes of topology, order and ids that were read for their
+// hashes.
 
 #include "rhizome/index/verify_store.h"
 
@@ -27,14 +27,14 @@ class OverlappedCheck : public FileTaker, public GenerationFiles {
   // FileTaker.
   void Begin(const Manifest& manifest) override {
     auto opened = Store::Open(fs_, path_, Store::Mode::kRead);
-    // What is wrong, or that a writer has gone on, shows again later.
+    // A failure, or a newer generation of a writer, shows again later.
     if (!opened || (*opened)->manifest().generation != manifest.generation || store_) return;
     store_ = *std::move(opened);
     const Status started = worker_.Start([this]() -> Status {
       RHIZOME_ASSIGN_OR_RETURN(findings_, CheckTopology(store_->manifest(), *this, quiet_));
       return Status::Ok();
     });
-    if (!started.ok()) store_.reset();  // later, then
+    if (!started.ok()) store_.reset();  // the check runs later instead
   }
 
   bool Wants(const FileEntry& file) const override {
@@ -72,8 +72,9 @@ class OverlappedCheck : public FileTaker, public GenerationFiles {
       RHIZOME_RETURN_IF_ERROR(quiet_.CheckCancelled());
       Held& held = files_[path];
       if (held.state == State::kDamaged)
-        return Fail(Status::Corruption("'" + path + "': damaged"));  // VerifyFiles says how
-      // Only once: whoever asks again reads it again.
+        // VerifyFiles reports the details
+        return Fail(Status::Corruption("'" + path + "': damaged"));
+      // The bytes are returned only once; a second Load reads the file again.
       if (std::exchange(held.state, State::kElsewhere) == State::kHere)
         bytes = std::move(held.bytes);
     }
@@ -87,7 +88,8 @@ class OverlappedCheck : public FileTaker, public GenerationFiles {
     held_bytes_ -= std::exchange(files_[path].held_bytes, 0);
   }
 
-  /// VerifyFiles is done, and the findings are wanted or not; waits for them.
+  /// Must be called when VerifyFiles is done. Waits for the findings if they are wanted, else
+  /// cancels the check.
   void End(bool wanted) {
     if (!worker_.started()) return;
     if (!wanted) quiet_.Cancel();
@@ -99,7 +101,7 @@ class OverlappedCheck : public FileTaker, public GenerationFiles {
     if (const Status status = worker_.Join(); !status.ok()) findings_ = Fail(status);
   }
 
-  /// After End(true); null if nothing was checked.
+  /// Valid after End(true); null if nothing was checked.
   const std::shared_ptr<const Store>& store() const { return store_; }
   Result<TopologyFindings>& findings() { return findings_; }
 
@@ -110,7 +112,7 @@ class OverlappedCheck : public FileTaker, public GenerationFiles {
     std::vector<std::byte> bytes;
     std::uint64_t held_bytes = 0;  // until it is released
   };
-  /// In memory until the end whatever else is.
+  /// Returns whether a file is held in memory until the end, whatever the limit.
   static bool IsAlwaysHeld(std::string_view path) {
     return path.starts_with("order/") || path.starts_with("ids/");
   }
@@ -118,9 +120,10 @@ class OverlappedCheck : public FileTaker, public GenerationFiles {
   FileSystem& fs_;
   const Path path_;
   std::shared_ptr<const Store> store_;  // constant once the worker runs
-  JobControl quiet_;                    // the scan reports
+  JobControl quiet_;                    // the scan reports progress
   Thread worker_;
-  Result<TopologyFindings> findings_ = TopologyFindings();  // the worker's until it is joined
+  // The worker owns the findings until it is joined.
+  Result<TopologyFindings> findings_ = TopologyFindings();
 
   Mutex mutex_;
   CondVar changed_;
@@ -134,7 +137,7 @@ class OverlappedCheck : public FileTaker, public GenerationFiles {
 Result<VerifyReport> VerifyStore(FileSystem& fs, const Path& store, const JobControl& control) try {
   OverlappedCheck check(fs, store);
   auto report = VerifyFiles(fs, store, control, &check);
-  // What a damaged file says about the graph would only repeat the damage in other words.
+  // Checking a damaged graph would only repeat the damage in other words.
   if (!report || !report->ok()) return report;
   RHIZOME_RETURN_IF_ERROR(control.Report({.phase = "verify topology"}));
   check.End(true);

@@ -7,9 +7,10 @@
 
 namespace RHIZOME_API rhizome {
 
-/// VerifyFiles, then, if nothing was found, VerifyGraph (index/graph.h); but the files of the graph
-/// are read once for both, and their structure is checked while the rest is being read. Memory: as
-/// both, and about 1 GiB of topology, or the largest partition. Errors: those of VerifyFiles.
+/// Runs VerifyFiles, and then, if it found nothing, VerifyGraph (index/graph.h). The files of the
+/// graph are read only once for both, and their structure is checked while other files are being
+/// read. Memory: that of both, and about 1 GiB of topology, or the largest partition. Errors: those
+/// of VerifyFiles.
 Result<VerifyReport> VerifyStore(FileSystem& fs, const Path& store, const JobControl& control);
 
 }  // namespace rhizome

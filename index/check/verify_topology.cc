@@ -11,7 +11,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-// Vertices, or rows, of one task.
+// Number of vertices, or rows, of one task.
 constexpr std::uint64_t kGrain = 1 << 14;
 
 std::uint64_t Mix(std::uint64_t x) {
@@ -21,7 +21,7 @@ std::uint64_t Mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// The sum of body(begin, end) over ranges that cover [0, count), on all threads.
+/// Returns the sum of body(begin, end) over ranges that cover [0, count), on all threads.
 template <typename Body>
 std::uint64_t ParallelSum(std::uint64_t count, const Body& body) {
   std::atomic<std::uint64_t> sum = 0;
@@ -32,8 +32,8 @@ std::uint64_t ParallelSum(std::uint64_t count, const Body& body) {
   return sum;
 }
 
-/// The sum of a mix of each entry of one vertex's list; `pair(neighbour)` puts both ends of the
-/// edge into one number.
+/// Returns the sum of a mix of each entry of one vertex's list; `pair(neighbour)` packs both ends
+/// of the edge into one number.
 template <typename Pair>
 std::uint64_t MixList(const Adjacency& adjacency, LocalId local, Direction direction,
                       std::vector<LocalId>& scratch, bool typed, const Pair& pair) {
@@ -97,7 +97,7 @@ void TopologyVerifier::Add(std::uint32_t partition, const Adjacency& adjacency) 
   });
 }
 
-// Adds what the partition holds to the rows, and returns the sum of what it claims.
+// Adds the partition's contents to the rows, and returns the sum of its claims.
 std::uint64_t TopologyVerifier::AddRange(const Adjacency& adjacency,
                                          std::span<const std::uint8_t> here, std::uint64_t begin,
                                          std::uint64_t end) {
@@ -122,7 +122,7 @@ std::uint64_t TopologyVerifier::AddRange(const Adjacency& adjacency,
 TopologyVerifier::Facts TopologyVerifier::Claimed(const Adjacency& adjacency, LocalId local,
                                                   std::span<const std::uint8_t> here) const {
   const auto set = adjacency.PartitionSet(local);
-  return {.set = set.empty() ? here : set,  // empty: it is interior
+  return {.set = set.empty() ? here : set,  // empty: the vertex is interior
           .out_degree = keeps_out_ ? adjacency.GlobalDegree(local, Direction::kOut) : 0,
           .in_degree = keeps_in_ ? adjacency.GlobalDegree(local, Direction::kIn) : 0};
 }
@@ -143,8 +143,8 @@ std::uint64_t TopologyVerifier::MixFacts(std::uint64_t row, const Facts& facts) 
   return Mix(Mix(mixed ^ facts.out_degree) ^ facts.in_degree);
 }
 
-// Every partition that holds a row says the same of it, and that is so: then the claims are, as
-// multisets, the facts of each row as often as there are partitions in its set.
+// If every partition that holds a row makes the same, true claim about it, then the multiset of
+// claims has the facts of each row once for each partition in its set.
 bool TopologyVerifier::ClaimsHold() const {
   return claims_ == ParallelSum(info_.vertices, [&](std::uint64_t begin, std::uint64_t end) {
            std::uint64_t facts = 0;

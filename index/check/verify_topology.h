@@ -11,33 +11,34 @@
 
 namespace rhizome::inline internal {
 
-/// Holds what the partitions of a generation say of each other against what they hold, without all
-/// of them in memory at once: each is added, and may go. Memory: 8 bytes a vertex for each
-/// direction that is kept, and the partition sets. Two multisets (the edges of two directions; what
-/// is claimed and what is) are compared by the sum of a mix of each element (the finaliser of
-/// splitmix64), which differs but for a chance of 2^-64. Threads: Add from many at once; the rest
-/// after the last of them.
+/// Checks what the partitions of a generation claim about each other against their contents,
+/// without holding all of them in memory: each is added and may then be freed. Memory: 8 bytes a
+/// vertex for each stored direction, and the partition sets. Two multisets (the edges of two
+/// directions; claims and facts) are compared by the sum of a mix of each element (the finaliser of
+/// splitmix64); unequal multisets pass with probability 2^-64.
+/// Threads: Add may be called from many at once; the rest after the last Add.
 class TopologyVerifier {
  public:
   explicit TopologyVerifier(const GenerationInfo& info);
 
-  /// A partition that parsed; each at most once.
+  /// Adds a partition that parsed; each at most once.
   void Add(std::uint32_t partition, const Adjacency& adjacency);
 
-  /// Edges of a partition that was added.
+  /// Returns the number of edges of an added partition.
   std::optional<std::uint64_t> edges_of(std::uint32_t partition) const { return edges_[partition]; }
 
-  /// Are the in-lists of that partition the edges of its out-lists; symmetric, each edge both ways?
+  /// Returns whether the in-lists of that partition have the edges of its out-lists; if symmetric,
+  /// whether each edge exists both ways.
   bool SidesAgree(std::uint32_t partition) const { return sides_agree_[partition] != 0; }
 
-  /// After all partitions: is all that they say of boundary vertices so?
+  /// Returns, after all partitions are added, whether all claims about boundary vertices hold.
   bool ClaimsHold() const;
 
-  /// What is wrong with the first claim of a partition that is not so; nothing if all are.
+  /// Returns the first wrong claim of a partition; empty if all claims hold.
   std::string WrongClaim(const Adjacency& adjacency) const;
 
  private:
-  /// What a partition says of a vertex, or what all of them hold of it.
+  /// The claims of one partition about a vertex, or the facts over all partitions.
   struct Facts {
     std::span<const std::uint8_t> set;
     std::uint64_t out_degree = 0;
@@ -54,14 +55,14 @@ class TopologyVerifier {
   // Constant after construction.
   const GenerationInfo& info_;
   const bool keeps_out_;
-  const bool keeps_in_;  // and apart from the out-lists
+  const bool keeps_in_;  // stored apart from the out-lists
   const std::size_t set_bytes_;
 
-  // By partition, each written by whoever adds it.
+  // By partition, each written by the thread that adds it.
   std::vector<std::optional<std::uint64_t>> edges_;
   std::vector<std::uint8_t> sides_agree_;
 
-  // By row, added to atomically.
+  // By row, updated atomically.
   std::vector<std::uint64_t> out_degree_;
   std::vector<std::uint64_t> in_degree_;
   std::vector<std::uint8_t> sets_;  // set_bytes_ each

@@ -21,11 +21,11 @@ namespace rhizome::inline internal {
 
 namespace {
 
-// As a partitioner's own default.
+// The default of a partitioner (PartitionOptions::max_edge_balance).
 constexpr double kMaxEdgeBalance = 1.05;
 
-// A vertex stays with its owner where that still holds edges of it, or nothing does: its row stays
-// beside those that were beside it.
+// Keeps the owner of a vertex if that still holds edges of it, or if no partition does, so that its
+// row keeps its neighbouring rows.
 struct OwnerView {
   const ReplicaSets& replicas;
   const VertexOrder& order;  // of the generation
@@ -86,7 +86,7 @@ class CompactedEdges::Attributes {
     }
   }
 
-  /// Of an attribute of one integer.
+  /// Returns the value of an attribute of one integer.
   std::int64_t Integer(std::size_t a, LocalEdge edge) const {
     std::int64_t value = 0;
     std::memcpy(&value, bytes_[a].data() + edge * sizeof(value), sizeof(value));
@@ -129,7 +129,7 @@ Direction CompactedEdges::walked() const {
   return parts_->partitions.front().has(Direction::kOut) ? Direction::kOut : Direction::kIn;
 }
 
-// With its lists in memory.
+// Returns the partition with its lists in memory.
 Result<const Adjacency*> CompactedEdges::PartitionOf(std::uint32_t p,
                                                      std::optional<Adjacency>& loaded) const {
   if (parts_->partitions[p].resident()) return &parts_->partitions[p];
@@ -137,7 +137,8 @@ Result<const Adjacency*> CompactedEdges::PartitionOf(std::uint32_t p,
   return &*loaded;
 }
 
-// Calls visit(source, target, type, position) with local ids for what is left of a partition.
+// Calls visit(source, target, type, position), with local ids, for the remaining edges of a
+// partition.
 template <typename Visit>
 Status CompactedEdges::ForEachBaseEdge(std::uint32_t p, const Adjacency& partition,
                                        Visit&& visit) const {
@@ -170,8 +171,8 @@ Status CompactedEdges::ForEachBaseEdge(std::uint32_t p, const Adjacency& partiti
   return control_.CheckCancelled();
 }
 
-// Calls visit(source, target, position) for the delta's edges; of a pair of a symmetric graph from
-// the lower end only.
+// Calls visit(source, target, position) for the delta's edges; for a pair of a symmetric graph only
+// from the lower end.
 template <typename Visit>
 void CompactedEdges::ForEachNewEdge(Visit&& visit) const {
   if (view_ == nullptr) return;
@@ -202,7 +203,8 @@ bool CompactedEdges::NewExpired(std::uint64_t position) const {
   return view_->Attribute(walked(), position, static_cast<std::uint32_t>(value)) < expired_before_;
 }
 
-// What is left of a vertex's list in partition p, by the lists' lengths alone.
+// Returns the number of remaining edges of a vertex's list in partition p. It needs only the
+// lengths of lists and pieces.
 std::uint64_t CompactedEdges::LeftOf(std::uint32_t p, const Adjacency& partition, LocalId local,
                                      Direction direction) const {
   const Row row = partition.RowOf(local);
@@ -217,8 +219,8 @@ std::uint64_t CompactedEdges::LeftOf(std::uint32_t p, const Adjacency& partition
   return left;
 }
 
-// By the lengths of lists where both directions are kept; else, or where edges are left out for
-// their age, edge by edge.
+// Counts by the lengths of lists if both directions are stored. Otherwise, or if edges expire, it
+// counts edge by edge.
 Status CompactedEdges::CountLeft(std::uint32_t p, const Adjacency& partition,
                                  LocalDegrees& degrees) const {
   degrees.out.assign(partition.vertex_count(), 0);
@@ -245,7 +247,7 @@ Status CompactedEdges::CountLeft(std::uint32_t p, const Adjacency& partition,
                          });
 }
 
-// Several partitions at once.
+// Runs for several partitions at once, hence the atomic counters.
 Status CompactedEdges::CountBase(std::uint32_t p, EdgeDivision& division) {
   std::optional<Adjacency> loaded;
   RHIZOME_ASSIGN_OR_RETURN(const Adjacency* const partition, PartitionOf(p, loaded));
@@ -271,16 +273,18 @@ void CompactedEdges::Count(EdgeDivision& division, VertexId src, VertexId dst, P
     if (replicas_.Add(static_cast<std::uint64_t>(vertex), p)) ++vertices_[p];
 }
 
-// Where a vertex's row is, if no partition holds an edge of it yet.
+// Returns the partition that owns a vertex's row if no partition holds an edge of it yet; else
+// kNoOwner.
 PartitionId CompactedEdges::HomeOf(VertexId vertex) const {
   const auto v = static_cast<std::uint64_t>(vertex);
   if (v >= parts_->order.size() || replicas_.Size(v) != 0) return kNoOwner;
   return parts_->order.OwnerOf(parts_->order.RowOf(vertex));
 }
 
-// HDRF's rule (Petroni et al., CIKM 2015) without its degrees: where both ends are, then where one
-// is; among equals where the row of an end without edges is, which then need not move, and where
-// edges are fewest. Full partitions take no more.
+// Applies HDRF's rule (Petroni et al., CIKM 2015) without its degrees: it prefers a partition that
+// holds both ends, then one that holds one end. Ties go to the owner of an end without edges, whose
+// row then need not move, and to the partition with the fewest edges. Full partitions take no more
+// edges.
 PartitionId CompactedEdges::Choose(VertexId src, VertexId dst, std::uint64_t cap) const {
   const auto [least, most] = std::minmax_element(edges_.begin(), edges_.end());
   const double spread = static_cast<double>(*most - *least) + 1;
@@ -318,6 +322,8 @@ void CompactedEdges::DivideNew(EdgeDivision& division) {
   });
 }
 
+// Divides the edges: counts the remaining edges of each partition, in parallel; assigns the new
+// edges to partitions (DivideNew); then measures the result and chooses the owners.
 Result<EdgeDivision> CompactedEdges::Divide() {
   EdgeDivision division;
   division.kind =
@@ -412,7 +418,7 @@ std::vector<EdgeAttribute> CompactedEdges::EmptyAttributes() const {
   return columns;
 }
 
-// Appends all edges to `all`, calling added() after each.
+// Appends all edges to `all` and calls added() after each.
 template <typename Added>
 Status CompactedEdges::AppendAll(EdgeList& all, Added&& added) const {
   const bool typed = delta_->edge_types().size() > 1;

@@ -14,22 +14,23 @@
 
 namespace rhizome::inline internal {
 
-/// Edges to leave out of the next generation: those whose time is before `before`.
+/// Selects the edges to drop from the next generation: those whose time is below `before`.
 struct ExpiredEdges {
   std::string attribute;  ///< an int64 edge attribute
   std::int64_t before = 0;
 };
 
-/// The edges of a graph with its delta, for the next generation: each edge of the generation stays
-/// in its partition, and each new one goes where its ends are and there is room (HDRF's rule over
-/// the replicas that there are). Balance may fade with many updates; dividing anew mends it.
+/// The edges of a graph with its delta, for the next generation. Each edge of the generation stays
+/// in its partition; each new edge goes to a partition that holds its ends and has room (the rule
+/// of HDRF over the existing replicas). The balance may degrade with many updates; repartitioning
+/// restores it.
 ///
-/// Memory: the replica sets, and in Take what the partition takes; where the generation's lists are
-/// on disk, the partition's lists are loaded for it.
+/// Memory: the replica sets, and in Take the lists of the partition, which are loaded if the
+/// generation's lists are on disk.
 /// Threads: as PartitionedEdges.
 class CompactedEdges final : public PartitionedEdges {
  public:
-  /// `view`: null where nothing was written.
+  /// `view` is null if nothing was written.
   CompactedEdges(std::shared_ptr<const GraphParts> parts, std::shared_ptr<const Delta> delta,
                  std::shared_ptr<const DeltaView> view, std::optional<ExpiredEdges> expired,
                  const JobControl& control);
@@ -40,8 +41,9 @@ class CompactedEdges final : public PartitionedEdges {
   std::vector<std::uint64_t> PartitionSets() override;
   Result<PartitionEdgeList> Take(std::uint32_t partition) override;
 
-  /// All edges, undivided, an undirected graph's pairs once each: for dividing them anew. In
-  /// memory, or, with their columns, in spilled.ends, whose space and memory_bytes are given.
+  /// Return all edges undivided, the pairs of an undirected graph once each, for repartitioning:
+  /// TakeAll in memory; Spill, with their columns, in spilled.ends. The caller sets the space and
+  /// memory_bytes of `spilled`.
   Result<EdgeList> TakeAll() const;
   Status Spill(SpilledGraph& spilled) const;
 
@@ -49,7 +51,7 @@ class CompactedEdges final : public PartitionedEdges {
   struct Edge {
     VertexId src = 0;
     VertexId dst = 0;
-    std::uint64_t position = 0;  // in the view's columns
+    std::uint64_t position = 0;  // of the edge in the view's columns
   };
   struct LocalDegrees {  // by local id
     std::vector<std::uint64_t> out;
@@ -81,7 +83,7 @@ class CompactedEdges final : public PartitionedEdges {
   const std::shared_ptr<const GraphParts> parts_;
   const std::shared_ptr<const Delta> delta_;
   const std::shared_ptr<const DeltaView> view_;
-  std::optional<std::size_t> expired_attribute_;  // an index into the graph's
+  std::optional<std::size_t> expired_attribute_;  // an index into the graph's edge attributes
   std::int64_t expired_before_ = 0;
   const JobControl& control_;
   const std::uint32_t partitions_;

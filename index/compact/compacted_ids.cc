@@ -62,7 +62,7 @@ Status CompactedIds::WriteStrings(ByteSink& sink, const StoreId& store_id) const
   return VertexIds::Write(sink, store_id, ids);
 }
 
-/// New vertices that are not deleted, in the order of their ids' texts.
+/// Returns the new vertices that are not deleted, sorted by the texts of their ids.
 std::vector<VertexId> CompactedIds::SortedNew() const {
   std::vector<VertexId> fresh;
   for (std::uint64_t v = delta_.base_vertices(); v < delta_.vertices(); ++v)
@@ -72,8 +72,8 @@ std::vector<VertexId> CompactedIds::SortedNew() const {
   return fresh;
 }
 
-/// All vertices that are not deleted, in the order of their ids: new ones are put into the order
-/// that the generation has.
+/// Returns all vertices that are not deleted, sorted by id: merges the new vertices into the order
+/// of the generation.
 Result<std::vector<std::uint64_t>> CompactedIds::Sorted() const {
   std::vector<std::uint64_t> sorted;
   sorted.reserve(delta_.vertices());
@@ -92,7 +92,8 @@ Result<std::vector<std::uint64_t>> CompactedIds::Sorted() const {
                                           std::min(last, next), std::max(last, next)));
   };
   for (const VertexId fresh : SortedNew()) {
-    // An equal id that is not deleted would come before it.
+    // If the id exists in the generation and is not deleted, that vertex must come before the new
+    // one, so that check_above_last finds the repetition.
     std::uint64_t end = parts_.ids.LowerBound(delta_.IdOf(fresh));
     if (end < parts_.ids.sorted_count() &&
         parts_.ids.IdOf(parts_.ids.SortedAt(end)) == delta_.IdOf(fresh))

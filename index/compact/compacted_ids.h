@@ -9,22 +9,22 @@
 
 namespace rhizome::inline internal {
 
-/// The external ids of the next generation: those of this one and of its delta, whose texts are
-/// copied from where they are, and whose orders are merged. Memory: while writing, 16 bytes a
-/// vertex (and 8 a vertex for sorting integers). Threads: const. Ownership: what it is made of must
-/// outlive it.
+/// The external ids of the next generation: those of this generation and of its delta. Texts are
+/// copied from where they are, and the two sorted orders are merged. Memory: while writing, 16
+/// bytes a vertex (and 8 a vertex to sort integers). Threads: const. Ownership: `parts` and `delta`
+/// must outlive it.
 class CompactedIds {
  public:
   CompactedIds(const GraphParts& parts, const Delta& delta);
 
-  /// Dense ids stay dense while every id is the vertex id itself.
+  /// Returns the kind of ids. Dense ids stay dense while every id equals its vertex id.
   ExternalIdKind kind() const;
 
-  /// Writes the dictionary; not of dense ids. Errors: kCorruption, the delta gives an id twice;
-  /// those of the sink.
+  /// Writes the dictionary; must not be called for dense ids. Errors: kCorruption, the delta has an
+  /// id twice; those of the sink.
   Status Write(ByteSink& sink, const StoreId& store_id) const;
 
-  /// Of a vertex that is in the generation or in the delta.
+  /// Takes a vertex of the generation or of the delta.
   ExternalId IdOf(VertexId vertex) const;
   bool IsDeleted(VertexId vertex) const;
 

@@ -69,7 +69,7 @@ Status CompactedRows::Read(std::span<const VertexId> vertices, std::span<std::by
   return ReadPlaces(out);
 }
 
-// All at once, so that the reads of many rows overlap, unless others wait for the disk.
+// Reads all rows at once, so that the reads overlap, unless commits wait for the disk.
 Status CompactedRows::ReadPaced(PlacedRows& reader, std::span<PlacedRows::Place> places,
                                 std::span<std::byte> out) const {
   const std::uint64_t row_bytes = array_->entry().row_bytes();
@@ -84,8 +84,8 @@ Status CompactedRows::ReadPaced(PlacedRows& reader, std::span<PlacedRows::Place>
   return Status::Ok();
 }
 
-// Each reader has a stretch of the rows as they stand: what is scattered in the new order is dense
-// there.
+// Gives each reader a consecutive stretch of the old rows: rows that are scattered in the new order
+// are dense in the old one.
 Status CompactedRows::ReadPlaces(std::span<std::byte> out) {
   if (readers_.size() == 1) return ReadPaced(*readers_.front(), places_, out);
   std::sort(places_.begin(), places_.end(),

@@ -16,10 +16,10 @@
 
 namespace rhizome::inline internal {
 
-/// The rows of an array with what the delta put, by vertex id: for scans of many rows at a time.
-/// How, and what it keeps: see PlacedRows.
-/// Threads: one at a time; a call reads with as many as Open is told, which share `memory_bytes`,
-/// in turns of `pacer`, if there is one.
+/// Reads rows of an array, overlaid with the delta's, by vertex id, for scans of many rows at a
+/// time. PlacedRows describes the access and its memory.
+/// Threads: one at a time. A call reads with as many threads as Open was given, which share
+/// `memory_bytes` and read in turns of `pacer`, if there is one.
 class CompactedRows {
  public:
   static Result<std::unique_ptr<CompactedRows>> Open(std::shared_ptr<const Store> store,
@@ -28,8 +28,8 @@ class CompactedRows {
                                                      const Delta& delta, std::uint64_t memory_bytes,
                                                      std::uint32_t threads, IoPacer* pacer);
 
-  /// Copies the rows of `vertices` to `out`, of vertices.size() * row bytes. Errors: kCorruption;
-  /// kIoError.
+  /// Copies the rows of `vertices` to `out`: shape [vertices.size(), row bytes]. Errors:
+  /// kCorruption; kIoError.
   Status Read(std::span<const VertexId> vertices, std::span<std::byte> out);
 
  private:
@@ -43,9 +43,10 @@ class CompactedRows {
   std::shared_ptr<const Store> store_;
   std::shared_ptr<const GraphParts> parts_;
   std::unique_ptr<ChunkArray> array_;
-  std::vector<DeltaRowRef> put_;  // by vertex
+  std::vector<DeltaRowRef> put_;  // sorted by vertex
   std::vector<std::unique_ptr<PlacedRows>> readers_;
-  std::vector<PlacedRows::Place> places_;  // of the call: what is not in the delta
+  // The rows of the current call that are not in the delta.
+  std::vector<PlacedRows::Place> places_;
 };
 
 }  // namespace rhizome::inline internal

@@ -22,22 +22,22 @@ namespace rhizome::inline internal {
 
 namespace {
 
-// For decoded chunks, where there is no bound on memory.
+// Memory for decoded chunks if there is no limit.
 constexpr std::uint64_t kArrayMemoryBytes = std::uint64_t{256} << 20;
 
-// Rows that are read at once, so that those that have moved far are not read one by one; with less
-// memory than this for an array, a chunk's, by one thread.
+// Rows are read in batches of this size, so that those that have moved far are not read one by one.
+// If an array has less memory than kManyRowsBytes, one thread reads a chunk's rows at a time.
 constexpr std::uint64_t kRowsAtOnceBytes = std::uint64_t{128} << 20;
 constexpr std::uint64_t kManyRowsBytes = std::uint64_t{128} << 20;
 
-// Of OrderDrift: two of a hundred hits, in the mean, before rows are ordered anew.
+// The limit of OrderDrift: above a mean loss of two hits in a hundred, the rows are ordered again.
 constexpr double kMostDrift = 0.02;
 
-// Rows that changed their owner come from far away. More than one of so many: many are read at
-// once.
+// Rows that changed their owner come from far away. If more than one row in this many did, rows are
+// read in large batches.
 constexpr std::uint64_t kMovedOfRows = 100;
 
-/// The vertex types by vertex id; empty if there is one.
+/// Returns the vertex types by vertex id; empty if there is only one type.
 std::vector<TypeId> VertexTypes(const CompactionInput& input) {
   std::vector<TypeId> types;
   if (input.delta->vertex_types().size() == 1) return types;
@@ -51,8 +51,8 @@ std::vector<TypeId> VertexTypes(const CompactionInput& input) {
   return types;
 }
 
-// What the next generation takes, about: what this one does, and what the delta adds. What is only
-// kept for a while makes room.
+// Estimates the size of the next generation: that of this one, plus the additions of the delta. If
+// the disk lacks that room, retained earlier generations are removed first.
 Status CheckSpace(Store& store, const CompactionInput& input) {
   std::uint64_t needed = 0;
   for (const FileEntry& file : input.store->manifest().files) needed += file.size_bytes;
@@ -74,12 +74,13 @@ std::uint64_t ArrayMemoryBytes(const CompactOptions& options) {
 
 std::uint32_t ReaderCount(const ArrayEntry& entry, std::uint32_t threads,
                           std::uint64_t memory_bytes) {
-  // Readers of encoded chunks would decode the same ones.
+  // Several readers of encoded chunks would decode the same chunks.
   if (entry.layout != ArrayLayout::kRow || memory_bytes < kManyRowsBytes) return 1;
   return std::max(threads, 1U);
 }
 
-/// `in_place`: whether rows are mostly copied from front to back; known once there is an order.
+/// `*in_place` says whether rows are mostly copied from front to back; it is set once there is an
+/// order.
 ArrayInput CarryArray(const CompactionInput& input, const ArrayEntry& entry, std::uint32_t threads,
                       std::uint64_t memory_bytes, const std::shared_ptr<const bool>& in_place) {
   ArrayInput array{.name = entry.name,
@@ -96,7 +97,7 @@ ArrayInput CarryArray(const CompactionInput& input, const ArrayEntry& entry, std
     array.rows_at_once = [in_place, rows = kRowsAtOnceBytes / entry.row_bytes()] {
       return *in_place ? 0 : rows;
     };
-  // Opened when its turn comes: sidecar and chunks take memory.
+  // The rows are opened when their turn comes, because the sidecar and chunks take memory.
   auto rows = std::make_shared<std::unique_ptr<CompactedRows>>();
   array.begin = [input, entry, memory_bytes, rows,
                  readers =
@@ -112,7 +113,7 @@ ArrayInput CarryArray(const CompactionInput& input, const ArrayEntry& entry, std
   return array;
 }
 
-/// Notes from which vertex on an array has no rows, new vertices included.
+/// Records the vertex from which on an array has no rows, including new vertices.
 void MarkRowsGiven(const CompactionInput& input, const ArrayEntry& entry, ArrayInput& array) {
   std::uint64_t given = RowsGiven(entry);
   if (const auto merged = input.delta->Merged()) {
@@ -126,7 +127,7 @@ void MarkRowsGiven(const CompactionInput& input, const ArrayEntry& entry, ArrayI
     array.attributes.emplace_back(kRowsGivenAttribute, std::to_string(given));
 }
 
-/// Notes which rows of an array that was computed no longer are what would be computed now.
+/// Marks the rows of a computed array that may differ from what would be computed now.
 Status MarkStale(const CompactionInput& input, const ArrayEntry& entry, GraphInput& graph) {
   const auto origin = OriginOf(entry);
   if (!origin) return Status::Ok();
@@ -135,7 +136,7 @@ Status MarkStale(const CompactionInput& input, const ArrayEntry& entry, GraphInp
   RHIZOME_ASSIGN_OR_RETURN(const auto changes,
                            ChangesAfter(*input.store, input.parts->DeltaBase(), origin->sequence,
                                         input.delta->sequence()));
-  // New vertices that it has seen have rows: in the delta (PublishMade).
+  // New vertices that the array has seen have their rows in the delta (PublishMade).
   const std::uint64_t first_new = changes == nullptr
                                       ? input.delta->vertices()
                                       : static_cast<std::uint64_t>(changes->first_vertex);
@@ -174,7 +175,7 @@ Status MarkStale(const CompactionInput& input, const ArrayEntry& entry, GraphInp
   return Status::Ok();
 }
 
-/// Arrays of rows, as they are with the delta; those of the edges come with the edges.
+/// Carries over the arrays of vertices, with the delta's rows; those of edges come with the edges.
 Status CarryArrays(const CompactionInput& input, const CompactOptions& options,
                    const std::shared_ptr<const bool>& in_place, GraphInput& graph) {
   const std::uint64_t memory_bytes = ArrayMemoryBytes(options);
@@ -192,8 +193,8 @@ Status CarryArrays(const CompactionInput& input, const CompactOptions& options,
           return array.name == StaleName(other.name) && OriginOf(other);
         });
     if (flags) continue;
-    // The order was read, so that there are as many vertices; of rows the manifest may claim any
-    // number.
+    // The order was parsed, so its number of vertices is trusted; the manifest may claim any number
+    // of rows.
     if (array.rows != input.parts->order.size())
       return Status::Corruption(fmt::format("array '{}' has {} rows, but there are {} vertices",
                                             array.name, array.rows, input.parts->order.size()));
@@ -204,8 +205,8 @@ Status CarryArrays(const CompactionInput& input, const CompactOptions& options,
   return Status::Ok();
 }
 
-/// Old rows stay in their order where it is still nearly PDS. `in_place`, from then on: do nearly
-/// all stay beside those that they were beside?
+/// Chooses the order of the next generation: old rows stay in their order while it is still nearly
+/// PDS. Sets `in_place` if nearly all rows then keep their neighbours.
 Result<std::vector<VertexId>> ChooseOrder(const ReorderInput& input, const VertexOrder& before,
                                           bool& in_place) {
   RHIZOME_ASSIGN_OR_RETURN(auto sorted, OrderVertices(input, OrderKind::kPds, 0));
@@ -218,7 +219,7 @@ Result<std::vector<VertexId>> ChooseOrder(const ReorderInput& input, const Verte
   return order;
 }
 
-/// Do all edges fit in memory while they are divided and written?
+/// Returns whether all edges fit in memory while they are divided and written.
 bool EdgesFit(const CompactionInput& input, const BuildOptions& build) {
   if (build.memory_bytes == 0) return true;
   const GenerationInfo& info = input.parts->info();
@@ -256,6 +257,14 @@ KeepRule RuleOf(const CompactOptions& options, KeepRule rule) {
   return rule;
 }
 
+// Compacts a graph:
+// 1. checks the options and the free space on disk;
+// 2. chooses the settings of the build from the generation and the options;
+// 3. gathers the edges, divided as before, or, to repartition, all of them in memory or in spill
+//    files;
+// 4. sets up the carried arrays, with their stale marks;
+// 5. runs BuildGeneration, which writes the files and calls the commit hook: it reads the files
+//    back, loads the new generation and switches to it.
 Status CompactGeneration(Store& store, const CompactionInput& input, const CompactOptions& options,
                          const JobControl& control, const SwitchGeneration& switch_to) {
   RHIZOME_RETURN_IF_ERROR(CheckOptions(input, options));
@@ -296,7 +305,7 @@ Status CompactGeneration(Store& store, const CompactionInput& input, const Compa
   };
   graph.id_of = [&ids](VertexId vertex) { return ids.IdOf(vertex); };
   graph.is_deleted = [&ids](VertexId vertex) { return ids.IsDeleted(vertex); };
-  std::unique_ptr<SpillSpace> space;  // outlives what is in it
+  std::unique_ptr<SpillSpace> space;  // must outlive the graph's spill files
   if (!options.repartition) {
     graph.divided = edges;
   } else if (EdgesFit(input, build)) {
@@ -318,7 +327,7 @@ Status CompactGeneration(Store& store, const CompactionInput& input, const Compa
   hooks.pacer = input.pacer;
   const Path next = Store::GenerationFolder(store.path(), input.store->manifest().generation + 1);
   if (options.threads > 1) {
-    // Row checksums of old and new rows stand beside the rows in memory.
+    // The checksums of old and new rows are in memory along with the rows.
     hooks.array_bytes =
         ArrayMemoryBytes(options) + options.memory_bytes / 16 + 8 * input.delta->vertices();
     hooks.chunk_written = [&](const FileEntry& chunk) { read_back.Add(next, chunk); };

@@ -38,7 +38,7 @@ std::string_view KindName(WriteBatch::Kind kind) {
   }
 }
 
-// The number of a name in the schema, or behind it among those that the batch adds.
+// Returns the number of a name in the schema; names that the batch adds are numbered after it.
 std::optional<TypeId> NumberOf(const std::string& name, const std::vector<std::string>& schema,
                                const std::vector<std::string>& added) {
   auto at = std::find(schema.begin(), schema.end(), name);
@@ -65,6 +65,8 @@ BatchResolver::BatchResolver(const Store& store, const GraphParts& parts, const 
       builder_(delta.symmetric(), static_cast<std::uint32_t>(EdgeValueCount(parts.edge_attributes)),
                static_cast<VertexId>(delta.vertices())) {}
 
+// Applies the operations in order to the builder. The first one that fails ends the batch, with its
+// place and its vertex in the message.
 Status BatchResolver::Resolve(const WriteBatch& batch) {
   const auto operations = batch.operations();
   for (std::size_t i = 0; i < operations.size(); ++i) {
@@ -126,7 +128,7 @@ Status BatchResolver::PutEdge(const Operation& operation) {
   return Status::Ok();
 }
 
-// As the delta keeps them. None: zeros.
+// Converts attribute values to the form that the delta keeps. No values stand for zeros.
 Result<std::vector<std::int64_t>> BatchResolver::AttributeBits(
     std::span<const EdgeValue> values) const {
   std::vector<std::int64_t> bits;
@@ -161,7 +163,7 @@ Status BatchResolver::PutRow(const Operation& operation) {
   const Manifest& manifest = store_.manifest();
   const ArrayEntry* array = manifest.FindArray(operation.name);
   if (array == nullptr || array->name.ends_with(kSidecarSuffix)) {
-    // The store's own words list the arrays that there are.
+    // The store's own error message lists the arrays that exist.
     const auto opened = store_.OpenArray(operation.name);
     return Invalid("{}", opened ? "this array holds checksums" : opened.error().message());
   }

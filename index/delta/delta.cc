@@ -90,7 +90,7 @@ DeltaContext Delta::Context() const {
 std::optional<VertexId> Delta::Find(const ExternalId& id) const {
   for (auto run = runs_.rbegin(); run != runs_.rend(); ++run) {
     const auto vertex = (*run)->Find(id);
-    // One that was put before it was deleted before that.
+    // An older vertex with this id was deleted before the newest one was added.
     if (vertex) return IsDeleted(*vertex) ? std::nullopt : vertex;
   }
   return std::nullopt;

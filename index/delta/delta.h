@@ -16,15 +16,15 @@
 
 namespace rhizome::inline internal {
 
-/// What was written to a graph since its generation was made, up to one commit: the newest part of
-/// a log-structured store, held in memory. Immutable; the next commit makes the next Delta, which
-/// shares its runs. Runs of like size are merged, so that there are about log2(entries) of them and
-/// a commit costs log2(entries) on average.
-/// Rows of arrays stay in the catalogue; their places are here.
+/// The changes of a graph since its generation was made, up to one commit: the in-memory part of a
+/// log-structured store. A Delta is immutable; the next commit makes a new one, which shares its
+/// runs. Runs of similar size are merged, so that there are about log2(entries) of them and a
+/// commit costs log2(entries) on average.
+/// The rows of arrays stay in the catalogue; the delta holds references to them.
 /// Threads: const.
 class Delta {
  public:
-  /// What the generation says.
+  /// The properties of the generation that the delta builds on.
   struct Base {
     bool symmetric = false;
     bool string_ids = false;
@@ -32,60 +32,63 @@ class Delta {
     std::uint64_t vertices = 0;
     std::vector<std::string> vertex_types;
     std::vector<std::string> edge_types;
-    std::uint64_t sequence = 0;  ///< the last commit that it holds
+    std::uint64_t sequence = 0;  ///< the last commit that the generation includes
   };
 
-  /// No commit yet.
+  /// Returns a delta without commits.
   static std::shared_ptr<const Delta> Empty(Base base);
 
-  /// With the records that `store`'s catalogue has after this one's last. Errors: kCorruption.
+  /// Returns `from` with the records that `store`'s catalogue has after its last commit. Errors:
+  /// kCorruption.
   static Result<std::shared_ptr<const Delta>> Load(std::shared_ptr<const Delta> from,
                                                    const Store& store);
 
-  /// With one more commit.
+  /// Returns this delta with one more commit.
   std::shared_ptr<const Delta> With(DeltaRun run) const;
 
   bool empty() const { return runs_.empty(); }
   bool symmetric() const { return base_.symmetric; }
-  std::uint64_t sequence() const { return sequence_; }  ///< of the last commit that it holds
-  std::uint64_t commits() const { return commits_; }    ///< that it was loaded from
+  std::uint64_t sequence() const { return sequence_; }  ///< of the last commit that it includes
+  /// number of commits that it was loaded from
+  std::uint64_t commits() const { return commits_; }
   std::uint64_t entries() const;
   std::uint64_t runs() const { return runs_.size(); }
   std::uint64_t base_vertices() const { return base_.vertices; }
   std::uint64_t vertices() const {
     return vertices_;
-  }  ///< bound of vertex ids, new ones among them
+  }  ///< bound of vertex ids, including new vertices
   std::uint64_t deleted_vertices() const;
   const std::vector<std::string>& vertex_types() const { return *vertex_types_; }
   const std::vector<std::string>& edge_types() const { return *edge_types_; }
 
-  /// What the next commit's record must fit to.
+  /// Returns the state of the graph that the next commit's record must fit.
   DeltaContext Context() const;
 
-  /// The newest vertex put with that id, if it was not deleted since. Nothing: look in the
-  /// generation, whose vertex may be deleted here.
+  /// Returns the newest vertex that was added with that id, unless it was deleted since. On
+  /// nullopt, look in the generation, whose vertex may be deleted here.
   std::optional<VertexId> Find(const ExternalId& id) const;
   bool IsDeleted(VertexId vertex) const;
 
-  /// Of a new vertex, in [base_vertices(), vertices()).
+  /// IdOf and TypeOf take a new vertex, in [base_vertices(), vertices()).
   const ExternalId& IdOf(VertexId vertex) const;
   TypeId TypeOf(VertexId vertex) const;
 
-  /// The commit that last put a vertex's row; nothing if it is the generation's.
+  /// Returns the last commit that put a vertex's row; nullopt if the generation's row is current.
   std::optional<std::uint64_t> RowCommit(std::uint64_t array_id, VertexId vertex) const;
 
-  /// May a list of this direction differ from the generation's? False only if it does not.
+  /// Returns whether a list of this direction may differ from the generation's; false only if it
+  /// does not.
   bool Touches(VertexId vertex, Direction direction) const;
 
-  /// The changes of one list, resolved: edges that were added and still are there, and the keys of
-  /// which the generation's edges are gone. Edges from and to deleted vertices are not looked at.
+  /// The resolved changes of one list: added edges that still exist, and the keys whose edges in
+  /// the generation are erased. Edges from and to deleted vertices are not considered.
   struct ListChanges {
     std::vector<DeltaEdge> added;   ///< by (type, neighbour)
     std::vector<DeltaEdge> erased;  ///< by (type, neighbour), each once
   };
   ListChanges ChangesOf(VertexId vertex, Direction direction) const;
 
-  /// All runs as one; null if empty.
+  /// Returns all runs merged into one; null if there are none.
   std::shared_ptr<const DeltaRun> Merged() const;
 
  private:

@@ -12,8 +12,9 @@ namespace rhizome::inline internal {
 
 namespace {
 
+// The version of the format in storage/FORMAT.md, "Delta records".
 constexpr std::uint8_t kRecordVersion = 1;
-constexpr std::size_t kMaxIdBytes = std::size_t{1} << 20;  // a line of an input file
+constexpr std::size_t kMaxIdBytes = std::size_t{1} << 20;  // a line of an input file is no longer
 
 // Bits of an edge's flags.
 constexpr std::uint8_t kErase = 1;
@@ -44,7 +45,7 @@ void EncodeEdges(ByteWriter& out, const DeltaRun& run, bool symmetric) {
   }
 }
 
-/// Reads a record into a builder, which sorts it anew.
+/// Reads a record into a builder, which sorts it again.
 class Decoder {
  public:
   Decoder(std::span<const std::byte> bytes, const DeltaContext& context)

@@ -10,25 +10,25 @@
 
 namespace rhizome::inline internal {
 
-/// Puts rows of an array into the delta, for a job that publishes an array: those of vertices that
-/// the generation does not have. The array may be one that no manifest names yet; until one does,
-/// nobody asks for its rows. Should the job end before, compaction leaves them out.
+/// Puts rows of an array into the delta, for a job that publishes an array: the rows of vertices
+/// that the generation does not have. No manifest needs to name the array yet; until one does, no
+/// reader asks for its rows. If the job ends before that, compaction drops them.
 /// Threads: one. Ownership: `store` must outlive it.
 class DeltaRowWriter {
  public:
-  /// `store` is open for writing, and has no Graph that was written to. Errors: kBusy, it has;
-  /// kCorruption; kIoError.
+  /// `store` must be open for writing, and no Graph may have written to it. Errors: kBusy, a Graph
+  /// has; kCorruption; kIoError.
   static Result<std::unique_ptr<DeltaRowWriter>> Open(Store& store);
   ~DeltaRowWriter() { store_.ReleaseDelta(); }
   DeltaRowWriter(const DeltaRowWriter&) = delete;
   DeltaRowWriter& operator=(const DeltaRowWriter&) = delete;
 
-  /// Bound of the vertex ids, those of the delta among them.
+  /// Returns the bound of vertex ids, including those of the delta.
   std::uint64_t vertices() const { return delta_->vertices(); }
 
-  /// Puts the rows of the vertices `first`, `first` + 1, ... as one commit, which is durable with
-  /// the next synced one. `rows`: n rows of row_bytes. Errors: kInvalidArgument, no such vertices;
-  /// those of Store::CommitDelta.
+  /// Puts the rows of the vertices `first`, `first` + 1, ... as one commit, which becomes durable
+  /// with the next synced one. `rows` has shape [n, row_bytes]. Errors: kInvalidArgument, vertices
+  /// out of range; those of Store::CommitDelta.
   Status Put(std::uint64_t array_id, VertexId first, std::uint64_t row_bytes,
              std::span<const std::byte> rows);
 

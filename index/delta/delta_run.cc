@@ -16,7 +16,8 @@ bool RowLess(const DeltaRowRef& a, const DeltaRowRef& b) {
   return std::tie(a.array_id, a.vertex) < std::tie(b.array_id, b.vertex);
 }
 
-// Entries in the order they were made -> by key, each key's from its last erasure on.
+// Sorts entries from the order in which they were made by key, and keeps those of each key from its
+// last tombstone on.
 void SortEdges(std::vector<DeltaEdge>& edges) {
   std::stable_sort(edges.begin(), edges.end(), KeyLess);
   auto out = edges.begin();
@@ -31,14 +32,14 @@ void SortEdges(std::vector<DeltaEdge>& edges) {
   edges.erase(out, edges.end());
 }
 
-// The same changes seen from the other end.
+// Returns the same changes from the other end.
 std::vector<DeltaEdge> Reversed(std::vector<DeltaEdge> edges) {
   for (DeltaEdge& edge : edges) std::swap(edge.vertex, edge.neighbor);
   std::stable_sort(edges.begin(), edges.end(), KeyLess);
   return edges;
 }
 
-// An erasure in the newer run stands for all that the older one says of the key.
+// A tombstone in the newer run replaces all entries of its key in the older run.
 std::vector<DeltaEdge> MergeEdges(const std::vector<DeltaEdge>& older,
                                   const std::vector<DeltaEdge>& newer,
                                   std::uint32_t attribute_base) {
@@ -121,7 +122,7 @@ std::shared_ptr<const DeltaRun> MergeRuns(const DeltaRun& older, const DeltaRun&
              });
   std::set_union(older.deleted.begin(), older.deleted.end(), newer.deleted.begin(),
                  newer.deleted.end(), std::back_inserter(merged->deleted));
-  // Of equal rows set_union takes the first range's.
+  // For equal rows, set_union takes that of the first range.
   std::set_union(newer.rows.begin(), newer.rows.end(), older.rows.begin(), older.rows.end(),
                  std::back_inserter(merged->rows), RowLess);
   merged->new_edge_types = Joined(older.new_edge_types, newer.new_edge_types);

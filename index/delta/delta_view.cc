@@ -11,7 +11,7 @@ namespace rhizome::inline internal {
 
 namespace {
 
-/// An edge of the generation that is gone: an entry of `vertex`'s list.
+/// An erased edge of the generation: an entry of `vertex`'s list.
 struct Gone {
   static constexpr std::int32_t kAnyType = -1;
   VertexId vertex = 0;
@@ -20,7 +20,7 @@ struct Gone {
   friend auto operator<=>(const Gone&, const Gone&) = default;
 };
 
-/// Positions [first, first + count) of a partition's array that are left out.
+/// Positions [first, first + count) of a partition's array that are erased.
 using Hole = Adjacency::Range;
 
 }  // namespace
@@ -30,6 +30,11 @@ class DeltaViewBuilder {
   explicit DeltaViewBuilder(DeltaView& view)
       : view_(view), parts_(*view.parts_), delta_(*view.delta_) {}
 
+  // Builds the view, one side for each stored direction:
+  // 1. collects the erased edges of the generation's lists (CollectGone);
+  // 2. finds the lists that differ (TouchedLists);
+  // 3. cuts the erased edges out of the generation's lists (CutBase, FindHoles);
+  // 4. appends the added edges to each (AppendAdded).
   Status Build() {
     view_.partition_ = static_cast<PartitionId>(parts_.partitions.size());
     view_.merged_ = delta_.Merged();
@@ -52,7 +57,8 @@ class DeltaViewBuilder {
     return direction == Direction::kOut ? Direction::kIn : Direction::kOut;
   }
 
-  /// Calls visit(partition, local) for each partition that holds edges of a generation's vertex.
+  /// Calls visit(partition, local) for each partition that holds edges of a vertex of the
+  /// generation.
   template <typename Visit>
   Status ForEachPart(VertexId vertex, Visit&& visit) const {
     return parts_.ForEachPart(parts_.order.RowOf(vertex), visit);
@@ -75,7 +81,7 @@ class DeltaViewBuilder {
   DeltaView& view_;
   const GraphParts& parts_;
   const Delta& delta_;
-  std::uint64_t holes_ = 0;  // entries left out of the first side
+  std::uint64_t holes_ = 0;  // entries of the current side that are erased
 };
 
 Status DeltaViewBuilder::BuildSide(Direction direction, DeltaView::Side& side) {
@@ -103,7 +109,7 @@ Status DeltaViewBuilder::BuildSide(Direction direction, DeltaView::Side& side) {
   return Status::Ok();
 }
 
-/// The vertices whose lists differ, by row.
+/// Returns the vertices whose lists differ, sorted by row.
 std::vector<std::pair<Row, VertexId>> DeltaViewBuilder::TouchedLists(
     Direction direction, std::span<const Gone> gone) const {
   std::vector<std::pair<Row, VertexId>> touched;
@@ -122,7 +128,7 @@ std::vector<std::pair<Row, VertexId>> DeltaViewBuilder::TouchedLists(
   return touched;
 }
 
-/// The edges that the delta added to a list, as a piece behind those of the generation.
+/// Appends the edges that the delta added to a list, as a piece after those of the generation.
 void DeltaViewBuilder::AppendAdded(VertexId vertex, Direction direction, std::uint64_t begin,
                                    DeltaView::Side& side) const {
   const std::uint64_t first = side.rows.size();
@@ -150,7 +156,7 @@ Result<std::uint64_t> DeltaViewBuilder::LengthInBase(VertexId vertex, Direction 
   return length;
 }
 
-/// What is gone from the lists of `direction`, sorted.
+/// Returns the erased edges in the lists of `direction`, sorted.
 Result<std::vector<Gone>> DeltaViewBuilder::CollectGone(Direction direction) const {
   std::vector<Gone> gone;
   for (const DeltaEdge& edge : view_.merged_->list(direction, delta_.symmetric())) {
@@ -167,13 +173,13 @@ Result<std::vector<Gone>> DeltaViewBuilder::CollectGone(Direction direction) con
         RHIZOME_RETURN_IF_ERROR(NeighborsOfDeleted(vertex, Opposite(direction), gone));
     }
   }
-  // An edge that is gone by both rules is looked for once.
+  // An edge that is erased twice, itself and with a vertex, is searched for once.
   std::sort(gone.begin(), gone.end());
   gone.erase(std::unique(gone.begin(), gone.end()), gone.end());
   return gone;
 }
 
-// Those whose lists name the deleted vertex stand in its own list of the other direction.
+// The lists that contain the deleted vertex are found through its own list of the other direction.
 Status DeltaViewBuilder::NeighborsOfDeleted(VertexId vertex, Direction direction,
                                             std::vector<Gone>& gone) const {
   return ForEachPart(vertex, [&](PartitionId p, LocalId local) -> Status {
@@ -187,7 +193,7 @@ Status DeltaViewBuilder::NeighborsOfDeleted(VertexId vertex, Direction direction
   });
 }
 
-// A store that keeps one direction only: all lists are looked through.
+// If a store has only one direction, all lists must be scanned.
 Status DeltaViewBuilder::ScanForDeleted(Direction direction, std::vector<Gone>& gone) const {
   for (const Adjacency& partition : parts_.partitions) {
     std::vector<bool> deleted(partition.vertex_count(), false);
@@ -212,7 +218,7 @@ Status DeltaViewBuilder::ScanForDeleted(Direction direction, std::vector<Gone>& 
   return Status::Ok();
 }
 
-// The generation's list of a vertex, without what is gone.
+// Appends the pieces of the generation's list of a vertex, without the erased edges.
 Status DeltaViewBuilder::CutBase(VertexId vertex, Direction direction, std::span<const Gone> gone,
                                  std::vector<DeltaView::Piece>& pieces) {
   std::uint64_t end = 0;

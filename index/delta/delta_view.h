@@ -15,25 +15,26 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// A graph's delta as one more partition of gather-apply (DESIGN section 6): the lists that differ
-/// from the generation's, each as pieces of the generation's lists, from which erased edges are cut
-/// out, and a piece of the delta's own. A sampler draws positions in the pieces together, so every
-/// edge that is left has the same chance, and no erased one has any.
+/// A graph's delta as one more partition for gather-apply sampling (docs/DESIGN.md, section 6). It
+/// holds the lists that differ from the generation's. Each is a sequence of pieces: pieces of the
+/// generation's lists, without the erased edges, and one piece of the delta's own edges. A sampler
+/// draws positions over all pieces of a list, so that every remaining edge has the same chance, and
+/// no erased edge has any.
 /// Memory: 20 bytes an added edge and direction, 24 a piece.
 /// Threads: const after Build.
 class DeltaView {
  public:
   using Piece = ReplicaTable::Part;
 
-  /// Errors: those of reading lists that are on disk.
+  /// Builds the view. Errors: those of reading lists that are on disk.
   static Result<std::shared_ptr<const DeltaView>> Build(std::shared_ptr<const GraphParts> parts,
                                                         std::shared_ptr<const Delta> delta);
 
-  /// The number of the delta's partition: one above the generation's.
+  /// Returns the number of the delta's partition: one above the generation's last.
   PartitionId partition() const { return partition_; }
 
-  /// Does the list of a row differ from the generation's? Those of new vertices always do.
-  /// `direction` is kOut or kIn, and kept; a symmetric graph has the one for both.
+  /// Returns whether the list of a row differs from the generation's; always true for new vertices.
+  /// `direction` is kOut or kIn, and must be stored; a symmetric graph has one list for both.
   bool Touched(Row row, Direction direction) const {
     return side(direction).touched.Test(static_cast<std::uint64_t>(row));
   }
@@ -44,13 +45,13 @@ class DeltaView {
     side(direction).touched.ForEach([&](std::uint64_t row) { visit(static_cast<Row>(row)); });
   }
 
-  /// All pieces of a touched row's list. Those of the delta are of partition().
+  /// Returns all pieces of a touched row's list. The delta's own piece has partition().
   std::span<const Piece> PiecesOf(Row row, Direction direction) const {
     return PiecesAt(IndexOf(row, direction), direction);
   }
 
-  /// The same in two steps, for many rows at once: where a touched row stands among those, and the
-  /// pieces of the one that stands there. Each starts to fetch what is read next.
+  /// Two steps of PiecesOf, for many rows at once: IndexOf returns the index of a touched row,
+  /// PiecesAt the pieces at that index. Each prefetches the data that the next step reads.
   std::uint64_t IndexOf(Row row, Direction direction) const {
     const Side& lists = side(direction);
     const std::uint64_t index = lists.touched.Rank(static_cast<std::uint64_t>(row));
@@ -64,23 +65,23 @@ class DeltaView {
     return std::span(lists.pieces).subspan(first, lists.first_piece[index + 1] - first);
   }
 
-  /// The part of a delta's piece that has type `type`: its positions stand together.
+  /// Returns the part of the delta's own piece with type `type`, whose positions are contiguous.
   Adjacency::Range EntriesOfType(const Piece& piece, std::uint64_t count, Direction direction,
                                  TypeId type) const;
 
-  /// Columns of the delta's own edges, by position.
+  /// These return the columns of the delta's own edges, by position.
   std::span<const Row> rows(Direction direction) const { return side(direction).rows; }
   std::span<const TypeId> types(Direction direction) const { return side(direction).types; }
   std::span<const float> weights(Direction direction) const { return side(direction).weights; }
 
-  /// Value of an edge attribute.
+  /// Returns value `a` of the edge at `position`, in the form that DeltaRun keeps.
   std::int64_t Attribute(Direction direction, std::uint64_t position, std::uint32_t a) const {
     return merged_
         ->attributes[std::size_t{side(direction).attributes[position]} * merged_->attribute_count +
                      a];
   }
 
-  /// Edges of the graph with the delta; a pair of a symmetric graph counts twice.
+  /// Returns the edges of the graph including the delta; a pair of a symmetric graph counts twice.
   std::uint64_t edge_count() const { return edge_count_; }
 
   const Delta& delta() const { return *delta_; }
@@ -88,7 +89,7 @@ class DeltaView {
  private:
   friend class DeltaViewBuilder;
   struct Side {
-    RankBitmap touched;                      // by row, virtual ones too
+    RankBitmap touched;                      // by row, including the rows of new vertices
     std::vector<std::uint64_t> first_piece;  // [touched + 1]
     std::vector<Piece> pieces;
     std::vector<Row> rows;  // of the neighbours

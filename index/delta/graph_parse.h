@@ -10,8 +10,8 @@
 
 namespace rhizome::inline internal {
 
-// The files of a generation, wherever their bytes come from, parsed and compared with what the
-// manifest says of the graph. Errors: kCorruption naming the file.
+// Parse the files of a generation, wherever their bytes come from, and compare them with the
+// manifest's information on the graph. Errors: kCorruption, naming the file.
 Result<VertexOrder> ParseOrder(SectionFile file, const GenerationInfo& info);
 Result<VertexIds> ParseVertexIds(SectionFile file, const GenerationInfo& info);
 Result<Adjacency> ParsePartition(SectionFile file, const GenerationInfo& info,

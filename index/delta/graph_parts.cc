@@ -22,18 +22,18 @@
 namespace rhizome {
 namespace {
 
-// What stays on disk with TopologyPlace::kDirect.
+// The sections left on disk with TopologyPlace::kDirect.
 constexpr std::array<std::uint32_t, 4> kLists = {
     Kind(PartitionSection::kOutNeighbors), Kind(PartitionSection::kOutLists),
     Kind(PartitionSection::kInNeighbors), Kind(PartitionSection::kInLists)};
 
-// What stays there where only the numbers of vertices are asked for.
+// The sections left on disk if only the numbers of vertices are needed.
 constexpr std::array<std::uint32_t, 3> kExternalIds = {
     static_cast<std::uint32_t>(IdsSection::kIntegers),
     static_cast<std::uint32_t>(IdsSection::kOffsets),
     static_cast<std::uint32_t>(IdsSection::kBytes)};
 
-// Each partition parses on its own; the first error by number is the one reported.
+// Loads the partitions in parallel; the error of the lowest partition wins.
 Result<std::vector<Adjacency>> LoadPartitions(const Store& store, const VertexOrder& order,
                                               TopologyPlace place) {
   std::vector<std::optional<Result<Adjacency>>> loaded(store.manifest().info.partitions);
@@ -56,7 +56,7 @@ Result<std::vector<Adjacency>> LoadPartitions(const Store& store, const VertexOr
   return partitions;
 }
 
-// One cache for the blocks of all partitions.
+// Makes one cache for the blocks of all partitions.
 std::shared_ptr<BlockCache> KeepBlocks(std::vector<Adjacency>& partitions,
                                        const GraphOptions& options, Metrics* metrics) {
   if (options.topology != TopologyPlace::kDirect || options.list_cache_bytes == 0) return nullptr;
@@ -95,6 +95,8 @@ std::uint64_t internal::EdgeValueCount(std::span<const EdgeAttributeInfo> attrib
   return attributes.empty() ? 0 : attributes.back().first_value + attributes.back().dim;
 }
 
+// Loads the order first, because the partitions are checked against it, then the ids and all
+// partitions.
 Result<std::shared_ptr<const GraphParts>> GraphParts::Load(std::shared_ptr<const Store> store,
                                                            const GraphOptions& options) {
   RHIZOME_ASSIGN_OR_RETURN(auto order, LoadOrder(*store));

@@ -20,36 +20,40 @@ inline namespace RHIZOME_API internal {
 
 class OpenArrays;
 
-// The files of a generation, loaded, verified and compared with what the manifest says of the
-// graph. Errors: kCorruption naming the file; kIoError.
+// Load and verify the files of a generation, and compare them with the manifest's information on
+// the graph. Errors: kCorruption, naming the file; kIoError.
 Result<VertexOrder> LoadOrder(const Store& store);
 Result<VertexIds> LoadVertexIds(const Store& store);
-Result<std::vector<VertexId>> LoadDeletedVertices(const Store& store);  ///< sorted; no ids are read
+/// Returns the deleted vertices, sorted, without reading the ids.
+Result<std::vector<VertexId>> LoadDeletedVertices(const Store& store);
 Result<Adjacency> LoadPartition(const Store& store, const VertexOrder& order,
                                 std::uint32_t partition,
                                 TopologyPlace place = TopologyPlace::kMemory);
 
-/// How many vertices of the generation were deleted: they keep their ids and rows. Reads a header.
+/// Returns the number of deleted vertices of the generation, which keep their ids and rows. Reads
+/// only a header.
 Result<std::uint64_t> CountDeletedVertices(const Store& store);
 
-/// What edges carry, as the arrays of partition 0 tell: each attribute has an array for every one.
+/// Returns the attributes of edges, from the arrays of partition 0: each attribute has one array
+/// for every partition.
 std::vector<EdgeAttributeInfo> EdgeAttributesOf(const Manifest& manifest);
 
-/// How many values an edge has in all its attributes. Beyond the most, Load fails.
+/// Returns the number of values of an edge over all its attributes. Load fails above
+/// kMaxEdgeValues.
 std::uint64_t EdgeValueCount(std::span<const EdgeAttributeInfo> attributes);
 inline constexpr std::uint64_t kMaxEdgeValues = std::uint64_t{1} << 16;
 
-/// A generation in memory, as Graph and whatever reads beside it hold it together.
+/// A generation in memory, shared by Graph and its readers.
 /// Threads: const after Load.
 struct GraphParts {
   static Result<std::shared_ptr<const GraphParts>> Load(std::shared_ptr<const Store> store,
                                                         const GraphOptions& options);
 
-  /// A snapshot at the generation; of its arrays a later one may know more.
+  /// A snapshot at the generation; a later snapshot may know of more arrays.
   std::shared_ptr<const Store> store;
   GraphOptions options;
-  std::shared_ptr<BlockCache> list_cache;  ///< of lists on disk; null: none
-  std::shared_ptr<OpenArrays> arrays;      ///< that rows were read of
+  std::shared_ptr<BlockCache> list_cache;  ///< for lists on disk; null: none
+  std::shared_ptr<OpenArrays> arrays;      ///< the arrays whose rows were read
   VertexOrder order;
   VertexIds ids;
   std::vector<Adjacency> partitions;
@@ -57,11 +61,11 @@ struct GraphParts {
 
   const GenerationInfo& info() const { return store->manifest().info; }
 
-  /// What a delta without commits begins with.
+  /// Returns the base of a delta without commits.
   Delta::Base DeltaBase() const;
 
-  /// The row of a vertex, old or new: new ones have the rows behind the last, in the order of their
-  /// ids (DESIGN section 6).
+  /// Returns the row of a vertex, old or new: the rows of new vertices follow the last row of the
+  /// generation, in the order of their ids (docs/DESIGN.md, section 6).
   Row RowOf(VertexId vertex) const {
     return static_cast<std::uint64_t>(vertex) < order.size() ? order.RowOf(vertex) : vertex;
   }
@@ -69,15 +73,15 @@ struct GraphParts {
     return static_cast<std::uint64_t>(row) < order.size() ? order.VertexAt(row) : row;
   }
 
-  /// An external id as the store keeps it: an integer may be given as its canonical text, and text
-  /// that is one as the integer. Nothing if the store cannot have such an id.
+  /// Converts an external id to the store's kind: an integer may be given as its canonical text,
+  /// and a text that is one as the integer. Returns nullopt if the store cannot have such an id.
   std::optional<ExternalId> OwnKind(const ExternalId& id) const;
 
-  /// The vertex with an external id, which was not deleted.
+  /// Returns the vertex with an external id, unless it is deleted.
   std::optional<VertexId> Find(const ExternalId& id, const Delta& delta) const;
 
   /// Calls visit(partition, local id) for each partition that has edges of a row of the generation,
-  /// its owner first. Errors: kCorruption, partitions contradict each other; the visitor's.
+  /// its owner first. Errors: kCorruption, partitions contradict each other; those of `visit`.
   template <typename Visit>
   Status ForEachPart(Row row, Visit&& visit) const {
     const PartitionId owner = order.OwnerOf(row);

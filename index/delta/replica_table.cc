@@ -4,7 +4,7 @@ namespace rhizome::inline internal {
 
 namespace {
 
-// Calls visit(row, local, list) for each boundary vertex with edges here.
+// Calls visit(row, local, list) for each boundary vertex with edges in this partition.
 template <typename Visit>
 void ForEachBoundary(const Adjacency& partition, Direction direction, Visit&& visit) {
   for (std::uint64_t i = 0; i < partition.vertex_count(); ++i) {

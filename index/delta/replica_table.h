@@ -9,34 +9,34 @@
 
 namespace rhizome::inline internal {
 
-/// Where the edges of the boundary vertices are: for each, the partitions that hold edges of one
-/// direction. Saves a sampler one binary search in each partition's mirrors for every hub it draws
-/// for. Memory: 3 bits a vertex, 8 bytes a boundary vertex, 24 bytes a replica of one.
+/// The partitions that hold edges of each boundary vertex, for one direction. It saves a sampler a
+/// binary search among each partition's mirrors for every hub. Memory: 3 bits a vertex, 8 bytes a
+/// boundary vertex, 24 bytes a replica of one.
 /// Threads: const after construction.
 class ReplicaTable {
  public:
-  /// What one partition holds of a vertex's list. The whole list is its parts one after another.
+  /// One partition's part of a vertex's list. The whole list is the sequence of its parts.
   struct Part {
-    std::uint64_t end = 0;    ///< in the whole list; the part begins where the one before it ends
-    std::uint64_t first = 0;  ///< where it begins in the partition's array of neighbours
+    std::uint64_t end = 0;    ///< in the whole list; the part begins at the end of the previous one
+    std::uint64_t first = 0;  ///< position in the partition's array of neighbours
     LocalId local = 0;
     PartitionId partition = 0;
   };
 
-  /// `partitions`: all of a generation, read here only; `rows`: bound of the rows, those of new
-  /// vertices among them.
+  /// `partitions` are all of a generation, and used only during the call. `rows` is the bound of
+  /// rows, including those of new vertices.
   ReplicaTable(std::span<const Adjacency> partitions, std::uint64_t rows, Direction direction);
 
   bool boundary(Row row) const { return boundary_.Test(static_cast<std::uint64_t>(row)); }
 
-  /// Where a boundary row stands among the boundary rows; starts to fetch what At needs.
+  /// Returns the index of a boundary row among the boundary rows, and prefetches the data for At.
   std::uint64_t IndexOf(Row row) const {
     const std::uint64_t index = boundary_.Rank(static_cast<std::uint64_t>(row));
     __builtin_prefetch(&first_[index]);
     return index;
   }
 
-  /// The parts of the boundary vertex at `index`, whose first starts to be fetched; empty if it has
+  /// Returns the parts of the boundary vertex at `index`, and prefetches the first; empty if it has
   /// no edge of this direction.
   std::span<const Part> At(std::uint64_t index) const {
     const std::uint64_t first = first_[index];

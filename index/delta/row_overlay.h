@@ -13,24 +13,24 @@
 
 namespace rhizome::inline internal {
 
-/// The rows of an array as a graph has them at one commit: what was put since the generation was
-/// made, out of the catalogue; else the generation's row; else, of a vertex that is newer, what
-/// FillMissingRows says. Ownership: borrows all of it.
+/// The rows of an array at one commit of a graph. A row comes from the catalogue if it was put
+/// since the generation was made; else from the generation; else, for a newer vertex, from
+/// FillMissingRows. Ownership: borrows all members.
 struct RowOverlay {
   const Store& store;
   const GraphParts& parts;
   const Delta& delta;
   const ArrayEntry& array;
 
-  /// Copies what was put and what is missing to its row of `out`, of vertices.size() rows, and adds
-  /// to `targets` those that are to be read from the generation's files.
+  /// Copies rows from the catalogue and missing rows to `out`, shape [vertices.size(), row bytes],
+  /// and appends to `targets` the rows that must be read from the generation's files.
   /// Errors: kInvalidArgument, an id out of range; kCorruption; kIoError.
   Status Split(std::span<const VertexId> vertices, std::span<std::byte> out,
                std::vector<RowTarget>& targets) const;
 };
 
-/// Errors: kInvalidArgument, the array does not have a row for each vertex of the generation, or
-/// `out_bytes` is not what `vertices` rows take.
+/// Checks a request for rows. Errors: kInvalidArgument, the array does not have one row for each
+/// vertex of the generation, or `out_bytes` does not fit `vertices` rows.
 Status CheckRowRequest(const ArrayEntry& array, const GenerationInfo& info, std::size_t vertices,
                        std::size_t out_bytes);
 

@@ -12,7 +12,7 @@ namespace rhizome {
 
 namespace {
 
-/// Of a network (gnn/model_shape.h).
+/// The limit of layers of a network (gnn/model_shape.h).
 constexpr std::uint64_t kMostLayers = 64;
 
 /// Walks the lists of a graph with its delta.
@@ -66,13 +66,14 @@ class ListWalker {
   std::vector<LocalId> scratch_;
 };
 
-/// One hop: whoever has a stale in-neighbour becomes stale, as of before the hop.
+/// Makes one hop: every vertex with an in-neighbour that was stale before the hop becomes stale.
 Status Spread(const GraphParts& parts, const DeltaView* view, std::vector<std::uint8_t>& stale) {
   const std::vector<std::uint8_t> before = stale;
   const bool out = parts.partitions.front().has(Direction::kOut);
   ListWalker walker(parts, view, out ? Direction::kOut : Direction::kIn);
   for (std::size_t v = 0; v < stale.size(); ++v) {
-    // With out-lists from those that are stale, with in-lists alone to those that are not.
+    // With out-lists it walks from the stale vertices; with in-lists alone it walks from the
+    // others.
     if ((before[v] != 0) != out) continue;
     RHIZOME_RETURN_IF_ERROR(
         walker.ForEachNeighbor(static_cast<VertexId>(v), [&](VertexId neighbor) {
@@ -85,9 +86,9 @@ Status Spread(const GraphParts& parts, const DeltaView* view, std::vector<std::u
   return Status::Ok();
 }
 
-// Those whose lists of in-edges differ. A store of out-lists alone knows it from the targets. Whose
-// list a deleted vertex leaves, only the merged lists tell: then every list counts that any commit
-// touched.
+// Marks the vertices whose in-lists changed. A store with out-lists alone knows them from the
+// targets of changed edges. Only the merged lists tell which list a deleted vertex leaves, so after
+// a deletion every list that any commit touched counts as changed.
 void MarkChangedLists(const StaleQuery& query, std::vector<std::uint8_t>& stale) {
   const DeltaRun& changes = *query.changes;
   for (const DeltaEdge& edge : changes.out) stale[static_cast<std::size_t>(edge.neighbor)] = 1;
@@ -99,8 +100,8 @@ void MarkChangedLists(const StaleQuery& query, std::vector<std::uint8_t>& stale)
   });
 }
 
-/// The number after `word` in text such as "generation 1 version 2 sequence 3"; 0 if it is not
-/// there.
+/// Returns the number after `word` in text such as "generation 1 version 2 sequence 3"; 0 if `word`
+/// is absent.
 std::uint64_t NumberAfter(std::string_view text, std::string_view word) {
   const std::size_t at = text.find(word);
   if (at == text.npos) return 0;
@@ -124,7 +125,7 @@ std::optional<ArrayOrigin> internal::OriginOf(const ArrayEntry& array) {
   };
   const std::string_view fanout = fact("fanout");
   if (!fact("made_by").starts_with("infer") || fanout.empty()) return std::nullopt;
-  // Without that fact, of before there was one: a fanout a layer, or "all" for all of them.
+  // Older arrays lack that attribute; their fanout gives it: one number a layer, or "all".
   const std::uint64_t layers = NumberAfter(fact("hops"), "");
   return ArrayOrigin{
       .features = std::string(fact("features")),
@@ -161,7 +162,7 @@ Delta::Base internal::DeltaBaseOf(const Store& store) {
 Result<std::shared_ptr<const DeltaRun>> internal::ChangesAfter(const Store& store, const Delta::Base& base,
                                                      std::uint64_t seen, std::uint64_t last) {
   std::shared_ptr<const Delta> all = Delta::Empty(base);
-  std::shared_ptr<const Delta> later = all;  // of the same kind: only its runs are asked for
+  std::shared_ptr<const Delta> later = all;  // only the runs of this one are used
   const auto visit = [&](std::uint64_t sequence, std::span<const std::byte> record) -> Status {
     if (sequence > last) return Status::Ok();
     RHIZOME_ASSIGN_OR_RETURN(DeltaRun run, DecodeDeltaRecord(record, sequence, all->Context()));
@@ -173,6 +174,8 @@ Result<std::shared_ptr<const DeltaRun>> internal::ChangesAfter(const Store& stor
   return later->Merged();
 }
 
+// Marks vertices as stale in this order: new vertices, vertices with changed features, then, layer
+// by layer, one hop (Spread) and the vertices whose in-lists changed (MarkChangedLists).
 Result<std::vector<std::uint8_t>> internal::StaleVertices(const StaleQuery& query) {
   const std::uint64_t vertices =
       query.view == nullptr ? query.parts.info().vertices : query.view->delta().vertices();

@@ -16,49 +16,50 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// An attribute (ArrayEntry::attributes): how many of its rows are stale, a decimal.
+
+/// An attribute of an array (ArrayEntry::attributes): the number of its stale rows, in decimal.
 inline constexpr std::string_view kStaleRowsAttribute = "stale_rows";
 
-/// How an array was computed, as `infer` notes it in the array's attributes: from which array, in
-/// how many layers; one more where a row also depends on its neighbours' degrees (GCN), as then a
-/// list that changes is as good as a changed row.
+/// The origin of an array that `infer` computed, from the array's attributes: the input array, and
+/// the number of layers. The number is one higher if a row also depends on its neighbours' degrees
+/// (GCN), because a changed list then acts like a changed row.
 struct ArrayOrigin {
   std::string features;
   std::uint32_t layers = 0;
-  std::uint64_t sequence = 0;  ///< the last commit that it saw
+  std::uint64_t sequence = 0;  ///< the last commit that it includes
 };
 std::optional<ArrayOrigin> OriginOf(const ArrayEntry& array);
 
-/// An array of such marks, without its rows.
+/// Returns an array of such marks, without its rows.
 ArrayInput StaleArray(std::string name);
 
-/// What the delta of a generation begins with (see GraphParts::DeltaBase), from its manifest alone.
+/// Returns the base of a generation's delta (see GraphParts::DeltaBase) from its manifest alone.
 Delta::Base DeltaBaseOf(const Store& store);
 
-/// All that the commits after `seen`, up to `last`, changed, as one run; null if there are none.
-/// `base`: the generation whose delta they were; `store` still has their records. Errors: those of
-/// Delta::Load.
+/// Returns all changes of the commits after `seen`, up to `last`, as one run; null if there are
+/// none. `base` is the generation whose delta they belong to; `store` must still have their
+/// records. Errors: those of Delta::Load.
 Result<std::shared_ptr<const DeltaRun>> ChangesAfter(const Store& store, const Delta::Base& base,
                                                      std::uint64_t seen, std::uint64_t last);
 
-/// What was changed, and the graph with the changes.
+/// A graph, and the changes that an embedding has not seen.
 struct StaleQuery {
   const GraphParts& parts;
-  const DeltaView* view = nullptr;    ///< null: the generation has the changes
-  const DeltaRun* changes = nullptr;  ///< that the embedding has not seen; null: none
-  std::uint64_t first_new = 0;        ///< vertices from here on have no row in it
+  const DeltaView* view = nullptr;    ///< null: the generation includes the changes
+  const DeltaRun* changes = nullptr;  ///< changes that the embedding has not seen; null: none
+  std::uint64_t first_new = 0;        ///< vertices from here on have no row in the embedding
   std::uint64_t features_id = 0;      ///< the array that layer 0 reads
   std::uint32_t layers = 0;
 };
 
-/// The vertices whose embedding may be another now: new ones, those whose in-lists were changed,
-/// and those that can be reached over at most `layers` out-edges from one whose features changed,
-/// or over fewer from one whose in-list did. One byte a vertex, 1: stale. Without a view, where a
-/// vertex was deleted, all are. Errors: those of reading lists that are on disk.
+/// Returns one byte a vertex: 1 if its embedding may have changed. Stale are new vertices; vertices
+/// whose in-list changed; and vertices that can be reached over at most `layers` out-edges from a
+/// vertex whose features changed, or over fewer from one whose in-list did. Without a view, all
+/// vertices are stale if one was deleted. Errors: those of reading lists that are on disk.
 Result<std::vector<std::uint8_t>> StaleVertices(const StaleQuery& query);
 
-/// Of an array of `store` at commit `sequence`, whose generation is `parts`. Nothing is stale of one
-/// that infer did not compute. Errors: those of Delta::Load.
+/// Returns the staleness of an array of `store` at commit `sequence`; `parts` is its generation. An
+/// array that `infer` did not compute is never stale. Errors: those of Delta::Load.
 Result<Staleness> StalenessFrom(const Store& store, const GraphParts& parts, std::uint64_t sequence,
                               const ArrayEntry& array);
 

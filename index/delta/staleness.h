@@ -8,16 +8,17 @@
 
 namespace RHIZOME_API rhizome {
 
-/// "emb.v3.stale": an array of one uint8 a vertex, 1 where a compaction carried over a row of
-/// `array` whose inputs had changed. Absent while none has.
+/// Returns the name "emb.v3.stale" of an array with one uint8 a vertex: 1 if a compaction carried
+/// over a row of `array` whose inputs had changed. The array is absent while there is no such row.
 std::string StaleName(std::string_view array);
 
-/// What is known of rows that infer computed, without reading lists.
+/// The staleness of an array that `infer` computed, as far as it is known without reading lists.
 struct Staleness {
-  std::uint64_t marked_rows = 0;  ///< of NAME.stale, as the array's facts count them
+  /// The number of rows marked in NAME.stale, from the array's attributes.
+  std::uint64_t marked_rows = 0;
 
-  /// Edges, vertices or features were written after what the array was computed from, and no
-  /// compaction has marked the rows that this reaches.
+  /// Edges, vertices or features were written after the commit that the array was computed from,
+  /// and no compaction has marked the affected rows yet.
   bool written_since = false;
 
   bool any() const { return marked_rows != 0 || written_since; }

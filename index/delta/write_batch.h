@@ -22,8 +22,8 @@
 
 namespace RHIZOME_API rhizome {
 
-/// What DataTypeName calls numbers of the C++ type T, and the like for those that no array has:
-/// "float64", "int16", "bool".
+/// Returns the name of the C++ type T as DataTypeName has it, and similar names for types that no
+/// array has: "float64", "int16", "bool".
 template <typename T>
 requires std::is_arithmetic_v<T>
 constexpr std::string_view NumberTypeName() {
@@ -37,7 +37,7 @@ constexpr std::string_view NumberTypeName() {
 }
 
 /// A value of an edge attribute, which remembers whether it was given as an integer or as a float.
-/// Made from any number: `{.attributes = {17, 0.5}}`.
+/// It converts from any number: `{.attributes = {17, 0.5}}`.
 class EdgeValue {
  public:
   constexpr EdgeValue() = default;  ///< 0
@@ -49,14 +49,16 @@ class EdgeValue {
   constexpr EdgeValue(T value)  // NOLINT(google-explicit-constructor): as above
       : bits_(std::bit_cast<std::int64_t>(static_cast<double>(value))), kind_(Kind::kFloat) {}
 
-  /// From what Change::attributes holds of an attribute of this dtype (change_feed.h).
+  /// Makes a value from an element of Change::attributes of an attribute of this dtype
+  /// (change_feed.h).
   static EdgeValue OfBits(DataType dtype, std::int64_t bits) {
     if (dtype == DataType::kInt64) return bits;
     return std::bit_cast<double>(bits);
   }
 
-  /// What an attribute of `dtype` keeps: an integer, or the bits of a double. Nothing where the
-  /// value does not fit it: a float, or an integer beyond int64, given to an attribute of integers.
+  /// Returns the form that an attribute of `dtype` keeps: an integer, or the bits of a double.
+  /// Returns nullopt if the value does not fit: a float, or an integer beyond int64, for an
+  /// attribute of integers.
   std::optional<std::int64_t> BitsAs(DataType dtype) const;
 
   std::string_view type_name() const;  ///< for messages: "int64", "float64" or "uint64"
@@ -67,43 +69,45 @@ class EdgeValue {
   Kind kind_ = Kind::kInteger;
 };
 
-/// What an edge carries.
+/// The properties of an edge.
 struct EdgeFields {
-  std::string type = {};  ///< name of its edge type; empty: the first
+  std::string type = {};  ///< name of its edge type; empty: the first type
   float weight = 1;       ///< ignored by a store without weights
 
-  /// Values of the store's edge attributes, in the order of Graph::edge_attributes(), which says
-  /// how many each has, and of which dtype. Empty: all 0.
+  /// Values of the store's edge attributes, in the order of Graph::edge_attributes(), which gives
+  /// the number and dtype of each. Empty: all 0.
   std::vector<EdgeValue> attributes = {};
 };
 
-/// Updates that Graph::Write applies together, in the order they were added (DESIGN section 6).
-/// Vertices are named by their external ids. Nothing is checked before Graph::Write.
+/// Updates that Graph::Write applies atomically, in the order in which they were added
+/// (docs/DESIGN.md, section 6). Vertices are named by their external ids. Nothing is checked before
+/// Graph::Write, so no function here fails.
 ///
-/// Threads: one at a time. Memory: what was added; copies everything.
+/// Threads: one at a time. Ownership: copies everything that it is given. Memory: that of the added
+/// operations.
 class WriteBatch {
  public:
-  /// Adds a vertex; one that exists stays as it is. `type`: name of its vertex type; empty: the
-  /// first (of one that exists: any).
+  /// Adds a vertex; an existing vertex stays unchanged. `type` is the name of its vertex type;
+  /// empty: the first type. The type of an existing vertex is not compared.
   void PutVertex(ExternalId id, std::string_view type = {});
 
-  /// Hides a vertex and its edges in both directions; nothing happens where there is none. The same
-  /// id put again is a new vertex.
+  /// Deletes a vertex and its edges in both directions; no effect if it does not exist. A later put
+  /// of the same id makes a new vertex.
   void DeleteVertex(ExternalId id);
 
-  /// Adds one parallel edge; its vertices are added where they do not exist. In an undirected store
-  /// the pair is added, once for both directions.
+  /// Adds one edge, parallel to equal ones that exist; missing end vertices are added
+  /// (WriteOptions). In an undirected store it adds the pair, once for both directions.
   void PutEdge(ExternalId src, ExternalId dst, EdgeFields fields = {});
 
-  /// Replaces all edges of the same source, type and target by one.
+  /// Replaces all edges of the same source, type and target by this one.
   void UpsertEdge(ExternalId src, ExternalId dst, EdgeFields fields = {});
 
-  /// Removes all edges of the same source, type and target; nothing happens where there is none.
+  /// Deletes all edges of the same source, type and target; no effect if there is none.
   void DeleteEdge(ExternalId src, ExternalId dst, std::string_view type = {});
 
-  /// Replaces a vertex's row of an array; the vertex is added where it does not exist. `row` is the
-  /// array's dim numbers: a span, vector, array or other range of the very type that the array has,
-  /// as no number is converted. Graph::Write refuses any other type, naming both.
+  /// Replaces a vertex's row of an array; a missing vertex is added (WriteOptions). `row` has shape
+  /// [dim]: a span, vector, array or other range of exactly the array's type, because no number is
+  /// converted. Graph::Write refuses any other type, naming both.
   template <std::ranges::input_range Row>
   requires std::is_arithmetic_v<std::ranges::range_value_t<Row>>
   void PutRow(ExternalId id, std::string_view array, Row&& row) {
@@ -116,19 +120,21 @@ class WriteBatch {
   }
   template <typename T>
   requires std::is_arithmetic_v<T>
+  /// Does the same with a braced list of numbers.
   void PutRow(ExternalId id, std::string_view array, std::initializer_list<T> row) {
     PutRow(std::move(id), array, std::span(row.begin(), row.size()));
   }
 
-  /// The same from the bytes of the row, whose type is not known: for float16, which C++ does not
-  /// have, and rows that come from a file.
+  /// Does the same with the bytes of the row, whose type is not checked: for float16, which C++
+  /// does not have, and for rows from a file.
   void PutRow(ExternalId id, std::string_view array, std::span<const std::byte> row);
 
+  /// Drops all operations.
   void Clear() { operations_.clear(); }
   bool empty() const { return operations_.empty(); }
   std::size_t size() const { return operations_.size(); }  ///< operations
 
-  /// For the engine.
+  /// The types below are for the engine.
   enum class Kind : std::uint8_t {
     kPutVertex,
     kDeleteVertex,
@@ -137,15 +143,16 @@ class WriteBatch {
     kDeleteEdge,
     kPutRow,
   };
+  /// One operation; fields that its kind does not use have their defaults.
   struct Operation {
     Kind kind = Kind::kPutVertex;
     ExternalId id = {};     ///< vertex, or source
-    ExternalId dst = {};    ///< of an edge
+    ExternalId dst = {};    ///< target of an edge
     std::string name = {};  ///< of a type, or an array
     float weight = 1;       ///< of an edge
     std::vector<EdgeValue> attributes = {};
     std::vector<std::byte> row = {};
-    std::string_view row_type = {};  ///< NumberTypeName of its numbers; empty: given as bytes
+    std::string_view row_type = {};  ///< NumberTypeName of its numbers; empty if given as bytes
   };
   std::span<const Operation> operations() const { return operations_; }
 
@@ -156,25 +163,25 @@ class WriteBatch {
   std::vector<Operation> operations_;
 };
 
-/// How Graph::Write applies a batch.
+/// Options of Graph::Write.
 struct WriteOptions {
-  /// Durable when it returns. Without it a power cut may lose the last batches, never one of them
-  /// in part, nor an earlier one without the later.
+  /// If true, the batch is durable when Write returns. If false, a power cut may lose the last
+  /// batches, but never a part of one, and never an earlier one without the later ones.
   bool sync = true;
 
-  /// Edge and vertex types that the schema lacks are added to it; else they are refused.
+  /// Add edge and vertex types that the schema lacks; else they are refused.
   bool create_types = false;
 
-  /// Vertices that an edge or row names and that do not exist are added; else they are refused.
+  /// Add missing vertices that an edge or row names; else they are refused.
   bool create_vertices = true;
 
-  /// Where operation i comes from, for messages, such as "edges.tsv:12". Default: "operation i".
+  /// Returns the origin of operation i for messages, such as "edges.tsv:12". Unset: "operation i".
   std::function<std::string(std::size_t operation)> place = {};
 };
 
-/// What a batch did.
+/// The result of a batch.
 struct WriteResult {
-  std::uint64_t commit = 0;  ///< its sequence: Graph::sequence() is at least this afterwards
+  std::uint64_t commit = 0;  ///< its sequence number; Graph::sequence() is at least this afterwards
   std::uint64_t vertices_added = 0;
 };
 

@@ -12,10 +12,13 @@
 namespace rhizome::inline internal {
 namespace {
 
+// A block has rows of up to kBlockBytes together, but no more than kMostRowsPerBlock of them, and
+// at least one.
 constexpr std::uint64_t kBlockBytes = 4096;
 constexpr std::uint64_t kMostRowsPerBlock = 128;
 
-// A power of two that divides it, so that no block lies in two reads or chunks.
+// Returns a power of two that divides the rows of a read, so that no block lies in two reads or
+// chunks.
 std::uint64_t RowsPerBlock(const ArrayEntry& entry) {
   const std::uint64_t fit = kBlockBytes / std::max<std::uint64_t>(entry.row_bytes(), 1);
   std::uint64_t rows = std::bit_floor(std::clamp<std::uint64_t>(fit, 1, kMostRowsPerBlock));
@@ -28,7 +31,7 @@ std::uint64_t BlockCount(const ArrayEntry& entry) {
   return (entry.rows + rows_per_block - 1) / rows_per_block;
 }
 
-// The sidecar's sums; null where they would take too much of the memory.
+// Returns the sidecar's checksums; null if they would take too much of the memory.
 Result<std::shared_ptr<const RowSums>> RowChecksums(const Store& store, const ArrayEntry& entry,
                                                     std::uint64_t memory_bytes) {
   const std::string name = SidecarName(entry.name);
@@ -77,6 +80,8 @@ bool CachedRows::ReadCached(const RowTarget& target) const {
                      std::span(target.out, row_bytes));
 }
 
+// Copies the rows that are cached, sorts the others, and reads those by block or, without row
+// checksums, by chunk.
 Result<std::uint64_t> CachedRows::Read(std::span<RowTarget> targets) const {
   const auto first_missing = std::partition(
       targets.begin(), targets.end(), [&](const RowTarget& target) { return ReadCached(target); });
@@ -92,7 +97,7 @@ Result<std::uint64_t> CachedRows::Read(std::span<RowTarget> targets) const {
   return hits + more;
 }
 
-// In as few batches of blocks as the memory for them allows.
+// Reads in as few batches as kMostMissBytes allows.
 Status CachedRows::ReadMisses(std::span<RowTarget> targets) const {
   const std::uint64_t most =
       std::max<std::uint64_t>(kMostMissBytes / std::max<std::uint64_t>(cache_.block_bytes(), 1), 1);
@@ -110,7 +115,8 @@ Status CachedRows::ReadMisses(std::span<RowTarget> targets) const {
   return Status::Ok();
 }
 
-// The blocks of `targets`, which are sorted, in one batch: to the cache, and to the targets.
+// Reads the blocks of `targets`, which are sorted, in one batch, and copies them to the cache and
+// to the targets.
 Status CachedRows::ReadBlocks(std::span<const RowTarget> targets, std::uint64_t blocks) const {
   const std::uint64_t row_bytes = entry().row_bytes();
   const auto memory = std::make_unique_for_overwrite<std::byte[]>(blocks * cache_.block_bytes());
@@ -137,7 +143,7 @@ Status CachedRows::ReadBlocks(std::span<const RowTarget> targets, std::uint64_t 
   return Status::Ok();
 }
 
-// Neighbouring rows of one chunk of an array with row checksums.
+// Reads consecutive rows within one chunk of an array with row checksums.
 Status CachedRows::ReadRun(std::uint64_t first_row, std::uint64_t rows,
                            std::span<std::byte> out) const {
   std::vector<RowTarget> targets(rows);
@@ -146,8 +152,8 @@ Status CachedRows::ReadRun(std::uint64_t first_row, std::uint64_t rows,
   return files_.Read(targets);
 }
 
-// Where rows have no checksums: each chunk, or inner chunk, is decoded once. Returns how many rows
-// others had decoded meanwhile.
+// Decodes each chunk, or inner chunk, once, for arrays without row checksums. Returns how many rows
+// another thread had decoded meanwhile.
 Result<std::uint64_t> CachedRows::ReadThroughParts(std::span<RowTarget> targets) const {
   const auto part_rows = static_cast<std::int64_t>(RowsPerRead(entry()));
   std::uint64_t hits = 0;
@@ -170,7 +176,7 @@ Result<std::uint64_t> CachedRows::ReadThroughPart(std::span<const RowTarget> tar
   const MutexLock lock(decoding_[part % decoding_.size()]);
   const bool here = std::all_of(targets.begin(), targets.end(),
                                 [&](const RowTarget& target) { return ReadCached(target); });
-  if (here) return targets.size();  // by who was here before
+  if (here) return targets.size();  // another thread decoded it
   std::vector<std::byte> bytes(std::min(part_rows, entry().rows - first) * row_bytes);
   RHIZOME_RETURN_IF_ERROR(array_->ReadRows(first, bytes.size() / row_bytes, bytes));
   std::uint64_t kept = ~std::uint64_t{0};
@@ -187,7 +193,7 @@ Result<std::uint64_t> CachedRows::ReadThroughPart(std::span<const RowTarget> tar
   return std::uint64_t{0};
 }
 
-// Decoded blocks from `first_block` on go where frames are free.
+// Caches decoded blocks from `first_block` on where frames are free.
 void CachedRows::KeepBlocks(std::uint64_t first_block, std::span<const std::byte> bytes) const {
   const std::uint64_t block_bytes = rows_per_block_ * entry().row_bytes();
   for (std::uint64_t begin = 0; begin < bytes.size(); begin += block_bytes, ++first_block) {
@@ -197,7 +203,7 @@ void CachedRows::KeepBlocks(std::uint64_t first_block, std::span<const std::byte
   }
 }
 
-// Blocks of one chunk, by reads of what is the least that can be checked.
+// Warms blocks of one chunk by the smallest units that can be checked.
 Status CachedRows::WarmByReads(std::uint64_t first_block, const std::vector<bool>& chosen) const {
   const std::uint64_t read_rows = files_.by_row() ? entry().chunk_rows : RowsPerRead(entry());
   const std::uint64_t at_once = read_rows / rows_per_block_;
@@ -229,7 +235,7 @@ Status CachedRows::WarmChunk(std::uint64_t chunk, const std::vector<bool>& chose
   const std::uint64_t row_bytes = entry().row_bytes();
   if (!files_.by_row() || wanted * 2 > chosen.size())
     return WarmByReads(chunk * blocks_per_chunk(), chosen);
-  // Runs of neighbouring blocks in one read each.
+  // Each run of consecutive blocks is one read.
   constexpr std::uint64_t kMostRunBlocks = 256;
   std::vector<std::byte> bytes;
   for (std::uint64_t i = 0; i < chosen.size();) {
@@ -255,6 +261,8 @@ Status CachedRows::WarmChunk(std::uint64_t chunk, const std::vector<bool>& chose
   return Status::Ok();
 }
 
+// Warms the cache: counts the blocks of each class of degree, chooses the highest classes that fit
+// (HotBlocks), and then loads the chosen blocks chunk by chunk, in the order of the file.
 Status CachedRows::Warm(
     const std::function<std::uint64_t(std::uint64_t row)>& degree,
     const std::function<Status(std::uint64_t done, std::uint64_t total)>& tick) const {

@@ -17,41 +17,40 @@
 
 namespace rhizome::inline internal {
 
-/// Rows of an array of one generation through a BlockCache, in blocks of about 4 KiB.
+/// Reads rows of an array of one generation through a BlockCache, in blocks of about 4 KiB.
 ///
-/// Of an array in layout kRow missing blocks alone are read, all those of a call together, and
-/// checked against the sidecar, which is held in memory (4 bytes a row, of the cache's memory).
-/// Else a chunk, or an inner chunk of a shard, is the least that can be decoded and checked: its
-/// other blocks are kept where frames are free. Memory: beside the cache's, what FileRows takes,
-/// and up to kMostMissBytes for each thread.
+/// For an array in layout kRow, only missing blocks are read, all those of a call together, and
+/// checked against the sidecar, which is held in memory (4 bytes a row, part of the cache's
+/// memory). Otherwise a whole chunk, or an inner chunk of a shard, must be decoded and checked; its
+/// other blocks are cached if frames are free. Memory: besides the cache, that of FileRows, and up
+/// to kMostMissBytes for each thread.
 ///
 /// Threads: any. Ownership: the store's file system and metrics must outlive it.
 class CachedRows {
  public:
-  /// Errors: kCorruption, kIoError: the sidecar.
+  /// Errors: kCorruption and kIoError of the sidecar.
   static Result<std::shared_ptr<const CachedRows>> Open(const Store& store,
                                                         std::unique_ptr<ChunkArray> array,
                                                         std::uint64_t memory_bytes);
 
   const ArrayEntry& entry() const { return array_->entry(); }
 
-  /// How many rows a call of Read should be for at most, where it must not take long.
+  /// The most rows for one call of Read in a caller that must check a deadline between calls.
   static constexpr std::size_t kRowsPerTurn = 1024;
 
-  /// Copies rows, and moves the targets. Returns how many were in memory. Errors: kCorruption;
-  /// kIoError.
+  /// Copies rows; it reorders the targets. Returns how many rows were in memory. Errors:
+  /// kCorruption; kIoError.
   Result<std::uint64_t> Read(std::span<RowTarget> targets) const;
 
-  /// Fills free frames with the blocks whose rows have the highest degrees. `tick` is called
-  /// between pieces of work with what is loaded, and what will be, in bytes. Errors: as Read;
-  /// those of `tick`.
+  /// Fills free frames with the blocks whose rows have the highest degrees. `tick(done, total)`, in
+  /// bytes, is called between pieces of work. Errors: as Read; those of `tick`.
   Status Warm(const std::function<std::uint64_t(std::uint64_t row)>& degree,
               const std::function<Status(std::uint64_t done, std::uint64_t total)>& tick) const;
 
-  /// Memory with which everything fits.
+  /// Returns the memory with which everything fits.
   static std::uint64_t FullBytes(const ArrayEntry& entry);
 
-  /// The decoded bytes of the least that is read of an array without row checksums.
+  /// Returns the decoded bytes of the smallest readable unit of an array without row checksums.
   static std::uint64_t ReadBytes(const ArrayEntry& entry);
 
  private:
@@ -83,7 +82,7 @@ class CachedRows {
   const FileRows files_;
   const std::uint64_t rows_per_block_;
   mutable BlockCache cache_;
-  mutable std::array<Mutex, 8> decoding_;  // by part: one thread decodes it, the others wait
+  mutable std::array<Mutex, 8> decoding_;  // by part: one thread decodes it while the others wait
 };
 
 }  // namespace rhizome::inline internal

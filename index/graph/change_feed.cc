@@ -62,7 +62,7 @@ class ChangeFeed::Impl {
   }
 
  private:
-  // Parts of a commit, in the order in which they are given.
+  // The parts of a commit, in the order in which they are given.
   enum class Part : std::uint8_t {
     kVertexTypes,
     kEdgeTypes,
@@ -73,6 +73,8 @@ class ChangeFeed::Impl {
     kEnd,
   };
 
+  // Walks over the parts of the current commit's run, and over the entries of each part. An entry
+  // without a net effect is skipped; after the last part it moves to the next commit.
   Result<bool> Step(Change& change) {
     while (true) {
       if (part_ == Part::kEnd) {
@@ -110,7 +112,7 @@ class ChangeFeed::Impl {
     }
   }
 
-  // False for what is no net effect.
+  // Returns false if the entry has no net effect.
   Result<bool> Fill(std::size_t i, Change& change) {
     switch (part_) {
       case Part::kVertexTypes:
@@ -136,7 +138,7 @@ class ChangeFeed::Impl {
     }
   }
 
-  // The names were added to those before, when the run was read.
+  // The names were already appended to `all` when the run was read.
   static bool FillType(std::size_t i, const std::vector<std::string>& fresh, std::size_t all,
                        Change& change) {
     change.type = static_cast<TypeId>(all - fresh.size() + i);
@@ -150,7 +152,7 @@ class ChangeFeed::Impl {
   }
 
   bool FillEdge(const DeltaEdge& edge, Change& change) const {
-    // A pair stands there from both ends.
+    // The run has a pair from both ends.
     if (context_.symmetric && edge.vertex > edge.neighbor) return false;
     if (run_.IsDeleted(edge.vertex) || run_.IsDeleted(edge.neighbor)) return false;
     if (edge.erase && (IsNew(edge.vertex) || IsNew(edge.neighbor))) return false;
@@ -182,7 +184,7 @@ class ChangeFeed::Impl {
           graph_->store().ReadDeltaRow(row.sequence, row.array_id, row.vertex, change.row));
       return true;
     }
-    return false;  // of an array that was dropped since
+    return false;  // the array was dropped since
   }
 
   bool IsNew(VertexId vertex) const { return vertex >= run_.first_vertex; }
@@ -191,8 +193,8 @@ class ChangeFeed::Impl {
                          : *graph_->ExternalIdOf(vertex);
   }
 
-  // The next commit of the range. Earlier ones are decoded for what they say of later ones: how
-  // many vertices and types there are.
+  // Moves to the next commit of the range. Earlier commits are decoded, too, because they determine
+  // the numbers of vertices and types.
   Result<bool> NextRun() {
     while (read_up_to_ < last_) {
       if (records_.empty()) RHIZOME_RETURN_IF_ERROR(Fetch());
@@ -242,7 +244,7 @@ class ChangeFeed::Impl {
     return enough ? Status::Ok() : status;
   }
 
-  const std::shared_ptr<const GraphSnapshot> graph_;  // fixed
+  const std::shared_ptr<const GraphSnapshot> graph_;  // a snapshot
   const std::shared_ptr<const GraphParts> parts_;
   const std::uint64_t after_;
   const std::uint64_t last_;

@@ -42,7 +42,8 @@ std::string_view DirectionName(Direction direction) {
   }
 }
 
-// The part `range` of a vertex's list, all of one type, as neighbours. `list` is the whole of it.
+// Appends the part `range` of a vertex's list, all of one type, as neighbours. `list` is the whole
+// list.
 void AppendRange(const Adjacency& adjacency, Direction direction, TypeId type,
                  std::span<const LocalId> list, std::uint64_t list_first,
                  const Adjacency::Range& range, const VertexOrder& order,
@@ -73,7 +74,7 @@ Status AppendList(const Adjacency& adjacency, LocalId local, Direction direction
   return Status::Ok();
 }
 
-// Local ids and partitions do not show in the result.
+// Sorts by global ids, so that local ids and partitions do not show in the result.
 void SortNeighbors(std::vector<Neighbor>& neighbors, std::size_t first) {
   std::sort(neighbors.begin() + static_cast<std::ptrdiff_t>(first), neighbors.end(),
             [](const Neighbor& a, const Neighbor& b) {
@@ -89,7 +90,7 @@ std::vector<Direction> ListsOf(const GenerationInfo& info, Direction direction) 
 
 }  // namespace
 
-/// A graph at one commit. Constant, but for the view, which is made when it is first asked for.
+/// A graph at one commit. It is constant, except for the view, which is made at its first use.
 class internal::GraphState {
  public:
   GraphState(std::shared_ptr<const Store> store, std::shared_ptr<const GraphParts> parts,
@@ -105,7 +106,7 @@ class internal::GraphState {
   const GenerationInfo& info() const { return parts_->info(); }
   Result<std::shared_ptr<const DeltaView>> View() const RHIZOME_EXCLUDES(building_, mutex_);
 
-  /// `what` is "vertex" or "row": as many of these as of those.
+  /// `what` is "vertex" or "row": there are as many of each.
   Status CheckHolds(std::int64_t id, std::string_view what = "vertex") const;
   Status CheckQuery(VertexId vertex, Direction direction) const;
   std::uint64_t DegreeInGeneration(VertexId vertex, Direction direction) const;
@@ -123,7 +124,7 @@ class internal::GraphState {
   const std::shared_ptr<const GraphParts> parts_;
   const std::shared_ptr<const Delta> delta_;
   const OwnerProcess process_;
-  mutable Mutex building_;  // the view, which takes a while: once is enough
+  mutable Mutex building_;  // only one thread builds the view, which takes a while
   mutable ForkMutex mutex_;
   mutable std::shared_ptr<const DeltaView> view_ RHIZOME_GUARDED_BY(mutex_);
 };
@@ -142,7 +143,8 @@ Result<std::shared_ptr<const DeltaView>> GraphState::View() const {
   };
   if (delta_->empty()) return nullptr;
   if (auto view = made()) return view;
-  // A fork may have left the thread behind that had begun: there everybody makes one.
+  // In a forked child, the thread that was building the view does not exist, so that every caller
+  // builds its own.
   if (!process_.here()) return DeltaView::Build(parts_, delta_);
   const MutexLock turn(building_);
   if (auto view = made()) return view;
@@ -176,6 +178,9 @@ std::uint64_t GraphState::DegreeInGeneration(VertexId vertex, Direction directio
   return home.GlobalDegree(*local, direction);
 }
 
+// Appends the list of a vertex: the lists of all partitions that hold edges of it, without the
+// edges that the delta erases and those of deleted vertices, and then the edges that the delta
+// adds.
 Status GraphState::Gather(VertexId vertex, Direction direction, std::optional<TypeId> type,
                           std::vector<Neighbor>& out) const {
   if (delta_->IsDeleted(vertex)) return Status::Ok();
@@ -216,7 +221,7 @@ Result<std::vector<Neighbor>> GraphState::Lists(VertexId vertex, Direction direc
 
 namespace {
 
-/// Tells the store's metrics what a live graph is now.
+/// Sets the gauges of the store's metrics to a live graph's state.
 void SetGauges(const GraphState& state) {
   Metrics* const metrics = state.store()->metrics();
   if (metrics == nullptr) return;
@@ -235,8 +240,8 @@ void SetGauges(const GraphState& state) {
 
 }  // namespace
 
-/// A state in use: held where a live graph may replace it meanwhile. A snapshot's lives as long
-/// as the graph, and millions of calls need not count who looks at it.
+/// A reference to a state. The state of a live graph may be replaced meanwhile, so it is held. That
+/// of a snapshot lives as long as the graph, so that millions of calls need no reference count.
 class StateInUse {
  public:
   explicit StateInUse(const GraphState& fixed) : state_(&fixed) {}
@@ -249,7 +254,7 @@ class StateInUse {
   const GraphState* const state_;
 };
 
-/// A live graph's state changes, a fixed one's never does.
+/// The state of a live graph changes; that of a snapshot never does.
 class Graph::Impl {
  public:
   Impl(Store* live, std::shared_ptr<const GraphState> state)
@@ -259,7 +264,7 @@ class Graph::Impl {
   ~Impl() {
     if (process_.here()) {
       if (writer_ != nullptr) live_->ReleaseDelta();
-    } else {  // neither the writers' turns nor the thread came along into a fork
+    } else {  // neither the queue of writers nor the thread exists in a forked child
       static_cast<void>(writer_.release());
       static_cast<void>(cleaning_.release());
     }
@@ -292,17 +297,18 @@ class Graph::Impl {
     state_.swap(state);
   }
 
-  Store* const live_;  // null: fixed
+  Store* const live_;  // null: a snapshot
   const OwnerProcess process_;
   std::atomic<bool> compacting_{false};
-  Mutex refresh_;  // one Refresh, or making of the writer, at a time
+  Mutex refresh_;  // serialises Refresh and the making of the writer
   std::unique_ptr<GraphWriter> writer_ RHIZOME_GUARDED_BY(refresh_);
   mutable ForkMutex mutex_;
-  std::shared_ptr<const GraphState> state_;  // of a live graph: guarded by mutex_
-  std::unique_ptr<Thread> cleaning_ = std::make_unique<Thread>();  // of who set compacting_
+  std::shared_ptr<const GraphState> state_;  // guarded by mutex_ in a live graph
+  // used by the holder of compacting_
+  std::unique_ptr<Thread> cleaning_ = std::make_unique<Thread>();
 };
 
-// The first write of a graph makes it the store's one writer.
+// The first write of a graph makes it the only writer of the store.
 Result<GraphWriter*> Graph::Impl::Writer() {
   if (live_ == nullptr)
     return Fail(Status::InvalidArgument(
@@ -353,6 +359,11 @@ Result<CompactResult> Graph::Impl::Compact(const CompactOptions& options,
   return result;
 }
 
+// Compacts unless the delta is below least_delta:
+// 1. waits for the removal of files that an earlier compaction started;
+// 2. compacts the current state (CompactState);
+// 3. if there was nothing to compact, records a changed retention rule;
+// 4. removes the files of a failed attempt, or, in the background, earlier generations.
 Result<CompactResult> Graph::Impl::CompactOne(GraphWriter& writer, const CompactOptions& options,
                                               const JobControl& control) {
   static_cast<void>(cleaning_->Join());
@@ -376,7 +387,8 @@ Result<CompactResult> Graph::Impl::CompactOne(GraphWriter& writer, const Compact
     if (clean) status = live_->Keep(rule);
   }
   if (!status.ok()) {
-    (void)live_->CollectGarbage();  // what the attempt wrote; the next open for writing tries again
+    // This removes the files of the attempt; if it fails, the next open for writing retries.
+    (void)live_->CollectGarbage();
   } else if (clean) {
     CleanUp();
   }
@@ -384,8 +396,8 @@ Result<CompactResult> Graph::Impl::CompactOne(GraphWriter& writer, const Compact
   return result;
 }
 
-// The generation before, as soon as nobody reads it. Nobody waits for that; and where there is no
-// thread for it, the compaction is done all the same.
+// Removes earlier generations as soon as no reader holds them, on a thread of its own. If the
+// system gives no thread, it does so here.
 void Graph::Impl::CleanUp() {
   const auto clean = [this] {
     Status cleaned = live_->CollectGarbage();
@@ -437,18 +449,18 @@ Status Graph::Impl::CompactState(GraphWriter& writer, const GraphState& now,
                               &writer.pacer()};
   const auto switch_to = [&](std::shared_ptr<const GraphParts> parts,
                              const std::function<Status()>& commit) -> Status {
-    // What was written meanwhile, most of it before writers have to wait.
+    // Loads the commits made meanwhile, most of them before writers have to wait.
     RHIZOME_ASSIGN_OR_RETURN(auto delta,
                              Delta::Load(Delta::Empty(parts->DeltaBase()), *parts->store));
     return writer.Rebase(
         [&]() -> Result<GraphWriter::Base> {
-          // Before the commit, which cannot be undone: it must fit.
+          // Loads the rest before the commit, which cannot be undone.
           RHIZOME_ASSIGN_OR_RETURN(delta, Delta::Load(delta, *parts->store));
           return GraphWriter::Base{parts->store, parts, std::move(delta)};
         },
         commit);
   };
-  // Writers and readers come first.
+  // The compaction runs in the background, because readers and writers have priority.
   return RunInBackground(
       [&] { return CompactGeneration(*live_, input, options, control, switch_to); });
 }

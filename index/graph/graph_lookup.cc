@@ -25,7 +25,7 @@
 namespace rhizome {
 namespace {
 
-// The clock is looked at once for so many vertices.
+// The clock is read once for this many vertices.
 constexpr std::size_t kCheckEvery = 32;
 
 Status CheckTime(const LookupOptions& options, std::size_t done) {
@@ -61,7 +61,8 @@ class NeighborLookup {
   }
 
  private:
-  // Lists that the delta changes, both directions at once, and ids that are refused.
+  // Handles lists that the delta changes, both directions at once, and ids out of range, which
+  // Neighbors refuses.
   Status AppendMerged(VertexId vertex) {
     RHIZOME_ASSIGN_OR_RETURN(const auto list, graph_.Neighbors(vertex, direction_));
     for (const Neighbor& neighbor : list) {
@@ -88,7 +89,7 @@ class NeighborLookup {
     return Status::Ok();
   }
 
-  const GraphSnapshot& graph_;  // fixed
+  const GraphSnapshot& graph_;  // a snapshot
   const std::shared_ptr<const GraphParts> parts_;
   const std::shared_ptr<const Delta> delta_;
   const Direction direction_;
@@ -99,7 +100,7 @@ class NeighborLookup {
   std::vector<LocalId> scratch_;
 };
 
-/// What Warm reports, and when it stops.
+/// Returns the progress function of Warm, which also stops it at its limits.
 std::function<Status(std::uint64_t, std::uint64_t)> TickOf(std::string_view phase,
                                                            const LookupOptions& options) {
   return [phase, &options](std::uint64_t done, std::uint64_t total) -> Status {
@@ -110,7 +111,7 @@ std::function<Status(std::uint64_t, std::uint64_t)> TickOf(std::string_view phas
   };
 }
 
-/// Lists that are on disk, into the graph's cache.
+/// Reads lists that are on disk into the graph's cache.
 class ListWarmer {
  public:
   ListWarmer(const GraphParts& parts, std::vector<Direction> directions,
@@ -146,7 +147,7 @@ class ListWarmer {
   }
 
   // Calls visit(partition, block, class) for each block with lists of a direction, in the order of
-  // the file. A block's class is that of its vertex of highest degree.
+  // the file. The class of a block is that of its vertex with the highest degree.
   template <typename Visit>
   Status ForEachBlock(const Adjacency& partition, Direction direction, Visit& visit) {
     std::uint64_t block = 0;
@@ -172,9 +173,9 @@ class ListWarmer {
     return any ? visit(partition, block, highest) : Status::Ok();
   }
 
-  // Neighbouring blocks are read together.
+  // Adds a block to the current run; consecutive blocks are read together.
   Status Add(const Adjacency& partition, std::uint64_t block) {
-    constexpr std::uint64_t kMostRun = 256;
+    constexpr std::uint64_t kMostRun = 256;  // blocks of 4 KiB: a read of 1 MiB
     const bool next = run_of_ == &partition && block == run_first_ + run_count_;
     if (!next || run_count_ == kMostRun) {
       RHIZOME_RETURN_IF_ERROR(Load());
@@ -220,6 +221,8 @@ std::uint64_t DegreeOfRow(const GraphParts& parts, std::uint64_t row) {
 
 }  // namespace
 
+// Takes a snapshot and appends the list of one vertex after another, checking the limits in
+// between.
 Status LookUpNeighbors(const Graph& graph, std::span<const VertexId> vertices, Direction direction,
                        NeighborLists& lists, const LookupOptions& options) try {
   const auto fixed = graph.Snapshot();
@@ -261,7 +264,8 @@ class RowLookup::Impl {
   Impl(const Graph& graph, std::string_view name, const Options& options)
       : graph_(graph), name_(name), options_(options) {}
 
-  // The array as `store` knows it; opened anew where that is another than before.
+  // Returns the array that `store` has under the name; opens it again if it is not the one opened
+  // before.
   Result<std::shared_ptr<const CachedRows>> ArrayOf(const Store& store) RHIZOME_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     const Manifest& manifest = store.manifest();
@@ -273,7 +277,7 @@ class RowLookup::Impl {
     const bool same = array_ != nullptr && generation_ == manifest.generation &&
                       array_->entry().array_id == entry.array_id;
     if (!same) {
-      array_ = nullptr;  // its memory goes first
+      array_ = nullptr;  // frees its memory first
       RHIZOME_ASSIGN_OR_RETURN(array_,
                                CachedRows::Open(store, std::move(array), options_.memory_bytes));
     }
@@ -325,7 +329,8 @@ class RowLookup::Impl {
     const ArrayEntry& entry = array->entry();
     RHIZOME_RETURN_IF_ERROR(CheckRowRequest(entry, fixed.info(), vertices.size(), out.size()));
     const RowOverlay overlay{fixed.store(), *parts, *delta, entry};
-    // All misses of a call in one batch; but in turns where somebody looks at the clock.
+    // All misses of a call form one batch; with a deadline or control, the batches are smaller, so
+    // that it is checked between them.
     const bool hurried = options.control != nullptr ||
                          options.deadline != std::chrono::steady_clock::time_point::max();
     const std::size_t turn =

@@ -15,47 +15,50 @@
 
 namespace RHIZOME_API rhizome {
 
-/// How long a batched look-up may take, and who may stop it.
+/// The limits of a batched look-up.
 struct LookupOptions {
-  /// Looked at between vertices, or some hundreds of rows; passed: kInterrupted.
+  /// Checked between vertices, or between some hundreds of rows; once passed: kInterrupted.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
-  const JobControl* control = nullptr;  ///< cancelled: kInterrupted
+  const JobControl* control = nullptr;  ///< if cancelled: kInterrupted
 };
 
-/// Neighbour lists of n vertices, flat. Kept by the caller between calls, its memory is used again.
+/// The adjacency lists of n vertices in CSR form. A caller that keeps it between calls reuses its
+/// memory.
 struct NeighborLists {
-  std::vector<std::uint64_t> offsets;  ///< n + 1: list i is [offsets[i], offsets[i + 1])
+  std::vector<std::uint64_t> offsets;  ///< [n + 1]: list i is [offsets[i], offsets[i + 1])
   std::vector<VertexId> vertices;
-  std::vector<TypeId> types;   ///< empty in a graph of one edge type
-  std::vector<float> weights;  ///< empty in a graph without weights
+  std::vector<TypeId> types;   ///< empty if the graph has one edge type
+  std::vector<float> weights;  ///< empty if the graph has no weights
 };
 
-/// Neighbours of many vertices in one call, all at one commit: that of a live graph when the call
-/// begins. The order within a list is not specified; otherwise lists are those of Graph::Neighbors.
-/// Errors: those of Graph::Neighbors, kInterrupted; then `lists` is unspecified.
+/// Looks up the neighbours of many vertices in one call, all at one commit: that of a live graph
+/// when the call begins. The order within a list is unspecified; otherwise the lists are those of
+/// Graph::Neighbors.
+/// Errors: those of Graph::Neighbors; kInterrupted. After an error `lists` is unspecified.
 /// Threads: any number at once, each with its own `lists`.
 Status LookUpNeighbors(const Graph& graph, std::span<const VertexId> vertices, Direction direction,
                        NeighborLists& lists, const LookupOptions& options = {});
 
-/// Reads neighbour lists that are on disk (TopologyPlace::kDirect) into the graph's cache
-/// (GraphOptions::list_cache_bytes): all of them, or where it cannot hold them those of the highest
-/// degrees, until it is full. Look-ups may go on meanwhile. What was loaded stays, whatever the
-/// outcome. kBoth: of the directions that the store keeps. Reports progress to `options.control`,
-/// in bytes. Errors: kInterrupted, cancelled or late; kCorruption; kIoError.
+/// Reads adjacency lists that are on disk (TopologyPlace::kDirect) into the graph's cache
+/// (GraphOptions::list_cache_bytes): all of them, or, if they do not fit, those of the highest
+/// degrees until it is full. Look-ups may run meanwhile. Loaded lists stay, whatever the outcome.
+/// kBoth loads the directions that the store keeps. Reports progress to `options.control`, in
+/// bytes. Errors: kInterrupted, cancelled or past the deadline; kCorruption; kIoError.
 Status WarmNeighbors(const Graph& graph, Direction direction, const LookupOptions& options = {});
 
-/// Rows of one array of vertices, for services: opened once, kept in memory in blocks of about
-/// 4 KiB, verified when they are read, as many as a budget holds; then blocks that are asked for
-/// seldom make room (CLOCK). Rows of an array in layout kRow are read by block, all that a call
-/// misses in deep batches of direct reads; of any other the chunk is decoded that they are in.
-/// Rows of a live graph are those of its commit when the call begins; after a compaction, or when
-/// the name means another version, the array is opened anew.
-/// Threads: Read from any number at once. Ownership: `graph` must outlive it.
+/// Looks up rows of one array of vertices, for services. The array is opened once. Its rows are
+/// verified when they are read, and cached in blocks of about 4 KiB within a memory budget;
+/// eviction is CLOCK. In layout kRow, missing blocks are read, all those of a call in deep batches
+/// of direct reads; in any other layout the chunk that holds the row is decoded. With a live graph,
+/// a call reads at the commit at which it begins; after a compaction, or when the name refers to
+/// another version, the array is opened again.
+/// Threads: Read may be called from any number at once. Ownership: `graph` must outlive it.
 class RowLookup {
  public:
+  /// Options of Open.
   struct Options {
-    /// All of the cache, its tables included; taken from the system as it fills. Beside it, a
-    /// thread that misses rows takes a queue and 2 MiB or so (FileRows).
+    /// Bytes of the whole cache, including its tables; allocated as it fills. In addition, a thread
+    /// that misses rows takes a queue and about 2 MiB (FileRows).
     std::uint64_t memory_bytes = std::uint64_t{1} << 30;
   };
 
@@ -67,16 +70,17 @@ class RowLookup {
   }
   ~RowLookup();
 
-  /// Of the array that is open now.
+  /// Returns the row size of the array that is open now.
   std::uint64_t row_bytes() const;
 
-  /// Reads rows into memory until the budget is used up, those of vertices of the highest degrees
-  /// first; otherwise as WarmNeighbors. Rows of the delta are in the catalogue and are not read.
+  /// Reads rows into the cache until the budget is used up, those of the vertices with the highest
+  /// degrees first; otherwise as WarmNeighbors. Rows of the delta are in the catalogue and are not
+  /// read.
   Status Warm(const LookupOptions& options = {}) const;
 
-  /// Copies the rows of `vertices` to `out`, of vertices.size() * row_bytes(): what was put last,
-  /// the generation's, or what Graph::ReadRows says of a new one. Errors: kInvalidArgument, an id
-  /// out of range, a wrong size; kInterrupted; kCorruption; kIoError. Then `out` is unspecified.
+  /// Copies the rows of `vertices` to `out`, shape [vertices.size(), row_bytes()]; the values are
+  /// those of Graph::ReadRows. Errors: kInvalidArgument, an id out of range, a wrong size;
+  /// kInterrupted; kCorruption; kIoError. After an error `out` is unspecified.
   Status Read(std::span<const VertexId> vertices, std::span<std::byte> out,
               const LookupOptions& options = {}) const;
 

@@ -13,7 +13,7 @@
 
 namespace rhizome {
 
-/// Two sorted sides are merged: the generation's dictionary, and the delta's new vertices.
+/// Merges two sorted sequences: the generation's dictionary, and the delta's new vertices.
 class VertexScan::Impl {
  public:
   explicit Impl(const Graph& graph)
@@ -37,7 +37,7 @@ class VertexScan::Impl {
         entry.vertex = fresh_->first_vertex + static_cast<VertexId>(fresh_->ids_sorted[new_]);
         entry.id = NewId(new_++);
       }
-      // Of several with one id, all but one were deleted.
+      // If several vertices have one id, all but one are deleted.
       if (delta_->IsDeleted(entry.vertex) || parts_->ids.IsDeleted(entry.vertex)) continue;
       entry.type = *graph_->TypeOf(entry.vertex);
       return entry;
@@ -67,7 +67,7 @@ class VertexScan::Impl {
     return fresh_->vertex_ids[fresh_->ids_sorted[place]];
   }
 
-  const std::shared_ptr<const GraphSnapshot> graph_;  // fixed
+  const std::shared_ptr<const GraphSnapshot> graph_;  // a snapshot
   const std::shared_ptr<const GraphParts> parts_;
   const std::shared_ptr<const Delta> delta_;
   const std::shared_ptr<const DeltaRun> fresh_;  // null: nothing was written
@@ -116,8 +116,9 @@ class EdgeScan::Impl {
   const GraphSnapshot& graph() const { return *graph_; }
 
  private:
-  // The lists of the next few rows.
+  // Reads the lists of the next few rows.
   Status Read() {
+    // The limits of a batch that the comment of EdgeScan states.
     constexpr std::size_t kMostVertices = 1024;
     constexpr std::uint64_t kMostEdges = 65536;
     batch_.clear();
@@ -134,16 +135,16 @@ class EdgeScan::Impl {
     return LookUpNeighbors(*graph_, batch_, direction_, lists_);
   }
 
-  const std::shared_ptr<const GraphSnapshot> graph_;  // fixed
+  const std::shared_ptr<const GraphSnapshot> graph_;  // a snapshot
   const std::shared_ptr<const GraphParts> parts_;
   const std::uint64_t vertices_;
   const Direction direction_;
   const bool pairs_once_;
-  std::uint64_t row_ = 0;  // the next to read
+  std::uint64_t row_ = 0;  // the next row to read
   std::vector<VertexId> batch_;
   NeighborLists lists_;
-  std::size_t vertex_ = 0;  // of the batch
-  std::size_t entry_ = 0;   // of the lists
+  std::size_t vertex_ = 0;  // index in batch_
+  std::size_t entry_ = 0;   // index in lists_
 };
 
 EdgeScan::EdgeScan(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

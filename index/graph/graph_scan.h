@@ -12,30 +12,32 @@
 
 namespace RHIZOME_API rhizome {
 
-/// All vertices of a graph that are not deleted, in ascending order of external id: integers by
-/// value, strings by bytes.
+/// Iterates over all vertices of a graph that are not deleted, in ascending order of external id:
+/// integers by value, strings by bytes.
 ///
-/// Consistency: what the graph held when the scan was opened, whatever is written, compacted or
-/// refreshed meanwhile: the scan holds a snapshot until it goes, and is never invalidated.
+/// Consistency: the scan holds a snapshot of the graph at its opening until it is destroyed, so
+/// that writes, compactions and refreshes neither show nor invalidate it.
 /// Memory: the ids that were added since the generation.
 /// Threads: one at a time; any number of scans.
 class VertexScan {
  public:
+  /// Begins before the first vertex, on a snapshot of the graph's current commit.
   explicit VertexScan(const Graph& graph);
   ~VertexScan();
   VertexScan(VertexScan&&) noexcept;
   VertexScan& operator=(VertexScan&&) noexcept;
 
+  /// A vertex with its external id and type.
   struct Entry {
     VertexId vertex = 0;
     ExternalId id = {};
     TypeId type = 0;
   };
 
-  /// The next one; nothing at the end.
+  /// Returns the next vertex; nullopt at the end.
   std::optional<Entry> Next();
 
-  /// Goes to the first vertex whose id is not below `id`, which is the store's kind of id or its
+  /// Moves to the first vertex whose id is not below `id`, which must be of the store's kind or its
   /// canonical text. Errors: kInvalidArgument, the store cannot have such an id.
   Status Seek(const ExternalId& id);
 
@@ -46,29 +48,32 @@ class VertexScan {
   std::unique_ptr<Impl> impl_;
 };
 
+/// Options of EdgeScan::Open.
 struct EdgeScanOptions {
-  /// Which lists are walked: kOut or kIn; kBoth: the out-lists where they are kept, else the
-  /// in-lists. Each edge is given once either way, from source to target.
+  /// The lists to walk: kOut or kIn; kBoth chooses the out-lists if they are stored, else the
+  /// in-lists. Either way, each edge is given once, from source to target.
   Direction direction = Direction::kBoth;
 
-  /// Of an undirected graph each pair once, from the smaller vertex id, not from both ends.
+  /// For an undirected graph: give each pair once, from the smaller vertex id, instead of from both
+  /// ends.
   bool pairs_once = false;
 };
 
-/// All edges of a graph, with those that were written since the generation: the lists of one vertex
-/// after another, in the order of the rows, which is the disk's.
+/// Iterates over all edges of a graph, including those of the delta: the list of one vertex after
+/// another, in the order of the rows, which is that of the disk.
 ///
 /// Consistency: as VertexScan. Memory: the lists of 1,024 vertices or 64 Ki edges, whichever is
 /// less, or one longer list. Lists that are on disk are read one by one.
 /// Threads: one at a time; any number of scans.
 class EdgeScan {
  public:
-  /// Errors: kInvalidArgument, lists that the store does not keep.
+  /// Errors: kInvalidArgument, the store does not keep these lists.
   static Result<EdgeScan> Open(const Graph& graph, const EdgeScanOptions& options = {});
   ~EdgeScan();
   EdgeScan(EdgeScan&&) noexcept;
   EdgeScan& operator=(EdgeScan&&) noexcept;
 
+  /// An edge; weight is 1 in a graph without weights.
   struct Entry {
     VertexId src = 0;
     VertexId dst = 0;
@@ -76,10 +81,10 @@ class EdgeScan {
     float weight = 1;
   };
 
-  /// The next one; nothing at the end. Errors: kCorruption; kIoError.
+  /// Returns the next edge; nullopt at the end. Errors: kCorruption; kIoError.
   Result<std::optional<Entry>> Next();
 
-  /// How many vertices' lists were walked so far, of graph().vertex_count(): for progress.
+  /// Returns how many vertices' lists were walked so far, of graph().vertex_count(), for progress.
   std::uint64_t vertices_done() const;
 
   const GraphSnapshot& graph() const;  ///< the snapshot

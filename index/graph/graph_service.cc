@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
-// Below it a cache is not worth its table.
+// Below this size a cache is not worth its table.
 constexpr std::uint64_t kLeastCacheBytes = 256 << 10;
 
 struct CatalogShare {
@@ -32,7 +32,8 @@ struct CatalogShare {
   std::uint64_t write_bytes = 0;
 };
 
-// Known before the store is open. A writer's buffers get most of it, a reader's cache.
+// Computes the catalogue's share, which must be known before the store is open. A writer's buffers
+// get most of it; in a reader the cache does.
 CatalogShare CatalogShareOf(const ServiceOptions& options) {
   const auto share = static_cast<std::uint64_t>(static_cast<double>(options.memory_budget_bytes) *
                                                 options.catalog_share);
@@ -55,7 +56,7 @@ Status CheckShares(const ServiceOptions& options) {
   return Status::Ok();
 }
 
-/// What of a generation's topology lies where.
+/// The sizes of a generation's topology by where it is kept.
 struct TopologyBytes {
   std::uint64_t lists = 0;
   std::uint64_t blocks = 0;  // of all partition files, as a list cache counts them
@@ -85,7 +86,8 @@ Result<TopologyBytes> MeasureTopology(const Store& store) {
   return bytes;
 }
 
-// Order and ids as they are on disk, and a quarter byte a vertex for the tables over them.
+// Returns the bytes of order and ids as on disk, plus a quarter byte a vertex for the tables over
+// them.
 std::uint64_t OrderAndIdBytes(const Manifest& manifest) {
   std::uint64_t bytes = manifest.info.vertices / 4 + 1;
   for (const FileEntry& file : manifest.files)
@@ -93,9 +95,9 @@ std::uint64_t OrderAndIdBytes(const Manifest& manifest) {
   return bytes;
 }
 
-/// A cache that wants memory.
+/// A cache that requests memory.
 struct Wish {
-  std::string array;  // empty: of neighbour lists
+  std::string array;  // empty: the cache of adjacency lists
   std::uint64_t full_bytes = 0;
 };
 
@@ -116,7 +118,8 @@ std::string InMiB(std::uint64_t bytes) {
   return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / static_cast<double>(kMiB));
 }
 
-// Everything but the delta's share does not depend on the budget where that is small.
+// Returns the error with the least sufficient budget. At a small budget, every part except the
+// delta's share is independent of the budget.
 Status TooSmall(const Store& store, const ServiceOptions& options, const ServiceMemoryPlan& plan,
                 std::uint64_t caches) {
   const std::uint64_t needs = plan.read_buffer_bytes + plan.resident_bytes + caches;
@@ -125,7 +128,7 @@ Status TooSmall(const Store& store, const ServiceOptions& options, const Service
   const auto by_share = static_cast<std::uint64_t>(std::ceil(static_cast<double>(needs) / left));
   const auto by_least = static_cast<std::uint64_t>(
       std::ceil(static_cast<double>(needs + least_catalog) / (1 - options.delta_share)));
-  // Rounding of shares costs a few bytes.
+  // Rounding of shares costs a few bytes, hence the 64.
   const std::uint64_t least = std::max(by_share, by_least) + 64;
   return Status::OutOfMemory(fmt::format(
       "'{}': memory_budget_bytes is {}, but at least {} ({}) are needed: {} for the catalogue, {} "
@@ -139,7 +142,7 @@ Status TooSmall(const Store& store, const ServiceOptions& options, const Service
       InMiB(caches)));
 }
 
-// In proportion to what each would take in full.
+// Divides the bytes in proportion to the caches' full sizes.
 void ShareOut(const std::vector<Wish>& wishes, std::uint64_t bytes, ServiceMemoryPlan& plan) {
   double wanted = 0;
   for (const Wish& wish : wishes) wanted += static_cast<double>(wish.full_bytes);
@@ -195,6 +198,8 @@ std::uint64_t ServiceMemoryPlan::total_bytes() const {
   return total;
 }
 
+// Plans the memory: first the fixed parts (catalogue, read buffers, delta, resident data), then
+// where the adjacency lists are kept, and finally the caches (ShareOut).
 Result<ServiceMemoryPlan> PlanMemory(const Store& store, const ServiceOptions& options) try {
   RHIZOME_RETURN_IF_ERROR(CheckShares(options));
   ServiceMemoryPlan plan;

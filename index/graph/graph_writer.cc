@@ -11,10 +11,11 @@ namespace rhizome::inline internal {
 
 namespace {
 
-// Operations that go into one write of the catalogue: its memory is bounded, its sync shared.
+// The most operations in one write of the catalogue, which bounds its memory; the group shares one
+// sync.
 constexpr std::size_t kGroupOperations = std::size_t{1} << 16;
 
-// The catalogue keeps a record as one value, which it holds in memory more than once.
+// The catalogue stores a record as one value, of which it holds several copies in memory.
 constexpr std::size_t kMaxRecordBytes = std::size_t{1} << 30;
 
 }  // namespace
@@ -22,7 +23,7 @@ constexpr std::size_t kMaxRecordBytes = std::size_t{1} << 30;
 GraphWriter::GraphWriter(Store& store, Base base, Make make, Show show)
     : store_(store), make_(std::move(make)), show_(std::move(show)), base_(std::move(base)) {}
 
-// Until it stands first, or is done.
+// Enqueues a request and waits until it is first, or done.
 void GraphWriter::Queue(Request& request) noexcept {
   (last_ == nullptr ? first_ : last_->behind) = &request;
   last_ = &request;
@@ -30,7 +31,7 @@ void GraphWriter::Queue(Request& request) noexcept {
   while (!request.done && first_ != &request) turn_.Wait(mutex_);
 }
 
-// The batches from the front on, up to a Rebase.
+// Returns the batches at the front of the queue, up to a Rebase.
 GraphWriter::Group GraphWriter::FirstGroup() const noexcept {
   Group group{first_, 0};
   std::size_t operations = 0;
@@ -95,7 +96,7 @@ Status GraphWriter::Rebase(const std::function<Result<Base>()>& change,
   return status;
 }
 
-// Gives every request its result. A batch that does not fit is refused by itself.
+// Sets the result of every request. A batch that does not fit is refused alone.
 void GraphWriter::Commit(const Group& group) noexcept {
   Next next;
   const Status status = Guarded([&] { return TryCommit(group, next); });
@@ -111,7 +112,7 @@ void GraphWriter::Commit(const Group& group) noexcept {
   }
 }
 
-// All that takes memory comes before the write.
+// Everything that allocates memory comes before the write.
 Status GraphWriter::TryCommit(const Group& group, Next& next) {
   bool sync = false;
   group.ForEach([&](const Request& request) { sync = sync || request.options.sync; });

@@ -19,55 +19,55 @@ namespace rhizome::inline internal {
 
 class GraphState;
 
-/// Turns batches into commits of the delta. Concurrent writers queue up; the first of them resolves
-/// and writes the batches of all, as one synced write (group commit), each batch whole or not at
-/// all.
+/// Turns batches into commits of the delta. Concurrent writers queue up, and the first of them
+/// resolves and writes the batches of all in one synced write (group commit); each batch is applied
+/// whole or not at all.
 ///
-/// Everything that takes memory is done before the catalogue is written: where there is none, the
-/// batches are refused (kOutOfMemory), nothing is written, and the writer goes on.
+/// Everything that allocates memory is done before the catalogue is written: without memory, the
+/// batches are refused (kOutOfMemory), nothing is written, and the writer stays usable.
 /// Threads: any. Ownership: `store`, open for writing, must outlive it.
 class GraphWriter {
  public:
-  /// What batches are resolved against.
+  /// The state that batches are resolved against.
   struct Base {
     std::shared_ptr<const Store> store;
     std::shared_ptr<const GraphParts> parts;
     std::shared_ptr<const Delta> delta;
   };
 
-  /// Makes the state that shows a base, before that is committed.
+  /// Makes the state to show for a base, before that base is committed.
   using Make = std::function<std::shared_ptr<const GraphState>(const Base&)>;
 
-  /// Called with each new state, in order, before the writers that made it return. Must not throw:
-  /// what it shows is durable already.
+  /// Called with each new state, in order, before the writers that made it return. Must not throw,
+  /// because the state is already durable.
   using Show = std::function<void(std::shared_ptr<const GraphState>)>;
 
   GraphWriter(Store& store, Base base, Make make, Show show);
 
-  /// Told of every synced write: work in the background gives way.
+  /// Returns the pacer, which knows every synced write, so that background work gives way.
   IoPacer& pacer() { return pacer_; }
 
   Result<WriteResult> Write(const WriteBatch& batch, const WriteOptions& options)
       RHIZOME_EXCLUDES(mutex_);
 
-  /// Requests that were made and not answered yet.
+  /// Returns the number of requests that wait for a result.
   std::size_t pending() const RHIZOME_EXCLUDES(mutex_);
 
-  /// Runs `change` and then `commit` while no commit is under way and none can begin; what `change`
-  /// gives is shown once `commit` is done. Errors: theirs; then nothing has changed here.
+  /// Runs `change` and then `commit` while no other commit is running or can begin; shows the base
+  /// that `change` returns once `commit` is done. Errors: theirs; then nothing has changed here.
   Status Rebase(const std::function<Result<Base>()>& change, const std::function<Status()>& commit)
       RHIZOME_EXCLUDES(mutex_);
 
  private:
-  /// On the stack of who asks, which waits: a queue of them takes no memory.
+  /// A request on the stack of its caller, which waits; so a queue of them takes no memory.
   struct Request {
-    const WriteBatch* batch = nullptr;  // null: Rebase, which only waits for its turn
+    const WriteBatch* batch = nullptr;  // null: a Rebase, which only waits for its turn
     WriteOptions options;
-    std::optional<Result<WriteResult>> result;  // by who stands first
-    Request* behind = nullptr;                  // of the queue
-    bool done = false;                          // then the result may be read
+    std::optional<Result<WriteResult>> result;  // set by the first in the queue
+    Request* behind = nullptr;                  // the next in the queue
+    bool done = false;                          // `result` may be read
   };
-  /// The first requests of the queue: those behind them may come and go meanwhile.
+  /// The first requests of the queue; requests behind them may be added and removed meanwhile.
   struct Group {
     Request* first = nullptr;
     std::size_t count = 0;
@@ -86,7 +86,7 @@ class GraphWriter {
     std::vector<std::byte> record;
     std::vector<DeltaRow> rows;
   };
-  /// What a group comes to.
+  /// The result of resolving a group.
   struct Next {
     std::vector<Resolved> resolved;
     std::shared_ptr<const Delta> delta;
@@ -111,7 +111,7 @@ class GraphWriter {
   Request* last_ RHIZOME_GUARDED_BY(mutex_) = nullptr;
   std::size_t queued_ RHIZOME_GUARDED_BY(mutex_) = 0;
 
-  Base base_;  // of whoever stands first in the queue
+  Base base_;  // used by the request that is first in the queue
 };
 
 }  // namespace rhizome::inline internal

@@ -6,9 +6,9 @@
 
 namespace rhizome::inline internal {
 
-/// Chooses blocks for a cache that cannot hold all, by how often they will be wanted, in two passes
-/// over them and no memory: count the blocks of each class (power of two of the degree), then take
-/// the highest classes, and of the last one as many as there is room for.
+/// Chooses blocks for a cache that cannot hold all, by expected frequency of use, in two passes
+/// over the blocks and constant memory. The first pass counts the blocks of each class (power of
+/// two of the degree); the second takes the highest classes, and of the next one as many as fit.
 class HotBlocks {
  public:
   static std::uint32_t ClassOf(std::uint64_t degree) {
@@ -17,14 +17,14 @@ class HotBlocks {
 
   void Count(std::uint32_t degree_class) { ++counts_[degree_class]; }
 
-  /// After the first pass. `frames`: how many may be taken.
+  /// Must be called after the first pass. `frames` is the number of blocks to choose.
   void Choose(std::uint64_t frames) {
     least_ = static_cast<std::uint32_t>(counts_.size());
     while (least_ > 0 && counts_[least_ - 1] <= frames) frames -= counts_[--least_];
     left_ = frames;
   }
 
-  /// Is this block one of them? Once for each block.
+  /// Returns whether to take this block. Must be called once for each block.
   bool Take(std::uint32_t degree_class) {
     if (degree_class >= least_) return true;
     if (degree_class + 1 < least_ || left_ == 0) return false;
@@ -34,8 +34,8 @@ class HotBlocks {
 
  private:
   std::array<std::uint64_t, 65> counts_{};
-  std::uint32_t least_ = 0;  // from this class on all are taken
-  std::uint64_t left_ = 0;   // of the class below
+  std::uint32_t least_ = 0;  // this class and all above are taken
+  std::uint64_t left_ = 0;   // blocks still to take of the class below
 };
 
 }  // namespace rhizome::inline internal

@@ -11,7 +11,8 @@
 namespace rhizome {
 namespace {
 
-/// Those of the generation, and those that the delta deletes: sorted both, none in both.
+/// Merges the deleted vertices of the generation and those of the delta; both are sorted and
+/// disjoint.
 std::vector<VertexId> AllDeleted(std::span<const VertexId> of_generation, const Delta& delta) {
   const auto merged = delta.Merged();
   std::vector<VertexId> of_delta;
@@ -36,8 +37,8 @@ Result<LiveVertices> LiveVertices::Of(const Store& store, const Delta& delta) {
   return LiveVertices(delta.vertices(), AllDeleted(of_generation, delta));
 }
 
-// deleted_[i] - i live vertices come before the deleted vertex i: it comes before the one that is
-// sought where that is no more than the place.
+// Binary search: deleted_[i] - i live vertices precede the deleted vertex i, so it precedes the
+// live vertex at `place` if that number is at most `place`.
 VertexId LiveVertices::At(std::uint64_t place) const {
   std::uint64_t begin = 0;
   std::uint64_t end = deleted_.size();

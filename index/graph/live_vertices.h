@@ -15,31 +15,31 @@ class Delta;
 
 namespace RHIZOME_API rhizome {
 
-/// The vertices that are not deleted, in the order of their ids. A file of rows without ids has its
-/// rows in this order, whether it is written (export) or read (AddArray, AppendRows).
+/// The vertices that are not deleted, in the order of their ids. This is the order of rows in a
+/// file without ids, both when it is written (export) and when it is read (AddArray, AppendRows).
 /// Memory: 8 bytes a deleted vertex.
 /// Threads: const.
 class LiveVertices {
  public:
   LiveVertices() = default;
 
-  /// Of the vertices [0, bound), without `deleted`, which is sorted.
+  /// The vertices [0, bound) without `deleted`, which must be sorted.
   LiveVertices(std::uint64_t bound, std::vector<VertexId> deleted)
       : bound_(bound), deleted_(std::move(deleted)) {}
 
   static LiveVertices Of(const GraphSnapshot& graph);
 
-  /// Without the graph: reads the deleted vertices from the generation's dictionary, and leaves its
-  /// ids on disk. Errors: kCorruption; kIoError.
+  /// Works without a graph: reads the deleted vertices from the generation's dictionary and leaves
+  /// the ids on disk. Errors: kCorruption; kIoError.
   static Result<LiveVertices> Of(const Store& store, const Delta& delta);
 
   std::uint64_t count() const { return bound_ - deleted_.size(); }
   std::uint64_t deleted_count() const { return deleted_.size(); }
 
-  /// The vertex at a place of [0, count()); the bound of the ids for count() itself.
+  /// Returns the vertex at a place of [0, count()]; for count(), the bound of ids.
   VertexId At(std::uint64_t place) const;
 
-  /// How many live vertices have ids below `vertex`: the place of a live one.
+  /// Returns how many live vertices have ids below `vertex`, which is the place of a live vertex.
   std::uint64_t PlaceOf(VertexId vertex) const;
 
  private:

@@ -11,16 +11,16 @@
 
 namespace rhizome::inline internal {
 
-/// Numbers keys in order of first sight: an open-addressing table of indices, with the keys
-/// themselves held by `Keys`, which can Append a key and tell Equal and Hash of the i-th one.
-/// Memory: 8 to 16 bytes a key besides the keys. Threads: one at a time.
+/// Numbers keys in order of first sight: an open-addressing table of indices. `Keys` holds the
+/// keys, and provides Append for a key, and Equal and Hash for the i-th one. Memory: 8 to 16 bytes
+/// a key besides the keys. Threads: one at a time.
 template <typename Keys>
 class IdDictionary {
  public:
   using Key = typename Keys::Key;
   IdDictionary() : slots_(kFirstSlots, 0) {}
 
-  /// The key's number, and whether it is new.
+  /// Returns the key's number, and whether it is new.
   std::pair<std::int64_t, bool> Add(Key key) {
     std::size_t slot = FindSlot(key);
     if (slots_[slot] != 0) return {static_cast<std::int64_t>(slots_[slot] - 1), false};
@@ -41,9 +41,9 @@ class IdDictionary {
   std::uint64_t memory_bytes() const { return keys_.memory_bytes() + slots_.size() * 8; }
 
  private:
-  static constexpr std::size_t kFirstSlots = 1024;
+  static constexpr std::size_t kFirstSlots = 1024;  // a power of two, as FindSlot requires
 
-  /// The key's slot, or the empty one where it belongs.
+  /// Returns the key's slot, or the empty slot where it belongs.
   std::size_t FindSlot(Key key) const {
     const std::size_t mask = slots_.size() - 1;
     std::size_t slot = Keys::Hash(key) & mask;
@@ -62,10 +62,11 @@ class IdDictionary {
   }
 
   Keys keys_;
-  std::vector<std::uint64_t> slots_;  // index + 1, or 0; a power of two of them, half full at most
+  // A slot has index + 1, or 0; the size is a power of two, at most half of it used.
+  std::vector<std::uint64_t> slots_;
 };
 
-/// Keys that are integers.
+/// Integer keys.
 class IntegerKeys {
  public:
   using Key = std::int64_t;
@@ -81,7 +82,7 @@ class IntegerKeys {
   std::vector<std::int64_t> keys_;
 };
 
-/// Keys that are strings, packed one behind the other.
+/// String keys, packed one after another.
 class StringKeys {
  public:
   using Key = std::string_view;

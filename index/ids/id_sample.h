@@ -12,7 +12,7 @@
 
 namespace rhizome::inline internal {
 
-/// How many different ids there are, from those that a sample saw.
+/// Estimates the number of distinct ids from a sample.
 class IdSample {
  public:
   void Add(std::string_view id) {
@@ -35,14 +35,16 @@ class IdSample {
     return seen_ == 0 ? 0 : static_cast<double>(bytes_) / static_cast<double>(seen_);
   }
 
-  /// The largest id and all below, if that many can be there: ids are dense more often than not.
+  /// Returns the number of ids if they are dense (the largest id plus 1), provided that at most
+  /// `most` can exist: ids are dense more often than not.
   std::optional<std::uint64_t> Dense(std::uint64_t most) const {
     if (strings_ || seen_ == 0 || least_ < 0) return std::nullopt;
     const auto bound = static_cast<std::uint64_t>(most_) + 1;
     return bound <= most ? std::optional(bound) : std::nullopt;
   }
 
-  /// Chao's lower bound: those seen, and as many more as the ones seen once and twice suggest.
+  /// Returns Chao's lower bound of the number of distinct ids: those seen, plus an estimate from
+  /// the numbers of ids seen once and twice.
   std::uint64_t Distinct(bool whole, std::uint64_t most) const {
     if (whole) return counts_.size();
     double once = 0;

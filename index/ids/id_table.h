@@ -33,7 +33,7 @@ class IdTable final : public IdCollector {
   std::uint64_t edge_count() const { return src_.size(); }
   std::uint64_t memory_bytes() const override;
 
-  /// What the ids come to.
+  /// The vertices that the ids resolve to.
   struct Vertices {
     ExternalIdKind kind = ExternalIdKind::kDense;
     std::uint64_t count = 0;
@@ -44,14 +44,14 @@ class IdTable final : public IdCollector {
     std::vector<VertexId> dst;
   };
 
-  /// Gives vertex ids; ids 0..implied-1 are there as well (--vertices, rows of arrays).
-  /// `why_implied` says where that number is from. Consumes the table.
-  /// Errors: kInvalidArgument, ids are implied but the ids are not 0..n-1.
+  /// Assigns vertex ids. The ids 0..implied-1 exist as well (--vertices, rows of arrays);
+  /// `why_implied` names their origin for messages. Consumes the table.
+  /// Errors: kInvalidArgument, ids are implied, but the named ids are not 0..n-1.
   Result<Vertices> Resolve(std::uint64_t implied, std::string_view why_implied) &&;
 
  private:
   void SwitchToStrings();
-  /// One more than the largest id or implied id; kNotDense if that cannot be dense.
+  /// Returns one more than the largest id or implied id; kNotDense if the ids cannot be dense.
   std::uint64_t DenseBound(std::uint64_t implied) const;
   bool Dense(std::uint64_t bound, std::uint64_t implied) const;
   void TakeStrings(Vertices& vertices);
@@ -59,9 +59,9 @@ class IdTable final : public IdCollector {
 
   bool strings_mode_;
   std::uint64_t nodes_ = 0;
-  IdDictionary<IntegerKeys> integers_;  // the nodes file's ids, while ids are numbers
+  IdDictionary<IntegerKeys> integers_;  // the ids of the nodes file, while ids are integers
   IdDictionary<StringKeys> strings_;
-  std::vector<std::int64_t> src_;  // the ids themselves while they are numbers, else indices of
+  std::vector<std::int64_t> src_;  // the ids while they are integers, else indices of
   std::vector<std::int64_t> dst_;  // strings_
 };
 

@@ -99,7 +99,8 @@ Status SpilledIdEncoder::WriteEnds(Vertices& vertices) {
   return Status::Ok();
 }
 
-// The texts lie in the order of the keys; those of vertices that are near go to one bucket.
+// The texts are in the order of the keys. They are scattered to buckets by vertex, each of which
+// fits in memory, and written in the order of vertices.
 Status SpilledIdEncoder::TakeStrings(SpillFile texts, Vertices& vertices) {
   const std::size_t count = number_.size();
   StringIds& ids = vertices.string_ids;
@@ -140,7 +141,7 @@ Status SpilledIdEncoder::TakeStrings(SpillFile texts, Vertices& vertices) {
   RHIZOME_ASSIGN_OR_RETURN(SpillWriter out,
                            SpillWriter::Create(space_, SpillBlockBytes(memory_bytes_ / 8, 4)));
   std::vector<std::byte> bytes;
-  auto begin = ids.offsets.begin();  // of the first vertex of the bucket
+  auto begin = ids.offsets.begin();  // offset of the first vertex of the bucket
   for (std::size_t i = 0; i < bucket_count; ++i) {
     const auto end = std::lower_bound(begin, ids.offsets.end() - 1, (i + 1) * bucket_bytes);
     bytes.resize(*end - *begin);
@@ -168,6 +169,12 @@ Status SpilledIdEncoder::TakeStrings(SpillFile texts, Vertices& vertices) {
   return Status::Ok();
 }
 
+// Numbers the keys:
+// 1. merges the sorted keys; each distinct key becomes a group, and each end of an edge is written
+//    to the bucket of its position (Take);
+// 2. numbers the groups by their first positions (RankGroups);
+// 3. reads the buckets one by one and writes the edges with their new numbers (WriteEnds);
+// 4. stores the ids by vertex, strings through buckets again (TakeStrings).
 Status SpilledIdEncoder::Encode(Vertices& vertices) {
   RHIZOME_RETURN_IF_ERROR(MakeBuckets());
   RHIZOME_RETURN_IF_ERROR(

@@ -16,14 +16,15 @@
 
 namespace rhizome::inline internal {
 
-/// Edges of a block of their spilled ends.
+/// Number of edges in a block of the spilled ends.
 inline constexpr std::size_t kSpilledBlockEdges = std::size_t{1} << 15;
 
-/// `needed` of `budget` bytes.
+/// Returns the error for `vertices` vertices that need `needed` bytes, of `budget`.
 Status TooManyVertices(std::uint64_t vertices, std::uint64_t needed, std::uint64_t budget);
 
-/// Numbers the keys of SpilledIds by sorting: all with their positions. Nodes have the positions
-/// 0..n-1, edge e has n + 2e and n + 2e + 1. Memory: see SpilledIds. Threads: one at a time.
+/// Numbers the keys of SpilledIds by an external sort of all keys with their positions. Nodes have
+/// the positions 0..n-1, edge e has n + 2e and n + 2e + 1. Memory: see SpilledIds. Threads: one at
+/// a time.
 class SpilledIdEncoder {
  public:
   using Vertices = SpilledIds::Vertices;
@@ -38,7 +39,7 @@ class SpilledIdEncoder {
         control_(control),
         sorter_(space, memory_bytes / 2) {}
 
-  /// The keys in order of position.
+  /// Add the keys in order of position.
   Status Add(std::string_view text) { return sorter_.AddString(text, position_++); }
   Status Add(std::int64_t id) { return sorter_.AddInteger(id, position_++); }
   Status AddEither(std::int64_t id) {
@@ -46,12 +47,12 @@ class SpilledIdEncoder {
   }
   std::uint64_t position() const { return position_; }
 
-  /// Fills `vertices`. Errors: kOutOfMemory, more vertices
-  /// than the memory has room for; those of spilling.
+  /// Fills `vertices`. Errors: kOutOfMemory, more vertices than the memory has room for; those of
+  /// spilling.
   Status Encode(Vertices& vertices);
 
  private:
-  /// An edge's end within a bucket, and its key's rank among the keys.
+  /// The end of an edge within a bucket, and the rank of its key among the keys.
   struct End {
     std::uint32_t place;
     std::uint32_t group;
@@ -81,7 +82,7 @@ class SpilledIdEncoder {
   std::uint64_t position_ = 0;
 
   std::vector<SpillWriter> buckets_;
-  std::optional<SpillWriter> texts_;            // of the groups, for strings
+  std::optional<SpillWriter> texts_;            // texts of the groups, for strings
   std::vector<std::uint32_t> text_bytes_;       // by group
   std::vector<std::int64_t> integers_;          // by group
   std::vector<std::uint64_t> first_positions_;  // by group

@@ -12,7 +12,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Before the two texts of an edge.
+/// The head of an edge's record; the two texts follow.
 struct EndsHead {
   std::uint32_t src_bytes;
   std::uint32_t dst_bytes;
@@ -151,6 +151,8 @@ std::vector<VertexId> SpilledIds::DenseNodes() const {
   return nodes;
 }
 
+// Resolves the ids. If they are dense (DenseBound, then Dense scans the ends), they are the vertex
+// ids. Otherwise a SpilledIdEncoder sorts the nodes' ids and all ends and numbers them.
 Result<SpilledIds::Vertices> SpilledIds::Resolve(std::uint64_t implied,
                                                  std::string_view why_implied,
                                                  const JobControl& control) && {

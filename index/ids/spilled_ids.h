@@ -17,14 +17,14 @@ namespace rhizome::inline internal {
 
 class SpilledIdEncoder;
 
-/// The external ids of an ingestion whose edges do not fit in memory: what IdTable does, with the
+/// The external ids of an ingestion whose edges do not fit in memory: an IdTable that keeps the
 /// ends of edges in spill files.
 ///
-/// Resolve numbers ids that are not dense by sorting: all keys with their positions are sorted
-/// externally; a key's first position, ranked among those of all keys, is its number; numbers go
-/// back to their positions through buckets that fit in memory one at a time.
+/// Resolve numbers ids that are not dense by sorting. It sorts all keys with their positions
+/// externally; the rank of a key's first position among those of all keys is its number; the
+/// numbers return to their positions through buckets that fit in memory one at a time.
 ///
-/// Memory: the dictionary of the nodes file (none while its ids are 0, 1, 2, ...), blocks; while
+/// Memory: the dictionary of the nodes file (none while its ids are 0, 1, 2, ...) and blocks; while
 /// resolving, about 24 bytes a vertex and a share of the budget. Threads: one at a time.
 class SpilledIds final : public IdCollector {
  public:
@@ -38,18 +38,18 @@ class SpilledIds final : public IdCollector {
   std::uint64_t memory_bytes() const override;
   Status status() const override { return failed_; }
 
-  /// What the ids come to.
+  /// The vertices that the ids resolve to.
   struct Vertices {
     ExternalIdKind kind = ExternalIdKind::kDense;
     std::uint64_t count = 0;
     std::vector<std::int64_t> integer_ids;  ///< by vertex id, for kInteger
     StringIds string_ids;                   ///< for kString
-    SpillFile string_file;                  ///< what string_ids reads
+    SpillFile string_file;                  ///< the texts that string_ids reads
     std::vector<VertexId> nodes;            ///< by accepted line of the nodes file
-    EdgeSpool edges;                        ///< their ends, as vertex ids
+    EdgeSpool edges;                        ///< ends of the edges, as vertex ids
   };
 
-  /// As IdTable::Resolve. Errors: also kOutOfMemory, more vertices than the memory has room for.
+  /// See IdTable::Resolve. Errors: also kOutOfMemory, more vertices than the memory has room for.
   Result<Vertices> Resolve(std::uint64_t implied, std::string_view why_implied,
                            const JobControl& control) &&;
 
@@ -61,7 +61,7 @@ class SpilledIds final : public IdCollector {
   Result<bool> Dense(std::uint64_t bound, std::uint64_t implied, const EdgeSpool& ends,
                      const JobControl& control) const;
   std::vector<VertexId> DenseNodes() const;
-  /// The id of the nodes file's i-th vertex, while ids are numbers.
+  /// Returns the id of the nodes file's i-th vertex, while ids are integers.
   std::int64_t NodeAt(std::uint64_t i) const {
     return counting_ ? static_cast<std::int64_t>(i) : integers_.keys().At(i);
   }
@@ -77,10 +77,10 @@ class SpilledIds final : public IdCollector {
   Status failed_;
   std::uint64_t nodes_ = 0;
   std::uint64_t edges_ = 0;
-  bool counting_ = true;  // the nodes file's ids are 0..nodes_-1 so far, and not in integers_
-  IdDictionary<IntegerKeys> integers_;  // the nodes file's ids, while ids are numbers
+  bool counting_ = true;  // the nodes file's ids are 0..nodes_-1 so far, and integers_ is empty
+  IdDictionary<IntegerKeys> integers_;  // the nodes file's ids, while ids are integers
   IdDictionary<StringKeys> strings_;    // the nodes file's ids, once they are strings
-  std::int64_t least_ = 0;              // of the edges' ids while they are numbers
+  std::int64_t least_ = 0;              // range of the edges' ids while they are integers
   std::int64_t most_ = -1;
   std::optional<EdgeSpoolWriter> integer_ends_;
   std::optional<SpillWriter> string_ends_;  // for each edge: two lengths, two texts

@@ -33,8 +33,8 @@ class DenseArray final : public LoadedArray {
   std::vector<std::byte> data;  // row-major
 };
 
-/// Triplets, sorted by row and column: those of row r are [ends[r - 1], ends[r]). What they do not
-/// name is zero; they are floats, which no array of labels is.
+/// Triplets, sorted by row and column: row r has the triplets [ends[r - 1], ends[r]). Elements
+/// without a triplet are zero; triplets are floats, and no array of labels is.
 class SparseArray final : public LoadedArray {
  public:
   void CopyRow(std::uint64_t row, std::span<std::byte> out) const override {
@@ -69,12 +69,14 @@ Status CheckDim(const ArrayFile& file, const RowSource& source) {
                                              ArrayPlace(file), file.dim, source.dim));
 }
 
-/// How much to reserve: what the header says, unless the file cannot possibly hold that much.
+/// Returns the bytes to reserve: those that the header declares, unless the file is too small to
+/// hold that much.
 std::uint64_t ReserveBytes(std::uint64_t data_bytes, std::uint64_t file_bytes) {
-  constexpr std::uint64_t kMaxRatio = 64;
+  constexpr std::uint64_t kMaxRatio = 64;  // the compression ratio up to which a header is believed
   return std::min(data_bytes, (file_bytes + kBlockBytes) * kMaxRatio);
 }
 
+// Opens the rows, checks shape, dtype and memory, and then reads and converts them block by block.
 Result<std::unique_ptr<LoadedArray>> ReadDense(IngestContext& context, const ArrayFile& file) {
   RHIZOME_ASSIGN_OR_RETURN(auto source, OpenRows(context.fs, file));
   auto array = std::make_unique<DenseArray>();
@@ -109,10 +111,10 @@ Result<std::unique_ptr<LoadedArray>> ReadDense(IngestContext& context, const Arr
   return array;
 }
 
-/// What a line of a triplet file says, or why it is malformed.
+/// Parses a line of a triplet file; returns why it is malformed, or nullopt.
 std::optional<std::string> ParseTriplet(std::span<const std::string_view> fields, std::uint64_t dim,
                                         Triplet& triplet) {
-  // A row number is believed to this point: beyond, no vertex can be meant.
+  // The limit of row numbers: no graph has a vertex beyond it.
   constexpr std::int64_t kMaxRow = std::int64_t{1} << 40;
   if (fields.size() != 3)
     return fmt::format("{} fields found, 3 expected (row, column, value)", fields.size());
@@ -242,7 +244,8 @@ ArrayInput BindArray(const std::shared_ptr<const LoadedArray>& array,
       const std::int64_t row = row_of_vertex->empty()
                                    ? vertices[i]
                                    : (*row_of_vertex)[static_cast<std::size_t>(vertices[i])];
-      // -1 becomes the largest row, which no file has: FillMissingRows.
+      // The row -1 becomes the largest row, which no file has, so that it gets the values of
+      // FillMissingRows.
       array->CopyRow(static_cast<std::uint64_t>(row), out.subspan(i * row_bytes, row_bytes));
     }
     return Status::Ok();

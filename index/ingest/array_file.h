@@ -11,19 +11,20 @@
 
 namespace rhizome::inline internal {
 
-/// The content of an array file, by row of the file. Threads: const.
+/// The content of an array file, indexed by row of the file. Threads: const.
 class LoadedArray {
  public:
   virtual ~LoadedArray() = default;
 
-  /// Copies row `row` to `out`, of row_bytes() bytes; rows beyond `rows` are as FillMissingRows
-  /// has them.
+  /// Copies row `row` to `out`, of row_bytes() bytes; rows beyond `rows` get the values of
+  /// FillMissingRows.
   virtual void CopyRow(std::uint64_t row, std::span<std::byte> out) const = 0;
   virtual std::uint64_t memory_bytes() const = 0;
 
   std::string name;
-  std::string path;         ///< for messages
-  std::uint64_t rows = 0;   ///< dense: exactly; sparse: one more than the last row that is named
+  std::string path;  ///< for messages
+  /// dense: the exact number; sparse: one more than the last row that is named
+  std::uint64_t rows = 0;
   bool exact_rows = false;  ///< dense
   std::uint64_t dim = 0;
   DataType dtype = DataType::kInvalid;
@@ -31,14 +32,14 @@ class LoadedArray {
   std::uint64_t row_bytes() const { return dim * DataTypeBytes(dtype); }
 };
 
-/// Reads rows (dense: .npy, Zarr, an importer's) or triplets `row column value` (sparse), converted
-/// to the dtype that is asked for; held in memory. Errors: kInvalidArgument naming the file (and
-/// line or row): wrong dtype or dimension, a value that the dtype cannot hold, a pair (row, column)
-/// given twice; those of InputStream; kOutOfMemory; kInterrupted.
+/// Reads rows (dense: .npy, Zarr, or an importer's own) or triplets `row column value` (sparse),
+/// converted to the requested dtype and held in memory. Errors: kInvalidArgument, naming the file
+/// (and line or row): a wrong dtype or dimension, a value that the dtype cannot represent, a pair
+/// (row, column) that is given twice; those of InputStream; kOutOfMemory; kInterrupted.
 Result<std::unique_ptr<LoadedArray>> ReadArrayFile(IngestContext& context, const ArrayFile& file);
 
-/// An array of the graph: vertex v has row row_of_vertex[v] of the file (none if -1), or row v if
-/// the table is empty.
+/// Makes an array of the graph: vertex v gets row row_of_vertex[v] of the file (none if -1), or row
+/// v if the table is empty.
 ArrayInput BindArray(const std::shared_ptr<const LoadedArray>& array,
                      const std::shared_ptr<const std::vector<std::int64_t>>& row_of_vertex);
 

@@ -16,20 +16,23 @@ struct Triplet {
   float value = 0;
 };
 
-/// Reads all triplets, in the order of the file. `take` may fail; `held_bytes` is what it holds.
+/// Reads all triplets, in the order of the file. `take` may fail; `held_bytes()` returns the memory
+/// that it holds.
 Status ReadTriplets(IngestContext& context, const ArrayFile& file,
                     const std::function<Status(const Triplet&)>& take,
                     const std::function<std::uint64_t()>& held_bytes);
 
-/// "array 'x': x.npy", for messages.
+/// Names an array file in messages: "array 'x': x.npy".
 std::string ArrayPlace(const ArrayFile& file);
 
-/// May the rows be stored as `dtype`, and are their columns those that were asked for?
+/// Checks that the rows can be stored as `dtype` and have the requested number of columns.
 Status CheckRows(const ArrayFile& file, const RowSource& source, DataType dtype);
 
-/// Are triplets told how many columns there are, and can they be stored as `dtype`?
+/// Checks that the file gives the number of columns of its triplets, and that they can be stored as
+/// `dtype`.
 Status CheckTripletFile(const ArrayFile& file, DataType dtype);
 
+/// Return the errors of a value that `dtype` cannot represent, and of a repeated (row, column).
 Status ValueDoesNotFit(const ArrayFile& file, std::uint64_t row, std::uint64_t column,
                        DataType dtype);
 Status GivenTwice(const ArrayFile& file, std::uint64_t row, std::uint64_t column);

@@ -21,7 +21,7 @@ constexpr std::string_view kWeight = "weight";
 constexpr std::size_t kNpyBlockEdges = std::size_t{1} << 16;
 constexpr std::uint64_t kSpoolBlockBytes = std::uint64_t{512} << 10;
 
-/// Where each column stands in a line.
+/// The position of each column in a line.
 struct Columns {
   std::size_t count = 0;
   std::size_t src = 0;
@@ -48,14 +48,14 @@ Columns FindColumns(const std::vector<std::string>& names) {
   return columns;
 }
 
-/// A value of an attribute, before the rest of its line is known to be sound.
+/// A value of an attribute, staged until the rest of its line is known to be valid.
 struct Staged {
-  NumberColumn column;  // with the lines before
+  NumberColumn column;  // includes the lines before
   std::optional<std::int64_t> integer;
   float number = 0;
 };
 
-/// Rows beside the edges, and the attribute that they become; none: the weights.
+/// Rows given beside the edges, and the index of their attribute; no index: they are the weights.
 struct EdgeArray {
   EdgeRows rows;
   std::optional<std::size_t> attribute;
@@ -75,7 +75,7 @@ class EdgeReader {
     }
   }
 
-  /// Only where there is anything besides the ids.
+  /// Spills the columns besides the ids, if there are any.
   Status SpillTo(SpillSpace& space) {
     const std::uint64_t row_bytes = ColumnBytes(context_.options);
     if (row_bytes == 0) return Status::Ok();
@@ -85,6 +85,8 @@ class EdgeReader {
     return Status::Ok();
   }
 
+  // Reads one edge file: sets its type, opens the rows beside it, adds its edges (ReadNpy or
+  // ReadTable), and checks their number.
   Status Read(const EdgeFile& file) {
     file_ = &file;
     file_edges_ = 0;
@@ -136,7 +138,8 @@ class EdgeReader {
     if (__builtin_mul_overflow(edges, 16, &bytes)) bytes = ~std::uint64_t{0};
     if (!context_.spills())
       RHIZOME_RETURN_IF_ERROR(context_.CheckMemory(file.path.string(), bytes));
-    // Sources and ends that stand apart are read side by side, the ends by a second reader.
+    // Sources and destinations in separate rows are read in parallel, the destinations by a second
+    // reader.
     std::unique_ptr<NpyReader> ends;
     if (apart) {
       RHIZOME_ASSIGN_OR_RETURN(ends, OpenNpyEdges(context_.fs, file));
@@ -164,7 +167,7 @@ class EdgeReader {
     return ends ? ends->Finish() : reader->Finish();
   }
 
-  /// Reads the next integers of a .npy file, whatever their type.
+  /// Reads the next integers of a .npy file of any integer type.
   Status ReadNumbers(NpyReader& reader, std::uint64_t count, std::vector<std::int64_t>& out) {
     out.resize(count);
     const DataType dtype = reader.header().dtype;
@@ -199,7 +202,8 @@ class EdgeReader {
     ids_.AddEdge(src, dst);
   }
 
-  /// Counts an edge whose ends and columns are there, and gives it the type of its file.
+  /// Counts an edge whose ends and columns were added, and gives it its file's type and its rows of
+  /// arrays.
   void NoteEdge() {
     ++file_edges_;
     EdgeList& columns = spool_ ? spool_->edges : table_.columns;
@@ -215,7 +219,7 @@ class EdgeReader {
     }
   }
 
-  /// Adds the line's edge, or returns why it is malformed, and then nothing is added.
+  /// Adds the line's edge; or returns why the line is malformed, and adds nothing.
   std::optional<std::string> TakeLine(std::span<const std::string_view> fields) {
     if (fields.size() != columns_.count)
       return WrongFieldCount(fields.size(), columns_.count, "--columns");
@@ -289,13 +293,13 @@ class EdgeReader {
   IngestContext& context_;
   IdCollector& ids_;
   const Columns columns_;
-  const EdgeFile* file_ = nullptr;  // that is being read
+  const EdgeFile* file_ = nullptr;  // the file that is being read
   TypeId file_type_ = 0;
   std::uint64_t file_edges_ = 0;
   EdgeTable table_;
   std::vector<Staged> staged_;  // by attribute that is a column
   std::vector<EdgeArray> arrays_;
-  std::size_t number_ = 0;  // of file_
+  std::size_t number_ = 0;  // index of file_
   std::int64_t staged_src_ = 0;
   std::int64_t staged_dst_ = 0;
   std::vector<std::int64_t> sources_;
@@ -303,8 +307,8 @@ class EdgeReader {
   std::vector<std::byte> block_;
   std::optional<EdgeSpoolWriter> spool_;
   std::size_t spool_block_edges_ = 0;
-  std::size_t block_edges_ = 0;  // in the block of spool_ that is being filled
-  Status failed_;                // of spool_
+  std::size_t block_edges_ = 0;  // edges in the block of spool_ that is being filled
+  Status failed_;                // first error of spool_ or of arrays_
 };
 
 bool HasTypeColumn(const IngestOptions& options) {
@@ -333,11 +337,11 @@ Status CheckEdgeFiles(const IngestOptions& options) {
 Status CheckAttributeName(std::string_view where, const std::string& name) {
   const Status named = CheckName("edge attribute", name);
   if (!named.ok()) return named.WithContext(where);
-  if (name.size() + 6 <= kMaxNameBytes) return Status::Ok();  // EdgeArrayName makes it longer
+  if (name.size() + 6 <= kMaxNameBytes) return Status::Ok();  // EdgeArrayName appends 6 characters
   return Status::InvalidArgument(fmt::format("{}: '{}' is too long a name", where, name));
 }
 
-/// What edge arrays are, besides what each of them is.
+/// Checks all edge arrays together: their names, and the total number of values of an edge.
 Status CheckArrayColumns(const IngestOptions& options) {
   RHIZOME_RETURN_IF_ERROR(CheckEdgeArrays(options));
   std::vector<std::string> names = options.columns;

@@ -14,17 +14,17 @@
 
 namespace rhizome::inline internal {
 
-/// Edges of a block of spilled ends, as SpilledIds has them.
+/// Number of edges in a block of spilled ends, as in SpilledIds.
 inline constexpr std::size_t kSpoolBlockEdges = std::size_t{1} << 15;
 
-/// Edges of a block of a spilled EdgeTable of `row_bytes` an edge: as many, or a half, a quarter
-/// ... where they would take too much.
+/// Returns the number of edges in a block of a spilled EdgeTable with `row_bytes` an edge:
+/// kSpoolBlockEdges, halved until the block is small enough.
 std::size_t SpoolBlockEdges(std::uint64_t row_bytes);
 
-/// What the edge files say besides the ids, by edge: in memory, or in a spill file.
+/// The columns of the edge files except the ids, by edge: in memory, or in a spill file.
 struct EdgeTable {
   TypeNames type_names;
-  EdgeList columns;  ///< `type`, `weight` and `attributes`; where `spool` is there, without values
+  EdgeList columns;  ///< `type`, `weight` and `attributes`; without values if there is a spool
   std::optional<EdgeSpool> spool = {};
 
   std::uint64_t memory_bytes() const {
@@ -34,29 +34,29 @@ struct EdgeTable {
   }
 };
 
-/// What becomes an edge attribute, of the edge files' columns and of the edge arrays, as empty
-/// ones; a column may still become float32.
+/// Returns the edge attributes, without values, from the columns of edge files and the edge arrays;
+/// a column may still become float32.
 std::vector<EdgeAttribute> EdgeAttributesOf(const IngestOptions& options);
 
-/// Bytes of all of them, an edge.
+/// Returns the bytes of all attributes of an edge.
 std::uint64_t EdgeAttributeBytes(const IngestOptions& options);
 
-/// Checks IngestOptions::columns and edge_arrays, and that edge files agree on what they say
-/// besides. Errors: kInvalidArgument, naming the column or the file.
+/// Checks IngestOptions::columns and edge_arrays, and that the edge files agree in the properties
+/// that importers set. Errors: kInvalidArgument, naming the column or the file.
 Status CheckEdgeColumns(const IngestOptions& options);
 
-/// Do edges have types, by a column or by file?
+/// Returns whether edges have types, from a column or by file.
 bool HasEdgeTypes(const IngestOptions& options);
 
-/// Do they have weights, by a column or by an array?
+/// Returns whether edges have weights, from a column or from an array.
 bool HasWeights(const IngestOptions& options);
 
-/// Opens a .npy file of edges: [m, 2], or [2, m] if sources stand first.
-/// Errors: kInvalidArgument, naming the file: another shape or type; those of NpyReader.
+/// Opens a .npy file of edges: shape [m, 2], or [2, m] with EdgeFile::sources_first.
+/// Errors: kInvalidArgument, another shape or type, naming the file; those of NpyReader.
 Result<std::unique_ptr<NpyReader>> OpenNpyEdges(FileSystem& fs, const EdgeFile& file);
 
-/// Reads all edge files, in order; the ids go into `ids`. Edge types are numbered in order of first
-/// sight. With `space`, what stands beside the ids goes into a spill file there.
+/// Reads all edge files in order and adds the ids to `ids`. Edge types are numbered in order of
+/// first sight. With `space`, the other columns go to a spill file there.
 /// Errors: those of Ingest.
 Result<EdgeTable> ReadEdges(IngestContext& context, IdCollector& ids, SpillSpace* space);
 

@@ -9,8 +9,8 @@
 
 namespace RHIZOME_API rhizome {
 
-/// What a partitioner needs of a graph's edge files, in input order: in a scratch file, so that it
-/// takes no memory while edges are divided.
+/// The ends of a graph's edges, in input order, as input of a partitioner. They are in a scratch
+/// file, so that they take no memory while edges are divided.
 class EdgePairs {
  public:
   EdgePairs(EdgePairs&&) noexcept;
@@ -21,7 +21,7 @@ class EdgePairs {
   std::uint64_t edge_count() const;
   std::uint64_t bad_lines() const;
 
-  /// Ownership: this must outlive it.
+  /// Returns the edges. Ownership: this object must outlive the result.
   PartitionInput input() const;
 
  private:
@@ -32,8 +32,8 @@ class EdgePairs {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Reads `options.edges` as Ingest does (same files, columns, ids and errors), without a store; the
-/// scratch file lies below `folder`, 8 bytes an edge.
+/// Reads `options.edges` as Ingest does (same files, columns, ids and errors), without a store. The
+/// scratch file lies below `folder` and takes 8 bytes an edge.
 /// Memory: 16 bytes an edge while it reads, and the dictionary of ids that are not 0..n-1.
 Result<EdgePairs> ReadEdgePairs(FileSystem& fs, const Path& folder, const IngestOptions& options,
                                 const JobControl& control);

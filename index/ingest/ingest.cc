@@ -20,10 +20,11 @@
 namespace rhizome {
 namespace {
 
-// What building a generation takes beyond its input, roughly; for the memory check beforehand.
+// An estimate of the memory for building a generation, beyond its input; used for the check before
+// the build.
 constexpr std::uint64_t kBuildBytesPerEdge = 48;
 
-/// Everything that was read, before ids are vertex ids.
+/// Everything that was read, before external ids are resolved to vertex ids.
 struct Parsed {
   explicit Parsed(IdType type) : ids(type) {}
   IdTable ids;
@@ -87,7 +88,7 @@ Status ReadAll(IngestContext& context, Parsed& parsed) {
   return Status::Ok();
 }
 
-/// The row of the nodes file, and so of array files, that each vertex has; empty: the same number.
+/// Returns the row of the nodes file, and so of array files, of each vertex; -1 if it has none.
 std::vector<std::int64_t> RowsOfVertices(const NodeTable& nodes,
                                          std::span<const VertexId> vertex_of_accepted,
                                          std::uint64_t vertex_count) {
@@ -149,8 +150,8 @@ Result<GraphInput> Assemble(const IngestOptions& options, Parsed parsed) {
   return input;
 }
 
-/// Reads and builds in memory. Errors: kOutOfMemory, before anything is written, if that is not
-/// enough.
+/// Reads and builds in memory. Errors: kOutOfMemory if the memory does not suffice; then nothing
+/// was written.
 Result<IngestReport> IngestInMemory(FileSystem& fs, const Path& path, const IngestOptions& options,
                                     const JobControl& control) {
   const Stopwatch watch;
@@ -183,13 +184,17 @@ Result<IngestReport> IngestGraph(FileSystem& fs, const Path& path, GraphInput in
   return Fail(StatusOfException());
 }
 
+// Ingests the input: checks the options; then holds everything in memory if there is no limit, or
+// if the estimate of the input fits; and otherwise, or if memory runs out after all, passes it
+// through spill files.
 Result<IngestReport> Ingest(FileSystem& fs, const Path& path, const IngestOptions& options,
                             const JobControl& control) try {
   RHIZOME_RETURN_IF_ERROR(CheckOptions(options));
   RHIZOME_RETURN_IF_ERROR(CheckTarget(fs, path));
-  // Also where the input fits into memory, so that a wrong word does not wait for a larger one.
+  // The scratch folder is checked even if the input fits in memory, so that a wrong option fails
+  // now and not with a larger input.
   if (!options.scratch.empty()) RHIZOME_RETURN_IF_ERROR(CheckScratchPlace(fs, options.scratch));
-  // What was asked for in a number may be beyond any machine.
+  // Running out of memory may be due to a huge --vertices, so the error names that option.
   const auto in_memory = [&] {
     auto report = Guarded([&] { return IngestInMemory(fs, path, options, control); });
     const bool room = report || report.error().code() != StatusCode::kOutOfMemory;

@@ -13,33 +13,38 @@
 
 namespace RHIZOME_API rhizome {
 
-/// Reads input files and writes them as a new store at `path`; nothing is there unless it returns
-/// OK.
+/// Reads input files and writes them as a new store at `path`. Unless it returns OK, no store is
+/// there.
 ///
-/// Where the input fits in memory_bytes (or there is no limit) it is held there. Otherwise it goes
-/// through spill files below the store's scratch folder: edges, ids numbered by an external sort,
-/// arrays permuted through buckets; if the edges do not fit even once read, each partition must fit
-/// by itself, and a partitioner that sees all edges at once (refined, adadne, dne) passes over the
-/// spilled ones if ExpansionBytes fit, else gives way to hdrf. What stays in memory:
-/// kBuildBytesPerVertex, the nodes file's ids (unless they are 0, 1, 2, ...) and columns. Both ways
-/// give the same bytes where the partitioner is the same.
+/// Memory: if the input fits in memory_bytes (or there is no limit), it is held in memory.
+/// Otherwise it passes through spill files below the store's scratch folder: an external sort
+/// numbers the ids, and arrays are permuted through buckets. If the edges do not fit in memory even
+/// then, each partition must fit by itself. A partitioner that sees all edges at once (refined,
+/// adadne, dne) scans the spilled edges if ExpansionBytes fit; otherwise hdrf replaces it. In
+/// memory remain kBuildBytesPerVertex a vertex, the nodes file's ids (unless they are 0, 1, 2, ...)
+/// and its columns. Both ways give the same bytes if they use the same partitioner.
 ///
-/// Ids: if all are canonical decimals they are integers, else strings. Integers that are exactly
-/// 0..n-1 (those of --vertices, and rows of arrays without a nodes file, included) are the vertex
-/// ids; others are numbered at first sight: nodes file, then edges, src before dst.
-/// Types: names (numbers too) that CheckName accepts, numbered at first sight; without a type
-/// column there is one vertex type "vertex" and one edge type "edge". A vertex that the typed nodes
-/// file does not list is of type "unknown". Node columns become arrays: label int64 [rows, 1] (-1:
-/// none), split uint8 [rows, 1] (0 train, 1 valid, 2 test, 255 none), unknown names as int64 or
-/// float32 if every value parses as one, or uint8 if they are split words (other strings are
-/// refused; "name" and "-" are skipped). Row i of an array file belongs to line i of the nodes file
-/// (bad lines included), or to integer id i without one; vertices that only edges name have there
-/// what FillMissingRows says. Errors: kInvalidArgument naming file, line and reason; kNotFound;
-/// kAlreadyExists; kOutOfSpace; kOutOfMemory, saying what would do; kInterrupted.
+/// Ids: if all are canonical decimals, they are integers, else strings. Integers that are exactly
+/// 0..n-1 (including those that --vertices implies, and rows of arrays without a nodes file) are
+/// the vertex ids; others are numbered in order of first sight: nodes file, then edges, src before
+/// dst.
+/// Types are names (numbers, too) that CheckName accepts, numbered in order of first sight; without
+/// a type column there is one vertex type "vertex" and one edge type "edge". A vertex that a typed
+/// nodes file does not list has the type "unknown".
+/// Columns of the nodes file become arrays: label int64 [rows, 1] (-1: none), split uint8 [rows, 1]
+/// (0 train, 1 valid, 2 test, 255 none). Other columns become int64 or float32 if every value
+/// parses as one, or uint8 if they are split words; other strings are refused; "name" and "-" are
+/// skipped.
+/// Rows of arrays: row i of an array file belongs to line i of the nodes file (bad lines included),
+/// or, without one, to integer id i. Vertices that only edges name get the values of
+/// FillMissingRows.
+/// Errors: kInvalidArgument, naming file, line and reason; kNotFound; kAlreadyExists; kOutOfSpace;
+/// kOutOfMemory, saying what would suffice; kInterrupted.
 Result<IngestReport> Ingest(FileSystem& fs, const Path& path, const IngestOptions& options,
                             const JobControl& control);
 
-/// Writes `input` as a new store at `path`: what Ingest and the importers end with.
+/// Writes `input` as a new store at `path`; the last step of Ingest and of the importers. Errors:
+/// those of BuildGeneration; kAlreadyExists.
 Result<IngestReport> IngestGraph(FileSystem& fs, const Path& path, GraphInput input,
                                  const BuildOptions& build, std::optional<StoreId> store_id,
                                  const JobControl& control);

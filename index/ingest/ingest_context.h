@@ -12,7 +12,7 @@
 
 namespace rhizome::inline internal {
 
-/// How far a file was read: bytes of it as it lies on disk, or elements.
+/// Progress within a file: bytes of it as stored on disk, or elements.
 struct InputProgress {
   InputProgress(const InputStream& stream)  // NOLINT(google-explicit-constructor)
       : InputProgress(stream.path(), stream.consumed_bytes(), stream.total_bytes()) {}
@@ -23,12 +23,12 @@ struct InputProgress {
   std::uint64_t total = 0;
 };
 
-/// Refuses a number of vertices that nobody has, before anything is made for them. Errors:
+/// Refuses an implausible IngestOptions::vertices before anything is allocated for it. Errors:
 /// kInvalidArgument.
 Status CheckGivenVertices(const IngestOptions& options);
 
-/// What the readers of one ingestion share: options, the count of bad lines, the memory budget.
-/// Threads: one at a time. Ownership: what it refers to must outlive it.
+/// The state that the readers of one ingestion share: options, number of bad lines, memory budget.
+/// Threads: one at a time. Ownership: the constructor's arguments must outlive it.
 class IngestContext {
  public:
   IngestContext(FileSystem& file_system, const IngestOptions& ingest_options,
@@ -39,31 +39,32 @@ class IngestContext {
   const IngestOptions& options;
   const JobControl& control;
 
-  /// Counts the reader's current line as bad; kInvalidArgument with place and reason once there are
-  /// more than allowed.
+  /// Counts the reader's current line as bad. Errors: kInvalidArgument, with place and reason, once
+  /// there are more than allowed.
   Status BadLine(const TableReader& reader, std::string_view reason);
   std::uint64_t bad_lines() const { return bad_lines_; }
 
-  /// Does what is large go to spill files?
+  /// Returns whether large data goes to spill files.
   bool spills() const { return spills_; }
   std::uint64_t held_bytes() const { return held_bytes_; }
 
-  /// Reports progress in a file, and checks the memory: `own_bytes` is what its reader holds.
-  /// Errors: kInterrupted; kOutOfMemory, with what the whole file would take.
+  /// Reports progress in a file and checks the memory; `own_bytes` is the memory that its reader
+  /// holds. Errors: kInterrupted; kOutOfMemory, with an estimate for the whole file.
   Status Progress(std::string_view phase, const InputProgress& file, std::uint64_t own_bytes);
 
-  /// Reads the lines of a text file and reports progress. `take_line(fields)` takes a line, or says
-  /// why it is malformed, and then it counts as bad; `own_bytes()` is what its reader holds.
-  /// Errors: those of BadLine, Progress and TableReader.
-  /// `check()` is asked now and then whether what takes the lines is still well.
+  /// Reads the lines of a text file and reports progress. `take_line(fields)` takes a line, or
+  /// returns why it is malformed; the line then counts as bad. `own_bytes()` returns the memory
+  /// that the reader holds. `check()` is called from time to time and may return an error of the
+  /// receiver.
+  /// Errors: those of BadLine, Progress, TableReader and `check`.
   template <typename TakeLine, typename OwnBytes, typename Check>
   Status ReadLines(const Path& path, std::string_view phase, TakeLine take_line, OwnBytes own_bytes,
                    Check check);
 
-  /// Errors: kOutOfMemory, `own_bytes` and what is held already are beyond the budget.
+  /// Errors: kOutOfMemory, `own_bytes` and the held bytes together exceed the budget.
   Status CheckMemory(std::string_view what, std::uint64_t own_bytes) const;
 
-  /// From now on `own_bytes` more are held.
+  /// Adds `own_bytes` to the held bytes.
   void Hold(std::uint64_t own_bytes) { held_bytes_ += own_bytes; }
 
  private:
@@ -72,7 +73,7 @@ class IngestContext {
   std::uint64_t held_bytes_ = 0;
 };
 
-/// A progress report and memory check is due every so many lines.
+/// The number of lines between two progress reports and memory checks.
 inline constexpr std::uint64_t kLinesPerReport = 1 << 14;
 
 template <typename TakeLine, typename OwnBytes, typename Check>
@@ -96,10 +97,10 @@ Status IngestContext::ReadLines(const Path& path, std::string_view phase, TakeLi
 /// Names of vertex or edge types, numbered in order of first sight.
 class TypeNames {
  public:
-  /// Why `text` cannot be a type, if so.
+  /// Returns why `text` cannot be a type, or nullopt if it can.
   std::optional<std::string> Refuse(std::string_view text) const;
 
-  /// Its number; `text` was not refused.
+  /// Returns the type's number. Refuse must have accepted `text`.
   TypeId Add(std::string_view text) { return static_cast<TypeId>(names_.Add(text).first); }
   std::vector<std::string> All() const;
   std::uint64_t size() const { return names_.size(); }
@@ -108,7 +109,7 @@ class TypeNames {
   IdDictionary<StringKeys> names_;
 };
 
-/// Why a line with `found` fields does not fit the columns.
+/// Returns why a line with `found` fields does not fit the columns.
 std::string WrongFieldCount(std::size_t found, std::size_t expected, std::string_view flag);
 
 }  // namespace rhizome::inline internal

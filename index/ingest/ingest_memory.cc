@@ -10,13 +10,13 @@
 namespace rhizome::inline internal {
 namespace {
 
-// Measured (R-MAT scale 18 and 20, 1 to 8 partitions, both directions): what the bounds of
-// graph_builder.h, which must hold for any graph, come to.
+// Measured with R-MAT graphs (scale 18 and 20, 1 to 8 partitions, both directions): the usual
+// values of the constants of graph_builder.h, which are bounds for any graph.
 constexpr std::uint64_t kUsualVertexBytes = 50;
 constexpr std::uint64_t kUsualWriteBytes = 24;
 constexpr std::uint64_t kUsualSpillBytes = std::uint64_t{15} << 20;  // blocks and queues
 
-/// Of the dictionary of all ids in memory.
+/// Returns the memory of the dictionary of all ids.
 std::uint64_t DictionaryBytes(const InputEstimate& estimate) {
   if (estimate.dense_ids) return 0;
   const double key = estimate.string_ids ? 2 * estimate.id_bytes + 40 + estimate.id_bytes : 16;
@@ -27,13 +27,14 @@ std::uint64_t DirectedEdges(const InputEstimate& estimate, const IngestOptions& 
   return estimate.edges * (options.undirected ? 2 : 1);
 }
 
-/// Of vertices, arrays and the nodes file, whatever becomes of the edges.
+/// Returns the usual memory of vertices, arrays and the nodes file, which does not depend on the
+/// edges' path.
 std::uint64_t UsualFixedBytes(const InputEstimate& estimate) {
   return estimate.vertices * kUsualVertexBytes + NodeBytes(estimate) +
          2 * estimate.largest_chunk_bytes;
 }
 
-/// Of the partitions that are written at once.
+/// Returns the usual memory of the partitions that are written at the same time.
 std::uint64_t UsualWriteBytes(const InputEstimate& estimate, const IngestOptions& options,
                               const PartitionOptions& partition) {
   const std::uint64_t at_once = std::clamp(partition.threads, 1U, partition.partitions);
@@ -41,7 +42,7 @@ std::uint64_t UsualWriteBytes(const InputEstimate& estimate, const IngestOptions
          (kUsualWriteBytes + WriteBytes(options) - kWriteBytesPerEdge);
 }
 
-/// Of the partitioner, beside the edges.
+/// Returns the memory of the partitioner, besides the edges.
 std::uint64_t DivideBytes(const InputEstimate& estimate, const PartitionOptions& partition) {
   const std::uint64_t result = estimate.edges * sizeof(PartitionId);
   if (partition.partitions == 1) return result;
@@ -73,7 +74,8 @@ std::uint64_t NodeBytes(const InputEstimate& estimate) {
 
 std::uint64_t MemoryToHold(const InputEstimate& estimate, const IngestOptions& options) {
   const std::uint64_t directed = estimate.edges * (options.undirected ? 2 : 1);
-  const std::uint64_t growing = estimate.edges_exact ? 16 : 40;  // a vector's, as it doubles
+  // A growing vector takes up to 40 bytes, because its capacity doubles.
+  const std::uint64_t growing = estimate.edges_exact ? 16 : 40;
   const std::uint64_t read =
       estimate.edges * (growing + 2 * ColumnBytes(options)) + DictionaryBytes(estimate);
   const std::uint64_t build = directed * (kHeldBytesPerEdge + WriteBytes(options)) +
@@ -89,7 +91,7 @@ std::uint64_t ExpectedHeldMemory(const InputEstimate& estimate, const IngestOpti
   const std::uint64_t input = estimate.edges * row_bytes;
   const std::uint64_t read = input + DictionaryBytes(estimate);
   const std::uint64_t divide = input + DivideBytes(estimate, partition);
-  // All edges, as they came and by partition.
+  // All edges exist twice: as read, and by partition.
   const std::uint64_t arrange = input + estimate.edges * sizeof(PartitionId) + directed * row_bytes;
   const std::uint64_t left = directed - directed / partition.partitions;
   const std::uint64_t write = left * row_bytes + UsualWriteBytes(estimate, options, partition);
@@ -108,10 +110,11 @@ std::uint64_t ExpectedSpilledMemory(const InputEstimate& estimate, const IngestO
 std::uint32_t PartitionsThatFit(std::uint64_t memory_bytes, std::uint64_t vertices,
                                 std::uint64_t directed_edges, std::uint64_t edge_bytes,
                                 std::uint32_t threads, std::uint32_t given) {
-  // Partitions are not quite equal.
+  // The factor 1.1 allows for unequal partitions.
   const double all = 1.1 * static_cast<double>(directed_edges) * static_cast<double>(edge_bytes);
   for (const std::uint32_t at_once : {std::max(threads, 1U), 1U}) {
-    // More than 64 partitions take more memory for each vertex, and so perhaps still more of them.
+    // Each further 64 partitions take more memory a vertex, which may in turn require more
+    // partitions.
     for (std::uint32_t most = 64; most <= kMaxPartitions; most += 64) {
       const std::uint64_t vertex_bytes = BuildVertexBytes(vertices, most);
       if (vertex_bytes >= memory_bytes) break;

@@ -7,27 +7,30 @@
 
 namespace rhizome::inline internal {
 
-/// Bytes that stand beside one edge's two ends in the input's columns: type, weight, attributes.
+/// Returns the bytes of an edge's columns besides its two ends: type, weight, attributes.
 std::uint64_t ColumnBytes(const IngestOptions& options);
 
-/// What writing one directed edge of a partition takes at most, with its columns.
+/// Returns a bound of the memory for writing one directed edge of a partition, with its columns.
 std::uint64_t WriteBytes(const IngestOptions& options);
 
-/// What the nodes file's columns and ids take.
+/// Returns the memory of the nodes file's columns and ids.
 std::uint64_t NodeBytes(const InputEstimate& estimate);
 
-/// What holding it all in memory takes at most, for IngestOptions::memory_bytes.
+/// Returns a bound of the memory for holding everything, comparable with
+/// IngestOptions::memory_bytes.
 std::uint64_t MemoryToHold(const InputEstimate& estimate, const IngestOptions& options);
 
-/// What an ingestion that holds its edges will probably take at its peak; the above is a bound.
+/// Returns the likely peak memory of an ingestion that holds its edges, below the bound above.
 std::uint64_t ExpectedHeldMemory(const InputEstimate& estimate, const IngestOptions& options);
 
-/// The same of one that spills its edges and divides them as `partition` says.
+/// Returns the likely peak memory of an ingestion that spills its edges and divides them by
+/// `partition`.
 std::uint64_t ExpectedSpilledMemory(const InputEstimate& estimate, const IngestOptions& options,
                                     const PartitionOptions& partition);
 
-/// The least number of partitions, not below `given`, of which one can be built in memory at a
-/// time; 0 if the vertices alone are too many. Aims at as many at a time as there are threads.
+/// Returns the least number of partitions, not below `given`, of which one can be built in memory
+/// at a time; 0 if the vertices alone exceed the memory. It tries first to let every thread build
+/// one at a time.
 std::uint32_t PartitionsThatFit(std::uint64_t memory_bytes, std::uint64_t vertices,
                                 std::uint64_t directed_edges, std::uint64_t edge_bytes,
                                 std::uint32_t threads, std::uint32_t given);

@@ -11,7 +11,7 @@
 namespace rhizome {
 namespace {
 
-/// What Ingest will decide for edges that go through spill files (SpillingIngest::Fit).
+/// Predicts the decisions of Ingest for edges in spill files (SpillingIngest::Fit).
 IngestRoute SpilledRoute(const IngestPlan& plan, const IngestOptions& options,
                          std::uint64_t fixed_bytes) {
   const InputEstimate& input = plan.input;
@@ -49,11 +49,11 @@ std::uint64_t StoreBytes(const IngestPlan& plan, const IngestOptions& options) {
   const bool both = !options.undirected && options.build.directions == Direction::kBoth;
   std::uint64_t edge_bytes = (both ? 9 : 5) + ColumnBytes(options);
   if (both && (HasWeights(options) || EdgeAttributeBytes(options) > 0))
-    edge_bytes += 4;  // in-edges' ids
+    edge_bytes += 4;  // edge ids of in-entries
   const std::uint64_t bytes = plan.edges * edge_bytes + input.vertices * 16 + input.array_bytes +
                               (input.array_row_bytes > 0 ? input.vertices * 4 : 0);
   if (input.dense_ids) return bytes;
-  // In the dictionary with their order, and once more beside the rows.
+  // An id is in the dictionary with the sorted order, and once more in the coordinates of the rows.
   const double id_bytes = (input.string_ids ? 2 * input.id_bytes + 4 : 16) + 8;
   return bytes + static_cast<std::uint64_t>(static_cast<double>(input.vertices) * id_bytes);
 }

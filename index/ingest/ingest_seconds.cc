@@ -16,9 +16,9 @@ namespace {
 // 20, on a quiet server processor of 2023), in microseconds.
 constexpr double kReadEdge = 0.02;        // of a .npy file
 constexpr double kParseByte = 0.003;      // of text
-constexpr double kArrayByte = 0.002;      // read, put in order, checked, written
+constexpr double kArrayByte = 0.002;      // read, permuted, checked, written
 constexpr double kNumberEnd = 0.15;       // an id that is not dense, by a dictionary
-constexpr double kSortEnd = 0.5;          // the same by an external sort
+constexpr double kSortEnd = 0.5;          // as above, by an external sort
 constexpr double kSpillEdge = 0.05;       // written and read again, once
 constexpr double kScatterEdge = 0.06;     // into the spill file of its partition
 constexpr double kExpandEdge = 0.22;      // refined, adadne, dne ...
@@ -28,7 +28,7 @@ constexpr double kHashEdge = 0.03;
 constexpr double kBuildEdge = 0.07;   // a directed edge, with one direction stored
 constexpr double kBuildOther = 0.05;  // with the other one, too
 
-// Processor time over wall-clock time of what runs on several threads.
+// The speed-up of n threads is n to the power of this exponent.
 constexpr double kThreadExponent = 0.7;
 
 constexpr double kReferenceSeconds = 0.0177;  // of the loop below, where the above was measured
@@ -39,8 +39,8 @@ double ProcessorSeconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-/// How much slower than the reference this processor is at what most of the steps do: to look at
-/// memory here and there. Other load does not count.
+/// Returns the factor by which this processor is slower than the reference at random memory
+/// accesses, which most of the steps do. Other load does not count.
 double Slowness() {
   constexpr std::uint64_t kCounters = std::uint64_t{1} << 23;
   constexpr std::uint64_t kSteps = std::uint64_t{1} << 21;

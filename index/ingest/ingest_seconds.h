@@ -7,17 +7,17 @@
 
 namespace rhizome::inline internal {
 
-/// How an ingestion goes about its edges.
+/// The path of the edges through an ingestion.
 struct IngestRoute {
-  bool spilled = false;  ///< does anything go through spill files?
-  bool held = true;      ///< do the edges wait in memory, once they are read?
+  bool spilled = false;  ///< whether anything passes through spill files
+  bool held = true;      ///< whether the edges are held in memory once they are read
   PartitionerKind partitioner = PartitionerKind::kRefined;
   std::uint32_t partitions = 1;
 };
 
-/// The time that it will take, if processors and disk have nothing else to do: the sum of its steps
-/// with constants that were measured, times how much slower than there this processor does random
-/// increments (a measurement of some 20 ms).
+/// Estimates the seconds that an ingestion takes on an idle machine: the sum of its steps with
+/// measured constants, scaled by how much slower this processor does random increments than the
+/// reference (a measurement of about 20 ms).
 double IngestSeconds(const InputEstimate& input, const IngestOptions& options,
                      const IngestRoute& route);
 

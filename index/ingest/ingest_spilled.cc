@@ -17,10 +17,11 @@
 namespace rhizome::inline internal {
 namespace {
 
+// This stands for "no limit" in the arithmetic of budgets.
 constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 40;
 
-/// One ingestion through spill files. Memory: shares of the budget, besides what the nodes file
-/// and vertex-sized arrays take.
+/// One ingestion through spill files. Memory: shares of the budget, besides that of the nodes file
+/// and of vertex-sized arrays.
 class SpillingIngest {
  public:
   SpillingIngest(Store& store, const IngestOptions& options, const JobControl& control)
@@ -30,6 +31,11 @@ class SpillingIngest {
         memory_bytes_(options.memory_bytes == 0 ? kNoLimit : options.memory_bytes),
         context_(store.fs(), options, control, /*spills=*/true) {}
 
+  // Ingests through spill files:
+  // 1. reads nodes, edges and the headers of arrays, then numbers the ids (Read);
+  // 2. assembles the input of the build (Assemble);
+  // 3. decides between building in memory and by partition (Fit);
+  // 4. builds the generation.
   Status Run(IngestReport& report) {
     const std::uint64_t queue_bytes =
         std::clamp<std::uint64_t>(memory_bytes_ / 32, 256 << 10, 16 << 20);
@@ -40,7 +46,7 @@ class SpillingIngest {
     RHIZOME_ASSIGN_OR_RETURN(GraphInput input, Assemble());
     RHIZOME_ASSIGN_OR_RETURN(const BuildOptions build, Fit(input));
     report.bad_lines = context_.bad_lines();
-    std::shared_ptr<SpilledGraph> spilled = input.spilled;  // its files go before their space
+    std::shared_ptr<SpilledGraph> spilled = input.spilled;  // destroyed before the space
     const Status built = BuildGeneration(store_, std::move(input), build, control_);
     report.spilled_bytes = space_->bytes_written();
     arrays_.clear();
@@ -106,7 +112,8 @@ class SpillingIngest {
     return input;
   }
 
-  /// Chunks of an array are written whole: one as it is, and one as it is compressed.
+  /// Checks that whole chunks fit in memory: an array's chunk is held once as rows, and once more
+  /// if it is compressed.
   Status CheckChunks() const {
     for (const auto& array : arrays_) {
       RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t chosen,
@@ -142,7 +149,7 @@ class SpillingIngest {
     };
   }
 
-  /// Decides between building in memory and by partition, and on the number of partitions.
+  /// Decides between building in memory and by partition, and chooses the number of partitions.
   Result<BuildOptions> Fit(GraphInput& input) {
     BuildOptions build = options_.build;
     const std::uint64_t vertex_bytes = input.vertex_count * kBuildBytesPerVertex;
@@ -163,7 +170,7 @@ class SpillingIngest {
     const std::uint32_t partitions =
         PartitionsThatFit(Left(), input.vertex_count, edges, edge_bytes, build.partition.threads,
                           build.partition.partitions);
-    // Where none would do, the builder says why.
+    // If no number would do, the builder reports the reason.
     if (partitions > 0) build.partition.partitions = partitions;
     return build;
   }

@@ -13,51 +13,52 @@
 
 namespace rhizome::inline internal {
 
-/// What the two ways of ingesting, in memory and through spill files, have in common.
-
-/// Fails early where Store::Create would refuse later, after all input was read.
+/// The steps that ingestion in memory and through spill files share.
+///
+/// Fails early if Store::Create would refuse `path` after all input was read.
 Status CheckTarget(FileSystem& fs, const Path& path);
 
-/// Makes the store and lets `build` fill it; takes away what a failed one left.
+/// Makes the store and lets `build` fill it; removes what is left of a failed one.
 Result<IngestReport> MakeStore(FileSystem& fs, const Path& path, std::optional<StoreId> store_id,
                                const JobControl& control,
                                const std::function<Status(Store&, IngestReport&)>& build,
                                const StoreOptions& options = {});
 
-/// Ids 0..count-1 exist even if no line names them; `why` tells which input says so.
+/// Ids 0..count-1 that exist even if no line names them; `why` names the input that implies them.
 struct ImpliedVertices {
   std::uint64_t count = 0;
   std::string why;
 };
 
-/// Name, rows and such of an array file, however it is held.
+/// The name, path and rows of an array file, whether it is in memory or spilled.
 struct ArrayRows {
   std::string name;
   std::string path;
   std::uint64_t rows = 0;
   bool exact_rows = false;
 };
+/// Returns the vertices that --vertices, or arrays without a nodes file, imply.
 ImpliedVertices CountImplied(const IngestOptions& options, std::span<const ArrayRows> arrays);
 
-/// Does the array have the rows that the nodes file, or the ids, ask for?
+/// Checks that the array has one row for each line of the nodes file, or for each id.
 Status CheckArrayRows(const ArrayRows& array, std::uint64_t expected, bool nodes);
 
-/// The vertex of each line of the nodes file, and so of each row of array files, -1 for a bad line;
-/// takes `vertex_of_accepted` where both are the same.
+/// Returns the vertex of each line of the nodes file, and so of each row of array files; -1 for a
+/// bad line. Returns `vertex_of_accepted` itself if no line was bad.
 std::vector<VertexId> VerticesOfLines(const NodeTable& nodes,
                                       std::vector<VertexId> vertex_of_accepted);
 
-/// Vertex types by vertex id; a vertex that only edges name is of the type "unknown".
+/// Sets the vertex types by vertex id; a vertex that only edges name has the type "unknown".
 void SetVertexTypes(const IngestOptions& options, const NodeTable& nodes,
                     std::span<const VertexId> vertex_of_accepted, GraphInput& input);
 
-/// Names of edge types; `edge` if there is no column of them.
+/// Returns the names of edge types; "edge" if there is no column of them.
 std::vector<std::string> EdgeTypeNames(const EdgeTable& edges);
 
-/// Layout, codec and chunks of every array, as the options say.
+/// Sets layout, codec and chunk size of every array from the options.
 void SetLayouts(const IngestOptions& options, GraphInput& input);
 
-/// Ingest through spill files (ingest_spilled.cc), after the options were checked.
+/// Does what Ingest does through spill files (ingest_spilled.cc), once the options are checked.
 Result<IngestReport> IngestSpilled(FileSystem& fs, const Path& path, const IngestOptions& options,
                                    const JobControl& control);
 

@@ -22,6 +22,8 @@ class Estimator {
  public:
   Estimator(FileSystem& fs, const IngestOptions& options) : fs_(fs), options_(options) {}
 
+  // Samples the edge files, the nodes file and the arrays, adding up edges, lines and bytes, and
+  // then estimates the number of vertices from the sampled ids (CountVertices).
   Result<InputEstimate> Run() {
     for (const EdgeFile& file : options_.edges) {
       const bool npy = ContentExtension(file.path) == ".npy";
@@ -37,7 +39,7 @@ class Estimator {
   }
 
  private:
-  /// The ids are in ranges that are known.
+  /// Needs no sample of ids, because they lie in known ranges.
   Status TakeSourcesFirst(const EdgeFile& file) {
     RHIZOME_ASSIGN_OR_RETURN(const auto reader, OpenNpyEdges(fs_, file));
     estimate_.edges += reader->header().dim();
@@ -51,7 +53,7 @@ class Estimator {
     estimate_.edges += rows;
     estimate_.input_bytes += reader->stream().total_bytes();
     if (reader->header().dtype != DataType::kInt64 || reader->header().dim() != 2)
-      return Status::Ok();  // the ingestion will say what is wrong
+      return Status::Ok();  // the ingestion reports the error
     constexpr std::uint64_t kBlockRows = kSampleBytes / 16;
     const bool plain = !IsCompressed(path);
     if (rows > kSamples * kBlockRows) whole_ = false;
@@ -72,7 +74,7 @@ class Estimator {
       const std::uint64_t first = (rows - kBlockRows) / (kSamples - 1) * i;
       const auto out = std::as_writable_bytes(std::span(ends));
       const Status read = ReadExactly(*file, reader->header().data_offset + first * 16, out);
-      if (!read.ok()) return Status::Ok();  // cut off: the ingestion will say so
+      if (!read.ok()) return Status::Ok();  // truncated: the ingestion reports it
       take(kBlockRows);
     }
     return Status::Ok();
@@ -109,7 +111,7 @@ class Estimator {
     return Status::Ok();
   }
 
-  /// Calls take(fields) for the sampled lines; returns how many lines there are in all.
+  /// Calls take(fields) for the sampled lines; returns an estimate of the number of all lines.
   template <typename Take>
   Result<std::uint64_t> TakeLines(const Path& path, Take take) {
     RHIZOME_ASSIGN_OR_RETURN(const TextSample sample, SampleText(fs_, path));
@@ -163,7 +165,7 @@ class Estimator {
     return Status::Ok();
   }
 
-  /// Are all ids within what an importer says?
+  /// Returns whether all ids lie in ranges that an importer gave.
   bool InRanges() const { return !options_.edges.empty() && options_.edges.front().src; }
 
   void CountVertices() {
@@ -177,7 +179,7 @@ class Estimator {
     const auto dense = edge_ids_.Dense(most);
     e.dense_ids = !e.string_ids && (dense || e.edges == 0);
     std::uint64_t named = edge_ids_.Distinct(whole_, 2 * e.edges);
-    // Integers may have gaps: not all of 0..largest need be there.
+    // Integers may have gaps, so not all of 0..largest need exist.
     if (e.dense_ids && dense) named = std::max(named, *dense);
     e.vertices = std::max({named, implied, e.node_lines});
     if (InRanges()) {
@@ -198,7 +200,7 @@ class Estimator {
   InputEstimate estimate_;
   IdSample edge_ids_;
   IdSample node_ids_;
-  bool whole_ = true;  // the samples were all of the edges
+  bool whole_ = true;  // the samples covered all edges
   std::uint64_t array_rows_ = 0;
   std::uint64_t largest_row_bytes_ = 0;
 };

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint8_t kNoSplit = 255;
 
-/// Turns values by line into values by vertex id.
+/// Moves values from the order of lines to that of vertex ids.
 template <typename T>
 std::vector<T> Scatter(std::span<const T> values, std::span<const VertexId> vertices,
                        std::uint64_t vertex_count, T fill) {
@@ -34,7 +34,7 @@ ArrayInput ColumnArray(std::string name, DataType dtype, std::vector<T> values) 
   array.name = std::move(name);
   array.dim = 1;
   array.dtype = dtype;
-  // std::function copies its target, so the values are shared.
+  // std::function copies its target, hence the shared pointer.
   array.read_rows = [rows = std::make_shared<const std::vector<T>>(std::move(values))](
                         std::span<const VertexId> vertices, std::span<std::byte> out) {
     for (std::size_t i = 0; i < vertices.size(); ++i)

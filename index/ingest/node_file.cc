@@ -18,7 +18,7 @@ Role RoleOf(const std::string& name, const IngestOptions& options) {
   if (name == "id") return Role::kId;
   if (name == "type" || name == "ntype") return Role::kType;
   if (name == "label") return Role::kLabel;
-  // A column `split` beside the chosen one would take its name.
+  // A column `split` beside the chosen split column would take the same array name.
   if (name == "-" || name == "name" || name == "split") return Role::kSkip;
   return Role::kOther;
 }
@@ -56,7 +56,7 @@ class NodeReader {
   NodeTable&& TakeTable() && { return std::move(table_); }
 
  private:
-  /// Adds the line's vertex, or returns why it is malformed, and then nothing is added.
+  /// Adds the line's vertex; or returns why the line is malformed, and adds nothing.
   std::optional<std::string> TakeLine(std::span<const std::string_view> fields) {
     if (fields.size() != roles_.size())
       return WrongFieldCount(fields.size(), roles_.size(), "--node-columns");
@@ -81,7 +81,7 @@ class NodeReader {
     return std::nullopt;
   }
 
-  /// Keeps the map from lines to accepted lines once they differ.
+  /// Records the map from lines to accepted lines, once the two differ.
   void NoteLine(bool accepted) {
     if (accepted && table_.accepted.empty()) return;
     if (table_.accepted.empty())

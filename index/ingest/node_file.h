@@ -9,15 +9,15 @@
 
 namespace rhizome::inline internal {
 
-/// What the nodes file says besides the ids, by accepted line.
+/// The columns of the nodes file except the ids, by accepted line.
 struct NodeTable {
-  std::uint64_t lines = 0;  ///< header excepted, bad lines included
+  std::uint64_t lines = 0;  ///< without the header, with bad lines
 
-  /// The number of the accepted line, or -1 for a bad one, by line; empty if none was bad.
+  /// The number of the accepted line, or -1 for a bad line, by line; empty if no line was bad.
   std::vector<std::int64_t> accepted;
 
   TypeNames type_names;
-  std::vector<TypeId> type;  ///< or empty
+  std::vector<TypeId> type;  ///< may be empty
   std::vector<NodeColumn> columns;
 
   std::uint64_t memory_bytes() const;
@@ -26,11 +26,11 @@ struct NodeTable {
 /// Checks IngestOptions::node_columns. Errors: kInvalidArgument, naming the column.
 Status CheckNodeColumns(const IngestOptions& options);
 
-/// Names of the arrays that the columns become.
+/// Returns the names of the arrays that the columns become.
 std::vector<std::string> NodeArrayNames(const IngestOptions& options);
 
-/// Reads the nodes file; the ids go into `ids`. Vertex types are numbered in order of first sight.
-/// Errors: those of Ingest; an id that stands twice is a malformed line.
+/// Reads the nodes file and adds the ids to `ids`. Vertex types are numbered in order of first
+/// sight. A line with a repeated id is malformed. Errors: those of Ingest.
 Result<NodeTable> ReadNodes(IngestContext& context, IdCollector& ids);
 
 }  // namespace rhizome::inline internal

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kPhase = "permute arrays";
 
-/// Rows of the store's order, divided so that one bucket fits in memory.
+/// Distributes rows in the store's order to buckets, each of which fits in memory.
 class RowBuckets {
  public:
   RowBuckets(SpillSpace& space, std::uint64_t memory_bytes)
@@ -61,7 +61,7 @@ class RowBuckets {
   std::vector<SpillFile> files_;
 };
 
-/// What dense and sparse files share: the buckets, read one after another.
+/// The part that dense and sparse files share: the buckets, read one after another.
 class BucketedArray : public SpilledArray {
  public:
   BucketedArray(IngestContext& context, const ArrayFile& file, SpillSpace& space,
@@ -72,6 +72,8 @@ class BucketedArray : public SpilledArray {
         memory_bytes_(memory_bytes),
         buckets_(space, memory_bytes) {}
 
+  // Opens the buckets and makes the first pass: every row of the file goes to the bucket of its row
+  // in the store. Read makes the second pass, bucket by bucket.
   Status Begin(const VertexOrder& order, std::uint64_t vertices,
                std::span<const VertexId> vertex_of_row) override {
     store_rows_ = vertices;
@@ -99,11 +101,11 @@ class BucketedArray : public SpilledArray {
   }
 
  protected:
-  /// Appends every row of the file to the bucket of `row_of(row)`, if that is not -1.
+  /// Appends every row of the file to the bucket of `row_of(row)`, unless that is -1.
   virtual Status Divide(const std::function<std::int64_t(std::uint64_t)>& row_of) = 0;
 
-  /// Puts a bucket's records into its rows, which are as FillMissingRows has them: zero, where they
-  /// are triplets, whose type is a float.
+  /// Copies a bucket's records into its rows, which hold the values of FillMissingRows: zeros for
+  /// triplets, whose type is a float.
   virtual Status Fill(SpillReader& reader, std::span<std::byte> rows) = 0;
 
   IngestContext& context_;
@@ -220,7 +222,7 @@ class SpilledSparse final : public BucketedArray {
   }
 
  private:
-  /// A triplet in its bucket. Holds the file's row for messages.
+  /// A triplet in its bucket; it keeps the file's row for messages.
   struct Entry {
     std::uint64_t place;
     Triplet triplet;
@@ -246,7 +248,7 @@ class SpilledSparse final : public BucketedArray {
     return Status::Ok();
   }
 
-  // Stored values are marked by a bit each, so that a second one is noticed.
+  // One bit a value marks those that were set, so that a repeated one is noticed.
   Status Fill(SpillReader& reader, std::span<std::byte> out) override {
     const std::size_t element = DataTypeBytes(dtype);
     std::vector<bool> given(out.size() / element);

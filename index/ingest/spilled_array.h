@@ -11,38 +11,38 @@
 
 namespace rhizome::inline internal {
 
-/// An array file that is too large for memory. Opening it reads only the header of a file of rows,
-/// or copies triplets into a spill file; the rows go from the order of the file to that of the
-/// store through buckets of rows that fit in memory one at a time (two sequential passes). Threads:
-/// one at a time. Ownership: `context` and `space` must outlive it.
+/// An array file that is too large for memory. Open reads only the header of a file of rows, or
+/// copies triplets to a spill file. The rows are permuted from the order of the file to that of the
+/// store through buckets that fit in memory one at a time, in two sequential passes.
+/// Threads: one at a time. Ownership: `context` and `space` must outlive it.
 class SpilledArray {
  public:
   virtual ~SpilledArray() = default;
 
-  /// Errors: those of ReadArrayFile, as far as they show here.
+  /// Opens a file. Errors: those of ReadArrayFile that its header, or its triplets, show.
   static Result<std::shared_ptr<SpilledArray>> Open(IngestContext& context, const ArrayFile& file,
                                                     SpillSpace& space, std::uint64_t memory_bytes);
 
   std::string name;
   std::string path;        ///< for messages
-  std::uint64_t rows = 0;  ///< as LoadedArray
+  std::uint64_t rows = 0;  ///< see LoadedArray
   bool exact_rows = false;
   std::uint64_t dim = 0;
   DataType dtype = DataType::kInvalid;
   std::uint64_t row_bytes() const { return dim * DataTypeBytes(dtype); }
 
-  /// Reads the file and divides its rows into buckets. Row i belongs to vertex_of_row[i], to none
-  /// if that is -1, or to vertex i if the table is empty. Vertices in [order.size(), vertices) have
-  /// the rows behind the others, in the order of their ids. Who has none gets what FillMissingRows
-  /// says.
+  /// Reads the file and distributes its rows to buckets. Row i belongs to vertex_of_row[i], to no
+  /// vertex if that is -1, or to vertex i if the table is empty. Vertices in [order.size(),
+  /// vertices) have the rows after the others, in the order of their ids. A vertex without a row
+  /// gets the values of FillMissingRows.
   virtual Status Begin(const VertexOrder& order, std::uint64_t vertices,
                        std::span<const VertexId> vertex_of_row) = 0;
 
-  /// The next of the `vertices` rows.
+  /// Reads the next of the `vertices` rows, in the order of the store.
   virtual Status Read(std::span<std::byte> out) = 0;
 };
 
-/// The array of the graph that it becomes.
+/// Makes an array of the graph that reads this one.
 ArrayInput BindSpilledArray(const std::shared_ptr<SpilledArray>& array,
                             const std::shared_ptr<const std::vector<VertexId>>& vertex_of_row);
 

@@ -21,7 +21,7 @@ class TextRows final : public RowSource {
     dtype = type;
   }
 
-  /// Reads the first line, for the number of columns.
+  /// Reads the first line, which gives the number of columns.
   Status Begin() {
     RHIZOME_ASSIGN_OR_RETURN(const auto next, reader_->ReadLine());
     if (next == TableReader::Next::kMalformed) return Bad(reader_->reason());
@@ -66,7 +66,7 @@ class TextRows final : public RowSource {
                                                reader_->stream().path().string(), rows, lines_));
   }
 
-  /// Parses the reader's line.
+  /// Parses the reader's current line.
   Status Take() {
     const auto fields = reader_->fields();
     if (fields.size() != dim)
@@ -85,7 +85,7 @@ class TextRows final : public RowSource {
   }
 
   bool TakeInteger(std::string_view field, std::size_t i) {
-    // Beyond, a number with a point may have lost its last digits.
+    // Above this bound, a float32 may have lost the last digits of the text.
     constexpr float kExact = 1 << 24;
     auto value = ParseCanonicalInteger(field);
     if (!value) {

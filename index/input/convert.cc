@@ -55,7 +55,7 @@ bool PutInteger(std::int64_t value, DataType to, std::span<std::byte> out, std::
   if (to == DataType::kInt32) return StoreInteger<std::int32_t>(out, i, value);
   if (to == DataType::kUint32) return StoreInteger<std::uint32_t>(out, i, value);
   if (to == DataType::kUint8) return StoreInteger<std::uint8_t>(out, i, value);
-  // All integers up to here are exact in the significand.
+  // Every integer up to this bound is exact in the significand.
   const std::int64_t exact = to == DataType::kFloat32 ? 1 << 24 : 1 << 11;
   return value >= -exact && value <= exact && PutFloat(static_cast<float>(value), to, out, i);
 }

@@ -20,8 +20,8 @@ namespace rhizome {
 namespace {
 
 constexpr std::size_t kFileBlockBytes = std::size_t{256} << 10;
-constexpr int kMaxWindowLog = 27;
-constexpr std::size_t kFrameHeaderBytes = 18;  // of zstd, at most
+constexpr int kMaxWindowLog = 27;              // 128 MiB, see InputStream
+constexpr std::size_t kFrameHeaderBytes = 18;  // upper bound of zstd
 
 Status Truncated(const Path& path, const char* format) {
   return Status::InvalidArgument(
@@ -42,7 +42,7 @@ class PlainStream final : public InputStream {
   Result<std::size_t> Read(std::span<std::byte> out) override { return ReadFile(out); }
 };
 
-/// What can be read once, from front to back: a pipe, a terminal, standard input.
+/// An input that can be read once, from front to back: a pipe, a terminal, standard input.
 class Pipe final : public ReadableFile {
  public:
   Pipe(Descriptor descriptor, Path path)
@@ -51,8 +51,8 @@ class Pipe final : public ReadableFile {
   Result<std::size_t> ReadAt(std::uint64_t offset_bytes, std::span<std::byte> out) override {
     RHIZOME_CHECK(offset_bytes == offset_bytes_);
     while (true) {
-      // Unlike read, poll comes back after every signal handler; and it waits where nobody has
-      // opened the pipe for writing yet, which read would take for the end.
+      // Unlike read, poll returns after every signal handler. It also waits if nobody has opened
+      // the pipe for writing yet, which read would report as the end.
       pollfd wanted{.fd = descriptor_.get(), .events = POLLIN, .revents = 0};
       const int ready = ::poll(&wanted, 1, -1);
       const ssize_t bytes = ready < 0 ? -1 : ::read(descriptor_.get(), out.data(), out.size());
@@ -76,7 +76,8 @@ class Pipe final : public ReadableFile {
   std::uint64_t offset_bytes_ = 0;
 };
 
-/// What can be read once, by its name; nothing for a file, and what is not there.
+/// Returns a name for an input that can be read only once; empty for files and for names that do
+/// not exist.
 std::string_view KindOfPipe(const Path& path) {
   using std::filesystem::file_type;
   std::error_code unknown;
@@ -96,7 +97,7 @@ Result<std::unique_ptr<ReadableFile>> OpenPipe(const Path& path) {
 }
 
 Result<std::unique_ptr<ReadableFile>> OpenFile(FileSystem& fs, const Path& path) {
-  // FileSystem refuses links, for the sake of stores; input files may well be links.
+  // FileSystem refuses links, to protect stores; input files may be links.
   std::error_code unresolved;
   const Path real = std::filesystem::canonical(path, unresolved);
   return fs.OpenRead(unresolved ? path : real);
@@ -125,7 +126,7 @@ class GzipStream final : public InputStream {
   }
 
  private:
-  /// False at the end of the file, which must not lie within a member.
+  /// Returns false at the end of the file, which must not lie within a member.
   Result<bool> Refill() {
     RHIZOME_ASSIGN_OR_RETURN(const std::size_t bytes, ReadFile(block_));
     if (bytes == 0) {
@@ -172,7 +173,7 @@ class ZstdStream final : public InputStream {
     if (!context_) return Fail(Status::OutOfMemory("zstd could not start"));
     ZSTD_outBuffer output{out.data(), out.size(), 0};
     while (output.pos == 0 && output.size > 0) {
-      // Within a frame zstd may hold output back, so it is asked even when the input is used up.
+      // Within a frame zstd may hold output back, so it is called even if the input is used up.
       if (input_.pos == input_.size && !flushing_) {
         RHIZOME_ASSIGN_OR_RETURN(const bool more, Refill());
         if (!more) return std::size_t{0};
@@ -201,8 +202,8 @@ class ZstdStream final : public InputStream {
     return true;
   }
 
-  /// A frame that says how long it is must be: zstd looks at that where it decodes a frame at once,
-  /// but not where the last of several blocks is empty.
+  /// Checks the frame's length if the frame declares it. Zstd checks it when it decodes a frame at
+  /// once, but not if the last of several blocks is empty.
   Status CountFrame(std::size_t from, std::size_t decoded) {
     const std::size_t missing = kFrameHeaderBytes - header_.size();
     const std::byte* const begin = block_.data() + from;
@@ -228,7 +229,7 @@ class ZstdStream final : public InputStream {
   ZSTD_inBuffer input_{nullptr, 0, 0};
   bool in_frame_ = false;
   bool flushing_ = false;
-  std::vector<std::byte> header_;  // the first bytes of the frame
+  std::vector<std::byte> header_;  // the first bytes of the current frame
   std::uint64_t frame_bytes_ = 0;  // decoded
 };
 
@@ -254,6 +255,7 @@ Result<std::unique_ptr<InputStream>> InputStream::Open(FileSystem& fs, const Pat
 
 bool InputStream::IsReadOnce(const Path& path) { return !KindOfPipe(path).empty(); }
 
+// Opens a pipe or file, and wraps it in the decompressor that its name asks for (StreamOf).
 Result<std::unique_ptr<InputStream>> InputStream::OpenOnce(FileSystem& fs, const Path& path) {
   const bool pipe = IsReadOnce(path);
   RHIZOME_ASSIGN_OR_RETURN(auto file, pipe ? OpenPipe(path) : OpenFile(fs, path));
@@ -272,7 +274,8 @@ Result<std::size_t> InputStream::ReadFull(std::span<std::byte> out) {
 
 Result<std::size_t> InputStream::ReadFile(std::span<std::byte> out) {
   RHIZOME_ASSIGN_OR_RETURN(const std::size_t bytes, file_->ReadAt(offset_bytes_, out));
-  // The end is where the file was seen to end: what stops before was cut, or could not be read.
+  // The length at opening is the truth: a file that ends before was truncated, or could not be
+  // read.
   if (bytes == 0 && !out.empty() && offset_bytes_ < file_->size_bytes())
     return Fail(Status::InvalidArgument(
         fmt::format("{}: ends at byte {}, but was {} bytes long when it was opened",

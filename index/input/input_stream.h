@@ -11,38 +11,38 @@
 
 namespace RHIZOME_API rhizome {
 
-/// An input file, read once from front to back: plain, gzip (name ends in .gz) or Zstandard (.zst).
-/// Gzip members and zstd frames that follow one another are one stream, as their tools have it.
+/// An input file, read once from front to back: plain, gzip (the name ends in .gz) or Zstandard
+/// (.zst). Consecutive gzip members or zstd frames form one stream, as for the tools gzip and zstd.
 /// Decompression takes bounded memory: a zstd frame may ask for a window of at most 128 MiB.
-/// Symbolic links are followed: these are the user's files, not a store's. Threads: one at a time.
-/// Ownership: `fs` must outlive it.
+/// Symbolic links are followed, because these are files of the user and not of a store.
+/// Threads: one at a time. Ownership: `fs` must outlive it.
 class InputStream {
  public:
-  /// A file, for those who read it again or beside another reader. Errors: kNotFound;
+  /// Opens a file that the caller may read again, or beside another reader. Errors: kNotFound;
   /// kPermissionDenied; kIoError; kInvalidArgument, a pipe, a terminal or "-", which can be read
-  /// once.
+  /// only once.
   static Result<std::unique_ptr<InputStream>> Open(FileSystem& fs, const Path& path);
 
-  /// For those who read it once: pipes (those of a shell's `<(...)`, of mkfifo, /dev/stdin) and
-  /// terminals as well, and "-" for standard input, whose path() is "<stdin>". Their length is not
-  /// known: total_bytes() is 0. Read waits for whoever writes, and fails with kInterrupted when a
-  /// signal handler has run. Errors: as Open.
+  /// Opens an input that is read once. Besides files it accepts pipes (those of a shell's `<(...)`,
+  /// of mkfifo, /dev/stdin), terminals, and "-" for standard input, whose path() is "<stdin>".
+  /// Their length is unknown, so total_bytes() is 0. Read waits for the writer, and fails with
+  /// kInterrupted after a signal handler has run. Errors: as Open.
   static Result<std::unique_ptr<InputStream>> OpenOnce(FileSystem& fs, const Path& path);
 
-  /// Is `path` one of those that can be read once only?
+  /// Returns whether `path` can be read only once.
   static bool IsReadOnce(const Path& path);
   virtual ~InputStream() = default;
 
-  /// Reads up to out.size() bytes; returns how many, 0 only at the end.
-  /// Errors: kInvalidArgument naming the file: a truncated or damaged compressed stream; kIoError.
+  /// Reads up to out.size() bytes and returns their number, which is 0 only at the end.
+  /// Errors: kInvalidArgument, a truncated or damaged compressed stream, naming the file; kIoError.
   virtual Result<std::size_t> Read(std::span<std::byte> out) = 0;
 
-  /// Reads until `out` is full or the stream ends; returns how many bytes that were.
+  /// Reads until `out` is full or the stream ends; returns the number of bytes.
   Result<std::size_t> ReadFull(std::span<std::byte> out);
 
   const Path& path() const { return path_; }
 
-  /// Bytes of the file itself (compressed ones) that were read so far, and that there are.
+  /// Bytes of the file itself (compressed ones): those read so far, and all.
   std::uint64_t consumed_bytes() const { return offset_bytes_; }
   std::uint64_t total_bytes() const { return file_->size_bytes(); }
 
@@ -50,7 +50,7 @@ class InputStream {
   InputStream(std::unique_ptr<ReadableFile> file, Path path)
       : file_(std::move(file)), path_(std::move(path)) {}
 
-  /// The next bytes of the file itself; 0 at its end.
+  /// Reads the next bytes of the file itself; returns 0 at its end.
   Result<std::size_t> ReadFile(std::span<std::byte> out);
 
  private:
@@ -59,7 +59,8 @@ class InputStream {
   std::uint64_t offset_bytes_ = 0;
 };
 
-/// The name without .gz or .zst, by which the format of the content is told: "a.csv.gz" -> ".csv".
+/// Returns the extension without .gz or .zst, which tells the format of the content: "a.csv.gz" ->
+/// ".csv".
 std::string ContentExtension(const Path& path);
 
 }  // namespace rhizome

@@ -81,6 +81,7 @@ Result<std::size_t> NpyHeaderLength(std::span<const std::byte> prefix) {
   return preamble + length;
 }
 
+// Finds the header's length, parses its dictionary, and then checks order, dtype and shape.
 Result<NpyHeader> ParseNpyHeader(std::span<const std::byte> bytes, const NpyAccept& accept) {
   RHIZOME_ASSIGN_OR_RETURN(const std::size_t length,
                            NpyHeaderLength(bytes.first(std::min(bytes.size(), kNpyPrefixBytes))));
@@ -145,7 +146,7 @@ Result<std::unique_ptr<NpyReader>> NpyReader::Open(std::unique_ptr<InputStream> 
   Result<NpyHeader> header = ParseNpyHeader(bytes, accept);
   if (!header) return name(header.error());
   reader->header_ = *std::move(header);
-  // A valid dictionary is longer than the prefix, so no element was read with it.
+  // A valid dictionary is longer than the prefix, so the prefix held no element.
   const std::uint64_t elements = reader->header_.rows() * reader->header_.dim();
   reader->data_bytes_ = elements * DataTypeBytes(reader->header_.dtype);
   reader->stored_bytes_ = reader->header_.float64 ? elements * sizeof(double) : reader->data_bytes_;

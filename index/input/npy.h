@@ -14,16 +14,16 @@
 
 namespace RHIZOME_API rhizome {
 
-/// What is taken besides what a store can keep as it is.
+/// Features that are accepted besides those that a store can keep unchanged.
 struct NpyAccept {
   bool float64 = false;        ///< read as float32, rounded
-  bool fortran_order = false;  ///< the caller looks at NpyHeader::fortran_order
+  bool fortran_order = false;  ///< the caller must handle NpyHeader::fortran_order
 };
 
-/// What the header of a NumPy file says (numpy.lib.format, versions 1 to 3).
+/// The header of a NumPy file (numpy.lib.format, versions 1 to 3).
 struct NpyHeader {
-  DataType dtype = DataType::kInvalid;  ///< of the elements that NpyReader gives
-  bool float64 = false;                 ///< as they are stored
+  DataType dtype = DataType::kInvalid;  ///< of the elements that NpyReader returns
+  bool float64 = false;                 ///< the file stores float64
   bool fortran_order = false;
   std::vector<std::uint64_t> shape;  ///< one or two numbers
   std::uint64_t data_offset = 0;     ///< bytes before the first element
@@ -32,26 +32,27 @@ struct NpyHeader {
   std::uint64_t dim() const { return shape.size() < 2 ? 1 : shape[1]; }
 };
 
-/// The bytes that a header may begin with and still be measured.
+/// The number of leading bytes that suffices to compute the header's length.
 inline constexpr std::size_t kNpyPrefixBytes = 12;
 
-/// The length of the whole header, preamble included, from the file's first bytes (fewer than
-/// kNpyPrefixBytes only if the file has no more). At most 64 KiB.
+/// Returns the length of the whole header, preamble included, given the file's first bytes (fewer
+/// than kNpyPrefixBytes only if the file has no more). At most 64 KiB.
 /// Errors: kInvalidArgument, not a .npy file, an unknown version, a longer header.
 Result<std::size_t> NpyHeaderLength(std::span<const std::byte> prefix);
 
 /// Parses a whole header; touches no file, so that fuzz/ can drive it. Accepts little-endian f4,
 /// f2, i8, i4, u4, u1 in C order with one or two dimensions, whose product is checked for overflow,
-/// and what `accept` says. Errors: kInvalidArgument, naming the field or dtype that is wrong.
+/// and the features of `accept`. Errors: kInvalidArgument, naming the wrong field or dtype.
 Result<NpyHeader> ParseNpyHeader(std::span<const std::byte> bytes, const NpyAccept& accept = {});
 
-/// The header that NumPy itself would write (version 1), for an array in C order.
+/// Returns the header that NumPy itself would write (version 1) for an array in C order.
 std::vector<std::byte> EncodeNpyHeader(DataType dtype, std::span<const std::uint64_t> shape);
 
 /// Reads a .npy file, plain or compressed, from front to back. Threads: one at a time.
 class NpyReader {
  public:
-  /// Errors: those of InputStream and ParseNpyHeader, with the file's name.
+  /// Opens a file or a stream. Errors: those of InputStream and ParseNpyHeader, with the file's
+  /// name.
   static Result<std::unique_ptr<NpyReader>> Open(FileSystem& fs, const Path& path,
                                                  const NpyAccept& accept = {});
   static Result<std::unique_ptr<NpyReader>> Open(std::unique_ptr<InputStream> stream,
@@ -60,15 +61,15 @@ class NpyReader {
   const NpyHeader& header() const { return header_; }
   const InputStream& stream() const { return *stream_; }
 
-  /// Bytes of all elements, as they are given.
+  /// Returns the bytes of all elements in the form that Read returns.
   std::uint64_t data_bytes() const { return data_bytes_; }
 
-  /// Reads the next out.size() bytes of elements, whole ones.
-  /// Errors: kInvalidArgument, the file ends early (says how much was expected and found), or a
-  /// float64 is beyond float32.
+  /// Reads the next out.size() bytes of whole elements.
+  /// Errors: kInvalidArgument, the file ends early (the message says how much was expected and
+  /// found), or a float64 is beyond float32.
   Status Read(std::span<std::byte> out);
 
-  /// Passes over the next `bytes` bytes of elements, whole ones. Errors: those of Read.
+  /// Skips the next `bytes` bytes of whole elements. Errors: those of Read.
   Status Skip(std::uint64_t bytes);
 
   /// Checks that nothing follows the elements. Errors: kInvalidArgument.
@@ -81,21 +82,22 @@ class NpyReader {
   std::unique_ptr<InputStream> stream_;
   NpyHeader header_;
   std::uint64_t data_bytes_ = 0;
-  std::uint64_t stored_bytes_ = 0;  // of all elements, as the file has them
-  std::uint64_t read_bytes_ = 0;    // of these
+  std::uint64_t stored_bytes_ = 0;  // of all elements in the file
+  std::uint64_t read_bytes_ = 0;    // of stored_bytes_
   std::vector<std::byte> wide_;
 };
 
-/// Writes a .npy file row by row; it appears under its name only when Commit returns OK.
+/// Writes a .npy file row by row. The file appears under its name only when Commit returns OK.
 class NpyWriter {
  public:
   static Result<NpyWriter> Create(const Path& path, DataType dtype, std::uint64_t rows,
                                   std::uint64_t dim);
 
-  /// Appends elements, row-major. Small pieces are fine.
+  /// Appends elements, row-major. Small pieces are buffered.
   Status Append(std::span<const std::byte> bytes);
 
-  /// Errors: kInvalidArgument, not exactly rows * dim elements were appended.
+  /// Writes the file under its name. Errors: kInvalidArgument, not exactly rows * dim elements were
+  /// appended.
   Status Commit();
 
  private:

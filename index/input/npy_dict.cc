@@ -8,9 +8,10 @@
 namespace rhizome::inline internal {
 namespace {
 
+// The largest number of dimensions in NumPy before version 2.
 constexpr std::size_t kMaxRank = 32;
 
-/// Walks over the few Python literals that such a header may hold.
+/// Parses the few Python literals that such a header may contain.
 class DictParser {
  public:
   explicit DictParser(std::string_view text) : text_(text) {}
@@ -87,7 +88,7 @@ class DictParser {
     const auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), extent);
     if (error != std::errc()) return Bad("'shape' holds something else than sizes");
     text_.remove_prefix(static_cast<std::size_t>(end - text_.data()));
-    TakeWord("L");  // as Python 2 wrote long integers
+    TakeWord("L");  // Python 2 wrote long integers with this suffix
     if (dict_.shape.size() == kMaxRank) return Bad("'shape' has too many dimensions");
     dict_.shape.push_back(extent);
     return Status::Ok();

@@ -17,7 +17,7 @@ struct NpyDict {
 };
 
 /// Parses the text of such a dictionary: the three keys, each once, in any order. Never recurses,
-/// never allocates more than the text is long. Errors: kInvalidArgument, naming the key.
+/// and never allocates more than the length of the text. Errors: kInvalidArgument, naming the key.
 Result<NpyDict> ParseNpyDict(std::string_view text);
 
 }  // namespace rhizome::inline internal

@@ -22,7 +22,8 @@ std::optional<float> ParseFiniteFloat(std::string_view text) {
 namespace {
 
 bool IsRounded(std::int64_t value) {
-  constexpr std::int64_t kExact = std::int64_t{1} << 24;  // float32 has every integer up to here
+  // Every integer up to this one is exact as a float32.
+  constexpr std::int64_t kExact = std::int64_t{1} << 24;
   return value < -kExact || value > kExact;
 }
 

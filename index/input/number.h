@@ -9,25 +9,26 @@
 
 namespace RHIZOME_API rhizome {
 
-/// The finite float32 nearest to a decimal number that is all of `text`; nothing for other text,
-/// NaN, or a number beyond float32.
+/// Returns the finite float32 nearest to the decimal number that is all of `text`; nullopt for
+/// other text, NaN, or a number beyond float32.
 std::optional<float> ParseFiniteFloat(std::string_view text);
 
-/// A column of a text whose values choose its type: int64 while all are integers, float32 from the
-/// first on that is none. It refuses what this would change in silence: an integer beyond int64,
-/// and one that float32 rounds, beside numbers that are none.
+/// Infers the type of a text column from its values: int64 while all are integers, float32 from the
+/// first other number on. It refuses values that this would silently change: an integer beyond
+/// int64, and an integer that float32 rounds in a column with other numbers.
 class NumberColumn {
  public:
-  /// Why `field`, a number, cannot stand in the column `name`. `integer`: what it is, if it is one.
+  /// Returns why the number `field` cannot stand in the column `name`, or nullopt. `integer` is its
+  /// value if it is an integer.
   std::optional<std::string> Refuse(std::string_view field, std::string_view name,
                                     std::optional<std::int64_t> integer) const;
 
-  /// Takes what was not refused.
+  /// Records a value that Refuse accepted.
   void Keep(std::optional<std::int64_t> integer);
 
  private:
   bool floats_ = false;
-  bool rounds_ = false;  // some integer, as float32
+  bool rounds_ = false;  // float32 would round some integer
 };
 
 }  // namespace rhizome

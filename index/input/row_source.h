@@ -10,8 +10,9 @@
 
 namespace RHIZOME_API rhizome {
 
-/// The rows of a dense array, read once from front to back: a file, or what an importer makes of
-/// several. Threads: one at a time.
+/// The rows of a dense array, read once from front to back: from a file, or from an importer that
+/// combines several.
+/// Shape: [rows, dim], row-major elements of dtype. Threads: one at a time.
 class RowSource {
  public:
   virtual ~RowSource() = default;
@@ -20,19 +21,22 @@ class RowSource {
   std::uint64_t dim = 0;
   DataType dtype = DataType::kInvalid;
 
+  /// Returns the bytes of all elements.
   std::uint64_t data_bytes() const { return rows * dim * DataTypeBytes(dtype); }
 
-  /// Reads the next out.size() bytes of elements, row-major, whole ones; no more than there are.
-  /// Errors: kInvalidArgument naming the file: it ends early, a value is malformed; kIoError.
+  /// Reads the next out.size() bytes of whole elements, row-major; the caller must not ask for more
+  /// than data_bytes() in total.
+  /// Errors: kInvalidArgument, a file ends early or a value is malformed, naming the file;
+  /// kIoError.
   virtual Status Read(std::span<std::byte> out) = 0;
 
-  /// Checks that nothing follows. Errors: kInvalidArgument.
+  /// Checks that nothing follows the last row. Errors: kInvalidArgument.
   virtual Status Finish() { return Status::Ok(); }
 
-  /// Bytes of its files, as they lie on disk; 0: not known.
+  /// Returns the bytes of its files on disk; 0 if unknown.
   virtual std::uint64_t file_bytes() const { return 0; }
 
-  /// What it holds in memory at most, besides what whoever made it holds.
+  /// Returns the most memory that it holds, without that of its creator.
   virtual std::uint64_t memory_bytes() const { return 0; }
 };
 

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kBufferBytes = kMaxLineBytes + (std::size_t{256} << 10);
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-/// Most lines are ASCII: eight bytes at a time tell.
+/// Tests eight bytes at a time, because most lines are ASCII.
 bool IsAscii(std::string_view text) {
   std::uint64_t all = 0;
   std::size_t i = 0;

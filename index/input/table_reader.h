@@ -14,38 +14,39 @@
 
 namespace RHIZOME_API rhizome {
 
-/// The longest line that is accepted.
+/// The longest line that is accepted; a longer one is malformed.
 inline constexpr std::size_t kMaxLineBytes = std::size_t{1} << 20;
 
-/// How a line is cut into fields.
+/// The rule that splits a line into fields.
 enum class TableForm : std::uint8_t {
   kTabs,
   kCsv,
-  kLines,  ///< not at all: the line is its one field
+  kLines,  ///< no splitting: the line is its only field
 };
 
-/// Commas if the name says .csv, before .gz or .zst if need be; else tabs.
+/// Returns kCsv if the name ends in .csv, perhaps followed by .gz or .zst; else kTabs.
 inline TableForm TableFormOf(const Path& path) {
   return ContentExtension(path) == ".csv" ? TableForm::kCsv : TableForm::kTabs;
 }
 
-/// Reads a text table line by line: CSV (RFC 4180: quotes, doubled quotes, line ends within quotes)
-/// if the name says .csv, tab-separated otherwise, where no byte but tab and line end is special.
-/// Lines end in LF or CRLF, the last one perhaps in nothing; a UTF-8 byte order mark is skipped.
-/// Nothing is a comment. Memory: about 1.3 MiB, whatever the file holds. Threads: one at a time.
+/// Reads a text table line by line. If the name says .csv, it is CSV (RFC 4180: quotes, doubled
+/// quotes, line ends within quotes); otherwise it is tab-separated, and only tabs and line ends are
+/// special. Lines end in LF or CRLF, the last one perhaps in neither; a UTF-8 byte order mark is
+/// skipped. There are no comments. Memory: about 1.3 MiB, whatever the file's size. Threads: one at
+/// a time.
 class TableReader {
  public:
   enum class Next : std::uint8_t {
     kEnd,
     kFields,
-    kMalformed,  ///< a line that is too long or not UTF-8, or has stray quotes; reading can go on
+    kMalformed,  ///< the line is too long, not UTF-8, or has stray quotes; reading can continue
   };
 
-  /// `header`: the first line is skipped unseen.
+  /// Opens a file. With `header`, the first line is skipped unseen.
   /// Errors: those of InputStream::Open.
   static Result<std::unique_ptr<TableReader>> Open(FileSystem& fs, const Path& path, bool header);
 
-  /// Reads an open stream in a form that is known. Errors: those of InputStream::Read.
+  /// Reads an open stream in a given form. Errors: those of InputStream::Read.
   static Result<std::unique_ptr<TableReader>> Open(std::unique_ptr<InputStream> stream,
                                                    TableForm form, bool header);
 
@@ -55,10 +56,10 @@ class TableReader {
   /// The line's fields, valid until the next call of ReadLine.
   std::span<const std::string_view> fields() const { return fields_; }
 
-  /// Why the line is malformed.
+  /// Returns why the last line was malformed.
   const std::string& reason() const { return reason_; }
 
-  /// "edges.tsv:12", the line where the current record begins.
+  /// Returns the line where the current record begins, as "edges.tsv:12".
   std::string Place() const;
   std::uint64_t line() const { return line_; }
   const InputStream& stream() const { return *stream_; }
@@ -67,11 +68,11 @@ class TableReader {
   TableReader(std::unique_ptr<InputStream> stream, TableForm form);
   enum class CsvState : std::uint8_t { kFieldStart, kPlain, kQuoted, kQuoteSeen };
 
-  /// Reads more behind what is buffered; sets at_end_ when there is no more.
+  /// Reads more bytes behind the buffered ones; sets at_end_ if there are none.
   Status Fill();
   Result<Next> ReadTabs();
   Result<Next> ReadCsv();
-  /// Takes one byte of a CSV record; true at its end.
+  /// Takes one byte of a CSV record; returns true at the record's end.
   bool TakeCsvByte(char byte, CsvState& state);
   Next FinishCsv();
   Next Malformed(std::string reason);
@@ -80,13 +81,13 @@ class TableReader {
   std::unique_ptr<InputStream> stream_;
   const TableForm form_;
   const std::unique_ptr<char[]> buffer_;  // of kBufferBytes
-  std::size_t begin_ = 0;                 // of what was not handed out yet
+  std::size_t begin_ = 0;                 // of the bytes not yet consumed
   std::size_t end_ = 0;
   bool at_end_ = false;  // the stream has no more
   std::uint64_t line_ = 0;
   std::uint64_t next_line_ = 1;
   std::vector<std::string_view> fields_;
-  std::string text_;                 // of a CSV record: the fields without their quotes
+  std::string text_;                 // the fields of a CSV record, without their quotes
   std::vector<std::size_t> starts_;  // of the fields in text_
   bool stray_quote_ = false;
   bool bare_return_ = false;  // the last byte is a carriage return outside quotes

@@ -9,17 +9,18 @@
 
 namespace rhizome::inline internal {
 
-/// A file is sampled in so many pieces of this size, spread over it; a compressed one only at its
-/// beginning.
+/// The number of samples of a file and the size of each. They are spread over the file; a
+/// compressed file is sampled only at its beginning.
 inline constexpr std::size_t kSampleBytes = std::size_t{256} << 10;
 inline constexpr std::size_t kSamples = 8;
 
 bool IsCompressed(const Path& path);
 
-/// Pieces of a text file, and what they tell of the whole.
+/// Pieces of a text file, and properties of the whole file.
 struct TextSample {
   std::vector<std::string> pieces;  ///< each of whole lines
-  std::uint64_t bytes = 0;          ///< of the file, decompressed, as far as can be told
+  /// of the whole file, decompressed; an estimate for compressed files
+  std::uint64_t bytes = 0;
   std::uint64_t file_bytes = 0;
   bool whole = false;  ///< the pieces are all of the file
 };

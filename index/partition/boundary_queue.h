@@ -9,10 +9,10 @@
 
 namespace rhizome::inline internal {
 
-/// The boundary of a growing partition, fewest unassigned edges first: buckets of vertices whose
-/// count is about the same (exact below 8, else two buckets for each power of two). Counts only
-/// fall; a vertex stays in the bucket of the count that it had when it was pushed, or when Refresh
-/// was called, which is what makes the queue its partition's own.
+/// The boundary of a growing partition, ordered by fewest unassigned edges. It consists of buckets
+/// of vertices with about the same count (exact below 8, else two buckets for each power of two).
+/// Counts only fall, but a vertex stays in the bucket of its count at Push or at the last Refresh,
+/// so that other partitions never write to this queue.
 template <typename Index>
 class BoundaryQueue {
  public:
@@ -30,8 +30,8 @@ class BoundaryQueue {
     ++size_;
   }
 
-  /// Takes a vertex of the lowest bucket that still has edges; false if there is none.
-  /// `free_edges(v)` is its present count.
+  /// Takes a vertex that still has unassigned edges from the lowest bucket; false if there is none.
+  /// `free_edges(v)` returns the current count.
   template <typename FreeEdges>
   bool Pop(Index& vertex, FreeEdges&& free_edges) {
     for (; first_ < buckets_.size(); ++first_) {
@@ -46,7 +46,7 @@ class BoundaryQueue {
     return false;
   }
 
-  /// Puts every vertex where its present count belongs; drops those without edges.
+  /// Moves every vertex to the bucket of its current count; drops those without unassigned edges.
   template <typename FreeEdges>
   void Refresh(FreeEdges&& free_edges) {
     std::vector<std::vector<Index>> old = std::exchange(buckets_, {});

@@ -5,14 +5,14 @@
 
 namespace rhizome::inline internal {
 
-/// Which ids have been seen, to learn whether they are all of 0..bound-1; those below `implied` are
-/// there without being named. Memory: a bit for each of the others.
+/// Records which ids have been seen, to find out whether they are all of 0..bound-1. Ids below
+/// `implied` count as seen. Memory: one bit for each other id.
 class DenseMarks {
  public:
   DenseMarks(std::uint64_t bound, std::uint64_t implied)
       : implied_(implied), missing_(bound - implied), seen_(bound - implied) {}
 
-  /// `id` is in [0, bound).
+  /// `id` must be in [0, bound).
   void Mark(std::int64_t id) {
     if (static_cast<std::uint64_t>(id) < implied_) return;
     auto known = seen_[static_cast<std::uint64_t>(id) - implied_];

@@ -14,14 +14,16 @@
 namespace RHIZOME_API rhizome {
 
 /// A further column of the edges: a time stamp, an amount, or a feature of `dim` values an edge.
-/// int64 while every value is an integer, float32 from the first on that is not.
+/// Its dtype is kInt64 until the first value that is not an integer, which converts it to kFloat32.
+/// Threads: const functions may run concurrently. Ownership: the column owns its values.
 class EdgeAttribute {
  public:
   EdgeAttribute() = default;
+  /// Makes an empty column of `dim` values an edge; dtype must be kInt64 or kFloat32.
   explicit EdgeAttribute(std::string name, DataType dtype = DataType::kInt64, std::uint64_t dim = 1)
       : name_(std::move(name)), dtype_(dtype), dim_(dim) {}
 
-  /// One of the same name, dtype and width, without values.
+  /// Returns a column of the same name, dtype and width without values.
   EdgeAttribute Empty() const { return EdgeAttribute(name_, dtype_, dim_); }
 
   const std::string& name() const { return name_; }
@@ -31,16 +33,17 @@ class EdgeAttribute {
     return dtype_ == DataType::kInt64 ? integers_.size() : floats_.size();
   }
   std::size_t size() const { return dim_ == 0 ? 0 : value_count() / dim_; }  ///< edges
+  /// Returns the bytes allocated for the values, and those of one edge's values.
   std::uint64_t memory_bytes() const { return integers_.capacity() * 8 + floats_.capacity() * 4; }
   std::size_t row_bytes() const { return dim_ * DataTypeBytes(dtype_); }
 
-  /// The values, of dtype(), those of one edge after those of another.
+  /// Returns the values as elements of dtype(), edge after edge: shape [size(), dim()].
   std::span<const std::byte> bytes() const {
     return dtype_ == DataType::kInt64 ? std::as_bytes(std::span(integers_))
                                       : std::as_bytes(std::span(floats_));
   }
 
-  /// Adds one value: `dim` of them are an edge's.
+  /// Adds one value; every `dim` values belong to one edge.
   void Add(std::int64_t value) {
     if (dtype_ == DataType::kInt64)
       integers_.push_back(value);
@@ -52,8 +55,8 @@ class EdgeAttribute {
     floats_.push_back(value);
   }
 
-  /// Adds what the i-th edge has in another column of this width. Errors: kInvalidArgument, another
-  /// width, or no i-th edge; then nothing is added.
+  /// Adds the values of edge i of `other`, a column of the same width. Errors: kInvalidArgument,
+  /// another width, or no edge i; then nothing is added.
   Status AddFrom(const EdgeAttribute& other, std::size_t i) {
     if (other.dim_ != dim_ || i >= other.size()) return HasNot(other, i);
     for (std::size_t at = i * dim_; at < (i + 1) * dim_; ++at) {
@@ -65,16 +68,18 @@ class EdgeAttribute {
     return Status::Ok();
   }
 
-  /// Adds values as bytes() has them. Errors: kInvalidArgument, neither kInt64 nor kFloat32, or
-  /// not whole values; then nothing is added.
+  /// Adds values in the form of bytes(). Errors: kInvalidArgument, a dtype that is neither kInt64
+  /// nor kFloat32, or bytes that end within a value; then nothing is added.
   Status AddBytes(DataType dtype, std::span<const std::byte> bytes);
 
+  /// Converts the column to kFloat32; integers are rounded to the nearest float32.
   void BecomeFloat() {
     if (dtype_ == DataType::kFloat32) return;
     floats_.assign(integers_.begin(), integers_.end());
     integers_ = {};
     dtype_ = DataType::kFloat32;
   }
+  /// Removes all values; name, dtype and width stay.
   void Clear() {
     integers_.clear();
     floats_.clear();
@@ -91,7 +96,8 @@ class EdgeAttribute {
 };
 
 /// Edges in memory, column by column, in input order. `type`, `weight` and `attributes` are empty
-/// where the graph has one edge type, no weights, nothing else; other columns are as long as `src`.
+/// if the graph has one edge type, no weights, no attributes; every other column has as many edges
+/// as `src`.
 struct EdgeList {
   std::vector<VertexId> src;
   std::vector<VertexId> dst;

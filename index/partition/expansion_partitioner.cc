@@ -13,16 +13,17 @@ namespace rhizome::inline internal {
 
 namespace {
 
-// The refinement needs some room to move edges in, and a goal inside the bound to end inside it.
+// The expansion leaves the refinement room to move edges, and the refinement aims below the bound
+// so that it ends within it. The shares are parts of the room between 1 and the bound.
 constexpr double kExpansionShare = 0.4;
 constexpr double kGoalShare = 0.83;
 
 ExpansionPolicy PolicyOf(const PartitionOptions& options, std::uint64_t edges) {
   if (options.kind == PartitionerKind::kAdaDne) return PrintedPolicy(edges);
-  // Of the constants that were tried a slow start leaves the fewest replicas, because the
-  // refinement balances at less cost than the expansion can. The weak pull towards balance changes
-  // which edges go where, but not how many replicas there are: with 0 the replication factor is the
-  // same within what seeds make of it (DISABLED_TheAdaptiveFactorMakesNoDifference measures it).
+  // A slow start left the fewest replicas of all constants tried, because the refinement balances
+  // more cheaply than the expansion can. The weak pull towards balance changes where edges go, but
+  // not the number of replicas: with 0 the replication factor stays within the variation between
+  // seeds (measured by DISABLED_TheAdaptiveFactorMakesNoDifference).
   const bool refined = options.kind == PartitionerKind::kRefined;
   const double room = options.max_edge_balance - 1;
   const double balance = 1 + (refined ? kExpansionShare * room : room);

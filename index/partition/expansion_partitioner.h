@@ -11,15 +11,16 @@
 
 namespace rhizome::inline internal {
 
-/// kRefined, kAdaDne and kDne with half-edges numbered by Index and partitions by Part, the
-/// smallest that fit (the result does not depend on it). `input` and `options` are valid.
+/// Runs kRefined, kAdaDne or kDne. Index numbers half-edges and Part numbers partitions; the caller
+/// picks the smallest types that fit, which do not change the result. `input` and `options` must be
+/// valid.
 template <typename Index, typename Part>
 Result<std::vector<PartitionId>> PartitionByExpansion(const PartitionInput& input,
                                                       const PartitionOptions& options,
                                                       const JobControl& control);
 
-/// What that and ChooseOwners take at most, but for the input: the half-edges; for each vertex its
-/// free edges, claim, replicas and where it moves; boundaries and changes.
+/// Bounds the memory of PartitionByExpansion and ChooseOwners without their input: the half-edges;
+/// for each vertex its unassigned edges, claim, replicas and pending move; boundaries and changes.
 template <typename Index, typename Part>
 std::uint64_t ExpansionBytesOf(std::uint64_t vertices, std::uint64_t edges,
                                std::uint32_t partitions) {

@@ -11,8 +11,8 @@
 
 namespace rhizome::inline internal {
 
-/// An array on huge pages where the system has them: what is looked up at random in gigabytes
-/// spends its time on the tables of small ones. Not zeroed.
+/// An array on huge pages if the system has them: random accesses to gigabytes on small pages spend
+/// most of their time in page tables. Not zeroed.
 template <typename T>
 class HugeArray {
  public:
@@ -32,19 +32,19 @@ class HugeArray {
   AlignedBuffer memory_;
 };
 
-/// The edges of every vertex, whatever their direction, and the partition of each: CSR over both
-/// ends of each input edge. An edge has two half-edges that know each other (`twin`), so that all
-/// that is asked about a vertex's own edges is read in sequence; a self-loop has one, its own twin.
-/// Order within a list is the input's.
+/// The edges of every vertex in either direction, with the partition of each: a CSR over both ends
+/// of each input edge. An edge has two half-edges that refer to each other (`twin`), so that a
+/// vertex's own edges are read in sequence; a self-loop has one half-edge, its own twin. Half-edges
+/// of a list are in the order of the input.
 ///
-/// Memory: kBytesPerEdge and kBytesPerVertex; with 32-bit numbers and up to 254 partitions 18 bytes
-/// an edge. The input is passed over, not held. Index numbers half-edges, so 32 bits do for 2^31
-/// edges.
+/// Memory: kBytesPerEdge and kBytesPerVertex; with 32-bit numbers and up to 254 partitions that is
+/// 18 bytes an edge. The input is scanned and not kept. Index numbers half-edges, so 32 bits
+/// suffice below 2^31 edges.
 /// Threads: `part` and `set_part` are relaxed atomics; the rest is constant.
 template <typename Index, typename Part>
 class HalfEdges {
  public:
-  /// The partition of an edge that has none yet.
+  /// The partition of an unassigned edge.
   static constexpr Part kFree = std::numeric_limits<Part>::max();
 
   static constexpr std::uint64_t kBytesPerEdge = 2 * (2 * sizeof(Index) + sizeof(Part));
@@ -55,7 +55,7 @@ class HalfEdges {
     return partitions < kFree && vertices < kLimit && edges < kLimit / 2;
   }
 
-  /// Errors: kOutOfMemory; those of passing over the edges.
+  /// Errors: kOutOfMemory; those of scanning the edges.
   static Result<HalfEdges> Create(const PartitionInput& input) {
     HalfEdges edges(input.vertex_count());
     RHIZOME_RETURN_IF_ERROR(edges.CountDegrees(input));
@@ -80,19 +80,20 @@ class HalfEdges {
   Part part(std::uint64_t half) const {
     return std::atomic_ref(part_[half]).load(std::memory_order_relaxed);
   }
-  /// Of the edge: both of its halves.
+  /// Sets the partition of an edge, that is, of both its half-edges.
   void set_part(std::uint64_t half, Part part) {
     std::atomic_ref(part_[half]).store(part, std::memory_order_relaxed);
     std::atomic_ref(part_[twin_[half]]).store(part, std::memory_order_relaxed);
   }
 
-  /// The partition of each input edge. Gives back the memory of everything else: only size() is
-  /// left to ask for. Errors: those of passing over the edges.
+  /// Returns the partition of each input edge and frees everything else; afterwards only size() is
+  /// valid. Errors: those of scanning the edges.
   Result<std::vector<PartitionId>> Collect(const PartitionInput& input) {
     other_.Free();
     twin_.Free();
     std::vector<PartitionId> result(static_cast<std::size_t>(input.edge_count()));
-    // Fills again, in thought: the offsets are the cursors.
+    // Repeats the scan of Fill with the offsets as cursors, so that it meets the half-edges of each
+    // edge again.
     RHIZOME_RETURN_IF_ERROR(
         input.ForEach([&](std::uint64_t e, std::uint64_t src, std::uint64_t dst) {
           result[e] = part_[offsets_[src]++];
@@ -113,7 +114,8 @@ class HalfEdges {
     return Status::Ok();
   }
 
-  // Uses the offsets as cursors, which leaves each one list further; then shifts them back.
+  // Uses the offsets as cursors, which moves each to the end of its list, and then shifts them
+  // back.
   Status Fill(const PartitionInput& input) {
     RHIZOME_RETURN_IF_ERROR(input.ForEach([&](std::uint64_t, std::uint64_t src, std::uint64_t dst) {
       const std::uint64_t at_src = offsets_[src]++;

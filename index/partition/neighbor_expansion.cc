@@ -12,25 +12,27 @@ namespace rhizome::inline internal {
 
 namespace {
 
-// A partition that is far ahead still moves: the others may be full or have nothing to take.
+// The floor of the speed factor: a partition far ahead of the others still grows, because the
+// others may be full or have nothing to take.
 constexpr double kSlowest = 0.02;
 
-// Within these exp(alpha + beta) brings any speed back to 1 in some hundred rounds.
+// Within these bounds, exp(alpha + beta) brings any speed back to 1 in some hundred rounds.
 constexpr double kLeastLambda = 1e-100;
 constexpr double kMostLambda = 1e100;
 
 constexpr std::uint64_t kRoundsBetweenReports = 64;
 
-// Unassigned edges of a piece of work: enough to be worth a task, few enough to share out.
+// The unassigned edges of a piece of work: large enough to pay for a task, small enough to share
+// out.
 constexpr std::uint64_t kPieceCost = 2048;
 
-// Boundaries are sorted anew when this share of the edges was assigned since.
+// Boundaries are sorted again once one edge in this many was assigned since the last time.
 constexpr std::uint64_t kRefreshShare = 64;
 
-// Of so many seeds tried, the one with fewest edges starts a region: regions that begin at the rim
-// reach hubs late and share them less.
+// NextSeed compares this many seeds, and the one with the fewest edges starts a region: regions
+// that start at the rim reach hubs late and share them less.
 constexpr int kSeedsCompared = 8;
-constexpr int kSeedsLookedAt = 64;
+constexpr int kSeedsLookedAt = 64;  // the most candidates that NextSeed looks at
 
 }  // namespace
 
@@ -64,6 +66,14 @@ NeighborExpansion<Index, Part>::NeighborExpansion(HalfEdges<Index, Part>& edges,
 }
 
 template <typename Index, typename Part>
+// Assigns all edges in rounds. A round
+// 1. ranks the partitions by their edges;
+// 2. selects vertices of each partition's boundary (Select), in parallel;
+// 3. resolves which partition takes which vertex, and picks seeds for partitions without a boundary
+//    (Claim);
+// 4. takes the unassigned edges of these vertices (OneHop) and merges the results (Merge);
+// 5. assigns edges between vertices that already share a partition (TwoHops);
+// 6. sorts the boundaries again when enough edges were assigned (RefreshBoundaries).
 Status NeighborExpansion<Index, Part>::Run(const JobControl& control) {
   for (std::uint64_t round = 0; assigned_ < edge_count_; ++round) {
     if (round % kRoundsBetweenReports == 0) {
@@ -108,8 +118,7 @@ double NeighborExpansion<Index, Part>::Speed(const Grower& grower) const {
   const double factor =
       std::exp(policy_.alpha * (1 - vertex_score) + policy_.beta * (1 - edge_score));
   if (!policy_.compounding) return policy_.lambda0 * std::max(kSlowest, factor);
-  // Before the first round there is nothing to adapt to. The formula has no bounds, but a number
-  // has.
+  // In the first round there is nothing to adapt to. The formula is unbounded, but a double is not.
   if (assigned_ == 0) return grower.lambda;
   return std::clamp(grower.lambda * factor, kLeastLambda, kMostLambda);
 }
@@ -125,7 +134,7 @@ void NeighborExpansion<Index, Part>::Select(PartitionId p) {
   grower.boundary_before = grower.boundary.size();
   const auto boundary = static_cast<double>(grower.boundary_before);
   if (policy_.compounding) {
-    // A whole boundary is the most that a round can take, whatever lambda says.
+    // A round can take at most the whole boundary, whatever lambda says.
     grower.credit = std::min(grower.credit + grower.lambda * boundary, std::max(boundary, 1.0));
     const bool starts = grower.boundary_before == 0;
     if (starts || (stalled_ && p == by_rank_[0])) grower.credit = std::max(grower.credit, 1.0);
@@ -153,8 +162,8 @@ void NeighborExpansion<Index, Part>::RankByLoad() {
   }
 }
 
-// Each selected vertex goes to the emptiest partition that selected it: it has all its edges taken,
-// so that the others lose nothing by forgetting it.
+// Gives each selected vertex to the partition with the fewest edges that selected it. That
+// partition takes all edges of the vertex, so the others lose nothing by dropping it.
 template <typename Index, typename Part>
 void NeighborExpansion<Index, Part>::Claim() {
   work_.clear();
@@ -193,7 +202,8 @@ bool NeighborExpansion<Index, Part>::NextSeed(Index& seed) {
     const Wide scattered = static_cast<Wide>(tried) * seed_stride_ + seed_;
     const auto vertex = static_cast<Index>(static_cast<std::uint64_t>(scattered % vertices));
     if (free_[vertex] == 0) {
-      // What has no edges left never will: the first ones are done with for good.
+      // A vertex without unassigned edges never gets any back, so the scan need not return to a
+      // prefix of such vertices.
       if (tried == seeds_tried_) {
         ++seeds_tried_;
       } else {
@@ -209,8 +219,8 @@ bool NeighborExpansion<Index, Part>::NextSeed(Index& seed) {
   return found != 0;
 }
 
-// Pieces of about kPieceCost unassigned edges. What the vertices before a piece may take is taken
-// off its limit, so that the partition ends below its cap whatever happens.
+// Cuts the work into pieces of about kPieceCost unassigned edges. OneHop and TwoHops divide the
+// room below the cap among them, so that no partition exceeds its cap.
 template <typename Index, typename Part>
 void NeighborExpansion<Index, Part>::CutIntoPieces(PartitionId p, std::size_t begin,
                                                    std::size_t end) {
@@ -248,8 +258,8 @@ void NeighborExpansion<Index, Part>::TakeEdges(Piece& piece) {
   for (std::size_t i = piece.begin; i < piece.end; ++i) TakeEdgesOf(piece, work_[i]);
 }
 
-// Of an edge between two claimed vertices exactly one end is the one that may take it: that of the
-// emptier partition, or the lower of two vertices of one partition.
+// Exactly one end may take an edge between two claimed vertices: that of the partition with fewer
+// edges, or the lower vertex if both belong to one partition.
 template <typename Index, typename Part>
 void NeighborExpansion<Index, Part>::TakeEdgesOf(Piece& piece, Index vertex) {
   const PartitionId p = piece.p;
@@ -293,7 +303,7 @@ void NeighborExpansion<Index, Part>::Merge() {
       grower.reached.insert(grower.reached.end(), pieces_[i].reached.begin(),
                             pieces_[i].reached.end());
     }
-    // Which of several pieces reached a vertex first is a matter of timing.
+    // Timing decides which of several pieces reached a vertex first, so the merged list is sorted.
     if (pieces > 1) std::sort(grower.reached.begin(), grower.reached.end());
     for (const Index vertex : grower.reached) {
       if (free_[vertex] != 0) grower.boundary.Push(vertex, free_[vertex]);
@@ -309,7 +319,7 @@ void NeighborExpansion<Index, Part>::TwoHops() {
   for (const PartitionId p : by_rank_) {
     for (const Index vertex : growers_[p].reached) {
       if (free_[vertex] == 0 || claim_[vertex] != kFree) continue;
-      claim_[vertex] = 0;  // reached
+      claim_[vertex] = 0;  // marks the vertex as reached
       work_.push_back(vertex);
     }
   }
@@ -350,7 +360,7 @@ void NeighborExpansion<Index, Part>::GiveEdgesOf(Piece& piece, Index vertex) {
   for (std::uint64_t half = edges_.begin(vertex); half < edges_.end(vertex); ++half) {
     if (edges_.part(half) != kFree) continue;
     const Index other = edges_.other(half);
-    // Of two reached vertices the lower one gives.
+    // Only the lower one of two reached vertices assigns their edge.
     if (other < vertex && claim_[other] != kFree) continue;
     const PartitionId p = BestShared(piece, vertex, other);
     if (p == kMaxPartitions) continue;
@@ -362,7 +372,8 @@ void NeighborExpansion<Index, Part>::GiveEdgesOf(Piece& piece, Index vertex) {
   if (taken != 0) LoseFree(vertex, taken);
 }
 
-// kMaxPartitions if there is none with room.
+// Returns the least loaded partition that holds both vertices and has room; kMaxPartitions if there
+// is none.
 template <typename Index, typename Part>
 PartitionId NeighborExpansion<Index, Part>::BestShared(const Piece& piece, std::uint64_t a,
                                                        std::uint64_t b) const {
@@ -376,7 +387,8 @@ PartitionId NeighborExpansion<Index, Part>::BestShared(const Piece& piece, std::
 
 template <typename Index, typename Part>
 void NeighborExpansion<Index, Part>::RefreshBoundaries() {
-  // What is counted as boundary where the speed compounds has edges that are free.
+  // If the speed compounds, the boundary's size matters, so it must hold only vertices with
+  // unassigned edges: it is refreshed in every round.
   const std::uint64_t enough = policy_.compounding ? 0 : edge_count_ / kRefreshShare + 1;
   if (assigned_ - refreshed_at_ < enough) return;
   refreshed_at_ = assigned_;

@@ -14,52 +14,57 @@
 
 namespace rhizome::inline internal {
 
-/// What an expansion knows of a partition when it chooses its speed; see ExpansionPolicy::observe.
+/// The state of one partition when the expansion sets its speed; see ExpansionPolicy::observe.
 struct ExpansionSpeed {
   std::uint64_t vertices = 0;
   std::uint64_t edges = 0;
   std::uint64_t boundary = 0;  ///< vertices
   double lambda = 0;
-  std::uint64_t selected = 0;  ///< of the boundary, in this round
+  std::uint64_t selected = 0;  ///< boundary vertices selected in this round
 };
 
-/// How fast partitions grow: in a round, partition p takes lambda_p of its boundary's vertices.
+/// Controls how fast partitions grow: in a round, partition p selects a share lambda_p of its
+/// boundary.
 struct ExpansionPolicy {
   double lambda0 = 0.01;
 
   /// lambda_p = lambda0 exp(alpha (1 - VS_p) + beta (1 - ES_p)), where VS_p and ES_p are the
-  /// partition's vertices and edges over the mean (after GLISP III-B, eq. 5-7). 0: all equally
-  /// fast.
+  /// partition's vertices and edges over the mean (after GLISP section III-B, eq. 5-7). With alpha
+  /// = beta = 0 all partitions grow at the same speed.
   double alpha = 0;
   double beta = 0;
 
-  /// As printed in GLISP: the factor multiplies the lambda_p of the round before; a boundary counts
-  /// as what it is; a region goes on at a random vertex. It winds up.
+  /// Selects the method as printed in GLISP: the factor multiplies the lambda_p of the previous
+  /// round, small boundaries get no minimum, and a region without a boundary continues at a random
+  /// vertex. The speeds wind up, as an integrator without bounds does.
   bool compounding = false;
 
-  std::uint64_t edge_cap = 0;  ///< hard; of a partition
+  std::uint64_t edge_cap = 0;  ///< hard cap on the edges of a partition
 
-  /// For tests: told each round's speeds before anything is taken. Called from one thread.
+  /// A hook for tests: receives each round's speeds before any edge is taken. Called from one
+  /// thread.
   std::function<void(std::span<const ExpansionSpeed>)> observe = {};
 };
 
-/// The policy of GLISP's section III-B with the constants of its section IV-B: lambda0 0.1, alpha =
-/// beta = 1, and no partition is ever full.
+/// Returns the policy of GLISP section III-B with the constants of its section IV-B: lambda0 = 0.1,
+/// which is the default of DistributedNE, and alpha = beta = 1. No partition is ever full.
 ExpansionPolicy PrintedPolicy(std::uint64_t edges);
 
-/// Neighbour expansion: every partition grows a region from seed vertices, in rounds. In a round
-/// it selects the vertices of its boundary that have the fewest unassigned edges, takes those edges
-/// (one hop), and then every unassigned edge between a vertex that was just reached and a vertex
-/// that shares a partition with it is given away (two hops; to the least loaded shared partition).
+/// Neighbour expansion: every partition grows a region from seed vertices, in rounds. In a round it
+/// selects the vertices of its boundary with the fewest unassigned edges and takes those edges (one
+/// hop). Then every unassigned edge between a newly reached vertex and a vertex that shares a
+/// partition with it goes to the least loaded partition that both share (two hops).
 ///
 /// A boundary below 1 / lambda0 vertices counts as that many, unless the speed compounds: nearly
-/// tree-like graphs have tiny boundaries for ever. Fractions of a vertex are carried over to the
-/// next round. Where no partition could take anything in a round, the emptiest takes a vertex.
+/// tree-like graphs never grow a larger boundary. Fractions of a vertex carry over to the next
+/// round. If the speed compounds and a round assigned no edge, the partition with the fewest edges
+/// selects a vertex in the next.
 ///
-/// Threads: partitions act together, each phase of a round on what the phase before left. Where two
-/// want the same vertex or edge, the one with fewer edges at the start of the round gets it; room
-/// below the cap is shared out to the pieces of work before they run. So nothing depends on timing.
-/// Shape: O(edges x replicas of their ends).
+/// Threads: the partitions work in parallel, each phase of a round on the result of the phase
+/// before. If two want the same vertex or edge, the one with fewer edges at the start of the round
+/// gets it; room below the cap is divided among the pieces of work before they run. So the result
+/// does not depend on timing.
+/// Work: O(edges x replicas of their ends).
 template <typename Index, typename Part>
 class NeighborExpansion {
  public:
@@ -80,14 +85,14 @@ class NeighborExpansion {
     std::uint64_t vertices = 0;
     double lambda = 0;  // of this round
     std::uint64_t boundary_before = 0;
-    double credit = 0;    // vertices that it may take, with fractions of earlier rounds
-    bool hungry = false;  // may take one in this round
+    double credit = 0;    // vertices that it may select, including fractions of earlier rounds
+    bool hungry = false;  // may select a vertex in this round
     BoundaryQueue<Index> boundary;
     std::vector<Index> selected;
     std::vector<Index> reached;  // in this round
   };
 
-  // A piece of a phase: some vertices of `work_`, and what came of them.
+  // A piece of a phase: some vertices of `work_`, and the result for them.
   struct Piece {
     std::size_t begin = 0;
     std::size_t end = 0;
@@ -95,7 +100,7 @@ class NeighborExpansion {
     std::uint64_t cost = 0;            // unassigned edges of its vertices
     std::uint64_t taken = 0;           // one hop
     std::vector<Index> reached;        // one hop
-    std::vector<std::uint64_t> quota;  // two hops: [partitions] edges that it may still give
+    std::vector<std::uint64_t> quota;  // two hops: [partitions] edges that it may still assign
     std::vector<std::uint64_t> given;  // two hops: [partitions]
   };
 
@@ -132,18 +137,19 @@ class NeighborExpansion {
 
   ReplicaSets replicas_;
   std::vector<Index> free_;  // [vertices] unassigned edges
-  std::vector<Part> claim_;  // [vertices] who takes its edges in this round; later: reached in it
+  std::vector<Part> claim_;  // [vertices] the partition that takes its edges; in TwoHops: reached
   std::vector<Grower> growers_;
   std::vector<std::uint32_t> rank_;   // [partitions] position by edges, fewest first
   std::vector<PartitionId> by_rank_;  // [partitions]
   std::vector<Index> work_;           // vertices of this phase
   std::vector<Piece> pieces_;
-  std::size_t piece_count_ = 0;  // of pieces_, which are used again
+  // The part of pieces_ in use; the rest keeps its memory for later phases.
+  std::size_t piece_count_ = 0;
   std::uint64_t work_cost_ = 0;
 
   std::uint64_t assigned_ = 0;
   std::uint64_t refreshed_at_ = 0;
-  bool stalled_ = false;  // nothing was taken in the round before
+  bool stalled_ = false;  // no edge was assigned in the previous round
   std::uint64_t replica_count_ = 0;
   std::uint64_t seeds_tried_ = 0;
   std::uint64_t seed_stride_ = 1;  // coprime to the vertex count: visits all in scattered order

@@ -11,20 +11,21 @@ namespace rhizome::inline internal {
 
 inline constexpr PartitionId kNoOwner = 0xFFFF;
 
-/// Gives each vertex its owner, those with the least choice first, so that those with the most
-/// choice even out the rows. Order: interior vertices; boundary vertices with a clear majority;
-/// ties and hubs (in at least half of the partitions); isolated vertices.
+/// Gives each vertex its owner. Vertices with the least choice are first, so that those with more
+/// choice can even out the rows: vertices that must be kept in place; interior vertices; boundary
+/// vertices with a clear majority; ties and hubs (in at least half of the partitions); isolated
+/// vertices.
 ///
-/// View: Kept(v), if it has one, the partition that v must stay with, or kNoOwner;
-/// ForEachPartition(v, visit(p)) over the partitions of a vertex; Majority(v), the one that
-/// clearly holds most of its edges, or kNoOwner.
+/// View provides ForEachPartition(v, visit(p)) over the partitions of a vertex; Majority(v), the
+/// partition that clearly holds most of its edges, or kNoOwner; and optionally Kept(v), the
+/// partition that v must stay with, or kNoOwner.
 template <typename View>
 class OwnerChooser {
  public:
   OwnerChooser(View view, std::uint64_t vertex_count, std::uint32_t partitions)
       : view_(std::move(view)),
         partitions_(partitions),
-        // As many rows as a partition may have before a majority no longer decides.
+        // A partition with this many rows no longer gets vertices by majority.
         share_((vertex_count + partitions - 1) / partitions),
         owner_(static_cast<std::size_t>(vertex_count), kNoOwner),
         rows_(partitions) {}

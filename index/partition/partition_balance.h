@@ -10,17 +10,17 @@
 
 namespace rhizome::inline internal {
 
-/// The most edges that a partition may have: `balance` times the mean, but never so few that the
-/// partitions together could not hold all.
+/// Returns the most edges that a partition may have: `balance` times the mean, but at least enough
+/// for the partitions to hold all edges.
 inline std::uint64_t EdgeCap(std::uint64_t edges, std::uint32_t partitions, double balance) {
   const double mean = static_cast<double>(edges) / partitions;
   const std::uint64_t least = edges / partitions + (edges % partitions != 0);
-  // Beyond what a double counts exactly, or a balance that means "no cap": all edges.
+  // All edges is the limit for a balance that means "no cap", and where a double is not exact.
   const double most = std::min(std::floor(mean * balance), static_cast<double>(edges));
   return std::max(least, static_cast<std::uint64_t>(most));
 }
 
-/// Largest over mean; 1 where there is nothing to divide.
+/// Returns the largest load over the mean; 1 if all loads are 0.
 inline double Balance(const std::vector<std::uint64_t>& load) {
   std::uint64_t sum = 0;
   for (const std::uint64_t x : load) sum += x;
@@ -29,7 +29,7 @@ inline double Balance(const std::vector<std::uint64_t>& load) {
   return static_cast<double>(most) * static_cast<double>(load.size()) / static_cast<double>(sum);
 }
 
-/// Largest over smallest; 1 where there is nothing to divide, infinite where something has nothing.
+/// Returns the largest load over the smallest; 1 if all loads are 0, infinite if only some are.
 inline double MaxOverMin(const std::vector<std::uint64_t>& load) {
   const auto [least, most] = std::minmax_element(load.begin(), load.end());
   if (least == load.end() || *most == 0) return 1;

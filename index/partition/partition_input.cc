@@ -11,7 +11,8 @@ namespace rhizome {
 
 namespace {
 
-// Of columns in memory: what was checked is still cached when it is looked at.
+// The block of columns in memory: small enough that a block is still in the processor's cache when
+// it is visited after its check.
 constexpr std::size_t kBlockEdges = std::size_t{1} << 15;
 
 }  // namespace

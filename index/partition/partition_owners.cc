@@ -15,11 +15,11 @@ namespace rhizome {
 
 namespace {
 
-// A partition with this share of the largest count is as good an owner as the largest: what is read
-// for a vertex from elsewhere differs by at most a fifth of it.
+// A partition with at least this share of the largest count is as good an owner as the largest: a
+// vertex then reads at most a fifth of that count more from elsewhere.
 constexpr double kTieShare = 0.8;
 
-/// The edges of each vertex in each partition, as OwnerChooser looks at them.
+/// Counts the edges of each vertex in each partition, as the View of an OwnerChooser.
 template <typename Index>
 class CountedEdges {
  public:
@@ -83,7 +83,7 @@ Result<std::vector<PartitionId>> ChooseOwners(const PartitionInput& input,
                                               std::span<const PartitionId> partition_of_edge,
                                               std::uint32_t partitions) try {
   RHIZOME_RETURN_IF_ERROR(input.CheckPartitions(partition_of_edge, partitions));
-  // A vertex has at most twice as many ends as there are edges.
+  // Self-loops count twice, so a count is at most twice the number of edges.
   return input.edge_count() < std::numeric_limits<std::uint32_t>::max() / 2
              ? Choose<std::uint32_t>(input, partition_of_edge, partitions)
              : Choose<std::uint64_t>(input, partition_of_edge, partitions);

@@ -25,7 +25,7 @@ constexpr std::array<std::pair<PartitionerKind, std::string_view>, 8> kNames = {
     {PartitionerKind::kRange, "range"},
 }};
 
-// Calls run.operator()<Index, Part>() with the smallest numbers that fit.
+// Calls run.operator()<Index, Part>() with the smallest types that fit.
 template <typename Run>
 auto WithNumbersFor(std::uint64_t vertices, std::uint64_t edges, std::uint32_t partitions,
                     const Run& run) {
@@ -70,7 +70,7 @@ Status CheckPartitionOptions(const PartitionOptions& options) try {
     return Status::InvalidArgument(fmt::format("{} partitions: the number must be in [1, {}]",
                                                options.partitions, kMaxPartitions));
   }
-  // Written so that NaN fails, too.
+  // The conditions are negated so that NaN fails, too.
   if (!(options.max_edge_balance >= 1) || !(options.max_vertex_balance >= 1)) {
     return Status::InvalidArgument(
         fmt::format("max_edge_balance {} and max_vertex_balance {}: each must be at least 1",

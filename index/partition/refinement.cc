@@ -10,26 +10,34 @@ namespace rhizome::inline internal {
 
 namespace {
 
-// Vertices with more edges do not move as a whole: hubs are replicated anyway, and the move would
-// drag too much with it.
+// Vertices with more edges do not move as a whole: a hub is replicated anyway, and its move would
+// take too many edges along.
 constexpr std::uint64_t kMaxVertexDegree = 128;
 
 // A replica with more edges is not worth scattering.
 constexpr std::uint64_t kMaxReplicaEdges = 64;
 
-// Sets of vertices in a pass: few enough moves at a time for their gains to be about right.
+// The sets of vertices in a pass. With enough sets, few vertices move at a time, so that their
+// estimated gains are about right.
 constexpr std::uint32_t kSteps = 32;
+// LevelEdges runs before every step whose number is a multiple of this.
 constexpr std::uint32_t kStepsBetweenLevels = 8;
+// Changes are sharded by vertex, so that the shards are applied in parallel.
 constexpr std::size_t kShards = 64;
 constexpr std::uint64_t kPieceWork = 1 << 15;  // half-edges
 
+// Passes end after this many, or once one changes the number of replicas by less than kMinGain of
+// it.
 constexpr int kMaxPasses = 24;
 constexpr double kMinGain = 0.002;
+// A pass raises the price of a replica by kPriceStep times the excess of vertices over the goal;
+// prices stay within [0, kMaxPrice].
 constexpr double kPriceStep = 2;
 constexpr double kMaxPrice = 16;
+// A move must lower the cost by more than this, so that rounding does not count as a gain.
 constexpr double kEpsilon = 1e-6;
 
-constexpr std::size_t kMaxWords = kMaxPartitions / 64;
+constexpr std::size_t kMaxWords = kMaxPartitions / 64;  // words of the largest replica set
 
 }  // namespace
 
@@ -69,7 +77,7 @@ void Refinement<Index, Part>::CutIntoPieces() {
   for (std::uint64_t v = 0; v < vertices;) {
     Piece piece;
     piece.begin = v;
-    // A step visits one vertex in kSteps of them.
+    // A step visits one vertex of every kSteps, hence the factor.
     const std::uint64_t enough = halves_.begin(v) + kPieceWork * kSteps;
     while (v < vertices && halves_.begin(v) < enough) ++v;
     piece.end = v;
@@ -95,7 +103,7 @@ void Refinement<Index, Part>::CountAll() {
         if (is_hub(v)) hub_counts(v)[p] = piece.own[p];
         if (piece.own[p] == 1) single_.Add(v, static_cast<PartitionId>(p));
         if (piece.own[p] != 0) replicas_.Add(v, static_cast<PartitionId>(p));
-        piece.edges[p] += piece.own[p] != 0;  // replicas, here
+        piece.edges[p] += piece.own[p] != 0;  // counts replicas here
       }
     }
   });
@@ -111,7 +119,7 @@ void Refinement<Index, Part>::CountAll() {
   }
 }
 
-// The edges of a vertex in each partition.
+// Counts the edges of a vertex in each partition.
 template <typename Index, typename Part>
 void Refinement<Index, Part>::CountOwn(Piece& piece, Index vertex) {
   std::fill(piece.own.begin(), piece.own.end(), Index{0});
@@ -135,12 +143,17 @@ bool Refinement<Index, Part>::balanced() const {
 }
 
 template <typename Index, typename Part>
+// Refines the assignment:
+// 1. runs passes of moves until one changes the number of replicas by less than kMinGain and the
+//    vertices are balanced;
+// 2. rebalances if a bound is still exceeded (refinement_rebalance.cc);
+// 3. moves interior vertices out of partitions that have too many.
 Status Refinement<Index, Part>::Run(const JobControl& control) {
   for (int pass = 0; pass < kMaxPasses; ++pass) {
     const std::uint64_t before = replica_count_;
     RHIZOME_RETURN_IF_ERROR(Pass(control));
     const auto gain = static_cast<double>(before) - static_cast<double>(replica_count_);
-    // What is not balanced by now, and finds no move, will not be.
+    // If the vertices are not balanced by now and no move was found, further passes do not help.
     if (std::abs(gain) < kMinGain * static_cast<double>(before) && (balanced() || gain == 0)) break;
   }
   RHIZOME_RETURN_IF_ERROR(Rebalance(control));
@@ -183,7 +196,7 @@ void Refinement<Index, Part>::Step(std::uint32_t step) {
   Settle(work);
 }
 
-// Brings replicas and counts up to date with the changes that the pieces recorded.
+// Updates replicas and counts with the changes that the pieces recorded.
 template <typename Index, typename Part>
 void Refinement<Index, Part>::Settle(std::uint64_t work) {
   workers_.ForEach(kShards, work, [this](std::size_t s) { Update(s); });
@@ -200,15 +213,15 @@ void Refinement<Index, Part>::Settle(std::uint64_t work) {
   }
 }
 
-// Edges of partitions above the mean go to partitions below it that have both ends. What leaves one
-// and comes to another is shared out to the pieces beforehand.
+// Moves edges of partitions above the mean to partitions below it that hold both ends. Each piece
+// gets its share of what may leave and arrive beforehand.
 template <typename Index, typename Part>
 void Refinement<Index, Part>::LevelEdges() {
   std::uint64_t total = 0;
   for (const std::uint64_t edges : edges_) total += edges;
   const std::uint64_t mean = (total + partitions_ - 1) / partitions_;
   const std::uint64_t most = *std::max_element(edges_.begin(), edges_.end());
-  // Half of the room is left: moves find enough.
+  // If half of the room is left, moves find enough.
   if (most <= mean + (std::max(limits_.max_edges, mean) - mean) / 2) return;
   for (Piece& piece : pieces_) {
     const double share =
@@ -234,7 +247,7 @@ void Refinement<Index, Part>::LevelPiece(Piece& piece) {
     for (std::uint64_t half = halves_.begin(v); half < halves_.end(v); ++half) {
       const Part from = halves_.part(half);
       const Index other = halves_.other(half);
-      // Each edge once; parts change only here, so that this end sees no other's work.
+      // The higher end handles an edge, so that each is visited once, by one thread.
       if (open_[from] || piece.quota[from] == 0 || other > vertex) continue;
       PartitionId to = kMaxPartitions;
       replicas_.ForEachCommon(vertex, other, [&](PartitionId q) {
@@ -249,7 +262,7 @@ void Refinement<Index, Part>::LevelPiece(Piece& piece) {
   }
 }
 
-// Moves an edge; who it concerns is told by Settle.
+// Moves an edge, and records the change for Settle.
 template <typename Index, typename Part>
 void Refinement<Index, Part>::Record(Piece& piece, Index vertex, std::uint64_t half, Part to) {
   const Part from = halves_.part(half);
@@ -325,7 +338,8 @@ void Refinement<Index, Part>::ProposeMove(Piece& piece, Index vertex) {
   piece.moves.push_back(best);
 }
 
-// What leaving every partition saves, and what being in one alone costs, for the best one.
+// Returns the change of cost if all edges move to the best single partition: what leaving all
+// current partitions saves, and what being in that one costs. At most 0.
 template <typename Index, typename Part>
 double Refinement<Index, Part>::CostOfWhole(const Piece& piece, Index vertex, Move& move) const {
   const std::uint64_t degree = halves_.degree(vertex);
@@ -358,7 +372,7 @@ double Refinement<Index, Part>::CostOfWhole(const Piece& piece, Index vertex, Mo
   return best;
 }
 
-// The replica that is cheapest to be rid of.
+// Returns the change of cost for the replica that is cheapest to remove. At most 0.
 template <typename Index, typename Part>
 double Refinement<Index, Part>::CostOfScatter(Piece& piece, Index vertex, Move& move) const {
   bool small = false;
@@ -384,7 +398,7 @@ double Refinement<Index, Part>::CostOfScatter(Piece& piece, Index vertex, Move& 
   return best;
 }
 
-// What it costs to have an edge in another partition of `vertex` than `from`, at least; a lot if
+// Returns the least cost of an edge in a partition of `vertex` other than `from`; a huge cost if
 // none has room.
 template <typename Index, typename Part>
 double Refinement<Index, Part>::BestTarget(Index vertex, Index other, std::size_t from,
@@ -407,7 +421,7 @@ void Refinement<Index, Part>::DropConflicts(Piece& piece) {
   std::erase_if(piece.moves, [this](const Move& move) { return Yields(move); });
 }
 
-// True if a neighbour across one of the edges to be moved moves too, and comes first.
+// Returns whether a neighbour across one of the edges to be moved also moves and has the lower id.
 template <typename Index, typename Part>
 bool Refinement<Index, Part>::Yields(const Move& move) const {
   const std::uint8_t step = moving_[move.vertex];
@@ -510,7 +524,7 @@ void Refinement<Index, Part>::UpdateHub(const Change& change, Shard& shard) {
   }
 }
 
-// Both sets of a vertex anew. Once done, doing it again changes nothing.
+// Recomputes both sets of a vertex. Idempotent.
 template <typename Index, typename Part>
 void Refinement<Index, Part>::Recount(Index vertex, Shard& shard) {
   std::array<std::uint64_t, kMaxWords> once{};

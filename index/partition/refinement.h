@@ -11,70 +11,70 @@
 
 namespace rhizome::inline internal {
 
-/// What a refinement must keep and aims at.
+/// The bounds that a refinement must keep, and its goal.
 struct BalanceLimits {
-  std::uint64_t max_edges = 0;     ///< of a partition; no move takes it further
-  double goal_vertex_balance = 0;  ///< where the price of a replica starts to rise
-  double max_vertex_balance = 0;   ///< inside it in the end, if any sequence of moves gets there
+  std::uint64_t max_edges = 0;     ///< hard cap on a partition's edges; no move exceeds it
+  double goal_vertex_balance = 0;  ///< the price of a replica rises above this
+  double max_vertex_balance = 0;   ///< kept in the end, if any sequence of moves gets there
 };
 
-/// Improves an assignment by local moves that remove replicas. A replica in partition p costs
-/// 1 + price_p; the price rises while p has more than its share of vertices, so that the same moves
-/// lower the replication factor and the imbalance (a vertex whose neighbours are hubs present
-/// everywhere changes partition for nothing). Two kinds of moves, taken when they lower the cost: a
-/// vertex with all its edges to one partition; the edges of one replica, each to whichever other
-/// partition of the vertex suits it best. Between them edges leave the fuller partitions for
-/// emptier ones that have both of their ends, which costs nothing and makes room for further moves.
+/// Improves an assignment by local moves that remove replicas. A replica in partition p costs 1 +
+/// price_p. The price rises while p has more than its share of vertices, so that the same moves
+/// lower both the replication factor and the imbalance (a vertex whose neighbours are hubs present
+/// everywhere changes partition at no cost). There are two kinds of moves, taken if they lower the
+/// cost: a vertex with all its edges moves to one partition; or the edges of one replica move, each
+/// to the best other partition of the vertex. Between steps, edges move from fuller partitions to
+/// emptier ones that hold both of their ends, which costs nothing and makes room for further moves.
 ///
-/// Threads: a pass visits the vertices in kSteps disjoint sets. All vertices of a set look for
-/// their best move at once, in the state that the set before left; of two neighbours that both
-/// want to move, one waits for the next pass; moves beyond a partition's room are dropped in a
-/// fixed order; the rest is applied, and counts are then brought up to date, each vertex by one
-/// thread. So nothing depends on timing. Work: O(half-edges) a pass, of which there are at most
-/// kMaxPasses.
+/// Threads: a pass visits the vertices in kSteps disjoint sets. All vertices of a set search for
+/// their best move in parallel, in the state after the previous set. Of two neighbours that both
+/// want to move, one waits for the next pass; moves that exceed a partition's room are dropped in a
+/// fixed order; the rest is applied, and then the counts are updated, each vertex by one thread. So
+/// the result does not depend on timing. Work: O(half-edges) a pass, at most kMaxPasses passes.
 ///
-/// Where that does not end inside the bounds (one partition's edges are sparse, another's dense,
-/// and none has room for more), regions are exchanged against edges of dense ones, whatever
-/// replicas that costs; and where even that does not, a share of the edges is dealt out at random,
-/// which evens out everything. Only where edges are so few that chance cannot even them out does
-/// the result lie outside: it is then the best of those found.
+/// If that does not end within the bounds (one partition's edges are sparse, another's dense, and
+/// none has room), regions are exchanged against edges of dense ones, at any cost in replicas. If
+/// even that fails, a share of the edges is dealt out at random, which evens out everything. Only
+/// if there are too few edges for chance to even them out does the result exceed the bounds: it is
+/// then the best one found.
 ///
-/// At last vertices of few edges leave partitions with too many that are in no other (nobody else
-/// could own those) for partitions that have all of their neighbours, which costs no replica.
+/// Finally, vertices of few edges leave partitions with too many interior vertices (which no other
+/// partition could own) for partitions that hold all of their neighbours, at no cost in replicas.
 ///
 /// Invariants between steps: replicas_ and single_ (the partitions in which a vertex has exactly
-/// one edge), edges_ and vertices_ describe the half-edges' partitions.
+/// one edge), edges_ and vertices_ agree with the partitions of the half-edges.
 template <typename Index, typename Part>
 class Refinement {
  public:
-  /// Refines in place. Every edge has a partition; `replicas` agrees.
+  /// Refines in place. Every edge must have a partition, and `replicas` must agree.
   Refinement(HalfEdges<Index, Part>& halves, ReplicaSets& replicas, std::uint32_t partitions,
              const BalanceLimits& limits, Workers& workers);
 
-  /// Passes until one gains little and the vertices are balanced. Errors: kInterrupted.
+  /// Runs passes until one gains little and the vertices are balanced, then rebalances. Errors:
+  /// kInterrupted.
   Status Run(const JobControl& control);
 
-  /// True if both bounds hold.
+  /// Returns whether both bounds hold.
   bool balanced() const;
 
  private:
   static constexpr Part kMixed = HalfEdges<Index, Part>::kFree;
 
-  // A vertex's best move: all its edges, or those of one partition, to `to`, or (kMixed) each to
-  // its own target; those stand in the piece's `targets` from `first` on.
+  // A vertex's best move. It moves all edges, or those in partition `from`, to `to`; if `to` is
+  // kMixed, each edge has its own target, and these are in the piece's `targets` from `first` on.
   struct Move {
     Index vertex;
     Part from;  // kMixed: all
     Part to;
-    std::uint32_t edges;     // that come to `to`
-    std::uint32_t replicas;  // that come to `to`
+    std::uint32_t edges;     // edges that `to` gains
+    std::uint32_t replicas;  // replicas that `to` gains
     std::size_t first;
   };
   struct Target {
     std::uint64_t half;
     Part to;
   };
-  // One edge moved away: an end of it has one edge less in `from` and one more in `to`.
+  // Records for one end of a moved edge that it has one edge less in `from` and one more in `to`.
   struct Change {
     Index vertex;
     Part from;
@@ -86,24 +86,25 @@ class Refinement {
     std::vector<Move> moves;
     std::vector<Target> targets;
     std::vector<std::vector<Change>> changes;  // [kShards] by vertex
-    std::vector<std::int64_t> edges;           // [partitions] how many came and went
-    std::vector<std::uint64_t> quota;          // [partitions] how many may go, or come
+    std::vector<std::int64_t> edges;           // [partitions] net change
+    std::vector<std::uint64_t> quota;          // [partitions] edges that may still leave or arrive
 
     // Scratch of one vertex, [partitions].
     std::vector<Index> own;                // its edges
     std::vector<std::uint32_t> neighbors;  // edges whose other end is there
-    std::vector<std::uint32_t> saved;      // replicas of others that go along
-    std::vector<double> scatter;           // cost of sending this replica's edges off
+    std::vector<std::uint32_t> saved;      // replicas of neighbours that move along
+    std::vector<double> scatter;           // cost of scattering this replica's edges
   };
   struct Shard {
-    std::vector<std::int64_t> vertices;  // [partitions] how many came and went
+    std::vector<std::int64_t> vertices;  // [partitions] net change
     std::int64_t replicas = 0;
   };
 
   void CutIntoPieces();
   void CountAll();
 
-  // refinement_rebalance.cc: what ends inside the bounds where prices do not get there. One thread.
+  // refinement_rebalance.cc: brings the result within the bounds where prices alone do not. One
+  // thread.
   Status Rebalance(const JobControl& control);
   Status Exchange(const JobControl& control);
   Status SpreadInterior(const JobControl& control);
@@ -159,7 +160,7 @@ class Refinement {
   const BalanceLimits limits_;
   Workers& workers_;
 
-  // Vertices of high degree keep their counts; others count their edges again.
+  // Vertices of high degree store their counts; others recount their edges.
   const std::uint64_t hub_degree_;
   RankBitmap hubs_;
   std::vector<Index> hub_counts_;  // [hubs x partitions]
@@ -167,12 +168,13 @@ class Refinement {
   std::vector<std::uint64_t> edges_;     // [partitions]
   std::vector<std::uint64_t> vertices_;  // [partitions]
   std::uint64_t replica_count_ = 0;
-  std::vector<double> price_;       // [partitions] of a replica, beyond 1
-  std::vector<std::uint8_t> open_;  // [partitions] may take more vertices in this step
+  std::vector<double> price_;       // [partitions] of a replica, added to 1
+  std::vector<std::uint8_t> open_;  // [partitions] may gain vertices in this step
 
   std::vector<Piece> pieces_;
   std::vector<Shard> shards_;
-  std::vector<std::uint8_t> moving_;  // [vertices] 1 + the step of this pass in which it would
+  // [vertices] 1 + the step of this pass in which it wants to move
+  std::vector<std::uint8_t> moving_;
 };
 
 extern template class Refinement<std::uint32_t, std::uint8_t>;

@@ -10,15 +10,21 @@ namespace rhizome::inline internal {
 
 namespace {
 
+// Exchange stops after this many exchanges for each partition.
 constexpr std::uint32_t kExchangesForEachPartition = 64;
 
-// Of the vertices that a partition would own if all owned as many, and that may be in it alone.
+// Bounds the interior vertices of a partition, over its even share of all vertices.
 constexpr double kMaxInteriorShare = 1.05;
+// SpreadInterior leaves vertices with more edges in place.
 constexpr std::uint64_t kMaxInteriorDegree = 8;
+// A vertex that moves may free its neighbours, which a later round then moves.
 constexpr int kInteriorRounds = 4;
 
 }  // namespace
 
+// Exchanges regions first. If a bound is still exceeded, it deals out 1/8, 2/8, 4/8 and finally all
+// of the edges at random, each time from the same state, until the bounds hold. If none does, the
+// state with the best vertex balance stays.
 template <typename Index, typename Part>
 Status Refinement<Index, Part>::Rebalance(const JobControl& control) {
   if (!balanced()) RHIZOME_RETURN_IF_ERROR(Exchange(control));
@@ -48,7 +54,7 @@ Status Refinement<Index, Part>::Rebalance(const JobControl& control) {
   return Status::Ok();
 }
 
-// Deals `share` of every `of` edges out at random, to where there is room below the mean.
+// Deals `share` of every `of` edges out at random, to partitions with fewer edges than the mean.
 template <typename Index, typename Part>
 void Refinement<Index, Part>::Blend(std::uint64_t share, std::uint64_t of) {
   std::uint64_t total = 0;
@@ -85,8 +91,8 @@ void Refinement<Index, Part>::Recount() {
   CountAll();
 }
 
-// Between the partitions with most and with fewest vertices, again and again, until the bound holds
-// or a round over all partitions has changed nothing for the better.
+// Exchanges between the partitions with the most and the fewest vertices, until the bound holds or
+// as many exchanges as there are partitions brought no improvement.
 template <typename Index, typename Part>
 Status Refinement<Index, Part>::Exchange(const JobControl& control) {
   double best = vertex_balance();
@@ -106,9 +112,9 @@ Status Refinement<Index, Part>::Exchange(const JobControl& control) {
   return Status::Ok();
 }
 
-// Moves a region of `from`, grown from its vertices with fewest edges, to `to`. Where `to` has no
-// room for more edges, edges of its vertices with most edges leave it first: those cost the fewest
-// replicas an edge.
+// Moves a region of `from`, grown from its vertices with the fewest edges, to `to`. If `to` has no
+// room for more edges, edges of its vertices with the most edges leave it first: those cost the
+// fewest replicas an edge.
 template <typename Index, typename Part>
 void Refinement<Index, Part>::ExchangeBetween(PartitionId from, PartitionId to) {
   const std::uint64_t moves = std::max<std::uint64_t>(1, (vertices_[from] - vertices_[to]) / 4);
@@ -122,7 +128,7 @@ void Refinement<Index, Part>::ExchangeBetween(PartitionId from, PartitionId to) 
     if (!MakeRoom(to, Count(vertex, from), from, heavy)) return;
     for (std::uint64_t half = halves_.begin(vertex); half < halves_.end(vertex); ++half) {
       if (halves_.part(half) != from) continue;
-      // Making room may have brought edges of this vertex here.
+      // MakeRoom may have moved edges of this vertex to `from`.
       if (!HasRoom(to, 1)) return;
       MoveEdge(vertex, half, to);
       const Index other = halves_.other(half);
@@ -132,8 +138,8 @@ void Refinement<Index, Part>::ExchangeBetween(PartitionId from, PartitionId to) 
   }
 }
 
-// Moves edges out of `p` until so many more fit; `heavy` holds the vertices to take them from, the
-// next one last. False if there is no room elsewhere.
+// Moves edges out of `p` until `edges` more fit. `heavy` holds the vertices to take them from, the
+// next one last. Returns false if there is no room elsewhere.
 template <typename Index, typename Part>
 bool Refinement<Index, Part>::MakeRoom(PartitionId p, std::uint64_t edges, PartitionId preferred,
                                        std::vector<Index>& heavy) {
@@ -156,7 +162,7 @@ bool Refinement<Index, Part>::MakeRoom(PartitionId p, std::uint64_t edges, Parti
   return true;
 }
 
-// The vertices of a partition, by their edges in it, ascending.
+// Returns the vertices of a partition, sorted by their edges in it, ascending.
 template <typename Index, typename Part>
 std::vector<Index> Refinement<Index, Part>::VerticesByCount(PartitionId p) {
   std::vector<std::pair<Index, Index>> counted;
@@ -203,8 +209,8 @@ void Refinement<Index, Part>::MoveEdge(Index vertex, std::uint64_t half, Partiti
   replica_count_ += static_cast<std::uint64_t>(std::exchange(shard.replicas, 0));
 }
 
-// In the order of ids, by one thread: there are few. A vertex that goes may free its neighbours, so
-// there are some rounds.
+// Moves interior vertices in the order of ids, on one thread, because there are few. A vertex that
+// moves may free its neighbours, hence several rounds.
 template <typename Index, typename Part>
 Status Refinement<Index, Part>::SpreadInterior(const JobControl& control) {
   if (!balanced()) return Status::Ok();
@@ -229,7 +235,7 @@ Status Refinement<Index, Part>::SpreadInterior(const JobControl& control) {
       if (interior[from] <= most) continue;
       const PartitionId to = InteriorTarget(vertex, from, interior, most);
       if (to == from) continue;
-      // Ends that are named twice are counted once.
+      // The ends are made distinct, so that each is counted once.
       std::vector<std::uint64_t> ends = {v};
       for (std::uint64_t half = halves_.begin(v); half < halves_.end(v); ++half)
         ends.push_back(halves_.other(half));
@@ -246,8 +252,8 @@ Status Refinement<Index, Part>::SpreadInterior(const JobControl& control) {
   return Status::Ok();
 }
 
-// The partition with all neighbours of an interior vertex, with room, and fewest interior vertices;
-// `from` if there is none with fewer.
+// Returns the partition that holds all neighbours of an interior vertex, has room, and has the
+// fewest interior vertices; `from` if there is none.
 template <typename Index, typename Part>
 PartitionId Refinement<Index, Part>::InteriorTarget(Index vertex, PartitionId from,
                                                     const std::vector<std::uint64_t>& interior,

@@ -9,14 +9,14 @@
 
 namespace rhizome::inline internal {
 
-/// How many edges each vertex has in each partition. A vertex of degree d is in at most d
+/// Counts the edges of each vertex in each partition. A vertex of degree d is in at most d
 /// partitions, so it gets min(d, partitions) slots: the memory grows with the edges, not with
-/// vertices times partitions. Slots of a vertex with one for each partition are indexed by it;
-/// other lists are short and searched.
+/// vertices times partitions. If a vertex has a slot for each partition, the partition is the
+/// index; shorter lists are searched.
 template <typename Index>
 class ReplicaCounts {
  public:
-  /// `degree(v)`: an upper bound on the edges of vertex v.
+  /// `degree(v)` is an upper bound on the edges of vertex v.
   template <typename Degree>
   ReplicaCounts(std::uint64_t vertices, std::uint32_t partitions, Degree&& degree)
       : partitions_(partitions), first_(static_cast<std::size_t>(vertices) + 1) {
@@ -33,7 +33,7 @@ class ReplicaCounts {
     return slot == first_[vertex + 1] ? Index{0} : count_[slot];
   }
 
-  /// The count after the change.
+  /// Increment and Decrement return the new count.
   Index Increment(std::uint64_t vertex, PartitionId p) {
     const std::uint64_t end = first_[vertex + 1];
     std::uint64_t slot = Find(vertex, p);
@@ -67,8 +67,8 @@ class ReplicaCounts {
     while (slot < first_[vertex + 1] && part_[slot] != p) ++slot;
     return slot;
   }
-  // There is one: a vertex in as many partitions as it has edges has one edge in each, and a
-  // caller that moves an edge decrements first.
+  // A free slot always exists: a vertex in as many partitions as it has edges has one edge in each,
+  // and a caller that moves an edge decrements first.
   std::uint64_t FreeSlot(std::uint64_t vertex) const {
     std::uint64_t slot = first_[vertex];
     while (part_[slot] != kFree) ++slot;

@@ -11,10 +11,10 @@
 
 namespace rhizome::inline internal {
 
-/// Which partitions each vertex is in: a bit a partition, whole bytes a vertex (whole 64-bit words
-/// beyond 64 partitions), so that the sets of many vertices share a cache line.
-/// Threads: const methods together; changes of different vertices together; AddShared and HasShared
-/// with each other.
+/// The set of partitions of each vertex: a bit a partition, in whole bytes (whole 64-bit words
+/// above 64 partitions), so that the sets of many vertices share a cache line.
+/// Threads: const methods may run together, as may changes of different vertices. AddShared and
+/// HasShared may run together even for the same vertex.
 class ReplicaSets {
  public:
   ReplicaSets(std::uint64_t vertices, std::uint32_t partitions)
@@ -22,7 +22,7 @@ class ReplicaSets {
         width_(Width(partitions)),
         words_((partitions + 63) / 64),
         mask_(width_ >= 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << (8 * width_)) - 1),
-        // A set is read as whole words: the last one needs room behind it.
+        // A set is read as whole words, so the last one needs room behind it.
         bytes_(static_cast<std::size_t>(vertices) * width_ + 8) {}
 
   static std::uint64_t EstimateBytes(std::uint64_t vertices, std::uint32_t partitions) {
@@ -35,7 +35,7 @@ class ReplicaSets {
     return (bytes_[vertex * width_ + p / 8] >> (p % 8) & 1) != 0;
   }
 
-  /// True if `p` was not in the set before.
+  /// Returns true if `p` was not in the set before.
   bool Add(std::uint64_t vertex, PartitionId p) {
     std::uint8_t& byte = bytes_[vertex * width_ + p / 8];
     const auto bit = static_cast<std::uint8_t>(1U << (p % 8));
@@ -47,7 +47,7 @@ class ReplicaSets {
     bytes_[vertex * width_ + p / 8] &= static_cast<std::uint8_t>(~(1U << (p % 8)));
   }
 
-  /// Has and Add beside other threads that do the same, even for the same vertex.
+  /// Do what Has and Add do, while other threads call these two, even for the same vertex.
   bool HasShared(std::uint64_t vertex, PartitionId p) {
     const std::atomic_ref<std::uint8_t> byte(bytes_[vertex * width_ + p / 8]);
     return (byte.load(std::memory_order_relaxed) >> (p % 8) & 1) != 0;
@@ -58,7 +58,7 @@ class ReplicaSets {
     return (byte.fetch_or(bit, std::memory_order_relaxed) & bit) == 0;
   }
 
-  /// Sets are sequences of words; bit b of word w is partition 64 w + b.
+  /// A set is a sequence of words; bit b of word w is partition 64 w + b.
   std::size_t word_count() const { return words_; }
   std::uint64_t word(std::uint64_t vertex, std::size_t index) const {
     std::uint64_t word = 0;
@@ -112,7 +112,7 @@ class ReplicaSets {
   std::uint64_t vertices_;
   std::size_t width_;  // bytes of a set
   std::size_t words_;
-  std::uint64_t mask_;  // of a word: narrow sets are read with a piece of the next one
+  std::uint64_t mask_;  // of a word: a read of a narrow set includes a part of the next one
   std::vector<std::uint8_t> bytes_;
 };
 

@@ -16,7 +16,7 @@ namespace {
 
 using Degrees = std::vector<std::uint32_t>;
 
-// Degrees beyond 32 bits compare as equal.
+// Saturates: degrees above 32 bits compare as equal.
 void CountOne(std::uint32_t& degree) {
   degree += degree != std::numeric_limits<std::uint32_t>::max();
 }
@@ -35,7 +35,7 @@ class RandomPartitioner final : public StreamingPartitioner {
   const std::uint64_t key_;
 };
 
-// The largest divisor that is at most the square root.
+// Returns the largest divisor that is at most the square root.
 std::uint32_t GridRows(std::uint32_t partitions) {
   std::uint32_t rows = 1;
   for (std::uint32_t d = 1; d * d <= partitions; ++d) {
@@ -78,7 +78,7 @@ class DbhPartitioner final : public StreamingPartitioner {
   }
 
  private:
-  // Ties by id, so that an edge and its reverse agree.
+  // Ties are broken by id, so that an edge and its reverse agree.
   PartitionId Choose(std::uint64_t, std::uint64_t src, std::uint64_t dst) override {
     const bool first = degrees_[src] != degrees_[dst] ? degrees_[src] < degrees_[dst] : src < dst;
     return static_cast<PartitionId>(ScaleTo(Mix64((first ? src : dst) ^ key_), partitions()));
@@ -107,7 +107,7 @@ class RangePartitioner final : public StreamingPartitioner {
   }
   std::uint64_t OwnBytes() const override { return degrees_.size() * sizeof(degrees_[0]); }
 
-  // A range ends where the edges before it reach its share; the last one has no end.
+  // A range ends once the edges before its end reach its share; the last one has no end.
   void CutRanges() {
     std::uint64_t total = 0;
     for (const std::uint32_t degree : degrees_) total += degree;
@@ -125,7 +125,7 @@ class RangePartitioner final : public StreamingPartitioner {
     degrees_ = {};
   }
 
-  Degrees degrees_;                  // [vertices], of sources; until the ranges are cut
+  Degrees degrees_;                  // [vertices] out-degrees, freed when the ranges are cut
   std::vector<std::uint64_t> ends_;  // [partitions], ascending
 };
 
@@ -139,14 +139,15 @@ class HdrfPartitioner final : public StreamingPartitioner {
         degrees_(static_cast<std::size_t>(vertex_count)) {}
 
  private:
-  // Of the partitions that hold neither end only the emptiest can win.
+  // Among the partitions that hold neither end only the least loaded can win.
   PartitionId Choose(std::uint64_t, std::uint64_t src, std::uint64_t dst) override {
     const std::vector<std::uint64_t>& edges = edges_of_partition();
     CountOne(degrees_[src]);
     if (dst != src) CountOne(degrees_[dst]);
     const auto src_degree = static_cast<double>(degrees_[src]);
     const double src_share = src_degree / (src_degree + static_cast<double>(degrees_[dst]));
-    // A rare vertex is worth more: theta of the paper is the share of the vertex itself.
+    // A vertex of lower degree is worth more: theta in the paper is the vertex's own share of the
+    // two degrees.
     const double src_worth = 1 + (1 - src_share);
     const double dst_worth = 1 + src_share;
     const double spread = 1 + static_cast<double>(edges[most_] - edges[least_]);
@@ -168,7 +169,8 @@ class HdrfPartitioner final : public StreamingPartitioner {
     return best;
   }
 
-  // The base class counts the edge after this: `best` has one more than the counts say.
+  // The base class counts the edge after this call, so `best` has one more edge than the counts
+  // say.
   void CountEdge(PartitionId best) {
     const std::vector<std::uint64_t>& edges = edges_of_partition();
     const auto after = [&](std::size_t p) { return edges[p] + (p == best); };
@@ -186,8 +188,8 @@ class HdrfPartitioner final : public StreamingPartitioner {
   const double lambda_;
   const std::uint64_t cap_;
   Degrees degrees_;        // [vertices], so far
-  PartitionId most_ = 0;   // the partition with most edges
-  PartitionId least_ = 0;  // with fewest; the first of several
+  PartitionId most_ = 0;   // the partition with the most edges
+  PartitionId least_ = 0;  // the partition with the fewest; the first of several
 };
 
 }  // namespace
@@ -266,7 +268,7 @@ PartitionMetrics StreamingPartitioner::Metrics() const {
   return MetricsOf(replicas_, edges_, vertices_);
 }
 
-// What OwnerChooser looks at.
+// The View of the OwnerChooser.
 struct StreamingPartitioner::OwnerView {
   const ReplicaSets& replicas;
   const std::vector<Vote>& votes;
@@ -285,6 +287,8 @@ std::vector<PartitionId> StreamingPartitioner::ChooseOwners() const {
       .Choose();
 }
 
+// Divides all edges of `input`: one pass counts degrees if the kind needs them, a second one
+// assigns.
 Result<std::vector<PartitionId>> PartitionStream(const PartitionInput& input,
                                                  const PartitionOptions& options,
                                                  const JobControl& control) {

@@ -11,38 +11,41 @@
 
 namespace rhizome::inline internal {
 
-/// Metrics from the replica sets and the counts of each partition. O(vertices).
+/// Computes the metrics from the replica sets and the counts of each partition. O(vertices).
 PartitionMetrics MetricsOf(const ReplicaSets& replicas, const std::vector<std::uint64_t>& edges,
                            const std::vector<std::uint64_t>& vertices);
 
-/// Divides edges that pass by once, for graphs whose edges do not fit in memory: an edge gets its
-/// partition from what was seen before it, for good. Memory: EstimateBytes, which does not depend
-/// on the number of edges. What is needed afterwards (metrics, owners) needs no second pass.
+/// Divides a stream of edges, for graphs whose edges do not fit in memory: the partition of an edge
+/// depends only on the edges before it, and is final. Memory: EstimateBytes, whatever the number of
+/// edges. Metrics and owners need no second pass.
 ///
 /// Kinds (PartitionEdges uses the same code):
-///   kHdrf    Petroni et al., CIKM 2015: the partition with the highest score of replicas already
-///            there (the rarer vertex counts more; degrees are those seen so far) plus hdrf_lambda
-///            times how empty it is; partitions at the cap on edges are left out.
-///   kDbh     Xie et al., NIPS 2014: the end with the lower degree is hashed.
-///   kRange   with its source; sources are cut into ranges of ids with about equal edges.
-///   kHash2d  grid of rows x columns = partitions, as square as the divisors allow: the source's
-///            hash gives the row, the destination's the column, so that a vertex is in at most
-///            rows + columns - 1 partitions.
-///   kRandom  by hash of the edge's position.
-/// kDbh and kRange need degrees: where needs_degrees(), pass all edges to CountDegrees first.
+///   kHdrf    Petroni et al., CIKM 2015: takes the partition with the highest score. The score is
+///            that of the replicas it already has (the end of lower degree counts more; degrees are
+///            those seen so far) plus hdrf_lambda times how empty it is. Partitions at the cap on
+///            edges are excluded.
+///   kDbh     Xie et al., NIPS 2014: hashes the end with the lower degree.
+///   kRange   follows the source; sources are cut into ranges of ids with about equal edges.
+///   kHash2d  uses a grid of rows x columns = partitions, as square as the divisors allow: the
+///            source's hash gives the row, the destination's the column, so that a vertex is in at
+///            most rows + columns - 1 partitions.
+///   kRandom  hashes the edge's position.
+/// kDbh and kRange need degrees: if needs_degrees(), pass all edges to CountDegrees first.
 ///
-/// Threads: one at a time. The result depends on kind, edges, their order, and the seed alone.
+/// Threads: one at a time. The result depends only on the kind, the edges, their order, the seed
+/// and the options.
 class StreamingPartitioner {
  public:
   static bool Supports(PartitionerKind kind);
 
-  /// For `edge_count` edges between vertices of [0, vertex_count). `options.kind` says which.
-  /// Errors: kInvalidArgument, an option out of range or a kind that needs all edges in memory.
+  /// Creates a partitioner of `options.kind` for `edge_count` edges between vertices of [0,
+  /// vertex_count). Errors: kInvalidArgument, an option out of range or a kind that needs all edges
+  /// in memory.
   static Result<std::unique_ptr<StreamingPartitioner>> Create(std::uint64_t vertex_count,
                                                               std::uint64_t edge_count,
                                                               const PartitionOptions& options);
 
-  /// What an instance holds at most, in bytes.
+  /// Returns the bytes that an instance holds at most.
   static std::uint64_t EstimateBytes(PartitionerKind kind, std::uint64_t vertex_count,
                                      std::uint32_t partitions);
 
@@ -50,12 +53,12 @@ class StreamingPartitioner {
   StreamingPartitioner(const StreamingPartitioner&) = delete;
   StreamingPartitioner& operator=(const StreamingPartitioner&) = delete;
 
-  /// The first pass, where it is needed: every edge once, in any order, before any Assign.
+  /// If needs_degrees(), CountDegrees takes every edge once, in any order, before any Assign.
   bool needs_degrees() const { return needs_degrees_; }
   virtual void CountDegrees(VertexId src, VertexId dst);
 
-  /// The partition of the next edge. Vertices must be in range (checked by the caller). Beyond
-  /// edge_count edges, the cap of kHdrf no longer holds.
+  /// Returns the partition of the next edge. The caller must check that vertices are in range.
+  /// After more than edge_count edges the cap of kHdrf no longer holds.
   PartitionId Assign(VertexId src, VertexId dst);
 
   std::uint64_t memory_bytes() const {
@@ -65,26 +68,26 @@ class StreamingPartitioner {
   const std::vector<std::uint64_t>& edges_of_partition() const { return edges_; }
   const std::vector<std::uint64_t>& vertices_of_partition() const { return vertices_; }
 
-  /// Of the edges assigned so far. O(vertices).
+  /// Returns the metrics of the edges assigned so far. O(vertices).
   PartitionMetrics Metrics() const;
 
-  /// As ChooseOwners (partitioner.h), but "the one with most edges" is known only where a partition
-  /// holds more than half of a vertex's edges (a majority vote of 4 bytes a vertex finds it, and
-  /// may find a smaller one). O(vertices x replicas); 2 bytes a vertex.
+  /// Does what ChooseOwners of partitioner.h does, but knows the partition with most edges only if
+  /// it holds more than half of a vertex's edges: a majority vote of 4 bytes a vertex finds it, and
+  /// may name a smaller one otherwise. O(vertices x replicas) time; 2 bytes a vertex.
   std::vector<PartitionId> ChooseOwners() const;
 
  protected:
   StreamingPartitioner(std::uint64_t vertex_count, std::uint32_t partitions, bool needs_degrees);
 
-  /// The partition of the edge that stands at `position` of the stream.
+  /// Chooses the partition of the edge at `position` of the stream.
   virtual PartitionId Choose(std::uint64_t position, std::uint64_t src, std::uint64_t dst) = 0;
-  /// What a kind holds besides replicas and votes.
+  /// Returns the bytes that a kind holds besides replicas and votes.
   virtual std::uint64_t OwnBytes() const = 0;
 
   std::uint32_t partitions() const { return static_cast<std::uint32_t>(edges_.size()); }
 
  private:
-  // Boyer and Moore's vote: if a partition holds more than half of the edges, it is `leader`.
+  // A vote after Boyer and Moore: if a partition holds more than half of the edges, it is `leader`.
   struct Vote {
     PartitionId leader = 0;
     std::uint16_t lead = 0;
@@ -103,7 +106,7 @@ class StreamingPartitioner {
   std::vector<std::uint64_t> vertices_;  // [partitions]
 };
 
-/// The streaming kinds over edges in memory. `input` and `options` are valid.
+/// Runs a streaming kind over all edges of `input`. `input` and `options` must be valid.
 Result<std::vector<PartitionId>> PartitionStream(const PartitionInput& input,
                                                  const PartitionOptions& options,
                                                  const JobControl& control);

@@ -9,11 +9,12 @@
 namespace rhizome::inline internal {
 namespace {
 
-// How far ahead offsets, and then bytes, are touched: one chain of cache misses after the other.
+// The distances of prefetching offsets, and then bytes, so that the two chains of cache misses
+// follow one another.
 constexpr std::size_t kOffsetsAhead = 32;
 constexpr std::size_t kBytesAhead = 16;
 
-// Decoding all of a list costs about as much as finding so small a part of its entries singly.
+// Decoding a whole list costs about as much as decoding one in this many of its entries singly.
 constexpr std::uint64_t kDecodeShare = 6;
 
 bool SameList(const EntryRef& a, const EntryRef& b) {

@@ -10,15 +10,16 @@
 
 namespace rhizome::inline internal {
 
-/// The lists as Graph holds them in memory, compressed (or plain, partition by partition): single
-/// entries are decoded where they stand, a list of which many are wanted as a whole.
+/// Reads lists that Graph holds in memory, compressed or, partition by partition, plain. It decodes
+/// single entries in place, and a whole list if many of its entries are wanted.
 /// Ownership: shares the generation with `graph`.
 class CompressedNeighbors final : public NeighborSource {
  public:
-  /// `direction` is kIn or kOut, and stored; the graph's lists are resident.
+  /// `direction` is kIn or kOut, and stored; the graph's lists must be resident.
   CompressedNeighbors(const GraphSnapshot& graph, Direction direction);
 
-  /// Errors: kCorruption, only if memory was overwritten: Graph::Open has decoded every list.
+  /// Errors: kCorruption, only if memory was overwritten, because Graph::Open has decoded every
+  /// list.
   Status LookUp(std::span<const EntryRef> entries, std::span<Row> rows) const override;
 
  private:
@@ -30,8 +31,8 @@ class CompressedNeighbors final : public NeighborSource {
   std::vector<const Adjacency*> partitions_;
 };
 
-/// What reads the lists of `graph` from memory, whatever their codec. Errors: kInvalidArgument, the
-/// lists are on disk (DirectNeighbors reads them).
+/// Returns the reader of the lists that `graph` holds in memory, in either codec. Errors:
+/// kInvalidArgument, the lists are on disk (DirectNeighbors reads them).
 Result<std::shared_ptr<const NeighborSource>> ResidentNeighbors(const GraphSnapshot& graph,
                                                                 Direction direction);
 

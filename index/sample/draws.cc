@@ -11,27 +11,28 @@ namespace rhizome::inline internal {
 
 namespace {
 
-// Up to so many draws, comparing with all earlier ones is faster than a hash set.
+// Up to this many draws, comparing with all earlier ones is faster than a hash set.
 constexpr std::uint64_t kFewDraws = 32;
 
-// With at most so many positions for each draw, walking over all positions is faster.
+// With at most this many positions for each draw, a walk over all positions is faster.
 constexpr std::uint64_t kDensePositions = 4;
 
-// Floyd: for j = size - draws .. size - 1, a random position up to j, or j itself if taken.
+// Floyd's algorithm: for j = size - draws .. size - 1, it draws a random position up to j, or takes
+// j itself if that was drawn before.
 void FloydByComparing(CounterRandom& random, std::uint64_t size, std::uint64_t draws,
                       std::vector<std::uint64_t>& out) {
   out.resize(draws);
   for (std::uint64_t i = 0; i < draws; ++i) {
     const std::uint64_t last = size - draws + i;
     const std::uint64_t position = random.Below(last + 1);
-    // Without a branch: where the loop would end early is not to be foreseen.
+    // The loop has no branch, because an early end could not be predicted.
     bool taken = false;
     for (std::uint64_t k = 0; k < i; ++k) taken |= out[k] == position;
     out[i] = taken ? last : position;
   }
 }
 
-// Knuth's algorithm S: each position with probability (still needed) / (still left).
+// Knuth's algorithm S: it takes each position with probability (still needed) / (still left).
 void SelectInOrder(CounterRandom& random, std::uint64_t size, std::uint64_t draws,
                    std::vector<std::uint64_t>& out) {
   for (std::uint64_t i = 0; out.size() < draws; ++i) {

@@ -7,16 +7,16 @@
 
 namespace rhizome::inline internal {
 
-/// Draws sets of positions, exactly, and by integer arithmetic alone, so that every platform draws
-/// the same. Holds scratch memory: one for each thread.
+/// Draws sets of positions with the exact distribution, by integer arithmetic alone, so that every
+/// platform draws the same sets. Holds scratch memory: one instance for each thread.
 class PositionDrawer {
  public:
-  /// Replaces `out` by `draws` distinct positions below `size`, each set equally likely (the order
-  /// is not random). `draws` is at most `size`. O(draws) expected.
+  /// Replaces `out` by `draws` distinct positions below `size`. Each set is equally likely; the
+  /// order is not random. `draws` must be at most `size`. O(draws) expected.
   void WithoutReplacement(CounterRandom& random, std::uint64_t size, std::uint64_t draws,
                           std::vector<std::uint64_t>& out);
 
-  /// Replaces `out` by `draws` independent positions below `size` (more than 0).
+  /// Replaces `out` by `draws` independent positions below `size`, which must be positive.
   static void WithReplacement(CounterRandom& random, std::uint64_t size, std::uint64_t draws,
                               std::vector<std::uint64_t>& out);
 
@@ -25,7 +25,7 @@ class PositionDrawer {
              std::vector<std::uint64_t>& out);
   bool Insert(std::uint64_t position);
 
-  std::vector<std::uint64_t> seen_;  // open addressing; position + 1, or 0: free
+  std::vector<std::uint64_t> seen_;  // open addressing; position + 1; 0: free
 };
 
 }  // namespace rhizome::inline internal

@@ -14,25 +14,25 @@
 
 namespace RHIZOME_API rhizome {
 
-/// Time stamps of edges, in any unit, of one snapshot of a graph.
+/// Time stamps of edges, in any unit, for one snapshot of a graph.
 /// Threads: const functions may be called from many threads.
 class EdgeTimes {
  public:
   virtual ~EdgeTimes() = default;
 
-  /// The times of partition p's edges, by edge id (EdgeId::position).
+  /// Returns the times of partition p's edges, by edge id (EdgeId::position).
   virtual std::span<const std::int64_t> OfPartition(std::uint32_t p) const = 0;
 
-  /// Those of the edges that were written since the generation, by their position in the delta's
-  /// lists of a direction, kIn or kOut (DeltaView); empty where nothing was.
+  /// Returns the times of the delta's edges, by their position in its lists of a direction, kIn or
+  /// kOut (DeltaView); empty if there are none.
   virtual std::span<const std::int64_t> OfDelta(Direction) const { return {}; }
 };
 
 /// Time stamps held in memory: one vector a partition.
 class EdgeTimesInMemory final : public EdgeTimes {
  public:
-  /// `delta_out`, `delta_in`: those of the delta by direction; a symmetric graph has `delta_out`
-  /// alone.
+  /// `delta_out` and `delta_in` are the times of the delta's edges by direction; a symmetric graph
+  /// has `delta_out` alone.
   explicit EdgeTimesInMemory(std::vector<std::vector<std::int64_t>> times,
                              std::vector<std::int64_t> delta_out = {},
                              std::vector<std::int64_t> delta_in = {}, bool symmetric = false)
@@ -56,8 +56,8 @@ class EdgeTimesInMemory final : public EdgeTimes {
 };
 
 /// Reads the times from an edge attribute of the store (int64; ingested as a column of the edge
-/// files), those of the edges written since among them. Of a live graph, take a Snapshot for this
-/// and for the sampler. Errors: kNotFound, no such attribute; kInvalidArgument, not int64; those of
+/// files), including those of the delta's edges. For a live graph, take one Snapshot for this and
+/// for the sampler. Errors: kNotFound, no such attribute; kInvalidArgument, not int64; those of
 /// reading.
 Result<std::shared_ptr<const EdgeTimes>> LoadEdgeTimes(const GraphSnapshot& graph,
                                                        std::string_view attribute);

@@ -21,14 +21,14 @@ namespace rhizome {
 
 namespace {
 
-// Frontier vertices of one chunk: what is drawn for them stays in the L2 cache until it is
-// numbered.
+// Frontier vertices in one chunk: their draws stay in the L2 cache until they are numbered.
 constexpr std::size_t kGrain = 256;
 
-// Chunks in flight for each thread: enough that nobody waits for the numbering of the one before.
+// Chunks in flight for each thread: enough that no thread waits for the numbering of the previous
+// chunk.
 constexpr std::size_t kChunksInFlight = 4;
 
-// What one hop with replacement may draw: without it the graph is the limit.
+// The limit on the draws of one hop with replacement; without replacement the graph is the limit.
 constexpr std::uint64_t kMostDraws = std::uint64_t{1} << 32;
 
 void Clear(SampledSubgraph& out) {
@@ -51,14 +51,14 @@ void Append(const std::vector<T>& some, std::vector<T>& all) {
 
 }  // namespace
 
-/// A hop's frontier goes by in chunks. Each is drawn and looked up, on any thread, and then
-/// numbered and appended, in order, by one at a time, while the next ones are drawn. Only the
-/// numbering depends on order, so the result does not depend on the threads.
+/// The frontier of a hop is processed in chunks. Any thread draws and looks up a chunk; then the
+/// chunks are numbered and appended in order, one at a time, while later ones are drawn. Only the
+/// numbering depends on the order, so the result does not depend on the threads.
 ///
-/// A vertex's list is its partitions' lists one after another, and positions are drawn in the
-/// whole: so each partition's share has the very law that splitting the fanout first would give it,
-/// with one stream of random numbers for each vertex. Positions are drawn for many vertices before
-/// any is looked up: the look-ups, each a few cache misses, then overlap.
+/// A vertex's list is the sequence of its partitions' lists, and positions are drawn over the
+/// whole. So each partition's share has exactly the law that splitting the fanout first would give
+/// it, with one stream of random numbers for each vertex. Positions are drawn for many vertices
+/// before any is looked up, so that the cache misses of the look-ups overlap.
 class Sampler::Impl {
  public:
   Impl(std::shared_ptr<const GraphSnapshot> graph, std::shared_ptr<const DeltaView> view,
@@ -84,9 +84,9 @@ class Sampler::Impl {
                 std::uint64_t batch, SampledSubgraph& out);
 
  private:
-  /// One call's hop.
+  /// One hop of one call.
   struct Hop {
-    FrontierSlice frontier;  // all of it
+    FrontierSlice frontier;  // the whole frontier
     SampleScratch& scratch;
     SampledSubgraph& out;
     std::size_t chunks() const { return (frontier.rows.size() + kGrain - 1) / kGrain; }
@@ -110,7 +110,7 @@ class Sampler::Impl {
   void AnnotateWeights(SampleChunk& chunk) const;
   Status Finish(const Hop& hop, std::size_t c, const SampleChunk& chunk) const;
 
-  const std::shared_ptr<const GraphSnapshot> graph_;  // fixed
+  const std::shared_ptr<const GraphSnapshot> graph_;  // a snapshot
   const std::shared_ptr<const DeltaView> view_;  // null without a delta
   const std::uint64_t vertex_count_;
   const SamplerOptions options_;
@@ -124,6 +124,9 @@ class Sampler::Impl {
   SampleScratchPool scratches_;
 };
 
+// Samples a subgraph: numbers the seeds, then runs one hop after another (RunHop) on the frontier
+// that the hop before left. A hop draws entries (Pick), looks up their neighbours (LookUp), adds
+// types, weights and edge ids (Annotate), and numbers the new vertices (Finish).
 Status Sampler::Impl::Sample(std::span<const VertexId> seeds,
                              std::span<const std::int64_t> seed_times, std::uint64_t batch,
                              SampledSubgraph& out) {
@@ -236,7 +239,7 @@ Status Sampler::Impl::RunChunks(const Hop& hop) {
   const std::size_t in_flight = std::min<std::size_t>(count, options_.threads * kChunksInFlight);
   if (chunks.size() < in_flight) chunks.resize(in_flight);
   Status status;
-  // Chunks are finished in order, so that those in flight never share memory.
+  // Chunks finish in order, so chunks in flight never share memory.
   const auto draw = [&](std::size_t c) {
     SampleChunk& chunk = chunks[c % in_flight];
     chunk.status = RunChunk(hop, c, chunk);
@@ -250,7 +253,8 @@ Status Sampler::Impl::RunChunks(const Hop& hop) {
   return status;
 }
 
-// For sources that sort and coalesce what is looked up.
+// Runs a hop for a source that sorts and coalesces look-ups: all draws come first, then one
+// look-up.
 Status Sampler::Impl::RunWhole(const Hop& hop) {
   SampleScratch& scratch = hop.scratch;
   const std::size_t count = hop.chunks();
@@ -297,8 +301,9 @@ void Sampler::Impl::Pick(const Hop& hop, std::size_t c, SampleChunk& chunk) cons
   chunk.picker.Pick(*tables_, slice, chunk.entries, chunk.counts);
 }
 
-// The delta's entries stand in its view. For the source, which looks all others up at once, each
-// is replaced meanwhile by the entry before it, mostly one of the same list.
+// Entries of the delta are read from its view. The source looks all other entries up in one call,
+// in which each entry of the delta is temporarily replaced by the entry before it, mostly one of
+// the same list.
 Status Sampler::Impl::LookUp(std::span<EntryRef> entries, std::span<Row> rows,
                              LookUpScratch& scratch) const {
   if (view_ == nullptr) return source_->LookUp(entries, rows);
@@ -307,7 +312,7 @@ Status Sampler::Impl::LookUp(std::span<EntryRef> entries, std::span<Row> rows,
     if (OfDelta(entries[i])) scratch.added.push_back({i, entries[i]});
   }
   if (scratch.added.size() < entries.size()) {
-    std::size_t first = 0;  // of the source's
+    std::size_t first = 0;  // the first entry of the source
     while (OfDelta(entries[first])) ++first;
     for (const auto& [i, entry] : scratch.added) entries[i] = entries[i == 0 ? first : i - 1];
     const Status status = source_->LookUp(entries, rows);
@@ -319,7 +324,7 @@ Status Sampler::Impl::LookUp(std::span<EntryRef> entries, std::span<Row> rows,
   return Status::Ok();
 }
 
-// Types, weights and edges of what was picked.
+// Adds types, weights and edges of the drawn entries.
 void Sampler::Impl::Annotate(SampleChunk& chunk) const {
   const std::vector<EntryRef>& entries = chunk.entries;
   if (typed_) {
@@ -363,7 +368,7 @@ void Sampler::Impl::AnnotateWeights(SampleChunk& chunk) const {
     for (std::size_t i = 0; i < entries.size(); ++i) chunk.weights[i] = WeightOf(entries[i]);
     return;
   }
-  // Edge ids first: then the misses of many look-ups overlap in both loops.
+  // The edge ids are read in a loop of their own, so that the cache misses of both loops overlap.
   chunk.edge_ids.resize(entries.size());
   for (std::size_t i = 0; i < entries.size(); ++i) {
     chunk.edge_ids[i] =
@@ -375,7 +380,7 @@ void Sampler::Impl::AnnotateWeights(SampleChunk& chunk) const {
   }
 }
 
-// Numbers what was looked up for chunk c and appends it to the sample.
+// Numbers the rows of chunk c and appends it to the sample.
 Status Sampler::Impl::Finish(const Hop& hop, std::size_t c, const SampleChunk& chunk) const {
   SampledSubgraph& out = hop.out;
   const std::size_t drawn = chunk.rows.size();

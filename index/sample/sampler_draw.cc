@@ -7,7 +7,7 @@ namespace rhizome::inline internal {
 
 namespace {
 
-// Appends the entries at some positions of a list in pieces.
+// Appends the entries at the given positions of a list in pieces.
 void AppendEntries(std::span<const Piece> pieces, std::span<const std::uint64_t> positions,
                    std::vector<EntryRef>& entries) {
   if (pieces.size() == 1) {
@@ -76,7 +76,7 @@ void EntryPicker::Pick(const DrawTables& tables, const FrontierSlice& slice,
   }
 }
 
-// The common case, with as little as possible between one vertex and the next.
+// Handles the common case with little work between one vertex and the next.
 void EntryPicker::PickUniform(const DrawTables& tables, const FrontierSlice& slice,
                               std::vector<EntryRef>& entries, std::vector<std::uint64_t>& counts) {
   const std::int64_t fanout = slice.requests[0].fanout;
@@ -166,7 +166,7 @@ void EntryPicker::DrawWeighted(const DrawTables& tables, const ListRequest& requ
     }
     return;
   }
-  // By time the entries of a list do not stand together: no sums, every entry is looked at.
+  // The time order scatters the entries of a list, so there are no sums, and every entry is read.
   const auto weight_at = [&](std::uint64_t i) {
     const auto [piece, begin] = FindPiece(pieces, i);
     return weights.At(piece.partition, tables.times->At(piece.partition, piece.first, i - begin));

@@ -16,36 +16,37 @@
 
 namespace rhizome::inline internal {
 
-/// What a draw needs to know of the graph.
+/// The data that draws need from the graph.
 /// Threads: const after Create.
 struct DrawTables {
-  /// `graph` is fixed, `view` that of its delta, or null.
+  /// `graph` is a snapshot; `view` is that of its delta, or null.
   static Result<std::unique_ptr<const DrawTables>> Create(
       const GraphSnapshot& graph, const std::shared_ptr<const DeltaView>& view,
       const SamplerOptions& options);
 
   ListFinder lists;
-  std::optional<WeightTable> weights;  ///< of a weighted sampler
-  std::optional<TimeOrder> times;      ///< of a temporal one
+  std::optional<WeightTable> weights;  ///< set if weighted
+  std::optional<TimeOrder> times;      ///< set if temporal
   std::uint64_t seed = 1;
   bool replace = false;
   TemporalPick temporal_pick = TemporalPick::kUniform;
 };
 
-/// Frontier vertices to draw for. Spans are parallel.
+/// Frontier vertices to draw for. The spans `rows` and `subgraphs` are parallel.
 struct FrontierSlice {
   std::span<const Row> rows;
-  std::span<const std::uint32_t> subgraphs;     ///< of a disjoint sample: index of the seed
-  std::span<const std::int64_t> subgraph_time;  ///< of a temporal one: by index of the seed
+  std::span<const std::uint32_t> subgraphs;     ///< if disjoint: index of the seed
+  std::span<const std::int64_t> subgraph_time;  ///< if temporal: time by index of the seed
   std::span<const ListRequest> requests;        ///< of the hop
   std::uint64_t batch = 0;
   std::uint32_t hop = 0;
 };
 
-/// Draws entries of the lists of frontier vertices. Holds scratch memory: one for each thread.
+/// Draws entries of the lists of frontier vertices. Holds scratch memory: one instance for each
+/// thread.
 class EntryPicker {
  public:
-  /// Replaces `entries` by what is drawn, vertex by vertex; counts[i]: how many for rows[i].
+  /// Replaces `entries` by the draws, vertex by vertex; counts[i] is the number for rows[i].
   void Pick(const DrawTables& tables, const FrontierSlice& slice, std::vector<EntryRef>& entries,
             std::vector<std::uint64_t>& counts);
 
@@ -60,8 +61,8 @@ class EntryPicker {
                     std::span<const Piece> pieces);
 
   std::vector<VertexList> lists_;
-  std::vector<Piece> typed_;     // of one list: the pieces of one type
-  std::vector<Piece> eligible_;  // of one list: what is not too late
+  std::vector<Piece> typed_;     // pieces of one list with the requested type
+  std::vector<Piece> eligible_;  // pieces of one list that are not too late
   std::vector<std::uint64_t> positions_;
   PositionDrawer drawer_;
   WeightedDrawer weighted_;

@@ -19,7 +19,7 @@ ListFinder::ListFinder(const GraphSnapshot& graph, std::shared_ptr<const DeltaVi
 }
 
 void ListFinder::FindAll(std::span<const Row> rows, std::span<VertexList> lists) const {
-  // Each loop touches what the next one reads.
+  // Each loop prefetches the data that the next one reads.
   if (view_ == nullptr) {
     for (std::size_t i = 0; i < rows.size(); ++i) Locate(rows[i], lists[i]);
   } else {
@@ -41,7 +41,8 @@ void ListFinder::FindAll(std::span<const Row> rows, std::span<VertexList> lists)
   }
 }
 
-// Of a boundary vertex, own.first is its index among those until FindAll reads it.
+// For a boundary vertex, own.first holds its index among the boundary vertices until FindAll reads
+// it.
 void ListFinder::Locate(Row row, VertexList& list) const {
   list.vertex = static_cast<std::uint64_t>(order_.VertexAt(row));
   if (partitions_.size() > 1 && replicas_.boundary(row)) {
@@ -58,8 +59,9 @@ void ListFinder::Locate(Row row, VertexList& list) const {
   partitions_[owner]->PrefetchList(local, direction_);
 }
 
-// Of a vertex whose list the delta changes: own.first is its index among those until then. New
-// vertices, which the order does not know, are among them; their rows are their ids.
+// Handles vertices whose lists the delta changes: own.first holds the index among them until
+// FindAll reads it. They include new vertices, which the order does not have, and whose rows equal
+// their ids.
 bool ListFinder::LocateChanged(Row row, VertexList& list) const {
   if (!view_->Touched(row, direction_)) return false;
   const bool old = static_cast<std::uint64_t>(row) < order_.size();
@@ -74,7 +76,7 @@ void ListFinder::OnlyType(std::span<const Piece> list, TypeId type,
   pieces.clear();
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
-  Adjacency::Range all;  // of the type, in the list that the piece is a part of
+  Adjacency::Range all;  // entries of this type in the list that the piece belongs to
   const Piece* before = nullptr;
   for (const Piece& piece : list) {
     const std::uint64_t count = piece.end - begin;

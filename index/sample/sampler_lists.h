@@ -13,20 +13,21 @@
 
 namespace rhizome::inline internal {
 
-/// What one partition holds of a list: entries that stand together in its array. The list is its
-/// pieces one after another.
+/// One partition's part of a list: consecutive entries of its array. The list is the sequence of
+/// its pieces.
 using Piece = ReplicaTable::Part;
 
-/// The neighbour list of one vertex, of all types.
+/// The adjacency list of one vertex, with all types.
 struct VertexList {
-  /// Where its pieces are.
+  /// The data structure that holds the pieces.
   enum class Place : std::uint8_t {
-    kInterior,  ///< one, here
+    kInterior,  ///< one piece, in `own`
     kBoundary,  ///< in the table of replicas
     kChanged,   ///< in the view of the delta
   };
-  std::uint64_t vertex = 0;       ///< its id: draws are keyed by it, not by the order's row
-  std::span<const Piece> shared;  ///< unless kInterior
+  /// The vertex id. Draws are keyed by it, not by the row, which depends on the order.
+  std::uint64_t vertex = 0;
+  std::span<const Piece> shared;  ///< the pieces, unless kInterior
   Piece own;                      ///< the only piece of an interior vertex
   Place place = Place::kInterior;
 
@@ -39,7 +40,8 @@ inline std::uint64_t LengthOf(std::span<const Piece> pieces) {
   return pieces.empty() ? 0 : pieces.back().end;
 }
 
-/// The piece that holds a position of the list, which is below its length, and where it begins.
+/// The piece that holds a position of the list, and where the piece begins. The position must be
+/// below the list's length.
 struct PlaceInList {
   const Piece& piece;
   std::uint64_t begin = 0;
@@ -48,8 +50,8 @@ struct PlaceInList {
   }
 };
 inline PlaceInList FindPiece(std::span<const Piece> pieces, std::uint64_t position) {
-  // A hub of which many edges were erased is cut into many pieces; else there are a few. Without
-  // branches: which piece it is in is not to be foreseen.
+  // A hub with many erased edges is cut into many pieces; other lists have few. The loops have no
+  // branches, because the piece cannot be predicted.
   constexpr std::size_t kFew = 8;
   std::size_t p = 0;
   if (pieces.size() <= kFew) {
@@ -66,15 +68,14 @@ inline PlaceInList FindPiece(std::span<const Piece> pieces, std::uint64_t positi
 /// Threads: const after construction. Ownership: `graph` must outlive it.
 class ListFinder {
  public:
-  /// `view`: of the graph's delta; null if it has none.
+  /// `view` is that of the graph's delta; null if there is none.
   ListFinder(const GraphSnapshot& graph, std::shared_ptr<const DeltaView> view,
              Direction direction);
 
-  /// lists[i] = list of rows[i]; what a list held before is overwritten.
+  /// Sets lists[i] to the list of rows[i], overwriting its contents.
   void FindAll(std::span<const Row> rows, std::span<VertexList> lists) const;
 
-  /// Replaces `pieces` by those of the list of pieces `list` that have edge type `type`: two
-  /// look-ups for each piece.
+  /// Replaces `pieces` by the parts of `list` with edge type `type`; two look-ups for each piece.
   void OnlyType(std::span<const Piece> list, TypeId type, std::vector<Piece>& pieces) const;
 
  private:

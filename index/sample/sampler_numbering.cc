@@ -9,10 +9,10 @@ namespace rhizome::inline internal {
 
 namespace {
 
-// How far ahead the table is touched before it is read.
+// The distance of prefetching the table.
 constexpr std::size_t kPrefetchDistance = 24;
 
-constexpr std::size_t kFirstSlots = 1024;
+constexpr std::size_t kFirstSlots = 1024;  // a power of two, as Find requires
 
 }  // namespace
 
@@ -33,7 +33,7 @@ void Numbering::Number(std::span<const Row> drawn, std::span<std::int64_t> local
     if (i + kPrefetchDistance < drawn.size()) {
       __builtin_prefetch(table + drawn[i + kPrefetchDistance], 1);
     }
-    // Without a branch: whether a vertex is new is not to be foreseen.
+    // This has no branch, because it cannot be predicted whether a vertex is new.
     const Row row = drawn[i];
     std::uint32_t& entry = table[row];
     const bool fresh = entry == kNone;

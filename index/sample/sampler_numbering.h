@@ -10,26 +10,26 @@
 
 namespace rhizome::inline internal {
 
-/// Gives the vertices of a sample their local numbers, in order of first sight. Two kinds: by row
-/// (4 bytes a vertex of the graph, one look-up), and by (subgraph, row) for disjoint samples (a
-/// hash table as large as the sample). Threads: one at a time.
+/// Gives the vertices of a sample local numbers in order of first sight. It is keyed either by row
+/// (4 bytes a vertex of the graph, one look-up), or, for disjoint samples, by (subgraph, row) (a
+/// hash table proportional to the sample). Threads: one at a time.
 class Numbering {
  public:
-  /// Local numbers are below this.
+  /// Bound of local numbers, and the mark of a row without one.
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
-  /// `rows`: of the graph. `disjoint`: by (subgraph, row).
+  /// `rows` is the number of rows of the graph. `disjoint` selects keys of (subgraph, row).
   Numbering(std::uint64_t rows, bool disjoint);
 
-  /// Replaces drawn rows by local numbers: locals[i] = number of drawn[i], and appends new ones to
-  /// `known`. The spans may be the same memory.
+  /// Sets locals[i] to the local number of drawn[i], and appends rows without a number to `known`.
+  /// The two spans may share memory.
   void Number(std::span<const Row> drawn, std::span<std::int64_t> locals, std::vector<Row>& known);
 
-  /// The same within one subgraph; appends the subgraph of new ones to `subgraph_of`.
+  /// Does the same within one subgraph; appends the subgraph of new vertices to `subgraph_of`.
   void NumberIn(std::uint32_t subgraph, std::span<const Row> drawn, std::span<std::int64_t> locals,
                 std::vector<Row>& known, std::vector<std::uint32_t>& subgraph_of);
 
-  /// Forgets what was numbered; `known` is all of it.
+  /// Forgets all numbers; `known` must be all numbered rows.
   void Forget(std::span<const Row> known);
 
  private:

@@ -9,17 +9,18 @@
 
 namespace rhizome::inline internal {
 
-/// One draw for a frontier vertex: so many of its edges, or of those of one type.
+/// One draw for a frontier vertex: a number of its edges, or of those of one type.
 struct ListRequest {
   static constexpr std::int32_t kAnyType = -1;
   std::int32_t type = kAnyType;
   std::int64_t fanout = 0;
 };
 
-/// What the options ask of each hop: its draws, by edge type.
+/// The draws of each hop, by edge type.
 using SamplingPlan = std::vector<std::vector<ListRequest>>;  // [hops]
 
-/// Checks the options against the graph. Errors: kInvalidArgument, saying what would be right.
+/// Checks the options against the graph, and plans the draws. Errors: kInvalidArgument, saying what
+/// would be valid.
 Result<SamplingPlan> PlanSampling(const GraphSnapshot& graph, const SamplerOptions& options);
 
 }  // namespace rhizome::inline internal

@@ -15,43 +15,43 @@
 
 namespace rhizome::inline internal {
 
-/// The entries of a look-up that stand in the delta.
+/// The entries of a look-up that are in the delta.
 struct LookUpScratch {
   struct Added {
-    std::size_t index = 0;  ///< among all
+    std::size_t index = 0;  ///< among all entries
     EntryRef entry;
   };
   std::vector<Added> added;
 };
 
-/// What is drawn for a few frontier vertices, between the draw and the numbering.
+/// The draws for a few frontier vertices, between drawing and numbering.
 struct SampleChunk {
   EntryPicker picker;
   std::vector<EntryRef> entries;
   std::vector<std::uint64_t> counts;  ///< by vertex
-  std::vector<Row> rows;              ///< parallel to entries, as the three below
-  std::vector<TypeId> types;          ///< or empty
-  std::vector<float> weights;         ///< or empty
-  std::vector<EdgeId> edges;          ///< or empty
-  std::vector<LocalEdge> edge_ids;    ///< within their partitions, on the way to the weights
+  std::vector<Row> rows;              ///< parallel to entries, as are the three below
+  std::vector<TypeId> types;          ///< may be empty
+  std::vector<float> weights;         ///< may be empty
+  std::vector<EdgeId> edges;          ///< may be empty
+  std::vector<LocalEdge> edge_ids;    ///< within their partitions; used to find the weights
   LookUpScratch look_up;
   Status status;  ///< of the look-up
 };
 
-/// Memory of one call of Sample, so that nothing is allocated for a single vertex or hop.
+/// The memory of one call of Sample, so that single vertices and hops need no allocation.
 struct SampleScratch {
   SampleScratch(std::uint64_t rows, bool disjoint) : numbering(rows, disjoint) {}
 
   Numbering numbering;
   std::vector<SampleChunk> chunks;
-  std::vector<Row> frontier;             ///< of the hop; the sample's own rows grow meanwhile
+  std::vector<Row> frontier;             ///< of the current hop; the sample's rows grow meanwhile
   std::vector<std::uint32_t> subgraphs;  ///< parallel to frontier, if disjoint
-  std::vector<EntryRef> hop_entries;     ///< of sources that want whole hops
+  std::vector<EntryRef> hop_entries;     ///< for sources that want whole hops
   std::vector<Row> hop_rows;             ///< parallel to hop_entries
-  LookUpScratch look_up;                 ///< of a whole hop
+  LookUpScratch look_up;                 ///< for a whole hop
 };
 
-/// Lends a SampleScratch to each concurrent call; it comes back clean.
+/// Lends a SampleScratch to each concurrent call, and resets it when it is returned.
 /// Threads: any.
 class SampleScratchPool {
  public:
@@ -69,7 +69,7 @@ class SampleScratchPool {
     return std::make_unique<SampleScratch>(rows_, disjoint_);
   }
 
-  /// `numbered`: all rows that have a number.
+  /// `numbered` must be all rows that have a number.
   void GiveBack(std::unique_ptr<SampleScratch> scratch, std::span<const Row> numbered)
       RHIZOME_EXCLUDES(mutex_) {
     scratch->numbering.Forget(numbered);

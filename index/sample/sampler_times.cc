@@ -44,7 +44,7 @@ Result<TimeOrder> TimeOrder::Create(const GraphSnapshot& graph, const DeltaView*
   return made;
 }
 
-// Every piece of a changed list, after those of the generation were sorted as if nothing were.
+// Sorts every piece of a changed list, after the generation's lists were sorted as if unchanged.
 Status TimeOrder::SortChanged(const DeltaView& view, const ListFinder& lists, std::uint32_t types) {
   delta_times_ = times_->OfDelta(direction_);
   const std::size_t edges = view.rows(direction_).size();
@@ -78,7 +78,7 @@ void TimeOrder::SortPieces(std::span<const Piece> pieces) {
 Status TimeOrder::Sort(std::uint32_t p, std::uint32_t types) {
   const Adjacency& partition = *partitions_[p];
   order_[p].resize(partition.edge_count());
-  // Offsets are 32 bits: looked at beforehand, so that the threads cannot fail.
+  // Offsets are 32 bits. The lengths are checked beforehand, so that the threads cannot fail.
   for (std::uint64_t v = 0; v < partition.vertex_count(); ++v) {
     if (partition.Entries(static_cast<LocalId>(v), direction_).count >
         std::numeric_limits<std::uint32_t>::max()) {
@@ -109,7 +109,7 @@ void TimeOrder::SortList(std::uint32_t p, const Adjacency::Range& list) {
   });
 }
 
-// How many of the piece's `length` entries are not later than `time`.
+// Returns how many of the piece's `length` entries are not later than `time`.
 std::uint64_t TimeOrder::CountUpTo(const Piece& piece, std::uint64_t length,
                                    std::int64_t time) const {
   return FirstNot(0, length,
@@ -136,7 +136,7 @@ void TimeOrder::Latest(CounterRandom& random, std::span<const Piece> eligible, s
   out.clear();
   draws = std::min(draws, LengthOf(eligible));
   if (draws == 0) return;
-  // The time of the last one that is taken: the draws-th of the latest of each piece.
+  // The bound is the time of the last entry taken: the draws-th latest of all pieces together.
   std::vector<std::int64_t> latest;
   std::uint64_t begin = 0;
   for (const Piece& piece : eligible) {
@@ -150,10 +150,10 @@ void TimeOrder::Latest(CounterRandom& random, std::span<const Piece> eligible, s
   std::nth_element(latest.begin(), nth, latest.end(), std::greater<>());
   const std::int64_t bound = *nth;
 
-  // Later ones all, then as many of those at the bound as are missing. Of each piece the ties are
-  // [first_tie, first_later).
+  // Takes all later entries, and then as many of those at the bound as are missing. The ties of a
+  // piece are [first_tie, first_later).
   struct Ties {
-    std::uint64_t end;    // counted over the pieces
+    std::uint64_t end;    // accumulated over the pieces
     std::uint64_t first;  // position in the cut list
   };
   std::vector<Ties> ties;

@@ -14,32 +14,32 @@
 
 namespace rhizome::inline internal {
 
-/// The entries of every list of one direction in the order of their times, so that those up to a
-/// time are a prefix. A list that a delta changes is in pieces, each in an order of its own: the
-/// whole list's is never asked for. Memory: 4 bytes an edge.
+/// Orders the entries of every list of one direction by time, so that those up to a time are a
+/// prefix. In a list that a delta changes, each piece has an order of its own, because the order of
+/// the whole list is never needed. Memory: 4 bytes an edge.
 /// Threads: const after Create.
 class TimeOrder {
  public:
-  /// `view`: of the graph's delta, or null; `lists` knows it. `by_type`: lists are those of one
-  /// edge type, else of all types together. Errors: kInvalidArgument, a partition or a delta
-  /// without one time for each edge, or a store that does not keep the edge ids of this direction,
-  /// or a list of 2^32 entries.
+  /// `view` is that of the graph's delta, or null; `lists` must have the same view. If `by_type`,
+  /// lists are those of one edge type, else of all types together. Errors: kInvalidArgument, a
+  /// partition or a delta without one time for each edge, a store that does not keep the edge ids
+  /// of this direction, or a list of 2^32 entries.
   static Result<TimeOrder> Create(const GraphSnapshot& graph, const DeltaView* view,
                                   const ListFinder& lists, Direction direction, bool by_type,
                                   std::shared_ptr<const EdgeTimes> times);
 
-  /// Replaces `eligible` by the pieces of `list` cut to what is not later than `time`; a piece's
-  /// entries are then those that At gives.
+  /// Replaces `eligible` by the pieces of `list` cut to entries not later than `time`; At then
+  /// returns the entries of a piece.
   void Cut(std::span<const Piece> list, std::int64_t time, std::vector<Piece>& eligible) const;
 
-  /// The position in the partition's array of the entry that stands at `i` by time; `first` is the
-  /// begin of its list.
+  /// Returns the position in the partition's array of the i-th entry by time; `first` is the
+  /// beginning of its list.
   std::uint64_t At(PartitionId partition, std::uint64_t first, std::uint64_t i) const {
     return first + order_[partition][first + i];
   }
 
-  /// Replaces `out` by `draws` positions within the cut list: the latest; of those that are equally
-  /// late and do not all fit, each set is equally likely.
+  /// Replaces `out` by the `draws` latest positions within the cut list; of entries that are
+  /// equally late and do not all fit, each set is equally likely.
   void Latest(CounterRandom& random, std::span<const Piece> eligible, std::uint64_t draws,
               PositionDrawer& drawer, std::vector<std::uint64_t>& out) const;
 
@@ -50,7 +50,7 @@ class TimeOrder {
   void SortList(std::uint32_t partition, const Adjacency::Range& list);
   void SortPieces(std::span<const Piece> pieces);
 
-  /// The time of the entry at a position of a partition's array, or of the delta's.
+  /// Returns the time of the entry at a position of a partition's array, or of the delta's.
   std::int64_t TimeOf(std::uint32_t partition, std::uint64_t position) const {
     if (partition == partitions_.size()) return delta_times_[position];
     return times_->OfPartition(partition)[partitions_[partition]->EdgeAt(direction_, position)];
@@ -64,7 +64,7 @@ class TimeOrder {
   std::shared_ptr<const EdgeTimes> times_;
   std::span<const std::int64_t> delta_times_;
   std::vector<const Adjacency*> partitions_;
-  // [partition][position]: offset within its list, or piece. The delta's is the last.
+  // [partition][position]: offset within its list, or piece. The delta's order is the last.
   std::vector<std::vector<std::uint32_t>> order_;
 };
 

@@ -12,19 +12,20 @@ namespace rhizome::inline internal {
 
 namespace {
 
-// Up to so many entries for each draw, a key for every entry is faster than looking entries up.
+// With up to this many entries for each draw, a key for every entry is faster than looking entries
+// up.
 constexpr std::uint64_t kEntriesByKeys = 8;
 
-// So many repeated draws for each one wanted, before keys among the rest finish it.
+// The tries for each wanted draw, before keys among the rest finish the draw.
 constexpr std::uint64_t kRepeats = 4;
 
-// Each draw is compared with all earlier ones: not for very many.
+// The most draws for which each draw is compared with all earlier ones.
 constexpr std::uint64_t kMostCompared = 64;
 
-// Draws that rounding may lead to where no weight is, before a list is given up.
+// The draws that rounding may lead to entries without weight, before a list is given up.
 constexpr std::uint64_t kMostMissed = 1000;
 
-/// The kept sums within a stretch [first, last) of a list: those of its blocks first to last.
+/// The stored sums within a range [first, last) of a list: those of its blocks first to last.
 struct Blocks {
   Blocks(std::uint64_t begin, std::uint64_t end)
       : first((begin + WeightTable::kBlock - 1) / WeightTable::kBlock),
@@ -34,10 +35,10 @@ struct Blocks {
   std::uint64_t last;
 };
 
-// Entries, or vertices, of one task.
+// Number of entries, or vertices, of one task.
 constexpr std::uint64_t kGrain = std::uint64_t{1} << 14;
 
-// Calls body(begin, end) for stretches of [0, size), on all threads.
+// Calls body(begin, end) for ranges that cover [0, size), on all threads.
 template <typename Body>
 void ForStretches(std::uint64_t size, const Body& body) {
   ParallelFor((size + kGrain - 1) / kGrain,
@@ -62,8 +63,7 @@ Status CheckWeights(std::span<const float> weights, const std::string& place) {
   return Status::Ok();
 }
 
-/// Takes the sums of what stands before every kBlock-th entry, within the list [first, first +
-/// count).
+/// Stores the sum of the weights before every kBlock-th position, within a list.
 void SumBlocks(const Adjacency::Range& list, std::span<const float> weights,
                std::vector<double>& sums) {
   constexpr std::uint64_t kBlock = WeightTable::kBlock;
@@ -78,7 +78,7 @@ std::vector<double> RoomForSums(std::span<const float> weights) {
   return std::vector<double>((weights.size() + WeightTable::kBlock - 1) / WeightTable::kBlock);
 }
 
-// Of all lists of a partition.
+// Stores the sums of all lists of a partition.
 std::vector<double> BlockSums(const Adjacency& partition, Direction direction,
                               std::span<const float> weights) {
   std::vector<double> sums = RoomForSums(weights);
@@ -92,6 +92,7 @@ std::vector<double> BlockSums(const Adjacency& partition, Direction direction,
 
 }  // namespace
 
+// Copies the weights of each partition and sums them by block; those of the delta follow.
 Result<WeightTable> WeightTable::Create(const GraphSnapshot& graph, const DeltaView* view,
                                         Direction direction) {
   WeightTable table;
@@ -123,7 +124,7 @@ Status WeightTable::AddDelta(const DeltaView& view, Direction direction) {
   return Status::Ok();
 }
 
-// Σ of weights one by one.
+// Sums weights one by one.
 double WeightTable::Add(PartitionId partition, std::uint64_t first, std::uint64_t last) const {
   const float* const weights = weights_[partition].data();
   double sum = 0;
@@ -149,7 +150,7 @@ std::uint64_t WeightTable::Find(PartitionId partition, std::uint64_t first, std:
     if (share < head) {
       last = blocks_begin;
     } else {
-      // The last block that begins at or before the share.
+      // Finds the last block that begins at or before the share.
       const auto begin = sums.begin() + static_cast<std::ptrdiff_t>(blocks.first);
       const auto end = sums.begin() + static_cast<std::ptrdiff_t>(blocks.last) + 1;
       const auto after = std::upper_bound(begin, end, share - head + *begin);
@@ -169,6 +170,9 @@ std::uint64_t WeightTable::Find(PartitionId partition, std::uint64_t first, std:
   return none;
 }
 
+// For long lists it draws by share of the sum, and rejects repeated positions, for up to kRepeats *
+// draws tries. Keys among the rest draw what is still missing; for short lists
+// and for very many draws that is everything.
 void WeightedDrawer::WithoutReplacement(CounterRandom& random, const WeightTable& weights,
                                         std::span<const Piece> pieces, std::uint64_t draws,
                                         std::vector<std::uint64_t>& out) {
@@ -212,8 +216,8 @@ double WeightedDrawer::SumPieces(const WeightTable& weights, std::span<const Pie
   return sum;
 }
 
-// A position in proportion to its weight, by the sums of SumPieces; kNowhere if none is positive
-// where rounding led to.
+// Draws a position in proportion to its weight, using the sums of SumPieces; kNowhere if rounding
+// led to a place without positive weight.
 std::uint64_t WeightedDrawer::DrawOne(CounterRandom& random, const WeightTable& weights,
                                       std::span<const Piece> pieces) const {
   const double sum = piece_ends_.empty() ? 0 : piece_ends_.back();

@@ -14,15 +14,16 @@
 
 namespace rhizome::inline internal {
 
-/// The weights of all entries of one direction by their position, and sums of them, so that the
-/// weight of any stretch of a list is found without walking over it. Sums are double; one is kept
-/// for every kBlock entries. Memory: 4.5 bytes an edge.
+/// The weights of all entries of one direction by position, with partial sums, so that the weight
+/// of any range within a list is found without walking over it. Sums are double, one for every
+/// kBlock entries. Memory: 4.5 bytes an edge.
 /// Threads: const after Create.
 class WeightTable {
  public:
-  static constexpr std::uint64_t kBlock = 16;
+  static constexpr std::uint64_t kBlock = 16;  // so sums take half a byte an entry
 
-  /// `view`: of the graph's delta, whose weights follow as those of one more partition; or null.
+  /// `view` is that of the graph's delta, whose weights follow as those of one more partition; or
+  /// null.
   /// Errors: kInvalidArgument, a weight that is negative or not finite.
   static Result<WeightTable> Create(const GraphSnapshot& graph, const DeltaView* view,
                                     Direction direction);
@@ -31,11 +32,11 @@ class WeightTable {
     return weights_[partition][position];
   }
 
-  /// Σ of the weights in [first, last), which lie in one list.
+  /// Returns the sum of the weights in [first, last), which must lie in one list.
   double Sum(PartitionId partition, std::uint64_t first, std::uint64_t last) const;
 
-  /// The position in [first, last) at which the running sum passes `share`, in [0, Sum): always one
-  /// of positive weight; kNowhere if there is none.
+  /// Returns the position in [first, last) at which the running sum passes `share`, in [0, Sum). It
+  /// always has a positive weight; kNowhere if there is none.
   std::uint64_t Find(PartitionId partition, std::uint64_t first, std::uint64_t last,
                      double share) const;
   static constexpr std::uint64_t kNowhere = ~std::uint64_t{0};
@@ -46,37 +47,38 @@ class WeightTable {
   double Add(PartitionId partition, std::uint64_t first, std::uint64_t last) const;
 
   std::vector<std::vector<float>> weights_;  // [partition][position]
-  // [partition][b]: of the list that holds position b * kBlock, the sum of what stands before it.
+  // [partition][b]: the sum of the weights before position b * kBlock, within the list that holds
+  // it.
   std::vector<std::vector<double>> sums_;
 };
 
-/// Weighted draws from lists in pieces. Holds scratch memory: one for each thread.
+/// Weighted draws from lists in pieces. Holds scratch memory: one instance for each thread.
 ///
-/// Without replacement the law is that of A-ES: keys u^(1/w), the largest win, which is the same as
-/// drawing one after another in proportion to the weights of those that are left. Short lists are
-/// drawn by keys. In long ones entries are drawn by their share of the sum and drawn again if they
-/// were drawn before, which costs a few look-ups instead of a key for every entry; when that
-/// happens too often (a few entries hold nearly all the weight), keys among the rest finish the
-/// draw. Each step has the exact conditional law either way.
+/// Draws without replacement follow the law of A-ES: keys u^(1/w), of which the largest win. That
+/// is the same as drawing one entry after another in proportion to the weights of those left. Short
+/// lists are drawn by keys. In long lists, entries are drawn by their share of the sum, and drawn
+/// again if they were drawn before, which costs a few look-ups instead of a key for every entry. If
+/// that happens too often (a few entries hold nearly all the weight), keys among the rest finish
+/// the draw. Each step has the exact conditional law either way.
 class WeightedDrawer {
  public:
-  /// Replaces `out` by positions within the list of `pieces`, at most `draws` of positive weight.
+  /// Replaces `out` by at most `draws` positions of positive weight within the list of `pieces`.
   void WithoutReplacement(CounterRandom& random, const WeightTable& weights,
                           std::span<const Piece> pieces, std::uint64_t draws,
                           std::vector<std::uint64_t>& out);
 
-  /// `draws` independent positions; none if no weight is positive.
+  /// Replaces `out` by `draws` independent positions; none if no weight is positive.
   void WithReplacement(CounterRandom& random, const WeightTable& weights,
                        std::span<const Piece> pieces, std::uint64_t draws,
                        std::vector<std::uint64_t>& out);
 
-  /// A-ES over `size` entries of the given weights, leaving out those in `out` already; appends at
-  /// most `draws`, by position.
+  /// Draws by A-ES from `size` entries of the given weights, except those in `out` already; appends
+  /// at most `draws`, sorted by position.
   template <typename WeightAt>
   void ByKeys(CounterRandom& random, std::uint64_t size, WeightAt&& weight_at, std::uint64_t draws,
               std::vector<std::uint64_t>& out);
 
-  /// Replaces `out` by `draws` independent ones of `size` entries, by running sums over all of
+  /// Replaces `out` by `draws` independent positions of `size` entries, by running sums over all of
   /// them; none if no weight is positive.
   template <typename WeightAt>
   void ByShares(CounterRandom& random, std::uint64_t size, WeightAt&& weight_at,
@@ -84,7 +86,7 @@ class WeightedDrawer {
 
  private:
   struct Key {
-    double value;  // -ln(u) / w: the smallest win
+    double value;  // -ln(u) / w: the smallest wins
     std::uint64_t position;
     bool operator<(const Key& other) const { return value < other.value; }
   };
@@ -98,7 +100,7 @@ class WeightedDrawer {
 
   std::vector<Key> heap_;
   std::vector<double> piece_ends_;           // running sums of weights
-  std::vector<std::uint64_t> sorted_taken_;  // of ByKeys
+  std::vector<std::uint64_t> sorted_taken_;  // scratch of ByKeys
 };
 
 template <typename WeightAt>
@@ -116,7 +118,7 @@ void WeightedDrawer::ByKeys(CounterRandom& random, std::uint64_t size, WeightAt&
     const auto weight = static_cast<double>(weight_at(i));
     if (weight <= 0) continue;
     const double u = random.Unit();
-    // -ln(u) is at least 1 - u: most keys are too large without the logarithm.
+    // -ln(u) is at least 1 - u, so most keys are rejected without the logarithm.
     if (heap_.size() == draws && 1 - u >= heap_.front().value * weight) continue;
     Offer({-std::log(u) / weight, i}, draws);
   }
@@ -131,7 +133,7 @@ void WeightedDrawer::ByShares(CounterRandom& random, std::uint64_t size, WeightA
   out.clear();
   piece_ends_.clear();
   double sum = 0;
-  std::uint64_t last = size;  // of positive weight
+  std::uint64_t last = size;  // the last entry of positive weight
   for (std::uint64_t i = 0; i < size; ++i) {
     const auto weight = static_cast<double>(weight_at(i));
     if (weight > 0) last = i;

@@ -87,7 +87,7 @@ std::uint64_t Adjacency::block_count() const {
   return (file_.size_bytes() + kSectionBlockBytes - 1) / kSectionBlockBytes;
 }
 
-// Whole blocks; the last one ends with the part of the file that has checksums.
+// Reads whole blocks; the last one ends where the checksummed part of the file ends.
 Result<std::vector<std::byte>> Adjacency::ReadBlocks(std::uint64_t first,
                                                      std::uint64_t count) const {
   const std::uint64_t begin = first * kSectionBlockBytes;
@@ -123,8 +123,10 @@ Status Adjacency::FillFromBlock(std::uint64_t block, std::uint64_t skip,
   return Status::Ok();
 }
 
+// Reads a list from disk: through the block cache if there is one, block by block; else in one
+// read.
 Result<std::vector<std::byte>> Adjacency::ReadExtent(const Extent& extent) const {
-  // A hub's list is read in one piece: it would push out hundreds of others.
+  // A list above this length, a hub's, bypasses the cache: it would evict hundreds of other lists.
   constexpr std::uint64_t kMostBlocks = 64;
   const bool long_list = extent.size_bytes > kMostBlocks * kSectionBlockBytes;
   if (cache_ == nullptr || cache_->frame_count() == 0 || (long_list && !cache_->holds_all()))
@@ -152,8 +154,8 @@ Adjacency::Extent Adjacency::ExtentOf(LocalId local, Direction direction) const 
   return {lists.offset_bytes + begin, lists.list_offsets[local + std::size_t{1}] - begin};
 }
 
-// A compressed list holds, for entry i, neighbour + vertices * (rank of its type in the list):
-// ascending, because lists are sorted by (type, neighbour).
+// A compressed list stores, for entry i, neighbour + vertices * (rank of the entry's type in the
+// type list). These values ascend, because lists are sorted by (type, neighbour).
 bool Adjacency::DecodeList(LocalId local, Direction direction, std::span<const std::byte> bytes,
                            std::vector<LocalId>& out) const {
   const Side& lists = side(direction);

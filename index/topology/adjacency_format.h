@@ -8,10 +8,11 @@
 
 namespace rhizome::inline internal {
 
-/// Sections of a partition file; see storage/FORMAT.md, "Partition file". Stored on disk: never
-/// renumber, only append. "n" is the number of local vertices, "m" of edges; where no width is
-/// given it is the least of 1, 2, 4, 8 bytes that holds the largest element. An array of offsets
-/// takes three sections (BlockedOffsets), as does one of degrees (PatchedColumn).
+/// The sections of a partition file; see storage/FORMAT.md, "Partition file". Stored on disk: never
+/// renumber, only append. "n" is the number of local vertices, "m" of edges, "b" of owned boundary
+/// vertices. If no width is given, it is the least of 1, 2, 4 and 8 bytes that holds the largest
+/// element. An array of offsets takes three sections (BlockedOffsets), as does an array of degrees
+/// (PatchedColumn).
 enum class PartitionSection : std::uint32_t {
   kInvalid = 0,
   kHeader = 1,          // one PartitionHeader
@@ -25,7 +26,7 @@ enum class PartitionSection : std::uint32_t {
   kOutListSteps = 9,
   kOutListWide = 10,
   kOutLists = 11,       // compressed: the lists, one after another
-  kOutTypeLists = 12,   // [n] which of the type lists; only with several edge types
+  kOutTypeLists = 12,   // [n] numbers of type lists; only with several edge types
   kInOffsetBases = 13,  // the same for in-lists
   kInOffsetSteps = 14,
   kInOffsetWide = 15,
@@ -40,8 +41,9 @@ enum class PartitionSection : std::uint32_t {
   kTypeEnds = 24,         // [entries] counts accumulated within a type list
   kInEdges = 25,          // [m] edge ids; only with both directions, and weights or edge attributes
   kWeights = 26,          // [m] float32, by edge id
-  kBoundaryOwned = 27,    // bit v % 64 of word v / 64: owned vertex v is a boundary one
-  kOutDegrees = 28,       // [b + mirrors] global degrees above the list's, of a direction kept
+  kBoundaryOwned = 27,    // bit v % 64 of word v / 64: owned vertex v is a boundary vertex
+  // [b + mirrors] global degree minus list length; only of stored directions
+  kOutDegrees = 28,
   kOutDegreePlaces = 29,
   kOutDegreePatches = 30,
   kInDegrees = 31,

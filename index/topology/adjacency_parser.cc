@@ -8,6 +8,13 @@
 #include "rhizome/index/section_struct.h"
 
 namespace rhizome::inline internal {
+// Parses a partition file. The later steps rely on what the earlier ones have checked:
+// 1. header and flags: they agree with the manifest and the order, and no section contradicts them;
+// 2. rows of owned vertices and mirrors;
+// 3. offsets of each stored direction, then the type lists of both;
+// 4. the lists themselves, if they are resident, and which vertices have an edge here;
+// 5. weights and the edge ids of in-entries;
+// 6. boundary vertices, their degrees and partition sets.
 Status AdjacencyParser::Run(std::uint32_t partition, std::uint32_t partitions,
                             std::uint32_t edge_types) {
   RHIZOME_RETURN_IF_ERROR(ReadHeader(partition, partitions, edge_types));
@@ -72,7 +79,8 @@ Status AdjacencyParser::CheckFlags() const {
   return CheckSections();
 }
 
-// What the header does not call for must not be there: else a lost flag would silently lose lists.
+// Refuses sections that the flags do not call for, because a damaged flag would otherwise silently
+// drop lists.
 Status AdjacencyParser::CheckSections() const {
   const bool typed = header_.edge_types > 1;
   const bool compressed = keeps(kPartitionCompressed);
@@ -172,8 +180,8 @@ Status AdjacencyParser::ReadLists(const SideKinds& kinds, Side& side) {
   return Status::Ok();
 }
 
-// The type lists: types and ends rise strictly within each. Their order is that of their first
-// uses, out-lists before in-lists, so that equal partitions have equal files.
+// Checks that types and ends ascend strictly within each type list. Type lists are numbered in the
+// order of their first uses, out-lists before in-lists, so that equal partitions have equal files.
 Status AdjacencyParser::ReadTypeLists() {
   if (header_.edge_types <= 1) return Status::Ok();
   const std::uint64_t entries = adjacency_.file_.Count(Kind(PartitionSection::kTypes));
@@ -272,7 +280,8 @@ Status AdjacencyParser::ReadBoundary() {
   return CheckSets();
 }
 
-// Degrees stand above the list's length, so no sum is below it; nor may one overflow.
+// Degrees are stored minus the list's length, so no sum is below that length. The bound of 2^62
+// keeps the sum from overflowing.
 Status AdjacencyParser::ReadDegrees(const SideKinds& kinds, PatchedColumn& degrees) {
   const std::string name = fmt::format("{} degrees", kinds.name);
   RHIZOME_ASSIGN_OR_RETURN(degrees, PatchedColumn::Read(adjacency_.file_, kinds.degrees,
@@ -281,7 +290,7 @@ Status AdjacencyParser::ReadDegrees(const SideKinds& kinds, PatchedColumn& degre
   return Status::Ok();
 }
 
-// A boundary vertex has edges here, at its owner, and in at least two partitions.
+// Checks that a boundary vertex has edges here, at its owner, and in at least two partitions.
 Status AdjacencyParser::CheckSets() const {
   for (std::uint64_t v = 0; v < vertices(); ++v) {
     const auto local = static_cast<LocalId>(v);

@@ -12,9 +12,9 @@
 
 namespace rhizome::inline internal {
 
-/// Checks a partition file field by field, in one pass over each section, lists in parallel.
-/// Nothing is read through an index that was not compared with its bound before, so any bytes are
-/// safe to parse. Of lists that were left on disk, only what is said about them can be checked.
+/// Checks a partition file field by field, in one pass over each section, the lists in parallel. It
+/// compares every index with its bound before it uses it, so any bytes are safe to parse. Of lists
+/// left on disk it can only check the sections that describe them.
 class AdjacencyParser {
  public:
   AdjacencyParser(SectionFile file, const VertexOrder& order) : order_(order) {
@@ -59,7 +59,7 @@ class AdjacencyParser {
            (keeps(kPartitionWeighted) || keeps(kPartitionAttributed));
   }
   std::uint64_t vertices() const { return header_.owned + header_.mirrors; }
-  /// Are there vertices of which an edge must be here?
+  /// Returns whether some vertices must have an edge here: mirrors and boundary vertices.
   bool replicated() const { return header_.mirrors + header_.boundary_owned > 0; }
   void Touch(LocalId local) { touched_.SetShared(local); }
   Result<Column> ReadColumn(PartitionSection kind, std::uint64_t count) const {
@@ -75,7 +75,7 @@ class AdjacencyParser {
   const VertexOrder& order_;
   Adjacency adjacency_;
   PartitionHeader header_{};
-  RankBitmap touched_;  // local vertices that an edge was seen of; where replicated()
+  RankBitmap touched_;  // local vertices with at least one edge seen; used if replicated()
 };
 
 }  // namespace rhizome::inline internal

@@ -1,4 +1,4 @@
-// The part of the parser that looks at neighbour lists, and at the edges that in-entries name.
+// The part of the parser that checks adjacency lists, and the edges that in-entries refer to.
 
 #include <algorithm>
 
@@ -9,12 +9,13 @@
 namespace rhizome::inline internal {
 namespace {
 
-// Vertices whose lists one task checks.
+// Number of vertices whose lists one task checks.
 constexpr std::uint64_t kGrain = 1 << 14;
 
 }  // namespace
 
-// The lists themselves, many vertices at a time on all threads; the first finding counts.
+// Checks the lists on all threads, kGrain vertices a task. The finding of the first vertices wins,
+// so the result does not depend on the threads.
 Status AdjacencyParser::CheckLists(const SideKinds& kinds, const Side& side) {
   if (!adjacency_.resident_) return Status::Ok();
   std::vector<Status> findings((vertices() + kGrain - 1) / kGrain);
@@ -57,11 +58,12 @@ Status AdjacencyParser::CheckPlain(const SideKinds& kinds, const Side& side, Loc
   return Status::Ok();
 }
 
-// Neighbours of one vertex and type: in range, and not falling.
+// Checks the neighbours of one vertex and type: they are in range and do not descend.
 Status AdjacencyParser::CheckRun(const SideKinds& kinds, const Side& side, std::uint64_t begin,
                                  std::uint64_t end) {
   const auto list = side.neighbors.subspan(begin, end - begin);
-  // Of a sorted list the last is the largest. Without a branch, so that it takes four at a time.
+  // The last neighbour of a sorted list is the largest. The loop has no branch, so that the
+  // compiler vectorises it.
   bool falls = false;
   for (std::size_t i = 1; i < list.size(); ++i) falls |= list[i] < list[i - 1];
   if (falls || (!list.empty() && list.back() >= vertices())) return DescribeRun(kinds, list, begin);
@@ -70,7 +72,7 @@ Status AdjacencyParser::CheckRun(const SideKinds& kinds, const Side& side, std::
   return Status::Ok();
 }
 
-// What is wrong with the entries of one vertex and type, which stand at `begin`.
+// Names the fault in the entries of one vertex and type, which begin at `begin`.
 Status AdjacencyParser::DescribeRun(const SideKinds& kinds, std::span<const LocalId> list,
                                     std::uint64_t begin) const {
   for (std::size_t i = 0; i < list.size(); ++i) {
@@ -83,7 +85,8 @@ Status AdjacencyParser::DescribeRun(const SideKinds& kinds, std::span<const Loca
   return Status::Ok();
 }
 
-// As many in-entries as edges, each naming an edge of its own: a bijection.
+// Checks that in-entries and edges are in bijection: there are as many of each, and each in-entry
+// names an edge of its own.
 Status AdjacencyParser::ReadInEdges() {
   RHIZOME_ASSIGN_OR_RETURN(adjacency_.in_edges_,
                            ReadColumn(PartitionSection::kInEdges, header_.edges));

@@ -19,14 +19,14 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// One direction's lists, all sorted by (vertex, type, neighbour).
+/// One direction's adjacency lists, sorted by (vertex, type, neighbour).
 struct Lists {
   std::vector<std::uint64_t> offsets;  // [vertices + 1]
   std::vector<LocalId> neighbors;      // [edges]
-  std::vector<TypeId> types;           // [edges], or empty: one edge type
+  std::vector<TypeId> types;           // [edges]; empty: one edge type
 };
 
-/// The edges by local id; `from` is the vertex whose list an edge stands in.
+/// The edges by local id; an edge stands in the list of its `from`.
 struct LocalEdges {
   std::vector<LocalId> from;
   std::vector<LocalId> to;
@@ -35,7 +35,7 @@ struct LocalEdges {
 /// The distinct type lists of a partition's vertices, numbered by first use.
 class TypeLists {
  public:
-  /// The number of the type list of entries with these types, which do not fall.
+  /// Returns the number of the type list for entries with these types, which must not descend.
   std::uint64_t NumberOf(std::span<const TypeId> types) {
     key_.clear();
     for (std::size_t i = 0; i < types.size(); ++i) {
@@ -79,14 +79,14 @@ std::vector<std::uint64_t> CountOffsets(std::span<const LocalId> vertex_of_entry
   return offsets;
 }
 
-// Lists of a generation that is carried on are mostly sorted already.
+// Compaction passes lists of the previous generation, which are mostly sorted already.
 template <typename T, typename Less>
 void SortUnlessSorted(std::span<T> list, Less less) {
   if (!std::is_sorted(list.begin(), list.end(), less)) std::sort(list.begin(), list.end(), less);
 }
 
-/// Builds and writes one partition. Sections are built one direction at a time and let go once
-/// they are written, so that the peak is about 30 bytes an edge.
+/// Builds and writes one partition. It builds the sections one direction at a time and frees each
+/// after writing it, so that the peak is about 30 bytes an edge.
 class PartitionWriter {
  public:
   PartitionWriter(ByteSink& sink, const StoreId& store_id, const VertexOrder& order,
@@ -147,6 +147,13 @@ class PartitionWriter {
   std::uint64_t vertices_ = 0;
 };
 
+// Writes a partition file:
+// 1. gives local ids to the owned rows and the mirrors, and finds the boundary vertices;
+// 2. writes the header and the rows;
+// 3. sorts the edges into the lists of the first stored direction, and transposes those for the
+//    second; each is written before the next is made;
+// 4. writes the type lists and weights;
+// 5. writes boundary vertices, their degrees and partition sets.
 Status PartitionWriter::Write() {
   RHIZOME_RETURN_IF_ERROR(NumberVertices());
   RHIZOME_RETURN_IF_ERROR(WriteHeader());
@@ -210,7 +217,7 @@ std::vector<LocalId> PartitionWriter::ToLocal(std::vector<Row>& rows) const {
   return locals;
 }
 
-/// SortEdges without types and weights.
+/// Does the work of SortEdges for edges without types and weights.
 Lists PartitionWriter::SortNeighbors(LocalEdges ends) const {
   Lists lists{CountOffsets(ends.from, vertices_), std::vector<LocalId>(edge_count_), {}};
   std::vector<std::uint64_t> next(lists.offsets.begin(), lists.offsets.end() - 1);
@@ -224,8 +231,8 @@ Lists PartitionWriter::SortNeighbors(LocalEdges ends) const {
   return lists;
 }
 
-/// Lists of `ends.from`; fills weights_. Equal edges are sorted by weight, so that the order of the
-/// input does not show.
+/// Sorts the edges into the adjacency lists of `ends.from`, and fills weights_. Equal edges are
+/// sorted by weight, so that the result does not depend on the order of the input.
 Lists PartitionWriter::SortEdges(LocalEdges ends) {
   struct Entry {
     LocalId neighbor;
@@ -265,8 +272,8 @@ Lists PartitionWriter::SortEdges(LocalEdges ends) {
   return lists;
 }
 
-/// The other direction's lists; fills in_edges_. Within (vertex, type), edge ids rise, and with
-/// them the neighbours.
+/// Makes the other direction's lists, and fills in_edges_. Within (vertex, type) the edge ids
+/// ascend, and with them the neighbours.
 Lists PartitionWriter::Transpose(const Lists& lists) {
   struct Entry {
     std::uint64_t edge;
@@ -353,7 +360,7 @@ Status PartitionWriter::WriteLists(const SideKinds& kinds, const Lists& lists) {
   return context_.edge_types > 1 ? WriteTypeIndex(kinds, lists) : Status::Ok();
 }
 
-// See Adjacency::DecodeList for what the numbers of a list are.
+// See Adjacency::DecodeList for the values of a compressed list.
 Status PartitionWriter::WriteCompressed(const SideKinds& kinds, const Lists& lists) {
   RHIZOME_RETURN_IF_ERROR(writer_.BeginSection(Kind(kinds.lists), 1));
   std::vector<std::uint64_t> list_offsets = {0};
@@ -362,7 +369,7 @@ Status PartitionWriter::WriteCompressed(const SideKinds& kinds, const Lists& lis
   std::vector<std::byte> bytes;
   for (std::uint64_t v = 0; v < vertices_; ++v) {
     values.clear();
-    std::uint64_t first = 0;  // of the neighbours of the entry's type
+    std::uint64_t first = 0;  // added to the neighbours of the entry's type
     for (std::uint64_t e = lists.offsets[v]; e < lists.offsets[v + 1]; ++e) {
       const bool new_type =
           !lists.types.empty() && e > lists.offsets[v] && lists.types[e] != lists.types[e - 1];

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t kSlotBytes = sizeof(std::atomic<std::uint32_t>);
 
-// A shard of fewer frames would evict long before the cache is full.
+// A shard with fewer frames would evict long before the cache is full.
 constexpr std::uint64_t kLeastShardFrames = 64;
 
 }  // namespace
@@ -58,7 +58,7 @@ bool BlockCache::Read(std::uint64_t block, std::uint64_t offset, std::span<std::
     return true;
   }
   Frame& frame = frames_[number];
-  // Once pinned, the frame keeps its block; but it may have got another one before.
+  // A pinned frame keeps its block, but it may have got another block before the pin.
   const std::uint32_t before = frame.pins.fetch_add(1, std::memory_order_acquire);
   const bool held =
       (before & kEvicting) == 0 && frame.block.load(std::memory_order_relaxed) == block;
@@ -101,7 +101,7 @@ bool BlockCache::Insert(std::uint64_t block, std::span<const std::byte> bytes, R
   return true;
 }
 
-// A frame that holds no block and has kEvicting set; kNone if there is none.
+// Returns a frame that holds no block and has kEvicting set; kNone if there is none.
 std::uint32_t BlockCache::TakeFrame(Shard& shard, Room room) {
   if (shard.used < shard.count) {
     const std::uint32_t number = shard.first + shard.used++;
@@ -112,7 +112,8 @@ std::uint32_t BlockCache::TakeFrame(Shard& shard, Room room) {
   return room == Room::kMake ? Evict(shard) : kNone;
 }
 
-// After kMostLives passes no frame has a life left, but those that are hit or read meanwhile.
+// After kMostLives passes of the hand every frame has lost its lives, except those hit or pinned
+// meanwhile.
 std::uint32_t BlockCache::Evict(Shard& shard) {
   for (std::uint32_t step = 0; step < (kMostLives + 1U) * shard.count; ++step) {
     const std::uint32_t number = shard.first + shard.hand;

@@ -12,17 +12,16 @@
 
 namespace rhizome::inline internal {
 
-/// Blocks of files in bounded memory, found by number: a table with one slot for each block, no
-/// hashing. What goes is chosen by CLOCK with counts: a block that is hit gains up to 3 lives, the
-/// hand takes one at each pass, and a new block has none, so that blocks that are read once go
-/// first.
+/// Keeps blocks of files in bounded memory. A table with one slot for each block replaces hashing.
+/// Eviction is CLOCK with counts: a hit adds a life, up to 3, the hand removes one at each pass,
+/// and a new block has none, so that blocks that are read once are evicted first.
 ///
-/// A hit takes no lock: it pins the frame, copies, and lets go. Where all blocks fit, none is ever
-/// evicted, and a hit pins nothing. Misses are filled by the caller, who reads without any lock;
-/// Insert locks one of a few shards.
+/// A hit takes no lock: it pins the frame, copies, and unpins. If all blocks fit, none is ever
+/// evicted, and a hit pins nothing. On a miss the caller reads the block without holding a lock and
+/// inserts it; Insert locks one of a few shards.
 ///
-/// Memory: frames, and 4 bytes for each block there is; never more than memory_bytes, but pages are
-/// taken from the system when they are first used. Too little for the table and one frame: then
+/// Memory: the frames and 4 bytes for each block of the files, at most memory_bytes; the system
+/// provides pages as they are first used. If memory_bytes cannot hold the table and one frame,
 /// nothing is cached.
 /// Threads: any. Ownership: `metrics` (null: none) must outlive it.
 class BlockCache {
@@ -40,21 +39,22 @@ class BlockCache {
   BlockCache(const BlockCache&) = delete;
   BlockCache& operator=(const BlockCache&) = delete;
 
-  /// Copies out.size() bytes at `offset` of a block; false if it is not here.
+  /// Copies out.size() bytes at `offset` of a block; false if the block is not cached.
   bool Read(std::uint64_t block, std::uint64_t offset, std::span<std::byte> out) const;
   bool Holds(std::uint64_t block) const {
     return block < slots_.size() && slots_[block].load(std::memory_order_acquire) != kNone;
   }
 
   enum class Room : std::uint8_t {
-    kMake,  ///< evict another block if need be
-    kFree,  ///< only if there is a free frame: for blocks that came along with the wanted one
+    kMake,  ///< evict another block if necessary
+    kFree,  ///< use a free frame only: for blocks that were read along with the wanted one
   };
 
-  /// Keeps a block, of up to block_bytes. False if there was no room; true if it is there already.
+  /// Caches a block of up to block_bytes. Returns false if there was no room, true if the block is
+  /// cached now or was before.
   bool Insert(std::uint64_t block, std::span<const std::byte> bytes, Room room = Room::kMake);
 
-  /// Frames that never held a block.
+  /// Returns the number of frames that never held a block.
   std::uint64_t free_frames() const;
 
   bool holds_all() const { return fixed_; }  ///< there is a frame for every block
@@ -62,15 +62,15 @@ class BlockCache {
   std::uint64_t block_bytes() const { return block_bytes_; }
   Metrics* metrics() const { return metrics_; }
 
-  /// What all blocks of a cache would take.
+  /// Returns the memory that a cache of all blocks takes.
   static std::uint64_t FullBytes(std::uint64_t block_count, std::uint64_t block_bytes);
 
  private:
   static constexpr std::uint32_t kNone = UINT32_MAX;
   static constexpr std::uint32_t kEvicting = std::uint32_t{1} << 31;
-  static constexpr std::uint8_t kMostLives = 3;
+  static constexpr std::uint8_t kMostLives = 3;  // the largest count that CLOCK gives a block
 
-  // pins: readers in it, and kEvicting while an Insert has it to itself.
+  // `pins` counts the readers of the frame; kEvicting is set while an Insert owns it.
   struct Frame {
     std::atomic<std::uint32_t> pins{0};
     std::atomic<std::uint8_t> lives{0};
@@ -98,7 +98,7 @@ class BlockCache {
   std::uint64_t frame_count_ = 0;
   bool fixed_ = false;  // block b has frame b
   std::unique_ptr<Frame[]> frames_;
-  std::unique_ptr<std::byte[]> bytes_;  // pages that are not used yet are not there
+  std::unique_ptr<std::byte[]> bytes_;  // not cleared, so that unused pages take no memory
   std::uint32_t shard_count_ = 1;
   std::unique_ptr<Shard[]> shards_;
   std::atomic<std::int64_t> used_bytes_{0};

@@ -15,7 +15,7 @@ constexpr std::uint64_t kBlock = BlockedOffsets::kBlock;
 
 std::uint64_t BlockCount(std::uint64_t count) { return (count + kBlock - 1) / kBlock; }
 
-/// How far each block's last offset is from its first.
+/// Returns the distance of each block's last offset from its first.
 std::vector<std::uint64_t> Reaches(std::span<const std::uint64_t> offsets) {
   std::vector<std::uint64_t> reaches(BlockCount(offsets.size()));
   for (std::size_t b = 0; b < reaches.size(); ++b) {
@@ -25,7 +25,8 @@ std::vector<std::uint64_t> Reaches(std::span<const std::uint64_t> offsets) {
   return reaches;
 }
 
-/// The largest step that a block may have and not be wide: that which takes the fewest bytes.
+/// Chooses the largest step of a block that is not wide, so that all sections together take the
+/// fewest bytes.
 std::uint64_t ChooseLargestStep(std::span<const std::uint64_t> offsets,
                                 std::span<const std::uint64_t> reaches) {
   constexpr std::array<std::uint64_t, 3> kLargest = {UINT8_MAX, UINT16_MAX, UINT32_MAX};
@@ -82,7 +83,8 @@ Result<BlockedOffsets> BlockedOffsets::Read(const SectionFile& file, const Offse
   return offsets;
 }
 
-// Wide blocks come in order, each named once; so the column of full offsets has no slack either.
+// Checks the offsets. Wide blocks are numbered in order, each used once, so the column of full
+// offsets has no unused parts either.
 Status BlockedOffsets::Check(const SectionFile& file, std::uint64_t last, const char* name) const {
   const auto corrupt = [&](const std::string& what) {
     return Status::Corruption(fmt::format("{}: {} {}", file.path().string(), name, what));

@@ -10,27 +10,27 @@
 
 namespace rhizome::inline internal {
 
-/// The three sections of an array of offsets.
+/// The kinds of the three sections of an array of offsets.
 struct OffsetKinds {
   std::uint32_t bases;
   std::uint32_t steps;
   std::uint32_t wide;
 };
 
-/// Ascending numbers, 64 to a block: each block stores its first in full, and every number as its
-/// distance from that, in a column as narrow as pays; blocks that reach too far (those of hubs)
-/// stand in full in a list of their own. So an offset costs little more than one or two bytes
-/// where full numbers cost four, and is still one look-up, mostly of two numbers.
+/// An ascending array of offsets in blocks of 64. A block stores its first offset in full, and each
+/// offset as its distance from that, in the narrowest column that pays. Blocks that span too much
+/// (those of hubs) are "wide": they stand in full in a list of their own. So an offset costs little
+/// more than one or two bytes instead of four, and a look-up reads two numbers in most cases.
 /// Format: storage/FORMAT.md, "Offsets".
 /// Ownership: borrows the bytes of the SectionFile it was read from. Threads: const.
 class BlockedOffsets {
  public:
-  static constexpr std::uint64_t kBlock = 64;
+  static constexpr std::uint64_t kBlock = 64;  // part of the format
 
   BlockedOffsets() = default;
 
-  /// Reads `count` offsets that begin at 0, do not fall, and end at `last`; each is compared.
-  /// `name` is theirs in messages. Errors: kCorruption.
+  /// Reads `count` offsets and checks that they begin at 0, do not descend, and end at `last`.
+  /// Messages call them `name`. Errors: kCorruption.
   static Result<BlockedOffsets> Read(const SectionFile& file, const OffsetKinds& kinds,
                                      std::uint64_t count, std::uint64_t last, const char* name);
 
@@ -40,7 +40,7 @@ class BlockedOffsets {
       return wide_[(base >> 1) * kBlock + i % kBlock];
     return (base >> 1) + steps_[i];
   }
-  /// Starts to fetch what operator[] reads.
+  /// Prefetches the data that operator[] reads.
   void Prefetch(std::size_t i) const {
     bases_.Prefetch(i / kBlock);
     steps_.Prefetch(i);
@@ -49,18 +49,18 @@ class BlockedOffsets {
   std::size_t size() const { return steps_.size(); }
   bool empty() const { return steps_.empty(); }
 
-  /// First position whose offset is above `value`.
+  /// Returns the first position whose offset is above `value`.
   std::size_t UpperBound(std::uint64_t value) const;
 
  private:
   Status Check(const SectionFile& file, std::uint64_t last, const char* name) const;
 
   Column bases_;  // [blocks]: twice the first offset, or twice a wide block's number plus 1
-  Column steps_;  // [count]: above the first of the block; 0 in a wide one
+  Column steps_;  // [count]: distance from the block's first offset; 0 in a wide block
   Column wide_;   // [wide blocks * kBlock]: offsets in full
 };
 
-/// Writes ascending `offsets` in the least bytes that one width of steps allows.
+/// Writes ascending `offsets` with the width of steps that takes the fewest bytes.
 Status WriteOffsets(SectionFileWriter& writer, const OffsetKinds& kinds,
                     std::span<const std::uint64_t> offsets);
 

@@ -4,8 +4,8 @@
 
 namespace rhizome::inline internal {
 
-/// First position in [begin, end) of which `before` is false; it is true of those before it and
-/// false of all after it. Binary search.
+/// Returns the first position in [begin, end) for which `before` is false, by binary search.
+/// `before` must be true for a prefix of the range and false after it.
 template <typename Before>
 std::size_t FirstNot(std::size_t begin, std::size_t end, Before before) {
   while (begin < end) {

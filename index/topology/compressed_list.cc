@@ -9,8 +9,8 @@
 namespace rhizome::inline internal {
 namespace {
 
-// More low bits than any sum of a neighbour and its type's rank needs; and few enough that the low
-// part of a number lies within 8 bytes wherever it begins.
+// The bound is above the bits that any value (a neighbour, with its type's rank) needs, and small
+// enough that the low part of a number lies within 8 bytes wherever it begins.
 constexpr std::uint32_t kMaxLowBits = 56;
 
 constexpr std::uint64_t kSampleBytes = sizeof(std::uint64_t);
@@ -30,20 +30,21 @@ void SetBits(std::span<std::byte> bytes, std::uint64_t bit, std::uint64_t value,
   }
 }
 
+// The value 1, and the top bit, in each byte of a word.
 constexpr std::uint64_t kOnes = 0x0101010101010101U;
 constexpr std::uint64_t kTops = 0x8080808080808080U;
 
-/// In byte b, how many bits are set in bytes 0..b. Plain arithmetic: builds for any processor, and
-/// then a library's popcount is a call.
+/// Returns, in byte b, the number of bits set in bytes 0..b. Plain arithmetic, because in builds
+/// for any processor std::popcount would be a library call.
 std::uint64_t ByteSums(std::uint64_t word) {
   std::uint64_t sums = word - ((word >> 1) & 0x5555555555555555U);
   sums = (sums & 0x3333333333333333U) + ((sums >> 2) & 0x3333333333333333U);
   return ((sums + (sums >> 4)) & 0x0F0F0F0F0F0F0F0FU) * kOnes;
 }
 
-/// Place of the k-th set bit (k from 0, below the number of set bits), from the word's ByteSums:
-/// the byte in one subtraction (S. Vigna, Broadword Implementation of Rank/Select Queries, 2008),
-/// then bit by bit.
+/// Returns the place of the k-th set bit (k from 0, below the number of set bits), given the word's
+/// ByteSums. It finds the byte by one subtraction (S. Vigna, Broadword Implementation of
+/// Rank/Select Queries, 2008), then goes bit by bit.
 std::uint64_t SelectInWord(std::uint64_t word, std::uint64_t sums, std::uint64_t k) {
   const std::uint64_t at_most_k = (((k * kOnes) | kTops) - sums) & kTops;
   const std::uint64_t byte = ((at_most_k >> 7) * kOnes) >> 56;
@@ -94,7 +95,7 @@ std::optional<CompressedList> CompressedList::Open(std::span<const std::byte> by
   return list;
 }
 
-/// 8 bytes from `at` on, zeros behind the end.
+/// Loads 8 bytes from `at` on, with zeros behind the end.
 std::uint64_t CompressedList::Load(std::uint64_t at) const {
   constexpr std::uint64_t kWord = sizeof(std::uint64_t);
   if (at + kWord <= bytes_.size()) return LoadLittle<std::uint64_t>(bytes_.data() + at);
@@ -118,7 +119,7 @@ std::uint64_t CompressedList::Low(std::uint64_t i) const {
 }
 
 std::optional<std::uint64_t> CompressedList::At(std::uint64_t i) const {
-  std::uint64_t place = 0;  // bits before it hold the entries before `skip` is counted
+  std::uint64_t place = 0;  // the high bits before it belong to entries that `skip` does not count
   std::uint64_t skip = i;
   if (const std::uint64_t sample = i / kSampleEvery; sample > 0) {
     place = Sample(sample);

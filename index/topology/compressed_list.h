@@ -8,34 +8,34 @@
 
 namespace rhizome::inline internal {
 
-/// An ascending list of numbers in Elias-Fano form: about 2 + log2(largest / count) bits a number,
-/// of which any one is read without the others. Format: storage/FORMAT.md, "Compressed lists".
-/// Sources: P. Elias 1974, R. Fano 1971; the layout of the parts and the samples are ours.
-
-/// Appends `values`, which do not fall; nothing for an empty list.
+/// An ascending list of numbers in Elias-Fano form. It takes about 2 + log2(largest / count) bits a
+/// number, and any number can be read without the others. Format: storage/FORMAT.md, "Compressed
+/// lists". Sources: P. Elias 1974, R. Fano 1971; the layout of the parts and the samples are ours.
+///
+/// Appends the form of `values`, which must not descend; appends nothing for an empty list.
 void AppendCompressedList(std::span<const std::uint64_t> values, std::vector<std::byte>& out);
 
-/// Reads single numbers of such a list. Every access stays within the bytes it was given, whatever
-/// they hold: damage gives no value, or a wrong one, never an access elsewhere.
+/// Reads single numbers of such a list. Every access stays within the given bytes, whatever they
+/// contain: damage yields no value or a wrong one, never an access elsewhere.
 /// Ownership: borrows the bytes. Threads: const.
 class CompressedList {
  public:
-  /// A sample of where an entry stands is kept for each so many entries.
+  /// One entry of this many has a sample of its position in the high parts.
   static constexpr std::uint64_t kSampleEvery = 256;
 
-  /// `count` numbers in exactly `bytes`. Nothing if the bytes cannot hold them.
+  /// Opens `count` numbers in exactly `bytes`. Returns nullopt if the bytes cannot hold them.
   static std::optional<CompressedList> Open(std::span<const std::byte> bytes, std::uint64_t count);
 
   std::uint64_t count() const { return count_; }
 
-  /// Number i < count(), or nothing where the bytes are damaged.
+  /// Returns number i < count(), or nullopt if it finds the bytes damaged.
   std::optional<std::uint64_t> At(std::uint64_t i) const;
 
-  /// All numbers, in order; false where the bytes are damaged: among other things, if a number is
-  /// below the one before it, a sample is wrong, or bits are set behind the last number.
+  /// Decodes all numbers in order. Returns false if the bytes are damaged: for example if a number
+  /// is below the one before it, a sample is wrong, or bits are set behind the last number.
   bool Decode(std::span<std::uint64_t> out) const;
 
-  /// The same, of numbers that must be below `limit`, at most 2^32.
+  /// Does the same for numbers that must be below `limit`, at most 2^32.
   bool DecodeBelow(std::uint64_t limit, std::span<std::uint32_t> out) const;
 
  private:

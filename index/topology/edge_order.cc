@@ -7,13 +7,13 @@ namespace rhizome::inline internal {
 
 std::vector<std::uint64_t> OrderOfEdges(const EdgesOfPartition& edges, const VertexOrder& order,
                                         const PartitionContext& context) {
-  // Local ids, and so the lists, have owned vertices first, then mirrors, each by row.
+  // Local ids, and so the lists, have owned vertices first and then mirrors, each group by row.
   constexpr std::uint64_t kMirror = std::uint64_t{1} << 63;
   const auto local = [&](Row row) {
     const auto key = static_cast<std::uint64_t>(row);
     return order.OwnerOf(row) == context.partition ? key : key | kMirror;
   };
-  // Where only in-lists are kept, edges are numbered by them.
+  // If only in-lists are stored, edges are numbered by them.
   const bool by_dst = !context.symmetric && context.directions == Direction::kIn;
   const std::vector<Row>& from = by_dst ? edges.dst : edges.src;
   const std::vector<Row>& to = by_dst ? edges.src : edges.dst;

@@ -13,11 +13,11 @@ namespace RHIZOME_API rhizome {
 /// The user's key of a vertex: an integer or a UTF-8 string.
 using ExternalId = std::variant<std::int64_t, std::string>;
 
-/// "42" or "dog.n.01".
+/// Formats an id: "42" or "dog.n.01".
 std::string ToString(const ExternalId& id);
 
-/// The integer that `text` is the canonical decimal of: no sign but '-', no leading zeros, in
-/// range.
+/// Returns the integer of which `text` is the canonical decimal: no sign but '-', no leading zeros,
+/// in range. Returns nullopt for any other text.
 std::optional<std::int64_t> ParseCanonicalInteger(std::string_view text);
 
 }  // namespace rhizome

@@ -9,22 +9,23 @@
 
 namespace rhizome::inline internal {
 
-/// The three sections of a patched column.
+/// The kinds of the three sections of a patched column.
 struct PatchedKinds {
   std::uint32_t values;
   std::uint32_t places;
   std::uint32_t patches;
 };
 
-/// Numbers of which most are small and a few are huge (degrees): a column of one or two bytes each,
-/// in which the largest value says "look among the patches", found by binary search.
+/// A column of numbers of which most are small and a few are huge (degrees). It has one or two
+/// bytes a number; the largest value of that width means "look among the patches", which a binary
+/// search finds.
 /// Format: storage/FORMAT.md, "Patched columns". Ownership: as Column. Threads: const.
 class PatchedColumn {
  public:
   PatchedColumn() = default;
 
-  /// Errors: kCorruption, with `name` in the message: patches that fit no mark, or are out of
-  /// order, or would have fitted the column, or are above `largest`.
+  /// Errors: kCorruption, with `name` in the message: a patch has no mark, is out of order, would
+  /// have fitted the column, or is above `largest`.
   static Result<PatchedColumn> Read(const SectionFile& file, const PatchedKinds& kinds,
                                     std::uint64_t count, std::uint64_t largest, const char* name);
 
@@ -38,12 +39,12 @@ class PatchedColumn {
 
  private:
   Column values_;   // [count]
-  Column places_;   // ascending: which of the values are marks
-  Column patches_;  // what stands there
+  Column places_;   // ascending: positions of the marks in values_
+  Column patches_;  // the values at these positions
   std::uint64_t mark_ = UINT64_MAX;
 };
 
-/// Writes `values` in whichever width of 1 and 2 bytes takes fewer bytes.
+/// Writes `values` with 1 or 2 bytes each, whichever takes fewer bytes in total.
 Status WritePatched(SectionFileWriter& writer, const PatchedKinds& kinds,
                     std::span<const std::uint64_t> values);
 

@@ -8,9 +8,9 @@
 
 namespace rhizome::inline internal {
 
-/// A set of numbers below `size`, and how many of them are below a given one, in O(1): one bit a
-/// number and one count for each 64 of them.
-/// Use: Set..., then Seal once; Rank is right only after it.
+/// A set of numbers below `size` with rank in O(1): one bit a number, and one count for each 64 of
+/// them.
+/// Use: Set..., then Seal once; Rank is valid only after Seal.
 class RankBitmap {
  public:
   RankBitmap() = default;
@@ -18,7 +18,7 @@ class RankBitmap {
 
   void Set(std::uint64_t i) { words_[i / 64] |= Bit(i); }
 
-  /// Set, from several threads at once.
+  /// Does what Set does, from several threads at once.
   void SetShared(std::uint64_t i) {
     const std::atomic_ref<std::uint64_t> word(words_[i / 64]);
     if ((word.load(std::memory_order_relaxed) & Bit(i)) == 0)
@@ -36,7 +36,7 @@ class RankBitmap {
     }
   }
 
-  /// How many members are below `i`.
+  /// Returns the number of members below `i`.
   std::uint64_t Rank(std::uint64_t i) const {
     return before_[i / 64] +
            static_cast<std::uint64_t>(std::popcount(words_[i / 64] & (Bit(i) - 1)));

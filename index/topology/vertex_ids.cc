@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::uint32_t Kind(IdsSection section) { return static_cast<std::uint32_t>(section); }
 
-// Vertex ids in ascending order of external id. Errors: kInvalidArgument, a repeated id.
+// Returns the vertex ids in ascending order of external id. Errors: kInvalidArgument, a repeated
+// id.
 template <typename T>
 Result<std::vector<std::uint64_t>> SortIds(std::span<const T> ids,
                                            std::span<const VertexId> deleted = {}) {
@@ -119,6 +120,8 @@ Status VertexIds::Corrupt(const std::string& what) const {
   return Status::Corruption(fmt::format("{}: {}", file_->path().string(), what));
 }
 
+// Parses a dictionary: compares the header with the manifest, reads the ids, and checks that the
+// sorted side ascends; the vertices that it leaves out are the deleted ones.
 Result<VertexIds> VertexIds::Parse(SectionFile file, ExternalIdKind kind,
                                    std::uint64_t vertex_count) {
   VertexIds ids;
@@ -143,7 +146,8 @@ Result<VertexIds> VertexIds::Parse(SectionFile file, ExternalIdKind kind,
 
 namespace {
 
-// Those of [0, vertex_count) that the sorted side, whose entries are below it, leaves out.
+// Returns the members of [0, vertex_count) that the sorted side leaves out. Its entries must be
+// below vertex_count.
 std::vector<VertexId> MissingFrom(const Column& sorted, std::uint64_t vertex_count) {
   std::vector<VertexId> missing;
   if (sorted.size() == vertex_count) return missing;
@@ -196,8 +200,8 @@ Status VertexIds::ReadStrings() {
   return Status::Ok();
 }
 
-// Strictly ascending ids are distinct, and so are then the vertices; those that are missing were
-// deleted.
+// Checks that the ids ascend strictly. Then they are distinct, and so are the vertices; the missing
+// vertices were deleted.
 Status VertexIds::CheckSorted() {
   for (std::uint64_t i = 0; i < sorted_.size(); ++i) {
     const std::uint64_t vertex = sorted_[i];
@@ -219,7 +223,7 @@ std::string_view VertexIds::StringAt(std::uint64_t vertex) const {
   return {reinterpret_cast<const char*>(bytes_.data()) + begin, offsets_[vertex + 1] - begin};
 }
 
-// The first place of the sorted side whose vertex is not below.
+// Returns the first place of the sorted side for whose vertex `below` is false.
 template <typename Below>
 std::uint64_t VertexIds::SortedBound(Below&& below) const {
   std::uint64_t begin = 0;

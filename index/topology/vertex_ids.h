@@ -19,21 +19,23 @@ namespace rhizome::inline internal {
 
 inline constexpr const char* kVertexIdsPath = "ids/ids.dict";
 
-/// String ids whose bytes do not fit in memory, as VertexIds::Write takes them.
+/// String ids whose bytes do not fit in memory, as input of VertexIds::Write.
 struct StringIds {
   std::vector<std::uint64_t> offsets;  ///< [vertices + 1] of the texts, by vertex id
 
   /// Vertex ids in ascending order of external id, all distinct; without the deleted ones.
   std::vector<std::uint64_t> sorted;
 
-  /// Gives the bytes of all texts, piece by piece, by vertex id; they are UTF-8.
+  /// Passes the bytes of all texts to `put`, piece by piece, by vertex id; they must be UTF-8.
   std::function<Status(const std::function<Status(std::span<const std::byte>)>& put)> read_bytes;
 };
 
-/// External id <-> vertex id. Dense integer ids need no file. A deleted vertex keeps its external
-/// id, which another one may have now, and is not found by it. Strings compare as bytes, which for
-/// UTF-8 is the order of code points. Format: storage/FORMAT.md, "Vertex ids".
-/// Memory: the file; a string's bytes and about 8 more a vertex, an integer's 8 and 4 or less more.
+/// Maps external ids to vertex ids and back. Dense integer ids need no file. A deleted vertex keeps
+/// its external id, but Find does not return it, and another vertex may have that id now. Strings
+/// compare as bytes, which for UTF-8 is the order of code points. Format: storage/FORMAT.md,
+/// "Vertex ids".
+/// Memory: the file. A string takes its bytes and about 8 more a vertex, an integer 8 and at most 4
+/// more.
 /// Threads: const after Parse.
 class VertexIds {
  public:
@@ -42,40 +44,41 @@ class VertexIds {
 
   static VertexIds Dense(std::uint64_t vertex_count);
 
-  /// Writes the dictionary of `ids` (by vertex id). Errors: kInvalidArgument, a repeated id or one
-  /// that is not UTF-8 (named).
-  /// `deleted`: sorted.
+  /// Write the dictionary of `ids` (by vertex id). `deleted` is sorted. Errors: kInvalidArgument, a
+  /// repeated id or one that is not UTF-8, which the message names; those of `sink`.
   static Status Write(ByteSink& sink, const StoreId& store_id, std::span<const std::int64_t> ids,
                       std::span<const VertexId> deleted = {});
   static Status Write(ByteSink& sink, const StoreId& store_id, std::span<const std::string> ids,
                       std::span<const VertexId> deleted = {});
   static Status Write(ByteSink& sink, const StoreId& store_id, const StringIds& ids);
 
-  /// Errors: kCorruption: offsets, order of the sorted side, or UTF-8 do not hold.
+  /// Errors: kCorruption, if the offsets, the order of the sorted side, or the UTF-8 are wrong.
   static Result<VertexIds> Parse(SectionFile file, ExternalIdKind kind, std::uint64_t vertex_count);
 
-  /// The deleted vertices alone, sorted; the ids may have been left on disk. Errors: kCorruption.
+  /// Returns the deleted vertices alone, sorted; works with the ids left on disk. Errors:
+  /// kCorruption.
   static Result<std::vector<VertexId>> ParseDeleted(const SectionFile& file,
                                                     std::uint64_t vertex_count);
 
   ExternalIdKind kind() const { return kind_; }
 
-  /// Vertices that were deleted.
+  /// Returns the number of deleted vertices.
   std::uint64_t deleted_count() const { return deleted_.size(); }
   std::span<const VertexId> deleted() const { return deleted_; }  ///< sorted
   bool IsDeleted(VertexId vertex) const {
     return !deleted_.empty() && std::binary_search(deleted_.begin(), deleted_.end(), vertex);
   }
 
-  /// An integer id is also found by its canonical decimal text, and a string id that is one by its
-  /// integer.
+  /// Returns the vertex with this id, or nullopt. An integer id is also found by its canonical
+  /// decimal text, and a string id that is a canonical decimal by its integer.
   std::optional<VertexId> Find(const ExternalId& id) const;
 
   /// `vertex` must be in range.
   ExternalId IdOf(VertexId vertex) const;
 
-  /// Vertices that are not deleted, in ascending order of external id: that at place i of
-  /// [0, sorted_count()), and the first place whose id is not below `id`, of the store's kind.
+  /// The vertices that are not deleted, in ascending order of external id: SortedAt(i) for i in [0,
+  /// sorted_count()). LowerBound returns the first place whose id is not below `id`, which must be
+  /// of the store's kind.
   std::uint64_t sorted_count() const {
     return kind_ == ExternalIdKind::kDense ? vertex_count_ : sorted_.size();
   }

@@ -90,6 +90,8 @@ Status VertexOrder::Corrupt(const std::string& what) const {
   return Status::Corruption(fmt::format("{}: {}", file_.path().string(), what));
 }
 
+// Parses an order file: checks the header against the manifest, reads the permutation, then the
+// segments (grouped rows) or the columns of owners and types (other rows).
 Result<VertexOrder> VertexOrder::Parse(SectionFile file, std::uint64_t vertex_count,
                                        std::uint32_t partitions, std::uint32_t vertex_types) {
   VertexOrder order;
@@ -120,7 +122,8 @@ Result<VertexOrder> VertexOrder::Parse(SectionFile file, std::uint64_t vertex_co
   return order;
 }
 
-// Two columns of n numbers below n, one undoing the other, are permutations: no further memory.
+// Reads the two columns. Each has n numbers below n, and one undoes the other, so both are
+// permutations; this check needs no further memory.
 Status VertexOrder::ReadPermutation() {
   RHIZOME_ASSIGN_OR_RETURN(row_of_vertex_,
                            Column::Read(file_, Kind(OrderSection::kRowOfVertex), vertex_count_));

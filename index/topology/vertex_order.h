@@ -24,7 +24,7 @@ struct OrderSegment {
   TypeId type = 0;
 };
 
-/// What VertexOrder::Write needs to know.
+/// The input of VertexOrder::Write.
 struct OrderInput {
   std::span<const VertexId> vertex_of_row;       ///< a permutation of [0, vertices)
   std::span<const PartitionId> owner_of_vertex;  ///< [vertices]
@@ -33,17 +33,18 @@ struct OrderInput {
   std::uint32_t vertex_types = 1;
 };
 
-/// Vertex id <-> row, owner and type of a row, for one generation. Format: storage/FORMAT.md,
-/// "Order". Memory: 4 or 8 bytes a vertex and direction, 1 to 4 more where the rows are not grouped
-/// by owner and type.
+/// Maps vertex ids to rows and back, and rows to owners and types, for one generation. Format:
+/// storage/FORMAT.md, "Order".
+/// Memory: 4 or 8 bytes a vertex and direction; 1 to 4 more if the rows are not grouped by owner
+/// and type.
 /// Threads: const after Parse.
 class VertexOrder {
  public:
   VertexOrder(VertexOrder&&) = default;
   VertexOrder& operator=(VertexOrder&&) = default;
 
-  /// Writes the order to `sink`. Rows that happen to be sorted by (owner, type) are written as
-  /// grouped, whatever kind of order made them.
+  /// Writes the order to `sink`. Rows that are sorted by (owner, type) are written as grouped,
+  /// whatever kind of order produced them.
   static Status Write(ByteSink& sink, const StoreId& store_id, const OrderInput& input);
 
   /// Checks that the file holds a permutation and segments that cover it. Errors: kCorruption.
@@ -61,13 +62,13 @@ class VertexOrder {
   PartitionId OwnerOf(Row row) const;
   TypeId TypeOf(Row row) const;
 
-  /// Are the rows of each owner contiguous? Then owner p has rows [owner_begin(p),
-  /// owner_begin(p+1)).
+  /// Returns whether the rows of each owner are contiguous. If so, owner p has the rows
+  /// [owner_begin(p), owner_begin(p+1)).
   bool grouped() const { return grouped_; }
   Row owner_begin(std::uint32_t partition) const { return owner_begin_[partition]; }
   std::span<const OrderSegment> segments() const { return segments_; }
 
-  /// Rows that belong to a partition, grouped or not.
+  /// Returns the number of rows that a partition owns, grouped or not.
   std::uint64_t owned_count(std::uint32_t partition) const { return owned_counts_[partition]; }
 
  private:
@@ -86,8 +87,8 @@ class VertexOrder {
   std::vector<std::uint64_t> owned_counts_;  // [partitions]
   std::vector<Row> owner_begin_;             // grouped: [partitions + 1]
   std::vector<OrderSegment> segments_;       // grouped
-  Column owner_of_row_;                      // otherwise
-  Column type_of_row_;                       // otherwise; empty: all type 0
+  Column owner_of_row_;                      // not grouped
+  Column type_of_row_;                       // not grouped; empty: all type 0
 };
 
 }  // namespace internal

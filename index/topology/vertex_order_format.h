@@ -15,13 +15,13 @@ enum class OrderSection : std::uint32_t {
   kTypeOfRow = 6,    // not grouped and more than one vertex type: [vertices]
 };
 
-/// Rows follow one another by (owner, type), so that segments tell both.
+/// The rows are sorted by (owner, type), so that segments give both.
 inline constexpr std::uint32_t kOrderGrouped = 1;
 
 /// Little-endian, as every number on disk.
 struct OrderHeader {
   std::uint64_t vertices;
-  std::uint64_t segments;  // 0 where not grouped
+  std::uint64_t segments;  // 0 if not grouped
   std::uint32_t partitions;
   std::uint32_t vertex_types;
   std::uint32_t flags;     // kOrderGrouped; other bits are zero

@@ -14,8 +14,8 @@ namespace rhizome::inline internal {
 
 namespace {
 
-// A tenth of the share of an ordinary thread: it yields at once to one that wakes up, and still
-// gets ahead on a machine that is busy with other things.
+// A nice value of 10 gives a thread about a tenth of the processor share of an ordinary one: it
+// yields at once to a thread that wakes up, and still makes progress on a busy machine.
 constexpr int kNice = 10;
 
 // The kernel defines these in <linux/ioprio.h> (see ioprio_set(2)), which some of its
@@ -27,7 +27,7 @@ constexpr int kLowestLevel = 7;
 
 thread_local bool in_background = false;
 
-// Either may be refused, in a container: then the work has the priority of any other.
+// A container may refuse either call: then the work runs at ordinary priority.
 void LowerPriority() {
   const auto thread = static_cast<id_t>(gettid());
   (void)setpriority(PRIO_PROCESS, thread, std::max(getpriority(PRIO_PROCESS, thread), kNice));

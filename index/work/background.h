@@ -8,18 +8,20 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// Runs `work` on a thread of its own, and waits for it. That thread, and those that it starts,
-/// yield the processors to all others of the machine, and the disk as far as its scheduler knows
-/// priorities: for work beside which something else must stay quick. (An unprivileged thread cannot
-/// raise its own priority again, so the caller's stays as it is.) What `work` throws is an error.
-/// Errors: those of `work`; kOutOfMemory, the system gives no thread.
+/// Runs `work` on a thread of its own and waits for it. That thread, and every thread that it
+/// starts, has low processor priority, and low disk priority where the I/O scheduler has
+/// priorities: it is for work that must not slow down foreground requests. (The caller's thread
+/// keeps its priority, because an unprivileged thread cannot raise its priority again.) An
+/// exception of `work` becomes an error. Errors: those of `work`; kOutOfMemory, the system gives no
+/// thread.
 Status RunInBackground(const std::function<Status()>& work);
 
-/// Is this the thread of a RunInBackground?
+/// Returns whether the calling thread is that of a RunInBackground.
 bool InBackground();
 
-/// Must parallel loops here leave the process's pool of threads (oneTBB) alone? In the background,
-/// and in a fork of a process that had one: its threads did not come along.
+/// Returns whether parallel loops must not use the process's thread pool (oneTBB): in the
+/// background, and in a forked child whose parent had a pool, because threads do not survive a
+/// fork.
 bool NeedsOwnThreads();
 
 }  // namespace internal

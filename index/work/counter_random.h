@@ -6,8 +6,8 @@
 
 namespace rhizome::inline internal {
 
-/// What a stream of random numbers belongs to. Equal keys give equal streams, different keys
-/// independent ones, whoever asks, in whatever order.
+/// Names a stream of random numbers. Equal keys give equal streams, different keys independent
+/// ones, whatever the thread and the order of the requests.
 struct RandomKey {
   std::uint64_t seed = 0;
   std::uint64_t batch = 0;
@@ -17,9 +17,9 @@ struct RandomKey {
   std::uint64_t subgraph = 0;  ///< tells the same vertex in several subgraphs apart
 };
 
-/// A counter-based generator (Philox4x64-10, Salmon et al., SC 2011): block i of a stream is a
-/// cipher of (key, i), so nothing has to be stored or passed on. Exact: bounded numbers are not
-/// biased.
+/// A counter-based generator (Philox4x64-10, Salmon et al., SC 2011). Block i of a stream is a
+/// cipher of (key, i), so there is no state to store or pass on. Bounded numbers are exactly
+/// uniform.
 class CounterRandom {
  public:
   explicit CounterRandom(const RandomKey& key)
@@ -40,8 +40,9 @@ class CounterRandom {
   /// Uniform in (0, 1): multiples of 2^-53, shifted by half of that.
   double Unit() { return (static_cast<double>(Next64() >> 11) + 0.5) * 0x1p-53; }
 
-  /// Uniform in [0, bound); bound > 0. Lemire's multiplication ("Fast random integer generation in
-  /// an interval", 2019): the few low products that would favour some numbers are drawn again.
+  /// Returns a uniform number in [0, bound); bound > 0. Source: Lemire's multiplication ("Fast
+  /// random integer generation in an interval", 2019), which rejects and redraws the few low
+  /// products that would bias the result.
   std::uint64_t Below(std::uint64_t bound) {
     return bound <= 0xFFFFFFFF ? Below32(static_cast<std::uint32_t>(bound)) : Below64(bound);
   }
@@ -77,7 +78,7 @@ class CounterRandom {
   r123::Philox4x64::key_type key_;
   r123::Philox4x64::ctr_type counter_;
   r123::Philox4x64::ctr_type block_{};
-  std::uint32_t used_ = 8;  // halves of block_ that are spent
+  std::uint32_t used_ = 8;  // halves of block_ already used
 };
 
 }  // namespace rhizome::inline internal

@@ -7,7 +7,7 @@
 
 namespace rhizome::inline internal {
 
-/// A ByteSink that keeps the bytes.
+/// A ByteSink that keeps the bytes in memory.
 class MemorySink : public ByteSink {
  public:
   Status Append(std::span<const std::byte> bytes) override {

@@ -23,11 +23,11 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-// Loops over independent pieces of work, on the threads of the current TaskArena. One place for
-// them, because there are two makers of threads: oneTBB, and plain ones. Plain threads work in
-// builds with the thread sanitizer, which cannot see how oneTBB's threads wait for each other, and
-// for work in the background: oneTBB keeps its threads for ever, and those that it made there would
-// stay of low priority. Either way what a piece throws is thrown by the loop.
+// Loops over independent pieces of work, on the threads of the current TaskArena. They hide that
+// there are two sources of threads. oneTBB is the ordinary one. Plain threads serve builds with the
+// thread sanitizer, which cannot see how oneTBB's threads synchronise, and work in the background,
+// because oneTBB keeps its threads forever, and those made there would stay at low priority. Either
+// way the loop rethrows what a piece throws.
 
 namespace plain {
 
@@ -40,10 +40,10 @@ inline std::size_t Threads(std::size_t most) {
   return std::min<std::size_t>(most, std::max(std::thread::hardware_concurrency(), kLeast));
 }
 
-/// The first exception of some threads, to be thrown again by the one that waits for them.
+/// Keeps the first exception of several threads, for the thread that waits for them to rethrow.
 class FirstException {
  public:
-  /// Within a catch block.
+  /// Must be called within a catch block.
   void Note() noexcept {
     const std::lock_guard lock(mutex_);
     if (first_ == nullptr) first_ = std::current_exception();
@@ -138,9 +138,9 @@ void ParallelSort(Iterator begin, Iterator end, const Before& before) {
 
 #else
 
-/// How many threads the loops below may use: those that run within its execute(body). There are
-/// never more than processors, which would gain nothing, and which oneTBB answers with a warning on
-/// stderr; no result depends on how many there are.
+/// Limits the threads of the loops that run within its execute(body). The limit is at most the
+/// number of processors: more would gain nothing, and oneTBB warns about more on stderr. No result
+/// depends on the number of threads.
 class TaskArena {
  public:
   explicit TaskArena(int threads)
@@ -158,17 +158,18 @@ class TaskArena {
   tbb::task_arena arena_;
 };
 
-/// Calls body(i) once for each i below `count`, in any order and at the same time; returns when all
-/// are done.
+/// Calls body(i) once for each i below `count`, in any order and concurrently; returns when all
+/// calls are done.
 template <typename Body>
 void ParallelFor(std::size_t count, const Body& body) {
   if (NeedsOwnThreads()) return plain::ParallelFor(count, body);
   tbb::parallel_for(std::size_t{0}, count, body);
 }
 
-/// Calls work(i) as ParallelFor does, and finish(i) in order, one at a time, each once its work is
-/// done; at most `in_flight` are between the two, so that i and i + in_flight may share memory.
-/// Stops early, with what is in flight finished or not, once finish(i) is false.
+/// Calls work(i) like ParallelFor, and finish(i) in order, one at a time, each after its work(i).
+/// At most `in_flight` pieces are between the start of work and the end of finish, so i and i +
+/// in_flight may share memory. Once finish(i) returns false, it takes no further piece and calls
+/// finish no more.
 template <typename Work, typename Finish>
 void ParallelInOrder(std::size_t count, std::size_t in_flight, const Work& work,
                      const Finish& finish) {
@@ -192,7 +193,7 @@ void ParallelInOrder(std::size_t count, std::size_t in_flight, const Work& work,
                      tbb::make_filter<std::size_t, void>(tbb::filter_mode::serial_in_order, end));
 }
 
-/// std::sort on several threads.
+/// Sorts like std::sort, on several threads.
 template <typename Iterator, typename Before>
 void ParallelSort(Iterator begin, Iterator end, const Before& before) {
   if (NeedsOwnThreads()) return std::sort(begin, end, before);

@@ -14,8 +14,9 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// Runs tasks 0..count-1, a few at a time, and reports how many are done. The first failure ends
-/// it: tasks that have begun are waited for, no others begin. Threads: Run once, from one.
+/// Runs tasks 0..count-1, a few at a time, and reports how many are done. After the first failure
+/// no task begins, and Run returns once those that have begun end. Threads: Run may be called once,
+/// from one thread.
 class TaskRunner {
  public:
   TaskRunner(std::uint64_t count, std::string_view phase, const JobControl& control)

@@ -7,15 +7,16 @@
 
 namespace rhizome::inline internal {
 
-/// Runs independent pieces of work on a fixed number of threads. Pieces must not depend on how many
-/// there are: then neither does the result. Threads: one at a time.
+/// Runs independent pieces of work on a fixed number of threads. The pieces must not depend on the
+/// number of threads, so that the result does not either. Threads: one at a time.
 class Workers {
  public:
   explicit Workers(std::uint32_t threads)
       : threads_(threads), arena_(static_cast<int>(threads < 1024 ? threads : 1024)) {}
 
-  /// Calls body(0) .. body(count - 1), each once, and returns when all are done. `work` is how much
-  /// that is altogether, in memory accesses or the like: waking threads is not worth a little.
+  /// Calls body(0) .. body(count - 1), each once, and returns when all are done. `work` estimates
+  /// the cost of the whole loop, in memory accesses: a loop below kLeastWork runs on the caller's
+  /// thread, because waking threads costs more.
   template <typename Body>
   void ForEach(std::size_t count, std::uint64_t work, Body&& body) {
     constexpr std::uint64_t kLeastWork = 4096;

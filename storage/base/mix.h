@@ -15,8 +15,8 @@ inline std::uint64_t Mix64(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// Scales a scattered word to [0, bound). The bias is below bound / 2^64: for hashing and for
-/// arbitrary choices, not for sampling.
+/// Scales a scattered word to [0, bound). The bias is below bound / 2^64, which suits hashing and
+/// arbitrary choices, but not sampling.
 inline std::uint64_t ScaleTo(std::uint64_t word, std::uint64_t bound) {
   __extension__ using Wide = unsigned __int128;
   return static_cast<std::uint64_t>((static_cast<Wide>(word) * bound) >> 64);
