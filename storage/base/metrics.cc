@@ -172,7 +172,7 @@ std::string MetricsText(const MetricsSnapshot& snapshot, MetricsLabels labels) {
 Metrics::Metrics() : shards_(std::make_unique<Shard[]>(kShards)) {}
 Metrics::~Metrics() = default;
 
-// Threads take shards in turn, so that the first kShards of them share none.
+// Threads take shards in turn, so that the first kShards threads share none.
 std::size_t Metrics::ShardOfThread() {
   static std::atomic<std::size_t> next{0};
   thread_local const std::size_t shard = next.fetch_add(1, std::memory_order_relaxed) % kShards;
