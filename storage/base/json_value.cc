@@ -245,6 +245,9 @@ bool operator==(const JsonValue& a, const JsonValue& b) {
   return as_doubles ? a.number() == b.number() : a.value_ == b.value_;
 }
 
+/// 1. Refuses text that is nested too deep, before a parser sees it.
+/// 2. Lets nlohmann's SAX parser read the text; it checks the syntax and numbers.
+/// 3. Builder makes the value from the parser's events, with members sorted by name.
 Result<JsonValue> ParseJson(std::string_view text) {
   if (IsJsonTooDeep(text))
     return Fail(Status::Corruption(fmt::format("nested deeper than {}", kMaxJsonNesting)));
