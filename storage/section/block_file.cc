@@ -12,8 +12,7 @@
 namespace rhizome {
 namespace {
 
-// Larger reads gain nothing on the disks that were tried; smaller ones let checking overlap
-// reading.
+// A disk reads larger pieces no faster; with pieces of this size, checking overlaps reading.
 constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;
 
 }  // namespace
