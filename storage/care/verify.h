@@ -30,7 +30,7 @@ struct VerifyReport {
   /// that are cut off.
   std::vector<std::string> orphans;
 
-  /// Folders in scratch/ without a job's mark; nothing removes them.
+  /// Folders in scratch/ without the mark of a job of this version; nothing removes them.
   std::vector<std::string> strangers;
   bool ok() const { return damaged.empty() && unread.empty(); }
 
@@ -67,11 +67,11 @@ class FileTaker {
 /// with their sidecars. It also finds missing files, and files that no killed writer can have left.
 /// It reads with O_DIRECT if the file system grants it, with many reads in flight, hashes on up to
 /// eight threads, and goes on after damage, so that the list is complete. VerifyGraph
-/// (index/verify_graph.h) checks what only a graph can know, such as offsets and permutations;
-/// VerifyStore (index/verify_store.h) does both and reads the bytes once. A writer may be at work
-/// meanwhile; files that it has not committed are then passed over. A file is damaged if it is
-/// missing or its bytes are wrong. A file that could not be read (kIoError, kPermissionDenied,
-/// kOutOfMemory and others) is listed as unread.
+/// (index/graph.h) checks what only a graph can know, such as offsets and permutations; VerifyStore
+/// (index/verify_store.h) does both and reads the bytes once. A writer may be at work meanwhile;
+/// files that it has not committed are then passed over. A file is damaged if it is missing or its
+/// bytes are wrong. A file that could not be read (kIoError, kPermissionDenied, kOutOfMemory and
+/// others) is listed as unread.
 /// Errors: kNotFound, no store; kInterrupted; kBusy, a writer keeps cleaning up; kUnsupported, a
 /// newer format; kIoError, kPermissionDenied, kOutOfMemory: FORMAT or the catalogue, without which
 /// nothing can be judged, could not be read.
