@@ -60,11 +60,17 @@ inline constexpr std::string_view kStaleSuffix = ".stale";
 /// dimensions, and zarr.json. Stores of older builds may have such arrays. Errors:
 /// kInvalidArgument.
 Status CheckNewArrayName(std::string_view name);
+
+/// 24 bytes below kMaxNameBytes: they are left for the suffixes that the store appends, such as
+/// ".v3" and ".crc32c".
 inline constexpr std::size_t kMaxNewArrayNameBytes = 104;
+
 inline constexpr std::string_view kArraysPrefix = "arrays/";
 inline constexpr std::string_view kSumsPrefix = "sums/";
 inline constexpr std::string_view kManifestPrefix = "MANIFEST-";
 inline constexpr std::string_view kPinName = "PIN";
+
+// The limits of storage/FORMAT.md, "Limits".
 inline constexpr std::size_t kMaxPathBytes = 1024;
 inline constexpr std::size_t kMaxAttributes = 256;
 inline constexpr std::size_t kMaxAttributeBytes = 4096;

@@ -19,6 +19,9 @@ namespace rhizome {
 
 inline constexpr std::string_view kLiveAlias = "live";
 inline constexpr std::string_view kLatest = "latest";
+
+// The limits of one series in storage/FORMAT.md, "Limits": its aliases, and the versions that an
+// alias remembers.
 inline constexpr std::size_t kMaxAliases = 64;
 inline constexpr std::size_t kMaxAliasHistory = 16;
 

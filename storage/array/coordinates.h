@@ -35,7 +35,7 @@ std::vector<Coordinate> CoordinatesOf(const Manifest& manifest);
 std::uint64_t CoordinateChunkRows(std::uint64_t rows);
 std::uint64_t CoordinateChunks(std::uint64_t rows);
 
-/// Returns whether the coordinate of vertex ids is int32, as it is if that is wide enough.
+/// Returns whether the coordinate of vertex ids is int32, which it is if int32 is wide enough.
 bool HasNarrowVertexIds(std::uint64_t rows);
 
 /// Make and parse paths of a coordinate: "arrays/vertex_id/zarr.json", "arrays/vertex_id/c.3", and

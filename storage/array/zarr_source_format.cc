@@ -19,6 +19,7 @@ namespace {
 
 using Compressor = ZarrSourceFormat::Compressor;
 
+// A limit of this reader, not of Zarr.
 constexpr std::size_t kMaxCodecs = 8;
 
 Status Bad(std::string_view field, std::string_view why) {

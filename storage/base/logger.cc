@@ -146,7 +146,7 @@ class Logger::Impl {
   void Call(const LogLine& line) const {
     try {
       callback_(line);
-    } catch (...) {  // the user's code; what it throws is nobody's to handle here
+    } catch (...) {  // no caller on the logger's thread could handle an exception of the callback
     }
   }
 

@@ -27,8 +27,8 @@ struct LogField {
   std::variant<std::int64_t, double, std::string> value;
 };
 
-/// One event, for programs to read: `component` ("store", "graph", "catalogue") and `message` are
-/// constant words, what varies stands in `fields`.
+/// One event in a form that programs can read: `component` ("store", "graph", "catalogue") and
+/// `message` are constant texts, and `fields` holds the values that vary.
 struct LogLine {
   std::chrono::system_clock::time_point time;
   LogLevel level = LogLevel::kInfo;

@@ -55,8 +55,8 @@ enum class Gauge : std::uint8_t {
   kCount_,
 };
 
-/// Timed operations. Of look-ups, one call in kSampledCalls is timed in each thread; of the others,
-/// every call.
+/// Timed operations. For look-ups, about one call in kSampledCalls is timed, so that most calls do
+/// not read the clock; every call of the other operations is timed.
 enum class Timer : std::uint8_t {
   kWrite,           ///< Graph::Write, waiting for others' commits included
   kNeighborLookup,  ///< LookUpNeighbors

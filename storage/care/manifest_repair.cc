@@ -75,7 +75,7 @@ class Pieces {
   }
   /// `arrays` decide on the version of the format.
   Bytes Head(std::vector<ArrayEntry> arrays) const {
-    constexpr std::size_t kLengthOffset = 32;
+    constexpr std::size_t kLengthOffset = 32;  // storage/FORMAT.md, "Manifest"
     Manifest manifest;
     manifest.arrays = std::move(arrays);
     Bytes head = Encode(manifest);

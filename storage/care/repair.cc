@@ -151,7 +151,7 @@ class Repair {
 
 /// Returns the store's id from a sound manifest; nothing if there is none.
 Result<std::optional<StoreId>> Repair::IdOfManifests() const {
-  constexpr std::size_t kIdOffset = 16;
+  constexpr std::size_t kIdOffset = 16;  // storage/FORMAT.md, "Manifest"
   const auto generations = fs_.List(store_ / kGenerationsName);
   if (!generations && !ProvesDamage(generations.error())) return Fail(generations.error());
   if (!generations) return std::optional<StoreId>();

@@ -211,7 +211,7 @@ void Verifier::FindSpecial(const std::string& folder) {
 // Pins the current generation as Store::TryPin does: a writer may commit the next generation at any
 // moment, and holds PIN for a moment while it cleans up. CheckFiles reports a missing PIN.
 Status Verifier::PinCurrent(Catalog& catalog) {
-  constexpr int kAttempts = 500;
+  constexpr int kAttempts = 500;  // 5 s with pauses of 10 ms, as in Store::Refresh
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     RHIZOME_RETURN_IF_ERROR(catalog.CatchUp());
     RHIZOME_ASSIGN_OR_RETURN(const CommitRecord first, catalog.Current());

@@ -31,7 +31,7 @@ class ReadableFile {
   virtual std::uint64_t size_bytes() const = 0;
   virtual const Path& path() const = 0;
 
-  /// The descriptor, for io_uring; -1 where there is none (fakes), and then ReadAt must be used.
+  /// The descriptor, for io_uring; -1 if the file has none (fakes), and then ReadAt must be used.
   virtual int descriptor() const { return -1; }
 
   /// Called by a queue that has read so many bytes through descriptor(). Only files that keep

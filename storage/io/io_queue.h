@@ -27,7 +27,7 @@ struct ReadRequest {
 
 /// The ways in which a queue reads.
 enum class IoMaker : std::uint8_t {
-  kAuto = 0,  ///< io_uring where the kernel allows it, else pread
+  kAuto = 0,  ///< io_uring if the kernel allows it, else pread
   kUring,
   kPread,
   kMapped,  ///< copies out of mapped files: a baseline for benchmarks, no protection from damage

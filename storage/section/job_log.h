@@ -17,6 +17,7 @@ namespace rhizome {
 /// kCorruption. Format: storage/FORMAT.md, "Job log". Threads: one at a time.
 class JobLog {
  public:
+  /// The limit of storage/FORMAT.md, "Limits".
   static constexpr std::size_t kMaxRecordBytes = std::size_t{1} << 20;
 
   /// Creates the log, or opens the one that a killed job left. Errors: kCorruption; kUnsupported, a

@@ -54,7 +54,7 @@ Status NoCatalog(FileSystem& fs, const Path& store, bool held) {
 // may remove a file of the catalogue between two looks of the secondary.
 Result<std::unique_ptr<Catalog>> OpenSecondary(FileSystem& fs, const Path& path, const StoreId& id,
                                                const CatalogOptions& options) {
-  constexpr int kAttempts = 5;
+  constexpr int kAttempts = 5;  // pauses of 10 ms between them (PauseForWriter)
   for (int attempt = 1;; ++attempt) {
     auto catalog = Catalog::Open(fs, path, Catalog::Mode::kRead, id, options);
     const bool transient = !catalog && (catalog.error().code() == StatusCode::kCorruption ||
@@ -351,7 +351,7 @@ Status Store::MakeEmpty() {
 Status Store::Discard(std::unique_ptr<Store> store) try {
   FileSystem& fs = *store->fs_;
   const Path path = store->path_;
-  if (store->catalog_ != nullptr) static_cast<void>(store->catalog_->Close());  // it goes anyway
+  if (store->catalog_ != nullptr) static_cast<void>(store->catalog_->Close());  // removed below
   RHIZOME_RETURN_IF_ERROR(ClearLeftover(fs, path));
   RHIZOME_RETURN_IF_ERROR(fs.SyncDirectory(path));
   // A process that waits for the lock finds that its file is gone, and makes another.
