@@ -15,7 +15,8 @@ using namespace rhizome;
 
 constexpr const char* kNames[] = {"plain", "packed.gz", "packed.zst"};
 
-// Reading stops after so many bytes, as a few bytes can decompress to a thousand times as many.
+// Reading stops after this many bytes, since a few bytes can decompress to a thousand times as
+// many.
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 20;
 
 std::vector<std::byte> Zstd(std::string_view text) {

@@ -35,7 +35,7 @@ void Walk(const Adjacency& partition, Direction direction) {
   RHIZOME_CHECK(edges == partition.edge_count());
 }
 
-/// There are small graphs of so many kinds: with types, weights, grouped rows, one direction,
+/// The number of kinds of small graphs: with types, weights, grouped rows, one direction,
 /// compressed lists, edge attributes, both directions of every edge.
 constexpr std::size_t kShapes = 14;
 constexpr std::size_t kHubs =

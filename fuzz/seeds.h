@@ -25,8 +25,8 @@ Seed Joined(std::initializer_list<std::uint8_t> head, std::span<const std::byte>
 void AddChanged(std::vector<Seed>& seeds, const Seed& seed, std::size_t keep,
                 std::size_t most = 600);
 
-/// Adds seeds for targets that take edits (edits.h) of a document of so many bytes: one without an
-/// edit, and edits of every kind at places that are spread evenly.
+/// Adds seeds for targets that take edits (edits.h) of a document of `document_bytes`: one without
+/// an edit, and edits of every kind at places that are spread evenly.
 void AddEdits(std::vector<Seed>& seeds, const Seed& head, std::size_t document_bytes,
               std::size_t most = 600);
 

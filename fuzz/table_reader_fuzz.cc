@@ -64,7 +64,7 @@ std::string Written(const std::vector<Line>& lines, TableForm form) {
 
 }  // namespace
 
-// Reads raw bytes as a table, repeated so often that buffers end anywhere. Sound lines must be read
+// Reads raw bytes as a table, repeated so that buffers end at any place. Sound lines must be read
 // as the same when they are written again.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;

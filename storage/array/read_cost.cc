@@ -21,7 +21,7 @@ constexpr std::uint64_t kLargeBytes = std::uint64_t{1} << 20;
 // A measurement takes about this time, however slow the disk is.
 constexpr double kSeconds = 0.02;
 
-// So many files are opened, which is enough to lie in several places of the disk.
+// The most files that are opened, which is enough to lie in several places of the disk.
 constexpr std::uint64_t kMostFiles = 64;
 
 // The depths that MeasureDepth tries. The first within 5 % of the fastest wins.

@@ -25,7 +25,7 @@ struct ShardTable {
 };
 
 /// Returns the number of inner chunks of a shard of `entry`, which is sharded; with `rows`, the
-/// number that exist in a shard of so many rows.
+/// number that exist in a shard of `rows` rows.
 std::uint64_t InnerChunks(const ArrayEntry& entry);
 std::uint64_t InnerChunks(const ArrayEntry& entry, std::uint64_t rows);
 

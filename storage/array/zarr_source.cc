@@ -24,7 +24,7 @@ using Compressor = ZarrSourceFormat::Compressor;
 constexpr std::size_t kCrcBytes = 4;
 // A bound on the compression ratio of all compressors that are read here.
 constexpr std::uint64_t kMaxRatio = std::uint64_t{1} << 16;
-// An array may have up to so many bytes of fill value, whatever the length of its chunk files.
+// An array may have up to this many bytes of fill value, whatever the length of its chunk files.
 constexpr std::uint64_t kMaxUnfoundedBytes = std::uint64_t{1} << 28;
 
 /// Returns the most bytes that a compressed chunk may have: headers, and data that does not

@@ -80,7 +80,7 @@ class JsonValue {
   JsonValue With(std::string name, JsonValue value) &&;
 
   /// Returns the value as text, laid out as nlohmann's dump() does: in one line, or, with `indent`
-  /// >= 0, a line for each member with so many blanks a level.
+  /// >= 0, a line for each member, with `indent` blanks a level.
   std::string Dump(int indent = -1) const;
 
   /// Numbers are compared by their values.

@@ -12,9 +12,9 @@
 namespace rhizome {
 
 enum class LogLevel : std::uint8_t {
-  kDebug,    ///< what a developer of the engine wants to know
+  kDebug,    ///< details for developers of the engine
   kInfo,     ///< rare events: opened, compacted, a new generation
-  kWarning,  ///< goes on, but somebody should look
+  kWarning,  ///< the operation goes on, but the user should look at this
   kError,    ///< an operation failed in a way that its caller alone cannot mend
 };
 

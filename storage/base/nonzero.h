@@ -22,8 +22,9 @@ constexpr std::uint64_t MaxNonzeroBytes(std::uint64_t raw_bytes) {
 /// Returns the bytes written.
 std::size_t PackNonzero(std::span<const std::byte> raw, std::span<std::byte> out);
 
-/// The inverse. Errors: kCorruption, a length that is not what the bits say. Never writes outside
-/// `out` nor reads outside `frame`.
+/// Unpacks a frame of PackNonzero and fills `out`. Errors: kCorruption, `out` is not of whole
+/// elements, the frame's length does not agree with its bits, or unused bits are set. Never writes
+/// outside `out` nor reads outside `frame`.
 Status UnpackNonzero(std::span<const std::byte> frame, std::span<std::byte> out);
 
 }  // namespace rhizome

@@ -56,7 +56,7 @@ class [[nodiscard]] Status {
   /// "corruption: <message>", or "ok".
   std::string ToString() const;
 
-  /// The same code with "<where>: " before the message; OK stays OK.
+  /// Returns the same code with "<where>: " before the message; OK stays OK.
   Status WithContext(std::string_view where) const;
 
  private:

@@ -39,8 +39,8 @@ std::size_t KeepBytes(const std::vector<ArrayEntry>& arrays) {
   return there ? sizeof(KeepRule::generations) + sizeof(KeepRule::bytes) : 0;
 }
 
-// MostLike searches the beginning of the list of files up to so far behind the head, and compares
-// about so many bytes of it at each place.
+// MostLike searches the beginning of the list of files up to kMostInfoBytes behind the head, and
+// compares about kComparedBytes of it at each place.
 constexpr std::size_t kMostInfoBytes = std::size_t{64} << 10;
 constexpr std::size_t kComparedBytes = 512;
 

@@ -20,10 +20,10 @@ inline constexpr std::array<std::uint32_t, 256> kCrcOfByte = [] {
   return table;
 }();
 
-/// Computes a CRC's register after so many zero bytes: its product with x^(8 bytes). Use it for
-/// many registers and short lengths, and Crc32cCombine (hash.h) for any length. It uses Intel's
-/// carry-less multiplication if the processor has it, which takes about a tenth of the time.
-/// Source: M. Adler's crc32_combine in zlib. Threads: const functions may be called from many
+/// Computes a CRC's register after a given number of zero bytes: its product with x^(8 bytes). Use
+/// it for many registers and short lengths, and Crc32cCombine (hash.h) for any length. It uses
+/// Intel's carry-less multiplication if the processor has it, which takes about a tenth of the
+/// time. Source: M. Adler's crc32_combine in zlib. Threads: const functions may be called from many
 /// threads.
 class CrcShifter {
  public:

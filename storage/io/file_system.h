@@ -34,7 +34,7 @@ class ReadableFile {
   /// The descriptor, for io_uring; -1 if the file has none (fakes), and then ReadAt must be used.
   virtual int descriptor() const { return -1; }
 
-  /// Called by a queue that has read so many bytes through descriptor(). Only files that keep
+  /// Called by a queue that has read `size_bytes` through descriptor(). Only files that keep
   /// metrics do something.
   virtual void CountRead(std::size_t size_bytes) { static_cast<void>(size_bytes); }
 

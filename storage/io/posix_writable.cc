@@ -24,8 +24,8 @@ constexpr std::size_t kLargeBytes = std::size_t{256} << 10;
 // Offset, length and memory of a direct write are multiples of this: sectors have at most 4 KiB.
 constexpr std::size_t kUnitBytes = AlignedBuffer::kAlignmentBytes;
 
-// If direct writes are refused, write-back of dirty pages starts after so many bytes, so that a
-// sync does not wait for gigabytes.
+// If direct writes are refused, write-back of dirty pages starts after this many bytes, so that
+// a sync does not wait for gigabytes.
 constexpr std::size_t kWriteBehindBytes = std::size_t{4} << 20;
 
 std::size_t WholeUnits(std::size_t bytes) { return bytes - bytes % kUnitBytes; }

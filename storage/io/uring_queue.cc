@@ -17,16 +17,16 @@ namespace {
 // The kernel takes at most 1 GiB in one registered buffer.
 constexpr std::size_t kRegisteredPieceBytes = std::size_t{1} << 30;
 
-// After so many fruitless submissions (the ring answers EAGAIN for some large reads), pread takes
+// After this many fruitless submissions (the ring answers EAGAIN for some large reads), pread takes
 // over. It is below PendingRead::kMaxFruitless, so that pread still has attempts left.
 constexpr std::uint32_t kMaxRingAttempts = 8;
 
-// So many busy answers of the ring itself, during one call, make the queue count as broken.
+// The queue counts as broken after this many busy answers of the ring itself during one call.
 constexpr int kMaxBusyAnswers = 1000;
 
-// A ring that answers with errors only is polled so often, a millisecond apart, for completions of
-// reads under way: for a minute. Disks answer in less; only a program that closes the ring's
-// descriptor makes it more.
+// A ring that answers with errors only is polled this many times, a millisecond apart, for
+// completions of reads under way: for a minute. Disks answer within it; only a program that closes
+// the ring's descriptor makes it last longer.
 constexpr int kMaxLooks = 60'000;
 
 /// Reads through one io_uring.
