@@ -16,7 +16,7 @@ using namespace rhizome;
 
 constexpr std::size_t kSealBytes = sizeof(std::uint32_t);
 
-/// A record without its seal.
+/// Returns a sample record without its seal.
 const std::vector<std::byte>& Sample() {
   static const auto* const sample = [] {
     BackupRecord record{.number = 3,
@@ -57,8 +57,8 @@ void CheckText(std::string_view text) {
   RHIZOME_CHECK(again.has_value() && again->bytes == id->bytes);
 }
 
-/// A good record whose manifest has edits, behind seals that are right: what stands around it is
-/// what it was.
+/// Makes a good record whose manifest has edits, with right seals. The bytes around the manifest
+/// are unchanged.
 std::vector<std::byte> WithOtherManifest(std::span<const std::uint8_t> input) {
   const std::vector<std::byte> manifest =
       EncodeManifest(fuzzing::SampleManifest(), fuzzing::FuzzStoreId());
@@ -76,8 +76,8 @@ std::vector<std::byte> WithOtherManifest(std::span<const std::uint8_t> input) {
 
 }  // namespace
 
-// Raw bytes, a good record with edits behind a right seal, one with edits in its manifest, and the
-// text of BACKUP: refused, or decoded to what encodes to the same bytes.
+// Decodes raw bytes, a good record with edits and a right seal, one with edits in its manifest, and
+// the text of BACKUP. Each must be refused, or decode to a value that encodes to the same bytes.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 1) return 0;
   const std::span<const std::uint8_t> input(data + 1, size - 1);

@@ -5,8 +5,8 @@
 
 #include "seeds.h"
 
-// A mistake that must be found in the time that every target has: else the fuzzers are blind. Its
-// test passes when the target fails.
+// Has a bug that must be found in the time that every target has; otherwise the fuzzers are blind.
+// Its test passes when the target fails.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::uint32_t word = 0;
   if (size < sizeof(word)) return 0;
@@ -15,5 +15,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   return 0;
 }
 
-// None: they must not help.
+// Has no seeds, since they must not help.
 std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() { return {}; }

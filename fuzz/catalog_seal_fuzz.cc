@@ -21,7 +21,7 @@ void Put(FakeFileSystem& fs, const char* path, std::string_view text) {
   RHIZOME_CHECK(WriteWholeFile(fs, path, std::as_bytes(std::span(text))).ok());
 }
 
-/// A catalogue that was sealed.
+/// Makes a sealed catalogue.
 void Make(FakeFileSystem& fs) {
   RHIZOME_CHECK(fs.CreateDirectory("/c").ok());
   Put(fs, "/c/CURRENT", "MANIFEST-000005\n");
@@ -32,7 +32,7 @@ void Make(FakeFileSystem& fs) {
 constexpr std::size_t kCrcBytes = sizeof(std::uint32_t);
 constexpr std::size_t kLeastSealBytes = 8 + kCrcBytes;  // a magic and the checksum
 
-/// With edits; `resealed` behind a right checksum.
+/// Returns a file with edits; with a right checksum if `resealed`.
 std::vector<std::byte> Edited(std::vector<std::byte> bytes, bool resealed,
                               std::span<const std::uint8_t> edits) {
   if (!resealed) return fuzzing::WithEdits(std::move(bytes), edits);
@@ -46,8 +46,9 @@ std::vector<std::byte> Edited(std::vector<std::byte> bytes, bool resealed,
 
 }  // namespace
 
-// A sealed catalogue, one file of which has edits (the seal behind a right checksum, if asked for),
-// is empty or gone: damage, or what stands there is what was sealed, or nothing was.
+// Checks a sealed catalogue of which one file has edits (the seal with a right checksum, if asked
+// for), is empty, or is missing. The check must find damage, unless the catalogue is still as it
+// was sealed, or has no seal.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 1) return 0;
   FakeFileSystem fs;

@@ -19,8 +19,8 @@
 #include "rhizome/storage/little_endian.h"
 #include "seeds.h"
 
-// A table of RocksDB with any footer, its magic and version set right: nothing beyond the file is
-// read, and no more than a small block at once.
+// Opens any bytes as a table of RocksDB's, with magic and version set right. Nothing beyond the
+// file may be read, and no more than a small block at once.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr std::size_t kVersionBytes = 12;
   std::vector<std::byte> table(size);
@@ -44,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
 namespace {
 
-/// A table of RocksDB's, with its sort of checksum.
+/// Lets RocksDB write a table with that type of checksum.
 std::vector<std::byte> MakeTable(rocksdb::ChecksumType checksum) {
   std::string path = (std::filesystem::temp_directory_path() / "catalog_table.XXXXXX").string();
   const int file = mkstemp(path.data());
@@ -71,11 +71,12 @@ std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
     const Seed table = Joined({}, MakeTable(kind));
     AddChanged(seeds, table, 0, 100);
     AddChanged(seeds, table, table.size() - 53, 212);  // the footer
-    Seed raw = table;                                  // magic and version are not set right again
+    Seed raw = table;                                  // the target leaves its magic and version
     raw[0] = 0;
     AddChanged(seeds, raw, raw.size() - 12, 48);
     if (kind != rocksdb::kCRC32c) continue;
-    // The list of blocks, whose first name is that of the properties, behind a right checksum.
+    // Changes in the list of meta blocks, whose first name is that of the properties, with a right
+    // checksum.
     constexpr std::string_view kName = "rocksdb.properties";
     const auto found = std::search(table.begin(), table.end(), kName.begin(), kName.end());
     RHIZOME_CHECK(found != table.end());

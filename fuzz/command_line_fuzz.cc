@@ -42,8 +42,8 @@ void CheckFlags(const std::string& text) {
 
 }  // namespace
 
-// What a user types: sizes, fanouts, codecs, numbers, ids, names of arrays. Refused, or what it
-// says.
+// Parses any text as the arguments that a user types: sizes, fanouts, codecs, numbers, ids, names
+// of arrays. Each must be refused, or parsed to the value that the text means.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   CheckNumbers(text);

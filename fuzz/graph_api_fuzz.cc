@@ -25,7 +25,7 @@ using rhizome::testing::UpdateModel;
 const Path kPath = "/g.rz";
 constexpr std::size_t kMostSteps = 10;  // a step takes milliseconds under the sanitizers
 
-/// A small graph of a kind that the input chooses, with the array "feat".
+/// A small graph with the array "feat"; the input chooses its kind.
 struct Base {
   GraphInput input;
   BuildOptions options;
@@ -51,8 +51,9 @@ struct Base {
   }
 };
 
-/// A store on a fake disk, and what it must say. Each step is one operation of the interface; after
-/// each the live graph, and now and then a snapshot and a second reader, are asked everything.
+/// A store on a fake disk, and a model of its contents. Each step is one operation of the
+/// interface. After each step all queries are asked of the live graph, and now and then of a
+/// snapshot and a second reader.
 class Run {
  public:
   explicit Run(fuzzing::Input& in) : in_(in), base_(in), model_(base_.input) {
@@ -187,8 +188,8 @@ class Run {
     Open();
   }
 
-  /// The power goes while the store is open: what was not synced may be gone, and here it is all
-  /// gone, or all there.
+  /// Cuts the power while the store is open. Writes that were not synced may be lost; here either
+  /// all of them are lost or none.
   void Crash() {
     const bool keep = in_.Byte() % 2 == 0;
     const rhizome::testing::FakeImage image =
@@ -223,7 +224,7 @@ class Run {
   fuzzing::Input& in_;
   Base base_;
   UpdateModel model_;
-  UpdateModel durable_ = model_;  ///< as a power cut may leave it
+  UpdateModel durable_ = model_;  ///< the model that a power cut may leave
   bool strings_ = false;
   Direction directions_ = Direction::kBoth;
   std::unique_ptr<StoreDisk> disk_ = std::make_unique<StoreDisk>();
@@ -237,11 +238,11 @@ class Run {
 
 }  // namespace
 
-// Operations on a store on a fake disk: batches of every kind of change, synced or not, snapshots,
-// a second reader, compactions, openings, power cuts, verifications. Every query says what a plain
-// model says.
+// Runs operations on a store on a fake disk: batches of every kind of change, synced or not,
+// snapshots, a second reader, compactions, openings, power cuts, verifications. Every query must
+// give the answer of a plain model.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  // The model speaks through GoogleTest: its first complaint ends the process.
+  // The model reports through GoogleTest; its first failure ends the process.
   static const bool once = [] {
     int argc = 1;
     char name[] = "graph_api_fuzz";

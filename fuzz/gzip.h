@@ -10,7 +10,7 @@
 
 namespace rhizome::fuzzing {
 
-/// `text` as gzip writes it.
+/// Compresses `text` as gzip does.
 inline std::vector<std::byte> Gzip(std::string_view text) {
   std::vector<std::byte> out(text.size() + 64);
   z_stream stream{};

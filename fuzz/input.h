@@ -6,7 +6,7 @@
 
 namespace rhizome::fuzzing {
 
-/// Fuzz input taken byte by byte; zeros after its end.
+/// Fuzz input that is read byte by byte; after its end it gives zeros.
 class Input {
  public:
   explicit Input(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}

@@ -29,11 +29,11 @@ constexpr DataType kTypes[] = {DataType::kInvalid, DataType::kFloat32, DataType:
                                DataType::kInt64,   DataType::kInt32,   DataType::kUint32,
                                DataType::kUint8};
 
-// Rows that a text or a header asks for beyond its bytes are the tester's memory.
+// A bound on memory for rows, of which a text or a header may ask for more than its bytes hold.
 constexpr std::uint64_t kMemoryBytes = std::uint64_t{8} << 20;
 
-// kNotFound: rows beside edges in a file that is no .npy, where a folder with zarr.json is looked
-// for.
+// A refusal may be kNotFound, too: if rows beside edges come from a file that is no .npy, a folder
+// with zarr.json is expected there.
 void CheckRefused(const Status& status) {
   RHIZOME_CHECK(status.code() == StatusCode::kInvalidArgument ||
                 status.code() == StatusCode::kOutOfMemory ||
@@ -52,7 +52,7 @@ IngestOptions OptionsOf(std::uint8_t choices) {
   return options;
 }
 
-/// Every edge has two ends and a value in each column.
+/// Reads the edges. Every edge must have two ends and a value in each column.
 void ReadTheEdges(IngestContext& context) {
   IdTable ids(context.options.id_type);
   if (const Status status = CheckEdgeColumns(context.options); !status.ok())
@@ -116,8 +116,8 @@ void ReadTheRows(FileSystem& fs, const Path& path, std::uint8_t choices) {
 
 }  // namespace
 
-// The files that an ingestion reads, of any bytes: refused with a reason, or as many edges,
-// vertices and rows as lines that were not bad.
+// Reads any bytes as the files of an ingestion. They must be refused with a reason, or give as many
+// edges, vertices and rows as there are lines that were not bad.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 3) return 0;
   const auto bytes = std::as_bytes(std::span(data + 3, size - 3));

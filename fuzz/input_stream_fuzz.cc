@@ -15,7 +15,8 @@ using namespace rhizome;
 
 constexpr const char* kNames[] = {"plain", "packed.gz", "packed.zst"};
 
-// A few bytes can decompress to a thousand times as many: enough is enough.
+// Reading stops after this many bytes, since a few bytes can decompress to a thousand times as
+// many.
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 20;
 
 std::vector<std::byte> Zstd(std::string_view text) {
@@ -26,8 +27,8 @@ std::vector<std::byte> Zstd(std::string_view text) {
 
 }  // namespace
 
-// Raw bytes as a file that is read plain, or through gzip or zstd, in pieces of any size: refused
-// as a user's mistake, or the same bytes whatever the pieces.
+// Reads raw bytes as a file, plain or through gzip or zstd, in pieces of any size. It must be
+// refused as a user's mistake, or give the same bytes whatever the pieces.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;
   const auto bytes = std::as_bytes(std::span(data + 2, size - 2));

@@ -28,7 +28,7 @@ std::vector<std::byte> Sample() {
   return *ReadWholeFile(fs, kLog, 1 << 20);
 }
 
-/// Makes the checksums of records right again, as far as there are records.
+/// Corrects the checksums of records, as far as there are records.
 void Reseal(std::vector<std::byte>& log) {
   for (std::size_t at = kHeadBytes; at + kRecordHeadBytes <= log.size();) {
     std::byte* const head = log.data() + at;
@@ -43,8 +43,8 @@ void Reseal(std::vector<std::byte>& log) {
 
 }  // namespace
 
-// Raw bytes as a job's log, and a good one with edits, behind right checksums if asked for:
-// refused, or opened, and then what is appended is there with all that was.
+// Opens raw bytes as a job's log, and a good one with edits, with right checksums if asked for. It
+// must be refused, or opened; then an appended record must be there together with all before.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 1) return 0;
   const std::span<const std::uint8_t> input(data + 1, size - 1);

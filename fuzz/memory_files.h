@@ -11,7 +11,7 @@
 
 namespace rhizome::fuzzing {
 
-/// Files in memory, for what only reads. Everything else is refused.
+/// A file system of files in memory that can only be read. It refuses everything else.
 class MemoryFiles final : public FileSystem {
  public:
   using FileSystem::OpenRead;

@@ -28,7 +28,8 @@ std::vector<std::byte> Header(std::string_view dict, std::uint8_t version) {
 
 }  // namespace
 
-// Raw bytes as a .npy file: refused as a user's mistake, or read whole, in pieces of any size.
+// Reads raw bytes as a .npy file, in pieces of any size. It must be refused as a user's mistake, or
+// read whole.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace rhizome;
   if (size < 1) return 0;
@@ -80,7 +81,7 @@ std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
   std::vector<std::byte> long_header = Header("{}", 2);
   long_header[10] = std::byte{0x10};  // a MiB
   seeds.push_back(Joined({0}, long_header));
-  // A number that is beyond float32.
+  // A number that does not fit float32.
   std::vector<std::byte> wide =
       Header("{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }", 1);
   for (int i = 0; i < 16; ++i) wide.push_back(std::byte{0x7E});

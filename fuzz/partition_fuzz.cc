@@ -10,7 +10,7 @@ namespace {
 
 using namespace rhizome;
 
-/// Walks everything that a parsed partition offers; the sanitizers watch.
+/// Asks a parsed partition everything; the sanitizers check that it stays in bounds.
 void Walk(const Adjacency& partition, Direction direction) {
   std::uint64_t edges = 0;
   std::vector<LocalId> scratch;
@@ -35,16 +35,17 @@ void Walk(const Adjacency& partition, Direction direction) {
   RHIZOME_CHECK(edges == partition.edge_count());
 }
 
-/// Small graphs of every kind: with types, weights, grouped rows, one direction, compressed lists,
-/// edge attributes, both directions of every edge.
+/// The number of kinds of small graphs: with types, weights, grouped rows, one direction,
+/// compressed lists, edge attributes, both directions of every edge.
 constexpr std::size_t kShapes = 14;
-constexpr std::size_t kHubs = 12;  // from this one on: hubs, in lists plain and compressed
+constexpr std::size_t kHubs =
+    12;  // from this shape on they have hubs, in plain or compressed lists
 
 rhizome::testing::PartitionParts MakeParts(std::size_t shape) {
   std::mt19937_64 rng(shape);
   if (shape >= kHubs) {
     GraphInput input = rhizome::testing::RandomGraph(rng, {.vertices = 80, .edges = 900});
-    for (int i = 0; i < 2000; ++i) {  // more than a byte holds, and than a block's steps
+    for (int i = 0; i < 2000; ++i) {  // more than fit a byte, and more than the steps of a block
       input.edges.src.push_back(0);
       input.edges.dst.push_back(static_cast<VertexId>(rng() % 80));
     }
@@ -81,8 +82,8 @@ const rhizome::testing::PartitionParts& PartsOf(std::size_t shape) {
 
 }  // namespace
 
-// A sealed partition file of a small graph with any content: refused, or every query on it is in
-// bounds.
+// Opens a sealed partition file of a small graph with any content. It must be refused, or every
+// query on it must stay in bounds.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 1) return 0;
   const rhizome::testing::PartitionParts& parts = PartsOf(data[0]);
@@ -106,7 +107,7 @@ std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
   for (std::size_t shape = 0; shape < kShapes; ++shape) {
     const auto sections = SectionsOf(PartsOf(shape).files[0], FileKind::kPartition, StoreId{});
     const Seed seed = Joined({static_cast<std::uint8_t>(shape)}, sections);
-    // Of the large ones what stands last: what their boundary vertices are.
+    // In large files most changes are in the last bytes, which describe the boundary vertices.
     const bool large = shape >= kHubs;
     AddChanged(seeds, seed, large ? seed.size() - 1500 : 0, large ? 800 : 2500);
     if (large) AddChanged(seeds, seed, 0, 100);

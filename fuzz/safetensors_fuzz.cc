@@ -38,7 +38,8 @@ void CheckRefused(const Status& status) {
                 status.code() == StatusCode::kUnsupported);
 }
 
-/// Refused, or tensors that encode to a file of the same tensors.
+/// Decodes a file, which must be refused, or give tensors that encode to a file of the same
+/// tensors.
 void Check(std::span<const std::byte> bytes) {
   const auto file = DecodeSafetensors(bytes);
   if (!file) return CheckRefused(file.error());
@@ -68,7 +69,8 @@ void CheckText(std::string_view text) {
   RHIZOME_CHECK(again.has_value() && EncodeModelShape(*again) == encoded);
 }
 
-/// A good file whose header has edits, behind its right length, so that mutations reach the fields.
+/// Makes a good file whose header has edits, with its right length, so that mutations reach the
+/// fields.
 std::vector<std::byte> WithOtherHeader(std::span<const std::uint8_t> input) {
   const std::vector<std::byte> sample = EncodeSafetensors(SampleFile());
   const auto length = LoadLittle<std::uint64_t>(sample.data());
@@ -83,7 +85,7 @@ std::vector<std::byte> WithOtherHeader(std::span<const std::uint8_t> input) {
 
 }  // namespace
 
-// A model file and the description in it: raw bytes, and good ones with edits.
+// Decodes model files and the descriptions in them: raw bytes, and good ones with edits.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 1) return 0;
   const std::span<const std::uint8_t> input(data + 1, size - 1);

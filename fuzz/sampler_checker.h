@@ -10,10 +10,10 @@
 
 namespace rhizome::fuzzing {
 
-/// A part of a vertex's list that is drawn from by itself.
+/// A part of a vertex's neighbour list from which the sampler draws separately.
 struct Request {
   std::int64_t fanout = 0;
-  std::int64_t type = -1;  ///< or all
+  std::int64_t type = -1;  ///< an edge type; -1: all
 };
 
 inline std::vector<Request> RequestsOf(const SamplerOptions& options, std::size_t hop) {
@@ -26,7 +26,7 @@ inline std::vector<Request> RequestsOf(const SamplerOptions& options, std::size_
   return requests;
 }
 
-/// Checks a sample against the lists that the shape must have, which it reads one by one.
+/// Checks a sample against the lists that the shape must have, list by list.
 class Checker {
  public:
   Checker(const Shape& shape, const SamplerOptions& options, const SampledSubgraph& sample,
@@ -45,7 +45,7 @@ class Checker {
     CheckSeeds(seeds);
     found_.assign(sample_.rows.size(), false);
     for (std::size_t hop = 0; hop < hops_; ++hop) CheckHop(hop);
-    // What is no seed was drawn by somebody.
+    // Every vertex other than a seed must have been drawn.
     for (std::size_t v = sample_.hop_offsets[1]; v < found_.size(); ++v) RHIZOME_CHECK(found_[v]);
   }
 
@@ -79,7 +79,7 @@ class Checker {
   }
 
   void CheckList(std::size_t hop, std::uint64_t local, std::uint64_t list) {
-    std::map<TypeId, std::vector<Entry>> drawn;  // by type; one key where types do not matter
+    std::map<TypeId, std::vector<Entry>> drawn;  // by type; one key if types do not matter
     const bool by_type = !options_.typed_fanouts.empty();
     std::set<std::pair<PartitionId, std::uint64_t>> edges;
     for (std::uint64_t e = sample_.offsets[list]; e < sample_.offsets[list + 1]; ++e) {

@@ -40,7 +40,7 @@ SamplerOptions TakeOptions(fuzzing::Input& input, const Shape& shape) {
   options.frontier = (kinds & 64) != 0 ? Frontier::kAgain : Frontier::kOnce;
   if ((kinds & 128) != 0) options.times = shape.times;
   const std::uint8_t more = input.Byte();
-  // What excludes each other is asked for now and then only.
+  // Options that exclude each other are combined only in a few inputs.
   const bool careless = more >= 240;
   options.weighted = (kinds & 16) != 0 && (shape.weighted || careless);
   options.disjoint = (kinds & 32) != 0 || (options.times != nullptr && !careless);
@@ -60,9 +60,9 @@ bool Same(const SampledSubgraph& a, const SampledSubgraph& b) {
 
 }  // namespace
 
-// Any options over a small graph, a generation alone or with a delta: refused as wrong, or a sample
-// that holds what the options say, compared with the edges that the graph is made of; the same for
-// any number of threads.
+// Samples with any options from a small graph, a generation alone or with a delta. The options must
+// be refused, or the sample must be what they ask for, compared with the edges of the graph, and
+// must be the same for any number of threads.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzzing::Input input({data, size});
   const Shape& shape = fuzzing::ShapeOf(input.Byte() % fuzzing::kShapes);
@@ -75,7 +75,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         byte == 255 ? -1 : static_cast<VertexId>(byte % (shape.vertices() + (byte > 240 ? 1 : 0)));
   }
   for (std::int64_t& time : times) time = input.Byte() % 10 - 1;
-  // A draw that large is refused for its size, or its memory is the tester's.
+  // A draw of that size is refused, or takes more memory than the fuzzer has.
   for (const std::int64_t fanout : options.fanouts)
     if (options.replace && fanout == kMaxFanout) return 0;
   for (const auto& hop : options.typed_fanouts)

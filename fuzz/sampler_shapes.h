@@ -24,11 +24,11 @@ namespace rhizome::fuzzing {
 inline constexpr std::uint64_t kVertices = 14;
 inline constexpr std::uint64_t kEdges = 70;
 
-/// So many without a delta, and as many with one.
+/// There are kPlainShapes shapes without a delta, and as many with one.
 inline constexpr std::size_t kPlainShapes = 12;
 inline constexpr std::size_t kShapes = 2 * kPlainShapes;
 
-/// One entry of a neighbour list as the input has it.
+/// An entry of a neighbour list, made from the input and not by the engine.
 struct Entry {
   VertexId vertex = 0;
   TypeId type = 0;
@@ -38,7 +38,7 @@ struct Entry {
   friend bool operator<(const Entry& a, const Entry& b) { return a.key() < b.key(); }
 };
 
-/// An edge as the input has it, or an update.
+/// An edge of the input or of an update.
 struct DrawnEdge {
   VertexId src = 0;
   VertexId dst = 0;
@@ -47,7 +47,7 @@ struct DrawnEdge {
   std::int64_t time = 0;
 };
 
-/// A small graph in a store of its own, and the edges that it is made of.
+/// A small graph in a store of its own, and the lists of its edges.
 struct Shape {
   bool typed = false;
   bool weighted = false;
@@ -59,7 +59,7 @@ struct Shape {
   std::uint64_t vertices() const { return graph->vertex_count(); }
 };
 
-/// A folder that goes when the fuzzer exits.
+/// Returns a temporary folder that is removed when the fuzzer exits.
 inline const Path& Folder() {
   struct Kept {
     Path path;
@@ -77,7 +77,7 @@ inline const Path& Folder() {
   return kept.path;
 }
 
-/// Makes a shape: draws edges and updates, and keeps beside the store what it must say, as a plain
+/// Makes a shape: draws edges and updates, and keeps the graph that the store must have as a plain
 /// list of edges.
 class ShapeMaker {
  public:
@@ -107,7 +107,7 @@ class ShapeMaker {
     return typed ? std::vector<std::string>{"a", "b", "c", "d"} : std::vector<std::string>{"e"};
   }
 
-  // Loops, parallel edges, hubs and vertices without an edge.
+  // Draws an edge so that there are loops, parallel edges, hubs and vertices without an edge.
   DrawnEdge Draw(std::uint64_t vertices, std::uint64_t types) {
     return {.src = static_cast<VertexId>(random_() % (random_() % 3 == 0 ? 2 : vertices)),
             .dst = static_cast<VertexId>(random_() % (random_() % 3 == 0 ? 2 : vertices)),
@@ -121,7 +121,7 @@ class ShapeMaker {
     input.vertex_count = kVertices;
     input.vertex_type_names = {"v"};
     input.edge_type_names = TypeNames(shape_->typed);
-    if (shape_->typed) input.edge_type_names.pop_back();  // which an update adds
+    if (shape_->typed) input.edge_type_names.pop_back();  // an update adds this type
     input.undirected = shape_->undirected;
     input.edges.attributes = {EdgeAttribute("time")};
     for (std::uint64_t e = 0; e < kEdges; ++e) {
@@ -164,7 +164,7 @@ class ShapeMaker {
     }
   }
 
-  /// The vertex of an external id, which is a new one where there is none.
+  /// Returns the vertex of an external id; makes a new one if there is none.
   VertexId VertexOf(VertexId id) {
     const auto [at, added] = vertex_of_.try_emplace(id, static_cast<VertexId>(next_));
     next_ += added ? 1 : 0;
@@ -176,7 +176,7 @@ class ShapeMaker {
     const std::uint64_t what = random_() % 16;
     DrawnEdge edge = Draw(kVertices + 3, types.size());
     if (what >= 8 && what < 14 && !edges_.empty()) {
-      // Of edges that are there: most of those that are drawn are not.
+      // Take the ends of an existing edge: most edges that are drawn do not exist.
       const DrawnEdge& old = edges_[random_() % edges_.size()];
       edge.type = old.type;
       for (const auto& [id, vertex] : vertex_of_) {
@@ -215,7 +215,7 @@ class ShapeMaker {
     std::erase_if(edges_, gone);
   }
 
-  /// `edge` names external ids.
+  /// Erases the edges equal to `edge`, whose ends are external ids.
   void EraseEqual(const DrawnEdge& edge) {
     const VertexId src = vertex_of_.at(edge.src);
     const VertexId dst = vertex_of_.at(edge.dst);
@@ -244,13 +244,13 @@ class ShapeMaker {
   std::mt19937_64 random_;
   std::unique_ptr<Shape> shape_ = std::make_unique<Shape>();
   std::vector<DrawnEdge> edges_;            // by vertex ids
-  std::map<VertexId, VertexId> vertex_of_;  // by external id; those that are not deleted
-  std::uint64_t next_ = kVertices;          // vertex id
+  std::map<VertexId, VertexId> vertex_of_;  // by external id; without deleted vertices
+  std::uint64_t next_ = kVertices;          // the next vertex id
   bool added_type_ = false;
 };
 
 inline const Shape& ShapeOf(std::size_t number) {
-  // Never destroyed: RocksDB's own statics may go first.
+  // Never destroyed, as RocksDB's own statics may be destroyed first.
   static auto* const shapes = new std::unique_ptr<Shape>[kShapes];
   if (shapes[number] == nullptr) shapes[number] = ShapeMaker(number).Take();
   return *shapes[number];

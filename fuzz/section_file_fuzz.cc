@@ -24,7 +24,7 @@ std::vector<std::byte> Sample() {
   return sink.Take();
 }
 
-/// Makes the checksums right again, from the inside out, as far as the footer says where they are.
+/// Corrects the checksums, from the inside out, as far as the footer tells their places.
 void Reseal(std::vector<std::byte>& file) {
   if (file.size() < sizeof(SectionPreamble) + sizeof(SectionFooter)) return;
   std::byte* const end = file.data() + file.size() - sizeof(SectionFooter);
@@ -55,7 +55,8 @@ void Check(std::vector<std::byte> bytes) {
 
 }  // namespace
 
-// Raw bytes as a section file, and a good one with edits behind right checksums: refused or parsed.
+// Parses raw bytes as a section file, and a good one with edits and right checksums. Each must be
+// refused or parsed.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 1) return 0;
   const std::span<const std::uint8_t> input(data + 1, size - 1);

@@ -17,8 +17,8 @@ namespace rhizome::fuzzing {
 inline StoreId FuzzStoreId() { return *StoreId::Parse("000102030405060708090a0b0c0d0e0f"); }
 
 /// Cuts fuzz input into sections and seals them as a section file, so that mutations reach the
-/// parser behind the checksums. Each section: kind (1 byte), log2 of the element size (1), bytes
-/// (2), content. Returns nothing if the input names a kind twice.
+/// parser behind the checksums. A section of the input has kind (1 byte), log2 of the element size
+/// (1), length in bytes (2) and content. Returns an empty file if the input names a kind twice.
 inline std::vector<std::byte> SealSections(std::span<const std::uint8_t> input, FileKind kind) {
   MemorySink sink;
   SectionFileWriter writer(sink, kind, FuzzStoreId());
@@ -36,7 +36,7 @@ inline std::vector<std::byte> SealSections(std::span<const std::uint8_t> input, 
   return sink.Take();
 }
 
-/// A section file as input for SealSections.
+/// Converts a section file to input for SealSections.
 inline std::vector<std::byte> SectionsOf(std::vector<std::byte> file, FileKind kind,
                                          const StoreId& id = FuzzStoreId()) {
   const auto parsed = SectionFile::Parse(std::move(file), "sample", kind, id);

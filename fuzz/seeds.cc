@@ -24,7 +24,7 @@ void Write(const std::filesystem::path& folder) {
   std::printf("%zu seeds in %s\n", number, folder.c_str());
 }
 
-/// Every so many of `places`, that `most` are not passed.
+/// Returns a step with which at most `most` of `places` are visited.
 std::size_t Step(std::size_t places, std::size_t most) {
   return std::max<std::size_t>(1, (places + most - 1) / most);
 }
@@ -61,7 +61,7 @@ void AddChanged(std::vector<Seed>& seeds, const Seed& seed, std::size_t keep, st
 void AddEdits(std::vector<Seed>& seeds, const Seed& head, std::size_t document_bytes,
               std::size_t most) {
   seeds.push_back(head);
-  constexpr std::uint8_t kKinds = 6;  // four with value 1, two more
+  constexpr std::uint8_t kKinds = 6;  // the four kinds of edits with value 1, and two more
   const std::size_t step = Step(kKinds * document_bytes, most);
   for (std::size_t i = 0; i < kKinds * document_bytes; i += step) {
     const std::size_t at = i / kKinds;

@@ -30,7 +30,7 @@ FileEntry EntryOf(std::span<const std::byte> bytes) {
   return {"x", bytes.size(), Xxh3(bytes), Crc32c(bytes)};
 }
 
-/// All rows, or nothing where the shard is refused.
+/// Reads all rows; nothing if the shard is refused.
 std::optional<std::vector<std::byte>> ReadShard(const ArrayEntry& entry,
                                                 std::span<const std::byte> bytes,
                                                 const FileEntry& file) {
@@ -61,8 +61,9 @@ std::optional<std::vector<std::byte>> ReadShard(const ArrayEntry& entry,
 
 }  // namespace
 
-// A shard of random rows, read as it was written; with edits under the manifest's old sums, refused
-// unless nothing changed that is read; and under sums that follow the edits, in bounds.
+// Reads a shard of random rows, which must give the rows that were written. With edits and the
+// manifest's old checksums it must be refused, unless no byte that is read has changed; with
+// checksums that follow the edits, reading must stay in bounds.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::span<const std::uint8_t> all(data, size);
   constexpr std::size_t kDrawnBytes = 64;

@@ -14,7 +14,8 @@ namespace {
 
 using namespace rhizome;
 
-/// What is accepted lies in the file, beside the index, and no byte of it is named twice.
+/// Checks that the ranges of an accepted index lie in the file, outside of the index, and do not
+/// overlap.
 void CheckRanges(const ShardIndexFormat& format, std::vector<InnerRange> ranges,
                  std::uint64_t file_bytes) {
   RHIZOME_CHECK(ranges.size() == format.inner_chunks);
@@ -27,7 +28,7 @@ void CheckRanges(const ShardIndexFormat& format, std::vector<InnerRange> ranges,
   });
   std::uint64_t end = 0;
   for (const InnerRange& range : ranges) {
-    if (range.size_bytes == 0) continue;  // an index of nothing
+    if (range.size_bytes == 0) continue;  // an empty range overlaps nothing
     RHIZOME_CHECK(range.offset_bytes >= end);
     RHIZOME_CHECK(range.size_bytes <= file_bytes && range.offset_bytes <= file_bytes);
     end = range.offset_bytes + range.size_bytes;
@@ -60,7 +61,8 @@ void Reseal(const ShardIndexFormat& format, std::span<std::byte> bytes) {
 
 }  // namespace
 
-// Any bytes as a shard's index; and a sound one, as it is and with edits behind right checksums.
+// Decodes any bytes as a shard's index, and a sound one as it is and with edits and right
+// checksums.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::span<const std::uint8_t> all(data, size);
   constexpr std::size_t kDrawnBytes = 24;

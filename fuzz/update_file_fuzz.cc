@@ -21,14 +21,15 @@ constexpr Array kArrays[] = {{"feat", DataType::kFloat32}, {"half", DataType::kF
                              {"long", DataType::kInt64},   {"int", DataType::kInt32},
                              {"uint", DataType::kUint32},  {"byte", DataType::kUint8}};
 
-/// A store with types, weights, edge attributes of one and of two values, and arrays of every kind.
+/// Makes a store with types, weights, edge attributes of one and of two values, and arrays of every
+/// kind.
 std::shared_ptr<const GraphSnapshot> SmallGraph() {
   struct Opened {
     testing::StoreDisk disk;
     std::unique_ptr<Store> store;
     std::shared_ptr<const GraphSnapshot> graph;
   };
-  // Never destroyed: RocksDB's own statics may go first.
+  // Never destroyed, as RocksDB's own statics may be destroyed first.
   static const Opened* const opened = [] {
     auto* const made = new Opened();
     GraphInput input;
@@ -91,8 +92,8 @@ UpdateFormat FormatOf(std::uint8_t choices) {
 
 }  // namespace
 
-// Raw bytes as a file of updates, JSON lines, TSV or CSV, of edges, vertices or rows: each line is
-// refused with a reason, or adds operations.
+// Reads raw bytes as a file of updates, JSON lines, TSV or CSV, of edges, vertices or rows. Each
+// line must be refused with a reason, or add operations.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;
   const auto bytes = std::as_bytes(std::span(data + 2, size - 2));

@@ -11,7 +11,7 @@ using namespace rhizome;
 constexpr std::uint64_t kRows = 6;
 constexpr std::uint32_t kPartitions = 2;
 
-/// An order as a store has it; `grouped` by owner and type, or in the order of the vertices.
+/// Makes an order as a store has it: `grouped` by owner and type, or in the order of the vertices.
 std::vector<std::byte> Sample(bool grouped, std::uint32_t types) {
   const std::vector<VertexId> natural = {0, 1, 2, 3, 4, 5};
   const std::vector<VertexId> sorted = {4, 0, 2, 5, 1, 3};
@@ -28,7 +28,7 @@ std::vector<std::byte> Sample(bool grouped, std::uint32_t types) {
   return sink.Take();
 }
 
-/// What an accepted order says fits together.
+/// Checks that the answers of an accepted order fit together.
 void Walk(const VertexOrder& order, std::uint32_t types) {
   std::vector<std::uint64_t> owned(kPartitions);
   for (Row row = 0; row < static_cast<Row>(order.size()); ++row) {
@@ -44,7 +44,8 @@ void Walk(const VertexOrder& order, std::uint32_t types) {
 
 }  // namespace
 
-// A sealed order with any content: refused, or a permutation whose owners and types are in range.
+// Opens a sealed order with any content. It must be refused, or be a permutation whose owners and
+// types are in range.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;
   auto bytes = fuzzing::SealSections({data + 2, size - 2}, FileKind::kOrder);

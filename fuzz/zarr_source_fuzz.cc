@@ -37,7 +37,7 @@ constexpr std::array<Type, 7> kTypes = {{{"float32", DataType::kFloat32},
 
 struct Compressor {
   CodecKind kind;    ///< kInvalid: gzip
-  const char* json;  ///< our encoder puts a checksum behind what it compresses
+  const char* json;  ///< its codecs; our encoder puts a checksum behind what it compresses
 };
 constexpr std::array<Compressor, 5> kCompressors = {
     {{CodecKind::kRaw, ""},
@@ -60,7 +60,7 @@ std::vector<std::byte> Compressed(CodecKind kind, const std::string& raw) {
   return packed;
 }
 
-/// The bytes of a small number, little-endian.
+/// Encodes a small number in that type, little-endian.
 std::string BytesOf(std::uint64_t value, DataType type, bool float64) {
   std::array<char, 8> bytes{};
   const auto real = static_cast<double>(value);
@@ -77,7 +77,7 @@ std::string BytesOf(std::uint64_t value, DataType type, bool float64) {
   return {bytes.data(), float64 ? 8 : DataTypeBytes(type)};
 }
 
-/// An array of another writer, drawn from fuzz input, as its files and as what they mean.
+/// An array of another writer, drawn from fuzz input: its files, and the rows that they mean.
 class Sample {
  public:
   explicit Sample(fuzzing::Input& input) {
@@ -120,10 +120,10 @@ class Sample {
            std::to_string(kFill) + R"(, "codecs": [)" + (sharded_ ? Sharding() : Codecs()) + "]}";
   }
 
-  /// Chunk files by path.
+  /// The chunk files by path.
   std::map<Path, std::vector<std::byte>>& chunks() { return chunks_; }
 
-  /// Where the bytes that a checksum of a file covers begin and end; the checksum follows.
+  /// The range of bytes that a checksum of a file covers; the checksum follows it.
   struct Sealed {
     std::size_t begin = 0;
     std::size_t end = 0;
@@ -141,7 +141,7 @@ class Sample {
     return Sealed{0, file.size() - kSealBytes};
   }
 
-  /// All rows, as they are to be read.
+  /// The bytes of all rows as a reader must return them.
   std::string Rows() const {
     std::string rows;
     for (const std::uint64_t value : expected_) rows += BytesOf(value, type_.read_as, false);
@@ -170,7 +170,7 @@ class Sample {
            (index_.at_start ? "start" : "end") + R"("}})";
   }
 
-  /// A chunk, or a shard of them.
+  /// Adds the file of a chunk, or of a shard of chunks.
   void AddFile(std::uint64_t down, std::uint64_t across) {
     std::vector<std::byte> bytes;
     std::vector<InnerRange> ranges(index_.inner_chunks);
@@ -197,7 +197,7 @@ class Sample {
     chunks_[kFolder / key] = std::move(bytes);
   }
 
-  /// Nothing: it is missing.
+  /// Draws a chunk; nothing if it shall be missing.
   std::optional<std::vector<std::byte>> Chunk(std::uint64_t number, std::uint64_t across) {
     const bool missing = random_() % 256 < missing_;
     std::string bytes;
@@ -231,8 +231,8 @@ class Sample {
   std::uint64_t chunk_rows_ = 1;
   std::uint64_t chunk_dim_ = 1;
   bool sharded_ = false;
-  std::uint64_t down_ = 1;    // inner chunks of a shard, one below another
-  std::uint64_t beside_ = 1;  // and beside one another
+  std::uint64_t down_ = 1;    // rows of inner chunks in a shard
+  std::uint64_t beside_ = 1;  // columns of inner chunks in a shard
   ShardIndexFormat index_;
   unsigned missing_ = 0;
   std::mt19937 random_;
@@ -240,7 +240,7 @@ class Sample {
   std::map<Path, std::vector<std::byte>> chunks_;
 };
 
-/// What a document may say at most.
+/// Checks that an accepted document stays within the limits.
 void CheckFormat(const ZarrSourceFormat& format) {
   std::uint64_t bytes = 0;
   RHIZOME_CHECK(!__builtin_mul_overflow(format.rows, format.row_bytes(), &bytes));
@@ -252,7 +252,7 @@ void CheckFormat(const ZarrSourceFormat& format) {
   RHIZOME_CHECK(DataTypeBytes(format.dtype) > 0);
 }
 
-/// All rows, or nothing where they are refused or many.
+/// Reads all rows; nothing if they are refused or too many.
 std::optional<std::string> ReadAll(fuzzing::MemoryFiles& files) {
   const auto source = ZarrSource::Open(files, kFolder);
   if (!source) {
@@ -277,7 +277,7 @@ std::optional<std::string> ReadAll(fuzzing::MemoryFiles& files) {
   return all;
 }
 
-/// Edits one file, behind a right checksum where there is one: of the chunk, or of the index.
+/// Edits one file, and corrects its checksum if it has one: that of the chunk, or of the index.
 void EditChunk(Sample& sample, std::uint8_t which, std::span<const std::uint8_t> edits) {
   if (sample.chunks().empty()) return;
   auto chunk = sample.chunks().begin();
@@ -293,8 +293,9 @@ void EditChunk(Sample& sample, std::uint8_t which, std::span<const std::uint8_t>
 
 }  // namespace
 
-// Any document; and a small array of every kind, which is read as it was written, with edits in its
-// document or in a chunk behind a right checksum: refused as a user's mistake, or read in bounds.
+// Parses any document, and reads a small array of every kind, which must give the rows that were
+// written. With edits in its document, or in a chunk with a right checksum, it must be refused as a
+// user's mistake, or read in bounds.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr std::size_t kSampleBytes = 10;
   if (size < 2) return 0;
@@ -347,7 +348,7 @@ std::vector<rhizome::fuzzing::Seed> rhizome::fuzzing::MakeSeeds() {
     huge.insert(huge.find(grid) + grid.size(), "99999999999");
     seeds.push_back(Joined({0}, huge));
   }
-  // float64 as it is, of which one is beyond float32.
+  // An array of float64, of which one value does not fit float32.
   seeds.push_back({3, 0, 2, 0, 0, 5, 0, 11, 0, 1, 0, 0, 7, 0, 0, 0x7F});
   return seeds;
 }

@@ -12,40 +12,46 @@
 
 namespace RHIZOME_API rhizome {
 
-/// The first dimension of an array: what its attribute "dimension" says, as arrays of edges have
-/// it ("edge_p0003", one row for each edge id of partition 3), or "row".
+/// Returns the name of an array's first dimension: the value of its attribute "dimension", or
+/// "row". Arrays of edges have the attribute ("edge_p0003": one row for each edge id of partition
+/// 3).
 std::string_view FirstDimension(const ArrayEntry& entry);
 inline constexpr std::string_view kDimensionAttribute = "dimension";
 
-/// Does the array have a row for each edge of a partition, not for each vertex?
+/// Returns whether the array has a row for each edge of a partition, not for each vertex.
 bool IsOfEdges(const ArrayEntry& entry);
 
-/// What the row of a vertex is that was given none, whoever wrote the array: zeros, but in `label`
-/// (int64 or int32) and `split` (uint8), where a zero means class 0 and the training set, -1 and
-/// 255, "none".
+/// The row of a vertex that was given none. It is zeros, except in `label` (int64 or int32) and
+/// `split` (uint8), where zero means class 0 or the training set: there it is -1 or 255, "none".
 enum class MissingRow : std::uint8_t { kZeros, kNoLabel, kNoSplit };
 MissingRow MissingRowOf(std::string_view name, DataType dtype);
 MissingRow MissingRowOf(const ArrayEntry& entry);
 
-/// Fills one such row, or several.
+/// Fills `out`, one or more rows, with such rows.
 void FillMissingRows(std::string_view name, DataType dtype, std::span<std::byte> out);
 void FillMissingRows(const ArrayEntry& entry, std::span<std::byte> out);
 
-/// The attribute of an array that a repair kept without some of its rows: which these were, by
-/// number in the order of that time, as DescribeRows has them. They are as FillMissingRows says.
+/// The attribute of an array that a repair kept without some of its rows. It lists these rows as
+/// DescribeRows does, by their numbers in the order of that time. They hold the values of
+/// FillMissingRows.
 inline constexpr std::string_view kLostRowsAttribute = "lost_rows";
 
-/// May a user give a new array this name, wherever arrays are made or renamed? A name (CheckName)
-/// short enough for those that the store makes of it, and none that it gives itself: of versions,
-/// checksums and marks of stale rows, of coordinates and dimensions, and zarr.json. Stores that
-/// older versions made may have such arrays. Errors: kInvalidArgument.
+/// Checks that a user may give a new array this name, when an array is made or renamed. The name
+/// must pass CheckName, be short enough for the names that the store derives from it, and be none
+/// that the store gives itself: those of versions, checksums, marks of stale rows, coordinates and
+/// dimensions, and zarr.json. Stores of older builds may have such arrays. Errors:
+/// kInvalidArgument.
 Status CheckNewArrayName(std::string_view name);
+
+/// 24 bytes below kMaxNameBytes: they are left for the suffixes that the store appends, such as
+/// ".v3" and ".crc32c".
 inline constexpr std::size_t kMaxNewArrayNameBytes = 104;
+
 /// The folders of a generation that hold arrays, and the checksums of their rows.
 inline constexpr std::string_view kArraysPrefix = "arrays/";
 inline constexpr std::string_view kSumsPrefix = "sums/";
 
-/// The array that holds the checksums of the rows of an array is named after it, with this behind.
+/// The suffix of the array that holds the checksums of another array's rows.
 inline constexpr std::string_view kSidecarSuffix = ".crc32c";
 
 }  // namespace rhizome

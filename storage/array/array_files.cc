@@ -12,7 +12,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-// A part of the process's limit, so that several arrays and the rest of the program fit.
+// An eighth of the process's limit, so that several arrays and the rest of the program fit.
 std::size_t MostOpenFiles() {
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 64;
@@ -45,7 +45,7 @@ Result<std::shared_ptr<ReadableFile>> ArrayFiles::Open(std::uint64_t chunk, bool
   return files_[chunk];
 }
 
-// Nobody else can take a file meanwhile: they are handed out under the lock.
+// A use count of 1 stays 1 meanwhile, as files are handed out under the lock.
 void ArrayFiles::CloseUnused() {
   for (auto& file : files_) {
     if (file == nullptr || file.use_count() > 1) continue;

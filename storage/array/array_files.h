@@ -13,19 +13,20 @@
 
 namespace rhizome::inline internal {
 
-/// The chunk files of an array, each opened when it is first asked for and shared by all readers,
-/// so that many of them need no more descriptors than one: a part of the process's limit, beyond
-/// which files that nobody uses are closed.
+/// The chunk files of an array. Each is opened when it is first asked for and shared by all
+/// readers, so that many readers need no more descriptors than one. Beyond `most_open` files, those
+/// that nobody uses are closed.
 /// Threads: any. Ownership: the array's file system must outlive it.
 class ArrayFiles {
  public:
-  /// `direct`: O_DIRECT, where the file system grants it. `most_open`: 0: an eighth of the limit.
+  /// `direct` opens with O_DIRECT if the file system grants it. `most_open` = 0 means an eighth of
+  /// the process's limit on open files, at least 16 and at most 2048.
   ArrayFiles(const ChunkArray& array, bool direct, std::size_t most_open = 0);
 
-  /// The file of a chunk. Null where too many are in use and `must` is false: whoever has some
-  /// waits until they are done. Errors: kCorruption, missing, or of another length than in the
-  /// manifest; kInvalidArgument, no such chunk, or in a forked child; those of
-  /// FileSystem::OpenRead.
+  /// Returns the file of a chunk. Returns nullptr if too many files are in use and `must` is false;
+  /// a caller that holds some then waits until its reads are done. Errors: kCorruption, the file is
+  /// missing or has another length than the manifest says; kInvalidArgument, no such chunk, or this
+  /// is a forked child; those of FileSystem::OpenRead.
   Result<std::shared_ptr<ReadableFile>> Open(std::uint64_t chunk, bool must)
       RHIZOME_EXCLUDES(mutex_);
 
@@ -38,7 +39,7 @@ class ArrayFiles {
   const bool direct_;
   const std::size_t most_open_;
   std::vector<FileEntry> chunks_;
-  const OwnerProcess owner_;  // a lock may be held for ever in a fork
+  const OwnerProcess owner_;  // in a fork, mutex_ may stay locked for ever
   Mutex mutex_;
   std::vector<std::shared_ptr<ReadableFile>> files_ RHIZOME_GUARDED_BY(mutex_);  // null: not open
   std::size_t open_ RHIZOME_GUARDED_BY(mutex_) = 0;

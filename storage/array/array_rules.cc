@@ -41,7 +41,7 @@ Status CheckCodec(const ArrayEntry& entry) {
   return Status::Ok();
 }
 
-// Sizes that follow from the shape fit 63 bits, so that no later product can overflow.
+// Checks that sizes which follow from the shape fit 63 bits, so that no later product overflows.
 Status CheckShape(const ArrayEntry& entry) {
   constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   if (entry.dim == 0) return Bad(entry, "dimension 0");
@@ -94,7 +94,7 @@ constexpr std::string_view kZarrJsonName = "zarr.json";
 constexpr std::string_view kRowDimension = "row";
 constexpr std::string_view kEdgeDimensionPrefix = "edge_p";
 
-/// "row", or "edge_p0003".
+/// Returns whether `name` is "row" or of the form "edge_p0003".
 bool IsDimensionName(std::string_view name) {
   if (!name.starts_with(kEdgeDimensionPrefix)) return name == kRowDimension;
   name.remove_prefix(kEdgeDimensionPrefix.size());
@@ -113,6 +113,11 @@ bool IsPathName(std::string_view name) {
 
 }  // namespace
 
+/// 1. The name, the element type, the layout and the form must be known.
+/// 2. The codec must have a valid level, and fit the layout.
+/// 3. The shape must give chunks of at most kMaxChunkBytes, and sizes that do not overflow.
+/// 4. A shard must consist of whole inner chunks, at most kMaxInnerChunksOfShard.
+/// 5. Attributes must be sorted, short and UTF-8.
 Status internal::CheckArrayEntry(const ArrayEntry& entry) {
   RHIZOME_RETURN_IF_ERROR(CheckName("array", entry.name));
   switch (entry.dtype) {
@@ -192,7 +197,7 @@ Status internal::CheckRelativePath(std::string_view path) {
 
 namespace {
 
-// Of each of the types that has one, "none" is a number whose bits are all ones.
+// In each type with a value for "none" (-1 or 255), that value has all bits set.
 void Fill(MissingRow row, std::span<std::byte> out) {
   const bool none = row != MissingRow::kZeros &&
                     !RHIZOME_MUTANT("vertices that a file does not name have a class");

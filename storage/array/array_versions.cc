@@ -176,7 +176,7 @@ std::vector<ArraySeries> CarrySeries(std::span<const ArraySeries> series,
       const auto lost = [&](std::uint64_t version) {
         return FindStoredArray(arrays, VersionName(one.name, version)) == nullptr;
       };
-      // An alias whose version is gone stands for nothing: not for an older one.
+      // An alias whose version is gone is dropped; it does not fall back to an older version.
       if (lost(alias.history.back())) alias.history.clear();
       std::erase_if(alias.history, lost);
     }

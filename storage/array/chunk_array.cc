@@ -18,8 +18,8 @@
 
 namespace rhizome {
 
-/// Tables of shards that were read last: a few of them, whose memory kMaxInnerChunksOfShard bounds.
-/// Threads: any.
+/// A small cache of shard tables that were read last. kMaxInnerChunksOfShard bounds the memory of
+/// each. Threads: any.
 class internal::ShardTables {
  public:
   std::shared_ptr<const ShardTable> Find(std::uint64_t chunk) {
@@ -49,7 +49,7 @@ Status Corrupt(const Path& path, std::string_view why) {
   return Status::Corruption(fmt::format("'{}': {}", path.string(), why));
 }
 
-/// The files of `array`, sorted by path. Manifests hold the files of all arrays.
+/// Selects the files of `array`, sorted by path. Manifests hold the files of all arrays.
 std::vector<const FileEntry*> FilesOf(const ArrayEntry& array, std::span<const FileEntry> files) {
   const std::string prefix = ArrayFolder(array.name, array.form) + "/";
   std::vector<const FileEntry*> mine;
@@ -98,8 +98,9 @@ Status CheckChunkSize(const Path& path, const ArrayEntry& entry, std::uint64_t s
                                    raw, CodecName(entry.codec.kind)));
 }
 
-/// Is this the file that the manifest names, and not another chunk's, or an older one? An encoded
-/// chunk ends in its own CRC-32C, and then every file has the same CRC-32C: only the hash tells.
+/// Checks that this is the file that the manifest names, and not that of another chunk or an older
+/// one. An encoded chunk ends in its own CRC-32C, so that all such files have the same CRC-32C, and
+/// only the hash tells them apart.
 Status CheckAgainstManifest(const Path& path, const ArrayEntry& entry, std::uint64_t rows,
                             std::span<const std::byte> bytes, const FileEntry& expected) {
   if (RHIZOME_MUTANT("chunk is not compared")) return Status::Ok();
@@ -157,7 +158,7 @@ std::uint32_t RowCrc(std::uint64_t array_id, std::uint64_t row, std::span<const 
   return Crc32c(bytes, Crc32c(place));
 }
 
-// Sidecars are for us: whoever lists the group of arrays does not meet them.
+// Only this engine reads sidecars, so they lie outside of the group of arrays that others list.
 std::string ArrayFolder(std::string_view array, ArrayForm form) {
   const bool apart = array.ends_with(kSidecarSuffix) && form != ArrayForm::kZeroFill;
   return fmt::format("{}{}", apart ? kSumsPrefix : kArraysPrefix, array);
@@ -188,7 +189,7 @@ Result<std::unique_ptr<ChunkArray>> ChunkArray::Open(FileSystem& fs, const Path&
   const auto mine = FilesOf(entry, files);
   RHIZOME_RETURN_IF_ERROR(CheckMetadata(fs, root, entry, mine));
   const Path folder = root / ArrayFolder(entry.name, entry.form);
-  // Before anything is allocated for them: a shape may claim any number of chunks.
+  // Checked before anything is allocated for them, since a shape may claim any number of chunks.
   if (mine.size() != entry.chunk_count() + 1) {
     return Fail(Corrupt(folder, fmt::format("{} files in the manifest, but {} chunks by the shape",
                                             mine.size(), entry.chunk_count())));
@@ -226,6 +227,10 @@ Result<const FileEntry*> ChunkArray::ChunkFile(std::uint64_t chunk) const try {
   return Fail(StatusOfException());
 }
 
+/// 1. Opens the chunk's file, and compares its length with the manifest's.
+/// 2. Reads the whole file: a full raw chunk into `out`, any other into `room` or a buffer.
+/// 3. Compares its bytes with the manifest's checksum or hash (CheckAgainstManifest).
+/// 4. Decodes it into `out` unless it is there already (DecodeInto).
 Result<std::uint64_t> ChunkArray::ReadChunk(std::uint64_t chunk, std::span<std::byte> out,
                                             const FileSystem::ReadOptions& options,
                                             AlignedBuffer* room) const try {
@@ -240,7 +245,7 @@ Result<std::uint64_t> ChunkArray::ReadChunk(std::uint64_t chunk, std::span<std::
     return Fail(Corrupt(path, fmt::format("{} bytes long, but the manifest says {}",
                                           file->size_bytes(), expected.size_bytes)));
   }
-  // A whole chunk of raw bytes needs no second copy.
+  // A full chunk of raw bytes is read into `out` itself.
   const std::uint64_t unit = file->alignment_bytes();
   const bool in_place = entry_.codec.kind == CodecKind::kRaw && !entry_.sharded() &&
                         out.size() == expected.size_bytes && out.size() % unit == 0 &&
@@ -261,7 +266,7 @@ Result<std::uint64_t> ChunkArray::ReadChunk(std::uint64_t chunk, std::span<std::
   return Fail(StatusOfException());
 }
 
-/// The rows of a whole chunk from the bytes of its file.
+/// Decodes the rows of a whole chunk from the bytes of its file.
 Status ChunkArray::DecodeInto(const Path& path, std::uint64_t chunk,
                               std::span<const std::byte> bytes, std::span<std::byte> out) const {
   if (entry_.sharded()) {
@@ -288,8 +293,8 @@ Status ChunkArray::DecodeInto(const Path& path, std::uint64_t chunk,
   return Status::Ok();
 }
 
-/// Rows of one shard from `first_row` of it on: its table, if it is not at hand, and the inner
-/// chunks that hold them in one read.
+/// Reads rows of one shard, from its row `first_row` on: first the shard's table, if the cache does
+/// not have it, then the inner chunks that hold the rows, in one read.
 Status ChunkArray::ReadRowsOfShard(std::uint64_t chunk, std::uint64_t first_row,
                                    std::span<std::byte> out) const {
   const FileEntry& expected = chunks_[chunk];

@@ -19,8 +19,8 @@ namespace rhizome {
 
 namespace {
 
-/// Creates a file below a root and hashes what goes into it. A file that a killed run left there is
-/// replaced.
+/// A new file below a root that hashes the bytes written to it. It replaces a file that a killed
+/// run left there.
 class HashedFile {
  public:
   static Result<HashedFile> Create(FileSystem& fs, const Path& root, std::string relative_path) {
@@ -61,7 +61,7 @@ Result<FileEntry> WriteText(FileSystem& fs, const Path& root, std::string relati
   return file.Finish();
 }
 
-/// Memory for encoded chunks of one array, used again and again: as many as are written at once.
+/// A pool of buffers for encoded chunks of one array. It holds as many as were ever in use at once.
 /// Threads: any.
 class EncodeBuffers {
  public:
@@ -133,12 +133,12 @@ Result<ArrayEntry> SidecarOf(const ArrayEntry& entry) {
   return sidecar;
 }
 
-// One form of what can be said in several, so that equal arrays have equal bytes.
+// Brings an entry into its one normal form, so that equal arrays have equal bytes.
 Result<ArrayEntry> Normalised(ArrayEntry entry) {
   RHIZOME_RETURN_IF_ERROR(ChooseChunkRows(entry));
   std::sort(entry.attributes.begin(), entry.attributes.end());
   if (!entry.codec.has_level()) entry.codec.level = 0;
-  entry.form = ArrayForm::kMarkedFill;  // also of what was in the first one until now
+  entry.form = ArrayForm::kMarkedFill;  // also for an array that had the first form until now
   RHIZOME_RETURN_IF_ERROR(CheckArrayEntry(entry));
   entry.codec.element_bytes = DataTypeBytes(entry.dtype);
   if (entry.name.ends_with(kSidecarSuffix)) {
@@ -153,6 +153,12 @@ Result<ArrayEntry> Normalised(ArrayEntry entry) {
 
 }  // namespace
 
+/// Writes an array in these steps:
+///   1. MakeFolders makes the folder of the array, and that of its sidecar in layout kRow;
+///   2. WriteChunk computes row checksums (layout kRow), then encodes, writes, hashes and syncs the
+///      file of one chunk; AdoptChunk takes over one that an earlier run wrote;
+///   3. Finish checks that no chunk is missing, writes zarr.json and the sidecar, and syncs the
+///      folders.
 class ChunkArrayWriter::Impl {
  public:
   Impl(FileSystem& fs, Path root, ArrayEntry entry, std::optional<ArrayEntry> sidecar)
@@ -177,7 +183,7 @@ class ChunkArrayWriter::Impl {
           fmt::format("array '{}' of {} chunks: no chunk {} of {} bytes", entry_.name,
                       entry_.chunk_count(), chunk, rows.size())));
     }
-    // Rows of different chunks are different elements: threads do not meet here.
+    // Threads write disjoint parts of row_crcs_, one for each chunk.
     if (sidecar_) SumRows(first, rows);
     RHIZOME_ASSIGN_OR_RETURN(FileEntry file,
                              WriteChunkFile(fs_, root_, entry_, chunk, rows, buffers_));
@@ -265,7 +271,7 @@ class ChunkArrayWriter::Impl {
   const ArrayEntry entry_;
   const std::optional<ArrayEntry> sidecar_;
 
-  std::vector<std::uint32_t> row_crcs_;  // disjoint parts for each chunk; read by Finish
+  std::vector<std::uint32_t> row_crcs_;  // each chunk writes its part; Finish reads them
 
   EncodeBuffers buffers_;
   Mutex mutex_;

@@ -4,9 +4,9 @@
 
 namespace rhizome::inline internal {
 
-/// Are the files of the array's chunks as long as the manifest says? For callers that take memory
-/// for all rows before they read the first: a manifest may claim any number of them. Errors:
-/// kCorruption, naming the file; kIoError.
+/// Checks that the files of the array's chunks are as long as the manifest says. Callers that
+/// allocate memory for all rows before they read the first need it, as a manifest may claim any
+/// number of rows. Errors: kCorruption, naming the file; kIoError.
 Status CheckChunkLengths(const ChunkArray& array);
 
 }  // namespace rhizome::inline internal

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kCrcBytes = 4;
 constexpr std::size_t kBloscHeaderBytes = BLOSC_MIN_HEADER_LENGTH;
-constexpr std::uint32_t kZstdMagic = 0xFD2FB528;
+constexpr std::uint32_t kZstdMagic = 0xFD2FB528;  // of a frame, RFC 8878
 
 constexpr std::string_view kInvalidName = "invalid";
 
@@ -78,7 +78,7 @@ Result<std::size_t> CompressZstd(const Codec& codec, std::span<const std::byte> 
                                  std::span<std::byte> out) {
   const std::unique_ptr<ZSTD_CCtx, FreeCompressor> context(ZSTD_createCCtx());
   if (context == nullptr) return Fail(Status::OutOfMemory("no memory for a zstd context"));
-  // One call with all the input: the frame then states its content size.
+  // With all the input in one call, zstd writes the content size into the frame.
   const std::size_t written =
       ZSTD_compressCCtx(context.get(), out.data(), out.size(), raw.data(), raw.size(), codec.level);
   if (ZSTD_isError(written) != 0) {
@@ -90,7 +90,7 @@ Result<std::size_t> CompressZstd(const Codec& codec, std::span<const std::byte> 
 Result<std::size_t> CompressBlosc(const Codec& codec, std::span<const std::byte> raw,
                                   std::span<std::byte> out) {
   const char* name = codec.kind == CodecKind::kBloscLz4 ? BLOSC_LZ4_COMPNAME : BLOSC_ZSTD_COMPNAME;
-  // The _ctx functions are the thread-safe ones. Block size 0: Blosc chooses.
+  // The _ctx functions are the thread-safe ones. With block size 0, Blosc chooses it.
   const int written = blosc_compress_ctx(codec.level, BLOSC_SHUFFLE, codec.element_bytes,
                                          raw.size(), raw.data(), out.data(), out.size(), name,
                                          /*blocksize=*/0, /*numinternalthreads=*/1);
@@ -100,14 +100,14 @@ Result<std::size_t> CompressBlosc(const Codec& codec, std::span<const std::byte>
   return static_cast<std::size_t>(written);
 }
 
-/// A frame of a codec that is not raw.
+/// Compresses `raw` into one frame of a codec other than raw. Returns the frame's bytes.
 Result<std::size_t> Compress(const Codec& codec, std::span<const std::byte> raw,
                              std::span<std::byte> out) {
   if (codec.kind == CodecKind::kNonzero) return PackNonzero(raw, out);
   return IsBlosc(codec.kind) ? CompressBlosc(codec, raw, out) : CompressZstd(codec, raw, out);
 }
 
-/// Everything that a zstd frame's header says is compared before the decoder sees a byte.
+/// Checks the header of a zstd frame and its length before the decoder sees a byte.
 Status CheckZstdFrame(std::span<const std::byte> frame, std::size_t raw_bytes) {
   if (frame.size() < 4 || LoadLittle<std::uint32_t>(frame.data()) != kZstdMagic)
     return Status::Corruption("not a zstd frame (offset 0, magic)");
@@ -124,9 +124,9 @@ Status CheckZstdFrame(std::span<const std::byte> frame, std::size_t raw_bytes) {
   return {};
 }
 
-/// The 16-byte header of a Blosc 1 frame: version, codec's version, flags, type size, then
-/// decoded bytes, block bytes and frame bytes as little-endian uint32. Bits 5..7 of the flags name
-/// the codec; blosclz (0) must never reach the decoder.
+/// Checks the 16-byte header of a Blosc 1 frame: version, codec's version, flags, type size, then
+/// decoded bytes, block bytes and frame bytes as little-endian uint32. Bits 5 to 7 of the flags
+/// name the codec; blosclz (0) must never reach the decoder.
 Status CheckBloscFrame(CodecKind codec, std::span<const std::byte> frame, std::size_t raw_bytes) {
   if (frame.size() < kBloscHeaderBytes)
     return Status::Corruption("shorter than the header of a Blosc frame");
@@ -176,7 +176,7 @@ Status internal::DecodeZstdFrame(std::span<const std::byte> frame, std::span<std
   RHIZOME_RETURN_IF_ERROR(CheckZstdFrame(frame, out.size()));
   const std::unique_ptr<ZSTD_DCtx, FreeDecompressor> context(ZSTD_createDCtx());
   if (context == nullptr) return Status::OutOfMemory("no memory for a zstd context");
-  // Decoding in one call uses `out` itself as the window, so a frame cannot ask for memory.
+  // Decoding in one call uses `out` itself as the window, so a frame cannot make zstd allocate one.
   const std::size_t written =
       ZSTD_decompressDCtx(context.get(), out.data(), out.size(), frame.data(), frame.size());
   if (ZSTD_isError(written) != 0)
@@ -238,13 +238,16 @@ Result<std::size_t> EncodeChunkInto(const Codec& codec, std::span<const std::byt
 }
 
 Result<std::vector<std::byte>> EncodeChunk(const Codec& codec, std::span<const std::byte> raw) {
-  RHIZOME_RETURN_IF_ERROR(CheckEncodable(codec, raw));  // before memory is taken for it
+  RHIZOME_RETURN_IF_ERROR(CheckEncodable(codec, raw));  // before memory is allocated for it
   std::vector<std::byte> out(MaxEncodedBytes(codec, raw.size()));
   RHIZOME_ASSIGN_OR_RETURN(const std::size_t size, EncodeChunkInto(codec, raw, out));
   out.resize(size);
   return out;
 }
 
+/// 1. A raw chunk is copied.
+/// 2. The length must be possible, and the CRC-32C at the end must be right.
+/// 3. The frame's header must fit the codec and out.size(); the frame is decoded into `out`.
 Status DecodeChunk(const Codec& codec, std::span<const std::byte> encoded,
                    std::span<std::byte> out) {
   if (codec.kind == CodecKind::kRaw) return DecodeRaw(encoded, out);

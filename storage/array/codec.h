@@ -13,23 +13,24 @@
 
 namespace RHIZOME_API rhizome {
 
-/// How the bytes of a chunk are compressed. Stored on disk: never renumber, only append.
-/// blosclz is neither written nor read: its decoder has an open heap overflow (c-blosc #405).
+/// The compression of a chunk. Stored on disk: never renumber, only append. blosclz is neither
+/// written nor read: its decoder has an open heap overflow (c-blosc #405).
 enum class CodecKind : std::uint8_t {
   kInvalid = 0,
   kRaw = 1,
   kZstd = 2,
   kBloscLz4 = 3,
   kBloscZstd = 4,
-  kNonzero = 5,  ///< of jobs' own arrays: Zarr has no such codec, so that none is published in it
+  kNonzero = 5,  ///< for arrays that only a job reads: Zarr has no such codec
 };
 
-/// "raw", "zstd", "blosc-lz4", "blosc-zstd", "nonzero".
+/// Returns "raw", "zstd", "blosc-lz4", "blosc-zstd" or "nonzero"; "invalid" for others.
 std::string_view CodecName(CodecKind codec);
 
-/// Of those that an array can be published in.
+/// The inverse of CodecName for codecs in which an array can be published (not nonzero).
 std::optional<CodecKind> ParseCodec(std::string_view name);
 
+/// A codec and its parameters.
 struct Codec {
   CodecKind kind = CodecKind::kRaw;
 
@@ -38,7 +39,7 @@ struct Codec {
 
   bool has_level() const { return kind != CodecKind::kRaw && kind != CodecKind::kNonzero; }
 
-  /// Element size that Blosc shuffles by.
+  /// The element size, in bytes, by which Blosc shuffles.
   std::size_t element_bytes = 4;
 };
 
@@ -47,18 +48,20 @@ struct Codec {
 /// width than four bytes for nonzero.
 Result<std::vector<std::byte>> EncodeChunk(const Codec& codec, std::span<const std::byte> raw);
 
-/// The same into `out`, of at least MaxEncodedBytes(codec, raw.size()) bytes. Returns how many were
-/// written. Errors: as above; kInvalidArgument, `out` is too small.
+/// Does the same into `out`, of at least MaxEncodedBytes(codec, raw.size()) bytes. Returns the
+/// bytes written. Errors: as above; kInvalidArgument, `out` is too small.
 Result<std::size_t> EncodeChunkInto(const Codec& codec, std::span<const std::byte> raw,
                                     std::span<std::byte> out);
 
-/// The inverse. The decoded size is out.size() and known from the array's shape, never taken from
-/// the frame: checksum, codec and sizes in the frame's header are checked before anything is
-/// decoded. Errors: kCorruption. Never writes outside `out`, whatever the bytes are.
+/// Decodes a chunk into `out`. The decoded size is out.size(), which follows from the array's shape
+/// and is never taken from the frame: checksum, codec and the sizes in the frame's header are
+/// checked before anything is decoded. Never writes outside `out`, whatever the bytes are. Errors:
+/// kCorruption.
 Status DecodeChunk(const Codec& codec, std::span<const std::byte> encoded,
                    std::span<std::byte> out);
 
-/// The most bytes that an encoded chunk of `raw_bytes` can have; a longer file is refused unread.
+/// Returns the most bytes that an encoded chunk of `raw_bytes` can have. Readers refuse a longer
+/// file without reading it.
 std::uint64_t MaxEncodedBytes(const Codec& codec, std::uint64_t raw_bytes);
 
 }  // namespace rhizome

@@ -7,12 +7,12 @@
 
 namespace rhizome::inline internal {
 
-/// Decoders of single frames, for chunks that other programs wrote too. The decoded size is
-/// out.size() and known from the array's shape; everything that a frame's header says is compared
-/// with it before anything is decoded. Errors: kCorruption. Never write outside `out`.
+/// Decodes a single frame, which another program may have written. The decoded size is out.size(),
+/// which follows from the array's shape; the frame's header is compared with it before anything is
+/// decoded. Never writes outside `out`. Errors: kCorruption.
 Status DecodeZstdFrame(std::span<const std::byte> frame, std::span<std::byte> out);
 
-/// `codec` is kBloscLz4 or kBloscZstd, and must be the one that the frame names.
+/// Does the same for Blosc. `codec` is kBloscLz4 or kBloscZstd and must be the one in the frame.
 Status DecodeBloscFrame(CodecKind codec, std::span<const std::byte> frame,
                         std::span<std::byte> out);
 

@@ -6,15 +6,17 @@
 
 namespace rhizome::inline internal {
 
-/// What a coordinate says of the rows of a generation.
+/// The kinds of coordinates: a coordinate gives the vertex id or the external id of each row.
 enum class CoordinateKind : std::uint8_t { kVertexId, kExternalId };
 
-/// The name, without the underscores that it has behind where an array bears it.
+/// Returns the name of a coordinate without the underscores that are appended if an array has the
+/// same name.
 inline std::string_view PlainCoordinateName(CoordinateKind kind) {
   return kind == CoordinateKind::kVertexId ? "vertex_id" : "external_id";
 }
 
-/// The kind of coordinate that such a folder may be of: a plain name, underscores behind or not.
+/// Returns the kind of coordinate that may have this name, a plain name with or without underscores
+/// behind; nothing for other names.
 inline std::optional<CoordinateKind> CoordinateKindOf(std::string_view name) {
   for (const CoordinateKind kind : {CoordinateKind::kVertexId, CoordinateKind::kExternalId}) {
     const std::string_view plain = PlainCoordinateName(kind);

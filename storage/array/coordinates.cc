@@ -158,7 +158,7 @@ std::vector<std::byte> EncodeCoordinateChunk(std::span<const std::int64_t> numbe
   return Sealed(out);
 }
 
-// As numcodecs has it: the count, then each text with its length before it.
+// The layout of numcodecs' vlen-utf8: the count, then each text behind its length.
 std::vector<std::byte> EncodeCoordinateChunk(std::span<const std::string> texts,
                                              std::uint64_t chunk_rows) {
   ByteWriter out;

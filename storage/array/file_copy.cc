@@ -10,7 +10,7 @@ namespace rhizome::inline internal {
 
 namespace {
 
-constexpr std::size_t kCopyBytes = std::size_t{1} << 20;
+constexpr std::size_t kCopyBytes = std::size_t{1} << 20;  // one read; bounds the memory of a copy
 
 }  // namespace
 

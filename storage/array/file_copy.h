@@ -5,12 +5,13 @@
 
 namespace rhizome::inline internal {
 
-/// Copies the first `size_bytes` of a file to the new file `to`, synced; the folder is the caller's
-/// to sync. Errors: kCorruption, `from` is shorter.
+/// Copies the first `size_bytes` bytes of a file to the new file `to`, and syncs it. The caller
+/// syncs the folder. Errors: kCorruption, `from` is shorter; kAlreadyExists.
 Status CopyFile(FileSystem& fs, const Path& from, const Path& to, std::uint64_t size_bytes);
 
-/// Gives a finished and synced file of `size_bytes` the second name `to`, or copies it where the
-/// file system has no links. Errors: kCorruption, `from` is missing, or of another length.
+/// Gives a finished and synced file of `size_bytes` the second name `to`, or copies it if the file
+/// system has no links. Errors: kCorruption, `from` is missing or of another length;
+/// kAlreadyExists.
 Status LinkOrCopyFile(FileSystem& fs, const Path& from, const Path& to, std::uint64_t size_bytes);
 
 }  // namespace rhizome::inline internal

@@ -32,7 +32,8 @@ Result<SoundRows> SoundRows::Find(FileSystem& fs, const Path& generation, const 
   return rows;
 }
 
-/// Layout row is read by the manifest alone: its metadata may be damaged, too.
+/// Opens the array, unless it is in layout row: its chunks are read by the manifest alone, as its
+/// metadata may be damaged, too.
 Status SoundRows::OpenArray() {
   if (entry_->layout == ArrayLayout::kRow) return Status::Ok();
   auto opened = ChunkArray::Open(*fs_, generation_, *entry_, manifest_->files);
@@ -55,7 +56,7 @@ void SoundRows::Lose(std::uint64_t first, std::uint64_t last) {
     lost_.push_back({first, last});
 }
 
-/// What is left of a chunk of layout row, its end filled up with zeros.
+/// Reads what is left of a chunk of layout row, and fills it up with zeros.
 Result<std::vector<std::byte>> SoundRows::ReadLeft(const ArrayEntry& entry,
                                                    std::uint64_t chunk) const {
   const std::uint64_t chunk_bytes = entry.chunk_rows * entry.row_bytes();
@@ -68,8 +69,8 @@ Result<std::vector<std::byte>> SoundRows::ReadLeft(const ArrayEntry& entry,
   return left;
 }
 
-/// Compares rows with their sums. A sum that is damaged itself fits no row, so that the sidecar
-/// need not be sound.
+/// Compares rows with their checksums, and calls `wrong` for each that differs. A checksum that is
+/// damaged itself fits no row, so the sidecar need not be sound.
 Status SoundRows::CheckRows(std::uint64_t chunk, std::span<const std::byte> rows,
                             const std::function<void(std::uint64_t row)>& wrong) const {
   const ArrayEntry* sidecar = FindStoredArray(manifest_->arrays, SidecarName(entry_->name));
@@ -113,7 +114,7 @@ Status SoundRows::LookByPieces(std::uint64_t chunk) {
   return Status::Ok();
 }
 
-/// False: damage, at two looks.
+/// Reads rows, twice if the first read fails. Returns false if both reads prove damage.
 Result<bool> SoundRows::ReadPiece(std::uint64_t first, std::uint64_t count,
                                   std::span<std::byte> out) const {
   if (array_ == nullptr) return false;
@@ -123,8 +124,9 @@ Result<bool> SoundRows::ReadPiece(std::uint64_t first, std::uint64_t count,
   return read.ok();
 }
 
-/// The rows of a chunk of layout row: those of a sound file, or each with its sum unless it is
-/// lost. What is written anew gets new sums, so that nothing may come in unseen.
+/// Reads the rows of a chunk of layout row. Either the file is sound, or each row that is not lost
+/// must fit its checksum. The rows will be written with new checksums, so no damage may pass here
+/// unnoticed.
 Status SoundRows::ReadRowsOf(std::uint64_t chunk, std::vector<std::byte>& rows) const {
   RHIZOME_ASSIGN_OR_RETURN(rows, ReadLeft(*entry_, chunk));
   const FileEntry* file = manifest_->FindFile(ChunkPath(entry_->name, chunk));

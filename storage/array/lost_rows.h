@@ -19,34 +19,35 @@
 
 namespace rhizome::inline internal {
 
-/// Rows of an array, both inclusive.
+/// A range of rows of an array, both ends included.
 struct RowRange {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
   bool operator==(const RowRange&) const = default;
 };
 
-/// "3,128-255".
+/// Describes ranges as text, such as "3,128-255".
 std::string DescribeRows(std::span<const RowRange> rows);
 
-/// The rows of a damaged array that are still sound. A row of layout row is sound if its checksum
-/// in the sidecar holds, whatever else of its chunk is wrong; a row of a shard if its inner chunk
-/// is; any other row if its chunk is. Rows are read once more before they count as lost.
-/// Threads: one. Ownership: file system and manifest must outlive it.
+/// Finds the rows of a damaged array that are still sound. A row of layout row is sound if it fits
+/// its checksum in the sidecar, even in a damaged chunk; a row of a shard if its inner chunk is
+/// sound; any other row if its chunk is sound. Pieces of layout chunk are read a second time before
+/// they count as lost.
+/// Threads: one at a time. Ownership: file system and manifest must outlive it.
 class SoundRows {
  public:
-  /// `damaged`: chunks whose files are damaged or missing. Errors: those of reading them which
-  /// prove no damage.
+  /// `damaged` are the chunks whose files are damaged or missing. Errors: those of reading them
+  /// that do not prove damage.
   static Result<SoundRows> Find(FileSystem& fs, const Path& generation, const Manifest& manifest,
                                 const std::string& array, const std::set<std::uint64_t>& damaged);
 
   const ArrayEntry& entry() const { return *entry_; }
   const std::vector<RowRange>& lost() const { return lost_; }
 
-  /// The rows of a chunk; those that are lost are what FillMissingRows says.
+  /// Reads the rows of a chunk. Lost rows get the values of FillMissingRows.
   Status ReadChunk(std::uint64_t chunk, std::span<std::byte> out);
 
-  /// The file of a chunk of layout row, of which no row is lost: rows, then zeros.
+  /// Makes the file of a chunk of layout row in which no row is lost: its rows, then zeros.
   Result<std::vector<std::byte>> WholeFile(std::uint64_t chunk);
 
  private:
@@ -68,7 +69,7 @@ class SoundRows {
   Path generation_;
   const Manifest* manifest_;
   const ArrayEntry* entry_;
-  std::unique_ptr<ChunkArray> array_;  // null in layout row, and where zarr.json is damaged
+  std::unique_ptr<ChunkArray> array_;  // null in layout row, and if zarr.json is damaged
   std::vector<RowRange> lost_;
 };
 

@@ -17,13 +17,13 @@ namespace rhizome {
 namespace {
 
 constexpr std::string_view kMagic = "RZMANIFE";
-constexpr std::uint32_t kVersion = 3;  // the highest that is read
+constexpr std::uint32_t kVersion = 3;  // the highest that this build reads
 constexpr std::uint32_t kVersionOfShards = 2;
 constexpr std::uint32_t kVersionOfForms = 3;
 constexpr std::size_t kSealBytes = sizeof(std::uint32_t);
-constexpr std::size_t kHeadBytes = 8 + 4 + 4 + 16 + 8;  // up to the length, then the body
+constexpr std::size_t kHeadBytes = 8 + 4 + 4 + 16 + 8;  // magic to length; the body follows
 
-// The shortest records, which bound how many of them the rest of the file can hold.
+// The lengths of the shortest records. They bound how many records the rest of a file can hold.
 constexpr std::size_t kMinFileBytes = 4 + 1 + 8 + 16 + 4;
 constexpr std::size_t kMinArrayBytes = 4 + 1 + 4 * 8 + 4 + 8;
 constexpr std::size_t kMinNameBytes = 4 + 1;
@@ -63,7 +63,8 @@ void EncodeFile(ByteWriter& out, const FileEntry& file) {
   out.Number(file.crc32c);
 }
 
-/// The lowest version that says everything: what an older build can read, it shall.
+/// Returns the lowest version that can express the manifest, so that older builds can read it if
+/// that is possible.
 std::uint32_t VersionOf(const Manifest& manifest) {
   const bool shards = std::any_of(manifest.arrays.begin(), manifest.arrays.end(),
                                   [](const ArrayEntry& array) { return array.sharded(); });
@@ -327,6 +328,13 @@ std::vector<std::byte> EncodeManifest(const Manifest& manifest, const StoreId& s
   return out.Take();
 }
 
+/// 1. Checks magic and seal, then version, store id and length.
+/// 2. Reads generation, version and info.
+/// 3. Reads the lists of files, arrays and series; each must be sorted, and every record must pass
+///    its rules.
+/// 4. Reads the rule on what to keep (version 3).
+/// 5. Checks that the version is the lowest possible and that no byte is left.
+/// The reader keeps the first error; it is returned at the end.
 Result<Manifest> DecodeManifest(std::span<const std::byte> bytes, const StoreId& store_id) {
   RHIZOME_RETURN_IF_ERROR(CheckSeal(bytes));
   ByteReader in(bytes.first(bytes.size() - kSealBytes));

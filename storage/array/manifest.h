@@ -22,23 +22,23 @@ struct FileEntry {
   std::string path;  ///< relative to the generation's folder, '/' between names
   std::uint64_t size_bytes = 0;
   Hash128 xxh3{};
-  std::uint32_t crc32c = 0;  ///< of the whole file; chunk reads check it
+  std::uint32_t crc32c = 0;  ///< CRC-32C of the whole file; reads of chunks check it
   friend bool operator==(const FileEntry&, const FileEntry&) = default;
 };
 
-/// How an array's chunks are laid out. Stored on disk: never renumber, only append.
+/// The layout of an array's chunks. Stored on disk: never renumber, only append.
 enum class ArrayLayout : std::uint8_t {
   kInvalid = 0,
-  kRow = 1,    ///< uncompressed chunks and a CRC for each row: random gathers
-  kChunk = 2,  ///< compressed chunks: scans
+  kRow = 1,    ///< uncompressed chunks and a checksum for each row, for gathers of random rows
+  kChunk = 2,  ///< chunks that may be compressed, for scans
 };
 std::string_view ArrayLayoutName(ArrayLayout layout);
 
-/// What an array looks like to readers of Zarr. Stored on disk: never renumber, only append.
+/// The form in which readers of Zarr see an array. Stored on disk: never renumber, only append.
 enum class ArrayForm : std::uint8_t {
   kInvalid = 0,
   kZeroFill = 1,    ///< fill value 0, the sidecar among the arrays: what older builds wrote
-  kMarkedFill = 2,  ///< a fill value that no row has for nothing (FORMAT.md), the sidecar in sums/
+  kMarkedFill = 2,  ///< a fill value that cannot be taken for a row (FORMAT.md), sidecar in sums/
 };
 
 /// One array of shape [rows, dim], row r belonging to the vertex at row r of the order.
@@ -51,13 +51,13 @@ struct ArrayEntry {
   Codec codec;
   std::uint64_t chunk_rows = 0;
 
-  /// Tells arrays of one store apart in the row checksums (see RowCrc in chunk_array.h).
+  /// Identifies the array within its store, in row checksums (RowCrc, chunk_array.h) and the delta.
   std::uint64_t array_id = 0;
 
   /// Free-form facts that go with the array, such as the hash of the model that made it.
   std::vector<std::pair<std::string, std::string>> attributes;
 
-  /// Rows of an inner chunk, where each chunk is a shard of them; 0: it is not.
+  /// Rows of an inner chunk if chunks are shards; 0 if they are not.
   std::uint64_t inner_rows = 0;
 
   ArrayForm form = ArrayForm::kMarkedFill;
@@ -73,12 +73,12 @@ struct ArrayEntry {
 /// Type of the users' keys. Stored on disk: never renumber, only append.
 enum class ExternalIdKind : std::uint8_t {
   kInvalid = 0,
-  kDense = 1,    ///< integers 0..n-1: the vertex ids themselves, no dictionary
+  kDense = 1,    ///< integers 0 to n-1, which are the vertex ids themselves: no dictionary
   kInteger = 2,  ///< any int64
   kString = 3,   ///< UTF-8
 };
 
-/// What a generation holds, and how good its layout is.
+/// Facts about a generation: its size and types, and the quality of its partitions and order.
 struct GenerationInfo {
   std::uint64_t vertices = 0;
   std::uint64_t edges = 0;  ///< directed edges; an undirected pair counts twice, a self-loop once
@@ -86,7 +86,7 @@ struct GenerationInfo {
   ExternalIdKind id_kind = ExternalIdKind::kDense;
   bool symmetric = false;  ///< undirected: every edge is stored in both directions
   bool weighted = false;
-  Direction directions = Direction::kBoth;  ///< lists to ask for (symmetric: kBoth, stored as one)
+  Direction directions = Direction::kBoth;  ///< lists to read (symmetric: kBoth, stored as one)
   std::string partitioner;
   std::string order;
   double replication_factor = 0;
@@ -101,12 +101,12 @@ struct GenerationInfo {
 struct ArrayAlias {
   std::string name;
 
-  /// The versions that it stood for, oldest first; the last is the one it stands for. All exist.
+  /// The versions that it has stood for, oldest first; it stands for the last. All of them exist.
   std::vector<std::uint64_t> history;
   friend bool operator==(const ArrayAlias&, const ArrayAlias&) = default;
 };
 
-/// What is kept of an array that has versions: `emb`, whose versions are the arrays emb.v1, emb.v2.
+/// An array that has versions: the versions of `emb` are the arrays emb.v1, emb.v2 and so on.
 struct ArraySeries {
   std::string name;
   std::uint64_t last_version = 0;   ///< the highest number given so far: none is given twice
@@ -114,17 +114,17 @@ struct ArraySeries {
   friend bool operator==(const ArraySeries&, const ArraySeries&) = default;
 };
 
-/// How many generations before the current one stay on disk, for programs that read their arrays
-/// with Zarr and hold no PIN: the newest, as long as all of them together have at most so many
-/// bytes. What a compaction has no room beside goes earlier.
+/// The rule on how many generations before the current one stay on disk, for programs that read
+/// their arrays as Zarr and hold no PIN. The newest stay, as long as all of them together have at
+/// most `bytes`. They go earlier if a compaction needs the room.
 struct KeepRule {
   std::uint32_t generations = 1;
   std::uint64_t bytes = std::uint64_t{64} << 30;
   friend bool operator==(const KeepRule&, const KeepRule&) = default;
 };
 
-/// The sealed list of everything in one generation, version by version. The catalogue names the
-/// current manifest with its length and hash; nothing that no manifest names is part of the store.
+/// The sealed list of all files and arrays of one generation. The catalogue names the current
+/// manifest with its length and hash; a file that no manifest names is not part of the store.
 struct Manifest {
   std::uint64_t generation = 0;
   std::uint64_t version = 0;  ///< counts up when arrays come or go
@@ -134,15 +134,18 @@ struct Manifest {
   std::vector<ArraySeries> series;  ///< sorted by name
   KeepRule keep;
 
+  /// Finds the file of that path; nullptr if there is none. This and the following pointers are
+  /// valid until the manifest changes.
   const FileEntry* FindFile(std::string_view path) const;
 
-  /// The array of that name or, where there is none, what a reference to a version stands for
-  /// (array_versions.h): emb@3, emb@live, and emb for the version that is live, else the newest.
+  /// Finds the array of that name or, if there is none, the version that it refers to
+  /// (array_versions.h): emb@3, emb@live, or emb for the live version, else the newest. Returns
+  /// nullptr if there is none.
   const ArrayEntry* FindArray(std::string_view name) const;
   const ArraySeries* FindSeries(std::string_view name) const;
 };
 
-/// Serialises (storage/FORMAT.md, "Manifest"); sorts nothing, expects files and arrays sorted.
+/// Serialises a manifest (storage/FORMAT.md, "Manifest"). Files, arrays and series must be sorted.
 std::vector<std::byte> EncodeManifest(const Manifest& manifest, const StoreId& store_id);
 
 /// Parses and checks everything: magic, version, store id, seal, every size, name and path; touches

@@ -18,12 +18,13 @@ namespace {
 constexpr std::uint64_t kSmallBytes = 4096;
 constexpr std::uint64_t kLargeBytes = std::uint64_t{1} << 20;
 
-// A slow disk is not asked for more than it reads in about this time.
+// A measurement takes about this time, however slow the disk is.
 constexpr double kSeconds = 0.02;
 
-// Files that are opened: enough to lie in several places.
+// The most files that are opened, which is enough to lie in several places of the disk.
 constexpr std::uint64_t kMostFiles = 64;
 
+// The depths that MeasureDepth tries. The first within 5 % of the fastest wins.
 constexpr std::array<std::uint32_t, 4> kDepths = {16, 32, 64, 128};
 constexpr double kAboutAsFast = 1.05;
 
@@ -51,7 +52,8 @@ class Probe {
 
   bool empty() const { return files_.empty(); }
 
-  /// Seconds of one read of `bytes` bytes, with `batch` of them handed over at a time.
+  /// Measures the seconds of one read of `bytes` bytes when `batch` of them are submitted at a
+  /// time.
   Result<double> Measure(std::uint64_t bytes, std::size_t batch) {
     RHIZOME_ASSIGN_OR_RETURN(const AlignedBuffer memory, AlignedBuffer::Allocate(batch * bytes));
     std::vector<ReadRequest> requests(batch);
@@ -77,7 +79,7 @@ class Probe {
  private:
   std::vector<std::unique_ptr<ReadableFile>> files_;
   std::unique_ptr<IoQueue> queue_;
-  std::mt19937_64 random_{1};  // where is read makes no difference to anything but time
+  std::mt19937_64 random_{1};  // the places of reads influence nothing but their time
 };
 
 }  // namespace

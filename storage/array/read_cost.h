@@ -11,35 +11,39 @@ namespace RHIZOME_API rhizome {
 
 class ChunkArray;
 
-/// What reads cost on a disk with a full queue: a fixed time each, and bytes over bandwidth. The
-/// defaults are those of one NVMe drive.
+/// The cost of reads on a disk with a full queue: a fixed time for each, plus bytes over bandwidth.
+/// The defaults are those of one NVMe drive.
 struct ReadCost {
   double seconds_per_read = 4.8e-6;
   double bytes_per_second = 4.4e9;
-  std::optional<std::uint64_t> fixed_gap_bytes = {};  ///< in place of the gap that follows
+  std::optional<std::uint64_t> fixed_gap_bytes = {};  ///< replaces the computed gap_bytes()
 
   double SecondsFor(std::uint64_t bytes) const {
     return static_cast<double>(bytes) / bytes_per_second;
   }
 
-  /// Two ranges at most this far apart are read as one: a third of where that begins to cost more
-  /// time than two reads. Between the two the time is much the same, and the bytes are not.
+  /// Two ranges at most this far apart, in bytes, are read as one. It is a third of the gap from
+  /// which on one read takes longer than two: between the two gaps the time is much the same, and
+  /// more bytes are read.
   std::uint64_t gap_bytes() const {
     if (fixed_gap_bytes) return *fixed_gap_bytes;
     return static_cast<std::uint64_t>(seconds_per_read * bytes_per_second / 3);
   }
 };
 
-/// Measures the disk that an array's chunks lie on, by reading some of them for a few hundredths of
-/// a second: small pieces at random places, then large ones. The defaults for an array that is too
-/// small to tell (kLeastMeasuredBytes). Errors: kIoError.
+/// Measures the disk that holds an array's chunks, by reading small, then large pieces at random
+/// places for a few hundredths of a second. Returns the defaults for an array below
+/// kLeastMeasuredBytes, which is too small to tell. Errors: kIoError; kCorruption, a chunk's file
+/// is missing.
 Result<ReadCost> MeasureReadCost(const ChunkArray& array, const IoQueueOptions& io);
 
-/// How many small reads in flight the disk that an array's chunks lie on wants: the fewest that
-/// read about as much in a second as more would, of a few tried for a hundredth of a second each.
-/// `io.depth` for an array that is too small to tell. Errors: kIoError.
+/// Measures how many small reads in flight the disk needs that holds an array's chunks. It tries
+/// depths from 16 to 128 for some hundredths of a second each, and returns the smallest that is
+/// within 5 % of the fastest. Returns `io.depth` for an array below kLeastMeasuredBytes. Errors: as
+/// MeasureReadCost.
 Result<std::uint32_t> MeasureDepth(const ChunkArray& array, const IoQueueOptions& io);
 
+/// The smallest array, in bytes of its rows, on which a disk is measured.
 inline constexpr std::uint64_t kLeastMeasuredBytes = std::uint64_t{256} << 20;
 
 }  // namespace rhizome

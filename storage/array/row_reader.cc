@@ -17,14 +17,13 @@ namespace rhizome {
 
 namespace {
 
-/// Hands out pieces of a buffer in a ring: taken at one end, given back at the other in the same
-/// order.
+/// Allocates pieces of a ring buffer. They are freed in the order in which they were taken.
 class StagingRing {
  public:
   explicit StagingRing(std::size_t capacity_bytes = 0) : capacity_bytes_(capacity_bytes) {}
 
-  /// Takes `size_bytes` at a multiple of `unit`; false if they are not free. `used_bytes` is what
-  /// Free must be given.
+  /// Takes `size_bytes` at a multiple of `unit`; returns false if they are not free. The caller
+  /// passes `used_bytes` to Free.
   bool Take(std::size_t size_bytes, std::size_t unit, std::size_t& offset_bytes,
             std::size_t& used_bytes) {
     std::size_t skipped = AlignUp(head_bytes_, unit) - head_bytes_;
@@ -48,23 +47,23 @@ class StagingRing {
   std::size_t taken_bytes_ = 0;
 };
 
-/// A read under way: which targets it serves and where its bytes land.
+/// A read in flight: the targets that it serves and the place of its bytes.
 struct Flight {
   std::size_t first_target = 0;
   std::size_t end_target = 0;
   std::uint64_t chunk = 0;
   std::uint64_t file_offset_bytes = 0;
-  std::size_t used_bytes = 0;  ///< of the ring
-  std::shared_ptr<ReadableFile> file = {};  ///< until it is done
+  std::size_t used_bytes = 0;               ///< its bytes of the ring
+  std::shared_ptr<ReadableFile> file = {};  ///< kept open until the read is done
   bool done = false;
 };
 
 }  // namespace
 
 /// Invariants:
-///   (1) flights retired_..planned_ (modulo the capacity) are live; requests of those below
-///       submitted_ are known to the queue;
-///   (2) their pieces of staging memory are given back in the order in which they were taken;
+///   (1) flights [retired_, planned_) (modulo the capacity) are live; the queue knows the requests
+///       of those below submitted_;
+///   (2) their pieces of staging memory are freed in the order in which they were taken;
 ///   (3) outside Read nothing is in flight, whatever the outcome was.
 class RowReader::Impl {
  public:
@@ -106,13 +105,13 @@ class RowReader::Impl {
   std::shared_ptr<const RowSums> sums_;
   std::shared_ptr<ArrayFiles> files_;
 
-  // Before the queue, whose destructor waits for what is in flight: it uses all of them.
+  // Declared before the queue, whose destructor waits for reads in flight, which use these.
   AlignedBuffer staging_;
   std::vector<ReadRequest> requests_;
   std::vector<Flight> flights_;
   std::unique_ptr<IoQueue> queue_;
 
-  std::shared_ptr<ReadableFile> file_;  // of chunk_: that of the last read, mostly the next one's
+  std::shared_ptr<ReadableFile> file_;  // the file of chunk_, which was read last
   std::uint64_t chunk_ = 0;
   bool direct_ = false;
   std::uint64_t rows_ = 0;
@@ -163,13 +162,13 @@ Status RowReader::Impl::OpenQueue() {
   RHIZOME_ASSIGN_OR_RETURN(staging_, AlignedBuffer::Allocate(options_.staging_bytes));
   RHIZOME_ASSIGN_OR_RETURN(queue_, IoQueue::Open(options_.io));
   queue_->RegisterMemory(staging_.bytes());
-  // Several times the depth: a slow read at the front then does not hold back those behind it.
+  // Several times the depth, so that a slow read at the front does not hold back later ones.
   requests_.resize(std::size_t{4} * options_.io.depth);
   flights_.resize(requests_.size());
   return Status::Ok();
 }
 
-/// Makes file_ that of `chunk`; false if it must wait until others are given back.
+/// Sets file_ to the file of `chunk`; returns false if it must wait until other files are released.
 Result<bool> RowReader::Impl::TakeFile(std::uint64_t chunk) {
   if (file_ != nullptr && chunk_ == chunk) return true;
   file_ = nullptr;
@@ -180,6 +179,11 @@ Result<bool> RowReader::Impl::TakeFile(std::uint64_t chunk) {
   return true;
 }
 
+/// 1. Checks and sorts the targets, and loads the checksums that they need.
+/// 2. Transfer plans reads, each for a run of targets that lie near one another (PlanOne), submits
+///    them in deep batches, and reaps them.
+/// 3. Deliver checks each row of a read that is done, and copies it to its target.
+/// 4. After an error, waits until nothing is in flight (Drain).
 Status RowReader::Impl::Read(std::span<RowTarget> targets) {
   for (const RowTarget& target : targets) {
     if (target.row >= 0 && static_cast<std::uint64_t>(target.row) < entry_.rows) continue;
@@ -205,7 +209,7 @@ Status RowReader::Impl::Transfer(std::span<RowTarget> targets) {
     while (next_target_ < targets.size() && planned_ - retired_ < flights_.size()) {
       RHIZOME_ASSIGN_OR_RETURN(const bool planned, PlanOne(targets));
       if (!planned) break;
-      // Early, so that the disk works while the rest is planned.
+      // Submit early, so that the disk works while the rest is planned.
       if (planned_ - submitted_ >= options_.io.depth) RHIZOME_RETURN_IF_ERROR(SubmitPlanned());
     }
     RHIZOME_RETURN_IF_ERROR(SubmitPlanned());
@@ -216,8 +220,8 @@ Status RowReader::Impl::Transfer(std::span<RowTarget> targets) {
   return Status::Ok();
 }
 
-/// The end of the run of targets, from next_target_ on, that one read of at most max_read_bytes
-/// within one chunk serves.
+/// Returns the end of the run of targets, from next_target_ on, that one read of at most
+/// max_read_bytes within one chunk can serve.
 std::size_t RowReader::Impl::EndOfRead(std::span<RowTarget> targets, std::uint64_t chunk_end,
                                        std::uint32_t unit) const {
   const std::uint64_t begin = AlignDown(OffsetOf(targets[next_target_].row), unit);
@@ -234,7 +238,7 @@ std::size_t RowReader::Impl::EndOfRead(std::span<RowTarget> targets, std::uint64
   return next;
 }
 
-/// Plans the next read; false if it must wait until memory is given back.
+/// Plans the next read; returns false if it must wait until memory or files are released.
 Result<bool> RowReader::Impl::PlanOne(std::span<RowTarget> targets) {
   const auto row = static_cast<std::uint64_t>(targets[next_target_].row);
   const std::uint64_t chunk = row / entry_.chunk_rows;

@@ -17,7 +17,7 @@ class RowSums;
 
 namespace RHIZOME_API rhizome {
 
-/// One row to read and where to put it: row_bytes() bytes at `out`.
+/// A row to read, and its destination: row_bytes() bytes at `out`.
 struct RowTarget {
   std::int64_t row = 0;
   std::byte* out = nullptr;
@@ -26,53 +26,60 @@ struct RowTarget {
 struct RowReaderOptions {
   IoQueueOptions io;
 
-  /// O_DIRECT where the file system grants it.
+  /// Reads with O_DIRECT if the file system grants it.
   bool direct = true;
 
-  /// Two wanted ranges that are at most this far apart are read as one. A read costs a fixed time
-  /// plus bytes over bandwidth, so a small gap is cheaper to read than to skip.
+  /// Two wanted ranges that are at most this far apart, in bytes, are read as one. A read costs a
+  /// fixed time plus bytes over bandwidth (ReadCost), so a small gap is cheaper to read than to
+  /// skip.
   std::uint64_t gap_bytes = 4096;
 
-  /// Longest single read, in bytes.
+  /// The longest single read, in bytes; a longer row is still read at once.
   std::uint64_t max_read_bytes = 256 << 10;
 
-  /// Memory that reads land in before the rows are checked and copied out.
+  /// Memory, in bytes, into which reads go before the rows are checked and copied out. It must hold
+  /// the longest read and 8 KiB.
   std::size_t staging_bytes = std::size_t{16} << 20;
 };
 
+/// Counts since the reader was opened.
 struct RowReaderStats {
   std::uint64_t rows = 0;        ///< rows delivered
   std::uint64_t reads = 0;       ///< reads issued
   std::uint64_t read_bytes = 0;  ///< bytes of those reads
-  double mean_depth = 0;
+  double mean_depth = 0;         ///< requests in flight, averaged over reads
   IoMaker maker = IoMaker::kAuto;
-  bool direct = false;
+  bool direct = false;  ///< whether any file was read with O_DIRECT
 };
 
-/// Random rows of an array in layout kRow: sorted, coalesced, read in deep batches, each row
-/// checked against the sidecar, which is loaded and verified by Open (4 bytes a row of memory).
-/// Threads: one at a time; each reading thread has one of its own.
-/// Ownership: `array` and `sidecar` are read during Open only; their FileSystem must outlive it.
+/// Reads random rows of an array in layout kRow. It sorts and coalesces them, reads them in deep
+/// batches, and checks each row against its checksum in the sidecar (RowSums; 4 bytes of memory a
+/// row).
+/// Threads: one at a time; each reading thread has a reader of its own.
+/// Ownership: `array` and `sidecar` are used during Open only; their FileSystem must outlive it.
 class RowReader {
  public:
-  /// Errors: kInvalidArgument, not layout kRow or options out of range; kCorruption, a bad sidecar.
+  /// Opens a reader, and loads and verifies the whole sidecar. Errors: kInvalidArgument, not layout
+  /// kRow or options out of range; kCorruption, a bad sidecar; kIoError; kOutOfMemory.
   static Result<std::unique_ptr<RowReader>> Open(const ChunkArray& array, const ChunkArray& sidecar,
                                                  const RowReaderOptions& options);
 
-  /// The same with files and checksums that other readers share; checksums may be loaded as they
-  /// are needed: then their errors are those of Read. `options.direct` is that of the files.
+  /// Opens a reader that shares files and checksums with others. Checksums may be loaded when they
+  /// are needed (RowSums::Open); Read then returns the errors of loading. `files` decide whether
+  /// reads are direct, not options.direct.
   static Result<std::unique_ptr<RowReader>> Open(const ChunkArray& array,
                                                  std::shared_ptr<const RowSums> sums,
                                                  std::shared_ptr<ArrayFiles> files,
                                                  const RowReaderOptions& options);
   ~RowReader();
 
-  /// One more reader of the same rows, with the same options; sidecar and open files are shared.
+  /// Opens another reader of the same rows with the same options, for another thread. It shares
+  /// checksums and open files.
   Result<std::unique_ptr<RowReader>> Another() const;
 
-  /// Reads all targets; sorts them by row (duplicates are allowed and read once).
-  /// Errors: kInvalidArgument, a row out of range; kCorruption, naming array and row; kIoError. On
-  /// error the targets' memory is unspecified.
+  /// Reads all targets, and sorts them by row. Duplicates are allowed and read once.
+  /// Errors: kInvalidArgument, a row out of range; kCorruption, naming array and row; kIoError.
+  /// After an error the targets' memory is unspecified.
   Status Read(std::span<RowTarget> targets);
 
   std::uint64_t row_bytes() const;

@@ -14,22 +14,24 @@
 
 namespace rhizome::inline internal {
 
-/// The checksum of each row of an array (RowCrc), out of its sidecar: verified, and in memory.
-/// Either all of it is loaded at once, or a chunk of it when a row is first asked for, and then
-/// kept. Memory: 4 bytes a row of what was loaded.
+/// The checksum of each row of an array (RowCrc), loaded from its sidecar and verified. Load reads
+/// the whole sidecar; after Open, a chunk is loaded when a row of it is first needed. Memory: 4
+/// bytes for each loaded row.
 /// Threads: any. Ownership: the sidecar's file system must outlive it.
 class RowSums {
  public:
-  /// Loads all of it. Errors: kCorruption, a damaged sidecar, or one of another array; kIoError.
+  /// Loads all checksums. Errors: kCorruption, a damaged sidecar, or that of another array;
+  /// kIoError.
   static Result<std::shared_ptr<const RowSums>> Load(const ArrayEntry& array,
                                                      const ChunkArray& sidecar);
 
-  /// Loads nothing yet. Errors: kCorruption, the sidecar of another array.
+  /// Loads nothing yet. Errors: kCorruption, the sidecar of another array, or a file of another
+  /// length.
   static Result<std::shared_ptr<const RowSums>> Open(const ArrayEntry& array,
                                                      std::unique_ptr<ChunkArray> sidecar);
 
-  /// Makes sure that the sum of `row` is there. Errors: kInvalidArgument, no such row; kCorruption;
-  /// kIoError.
+  /// Makes sure that the checksum of `row` is loaded. Errors: kInvalidArgument, no such row, or a
+  /// forked child would have to load; kCorruption; kIoError.
   Status Need(std::uint64_t row) const {
     if (row >= rows_) return NoRow(row);
     const std::uint64_t chunk = row / chunk_rows_;
@@ -37,7 +39,7 @@ class RowSums {
     return LoadChunk(chunk);
   }
 
-  /// Of a row that Need was asked for.
+  /// Returns the checksum of a row; Need(row) must have succeeded.
   std::uint32_t operator[](std::uint64_t row) const { return sums_[row]; }
 
  private:
@@ -48,11 +50,11 @@ class RowSums {
 
   const std::uint64_t rows_;
   const std::uint64_t chunk_rows_;
-  const std::unique_ptr<std::uint32_t[]> sums_;  // pages that are not used are not there
+  const std::unique_ptr<std::uint32_t[]> sums_;  // not initialised: untouched pages take no memory
   const std::unique_ptr<std::atomic<bool>[]> loaded_;
-  std::unique_ptr<const ChunkArray> sidecar_;  // null where all is loaded
-  const OwnerProcess owner_;                   // a lock may be held for ever in a fork
-  mutable Mutex mutex_;                        // one thread loads
+  std::unique_ptr<const ChunkArray> sidecar_;  // null if all is loaded
+  const OwnerProcess owner_;                   // in a fork, mutex_ may stay locked for ever
+  mutable Mutex mutex_;                        // held by the thread that loads
 };
 
 }  // namespace rhizome::inline internal

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kSumBytes = sizeof(std::uint32_t);
 
-// The CRC-32C of any bytes that end in their own CRC-32C.
+// The CRC-32C of any bytes that end in their own CRC-32C: the residue of this polynomial.
 constexpr std::uint32_t kSumOfSummed = 0x48674BC7;
 
 ShardIndexFormat IndexFormat(const ArrayEntry& entry) {
@@ -27,7 +27,7 @@ std::uint32_t SumAtEnd(std::span<const std::byte> encoded) {
   return LoadLittle<std::uint32_t>(encoded.data() + encoded.size() - kSumBytes);
 }
 
-/// With its checksum behind it, whatever the codec is.
+/// Encodes an inner chunk. It ends in its CRC-32C, whatever the codec is.
 Result<std::vector<std::byte>> EncodeInner(const Codec& codec, std::span<const std::byte> raw) {
   RHIZOME_ASSIGN_OR_RETURN(std::vector<std::byte> encoded, EncodeChunk(codec, raw));
   if (codec.kind != CodecKind::kRaw) return encoded;
@@ -49,7 +49,8 @@ Status DecodeRawInner(std::span<const std::byte> encoded, std::span<std::byte> o
   return Status::Ok();
 }
 
-/// One after another from the start, up to the table; those without rows are missing.
+/// Checks that inner chunks with rows lie one after another from the start up to the table, and
+/// that those without rows are missing.
 Status CheckPlaces(const ArrayEntry& entry, std::uint64_t rows, std::span<const InnerRange> ranges,
                    std::uint64_t table_begin) {
   std::uint64_t end = 0;
@@ -69,7 +70,7 @@ Status CheckPlaces(const ArrayEntry& entry, std::uint64_t rows, std::span<const 
       fmt::format("inner chunks end at {}, but the table of sums begins at {}", end, table_begin));
 }
 
-/// The sum of the file, if every inner chunk ends in its own.
+/// Computes the CRC-32C of the file, given that every inner chunk ends in its own CRC-32C.
 std::uint32_t SumOfFile(const ShardTable& table, std::span<const std::byte> sums,
                         std::uint64_t index_bytes) {
   std::uint32_t sum = 0;

@@ -11,53 +11,55 @@
 
 namespace rhizome::inline internal {
 
-/// The file of a chunk that is a shard (storage/FORMAT.md, "Shards"): its inner chunks one after
-/// another, the table of their sums, Zarr's index. Those that hold no row of the shape are missing.
+/// The tables at the end of a shard's file (storage/FORMAT.md, "Shards"). The file holds the inner
+/// chunks one after another, the table of their checksums, and Zarr's index. Inner chunks without a
+/// row of the shape are missing.
 ///
-/// A shard's file has a CRC-32C that says nothing of its inner chunks, because each ends in its
-/// own. But the table does, and the file's CRC-32C follows from the table and the lengths: so who
-/// has read the end of the file knows whether it is the file that the manifest names, and then
-/// whether an inner chunk is the one that belongs there, without the rest.
+/// Each inner chunk ends in its own CRC-32C, so the CRC-32C of the file does not depend on their
+/// contents. It follows from the table and the lengths alone. So a reader that has only the end of
+/// the file can tell whether this is the file that the manifest names, and, by the table, whether
+/// an inner chunk is the one that belongs there.
 struct ShardTable {
   std::vector<InnerRange> ranges;   ///< [inner chunks of a shard]
-  std::vector<std::uint32_t> sums;  ///< what each ends in; 0 of a missing one
+  std::vector<std::uint32_t> sums;  ///< the CRC-32C that each ends in; 0 for a missing one
 };
 
-/// Inner chunks of a shard of `entry`, which is sharded; of those, those that are there if the
-/// shard holds `rows` rows.
+/// Returns the number of inner chunks of a shard of `entry`, which is sharded; with `rows`, the
+/// number that exist in a shard of `rows` rows.
 std::uint64_t InnerChunks(const ArrayEntry& entry);
 std::uint64_t InnerChunks(const ArrayEntry& entry, std::uint64_t rows);
 
-/// Bytes of table and index together: the end of the file.
+/// Returns the bytes of table and index, which end the file.
 std::uint64_t ShardTailBytes(const ArrayEntry& entry);
 
-/// The most bytes that the file of a shard can have, and an inner chunk.
+/// Return the most bytes that a shard's file, or an inner chunk, can have.
 std::uint64_t MaxShardBytes(const ArrayEntry& entry);
 std::uint64_t MaxInnerBytes(const ArrayEntry& entry);
 
-/// The file's bytes. `rows`: those of the shape, row-major. Errors: those of EncodeChunk.
+/// Makes the bytes of a shard's file from its rows of the shape, row-major. Errors: those of
+/// EncodeChunk.
 Result<std::vector<std::byte>> EncodeShard(const ArrayEntry& entry,
                                            std::span<const std::byte> rows);
 
-/// Parses the last ShardTailBytes of the file of a shard that holds `rows` rows, and compares them
-/// with what the manifest says of the file. Touches no file, so that fuzz/ can drive it.
+/// Parses `tail`, the last ShardTailBytes of the file of a shard with `rows` rows, and compares it
+/// with `file`, the manifest's entry. Touches no file, so that fuzz/ can drive it.
 /// Errors: kCorruption naming the bytes.
 Result<ShardTable> DecodeShardTail(const ArrayEntry& entry, std::uint64_t rows,
                                    std::span<const std::byte> tail, const FileEntry& file);
 
-/// Decodes inner chunk `inner` into its rows of the shape (`out`, whole rows) from its bytes.
-/// Errors: kCorruption naming inner chunk and bytes.
+/// Decodes the bytes of inner chunk `inner` into `out`, its rows of the shape. Errors: kCorruption
+/// naming inner chunk and bytes.
 Status DecodeInner(const ArrayEntry& entry, const ShardTable& table, std::uint64_t inner,
                    std::span<const std::byte> encoded, std::span<std::byte> out);
 
-/// What is wrong with a shard, and from which byte on.
+/// A defect of a shard, and the offset in its file at which it begins.
 struct ShardDamage {
   std::uint64_t offset_bytes = 0;
   std::string what;
 };
 
-/// Everything that is wrong with the bytes of a shard's file; empty if nothing is, but then they
-/// may still be those of another one.
+/// Returns all defects of the bytes of a shard's file. An empty result does not prove that it is
+/// the file that the manifest names: only its hash does.
 std::vector<ShardDamage> FindShardDamage(const ArrayEntry& entry, std::uint64_t rows,
                                          std::span<const std::byte> bytes, const FileEntry& file);
 

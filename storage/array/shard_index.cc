@@ -47,7 +47,7 @@ Status CheckSums(const ShardIndexFormat& format, std::span<const std::byte> byte
   return Status::Ok();
 }
 
-/// Is there room for it beside the index?
+/// Checks that an inner chunk lies inside the file and outside the index.
 Status CheckRange(const ShardIndexFormat& format, std::uint64_t inner, const InnerRange& range,
                   std::uint64_t file_bytes) {
   const auto bad = [&](std::string_view why) {
@@ -66,7 +66,7 @@ Status CheckRange(const ShardIndexFormat& format, std::uint64_t inner, const Inn
   return Status::Ok();
 }
 
-// A file that says the same bytes over and over would decode to any amount of memory.
+// A file whose index names the same bytes many times could decode to any amount of memory.
 Status CheckDisjoint(const ShardIndexFormat& format, std::span<const InnerRange> ranges,
                      std::uint64_t file_bytes) {
   std::vector<std::uint32_t> order;

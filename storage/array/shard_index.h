@@ -11,7 +11,7 @@
 
 namespace rhizome::inline internal {
 
-/// Where an inner chunk lies in the file of its shard. Missing: it has the fill value.
+/// The place of an inner chunk in the file of its shard. A missing one consists of the fill value.
 struct InnerRange {
   static constexpr std::uint64_t kNone = ~std::uint64_t{0};
   std::uint64_t offset_bytes = kNone;
@@ -20,35 +20,35 @@ struct InnerRange {
   friend bool operator==(const InnerRange&, const InnerRange&) = default;
 };
 
-/// How the index stands in the file of a shard: two uint64 (offset, length) for each inner chunk in
+/// The format of the index of a shard: two uint64 (offset, length) for each inner chunk in
 /// row-major order, then the checksums. Source: Zarr v3, codec sharding_indexed 1.0.
 struct ShardIndexFormat {
   std::uint64_t inner_chunks = 0;
-  bool at_start = false;        ///< of the file; else at its end
-  bool big_endian = false;      ///< the numbers; a checksum is always little-endian
+  bool at_start = false;        ///< the index begins the file; else it ends the file
+  bool big_endian = false;      ///< of offsets and lengths; a checksum is always little-endian
   std::uint32_t checksums = 1;  ///< crc32c codecs behind `bytes`
 
   std::uint64_t size_bytes() const { return inner_chunks * 16 + checksums * sizeof(std::uint32_t); }
 };
 
-/// The most inner chunks of a shard that are accepted: an index of 64 MiB.
+/// The most inner chunks that a shard of another writer may have: an index of 64 MiB.
 inline constexpr std::uint64_t kMaxInnerChunks = std::uint64_t{1} << 22;
 
-/// "inner chunk 3, bytes [100, 250)", or "inner chunk 3" of a missing one.
+/// Returns "inner chunk 3, bytes [100, 250)", or "inner chunk 3" for a missing one.
 std::string DescribeInner(std::uint64_t inner, const InnerRange& range);
 
-/// The bytes of an index. `ranges` has format.inner_chunks elements.
+/// Encodes an index. `ranges` has format.inner_chunks elements.
 std::vector<std::byte> EncodeShardIndex(const ShardIndexFormat& format,
                                         std::span<const InnerRange> ranges);
 
-/// The inverse, for a file of `file_bytes` bytes. What is returned lies in the file, outside the
-/// index, and no two inner chunks share a byte. Touches no file, so that fuzz/ can drive it.
+/// Decodes the index of a file of `file_bytes` bytes. The ranges that it returns lie in the file
+/// and outside the index, and no two share a byte. Touches no file, so that fuzz/ can drive it.
 /// Errors: kCorruption naming the inner chunk and its bytes.
 Result<std::vector<InnerRange>> DecodeShardIndex(const ShardIndexFormat& format,
                                                  std::span<const std::byte> bytes,
                                                  std::uint64_t file_bytes);
 
-/// Reads the index of a shard: no memory is taken for one that the file cannot hold.
+/// Reads the index of a shard. It allocates no memory for an index that the file cannot hold.
 /// Errors: those of DecodeShardIndex, without the file's name; kIoError.
 Result<std::vector<InnerRange>> ReadShardIndex(ReadableFile& file, const ShardIndexFormat& format);
 

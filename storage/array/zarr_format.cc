@@ -23,20 +23,20 @@ Json Named(std::string_view name, Json configuration) {
   return out;
 }
 
-/// Of a job's own arrays.
+/// The name of the codec nonzero, which only a job's own arrays have.
 constexpr const char* kNonzeroName = "rhizome.nonzero";
 
-/// Of a chunk, or of an inner chunk, which ends in its CRC-32C whatever its codec is.
+/// Makes the codecs of a chunk, or of an inner chunk, which ends in its CRC-32C whatever its codec.
 Json ChunkCodecsJson(const ArrayEntry& entry) {
   const std::size_t element_bytes = DataTypeBytes(entry.dtype);
-  // One byte has no order: zarr-python leaves the configuration out, and TensorStore agrees.
+  // One byte has no byte order: zarr-python leaves the configuration out, and TensorStore agrees.
   Json codecs = Json::Array();
   codecs.Add(
       Named("bytes", element_bytes > 1 ? Json::Object().With("endian", "little") : Json::Object()));
   const Codec& codec = entry.codec;
   if (codec.kind == CodecKind::kRaw && !entry.sharded()) return codecs;
   if (codec.kind == CodecKind::kRaw) {
-    // Nothing between the elements and their checksum.
+    // There is no compressor between the elements and their checksum.
   } else if (codec.kind == CodecKind::kZstd) {
     codecs.Add(Named("zstd", Json::Object().With("level", codec.level).With("checksum", false)));
   } else if (codec.kind == CodecKind::kNonzero) {
@@ -71,7 +71,7 @@ Json CodecsJson(const ArrayEntry& entry) {
 Json AttributesJson(const ArrayEntry& entry) {
   Json free = Json::Object();
   for (const auto& [key, value] : entry.attributes) free.Set(key, value);
-  // A string, because many readers keep JSON's numbers as doubles.
+  // array_id is a string, because many readers keep JSON's numbers as doubles.
   Json ours = Json::Object();
   ours.Set("layout", ArrayLayoutName(entry.layout));
   ours.Set("array_id", std::to_string(entry.array_id));
@@ -79,7 +79,7 @@ Json AttributesJson(const ArrayEntry& entry) {
   return Json::Object().With("rhizome", std::move(ours));
 }
 
-/// What a chunk that is not there reads as: nothing that could be taken for a row.
+/// The fill value, as which Zarr reads a missing chunk: one that cannot be taken for a row.
 Json FillValue(const ArrayEntry& entry) {
   if (entry.form == ArrayForm::kZeroFill) return 0;
   switch (entry.dtype) {
@@ -199,13 +199,16 @@ Result<ArrayEntry> DecodeEntry(const Json& json, std::string_view name) {
 
 std::string EncodeArrayJson(const ArrayEntry& entry) { return ArrayJson(entry).Dump(2) + "\n"; }
 
+/// 1. Parses the JSON, within bounds on length and depth.
+/// 2. DecodeEntry reads the fields that make up an entry.
+/// 3. The entry must pass CheckArrayEntry.
+/// 4. The document must be equal to the one that this engine would write for the entry.
 Result<ArrayEntry> DecodeArrayJson(std::string_view text, std::string_view name) {
   RHIZOME_ASSIGN_OR_RETURN(const Json json, ParseZarrJson(text));
   RHIZOME_ASSIGN_OR_RETURN(ArrayEntry entry, DecodeEntry(json, name));
   if (const Status rules = CheckArrayEntry(entry); !rules.ok())
     return Fail(Status::Corruption("zarr.json: " + rules.message()));
-  // What was understood says everything that the document says, or the document says more than is
-  // understood here.
+  // If it differs, the document says something that is not understood here.
   const Json expected = ArrayJson(entry);
   if (json == expected) return entry;
   for (const auto& [key, value] : expected.members()) {

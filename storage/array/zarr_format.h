@@ -7,13 +7,13 @@
 
 namespace rhizome::inline internal {
 
-/// The zarr.json of an array and of a group: text and struct, no file (storage/FORMAT.md,
-/// "Arrays"). Source: Zarr v3 core specification.
+/// Makes the zarr.json of an array (storage/FORMAT.md, "Arrays"). Source: Zarr v3 core
+/// specification. These functions touch no file.
 std::string EncodeArrayJson(const ArrayEntry& entry);
 
-/// Parses what EncodeArrayJson writes, spaces and order of keys aside; a metadata document of other
-/// writers that says something this engine cannot keep is refused. The name of an array is its
-/// folder's. Errors: kCorruption, naming the field.
+/// Parses a document that EncodeArrayJson wrote; spaces and the order of keys may differ. It
+/// refuses a document with any content that this engine would not write. The array gets the name
+/// `name`, that of its folder. Errors: kCorruption, naming the field.
 Result<ArrayEntry> DecodeArrayJson(std::string_view text, std::string_view name);
 
 }  // namespace rhizome::inline internal

@@ -11,14 +11,16 @@ namespace rhizome::inline internal {
 
 using ZarrJson = JsonValue;
 
-/// "zarr.json, <field>: <why>". kCorruption.
+/// Makes kCorruption, "zarr.json, <field>: <why>".
 Status BadZarrJson(std::string_view field, std::string_view why);
 
-/// The object that a zarr.json holds: at most 1 MiB long and 32 levels deep.
+/// Parses a zarr.json, which must be an object of at most 1 MiB and 32 levels. Errors: kCorruption.
 Result<ZarrJson> ParseZarrJson(std::string_view text);
 
-/// The value at a JSON pointer such as "/a/0", or null.
+/// Returns the value at a JSON pointer such as "/a/0", or null. The result lives as long as `json`.
 const ZarrJson& ZarrAt(const ZarrJson& json, const char* pointer);
+
+/// Return the unsigned number, or the text, at a JSON pointer. Errors: kCorruption.
 Result<std::uint64_t> ZarrNumberAt(const ZarrJson& json, const char* pointer);
 Result<std::string> ZarrTextAt(const ZarrJson& json, const char* pointer);
 

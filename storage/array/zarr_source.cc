@@ -22,12 +22,13 @@ namespace {
 using Compressor = ZarrSourceFormat::Compressor;
 
 constexpr std::size_t kCrcBytes = 4;
-// No compressor here makes more of a byte than this.
+// A bound on the compression ratio of all compressors that are read here.
 constexpr std::uint64_t kMaxRatio = std::uint64_t{1} << 16;
-// An array may have so many bytes of which no chunk tells anything.
+// An array may have up to this many bytes of fill value, whatever the length of its chunk files.
 constexpr std::uint64_t kMaxUnfoundedBytes = std::uint64_t{1} << 28;
 
-/// What a chunk file may be longer than its chunk: headers, and codecs that failed to compress.
+/// Returns the most bytes that a compressed chunk may have: headers, and data that does not
+/// compress, may make it longer than the chunk.
 std::uint64_t MaxFileBytes(std::uint64_t chunk_bytes) {
   return chunk_bytes + chunk_bytes / 64 + 4096;
 }
@@ -48,7 +49,7 @@ Status DecodeGzip(std::span<const std::byte> frame, std::span<std::byte> out) {
   return Damaged("a damaged gzip stream, or one of another length");
 }
 
-/// Takes a checksum off the end. Errors: kInvalidArgument.
+/// Checks the checksum at the end, and returns the bytes before it. Errors: kInvalidArgument.
 Result<std::span<const std::byte>> TakeCrc(std::span<const std::byte> bytes) {
   if (bytes.size() < kCrcBytes) return Fail(Damaged("too short for its checksum"));
   const auto content = bytes.first(bytes.size() - kCrcBytes);
@@ -59,7 +60,7 @@ Result<std::span<const std::byte>> TakeCrc(std::span<const std::byte> bytes) {
       Damaged(fmt::format("the checksum is {:08x}, but its bytes give {:08x}", stored, computed)));
 }
 
-/// Elements one by one, as they are stored, into those that are read.
+/// Converts elements one by one from their stored form to the form that is returned.
 class ElementReader {
  public:
   explicit ElementReader(const ZarrSourceFormat& format)
@@ -69,7 +70,7 @@ class ElementReader {
 
   bool Copies() const { return !format_.big_endian && !format_.float64; }
 
-  /// False: a float64 beyond float32.
+  /// Converts an element; returns false for a float64 that does not fit float32.
   bool Read(const std::byte* from, std::byte* to) const {
     std::array<std::byte, 8> element{};
     std::memcpy(element.data(), from, from_bytes_);
@@ -95,7 +96,7 @@ class ElementReader {
 }  // namespace
 
 Result<std::unique_ptr<ZarrSource>> ZarrSource::Open(FileSystem& fs, const Path& folder) {
-  // FileSystem refuses links, for the sake of stores; a user's folder may well be one.
+  // A user's folder may be a link, which FileSystem refuses for the sake of stores.
   std::error_code unresolved;
   const Path canonical = std::filesystem::canonical(folder, unresolved);
   const Path& real = unresolved ? folder : canonical;
@@ -131,6 +132,10 @@ Path ZarrSource::ChunkPath(std::uint64_t strip, std::uint64_t across) const {
   return folder_ / key;
 }
 
+/// For each chunk of the strip, from left to right:
+///   1. LoadChunk reads and decodes it; in a sharded array LoadInner finds it by the shard's index;
+///   2. Place converts its elements into their columns of `out`, or fills these if it is missing.
+/// Then it refuses an array that has given far more bytes than its files can hold.
 Status ZarrSource::ReadStrip(std::uint64_t strip, std::span<std::byte> out) {
   if (strip >= format_.strips() || out.size() != RowsInStrip(strip) * format_.row_bytes())
     return Status::InvalidArgument(fmt::format("no strip {} of {} bytes", strip, out.size()));
@@ -194,20 +199,20 @@ Result<bool> ZarrSource::LoadInner(std::uint64_t strip, std::uint64_t across, co
   const InnerRange& range = shard->ranges[inner];
   if (range.missing()) return false;
   RHIZOME_ASSIGN_OR_RETURN(const bool there, OpenFile(path));
-  // It was there a moment ago.
+  // The file existed when its index was read.
   if (!there) return Fail(Damaged("the file is gone"));
   const Status loaded = LoadBytes(range.offset_bytes, range.size_bytes);
   if (!loaded.ok()) return Fail(loaded.WithContext(DescribeInner(inner, range)));
   return true;
 }
 
-/// Decodes what stands at `offset` of the open file.
+/// Reads `bytes` bytes at `offset` of the open file and decodes them as a chunk.
 Status ZarrSource::LoadBytes(std::uint64_t offset, std::uint64_t bytes) {
   const std::uint64_t chunk_bytes = format_.chunk_bytes();
   const std::uint64_t checksum_bytes =
       kCrcBytes * (std::uint64_t{format_.inner_checksums} + format_.outer_checksums);
   const bool raw = format_.compressor == Compressor::kNone;
-  // Before memory is taken for either of the two.
+  // Checked before memory is allocated for the encoded or the decoded bytes.
   if (raw ? bytes != chunk_bytes + checksum_bytes
           : bytes > MaxFileBytes(chunk_bytes) + checksum_bytes || bytes < chunk_bytes / kMaxRatio)
     return Damaged(fmt::format("{} bytes cannot be a chunk of {} bytes", bytes, chunk_bytes));

@@ -19,13 +19,14 @@ namespace {
 
 using Compressor = ZarrSourceFormat::Compressor;
 
+// A limit of this reader, not of Zarr.
 constexpr std::size_t kMaxCodecs = 8;
 
 Status Bad(std::string_view field, std::string_view why) {
   return Status::InvalidArgument(BadZarrJson(field, why).message());
 }
 
-/// The name of a codec, grid or encoding, which may stand alone or beside its configuration.
+/// Returns the name of a codec, grid or encoding: the value itself, or its member "name".
 std::string NameOf(const ZarrJson& json) {
   if (json.is_string()) return json.text();
   const ZarrJson& name = ZarrAt(json, "/name");
@@ -90,7 +91,7 @@ Status ParseShape(const ZarrJson& json, ZarrSourceFormat& format) {
   return Status::Ok();
 }
 
-/// Of chunks, or of those inside shards.
+/// Checks the size of a chunk, in a sharded array of an inner chunk.
 Status CheckChunkBytes(const ZarrSourceFormat& format) {
   std::uint64_t chunk_bytes = format.stored_element_bytes();
   if (!__builtin_mul_overflow(chunk_bytes, format.chunk_rows, &chunk_bytes) &&
@@ -132,7 +133,7 @@ bool PutInteger(const ZarrJson& value, std::array<std::byte, 8>& fill) {
   return true;
 }
 
-/// The bits of an element in hexadecimal, "0x7fc00001": all digits of its width.
+/// Parses a float that is given by its bits, such as "0x7fc00001", with all digits of its width.
 std::optional<double> FloatOfBits(std::string_view text, const ZarrSourceFormat& format) {
   const std::size_t digits = 2 * format.stored_element_bytes();
   if (!text.starts_with("0x") || text.size() != 2 + digits) return std::nullopt;
@@ -228,7 +229,7 @@ Status CheckCodecList(const ZarrJson& codecs, const char* field) {
   return Bad(field, "not a list of one to eight codecs");
 }
 
-/// Is the codec `bytes` big-endian? It is always there, also where one byte has no order.
+/// Parses the codec `bytes`, which every array has, and returns whether it is big-endian.
 Result<bool> ParseBytes(const ZarrJson& codec, const char* field) {
   const std::string name = NameOf(codec);
   if (name == "sharding_indexed") return Fail(Bad(field, "shards inside of shards are not read"));
@@ -238,7 +239,7 @@ Result<bool> ParseBytes(const ZarrJson& codec, const char* field) {
   return endian == "big";
 }
 
-/// The codecs of chunks that are decoded by themselves.
+/// Parses the codecs of a chunk, in a sharded array of an inner chunk.
 Status ParseChunkCodecs(const ZarrJson& codecs, const char* field, ZarrSourceFormat& format) {
   RHIZOME_RETURN_IF_ERROR(CheckCodecList(codecs, field));
   RHIZOME_ASSIGN_OR_RETURN(const bool big_endian, ParseBytes(codecs[0], field));
@@ -265,7 +266,8 @@ Status ParseChunkCodecs(const ZarrJson& codecs, const char* field, ZarrSourceFor
   return Status::Ok();
 }
 
-/// Codecs of a fixed length only, so that the index is found without being read.
+/// Parses the codecs of a shard's index. Only those that keep its length fixed are accepted, so
+/// that the place of the index is known.
 Status ParseIndexCodecs(const ZarrJson& codecs, ShardIndexFormat& index) {
   constexpr const char* kField = "/codecs/0/configuration/index_codecs";
   RHIZOME_RETURN_IF_ERROR(CheckCodecList(codecs, kField));
@@ -277,7 +279,8 @@ Status ParseIndexCodecs(const ZarrJson& codecs, ShardIndexFormat& index) {
   return Status::Ok();
 }
 
-/// How many chunks a shard holds, and whether the indexes beside one another fit memory.
+/// Computes how many chunks a shard holds, and checks that the indexes of a row of the shard grid
+/// fit into memory.
 Status CountInnerChunks(ZarrSourceFormat& format) {
   constexpr const char* kField = "/codecs/0/configuration/chunk_shape";
   if (format.chunk_rows == 0 || format.chunk_dim == 0) return Bad(kField, "an extent is 0");
@@ -320,6 +323,9 @@ Status ParseCodecs(const ZarrJson& codecs, ZarrSourceFormat& format) {
 
 }  // namespace
 
+/// Parses the JSON, refuses unknown fields, then reads element type, shape and grid, fill value,
+/// chunk keys, and the codecs, which may replace the grid's chunks by those inside shards. The
+/// order matters: the fill value needs the type, and the codecs need type and shape.
 Result<ZarrSourceFormat> ParseZarrSource(std::string_view text) {
   const auto parsed = ParseZarrJson(text);
   if (!parsed) return Fail(Status::InvalidArgument(parsed.error().message()));

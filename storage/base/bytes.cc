@@ -53,7 +53,8 @@ void ByteReader::Refuse(std::string_view field, std::string_view why) {
 
 namespace {
 
-/// Length of the sequence that begins with `lead` and the range of its second byte; 0 if none may.
+/// The length of the UTF-8 sequence that a lead byte begins (0: no sequence begins with it), and
+/// the range of its second byte. Source: table 3-7 of the Unicode Standard.
 struct Sequence {
   std::size_t length;
   unsigned char second_min;

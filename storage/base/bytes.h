@@ -26,7 +26,7 @@ class ByteWriter {
   }
   void Double(double value) { Number(std::bit_cast<std::uint64_t>(value)); }
   void Bytes(std::span<const std::byte> bytes);
-  /// A uint32 length, then the characters.
+  /// Writes a uint32 length, then the characters.
   void String(std::string_view text) {
     Number(static_cast<std::uint32_t>(text.size()));
     Bytes(std::as_bytes(std::span(text)));
@@ -51,13 +51,14 @@ class ByteReader {
     const auto from = Bytes(field, sizeof(T));
     return from.empty() ? T{0} : LoadLittle<T>(from.data());
   }
+  /// Fails on infinities and NaN.
   double Double(std::string_view field);
   std::string String(std::string_view field, std::size_t max_bytes);
-  /// Empty after a failure.
+  /// Returns the next `count` bytes, borrowed, or none after a failure.
   std::span<const std::byte> Bytes(std::string_view field, std::size_t count);
 
-  /// How many records follow, each at least `record_bytes` long: more than the rest can hold is an
-  /// error, so that the caller may reserve memory for them.
+  /// Reads a uint64 count of records that are each at least `record_bytes` long. Fails when the
+  /// rest of the bytes cannot hold that many, so that the caller may reserve memory for them.
   std::size_t Count(std::string_view field, std::size_t record_bytes, std::size_t max_count);
 
   /// Fails with kCorruption at the place that was read last, unless something failed before.
@@ -74,7 +75,7 @@ class ByteReader {
   Status status_;
 };
 
-/// Is `text` well-formed UTF-8 (no surrogates, no overlong forms)?
+/// Returns whether `text` is well-formed UTF-8 (no surrogates, no overlong forms).
 bool IsUtf8(std::string_view text);
 
 }  // namespace rhizome::inline internal

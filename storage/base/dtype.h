@@ -20,10 +20,10 @@ enum class DataType : std::uint8_t {
   kUint8 = 6,
 };
 
-/// Bytes of one element.
+/// Returns the bytes of one element; 0 for kInvalid.
 std::size_t DataTypeBytes(DataType type);
 
-/// The Zarr v3 and NumPy name, such as "float32".
+/// Returns the name that Zarr v3 and NumPy use, such as "float32"; "invalid" for kInvalid.
 std::string_view DataTypeName(DataType type);
 
 /// The inverse of DataTypeName; nothing for a name that is not supported.

@@ -19,13 +19,13 @@ Status Translate() {
     return Status::OutOfMemory(std::string("no memory left: ") + error.what());
   } catch (const std::system_error& error) {
     const int number = error.code().value();
-    // A limit on processes or threads, or on memory: what pthread_create says.
+    // pthread_create says EAGAIN at a limit on processes, threads or memory.
     if (error.code() == std::errc::resource_unavailable_try_again)
       return Status::OutOfMemory(std::string("no thread can be started: ") + error.what() +
                                  "; allow more processes or memory");
     return Status::FromErrno(number, "system call");
   } catch (const std::exception& error) {
-    // What others make of an error of pthread_create: oneTBB and libtorch.
+    // oneTBB and libtorch turn an error of pthread_create into an exception that names the call.
     if (std::string_view(error.what()).find("pthread_create") != std::string_view::npos)
       return Status::OutOfMemory(std::string("no thread can be started: ") + error.what() +
                                  "; allow more processes or memory");

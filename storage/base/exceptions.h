@@ -6,15 +6,17 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// What is said where there is no memory, even for words: short enough to take none.
+/// The error for a lack of memory. Its message fits std::string's inner buffer, so that making it
+/// allocates nothing.
 inline Status NoMemory() { return {StatusCode::kOutOfMemory, "no memory left"}; }
 
-/// The exception that is being caught, as a Status: kOutOfMemory where memory or threads are short.
-/// For the edges of the library, which no exception crosses, and of threads, whose exceptions end
-/// the process. Within a catch block only. Never throws.
+/// Translates the exception that is being handled into a Status: kOutOfMemory when memory or
+/// threads are short. The edges of the library use it, which no exception crosses, and those of
+/// threads, where an exception would end the process. May be called only within a catch block.
+/// Never throws.
 Status StatusOfException() noexcept;
 
-/// Does `work`, which returns a Status or a Result; what it throws is an error, too.
+/// Runs `work`, which returns a Status or a Result; an exception becomes an error.
 template <typename Work>
 auto Guarded(const Work& work) noexcept -> decltype(work()) {
   try {

@@ -9,7 +9,8 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// The beginning of a text that came from outside, for a message: a line of input may be long.
+/// Shortens a text that came from outside, such as a line of input, for use in a message: at most
+/// `most_bytes` bytes, cut between two UTF-8 characters, with " ..." behind them if any was cut.
 inline std::string Excerpt(std::string_view text, std::size_t most_bytes = 300) {
   if (text.size() <= most_bytes) return std::string(text);
   std::size_t end = most_bytes;

@@ -5,7 +5,7 @@
 
 namespace rhizome::inline internal {
 
-/// IEEE 754 binary16 to binary32, exact.
+/// Converts IEEE 754 binary16 to binary32, exactly.
 inline float HalfToFloat(std::uint16_t half) {
   const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000U) << 16;
   const std::uint32_t exponent = (half >> 10) & 0x1FU;
@@ -16,8 +16,8 @@ inline float HalfToFloat(std::uint16_t half) {
   return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(magnitude));
 }
 
-/// Binary32 to the nearest binary16, ties to even; too large a value becomes infinite, NaN stays
-/// NaN.
+/// Rounds binary32 to the nearest binary16, ties to even. A value that is too large becomes
+/// infinite, NaN stays NaN.
 inline std::uint16_t FloatToHalf(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000U);

@@ -13,20 +13,20 @@ namespace RHIZOME_API rhizome {
 /// CRC-32C (Castagnoli) as Zarr's codec, iSCSI and RocksDB define it; `seed` continues a sum.
 std::uint32_t Crc32c(std::span<const std::byte> bytes, std::uint32_t seed = 0);
 
-/// The sum of two byte strings one after the other, from the sums of both and the length of the
+/// Returns the CRC-32C of a concatenation, given the sums of both parts and the length of the
 /// second (the bytes themselves are not needed). Source: M. Adler's crc32_combine in zlib.
 std::uint32_t Crc32cCombine(std::uint32_t first, std::uint32_t second, std::uint64_t second_bytes);
 
-/// The sum of a file from those of its blocks, all of `block_bytes` but the last, which ends at
-/// `total_bytes`.
+/// Returns the CRC-32C of a file of `total_bytes`, given the sums of its blocks. Every block has
+/// `block_bytes` but the last, which ends with the file.
 std::uint32_t Crc32cOfBlocks(std::span<const std::uint32_t> blocks, std::uint64_t block_bytes,
                              std::uint64_t total_bytes);
 
-/// XXH3-128, canonical (big-endian) byte order.
+/// XXH3-128 in its canonical (big-endian) byte order.
 using Hash128 = std::array<std::byte, 16>;
 Hash128 Xxh3(std::span<const std::byte> bytes);
 
-/// XXH3-128 and CRC-32C of a stream.
+/// Computes XXH3-128 and CRC-32C of a stream in one pass. Threads: one at a time.
 class StreamHash {
  public:
   StreamHash();
@@ -35,6 +35,7 @@ class StreamHash {
   StreamHash& operator=(StreamHash&&) noexcept;
 
   void Update(std::span<const std::byte> bytes);
+  /// The hashes of all bytes so far; more may follow.
   Hash128 xxh3() const;
   std::uint32_t crc32c() const { return crc32c_; }
 

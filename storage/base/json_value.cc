@@ -37,7 +37,8 @@ void AppendQuoted(std::string_view text, std::string& out) {
   out += '"';
 }
 
-/// Writes values, those within others `indent` blanks further in; in one line if it is negative.
+/// Writes values as text. Each level is indented by `indent` more blanks; a negative `indent`
+/// writes one line.
 class Dumper {
  public:
   explicit Dumper(int indent) : indent_(indent) {}
@@ -102,7 +103,8 @@ class Dumper {
   std::string out_;
 };
 
-/// Makes a value of what nlohmann's parser comes upon. It is not deeper than kMaxJsonNesting.
+/// Builds a JsonValue from the events of nlohmann's SAX parser. Its depth is bounded: ParseJson has
+/// refused text beyond kMaxJsonNesting.
 class Builder {
  public:
   JsonValue Take() { return std::move(done_); }
@@ -129,7 +131,7 @@ class Builder {
  private:
   struct Level {
     JsonValue value;
-    std::string key;  // of the member that comes next
+    std::string key;  // the name of the member that comes next
   };
 
   bool Open(JsonValue empty) {
@@ -243,6 +245,9 @@ bool operator==(const JsonValue& a, const JsonValue& b) {
   return as_doubles ? a.number() == b.number() : a.value_ == b.value_;
 }
 
+/// 1. Refuses text that is nested too deep, before a parser sees it.
+/// 2. Lets nlohmann's SAX parser read the text; it checks the syntax and numbers.
+/// 3. Builder makes the value from the parser's events, with members sorted by name.
 Result<JsonValue> ParseJson(std::string_view text) {
   if (IsJsonTooDeep(text))
     return Fail(Status::Corruption(fmt::format("nested deeper than {}", kMaxJsonNesting)));

@@ -15,10 +15,10 @@ namespace rhizome::inline internal {
 
 struct JsonMember;
 
-/// A value of JSON, and what it holds: of what a store reads and writes. That of nlohmann takes
-/// memory in its destructor, which ends the process where there is none; this one never does, and
-/// where memory is short std::bad_alloc is thrown. Members of an object are sorted by their names.
-/// Threads: a value; const functions from many.
+/// A JSON document that a store reads or writes. The destructor of nlohmann's own type allocates,
+/// which ends the process when memory is short; this one never does. Other functions throw
+/// std::bad_alloc then. Members of an object are sorted by name.
+/// Threads: a value; const functions may be called from many threads.
 class JsonValue {
  public:
   using Items = std::vector<JsonValue>;
@@ -54,7 +54,7 @@ class JsonValue {
   bool is_array() const { return std::holds_alternative<Items>(value_); }
   bool is_object() const { return std::holds_alternative<Members>(value_); }
 
-  /// Of the kind that the value is of, else nothing: 0, "", no items.
+  /// The content of a value of that kind. A value of another kind gives 0, "" or no items.
   std::uint64_t unsigned_number() const;
   std::int64_t integer() const;  ///< at most INT64_MAX
   double number() const;
@@ -62,21 +62,25 @@ class JsonValue {
   const Items& items() const;
   const Members& members() const;
 
+  /// The number of items of an array or members of an object; 0 for everything else.
   std::size_t size() const;
   bool empty() const { return size() == 0; }
   const JsonValue& operator[](std::size_t i) const { return items()[i]; }
 
-  /// The member of that name; null if there is none, or this is no object.
+  /// Returns the member of that name, or nullptr if there is none or this is no object. The pointer
+  /// is valid until this value changes.
   const JsonValue* Find(std::string_view name) const;
 
-  /// Makes an array, or object, of null. Of two members of a name the later one stays.
+  /// Adds an item to an array, or sets a member of an object, replacing one of the same name. A
+  /// null value becomes an array or an object first.
   void Add(JsonValue item);
   void Set(std::string name, JsonValue value);
 
-  /// The same object with that member.
+  /// Sets a member and returns the object, for chains.
   JsonValue With(std::string name, JsonValue value) &&;
 
-  /// Its text: in a line, or with so many blanks before each level, as nlohmann's writes it.
+  /// Returns the value as text, laid out as nlohmann's dump() does: in one line, or, with `indent`
+  /// >= 0, a line for each member, with `indent` blanks a level.
   std::string Dump(int indent = -1) const;
 
   /// Numbers are compared by their values.
@@ -85,8 +89,9 @@ class JsonValue {
  private:
   static JsonValue EmptyArray();
 
-  // Not trivial: of a variant of which libstdc++ 12 thinks that it always holds something, it
-  // destroys what is not there when a copy of it cannot be made.
+  // Its copy constructor is not trivial on purpose: libstdc++ 12 treats a variant that it believes
+  // never to be valueless in such a way that, when a copy throws, an object is destroyed that was
+  // never made.
   struct Null {
     Null() = default;
     Null(const Null&) noexcept {}

@@ -14,7 +14,7 @@ namespace rhizome::inline internal {
 namespace {
 
 std::atomic<std::uint64_t> held{0};
-std::atomic<bool> left_behind{false};  // in another process, of which this one is a fork
+std::atomic<bool> left_behind{false};  // this is a fork of a process that had such threads
 
 void AfterForkInChild() {
   if (held.exchange(0) > 0) left_behind = true;
@@ -30,7 +30,7 @@ void EndOfProcess(int status, void*) {
 
 bool RegisterEnd() { return on_exit(EndOfProcess, nullptr) == 0; }
 
-// When this library is loaded: what a program registers comes later, and is done earlier.
+// Runs when this library is loaded. Handlers that a program registers later run earlier.
 [[maybe_unused]] const bool prepared =
     pthread_atfork(nullptr, nullptr, AfterForkInChild) == 0 && RegisterEnd();
 

@@ -4,11 +4,11 @@
 
 namespace rhizome::inline internal {
 
-/// Held while a library (RocksDB, oneTBB) has threads that are the process's, and that it waits
-/// for, or lets go, when the process ends. A forked child has none of them: there it would wait for
-/// ever, or read where nothing is. A child that was forked meanwhile and ends by exit() does what
-/// was registered for that (atexit, destructors of static objects) up to what the library
-/// registered, flushes the standard streams and ends. Threads: any.
+/// Is held while a library (RocksDB, oneTBB) has threads in this process that it waits for, or
+/// releases, when the process ends. A forked child has none of these threads: there the library
+/// would wait for ever, or read freed memory. So a child that was forked meanwhile and calls exit()
+/// runs only the exit handlers (atexit, destructors of static objects) that were registered after
+/// the library's, flushes the standard streams and ends. Threads: any.
 class LibraryThreads {
  public:
   LibraryThreads();
@@ -16,12 +16,12 @@ class LibraryThreads {
   LibraryThreads(const LibraryThreads&) = delete;
   LibraryThreads& operator=(const LibraryThreads&) = delete;
 
-  /// Is this the process that has the threads?
+  /// Returns whether this is the process that has the threads.
   bool here() const { return process_.here(); }
 
-  /// A library that waits for its threads in a destructor of a static object which it makes when it
-  /// is first used: to be called once it has. What was registered for the end of the process before
-  /// that is left out in such a child. Where it waits when the library is unloaded nothing is.
+  /// Must be called after the first use of a library that waits for its threads in the destructor
+  /// of a static object, which it makes at that first use. A forked child then leaves out all exit
+  /// handlers that were registered before. A library that waits when it is unloaded needs no call.
   static void AreAwaitedFromNowOn();
 
  private:

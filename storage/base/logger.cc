@@ -61,12 +61,13 @@ std::string ToText(const LogLine& line) {
   return text;
 }
 
-/// Invariant: the worker alone calls the callback, and never under the mutex.
+/// Invariant: only the worker calls the callback, and never under the mutex. (Without a worker,
+/// because the system gave no thread, Stop calls it.)
 class Logger::Impl {
  public:
   explicit Impl(LogCallback callback) : callback_(std::move(callback)) { StartWorker(); }
 
-  // Delivers what waits.
+  // Delivers the lines that wait, then ends the worker.
   void Stop() {
     {
       const MutexLock lock(mutex_);
@@ -77,7 +78,7 @@ class Logger::Impl {
     Deliver();  // if there never was a thread
   }
 
-  /// A line, unless it cannot be made or kept; then it is counted.
+  /// Queues the line that `make` returns. A line that cannot be made or kept is counted as dropped.
   template <typename Make>
   void Push(const Make& make) noexcept RHIZOME_EXCLUDES(mutex_) {
     const Status kept = Guarded([&] { return TryPush(make()); });
@@ -90,7 +91,7 @@ class Logger::Impl {
   bool of_this_process() const { return process_.here(); }
 
  private:
-  // Where the system gives no thread now, the next line tries again.
+  // If the system gives no thread now, the next line tries again.
   void StartWorker() {
     if (!worker_.started())
       static_cast<void>(worker_.Start([this] {
@@ -112,7 +113,7 @@ class Logger::Impl {
     return Status::Ok();
   }
 
-  // A line that cannot be delivered for want of memory is lost, and the next ones are not.
+  // When memory is short, the lines that were taken out are lost, and later ones are delivered.
   void Deliver() RHIZOME_EXCLUDES(mutex_) {
     while (!Guarded([&]() -> Status {
               DeliverAll();
@@ -145,7 +146,7 @@ class Logger::Impl {
   void Call(const LogLine& line) const {
     try {
       callback_(line);
-    } catch (...) {  // the user's code; what it throws is nobody's to handle here
+    } catch (...) {  // no caller on the logger's thread could handle an exception of the callback
     }
   }
 
@@ -165,7 +166,7 @@ Logger::Logger(LogCallback callback, LogLevel least)
 
 Logger::~Logger() {
   if (impl_ == nullptr) return;
-  // The worker did not come along into a forked child: nothing of it may be touched there.
+  // A forked child does not have the worker, so nothing of it may be touched there.
   if (!impl_->of_this_process()) {
     static_cast<void>(impl_.release());
     return;

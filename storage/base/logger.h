@@ -14,9 +14,9 @@
 namespace RHIZOME_API rhizome {
 
 enum class LogLevel : std::uint8_t {
-  kDebug,    ///< what a developer of the engine wants to know
+  kDebug,    ///< details for developers of the engine
   kInfo,     ///< rare events: opened, compacted, a new generation
-  kWarning,  ///< goes on, but somebody should look
+  kWarning,  ///< the operation goes on, but the user should look at this
   kError,    ///< an operation failed in a way that its caller alone cannot mend
 };
 
@@ -29,8 +29,8 @@ struct LogField {
   std::variant<std::int64_t, double, std::string> value;
 };
 
-/// One event, for programs to read: `component` ("store", "graph", "catalogue") and `message` are
-/// constant words, what varies stands in `fields`.
+/// One event in a form that programs can read: `component` ("store", "graph", "catalogue") and
+/// `message` are constant texts, and `fields` holds the values that vary.
 struct LogLine {
   std::chrono::system_clock::time_point time;
   LogLevel level = LogLevel::kInfo;
@@ -43,19 +43,19 @@ struct LogLine {
 /// empty or hold blanks, quotes or control characters are quoted as in JSON.
 std::string ToText(const LogLine& line);
 
-/// Where log lines go. Called from one thread that belongs to the store, in order, a little after
-/// the event, with no lock of the engine held: a slow callback delays nobody (lines beyond
-/// Logger::kMaxWaiting are dropped, and a later line says how many), and one that throws loses
-/// only its line. It may call the engine, but must not let go of the last handle of the store
-/// whose line it was given.
+/// Receives log lines. The logger calls it from one thread of its own, in order, a little after the
+/// event, with no lock of the engine held. A slow callback delays nobody (lines beyond
+/// Logger::kMaxWaiting are dropped, and a later line says how many); one that throws loses only its
+/// line. It may call the engine, but must not release the last handle of the store whose line it
+/// was given.
 using LogCallback = std::function<void(const LogLine&)>;
 
-/// Takes lines from any thread and hands them to a callback. Without a callback it is silent and
-/// costs a branch. Lines that wait are delivered before the destructor returns; in a forked child
-/// all are dropped.
+/// Takes lines from any thread and hands them to a callback. Without a callback, logging costs a
+/// branch. The destructor delivers the lines that wait; a forked child drops all lines.
 /// Threads: any.
 class Logger {
  public:
+  /// The most lines that wait for the callback, a bound on their memory.
   static constexpr std::size_t kMaxWaiting = 4096;
 
   Logger();  ///< silent
@@ -64,7 +64,7 @@ class Logger {
   Logger(const Logger&) = delete;
   Logger& operator=(const Logger&) = delete;
 
-  /// Would a line of that level be delivered? For fields that cost something to make.
+  /// Returns whether a line of that level would be delivered. Ask before making costly fields.
   bool Wants(LogLevel level) const { return impl_ != nullptr && level >= least_; }
 
   void Log(LogLevel level, std::string_view component, std::string_view message,

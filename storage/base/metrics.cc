@@ -172,7 +172,7 @@ std::string MetricsText(const MetricsSnapshot& snapshot, MetricsLabels labels) {
 Metrics::Metrics() : shards_(std::make_unique<Shard[]>(kShards)) {}
 Metrics::~Metrics() = default;
 
-// Threads take shards in turn, so that the first kShards of them share none.
+// Threads take shards in turn, so that the first kShards threads share none.
 std::size_t Metrics::ShardOfThread() {
   static std::atomic<std::size_t> next{0};
   thread_local const std::size_t shard = next.fetch_add(1, std::memory_order_relaxed) % kShards;
@@ -192,6 +192,9 @@ void Metrics::CountError(StatusCode code) {
   Own().errors[static_cast<std::size_t>(code)].fetch_add(1, std::memory_order_relaxed);
 }
 
+/// A count reaches a user in three steps: Add, Observe and CountError count in the shard of the
+/// calling thread; Snapshot sums the shards up, and takes the gauges, of which there is one each,
+/// as they are; MetricsText writes the sums as text.
 MetricsSnapshot Metrics::Snapshot() const {
   MetricsSnapshot all;
   const auto add = [](auto& to, const auto& from) {

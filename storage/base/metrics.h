@@ -18,11 +18,11 @@
 
 namespace RHIZOME_API rhizome {
 
-/// What is counted since the store was opened; only rises. Names and meanings: MetricsText.
+/// Counts since the store was opened; they only rise. MetricsText gives their names and meanings.
 enum class Counter : std::uint8_t {
   kWrites,              ///< batches that were written
   kWriteOperations,     ///< operations in them
-  kWriteBytes,          ///< of their records and rows, as the catalogue's log takes them
+  kWriteBytes,          ///< bytes of their records and rows, as the catalogue's log takes them
   kGroupCommits,        ///< writes of the catalogue, each of one or more batches
   kNeighborLookups,     ///< calls of LookUpNeighbors
   kNeighborVertices,    ///< vertices in them
@@ -35,33 +35,34 @@ enum class Counter : std::uint8_t {
   kListCacheMisses,     ///< blocks of neighbour lists that were read from disk
   kListCacheEvictions,  ///< blocks of neighbour lists that made room for others
   kFileReads,           ///< reads of the store's files, the catalogue's own excepted
-  kFileReadBytes,       ///< bytes of them
+  kFileReadBytes,       ///< bytes that those reads returned
   kFileWriteBytes,      ///< bytes written to the store's files, the catalogue's own excepted
-  kCompactions,         ///< that made a generation
-  kCompactedCommits,    ///< commits that they took in
-  kRefreshes,           ///< of a reader, to what was committed meanwhile
+  kCompactions,         ///< compactions that made a generation
+  kCompactedCommits,    ///< commits that compactions merged into a generation
+  kRefreshes,           ///< moves of a reader to a newer commit
   kCount_,
 };
 
-/// What is so now.
+/// Current values, which rise and fall.
 enum class Gauge : std::uint8_t {
-  kGeneration,
-  kSequence,           ///< of the last commit that is seen
-  kVertices,           ///< that are not deleted
-  kEdges,              ///< of the generation
-  kDeltaEntries,       ///< edges, vertices and rows that were written since the generation
-  kDeltaCommits,       ///< commits since the generation
+  kGeneration,         ///< number of the generation that is read
+  kSequence,           ///< number of the last commit that is seen
+  kVertices,           ///< vertices that are not deleted
+  kEdges,              ///< directed edges of the generation
+  kDeltaEntries,       ///< edges, vertices and rows that were written since the generation was made
+  kDeltaCommits,       ///< commits since the generation was made
   kPinnedGenerations,  ///< generations that handles and snapshots of this store keep on disk
   kCacheBytes,         ///< memory of the caches of rows and lists that is in use
   kCount_,
 };
 
-/// What is timed. Look-ups: one call in kSampledCalls of each thread; all else: each.
+/// Timed operations. For look-ups, about one call in kSampledCalls is timed, so that most calls do
+/// not read the clock; every call of the other operations is timed.
 enum class Timer : std::uint8_t {
   kWrite,           ///< Graph::Write, waiting for others' commits included
   kNeighborLookup,  ///< LookUpNeighbors
   kRowLookup,       ///< RowLookup::Read
-  kCompaction,
+  kCompaction,      ///< a compaction
   kCount_,
 };
 
@@ -71,7 +72,8 @@ inline constexpr std::size_t kTimers = static_cast<std::size_t>(Timer::kCount_);
 inline constexpr std::size_t kStatusCodes = static_cast<std::size_t>(StatusCode::kInterrupted) + 1;
 inline constexpr std::uint64_t kSampledCalls = 16;
 
-/// Times, counted by size: bucket i holds those of at most 256 ns * 2^i, the last one all others.
+/// A histogram of times. Bucket i counts times of at most 256 ns * 2^i that no earlier bucket
+/// counts; the last bucket counts all longer ones.
 struct LatencyHistogram {
   static constexpr std::size_t kBuckets = 27;  // the last but one ends at 8.6 s
   static constexpr std::uint64_t kFirstNanoseconds = 256;
@@ -90,8 +92,8 @@ struct LatencyHistogram {
   }
   std::uint64_t count() const;
 
-  /// The upper bound, in seconds, of the bucket that holds the given share (0.5: the median); 0
-  /// without any.
+  /// Returns the upper bound, in seconds, of the bucket that holds the given quantile (0.5: the
+  /// median); 0 for an empty histogram.
   double Quantile(double share) const;
 };
 
@@ -111,13 +113,13 @@ struct MetricsSnapshot {
 using MetricsCallback = std::function<void(const MetricsSnapshot&)>;
 using MetricsLabels = std::span<const std::pair<std::string, std::string>>;
 
-/// Prometheus' text exposition format 0.0.4: HELP and TYPE of every metric, names that begin with
-/// "rhizome_", seconds and bytes as units. Every sample carries `labels`, whose names are
-/// [a-zA-Z_][a-zA-Z0-9_]* (others are left out) and whose values are any text.
+/// Writes a snapshot in Prometheus' text exposition format 0.0.4: HELP and TYPE of every metric,
+/// names that begin with "rhizome_", seconds and bytes as units. Every sample carries `labels`; a
+/// label whose name is not [a-zA-Z_][a-zA-Z0-9_]* is left out, values may be any text.
 std::string MetricsText(const MetricsSnapshot& snapshot, MetricsLabels labels = {});
 
-/// Counts what a store does. Counting takes no lock and shares no cache line with the other
-/// threads, of up to kShards; reading sums up.
+/// The metrics of a store. Counting takes no lock, and up to kShards threads share no cache line;
+/// Snapshot sums the shards up.
 /// Threads: any.
 class Metrics {
  public:
@@ -126,7 +128,8 @@ class Metrics {
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
-  /// Returns what this thread's share was before: whoever times one call in some asks it.
+  /// Adds to a counter and returns the previous count of this thread's shard, by which callers
+  /// choose the calls that they time.
   std::uint64_t Add(Counter counter, std::uint64_t count = 1) {
     return Own().counters[static_cast<std::size_t>(counter)].fetch_add(count,
                                                                        std::memory_order_relaxed);
@@ -162,10 +165,10 @@ class Metrics {
 /// Times a call and counts its error; `metrics` may be null, and then nothing happens.
 class CallMetrics {
  public:
-  /// Each call.
+  /// Times this call.
   CallMetrics(Metrics* metrics, Timer timer) : CallMetrics(metrics, timer, metrics != nullptr) {}
 
-  /// One call in kSampledCalls, told by the number of calls, which it counts.
+  /// Counts this call in `calls`, and times it if it is one in kSampledCalls.
   CallMetrics(Metrics* metrics, Timer timer, Counter calls)
       : CallMetrics(metrics, timer,
                     metrics != nullptr && metrics->Add(calls) % kSampledCalls == 0) {}
@@ -176,7 +179,7 @@ class CallMetrics {
     if (timed_) metrics_->Observe(timer_, std::chrono::steady_clock::now() - start_);
   }
 
-  /// Gives back what it is given.
+  /// Counts the error of `status`, if it is one, and returns `status`.
   Status Done(Status status) const {
     if (metrics_ != nullptr && !status.ok()) metrics_->CountError(status.code());
     return status;
@@ -195,14 +198,15 @@ class CallMetrics {
 };
 
 /// Calls a callback with a snapshot every `period`, and once more when it is destroyed, from a
-/// thread of its own; what the callback throws is dropped. Does nothing in a forked child.
+/// thread of its own. Exceptions of the callback are dropped. A forked child reports nothing.
+/// Ownership: shares `metrics`.
 class MetricsReporter {
  public:
   MetricsReporter(std::shared_ptr<const Metrics> metrics, MetricsCallback callback,
                   std::chrono::milliseconds period);
   ~MetricsReporter();
 
-  /// kOutOfMemory: the system gave no thread, and nothing is reported.
+  /// Returns kOutOfMemory if the system gave no thread, in which case nothing is reported; else OK.
   Status status() const;
 
   MetricsReporter(const MetricsReporter&) = delete;

@@ -2,8 +2,9 @@
 
 #include <string_view>
 
-/// Is the program to make this mistake? Never, except in one test (tests/reliability/mutants),
-/// which shows that the harness notices: the library of that test is compiled with RHIZOME_MUTANTS.
+/// True when the program shall make the mistake `name`. It is false everywhere but in one test
+/// (tests/reliability/mutants), whose library is compiled with RHIZOME_MUTANTS and which shows that
+/// the harness notices each mistake.
 #ifdef RHIZOME_MUTANTS
 namespace rhizome::inline internal {
 inline std::string_view active_mutant;  // set before any thread begins

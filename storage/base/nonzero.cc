@@ -50,10 +50,11 @@ bool HasAvx512() {
   return has;
 }
 
-// Whole groups: 16 elements at a time.
+// Elements of one AVX-512 register.
 constexpr std::size_t kLanes = 16;
 
-// Compressing to memory at once is slow on Zen 4; to a register and from there it is not.
+// VPCOMPRESSD with a memory operand is slow on Zen 4, so elements are compressed into a register
+// and stored from there.
 [[gnu::target("avx512f,popcnt")]] std::uint64_t PackWholeGroup(const std::byte* raw,
                                                                std::byte*& to) {
   std::uint64_t bits = 0;
@@ -89,7 +90,8 @@ void UnpackWholeGroup(std::uint64_t bits, const std::byte*& from, std::byte* out
 
 std::size_t WordsOf(std::size_t elements) { return (elements + kGroup - 1) / kGroup; }
 
-/// Does the frame hold as many elements as its bits say, for `elements` in all?
+/// Checks that the frame's length is what the bits of its `elements` elements ask for. Errors:
+/// kCorruption.
 Status CheckFrame(std::span<const std::byte> frame, std::size_t elements) {
   const std::size_t words = WordsOf(elements);
   if (frame.size() < words * kWordBytes)

@@ -2,12 +2,12 @@
 
 namespace rhizome::inline internal {
 
-/// Waits a moment (10 ms), in which a writer that is in a reader's way goes on. Private.
+/// Waits 10 ms, so that a writer that is in a reader's way can go on.
 /// Threads: any.
 void PauseForWriter();
 
-/// For tests without a writer that could go on, but with thousands of damaged or failing disks:
-/// from now on PauseForWriter returns at once, in all of this process.
+/// Makes PauseForWriter return at once from now on, in the whole process. For tests that try
+/// thousands of damaged or failing disks and have no writer that could go on.
 void PauseNoMore();
 
 }  // namespace rhizome::inline internal

@@ -54,7 +54,7 @@ void AfterForkInChild() {
 
 std::uint64_t ForkCount() {
   if (RHIZOME_MUTANT("a fork is not noticed")) return 0;
-  // Without memory for the handlers the process's number has to do.
+  // If there is no memory for the handlers, the pid takes the place of the count.
   static const bool handled = pthread_atfork(BeforeFork, AfterForkInParent, AfterForkInChild) == 0;
   return handled ? forks.load(std::memory_order_relaxed) : static_cast<std::uint64_t>(getpid());
 }
@@ -70,7 +70,7 @@ Status OwnerProcess::Check(std::string_view what) const {
 }
 
 ForkMutex::ForkMutex() : place_(ForkMutexes::Instance().Add(this)) {
-  static_cast<void>(ForkCount());  // or else nobody would lock it before a fork
+  static_cast<void>(ForkCount());  // registers the handlers that lock it before a fork
 }
 ForkMutex::~ForkMutex() { ForkMutexes::Instance().Remove(place_); }
 

@@ -12,26 +12,27 @@
 
 namespace RHIZOME_API rhizome {
 
-// Of forked children. A child may read what is in memory, and open a store to read it. It ends by
-// _exit(), by exec or by exit(): RocksDB and oneTBB have threads of their own in a process that has
-// a store open, and would wait for them in a child, too, so that exit() does there what was
-// registered for it (atexit, destructors of static objects) since a store was first opened for
-// writing, or all of it where none was open at the fork; it flushes the standard streams, and then
-// the process ends.
+// Rules for forked children. A child may read data that is in memory, and open a store to read it.
+// It may end by _exit(), by exec or by exit(). RocksDB and oneTBB have threads in a process that
+// has a store open, and would wait for them in a child too; so exit() in a child runs only the
+// handlers (atexit, destructors of static objects) that were registered since a store was first
+// opened for writing, or all of them if no store was open at the fork. Then it flushes the standard
+// streams and ends the process.
 
-/// How many forks lie between this process and the one that loaded the library. As cheap as a load,
-/// where getpid is a system call. Threads: any.
+/// Returns how many forks lie between this process and the one that loaded the library. It costs a
+/// load, while getpid is a system call. Threads: any.
 std::uint64_t ForkCount();
 
-/// Notes which process made something that a fork leaves behind or shares with its parent: a ring,
-/// threads, a database. Whoever has one asks before each use, and leaves what is not of this
-/// process alone, also when it is destroyed. Threads: any.
+/// Records which process made a resource that a fork leaves behind or shares with its parent: a
+/// ring, threads, a database. The owner of the resource asks before each use, and does not touch a
+/// resource of another process, not even in its destructor. Threads: any.
 class OwnerProcess {
  public:
   OwnerProcess();
   bool here() const { return forks_ == ForkCount(); }
 
-  /// Errors: kInvalidArgument, this is a fork. `what`: such as "the catalogue 'g.rz/catalog'".
+  /// Errors: kInvalidArgument, this is a fork. `what` names the resource in the message, such as
+  /// "the catalogue 'g.rz/catalog'".
   Status Check(std::string_view what) const;
 
  private:
@@ -39,9 +40,9 @@ class OwnerProcess {
   pid_t pid_;
 };
 
-/// A Mutex that a forked child may use although another thread of the parent had it at that moment:
-/// a fork waits for it. For what is in memory, which a child goes on reading. It is held for
-/// moments only, and never while another one of these is locked or made.
+/// A Mutex that a forked child may use even if another thread of the parent uses it: a fork waits
+/// until it is free. It guards data in memory that a child goes on reading. Rules: hold it for
+/// moments only, and neither lock nor make another ForkMutex meanwhile.
 class ForkMutex : public Mutex {
  public:
   ForkMutex();

@@ -4,8 +4,8 @@
 
 namespace rhizome::inline internal {
 
-/// For destructors, which must not throw: does `work`. Without memory for it the rest of the work is
-/// left to the next opening, as after a crash. Private.
+/// Runs `work` in a destructor, which must not throw. If memory runs out, the rest of the work is
+/// left to the next opening, as after a crash.
 template <typename Work>
 void Quietly(const Work& work) noexcept {
   try {

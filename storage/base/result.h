@@ -19,7 +19,7 @@ inline tl::unexpected<Status> Fail(Status status) {
 }
 
 inline namespace internal {
-// One overload for each of the two shapes a fallible expression can have.
+// A fallible expression is a Status or a Result; each function has an overload for both.
 inline const Status& StatusOf(const Status& status) { return status; }
 template <typename T>
 const Status& StatusOf(const Result<T>& result) {
@@ -54,7 +54,8 @@ struct Failure {
       return ::rhizome::internal::Failure{::rhizome::internal::StatusOf(rhizome_outcome)};   \
   } while (false)
 
-/// `RHIZOME_ASSIGN_OR_RETURN(auto file, fs.OpenRead(path));`
+/// Declares a variable with the value of a Result, or returns its error from the enclosing
+/// function: `RHIZOME_ASSIGN_OR_RETURN(auto file, fs.OpenRead(path));`
 #define RHIZOME_ASSIGN_OR_RETURN(declaration, expression) \
   RHIZOME_ASSIGN_OR_RETURN_AS(RHIZOME_CONCAT(rhizome_result_, __LINE__), declaration, expression)
 #define RHIZOME_ASSIGN_OR_RETURN_AS(result, declaration, expression)           \

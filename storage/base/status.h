@@ -9,7 +9,7 @@
 
 namespace RHIZOME_API rhizome {
 
-/// What went wrong, as far as a caller can act on it. The command line maps these to exit codes.
+/// Kinds of errors that a caller can tell apart. The command line maps these to exit codes.
 enum class StatusCode : std::uint8_t {
   kOk = 0,
   kInvalidArgument,   ///< wrong usage or malformed input; trying again cannot help
@@ -18,7 +18,7 @@ enum class StatusCode : std::uint8_t {
   kPermissionDenied,  ///< the operating system refused
   kIoError,           ///< a read, write or sync failed; the message carries path, offset and errno
   kCorruption,        ///< stored bytes are not what was written; the message names file and place
-  kBusy,              ///< another process holds the lock; the message names its pid
+  kBusy,              ///< another process holds a lock; the message names its pid where it is known
   kOutOfSpace,        ///< the disk, a quota or a file-size limit is exhausted
   kOutOfMemory,       ///< the memory budget cannot hold what was asked for
   kUnsupported,       ///< a newer format, or a feature that this build lacks
@@ -58,7 +58,7 @@ class [[nodiscard]] Status {
   /// "corruption: <message>", or "ok".
   std::string ToString() const;
 
-  /// The same code with "<where>: " before the message; OK stays OK.
+  /// Returns the same code with "<where>: " before the message; OK stays OK.
   Status WithContext(std::string_view where) const;
 
  private:

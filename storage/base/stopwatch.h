@@ -7,7 +7,7 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// Wall-clock time since it was made. Threads: any.
+/// Measures the time since it was made, by the steady clock. Threads: any.
 class Stopwatch {
  public:
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }

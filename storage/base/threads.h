@@ -10,10 +10,10 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-// Every thread of the library's own is one of these: neither one that cannot be started nor an
+// The library starts its threads by these, so that neither a thread that cannot be started nor an
 // exception in one ends the process.
 
-/// A thread that does one piece of work. Threads: Start and Join from one. The destructor joins.
+/// A thread that runs one function. Its destructor joins. Threads: call Start and Join from one.
 class Thread {
  public:
   Thread() = default;
@@ -24,20 +24,21 @@ class Thread {
   /// Errors: kOutOfMemory, the system gives no more threads.
   Status Start(std::function<Status()> work);
 
-  /// Waits; what the work returned, an exception as an error. OK where none was started.
+  /// Waits for the work and returns its Status; an exception counts as an error. Returns OK if
+  /// nothing was started.
   Status Join() noexcept;
 
   bool started() const { return thread_.joinable(); }
 
  private:
   std::thread thread_;
-  Status status_;  // the thread's until it is joined
+  Status status_;  // written by the thread; read after it was joined
 };
 
-/// Does `work` on up to `threads` threads at once, the caller's among them, and waits for all.
-/// `work` takes pieces until there are none left: where the system gives fewer threads, these do
-/// all of it. Returns the first error, an exception as one; the others go on until they notice by
-/// themselves.
+/// Runs `work` on up to `threads` threads at once, the caller's among them, and waits for all.
+/// `work` must take pieces until none is left, because the system may give fewer threads, which
+/// then do all of it. Returns the error of the first thread that has one (the caller's first;
+/// exceptions count as errors). An error in one thread does not stop the others.
 Status RunOnThreads(std::size_t threads, const std::function<Status()>& work) noexcept;
 
 }  // namespace internal

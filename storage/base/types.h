@@ -8,8 +8,8 @@
 
 namespace RHIZOME_API rhizome {
 
-/// A vertex, for ever: dense, 0-based, never reused. Signed as libtorch's index type is, so that
-/// spans become tensors without a copy.
+/// The lasting id of a vertex: dense, 0-based, never reused. Signed, as libtorch's index type is,
+/// so that spans become tensors without a copy.
 using VertexId = std::int64_t;
 
 /// A vertex's position in one generation's order; changes with every compaction.
@@ -18,13 +18,13 @@ using Row = std::int64_t;
 /// A vertex type or an edge type: an index into the schema's names.
 using TypeId = std::uint16_t;
 
-/// A part of the edge set.
+/// The number of a partition, a part of the edge set.
 using PartitionId = std::uint16_t;
 
 /// A vertex within one partition: owned vertices first (in row order), then mirrors (by row).
 using LocalId = std::uint32_t;
 
-/// Which lists of a vertex are meant. kIn holds the edges that end in it.
+/// Selects neighbour lists of a vertex: kOut, its outgoing edges; kIn, the edges that end in it.
 enum class Direction : std::uint8_t { kOut = 1, kIn = 2, kBoth = 3 };
 
 /// Limits that readers enforce before they believe a size (storage/FORMAT.md, "Limits").

@@ -11,16 +11,16 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// Brackets within brackets that JSON of users and of stores may have.
+/// The deepest nesting of arrays and objects that JSON from users and stores may have: a bound on
+/// the stack of functions that recurse over a value.
 inline constexpr std::size_t kMaxJsonNesting = 32;
 
-/// Is `text` nested deeper? The library's functions that go through a value take stack for each
-/// level, so that deep ones end the process.
+/// Returns whether `text` is nested deeper than kMaxJsonNesting. Brackets in strings do not count.
 bool IsJsonTooDeep(std::string_view text);
 
-/// Parses JSON that came from outside. What is none, nested too deep, or has a key twice in one
-/// object (of which a plain parser keeps the last, without a word) is_discarded(). `repeated`,
-/// where it is given, is the first such key.
+/// Parses JSON that came from outside. The result is_discarded() if `text` is not JSON, is nested
+/// too deep, or repeats a key in one object (a plain parser silently keeps the last). `*repeated`,
+/// if given, is set to the first such key.
 nlohmann::json ParseUntrustedJson(std::string_view text,
                                   std::optional<std::string>* repeated = nullptr);
 

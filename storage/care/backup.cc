@@ -32,9 +32,9 @@ namespace {
 using Kind = DirectoryEntry::Kind;
 using LockMode = FileSystem::LockMode;
 
-constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
+constexpr std::size_t kPieceBytes = std::size_t{4} << 20;  // of one read while files are copied
 
-/// Reports the bytes that were copied or read back, and asks whether to go on.
+/// Reports the bytes that were copied or read back. Add fails if the job was cancelled.
 struct Progress {
   const JobControl& control;
   std::string_view phase;
@@ -46,7 +46,8 @@ struct Progress {
   }
 };
 
-/// Reads a file of `entry`'s length piece by piece; fails if its bytes are not the entry's.
+/// Reads a file piece by piece and passes the pieces to `take`. Fails if length or hashes are not
+/// those of `entry`.
 Status ReadChecked(FileSystem& fs, const Path& path, const FileEntry& entry, Progress& progress,
                    const std::function<Status(std::span<const std::byte>)>& take) {
   RHIZOME_ASSIGN_OR_RETURN(const auto file, OpenStored(fs, path));
@@ -69,7 +70,7 @@ Status ReadChecked(FileSystem& fs, const Path& path, const FileEntry& entry, Pro
   return Status::Corruption(fmt::format("'{}' is damaged: its hash is another", path.string()));
 }
 
-/// Copies a file and compares it with its entry. What was begun is removed when it fails.
+/// Copies a file and compares it with its entry. If that fails, it removes the copy.
 Status CopyChecked(FileSystem& fs, const Path& from, const Path& to, const FileEntry& entry,
                    Progress& progress) {
   RHIZOME_ASSIGN_OR_RETURN(const auto target, fs.CreateFile(to));
@@ -96,11 +97,19 @@ BackupInfo InfoOf(const BackupRecord& record) {
   return info;
 }
 
-/// One run of BackupStore. Threads: one.
+/// One run of BackupStore:
+///   1. opens the store for reading, which pins its generation, and takes the lock of the folder of
+///      backups, which it makes if need be (OpenFolder);
+///   2. reads the records of earlier backups (ReadRecords);
+///   3. finds the files that earlier backups hold whole (CheckShared), and copies all others
+///      (CopyFiles) and the delta (CopyDelta), everything with a comparison of hashes;
+///   4. syncs the folders, then writes the record: from then on the backup exists (Seal);
+///   5. removes older backups, and files that no record names (Remove).
 ///
-/// A file below files/ that a whole record names was whole: it was synced before the record was
-/// written. It is compared with its hash before it is shared. Any other one, of a run that was
-/// killed, is replaced.
+/// A file below files/ that a whole record names was synced before the record was written. It is
+/// compared with its hash before it is shared. Any other file, of a run that was killed, is
+/// replaced.
+/// Threads: one.
 class Backup {
  public:
   Backup(FileSystem& fs, const Path& dir, const BackupOptions& options, const JobControl& control)
@@ -128,8 +137,8 @@ class Backup {
   std::unique_ptr<FileLock> lock_;
   std::vector<std::uint64_t> numbers_;
   std::map<std::uint64_t, BackupRecord> records_;
-  std::set<Hash128> named_;  // by whole records
-  std::set<Hash128> whole_;  // of these, and of what was copied
+  std::set<Hash128> named_;  // files that whole records name
+  std::set<Hash128> whole_;  // those of them that are sound, and files that were copied
   std::set<Path> touched_;   // folders with new names
   BackupRecord next_;
   BackupReport report_;
@@ -143,7 +152,7 @@ Status Backup::CheckFolder() {
   const auto info = fs_.Stat(dir_);
   if (!info) return info.error().code() == StatusCode::kNotFound ? Status::Ok() : info.error();
   if (info->kind == Kind::kFile) return taken("is not a folder");
-  RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs_.List(dir_));  // through a link, if it is one
+  RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs_.List(dir_));  // dir_ may be a link to a folder
   const std::set<std::string_view> ours = {kLockName, kBackupName, kBackupFilesName,
                                            kBackupDeltasName, kBackupRecordsName};
   bool marked = entries.empty();
@@ -185,8 +194,8 @@ Status Backup::OpenFolder(const StoreId& id) {
   return fs_.SyncDirectory(dir_);
 }
 
-// A record that cannot be read is what a killed run left, or damage: its number is not used again,
-// and files that it may name stay.
+// A record that cannot be read is a leftover of a killed run, or damaged. Its number is not used
+// again, and files that it may name stay.
 Status Backup::ReadRecords() {
   for (const std::uint64_t number : numbers_) {
     auto record = ReadBackupRecord(fs_, dir_, number, store_->id());
@@ -198,8 +207,8 @@ Status Backup::ReadRecords() {
   return Status::Ok();
 }
 
-/// What is there is of a killed run, or of a backup whose record cannot be read at the moment: it
-/// goes only when the whole file is there.
+/// Replaces a file of a killed run, or of a backup whose record cannot be read at the moment. The
+/// old file is removed only when the whole new one exists.
 Status Backup::ReplaceFile(const Path& from, const Path& to, const FileEntry& file,
                            Progress& progress) {
   const Path aside = to.string() + ".new";
@@ -233,7 +242,7 @@ Status Backup::CopyFile(const FileEntry& file) {
   return Status::Ok();
 }
 
-/// Which of the store's files do earlier backups hold whole?
+/// Finds the store's files that earlier backups hold whole, and adds them to whole_.
 Status Backup::CheckShared() {
   std::vector<ScanFile> files;
   std::vector<const FileEntry*> entries;
@@ -274,7 +283,7 @@ Status Backup::CopyFiles() {
 
 Status Backup::CopyDelta() {
   const Path path = BackupDeltaPath(dir_, next_.number);
-  if (fs_.Stat(path)) RHIZOME_RETURN_IF_ERROR(fs_.RemoveFile(path));  // of a killed run
+  if (fs_.Stat(path)) RHIZOME_RETURN_IF_ERROR(fs_.RemoveFile(path));  // left by a killed run
   RHIZOME_ASSIGN_OR_RETURN(const auto file, fs_.CreateFile(path));
   StreamHash hash;
   std::vector<std::byte> piece;
@@ -297,7 +306,7 @@ Status Backup::CopyDelta() {
   return file->Close();
 }
 
-/// From here on the backup is there.
+/// Makes the backup exist: writes its record when all that it names is durable.
 Status Backup::Seal() {
   for (const Path& folder : touched_) RHIZOME_RETURN_IF_ERROR(fs_.SyncDirectory(folder));
   RHIZOME_RETURN_IF_ERROR(fs_.SyncDirectory(dir_ / kBackupFilesName));
@@ -310,8 +319,8 @@ Status Backup::Seal() {
   return Status::Ok();
 }
 
-/// Files that no backup names: of backups that were removed, or killed. Only where every record can
-/// be read is it known which those are.
+/// Removes files that no backup names, of backups that were removed or killed. They are known only
+/// if every record can be read.
 Status Backup::RemoveUnnamed() {
   std::set<std::string> named;
   for (const auto& [number, record] : records_) {
@@ -337,12 +346,12 @@ Status Backup::Remove(std::uint64_t keep) {
     report_.removed.push_back(oldest);
     records_.erase(records_.begin());
   }
-  // For good, before any file that it names goes.
+  // The removal of a record must be durable before any file that it names is removed.
   if (!report_.removed.empty())
     RHIZOME_RETURN_IF_ERROR(fs_.SyncDirectory(dir_ / kBackupRecordsName));
   RHIZOME_ASSIGN_OR_RETURN(const auto left, ListBackupNumbers(fs_, dir_));
   if (left.size() != records_.size()) return Status::Ok();
-  // The backup is made, whatever becomes of what killed runs left.
+  // The new backup exists, so a failure to remove leftovers of killed runs is no error.
   const Status removed = RemoveUnnamed();
   return report_.removed.empty() ? Status::Ok() : removed;
 }
@@ -366,7 +375,12 @@ Result<BackupReport> Backup::Run(const Path& store_path) {
   return std::move(report_);
 }
 
-/// One run of RestoreStore. Threads: one.
+/// One run of RestoreStore:
+///   1. reads the record of the backup (ReadRecord), and makes an empty store;
+///   2. copies the files with a comparison of hashes, and reads them back (CopyFiles, ReadBack);
+///   3. puts the delta (PutDelta), and commits the manifest;
+///   4. after an error, removes the store again.
+/// Threads: one.
 class Restore {
  public:
   Restore(FileSystem& fs, const Path& dir, const JobControl& control)
@@ -400,7 +414,7 @@ Status Restore::ReadRecord(std::optional<std::uint64_t> number) {
     RHIZOME_ASSIGN_OR_RETURN(record_, ReadBackupRecord(fs_, dir_, *number, id_));
     return Status::Ok();
   }
-  // The newest whose record is whole: killed runs leave torn ones.
+  // Take the newest backup whose record is whole, as killed runs leave torn records.
   Status status = Status::NotFound(fmt::format("no backup in '{}'", dir_.string()));
   for (auto at = numbers.rbegin(); at != numbers.rend(); ++at) {
     auto record = ReadBackupRecord(fs_, dir_, *at, id_);
@@ -408,7 +422,7 @@ Status Restore::ReadRecord(std::optional<std::uint64_t> number) {
       record_ = *std::move(record);
       return Status::Ok();
     }
-    // What a killed run left, or damage: the report says which backup was taken.
+    // The record is torn or damaged, so take the backup before it; the report names the one taken.
     status = record.error();
     if (status.code() != StatusCode::kCorruption) return status;
   }
@@ -445,7 +459,7 @@ Status Restore::ReadBack() {
   return Status::Ok();
 }
 
-/// Takes entries apart as their bytes come.
+/// Splits the bytes of a backup's delta into entries as they arrive, and puts these into a store.
 class DeltaSplitter {
  public:
   explicit DeltaSplitter(Store& store) : store_(store) {}
@@ -473,9 +487,9 @@ class DeltaSplitter {
   std::uint64_t count() const { return count_; }
 
  private:
-  static constexpr std::size_t kBatch = 1024;
+  static constexpr std::size_t kBatch = 1024;  // entries that are put at once
 
-  /// The bytes behind the length at `at`; empty inside if not all are there yet.
+  /// Returns the bytes behind the length at `at`; an empty optional if not all have arrived yet.
   Result<std::optional<std::string>> Part(std::size_t at) const {
     if (held_.size() < at + 4) return std::optional<std::string>();
     std::uint32_t length = 0;
@@ -510,7 +524,7 @@ Status Restore::PutDelta() {
                                         splitter.count(), record_.delta_entries));
 }
 
-/// Puts into the new store what the backup holds, and commits it.
+/// Fills the new store with the contents of the backup, and commits them.
 Status Restore::Fill() {
   generation_ = Store::GenerationFolder(store_->path(), record_.manifest.generation);
   RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs_, generation_));
@@ -524,7 +538,8 @@ Status Restore::Fill() {
 Result<RestoreReport> Restore::Run(const Path& target, std::optional<std::uint64_t> number) {
   const Stopwatch watch;
   RHIZOME_RETURN_IF_ERROR(ReadRecord(number));
-  // Held shared: no backup may remove files meanwhile. A folder that cannot be written needs none.
+  // This lock keeps backups from removing files meanwhile. A folder that cannot be written needs
+  // none.
   const auto lock = fs_.Lock(dir_ / kLockName, LockMode::kShared, "");
   if (!lock && lock.error().code() == StatusCode::kBusy) return Fail(lock.error());
   RHIZOME_ASSIGN_OR_RETURN(store_, Store::Create(fs_, target, id_));
@@ -554,8 +569,8 @@ Result<std::vector<BackupInfo>> ListBackups(FileSystem& fs, const Path& dir) try
   std::vector<BackupInfo> infos;
   for (const std::uint64_t number : numbers) {
     const auto record = ReadBackupRecord(fs, dir, number, id);
-    // What a killed run left is no backup. To restore a damaged one by its number says why it
-    // fails.
+    // Leave out torn records of killed runs. They cannot be told from damaged ones here; restoring
+    // a damaged backup by its number says what is wrong.
     const bool torn = !record && record.error().code() == StatusCode::kCorruption;
     if (!record && !torn) return Fail(record.error());
     if (record) infos.push_back(InfoOf(*record));

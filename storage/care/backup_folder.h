@@ -10,14 +10,14 @@
 
 namespace rhizome::inline internal {
 
-/// The store that the backups in `dir` are of. Errors: kNotFound, BACKUP is missing; kCorruption;
-/// kUnsupported.
+/// Reads the id of the store that the backups in `dir` are of. Errors: kNotFound, BACKUP is
+/// missing; kCorruption; kUnsupported.
 Result<StoreId> ReadBackupId(FileSystem& fs, const Path& dir);
 
-/// The numbers of the backups in `dir`, ascending, whether their records are whole or not.
+/// Lists the numbers of the backups in `dir`, ascending, whether their records are whole or not.
 Result<std::vector<std::uint64_t>> ListBackupNumbers(FileSystem& fs, const Path& dir);
 
-/// Errors: kNotFound; kCorruption; kUnsupported.
+/// Reads the record of a backup. Errors: kNotFound; kCorruption; kUnsupported.
 Result<BackupRecord> ReadBackupRecord(FileSystem& fs, const Path& dir, std::uint64_t number,
                                       const StoreId& id);
 

@@ -20,25 +20,26 @@ struct BackupRecord {
   std::uint64_t sequence = 0;
   std::uint64_t base_sequence = 0;
   std::uint64_t delta_entries = 0;
-  FileEntry delta;  ///< of deltas/NNNNNN; its path is not stored
+  FileEntry delta;  ///< the file deltas/NNNNNN; its path is not stored
   Manifest manifest;
 };
 
 std::vector<std::byte> EncodeBackupRecord(const BackupRecord& record, const StoreId& store_id);
 
-/// Touches no file. Errors: kCorruption; kUnsupported, a newer format.
+/// Parses a record; touches no file. Errors: kCorruption; kUnsupported, a newer format.
 Result<BackupRecord> DecodeBackupRecord(std::span<const std::byte> bytes, const StoreId& store_id);
 
-/// Entries of the delta in deltas/NNNNNN: uint32 length of the key, key, uint32 length of the
-/// value, value.
+/// Appends an entry of the delta as deltas/NNNNNN has it: uint32 length of the key, key, uint32
+/// length of the value, value.
 void AppendDeltaEntry(std::vector<std::byte>& out, std::string_view key, std::string_view value);
 
+/// The longest key or value that a reader accepts, so that a bad length takes no memory.
 inline constexpr std::uint32_t kMaxDeltaEntryBytes = std::uint32_t{1} << 30;
 
-/// "files/ab/ab…": where the file of this content stands.
+/// Returns the path of the file with this content, "files/ab/ab…".
 std::string BackupFilePath(const Hash128& xxh3);
 
-/// The content of BACKUP.
+/// Make and parse the content of BACKUP.
 std::string BackupText(const StoreId& id);
 Result<StoreId> ParseBackupText(std::string_view text);
 

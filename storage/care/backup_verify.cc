@@ -20,7 +20,14 @@ namespace {
 
 using Kind = DirectoryEntry::Kind;
 
-/// Looks at a folder of backups, and never stops at damage. Threads: one.
+/// One run of VerifyBackups, which goes on after damage:
+///   1. takes the folder's lock, and reads BACKUP;
+///   2. checks the entries at the top (CheckTop), and reads the records (ReadRecords), which say
+///      which backup needs which file;
+///   3. reads every needed file and compares its hashes (Scan);
+///   4. finds files that no backup needs, and entries that are neither files nor folders
+///      (FindUnnamed, FindSpecial).
+/// Threads: one.
 class BackupVerifier {
  public:
   BackupVerifier(FileSystem& fs, const Path& dir, const JobControl& control)
@@ -79,8 +86,8 @@ void BackupVerifier::Need(const std::string& path, const FileEntry& entry, std::
     report_.damaged.push_back({path, 0, "two backups say different things of it"});
 }
 
-/// Is this record cut off, as a power cut leaves it? Its manifest's length, which it says twice,
-/// tells how long it should be.
+/// Returns whether this record is cut off, as a power cut may leave it. The length of its manifest,
+/// which it holds twice, tells how long it should be.
 bool BackupVerifier::IsTorn(const Path& record) const {
   constexpr std::size_t kHeadBytes = 108;  // storage/FORMAT.md, "Backups"
   constexpr std::size_t kLengthAt = 100;
@@ -148,7 +155,7 @@ Status BackupVerifier::Scan() {
   return Status::Ok();
 }
 
-/// What no backup names; only where every record can be read is it known what that is.
+/// Finds files that no backup names. They are known only if every record can be read.
 Status BackupVerifier::FindUnnamed() {
   if (!records_sound_) return Status::Ok();
   for (const std::string_view folder : {kBackupFilesName, kBackupDeltasName}) {
@@ -164,8 +171,8 @@ Status BackupVerifier::FindUnnamed() {
   return Status::Ok();
 }
 
-/// What is neither a file nor a folder, and is no file that a backup needs: those Scan has seen.
-/// The next backup refuses it.
+/// Finds entries that are neither files nor folders, except in the places of needed files, which
+/// Scan has reported. They are damage, because the next backup refuses them.
 void BackupVerifier::FindSpecial(const std::vector<DirectoryEntry>& entries) {
   for (const DirectoryEntry& entry : entries) {
     if (entry.kind != Kind::kDirectory) continue;  // CheckTop has seen it
@@ -182,7 +189,8 @@ void BackupVerifier::FindSpecial(const std::vector<DirectoryEntry>& entries) {
 
 Result<VerifyReport> BackupVerifier::Run() {
   RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs_.List(dir_));
-  // No backup may remove files meanwhile. A folder that cannot be written needs no lock.
+  // This lock keeps backups from removing files meanwhile. A folder that cannot be written needs
+  // none.
   const auto lock = fs_.Lock(dir_ / kLockName, FileSystem::LockMode::kShared, "");
   if (!lock && lock.error().code() == StatusCode::kBusy) return Fail(lock.error());
   const auto id = ReadBackupId(fs_, dir_);

@@ -13,8 +13,8 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Copies a file that may end too soon. What cannot be copied for any other reason is an error, or
-/// what was only there would be lost.
+/// Copies a file that may end too soon. Any other reason why it cannot be copied is an error, so
+/// that no data is left behind.
 Status CopyLeft(FileSystem& fs, const Path& from, const Path& to) {
   for (int attempt = 1;; ++attempt) {
     RHIZOME_ASSIGN_OR_RETURN(const FileInfo info, fs.Stat(from));
@@ -38,7 +38,7 @@ Status CopyFolder(FileSystem& fs, const Path& from, const Path& to) {
   return Status::Ok();
 }
 
-/// The numbers in the names of a folder's entries, the largest first.
+/// Returns the numbers in the names of a folder's entries, the largest first.
 Result<std::vector<std::uint64_t>> NumbersIn(FileSystem& fs, const Path& folder,
                                              std::string_view prefix) {
   std::vector<std::uint64_t> numbers;
@@ -51,7 +51,7 @@ Result<std::vector<std::uint64_t>> NumbersIn(FileSystem& fs, const Path& folder,
   return numbers;
 }
 
-/// A commit of the newest manifest that is sound.
+/// Makes a commit record for the newest manifest that is sound; nothing if there is none.
 Result<std::optional<CommitRecord>> NewestManifest(FileSystem& fs, const Path& store,
                                                    const StoreId& id) {
   RHIZOME_ASSIGN_OR_RETURN(const auto generations, NumbersIn(fs, store / kGenerationsName, ""));
@@ -73,14 +73,14 @@ Result<std::optional<CommitRecord>> NewestManifest(FileSystem& fs, const Path& s
   return std::optional<CommitRecord>();
 }
 
-/// The entries of one commit, and whether they follow on those before.
+/// Copies entries of the delta, a commit at a time, while each commit follows the one before.
 class DeltaCopier {
  public:
   DeltaCopier(std::uint64_t base, Catalog& to) : to_(to), base_(base), last_(base) {}
 
   Status See(std::string_view key, std::string_view value) {
     if (stopped_) return Status::Ok();
-    // "Catalogue records" in FORMAT.md: a record's key ends in 0, and its commit's rows follow it.
+    // A record's key ends in 0, and its commit's rows follow it (FORMAT.md, "Catalogue records").
     const bool record = key.size() == kRecordKeyBytes && key.back() == '\0';
     if (record) {
       RHIZOME_RETURN_IF_ERROR(Flush());
@@ -151,7 +151,8 @@ Result<CatalogSalvage> SalvageCatalog(FileSystem& fs, const Path& store, const S
     }
   }
   RHIZOME_ASSIGN_OR_RETURN(salvage.record, NewestManifest(fs, store, id));
-  // Without its record nobody knows which commits are in the generation: numbers go on above all.
+  // Without the record it is not known which commits are in the generation, so numbers continue
+  // above all of them.
   const auto last = salvage.left == nullptr ? Result<std::uint64_t>(0) : salvage.left->LastDelta();
   if (!last && !ProvesDamage(last.error())) return Fail(last.error());
   if (salvage.record) {
@@ -189,7 +190,7 @@ Result<std::uint64_t> CopyDelta(Catalog& from, std::uint64_t base, Catalog& to) 
   const Status scanned = from.ScanDeltaEntries(
       base, [&](std::string_view key, std::string_view value) { return copier.See(key, value); });
   if (!scanned.ok() && scanned.code() != StatusCode::kCorruption) return Fail(scanned);
-  // Of a commit in which damage was met nothing is put.
+  // A commit in which damage was found is not put.
   if (scanned.ok()) RHIZOME_RETURN_IF_ERROR(copier.Flush());
   return copier.last();
 }

@@ -9,12 +9,12 @@
 
 namespace rhizome::inline internal {
 
-/// Keeps the bytes of one file as they are scanned, and hands them to a FileTaker if they are those
-/// that the manifest names. Threads: one at a time.
+/// Keeps the bytes of one file while it is scanned, and hands them to a FileTaker if they have the
+/// hashes of the manifest. Threads: one at a time.
 class FileKeeper : public FileWatcher {
  public:
   FileKeeper(const FileEntry& file, FileTaker& taker) : file_(file), taker_(taker) {
-    bytes_.reserve(file.size_bytes);  // the scan has compared it with the file's length
+    bytes_.reserve(file.size_bytes);  // the scan has compared this with the file's length
   }
 
   void See(std::uint64_t, std::span<const std::byte> bytes) override {

@@ -24,13 +24,14 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-// storage/FORMAT.md, "Manifest": where what the generation holds begins, the counts of files,
-// arrays and series, the seal.
+// Sizes from storage/FORMAT.md, "Manifest": the offset of the generation's info, each of the counts
+// of files, arrays and series, and the seal.
 constexpr std::size_t kInfoOffset = 56;
 constexpr std::size_t kCountBytes = 8;
 constexpr std::size_t kSealBytes = 4;
 
-// What stands behind the series: how many generations are kept, where arrays have the second form.
+// Returns the bytes of the rule on generations to keep, which follows the series if any array has
+// the second form.
 std::size_t KeepBytes(const std::vector<ArrayEntry>& arrays) {
   const bool there = std::any_of(arrays.begin(), arrays.end(), [](const ArrayEntry& array) {
     return array.form != ArrayForm::kZeroFill;
@@ -38,7 +39,8 @@ std::size_t KeepBytes(const std::vector<ArrayEntry>& arrays) {
   return there ? sizeof(KeepRule::generations) + sizeof(KeepRule::bytes) : 0;
 }
 
-// Where the list of files begins is looked for so far behind the head, by comparing so many bytes.
+// MostLike searches the beginning of the list of files up to kMostInfoBytes behind the head, and
+// compares about kComparedBytes of it at each place.
 constexpr std::size_t kMostInfoBytes = std::size_t{64} << 10;
 constexpr std::size_t kComparedBytes = 512;
 
@@ -46,7 +48,7 @@ std::span<const std::byte> Cut(const Bytes& bytes, std::size_t first, std::size_
   return std::span(bytes).subspan(first, bytes.size() - first - behind);
 }
 
-/// The pieces of a manifest's encoding, from manifests that have nothing else.
+/// Encodes pieces of a manifest, by encoding manifests that have only this piece.
 class Pieces {
  public:
   Pieces(const StoreId& id, const CommitRecord& record) : id_(id), record_(record) {
@@ -71,9 +73,9 @@ class Pieces {
     manifest.series = std::move(series);
     return Copy(Cut(Encode(manifest), kInfoOffset + info_bytes_ + kCountBytes, kSealBytes));
   }
-  /// `arrays`: they decide on the format's version.
+  /// `arrays` decide on the version of the format.
   Bytes Head(std::vector<ArrayEntry> arrays) const {
-    constexpr std::size_t kLengthOffset = 32;
+    constexpr std::size_t kLengthOffset = 32;  // storage/FORMAT.md, "Manifest"
     Manifest manifest;
     manifest.arrays = std::move(arrays);
     Bytes head = Encode(manifest);
@@ -95,7 +97,13 @@ class Pieces {
   std::size_t info_bytes_ = 0;
 };
 
-/// One run of RebuildManifest. Threads: one.
+/// One run of RebuildManifest:
+///   1. hashes the files of the generation, and reads zarr.json of its arrays and its other sound
+///      manifests (HashFiles, ReadArrays, ReadSiblings);
+///   2. finds the offsets at which the list of files may begin (StartsOf);
+///   3. for each, joins candidates for head, info, list and tail, and tries whether the result, or
+///      the result with one byte corrected, has the committed hash (TryAt, TryPieces).
+/// Threads: one.
 class ManifestRepair {
  public:
   ManifestRepair(FileSystem& fs, Path generation, const StoreId& id, const CommitRecord& record,
@@ -154,7 +162,7 @@ class ManifestRepair {
     return Status::Ok();
   }
 
-  /// As far as their zarr.json is sound.
+  /// Reads the entries of arrays whose zarr.json is sound.
   Status ReadArrays() {
     constexpr std::string_view kName = "/zarr.json";
     constexpr std::uint64_t kMostJsonBytes = std::uint64_t{1} << 20;
@@ -186,7 +194,8 @@ class ManifestRepair {
     return Status::Ok();
   }
 
-  /// Where the list of files may begin: the pieces before and behind it have all the other bytes.
+  /// Returns the offsets at which the list of files may begin: those that fit the lengths of known
+  /// pieces before or behind it, and the one at which the bytes are most like it.
   std::set<std::size_t> StartsOf(const Bytes& list) const {
     std::set<std::size_t> starts;
     if (list.size() + kInfoOffset + kSealBytes > left_.size()) return starts;
@@ -199,7 +208,7 @@ class ManifestRepair {
     return starts;
   }
 
-  /// Where the bytes that are left are most like the list.
+  /// Returns the offset at which the bytes that are left are most like the list.
   std::size_t MostLike(const Bytes& list, std::size_t last) const {
     const std::size_t step = std::max<std::size_t>(list.size() / kComparedBytes, 1);
     std::size_t best = kInfoOffset;
@@ -215,7 +224,8 @@ class ManifestRepair {
     return best;
   }
 
-  /// Of a file that is damaged itself, the entry tells: where it still has path and length.
+  /// Returns the files with the hashes of those entries that are left with the right path and
+  /// length. A damaged file needs it, as its own bytes give a wrong hash.
   std::vector<FileEntry> WithEntriesLeft(std::size_t start) const {
     std::vector<FileEntry> files = files_;
     std::size_t at = start + kCountBytes;
@@ -240,7 +250,7 @@ class ManifestRepair {
     for (const Bytes& info : infos_)
       if (info.size() == infos.front().size()) infos.push_back(info);
     std::vector<Bytes> tails = {Slice(behind, left_.size() - kSealBytes)};
-    // The arrays as their zarr.json have them, and the series that are left.
+    // Another candidate has the arrays by their zarr.json, and the series that are left.
     const Bytes arrays = pieces_.Tail(arrays_, {});
     if (arrays.size() <= tails.front().size()) {
       tails.push_back(tails.front());
@@ -290,7 +300,7 @@ class ManifestRepair {
   std::vector<FileEntry> files_;    // by path
   std::vector<ArrayEntry> arrays_;  // by name
   Bytes head_;
-  std::vector<Bytes> infos_;  // of sound manifests of the generation
+  std::vector<Bytes> infos_;  // from sound manifests of the generation
   std::vector<Bytes> tails_;  // arrays by their zarr.json, series of those manifests or none
 };
 

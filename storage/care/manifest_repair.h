@@ -12,16 +12,17 @@
 
 namespace rhizome::inline internal {
 
-/// The committed manifest, of which any number of bytes are wrong or missing, from
+/// Rebuilds the committed manifest, of which any number of bytes are wrong or missing, from
 ///   - `record`: length, generation and version;
 ///   - the files of the generation: paths, lengths and hashes, which are most of a manifest's
 ///   bytes;
 ///   - zarr.json of each array;
-///   - `left`, the bytes that are there (of record.manifest_bytes; zeros where there are none), and
-///     other sound manifests of the generation: what the graph is, type names, series and aliases;
-///   - the seal, which tells one more byte.
-/// Nothing if they do not tell: what is returned has the hash that was committed. That needs every
-/// file that it lists, sound or, where not, with its entry still readable.
+///   - `left`, the bytes that are left of it, and other sound manifests of the generation: the
+///   info,
+///     type names, series and aliases;
+///   - the seal, which corrects one more byte.
+/// The result has the committed hash; nothing is returned if none has. It needs every listed file
+/// to be sound, or its entry to be still readable.
 /// Memory: the manifest a few times. Time: one read of the generation. Errors: kIoError;
 /// kInterrupted.
 Result<std::optional<std::vector<std::byte>>> RebuildManifest(

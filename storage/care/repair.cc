@@ -48,10 +48,10 @@ std::string TimeStamp() {
   return text;
 }
 
-/// The array that a file of a generation belongs to; empty if to none.
+/// Returns the array that a file of a generation belongs to; empty if none.
 std::string ArrayOf(std::string_view relative) { return std::string(ArrayOfFile(relative)); }
 
-/// The number in "c.<chunk>.0"; nothing for another name.
+/// Returns the number in "c.<chunk>.0"; nothing for another name.
 std::optional<std::uint64_t> ChunkOf(std::string_view relative) {
   const std::string name = Path(relative).filename().string();
   if (!name.starts_with("c.") || !name.ends_with(".0") || name.size() < 5) return std::nullopt;
@@ -59,8 +59,8 @@ std::optional<std::uint64_t> ChunkOf(std::string_view relative) {
                          : ParseVersion(std::string_view(name).substr(2, name.size() - 4));
 }
 
-/// The file system of one who holds a lock already and does not let go of it: to take it is a
-/// matter of course.
+/// A file system for a caller that holds a lock already and keeps it: taking this lock always
+/// succeeds.
 class LockIsHeld final : public ForwardingFileSystem {
  public:
   LockIsHeld(FileSystem& base, Path lock) : ForwardingFileSystem(base), lock_(std::move(lock)) {}
@@ -75,7 +75,7 @@ class LockIsHeld final : public ForwardingFileSystem {
   const Path lock_;
 };
 
-/// One run of RepairStore. Threads: one.
+/// One run of RepairStore. Run has the steps. Threads: one.
 class Repair {
  public:
   Repair(FileSystem& fs, Path store, const RepairOptions& options, const JobControl& control)
@@ -149,9 +149,9 @@ class Repair {
   std::vector<std::shared_ptr<FolderEnclosure>> enclosed_;      // quarantines
 };
 
-/// The store's id, as a manifest says it whose seal holds.
+/// Returns the store's id from a sound manifest; nothing if there is none.
 Result<std::optional<StoreId>> Repair::IdOfManifests() const {
-  constexpr std::size_t kIdOffset = 16;
+  constexpr std::size_t kIdOffset = 16;  // storage/FORMAT.md, "Manifest"
   const auto generations = fs_.List(store_ / kGenerationsName);
   if (!generations && !ProvesDamage(generations.error())) return Fail(generations.error());
   if (!generations) return std::optional<StoreId>();
@@ -172,7 +172,7 @@ Result<std::optional<StoreId>> Repair::IdOfManifests() const {
   return std::optional<StoreId>();
 }
 
-/// Sets id_. Returns what is wrong with FORMAT.
+/// Sets id_. Returns the damage of FORMAT, if there is any.
 Result<std::optional<Damage>> Repair::LookAtFormat() {
   const auto format = ReadFormat(fs_, store_);
   const bool newer = !format && format.error().code() == StatusCode::kUnsupported;
@@ -189,7 +189,8 @@ Result<std::optional<Damage>> Repair::LookAtFormat() {
              format ? "its store id is not that of the manifests" : format.error().message()});
 }
 
-/// FORMAT before all else: whatever carries the store's id is compared with it.
+/// Finds the store's id, and repairs FORMAT if need be. This comes first, because files that carry
+/// the store's id are compared with it.
 Status Repair::CheckId() {
   RHIZOME_ASSIGN_OR_RETURN(const auto first, LookAtFormat());
   if (!first) return Status::Ok();
@@ -200,8 +201,8 @@ Status Repair::CheckId() {
   return RepairFormat();
 }
 
-/// Looks at everything, and again if there is damage: nothing is changed unless both looks find it,
-/// and unless there was nothing that could not be read.
+/// Verifies the store, and once more if there is damage. Fails if the two results differ, or if any
+/// file could not be read.
 Result<VerifyReport> Repair::LookTwice() {
   const auto look = [&]() -> Result<VerifyReport> {
     auto report = VerifyFiles(fs_, store_, control_);
@@ -229,7 +230,7 @@ Result<VerifyReport> Repair::LookTwice() {
   return Fail(Status::IoError(fmt::format("'{}' {}", differ.front(), kDiffers)));
 }
 
-/// The committed manifest, if it can be read.
+/// Reads the commit record and the manifest that it names, as far as they can be read.
 Status Repair::FindManifest() {
   const auto fault = [](const Status& status) {
     return ProvesDamage(status) ? Status::Ok() : status;
@@ -246,7 +247,7 @@ Status Repair::FindManifest() {
   return Status::Ok();
 }
 
-/// What an earlier repair that was killed may have begun with is not touched.
+/// Returns a new path for the quarantine. It does not use that of an earlier repair.
 Path Repair::NewQuarantine() {
   const std::string name = fmt::format("{}.quarantine-{}", store_.string(), TimeStamp());
   Path unused = name;
@@ -255,8 +256,9 @@ Path Repair::NewQuarantine() {
   return unused;
 }
 
-/// Where a file's bytes may be: in its place, then where repairs have put it, the latest first. One
-/// that was killed may have moved the damaged file away and not come to put the whole one there.
+/// Returns the paths at which bytes of a file may be: its own, then those in quarantines, the
+/// latest first. A repair that was killed may have moved a damaged file away before it put the
+/// sound one in its place.
 Result<std::vector<Path>> Repair::PlacesOf(const std::string& file) {
   if (RHIZOME_MUTANT("quarantine is forgotten")) return std::vector<Path>{store_ / file};
   std::vector<Path> places;
@@ -265,7 +267,7 @@ Result<std::vector<Path>> Repair::PlacesOf(const std::string& file) {
   RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs_.List(parent));
   for (const DirectoryEntry& entry : entries) {
     if (!entry.name.starts_with(prefix)) continue;
-    // Links that were in the store are in there by now.
+    // A quarantine holds links that were in the store.
     enclosed_.push_back(fs_.Enclose(parent / entry.name));
     const auto info = fs_.Stat(parent / entry.name / file);
     if (!info && !ProvesDamage(info.error())) return Fail(info.error());
@@ -277,7 +279,8 @@ Result<std::vector<Path>> Repair::PlacesOf(const std::string& file) {
   return places;
 }
 
-/// A link, a pipe or a device gets a second name as a file does; there is nothing in it to copy.
+/// Links or copies an entry. A link, a pipe or a device can only be linked: it has no bytes to
+/// copy.
 Status Repair::GiveSecondName(const Path& from, const Path& to, const FileInfo& info) {
   if (info.kind == Kind::kFile) return LinkOrCopyFile(fs_, from, to, info.size_bytes);
   const Status linked = fs_.LinkFile(from, to);
@@ -286,8 +289,8 @@ Status Repair::GiveSecondName(const Path& from, const Path& to, const FileInfo& 
       "'{}' is a link, a pipe or a device, and cannot be moved: take it away", from.string()));
 }
 
-/// Moves a file out of the store: a second name in quarantine, then the first one goes. With `keep`
-/// it stays for now.
+/// Moves a file or folder out of the store: it gets a second name in the quarantine, then the first
+/// is removed. With `keep` the first stays for now.
 Status Repair::Quarantine(const std::string& file, bool keep) {
   const Path from = store_ / file;
   const auto info = fs_.Stat(from);
@@ -314,7 +317,8 @@ Status Repair::Quarantine(const std::string& file, bool keep) {
   return fs_.SyncDirectory(from.parent_path());
 }
 
-/// A file that only earlier manifests name, and those that do: they list what is not there now.
+/// Moves a file that only earlier manifests name out of the store, and these manifests with it,
+/// since they would name a missing file.
 Status Repair::QuarantineEarlier(const std::string& file, const std::string& relative) {
   RHIZOME_RETURN_IF_ERROR(Quarantine(file));
   RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs_.List(store_ / generation_));
@@ -339,7 +343,7 @@ Status Repair::Replace(const std::string& file, std::span<const std::byte> bytes
   return fs_.SyncDirectory(path.parent_path());
 }
 
-/// The same, if the bytes are those that were committed.
+/// Replaces a file if the bytes have the committed hash; else notes it as lost.
 Status Repair::Rebuild(const std::string& file, const FileEntry& entry,
                        std::span<const std::byte> bytes, std::string_view from) {
   if (bytes.size() != entry.size_bytes || Xxh3(bytes) != entry.xxh3) {
@@ -351,7 +355,7 @@ Status Repair::Rebuild(const std::string& file, const FileEntry& entry,
   return Status::Ok();
 }
 
-/// Replaces a file if these bytes are those that were committed.
+/// Replaces a file if these bytes have the committed hash; returns whether they have.
 Result<bool> Repair::PutBack(const std::string& file, const FileEntry& entry,
                              std::span<const std::byte> bytes, std::string_view from) {
   if (bytes.size() != entry.size_bytes || Xxh3(bytes) != entry.xxh3) return false;
@@ -368,15 +372,15 @@ std::optional<FileKind> KindOf(std::string_view relative) {
   return std::nullopt;
 }
 
-/// Reads once more where that fails: a fault of the device that is over by then costs nothing.
+/// Reads a file, and once more if that fails, since the fault of a device may pass.
 Result<std::vector<std::byte>> ReadTwice(FileSystem& fs, const Path& path, std::uint64_t most) {
   auto bytes = ReadWholeFile(fs, path, most);
   return bytes || bytes.error().code() == StatusCode::kNotFound ? std::move(bytes)
                                                                 : ReadWholeFile(fs, path, most);
 }
 
-/// What is left of a file, its end filled up with zeros; nothing if more is missing than what a
-/// section file can do without: checksums and footer.
+/// Reads what is left of a file, and fills its end up with zeros. Returns nothing if more is
+/// missing than the checksums and footer of a section file, which follow from the rest.
 Result<std::optional<std::vector<std::byte>>> LeftOf(FileSystem& fs, const Path& path,
                                                      const FileEntry& entry) {
   constexpr std::uint64_t kEnds = std::uint64_t{16} << 10;
@@ -390,8 +394,7 @@ Result<std::optional<std::vector<std::byte>>> LeftOf(FileSystem& fs, const Path&
   return std::optional(*std::move(bytes));
 }
 
-/// From the least to the most: a byte that the checksum tells, the checksums themselves, the rest
-/// of the graph.
+/// Tries to derive a file, from its bytes in each of its places.
 Result<bool> Repair::TryDerive(const std::string& file, const FileEntry& entry) {
   RHIZOME_ASSIGN_OR_RETURN(const std::vector<Path> places, PlacesOf(file));
   for (const Path& place : places) {
@@ -401,6 +404,8 @@ Result<bool> Repair::TryDerive(const std::string& file, const FileEntry& entry) 
   return false;
 }
 
+/// Tries to derive a file from the bytes at `place`: by correcting one byte, by rewriting checksums
+/// and footer, and by the deriver, which knows the rest of the graph.
 Result<bool> Repair::DeriveFrom(const Path& place, const std::string& file,
                                 const FileEntry& entry) {
   RHIZOME_ASSIGN_OR_RETURN(auto left, LeftOf(fs_, place, entry));
@@ -424,7 +429,8 @@ Result<bool> Repair::DeriveFrom(const Path& place, const std::string& file,
   return derived ? PutBack(file, entry, derived->bytes, derived->from) : Result<bool>(false);
 }
 
-/// Puts the one wrong byte right, if it is one.
+/// Corrects a manifest in which one byte, or only the seal, is wrong. Returns false, and changes
+/// nothing, if that does not give the committed hash.
 bool CorrectManifest(const FileEntry& entry, std::vector<std::byte>& bytes) {
   if (bytes.size() != entry.size_bytes || bytes.size() < sizeof(std::uint32_t)) return false;
   const std::vector<std::byte> before = bytes;
@@ -437,7 +443,8 @@ bool CorrectManifest(const FileEntry& entry, std::vector<std::byte>& bytes) {
   return false;
 }
 
-/// The committed manifest: by its seal where one byte is wrong, else from what it lists.
+/// Repairs the committed manifest, from its bytes in each of its places: by its seal if one byte is
+/// wrong, else from the files that it lists.
 Status Repair::RepairManifest() {
   const FileEntry entry{.path = ManifestName(record_->manifest_version),
                         .size_bytes = record_->manifest_bytes,
@@ -474,8 +481,11 @@ Result<std::optional<std::vector<std::byte>>> Repair::ManifestFrom(const Path& p
                          bytes ? *std::move(bytes) : std::vector<std::byte>(), control_);
 }
 
-/// A new catalogue of what is left of the damaged one, which goes to quarantine. It is made aside
-/// and whole before anything is moved: a repair that is killed between finds it there.
+/// Makes a new catalogue from what is left of the damaged one:
+///   1. makes it whole in the scratch folder, before anything is moved (SalvageInto); if an earlier
+///      repair was killed after that, its catalogue is found there and used;
+///   2. moves CURRENT, then the rest of the damaged catalogue, to quarantine;
+///   3. puts the new catalogue in its place, CURRENT last.
 Status Repair::RepairCatalog() {
   const std::string name(kCatalogName);
   if (options_.dry_run) {
@@ -484,7 +494,7 @@ Status Repair::RepairCatalog() {
     return Status::Ok();
   }
   const Path fresh = Scratch() / "fresh";
-  // As long as CURRENT is there nothing was moved, and it is better to begin again.
+  // While CURRENT exists nothing was moved, and it is better to begin again.
   const auto current = fs_.Stat(store_ / name / kCatalogCurrent);
   const bool begun = !current && current.error().code() == StatusCode::kNotFound;
   bool made_before = false;
@@ -500,14 +510,15 @@ Status Repair::RepairCatalog() {
     RHIZOME_ASSIGN_OR_RETURN(const bool made, SalvageInto(fresh));
     if (!made) return RemoveScratch();
   }
-  // Without CURRENT what is left of either is no catalogue.
+  // Without CURRENT, remains of the old or the new one do not count as a catalogue.
   RHIZOME_RETURN_IF_ERROR(Quarantine(name + "/" + std::string(kCatalogCurrent)));
   RHIZOME_RETURN_IF_ERROR(Quarantine(name));
   RHIZOME_RETURN_IF_ERROR(PutCatalog(fs_, fresh, store_ / name));
   return RemoveScratch();
 }
 
-/// An empty folder below scratch/, locked as a job's is: other jobs may be at work there.
+/// Makes an empty folder below scratch/, with a job's lock, as other jobs may be at work there. An
+/// existing one is removed and made anew.
 Status Repair::TakeScratch() {
   for (int i = 0; i < 2; ++i) {
     scratch_lock_.reset();
@@ -525,7 +536,8 @@ Status Repair::RemoveScratch() {
   return Status::Ok();
 }
 
-/// False: nothing says what is current.
+/// Makes the new catalogue in the folder `fresh`. Returns false if there is neither a commit record
+/// nor a sound manifest.
 Result<bool> Repair::SalvageInto(const Path& fresh) {
   const std::string name(kCatalogName);
   RHIZOME_ASSIGN_OR_RETURN(CatalogSalvage salvage,
@@ -565,7 +577,7 @@ Status Repair::RepairFormat() {
   return Status::Ok();
 }
 
-/// The bytes of a sidecar's chunk, from chunks of the array whose checksums hold.
+/// Computes the bytes of a sidecar's chunk from chunks of the array that have the committed hash.
 Result<std::vector<std::byte>> Repair::SumsOf(const ArrayEntry& rows, const ArrayEntry& sidecar,
                                               std::uint64_t chunk) const {
   // zarr.json may be damaged too, so the chunks are read by the manifest alone.
@@ -582,7 +594,7 @@ Result<std::vector<std::byte>> Repair::SumsOf(const ArrayEntry& rows, const Arra
       const FileEntry* file = current_->FindFile(ChunkPath(rows.name, from));
       if (file == nullptr) return Fail(Status::Corruption("a chunk is not in the manifest"));
       auto chunk_bytes = ReadTwice(fs_, store_ / generation_ / file->path, kMaxChunkBytes);
-      // What could be read before and cannot now is no reason to give the array up.
+      // A chunk that was sound before and cannot be read now is no reason to give up the array.
       const bool fault = !chunk_bytes && !ProvesDamage(chunk_bytes.error());
       if (fault || (!chunk_bytes && !WasFound(file->path))) return Fail(chunk_bytes.error());
       if (!chunk_bytes || chunk_bytes->size() != file->size_bytes ||
@@ -599,14 +611,15 @@ Result<std::vector<std::byte>> Repair::SumsOf(const ArrayEntry& rows, const Arra
   return std::vector<std::byte>(out.begin(), out.end());
 }
 
-/// Is a file of the current generation among those that are damaged?
+/// Returns whether a file of the current generation is among the damaged ones.
 bool Repair::WasFound(const std::string& relative) const {
   const std::string file = generation_ + "/" + relative;
   return std::any_of(report_.found.begin(), report_.found.end(),
                      [&](const Damage& damage) { return damage.file == file; });
 }
 
-/// After the array's chunks were seen to: were some damaged, and all put right?
+/// Returns, in a dry run, whether some chunks of the array are damaged and all of them would be
+/// repaired. To be asked after the array's chunks were handled.
 bool Repair::WillBePutRight(const std::string& array) const {
   const std::string folder = generation_ + "/" + ArrayFolder(array) + "/";
   const auto first = done_.lower_bound(folder);
@@ -655,7 +668,7 @@ Status Repair::RepairArrayFile(const std::string& file, const std::string& relat
   return Status::Ok();
 }
 
-/// A chunk all of whose rows are sound: behind them stand zeros.
+/// Repairs a chunk all of whose rows are sound; the rest of its file is zeros.
 Result<bool> Repair::TryRows(const std::string& file, const FileEntry& entry,
                              const ArrayEntry& array, std::uint64_t chunk) {
   RHIZOME_ASSIGN_OR_RETURN(
@@ -665,7 +678,7 @@ Result<bool> Repair::TryRows(const std::string& file, const FileEntry& entry,
   return PutBack(file, entry, bytes, "its rows, whose checksums hold");
 }
 
-/// A file in arrays/ that is no array's: of the coordinates, which follow from order and ids.
+/// Repairs a file of a coordinate, which follows from order and ids.
 Status Repair::RepairCoordinate(const std::string& file, const FileEntry& entry,
                                 const std::string& name) {
   for (const Coordinate& coordinate : CoordinatesOf(*current_)) {
@@ -676,7 +689,7 @@ Status Repair::RepairCoordinate(const std::string& file, const FileEntry& entry,
     }
     RHIZOME_ASSIGN_OR_RETURN(bool done, TryDerive(file, entry));
     if (!done && options_.deriver != nullptr) {
-      // Nothing of the file itself is needed.
+      // The deriver needs no bytes of the file itself.
       RHIZOME_ASSIGN_OR_RETURN(
           const auto derived,
           options_.deriver->Derive({fs_, store_ / generation_, *id_, *current_}, entry, {}));
@@ -706,7 +719,7 @@ Status Repair::RepairInGeneration(const std::string& file, const std::string& re
                      kRestore));
     return Status::Ok();
   }
-  // An earlier manifest, or what only it names: readers that hold it have lost it anyway.
+  // The file is an earlier manifest, or only such name it: readers of that version cannot use it.
   if (relative.starts_with(kManifestPrefix)) return Quarantine(file);
   const FileEntry* entry = current_->FindFile(relative);
   if (entry == nullptr) return QuarantineEarlier(file, relative);
@@ -725,7 +738,7 @@ Status Repair::RepairOne(const Damage& damage) {
   RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = "repair", .detail = damage.file}));
   const std::string& file = damage.file;
   if (file == kFormatName) return RepairFormat();
-  if (file == kCatalogName) return Status::Ok();  // RepairCatalog has seen to it
+  if (file == kCatalogName) return Status::Ok();  // RepairRoots has handled it
   if (file == kGenerationsName) {
     Lost(file, fmt::format("it says which files are current; {}", kRestore));
     return Status::Ok();
@@ -736,12 +749,13 @@ Status Repair::RepairOne(const Damage& damage) {
   }
   if (!generation_.empty() && file.starts_with(generation_ + "/"))
     return RepairInGeneration(file, file.substr(generation_.size() + 1));
-  // Without a catalogue nobody knows which generation is current: nothing of them is touched.
+  // Without a catalogue it is not known which generation is current, so none is touched.
   if (generation_.empty() && file.starts_with(kGenerationsName)) {
     Lost(file, fmt::format("which generation is current is not known; {}", kRestore));
     return Status::Ok();
   }
-  // Nothing needs an earlier generation: without manifests it goes at the next open for writing.
+  // Nothing needs an earlier generation. Without manifests, the next opening for writing removes
+  // it.
   const Path path(file);
   if (file.starts_with(kGenerationsName) && path.begin() != path.end()) {
     const std::string name = std::next(path.begin())->string();
@@ -761,7 +775,7 @@ Status Repair::QuarantineManifests(const std::string& folder) {
   return Status::Ok();
 }
 
-/// All files of an array that will be dropped, as they are.
+/// Puts all files of an array that will be dropped into the quarantine, sound or not.
 Status Repair::QuarantineArray(const std::string& array) {
   const std::string sidecar = SidecarName(array);
   for (const FileEntry& file : current_->files) {
@@ -772,7 +786,7 @@ Status Repair::QuarantineArray(const std::string& array) {
   return Status::Ok();
 }
 
-/// Writes the array anew, without the rows that are lost.
+/// Writes the array anew, with the values of FillMissingRows in the lost rows, and replaces it.
 Status Repair::FillHoles(SoundRows& rows) {
   ArrayEntry entry = rows.entry();
   const std::string array = entry.name;
@@ -803,7 +817,8 @@ Status Repair::FillHoles(SoundRows& rows) {
   return RemoveScratch();
 }
 
-/// Under the lock that was held when the damage was found, and so of the same generation.
+/// Changes arrays under the lock that was held when the damage was found, so that the generation is
+/// the same.
 Status Repair::ChangeArrays(const std::function<Status(ArrayChange&)>& steps) {
   if (RHIZOME_MUTANT("repair lets go of the lock")) {
     lock_.reset();
@@ -841,7 +856,7 @@ Status Repair::TakeCareOfLostArrays() {
   });
 }
 
-/// Moves links, pipes and devices out of the catalogue. Was there nothing else wrong with it?
+/// Moves links, pipes and devices out of the catalogue. Returns whether it is sound now.
 Result<bool> Repair::MoveSpecial() {
   std::vector<std::string> special;
   const Status walked =
@@ -864,8 +879,8 @@ Result<bool> Repair::MoveSpecial() {
   return status.ok();
 }
 
-/// The catalogue and the manifest that it names: without them nothing else can be judged. Says
-/// whether either was put right.
+/// Repairs the catalogue and the manifest that it names, without which nothing else can be judged.
+/// Returns whether either was repaired.
 Result<bool> Repair::RepairRoots(const VerifyReport& before) {
   const auto damaged = [&](std::string_view file) {
     return std::any_of(before.damaged.begin(), before.damaged.end(),
@@ -882,10 +897,19 @@ Result<bool> Repair::RepairRoots(const VerifyReport& before) {
   return !options_.dry_run && current_ && (catalog || manifest);
 }
 
+/// 1. Makes sure that this is a store, and takes the writer's lock.
+/// 2. Finds the store's id, and repairs FORMAT (CheckId).
+/// 3. Verifies the store twice (LookTwice).
+/// 4. Repairs the catalogue and the manifest (RepairRoots); if they were damaged, verifies again,
+///    now that it is known which files there should be.
+/// 5. Repairs the other files (RepairOne): chunks before row checksums, which follow from them, and
+///    coordinates last, which follow from order and ids.
+/// 6. Drops arrays that lost rows, or fills their holes (TakeCareOfLostArrays).
+/// 7. Releases the lock, and verifies the store for the report.
 Result<RepairReport> Repair::Run() {
   const auto info = fs_.Stat(store_);
   if (!info) return Fail(info.error());
-  // Taking the lock would make a file: not in any folder that somebody names by mistake.
+  // Taking the lock makes a file, which must not appear in a folder that was named by mistake.
   const auto format = fs_.Stat(store_ / kFormatName);
   const auto generations = fs_.Stat(store_ / kGenerationsName);
   for (const auto* one : {&format, &generations})
@@ -894,17 +918,17 @@ Result<RepairReport> Repair::Run() {
     return Fail(Status::NotFound(fmt::format("no Rhizome store at '{}'", store_.string())));
   RHIZOME_ASSIGN_OR_RETURN(lock_, LockForWriting(fs_, store_));
   RHIZOME_RETURN_IF_ERROR(CheckId());
-  std::set<std::string> seen;  // a file may be damaged in several ways
+  std::set<std::string> seen;  // files that were handled; one may have several damages
   for (const Damage& damage : report_.found) seen.insert(damage.file);
   if (options_.dry_run && !report_.found.empty()) {
-    report_.after.damaged = report_.found;  // the rest can be told only with the right id
+    report_.after.damaged = report_.found;  // the rest can be judged only with the right id
     return std::move(report_);
   }
   RHIZOME_ASSIGN_OR_RETURN(VerifyReport before, LookTwice());
   report_.found.insert(report_.found.end(), before.damaged.begin(), before.damaged.end());
   RHIZOME_ASSIGN_OR_RETURN(const bool again, RepairRoots(before));
   if (again) {
-    // Only now is it known which files there should be.
+    // Only now is it known which files the store should have.
     RHIZOME_ASSIGN_OR_RETURN(before, LookTwice());
     const std::vector<Damage> first = report_.found;
     for (const Damage& damage : before.damaged) {
@@ -912,14 +936,14 @@ Result<RepairReport> Repair::Run() {
       if (std::none_of(first.begin(), first.end(), same)) report_.found.push_back(damage);
     }
   }
-  // Checksums of rows follow from chunks, which may be put right first.
+  // Row checksums follow from chunks, so chunks come first.
   const auto is_sidecar = [](const std::string& file) {
     return Path(file).parent_path().native().ends_with(kSidecarSuffix);
   };
   std::vector<Damage> in_order = report_.found;
   std::stable_partition(in_order.begin(), in_order.end(),
                         [&](const Damage& damage) { return !is_sidecar(damage.file); });
-  // And coordinates from order and ids.
+  // Coordinates follow from order and ids, so they come last.
   const auto is_coordinate = [&](const std::string& file) {
     const std::string prefix = generation_ + "/";
     const bool there = current_ && !generation_.empty() && file.starts_with(prefix);

@@ -19,7 +19,7 @@ Result<std::unique_ptr<RowWatcher>> RowWatcher::Make(const ArrayEntry& rows, std
 }
 
 void RowWatcher::Check(std::span<const std::byte> row) {
-  // Behind the last row stands padding; after a difference nothing more is said.
+  // Padding follows the last row. After a difference sums_ is empty, and nothing more is reported.
   if (seen_ < sums_.size()) {
     const std::uint64_t number = first_row_ + seen_;
     if (RowCrc(array_id_, number, row) != sums_[seen_]) {

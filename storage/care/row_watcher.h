@@ -10,11 +10,11 @@
 
 namespace rhizome::inline internal {
 
-/// Compares the rows of one chunk of a row array with the checksums of its sidecar, as the chunk's
-/// bytes pass. Threads: one at a time.
+/// Compares the rows of one chunk of a row array with the checksums of its sidecar while the chunk
+/// is scanned. Threads: one at a time.
 class RowWatcher : public FileWatcher {
  public:
-  /// `tell(row)` is called for the first row that differs. Errors: those of reading the sums.
+  /// `tell(row)` is called for the first row that differs. Errors: those of reading the checksums.
   static Result<std::unique_ptr<RowWatcher>> Make(const ArrayEntry& rows, std::uint64_t chunk,
                                                   const ChunkArray& sums,
                                                   std::function<void(std::uint64_t row)> tell);
@@ -28,9 +28,9 @@ class RowWatcher : public FileWatcher {
   std::uint64_t array_id_ = 0;
   std::uint64_t row_bytes_ = 0;
   std::uint64_t first_row_ = 0;
-  std::uint64_t seen_ = 0;  // rows
+  std::uint64_t seen_ = 0;  // rows so far
   std::vector<std::uint32_t> sums_;
-  std::vector<std::byte> begun_;  // a row that goes on in the next piece
+  std::vector<std::byte> begun_;  // the beginning of a row that continues in the next piece
   std::function<void(std::uint64_t)> tell_;
 };
 

@@ -9,8 +9,8 @@
 
 namespace rhizome {
 
-// Format 1 is the first: a step comes here with each later one, and a store of the format before
-// it into tests/storage/golden.
+// Format 1 is the first. With each later format a step is added here, and a store of the format
+// before it to tests/storage/golden.
 std::span<const UpgradeStep> UpgradeSteps() { return {}; }
 
 Result<UpgradeReport> UpgradeStore(FileSystem& fs, const Path& path, std::uint64_t to,

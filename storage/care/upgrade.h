@@ -10,15 +10,15 @@
 
 namespace RHIZOME_API rhizome {
 
-/// Brings a store from one format to the next. It must be such that a crash at any moment leaves a
-/// store of the old format or of the new: FORMAT is written last, and what it replaces is kept
+/// A step that brings a store from one format to the next. A crash at any moment must leave a store
+/// of the old or of the new format: FORMAT is written last, and files that are replaced are kept
 /// until then. The caller holds LOCK.
 struct UpgradeStep {
   std::uint64_t from = 0;
   Status (*run)(FileSystem& fs, const Path& store, const JobControl& control) = nullptr;
 };
 
-/// The steps that this build knows, one for each format that was ever released before its own.
+/// Returns the steps that this build knows, one for each format that was released before its own.
 std::span<const UpgradeStep> UpgradeSteps();
 
 struct UpgradeReport {
@@ -31,7 +31,7 @@ struct UpgradeReport {
 /// kCorruption; those of the steps.
 Result<UpgradeReport> UpgradeStore(FileSystem& fs, const Path& path, const JobControl& control);
 
-/// The same to format `to` by `steps`: what UpgradeStore does, and what its test calls.
+/// Brings it to format `to` by `steps`; the above calls this, and so does its test.
 Result<UpgradeReport> UpgradeStore(FileSystem& fs, const Path& path, std::uint64_t to,
                                    std::span<const UpgradeStep> steps, const JobControl& control);
 

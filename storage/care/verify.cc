@@ -32,15 +32,24 @@ using Kind = DirectoryEntry::Kind;
 
 using LockMode = FileSystem::LockMode;
 
-/// Looks at everything below a store, and never stops at damage. Threads: one.
+/// One run of VerifyFiles, which checks everything below a store and goes on after damage:
+///   1. reads FORMAT, and checks whether a writer is at work (CheckFormat, NoWriter);
+///   2. opens the catalogue, pins the current generation, and checks all blocks of the catalogue
+///      (CheckCatalog);
+///   3. checks the entries at the top and in scratch/ (CheckTop, CheckScratch);
+///   4. for each generation reads its manifests (CheckManifest), compares their files with those
+///   that
+///      exist (CheckFiles), and reads and hashes all of them (ScanKnown, Judge);
+///   5. takes back orphans that a writer may have made meanwhile (DropOrphansOfWriter).
+/// Threads: one.
 ///
-/// What a killed writer may leave is an orphan (FORMAT.md, "Store directory and commit protocol"):
+/// Leftovers of a killed writer are orphans (FORMAT.md, "Store directory and commit protocol"):
 ///   (1) a generation or a manifest later than the committed one, whatever is in it;
 ///   (2) in the committed generation, a file that no committed manifest names;
 ///   (3) an earlier generation without manifests, because those are removed first;
 ///   (4) a job's scratch folder whose lock is free.
-/// Everything else that differs from what was committed is damage. Earlier manifests that are there
-/// were committed, so they and the files that they name must be whole.
+/// Every other difference from what was committed is damage. Earlier manifests were committed, so
+/// they and the files that they name must be whole.
 class Verifier {
  public:
   Verifier(FileSystem& fs, Path store, const JobControl& control, FileTaker* taker)
@@ -105,13 +114,13 @@ class Verifier {
   bool id_known_ = false;
   std::optional<CommitRecord> record_;
   std::unique_ptr<Catalog> catalog_;
-  std::unique_ptr<FileLock> pin_;  ///< of the committed generation, so that it stays
+  std::unique_ptr<FileLock> pin_;  ///< keeps the committed generation
   bool quiet_ = false;             ///< no writer was at work at the beginning
 
-  /// What was found of the rows of a chunk; written by the one thread that has its file.
+  /// The result of checking the rows of a chunk. The thread that scans the chunk's file writes it.
   struct RowFinding {
     std::optional<std::uint64_t> wrong_row;
-    Status sums;  ///< of reading the sidecar
+    Status sums;  ///< the status of reading the sidecar
   };
 
   /// A chunk of a row array and the sidecar that its rows are compared with.
@@ -121,18 +130,18 @@ class Verifier {
     std::shared_ptr<const ChunkArray> sums;
   };
 
-  // Of the generation that is being checked.
+  // The state of the generation that is being checked.
   std::map<std::string, FileEntry> known_;                              // by path
   std::map<std::string, WatchedChunk> watched_;                         // by path
   std::map<std::string, std::pair<ArrayEntry, std::uint64_t>> shards_;  // array and chunk, by path
-  std::set<std::string> current_files_;  // that the committed manifest names
+  std::set<std::string> current_files_;  // files that the committed manifest names
   bool manifests_sound_ = true;
   bool current_seen_ = false;
   bool offered_ = false;  // the taker gets its files
 };
 
-/// Is this an error of the look, and not of what stands there? Where something of another kind is
-/// in the place of a file, opening it fails as well.
+/// Returns whether an error is a fault of reading, and not damage. If an entry of another kind is
+/// in the place of a file, opening it fails, too; that is damage.
 bool Verifier::IsFault(const std::string& file, const Status& status, Kind wanted) const {
   if (ProvesDamage(status) || RHIZOME_MUTANT("shortage is damage")) return false;
   if (status.code() != StatusCode::kIoError) return true;
@@ -161,16 +170,17 @@ Status Verifier::CheckFormat(bool anything_else) {
   return Status::Ok();
 }
 
-// Without FORMAT nothing else can be told to be this store's, but a damaged catalogue hides no
-// manifest: those are found in their folders. One that cannot be read at the moment does: what is
-// an orphan and what is damage depends on what is current.
+// Checks the catalogue, unless FORMAT is damaged: then the store's id, which the check needs, is
+// not known. The verification goes on after damage of the catalogue, as manifests are found in
+// their folders. It ends if the catalogue cannot be read at the moment: which files are orphans
+// depends on which generation is current.
 Status Verifier::CheckCatalog() {
   if (!id_known_) return Status::Ok();
   const std::string name(kCatalogName);
   auto catalog = Catalog::Open(fs_, store_ / kCatalogName, Catalog::Mode::kRead, id_);
   if (!catalog) {
     if (IsFault(name, catalog.error(), Kind::kDirectory)) return catalog.error();
-    // It comes before any manifest, so without one nothing was ever committed.
+    // The catalogue is made before any manifest, so without a manifest nothing was ever committed.
     RHIZOME_ASSIGN_OR_RETURN(const bool has_manifest, HasManifest(fs_, store_));
     if (catalog.error().code() == StatusCode::kNotFound && !has_manifest) return NothingCommitted();
     Damaged(name, catalog.error().message());
@@ -186,7 +196,7 @@ Status Verifier::CheckCatalog() {
   return Status::Ok();
 }
 
-/// What is neither a file nor a folder in a folder that the next writer is to remove.
+/// Reports entries that are neither files nor folders in a folder that the next writer will remove.
 void Verifier::FindSpecial(const std::string& folder) {
   const Status walked =
       WalkFiles(fs_, store_ / folder, [&](const std::string& relative, Kind kind) {
@@ -198,10 +208,10 @@ void Verifier::FindSpecial(const std::string& folder) {
   if (!walked.ok() && !ProvesDamage(walked)) Note(folder, walked, Kind::kDirectory);
 }
 
-// As in Store::TryPin: a writer may commit the next generation at any moment, and holds PIN for a
-// moment while it cleans up. A PIN that is missing is found later.
+// Pins the current generation as Store::TryPin does: a writer may commit the next generation at any
+// moment, and holds PIN for a moment while it cleans up. CheckFiles reports a missing PIN.
 Status Verifier::PinCurrent(Catalog& catalog) {
-  constexpr int kAttempts = 500;
+  constexpr int kAttempts = 500;  // 5 s with pauses of 10 ms, as in Store::Refresh
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     RHIZOME_RETURN_IF_ERROR(catalog.CatchUp());
     RHIZOME_ASSIGN_OR_RETURN(const CommitRecord first, catalog.Current());
@@ -237,7 +247,7 @@ void Verifier::CheckTop(const std::vector<DirectoryEntry>& entries) {
   }
 }
 
-// A job holds the lock of its folder as long as it runs.
+// Finds folders of jobs that do not run; a job holds the lock of its folder while it runs.
 void Verifier::CheckScratch() {
   const auto entries = fs_.List(store_ / kScratchName);
   if (!entries && entries.error().code() != StatusCode::kNotFound)
@@ -294,8 +304,8 @@ void Verifier::CheckManifest(const std::string& folder, const std::string& name,
   }
 }
 
-/// Lets the rows of the manifest's row arrays be compared with their sidecars as they are read.
-/// Arrays that cannot be opened are left to those who say why.
+/// Prepares the comparison of the rows of row arrays with their sidecars during the scan. Sidecars
+/// that cannot be opened are left out; other checks report their damage.
 void Verifier::WatchRows(const std::string& folder, const Manifest& manifest) {
   for (const ArrayEntry& entry : manifest.arrays) {
     const bool sidecar = entry.name.ends_with(kSidecarSuffix);
@@ -317,14 +327,14 @@ void Verifier::WatchRows(const std::string& folder, const Manifest& manifest) {
 
 void Verifier::NoteShards(const Manifest& manifest) {
   for (const ArrayEntry& entry : manifest.arrays) {
-    // A chunk has a file, whatever the shape claims.
+    // Each chunk has a file, so a shape that claims more chunks than files is wrong.
     if (!entry.sharded() || entry.chunk_count() > manifest.files.size()) continue;
     for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk)
       shards_.try_emplace(ChunkPath(entry.name, chunk), entry, chunk);
   }
 }
 
-/// Of a shard it can be said which of its inner chunks are damaged.
+/// Reports a file with a wrong hash; for a shard, reports which of its inner chunks are damaged.
 void Verifier::BadHash(const std::string& name, const FileEntry& entry) {
   const char* const why = "its bytes do not have the hash that the manifest holds";
   const auto at = shards_.find(entry.path);
@@ -340,7 +350,7 @@ void Verifier::BadHash(const std::string& name, const FileEntry& entry) {
     report_.damaged.push_back({name, one.offset_bytes, one.what});
 }
 
-/// What others wait for comes first.
+/// Returns the files in the order of the scan: those that the taker wants come first.
 std::vector<const FileEntry*> Verifier::ScanOrder() const {
   std::vector<const FileEntry*> entries;
   for (const auto& [path, entry] : known_) entries.push_back(&entry);
@@ -386,7 +396,7 @@ Status Verifier::ScanKnown(const std::string& folder) {
   return Status::Ok();
 }
 
-/// What the scan of one file has shown.
+/// Adds the result of scanning one file to the report.
 void Verifier::Judge(const std::string& folder, const FileEntry& entry, const ScanOutcome& outcome,
                      const RowFinding& finding) {
   const std::string name = folder + "/" + entry.path;
@@ -411,12 +421,12 @@ void Verifier::Judge(const std::string& folder, const FileEntry& entry, const Sc
   if (finding.wrong_row)
     Damaged(name,
             fmt::format("row {} does not have the checksum of the sidecar", *finding.wrong_row));
-  // Damage of the sidecar is found where its own file is read.
+  // Damage of the sidecar is reported with the sidecar's own file.
   if (!finding.sums.ok() && IsFault(name, finding.sums))
     report_.unread.push_back({name, finding.sums});
 }
 
-// Files that are there, against files that should be.
+// Compares the files that exist with those that manifests name, then scans the latter.
 Status Verifier::CheckFiles(const std::string& folder, std::uint64_t generation) {
   const auto visit = [&](const std::string& relative, Kind kind) {
     if (relative == kPinName || relative.starts_with(kManifestPrefix)) return Status::Ok();
@@ -444,7 +454,8 @@ Status Verifier::CheckFiles(const std::string& folder, std::uint64_t generation)
 
 Status Verifier::CheckGeneration(const std::string& folder, std::uint64_t generation) {
   if (IsCurrent(generation)) return CheckWithPin(folder, generation);
-  // Held while it is read, so that no writer removes it meanwhile; a writer that holds it does.
+  // The lock keeps writers from removing the generation while it is read. A writer that holds it is
+  // removing the generation.
   const auto pin = fs_.Lock(store_ / folder / kPinName, LockMode::kShared, "");
   if (!pin && pin.error().code() == StatusCode::kBusy) return Status::Ok();
   if (!pin && IsFault(fmt::format("{}/{}", folder, kPinName), pin.error())) {
@@ -525,15 +536,15 @@ Status Verifier::Look() {
   return id_known_ ? CheckGenerations() : Status::Ok();
 }
 
-/// Is no writer at work? One that is has files that no manifest names yet. Its lock is taken and
-/// let go at once: a verification that takes hours must not hold writers off.
+/// Returns whether no writer is at work; a writer has files that no manifest names yet. Its lock is
+/// taken and released at once: a verification that takes hours must not keep writers out.
 bool Verifier::NoWriter() const {
   const auto lock = fs_.Lock(store_ / kLockName, LockMode::kShared, "");
   return lock || lock.error().code() == StatusCode::kNotFound;  // a copy may lack it
 }
 
-/// What looked like an orphan was none if a writer began meanwhile: it has not committed it yet, or
-/// has, or has removed it.
+/// Drops orphans from the report if a writer began meanwhile: a file that looked like an orphan may
+/// be one that it has not committed yet, has committed since, or has removed.
 void Verifier::DropOrphansOfWriter() {
   if (!quiet_ || catalog_ == nullptr || !record_) return;
   const auto caught_up = catalog_->CatchUp();

@@ -42,9 +42,9 @@ namespace {
 
 constexpr std::uint8_t kRecordVersion = 1;
 
-/// Passes RocksDB's warnings and errors on and drops its chatter: what matters comes back as a
-/// status, and a store holds no log files. RocksDB may call it under its own locks, which is why
-/// Logger delivers lines later, from a thread of its own.
+/// Passes RocksDB's warnings and errors to the store's log and drops its other lines: results come
+/// back as a status, and a store holds no log files. RocksDB may call it under its own locks, which
+/// is why Logger delivers lines later, from a thread of its own.
 class CatalogLogger : public rocksdb::Logger {
  public:
   explicit CatalogLogger(std::shared_ptr<const rhizome::Logger> logger)
@@ -71,8 +71,8 @@ Status Translate(const rocksdb::Status& status, const Path& path) {
   const std::string where = fmt::format("catalogue '{}'", path.string());
   std::string message = fmt::format("{}: {}", where, status.ToString());
   if (status.IsNotFound()) return Status::NotFound(std::move(message));
-  // RocksDB has no code for a lock that another process holds, only words. Those of a bad block
-  // ("block checksum") must not be taken for them.
+  // RocksDB has no code for a lock that another process holds, only words. A message about a bad
+  // block ("block checksum") must not match them.
   const bool locked = status.IsIOError() && (message.find("lock hold by") != std::string::npos ||
                                              message.find("While lock file") != std::string::npos);
   if (status.IsBusy() || locked) return Status::Busy(std::move(message));
@@ -86,8 +86,8 @@ rocksdb::Env& EnvOf(FileSystem& fs) {
   return disk == nullptr ? PosixCatalogEnv() : disk->env();
 }
 
-// Bad bytes are errors, a failed sync stays failed, and recovery after a crash accepts a torn tail
-// of the write-ahead log and nothing else (DESIGN section 3).
+// With these options bad bytes are errors, a failed sync stays failed, and recovery after a crash
+// accepts a torn tail of the write-ahead log and nothing else (docs/DESIGN.md, section 3).
 rocksdb::DBOptions DatabaseOptions(rocksdb::Env& env, Catalog::Mode mode,
                                    const CatalogOptions& given = {}) {
   rocksdb::DBOptions options;
@@ -100,7 +100,8 @@ rocksdb::DBOptions DatabaseOptions(rocksdb::Env& env, Catalog::Mode mode,
   options.max_bgerror_resume_count = 0;
   options.track_and_verify_wals_in_manifest = true;
   options.max_open_files = -1;  // a secondary must keep files that the writer deletes
-  // RocksDB starts 15 threads for each family otherwise, which take longer than the few tables do.
+  // By default RocksDB starts 15 threads for each family to open tables, which takes longer than
+  // opening our few.
   options.max_file_opening_threads = 1;
   options.max_background_jobs = 2;
   options.max_manifest_file_size = kMaxCatalogManifestBytes / 2;
@@ -115,8 +116,8 @@ rocksdb::DBOptions DatabaseOptions(rocksdb::Env& env, Catalog::Mode mode,
 std::vector<rocksdb::ColumnFamilyDescriptor> Families(const CatalogOptions& given = {}) {
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = rocksdb::NewLRUCache(given.cache_bytes);
-  table.format_version = 5;                    // of those that CatalogTable knows
-  table.cache_index_and_filter_blocks = true;  // else they are memory that nobody counts
+  table.format_version = 5;                    // the last that CatalogTable knows
+  table.cache_index_and_filter_blocks = true;  // else their memory is outside of the budget
   rocksdb::ColumnFamilyOptions options;
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   options.write_buffer_size = std::min<std::size_t>(std::size_t{4} << 20, given.write_bytes / 2);
@@ -197,7 +198,8 @@ std::uint64_t SequenceOf(std::string_view key) {
   return sequence;
 }
 
-// Value = content, then the CRC-32C of key and content: a value under a wrong key is noticed.
+// A value is its content, then the CRC-32C of key and content, so that a value under a wrong key is
+// noticed.
 std::uint32_t ValueCrc(std::string_view key, std::span<const std::byte> content) {
   return Crc32c(content, Crc32c(std::as_bytes(std::span(key))));
 }
@@ -209,7 +211,7 @@ std::string SealValue(std::string_view key, std::span<const std::byte> content) 
   return value;
 }
 
-/// The content of a sealed value; nothing if it is damaged.
+/// Returns the content of a sealed value, or nothing if it is damaged.
 std::optional<std::span<const std::byte>> OpenValue(std::string_view key, std::string_view value) {
   const auto bytes = std::as_bytes(std::span(value));
   if (bytes.size() < sizeof(std::uint32_t)) return std::nullopt;
@@ -219,17 +221,19 @@ std::optional<std::span<const std::byte>> OpenValue(std::string_view key, std::s
   return content;
 }
 
-// Where a secondary would put a log of its own, had it none to write to. Nothing can be made there.
+// RocksDB asks for a folder in which a secondary may keep an info log. DatabaseOptions gives it a
+// logger instead, and nothing can be made in this folder.
 constexpr const char* kNoFolder = "/dev/null/rhizome";
 
-// RocksDB makes column families one after the other: a killed creation leaves some of them, and
-// then nothing was ever committed.
+// Checks that the creation of the catalogue was finished. RocksDB makes column families one after
+// the other, so a killed creation leaves some of them, and nothing was ever committed. Errors:
+// kNotFound; kCorruption.
 Status CheckComplete(FileSystem& fs, rocksdb::Env& env, const Path& path) {
   const auto current = fs.Stat(path / "CURRENT");
   if (!current && current.error().code() == StatusCode::kNotFound)
     return Status::NotFound(fmt::format("'{}' has no catalogue", path.string()));
   if (!current) return current.error();
-  // RocksDB asserts that the name of a database can be read.
+  // RocksDB ends the process in an assertion if it cannot read this file.
   constexpr std::uint64_t kMaxIdentityBytes = 4096;
   const auto identity = fs.Stat(path / "IDENTITY");
   if (identity && identity->size_bytes > kMaxIdentityBytes)
@@ -261,8 +265,12 @@ class Catalog::Impl {
     Quietly([&] { (void)Close(); });
   }
 
+  /// 1. Checks that the folder has only plain files.
+  /// 2. A reader continues in OpenBesideWriters.
+  /// 3. A writer checks the seal and that the catalogue is complete, then breaks the seal.
+  /// 4. Starts the threads for RocksDB's background work, and opens the database.
   Status Open(Mode mode) {
-    // RocksDB ends the process where it cannot read some of its files.
+    // RocksDB ends the process if it cannot read some of its files.
     RHIZOME_RETURN_IF_ERROR(CheckPlain(fs_, path_));
     if (mode == Mode::kRead) return OpenBesideWriters();
     if (mode == Mode::kWrite) {
@@ -334,7 +342,7 @@ class Catalog::Impl {
     rocksdb::ReadOptions options;
     options.verify_checksums = true;
     const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(options, families_[kDeltaFamily]));
-    // Rows stand behind the record of their commit and are passed over.
+    // A commit's rows follow its record; Seek skips them.
     for (at->Seek(RecordKey(after + 1)); at->Valid();) {
       const std::string key = at->key().ToString();
       const std::uint64_t sequence = SequenceOf(key);
@@ -379,7 +387,8 @@ class Catalog::Impl {
 
   Status DropDelta(std::uint64_t last) {
     RHIZOME_RETURN_IF_ERROR(CheckProcess());
-    // Not synced: what is synced meanwhile must not be taken to hold it (SyncMark).
+    // This write is not synced. The lock keeps a synced write from counting it as durable
+    // (SyncMark).
     const MutexLock lock(writes_);
     {
       const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator({}, families_[kDeltaFamily]));
@@ -426,7 +435,7 @@ class Catalog::Impl {
     RHIZOME_RETURN_IF_ERROR(CheckProcess());
     rocksdb::ReadOptions options;
     options.verify_checksums = true;
-    // RocksDB opens the tables by their names, some of which a writer may have removed since.
+    // RocksDB opens the tables by name, and a writer may have removed some since.
     Status status;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       status = UnlessFault(Translate(db_->VerifyChecksum(options), path_));
@@ -438,8 +447,8 @@ class Catalog::Impl {
 
   Status Close() {
     if (db_ == nullptr) return Status::Ok();
-    // RocksDB's threads did not come along into a forked child: to close it there would hang, and
-    // to flush it would write under the parent. It is left as it is.
+    // A forked child does not have RocksDB's threads: closing would hang, and flushing would write
+    // into the parent's files. So it leaves the database untouched.
     if (!CheckProcess().ok()) {
       families_.clear();
       static_cast<void>(db_.release());
@@ -459,7 +468,8 @@ class Catalog::Impl {
   }
 
  private:
-  /// Which MANIFEST is the current one, and how long it is: a writer only appends to it.
+  /// The name and length of the current MANIFEST. A writer only appends to it, so an equal state
+  /// means that nothing changed.
   struct ManifestState {
     std::string name;
     std::uint64_t bytes = 0;
@@ -471,9 +481,12 @@ class Catalog::Impl {
     return CheckComplete(fs_, *env_, path_);
   }
 
-  /// What a reader finds wrong is so if no writer put another MANIFEST in the place of the one that
-  /// was read, nor wrote on in it: one that comes, goes or compacts removes files which are still
-  /// being looked for.
+  /// Opens for reading:
+  ///   1. checks the seal and that the catalogue is complete;
+  ///   2. opens RocksDB as a secondary;
+  ///   3. checks that it shows the latest state (CheckShowsLatest).
+  /// A writer that begins, ends or compacts meanwhile removes files that a reader still looks for.
+  /// So an error counts only if the MANIFEST is the same before and after; else it tries again.
   Status OpenBesideWriters() {
     Status status;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
@@ -494,7 +507,8 @@ class Catalog::Impl {
   }
 
   Status OpenSecondary() {
-    // What was claimed of files by a MANIFEST that is gone need not be so of those of the next.
+    // A new environment forgets the claims of an earlier MANIFEST (CatalogClaims), which need not
+    // hold for the files of the next.
     env_ = MakeCatalogEnv(EnvOf(fs_), fault_, threads_);
     rocksdb::DB* db = nullptr;
     const rocksdb::Status status =
@@ -512,9 +526,10 @@ class Catalog::Impl {
     return closed;
   }
 
-  /// Looks at the catalogue again. A secondary that could not show the tables of one MANIFEST, as a
-  /// writer had removed some, and then follows to the next ends the process in an assertion of
-  /// RocksDB's (7.8, BaseReferencedVersionBuilder): until it has shown one, it is opened afresh.
+  /// Moves to the current state of the catalogue. A secondary that could not show the tables of one
+  /// MANIFEST, because a writer had removed some, would end the process in an assertion of RocksDB
+  /// 7.8 (BaseReferencedVersionBuilder) when it follows to the next. So it is opened anew until it
+  /// has shown one MANIFEST.
   Status ShowMore() {
     if (!shown_.name.empty()) return Translate(db_->TryCatchUpWithPrimary(), path_);
     RHIZOME_RETURN_IF_ERROR(Translate(CloseDatabase(), path_));
@@ -524,21 +539,27 @@ class Catalog::Impl {
   Status Write(rocksdb::WriteBatch& batch, bool sync) RHIZOME_REQUIRES(writes_) {
     rocksdb::WriteOptions options;
     options.sync = sync && !RHIZOME_MUTANT("commit is not synced");
-    // An exception would say that nothing was written.
+    // Commit and AppendDelta promise to throw only before they write.
     RHIZOME_RETURN_IF_ERROR(Guarded([&] { return Translate(db_->Write(options, &batch), path_); }));
     if (sync) synced_change_ = db_->GetLatestSequenceNumber();
     return Status::Ok();
   }
 
-  /// What RocksDB calls damage after a fault may be what it made of that.
+  /// Returns the fault instead of `status` if there was one and `status` speaks of damage: RocksDB
+  /// reports some faults as damage.
   Status UnlessFault(const Status& status) const {
     const Status fault = fault_->status();
     return !status.ok() && ProvesDamage(status) && !fault.ok() ? fault : status;
   }
 
-  // Where a table is damaged or missing, RocksDB's secondary shows an earlier state, and says
-  // nothing: the tables that it shows are compared with those that the MANIFEST names. A writer may
-  // change them meanwhile, and then the MANIFEST, too.
+  // RocksDB's secondary silently shows an earlier state when a table is damaged or missing. So this
+  // compares the tables that it shows with those that the MANIFEST names. A writer may change both
+  // meanwhile, so a difference is damage only if the MANIFEST stays the same:
+  //   1. if name and length of the MANIFEST are those that were shown before, nothing changed;
+  //   2. if no table that the MANIFEST names is missing among the shown ones, all is well;
+  //   3. if some are missing although the MANIFEST is the same as at the look before, finds out
+  //      which are damaged (DamageOf), and reports them if the MANIFEST still is the same;
+  //   4. otherwise lets RocksDB catch up, or opens it anew (ShowMore), and looks again.
   Status CheckShowsLatest() {
     if (RHIZOME_MUTANT("an earlier catalogue is shown")) return Status::Ok();
     ManifestState before;
@@ -560,7 +581,7 @@ class Catalog::Impl {
         if (now == before) {
           const Status damage = DamageOf(missing);
           if (!damage.ok() && CurrentManifest() == now) return damage;
-          // Each can be opened now, and could not be when RocksDB looked.
+          // Each table can be opened now, although RocksDB could not open it.
           if (damage.ok() && ++unshown > kLooks) return NotShown(missing);
           std::this_thread::sleep_for(unshown * std::chrono::milliseconds(1));
         }
@@ -588,12 +609,12 @@ class Catalog::Impl {
     return status;
   }
 
-  static constexpr int kAttempts = 1000;  // while writers come and go
-  static constexpr int kLooks = 10;       // while none does
+  static constexpr int kAttempts = 1000;  // a bound on retries while writers change the MANIFEST
+  static constexpr int kLooks = 10;       // a bound on retries while the MANIFEST stays the same
 
   using Tables = std::map<std::uint64_t, std::uint64_t>;  // numbers and lengths
 
-  /// The tables that the MANIFEST names and that are not shown.
+  /// Returns the tables that the MANIFEST names and the database does not show.
   Result<Tables> MissingTables(std::span<const std::byte> manifest) {
     auto live = LiveTables(manifest);
     if (!live) return Fail(live.error().WithContext(fmt::format("catalogue '{}'", path_.string())));
@@ -610,8 +631,8 @@ class Catalog::Impl {
         fmt::format("catalogue '{}': one of its tables is another's:{}", path_.string(), names));
   }
 
-  /// Why some tables are not shown: with the one that cannot be opened go its neighbours. Ok: all
-  /// of them can be opened now.
+  /// Returns why some tables are not shown: RocksDB leaves out sound tables together with a damaged
+  /// one. OK: all of them can be opened now.
   Status DamageOf(const Tables& missing) {
     rocksdb::Options options;
     options.env = env_.get();
@@ -650,11 +671,11 @@ class Catalog::Impl {
   const OwnerProcess process_;
   const std::shared_ptr<CatalogFault> fault_ = std::make_shared<CatalogFault>();
   bool writable_ = false;
-  ManifestState shown_;  // of a reader: all tables that it names are shown
-  Mutex writes_;         // one at a time: the number of a change is asked for behind it
+  ManifestState shown_;  // the MANIFEST of which a reader shows all tables
+  Mutex writes_;         // orders writes, since each asks for RocksDB's last change after it
   std::uint64_t synced_change_ RHIZOME_GUARDED_BY(writes_) =
-      0;                                 // the last that is, of this opening
-  std::optional<LibraryThreads> timer_;  // RocksDB has one while a writer is open
+      0;                                 // the last durable change since the catalogue was opened
+  std::optional<LibraryThreads> timer_;  // RocksDB has a timer thread while a writer is open
   const std::shared_ptr<CatalogThreads> threads_ = std::make_shared<CatalogThreads>();
   std::unique_ptr<rocksdb::Env> env_;
   std::unique_ptr<rocksdb::DB> db_;
@@ -676,14 +697,14 @@ Catalog::~Catalog() = default;
 
 Result<std::unique_ptr<Catalog>> Catalog::Open(FileSystem& fs, const Path& path, Mode mode,
                                                const StoreId& id, const CatalogOptions& options) {
-  static const OwnerProcess first;  // RocksDB's threads are of whoever uses it first
+  static const OwnerProcess first;  // RocksDB's threads are those of the process that used it first
   if (mode != Mode::kRead && !first.here())
     return Fail(Status::InvalidArgument(fmt::format(
         "catalogue '{}': this process is a fork of one that had a store open, and can only read; "
         "start a new process (exec) to write",
         path.string())));
   auto impl = std::make_unique<Impl>(fs, path, id, options);
-  // RocksDB starts threads, which may not be there to be had.
+  // RocksDB starts threads, and throws if the system gives none.
   RHIZOME_RETURN_IF_ERROR(Guarded([&] { return impl->Open(mode); }));
   return std::unique_ptr<Catalog>(new Catalog(std::move(impl)));
 }

@@ -18,62 +18,66 @@
 
 namespace rhizome::inline internal {
 
-/// The commit point's content: which manifest is current.
+/// The content of the commit point: it names the current manifest.
 struct CommitRecord {
   std::uint64_t generation = 0;
   std::uint64_t manifest_version = 0;
   std::uint64_t manifest_bytes = 0;
   Hash128 manifest_xxh3{};
-  std::uint64_t sequence = 0;  ///< counts commits, those of the delta among them
-  /// Commits up to this one are in the generation's files; later ones make up its delta.
+  std::uint64_t sequence = 0;  ///< number of the last commit; those of the delta count, too
+  /// Commits up to this one are in the generation's files; later ones make up the delta.
   std::uint64_t base_sequence = 0;
 };
 
-/// A row of an array as a commit of the delta put it.
+/// A row of an array that a commit of the delta puts.
 struct DeltaRow {
   std::uint64_t array_id = 0;
   std::int64_t vertex = 0;
   std::span<const std::byte> bytes;
 };
 
-/// One commit of the delta: what it says of the graph (index/delta_run.h), opaque here, and rows.
+/// One commit of the delta: a record of graph changes (delta_run.h), opaque here, and rows.
+/// Ownership: borrows both.
 struct DeltaCommit {
   std::uint64_t sequence = 0;
   std::span<const std::byte> record;
   std::span<const DeltaRow> rows;
 };
 
-/// Memory of a catalogue, see StoreOptions; where its own warnings go (null: nowhere).
+/// Memory limits of a catalogue (see StoreOptions), and the log for RocksDB's warnings (null:
+/// none).
 struct CatalogOptions {
   std::uint64_t cache_bytes = std::uint64_t{8} << 20;
   std::uint64_t write_bytes = std::uint64_t{16} << 20;
   std::shared_ptr<const Logger> logger = {};
 };
 
-/// RocksDB under catalog/, with the column families meta and delta. Only its source file,
-/// catalog_env.cc and catalog_files.cc know RocksDB.
-/// Threads: ReadDeltaRow, Commit, AppendDelta and DropDelta from many threads, beside one that
-/// calls anything else but Close. In a forked child all fail with kInvalidArgument.
+/// The database under catalog/, kept by RocksDB in the column families meta and delta. It holds the
+/// commit record and the delta; its write-ahead log makes commits durable.
+/// Threads: ReadDeltaRow, Commit, AppendDelta and DropDelta may be called from many threads, beside
+/// one thread that calls the others; Close excludes all. In a forked child every call fails with
+/// kInvalidArgument.
 class Catalog {
  public:
-  /// kCreate: makes a new database; kWrite: opens it; kRead: opens it as a secondary, which sees
-  /// the commits up to now and never writes into the store. Errors: kCorruption; kNotFound;
-  /// kIoError; kInvalidArgument, kCreate or kWrite in a fork of a process that had one open.
+  /// kCreate makes a new database; kWrite opens one for writing; kRead opens it as a secondary,
+  /// which sees the commits up to now and never writes into the store. Errors: kCorruption;
+  /// kNotFound; kBusy, another process writes; kIoError; kOutOfMemory; kInvalidArgument, kCreate or
+  /// kWrite in a fork of a process that had one open.
   enum class Mode : std::uint8_t { kCreate, kWrite, kRead };
   static Result<std::unique_ptr<Catalog>> Open(FileSystem& fs, const Path& path, Mode mode,
                                                const StoreId& id,
                                                const CatalogOptions& options = {});
   ~Catalog();
 
-  /// Errors: kNotFound, nothing was ever committed; kCorruption.
+  /// Returns the commit record. Errors: kNotFound, nothing was ever committed; kCorruption.
   Result<CommitRecord> Current();
 
-  /// One synced write: durable when it returns.
+  /// Replaces the commit record by one synced write: it is durable when this returns.
   Status Commit(const CommitRecord& record);
 
-  /// One write of all of `commits`, together or not at all; durable when it returns if `sync`. Keys
-  /// carry the sequence and are never overwritten. Throws std::bad_alloc only before it writes, as
-  /// Commit does: after an error the disk may or may not hold the commits.
+  /// Writes all of `commits` atomically; they are durable when it returns if `sync` is true. Keys
+  /// carry the sequence and are never overwritten. After an error the disk may or may not hold the
+  /// commits. Like Commit, it throws std::bad_alloc only before it writes.
   Status AppendDelta(std::span<const DeltaCommit> commits, bool sync);
 
   /// Visits the records of the delta after commit `after`, in order of their sequence. Errors:
@@ -82,36 +86,37 @@ class Catalog {
                    const std::function<Status(std::uint64_t sequence,
                                               std::span<const std::byte> record)>& visit);
 
-  /// The last commit that the delta holds a record of; 0: none.
+  /// Returns the number of the last commit of which the delta holds something; 0: none.
   Result<std::uint64_t> LastDelta();
 
-  /// Reads a row that commit `sequence` put into `out`, which has its size. Errors: kCorruption, it
-  /// is not there or not that row.
+  /// Reads into `out`, which has the row's size, a row that commit `sequence` put. Errors:
+  /// kCorruption, the row is missing, damaged or of another size.
   Status ReadDeltaRow(std::uint64_t sequence, std::uint64_t array_id, std::int64_t vertex,
                       std::span<std::byte> out);
 
-  /// Removes what commits up to `last` put into the delta.
+  /// Removes the records and rows of commits up to `last` from the delta, without a sync.
   Status DropDelta(std::uint64_t last);
 
-  /// Visits everything that commits after `after` put into the delta, as it is stored, checked, in
-  /// order of the keys: for copies of a store. Errors: kCorruption; the visitor's.
+  /// Visits the stored entries, records and rows, of commits after `after`, in order of their keys;
+  /// each is checked. For copies of a store. Errors: kCorruption; the visitor's.
   Status ScanDeltaEntries(
       std::uint64_t after,
       const std::function<Status(std::string_view key, std::string_view value)>& visit);
 
-  /// Puts such entries, which are checked again; durable with the next Commit.
+  /// Puts such entries, which are checked again. They are durable after the next Commit.
   Status PutDeltaEntries(std::span<const std::pair<std::string, std::string>> entries);
 
-  /// kRead: catches up with the writer's commits.
+  /// Moves a reader (kRead) to the latest commit of the writer.
   Status CatchUp();
 
   /// Reads every block of the database. Errors: kCorruption.
   Status VerifyChecksums();
 
-  /// Flushes, so that a closed store has no live write-ahead log, and closes.
+  /// Closes. A writer flushes first, so that a closed store has no live write-ahead log, and seals
+  /// the catalogue. The destructor does the same and drops errors.
   Status Close();
 
-  /// Errors: kInvalidArgument, this is a fork of the process that opened it.
+  /// Errors: kInvalidArgument, this process is a fork of the one that opened the catalogue.
   Status CheckProcess() const;
 
  private:
@@ -120,10 +125,11 @@ class Catalog {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The file without which a folder is no database of RocksDB's.
+/// RocksDB's file that names the current MANIFEST; every database has it.
 inline constexpr std::string_view kCatalogCurrent = "CURRENT";
 
-/// Lets RocksDB collect what is left of the database at `path`, whose files it rewrites.
+/// Lets RocksDB repair the database at `path` in place: it rewrites the files with what is left of
+/// the data. Errors: kCorruption; those of the disk.
 Status RepairDatabase(FileSystem& fs, const Path& path);
 
 }  // namespace rhizome::inline internal

@@ -14,17 +14,17 @@ using Bytes = std::span<const std::byte>;
 
 constexpr std::uint64_t kBatchHeadBytes = 12;  // number of the first change, count
 
-// How a record is a part of what was written at once.
+// The place of a physical record in a logical one (RocksDB, db/log_format.h).
 enum class Part : std::uint8_t { kWhole = 1, kFirst = 2, kMiddle = 3, kLast = 4 };
 
-// What a batch consists of.
+// The entries of a batch (the types of RocksDB's db/dbformat.h that a catalogue's writer uses).
 enum class BatchTag : std::uint8_t { kLogData = 3, kPut = 5, kDeleteRange = 14 };
 
 std::string_view TextOf(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// One entry of a batch.
+/// An entry of a batch: its column family and the number of changes that it counts for.
 struct BatchEntry {
   std::uint32_t family = 0;
   std::uint32_t changes = 0;
@@ -34,7 +34,8 @@ std::uint32_t ReadFamily(Unpacker& in) {
   return static_cast<std::uint32_t>(in.NumberTo(std::numeric_limits<std::uint8_t>::max()));
 }
 
-/// A put of another key would be passed over, and what was there before be shown.
+/// Accepts puts of a catalogue's keys only. A reader would not see a put of another key, and would
+/// show the value from before.
 std::optional<BatchEntry> ReadPut(Unpacker& in) {
   const std::uint32_t family = ReadFamily(in);
   const std::string_view key = TextOf(in.Field());
@@ -53,7 +54,7 @@ std::optional<BatchEntry> ReadDeleteRange(Unpacker& in) {
   return known ? std::optional(BatchEntry{family, 1}) : std::nullopt;
 }
 
-/// Nothing if it is no entry of a catalogue.
+/// Reads an entry; nothing if a catalogue's writer does not write such.
 std::optional<BatchEntry> ReadEntry(Unpacker& in) {
   const Bytes tag = in.Take(1);
   if (in.bad()) return std::nullopt;

@@ -13,7 +13,8 @@ using Bytes = std::span<const std::byte>;
 
 constexpr std::size_t kOffsetBytes = sizeof(std::uint32_t);
 
-/// Where the keys of a block begin that are stored whole, behind its entries.
+/// The restart array behind the entries of a block: the offsets of entries whose keys are stored
+/// whole.
 class Restarts {
  public:
   explicit Restarts(Bytes block) {
@@ -27,7 +28,8 @@ class Restarts {
   bool good() const { return good_; }
   std::uint64_t begin() const { return begin_; }
 
-  /// To be asked for each entry, in order: may it share so much of the key before?
+  /// Must be called for each entry in order. Returns whether the entry at `offset` may share so
+  /// many bytes with the key before.
   bool Fits(std::uint64_t offset, std::uint64_t shared) {
     if (next_ * kOffsetBytes == offsets_.size() ||
         LoadLittle<std::uint32_t>(offsets_.data() + next_ * kOffsetBytes) != offset)
@@ -65,7 +67,8 @@ bool ReadRocksBlock(Bytes block, BlockValues values, const BlockEntryFunction& v
       rest = in.Take(own);
       value = in.Take(value_bytes);
     } else {
-      // Where keys share, RocksDB stores differences of places, which a catalogue's tables have not.
+      // If a key shares bytes, RocksDB stores its handle as a difference. The tables of a catalogue
+      // have no such entries.
       rest = in.Take(own);
       const Bytes before = in.rest();
       in.Number();

@@ -7,18 +7,19 @@
 
 namespace rhizome::inline internal {
 
-/// What is to be done with an entry of a block; false: the block is refused.
+/// Visits an entry of a block. Returns false to refuse the block.
 using BlockEntryFunction =
     std::function<bool(std::string_view key, std::span<const std::byte> value)>;
 
-/// How the values of a block are stored: behind their length, or as a place in the file, which shows
-/// where it ends.
+/// The form of the values in a block: kSized, behind their length; kHandles, a block handle (offset
+/// and size in the file), which needs no length.
 enum class BlockValues { kSized, kHandles };
 
-/// Reads a block of one of RocksDB's tables, without its checksum: entries, each sharing the
-/// beginning of its key with the one before, or not where a restart is; the offsets of the restarts;
-/// their count. False unless it is exactly what RocksDB writes: what it reads itself it does not
-/// check (an offset outside of the block, a length beyond its end). Touches no file.
+/// Reads a block of one of RocksDB's tables, without its trailer. A block holds entries, each of
+/// which shares a prefix of its key with the one before except at restarts, then the offsets of the
+/// restarts, then their count. Returns false unless the block is exactly what RocksDB writes;
+/// RocksDB itself does not check for offsets outside of the block or lengths beyond its end.
+/// Touches no file.
 /// Source: RocksDB, table/block_based/block_builder.cc, without the index of hashes.
 bool ReadRocksBlock(std::span<const std::byte> block, BlockValues values,
                     const BlockEntryFunction& visit);

@@ -23,6 +23,12 @@ bool IsLog(const std::filesystem::path& path) {
   return path.extension() == ".log" || path.filename().native().starts_with("MANIFEST-");
 }
 
+/// Wraps the file system of `base` as MakeCatalogEnv says:
+///   - NewSequentialFile opens logs and MANIFESTs as checked logs, and NewRandomAccessFile opens
+///     tables as checked tables (catalog_files.h);
+///   - GetChildren refuses names whose number no file of RocksDB's could have;
+///   - RenameFile syncs the folder before it replaces CURRENT;
+///   - faults go into `fault`.
 class CatalogFileSystem : public rocksdb::FileSystemWrapper {
  public:
   CatalogFileSystem(const std::shared_ptr<rocksdb::FileSystem>& base,
@@ -59,14 +65,15 @@ class CatalogFileSystem : public rocksdb::FileSystemWrapper {
                        std::vector<std::string>* result, IODebugContext* context) override {
     const IOStatus listed = target()->GetChildren(folder, options, result, context);
     if (!listed.ok()) return listed;
-    // RocksDB gives the next file the next number, which must not be another's.
+    // RocksDB numbers its next file behind the largest number, which must not overflow.
     for (const std::string& name : *result)
       if (NumberOfRocksFile(name) == ~std::uint64_t{0})
         return IOStatus::Corruption(folder + ": no file of RocksDB's is called " + name);
     return listed;
   }
 
-  // RocksDB takes a table whose length it cannot ask for to be too short.
+  // If RocksDB cannot get the length of a table, it takes the table for too short; so note the
+  // fault.
   IOStatus GetFileSize(const std::string& name, const IOOptions& options, std::uint64_t* file_bytes,
                        IODebugContext* context) override {
     return Noted(name, target()->GetFileSize(name, options, file_bytes, context));
@@ -90,7 +97,8 @@ class CatalogFileSystem : public rocksdb::FileSystemWrapper {
 
   static constexpr std::uint64_t kRemoved = ~std::uint64_t{0};
 
-  /// Of a file that was opened; kRemoved if a writer removed it meanwhile, which is no error.
+  /// Gets the size of a file that was opened. Sets it to kRemoved if a writer removed the file
+  /// meanwhile, which is no error.
   IOStatus SizeOf(const std::string& name, std::uint64_t* file_bytes, IODebugContext* context) {
     const IOStatus stat = target()->GetFileSize(name, {}, file_bytes, context);
     if (!stat.IsPathNotFound() && !stat.IsNotFound()) return stat;
@@ -109,7 +117,7 @@ class CatalogFileSystem : public rocksdb::FileSystemWrapper {
   const std::shared_ptr<CatalogClaims> claims_ = std::make_shared<CatalogClaims>();
 };
 
-/// Stops writing at the first fault. Threads: many at once.
+/// Refuses all writes after the first fault. Threads: any.
 class Broken {
  public:
   explicit Broken(std::shared_ptr<CatalogFault> fault) : fault_(std::move(fault)) {}
@@ -173,7 +181,7 @@ class RepairFileSystem final : public CatalogFileSystem {
   Broken broken_;
 };
 
-/// One of our file systems, the base's clock, and threads of the catalogue's own.
+/// Combines one of our file systems, the clock of `base`, and threads that belong to the catalogue.
 class CatalogEnv final : public rocksdb::EnvWrapper {
  public:
   CatalogEnv(rocksdb::Env& base, const std::shared_ptr<rocksdb::FileSystem>& files,
@@ -194,7 +202,7 @@ class CatalogEnv final : public rocksdb::EnvWrapper {
   }
   int GetBackgroundThreads(Priority priority) override { return CatalogThreads::CountOf(priority); }
 
-  // The count is fixed, and none is a compaction's alone.
+  // The number of threads is fixed, and none is reserved for compactions.
   void SetBackgroundThreads(int, Priority) override {}
   void IncBackgroundThreadsIfNeeded(int, Priority) override {}
   int ReserveThreads(int, Priority) override { return 0; }
@@ -209,7 +217,7 @@ class CatalogEnv final : public rocksdb::EnvWrapper {
 Status TranslateFault(const rocksdb::Status& status, const std::string& where) {
   const std::string words = status.ToString();
   std::string message = fmt::format("{}: {}", where, words);
-  // RocksDB has codes for few of the system's errors, and words for the others.
+  // RocksDB has codes for few of the system's errors, and only messages for the others.
   const auto says = [&](const char* what) { return words.find(what) != std::string::npos; };
   if (status.IsNoSpace() || says("File too large")) return Status::OutOfSpace(std::move(message));
   if (status.IsMemoryLimit() || says("Cannot allocate memory"))

@@ -50,7 +50,7 @@ std::string_view CatalogClaims::PutLog(std::uint64_t log, const LogBatches& batc
   return ordered ? "" : "an earlier log holds later changes";
 }
 
-// The MANIFEST may have been read before the log and be older, and never newer.
+// The MANIFEST may have been read before the log, so it may be older than the log, but never newer.
 std::string_view CatalogClaims::Misfit(std::uint64_t log, const LogBatches& batches) const {
   for (const auto& [family, claim] : families_) {
     const LoggedChanges changes = batches.ChangesOf(family);
@@ -77,16 +77,19 @@ std::optional<std::uint64_t> NumberOfRocksFile(const std::string& name) {
 
 namespace {
 
-/// Looks at the records of a log before RocksDB does.
+/// Checks the records of a log before RocksDB sees them.
 class RecordChecker {
  public:
   virtual ~RecordChecker() = default;
+  /// Takes the next record; false: it is refused.
   virtual bool Apply(std::span<const std::byte> record) = 0;
 
-  /// Once there are no more for now. Errors: Corruption, they do not fit together.
+  /// Is called when all records that are there now were applied. Errors: Corruption, they do not
+  /// fit together.
   virtual IOStatus Finish() = 0;
 };
 
+/// Checks a write-ahead log.
 class BatchChecker final : public RecordChecker {
  public:
   BatchChecker(const std::string& path, std::shared_ptr<CatalogClaims> claims)
@@ -107,6 +110,7 @@ class BatchChecker final : public RecordChecker {
   LogBatches batches_;
 };
 
+/// Checks a MANIFEST.
 class EditChecker final : public RecordChecker {
  public:
   EditChecker(const std::string& path, rocksdb::FileSystem& files,
@@ -128,7 +132,8 @@ class EditChecker final : public RecordChecker {
   }
 
  private:
-  // Logs that are left although RocksDB needs them no more: what they hold must be in tables.
+  // Checks logs that still exist although RocksDB needs them no more: all their changes must be in
+  // tables.
   IOStatus CheckPassedOver() {
     first_log_ = edits_.first_log();
     const auto folder = std::filesystem::path(path_).parent_path();
@@ -145,7 +150,7 @@ class EditChecker final : public RecordChecker {
     return IOStatus::OK();
   }
 
-  // Up to the first record that is not whole: what follows was never shown.
+  // Reads up to the first record that is not whole; later ones were never shown.
   IOStatus CheckPassedOver(const std::string& path, std::uint64_t number) {
     std::unique_ptr<rocksdb::FSSequentialFile> file;
     const IOStatus opened = files_.NewSequentialFile(path, {}, &file, nullptr);
@@ -169,7 +174,7 @@ class EditChecker final : public RecordChecker {
     return IOStatus::Corruption(fmt::format("{}: {}", path, misfit));
   }
 
-  // RocksDB opens a table with the length that is said here.
+  // RocksDB opens a table with the length that the MANIFEST claims, so that one must be right.
   IOStatus CheckSize(std::uint64_t number, std::uint64_t claimed) {
     const std::string name = fmt::format("{:06}.sst", number);
     const auto table = std::filesystem::path(path_).parent_path() / name;
@@ -188,6 +193,11 @@ class EditChecker final : public RecordChecker {
   std::uint64_t first_log_ = 0;
 };
 
+/// A log of which RocksDB sees whole, checked records only. Read does the work:
+///   1. when all checked bytes were shown, ReadMore reads to the end of the file;
+///   2. ScanLog finds the end of the whole records, or damage;
+///   3. the checker gets each new record (Apply), then judges them together (Finish);
+///   4. RocksDB gets the next checked bytes.
 class CheckedLog final : public rocksdb::FSSequentialFile {
  public:
   CheckedLog(std::unique_ptr<rocksdb::FSSequentialFile> file, std::string name,
@@ -214,8 +224,8 @@ class CheckedLog final : public rocksdb::FSSequentialFile {
   }
 
  private:
-  // To the end of the file, at once: RocksDB takes a read that is short for the end of the log, and
-  // would neither see what follows nor hear that it is damaged.
+  // Reads to the end of the file at once. RocksDB takes a short read for the end of the log, and
+  // would neither see later records nor learn that they are damaged.
   IOStatus ReadMore(const IOOptions& options, IODebugContext* context) {
     if (refused_) return RefusedAt(0);
     DropShown();
@@ -266,11 +276,11 @@ class CheckedLog final : public rocksdb::FSSequentialFile {
   const std::unique_ptr<RecordChecker> checker_;
   LogRecords records_;
   std::optional<std::uint64_t> refused_;
-  std::vector<char> bytes_;  // of the file from base_ on, where a block begins
+  std::vector<char> bytes_;  // the bytes of the file from base_ on, where a block begins
   std::uint64_t base_ = 0;
-  std::uint64_t at_ = 0;           // shown, from base_
-  std::uint64_t good_ = 0;         // whole, from base_
-  std::uint64_t last_change_ = 0;  // in what is whole
+  std::uint64_t at_ = 0;           // end of the shown bytes, from base_
+  std::uint64_t good_ = 0;         // end of the whole records, from base_
+  std::uint64_t last_change_ = 0;  // last change in the whole records
 };
 
 IOStatus ToRocks(const Status& status, const std::string& name) {
@@ -279,7 +289,7 @@ IOStatus ToRocks(const Status& status, const std::string& name) {
                                                   : IOStatus::IOError(message);
 }
 
-/// Reads bytes of a file, all of them.
+/// Fills all of `out` from a file. Errors: kIoError; kCorruption, the file ends before.
 Status ReadAt(const rocksdb::FSRandomAccessFile& file, std::uint64_t offset,
               std::span<std::byte> out, const IOOptions& options, IODebugContext* context) {
   auto* const scratch = reinterpret_cast<char*>(out.data());
@@ -291,6 +301,7 @@ Status ReadAt(const rocksdb::FSRandomAccessFile& file, std::uint64_t offset,
   return Status::Ok();
 }
 
+/// A table whose blocks of data are checked at each read.
 class CheckedTable final : public rocksdb::FSRandomAccessFileOwnerWrapper {
  public:
   CheckedTable(std::unique_ptr<rocksdb::FSRandomAccessFile> file, std::string name,
@@ -312,7 +323,7 @@ class CheckedTable final : public rocksdb::FSRandomAccessFileOwnerWrapper {
     return IOStatus::OK();
   }
 
-  // What goes round Read goes through it.
+  // These two use the base class, which calls Read, so that no read goes past the checks.
   IOStatus MultiRead(rocksdb::FSReadRequest* requests, std::size_t count, const IOOptions& options,
                      IODebugContext* context) override {
     return FSRandomAccessFile::MultiRead(requests, count, options, context);
@@ -326,7 +337,7 @@ class CheckedTable final : public rocksdb::FSRandomAccessFileOwnerWrapper {
   }
 
  private:
-  // A block of which RocksDB reads a part, ahead of what it wants, is read whole.
+  // A block of which RocksDB reads only a part (readahead) is read whole to check it.
   Status CheckBlock(std::size_t block, std::uint64_t offset, std::span<const std::byte> shown,
                     const IOOptions& options, IODebugContext* context) const {
     const auto [begin, end] = table_.PlaceOf(block);

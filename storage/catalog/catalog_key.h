@@ -20,8 +20,9 @@ inline constexpr std::uint32_t kDeltaFamily = 2;
 /// The one key of the family "meta".
 inline constexpr std::string_view kCurrentKey = "current";
 
-// Keys of the family "delta" (storage/FORMAT.md): the commit, big-endian, so that RocksDB keeps
-// them in order of commits; what follows; of a row its array and vertex, big-endian.
+// A key of the family "delta" (storage/FORMAT.md) is the number of the commit, big-endian, so that
+// RocksDB keeps entries in order of commits; then its kind; then, for a row, array and vertex,
+// big-endian.
 enum class DeltaKey : std::uint8_t { kRecord = 0, kRow = 1 };
 
 inline bool IsDeltaKey(std::string_view key) {
@@ -33,24 +34,24 @@ inline bool IsDeltaKey(std::string_view key) {
   return (kind == DeltaKey::kRecord && rest == 0) || (kind == DeltaKey::kRow && rest == kRowBytes);
 }
 
-/// RocksDB's numbers of changes have 56 bits.
+/// The largest number of a change: RocksDB's sequence numbers have 56 bits.
 inline constexpr std::uint64_t kMaxRocksChange = (std::uint64_t{1} << 56) - 1;
 
-/// RocksDB's numbers of files: far more than any catalogue comes to, and far from an overflow.
+/// A bound on RocksDB's file numbers: more than any catalogue needs, and far from an overflow.
 inline constexpr std::uint64_t kMaxRocksNumber = std::uint64_t{1} << 48;
 
-/// What happened to a key, as RocksDB stores it. A catalogue is written by puts and deletions of
-/// ranges only.
+/// The type of a change as RocksDB stores it. A catalogue has only puts and range deletions
+/// (tombstones for ranges).
 enum class RocksType : std::uint8_t { kValue = 1, kRangeDeletion = 15 };
 
-/// A key as RocksDB stores it: with the number of the change and its type, packed into 8 bytes.
-/// Those of one key are in order of changes, the last one first.
+/// RocksDB's internal key: the user's key, then the number of the change and its type, packed into
+/// 8 bytes. Changes of one user key are ordered with the latest first.
 struct RocksKey {
   std::string_view user;
   std::uint64_t change = 0;
   RocksType type = RocksType::kValue;
 
-  /// Nothing if it is no key of a catalogue.
+  /// Returns nothing if a catalogue has no such key.
   static std::optional<RocksKey> Parse(std::string_view bytes) {
     constexpr std::size_t kPackedBytes = 8;
     if (bytes.size() < kPackedBytes) return std::nullopt;

@@ -19,16 +19,16 @@ using Bytes = std::span<const std::byte>;
 
 constexpr std::uint64_t kLengthAt = 4;
 constexpr std::uint64_t kTypeAt = 6;
-constexpr std::uint64_t kSectorBytes = 512;
+constexpr std::uint64_t kSectorBytes = 512;  // the smallest unit that a disk writes as a whole
 
-// Whole, first, middle and last part of what is written at once; how it is compressed. RocksDB
-// knows more types, of logs that it recycles, which ours are not.
+// The types are full, first, middle and last (1 to 4), and the compression setting (9). RocksDB has
+// more for recycled logs, which a catalogue does not use.
 bool IsType(std::byte type) {
   const auto value = std::to_integer<unsigned>(type);
   return (value >= 1 && value <= 4) || value == 9;
 }
 
-/// Is there a right record of `length` bytes of payload at `at`?
+/// Returns whether there is a record with `length` bytes of payload and the right checksum at `at`.
 bool IsRecord(Bytes bytes, std::uint64_t at, std::uint64_t length) {
   const std::uint64_t left = kLogBlockBytes - at % kLogBlockBytes;
   if (left < kLogHeaderBytes + length || bytes.size() - at < kLogHeaderBytes + length) return false;
@@ -37,7 +37,7 @@ bool IsRecord(Bytes bytes, std::uint64_t at, std::uint64_t length) {
   return LoadLittle<std::uint32_t>(bytes.data() + at) == MaskedLogCrc(crc);
 }
 
-/// The end of the right record at `at`; nothing if there is none.
+/// Returns the end of the right record at `at`, or nothing if there is none.
 std::optional<std::uint64_t> RecordEnd(Bytes bytes, std::uint64_t at) {
   if (bytes.size() - at < kLogHeaderBytes) return std::nullopt;
   const std::uint64_t length = LoadLittle<std::uint16_t>(bytes.data() + at + kLengthAt);
@@ -45,7 +45,8 @@ std::optional<std::uint64_t> RecordEnd(Bytes bytes, std::uint64_t at) {
   return at + kLogHeaderBytes + length;
 }
 
-/// Where the next record begins: not in the last bytes of a block.
+/// Returns where the next record begins: the last bytes of a block, too few for a header, hold
+/// none.
 std::uint64_t SkipTrailer(std::uint64_t at) {
   const std::uint64_t left = kLogBlockBytes - at % kLogBlockBytes;
   return left < kLogHeaderBytes ? at + left : at;
@@ -55,15 +56,15 @@ bool AllZero(Bytes bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
 }
 
-/// Finds right records wherever they begin, for logs of which any byte may be the first of one: the
-/// checksum of each stretch of a block follows from those of two beginnings of the block, or what
-/// is made of one pattern would take a sum over thousands of bytes for each of its bytes.
+/// Finds right records at any offset. It computes the checksum of any part of a block from the sums
+/// of two prefixes of the block; summing each candidate would cost thousands of bytes for every
+/// byte of a log that is made of one pattern.
 class RecordFinder {
  public:
-  /// `bytes` begin at a block.
+  /// `bytes` begin at a block's beginning.
   explicit RecordFinder(Bytes bytes) : bytes_(bytes), sums_(kLogBlockBytes + 1) {}
 
-  /// As RecordEnd.
+  /// Returns the same as RecordEnd.
   std::optional<std::uint64_t> EndAt(std::uint64_t at) {
     if (bytes_.size() - at < kLogHeaderBytes || !IsType(bytes_[at + kTypeAt])) return std::nullopt;
     const std::uint64_t length = LoadLittle<std::uint16_t>(bytes_.data() + at + kLengthAt);
@@ -80,7 +81,7 @@ class RecordFinder {
   }
 
  private:
-  /// The register of each beginning of the block, from zero on.
+  /// Computes the CRC register after each prefix of the block, beginning with zero.
   void SumBlock(std::uint64_t begin) {
     if (begin == block_) return;
     block_ = begin;
@@ -114,8 +115,8 @@ bool HoldsRecord(Bytes bytes, std::uint64_t from) {
 
 std::uint32_t Unmasked(std::uint32_t masked) { return std::rotl(masked - 0xA282EAD8U, 15); }
 
-/// Would the record of `length` bytes be right if one bit of it, or of its checksum, were another?
-/// By the linearity of the CRC: what one bit changes in it does not depend on the others.
+/// Returns whether flipping one bit of the record of `length` bytes, or of its checksum, makes it
+/// right. A CRC is linear: the change by one bit does not depend on the other bits.
 bool IsOneBitOff(Bytes bytes, std::uint64_t at, std::uint64_t length) {
   const std::uint64_t left = kLogBlockBytes - at % kLogBlockBytes;
   if (left < kLogHeaderBytes + length || bytes.size() - at < kLogHeaderBytes + length) return false;
@@ -134,7 +135,7 @@ bool IsOneBitOff(Bytes bytes, std::uint64_t at, std::uint64_t length) {
   return false;
 }
 
-/// The same for a record whose length may be the wrong bit.
+/// Returns the same for a record whose wrong bit may be in the length.
 bool IsFlipped(Bytes bytes, std::uint64_t at) {
   const auto length = LoadLittle<std::uint16_t>(bytes.data() + at + kLengthAt);
   if (IsOneBitOff(bytes, at, length)) return true;
@@ -145,8 +146,8 @@ bool IsFlipped(Bytes bytes, std::uint64_t at) {
 
 constexpr std::string_view kMark = "rzsync";
 
-/// RocksDB's write batch, which the first or only record of a write begins with: number of the
-/// first change, count, changes. Ours begin with a mark.
+/// The head of a write batch of RocksDB's, with which the first or only record of a write begins:
+/// number of the first change, count, entries. Our batches have a SyncMark as their first entry.
 struct BatchHead {
   std::uint64_t last_change = 0;
   std::uint64_t synced_change = 0;
@@ -168,8 +169,8 @@ std::optional<BatchHead> HeadOf(Bytes record) {
                    .synced_change = LoadLittle<std::uint64_t>(mark.data() + kMark.size())};
 }
 
-/// Is a sector of the record at `at` zero, as far as it is behind `at`, or behind the record's
-/// header, which RocksDB writes before the rest?
+/// Returns whether a sector of the record at `at` is zero, as far as it lies behind `at`, or behind
+/// the header, which RocksDB writes before the rest.
 bool HasHole(Bytes bytes, std::uint64_t at) {
   const std::uint64_t length = LoadLittle<std::uint16_t>(bytes.data() + at + kLengthAt);
   const std::uint64_t end = std::min<std::uint64_t>(at + kLogHeaderBytes + length, bytes.size());
@@ -184,7 +185,8 @@ bool HasHole(Bytes bytes, std::uint64_t at) {
   return false;
 }
 
-/// Does a record behind `from` say that a later change than `last_change` was durable?
+/// Returns whether the SyncMark of a record behind `from` says that a change later than
+/// `last_change` was durable.
 bool SaysSynced(Bytes bytes, std::uint64_t from, std::uint64_t last_change) {
   RecordFinder finder(bytes);
   for (std::uint64_t at = from; at + kLogHeaderBytes <= bytes.size();) {
@@ -200,7 +202,13 @@ bool SaysSynced(Bytes bytes, std::uint64_t from, std::uint64_t last_change) {
   return false;
 }
 
-/// Can a power cut have left what follows `at`, where a record should begin?
+/// Returns whether a power cut may have left the bytes from `at` on, where a record should begin:
+///   1. too few bytes for a header, or zeros only: yes;
+///   2. a record that is right but for one bit: no, that is damage;
+///   3. a record with a sector of zeros: yes, unless a later record says that it was synced;
+///   4. a right record behind: no;
+///   5. the last sector is zero and not the one of `at`: yes, the length came before the bytes;
+///   6. else only if the file ends inside the record.
 bool IsTorn(Bytes bytes, std::uint64_t at, std::uint64_t last_change) {
   const Bytes rest = bytes.subspan(at);
   if (rest.size() < kLogHeaderBytes || AllZero(rest)) return true;
@@ -229,6 +237,8 @@ std::string SyncMark(std::uint64_t synced_change) {
   return mark;
 }
 
+/// Goes from record to record while their checksums are right, and notes the last change; at the
+/// first bad one IsTorn decides between a torn tail and damage.
 LogScan ScanLog(std::span<const std::byte> bytes, std::uint64_t begin, std::uint64_t last_change) {
   LogScan scan{.good_bytes = begin, .last_change = last_change};
   for (std::uint64_t at = SkipTrailer(begin); at < bytes.size();

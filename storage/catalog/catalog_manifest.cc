@@ -20,8 +20,8 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-// What an edit consists of, by its number. Fields of other numbers may be passed over if they have
-// kIgnorable in them.
+// The tags of the fields of an edit (RocksDB, db/version_edit.h). A field with another tag may be
+// passed over if the tag has the bit kIgnorable.
 enum Tag : std::uint64_t {
   kComparator = 1,
   kLogNumber = 2,
@@ -41,7 +41,7 @@ enum Tag : std::uint64_t {
   kLogDeletion = kIgnorable + 8,
 };
 
-// Of kNewFile4.
+// The tags of the fields of kNewFile4 (RocksDB, db/version_edit.h).
 enum FileTag : std::uint64_t {
   kLastField = 1,
   kNeedsCompaction = 2,
@@ -54,6 +54,8 @@ enum FileTag : std::uint64_t {
   kUniqueId = 12,
 };
 
+// RocksDB's default is 7 levels. The other bounds are far above what a catalogue needs and far from
+// an overflow.
 constexpr std::uint64_t kMaxLevel = 6;
 constexpr std::uint64_t kMaxFamily = 255;
 constexpr std::uint64_t kMaxGroup = 1000;
@@ -65,7 +67,7 @@ std::string TextOf(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// A field that is one number.
+/// Returns whether a field is one number up to `most`.
 bool IsNumberTo(Bytes field, std::uint64_t most) {
   Unpacker in(field);
   in.NumberTo(most);
@@ -98,7 +100,7 @@ bool KeysFit(const TableClaim& claim) {
   const auto smallest = RocksKey::Parse(claim.smallest);
   const auto largest = RocksKey::Parse(claim.largest);
   if (!smallest || !largest || *largest < *smallest) return false;
-  // A range that was deleted ends before its end, which is no change.
+  // The largest key may be the exclusive end of a range deletion, whose number is no change's.
   const bool end = largest->change == kMaxRocksChange && largest->type == RocksType::kRangeDeletion;
   const auto inside = [&](const RocksKey& key) {
     return claim.smallest_change <= key.change && key.change <= claim.largest_change;
@@ -113,8 +115,8 @@ struct ManifestEdits::Edit {
   std::optional<std::string> added_family;
   std::optional<std::uint64_t> next_number;
   std::optional<std::uint64_t> last_change;
-  std::uint64_t log = 0;        // its family needs no earlier ones
-  std::uint64_t least_log = 0;  // nor does any family
+  std::uint64_t log = 0;        // the family needs no earlier log
+  std::uint64_t least_log = 0;  // no family needs an earlier log
   std::optional<std::uint64_t> group_left;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> deleted;  // level, number
   std::vector<std::pair<std::uint64_t, TableClaim>> added;
@@ -123,7 +125,7 @@ struct ManifestEdits::Edit {
 /// Reads one edit.
 class ManifestEdits::Parser {
  public:
-  /// Nothing if it is none of a catalogue.
+  /// Returns nothing if a catalogue's options do not let RocksDB write such an edit.
   static std::optional<Edit> Parse(Bytes bytes) {
     Parser parser(bytes);
     while (!parser.in_.empty() && !parser.in_.bad())
@@ -217,6 +219,10 @@ class ManifestEdits::Parser {
   Edit edit_;
 };
 
+/// 1. Parses the edit, and refuses unknown fields and values out of bounds.
+/// 2. An edit of a group waits until its group is complete.
+/// 3. ApplyAtOnce applies one edit: adds its family, checks that numbers of changes and files only
+///    rise, removes and adds its tables.
 bool ManifestEdits::Apply(Bytes bytes) {
   if (RHIZOME_MUTANT("the catalogue's MANIFEST is believed")) return true;
   const auto edit = Parser::Parse(bytes);
@@ -266,10 +272,11 @@ bool ManifestEdits::ApplyAtOnce(const Edit& edit) {
   return true;
 }
 
-/// A table hides those of deeper levels with the same key: what it holds of one must be later.
+/// Checks that, for tables of a single key, those of a level hold later changes than those of
+/// deeper levels, which they hide.
 bool ManifestEdits::LevelsFit() const {
   using Place = std::tuple<std::uint32_t, std::string, std::uint32_t>;  // family, key, level
-  std::map<Place, LoggedChanges> levels;  // of tables of one key
+  std::map<Place, LoggedChanges> levels;  // the changes of tables of a single key
   for (const auto& [number, claim] : live_) {
     const auto smallest = RocksKey::Parse(claim.smallest);
     const auto largest = RocksKey::Parse(claim.largest);
@@ -304,7 +311,7 @@ std::uint64_t ManifestEdits::first_log() const {
 }
 
 bool ManifestEdits::Good() const {
-  if (next_number_ == 0) return true;  // too short, which RocksDB says
+  if (next_number_ == 0) return true;  // too short; RocksDB itself reports it
   if (!LevelsFit()) return false;
   return largest_log_ < next_number_ && (live_.empty() || live_.rbegin()->first < next_number_);
 }

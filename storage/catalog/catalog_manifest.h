@@ -13,29 +13,29 @@
 
 namespace rhizome::inline internal {
 
-/// A catalogue's options let RocksDB begin a new MANIFEST at half of this, and at each opening by a
-/// writer.
+/// A bound on the length of a MANIFEST. A catalogue's options make RocksDB begin a new one at half
+/// of this; it also does at each opening by a writer.
 inline constexpr std::uint64_t kMaxCatalogManifestBytes = std::uint64_t{64} << 20;
 
-/// The name of the MANIFEST that CURRENT's bytes name.
+/// Returns the name of the MANIFEST from the bytes of CURRENT. It is not checked.
 std::string ManifestNameIn(std::span<const std::byte> current);
 
-/// What a MANIFEST says of a column family.
+/// The claims of a MANIFEST about a column family.
 struct FamilyClaim {
-  std::uint64_t first_log = 0;    ///< its changes in earlier logs are in tables
-  std::uint64_t last_change = 0;  ///< in its tables
+  std::uint64_t first_log = 0;    ///< changes of the family in earlier logs are in tables
+  std::uint64_t last_change = 0;  ///< the last change in its tables
 };
 
-/// Follows the edits of RocksDB's MANIFEST, and refuses what a catalogue's options do not let
-/// RocksDB write, be it behind a right checksum: it believes numbers of files, levels, keys and
-/// changes, and comes upon assertions, or overwrites files, where they are wrong. Source: RocksDB,
+/// Follows the edits of RocksDB's MANIFEST, and refuses edits that a catalogue's options do not let
+/// RocksDB write, even with a right checksum. RocksDB itself believes numbers of files, levels,
+/// keys and changes; wrong ones make it fail in assertions or overwrite files. Source: RocksDB,
 /// db/version_edit.cc. Touches no file.
 class ManifestEdits {
  public:
-  /// The next edit, which may have to wait for others of its group. False if it is refused.
+  /// Takes the next edit, which may wait for others of its group. False: it is refused.
   bool Apply(std::span<const std::byte> edit);
 
-  /// Whether what was applied fits together, once there is no more.
+  /// Returns whether the edits fit together; to be asked when all were applied.
   bool Good() const;
 
   /// Tables (.sst) that are part of the catalogue, by number.
@@ -46,7 +46,8 @@ class ManifestEdits {
   std::uint64_t last_change() const { return last_change_; }
   FamilyClaim ClaimOf(std::uint32_t family) const;
 
-  /// Those that edits since the last call added; they may have been taken away again.
+  /// Returns the tables that edits have added since the last call. Later edits may have removed
+  /// them again.
   std::map<std::uint64_t, TableClaim> TakeAdded() { return std::exchange(added_, {}); }
 
  private:
@@ -54,7 +55,7 @@ class ManifestEdits {
   class Parser;
   struct Family {
     std::string name;
-    std::uint64_t first_log = 0;  // that it needs
+    std::uint64_t first_log = 0;  // the first log that it needs
   };
 
   bool ApplyAtOnce(const Edit& edit);
@@ -71,10 +72,10 @@ class ManifestEdits {
   std::uint64_t last_change_ = 0;
 };
 
-/// The tables that RocksDB's MANIFEST names at the end of its whole records, number and length:
-/// those that a catalogue consists of, besides its logs. Errors: kCorruption, damage (a torn last
-/// record is none), or what no RocksDB writes that a catalogue can be of. Touches no file; takes
-/// memory as the bytes do.
+/// Returns number and length of the tables that a MANIFEST names after its last whole record; with
+/// the logs they make up a catalogue. Errors: kCorruption, damage (a torn last record is none), or
+/// records that no RocksDB would write for a catalogue. Touches no file; its memory is bounded by
+/// the bytes'.
 Result<std::map<std::uint64_t, std::uint64_t>> LiveTables(std::span<const std::byte> manifest);
 
 }  // namespace rhizome::inline internal

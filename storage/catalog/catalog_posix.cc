@@ -27,10 +27,10 @@ using rocksdb::IOStatus;
 using rocksdb::Slice;
 using Kind = DirectoryEntry::Kind;
 
-// Within RocksDB's classes the name is RocksDB's.
+// Within RocksDB's classes the name FileSystem is RocksDB's.
 rhizome::FileSystem& Disk() { return rhizome::FileSystem::Posix(); }
 
-// As RocksDB's own file system puts it: an absent file is a path that was not found.
+// Translates as RocksDB's own file system does: an absent file is PathNotFound.
 IOStatus ToRocks(const Status& status) {
   if (status.ok()) return IOStatus::OK();
   switch (status.code()) {
@@ -79,9 +79,9 @@ class SequentialFile final : public rocksdb::FSSequentialFile {
   std::uint64_t at_ = 0;
 };
 
-/// The end of the last byte of a file that was written, from `end` on, up to which that is known: a
-/// length without bytes behind it is what a power cut leaves of a log, or somebody made. Errors:
-/// kCorruption, a hole in the midst that no log of ours has.
+/// Returns the end of the data of a log, given that it reaches at least to `end`. A power cut may
+/// leave a log whose length goes beyond its data, as a hole at the end. Errors: kCorruption, a hole
+/// of more than 64 MiB before more data, which no log has.
 Result<std::uint64_t> EndOfData(const ReadableFile& file, std::uint64_t end) {
   constexpr std::uint64_t kLongestHoleBytes = std::uint64_t{64} << 20;
   while (true) {
@@ -99,7 +99,7 @@ Result<std::uint64_t> EndOfData(const ReadableFile& file, std::uint64_t end) {
   }
 }
 
-/// A log, which may grow while it is read, up to the end of its data.
+/// A log up to the end of its data. It may grow while it is read.
 class LogFile final : public rocksdb::FSSequentialFile {
  public:
   explicit LogFile(std::unique_ptr<ReadableFile> file) : file_(std::move(file)) {}
@@ -139,8 +139,8 @@ class RandomAccessFile final : public rocksdb::FSRandomAccessFile {
   const std::unique_ptr<ReadableFile> file_;
 };
 
-/// A new file. RocksDB gathers what it appends, and asks for room ahead (Allocate), without which a
-/// log would have to find some at each commit.
+/// A new file. RocksDB buffers its appends, and allocates blocks ahead (Allocate); without that the
+/// file system would allocate blocks at each commit.
 class NewFile final : public rocksdb::FSWritableFile {
  public:
   NewFile(Descriptor descriptor, Path path, const rocksdb::FileOptions& options)
@@ -173,7 +173,7 @@ class NewFile final : public rocksdb::FSWritableFile {
                                  static_cast<off_t>(bytes));
     if (failed != 0) {
       const IOStatus error = Error("allocate");
-      // A part of it may have been there, the last that the disk had: others need it.
+      // A full disk may have given a part of the room; give it back, as others need it.
       static_cast<void>(ftruncate(descriptor_.get(), static_cast<off_t>(size_bytes_)) == 0);
       return error;
     }
@@ -191,7 +191,7 @@ class NewFile final : public rocksdb::FSWritableFile {
     return ToRocks(SystemError(errno, operation, path_));
   }
 
-  /// Room that was asked for and not used. That it stays is no error: it goes with the file.
+  /// Returns room that was allocated and not used. Errors are ignored: the room goes with the file.
   void GiveBack() const {
     if (allocated_end_ <= size_bytes_) return;
     static_cast<void>(ftruncate(descriptor_.get(), static_cast<off_t>(size_bytes_)) == 0 &&
@@ -218,8 +218,8 @@ class Folder final : public rocksdb::FSDirectory {
   const Path path_;
 };
 
-/// The most bytes that a file of RocksDB's has which is read as a whole; no bound for its tables,
-/// which are read block by block.
+/// Returns a bound on the length of a file that RocksDB reads as a whole; none (UINT64_MAX) for
+/// logs and tables, which it reads in blocks.
 std::uint64_t MostBytes(const Path& path) {
   constexpr std::uint64_t kSmallBytes = std::uint64_t{1} << 20;
   const std::string name = path.filename().string();
@@ -235,13 +235,17 @@ Result<std::unique_ptr<ReadableFile>> OpenBounded(const Path& path) {
                                              path.string(), file->size_bytes(), most)));
 }
 
-/// Nothing, or a regular file, is at `path`.
+/// Checks that there is nothing, or a regular file, at `path`.
 Status CheckFileOrAbsent(const Path& path) {
   const auto info = Disk().Stat(path);
   if (!info) return info.error().code() == StatusCode::kNotFound ? Status::Ok() : info.error();
   return info->kind == Kind::kFile ? Status::Ok() : NotRegular(path);
 }
 
+/// Does RocksDB's file operations by FileSystem::Posix(), with these differences from RocksDB's own
+/// file system: files that RocksDB would read whole have bounded lengths (OpenBounded), a log ends
+/// with its data (LogFile), a new file takes the place of an old one instead of truncating it, and
+/// operations that our options do not need are not supported.
 class PosixCatalogFiles final : public rocksdb::FileSystemWrapper {
  public:
   using FileSystemWrapper::FileSystemWrapper;
@@ -266,8 +270,8 @@ class PosixCatalogFiles final : public rocksdb::FileSystemWrapper {
     *result = std::make_unique<RandomAccessFile>(*std::move(file));
     return IOStatus::OK();
   }
-  // RocksDB truncates where there is a file of that name, which is what a new file amounts to: but
-  // another name of it may be somebody's.
+  // RocksDB's own file system truncates a file of that name. Here the file is removed and made
+  // anew, as it may have another name (a hard link) that somebody uses.
   IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
                            std::unique_ptr<rocksdb::FSWritableFile>* result,
                            IODebugContext*) override {
@@ -284,7 +288,7 @@ class PosixCatalogFiles final : public rocksdb::FileSystemWrapper {
     *result = std::make_unique<NewFile>(*std::move(file), path, options);
     return IOStatus::OK();
   }
-  // What our options never ask for.
+  // Our options never make RocksDB call the next three.
   IOStatus ReopenWritableFile(const std::string& name, const rocksdb::FileOptions&,
                               std::unique_ptr<rocksdb::FSWritableFile>*, IODebugContext*) override {
     return IOStatus::NotSupported("to write on to a file", name);

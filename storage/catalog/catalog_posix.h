@@ -4,10 +4,10 @@
 
 namespace rhizome::inline internal {
 
-/// RocksDB's environment on the disk of this machine, which opens, makes and removes the files of a
-/// catalogue as FileSystem::Posix() does: regular files only, never by waiting for a pipe, and
-/// below an enclosed folder through no link. A file that is longer than RocksDB's can be, and that
-/// RocksDB would read as a whole, is kCorruption. Never destroyed. Threads: any.
+/// Returns RocksDB's environment for the disk of this machine. It opens, makes and removes the
+/// files of a catalogue by FileSystem::Posix(): regular files only, without waiting for a pipe, and
+/// without following links below an enclosed folder. A file that RocksDB would read as a whole, and
+/// that is longer than RocksDB's can be, is Corruption. It is never destroyed. Threads: any.
 rocksdb::Env& PosixCatalogEnv();
 
 }  // namespace rhizome::inline internal

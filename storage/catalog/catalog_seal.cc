@@ -23,7 +23,7 @@ constexpr std::string_view kSealName = "SEAL";
 constexpr std::string_view kMagic = "RZCSEAL1";
 constexpr std::uint64_t kMaxSealBytes = 4096;
 
-/// The bytes of a file; nothing if there is none.
+/// Returns the bytes of a file, or nothing if the file does not exist.
 Result<std::optional<Bytes>> ReadIfThere(FileSystem& fs, const Path& path, std::uint64_t max) {
   auto bytes = ReadWholeFile(fs, path, max);
   if (!bytes && bytes.error().code() == StatusCode::kNotFound) return std::nullopt;
@@ -41,15 +41,15 @@ Bytes EncodeSeal(std::string_view name, const Bytes& manifest) {
   return out.Take();
 }
 
-/// Was this seal finished?
+/// Returns whether the seal is whole, not torn.
 bool IsWhole(const Bytes& seal) {
   if (seal.size() < kMagic.size() + sizeof(std::uint32_t)) return false;
   const std::size_t end = seal.size() - sizeof(std::uint32_t);
   return LoadLittle<std::uint32_t>(seal.data() + end) == Crc32c(std::span(seal).first(end));
 }
 
-/// Is this the seal of the catalogue as it is? One without CURRENT was never finished, or is being
-/// cleared away.
+/// Returns whether this is the seal of the catalogue as it is now. A catalogue without CURRENT was
+/// never finished, or is being removed; it fits.
 Result<bool> Fits(FileSystem& fs, const Path& catalog, const Bytes& seal) {
   RHIZOME_ASSIGN_OR_RETURN(const auto current, ReadIfThere(fs, catalog / "CURRENT", kMaxSealBytes));
   if (!current) return true;
@@ -68,7 +68,8 @@ Status CheckCatalogSeal(FileSystem& fs, const Path& catalog) {
     const auto fits = Fits(fs, catalog, *seal);
     if (!fits && fits.error().code() != StatusCode::kCorruption) return fits.error();
     if (fits.value_or(false)) return Status::Ok();
-    // A writer breaks the seal before it changes anything, and no two seals are alike.
+    // A writer may have changed the catalogue meanwhile. It breaks the seal first, and no two seals
+    // are alike, so the catalogue is damaged if the seal is still the same.
     RHIZOME_ASSIGN_OR_RETURN(auto again, ReadIfThere(fs, catalog / kSealName, kMaxSealBytes));
     if (again == seal)
       return Status::Corruption(fmt::format(

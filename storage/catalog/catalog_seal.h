@@ -4,22 +4,22 @@
 
 namespace rhizome::inline internal {
 
-/// The seal of a catalogue that its writer closed: which MANIFEST RocksDB left, its length and hash
-/// (storage/FORMAT.md, "Catalogue seal"). RocksDB takes a MANIFEST that was cut off between two
-/// records for an earlier one, and what came later is gone without a word; after a crash that is
-/// right, after a clean close it is damage, and only the seal tells the one from the other.
+/// The seal of a catalogue that its writer closed holds the name, length and hash of RocksDB's
+/// MANIFEST (storage/FORMAT.md, "Catalogue seal"). RocksDB takes a MANIFEST that was cut off
+/// between two records for an earlier one and silently drops later changes. After a crash that is
+/// right; after a clean close it is damage. Only the seal can tell these cases apart.
 ///
-/// A catalogue has a seal exactly while no writer has it open and the last one closed it in order.
-/// A seal that is torn is none: a crash while it was written leaves such.
+/// A catalogue has a seal exactly while no writer has it open and the last writer closed it
+/// cleanly. A torn seal, which a crash while it is written leaves, counts as none.
 
-/// Compares the catalogue with its seal, if it has one. Beside a writer, too, who may break the
-/// seal at any moment. Errors: kCorruption; kIoError.
+/// Compares the catalogue with its seal, if it has one. A writer may be at work and break the seal
+/// at any moment. Errors: kCorruption; kIoError.
 Status CheckCatalogSeal(FileSystem& fs, const Path& catalog);
 
-/// Removes the seal, for good when it returns: to be called before anything is changed.
+/// Removes the seal durably. A writer calls it before it changes anything.
 Status BreakCatalogSeal(FileSystem& fs, const Path& catalog);
 
-/// Seals a catalogue that was just closed and has no seal.
+/// Seals a catalogue that was just closed and has no seal. Does nothing without CURRENT.
 Status SealCatalog(FileSystem& fs, const Path& catalog);
 
 }  // namespace rhizome::inline internal

@@ -20,20 +20,21 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
+// The footer of a table (RocksDB, table/format.h): type of the checksums, handles of the index of
+// meta blocks and of the index, version, magic.
 constexpr std::uint64_t kFooterBytes = 53;
 constexpr std::size_t kVersionAt = 41;
 constexpr std::size_t kMagicAt = 45;
 constexpr std::uint64_t kMagic = 0x88E241B785F4CFF7;
 constexpr std::uint32_t kFirstVersion = 2;
 constexpr std::uint32_t kLastVersion = 5;
-constexpr std::uint64_t kTrailerBytes = 5;  // of a block: how it is compressed, checksum
+constexpr std::uint64_t kTrailerBytes = 5;  // of a block: its compression type and checksum
 
-// RocksDB starts the next table before one is as long, and their lists of names and numbers are
-// short.
+// RocksDB begins a new table long before an index has this length; meta blocks are short.
 constexpr std::uint64_t kMaxIndexBytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t kMaxListBytes = std::uint64_t{1} << 20;
 
-// RocksDB's sum of a block and the byte behind it.
+// RocksDB's XXH3 checksum of a block and its compression type, the byte behind it.
 std::uint32_t XxhSum(Bytes with_type) {
   const auto hash = static_cast<std::uint32_t>(XXH3_64bits(with_type.data(), with_type.size() - 1));
   return hash ^ (std::to_integer<std::uint32_t>(with_type.back()) * 0x6B9083D9U);
@@ -47,7 +48,7 @@ std::string_view TextOf(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// What the properties of a table say. Those that are numbers and only counted are bounded, as
+/// The properties of a table, as its properties block says them. Plain counts are bounded, since
 /// RocksDB adds them up.
 class Properties {
  public:
@@ -67,7 +68,7 @@ class Properties {
     return !name.starts_with("rocksdb.external_sst_file");
   }
 
-  // RocksDB's repair takes families from tables alone, and asserts that no two have one name.
+  // RocksDB's repair knows families from tables alone, and asserts that no two have the same name.
   bool Good() const {
     return family_ == kFamilyNames[At("rocksdb.column.family.id")] &&
            At("rocksdb.deleted.keys") <= At("rocksdb.num.entries") &&
@@ -126,7 +127,13 @@ bool CatalogTable::SumFits(Checksum kind, Bytes with_trailer) {
   return LoadLittle<std::uint32_t>(with_trailer.data() + with_type.size()) == sum;
 }
 
-/// Reads what is at the end of a table.
+/// Opens a table, from its end to its front:
+///   1. the footer, which holds the places of the index and of the list of meta blocks;
+///   2. the list of meta blocks (ReadNames), which holds the places of properties and deletions;
+///   3. the properties, against the bounds of Properties and the claim;
+///   4. the index, which gives the place and the last key of each block of data;
+///   5. the range deletions;
+///   6. that every byte of the file belongs to one block or the footer.
 class CatalogTable::Opener {
  public:
   Opener(std::uint64_t file_bytes, const ReadAtFunction& read) : read_(read), bytes_(file_bytes) {}
@@ -164,7 +171,7 @@ class CatalogTable::Opener {
     if (version < kFirstVersion || version > kLastVersion)
       return Status::Corruption(fmt::format(
           "the table's footer is damaged, or of a newer RocksDB: format version {}", version));
-    // Others are not written by any RocksDB that a catalogue can be of; 0 would mean no checksums.
+    // A catalogue's RocksDB writes no other types; 0 would mean no checksums.
     table_.checksum_ = static_cast<Checksum>(footer[0]);
     if (table_.checksum_ != Checksum::kCrc32c && table_.checksum_ != Checksum::kXxh3)
       return Bad("footer");
@@ -177,7 +184,8 @@ class CatalogTable::Opener {
     return Status::Ok();
   }
 
-  /// A block, if its checksum is right and it is not compressed.
+  /// Reads a block of at most `max` bytes. Errors: kCorruption, its checksum is wrong or it is
+  /// compressed.
   Result<std::vector<std::byte>> ReadBlock(const Handle& handle, std::string_view what,
                                            std::uint64_t max) {
     if (handle.size > max) return Fail(Bad(what));
@@ -263,7 +271,7 @@ class CatalogTable::Opener {
                                                            : Bad("block of deletions");
   }
 
-  /// Every byte of the file belongs to one block, or to the footer.
+  /// Checks that every byte of the file belongs to one block, or to the footer.
   Status CheckPlaces() {
     std::vector<Handle> blocks = {names_, index_, *properties_};
     if (deletions_) blocks.push_back(*deletions_);
@@ -278,7 +286,8 @@ class CatalogTable::Opener {
   }
 
  public:
-  /// A key of an index, which may be one that is between two others, and is compared only.
+  /// Parses a key of the index. It may be a made-up key between two others, with any type, and is
+  /// only compared.
   static RocksKey SeparatorKey(std::string_view bytes) {
     const std::size_t end = bytes.size() - sizeof(std::uint64_t);
     const auto packed =
@@ -322,7 +331,7 @@ std::string_view CatalogTable::SeparatorOf(std::size_t block) const {
 }
 
 Status CatalogTable::CheckBlock(std::size_t block, Bytes bytes) const {
-  // RocksDB looks at the sum itself, but a block that does not fit it is not to be looked at here.
+  // RocksDB checks the sum itself, but a block must have the right sum before it is parsed here.
   const bool good =
       bytes.size() > kTrailerBytes && bytes.size() == begins_[block + 1] - begins_[block] &&
       SumFits(checksum_, bytes) && bytes[bytes.size() - kTrailerBytes] == std::byte{0} &&

@@ -8,7 +8,7 @@
 
 namespace rhizome::inline internal {
 
-// What waits is done first: RocksDB closes a database only when nothing of it does.
+// The thread finishes the jobs that wait before it ends (WorkOff).
 CatalogThreads::Lane::~Lane() {
   {
     const MutexLock lock(mutex_);
@@ -31,8 +31,8 @@ Status CatalogThreads::Lane::WorkOff() {
       job = jobs_.front();
       jobs_.pop_front();
     }
-    // RocksDB's work bears no exceptions: a database that waits for what was left would never
-    // close.
+    // RocksDB's work must not throw: a database that waits for unfinished work would never close.
+    // So an exception ends the process.
     [&]() noexcept { job.work(job.argument); }();
   }
 }
@@ -76,7 +76,8 @@ int CatalogThreads::CountOf(rocksdb::Env::Priority priority) {
 
 Status CatalogThreads::Start() {
   for (Lane& lane : lanes_) RHIZOME_RETURN_IF_ERROR(lane.Start());
-  // RocksDB starts one more by itself, and leaves the database locked where that cannot be.
+  // RocksDB starts one more thread by itself, and leaves the database locked if it cannot. So try
+  // first whether the system would give one.
   Thread one_more;
   RHIZOME_RETURN_IF_ERROR(one_more.Start([] { return Status::Ok(); }));
   return one_more.Join();

@@ -12,11 +12,11 @@
 
 namespace rhizome::inline internal {
 
-/// The threads on which RocksDB writes and merges the tables of one catalogue: one for tables that
-/// are written out of memory, one for all else. RocksDB's own are of the process, and it waits for
-/// them while the process ends, also in a forked child, where they are not.
-/// Threads: any, but Start. Ownership: whoever destroys it has closed the database before; in a
-/// forked child it is left as it is.
+/// The threads for RocksDB's background work on one catalogue: one flushes memtables, one does all
+/// else, such as compactions. RocksDB's own pool belongs to the process, and it waits for that pool
+/// when the process ends, even in a forked child, which has no such threads.
+/// Threads: any, except for Start. Ownership: close the database before destroying this; a forked
+/// child must not destroy it.
 class CatalogThreads {
  public:
   using Work = void (*)(void* argument);
@@ -26,19 +26,20 @@ class CatalogThreads {
   CatalogThreads(const CatalogThreads&) = delete;
   CatalogThreads& operator=(const CatalogThreads&) = delete;
 
-  /// Before a database is opened that schedules work; readers do not. Errors: kOutOfMemory, the
-  /// system gives no threads.
+  /// Starts the threads. Call it before a database is opened for writing; readers schedule no work.
+  /// Errors: kOutOfMemory, the system gives no threads.
   Status Start();
 
   void Schedule(rocksdb::Env::Priority priority, Work work, void* argument, void* tag,
                 Work unscheduled);
 
-  /// Takes back what was scheduled with `tag` and has not begun; how much that was.
+  /// Removes the jobs with `tag` that have not begun, calls their `unscheduled`, and returns how
+  /// many they were.
   int Unschedule(rocksdb::Env::Priority priority, void* tag);
 
   std::size_t QueueLength(rocksdb::Env::Priority priority) const;
 
-  /// How many threads serve a priority.
+  /// Returns how many threads serve a priority.
   static int CountOf(rocksdb::Env::Priority priority);
 
  private:
@@ -49,7 +50,7 @@ class CatalogThreads {
     Work unscheduled = nullptr;
   };
 
-  /// A queue, and the thread that works it off.
+  /// A queue of jobs and the thread that runs them.
   class Lane {
    public:
     ~Lane();

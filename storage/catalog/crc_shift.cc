@@ -15,8 +15,8 @@ constexpr std::uint32_t DividedByX(std::uint32_t value) {
 }
 
 #if defined(__x86_64__)
-// The CRC of a word of eight bytes multiplies it by x^32, and bit 63 of the product of two
-// registers would be x^-1: so the power is x^33 too low.
+// The CRC instruction multiplies a word of eight bytes by x^32, and the product of two registers
+// has x^-1 at bit 63. Both together multiply by x^33, so powers_ holds powers divided by x^33.
 constexpr int kReducedBy = 33;
 
 [[gnu::target("pclmul,sse4.2")]] std::uint32_t ProductByInstruction(std::uint32_t value,
@@ -31,7 +31,7 @@ constexpr int kReducedBy = 0;
 std::uint32_t ProductByInstruction(std::uint32_t, std::uint32_t) { return 0; }
 #endif
 
-/// What each value of the last four bits of a register is after as many shifts.
+/// The register after four shifts, for each value of its last four bits.
 constexpr std::array<std::uint32_t, 16> kCrcOfFour = [] {
   std::array<std::uint32_t, 16> table{};
   for (std::uint32_t low = 0; low < table.size(); ++low) {
@@ -41,7 +41,7 @@ constexpr std::array<std::uint32_t, 16> kCrcOfFour = [] {
   return table;
 }();
 
-/// Four bits at a time.
+/// Multiplies two registers, four bits at a time.
 std::uint32_t Product(std::uint32_t value, std::uint32_t power) {
   std::array<std::uint32_t, 16> multiples{};
   multiples[8] = value;

@@ -6,10 +6,10 @@
 
 namespace rhizome::inline internal {
 
-/// The polynomial of CRC-32C with its bits reversed, as everywhere: bit 31 is x^0.
+/// The polynomial of CRC-32C with its bits reversed, as in all registers here: bit 31 is x^0.
 inline constexpr std::uint32_t kCrcPolynomial = 0x82F63B78U;
 
-/// What each byte of a CRC's register is after eight shifts.
+/// The register after eight shifts, for each value of its last byte.
 inline constexpr std::array<std::uint32_t, 256> kCrcOfByte = [] {
   std::array<std::uint32_t, 256> table{};
   for (std::uint32_t low = 0; low < table.size(); ++low) {
@@ -20,23 +20,24 @@ inline constexpr std::array<std::uint32_t, 256> kCrcOfByte = [] {
   return table;
 }();
 
-/// What a CRC's register becomes as zero bytes follow: its product with x^(8 bytes). For many
-/// registers and short lengths; Crc32cCombine (hash.h) is for any. Source: M. Adler's
-/// crc32_combine in zlib; by Intel's carry-less multiplication where the processor has it, which
-/// takes about a tenth of the time. Threads: const.
+/// Computes a CRC's register after a given number of zero bytes: its product with x^(8 bytes). Use
+/// it for many registers and short lengths, and Crc32cCombine (hash.h) for any length. It uses
+/// Intel's carry-less multiplication if the processor has it, which takes about a tenth of the
+/// time. Source: M. Adler's crc32_combine in zlib. Threads: const functions may be called from many
+/// threads.
 class CrcShifter {
  public:
   static bool HasInstruction();
 
-  /// For lengths up to `max_bytes`. `instruction`: false for the other way, which all processors
-  /// have.
+  /// Prepares for lengths up to `max_bytes`, of which it keeps 4 bytes each. `instruction` = false
+  /// computes without the special instructions.
   explicit CrcShifter(std::uint64_t max_bytes, bool instruction = HasInstruction());
 
   std::uint32_t Shift(std::uint32_t value, std::uint64_t bytes) const;
 
  private:
   const bool instruction_;
-  std::vector<std::uint32_t> powers_;  // of x, by bytes
+  std::vector<std::uint32_t> powers_;  // entry i: x^(8 i), see kReducedBy
 };
 
 }  // namespace rhizome::inline internal

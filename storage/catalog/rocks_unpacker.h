@@ -6,9 +6,9 @@
 
 namespace rhizome::inline internal {
 
-/// Reads numbers as RocksDB packs them (util/coding.h), and only so: in no more bytes than they need,
-/// which RocksDB's own ways of reading them take for different things. After a failure only zeros.
-/// Private. Ownership: the bytes are the caller's.
+/// Reads varints as RocksDB writes them (util/coding.h), and refuses longer encodings than a number
+/// needs, since RocksDB's own functions read those in different ways. After a failure every read
+/// gives zeros. Ownership: borrows the bytes.
 class Unpacker {
  public:
   explicit Unpacker(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -35,14 +35,14 @@ class Unpacker {
     return taken;
   }
 
-  /// A number up to `most`.
+  /// Reads a number; fails if it is above `most`.
   std::uint64_t NumberTo(std::uint64_t most) {
     const std::uint64_t value = Number();
     bad_ = bad_ || value > most;
     return bad_ ? 0 : value;
   }
 
-  /// Bytes behind their length.
+  /// Reads a length, then as many bytes.
   std::span<const std::byte> Field() { return Take(Number()); }
 
   bool bad() const { return bad_; }

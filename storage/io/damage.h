@@ -8,27 +8,26 @@
 
 namespace RHIZOME_API rhizome {
 
-/// One thing that is wrong with a store, as bytes that were read (or names that are not there)
-/// prove.
+/// One defect of a store, proven by bytes that were read or by a file that is missing.
 struct Damage {
   std::string file;  ///< relative to the store
-  std::uint64_t offset_bytes = 0;
-  std::string what;
+  std::uint64_t offset_bytes = 0;  ///< from the start of the file
+  std::string what;                ///< the defect in words
 
-  /// Only an earlier version of the current generation's arrays names the file: what is read from
-  /// now on is whole. It goes with the next run that writes, once nobody reads that version.
+  /// True when only an earlier version of the current generation's arrays names the file, so that
+  /// the current version is whole. The next writer removes the file once nobody reads that version.
   bool earlier = false;
 };
 
-/// A file that could not be looked at. This says nothing of its bytes: no permission, no descriptor
-/// or memory left, an error of the device.
+/// A file that could not be read, for want of permission, descriptors or memory, or by an error of
+/// the device. This says nothing about its bytes.
 struct Unread {
   std::string file;  ///< relative to the store
   Status why;
 };
 
-/// Does this error of a look at stored bytes prove that they are not what was written, or are gone?
-/// Every other error is one of the look.
+/// Returns whether an error of reading stored bytes proves that they are damaged or gone. Any other
+/// error is one of reading.
 inline bool ProvesDamage(const Status& status) {
   return status.code() == StatusCode::kCorruption || status.code() == StatusCode::kNotFound ||
          status.code() == StatusCode::kUnsupported;

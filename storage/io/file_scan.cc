@@ -16,10 +16,10 @@ namespace rhizome::inline internal {
 
 namespace {
 
-constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;  // of one read, as ScanFiles says
 constexpr std::uint32_t kMostThreads = 8;
 
-/// What the threads of one scan share.
+/// The state that the threads of one scan share: the next file, the outcomes, the progress.
 class SharedScan {
  public:
   SharedScan(std::span<const ScanFile> files, const JobControl& control)
@@ -29,7 +29,7 @@ class SharedScan {
 
   std::span<const ScanFile> files() const { return files_; }
 
-  /// The next file that nobody has; files().size() at the end.
+  /// Hands out the next file; files().size() when all are taken.
   std::size_t TakeFile() { return std::min(next_.fetch_add(1), files_.size()); }
 
   ScanOutcome& outcome(std::size_t file) { return outcomes_[file]; }
@@ -86,16 +86,22 @@ struct Piece {
   bool done = false;
 };
 
-/// One thread of a scan: a ring of pieces, as many in flight as there is room for.
+/// One thread of a scan. It keeps as many pieces in flight as it has memory for, also across the
+/// ends of files, and hashes them in order.
 class Scanner {
  public:
   Scanner(FileSystem& fs, SharedScan& scan, IoPacer* pacer) : fs_(fs), scan_(scan), pacer_(pacer) {}
 
+  /// 1. Takes memory for the pieces and opens a queue.
+  /// 2. Fills the queue: opens the next files and submits their pieces (Refill).
+  /// 3. Waits until reads are done (Reap).
+  /// 4. Hashes the pieces in front that are done; the last piece of a file ends it (Hash, Finish).
+  /// It repeats 2 to 4 until no file is left.
   Status Run(const IoQueueOptions& io) {
-    // Pinning memory that nothing is read into would take longer than to read a small store.
+    // A small store gets a small buffer: pinning a full one would take longer than reading it.
     const std::uint32_t slots = std::min(io.depth, CountPieces());
     RHIZOME_ASSIGN_OR_RETURN(memory_, AlignedBuffer::Allocate(slots * kPieceBytes));
-    // Destroyed before buffers and requests: it waits for what is in flight.
+    // The queue is destroyed before buffers and requests, and waits for reads in flight.
     RHIZOME_ASSIGN_OR_RETURN(const auto queue, IoQueue::Open(io));
     queue->RegisterMemory(memory_.bytes());
     for (std::uint32_t slot = 0; slot < slots; ++slot) free_.push_back(slot);
@@ -107,7 +113,7 @@ class Scanner {
   }
 
  private:
-  /// Of all files, one at least.
+  /// The pieces of all files; at least one.
   std::uint32_t CountPieces() const {
     std::uint64_t pieces = 1;
     for (const ScanFile& file : scan_.files())
@@ -115,7 +121,7 @@ class Scanner {
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(pieces, UINT32_MAX));
   }
 
-  /// Asks for what there is room for, and waits until the first piece, or another one, is there.
+  /// Submits what there is room for. Unless the first piece is done, waits for one read.
   Status ReadSome(IoQueue& queue) {
     const IoPacer::Turn turn(pacer_);
     RHIZOME_RETURN_IF_ERROR(Refill(queue));
@@ -158,7 +164,7 @@ class Scanner {
   Status Refill(IoQueue& queue) {
     while (!free_.empty()) {
       const std::uint64_t most = PieceBytes(pacer_, kPieceBytes);
-      if (most < kPieceBytes && !pieces_.empty()) break;  // one at a time
+      if (most < kPieceBytes && !pieces_.empty()) break;  // paced: one piece at a time
       if (open_ == nullptr || open_->asked_bytes == open_->file->size_bytes()) {
         if (!OpenNext()) {
           open_ = nullptr;
@@ -186,7 +192,7 @@ class Scanner {
     return Status::Ok();
   }
 
-  /// Hashes the first piece, which is there.
+  /// Hashes the first piece, whose read is done.
   Status Hash() {
     Piece piece = std::move(pieces_.front());
     pieces_.pop_front();

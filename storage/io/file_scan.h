@@ -17,13 +17,14 @@ namespace rhizome::inline internal {
 
 struct ScanOutcome;
 
-/// Sees the bytes of one file on their way, front to back. Threads: one at a time.
+/// Receives the bytes of one file while it is scanned, front to back. Threads: one at a time.
 class FileWatcher {
  public:
   virtual ~FileWatcher() = default;
   virtual void See(std::uint64_t offset_bytes, std::span<const std::byte> bytes) = 0;
 
-  /// Once, after the last byte, or after the first that could not be read.
+  /// Called once, when the scan is done with the file. Bytes from the first failed read on were not
+  /// seen.
   virtual void End(const ScanOutcome&) {}
 };
 
@@ -36,7 +37,7 @@ struct ScanFile {
   std::function<std::unique_ptr<FileWatcher>()> watch = {};
 };
 
-/// What became of it. Hashes count where `status` is OK.
+/// The outcome for one file. The hashes are valid if `status` is OK.
 struct ScanOutcome {
   Status status;                   ///< kNotFound; kCorruption, another length; kIoError
   std::uint64_t offset_bytes = 0;  ///< where a read failed
@@ -45,15 +46,15 @@ struct ScanOutcome {
 };
 
 struct ScanOptions {
-  std::uint32_t threads = 0;  ///< each with a queue of its own; 0: as many as there are processors
+  std::uint32_t threads = 0;  ///< each with a queue of its own, at most 8; 0: one a processor
   IoQueueOptions io{.depth = 16};
-  IoPacer* pacer = nullptr;  ///< whose turns are waited for, if there is one
+  IoPacer* pacer = nullptr;  ///< reads wait for its turns; nullptr: no pacing
 };
 
-/// Reads and hashes files as fast as the disk gives them: large direct reads, many in flight also
-/// across the ends of files, hashed by several threads, a file by one. Memory: threads * depth
-/// MiB. Whatever is wrong with a file is its outcome; errors of the whole: kInterrupted,
-/// kOutOfMemory.
+/// Reads and hashes files at the rate of the disk, by direct reads of 1 MiB. Each thread has many
+/// reads in flight, also across the ends of files, and hashes the files that it took. Memory:
+/// threads * depth MiB. Returns an outcome for each file, in order; a fault of a file shows there.
+/// Errors of the scan: kInterrupted, kOutOfMemory.
 Result<std::vector<ScanOutcome>> ScanFiles(FileSystem& fs, std::span<const ScanFile> files,
                                            const ScanOptions& options, const JobControl& control);
 

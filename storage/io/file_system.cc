@@ -20,7 +20,7 @@ bool IsNameCharacter(char c) {
          c == '.' || c == '-';
 }
 
-/// `name` for a message: no control characters, not endless.
+/// `name` for a message: without control characters, and cut after kMaxNameBytes.
 std::string Printable(std::string_view name) {
   std::string out(name.substr(0, kMaxNameBytes));
   std::replace_if(
@@ -104,7 +104,7 @@ Status CreateDirectories(FileSystem& fs, const Path& path) {
     is_folder = entries.has_value();
   }
   if (is_folder) {
-    // A process that was killed may have made it, and not have come to the sync.
+    // A process that was killed before its sync may have made the folder.
     const Status synced = fs.SyncDirectory(ParentOf(path));
     return synced.code() == StatusCode::kPermissionDenied ? Status::Ok() : synced;
   }

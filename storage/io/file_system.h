@@ -34,18 +34,19 @@ class ReadableFile {
   virtual std::uint64_t size_bytes() const = 0;
   virtual const Path& path() const = 0;
 
-  /// The descriptor, for io_uring; -1 where there is none (fakes), and then ReadAt must be used.
+  /// The descriptor, for io_uring; -1 if the file has none (fakes), and then ReadAt must be used.
   virtual int descriptor() const { return -1; }
 
-  /// Told of bytes that were read through descriptor(), by files that count.
+  /// Called by a queue that has read `size_bytes` through descriptor(). Only files that keep
+  /// metrics do something.
   virtual void CountRead(std::size_t size_bytes) { static_cast<void>(size_bytes); }
 
-  /// What offset, length and memory of a read must be multiples of: 1, or the unit of O_DIRECT.
+  /// Offset, length and memory of a read must be multiples of this: 1, or the unit of O_DIRECT.
   virtual std::uint32_t alignment_bytes() const { return 1; }
 };
 
-/// A new file, written once from front to back. Destroying it without Close leaves what was
-/// written. Threads: one at a time.
+/// A file that is written once, from front to back. Appends may be buffered. Destroying it without
+/// Close keeps what was appended, but drops errors. Threads: one at a time.
 class WritableFile {
  public:
   virtual ~WritableFile() = default;
@@ -57,6 +58,8 @@ class WritableFile {
   /// failure every later call fails too: the kernel may have dropped the pages.
   virtual Status Sync() = 0;
   virtual Status Close() = 0;
+
+  /// Bytes appended so far, those of the file before OpenAppend included.
   virtual std::uint64_t size_bytes() const = 0;
   virtual const Path& path() const = 0;
 };
@@ -67,12 +70,13 @@ class FileLock {
   virtual ~FileLock() = default;
 };
 
-/// Held as long as a folder is enclosed, see FileSystem::Enclose.
+/// Keeps a folder enclosed while it lives; see FileSystem::Enclose.
 class FolderEnclosure {
  public:
   virtual ~FolderEnclosure() = default;
 };
 
+/// An entry of a folder. A symbolic link is kOther.
 struct DirectoryEntry {
   enum class Kind : std::uint8_t { kFile, kDirectory, kOther };
   std::string name;
@@ -85,15 +89,17 @@ struct FileInfo {
   std::uint64_t link_count = 1;
 };
 
-/// The only door to the disk: everything of a store but RocksDB's own files and io_uring's reads
-/// passes here, so that tests can put a fake with a crash model behind it. Files are never renamed
-/// (DESIGN section 3: written under their final name where nothing names them yet).
-/// Errors of every function, unless said otherwise: Status::FromErrno with operation and path.
+/// The interface to the disk. All access of a store but that to RocksDB's own files and io_uring's
+/// reads passes through it, so that tests can put a fake with a crash model behind it. Files are
+/// never renamed: each is written under its final name before anything refers to it
+/// (docs/DESIGN.md, section 3). Errors of every function, unless said otherwise: Status::FromErrno
+/// with operation and path.
 /// Threads: all functions may be called from many threads at once.
 class FileSystem {
  public:
   struct ReadOptions {
-    /// O_DIRECT where the file system grants it, else buffered: see ReadableFile::alignment_bytes.
+    /// Reads by O_DIRECT if the file system grants it, else buffered. The file then asks for
+    /// ReadableFile::alignment_bytes.
     bool direct = false;
   };
   enum class LockMode : std::uint8_t { kShared, kExclusive };
@@ -112,50 +118,57 @@ class FileSystem {
   virtual Result<std::unique_ptr<WritableFile>> OpenAppend(const Path& path,
                                                            std::uint64_t keep_bytes) = 0;
 
-  /// Creates one directory; kAlreadyExists where there is one.
+  /// Creates one directory. Errors: kAlreadyExists, the name is taken.
   virtual Status CreateDirectory(const Path& path) = 0;
   virtual Status RemoveFile(const Path& path) = 0;
   virtual Status RemoveDirectory(const Path& path) = 0;
 
-  /// A second name for the file `from`: publishing without a copy. kUnsupported where the file
-  /// system has no links.
+  /// Gives the file `from` a second name (a hard link), to publish it without a copy. Errors:
+  /// kUnsupported if the file system refuses links.
   virtual Status LinkFile(const Path& from, const Path& to) = 0;
 
-  /// fsync of a directory: the names in it survive a power cut.
+  /// Makes the names in a directory survive a power cut (fsync).
   virtual Status SyncDirectory(const Path& path) = 0;
+
+  /// Returns the entries of a folder, sorted by name, without "." and "..".
   virtual Result<std::vector<DirectoryEntry>> List(const Path& path) = 0;
 
-  /// kNotFound if there is nothing; a symbolic link is kOther.
+  /// Does not follow a symbolic link: its kind is kOther. Errors: kNotFound.
   virtual Result<FileInfo> Stat(const Path& path) = 0;
+
+  /// Returns the bytes that an unprivileged process may still write on the file system of `path`.
   virtual Result<std::uint64_t> FreeBytes(const Path& path) = 0;
 
   /// Takes a flock without waiting. An exclusive lock creates the file if need be and writes
-  /// `content` into it. Errors: kBusy, with the content of the file (its holder) in the message.
+  /// `content` into it. Errors: kBusy, and the message names the holder if it is known.
   virtual Result<std::unique_ptr<FileLock>> Lock(const Path& path, LockMode mode,
                                                  std::string_view content) = 0;
 
-  /// Encloses a folder that is not trusted, a store or a folder of backups: as long as the result
-  /// lives, no function of this file system reaches anything below `root` through a symbolic link,
-  /// and says kCorruption, naming the link, where it would; likewise where a pipe or a device is in
-  /// a file's place. Links on the way to `root`, or to it, are the user's. Name what lies below it
-  /// by paths that begin with it. Null where there are no links (fakes).
+  /// Encloses a folder that is not trusted, a store or a folder of backups. While the result lives,
+  /// no function of this file system follows a symbolic link below `root`: it returns kCorruption,
+  /// naming the link. A pipe or a device in the place of a file is kCorruption, too. Links on the
+  /// way to `root`, and `root` itself, are the user's and are followed. The rule holds for paths
+  /// that begin with `root` as it is spelt here. Returns nullptr if the file system has no links
+  /// (fakes).
   virtual std::shared_ptr<FolderEnclosure> Enclose(const Path& root) {
     static_cast<void>(root);
     return nullptr;
   }
 
-  /// Tests only: where RocksDB finds the catalogues of this file system. Null: on the real disk.
+  /// For tests: the disk on which RocksDB keeps the catalogues of this file system; nullptr: the
+  /// real one.
   virtual CatalogDisk* catalog_disk() { return nullptr; }
 
-  /// The real one. Never destroyed.
+  /// The file system of the machine. It is never destroyed.
   static FileSystem& Posix();
 };
 
-/// Reads exactly out.size() bytes. Errors: kCorruption if the file ends before (truncated).
+/// Reads exactly out.size() bytes. Errors: those of ReadAt; kCorruption if the file ends before
+/// (truncated).
 Status ReadExactly(ReadableFile& file, std::uint64_t offset_bytes, std::span<std::byte> out);
 
-/// Reads all of a file into the front of `room`: its size, rounded up to its alignment_bytes().
-/// Errors: kCorruption if it ends before.
+/// Reads a whole file into the front of `room`, which has the file's size rounded up to its
+/// alignment_bytes(). Errors: those of ReadAt; kCorruption if the file ends before its size.
 Status ReadWhole(ReadableFile& file, std::span<std::byte> room);
 
 /// Reads a whole file. Errors: kCorruption if it is longer than `max_bytes`.
@@ -165,40 +178,47 @@ Result<std::vector<std::byte>> ReadWholeFile(FileSystem& fs, const Path& path,
 /// Creates, syncs and closes a file with the given bytes. The directory is the caller's to sync.
 Status WriteWholeFile(FileSystem& fs, const Path& path, std::span<const std::byte> bytes);
 
-/// Creates the missing directories on the way to `path` and syncs the parent of each. A link to a
-/// folder will do where nothing is enclosed.
+/// Creates `path` and the missing folders on the way to it, and syncs the parent of each. A link to
+/// a folder counts as one, unless it lies in an enclosed folder. Errors: kAlreadyExists, `path` or
+/// one on the way is not a folder.
 Status CreateDirectories(FileSystem& fs, const Path& path);
 
-/// The folders that CreateDirectories would make, the innermost first; those that cannot be looked
-/// at are left out.
+/// Returns the folders that CreateDirectories would make, the innermost first. It stops at the
+/// first that exists or whose Stat fails.
 std::vector<Path> MissingFolders(FileSystem& fs, const Path& path);
 
-/// Removes these folders, one after the other, up to the first that is not empty or cannot go.
+/// Removes these folders in order, and stops at the first that is not empty or cannot be removed.
 void RemoveEmptyFolders(FileSystem& fs, std::span<const Path> folders);
 
-/// Removes a tree, not following links; absent is fine.
+/// Removes a file or a folder with all below it, without following links. An absent `path` is OK.
 Status RemoveTree(FileSystem& fs, const Path& path);
 
-/// Is `name` fit for an array, a type or a job: [A-Za-z0-9_.-]{1,128}, no leading dot, no ".."?
-/// Errors: kInvalidArgument, quoting the name and the rule.
+/// Checks that `name` is fit for an array, a type or a job: [A-Za-z0-9_.-]{1,128}, no leading dot,
+/// no "..". `what` says in the message what the name is for. Errors: kInvalidArgument, quoting the
+/// name and the rule.
 Status CheckName(std::string_view what, std::string_view name);
 
-/// For files that users asked for (exports, models), and what jobs leave themselves in scratch:
-/// written beside `path` under a temporary name, synced, then moved over it, so that a reader sees
-/// the old file or the whole new one. The one place where a rename happens.
+/// Replaces a file in one step. It is written beside `path` under a temporary name, synced, then
+/// renamed over it, so that a reader sees the old file or the whole new one. For files that users
+/// asked for (exports, models) and files that jobs keep in scratch; nothing else is renamed.
+/// Threads: one at a time.
 class OutputFile {
  public:
   enum class Place : std::uint8_t {
     kOutside,  ///< not in a store or a folder of backups (CheckOutside)
     kScratch   ///< the scratch folder of the job that writes it, which may be in a store
   };
-  /// Errors: kInvalidArgument, not such a place; those of the FileSystem.
+  /// Errors: kInvalidArgument, `path` is not in such a place, or names something other than a
+  /// regular file; those of the FileSystem.
   static Result<OutputFile> Create(const Path& path, Place place = Place::kOutside);
   OutputFile(OutputFile&&) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
   ~OutputFile();  ///< removes the temporary file unless Commit succeeded
 
+  /// Errors: those of WritableFile; kInvalidArgument after Commit.
   Status Append(std::span<const std::byte> bytes);
+
+  /// Syncs the file, renames it to its final name and syncs the folder. Errors: as Append.
   Status Commit();
 
  private:

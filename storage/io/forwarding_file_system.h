@@ -8,7 +8,7 @@
 
 namespace rhizome::inline internal {
 
-/// A file system that does what another one does, for those that change a little of it.
+/// Forwards every call to another file system; a base class for those that change a few of them.
 /// Ownership: `base` must outlive it.
 class ForwardingFileSystem : public FileSystem {
  public:

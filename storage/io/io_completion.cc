@@ -29,14 +29,14 @@ Status Truncated(const PendingRead& pending, std::uint64_t end) {
                   request.file->path().string(), end, pending.wanted_bytes, request.offset_bytes));
 }
 
-/// Errors that say "again"; everything else is final. A ring cancels what a thread that ended had
-/// begun.
+/// Errors after which a read is tried again. A ring answers ECANCELED for reads that were begun by
+/// a thread which has ended since.
 bool IsTransient(std::int64_t outcome) {
   return outcome == -EINTR || outcome == -EAGAIN || outcome == -ECANCELED;
 }
 
-// Words for an error take memory, which may be what is short: an exception would leave a queue
-// halfway through its books.
+// Making the message of an error allocates, which may fail. An exception must not leave a queue
+// with its counters half updated, so it becomes the status of the read.
 ReadStep FinishByException(PendingRead& pending) { return Finish(pending, StatusOfException()); }
 
 ReadStep RetryTransient(PendingRead& pending, std::int64_t outcome) {
@@ -75,14 +75,15 @@ ReadStep Complete(PendingRead& pending, std::int64_t outcome) {
     pending.done_bytes = pending.wanted_bytes;
     return Finish(pending, Status::Ok());
   }
-  // A direct read must go on at a whole unit; what came of the broken one is read again.
+  // A direct read must go on at a multiple of the unit, so the bytes behind the last are read
+  // again.
   const std::size_t kept = AlignDown(arrived, pending.request->file->alignment_bytes());
   if (kept > pending.done_bytes) {
     pending.done_bytes = kept;
     pending.fruitless = 0;
     return ReadStep::kContinue;
   }
-  // The same part of a unit again and again: the file ends inside it.
+  // The same part of a unit came again and again: the file ends inside it.
   if (++pending.fruitless < PendingRead::kMaxFruitless) return ReadStep::kContinue;
   return Finish(pending, Truncated(pending, end));
 }

@@ -9,18 +9,18 @@
 
 namespace rhizome::inline internal {
 
-/// A read that is under way, over as many submissions as it takes.
+/// A read in flight, which may take several submissions.
 ///
 /// Invariants:
 ///   (1) buffer[0, done_bytes) holds the file's bytes, and done_bytes is a multiple of the file's
 ///       alignment until the read is done;
 ///   (2) `fruitless` counts the submissions since done_bytes last grew, and never passes
-///       kMaxFruitless: so every read ends, whatever the kernel answers.
+///       kMaxFruitless, so that every read ends, whatever the kernel answers.
 struct PendingRead {
-  static constexpr std::uint32_t kMaxFruitless = 16;
+  static constexpr std::uint32_t kMaxFruitless = 16;  ///< above kMaxRingAttempts (uring_queue.cc)
 
   ReadRequest* request = nullptr;
-  std::size_t wanted_bytes = 0;  ///< of the buffer; less than all of it only at the end of a file
+  std::size_t wanted_bytes = 0;  ///< to read; less than the buffer only at the end of a file
   std::size_t done_bytes = 0;
   std::uint32_t fruitless = 0;
 
@@ -33,10 +33,11 @@ enum class ReadStep : std::uint8_t {
   kContinue,  ///< read rest() at next_offset()
 };
 
-/// Prepares a read. kDone if nothing has to be read, or the request cannot be served.
+/// Prepares a read. Returns kDone if nothing has to be read, or if the request cannot be served.
 ReadStep BeginRead(ReadRequest& request, PendingRead& pending) noexcept;
 
-/// The one place where the outcome of a read is judged: bytes that arrived, or -errno.
+/// Judges the outcome of a submission: the bytes that arrived, or -errno. All queues that submit
+/// reads use it.
 ReadStep CompleteRead(PendingRead& pending, std::int64_t outcome) noexcept;
 
 /// Carries a read through to its end with ReadableFile::ReadAt, in this thread. Returns how many
@@ -45,10 +46,10 @@ std::uint64_t ReadInline(
     PendingRead& pending,
     const std::function<std::int64_t(const ReadRequest&, std::int64_t)>& fault_hook) noexcept;
 
-/// Counts for IoStats. Threads: the caller's lock.
+/// Counts for IoStats. Threads: the caller locks.
 class IoMeter {
  public:
-  /// A request is done that was one of `depth` in flight.
+  /// Counts a request that is done and was one of `depth` in flight.
   void Completed(const ReadRequest& request, std::size_t depth) {
     ++stats_.reads;
     stats_.read_bytes += request.buffer.size();
@@ -66,12 +67,12 @@ class IoMeter {
   double depth_sum_ = 0;
 };
 
-/// The makers; see IoQueue::Open.
+/// Open a queue of one kind; see IoQueue::Open.
 Result<std::unique_ptr<IoQueue>> OpenUringQueue(const IoQueueOptions& options);
 Result<std::unique_ptr<IoQueue>> OpenPreadQueue(const IoQueueOptions& options);
 
-/// For tests that open a store thousands of times, on files in memory: from now on the pread queues
-/// of this process start no threads and read in Submit. Before the first queue is opened.
+/// Makes the pread queues of this process start no threads and read in Submit. For tests that open
+/// a store thousands of times on files in memory. Call it before the first queue is opened.
 void ReadWithoutThreads();
 std::unique_ptr<IoQueue> OpenMappedQueue(const IoQueueOptions& options);
 

@@ -9,22 +9,22 @@
 
 namespace rhizome::inline internal {
 
-/// Lets the reads and writes of work in the background give way to commits on the same disk. While
-/// somebody commits, or did a moment ago, all of that work together has one small piece in flight:
-/// a commit waits for that piece at most. Otherwise nothing is held back. Every turn moves a piece,
-/// so the work ends however many commits there are.
+/// Makes background reads and writes give way to commits on the same disk. While a commit is under
+/// way, or ended a moment ago, all background work together has one small piece in flight, so a
+/// commit waits for one piece at most. Otherwise nothing is held back. Every turn moves a piece, so
+/// the background work ends however many commits there are.
 /// Threads: any. Ownership: outlives what it is given to; a null pointer stands for no pacing.
 class IoPacer {
  public:
-  /// What a piece may have while somebody commits: most disks read it at nearly their full rate
-  /// even one at a time, and in less time than a commit's sync takes.
+  /// The size of a piece while somebody commits. Most disks read such pieces at nearly their full
+  /// rate even one at a time, and each in less time than a commit's fsync takes.
   static constexpr std::size_t kPieceBytes = std::size_t{128} << 10;
 
-  /// `linger`: for how long after a commit the next one is expected.
+  /// `linger` is the time after a commit for which the next one is expected.
   explicit IoPacer(std::chrono::nanoseconds linger = std::chrono::milliseconds(100))
       : linger_(linger) {}
 
-  /// Held while a commit is under way.
+  /// Is held while a commit is under way.
   class Commit {
    public:
     explicit Commit(IoPacer& pacer) : pacer_(pacer) { pacer_.commits_.fetch_add(1); }
@@ -36,11 +36,11 @@ class IoPacer {
     IoPacer& pacer_;
   };
 
-  /// Does somebody commit?
+  /// Returns whether a commit is under way, or ended less than `linger` ago.
   bool busy() const;
 
-  /// Held by work in the background while it reads or writes a piece; waits for others' turns if
-  /// somebody commits.
+  /// Is held by background work while it reads or writes a piece. If the pacer is busy, it waits
+  /// until no other turn is held.
   class Turn {
    public:
     explicit Turn(IoPacer* pacer) RHIZOME_THREAD_ATTRIBUTE(no_thread_safety_analysis);
@@ -59,7 +59,7 @@ class IoPacer {
   Mutex turn_;
 };
 
-/// How much to read or write in one turn, of at most `most`.
+/// Returns how much to read or write in one turn, at most `most`.
 inline std::size_t PieceBytes(const IoPacer* pacer, std::size_t most) {
   return pacer != nullptr && pacer->busy() && most > IoPacer::kPieceBytes ? IoPacer::kPieceBytes
                                                                           : most;

@@ -26,9 +26,9 @@ struct ReadRequest {
   Status status = {};                ///< set by IoQueue
 };
 
-/// How reads reach the disk.
+/// The ways in which a queue reads.
 enum class IoMaker : std::uint8_t {
-  kAuto = 0,  ///< io_uring where the kernel allows it, else pread
+  kAuto = 0,  ///< io_uring if the kernel allows it, else pread
   kUring,
   kPread,
   kMapped,  ///< copies out of mapped files: a baseline for benchmarks, no protection from damage
@@ -44,9 +44,9 @@ struct IoQueueOptions {
   /// Threads of the pread maker. Range [1, 256].
   std::uint32_t pread_threads = 8;
 
-  /// Tests only: sees the raw outcome of every read (bytes, or -errno) of both makers and returns
-  /// what the queue shall believe instead. May be called from several threads. A failed
-  /// ReadableFile::ReadAt (pread, and files without a descriptor) shows as -EIO.
+  /// For tests: receives the raw outcome of every read (bytes, or -errno) of io_uring and pread,
+  /// and returns the outcome that the queue shall believe instead. May be called from several
+  /// threads. A failed ReadableFile::ReadAt (pread, and files without a descriptor) shows as -EIO.
   std::function<std::int64_t(const ReadRequest&, std::int64_t)> fault_hook = {};
 };
 
@@ -57,13 +57,13 @@ struct IoStats {
   double mean_depth = 0;         ///< requests in flight, averaged over completions
 };
 
-/// Reads batches of byte ranges, many in flight at once. Two makers behind one interface: io_uring
-/// (registered buffers where possible) and a pool of threads that pread. Files are not registered:
-/// they come and go behind the queue's back, and a stale slot would read another file.
+/// Reads batches of byte ranges, many in flight at once. Behind the interface are io_uring (with
+/// registered buffers if possible) and a pool of threads that pread. Files are not registered: they
+/// are opened and closed without the queue's knowledge, and a stale slot would read another file.
 ///
-/// Every completion passes one function: EINTR and EAGAIN are retried a bounded number of times, a
-/// short read is continued at an aligned place, 0 before the wanted end is kCorruption (truncated),
-/// anything else negative is an error of that request alone.
+/// Both treat a completion alike: EINTR and EAGAIN are retried a bounded number of times, a short
+/// read is continued at an aligned place, 0 bytes before the wanted end are kCorruption
+/// (truncated), any other errno is an error of that request alone.
 ///
 /// Threads: one at a time; make one queue for each thread that reads. Another thread may take a
 /// queue over only while nothing is in flight.
@@ -86,19 +86,22 @@ class IoQueue {
   /// The requests must stay where they are until they are reaped.
   virtual Result<std::size_t> Submit(std::span<ReadRequest> requests) = 0;
 
-  /// Waits for at least `min_count` requests and returns those that are done (valid until the next
-  /// call). Errors: kIoError if the queue itself broke, not for failed reads.
+  /// Waits until at least `min_count` requests, or all in flight if these are fewer, are done, and
+  /// returns those that are (the span is valid until the next call). Errors: kIoError if the queue
+  /// itself broke; a failed read shows in its request.
   virtual Result<std::span<ReadRequest* const>> Reap(std::size_t min_count) = 0;
 
+  /// Requests that were submitted and not reaped yet.
   virtual std::size_t in_flight() const = 0;
   virtual IoMaker maker() const = 0;
   virtual IoStats stats() const = 0;
 
-  /// Submits all and waits for all, keeping the queue full. Returns the first failed status.
+  /// Submits all requests and waits for all, keeping the queue full. Returns the first failed
+  /// status in the order of `requests`.
   Status ReadAll(std::span<ReadRequest> requests);
 };
 
-/// Memory aligned for direct reads, owned. Empty when default-made.
+/// Owns memory that is aligned for direct reads. Default-constructed it is empty.
 class AlignedBuffer {
  public:
   static constexpr std::size_t kAlignmentBytes = 4096;
@@ -106,12 +109,13 @@ class AlignedBuffer {
   /// Errors: kOutOfMemory.
   static Result<AlignedBuffer> Allocate(std::size_t size_bytes);
 
-  /// Addresses for `size_bytes`, of which `sure_bytes` are bound to be used: more of these than
-  /// there is memory are refused, the rest is memory only where it is written. Errors:
-  /// kOutOfMemory.
+  /// Reserves addresses for `size_bytes`, of which the first `sure_bytes` will be used for certain:
+  /// the kernel refuses if it lacks memory for these. The rest takes memory only when it is
+  /// written. The memory holds zeros. Errors: kOutOfMemory.
   static Result<AlignedBuffer> Reserve(std::size_t size_bytes, std::size_t sure_bytes);
 
-  /// The memory goes back to the system, the addresses stay: they hold zeros. Of Reserve only.
+  /// Returns the memory of a buffer from Reserve to the system. Its addresses stay valid and hold
+  /// zeros. Does nothing to a buffer from Allocate.
   void GiveBack();
 
   std::span<std::byte> bytes() const { return {data_.get(), size_bytes_}; }
@@ -121,7 +125,7 @@ class AlignedBuffer {
   struct Free {
     Free() : mapped_bytes(0) {}
     explicit Free(std::size_t bytes) : mapped_bytes(bytes) {}
-    std::size_t mapped_bytes;  // 0: of the heap
+    std::size_t mapped_bytes;  // 0: from the heap
     void operator()(std::byte* data) const;
   };
   std::unique_ptr<std::byte[], Free> data_;

@@ -21,8 +21,8 @@ constexpr std::uint64_t kMaxMarkBytes = 4096;
 
 std::string MarkText() { return fmt::format("{} {}\n", kMark, getpid()); }
 
-/// What a job's folder says that holds these entries: nothing of ours, nothing yet, that it is a
-/// job's, or what jobs said before they had a mark of their own.
+/// The mark in a folder: none of a job's (kNone), none yet in an empty or new folder (kBare), a
+/// job's (kJob), or the text of builds whose jobs had no mark of their own (kOld).
 enum class Mark : std::uint8_t { kNone, kBare, kJob, kOld };
 
 Result<Mark> MarkOf(FileSystem& fs, const Path& folder,
@@ -37,7 +37,7 @@ Result<Mark> MarkOf(FileSystem& fs, const Path& folder,
   if (!bytes) return Fail(bytes.error());
   const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
   if (text.starts_with(kMark)) return Mark::kJob;
-  // A job that was killed, or whose power was cut, as it began.
+  // The mark is cut short or zeros: the job was killed, or the power failed, as it began.
   const bool cut = kMark.starts_with(text) || text.find_first_not_of('\0') == text.npos;
   if (cut && entries.size() == 1) return Mark::kBare;
   return text.starts_with("rhizome") ? Mark::kOld : Mark::kNone;
@@ -93,7 +93,7 @@ Status RemoveJobFolder(FileSystem& fs, const Path& folder) {
                                 ? RemoveTree(fs, folder / entry.name)
                                 : fs.RemoveFile(folder / entry.name));
   }
-  // The mark goes when the rest is gone for good: a power cut leaves no files without it.
+  // The mark is removed last, after a sync, so that a power cut leaves no files without it.
   RHIZOME_RETURN_IF_ERROR(fs.SyncDirectory(folder));
   return RemoveTree(fs, folder);
 }
@@ -105,8 +105,8 @@ Status RemoveIdleJobs(FileSystem& fs, const Path& scratch) {
     if (job.kind == Kind::kOther) return NotPlain(scratch / job.name);
     if (job.kind != Kind::kDirectory) continue;
     const Status removed = RemoveIdleJob(fs, scratch / job.name);
-    // A job that ends removes its folder itself, one that begins fills it, and one that runs is let
-    // be.
+    // The folder of a job that runs stays (kBusy). A job that ended meanwhile has removed its
+    // folder (kNotFound), one that began has filled it (kAlreadyExists).
     const bool changed = removed.code() == StatusCode::kNotFound ||
                          removed.code() == StatusCode::kAlreadyExists ||
                          removed.code() == StatusCode::kBusy;

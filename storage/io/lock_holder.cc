@@ -20,7 +20,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Text that is fit for a message.
+/// Replaces everything but printable ASCII, for a message.
 std::string Printable(std::string text) {
   for (char& c : text)
     if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e) c = '?';
@@ -29,8 +29,8 @@ std::string Printable(std::string text) {
 
 bool HasEnded(pid_t pid) { return kill(pid, 0) != 0 && errno == ESRCH; }
 
-/// Processes that hold a flock of this file, as far as this one may see them. A line of the list
-/// is such as "1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF".
+/// Returns the processes that hold a flock of this file, as far as this process may see them. A
+/// line of /proc/locks looks like "1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF".
 std::set<pid_t> HoldersOf(const struct stat& file) {
   const std::string place =
       fmt::format("{:02x}:{:02x}:{}", major(file.st_dev), minor(file.st_dev), file.st_ino);
@@ -55,8 +55,8 @@ std::string Describe(pid_t pid) {
                       : fmt::format("process {} ({})", pid, Printable(name));
 }
 
-/// What the last writer wrote, "rhizome 1234" and a newline. That one may be gone, and others hold
-/// the lock, who write nothing.
+/// Describes the holder by the lock file's content, "rhizome 1234" and a newline, which the last
+/// exclusive holder wrote. That process may have ended; shared holders write nothing.
 std::string DescribeContent(int descriptor) {
   std::array<char, 128> text{};
   const ssize_t got = pread(descriptor, text.data(), text.size(), 0);

@@ -13,9 +13,9 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Copies out of mapped files, page by page as the processor faults on them: what trainers without
-/// I/O of their own do. A baseline for benchmarks: a file that shrinks stops the process (SIGBUS).
-/// Reads are done when they are submitted. Threads: as IoQueue.
+/// Copies out of mapped files, whose pages are read as the processor faults on them, as trainers
+/// without I/O of their own do. It is a baseline for benchmarks: a file that shrinks ends the
+/// process (SIGBUS). Submit does the reads. Threads: as IoQueue.
 class MappedQueue : public IoQueue {
  public:
   explicit MappedQueue(std::size_t depth) : depth_(depth) {}
@@ -58,7 +58,7 @@ class MappedQueue : public IoQueue {
     return {};
   }
 
-  /// By path: the caller may close a file and open it again.
+  /// Mappings are kept by path, since the caller may close a file and open it again.
   Result<std::span<std::byte>> BytesOf(const ReadableFile& file) {
     const auto [found, added] = files_.try_emplace(file.path().string());
     if (!added) return found->second;

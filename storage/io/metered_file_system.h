@@ -7,9 +7,9 @@
 
 namespace rhizome::inline internal {
 
-/// Another file system whose reads and writes are counted (Counter::kFileReads and following),
-/// those by io_uring among them. Threads: as `base`. Ownership: `base` and `metrics` must outlive
-/// it and its files.
+/// Wraps a file system and counts its reads and writes (Counter::kFileReads, kFileReadBytes,
+/// kFileWriteBytes), reads by io_uring included. Threads: as `base`. Ownership: `base` and
+/// `metrics` must outlive the result and its files.
 std::unique_ptr<FileSystem> MakeMeteredFileSystem(FileSystem& base, Metrics& metrics);
 
 }  // namespace rhizome::inline internal

@@ -14,8 +14,8 @@
 namespace rhizome {
 namespace {
 
-/// The file that will be replaced: what `path` names, through a link if it is one. Replacing a
-/// device such as /dev/null by a file would break the machine, so only regular files qualify.
+/// Returns the file that will be replaced: `path`, or the file that it links to. Replacing a device
+/// such as /dev/null by a file would break the machine, so only regular files qualify.
 Result<Path> Target(const Path& path) {
   std::error_code error;
   const auto type = std::filesystem::status(path, error).type();

@@ -14,7 +14,7 @@ namespace {
 
 using Kind = DirectoryEntry::Kind;
 
-/// Absolute, without links and dots, as far as it is there.
+/// Returns the absolute path, with links and dots resolved as far as it exists.
 Path Resolved(const Path& path) {
   std::error_code error;
   const Path absolute = std::filesystem::absolute(path, error);
@@ -40,7 +40,7 @@ bool BeginsWith(FileSystem& fs, const Path& path, std::string_view head) {
                       .starts_with(head);
 }
 
-// Damaged ones count: what is put into them would be lost in a repair, too.
+// A damaged store counts: a repair would move away whatever else lies in it.
 bool IsStore(FileSystem& fs, const Path& folder) {
   return BeginsWith(fs, folder / kFormatName, "rhizome store") ||
          HasFolders(fs, folder, {kCatalogName, kGenerationsName});
@@ -51,7 +51,8 @@ bool HoldsBackups(FileSystem& fs, const Path& folder) {
          HasFolders(fs, folder, {kBackupFilesName, kBackupDeltasName, kBackupRecordsName});
 }
 
-/// Is `folder`, or one above it, a store or a folder of backups? `path` is how the user names it.
+/// Refuses if `folder`, or one above it, is a store or a folder of backups. `path` is the user's
+/// name for it, for the message.
 Status Check(FileSystem& fs, const Path& folder, const Path& path) {
   if (RHIZOME_MUTANT("outputs go into stores")) return Status::Ok();
   const bool store = IsStore(fs, folder);

@@ -8,7 +8,8 @@
 
 namespace rhizome::inline internal {
 
-/// Writes the files that it creates in turns of a pacer. Ownership: both must outlive it.
+/// Writes and syncs the files that it creates in turns of a pacer (null: without). Ownership:
+/// `base` and `pacer` must outlive it and its files.
 class PacedFileSystem final : public ForwardingFileSystem {
  public:
   PacedFileSystem(FileSystem& base, IoPacer* pacer) : ForwardingFileSystem(base), pacer_(pacer) {}
@@ -18,7 +19,7 @@ class PacedFileSystem final : public ForwardingFileSystem {
   IoPacer* const pacer_;
 };
 
-/// Appends `bytes` to a file or sink in turns of a pacer; null: at once.
+/// Appends `bytes` to a file or sink in turns of a pacer; without a pacer in one piece.
 template <typename Sink>
 Status AppendPaced(Sink& sink, std::span<const std::byte> bytes, IoPacer* pacer) {
   while (true) {

@@ -15,7 +15,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-// One read or write call moves at most 2 GiB - 4 KiB; stay well below.
+// One read or write call of Linux moves at most 2 GiB - 4 KiB; this stays below.
 constexpr std::size_t kMaxTransferBytes = std::size_t{1} << 30;
 
 class PosixReadableFile : public ReadableFile {
@@ -51,8 +51,8 @@ class PosixReadableFile : public ReadableFile {
   const std::uint32_t alignment_bytes_;
 };
 
-/// What offsets, lengths and memory of direct reads must be multiples of; 0 if direct reads are not
-/// possible after all.
+/// Returns the unit of direct reads, of which offsets, lengths and memory must be multiples; 0 if
+/// direct reads are not possible after all.
 std::uint32_t DirectAlignment(int fd) {
 #ifdef STATX_DIOALIGN
   struct statx facts = {};
@@ -65,7 +65,8 @@ std::uint32_t DirectAlignment(int fd) {
     return usable ? unit : 0;
   }
 #endif
-  // An older kernel does not say. Sectors have 512 or 4096 bytes: try which read is granted.
+  // Kernels before 6.1, and some file systems, do not say. Sectors have 512 or 4096 bytes, so try
+  // which read is granted.
   const Result<AlignedBuffer> probe = AlignedBuffer::Allocate(AlignedBuffer::kAlignmentBytes);
   if (!probe) return 0;
   for (const std::uint32_t unit : {512U, 4096U}) {
@@ -81,8 +82,8 @@ Status CheckRegular(int fd, const Path& path, struct stat& facts) {
 }
 
 Result<Descriptor> OpenRegular(const Path& path, int flags) {
-  // O_NONBLOCK, because opening a pipe would wait for its writer. It is taken off again: io_uring
-  // must not see it.
+  // O_NONBLOCK, because opening a pipe would wait for its writer. OpenPosixRead clears the flag, as
+  // io_uring must not see it.
   constexpr int kFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
   return OpenDescriptor(path, kFlags | flags, "open");
 }

@@ -9,7 +9,7 @@
 
 namespace rhizome::inline internal {
 
-/// An open descriptor, closed when it is destroyed.
+/// Owns an open descriptor and closes it in its destructor.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -23,7 +23,7 @@ class Descriptor {
 
   int get() const { return fd_; }
 
-  /// Gives it up: somebody else closes it.
+  /// Gives up ownership: the caller closes it.
   int Release() { return std::exchange(fd_, -1); }
 
   /// Closes now. Returns 0 or the errno of close.
@@ -33,21 +33,21 @@ class Descriptor {
   int fd_ = -1;
 };
 
-/// open(2) without EINTR, always O_CLOEXEC; below an enclosed root (FileSystem::Enclose) through no
-/// link.
+/// Calls open(2) with O_CLOEXEC, again after EINTR. Follows no link below an enclosed root
+/// (FileSystem::Enclose). `operation` is a word for error messages.
 Result<Descriptor> OpenDescriptor(const Path& path, int flags, std::string_view operation);
 
-/// A Status that names operation, path and the error number.
+/// Makes a Status that names operation, path and the error of the system call.
 Status SystemError(int error_number, std::string_view operation, const Path& path);
 
 /// Opens a regular file; anything else (a link, a pipe, a folder) is refused without blocking.
 Result<std::unique_ptr<ReadableFile>> OpenPosixRead(const Path& path, bool direct);
 
-/// Takes over a descriptor open for writing, `size_bytes` bytes into the file.
+/// Takes over a descriptor that is open for writing at the end of a file of `size_bytes` bytes.
 std::unique_ptr<WritableFile> MakePosixWritable(Descriptor descriptor, const Path& path,
                                                 std::uint64_t size_bytes);
 
-/// write(2) until all is written. `offset_bytes` only names the place in messages.
+/// Calls write(2) until all is written. `offset_bytes` only names the place in messages.
 Status WriteFully(int fd, std::span<const std::byte> bytes, const Path& path,
                   std::uint64_t offset_bytes);
 

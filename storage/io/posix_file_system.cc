@@ -34,7 +34,7 @@ DirectoryEntry::Kind KindOf(mode_t mode) {
   return DirectoryEntry::Kind::kOther;
 }
 
-/// Of what readdir has shown. It may have been removed since then: the kind is kOther then.
+/// The kind of an entry that readdir returned; kOther if it was removed since then.
 DirectoryEntry::Kind KindOf(int folder, const dirent& entry) {
   if (entry.d_type != DT_UNKNOWN) return KindOf(DTTOIF(entry.d_type));
   struct stat facts = {};
@@ -43,7 +43,8 @@ DirectoryEntry::Kind KindOf(int folder, const dirent& entry) {
              : DirectoryEntry::Kind::kOther;
 }
 
-/// Does `path` still name the locked file? It may have been removed while we waited for nothing.
+/// Returns whether `place` still names the locked file. Its holder may have removed it between our
+/// open and our flock.
 bool StillLinked(int fd, const Place& place) {
   struct stat locked = {};
   struct stat named = {};
@@ -52,17 +53,19 @@ bool StillLinked(int fd, const Place& place) {
          locked.st_dev == named.st_dev && locked.st_ino == named.st_ino;
 }
 
-/// Only the holder may write, so that a loser never wipes out the winner's name.
+/// Writes the holder's text. Only the holder may call it, so that a loser never wipes out the
+/// winner's name.
 Status WriteLockContent(int fd, const Path& path, std::string_view content) {
-  // In this order the block that it has is written again: a full disk would not give another.
+  // Writing before truncating reuses the block that the file has: a full disk would not give
+  // another.
   RHIZOME_RETURN_IF_ERROR(
       WriteFully(fd, std::as_bytes(std::span(content.data(), content.size())), path, 0));
   if (ftruncate(fd, static_cast<off_t>(content.size())) == 0) return Status::Ok();
   return SystemError(errno, "truncate", path);
 }
 
-/// A lock file that was made and could not be written, as the disk is full. Who waits for it finds
-/// that it is gone.
+/// Removes a lock file that was created and could not be written because the disk is full. Others
+/// that have it open notice by StillLinked.
 void RemoveIfEmpty(int fd, const Place& place) {
   struct stat facts = {};
   if (fstat(fd, &facts) == 0 && facts.st_size == 0)
@@ -123,7 +126,7 @@ class PosixFileSystem : public FileSystem {
   std::shared_ptr<FolderEnclosure> Enclose(const Path& root) override { return EnclosePosix(root); }
 
  private:
-  /// Runs a system call that returns 0 where all went well.
+  /// Runs a system call that returns 0 on success.
   template <typename Call>
   static Status At(const Path& path, std::string_view operation, const Call& call) {
     RHIZOME_ASSIGN_OR_RETURN(const Place place, Place::Find(path, operation));
@@ -155,7 +158,7 @@ Status PosixFileSystem::LinkFile(const Path& from, const Path& to) {
   if (linkat(old_name.folder(), old_name.name(), name.folder(), name.name(), 0) == 0) return {};
   const int error = errno;
   const std::string what = fmt::format("link '{}' as '{}'", from.string(), to.string());
-  // EPERM is also what FAT says, and a kernel that protects other users' files: a copy works there.
+  // FAT says EPERM, too, and so does a kernel that protects other users' files: a copy works there.
   if (error == EPERM || error == EOPNOTSUPP || error == ENOSYS || error == EXDEV ||
       error == EMLINK) {
     return Status::Unsupported(what + ": " + std::generic_category().message(error));
@@ -212,11 +215,14 @@ Result<std::uint64_t> PosixFileSystem::FreeBytes(const Path& path) {
   return bytes;
 }
 
+/// 1. Opens the lock file, creating it for an exclusive lock, and takes the flock without waiting.
+/// 2. Checks that the name still means the file that is locked, and starts again if not.
+/// 3. If the lock is exclusive, writes `content` into it; if that fails, removes an empty file.
 Result<std::unique_ptr<FileLock>> PosixFileSystem::Lock(const Path& path, LockMode mode,
                                                         std::string_view content) {
   const bool exclusive = mode == LockMode::kExclusive;
-  // The holder may remove the file as its last act. We then hold a lock that nobody else can see,
-  // and try again with the file that has taken its place.
+  // A holder may remove the file as its last act. We would then hold a lock that nobody else can
+  // see, and try again with the file that has taken its place.
   for (int attempt = 0; attempt < 100; ++attempt) {
     RHIZOME_ASSIGN_OR_RETURN(const Place place, Place::Find(path, "open lock"));
     RHIZOME_ASSIGN_OR_RETURN(Descriptor descriptor, OpenAndLock(place, path, exclusive));

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kFolderFlags = O_PATH | O_DIRECTORY | O_CLOEXEC;
 
-/// The roots that are enclosed at the moment, and how often. Threads: any.
+/// The roots that are enclosed at the moment, with reference counts. Threads: any.
 class Roots {
  public:
   static Roots& Instance() {
@@ -34,7 +34,7 @@ class Roots {
     if (--roots_[root] == 0) roots_.erase(root);
   }
 
-  /// The length of the outermost root that `path` lies below; npos: of none.
+  /// Returns the length of the outermost root that `path` lies below; npos if there is none.
   std::size_t LengthFor(const std::string& path) const RHIZOME_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     if (roots_.empty()) return std::string::npos;
@@ -70,8 +70,8 @@ int Retried(const Open& open) {
   return fd;
 }
 
-/// Opens the folder `relative` below `root`, and no link on the way: -1 and errno otherwise. For
-/// kernels (before 5.6) and filters that know no openat2.
+/// Opens the folder `relative` below `root` without following a link on the way; else returns -1
+/// and sets errno. For kernels (before 5.6) and system call filters without openat2.
 int WalkTo(int root, const std::string& relative) {
   Descriptor at;
   for (std::size_t begin = 0; begin < relative.size();) {
@@ -97,14 +97,14 @@ int OpenBeneath(int root, const std::string& relative) {
   how.flags = kFolderFlags;
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
   const long fd = syscall(SYS_openat2, root, relative.c_str(), &how, sizeof(how));
-  // EAGAIN: something was moved meanwhile, and the kernel cannot tell where to.
+  // The kernel says EAGAIN if a rename or mount meanwhile keeps it from proving the path safe.
   if (fd >= 0 || (errno != ENOSYS && errno != EPERM && errno != EAGAIN))
     return static_cast<int>(fd);
 #endif
   return WalkTo(root, relative);
 }
 
-/// The kind of what stands there, of S_IFMT; 0 where nothing does.
+/// Returns the file type of an entry (S_IFMT bits); 0 if there is none.
 mode_t KindAt(int folder, const char* name) {
   struct stat facts = {};
   return fstatat(folder, name, &facts, AT_SYMLINK_NOFOLLOW) == 0 ? facts.st_mode & S_IFMT : 0;
@@ -120,7 +120,8 @@ Status LinkInside(std::string_view operation, const Path& path, const std::strin
       operation, path.string(), link));
 }
 
-/// The status of a folder on the way that could not be opened.
+/// Makes the status for a folder on the way to `path` that could not be opened: names the link that
+/// is in the way, if there is one.
 Status WayError(int error_number, std::string_view operation, const Path& path,
                 std::size_t root_bytes) {
   const std::string& text = path.native();
@@ -181,7 +182,7 @@ Status Place::Error(int error_number, std::string_view operation) const {
   const bool maybe_link = error_number == ELOOP || error_number == ENOTDIR;
   if (enclosed_ && maybe_link && IsLink(folder(), name()))
     return LinkInside(operation, path_, path_.string());
-  // A pipe that nobody reads, a device that is not there, a folder in the place of a file.
+  // The place may hold a pipe that nobody reads, a device that does not exist, or a folder.
   const bool maybe_special =
       error_number == ENXIO || error_number == ENODEV || error_number == EISDIR;
   const mode_t kind = enclosed_ && maybe_special ? KindAt(folder(), name()) : S_IFREG;

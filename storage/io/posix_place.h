@@ -14,18 +14,20 @@ namespace rhizome::inline internal {
 /// See FileSystem::Enclose.
 std::shared_ptr<FolderEnclosure> EnclosePosix(const Path& root);
 
-/// What stands at `path` is no regular file, where one was asked for: kCorruption below an enclosed
-/// root, as nothing else was written there; else kIoError.
+/// Makes the error for a `path` that should be a regular file and is not: kCorruption below an
+/// enclosed root, where a store writes nothing else; else kIoError.
 Status NotRegular(const Path& path);
 
-/// Where a system call is to act: a name, and the folder that it stands in.
+/// The place on which a system call acts: an open folder and a name in it, for the functions that
+/// end in "at".
 ///
-/// Below an enclosed root the folder is opened without passing a link on the way, and the name is a
-/// single one: the functions that end in "at" act on it, told not to follow it either. Any other
-/// path is a name in the working directory, followed as the system does.
+/// Below an enclosed root the folder is opened without following a link on the way, and the name is
+/// a single component, which is not followed either. For any other path, the folder is the working
+/// directory and the name is the path, resolved as the system does.
 class Place {
  public:
-  /// Errors: kNotFound, a folder on the way is missing; kCorruption, it is a link.
+  /// `operation` is a word for error messages. Errors: kNotFound, a folder on the way is missing;
+  /// kCorruption, it is a link.
   static Result<Place> Find(const Path& path, std::string_view operation);
 
   int folder() const { return folder_.get() >= 0 ? folder_.get() : AT_FDCWD; }
@@ -34,10 +36,10 @@ class Place {
   /// O_NOFOLLOW below an enclosed root, else 0.
   int no_follow() const { return enclosed_ ? O_NOFOLLOW : 0; }
 
-  /// openat(2) without EINTR, always O_CLOEXEC.
+  /// Calls openat(2) with O_CLOEXEC, again after EINTR.
   Result<Descriptor> Open(int flags, std::string_view operation) const;
 
-  /// A Status for a call that failed here: names a link that stood in the way.
+  /// Makes the Status for a call that failed here. It names a link that was in the way.
   Status Error(int error_number, std::string_view operation) const;
 
  private:

@@ -14,18 +14,18 @@
 namespace rhizome::inline internal {
 namespace {
 
-// Appends are gathered in a block of memory: a small one, since there may be many files that take
-// small appends; a large one once a large piece comes, whose writer has memory for such. A block is
-// no longer than a disk needs for most of its rate, since what else goes there waits for it.
+// Appends are gathered in a buffer: a small one, since many files may be open that take small
+// appends; a large one from the first large append on, whose writer has memory for such. A buffer
+// is no longer than a disk needs for most of its rate, since other requests wait for it.
 constexpr std::size_t kSmallBytes = std::size_t{64} << 10;
 constexpr std::size_t kLargePieceBytes = std::size_t{128} << 10;
 constexpr std::size_t kLargeBytes = std::size_t{256} << 10;
 
-// What offset, length and memory of a direct write are multiples of; more than any disk asks for.
+// Offset, length and memory of a direct write are multiples of this: sectors have at most 4 KiB.
 constexpr std::size_t kUnitBytes = AlignedBuffer::kAlignmentBytes;
 
-// Where direct writes are refused, dirty pages go to the disk while more are written: a sync does
-// not find gigabytes to wait for.
+// If direct writes are refused, write-back of dirty pages starts after this many bytes, so that
+// a sync does not wait for gigabytes.
 constexpr std::size_t kWriteBehindBytes = std::size_t{4} << 20;
 
 std::size_t WholeUnits(std::size_t bytes) { return bytes - bytes % kUnitBytes; }
@@ -34,10 +34,10 @@ bool IsAligned(const std::byte* data) {
   return reinterpret_cast<std::uintptr_t>(data) % kUnitBytes == 0;
 }
 
-/// Appends to a file. What is large goes past the page cache: on the disks that this was measured
-/// on that is three times as fast as writing pages and waiting for them, and the log of commits on
-/// the same file system never waits for those pages (ext4 writes a file's new pages before it
-/// closes the transaction that allotted them).
+/// Appends to a file. Large appends bypass the page cache by direct writes. On the disks where this
+/// was measured that is three times as fast as writing pages and waiting for them, and the
+/// write-ahead log of commits on the same file system never waits for those pages (ext4 writes a
+/// file's new pages before it closes the transaction that allocated them).
 ///
 /// Invariant: once `failed_` is set, nothing more reaches the file. The kernel may have dropped
 /// pages of a failed write-back, so going on could leave a hole that a later sync would bless.
@@ -52,6 +52,10 @@ class PosixWritableFile : public WritableFile {
     if (descriptor_.get() >= 0) Quietly([&] { static_cast<void>(Flush().ok()); });
   }
 
+  /// 1. Makes the buffer, or a larger one when a large append comes.
+  /// 2. Writes whole units of a large, aligned append directly from the caller's memory.
+  /// 3. Copies the rest into the buffer, and writes the buffer each time it is full.
+  /// The tail stays in the buffer until Sync, Close or the destructor (Flush).
   Status Append(std::span<const std::byte> bytes) override {
     RHIZOME_RETURN_IF_ERROR(CheckUsable());
     if (buffer_.size_bytes() == 0) RHIZOME_RETURN_IF_ERROR(GrowBuffer(kSmallBytes));
@@ -59,7 +63,7 @@ class PosixWritableFile : public WritableFile {
       RHIZOME_RETURN_IF_ERROR(GrowBuffer(kLargeBytes));
     while (!bytes.empty()) {
       if (gathered_ == 0 && bytes.size() >= kLargeBytes && IsAligned(bytes.data())) {
-        const auto whole = bytes.first(WholeUnits(bytes.size()));  // no need to gather it
+        const auto whole = bytes.first(WholeUnits(bytes.size()));  // written without a copy
         RHIZOME_RETURN_IF_ERROR(WriteGathered(whole));
         bytes = bytes.subspan(whole.size());
         continue;
@@ -94,7 +98,7 @@ class PosixWritableFile : public WritableFile {
   const Path& path() const override { return path_; }
 
  private:
-  /// kRefused: by the file system, or since the file's end is no longer a multiple of the unit.
+  /// kRefused: the file system refuses direct writes, or the file's end is no multiple of the unit.
   enum class Direct { kNotYet, kOn, kRefused };
 
   Status CheckUsable() const {
@@ -116,7 +120,7 @@ class PosixWritableFile : public WritableFile {
 
   Status Flush() {
     if (!failed_.ok()) return failed_;
-    // The whole units of a large file, then its tail, which only the page cache takes.
+    // Whole units of a large file are written directly, its tail through the page cache.
     const std::size_t whole = is_large() ? WholeUnits(gathered_) : 0;
     RHIZOME_RETURN_IF_ERROR(WriteGathered(Gathered().first(whole)));
     const auto tail = Gathered().subspan(whole);
@@ -128,7 +132,7 @@ class PosixWritableFile : public WritableFile {
     return {};
   }
 
-  /// `bytes` is a multiple of the unit.
+  /// `bytes.size()` is a multiple of kUnitBytes.
   Status WriteGathered(std::span<const std::byte> bytes) {
     if (bytes.empty()) return {};
     if (is_large() && direct_ == Direct::kNotYet)
@@ -155,7 +159,7 @@ class PosixWritableFile : public WritableFile {
       written_bytes_ += done;
       bytes = bytes.subspan(done);
       if (done > 0 && done % kUnitBytes == 0) continue;
-      // Some file systems grant the flag and refuse the write; some stop between two units.
+      // Some file systems grant O_DIRECT and refuse the write; some stop between two units.
       StopDirect();
       return Write(bytes);
     }
@@ -181,7 +185,7 @@ class PosixWritableFile : public WritableFile {
     return {};
   }
 
-  // Only a hint: errors of the write-back are told by the sync.
+  // This is only a hint; the sync reports errors of the write-back.
   void StartWriteBack() {
     if (written_bytes_ - sent_bytes_ < kWriteBehindBytes) return;
     (void)sync_file_range(descriptor_.get(), static_cast<off_t>(sent_bytes_),
@@ -189,6 +193,7 @@ class PosixWritableFile : public WritableFile {
     sent_bytes_ = written_bytes_;
   }
 
+  // Makes every later call fail; see the invariant.
   Status Poison(Status status) {
     failed_ =
         Status(status.code(), status.message() + " (the file takes no more writes; write it anew)");
@@ -198,10 +203,10 @@ class PosixWritableFile : public WritableFile {
   Descriptor descriptor_;
   const Path path_;
   std::uint64_t written_bytes_;
-  std::uint64_t sent_bytes_ = 0;  // to the disk, where direct writes are refused
+  std::uint64_t sent_bytes_ = 0;  // write-back was started up to here, if direct writes are refused
   Direct direct_;
   AlignedBuffer buffer_;
-  std::size_t gathered_ = 0;  // in the buffer, not written yet
+  std::size_t gathered_ = 0;  // bytes in the buffer that are not written yet
   Status failed_;
 };
 

@@ -14,11 +14,11 @@ namespace {
 
 bool without_threads = false;  // see ReadWithoutThreads
 
-/// Threads that take reads from a queue and carry each to its end. Nothing is allocated while reads
-/// are under way: all memory is taken at the beginning.
+/// Threads that take reads from a queue and carry each to its end. All memory is allocated at the
+/// beginning, none while reads are under way.
 ///
 /// Invariant, under `mutex_`: in flight == waiting + in a worker's hands + finished_.size().
-/// Threads: one that calls; the workers touch only what `mutex_` guards and their own request.
+/// Threads: one at a time may call; the workers touch only what `mutex_` guards and their request.
 class ReadingThreads {
  public:
   using FaultHook = std::function<std::int64_t(const ReadRequest&, std::int64_t)>;
@@ -47,7 +47,7 @@ class ReadingThreads {
     return workers_.empty() ? started : Status::Ok();
   }
 
-  /// There is room for all of them.
+  /// Queues the requests. The caller makes sure that there is room for all of them.
   void Begin(std::span<ReadRequest> requests) {
     {
       const MutexLock lock(mutex_);
@@ -66,7 +66,8 @@ class ReadingThreads {
     work_.NotifyAll();
   }
 
-  /// Swaps `reaped`, which is empty, with what is finished: `least` at least.
+  /// Waits until at least `least` requests are finished and swaps them into `reaped`, which is
+  /// empty.
   void Take(std::size_t least, std::vector<ReadRequest*>& reaped) {
     const MutexLock lock(mutex_);
     while (finished_.size() < least) done_.Wait(mutex_);
@@ -125,8 +126,8 @@ class ReadingThreads {
   bool stopping_ RHIZOME_GUARDED_BY(mutex_) = false;
 };
 
-/// The twin of io_uring, for sandboxes that forbid it. Without threads (ReadWithoutThreads) reads
-/// are done in Submit. Threads: as IoQueue.
+/// Takes the place of io_uring in sandboxes that forbid it. After ReadWithoutThreads it has no
+/// threads, and Submit does the reads. Threads: as IoQueue.
 class PreadQueue : public IoQueue {
  public:
   explicit PreadQueue(const IoQueueOptions& options)
@@ -135,7 +136,7 @@ class PreadQueue : public IoQueue {
     reaped_.reserve(options.depth);
   }
 
-  // Threads do not come along into a forked child: what they wait for there is left as it is.
+  // A forked child does not have the threads, and leaves their state untouched.
   ~PreadQueue() override {
     if (!process_.here()) static_cast<void>(threads_.release());
   }

@@ -16,10 +16,11 @@ struct StoreId {
 
   friend bool operator==(const StoreId&, const StoreId&) = default;
 
-  /// From the kernel's generator, mixed with time and pid (a broken generator must not repeat ids).
+  /// Makes an id from the kernel's generator, hashed with time, pid and a counter, so that a broken
+  /// generator does not repeat ids.
   static StoreId Random();
 
-  /// From 32 hex digits. Errors: kInvalidArgument.
+  /// Parses 32 hex digits. Errors: kInvalidArgument.
   static Result<StoreId> Parse(std::string_view hex);
   std::string ToString() const;
 };

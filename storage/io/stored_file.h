@@ -10,9 +10,9 @@
 
 namespace rhizome::inline internal {
 
-/// The outcome of a look at a file that a manifest names, or that a store always has: that it is
-/// not there is damage (kCorruption), and no wrong word of the user's (kNotFound). Every other
-/// outcome is as it was.
+/// Turns kNotFound into kCorruption, for a file that a manifest names or that a store always has:
+/// its absence is damage and not a wrong name given by the user. Returns every other outcome as it
+/// is.
 template <typename T>
 Result<T> MissingIsDamage(Result<T> outcome, const Path& path) {
   if (outcome || outcome.error().code() != StatusCode::kNotFound) return outcome;
@@ -20,7 +20,7 @@ Result<T> MissingIsDamage(Result<T> outcome, const Path& path) {
   return Fail(Status::Corruption(fmt::format("'{}' is missing", path.string())));
 }
 
-/// Opens such a file. Errors: those of OpenRead, as above.
+/// Opens such a file. Errors: those of OpenRead, but kCorruption if it is missing.
 inline Result<std::unique_ptr<ReadableFile>> OpenStored(
     FileSystem& fs, const Path& path, const FileSystem::ReadOptions& options = {}) {
   return MissingIsDamage(fs.OpenRead(path, options), path);

@@ -14,17 +14,19 @@
 namespace rhizome::inline internal {
 namespace {
 
-// The kernel takes at most 1 GiB in one registered piece.
+// The kernel takes at most 1 GiB in one registered buffer.
 constexpr std::size_t kRegisteredPieceBytes = std::size_t{1} << 30;
 
-// When the ring keeps answering EAGAIN (it does for some large reads), pread takes over.
+// After this many fruitless submissions (the ring answers EAGAIN for some large reads), pread takes
+// over. It is below PendingRead::kMaxFruitless, so that pread still has attempts left.
 constexpr std::uint32_t kMaxRingAttempts = 8;
 
-// Busy answers of the ring itself, in a row, before the queue counts as broken.
+// The queue counts as broken after this many busy answers of the ring itself during one call.
 constexpr int kMaxBusyAnswers = 1000;
 
-// How often a ring that answers nothing but errors is looked at, a millisecond apart, for the ends
-// of reads under way. Disks answer in less; only who closes the ring's descriptor makes it more.
+// A ring that answers with errors only is polled this many times, a millisecond apart, for
+// completions of reads under way: for a minute. Disks answer within it; only a program that closes
+// the ring's descriptor makes it last longer.
 constexpr int kMaxLooks = 60'000;
 
 /// Reads through one io_uring.
@@ -32,9 +34,9 @@ constexpr int kMaxLooks = 60'000;
 /// Invariants:
 ///   (1) a slot is free, in the kernel's hands, or in `again_`; in_kernel_ counts the second;
 ///   (2) in_flight_ <= depth == number of slots, so neither ring overflows;
-///   (3) nothing is in the kernel's hands when the destructor returns, or an error of the ring: the
-///   buffers are the caller's;
-///   (4) a fork shares the ring with its parent, and touches nothing of it.
+///   (3) nothing is in the kernel's hands when the destructor returns, or a call that reports an
+///       error of the ring: from then on the buffers are the caller's;
+///   (4) a fork shares the ring with its parent, and does not use it.
 ///
 /// IORING_SETUP_SINGLE_ISSUER is not used: it ties the ring to the thread that made it, while a
 /// queue may be handed from thread to thread when nothing is in flight.
@@ -92,14 +94,15 @@ class UringQueue : public IoQueue {
 
 int UringQueue::InitRing() {
   const auto entries = static_cast<unsigned>(slots_.size());
-  // Completions are looked at only when we enter the kernel anyway; kernels before 5.19 refuse.
+  // With this flag the kernel does not interrupt the thread for completions, which are looked at
+  // when it enters the kernel anyway. Kernels before 5.19 refuse it.
   int error = io_uring_queue_init(entries, &ring_, IORING_SETUP_COOP_TASKRUN);
   if (error == -EINVAL) error = io_uring_queue_init(entries, &ring_, 0);
   ring_open_ = error == 0;
   return error;
 }
 
-/// One round trip: sandboxes exist that let a ring be made and forbid its use.
+/// Makes one round trip through the ring: some sandboxes let a ring be made and forbid its use.
 int UringQueue::TryNop() {
   io_uring_probe* probe = io_uring_get_probe_ring(&ring_);
   const bool can_read = probe != nullptr && io_uring_opcode_supported(probe, IORING_OP_READ) != 0;
@@ -139,7 +142,7 @@ void UringQueue::RegisterMemory(std::span<std::byte> memory) {
   if (error == 0) registered_ = memory;  // else RLIMIT_MEMLOCK: plain reads do as well
 }
 
-/// The registered piece that holds all of `range`, or -1.
+/// Returns the index of the registered piece that holds all of `range`, or -1.
 int UringQueue::RegisteredPiece(std::span<const std::byte> range) const {
   const auto begin = reinterpret_cast<std::uintptr_t>(range.data());
   const auto base = reinterpret_cast<std::uintptr_t>(registered_.data());
@@ -153,7 +156,7 @@ void UringQueue::Prepare(std::uint32_t slot) {
   const PendingRead& pending = slots_[slot];
   io_uring_sqe* const sqe = io_uring_get_sqe(&ring_);
   RHIZOME_CHECK(sqe != nullptr);  // invariant (2)
-  // Longer reads come back short and are continued.
+  // A longer read comes back short and is continued.
   const std::span<std::byte> rest =
       pending.rest().first(std::min(pending.rest().size(), kRegisteredPieceBytes));
   const int fd = pending.request->file->descriptor();
@@ -209,7 +212,7 @@ Status UringQueue::Flush() {
   return {};
 }
 
-/// Waits until `count` completions are there; at most in_kernel_ may be asked for.
+/// Waits for `count` completions, at most in_kernel_.
 Status UringQueue::WaitForCompletions(std::size_t count) {
   for (int busy = 0; busy <= kMaxBusyAnswers;) {
     io_uring_cqe* cqe = nullptr;
@@ -223,7 +226,7 @@ Status UringQueue::WaitForCompletions(std::size_t count) {
   return Break(Status::IoError("io_uring_enter: busy again and again"));
 }
 
-/// The ring is of no use any more, and whoever reads the error takes the buffers back.
+/// Marks the queue as broken and waits for the kernel to let go of the buffers. Returns `status`.
 Status UringQueue::Break(Status status) {
   broken_ = std::move(status);
   AwaitKernel();
@@ -232,7 +235,8 @@ Status UringQueue::Break(Status status) {
   return broken_;
 }
 
-/// Until no read is under way. The ends of reads show in memory, also where the ring takes no call.
+/// Waits until no read is under way. Completions appear in shared memory even when the ring refuses
+/// system calls.
 void UringQueue::AwaitKernel() {
   for (int look = 0; in_kernel_ > 0 && look < kMaxLooks; ++look) {
     DropCompletions();
@@ -258,7 +262,7 @@ void UringQueue::TakeCompletions() {
       continue;
     }
     meter_.Retried(1);
-    // What a ring cancels (the thread that began it has ended), it may cancel again.
+    // A ring that cancelled a read, because the thread that began it has ended, may do so again.
     if (pending.fruitless < kMaxRingAttempts && outcome != -ECANCELED) {
       Prepare(slot);
     } else {
@@ -276,15 +280,20 @@ void UringQueue::DropCompletions() {
   }
 }
 
+/// 1. Takes the completions that are there: each read is done, or prepared again (TakeCompletions).
+/// 2. Hands the prepared ones to the kernel (Flush).
+/// 3. While too few are finished, waits for as many completions as are missing, and repeats 1
+/// and 2.
+/// 4. Returns all that are finished.
 Result<std::span<ReadRequest* const>> UringQueue::Reap(std::size_t min_count) {
   RHIZOME_RETURN_IF_ERROR(process_.Check("this reading queue"));
   if (!broken_.ok()) return Fail(broken_);
   min_count = std::min(min_count, in_flight_);
   reaped_.clear();
   TakeCompletions();
-  RHIZOME_RETURN_IF_ERROR(Flush());  // what has to be read again
+  RHIZOME_RETURN_IF_ERROR(Flush());  // reads that have to be continued
   while (finished_.size() < min_count) {
-    // What is not finished is in the kernel's hands.
+    // All requests that are not finished are in the kernel's hands.
     RHIZOME_RETURN_IF_ERROR(WaitForCompletions(min_count - finished_.size()));
     TakeCompletions();
     RHIZOME_RETURN_IF_ERROR(Flush());

@@ -7,7 +7,7 @@
 namespace rhizome {
 namespace {
 
-/// No store is deeper.
+/// No store or folder of backups is deeper.
 constexpr std::size_t kMaxDepth = 16;
 
 Status Walk(FileSystem& fs, const Path& folder, const std::string& prefix, std::size_t depth,

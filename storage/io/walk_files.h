@@ -8,8 +8,10 @@
 
 namespace RHIZOME_API rhizome {
 
-/// Calls `visit` for every file below `folder`, with its path relative to `folder`, in no order.
-/// Anything that is neither a file nor a folder is visited too.
+/// Calls `visit` for every file below `folder`, with its path relative to `folder`, in no
+/// particular order. Entries that are neither files nor folders are visited too. Errors: those of
+/// List and the first of `visit`, which end the walk; kCorruption, folders are nested deeper than
+/// 16.
 Status WalkFiles(
     FileSystem& fs, const Path& folder,
     const std::function<Status(const std::string& relative, DirectoryEntry::Kind)>& visit);

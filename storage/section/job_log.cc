@@ -12,8 +12,9 @@ namespace rhizome::inline internal {
 
 namespace {
 
-// File: magic, version, reserved; then records, each at a multiple of 8: marker, length, index,
-// CRC-32C of length, index and payload, reserved, payload, zeros up to a multiple of 8.
+// A log is a head of magic, version and reserved bytes, then records, each at a multiple of 8
+// bytes: marker, length, index, CRC-32C of length, index and payload, reserved bytes, payload,
+// zeros up to a multiple of 8 (storage/FORMAT.md, "Job log").
 constexpr std::string_view kMagic = "RZJOBLOG";
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kHeadBytes = 16;
@@ -58,7 +59,7 @@ struct Record {
   std::size_t end = 0;
 };
 
-/// The record that begins at `offset`, if a whole and sound one does.
+/// Returns the record at `offset`, or nothing unless it is whole and sound.
 std::optional<Record> DecodeRecord(std::span<const std::byte> log, std::size_t offset) {
   if (log.size() - offset < kRecordHeadBytes) return std::nullopt;
   const std::byte* head = log.data() + offset;
@@ -83,8 +84,8 @@ struct Contents {
   std::size_t sound_bytes = 0;
 };
 
-// A crash tears the end only. If something sound stands behind something bad, the bad part was
-// whole once, and what it said is lost.
+// A crash can only tear the end. A sound record behind a bad part proves that the bad part was
+// whole once, and that its records are lost: damage.
 Result<Contents> Decode(std::span<const std::byte> log) {
   const std::vector<std::byte> head = EncodeHead();
   const bool head_sound =

@@ -12,25 +12,27 @@
 
 namespace rhizome::inline internal {
 
-/// The append-only, checksummed progress log of a job under scratch/<job>/. A record is there whole
-/// or not at all: a torn tail is cut off when the log is opened again; a bad record that valid ones
-/// follow is kCorruption.
-/// Format: storage/FORMAT.md, "Job log". Threads: one at a time.
+/// The append-only, checksummed progress log of a job under scratch/<job>/. Records are atomic:
+/// when the log is opened again, a torn tail is cut off; a bad record with a valid one behind it is
+/// kCorruption. Format: storage/FORMAT.md, "Job log". Threads: one at a time.
 class JobLog {
  public:
+  /// The limit of storage/FORMAT.md, "Limits".
   static constexpr std::size_t kMaxRecordBytes = std::size_t{1} << 20;
 
-  /// Creates the log, or opens what a killed job left. Errors: kCorruption; kIoError.
+  /// Creates the log, or opens the one that a killed job left. Errors: kCorruption; kUnsupported, a
+  /// newer format; kIoError.
   static Result<std::unique_ptr<JobLog>> Open(FileSystem& fs, const Path& path);
 
-  /// The records of the log of a job that runs, perhaps in another process; what it is appending is
-  /// not among them. Errors: as Open; kNotFound.
+  /// Reads the records of a log without opening it for appending. The job may run, perhaps in
+  /// another process; a record that it is just appending is left out. Errors: as Open; kNotFound.
   static Result<std::vector<std::string>> ReadRecords(FileSystem& fs, const Path& path);
 
   /// The records that were there when the log was opened.
   const std::vector<std::string>& records() const { return records_; }
 
-  /// Appends and syncs one record of at most kMaxRecordBytes.
+  /// Appends and syncs one record. Errors: kInvalidArgument, it is longer than kMaxRecordBytes;
+  /// those of WritableFile.
   Status Append(std::string_view record);
 
  private:

@@ -14,7 +14,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-// Pieces smaller than this are gathered before they go to the sink.
+// Smaller pieces are gathered up to this size before they go to the sink.
 constexpr std::size_t kWriteBufferBytes = std::size_t{64} << 10;
 
 template <typename T>
@@ -24,8 +24,13 @@ std::span<const std::byte> BytesOf(const T& value) {
 
 }  // namespace
 
-/// Keeps 32 bytes a section and 4 bytes a block of 4 KiB; the sections themselves pass through.
-/// Once a call has failed, every later one fails too.
+/// Writes a section file in one pass:
+///   1. the constructor puts the preamble;
+///   2. TryBegin pads to the alignment and begins a section, Append puts its bytes (Put gathers
+///      small pieces, Write passes them on and sums their blocks);
+///   3. TryFinish puts the section table, then the checksums of the blocks, then the footer.
+/// It keeps 32 bytes a section and 4 bytes a block of 4 KiB in memory; the sections themselves pass
+/// through. Once a call has failed, every later one fails too.
 class SectionFileWriter::Impl {
  public:
   Impl(ByteSink& sink, FileKind kind, const StoreId& store_id) : sink_(sink) {
@@ -74,7 +79,7 @@ class SectionFileWriter::Impl {
     return {};
   }
 
-  /// Counts the open section's elements and pads up to the next section, or the table.
+  /// Counts the elements of the open section, and pads up to the next section or the table.
   Status EndSection() {
     if (open_) {
       SectionEntry& entry = entries_.back();
@@ -146,12 +151,12 @@ class SectionFileWriter::Impl {
   }
 
   ByteSink& sink_;
-  std::uint64_t offset_ = 0;   // of the next byte, buffered ones counted
-  std::uint64_t written_ = 0;  // given to the sink and summed
+  std::uint64_t offset_ = 0;   // of the next byte in the file, behind the buffered ones
+  std::uint64_t written_ = 0;  // bytes that the sink has and that are summed
   std::vector<std::byte> buffer_;
   std::vector<SectionEntry> entries_;
   std::vector<std::uint32_t> block_crcs_;
-  std::uint32_t block_crc_ = 0;  // of the block that is being filled
+  std::uint32_t block_crc_ = 0;  // CRC of the block that is being filled
   bool open_ = false;
   bool finished_ = false;
   Status failed_;
@@ -211,7 +216,7 @@ Status SectionFile::LoadAll(const IoQueueOptions& io) {
   return {};
 }
 
-// Runs of sections that are wanted, each as one piece of memory.
+// Loads each run of neighbouring sections that are wanted into one buffer.
 Status SectionFile::LoadSome(std::span<const std::uint32_t> leave, const IoQueueOptions& io) {
   const auto left = [&](const Entry& entry) {
     return std::find(leave.begin(), leave.end(), entry.kind) != leave.end();
@@ -244,7 +249,8 @@ Result<SectionFile> SectionFile::Parse(std::vector<std::byte> bytes, const Path&
   SectionFile file;
   file.path_ = path;
   file.size_bytes_ = bytes.size();
-  file.bytes_ = std::move(bytes);  // operator new aligns to 16, sections to 64: fit for any element
+  file.bytes_ =
+      std::move(bytes);  // operator new aligns to 16 and sections to 64: fine for elements
   for (const SectionEntry& entry : *entries) {
     file.entries_.push_back({entry.kind, entry.element_bytes, entry.offset_bytes,
                              entry.element_count, file.bytes_.data() + entry.offset_bytes});

@@ -16,7 +16,7 @@
 
 namespace rhizome::inline internal {
 
-/// What a section file is. Stored on disk: never renumber, only append.
+/// The purpose of a section file. Stored on disk: never renumber, only append.
 enum class FileKind : std::uint32_t {
   kInvalid = 0,
   kPartition = 1,      // topology/part-NNNN.adj
@@ -25,8 +25,8 @@ enum class FileKind : std::uint32_t {
   kNeighborCache = 4,  // a job's scratch file
 };
 
-/// Where files of a generation go while they are written: a sink that hashes and syncs (see
-/// GenerationWriter), or a plain file in tests.
+/// Receives the bytes of a file that is being written, front to back. GenerationWriter has one that
+/// hashes and syncs; tests use plain files. Threads: one at a time.
 class ByteSink {
  public:
   virtual ~ByteSink() = default;
@@ -37,7 +37,9 @@ class ByteSink {
 /// CRC-32C for each 4 KiB block, footer (storage/FORMAT.md, "Section file"). The sections may be
 /// larger than memory when they are appended piece by piece.
 ///
-/// Use: for each section BeginSection and Append..., then Finish.
+/// Use: for each section BeginSection and Append..., then Finish. A file without Finish is refused
+/// by readers. After an error every later call fails.
+/// Threads: one at a time. Ownership: `sink` must outlive the writer.
 class SectionFileWriter {
  public:
   SectionFileWriter(ByteSink& sink, FileKind kind, const StoreId& store_id);
@@ -45,12 +47,18 @@ class SectionFileWriter {
   SectionFileWriter(const SectionFileWriter&) = delete;
   SectionFileWriter& operator=(const SectionFileWriter&) = delete;
 
-  /// `kind` must not repeat; `element_bytes` is 1, 2, 4 or 8.
+  /// Begins a section and ends the one before. `kind` is not 0 and must not repeat; `element_bytes`
+  /// is 1, 2, 4 or 8. Errors: kInvalidArgument, these rules, more than 256 sections, or the section
+  /// before does not hold whole elements; those of the sink.
   Status BeginSection(std::uint32_t kind, std::uint32_t element_bytes);
+
+  /// Appends bytes to the section. Errors: kInvalidArgument, there is none; those of the sink.
   Status Append(std::span<const std::byte> bytes);
+
+  /// Writes the tables and the footer. At most once. Errors: as BeginSection.
   Status Finish();
 
-  /// BeginSection and Append in one.
+  /// Calls BeginSection and Append.
   template <typename T>
   Status AddSection(std::uint32_t kind, std::span<const T> elements) {
     RHIZOME_RETURN_IF_ERROR(BeginSection(kind, sizeof(T)));
@@ -64,9 +72,10 @@ class SectionFileWriter {
 
 class BlockFile;
 
-/// A section file, loaded and verified whole: every block's checksum, the table, the footer; or but
-/// for the sections that were left on disk, of which ReadBytes reads and verifies pieces.
-/// Threads: const after Load.
+/// A section file that was loaded and verified: every block's checksum, the tables, the footer.
+/// Sections may be left on disk; ReadBytes then reads and verifies pieces of them.
+/// Threads: const functions may be called from many threads. Ownership: spans of sections are valid
+/// while the file lives, also after it was moved.
 class SectionFile {
  public:
   SectionFile();  ///< no sections
@@ -78,16 +87,17 @@ class SectionFile {
     /// Kinds to leave on disk.
     std::span<const std::uint32_t> leave = {};
 
-    /// CRC-32C that the whole file must have, from a manifest.
+    /// The CRC-32C that the whole file must have, from a manifest.
     std::optional<std::uint32_t> crc32c = {};
 
-    /// O_DIRECT where the file system grants it.
+    /// Reads with O_DIRECT if the file system grants it.
     bool direct = true;
     IoQueueOptions io = {.depth = 16};
   };
 
-  /// Errors: kCorruption naming path, offset and field; kUnsupported, a newer version of the
-  /// format; kIoError. Never allocates more than the file's length.
+  /// Loads the file at `path`, which must be of that kind and store. Errors: kNotFound; kCorruption
+  /// naming path, offset and field; kUnsupported, a newer version of the format; kIoError. The
+  /// memory that it takes is bounded by the file's length, whatever its bytes say.
   static Result<SectionFile> Load(FileSystem& fs, const Path& path, FileKind kind,
                                   const StoreId& store_id, const LoadOptions& options);
   static Result<SectionFile> Load(FileSystem& fs, const Path& path, FileKind kind,
@@ -95,14 +105,14 @@ class SectionFile {
     return Load(fs, path, kind, store_id, LoadOptions());
   }
 
-  /// The same from bytes in memory; touches no file, so that fuzz/ can drive it. `path` only names
-  /// the source in messages.
+  /// Does the same with bytes in memory; touches no file, so that fuzz/ can drive it. `path` only
+  /// names the source in messages.
   static Result<SectionFile> Parse(std::vector<std::byte> bytes, const Path& path, FileKind kind,
                                    const StoreId& store_id);
 
   bool Has(std::uint32_t kind) const;
 
-  /// Element size of a section, or 0 if it is absent.
+  /// The size of an element of a section; 0 if the section is absent.
   std::uint32_t ElementBytes(std::uint32_t kind) const;
 
   /// The section's elements, without a copy. Errors: kCorruption if it is absent, or its elements
@@ -113,40 +123,41 @@ class SectionFile {
     RHIZOME_ASSIGN_OR_RETURN(auto bytes, RawSection(kind, sizeof(T), expected_count));
     return std::span<const T>(reinterpret_cast<const T*>(bytes.data()), expected_count);
   }
-  /// The same without an expected count.
+  /// Like the above without an expected count.
   template <typename T>
   Result<std::span<const T>> Section(std::uint32_t kind) const {
     return Section<T>(kind, Count(kind));
   }
 
-  /// Elements of a section; 0 if it is absent.
+  /// The number of elements of a section; 0 if it is absent.
   std::uint64_t Count(std::uint32_t kind) const;
 
   /// The kinds of all sections, in file order.
   std::vector<std::uint32_t> Kinds() const;
 
-  /// Errors: kCorruption, as Section says it; for sections that may have been left on disk.
+  /// Checks the shape of a section that may have been left on disk. Errors: kCorruption, as
+  /// Section.
   Status Expect(std::uint32_t kind, std::uint32_t element_bytes,
                 std::uint64_t expected_count) const;
 
-  /// Is the section there and in memory?
+  /// Returns whether the section exists and is in memory.
   bool Resident(std::uint32_t kind) const;
 
-  /// Where the section begins in the file; 0 if it is absent.
+  /// The offset of a section in the file; 0 if it is absent.
   std::uint64_t OffsetBytes(std::uint32_t kind) const;
 
-  /// Bytes of the file, of sections left on disk too; read in this thread and verified by block.
-  /// Errors: kInvalidArgument, nothing was left on disk; kCorruption; kIoError.
+  /// Reads a range of the file in this thread, and verifies its blocks. Errors: kInvalidArgument,
+  /// nothing was left on disk; kCorruption; kIoError.
   Result<std::vector<std::byte>> ReadBytes(std::uint64_t offset_bytes,
                                            std::uint64_t size_bytes) const;
 
-  /// The open file where sections were left on disk, else null.
+  /// The open file if sections were left on disk, else nullptr.
   const BlockFile* blocks() const { return blocks_.get(); }
 
   const Path& path() const { return path_; }
   std::uint64_t size_bytes() const { return size_bytes_; }
 
-  /// Bytes of a section, without padding and checksums; 0 if it is absent.
+  /// The size of a section in bytes, without padding and checksums; 0 if it is absent.
   std::uint64_t SectionBytes(std::uint32_t kind) const;
 
  private:
@@ -165,8 +176,8 @@ class SectionFile {
 
   Path path_;
   std::uint64_t size_bytes_ = 0;
-  std::vector<std::byte> bytes_;        // parsed from memory
-  std::vector<AlignedBuffer> buffers_;  // loaded
+  std::vector<std::byte> bytes_;        // of Parse
+  std::vector<AlignedBuffer> buffers_;  // of Load
   std::unique_ptr<BlockFile> blocks_;
   std::vector<Entry> entries_;
 };

@@ -50,7 +50,8 @@ Status CheckVersion(const SectionPreamble& preamble, const SectionFooter& footer
   return {};
 }
 
-/// The footer fixes where everything lies; nothing is left to choose.
+/// Checks the footer. Its fields follow from each other and from the file's length, so that every
+/// wrong place is noticed.
 Status CheckFooter(const SectionFooter& footer, std::span<const std::byte> footer_bytes,
                    std::uint64_t file_bytes) {
   const std::uint64_t at = file_bytes - sizeof(SectionFooter);
@@ -106,7 +107,7 @@ Status CheckPreamble(const SectionPreamble& preamble, FileKind kind, const Store
   return {};
 }
 
-/// Checks one entry, whose section must begin at `begin`; returns where the section ends.
+/// Checks an entry, whose section must begin at `begin` and end up to `limit`. Returns its end.
 Result<std::uint64_t> CheckEntry(const SectionEntry& entry, std::uint64_t entry_offset,
                                  std::uint64_t begin, std::uint64_t limit) {
   const auto bad = [&](std::size_t field, std::string what) {
@@ -165,7 +166,7 @@ Result<std::vector<SectionEntry>> CheckSectionTable(const SectionFooter& footer,
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const std::uint64_t at = footer.table_offset + i * sizeof(SectionEntry);
     entries[i] = LoadStruct<SectionEntry>(table, i * sizeof(SectionEntry));
-    // Sections lie one after the other, so neither gaps nor overlaps can be told.
+    // Sections lie one after the other, so a table cannot describe gaps or overlaps.
     const std::uint64_t begin = AlignUp(end, kSectionAlignment);
     if (begin > footer.table_offset) return Fail(Bad(at, "no room for the section"));
     RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t next,
@@ -208,6 +209,10 @@ Status CheckSectionBlocks(std::span<const std::uint32_t> block_crcs, std::uint64
   return {};
 }
 
+/// 1. Checks magic and version of both ends, then the footer, which says where the tables are.
+/// 2. Checks the table of block checksums, then every block with it.
+/// 3. Checks the preamble and the section table, now that their bytes are known to be sound.
+/// 4. Checks that the padding between sections is zero.
 Result<std::vector<SectionEntry>> CheckSectionFile(std::span<const std::byte> bytes, FileKind kind,
                                                    const StoreId& store_id) {
   if (bytes.size() < sizeof(SectionPreamble) + sizeof(SectionFooter)) {

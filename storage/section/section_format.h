@@ -11,7 +11,7 @@
 
 namespace rhizome::inline internal {
 
-// The bytes of a section file; see storage/FORMAT.md, "Section file". Touches no file.
+// The bytes of a section file; see storage/FORMAT.md, "Section file". Nothing here touches a file.
 
 inline constexpr std::array<char, 8> kSectionMagic = {'R', 'Z', 'S', 'E', 'C', 'T', 'I', 'O'};
 inline constexpr std::array<char, 8> kSectionEndMagic = {'R', 'Z', 'S', 'E', 'C', 'E', 'N', 'D'};
@@ -20,7 +20,7 @@ inline constexpr std::uint64_t kSectionAlignment = 64;
 inline constexpr std::uint64_t kSectionBlockBytes = 4096;
 inline constexpr std::size_t kMaxSections = 256;
 
-/// First bytes of the file. Magic and version keep their place in every version.
+/// The first bytes of the file. Magic and version keep their place in every version.
 struct SectionPreamble {
   std::array<char, 8> magic;
   std::uint32_t version;
@@ -40,7 +40,7 @@ struct SectionEntry {
 };
 static_assert(sizeof(SectionEntry) == 32, "on-disk layout");
 
-/// Last bytes of the file. Version and magic keep their distance from the end in every version.
+/// The last bytes of the file. Version and magic keep their distance from the end in every version.
 struct SectionFooter {
   std::uint64_t table_offset;      // of the section table
   std::uint64_t crc_table_offset;  // directly after the section table
@@ -56,28 +56,30 @@ struct SectionFooter {
 };
 static_assert(sizeof(SectionFooter) == 64, "on-disk layout");
 
-/// Checks the two ends of a section file of `file_bytes` bytes: all that can be known without the
-/// rest. Errors: as CheckSectionFile.
+/// Checks the two ends of a section file of `file_bytes` bytes as far as that is possible without
+/// the rest, and returns the footer. Errors: as CheckSectionFile.
 Result<SectionFooter> CheckSectionEnds(std::span<const std::byte, sizeof(SectionPreamble)> preamble,
                                        std::span<const std::byte, sizeof(SectionFooter)> footer,
                                        std::uint64_t file_bytes, FileKind kind,
                                        const StoreId& store_id);
 
-/// Checks a table of block checksums against the footer, and returns it.
+/// Checks a table of block checksums against the footer, and returns the checksums. Errors:
+/// kCorruption.
 Result<std::vector<std::uint32_t>> CheckBlockTable(const SectionFooter& footer,
                                                    std::span<const std::byte> table);
 
-/// Checks a section table whose block checksums were checked; the padding between sections is the
-/// caller's.
+/// Checks a section table whose blocks were checked, and returns its entries. The caller checks the
+/// padding between sections. Errors: kCorruption.
 Result<std::vector<SectionEntry>> CheckSectionTable(const SectionFooter& footer,
                                                     std::span<const std::byte> table);
 
-/// Checks the blocks that lie whole in `bytes`, which stand at `offset_bytes` (a multiple of
-/// kSectionBlockBytes) of a file covered up to `covered_bytes`.
+/// Checks those blocks that lie whole in `bytes`. These are the bytes at `offset_bytes`, a multiple
+/// of kSectionBlockBytes, of a file whose blocks end at `covered_bytes`. Errors: kCorruption.
 Status CheckSectionBlocks(std::span<const std::uint32_t> block_crcs, std::uint64_t covered_bytes,
                           std::uint64_t offset_bytes, std::span<const std::byte> bytes);
 
-/// Checks the padding between sections, of a file that is whole in memory.
+/// Checks that the padding between sections is zero. `bytes` is the file up to its CRC table at
+/// least. Errors: kCorruption.
 Status CheckSectionPadding(std::span<const SectionEntry> entries, const SectionFooter& footer,
                            std::span<const std::byte> bytes);
 

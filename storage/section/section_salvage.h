@@ -12,26 +12,28 @@
 
 namespace rhizome::inline internal {
 
-/// Writes the parts of a section file anew that follow from the others: the preamble, the block
-/// checksums and the footer. `bytes` has the file's length; its sections are taken for sound, which
-/// the caller finds out from a hash of the whole. False: no section table fits.
+/// Rewrites the parts of a section file that follow from the others: the preamble, the block
+/// checksums and the footer. `bytes` has the file's length. Its sections are taken to be sound; the
+/// caller finds out whether they are from a hash of the whole. Returns false if no section table is
+/// found.
 bool ResealSections(std::span<std::byte> bytes, FileKind kind, const StoreId& store_id);
 
-/// A damaged section file in memory: where its sections are, and which blocks of 4 KiB still have
-/// their checksums. Ownership: borrows the bytes. Threads: const.
+/// A damaged section file in memory. It tells the places of its sections, and which blocks of 4 KiB
+/// still fit their checksums. Ownership: borrows the bytes. Threads: const functions may be called
+/// from many threads.
 class SectionSalvage {
  public:
-  /// Nothing if footer, table or checksums themselves are damaged.
+  /// Returns nothing if footer, section table or checksums themselves are damaged.
   static std::optional<SectionSalvage> Read(std::span<const std::byte> bytes, FileKind kind,
                                             const StoreId& store_id);
 
   const std::vector<SectionEntry>& entries() const { return entries_; }
   const SectionEntry* Find(std::uint32_t kind) const;
 
-  /// Is the section there, and are all of its bytes sound?
+  /// Returns whether the section exists and all of its bytes are sound.
   bool Whole(std::uint32_t kind) const;
 
-  /// Is element i of a section sound?
+  /// Returns whether element i of a section is sound.
   bool Sound(const SectionEntry& entry, std::uint64_t i) const;
 
   /// The bytes of a section, sound or not; empty if it is absent.

@@ -27,7 +27,7 @@ FileEntry EntryOfText(std::string path, std::string_view text) {
 
 bool IsSidecar(std::string_view stored) { return stored.ends_with(kSidecarSuffix); }
 
-/// Stored arrays without what is only a sidecar, for messages.
+/// Lists the stored arrays, without sidecars, for messages.
 std::string ListArrays(const Manifest& manifest) {
   std::string names;
   for (const ArrayEntry& array : manifest.arrays) {
@@ -70,6 +70,10 @@ Result<ArrayChange> ArrayChange::Begin(Store& store) {
   return Guarded([&]() -> Result<ArrayChange> { return ArrayChange(store); });
 }
 
+/// 1. Makes the disk's reserve available if any generation will do.
+/// 2. Opens the store for writing, and checks that it is at the wanted generation.
+/// 3. Lets `steps` make the change in memory, and commits it.
+/// 4. Closes the store, and removes the files of dropped arrays that nobody reads.
 Status ArrayChange::Run(FileSystem& fs, const Path& path, std::uint64_t generation,
                         const std::function<Status(ArrayChange&)>& steps) try {
   std::optional<ReserveInUse> reserve;
@@ -85,7 +89,8 @@ Status ArrayChange::Run(FileSystem& fs, const Path& path, std::uint64_t generati
   RHIZOME_RETURN_IF_ERROR(steps(change));
   const bool drops = change.drops_;
   RHIZOME_RETURN_IF_ERROR(change.Commit());
-  // What was dropped goes at once if nobody reads it; else, or should this fail, later.
+  // Remove the files of dropped arrays now if nobody reads them. If somebody does, or this fails, a
+  // later opening for writing removes them.
   store.reset();
   if (drops) static_cast<void>(RemoveDropped(fs, path));
   return Status::Ok();
@@ -102,8 +107,8 @@ Status ArrayChange::RemoveDropped(FileSystem& fs, const Path& path) try {
 
 // --- Names ---------------------------------------------------------------------------------------
 
-/// May a new array be stored as `stored`? Its folder must never have been used in this generation:
-/// readers may still have the array open that bore the name before.
+/// Returns whether a new array may be stored as `stored`. Its folder must never have been used in
+/// this generation, since readers may still have an earlier array of that name open.
 Result<bool> ArrayChange::IsFresh(std::string_view stored) const {
   if (FindStoredArray(next_.arrays, stored) != nullptr) return false;
   const auto used = [&](const FileEntry& file) {
@@ -146,7 +151,7 @@ Status ArrayChange::NotFound(std::string_view reference) const {
 
 // --- Steps ---------------------------------------------------------------------------------------
 
-/// Enters one array of the source as `stored`.
+/// Adds one array of the source, under the name `stored`, and its files to the next manifest.
 Status ArrayChange::PublishOne(const ArraySource& source, const ArrayEntry& entry,
                                const std::string& stored) {
   ArrayEntry renamed = entry;
@@ -196,7 +201,7 @@ void ArrayChange::RemoveStored(std::string_view stored) {
   std::erase_if(new_files_, [&](const NewFile& file) { return inside(file.entry.path); });
 }
 
-/// Another name for an array of the committed manifest: its files, linked.
+/// Renames an array of the committed manifest: its files will be linked under the new name.
 Status ArrayChange::MoveStored(const std::string& from, const std::string& to) {
   const auto now = store_->Shown();
   std::vector<ArrayEntry> arrays;
@@ -206,7 +211,7 @@ Status ArrayChange::MoveStored(const std::string& from, const std::string& to) {
   }
   if (arrays.empty()) return NotFound(from);
   RemoveStored(from);
-  // The files of other arrays belong to none of these, and are passed over.
+  // Publish passes over the files of other arrays.
   return Publish({arrays, store_->GenerationFolder(), now->files}, to);
 }
 
@@ -331,7 +336,7 @@ Status ArrayChange::Drop(std::string_view reference, bool all_versions) try {
 
 Status ArrayChange::DropLost(std::string_view stored) try {
   const ArrayEntry* array = FindStoredArray(next_.arrays, stored);
-  if (array == nullptr) return Status::Ok();  // with another part of its attribute
+  if (array == nullptr) return Status::Ok();  // dropped with another part of its attribute
   if (IsOfEdges(*array)) return DropEdgeAttribute(stored.substr(0, stored.rfind('.')));
   if (const auto version = SplitVersion(stored)) {
     ArraySeries& series = SeriesOf(version->first);
@@ -453,7 +458,8 @@ Result<std::vector<std::uint64_t>> ArrayChange::KeepNewest(std::string_view name
 
 // --- Commit --------------------------------------------------------------------------------------
 
-/// Is the store still as it was when the change began, and nobody making what would undo it?
+/// Checks that the store is still as it was when the change began, and that no generation is being
+/// written, which would undo the change.
 Status ArrayChange::CheckBase() const {
   Manifest next;
   next.generation = next_.generation;
@@ -465,8 +471,8 @@ Status ArrayChange::CheckBase() const {
                                   store_->path().string()));
 }
 
-/// Makes the folder of a new array. One that is there can only be what an attempt before this one
-/// left, on the same handle: but nothing is removed before every manifest was asked.
+/// Makes the folder of a new array. A folder that exists can only be a leftover of an earlier
+/// attempt on the same handle. It is removed only after every manifest was checked for files in it.
 Status ArrayChange::MakeFolder(const Path& folder) {
   FileSystem& fs = store_->fs();
   const auto info = fs.Stat(folder);
@@ -511,8 +517,12 @@ Status ArrayChange::WriteFiles() {
   return Status::Ok();
 }
 
+/// 1. Checks that the store has not moved on (CheckBase).
+/// 2. Links or writes the new files, and syncs their folders (WriteFiles).
+/// 3. Writes the group's zarr.json if there is none.
+/// 4. Commits the next version of the manifest.
 Status ArrayChange::Commit() try {
-  const MutexLock files(store_->files_);  // what no manifest names yet is no rubbish
+  const MutexLock files(store_->files_);  // keeps files that no manifest names yet from removal
   RHIZOME_RETURN_IF_ERROR(CheckBase());
   RHIZOME_RETURN_IF_ERROR(WriteFiles());
   if (!new_files_.empty() && next_.FindFile(kGroupPath) == nullptr) {

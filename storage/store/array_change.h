@@ -17,87 +17,88 @@ namespace RHIZOME_API rhizome {
 
 /// A finished array to publish: files below `root`, laid out as ChunkArrayWriter leaves them.
 struct ArraySource {
-  std::span<const ArrayEntry> arrays;  ///< the array, and its sidecar in layout row
-  Path root;                           ///< such as a job's scratch folder
+  std::span<const ArrayEntry> arrays;  ///< the array, and in layout row its sidecar
+  Path root;                           ///< of the files, such as a job's scratch folder
   std::span<const FileEntry> files;
 };
 
-/// A change of the arrays of a store: any number of steps, which become visible together, as one
-/// new manifest version, or not at all. The steps touch nothing but memory; Commit writes.
+/// A change of the arrays of a store. It has any number of steps, which become visible together as
+/// one new manifest version, or not at all. The steps only work in memory; Commit writes.
 ///
-/// Files come under their new names as links where the file system has them; only zarr.json, which
-/// holds the array's name, is written anew. What is dropped stays on disk as long as somebody pins
-/// the generation, and goes at the end of Run or at an opening for writing after that.
+/// Files get their new names as hard links, or are copied if the file system has no links; only
+/// zarr.json, which holds the array's name, is written anew. Files of dropped arrays stay on disk
+/// while somebody pins the generation. The end of Run removes them, or a later opening for writing.
 ///
-/// Errors of the steps: kNotFound, no such array, version or alias (the message lists those there
-/// are); kAlreadyExists; kInvalidArgument.
+/// Errors of the steps: kNotFound, no such array, version or alias (the message lists the existing
+/// ones); kAlreadyExists; kInvalidArgument.
 /// Threads: one at a time. Ownership: `store` and the sources must outlive it.
 class ArrayChange {
  public:
-  /// `store` is open for writing.
+  /// Begins a change of `store`, which is open for writing.
   static Result<ArrayChange> Begin(Store& store);
 
-  /// Takes the writer's lock of the store at `path`, checks that `generation` is still current
-  /// (0: whichever is), lets `steps` make a change and commits it. Jobs end with this: it leaves
-  /// scratch folders alone. With 0 a full disk has room for the commit, if the store could set some
-  /// aside (reserve.h): a change that drops arrays makes room. Errors: those of Store::Open, kBusy
-  /// among them; kInvalidArgument, a compaction came in between; those of the steps.
+  /// Takes the writer's lock of the store at `path`, checks that `generation` is still current (0:
+  /// any will do), lets `steps` make a change, and commits it. Jobs end with it, so it leaves
+  /// scratch folders alone. With generation 0 it may use the store's reserve (reserve.h), so that a
+  /// change which drops arrays can commit on a full disk. Errors: those of Store::Open, such as
+  /// kBusy; kInvalidArgument, another generation is current; those of the steps.
   static Status Run(FileSystem& fs, const Path& path, std::uint64_t generation,
                     const std::function<Status(ArrayChange&)>& steps);
 
-  /// Removes the files of arrays that were dropped, for who read the store itself when they were: a
-  /// reader keeps them. Who reads it still keeps them longer, until the next open for writing.
-  /// Errors: those of Store::Open; kBusy.
+  /// Removes the files of dropped arrays. A caller that read the store itself, and so kept the
+  /// files, calls this after closing it. Files that another reader still pins stay until a later
+  /// opening for writing. Errors: those of Store::Open; kBusy.
   static Status RemoveDropped(FileSystem& fs, const Path& path);
 
-  /// Adds an array under a name that no array bears. Returns the name that it is stored under:
-  /// another version of it where the folder of that name was used before.
+  /// Adds an array under a name that no array has. Returns its stored name, which is that of a
+  /// version if the folder of the plain name was used before.
   Result<std::string> Add(const ArraySource& source);
 
-  /// Adds the next version of the array `name`. One that has no versions yet becomes version 1.
-  /// Where there is none, this one is version 1.
+  /// Adds the next version of the array `name`, and returns its stored name. An existing array
+  /// without versions becomes version 1 first. Without any array, the source becomes version 1.
   Result<std::string> AddVersion(const ArraySource& source, std::string_view name);
 
-  /// Puts the source in the place of an array or version: the next version, to which its aliases
-  /// move; the old one is dropped. The same array with other rows: its array_id should stay.
+  /// Replaces an array or a version by the source: it becomes the next version, aliases of the old
+  /// one move to it, and the old one is dropped. If it is the same array with other rows, it should
+  /// have the same array_id. Returns its stored name.
   Result<std::string> Replace(std::string_view reference, const ArraySource& source);
 
   /// Drops an array, a version (emb@3) that no alias stands for, all parts of an attribute of the
   /// edges, or, if `all_versions`, every version of an array with its aliases.
   Status Drop(std::string_view reference, bool all_versions = false);
 
-  /// Drops a stored array whose bytes are lost, whatever stands for it: aliases go back to what
-  /// they stood for before, or go too. Of an attribute of edges, all parts.
+  /// Drops a stored array whose bytes are lost, even if aliases stand for it: they go back to the
+  /// version before, or are dropped. Drops all parts of an attribute of edges.
   Status DropLost(std::string_view stored);
 
-  /// Gives an array without versions another name, or an array with versions: then all of them, and
-  /// their aliases.
+  /// Renames an array, with all of its versions and aliases.
   Status Rename(std::string_view from, std::string_view to);
 
-  /// Lets `name`@`alias` stand for a version from now on; what it stood for is remembered.
+  /// Lets `name`@`alias` stand for a version from now on; its history keeps the version before.
   Status SetAlias(std::string_view name, std::string_view alias, std::uint64_t version);
   Status DropAlias(std::string_view name, std::string_view alias);
 
-  /// Lets an alias stand again for what it stood for before. Returns that version.
+  /// Lets an alias stand for the version before again, and returns that version.
   Result<std::uint64_t> RollBack(std::string_view name, std::string_view alias);
 
-  /// Drops versions of `name` but the newest `count` and those that aliases stand for. Returns the
-  /// versions that were dropped.
+  /// Drops all versions of `name` except for the newest `count` and those that aliases stand for.
+  /// Returns the dropped versions.
   Result<std::vector<std::uint64_t>> KeepNewest(std::string_view name, std::uint64_t count);
 
-  /// What the store will look like.
+  /// The manifest that Commit will make current; its version number is still the old one.
   const Manifest& manifest() const { return next_; }
 
-  /// The store that is changed, for what a job has to write beside its arrays.
+  /// The store that is changed.
   Store& store() const { return *store_; }
 
-  /// Makes it so. Errors: kInvalidArgument, the store has moved on since the change began: begin
-  /// again; kBusy, it is being compacted; kIoError, kOutOfSpace, ...; then nothing has changed, or
-  /// (after a failed commit) the store must be opened again to know.
+  /// Commits the change durably. Errors: kInvalidArgument, the store has moved on since the change
+  /// began: begin again; kBusy, it is being compacted; kIoError, kOutOfSpace and others: nothing
+  /// has changed, unless the write of the commit record itself failed; then the store must be
+  /// opened again to know.
   Status Commit();
 
  private:
-  /// A file of the next manifest that is not there yet: a link of `from`, or `text`.
+  /// A file of the next manifest that is to be made: a link to `from`, or a file with `text`.
   struct NewFile {
     Path from;
     std::string text;

@@ -31,7 +31,7 @@ Status SortUnique(Entries& entries, Key key, std::string_view what) {
 }  // namespace
 
 Result<std::unique_ptr<GenerationWriter>> GenerationWriter::Create(Store& store) try {
-  const MutexLock files(store.files_);  // rubbish that is being removed is not to be ours
+  const MutexLock files(store.files_);  // waits until no orphans are being removed
   {
     const MutexLock lock(store.commits_);
     RHIZOME_RETURN_IF_ERROR(store.CheckWritable());
@@ -49,7 +49,7 @@ Result<std::unique_ptr<GenerationWriter>> GenerationWriter::Create(Store& store)
   writer->manifest_.version = 1;
   writer->manifest_.keep = store.Shown()->keep;
   writer->root_ = Store::GenerationFolder(store.path(), writer->manifest_.generation);
-  // What an attempt before this one left, on the same handle.
+  // An earlier attempt on the same handle may have left a folder.
   RHIZOME_RETURN_IF_ERROR(RemoveTree(store.fs(), writer->root_));
   RHIZOME_RETURN_IF_ERROR(store.fs().CreateDirectory(writer->root_));
   RHIZOME_RETURN_IF_ERROR(WriteWholeFile(store.fs(), writer->root_ / kPinName, {}));
@@ -117,7 +117,7 @@ Status GenerationWriter::SyncFolders() {
   return fs().SyncDirectory(root_.parent_path());
 }
 
-// May be done again: after a preview, or after a commit that was refused.
+// May run again, after a preview or after a commit that was refused.
 Status GenerationWriter::Seal(const GenerationInfo& info) {
   manifest_.info = info;
   const auto path = [](const FileEntry& file) -> const std::string& { return file.path; };

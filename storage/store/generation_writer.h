@@ -16,18 +16,19 @@
 
 namespace rhizome::inline internal {
 
-/// Writes the files of a new generation and commits it. Destroying it without Commit leaves
-/// orphans, which the next open for writing removes. Threads: one at a time (files that it created
-/// may be filled from other threads). Ownership: `store`, open for writing or just created, must
-/// outlive it.
+/// Writes the files of a new generation and commits it. If it is destroyed without Commit, its
+/// files are orphans, which the next opening for writing removes. Threads: one at a time (files
+/// that it created may be filled from other threads). Ownership: `store`, open for writing or just
+/// created, must outlive it.
 class GenerationWriter {
  public:
-  /// Errors: kBusy, there is one already; kInvalidArgument, open for reading; kIoError.
+  /// Begins the next generation. Errors: kBusy, another writer is at work on this store;
+  /// kInvalidArgument, open for reading; kIoError.
   static Result<std::unique_ptr<GenerationWriter>> Create(Store& store);
   ~GenerationWriter() { store_.EndBuilding(); }
 
-  /// A file below the generation's folder, being written and hashed. Close syncs it and enters it
-  /// into the manifest.
+  /// A file below the generation's folder that is written and hashed. Close syncs it and adds it to
+  /// the manifest; it must not run at the same time as another function of the writer.
   class File : public ByteSink {
    public:
     Status Append(std::span<const std::byte> bytes) override;
@@ -42,13 +43,16 @@ class GenerationWriter {
     std::string relative_path_;
   };
 
-  /// `relative_path` such as "topology/part-0000.adj"; folders are made as needed.
+  /// Creates the file `relative_path`, such as "topology/part-0000.adj", and the missing folders on
+  /// the way. Errors: kInvalidArgument, the path breaks CheckRelativePath (array_rules.h);
+  /// kAlreadyExists; kIoError, kOutOfSpace.
   Result<std::unique_ptr<File>> CreateFile(std::string_view relative_path);
 
-  /// How many generations before this one stay, instead of what the store has kept so far.
+  /// Sets the rule on earlier generations, in place of that of the store so far.
   void set_keep(const KeepRule& rule) { manifest_.keep = rule; }
 
-  /// Enters an array that a ChunkArrayWriter finished below root().
+  /// Adds an array that a ChunkArrayWriter finished below root(): its arrays() and the result of
+  /// Finish. Errors: kInvalidArgument, a bad entry, or a file of another length.
   Status AddArray(std::span<const ArrayEntry> arrays, std::span<const FileEntry> files);
 
   /// The generation's folder, absolute or as the store's path was given.
@@ -57,14 +61,16 @@ class GenerationWriter {
   const StoreId& store_id() const { return store_.id(); }
   FileSystem& fs() const { return store_.fs(); }
 
-  /// The store as it will be after Commit, to read back what was written. Takes all of Commit's
-  /// time but a moment: nothing can be added any more.
+  /// Returns the store as it will be after Commit, to read back what was written. It does the slow
+  /// part of Commit, so nothing can be added afterwards. Errors: as Commit.
   Result<std::shared_ptr<const Store>> Preview(const GenerationInfo& info,
                                                std::uint64_t base_sequence);
 
-  /// Syncs the folders, writes and syncs the manifest, commits. After it the generation is the
-  /// store's current one. Nothing is visible to anyone before. `base_sequence`: the last commit of
-  /// the delta that the generation holds; later ones become its delta.
+  /// Syncs the folders, writes and syncs the manifest, and commits. From then on the generation is
+  /// the store's current one; nothing of it is visible before. `base_sequence` is the last commit
+  /// of the delta that the generation holds; later ones become its delta. Errors: kAlreadyExists, a
+  /// file or an array was added twice; kInvalidArgument, the store has moved on; kIoError,
+  /// kOutOfSpace.
   Status Commit(const GenerationInfo& info, std::uint64_t base_sequence = 0);
 
  private:

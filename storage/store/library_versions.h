@@ -9,10 +9,10 @@
 
 namespace RHIZOME_API rhizome {
 
-/// Name and version of each library that the engine was loaded with, for reports.
+/// Returns name and version of each library that the engine was loaded with, for reports.
 std::vector<std::pair<std::string, std::string>> LibraryVersions();
 
-/// The newest format of stores that this build reads and writes.
+/// Returns the newest store format that this build reads, which is also the one that it writes.
 std::uint64_t StoreFormatVersion();
 
 }  // namespace rhizome

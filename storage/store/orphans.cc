@@ -21,8 +21,8 @@ using LockMode = FileSystem::LockMode;
 
 constexpr std::uint64_t kMaxHeadBytes = 4096;
 
-/// Removes the manifests of `folder` that are not `kept`, before any file that they name: a
-/// manifest that is there promises that its files are, whenever the power goes.
+/// Removes the manifests of `folder` that are not in `kept`. It is called before any of their files
+/// is removed, since a manifest promises that its files exist, whenever the power fails.
 Status RemoveManifests(FileSystem& fs, const Path& folder, const std::set<std::string>& kept) {
   RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs.List(folder));
   bool removed = false;
@@ -45,7 +45,7 @@ Status RemoveSuperseded(FileSystem& fs, const Path& folder) {
   return RemoveTree(fs, folder);
 }
 
-/// The bytes of a generation's files, as its newest manifest says; nothing without a sound one.
+/// Returns the bytes of a generation's files by its newest manifest; nothing unless that is sound.
 std::optional<std::uint64_t> BytesOf(FileSystem& fs, const Path& folder, const StoreId& id) {
   const auto entries = fs.List(folder);
   if (!entries) return std::nullopt;
@@ -60,7 +60,7 @@ std::optional<std::uint64_t> BytesOf(FileSystem& fs, const Path& folder, const S
   return bytes;
 }
 
-/// The numbers of the generations before `current`, the newest first.
+/// Returns the numbers of the generations before `current`, the newest first.
 Result<std::vector<std::uint64_t>> EarlierGenerations(FileSystem& fs, const Path& store,
                                                       std::uint64_t current) {
   RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs.List(store / kGenerationsName));
@@ -96,8 +96,9 @@ Result<bool> Prune(FileSystem& fs, const Path& folder, const std::string& prefix
   return left;
 }
 
-// Readers may use every manifest up to the current one as long as somebody holds PIN; none can use
-// a later one, which was never committed.
+// Removes from the current generation everything that no manifest in use names. While somebody
+// holds PIN, readers may use every manifest up to the current one; later manifests were never
+// committed.
 Status PruneCurrent(FileSystem& fs, const Path& folder, const StoreId& id,
                     const Manifest& current) {
   const auto pin = fs.Lock(folder / kPinName, LockMode::kExclusive, "");
@@ -113,7 +114,7 @@ Status PruneCurrent(FileSystem& fs, const Path& folder, const StoreId& id,
     if (RHIZOME_MUTANT("pinned version is removed")) continue;
     if (!version || *version >= current.version || pin) continue;
     const auto manifest = ReadManifestFile(fs, folder / entry.name, id);
-    if (!manifest) return Status::Ok();  // it may name anything: the next open tries again
+    if (!manifest) return Status::Ok();  // it may name any file, so leave all to the next opening
     keep.insert(entry.name);
     keep_files(*manifest);
   }
@@ -122,15 +123,15 @@ Status PruneCurrent(FileSystem& fs, const Path& folder, const StoreId& id,
   return Status::Ok();
 }
 
-// Removes what no manifest of an earlier generation names that is kept: a power cut brings files
-// back whose removal was not durable when the next generation came.
+// Removes from an earlier generation that is kept the files that none of its manifests names. A
+// power cut may bring back files whose removal was not durable when the next generation came.
 Status PruneKept(FileSystem& fs, const Path& folder, const StoreId& id) {
   std::set<std::string> keep = {std::string(kPinName)};
   RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs.List(folder));
   for (const DirectoryEntry& entry : entries) {
     if (!ParseNumbered(entry.name, kManifestPrefix)) continue;
     const auto manifest = ReadManifestFile(fs, folder / entry.name, id);
-    if (!manifest) return Status::Ok();  // it may name anything
+    if (!manifest) return Status::Ok();  // it may name any file
     keep.insert(entry.name);
     for (const FileEntry& file : manifest->files) keep.insert(file.path);
   }
@@ -143,8 +144,8 @@ Status TakenBy(const Path& store, std::string_view what) {
       fmt::format("'{}' exists and {}: choose another path", store.string(), what));
 }
 
-/// Can a file of ours that begins with `head` look so after a kill or a power cut: whole, or cut
-/// off anywhere, or with zeros where data never came?
+/// Returns whether a file of ours that begins with `head` may look like `text` after a kill or a
+/// power cut: whole, cut off anywhere, or with zeros in places that were never written.
 bool IsOursOrTorn(std::string_view text, std::string_view head) {
   for (std::size_t i = 0; i < std::min(text.size(), head.size()); ++i)
     if (text[i] != head[i] && text[i] != '\0') return false;
@@ -174,7 +175,7 @@ Status CheckNothingCommitted(FileSystem& fs, const Path& store) {
     if (!ProvesDamage(catalog.error())) return catalog.error();
     if (catalog.error().code() != StatusCode::kNotFound)
       return TakenBy(store, "its catalogue cannot be read");
-    // The catalogue comes before any manifest: if there is one, the catalogue was lost.
+    // The catalogue is made before any manifest, so a manifest proves that the catalogue was lost.
     RHIZOME_ASSIGN_OR_RETURN(const bool has_manifest, HasManifest(fs, store));
     return has_manifest ? TakenBy(store, "is a damaged store") : Status::Ok();
   }
@@ -228,11 +229,18 @@ Result<bool> EarlierIsPinned(FileSystem& fs, const Path& store, std::uint64_t cu
   return false;
 }
 
+/// 1. Refuses a store that holds links, pipes or devices, before anything is removed.
+/// 2. Removes generations after the current one, which were never committed.
+/// 3. Removes earlier generations, unless a reader pins them or the rule of the manifest keeps
+/// them;
+///    of the kept ones, removes files that no manifest names.
+/// 4. Removes from the current generation what no manifest in use names.
+/// 5. Removes the scratch folders of jobs that do not run, if `with_scratch`.
 Status RemoveOrphans(FileSystem& fs, const Path& store, const StoreId& id, const Manifest& current,
                      bool with_scratch, std::uint64_t building) {
   if (RHIZOME_MUTANT("orphans stay")) return Status::Ok();
   const Path generations = store / kGenerationsName;
-  // Before anything is removed: what no store holds tells that this may not be what it seems.
+  // An entry that no store holds is a sign that this folder may not be what it seems.
   RHIZOME_RETURN_IF_ERROR(CheckPlain(fs, generations));
   RHIZOME_ASSIGN_OR_RETURN(const auto entries, fs.List(generations));
   const auto kept = KeptGenerations(fs, store, id, current);
@@ -271,17 +279,17 @@ Status CheckLeftover(FileSystem& fs, const Path& store) {
       only_head = false;
     }
   }
-  // Before FORMAT is synced nothing else is made, so that only a leftover can lack the rest.
+  // Nothing else is made before FORMAT is synced, so a folder with only these is a leftover.
   return only_head ? Status::Ok() : CheckNothingCommitted(fs, store);
 }
 
 Status ClearLeftover(FileSystem& fs, const Path& store) {
-  // Or else the seal of a catalogue that is half gone would make it a damaged one.
+  // With its seal, a catalogue that is half removed would count as damaged.
   RHIZOME_RETURN_IF_ERROR(BreakCatalogSeal(fs, store / kCatalogName));
   for (const std::string_view name : {kScratchName, kGenerationsName, kCatalogName})
     RHIZOME_RETURN_IF_ERROR(CheckPlain(fs, store / name));
-  // Each for good before the next: manifests without a catalogue would look like a damaged store,
-  // and a catalogue without FORMAT like somebody's database.
+  // Each removal is durable before the next: manifests without a catalogue would look like a
+  // damaged store, and a catalogue without FORMAT like somebody's database.
   for (const std::string_view name : {kScratchName, kGenerationsName, kCatalogName}) {
     RHIZOME_RETURN_IF_ERROR(RemoveTree(fs, store / name));
     RHIZOME_RETURN_IF_ERROR(fs.SyncDirectory(store));

@@ -15,10 +15,11 @@
 namespace rhizome::inline internal {
 namespace {
 
-// With less left RocksDB may take what is free for itself, ahead of what it will write.
+// With less space left, RocksDB's allocation ahead of its writes may take all of it.
 constexpr std::uint64_t kNearlyFull = 8 * kReserveBytes;
 
-/// The file that the reserve lies behind. It is small, there in every store, and never changes.
+/// The file FORMAT, behind whose end the reserve lies. Every store has it, it is small, and it
+/// never changes.
 struct Head {
   Descriptor descriptor;
   std::uint64_t size_bytes = 0;
@@ -28,7 +29,7 @@ struct Head {
 Result<Head> OpenHead(FileSystem& fs, const Path& store) {
   const Path path = store / kFormatName;
   if (fs.catalog_disk() != nullptr) return Fail(Status::Unsupported("a fake disk"));
-  RHIZOME_RETURN_IF_ERROR(ReadFormat(fs, store));  // or it is not ours
+  RHIZOME_RETURN_IF_ERROR(ReadFormat(fs, store));  // makes sure that the file is ours
   Head head;
   RHIZOME_ASSIGN_OR_RETURN(head.descriptor,
                            OpenDescriptor(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK, "open"));
@@ -40,7 +41,8 @@ Result<Head> OpenHead(FileSystem& fs, const Path& store) {
   return head;
 }
 
-/// All or nothing: where the disk ends before, a file system may have allocated a part.
+/// Allocates all or nothing: if the disk is too full, a file system may have allocated a part,
+/// which is given back.
 bool Allocate(const Head& head, std::uint64_t bytes) {
   const int fd = head.descriptor.get();
   if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes)) == 0) return true;
@@ -60,7 +62,7 @@ Status GiveUp(FileSystem& fs, const Path& store) {
   return SystemError(errno, "truncate", store / kFormatName);
 }
 
-/// On a disk that is full it is as much as there is.
+/// Sets the reserve aside again. On a full disk it takes half as much, or a quarter, and so on.
 Status TakeBack(FileSystem& fs, const Path& store) {
   constexpr std::uint64_t kLeastBytes = std::uint64_t{128} << 10;
   RHIZOME_ASSIGN_OR_RETURN(const Head head, OpenHead(fs, store));

@@ -7,18 +7,18 @@
 
 namespace rhizome::inline internal {
 
-/// Blocks of the disk that a store sets aside, so that what frees space finds room for its commit
-/// where no byte is left: they are allocated behind the end of its file FORMAT, and are no bytes of
-/// it (storage/FORMAT.md, "Store directory"). A store without them is as good: all of this is tried
-/// and never an error. Where the disk is a fake nothing is done.
+/// The size of a store's reserve: blocks of the disk that are set aside, so that an operation which
+/// frees space finds room for its commit on a full disk. They are allocated behind the end of the
+/// file FORMAT, and are no bytes of it (storage/FORMAT.md, "Store directory"). A store works
+/// without a reserve, so no failure here is an error. Nothing is done on a fake disk.
 inline constexpr std::uint64_t kReserveBytes = std::uint64_t{2} << 20;
 
-/// Sets the reserve of a store aside if there is none and the disk has eight times as much left.
-/// For writers, once they have the lock.
+/// Sets the reserve of a store aside if it has none and the disk has at least eight times as much
+/// space left. Writers call it once they hold the lock.
 void SetReserveAside(FileSystem& fs, const Path& store) noexcept;
 
-/// While it lives, the reserve may be used, if the disk is that full. Then as much of it as there
-/// is room for is set aside again.
+/// Frees the reserve while it lives, if the disk is nearly full. Its destructor sets aside again as
+/// much as there is room for.
 class ReserveInUse {
  public:
   ReserveInUse(FileSystem& fs, Path store) noexcept;

@@ -21,10 +21,10 @@ namespace rhizome {
 
 namespace {
 
-// Section files up to this are read in one piece: a queue would cost more than it gains.
+// Section files up to this size are read in one piece: a queue would cost more than it gains.
 constexpr std::uint64_t kSmallSectionFileBytes = std::uint64_t{64} << 10;
 
-// A writer holds PIN for moments only.
+// A writer holds PIN for moments only. With pauses of 10 ms (PauseForWriter) this is 5 s.
 constexpr int kPinAttempts = 500;
 
 using LockMode = FileSystem::LockMode;
@@ -36,12 +36,13 @@ Status NothingCommitted(const Path& store) {
                   store.string()));
 }
 
-/// The catalogue is missing, or was never finished. It comes before any manifest: where there is
-/// one, the catalogue was lost. `held`: this process has the writer's lock.
+/// Makes the error for a catalogue that is missing or was never finished. It is made before any
+/// manifest, so a manifest proves that the catalogue was lost. `held` says that this process has
+/// the writer's lock.
 Status NoCatalog(FileSystem& fs, const Path& store, bool held) {
   RHIZOME_ASSIGN_OR_RETURN(const bool has_manifest, HasManifest(fs, store));
   if (!has_manifest) return NothingCommitted(store);
-  // An ingestion may be making a new store in the place of what a killed one left.
+  // An ingestion may be making a new store in the place of a killed one's leftover.
   const auto lock = held ? Result<std::unique_ptr<FileLock>>(nullptr)
                          : fs.Lock(store / kLockName, LockMode::kShared, "");
   if (!lock && lock.error().code() == StatusCode::kBusy) return NothingCommitted(store);
@@ -50,10 +51,11 @@ Status NoCatalog(FileSystem& fs, const Path& store, bool held) {
       store.string()));
 }
 
-// A writer that is flushing may remove a file of the catalogue between a secondary's two looks.
+// Opens the catalogue for reading, and tries again on errors that may pass: a writer that flushes
+// may remove a file of the catalogue between two looks of the secondary.
 Result<std::unique_ptr<Catalog>> OpenSecondary(FileSystem& fs, const Path& path, const StoreId& id,
                                                const CatalogOptions& options) {
-  constexpr int kAttempts = 5;
+  constexpr int kAttempts = 5;  // pauses of 10 ms between them (PauseForWriter)
   for (int attempt = 1;; ++attempt) {
     auto catalog = Catalog::Open(fs, path, Catalog::Mode::kRead, id, options);
     const bool transient = !catalog && (catalog.error().code() == StatusCode::kCorruption ||
@@ -128,6 +130,13 @@ Result<std::unique_ptr<Store>> Store::Open(FileSystem& fs, const Path& path, Mod
   return Fail(StatusOfException());
 }
 
+/// 1. Reads FORMAT, then takes LOCK.
+/// 2. Opens the catalogue, which replays its write-ahead log, and reads the commit record and the
+///    number of the last commit of the delta.
+/// 3. Reads the manifest that the record names, and checks it against the record.
+/// 4. Removes orphans: what no manifest names, and scratch folders of jobs that do not run.
+/// 5. Pins the generation and shows it.
+/// 6. Drops commits of the delta that no generation in use needs, and sets the reserve aside.
 Result<std::unique_ptr<Store>> Store::OpenForWriting(FileSystem& fs, const Path& path,
                                                      bool clear_scratch,
                                                      const StoreOptions& options) {
@@ -146,7 +155,7 @@ Result<std::unique_ptr<Store>> Store::OpenForWriting(FileSystem& fs, const Path&
     return Fail(NothingCommitted(path));
   if (!record) return Fail(record.error());
   RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t last_delta, store->catalog_->LastDelta());
-  // Nobody else removes it.
+  // This process has LOCK, so nobody else removes the manifest: if it is missing, that is damage.
   RHIZOME_ASSIGN_OR_RETURN(Manifest manifest,
                            MissingIsDamage(ReadCommittedManifest(fs, path, store->id_, *record),
                                            CommittedManifestPath(path, *record)));
@@ -161,8 +170,9 @@ Result<std::unique_ptr<Store>> Store::OpenForWriting(FileSystem& fs, const Path&
   return store;
 }
 
-// A writer may make the next generation current and remove this one at any moment before its PIN
-// is held, and holds PIN itself for a moment while it cleans up: both mean to look again.
+// Reads FORMAT, opens the catalogue as a secondary, and pins the current generation (Refresh).
+// Before its PIN is held, a writer may make the next generation current and remove this one; it
+// also holds PIN itself for a moment while it cleans up. In both cases Refresh tries again.
 Result<std::unique_ptr<Store>> Store::OpenForReading(FileSystem& fs, const Path& path,
                                                      const StoreOptions& options) {
   std::unique_ptr<Store> store(new Store(fs, path, options));
@@ -178,7 +188,10 @@ Result<std::unique_ptr<Store>> Store::OpenForReading(FileSystem& fs, const Path&
   return store;
 }
 
-/// One attempt to pin the current generation; false if a writer was in the way.
+/// Tries once to pin the current generation and show it; returns false if a writer was in the way:
+///   1. reads the commit record, and locks the PIN of its generation;
+///   2. reads the record again: only if the generation is still current does the lock protect it;
+///   3. reads the manifest, and shows it.
 Result<bool> Store::TryPin() {
   RHIZOME_RETURN_IF_ERROR(catalog_->CatchUp());
   const auto first = catalog_->Current();
@@ -192,7 +205,7 @@ Result<bool> Store::TryPin() {
   RHIZOME_RETURN_IF_ERROR(catalog_->CatchUp());
   RHIZOME_ASSIGN_OR_RETURN(const CommitRecord record, catalog_->Current());
   const bool same_generation = record.generation == first->generation;
-  // Nobody removes the current generation, so what is missing there is damage.
+  // Nobody removes the current generation, so a missing PIN is damage.
   if (!pin && same_generation) return Fail(MissingIsDamage(std::move(pin), pin_path).error());
   if (!pin || !same_generation || !fs_->Stat(pin_path)) return false;
   auto manifest = ReadCommittedManifest(*fs_, path_, id_, record);
@@ -209,14 +222,14 @@ Result<bool> Store::TryPin() {
     held = std::make_shared<CountedPin>(*std::move(pin), context_, next->generation);
   if (RHIZOME_MUTANT("pin leaks")) static_cast<void>(new std::shared_ptr<FileLock>(held));
   const auto before = Shown();
-  // The same one: who looks at it goes on doing so.
+  // If nothing changed, keep the same object, to which callers may hold references.
   if (before->generation == next->generation && before->version == next->version) next = before;
   MakeRoomToShow();
   Show(std::move(next), std::move(held), record.sequence, record.base_sequence);
   return true;
 }
 
-// Room for one more manifest that somebody may look at, so that Show needs no memory.
+// Makes room in earlier_ for one more manifest, so that Show needs no memory.
 void Store::MakeRoomToShow() {
   const MutexLock lock(shown_);
   earlier_.reserve(earlier_.size() + 1);
@@ -242,8 +255,8 @@ Result<std::shared_ptr<FileLock>> Store::PinOf(std::uint64_t generation) const {
   return std::make_shared<CountedPin>(*std::move(pin), context_, generation);
 }
 
-// Commits that are in the current generation: a reader of an older one still needs them. One that
-// is only kept has no reader who knows of the delta.
+// Drops commits that the current generation holds, unless a reader of an earlier generation still
+// needs them. A generation that is only kept has no reader that uses the delta.
 Status Store::DropOldDelta(std::uint64_t generation, std::uint64_t base_sequence) {
   RHIZOME_ASSIGN_OR_RETURN(const bool pinned, EarlierIsPinned(*fs_, path_, generation));
   return pinned ? Status::Ok() : catalog_->DropDelta(base_sequence);
@@ -298,7 +311,7 @@ Result<std::unique_ptr<Store>> Store::Create(FileSystem& fs, const Path& path, c
   std::unique_ptr<Store> store(new Store(fs, path, options));
   store->id_ = id;
   store->made_folders_ = MissingFolders(fs, path);
-  Status made = CreateDirectories(fs, path);  // where it is there, this makes its name durable
+  Status made = CreateDirectories(fs, path);  // makes the name durable even if the folder exists
   if (made.ok()) made = CheckLeftover(fs, path);
   if (!made.ok()) {
     RemoveEmptyFolders(fs, store->made_folders_);
@@ -310,7 +323,7 @@ Result<std::unique_ptr<Store>> Store::Create(FileSystem& fs, const Path& path, c
     return Fail(lock.error());
   }
   store->lock_ = *std::move(lock);
-  // Once more under the lock: another ingestion may have ended in between.
+  // Check again under the lock, as another ingestion may have ended in between.
   RHIZOME_RETURN_IF_ERROR(CheckLeftover(fs, path));
   made = store->MakeEmpty();
   if (made.ok()) return store;
@@ -334,14 +347,15 @@ Status Store::MakeEmpty() {
   return fs.SyncDirectory(path_);
 }
 
-// LOCK is held until all else is gone, or another ingestion could begin in what is being removed.
+// LOCK is held until all else is gone; otherwise another ingestion could begin in the folder that
+// is being removed.
 Status Store::Discard(std::unique_ptr<Store> store) try {
   FileSystem& fs = *store->fs_;
   const Path path = store->path_;
-  if (store->catalog_ != nullptr) static_cast<void>(store->catalog_->Close());  // it goes anyway
+  if (store->catalog_ != nullptr) static_cast<void>(store->catalog_->Close());  // removed below
   RHIZOME_RETURN_IF_ERROR(ClearLeftover(fs, path));
   RHIZOME_RETURN_IF_ERROR(fs.SyncDirectory(path));
-  // Who waits for the lock finds that its file is gone, and makes another.
+  // A process that waits for the lock finds that its file is gone, and makes another.
   RHIZOME_RETURN_IF_ERROR(fs.RemoveFile(path / kLockName));
   RemoveEmptyFolders(fs, store->made_folders_);
   return Status::Ok();
@@ -365,12 +379,12 @@ Status Store::CommitManifest(const Manifest& manifest, std::uint64_t base_sequen
   return CommitPrepared(manifest, base_sequence);
 }
 
-// Everything of a commit that takes long, so that nobody waits for it.
+// Does the slow part of a commit, writing the manifest, without holding commits_.
 Status Store::PrepareManifest(const Manifest& manifest) {
   const std::vector<std::byte> bytes = EncodeManifest(manifest, id_);
   if (bytes.size() > kMaxManifestBytes)
     return Status::InvalidArgument(fmt::format("a manifest of {} bytes is too long", bytes.size()));
-  // What a reader would refuse must not be committed.
+  // A manifest that readers would refuse must not be committed.
   if (const auto check = DecodeManifest(bytes, id_); !check)
     return Status::InvalidArgument("what is to be committed is not valid: " +
                                    check.error().message());
@@ -387,7 +401,7 @@ Status Store::PrepareManifest(const Manifest& manifest) {
 Status Store::Break(Status status, std::string_view what) noexcept {
   if (!RHIZOME_MUTANT("failed write is forgotten")) {
     Status words = Guarded([&] { return status.WithContext(what); });
-    const bool said = words.code() == status.code();  // there was memory for them
+    const bool said = words.code() == status.code();  // there was memory for the words
     broken_ = said ? std::move(words) : Status(status.code(), "read-only");
   }
   static_cast<void>(Guarded([&] {
@@ -398,25 +412,29 @@ Status Store::Break(Status status, std::string_view what) noexcept {
   return status;
 }
 
-// Only the next version, or generation, of what is shown: a change that was begun before another
-// one would undo that.
+// Accepts only the next version, or the next generation, of the shown manifest. A change that began
+// before another one was committed would undo that.
 Status Store::CheckFollows(const Manifest& next) const {
   const auto now = Shown();
   const bool version = next.generation == now->generation && next.version == now->version + 1;
   const bool generation = next.generation == now->generation + 1;
-  // A new store begins anywhere: it may be a copy.
+  // A new store may begin at any generation, as it may be a copy.
   if (version || generation || now->generation == 0) return Status::Ok();
   return Status::InvalidArgument(
       fmt::format("'{}' has moved on to generation {}, version {}: begin the change again",
                   path_.string(), now->generation, now->version));
 }
 
+/// 1. Checks that the handle may write, and that the manifest follows the shown one.
+/// 2. Pins the manifest's generation, and takes all memory that Show needs.
+/// 3. Writes the commit record, synced: the commit point.
+/// 4. Shows the manifest.
 Status Store::CommitPrepared(const Manifest& manifest, std::uint64_t base_sequence) {
   const std::vector<std::byte> bytes = EncodeManifest(manifest, id_);
   const MutexLock lock(commits_);
   RHIZOME_RETURN_IF_ERROR(CheckWritable());
   RHIZOME_RETURN_IF_ERROR(CheckFollows(manifest));
-  // Behind the commit nothing may fail, or what is done would count as not done.
+  // After the commit nothing may fail, or a commit that was made would be reported as failed.
   std::shared_ptr<FileLock> pin = Pin();
   if (manifest.generation != Shown()->generation) {
     RHIZOME_ASSIGN_OR_RETURN(pin, PinOf(manifest.generation));
@@ -430,7 +448,7 @@ Status Store::CommitPrepared(const Manifest& manifest, std::uint64_t base_sequen
                                     .manifest_xxh3 = Xxh3(bytes),
                                     .sequence = next_sequence,
                                     .base_sequence = base_sequence});
-  // The disk may or may not hold the commit now: only a new look at it can tell.
+  // The disk may or may not hold the commit now: only opening the store again can tell.
   if (!status.ok())
     return Break(std::move(status), "an earlier commit failed, open the store again");
   Show(std::move(next), std::move(pin), next_sequence, base_sequence);
@@ -444,7 +462,7 @@ Status Store::WriteManifest(const Manifest& manifest, std::span<const std::byte>
   return fs_->SyncDirectory(path_ / kGenerationsName);
 }
 
-// Removing gigabytes takes a while, in which commits go on.
+// Does not hold commits_ while it removes files, which may take a while for gigabytes.
 Status Store::CollectGarbage() try {
   const MutexLock files(files_);
   {
@@ -565,13 +583,14 @@ Result<SectionFile> Store::LoadSectionFile(std::string_view relative_path, FileK
   const SectionFile::LoadOptions options{.leave = leave, .crc32c = file->crc32c};
   if (size_bytes > kSmallSectionFileBytes) return SectionFile::Load(*fs_, path, kind, id_, options);
 
-  // Read at once. The CRC-32C of a file of one block, followed by that block's CRC-32C, is always
-  // the same: only the hash tells a sound file of another generation or partition.
+  // A small file is read at once and compared by its hash. Its CRC-32C is no help: in a file of one
+  // block followed by that block's CRC-32C it is always the same, so it cannot tell the file from a
+  // sound one of another generation or partition.
   std::vector<std::byte> bytes(size_bytes);
   RHIZOME_RETURN_IF_ERROR(ReadExactly(*source, 0, bytes));
   const Hash128 hash = Xxh3(bytes);
   auto sections = SectionFile::Parse(std::move(bytes), path, kind, id_);
-  // Asked last, because what the parser says about damage is more precise.
+  // The hash is compared last, because the parser's messages about damage are more precise.
   if (sections && hash != file->xxh3 && !RHIZOME_MUTANT("blocks are not checked")) {
     return Fail(Status::Corruption(fmt::format(
         "'{}': is not the file that the manifest names: its XXH3-128 differs", path.string())));

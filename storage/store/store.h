@@ -29,106 +29,113 @@ struct DeltaCommit;
 
 namespace RHIZOME_API rhizome {
 
-/// One directory, one graph (DESIGN section 3). Knows files, locks, manifests and the commit point;
-/// a Graph (index/graph.h) reads what is in it.
+/// A store is a directory that holds one graph (docs/DESIGN.md, section 3). This class knows its
+/// files, locks, manifests and the commit point; Graph (index/graph.h) reads the contents.
 ///
 /// Invariants:
 ///   (1) the committed manifest is the one that the catalogue names, by path, length and hash;
 ///   (2) every file it names is whole and synced before the commit;
-///   (3) nothing committed is ever overwritten; what no manifest names is rubbish of a crash and
-///       goes at the next open for writing;
-///   (4) whoever reads a generation holds a shared lock on its PIN, so (3) never removes files
-///       under it.
+///   (3) nothing committed is ever overwritten; a file that no manifest names is an orphan of a
+///   crash,
+///       and the next opening for writing removes it;
+///   (4) a reader of a generation holds a shared lock on its PIN, so (3) never removes files under
+///       it.
 ///
-/// Threads: const functions from many threads; the rest one at a time, but CommitDelta, Snapshot
-/// and CollectGarbage from many threads, beside a GenerationWriter or an ArrayChange too. In a
-/// forked child what asks the catalogue or commits fails with kInvalidArgument; it may end by
-/// exit() (process.h).
+/// Threads: const functions, CommitDelta and CollectGarbage may be called from many threads, also
+/// beside a GenerationWriter or an ArrayChange; other functions by one thread at a time. In a
+/// forked child, functions that use the catalogue or commit fail with kInvalidArgument; the child
+/// may end by exit() (process.h).
+/// Ownership: the FileSystem must outlive the store and its snapshots.
 class Store {
  public:
   enum class Mode : std::uint8_t { kRead, kWrite };
 
   /// Opens a committed store. kWrite takes LOCK and removes orphans; kRead never writes into the
-  /// folder. Errors: kNotFound, no store there; kBusy, another writer (its pid is named);
-  /// kUnsupported, a newer format; kCorruption; kInvalidArgument, `options` out of range, or kWrite
-  /// in a fork of a process that had a store open.
+  /// folder. Errors: kNotFound, no committed store there; kBusy, another writer has it open (the
+  /// message names its pid if it is known); kUnsupported, a newer format; kCorruption;
+  /// kInvalidArgument, `options` out of range, or kWrite in a fork of a process that had a store
+  /// open; kIoError and others of the FileSystem.
   static Result<std::unique_ptr<Store>> Open(FileSystem& fs, const Path& path, Mode mode,
                                              const StoreOptions& options = {});
 
-  /// Makes an empty store for ingestion, holding LOCK. `path` must be absent, an empty folder, or
-  /// what a killed ingestion of ours left, which is cleared; kAlreadyExists otherwise.
-  /// Until a generation is committed, Open says kNotFound.
+  /// Makes an empty store for ingestion, and holds its LOCK. `path` must be absent, an empty
+  /// folder, or the leftover of a killed ingestion of Rhizome's, which is cleared. Until a
+  /// generation is committed, Open returns kNotFound. Errors: kAlreadyExists, something else is at
+  /// `path`; kInvalidArgument, `path` lies in a store or a folder of backups, or `options` out of
+  /// range; kBusy; those of the FileSystem.
   static Result<std::unique_ptr<Store>> Create(FileSystem& fs, const Path& path, const StoreId& id,
                                                const StoreOptions& options = {});
 
-  /// Gives up a store that Create made and in which nothing was committed: removes all that was
-  /// made of it, and the folders that Create made on the way to it, all while LOCK is held, so that
-  /// nobody has begun another one there. Errors: kIoError; then the next Create clears the rest.
+  /// Removes a store that Create made and in which nothing was committed, and the folders that
+  /// Create made on the way to it. It holds LOCK meanwhile, so that nobody can begin another store
+  /// there. Errors: kIoError; the next Create then clears the rest.
   static Status Discard(std::unique_ptr<Store> store);
   ~Store();
 
-  /// A handle that sees for ever what this one sees now, and holds it: files of its generation stay
-  /// while the snapshot lives, whatever is committed meanwhile. Cheap. A snapshot of a writer's
-  /// handle keeps LOCK until it goes.
+  /// Returns a handle that sees for ever the state that this one sees now. The files of its
+  /// generation stay while the snapshot lives, whatever is committed meanwhile. It reads no file. A
+  /// snapshot of a writer's handle keeps LOCK while it lives.
   std::shared_ptr<const Store> Snapshot() const RHIZOME_EXCLUDES(shown_);
 
-  /// kRead: moves on to what is committed now. A writer's handle sees its own commits anyway.
-  /// Errors: those of Open; then this handle sees what it saw before.
+  /// Moves a reader's handle to the latest commit. Does nothing for a writer's handle, which sees
+  /// its own commits, and for a snapshot. Errors: those of Open; this handle then sees what it saw
+  /// before.
   Status Refresh() RHIZOME_EXCLUDES(shown_);
 
-  /// Writes the commits that `make` returns to the delta as one: all or none; durable when it
-  /// returns if `sync`. `make` gets the sequence number of the first of them. Errors:
+  /// Appends the commits that `make` returns to the delta, atomically; they are durable when this
+  /// returns if `sync` is true. `make` gets the sequence number of the first. Errors:
   /// kInvalidArgument, open for reading; kIoError, kOutOfSpace: afterwards the handle refuses to
-  /// write until it is opened again. What `make` throws (no memory) goes through, and nothing is
-  /// written: the handle goes on.
+  /// write until it is opened again; the error of an exception of `make`, such as kOutOfMemory:
+  /// nothing was written, and the handle may go on.
   Status CommitDelta(bool sync,
                      const std::function<std::vector<DeltaCommit>(std::uint64_t first)>& make)
       RHIZOME_EXCLUDES(commits_);
 
-  /// Reads of the delta, see Catalog. The generation holds commits up to base_sequence().
+  /// The number of the last commit that the generation's files hold; later ones make up the delta.
   std::uint64_t base_sequence() const RHIZOME_EXCLUDES(shown_) {
     const MutexLock lock(shown_);
     return base_sequence_;
   }
+  /// These read the delta, as the functions of Catalog (catalog.h) of the same names.
   Status ScanDelta(std::uint64_t after,
                    const std::function<Status(std::uint64_t sequence,
                                               std::span<const std::byte> record)>& visit) const;
   Status ReadDeltaRow(std::uint64_t sequence, std::uint64_t array_id, std::int64_t vertex,
                       std::span<std::byte> out) const;
 
-  /// Removes what the store no longer needs and nobody pins: see RemoveOrphans (store_files.h), and
-  /// commits of the delta that every generation holds. An open for writing does so, too. Leaves
-  /// what is being written; an ArrayChange that commits meanwhile waits. Errors: kInvalidArgument,
-  /// open for reading; kIoError.
+  /// Removes files that the store no longer needs and nobody pins (RemoveOrphans, store_files.h),
+  /// and commits of the delta that no generation in use needs. Opening for writing does so, too. It
+  /// leaves a generation that is being written alone; an ArrayChange that commits meanwhile waits.
+  /// Errors: kInvalidArgument, open for reading; kIoError.
   Status CollectGarbage() RHIZOME_EXCLUDES(commits_, files_);
 
-  /// From now on so many generations before the current one stay (Manifest::keep); what is more
-  /// goes at the next CollectGarbage. One commit, if the rule is another. Errors: kInvalidArgument,
+  /// Sets the rule on earlier generations (Manifest::keep), by one commit if it is another rule.
+  /// The next CollectGarbage removes generations that it does not keep. Errors: kInvalidArgument,
   /// open for reading; those of a commit.
   Status Keep(const KeepRule& rule) RHIZOME_EXCLUDES(commits_);
 
-  /// Removes the generations before the current one that are only kept, for want of room; they are
-  /// kept again from the next one on. Errors: as CollectGarbage.
+  /// Removes the earlier generations that only the rule keeps, to make room. The rule itself stays.
+  /// Errors: as CollectGarbage.
   Status RemoveKept() RHIZOME_EXCLUDES(commits_);
 
-  /// The delta has one author at a time, who knows all of it. Errors: kBusy, there is one;
-  /// kInvalidArgument, open for reading.
+  /// Claim and release the right to write the delta, which one object at a time may have, since its
+  /// author must know all of it. Errors: kBusy, another has it; kInvalidArgument, open for reading.
   Status ClaimDelta() RHIZOME_EXCLUDES(commits_);
   void ReleaseDelta() RHIZOME_EXCLUDES(commits_);
 
-  /// May this handle write?
+  /// Returns whether this handle may write.
   bool writable() const { return lock_ != nullptr && !snapshot_; }
 
   /// Adds a finished array to the current generation of the store at `path`: links its files from
   /// `source_root` (a scratch folder laid out as ChunkArrayWriter leaves it), writes a new manifest
-  /// version and commits it, holding the writer's lock meanwhile.
+  /// version and commits it, holding the writer's lock meanwhile (ArrayChange::Run and Add).
   /// Errors: kBusy; kAlreadyExists, the name is taken; kInvalidArgument, `generation` is no longer
-  /// the current one (compaction came in between).
+  /// the current one, because of a compaction.
   static Status PublishArray(FileSystem& fs, const Path& path, std::uint64_t generation,
                              std::span<const ArrayEntry> arrays, const Path& source_root,
                              std::span<const FileEntry> files);
 
-  /// Where what happens is counted; null: nowhere.
+  /// The metrics of this store; nullptr: nothing is counted.
   Metrics* metrics() const;
   const Logger& logger() const;
 
@@ -136,25 +143,27 @@ class Store {
   const StoreId& id() const { return id_; }
   FileSystem& fs() const { return *fs_; }
 
-  /// The committed manifest that this handle sees. Stays where it is as long as the handle, also
-  /// when this moves on to another one.
+  /// The committed manifest that this handle sees. The reference is valid while the handle lives,
+  /// even when the handle moves to another manifest.
   const Manifest& manifest() const RHIZOME_EXCLUDES(shown_);
 
-  /// Where jobs on this store write what they need for a while: a folder of each one's own.
+  /// The folder in which each job on this store makes a folder for its scratch files.
   Path scratch() const;
 
-  /// "generations/000001" of that manifest, below path().
+  /// The folder of the generation that this handle sees: path() / "generations/000001".
   Path GenerationFolder() const;
   static Path GenerationFolder(const Path& store, std::uint64_t generation);
 
-  /// Loads one of the generation's section files, but for the sections `leave`, which stay on disk;
-  /// compares length and hash (of more than 64 KiB, the CRC-32C that its checked blocks add up to)
-  /// with the manifest's.
+  /// Loads one of the generation's section files; the sections `leave` stay on disk. Compares its
+  /// length and hash with the manifest's (for files above 64 KiB, the CRC-32C that its checked
+  /// blocks add up to).
   /// Errors: kNotFound, the manifest names no such file; kCorruption; kIoError.
   Result<SectionFile> LoadSectionFile(std::string_view relative_path, FileKind kind,
                                       std::span<const std::uint32_t> leave = {}) const;
 
-  /// Opens one of the generation's arrays. Errors: kNotFound, listing the names that exist.
+  /// Opens one of the generation's arrays by name or reference (Manifest::FindArray). The array
+  /// uses the store's FileSystem, so it must not outlive the last handle or snapshot of this store.
+  /// Errors: kNotFound, listing the names that exist; those of ChunkArray::Open.
   Result<std::unique_ptr<ChunkArray>> OpenArray(std::string_view name) const;
 
  private:
@@ -195,7 +204,7 @@ class Store {
     building_ = 0;
   }
 
-  /// `base_sequence`: commits up to it are in the manifest's generation.
+  /// Commits a manifest. Commits up to `base_sequence` are in its generation.
   Status CommitManifest(const Manifest& manifest, std::uint64_t base_sequence)
       RHIZOME_EXCLUDES(commits_);
   Status CommitManifest(const Manifest& manifest) RHIZOME_EXCLUDES(commits_) {
@@ -207,7 +216,7 @@ class Store {
   Status WriteManifest(const Manifest& manifest, std::span<const std::byte> bytes);
   Status Break(Status status, std::string_view what) noexcept RHIZOME_REQUIRES(commits_);
 
-  std::shared_ptr<StoreContext> context_;  // first: files and locks count in it
+  std::shared_ptr<StoreContext> context_;  // first: destroyed after files and locks, which use it
   FileSystem* fs_ = nullptr;
   Path path_;
   StoreId id_;
@@ -217,9 +226,9 @@ class Store {
   std::shared_ptr<Catalog> catalog_;
 
   // Locked in this order.
-  Mutex files_;            // held while rubbish goes, and while files are made that none names yet
-  mutable Mutex commits_;  // one commit at a time
-  mutable ForkMutex shown_;  // for moments: what commits change and others look at
+  Mutex files_;              // held while orphans are removed, or files made that no manifest names
+  mutable Mutex commits_;    // held during a commit
+  mutable ForkMutex shown_;  // held for moments, to read or change the shown state
 
   bool delta_claimed_ RHIZOME_GUARDED_BY(commits_) = false;
   Status broken_ RHIZOME_GUARDED_BY(commits_);  // after a failed commit every further one fails
@@ -230,7 +239,7 @@ class Store {
   std::uint64_t base_sequence_ RHIZOME_GUARDED_BY(shown_) = 0;
   std::uint64_t sequence_ RHIZOME_GUARDED_BY(shown_) = 0;  // of the last commit
   std::uint64_t building_ RHIZOME_GUARDED_BY(shown_) = 0;  // the generation being written; 0: none
-  mutable bool handed_out_ RHIZOME_GUARDED_BY(shown_) = false;  // has somebody a reference to it?
+  mutable bool handed_out_ RHIZOME_GUARDED_BY(shown_) = false;  // callers have references to it
   std::vector<std::shared_ptr<const Manifest>> earlier_ RHIZOME_GUARDED_BY(shown_);  // handed out
 };
 

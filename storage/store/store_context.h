@@ -14,8 +14,8 @@
 
 namespace rhizome::inline internal {
 
-/// What all handles and snapshots of one open store share: options, log, metrics. The last of them
-/// destroys it.
+/// The state that all handles and snapshots of one open store share: options, log, metrics, counts
+/// of pins. The last of them destroys it.
 /// Threads: any.
 class StoreContext {
  public:
@@ -30,7 +30,7 @@ class StoreContext {
     if (options_.frees_space) reserve_.emplace(base_, store);
   }
 
-  // A folder of scratch files elsewhere (--scratch DIR) is of no use without jobs in it.
+  // Removes the store's scratch folder elsewhere (--scratch DIR) if no job's folder is left in it.
   ~StoreContext() {
     Quietly([&] {
       const MutexLock lock(mutex_);
@@ -38,7 +38,7 @@ class StoreContext {
     });
   }
 
-  /// The folder elsewhere in which the jobs of store `id` work; empty: the store's own.
+  /// Returns the folder elsewhere for the scratch files of store `id`; empty: use the store's own.
   Path ScratchOf(const StoreId& id) RHIZOME_EXCLUDES(mutex_) {
     if (options_.scratch.empty()) return {};
     const MutexLock lock(mutex_);
@@ -50,7 +50,7 @@ class StoreContext {
   Metrics* metrics() const { return options_.metrics.get(); }
   FileSystem& fs() const { return metered_ != nullptr ? *metered_ : base_; }
 
-  /// A shared lock of a generation's PIN is held, or is no longer.
+  /// Changes the reference count of a generation's PIN by `change`, and the metric with it.
   void CountPin(std::uint64_t generation, int change) RHIZOME_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     if ((pins_[generation] += change) == 0) pins_.erase(generation);
@@ -68,10 +68,10 @@ class StoreContext {
   std::optional<ReserveInUse> reserve_;
   ForkMutex mutex_;
   std::map<std::uint64_t, int> pins_ RHIZOME_GUARDED_BY(mutex_);
-  Path scratch_ RHIZOME_GUARDED_BY(mutex_);  ///< once somebody asked for it
+  Path scratch_ RHIZOME_GUARDED_BY(mutex_);  ///< set by the first ScratchOf
 };
 
-/// A held PIN that is counted.
+/// A shared lock on a generation's PIN that is counted in the context.
 class CountedPin final : public FileLock {
  public:
   CountedPin(std::unique_ptr<FileLock> lock, std::shared_ptr<StoreContext> context,

@@ -25,7 +25,7 @@ std::optional<std::uint64_t> ParseNumber(std::string_view digits) {
   return number;
 }
 
-/// The number behind "format", and what follows it.
+/// Returns the number behind "format", and removes the text up to its end from `text`.
 Result<std::uint64_t> ParseFormatVersion(std::string_view& text) {
   if (!text.starts_with(kFormatHead))
     return Fail(Status::Corruption("line 1: not 'rhizome store', or 'format' does not follow"));
@@ -53,7 +53,8 @@ Result<StoreId> ParseFormat(std::string_view text) {
   return id;
 }
 
-// FORMAT is durable before anything else is made, so only then can a power cut have torn it.
+// FORMAT is durable before anything else is made, so a power cut can only have torn it if the store
+// holds nothing else.
 bool HoldsNothingElse(FileSystem& fs, const Path& store) {
   for (const std::string_view name : {kCatalogName, kGenerationsName}) {
     const auto info = fs.Stat(store / name);

@@ -16,36 +16,36 @@
 
 namespace rhizome::inline internal {
 
-/// The format of stores that this build makes, and the newest that it reads.
+/// The store format that this build makes, and the newest that it reads.
 inline constexpr std::uint64_t kStoreFormatVersion = 1;
 
-/// "rhizome <pid>\n", what a lock file of ours holds.
+/// Returns the content of a lock file of ours, "rhizome <pid>\n".
 std::string LockContent();
 
-/// Takes the writer's lock of the store at `path`. Who only looks whether there is a writer
-/// (verify) holds it for an instant: that is waited for. Errors: kBusy, a writer is at work, after
-/// 100 ms; those of FileSystem::Lock.
+/// Takes the writer's lock of the store at `path`. A process that only checks whether there is a
+/// writer (verify) holds it for an instant, so this waits up to 100 ms. Errors: kBusy, a writer is
+/// at work; those of FileSystem::Lock.
 Result<std::unique_ptr<FileLock>> LockForWriting(FileSystem& fs, const Path& path);
 
-/// The three lines of FORMAT.
+/// Returns the three lines of FORMAT.
 std::string FormatText(const StoreId& id);
 
 /// Reads FORMAT. Errors: kNotFound, no store at `store`, or one whose making stopped at FORMAT;
 /// kUnsupported, a newer format; kCorruption.
 Result<StoreId> ReadFormat(FileSystem& fs, const Path& store);
 
-/// The number of the format that FORMAT names, be it one that this build knows or not. Errors: as
-/// above, but for a newer format.
+/// Returns the number of the format that FORMAT names, even if this build does not know it. Errors:
+/// as ReadFormat, except for kUnsupported.
 Result<std::uint64_t> ReadFormatVersion(FileSystem& fs, const Path& store);
 
-/// "MANIFEST-000001" and "000001": at least six digits.
+/// Return names such as "MANIFEST-000001" and "000001", with at least six digits.
 std::string ManifestName(std::uint64_t version);
 std::string GenerationName(std::uint64_t generation);
 
-/// The number in such a name; nothing for any other name.
+/// Returns the number in such a name; nothing for any other name.
 std::optional<std::uint64_t> ParseNumbered(std::string_view name, std::string_view prefix);
 
-/// Where the manifest that a commit names stands.
+/// Returns the path of the manifest that a commit names.
 Path CommittedManifestPath(const Path& store, const CommitRecord& record);
 
 /// Reads the manifest that a commit names. Errors: kNotFound, no such file; kCorruption, the file
@@ -53,34 +53,36 @@ Path CommittedManifestPath(const Path& store, const CommitRecord& record);
 Result<Manifest> ReadCommittedManifest(FileSystem& fs, const Path& store, const StoreId& id,
                                        const CommitRecord& record);
 
-/// Reads any manifest file, without a commit to compare it with.
+/// Reads a manifest file without comparing it with a commit. Errors: kNotFound; kCorruption.
 Result<Manifest> ReadManifestFile(FileSystem& fs, const Path& path, const StoreId& id);
 
-/// Removes what no manifest names: later generations and manifests (a killed writer's), files of
-/// the current generation that no manifest names, earlier generations that neither a reader pins
-/// nor `current.keep` keeps, earlier manifests that no reader pins and, if told so, the scratch
-/// folders of jobs that do not run; but nothing of the generation `building`, which is being written
-/// (0: none is). The caller holds LOCK.
+/// Removes orphans: generations and manifests later than the current ones (a killed writer's),
+/// files of the current generation that no manifest names, earlier generations that neither a
+/// reader pins nor `current.keep` keeps, earlier manifests that no reader pins and, if
+/// `with_scratch`, the scratch folders of jobs that do not run. It does not touch the generation
+/// `building`, which is being written (0: none). The caller holds LOCK. Errors: kCorruption, the
+/// store holds links, pipes or devices; kIoError.
 Status RemoveOrphans(FileSystem& fs, const Path& store, const StoreId& id, const Manifest& current,
                      bool with_scratch, std::uint64_t building = 0);
 
-/// The generations before `current` that its rule keeps, the newest first: sound manifests, not too
-/// many, not too large together, and the disk has as much left as they take.
+/// Returns the generations before `current` that its rule keeps, the newest first. They have sound
+/// manifests, are not too many nor too large together, and the disk has as much space left as they
+/// take.
 std::vector<std::uint64_t> KeptGenerations(FileSystem& fs, const Path& store, const StoreId& id,
                                            const Manifest& current);
 
-/// Does a reader pin a generation before `current`?
+/// Returns whether a reader pins a generation before `current`.
 Result<bool> EarlierIsPinned(FileSystem& fs, const Path& store, std::uint64_t current);
 
-/// Jobs write into the folder for scratch files as they come: a store where it is none is refused
-/// by whoever opens it. Errors: kCorruption.
+/// Checks that scratch/, if it exists, is a folder, as jobs write into it without further checks.
+/// Errors: kCorruption.
 Status CheckScratch(FileSystem& fs, const Path& store);
 
-/// Does a generation hold a manifest? Then the catalogue was whole once.
+/// Returns whether a generation holds a manifest, which proves that the catalogue was whole once.
 Result<bool> HasManifest(FileSystem& fs, const Path& store);
 
-/// Is the folder `store` what a killed ingestion of ours left, with nothing committed in it?
-/// Errors: kAlreadyExists, saying what it is instead.
+/// Checks that the folder `store` is empty, or the leftover of a killed ingestion of Rhizome's with
+/// nothing committed in it. Errors: kAlreadyExists, saying what it is instead.
 Status CheckLeftover(FileSystem& fs, const Path& store);
 
 /// Removes all but LOCK from a leftover, FORMAT last. The caller holds LOCK.

@@ -10,30 +10,33 @@
 
 namespace RHIZOME_API rhizome {
 
-/// Settings fixed when a Store opens. The defaults are silent and serve a laptop-sized store; a
-/// service lets GraphService (index/graph_service.h) fill them in from its one memory budget.
+/// Settings that are fixed when a Store opens. With the defaults it logs nothing and serves a
+/// laptop-sized store. In a service, GraphService (index/graph_service.h) sets them from its one
+/// memory budget.
 struct StoreOptions {
-  /// Memory for what was read of the catalogue (rows of the delta, mostly), in bytes.
+  /// Memory for blocks that were read from the catalogue, mostly rows of the delta, in bytes.
   std::uint64_t catalog_cache_bytes = std::uint64_t{8} << 20;
 
-  /// Memory for what was written to the catalogue and is not yet in its sorted files, in bytes; of
-  /// a reader, a bound on the writer's part that it keeps. At least 1 MiB.
+  /// Memory for data that was written to the catalogue and is not yet in its sorted files
+  /// (memtables), in bytes. For a reader it bounds the part of the writer's data that it keeps. At
+  /// least 1 MiB.
   std::uint64_t catalog_write_bytes = std::uint64_t{16} << 20;
 
-  /// A folder for the scratch files of jobs, such as one on another disk, made if need be: those of
-  /// this store lie in one of its own there, named by the store's id. Empty: the store's `scratch`.
+  /// A folder for the scratch files of jobs, such as one on another disk; it is made if need be.
+  /// This store has a folder of its own in it, named by the store's id. Empty: scratch/ in the
+  /// store.
   std::filesystem::path scratch = {};
 
   /// What this handle writes makes room on the disk: where that is full, it may use the blocks that
   /// the store sets aside for this (storage/FORMAT.md, "Store directory"), from its opening on.
   bool frees_space = false;
 
-  /// Lines of at least `log_level`; none: silent. The catalogue's own warnings are among them.
+  /// Receives log lines of at least `log_level`, the catalogue's warnings included; none: no log.
   LogCallback log = {};
   LogLevel log_level = LogLevel::kInfo;
 
-  /// What the store, its graphs and their look-ups count; null: nothing is counted. One for each
-  /// store: counters of two would add up.
+  /// Counts the work of the store, its graphs and their look-ups; null: nothing is counted. Use one
+  /// for each store, or the counts of two would add up.
   std::shared_ptr<Metrics> metrics = {};
 };
 
