@@ -9,7 +9,6 @@
 
 #include "rhizome/storage/mix.h"
 
-
 namespace rhizome {
 namespace {
 

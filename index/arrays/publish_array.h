@@ -34,7 +34,7 @@ struct MadeArray {
 
 /// The generation in which an array was published, and the number of vertices without a row.
 struct PublishReport {
-  std::uint64_t generation = 0;    ///< that it was published in
+  std::uint64_t generation = 0;  ///< that it was published in
   /// Vertices after the job's last, not deleted, of which it has no row.
   std::uint64_t new_vertices = 0;
 };

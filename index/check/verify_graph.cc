@@ -196,8 +196,8 @@ Status GraphVerifier::CompareChunk(const ChunkArray& rows, const ChunkArray& sum
 
 }  // namespace
 
-Status internal::VerifyOpened(const Store& store, const TopologyFindings& topology, const JobControl& control,
-                    VerifyReport& report) {
+Status internal::VerifyOpened(const Store& store, const TopologyFindings& topology,
+                              const JobControl& control, VerifyReport& report) {
   return GraphVerifier(store, topology, control, report).Run();
 }
 

@@ -13,9 +13,9 @@
 #include "rhizome/index/read_back.h"
 #include "rhizome/index/spilled_graph.h"
 #include "rhizome/index/stale_vertices.h"
-#include "rhizome/storage/generation_writer.h"
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/array_versions.h"
+#include "rhizome/storage/generation_writer.h"
 #include "rhizome/storage/mutant.h"
 
 namespace rhizome::inline internal {

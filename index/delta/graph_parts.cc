@@ -162,7 +162,7 @@ Result<VertexIds> internal::ParseVertexIds(SectionFile file, const GenerationInf
 }
 
 Result<Adjacency> internal::ParsePartition(SectionFile file, const GenerationInfo& info,
-                                 const VertexOrder& order, std::uint32_t partition) {
+                                           const VertexOrder& order, std::uint32_t partition) {
   RHIZOME_ASSIGN_OR_RETURN(auto adjacency,
                            Adjacency::Parse(std::move(file), order, partition, info.partitions,
                                             static_cast<std::uint32_t>(info.edge_types.size())));
@@ -214,7 +214,7 @@ Result<std::uint64_t> internal::CountDeletedVertices(const Store& store) {
 }
 
 Result<Adjacency> internal::LoadPartition(const Store& store, const VertexOrder& order,
-                                std::uint32_t partition, TopologyPlace place) {
+                                          std::uint32_t partition, TopologyPlace place) {
   const bool direct = place == TopologyPlace::kDirect;
   RHIZOME_ASSIGN_OR_RETURN(
       auto file, store.LoadSectionFile(PartitionPath(partition), FileKind::kPartition,

@@ -159,8 +159,10 @@ Delta::Base internal::DeltaBaseOf(const Store& store) {
           .sequence = store.base_sequence()};
 }
 
-Result<std::shared_ptr<const DeltaRun>> internal::ChangesAfter(const Store& store, const Delta::Base& base,
-                                                     std::uint64_t seen, std::uint64_t last) {
+Result<std::shared_ptr<const DeltaRun>> internal::ChangesAfter(const Store& store,
+                                                               const Delta::Base& base,
+                                                               std::uint64_t seen,
+                                                               std::uint64_t last) {
   std::shared_ptr<const Delta> all = Delta::Empty(base);
   std::shared_ptr<const Delta> later = all;  // only the runs of this one are used
   const auto visit = [&](std::uint64_t sequence, std::span<const std::byte> record) -> Status {
@@ -193,16 +195,15 @@ Result<std::vector<std::uint8_t>> internal::StaleVertices(const StaleQuery& quer
   return stale;
 }
 
-Result<Staleness> internal::StalenessFrom(const Store& store, const GraphParts& parts, std::uint64_t sequence,
-                              const ArrayEntry& array) {
+Result<Staleness> internal::StalenessFrom(const Store& store, const GraphParts& parts,
+                                          std::uint64_t sequence, const ArrayEntry& array) {
   Staleness staleness;
   const std::optional<ArrayOrigin> origin = OriginOf(array);
   if (!origin) return staleness;
   for (const auto& [name, value] : array.attributes)
     if (name == kStaleRowsAttribute) staleness.marked_rows = NumberAfter(value, "");
-  RHIZOME_ASSIGN_OR_RETURN(
-      const std::shared_ptr<const DeltaRun> changes,
-      ChangesAfter(store, parts.DeltaBase(), origin->sequence, sequence));
+  RHIZOME_ASSIGN_OR_RETURN(const std::shared_ptr<const DeltaRun> changes,
+                           ChangesAfter(store, parts.DeltaBase(), origin->sequence, sequence));
   if (changes == nullptr) return staleness;
   const ArrayEntry* const features = store.manifest().FindArray(origin->features);
   const bool other_features =

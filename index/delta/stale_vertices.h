@@ -16,7 +16,6 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-
 /// An attribute of an array (ArrayEntry::attributes): the number of its stale rows, in decimal.
 inline constexpr std::string_view kStaleRowsAttribute = "stale_rows";
 
@@ -61,7 +60,7 @@ Result<std::vector<std::uint8_t>> StaleVertices(const StaleQuery& query);
 /// Returns the staleness of an array of `store` at commit `sequence`; `parts` is its generation. An
 /// array that `infer` did not compute is never stale. Errors: those of Delta::Load.
 Result<Staleness> StalenessFrom(const Store& store, const GraphParts& parts, std::uint64_t sequence,
-                              const ArrayEntry& array);
+                                const ArrayEntry& array);
 
 }  // namespace internal
 }  // namespace rhizome

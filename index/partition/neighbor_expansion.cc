@@ -7,7 +7,6 @@
 
 #include "rhizome/storage/mix.h"
 
-
 namespace rhizome::inline internal {
 
 namespace {

@@ -8,8 +8,9 @@
 
 namespace rhizome {
 
-PartitionMetrics internal::MetricsOf(const ReplicaSets& replicas, const std::vector<std::uint64_t>& edges,
-                           const std::vector<std::uint64_t>& vertices) {
+PartitionMetrics internal::MetricsOf(const ReplicaSets& replicas,
+                                     const std::vector<std::uint64_t>& edges,
+                                     const std::vector<std::uint64_t>& vertices) {
   std::uint64_t present = 0;
   std::uint64_t interior = 0;
   std::uint64_t total = 0;

@@ -6,7 +6,6 @@
 
 #include "rhizome/storage/mix.h"
 
-
 namespace rhizome::inline internal {
 
 namespace {

@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/types.h"
-#include "rhizome/storage/export.h"
 
 namespace RHIZOME_API rhizome {
 

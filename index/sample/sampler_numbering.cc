@@ -4,7 +4,6 @@
 
 #include "rhizome/storage/mix.h"
 
-
 namespace rhizome::inline internal {
 
 namespace {

@@ -189,7 +189,7 @@ Status internal::DecodeZstdFrame(std::span<const std::byte> frame, std::span<std
 }
 
 Status internal::DecodeBloscFrame(CodecKind codec, std::span<const std::byte> frame,
-                        std::span<std::byte> out) {
+                                  std::span<std::byte> out) {
   RHIZOME_RETURN_IF_ERROR(CheckBloscFrame(codec, frame, out.size()));
   std::size_t decoded = 0;
   if (blosc_cbuffer_validate(frame.data(), frame.size(), &decoded) != 0 || decoded != out.size())

@@ -10,7 +10,7 @@ namespace RHIZOME_API rhizome {
 
 /// One defect of a store, proven by bytes that were read or by a file that is missing.
 struct Damage {
-  std::string file;  ///< relative to the store
+  std::string file;                ///< relative to the store
   std::uint64_t offset_bytes = 0;  ///< from the start of the file
   std::string what;                ///< the defect in words
 

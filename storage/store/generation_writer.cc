@@ -1,3 +1,5 @@
+#include "rhizome/storage/generation_writer.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +10,6 @@
 #include "rhizome/storage/catalog.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/mutant.h"
-#include "rhizome/storage/generation_writer.h"
 #include "rhizome/storage/store.h"
 #include "rhizome/storage/store_copy.h"
 #include "rhizome/storage/store_files.h"

@@ -59,12 +59,13 @@ Result<Answer> RunCompact(const CompactFlags& flags, Session& session) {
   const Stopwatch watch;
   RHIZOME_RETURN_IF_ERROR(session.control.Report({.phase = "opening the store"}));
   RHIZOME_ASSIGN_OR_RETURN(const auto metrics, MetricsFor(flags.metrics));
-  RHIZOME_ASSIGN_OR_RETURN(const auto store,
-                           Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kWrite,
-                                       {.scratch = flags.scratch,
-                            // Generations that are not kept any more free space, on a full disk, too.
-                            .frees_space = options.keep_generations || options.keep_bytes,
-                            .metrics = metrics}));
+  RHIZOME_ASSIGN_OR_RETURN(
+      const auto store,
+      Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kWrite,
+                  {.scratch = flags.scratch,
+                   // Generations that are not kept any more free space, on a full disk, too.
+                   .frees_space = options.keep_generations || options.keep_bytes,
+                   .metrics = metrics}));
   RHIZOME_ASSIGN_OR_RETURN(
       const auto graph, Graph::Open(*store, {.topology = PlaceOf(*store, options.memory_bytes)}));
   const std::uint64_t entries = graph->Snapshot()->delta_size().entries;

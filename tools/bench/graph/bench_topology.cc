@@ -10,12 +10,12 @@
 #include "bench_topology_parts.h"
 #include "fio.h"
 #include "json.h"
-#include "topology_json.h"
 #include "rhizome/cache/direct_neighbors.h"
 #include "rhizome/index/adjacency.h"
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/index/topology_sections.h"
 #include "rhizome/storage/stopwatch.h"
+#include "topology_json.h"
 
 namespace rhizome {
 namespace {
