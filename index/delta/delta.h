@@ -10,7 +10,6 @@
 
 #include "rhizome/index/delta_record.h"
 #include "rhizome/index/delta_run.h"
-#include "rhizome/storage/export.h"
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/store.h"
 

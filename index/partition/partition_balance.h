@@ -6,8 +6,6 @@
 #include <limits>
 #include <vector>
 
-#include "rhizome/storage/export.h"
-
 namespace rhizome::inline internal {
 
 /// Returns the most edges that a partition may have: `balance` times the mean, but at least enough

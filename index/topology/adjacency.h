@@ -13,7 +13,6 @@
 #include "rhizome/index/rank_bitmap.h"
 #include "rhizome/index/topology_codec.h"
 #include "rhizome/index/vertex_order.h"
-#include "rhizome/storage/export.h"
 #include "rhizome/storage/section_file.h"
 #include "rhizome/storage/types.h"
 

@@ -4,7 +4,6 @@
 
 #include "rhizome/index/blocked_offsets.h"
 #include "rhizome/index/patched_column.h"
-#include "rhizome/storage/export.h"
 
 namespace rhizome::inline internal {
 

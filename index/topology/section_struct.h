@@ -5,7 +5,6 @@
 #include <type_traits>
 #include <vector>
 
-#include "rhizome/storage/export.h"
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/section_file.h"
 

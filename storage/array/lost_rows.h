@@ -13,7 +13,6 @@
 
 #include "rhizome/storage/array_facts.h"
 #include "rhizome/storage/chunk_array.h"
-#include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/manifest.h"
 

@@ -4,10 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "rhizome/storage/export.h"
-
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace rhizome::inline internal {
 
 /// Shortens a text that came from outside, such as a line of input, for use in a message: at most
 /// `most_bytes` bytes, cut between two UTF-8 characters, with " ..." behind them if any was cut.
@@ -18,5 +15,4 @@ inline std::string Excerpt(std::string_view text, std::size_t most_bytes = 300) 
   return std::string(text.substr(0, end)) + " ...";
 }
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -2,10 +2,7 @@
 
 #include <cstdint>
 
-#include "rhizome/storage/export.h"
-
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace rhizome::inline internal {
 
 /// A bijection of 64-bit words that scatters them (the finaliser of splitmix64).
 inline std::uint64_t Mix64(std::uint64_t x) {
@@ -22,5 +19,4 @@ inline std::uint64_t ScaleTo(std::uint64_t word, std::uint64_t bound) {
   return static_cast<std::uint64_t>((static_cast<Wide>(word) * bound) >> 64);
 }
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

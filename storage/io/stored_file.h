@@ -4,7 +4,6 @@
 
 #include <memory>
 
-#include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/mutant.h"
 

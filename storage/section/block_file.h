@@ -6,7 +6,6 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/io_queue.h"
 #include "rhizome/storage/result.h"

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 
-#include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 
 namespace rhizome::inline internal {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "rhizome/storage/catalog.h"
-#include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/manifest.h"
 #include "rhizome/storage/place_names.h"
