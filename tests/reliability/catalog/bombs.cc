@@ -55,7 +55,7 @@ Bytes BytesOf(std::string_view text) {
 }
 
 template <typename T>
-Status StatusOf(const Result<T>& result) {
+Status OutcomeOf(const Result<T>& result) {
   return result ? Status::Ok() : result.error();
 }
 
@@ -145,7 +145,7 @@ Status ReadArray(FileSystem& fs, const Path& path, std::uint64_t dim = 0) {
   const IngestOptions options;
   const JobControl control;
   IngestContext context(fs, options, control, /*spills=*/false);
-  return StatusOf(ReadArrayFile(context, {.name = "x", .path = path, .dim = dim}));
+  return OutcomeOf(ReadArrayFile(context, {.name = "x", .path = path, .dim = dim}));
 }
 
 Status ReadEdgesOf(FileSystem& fs, const Path& path) {
@@ -154,7 +154,7 @@ Status ReadEdgesOf(FileSystem& fs, const Path& path) {
   const JobControl control;
   IngestContext context(fs, options, control, /*spills=*/false);
   IdTable ids(IdType::kAuto);
-  return StatusOf(ReadEdges(context, ids, nullptr));
+  return OutcomeOf(ReadEdges(context, ids, nullptr));
 }
 
 Status WithFile(const Path& path, const Bytes& bytes, Status (*read)(FileSystem&, const Path&)) {
@@ -328,9 +328,9 @@ void AddZarr(std::vector<Bomb>& bombs) {
       {"a number of a million digits", fmt::format("[{}]", std::string(1'000'000, '9'))}};
   for (const auto& [what, text] : texts) {
     bombs.push_back({"zarr.json of another writer: " + what, 0,
-                     [text = text] { return StatusOf(ParseZarrSource(text)); }});
+                     [text = text] { return OutcomeOf(ParseZarrSource(text)); }});
     bombs.push_back({"zarr.json of a store: " + what, 0,
-                     [text = text] { return StatusOf(DecodeArrayJson(text, "x")); }});
+                     [text = text] { return OutcomeOf(DecodeArrayJson(text, "x")); }});
   }
 }
 
@@ -369,7 +369,7 @@ void AddSections(std::vector<Bomb>& bombs) {
                                                 .flags = kOrderGrouped,
                                                 .reserved = 0};
                        auto file = Parsed(OneStruct(FileKind::kOrder, 1, header), FileKind::kOrder);
-                       return StatusOf(VertexOrder::Parse(*std::move(file), huge, 1, 1));
+                       return OutcomeOf(VertexOrder::Parse(*std::move(file), huge, 1, 1));
                      }});
     for (const ExternalIdKind kind : {ExternalIdKind::kInteger, ExternalIdKind::kString}) {
       bombs.push_back(
@@ -378,7 +378,7 @@ void AddSections(std::vector<Bomb>& bombs) {
              const IdsHeader header{
                  .vertices = huge, .id_kind = static_cast<std::uint32_t>(kind), .deleted = 0};
              auto file = Parsed(OneStruct(FileKind::kVertexIds, 1, header), FileKind::kVertexIds);
-             return StatusOf(VertexIds::Parse(*std::move(file), kind, huge));
+             return OutcomeOf(VertexIds::Parse(*std::move(file), kind, huge));
            }});
     }
     struct Field {
@@ -406,7 +406,7 @@ void AddSections(std::vector<Bomb>& bombs) {
                          const VertexOrder order = TwoRows();
                          auto file = Parsed(OneStruct(FileKind::kPartition, 1, header),
                                             FileKind::kPartition);
-                         return StatusOf(Adjacency::Parse(*std::move(file), order, 0, 1, 1));
+                         return OutcomeOf(Adjacency::Parse(*std::move(file), order, 0, 1, 1));
                        }});
     }
     bombs.push_back(
@@ -423,7 +423,7 @@ void AddSections(std::vector<Bomb>& bombs) {
            std::memcpy(footer_at, &footer, sizeof(footer));
            footer.footer_crc = Crc32c(std::span(footer_at, offsetof(SectionFooter, footer_crc)));
            std::memcpy(footer_at, &footer, sizeof(footer));
-           return StatusOf(Parsed(std::move(bytes), FileKind::kOrder));
+           return OutcomeOf(Parsed(std::move(bytes), FileKind::kOrder));
          }});
   }
 }
@@ -440,7 +440,7 @@ void AddManifests(std::vector<Bomb>& bombs) {
                        const std::uint32_t seal = Crc32c(bytes);
                        bytes.resize(bytes.size() + 4);
                        StoreLittle(bytes.data() + bytes.size() - 4, seal);
-                       return StatusOf(DecodeManifest(bytes, StoreId{}));
+                       return OutcomeOf(DecodeManifest(bytes, StoreId{}));
                      }});
   }
   // The lists at its end (files, arrays, series), each as long as 32 bits say.
@@ -453,7 +453,7 @@ void AddManifests(std::vector<Bomb>& bombs) {
            const std::uint32_t seal = Crc32c(bytes);
            bytes.resize(bytes.size() + 4);
            StoreLittle(bytes.data() + bytes.size() - 4, seal);
-           return StatusOf(DecodeManifest(bytes, StoreId{}));
+           return OutcomeOf(DecodeManifest(bytes, StoreId{}));
          }});
   }
 }
@@ -464,7 +464,7 @@ void AddIndexes(std::vector<Bomb>& bombs) {
                        FakeFileSystem fs;
                        if (!WriteWholeFile(fs, "/c", Bytes(100)).ok()) std::abort();
                        const auto file = fs.OpenRead("/c");
-                       return StatusOf(ReadShardIndex(**file, {.inner_chunks = huge}));
+                       return OutcomeOf(ReadShardIndex(**file, {.inner_chunks = huge}));
                      }});
     for (const bool length : {false, true}) {
       bombs.push_back(
@@ -472,7 +472,7 @@ void AddIndexes(std::vector<Bomb>& bombs) {
              const ShardIndexFormat format{.inner_chunks = 2};
              const std::vector<InnerRange> ranges = {
                  {0, 8}, {length ? 8 : huge - 1, length ? huge - 1 : 8}};
-             return StatusOf(DecodeShardIndex(format, EncodeShardIndex(format, ranges), 1000));
+             return OutcomeOf(DecodeShardIndex(format, EncodeShardIndex(format, ranges), 1000));
            }});
     }
   }
@@ -488,7 +488,7 @@ void AddRecords(std::vector<Bomb>& bombs) {
            Bytes bytes = *ReadWholeFile(fs, "/log", 4096);
            StoreLittle(bytes.data() + 16 + 4, length);
            if (!fs.Overwrite("/log", bytes).ok()) std::abort();
-           return StatusOf(JobLog::Open(fs, "/log"));
+           return OutcomeOf(JobLog::Open(fs, "/log"));
          }});
   }
   for (const int what : {0, 1, 2, 3}) {
@@ -520,7 +520,7 @@ void AddRecords(std::vector<Bomb>& bombs) {
     bombs.push_back({fmt::format("delta record with 0xFFFFFFFF at byte {}", at), 0, [=] {
                        Bytes bytes = record;
                        StoreLittle(bytes.data() + at, std::uint32_t{0xFFFFFFFF});
-                       return StatusOf(DecodeDeltaRecord(bytes, 1, context));
+                       return OutcomeOf(DecodeDeltaRecord(bytes, 1, context));
                      }});
   }
   const Bytes backup = EncodeBackupRecord({}, StoreId{});
@@ -533,7 +533,7 @@ void AddRecords(std::vector<Bomb>& bombs) {
                        const std::uint32_t seal = Crc32c(bytes);
                        bytes.resize(bytes.size() + 4);
                        StoreLittle(bytes.data() + bytes.size() - 4, seal);
-                       return StatusOf(DecodeBackupRecord(bytes, StoreId{}));
+                       return OutcomeOf(DecodeBackupRecord(bytes, StoreId{}));
                      }});
   }
 }

@@ -5,6 +5,7 @@
 #include "bench_topology_parts.h"
 #include "json.h"
 #include "rhizome/cache/direct_neighbors.h"
+#include "rhizome/cache/neighbor_cache.h"
 #include "rhizome/index/adjacency.h"
 #include "rhizome/index/bound_search.h"
 #include "rhizome/index/compressed_neighbors.h"
