@@ -50,7 +50,8 @@ Result<LoadedTensorFile> LoadSafetensors(FileSystem& fs, const Path& path);
 /// (kInvalidArgument), no damage of a store.
 Status OfNamedFile(const Status& status, const Path& path);
 
-/// Writes the file atomically. Errors: those of OutputFile::Create; kIoError, kOutOfSpace, kPermissionDenied.
+/// Writes the file atomically. Errors: those of OutputFile::Create; kIoError, kOutOfSpace,
+/// kPermissionDenied.
 Status SaveSafetensors(const Path& path, const TensorFile& file,
                        OutputFile::Place place = OutputFile::Place::kOutside);
 

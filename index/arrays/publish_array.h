@@ -33,7 +33,7 @@ struct MadeArray {
 
 /// Where an array was published, and which vertices it has no row of.
 struct PublishReport {
-  std::uint64_t generation = 0;    ///< that it was published in
+  std::uint64_t generation = 0;  ///< that it was published in
   std::uint64_t new_vertices =
       0;  ///< behind the job's last, and not deleted: it has no row of them
 };

@@ -197,9 +197,8 @@ Result<Staleness> StalenessOf(const Store& store, const GraphParts& parts, std::
   if (!origin) return staleness;
   for (const auto& [name, value] : array.attributes)
     if (name == kStaleRowsAttribute) staleness.marked_rows = NumberAfter(value, "");
-  RHIZOME_ASSIGN_OR_RETURN(
-      const std::shared_ptr<const DeltaRun> changes,
-      ChangesAfter(store, parts.DeltaBase(), origin->sequence, sequence));
+  RHIZOME_ASSIGN_OR_RETURN(const std::shared_ptr<const DeltaRun> changes,
+                           ChangesAfter(store, parts.DeltaBase(), origin->sequence, sequence));
   if (changes == nullptr) return staleness;
   const ArrayEntry* const features = store.manifest().FindArray(origin->features);
   const bool other_features =

@@ -69,8 +69,8 @@ struct Staleness {
   bool any() const { return marked_rows != 0 || written_since; }
 };
 
-/// Of an array of `store` at commit `sequence`, whose generation is `parts`. Nothing is stale of one
-/// that infer did not compute. Errors: those of Delta::Load.
+/// Of an array of `store` at commit `sequence`, whose generation is `parts`. Nothing is stale of
+/// one that infer did not compute. Errors: those of Delta::Load.
 Result<Staleness> StalenessOf(const Store& store, const GraphParts& parts, std::uint64_t sequence,
                               const ArrayEntry& array);
 

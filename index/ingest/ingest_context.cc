@@ -16,8 +16,8 @@ std::uint64_t MiB(std::uint64_t bytes) { return (bytes + (1 << 20) - 1) >> 20; }
 Status CheckGivenVertices(const IngestOptions& options) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
   if (options.vertices.value_or(0) <= kMost) return Status::Ok();
-  return Status::InvalidArgument(fmt::format("--vertices {} is out of range [0, {}]",
-                                             *options.vertices, kMost));
+  return Status::InvalidArgument(
+      fmt::format("--vertices {} is out of range [0, {}]", *options.vertices, kMost));
 }
 
 Status IngestContext::BadLine(const TableReader& reader, std::string_view reason) {

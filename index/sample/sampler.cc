@@ -111,7 +111,7 @@ class Sampler::Impl {
   Status Finish(const Hop& hop, std::size_t c, const SampleChunk& chunk) const;
 
   const std::shared_ptr<const GraphSnapshot> graph_;  // fixed
-  const std::shared_ptr<const DeltaView> view_;  // null without a delta
+  const std::shared_ptr<const DeltaView> view_;       // null without a delta
   const std::uint64_t vertex_count_;
   const SamplerOptions options_;
   const SamplingPlan plan_;

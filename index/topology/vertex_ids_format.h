@@ -18,7 +18,7 @@ enum class IdsSection : std::uint32_t {
 /// Little-endian, as every number on disk.
 struct IdsHeader {
   std::uint64_t vertices;
-  std::uint32_t id_kind;   // an ExternalIdKind: kInteger or kString
+  std::uint32_t id_kind;  // an ExternalIdKind: kInteger or kString
   std::uint32_t deleted;  // vertices that the sorted side leaves out
 };
 static_assert(sizeof(IdsHeader) == 16, "on-disk layout");

@@ -52,7 +52,7 @@ struct Flight {
   std::size_t end_target = 0;
   std::uint64_t chunk = 0;
   std::uint64_t file_offset_bytes = 0;
-  std::size_t used_bytes = 0;  ///< of the ring
+  std::size_t used_bytes = 0;               ///< of the ring
   std::shared_ptr<ReadableFile> file = {};  ///< until it is done
   bool done = false;
 };

@@ -4,8 +4,8 @@
 
 namespace rhizome {
 
-/// For destructors, which must not throw: does `work`. Without memory for it the rest of the work is
-/// left to the next opening, as after a crash. Private.
+/// For destructors, which must not throw: does `work`. Without memory for it the rest of the work
+/// is left to the next opening, as after a crash. Private.
 template <typename Work>
 void Quietly(const Work& work) noexcept {
   try {

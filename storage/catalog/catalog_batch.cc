@@ -39,8 +39,8 @@ std::optional<BatchEntry> ReadPut(Unpacker& in) {
   const std::uint32_t family = ReadFamily(in);
   const std::string_view key = TextOf(in.Field());
   in.Field();
-  const bool known = (family == kMetaFamily && key == kCurrentKey) ||
-                     (family == kDeltaFamily && IsDeltaKey(key));
+  const bool known =
+      (family == kMetaFamily && key == kCurrentKey) || (family == kDeltaFamily && IsDeltaKey(key));
   return known ? std::optional(BatchEntry{family, 1}) : std::nullopt;
 }
 
@@ -48,8 +48,7 @@ std::optional<BatchEntry> ReadDeleteRange(Unpacker& in) {
   const std::uint32_t family = ReadFamily(in);
   const std::string_view begin = TextOf(in.Field());
   const std::string_view end = TextOf(in.Field());
-  const bool known =
-      family == kDeltaFamily && IsDeltaKey(begin) && IsDeltaKey(end) && begin < end;
+  const bool known = family == kDeltaFamily && IsDeltaKey(begin) && IsDeltaKey(end) && begin < end;
   return known ? std::optional(BatchEntry{family, 1}) : std::nullopt;
 }
 

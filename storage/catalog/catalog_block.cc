@@ -65,7 +65,8 @@ bool ReadRocksBlock(Bytes block, BlockValues values, const BlockEntryFunction& v
       rest = in.Take(own);
       value = in.Take(value_bytes);
     } else {
-      // Where keys share, RocksDB stores differences of places, which a catalogue's tables have not.
+      // Where keys share, RocksDB stores differences of places, which a catalogue's tables have
+      // not.
       rest = in.Take(own);
       const Bytes before = in.rest();
       in.Number();

@@ -245,9 +245,9 @@ class CheckedLog final : public rocksdb::FSSequentialFile {
 
   IOStatus RefusedAt(std::uint64_t offset) {
     if (!refused_) refused_ = offset;
-    return IOStatus::Corruption(fmt::format(
-        "{}: the record at offset {} is none of a catalogue, or of a newer RocksDB", name_,
-        *refused_));
+    return IOStatus::Corruption(
+        fmt::format("{}: the record at offset {} is none of a catalogue, or of a newer RocksDB",
+                    name_, *refused_));
   }
 
   void DropShown() {
@@ -355,8 +355,8 @@ std::unique_ptr<rocksdb::FSSequentialFile> MakeCheckedLog(
 }
 
 IOStatus MakeCheckedTable(std::unique_ptr<rocksdb::FSRandomAccessFile>* file,
-                          const std::string& path, std::uint64_t file_bytes,
-                          CatalogClaims& claims, IODebugContext* context) {
+                          const std::string& path, std::uint64_t file_bytes, CatalogClaims& claims,
+                          IODebugContext* context) {
   const auto read = [&](std::uint64_t offset, std::span<std::byte> out) {
     return ReadAt(**file, offset, out, {}, context);
   };

@@ -48,10 +48,10 @@ class CatalogClaims {
 std::optional<std::uint64_t> NumberOfRocksFile(const std::string& name);
 
 /// A log (write-ahead log, MANIFEST) of `file_bytes` or more up to its last whole record: what a
-/// power cut left behind that is no error and is not shown, whether the reader would pass over it or
-/// not; damage, and what RocksDB would take without looking at it (LogBatches, ManifestEdits), is an
-/// error that the reader cannot overlook. A log may grow while it is read (by another process), and
-/// then shows more.
+/// power cut left behind that is no error and is not shown, whether the reader would pass over it
+/// or not; damage, and what RocksDB would take without looking at it (LogBatches, ManifestEdits),
+/// is an error that the reader cannot overlook. A log may grow while it is read (by another
+/// process), and then shows more.
 std::unique_ptr<rocksdb::FSSequentialFile> MakeCheckedLog(
     std::unique_ptr<rocksdb::FSSequentialFile> file, const std::string& path,
     std::uint64_t file_bytes, rocksdb::FileSystem& files, std::shared_ptr<CatalogClaims> claims);

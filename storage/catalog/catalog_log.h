@@ -42,9 +42,9 @@ LogScan ScanLog(std::span<const std::byte> bytes, std::uint64_t begin = 0,
 /// Puts the records of a log, which it may hold in parts, together.
 class LogRecords {
  public:
-  /// Visits what ends in `bytes`, which begin at a block and are whole records from `begin` to their
-  /// end. Where the parts of a record do not follow each other, or the visitor refuses one: its
-  /// offset, and no more is to be read. Records of other sorts, which a catalogue has not, are
+  /// Visits what ends in `bytes`, which begin at a block and are whole records from `begin` to
+  /// their end. Where the parts of a record do not follow each other, or the visitor refuses one:
+  /// its offset, and no more is to be read. Records of other sorts, which a catalogue has not, are
   /// refused.
   std::optional<std::uint64_t> Read(std::span<const std::byte> bytes, std::uint64_t begin,
                                     const std::function<bool(std::span<const std::byte>)>& visit);

@@ -269,7 +269,7 @@ bool ManifestEdits::ApplyAtOnce(const Edit& edit) {
 /// A table hides those of deeper levels with the same key: what it holds of one must be later.
 bool ManifestEdits::LevelsFit() const {
   using Place = std::tuple<std::uint32_t, std::string, std::uint32_t>;  // family, key, level
-  std::map<Place, LoggedChanges> levels;  // of tables of one key
+  std::map<Place, LoggedChanges> levels;                                // of tables of one key
   for (const auto& [number, claim] : live_) {
     const auto smallest = RocksKey::Parse(claim.smallest);
     const auto largest = RocksKey::Parse(claim.largest);
@@ -293,7 +293,8 @@ FamilyClaim ManifestEdits::ClaimOf(std::uint32_t family) const {
   if (const auto at = families_.find(family); at != families_.end())
     claim.first_log = at->second.first_log;
   for (const auto& [number, table] : live_)
-    if (table.family == family) claim.last_change = std::max(claim.last_change, table.largest_change);
+    if (table.family == family)
+      claim.last_change = std::max(claim.last_change, table.largest_change);
   return claim;
 }
 
@@ -329,8 +330,8 @@ Result<std::map<std::uint64_t, std::uint64_t>> LiveTables(std::span<const std::b
   if (scan.damaged) return Fail(Bad(scan.good_bytes));
   ManifestEdits edits;
   LogRecords records;
-  const auto refused =
-      records.Read(manifest.first(scan.good_bytes), 0, [&](Bytes edit) { return edits.Apply(edit); });
+  const auto refused = records.Read(manifest.first(scan.good_bytes), 0,
+                                    [&](Bytes edit) { return edits.Apply(edit); });
   if (refused) return Fail(Bad(*refused));
   std::map<std::uint64_t, std::uint64_t> live;
   for (const auto& [number, claim] : edits.live()) live.emplace(number, claim.bytes);

@@ -30,9 +30,9 @@ struct TableClaim {
 
 /// A table of RocksDB's that is what a catalogue's options let RocksDB write, and nothing else.
 /// RocksDB believes what is behind a right checksum: lengths, offsets, the order of keys, types of
-/// values. What it was not written by RocksDB may end the process in one of its assertions, or, in a
-/// build without them, be read beyond the end of a buffer. And a footer, which has no checksum, and
-/// the block of properties, at whose checksum it looks too late, are believed in any case.
+/// values. What it was not written by RocksDB may end the process in one of its assertions, or, in
+/// a build without them, be read beyond the end of a buffer. And a footer, which has no checksum,
+/// and the block of properties, at whose checksum it looks too late, are believed in any case.
 ///
 /// All but the blocks of data is checked when the table is opened; each of those when it is read
 /// (CheckBlock). Source: RocksDB, table/format.h and table/block_based, format versions 2 to 5,
@@ -45,8 +45,8 @@ class CatalogTable {
   static Result<CatalogTable> Open(std::uint64_t file_bytes, const ReadAtFunction& read,
                                    std::optional<TableClaim> claim = {});
 
-  /// The blocks of data that have bytes in a part of the file: the first one, and the one behind the
-  /// last.
+  /// The blocks of data that have bytes in a part of the file: the first one, and the one behind
+  /// the last.
   std::pair<std::size_t, std::size_t> BlocksIn(std::uint64_t offset_bytes,
                                                std::uint64_t bytes) const;
   std::size_t block_count() const { return begins_.size() - 1; }
@@ -75,7 +75,7 @@ class CatalogTable {
   Checksum checksum_ = Checksum::kCrc32c;
   bool separators_are_user_keys_ = false;
   std::vector<std::uint64_t> begins_{0};  // of the blocks of data, and where the last one ends
-  std::string separators_;  // one behind the other: the keys of the index
+  std::string separators_;                // one behind the other: the keys of the index
   std::vector<std::uint64_t> separator_ends_;
   std::optional<TableClaim> claim_;
 };

@@ -6,9 +6,9 @@
 
 namespace rhizome {
 
-/// Reads numbers as RocksDB packs them (util/coding.h), and only so: in no more bytes than they need,
-/// which RocksDB's own ways of reading them take for different things. After a failure only zeros.
-/// Private. Ownership: the bytes are the caller's.
+/// Reads numbers as RocksDB packs them (util/coding.h), and only so: in no more bytes than they
+/// need, which RocksDB's own ways of reading them take for different things. After a failure only
+/// zeros. Private. Ownership: the bytes are the caller's.
 class Unpacker {
  public:
   explicit Unpacker(std::span<const std::byte> bytes) : bytes_(bytes) {}

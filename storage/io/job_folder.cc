@@ -89,9 +89,8 @@ Status RemoveJobFolder(FileSystem& fs, const Path& folder) {
   if (!entries) return entries.error();
   for (const DirectoryEntry& entry : *entries) {
     if (entry.name == kLockName) continue;
-    RHIZOME_RETURN_IF_ERROR(entry.kind == Kind::kDirectory
-                                ? RemoveTree(fs, folder / entry.name)
-                                : fs.RemoveFile(folder / entry.name));
+    RHIZOME_RETURN_IF_ERROR(entry.kind == Kind::kDirectory ? RemoveTree(fs, folder / entry.name)
+                                                           : fs.RemoveFile(folder / entry.name));
   }
   // The mark goes when the rest is gone for good: a power cut leaves no files without it.
   RHIZOME_RETURN_IF_ERROR(fs.SyncDirectory(folder));

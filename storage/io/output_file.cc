@@ -43,8 +43,7 @@ Result<OutputFile> OutputFile::Create(const Path& path, Place place) {
   RHIZOME_ASSIGN_OR_RETURN(Path target, Target(path));
   if (target.filename().empty())
     return Fail(Status::InvalidArgument(fmt::format("'{}' names no file", path.string())));
-  if (place == Place::kOutside)
-    RHIZOME_RETURN_IF_ERROR(CheckOutside(FileSystem::Posix(), target));
+  if (place == Place::kOutside) RHIZOME_RETURN_IF_ERROR(CheckOutside(FileSystem::Posix(), target));
   // The name is new for each process and file, so two runs never write into the same temporary.
   Path temporary = FolderOf(target) /
                    fmt::format(".{}.{}-{}.tmp", target.filename().string(), getpid(), counter++);

@@ -58,8 +58,8 @@ Result<Manifest> ReadManifestFile(FileSystem& fs, const Path& path, const StoreI
 /// Removes what no manifest names: later generations and manifests (a killed writer's), files of
 /// the current generation that no manifest names, earlier generations that neither a reader pins
 /// nor `current.keep` keeps, earlier manifests that no reader pins and, if told so, the scratch
-/// folders of jobs that do not run; but nothing of the generation `building`, which is being written
-/// (0: none is). The caller holds LOCK.
+/// folders of jobs that do not run; but nothing of the generation `building`, which is being
+/// written (0: none is). The caller holds LOCK.
 Status RemoveOrphans(FileSystem& fs, const Path& store, const StoreId& id, const Manifest& current,
                      bool with_scratch, std::uint64_t building = 0);
 

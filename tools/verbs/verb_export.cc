@@ -242,7 +242,8 @@ void AddExportVerb(CLI::App& root, Session& session) {
                    "or CSV, which quotes what has commas or line breaks; - for standard output")
       ->required()
       ->type_name("F.npy|F.fbin|F.tsv|F.csv");
-  verb->add_option("--ids", flags->ids, "Where the ids go instead: one a line, or CSV, which quotes")
+  verb->add_option("--ids", flags->ids,
+                   "Where the ids go instead: one a line, or CSV, which quotes")
       ->type_name("F.txt|F.csv");
   AddSize(*verb, "--memory", flags->memory_bytes, "Memory for rows that are being sorted")
       ->default_str("1G");

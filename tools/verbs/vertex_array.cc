@@ -47,9 +47,8 @@ void TellLost(const Session& session, const ArrayEntry& entry, Json& fields) {
 Status TellStale(const Session& session, const GraphSnapshot& graph, const ArrayEntry& entry,
                  Json& fields, std::optional<VertexId> row_of) {
   TellLost(session, entry, fields);
-  RHIZOME_ASSIGN_OR_RETURN(
-      const Staleness staleness,
-      StalenessOf(graph.store(), *graph.parts(), graph.sequence(), entry));
+  RHIZOME_ASSIGN_OR_RETURN(const Staleness staleness,
+                           StalenessOf(graph.store(), *graph.parts(), graph.sequence(), entry));
   if (!staleness.any()) return Status::Ok();
   Json found = {{"array", ShownName(entry.name)},
                 {"marked_rows", staleness.marked_rows},
