@@ -102,6 +102,8 @@ class Refinement {
 
   void CutIntoPieces();
   void CountAll();
+  // The vertices of all partitions are the replicas, and no count wrapped.
+  bool CountsAddUp() const;
 
   // refinement_rebalance.cc: what ends inside the bounds where prices do not get there. One thread.
   Status Rebalance(const JobControl& control);

@@ -10,6 +10,7 @@
 #include "rhizome/index/graph.h"
 #include "rhizome/index/replica_table.h"
 #include "rhizome/index/vertex_order.h"
+#include "rhizome/storage/check.h"
 
 namespace rhizome {
 
@@ -48,6 +49,7 @@ struct PlaceInList {
   }
 };
 inline PlaceInList FindPiece(std::span<const Piece> pieces, std::uint64_t position) {
+  RHIZOME_DCHECK(position < LengthOf(pieces));
   // A hub of which many edges were erased is cut into many pieces; else there are a few. Without
   // branches: which piece it is in is not to be foreseen.
   constexpr std::size_t kFew = 8;
@@ -59,6 +61,7 @@ inline PlaceInList FindPiece(std::span<const Piece> pieces, std::uint64_t positi
       p += position >= pieces[p + rest / 2 - 1].end ? rest / 2 : 0;
     }
   }
+  RHIZOME_DCHECK(position < pieces[p].end && (p == 0 || position >= pieces[p - 1].end));
   return {pieces[p], p == 0 ? 0 : pieces[p - 1].end};
 }
 
