@@ -5,6 +5,8 @@
 #include <random>
 #include <utility>
 
+#include "rhizome/storage/check.h"
+
 namespace rhizome::inline internal {
 namespace {
 
@@ -47,6 +49,7 @@ SeedBatch EpochPlan::Take(const std::vector<VertexId>& from, bool is_valid) cons
   const std::uint64_t batch = is_valid ? batch_ - train_batches() : batch_;
   const std::uint64_t begin = batch * batch_size_;
   const std::uint64_t end = std::min<std::uint64_t>(begin + batch_size_, from.size());
+  RHIZOME_DCHECK(begin < end && batch < kValidBit);
   const std::uint64_t part = (is_valid ? kValidBit : 0) | batch;
   const std::uint64_t tag = std::uint64_t{epoch_} << kEpochShift | part;
   return {.tag = tag,
@@ -57,6 +60,7 @@ SeedBatch EpochPlan::Take(const std::vector<VertexId>& from, bool is_valid) cons
 
 void EpochPlan::Skip(std::uint64_t minibatches) {
   const std::uint64_t an_epoch = train_batches() + valid_batches();
+  RHIZOME_DCHECK(an_epoch != 0);
   const std::uint64_t at = epoch_ * an_epoch + batch_ + minibatches;
   epoch_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(at / an_epoch, epochs_));
   batch_ = epoch_ == epochs_ ? 0 : at % an_epoch;

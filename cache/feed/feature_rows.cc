@@ -63,6 +63,7 @@ void FeatureDecoder::Decode(std::span<const std::byte> stored, std::span<float> 
 
 void FeatureDecoder::DecodeRow(std::span<std::byte> row) const {
   if (takes_as_stored()) return;
+  RHIZOME_DCHECK(row.size() >= dim_ * sizeof(float) && row.size() >= stored_row_bytes_);
   const std::span<float> floats(reinterpret_cast<float*>(row.data()), dim_);
   if (dtype_ == DataType::kFloat16) {
     // Floats take twice the bytes: they would overwrite what is still to be read.

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "rhizome/index/delta_rows.h"
+#include "rhizome/storage/check.h"
 #include "rhizome/storage/chunk_array.h"
 
 namespace rhizome::inline internal {
@@ -98,6 +99,7 @@ std::vector<VertexId> ClassLabels::Members(const GraphSnapshot& graph, Split set
     if (split[row] == set) members.push_back(*graph.VertexAt(static_cast<Row>(row)));
   }
   std::sort(members.begin(), members.end());
+  RHIZOME_DCHECK(std::adjacent_find(members.begin(), members.end()) == members.end());  // each once
   return members;
 }
 

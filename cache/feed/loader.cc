@@ -9,6 +9,7 @@
 #include "rhizome/cache/feature_rows.h"
 #include "rhizome/cache/policies.h"
 #include "rhizome/cache/superbatch.h"
+#include "rhizome/storage/check.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/threads.h"
@@ -248,6 +249,8 @@ Result<std::optional<Superbatch>> Loader::Impl::SampleSuperbatch() {
     seeds = next_seeds_();
   }
   RHIZOME_ASSIGN_OR_RETURN(superbatch.entries, writer.Finish());
+  RHIZOME_DCHECK(superbatch.entries.size() == superbatch.costs.size() &&
+                 superbatch.entries.size() == superbatch.trace.steps());
   return std::optional<Superbatch>(std::move(superbatch));
 }
 

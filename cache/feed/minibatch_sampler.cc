@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "rhizome/cache/compute_threads.h"
+#include "rhizome/storage/check.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -37,6 +38,18 @@ Result<Minibatch> FromSubgraph(SampledSubgraph subgraph) {
   minibatch.csr.offsets.assign(subgraph.offsets.begin(), subgraph.offsets.end());
   minibatch.csr.neighbors.assign(subgraph.neighbors.begin(), subgraph.neighbors.end());
   return minibatch;
+}
+
+/// Hops follow each other up to the last row; lists do, too, and name rows.
+bool IsWhole(const Minibatch& m) {
+  const std::vector<std::uint32_t>& offsets = m.csr.offsets;
+  return m.hop_offsets.size() >= 2 && m.hop_offsets.front() == 0 &&
+         std::is_sorted(m.hop_offsets.begin(), m.hop_offsets.end()) &&
+         m.hop_offsets.back() == m.rows.size() && offsets.size() <= m.rows.size() + 1 &&
+         !offsets.empty() && offsets.front() == 0 && offsets.back() == m.csr.neighbors.size() &&
+         std::is_sorted(offsets.begin(), offsets.end()) &&
+         std::all_of(m.csr.neighbors.begin(), m.csr.neighbors.end(),
+                     [&](std::uint32_t local) { return local < m.rows.size(); });
 }
 
 }  // namespace
@@ -87,6 +100,7 @@ Result<Minibatch> MinibatchSampler::Sample(const SeedBatch& seeds) const {
     RHIZOME_ASSIGN_OR_RETURN(SampledSubgraph subgraph, sampler_->Sample(seeds.vertices, seeds.key));
     RHIZOME_ASSIGN_OR_RETURN(minibatch, FromSubgraph(std::move(subgraph)));
   }
+  RHIZOME_DCHECK(IsWhole(minibatch));
   minibatch.tag = seeds.tag;
   minibatch.seed_count = minibatch.hop_offsets[1];
   if (degrees_) RHIZOME_RETURN_IF_ERROR(FillDegrees(minibatch));

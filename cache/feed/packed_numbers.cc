@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "rhizome/storage/check.h"
+
 namespace rhizome::inline internal {
 namespace {
 
@@ -67,10 +69,12 @@ Classes ChooseClasses(const WidthCounts& counts) {
 
 /// The class of a number, by its width.
 std::array<std::uint8_t, kPackedNumbersMaxWidth + 1> TagsByWidth(const Classes& classes) {
+  RHIZOME_DCHECK(std::is_sorted(classes.widths.begin(), classes.widths.end()));
   std::array<std::uint8_t, kPackedNumbersMaxWidth + 1> tags = {};
   std::uint8_t tag = 0;
   for (std::uint32_t width = 0; width <= classes.widths.back(); ++width) {
     if (width > classes.widths[tag]) ++tag;
+    RHIZOME_DCHECK(width <= classes.widths[tag] && tag < classes.count());
     tags[width] = tag;
   }
   return tags;
@@ -85,6 +89,7 @@ class BitWriter {
   explicit BitWriter(std::byte* to) : to_(to) {}
 
   void Put(std::uint64_t value, std::uint32_t width) {
+    RHIZOME_DCHECK(static_cast<std::uint32_t>(std::bit_width(value)) <= width);
     if (width > 56) {  // with the bits of a byte begun, more than a word
       PutFew(value & 0xFFFFFFFFU, 32);
       PutFew(value >> 32, width - 32);
@@ -92,6 +97,9 @@ class BitWriter {
       PutFew(value, width);
     }
   }
+
+  /// Behind the last byte that has bits of a number.
+  const std::byte* end() const { return to_ + (used_ != 0); }
 
  private:
   void PutFew(std::uint64_t value, std::uint32_t width) {
@@ -137,6 +145,7 @@ void AppendPacked(std::span<const std::uint64_t> values, std::vector<std::byte>&
   }
   BitWriter numbers(head + 8 + tag_bytes);
   for (const std::uint64_t value : values) numbers.Put(value, classes.widths[tag(value)]);
+  RHIZOME_DCHECK(numbers.end() == out.data() + end);
   out.resize(end);
 }
 

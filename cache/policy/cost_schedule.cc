@@ -46,6 +46,7 @@ class CostRounds {
         sweep_(row_bytes, cost),
         next_(FindNextUses(trace, key_count)),
         sorted_(SortSteps(trace)) {
+    RHIZOME_DCHECK(trace.offsets.back() == sorted_.size());
     for (std::size_t c = 0; c < kClasses; ++c)
       costs_.cost[c] = std::ldexp(1.0F, -static_cast<int>(c));
     costs_.class_of.resize(trace.keys.size());
@@ -79,6 +80,7 @@ class CostRounds {
   void Try() {
     Schedule schedule = BuildSchedule(trace_, next_, frame_count_, costs_);
     const double seconds = Weigh(schedule);
+    RHIZOME_DCHECK(seconds >= 0);
     if (seconds >= least_) return;
     least_ = seconds;
     best_ = std::move(schedule);

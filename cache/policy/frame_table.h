@@ -20,7 +20,10 @@ class FrameTable {
       : frame_of_(key_count, kNoFrame), key_of_(frame_count, kNoKey) {}
 
   std::uint32_t frame_count() const { return static_cast<std::uint32_t>(key_of_.size()); }
-  FrameId FrameOf(CacheKey key) const { return frame_of_[static_cast<std::size_t>(key)]; }
+  FrameId FrameOf(CacheKey key) const {
+    RHIZOME_DCHECK(key >= 0 && static_cast<std::uint64_t>(key) < frame_of_.size());
+    return frame_of_[static_cast<std::size_t>(key)];
+  }
 
   /// Puts `key` into `frame`, whose former key is thereby evicted.
   void Place(CacheKey key, FrameId frame) {
@@ -32,7 +35,9 @@ class FrameTable {
   }
 
   void Clear(FrameId frame) {
+    RHIZOME_DCHECK(frame < key_of_.size());
     const CacheKey former = key_of_[frame];
+    RHIZOME_DCHECK(former == kNoKey || FrameOf(former) == frame);
     if (former != kNoKey) frame_of_[static_cast<std::size_t>(former)] = kNoFrame;
     key_of_[frame] = kNoKey;
   }
@@ -45,6 +50,7 @@ class FrameTable {
       if (frame == kNoFrame) {
         plan.misses.push_back(i);
       } else {
+        RHIZOME_DCHECK(key_of_[frame] == keys[i]);
         plan.hits.push_back({i, frame});
       }
     }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rhizome/cache/policy.h"
+#include "rhizome/storage/check.h"
 
 namespace rhizome::inline internal {
 
@@ -22,6 +23,12 @@ class KeyIndex {
   KeyIndex() = default;
   explicit KeyIndex(std::span<const PrefillEntry> entries) : entries_(entries) {
     if (entries.empty()) return;
+    // Ascending, and each key once.
+    RHIZOME_DCHECK(entries.front().first >= 0 &&
+                   std::adjacent_find(entries.begin(), entries.end(),
+                                      [](const PrefillEntry& a, const PrefillEntry& b) {
+                                        return a.first >= b.first;
+                                      }) == entries.end());
     const auto last = static_cast<std::uint64_t>(entries.back().first);
     while ((last >> shift_) > entries.size()) ++shift_;
     starts_.resize((last >> shift_) + 2, 0);

@@ -2,6 +2,7 @@
 
 #include "rhizome/cache/frame_table.h"
 #include "rhizome/cache/policy.h"
+#include "rhizome/storage/check.h"
 
 namespace rhizome {
 namespace {
@@ -23,18 +24,23 @@ class MatchPolicy final : public Policy {
     KeepHits(plan, kept);
     for (const std::uint32_t miss : plan.misses) {
       if (miss >= kept) break;
+      RHIZOME_DCHECK(!free_.empty());
       const FrameId frame = free_.back();
       free_.pop_back();
       table_.Place(keys[miss], frame);
       plan.inserts.push_back({miss, frame});
       held_.push_back(frame);
     }
+    RHIZOME_DCHECK(held_.size() == kept && held_.size() + free_.size() == table_.frame_count());
   }
 
  private:
   /// Frees every frame but those of hits among the step's first `kept` keys.
   void KeepHits(const StepPlan& plan, std::size_t kept) {
-    for (const StepPlan::Place& hit : plan.hits) stays_[hit.frame] = hit.request < kept;
+    for (const StepPlan::Place& hit : plan.hits) {
+      RHIZOME_DCHECK(!stays_[hit.frame]);
+      stays_[hit.frame] = hit.request < kept;
+    }
     std::size_t staying = 0;
     for (const FrameId frame : held_) {
       if (stays_[frame]) {

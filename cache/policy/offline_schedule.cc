@@ -76,6 +76,7 @@ class NextUseBuckets {
     const std::size_t c = ClassOf(use.access);
     const std::size_t bucket = use.step * classes_ + c;
     if (counts_[bucket] == 0) occupied_[c].Insert(use.step);
+    RHIZOME_DCHECK(starts_[bucket] + counts_[bucket] < members_.size());
     members_[starts_[bucket] + counts_[bucket]++] = use.access;
     ++size_;
   }
@@ -88,12 +89,15 @@ class NextUseBuckets {
       const auto [c, step] = WorstBucket(now);
       const std::size_t bucket = step * classes_ + c;
       std::uint32_t& count = counts_[bucket];
+      RHIZOME_DCHECK(step > now && count != 0);
       const auto gone = static_cast<std::uint32_t>(std::min<std::uint64_t>(size_ - size, count));
       for (std::uint32_t i = 0; i < gone; ++i) visit(members_[starts_[bucket] + --count]);
       if (count == 0) occupied_[c].Erase(step);
       size_ -= gone;
     }
   }
+
+  std::uint64_t size() const { return size_; }
 
   /// Removes the keys that are needed in `step`.
   void Drop(std::size_t step) {
@@ -160,6 +164,9 @@ class ScheduleBuilder {
       Offer(s);
       buckets_.Shrink(frame_count_, s, [this](AccessId access) { Evict(access); });
       PlaceCandidates(s);
+      // (2) and (3): frames that were touched have a key of the buckets, or are free.
+      RHIZOME_DCHECK(buckets_.size() <= frame_count_ &&
+                     buckets_.size() + free_.size() == untouched_);
     }
     PrefillSingleUses();
     return {std::move(fates_), std::move(prefill_)};
@@ -174,6 +181,7 @@ class ScheduleBuilder {
     for (AccessId a = begin(step); a < begin(step + 1); ++a) {
       const NextUse next = next_[a];
       const Fate fate = fates_[a];
+      RHIZOME_DCHECK(fate != kCandidate);  // placed or evicted in the step that read it
       if (next.access != kNever) {
         buckets_.Add(next);
         fates_[next.access] = IsHit(fate) ? fate : kCandidate;
@@ -196,6 +204,7 @@ class ScheduleBuilder {
       if (untouched_ < frame_count_) {
         Prefill(a);
       } else {
+        RHIZOME_DCHECK(!free_.empty());
         fates_[a] = InsertFate(free_.back());
         free_.pop_back();
       }
@@ -244,6 +253,10 @@ class ScheduledPolicy final : public Policy {
     hashes_.reserve(trace.steps());
     for (std::size_t s = 0; s < trace.steps(); ++s) hashes_.push_back(HashKeys(trace.step(s)));
     FindLastUses();
+    RHIZOME_DCHECK(std::adjacent_find(prefill_.begin(), prefill_.end(),
+                                      [](const PrefillEntry& a, const PrefillEntry& b) {
+                                        return a.first >= b.first;
+                                      }) == prefill_.end());
   }
 
   std::span<const PrefillEntry> Prefill() const override { return prefill_; }
@@ -279,6 +292,7 @@ class ScheduledPolicy final : public Policy {
         const FrameId frame = FrameOf(fates_[a]);
         filled[frame] = step;
         last_use_[a] = !awaited[frame];  // in the hope of a hit, and lost before
+        RHIZOME_DCHECK(!awaited[frame] || count != 0);
         if (awaited[frame]) --count;
         awaited[frame] = false;
       }
@@ -288,6 +302,7 @@ class ScheduledPolicy final : public Policy {
         ++count;
         last_use_[a] = filled[FrameOf(fates_[a])] != step;
       }
+      RHIZOME_DCHECK(count <= bound);
       needed_[step] = std::max(needed_[s], count);
     }
   }
@@ -329,6 +344,10 @@ std::vector<NextUse> FindNextUses(const Trace& trace, std::uint64_t key_count) {
 Schedule BuildSchedule(const Trace& trace, std::span<const NextUse> next, std::uint32_t frame_count,
                        const AccessCosts& costs) {
   RHIZOME_CHECK(trace.keys.size() < kNever && trace.steps() < kNever);
+  RHIZOME_DCHECK(next.size() == trace.keys.size());
+  RHIZOME_DCHECK(costs.class_of.empty() || costs.class_of.size() == trace.keys.size());
+  RHIZOME_DCHECK(
+      std::all_of(costs.cost.begin(), costs.cost.end(), [](float cost) { return cost > 0; }));
   return ScheduleBuilder(trace, next, frame_count, costs).Build();
 }
 

@@ -93,6 +93,7 @@ class LruPolicy final : public Policy {
       plan.inserts.push_back({static_cast<std::uint32_t>(i), frame});
       LinkNewest(frame);
     }
+    RHIZOME_DCHECK(hits == plan.hits.size());
   }
 
  private:
@@ -103,6 +104,7 @@ class LruPolicy final : public Policy {
       return frame;
     }
     const FrameId oldest = newer_[sentinel_];
+    RHIZOME_DCHECK(oldest != sentinel_);  // every frame is linked or free
     Unlink(oldest);
     return oldest;
   }

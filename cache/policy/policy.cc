@@ -22,6 +22,9 @@ std::vector<CacheKey> RankByUse(const Trace& trace, std::uint64_t key_count) {
   for (std::size_t key = 0; key < uses.size(); ++key) {
     if (uses[key] > 0) ranking[begin[uses[key]]++] = static_cast<CacheKey>(key);
   }
+  RHIZOME_DCHECK(std::is_sorted(ranking.begin(), ranking.end(), [&uses](CacheKey a, CacheKey b) {
+    return uses[static_cast<std::size_t>(a)] > uses[static_cast<std::size_t>(b)];
+  }));
   return ranking;
 }
 

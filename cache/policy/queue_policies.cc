@@ -3,6 +3,7 @@
 
 #include "rhizome/cache/frame_table.h"
 #include "rhizome/cache/policy.h"
+#include "rhizome/storage/check.h"
 
 namespace rhizome {
 namespace {
@@ -26,16 +27,19 @@ class QueuePolicy : public Policy {
         continue;
       }
       if (size_ == table_.frame_count()) MakeRoom();
+      RHIZOME_DCHECK(size_ < table_.frame_count());
       resident_[static_cast<std::size_t>(key)] = true;
       ++size_;
       Insert(key);
     }
     for (std::uint32_t i = 0; i < keys.size(); ++i) {
       if (!resident(keys[i]) || table_.FrameOf(keys[i]) != kNoFrame) continue;
+      RHIZOME_DCHECK(!free_.empty());
       table_.Place(keys[i], free_.back());
       plan.inserts.push_back({i, free_.back()});
       free_.pop_back();
     }
+    RHIZOME_DCHECK(size_ + free_.size() == table_.frame_count());
   }
 
  protected:
@@ -47,6 +51,7 @@ class QueuePolicy : public Policy {
   virtual void MakeRoom() = 0;
 
   void Evict(CacheKey key) {
+    RHIZOME_DCHECK(resident(key) && size_ != 0);
     resident_[static_cast<std::size_t>(key)] = false;
     --size_;
     const FrameId frame = table_.FrameOf(key);
@@ -76,6 +81,7 @@ class ClockPolicy final : public QueuePolicy {
 
   void MakeRoom() override {
     while (true) {
+      RHIZOME_DCHECK(!queue_.empty());
       const CacheKey oldest = queue_.front();
       queue_.pop_front();
       if (!used_[static_cast<std::size_t>(oldest)]) return Evict(oldest);
@@ -128,6 +134,7 @@ class S3FifoPolicy final : public QueuePolicy {
   }
 
   bool ShrinkSmall() {
+    RHIZOME_DCHECK(!small_.empty());
     const CacheKey oldest = small_.front();
     small_.pop_front();
     if (UsesOf(oldest) > 1 && main_target_ > 0) {
@@ -142,6 +149,7 @@ class S3FifoPolicy final : public QueuePolicy {
 
   bool ShrinkMain() {
     while (true) {
+      RHIZOME_DCHECK(!main_.empty());
       const CacheKey oldest = main_.front();
       main_.pop_front();
       if (UsesOf(oldest) == 0) {

@@ -88,6 +88,7 @@ double ReplaySuperbatches(const Trace& trace, std::size_t superbatch,
     rows.clear();
     auto held = there.begin();
     for (const auto& [key, frame] : policy->Prefill()) {
+      RHIZOME_DCHECK(frame < frames.size() && frames[frame] == kNoRow);  // one key a frame
       frames[frame] = key;
       while (held != there.end() && *held < key) ++held;
       if (held == there.end() || *held != key) rows.push_back(key);
@@ -97,8 +98,10 @@ double ReplaySuperbatches(const Trace& trace, std::size_t superbatch,
       policy->Step(part.step(s), plan);
       ListMisses(part.step(s), plan, rows);
       sweeps.Add(rows);
-      for (const StepPlan::Place& insert : plan.inserts)
+      for (const StepPlan::Place& insert : plan.inserts) {
+        RHIZOME_DCHECK(insert.frame < frames.size() && insert.request < part.step(s).size());
         frames[insert.frame] = part.step(s)[insert.request];
+      }
     }
   }
   const bool has_second = steps > superbatch;

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "rhizome/storage/check.h"
+
 namespace rhizome::inline internal {
 
 /// A set of numbers in [0, size) that knows its greatest member: 64-ary bitsets, one above the
@@ -21,6 +23,7 @@ class StepSet {
   bool empty() const { return levels_.back().empty() || levels_.back()[0] == 0; }
 
   void Insert(std::size_t member) {
+    RHIZOME_DCHECK(member / 64 < levels_.front().size());
     for (std::vector<std::uint64_t>& words : levels_) {
       std::uint64_t& word = words[member / 64];
       const bool was_empty = word == 0;
@@ -31,6 +34,7 @@ class StepSet {
   }
 
   void Erase(std::size_t member) {
+    RHIZOME_DCHECK(member / 64 < levels_.front().size());
     for (std::vector<std::uint64_t>& words : levels_) {
       std::uint64_t& word = words[member / 64];
       word &= ~(std::uint64_t{1} << (member % 64));
@@ -41,6 +45,7 @@ class StepSet {
 
   /// The set must not be empty.
   std::size_t Max() const {
+    RHIZOME_DCHECK(!empty());
     std::size_t member = 0;
     for (std::size_t level = levels_.size(); level > 0; --level) {
       const std::uint64_t word = levels_[level - 1][member];

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "rhizome/cache/policy.h"
+#include "rhizome/storage/check.h"
 #include "rhizome/storage/read_cost.h"
 
 namespace rhizome::inline internal {
@@ -37,6 +38,7 @@ class Sweep {
 
  private:
   static double Between(CacheKey before, CacheKey row) {
+    RHIZOME_DCHECK(before < row);
     return static_cast<double>(row - before - 1);
   }
 

@@ -14,6 +14,20 @@ namespace {
 
 constexpr CacheKey kNothing = -1;
 
+/// Each request of a step is a hit or a miss, and only once.
+bool NamesEachRequestOnce(const StepPlan& plan, std::size_t requests) {
+  std::vector<bool> named(requests);
+  const auto name = [&](std::uint32_t request) {
+    if (request >= requests || named[request]) return false;
+    named[request] = true;
+    return true;
+  };
+  return plan.hits.size() + plan.misses.size() == requests &&
+         std::all_of(plan.misses.begin(), plan.misses.end(), name) &&
+         std::all_of(plan.hits.begin(), plan.hits.end(),
+                     [&](const StepPlan::Place& hit) { return name(hit.request); });
+}
+
 }  // namespace
 
 /// The prefill of the policy to come, and what is there of it.
@@ -45,6 +59,7 @@ struct BufferPool::Ahead {
   }
 
   void Take(CacheKey key, SlotId slot) {
+    RHIZOME_DCHECK(Wants(key));
     states[index.Find(key)] = State::kTaken;
     slots.push_back(slot);
   }
@@ -61,6 +76,7 @@ struct BufferPool::Ahead {
 
   /// Of what is missing, the first; to be read to `slot`.
   CacheKey TakeNext(SlotId slot) {
+    RHIZOME_DCHECK(missing != 0 && slots.size() < entries.size());
     while (states[next] != State::kMissing) ++next;
     states[next] = State::kTaken;
     slots.push_back(slot);
@@ -124,6 +140,7 @@ std::vector<PrefillEntry> BufferPool::Prefill() {
     const std::size_t at = index.Find(holds_[slot]);
     if (at == KeyIndex::kAbsent || there[at]) continue;
     there[at] = true;
+    RHIZOME_DCHECK(prefill[at].second < places.size());
     places[prefill[at].second] = slot;
     kept.push_back(slot);
   }
@@ -179,6 +196,7 @@ void BufferPool::EmptyDoneFrames() {
   for (const FrameId frame : done_) {
     if (!is_done_[frame]) continue;
     const SlotId slot = place_[frame];
+    RHIZOME_DCHECK(slot != kNowhere);
     if (!ahead_->Wants(holds_[slot])) {
       dropped.push_back(slot);
     } else if (ahead_->slots.size() < spare) {
@@ -210,6 +228,7 @@ std::vector<std::pair<CacheKey, SlotId>> BufferPool::TakeAhead(std::size_t least
     SetHolds(slot, key);
     taken.emplace_back(key, slot);
   }
+  RHIZOME_DCHECK(ahead_->slots.size() <= spare && std::is_sorted(taken.begin(), taken.end()));
   counters_.prefill += count;
   return taken;
 }
@@ -221,6 +240,7 @@ Result<std::size_t> BufferPool::WaitForRoom(std::size_t wanted) {
 void BufferPool::Plan(std::span<const CacheKey> keys, StepPlan& plan) {
   policy_->Step(keys, plan);
   RHIZOME_CHECK(plan.hits.size() + plan.misses.size() == keys.size());
+  RHIZOME_DCHECK(NamesEachRequestOnce(plan, keys.size()));
   counters_.requests += keys.size();
   counters_.hits += plan.hits.size();
   counters_.misses += plan.misses.size();
@@ -251,6 +271,9 @@ Status BufferPool::Hold(std::span<const CacheKey> keys, const StepPlan& plan,
   named.reserve(keys.size());
   for (const StepPlan::Place& hit : plan.hits) {
     slots[hit.request] = place_[hit.frame];
+    RHIZOME_DCHECK(
+        place_[hit.frame] != kNowhere &&
+        (holds_[place_[hit.frame]] == keys[hit.request] || holds_[place_[hit.frame]] == kNothing));
     named.push_back(place_[hit.frame]);
   }
   std::vector<SlotId> taken(plan.misses.size());

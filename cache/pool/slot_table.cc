@@ -37,8 +37,10 @@ SlotId SlotTable::TakeOne() {
     slot = free_.back();
     free_.pop_back();
   }
+  RHIZOME_DCHECK(names_[slot] == 0);
   ++used_;
   names_[slot] = 1;
+  RHIZOME_DCHECK(used_ + free_.size() == names_.size());
   return slot;
 }
 
@@ -47,6 +49,7 @@ void SlotTable::DropOne(SlotId slot) {
   if (--names_[slot] > 0) return;
   free_.push_back(slot);
   --used_;
+  RHIZOME_DCHECK(used_ + free_.size() == names_.size());
 }
 
 void SlotTable::DropUsedFromFree() {
@@ -55,6 +58,7 @@ void SlotTable::DropUsedFromFree() {
     if (names_[slot] == 0) free_[kept++] = slot;
   }
   free_.resize(kept);
+  RHIZOME_DCHECK(used_ + free_.size() == names_.size() && used_ <= most_);
 }
 
 void SlotTable::Take(std::span<SlotId> slots) {
@@ -66,6 +70,7 @@ void SlotTable::Rename(std::span<const SlotId> add, std::span<const SlotId> drop
   const MutexLock lock(mutex_);
   bool revived = false;
   for (const SlotId slot : add) {
+    RHIZOME_DCHECK(slot < names_.size());
     if (names_[slot]++ > 0) continue;
     revived = true;
     ++used_;
@@ -91,6 +96,7 @@ void SlotTable::Hold() {
 void SlotTable::Release(std::span<const SlotId> slots) {
   const MutexLock lock(mutex_);
   for (const SlotId slot : slots) DropOne(slot);
+  RHIZOME_DCHECK(holders_ != 0);
   --holders_;
   changed_.NotifyAll();
 }

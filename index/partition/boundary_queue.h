@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "rhizome/storage/check.h"
+
 namespace rhizome::inline internal {
 
 /// The boundary of a growing partition, ordered by fewest unassigned edges. It consists of buckets
@@ -37,12 +39,14 @@ class BoundaryQueue {
     for (; first_ < buckets_.size(); ++first_) {
       std::vector<Index>& bucket = buckets_[first_];
       while (!bucket.empty()) {
+        RHIZOME_DCHECK(size_ != 0);
         vertex = bucket.back();
         bucket.pop_back();
         --size_;
         if (free_edges(vertex) != 0) return true;
       }
     }
+    RHIZOME_DCHECK(size_ == 0);
     return false;
   }
 

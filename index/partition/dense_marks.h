@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "rhizome/storage/check.h"
+
 namespace rhizome::inline internal {
 
 /// Records which ids have been seen, to find out whether they are all of 0..bound-1. Ids below
@@ -10,12 +12,16 @@ namespace rhizome::inline internal {
 class DenseMarks {
  public:
   DenseMarks(std::uint64_t bound, std::uint64_t implied)
-      : implied_(implied), missing_(bound - implied), seen_(bound - implied) {}
+      : implied_(implied), missing_(bound - implied), seen_(bound - implied) {
+    RHIZOME_DCHECK(implied <= bound);
+  }
 
   /// `id` must be in [0, bound).
   void Mark(std::int64_t id) {
+    RHIZOME_DCHECK(id >= 0 && static_cast<std::uint64_t>(id) < implied_ + seen_.size());
     if (static_cast<std::uint64_t>(id) < implied_) return;
     auto known = seen_[static_cast<std::uint64_t>(id) - implied_];
+    RHIZOME_DCHECK(known || missing_ != 0);
     if (!known) --missing_;
     known = true;
   }

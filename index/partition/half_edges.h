@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rhizome/index/partition_input.h"
+#include "rhizome/storage/check.h"
 #include "rhizome/storage/io_queue.h"
 #include "rhizome/storage/result.h"
 
@@ -25,7 +26,10 @@ class HugeArray {
     return array;
   }
 
-  T& operator[](std::uint64_t i) const { return reinterpret_cast<T*>(memory_.bytes().data())[i]; }
+  T& operator[](std::uint64_t i) const {
+    RHIZOME_DCHECK(i < memory_.bytes().size() / sizeof(T));
+    return reinterpret_cast<T*>(memory_.bytes().data())[i];
+  }
   void Free() { memory_ = {}; }
 
  private:
@@ -82,6 +86,7 @@ class HalfEdges {
   }
   /// Sets the partition of an edge, that is, of both its half-edges.
   void set_part(std::uint64_t half, Part part) {
+    RHIZOME_DCHECK(part != kFree && twin_[twin_[half]] == half);
     std::atomic_ref(part_[half]).store(part, std::memory_order_relaxed);
     std::atomic_ref(part_[twin_[half]]).store(part, std::memory_order_relaxed);
   }
@@ -97,6 +102,7 @@ class HalfEdges {
     RHIZOME_RETURN_IF_ERROR(
         input.ForEach([&](std::uint64_t e, std::uint64_t src, std::uint64_t dst) {
           result[e] = part_[offsets_[src]++];
+          RHIZOME_DCHECK(result[e] != kFree);
           if (dst != src) ++offsets_[dst];
         }));
     return result;

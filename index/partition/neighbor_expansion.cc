@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "rhizome/storage/check.h"
 #include "rhizome/storage/mix.h"
 
 namespace rhizome::inline internal {
@@ -90,9 +91,22 @@ Status NeighborExpansion<Index, Part>::Run(const JobControl& control) {
     Merge();
     TwoHops();
     RefreshBoundaries();
+    RHIZOME_DCHECK(CountsAddUp());
     stalled_ = assigned_ == before;
   }
   return Status::Ok();
+}
+
+template <typename Index, typename Part>
+bool NeighborExpansion<Index, Part>::CountsAddUp() const {
+  std::uint64_t edges = 0;
+  std::uint64_t vertices = 0;
+  for (const Grower& grower : growers_) {
+    if (grower.edges > policy_.edge_cap) return false;
+    edges += grower.edges;
+    vertices += grower.vertices;
+  }
+  return edges == assigned_ && vertices == replica_count_ && assigned_ <= edge_count_;
 }
 
 template <typename Index, typename Part>
@@ -140,6 +154,7 @@ void NeighborExpansion<Index, Part>::Select(PartitionId p) {
   } else {
     grower.credit += grower.lambda * std::max(1 / policy_.lambda0, boundary);
   }
+  RHIZOME_DCHECK(grower.credit >= 0);
   const auto count = static_cast<std::uint64_t>(grower.credit);
   grower.credit -= static_cast<double>(count);
   grower.hungry = count != 0;
@@ -173,6 +188,7 @@ void NeighborExpansion<Index, Part>::Claim() {
     Grower& grower = growers_[p];
     const std::size_t begin = work_.size();
     for (const Index vertex : grower.selected) {
+      RHIZOME_DCHECK(free_[vertex] != 0);
       if (claim_[vertex] != kFree) continue;
       claim_[vertex] = static_cast<Part>(p);
       work_.push_back(vertex);
@@ -249,7 +265,10 @@ void NeighborExpansion<Index, Part>::OneHop() {
     room[piece.p] -= piece.quota[0];
   }
   workers_.ForEach(piece_count_, work_cost_, [this](std::size_t i) { TakeEdges(pieces_[i]); });
-  for (const Index vertex : work_) claim_[vertex] = kFree;
+  for (const Index vertex : work_) {
+    RHIZOME_DCHECK(claim_[vertex] != kFree);  // each vertex stands there once
+    claim_[vertex] = kFree;
+  }
 }
 
 template <typename Index, typename Part>
@@ -288,6 +307,7 @@ void NeighborExpansion<Index, Part>::Merge() {
   for (std::size_t i = 0; i < piece_count_; ++i) {
     Piece& piece = pieces_[i];
     Grower& grower = growers_[piece.p];
+    RHIZOME_DCHECK(piece.taken <= piece.quota[0]);
     grower.edges += piece.taken;
     assigned_ += piece.taken;
     grower.vertices += piece.reached.size();
@@ -339,9 +359,13 @@ void NeighborExpansion<Index, Part>::TwoHops() {
     }
   }
   workers_.ForEach(piece_count_, work_cost_, [this](std::size_t i) { GiveEdges(pieces_[i]); });
-  for (const Index vertex : work_) claim_[vertex] = kFree;
+  for (const Index vertex : work_) {
+    RHIZOME_DCHECK(claim_[vertex] != kFree);
+    claim_[vertex] = kFree;
+  }
   for (std::size_t i = 0; i < piece_count_; ++i) {
     for (std::size_t p = 0; p < growers_.size(); ++p) {
+      RHIZOME_DCHECK(pieces_[i].given[p] <= pieces_[i].quota[p]);
       growers_[p].edges += pieces_[i].given[p];
       assigned_ += pieces_[i].given[p];
     }
@@ -363,6 +387,7 @@ void NeighborExpansion<Index, Part>::GiveEdgesOf(Piece& piece, Index vertex) {
     if (other < vertex && claim_[other] != kFree) continue;
     const PartitionId p = BestShared(piece, vertex, other);
     if (p == kMaxPartitions) continue;
+    RHIZOME_DCHECK(piece.given[p] < piece.quota[p]);
     edges_.set_part(half, static_cast<Part>(p));
     ++piece.given[p];
     ++taken;

@@ -10,6 +10,7 @@
 #include "rhizome/index/partitioner.h"
 #include "rhizome/index/replica_sets.h"
 #include "rhizome/index/workers.h"
+#include "rhizome/storage/check.h"
 #include "rhizome/storage/job_control.h"
 
 namespace rhizome::inline internal {
@@ -109,9 +110,12 @@ class NeighborExpansion {
     return std::atomic_ref(free_[vertex]).load(std::memory_order_relaxed);
   }
   void LoseFree(std::uint64_t vertex, Index count) {
-    std::atomic_ref(free_[vertex]).fetch_sub(count, std::memory_order_relaxed);
+    const Index before = std::atomic_ref(free_[vertex]).fetch_sub(count, std::memory_order_relaxed);
+    RHIZOME_DCHECK(before >= count);
   }
 
+  // No partition is beyond its cap, and the counts of all add up.
+  bool CountsAddUp() const;
   double Speed(const Grower& grower) const;
   void Observe() const;
   void Select(PartitionId p);

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "rhizome/storage/check.h"
 #include "rhizome/storage/types.h"
 
 namespace rhizome::inline internal {
@@ -52,6 +53,7 @@ class OwnerChooser {
   }
 
   void Own(std::size_t vertex, PartitionId p) {
+    RHIZOME_DCHECK(owner_[vertex] == kNoOwner && p < partitions_);
     owner_[vertex] = p;
     ++rows_[p];
   }

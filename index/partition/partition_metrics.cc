@@ -1,9 +1,11 @@
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "rhizome/index/partition_balance.h"
 #include "rhizome/index/partitioner.h"
 #include "rhizome/index/streaming_partitioner.h"
+#include "rhizome/storage/check.h"
 #include "rhizome/storage/exceptions.h"
 
 namespace rhizome {
@@ -20,6 +22,7 @@ PartitionMetrics internal::MetricsOf(const ReplicaSets& replicas,
     interior += size == 1;
     total += size;
   }
+  RHIZOME_DCHECK(total == std::accumulate(vertices.begin(), vertices.end(), std::uint64_t{0}));
   if (present == 0) return {1, 1, 1, 1, 1, 1};
   return {.replication_factor = static_cast<double>(total) / static_cast<double>(present),
           .vertex_balance = Balance(vertices),

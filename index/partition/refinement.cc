@@ -4,7 +4,10 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <numeric>
 #include <utility>
+
+#include "rhizome/storage/check.h"
 
 namespace rhizome::inline internal {
 
@@ -117,6 +120,7 @@ void Refinement<Index, Part>::CountAll() {
   for (std::uint64_t half = 0; half < halves_.size(); ++half) {
     if (halves_.twin(half) >= half) ++edges_[halves_.part(half)];
   }
+  RHIZOME_DCHECK(CountsAddUp());
 }
 
 // Counts the edges of a vertex in each partition.
@@ -201,6 +205,8 @@ template <typename Index, typename Part>
 void Refinement<Index, Part>::Settle(std::uint64_t work) {
   workers_.ForEach(kShards, work, [this](std::size_t s) { Update(s); });
   for (Piece& piece : pieces_) {
+    // An edge that left a partition came to another.
+    RHIZOME_DCHECK(std::accumulate(piece.edges.begin(), piece.edges.end(), std::int64_t{0}) == 0);
     for (std::size_t p = 0; p < partitions_; ++p) {
       edges_[p] += static_cast<std::uint64_t>(std::exchange(piece.edges[p], 0));
     }
@@ -211,6 +217,17 @@ void Refinement<Index, Part>::Settle(std::uint64_t work) {
     }
     replica_count_ += static_cast<std::uint64_t>(std::exchange(shard.replicas, 0));
   }
+  RHIZOME_DCHECK(CountsAddUp());
+}
+
+template <typename Index, typename Part>
+bool Refinement<Index, Part>::CountsAddUp() const {
+  std::uint64_t replicas = 0;
+  for (std::size_t p = 0; p < partitions_; ++p) {
+    if (edges_[p] > halves_.size() || vertices_[p] > halves_.vertex_count()) return false;
+    replicas += vertices_[p];
+  }
+  return replicas == replica_count_;
 }
 
 // Moves edges of partitions above the mean to partitions below it that hold both ends. Each piece
@@ -255,6 +272,7 @@ void Refinement<Index, Part>::LevelPiece(Piece& piece) {
         if (to == kMaxPartitions || piece.quota[q] > piece.quota[to]) to = q;
       });
       if (to == kMaxPartitions) continue;
+      RHIZOME_DCHECK(!open_[from] && open_[to]);
       --piece.quota[from];
       --piece.quota[to];
       Record(piece, vertex, half, static_cast<Part>(to));
@@ -265,6 +283,7 @@ void Refinement<Index, Part>::LevelPiece(Piece& piece) {
 // Moves an edge, and records the change for Settle.
 template <typename Index, typename Part>
 void Refinement<Index, Part>::Record(Piece& piece, Index vertex, std::uint64_t half, Part to) {
+  RHIZOME_DCHECK(piece.begin <= vertex && vertex < piece.end);
   const Part from = halves_.part(half);
   if (from == to) return;
   halves_.set_part(half, to);
@@ -456,6 +475,8 @@ void Refinement<Index, Part>::DropBeyondRoom() {
       return false;
     });
   }
+  for (std::size_t p = 0; p < partitions_; ++p)
+    RHIZOME_DCHECK(edges[p] <= std::max(edges_[p], limits_.max_edges));
 }
 
 template <typename Index, typename Part>
@@ -473,6 +494,8 @@ void Refinement<Index, Part>::ApplyMove(Piece& piece, const Move& move) {
   } else {
     for (std::uint32_t i = 0; i < move.edges; ++i) {
       const Target& target = piece.targets[move.first + i];
+      // Nobody else moved it: DropConflicts.
+      RHIZOME_DCHECK(halves_.part(target.half) == move.from);
       Record(piece, move.vertex, target.half, target.to);
     }
   }
@@ -502,6 +525,7 @@ void Refinement<Index, Part>::Gain(Index vertex, PartitionId p, Shard& shard) {
 
 template <typename Index, typename Part>
 void Refinement<Index, Part>::Lose(Index vertex, PartitionId p, Shard& shard) {
+  RHIZOME_DCHECK(replicas_.Has(vertex, p));
   replicas_.Remove(vertex, p);
   --shard.vertices[p];
   --shard.replicas;
@@ -510,6 +534,7 @@ void Refinement<Index, Part>::Lose(Index vertex, PartitionId p, Shard& shard) {
 template <typename Index, typename Part>
 void Refinement<Index, Part>::UpdateHub(const Change& change, Shard& shard) {
   Index* counts = hub_counts(change.vertex);
+  RHIZOME_DCHECK(change.from != change.to && counts[change.from] != 0);
   const Index left = --counts[change.from];
   if (left == 1) single_.Add(change.vertex, change.from);
   if (left == 0) {
@@ -527,6 +552,7 @@ void Refinement<Index, Part>::UpdateHub(const Change& change, Shard& shard) {
 // Recomputes both sets of a vertex. Idempotent.
 template <typename Index, typename Part>
 void Refinement<Index, Part>::Recount(Index vertex, Shard& shard) {
+  RHIZOME_DCHECK(!is_hub(vertex));
   std::array<std::uint64_t, kMaxWords> once{};
   std::array<std::uint64_t, kMaxWords> twice{};
   for (std::uint64_t half = halves_.begin(vertex); half < halves_.end(vertex); ++half) {

@@ -102,6 +102,8 @@ class Refinement {
 
   void CutIntoPieces();
   void CountAll();
+  // The vertices of all partitions are the replicas, and no count wrapped.
+  bool CountsAddUp() const;
 
   // refinement_rebalance.cc: brings the result within the bounds where prices alone do not. One
   // thread.

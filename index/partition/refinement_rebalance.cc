@@ -4,6 +4,7 @@
 
 #include "rhizome/index/boundary_queue.h"
 #include "rhizome/index/refinement.h"
+#include "rhizome/storage/check.h"
 #include "rhizome/storage/mix.h"
 
 namespace rhizome::inline internal {
@@ -64,7 +65,9 @@ void Refinement<Index, Part>::Blend(std::uint64_t share, std::uint64_t of) {
     return halves_.twin(half) >= half && ScaleTo(Mix64(half), of) < share;
   };
   for (std::uint64_t half = 0; half < halves_.size(); ++half) {
-    if (dealt(half)) --left[halves_.part(half)];
+    if (!dealt(half)) continue;
+    RHIZOME_DCHECK(left[halves_.part(half)] != 0);
+    --left[halves_.part(half)];
   }
   const std::uint64_t mean = (total + partitions_ - 1) / partitions_;
   for (std::uint64_t half = 0; half < halves_.size(); ++half) {
@@ -117,6 +120,7 @@ Status Refinement<Index, Part>::Exchange(const JobControl& control) {
 // fewest replicas an edge.
 template <typename Index, typename Part>
 void Refinement<Index, Part>::ExchangeBetween(PartitionId from, PartitionId to) {
+  RHIZOME_DCHECK(vertices_[from] >= vertices_[to]);
   const std::uint64_t moves = std::max<std::uint64_t>(1, (vertices_[from] - vertices_[to]) / 4);
   std::vector<Index> heavy = VerticesByCount(to);
   BoundaryQueue<Index> light;
@@ -190,6 +194,7 @@ Index Refinement<Index, Part>::Count(Index vertex, PartitionId p) {
 template <typename Index, typename Part>
 void Refinement<Index, Part>::MoveEdge(Index vertex, std::uint64_t half, PartitionId to) {
   const Part from = halves_.part(half);
+  RHIZOME_DCHECK(from != to && HasRoom(to, 1));
   halves_.set_part(half, static_cast<Part>(to));
   --edges_[from];
   ++edges_[to];
@@ -218,7 +223,11 @@ Status Refinement<Index, Part>::SpreadInterior(const JobControl& control) {
       kMaxInteriorShare * static_cast<double>(halves_.vertex_count()) / partitions_);
   std::vector<std::uint64_t> interior(partitions_);
   const auto count = [&](std::uint64_t v, std::uint64_t change) {
-    if (replicas_.Size(v) == 1) replicas_.ForEach(v, [&](PartitionId p) { interior[p] += change; });
+    if (replicas_.Size(v) != 1) return;
+    replicas_.ForEach(v, [&](PartitionId p) {
+      RHIZOME_DCHECK(change == 1 || interior[p] != 0);
+      interior[p] += change;
+    });
   };
   constexpr std::uint64_t kLess = ~std::uint64_t{0};
   for (std::uint64_t v = 0; v < halves_.vertex_count(); ++v) count(v, 1);
@@ -244,6 +253,7 @@ Status Refinement<Index, Part>::SpreadInterior(const JobControl& control) {
       for (const std::uint64_t end : ends) count(end, kLess);
       for (std::uint64_t half = halves_.begin(v); half < halves_.end(v); ++half)
         MoveEdge(vertex, half, to);
+      RHIZOME_DCHECK(replicas_.Size(v) == 1 && replicas_.Has(v, to));
       for (const std::uint64_t end : ends) count(end, 1);
       moved = true;
     }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "rhizome/storage/check.h"
 #include "rhizome/storage/types.h"
 
 namespace rhizome::inline internal {
@@ -43,6 +44,7 @@ class ReplicaCounts {
   }
   Index Decrement(std::uint64_t vertex, PartitionId p) {
     const std::uint64_t slot = Find(vertex, p);
+    RHIZOME_DCHECK(slot < first_[vertex + 1] && count_[slot] != 0);
     if (--count_[slot] == 0) part_[slot] = kFree;
     return count_[slot];
   }
@@ -72,6 +74,7 @@ class ReplicaCounts {
   std::uint64_t FreeSlot(std::uint64_t vertex) const {
     std::uint64_t slot = first_[vertex];
     while (part_[slot] != kFree) ++slot;
+    RHIZOME_DCHECK(slot < first_[vertex + 1]);
     return slot;
   }
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vector>
 
+#include "rhizome/storage/check.h"
 #include "rhizome/storage/types.h"
 
 namespace rhizome::inline internal {
@@ -32,28 +33,28 @@ class ReplicaSets {
   std::uint64_t vertex_count() const { return vertices_; }
 
   bool Has(std::uint64_t vertex, PartitionId p) const {
-    return (bytes_[vertex * width_ + p / 8] >> (p % 8) & 1) != 0;
+    return (bytes_[At(vertex, p)] >> (p % 8) & 1) != 0;
   }
 
   /// Returns true if `p` was not in the set before.
   bool Add(std::uint64_t vertex, PartitionId p) {
-    std::uint8_t& byte = bytes_[vertex * width_ + p / 8];
+    std::uint8_t& byte = bytes_[At(vertex, p)];
     const auto bit = static_cast<std::uint8_t>(1U << (p % 8));
     const bool added = (byte & bit) == 0;
     byte |= bit;
     return added;
   }
   void Remove(std::uint64_t vertex, PartitionId p) {
-    bytes_[vertex * width_ + p / 8] &= static_cast<std::uint8_t>(~(1U << (p % 8)));
+    bytes_[At(vertex, p)] &= static_cast<std::uint8_t>(~(1U << (p % 8)));
   }
 
   /// Do what Has and Add do, while other threads call these two, even for the same vertex.
   bool HasShared(std::uint64_t vertex, PartitionId p) {
-    const std::atomic_ref<std::uint8_t> byte(bytes_[vertex * width_ + p / 8]);
+    const std::atomic_ref<std::uint8_t> byte(bytes_[At(vertex, p)]);
     return (byte.load(std::memory_order_relaxed) >> (p % 8) & 1) != 0;
   }
   bool AddShared(std::uint64_t vertex, PartitionId p) {
-    const std::atomic_ref<std::uint8_t> byte(bytes_[vertex * width_ + p / 8]);
+    const std::atomic_ref<std::uint8_t> byte(bytes_[At(vertex, p)]);
     const auto bit = static_cast<std::uint8_t>(1U << (p % 8));
     return (byte.fetch_or(bit, std::memory_order_relaxed) & bit) == 0;
   }
@@ -67,6 +68,7 @@ class ReplicaSets {
   }
 
   void set_word(std::uint64_t vertex, std::size_t index, std::uint64_t word) {
+    RHIZOME_DCHECK(vertex < vertices_ && index < words_ && (word & ~mask_) == 0);
     std::memcpy(bytes_.data() + vertex * width_ + 8 * index, &word, width_ < 8 ? width_ : 8);
   }
 
@@ -97,6 +99,11 @@ class ReplicaSets {
   }
 
  private:
+  std::size_t At(std::uint64_t vertex, PartitionId p) const {
+    RHIZOME_DCHECK(vertex < vertices_ && p / 8U < width_);
+    return vertex * width_ + p / 8;
+  }
+
   static std::size_t Width(std::uint32_t partitions) {
     return partitions <= 64 ? (partitions + 7) / 8 : std::size_t{8} * ((partitions + 63) / 64);
   }

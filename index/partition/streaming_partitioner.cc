@@ -8,6 +8,7 @@
 
 #include "rhizome/index/owner_chooser.h"
 #include "rhizome/index/partition_balance.h"
+#include "rhizome/storage/check.h"
 #include "rhizome/storage/mix.h"
 
 namespace rhizome::inline internal {
@@ -50,7 +51,9 @@ class Hash2dPartitioner final : public StreamingPartitioner {
       : StreamingPartitioner(vertex_count, options.partitions, false),
         rows_(GridRows(options.partitions)),
         columns_(options.partitions / rows_),
-        key_(Mix64(options.seed)) {}
+        key_(Mix64(options.seed)) {
+    RHIZOME_DCHECK(rows_ <= columns_ && rows_ * columns_ == options.partitions);
+  }
 
  private:
   PartitionId Choose(std::uint64_t, std::uint64_t src, std::uint64_t dst) override {
@@ -122,6 +125,7 @@ class RangePartitioner final : public StreamingPartitioner {
     }
     ends_.resize(partitions() - 1, degrees_.size());
     ends_.push_back(std::numeric_limits<std::uint64_t>::max());
+    RHIZOME_DCHECK(ends_.size() == partitions() && std::is_sorted(ends_.begin(), ends_.end()));
     degrees_ = {};
   }
 
@@ -155,6 +159,7 @@ class HdrfPartitioner final : public StreamingPartitioner {
     PartitionId best = least_;
     double best_score = -1;
     const auto consider = [&](PartitionId p) {
+      RHIZOME_DCHECK(edges[least_] <= edges[p] && edges[p] <= edges[most_]);
       if (edges[p] >= cap_) return;
       const double score = (replicas().Has(src, p) ? src_worth : 0) +
                            (replicas().Has(dst, p) ? dst_worth : 0) +
@@ -165,6 +170,7 @@ class HdrfPartitioner final : public StreamingPartitioner {
     };
     consider(least_);
     replicas().ForEachOfEither(src, dst, consider);
+    RHIZOME_DCHECK(edges[best] < cap_ || edges[least_] >= cap_);  // more edges than were announced
     CountEdge(best);
     return best;
   }
@@ -245,7 +251,9 @@ void StreamingPartitioner::CountDegrees(VertexId, VertexId) {}
 PartitionId StreamingPartitioner::Assign(VertexId src, VertexId dst) {
   const auto u = static_cast<std::uint64_t>(src);
   const auto v = static_cast<std::uint64_t>(dst);
+  RHIZOME_DCHECK(u < replicas_.vertex_count() && v < replicas_.vertex_count());
   const PartitionId p = Choose(position_++, u, v);
+  RHIZOME_DCHECK(p < partitions());
   ++edges_[p];
   Record(u, p);
   if (v != u) Record(v, p);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/index/plain_neighbors.h"
 #include "rhizome/storage/check.h"
@@ -36,6 +38,9 @@ Status CompressedNeighbors::LookUpList(std::span<const EntryRef> entries, std::s
   const LocalId local = entries.front().local;
   const Adjacency& partition = *partitions_[entries.front().partition];
   const Adjacency::Range list = partition.Entries(local, direction_);
+  RHIZOME_DCHECK(std::all_of(entries.begin(), entries.end(), [&](const EntryRef& entry) {
+    return entry.position >= list.first && entry.position - list.first < list.count;
+  }));
   const bool whole = entries.size() * kDecodeShare >= list.count;
   if (partition.codec() == TopologyCodec::kNone || whole) {
     const auto neighbors = partition.ReadList(local, direction_, scratch);

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 
+#include "rhizome/storage/check.h"
 #include "rhizome/storage/mix.h"
 
 namespace rhizome::inline internal {
@@ -28,6 +29,7 @@ void FloydByComparing(CounterRandom& random, std::uint64_t size, std::uint64_t d
     bool taken = false;
     for (std::uint64_t k = 0; k < i; ++k) taken |= out[k] == position;
     out[i] = taken ? last : position;
+    RHIZOME_DCHECK(std::find(out.data(), out.data() + i, out[i]) == out.data() + i);  // distinct
   }
 }
 
@@ -35,6 +37,7 @@ void FloydByComparing(CounterRandom& random, std::uint64_t size, std::uint64_t d
 void SelectInOrder(CounterRandom& random, std::uint64_t size, std::uint64_t draws,
                    std::vector<std::uint64_t>& out) {
   for (std::uint64_t i = 0; out.size() < draws; ++i) {
+    RHIZOME_DCHECK(i < size);
     if (random.Below(size - i) < draws - out.size()) out.push_back(i);
   }
 }
@@ -43,12 +46,14 @@ void SelectInOrder(CounterRandom& random, std::uint64_t size, std::uint64_t draw
 
 void PositionDrawer::WithReplacement(CounterRandom& random, std::uint64_t size, std::uint64_t draws,
                                      std::vector<std::uint64_t>& out) {
+  RHIZOME_DCHECK(size > 0 || draws == 0);
   out.resize(draws);
   for (std::uint64_t& position : out) position = random.Below(size);
 }
 
 void PositionDrawer::WithoutReplacement(CounterRandom& random, std::uint64_t size,
                                         std::uint64_t draws, std::vector<std::uint64_t>& out) {
+  RHIZOME_DCHECK(draws <= size);
   if (draws <= kFewDraws) return FloydByComparing(random, size, draws, out);
   out.clear();
   if (size / kDensePositions <= draws) return SelectInOrder(random, size, draws, out);
@@ -62,7 +67,8 @@ void PositionDrawer::Floyd(CounterRandom& random, std::uint64_t size, std::uint6
     std::uint64_t position = random.Below(j + 1);
     if (!Insert(position)) {
       position = j;
-      Insert(j);
+      const bool fresh = Insert(j);
+      RHIZOME_DCHECK(fresh);  // all before are below j
     }
     out.push_back(position);
   }

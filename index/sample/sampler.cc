@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "rhizome/index/adjacency.h"
@@ -15,6 +16,7 @@
 #include "rhizome/index/sampler_plan.h"
 #include "rhizome/index/sampler_scratch.h"
 #include "rhizome/index/vertex_order.h"
+#include "rhizome/storage/check.h"
 #include "rhizome/storage/exceptions.h"
 
 namespace rhizome {
@@ -159,6 +161,10 @@ Status Sampler::Impl::Sample(std::span<const VertexId> seeds,
   if (options_.frontier == Frontier::kOnce) {
     out.offsets.resize(out.rows.size() + 1, out.neighbors.size());
   }
+  RHIZOME_DCHECK(out.hop_offsets.size() == plan_.size() + 2 &&
+                 out.hop_offsets.back() == out.rows.size());
+  RHIZOME_DCHECK(std::is_sorted(out.hop_offsets.begin(), out.hop_offsets.end()));
+  RHIZOME_DCHECK(!options_.disjoint || out.seed_of.size() == out.rows.size());
   return Status::Ok();
 }
 
@@ -299,6 +305,8 @@ void Sampler::Impl::Pick(const Hop& hop, std::size_t c, SampleChunk& chunk) cons
   slice.rows = slice.rows.subspan(c * kGrain, count);
   if (options_.disjoint) slice.subgraphs = slice.subgraphs.subspan(c * kGrain, count);
   chunk.picker.Pick(*tables_, slice, chunk.entries, chunk.counts);
+  RHIZOME_DCHECK(std::accumulate(chunk.counts.begin(), chunk.counts.end(), std::uint64_t{0}) ==
+                 chunk.entries.size());
 }
 
 // Entries of the delta are read from its view. The source looks all other entries up in one call,
@@ -320,7 +328,10 @@ Status Sampler::Impl::LookUp(std::span<EntryRef> entries, std::span<Row> rows,
     RHIZOME_RETURN_IF_ERROR(status);
   }
   const std::span<const Row> added = view_->rows(options_.direction);
-  for (const auto& [i, entry] : scratch.added) rows[i] = added[entry.position];
+  for (const auto& [i, entry] : scratch.added) {
+    RHIZOME_DCHECK(entry.position < added.size());
+    rows[i] = added[entry.position];
+  }
   return Status::Ok();
 }
 
@@ -409,6 +420,11 @@ Status Sampler::Impl::Finish(const Hop& hop, std::size_t c, const SampleChunk& c
   Append(chunk.types, out.types);
   Append(chunk.weights, out.weights);
   Append(chunk.edges, out.edges);
+  // Whatever is kept of an edge stands parallel to its neighbour.
+  RHIZOME_DCHECK(end == out.neighbors.size() && out.offsets.back() == end);
+  RHIZOME_DCHECK(!typed_ || out.types.size() == out.neighbors.size());
+  RHIZOME_DCHECK(!weighted_ || out.weights.size() == out.neighbors.size());
+  RHIZOME_DCHECK(!options_.edge_ids || out.edges.size() == out.neighbors.size());
   return Status::Ok();
 }
 

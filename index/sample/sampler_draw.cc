@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "rhizome/storage/check.h"
+
 namespace rhizome::inline internal {
 
 namespace {
@@ -13,6 +15,7 @@ void AppendEntries(std::span<const Piece> pieces, std::span<const std::uint64_t>
   if (pieces.size() == 1) {
     const Piece& piece = pieces[0];
     for (const std::uint64_t position : positions) {
+      RHIZOME_DCHECK(position < piece.end);
       entries.push_back({piece.first + position, piece.local, piece.partition});
     }
     return;
@@ -31,6 +34,7 @@ void AppendAll(std::span<const Piece> pieces, std::vector<EntryRef>& entries) {
       entries.push_back({position, piece.local, piece.partition});
     }
   }
+  RHIZOME_DCHECK(i == LengthOf(pieces));
 }
 
 }  // namespace

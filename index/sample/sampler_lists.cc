@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "rhizome/index/graph_parts.h"
+#include "rhizome/storage/check.h"
 
 namespace rhizome::inline internal {
 
@@ -19,6 +20,7 @@ ListFinder::ListFinder(const GraphSnapshot& graph, std::shared_ptr<const DeltaVi
 }
 
 void ListFinder::FindAll(std::span<const Row> rows, std::span<VertexList> lists) const {
+  RHIZOME_DCHECK(rows.size() == lists.size());
   // Each loop prefetches the data that the next one reads.
   if (view_ == nullptr) {
     for (std::size_t i = 0; i < rows.size(); ++i) Locate(rows[i], lists[i]);
@@ -38,6 +40,8 @@ void ListFinder::FindAll(std::span<const Row> rows, std::span<VertexList> lists)
     } else {
       list.shared = view_->PiecesAt(list.own.first, direction_);
     }
+    RHIZOME_DCHECK(std::is_sorted(list.pieces().begin(), list.pieces().end(),
+                                  [](const Piece& a, const Piece& b) { return a.end < b.end; }));
   }
 }
 

@@ -10,6 +10,7 @@
 #include "rhizome/index/graph.h"
 #include "rhizome/index/replica_table.h"
 #include "rhizome/index/vertex_order.h"
+#include "rhizome/storage/check.h"
 
 namespace rhizome::inline internal {
 
@@ -50,6 +51,7 @@ struct PlaceInList {
   }
 };
 inline PlaceInList FindPiece(std::span<const Piece> pieces, std::uint64_t position) {
+  RHIZOME_DCHECK(position < LengthOf(pieces));
   // A hub with many erased edges is cut into many pieces; other lists have few. The loops have no
   // branches, because the piece cannot be predicted.
   constexpr std::size_t kFew = 8;
@@ -61,6 +63,7 @@ inline PlaceInList FindPiece(std::span<const Piece> pieces, std::uint64_t positi
       p += position >= pieces[p + rest / 2 - 1].end ? rest / 2 : 0;
     }
   }
+  RHIZOME_DCHECK(position < pieces[p].end && (p == 0 || position >= pieces[p - 1].end));
   return {pieces[p], p == 0 ? 0 : pieces[p - 1].end};
 }
 

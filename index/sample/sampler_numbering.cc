@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "rhizome/storage/check.h"
 #include "rhizome/storage/mix.h"
 
 namespace rhizome::inline internal {
@@ -32,9 +33,11 @@ void Numbering::Number(std::span<const Row> drawn, std::span<std::int64_t> local
     if (i + kPrefetchDistance < drawn.size()) {
       __builtin_prefetch(table + drawn[i + kPrefetchDistance], 1);
     }
+    RHIZOME_DCHECK(static_cast<std::uint64_t>(drawn[i]) < local_of_row_.size());
     // This has no branch, because it cannot be predicted whether a vertex is new.
     const Row row = drawn[i];
     std::uint32_t& entry = table[row];
+    RHIZOME_DCHECK(entry == kNone || entry < count);
     const bool fresh = entry == kNone;
     const std::uint32_t local = fresh ? static_cast<std::uint32_t>(count) : entry;
     known[count] = row;
@@ -59,6 +62,7 @@ void Numbering::NumberIn(std::uint32_t subgraph, std::span<const Row> drawn,
       slots_[slot] = {
           .row = row, .subgraph = subgraph, .local = static_cast<std::uint32_t>(known.size())};
       ++used_;
+      RHIZOME_DCHECK(2 * used_ <= slots_.size());
       known.push_back(row);
       subgraph_of.push_back(subgraph);
     }
@@ -90,7 +94,10 @@ void Numbering::Forget(std::span<const Row> known) {
     used_ = 0;
     return;
   }
-  for (const Row row : known) local_of_row_[static_cast<std::size_t>(row)] = kNone;
+  for (const Row row : known) {
+    RHIZOME_DCHECK(local_of_row_[static_cast<std::size_t>(row)] != kNone);  // each has one number
+    local_of_row_[static_cast<std::size_t>(row)] = kNone;
+  }
 }
 
 }  // namespace rhizome::inline internal

@@ -11,6 +11,7 @@
 #include "rhizome/index/bound_search.h"
 #include "rhizome/index/parallel.h"
 #include "rhizome/index/vertex_order.h"
+#include "rhizome/storage/check.h"
 
 namespace rhizome::inline internal {
 
@@ -168,6 +169,7 @@ void TimeOrder::Latest(CounterRandom& random, std::span<const Piece> eligible, s
     ties.push_back({.end = before + first_later - first_tie, .first = begin + first_tie});
     begin = piece.end;
   }
+  RHIZOME_DCHECK(out.size() < draws && draws - out.size() <= ties.back().end);
   std::vector<std::uint64_t> chosen;
   drawer.WithoutReplacement(random, ties.back().end, draws - out.size(), chosen);
   for (const std::uint64_t tie : chosen) {
@@ -175,6 +177,7 @@ void TimeOrder::Latest(CounterRandom& random, std::span<const Piece> eligible, s
     while (tie >= ties[p].end) ++p;
     out.push_back(ties[p].first + tie - (p == 0 ? 0 : ties[p - 1].end));
   }
+  RHIZOME_DCHECK(out.size() == draws);
 }
 
 }  // namespace rhizome::inline internal

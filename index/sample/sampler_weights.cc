@@ -7,6 +7,7 @@
 #include "rhizome/index/adjacency.h"
 #include "rhizome/index/parallel.h"
 #include "rhizome/index/vertex_order.h"
+#include "rhizome/storage/check.h"
 
 namespace rhizome::inline internal {
 
@@ -187,6 +188,7 @@ void WeightedDrawer::WithoutReplacement(CounterRandom& random, const WeightTable
     }
   }
   if (out.size() < draws) KeysOfPieces(random, weights, pieces, draws - out.size(), out);
+  RHIZOME_DCHECK(out.size() <= draws);
 }
 
 void WeightedDrawer::WithReplacement(CounterRandom& random, const WeightTable& weights,
@@ -222,6 +224,7 @@ std::uint64_t WeightedDrawer::DrawOne(CounterRandom& random, const WeightTable& 
                                       std::span<const Piece> pieces) const {
   const double sum = piece_ends_.empty() ? 0 : piece_ends_.back();
   if (sum <= 0) return WeightTable::kNowhere;
+  RHIZOME_DCHECK(piece_ends_.size() == pieces.size());
   const double share = random.Unit() * sum;
   const auto after = std::upper_bound(piece_ends_.begin(), piece_ends_.end(), share);
   std::size_t p =
@@ -233,6 +236,8 @@ std::uint64_t WeightedDrawer::DrawOne(CounterRandom& random, const WeightTable& 
   const Piece& piece = pieces[p];
   const std::uint64_t found = weights.Find(
       piece.partition, piece.first, piece.first + piece.end - begin, std::max(share - before, 0.0));
+  RHIZOME_DCHECK(found == WeightTable::kNowhere ||
+                 (found >= piece.first && found - piece.first < piece.end - begin));
   return found == WeightTable::kNowhere ? found : begin + found - piece.first;
 }
 

@@ -10,6 +10,7 @@
 #include "rhizome/index/counter_random.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/sampler_lists.h"
+#include "rhizome/storage/check.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome::inline internal {
@@ -29,6 +30,7 @@ class WeightTable {
                                     Direction direction);
 
   float At(PartitionId partition, std::uint64_t position) const {
+    RHIZOME_DCHECK(position < weights_[partition].size());
     return weights_[partition][position];
   }
 

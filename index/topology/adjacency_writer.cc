@@ -15,6 +15,7 @@
 #include "rhizome/index/compressed_list.h"
 #include "rhizome/index/rank_bitmap.h"
 #include "rhizome/index/section_struct.h"
+#include "rhizome/storage/check.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -37,6 +38,7 @@ class TypeLists {
  public:
   /// Returns the number of the type list for entries with these types, which must not descend.
   std::uint64_t NumberOf(std::span<const TypeId> types) {
+    RHIZOME_DCHECK(std::is_sorted(types.begin(), types.end()));
     key_.clear();
     for (std::size_t i = 0; i < types.size(); ++i) {
       if (i + 1 < types.size() && types[i + 1] == types[i]) continue;
@@ -76,7 +78,20 @@ std::vector<std::uint64_t> CountOffsets(std::span<const LocalId> vertex_of_entry
   std::vector<std::uint64_t> offsets(vertices + 1, 0);
   for (const LocalId vertex : vertex_of_entry) ++offsets[vertex + std::size_t{1}];
   for (std::uint64_t v = 0; v < vertices; ++v) offsets[v + 1] += offsets[v];
+  RHIZOME_DCHECK(offsets.back() == vertex_of_entry.size());
   return offsets;
+}
+
+/// Returns whether every list is in the order of (type, neighbour).
+bool ListsAreSorted(const Lists& lists) {
+  const auto entry = [&](std::uint64_t e) {
+    return std::pair(lists.types.empty() ? TypeId{0} : lists.types[e], lists.neighbors[e]);
+  };
+  for (std::size_t v = 0; v + 1 < lists.offsets.size(); ++v) {
+    for (std::uint64_t e = lists.offsets[v] + 1; e < lists.offsets[v + 1]; ++e)
+      if (entry(e) < entry(e - 1)) return false;
+  }
+  return true;
 }
 
 // Compaction passes lists of the previous generation, which are mostly sorted already.
@@ -189,6 +204,9 @@ Status PartitionWriter::NumberVertices() {
   mirror_rows_.Seal();
   mirror_rows_.ForEach([&](std::uint64_t row) { mirrors_.push_back(row); });
   vertices_ = owned_ + mirrors_.size();
+  RHIZOME_DCHECK(std::is_sorted(owned_rows_.begin(), owned_rows_.end()) &&
+                 std::is_sorted(mirrors_.begin(), mirrors_.end()));
+  RHIZOME_DCHECK(order_.grouped() || owned_rows_.size() == owned_);
   if (vertices_ >= UINT32_MAX)
     return Status::InvalidArgument(
         fmt::format("partition {} would hold {} vertices, more than 2^32 - 2; use more partitions",
@@ -224,6 +242,7 @@ Lists PartitionWriter::SortNeighbors(LocalEdges ends) const {
   for (std::uint64_t e = 0; e < edge_count_; ++e)
     lists.neighbors[next[ends.from[e]]++] = ends.to[e];
   for (std::uint64_t v = 0; v < vertices_; ++v) {
+    RHIZOME_DCHECK(next[v] == lists.offsets[v + 1]);
     SortUnlessSorted(std::span(lists.neighbors)
                          .subspan(lists.offsets[v], lists.offsets[v + 1] - lists.offsets[v]),
                      std::less<LocalId>());
@@ -346,6 +365,9 @@ Status PartitionWriter::WriteRows() {
 }
 
 Status PartitionWriter::WriteLists(const SideKinds& kinds, const Lists& lists) {
+  RHIZOME_DCHECK(lists.offsets.size() == vertices_ + 1 && lists.neighbors.size() == edge_count_);
+  RHIZOME_DCHECK(lists.types.empty() || lists.types.size() == edge_count_);
+  RHIZOME_DCHECK(ListsAreSorted(lists));
   RHIZOME_RETURN_IF_ERROR(WriteOffsets(writer_, kinds.offsets, lists.offsets));
   if (compressed()) {
     RHIZOME_RETURN_IF_ERROR(WriteCompressed(kinds, lists));
@@ -408,6 +430,7 @@ Status PartitionWriter::WriteEdges() {
   if (context_.edge_types > 1) {
     RHIZOME_RETURN_IF_ERROR(type_lists_.Write(writer_));
   }
+  RHIZOME_DCHECK(!context_.weighted || weights_.size() == edge_count_);
   if (!context_.weighted) return Status::Ok();
   return writer_.AddSection(Kind(PartitionSection::kWeights), std::span<const float>(weights_));
 }
@@ -426,6 +449,7 @@ Status PartitionWriter::WriteDegrees(const SideKinds& kinds,
   std::vector<std::uint64_t> above;
   above.reserve(degree_here.size());
   ForEachBoundaryRow([&](Row row) {
+    RHIZOME_DCHECK(degree_of_row[static_cast<std::size_t>(row)] >= degree_here[above.size()]);
     above.push_back(degree_of_row[static_cast<std::size_t>(row)] - degree_here[above.size()]);
   });
   return WritePatched(writer_, kinds.degrees, above);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "rhizome/storage/check.h"
+
 namespace rhizome::inline internal {
 
 namespace {
@@ -53,6 +55,7 @@ bool BlockCache::Read(std::uint64_t block, std::uint64_t offset, std::span<std::
   if (block >= slots_.size()) return false;
   const std::uint32_t number = slots_[block].load(std::memory_order_acquire);
   if (number == kNone) return false;
+  RHIZOME_DCHECK(number < frame_count_ && offset + out.size() <= block_bytes_);
   if (fixed_) {
     std::memcpy(out.data(), BytesOf(number) + offset, out.size());
     return true;
@@ -92,6 +95,8 @@ bool BlockCache::Insert(std::uint64_t block, std::span<const std::byte> bytes, R
     ++shard.used;
     Used(static_cast<std::int64_t>(block_bytes_ + kFrameOverhead));
   }
+  RHIZOME_DCHECK(bytes.size() <= block_bytes_);
+  RHIZOME_DCHECK(fixed_ || number - shard.first < shard.count);
   Frame& frame = frames_[number];
   std::memcpy(BytesOf(number), bytes.data(), bytes.size());
   frame.block.store(block, std::memory_order_relaxed);
@@ -127,7 +132,9 @@ std::uint32_t BlockCache::Evict(Shard& shard) {
     std::uint32_t unpinned = 0;
     if (!frame.pins.compare_exchange_strong(unpinned, kEvicting, std::memory_order_acquire))
       continue;
-    slots_[frame.block.load(std::memory_order_relaxed)].store(kNone, std::memory_order_relaxed);
+    auto& slot = slots_[frame.block.load(std::memory_order_relaxed)];
+    RHIZOME_DCHECK(slot.load(std::memory_order_relaxed) == number);
+    slot.store(kNone, std::memory_order_relaxed);
     if (metrics_ != nullptr) metrics_->Add(evictions_);
     return number;
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rhizome/index/bound_search.h"
+#include "rhizome/storage/check.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -49,6 +50,8 @@ std::uint64_t ChooseLargestStep(std::span<const std::uint64_t> offsets,
 
 Status WriteOffsets(SectionFileWriter& writer, const OffsetKinds& kinds,
                     std::span<const std::uint64_t> offsets) {
+  RHIZOME_DCHECK(offsets.empty() || offsets.front() == 0);
+  RHIZOME_DCHECK(std::is_sorted(offsets.begin(), offsets.end()));
   const std::vector<std::uint64_t> reaches = Reaches(offsets);
   const std::uint64_t largest = ChooseLargestStep(offsets, reaches);
   std::vector<std::uint64_t> bases(reaches.size());
@@ -62,6 +65,7 @@ Status WriteOffsets(SectionFileWriter& writer, const OffsetKinds& kinds,
       for (std::size_t i = begin; i < end; ++i) steps[i] = offsets[i] - offsets[begin];
       continue;
     }
+    RHIZOME_DCHECK(wide.size() % kBlock == 0);
     bases[b] = 2 * (wide.size() / kBlock) + 1;
     wide.insert(wide.end(), offsets.begin() + static_cast<std::ptrdiff_t>(begin),
                 offsets.begin() + static_cast<std::ptrdiff_t>(end));

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 
+#include "rhizome/storage/check.h"
 #include "rhizome/storage/little_endian.h"
 
 namespace rhizome::inline internal {
@@ -46,6 +47,7 @@ std::uint64_t ByteSums(std::uint64_t word) {
 /// ByteSums. It finds the byte by one subtraction (S. Vigna, Broadword Implementation of
 /// Rank/Select Queries, 2008), then goes bit by bit.
 std::uint64_t SelectInWord(std::uint64_t word, std::uint64_t sums, std::uint64_t k) {
+  RHIZOME_DCHECK(k < sums >> 56);
   const std::uint64_t at_most_k = (((k * kOnes) | kTops) - sums) & kTops;
   const std::uint64_t byte = ((at_most_k >> 7) * kOnes) >> 56;
   const std::uint64_t before = (sums << 8 >> (8 * byte)) & 0xFF;
@@ -59,9 +61,11 @@ std::uint64_t SelectInWord(std::uint64_t word, std::uint64_t sums, std::uint64_t
 void AppendCompressedList(std::span<const std::uint64_t> values, std::vector<std::byte>& out) {
   const std::uint64_t count = values.size();
   if (count == 0) return;
+  RHIZOME_DCHECK(std::is_sorted(values.begin(), values.end()));
   const std::uint64_t ratio = values.back() / count;
   const std::uint32_t low_bits =
       ratio == 0 ? 0 : static_cast<std::uint32_t>(std::bit_width(ratio)) - 1;
+  RHIZOME_DCHECK(low_bits <= kMaxLowBits);
   const std::uint64_t samples_at = out.size() + 1;
   const std::uint64_t low_at = samples_at + SampleCount(count) * kSampleBytes;
   const std::uint64_t high_at = low_at + (count * low_bits + 7) / 8;

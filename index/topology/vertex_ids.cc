@@ -9,6 +9,7 @@
 #include "rhizome/index/section_struct.h"
 #include "rhizome/index/vertex_ids_format.h"
 #include "rhizome/storage/bytes.h"
+#include "rhizome/storage/check.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -30,6 +31,7 @@ Result<std::vector<std::uint64_t>> SortIds(std::span<const T> ids,
       sorted.push_back(v);
     }
   }
+  RHIZOME_DCHECK(next_deleted == deleted.end());  // ascending, and vertices
   std::sort(sorted.begin(), sorted.end(),
             [&](std::uint64_t a, std::uint64_t b) { return ids[a] < ids[b]; });
   const auto repeated =

@@ -8,6 +8,7 @@
 
 #include "rhizome/index/section_struct.h"
 #include "rhizome/index/vertex_order_format.h"
+#include "rhizome/storage/check.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -45,9 +46,11 @@ std::vector<OrderSegmentRecord> MakeSegments(const OrderInput& input) {
 
 Status WritePermutation(SectionFileWriter& writer, const OrderInput& input) {
   const std::size_t n = input.vertex_of_row.size();
-  std::vector<std::uint64_t> column(n);
+  std::vector<std::uint64_t> column(n, n);
   for (std::size_t row = 0; row < n; ++row)
     column[static_cast<std::size_t>(input.vertex_of_row[row])] = row;
+  RHIZOME_DCHECK(std::find(column.begin(), column.end(), n) ==
+                 column.end());  // each vertex has a row
   RHIZOME_RETURN_IF_ERROR(WriteColumn(writer, Kind(OrderSection::kRowOfVertex), column, 4));
   std::copy(input.vertex_of_row.begin(), input.vertex_of_row.end(), column.begin());
   return WriteColumn(writer, Kind(OrderSection::kVertexOfRow), column, 4);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "rhizome/storage/check.h"
 #include "rhizome/storage/io_queue.h"
 #include "rhizome/storage/stored_file.h"
 
@@ -49,6 +50,7 @@ Result<std::shared_ptr<ReadableFile>> ArrayFiles::Open(std::uint64_t chunk, bool
 void ArrayFiles::CloseUnused() {
   for (auto& file : files_) {
     if (file == nullptr || file.use_count() > 1) continue;
+    RHIZOME_DCHECK(open_ != 0);
     file.reset();
     --open_;
   }

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/check.h"
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/codec.h"
 #include "rhizome/storage/coordinates.h"
@@ -93,6 +94,7 @@ Result<FileEntry> WriteChunkFile(FileSystem& fs, const Path& root, const ArrayEn
   RHIZOME_ASSIGN_OR_RETURN(HashedFile file,
                            HashedFile::Create(fs, root, ChunkPath(entry.name, chunk, entry.form)));
   const std::size_t full_bytes = entry.chunk_rows * entry.row_bytes();
+  RHIZOME_DCHECK(rows.size() <= full_bytes && rows.size() % entry.row_bytes() == 0);
   if (entry.sharded()) {
     RHIZOME_ASSIGN_OR_RETURN(const auto shard, EncodeShard(entry, rows));
     RHIZOME_RETURN_IF_ERROR(file.Append(shard));
@@ -218,6 +220,9 @@ class ChunkArrayWriter::Impl {
       RHIZOME_RETURN_IF_ERROR(
           fs_.SyncDirectory((root_ / ArrayFolder(sidecar_->name, sidecar_->form)).parent_path()));
     std::sort(files.begin(), files.end(), [](auto& a, auto& b) { return a.path < b.path; });
+    RHIZOME_DCHECK(std::adjacent_find(files.begin(), files.end(), [](auto& a, auto& b) {
+                     return a.path == b.path;
+                   }) == files.end());
     return files;
   }
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <memory>
 
+#include "rhizome/storage/check.h"
 #include "rhizome/storage/codec_frames.h"
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/little_endian.h"
@@ -233,6 +234,7 @@ Result<std::size_t> EncodeChunkInto(const Codec& codec, std::span<const std::byt
   }
   const std::span<std::byte> room = out.first(out.size() - kCrcBytes);
   RHIZOME_ASSIGN_OR_RETURN(const std::size_t frame_bytes, Compress(codec, raw, room));
+  RHIZOME_DCHECK(frame_bytes <= room.size());
   StoreLittle(out.data() + frame_bytes, Crc32c(out.first(frame_bytes)));
   return frame_bytes + kCrcBytes;
 }

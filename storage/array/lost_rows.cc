@@ -8,6 +8,7 @@
 
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/array_versions.h"
+#include "rhizome/storage/check.h"
 #include "rhizome/storage/damage.h"
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/mutant.h"
@@ -50,6 +51,7 @@ Status SoundRows::Look(std::uint64_t chunk) {
 }
 
 void SoundRows::Lose(std::uint64_t first, std::uint64_t last) {
+  RHIZOME_DCHECK(first <= last && (lost_.empty() || lost_.back().last < first));
   if (!lost_.empty() && lost_.back().last + 1 == first && first % entry_->chunk_rows != 0)
     lost_.back().last = last;
   else

@@ -34,9 +34,12 @@ class StagingRing {
     used_bytes = skipped + size_bytes;
     head_bytes_ = (offset_bytes + size_bytes) % capacity_bytes_;
     taken_bytes_ += used_bytes;
+    RHIZOME_DCHECK(offset_bytes % unit == 0 && offset_bytes + size_bytes <= capacity_bytes_);
+    RHIZOME_DCHECK(taken_bytes_ <= capacity_bytes_);
     return true;
   }
   void Free(std::size_t used_bytes) {
+    RHIZOME_DCHECK(used_bytes <= taken_bytes_);
     taken_bytes_ -= used_bytes;
     if (taken_bytes_ == 0) head_bytes_ = 0;
   }
@@ -199,6 +202,8 @@ Status RowReader::Impl::Read(std::span<RowTarget> targets) {
   ring_ = StagingRing(staging_.size_bytes());
   const Status status = Guarded([&] { return Transfer(targets); });
   if (!status.ok()) Drain();
+  RHIZOME_DCHECK(!status.ok() ||
+                 (queue_->in_flight() == 0 && next_target_ == targets.size()));  // (3)
   file_ = nullptr;
   if (status.ok()) rows_ += targets.size();
   return status;
@@ -213,6 +218,9 @@ Status RowReader::Impl::Transfer(std::span<RowTarget> targets) {
       if (planned_ - submitted_ >= options_.io.depth) RHIZOME_RETURN_IF_ERROR(SubmitPlanned());
     }
     RHIZOME_RETURN_IF_ERROR(SubmitPlanned());
+    // (1)
+    RHIZOME_DCHECK(retired_ <= submitted_ && submitted_ <= planned_ &&
+                   planned_ - retired_ <= flights_.size());
     if (queue_->in_flight() == 0)
       return Status::IoError(fmt::format("array '{}': the I/O queue takes no reads", entry_.name));
     RHIZOME_RETURN_IF_ERROR(ReapSome(targets, 1));
@@ -286,6 +294,7 @@ Status RowReader::Impl::ReapSome(std::span<RowTarget> targets, std::size_t min_c
   RHIZOME_ASSIGN_OR_RETURN(const auto done, queue_->Reap(min_count));
   for (ReadRequest* const request : done) {
     Flight& flight = flights_[static_cast<std::size_t>(request - requests_.data())];
+    RHIZOME_DCHECK(!flight.done && flight.first_target < flight.end_target);
     if (!request->status.ok()) return request->status.WithContext("array '" + entry_.name + "'");
     RHIZOME_RETURN_IF_ERROR(Deliver(flight, request->buffer, targets));
     flight.file = nullptr;
@@ -300,6 +309,8 @@ Status RowReader::Impl::Deliver(const Flight& flight, std::span<const std::byte>
                                 std::span<RowTarget> targets) {
   for (std::size_t i = flight.first_target; i < flight.end_target; ++i) {
     const std::int64_t row = targets[i].row;
+    RHIZOME_DCHECK(OffsetOf(row) >= flight.file_offset_bytes &&
+                   OffsetOf(row) + row_bytes_ <= flight.file_offset_bytes + bytes.size());
     const auto from = bytes.subspan(OffsetOf(row) - flight.file_offset_bytes, row_bytes_);
     const bool again = i > flight.first_target && targets[i - 1].row == row;
     const auto number = static_cast<std::uint64_t>(row);

@@ -117,6 +117,7 @@ Result<std::vector<std::byte>> EncodeShard(const ArrayEntry& entry,
       raw = padded;
     }
     RHIZOME_ASSIGN_OR_RETURN(const auto encoded, EncodeInner(entry.codec, raw));
+    RHIZOME_DCHECK(encoded.size() > kSumBytes && encoded.size() <= MaxInnerBytes(entry));
     ranges[inner] = {file.size(), encoded.size()};
     sums[inner] = SumAtEnd(encoded);
     file.insert(file.end(), encoded.begin(), encoded.end());
@@ -125,6 +126,8 @@ Result<std::vector<std::byte>> EncodeShard(const ArrayEntry& entry,
   file.insert(file.end(), table.begin(), table.end());
   const auto index = EncodeShardIndex(IndexFormat(entry), ranges);
   file.insert(file.end(), index.begin(), index.end());
+  RHIZOME_DCHECK(file.size() <= MaxShardBytes(entry) &&
+                 DecodeShardIndex(IndexFormat(entry), index, file.size()).has_value());
   return file;
 }
 

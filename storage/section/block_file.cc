@@ -76,6 +76,7 @@ BlockFile::Blocks BlockFile::BlocksOf(std::uint64_t offset_bytes, std::uint64_t 
 
 Status BlockFile::Check(const Blocks& blocks, std::span<const std::byte> bytes) const {
   RHIZOME_CHECK(bytes.size() >= blocks.size_bytes);
+  RHIZOME_DCHECK(blocks.offset_bytes % kSectionBlockBytes == 0);
   const Status status = CheckSectionBlocks(block_crcs_, footer_.crc_table_offset,
                                            blocks.offset_bytes, bytes.first(blocks.size_bytes));
   return status.ok() ? status : status.WithContext(path().string());
@@ -104,6 +105,7 @@ Result<std::vector<std::byte>> BlockFile::Read(std::uint64_t offset_bytes,
 Status BlockFile::Load(std::uint64_t begin, std::uint64_t end, std::span<std::byte> out,
                        const IoQueueOptions& io) const {
   RHIZOME_CHECK(begin % kSectionBlockBytes == 0);
+  RHIZOME_DCHECK(begin <= end && out.size() >= BlocksOf(begin, end - begin).size_bytes);
   std::vector<ReadRequest> requests;
   for (std::uint64_t at = begin; at < end; at += kPieceBytes) {
     const Blocks blocks = BlocksOf(at, std::min(kPieceBytes, end - at));

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "rhizome/storage/bytes.h"
+#include "rhizome/storage/check.h"
 #include "rhizome/storage/hash.h"
 
 namespace rhizome::inline internal {
@@ -49,6 +50,7 @@ std::vector<std::byte> EncodeRecord(std::uint64_t index, std::string_view record
   out.Number(std::uint32_t{0});
   out.Bytes(payload);
   std::vector<std::byte> bytes = out.Take();
+  RHIZOME_DCHECK(bytes.size() == kRecordHeadBytes + record.size());
   bytes.resize(AlignUp(bytes.size(), 8));
   return bytes;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "rhizome/storage/block_file.h"
+#include "rhizome/storage/check.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/little_endian.h"
@@ -100,12 +101,15 @@ class SectionFileWriter::Impl {
     RHIZOME_RETURN_IF_ERROR(EndSection());
     finished_ = true;
     SectionFooter footer = {};
+    RHIZOME_DCHECK(offset_ % kSectionAlignment == 0);
     footer.table_offset = offset_;
     for (const SectionEntry& entry : entries_) RHIZOME_RETURN_IF_ERROR(Put(BytesOf(entry)));
     RHIZOME_RETURN_IF_ERROR(Flush());
     if (offset_ % kSectionBlockBytes != 0) block_crcs_.push_back(block_crc_);
 
     const auto crcs = std::as_bytes(std::span(block_crcs_));
+    RHIZOME_DCHECK(written_ == offset_ &&
+                   block_crcs_.size() == AlignUp(offset_, kSectionBlockBytes) / kSectionBlockBytes);
     footer.crc_table_offset = offset_;
     footer.block_count = block_crcs_.size();
     footer.file_bytes = offset_ + crcs.size() + sizeof(footer);
@@ -126,6 +130,7 @@ class SectionFileWriter::Impl {
       if (bytes.size() >= kWriteBufferBytes) return Write(bytes);
     }
     buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
+    RHIZOME_DCHECK(offset_ == written_ + buffer_.size());
     return {};
   }
 
@@ -147,6 +152,7 @@ class SectionFileWriter::Impl {
       if (part.size() < room) continue;
       block_crcs_.push_back(std::exchange(block_crc_, 0));
     }
+    RHIZOME_DCHECK(block_crcs_.size() == written_ / kSectionBlockBytes);
     return {};
   }
 

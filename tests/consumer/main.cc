@@ -1,14 +1,14 @@
-#include <cstdio>
-#include <cstdlib>
-
 #include <rhizome/index/graph.h>
 #include <rhizome/storage/store.h>
+
+#include <cstdio>
+#include <cstdlib>
 
 // usage: consumer STORE ID: prints the vertex count and the out-degree of one vertex.
 int main(int argc, char** argv) {
   if (argc != 3) return 1;
-  auto store = rhizome::Store::Open(rhizome::FileSystem::Posix(), argv[1],
-                                    rhizome::Store::Mode::kRead);
+  auto store =
+      rhizome::Store::Open(rhizome::FileSystem::Posix(), argv[1], rhizome::Store::Mode::kRead);
   if (!store) {
     std::fprintf(stderr, "%s\n", store.error().ToString().c_str());
     return 2;

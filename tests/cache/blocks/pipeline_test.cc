@@ -6,7 +6,6 @@
 #include <set>
 #include <thread>
 
-#include "testing/planted_graph.h"
 #include "rhizome/cache/block_plan.h"
 #include "rhizome/cache/bounded_queue.h"
 #include "rhizome/cache/chunk_reader.h"
@@ -15,6 +14,7 @@
 #include "rhizome/cache/minibatch_sampler.h"
 #include "rhizome/cache/policies.h"
 #include "rhizome/cache/superbatch.h"
+#include "testing/planted_graph.h"
 
 namespace rhizome {
 namespace {

@@ -5,9 +5,9 @@
 #include <limits>
 #include <random>
 
+#include "rhizome/index/ingest.h"
 #include "testing/compressed.h"
 #include "testing/store_contents.h"
-#include "rhizome/index/ingest.h"
 
 namespace rhizome {
 namespace {

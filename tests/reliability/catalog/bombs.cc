@@ -492,24 +492,24 @@ void AddRecords(std::vector<Bomb>& bombs) {
          }});
   }
   for (const int what : {0, 1, 2, 3}) {
-    bombs.push_back(
-        {fmt::format("catalogue's table with handle {} beyond the file", what), 0, [=] {
-           Bytes table(200);
-           std::byte* const footer = table.data() + table.size() - 53;
-           footer[0] = std::byte{1};
-           std::fill_n(footer + 1, 4, std::byte{1});
-           for (int i = 0; i < 9; ++i) footer[1 + what + i] = std::byte{0xFF};
-           footer[1 + what + 9] = std::byte{1};
-           StoreLittle(footer + 41, std::uint32_t{5});
-           StoreLittle(footer + 45, std::uint64_t{0x88E241B785F4CFF7});
-           const auto read = [&](std::uint64_t at, std::span<std::byte> out) {
-             if (at > table.size() || out.size() > table.size() - at) std::abort();
-             std::copy_n(table.begin() + static_cast<std::ptrdiff_t>(at), out.size(), out.begin());
-             return Status::Ok();
-           };
-           const auto opened = CatalogTable::Open(table.size(), read);
-           return opened ? Status::Ok() : opened.error();
-         }});
+    bombs.push_back({fmt::format("catalogue's table with handle {} beyond the file", what), 0, [=] {
+                       Bytes table(200);
+                       std::byte* const footer = table.data() + table.size() - 53;
+                       footer[0] = std::byte{1};
+                       std::fill_n(footer + 1, 4, std::byte{1});
+                       for (int i = 0; i < 9; ++i) footer[1 + what + i] = std::byte{0xFF};
+                       footer[1 + what + 9] = std::byte{1};
+                       StoreLittle(footer + 41, std::uint32_t{5});
+                       StoreLittle(footer + 45, std::uint64_t{0x88E241B785F4CFF7});
+                       const auto read = [&](std::uint64_t at, std::span<std::byte> out) {
+                         if (at > table.size() || out.size() > table.size() - at) std::abort();
+                         std::copy_n(table.begin() + static_cast<std::ptrdiff_t>(at), out.size(),
+                                     out.begin());
+                         return Status::Ok();
+                       };
+                       const auto opened = CatalogTable::Open(table.size(), read);
+                       return opened ? Status::Ok() : opened.error();
+                     }});
   }
   // Whatever of a record says how many follow, says more than there are.
   const DeltaContext context{.vertices = 4};

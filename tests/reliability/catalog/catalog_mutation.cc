@@ -50,17 +50,18 @@ Status Append(Catalog& catalog, std::uint64_t sequence, std::uint64_t before, bo
   const std::vector<std::byte> bytes(kRowBytes, static_cast<std::byte>(sequence * 3));
   std::vector<DeltaRow> rows;
   for (std::uint64_t vertex = 0; vertex < kRows; ++vertex)
-    rows.push_back({.array_id = kArray, .vertex = static_cast<std::int64_t>(vertex), .bytes = bytes});
+    rows.push_back(
+        {.array_id = kArray, .vertex = static_cast<std::int64_t>(vertex), .bytes = bytes});
   const DeltaCommit commit{.sequence = sequence, .record = record, .rows = rows};
   return catalog.AppendDelta(std::span(&commit, 1), sync);
 }
 
-/// All that a catalogue answers to a graph, as text. Errors: those of asking; kCorruption, a record is
-/// missing.
+/// All that a catalogue answers to a graph, as text. Errors: those of asking; kCorruption, a record
+/// is missing.
 Result<std::string> Ask(Catalog& catalog) {
   RHIZOME_ASSIGN_OR_RETURN(const CommitRecord current, catalog.Current());
-  std::string said = fmt::format("commit {} {} {}\n", current.generation, current.sequence,
-                                 current.base_sequence);
+  std::string said =
+      fmt::format("commit {} {} {}\n", current.generation, current.sequence, current.base_sequence);
   RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t last, catalog.LastDelta());
   said += fmt::format("last {}\n", last);
   std::vector<std::byte> row(kRowBytes);
@@ -73,18 +74,19 @@ Result<std::string> Ask(Catalog& catalog) {
         at = sequence;
         said += fmt::format("{}: {} bytes, rows", sequence, record.size());
         for (std::uint64_t vertex = 0; vertex < kRows; ++vertex) {
-          RHIZOME_RETURN_IF_ERROR(catalog.ReadDeltaRow(
-              sequence, kArray, static_cast<std::int64_t>(vertex), row));
+          RHIZOME_RETURN_IF_ERROR(
+              catalog.ReadDeltaRow(sequence, kArray, static_cast<std::int64_t>(vertex), row));
           said += fmt::format(" {}", std::to_integer<int>(row[vertex]));
         }
         said += '\n';
         return Status::Ok();
       }));
   std::uint64_t entries = 0;
-  RHIZOME_RETURN_IF_ERROR(catalog.ScanDeltaEntries(current.base_sequence, [&](std::string_view, std::string_view) {
-    ++entries;
-    return Status::Ok();
-  }));
+  RHIZOME_RETURN_IF_ERROR(
+      catalog.ScanDeltaEntries(current.base_sequence, [&](std::string_view, std::string_view) {
+        ++entries;
+        return Status::Ok();
+      }));
   RHIZOME_RETURN_IF_ERROR(catalog.VerifyChecksums());
   return said + fmt::format("{} entries\n", entries);
 }
@@ -120,8 +122,7 @@ Result<std::vector<Sound>> MakeSound() {
     }
     if (opening == 5) RHIZOME_RETURN_IF_ERROR(catalog->DropDelta(kDropped));
     if (opening == 6) {
-      const FakeImage open =
-          disk.ImageAfterCrash(FakeFileSystem::CrashMode::kKeepUnsynced, 0);
+      const FakeImage open = disk.ImageAfterCrash(FakeFileSystem::CrashMode::kKeepUnsynced, 0);
       RHIZOME_RETURN_IF_ERROR(add(open));
     }
     RHIZOME_RETURN_IF_ERROR(catalog->Close());
@@ -198,8 +199,8 @@ void RunCases(std::uint64_t begin, std::uint64_t end, int pipe, const std::strin
   ::alarm(0);
 }
 
-// RocksDB's threads do not come along into a fork: a child is this program again, which is told what
-// to do. In all other runs there is nothing to do.
+// RocksDB's threads do not come along into a fork: a child is this program again, which is told
+// what to do. In all other runs there is nothing to do.
 TEST(CatalogMutationChild, TriesWhatItIsTold) {
   const char* const told = std::getenv(kTold);
   if (told == nullptr) return;

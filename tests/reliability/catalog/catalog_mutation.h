@@ -34,9 +34,9 @@ struct MutationCounts {
 };
 
 /// Changes catalogues (one that was closed, with some tables; the same with live logs; one that was
-/// just made), and opens each: as a reader and as a writer, which goes on; and one in eight is given
-/// to the repair. All of it in child processes, which are this program again: a case that ends one
-/// is counted, and printed with its seed.
+/// just made), and opens each: as a reader and as a writer, which goes on; and one in eight is
+/// given to the repair. All of it in child processes, which are this program again: a case that
+/// ends one is counted, and printed with its seed.
 MutationCounts MutateCatalogs(const MutationPlan& plan);
 
 }  // namespace rhizome::testing

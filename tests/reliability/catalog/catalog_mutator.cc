@@ -90,7 +90,8 @@ std::vector<Place> BlocksOf(const Bytes& table) {
 
 void SumBlock(Bytes& table, const Place& block) {
   const bool crc = table[table.size() - kFooterBytes] == std::byte{1};
-  const std::span<const std::byte> with_type = std::span(table).subspan(block.offset, block.bytes + 1);
+  const std::span<const std::byte> with_type =
+      std::span(table).subspan(block.offset, block.bytes + 1);
   const auto xxh = [&] {
     return static_cast<std::uint32_t>(XXH3_64bits(with_type.data(), block.bytes)) ^
            std::to_integer<std::uint32_t>(with_type.back()) * 0x6B9083D9U;
@@ -107,7 +108,8 @@ std::string MutateTable(Bytes& table, Random& random) {
     return "footer";
   }
   // The few blocks about the table as often as the many of data.
-  const std::size_t some = Below(random, 2) == 0 ? std::min<std::size_t>(blocks.size(), 4) : blocks.size();
+  const std::size_t some =
+      Below(random, 2) == 0 ? std::min<std::size_t>(blocks.size(), 4) : blocks.size();
   const Place block = blocks[Below(random, some)];
   const auto bytes = std::span(table).subspan(block.offset, block.bytes);
   // Lengths and offsets stand at the ends of a block and of each entry.
@@ -115,7 +117,8 @@ std::string MutateTable(Bytes& table, Random& random) {
     ChangeBytes(bytes.last(std::min<std::size_t>(bytes.size(), 12)), random);
   else
     ChangeBytes(bytes, random);
-  if (Below(random, 40) == 0) table[block.offset + block.bytes] = static_cast<std::byte>(random() % 10);
+  if (Below(random, 40) == 0)
+    table[block.offset + block.bytes] = static_cast<std::byte>(random() % 10);
   SumBlock(table, block);
   return "block at " + std::to_string(block.offset);
 }

@@ -6,8 +6,8 @@
 #include <ostream>
 #include <string>
 
-#include "reliability/harness/counts.h"
 #include "reliability/crash/crash_run.h"
+#include "reliability/harness/counts.h"
 #include "testing/testing.h"
 
 namespace rhizome::testing {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "reliability/harness/counts.h"
 #include "reliability/damage/damage_run.h"
+#include "reliability/harness/counts.h"
 #include "testing/testing.h"
 
 namespace rhizome::testing {

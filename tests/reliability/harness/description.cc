@@ -109,7 +109,6 @@ Result<std::string> DescribeArrays(const Store& store) {
   return out;
 }
 
-
 Result<std::string> Describe(FileSystem& fs, const Path& path) {
   auto opened = Store::Open(fs, path, Store::Mode::kRead);
   if (!opened && opened.error().code() == StatusCode::kNotFound) return "none";

@@ -41,7 +41,7 @@ TEST(KillTest, WritersThatAreKilledLoseNothing) {
     const auto found = CountCommits(path);
     ASSERT_OK(found);
     ASSERT_GE(*found, durable) << "kill " << kill;
-    durable = *found;  // seen by a reader: it must not go again
+    durable = *found;                                     // seen by a reader: it must not go again
     for (auto& reader : readers) reader->acknowledged();  // so that its pipe does not fill
   }
   const std::uint64_t verifications = readers[0]->acknowledged();

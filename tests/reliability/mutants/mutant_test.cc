@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "reliability/catalog/catalog_mutation.h"
-#include "reliability/harness/counts.h"
 #include "reliability/crash/crash_run.h"
 #include "reliability/damage/damage_run.h"
 #include "reliability/faults/fault_run.h"
+#include "reliability/harness/counts.h"
 #include "reliability/harness/input_check.h"
-#include "reliability/live/live_writer.h"
 #include "reliability/harness/rows_check.h"
+#include "reliability/live/live_writer.h"
 #include "reliability/upkeep/upkeep_run.h"
 #include "testing/care.h"
 #include "testing/testing.h"

@@ -245,7 +245,8 @@ TEST_F(PosixFileSystemTest, LocksExcludeAndNameTheirHolder) {
     // As the kernel has it; where that does not show its locks, as the holder says.
     const std::string& message = refused.error().message();
     const std::string holder = "process " + std::to_string(getpid());
-    EXPECT_TRUE(message.find(holder) != message.npos || message.find("rhizome 4711") != message.npos)
+    EXPECT_TRUE(message.find(holder) != message.npos ||
+                message.find("rhizome 4711") != message.npos)
         << message;
   }
   EXPECT_EQ(ReadOfFileSystem(path),
