@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "rhizome/index/sampler.h"
+#include "rhizome/storage/codec_table.h"
 
 namespace rhizome {
 
@@ -60,12 +61,14 @@ std::optional<Codec> ParseCodecFlag(std::string_view text) {
   const std::size_t colon = text.find(':');
   const std::optional<CodecKind> kind = ParseCodec(text.substr(0, colon));
   if (!kind) return std::nullopt;
-  Codec codec{.kind = *kind, .level = *kind == CodecKind::kZstd ? 3 : 5};
+  const CodecEntry& known = *FindCodec(*kind);
+  Codec codec{.kind = *kind, .level = known.usual_level};
   if (colon == text.npos) return codec;
   const std::string_view level = text.substr(colon + 1);
   const char* const end = level.data() + level.size();
   const auto [rest, error] = std::from_chars(level.data(), end, codec.level);
-  const int highest = *kind == CodecKind::kZstd ? 19 : 9;
+  // A codec without levels ignores one that any other could have.
+  const int highest = known.highest_level == 0 ? 9 : known.highest_level;
   if (error != std::errc() || rest != end || codec.level < 1 || codec.level > highest) {
     return std::nullopt;
   }

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <random>
 #include <vector>
 
 #include "bench_topology.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/neighbor_source.h"
+#include "rhizome/storage/job_control.h"
+#include "rhizome/storage/result.h"
 #include "topology_sections.h"
 
 namespace rhizome {
