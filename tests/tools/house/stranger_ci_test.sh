@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A stranger adds a cache policy, a partitioner, a verb and a bench by the steps that cache/README.md, index/README.md and
-# tools/README.md give, three files each, or two, on a copy. What comes of it is compiled, linked and used.
+# A stranger adds a cache policy, a partitioner, a codec, a verb and a bench by the steps that the pages of the halls give,
+# three files each, or two, on a copy. What comes of it is compiled, linked and used.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/stranger" && pwd)
 work=$(mktemp -d)
@@ -24,6 +24,7 @@ expect "steps to add a bench" "$(steps tools/README.md 'To add a bench')" \
   'bench/ROOM/verb_bench_NAME.cc bench/benches.cc '
 expect "steps to add a partitioner" "$(steps index/README.md 'To add a partitioner')" \
   'partition/NAME_partitioner.cc partition/partitioner.h partition/partitioner.cc '
+expect "steps to add a codec" "$(steps storage/README.md 'To add a codec')" 'array/codec.h array/codec.cc '
 
 # insert FILE PATTERN LINE: puts a line before the first one that has the pattern.
 insert() {
@@ -94,6 +95,21 @@ for file in "$partitioners" partition/rhizome/index/stripe_partitioner.cc "$here
 done
 g++ try_partitioner.o partitioner.o stripe_partitioner.o engine.a -o try_partitioner "${libraries[@]}"
 expect "the new partitioner" "$(./try_partitioner)" "0 1 2 0 1"
+
+# --- The codec: its kind, its functions and its row.
+mkdir -p array/rhizome
+cp -r "$RHIZOME_SOURCE/storage/array" array/rhizome/storage
+insert array/rhizome/storage/codec.h '  kNonzero = 5,' '  kFlip = 6,'
+codecs=array/rhizome/storage/codec.cc
+grow "$codecs" CodecEntry
+sed -i "/^\/\/\/ A new codec is a value of CodecKind/e cat $here/flip_codec.txt" "$codecs"
+insert "$codecs" '    {.kind = CodecKind::kNonzero,' "$(sed ':a;N;$!ba;s/\n/\\n/g' "$here/flip_codec_row.txt")"
+eval "set -- $(flags storage/array/codec.cc storage/array "$work/array")"
+for file in "$codecs" "$here/try_codec.cc"; do
+  g++ -O0 -Wall -Wextra -Werror "$@" -c "$file" -o "$(basename "$file" .cc).o"
+done
+g++ try_codec.o codec.o engine.a -o try_codec "${libraries[@]}"
+expect "the new codec" "$(./try_codec)" "flip: 9 bytes, the same again, known again"
 
 # --- The verb: its file, its declaration, its line.
 mkdir verbs
