@@ -4,26 +4,23 @@
 
 #include <array>
 #include <cmath>
-#include <utility>
 
 #include "rhizome/index/expansion_partitioner.h"
-#include "rhizome/index/streaming_partitioner.h"
+#include "rhizome/index/partitioner_table.h"
 #include "rhizome/storage/exceptions.h"
+
+namespace rhizome::inline internal {
+// Each is in the file of its class.
+MakeStreaming MakeHash2dPartitioner;
+MakeStreaming MakeDbhPartitioner;
+MakeStreaming MakeHdrfPartitioner;
+MakeStreaming MakeRandomPartitioner;
+MakeStreaming MakeRangePartitioner;
+}  // namespace rhizome::inline internal
 
 namespace rhizome {
 
 namespace {
-
-constexpr std::array<std::pair<PartitionerKind, std::string_view>, 8> kNames = {{
-    {PartitionerKind::kRefined, "refined"},
-    {PartitionerKind::kAdaDne, "adadne"},
-    {PartitionerKind::kDne, "dne"},
-    {PartitionerKind::kHash2d, "hash2d"},
-    {PartitionerKind::kDbh, "dbh"},
-    {PartitionerKind::kHdrf, "hdrf"},
-    {PartitionerKind::kRandom, "random"},
-    {PartitionerKind::kRange, "range"},
-}};
 
 // Calls run.operator()<Index, Part>() with the smallest types that fit.
 template <typename Run>
@@ -36,10 +33,42 @@ auto WithNumbersFor(std::uint64_t vertices, std::uint64_t edges, std::uint32_t p
   return run.template operator()<std::uint64_t, std::uint16_t>();
 }
 
+Result<std::vector<PartitionId>> DivideByExpansion(const PartitionInput& input,
+                                                   const PartitionOptions& options,
+                                                   const JobControl& control) {
+  return WithNumbersFor(input.vertex_count(), input.edge_count(), options.partitions,
+                        [&]<typename Index, typename Part>() {
+                          return PartitionByExpansion<Index, Part>(input, options, control);
+                        });
+}
+
+constexpr std::uint64_t kDegreeBytes = 4;
+
+/// A new partitioner is a value of PartitionerKind, its function, and a row here.
+constexpr std::array<PartitionerEntry, 8> kPartitioners = {{
+    {PartitionerKind::kRefined, "refined", DivideByExpansion, nullptr, 0},
+    {PartitionerKind::kAdaDne, "adadne", DivideByExpansion, nullptr, 0},
+    {PartitionerKind::kDne, "dne", DivideByExpansion, nullptr, 0},
+    {PartitionerKind::kHash2d, "hash2d", PartitionStream, MakeHash2dPartitioner, 0},
+    {PartitionerKind::kDbh, "dbh", PartitionStream, MakeDbhPartitioner, kDegreeBytes},
+    {PartitionerKind::kHdrf, "hdrf", PartitionStream, MakeHdrfPartitioner, kDegreeBytes},
+    {PartitionerKind::kRandom, "random", PartitionStream, MakeRandomPartitioner, 0},
+    {PartitionerKind::kRange, "range", PartitionStream, MakeRangePartitioner, kDegreeBytes},
+}};
+
 constexpr std::string_view kStoredRefined = "adadne";
 constexpr std::string_view kStoredAdaDne = "adadne-printed";
 
 }  // namespace
+
+std::span<const PartitionerEntry> internal::AllPartitioners() { return kPartitioners; }
+
+const PartitionerEntry* internal::FindPartitioner(PartitionerKind kind) {
+  for (const PartitionerEntry& entry : kPartitioners) {
+    if (entry.kind == kind) return &entry;
+  }
+  return nullptr;
+}
 
 std::string_view StoredPartitionerName(PartitionerKind kind) {
   return kind == PartitionerKind::kAdaDne ? kStoredAdaDne : PartitionerName(kind);
@@ -51,16 +80,20 @@ std::optional<PartitionerKind> ParseStoredPartitioner(std::string_view name) {
   return ParsePartitioner(name);
 }
 
+std::vector<PartitionerKind> Partitioners() {
+  std::vector<PartitionerKind> kinds;
+  for (const PartitionerEntry& entry : kPartitioners) kinds.push_back(entry.kind);
+  return kinds;
+}
+
 std::string_view PartitionerName(PartitionerKind kind) {
-  for (const auto& [known, name] : kNames) {
-    if (known == kind) return name;
-  }
-  return "unknown";
+  const PartitionerEntry* const known = FindPartitioner(kind);
+  return known == nullptr ? "unknown" : known->name;
 }
 
 std::optional<PartitionerKind> ParsePartitioner(std::string_view name) {
-  for (const auto& [kind, known] : kNames) {
-    if (known == name) return kind;
+  for (const PartitionerEntry& entry : kPartitioners) {
+    if (entry.name == name) return entry.kind;
   }
   return std::nullopt;
 }
@@ -94,11 +127,12 @@ Result<std::vector<PartitionId>> PartitionEdges(const PartitionInput& input,
     RHIZOME_RETURN_IF_ERROR(input.ForEach([](std::uint64_t, std::uint64_t, std::uint64_t) {}));
     return std::vector<PartitionId>(static_cast<std::size_t>(input.edge_count()), 0);
   }
-  if (StreamingPartitioner::Supports(options.kind)) return PartitionStream(input, options, control);
-  return WithNumbersFor(input.vertex_count(), input.edge_count(), options.partitions,
-                        [&]<typename Index, typename Part>() {
-                          return PartitionByExpansion<Index, Part>(input, options, control);
-                        });
+  const PartitionerEntry* const known = FindPartitioner(options.kind);
+  if (known == nullptr) {
+    return Fail(Status::InvalidArgument(
+        fmt::format("unknown partitioner number {}", static_cast<int>(options.kind))));
+  }
+  return known->divide(input, options, control);
 } catch (...) {
   return Fail(StatusOfException());
 }

@@ -27,6 +27,9 @@ enum class PartitionerKind : std::uint8_t {
 };
 /// Returns the name of a kind ("refined"), and the kind of a name; nullopt if there is none.
 std::string_view PartitionerName(PartitionerKind kind);
+
+/// Every kind, in the order in which help lists them; the first is the default.
+std::vector<PartitionerKind> Partitioners();
 std::optional<PartitionerKind> ParsePartitioner(std::string_view name);
 
 /// Return and parse the name that stores keep (GenerationInfo::partitioner). It differs from

@@ -8,6 +8,7 @@
 
 #include "rhizome/index/owner_chooser.h"
 #include "rhizome/index/partition_balance.h"
+#include "rhizome/index/partitioner_table.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/mix.h"
 
@@ -200,17 +201,59 @@ class HdrfPartitioner final : public StreamingPartitioner {
 
 }  // namespace
 
+std::unique_ptr<StreamingPartitioner> MakeHash2dPartitioner(std::uint64_t vertex_count,
+                                                            std::uint64_t,
+                                                            const PartitionOptions& options) {
+  return std::make_unique<Hash2dPartitioner>(vertex_count, options);
+}
+
+std::unique_ptr<StreamingPartitioner> MakeDbhPartitioner(std::uint64_t vertex_count, std::uint64_t,
+                                                         const PartitionOptions& options) {
+  return std::make_unique<DbhPartitioner>(vertex_count, options);
+}
+
+std::unique_ptr<StreamingPartitioner> MakeHdrfPartitioner(std::uint64_t vertex_count,
+                                                          std::uint64_t edge_count,
+                                                          const PartitionOptions& options) {
+  return std::make_unique<HdrfPartitioner>(vertex_count, edge_count, options);
+}
+
+std::unique_ptr<StreamingPartitioner> MakeRandomPartitioner(std::uint64_t vertex_count,
+                                                            std::uint64_t,
+                                                            const PartitionOptions& options) {
+  return std::make_unique<RandomPartitioner>(vertex_count, options);
+}
+
+std::unique_ptr<StreamingPartitioner> MakeRangePartitioner(std::uint64_t vertex_count,
+                                                           std::uint64_t,
+                                                           const PartitionOptions& options) {
+  return std::make_unique<RangePartitioner>(vertex_count, options);
+}
+
+namespace {
+
+std::string NamesOfStreaming() {
+  std::vector<std::string_view> names;
+  for (const PartitionerEntry& entry : AllPartitioners()) {
+    if (entry.stream != nullptr) names.push_back(entry.name);
+  }
+  const std::string_view last = names.back();
+  names.pop_back();
+  return fmt::format("{} and {}", fmt::join(names, ", "), last);
+}
+
+}  // namespace
+
 bool StreamingPartitioner::Supports(PartitionerKind kind) {
-  return kind != PartitionerKind::kRefined && kind != PartitionerKind::kAdaDne &&
-         kind != PartitionerKind::kDne;
+  const PartitionerEntry* const known = FindPartitioner(kind);
+  return known != nullptr && known->stream != nullptr;
 }
 
 std::uint64_t StreamingPartitioner::EstimateBytes(PartitionerKind kind, std::uint64_t vertex_count,
                                                   std::uint32_t partitions) {
-  const bool degrees = kind == PartitionerKind::kHdrf || kind == PartitionerKind::kDbh ||
-                       kind == PartitionerKind::kRange;
-  return ReplicaSets::EstimateBytes(vertex_count, partitions) + vertex_count * sizeof(Vote) +
-         (degrees ? vertex_count * sizeof(std::uint32_t) : 0);
+  const PartitionerEntry* const known = FindPartitioner(kind);
+  const std::uint64_t own = known == nullptr ? 0 : known->stream_vertex_bytes;
+  return ReplicaSets::EstimateBytes(vertex_count, partitions) + vertex_count * (sizeof(Vote) + own);
 }
 
 StreamingPartitioner::StreamingPartitioner(std::uint64_t vertex_count, std::uint32_t partitions,
@@ -224,26 +267,11 @@ StreamingPartitioner::StreamingPartitioner(std::uint64_t vertex_count, std::uint
 Result<std::unique_ptr<StreamingPartitioner>> StreamingPartitioner::Create(
     std::uint64_t vertex_count, std::uint64_t edge_count, const PartitionOptions& options) {
   RHIZOME_RETURN_IF_ERROR(CheckPartitionOptions(options));
-  switch (options.kind) {
-    case PartitionerKind::kHash2d:
-      return std::make_unique<Hash2dPartitioner>(vertex_count, options);
-    case PartitionerKind::kRandom:
-      return std::make_unique<RandomPartitioner>(vertex_count, options);
-    case PartitionerKind::kDbh:
-      return std::make_unique<DbhPartitioner>(vertex_count, options);
-    case PartitionerKind::kHdrf:
-      return std::make_unique<HdrfPartitioner>(vertex_count, edge_count, options);
-    case PartitionerKind::kRange:
-      return std::make_unique<RangePartitioner>(vertex_count, options);
-    case PartitionerKind::kRefined:
-    case PartitionerKind::kAdaDne:
-    case PartitionerKind::kDne:
-      break;
-  }
+  if (Supports(options.kind))
+    return FindPartitioner(options.kind)->stream(vertex_count, edge_count, options);
   return Fail(Status::InvalidArgument(
-      fmt::format("partitioner '{}' needs all edges in memory; hdrf, dbh, hash2d, range and random "
-                  "take them one by one",
-                  PartitionerName(options.kind))));
+      fmt::format("partitioner '{}' needs all edges in memory; {} take them one by one",
+                  PartitionerName(options.kind), NamesOfStreaming())));
 }
 
 void StreamingPartitioner::CountDegrees(VertexId, VertexId) {}

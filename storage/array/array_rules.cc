@@ -7,6 +7,7 @@
 
 #include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/bytes.h"
+#include "rhizome/storage/codec_table.h"
 #include "rhizome/storage/coordinate_names.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/mutant.h"
@@ -21,22 +22,14 @@ Status Bad(const ArrayEntry& entry, std::string_view why) {
 
 Status CheckCodec(const ArrayEntry& entry) {
   const Codec& codec = entry.codec;
-  switch (codec.kind) {
-    case CodecKind::kRaw:
-      return Status::Ok();
-    case CodecKind::kZstd:
-      if (codec.level >= 1 && codec.level <= 19) break;
-      return Bad(entry, fmt::format("zstd level {} is not in [1, 19]", codec.level));
-    case CodecKind::kBloscLz4:
-    case CodecKind::kBloscZstd:
-      if (codec.level >= 1 && codec.level <= 9) break;
-      return Bad(entry, fmt::format("Blosc level {} is not in [1, 9]", codec.level));
-    case CodecKind::kNonzero:
-      if (DataTypeBytes(entry.dtype) == 4 && !entry.sharded()) break;
-      return Bad(entry, "codec nonzero is for whole chunks of elements of four bytes");
-    default:
-      return Bad(entry, fmt::format("unknown codec {}", static_cast<int>(codec.kind)));
-  }
+  const CodecEntry* const known = FindCodec(codec.kind);
+  if (known == nullptr)
+    return Bad(entry, fmt::format("unknown codec {}", static_cast<int>(codec.kind)));
+  if (codec.kind == CodecKind::kRaw) return Status::Ok();
+  if (codec.kind == CodecKind::kNonzero && (DataTypeBytes(entry.dtype) != 4 || entry.sharded()))
+    return Bad(entry, "codec nonzero is for whole chunks of elements of four bytes");
+  if (const Status level = CheckCodecLevel(*known, codec.level); !level.ok())
+    return Bad(entry, level.message());
   if (entry.layout == ArrayLayout::kRow) return Bad(entry, "layout row cannot be compressed");
   return Status::Ok();
 }
@@ -143,8 +136,11 @@ Status internal::CheckArrayEntry(const ArrayEntry& entry) {
 
 Status internal::CheckStoredArray(const ArrayEntry& entry) {
   RHIZOME_RETURN_IF_ERROR(CheckArrayEntry(entry));
-  if (entry.codec.kind != CodecKind::kNonzero) return Status::Ok();
-  return Bad(entry, "codec nonzero is for the arrays of a job: other programs cannot read it");
+  const CodecEntry* const known = FindCodec(entry.codec.kind);
+  if (known != nullptr && known->published) return Status::Ok();
+  return Bad(entry,
+             fmt::format("codec {} is for the arrays of a job: other programs cannot read it",
+                         CodecName(entry.codec.kind)));
 }
 
 std::string_view FirstDimension(const ArrayEntry& entry) {

@@ -10,6 +10,7 @@
 
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/codec_frames.h"
+#include "rhizome/storage/codec_table.h"
 #include "rhizome/storage/hash.h"
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/nonzero.h"
@@ -22,58 +23,12 @@ constexpr std::size_t kCrcBytes = 4;
 constexpr std::size_t kBloscHeaderBytes = BLOSC_MIN_HEADER_LENGTH;
 constexpr std::uint32_t kZstdMagic = 0xFD2FB528;  // of a frame, RFC 8878
 
-constexpr std::string_view kInvalidName = "invalid";
-
-struct CodecFacts {
-  CodecKind kind;
-  std::string_view name;
-  int max_level;
-};
-constexpr std::array<CodecFacts, 5> kCodecs = {{
-    {CodecKind::kRaw, "raw", 0},
-    {CodecKind::kZstd, "zstd", 19},
-    {CodecKind::kBloscLz4, "blosc-lz4", 9},
-    {CodecKind::kBloscZstd, "blosc-zstd", 9},
-    {CodecKind::kNonzero, "nonzero", 0},
-}};
-
 struct FreeCompressor {
   void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
 };
 struct FreeDecompressor {
   void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
 };
-
-bool IsBlosc(CodecKind kind) {
-  return kind == CodecKind::kBloscLz4 || kind == CodecKind::kBloscZstd;
-}
-
-Status CheckEncodable(const Codec& codec, std::span<const std::byte> raw) {
-  if (raw.size() > kMaxChunkBytes) {
-    return Status::InvalidArgument(
-        fmt::format("a chunk of {} bytes is above the limit of {}; use fewer rows a chunk",
-                    raw.size(), kMaxChunkBytes));
-  }
-  for (const CodecFacts& facts : kCodecs) {
-    if (facts.kind != codec.kind) continue;
-    if (codec.kind == CodecKind::kRaw) return {};
-    if (raw.empty()) return Status::InvalidArgument("an empty chunk cannot be compressed");
-    if (IsBlosc(codec.kind) &&
-        (codec.element_bytes == 0 || codec.element_bytes > BLOSC_MAX_TYPESIZE)) {
-      return Status::InvalidArgument(
-          fmt::format("Blosc cannot shuffle elements of {} bytes", codec.element_bytes));
-    }
-    if (codec.kind == CodecKind::kNonzero) {
-      if (codec.element_bytes == 4 && raw.size() % 4 == 0) return {};
-      return Status::InvalidArgument("codec nonzero is for elements of four bytes");
-    }
-    if (codec.level >= 1 && codec.level <= facts.max_level) return {};
-    return Status::InvalidArgument(fmt::format("compression level {} of {} is not in [1, {}]",
-                                               codec.level, facts.name, facts.max_level));
-  }
-  return Status::InvalidArgument(
-      fmt::format("unknown codec number {}", static_cast<int>(codec.kind)));
-}
 
 Result<std::size_t> CompressZstd(const Codec& codec, std::span<const std::byte> raw,
                                  std::span<std::byte> out) {
@@ -99,13 +54,6 @@ Result<std::size_t> CompressBlosc(const Codec& codec, std::span<const std::byte>
     return Fail(Status::IoError(fmt::format("Blosc ({}) failed with {}", name, written)));
   }
   return static_cast<std::size_t>(written);
-}
-
-/// Compresses `raw` into one frame of a codec other than raw. Returns the frame's bytes.
-Result<std::size_t> Compress(const Codec& codec, std::span<const std::byte> raw,
-                             std::span<std::byte> out) {
-  if (codec.kind == CodecKind::kNonzero) return PackNonzero(raw, out);
-  return IsBlosc(codec.kind) ? CompressBlosc(codec, raw, out) : CompressZstd(codec, raw, out);
 }
 
 /// Checks the header of a zstd frame and its length before the decoder sees a byte.
@@ -201,25 +149,189 @@ Status internal::DecodeBloscFrame(CodecKind codec, std::span<const std::byte> fr
   return {};
 }
 
-std::string_view CodecName(CodecKind codec) {
-  for (const CodecFacts& facts : kCodecs) {
-    if (facts.kind == codec) return facts.name;
+namespace {
+
+ZarrJson NothingToConfigure(const Codec&) { return ZarrJson::Object(); }
+
+ZarrJson ConfigureZstd(const Codec& codec) {
+  return ZarrJson::Object().With("level", codec.level).With("checksum", false);
+}
+
+std::uint64_t MaxZstdBytes(std::uint64_t raw_bytes) { return ZSTD_compressBound(raw_bytes); }
+
+Status DecompressZstd(const Codec&, std::span<const std::byte> frame, std::span<std::byte> out) {
+  return DecodeZstdFrame(frame, out);
+}
+
+ZarrJson ConfigureBlosc(const Codec& codec) {
+  ZarrJson json = ZarrJson::Object();
+  json.Set("cname", codec.kind == CodecKind::kBloscLz4 ? "lz4" : "zstd");
+  json.Set("clevel", codec.level);
+  json.Set("shuffle", "shuffle");
+  json.Set("typesize", codec.element_bytes);
+  json.Set("blocksize", 0);
+  return json;
+}
+
+std::uint64_t MaxBloscBytes(std::uint64_t raw_bytes) { return raw_bytes + BLOSC_MAX_OVERHEAD; }
+
+Status CheckBlosc(const Codec& codec, std::size_t) {
+  if (codec.element_bytes != 0 && codec.element_bytes <= BLOSC_MAX_TYPESIZE) return {};
+  return Status::InvalidArgument(
+      fmt::format("Blosc cannot shuffle elements of {} bytes", codec.element_bytes));
+}
+
+Status DecompressBlosc(const Codec& codec, std::span<const std::byte> frame,
+                       std::span<std::byte> out) {
+  return DecodeBloscFrame(codec.kind, frame, out);
+}
+
+std::uint64_t MaxPackedBytes(std::uint64_t raw_bytes) { return MaxNonzeroBytes(raw_bytes); }
+
+Status CheckNonzero(const Codec& codec, std::size_t raw_bytes) {
+  if (codec.element_bytes == 4 && raw_bytes % 4 == 0) return {};
+  return Status::InvalidArgument("codec nonzero is for elements of four bytes");
+}
+
+Result<std::size_t> CompressNonzero(const Codec&, std::span<const std::byte> raw,
+                                    std::span<std::byte> out) {
+  return PackNonzero(raw, out);
+}
+
+Status DecompressNonzero(const Codec&, std::span<const std::byte> frame, std::span<std::byte> out) {
+  return UnpackNonzero(frame, out);
+}
+
+std::uint64_t MaxRawBytes(std::uint64_t raw_bytes) { return raw_bytes; }
+
+constexpr const char* kBloscLevel = "/configuration/clevel";
+
+/// A new codec is a value of CodecKind, its functions, and a row here.
+constexpr std::array<CodecEntry, 5> kCodecs = {{
+    {.kind = CodecKind::kRaw,
+     .name = "raw",
+     .highest_level = 0,
+     .usual_level = 0,
+     .published = true,
+     .zarr_name = "",
+     .zarr_level = nullptr,
+     .zarr_configuration = NothingToConfigure,
+     .max_frame_bytes = MaxRawBytes,
+     .check = nullptr,
+     .compress = nullptr,
+     .decompress = nullptr},
+    {.kind = CodecKind::kZstd,
+     .name = "zstd",
+     .highest_level = 19,
+     .usual_level = 3,
+     .published = true,
+     .zarr_name = "zstd",
+     .zarr_level = "/configuration/level",
+     .zarr_configuration = ConfigureZstd,
+     .max_frame_bytes = MaxZstdBytes,
+     .check = nullptr,
+     .compress = CompressZstd,
+     .decompress = DecompressZstd},
+    {.kind = CodecKind::kBloscLz4,
+     .name = "blosc-lz4",
+     .highest_level = 9,
+     .usual_level = 5,
+     .published = true,
+     .zarr_name = "blosc",
+     .zarr_level = kBloscLevel,
+     .zarr_configuration = ConfigureBlosc,
+     .max_frame_bytes = MaxBloscBytes,
+     .check = CheckBlosc,
+     .compress = CompressBlosc,
+     .decompress = DecompressBlosc},
+    {.kind = CodecKind::kBloscZstd,
+     .name = "blosc-zstd",
+     .highest_level = 9,
+     .usual_level = 5,
+     .published = true,
+     .zarr_name = "blosc",
+     .zarr_level = kBloscLevel,
+     .zarr_configuration = ConfigureBlosc,
+     .max_frame_bytes = MaxBloscBytes,
+     .check = CheckBlosc,
+     .compress = CompressBlosc,
+     .decompress = DecompressBlosc},
+    {.kind = CodecKind::kNonzero,
+     .name = "nonzero",
+     .highest_level = 0,
+     .usual_level = 0,
+     .published = false,
+     .zarr_name = "rhizome.nonzero",
+     .zarr_level = nullptr,
+     .zarr_configuration = NothingToConfigure,
+     .max_frame_bytes = MaxPackedBytes,
+     .check = CheckNonzero,
+     .compress = CompressNonzero,
+     .decompress = DecompressNonzero},
+}};
+
+Status CheckEncodable(const Codec& codec, std::span<const std::byte> raw) {
+  if (raw.size() > kMaxChunkBytes) {
+    return Status::InvalidArgument(
+        fmt::format("a chunk of {} bytes is above the limit of {}; use fewer rows a chunk",
+                    raw.size(), kMaxChunkBytes));
   }
-  return kInvalidName;
+  const CodecEntry* const known = FindCodec(codec.kind);
+  if (known == nullptr)
+    return Status::InvalidArgument(
+        fmt::format("unknown codec number {}", static_cast<int>(codec.kind)));
+  if (codec.kind == CodecKind::kRaw) return {};
+  if (raw.empty()) return Status::InvalidArgument("an empty chunk cannot be compressed");
+  if (known->check != nullptr) RHIZOME_RETURN_IF_ERROR(known->check(codec, raw.size()));
+  return CheckCodecLevel(*known, codec.level);
+}
+
+}  // namespace
+
+std::span<const CodecEntry> internal::AllCodecs() { return kCodecs; }
+
+const CodecEntry* internal::FindCodec(CodecKind kind) {
+  for (const CodecEntry& entry : kCodecs) {
+    if (entry.kind == kind) return &entry;
+  }
+  return nullptr;
+}
+
+Status internal::CheckCodecLevel(const CodecEntry& entry, int level) {
+  if (entry.highest_level == 0 || (level >= 1 && level <= entry.highest_level)) return {};
+  return Status::InvalidArgument(fmt::format("compression level {} of {} is not in [1, {}]", level,
+                                             entry.name, entry.highest_level));
+}
+
+std::string_view CodecName(CodecKind codec) {
+  const CodecEntry* const known = FindCodec(codec);
+  return known == nullptr ? "invalid" : known->name;
+}
+
+std::vector<CodecKind> PublishedCodecs() {
+  std::vector<CodecKind> codecs;
+  for (const CodecEntry& entry : kCodecs)
+    if (entry.published) codecs.push_back(entry.kind);
+  return codecs;
+}
+
+CodecLevels LevelsOf(CodecKind codec) {
+  const CodecEntry* const known = FindCodec(codec);
+  if (known == nullptr) return {};
+  return {.highest = known->highest_level, .usual = known->usual_level};
 }
 
 std::optional<CodecKind> ParseCodec(std::string_view name) {
-  for (const CodecFacts& facts : kCodecs) {
-    if (facts.name == name && facts.kind != CodecKind::kNonzero) return facts.kind;
+  for (const CodecEntry& entry : kCodecs) {
+    if (entry.name == name && entry.published) return entry.kind;
   }
   return std::nullopt;
 }
 
 std::uint64_t MaxEncodedBytes(const Codec& codec, std::uint64_t raw_bytes) {
-  if (codec.kind == CodecKind::kRaw) return raw_bytes;
-  if (IsBlosc(codec.kind)) return raw_bytes + BLOSC_MAX_OVERHEAD + kCrcBytes;
-  if (codec.kind == CodecKind::kNonzero) return MaxNonzeroBytes(raw_bytes) + kCrcBytes;
-  return ZSTD_compressBound(raw_bytes) + kCrcBytes;
+  const CodecEntry* const known = FindCodec(codec.kind);
+  if (known == nullptr) return 0;
+  return known->max_frame_bytes(raw_bytes) + (codec.kind == CodecKind::kRaw ? 0 : kCrcBytes);
 }
 
 Result<std::size_t> EncodeChunkInto(const Codec& codec, std::span<const std::byte> raw,
@@ -233,7 +345,8 @@ Result<std::size_t> EncodeChunkInto(const Codec& codec, std::span<const std::byt
     return raw.size();
   }
   const std::span<std::byte> room = out.first(out.size() - kCrcBytes);
-  RHIZOME_ASSIGN_OR_RETURN(const std::size_t frame_bytes, Compress(codec, raw, room));
+  RHIZOME_ASSIGN_OR_RETURN(const std::size_t frame_bytes,
+                           FindCodec(codec.kind)->compress(codec, raw, room));
   RHIZOME_DCHECK(frame_bytes <= room.size());
   StoreLittle(out.data() + frame_bytes, Crc32c(out.first(frame_bytes)));
   return frame_bytes + kCrcBytes;
@@ -253,7 +366,8 @@ Result<std::vector<std::byte>> EncodeChunk(const Codec& codec, std::span<const s
 Status DecodeChunk(const Codec& codec, std::span<const std::byte> encoded,
                    std::span<std::byte> out) {
   if (codec.kind == CodecKind::kRaw) return DecodeRaw(encoded, out);
-  if (CodecName(codec.kind) == kInvalidName)
+  const CodecEntry* const known = FindCodec(codec.kind);
+  if (known == nullptr)
     return Status::Corruption(fmt::format("unknown codec {}", static_cast<int>(codec.kind)));
   if (encoded.size() < kCrcBytes || encoded.size() > MaxEncodedBytes(codec, out.size())) {
     return Status::Corruption(fmt::format("an encoded chunk of {} bytes cannot hold {} bytes",
@@ -266,9 +380,7 @@ Status DecodeChunk(const Codec& codec, std::span<const std::byte> encoded,
     return Status::Corruption(
         fmt::format("chunk checksum is {:08x}, its bytes give {:08x}", stored, computed));
   }
-  if (codec.kind == CodecKind::kNonzero) return UnpackNonzero(frame, out);
-  return IsBlosc(codec.kind) ? DecodeBloscFrame(codec.kind, frame, out)
-                             : DecodeZstdFrame(frame, out);
+  return known->decompress(codec, frame, out);
 }
 
 }  // namespace rhizome

@@ -30,6 +30,16 @@ std::string_view CodecName(CodecKind codec);
 /// The inverse of CodecName for codecs in which an array can be published (not nonzero).
 std::optional<CodecKind> ParseCodec(std::string_view name);
 
+/// The codecs in which an array can be published, in the order in which help lists them.
+std::vector<CodecKind> PublishedCodecs();
+
+/// The levels of a codec are [1, highest]. A codec with highest = 0 has none and ignores them.
+struct CodecLevels {
+  int highest = 0;
+  int usual = 1;  ///< if a user names none
+};
+CodecLevels LevelsOf(CodecKind codec);
+
 /// A codec and its parameters.
 struct Codec {
   CodecKind kind = CodecKind::kRaw;

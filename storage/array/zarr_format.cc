@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/codec_table.h"
 #include "rhizome/storage/zarr_json.h"
 
 namespace rhizome::inline internal {
@@ -23,8 +24,10 @@ Json Named(std::string_view name, Json configuration) {
   return out;
 }
 
-/// The name of the codec nonzero, which only a job's own arrays have.
-constexpr const char* kNonzeroName = "rhizome.nonzero";
+/// Makes the object of a codec that Zarr has a name for.
+Json CodecJson(const CodecEntry& known, const Codec& codec) {
+  return Named(known.zarr_name, known.zarr_configuration(codec));
+}
 
 /// Makes the codecs of a chunk, or of an inner chunk, which ends in its CRC-32C whatever its codec.
 Json ChunkCodecsJson(const ArrayEntry& entry) {
@@ -33,23 +36,12 @@ Json ChunkCodecsJson(const ArrayEntry& entry) {
   Json codecs = Json::Array();
   codecs.Add(
       Named("bytes", element_bytes > 1 ? Json::Object().With("endian", "little") : Json::Object()));
-  const Codec& codec = entry.codec;
+  Codec codec = entry.codec;
+  codec.element_bytes = element_bytes;
   if (codec.kind == CodecKind::kRaw && !entry.sharded()) return codecs;
-  if (codec.kind == CodecKind::kRaw) {
-    // There is no compressor between the elements and their checksum.
-  } else if (codec.kind == CodecKind::kZstd) {
-    codecs.Add(Named("zstd", Json::Object().With("level", codec.level).With("checksum", false)));
-  } else if (codec.kind == CodecKind::kNonzero) {
-    codecs.Add(Named(kNonzeroName, Json::Object()));
-  } else {
-    Json blosc = Json::Object();
-    blosc.Set("cname", codec.kind == CodecKind::kBloscLz4 ? "lz4" : "zstd");
-    blosc.Set("clevel", codec.level);
-    blosc.Set("shuffle", "shuffle");
-    blosc.Set("typesize", element_bytes);
-    blosc.Set("blocksize", 0);
-    codecs.Add(Named("blosc", std::move(blosc)));
-  }
+  const CodecEntry* const known = FindCodec(codec.kind);
+  // The raw codec has no object: nothing stands between the elements and their checksum.
+  if (known != nullptr && !known->zarr_name.empty()) codecs.Add(CodecJson(*known, codec));
   codecs.Add(Named("crc32c", Json::Object()));
   return codecs;
 }
@@ -112,34 +104,26 @@ Json ArrayJson(const ArrayEntry& entry) {
   return json;
 }
 
-Result<Codec> DecodeCodec(const Json& codecs, bool sharded) {
+Result<Codec> DecodeCodec(const Json& codecs, bool sharded, std::size_t element_bytes) {
   if (!codecs.is_array() || codecs.empty() || codecs.size() > 3)
     return Fail(Bad("/codecs", "not a list of one to three codecs"));
-  Codec codec;
-  codec.level = 0;
+  Codec codec{.kind = CodecKind::kRaw, .level = 0, .element_bytes = element_bytes};
   if (codecs.size() == 1) return codec;
   RHIZOME_ASSIGN_OR_RETURN(const std::string name, ZarrTextAt(codecs, "/1/name"));
   if (sharded && name == "crc32c") return codec;
-  if (name == kNonzeroName) {
-    codec.kind = CodecKind::kNonzero;
-    return codec;
+  const Json& stated = ZarrAt(codecs, "/1");
+  for (const CodecEntry& known : AllCodecs()) {
+    if (known.zarr_name != name) continue;
+    codec.kind = known.kind;
+    if (known.highest_level > 0) {
+      RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t level, ZarrNumberAt(stated, known.zarr_level));
+      if (level > static_cast<std::uint64_t>(known.highest_level))
+        return Fail(Bad("/codecs/1", fmt::format("level above {}", known.highest_level)));
+      codec.level = static_cast<int>(level);
+    }
+    if (CodecJson(known, codec) == stated) return codec;
   }
-  const char* level = "/1/configuration/level";
-  if (name == "zstd") {
-    codec.kind = CodecKind::kZstd;
-  } else if (name == "blosc") {
-    RHIZOME_ASSIGN_OR_RETURN(const std::string cname, ZarrTextAt(codecs, "/1/configuration/cname"));
-    if (cname != "lz4" && cname != "zstd")
-      return Fail(Bad("/codecs/1/configuration/cname", "neither lz4 nor zstd"));
-    codec.kind = cname == "lz4" ? CodecKind::kBloscLz4 : CodecKind::kBloscZstd;
-    level = "/1/configuration/clevel";
-  } else {
-    return Fail(Bad("/codecs/1/name", "neither zstd nor blosc"));
-  }
-  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t number, ZarrNumberAt(codecs, level));
-  if (number > 19) return Fail(Bad("/codecs/1", "level above 19"));
-  codec.level = static_cast<int>(number);
-  return codec;
+  return Fail(Bad("/codecs/1", "not a codec that this engine writes"));
 }
 
 Result<std::uint64_t> DecodeArrayId(const Json& json) {
@@ -182,12 +166,12 @@ Result<ArrayEntry> DecodeEntry(const Json& json, std::string_view name) {
   entry.dtype = *type;
   const bool sharded = ZarrAt(json, "/codecs/0/name") == Json("sharding_indexed");
   const char* codecs = sharded ? "/codecs/0/configuration/codecs" : "/codecs";
-  RHIZOME_ASSIGN_OR_RETURN(entry.codec, DecodeCodec(ZarrAt(json, codecs), sharded));
+  RHIZOME_ASSIGN_OR_RETURN(entry.codec,
+                           DecodeCodec(ZarrAt(json, codecs), sharded, DataTypeBytes(entry.dtype)));
   if (sharded) {
     RHIZOME_ASSIGN_OR_RETURN(entry.inner_rows,
                              ZarrNumberAt(json, "/codecs/0/configuration/chunk_shape/0"));
   }
-  entry.codec.element_bytes = DataTypeBytes(entry.dtype);
   if (ZarrAt(json, "/fill_value") == Json(0)) entry.form = ArrayForm::kZeroFill;
   RHIZOME_ASSIGN_OR_RETURN(entry.layout, DecodeLayout(json));
   RHIZOME_ASSIGN_OR_RETURN(entry.array_id, DecodeArrayId(json));

@@ -8,18 +8,24 @@
 #include <string>
 #include <vector>
 
-#include "rhizome/index/partitioner.h"
+#include "rhizome/index/partitioner_table.h"
 #include "testing/testing.h"
 
 // Graphs that partitioners must cope with, and metrics by their definition.
 
 namespace rhizome {
 
-/// All kinds, by their numbers.
-inline constexpr PartitionerKind kAllPartitioners[] = {
-    PartitionerKind::kRefined, PartitionerKind::kAdaDne, PartitionerKind::kDne,
-    PartitionerKind::kHash2d,  PartitionerKind::kDbh,    PartitionerKind::kHdrf,
-    PartitionerKind::kRandom,  PartitionerKind::kRange};
+/// The kinds of the table, all or those that stream.
+inline std::vector<PartitionerKind> PartitionerKinds(bool streaming) {
+  std::vector<PartitionerKind> kinds;
+  for (const PartitionerEntry& entry : AllPartitioners()) {
+    if (!streaming || entry.stream != nullptr) kinds.push_back(entry.kind);
+  }
+  return kinds;
+}
+
+/// By their numbers.
+inline const std::vector<PartitionerKind> kAllPartitioners = PartitionerKinds(/*streaming=*/false);
 
 /// A graph with its columns, to take spans of.
 struct TestGraph {

@@ -60,12 +60,14 @@ std::optional<Codec> ParseCodecFlag(std::string_view text) {
   const std::size_t colon = text.find(':');
   const std::optional<CodecKind> kind = ParseCodec(text.substr(0, colon));
   if (!kind) return std::nullopt;
-  Codec codec{.kind = *kind, .level = *kind == CodecKind::kZstd ? 3 : 5};
+  const CodecLevels levels = LevelsOf(*kind);
+  Codec codec{.kind = *kind, .level = levels.usual};
   if (colon == text.npos) return codec;
   const std::string_view level = text.substr(colon + 1);
   const char* const end = level.data() + level.size();
   const auto [rest, error] = std::from_chars(level.data(), end, codec.level);
-  const int highest = *kind == CodecKind::kZstd ? 19 : 9;
+  // A codec without levels ignores one that any other could have.
+  const int highest = levels.highest == 0 ? 9 : levels.highest;
   if (error != std::errc() || rest != end || codec.level < 1 || codec.level > highest) {
     return std::nullopt;
   }

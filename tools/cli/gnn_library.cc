@@ -18,18 +18,18 @@ namespace {
 constexpr const char* kLibraryName = "librhizome_gnn.so." RHIZOME_SOVERSION;
 
 /// Paths to try in order; the last is a bare name, which the system's loader looks up.
-std::vector<std::string> Candidates(const std::string& library) {
+std::vector<std::string> Candidates() {
   std::vector<std::string> paths;
   std::error_code error;
   const Path binary = std::filesystem::read_symlink("/proc/self/exe", error);
   if (!error) {
     const Path folder = binary.parent_path();
     for (const Path& beside : {folder, folder.parent_path() / "lib"}) {
-      const Path path = beside / library;
+      const Path path = beside / kLibraryName;
       if (std::filesystem::exists(path, error)) paths.push_back(path.string());
     }
   }
-  paths.push_back(library);
+  paths.push_back(kLibraryName);
   return paths;
 }
 
@@ -71,23 +71,15 @@ std::optional<Status> ShortageIn(const std::string& reasons) {
   return std::nullopt;
 }
 
-/// What the function `symbol` of librhizome_gnn returns.
-template <typename Door>
-Result<const Door*> Load(const char* symbol) {
-  RHIZOME_ASSIGN_OR_RETURN(void* const entry, FindInTorchLibrary(kLibraryName, symbol));
-  return reinterpret_cast<const Door* (*)()>(entry)();
-}
-
-}  // namespace
-
-Result<void*> FindInTorchLibrary(const std::string& library, const char* symbol) {
+/// The address of the library's `symbol`.
+Result<void*> Find(const char* symbol) {
   // libtorch's OpenMP threads spin while they wait, and on busy cores they take each other's turns
   // (an epoch of 0.7 s took 17 s beside two busy processes). Read when the library is loaded.
   // NOLINTNEXTLINE(concurrency-mt-unsafe): before there are threads
   setenv("OMP_WAIT_POLICY", "PASSIVE", /*overwrite=*/0);
   if (!HasRoomForTorch()) return Fail(NoRoom(""));
   std::string reasons;
-  for (const std::string& path : Candidates(library)) {
+  for (const std::string& path : Candidates()) {
     void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
       reasons += fmt::format("\n  {}", dlerror());  // NOLINT(concurrency-mt-unsafe): as above
@@ -105,6 +97,15 @@ Result<void*> FindInTorchLibrary(const std::string& library, const char* symbol)
       "-DRHIZOME_TORCH= a folder that stays.{}",
       reasons)));
 }
+
+/// What the library's function `symbol` returns.
+template <typename Door>
+Result<const Door*> Load(const char* symbol) {
+  RHIZOME_ASSIGN_OR_RETURN(void* const entry, Find(symbol));
+  return reinterpret_cast<const Door* (*)()>(entry)();
+}
+
+}  // namespace
 
 Result<const GnnEntry*> LoadGnnLibrary() { return Load<GnnEntry>(kGnnEntrySymbol); }
 Result<const LinkScores*> LoadLinkScores() { return Load<LinkScores>(kLinkScoresSymbol); }

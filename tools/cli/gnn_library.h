@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string>
-
 #include "rhizome/gnn/entry.h"
 #include "rhizome/gnn/link_scores.h"
 #include "rhizome/storage/result.h"
@@ -15,9 +13,5 @@ Result<const GnnEntry*> LoadGnnLibrary();
 
 /// The same for scores of links.
 Result<const LinkScores*> LoadLinkScores();
-
-/// Loads another library that brings libtorch, in the same way, and returns the address of its
-/// `symbol`. Errors: as above.
-Result<void*> FindInTorchLibrary(const std::string& library, const char* symbol);
 
 }  // namespace rhizome

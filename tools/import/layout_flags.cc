@@ -6,7 +6,9 @@
 
 #include "allocator.h"
 #include "partition_run.h"
+#include "rhizome/index/partitioner.h"
 #include "rhizome/storage/chunk_array.h"
+#include "rhizome/storage/codec.h"
 #include "text.h"
 #include "topology_json.h"
 
@@ -37,21 +39,37 @@ void AddInnerRowsFlag(CLI::App& verb, std::uint64_t& inner_rows) {
       ->type_name("N|auto");
 }
 
+namespace {
+
+/// What --codec takes: "raw", "zstd[:1-19]", ... with `levels`, else the names alone.
+std::vector<std::string> CodecWords(bool levels) {
+  std::vector<std::string> words;
+  for (const CodecKind codec : PublishedCodecs()) {
+    words.emplace_back(CodecName(codec));
+    const int highest = LevelsOf(codec).highest;
+    if (levels && highest > 0) words.back() += fmt::format("[:1-{}]", highest);
+  }
+  return words;
+}
+
+}  // namespace
+
 void AddCodecFlag(CLI::App& verb, Codec& codec) {
   verb.add_option_function<std::string>(
           "--codec",
           [&codec](const std::string& given) {
             const std::optional<Codec> parsed = ParseCodecFlag(given);
             if (!parsed) {
-              throw CLI::ValidationError("--codec",
-                                         "'" + given +
-                                             "' is not raw, zstd[:1-19], blosc-lz4[:1-9] or "
-                                             "blosc-zstd[:1-9]");
+              std::vector<std::string> words = CodecWords(/*levels=*/true);
+              const std::string last = words.back();
+              words.pop_back();
+              throw CLI::ValidationError("--codec", fmt::format("'{}' is not {} or {}", given,
+                                                                fmt::join(words, ", "), last));
             }
             codec = *parsed;
           },
           "Compression of chunks, with a level: zstd:9")
-      ->type_name("raw|zstd|blosc-lz4|blosc-zstd")
+      ->type_name(fmt::format("{}", fmt::join(CodecWords(/*levels=*/false), "|")))
       ->default_str("blosc-lz4:5");
 }
 
@@ -72,15 +90,10 @@ void AddStoreIdFlag(CLI::App& verb, std::optional<StoreId>& store_id) {
 }  // namespace
 
 void AddPartitioner(CLI::App& verb, PartitionerKind& kind) {
-  AddChoice<PartitionerKind>(verb, "--partitioner", kind,
-                             {{"refined", PartitionerKind::kRefined},
-                              {"adadne", PartitionerKind::kAdaDne},
-                              {"dne", PartitionerKind::kDne},
-                              {"hash2d", PartitionerKind::kHash2d},
-                              {"dbh", PartitionerKind::kDbh},
-                              {"hdrf", PartitionerKind::kHdrf},
-                              {"random", PartitionerKind::kRandom},
-                              {"range", PartitionerKind::kRange}},
+  std::vector<std::pair<std::string, PartitionerKind>> choices;
+  for (const PartitionerKind each : Partitioners())
+    choices.emplace_back(PartitionerName(each), each);
+  AddChoice<PartitionerKind>(verb, "--partitioner", kind, std::move(choices),
                              "How edges are divided; refined: ours, within both bounds of balance; "
                              "adadne: GLISP's formula as printed, which keeps none");
 }

@@ -1,12 +1,9 @@
-#include <unistd.h>
-
-#include <cerrno>
-#include <climits>
 #include <cstdio>
 #include <cstring>
 #include <string>
 
 #include "program.h"
+#include "sibling.h"
 #include "verbs.h"
 
 namespace rhizome {
@@ -75,16 +72,11 @@ void AddVerbs(CLI::App& root, Session& session) {
   AddHelpVerb(root);
 }
 
-/// Becomes rhizome-bench, which stands beside this binary. Returns only where that fails.
+/// Becomes rhizome-bench. Returns only where that fails.
 int BecomeBench(char** argv) {
-  char self[PATH_MAX] = {};
-  if (::readlink("/proc/self/exe", self, sizeof self - 1) > 0) {
-    const std::string path = std::string(self) + "-bench";
-    ::execv(path.c_str(), argv + 1);
-    std::fprintf(stderr, "rhizome: not_found: running %s: %s; build the target rhizome_bench\n",
-                 path.c_str(), std::strerror(errno));
-  }
-  return 2;
+  const Status status = BecomeSibling("rhizome-bench", argv + 1);
+  std::fprintf(stderr, "rhizome: %s; build the target rhizome_bench\n", status.ToString().c_str());
+  return ExitCode(status.code());
 }
 
 }  // namespace

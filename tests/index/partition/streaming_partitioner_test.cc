@@ -14,9 +14,7 @@
 namespace rhizome {
 namespace {
 
-constexpr PartitionerKind kStreaming[] = {PartitionerKind::kHash2d, PartitionerKind::kDbh,
-                                          PartitionerKind::kHdrf, PartitionerKind::kRandom,
-                                          PartitionerKind::kRange};
+const std::vector<PartitionerKind> kStreaming = PartitionerKinds(/*streaming=*/true);
 
 std::unique_ptr<StreamingPartitioner> Stream(const TestGraph& graph,
                                              const PartitionOptions& options,

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "rhizome/storage/codec_table.h"
 #include "storage/array_fixture.h"
 
 namespace rhizome {
@@ -13,15 +14,33 @@ using testing::MakeEntry;
 TEST(ZarrFormatTest, EveryTypeAndCodecReturns) {
   for (const DataType dtype : {DataType::kFloat32, DataType::kFloat16, DataType::kInt64,
                                DataType::kInt32, DataType::kUint32, DataType::kUint8}) {
-    for (const CodecKind codec :
-         {CodecKind::kRaw, CodecKind::kZstd, CodecKind::kBloscLz4, CodecKind::kBloscZstd}) {
-      ArrayEntry entry = MakeEntry("x", 1000, 5, dtype, ArrayLayout::kChunk, codec, 128);
+    for (const CodecEntry& codec : AllCodecs()) {
+      if (!codec.published) continue;
+      SCOPED_TRACE(codec.name);
+      ArrayEntry entry = MakeEntry("x", 1000, 5, dtype, ArrayLayout::kChunk, codec.kind, 128);
       entry.array_id = ~std::uint64_t{0};
       entry.attributes = {{"a", "\"\\ \xC3\xA9"}, {"b", ""}};
       const auto decoded = DecodeArrayJson(EncodeArrayJson(entry), "x");
       ASSERT_OK(decoded);
       EXPECT_EQ(*decoded, entry);
       EXPECT_EQ(decoded->codec.element_bytes, DataTypeBytes(dtype));
+    }
+  }
+}
+
+TEST(ZarrFormatTest, EveryLevelReturnsAndNoOther) {
+  for (const CodecEntry& codec : AllCodecs()) {
+    SCOPED_TRACE(codec.name);
+    ArrayEntry entry =
+        MakeEntry("x", 10, 5, DataType::kFloat32, ArrayLayout::kChunk, codec.kind, 128);
+    for (int level = 1; level <= codec.highest_level; ++level) {
+      entry.codec.level = level;
+      EXPECT_EQ(*DecodeArrayJson(EncodeArrayJson(entry), "x"), entry);
+    }
+    if (codec.highest_level == 0) continue;
+    for (const int level : {-1, 0, codec.highest_level + 1}) {
+      entry.codec.level = level;
+      EXPECT_STATUS(DecodeArrayJson(EncodeArrayJson(entry), "x"), kCorruption);
     }
   }
 }

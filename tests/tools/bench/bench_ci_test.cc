@@ -1,7 +1,9 @@
 #include <algorithm>
 
-#include "bench.h"
+#include "bench_gather.h"
 #include "bench_ingest.h"
+#include "bench_pool.h"
+#include "bench_sample.h"
 #include "fio.h"
 #include "rhizome/storage/file_system.h"
 #include "testing/testing.h"

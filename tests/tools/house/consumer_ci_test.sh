@@ -21,11 +21,19 @@ if names_rocksdb "${headers[@]}"; then
 fi
 
 # Neither where libraries are looked for nor what CMake is told.
-libraries=("$work"/installed/bin/rhizome "$work"/installed/lib*/librhizome*.so "$work"/installed/lib*/*/librhizome*.so)
+libraries=("$work"/installed/bin/rhizome* "$work"/installed/lib*/librhizome*.so "$work"/installed/lib*/*/librhizome*.so)
 for file in "${libraries[@]}"; do
   [ -e "$file" ] || continue
   if readelf -d "$file" | grep -E 'R(UN)?PATH' | grep -F -e "$RHIZOME_SOURCE/" -e "$RHIZOME_BUILD"; then
     echo "$file looks for libraries in the checkout" >&2
+    exit 1
+  fi
+done
+# Benches are in executables of their own.
+for file in "${libraries[@]}"; do
+  [[ -e $file && $file == *.so ]] || continue
+  if nm -C "$file" | grep 'rhizome::.*Bench'; then
+    echo "$file has a bench in it" >&2
     exit 1
   fi
 done

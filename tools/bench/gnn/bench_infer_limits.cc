@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "bench_infer.h"
-#include "bench_library.h"
+#include "bench_kernels.h"
 #include "infer_contest.h"
 #include "json.h"
 #include "rhizome/storage/chunk_array.h"
@@ -45,14 +45,13 @@ Result<double> InferDiskRate(const ChunkArray& array, std::uint32_t threads) {
 /// Seconds of the products of GraphSAGE's layers for all rows, by themselves.
 Result<double> ProductSeconds(const BenchInferOptions& options, const ArrayEntry& features,
                               const JobControl& control) {
-  RHIZOME_ASSIGN_OR_RETURN(const GnnBench* bench, LoadGnnBench());
   double seconds = 0;
   for (std::uint32_t layer = 0; layer < options.layers; ++layer) {
     const std::uint64_t width = layer == 0 ? features.dim : options.hidden;
     const ProductBenchOptions product{.inputs = static_cast<std::int64_t>(2 * width),
                                       .outputs = static_cast<std::int64_t>(options.hidden),
                                       .threads = options.graph.threads};
-    RHIZOME_ASSIGN_OR_RETURN(const double rate, bench->Products(product, control));
+    RHIZOME_ASSIGN_OR_RETURN(const double rate, MeasureProducts(product, control));
     seconds += 2 * static_cast<double>(features.rows) *
                static_cast<double>(2 * width * options.hidden) / rate;
   }

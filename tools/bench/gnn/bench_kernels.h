@@ -1,25 +1,107 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
-#include "bench.h"
-#include "gnn_bench.h"
+#include "rhizome/gnn/model_spec.h"
+#include "rhizome/index/graph.h"
+#include "rhizome/storage/file_system.h"
+#include "rhizome/storage/job_control.h"
+#include "rhizome/storage/result.h"
+
+// Measurements of the networks. This header needs no libtorch; what implements it does.
 
 namespace rhizome {
 
-/// `bench aggregate`: the aggregation kernels, against the memory's bandwidth and what libtorch has
-/// for the same. Errors: kUnsupported, there is no librhizome_gnn.
-Result<nlohmann::ordered_json> BenchAggregate(const AggregateBenchOptions& options,
-                                              const JobControl& control);
+struct AggregateBenchOptions {
+  std::vector<std::uint32_t> widths = {32, 64, 128, 256, 512};
+  std::vector<std::string> dtypes = {"float32", "float16"};  ///< also bfloat16
 
-/// `bench step`: one step of training GraphSAGE in memory, gathering excluded.
-struct BenchStepOptions {
-  BenchGraphOptions graph;
-  std::uint32_t batches = 8;  ///< of a round
-  StepBenchOptions step;      ///< seeds, fanouts, threads and seed are taken from `graph`
+  /// Of the table whose rows are read: one that memory holds, and one for a cache.
+  std::vector<std::uint64_t> table_bytes = {std::uint64_t{256} << 20, std::uint64_t{4} << 20};
+  std::uint32_t degree = 10;  ///< neighbours of a target
+  std::uint32_t rounds = 5;
+  std::uint32_t threads = 1;
+  std::uint64_t seed = 1;
 };
-Result<nlohmann::ordered_json> BenchStep(const BenchStepOptions& options,
-                                         const JobControl& control);
+
+/// One operation on one table. Bytes are those of the rows read, the indices, and the results
+/// written, each once. Rates are medians over the rounds; a ratio is the median of the rounds'
+/// ratios, in which all contestants take turns; above 1: ours is faster.
+struct AggregateFigure {
+  std::string op;  ///< "sum", "mean", "weighted", "max", "sum gradient"
+  std::string dtype;
+  std::uint32_t width = 0;
+  std::uint64_t table_bytes = 0;
+  std::uint64_t edges = 0;
+  double gb_per_second = 0;
+  double sequential_gb_per_second = 0;  ///< the table read from front to back
+  double random_gb_per_second = 0;      ///< the same rows read in the same order, not summed
+  double share_of_sequential = 0;
+  double share_of_random = 0;
+
+  /// Against libtorch's index_add (the sums) or scatter_reduce (the maxima), with the index_select
+  /// that both need, and its product with a sparse matrix (CSR). 0: it has no such operation.
+  double ratio_to_scatter = 0;
+  double ratio_to_sparse = 0;
+
+  /// The same by processor time, which means something on a busy machine too.
+  double cpu_ratio_to_scatter = 0;
+  double cpu_ratio_to_sparse = 0;
+};
+
+struct AggregateBenchReport {
+  std::string simd;  ///< the set of kernels that was measured
+  std::vector<AggregateFigure> figures;
+};
+
+/// The aggregation kernels, against the memory's bandwidth and what libtorch has for the same.
+/// Errors: kInvalidArgument, an unknown dtype or empty list; kOutOfMemory; kInterrupted.
+Result<AggregateBenchReport> MeasureAggregation(const AggregateBenchOptions& options,
+                                                const JobControl& control);
+
+struct StepBenchOptions {
+  std::vector<std::vector<VertexId>> seeds;  ///< of each minibatch, distinct
+  std::vector<std::int64_t> fanouts = {10, 10, 10};
+  std::int64_t dim = 128;
+  std::int64_t hidden = 256;
+  std::int64_t classes = 16;
+  double dropout = 0;
+  std::uint32_t rounds = 3;
+  std::uint32_t threads = 1;
+  std::uint64_t seed = 1;
+};
+
+/// Forward, backward and optimiser of GraphSAGE (mean) on minibatches in memory.
+struct StepBenchReport {
+  std::string simd;
+  double step_seconds = 0;      ///< median
+  double step_cpu_seconds = 0;  ///< of all threads, median
+  double rows = 0;              ///< of a minibatch, mean
+  double edges = 0;             ///< over all layers, mean
+  double last_loss = 0;
+};
+
+/// Gathering is excluded. Errors: those of sampling; kOutOfMemory; kInterrupted.
+Result<StepBenchReport> MeasureStep(const GraphSnapshot& graph, const StepBenchOptions& options,
+                                    const JobControl& control);
+
+/// One linear layer on tiles of rows that caches hold: no product of inference can be faster.
+struct ProductBenchOptions {
+  std::int64_t inputs = 256;
+  std::int64_t outputs = 256;
+  double seconds = 0.5;  ///< to go on for
+  std::uint32_t threads = 1;
+};
+
+/// Operations a second, a product and its addition counted as two.
+/// Errors: kInvalidArgument, a width below 1; kOutOfMemory; kInterrupted.
+Result<double> MeasureProducts(const ProductBenchOptions& options, const JobControl& control);
+
+/// Writes a network that was never trained, of two classes: what it computes costs as much as that
+/// of any. Errors: kInvalidArgument, a spec out of range; those of writing a file.
+Status SaveUntrainedModel(const ModelSpec& spec, std::int64_t inputs, std::uint64_t seed,
+                          const Path& path);
 
 }  // namespace rhizome

@@ -1,42 +1,108 @@
+#include <torch/torch.h>
+
+#include <random>
+
 #include "bench_common.h"
 #include "bench_kernels.h"
-#include "bench_library.h"
+#include "rhizome/cache/minibatch_sampler.h"
+#include "rhizome/cache/simd.h"
+#include "rhizome/cache/work_clock.h"
+#include "rhizome/gnn/learner.h"
+#include "rhizome/gnn/torch_guard.h"
+#include "rhizome/gnn/torch_threads.h"
 
 namespace rhizome {
+namespace {
 
-using nlohmann::ordered_json;
+/// Features that are there already, as the loader's are when a step begins.
+Status FillFeatures(std::int64_t dim, std::uint64_t seed, Minibatch& minibatch) {
+  std::mt19937 random(static_cast<std::uint32_t>(seed));
+  RHIZOME_ASSIGN_OR_RETURN(
+      minibatch.features,
+      FeatureRows::Own(RowType::kFloat32, minibatch.rows.size(), static_cast<std::size_t>(dim)));
+  for (float& value : minibatch.features.own_floats())
+    value = static_cast<float>(random() >> 8) * 0x1p-24F;
+  return Status::Ok();
+}
 
-Result<ordered_json> BenchStep(const BenchStepOptions& options, const JobControl& control) {
-  RHIZOME_ASSIGN_OR_RETURN(const GnnBench* bench, LoadGnnBench());
-  RHIZOME_ASSIGN_OR_RETURN(const BenchGraph graph, OpenBenchGraph(options.graph, control));
-  StepBenchOptions step = options.step;
-  step.fanouts = options.graph.fanouts;
-  step.threads = options.graph.threads;
-  step.seed = options.graph.seed;
-  const std::uint64_t vertices = graph.graph->vertex_count();
-  for (std::uint32_t batch = 0; batch < options.batches; ++batch) {
-    step.seeds.push_back(DrawSeeds(vertices, options.graph.batch_size, options.graph.seed, batch));
+Result<std::vector<Minibatch>> SampleAll(const GraphSnapshot& graph,
+                                         const StepBenchOptions& options,
+                                         const JobControl& control) {
+  RHIZOME_ASSIGN_OR_RETURN(
+      const MinibatchSampler sampler,
+      MinibatchSampler::Create(
+          graph, {.fanouts = options.fanouts, .seed = options.seed, .threads = options.threads},
+          nullptr));
+  std::vector<Minibatch> minibatches;
+  for (std::size_t i = 0; i < options.seeds.size(); ++i) {
+    RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
+    RHIZOME_ASSIGN_OR_RETURN(Minibatch minibatch,
+                             sampler.Sample({.tag = i, .key = i, .vertices = options.seeds[i]}));
+    RHIZOME_RETURN_IF_ERROR(FillFeatures(options.dim, options.seed + i, minibatch));
+    minibatches.push_back(std::move(minibatch));
   }
-  RHIZOME_ASSIGN_OR_RETURN(const StepBenchReport report, bench->Step(*graph.graph, step, control));
-  ordered_json json = {{"workload", "step"},
-                       {"figure", report.step_seconds},
-                       {"figure_is", "seconds of forward, backward and optimiser, median"},
-                       {"cpu_seconds", report.step_cpu_seconds},
-                       {"rows_per_batch", report.rows},
-                       {"edges_per_batch", report.edges},
-                       {"last_loss", report.last_loss},
-                       {"dim", step.dim},
-                       {"hidden", step.hidden},
-                       {"dropout", step.dropout},
-                       {"fanouts", step.fanouts},
-                       {"batch_size", options.graph.batch_size},
-                       {"batches", options.batches},
-                       {"rounds", step.rounds},
-                       {"threads", step.threads},
-                       {"simd", report.simd}};
-  json["graph"] = DescribeGraph(options.graph, *graph.graph);
-  json["machine"] = DescribeMachine(options.graph.store.value_or(options.graph.dir));
-  return json;
+  return minibatches;
+}
+
+/// Edges that the layers walk together: the first layer's, the second's, ...
+double EdgesOf(const Minibatch& minibatch) {
+  double edges = 0;
+  for (std::size_t hop = 1; hop + 1 < minibatch.hop_offsets.size(); ++hop) {
+    edges += minibatch.csr.offsets[minibatch.hop_offsets[hop]];
+  }
+  return edges;
+}
+
+Result<StepBenchReport> TrainAndTime(const GraphSnapshot& graph, const StepBenchOptions& options,
+                                     const JobControl& control) {
+  RHIZOME_RETURN_IF_ERROR(CheckSimdSetting());
+  if (options.seeds.empty()) return Fail(Status::InvalidArgument("no minibatch to learn from"));
+  SetTorchThreads(options.threads);
+  RHIZOME_ASSIGN_OR_RETURN(const std::vector<Minibatch> minibatches,
+                           SampleAll(graph, options, control));
+  ModelShape shape{.spec = {}, .inputs = options.dim, .classes = options.classes};
+  shape.spec.layers = static_cast<std::uint32_t>(options.fanouts.size());
+  shape.spec.hidden = options.hidden;
+  shape.spec.dropout = options.dropout;
+  RHIZOME_ASSIGN_OR_RETURN(Model model, Model::Create(shape, options.seed));
+  ClassLabels labels;
+  labels.classes = options.classes;
+  labels.label.resize(graph.vertex_count());
+  std::mt19937 random(static_cast<std::uint32_t>(options.seed));
+  for (std::int32_t& label : labels.label) {
+    label = static_cast<std::int32_t>(random() % static_cast<std::uint32_t>(options.classes));
+  }
+  Learner learner(model, labels, 0.01, 0, options.seed);
+  StepBenchReport report;
+  report.simd = SimdPathName(CurrentSimdPath());
+  std::vector<double> seconds, cpu_seconds;
+  for (std::uint32_t round = 0; round <= options.rounds; ++round) {
+    for (const Minibatch& minibatch : minibatches) {
+      RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
+      const WorkClock clock;
+      const BatchOutcome outcome = learner.Learn(minibatch);
+      if (round == 0) continue;  // warms caches and allocator
+      seconds.push_back(clock.seconds());
+      cpu_seconds.push_back(clock.cpu_seconds());
+      report.last_loss = outcome.loss_sum / static_cast<double>(outcome.seeds);
+    }
+  }
+  report.step_seconds = Median(seconds);
+  report.step_cpu_seconds = Median(cpu_seconds);
+  for (const Minibatch& minibatch : minibatches) {
+    report.rows += static_cast<double>(minibatch.rows.size());
+    report.edges += EdgesOf(minibatch);
+  }
+  report.rows /= static_cast<double>(minibatches.size());
+  report.edges /= static_cast<double>(minibatches.size());
+  return report;
+}
+
+}  // namespace
+
+Result<StepBenchReport> MeasureStep(const GraphSnapshot& graph, const StepBenchOptions& options,
+                                    const JobControl& control) {
+  return GuardedTorch([&] { return TrainAndTime(graph, options, control); });
 }
 
 }  // namespace rhizome

@@ -7,7 +7,6 @@
 
 #include "bench_common.h"
 #include "cli.h"
-#include "gnn_library.h"
 #include "gnuplot.h"
 #include "memory_group.h"
 #include "rhizome/storage/chunk_array.h"
@@ -150,7 +149,6 @@ Status RunTrainContest(const BenchTrainOptions& options, const Store& store, con
 Result<Json> BenchTrain(const BenchTrainOptions& options, const JobControl& control) {
   if (!options.plot.empty()) RHIZOME_RETURN_IF_ERROR(CheckPlotPath(options.plot));
   RHIZOME_RETURN_IF_ERROR(MemoryGroup::Create(options.limit_bytes));  // before all the work
-  RHIZOME_RETURN_IF_ERROR(LoadGnnLibrary());
   RHIZOME_ASSIGN_OR_RETURN(BenchGraph opened, OpenBenchGraph(options.graph, control));
   Json json = {{"workload", "train"}};
   json.update(DescribeGraph(options.graph, *opened.graph));

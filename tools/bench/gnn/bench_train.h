@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "bench.h"
+#include "rhizome/storage/job_control.h"
+#include "rhizome/storage/result.h"
 
 namespace rhizome {
 

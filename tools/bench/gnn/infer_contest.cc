@@ -5,12 +5,13 @@
 #include <cstring>
 #include <filesystem>
 
-#include "bench_library.h"
+#include "bench_kernels.h"
 #include "child_process.h"
 #include "json.h"
 #include "memory_group.h"
 #include "rhizome/index/npy.h"
 #include "rhizome/storage/chunk_array.h"
+#include "sibling.h"
 
 namespace rhizome {
 namespace {
@@ -95,7 +96,6 @@ InferContest::InferContest(const BenchInferOptions& options, BenchGraph graph,
 
 Result<std::unique_ptr<InferContest>> InferContest::Create(const BenchInferOptions& options,
                                                            const JobControl& control) {
-  RHIZOME_RETURN_IF_ERROR(LoadGnnBench());
   RHIZOME_ASSIGN_OR_RETURN(BenchGraph graph, OpenBenchGraph(options.graph, control));
   RHIZOME_ASSIGN_OR_RETURN(ScratchFolder scratch, ScratchFolder::Create(options.graph.dir));
   std::unique_ptr<InferContest> contest(
@@ -106,24 +106,23 @@ Result<std::unique_ptr<InferContest>> InferContest::Create(const BenchInferOptio
 
 InferContest::~InferContest() {
   if (!options_.graph.store) return;
-  const Result<std::string> self = RhizomeBinary();
+  const Result<std::string> self = SiblingPath("rhizome");
   if (!self) return;
   static_cast<void>(
       RunChild({*self, "array", "drop", graph_.store->path().string(), kArray, "--all-versions"}));
 }
 
 Status InferContest::MakeModel() {
-  RHIZOME_ASSIGN_OR_RETURN(const GnnBench* const bench, LoadGnnBench());
   const ArrayEntry* const features = store().manifest().FindArray(options_.features);
   if (features == nullptr) {
     return Status::InvalidArgument(
         fmt::format("the store has no array {}: name one with --features", options_.features));
   }
-  return bench->SaveModel({.kind = ModelKind::kSage,
-                           .layers = options_.layers,
-                           .hidden = static_cast<std::int64_t>(options_.hidden)},
-                          static_cast<std::int64_t>(features->dim), options_.graph.seed,
-                          scratch() / "model.safetensors");
+  return SaveUntrainedModel({.kind = ModelKind::kSage,
+                             .layers = options_.layers,
+                             .hidden = static_cast<std::int64_t>(options_.hidden)},
+                            static_cast<std::int64_t>(features->dim), options_.graph.seed,
+                            scratch() / "model.safetensors");
 }
 
 Result<Json> InferContest::RunForJson(const std::vector<std::string>& command,
@@ -144,7 +143,7 @@ Result<Json> InferContest::RunForJson(const std::vector<std::string>& command,
 
 Result<Json> InferContest::Infer(const std::vector<std::string>& flags,
                                  std::optional<std::uint64_t> limit_bytes, double kill_after) {
-  RHIZOME_ASSIGN_OR_RETURN(const std::string self, RhizomeBinary());
+  RHIZOME_ASSIGN_OR_RETURN(const std::string self, SiblingPath("rhizome"));
   std::vector<std::string> command = {self,
                                       "infer",
                                       store().path().string(),

@@ -20,8 +20,8 @@ class InferContest {
   using Json = nlohmann::ordered_json;
 
   /// Makes the graph, unless it is given, and a model; measures the bare process. What `infer`
-  /// writes to a store that was given is dropped when this goes. Errors: kUnsupported, no
-  /// librhizome_gnn; kInvalidArgument, the array of features is not there.
+  /// writes to a store that was given is dropped when this goes. Errors: kInvalidArgument, the
+  /// array of features is not there.
   static Result<std::unique_ptr<InferContest>> Create(const BenchInferOptions& options,
                                                       const JobControl& control);
   ~InferContest();

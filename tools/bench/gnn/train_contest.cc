@@ -10,6 +10,7 @@
 #include "json.h"
 #include "memory_group.h"
 #include "rhizome/storage/chunk_array.h"
+#include "sibling.h"
 
 namespace rhizome {
 namespace {
@@ -109,7 +110,7 @@ std::vector<std::string> TrainContest::Command(const Contestant& contestant) con
   for (const std::int64_t one : graph.fanouts)
     fanout += fmt::format("{}{}", fanout.empty() ? "" : ",", one);
   std::vector<std::string> command = {
-      RhizomeBinary().value_or("rhizome"),
+      SiblingPath("rhizome").value_or("rhizome"),
       "train",
       contestant.store.empty() ? store_.path().string() : contestant.store,
       "--json",

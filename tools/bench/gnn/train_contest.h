@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bench_train.h"
+#include "rhizome/storage/result.h"
 #include "rhizome/storage/store.h"
 
 namespace rhizome {

@@ -2,7 +2,6 @@
 
 #include "bench_infer.h"
 #include "verb_bench.h"
-#include "verbs.h"
 
 namespace rhizome {
 namespace {
@@ -81,18 +80,15 @@ void AddContestFlags(CLI::App& verb, BenchInferOptions& options) {
 
 }  // namespace
 
-void AddBenchInfer(CLI::App& bench, Session& session) {
+void AddInferBench(const Bench& bench, CLI::App& root, Session& session) {
   auto flags = std::make_shared<InferFlags>();
   BenchInferOptions& options = flags->options;
   options.graph.undirected = true;
   options.graph.partitions = 8;
   options.graph.fanouts = {kAllNeighbors};
   options.graph.dim = 128;
-  CLI::App* verb =
-      AddVerb(bench, session, "infer",
-              "Layerwise inference: chunks it reads under each layout and cache; its speed and "
-              "memory against PyTorch Geometric; resuming; a far source; codecs",
-              "rhizome bench infer --scale 12 --block-rows 128", flags, RunBenchInfer);
+  CLI::App* verb = AddBench(bench, root, session, "rhizome bench infer --scale 12 --block-rows 128",
+                            flags, RunBenchInfer);
   verb->add_option("--store", flags->store, "Read this store instead of an R-MAT graph")
       ->type_name("STORE");
   verb->add_option(

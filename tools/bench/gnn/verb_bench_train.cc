@@ -1,6 +1,5 @@
 #include "bench_train.h"
 #include "verb_bench.h"
-#include "verbs.h"
 
 namespace rhizome {
 namespace {
@@ -25,13 +24,13 @@ Result<Answer> RunBenchTrain(const BenchTrainFlags& flags, Session& session) {
 
 }  // namespace
 
-void AddBenchTrain(CLI::App& bench, Session& session) {
+void AddTrainBench(const Bench& bench, CLI::App& root, Session& session) {
   auto flags = std::make_shared<BenchTrainFlags>();
   BenchTrainOptions& options = flags->options;
-  CLI::App* verb = AddVerb(
-      bench, session, "train", "Training under a limit on memory, against mapped files and memory",
-      "rhizome bench train --scale 13 --dim 64 --hidden 16 --steps 8 --limit 600M", flags,
-      RunBenchTrain);
+  CLI::App* verb =
+      AddBench(bench, root, session,
+               "rhizome bench train --scale 13 --dim 64 --hidden 16 --steps 8 --limit 600M", flags,
+               RunBenchTrain);
   AddPlaceFlags(*verb, flags->store, flags->dir);
   AddGraphFlags(*verb, options.graph);
   AddSize(*verb, "--limit", options.limit_bytes,

@@ -8,6 +8,7 @@
 #include "rhizome/index/partitioner.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/job_control.h"
+#include "rhizome/storage/result.h"
 
 namespace rhizome {
 

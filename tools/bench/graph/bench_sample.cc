@@ -1,3 +1,5 @@
+#include "bench_sample.h"
+
 #include <fmt/format.h>
 
 #include <cmath>

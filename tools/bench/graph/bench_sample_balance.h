@@ -2,9 +2,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "bench.h"
+#include "bench_sample.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/sampler.h"
+#include "rhizome/storage/job_control.h"
+#include "rhizome/storage/result.h"
 
 namespace rhizome {
 

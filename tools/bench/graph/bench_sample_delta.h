@@ -3,9 +3,11 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "bench.h"
 #include "bench_common.h"
+#include "bench_sample.h"
 #include "rhizome/index/sampler.h"
+#include "rhizome/storage/job_control.h"
+#include "rhizome/storage/result.h"
 
 namespace rhizome {
 

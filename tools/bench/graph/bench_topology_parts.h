@@ -1,5 +1,6 @@
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <random>
 #include <vector>
 
@@ -7,6 +8,8 @@
 #include "rhizome/index/graph.h"
 #include "rhizome/index/neighbor_source.h"
 #include "rhizome/index/topology_sections.h"
+#include "rhizome/storage/job_control.h"
+#include "rhizome/storage/result.h"
 
 namespace rhizome {
 

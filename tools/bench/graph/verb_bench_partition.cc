@@ -29,12 +29,12 @@ Result<Answer> RunBenchPartition(const BenchPartitionFlags& flags, Session& sess
 
 }  // namespace
 
-void AddBenchPartition(CLI::App& bench, Session& session) {
+void AddPartitionBench(const Bench& bench, CLI::App& root, Session& session) {
   auto flags = std::make_shared<BenchPartitionFlags>();
   BenchPartitionOptions& options = flags->options;
-  CLI::App* verb = AddVerb<BenchPartitionFlags>(
-      bench, session, "partition", "Partitioners over scales and numbers of parts",
-      "rhizome bench partition --scales 10,11 --parts 2,4", flags, RunBenchPartition);
+  CLI::App* verb =
+      AddBench(bench, root, session, "rhizome bench partition --scales 10,11 --parts 2,4", flags,
+               RunBenchPartition);
   verb->add_option("--scales", options.scales, "R-MAT graphs of 2^N vertices")
       ->delimiter(',')
       ->check(CLI::Range(1U, 32U))

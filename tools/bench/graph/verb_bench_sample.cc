@@ -1,3 +1,4 @@
+#include "bench_sample.h"
 #include "cli.h"
 #include "verb_bench.h"
 
@@ -23,12 +24,12 @@ Result<Answer> RunBenchSample(const BenchSampleFlags& flags, Session& session) {
 
 }  // namespace
 
-void AddBenchSample(CLI::App& bench, Session& session) {
+void AddSampleBench(const Bench& bench, CLI::App& root, Session& session) {
   auto flags = std::make_shared<BenchSampleFlags>();
   BenchSampleOptions& options = flags->options;
   CLI::App* verb =
-      AddVerb(bench, session, "sample", "Sampled edges a second, in memory",
-              "rhizome bench sample --scale 12 --batches 4 --rounds 2", flags, RunBenchSample);
+      AddBench(bench, root, session, "rhizome bench sample --scale 12 --batches 4 --rounds 2",
+               flags, RunBenchSample);
   AddPlaceFlags(*verb, flags->store, flags->dir);
   AddGraphFlags(*verb, options.graph);
   verb->add_option("--batches", options.batches, "Minibatches of a round")

@@ -1,7 +1,6 @@
 #include "bench_topology.h"
 #include "topology_flags.h"
 #include "verb_bench.h"
-#include "verbs.h"
 
 namespace rhizome {
 namespace {
@@ -22,11 +21,11 @@ Result<Answer> RunTopology(const TopologyFlags& flags, Session& session) {
 
 }  // namespace
 
-void AddBenchTopology(CLI::App& bench, Session& session) {
+void AddTopologyBench(const Bench& bench, CLI::App& root, Session& session) {
   auto flags = std::make_shared<TopologyFlags>();
   BenchTopologyOptions& options = flags->options;
-  CLI::App* verb = AddVerb(
-      bench, session, "topology", "Partition files: bytes, loading, lists read from disk",
+  CLI::App* verb = AddBench(
+      bench, root, session,
       "rhizome bench topology --scale 12 --rounds 1 --seconds 0.2 --batches 2", flags, RunTopology);
   AddPlaceFlags(*verb, flags->store, flags->dir);
   AddGraphFlags(*verb, options.graph);

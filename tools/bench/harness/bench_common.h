@@ -14,6 +14,8 @@
 #include "rhizome/index/graph.h"
 #include "rhizome/index/sampler.h"
 #include "rhizome/storage/chunk_array.h"
+#include "rhizome/storage/job_control.h"
+#include "rhizome/storage/result.h"
 #include "rhizome/storage/store.h"
 #include "scratch_folder.h"
 

@@ -39,11 +39,4 @@ Result<int> RunChild(const std::vector<std::string>& arguments, const ChildOutpu
   return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
 }
 
-Result<std::string> RhizomeBinary() {
-  std::error_code error;
-  const Path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) return Fail(Status::FromErrno(error.value(), "reading /proc/self/exe"));
-  return (self.parent_path() / "rhizome").string();
-}
-
 }  // namespace rhizome

@@ -18,7 +18,4 @@ struct ChildOutput {
 /// the signal that ended it. Errors: kUnsupported, there is no such program; kIoError.
 Result<int> RunChild(const std::vector<std::string>& arguments, const ChildOutput& output = {});
 
-/// The `rhizome` that stands beside this binary. Errors: kIoError, /proc is not there.
-Result<std::string> RhizomeBinary();
-
 }  // namespace rhizome

@@ -4,7 +4,6 @@
 
 #include "text.h"
 #include "topology_flags.h"
-#include "verbs.h"
 
 namespace rhizome {
 namespace {
@@ -96,48 +95,6 @@ void AddGraphFlags(CLI::App& verb, BenchGraphOptions& graph) {
   AddThreads(verb, graph.threads);
 }
 
-namespace {
-
-struct GatherFlags {
-  BenchGatherOptions options;
-  std::string store;
-  std::string dir = ".";
-  bool buffered = false;
-};
-
-Result<Answer> RunGather(const GatherFlags& flags, Session& session) {
-  BenchGatherOptions options = flags.options;
-  if (!flags.store.empty()) options.store = flags.store;
-  if (options.store && options.array.empty()) {
-    return Fail(Status::InvalidArgument("--store needs --array, the array to read"));
-  }
-  options.dir = flags.dir;
-  options.direct = !flags.buffered;
-  RHIZOME_ASSIGN_OR_RETURN(Json fields, BenchGather(options, session.control));
-  return Answer{std::move(fields), DescribeBench, {}};
-}
-
-void AddGather(CLI::App& bench, Session& session) {
-  auto flags = std::make_shared<GatherFlags>();
-  BenchGatherOptions& options = flags->options;
-  CLI::App* verb =
-      AddVerb(bench, session, "gather", "Cold random rows, against fio on the same files",
-              "rhizome bench gather --bytes 64M --rounds 1 --seconds 0.2", flags, RunGather);
-  AddPlaceFlags(*verb, flags->store, flags->dir);
-  verb->add_option("--array", options.array, "Array of --store, in layout row")->type_name("NAME");
-  AddSize(*verb, "--bytes", options.bytes, "Size of the temporary array")->default_str("4G");
-  AddSize(*verb, "--row-bytes", options.row_bytes, "Bytes of its rows; a multiple of 4")
-      ->default_str("1024");
-  AddQueueFlags(*verb, options.depth, options.maker, "rows");
-  verb->add_flag("--buffered", flags->buffered, "Through the page cache, not O_DIRECT");
-  AddTurnFlags(*verb, options.rounds, options.seconds, "one turn");
-  verb->add_option("--seed", options.seed, "Of the rows drawn")
-      ->type_name("N")
-      ->capture_default_str();
-}
-
-}  // namespace
-
 void AddMadeGraphFlags(CLI::App& verb, std::string& dir, std::uint32_t& scale,
                        std::uint32_t& edge_factor) {
   verb.add_option("--dir", dir, "Where files go: the disk to be measured")
@@ -151,23 +108,6 @@ void AddMadeGraphFlags(CLI::App& verb, std::string& dir, std::uint32_t& scale,
       ->check(CLI::Range(1U, 4096U))
       ->type_name("N")
       ->capture_default_str();
-}
-
-void AddBenches(CLI::App& root, Session& session) {
-  AddGather(root, session);
-  AddBenchSample(root, session);
-  AddBenchPool(root, session);
-  AddBenchPartition(root, session);
-  AddBenchTopology(root, session);
-  AddBenchIngest(root, session);
-  AddBenchVerify(root, session);
-  AddBenchLookup(root, session);
-  AddBenchWrite(root, session);
-  AddBenchCompact(root, session);
-  AddBenchAggregate(root, session);
-  AddBenchStep(root, session);
-  AddBenchInfer(root, session);
-  AddBenchTrain(root, session);
 }
 
 }  // namespace rhizome

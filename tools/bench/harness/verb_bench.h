@@ -1,17 +1,36 @@
 #pragma once
 
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "bench.h"
 #include "cli.h"
+#include "rhizome/storage/io_queue.h"
+#include "rhizome/storage/result.h"
 
 namespace rhizome {
 
+/// A bench: a row of the table in tools/bench/benches.cc.
+struct Bench {
+  const char* name;         ///< the word after `rhizome bench`
+  const char* description;  ///< one line, for `rhizome bench --help`
+
+  /// Adds the verb to `root`. Null in rhizome-bench where the bench links libtorch: it is then in
+  /// rhizome-bench-gnn.
+  void (*add)(const Bench& bench, CLI::App& root, Session& session);
+};
+
+/// Adds the verb of a bench, as AddVerb does.
+template <typename Flags>
+CLI::App* AddBench(const Bench& bench, CLI::App& root, Session& session, const std::string& example,
+                   std::shared_ptr<Flags> flags,
+                   Result<Answer> (*run)(const Flags& flags, Session& session)) {
+  return AddVerb(root, session, bench.name, bench.description, example, std::move(flags), run);
+}
+
 /// A benchmark's fields as they are: a line for each number, a table for a list of objects.
 std::string DescribeBench(const Json& fields);
-
-/// Every benchmark, as a subcommand of `root`.
-void AddBenches(CLI::App& root, Session& session);
 
 /// --store and --dir: what is measured, and where temporary files go.
 void AddPlaceFlags(CLI::App& verb, std::string& store, std::string& dir);
@@ -37,40 +56,5 @@ void AddTurnFlags(CLI::App& verb, std::uint32_t& rounds, double& seconds, const 
 /// --dir, --scale and --edge-factor, of an R-MAT graph that the benchmark makes and removes again.
 void AddMadeGraphFlags(CLI::App& verb, std::string& dir, std::uint32_t& scale,
                        std::uint32_t& edge_factor);
-
-/// `bench sample`.
-void AddBenchSample(CLI::App& bench, Session& session);
-
-/// `bench pool`.
-void AddBenchPool(CLI::App& bench, Session& session);
-
-/// `bench infer`.
-void AddBenchInfer(CLI::App& bench, Session& session);
-
-/// `bench train`.
-void AddBenchTrain(CLI::App& bench, Session& session);
-
-/// `bench partition`.
-void AddBenchPartition(CLI::App& bench, Session& session);
-
-/// `bench ingest`.
-void AddBenchIngest(CLI::App& bench, Session& session);
-void AddBenchVerify(CLI::App& bench, Session& session);
-
-/// `bench lookup`.
-void AddBenchLookup(CLI::App& bench, Session& session);
-
-/// `bench write`.
-void AddBenchWrite(CLI::App& bench, Session& session);
-
-/// `bench topology`.
-void AddBenchTopology(CLI::App& bench, Session& session);
-
-/// `bench compact`.
-void AddBenchCompact(CLI::App& bench, Session& session);
-
-/// `bench aggregate` and `bench step`, which need librhizome_gnn.
-void AddBenchAggregate(CLI::App& bench, Session& session);
-void AddBenchStep(CLI::App& bench, Session& session);
 
 }  // namespace rhizome

@@ -1,3 +1,5 @@
+#include "bench_gather.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>

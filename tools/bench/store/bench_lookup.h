@@ -5,7 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "bench.h"
+#include "rhizome/storage/job_control.h"
 #include "rhizome/storage/metrics.h"
+#include "rhizome/storage/result.h"
 
 namespace rhizome {
 

@@ -18,13 +18,12 @@ Result<Answer> RunBenchCompact(const BenchCompactFlags& flags, Session& session)
 
 }  // namespace
 
-void AddBenchCompact(CLI::App& bench, Session& session) {
+void AddCompactBench(const Bench& bench, CLI::App& root, Session& session) {
   auto flags = std::make_shared<BenchCompactFlags>();
   BenchCompactOptions& options = flags->options;
   CLI::App* verb =
-      AddVerb(bench, session, "compact",
-              "Compaction against the disk's sequential rate, and puts beside it",
-              "rhizome bench compact --scale 10 --dim 16 --puts 20", flags, RunBenchCompact);
+      AddBench(bench, root, session, "rhizome bench compact --scale 10 --dim 16 --puts 20", flags,
+               RunBenchCompact);
   AddMadeGraphFlags(*verb, flags->dir, options.scale, options.edge_factor);
   verb->add_option("--dim", options.dim, "Floats of a feature row")
       ->check(CLI::Range(1U, 65536U))

@@ -18,12 +18,11 @@ Result<Answer> RunBenchIngest(const BenchIngestFlags& flags, Session& session) {
 
 }  // namespace
 
-void AddBenchIngest(CLI::App& bench, Session& session) {
+void AddIngestBench(const Bench& bench, CLI::App& root, Session& session) {
   auto flags = std::make_shared<BenchIngestFlags>();
   BenchIngestOptions& options = flags->options;
-  CLI::App* verb = AddVerb(bench, session, "ingest",
-                           "Edges a second into a store: .npy and text, in memory and spilled",
-                           "rhizome bench ingest --scale 12 --partitions 4", flags, RunBenchIngest);
+  CLI::App* verb = AddBench(bench, root, session, "rhizome bench ingest --scale 12 --partitions 4",
+                            flags, RunBenchIngest);
   AddMadeGraphFlags(*verb, flags->dir, options.scale, options.edge_factor);
   verb->add_option("--partitions", options.partitions, "Parts, where there are several")
       ->check(CLI::Range(std::size_t{1}, kMaxPartitions))

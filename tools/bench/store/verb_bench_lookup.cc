@@ -1,7 +1,6 @@
 #include "bench_cold_rows.h"
 #include "bench_lookup.h"
 #include "verb_bench.h"
-#include "verbs.h"
 
 namespace rhizome {
 namespace {
@@ -39,13 +38,12 @@ void AddLookupCount(CLI::App& verb, const std::string& name, std::uint32_t& coun
 
 }  // namespace
 
-void AddBenchLookup(CLI::App& bench, Session& session) {
+void AddLookupBench(const Bench& bench, CLI::App& root, Session& session) {
   auto flags = std::make_shared<LookupFlags>();
   BenchLookupOptions& options = flags->options;
   options.graph.scale = 16;
-  CLI::App* verb =
-      AddVerb(bench, session, "lookup", "Warm look-ups of neighbours and rows, against RocksDB",
-              "rhizome bench lookup --scale 8 --lookups 1000", flags, RunLookup);
+  CLI::App* verb = AddBench(bench, root, session, "rhizome bench lookup --scale 8 --lookups 1000",
+                            flags, RunLookup);
   verb->add_option("--dir", flags->dir, "Where store and database go")
       ->type_name("FOLDER")
       ->capture_default_str();

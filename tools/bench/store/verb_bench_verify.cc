@@ -20,12 +20,12 @@ Result<Answer> RunBenchVerify(const VerifyFlags& flags, Session& session) {
 
 }  // namespace
 
-void AddBenchVerify(CLI::App& bench, Session& session) {
+void AddVerifyBench(const Bench& bench, CLI::App& root, Session& session) {
   auto flags = std::make_shared<VerifyFlags>();
   BenchVerifyOptions& options = flags->options;
-  CLI::App* verb = AddVerb(
-      bench, session, "verify", "Verification, against fio's sequential reads of the same files",
-      "rhizome bench verify --bytes 32M --rounds 1 --seconds 0.2", flags, RunBenchVerify);
+  CLI::App* verb =
+      AddBench(bench, root, session, "rhizome bench verify --bytes 32M --rounds 1 --seconds 0.2",
+               flags, RunBenchVerify);
   AddPlaceFlags(*verb, flags->store, flags->dir);
   AddSize(*verb, "--bytes", options.bytes, "Features of the temporary store")->default_str("2G");
   AddSize(*verb, "--row-bytes", options.row_bytes, "Bytes of their rows")->default_str("1024");

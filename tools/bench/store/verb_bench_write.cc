@@ -1,6 +1,5 @@
 #include "bench_write.h"
 #include "verb_bench.h"
-#include "verbs.h"
 
 namespace rhizome {
 namespace {
@@ -28,12 +27,11 @@ void AddWriteCount(CLI::App& verb, const std::string& name, T& count, T most,
 
 }  // namespace
 
-void AddBenchWrite(CLI::App& bench, Session& session) {
+void AddWriteBench(const Bench& bench, CLI::App& root, Session& session) {
   auto flags = std::make_shared<WriteFlags>();
   BenchWriteOptions& options = flags->options;
-  CLI::App* verb = AddVerb(bench, session, "write",
-                           "Durable puts and batches, against RocksDB writing the same bytes",
-                           "rhizome bench write --scale 8 --puts 50 --batches 5", flags, RunWrite);
+  CLI::App* verb = AddBench(bench, root, session,
+                            "rhizome bench write --scale 8 --puts 50 --batches 5", flags, RunWrite);
   verb->add_option("--dir", flags->dir, "Where store and database go; on the disk to be measured")
       ->type_name("FOLDER")
       ->capture_default_str();

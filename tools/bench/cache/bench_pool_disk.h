@@ -2,8 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "bench.h"
+#include "bench_pool.h"
 #include "rhizome/cache/policy.h"
+#include "rhizome/storage/job_control.h"
+#include "rhizome/storage/result.h"
 #include "rhizome/storage/store.h"
 
 namespace rhizome {

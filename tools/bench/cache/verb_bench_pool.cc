@@ -1,6 +1,6 @@
+#include "bench_pool.h"
 #include "rhizome/cache/policies.h"
 #include "verb_bench.h"
-#include "verbs.h"
 
 namespace rhizome {
 namespace {
@@ -116,14 +116,13 @@ void AddDiskFlags(CLI::App& verb, PoolFlags& flags) {
 
 }  // namespace
 
-void AddBenchPool(CLI::App& bench, Session& session) {
+void AddPoolBench(const Bench& bench, CLI::App& root, Session& session) {
   auto flags = std::make_shared<PoolFlags>();
   CLI::App* verb =
-      AddVerb(bench, session, "pool",
-              "Reads of the cache policies on a sampled trace, and their time on disk",
-              "rhizome bench pool --scale 12 --superbatch 10 --dim 16 --pools 64K --rounds 1 "
-              "--seconds 0.1 --mapped",
-              flags, RunBenchPool);
+      AddBench(bench, root, session,
+               "rhizome bench pool --scale 12 --superbatch 10 --dim 16 --pools 64K --rounds 1 "
+               "--seconds 0.1 --mapped",
+               flags, RunBenchPool);
   AddPlaceFlags(*verb, flags->store, flags->dir);
   AddGraphFlags(*verb, flags->options.graph);
   AddModelFlags(*verb, flags->options);

@@ -2,10 +2,12 @@
 
 #include <vector>
 
+#include "bench_kernels.h"
 #include "rhizome/cache/compute_threads.h"
+#include "rhizome/cache/work_clock.h"
 #include "rhizome/gnn/dense.h"
+#include "rhizome/gnn/torch_guard.h"
 #include "rhizome/gnn/torch_threads.h"
-#include "torch_benches.h"
 
 namespace rhizome {
 namespace {
@@ -17,9 +19,7 @@ struct Layer {
   torch::Tensor x, weight, bias;
 };
 
-}  // namespace
-
-Result<double> BenchProducts(const ProductBenchOptions& options, const JobControl& control) {
+Result<double> MultiplyTiles(const ProductBenchOptions& options, const JobControl& control) {
   if (options.inputs < 1 || options.outputs < 1) {
     return Fail(Status::InvalidArgument("a layer has at least one input and one output"));
   }
@@ -49,6 +49,12 @@ Result<double> BenchProducts(const ProductBenchOptions& options, const JobContro
   } while (clock.seconds() < options.seconds);
   return products * 2 * static_cast<double>(kDenseRows * options.inputs * options.outputs) /
          clock.seconds();
+}
+
+}  // namespace
+
+Result<double> MeasureProducts(const ProductBenchOptions& options, const JobControl& control) {
+  return GuardedTorch([&] { return MultiplyTiles(options, control); });
 }
 
 }  // namespace rhizome

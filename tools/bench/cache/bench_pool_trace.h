@@ -2,9 +2,11 @@
 
 #include <cstdint>
 
-#include "bench.h"
+#include "bench_pool.h"
 #include "rhizome/cache/policy.h"
 #include "rhizome/index/graph.h"
+#include "rhizome/storage/job_control.h"
+#include "rhizome/storage/result.h"
 
 namespace rhizome {
 

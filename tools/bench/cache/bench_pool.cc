@@ -1,3 +1,5 @@
+#include "bench_pool.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>

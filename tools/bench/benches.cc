@@ -1,0 +1,51 @@
+#include "benches.h"
+
+namespace rhizome {
+
+void AddGatherBench(const Bench& bench, CLI::App& root, Session& session);
+void AddSampleBench(const Bench& bench, CLI::App& root, Session& session);
+void AddPoolBench(const Bench& bench, CLI::App& root, Session& session);
+void AddPartitionBench(const Bench& bench, CLI::App& root, Session& session);
+void AddTopologyBench(const Bench& bench, CLI::App& root, Session& session);
+void AddIngestBench(const Bench& bench, CLI::App& root, Session& session);
+void AddVerifyBench(const Bench& bench, CLI::App& root, Session& session);
+void AddLookupBench(const Bench& bench, CLI::App& root, Session& session);
+void AddWriteBench(const Bench& bench, CLI::App& root, Session& session);
+void AddCompactBench(const Bench& bench, CLI::App& root, Session& session);
+
+// These link libtorch and are in rhizome-bench-gnn alone; in rhizome-bench their addresses are
+// null.
+[[gnu::weak]] void AddAggregateBench(const Bench& bench, CLI::App& root, Session& session);
+[[gnu::weak]] void AddStepBench(const Bench& bench, CLI::App& root, Session& session);
+[[gnu::weak]] void AddInferBench(const Bench& bench, CLI::App& root, Session& session);
+[[gnu::weak]] void AddTrainBench(const Bench& bench, CLI::App& root, Session& session);
+
+namespace {
+
+const Bench kBenches[] = {
+    {"gather", "Cold random rows, against fio on the same files", AddGatherBench},
+    {"sample", "Sampled edges a second, in memory", AddSampleBench},
+    {"pool", "Reads of the cache policies on a sampled trace, and their time on disk",
+     AddPoolBench},
+    {"partition", "Partitioners over scales and numbers of parts", AddPartitionBench},
+    {"topology", "Partition files: bytes, loading, lists read from disk", AddTopologyBench},
+    {"ingest", "Edges a second into a store: .npy and text, in memory and spilled", AddIngestBench},
+    {"verify", "Verification, against fio's sequential reads of the same files", AddVerifyBench},
+    {"lookup", "Warm look-ups of neighbours and rows, against RocksDB", AddLookupBench},
+    {"write", "Durable puts and batches, against RocksDB writing the same bytes", AddWriteBench},
+    {"compact", "Compaction against the disk's sequential rate, and puts beside it",
+     AddCompactBench},
+    {"aggregate", "Aggregation kernels, against the memory and libtorch", AddAggregateBench},
+    {"step", "One step of training GraphSAGE, in memory", AddStepBench},
+    {"infer",
+     "Layerwise inference: chunks it reads under each layout and cache; its speed and memory "
+     "against PyTorch Geometric; resuming; a far source; codecs",
+     AddInferBench},
+    {"train", "Training under a limit on memory, against mapped files and memory", AddTrainBench},
+};
+
+}  // namespace
+
+std::span<const Bench> AllBenches() { return kBenches; }
+
+}  // namespace rhizome

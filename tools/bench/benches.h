@@ -1,0 +1,12 @@
+#pragma once
+
+#include <span>
+
+#include "verb_bench.h"
+
+namespace rhizome {
+
+/// The table of benches, in the order of `rhizome bench --help`.
+std::span<const Bench> AllBenches();
+
+}  // namespace rhizome

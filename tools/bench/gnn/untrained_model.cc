@@ -1,0 +1,19 @@
+#include "bench_kernels.h"
+#include "rhizome/cache/safetensors.h"
+#include "rhizome/gnn/model.h"
+#include "rhizome/gnn/torch_guard.h"
+
+namespace rhizome {
+
+Status SaveUntrainedModel(const ModelSpec& spec, std::int64_t inputs, std::uint64_t seed,
+                          const Path& path) {
+  const auto saved = GuardedTorch([&]() -> Result<bool> {
+    RHIZOME_ASSIGN_OR_RETURN(const Model model,
+                             Model::Create({.spec = spec, .inputs = inputs, .classes = 2}, seed));
+    RHIZOME_RETURN_IF_ERROR(SaveSafetensors(path, model.ToFile()));
+    return true;
+  });
+  return saved ? Status::Ok() : saved.error();
+}
+
+}  // namespace rhizome

@@ -1,0 +1,91 @@
+#include "bench_common.h"
+#include "bench_kernels.h"
+#include "verb_bench.h"
+
+namespace rhizome {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct BenchStepOptions {
+  BenchGraphOptions graph;
+  std::uint32_t batches = 8;  ///< of a round
+  StepBenchOptions step;      ///< seeds, fanouts, threads and seed are taken from `graph`
+};
+
+Result<ordered_json> BenchStep(const BenchStepOptions& options, const JobControl& control) {
+  RHIZOME_ASSIGN_OR_RETURN(const BenchGraph graph, OpenBenchGraph(options.graph, control));
+  StepBenchOptions step = options.step;
+  step.fanouts = options.graph.fanouts;
+  step.threads = options.graph.threads;
+  step.seed = options.graph.seed;
+  const std::uint64_t vertices = graph.graph->vertex_count();
+  for (std::uint32_t batch = 0; batch < options.batches; ++batch) {
+    step.seeds.push_back(DrawSeeds(vertices, options.graph.batch_size, options.graph.seed, batch));
+  }
+  RHIZOME_ASSIGN_OR_RETURN(const StepBenchReport report, MeasureStep(*graph.graph, step, control));
+  ordered_json json = {{"workload", "step"},
+                       {"figure", report.step_seconds},
+                       {"figure_is", "seconds of forward, backward and optimiser, median"},
+                       {"cpu_seconds", report.step_cpu_seconds},
+                       {"rows_per_batch", report.rows},
+                       {"edges_per_batch", report.edges},
+                       {"last_loss", report.last_loss},
+                       {"dim", step.dim},
+                       {"hidden", step.hidden},
+                       {"dropout", step.dropout},
+                       {"fanouts", step.fanouts},
+                       {"batch_size", options.graph.batch_size},
+                       {"batches", options.batches},
+                       {"rounds", step.rounds},
+                       {"threads", step.threads},
+                       {"simd", report.simd}};
+  json["graph"] = DescribeGraph(options.graph, *graph.graph);
+  json["machine"] = DescribeMachine(options.graph.store.value_or(options.graph.dir));
+  return json;
+}
+
+struct StepFlags {
+  BenchStepOptions options;
+  std::string store;
+  std::string dir = ".";
+};
+
+Result<Answer> RunStep(const StepFlags& flags, Session& session) {
+  RHIZOME_ASSIGN_OR_RETURN(Json fields, BenchStep(OptionsAt(flags), session.control));
+  return Answer{std::move(fields), DescribeBench, {}};
+}
+
+}  // namespace
+
+void AddStepBench(const Bench& bench, CLI::App& root, Session& session) {
+  auto flags = std::make_shared<StepFlags>();
+  BenchStepOptions& options = flags->options;
+  CLI::App* verb = AddBench(bench, root, session,
+                            "rhizome bench step --scale 10 --batch-size 50 --hidden 16 --rounds 1",
+                            flags, RunStep);
+  AddPlaceFlags(*verb, flags->store, flags->dir);
+  AddGraphFlags(*verb, options.graph);
+  verb->add_option("--dim", options.step.dim, "Columns of the features")
+      ->check(CLI::Range(1, 65536))
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_option("--hidden", options.step.hidden, "Width of the hidden layers")
+      ->check(CLI::Range(1, 65536))
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_option("--dropout", options.step.dropout, "Share of units dropped")
+      ->check(CLI::Range(0.0, 0.99))
+      ->type_name("X")
+      ->capture_default_str();
+  verb->add_option("--batches", options.batches, "Minibatches of a round")
+      ->check(CLI::Range(1U, 1000000U))
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_option("--rounds", options.step.rounds, "Times that each minibatch is measured")
+      ->check(CLI::Range(1U, 1000U))
+      ->type_name("N")
+      ->capture_default_str();
+}
+
+}  // namespace rhizome
