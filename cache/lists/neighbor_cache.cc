@@ -10,6 +10,7 @@
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/little_endian.h"
+#include "rhizome/storage/section_file.h"
 
 namespace rhizome {
 namespace {
@@ -303,7 +304,8 @@ Result<std::shared_ptr<const NeighborCache>> NeighborCache::Load(FileSystem& fs,
   std::shared_ptr<NeighborCache> cache(new NeighborCache());
   cache->direction_ = direction;
   cache->lists_ = bytes;
-  cache->loaded_ = std::move(file);  // its sections stay where they are
+  cache->loaded_ =
+      std::make_shared<const SectionFile>(std::move(file));  // its sections stay where they are
   cache->Place(graph, chosen);
   return cache;
 } catch (...) {

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -13,7 +12,11 @@
 #include "rhizome/storage/io_queue.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
-#include "rhizome/storage/section_file.h"
+
+namespace rhizome::inline internal {
+class ByteSink;
+class SectionFile;
+}  // namespace rhizome::inline internal
 
 namespace RHIZOME_API rhizome {
 
@@ -94,7 +97,7 @@ class NeighborCache {
   std::vector<std::vector<std::uint32_t>> units_;  // of each partition: by local id, or kAbsent
   std::span<const std::byte> lists_;               // in one of these
   AlignedBuffer built_;
-  std::optional<SectionFile> loaded_;
+  std::shared_ptr<const SectionFile> loaded_;
 };
 
 }  // namespace rhizome

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "rhizome/index/half_edges.h"
-#include "rhizome/index/partitioner.h"
+#include "rhizome/index/partition_options.h"
 #include "rhizome/index/replica_sets.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"

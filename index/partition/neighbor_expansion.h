@@ -7,7 +7,7 @@
 
 #include "rhizome/index/boundary_queue.h"
 #include "rhizome/index/half_edges.h"
-#include "rhizome/index/partitioner.h"
+#include "rhizome/index/partition_options.h"
 #include "rhizome/index/replica_sets.h"
 #include "rhizome/index/workers.h"
 #include "rhizome/storage/check.h"

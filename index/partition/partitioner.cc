@@ -16,6 +16,7 @@ MakeStreaming MakeDbhPartitioner;
 MakeStreaming MakeHdrfPartitioner;
 MakeStreaming MakeRandomPartitioner;
 MakeStreaming MakeRangePartitioner;
+}  // namespace rhizome
 }  // namespace rhizome::inline internal
 
 namespace rhizome {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rhizome/index/partitioner.h"
+#include "rhizome/index/partition_options.h"
 #include "rhizome/index/streaming_partitioner.h"
 
 namespace rhizome::inline internal {

@@ -8,6 +8,7 @@
 
 #include "rhizome/index/owner_chooser.h"
 #include "rhizome/index/partition_balance.h"
+#include "rhizome/index/partitioner.h"
 #include "rhizome/index/partitioner_table.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/mix.h"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "rhizome/index/partitioner.h"
+#include "rhizome/index/partition_options.h"
 #include "rhizome/index/replica_sets.h"
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/types.h"

@@ -14,8 +14,8 @@
 #include "cache/policy/trace_testing.h"
 #include "rhizome/cache/belady_schedule.h"
 #include "rhizome/cache/policies.h"
-#include "rhizome/storage/generation_writer.h"
 #include "rhizome/storage/file_system.h"
+#include "rhizome/storage/generation_writer.h"
 #include "testing/testing.h"
 
 namespace rhizome {

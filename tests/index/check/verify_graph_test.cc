@@ -4,10 +4,10 @@
 #include <functional>
 #include <random>
 
-#include "rhizome/storage/generation_writer.h"
 #include "rhizome/index/adjacency_format.h"
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/index/verify_store.h"
+#include "rhizome/storage/generation_writer.h"
 #include "testing/graph_model.h"
 #include "testing/section_edit.h"
 #include "testing/test_store.h"

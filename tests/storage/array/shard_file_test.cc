@@ -7,8 +7,8 @@
 #include <random>
 
 #include "rhizome/storage/array_rules.h"
-#include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/generation_writer.h"
+#include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/store.h"
 #include "rhizome/storage/verify.h"
 #include "rhizome/storage/zarr_format.h"

@@ -1,4 +1,3 @@
-#include "rhizome/storage/generation_writer.h"
 #include "rhizome/storage/backup.h"
 
 #include <gmock/gmock.h>
@@ -9,6 +8,7 @@
 #include "rhizome/storage/array_change.h"
 #include "rhizome/storage/backup_format.h"
 #include "rhizome/storage/catalog.h"
+#include "rhizome/storage/generation_writer.h"
 #include "rhizome/storage/store_files.h"
 #include "storage/store_crash.h"
 

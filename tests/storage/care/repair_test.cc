@@ -1,4 +1,3 @@
-#include "rhizome/storage/generation_writer.h"
 #include "rhizome/storage/repair.h"
 
 #include <gmock/gmock.h>
@@ -8,6 +7,7 @@
 
 #include "rhizome/storage/array_change.h"
 #include "rhizome/storage/forwarding_file_system.h"
+#include "rhizome/storage/generation_writer.h"
 #include "rhizome/storage/store_files.h"
 #include "storage/array_fixture.h"
 

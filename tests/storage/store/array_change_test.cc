@@ -1,8 +1,8 @@
-#include "rhizome/storage/generation_writer.h"
 #include "rhizome/storage/array_change.h"
 
 #include <gmock/gmock.h>
 
+#include "rhizome/storage/generation_writer.h"
 #include "rhizome/storage/row_reader.h"
 #include "storage/array_change_fixture.h"
 

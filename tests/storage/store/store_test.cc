@@ -1,4 +1,3 @@
-#include "rhizome/storage/generation_writer.h"
 #include "rhizome/storage/store.h"
 
 #include <fcntl.h>
@@ -13,6 +12,7 @@
 #include <string>
 
 #include "rhizome/storage/forwarding_file_system.h"
+#include "rhizome/storage/generation_writer.h"
 #include "rhizome/storage/job_folder.h"
 #include "rhizome/storage/store_files.h"
 #include "rhizome/storage/verify.h"

@@ -23,7 +23,7 @@ expect "steps to add a verb" "$(steps tools/README.md 'To add a verb')" \
 expect "steps to add a bench" "$(steps tools/README.md 'To add a bench')" \
   'bench/ROOM/verb_bench_NAME.cc bench/benches.cc '
 expect "steps to add a partitioner" "$(steps index/README.md 'To add a partitioner')" \
-  'partition/NAME_partitioner.cc partition/partitioner.h partition/partitioner.cc '
+  'partition/NAME_partitioner.cc partition/partition_options.h partition/partitioner.cc '
 expect "steps to add a codec" "$(steps storage/README.md 'To add a codec')" 'array/codec.h array/codec.cc '
 
 # insert FILE PATTERN LINE: puts a line before the first one that has the pattern.
@@ -83,7 +83,7 @@ expect "the new policy" "$(./try_policy)" "2 hits, 4 misses"
 mkdir -p partition/rhizome
 cp -r "$RHIZOME_SOURCE/index/partition" partition/rhizome/index
 cp "$here/stripe_partitioner.cc" partition/rhizome/index/
-insert partition/rhizome/index/partitioner.h '^  kRange,' '  kStripe,'
+insert partition/rhizome/index/partition_options.h '^  kRange,' '  kStripe,'
 partitioners=partition/rhizome/index/partitioner.cc
 grow "$partitioners" PartitionerEntry
 insert "$partitioners" '^MakeStreaming MakeRangePartitioner;' 'MakeStreaming MakeStripePartitioner;'
