@@ -2,19 +2,19 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
 #include <utility>
 
 #include "rhizome/index/expansion_partitioner.h"
 #include "rhizome/index/streaming_partitioner.h"
 #include "rhizome/storage/exceptions.h"
+#include "rhizome/storage/name_table.h"
 
 namespace rhizome {
 
 namespace {
 
-constexpr std::array<std::pair<PartitionerKind, std::string_view>, 8> kNames = {{
+constexpr NameTable<PartitionerKind, 8> kNames = {{
     {PartitionerKind::kRefined, "refined"},
     {PartitionerKind::kAdaDne, "adadne"},
     {PartitionerKind::kDne, "dne"},
@@ -51,18 +51,10 @@ std::optional<PartitionerKind> ParseStoredPartitioner(std::string_view name) {
   return ParsePartitioner(name);
 }
 
-std::string_view PartitionerName(PartitionerKind kind) {
-  for (const auto& [known, name] : kNames) {
-    if (known == kind) return name;
-  }
-  return "unknown";
-}
+std::string_view PartitionerName(PartitionerKind kind) { return NameOf(kNames, kind); }
 
 std::optional<PartitionerKind> ParsePartitioner(std::string_view name) {
-  for (const auto& [kind, known] : kNames) {
-    if (known == name) return kind;
-  }
-  return std::nullopt;
+  return KindOf(kNames, name);
 }
 
 Status CheckPartitionOptions(const PartitionOptions& options) try {

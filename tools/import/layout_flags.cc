@@ -6,6 +6,7 @@
 
 #include "allocator.h"
 #include "partition_run.h"
+#include "rhizome/cache/process_memory.h"
 #include "rhizome/storage/chunk_array.h"
 #include "text.h"
 #include "topology_sections.h"
@@ -185,7 +186,7 @@ Answer IngestAnswer(const std::string& store, const IngestReport& report,
     static_cast<void>(AddMaxOverMin(**made, fields));
   fields["seconds"] = report.seconds;
   fields["base_memory_bytes"] = base_memory_bytes;
-  fields["peak_memory_bytes"] = PeakMemoryBytes();
+  fields["peak_memory_bytes"] = PeakResidentBytes();
   fields["bad_lines"] = report.bad_lines;
   PartitionOptions used = partition;
   used.kind = ParseStoredPartitioner(report.info.partitioner).value_or(PartitionerKind::kRandom);

@@ -7,6 +7,7 @@
 #include "id_text.h"
 #include "npy_output.h"
 #include "pair_input.h"
+#include "rhizome/cache/process_memory.h"
 #include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/stopwatch.h"
 #include "text.h"
@@ -125,7 +126,7 @@ Json ScoreReportJson(const LinkScoreReport& report, const ScoreFlags& flags, dou
           {"bytes_read", report.bytes_read},
           {"read_seconds", report.read_seconds},
           {"score_seconds", report.score_seconds},
-          {"peak_memory_bytes", PeakMemoryBytes()},
+          {"peak_memory_bytes", PeakResidentBytes()},
           {"out", flags.out}};
 }
 
@@ -159,7 +160,7 @@ Result<Answer> RunScore(const ScoreFlags& flags, Session& session) {
   LinkScoreOptions options = flags.options;
   options.decoder = flags.decoder;
   if (flags.memory_bytes != 0) {
-    const std::uint64_t now = ResidentMemoryBytes();
+    const std::uint64_t now = ResidentBytes();
     const std::uint64_t held = now > base ? now - base : 0;
     options.memory_bytes = flags.memory_bytes > held ? flags.memory_bytes - held : 0;
   }
