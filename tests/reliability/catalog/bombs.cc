@@ -4,7 +4,6 @@
 #include <malloc.h>
 #include <sched.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -38,6 +37,7 @@
 #include "rhizome/storage/shard_index.h"
 #include "rhizome/storage/zarr_format.h"
 #include "rhizome/storage/zarr_source.h"
+#include "testing/child_process.h"
 #include "testing/fake_file_system.h"
 #include "testing/testing.h"
 
@@ -492,24 +492,24 @@ void AddRecords(std::vector<Bomb>& bombs) {
          }});
   }
   for (const int what : {0, 1, 2, 3}) {
-    bombs.push_back(
-        {fmt::format("catalogue's table with handle {} beyond the file", what), 0, [=] {
-           Bytes table(200);
-           std::byte* const footer = table.data() + table.size() - 53;
-           footer[0] = std::byte{1};
-           std::fill_n(footer + 1, 4, std::byte{1});
-           for (int i = 0; i < 9; ++i) footer[1 + what + i] = std::byte{0xFF};
-           footer[1 + what + 9] = std::byte{1};
-           StoreLittle(footer + 41, std::uint32_t{5});
-           StoreLittle(footer + 45, std::uint64_t{0x88E241B785F4CFF7});
-           const auto read = [&](std::uint64_t at, std::span<std::byte> out) {
-             if (at > table.size() || out.size() > table.size() - at) std::abort();
-             std::copy_n(table.begin() + static_cast<std::ptrdiff_t>(at), out.size(), out.begin());
-             return Status::Ok();
-           };
-           const auto opened = CatalogTable::Open(table.size(), read);
-           return opened ? Status::Ok() : opened.error();
-         }});
+    bombs.push_back({fmt::format("catalogue's table with handle {} beyond the file", what), 0, [=] {
+                       Bytes table(200);
+                       std::byte* const footer = table.data() + table.size() - 53;
+                       footer[0] = std::byte{1};
+                       std::fill_n(footer + 1, 4, std::byte{1});
+                       for (int i = 0; i < 9; ++i) footer[1 + what + i] = std::byte{0xFF};
+                       footer[1 + what + 9] = std::byte{1};
+                       StoreLittle(footer + 41, std::uint32_t{5});
+                       StoreLittle(footer + 45, std::uint64_t{0x88E241B785F4CFF7});
+                       const auto read = [&](std::uint64_t at, std::span<std::byte> out) {
+                         if (at > table.size() || out.size() > table.size() - at) std::abort();
+                         std::copy_n(table.begin() + static_cast<std::ptrdiff_t>(at), out.size(),
+                                     out.begin());
+                         return Status::Ok();
+                       };
+                       const auto opened = CatalogTable::Open(table.size(), read);
+                       return opened ? Status::Ok() : opened.error();
+                     }});
   }
   // Whatever of a record says how many follow, says more than there are.
   const DeltaContext context{.vertices = 4};
@@ -603,14 +603,13 @@ std::vector<Bomb> AllBombs() {
 BombOutcome Explode(const Bomb& bomb) {
   int ends[2];
   if (::pipe(ends) != 0) return {};
-  const pid_t child = ::fork();
-  if (child == 0) ReadInChild(bomb, ends[1]);
+  constexpr unsigned kPatienceSeconds = 600;  // of the clock; its own limit is on processor time
+  auto child = ChildProcess::Fork([&]() -> int { ReadInChild(bomb, ends[1]); }, kPatienceSeconds);
   ::close(ends[1]);
   Report report;
-  const bool told = child > 0 && ::read(ends[0], &report, sizeof(report)) == sizeof(report);
+  const bool told = child.id() > 0 && ::read(ends[0], &report, sizeof(report)) == sizeof(report);
   ::close(ends[0]);
-  int status = 0;
-  const bool exited = child > 0 && ::waitpid(child, &status, 0) == child && status == 0;
+  const bool exited = child.Wait() == 0;
   if (!told || !exited) return {};
   return {.ended = true,
           .status = Status(static_cast<StatusCode>(report.code), ""),
