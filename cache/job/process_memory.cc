@@ -3,6 +3,8 @@
 #include <fstream>
 #include <string>
 
+#include "rhizome/storage/bytes_left.h"
+
 namespace rhizome {
 namespace {
 
@@ -23,5 +25,7 @@ std::uint64_t PeakResidentBytes() { return StatusField("self", "VmHWM:"); }
 std::uint64_t PeakResidentBytesOf(pid_t process) {
   return StatusField(std::to_string(process), "VmHWM:");
 }
+
+std::uint64_t HeldBytes(std::uint64_t base_bytes) { return BytesLeft(ResidentBytes(), base_bytes); }
 
 }  // namespace rhizome

@@ -12,4 +12,7 @@ std::uint64_t ResidentBytes();      ///< VmRSS: now
 std::uint64_t PeakResidentBytes();  ///< VmHWM: the most there ever was
 std::uint64_t PeakResidentBytesOf(pid_t process);
 
+/// What this process has taken since it had `base_bytes`.
+std::uint64_t HeldBytes(std::uint64_t base_bytes);
+
 }  // namespace rhizome

@@ -239,8 +239,8 @@ std::string LayoutName(const LayoutRule& rule) {
 std::optional<LayoutRule> ParseLayout(std::string_view name) {
   const std::size_t slash = name.find('/');
   const auto rows = KindOf(kRowNames, name.substr(0, slash));
-  const auto targets = KindOf(
-      kTargetNames, slash == std::string_view::npos ? name : name.substr(slash + 1));
+  const auto targets =
+      KindOf(kTargetNames, slash == std::string_view::npos ? name : name.substr(slash + 1));
   if (!rows || !targets) return std::nullopt;
   return LayoutRule{*rows, *targets};
 }

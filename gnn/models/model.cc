@@ -119,9 +119,9 @@ torch::Tensor Model::HeadOfTile(const torch::Tensor& embeddings) const {
 
 torch::Tensor Model::HeadWithDropout(const torch::Tensor& embeddings,
                                      std::uint64_t dropout_seed) const {
-  return Head(
-      Activate(embeddings,
-               {.relu = false, .dropout = shape_.spec.dropout, .seed = SplitMix64(dropout_seed, 0)}));
+  return Head(Activate(
+      embeddings,
+      {.relu = false, .dropout = shape_.spec.dropout, .seed = SplitMix64(dropout_seed, 0)}));
 }
 
 std::vector<LayerGraph> Model::MakeGraphs(const Minibatch& minibatch) const {

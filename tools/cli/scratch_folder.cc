@@ -12,9 +12,8 @@ namespace rhizome {
 Result<ScratchFolder> ScratchFolder::Create(const Path& parent) {
   RHIZOME_RETURN_IF_ERROR(CheckFolderOutside(FileSystem::Posix(), parent));
   RHIZOME_ASSIGN_OR_RETURN(
-      Path path,
-      MakeUniqueFolder(parent / "rhizome-",
-                       "create a folder for scratch files in '" + parent.string() + "' (see --dir)"));
+      Path path, MakeUniqueFolder(parent / "rhizome-", "create a folder for scratch files in '" +
+                                                           parent.string() + "' (see --dir)"));
   return ScratchFolder(std::move(path));
 }
 

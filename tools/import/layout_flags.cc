@@ -30,7 +30,8 @@ void AddInnerRowsFlag(CLI::App& verb, std::uint64_t& inner_rows) {
             const char* const end = given.data() + given.size();
             const auto [rest, error] = std::from_chars(given.data(), end, inner_rows);
             if (error != std::errc() || rest != end || inner_rows > kMostRows)
-              throw CLI::ValidationError("--inner-rows", "'" + given + "' is no number of rows, nor auto");
+              throw CLI::ValidationError("--inner-rows",
+                                         "'" + given + "' is no number of rows, nor auto");
           },
           "Make each chunk of layout chunk a shard, of inner chunks of so many rows that are read "
           "one by one; auto: of 32 to 64 KiB")
