@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "rhizome/storage/catalog.h"
 #include "rhizome/storage/damage.h"
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/repair.h"
