@@ -6,6 +6,8 @@
 
 #include "rhizome/storage/result.h"
 
+// No product code calls these yet: tests compare the kernel with its reference.
+
 namespace rhizome::inline internal {
 
 /// Is there a device that the kernels of this build can run on?

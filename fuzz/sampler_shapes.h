@@ -18,6 +18,7 @@
 #include "rhizome/index/write_batch.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/store.h"
+#include "rhizome/storage/unique_folder.h"
 
 namespace rhizome::fuzzing {
 
@@ -64,9 +65,10 @@ inline const Path& Folder() {
   struct Kept {
     Path path;
     Kept() {
-      std::string name = (std::filesystem::temp_directory_path() / "sampler_fuzz.XXXXXX").string();
-      RHIZOME_CHECK(mkdtemp(name.data()) != nullptr);
-      path = name;
+      const auto made =
+          MakeUniqueFolder(std::filesystem::temp_directory_path() / "sampler_fuzz.", "fuzz");
+      RHIZOME_CHECK(made.has_value());
+      path = *made;
     }
     ~Kept() {
       std::error_code ignored;

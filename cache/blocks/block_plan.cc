@@ -70,10 +70,10 @@ std::vector<Block> SplitAtChunks(Row begin, Row end, std::uint64_t chunk_rows) {
 }
 
 std::uint64_t EdgesOfRow(const BlockPlannerOptions& options, Row row) {
-  if (options.no_edges) return 0;
+  if (options.draw.no_edges) return 0;
   const std::uint64_t degree = options.degrees[static_cast<std::size_t>(row)];
-  if (options.fanout == kAllNeighbors) return degree;
-  return std::min(degree, static_cast<std::uint64_t>(options.fanout));
+  if (options.draw.fanout == kAllNeighbors) return degree;
+  return std::min(degree, static_cast<std::uint64_t>(options.draw.fanout));
 }
 
 Result<BlockPlanner> BlockPlanner::Create(const GraphSnapshot& graph,
@@ -82,11 +82,12 @@ Result<BlockPlanner> BlockPlanner::Create(const GraphSnapshot& graph,
     return Fail(Status::InvalidArgument("inference works on fewer than 2^32 - 1 vertices"));
   }
   BlockPlanner planner(graph, options);
-  if (options.no_edges) return planner;
+  if (options.draw.no_edges) return planner;
   RHIZOME_ASSIGN_OR_RETURN(
       planner.sampler_,
-      Sampler::Create(graph, PassSampling(options.fanout, options.seed, options.threads),
-                      options.neighbors));
+      Sampler::Create(graph,
+                      PassSampling(options.draw.fanout, options.draw.seed, options.draw.threads),
+                      options.draw.neighbors));
   return planner;
 }
 
@@ -162,7 +163,7 @@ Status BlockPlanner::SamplePart(std::span<const Row> targets, BlockLists& lists)
   const auto parts = graph_->parts();
   for (const Row row : targets) seeds_.push_back(parts->VertexAt(row));
   // The key is the layer, not the block: a vertex draws the same neighbours in a block of any size.
-  RHIZOME_RETURN_IF_ERROR(sampler_->SampleInto(seeds_, {}, options_.layer, drawn_));
+  RHIZOME_RETURN_IF_ERROR(sampler_->SampleInto(seeds_, {}, options_.draw.layer, drawn_));
   const std::size_t before = lists.neighbors.size();
   if (before + drawn_.neighbors.size() > std::numeric_limits<std::uint32_t>::max()) {
     return Status::InvalidArgument(

@@ -6,10 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "rhizome/cache/pass_lists.h"
 #include "rhizome/cache/policy.h"
 #include "rhizome/cache/row_order.h"
 #include "rhizome/index/graph.h"
-#include "rhizome/index/neighbor_source.h"
 #include "rhizome/index/rank_bitmap.h"
 #include "rhizome/index/sampler.h"
 #include "rhizome/storage/export.h"
@@ -99,17 +99,12 @@ struct BlockLists {
 };
 
 struct BlockPlannerOptions {
-  std::int64_t fanout = kAllNeighbors;
-  bool no_edges = false;
-  std::uint64_t seed = 1;
-  std::uint32_t layer = 0;  ///< each layer draws its own neighbours
-  std::uint32_t threads = 1;
+  PassDrawOptions draw = {};
   std::uint64_t source_chunk_rows = 1;
   std::uint64_t stage_rows = std::uint64_t{1} << 30;
   const RowOrder* source_order = nullptr;  ///< nullptr: as stored. Borrowed
   const RowOrder* target_order = nullptr;
   std::span<const std::uint32_t> degrees = {};  ///< InDegrees; not without edges. Borrowed
-  std::shared_ptr<const NeighborSource> neighbors = nullptr;  ///< nullptr: the graph, in memory
 };
 
 /// What the blocks of a layer read.

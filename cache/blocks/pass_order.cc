@@ -48,39 +48,15 @@ struct PassReadCounts {
 };
 
 PassReadCounts CountPass(const PassReads& pass, const BlockReads& reads, std::uint64_t row_count) {
-  const std::uint64_t chunks = ChunksOf(row_count, pass.source_chunk_rows);
+  const std::uint64_t chunks = ChunksOf(row_count, pass.planner.source_chunk_rows);
   // Rows that follow one another in every block, of which the cache kept some.
   const std::uint64_t chunk_bytes = pass.source_chunk_bytes;
-  const auto rows_bytes = static_cast<std::uint64_t>(static_cast<double>(reads.rows) /
-                                                     static_cast<double>(pass.source_chunk_rows) *
-                                                     static_cast<double>(chunk_bytes));
-  const std::uint64_t cached = reads.blocks * pass.cache_chunks * chunk_bytes;
-  return {.chunks = CountReads(pass.cached_first ? reads.trace : InArrivalOrder(reads.trace),
-                               chunks, pass.policy, pass.cache_chunks),
+  const auto rows_bytes = static_cast<std::uint64_t>(
+      static_cast<double>(reads.rows) / static_cast<double>(pass.planner.source_chunk_rows) *
+      static_cast<double>(chunk_bytes));
+  const std::uint64_t cached = reads.blocks * pass.cache_chunks() * chunk_bytes;
+  return {.chunks = CountPassReads(pass, reads.trace, chunks),
           .least_bytes = std::max(chunks * chunk_bytes, rows_bytes - std::min(rows_bytes, cached))};
-}
-
-/// What a pass over rows in stored order reads.
-Result<BlockReads> PlanPassReads(const GraphSnapshot& graph, const PassReads& pass,
-                                 const JobControl& control) {
-  const BlockPlannerOptions planner{.fanout = pass.draw.fanout,
-                                    .no_edges = pass.draw.no_edges,
-                                    .seed = pass.draw.seed,
-                                    .layer = pass.draw.layer,
-                                    .threads = pass.draw.threads,
-                                    .source_chunk_rows = pass.source_chunk_rows,
-                                    .stage_rows = pass.stage_rows,
-                                    .source_order = pass.source_order,
-                                    .degrees = pass.degrees,
-                                    .neighbors = pass.draw.neighbors};
-  const std::uint64_t rows = graph.vertex_count();
-  const BlockEdges edges{.most = pass.block_edges, .of = [&](std::uint64_t place) {
-                           return EdgesOfRow(planner, static_cast<Row>(place));
-                         }};
-  const std::vector<bool> none_done(ChunksOf(rows, pass.output_chunk_rows), false);
-  return PlanReads(graph, planner,
-                   MakeBlocks(rows, pass.output_chunk_rows, pass.block_rows, none_done, edges),
-                   control);
 }
 
 /// The chunks of a pass's windows, as BlockPlanner cuts it. `lists` are those of all rows.
@@ -93,7 +69,7 @@ class PassTrace {
         targets_(targets),
         source_(source),
         read_(lists.rows.size()),
-        seen_in_(ChunksOf(lists.rows.size(), pass.source_chunk_rows), 0) {}
+        seen_in_(ChunksOf(lists.rows.size(), pass.planner.source_chunk_rows), 0) {}
 
   PassReadCounts Count() {
     const std::uint64_t rows = lists_.rows.size();
@@ -125,7 +101,7 @@ class PassTrace {
     }
     reads_.rows += count;
     ++reads_.blocks;
-    const bool one_window = count <= pass_.stage_rows;
+    const bool one_window = count <= pass_.planner.stage_rows;
     for (Row place = block.begin; one_window && place < block.end; ++place) {
       read_.Set(RowAt(place));
     }
@@ -139,9 +115,10 @@ class PassTrace {
   }
 
   void AddRow(std::uint64_t row) {
-    if (in_window_ == pass_.stage_rows) EndWindow();
+    if (in_window_ == pass_.planner.stage_rows) EndWindow();
     ++in_window_;
-    const std::uint64_t chunk = source_.PlaceOf(static_cast<Row>(row)) / pass_.source_chunk_rows;
+    const std::uint64_t chunk =
+        source_.PlaceOf(static_cast<Row>(row)) / pass_.planner.source_chunk_rows;
     if (seen_in_[chunk] == reads_.trace.steps() + 1) return;
     seen_in_[chunk] = reads_.trace.steps() + 1;
     step_.push_back(static_cast<CacheKey>(chunk));
@@ -191,11 +168,14 @@ class Counting {
   Status Draw(const GraphSnapshot& graph, const JobControl& control) {
     std::vector<Row> targets(graph.vertex_count());
     std::iota(targets.begin(), targets.end(), Row{0});
-    RHIZOME_ASSIGN_OR_RETURN(reader_, DrawPassLists(graph, targets, options_.reader.draw, control));
-    same_ = options_.reader.draw.no_edges || (options_.reader.draw.fanout == kAllNeighbors &&
-                                              options_.maker.draw.fanout == kAllNeighbors);
+    RHIZOME_ASSIGN_OR_RETURN(reader_,
+                             DrawPassLists(graph, targets, options_.reader.planner.draw, control));
+    same_ = options_.reader.planner.draw.no_edges ||
+            (options_.reader.planner.draw.fanout == kAllNeighbors &&
+             options_.maker.planner.draw.fanout == kAllNeighbors);
     if (same_) return Status::Ok();
-    RHIZOME_ASSIGN_OR_RETURN(maker_, DrawPassLists(graph, targets, options_.maker.draw, control));
+    RHIZOME_ASSIGN_OR_RETURN(maker_,
+                             DrawPassLists(graph, targets, options_.maker.planner.draw, control));
     return Status::Ok();
   }
 
@@ -203,8 +183,9 @@ class Counting {
 
   OrderCost Count(RowRule rule, const RowOrder& order) const {
     const RowOrder stored;
-    const RowOrder& source =
-        options_.maker.source_order == nullptr ? stored : *options_.maker.source_order;
+    const RowOrder& source = options_.maker.planner.source_order == nullptr
+                                 ? stored
+                                 : *options_.maker.planner.source_order;
     return CostOf(rule, options_,
                   PassTrace(same_ ? reader_ : maker_, options_.maker, order, source).Count(),
                   PassTrace(reader_, options_.reader, stored, order).Count());
@@ -219,6 +200,28 @@ class Counting {
 
 }  // namespace
 
+std::vector<Block> BlocksOfPass(const PassReads& pass, std::uint64_t rows,
+                                const std::vector<bool>& done) {
+  const RowOrder* const order = pass.planner.target_order;
+  const BlockEdges edges{.most = pass.block_edges, .of = [&](std::uint64_t place) {
+                           return EdgesOfRow(pass.planner, order == nullptr
+                                                               ? static_cast<Row>(place)
+                                                               : order->RowAt(place));
+                         }};
+  return MakeBlocks(rows, pass.output_chunk_rows, pass.block_rows, done, edges);
+}
+
+std::uint64_t CountPassReads(const PassReads& pass, Trace blocks, std::uint64_t chunks) {
+  return CountReads(ChunkReader::PolicySteps(std::move(blocks), pass.reader), chunks,
+                    pass.reader.policy, pass.cache_chunks());
+}
+
+Result<BlockReads> PlanPassReads(const GraphSnapshot& graph, const PassReads& pass,
+                                 std::uint64_t rows, const JobControl& control) {
+  const std::vector<bool> none_done(ChunksOf(rows, pass.output_chunk_rows), false);
+  return PlanReads(graph, pass.planner, BlocksOfPass(pass, rows, none_done), control);
+}
+
 std::string RowRuleName(RowRule rule) {
   const std::string name = LayoutName({.rows = rule, .targets = TargetOrder::kStored});
   return name.substr(0, name.find('/'));
@@ -230,30 +233,31 @@ Result<OrderChoice> ChooseOrder(const GraphSnapshot& graph, const OrderOptions& 
   if (options.rule == RowRule::kStored) return choice;
   const std::uint64_t rows = graph.vertex_count();
   const auto fits = [&](const PassReads& pass) {
-    return ChunksOf(rows, pass.source_chunk_rows) <= pass.cache_chunks;
+    return ChunksOf(rows, pass.planner.source_chunk_rows) <= pass.cache_chunks();
   };
   // Where the cache holds the arrays every chunk is read once, wherever rows stand.
   if (!options.rule && fits(options.maker) && fits(options.reader)) return choice;
   if (rows >= std::numeric_limits<LocalRow>::max()) return choice;
   // Windows of a block go by stored order, of which any other order takes the chunks apart.
-  if (!options.rule && std::min(options.reader.block_rows, rows) > options.reader.stage_rows)
+  if (!options.rule &&
+      std::min(options.reader.block_rows, rows) > options.reader.planner.stage_rows)
     return choice;
   RHIZOME_RETURN_IF_ERROR(control.Report({.phase = "layout", .done = 0, .total = 1}));
-  const std::uint64_t edges =
-      std::max(ExpectedEdges(graph, options.maker.draw), ExpectedEdges(graph, options.reader.draw));
+  const std::uint64_t edges = std::max(ExpectedEdges(graph, options.maker.planner.draw),
+                                       ExpectedEdges(graph, options.reader.planner.draw));
   const auto is_enough = [&](std::uint64_t bytes) {
     return bytes < kSlack * choice.costs.front().least_bytes + edges * kCountingBytesOfEdge;
   };
   if (!options.rule) {
-    RHIZOME_ASSIGN_OR_RETURN(choice.maker, PlanPassReads(graph, options.maker, control));
-    RHIZOME_ASSIGN_OR_RETURN(choice.reader, PlanPassReads(graph, options.reader, control));
+    RHIZOME_ASSIGN_OR_RETURN(choice.maker, PlanPassReads(graph, options.maker, rows, control));
+    RHIZOME_ASSIGN_OR_RETURN(choice.reader, PlanPassReads(graph, options.reader, rows, control));
     choice.costs.push_back(CostOf(RowRule::kStored, options,
                                   CountPass(options.maker, *choice.maker, rows),
                                   CountPass(options.reader, *choice.reader, rows)));
     if (is_enough(choice.costs.front().bytes)) return choice;
   }
-  const bool same = options.maker.draw.fanout == options.reader.draw.fanout &&
-                    options.reader.draw.fanout == kAllNeighbors;
+  const bool same = options.maker.planner.draw.fanout == options.reader.planner.draw.fanout &&
+                    options.reader.planner.draw.fanout == kAllNeighbors;
   const std::uint64_t needed =
       edges * (kListBytesOfEdge * (same ? 1 : 2) + kLayOutBytesOfEdge) + rows * kBytesOfRow;
   if (needed > options.memory_bytes) {

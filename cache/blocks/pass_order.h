@@ -2,14 +2,12 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "rhizome/cache/block_plan.h"
+#include "rhizome/cache/chunk_reader.h"
 #include "rhizome/cache/pass_layout.h"
-#include "rhizome/cache/pass_lists.h"
-#include "rhizome/cache/policy.h"
 #include "rhizome/cache/row_order.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/storage/export.h"
@@ -19,21 +17,30 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// One pass of layerwise inference as far as its reads go: what it reads, and how it is cut.
+/// One pass of layerwise inference: what it reads, and how it is cut. The same whether it is
+/// counted or run.
 struct PassReads {
-  PassDrawOptions draw;
-  std::uint64_t source_chunk_rows = 1;
+  BlockPlannerOptions planner = {};
+  ChunkReaderOptions reader = {};
   std::uint64_t source_chunk_bytes = 1;  ///< decoded
   std::uint64_t output_chunk_rows = 1;
   std::uint64_t block_rows = 1;
   std::uint64_t block_edges = ~std::uint64_t{0};
-  std::uint64_t stage_rows = 1;
-  std::uint64_t cache_chunks = 0;
-  PolicyKind policy = PolicyKind::kBelady;
-  bool cached_first = false;
-  const RowOrder* source_order = nullptr;       ///< nullptr: as stored
-  std::span<const std::uint32_t> degrees = {};  ///< InDegrees; not without edges. Borrowed
+  std::uint64_t cache_chunks() const { return reader.cache_bytes / source_chunk_bytes; }
 };
+
+/// The blocks of a pass that writes `rows` rows; output chunks for which done[chunk] is set are
+/// left out.
+std::vector<Block> BlocksOfPass(const PassReads& pass, std::uint64_t rows,
+                                const std::vector<bool>& done);
+
+/// Chunks that a pass reads below its cache: of `chunks` that its source has, those that `blocks`
+/// asks for.
+std::uint64_t CountPassReads(const PassReads& pass, Trace blocks, std::uint64_t chunks);
+
+/// What a pass over all rows reads, none of it being done. Errors: those of Sampler; kInterrupted.
+Result<BlockReads> PlanPassReads(const GraphSnapshot& graph, const PassReads& pass,
+                                 std::uint64_t rows, const JobControl& control);
 
 struct OrderOptions {
   PassReads maker;                   ///< computes the array, in its order

@@ -64,19 +64,7 @@ void ListsOnDisk::TakeBack() {
 }
 
 ListReadsReport ListsOnDisk::report() const {
-  const DirectNeighborsStats stats = neighbors_->stats();
-  return {.cache_bytes = cache_bytes_,
-          .cached_lists = cached_lists_,
-          .cache_seconds = cache_seconds_,
-          .cache_loads = loads_,
-          .entries = stats.entries,
-          .lists = stats.lists,
-          .hits = stats.cached_lists,
-          .reads = stats.reads,
-          .bytes_read = stats.read_bytes,
-          .mean_depth = stats.mean_depth,
-          .maker = stats.maker,
-          .direct = stats.direct};
+  return {neighbors_->stats(), cache_bytes_, cached_lists_, cache_seconds_, loads_};
 }
 
 }  // namespace rhizome::inline internal

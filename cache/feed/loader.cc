@@ -27,23 +27,10 @@ struct Superbatch {
   std::unique_ptr<Policy> policy;  // null: that of the superbatch before goes on
 };
 
-/// What the cache did since `before`.
-void AddReads(const GatherStats& now, const GatherStats& before, MinibatchCosts& costs) {
-  costs.rows_requested += now.rows_requested - before.rows_requested;
-  costs.pool_hits += now.pool_hits - before.pool_hits;
-  costs.rows_kept += now.rows_kept - before.rows_kept;
-  costs.rows_read += now.rows_read - before.rows_read;
-  costs.bytes_read += now.bytes_read - before.bytes_read;
-  costs.reads_issued += now.reads_issued - before.reads_issued;
-}
-
-/// Adds what a superbatch's beginning took to its first minibatch.
-void AddSwitch(const MinibatchCosts& of, MinibatchCosts& first) {
-  first.switch_seconds += of.switch_seconds;
-  first.rows_kept += of.rows_kept;
-  first.rows_read += of.rows_read;
-  first.bytes_read += of.bytes_read;
-  first.reads_issued += of.reads_issued;
+/// Adds what the cache did since `before`.
+void AddReads(const GatherStats& now, const GatherStats& before, RowReads& reads) {
+  reads += now;
+  reads -= before;
 }
 
 /// How far one thread has come, for another that waits for it.
@@ -244,7 +231,7 @@ Result<std::optional<Superbatch>> Loader::Impl::SampleSuperbatch() {
     RHIZOME_ASSIGN_OR_RETURN(const Minibatch minibatch, sampler_.Sample(*seeds));
     RHIZOME_RETURN_IF_ERROR(writer.Append(minibatch));
     superbatch.trace.AddStep(minibatch.rows);
-    superbatch.costs.push_back({.sample_seconds = timer.Stop()});
+    superbatch.costs.emplace_back().sample_seconds = timer.Stop();
     if (superbatch.costs.size() == options_.superbatch) break;
     seeds = next_seeds_();
   }
@@ -291,7 +278,7 @@ Status Loader::Impl::ReadSuperbatch(Superbatch superbatch) {
     RHIZOME_RETURN_IF_ERROR(cache_->Start(std::move(superbatch.policy)));
   ahead_costs_.switch_seconds += timer.Stop();
   AddReads(cache_->stats(), before, ahead_costs_);
-  AddSwitch(std::exchange(ahead_costs_, {}), superbatch.costs.front());
+  superbatch.costs.front() += std::exchange(ahead_costs_, {});
   for (std::size_t i = 0; i < superbatch.entries.size(); ++i) {
     RHIZOME_ASSIGN_OR_RETURN(const bool entered, EnterLoader());
     if (!entered) break;

@@ -4,28 +4,53 @@
 #include <functional>
 #include <string_view>
 
+#include "rhizome/cache/read_counts.h"
 #include "rhizome/storage/export.h"
-#include "rhizome/storage/io_queue.h"
 
 namespace RHIZOME_API rhizome {
 
 /// Takes a sentence that the user should read before a job goes on.
 using JobNote = std::function<void(std::string_view)>;
 
+/// Where the time of a minibatch went, but for computing on it.
+struct StageSeconds {
+  double sample_seconds = 0;
+  double schedule_seconds = 0;
+  double switch_seconds = 0;
+  double gather_seconds = 0;  ///< of reading, and of waiting for room to read to
+  double update_seconds = 0;  ///< of deciding what the pool holds
+
+  /// As RowReads::Each.
+  template <typename Visit, typename... Seconds>
+  static void Each(const Visit& visit, Seconds&... seconds) {
+    visit("sample_seconds", seconds.sample_seconds...);
+    visit("schedule_seconds", seconds.schedule_seconds...);
+    visit("switch_seconds", seconds.switch_seconds...);
+    visit("gather_seconds", seconds.gather_seconds...);
+    visit("update_seconds", seconds.update_seconds...);
+  }
+};
+
+/// Where the time and the reads of a minibatch went. Costs of a whole superbatch (schedule,
+/// prefill) are booked on its first minibatch.
+struct MinibatchCosts : StageSeconds, RowReads {
+  template <typename Visit, typename... Costs>
+  static void Each(const Visit& visit, Costs&... costs) {
+    StageSeconds::Each(visit, costs...);
+    RowReads::Each(visit, costs...);
+  }
+  MinibatchCosts& operator+=(const MinibatchCosts& more) {
+    Each([](const char*, auto& sum, const auto& figure) { sum += figure; }, *this, more);
+    return *this;
+  }
+};
+
 /// How neighbour lists were read from disk while training, not while measuring accuracy at the end.
-struct ListReadsReport {
+struct ListReadsReport : ListReads {
   std::uint64_t cache_bytes = 0;   ///< of the neighbour cache
   std::uint64_t cached_lists = 0;  ///< in it
   double cache_seconds = 0;        ///< to build it
   std::uint64_t cache_loads = 0;   ///< from its dump (Overlap::kChangeset)
-  std::uint64_t entries = 0;       ///< neighbours looked up
-  std::uint64_t lists = 0;         ///< lists that they were looked up in
-  std::uint64_t hits = 0;          ///< of those, from the cache
-  std::uint64_t reads = 0;
-  std::uint64_t bytes_read = 0;
-  double mean_depth = 0;
-  IoMaker maker = IoMaker::kAuto;
-  bool direct = false;
 };
 
 }  // namespace rhizome

@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "rhizome/storage/bytes_left.h"
+
 namespace rhizome::inline internal {
 namespace {
 
@@ -74,10 +76,6 @@ std::uint32_t ChooseSuperbatch(std::uint64_t budget_bytes, const FixedMemory& fi
   return tried.open_ended ? std::max(*tried.best, share) : *tried.best;
 }
 
-std::uint64_t Beyond(std::uint64_t bytes, std::uint64_t taken) {
-  return bytes - std::min(bytes, taken);
-}
-
 /// What the caller said, else a share of what is left beyond what the job cannot do without.
 std::uint64_t NeighborCacheBytes(std::uint64_t left_bytes, const FixedMemory& fixed,
                                  const MemoryNeeds& needs) {
@@ -112,7 +110,7 @@ Result<JobMemoryPlan> PlanTurns(std::uint64_t limit_bytes, FixedMemory fixed, Me
       limit_bytes == 0
           ? full_bytes
           : std::min(plan.cache_bytes,
-                     Beyond(limit_bytes, needs.held_bytes + needs.neighbor_build_bytes));
+                     BytesLeft(limit_bytes, needs.held_bytes + needs.neighbor_build_bytes));
   if (fixed.neighbor_cache_bytes && wanted > room)
     return Fail(TooSmall(limit_bytes, limit_bytes + wanted - room));
   const std::uint64_t chosen = std::min(wanted, room);
@@ -158,7 +156,7 @@ Result<JobMemoryPlan> PlanMemory(std::uint64_t limit_bytes, const FixedMemory& f
   const std::uint64_t rest = needs.working_bytes + cache_floor +
                              per_minibatch * std::max<std::uint64_t>(fixed.superbatch, 1);
   const std::uint64_t neighbors = NeighborCacheBytes(
-      Beyond(limit_bytes, needs.held_bytes + std::max(rest, needs.neighbor_build_bytes)), fixed,
+      BytesLeft(limit_bytes, needs.held_bytes + std::max(rest, needs.neighbor_build_bytes)), fixed,
       needs);
   // A neighbour cache is built before the rest is taken.
   const std::uint64_t least =

@@ -3,7 +3,9 @@
 #include <fstream>
 #include <string>
 
-namespace rhizome::inline internal {
+#include "rhizome/storage/bytes_left.h"
+
+namespace rhizome {
 namespace {
 
 std::uint64_t StatusField(const std::string& process, const std::string& name) {
@@ -24,4 +26,6 @@ std::uint64_t PeakResidentBytesOf(pid_t process) {
   return StatusField(std::to_string(process), "VmHWM:");
 }
 
-}  // namespace rhizome::inline internal
+std::uint64_t HeldBytes(std::uint64_t base_bytes) { return BytesLeft(ResidentBytes(), base_bytes); }
+
+}  // namespace rhizome

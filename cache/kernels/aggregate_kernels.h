@@ -3,6 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "rhizome/storage/export.h"
+#include "rhizome/storage/mix.h"
+
 // The seam between the aggregation and its three sets of kernels (portable, AVX2, AVX-512): plain
 // pointers, no standard library, because each set is compiled for its own instructions and an
 // inline function shared with the others could end up in the program in a form that not every
@@ -10,8 +13,6 @@
 //
 // All sets give the same bits: each column is added by itself, in list order, in float32, a product
 // being rounded before it is added (never a fused multiply-add).
-
-#include "rhizome/storage/export.h"
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {
@@ -118,14 +119,8 @@ struct ActivateGradientArgs {
   float* out = nullptr;
 };
 
-/// The two keys of a row's draws (SplitMix64), and the draw of a column: uniform in [0, 2^32), a
-/// function of its arguments alone. Twice the mixing of Wellons' "lowbias32".
-static inline std::uint64_t ActivationRowKey(std::uint64_t seed, std::uint64_t row) {
-  std::uint64_t z = seed + (row + 1) * 0x9e3779b97f4a7c15U;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-  return z ^ (z >> 31);
-}
+/// The draw of a column, uniform in [0, 2^32), from the two keys of its row (the halves of
+/// SplitMix64): a function of its arguments alone. Twice the mixing of Wellons' "lowbias32".
 inline constexpr std::uint32_t kColumnStep = 0x9e3779b9U;
 inline constexpr std::uint32_t kMixA = 0x7feb352dU;
 inline constexpr std::uint32_t kMixB = 0x846ca68bU;

@@ -342,8 +342,7 @@ void Activate(const ActivateArgs& args, std::size_t begin, std::size_t end) {
   for (std::size_t r = begin; r < end; ++r) {
     const float* const in = args.in + r * args.in_stride;
     float* const out = args.out + r * args.out_stride;
-    const std::uint64_t key =
-        args.dropped == 0 ? 0 : ActivationRowKey(args.seed, args.first_row + r);
+    const std::uint64_t key = args.dropped == 0 ? 0 : SplitMix64(args.seed, args.first_row + r);
     for (std::size_t column = 0; column < args.dim; column += V::kWidth) {
       const std::size_t left = args.dim - column;
       typename V::Reg value =

@@ -5,26 +5,24 @@
 #include "rhizome/cache/policies.h"
 
 namespace rhizome::inline internal {
-namespace {
 
-/// `target(i)`: the i-th that is computed; `chunk_of(local row)` in [0, chunks).
-template <typename TargetAt, typename ChunkOf>
-Trace TraceBlocks(const PassLists& lists, std::span<const std::uint64_t> block_ends,
-                  std::uint64_t chunks, TargetAt target_at, ChunkOf chunk_of) {
+Trace ChunkTrace(const PassLists& lists, const PassLayout& layout, const PassShape& shape) {
   Trace trace;
-  std::vector<std::uint64_t> seen_in(chunks, 0);  // the last block that read it, from 1
+  // The last block that read a chunk, from 1.
+  std::vector<std::uint64_t> seen_in(ChunksOf(lists.rows.size(), shape.chunk_rows), 0);
   std::vector<CacheKey> step;
-  std::uint64_t i = 0;
-  for (std::size_t block = 0; block < block_ends.size(); ++block) {
+  const std::uint64_t targets = layout.order.size();
+  for (std::uint64_t begin = 0; begin < targets; begin += shape.block_rows) {
     step.clear();
+    const std::uint64_t block = trace.steps() + 1;
     const auto read = [&](LocalRow row) {
-      const std::uint64_t chunk = chunk_of(row);
-      if (seen_in[chunk] == block + 1) return;
-      seen_in[chunk] = block + 1;
+      const std::uint64_t chunk = layout.position[row] / shape.chunk_rows;
+      if (seen_in[chunk] == block) return;
+      seen_in[chunk] = block;
       step.push_back(static_cast<CacheKey>(chunk));
     };
-    for (; i < block_ends[block]; ++i) {
-      const std::uint64_t target = target_at(i);
+    for (std::uint64_t i = begin; i < std::min(begin + shape.block_rows, targets); ++i) {
+      const std::uint32_t target = layout.order[i];
       read(lists.targets[target]);
       for (const LocalRow row : lists.ReadsOf(target)) read(row);
     }
@@ -32,28 +30,6 @@ Trace TraceBlocks(const PassLists& lists, std::span<const std::uint64_t> block_e
     trace.AddStep(step);
   }
   return trace;
-}
-
-}  // namespace
-
-Trace ChunkTrace(const PassLists& lists, const PassLayout& layout, const PassShape& shape) {
-  std::vector<std::uint64_t> block_ends;
-  for (std::uint64_t begin = 0; begin < layout.order.size(); begin += shape.block_rows) {
-    block_ends.push_back(std::min<std::uint64_t>(begin + shape.block_rows, layout.order.size()));
-  }
-  return TraceBlocks(
-      lists, block_ends, ChunksOf(lists.rows.size(), shape.chunk_rows),
-      [&](std::uint64_t i) -> std::uint64_t { return layout.order[i]; },
-      [&](LocalRow row) { return layout.position[row] / shape.chunk_rows; });
-}
-
-Trace StoredChunkTrace(const PassLists& lists, std::span<const std::uint64_t> block_ends,
-                       std::uint64_t chunk_rows) {
-  const std::uint64_t rows =
-      lists.rows.empty() ? 0 : static_cast<std::uint64_t>(lists.rows.back()) + 1;
-  return TraceBlocks(
-      lists, block_ends, ChunksOf(rows, chunk_rows), [](std::uint64_t i) { return i; },
-      [&](LocalRow row) { return static_cast<std::uint64_t>(lists.rows[row]) / chunk_rows; });
 }
 
 Trace InArrivalOrder(const Trace& blocks) {

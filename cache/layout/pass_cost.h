@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "rhizome/cache/pass_layout.h"
@@ -28,13 +27,7 @@ inline std::uint64_t ChunksOf(std::uint64_t count, std::uint64_t chunk_rows) {
 /// requests. O(edges).
 Trace ChunkTrace(const PassLists& lists, const PassLayout& layout, const PassShape& shape);
 
-/// The chunks of a pass that reads an array as it stands, without a copy of its own (chunk of a row
-/// = row / chunk_rows), and computes targets in the order of rows. `block_ends`: the number of
-/// targets up to the end of each block, ascending, the last being all of them.
-Trace StoredChunkTrace(const PassLists& lists, std::span<const std::uint64_t> block_ends,
-                       std::uint64_t chunk_rows);
-
-/// The same trace, one chunk a step: as a pass reads that takes a block's chunks in ascending
+/// A trace of blocks, one chunk a step: as a pass reads that takes a block's chunks in ascending
 /// order. Of a step a policy judges all keys by what the pool holds when the step begins, so that a
 /// block that is one step has its cached chunks served first.
 Trace InArrivalOrder(const Trace& blocks);

@@ -1,20 +1,20 @@
 #include "rhizome/cache/pass_layout.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <numeric>
 #include <tuple>
 #include <utility>
 
 #include "rhizome/storage/mix.h"
+#include "rhizome/storage/name_table.h"
 
 namespace rhizome {
 namespace {
 
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
-constexpr std::array<std::pair<TargetOrder, std::string_view>, 5> kTargetNames = {{
+constexpr NameTable<TargetOrder, 5> kTargetNames = {{
     {TargetOrder::kStored, "stored"},
     {TargetOrder::kNatural, "natural"},
     {TargetOrder::kRandom, "random"},
@@ -22,7 +22,7 @@ constexpr std::array<std::pair<TargetOrder, std::string_view>, 5> kTargetNames =
     {TargetOrder::kBfs, "bfs"},
 }};
 
-constexpr std::array<std::pair<RowRule, std::string_view>, 9> kRowNames = {{
+constexpr NameTable<RowRule, 9> kRowNames = {{
     {RowRule::kStored, "stored"},
     {RowRule::kNatural, "natural"},
     {RowRule::kRandom, "random"},
@@ -33,22 +33,6 @@ constexpr std::array<std::pair<RowRule, std::string_view>, 9> kRowNames = {{
     {RowRule::kBlockCount, "block-count"},
     {RowRule::kBlocks, "blocks"},
 }};
-
-template <typename Names, typename Kind>
-std::string_view NameOf(const Names& names, Kind kind) {
-  for (const auto& [known, name] : names) {
-    if (known == kind) return name;
-  }
-  return "unknown";
-}
-
-template <typename Kind, typename Names>
-std::optional<Kind> Parse(const Names& names, std::string_view text) {
-  for (const auto& [kind, name] : names) {
-    if (name == text) return kind;
-  }
-  return std::nullopt;
-}
 
 RowRule RowRuleOf(TargetOrder order) {
   return order == TargetOrder::kNatural  ? RowRule::kNatural
@@ -254,9 +238,9 @@ std::string LayoutName(const LayoutRule& rule) {
 
 std::optional<LayoutRule> ParseLayout(std::string_view name) {
   const std::size_t slash = name.find('/');
-  const auto rows = Parse<RowRule>(kRowNames, name.substr(0, slash));
-  const auto targets = Parse<TargetOrder>(
-      kTargetNames, slash == std::string_view::npos ? name : name.substr(slash + 1));
+  const auto rows = KindOf(kRowNames, name.substr(0, slash));
+  const auto targets =
+      KindOf(kTargetNames, slash == std::string_view::npos ? name : name.substr(slash + 1));
   if (!rows || !targets) return std::nullopt;
   return LayoutRule{*rows, *targets};
 }

@@ -210,7 +210,7 @@ class DirectNeighbors::Impl {
   Direction direction() const { return direction_; }
 
   Status LookUp(std::span<const EntryRef> entries, std::span<Row> rows) {
-    DirectNeighborsStats seen;
+    ListReads seen;
     std::vector<Miss> misses;
     RHIZOME_RETURN_IF_ERROR(FromCache(entries, rows, misses, seen));
     std::sort(misses.begin(), misses.end(), [](const Miss& a, const Miss& b) {
@@ -218,10 +218,7 @@ class DirectNeighbors::Impl {
     });
     {
       MutexLock lock(mutex_);
-      stats_.entries += seen.entries;
-      stats_.cached_entries += seen.cached_entries;
-      stats_.lists += seen.lists;
-      stats_.cached_lists += seen.cached_lists;
+      ListReads::Each([](const char*, auto& sum, auto figure) { sum += figure; }, stats_, seen);
     }
     if (misses.empty()) return Status::Ok();
     RHIZOME_ASSIGN_OR_RETURN(auto reader, Take());
@@ -230,14 +227,14 @@ class DirectNeighbors::Impl {
     return status;
   }
 
-  DirectNeighborsStats stats() {
+  ListReads stats() {
     MutexLock lock(mutex_);
-    DirectNeighborsStats sum = stats_;
+    ListReads sum = stats_;
     for (const auto& reader : free_) {
       const IoStats io = reader->stats();
       sum.mean_depth += io.mean_depth * static_cast<double>(io.reads);
       sum.reads += io.reads;
-      sum.read_bytes += io.read_bytes;
+      sum.bytes_read += io.read_bytes;
       sum.maker = reader->maker();
     }
     if (sum.reads > 0) sum.mean_depth /= static_cast<double>(sum.reads);
@@ -247,7 +244,7 @@ class DirectNeighbors::Impl {
 
  private:
   Status FromCache(std::span<const EntryRef> entries, std::span<Row> rows,
-                   std::vector<Miss>& misses, DirectNeighborsStats& seen) const;
+                   std::vector<Miss>& misses, ListReads& seen) const;
 
   Result<std::unique_ptr<DirectReader>> Take() RHIZOME_EXCLUDES(mutex_) {
     {
@@ -277,13 +274,12 @@ class DirectNeighbors::Impl {
   std::vector<const Adjacency*> partitions_;
   ForkMutex mutex_;
   std::vector<std::unique_ptr<DirectReader>> free_ RHIZOME_GUARDED_BY(mutex_);
-  DirectNeighborsStats stats_ RHIZOME_GUARDED_BY(mutex_);
+  ListReads stats_ RHIZOME_GUARDED_BY(mutex_);
 };
 
 // What the cache has is served at once; of the rest, misses say which bytes are needed.
 Status DirectNeighbors::Impl::FromCache(std::span<const EntryRef> entries, std::span<Row> rows,
-                                        std::vector<Miss>& misses,
-                                        DirectNeighborsStats& seen) const {
+                                        std::vector<Miss>& misses, ListReads& seen) const {
   seen.entries = entries.size();
   for (std::size_t begin = 0; begin < entries.size();) {
     std::size_t end = begin + 1;
@@ -294,7 +290,7 @@ Status DirectNeighbors::Impl::FromCache(std::span<const EntryRef> entries, std::
         cache_ == nullptr ? nullptr : cache_->Find(first.partition, first.local);
     ++seen.lists;
     if (cached != nullptr) {
-      ++seen.cached_lists;
+      ++seen.hits;
       seen.cached_entries += end - begin;
       const Adjacency::Range list = partition.Entries(first.local, direction_);
       const std::span bytes(cached, partition.ExtentOf(first.local, direction_).size_bytes);
@@ -364,6 +360,6 @@ Status DirectNeighbors::SetCache(std::shared_ptr<const NeighborCache> cache) {
   return Status::Ok();
 }
 
-DirectNeighborsStats DirectNeighbors::stats() const { return impl_->stats(); }
+ListReads DirectNeighbors::stats() const { return impl_->stats(); }
 
 }  // namespace rhizome

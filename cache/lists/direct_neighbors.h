@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 
+#include "rhizome/cache/read_counts.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/neighbor_source.h"
 #include "rhizome/storage/export.h"
@@ -25,18 +26,6 @@ struct DirectNeighborsOptions {
 
   /// Memory that reads land in, of each thread that looks up.
   std::uint64_t staging_bytes = std::uint64_t{16} << 20;
-};
-
-struct DirectNeighborsStats {
-  std::uint64_t entries = 0;         ///< looked up
-  std::uint64_t cached_entries = 0;  ///< of those, from the NeighborCache
-  std::uint64_t lists = 0;           ///< runs of entries of one list
-  std::uint64_t cached_lists = 0;
-  std::uint64_t reads = 0;
-  std::uint64_t read_bytes = 0;
-  double mean_depth = 0;
-  IoMaker maker = IoMaker::kAuto;
-  bool direct = false;
 };
 
 /// Neighbours of a graph whose lists are on disk (TopologyPlace::kDirect): from the NeighborCache
@@ -66,7 +55,7 @@ class DirectNeighbors final : public NeighborSource {
   /// another direction.
   Status SetCache(std::shared_ptr<const NeighborCache> cache);
 
-  DirectNeighborsStats stats() const;
+  ListReads stats() const;
 
  private:
   class Impl;

@@ -244,13 +244,13 @@ Status FeatureCache::Impl::Gather(std::span<const Row> rows, std::span<std::byte
 GatherStats FeatureCache::Impl::stats() const {
   const PoolCounters& pool = pool_.counters();
   const RowReaderStats reader = reader_->stats();
-  return {.rows_requested = pool.requests,
-          .pool_hits = pool.hits,
-          .rows_kept = pool.kept,
-          .rows_read = pool.reads() - pool.kept,
-          .bytes_read = reader.read_bytes,
-          .reads_issued = reader.reads,
-          .update_seconds = update_seconds_};
+  return {{.rows_requested = pool.requests,
+           .pool_hits = pool.hits,
+           .rows_kept = pool.kept,
+           .rows_read = pool.reads() - pool.kept,
+           .bytes_read = reader.read_bytes,
+           .reads_issued = reader.reads},
+          update_seconds_};
 }
 
 Result<std::unique_ptr<FeatureCache::Impl>> FeatureCache::Impl::Open(

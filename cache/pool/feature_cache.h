@@ -10,6 +10,7 @@
 
 #include "rhizome/cache/hold_room.h"
 #include "rhizome/cache/policy.h"
+#include "rhizome/cache/read_counts.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/storage/export.h"
 #include "rhizome/storage/read_cost.h"
@@ -45,13 +46,7 @@ struct FeatureCacheOptions {
   std::function<void(std::span<std::byte>)> on_arrival = {};
 };
 
-struct GatherStats {
-  std::uint64_t rows_requested = 0;  ///< distinct rows of each minibatch
-  std::uint64_t pool_hits = 0;
-  std::uint64_t rows_kept = 0;  ///< prefill that was in the pool from the superbatch before
-  std::uint64_t rows_read = 0;  ///< misses, and the rest of the prefill
-  std::uint64_t bytes_read = 0;
-  std::uint64_t reads_issued = 0;
+struct GatherStats : RowReads {
   double update_seconds = 0;  ///< of Hold: the policy's, and of finding room
 };
 

@@ -1,6 +1,8 @@
 #include "rhizome/gnn/entry.h"
 
-#include "rhizome/gnn/infer.h"
+#include "rhizome/gnn/infer_array.h"
+#include "rhizome/gnn/infer_worker.h"
+#include "rhizome/gnn/plan_inference.h"
 #include "rhizome/gnn/score_pairs.h"
 #include "rhizome/gnn/torch_guard.h"
 #include "rhizome/gnn/train.h"
@@ -19,6 +21,14 @@ class Entry final : public GnnEntry {
   Result<InferPlan> PlanInfer(const InferOptions& options,
                               const JobControl& control) const override {
     return GuardedTorch([&] { return PlanInference(options, control); });
+  }
+  Status ServeInfer(const InferOptions& options, std::uint64_t memory_bytes,
+                    const JobControl& control) const override {
+    const Result<bool> served = GuardedTorch([&]() -> Result<bool> {
+      RHIZOME_RETURN_IF_ERROR(rhizome::ServeInfer(options, memory_bytes, control));
+      return true;
+    });
+    return served ? Status::Ok() : served.error();
   }
 };
 

@@ -25,6 +25,12 @@ class GnnEntry {
   /// Says what Infer would read in layerwise mode; makes nothing, `out` is not looked at.
   virtual Result<InferPlan> PlanInfer(const InferOptions& options,
                                       const JobControl& control) const = 0;
+
+  /// Makes this process a child of one that runs Infer with these options (InferWorkers::command):
+  /// serves it on the standard streams, in `memory_bytes` (0: no limit), until it needs no more.
+  /// What goes wrong is told to the parent.
+  virtual Status ServeInfer(const InferOptions& options, std::uint64_t memory_bytes,
+                            const JobControl& control) const = 0;
 };
 
 /// What to ask dlsym for: the function below.

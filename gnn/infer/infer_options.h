@@ -18,15 +18,36 @@ namespace RHIZOME_API rhizome {
 
 enum class InferMode : std::uint8_t { kLayerwise, kSamplewise };
 
+/// How a layerwise inference is computed: for experiments. None of it changes the result.
+struct InferTuning {
+  PolicyKind cache = PolicyKind::kBelady;
+
+  /// Of the chunks that a block needs those in memory are taken first.
+  bool cached_first = false;
+  std::optional<std::uint64_t> cache_bytes = {};  ///< default: what memory_bytes leaves
+  std::uint64_t block_rows = 0;  ///< targets of one block; 0: as many as memory holds
+
+  /// In which order rows between two layers stand; absent: chosen by counting.
+  std::optional<RowRule> layout = {};
+  std::optional<std::uint64_t> neighbor_cache_bytes = {};  ///< of lists on disk; default: none
+  IoMaker io = IoMaker::kAuto;                             ///< of lists on disk
+};
+
+/// Child processes that compute a partition at a time each, share memory and threads, and make the
+/// same bytes.
+struct InferWorkers {
+  std::uint32_t count = 0;  ///< 0: none, this process does it all
+
+  /// What starts a child, with one more argument: the bytes of memory that it may take (0: no
+  /// limit). It must call GnnEntry::ServeInfer with the same options and that number, and leave its
+  /// standard streams alone.
+  std::vector<std::string> command = {};
+};
+
 struct InferOptions {
   Path store;
   Path scratch;  ///< in place of the store's scratch (StoreOptions), if not empty
   Path model_file;
-  std::string out;  ///< name of the array that is published
-
-  bool new_version = false;  ///< where there is such an array, publish its next version
-  bool live = false;         ///< and let out@live stand for it at once
-  std::uint64_t keep = 0;    ///< then drop versions but the newest so many and the aliased; 0: none
   std::string features = "feat";
   std::string labels = "label";  ///< accuracy is reported where the store has labels and split
   std::string split = "split";
@@ -34,16 +55,14 @@ struct InferOptions {
 
   /// Per layer; empty: all neighbours in every layer.
   std::vector<std::int64_t> fanouts;
+  std::uint64_t seed = 1;
 
   /// What is stored: the last hidden layer (embeddings) or the class scores.
   bool scores = false;
-  std::uint64_t memory_bytes = 0;
-  PolicyKind cache = PolicyKind::kBelady;
-
-  /// Of the chunks that a block needs those in memory are taken first.
-  bool cached_first = false;
-  std::optional<std::uint64_t> cache_bytes;
-  std::uint64_t block_rows = 0;  ///< targets of one block; 0: as many as memory holds
+  std::string out;           ///< name of the array that is published
+  bool new_version = false;  ///< where there is such an array, publish its next version
+  bool live = false;         ///< and let out@live stand for it at once
+  std::uint64_t keep = 0;    ///< then drop versions but the newest so many and the aliased; 0: none
 
   /// Rows of a chunk of the result and of the arrays between layers, rounded up to 128; 0: chosen.
   std::uint64_t chunk_rows = 0;
@@ -51,35 +70,26 @@ struct InferOptions {
   /// Chunks of the result are shards of chunks of so many rows; 0: they are not, kChosenInnerRows:
   /// chosen.
   std::uint64_t inner_rows = 0;
+  Codec codec{.kind = CodecKind::kBloscLz4, .level = 5};
 
-  /// In which order rows between two layers stand; absent: chosen by counting.
-  std::optional<RowRule> layout = {};
+  /// Bound on the whole process beyond its bare footprint, in bytes; 0: no limit.
+  std::uint64_t memory_bytes = 0;
+  std::uint32_t threads = 1;
 
-  /// kDirect: neighbour lists stay on disk, behind a cache of those that are most worth it.
+  /// kDirect: neighbour lists stay on disk.
   TopologyPlace topology = TopologyPlace::kMemory;
-  std::optional<std::uint64_t> neighbor_cache_bytes;  ///< default: what is left of memory; 0: none
-  IoMaker io = IoMaker::kAuto;                        ///< of lists on disk
 
   /// Compute only what later commits can have changed since the newest version of `out`, where that
   /// was computed in the same way, and make the next version.
   bool incremental = false;
-  std::uint64_t seed = 1;
-  std::uint32_t threads = 1;
-  bool resume = false;  ///< go on with what a killed run of the same job left
-
-  /// Layerwise, not incremental: child processes that compute a partition at a time each, share
-  /// memory and threads, and make the same bytes; 0: this process does it all. A child is
-  /// `worker_command` with one more argument, the bytes of memory that it may take (0: no limit);
-  /// it must call Infer with the same options and that number in `worker_of_bytes`, and leave its
-  /// standard streams alone.
-  std::uint32_t workers = 0;
-  std::vector<std::string> worker_command = {};
-  std::optional<std::uint64_t> worker_of_bytes = {};  ///< this process is such a child
-  JobNote note = {};                                  ///< as TrainOptions::note
-  Codec codec{.kind = CodecKind::kBloscLz4, .level = 5};
+  bool resume = false;        ///< go on with what a killed run of the same job left
+  InferWorkers workers = {};  ///< layerwise, not incremental
+  JobNote note = {};          ///< as TrainOptions::note
+  InferTuning tuning = {};
 };
 
-struct InferLayerReport {
+/// What computing a layer read, wrote and took; sums up over processes.
+struct InferLayerCosts {
   std::uint64_t chunk_requests = 0;
   std::uint64_t chunk_reads = 0;
   std::uint64_t bytes_read = 0;
@@ -91,10 +101,37 @@ struct InferLayerReport {
   double model_seconds = 0;  ///< aggregation and products
   double sum_seconds = 0;    ///< of these, sums that need more than one window
   double write_seconds = 0;  ///< on a thread of its own, beside the others
-  double hit_rate = 0;
-  std::uint64_t computed = 0;  ///< vertices, those of an earlier run not among them
-  std::uint64_t blocks = 0;    ///< of vertices that were computed together
+  std::uint64_t chunk_hits = 0;  ///< of the requests, in the cache
+  std::uint64_t vertices = 0;    ///< computed; those of an earlier run not among them
+  std::uint64_t blocks = 0;      ///< of vertices that were computed together
 
+  double hit_rate() const {
+    return chunk_requests == 0
+               ? 0
+               : static_cast<double>(chunk_hits) / static_cast<double>(chunk_requests);
+  }
+
+  /// As RowReads::Each.
+  template <typename Visit, typename... Costs>
+  static void Each(const Visit& visit, Costs&... costs) {
+    visit("chunk_requests", costs.chunk_requests...);
+    visit("chunk_reads", costs.chunk_reads...);
+    visit("bytes_read", costs.bytes_read...);
+    visit("bytes_written", costs.bytes_written...);
+    visit("plan_seconds", costs.plan_seconds...);
+    visit("read_seconds", costs.read_seconds...);
+    visit("copy_seconds", costs.copy_seconds...);
+    visit("fill_seconds", costs.fill_seconds...);
+    visit("model_seconds", costs.model_seconds...);
+    visit("sum_seconds", costs.sum_seconds...);
+    visit("write_seconds", costs.write_seconds...);
+    visit("chunk_hits", costs.chunk_hits...);
+    visit("vertices", costs.vertices...);
+    visit("blocks", costs.blocks...);
+  }
+};
+
+struct InferLayerReport : InferLayerCosts {
   /// In which order the rows that it wrote stand, and what was counted to choose it: bytes of
   /// chunks that this layer and the next would read.
   struct Layout {
@@ -134,7 +171,7 @@ struct InferReport {
   bool published_before = false;
 };
 
-/// What a layer would read, counted before anything is computed (cache/pass_plan.h).
+/// What a layer would read, counted before anything is computed.
 struct InferPlanLayer {
   std::string source;  ///< the array that it reads
   std::uint64_t chunk_rows = 0;
@@ -147,7 +184,7 @@ struct InferPlanLayer {
   std::uint64_t chunk_reads = 0;
   std::string layout = "stored";
 
-  /// As workers with disk caches of their own read.
+  /// As workers with disk caches of their own would read (cache/pass_plan.h), which Infer has not.
   struct Layout {
     std::string name;
     std::uint64_t chunk_requests = 0;

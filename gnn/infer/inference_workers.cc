@@ -15,48 +15,25 @@ namespace {
 
 using nlohmann::json;
 
-std::string EncodeReport(const InferLayerReport& report) {
-  const json facts = {{"requests", report.chunk_requests},
-                      {"reads", report.chunk_reads},
-                      {"bytes", report.bytes_read},
-                      {"written", report.bytes_written},
-                      {"plan", report.plan_seconds},
-                      {"read", report.read_seconds},
-                      {"copy", report.copy_seconds},
-                      {"fill", report.fill_seconds},
-                      {"model", report.model_seconds},
-                      {"sum", report.sum_seconds},
-                      {"write", report.write_seconds},
-                      {"hits", report.hit_rate * static_cast<double>(report.chunk_requests)},
-                      {"computed", report.computed},
-                      {"blocks", report.blocks}};
+std::string EncodeCosts(const InferLayerCosts& costs) {
+  json facts = json::object();
+  InferLayerCosts::Each([&](const char* name, const auto& figure) { facts[name] = figure; }, costs);
   return facts.dump();
 }
 
-/// Adds what a child said; `hit_rate` is a count of hits until all have.
-Status AddReport(std::string_view text, InferLayerReport& sum) {
+/// Adds what a child said.
+Status AddCosts(std::string_view text, InferLayerCosts& sum) {
   const json facts = ParseUntrustedJson(text);
-  for (const char* field : {"requests", "reads", "bytes", "written", "plan", "read", "copy", "fill",
-                            "model", "sum", "write", "hits", "computed", "blocks"}) {
-    if (!facts.is_object() || !facts.contains(field) || !facts[field].is_number()) {
-      return Status::IoError(fmt::format("a worker did not say its {}", field));
+  Status status;
+  const auto add = [&](const char* name, auto& figure) {
+    if (!facts.is_object() || !facts.contains(name) || !facts[name].is_number()) {
+      status = Status::IoError(fmt::format("a worker did not say its {}", name));
+    } else {
+      figure += facts[name].template get<std::decay_t<decltype(figure)>>();
     }
-  }
-  sum.chunk_requests += facts["requests"].get<std::uint64_t>();
-  sum.chunk_reads += facts["reads"].get<std::uint64_t>();
-  sum.bytes_read += facts["bytes"].get<std::uint64_t>();
-  sum.bytes_written += facts["written"].get<std::uint64_t>();
-  sum.plan_seconds += facts["plan"].get<double>();
-  sum.read_seconds += facts["read"].get<double>();
-  sum.copy_seconds += facts["copy"].get<double>();
-  sum.sum_seconds += facts["sum"].get<double>();
-  sum.fill_seconds += facts["fill"].get<double>();
-  sum.model_seconds += facts["model"].get<double>();
-  sum.write_seconds += facts["write"].get<double>();
-  sum.hit_rate += facts["hits"].get<double>();
-  sum.computed += facts["computed"].get<std::uint64_t>();
-  sum.blocks += facts["blocks"].get<std::uint64_t>();
-  return Status::Ok();
+  };
+  InferLayerCosts::Each(add, sum);
+  return status;
 }
 
 }  // namespace
@@ -108,7 +85,7 @@ Result<InferLayerReport> InferenceWorkers::RunLayer(const GraphSnapshot& graph, 
                            .total = total,
                            .detail = {}});
   };
-  const auto done = [&](std::uint32_t, std::string_view facts) { return AddReport(facts, report); };
+  const auto done = [&](std::uint32_t, std::string_view facts) { return AddCosts(facts, report); };
   RHIZOME_ASSIGN_OR_RETURN(const std::vector<WorkerTask> left,
                            pool_->Run(std::move(tasks), finished, done, control));
   if (!left.empty()) {
@@ -117,7 +94,6 @@ Result<InferLayerReport> InferenceWorkers::RunLayer(const GraphSnapshot& graph, 
                     "kept: go on with --resume",
                     pool_->died(), layer + 1)));
   }
-  if (report.chunk_requests > 0) report.hit_rate /= static_cast<double>(report.chunk_requests);
   return report;
 }
 
@@ -130,7 +106,7 @@ Status ServeInference(const RunTask& run) {
           return finished(chunk, EncodeFinished(task.stage, chunk, made));
         };
         RHIZOME_ASSIGN_OR_RETURN(const InferLayerReport report, run(task, std::move(progress)));
-        return EncodeReport(report);
+        return EncodeCosts(report);
       });
 }
 

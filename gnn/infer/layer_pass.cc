@@ -45,76 +45,60 @@ LayerPass::LayerPass(LayerPassInput input, LayerOutput& output)
     : input_(std::move(input)),
       output_(output),
       dim_(input_.source.entry().dim),
-      has_cache_(ChunkReader::HasCache(input_.source.entry(), input_.reader)),
+      has_cache_(ChunkReader::HasCache(input_.source.entry(), input_.pass.reader)),
       weights_(input_.model.layer(input_.layer)) {}
-
-std::vector<Block> BlocksOfLayer(const ArrayEntry& output, const BlockPlannerOptions& planner,
-                                 std::uint64_t block_rows, std::uint64_t block_edges,
-                                 const std::vector<bool>& done) {
-  BlockEdges edges;
-  if (!planner.no_edges && block_edges != ~std::uint64_t{0}) {
-    edges = {block_edges, [&](std::uint64_t place) {
-               return EdgesOfRow(planner, planner.target_order == nullptr
-                                              ? static_cast<Row>(place)
-                                              : planner.target_order->RowAt(place));
-             }};
-  }
-  return MakeBlocks(output.rows, output.chunk_rows, block_rows, done, edges);
-}
 
 Result<InferLayerReport> LayerPass::Run(const JobControl& control) {
   const c10::InferenceMode guard;
   if (input_.model.shape().spec.kind == ModelKind::kGcn) {
     gcn_scale_.assign(input_.graph.vertex_count(), 1);
-    for (std::size_t row = 0; row < gcn_scale_.size() && !input_.planner.no_edges; ++row) {
-      gcn_scale_[row] = GcnScale(input_.planner.degrees[row]);
+    for (std::size_t row = 0; row < gcn_scale_.size() && !input_.pass.planner.draw.no_edges;
+         ++row) {
+      gcn_scale_[row] = GcnScale(input_.pass.planner.degrees[row]);
     }
   }
-  const std::vector<Block> blocks = BlocksOfLayer(
-      output_.entry(), input_.planner, input_.block_rows, input_.block_edges, output_.done());
+  const std::vector<Block> blocks = BlocksOfPass(input_.pass, output_.entry().rows, output_.done());
   if (blocks.empty()) return report_;
   report_.blocks = blocks.size();
   for (const Block& block : blocks) {
-    report_.computed += block.rows();
+    report_.vertices += block.rows();
     most_targets_ = std::max<std::uint64_t>(most_targets_, block.rows());
   }
   control_ = &control;
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<ChunkReader> reader, OpenReader(blocks));
   RHIZOME_ASSIGN_OR_RETURN(BlockPlanner planner,
-                           BlockPlanner::Create(input_.graph, input_.planner));
+                           BlockPlanner::Create(input_.graph, input_.pass.planner));
   RHIZOME_RETURN_IF_ERROR(RunBlocks(blocks, std::move(planner), *reader));
   const ChunkReaderStats stats = reader->Finish();
   report_.chunk_requests = stats.requests;
   report_.chunk_reads = stats.reads;
   report_.bytes_read = stats.bytes_read;
   report_.read_seconds = stats.read_seconds;
-  report_.hit_rate = stats.requests == 0
-                         ? 0
-                         : static_cast<double>(stats.hits) / static_cast<double>(stats.requests);
+  report_.chunk_hits = stats.hits;
   return report_;
 }
 
 /// A cache takes chunks by what will be read: that is planned before.
 Result<std::unique_ptr<ChunkReader>> LayerPass::OpenReader(const std::vector<Block>& blocks) {
   if (!has_cache_) {
-    return std::make_unique<ChunkReader>(input_.source, input_.decoder, input_.reader, *control_,
-                                         input_.delta);
+    return std::make_unique<ChunkReader>(input_.source, input_.decoder, input_.pass.reader,
+                                         *control_, input_.delta);
   }
   const Stopwatch watch;
   if (!input_.reads) {
     RHIZOME_ASSIGN_OR_RETURN(input_.reads,
-                             PlanReads(input_.graph, input_.planner, blocks, *control_));
+                             PlanReads(input_.graph, input_.pass.planner, blocks, *control_));
   }
   report_.plan_seconds = watch.seconds();
   return std::make_unique<ChunkReader>(input_.source, input_.decoder,
-                                       std::move(input_.reads->trace), input_.reader, *control_,
-                                       input_.delta);
+                                       std::move(input_.reads->trace), input_.pass.reader,
+                                       *control_, input_.delta);
 }
 
 Status LayerPass::RunBlocks(const std::vector<Block>& blocks, BlockPlanner planner,
                             ChunkReader& reader) {
   const std::uint64_t stage_rows =
-      std::min<std::uint64_t>(input_.planner.stage_rows, input_.graph.vertex_count());
+      std::min<std::uint64_t>(input_.pass.planner.stage_rows, input_.graph.vertex_count());
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<BlockStager> stager,
                            BlockStager::Create(std::move(planner), blocks, reader, stage_rows, dim_,
                                                gcn_scale_, has_cache_));
@@ -139,7 +123,7 @@ Result<StagedWindow> LayerPass::NextWindow(BlockStager& stager) {
 Status LayerPass::Report(std::uint64_t rows_of_block) const {
   return control_->Report({.phase = fmt::format("layer {}", input_.layer + 1),
                            .done = rows_done_ + rows_of_block,
-                           .total = report_.computed,
+                           .total = report_.vertices,
                            .detail = {}});
 }
 
@@ -147,8 +131,8 @@ Status LayerPass::RunBlock(const Block& block, BlockStager& stager) {
   RHIZOME_ASSIGN_OR_RETURN(StagedWindow window, NextWindow(stager));
   const BlockLists& lists = *window.lists;
   std::vector<std::uint32_t> degrees(gcn_scale_.empty() ? 0 : block.rows(), 0);
-  for (std::size_t t = 0; t < degrees.size() && !input_.planner.no_edges; ++t) {
-    degrees[t] = input_.planner.degrees[static_cast<std::size_t>(lists.targets[t])];
+  for (std::size_t t = 0; t < degrees.size() && !input_.pass.planner.draw.no_edges; ++t) {
+    degrees[t] = input_.pass.planner.degrees[static_cast<std::size_t>(lists.targets[t])];
   }
   const std::size_t targets = lists.targets.size();
   std::span<float> sums;

@@ -8,11 +8,10 @@
 #include <span>
 #include <vector>
 
-#include "rhizome/cache/block_plan.h"
 #include "rhizome/cache/block_stager.h"
-#include "rhizome/cache/chunk_reader.h"
 #include "rhizome/cache/labels.h"
 #include "rhizome/cache/layer_output.h"
+#include "rhizome/cache/pass_order.h"
 #include "rhizome/gnn/infer_options.h"
 #include "rhizome/gnn/model.h"
 #include "rhizome/gnn/tile_layer.h"
@@ -31,17 +30,9 @@ struct LayerPassInput {
   std::uint32_t layer = 0;
   bool last = false;
   bool scores = false;  ///< last layer: put out class scores
-  BlockPlannerOptions planner;
-  ChunkReaderOptions reader;
-  std::uint64_t block_rows = 1024;
-  std::uint64_t block_edges = ~std::uint64_t{0};
+  PassReads pass;
   std::optional<BlockReads> reads = {};  ///< of the whole layer, if it was planned before
 };
-
-/// The blocks of a layer whose targets stand in `order`: as LayerPass cuts them.
-std::vector<Block> BlocksOfLayer(const ArrayEntry& output, const BlockPlannerOptions& planner,
-                                 std::uint64_t block_rows, std::uint64_t block_edges,
-                                 const std::vector<bool>& done);
 
 /// Of class scores [rows or more, classes].
 AccuracyCounts CountCorrect(const ClassLabels& labels, std::span<const Row> rows,

@@ -2,7 +2,7 @@
 
 #include <torch/torch.h>
 
-#include "rhizome/gnn/layers.h"
+#include "rhizome/gnn/conv_layer.h"
 
 namespace rhizome::inline internal {
 

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "rhizome/cache/minibatch.h"
+#include "rhizome/storage/mix.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -21,14 +22,6 @@ torch::Tensor GlorotUniform(std::int64_t out, std::int64_t in, std::mt19937_64& 
     values[i] = static_cast<float>((2 * unit - 1) * limit);
   }
   return weight;
-}
-
-/// Mixes a layer's number into a seed (the finaliser of SplitMix64).
-std::uint64_t MixSeed(std::uint64_t seed, std::uint64_t value) {
-  std::uint64_t z = seed + (value + 1) * 0x9e3779b97f4a7c15u;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
 }
 
 Status WrongModelTensor(const std::string& name, std::string_view what) {
@@ -126,9 +119,9 @@ torch::Tensor Model::HeadOfTile(const torch::Tensor& embeddings) const {
 
 torch::Tensor Model::HeadWithDropout(const torch::Tensor& embeddings,
                                      std::uint64_t dropout_seed) const {
-  return Head(
-      Activate(embeddings,
-               {.relu = false, .dropout = shape_.spec.dropout, .seed = MixSeed(dropout_seed, 0)}));
+  return Head(Activate(
+      embeddings,
+      {.relu = false, .dropout = shape_.spec.dropout, .seed = SplitMix64(dropout_seed, 0)}));
 }
 
 std::vector<LayerGraph> Model::MakeGraphs(const Minibatch& minibatch) const {
@@ -162,7 +155,7 @@ torch::Tensor Model::Embed(const Minibatch& minibatch, const std::vector<LayerGr
     Activation activation{.relu = true, .dropout = 0, .seed = 0};
     if (dropout_seed != nullptr && k + 1 < shape_.spec.layers) {  // the inputs of layer k + 1
       activation.dropout = shape_.spec.dropout;
-      activation.seed = MixSeed(*dropout_seed, k + 1);
+      activation.seed = SplitMix64(*dropout_seed, k + 1);
     }
     // Mostly all of them: a layer has as many sources as the one below has targets.
     rows = {layers_[k].Forward(rows.First(graphs[k].sources()), graphs[k], activation)};

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "rhizome/cache/safetensors.h"
-#include "rhizome/gnn/layers.h"
+#include "rhizome/gnn/conv_layer.h"
 #include "rhizome/gnn/model_shape.h"
 #include "rhizome/storage/result.h"
 

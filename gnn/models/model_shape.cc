@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "rhizome/storage/name_table.h"
 #include "rhizome/storage/untrusted_json.h"
 
 namespace rhizome::inline internal {
@@ -12,6 +13,12 @@ namespace {
 constexpr std::int64_t kMaxWidth = 1 << 20;
 constexpr std::uint32_t kMaxLayers = 64;
 constexpr int kFormat = 1;
+
+/// As a model file says them.
+constexpr NameTable<ModelKind, 2> kKindNames = {{
+    {ModelKind::kSage, "sage"},
+    {ModelKind::kGcn, "gcn"},
+}};
 
 Status BadShape(std::string_view field) {
   return Status::Corruption(
@@ -33,11 +40,10 @@ Result<bool> ReadBool(const nlohmann::json& object, const char* field) {
 Result<ModelKind> ReadKind(const nlohmann::json& object) {
   const auto found = object.find("kind");
   if (found == object.end() || !found->is_string()) return Fail(BadShape("kind"));
-  const std::string kind = found->get<std::string>();
-  if (kind == "sage") return ModelKind::kSage;
-  if (kind == "gcn") return ModelKind::kGcn;
+  const std::string name = found->get<std::string>();
+  if (const std::optional<ModelKind> kind = KindOf(kKindNames, name)) return *kind;
   return Fail(
-      Status::Unsupported(fmt::format("model description: unknown kind of network \"{}\"", kind)));
+      Status::Unsupported(fmt::format("model description: unknown kind of network \"{}\"", name)));
 }
 
 Result<ModelSpec> ReadSpec(const nlohmann::json& object) {
@@ -81,7 +87,7 @@ Status CheckShape(const ModelShape& shape) {
 std::string EncodeModelShape(const ModelShape& shape) {
   const nlohmann::json object = {
       {"format", kFormat},
-      {"kind", shape.spec.kind == ModelKind::kSage ? "sage" : "gcn"},
+      {"kind", NameOf(kKindNames, shape.spec.kind)},
       {"layers", shape.spec.layers},
       {"inputs", shape.inputs},
       {"hidden", shape.spec.hidden},

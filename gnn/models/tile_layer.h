@@ -9,8 +9,8 @@
 #include "rhizome/cache/aggregate_kernels.h"
 #include "rhizome/cache/block_plan.h"
 #include "rhizome/cache/block_stager.h"
+#include "rhizome/gnn/conv_layer.h"
 #include "rhizome/gnn/dense.h"
-#include "rhizome/gnn/layers.h"
 
 namespace rhizome::inline internal {
 

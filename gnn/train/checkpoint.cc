@@ -21,19 +21,9 @@ template <typename Report, typename Visit>
 void VisitReport(Report& r, const Visit& visit) {
   visit("loss", r.loss);
   visit("seconds", r.seconds);
-  visit("sample_seconds", r.sample_seconds);
-  visit("schedule_seconds", r.schedule_seconds);
-  visit("switch_seconds", r.switch_seconds);
-  visit("gather_seconds", r.gather_seconds);
-  visit("update_seconds", r.update_seconds);
+  MinibatchCosts::Each(visit, r);
   visit("compute_seconds", r.compute_seconds);
   visit("stall_seconds", r.stall_seconds);
-  visit("rows_requested", r.rows_requested);
-  visit("pool_hits", r.pool_hits);
-  visit("rows_kept", r.rows_kept);
-  visit("rows_read", r.rows_read);
-  visit("bytes_read", r.bytes_read);
-  visit("reads_issued", r.reads_issued);
   visit("valid_accuracy", r.valid_accuracy);
 }
 

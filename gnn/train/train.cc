@@ -15,7 +15,8 @@
 #include "rhizome/cache/process_memory.h"
 #include "rhizome/cache/simd.h"
 #include "rhizome/gnn/ignored_facts.h"
-#include "rhizome/gnn/layerwise_inference.h"
+#include "rhizome/gnn/layer_sizes.h"
+#include "rhizome/gnn/layerwise_run.h"
 #include "rhizome/gnn/torch_threads.h"
 #include "rhizome/gnn/training_profile.h"
 #include "rhizome/gnn/training_run.h"
@@ -153,13 +154,17 @@ Status Measure(const TrainJob& job, const TrainOptions& options, const JobMemory
   layerwise.output.name = "evaluation";
   layerwise.output.codec = {.kind = CodecKind::kBloscLz4, .level = 1};
   layerwise.write_output = false;
-  layerwise.cache_bytes = memory.cache_bytes;
+  layerwise.memory.cache_bytes = memory.cache_bytes;
   layerwise.seed = options.seed;
   layerwise.neighbors = SourceOf(lists);
   layerwise.threads = std::max<std::uint32_t>(options.threads, 1);
+  RHIZOME_ASSIGN_OR_RETURN(layerwise.output, MakeOutputEntry(*job.graph, *job.model, layerwise));
   RHIZOME_ASSIGN_OR_RETURN(const LayerwiseResult result,
-                           RunLayerwise(*job.graph, *job.model, &job.labels, scratch / "evaluation",
-                                        nullptr, layerwise, control));
+                           RunLayerwise({.graph = *job.graph,
+                                         .model = *job.model,
+                                         .labels = &job.labels,
+                                         .scratch = scratch / "evaluation"},
+                                        layerwise, control));
   report.valid_accuracy = result.accuracy.Of(Split::kValid);
   report.test_accuracy = result.accuracy.Of(Split::kTest);
   return Status::Ok();

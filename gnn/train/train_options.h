@@ -54,22 +54,11 @@ struct TrainOptions {
   JobNote note = {};    ///< told what of the graph the network ignores, if anything
 };
 
-struct EpochReport {
+struct EpochReport : MinibatchCosts {
   double loss = 0;
   double seconds = 0;
-  double sample_seconds = 0;
-  double schedule_seconds = 0;
-  double switch_seconds = 0;
-  double gather_seconds = 0;
-  double update_seconds = 0;
   double compute_seconds = 0;
   double stall_seconds = 0;  ///< the network waited for its next minibatch
-  std::uint64_t rows_requested = 0;
-  std::uint64_t pool_hits = 0;
-  std::uint64_t rows_kept = 0;  ///< of the pool's prefill, there from the superbatch before
-  std::uint64_t rows_read = 0;
-  std::uint64_t bytes_read = 0;
-  std::uint64_t reads_issued = 0;
   double valid_accuracy = 0;
 };
 

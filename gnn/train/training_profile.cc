@@ -9,6 +9,7 @@
 #include "rhizome/cache/policies.h"
 #include "rhizome/cache/process_memory.h"
 #include "rhizome/cache/replay.h"
+#include "rhizome/storage/bytes_left.h"
 #include "rhizome/storage/stopwatch.h"
 
 namespace rhizome::inline internal {
@@ -122,8 +123,7 @@ Result<TrainingProfile> TrainingProfile::Measure(const Job& job, EpochPlan plan,
   TrainingProfile profile;
   profile.needs_ = NeedsOf(job, minibatch);
   profile.needs_.minibatches = minibatches;
-  const std::uint64_t now = ResidentBytes();
-  profile.needs_.held_bytes = now > job.base_bytes ? now - job.base_bytes : 0;
+  profile.needs_.held_bytes = HeldBytes(job.base_bytes);
   profile.trace_.AddStep(minibatch.rows);
   if (MayTry(job.options)) RHIZOME_RETURN_IF_ERROR(profile.SampleMore(sampler, plan, job, control));
   return profile;
@@ -133,8 +133,7 @@ Status TrainingProfile::SampleMore(const MinibatchSampler& sampler, EpochPlan& p
                                    const JobControl& control) {
   const Stopwatch watch;
   const std::uint64_t limit = job.options.memory_bytes;
-  const std::uint64_t room =
-      limit == 0 ? kProfileBytes : (limit - std::min(limit, needs_.held_bytes)) / 2;
+  const std::uint64_t room = limit == 0 ? kProfileBytes : BytesLeft(limit, needs_.held_bytes) / 2;
   // The trace, and the schedules of half of it.
   const std::uint64_t bytes = trace_.keys.size() * sizeof(CacheKey) + needs_.schedule_bytes / 2;
   const std::uint64_t most = std::min({kProfiledMinibatches, needs_.minibatches / kProfiledShare,

@@ -12,20 +12,6 @@
 namespace rhizome::inline internal {
 namespace {
 
-void AddEpochCosts(const MinibatchCosts& costs, EpochReport& epoch) {
-  epoch.sample_seconds += costs.sample_seconds;
-  epoch.schedule_seconds += costs.schedule_seconds;
-  epoch.switch_seconds += costs.switch_seconds;
-  epoch.gather_seconds += costs.gather_seconds;
-  epoch.update_seconds += costs.update_seconds;
-  epoch.rows_requested += costs.rows_requested;
-  epoch.pool_hits += costs.pool_hits;
-  epoch.rows_kept += costs.rows_kept;
-  epoch.rows_read += costs.rows_read;
-  epoch.bytes_read += costs.bytes_read;
-  epoch.reads_issued += costs.reads_issued;
-}
-
 void Add(const BatchOutcome& outcome, BatchOutcome& sum) {
   sum.loss_sum += outcome.loss_sum;
   sum.seeds += outcome.seeds;
@@ -94,7 +80,7 @@ Status TrainingRun::Step(Loader& loader, const JobControl& control) {
   epoch.compute_seconds += compute.Stop();
   if (!std::isfinite(outcome.loss_sum)) return Diverged();
   Add(outcome, is_valid ? progress_.valid : progress_.train);
-  AddEpochCosts(minibatch->costs, epoch);
+  epoch += minibatch->costs;
   epoch.loss = MeanLoss(progress_.train);
   epoch.seconds += watch.seconds();
   ++progress_.done;
@@ -151,7 +137,7 @@ std::string TrainingRun::Detail() const {
   return fmt::format("loss {:.4f}, {:.0f} k rows/s, {:.0f} MB/s, {:.0f} % hits", epoch.loss,
                      rows / epoch.seconds / 1e3,
                      static_cast<double>(epoch.bytes_read) / epoch.seconds / 1e6,
-                     rows == 0 ? 0 : 100 * static_cast<double>(epoch.pool_hits) / rows);
+                     100 * epoch.hit_rate());
 }
 
 }  // namespace rhizome::inline internal

@@ -10,12 +10,13 @@
 
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/mix.h"
+#include "rhizome/storage/name_table.h"
 
 namespace rhizome {
 
 namespace {
 
-constexpr std::array<std::pair<OrderKind, std::string_view>, 5> kNames = {{
+constexpr NameTable<OrderKind, 5> kNames = {{
     {OrderKind::kPds, "pds"},
     {OrderKind::kPs, "ps"},
     {OrderKind::kNatural, "natural"},
@@ -94,19 +95,9 @@ std::vector<VertexId> Shuffled(std::size_t size, std::uint64_t seed) {
 
 }  // namespace
 
-std::string_view OrderName(OrderKind kind) {
-  for (const auto& [known, name] : kNames) {
-    if (known == kind) return name;
-  }
-  return "unknown";
-}
+std::string_view OrderName(OrderKind kind) { return NameOf(kNames, kind); }
 
-std::optional<OrderKind> ParseOrder(std::string_view name) {
-  for (const auto& [kind, known] : kNames) {
-    if (known == name) return kind;
-  }
-  return std::nullopt;
-}
+std::optional<OrderKind> ParseOrder(std::string_view name) { return KindOf(kNames, name); }
 
 bool GroupsByOwner(OrderKind kind) { return kind == OrderKind::kPds || kind == OrderKind::kPs; }
 

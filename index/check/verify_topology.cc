@@ -7,19 +7,13 @@
 #include <cstring>
 
 #include "rhizome/index/parallel.h"
+#include "rhizome/storage/mix.h"
 
 namespace rhizome::inline internal {
 namespace {
 
 // Number of vertices, or rows, of one task.
 constexpr std::uint64_t kGrain = 1 << 14;
-
-std::uint64_t Mix(std::uint64_t x) {
-  x += 0x9E3779B97F4A7C15U;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
-  return x ^ (x >> 31);
-}
 
 /// Returns the sum of body(begin, end) over ranges that cover [0, count), on all threads.
 template <typename Body>
@@ -40,7 +34,7 @@ std::uint64_t MixList(const Adjacency& adjacency, LocalId local, Direction direc
   const auto list = adjacency.ReadList(local, direction, scratch);
   std::uint64_t sum = 0;
   if (!typed && !adjacency.weighted()) {
-    for (const LocalId neighbor : list) sum += Mix(pair(neighbor));
+    for (const LocalId neighbor : list) sum += Mix64(pair(neighbor));
     return sum;
   }
   const std::uint64_t first = adjacency.Entries(local, direction).first;
@@ -49,7 +43,7 @@ std::uint64_t MixList(const Adjacency& adjacency, LocalId local, Direction direc
     const auto run = adjacency.EntriesOfType(local, direction, type);
     for (const std::size_t end = run.first + run.count - first; i < end; ++i) {
       const auto weight = std::bit_cast<std::uint32_t>(adjacency.Weight(direction, first + i));
-      sum += Mix(Mix(pair(list[i])) ^ (std::uint64_t{type} << 32 | weight));
+      sum += Mix64(Mix64(pair(list[i])) ^ (std::uint64_t{type} << 32 | weight));
     }
   }
   return sum;
@@ -134,13 +128,13 @@ TopologyVerifier::Facts TopologyVerifier::Real(std::size_t row) const {
 }
 
 std::uint64_t TopologyVerifier::MixFacts(std::uint64_t row, const Facts& facts) {
-  std::uint64_t mixed = Mix(row);
+  std::uint64_t mixed = Mix64(row);
   for (std::size_t at = 0; at < facts.set.size(); at += sizeof(std::uint64_t)) {
     std::uint64_t word = 0;
     std::memcpy(&word, facts.set.data() + at, std::min(sizeof(word), facts.set.size() - at));
-    mixed = Mix(mixed ^ word);
+    mixed = Mix64(mixed ^ word);
   }
-  return Mix(Mix(mixed ^ facts.out_degree) ^ facts.in_degree);
+  return Mix64(Mix64(mixed ^ facts.out_degree) ^ facts.in_degree);
 }
 
 // If every partition that holds a row makes the same, true claim about it, then the multiset of

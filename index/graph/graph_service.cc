@@ -13,6 +13,7 @@
 #include "rhizome/index/vertex_ids.h"
 #include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/block_file.h"
+#include "rhizome/storage/bytes_left.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/section_file.h"
 #include "rhizome/storage/section_format.h"
@@ -214,8 +215,7 @@ Result<ServiceMemoryPlan> PlanMemory(const Store& store, const ServiceOptions& o
   RHIZOME_ASSIGN_OR_RETURN(const TopologyBytes topology, MeasureTopology(store));
   plan.resident_bytes = OrderAndIdBytes(store.manifest()) + topology.rest;
   const std::uint64_t fixed = plan.total_bytes();
-  const std::uint64_t rest =
-      options.memory_budget_bytes > fixed ? options.memory_budget_bytes - fixed : 0;
+  const std::uint64_t rest = BytesLeft(options.memory_budget_bytes, fixed);
   std::uint64_t least = 0;
   for (const Wish& wish : wishes) least += std::min(wish.full_bytes, kLeastCacheBytes);
   const bool fits =

@@ -14,6 +14,7 @@
 #include "rhizome/index/ingest_steps.h"
 #include "rhizome/index/node_file.h"
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/bytes_left.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/outside.h"
 
@@ -164,7 +165,7 @@ Result<IngestReport> IngestInMemory(FileSystem& fs, const Path& path, const Inge
       "building the store",
       stored_edges * kBuildBytesPerEdge + input.vertex_count * kBuildBytesPerVertex));
   BuildOptions build = options.build;
-  build.memory_bytes = options.memory_bytes - std::min(options.memory_bytes, context.held_bytes());
+  build.memory_bytes = BytesLeft(options.memory_bytes, context.held_bytes());
   RHIZOME_ASSIGN_OR_RETURN(IngestReport report, IngestGraph(fs, path, std::move(input), build,
                                                             options.store_id, control));
   report.bad_lines = context.bad_lines();

@@ -7,6 +7,7 @@
 #include "rhizome/index/ingest_memory.h"
 #include "rhizome/index/ingest_seconds.h"
 #include "rhizome/index/streaming_partitioner.h"
+#include "rhizome/storage/bytes_left.h"
 
 namespace rhizome {
 namespace {
@@ -17,7 +18,7 @@ IngestRoute SpilledRoute(const IngestPlan& plan, const IngestOptions& options,
   const InputEstimate& input = plan.input;
   const PartitionOptions& partition = options.build.partition;
   const std::uint64_t edge_bytes = WriteBytes(options);
-  const std::uint64_t left = plan.memory_bytes - std::min(plan.memory_bytes, fixed_bytes);
+  const std::uint64_t left = BytesLeft(plan.memory_bytes, fixed_bytes);
   IngestRoute route{.spilled = true,
                     .held = plan.edges * (edge_bytes + kHeldBytesPerEdge) +
                                 input.vertices * kBuildBytesPerVertex <=

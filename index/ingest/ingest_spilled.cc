@@ -12,6 +12,7 @@
 #include "rhizome/index/spilled_array.h"
 #include "rhizome/index/spilled_graph.h"
 #include "rhizome/index/spilled_ids.h"
+#include "rhizome/storage/bytes_left.h"
 #include "rhizome/storage/chunk_array.h"
 
 namespace rhizome::inline internal {
@@ -54,9 +55,7 @@ class SpillingIngest {
   }
 
  private:
-  std::uint64_t Left() const {
-    return memory_bytes_ - std::min(memory_bytes_, context_.held_bytes());
-  }
+  std::uint64_t Left() const { return BytesLeft(memory_bytes_, context_.held_bytes()); }
 
   Status Read() {
     SpilledIds ids(*space_, options_.id_type, memory_bytes_);

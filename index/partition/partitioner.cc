@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
 
 #include "rhizome/index/expansion_partitioner.h"
@@ -16,6 +15,7 @@ MakeStreaming MakeDbhPartitioner;
 MakeStreaming MakeHdrfPartitioner;
 MakeStreaming MakeRandomPartitioner;
 MakeStreaming MakeRangePartitioner;
+}  // namespace rhizome
 }  // namespace rhizome
 }  // namespace rhizome::inline internal
 

@@ -2,14 +2,24 @@
 
 #include <cstdint>
 
-namespace rhizome::inline internal {
+#include "rhizome/storage/export.h"
 
-/// A bijection of 64-bit words that scatters them (the finaliser of splitmix64).
-inline std::uint64_t Mix64(std::uint64_t x) {
+namespace rhizome {
+inline namespace RHIZOME_API internal {
+
+/// A bijection of 64-bit words that scatters them (the step of the generator SplitMix64; Steele,
+/// Lea and Flood, OOPSLA 2014). Always inlined: kernels that are compiled for wider instructions
+/// call it, and a copy of theirs must not become the one that other code calls.
+[[gnu::always_inline]] inline std::uint64_t Mix64(std::uint64_t x) {
   x += 0x9E3779B97F4A7C15;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
   return x ^ (x >> 31);
+}
+
+/// Returns number `n` (from 0) of the words that SplitMix64 draws from `seed`.
+[[gnu::always_inline]] inline std::uint64_t SplitMix64(std::uint64_t seed, std::uint64_t n) {
+  return Mix64(seed + n * 0x9E3779B97F4A7C15);
 }
 
 /// Scales a scattered word to [0, bound). The bias is below bound / 2^64, which suits hashing and
@@ -19,4 +29,5 @@ inline std::uint64_t ScaleTo(std::uint64_t word, std::uint64_t bound) {
   return static_cast<std::uint64_t>((static_cast<Wide>(word) * bound) >> 64);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

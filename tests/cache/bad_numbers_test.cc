@@ -145,16 +145,14 @@ TEST_F(BadNumbersOfCachesTest, TargetsAndShapesOfAPassAreRefused) {
           kInvalidArgument);
   }
   EXPECT_TRUE(TargetsOf(*open_.graph, 65535).empty());
-  const auto plan = [&](std::uint64_t block_rows, std::uint64_t chunk_rows, std::uint64_t output) {
-    PassPlanOptions options;
+  const auto plan = [&](std::uint64_t block_rows, std::uint64_t chunk_rows) {
+    WorkerPassOptions options;
     options.shape = {.block_rows = block_rows, .chunk_rows = chunk_rows};
-    options.output_chunk_rows = output;
-    return PlanPass(*open_.graph, options, control_);
+    return PlanWorkerPass(*open_.graph, options, control_);
   };
-  EXPECT_OK(plan(16, 16, 16));
-  EXPECT_STATUS(plan(0, 16, 16), kInvalidArgument);
-  EXPECT_STATUS(plan(16, 0, 16), kInvalidArgument);
-  EXPECT_STATUS(plan(16, 16, 0), kInvalidArgument);
+  EXPECT_OK(plan(16, 16));
+  EXPECT_STATUS(plan(0, 16), kInvalidArgument);
+  EXPECT_STATUS(plan(16, 0), kInvalidArgument);
 }
 
 }  // namespace

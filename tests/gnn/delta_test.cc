@@ -164,7 +164,7 @@ class GnnDeltaTest : public ::testing::TestWithParam<ModelKind> {
     options.model_file = model();
     options.out = out;
     options.mode = mode;
-    options.block_rows = 128;
+    options.tuning.block_rows = 128;
     options.chunk_rows = 128;
     return rhizome_gnn_entry_v1()->Infer(options, control);
   }

@@ -2,10 +2,8 @@
 // as long as is claimed, forks, a system without threads.
 
 #include <pthread.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -20,6 +18,7 @@
 #include "rhizome/storage/store.h"
 #include "storage/array_fixture.h"
 #include "testing/care.h"
+#include "testing/child_process.h"
 #include "testing/graph_model.h"
 #include "testing/test_store.h"
 
@@ -109,14 +108,9 @@ Complaint ForksAreNoticed() {
   if (!MakeStore(DiskAround(), store).ok()) return "no store";
   const auto reader = Store::Open(DiskAround(), store, Store::Mode::kRead);
   if (!reader) return reader.error().ToString();
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::alarm(20);
-    ::_exit((*reader)->Refresh().code() == StatusCode::kInvalidArgument ? 0 : 1);
-  }
-  int how = 0;
-  if (child < 0 || ::waitpid(child, &how, 0) != child) return "no child";
-  if (how != 0) return "a child reads the catalogue through what it inherited";
+  const int how = RunForked(
+      [&] { return (*reader)->Refresh().code() == StatusCode::kInvalidArgument ? 0 : 1; }, 20);
+  if (how != 0) return "a child reads the catalogue through what it inherited, or there was none";
   const Status refreshed = (*reader)->Refresh();
   return refreshed.ok() ? std::nullopt : Complaint(refreshed.ToString());
 }
@@ -128,14 +122,8 @@ Complaint ForksMayExit() {
   const auto store = Store::Open(DiskAround(), path, Store::Mode::kWrite);
   if (!store) return store.error().ToString();
   ::usleep(200'000);  // RocksDB's thread waits by then
-  (void)std::fflush(nullptr);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::alarm(5);
-    std::exit((*store)->OpenArray("feat") ? 0 : 1);
-  }
-  int how = 0;
-  if (child < 0 || ::waitpid(child, &how, 0) != child) return "no child";
+  const auto exit = [&]() -> int { std::exit((*store)->OpenArray("feat") ? 0 : 1); };
+  const int how = RunForked(exit, 5);
   return how == 0 ? std::nullopt : Complaint("a child that ends by exit() does not end");
 }
 

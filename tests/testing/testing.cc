@@ -1,9 +1,9 @@
 #include "testing/testing.h"
 
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstdio>
+#include <stdexcept>
+
+#include "rhizome/storage/unique_folder.h"
 
 #if defined(__SANITIZE_THREAD__)
 // liburing unmaps a ring by a system call of its own, so the sanitizer takes the next ring at that
@@ -17,15 +17,11 @@ extern "C" const char* __tsan_default_suppressions() {
 
 namespace rhizome::testing {
 
-// Named by mkdtemp: a name made of the process's number may be that of a folder which a killed
-// process left behind.
 TempDir::TempDir() {
-  std::string name = (std::filesystem::temp_directory_path() / "rhizome-test-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) {
-    throw std::filesystem::filesystem_error("no folder for a test", name,
-                                            std::error_code(errno, std::generic_category()));
-  }
-  path_ = name;
+  const auto made = MakeUniqueFolder(std::filesystem::temp_directory_path() / "rhizome-test-",
+                                     "no folder for a test");
+  if (!made) throw std::runtime_error(made.error().message());
+  path_ = *made;
 }
 
 TempDir::~TempDir() {

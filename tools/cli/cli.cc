@@ -5,7 +5,8 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <fstream>
+
+#include "rhizome/cache/process_memory.h"
 
 namespace rhizome {
 
@@ -175,7 +176,7 @@ Result<OpenedGraph> OpenGraph(const std::string& path, Session& session) {
 }
 
 std::uint64_t StartMemory(Session& session, std::uint64_t limit_bytes) {
-  const std::uint64_t base_bytes = ResidentMemoryBytes();
+  const std::uint64_t base_bytes = ResidentBytes();
   if (limit_bytes > 0 && session.printer) session.printer->ShowMemory(base_bytes, limit_bytes);
   return base_bytes;
 }
@@ -201,23 +202,5 @@ void AddGenerationFields(const GenerationInfo& info, Json& fields) {
   fields["edge_balance"] = info.edge_balance;
   fields["interior_share"] = info.interior_share;
 }
-
-namespace {
-
-// A line of /proc/self/status such as "VmHWM:   1234 kB", in bytes; 0 if it is not there.
-std::uint64_t StatusLineBytes(std::string_view key) {
-  std::ifstream status("/proc/self/status");
-  std::string line;
-  while (std::getline(status, line)) {
-    if (line.compare(0, key.size(), key) != 0) continue;
-    return std::strtoull(line.c_str() + key.size(), nullptr, 10) * 1024;
-  }
-  return 0;
-}
-
-}  // namespace
-
-std::uint64_t PeakMemoryBytes() { return StatusLineBytes("VmHWM:"); }
-std::uint64_t ResidentMemoryBytes() { return StatusLineBytes("VmRSS:"); }
 
 }  // namespace rhizome

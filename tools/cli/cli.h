@@ -142,8 +142,4 @@ void AddGenerationFields(const GenerationInfo& info, Json& fields);
 /// Measures the bare process, in bytes, and tells the user where there is a limit (0: none).
 std::uint64_t StartMemory(Session& session, std::uint64_t limit_bytes);
 
-/// Highest and present resident memory of this process, in bytes.
-std::uint64_t PeakMemoryBytes();
-std::uint64_t ResidentMemoryBytes();
-
 }  // namespace rhizome

@@ -1,24 +1,20 @@
 #include "scratch_folder.h"
 
-#include <stdlib.h>
-
-#include <cerrno>
 #include <filesystem>
 #include <string>
 #include <system_error>
 
 #include "rhizome/storage/outside.h"
+#include "rhizome/storage/unique_folder.h"
 
 namespace rhizome {
 
 Result<ScratchFolder> ScratchFolder::Create(const Path& parent) {
   RHIZOME_RETURN_IF_ERROR(CheckFolderOutside(FileSystem::Posix(), parent));
-  std::string name = (parent / "rhizome-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) {
-    return Fail(Status::FromErrno(
-        errno, "create a folder for scratch files in '" + parent.string() + "' (see --dir)"));
-  }
-  return ScratchFolder(Path(name));
+  RHIZOME_ASSIGN_OR_RETURN(
+      Path path, MakeUniqueFolder(parent / "rhizome-", "create a folder for scratch files in '" +
+                                                           parent.string() + "' (see --dir)"));
+  return ScratchFolder(std::move(path));
 }
 
 ScratchFolder::~ScratchFolder() {

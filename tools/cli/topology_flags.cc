@@ -23,19 +23,19 @@ void AddBaselineIoFlag(CLI::App& verb, IoMaker& maker, const std::string& help) 
                      help + "; mmap: out of mapped files, as a baseline");
 }
 
-Json ListReadsJson(const ListReadsFields& fields) {
+Json ListReadsJson(const ListReads& reads) {
   const auto share = [](std::uint64_t part, std::uint64_t whole) {
     return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
   };
-  return {{"lists", fields.lists},
-          {"hits", fields.hits},
-          {"hit_rate", share(fields.hits, fields.lists)},
-          {"reads", fields.reads},
-          {"bytes_read", fields.bytes_read},
-          {"bytes_read_per_edge", share(fields.bytes_read, fields.entries)},
-          {"mean_depth", fields.mean_depth},
-          {"maker", IoMakerName(fields.maker)},
-          {"direct", fields.direct}};
+  return {{"lists", reads.lists},
+          {"hits", reads.hits},
+          {"hit_rate", share(reads.hits, reads.lists)},
+          {"reads", reads.reads},
+          {"bytes_read", reads.bytes_read},
+          {"bytes_read_per_edge", share(reads.bytes_read, reads.entries)},
+          {"mean_depth", reads.mean_depth},
+          {"maker", IoMakerName(reads.maker)},
+          {"direct", reads.direct}};
 }
 
 }  // namespace rhizome

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cli.h"
+#include "rhizome/cache/read_counts.h"
 #include "rhizome/index/graph.h"
 
 namespace rhizome {
@@ -19,16 +20,6 @@ inline constexpr const char* kNeighborCacheHelp =
     "Memory for the lists most worth it, with --topology direct; 0: none";
 
 /// What is printed of lists that were read from disk.
-struct ListReadsFields {
-  std::uint64_t entries = 0;  ///< neighbours looked up
-  std::uint64_t lists = 0;    ///< that they were looked up in
-  std::uint64_t hits = 0;     ///< of those, in the neighbour cache
-  std::uint64_t reads = 0;
-  std::uint64_t bytes_read = 0;
-  double mean_depth = 0;
-  IoMaker maker = IoMaker::kAuto;
-  bool direct = false;
-};
-Json ListReadsJson(const ListReadsFields& fields);
+Json ListReadsJson(const ListReads& reads);
 
 }  // namespace rhizome

@@ -58,11 +58,12 @@ void AddChunkCacheFlag(CLI::App& verb, InferOptions& options) {
   verb.add_option_function<std::string>(
           "--cache",
           [&options, names](const std::string& given) {
-            options.cached_first = given == "cached-first";
-            const auto policy = options.cached_first ? PolicyKind::kFifo : ParsePolicy(given);
+            options.tuning.cached_first = given == "cached-first";
+            const auto policy =
+                options.tuning.cached_first ? PolicyKind::kFifo : ParsePolicy(given);
             if (!policy)
               throw CLI::ValidationError("--cache", "'" + given + "' is not one of " + names);
-            options.cache = *policy;
+            options.tuning.cache = *policy;
           },
           "What the cache of chunks keeps; cached-first: as fifo, and of what a block needs the "
           "chunks that are there are taken before others are read")
@@ -108,14 +109,14 @@ void AddInferFlags(CLI::App& verb, InferOptions& options) {
   verb.add_flag("--scores", options.scores, "Store class scores instead of the last hidden layer");
   AddSize(verb, "--memory", options.memory_bytes, "Bound on memory, beyond the bare process");
   AddChunkCacheFlag(verb, options);
-  AddSize(verb, "--cache-bytes", options.cache_bytes,
+  AddSize(verb, "--cache-bytes", options.tuning.cache_bytes,
           "Size of the cache of chunks; default: what --memory leaves");
-  AddLayoutFlag(verb, options.layout);
+  AddLayoutFlag(verb, options.tuning.layout);
   AddTopologyFlag(verb, options.topology);
-  AddSize(verb, kNeighborCacheFlag, options.neighbor_cache_bytes,
+  AddSize(verb, kNeighborCacheFlag, options.tuning.neighbor_cache_bytes,
           std::string(kNeighborCacheHelp) + " (the default: every list is read in order)");
-  AddIoFlag(verb, options.io, "How lists are read with --topology direct");
-  verb.add_option("--block-rows", options.block_rows,
+  AddIoFlag(verb, options.tuning.io, "How lists are read with --topology direct");
+  verb.add_option("--block-rows", options.tuning.block_rows,
                   "Vertices computed at a time; 0: as many as --memory holds sums of")
       ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 32))
       ->type_name("N")

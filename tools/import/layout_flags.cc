@@ -6,6 +6,7 @@
 
 #include "allocator.h"
 #include "partition_run.h"
+#include "rhizome/cache/process_memory.h"
 #include "rhizome/index/partitioner.h"
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/codec.h"
@@ -199,7 +200,7 @@ Answer IngestAnswer(const std::string& store, const IngestReport& report,
     static_cast<void>(AddMaxOverMin(**made, fields));
   fields["seconds"] = report.seconds;
   fields["base_memory_bytes"] = base_memory_bytes;
-  fields["peak_memory_bytes"] = PeakMemoryBytes();
+  fields["peak_memory_bytes"] = PeakResidentBytes();
   fields["bad_lines"] = report.bad_lines;
   PartitionOptions used = partition;
   used.kind = ParseStoredPartitioner(report.info.partitioner).value_or(PartitionerKind::kRandom);

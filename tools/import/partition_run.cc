@@ -9,6 +9,7 @@
 
 #include "cli.h"
 #include "machine.h"
+#include "rhizome/cache/process_memory.h"
 #include "rhizome/storage/stopwatch.h"
 
 namespace rhizome {
@@ -29,14 +30,14 @@ Result<PartitionRun> RunPartitioner(const PartitionInput& input, const Partition
   // Else memory that was freed before would be used again, and not counted.
   malloc_trim(0);
   const bool reset = ResetPeak();
-  const std::uint64_t before = ResidentMemoryBytes();
+  const std::uint64_t before = ResidentBytes();
   const Stopwatch watch;
   const double cpu_start = ProcessCpuSeconds();
   RHIZOME_ASSIGN_OR_RETURN(run.partition_of_edge, PartitionEdges(input, options, control));
   run.cpu_seconds = ProcessCpuSeconds() - cpu_start;
   run.seconds = watch.seconds();
   if (reset) {
-    const std::uint64_t peak = PeakMemoryBytes();
+    const std::uint64_t peak = PeakResidentBytes();
     run.memory_bytes = peak > before ? peak - before : 0;
   }
   RHIZOME_ASSIGN_OR_RETURN(run.metrics,

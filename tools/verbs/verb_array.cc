@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "ingest_flags.h"
+#include "rhizome/cache/process_memory.h"
 #include "rhizome/index/array_add.h"
 #include "rhizome/storage/array_change.h"
 #include "rhizome/storage/array_facts.h"
@@ -203,7 +204,7 @@ Answer AddedAnswer(const std::string& store, const AddArrayReport& report) {
            {"new_vertices", report.new_vertices},
            {"dropped_versions", report.dropped_versions},
            {"seconds", report.seconds},
-           {"peak_memory_bytes", PeakMemoryBytes()}},
+           {"peak_memory_bytes", PeakResidentBytes()}},
           DescribeAdded,
           {}};
 }

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "layout_flags.h"
+#include "rhizome/cache/process_memory.h"
 #include "rhizome/storage/stopwatch.h"
 #include "text.h"
 #include "topology_json.h"
@@ -80,7 +81,7 @@ Result<Answer> RunCompact(const CompactFlags& flags, Session& session) {
   fields["commits"] = result.commits;
   fields["seconds"] = seconds;
   fields["base_memory_bytes"] = base_memory_bytes;
-  fields["peak_memory_bytes"] = PeakMemoryBytes();
+  fields["peak_memory_bytes"] = PeakResidentBytes();
   fields["bad_lines"] = 0;
   fields["generation"] = result.generation;
   RHIZOME_RETURN_IF_ERROR(WriteMetrics(flags.metrics, store->metrics(), flags.store));

@@ -22,6 +22,7 @@ struct InferFlags {
   InferOptions options;
   std::string store;
   std::string model_file;
+  std::optional<std::uint64_t> worker_bytes;  // a child of another infer, and what it may take
 };
 
 Json LayoutsJson(const std::vector<InferLayerReport::Layout>& layouts) {
@@ -31,26 +32,24 @@ Json LayoutsJson(const std::vector<InferLayerReport::Layout>& layouts) {
   return json;
 }
 
+Json LayerJson(const InferLayerReport& layer) {
+  Json json = Json::object();
+  const auto add = [&](const char* name, const auto& figure) {
+    if (std::string_view(name) == "chunk_hits") {
+      json["hit_rate"] = layer.hit_rate();
+    } else {
+      json[name] = figure;
+    }
+  };
+  InferLayerCosts::Each(add, layer);
+  json["layout"] = layer.layout;
+  json["layouts"] = LayoutsJson(layer.layouts);
+  return json;
+}
+
 Json InferReportJson(const InferReport& report) {
   Json layers = Json::array();
-  for (const InferLayerReport& layer : report.layers) {
-    layers.push_back({{"chunk_requests", layer.chunk_requests},
-                      {"chunk_reads", layer.chunk_reads},
-                      {"bytes_read", layer.bytes_read},
-                      {"bytes_written", layer.bytes_written},
-                      {"plan_seconds", layer.plan_seconds},
-                      {"read_seconds", layer.read_seconds},
-                      {"copy_seconds", layer.copy_seconds},
-                      {"fill_seconds", layer.fill_seconds},
-                      {"model_seconds", layer.model_seconds},
-                      {"sum_seconds", layer.sum_seconds},
-                      {"write_seconds", layer.write_seconds},
-                      {"hit_rate", layer.hit_rate},
-                      {"vertices", layer.computed},
-                      {"blocks", layer.blocks},
-                      {"layout", layer.layout},
-                      {"layouts", LayoutsJson(layer.layouts)}});
-  }
+  for (const InferLayerReport& layer : report.layers) layers.push_back(LayerJson(layer));
   const auto optional = [](const std::optional<double>& value) {
     return value ? Json(*value) : Json(nullptr);
   };
@@ -72,16 +71,8 @@ Json InferReportJson(const InferReport& report) {
                {"array", report.array}};
   if (!report.full_because.empty()) json["full_because"] = report.full_because;
   if (report.list_reads) {
-    const ListReadsReport& lists = *report.list_reads;
-    json["topology"] = ListReadsJson({.entries = lists.entries,
-                                      .lists = lists.lists,
-                                      .hits = lists.hits,
-                                      .reads = lists.reads,
-                                      .bytes_read = lists.bytes_read,
-                                      .mean_depth = lists.mean_depth,
-                                      .maker = lists.maker,
-                                      .direct = lists.direct});
-    json["topology"]["neighbor_cache_bytes"] = lists.cache_bytes;
+    json["topology"] = ListReadsJson(*report.list_reads);
+    json["topology"]["neighbor_cache_bytes"] = report.list_reads->cache_bytes;
   }
   return json;
 }
@@ -165,9 +156,10 @@ std::vector<std::string> OwnCommand() {
 
 /// A child of another infer: what there is to say it has said on its standard output, as
 /// gnn/worker_pool.h has it, and its signals are for the other to take.
-Result<Answer> RunAsWorker(const GnnEntry& gnn, const InferOptions& options) {
+Result<Answer> RunAsWorker(const GnnEntry& gnn, const InferOptions& options,
+                           std::uint64_t memory_bytes) {
   const JobControl quiet;
-  RHIZOME_RETURN_IF_ERROR(gnn.Infer(options, quiet));
+  RHIZOME_RETURN_IF_ERROR(gnn.ServeInfer(options, memory_bytes, quiet));
   std::_Exit(0);
 }
 
@@ -179,10 +171,10 @@ Result<Answer> RunInfer(const InferFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(const GnnEntry* const gnn, LoadGnnLibrary());
   // More than what a tile of vertices takes, which is of one size.
   if (options.memory_bytes != 0) ReturnFreedMemory(1 << 20);
-  if (options.worker_of_bytes) return RunAsWorker(*gnn, options);
-  if (options.workers != 0) {
-    options.worker_command = OwnCommand();
-    options.worker_command.push_back(kAsWorker);
+  if (flags.worker_bytes) return RunAsWorker(*gnn, options, *flags.worker_bytes);
+  if (options.workers.count != 0) {
+    options.workers.command = OwnCommand();
+    options.workers.command.push_back(kAsWorker);
   }
   options.note = PrintsNotes(session);
   StartMemory(session, options.memory_bytes);
@@ -223,13 +215,13 @@ void AddInferVerb(CLI::App& root, Session& session) {
   verb->footer(std::string(kIgnoredHelp) + verb->get_footer());
   verb->add_flag("--resume", flags->options.resume,
                  "Go on with what a killed run of this job left; done if it had published");
-  verb->add_option("--workers", flags->options.workers,
+  verb->add_option("--workers", flags->options.workers.count,
                    "Processes that compute a partition at a time each, and share memory and "
                    "threads; if one dies the others take up its partition. 0: none but this one")
       ->check(CLI::Range(0, 1024))
       ->type_name("N")
       ->capture_default_str();
-  verb->add_option(kAsWorker, flags->options.worker_of_bytes)->group("");
+  verb->add_option(kAsWorker, flags->worker_bytes)->group("");
 }
 
 }  // namespace rhizome

@@ -8,6 +8,7 @@
 #include "layout_flags.h"
 #include "npy_output.h"
 #include "partition_run.h"
+#include "rhizome/cache/process_memory.h"
 #include "rhizome/index/edge_pairs.h"
 #include "scratch_folder.h"
 #include "text.h"
@@ -80,13 +81,13 @@ Result<Answer> RunPartition(const PartitionFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(const EdgePairs pairs, ReadEdgePairs(FileSystem::Posix(), scratch.path(),
                                                                 input, session.control));
   Json runs = Json::array();
-  std::uint64_t peak_bytes = PeakMemoryBytes();
+  std::uint64_t peak_bytes = PeakResidentBytes();
   for (std::uint32_t i = 0; i < flags.seeds; ++i) {
     PartitionOptions options = flags.options;
     options.seed += i;
     RHIZOME_ASSIGN_OR_RETURN(const PartitionRun run,
                              RunPartitioner(pairs.input(), options, session.control));
-    peak_bytes = std::max(peak_bytes, PeakMemoryBytes());
+    peak_bytes = std::max(peak_bytes, PeakResidentBytes());
     if (!flags.out.empty()) {
       RHIZOME_RETURN_IF_ERROR(WriteParts(flags.out, run.partition_of_edge));
     }

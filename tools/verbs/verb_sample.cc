@@ -171,7 +171,7 @@ struct SampleTotals {
   std::uint64_t edges = 0;
   std::uint64_t vertices = 0;
   double seconds = 0;  ///< of sampling alone
-  std::optional<DirectNeighborsStats> disk = {};
+  std::optional<ListReads> disk = {};
   std::uint64_t cache_bytes = 0;  ///< what the neighbour cache takes
 };
 
@@ -246,15 +246,7 @@ Result<Answer> RunSample(const SampleVerbFlags& flags, Session& session) {
                  {"edges_per_second",
                   totals.seconds > 0 ? static_cast<double>(totals.edges) / totals.seconds : 0.0}};
   if (totals.disk) {
-    const DirectNeighborsStats& stats = *totals.disk;
-    fields["disk"] = ListReadsJson({.entries = stats.entries,
-                                    .lists = stats.lists,
-                                    .hits = stats.cached_lists,
-                                    .reads = stats.reads,
-                                    .bytes_read = stats.read_bytes,
-                                    .mean_depth = stats.mean_depth,
-                                    .maker = stats.maker,
-                                    .direct = stats.direct});
+    fields["disk"] = ListReadsJson(*totals.disk);
     fields["disk"]["neighbor_cache_bytes"] = totals.cache_bytes;
   }
   if (!flags.out.empty()) fields["out"] = flags.out;

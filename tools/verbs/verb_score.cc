@@ -7,7 +7,9 @@
 #include "id_text.h"
 #include "npy_output.h"
 #include "pair_input.h"
+#include "rhizome/cache/process_memory.h"
 #include "rhizome/storage/array_versions.h"
+#include "rhizome/storage/bytes_left.h"
 #include "rhizome/storage/stopwatch.h"
 #include "text.h"
 #include "text_output.h"
@@ -125,7 +127,7 @@ Json ScoreReportJson(const LinkScoreReport& report, const ScoreFlags& flags, dou
           {"bytes_read", report.bytes_read},
           {"read_seconds", report.read_seconds},
           {"score_seconds", report.score_seconds},
-          {"peak_memory_bytes", PeakMemoryBytes()},
+          {"peak_memory_bytes", PeakResidentBytes()},
           {"out", flags.out}};
 }
 
@@ -158,11 +160,8 @@ Result<Answer> RunScore(const ScoreFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(const OpenedGraph opened, OpenGraph(flags.store, session));
   LinkScoreOptions options = flags.options;
   options.decoder = flags.decoder;
-  if (flags.memory_bytes != 0) {
-    const std::uint64_t now = ResidentMemoryBytes();
-    const std::uint64_t held = now > base ? now - base : 0;
-    options.memory_bytes = flags.memory_bytes > held ? flags.memory_bytes - held : 0;
-  }
+  if (flags.memory_bytes != 0)
+    options.memory_bytes = BytesLeft(flags.memory_bytes, HeldBytes(base));
   const GraphSnapshot& graph = *opened.graph;
   RHIZOME_ASSIGN_OR_RETURN(const PairInput input, OpenInput(graph, flags));
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<ScoreOutput> output,

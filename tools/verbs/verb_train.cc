@@ -22,26 +22,16 @@ Json OrNull(const std::optional<double>& value) { return value ? Json(*value) : 
 
 /// `valid`: there is a validation set.
 Json EpochJson(const EpochReport& e, bool valid) {
-  const double hit_rate = e.rows_requested == 0 ? 0.0
-                                                : static_cast<double>(e.pool_hits) /
-                                                      static_cast<double>(e.rows_requested);
-  return {{"loss", e.loss},
-          {"valid_accuracy", valid ? Json(e.valid_accuracy) : Json()},
-          {"seconds", e.seconds},
-          {"sample_seconds", e.sample_seconds},
-          {"schedule_seconds", e.schedule_seconds},
-          {"switch_seconds", e.switch_seconds},
-          {"gather_seconds", e.gather_seconds},
-          {"update_seconds", e.update_seconds},
-          {"compute_seconds", e.compute_seconds},
-          {"stall_seconds", e.stall_seconds},
-          {"rows_requested", e.rows_requested},
-          {"pool_hits", e.pool_hits},
-          {"rows_kept", e.rows_kept},
-          {"rows_read", e.rows_read},
-          {"bytes_read", e.bytes_read},
-          {"reads_issued", e.reads_issued},
-          {"hit_rate", hit_rate}};
+  Json json = {{"loss", e.loss},
+               {"valid_accuracy", valid ? Json(e.valid_accuracy) : Json()},
+               {"seconds", e.seconds}};
+  const auto add = [&](const char* name, const auto& figure) { json[name] = figure; };
+  StageSeconds::Each(add, e);
+  json["compute_seconds"] = e.compute_seconds;
+  json["stall_seconds"] = e.stall_seconds;
+  RowReads::Each(add, e);
+  json["hit_rate"] = e.hit_rate();
+  return json;
 }
 
 Json ProfileJson(const TrainProfileReport& profile) {
@@ -116,14 +106,7 @@ std::string DescribeTrain(const Json& f) {
 }
 
 Json ListsJson(const ListReadsReport& lists) {
-  Json json = ListReadsJson({.entries = lists.entries,
-                             .lists = lists.lists,
-                             .hits = lists.hits,
-                             .reads = lists.reads,
-                             .bytes_read = lists.bytes_read,
-                             .mean_depth = lists.mean_depth,
-                             .maker = lists.maker,
-                             .direct = lists.direct});
+  Json json = ListReadsJson(lists);
   json["neighbor_cache_bytes"] = lists.cache_bytes;
   json["neighbor_cache_lists"] = lists.cached_lists;
   json["neighbor_cache_seconds"] = lists.cache_seconds;

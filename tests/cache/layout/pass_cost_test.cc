@@ -12,16 +12,14 @@ using testing::RandomPassLists;
 
 /// The chunks of every block, the slow way.
 std::vector<std::set<CacheKey>> BruteForceBlocks(const PassLists& lists, const PassLayout& layout,
-                                                 const PassShape& shape, bool stored) {
+                                                 const PassShape& shape) {
   std::vector<std::set<CacheKey>> blocks;
   for (std::size_t i = 0; i < layout.order.size(); ++i) {
     if (i % shape.block_rows == 0) blocks.emplace_back();
     std::vector<LocalRow> rows = {lists.targets[layout.order[i]]};
     for (const LocalRow row : lists.ReadsOf(layout.order[i])) rows.push_back(row);
     for (const LocalRow row : rows) {
-      const std::uint64_t place =
-          stored ? static_cast<std::uint64_t>(lists.rows[row]) : layout.position[row];
-      blocks.back().insert(static_cast<CacheKey>(place / shape.chunk_rows));
+      blocks.back().insert(static_cast<CacheKey>(layout.position[row] / shape.chunk_rows));
     }
   }
   return blocks;
@@ -68,17 +66,8 @@ TEST(PassCostTest, TracesEqualBruteForce) {
     for (const LayoutRule& rule : CandidateLayouts()) {
       SCOPED_TRACE(LayoutName(rule));
       const PassLayout layout = LayOut(lists, rule, shape.block_rows);
-      ExpectEqual(ChunkTrace(lists, layout, shape),
-                  BruteForceBlocks(lists, layout, shape, /*stored=*/false));
+      ExpectEqual(ChunkTrace(lists, layout, shape), BruteForceBlocks(lists, layout, shape));
     }
-    std::vector<std::uint64_t> ends;
-    for (std::uint64_t t = 0; t < lists.targets.size(); t = ends.back()) {
-      ends.push_back(std::min<std::uint64_t>(t + shape.block_rows, lists.targets.size()));
-    }
-    const PassLayout stored =
-        LayOut(lists, {RowRule::kStored, TargetOrder::kStored}, shape.block_rows);
-    ExpectEqual(StoredChunkTrace(lists, ends, shape.chunk_rows),
-                BruteForceBlocks(lists, stored, shape, /*stored=*/true));
   }
 }
 

@@ -160,7 +160,7 @@ void NeighborCacheTest::ExpectSourcesAgree() {
         const auto source = OpenDirect(*graphs_.direct, direction, cache, options);
         ASSERT_NE(source, nullptr);
         EXPECT_EQ(LookUpAll(*source, entries), expected);
-        const DirectNeighborsStats stats = source->stats();
+        const ListReads stats = source->stats();
         EXPECT_EQ(stats.entries, entries.size());
         EXPECT_EQ(stats.reads == 0, budget == 1 << 20);
         EXPECT_EQ(stats.cached_entries == 0, budget == 0);

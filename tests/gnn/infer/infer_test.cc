@@ -9,7 +9,8 @@
 #include "rhizome/cache/pass_order.h"
 #include "rhizome/cache/policies.h"
 #include "rhizome/cache/safetensors.h"
-#include "rhizome/gnn/layerwise_inference.h"
+#include "rhizome/gnn/layer_sizes.h"
+#include "rhizome/gnn/layerwise_run.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/write_batch.h"
 
@@ -51,7 +52,7 @@ class InferTest : public ::testing::TestWithParam<ModelKind> {
     options.store = store();
     options.model_file = model();
     options.out = out;
-    options.block_rows = 256;
+    options.tuning.block_rows = 256;
     options.chunk_rows = 256;
     return options;
   }
@@ -101,9 +102,9 @@ TEST_P(InferTest, ThePlanIsWhatIsRead) {
     for (const PolicyKind policy : {PolicyKind::kBelady, PolicyKind::kFifo, PolicyKind::kNone}) {
       InferOptions options = Options("counted-" + std::to_string(++count));
       options.fanouts = fanouts;
-      options.cache = policy;
-      options.cache_bytes = 3 * 128 * 16 * sizeof(float);
-      options.block_rows = 100;
+      options.tuning.cache = policy;
+      options.tuning.cache_bytes = 3 * 128 * 16 * sizeof(float);
+      options.tuning.block_rows = 100;
       options.chunk_rows = 100;
       const JobControl control;
       const auto plan = rhizome_gnn_entry_v1()->PlanInfer(options, control);
@@ -161,17 +162,17 @@ TEST_P(InferTest, BytesDoNotDependOnThreadsCachePolicyOrBlocks) {
   for (const PolicyKind policy : {PolicyKind::kBelady, PolicyKind::kLru, PolicyKind::kFifo,
                                   PolicyKind::kStatic, PolicyKind::kNone}) {
     InferOptions options = Options("variant-" + std::to_string(++count));
-    options.cache = policy;
-    options.cached_first = count % 2 == 0;
-    options.cache_bytes = static_cast<std::uint64_t>(count) * 128 * 16 * sizeof(float);
+    options.tuning.cache = policy;
+    options.tuning.cached_first = count % 2 == 0;
+    options.tuning.cache_bytes = static_cast<std::uint64_t>(count) * 128 * 16 * sizeof(float);
     options.threads = 1 + static_cast<std::uint32_t>(count % 3);
-    options.block_rows = 100 * static_cast<std::uint64_t>(count);
+    options.tuning.block_rows = 100 * static_cast<std::uint64_t>(count);
     const auto report = InferOfInfer(options);
     ASSERT_OK(report);
     for (const InferLayerReport& layer : report->layers) {
       EXPECT_GT(layer.chunk_requests, 0u);
-      EXPECT_LE(layer.hit_rate, 1);
-      EXPECT_EQ(layer.computed, 1200u);
+      EXPECT_LE(layer.hit_rate(), 1);
+      EXPECT_EQ(layer.vertices, 1200u);
       if (policy == PolicyKind::kNone) {
         EXPECT_EQ(layer.chunk_reads, layer.chunk_requests);
       }
@@ -186,15 +187,15 @@ TEST_P(InferTest, BytesDoNotDependOnTheLayoutOrWhereListsAre) {
     const std::string suffix = fanouts.empty() ? "-all" : "-drawn";
     InferOptions options = Options("reference" + suffix);
     options.fanouts = fanouts;
-    options.layout = RowRule::kStored;
+    options.tuning.layout = RowRule::kStored;
     ASSERT_OK(InferOfInfer(options));
     int count = 0;
     for (const RowRule rule : {RowRule::kNatural, RowRule::kPds, RowRule::kBfs, RowRule::kFirstUse,
                                RowRule::kReferences, RowRule::kBlockCount, RowRule::kBlocks}) {
       options.out = "layout-" + std::to_string(++count) + suffix;
-      options.layout = rule;
-      options.cache_bytes = 1 << 20;
-      options.block_rows = 128 * static_cast<std::uint64_t>(count);
+      options.tuning.layout = rule;
+      options.tuning.cache_bytes = 1 << 20;
+      options.tuning.block_rows = 128 * static_cast<std::uint64_t>(count);
       options.topology = count % 2 == 0 ? TopologyPlace::kDirect : TopologyPlace::kMemory;
       const auto report = InferOfInfer(options);
       ASSERT_OK(report);
@@ -219,12 +220,14 @@ TEST_P(InferTest, BytesDoNotDependOnBlocksOrWindows) {
   const JobControl control;
   int count = 0;
   const auto run = [&](const LayerwiseOptions& options) -> Result<std::vector<float>> {
+    LayerwiseOptions made = options;
+    RHIZOME_ASSIGN_OR_RETURN(made.output, MakeOutputEntry(**graph, *network, options));
     const Path scratch = folder_ / ("scratch-" + std::to_string(++count));
     RHIZOME_RETURN_IF_ERROR(CreateDirectories(FileSystem::Posix(), scratch));
     RHIZOME_ASSIGN_OR_RETURN(
         const LayerwiseResult result,
-        RunLayerwise(**graph, *network, nullptr, scratch, nullptr, options, control));
-    for (const InferLayerReport& layer : result.layers) EXPECT_EQ(layer.computed, 1200u);
+        RunLayerwise({.graph = **graph, .model = *network, .scratch = scratch}, made, control));
+    for (const InferLayerReport& layer : result.layers) EXPECT_EQ(layer.vertices, 1200u);
     const WrittenArray& written = result.output;
     RHIZOME_ASSIGN_OR_RETURN(
         const auto array,
@@ -245,17 +248,17 @@ TEST_P(InferTest, BytesDoNotDependOnBlocksOrWindows) {
     ASSERT_EQ(whole->size(), 1200u * 16);
     for (const std::uint64_t stage_rows : {23, 100, 700, 1200}) {
       for (const std::uint64_t block_rows : {128, 640, 1280}) {
-        options.stage_bytes = stage_rows * 16 * sizeof(float);
-        options.block_rows = block_rows;
+        options.memory.stage_bytes = stage_rows * 16 * sizeof(float);
+        options.tuning.block_rows = block_rows;
         options.threads = 1 + block_rows % 3;
         const auto cut = run(options);
         ASSERT_OK(cut);
         EXPECT_EQ(*whole, *cut) << stage_rows << " staged, blocks of " << block_rows;
       }
     }
-    options.block_rows = 0;
+    options.tuning.block_rows = 0;
     for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{100} << 10}) {
-      options.block_bytes = bytes;
+      options.memory.block_bytes = bytes;
       const auto cut = run(options);
       ASSERT_OK(cut);
       EXPECT_EQ(*whole, *cut) << "blocks of " << bytes << " bytes";
@@ -267,13 +270,13 @@ TEST_P(InferTest, TheChosenLayoutReadsNoMoreThanTheStoredOrder) {
   InferOptions options = Options("stored");
   options.fanouts = {1, 1};  // few edges: what counting takes is weighed against them
   options.chunk_rows = 128;
-  options.block_rows = 128;
-  options.cache_bytes = 3 * 128 * 16 * sizeof(float);
-  options.layout = RowRule::kStored;
+  options.tuning.block_rows = 128;
+  options.tuning.cache_bytes = 3 * 128 * 16 * sizeof(float);
+  options.tuning.layout = RowRule::kStored;
   const auto stored = InferOfInfer(options);
   ASSERT_OK(stored);
   options.out = "chosen";
-  options.layout.reset();
+  options.tuning.layout.reset();
   const auto chosen = InferOfInfer(options);
   ASSERT_OK(chosen);
   std::uint64_t stored_reads = 0;
@@ -327,8 +330,8 @@ TEST_P(InferTest, BeladyReadsNoMoreChunksThanOthers) {
   for (const PolicyKind policy :
        {PolicyKind::kBelady, PolicyKind::kLru, PolicyKind::kFifo, PolicyKind::kStatic}) {
     InferOptions options = Options("policy-" + std::to_string(++count));
-    options.cache = policy;
-    options.cache_bytes = 4 * 128 * 16 * sizeof(float);
+    options.tuning.cache = policy;
+    options.tuning.cache_bytes = 4 * 128 * 16 * sizeof(float);
     const auto report = InferOfInfer(options);
     ASSERT_OK(report);
     reads[policy] = report->layers[0].chunk_reads;
@@ -343,7 +346,7 @@ TEST_P(InferTest, SampledNeighboursAreDrawnOnce) {
   options.fanouts = {3, 2};
   ASSERT_OK(InferOfInfer(options));
   options.out = "sampled-again";
-  options.block_rows = 640;
+  options.tuning.block_rows = 640;
   options.threads = 2;
   ASSERT_OK(InferOfInfer(options));
   ExpectSameBytes("sampled", "sampled-again");
@@ -356,13 +359,13 @@ TEST_P(InferTest, SampledNeighboursAreDrawnOnce) {
 TEST_P(InferTest, WhereAllWorkersAreDeadTheJobCanBeResumed) {
   ASSERT_OK(InferOfInfer(Options("whole")));
   InferOptions options = Options("left");
-  options.workers = 2;
-  options.worker_command = {"false"};
+  options.workers.count = 2;
+  options.workers.command = {"false"};
   const auto dead = InferOfInfer(options);
   ASSERT_FALSE(dead);
   EXPECT_EQ(dead.error().code(), StatusCode::kIoError);
   EXPECT_NE(dead.error().message().find("--resume"), std::string::npos) << dead.error().message();
-  options.workers = 0;
+  options.workers.count = 0;
   options.resume = true;
   ASSERT_OK(InferOfInfer(options));
   ExpectSameBytes("whole", "left");
@@ -387,16 +390,16 @@ TEST_P(InferTest, AnInterruptedJobResumesAndGivesTheSameBytes) {
   std::uint64_t resumed = 0;
   for (int round = 0; round < 4; ++round) {
     InferOptions options = Options("round-" + std::to_string(round));
-    options.block_rows = 128;
-    options.layout = round % 2 == 0 ? RowRule::kBlocks : RowRule::kStored;
+    options.tuning.block_rows = 128;
+    options.tuning.layout = round % 2 == 0 ? RowRule::kBlocks : RowRule::kStored;
     // The second round stops late, so that there is something to resume whatever the seed.
     RunInterrupted(options, round == 1 ? 16 : 1 + random() % 20, /*kill=*/false);
     EXPECT_TRUE(std::filesystem::exists(store() / "scratch" / ("infer-" + options.out)));
     options.resume = true;
-    options.layout = RowRule::kBfs;  // what was begun stays as it is
+    options.tuning.layout = RowRule::kBfs;  // what was begun stays as it is
     options.threads = 2;
-    options.cache_bytes = 1 << 14;
-    options.block_rows = 200;
+    options.tuning.cache_bytes = 1 << 14;
+    options.tuning.block_rows = 200;
     const auto report = InferOfInfer(options);
     ASSERT_OK(report);
     resumed += report->resumed_chunks;
@@ -410,7 +413,7 @@ TEST_P(InferTest, AnInterruptedJobResumesAndGivesTheSameBytes) {
 // What a job reads again after a kill is checked as all that is read.
 TEST_P(InferTest, ADamagedChunkBetweenLayersIsNamedAndNothingPublished) {
   InferOptions options = Options("x");
-  options.block_rows = 128;
+  options.tuning.block_rows = 128;
   RunInterrupted(options, 16, /*kill=*/false);
   const Path between = store() / "scratch" / "infer-x" / "layer-1" / "arrays" / "hidden-1";
   ASSERT_TRUE(std::filesystem::exists(between / "zarr.json")) << "layer 1 is not whole";
@@ -525,7 +528,7 @@ TEST(InferKillTest, ChildRunsUntilItIsKilled) {
   options.store = path;
   options.model_file = Path(path).parent_path() / "model.safetensors";
   options.out = "killed";
-  options.block_rows = 128;
+  options.tuning.block_rows = 128;
   options.chunk_rows = 256;
   RunInterrupted(options, std::strtoull(std::getenv("RHIZOME_TEST_KILL_AFTER"), nullptr, 10),
                  /*kill=*/true);

@@ -1,7 +1,5 @@
 #include "rhizome/gnn/worker_pool.h"
 
-#include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -12,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "testing/child_process.h"
 #include "testing/testing.h"
 
 namespace rhizome {
@@ -138,28 +137,25 @@ TEST_F(WorkerPoolTest, AKilledParentLeavesNoOrphans) {
   const std::filesystem::path pids = folder_ / "pids";
   std::array<int, 2> ready{};
   ASSERT_EQ(::pipe(ready.data()), 0);
-  const pid_t parent = ::fork();
-  if (parent == 0) {
+  auto parent = testing::ChildProcess::Fork([&]() -> int {
     ::close(ready[0]);
     // Each child holds the other end of the pipe: it is at its end when all are dead.
     const auto pool = WorkerPool::Start(
         Shell("echo $$ >>'" + pids.string() + "'; echo piece 0 x; exec sleep 1000"), 2);
-    if (!pool) ::_exit(1);
+    if (!pool) return 1;
     const JobControl control;
     const auto finished = [&](std::uint32_t, std::uint64_t, std::string_view) {
       return ::write(ready[1], "x", 1) == 1 ? Status::Ok() : Status::IoError("");
     };
     const auto done = [](std::uint32_t, std::string_view) { return Status::Ok(); };
     const auto left = (*pool)->Run({{0, 0, 10}, {1, 0, 10}}, finished, done, control);
-    ::_exit(2);
-  }
+    return 2;
+  });
   ::close(ready[1]);
   std::array<char, 2> both{};
   for (char& one : both) ASSERT_EQ(::read(ready[0], &one, 1), 1);
-  ::kill(parent, SIGKILL);
-  int outcome = 0;
-  ASSERT_EQ(::waitpid(parent, &outcome, 0), parent);
-  EXPECT_TRUE(WIFSIGNALED(outcome));
+  EXPECT_FALSE(parent.Poll());  // it runs until it is killed
+  parent.Kill();
   EXPECT_EQ(::read(ready[0], both.data(), 1), 0);  // waits until no child holds the pipe
   ::close(ready[0]);
   std::ifstream file(pids);

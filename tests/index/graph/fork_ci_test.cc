@@ -19,6 +19,7 @@
 #include "rhizome/index/sampler.h"
 #include "rhizome/index/write_batch.h"
 #include "rhizome/storage/row_reader.h"
+#include "testing/child_process.h"
 #include "testing/sanitizer.h"
 #include "testing/test_store.h"
 #include "testing/update_model.h"
@@ -223,16 +224,13 @@ TEST_P(ForkTest, ChildrenReadMemoryAndTheParentNoticesNothing) {
   });
   std::vector<std::byte> out;
   for (int i = 0; i < kForks && !HasFailure(); ++i) {
-    (void)std::fflush(nullptr);  // or else each child that ends by exit says it again
-    const pid_t child = ::fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) BeAChild(static_cast<End>(i % 4));
+    auto child = testing::ChildProcess::Fork([&]() -> int { BeAChild(static_cast<End>(i % 4)); });
+    ASSERT_GE(child.id(), 0);
     if (i % 8 == 0) {  // beside the child
       EXPECT_OK(Read(*reader_, out));
       EXPECT_EQ(out, all_);
     }
-    int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    const int status = child.Wait();
     EXPECT_EQ(status, 0) << "fork " << i << ": signal " << (status & 0x7F) << ", or wrong was "
                          << (status >> 8);
   }
@@ -255,17 +253,12 @@ TEST_P(ForkTest, AChildThatExitsFlushesAndKeepsItsStatus) {
   ASSERT_NE(file, nullptr);
   static std::FILE* said = nullptr;
   said = file;
-  (void)std::fflush(nullptr);
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    ::alarm(20);
+  const auto exit = []() -> int {
     (void)std::atexit([] { (void)std::fputs(", registered", said); });
     (void)std::fputs("written", said);
     ::exit(7);
-  }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  };
+  const int status = testing::RunForked(exit, 20);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << "signal " << (status & 0x7F);
   (void)std::fclose(file);
   std::string text;
@@ -285,16 +278,11 @@ TEST_P(ForkTest, AChildOfAReaderExits) {
     auto reader = Store::Open(FileSystem::Posix(), path_, Store::Mode::kRead);
     ASSERT_OK(reader);
     if (i % 2 == 0) *reader = nullptr;
-    (void)std::fflush(nullptr);
-    const pid_t child = ::fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
-      ::alarm(20);
+    const auto exit = [&]() -> int {
       if (i >= 4) *reader = nullptr;
       ::exit(7);
-    }
-    int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    };
+    const int status = testing::RunForked(exit, 20);
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << "signal " << (status & 0x7F);
   }
 }
@@ -307,24 +295,18 @@ TEST_P(ForkTest, AChildOpensAStoreForReadingOnly) {
   sampler_ = nullptr;
   rows_ = nullptr;
   store_ = nullptr;
-  (void)std::fflush(nullptr);
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    ::alarm(60);
+  const auto open = [&]() -> int {
     {
       const auto store = Store::Open(FileSystem::Posix(), path_, Store::Mode::kRead);
-      if (!store) ::_exit(1);
+      if (!store) return 1;
       const auto graph = Graph::Open(**store);
-      if (!graph || *(*graph)->Neighbors(seeds_[0], Direction::kBoth) != neighbors_[0]) ::_exit(2);
+      if (!graph || *(*graph)->Neighbors(seeds_[0], Direction::kBoth) != neighbors_[0]) return 2;
       const auto writer = Store::Open(FileSystem::Posix(), path_, Store::Mode::kWrite);
-      if (writer || !IsRefused(writer.error())) ::_exit(writer ? 3 : 4);
+      if (writer || !IsRefused(writer.error())) return writer ? 3 : 4;
     }
     ::exit(0);
-  }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
+  };
+  EXPECT_EQ(testing::RunForked(open), 0);
   EXPECT_OK(Store::Open(FileSystem::Posix(), path_, Store::Mode::kWrite));
 }
 

@@ -1,7 +1,5 @@
 #include <fcntl.h>
-#include <spawn.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -9,20 +7,19 @@
 #include <optional>
 #include <random>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "rhizome/index/graph.h"
 #include "rhizome/index/write_batch.h"
+#include "testing/child_process.h"
 #include "testing/test_store.h"
 #include "testing/update_model.h"
-
-extern char** environ;
 
 namespace rhizome {
 namespace {
 
 using testing::BuildStore;
+using testing::ChildProcess;
 using testing::RandomGraph;
 using testing::TempDir;
 using testing::UpdateModel;
@@ -80,33 +77,20 @@ void Acknowledge(std::int64_t k) {
 /// The running test once more, as a process of its own, with the store's path in kRole.
 class Child {
  public:
-  Child(const Path& store) {
+  explicit Child(const Path& store) {
     int ends[2];
     EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
     acks_ = ends[0];
     const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    std::string filter =
-        std::string("--gtest_filter=") + test->test_suite_name() + "." + test->name();
-    std::string role = std::string(kRole) + "=" + store.string();
-    std::vector<char*> environment = {role.data()};
-    for (char** entry = environ; *entry != nullptr; ++entry)
-      if (!std::string_view(*entry).starts_with("GTEST_")) environment.push_back(*entry);
-    environment.push_back(nullptr);
-    std::string self = "/proc/self/exe";
-    std::string brief = "--gtest_brief=1";
-    char* arguments[] = {self.data(), filter.data(), brief.data(), nullptr};
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], kAckPipe);
-    EXPECT_EQ(::posix_spawn(&pid_, self.c_str(), &actions, nullptr, arguments, environment.data()),
-              0);
-    posix_spawn_file_actions_destroy(&actions);
+    process_ =
+        ChildProcess::RunAgain({.arguments = ChildProcess::OnlyTest(
+                                    std::string(test->test_suite_name()) + "." + test->name()),
+                                .variables = {std::string(kRole) + "=" + store.string()},
+                                .descriptors = {{ends[1], kAckPipe}}});
+    EXPECT_GT(process_.id(), 0);
     ::close(ends[1]);
   }
-  ~Child() {
-    if (pid_ > 0) Kill();
-    ::close(acks_);
-  }
+  ~Child() { ::close(acks_); }
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
@@ -116,19 +100,11 @@ class Child {
     if (::read(acks_, &k, sizeof(k)) != ssize_t{sizeof(k)}) return std::nullopt;
     return k;
   }
-  void Kill() {
-    ::kill(pid_, SIGKILL);
-    Wait();
-  }
-  int Wait() {
-    int status = 0;
-    EXPECT_EQ(::waitpid(pid_, &status, 0), pid_);
-    pid_ = -1;
-    return status;
-  }
+  void Kill() { process_.Kill(); }
+  int Wait() { return process_.Wait(); }
 
  private:
-  pid_t pid_ = -1;
+  ChildProcess process_;
   int acks_ = -1;
 };
 
@@ -253,9 +229,7 @@ TEST_F(GraphWriteProcessTest, AForkReadsMemoryAndWritesNothing) {
   ASSERT_OK(reader);
   ASSERT_OK(opened->graph->Write(BatchOf(0)));
   const VertexId vertex = *opened->graph->Find(kFirstId);
-  const pid_t fork_pid = ::fork();
-  if (fork_pid == 0) {
-    ::alarm(60);
+  const auto write_nothing = [&] {
     const auto list = opened->graph->Neighbors(vertex, Direction::kOut);
     const bool reads = list && list->size() == static_cast<std::size_t>(kEdges);
     const auto written = opened->graph->Write(BatchOf(1));
@@ -264,11 +238,9 @@ TEST_F(GraphWriteProcessTest, AForkReadsMemoryAndWritesNothing) {
       handle->graph.reset();
       handle->store.reset();
     }
-    ::_exit(reads && refused ? 0 : 1);
-  }
-  int status = 0;
-  ASSERT_EQ(::waitpid(fork_pid, &status, 0), fork_pid);
-  EXPECT_EQ(status, 0);
+    return reads && refused ? 0 : 1;
+  };
+  EXPECT_EQ(testing::RunForked(write_nothing), 0);
   EXPECT_OK(opened->graph->Write(BatchOf(1)));
   EXPECT_STATUS(OpenAt(path_, Store::Mode::kWrite), kBusy);
   ASSERT_OK(reader->graph->Refresh());

@@ -4,7 +4,6 @@
 #include <malloc.h>
 #include <sched.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -38,6 +37,7 @@
 #include "rhizome/storage/shard_index.h"
 #include "rhizome/storage/zarr_format.h"
 #include "rhizome/storage/zarr_source.h"
+#include "testing/child_process.h"
 #include "testing/fake_file_system.h"
 #include "testing/testing.h"
 
@@ -603,14 +603,13 @@ std::vector<Bomb> AllBombs() {
 BombOutcome Explode(const Bomb& bomb) {
   int ends[2];
   if (::pipe(ends) != 0) return {};
-  const pid_t child = ::fork();
-  if (child == 0) ReadInChild(bomb, ends[1]);
+  constexpr unsigned kPatienceSeconds = 600;  // of the clock; its own limit is on processor time
+  auto child = ChildProcess::Fork([&]() -> int { ReadInChild(bomb, ends[1]); }, kPatienceSeconds);
   ::close(ends[1]);
   Report report;
-  const bool told = child > 0 && ::read(ends[0], &report, sizeof(report)) == sizeof(report);
+  const bool told = child.id() > 0 && ::read(ends[0], &report, sizeof(report)) == sizeof(report);
   ::close(ends[0]);
-  int status = 0;
-  const bool exited = child > 0 && ::waitpid(child, &status, 0) == child && status == 0;
+  const bool exited = child.Wait() == 0;
   if (!told || !exited) return {};
   return {.ended = true,
           .status = Status(static_cast<StatusCode>(report.code), ""),

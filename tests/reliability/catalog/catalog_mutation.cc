@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "reliability/harness/process.h"
@@ -20,6 +20,7 @@
 #include "rhizome/storage/catalog.h"
 #include "rhizome/storage/catalog_repair.h"
 #include "rhizome/storage/little_endian.h"
+#include "testing/child_process.h"
 #include "testing/testing.h"
 
 namespace rhizome::testing {
@@ -213,22 +214,12 @@ TEST(CatalogMutationChild, TriesWhatItIsTold) {
   RunCases(begin, end, pipe, only);
 }
 
-/// Starts a child. Its process; below 0: none.
-pid_t Start(const MutationPlan& plan, std::uint64_t begin, int pipe) {
-  std::string told =
-      fmt::format("{}={} {} {} {}", kTold, begin, plan.seed + plan.cases, pipe, plan.only);
-  std::string filter = "--gtest_filter=CatalogMutationChild.*";
-  std::string brief = "--gtest_brief=1";
-  std::vector<char*> environment = {told.data()};
-  for (char** at = environ; *at != nullptr; ++at)
-    if (!std::string_view(*at).starts_with("GTEST_")) environment.push_back(*at);
-  environment.push_back(nullptr);
-  std::string program = "/proc/self/exe";
-  char* arguments[] = {program.data(), filter.data(), brief.data(), nullptr};
-  pid_t child = -1;
-  const int failed =
-      ::posix_spawn(&child, program.c_str(), nullptr, nullptr, arguments, environment.data());
-  return failed == 0 ? child : -1;
+/// A child that tells of its cases at the end `pipe`.
+ChildProcess Start(const MutationPlan& plan, std::uint64_t begin, int pipe) {
+  return ChildProcess::RunAgain(
+      {.arguments = ChildProcess::OnlyTest("CatalogMutationChild.*"),
+       .variables = {
+           fmt::format("{}={} {} {} {}", kTold, begin, plan.seed + plan.cases, pipe, plan.only)}});
 }
 
 void Count(MutationCounts& counts, char outcome) {
@@ -253,7 +244,7 @@ void Count(MutationCounts& counts, char outcome) {
 }
 
 /// Follows a child to its end. Returns the first case that is left.
-std::uint64_t Follow(pid_t child, int pipe, std::uint64_t seed, MutationCounts& counts) {
+std::uint64_t Follow(ChildProcess child, int pipe, std::uint64_t seed, MutationCounts& counts) {
   bool begun = false;
   for (char said = 0; ::read(pipe, &said, 1) == 1;) {
     begun = said == 'b';
@@ -261,8 +252,7 @@ std::uint64_t Follow(pid_t child, int pipe, std::uint64_t seed, MutationCounts& 
     Count(counts, said);
     ++seed;
   }
-  int status = 0;
-  ::waitpid(child, &status, 0);
+  const int status = child.Wait();
   if (!begun) return seed;
   const bool hung = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
   std::printf("%s seed %llu\n", hung ? "HUNG" : "DIED", static_cast<unsigned long long>(seed));
@@ -280,9 +270,10 @@ MutationCounts MutateCatalogs(const MutationPlan& plan) {
     int ends[2];
     if (::pipe(ends) != 0) break;
     std::fflush(stdout);
-    const pid_t child = Start(plan, seed, ends[1]);
+    ChildProcess child = Start(plan, seed, ends[1]);
     ::close(ends[1]);
-    const std::uint64_t next = child < 0 ? seed : Follow(child, ends[0], seed, counts);
+    const std::uint64_t next =
+        child.id() < 0 ? seed : Follow(std::move(child), ends[0], seed, counts);
     ::close(ends[0]);
     if (next == seed) break;  // no child can be made, or no catalogue: too few cases
     seed = next;

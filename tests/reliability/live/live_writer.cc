@@ -3,8 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -167,28 +165,14 @@ LiveProcess::LiveProcess(Role role, const Path& path) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return;
   pipe_ = ends[0];
-  std::vector<std::string> variables;
-  for (char** variable = environ; *variable != nullptr; ++variable)
-    variables.emplace_back(*variable);
-  variables.push_back(fmt::format("{}={}", kRoleVariable, VariableOf(role)));
-  variables.push_back(fmt::format("{}={}", kPathVariable, path.string()));
-  std::vector<char*> environment;
-  for (std::string& variable : variables) environment.push_back(variable.data());
-  environment.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], kAckDescriptor);
-  std::string self = "/proc/self/exe";
-  std::array<char*, 2> arguments = {self.data(), nullptr};
-  if (posix_spawn(&pid_, self.c_str(), &actions, nullptr, arguments.data(), environment.data()) !=
-      0)
-    pid_ = -1;
-  posix_spawn_file_actions_destroy(&actions);
+  process_ =
+      ChildProcess::RunAgain({.variables = {fmt::format("{}={}", kRoleVariable, VariableOf(role)),
+                                            fmt::format("{}={}", kPathVariable, path.string())},
+                              .descriptors = {{ends[1], kAckDescriptor}}});
   close(ends[1]);
 }
 
 LiveProcess::~LiveProcess() {
-  Kill();
   if (pipe_ >= 0) close(pipe_);
 }
 
@@ -214,19 +198,6 @@ std::uint64_t LiveProcess::acknowledged() {
   return acknowledged_;
 }
 
-void LiveProcess::Kill() {
-  if (pid_ <= 0) return;
-  kill(pid_, SIGKILL);
-  waitpid(pid_, nullptr, 0);
-  pid_ = -1;
-}
-
-bool LiveProcess::Failed() {
-  if (pid_ <= 0 || ended_) return true;
-  int how = 0;
-  if (waitpid(pid_, &how, WNOHANG) != pid_) return false;
-  pid_ = -1;
-  return true;
-}
+bool LiveProcess::Failed() { return process_.id() <= 0 || ended_ || process_.Poll(); }
 
 }  // namespace rhizome::testing

@@ -1,11 +1,10 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/status.h"
+#include "testing/child_process.h"
 
 namespace rhizome::testing {
 
@@ -49,7 +48,7 @@ class LiveProcess {
   /// What was said up to now.
   std::uint64_t acknowledged();
 
-  void Kill();
+  void Kill() { process_.Kill(); }
 
   /// Has it ended by itself? None does without an error.
   bool Failed();
@@ -57,7 +56,7 @@ class LiveProcess {
  private:
   bool ReadAck(bool wait);
 
-  pid_t pid_ = -1;
+  ChildProcess process_;
   int pipe_ = -1;
   std::uint64_t acknowledged_ = 0;
   bool ended_ = false;  // nothing comes out of the pipe any more

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "rhizome/storage/mutex.h"
+#include "testing/child_process.h"
 #include "testing/testing.h"
 
 namespace rhizome {
@@ -98,14 +99,11 @@ TEST(LoggerTest, TakesLinesFromManyThreads) {
 #ifndef RHIZOME_SANITIZED
 TEST(LoggerTest, AForkedChildIsSilentAndEnds) {
   auto logger = std::make_unique<Logger>([](const LogLine&) {}, LogLevel::kDebug);
-  const pid_t child = fork();
-  if (child == 0) {
+  const int status = testing::RunForked([&] {
     logger->Log(LogLevel::kError, "store", "in the child");
     logger.reset();  // must not wait for a thread that is not there
-    _exit(7);
-  }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
+    return 7;
+  });
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7);
 }
 #endif

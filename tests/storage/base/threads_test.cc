@@ -1,7 +1,6 @@
 #include "rhizome/storage/threads.h"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -13,6 +12,7 @@
 
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/process.h"
+#include "testing/child_process.h"
 #include "testing/testing.h"
 
 namespace rhizome {
@@ -67,16 +67,14 @@ TEST(ProcessTest, AChildKnowsThatItIsOne) {
   EXPECT_TRUE(owner.here());
   EXPECT_OK(owner.Check("this"));
   const std::uint64_t forks = ForkCount();
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const Status status = owner.Check("this");
-    const bool right = !owner.here() && OwnerProcess().here() && ForkCount() != forks &&
-                       status.message().find(std::to_string(getppid())) != std::string::npos;
-    ::_exit(right ? 0 : 1);
-  }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
+  EXPECT_EQ(testing::RunForked([&] {
+              const Status status = owner.Check("this");
+              const bool right =
+                  !owner.here() && OwnerProcess().here() && ForkCount() != forks &&
+                  status.message().find(std::to_string(getppid())) != std::string::npos;
+              return right ? 0 : 1;
+            }),
+            0);
   EXPECT_TRUE(owner.here());
 }
 
@@ -91,16 +89,12 @@ TEST(ProcessTest, AChildCanLockAForkMutex) {
     while (!done) const ForkMutex passing;
   });
   for (int i = 0; i < 50; ++i) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      ::alarm(20);
+    const auto lock_both = [&] {
       { const MutexLock lock(mutex); }
       { const ForkMutex fresh; }
-      ::_exit(0);
-    }
-    int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    EXPECT_EQ(status, 0);
+      return 0;
+    };
+    EXPECT_EQ(testing::RunForked(lock_both, 20), 0);
   }
   done = true;
   busy.join();

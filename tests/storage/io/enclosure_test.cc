@@ -11,6 +11,7 @@
 #include <string>
 
 #include "rhizome/storage/file_system.h"
+#include "testing/child_process.h"
 #include "testing/forbid_call.h"
 #include "testing/testing.h"
 
@@ -87,17 +88,13 @@ TEST(EnclosureTest, NothingBelowAnEnclosedFolderIsReachedThroughALink) {
 TEST(EnclosureTest, WithoutOpenat2ItIsTheSame) {
   const TempDir dir;
   constexpr int kCannot = 77;
-  const pid_t child = fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
+  const int status = testing::RunForked([&] {
     // As before Linux 5.6, and in some containers.
-    if (!testing::ForbidCall(SYS_openat2, ENOSYS)) _exit(kCannot);
+    if (!testing::ForbidCall(SYS_openat2, ENOSYS)) return kCannot;
     const std::string wrong = CheckEnclosed(dir.path());
     std::fputs(wrong.c_str(), stderr);
-    _exit(wrong.empty() ? 0 : 1);
-  }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
+    return wrong.empty() ? 0 : 1;
+  });
   if (WIFEXITED(status) && WEXITSTATUS(status) == kCannot) GTEST_SKIP() << "seccomp is not allowed";
   EXPECT_EQ(status, 0);
 }

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "rhizome/storage/io_queue.h"
+#include "testing/child_process.h"
 #include "testing/testing.h"
 
 namespace rhizome {
@@ -259,9 +259,9 @@ TEST_F(PosixFileSystemTest, LocksExcludeAndNameTheirHolder) {
 
 // Who holds a shared lock writes nothing: what stands there is of a writer that has ended.
 TEST_F(PosixFileSystemTest, AWriterThatHasEndedIsNotTakenForTheHolder) {
-  const pid_t ended = fork();
-  if (ended == 0) _exit(0);
-  waitpid(ended, nullptr, 0);
+  auto child = testing::ChildProcess::Fork([] { return 0; });
+  const pid_t ended = child.id();
+  ASSERT_EQ(child.Wait(), 0);
   const std::string content = "rhizome " + std::to_string(ended) + "\n";
   ASSERT_OK(WriteWholeFile(fs_, dir_ / "LOCK", std::as_bytes(std::span(content))));
   const auto reader = fs_.Lock(dir_ / "LOCK", LockMode::kShared, "");
@@ -299,20 +299,18 @@ TEST_F(PosixFileSystemTest, ARemovedLockFileIsMadeAnew) {
 TEST_F(PosixFileSystemTest, AKilledHolderLosesTheLock) {
   int ready[2] = {};
   ASSERT_EQ(pipe(ready), 0);
-  const pid_t child = fork();
-  if (child == 0) {
+  auto child = testing::ChildProcess::Fork([&] {
     const auto held = fs_.Lock(dir_ / "LOCK", LockMode::kExclusive, "child");
     const char byte = held ? 'y' : 'n';
     if (write(ready[1], &byte, 1) == 1) pause();
-    _exit(0);
-  }
+    return 0;
+  });
   char byte = 0;
   ASSERT_EQ(read(ready[0], &byte, 1), 1);
   ASSERT_EQ(byte, 'y');
   const auto refused = fs_.Lock(dir_ / "LOCK", LockMode::kExclusive, "parent");
   EXPECT_STATUS(refused, kBusy);
-  kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
+  child.Kill();
   EXPECT_OK(fs_.Lock(dir_ / "LOCK", LockMode::kExclusive, "parent"));
   close(ready[0]);
   close(ready[1]);
@@ -324,19 +322,16 @@ TEST_F(PosixFileSystemTest, RefusalOfTheSystemIsPermissionDenied) {
   ASSERT_OK(WriteWholeFile(fs_, dir_ / "f", BytesOfFileSystem("abc")));
   ASSERT_EQ(chmod((dir_ / "f").c_str(), 0), 0);
   ASSERT_EQ(chmod(dir_.path().c_str(), 0555), 0);
-  const pid_t child = fork();
-  if (child == 0) {
-    if (geteuid() == 0 && setuid(kNobody) != 0) _exit(1);
+  const auto refused = [&] {
+    if (geteuid() == 0 && setuid(kNobody) != 0) return 1;
     const auto denied = [](const auto& outcome) {
       return testing::AsStatus(outcome).code() == StatusCode::kPermissionDenied;
     };
     const bool all = denied(fs_.OpenRead(dir_ / "f")) && denied(fs_.CreateFile(dir_ / "g")) &&
                      denied(fs_.CreateDirectory(dir_ / "d")) && denied(fs_.RemoveFile(dir_ / "f"));
-    _exit(all ? 0 : 2);
-  }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
+    return all ? 0 : 2;
+  };
+  EXPECT_EQ(testing::RunForked(refused), 0);
   ASSERT_EQ(chmod(dir_.path().c_str(), 0755), 0);
 }
 

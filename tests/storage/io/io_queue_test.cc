@@ -1,7 +1,6 @@
 #include "rhizome/storage/io_queue.h"
 
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/hash.h"
+#include "testing/child_process.h"
 #include "testing/forbid_call.h"
 #include "testing/testing.h"
 
@@ -296,10 +296,7 @@ TEST_P(IoQueueTest, AForkedChildIsRefused) {
   std::vector<ReadRequest> requests = RandomRequests(16, random);
   for (int i = 0; i < 5; ++i) {
     ASSERT_OK(queue_->Submit(requests));
-    const pid_t child = ::fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
-      ::alarm(60);
+    auto child = testing::ChildProcess::Fork([&] {
       std::vector<ReadRequest> own = RandomRequests(8, random);
       const Status read = queue_->ReadAll(own);
       const auto reaped = queue_->Reap(1);
@@ -309,13 +306,11 @@ TEST_P(IoQueueTest, AForkedChildIsRefused) {
       // A queue of its own works.
       const auto fresh = IoQueue::Open({.maker = GetParam().maker});
       const bool reads = fresh && (*fresh)->ReadAll(own).ok();
-      ::_exit(refused && reads ? 0 : 1);
-    }
+      return refused && reads ? 0 : 1;
+    });
     while (queue_->in_flight() > 0) ASSERT_OK(queue_->Reap(1));
     for (const ReadRequest& request : requests) ExpectFilled(request);
-    int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    EXPECT_EQ(status, 0);
+    EXPECT_EQ(child.Wait(), 0);
     ReadAndCheck(requests);
   }
 }

@@ -1,7 +1,6 @@
 #include "rhizome/storage/store.h"
 
 #include <fcntl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 #include "rhizome/storage/store_files.h"
 #include "rhizome/storage/verify.h"
 #include "storage/array_fixture.h"
+#include "testing/child_process.h"
 #include "testing/fake_file_system.h"
 
 namespace rhizome {
@@ -472,18 +472,12 @@ TEST(StoreTest, SecondWriterIsToldThePidOfTheFirst) {
   ASSERT_EQ(pipe2(to_child, O_CLOEXEC), 0);
   ASSERT_EQ(pipe2(to_parent, O_CLOEXEC), 0);
   ASSERT_OK(MakeStore(local, dir / "s"));
-  const pid_t child = fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    dup2(to_child[0], kFromFirstWriter);
-    dup2(to_parent[1], kToFirstWriter);
-    setenv(kSecondWritersStore, (dir / "s").c_str(), 1);
-    unsetenv("GTEST_TOTAL_SHARDS");  // this test, whichever shard it is in
-    unsetenv("GTEST_SHARD_INDEX");
-    execl("/proc/self/exe", "self", "--gtest_brief=1",
-          "--gtest_filter=StoreTest.SecondWriterIsToldThePidOfTheFirst", nullptr);
-    _exit(1);
-  }
+  auto child = testing::ChildProcess::RunAgain(
+      {.arguments = testing::ChildProcess::OnlyTest("StoreTest.SecondWriterIsToldThePidOfTheFirst"),
+       .variables = {std::string(kSecondWritersStore) + "=" + (dir / "s").string()},
+       .descriptors = {{to_child[0], kFromFirstWriter}, {to_parent[1], kToFirstWriter}}});
+  const pid_t first = child.id();
+  ASSERT_GT(first, 0);
   close(to_child[0]);
   close(to_parent[1]);
   const int in = to_parent[0];
@@ -492,13 +486,12 @@ TEST(StoreTest, SecondWriterIsToldThePidOfTheFirst) {
   ASSERT_EQ(byte, 'y');
   const auto second = Store::Open(local, dir / "s", Store::Mode::kWrite);
   EXPECT_STATUS(second, kBusy);
-  EXPECT_NE(second.error().message().find(std::to_string(child)), std::string::npos);
+  EXPECT_NE(second.error().message().find(std::to_string(first)), std::string::npos);
   EXPECT_OK(Store::Open(local, dir / "s", Store::Mode::kRead));  // readers do not mind
   EXPECT_OK(Store::Open(local, dir / "s", Store::Mode::kRead));
   close(out);
   close(in);
-  int status = 0;
-  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(child.Wait(), 0);
   EXPECT_OK(Store::Open(local, dir / "s", Store::Mode::kWrite));
 }
 

@@ -151,7 +151,7 @@ Result<Json> BenchMisses(const GraphSnapshot& direct, const BenchTopologyOptions
     rates.push_back(std::round(static_cast<double>(source->stats().reads - before) / seconds));
     RHIZOME_RETURN_IF_ERROR(fio.Run(job, r, scratch, 1));
   }
-  const DirectNeighborsStats stats = source->stats();
+  const ListReads stats = source->stats();
   Json json = {{"figure", Median(rates)},
                {"unit", "reads/s of lists that miss"},
                {"reference_name", "fio randread, 4 KiB, same depth and files"}};
@@ -159,7 +159,7 @@ Result<Json> BenchMisses(const GraphSnapshot& direct, const BenchTopologyOptions
   json["rounds"] = rates;
   json["entries_per_read"] = static_cast<double>(stats.entries) /
                              static_cast<double>(std::max<std::uint64_t>(stats.reads, 1));
-  json["bytes_per_read"] = static_cast<double>(stats.read_bytes) /
+  json["bytes_per_read"] = static_cast<double>(stats.bytes_read) /
                            static_cast<double>(std::max<std::uint64_t>(stats.reads, 1));
   json["depth"] = options.depth;
   json["mean_depth"] = stats.mean_depth;

@@ -133,12 +133,12 @@ Result<Json> BenchTopologySampling(const GraphSnapshot& memory, const GraphSnaps
                  {"same_sample", contestant.last.sum == contestants[0].last.sum}};
     Json hit_rate = nullptr, bytes = nullptr, depth = nullptr, entries = nullptr;
     if (contestant.disk != nullptr) {
-      const DirectNeighborsStats stats = contestant.disk->stats();
+      const ListReads stats = contestant.disk->stats();
       const auto share = [](std::uint64_t a, std::uint64_t b) {
         return static_cast<double>(a) / static_cast<double>(std::max<std::uint64_t>(b, 1));
       };
-      hit_rate = share(stats.cached_lists, stats.lists);
-      bytes = share(stats.read_bytes, stats.entries);
+      hit_rate = share(stats.hits, stats.lists);
+      bytes = share(stats.bytes_read, stats.entries);
       entries = share(stats.entries - stats.cached_entries, stats.reads);
       depth = stats.mean_depth;
     }

@@ -13,6 +13,7 @@
 #include "cli.h"
 #include "fio.h"
 #include "generate.h"
+#include "rhizome/cache/process_memory.h"
 #include "rhizome/index/delta.h"
 #include "rhizome/index/ingest.h"
 #include "rhizome/storage/array_rules.h"
@@ -208,7 +209,7 @@ Result<Json> BenchCompact(const BenchCompactOptions& options, const JobControl& 
               {"puts_during", std::move(busy)},
               {"p99_ratio", slower},
               {"p99_target", 3},
-              {"peak_memory_bytes", PeakMemoryBytes()},
+              {"peak_memory_bytes", PeakResidentBytes()},
               {"machine", DescribeMachine(options.dir)}};
 }
 

@@ -1,4 +1,4 @@
-#include "rhizome/gnn/layers.h"
+#include "rhizome/gnn/conv_layer.h"
 
 #include <cmath>
 #include <random>

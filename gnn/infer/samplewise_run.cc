@@ -1,4 +1,4 @@
-#include "rhizome/gnn/samplewise_inference.h"
+#include "rhizome/gnn/samplewise_run.h"
 
 #include <fmt/format.h>
 
@@ -38,9 +38,9 @@ void ComputeBlock(const Minibatch& minibatch, const Block& block, const Model& m
 
 void AddCosts(const MinibatchCosts& costs, InferLayerReport& report) {
   report.chunk_requests += costs.rows_requested;
+  report.chunk_hits += costs.pool_hits;
   report.chunk_reads += costs.rows_read;
   report.bytes_read += costs.bytes_read;
-  report.hit_rate += static_cast<double>(costs.pool_hits);  // a count until the end
 }
 
 LoaderOptions MakeLoaderOptions(const Model& model, const Path& scratch,
@@ -55,8 +55,8 @@ LoaderOptions MakeLoaderOptions(const Model& model, const Path& scratch,
   loader.sampler.threads = options.threads;
   loader.features = options.features;
   loader.normalize = spec.normalize_features;
-  loader.policy = options.policy;
-  loader.cache_bytes = options.cache_bytes;
+  loader.policy = options.tuning.cache;
+  loader.cache_bytes = options.memory.cache_bytes;
   loader.superbatch = kSuperbatch;
   loader.scratch = scratch;
   return loader;
@@ -101,31 +101,31 @@ Status ComputeAll(const std::vector<Block>& blocks, Loader& loader, const Model&
 
 }  // namespace
 
-Result<LayerwiseResult> RunSamplewise(const GraphSnapshot& graph, const Model& model,
-                                      const ClassLabels* labels, const Path& scratch,
-                                      const LayerwiseOptions& options, const JobControl& control) {
+Result<LayerwiseResult> RunSamplewise(const LayerwiseInput& input, const LayerwiseOptions& options,
+                                      const JobControl& control) {
+  const GraphSnapshot& graph = input.graph;
   RHIZOME_ASSIGN_OR_RETURN(const auto features, graph.store().OpenArray(options.features));
-  RHIZOME_RETURN_IF_ERROR(CheckFeatures(features->entry(), model, graph));
-  RHIZOME_ASSIGN_OR_RETURN(const ArrayEntry entry, MakeOutputEntry(graph, model, options));
-  RHIZOME_ASSIGN_OR_RETURN(
-      const std::unique_ptr<LayerOutput> output,
-      LayerOutput::Create(graph.store().fs(), scratch / "output", entry, {}, options.writers));
+  RHIZOME_RETURN_IF_ERROR(CheckFeatures(features->entry(), input.model, graph));
+  const ArrayEntry& entry = options.output;
+  RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<LayerOutput> output,
+                           LayerOutput::Create(graph.store().fs(), input.scratch / "output", entry,
+                                               {}, options.memory.writers));
   std::vector<Block> blocks;
   for (const Block& block :
-       MakeBlocks(entry.rows, entry.chunk_rows, options.block_rows, output->done())) {
+       MakeBlocks(entry.rows, entry.chunk_rows, options.tuning.block_rows, output->done())) {
     for (const Block& part : SplitAtChunks(block.begin, block.end, entry.chunk_rows)) {
       blocks.push_back(part);
     }
   }
-  RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<Loader> loader,
-                           Loader::Open(graph, MakeLoaderOptions(model, scratch, options),
-                                        SeedsOfBlocks(graph, blocks), control));
+  RHIZOME_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Loader> loader,
+      Loader::Open(graph, MakeLoaderOptions(input.model, input.scratch, options),
+                   SeedsOfBlocks(graph, blocks), control));
   LayerwiseResult result;
   result.layers.resize(1);
   InferLayerReport& report = result.layers.front();
   RHIZOME_RETURN_IF_ERROR(
-      ComputeAll(blocks, *loader, model, labels, options, *output, report, control));
-  if (report.chunk_requests > 0) report.hit_rate /= static_cast<double>(report.chunk_requests);
+      ComputeAll(blocks, *loader, input.model, input.labels, options, *output, report, control));
   result.accuracy = output->accuracy();
   RHIZOME_ASSIGN_OR_RETURN(result.output, output->Finish());
   report.write_seconds = output->write_seconds();

@@ -1,4 +1,4 @@
-#include "rhizome/gnn/layerwise_inference.h"
+#include "rhizome/gnn/layerwise_run.h"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 #include "rhizome/cache/chunk_reader.h"
 #include "rhizome/cache/pass_cost.h"
 #include "rhizome/cache/pass_order.h"
-#include "rhizome/gnn/inference_layers.h"
 #include "rhizome/gnn/inference_workers.h"
 #include "rhizome/gnn/layer_pass.h"
+#include "rhizome/gnn/layer_plan.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/hash.h"
@@ -38,16 +38,10 @@ Result<Source> OpenWritten(FileSystem& fs, const WrittenArray& written) {
 /// The run of one job: its layers, and what was done of them before.
 class LayerwiseRun {
  public:
-  LayerwiseRun(const GraphSnapshot& graph, const Model& model, const ClassLabels* labels,
-               const ArrayEntry& features, const Path& scratch, InferenceLog* log,
+  /// `features`: the entry of the array that the first layer reads.
+  LayerwiseRun(const LayerwiseInput& input, const ArrayEntry& features,
                const LayerwiseOptions& options)
-      : graph_(graph),
-        model_(model),
-        labels_(labels),
-        scratch_(scratch),
-        log_(log),
-        options_(options),
-        layers_(graph, model, features, options) {}
+      : input_(input), options_(options), layers_(input.graph, input.model, features, options) {}
 
   Result<LayerwiseResult> Run(const JobControl& control) {
     result_.layers.resize(layers_.count());
@@ -56,7 +50,7 @@ class LayerwiseRun {
     const std::uint32_t first = FirstUnfinishedLayer();
     if (first > 0) {
       RHIZOME_RETURN_IF_ERROR(FindOrder(first - 1, control));
-      result_.resumed_chunks += log_->Finished(first - 1).size();
+      result_.resumed_chunks += input_.log->Finished(first - 1).size();
     }
     RHIZOME_ASSIGN_OR_RETURN(Source source, OpenSource(first));
     for (std::uint32_t layer = first; layer < layers_.count(); ++layer) {
@@ -73,24 +67,25 @@ class LayerwiseRun {
   }
 
   /// Chunks [begin, end) of a layer, of a job that another process runs.
-  Result<InferLayerReport> RunPart(std::uint32_t layer, std::uint64_t begin, std::uint64_t end,
-                                   ChunkProgress progress, const JobControl& control) {
+  Result<InferLayerReport> RunPart(const LayerPart& part, ChunkProgress progress,
+                                   const JobControl& control) {
     result_.layers.resize(layers_.count());
-    if (layer >= layers_.count() || end > layers_.Entry(layer).chunk_count()) {
+    const std::uint32_t layer = part.layer;
+    if (layer >= layers_.count() || part.end > layers_.Written(layer).chunk_count()) {
       return Fail(Status::InvalidArgument("a worker was given a task of another job"));
     }
     RHIZOME_RETURN_IF_ERROR(layers_.CountEdges());
     for (std::uint32_t known = layer == 0 ? 0 : layer - 1; known <= layer; ++known) {
-      if (!IsLast(known) && log_->Order(known) == nullptr) {
+      if (!IsLast(known) && input_.log->Order(known) == nullptr) {
         return Fail(Status::Corruption("inference log: a layer is begun, but not its order"));
       }
       RHIZOME_RETURN_IF_ERROR(FindOrder(known, control));
     }
     RHIZOME_ASSIGN_OR_RETURN(const Source source, OpenSource(layer));
     RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<LayerOutput> output,
-                             LayerOutput::Create(fs(), Folder(layer), layers_.Entry(layer),
-                                                 std::move(progress), options_.writers));
-    output->LeaveOthers(begin, end);
+                             LayerOutput::Create(fs(), Folder(layer), layers_.Written(layer),
+                                                 std::move(progress), options_.memory.writers));
+    output->LeaveOthers(part.begin, part.end);
     RHIZOME_ASSIGN_OR_RETURN(InferLayerReport report, RunPass(layer, source, *output, control));
     RHIZOME_RETURN_IF_ERROR(output->Complete());
     report.write_seconds = output->write_seconds();
@@ -99,26 +94,28 @@ class LayerwiseRun {
   }
 
  private:
-  FileSystem& fs() const { return graph_.store().fs(); }
-  Path Folder(std::uint32_t layer) const { return scratch_ / fmt::format("layer-{}", layer + 1); }
+  FileSystem& fs() const { return input_.graph.store().fs(); }
+  Path Folder(std::uint32_t layer) const {
+    return input_.scratch / fmt::format("layer-{}", layer + 1);
+  }
   Path OrderFile(std::uint32_t layer) const {
-    return scratch_ / fmt::format("order-{}", layer + 1);
+    return input_.scratch / fmt::format("order-{}", layer + 1);
   }
   bool IsLast(std::uint32_t layer) const { return layer + 1 == layers_.count(); }
 
   /// The last layer is run even when it is whole: its chunks are adopted, nothing is computed.
   std::uint32_t FirstUnfinishedLayer() const {
     std::uint32_t first = 0;
-    for (std::uint32_t layer = 0; log_ != nullptr && !IsLast(layer); ++layer) {
-      if (log_->Metadata(layer) != nullptr) first = layer + 1;
+    for (std::uint32_t layer = 0; input_.log != nullptr && !IsLast(layer); ++layer) {
+      if (input_.log->Metadata(layer) != nullptr) first = layer + 1;
     }
     return first;
   }
 
   /// As an earlier run chose it, whatever would be chosen now; else chooses and remembers.
   Status FindOrder(std::uint32_t layer, const JobControl& control) {
-    if (log_ == nullptr || IsLast(layer) || options_.targets) return Status::Ok();
-    if (const LoggedOrder* const logged = log_->Order(layer)) {
+    if (input_.log == nullptr || IsLast(layer) || options_.targets) return Status::Ok();
+    if (const LoggedOrder* const logged = input_.log->Order(layer)) {
       result_.layers[layer].layout = logged->rule;
       if (logged->rule == RowRuleName(RowRule::kStored)) return Status::Ok();
       RHIZOME_ASSIGN_OR_RETURN(RowOrder order, ReadOrder(OrderFile(layer), logged->xxh3));
@@ -133,10 +130,10 @@ class LayerwiseRun {
       const Status removed = fs().RemoveFile(OrderFile(layer));
       if (!removed.ok() && removed.code() != StatusCode::kNotFound) return removed;
       RHIZOME_RETURN_IF_ERROR(WriteWholeFile(fs(), OrderFile(layer), bytes));
-      RHIZOME_RETURN_IF_ERROR(fs().SyncDirectory(scratch_));
+      RHIZOME_RETURN_IF_ERROR(fs().SyncDirectory(input_.scratch));
       logged.xxh3 = Xxh3(bytes);
     }
-    RHIZOME_RETURN_IF_ERROR(log_->AppendOrder(layer, logged));
+    RHIZOME_RETURN_IF_ERROR(input_.log->AppendOrder(layer, logged));
     result_.layers[layer].layout = logged.rule;
     for (const OrderCost& cost : choice.costs) {
       result_.layers[layer].layouts.push_back({RowRuleName(cost.rule), cost.bytes});
@@ -146,7 +143,7 @@ class LayerwiseRun {
   }
 
   Result<RowOrder> ReadOrder(const Path& path, const Hash128& hash) const {
-    const std::uint64_t rows = graph_.vertex_count();
+    const std::uint64_t rows = input_.graph.vertex_count();
     RHIZOME_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
                              ReadWholeFile(fs(), path, rows * sizeof(std::uint32_t)));
     if (bytes.size() != rows * sizeof(std::uint32_t) || Xxh3(bytes) != hash) {
@@ -160,11 +157,11 @@ class LayerwiseRun {
 
   Result<Source> OpenSource(std::uint32_t first) {
     if (first == 0) {
-      RHIZOME_ASSIGN_OR_RETURN(auto array, graph_.store().OpenArray(options_.features));
+      RHIZOME_ASSIGN_OR_RETURN(auto array, input_.graph.store().OpenArray(options_.features));
       RHIZOME_ASSIGN_OR_RETURN(
           const FeatureDecoder decoder,
-          FeatureDecoder::Create(array->entry(), model_.shape().spec.normalize_features));
-      auto delta = DeltaRows::Of(graph_.Snapshot(), array->entry());
+          FeatureDecoder::Create(array->entry(), input_.model.shape().spec.normalize_features));
+      auto delta = DeltaRows::Of(input_.graph.Snapshot(), array->entry());
       return Source{.array = std::move(array), .decoder = decoder, .delta = std::move(delta)};
     }
     return OpenWritten(fs(), WrittenBefore(first - 1));
@@ -172,9 +169,10 @@ class LayerwiseRun {
 
   /// The array of a layer that is whole, as the log knows it.
   WrittenArray WrittenBefore(std::uint32_t layer) const {
-    WrittenArray written{
-        .root = Folder(layer), .arrays = {layers_.Entry(layer)}, .files = {*log_->Metadata(layer)}};
-    for (const auto& [chunk, finished] : log_->Finished(layer)) {
+    WrittenArray written{.root = Folder(layer),
+                         .arrays = {layers_.Written(layer)},
+                         .files = {*input_.log->Metadata(layer)}};
+    for (const auto& [chunk, finished] : input_.log->Finished(layer)) {
       written.files.push_back(finished.file);
     }
     std::sort(written.files.begin(), written.files.end(),
@@ -186,18 +184,18 @@ class LayerwiseRun {
     const bool written = !IsLast(layer) || options_.write_output;
     RHIZOME_ASSIGN_OR_RETURN(
         const std::unique_ptr<LayerOutput> output,
-        LayerOutput::Create(fs(), written ? Folder(layer) : Path(), layers_.Entry(layer),
-                            ChunkProgress::Of(log_, layer), options_.writers));
+        LayerOutput::Create(fs(), written ? Folder(layer) : Path(), layers_.Written(layer),
+                            ChunkProgress::Of(input_.log, layer), options_.memory.writers));
     result_.resumed_chunks += output->adopted_chunks();
     RHIZOME_ASSIGN_OR_RETURN(
         InferLayerReport report,
-        options_.workers == nullptr
+        input_.workers == nullptr
             ? RunPass(layer, source, *output, control)
-            : options_.workers->RunLayer(graph_, layer, *output, *log_, control));
+            : input_.workers->RunLayer(input_.graph, layer, *output, *input_.log, control));
     if (IsLast(layer)) result_.accuracy = output->accuracy();
     RHIZOME_ASSIGN_OR_RETURN(result_.output, output->Finish());
     RHIZOME_RETURN_IF_ERROR(LogMetadata(layer, result_.output));
-    if (options_.workers == nullptr) {
+    if (input_.workers == nullptr) {
       report.write_seconds = output->write_seconds();
       report.bytes_written = output->bytes_written();
     }
@@ -210,49 +208,35 @@ class LayerwiseRun {
   Result<InferLayerReport> RunPass(std::uint32_t layer, const Source& source, LayerOutput& output,
                                    const JobControl& control) {
     const bool last = IsLast(layer);
-    LayerPass pass({.graph = graph_,
-                    .model = model_,
-                    .labels = last ? labels_ : nullptr,
+    LayerPass pass({.graph = input_.graph,
+                    .model = input_.model,
+                    .labels = last ? input_.labels : nullptr,
                     .source = *source.array,
                     .decoder = source.decoder,
                     .delta = source.delta,
                     .layer = layer,
                     .last = last,
                     .scores = options_.scores,
-                    .planner = layers_.Planner(layer),
-                    .reader = layers_.Reader(layer),
-                    .block_rows = layers_.RowsOfBlock(layer),
-                    .block_edges = layers_.EdgesOfBlock(layer),
+                    .pass = layers_.Pass(layer),
                     .reads = layers_.TakeReads(layer)},
                    output);
     return pass.Run(control);
   }
 
   Status LogMetadata(std::uint32_t layer, const WrittenArray& written) {
-    if (log_ == nullptr || IsLast(layer)) return Status::Ok();
+    if (input_.log == nullptr || IsLast(layer)) return Status::Ok();
     const auto found =
         std::find_if(written.files.begin(), written.files.end(),
                      [](const FileEntry& file) { return file.path.ends_with("/zarr.json"); });
     RHIZOME_CHECK(found != written.files.end());
-    return log_->AppendMetadata(layer, *found);
+    return input_.log->AppendMetadata(layer, *found);
   }
 
-  const GraphSnapshot& graph_;
-  const Model& model_;
-  const ClassLabels* const labels_;
-  const Path scratch_;
-  InferenceLog* const log_;
+  const LayerwiseInput& input_;
   const LayerwiseOptions& options_;
-  Layers layers_;
+  LayerPlan layers_;
   LayerwiseResult result_;
 };
-
-Result<LayerwiseOptions> Complete(const GraphSnapshot& graph, const Model& model,
-                                  const LayerwiseOptions& options) {
-  LayerwiseOptions complete = options;
-  RHIZOME_ASSIGN_OR_RETURN(complete.output, MakeOutputEntry(graph, model, options));
-  return complete;
-}
 
 }  // namespace
 
@@ -270,56 +254,42 @@ Status CheckFeatures(const ArrayEntry& array, const Model& model, const GraphSna
   return Status::Ok();
 }
 
-Result<LayerwiseResult> RunLayerwise(const GraphSnapshot& graph, const Model& model,
-                                     const ClassLabels* labels, const Path& scratch,
-                                     InferenceLog* log, const LayerwiseOptions& options,
+Result<LayerwiseResult> RunLayerwise(const LayerwiseInput& input, const LayerwiseOptions& options,
                                      const JobControl& control) {
-  RHIZOME_ASSIGN_OR_RETURN(const LayerwiseOptions complete, Complete(graph, model, options));
-  RHIZOME_ASSIGN_OR_RETURN(const auto features, graph.store().OpenArray(options.features));
-  RHIZOME_RETURN_IF_ERROR(CheckFeatures(features->entry(), model, graph));
-  LayerwiseRun run(graph, model, labels, features->entry(), scratch, log, complete);
-  return run.Run(control);
+  RHIZOME_ASSIGN_OR_RETURN(const auto features, input.graph.store().OpenArray(options.features));
+  RHIZOME_RETURN_IF_ERROR(CheckFeatures(features->entry(), input.model, input.graph));
+  return LayerwiseRun(input, features->entry(), options).Run(control);
 }
 
-Result<InferLayerReport> RunLayerPart(const GraphSnapshot& graph, const Model& model,
-                                      const ClassLabels* labels, const Path& scratch,
-                                      InferenceLog& log, const LayerwiseOptions& options,
+Result<InferLayerReport> RunLayerPart(const LayerwiseInput& input, const LayerwiseOptions& options,
                                       const LayerPart& part, ChunkProgress progress,
                                       const JobControl& control) {
-  RHIZOME_ASSIGN_OR_RETURN(const LayerwiseOptions complete, Complete(graph, model, options));
-  RHIZOME_ASSIGN_OR_RETURN(const auto features, graph.store().OpenArray(options.features));
-  LayerwiseRun run(graph, model, labels, features->entry(), scratch, &log, complete);
-  return run.RunPart(part.layer, part.begin, part.end, std::move(progress), control);
+  RHIZOME_ASSIGN_OR_RETURN(const auto features, input.graph.store().OpenArray(options.features));
+  return LayerwiseRun(input, features->entry(), options)
+      .RunPart(part, std::move(progress), control);
 }
 
 Result<std::vector<LayerReads>> PlanLayerwise(const GraphSnapshot& graph, const Model& model,
-                                              const ArrayEntry& features,
                                               const LayerwiseOptions& options,
                                               const JobControl& control) {
-  RHIZOME_ASSIGN_OR_RETURN(const LayerwiseOptions complete, Complete(graph, model, options));
-  Layers layers(graph, model, features, complete);
+  RHIZOME_ASSIGN_OR_RETURN(const auto features, graph.store().OpenArray(options.features));
+  LayerPlan layers(graph, model, features->entry(), options);
   RHIZOME_RETURN_IF_ERROR(layers.CountEdges());
   std::vector<LayerReads> plans;
   for (std::uint32_t layer = 0; layer < layers.count(); ++layer) {
     RHIZOME_ASSIGN_OR_RETURN(OrderChoice choice, layers.Choose(layer, control));
-    const RowRule layout = choice.rule;
+    LayerReads plan{.source = layers.SourceOf(layer), .layout = choice.rule};
     layers.SetChoice(layer, std::move(choice));
-    const ArrayEntry output = layers.Entry(layer);
-    LayerReads plan{.source = layers.SourceOf(layer), .layout = layout};
-    const std::uint64_t chunk_rows = plan.source.chunk_rows;
-    plan.chunks = (graph.vertex_count() + chunk_rows - 1) / chunk_rows;
-    plan.cache_chunks = std::min(layers.CacheChunks(layer), plan.chunks);
+    const PassReads pass = layers.Pass(layer);
+    plan.chunks = ChunksOf(graph.vertex_count(), plan.source.chunk_rows);
+    plan.cache_chunks = std::min(pass.cache_chunks(), plan.chunks);
     std::optional<BlockReads> reads = layers.TakeReads(layer);
     if (!reads) {
-      const std::vector<bool> none_done(output.chunk_count(), false);
-      const std::vector<Block> blocks =
-          BlocksOfLayer(output, layers.Planner(layer), layers.RowsOfBlock(layer),
-                        layers.EdgesOfBlock(layer), none_done);
-      RHIZOME_ASSIGN_OR_RETURN(reads, PlanReads(graph, layers.Planner(layer), blocks, control));
+      RHIZOME_ASSIGN_OR_RETURN(reads,
+                               PlanPassReads(graph, pass, layers.Written(layer).rows, control));
     }
     plan.requests = reads->trace.keys.size();
-    plan.reads = CountReads(ChunkReader::PolicySteps(std::move(reads->trace), layers.Reader(layer)),
-                            plan.chunks, complete.policy, plan.cache_chunks);
+    plan.reads = CountPassReads(pass, std::move(reads->trace), plan.chunks);
     plans.push_back(std::move(plan));
   }
   return plans;

@@ -12,8 +12,4 @@ namespace rhizome::inline internal {
 /// Errors: see GnnEntry; kAlreadyExists, the store has an array of that name.
 Result<InferReport> InferArray(const InferOptions& options, const JobControl& control);
 
-/// The verb `plan infer`: what InferArray would read. Errors: those of InferArray before it
-/// computes.
-Result<InferPlan> PlanInference(const InferOptions& options, const JobControl& control);
-
 }  // namespace rhizome::inline internal

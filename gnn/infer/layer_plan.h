@@ -5,26 +5,24 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/cache/block_plan.h"
-#include "rhizome/cache/chunk_reader.h"
 #include "rhizome/cache/pass_order.h"
 #include "rhizome/cache/row_order.h"
-#include "rhizome/gnn/layerwise_inference.h"
+#include "rhizome/gnn/layer_sizes.h"
 
 namespace rhizome::inline internal {
 
-/// What the layers of a job are, whether they are run or only counted: what each reads and writes,
-/// in which order and in which pieces. Orders are those of the arrays that the layers write; of the
-/// last one nothing, unless it has some rows only. Threads: one at a time. Ownership: borrows all.
-class Layers {
+/// The layers of a job, whether they are run or only counted: what each reads and writes, in which
+/// order and in which pieces. Orders are those of the arrays that the layers write; of the last one
+/// nothing, unless it has some rows only. Threads: one at a time. Ownership: borrows all.
+class LayerPlan {
  public:
-  Layers(const GraphSnapshot& graph, const Model& model, const ArrayEntry& features,
-         const LayerwiseOptions& options)
+  LayerPlan(const GraphSnapshot& graph, const Model& model, const ArrayEntry& features,
+            const LayerwiseOptions& options)
       : graph_(graph),
-        model_(model),
         features_(features),
         options_(options),
-        orders_(model.shape().spec.layers),
+        sizes_(graph, model, options),
+        orders_(sizes_.layers()),
         reads_(orders_.size()) {}
 
   /// Before anything is planned.
@@ -46,24 +44,17 @@ class Layers {
   }
 
   std::uint32_t count() const { return static_cast<std::uint32_t>(orders_.size()); }
-  const RowOrder& order(std::uint32_t layer) const { return orders_[layer]; }
-  ArrayEntry Entry(std::uint32_t layer) const;
+  ArrayEntry Written(std::uint32_t layer) const;
   ArrayEntry SourceOf(std::uint32_t layer) const;
-  std::uint64_t CacheChunks(std::uint32_t layer) const;
 
-  BlockPlannerOptions Planner(std::uint32_t layer) const;
-  std::uint64_t RowsOfBlock(std::uint32_t layer) const;
-  std::uint64_t EdgesOfBlock(std::uint32_t layer) const;
-  ChunkReaderOptions Reader(std::uint32_t layer) const;
+  /// Borrows from this.
+  PassReads Pass(std::uint32_t layer) const;
 
  private:
-  PassDrawOptions Draw(std::uint32_t layer) const;
-  PassReads Reads(std::uint32_t layer) const;
-
   const GraphSnapshot& graph_;
-  const Model& model_;
   const ArrayEntry features_;
   const LayerwiseOptions& options_;
+  const LayerSizes sizes_;
   std::vector<RowOrder> orders_;
   std::vector<std::optional<BlockReads>> reads_;
   std::vector<std::uint32_t> degrees_;  // [rows]; none without edges

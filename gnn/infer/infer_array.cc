@@ -1,0 +1,165 @@
+#include "rhizome/gnn/infer_array.h"
+
+#include <fmt/format.h>
+
+#include <numeric>
+
+#include "rhizome/cache/job_scratch.h"
+#include "rhizome/cache/process_memory.h"
+#include "rhizome/cache/simd.h"
+#include "rhizome/cache/work_clock.h"
+#include "rhizome/gnn/ignored_facts.h"
+#include "rhizome/gnn/inference_job.h"
+#include "rhizome/gnn/inference_memory.h"
+#include "rhizome/gnn/inference_workers.h"
+#include "rhizome/gnn/torch_threads.h"
+#include "rhizome/index/publish_array.h"
+#include "rhizome/storage/array_change.h"
+
+namespace rhizome::inline internal {
+namespace {
+
+Status CheckMode(const InferOptions& options) {
+  if (options.mode == InferMode::kSamplewise) {
+    if (options.resume) return Status::InvalidArgument("--resume works in layerwise mode only");
+    if (options.incremental) {
+      return Status::InvalidArgument("--incremental works in layerwise mode only");
+    }
+    if (options.topology == TopologyPlace::kDirect) {
+      return Status::InvalidArgument("--topology direct works in layerwise mode only");
+    }
+    if (options.workers.count != 0) {
+      return Status::InvalidArgument("--workers work in layerwise mode only");
+    }
+  }
+  if (options.workers.count != 0 && options.incremental) {
+    return Status::InvalidArgument("--workers and --incremental do not go together");
+  }
+  return Status::Ok();
+}
+
+/// Publishes the result as the options say, in the generation that is current by now. Returns the
+/// array as users write it: emb, or emb@3.
+Result<std::string> Publish(const Store& store, const InferOptions& options,
+                            const ArraySource& source, const JobControl& control) {
+  std::string name = options.out;
+  const auto steps = [&](ArrayChange& change, const ArraySource& moved) -> Status {
+    if (!options.new_version && !options.live && options.keep == 0) {
+      RHIZOME_RETURN_IF_ERROR(change.Add(moved));
+      return Status::Ok();
+    }
+    RHIZOME_ASSIGN_OR_RETURN(const std::string stored, change.AddVersion(moved, options.out));
+    const std::uint64_t version = SplitVersion(stored)->second;
+    name = fmt::format("{}@{}", options.out, version);
+    if (options.live) RHIZOME_RETURN_IF_ERROR(change.SetAlias(options.out, kLiveAlias, version));
+    if (options.keep > 0) RHIZOME_RETURN_IF_ERROR(change.KeepNewest(options.out, options.keep));
+    return Status::Ok();
+  };
+  RHIZOME_RETURN_IF_ERROR(PublishMade(options.store, {store, source}, control, steps));
+  return name;
+}
+
+/// The processes of the job, if it has others.
+Result<std::unique_ptr<InferenceWorkers>> StartWorkers(const InferOptions& options,
+                                                       std::uint64_t base_bytes) {
+  if (options.workers.count == 0) return std::unique_ptr<InferenceWorkers>();
+  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t bytes, WorkerBytes(options, base_bytes));
+  std::vector<std::string> command = options.workers.command;
+  command.push_back(fmt::format("{}", bytes));
+  return InferenceWorkers::Start(command, options.workers.count);
+}
+
+/// Of a job that finds its array published: a run before it was killed after that, or it was
+/// started twice. Whatever that run left goes.
+InferReport PublishedBefore(const InferenceJob& job) {
+  static_cast<void>(
+      JobScratch::Open(job.store(), job.ScratchName(), JobScratch::Leftovers::kRemove));
+  InferReport report;
+  report.vertices = job.graph().vertex_count();
+  report.array = *job.published();
+  report.published_before = true;
+  return report;
+}
+
+InferReport MakeReport(const LayerwiseResult& result, const InferenceJob& job,
+                       const WorkClock& clock) {
+  InferReport report;
+  report.layers = result.layers;
+  report.vertices = job.graph().vertex_count();
+  report.seconds = clock.seconds();
+  report.cpu_seconds = clock.cpu_seconds();
+  report.vertices_per_second =
+      static_cast<double>(report.vertices) / std::max(report.seconds, 1e-9);
+  report.valid_accuracy = result.accuracy.Of(Split::kValid);
+  report.test_accuracy = result.accuracy.Of(Split::kTest);
+  report.resumed_chunks = result.resumed_chunks;
+  report.list_reads = job.list_reads();
+  return report;
+}
+
+/// What the processes of the job took.
+void AddMemory(const InferenceWorkers* workers, std::uint64_t base_bytes, InferReport& report) {
+  report.base_memory_bytes = base_bytes;
+  report.own_peak_memory_bytes = PeakResidentBytes();
+  if (workers != nullptr) report.worker_peak_memory_bytes = workers->PeakBytes();
+  report.peak_memory_bytes =
+      std::accumulate(report.worker_peak_memory_bytes.begin(),
+                      report.worker_peak_memory_bytes.end(), report.own_peak_memory_bytes);
+}
+
+Result<InferReport> InferAndPublish(const InferOptions& options, std::uint64_t base_bytes,
+                                    const JobControl& control) {
+  const WorkClock clock;
+  RHIZOME_ASSIGN_OR_RETURN(const auto job, InferenceJob::Open(options, InferRole::kMaker));
+  if (job->published()) {
+    InferReport report = PublishedBefore(*job);
+    AddMemory(nullptr, base_bytes, report);
+    return report;
+  }
+  std::vector<std::string> ignored;
+  if (!job->model().shape().spec.no_edges) ignored = IgnoredFacts(job->graph());
+  TellIgnored(ignored, options.note);
+  RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<JobScratch> scratch,
+                           JobScratch::Open(job->store(), job->ScratchName(),
+                                            options.resume ? JobScratch::Leftovers::kKeep
+                                                           : JobScratch::Leftovers::kRemove));
+  // Whatever stops a layerwise run, what it finished can be resumed.
+  if (options.mode == InferMode::kLayerwise) scratch->Keep();
+  RHIZOME_ASSIGN_OR_RETURN(const auto workers, StartWorkers(options, base_bytes));
+  RHIZOME_RETURN_IF_ERROR(job->Prepare(base_bytes, control));
+  RHIZOME_ASSIGN_OR_RETURN(const IncrementalPlan incremental, job->FindBase());
+  const IncrementalBase* const base = incremental.base ? &*incremental.base : nullptr;
+  RHIZOME_ASSIGN_OR_RETURN(const LayerwiseResult result,
+                           job->Run(scratch->folder(), base, workers.get(), control));
+  RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
+  RHIZOME_ASSIGN_OR_RETURN(
+      const std::string published,
+      Publish(job->store(), options,
+              {result.output.arrays, result.output.root, result.output.files}, control));
+  scratch->RemoveAtEnd();
+  InferReport report = MakeReport(result, *job, clock);
+  report.array = published;
+  report.kept = base == nullptr ? 0 : report.vertices - base->stale.size();
+  report.full_because = incremental.full_because;
+  report.ignored = std::move(ignored);
+  AddMemory(workers.get(), base_bytes, report);
+  return report;
+}
+
+}  // namespace
+
+Result<InferReport> InferArray(const InferOptions& given, const JobControl& control) {
+  InferOptions options = given;
+  if (options.incremental) options.new_version = true;
+  const std::uint64_t base_bytes = ResidentBytes();
+  RHIZOME_RETURN_IF_ERROR(CheckMode(options));
+  RHIZOME_RETURN_IF_ERROR(CheckSimdSetting());
+  SetTorchThreads(options.threads);
+  RHIZOME_ASSIGN_OR_RETURN(InferReport report, InferAndPublish(options, base_bytes, control));
+  // They could not go while the job itself read the store.
+  if (options.keep > 0)
+    static_cast<void>(ArrayChange::RemoveDropped(FileSystem::Posix(), options.store));
+  return report;
+}
+
+}  // namespace rhizome::inline internal

@@ -1,0 +1,49 @@
+#include "rhizome/gnn/infer_worker.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "rhizome/cache/process_memory.h"
+#include "rhizome/cache/simd.h"
+#include "rhizome/gnn/inference_job.h"
+#include "rhizome/gnn/inference_workers.h"
+#include "rhizome/gnn/torch_threads.h"
+
+namespace rhizome::inline internal {
+namespace {
+
+/// What one worker is given to do with.
+InferOptions OfWorker(InferOptions options, std::uint64_t memory_bytes) {
+  options.memory_bytes = memory_bytes;
+  options.threads =
+      std::max<std::uint32_t>(options.threads / std::max(options.workers.count, 1U), 1);
+  return options;
+}
+
+Result<std::unique_ptr<InferenceJob>> OpenPrepared(const InferOptions& options,
+                                                   std::uint64_t base_bytes,
+                                                   const JobControl& control) {
+  RHIZOME_ASSIGN_OR_RETURN(auto job, InferenceJob::Open(options, InferRole::kWorker));
+  RHIZOME_RETURN_IF_ERROR(job->Prepare(base_bytes, control));
+  return job;
+}
+
+}  // namespace
+
+Status ServeInfer(const InferOptions& given, std::uint64_t memory_bytes,
+                  const JobControl& control) {
+  const std::uint64_t base_bytes = ResidentBytes();
+  RHIZOME_RETURN_IF_ERROR(CheckSimdSetting());
+  const InferOptions options = OfWorker(given, memory_bytes);
+  SetTorchThreads(options.threads);
+  const Result<std::unique_ptr<InferenceJob>> job = OpenPrepared(options, base_bytes, control);
+  static_cast<void>(ServeInference(
+      [&](const WorkerTask& task, ChunkProgress progress) -> Result<InferLayerReport> {
+        if (!job) return Fail(job.error());
+        return (*job)->RunPart({task.stage, task.begin, task.end}, std::move(progress), control);
+      }));
+  return Status::Ok();
+}
+
+}  // namespace rhizome::inline internal

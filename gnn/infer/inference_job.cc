@@ -1,0 +1,271 @@
+#include "rhizome/gnn/inference_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "rhizome/cache/job_scratch.h"
+#include "rhizome/gnn/inference_memory.h"
+#include "rhizome/gnn/layer_sizes.h"
+#include "rhizome/gnn/samplewise_run.h"
+#include "rhizome/storage/array_change.h"
+#include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/hash.h"
+
+namespace rhizome::inline internal {
+namespace {
+
+Status CheckOutput(const Store& store, const InferOptions& options) {
+  RHIZOME_RETURN_IF_ERROR(CheckNewArrayName(options.out));
+  if (store.manifest().FindArray(options.out) != nullptr && !options.new_version) {
+    return Status::AlreadyExists(
+        fmt::format("the store has an array {} already; choose another name for --out, or "
+                    "--new-version",
+                    options.out));
+  }
+  return Status::Ok();
+}
+
+/// Of the files that a job leaves.
+constexpr int kLogFormat = 4;
+
+/// How far a change reaches; see ArrayOrigin.
+std::uint32_t Hops(const ModelShape& shape) {
+  return shape.spec.layers + (shape.spec.kind == ModelKind::kGcn ? 1 : 0);
+}
+
+/// Of a snapshot "generation 1 version 2 sequence 3" all but the version, which counts arrays.
+std::string WithoutVersion(std::string_view snapshot) {
+  const std::size_t begin = snapshot.find(" version ");
+  const std::size_t end = snapshot.find(" sequence ");
+  if (begin == snapshot.npos || end == snapshot.npos || end < begin) return std::string(snapshot);
+  return std::string(snapshot.substr(0, begin)) + std::string(snapshot.substr(end));
+}
+
+bool ListsAreRead(const InferOptions& options, const Model& model) {
+  return options.topology == TopologyPlace::kDirect && !model.shape().spec.no_edges;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<InferenceJob>> InferenceJob::Open(const InferOptions& options,
+                                                         InferRole role) {
+  std::unique_ptr<InferenceJob> job(new InferenceJob(options, role));
+  FileSystem& fs = FileSystem::Posix();
+  RHIZOME_ASSIGN_OR_RETURN(job->store_, Store::Open(fs, options.store, Store::Mode::kRead,
+                                                    {.scratch = options.scratch}));
+  const bool makes = role == InferRole::kMaker;
+  const Status output = makes ? CheckOutput(*job->store_, options) : Status::Ok();
+  // A run that is resumed may have come to its end.
+  const bool may_be_there = options.resume && output.code() == StatusCode::kAlreadyExists;
+  if (!may_be_there) RHIZOME_RETURN_IF_ERROR(output);
+  auto model_file = LoadSafetensors(fs, options.model_file);
+  if (!model_file) return Fail(OfNamedFile(model_file.error(), options.model_file));
+  job->model_file_ = *std::move(model_file);
+  Result<Model> model = Model::FromFile(job->model_file_.file);
+  if (!model)
+    return Fail(
+        OfNamedFile(model.error().WithContext(options.model_file.string()), options.model_file));
+  job->model_ = *std::move(model);
+  // Of a store that stays as it is: a graph that may change is slower to ask.
+  RHIZOME_ASSIGN_OR_RETURN(
+      job->graph_, Graph::Open(std::as_const(*job->store_), {.topology = options.topology}));
+  RHIZOME_ASSIGN_OR_RETURN(const auto features, job->store_->OpenArray(options.features));
+  RHIZOME_RETURN_IF_ERROR(CheckFeatures(features->entry(), *job->model_, *job->graph_));
+  if (options.resume && makes) job->published_ = job->FindPublished();
+  if (may_be_there && !job->published_) return Fail(output);
+  const Manifest& manifest = job->store_->manifest();
+  if (manifest.FindArray(options.labels) != nullptr &&
+      manifest.FindArray(options.split) != nullptr) {
+    RHIZOME_ASSIGN_OR_RETURN(job->labels_, ReadLabels(*job->graph_, options.labels, options.split));
+  }
+  return job;
+}
+
+/// What a reader of the array may want to know about where it came from.
+std::vector<std::pair<std::string, std::string>> InferenceJob::Attributes() const {
+  std::string fanout = "all";
+  for (std::size_t i = 0; i < options_.fanouts.size(); ++i) {
+    const std::string one =
+        options_.fanouts[i] == kAllNeighbors ? "all" : fmt::format("{}", options_.fanouts[i]);
+    fanout = i == 0 ? one : fanout + "," + one;
+  }
+  const Manifest& manifest = store_->manifest();
+  return {
+      {"made_by", options_.mode == InferMode::kLayerwise ? "infer layerwise" : "infer samplewise"},
+      {"content", options_.scores ? "class scores" : "embeddings"},
+      {"model_xxh3", ToHex(model_file_.hash)},
+      {"features", options_.features},
+      {"features_id", fmt::format("{}", manifest.FindArray(options_.features)->array_id)},
+      {kVerticesFact, fmt::format("{}", graph_->vertex_count())},
+      {"hops", fmt::format("{}", Hops(model_->shape()))},
+      {"fanout", fanout},
+      {"seed", fmt::format("{}", options_.seed)},
+      {"snapshot", fmt::format("generation {} version {} sequence {}", manifest.generation,
+                               manifest.version, graph_->sequence())}};
+}
+
+/// The newest version of the array that is to be made, as users write it, if it is what this job
+/// would make, of the same commit.
+std::optional<std::string> InferenceJob::FindPublished() const {
+  const Manifest& manifest = store_->manifest();
+  const ArrayEntry* const there = NewestOf(manifest, options_.out);
+  if (there == nullptr) return std::nullopt;
+  for (const auto& [name, value] : Attributes()) {
+    const std::string_view found = FactOf(*there, name);
+    if (name == "snapshot" ? WithoutVersion(found) != WithoutVersion(value) : found != value)
+      return std::nullopt;
+  }
+  if (there->codec.kind != options_.codec.kind || there->codec.level != options_.codec.level)
+    return std::nullopt;
+  const auto version = SplitVersion(there->name);
+  if (version.has_value() != (options_.new_version || options_.live || options_.keep > 0))
+    return std::nullopt;
+  if (!version) return there->name;
+  const std::string live = fmt::format("{}@{}", options_.out, kLiveAlias);
+  if (options_.live && manifest.FindArray(live) != there) return std::nullopt;
+  return fmt::format("{}@{}", options_.out, version->second);
+}
+
+/// All that the result's bytes depend on; a killed run is continued only where it is equal.
+/// `base`: of an incremental run.
+std::string InferenceJob::Describe(const IncrementalBase* base) const {
+  const Manifest& manifest = store_->manifest();
+  nlohmann::json files = nlohmann::json::array();
+  const ArrayEntry* features = manifest.FindArray(options_.features);  // perhaps of a version
+  const std::string folder = ArrayFolder(features->name) + "/";
+  for (const FileEntry& file : manifest.files) {
+    if (file.path.starts_with(folder)) files.push_back(ToHex(file.xxh3));
+  }
+  const std::string all = files.dump();
+  const nlohmann::json description = {
+      {"job", "infer"},
+      {"format", kLogFormat},
+      {"generation", manifest.generation},
+      {"sequence", graph_->sequence()},
+      {"features", options_.features},
+      {"features_xxh3", ToHex(Xxh3(std::as_bytes(std::span(all))))},
+      {"model_xxh3", ToHex(model_file_.hash)},
+      {"fanouts", options_.fanouts},
+      {"chunk_rows", options_.chunk_rows},
+      {"inner_rows", options_.inner_rows},
+      {"seed", options_.seed},
+      {"scores", options_.scores},
+      {"base", base == nullptr ? "" : base->name},
+      {"base_id", base == nullptr ? 0 : base->array->entry().array_id},
+      {"labels", labels_ ? options_.labels + "/" + options_.split : ""},
+      {"codec", std::string(CodecName(options_.codec.kind))},
+      {"level", options_.codec.level}};
+  return description.dump();
+}
+
+Status InferenceJob::Prepare(std::uint64_t base_bytes, const JobControl& control) {
+  LayerwiseOptions& made = layerwise_;
+  made.features = options_.features;
+  made.fanouts = options_.fanouts;
+  made.output.name = options_.out;
+  made.output.codec = options_.codec;
+  made.output.inner_rows = options_.inner_rows;
+  made.output.attributes = Attributes();
+  made.output.array_id = NewArrayId(store_->id(), store_->manifest(), "infer " + options_.out);
+  made.scores = options_.scores;
+  made.chunk_rows = options_.chunk_rows;
+  made.seed = options_.seed;
+  made.threads = std::max<std::uint32_t>(options_.threads, 1);
+  made.tuning = options_.tuning;
+  // What the page cache holds counts where memory is bounded.
+  made.direct = options_.memory_bytes != 0;
+  RHIZOME_ASSIGN_OR_RETURN(made.output, MakeOutputEntry(*graph_, *model_, made));
+  const bool lists_are_read = ListsAreRead(options_, *model_);
+  // A worker tells of its chunks in their order.
+  RHIZOME_ASSIGN_OR_RETURN(const InferMemory memory,
+                           DivideMemory({.graph = *graph_,
+                                         .model = *model_,
+                                         .options = options_,
+                                         .layerwise = made,
+                                         .lists_are_read = lists_are_read,
+                                         .one_writer = role_ == InferRole::kWorker,
+                                         .base_bytes = base_bytes}));
+  made.memory = memory.layers;
+  made.tuning.block_rows = memory.block_rows;
+  if (!lists_are_read) return Status::Ok();
+  RHIZOME_ASSIGN_OR_RETURN(lists_, ListsOnDisk::Open(*graph_, memory.neighbor_cache_bytes, {},
+                                                     options_.tuning.io, control));
+  made.neighbors = lists_->source();
+  return Status::Ok();
+}
+
+Result<IncrementalPlan> InferenceJob::FindBase() const {
+  if (!options_.incremental) return IncrementalPlan{};
+  return PlanIncremental(*graph_, layerwise_.output);
+}
+
+LayerwiseInput InferenceJob::Input(const Path& scratch, InferenceLog* log) const {
+  return {.graph = *graph_,
+          .model = *model_,
+          .labels = labels_ ? &*labels_ : nullptr,
+          .scratch = scratch,
+          .log = log};
+}
+
+Result<LayerwiseResult> InferenceJob::Run(const Path& scratch, const IncrementalBase* base,
+                                          InferenceWorkers* workers,
+                                          const JobControl& control) const {
+  LayerwiseInput input = Input(scratch, nullptr);
+  if (options_.mode == InferMode::kSamplewise) return RunSamplewise(input, layerwise_, control);
+  RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<InferenceLog> log,
+                           InferenceLog::Open(store_->fs(), scratch / "LOG", Describe(base)));
+  input.log = log.get();
+  input.workers = workers;
+  return base == nullptr ? RunLayerwise(input, layerwise_, control)
+                         : RunIncremental(*base, input, control);
+}
+
+/// Computes what may have changed, in layers of those vertices alone, and writes it and the rest.
+Result<LayerwiseResult> InferenceJob::RunIncremental(const IncrementalBase& base,
+                                                     const LayerwiseInput& input,
+                                                     const JobControl& control) const {
+  LayerwiseResult result;
+  if (base.stale.empty()) {
+    result.layers.resize(model_->shape().spec.layers);
+  } else {
+    LayerwiseOptions stale_only = layerwise_;
+    stale_only.targets = base.stale;
+    LayerwiseInput unlabelled = input;
+    unlabelled.labels = nullptr;
+    RHIZOME_ASSIGN_OR_RETURN(result, RunLayerwise(unlabelled, stale_only, control));
+  }
+  RHIZOME_ASSIGN_OR_RETURN(
+      MergedArray merged,
+      MergeIncremental({.graph = *graph_,
+                        .model = *model_,
+                        .labels = input.labels,
+                        .scores = layerwise_.scores,
+                        .layer = model_->shape().spec.layers,
+                        .output = layerwise_.output},
+                       base, result.output, input.scratch / "merged", input.log, control));
+  result.output = std::move(merged.written);
+  result.accuracy = merged.accuracy;
+  result.resumed_chunks += merged.resumed_chunks;
+  return result;
+}
+
+Result<InferLayerReport> InferenceJob::RunPart(const LayerPart& part, ChunkProgress progress,
+                                               const JobControl& control) const {
+  const Path scratch = JobScratch::FolderOf(*store_, ScratchName());
+  auto log = InferenceLog::Read(store_->fs(), scratch / "LOG", Describe(nullptr));
+  if (!log && log.error().code() == StatusCode::kInvalidArgument) {
+    return Fail(Status::Busy("the store was written to while workers started; run it again"));
+  }
+  if (!log) return Fail(log.error());
+  return RunLayerPart(Input(scratch, log->get()), layerwise_, part, std::move(progress), control);
+}
+
+std::optional<ListReadsReport> InferenceJob::list_reads() const {
+  if (lists_ == nullptr) return std::nullopt;
+  return lists_->report();
+}
+
+}  // namespace rhizome::inline internal

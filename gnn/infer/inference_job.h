@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "rhizome/cache/lists_on_disk.h"
+#include "rhizome/cache/safetensors.h"
+#include "rhizome/gnn/incremental.h"
+#include "rhizome/gnn/infer_options.h"
+#include "rhizome/gnn/layerwise_run.h"
+#include "rhizome/gnn/model.h"
+#include "rhizome/index/graph.h"
+
+namespace rhizome::inline internal {
+
+/// What a process opens a job for: to make its array, to compute chunks for the process that does,
+/// or to count what that would read.
+enum class InferRole : std::uint8_t { kMaker, kWorker, kPlan };
+
+/// An inference job: what it works on, open, and how it uses memory; what the verb `infer`, its
+/// plan and its workers have in common. Threads: one at a time.
+class InferenceJob {
+ public:
+  /// Opens store, graph, model and labels. Errors: those of each; kInvalidArgument, arrays that do
+  /// not fit the model; of a maker kAlreadyExists, the store has an array of that name.
+  static Result<std::unique_ptr<InferenceJob>> Open(const InferOptions& options, InferRole role);
+
+  const InferOptions& options() const { return options_; }
+  const Store& store() const { return *store_; }
+  const GraphSnapshot& graph() const { return *graph_; }
+  const Model& model() const { return *model_; }
+
+  /// Of a maker: the array as users write it (emb, or emb@3), where options.resume finds that a run
+  /// before has published just what this one would make.
+  const std::optional<std::string>& published() const { return published_; }
+
+  /// The job's folder in a store's scratch.
+  std::string ScratchName() const { return "infer-" + options_.out; }
+
+  /// Divides options.memory_bytes beyond `base_bytes`, and opens lists that are on disk. Before
+  /// what follows. Errors: kOutOfMemory, saying how much is needed; those of ListsOnDisk::Open.
+  Status Prepare(std::uint64_t base_bytes, const JobControl& control);
+
+  const LayerwiseOptions& layerwise() const { return layerwise_; }
+
+  /// What an incremental run begins with, if it is one and can be.
+  Result<IncrementalPlan> FindBase() const;
+
+  /// Computes the array below `scratch`: what differs from `base`, or, without one, all of it.
+  /// `workers`: null, or those that compute the chunks. Errors: those of RunLayerwise,
+  /// RunSamplewise and MergeIncremental.
+  Result<LayerwiseResult> Run(const Path& scratch, const IncrementalBase* base,
+                              InferenceWorkers* workers, const JobControl& control) const;
+
+  /// Of a worker: a part of the job whose maker runs. Errors: those of RunLayerPart; kBusy, the
+  /// store is another than the maker's by now.
+  Result<InferLayerReport> RunPart(const LayerPart& part, ChunkProgress progress,
+                                   const JobControl& control) const;
+
+  /// How lists on disk were read; nothing where they are in memory.
+  std::optional<ListReadsReport> list_reads() const;
+
+ private:
+  InferenceJob(const InferOptions& options, InferRole role) : options_(options), role_(role) {}
+  std::vector<std::pair<std::string, std::string>> Attributes() const;
+  std::optional<std::string> FindPublished() const;
+  std::string Describe(const IncrementalBase* base) const;
+  LayerwiseInput Input(const Path& scratch, InferenceLog* log) const;
+  Result<LayerwiseResult> RunIncremental(const IncrementalBase& base, const LayerwiseInput& input,
+                                         const JobControl& control) const;
+
+  const InferOptions options_;
+  const InferRole role_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<GraphSnapshot> graph_;
+  LoadedTensorFile model_file_;
+  std::optional<Model> model_;
+  std::optional<ClassLabels> labels_;
+  std::optional<std::string> published_;
+  std::unique_ptr<ListsOnDisk> lists_;  // null: in memory
+  LayerwiseOptions layerwise_;
+};
+
+}  // namespace rhizome::inline internal

@@ -1,0 +1,161 @@
+#include "rhizome/gnn/inference_memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rhizome/cache/block_plan.h"
+#include "rhizome/cache/layer_output.h"
+#include "rhizome/cache/lists_on_disk.h"
+#include "rhizome/cache/memory_plan.h"
+#include "rhizome/cache/neighbor_cache.h"
+#include "rhizome/cache/process_memory.h"
+#include "rhizome/gnn/layer_sizes.h"
+#include "rhizome/storage/bytes_left.h"
+
+namespace rhizome::inline internal {
+namespace {
+
+/// Memory for what libtorch and the allocator take when they first work.
+constexpr std::uint64_t kInferSlackBytes = std::uint64_t{48} << 20;
+
+/// Of what --memory leaves, the shares of the stage and of what is read ahead of it: not less, and
+/// not more, which without a limit they take. A stage that stays in the processor's cache is no
+/// slower than a larger one. And what a block takes without a limit.
+constexpr std::uint64_t kStageShare = 16;
+constexpr std::uint64_t kDefaultStageBytes = std::uint64_t{16} << 20;
+constexpr std::uint64_t kLeastStageBytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t kAheadShare = 32;
+constexpr std::uint64_t kDefaultAheadBytes = std::uint64_t{16} << 20;
+constexpr std::uint64_t kLeastAheadBytes = std::uint64_t{4} << 20;
+constexpr std::uint64_t kDefaultBlockBytes = std::uint64_t{512} << 20;
+constexpr std::uint64_t kLeastCacheShare = 4;
+constexpr std::uint64_t kSamplewiseBlockRows = 1024;
+
+/// Threads that encode and write, and the share of memory that all but the first may take.
+constexpr std::uint32_t kMostWriters = 4;
+constexpr std::uint64_t kWriterShare = 6;
+
+/// The most below `limit` that fits, to a MiB, if less always does; or 0.
+template <typename Fits>
+std::uint64_t MostThatFits(std::uint64_t limit, const Fits& fits) {
+  std::uint64_t most = 0;
+  while (limit - most > (std::uint64_t{1} << 20)) {
+    const std::uint64_t middle = most + (limit - most) / 2;
+    (fits(middle) ? most : limit) = middle;
+  }
+  return most;
+}
+
+/// Divides step by step: `tried_` is what is decided so far, and `sizes_` what that takes.
+class Division {
+ public:
+  explicit Division(const InferMemoryInput& input)
+      : input_(input),
+        features_(*input.graph.store().manifest().FindArray(input.options.features)),
+        tried_(input.layerwise),
+        sizes_(input.graph, input.model, tried_) {}
+
+  Result<InferMemory> Run() {
+    const InferTuning& tuning = input_.options.tuning;
+    const std::uint64_t limit = input_.options.memory_bytes;
+    LayerMemory& memory = tried_.memory;
+    memory = {.cache_bytes = tuning.cache_bytes.value_or(0),
+              .block_bytes = kDefaultBlockBytes,
+              .stage_bytes = kDefaultStageBytes,
+              .ahead_bytes = kDefaultAheadBytes,
+              .writers = input_.one_writer
+                             ? 1
+                             : std::clamp<std::uint32_t>(tried_.threads, 1, kMostWriters)};
+    if (tuning.block_rows == 0 && input_.options.mode == InferMode::kSamplewise) {
+      tried_.tuning.block_rows = kSamplewiseBlockRows;
+    }
+    MemoryNeeds needs;
+    needs.held_bytes = HeldBytes(input_.base_bytes);
+    if (limit != 0) ShareOut(BytesLeft(limit, needs.held_bytes));
+    needs.working_bytes = WorkingBytes();
+    needs.cacheable_bytes = sizes_.CacheableBytes(features_);
+    if (input_.lists_are_read) {
+      const NeighborCache::Needs cache = NeighborCache::NeedsOf(input_.graph, Direction::kIn);
+      needs.neighbor_full_bytes = cache.full_bytes;
+      needs.neighbor_table_bytes = cache.table_bytes;
+      needs.neighbor_build_bytes = cache.build_bytes;
+    }
+    // In order every list is read a few times in all: no cache of them unless it is asked for.
+    RHIZOME_ASSIGN_OR_RETURN(
+        const JobMemoryPlan plan,
+        PlanMemory(limit,
+                   {.cache_bytes = tuning.cache_bytes,
+                    .superbatch = 1,
+                    .neighbor_cache_bytes = tuning.neighbor_cache_bytes.value_or(0),
+                    .in_turn = false},
+                   needs));
+    // Chunks that are ahead take frames of a cache while others wait in them.
+    memory.cache_bytes = plan.cache_bytes;
+    memory.cache_bytes = BytesLeft(plan.cache_bytes, WorkingBytes() - needs.working_bytes);
+    // What goes by in order is read as often again as the cache holds of it: a small one is not
+    // worth to plan for.
+    if (!tuning.cache_bytes && memory.cache_bytes < needs.cacheable_bytes / kLeastCacheShare)
+      memory.cache_bytes = 0;
+    // What counting takes is free again before blocks and cache are there.
+    if (limit != 0) memory.layout_bytes = plan.cache_bytes + memory.block_bytes;
+    return InferMemory{.layers = memory,
+                       .block_rows = tried_.tuning.block_rows,
+                       .neighbor_cache_bytes = plan.neighbor_cache_bytes};
+  }
+
+ private:
+  /// All but what is needed anyway is for sums: a cache saves less reading.
+  void ShareOut(std::uint64_t left) {
+    LayerMemory& memory = tried_.memory;
+    const InferTuning& tuning = input_.options.tuning;
+    memory.stage_bytes = std::clamp(left / kStageShare, kLeastStageBytes, kDefaultStageBytes);
+    memory.ahead_bytes = std::clamp(left / kAheadShare, kLeastAheadBytes, kDefaultAheadBytes);
+    while (memory.writers > 1 && !WritersFit(left / kWriterShare)) --memory.writers;
+    const std::uint64_t fixed =
+        tuning.cache_bytes.value_or(0) + tuning.neighbor_cache_bytes.value_or(0);
+    memory.block_bytes = MostThatFits(left, [&](std::uint64_t bytes) {
+      memory.block_bytes = bytes;
+      return WorkingBytes() + fixed <= left;
+    });
+  }
+
+  /// Do all writers but the first take `bytes` at most?
+  bool WritersFit(std::uint64_t bytes) const {
+    for (std::uint32_t layer = 0; layer < sizes_.layers(); ++layer) {
+      const ArrayEntry output = sizes_.Written(layer);
+      const std::uint64_t all = LayerOutput::Bytes(output, tried_.memory.writers);
+      if (all - LayerOutput::Bytes(output, 1) > bytes) return false;
+    }
+    return true;
+  }
+
+  std::uint64_t WorkingBytes() const {
+    return kInferSlackBytes + sizes_.WorkingBytes(features_) +
+           (input_.lists_are_read ? ListsOnDisk::WorkingBytes(kSampledEdges) : 0);
+  }
+
+  const InferMemoryInput& input_;
+  const ArrayEntry& features_;
+  LayerwiseOptions tried_;
+  const LayerSizes sizes_;
+};
+
+}  // namespace
+
+Result<InferMemory> DivideMemory(const InferMemoryInput& input) { return Division(input).Run(); }
+
+Result<std::uint64_t> WorkerBytes(const InferOptions& options, std::uint64_t base_bytes) {
+  if (options.memory_bytes == 0) return 0;
+  const std::uint64_t held = HeldBytes(base_bytes) + kInferSlackBytes;
+  const std::uint64_t share = BytesLeft(options.memory_bytes, held) / options.workers.count;
+  if (share >> 20 == 0) {
+    return Fail(Status::OutOfMemory(
+        fmt::format("a memory limit of {} MiB leaves nothing to {} workers beside {} MiB of this "
+                    "process; raise the limit or take fewer",
+                    options.memory_bytes >> 20, options.workers.count, held >> 20)));
+  }
+  return share;
+}
+
+}  // namespace rhizome::inline internal

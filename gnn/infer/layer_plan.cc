@@ -1,0 +1,72 @@
+#include "rhizome/gnn/layer_plan.h"
+
+#include <utility>
+
+#include "rhizome/cache/minibatch_sampler.h"
+
+namespace rhizome::inline internal {
+
+Status LayerPlan::CountEdges() {
+  if (sizes_.Draw(0).no_edges) return Status::Ok();
+  RHIZOME_ASSIGN_OR_RETURN(degrees_, InDegrees(graph_));
+  return Status::Ok();
+}
+
+Status LayerPlan::FindTargets(const JobControl& control) {
+  std::vector<std::uint32_t> rows = *options_.targets;
+  for (std::uint32_t layer = count(); layer-- > 0;) {
+    orders_[layer] = RowOrder(rows, graph_.vertex_count());
+    if (layer == 0) break;
+    const std::vector<Row> targets(rows.begin(), rows.end());
+    RHIZOME_ASSIGN_OR_RETURN(const PassLists lists,
+                             DrawPassLists(graph_, targets, sizes_.Draw(layer), control));
+    rows.assign(lists.rows.begin(), lists.rows.end());
+  }
+  return Status::Ok();
+}
+
+Result<OrderChoice> LayerPlan::Choose(std::uint32_t layer, const JobControl& control) const {
+  OrderChoice choice;
+  if (options_.targets || layer + 1 == count()) return choice;
+  RHIZOME_ASSIGN_OR_RETURN(choice, ChooseOrder(graph_,
+                                               {.maker = Pass(layer),
+                                                .reader = Pass(layer + 1),
+                                                .rule = options_.tuning.layout,
+                                                .memory_bytes = options_.memory.layout_bytes},
+                                               control));
+  return choice;
+}
+
+void LayerPlan::SetChoice(std::uint32_t layer, OrderChoice choice) {
+  SetOrder(layer, std::move(choice.order));
+  // What was counted for these layers before was counted for another order.
+  reads_[layer] = std::move(choice.maker);
+  if (layer + 1 < count()) reads_[layer + 1] = std::move(choice.reader);
+}
+
+ArrayEntry LayerPlan::Written(std::uint32_t layer) const {
+  ArrayEntry entry = sizes_.Written(layer);
+  if (options_.targets) entry.rows = orders_[layer].row_at().size();
+  return entry;
+}
+
+ArrayEntry LayerPlan::SourceOf(std::uint32_t layer) const {
+  return layer == 0 ? features_ : Written(layer - 1);
+}
+
+PassReads LayerPlan::Pass(std::uint32_t layer) const {
+  const ArrayEntry source = SourceOf(layer);
+  return {.planner = {.draw = sizes_.Draw(layer),
+                      .source_chunk_rows = source.chunk_rows,
+                      .stage_rows = sizes_.StageRows(source),
+                      .source_order = layer == 0 ? nullptr : &orders_[layer - 1],
+                      .target_order = &orders_[layer],
+                      .degrees = degrees_},
+          .reader = sizes_.Reader(source),
+          .source_chunk_bytes = ChunkReader::DecodedBytes(source),
+          .output_chunk_rows = Written(layer).chunk_rows,
+          .block_rows = sizes_.BlockRows(source, layer),
+          .block_edges = sizes_.BlockEdges(source, layer)};
+}
+
+}  // namespace rhizome::inline internal

@@ -1,0 +1,191 @@
+#include "rhizome/gnn/layer_sizes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "rhizome/cache/block_stager.h"
+#include "rhizome/cache/layer_output.h"
+#include "rhizome/cache/row_order.h"
+#include "rhizome/storage/chunk_array.h"
+
+namespace rhizome::inline internal {
+namespace {
+
+/// Chunks of the arrays between layers: small, so that a block reads little that it does not need,
+/// but each is synced when it is written.
+constexpr std::uint64_t kIntermediateChunkBytes = std::uint64_t{4} << 20;
+
+/// Chunks of the result: several are filled, wait and are encoded at once, in memory that sums
+/// would have.
+constexpr std::uint64_t kOutputChunkBytes = std::uint64_t{8} << 20;
+
+/// Lists of a block, by edge, by row that it reads and by target; and how many blocks have theirs:
+/// one is worked on, one is planned ahead.
+constexpr std::uint64_t kBytesOfListedEdge = 4;
+constexpr std::uint64_t kBytesOfListedRow = 12;
+constexpr std::uint64_t kBytesOfListedTarget = 32;
+constexpr std::uint64_t kPlannedBlocks = BlockStager::kBlocks;
+
+/// Which rows a block reads, how many are before each, and its degree.
+constexpr std::uint64_t kBytesOfVertex = 5;
+
+/// Edges of a block over those of as many vertices on the average, at most.
+constexpr double kBlockEdgeRatio = 1.5;
+
+/// Most of what a reading thread does is to wait for the disk.
+constexpr std::uint32_t kReadersOfThread = 2;
+
+/// Rows of whole tiles, of one at least.
+std::uint64_t TilesWithin(std::uint64_t bytes, std::uint64_t row_bytes) {
+  return std::max(bytes / std::max<std::uint64_t>(row_bytes, 1) / kTileRows, std::uint64_t{1}) *
+         kTileRows;
+}
+
+std::uint64_t IntermediateChunkRows(const ArrayEntry& entry, std::uint64_t wanted_rows) {
+  if (wanted_rows != 0) return RoundUpToTiles(wanted_rows);
+  return std::min(TilesWithin(kIntermediateChunkBytes, entry.row_bytes()),
+                  RoundUpToTiles(entry.rows));
+}
+
+/// Of the last layer, where they are not shards.
+std::uint64_t OutputChunkRows(const ArrayEntry& entry) {
+  if (entry.chunk_rows != 0) return RoundUpToTiles(entry.chunk_rows);
+  return std::min(RoundUpToTiles(entry.rows), TilesWithin(kOutputChunkBytes, entry.row_bytes()));
+}
+
+}  // namespace
+
+ArrayEntry LayerSizes::Written(std::uint32_t layer) const {
+  return layer + 1 == layers() ? options_.output : Intermediate(layer);
+}
+
+ArrayEntry LayerSizes::Intermediate(std::uint32_t layer) const {
+  ArrayEntry entry{.name = fmt::format("hidden-{}", layer + 1),
+                   .rows = graph_.vertex_count(),
+                   .dim = static_cast<std::uint64_t>(model_.shape().spec.hidden),
+                   .dtype = DataType::kFloat32,
+                   .layout = ArrayLayout::kChunk,
+                   // Written once and read often: rectified floats lose their zeros, which is as
+                   // fast as copying; other codecs cost more than reading what they save.
+                   .codec = {.kind = CodecKind::kNonzero, .level = 0},
+                   .chunk_rows = 0,
+                   .array_id = std::uint64_t{layer} + 1,
+                   .attributes = {}};
+  entry.chunk_rows = IntermediateChunkRows(entry, options_.chunk_rows);
+  return entry;
+}
+
+PassDrawOptions LayerSizes::Draw(std::uint32_t layer) const {
+  // Fanouts are given from the seeds outwards, as samplers take them; the first layer computed is
+  // the outermost hop.
+  const std::size_t hop = layers() - 1 - layer;
+  return {.fanout = options_.fanouts.empty() ? kAllNeighbors : options_.fanouts[hop],
+          .no_edges = model_.shape().spec.no_edges,
+          .seed = options_.seed,
+          .layer = layer,
+          .threads = options_.threads,
+          .neighbors = options_.neighbors};
+}
+
+std::uint64_t LayerSizes::Edges(std::uint32_t layer) const {
+  const PassDrawOptions draw = Draw(layer);
+  if (draw.no_edges) return 0;
+  if (draw.fanout == kAllNeighbors) return graph_.generation_edge_count();
+  return std::min(graph_.generation_edge_count(),
+                  graph_.vertex_count() * static_cast<std::uint64_t>(draw.fanout));
+}
+
+std::uint64_t LayerSizes::StageRows(const ArrayEntry& source) const {
+  return std::max<std::uint64_t>(options_.memory.stage_bytes / (source.dim * sizeof(float)), 1);
+}
+
+ChunkReaderOptions LayerSizes::Reader(const ArrayEntry& source) const {
+  return {.policy = options_.tuning.cache,
+          .cached_first = options_.tuning.cached_first,
+          .cache_bytes = options_.memory.cache_bytes,
+          .threads = kReadersOfThread * options_.threads,
+          .direct = options_.direct,
+          .ahead = ChunkReader::AheadFor(source, options_.threads, options_.memory.ahead_bytes)};
+}
+
+std::uint64_t LayerSizes::BlockRows(const ArrayEntry& source, std::uint32_t layer) const {
+  if (options_.tuning.block_rows != 0) return options_.tuning.block_rows;
+  const std::uint64_t vertices = std::max<std::uint64_t>(graph_.vertex_count(), 1);
+  const std::uint64_t each =
+      source.dim * sizeof(float) +
+      kPlannedBlocks *
+          (kBytesOfListedTarget +
+           static_cast<std::uint64_t>(kBlockEdgeRatio * static_cast<double>(Edges(layer)) /
+                                      static_cast<double>(vertices) * kBytesOfListedEdge));
+  return std::clamp(options_.memory.block_bytes / each, kTileRows, RoundUpToTiles(vertices));
+}
+
+std::uint64_t LayerSizes::BlockEdges(const ArrayEntry& source, std::uint32_t layer) const {
+  const double share = static_cast<double>(BlockRows(source, layer)) /
+                       static_cast<double>(std::max<std::uint64_t>(graph_.vertex_count(), 1));
+  const double limit = kBlockEdgeRatio * share * static_cast<double>(Edges(layer));
+  return std::max(kSampledEdges, static_cast<std::uint64_t>(limit));
+}
+
+std::uint64_t LayerSizes::WorkingBytes(const ArrayEntry& features) const {
+  const std::uint64_t vertices = graph_.vertex_count();
+  std::uint64_t widest = 0;
+  ArrayEntry source = features;
+  for (std::uint32_t layer = 0; layer < layers(); ++layer) {
+    const ArrayEntry output = Written(layer);
+    const std::uint64_t row_bytes = source.dim * sizeof(float);
+    // Blocks are of about the same size.
+    const std::uint64_t most = BlockRows(source, layer);
+    const std::uint64_t blocks = (vertices + most - 1) / std::max<std::uint64_t>(most, 1);
+    const std::uint64_t targets = RoundUpToTiles(vertices / std::max<std::uint64_t>(blocks, 1) + 1);
+    // Vertices of many edges may stand together: in PDS order they do.
+    const std::uint64_t edges = std::min(BlockEdges(source, layer), Edges(layer));
+    const std::uint64_t lists = edges * kBytesOfListedEdge +
+                                std::min(edges + targets, vertices) * kBytesOfListedRow +
+                                targets * kBytesOfListedTarget;
+    const std::uint64_t bytes =
+        BlockStager::kStages * std::min(options_.memory.stage_bytes, vertices * row_bytes) +
+        ChunkReader::WorkingBytes(source, Reader(source)) + targets * row_bytes +
+        kPlannedBlocks * lists + vertices * kBytesOfVertex + 2 * RowOrder::Bytes(vertices) +
+        LayerOutput::Bytes(output, options_.memory.writers);
+    widest = std::max(widest, bytes);
+    source = output;
+  }
+  return widest;
+}
+
+std::uint64_t LayerSizes::CacheableBytes(const ArrayEntry& features) const {
+  std::uint64_t most = features.chunk_count() * ChunkReader::DecodedBytes(features);
+  for (std::uint32_t layer = 0; layer + 1 < layers(); ++layer) {
+    const ArrayEntry hidden = Written(layer);
+    most = std::max(most, hidden.chunk_count() * ChunkReader::DecodedBytes(hidden));
+  }
+  return most;
+}
+
+Result<ArrayEntry> MakeOutputEntry(const GraphSnapshot& graph, const Model& model,
+                                   const LayerwiseOptions& options) {
+  const std::uint32_t layers = model.shape().spec.layers;
+  if (!options.fanouts.empty() && options.fanouts.size() != layers) {
+    return Fail(Status::InvalidArgument(
+        fmt::format("{} fanouts for a model of {} layers", options.fanouts.size(), layers)));
+  }
+  ArrayEntry entry = options.output;
+  entry.rows = graph.vertex_count();
+  entry.dim = static_cast<std::uint64_t>(options.scores ? model.shape().classes
+                                                        : model.shape().spec.hidden);
+  entry.dtype = DataType::kFloat32;
+  entry.layout = ArrayLayout::kChunk;
+  entry.codec.element_bytes = sizeof(float);
+  // As of an array of the generation: rows of new vertices are published apart.
+  const std::uint64_t rows = std::exchange(entry.rows, graph.info().vertices);
+  entry.chunk_rows = options.chunk_rows;
+  if (entry.inner_rows == 0) entry.chunk_rows = OutputChunkRows(entry);
+  RHIZOME_RETURN_IF_ERROR(ChooseChunkRows(entry));
+  entry.rows = rows;
+  return entry;
+}
+
+}  // namespace rhizome::inline internal

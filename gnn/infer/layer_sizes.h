@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+
+#include "rhizome/cache/chunk_reader.h"
+#include "rhizome/cache/pass_lists.h"
+#include "rhizome/gnn/layerwise_options.h"
+#include "rhizome/gnn/model.h"
+#include "rhizome/index/graph.h"
+
+namespace rhizome::inline internal {
+
+/// How large the pieces are in which the layers of a job are computed, and what they take: layers
+/// count from 0, and `source` is the array that the layer reads. `options.output` is complete, as
+/// MakeOutputEntry makes it. Threads: const. Ownership: borrows all.
+class LayerSizes {
+ public:
+  LayerSizes(const GraphSnapshot& graph, const Model& model, const LayerwiseOptions& options)
+      : graph_(graph), model_(model), options_(options) {}
+
+  std::uint32_t layers() const { return model_.shape().spec.layers; }
+
+  /// The array that a layer writes, of all rows.
+  ArrayEntry Written(std::uint32_t layer) const;
+
+  PassDrawOptions Draw(std::uint32_t layer) const;
+  ChunkReaderOptions Reader(const ArrayEntry& source) const;
+  std::uint64_t StageRows(const ArrayEntry& source) const;
+
+  /// Targets of a block, at most.
+  std::uint64_t BlockRows(const ArrayEntry& source, std::uint32_t layer) const;
+
+  /// A block ends sooner where its targets have more edges: lists of vertices of many edges that
+  /// stand together, as in PDS order, take no more memory than others.
+  std::uint64_t BlockEdges(const ArrayEntry& source, std::uint32_t layer) const;
+
+  /// Memory of the widest layer beside the cache, but for lists on disk.
+  std::uint64_t WorkingBytes(const ArrayEntry& features) const;
+
+  /// The largest array that a layer reads, decoded.
+  std::uint64_t CacheableBytes(const ArrayEntry& features) const;
+
+ private:
+  ArrayEntry Intermediate(std::uint32_t layer) const;
+  std::uint64_t Edges(std::uint32_t layer) const;
+
+  const GraphSnapshot& graph_;
+  const Model& model_;
+  const LayerwiseOptions& options_;
+};
+
+/// The array that inference writes: [vertices, hidden] or [vertices, classes] float32.
+/// Errors: kInvalidArgument, not one fanout a layer, or rows that are too wide.
+Result<ArrayEntry> MakeOutputEntry(const GraphSnapshot& graph, const Model& model,
+                                   const LayerwiseOptions& options);
+
+}  // namespace rhizome::inline internal

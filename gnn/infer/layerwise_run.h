@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "rhizome/cache/inference_log.h"
+#include "rhizome/cache/labels.h"
+#include "rhizome/cache/layer_output.h"
+#include "rhizome/cache/pass_layout.h"
+#include "rhizome/gnn/infer_options.h"
+#include "rhizome/gnn/layerwise_options.h"
+#include "rhizome/gnn/model.h"
+#include "rhizome/index/graph.h"
+#include "rhizome/storage/job_control.h"
+
+namespace rhizome::inline internal {
+
+class InferenceWorkers;
+
+/// What is computed layer by layer, and where. All borrowed.
+struct LayerwiseInput {
+  const GraphSnapshot& graph;
+  const Model& model;
+  const ClassLabels* labels = nullptr;  ///< null: no accuracy is counted
+  Path scratch;                         ///< a folder for the arrays of the layers
+  InferenceLog* log = nullptr;          ///< null: a killed run begins again
+
+  /// Processes that compute the layers' chunks; null: this one does. With a log, and without
+  /// LayerwiseOptions::targets. Does not change results.
+  InferenceWorkers* workers = nullptr;
+};
+
+struct LayerwiseResult {
+  std::vector<InferLayerReport> layers;  ///< of layers that were computed now; zeros for the others
+  AccuracyCounts accuracy;               ///< where labels were given
+  std::uint64_t resumed_chunks = 0;
+  WrittenArray output;
+};
+
+/// Computes every vertex layer by layer: K passes over all rows in order, each reading the array of
+/// the layer before chunk by chunk and writing its own below `scratch`. No vertex is computed
+/// twice.
+///
+/// The rows that a block of targets needs are brought together on a stage, as many as it holds at a
+/// time, and summed up in ascending order of rows, a sum by one thread; a row's product depends on
+/// that row alone. So the bytes of the result are the same for any policy, cache, stage, block size
+/// and number of threads, and for a run that was killed and resumed (by its log).
+///
+/// Source: layerwise inference as in GLISP (section III-D), with Belady's schedule over chunks.
+/// That sums stay in memory while the source goes by, block by block of targets as large as memory
+/// allows, is ours: what is read is the source times the number of blocks, and in order.
+/// Memory: the cache, and LayerSizes::WorkingBytes.
+/// Errors: kInvalidArgument, features that do not fit the model; those of the store; kInterrupted.
+Result<LayerwiseResult> RunLayerwise(const LayerwiseInput& input, const LayerwiseOptions& options,
+                                     const JobControl& control);
+
+/// Chunks [begin, end) of what a layer (from 0) writes.
+struct LayerPart {
+  std::uint32_t layer = 0;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+/// Computes a part of a job that another process runs with the same options but for memory and
+/// threads: its log (InferenceLog::Read) says in which order rows stand and where the layer before
+/// is; `progress.tell` is told of each chunk. Errors: those of RunLayerwise.
+Result<InferLayerReport> RunLayerPart(const LayerwiseInput& input, const LayerwiseOptions& options,
+                                      const LayerPart& part, ChunkProgress progress,
+                                      const JobControl& control);
+
+/// What a layer will read, and in which order it will write.
+struct LayerReads {
+  ArrayEntry source;
+  std::uint64_t chunks = 0;        ///< of the source
+  std::uint64_t cache_chunks = 0;  ///< that the cache holds
+  std::uint64_t requests = 0;
+  std::uint64_t reads = 0;
+  RowRule layout = RowRule::kStored;
+};
+
+/// Counts, by layer, exactly what RunLayerwise would report, without computing anything.
+/// `options.output` is complete.
+Result<std::vector<LayerReads>> PlanLayerwise(const GraphSnapshot& graph, const Model& model,
+                                              const LayerwiseOptions& options,
+                                              const JobControl& control);
+
+/// Errors: kInvalidArgument, the array's columns are not what the model reads.
+Status CheckFeatures(const ArrayEntry& array, const Model& model, const GraphSnapshot& graph);
+
+}  // namespace rhizome::inline internal

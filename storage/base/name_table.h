@@ -1,0 +1,37 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "rhizome/storage/export.h"
+
+namespace rhizome {
+inline namespace RHIZOME_API internal {
+
+/// The words of an enumeration: one table, by which they are printed and parsed.
+template <typename Kind, std::size_t count>
+using NameTable = std::array<std::pair<Kind, std::string_view>, count>;
+
+/// The word of `kind`; "unknown" where the table has none.
+template <typename Kind, std::size_t count>
+constexpr std::string_view NameOf(const NameTable<Kind, count>& names, Kind kind) {
+  for (const auto& [known, name] : names) {
+    if (known == kind) return name;
+  }
+  return "unknown";
+}
+
+/// What `name` stands for; nothing where the table does not have it.
+template <typename Kind, std::size_t count>
+constexpr std::optional<Kind> KindOf(const NameTable<Kind, count>& names, std::string_view name) {
+  for (const auto& [kind, known] : names) {
+    if (known == name) return kind;
+  }
+  return std::nullopt;
+}
+
+}  // namespace internal
+}  // namespace rhizome

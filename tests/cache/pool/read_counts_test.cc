@@ -1,0 +1,59 @@
+#include "rhizome/cache/read_counts.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "rhizome/cache/job_report.h"
+
+namespace rhizome {
+namespace {
+
+/// Counts whose figures are all different.
+MinibatchCosts SomeCosts(std::uint64_t first) {
+  MinibatchCosts costs;
+  MinibatchCosts::Each(
+      [&](const char*, auto& figure) {
+        figure = static_cast<std::decay_t<decltype(figure)>>(first++);
+      },
+      costs);
+  return costs;
+}
+
+std::vector<double> FiguresOf(const MinibatchCosts& costs) {
+  std::vector<double> figures;
+  MinibatchCosts::Each(
+      [&](const char*, const auto& figure) { figures.push_back(static_cast<double>(figure)); },
+      costs);
+  return figures;
+}
+
+// As many bytes as the struct has: a figure that is not in Each would be missing.
+TEST(ReadCountsTest, EachVisitsEveryFigureOnce) {
+  EXPECT_EQ(FiguresOf(SomeCosts(1)), (std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}));
+  EXPECT_EQ(sizeof(MinibatchCosts), 11 * sizeof(std::uint64_t));
+}
+
+TEST(ReadCountsTest, SumsAddEveryFigure) {
+  MinibatchCosts sum = SomeCosts(1);
+  sum += SomeCosts(100);
+  const std::vector<double> figures = FiguresOf(sum);
+  for (std::size_t i = 0; i < figures.size(); ++i)
+    EXPECT_EQ(figures[i], static_cast<double>(101 + 2 * i));
+  RowReads rest = sum;
+  rest -= SomeCosts(100);
+  EXPECT_EQ(rest.rows_requested, SomeCosts(1).rows_requested);
+  EXPECT_EQ(rest.reads_issued, SomeCosts(1).reads_issued);
+}
+
+TEST(ReadCountsTest, HitsAreAShareOfTheRequests) {
+  RowReads reads;
+  EXPECT_EQ(reads.hit_rate(), 0);
+  reads.rows_requested = 4;
+  reads.pool_hits = 3;
+  EXPECT_EQ(reads.hit_rate(), 0.75);
+}
+
+}  // namespace
+}  // namespace rhizome
