@@ -21,11 +21,13 @@ Result<Minibatch> SeedsOnly(const GraphSnapshot& graph, const SeedBatch& seeds) 
     minibatch.rows.push_back(row);
   }
   minibatch.hop_offsets = {0, minibatch.rows.size()};
-  minibatch.csr.offsets.assign(minibatch.rows.size() + 1, 0);
+  minibatch.offsets.assign(minibatch.rows.size() + 1, 0);
   return minibatch;
 }
 
-Result<Minibatch> FromSubgraph(SampledSubgraph subgraph) {
+}  // namespace
+
+Result<Minibatch> MinibatchSampler::FromSubgraph(SampledSubgraph subgraph) const {
   if (subgraph.neighbors.size() > kMaxLocal) {
     return Fail(Status::InvalidArgument(
         fmt::format("a minibatch of {} edges; make the batch or the fanout smaller",
@@ -34,16 +36,22 @@ Result<Minibatch> FromSubgraph(SampledSubgraph subgraph) {
   Minibatch minibatch;
   minibatch.rows = std::move(subgraph.rows);
   minibatch.hop_offsets = std::move(subgraph.hop_offsets);
-  minibatch.csr.offsets.assign(subgraph.offsets.begin(), subgraph.offsets.end());
-  minibatch.csr.neighbors.assign(subgraph.neighbors.begin(), subgraph.neighbors.end());
+  minibatch.offsets.assign(subgraph.offsets.begin(), subgraph.offsets.end());
+  minibatch.neighbors.assign(subgraph.neighbors.begin(), subgraph.neighbors.end());
+  minibatch.edges = std::move(subgraph.edges);
+  minibatch.seed_of = std::move(subgraph.seed_of);
+  if (options_.sampler.frontier == Frontier::kAgain)
+    minibatch.hop_lists = std::move(subgraph.hop_lists);
+  if (options_.edge_facts) {
+    minibatch.types = std::move(subgraph.types);
+    minibatch.weights = std::move(subgraph.weights);
+  }
   return minibatch;
 }
 
-}  // namespace
-
-Result<std::uint32_t> InDegree(const GraphSnapshot& graph, Row row) {
+Result<std::uint32_t> DegreeOfRow(const GraphSnapshot& graph, Row row, Direction direction) {
   RHIZOME_ASSIGN_OR_RETURN(const VertexId vertex, graph.VertexAt(row));
-  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t degree, graph.Degree(vertex, Direction::kIn));
+  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t degree, graph.Degree(vertex, direction));
   return static_cast<std::uint32_t>(std::min(degree, kMaxLocal));
 }
 
@@ -55,7 +63,8 @@ Result<std::vector<std::uint32_t>> InDegrees(const GraphSnapshot& graph) {
   ComputeFor(tasks, [&](std::size_t task) {
     const std::size_t last = std::min(degrees.size(), (task + 1) * kRowsOfTask);
     for (std::size_t row = task * kRowsOfTask; row < last && results[task].ok(); ++row) {
-      const Result<std::uint32_t> degree = InDegree(graph, static_cast<Row>(row));
+      const Result<std::uint32_t> degree =
+          DegreeOfRow(graph, static_cast<Row>(row), Direction::kIn);
       if (degree) degrees[row] = *degree;
       if (!degree) results[task] = degree.error();
     }
@@ -67,15 +76,10 @@ Result<std::vector<std::uint32_t>> InDegrees(const GraphSnapshot& graph) {
 Result<MinibatchSampler> MinibatchSampler::Create(const GraphSnapshot& graph,
                                                   const MinibatchSamplerOptions& options,
                                                   std::shared_ptr<const NeighborSource> neighbors) {
-  MinibatchSampler made(graph, options.degrees);
+  MinibatchSampler made(graph, options);
   if (options.no_edges) return made;
-  RHIZOME_ASSIGN_OR_RETURN(made.sampler_, Sampler::Create(graph,
-                                                          {.fanouts = options.fanouts,
-                                                           .direction = Direction::kIn,
-                                                           .replace = false,
-                                                           .seed = options.seed,
-                                                           .threads = options.threads},
-                                                          std::move(neighbors)));
+  RHIZOME_ASSIGN_OR_RETURN(made.sampler_,
+                           Sampler::Create(graph, options.sampler, std::move(neighbors)));
   return made;
 }
 
@@ -89,7 +93,7 @@ Result<Minibatch> MinibatchSampler::Sample(const SeedBatch& seeds) const {
   }
   minibatch.tag = seeds.tag;
   minibatch.seed_count = minibatch.hop_offsets[1];
-  if (degrees_) RHIZOME_RETURN_IF_ERROR(FillDegrees(minibatch));
+  if (options_.degrees) RHIZOME_RETURN_IF_ERROR(FillDegrees(minibatch));
   return minibatch;
 }
 
@@ -97,7 +101,8 @@ Status MinibatchSampler::FillDegrees(Minibatch& minibatch) const {
   minibatch.degrees.assign(minibatch.rows.size(), 0);
   if (sampler_ == nullptr) return Status::Ok();  // without edges every degree is 0
   for (std::size_t i = 0; i < minibatch.rows.size(); ++i) {
-    RHIZOME_ASSIGN_OR_RETURN(minibatch.degrees[i], InDegree(*graph_, minibatch.rows[i]));
+    RHIZOME_ASSIGN_OR_RETURN(minibatch.degrees[i],
+                             DegreeOfRow(*graph_, minibatch.rows[i], options_.sampler.direction));
   }
   return Status::Ok();
 }

@@ -302,7 +302,7 @@ Result<std::unique_ptr<ListsOnDisk>> OpenInferLists(const InferJob& job,
                                                     InferMemory& memory,
                                                     const JobControl& control) {
   if (!ListsAreRead(job, options)) return std::unique_ptr<ListsOnDisk>();
-  RHIZOME_ASSIGN_OR_RETURN(auto lists, ListsOnDisk::Open(*job.graph, memory.neighbor_cache_bytes,
+  RHIZOME_ASSIGN_OR_RETURN(auto lists, ListsOnDisk::Open(*job.graph, Direction::kIn, memory.neighbor_cache_bytes,
                                                          {}, options.io, control));
   memory.options.neighbors = lists->source();
   return lists;

@@ -44,9 +44,9 @@ Json EpochJson(const EpochReport& e, bool valid) {
           {"hit_rate", hit_rate}};
 }
 
-Json ProfileJson(const TrainProfileReport& profile) {
+Json ProfileJson(const FeedProfileReport& profile) {
   Json tried = Json::array();
-  for (const TrainProfileReport::Tried& one : profile.tried) {
+  for (const FeedProfileReport::Tried& one : profile.tried) {
     tried.push_back({{"superbatch", one.superbatch},
                      {"cache_bytes", one.cache_bytes},
                      {"read_seconds", one.read_seconds}});
