@@ -242,7 +242,7 @@ Result<std::optional<Superbatch>> FeedPipeline::Impl::SampleSuperbatch() {
     const StageTimer timer(options_.trace, Stage::kSample, sample_count_++);
     RHIZOME_ASSIGN_OR_RETURN(const Minibatch minibatch, sampler_.Sample(*seeds));
     RHIZOME_RETURN_IF_ERROR(writer.Append(minibatch));
-    superbatch.trace.AddStep(minibatch.rows);
+    AddStep(minibatch, superbatch.trace);
     superbatch.costs.push_back({.sample_seconds = timer.Stop()});
     if (superbatch.costs.size() == options_.superbatch) break;
     seeds = next_seeds_();
@@ -329,8 +329,15 @@ Status FeedPipeline::Impl::ReadFeatures(Minibatch& minibatch) {
   const StageTimer timer(options_.trace, Stage::kRead, read_count_++);
   const GatherStats before = cache_->stats();
   HeldRows held;
-  RHIZOME_RETURN_IF_ERROR(cache_->Hold(minibatch.rows, held));
-  minibatch.features = FeatureRows(std::move(held), decoder_.type(), decoder_.dim());
+  if (minibatch.seed_of.empty()) {
+    RHIZOME_RETURN_IF_ERROR(cache_->Hold(minibatch.rows, held));
+    minibatch.features = FeatureRows(std::move(held), decoder_.type(), decoder_.dim());
+  } else {
+    DistinctRows distinct = DistinctRowsOf(minibatch);
+    RHIZOME_RETURN_IF_ERROR(cache_->Hold(distinct.rows, held));
+    minibatch.features =
+        FeatureRows(std::move(held), decoder_.type(), decoder_.dim(), std::move(distinct.row_of));
+  }
   const GatherStats after = cache_->stats();
   AddReads(after, before, minibatch.costs);
   minibatch.costs.update_seconds = after.update_seconds - before.update_seconds;

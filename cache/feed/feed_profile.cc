@@ -110,7 +110,7 @@ Result<FeedProfile> FeedProfile::Measure(const FeedJob& job,
   profile.needs_ = NeedsOf(job, features, decoder.row_bytes(), neighbors != nullptr, minibatch);
   profile.needs_.minibatches = minibatches;
   profile.needs_.held_bytes = job.held_bytes ? job.held_bytes() : 0;
-  profile.trace_.AddStep(minibatch.rows);
+  AddStep(minibatch, profile.trace_);
   profile.frame_bytes_ = decoder.row_bytes();
   if (MayTry(job)) RHIZOME_RETURN_IF_ERROR(profile.SampleMore(sampler, plan, job, control));
   return profile;
@@ -131,7 +131,7 @@ Status FeedProfile::SampleMore(const MinibatchSampler& sampler, EpochPlan& plan,
     const std::optional<SeedBatch> seeds = plan.Next();
     if (!seeds) break;
     RHIZOME_ASSIGN_OR_RETURN(const Minibatch minibatch, sampler.Sample(*seeds));
-    trace_.AddStep(minibatch.rows);
+    AddStep(minibatch, trace_);
   }
   if (trace_.steps() < 2) return Status::Ok();
   RHIZOME_ASSIGN_OR_RETURN(const auto array, job.graph.store().OpenArray(job.pipeline.features));

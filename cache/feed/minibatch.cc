@@ -9,6 +9,16 @@
 
 namespace rhizome {
 
+FeatureRows::FeatureRows(HeldRows held, DataType type, std::size_t dim,
+                         std::vector<std::uint32_t> row_of)
+    : type_(type),
+      dim_(dim),
+      rows_(row_of.size()),
+      held_(std::move(held)),
+      place_(std::move(row_of)) {
+  for (std::uint32_t& place : place_) place = held_.slots()[place];
+}
+
 Result<FeatureRows> FeatureRows::Own(DataType type, std::size_t rows, std::size_t dim) {
   FeatureRows made;
   made.type_ = type;

@@ -28,6 +28,9 @@ class FeatureRows {
   FeatureRows(HeldRows held, DataType type, std::size_t dim)
       : type_(type), dim_(dim), rows_(held.slots().size()), held_(std::move(held)) {}
 
+  /// The same for vertices of which several have one row: vertex i has row row_of[i] of `held`.
+  FeatureRows(HeldRows held, DataType type, std::size_t dim, std::vector<std::uint32_t> row_of);
+
   /// Rows of its own, unspecified at first. Errors: kOutOfMemory.
   static Result<FeatureRows> Own(DataType type, std::size_t rows, std::size_t dim);
 
@@ -54,7 +57,9 @@ class FeatureRows {
   std::span<const std::byte> table() const {
     return own_.size_bytes() > 0 ? std::span<const std::byte>(own_.bytes()) : held_.table();
   }
-  std::span<const std::uint32_t> place() const { return held_.slots(); }
+  std::span<const std::uint32_t> place() const {
+    return place_.empty() ? held_.slots() : std::span<const std::uint32_t>(place_);
+  }
 
   /// All rows of its own, float32.
   std::span<float> own_floats() const;
@@ -64,6 +69,7 @@ class FeatureRows {
   std::size_t dim_ = 0;
   std::size_t rows_ = 0;
   HeldRows held_;
+  std::vector<std::uint32_t> place_;  // empty: as held
   AlignedBuffer own_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <unordered_map>
 #include <utility>
 
 #include "rhizome/cache/compute_threads.h"
@@ -47,6 +48,23 @@ Result<Minibatch> MinibatchSampler::FromSubgraph(SampledSubgraph subgraph) const
     minibatch.weights = std::move(subgraph.weights);
   }
   return minibatch;
+}
+
+DistinctRows DistinctRowsOf(const Minibatch& minibatch) {
+  DistinctRows distinct;
+  std::unordered_map<Row, std::uint32_t> known;
+  for (const Row row : minibatch.rows) {
+    const auto [at, is_new] =
+        known.try_emplace(row, static_cast<std::uint32_t>(distinct.rows.size()));
+    if (is_new) distinct.rows.push_back(row);
+    distinct.row_of.push_back(at->second);
+  }
+  return distinct;
+}
+
+void AddStep(const Minibatch& minibatch, Trace& trace) {
+  if (minibatch.seed_of.empty()) return trace.AddStep(minibatch.rows);
+  trace.AddStep(DistinctRowsOf(minibatch).rows);
 }
 
 Result<std::uint32_t> DegreeOfRow(const GraphSnapshot& graph, Row row, Direction direction) {

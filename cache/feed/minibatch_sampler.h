@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rhizome/cache/minibatch.h"
+#include "rhizome/cache/policy.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/neighbor_source.h"
 #include "rhizome/index/sampler.h"
@@ -50,6 +51,17 @@ class MinibatchSampler {
   MinibatchSamplerOptions options_;
   std::unique_ptr<Sampler> sampler_;  // none without edges
 };
+
+/// The distinct rows that a minibatch asks for, by first use, and which of them each vertex has:
+/// parts of a disjoint sample share rows.
+struct DistinctRows {
+  std::vector<Row> rows;
+  std::vector<std::uint32_t> row_of;  ///< by local number
+};
+DistinctRows DistinctRowsOf(const Minibatch& minibatch);
+
+/// Adds what a minibatch asks of a cache to a trace.
+void AddStep(const Minibatch& minibatch, Trace& trace);
 
 /// Edges of the vertex at `row` in the whole graph that a sampler of `direction` walks, capped at
 /// 2^32 - 1.

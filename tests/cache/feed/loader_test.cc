@@ -201,7 +201,9 @@ void ExpectEqualSample(const Minibatch& m, const SampledSubgraph& sample,
   EXPECT_EQ(m.edges.size(), sampler.edge_ids ? m.neighbors.size() : 0);
   EXPECT_EQ(m.types.size(), m.neighbors.size());
   EXPECT_EQ(m.weights.size(), m.neighbors.size());
-  if (sampler.frontier == Frontier::kAgain) EXPECT_EQ(m.hop_lists, sample.hop_lists);
+  if (sampler.frontier == Frontier::kAgain) {
+    EXPECT_EQ(m.hop_lists, sample.hop_lists);
+  }
 }
 
 TEST_F(LoaderTest, EveryMinibatchIsWhatASamplerDrawsWithTheRowsOfTheArray) {
@@ -232,10 +234,12 @@ TEST_F(LoaderTest, EveryMinibatchIsWhatASamplerDrawsWithTheRowsOfTheArray) {
       ASSERT_EQ(m.labels.size(), m.seed_count);
       for (std::size_t i = 0; i < m.rows.size(); ++i) {
         ASSERT_EQ(m.vertices[i], *graph().VertexAt(m.rows[i]));
-        if (i < m.seed_count)
+        if (i < m.seed_count) {
           ASSERT_EQ(m.labels[i], planted_->labels[static_cast<std::size_t>(m.vertices[i])]);
-        if (options.degrees)
+        }
+        if (options.degrees) {
           ASSERT_EQ(m.degrees[i], *graph().Degree(m.vertices[i], options.sampler.direction));
+        }
       }
     }
     const auto end = (*loader)->Next();

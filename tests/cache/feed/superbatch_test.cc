@@ -167,6 +167,16 @@ Minibatch ArbitraryMinibatch(std::mt19937_64& random) {
   fill(m.offsets, 32);
   fill(m.neighbors, 32);
   fill(m.degrees, 32);
+  fill(m.types, 16);
+  fill(m.hop_lists, 64);
+  fill(m.seed_of, 32);
+  m.weights.resize(random() % 60);
+  for (float& weight : m.weights) weight = static_cast<float>(RandomNumber(random, 40)) - 1e9F;
+  m.edges.resize(random() % 60);
+  for (EdgeId& edge : m.edges) {
+    edge = {.partition = static_cast<PartitionId>(RandomNumber(random, 16)),
+            .position = RandomNumber(random, 64)};
+  }
   m.seed_count = m.rows.empty() ? 0 : random() % m.rows.size();
   return m;
 }
@@ -174,7 +184,8 @@ Minibatch ArbitraryMinibatch(std::mt19937_64& random) {
 bool Equal(const Minibatch& a, const Minibatch& b) {
   return a.tag == b.tag && a.seed_count == b.seed_count && a.rows == b.rows &&
          a.hop_offsets == b.hop_offsets && a.offsets == b.offsets && a.neighbors == b.neighbors &&
-         a.degrees == b.degrees;
+         a.degrees == b.degrees && a.types == b.types && a.weights == b.weights &&
+         a.edges == b.edges && a.hop_lists == b.hop_lists && a.seed_of == b.seed_of;
 }
 
 TEST(MinibatchCodeTest, RandomMinibatchesComeBackAsTheyWere) {
@@ -208,7 +219,7 @@ TEST(MinibatchCodeTest, DamageIsRefusedOrGivesNoMoreThanTheBytesCanHold) {
     const std::uint64_t flips = 1 + random() % 4;
     for (std::uint64_t f = 0; f < flips; ++f) {
       // As often in the lengths as behind them.
-      const std::size_t at = random() % 2 == 0 ? random() % 64 : random() % bytes.size();
+      const std::size_t at = random() % 2 == 0 ? random() % 104 : random() % bytes.size();
       bytes[at] ^= static_cast<std::byte>(1 + random() % 255);
     }
     const std::size_t kept = random() % 4 == 0 ? random() % bytes.size() : bytes.size();
@@ -223,6 +234,11 @@ TEST(MinibatchCodeTest, DamageIsRefusedOrGivesNoMoreThanTheBytesCanHold) {
     EXPECT_LE(decoded->offsets.size(), 2 * most);
     EXPECT_LE(decoded->neighbors.size(), most);
     EXPECT_LE(decoded->degrees.size(), most);
+    EXPECT_LE(decoded->types.size(), most);
+    EXPECT_LE(decoded->weights.size(), most);
+    EXPECT_LE(decoded->edges.size(), most);
+    EXPECT_LE(decoded->hop_lists.size(), most);
+    EXPECT_LE(decoded->seed_of.size(), most);
   }
 }
 
