@@ -189,6 +189,7 @@ class Loader::Impl {
 
 Status Loader::Impl::Start(const LoaderOptions& options) {
   RHIZOME_RETURN_IF_ERROR(CheckOptions(options));
+  RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
   RHIZOME_ASSIGN_OR_RETURN(labels_, ReadLabels(*graph_, options.labels, options.split));
   RHIZOME_ASSIGN_OR_RETURN(std::vector<VertexId> seeds, SeedsOf(*graph_, options, labels_));
   labels_.split = {};
