@@ -214,7 +214,7 @@ TEST_F(LoaderTest, EveryMinibatchIsWhatASamplerDrawsWithTheRowsOfTheArray) {
     options.features = random() % 2 == 0 ? "feat" : "half";
     options.degrees = random() % 2 == 0;
     options.batch_size = 150 + random() % 300;
-    options.memory_bytes = 24 * kMiB;
+    options.memory_bytes = 256 * kMiB;  // some samples are large
     const JobControl control;
     const auto loader = Loader::Open(graph(), options, control);
     ASSERT_OK(loader);
