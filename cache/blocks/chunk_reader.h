@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "rhizome/cache/bounded_queue.h"
-#include "rhizome/cache/feature_rows.h"
+#include "rhizome/cache/feature_decoder.h"
 #include "rhizome/cache/policy.h"
 #include "rhizome/index/delta_rows.h"
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/export.h"
+#include "rhizome/storage/io_queue.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/result.h"

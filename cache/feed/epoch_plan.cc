@@ -1,7 +1,6 @@
 #include "rhizome/cache/epoch_plan.h"
 
 #include <algorithm>
-#include <limits>
 #include <random>
 #include <utility>
 
@@ -17,15 +16,16 @@ constexpr std::uint64_t kValidBit = std::uint64_t{1} << 40;
 }  // namespace
 
 EpochPlan::EpochPlan(std::vector<VertexId> train, std::vector<VertexId> valid,
-                     std::uint64_t batch_size, std::uint32_t epochs, std::uint64_t seed,
-                     std::uint64_t most_train_batches)
-    : train_(std::move(train)),
-      valid_(std::move(valid)),
-      batch_size_(std::max<std::uint64_t>(batch_size, 1)),
-      epochs_(epochs),
-      seed_(seed),
-      most_train_(most_train_batches == 0 ? std::numeric_limits<std::uint64_t>::max()
-                                          : most_train_batches) {}
+                     const EpochPlanOptions& options)
+    : train_(std::move(train)), valid_(std::move(valid)), options_(options) {
+  RHIZOME_CHECK(options.batch_size > 0 && options.epochs <= kMostEpochs);
+}
+
+std::uint64_t EpochPlan::train_batches() const {
+  const std::uint64_t all =
+      options_.drop_last ? train_.size() / options_.batch_size : Batches(train_.size());
+  return options_.most_train_batches == 0 ? all : std::min(all, options_.most_train_batches);
+}
 
 EpochPlan::Tag EpochPlan::Decode(std::uint64_t tag) {
   return {.epoch = static_cast<std::uint32_t>(tag >> kEpochShift),
@@ -36,9 +36,10 @@ EpochPlan::Tag EpochPlan::Decode(std::uint64_t tag) {
 // Fisher and Yates' shuffle, spelled out: std::shuffle differs between standard libraries. The
 // modulo's bias is below 2^-32 for any graph that fits a disk.
 void EpochPlan::Shuffle() {
+  if (!options_.shuffle) return;
   shuffled_ = train_;
-  std::seed_seq sequence{static_cast<std::uint32_t>(seed_), static_cast<std::uint32_t>(seed_ >> 32),
-                         epoch_};
+  std::seed_seq sequence{static_cast<std::uint32_t>(options_.seed),
+                         static_cast<std::uint32_t>(options_.seed >> 32), epoch_};
   std::mt19937_64 random(sequence);
   for (std::size_t i = shuffled_.size(); i > 1; --i) {
     std::swap(shuffled_[i - 1], shuffled_[random() % i]);
@@ -47,8 +48,8 @@ void EpochPlan::Shuffle() {
 
 SeedBatch EpochPlan::Take(const std::vector<VertexId>& from, bool is_valid) const {
   const std::uint64_t batch = is_valid ? batch_ - train_batches() : batch_;
-  const std::uint64_t begin = batch * batch_size_;
-  const std::uint64_t end = std::min<std::uint64_t>(begin + batch_size_, from.size());
+  const std::uint64_t begin = batch * options_.batch_size;
+  const std::uint64_t end = std::min<std::uint64_t>(begin + options_.batch_size, from.size());
   RHIZOME_DCHECK(begin < end && batch < kValidBit);
   const std::uint64_t part = (is_valid ? kValidBit : 0) | batch;
   const std::uint64_t tag = std::uint64_t{epoch_} << kEpochShift | part;
@@ -62,16 +63,17 @@ void EpochPlan::Skip(std::uint64_t minibatches) {
   const std::uint64_t an_epoch = train_batches() + valid_batches();
   RHIZOME_DCHECK(an_epoch != 0);
   const std::uint64_t at = epoch_ * an_epoch + batch_ + minibatches;
-  epoch_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(at / an_epoch, epochs_));
-  batch_ = epoch_ == epochs_ ? 0 : at % an_epoch;
-  if (epoch_ < epochs_) Shuffle();
+  epoch_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(at / an_epoch, options_.epochs));
+  batch_ = epoch_ == options_.epochs ? 0 : at % an_epoch;
+  if (epoch_ < options_.epochs) Shuffle();
 }
 
 std::optional<SeedBatch> EpochPlan::Next() {
-  if (epoch_ == epochs_) return std::nullopt;
+  if (epoch_ == options_.epochs) return std::nullopt;
   if (batch_ == 0) Shuffle();
   const bool is_valid = batch_ >= train_batches();
-  SeedBatch taken = Take(is_valid ? valid_ : shuffled_, is_valid);
+  const std::vector<VertexId>& train = options_.shuffle ? shuffled_ : train_;
+  SeedBatch taken = Take(is_valid ? valid_ : train, is_valid);
   if (++batch_ == train_batches() + valid_batches()) {
     batch_ = 0;
     ++epoch_;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -11,10 +10,21 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// Which vertices each minibatch of a training job holds: in every epoch the training vertices in
-/// an order of their own (seeded), then the validation vertices in one fixed order with fixed
-/// neighbours, so that epochs are measured alike. Depends on its arguments only. Of an epoch at
-/// most the first `most_train_batches` train (0: all).
+struct EpochPlanOptions {
+  std::uint64_t batch_size = 1;
+  std::uint32_t epochs = 1;  ///< at most kMostEpochs
+  std::uint64_t seed = 1;    ///< of the orders
+
+  /// Of the training vertices: an order of each epoch's own, else as they are given. Either way
+  /// each epoch draws neighbours of its own.
+  bool shuffle = true;
+  bool drop_last = false;                ///< no training minibatch below batch_size
+  std::uint64_t most_train_batches = 0;  ///< of an epoch; 0: all
+};
+
+/// Which vertices each minibatch of a job holds: in every epoch the training vertices, then the
+/// validation vertices in one fixed order with fixed neighbours, so that epochs are measured alike.
+/// Depends on its arguments only.
 class EpochPlan {
  public:
   /// What the tag of a minibatch says.
@@ -24,8 +34,11 @@ class EpochPlan {
     std::uint64_t batch = 0;  ///< within its part of the epoch
   };
 
-  EpochPlan(std::vector<VertexId> train, std::vector<VertexId> valid, std::uint64_t batch_size,
-            std::uint32_t epochs, std::uint64_t seed, std::uint64_t most_train_batches = 0);
+  /// What tags can say.
+  static constexpr std::uint32_t kMostEpochs = std::uint32_t{1} << 23;
+
+  EpochPlan(std::vector<VertexId> train, std::vector<VertexId> valid,
+            const EpochPlanOptions& options);
 
   /// The next minibatch; nothing after the last epoch.
   std::optional<SeedBatch> Next();
@@ -35,24 +48,25 @@ class EpochPlan {
 
   static Tag Decode(std::uint64_t tag);
 
-  std::uint64_t train_batches() const { return std::min(Batches(train_.size()), most_train_); }
+  /// Minibatches of an epoch, and of all.
+  std::uint64_t train_batches() const;
   std::uint64_t valid_batches() const { return Batches(valid_.size()); }
+  std::uint64_t minibatches() const {
+    return options_.epochs * (train_batches() + valid_batches());
+  }
 
  private:
   std::uint64_t Batches(std::size_t vertices) const {
-    return (vertices + batch_size_ - 1) / batch_size_;
+    return (vertices + options_.batch_size - 1) / options_.batch_size;
   }
   void Shuffle();
   SeedBatch Take(const std::vector<VertexId>& from, bool is_valid) const;
 
   const std::vector<VertexId> train_;
   const std::vector<VertexId> valid_;
-  const std::uint64_t batch_size_;
-  const std::uint32_t epochs_;
-  const std::uint64_t seed_;
-  const std::uint64_t most_train_;
+  const EpochPlanOptions options_;
 
-  std::vector<VertexId> shuffled_;  // train_, in the current epoch's order
+  std::vector<VertexId> shuffled_;  // train_, in the current epoch's order; empty: as it is
   std::uint32_t epoch_ = 0;
   std::uint64_t batch_ = 0;  // of the epoch, training before validation
 };

@@ -9,7 +9,7 @@
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/chunk_array.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
 namespace {
 
 /// More classes than this are taken for a mistake (such as ids given as labels).
@@ -81,12 +81,38 @@ Status CheckSplit(const GraphSnapshot& graph, const ClassLabels& labels) {
                       "something",
                       row, static_cast<int>(split)));
     }
-    if (labels.label[row] < 0) {
+    if (!labels.label.empty() && labels.label[row] < 0) {
       const VertexId vertex = *graph.VertexAt(static_cast<Row>(row));
       return Status::InvalidArgument(
           fmt::format("vertex {} is in the {} set but has no label (-1); set its split to none",
                       ToString(*graph.ExternalIdOf(vertex)), kNames[static_cast<int>(split)]));
     }
+  }
+  return Status::Ok();
+}
+
+Status ReadLabelArray(const GraphSnapshot& graph, const std::string& name, ClassLabels& labels) {
+  RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<ChunkArray> array,
+                           OpenColumn(graph, name, {DataType::kInt64, DataType::kInt32}));
+  labels.label.resize(graph.vertex_count(), -1);
+  const bool wide = array->entry().dtype == DataType::kInt64;
+  return ForEachChunk(*array, graph, [&](std::uint64_t first, std::span<const std::byte> bytes) {
+    return wide ? TakeLabels<std::int64_t>(name, first, bytes, labels)
+                : TakeLabels<std::int32_t>(name, first, bytes, labels);
+  });
+}
+
+Status ReadSplitArray(const GraphSnapshot& graph, const std::string& name, ClassLabels& labels) {
+  RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<ChunkArray> array,
+                           OpenColumn(graph, name, {DataType::kUint8}));
+  labels.split.resize(graph.vertex_count(), Split::kNone);
+  RHIZOME_RETURN_IF_ERROR(
+      ForEachChunk(*array, graph, [&](std::uint64_t first, std::span<const std::byte> bytes) {
+        std::memcpy(labels.split.data() + first, bytes.data(), bytes.size());
+        return Status::Ok();
+      }));
+  for (std::size_t row = 0; row < labels.split.size(); ++row) {
+    if (graph.IsDeleted(*graph.VertexAt(static_cast<Row>(row)))) labels.split[row] = Split::kNone;
   }
   return Status::Ok();
 }
@@ -105,27 +131,9 @@ std::vector<VertexId> ClassLabels::Members(const GraphSnapshot& graph, Split set
 
 Result<ClassLabels> ReadLabels(const GraphSnapshot& graph, const std::string& label_array,
                                const std::string& split_array) {
-  RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<ChunkArray> label,
-                           OpenColumn(graph, label_array, {DataType::kInt64, DataType::kInt32}));
-  RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<ChunkArray> split,
-                           OpenColumn(graph, split_array, {DataType::kUint8}));
   ClassLabels labels;
-  labels.label.resize(graph.vertex_count(), -1);
-  labels.split.resize(graph.vertex_count(), Split::kNone);
-  const bool wide = label->entry().dtype == DataType::kInt64;
-  RHIZOME_RETURN_IF_ERROR(
-      ForEachChunk(*label, graph, [&](std::uint64_t first, std::span<const std::byte> bytes) {
-        return wide ? TakeLabels<std::int64_t>(label_array, first, bytes, labels)
-                    : TakeLabels<std::int32_t>(label_array, first, bytes, labels);
-      }));
-  RHIZOME_RETURN_IF_ERROR(
-      ForEachChunk(*split, graph, [&](std::uint64_t first, std::span<const std::byte> bytes) {
-        std::memcpy(labels.split.data() + first, bytes.data(), bytes.size());
-        return Status::Ok();
-      }));
-  for (std::size_t row = 0; row < labels.split.size(); ++row) {
-    if (graph.IsDeleted(*graph.VertexAt(static_cast<Row>(row)))) labels.split[row] = Split::kNone;
-  }
+  if (!label_array.empty()) RHIZOME_RETURN_IF_ERROR(ReadLabelArray(graph, label_array, labels));
+  if (!split_array.empty()) RHIZOME_RETURN_IF_ERROR(ReadSplitArray(graph, split_array, labels));
   RHIZOME_RETURN_IF_ERROR(CheckSplit(graph, labels));
   return labels;
 }
@@ -148,4 +156,4 @@ double AccuracyCounts::Share(Split set) const {
   return total[i] == 0 ? 0 : static_cast<double>(correct[i]) / static_cast<double>(total[i]);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace rhizome

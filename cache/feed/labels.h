@@ -11,27 +11,27 @@
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/store.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace RHIZOME_API rhizome {
 
 /// The sets of vertices that the split array names, by its values.
 enum class Split : std::uint8_t { kTrain = 0, kValid = 1, kTest = 2, kNone = 255 };
 
-/// Class labels and split of every vertex, in row order, held in memory: 5 bytes a vertex.
+/// Class labels and split of every vertex, in row order, held in memory: 5 bytes a vertex. A list
+/// that was not read is empty.
 struct ClassLabels {
   std::vector<std::int32_t> label;  ///< [rows]; -1: none
   std::vector<Split> split;         ///< [rows]
   std::int64_t classes = 0;         ///< 1 + the largest label
 
-  /// Vertices of one set, ascending by vertex id.
+  /// Vertices of one set, ascending by vertex id. `graph`: whose labels these are.
   std::vector<VertexId> Members(const GraphSnapshot& graph, Split set) const;
 };
 
-/// Reads both arrays chunk by chunk, with the rows that were put since the generation. A new vertex
-/// has no label, and is in no set, until they are put; a deleted one is in no set. Every vertex of
-/// the three sets must have a label.
-/// Errors: kNotFound, no such array; kInvalidArgument, wrong dtype or shape, a label below -1 or
-/// above the limit, a vertex of a set without label (named), a split value that means nothing.
+/// Reads both arrays (an empty name: not that one) chunk by chunk, with the rows that were put
+/// since the generation. A new vertex has no label, and is in no set, until they are put; a deleted
+/// one is in no set. Every vertex of the three sets must have a label. Errors: kNotFound, no such
+/// array; kInvalidArgument, wrong dtype or shape, a label below -1 or above the limit, a vertex of
+/// a set without label (named), a split value that means nothing.
 Result<ClassLabels> ReadLabels(const GraphSnapshot& graph, const std::string& label_array,
                                const std::string& split_array);
 
@@ -51,5 +51,4 @@ struct AccuracyCounts {
   bool Has(Split set) const { return total[static_cast<std::size_t>(set)] > 0; }
 };
 
-}  // namespace internal
 }  // namespace rhizome

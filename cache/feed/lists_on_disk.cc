@@ -1,6 +1,7 @@
 #include "rhizome/cache/lists_on_disk.h"
 
 #include "rhizome/cache/neighbor_cache.h"
+#include "rhizome/index/adjacency.h"
 #include "rhizome/storage/section_file.h"
 #include "rhizome/storage/stopwatch.h"
 
@@ -23,15 +24,18 @@ std::uint64_t ListsOnDisk::WorkingBytes(std::uint64_t edges) {
 }
 
 Result<std::unique_ptr<ListsOnDisk>> ListsOnDisk::Open(const GraphSnapshot& graph,
+                                                       Direction direction,
                                                        std::uint64_t cache_bytes, const Path& dump,
                                                        IoMaker io, const JobControl& control) {
-  std::unique_ptr<ListsOnDisk> made(new ListsOnDisk(graph));
+  if (graph.partition_count() == 0 || graph.partition(0).resident())
+    return std::unique_ptr<ListsOnDisk>();
+  std::unique_ptr<ListsOnDisk> made(new ListsOnDisk(graph, direction));
   std::shared_ptr<const NeighborCache> cache;
   if (cache_bytes > 0) {
     const Stopwatch watch;
     RHIZOME_ASSIGN_OR_RETURN(
-        cache, NeighborCache::Build(
-                   graph, {.direction = Direction::kIn, .budget_bytes = cache_bytes}, control));
+        cache, NeighborCache::Build(graph, {.direction = direction, .budget_bytes = cache_bytes},
+                                    control));
     made->cache_bytes_ = cache->memory_bytes();
     made->cached_lists_ = cache->list_count();
     if (!dump.empty()) {
@@ -47,14 +51,14 @@ Result<std::unique_ptr<ListsOnDisk>> ListsOnDisk::Open(const GraphSnapshot& grap
   DirectNeighborsOptions options;
   options.io.maker = io;
   RHIZOME_ASSIGN_OR_RETURN(made->neighbors_,
-                           DirectNeighbors::Open(graph, Direction::kIn, std::move(cache), options));
+                           DirectNeighbors::Open(graph, direction, std::move(cache), options));
   return made;
 }
 
 Status ListsOnDisk::Lend() {
   if (dump_.empty()) return Status::Ok();
   RHIZOME_ASSIGN_OR_RETURN(auto cache,
-                           NeighborCache::Load(graph_.store().fs(), dump_, graph_, Direction::kIn));
+                           NeighborCache::Load(graph_.store().fs(), dump_, graph_, direction_));
   ++loads_;
   return neighbors_->SetCache(std::move(cache));
 }

@@ -14,7 +14,7 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// The in-lists of a graph that was opened with TopologyPlace::kDirect, for a job's samplers: read
+/// The lists of a graph that was opened with TopologyPlace::kDirect, for a job's samplers: read
 /// in batches, behind a neighbour cache. It is built here, and kept as long as this is, or dumped
 /// to a file and in memory only where it is lent the memory: while a superbatch is sampled (Ginex,
 /// where the caches of lists and of features take the same memory in turn).
@@ -25,9 +25,10 @@ class ListsOnDisk {
   /// Memory beside the cache: read buffers, and what a hop that draws `edges` asks for.
   static std::uint64_t WorkingBytes(std::uint64_t edges);
 
+  /// Null where the lists are in memory, for samplers to read them there.
   /// `cache_bytes`: 0, no cache. `dump`: a file to write the cache to, which Lend loads; empty: it
   /// stays in memory. Errors: those of NeighborCache::Build and DirectNeighbors::Open.
-  static Result<std::unique_ptr<ListsOnDisk>> Open(const GraphSnapshot& graph,
+  static Result<std::unique_ptr<ListsOnDisk>> Open(const GraphSnapshot& graph, Direction direction,
                                                    std::uint64_t cache_bytes, const Path& dump,
                                                    IoMaker io, const JobControl& control);
 
@@ -39,8 +40,10 @@ class ListsOnDisk {
   ListReadsReport report() const;
 
  private:
-  explicit ListsOnDisk(const GraphSnapshot& graph) : graph_(graph) {}
+  ListsOnDisk(const GraphSnapshot& graph, Direction direction)
+      : graph_(graph), direction_(direction) {}
   const GraphSnapshot& graph_;
+  const Direction direction_;
   Path dump_;  // empty: none
   std::shared_ptr<DirectNeighbors> neighbors_;
   std::uint64_t cache_bytes_ = 0;

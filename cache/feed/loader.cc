@@ -2,361 +2,294 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
-#include <variant>
 
 #include "rhizome/cache/bounded_queue.h"
+#include "rhizome/cache/epoch_plan.h"
 #include "rhizome/cache/feature_rows.h"
+#include "rhizome/cache/feed_pipeline.h"
+#include "rhizome/cache/feed_profile.h"
+#include "rhizome/cache/job_scratch.h"
 #include "rhizome/cache/policies.h"
 #include "rhizome/cache/superbatch.h"
+#include "rhizome/index/graph_parts.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/exceptions.h"
-#include "rhizome/storage/mutex.h"
-#include "rhizome/storage/threads.h"
+#include "rhizome/storage/stopwatch.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
 namespace {
 
-/// A sampled and scheduled superbatch, on its way to the reading thread.
-struct Superbatch {
-  std::uint64_t number = 0;
-  Path path;
-  std::vector<SuperbatchEntry> entries;
-  std::vector<MinibatchCosts> costs;
-  Trace trace;                     ///< until the policy is made of it
-  std::unique_ptr<Policy> policy;  // null: that of the superbatch before goes on
-};
+/// Memory that reads land in: a share of the bound, within these.
+constexpr std::uint64_t kStagingShare = 8;
+constexpr std::uint64_t kLeastStagingBytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMostStagingBytes = std::uint64_t{16} << 20;
 
-/// Adds what the cache did since `before`.
-void AddReads(const GatherStats& now, const GatherStats& before, RowReads& reads) {
-  reads += now;
-  reads -= before;
+/// Loaders of one name that are open at once.
+constexpr int kMostLoaders = 1000;
+
+Status CheckOptions(const LoaderOptions& options) {
+  const auto refuse = [](std::string_view what) {
+    return Status::InvalidArgument(fmt::format("loader: {}", what));
+  };
+  const SamplerOptions& sampler = options.sampler;
+  if (sampler.fanouts.empty() && sampler.typed_fanouts.empty())
+    return refuse("no fanouts; give the neighbours to draw in each hop, such as {10, 10}");
+  if (sampler.times != nullptr)
+    return refuse("temporal samples need a time for each seed, which it does not take");
+  if (options.features.empty()) return refuse("no features; name the array of feature rows");
+  if (options.batch_size == 0) return refuse("a batch size of 0; it must be at least 1");
+  if (options.epochs > EpochPlan::kMostEpochs)
+    return refuse(fmt::format("{} epochs; at most {}", options.epochs, EpochPlan::kMostEpochs));
+  if (options.seeds.empty() == options.split.empty())
+    return refuse("give either seeds or the name of a split array");
+  if (options.set > Split::kTest) return refuse("the seeds are the set train, valid or test");
+  return Status::Ok();
 }
 
-/// How far one thread has come, for another that waits for it.
-class Progress {
- public:
-  void Advance() {
-    const MutexLock lock(mutex_);
-    ++count_;
-    changed_.NotifyAll();
+/// Errors: kInvalidArgument, a vertex twice, one that is none, or one without label.
+Status CheckSeeds(const GraphSnapshot& graph, const LoaderOptions& options,
+                  const ClassLabels& labels) {
+  std::vector<VertexId> sorted = options.seeds;
+  std::sort(sorted.begin(), sorted.end());
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice != sorted.end())
+    return Status::InvalidArgument(fmt::format("loader: vertex {} is a seed twice", *twice));
+  for (const VertexId vertex : sorted) {
+    if (graph.IsDeleted(vertex)) {
+      return Status::InvalidArgument(
+          fmt::format("loader: seed {} is no vertex of the graph, or was deleted", vertex));
+    }
+    if (labels.label.empty()) continue;
+    RHIZOME_ASSIGN_OR_RETURN(const Row row, graph.RowOf(vertex));
+    if (labels.label[static_cast<std::size_t>(row)] >= 0) continue;
+    RHIZOME_ASSIGN_OR_RETURN(const ExternalId id, graph.ExternalIdOf(vertex));
+    return Status::InvalidArgument(
+        fmt::format("loader: seed {} has no label (-1) in array {}", ToString(id), options.labels));
   }
-  /// Nothing more will come: whoever waits goes on.
-  void End() {
-    const MutexLock lock(mutex_);
-    ended_ = true;
-    changed_.NotifyAll();
+  return Status::Ok();
+}
+
+Result<std::vector<VertexId>> SeedsOf(const GraphSnapshot& graph, const LoaderOptions& options,
+                                      const ClassLabels& labels) {
+  if (options.split.empty()) {
+    RHIZOME_RETURN_IF_ERROR(CheckSeeds(graph, options, labels));
+    return options.seeds;
   }
-  void WaitFor(std::uint64_t count) {
-    const MutexLock lock(mutex_);
-    while (count_ < count && !ended_) changed_.Wait(mutex_);
+  std::vector<VertexId> seeds = labels.Members(graph, options.set);
+  if (seeds.empty()) {
+    return Fail(
+        Status::InvalidArgument(fmt::format("loader: no seeds: array {} puts no vertex into set {}",
+                                            options.split, static_cast<int>(options.set))));
   }
+  return seeds;
+}
 
- private:
-  Mutex mutex_;
-  CondVar changed_;
-  std::uint64_t count_ RHIZOME_GUARDED_BY(mutex_) = 0;
-  bool ended_ RHIZOME_GUARDED_BY(mutex_) = false;
-};
+/// Of an epoch without end, as many as tags can say.
+EpochPlan MakePlan(std::vector<VertexId> seeds, const LoaderOptions& options) {
+  return EpochPlan(std::move(seeds), {},
+                   {.batch_size = options.batch_size,
+                    .epochs = options.epochs == 0 ? EpochPlan::kMostEpochs : options.epochs,
+                    .seed = options.sampler.seed,
+                    .shuffle = options.shuffle,
+                    .drop_last = options.drop_last});
+}
 
-/// Times of what was planned that minibatches may hold before that is an error.
-constexpr std::uint64_t kHeldMargin = 16;
-constexpr std::uint64_t kMostSlots = std::uint64_t{1} << 31;
+/// Of a minibatch there must be one at least, and the first one must be within the epochs.
+Status CheckPlan(const EpochPlan& plan, const LoaderOptions& options) {
+  if (plan.minibatches() == 0) {
+    return Status::InvalidArgument(
+        "loader: fewer seeds than the batch size, and drop_last leaves them out");
+  }
+  if (options.first > plan.minibatches()) {
+    return Status::InvalidArgument(fmt::format("loader: {} minibatches to leave out, of {}",
+                                               options.first, plan.minibatches()));
+  }
+  return Status::Ok();
+}
 
-/// Rows that are held beside the cache. However many a minibatch has, they are rows of the graph.
-HoldRoom HeldRoom(const LoaderOptions& options, std::uint64_t row_count) {
-  const std::uint64_t most = std::min(kMostSlots, (kMinibatchesAhead + 1) * row_count);
-  if (options.held_rows == 0) return {.slots = most, .most = most};
-  return {.slots = std::min(options.held_rows, most),
-          .most = std::min(options.held_rows * kHeldMargin, most)};
+FeedPipelineOptions PipelineOptionsOf(const LoaderOptions& options) {
+  FeedPipelineOptions pipeline;
+  pipeline.sampler = {.sampler = options.sampler, .degrees = options.degrees, .edge_facts = true};
+  pipeline.features = options.features;
+  pipeline.normalize = options.normalize;
+  pipeline.policy = options.policy;
+  pipeline.io = options.io;
+  pipeline.staging_bytes =
+      options.memory_bytes == 0
+          ? kMostStagingBytes
+          : std::clamp(options.memory_bytes / kStagingShare, kLeastStagingBytes, kMostStagingBytes);
+  return pipeline;
+}
+
+/// What the loader takes whatever it delivers: two copies of the seeds in the plan and one that is
+/// passed on, labels, and what a sampler takes (its header says so).
+std::uint64_t HeldBytes(const GraphSnapshot& graph, const LoaderOptions& options,
+                        std::uint64_t seeds) {
+  const std::uint64_t vertices = graph.vertex_count();
+  std::uint64_t bytes = 3 * seeds * sizeof(VertexId) + 4 * vertices;
+  if (!options.labels.empty()) bytes += vertices * sizeof(std::int32_t);
+  if (options.sampler.weighted) bytes += graph.generation_edge_count() * 9 / 2;
+  return bytes;
+}
+
+/// The folder of the first name that no other loader has.
+Result<std::unique_ptr<JobScratch>> ClaimScratch(const Store& store, const std::string& job) {
+  for (int number = 1;; ++number) {
+    const std::string name = number == 1 ? job : fmt::format("{}-{}", job, number);
+    auto scratch = JobScratch::Open(store, name, JobScratch::Leftovers::kRemove);
+    const bool busy = !scratch && scratch.error().code() == StatusCode::kBusy;
+    if (!busy || number == kMostLoaders) return scratch;
+  }
 }
 
 }  // namespace
 
-/// The sampling thread owns sampler_ and next_seeds_, the reading thread cache_; they meet in the
-/// queues only. A stage that fails finishes its own queue with the error and cancels the one before
-/// it, so that no thread waits for one that has ended.
+std::uint64_t LoaderMemory::total_bytes() const {
+  const std::uint64_t caches =
+      overlap == Overlap::kChangeset ? std::max(cache, neighbor_cache) : cache + neighbor_cache;
+  return held + working + schedules + caches;
+}
+
+/// The front of a FeedPipeline: names its seeds, divides its memory, and counts.
 class Loader::Impl {
  public:
-  Impl(const GraphSnapshot& graph, const LoaderOptions& options, NextSeeds next_seeds,
-       const JobControl& control, MinibatchSampler sampler, std::unique_ptr<FeatureCache> cache,
-       const FeatureDecoder& decoder)
-      : fs_(graph.store().fs()),
-        options_(options),
-        control_(control),
-        decoder_(decoder),
-        next_seeds_(std::move(next_seeds)),
-        sampler_(std::move(sampler)),
-        cache_(std::move(cache)) {}
+  Impl(std::shared_ptr<const GraphSnapshot> graph, const JobControl& control)
+      : graph_(std::move(graph)), parts_(graph_->parts()), control_(control) {}
 
-  Status Start() {
-    RHIZOME_RETURN_IF_ERROR(sampling_.Start([this] {
-      RunSampling();
-      return Status::Ok();
-    }));
-    return reading_.Start([this] {
-      RunReading();
-      return Status::Ok();
-    });
-  }
-
-  ~Impl() {
-    minibatches_.Cancel();
-    room_.Cancel();
-    cache_->Cancel();
-    EndReading();
-    static_cast<void>(sampling_.Join());
-    static_cast<void>(reading_.Join());
-  }
-
+  Status Start(const LoaderOptions& options);
   Result<std::optional<Minibatch>> Next();
-  RowReaderStats reader_stats() const { return cache_->reader_stats(); }
+
+  std::uint64_t seed_count() const { return seed_count_; }
+  std::uint64_t minibatches_of_epoch() const { return minibatches_of_epoch_; }
+  std::int64_t classes() const { return labels_.classes; }
+  std::uint64_t position() const { return position_; }
+  const LoaderReport& report() const { return report_; }
+  const LoaderMemory& memory() const { return memory_; }
 
  private:
-  bool in_turns() const { return options_.overlap == Overlap::kChangeset; }
-  void RunSampling();
-  Status SampleAll();
-  Status SampleInTurn(std::optional<Superbatch>& superbatch);
-  void Schedule(Superbatch& superbatch);
-  void EndReading();
-  Result<std::optional<Superbatch>> SampleSuperbatch();
-  void RunReading();
-  Status ReadAll();
-  Status ReadSuperbatch(Superbatch superbatch);
-  Result<bool> EnterLoader();
-  Result<bool> ReadAhead();
-  Status ReadFeatures(Minibatch& minibatch);
+  void Describe(const FeedPlan& feed);
+  void Complete(Minibatch& minibatch) const;
+  void Count(const Minibatch& minibatch);
 
-  // Constant after construction.
-  FileSystem& fs_;
-  const LoaderOptions options_;
+  // Constant after Start.
+  const std::shared_ptr<const GraphSnapshot> graph_;
+  const std::shared_ptr<const GraphParts> parts_;
   const JobControl& control_;
-  const FeatureDecoder decoder_;
+  ClassLabels labels_;
+  std::uint64_t seed_count_ = 0;
+  std::uint64_t minibatches_of_epoch_ = 0;
+  LoaderMemory memory_;
 
-  // The sampling thread's.
-  NextSeeds next_seeds_;
-  const MinibatchSampler sampler_;
-  std::uint64_t superbatch_count_ = 0;
-  std::uint64_t sample_count_ = 0;
+  // The caller's.
+  std::uint64_t position_ = 0;
+  bool epoch_ended_ = false;  // and Next said so
+  LoaderReport report_;
 
-  // The reading thread's (the sampling thread asks constants, the caller says that it waits).
-  const std::unique_ptr<FeatureCache> cache_;
-  std::uint64_t read_count_ = 0;
-  MinibatchCosts ahead_costs_;  // of what the next superbatch begins with
-
-  // Self-synchronised. Minibatches hold rows of the cache, so they go before it.
-  BoundedQueue<Superbatch> superbatches_{1};
-  BoundedQueue<std::monostate> room_{kMinibatchesAhead};  // one for each minibatch in the loader
-  BoundedQueue<Minibatch> minibatches_{kMinibatchesAhead};
-  Progress sampled_;  // superbatches; of kChangeset
-  Progress used_;     // superbatches whose memory was given back
-
-  Thread sampling_;
-  Thread reading_;
+  // Its files go after the threads that use them.
+  std::unique_ptr<JobScratch> scratch_;
+  std::unique_ptr<FeedPipeline> pipeline_;
 };
 
+Status Loader::Impl::Start(const LoaderOptions& options) {
+  RHIZOME_RETURN_IF_ERROR(CheckOptions(options));
+  RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
+  RHIZOME_ASSIGN_OR_RETURN(labels_, ReadLabels(*graph_, options.labels, options.split));
+  RHIZOME_ASSIGN_OR_RETURN(std::vector<VertexId> seeds, SeedsOf(*graph_, options, labels_));
+  labels_.split = {};
+  seed_count_ = seeds.size();
+  EpochPlan plan = MakePlan(std::move(seeds), options);
+  RHIZOME_RETURN_IF_ERROR(CheckPlan(plan, options));
+  minibatches_of_epoch_ = plan.train_batches();
+
+  const FeedJob job{.graph = *graph_,
+                    .pipeline = PipelineOptionsOf(options),
+                    .fixed = {.superbatch = options.superbatch},
+                    .memory_bytes = options.memory_bytes,
+                    .held_bytes = [&] { return HeldBytes(*graph_, options, seed_count_); },
+                    .compute_bytes = {}};
+  RHIZOME_ASSIGN_OR_RETURN(FeedPlan feed, PlanFeed(job, plan, control_));
+  Describe(feed);
+  RHIZOME_ASSIGN_OR_RETURN(scratch_, ClaimScratch(graph_->store(), options.job));
+  RHIZOME_RETURN_IF_ERROR(feed.Prepare(*graph_, scratch_->folder(), control_));
+  feed.pipeline.complete = [this](Minibatch& minibatch) {
+    Complete(minibatch);
+    return Status::Ok();
+  };
+
+  plan.Skip(options.first);
+  position_ = options.first;
+  report_.epoch = position_ / minibatches_of_epoch_;
+  RHIZOME_ASSIGN_OR_RETURN(
+      pipeline_, FeedPipeline::Open(
+                     *graph_, feed.pipeline,
+                     [plan = std::move(plan)]() mutable { return plan.Next(); }, control_));
+  return Status::Ok();
+}
+
+void Loader::Impl::Describe(const FeedPlan& feed) {
+  memory_ = {.held = feed.needs.held_bytes,
+             .working = feed.needs.working_bytes,
+             .schedules = feed.memory.superbatch * feed.needs.schedule_bytes,
+             .cache = feed.memory.cache_bytes,
+             .neighbor_cache = feed.memory.neighbor_cache_bytes,
+             .superbatch = feed.memory.superbatch,
+             .overlap = feed.pipeline.overlap};
+}
+
+/// On the reading thread: what the pipeline does not know.
+void Loader::Impl::Complete(Minibatch& minibatch) const {
+  const EpochPlan::Tag tag = EpochPlan::Decode(minibatch.tag);
+  minibatch.epoch = tag.epoch;
+  minibatch.number = tag.batch;
+  minibatch.vertices.reserve(minibatch.rows.size());
+  for (const Row row : minibatch.rows) minibatch.vertices.push_back(parts_->VertexAt(row));
+  if (labels_.label.empty()) return;
+  for (std::size_t i = 0; i < minibatch.seed_count; ++i)
+    minibatch.labels.push_back(labels_.label[static_cast<std::size_t>(minibatch.rows[i])]);
+}
+
 Result<std::optional<Minibatch>> Loader::Impl::Next() {
-  const bool starved = minibatches_.empty();
-  if (starved) cache_->SetStarved(true);
-  RHIZOME_ASSIGN_OR_RETURN(std::optional<Minibatch> minibatch, minibatches_.Pop());
-  if (starved) cache_->SetStarved(false);
-  // There is one for each minibatch, unless all was cancelled; then nobody asks for room.
-  if (minibatch) static_cast<void>(room_.Pop());
+  RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
+  if (report_.minibatches > 0 && position_ % minibatches_of_epoch_ == 0 && !epoch_ended_) {
+    epoch_ended_ = true;
+    return std::optional<Minibatch>();
+  }
+  const Stopwatch watch;
+  RHIZOME_ASSIGN_OR_RETURN(std::optional<Minibatch> minibatch, pipeline_->Next());
+  if (!minibatch) return minibatch;
+  if (epoch_ended_) report_ = {.epoch = minibatch->epoch};
+  epoch_ended_ = false;
+  report_.wait_seconds += watch.seconds();
+  Count(*minibatch);
   return minibatch;
 }
 
-void Loader::Impl::RunSampling() {
-  superbatches_.Finish(Guarded([this] { return SampleAll(); }));
-  sampled_.End();
+void Loader::Impl::Count(const Minibatch& minibatch) {
+  ++position_;
+  ++report_.minibatches;
+  report_.seeds += minibatch.seed_count;
+  report_.costs += minibatch.costs;
 }
 
-Status Loader::Impl::SampleAll() {
-  // Waiting for room first keeps at most two superbatches: one in use, one ready.
-  while (superbatches_.WaitForRoom()) {
-    std::optional<Superbatch> superbatch;
-    if (in_turns()) {
-      RHIZOME_RETURN_IF_ERROR(SampleInTurn(superbatch));
-    } else {
-      RHIZOME_ASSIGN_OR_RETURN(superbatch, SampleSuperbatch());
-      if (superbatch) Schedule(*superbatch);
-    }
-    if (!superbatch) return Status::Ok();
-    superbatches_.Push(*std::move(superbatch));
-    sampled_.Advance();
-  }
-  return Status::Ok();
-}
-
-/// Sampling has the memory while one superbatch is sampled ahead of the one that is used next.
-Status Loader::Impl::SampleInTurn(std::optional<Superbatch>& superbatch) {
-  used_.WaitFor(std::max<std::uint64_t>(superbatch_count_, 1) - 1);
-  const StageTimer lending(options_.trace, Stage::kSwitch, superbatch_count_);
-  if (options_.lend_memory) RHIZOME_RETURN_IF_ERROR(options_.lend_memory());
-  const double lent = lending.Stop();
-  Result<std::optional<Superbatch>> sampled = SampleSuperbatch();
-  if (options_.take_memory_back) options_.take_memory_back();
-  if (!sampled) return sampled.error();
-  superbatch = *std::move(sampled);
-  if (superbatch) superbatch->costs.front().switch_seconds += lent;
-  return Status::Ok();
-}
-
-void Loader::Impl::Schedule(Superbatch& superbatch) {
-  // What a policy has learnt of the past stays useful, unless the pool loses its rows.
-  if (!KnowsTheFuture(options_.policy) && superbatch.number > 0 && !in_turns()) {
-    superbatch.trace = {};
-    return;
-  }
-  const StageTimer timer(options_.trace, Stage::kSchedule, superbatch.number);
-  superbatch.policy = MakePolicy({.kind = options_.policy,
-                                  .frame_count = cache_->frame_count(),
-                                  .key_count = cache_->row_count(),
-                                  .unit_bytes = cache_->array().row_bytes(),
-                                  .cost = cache_->read_cost()},
-                                 superbatch.trace);
-  superbatch.trace = {};
-  superbatch.costs.front().schedule_seconds = timer.Stop();
-}
-
-Result<std::optional<Superbatch>> Loader::Impl::SampleSuperbatch() {
-  std::optional<SeedBatch> seeds = next_seeds_();
-  if (!seeds) return std::optional<Superbatch>();
-  Superbatch superbatch;
-  superbatch.number = superbatch_count_++;
-  superbatch.path = options_.scratch / fmt::format("superbatch-{:06}", superbatch.number);
-  RHIZOME_ASSIGN_OR_RETURN(SuperbatchWriter writer, SuperbatchWriter::Create(fs_, superbatch.path));
-  while (seeds) {
-    RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
-    const StageTimer timer(options_.trace, Stage::kSample, sample_count_++);
-    RHIZOME_ASSIGN_OR_RETURN(const Minibatch minibatch, sampler_.Sample(*seeds));
-    RHIZOME_RETURN_IF_ERROR(writer.Append(minibatch));
-    superbatch.trace.AddStep(minibatch.rows);
-    superbatch.costs.emplace_back().sample_seconds = timer.Stop();
-    if (superbatch.costs.size() == options_.superbatch) break;
-    seeds = next_seeds_();
-  }
-  RHIZOME_ASSIGN_OR_RETURN(superbatch.entries, writer.Finish());
-  RHIZOME_DCHECK(superbatch.entries.size() == superbatch.costs.size() &&
-                 superbatch.entries.size() == superbatch.trace.steps());
-  return std::optional<Superbatch>(std::move(superbatch));
-}
-
-void Loader::Impl::RunReading() {
-  const Status status = Guarded([this] { return ReadAll(); });
-  EndReading();
-  minibatches_.Finish(status);
-}
-
-/// Lets the sampling thread end, and the reading thread, where one waits for the other.
-void Loader::Impl::EndReading() {
-  superbatches_.Cancel();
-  used_.End();
-  sampled_.End();
-}
-
-Status Loader::Impl::ReadAll() {
-  while (true) {
-    RHIZOME_ASSIGN_OR_RETURN(std::optional<Superbatch> superbatch, superbatches_.Pop());
-    if (!superbatch) return Status::Ok();
-    if (in_turns()) {
-      Schedule(*superbatch);
-      sampled_.WaitFor(superbatch->number + 2);  // which has the memory until then
-    }
-    RHIZOME_RETURN_IF_ERROR(ReadSuperbatch(*std::move(superbatch)));
-    if (in_turns()) {
-      cache_->Discard();
-      used_.Advance();
-    }
-  }
-}
-
-Status Loader::Impl::ReadSuperbatch(Superbatch superbatch) {
-  RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, fs_.OpenRead(superbatch.path));
-  const GatherStats before = cache_->stats();
-  const StageTimer timer(options_.trace, Stage::kSwitch, superbatch.number);
-  if (superbatch.policy != nullptr)
-    RHIZOME_RETURN_IF_ERROR(cache_->Start(std::move(superbatch.policy)));
-  ahead_costs_.switch_seconds += timer.Stop();
-  AddReads(cache_->stats(), before, ahead_costs_);
-  superbatch.costs.front() += std::exchange(ahead_costs_, {});
-  for (std::size_t i = 0; i < superbatch.entries.size(); ++i) {
-    RHIZOME_ASSIGN_OR_RETURN(const bool entered, EnterLoader());
-    if (!entered) break;
-    RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
-    RHIZOME_ASSIGN_OR_RETURN(Minibatch minibatch, ReadMinibatch(*file, superbatch.entries[i]));
-    minibatch.costs = superbatch.costs[i];
-    RHIZOME_RETURN_IF_ERROR(ReadFeatures(minibatch));
-    if (!minibatches_.Push(std::move(minibatch))) break;
-  }
-  return fs_.RemoveFile(superbatch.path);
-}
-
-/// Waits until there is room for a minibatch; the disk does not. False: cancelled.
-Result<bool> Loader::Impl::EnterLoader() {
-  while (!room_.TryPush({})) {
-    RHIZOME_ASSIGN_OR_RETURN(const bool read, ReadAhead());
-    if (!read) return room_.Push({});
-  }
-  return true;
-}
-
-/// Of the next superbatch, if there is one already. False: nothing can be read yet.
-Result<bool> Loader::Impl::ReadAhead() {
-  const Superbatch* const next = superbatches_.Peek();
-  if (next == nullptr || next->policy == nullptr) return false;
-  if (!cache_->announced()) cache_->Announce(*next->policy);
-  const GatherStats before = cache_->stats();
-  const StageTimer timer(options_.trace, Stage::kSwitch, next->number);
-  RHIZOME_ASSIGN_OR_RETURN(const bool read, cache_->ReadAhead());
-  if (!read) return false;
-  ahead_costs_.switch_seconds += timer.Stop();
-  AddReads(cache_->stats(), before, ahead_costs_);
-  return true;
-}
-
-Status Loader::Impl::ReadFeatures(Minibatch& minibatch) {
-  const StageTimer timer(options_.trace, Stage::kRead, read_count_++);
-  const GatherStats before = cache_->stats();
-  HeldRows held;
-  RHIZOME_RETURN_IF_ERROR(cache_->Hold(minibatch.rows, held));
-  minibatch.features = FeatureRows(std::move(held), decoder_.type(), decoder_.dim());
-  const GatherStats after = cache_->stats();
-  AddReads(after, before, minibatch.costs);
-  minibatch.costs.update_seconds = after.update_seconds - before.update_seconds;
-  minibatch.costs.gather_seconds = timer.Stop() - minibatch.costs.update_seconds;
-  return Status::Ok();
-}
-
-Result<std::unique_ptr<Loader>> Loader::Open(const GraphSnapshot& graph,
-                                             const LoaderOptions& options, NextSeeds next_seeds,
-                                             const JobControl& control) {
-  RHIZOME_ASSIGN_OR_RETURN(const auto array, graph.store().OpenArray(options.features));
-  RHIZOME_ASSIGN_OR_RETURN(const FeatureDecoder decoder,
-                           FeatureDecoder::Create(array->entry(), options.normalize));
-  FeatureCacheOptions cache_options{.capacity_bytes = options.cache_bytes,
-                                    .held = HeldRoom(options, graph.vertex_count()),
-                                    .reader = {},
-                                    .kept_row_bytes = decoder.row_bytes()};
-  if (!decoder.takes_as_stored()) {
-    cache_options.on_arrival = [decoder](std::span<std::byte> row) { decoder.DecodeRow(row); };
-  }
-  cache_options.read_cost = options.read_cost;
-  cache_options.reader.io.maker = options.io;
-  cache_options.reader.io.depth = options.depth;
-  cache_options.reader.staging_bytes = options.staging_bytes;
-  RHIZOME_ASSIGN_OR_RETURN(std::unique_ptr<FeatureCache> cache,
-                           FeatureCache::Open(graph, options.features, cache_options));
-  RHIZOME_ASSIGN_OR_RETURN(MinibatchSampler sampler,
-                           MinibatchSampler::Create(graph, options.sampler, options.neighbors));
-  auto impl = std::make_unique<Impl>(graph, options, std::move(next_seeds), control,
-                                     std::move(sampler), std::move(cache), decoder);
-  RHIZOME_RETURN_IF_ERROR(impl->Start());
+Result<std::unique_ptr<Loader>> Loader::Open(const Graph& graph, const LoaderOptions& options,
+                                             const JobControl& control) try {
+  auto impl = std::make_unique<Impl>(graph.Snapshot(), control);
+  RHIZOME_RETURN_IF_ERROR(impl->Start(options));
   return std::unique_ptr<Loader>(new Loader(std::move(impl)));
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 Loader::Loader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Loader::~Loader() = default;
 Result<std::optional<Minibatch>> Loader::Next() { return impl_->Next(); }
-RowReaderStats Loader::reader_stats() const { return impl_->reader_stats(); }
+std::uint64_t Loader::seed_count() const { return impl_->seed_count(); }
+std::uint64_t Loader::minibatches_of_epoch() const { return impl_->minibatches_of_epoch(); }
+std::int64_t Loader::classes() const { return impl_->classes(); }
+std::uint64_t Loader::position() const { return impl_->position(); }
+LoaderReport Loader::report() const { return impl_->report(); }
+const LoaderMemory& Loader::memory() const { return impl_->memory(); }
 
-}  // namespace rhizome::inline internal
+}  // namespace rhizome

@@ -1,91 +1,157 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "rhizome/cache/feature_cache.h"
+#include "rhizome/cache/labels.h"
 #include "rhizome/cache/minibatch.h"
-#include "rhizome/cache/minibatch_sampler.h"
 #include "rhizome/cache/overlap.h"
 #include "rhizome/cache/policy.h"
-#include "rhizome/cache/stage_trace.h"
+#include "rhizome/index/graph.h"
+#include "rhizome/index/sampler_options.h"
 #include "rhizome/storage/export.h"
+#include "rhizome/storage/io_queue.h"
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
+#include "rhizome/storage/types.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace RHIZOME_API rhizome {
 
+/// Settings fixed when a Loader opens. `sampler.fanouts`, `features`, and either `seeds` or `split`
+/// must be given.
 struct LoaderOptions {
-  MinibatchSamplerOptions sampler;
-  std::shared_ptr<const NeighborSource> neighbors = nullptr;  ///< nullptr: the graph, in memory
-  std::string features;
+  /// What is drawn around the seeds: all that a Sampler draws but temporal samples. Its `seed` is
+  /// that of the order of the seeds, too.
+  SamplerOptions sampler = {};
+
+  /// The array of feature rows, float32 or float16, of layout kRow. With `normalize` every row is
+  /// divided by the sum of its absolute values (rows of zeros stay), and is float32.
+  std::string features = {};
   bool normalize = false;
+
+  /// The vertices that an epoch goes over, each once: these, which are distinct; or the set `set`
+  /// of the array `split`, of dtype uint8 with one column.
+  std::vector<VertexId> seeds = {};
+  std::string split = {};
+  Split set = Split::kTrain;
+
+  /// Fill Minibatch::labels from this array, int32 or int64 with one column; every seed must have a
+  /// label. Empty: none.
+  std::string labels = {};
+
+  /// Fill Minibatch::degrees: of every vertex in the whole graph, in the direction that is walked.
+  bool degrees = false;
+
+  std::uint64_t batch_size = 1000;  ///< seeds of a minibatch
+  bool drop_last = false;           ///< leave out the minibatch of an epoch that has fewer seeds
+  bool shuffle = true;              ///< an order of each epoch's own; else as given, or by id
+
+  /// Range [0, 2^23]; 0: without an end. Minibatches of the next epoch are prepared while the last
+  /// ones of an epoch are used, so that more epochs are asked of one Loader, not of many.
+  std::uint32_t epochs = 1;
+
+  /// Minibatches to leave out at the beginning, of all epochs: what position() said when a job was
+  /// stopped. What follows is the same as if it had not been.
+  std::uint64_t first = 0;
+
+  /// Bound on what the loader takes, in bytes: rows, schedules, minibatches that are prepared and
+  /// one that the caller has (LoaderMemory). The graph that is open is not counted. 0: no bound,
+  /// and up to 1 GiB for the cache.
+  std::uint64_t memory_bytes = std::uint64_t{1} << 30;
+
+  /// What decides which rows stay in memory; kBelady reads the fewest. kStatic keeps those that a
+  /// superbatch asks for most often.
   PolicyKind policy = PolicyKind::kBelady;
-  std::uint64_t cache_bytes = 0;
 
-  /// Rows that minibatches may hold beside the cache: misses, and hits that have left it since.
-  /// Reading waits where they hold more. 0: it does not.
-  std::uint64_t held_rows = 0;
-  std::optional<ReadCost> read_cost = std::nullopt;  ///< of the disk; absent: measured
-  std::uint32_t superbatch = 1;  ///< minibatches that are sampled ahead and scheduled together
-  Overlap overlap = Overlap::kAll;
-
-  /// Overlap::kChangeset: called before a superbatch is sampled, when memory is free for it, and
-  /// after. Empty: nothing.
-  std::function<Status()> lend_memory = {};
-  std::function<void()> take_memory_back = {};
+  /// Minibatches that are sampled ahead and scheduled together; 0: chosen, from a trial that takes
+  /// a second at most.
+  std::uint32_t superbatch = 0;
   IoMaker io = IoMaker::kAuto;
-  std::uint32_t depth = IoQueueOptions().depth;  ///< reads in flight at most
-  std::size_t staging_bytes = std::size_t{16} << 20;
-  Path scratch;                 ///< an existing folder for the superbatch files
-  StageTrace* trace = nullptr;  ///< told what ran when; must outlive the loader
+
+  /// Names the folder for samples below Store::scratch(); where another loader has it, a number is
+  /// appended. It is removed at the end.
+  std::string job = "feed";
 };
 
-/// Minibatches in the loader at once: one is being read, one is ready.
-inline constexpr std::size_t kMinibatchesAhead = 2;
+/// How a loader divides its memory, in bytes: estimates from its first minibatch.
+struct LoaderMemory {
+  std::uint64_t held = 0;       ///< seeds, labels, tables of the sampler
+  std::uint64_t working = 0;    ///< minibatches, rows beside the cache, read buffers, checksums
+  std::uint64_t schedules = 0;  ///< of the superbatch in use and the one that is made
+  std::uint64_t cache = 0;      ///< feature rows that are kept
+  std::uint64_t neighbor_cache =
+      0;                         ///< 0 where lists are in memory; kChangeset: in turn with cache
+  std::uint32_t superbatch = 0;  ///< minibatches, a count
+  Overlap overlap = Overlap::kAll;
 
-/// Delivers minibatches with their features, in order. Three stages run at once, a thread each:
-/// superbatch k + 1 is sampled to a scratch file and its cache schedule made while superbatch k is
-/// used; of minibatch i + 2 the rows that miss are read; the caller computes on i. Features are not
-/// copied: a minibatch holds the cache's own rows until it is destroyed. What is delivered depends
-/// on the seeds and the sampler's seed only, not on policy, cache size, superbatch or I/O maker.
+  std::uint64_t total_bytes() const;
+};
+
+/// What an epoch took so far.
+struct LoaderReport {
+  std::uint64_t epoch = 0;
+  std::uint64_t minibatches = 0;  ///< delivered
+  std::uint64_t seeds = 0;        ///< of those
+  MinibatchCosts costs = {};      ///< summed; hits and misses, bytes, seconds of each stage
+  double wait_seconds = 0;        ///< the caller waited in Next
+};
+
+/// Feeds a program with minibatches: sampled subgraphs with the feature rows (and labels) of their
+/// vertices, read from disk, for graphs whose features exceed memory. Minibatches are sampled ahead
+/// into a scratch file, a *superbatch* at a time, so that the cache of rows knows what will be
+/// asked for and keeps what is needed soonest (Belady's rule); meanwhile the superbatch before is
+/// read in deep batches of direct reads, and the caller computes.
 ///
-/// With Overlap::kChangeset sampling and reading take turns: superbatch k + 1 is sampled while k is
-/// scheduled, on the reading thread; then k is used, while nothing is sampled; then the cache's
-/// memory is given back.
+/// Minibatch k of epoch e depends on the graph as it was at Open, on the seeds, `batch_size`,
+/// `shuffle`, `drop_last` and the sampler's options; not on threads, memory, policy, superbatch,
+/// nor on what was asked for before. Its subgraph is what Sampler::Sample returns for its seeds and
+/// Minibatch::tag.
 ///
-/// No stage waits for one that waits for it: each queue is bounded, has one producer and one
-/// consumer, and ends in both directions; a minibatch enters the loader only when there is room;
-/// and reading does not wait for rows to be given back while the caller waits for rows.
+/// Source: Ginex (VLDB 2022): superbatches as inspector and executor (section 3.1), the neighbour
+/// cache (3.2), and the optimal feature cache (3.4). Here the stages overlap, and the caller
+/// computes on the cache's own rows.
 ///
-/// Source: the inspector-executor of Ginex (VLDB 2022), overlapped.
-/// Threads: Next one at a time. Ownership: graph, its store and `control` must outlive it, and it
+/// Memory: LoaderOptions::memory_bytes; on disk, two superbatches of samples.
+/// Threads: one at a time; two of its own, and those of the sampler. JobControl::Cancel from any.
+/// A forked child may only leave it alone.
+/// Ownership: keeps a snapshot of the graph; `control` and the FileSystem must outlive it, and it
 /// all minibatches that it delivered.
 class Loader {
  public:
-  /// Asked for the next batch by the sampling thread; nothing after the last.
-  using NextSeeds = std::function<std::optional<SeedBatch>()>;
-
-  /// Errors: those of FeatureCache::Open and Sampler::Create; kInvalidArgument, features of a
-  /// dtype that is no number to compute on.
-  static Result<std::unique_ptr<Loader>> Open(const GraphSnapshot& graph,
-                                              const LoaderOptions& options, NextSeeds next_seeds,
+  /// Samples the first minibatch, divides the memory, and starts to prepare. `control` is asked
+  /// whether to stop, then and later; nothing is reported to it.
+  /// Errors: kInvalidArgument, no fanouts, other options out of range or that exclude each other,
+  /// no seeds, a seed twice, or one that is no vertex or has no label (named), an array of a wrong
+  /// dtype, shape or layout; kNotFound, no such array; kOutOfMemory, the bound is too small: the
+  /// message says how much is needed; those of Sampler::Create, of reading arrays (kCorruption,
+  /// kIoError) and of writing the scratch (kOutOfSpace, kPermissionDenied); kInterrupted.
+  static Result<std::unique_ptr<Loader>> Open(const Graph& graph, const LoaderOptions& options,
                                               const JobControl& control);
 
-  /// Stops the threads, whatever they do. Superbatch files may be left in the scratch folder.
+  /// Stops its threads, whatever they do, and removes its scratch.
   ~Loader();
 
-  /// The next minibatch; nothing after the last. Destroy those that are not needed any more first:
-  /// they hold memory. Errors: of any stage, reported once everything before it was delivered;
-  /// kInterrupted; kOutOfMemory, many more minibatches are held than the loader counts on.
+  /// The next minibatch; nothing at the end of each epoch, once, and for ever after the last one.
+  /// Destroy those that are done first: their rows take the room of those to come.
+  /// Errors: kInterrupted, cancelled; those of sampling, of reading and of the scratch, once all
+  /// before them was delivered; kOutOfMemory, many minibatches are held. After an error there is
+  /// nothing more.
   Result<std::optional<Minibatch>> Next();
 
-  /// How the reads were made. Call when Next has returned nothing.
-  RowReaderStats reader_stats() const;
+  std::uint64_t seed_count() const;  ///< of an epoch, before drop_last
+  std::uint64_t minibatches_of_epoch() const;
+  std::int64_t classes() const;  ///< 1 + the largest label of the array; 0: no labels
+  std::uint64_t position()
+      const;  ///< minibatches done of all epochs, LoaderOptions::first included
+
+  /// Of the epoch that runs, or that Next has ended just now. An epoch that began at
+  /// LoaderOptions::first counts from there.
+  LoaderReport report() const;
+  const LoaderMemory& memory() const;
 
  private:
   class Impl;
@@ -93,5 +159,4 @@ class Loader {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace internal
 }  // namespace rhizome

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <unordered_map>
 #include <utility>
 
 #include "rhizome/cache/compute_threads.h"
@@ -22,11 +23,13 @@ Result<Minibatch> SeedsOnly(const GraphSnapshot& graph, const SeedBatch& seeds) 
     minibatch.rows.push_back(row);
   }
   minibatch.hop_offsets = {0, minibatch.rows.size()};
-  minibatch.csr.offsets.assign(minibatch.rows.size() + 1, 0);
+  minibatch.offsets.assign(minibatch.rows.size() + 1, 0);
   return minibatch;
 }
 
-Result<Minibatch> FromSubgraph(SampledSubgraph subgraph) {
+}  // namespace
+
+Result<Minibatch> MinibatchSampler::FromSubgraph(SampledSubgraph subgraph) const {
   if (subgraph.neighbors.size() > kMaxLocal) {
     return Fail(Status::InvalidArgument(
         fmt::format("a minibatch of {} edges; make the batch or the fanout smaller",
@@ -35,28 +38,57 @@ Result<Minibatch> FromSubgraph(SampledSubgraph subgraph) {
   Minibatch minibatch;
   minibatch.rows = std::move(subgraph.rows);
   minibatch.hop_offsets = std::move(subgraph.hop_offsets);
-  minibatch.csr.offsets.assign(subgraph.offsets.begin(), subgraph.offsets.end());
-  minibatch.csr.neighbors.assign(subgraph.neighbors.begin(), subgraph.neighbors.end());
+  minibatch.offsets.assign(subgraph.offsets.begin(), subgraph.offsets.end());
+  minibatch.neighbors.assign(subgraph.neighbors.begin(), subgraph.neighbors.end());
+  minibatch.edges = std::move(subgraph.edges);
+  minibatch.seed_of = std::move(subgraph.seed_of);
+  if (options_.sampler.frontier == Frontier::kAgain)
+    minibatch.hop_lists = std::move(subgraph.hop_lists);
+  if (options_.edge_facts) {
+    minibatch.types = std::move(subgraph.types);
+    minibatch.weights = std::move(subgraph.weights);
+  }
   return minibatch;
 }
 
-/// Hops follow each other up to the last row; lists do, too, and name rows.
+namespace {
+
+/// Returns whether hops follow each other up to the last row, and lists up to the last edge, and
+/// every edge names a row.
 bool IsWhole(const Minibatch& m) {
-  const std::vector<std::uint32_t>& offsets = m.csr.offsets;
+  const std::vector<std::uint32_t>& offsets = m.offsets;
   return m.hop_offsets.size() >= 2 && m.hop_offsets.front() == 0 &&
          std::is_sorted(m.hop_offsets.begin(), m.hop_offsets.end()) &&
-         m.hop_offsets.back() == m.rows.size() && offsets.size() <= m.rows.size() + 1 &&
-         !offsets.empty() && offsets.front() == 0 && offsets.back() == m.csr.neighbors.size() &&
+         m.hop_offsets.back() == m.rows.size() &&
+         (!m.hop_lists.empty() || offsets.size() <= m.rows.size() + 1) && !offsets.empty() &&
+         offsets.front() == 0 && offsets.back() == m.neighbors.size() &&
          std::is_sorted(offsets.begin(), offsets.end()) &&
-         std::all_of(m.csr.neighbors.begin(), m.csr.neighbors.end(),
+         std::all_of(m.neighbors.begin(), m.neighbors.end(),
                      [&](std::uint32_t local) { return local < m.rows.size(); });
 }
 
 }  // namespace
 
-Result<std::uint32_t> InDegree(const GraphSnapshot& graph, Row row) {
+DistinctRows DistinctRowsOf(const Minibatch& minibatch) {
+  DistinctRows distinct;
+  std::unordered_map<Row, std::uint32_t> known;
+  for (const Row row : minibatch.rows) {
+    const auto [at, is_new] =
+        known.try_emplace(row, static_cast<std::uint32_t>(distinct.rows.size()));
+    if (is_new) distinct.rows.push_back(row);
+    distinct.row_of.push_back(at->second);
+  }
+  return distinct;
+}
+
+void AddStep(const Minibatch& minibatch, Trace& trace) {
+  if (minibatch.seed_of.empty()) return trace.AddStep(minibatch.rows);
+  trace.AddStep(DistinctRowsOf(minibatch).rows);
+}
+
+Result<std::uint32_t> DegreeOfRow(const GraphSnapshot& graph, Row row, Direction direction) {
   RHIZOME_ASSIGN_OR_RETURN(const VertexId vertex, graph.VertexAt(row));
-  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t degree, graph.Degree(vertex, Direction::kIn));
+  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t degree, graph.Degree(vertex, direction));
   return static_cast<std::uint32_t>(std::min(degree, kMaxLocal));
 }
 
@@ -68,7 +100,8 @@ Result<std::vector<std::uint32_t>> InDegrees(const GraphSnapshot& graph) {
   ComputeFor(tasks, [&](std::size_t task) {
     const std::size_t last = std::min(degrees.size(), (task + 1) * kRowsOfTask);
     for (std::size_t row = task * kRowsOfTask; row < last && results[task].ok(); ++row) {
-      const Result<std::uint32_t> degree = InDegree(graph, static_cast<Row>(row));
+      const Result<std::uint32_t> degree =
+          DegreeOfRow(graph, static_cast<Row>(row), Direction::kIn);
       if (degree) degrees[row] = *degree;
       if (!degree) results[task] = degree.error();
     }
@@ -80,15 +113,10 @@ Result<std::vector<std::uint32_t>> InDegrees(const GraphSnapshot& graph) {
 Result<MinibatchSampler> MinibatchSampler::Create(const GraphSnapshot& graph,
                                                   const MinibatchSamplerOptions& options,
                                                   std::shared_ptr<const NeighborSource> neighbors) {
-  MinibatchSampler made(graph, options.degrees);
+  MinibatchSampler made(graph, options);
   if (options.no_edges) return made;
-  RHIZOME_ASSIGN_OR_RETURN(made.sampler_, Sampler::Create(graph,
-                                                          {.fanouts = options.fanouts,
-                                                           .direction = Direction::kIn,
-                                                           .replace = false,
-                                                           .seed = options.seed,
-                                                           .threads = options.threads},
-                                                          std::move(neighbors)));
+  RHIZOME_ASSIGN_OR_RETURN(made.sampler_,
+                           Sampler::Create(graph, options.sampler, std::move(neighbors)));
   return made;
 }
 
@@ -103,7 +131,7 @@ Result<Minibatch> MinibatchSampler::Sample(const SeedBatch& seeds) const {
   RHIZOME_DCHECK(IsWhole(minibatch));
   minibatch.tag = seeds.tag;
   minibatch.seed_count = minibatch.hop_offsets[1];
-  if (degrees_) RHIZOME_RETURN_IF_ERROR(FillDegrees(minibatch));
+  if (options_.degrees) RHIZOME_RETURN_IF_ERROR(FillDegrees(minibatch));
   return minibatch;
 }
 
@@ -111,7 +139,8 @@ Status MinibatchSampler::FillDegrees(Minibatch& minibatch) const {
   minibatch.degrees.assign(minibatch.rows.size(), 0);
   if (sampler_ == nullptr) return Status::Ok();  // without edges every degree is 0
   for (std::size_t i = 0; i < minibatch.rows.size(); ++i) {
-    RHIZOME_ASSIGN_OR_RETURN(minibatch.degrees[i], InDegree(*graph_, minibatch.rows[i]));
+    RHIZOME_ASSIGN_OR_RETURN(minibatch.degrees[i],
+                             DegreeOfRow(*graph_, minibatch.rows[i], options_.sampler.direction));
   }
   return Status::Ok();
 }

@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "rhizome/cache/minibatch.h"
+#include "rhizome/cache/policy.h"
 #include "rhizome/index/graph.h"
 #include "rhizome/index/neighbor_source.h"
 #include "rhizome/index/sampler.h"
@@ -21,18 +23,17 @@ struct SeedBatch {
 };
 
 struct MinibatchSamplerOptions {
-  std::vector<std::int64_t> fanouts;  ///< one a layer, the seeds' own neighbours first
-  bool no_edges = false;              ///< only the seeds
-  bool degrees = false;               ///< fill Minibatch::degrees (GCN)
-  std::uint64_t seed = 1;
-  std::uint32_t threads = 1;
+  SamplerOptions sampler;   ///< not temporal
+  bool no_edges = false;    ///< only the seeds
+  bool degrees = false;     ///< fill Minibatch::degrees (GCN)
+  bool edge_facts = false;  ///< fill Minibatch::types and weights, where the graph has them
 };
 
 /// Draws the subgraph of a minibatch; its features come later. Threads: one at a time.
 /// Ownership: `graph` must outlive it.
 class MinibatchSampler {
  public:
-  /// `neighbors`: where the in-lists are read; nullptr: from `graph`, in memory.
+  /// `neighbors`: where the lists are read; nullptr: from `graph`, in memory.
   /// Errors: those of Sampler::Create.
   static Result<MinibatchSampler> Create(const GraphSnapshot& graph,
                                          const MinibatchSamplerOptions& options,
@@ -43,18 +44,33 @@ class MinibatchSampler {
   Result<Minibatch> Sample(const SeedBatch& seeds) const;
 
  private:
-  MinibatchSampler(const GraphSnapshot& graph, bool degrees) : graph_(&graph), degrees_(degrees) {}
+  MinibatchSampler(const GraphSnapshot& graph, MinibatchSamplerOptions options)
+      : graph_(&graph), options_(std::move(options)) {}
+  Result<Minibatch> FromSubgraph(SampledSubgraph subgraph) const;
   Status FillDegrees(Minibatch& minibatch) const;
 
   const GraphSnapshot* graph_;
-  bool degrees_;
+  MinibatchSamplerOptions options_;
   std::unique_ptr<Sampler> sampler_;  // none without edges
 };
 
-/// In-edges of the vertex at `row` in the whole graph, capped at 2^32 - 1.
-Result<std::uint32_t> InDegree(const GraphSnapshot& graph, Row row);
+/// The distinct rows that a minibatch asks for, by first use, and which of them each vertex has:
+/// parts of a disjoint sample share rows.
+struct DistinctRows {
+  std::vector<Row> rows;
+  std::vector<std::uint32_t> row_of;  ///< by local number
+};
+DistinctRows DistinctRowsOf(const Minibatch& minibatch);
 
-/// Of all rows, for who asks often. Works on the compute threads. Memory: 4 bytes a vertex.
+/// Adds what a minibatch asks of a cache to a trace.
+void AddStep(const Minibatch& minibatch, Trace& trace);
+
+/// Edges of the vertex at `row` in the whole graph that a sampler of `direction` walks, capped at
+/// 2^32 - 1.
+Result<std::uint32_t> DegreeOfRow(const GraphSnapshot& graph, Row row, Direction direction);
+
+/// The in-degrees of all rows, for who asks often. Works on the compute threads. Memory: 4 bytes a
+/// vertex.
 Result<std::vector<std::uint32_t>> InDegrees(const GraphSnapshot& graph);
 
 }  // namespace internal

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <optional>
 
@@ -24,6 +25,11 @@ enum Field : std::size_t {
   kEmptyLists,
   kNeighbors,
   kDegrees,
+  kTypes,
+  kWeights,
+  kEdges,
+  kHopLists,
+  kSeedOf,
   kFields
 };
 using Header = std::array<std::uint64_t, kFields>;
@@ -118,27 +124,64 @@ bool TakeNeighbors(std::span<const std::byte>& bytes, std::uint64_t count, std::
   });
 }
 
-bool TakeDegrees(std::span<const std::byte>& bytes, std::uint64_t count,
-                 std::vector<std::uint32_t>& degrees) {
-  return TakePacked(bytes, count, 0, degrees,
+bool TakeWords(std::span<const std::byte>& bytes, std::uint64_t count,
+               std::vector<std::uint32_t>& words) {
+  return TakePacked(bytes, count, 0, words,
                     [](std::uint64_t number) { return static_cast<std::uint32_t>(number); });
+}
+
+/// Types, the bits of weights, and edges as partitions, then positions.
+void AppendEdgeFacts(const Minibatch& m, std::vector<std::byte>& bytes) {
+  AppendPacked(std::vector<std::uint64_t>(m.types.begin(), m.types.end()), bytes);
+  std::vector<std::uint64_t> numbers;
+  for (const float weight : m.weights) numbers.push_back(std::bit_cast<std::uint32_t>(weight));
+  AppendPacked(numbers, bytes);
+  numbers.clear();
+  for (const EdgeId& edge : m.edges) numbers.push_back(edge.partition);
+  AppendPacked(numbers, bytes);
+  numbers.clear();
+  for (const EdgeId& edge : m.edges) numbers.push_back(edge.position);
+  AppendPacked(numbers, bytes);
+}
+
+bool TakeEdgeFacts(std::span<const std::byte>& bytes, const Header& header, Minibatch& m) {
+  const auto type = [](std::uint64_t number) { return static_cast<TypeId>(number); };
+  const auto weight = [](std::uint64_t number) {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(number));
+  };
+  const auto in_partition = [](std::uint64_t number) {
+    return EdgeId{.partition = static_cast<PartitionId>(number), .position = 0};
+  };
+  std::vector<std::uint64_t> positions;
+  if (!TakePacked(bytes, header[kTypes], 0, m.types, type) ||
+      !TakePacked(bytes, header[kWeights], 0, m.weights, weight) ||
+      !TakePacked(bytes, header[kEdges], 0, m.edges, in_partition) ||
+      !TakePacked(bytes, header[kEdges], 0, positions, [](std::uint64_t number) { return number; }))
+    return false;
+  for (std::size_t i = 0; i < positions.size(); ++i) m.edges[i].position = positions[i];
+  return true;
 }
 
 }  // namespace
 
 std::vector<std::byte> EncodeMinibatch(const Minibatch& m) {
-  std::vector<std::uint64_t> lengths = Lengths(m.csr.offsets);
+  std::vector<std::uint64_t> lengths = Lengths(m.offsets);
   const std::size_t empty_lists = ZerosAtTheEnd(lengths, m.rows.size());
   lengths.resize(lengths.size() - empty_lists);
-  const Header header = {m.tag,          m.seed_count, m.rows.size(),          m.hop_offsets.size(),
-                         lengths.size(), empty_lists,  m.csr.neighbors.size(), m.degrees.size()};
+  const Header header = {
+      m.tag,          m.seed_count,       m.rows.size(),    m.hop_offsets.size(), lengths.size(),
+      empty_lists,    m.neighbors.size(), m.degrees.size(), m.types.size(),       m.weights.size(),
+      m.edges.size(), m.hop_lists.size(), m.seed_of.size()};
   std::vector<std::byte> bytes;
   AppendNumbers(header, bytes);
   AppendNumbers(m.hop_offsets, bytes);
   AppendPacked(std::vector<std::uint64_t>(m.rows.begin(), m.rows.end()), bytes);
   AppendPacked(lengths, bytes);
-  AppendPacked(CodeNeighbors(m.csr.neighbors, m.seed_count), bytes);
+  AppendPacked(CodeNeighbors(m.neighbors, m.seed_count), bytes);
   AppendPacked(std::vector<std::uint64_t>(m.degrees.begin(), m.degrees.end()), bytes);
+  AppendEdgeFacts(m, bytes);
+  AppendNumbers(m.hop_lists, bytes);
+  AppendPacked(std::vector<std::uint64_t>(m.seed_of.begin(), m.seed_of.end()), bytes);
   bytes.resize(bytes.size() + kPackedSlackBytes);
   return bytes;
 }
@@ -155,9 +198,11 @@ Result<Minibatch> DecodeMinibatch(std::span<const std::byte> bytes) {
   const bool whole =
       header[kSeeds] <= header[kRows] && header[kEmptyLists] <= header[kRows] &&
       TakeNumbers(bytes, header[kHops], m.hop_offsets) && TakeRows(bytes, header[kRows], m.rows) &&
-      TakeOffsets(bytes, header[kOffsets], header[kEmptyLists], m.csr.offsets) &&
-      TakeNeighbors(bytes, header[kNeighbors], m.seed_count, m.csr.neighbors) &&
-      TakeDegrees(bytes, header[kDegrees], m.degrees) && bytes.size() == kPackedSlackBytes;
+      TakeOffsets(bytes, header[kOffsets], header[kEmptyLists], m.offsets) &&
+      TakeNeighbors(bytes, header[kNeighbors], m.seed_count, m.neighbors) &&
+      TakeWords(bytes, header[kDegrees], m.degrees) && TakeEdgeFacts(bytes, header, m) &&
+      TakeNumbers(bytes, header[kHopLists], m.hop_lists) &&
+      TakeWords(bytes, header[kSeedOf], m.seed_of) && bytes.size() == kPackedSlackBytes;
   if (!whole) return Fail(corrupt);
   return m;
 }

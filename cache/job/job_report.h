@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <string_view>
+#include <vector>
 
 #include "rhizome/cache/read_counts.h"
 #include "rhizome/storage/export.h"
@@ -43,6 +44,18 @@ struct MinibatchCosts : StageSeconds, RowReads {
     Each([](const char*, auto& sum, const auto& figure) { sum += figure; }, *this, more);
     return *this;
   }
+};
+
+/// What was learnt from the first minibatches to choose the superbatch.
+struct FeedProfileReport {
+  struct Tried {
+    std::uint32_t superbatch = 0;
+    std::uint64_t cache_bytes = 0;  ///< that it leaves
+    double read_seconds = 0;        ///< of a minibatch, by a replay
+  };
+  std::uint64_t minibatches = 0;  ///< sampled
+  std::uint32_t depth = 0;        ///< reads in flight at most; measured, if anything was tried
+  std::vector<Tried> tried;       ///< empty: the superbatch was given, or there were too few
 };
 
 /// How neighbour lists were read from disk while training, not while measuring accuracy at the end.

@@ -191,8 +191,9 @@ Status InferenceJob::Prepare(std::uint64_t base_bytes, const JobControl& control
   made.memory = memory.layers;
   made.tuning.block_rows = memory.block_rows;
   if (!lists_are_read) return Status::Ok();
-  RHIZOME_ASSIGN_OR_RETURN(lists_, ListsOnDisk::Open(*graph_, memory.neighbor_cache_bytes, {},
-                                                     options_.tuning.io, control));
+  RHIZOME_ASSIGN_OR_RETURN(
+      lists_, ListsOnDisk::Open(*graph_, Direction::kIn, memory.neighbor_cache_bytes, {},
+                                options_.tuning.io, control));
   made.neighbors = lists_->source();
   return Status::Ok();
 }

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "rhizome/cache/block_plan.h"
+#include "rhizome/cache/feed_pipeline.h"
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/stopwatch.h"
@@ -43,26 +44,28 @@ void AddCosts(const MinibatchCosts& costs, InferLayerReport& report) {
   report.bytes_read += costs.bytes_read;
 }
 
-LoaderOptions MakeLoaderOptions(const Model& model, const Path& scratch,
-                                const LayerwiseOptions& options) {
+FeedPipelineOptions MakePipelineOptions(const Model& model, const Path& scratch,
+                                        const LayerwiseOptions& options) {
   const ModelSpec& spec = model.shape().spec;
-  LoaderOptions loader;
-  loader.sampler.fanouts = options.fanouts;
-  if (loader.sampler.fanouts.empty()) loader.sampler.fanouts.assign(spec.layers, kAllNeighbors);
-  loader.sampler.no_edges = spec.no_edges;
-  loader.sampler.degrees = spec.kind == ModelKind::kGcn;
-  loader.sampler.seed = options.seed;
-  loader.sampler.threads = options.threads;
-  loader.features = options.features;
-  loader.normalize = spec.normalize_features;
-  loader.policy = options.tuning.cache;
-  loader.cache_bytes = options.memory.cache_bytes;
-  loader.superbatch = kSuperbatch;
-  loader.scratch = scratch;
-  return loader;
+  FeedPipelineOptions pipeline;
+  pipeline.sampler.sampler.fanouts = options.fanouts;
+  if (pipeline.sampler.sampler.fanouts.empty())
+    pipeline.sampler.sampler.fanouts.assign(spec.layers, kAllNeighbors);
+  pipeline.sampler.no_edges = spec.no_edges;
+  pipeline.sampler.degrees = spec.kind == ModelKind::kGcn;
+  pipeline.sampler.sampler.seed = options.seed;
+  pipeline.sampler.sampler.threads = options.threads;
+  pipeline.features = options.features;
+  pipeline.normalize = spec.normalize_features;
+  pipeline.policy = options.tuning.cache;
+  pipeline.cache_bytes = options.memory.cache_bytes;
+  pipeline.superbatch = kSuperbatch;
+  pipeline.scratch = scratch;
+  return pipeline;
 }
 
-Loader::NextSeeds SeedsOfBlocks(const GraphSnapshot& graph, const std::vector<Block>& blocks) {
+FeedPipeline::NextSeeds SeedsOfBlocks(const GraphSnapshot& graph,
+                                      const std::vector<Block>& blocks) {
   return [&graph, &blocks, next = std::size_t{0}]() mutable -> std::optional<SeedBatch> {
     if (next == blocks.size()) return std::nullopt;
     const Block& block = blocks[next];
@@ -76,7 +79,7 @@ Loader::NextSeeds SeedsOfBlocks(const GraphSnapshot& graph, const std::vector<Bl
   };
 }
 
-Status ComputeAll(const std::vector<Block>& blocks, Loader& loader, const Model& model,
+Status ComputeAll(const std::vector<Block>& blocks, FeedPipeline& pipeline, const Model& model,
                   const ClassLabels* labels, const LayerwiseOptions& options, LayerOutput& output,
                   InferLayerReport& report, const JobControl& control) {
   AccuracyCounts counts;
@@ -84,7 +87,7 @@ Status ComputeAll(const std::vector<Block>& blocks, Loader& loader, const Model&
     RHIZOME_RETURN_IF_ERROR(
         control.Report({.phase = "samplewise", .done = i, .total = blocks.size(), .detail = {}}));
     const Stopwatch watch;
-    RHIZOME_ASSIGN_OR_RETURN(std::optional<Minibatch> minibatch, loader.Next());
+    RHIZOME_ASSIGN_OR_RETURN(std::optional<Minibatch> minibatch, pipeline.Next());
     RHIZOME_CHECK(minibatch.has_value());  // one for each block
     report.fill_seconds += watch.seconds();
     const Stopwatch computing;
@@ -118,14 +121,14 @@ Result<LayerwiseResult> RunSamplewise(const LayerwiseInput& input, const Layerwi
     }
   }
   RHIZOME_ASSIGN_OR_RETURN(
-      const std::unique_ptr<Loader> loader,
-      Loader::Open(graph, MakeLoaderOptions(input.model, input.scratch, options),
-                   SeedsOfBlocks(graph, blocks), control));
+      const std::unique_ptr<FeedPipeline> pipeline,
+      FeedPipeline::Open(graph, MakePipelineOptions(input.model, input.scratch, options),
+                         SeedsOfBlocks(graph, blocks), control));
   LayerwiseResult result;
   result.layers.resize(1);
   InferLayerReport& report = result.layers.front();
   RHIZOME_RETURN_IF_ERROR(
-      ComputeAll(blocks, *loader, input.model, input.labels, options, *output, report, control));
+      ComputeAll(blocks, *pipeline, input.model, input.labels, options, *output, report, control));
   result.accuracy = output->accuracy();
   RHIZOME_ASSIGN_OR_RETURN(result.output, output->Finish());
   report.write_seconds = output->write_seconds();

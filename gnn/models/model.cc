@@ -133,9 +133,9 @@ std::vector<LayerGraph> Model::MakeGraphs(const Minibatch& minibatch) const {
     const std::uint32_t hop = std::min(layers - 1 - k, last_hop);
     const std::uint64_t targets = minibatch.hop_offsets[hop + 1];
     const std::uint64_t sources = minibatch.hop_offsets[std::min(hop + 1, last_hop) + 1];
-    const std::span<const std::uint32_t> offsets = std::span(minibatch.csr.offsets);
+    const std::span<const std::uint32_t> offsets = std::span(minibatch.offsets);
     const CsrView csr{.offsets = offsets.subspan(0, targets + 1),
-                      .neighbors = std::span(minibatch.csr.neighbors).subspan(0, offsets[targets])};
+                      .neighbors = std::span(minibatch.neighbors).subspan(0, offsets[targets])};
     graphs.push_back(MakeLayerGraph(shape_.spec.kind, csr, minibatch.degrees,
                                     static_cast<std::int64_t>(sources)));
   }
@@ -145,7 +145,7 @@ std::vector<LayerGraph> Model::MakeGraphs(const Minibatch& minibatch) const {
 torch::Tensor Model::Embed(const Minibatch& minibatch, const std::vector<LayerGraph>& graphs,
                            const std::uint64_t* dropout_seed) const {
   const FeatureRows& features = minibatch.features;
-  const auto type = features.type() == RowType::kFloat16 ? torch::kHalf : torch::kFloat32;
+  const auto type = features.type() == DataType::kFloat16 ? torch::kHalf : torch::kFloat32;
   const std::span<const std::byte> table = features.table();
   const auto table_rows = static_cast<std::int64_t>(table.size() / features.row_bytes());
   LayerRows rows{torch::from_blob(const_cast<std::byte*>(table.data()),  // it is only read

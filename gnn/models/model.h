@@ -11,9 +11,11 @@
 #include "rhizome/gnn/model_shape.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome::inline internal {
-
+namespace rhizome {
 struct Minibatch;
+}  // namespace rhizome
+
+namespace rhizome::inline internal {
 
 /// A network of the form that ModelShape describes, and its weights.
 /// Threads: const functions may run on many threads at once (libtorch's gradient mode is each

@@ -8,17 +8,16 @@
 #include <utility>
 
 #include "rhizome/cache/epoch_plan.h"
+#include "rhizome/cache/feed_profile.h"
 #include "rhizome/cache/job_scratch.h"
 #include "rhizome/cache/lists_on_disk.h"
-#include "rhizome/cache/loader.h"
-#include "rhizome/cache/memory_plan.h"
 #include "rhizome/cache/process_memory.h"
 #include "rhizome/cache/simd.h"
 #include "rhizome/gnn/ignored_facts.h"
 #include "rhizome/gnn/layer_sizes.h"
 #include "rhizome/gnn/layerwise_run.h"
 #include "rhizome/gnn/torch_threads.h"
-#include "rhizome/gnn/training_profile.h"
+#include "rhizome/gnn/training_memory.h"
 #include "rhizome/gnn/training_run.h"
 
 namespace rhizome::inline internal {
@@ -42,6 +41,13 @@ Status CheckTrainOptions(const TrainOptions& options) {
   }
   if (options.batch_size == 0 || options.epochs == 0) {
     return Status::InvalidArgument("batch size and epochs must be at least 1");
+  }
+  if (options.labels.empty() || options.split.empty()) {
+    return Status::InvalidArgument("the arrays of labels and of the split must be named");
+  }
+  if (options.epochs > EpochPlan::kMostEpochs) {
+    return Status::InvalidArgument(
+        fmt::format("{} epochs; at most {}", options.epochs, EpochPlan::kMostEpochs));
   }
   if (!(options.learning_rate > 0) || !(options.weight_decay >= 0)) {
     return Status::InvalidArgument(
@@ -87,44 +93,18 @@ std::optional<bool> InTurn(const TrainOptions& options) {
   return *options.overlap == Overlap::kChangeset;
 }
 
-/// Null where lists are in memory, or not read at all.
-Result<std::unique_ptr<ListsOnDisk>> OpenLists(const TrainJob& job, const TrainOptions& options,
-                                               std::uint64_t cache_bytes, const Path& dump,
-                                               const JobControl& control) {
-  if (options.topology == TopologyPlace::kMemory || options.model.no_edges)
-    return std::unique_ptr<ListsOnDisk>();
-  return ListsOnDisk::Open(*job.graph, cache_bytes, dump, options.io, control);
-}
-
-std::shared_ptr<const NeighborSource> SourceOf(const std::unique_ptr<ListsOnDisk>& lists) {
-  return lists == nullptr ? nullptr : lists->source();
-}
-
-Result<TrainingProfile> MeasureProfile(const TrainJob& job, const TrainOptions& options,
-                                       const EpochPlan& plan, std::uint64_t base_bytes,
-                                       const JobControl& control) {
-  RHIZOME_ASSIGN_OR_RETURN(const auto lists, OpenLists(job, options, 0, {}, control));
-  return TrainingProfile::Measure({.graph = *job.graph,
-                                   .features = job.features,
-                                   .shape = job.model->shape(),
-                                   .options = options,
-                                   .neighbors = SourceOf(lists),
-                                   .base_bytes = base_bytes},
-                                  plan, control);
-}
-
-LoaderOptions MakeTrainLoaderOptions(const TrainOptions& options, const JobMemoryPlan& memory) {
-  LoaderOptions loader;
-  loader.sampler = SamplerOptionsOf(options);
-  loader.features = options.features;
-  loader.normalize = options.model.normalize_features;
-  loader.policy = options.cache;
-  loader.cache_bytes = memory.cache_bytes;
-  loader.held_rows = memory.held_rows;
-  loader.superbatch = memory.superbatch;
-  loader.overlap = memory.in_turn ? Overlap::kChangeset : Overlap::kAll;
-  loader.io = options.io;
-  return loader;
+FeedPipelineOptions MakePipelineOptions(const TrainOptions& options) {
+  FeedPipelineOptions feed;
+  feed.sampler = {.sampler = {.fanouts = options.fanouts,
+                              .seed = options.seed,
+                              .threads = std::max<std::uint32_t>(options.threads, 1)},
+                  .no_edges = options.model.no_edges,
+                  .degrees = options.model.kind == ModelKind::kGcn};
+  feed.features = options.features;
+  feed.normalize = options.model.normalize_features;
+  feed.policy = options.cache;
+  feed.io = options.io;
+  return feed;
 }
 
 /// Accuracy on the test set, if there is one, of always answering the training set's most frequent
@@ -148,7 +128,11 @@ std::optional<double> MajorityAccuracy(const ClassLabels& labels) {
 Status Measure(const TrainJob& job, const TrainOptions& options, const JobMemoryPlan& memory,
                const Path& scratch, TrainReport& report, const JobControl& control) {
   // All lists are read in order, each twice a layer: no cache of a part of them would help.
-  RHIZOME_ASSIGN_OR_RETURN(const auto lists, OpenLists(job, options, 0, {}, control));
+  std::unique_ptr<ListsOnDisk> lists;
+  if (!options.model.no_edges) {
+    RHIZOME_ASSIGN_OR_RETURN(
+        lists, ListsOnDisk::Open(*job.graph, Direction::kIn, 0, {}, options.io, control));
+  }
   LayerwiseOptions layerwise;
   layerwise.features = options.features;
   layerwise.output.name = "evaluation";
@@ -156,7 +140,7 @@ Status Measure(const TrainJob& job, const TrainOptions& options, const JobMemory
   layerwise.write_output = false;
   layerwise.memory.cache_bytes = memory.cache_bytes;
   layerwise.seed = options.seed;
-  layerwise.neighbors = SourceOf(lists);
+  if (lists != nullptr) layerwise.neighbors = lists->source();
   layerwise.threads = std::max<std::uint32_t>(options.threads, 1);
   RHIZOME_ASSIGN_OR_RETURN(layerwise.output, MakeOutputEntry(*job.graph, *job.model, layerwise));
   RHIZOME_ASSIGN_OR_RETURN(const LayerwiseResult result,
@@ -202,22 +186,13 @@ Result<Path> MakeSuperbatchFolder(FileSystem& fs, const Path& scratch) {
   return folder;
 }
 
-Status RunEpochs(TrainJob& job, const TrainOptions& options, const EpochPlan& plan,
-                 const JobMemoryPlan& memory, LoaderOptions loader_options, const Path& scratch,
-                 TrainReport& report, const JobControl& control) {
+Status RunEpochs(TrainJob& job, const TrainOptions& options, const EpochPlan& plan, FeedPlan feed,
+                 const Path& scratch, TrainReport& report, const JobControl& control) {
   FileSystem& fs = job.store->fs();
   RHIZOME_ASSIGN_OR_RETURN(const Path superbatches, MakeSuperbatchFolder(fs, scratch));
-  const Path dump = memory.in_turn ? superbatches / "neighbor-cache" : Path();
-  RHIZOME_ASSIGN_OR_RETURN(const auto lists,
-                           OpenLists(job, options, memory.neighbor_cache_bytes, dump, control));
-  loader_options.scratch = superbatches;
-  loader_options.neighbors = SourceOf(lists);
-  if (lists != nullptr) {
-    loader_options.lend_memory = [&lists] { return lists->Lend(); };
-    loader_options.take_memory_back = [&lists] { lists->TakeBack(); };
-  }
+  RHIZOME_RETURN_IF_ERROR(feed.Prepare(*job.graph, superbatches, control));
   StageTrace trace;
-  if (!options.trace.empty()) loader_options.trace = &trace;
+  if (!options.trace.empty()) feed.pipeline.trace = &trace;
   const TrainingRunOptions run_options{.epochs = options.epochs,
                                        .learning_rate = options.learning_rate,
                                        .weight_decay = options.weight_decay,
@@ -226,8 +201,8 @@ Status RunEpochs(TrainJob& job, const TrainOptions& options, const EpochPlan& pl
                                        .checkpoint_every = options.checkpoint_every,
                                        .checkpoint = scratch / kCheckpointName,
                                        .job = Describe(job, options)};
-  TrainingRun run(*job.model, job.labels, run_options, plan, loader_options.trace);
-  // The loader asks a copy, on its own thread, for what the run counts on this one.
+  TrainingRun run(*job.model, job.labels, run_options, plan, feed.pipeline.trace);
+  // The pipeline asks a copy, on its own thread, for what the run counts on this one.
   EpochPlan seeds = plan;
   if (options.resume) {
     RHIZOME_ASSIGN_OR_RETURN(const std::optional<Checkpoint> checkpoint,
@@ -240,11 +215,11 @@ Status RunEpochs(TrainJob& job, const TrainOptions& options, const EpochPlan& pl
   }
   {
     RHIZOME_ASSIGN_OR_RETURN(
-        const std::unique_ptr<Loader> loader,
-        Loader::Open(
-            *job.graph, loader_options, [seeds]() mutable { return seeds.Next(); }, control));
-    const Status status = run.Run(*loader, control);
-    const RowReaderStats reads = loader->reader_stats();
+        const std::unique_ptr<FeedPipeline> pipeline,
+        FeedPipeline::Open(
+            *job.graph, feed.pipeline, [seeds]() mutable { return seeds.Next(); }, control));
+    const Status status = run.Run(*pipeline, control);
+    const RowReaderStats reads = pipeline->reader_stats();
     report.maker = reads.maker;
     report.direct = reads.direct;
     report.mean_depth = reads.mean_depth;
@@ -252,49 +227,50 @@ Status RunEpochs(TrainJob& job, const TrainOptions& options, const EpochPlan& pl
   }
   report.epochs = run.progress().epochs;
   report.best_epoch = run.progress().best_epoch;
-  if (lists != nullptr) report.list_reads = lists->report();
+  if (feed.pipeline.lists != nullptr) report.list_reads = feed.pipeline.lists->report();
   if (!options.trace.empty()) RHIZOME_RETURN_IF_ERROR(trace.Write(options.trace));
   return RemoveTree(fs, superbatches);
 }
 
 /// Divides the memory, as the first minibatches let expect, and says so in the report.
-Result<LoaderOptions> PlanJob(const TrainJob& job, const TrainOptions& options,
-                              const EpochPlan& plan, JobMemoryPlan& memory, TrainReport& report,
-                              const JobControl& control) {
-  RHIZOME_ASSIGN_OR_RETURN(TrainingProfile profile,
-                           MeasureProfile(job, options, plan, report.base_memory_bytes, control));
-  const MemoryNeeds& needs = profile.needs();
-  RHIZOME_ASSIGN_OR_RETURN(memory, PlanMemory(options.memory_bytes,
-                                              {.cache_bytes = options.cache_bytes,
-                                               .superbatch = options.superbatch,
-                                               .neighbor_cache_bytes = options.neighbor_cache_bytes,
-                                               .in_turn = InTurn(options)},
-                                              needs, profile.trial()));
-  report.profile = profile.report();
-  report.superbatch = memory.superbatch;
-  report.overlap = memory.in_turn ? Overlap::kChangeset : Overlap::kAll;
-  report.memory = {.held = needs.held_bytes,
-                   .working = needs.working_bytes,
-                   .schedules = memory.superbatch * needs.schedule_bytes,
-                   .cache = memory.cache_bytes,
-                   .neighbor_cache = memory.neighbor_cache_bytes};
-  LoaderOptions loader = MakeTrainLoaderOptions(options, memory);
-  loader.read_cost = profile.read_cost();
-  loader.depth = profile.depth();
-  return loader;
+Result<FeedPlan> PlanJob(const TrainJob& job, const TrainOptions& options, const EpochPlan& plan,
+                         TrainReport& report, const JobControl& control) {
+  const FeedJob feed_job{
+      .graph = *job.graph,
+      .pipeline = MakePipelineOptions(options),
+      .fixed = {.cache_bytes = options.cache_bytes,
+                .superbatch = options.superbatch,
+                .neighbor_cache_bytes = options.neighbor_cache_bytes,
+                .in_turn = InTurn(options)},
+      .memory_bytes = options.memory_bytes,
+      .held_bytes = [base = report.base_memory_bytes] { return HeldBytes(base); },
+      .compute_bytes =
+          [&job](const Minibatch& minibatch) { return StepBytes(minibatch, job.model->shape()); }};
+  RHIZOME_ASSIGN_OR_RETURN(FeedPlan feed, PlanFeed(feed_job, plan, control));
+  report.profile = feed.profile;
+  report.superbatch = feed.memory.superbatch;
+  report.overlap = feed.pipeline.overlap;
+  report.memory = {.held = feed.needs.held_bytes,
+                   .working = feed.needs.working_bytes,
+                   .schedules = feed.memory.superbatch * feed.needs.schedule_bytes,
+                   .cache = feed.memory.cache_bytes,
+                   .neighbor_cache = feed.memory.neighbor_cache_bytes};
+  return feed;
 }
 
 /// Runs to the end of the report. What a checkpoint needs stays if it does not come to that.
 Status RunTraining(TrainJob& job, const TrainOptions& options, JobScratch& scratch,
                    TrainReport& report, const JobControl& control) {
-  const EpochPlan plan(job.train, job.valid, options.batch_size, options.epochs, options.seed,
-                       options.steps);
-  JobMemoryPlan memory;
-  RHIZOME_ASSIGN_OR_RETURN(LoaderOptions loader,
-                           PlanJob(job, options, plan, memory, report, control));
+  const EpochPlan plan(job.train, job.valid,
+                       {.batch_size = options.batch_size,
+                        .epochs = options.epochs,
+                        .seed = options.seed,
+                        .most_train_batches = options.steps});
+  RHIZOME_ASSIGN_OR_RETURN(FeedPlan feed, PlanJob(job, options, plan, report, control));
+  const JobMemoryPlan memory = feed.memory;
   report.minibatches = plan.train_batches() + plan.valid_batches();
   RHIZOME_RETURN_IF_ERROR(
-      RunEpochs(job, options, plan, memory, std::move(loader), scratch.folder(), report, control));
+      RunEpochs(job, options, plan, std::move(feed), scratch.folder(), report, control));
   report.majority_accuracy = MajorityAccuracy(job.labels);
   if (!options.test) return Status::Ok();
   return Measure(job, options, memory, scratch.folder(), report, control);

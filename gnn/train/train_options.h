@@ -72,20 +72,8 @@ struct TrainMemory {
   std::uint64_t neighbor_cache = 0;  ///< 0 where lists are in memory
 };
 
-/// What was learnt from the first minibatches to choose the superbatch.
-struct TrainProfileReport {
-  struct Tried {
-    std::uint32_t superbatch = 0;
-    std::uint64_t cache_bytes = 0;  ///< that it leaves
-    double read_seconds = 0;        ///< of a minibatch, by a replay
-  };
-  std::uint64_t minibatches = 0;  ///< sampled
-  std::uint32_t depth = 0;        ///< reads in flight at most; measured, if anything was tried
-  std::vector<Tried> tried;       ///< empty: the superbatch was given, or there were too few
-};
-
 struct TrainReport {
-  TrainProfileReport profile;
+  FeedProfileReport profile;
   std::vector<EpochReport> epochs;
   IoMaker maker = IoMaker::kAuto;
   bool direct = false;

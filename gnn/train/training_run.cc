@@ -51,9 +51,9 @@ Status TrainingRun::Resume(const Checkpoint& checkpoint) {
   return Status::Ok();
 }
 
-Status TrainingRun::Run(Loader& loader, const JobControl& control) {
+Status TrainingRun::Run(FeedPipeline& pipeline, const JobControl& control) {
   while (progress_.done < options_.epochs * batches()) {
-    const Status status = Step(loader, control);
+    const Status status = Step(pipeline, control);
     // Who stops a run loses nothing of what is done.
     const bool interrupted = status.code() == StatusCode::kInterrupted;
     const bool due = progress_.done % std::max<std::uint64_t>(options_.checkpoint_every, 1) == 0;
@@ -65,13 +65,13 @@ Status TrainingRun::Run(Loader& loader, const JobControl& control) {
   return Status::Ok();
 }
 
-Status TrainingRun::Step(Loader& loader, const JobControl& control) {
+Status TrainingRun::Step(FeedPipeline& pipeline, const JobControl& control) {
   const Stopwatch watch;
   const std::uint64_t number = progress_.done;
   EpochReport& epoch = progress_.current;
   const StageTimer wait(trace_, Stage::kWait, number);
-  RHIZOME_ASSIGN_OR_RETURN(std::optional<Minibatch> minibatch, loader.Next());
-  RHIZOME_CHECK(minibatch.has_value());  // the plan gives the loader as many
+  RHIZOME_ASSIGN_OR_RETURN(std::optional<Minibatch> minibatch, pipeline.Next());
+  RHIZOME_CHECK(minibatch.has_value());  // the plan gives the pipeline as many
   epoch.stall_seconds += wait.Stop();
   const bool is_valid = EpochPlan::Decode(minibatch->tag).is_valid;
   const StageTimer compute(trace_, Stage::kCompute, number);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "rhizome/cache/epoch_plan.h"
-#include "rhizome/cache/loader.h"
+#include "rhizome/cache/feed_pipeline.h"
 #include "rhizome/gnn/checkpoint.h"
 #include "rhizome/gnn/learner.h"
 #include "rhizome/storage/job_control.h"
@@ -25,8 +25,8 @@ struct TrainingRunOptions {
   std::string job;  ///< what it is a checkpoint of
 };
 
-/// Runs epochs over what a loader delivers, and keeps the weights of the best one. Can be resumed
-/// from a checkpoint: the loader must then begin behind the minibatches that are done.
+/// Runs epochs over what a pipeline delivers, and keeps the weights of the best one. Can be resumed
+/// from a checkpoint: the pipeline must then begin behind the minibatches that are done.
 /// Threads: one at a time. Ownership: all that is given must outlive it.
 class TrainingRun {
  public:
@@ -36,15 +36,15 @@ class TrainingRun {
   /// Errors: kCorruption, a checkpoint of another model.
   Status Resume(const Checkpoint& checkpoint);
 
-  /// Runs to the end; the model then has the best epoch's weights. Errors: of the loader;
+  /// Runs to the end; the model then has the best epoch's weights. Errors: of the pipeline;
   /// kInvalidArgument, a loss that is not a number; kInterrupted; those of SaveCheckpoint.
-  Status Run(Loader& loader, const JobControl& control);
+  Status Run(FeedPipeline& pipeline, const JobControl& control);
 
   const TrainProgress& progress() const { return progress_; }
 
  private:
   std::uint64_t batches() const { return plan_.train_batches() + plan_.valid_batches(); }
-  Status Step(Loader& loader, const JobControl& control);
+  Status Step(FeedPipeline& pipeline, const JobControl& control);
   void FinishEpoch();
   Status Save() const;
   Status Diverged() const;

@@ -17,6 +17,7 @@ MakeStreaming MakeRandomPartitioner;
 MakeStreaming MakeRangePartitioner;
 }  // namespace rhizome
 }  // namespace rhizome
+}  // namespace rhizome
 }  // namespace rhizome::inline internal
 
 namespace rhizome {

@@ -34,9 +34,9 @@ Json EpochJson(const EpochReport& e, bool valid) {
   return json;
 }
 
-Json ProfileJson(const TrainProfileReport& profile) {
+Json ProfileJson(const FeedProfileReport& profile) {
   Json tried = Json::array();
-  for (const TrainProfileReport::Tried& one : profile.tried) {
+  for (const FeedProfileReport::Tried& one : profile.tried) {
     tried.push_back({{"superbatch", one.superbatch},
                      {"cache_bytes", one.cache_bytes},
                      {"read_seconds", one.read_seconds}});

@@ -9,8 +9,8 @@
 #include "rhizome/cache/block_plan.h"
 #include "rhizome/cache/bounded_queue.h"
 #include "rhizome/cache/chunk_reader.h"
+#include "rhizome/cache/feed_pipeline.h"
 #include "rhizome/cache/inference_log.h"
-#include "rhizome/cache/loader.h"
 #include "rhizome/cache/minibatch_sampler.h"
 #include "rhizome/cache/policies.h"
 #include "rhizome/cache/superbatch.h"
@@ -28,8 +28,8 @@ Minibatch RandomMinibatch(std::mt19937_64& random) {
   for (Row& row : m.rows) row = static_cast<Row>(random() % 1000);
   m.seed_count = m.rows.empty() ? 0 : random() % m.rows.size();
   m.hop_offsets = {0, m.seed_count, m.rows.size()};
-  m.csr.offsets.assign(m.seed_count + 1, 0);
-  m.csr.neighbors.resize(random() % 100, 7);
+  m.offsets.assign(m.seed_count + 1, 0);
+  m.neighbors.resize(random() % 100, 7);
   m.degrees.resize(random() % 2 == 0 ? 0 : m.rows.size(), 3);
   return m;
 }
@@ -39,8 +39,8 @@ void ExpectEqual(const Minibatch& a, const Minibatch& b) {
   EXPECT_EQ(a.seed_count, b.seed_count);
   EXPECT_EQ(a.rows, b.rows);
   EXPECT_EQ(a.hop_offsets, b.hop_offsets);
-  EXPECT_EQ(a.csr.offsets, b.csr.offsets);
-  EXPECT_EQ(a.csr.neighbors, b.csr.neighbors);
+  EXPECT_EQ(a.offsets, b.offsets);
+  EXPECT_EQ(a.neighbors, b.neighbors);
   EXPECT_EQ(a.degrees, b.degrees);
 }
 
@@ -395,8 +395,8 @@ TEST_F(PipelineTest, WithoutACacheChunksComeAsTheyAreAppended) {
 
 TEST_F(PipelineTest, TheLoaderDeliversTheRowsItSampledAndStopsWhenLeft) {
   std::filesystem::create_directory(folder_ / "scratch");
-  LoaderOptions options;
-  options.sampler.fanouts = {4, 4};
+  FeedPipelineOptions options;
+  options.sampler.sampler.fanouts = {4, 4};
   options.features = "feat";
   options.superbatch = 3;
   options.cache_bytes = 64 * 50;
@@ -406,7 +406,7 @@ TEST_F(PipelineTest, TheLoaderDeliversTheRowsItSampledAndStopsWhenLeft) {
     const auto v = static_cast<VertexId>(next % 400);
     return std::optional<SeedBatch>({.tag = next, .key = next++, .vertices = {v, v + 1, v + 2}});
   };
-  const auto loader = Loader::Open(*graph_, options, seeds, control);
+  const auto loader = FeedPipeline::Open(*graph_, options, seeds, control);
   ASSERT_OK(loader);
   for (std::uint64_t i = 0; i < 20; ++i) {
     const auto minibatch = (*loader)->Next();
@@ -428,8 +428,8 @@ TEST_F(PipelineTest, TheLoaderDeliversTheRowsItSampledAndStopsWhenLeft) {
 
 TEST_F(PipelineTest, AnErrorWhileSamplingReachesTheConsumer) {
   std::filesystem::create_directory(folder_ / "scratch");
-  LoaderOptions options;
-  options.sampler.fanouts = {4};
+  FeedPipelineOptions options;
+  options.sampler.sampler.fanouts = {4};
   options.features = "feat";
   options.superbatch = 2;
   options.scratch = folder_ / "scratch";
@@ -438,7 +438,7 @@ TEST_F(PipelineTest, AnErrorWhileSamplingReachesTheConsumer) {
     const VertexId vertex = next < 4 ? 1 : 1 << 20;  // out of range from the fifth on
     return std::optional<SeedBatch>({.tag = next, .key = next++, .vertices = {vertex}});
   };
-  const auto loader = Loader::Open(*graph_, options, seeds, control);
+  const auto loader = FeedPipeline::Open(*graph_, options, seeds, control);
   ASSERT_OK(loader);
   for (int i = 0; i < 4; ++i) ASSERT_OK((*loader)->Next());
   EXPECT_STATUS((*loader)->Next(), kInvalidArgument);

@@ -135,14 +135,14 @@ Minibatch SampledMinibatch(std::mt19937_64& random) {
     for (std::uint64_t v = m.hop_offsets[hop]; v < m.hop_offsets[hop + 1]; ++v) {
       for (std::uint64_t drawn = random() % 5; drawn > 0; --drawn) {
         const bool fresh = random() % 3 == 0;
-        m.csr.neighbors.push_back(static_cast<std::uint32_t>(fresh ? known : random() % known));
+        m.neighbors.push_back(static_cast<std::uint32_t>(fresh ? known : random() % known));
         known += fresh ? 1 : 0;
       }
-      m.csr.offsets.push_back(static_cast<std::uint32_t>(m.csr.neighbors.size()));
+      m.offsets.push_back(static_cast<std::uint32_t>(m.neighbors.size()));
     }
     m.hop_offsets.push_back(known);
   }
-  m.csr.offsets.resize(known + 1, m.csr.offsets.back());
+  m.offsets.resize(known + 1, m.offsets.back());
   for (std::uint64_t v = 0; v < known; ++v) m.rows.push_back(static_cast<Row>(random() % 1000000));
   if (random() % 2 == 0) {
     for (std::uint64_t v = 0; v < known; ++v) {
@@ -164,17 +164,28 @@ Minibatch ArbitraryMinibatch(std::mt19937_64& random) {
   };
   fill(m.rows, 64);
   fill(m.hop_offsets, 64);
-  fill(m.csr.offsets, 32);
-  fill(m.csr.neighbors, 32);
+  fill(m.offsets, 32);
+  fill(m.neighbors, 32);
   fill(m.degrees, 32);
+  fill(m.types, 16);
+  fill(m.hop_lists, 64);
+  fill(m.seed_of, 32);
+  m.weights.resize(random() % 60);
+  for (float& weight : m.weights) weight = static_cast<float>(RandomNumber(random, 40)) - 1e9F;
+  m.edges.resize(random() % 60);
+  for (EdgeId& edge : m.edges) {
+    edge = {.partition = static_cast<PartitionId>(RandomNumber(random, 16)),
+            .position = RandomNumber(random, 64)};
+  }
   m.seed_count = m.rows.empty() ? 0 : random() % m.rows.size();
   return m;
 }
 
 bool Equal(const Minibatch& a, const Minibatch& b) {
   return a.tag == b.tag && a.seed_count == b.seed_count && a.rows == b.rows &&
-         a.hop_offsets == b.hop_offsets && a.csr.offsets == b.csr.offsets &&
-         a.csr.neighbors == b.csr.neighbors && a.degrees == b.degrees;
+         a.hop_offsets == b.hop_offsets && a.offsets == b.offsets && a.neighbors == b.neighbors &&
+         a.degrees == b.degrees && a.types == b.types && a.weights == b.weights &&
+         a.edges == b.edges && a.hop_lists == b.hop_lists && a.seed_of == b.seed_of;
 }
 
 TEST(MinibatchCodeTest, RandomMinibatchesComeBackAsTheyWere) {
@@ -194,9 +205,9 @@ TEST(MinibatchCodeTest, VerticesAtFirstSightCostTwoBitsAtMost) {
   constexpr std::uint32_t kVertices = 100'001;
   for (std::uint32_t v = 0; v < kVertices; ++v) m.rows.push_back(v);
   m.hop_offsets = {0, 1, 11, kVertices};
-  for (std::uint32_t v = 1; v < kVertices; ++v) m.csr.neighbors.push_back(v);
-  m.csr.offsets = {0, 10};
-  m.csr.offsets.resize(kVertices + 1, kVertices - 1);
+  for (std::uint32_t v = 1; v < kVertices; ++v) m.neighbors.push_back(v);
+  m.offsets = {0, 10};
+  m.offsets.resize(kVertices + 1, kVertices - 1);
   const std::size_t rows_bytes = kVertices * 17 / 8 + 1;
   EXPECT_LT(EncodeMinibatch(m).size(), rows_bytes + kVertices / 4 + 200);
 }
@@ -208,7 +219,7 @@ TEST(MinibatchCodeTest, DamageIsRefusedOrGivesNoMoreThanTheBytesCanHold) {
     const std::uint64_t flips = 1 + random() % 4;
     for (std::uint64_t f = 0; f < flips; ++f) {
       // As often in the lengths as behind them.
-      const std::size_t at = random() % 2 == 0 ? random() % 64 : random() % bytes.size();
+      const std::size_t at = random() % 2 == 0 ? random() % 104 : random() % bytes.size();
       bytes[at] ^= static_cast<std::byte>(1 + random() % 255);
     }
     const std::size_t kept = random() % 4 == 0 ? random() % bytes.size() : bytes.size();
@@ -220,9 +231,14 @@ TEST(MinibatchCodeTest, DamageIsRefusedOrGivesNoMoreThanTheBytesCanHold) {
     const std::size_t most = kept * 8;
     EXPECT_LE(decoded->rows.size(), most);
     EXPECT_LE(decoded->hop_offsets.size(), most);
-    EXPECT_LE(decoded->csr.offsets.size(), 2 * most);
-    EXPECT_LE(decoded->csr.neighbors.size(), most);
+    EXPECT_LE(decoded->offsets.size(), 2 * most);
+    EXPECT_LE(decoded->neighbors.size(), most);
     EXPECT_LE(decoded->degrees.size(), most);
+    EXPECT_LE(decoded->types.size(), most);
+    EXPECT_LE(decoded->weights.size(), most);
+    EXPECT_LE(decoded->edges.size(), most);
+    EXPECT_LE(decoded->hop_lists.size(), most);
+    EXPECT_LE(decoded->seed_of.size(), most);
   }
 }
 

@@ -149,7 +149,7 @@ TEST(EpochPlanTest, SkippingIsAskingWithoutLooking) {
   std::vector<VertexId> train(25), valid(7);
   for (std::size_t i = 0; i < 32; ++i)
     (i < 25 ? train[i] : valid[i - 25]) = static_cast<VertexId>(i);
-  const EpochPlan plan(train, valid, 4, 3, 11);
+  const EpochPlan plan(train, valid, {.batch_size = 4, .epochs = 3, .seed = 11});
   for (std::uint64_t skipped = 0; skipped <= 28; ++skipped) {
     EpochPlan asked = plan, skipping = plan;
     for (std::uint64_t i = 0; i < skipped; ++i) static_cast<void>(asked.Next());

@@ -495,7 +495,7 @@ TEST(MemoryPlanTest, AGivenNeighborCacheIsKeptOrRefused) {
 TEST(EpochPlanTest, EveryEpochHoldsEachVertexOnceAndOrdersDiffer) {
   std::vector<VertexId> train, valid;
   for (VertexId v = 0; v < 25; ++v) (v % 5 == 0 ? valid : train).push_back(v);
-  EpochPlan plan(train, valid, 6, 3, 9);
+  EpochPlan plan(train, valid, {.batch_size = 6, .epochs = 3, .seed = 9});
   std::vector<std::vector<VertexId>> orders(3), valids(3);
   std::vector<std::uint64_t> valid_keys;
   while (const std::optional<SeedBatch> batch = plan.Next()) {

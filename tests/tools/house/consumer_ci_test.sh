@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # A separate project builds against the installed tree, by find_package and by pkg-config, and opens a
-# store; what it links contains neither libtorch nor CUDA. Where there is a GNN library, another links
-# that. Nothing that is installed names a folder of the checkout.
+# store, and trains a network of its own on the public feed; what it links contains neither libtorch nor
+# CUDA. Where there is a GNN library, another links that. Nothing that is installed names a folder of the
+# checkout.
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -50,6 +51,8 @@ cmake -G Ninja -S "$RHIZOME_SOURCE/tests/consumer" -B "$work/build" \
   -DCMAKE_PREFIX_PATH="$work/installed" >/dev/null
 cmake --build "$work/build" >/dev/null
 [ "$("$work/build/consumer" "$work/g.rz" 0)" = "3 2" ]
+mkdir "$work/feed"
+"$work/build/feed_consumer" "$work/feed"
 
 if [ -e "$work/build/gnn_consumer" ]; then
   # libtorch is where the build tree's library finds it, as an environment would say.
@@ -88,8 +91,10 @@ for example in "${examples[@]}"; do
     $(PKG_CONFIG_PATH=$(dirname "$config") pkg-config --cflags rhizome)
 done
 
-if ldd "$work/by-pkg-config" | grep -E 'torch|libcu'; then
-  echo "librhizome drags in libtorch or CUDA" >&2
-  exit 1
-fi
+for program in "$work/by-pkg-config" "$work/build/feed_consumer"; do
+  if ldd "$program" | grep -E 'torch|libcu'; then
+    echo "librhizome drags in libtorch or CUDA" >&2
+    exit 1
+  fi
+done
 "$work/installed/bin/rhizome" info "$work/g.rz" --json >/dev/null

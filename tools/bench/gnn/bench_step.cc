@@ -19,7 +19,7 @@ Status FillFeatures(std::int64_t dim, std::uint64_t seed, Minibatch& minibatch) 
   std::mt19937 random(static_cast<std::uint32_t>(seed));
   RHIZOME_ASSIGN_OR_RETURN(
       minibatch.features,
-      FeatureRows::Own(RowType::kFloat32, minibatch.rows.size(), static_cast<std::size_t>(dim)));
+      FeatureRows::Own(DataType::kFloat32, minibatch.rows.size(), static_cast<std::size_t>(dim)));
   for (float& value : minibatch.features.own_floats())
     value = static_cast<float>(random() >> 8) * 0x1p-24F;
   return Status::Ok();
@@ -28,11 +28,12 @@ Status FillFeatures(std::int64_t dim, std::uint64_t seed, Minibatch& minibatch) 
 Result<std::vector<Minibatch>> SampleAll(const GraphSnapshot& graph,
                                          const StepBenchOptions& options,
                                          const JobControl& control) {
-  RHIZOME_ASSIGN_OR_RETURN(
-      const MinibatchSampler sampler,
-      MinibatchSampler::Create(
-          graph, {.fanouts = options.fanouts, .seed = options.seed, .threads = options.threads},
-          nullptr));
+  RHIZOME_ASSIGN_OR_RETURN(const MinibatchSampler sampler,
+                           MinibatchSampler::Create(graph,
+                                                    {.sampler = {.fanouts = options.fanouts,
+                                                                 .seed = options.seed,
+                                                                 .threads = options.threads}},
+                                                    nullptr));
   std::vector<Minibatch> minibatches;
   for (std::size_t i = 0; i < options.seeds.size(); ++i) {
     RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
@@ -48,7 +49,7 @@ Result<std::vector<Minibatch>> SampleAll(const GraphSnapshot& graph,
 double EdgesOf(const Minibatch& minibatch) {
   double edges = 0;
   for (std::size_t hop = 1; hop + 1 < minibatch.hop_offsets.size(); ++hop) {
-    edges += minibatch.csr.offsets[minibatch.hop_offsets[hop]];
+    edges += minibatch.offsets[minibatch.hop_offsets[hop]];
   }
   return edges;
 }

@@ -1,4 +1,4 @@
-#include "rhizome/cache/feature_rows.h"
+#include "rhizome/cache/feature_decoder.h"
 
 #include <fmt/format.h>
 
@@ -21,20 +21,6 @@ void NormalizeRow(std::span<float> row) {
 }
 
 }  // namespace
-
-Result<FeatureRows> FeatureRows::Own(RowType type, std::size_t rows, std::size_t dim) {
-  FeatureRows made;
-  made.type_ = type;
-  made.dim_ = dim;
-  made.rows_ = rows;
-  RHIZOME_ASSIGN_OR_RETURN(made.own_, AlignedBuffer::Allocate(rows * made.row_bytes()));
-  return made;
-}
-
-std::span<float> FeatureRows::own_floats() const {
-  RHIZOME_CHECK(type_ == RowType::kFloat32);
-  return {reinterpret_cast<float*>(own_.bytes().data()), rows_ * dim_};
-}
 
 Result<FeatureDecoder> FeatureDecoder::Create(const ArrayEntry& array, bool normalize) {
   if (array.dtype != DataType::kFloat32 && array.dtype != DataType::kFloat16) {

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "rhizome/storage/dtype.h"
+#include "rhizome/storage/manifest.h"
+#include "rhizome/storage/result.h"
+
+namespace rhizome::inline internal {
+
+/// Turns stored feature rows (float32 or float16) into the floats that networks compute on.
+/// Threads: a value; const functions may be called from many threads.
+class FeatureDecoder {
+ public:
+  /// With `normalize`, every row is divided by the sum of its absolute values (rows of zeros stay).
+  /// Errors: kInvalidArgument, another dtype.
+  static Result<FeatureDecoder> Create(const ArrayEntry& array, bool normalize);
+
+  std::uint64_t dim() const { return dim_; }
+  std::size_t stored_row_bytes() const { return stored_row_bytes_; }
+
+  /// What networks take rows in: float16 as it is stored, unless it is to be normalised.
+  DataType type() const { return normalize_ ? DataType::kFloat32 : dtype_; }
+  std::size_t row_bytes() const { return dim_ * DataTypeBytes(type()); }
+
+  /// True: the stored bytes are the floats already.
+  bool is_identity() const { return dtype_ == DataType::kFloat32 && !normalize_; }
+
+  /// True: rows are taken as they are stored, so that DecodeRow has nothing to do.
+  bool takes_as_stored() const { return !normalize_; }
+
+  /// Turns a row that is stored in the front of `row` into what networks take, which fills it.
+  void DecodeRow(std::span<std::byte> row) const;
+
+  /// `stored` has n * stored_row_bytes() bytes, `out` n * dim() floats.
+  void Decode(std::span<const std::byte> stored, std::span<float> out) const;
+
+ private:
+  FeatureDecoder() = default;
+  void NormalizeRows(std::span<float> rows) const;
+  DataType dtype_ = DataType::kFloat32;
+  std::uint64_t dim_ = 0;
+  std::size_t stored_row_bytes_ = 0;
+  bool normalize_ = false;
+};
+
+}  // namespace rhizome::inline internal

@@ -1,0 +1,372 @@
+#include "rhizome/cache/feed_pipeline.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <variant>
+
+#include "rhizome/cache/bounded_queue.h"
+#include "rhizome/cache/feature_decoder.h"
+#include "rhizome/cache/policies.h"
+#include "rhizome/cache/superbatch.h"
+#include "rhizome/storage/check.h"
+#include "rhizome/storage/exceptions.h"
+#include "rhizome/storage/mutex.h"
+#include "rhizome/storage/threads.h"
+
+namespace rhizome::inline internal {
+namespace {
+
+/// A sampled and scheduled superbatch, on its way to the reading thread.
+struct Superbatch {
+  std::uint64_t number = 0;
+  Path path;
+  std::vector<SuperbatchEntry> entries;
+  std::vector<MinibatchCosts> costs;
+  Trace trace;                     ///< until the policy is made of it
+  std::unique_ptr<Policy> policy;  // null: that of the superbatch before goes on
+};
+
+/// What the cache did since `before`.
+void AddReads(const GatherStats& now, const GatherStats& before, RowReads& reads) {
+  reads += now;
+  reads -= before;
+}
+
+/// How far one thread has come, for another that waits for it.
+class Progress {
+ public:
+  void Advance() {
+    const MutexLock lock(mutex_);
+    ++count_;
+    changed_.NotifyAll();
+  }
+  /// Nothing more will come: whoever waits goes on.
+  void End() {
+    const MutexLock lock(mutex_);
+    ended_ = true;
+    changed_.NotifyAll();
+  }
+  void WaitFor(std::uint64_t count) {
+    const MutexLock lock(mutex_);
+    while (count_ < count && !ended_) changed_.Wait(mutex_);
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  std::uint64_t count_ RHIZOME_GUARDED_BY(mutex_) = 0;
+  bool ended_ RHIZOME_GUARDED_BY(mutex_) = false;
+};
+
+/// Times of what was planned that minibatches may hold before that is an error.
+constexpr std::uint64_t kHeldMargin = 16;
+constexpr std::uint64_t kMostSlots = std::uint64_t{1} << 31;
+
+/// Rows that are held beside the cache. However many a minibatch has, they are rows of the graph.
+HoldRoom HeldRoom(const FeedPipelineOptions& options, std::uint64_t row_count) {
+  const std::uint64_t most = std::min(kMostSlots, kMinibatchesAlive * row_count);
+  if (options.held_rows == 0) return {.slots = most, .most = most};
+  return {.slots = std::min(options.held_rows, most),
+          .most = std::min(options.held_rows * kHeldMargin, most)};
+}
+
+}  // namespace
+
+/// The sampling thread owns sampler_ and next_seeds_, the reading thread cache_; they meet in the
+/// queues only. A stage that fails finishes its own queue with the error and cancels the one before
+/// it, so that no thread waits for one that has ended.
+class FeedPipeline::Impl {
+ public:
+  Impl(const GraphSnapshot& graph, const FeedPipelineOptions& options, NextSeeds next_seeds,
+       const JobControl& control, MinibatchSampler sampler, std::unique_ptr<FeatureCache> cache,
+       const FeatureDecoder& decoder)
+      : fs_(graph.store().fs()),
+        options_(options),
+        control_(control),
+        decoder_(decoder),
+        next_seeds_(std::move(next_seeds)),
+        sampler_(std::move(sampler)),
+        cache_(std::move(cache)) {}
+
+  Status Start() {
+    RHIZOME_RETURN_IF_ERROR(sampling_.Start([this] {
+      RunSampling();
+      return Status::Ok();
+    }));
+    return reading_.Start([this] {
+      RunReading();
+      return Status::Ok();
+    });
+  }
+
+  ~Impl() {
+    minibatches_.Cancel();
+    room_.Cancel();
+    cache_->Cancel();
+    EndReading();
+    static_cast<void>(sampling_.Join());
+    static_cast<void>(reading_.Join());
+  }
+
+  Result<std::optional<Minibatch>> Next();
+  RowReaderStats reader_stats() const { return cache_->reader_stats(); }
+
+ private:
+  bool in_turns() const { return options_.overlap == Overlap::kChangeset; }
+  void RunSampling();
+  Status SampleAll();
+  Status SampleInTurn(std::optional<Superbatch>& superbatch);
+  void Schedule(Superbatch& superbatch);
+  void EndReading();
+  Result<std::optional<Superbatch>> SampleSuperbatch();
+  void RunReading();
+  Status ReadAll();
+  Status ReadSuperbatch(Superbatch superbatch);
+  Result<bool> EnterPipeline();
+  Result<bool> ReadAhead();
+  Status ReadFeatures(Minibatch& minibatch);
+
+  // Constant after construction.
+  FileSystem& fs_;
+  const FeedPipelineOptions options_;
+  const JobControl& control_;
+  const FeatureDecoder decoder_;
+
+  // The sampling thread's.
+  NextSeeds next_seeds_;
+  const MinibatchSampler sampler_;
+  std::uint64_t superbatch_count_ = 0;
+  std::uint64_t sample_count_ = 0;
+
+  // The reading thread's (the sampling thread asks constants, the caller says that it waits).
+  const std::unique_ptr<FeatureCache> cache_;
+  std::uint64_t read_count_ = 0;
+  MinibatchCosts ahead_costs_;  // of what the next superbatch begins with
+
+  // Self-synchronised. Minibatches hold rows of the cache, so they go before it.
+  BoundedQueue<Superbatch> superbatches_{1};
+  BoundedQueue<std::monostate> room_{kMinibatchesAhead};  // one for each minibatch in the pipeline
+  BoundedQueue<Minibatch> minibatches_{kMinibatchesAhead};
+  Progress sampled_;  // superbatches; of kChangeset
+  Progress used_;     // superbatches whose memory was given back
+
+  Thread sampling_;
+  Thread reading_;
+};
+
+Result<std::optional<Minibatch>> FeedPipeline::Impl::Next() {
+  const bool starved = minibatches_.empty();
+  if (starved) cache_->SetStarved(true);
+  RHIZOME_ASSIGN_OR_RETURN(std::optional<Minibatch> minibatch, minibatches_.Pop());
+  if (starved) cache_->SetStarved(false);
+  // There is one for each minibatch, unless all was cancelled; then nobody asks for room.
+  if (minibatch) static_cast<void>(room_.Pop());
+  return minibatch;
+}
+
+void FeedPipeline::Impl::RunSampling() {
+  superbatches_.Finish(Guarded([this] { return SampleAll(); }));
+  sampled_.End();
+}
+
+Status FeedPipeline::Impl::SampleAll() {
+  // Waiting for room first keeps at most two superbatches: one in use, one ready.
+  while (superbatches_.WaitForRoom()) {
+    std::optional<Superbatch> superbatch;
+    if (in_turns()) {
+      RHIZOME_RETURN_IF_ERROR(SampleInTurn(superbatch));
+    } else {
+      RHIZOME_ASSIGN_OR_RETURN(superbatch, SampleSuperbatch());
+      if (superbatch) Schedule(*superbatch);
+    }
+    if (!superbatch) return Status::Ok();
+    superbatches_.Push(*std::move(superbatch));
+    sampled_.Advance();
+  }
+  return Status::Ok();
+}
+
+/// Sampling has the memory while one superbatch is sampled ahead of the one that is used next.
+Status FeedPipeline::Impl::SampleInTurn(std::optional<Superbatch>& superbatch) {
+  used_.WaitFor(std::max<std::uint64_t>(superbatch_count_, 1) - 1);
+  const StageTimer lending(options_.trace, Stage::kSwitch, superbatch_count_);
+  if (options_.lists != nullptr) RHIZOME_RETURN_IF_ERROR(options_.lists->Lend());
+  const double lent = lending.Stop();
+  Result<std::optional<Superbatch>> sampled = SampleSuperbatch();
+  if (options_.lists != nullptr) options_.lists->TakeBack();
+  if (!sampled) return sampled.error();
+  superbatch = *std::move(sampled);
+  if (superbatch) superbatch->costs.front().switch_seconds += lent;
+  return Status::Ok();
+}
+
+void FeedPipeline::Impl::Schedule(Superbatch& superbatch) {
+  // What a policy has learnt of the past stays useful, unless the pool loses its rows.
+  if (!KnowsTheFuture(options_.policy) && superbatch.number > 0 && !in_turns()) {
+    superbatch.trace = {};
+    return;
+  }
+  const StageTimer timer(options_.trace, Stage::kSchedule, superbatch.number);
+  superbatch.policy = MakePolicy({.kind = options_.policy,
+                                  .frame_count = cache_->frame_count(),
+                                  .key_count = cache_->row_count(),
+                                  .unit_bytes = cache_->array().row_bytes(),
+                                  .cost = cache_->read_cost()},
+                                 superbatch.trace);
+  superbatch.trace = {};
+  superbatch.costs.front().schedule_seconds = timer.Stop();
+}
+
+Result<std::optional<Superbatch>> FeedPipeline::Impl::SampleSuperbatch() {
+  std::optional<SeedBatch> seeds = next_seeds_();
+  if (!seeds) return std::optional<Superbatch>();
+  Superbatch superbatch;
+  superbatch.number = superbatch_count_++;
+  superbatch.path = options_.scratch / fmt::format("superbatch-{:06}", superbatch.number);
+  RHIZOME_ASSIGN_OR_RETURN(SuperbatchWriter writer, SuperbatchWriter::Create(fs_, superbatch.path));
+  while (seeds) {
+    RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
+    const StageTimer timer(options_.trace, Stage::kSample, sample_count_++);
+    RHIZOME_ASSIGN_OR_RETURN(const Minibatch minibatch, sampler_.Sample(*seeds));
+    RHIZOME_RETURN_IF_ERROR(writer.Append(minibatch));
+    AddStep(minibatch, superbatch.trace);
+    superbatch.costs.emplace_back().sample_seconds = timer.Stop();
+    if (superbatch.costs.size() == options_.superbatch) break;
+    seeds = next_seeds_();
+  }
+  RHIZOME_ASSIGN_OR_RETURN(superbatch.entries, writer.Finish());
+  RHIZOME_DCHECK(superbatch.entries.size() == superbatch.costs.size() &&
+                 superbatch.entries.size() == superbatch.trace.steps());
+  return std::optional<Superbatch>(std::move(superbatch));
+}
+
+void FeedPipeline::Impl::RunReading() {
+  const Status status = Guarded([this] { return ReadAll(); });
+  EndReading();
+  minibatches_.Finish(status);
+}
+
+/// Lets the sampling thread end, and the reading thread, where one waits for the other.
+void FeedPipeline::Impl::EndReading() {
+  superbatches_.Cancel();
+  used_.End();
+  sampled_.End();
+}
+
+Status FeedPipeline::Impl::ReadAll() {
+  while (true) {
+    RHIZOME_ASSIGN_OR_RETURN(std::optional<Superbatch> superbatch, superbatches_.Pop());
+    if (!superbatch) return Status::Ok();
+    if (in_turns()) {
+      Schedule(*superbatch);
+      sampled_.WaitFor(superbatch->number + 2);  // which has the memory until then
+    }
+    RHIZOME_RETURN_IF_ERROR(ReadSuperbatch(*std::move(superbatch)));
+    if (in_turns()) {
+      cache_->Discard();
+      used_.Advance();
+    }
+  }
+}
+
+Status FeedPipeline::Impl::ReadSuperbatch(Superbatch superbatch) {
+  RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, fs_.OpenRead(superbatch.path));
+  const GatherStats before = cache_->stats();
+  const StageTimer timer(options_.trace, Stage::kSwitch, superbatch.number);
+  if (superbatch.policy != nullptr)
+    RHIZOME_RETURN_IF_ERROR(cache_->Start(std::move(superbatch.policy)));
+  ahead_costs_.switch_seconds += timer.Stop();
+  AddReads(cache_->stats(), before, ahead_costs_);
+  superbatch.costs.front() += std::exchange(ahead_costs_, {});
+  for (std::size_t i = 0; i < superbatch.entries.size(); ++i) {
+    RHIZOME_ASSIGN_OR_RETURN(const bool entered, EnterPipeline());
+    if (!entered) break;
+    RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
+    RHIZOME_ASSIGN_OR_RETURN(Minibatch minibatch, ReadMinibatch(*file, superbatch.entries[i]));
+    minibatch.costs = superbatch.costs[i];
+    RHIZOME_RETURN_IF_ERROR(ReadFeatures(minibatch));
+    if (options_.complete) RHIZOME_RETURN_IF_ERROR(options_.complete(minibatch));
+    if (!minibatches_.Push(std::move(minibatch))) break;
+  }
+  return fs_.RemoveFile(superbatch.path);
+}
+
+/// Waits until there is room for a minibatch; the disk does not. False: cancelled.
+Result<bool> FeedPipeline::Impl::EnterPipeline() {
+  while (!room_.TryPush({})) {
+    RHIZOME_ASSIGN_OR_RETURN(const bool read, ReadAhead());
+    if (!read) return room_.Push({});
+  }
+  return true;
+}
+
+/// Of the next superbatch, if there is one already. False: nothing can be read yet.
+Result<bool> FeedPipeline::Impl::ReadAhead() {
+  const Superbatch* const next = superbatches_.Peek();
+  if (next == nullptr || next->policy == nullptr) return false;
+  if (!cache_->announced()) cache_->Announce(*next->policy);
+  const GatherStats before = cache_->stats();
+  const StageTimer timer(options_.trace, Stage::kSwitch, next->number);
+  RHIZOME_ASSIGN_OR_RETURN(const bool read, cache_->ReadAhead());
+  if (!read) return false;
+  ahead_costs_.switch_seconds += timer.Stop();
+  AddReads(cache_->stats(), before, ahead_costs_);
+  return true;
+}
+
+Status FeedPipeline::Impl::ReadFeatures(Minibatch& minibatch) {
+  const StageTimer timer(options_.trace, Stage::kRead, read_count_++);
+  const GatherStats before = cache_->stats();
+  HeldRows held;
+  if (minibatch.seed_of.empty()) {
+    RHIZOME_RETURN_IF_ERROR(cache_->Hold(minibatch.rows, held));
+    minibatch.features = FeatureRows(std::move(held), decoder_.type(), decoder_.dim());
+  } else {
+    DistinctRows distinct = DistinctRowsOf(minibatch);
+    RHIZOME_RETURN_IF_ERROR(cache_->Hold(distinct.rows, held));
+    minibatch.features =
+        FeatureRows(std::move(held), decoder_.type(), decoder_.dim(), std::move(distinct.row_of));
+  }
+  const GatherStats after = cache_->stats();
+  AddReads(after, before, minibatch.costs);
+  minibatch.costs.update_seconds = after.update_seconds - before.update_seconds;
+  minibatch.costs.gather_seconds = timer.Stop() - minibatch.costs.update_seconds;
+  return Status::Ok();
+}
+
+Result<std::unique_ptr<FeedPipeline>> FeedPipeline::Open(const GraphSnapshot& graph,
+                                                         const FeedPipelineOptions& options,
+                                                         NextSeeds next_seeds,
+                                                         const JobControl& control) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto array, graph.store().OpenArray(options.features));
+  RHIZOME_ASSIGN_OR_RETURN(const FeatureDecoder decoder,
+                           FeatureDecoder::Create(array->entry(), options.normalize));
+  FeatureCacheOptions cache_options;
+  cache_options.capacity_bytes = options.cache_bytes;
+  cache_options.held = HeldRoom(options, graph.vertex_count());
+  cache_options.kept_row_bytes = decoder.row_bytes();
+  if (!decoder.takes_as_stored()) {
+    cache_options.on_arrival = [decoder](std::span<std::byte> row) { decoder.DecodeRow(row); };
+  }
+  cache_options.read_cost = options.read_cost;
+  cache_options.reader.io.maker = options.io;
+  cache_options.reader.io.depth = options.depth;
+  cache_options.reader.staging_bytes = options.staging_bytes;
+  RHIZOME_ASSIGN_OR_RETURN(std::unique_ptr<FeatureCache> cache,
+                           FeatureCache::Open(graph, options.features, cache_options));
+  auto neighbors = options.lists == nullptr ? nullptr : options.lists->source();
+  RHIZOME_ASSIGN_OR_RETURN(MinibatchSampler sampler,
+                           MinibatchSampler::Create(graph, options.sampler, std::move(neighbors)));
+  auto impl = std::make_unique<Impl>(graph, options, std::move(next_seeds), control,
+                                     std::move(sampler), std::move(cache), decoder);
+  RHIZOME_RETURN_IF_ERROR(impl->Start());
+  return std::unique_ptr<FeedPipeline>(new FeedPipeline(std::move(impl)));
+}
+
+FeedPipeline::FeedPipeline(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+FeedPipeline::~FeedPipeline() = default;
+Result<std::optional<Minibatch>> FeedPipeline::Next() { return impl_->Next(); }
+RowReaderStats FeedPipeline::reader_stats() const { return impl_->reader_stats(); }
+
+}  // namespace rhizome::inline internal

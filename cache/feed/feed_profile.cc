@@ -1,0 +1,201 @@
+#include "rhizome/cache/feed_profile.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "rhizome/cache/feature_decoder.h"
+#include "rhizome/cache/lists_on_disk.h"
+#include "rhizome/cache/neighbor_cache.h"
+#include "rhizome/cache/replay.h"
+#include "rhizome/storage/bytes_left.h"
+#include "rhizome/storage/stopwatch.h"
+
+namespace rhizome::inline internal {
+namespace {
+
+/// Bytes for one access: of trace and schedule while a superbatch is scheduled, and of the schedule
+/// of the one before, which is in use.
+constexpr std::uint64_t kScheduleBytesPerAccess = 48 + 4;
+constexpr std::uint64_t kCostScheduleBytesPerAccess = 64 + 4;
+
+/// Bytes of a minibatch for each of its rows, besides features: number, plan of the pool, degree.
+constexpr std::uint64_t kRowBytes = 48;
+
+/// Superbatches are tried with at most so many minibatches, of this share of the job's, sampled in
+/// this time.
+constexpr std::uint64_t kProfiledMinibatches = 32;
+constexpr std::uint64_t kProfiledShare = 4;
+constexpr double kProfileSeconds = 1;
+
+/// Memory of a profile where there is no limit; with one, half of what is left.
+constexpr std::uint64_t kProfileBytes = std::uint64_t{1} << 30;
+
+/// Minibatches differ: an eighth more than the largest that was seen.
+std::uint64_t WithMargin(std::uint64_t bytes) { return bytes + bytes / 8; }
+
+/// Rows that minibatches hold beside the pool, of minibatches of `rows` rows: all without a pool;
+/// with one, what misses of all that are alive at once, which is less than one minibatch that
+/// misses all (and reading waits where it is not).
+std::uint64_t HeldRowsOf(const FeedJob& job, std::uint64_t rows) {
+  const bool pool =
+      job.pipeline.policy != PolicyKind::kNone && job.fixed.cache_bytes.value_or(1) > 0;
+  return pool ? rows + rows / 4 : kMinibatchesAlive * rows;
+}
+
+/// Of an edge of a minibatch: its neighbour, and what was asked for besides.
+std::uint64_t EdgeBytes(const Minibatch& minibatch) {
+  const auto if_any = [](const auto& values) {
+    return values.empty() ? 0 : sizeof(values.front());
+  };
+  return 5 + if_any(minibatch.types) + if_any(minibatch.weights) + if_any(minibatch.edges);
+}
+
+/// `kept_bytes`: of a row as the pool has it.
+MemoryNeeds NeedsOf(const FeedJob& job, const ArrayEntry& features, std::size_t kept_bytes,
+                    bool lists_are_read, const Minibatch& minibatch) {
+  const FeedPipelineOptions& feed = job.pipeline;
+  const std::uint64_t rows = WithMargin(minibatch.rows.size());
+  const std::uint64_t edges = WithMargin(minibatch.neighbors.size());
+  const bool cost = feed.policy == PolicyKind::kCost;
+  MemoryNeeds needs;
+  needs.held_rows = HeldRowsOf(job, rows);
+  needs.working_bytes = feed.staging_bytes + 4 * features.rows +
+                        PolicyBytesPerKey(feed.policy) * features.rows +
+                        needs.held_rows * kept_bytes +
+                        kMinibatchesAlive * (rows * kRowBytes + edges * EdgeBytes(minibatch)) +
+                        rows * 40 + edges * (19 + EdgeBytes(minibatch));  // being sampled
+  if (job.compute_bytes) needs.working_bytes += job.compute_bytes(minibatch);
+  needs.schedule_bytes = rows * (cost ? kCostScheduleBytesPerAccess : kScheduleBytesPerAccess);
+  needs.cacheable_bytes = features.rows * features.row_bytes();
+  if (lists_are_read) {
+    const NeighborCache::Needs cache =
+        NeighborCache::NeedsOf(job.graph, feed.sampler.sampler.direction);
+    needs.neighbor_full_bytes = cache.full_bytes;
+    needs.neighbor_table_bytes = cache.table_bytes;
+    needs.neighbor_build_bytes = cache.build_bytes;
+    needs.working_bytes += ListsOnDisk::WorkingBytes(edges);
+  }
+  return needs;
+}
+
+/// Does a superbatch's length change what is read?
+bool MayTry(const FeedJob& job) {
+  return job.fixed.superbatch == 0 && KnowsTheFuture(job.pipeline.policy) &&
+         job.pipeline.io != IoMaker::kMapped;
+}
+
+Result<std::shared_ptr<ListsOnDisk>> OpenLists(const GraphSnapshot& graph,
+                                               const FeedPipelineOptions& options,
+                                               std::uint64_t cache_bytes, const Path& dump,
+                                               const JobControl& control) {
+  if (options.sampler.no_edges) return std::shared_ptr<ListsOnDisk>();
+  RHIZOME_ASSIGN_OR_RETURN(auto lists, ListsOnDisk::Open(graph, options.sampler.sampler.direction,
+                                                         cache_bytes, dump, options.io, control));
+  return std::shared_ptr<ListsOnDisk>(std::move(lists));
+}
+
+}  // namespace
+
+Result<FeedProfile> FeedProfile::Measure(const FeedJob& job,
+                                         std::shared_ptr<const NeighborSource> neighbors,
+                                         EpochPlan plan, const JobControl& control) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto array, job.graph.store().OpenArray(job.pipeline.features));
+  const ArrayEntry& features = array->entry();
+  RHIZOME_ASSIGN_OR_RETURN(const FeatureDecoder decoder,
+                           FeatureDecoder::Create(features, job.pipeline.normalize));
+  RHIZOME_ASSIGN_OR_RETURN(const MinibatchSampler sampler,
+                           MinibatchSampler::Create(job.graph, job.pipeline.sampler, neighbors));
+  const std::uint64_t minibatches = plan.minibatches();
+  RHIZOME_ASSIGN_OR_RETURN(const Minibatch minibatch, sampler.Sample(*plan.Next()));
+  FeedProfile profile;
+  profile.needs_ = NeedsOf(job, features, decoder.row_bytes(), neighbors != nullptr, minibatch);
+  profile.needs_.minibatches = minibatches;
+  profile.needs_.held_bytes = job.held_bytes ? job.held_bytes() : 0;
+  AddStep(minibatch, profile.trace_);
+  profile.frame_bytes_ = decoder.row_bytes();
+  if (MayTry(job)) RHIZOME_RETURN_IF_ERROR(profile.SampleMore(sampler, plan, job, control));
+  return profile;
+}
+
+Status FeedProfile::SampleMore(const MinibatchSampler& sampler, EpochPlan& plan, const FeedJob& job,
+                               const JobControl& control) {
+  const Stopwatch watch;
+  const std::uint64_t limit = job.memory_bytes;
+  const std::uint64_t room = limit == 0 ? kProfileBytes : BytesLeft(limit, needs_.held_bytes) / 2;
+  // The trace, and the schedules of half of it.
+  const std::uint64_t bytes = trace_.keys.size() * sizeof(CacheKey) + needs_.schedule_bytes / 2;
+  const std::uint64_t most = std::min({kProfiledMinibatches, needs_.minibatches / kProfiledShare,
+                                       room / std::max<std::uint64_t>(bytes, 1)});
+  while (trace_.steps() < most && watch.seconds() < kProfileSeconds) {
+    RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
+    const std::optional<SeedBatch> seeds = plan.Next();
+    if (!seeds) break;
+    RHIZOME_ASSIGN_OR_RETURN(const Minibatch minibatch, sampler.Sample(*seeds));
+    AddStep(minibatch, trace_);
+  }
+  if (trace_.steps() < 2) return Status::Ok();
+  RHIZOME_ASSIGN_OR_RETURN(const auto array, job.graph.store().OpenArray(job.pipeline.features));
+  IoQueueOptions io{.maker = job.pipeline.io};
+  RHIZOME_ASSIGN_OR_RETURN(io.depth, MeasureDepth(*array, io));
+  depth_ = io.depth;
+  RHIZOME_ASSIGN_OR_RETURN(read_cost_, MeasureReadCost(*array, io));
+  policy_ = {.kind = job.pipeline.policy,
+             .frame_count = 0,
+             .key_count = job.graph.vertex_count(),
+             .unit_bytes = array->entry().row_bytes(),
+             .cost = *read_cost_};
+  return Status::Ok();
+}
+
+SuperbatchTrial FeedProfile::trial() {
+  return {.most = static_cast<std::uint32_t>(trace_.steps() / 2),
+          .seconds = [this](std::uint32_t superbatch, std::uint64_t cache_bytes) {
+            const auto [at, is_new] = tried_.try_emplace({superbatch, cache_bytes}, 0);
+            if (is_new) at->second = ReadSeconds(superbatch, cache_bytes);
+            return at->second;
+          }};
+}
+
+double FeedProfile::ReadSeconds(std::uint32_t superbatch, std::uint64_t cache_bytes) {
+  PolicyOptions policy = policy_;
+  policy.frame_count =
+      static_cast<std::uint32_t>(std::min(cache_bytes / frame_bytes_, policy.key_count));
+  return ReplaySuperbatches(trace_, superbatch, policy);
+}
+
+FeedProfileReport FeedProfile::report() const {
+  FeedProfileReport report{.minibatches = trace_.steps(), .depth = depth_, .tried = {}};
+  for (const auto& [what, seconds] : tried_)
+    report.tried.push_back(
+        {.superbatch = what.first, .cache_bytes = what.second, .read_seconds = seconds});
+  return report;
+}
+
+Status FeedPlan::Prepare(const GraphSnapshot& graph, const Path& scratch,
+                         const JobControl& control) {
+  pipeline.scratch = scratch;
+  const Path dump = memory.in_turn ? scratch / "neighbor-cache" : Path();
+  RHIZOME_ASSIGN_OR_RETURN(pipeline.lists,
+                           OpenLists(graph, pipeline, memory.neighbor_cache_bytes, dump, control));
+  return Status::Ok();
+}
+
+Result<FeedPlan> PlanFeed(const FeedJob& job, const EpochPlan& plan, const JobControl& control) {
+  RHIZOME_ASSIGN_OR_RETURN(const auto lists, OpenLists(job.graph, job.pipeline, 0, {}, control));
+  auto neighbors = lists == nullptr ? nullptr : lists->source();
+  RHIZOME_ASSIGN_OR_RETURN(FeedProfile profile,
+                           FeedProfile::Measure(job, std::move(neighbors), plan, control));
+  FeedPlan made{.pipeline = job.pipeline, .memory = {}, .needs = profile.needs(), .profile = {}};
+  RHIZOME_ASSIGN_OR_RETURN(
+      made.memory, PlanMemory(job.memory_bytes, job.fixed, profile.needs(), profile.trial()));
+  made.profile = profile.report();
+  made.pipeline.cache_bytes = made.memory.cache_bytes;
+  made.pipeline.held_rows = made.memory.held_rows;
+  made.pipeline.superbatch = made.memory.superbatch;
+  made.pipeline.overlap = made.memory.in_turn ? Overlap::kChangeset : Overlap::kAll;
+  made.pipeline.read_cost = profile.read_cost();
+  made.pipeline.depth = profile.depth();
+  return made;
+}
+
+}  // namespace rhizome::inline internal
