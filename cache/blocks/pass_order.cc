@@ -47,7 +47,8 @@ struct PassReadCounts {
   std::uint64_t least_bytes = 0;
 };
 
-PassReadCounts CountPass(const PassReads& pass, const BlockReads& reads, std::uint64_t row_count) {
+Result<PassReadCounts> CountPass(const PassReads& pass, const BlockReads& reads,
+                                 std::uint64_t row_count) {
   const std::uint64_t chunks = ChunksOf(row_count, pass.source_chunk_rows);
   // Rows that follow one another in every block, of which the cache kept some.
   const std::uint64_t chunk_bytes = pass.source_chunk_bytes;
@@ -55,9 +56,12 @@ PassReadCounts CountPass(const PassReads& pass, const BlockReads& reads, std::ui
                                                      static_cast<double>(pass.source_chunk_rows) *
                                                      static_cast<double>(chunk_bytes));
   const std::uint64_t cached = reads.blocks * pass.cache_chunks * chunk_bytes;
-  return {.chunks = CountReads(pass.cached_first ? reads.trace : InArrivalOrder(reads.trace),
-                               chunks, pass.policy, pass.cache_chunks),
-          .least_bytes = std::max(chunks * chunk_bytes, rows_bytes - std::min(rows_bytes, cached))};
+  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t read,
+                           CountReads(pass.cached_first ? reads.trace : InArrivalOrder(reads.trace),
+                                      chunks, pass.policy, pass.cache_chunks));
+  return PassReadCounts{
+      .chunks = read,
+      .least_bytes = std::max(chunks * chunk_bytes, rows_bytes - std::min(rows_bytes, cached))};
 }
 
 /// What a pass over rows in stored order reads.
@@ -95,7 +99,7 @@ class PassTrace {
         read_(lists.rows.size()),
         seen_in_(ChunksOf(lists.rows.size(), pass.source_chunk_rows), 0) {}
 
-  PassReadCounts Count() {
+  Result<PassReadCounts> Count() {
     const std::uint64_t rows = lists_.rows.size();
     const std::vector<bool> none_done(ChunksOf(rows, pass_.output_chunk_rows), false);
     const BlockEdges edges{.most = pass_.block_edges, .of = [&](std::uint64_t place) {
@@ -201,13 +205,16 @@ class Counting {
 
   const PassLists& reader() const { return reader_; }
 
-  OrderCost Count(RowRule rule, const RowOrder& order) const {
+  Result<OrderCost> Count(RowRule rule, const RowOrder& order) const {
     const RowOrder stored;
     const RowOrder& source =
         options_.maker.source_order == nullptr ? stored : *options_.maker.source_order;
-    return CostOf(rule, options_,
-                  PassTrace(same_ ? reader_ : maker_, options_.maker, order, source).Count(),
-                  PassTrace(reader_, options_.reader, stored, order).Count());
+    RHIZOME_ASSIGN_OR_RETURN(
+        const PassReadCounts maker,
+        PassTrace(same_ ? reader_ : maker_, options_.maker, order, source).Count());
+    RHIZOME_ASSIGN_OR_RETURN(const PassReadCounts reader,
+                             PassTrace(reader_, options_.reader, stored, order).Count());
+    return CostOf(rule, options_, maker, reader);
   }
 
  private:
@@ -247,9 +254,11 @@ Result<OrderChoice> ChooseOrder(const GraphSnapshot& graph, const OrderOptions& 
   if (!options.rule) {
     RHIZOME_ASSIGN_OR_RETURN(choice.maker, PlanPassReads(graph, options.maker, control));
     RHIZOME_ASSIGN_OR_RETURN(choice.reader, PlanPassReads(graph, options.reader, control));
-    choice.costs.push_back(CostOf(RowRule::kStored, options,
-                                  CountPass(options.maker, *choice.maker, rows),
-                                  CountPass(options.reader, *choice.reader, rows)));
+    RHIZOME_ASSIGN_OR_RETURN(const PassReadCounts maker,
+                             CountPass(options.maker, *choice.maker, rows));
+    RHIZOME_ASSIGN_OR_RETURN(const PassReadCounts reader,
+                             CountPass(options.reader, *choice.reader, rows));
+    choice.costs.push_back(CostOf(RowRule::kStored, options, maker, reader));
     if (is_enough(choice.costs.front().bytes)) return choice;
   }
   const bool same = options.maker.draw.fanout == options.reader.draw.fanout &&
@@ -276,7 +285,8 @@ Result<OrderChoice> ChooseOrder(const GraphSnapshot& graph, const OrderOptions& 
     RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
     if (is_enough(best)) break;
     RowOrder order = Place(counting.reader(), rule, block_rows);
-    choice.costs.push_back(counting.Count(rule, order));
+    RHIZOME_ASSIGN_OR_RETURN(const OrderCost cost, counting.Count(rule, order));
+    choice.costs.push_back(cost);
     if (choice.costs.back().bytes >= best) break;
     best = choice.costs.back().bytes;
     choice.rule = rule;

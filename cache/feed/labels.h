@@ -26,10 +26,11 @@ struct ClassLabels {
 };
 
 /// Reads both arrays chunk by chunk, with the rows that were put since the generation. A new vertex
-/// has no label, and is in no set, until they are put; a deleted one is in no set. Every vertex of
-/// the three sets must have a label.
-/// Errors: kNotFound, no such array; kInvalidArgument, wrong dtype or shape, a label below -1 or
-/// above the limit, a vertex of a set without label (named), a split value that means nothing.
+/// has no label, and is in no set, until they are put, nor has one that the arrays say was never
+/// given a row (RowsGiven); a deleted one is in no set. Every vertex of the three sets must have a
+/// label. Errors: kNotFound, no such array; kInvalidArgument, wrong dtype or shape, a label below
+/// -1 or above the limit, a vertex of a set without label (named), a split value that means
+/// nothing.
 Result<ClassLabels> ReadLabels(const GraphSnapshot& graph, const std::string& label_array,
                                const std::string& split_array);
 

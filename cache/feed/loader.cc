@@ -129,7 +129,7 @@ class Loader::Impl {
   void RunSampling();
   Status SampleAll();
   Status SampleInTurn(std::optional<Superbatch>& superbatch);
-  void Schedule(Superbatch& superbatch);
+  Status Schedule(Superbatch& superbatch);
   void EndReading();
   Result<std::optional<Superbatch>> SampleSuperbatch();
   void RunReading();
@@ -190,7 +190,7 @@ Status Loader::Impl::SampleAll() {
       RHIZOME_RETURN_IF_ERROR(SampleInTurn(superbatch));
     } else {
       RHIZOME_ASSIGN_OR_RETURN(superbatch, SampleSuperbatch());
-      if (superbatch) Schedule(*superbatch);
+      if (superbatch) RHIZOME_RETURN_IF_ERROR(Schedule(*superbatch));
     }
     if (!superbatch) return Status::Ok();
     superbatches_.Push(*std::move(superbatch));
@@ -213,21 +213,22 @@ Status Loader::Impl::SampleInTurn(std::optional<Superbatch>& superbatch) {
   return Status::Ok();
 }
 
-void Loader::Impl::Schedule(Superbatch& superbatch) {
+Status Loader::Impl::Schedule(Superbatch& superbatch) {
   // What a policy has learnt of the past stays useful, unless the pool loses its rows.
   if (!KnowsTheFuture(options_.policy) && superbatch.number > 0 && !in_turns()) {
     superbatch.trace = {};
-    return;
+    return Status::Ok();
   }
   const StageTimer timer(options_.trace, Stage::kSchedule, superbatch.number);
-  superbatch.policy = MakePolicy({.kind = options_.policy,
-                                  .frame_count = cache_->frame_count(),
-                                  .key_count = cache_->row_count(),
-                                  .unit_bytes = cache_->array().row_bytes(),
-                                  .cost = cache_->read_cost()},
-                                 superbatch.trace);
+  RHIZOME_ASSIGN_OR_RETURN(superbatch.policy, MakePolicy({.kind = options_.policy,
+                                                          .frame_count = cache_->frame_count(),
+                                                          .key_count = cache_->row_count(),
+                                                          .unit_bytes = cache_->array().row_bytes(),
+                                                          .cost = cache_->read_cost()},
+                                                         superbatch.trace));
   superbatch.trace = {};
   superbatch.costs.front().schedule_seconds = timer.Stop();
+  return Status::Ok();
 }
 
 Result<std::optional<Superbatch>> Loader::Impl::SampleSuperbatch() {
@@ -269,7 +270,7 @@ Status Loader::Impl::ReadAll() {
     RHIZOME_ASSIGN_OR_RETURN(std::optional<Superbatch> superbatch, superbatches_.Pop());
     if (!superbatch) return Status::Ok();
     if (in_turns()) {
-      Schedule(*superbatch);
+      RHIZOME_RETURN_IF_ERROR(Schedule(*superbatch));
       sampled_.WaitFor(superbatch->number + 2);  // which has the memory until then
     }
     RHIZOME_RETURN_IF_ERROR(ReadSuperbatch(*std::move(superbatch)));

@@ -46,7 +46,8 @@ Status PlanInPlace(const GraphSnapshot& graph, const PassPlanOptions& options,
   }
   plan.blocks = trace.steps();
   plan.requests = trace.keys.size();
-  plan.reads = CountReads(InArrivalOrder(trace), plan.chunks, options.cache, options.cache_chunks);
+  RHIZOME_ASSIGN_OR_RETURN(plan.reads, CountReads(InArrivalOrder(trace), plan.chunks, options.cache,
+                                                  options.cache_chunks));
   return Status::Ok();
 }
 
@@ -80,11 +81,12 @@ Result<PassPlan> PlanPass(const GraphSnapshot& graph, const PassPlanOptions& opt
     RHIZOME_ASSIGN_OR_RETURN(
         const PassLists lists,
         DrawPassLists(graph, TargetsOf(graph, static_cast<PartitionId>(p)), options.draw, control));
-    AddWorker(ChooseLayout(lists, {.shape = options.shape,
-                                   .candidates = options.candidates,
-                                   .cache_chunks = options.cache_chunks,
-                                   .cache = options.cache}),
-              plan);
+    RHIZOME_ASSIGN_OR_RETURN(const LayoutChoice choice,
+                             ChooseLayout(lists, {.shape = options.shape,
+                                                  .candidates = options.candidates,
+                                                  .cache_chunks = options.cache_chunks,
+                                                  .cache = options.cache}));
+    AddWorker(choice, plan);
   }
   return plan;
 } catch (...) {

@@ -17,9 +17,9 @@ class QueuePolicy : public Policy {
     for (FrameId frame = frame_count; frame > 0; --frame) free_.push_back(frame - 1);
   }
 
-  void Step(std::span<const CacheKey> keys, StepPlan& plan) final {
-    table_.Judge(keys, plan);
-    if (table_.frame_count() == 0) return;
+  Status Step(std::span<const CacheKey> keys, StepPlan& plan) final {
+    RHIZOME_RETURN_IF_ERROR(table_.Judge(keys, plan));
+    if (table_.frame_count() == 0) return Status::Ok();
     for (const CacheKey key : keys) {
       if (resident(key)) {
         Touch(key);
@@ -36,6 +36,7 @@ class QueuePolicy : public Policy {
       plan.inserts.push_back({i, free_.back()});
       free_.pop_back();
     }
+    return Status::Ok();
   }
 
  protected:

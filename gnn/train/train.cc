@@ -265,6 +265,7 @@ Result<LoaderOptions> PlanJob(const TrainJob& job, const TrainOptions& options,
                                                .neighbor_cache_bytes = options.neighbor_cache_bytes,
                                                .in_turn = InTurn(options)},
                                               needs, profile.trial()));
+  RHIZOME_RETURN_IF_ERROR(profile.trial_status());
   report.profile = profile.report();
   report.superbatch = memory.superbatch;
   report.overlap = memory.in_turn ? Overlap::kChangeset : Overlap::kAll;

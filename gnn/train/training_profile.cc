@@ -1,6 +1,7 @@
 #include "rhizome/gnn/training_profile.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "rhizome/cache/lists_on_disk.h"
 #include "rhizome/cache/loader.h"
@@ -173,7 +174,10 @@ double TrainingProfile::ReadSeconds(std::uint32_t superbatch, std::uint64_t cach
   PolicyOptions policy = policy_;
   policy.frame_count =
       static_cast<std::uint32_t>(std::min(cache_bytes / frame_bytes_, policy.key_count));
-  return ReplaySuperbatches(trace_, superbatch, policy);
+  const Result<double> seconds = ReplaySuperbatches(trace_, superbatch, policy);
+  if (seconds) return *seconds;
+  trial_status_ = seconds.error();
+  return std::numeric_limits<double>::infinity();
 }
 
 TrainProfileReport TrainingProfile::report() const {

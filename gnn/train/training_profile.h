@@ -47,8 +47,10 @@ class TrainingProfile {
 
   const MemoryNeeds& needs() const { return needs_; }
 
-  /// Of superbatches up to half of what was sampled; keeps what was tried. Refers to this.
+  /// Of superbatches up to half of what was sampled; keeps what was tried. Refers to this. What
+  /// fails takes for ever, and trial_status() says why.
   SuperbatchTrial trial();
+  const Status& trial_status() const { return trial_status_; }
 
   /// What the disk's reads cost, if it was asked.
   const std::optional<ReadCost>& read_cost() const { return read_cost_; }
@@ -72,6 +74,7 @@ class TrainingProfile {
   std::uint64_t frame_bytes_ = 1;  // of the pool
   Trace trace_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, double> tried_;
+  Status trial_status_;
 };
 
 }  // namespace rhizome

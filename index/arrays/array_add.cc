@@ -288,6 +288,17 @@ void SetRowsGiven(ArrayEntry& entry, std::uint64_t given) {
   std::sort(entry.attributes.begin(), entry.attributes.end());
 }
 
+/// With what the array says of rows that it was not given, unless the caller does.
+std::vector<std::pair<std::string, std::string>> WithMissing(
+    std::vector<std::pair<std::string, std::string>> attributes, const SpilledArray& file) {
+  const auto missing = MissingOfNewArray(file.name, file.dtype, file.dim);
+  const bool said = std::ranges::any_of(
+      attributes, [](const auto& one) { return one.first == kMissingAttribute; });
+  if (missing && !said) attributes.emplace_back(kMissingAttribute, *missing);
+  std::sort(attributes.begin(), attributes.end());
+  return attributes;
+}
+
 Result<AddArrayReport> ArrayJob::Add() {
   RHIZOME_RETURN_IF_ERROR(Open());
   RHIZOME_RETURN_IF_ERROR(CheckFree(*store_, options_));
@@ -302,13 +313,14 @@ Result<AddArrayReport> ArrayJob::Add() {
                          .codec = options_.codec,
                          .chunk_rows = options_.chunk_rows,
                          .inner_rows = options_.inner_rows,
-                         .attributes = options_.attributes,
+                         .attributes = WithMissing(options_.attributes, *file_),
                          .read_rows = {}};
   // Rows of vertices that updates added make the array longer than the generation's, if it has any.
   RHIZOME_ASSIGN_OR_RETURN(
       ArrayEntry entry,
       DescribeArray(about, HasRowsOfAdded() ? Vertices() : Rows(),
                     NewArrayId(store_->id(), store_->manifest(), root_.filename().string())));
+  file_->missing = MissingRowOf(entry);
   rows_given_ = options_.ids ? vertex_of_row_.size() : entry.rows;
   if (const auto given = VerticesGiven(); given && file_->exact_rows) {
     rows_given_ = std::min(*given, entry.rows);
@@ -359,6 +371,7 @@ Result<AddArrayReport> ArrayJob::Append(const std::string& reference) {
                     reference, live_.count())));
   if (!input_.dtype) input_.dtype = entry.dtype;
   RHIZOME_RETURN_IF_ERROR(OpenFile(entry.name));
+  file_->missing = MissingRowOf(entry);
   if (file_->rows > left || file_->dim != entry.dim || file_->dtype != entry.dtype) {
     return Fail(Status::InvalidArgument(
         fmt::format("'{}' takes {} more rows of {} {}: {} has {} rows of {} {}", reference, left,

@@ -118,7 +118,7 @@ class BucketedArray : public SpilledArray {
     if (first >= store_rows_) return Status::InvalidArgument("no more rows of a spilled array");
     const std::uint64_t count = std::min(buckets_.rows_of_bucket(), store_rows_ - first);
     bucket_.resize(count * row_bytes());
-    FillMissingRows(name, dtype, bucket_);
+    FillMissingRows(missing, bucket_);
     taken_ = 0;
     {
       RHIZOME_ASSIGN_OR_RETURN(SpillReader reader,
@@ -287,6 +287,7 @@ Result<std::shared_ptr<SpilledArray>> SpilledArray::Open(IngestContext& context,
   }
   array->name = file.name;
   array->path = file.path.string();
+  array->missing = MissingRowOfNewArray(array->name, array->dtype, array->dim);
   return array;
 }
 
@@ -296,6 +297,7 @@ ArrayInput BindSpilledArray(const std::shared_ptr<SpilledArray>& array,
   input.name = array->name;
   input.dim = array->dim;
   input.dtype = array->dtype;
+  SetMissing(input);
   input.begin = [array, vertex_of_row](const VertexOrder& order) {
     return array->Begin(order, order.size(), *vertex_of_row);
   };

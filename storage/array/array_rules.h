@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,20 +31,29 @@ inline constexpr std::string_view kDimensionAttribute = "dimension";
 /// Does the array have a row for each edge of a partition, not for each vertex?
 bool IsOfEdges(const ArrayEntry& entry);
 
-/// What the row of a vertex is that was given none, whoever wrote the array: zeros, but in `label`
-/// (int64 or int32) and `split` (uint8), where a zero means class 0 and the training set, -1 and
-/// 255, "none".
+/// What the row of a vertex is that was given none, whoever wrote the array: zeros, but -1 (int64
+/// or int32) and 255 (uint8), "none", in `label` and `split` and in arrays whose attribute
+/// `missing` says so. There a zero means class 0, and the training set.
 enum class MissingRow : std::uint8_t { kZeros, kNoLabel, kNoSplit };
-MissingRow MissingRowOf(std::string_view name, DataType dtype);
 MissingRow MissingRowOf(const ArrayEntry& entry);
 
 /// Fills one such row, or several.
-void FillMissingRows(std::string_view name, DataType dtype, std::span<std::byte> out);
+void FillMissingRows(MissingRow missing, std::span<std::byte> out);
 void FillMissingRows(const ArrayEntry& entry, std::span<std::byte> out);
 
-/// An attribute, "255", of arrays of other names (uint8) that hold sets, as `split` does.
+/// The attribute, "-1" of int64 and int32, "255" of uint8; any other value: zeros.
 inline constexpr std::string_view kMissingAttribute = "missing";
+inline constexpr std::string_view kMissingNoLabel = "-1";
 inline constexpr std::string_view kMissingNoSplit = "255";
+
+/// The value of the attribute that a new array of vertices gets: any whole number may be a class or
+/// a set, and no vertex becomes one that it was not given. Nothing: its name tells, or it has
+/// several columns or another type, and zeros.
+std::optional<std::string_view> MissingOfNewArray(std::string_view name, DataType dtype,
+                                                  std::uint64_t dim);
+
+/// What MissingRowOf says of an array once it has that attribute.
+MissingRow MissingRowOfNewArray(std::string_view name, DataType dtype, std::uint64_t dim);
 
 /// The most inner chunks of a shard: what is held to read one of them is bounded by it.
 inline constexpr std::uint64_t kMaxInnerChunksOfShard = std::uint64_t{1} << 16;

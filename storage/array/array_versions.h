@@ -30,6 +30,10 @@ inline constexpr std::string_view kRowsGivenAttribute = "rows_given";
 /// The value of that attribute; `entry.rows` where it is absent or no number.
 std::uint64_t RowsGiven(const ArrayEntry& entry);
 
+/// The stored name as users write it, for messages and logs: emb@2 for "emb.v2", emb@2.stale for
+/// "emb.v2.stale"; other names as they are.
+std::string ShownName(std::string_view stored);
+
 /// "emb.v3".
 std::string VersionName(std::string_view name, std::uint64_t version);
 
@@ -59,7 +63,8 @@ const ArrayEntry* FindStoredArray(std::span<const ArrayEntry> arrays, std::strin
 std::vector<std::uint64_t> VersionsOf(const Manifest& manifest, std::string_view name);
 
 /// The array that a reference stands for, which is not the exact name of one; nullptr if none. A
-/// reference followed by ".crc32c" stands for the sidecar.
+/// reference followed by ".crc32c" stands for the sidecar, one followed by ".stale" for the marks
+/// of stale rows.
 const ArrayEntry* FindVersion(const Manifest& manifest, std::string_view reference);
 
 /// What must be true of a series in a manifest. Errors: kInvalidArgument.

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/little_endian.h"
@@ -52,7 +53,7 @@ struct Flight {
   std::size_t end_target = 0;
   std::uint64_t chunk = 0;
   std::uint64_t file_offset_bytes = 0;
-  std::size_t used_bytes = 0;  ///< of the ring
+  std::size_t used_bytes = 0;               ///< of the ring
   std::shared_ptr<ReadableFile> file = {};  ///< until it is done
   bool done = false;
 };
@@ -124,7 +125,7 @@ class RowReader::Impl {
 Status RowReader::Impl::CheckOptions() const {
   if (entry_.layout != ArrayLayout::kRow || entry_.codec.kind != CodecKind::kRaw)
     return Status::InvalidArgument(
-        fmt::format("array '{}' is not in layout row: scan it by chunks", entry_.name));
+        fmt::format("array '{}' is not in layout row: scan it by chunks", ShownName(entry_.name)));
   const std::uint64_t longest =
       std::max<std::uint64_t>(options_.max_read_bytes, row_bytes_) + 2 * staging_.kAlignmentBytes;
   const bool fits = options_.max_read_bytes <= options_.staging_bytes &&  // the sum may overflow
@@ -132,7 +133,7 @@ Status RowReader::Impl::CheckOptions() const {
   if (options_.max_read_bytes > 0 && fits) return Status::Ok();
   return Status::InvalidArgument(
       fmt::format("array '{}': {} bytes of staging memory cannot hold a read of {} bytes",
-                  entry_.name, options_.staging_bytes, longest));
+                  ShownName(entry_.name), options_.staging_bytes, longest));
 }
 
 Status RowReader::Impl::Init(const ChunkArray& array, std::shared_ptr<const RowSums> sums,
@@ -181,8 +182,8 @@ Result<bool> RowReader::Impl::TakeFile(std::uint64_t chunk) {
 Status RowReader::Impl::Read(std::span<RowTarget> targets) {
   for (const RowTarget& target : targets) {
     if (target.row >= 0 && static_cast<std::uint64_t>(target.row) < entry_.rows) continue;
-    return Status::InvalidArgument(
-        fmt::format("array '{}' of {} rows has no row {}", entry_.name, entry_.rows, target.row));
+    return Status::InvalidArgument(fmt::format("array '{}' of {} rows has no row {}",
+                                               ShownName(entry_.name), entry_.rows, target.row));
   }
   std::sort(targets.begin(), targets.end(),
             [](const RowTarget& a, const RowTarget& b) { return a.row < b.row; });
@@ -208,7 +209,8 @@ Status RowReader::Impl::Transfer(std::span<RowTarget> targets) {
     }
     RHIZOME_RETURN_IF_ERROR(SubmitPlanned());
     if (queue_->in_flight() == 0)
-      return Status::IoError(fmt::format("array '{}': the I/O queue takes no reads", entry_.name));
+      return Status::IoError(
+          fmt::format("array '{}': the I/O queue takes no reads", ShownName(entry_.name)));
     RHIZOME_RETURN_IF_ERROR(ReapSome(targets, 1));
   }
   return Status::Ok();
@@ -280,7 +282,8 @@ Status RowReader::Impl::ReapSome(std::span<RowTarget> targets, std::size_t min_c
   RHIZOME_ASSIGN_OR_RETURN(const auto done, queue_->Reap(min_count));
   for (ReadRequest* const request : done) {
     Flight& flight = flights_[static_cast<std::size_t>(request - requests_.data())];
-    if (!request->status.ok()) return request->status.WithContext("array '" + entry_.name + "'");
+    if (!request->status.ok())
+      return request->status.WithContext("array '" + ShownName(entry_.name) + "'");
     RHIZOME_RETURN_IF_ERROR(Deliver(flight, request->buffer, targets));
     flight.file = nullptr;
     flight.done = true;
@@ -301,7 +304,7 @@ Status RowReader::Impl::Deliver(const Flight& flight, std::span<const std::byte>
         !RHIZOME_MUTANT("row is not checked")) {
       return Status::Corruption(fmt::format(
           "array '{}', row {}: bytes at offset {} of '{}' do not have the checksum of the sidecar",
-          entry_.name, row, OffsetOf(row),
+          ShownName(entry_.name), row, OffsetOf(row),
           (root_ / ChunkPath(entry_.name, flight.chunk, entry_.form)).string()));
     }
     std::memcpy(targets[i].out, from.data(), row_bytes_);

@@ -7,6 +7,7 @@
 #include "rhizome/index/external_id.h"
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/store_files.h"
 #include "text.h"
 #include "topology_sections.h"

@@ -18,11 +18,6 @@ Status CheckVertexArray(const ArrayEntry& entry) {
                   ShownName(entry.name)));
 }
 
-std::string ShownName(std::string_view stored) {
-  const auto version = SplitVersion(stored);
-  return version ? fmt::format("{}@{}", version->first, version->second) : std::string(stored);
-}
-
 std::string LostRowsOf(const ArrayEntry& entry) {
   for (const auto& [key, value] : entry.attributes)
     if (key == kLostRowsAttribute) return value;
@@ -47,9 +42,8 @@ void TellLost(const Session& session, const ArrayEntry& entry, Json& fields) {
 Status TellStale(const Session& session, const GraphSnapshot& graph, const ArrayEntry& entry,
                  Json& fields, std::optional<VertexId> row_of) {
   TellLost(session, entry, fields);
-  RHIZOME_ASSIGN_OR_RETURN(
-      const Staleness staleness,
-      StalenessOf(graph.store(), *graph.parts(), graph.sequence(), entry));
+  RHIZOME_ASSIGN_OR_RETURN(const Staleness staleness,
+                           StalenessOf(graph.store(), *graph.parts(), graph.sequence(), entry));
   if (!staleness.any()) return Status::Ok();
   Json found = {{"array", ShownName(entry.name)},
                 {"marked_rows", staleness.marked_rows},
@@ -57,7 +51,7 @@ Status TellStale(const Session& session, const GraphSnapshot& graph, const Array
   std::string what;
   if (staleness.marked_rows != 0)
     what = fmt::format("{} stale, as {} says", Plural(staleness.marked_rows, "row"),
-                       StaleName(entry.name));
+                       ShownName(StaleName(entry.name)));
   if (staleness.written_since)
     what +=
         std::string(what.empty() ? "" : "; ") + "the graph was written to since it was computed";

@@ -6,7 +6,6 @@
 #include <set>
 #include <thread>
 
-#include "testing/planted_graph.h"
 #include "rhizome/cache/block_plan.h"
 #include "rhizome/cache/bounded_queue.h"
 #include "rhizome/cache/chunk_reader.h"
@@ -15,6 +14,7 @@
 #include "rhizome/cache/minibatch_sampler.h"
 #include "rhizome/cache/policies.h"
 #include "rhizome/cache/superbatch.h"
+#include "testing/planted_graph.h"
 
 namespace rhizome {
 namespace {
@@ -351,9 +351,9 @@ TEST_F(PipelineTest, ChunksComeOnceEachWithTheirRowsUnderEveryPolicy) {
       EXPECT_GE(stats.hits + stats.reads, trace.keys.size());
       EXPECT_EQ(policy == PolicyKind::kNone, stats.hits == 0);
       const auto replayed =
-          MakePolicy({.kind = policy, .frame_count = 2, .key_count = 4, .cost = {}},
-                     ChunkReader::PolicySteps(trace, options));
-      EXPECT_EQ(stats.reads, Replay(*replayed, ChunkReader::PolicySteps(trace, options)).reads());
+          *MakePolicy({.kind = policy, .frame_count = 2, .key_count = 4, .cost = {}},
+                      ChunkReader::PolicySteps(trace, options));
+      EXPECT_EQ(stats.reads, Replay(*replayed, ChunkReader::PolicySteps(trace, options))->reads());
     }
   }
 }

@@ -20,10 +20,10 @@ struct ArraysOfRowReader {
 };
 
 ArraysOfRowReader MakeArrays(const Path& root, std::uint64_t rows, std::uint64_t row_bytes,
-                             std::uint64_t chunk_rows) {
+                             std::uint64_t chunk_rows, const char* name = "x") {
   FileSystem& fs = FileSystem::Posix();
   const auto written = WriteByFormula(fs, root,
-                                      MakeEntry("x", rows, row_bytes, DataType::kUint8,
+                                      MakeEntry(name, rows, row_bytes, DataType::kUint8,
                                                 ArrayLayout::kRow, CodecKind::kRaw, chunk_rows));
   EXPECT_OK(written);
   return {*ChunkArray::Open(fs, root, written->arrays[0], written->files),
@@ -180,6 +180,24 @@ RowReaderOptions SmallStaging() {
   RowReaderOptions options;
   options.staging_bytes = 100;
   return options;
+}
+
+TEST(RowReaderTest, VersionsAreNamedAsUsersWriteThem) {
+  TempDir dir;
+  const ArraysOfRowReader arrays = MakeArrays(dir.path(), 10, 16, 8, "emb.v2");
+  const auto reader = RowReader::Open(*arrays.rows, *arrays.sums, {.io = Io(IoMaker::kPread)});
+  ASSERT_OK(reader);
+  std::vector<std::byte> memory;
+  std::vector<RowTarget> targets = TargetsFor({10}, 16, memory);
+  const Status none_such = (*reader)->Read(targets);
+  EXPECT_STATUS(none_such, kInvalidArgument);
+  EXPECT_THAT(none_such.message(), HasSubstr("array 'emb@2'"));
+  const Path file = dir.path() / ChunkPath("emb.v2", 0, arrays.rows->entry().form);
+  std::filesystem::resize_file(file, 3);
+  targets = TargetsFor({0}, 16, memory);
+  const Status cut = (*reader)->Read(targets);
+  EXPECT_FALSE(cut.ok());
+  EXPECT_THAT(cut.message(), HasSubstr("array 'emb@2'"));
 }
 
 TEST(RowReaderTest, BadArgumentsAreRefused) {
