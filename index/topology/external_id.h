@@ -4,12 +4,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
+
+#include "rhizome/storage/variant.h"
 
 namespace rhizome {
 
 /// The user's key of a vertex: an integer or a UTF-8 string.
-using ExternalId = std::variant<std::int64_t, std::string>;
+using ExternalId = Variant<std::int64_t, std::string>;
 
 /// "42" or "dog.n.01".
 std::string ToString(const ExternalId& id);

@@ -6,8 +6,9 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
+
+#include "rhizome/storage/variant.h"
 
 namespace rhizome {
 
@@ -24,7 +25,7 @@ std::string_view LogLevelName(LogLevel level);
 /// One named value of a line.
 struct LogField {
   std::string key;
-  std::variant<std::int64_t, double, std::string> value;
+  Variant<std::int64_t, double, std::string> value;
 };
 
 /// One event, for programs to read: `component` ("store", "graph", "catalogue") and `message` are

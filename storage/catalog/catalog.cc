@@ -13,8 +13,11 @@
 #include <chrono>
 #include <cstdarg>
 #include <cstdio>
+#include <functional>
 #include <map>
+#include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <thread>
 
 #include "rhizome/storage/bytes.h"
@@ -354,6 +357,7 @@ class Catalog::Impl {
     RHIZOME_RETURN_IF_ERROR(CheckProcess());
     rocksdb::ReadOptions options;
     options.verify_checksums = true;
+    const std::shared_lock<std::shared_mutex> reading(replacing_);
     rocksdb::PinnableSlice value;
     const std::string key = RowKey(sequence, array_id, vertex);
     const rocksdb::Status status = db_->Get(options, families_[kDeltaFamily], key, &value);
@@ -418,8 +422,7 @@ class Catalog::Impl {
 
   Status CatchUp() {
     RHIZOME_RETURN_IF_ERROR(CheckProcess());
-    RHIZOME_RETURN_IF_ERROR(Translate(db_->TryCatchUpWithPrimary(), path_));
-    return CheckShowsLatest();
+    return LookBesideWriters([&] { return ShowMore(); });
   }
 
   Status VerifyChecksums() {
@@ -448,7 +451,8 @@ class Catalog::Impl {
     }
     rocksdb::Status flushed;
     if (writable_) flushed = db_->Flush({}, families_);
-    const rocksdb::Status closed = CloseDatabase();
+    const rocksdb::Status closed = CloseDatabase(*db_, families_);
+    db_.reset();
     RHIZOME_RETURN_IF_ERROR(Translate(flushed.ok() ? closed : flushed, path_));
     return writable_ ? SealCatalog(fs_, path_) : Status::Ok();
   }
@@ -471,18 +475,24 @@ class Catalog::Impl {
     return CheckComplete(fs_, *env_, path_);
   }
 
+  Status OpenBesideWriters() {
+    return LookBesideWriters([&]() -> Status {
+      RHIZOME_RETURN_IF_ERROR(CheckWhole());
+      return OpenSecondary();
+    });
+  }
+
   /// What a reader finds wrong is so if no writer put another MANIFEST in the place of the one that
   /// was read, nor wrote on in it: one that comes, goes or compacts removes files which are still
   /// being looked for.
-  Status OpenBesideWriters() {
+  Status LookBesideWriters(const std::function<Status()>& look) {
     Status status;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       const ManifestState before = CurrentManifest();
-      status = CheckWhole();
-      if (status.ok()) status = OpenSecondary();
+      status = look();
       if (status.ok()) status = CheckShowsLatest();
       if (status.ok() || CurrentManifest() == before) return status;
-      if (db_ != nullptr) (void)CloseDatabase();
+      shown_ = {};
     }
     return status;
   }
@@ -493,31 +503,40 @@ class Catalog::Impl {
     return state;
   }
 
+  /// Afresh: one that was open before is used until it can be replaced.
   Status OpenSecondary() {
     // What was claimed of files by a MANIFEST that is gone need not be so of those of the next.
-    env_ = MakeCatalogEnv(EnvOf(fs_), fault_, threads_);
-    rocksdb::DB* db = nullptr;
+    auto env = MakeCatalogEnv(EnvOf(fs_), fault_, threads_);
+    std::vector<rocksdb::ColumnFamilyHandle*> families;
+    rocksdb::DB* opened = nullptr;
     const rocksdb::Status status =
-        rocksdb::DB::OpenAsSecondary(DatabaseOptions(*env_, Mode::kRead, options_), path_.string(),
-                                     kNoFolder, Families(options_), &families_, &db);
-    db_.reset(db);
-    return UnlessFault(Translate(status, path_));
+        rocksdb::DB::OpenAsSecondary(DatabaseOptions(*env, Mode::kRead, options_), path_.string(),
+                                     kNoFolder, Families(options_), &families, &opened);
+    std::unique_ptr<rocksdb::DB> db(opened);
+    if (!status.ok()) return UnlessFault(Translate(status, path_));
+    {
+      const std::unique_lock<std::shared_mutex> replacing(replacing_);
+      env_.swap(env);
+      families_.swap(families);
+      db_.swap(db);
+    }
+    return db == nullptr ? Status::Ok() : Translate(CloseDatabase(*db, families), path_);
   }
 
-  rocksdb::Status CloseDatabase() {
-    for (auto* family : families_) (void)db_->DestroyColumnFamilyHandle(family);
-    families_.clear();
-    const rocksdb::Status closed = db_->Close();
-    db_.reset();
-    return closed;
+  static rocksdb::Status CloseDatabase(rocksdb::DB& db,
+                                       std::vector<rocksdb::ColumnFamilyHandle*>& families) {
+    for (auto* family : families) (void)db.DestroyColumnFamilyHandle(family);
+    families.clear();
+    return db.Close();
   }
 
-  /// Looks at the catalogue again. A secondary that could not show the tables of one MANIFEST, as a
-  /// writer had removed some, and then follows to the next ends the process in an assertion of
-  /// RocksDB's (7.8, BaseReferencedVersionBuilder): until it has shown one, it is opened afresh.
+  /// Looks at the catalogue again. A secondary (RocksDB 7.8) that could not show a table, as a
+  /// writer had removed it, waits for ever for word that it is gone, and shows nothing else: if the
+  /// next writer has begun another MANIFEST, which does not name that table, no such word comes, or
+  /// it ends the process in an assertion (BaseReferencedVersionBuilder). So it only follows as long
+  /// as it has shown all, and else is opened afresh.
   Status ShowMore() {
     if (!shown_.name.empty()) return Translate(db_->TryCatchUpWithPrimary(), path_);
-    RHIZOME_RETURN_IF_ERROR(Translate(CloseDatabase(), path_));
     return OpenSecondary();
   }
 
@@ -557,6 +576,7 @@ class Catalog::Impl {
           shown_ = now;
           return Status::Ok();
         }
+        shown_ = {};
         if (now == before) {
           const Status damage = DamageOf(missing);
           if (!damage.ok() && CurrentManifest() == now) return damage;
@@ -656,6 +676,7 @@ class Catalog::Impl {
       0;                                 // the last that is, of this opening
   std::optional<LibraryThreads> timer_;  // RocksDB has one while a writer is open
   const std::shared_ptr<CatalogThreads> threads_ = std::make_shared<CatalogThreads>();
+  std::shared_mutex replacing_;  // of a reader: exclusive while the three below change
   std::unique_ptr<rocksdb::Env> env_;
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;

@@ -157,9 +157,14 @@ Result<std::uint64_t> WriteBoth(const OpenedGraph& opened, const ChunkArray& arr
     const Status gone = FileSystem::Posix().RemoveFile(ids_path);
     if (!gone.ok() && gone.code() != StatusCode::kNotFound) return Fail(gone);
   }
-  RHIZOME_RETURN_IF_ERROR(rows.file.Commit());
-  if (ids) RHIZOME_RETURN_IF_ERROR(ids->file.Commit());
-  return rows.rows;
+  const auto before = FileSystem::Posix().Stat(flags.out);
+  Status committed = rows.file.Commit();
+  if (committed.ok() && ids) committed = ids->file.Commit();
+  if (committed.ok()) return rows.rows;
+  // A full disk may be noticed as late as here.
+  if (!before && before.error().code() == StatusCode::kNotFound)
+    static_cast<void>(FileSystem::Posix().RemoveFile(flags.out));
+  return Fail(committed);
 }
 
 std::string DescribeExport(const Json& f) {
@@ -242,7 +247,8 @@ void AddExportVerb(CLI::App& root, Session& session) {
                    "or CSV, which quotes what has commas or line breaks; - for standard output")
       ->required()
       ->type_name("F.npy|F.fbin|F.tsv|F.csv");
-  verb->add_option("--ids", flags->ids, "Where the ids go instead: one a line, or CSV, which quotes")
+  verb->add_option("--ids", flags->ids,
+                   "Where the ids go instead: one a line, or CSV, which quotes")
       ->type_name("F.txt|F.csv");
   AddSize(*verb, "--memory", flags->memory_bytes, "Memory for rows that are being sorted")
       ->default_str("1G");

@@ -66,7 +66,8 @@ WriteBatch Batch(const Graph& graph, int number) {
         ids.push_back(graph.ExternalIdOf(static_cast<VertexId>(v)).value());
     return ids[static_cast<std::size_t>(i * 5 + number) % ids.size()];
   };
-  const std::string fresh = "new" + std::to_string(number);
+  // Longer than what a string holds without an allocation.
+  const std::string fresh = "a vertex that is new " + std::to_string(number);
   batch.PutEdge(old(0), ExternalId(fresh), {.weight = static_cast<float>(number)});
   batch.PutEdge(ExternalId(fresh), old(1), {.type = "edge1"});
   batch.UpsertEdge(old(0), old(2), {.weight = 9});
