@@ -13,7 +13,6 @@
 #include <chrono>
 #include <cstdarg>
 #include <cstdio>
-#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -420,9 +419,19 @@ class Catalog::Impl {
     return Translate(db_->Write({}, &batch), path_);
   }
 
+  /// A secondary (RocksDB 7.8) that comes to a table which a writer has removed already waits for
+  /// word that it is gone, and shows nothing newer until then. Where the next writer has begun
+  /// another MANIFEST meanwhile, which does not name that table, no such word comes. So a secondary
+  /// only follows as long as it shows all; else another one takes its place.
   Status CatchUp() {
     RHIZOME_RETURN_IF_ERROR(CheckProcess());
-    return LookBesideWriters([&] { return ShowMore(); });
+    if (!shown_.name.empty() && db_->TryCatchUpWithPrimary().ok() && ShowsLatest())
+      return Status::Ok();
+    shown_ = {};
+    Impl fresh(fs_, path_, id_, options_);
+    RHIZOME_RETURN_IF_ERROR(Guarded([&] { return fresh.OpenBesideWriters(); }));
+    TakePlace(fresh);
+    return Status::Ok();
   }
 
   Status VerifyChecksums() {
@@ -451,8 +460,7 @@ class Catalog::Impl {
     }
     rocksdb::Status flushed;
     if (writable_) flushed = db_->Flush({}, families_);
-    const rocksdb::Status closed = CloseDatabase(*db_, families_);
-    db_.reset();
+    const rocksdb::Status closed = CloseDatabase();
     RHIZOME_RETURN_IF_ERROR(Translate(flushed.ok() ? closed : flushed, path_));
     return writable_ ? SealCatalog(fs_, path_) : Status::Ok();
   }
@@ -475,24 +483,18 @@ class Catalog::Impl {
     return CheckComplete(fs_, *env_, path_);
   }
 
-  Status OpenBesideWriters() {
-    return LookBesideWriters([&]() -> Status {
-      RHIZOME_RETURN_IF_ERROR(CheckWhole());
-      return OpenSecondary();
-    });
-  }
-
   /// What a reader finds wrong is so if no writer put another MANIFEST in the place of the one that
   /// was read, nor wrote on in it: one that comes, goes or compacts removes files which are still
   /// being looked for.
-  Status LookBesideWriters(const std::function<Status()>& look) {
+  Status OpenBesideWriters() {
     Status status;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       const ManifestState before = CurrentManifest();
-      status = look();
+      status = CheckWhole();
+      if (status.ok()) status = OpenSecondary();
       if (status.ok()) status = CheckShowsLatest();
       if (status.ok() || CurrentManifest() == before) return status;
-      shown_ = {};
+      if (db_ != nullptr) (void)CloseDatabase();
     }
     return status;
   }
@@ -503,40 +505,42 @@ class Catalog::Impl {
     return state;
   }
 
-  /// Afresh: one that was open before is used until it can be replaced.
   Status OpenSecondary() {
     // What was claimed of files by a MANIFEST that is gone need not be so of those of the next.
-    auto env = MakeCatalogEnv(EnvOf(fs_), fault_, threads_);
-    std::vector<rocksdb::ColumnFamilyHandle*> families;
-    rocksdb::DB* opened = nullptr;
+    env_ = MakeCatalogEnv(EnvOf(fs_), fault_, threads_);
+    rocksdb::DB* db = nullptr;
     const rocksdb::Status status =
-        rocksdb::DB::OpenAsSecondary(DatabaseOptions(*env, Mode::kRead, options_), path_.string(),
-                                     kNoFolder, Families(options_), &families, &opened);
-    std::unique_ptr<rocksdb::DB> db(opened);
-    if (!status.ok()) return UnlessFault(Translate(status, path_));
-    {
-      const std::unique_lock<std::shared_mutex> replacing(replacing_);
-      env_.swap(env);
-      families_.swap(families);
-      db_.swap(db);
-    }
-    return db == nullptr ? Status::Ok() : Translate(CloseDatabase(*db, families), path_);
+        rocksdb::DB::OpenAsSecondary(DatabaseOptions(*env_, Mode::kRead, options_), path_.string(),
+                                     kNoFolder, Families(options_), &families_, &db);
+    db_.reset(db);
+    return UnlessFault(Translate(status, path_));
   }
 
-  static rocksdb::Status CloseDatabase(rocksdb::DB& db,
-                                       std::vector<rocksdb::ColumnFamilyHandle*>& families) {
-    for (auto* family : families) (void)db.DestroyColumnFamilyHandle(family);
-    families.clear();
-    return db.Close();
+  rocksdb::Status CloseDatabase() {
+    for (auto* family : families_) (void)db_->DestroyColumnFamilyHandle(family);
+    families_.clear();
+    const rocksdb::Status closed = db_->Close();
+    db_.reset();
+    return closed;
   }
 
-  /// Looks at the catalogue again. A secondary (RocksDB 7.8) that could not show a table, as a
-  /// writer had removed it, waits for ever for word that it is gone, and shows nothing else: if the
-  /// next writer has begun another MANIFEST, which does not name that table, no such word comes, or
-  /// it ends the process in an assertion (BaseReferencedVersionBuilder). So it only follows as long
-  /// as it has shown all, and else is opened afresh.
+  /// Gives this the database of `fresh`, which gets the one of this.
+  void TakePlace(Impl& fresh) {
+    const std::unique_lock<std::shared_mutex> replacing(replacing_);
+    fault_.swap(fresh.fault_);
+    threads_.swap(fresh.threads_);
+    env_.swap(fresh.env_);
+    db_.swap(fresh.db_);
+    families_.swap(fresh.families_);
+    std::swap(shown_, fresh.shown_);
+  }
+
+  /// Looks at the catalogue again, of which nothing could be shown yet. A secondary that could not
+  /// show the tables of one MANIFEST, as a writer had removed some, and then follows to the next
+  /// ends the process in an assertion of RocksDB's (7.8, BaseReferencedVersionBuilder): it is
+  /// opened afresh.
   Status ShowMore() {
-    if (!shown_.name.empty()) return Translate(db_->TryCatchUpWithPrimary(), path_);
+    RHIZOME_RETURN_IF_ERROR(Translate(CloseDatabase(), path_));
     return OpenSecondary();
   }
 
@@ -576,7 +580,6 @@ class Catalog::Impl {
           shown_ = now;
           return Status::Ok();
         }
-        shown_ = {};
         if (now == before) {
           const Status damage = DamageOf(missing);
           if (!damage.ok() && CurrentManifest() == now) return damage;
@@ -592,6 +595,22 @@ class Catalog::Impl {
     }
     return Status::IoError(
         fmt::format("catalogue '{}': its MANIFEST never stays the same", path_.string()));
+  }
+
+  /// One look at whether all tables that the MANIFEST names are shown; false also where it cannot
+  /// be told.
+  bool ShowsLatest() {
+    if (RHIZOME_MUTANT("an earlier catalogue is shown")) return true;
+    ManifestState now;
+    std::string bytes;
+    if (!LookAtManifest(now).ok()) return false;
+    if (now == shown_) return true;
+    const std::string path = (path_ / now.name).string();
+    if (!rocksdb::ReadFileToString(env_.get(), path, &bytes).ok()) return false;
+    const auto missing = MissingTables(std::as_bytes(std::span(bytes)));
+    if (!missing || !missing->empty()) return false;
+    shown_ = now;
+    return true;
   }
 
   rocksdb::Status LookAtManifest(ManifestState& state) {
@@ -668,15 +687,15 @@ class Catalog::Impl {
   const StoreId id_;
   const CatalogOptions options_;
   const OwnerProcess process_;
-  const std::shared_ptr<CatalogFault> fault_ = std::make_shared<CatalogFault>();
+  std::shared_ptr<CatalogFault> fault_ = std::make_shared<CatalogFault>();
   bool writable_ = false;
   ManifestState shown_;  // of a reader: all tables that it names are shown
   Mutex writes_;         // one at a time: the number of a change is asked for behind it
   std::uint64_t synced_change_ RHIZOME_GUARDED_BY(writes_) =
       0;                                 // the last that is, of this opening
   std::optional<LibraryThreads> timer_;  // RocksDB has one while a writer is open
-  const std::shared_ptr<CatalogThreads> threads_ = std::make_shared<CatalogThreads>();
-  std::shared_mutex replacing_;  // of a reader: exclusive while the three below change
+  std::shared_mutex replacing_;  // exclusive while TakePlace changes what rows are read from
+  std::shared_ptr<CatalogThreads> threads_ = std::make_shared<CatalogThreads>();
   std::unique_ptr<rocksdb::Env> env_;
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
