@@ -75,7 +75,7 @@ Result<WrittenFile> WriteEdgesOfRows(const GraphSnapshot& graph, const ArrayEntr
   const TableForm form = TableFormOf(path);
   const std::vector<std::string> types = graph.edge_types();
   RHIZOME_ASSIGN_OR_RETURN(OutputFile out, OutputFile::Create(path));
-  WrittenFile written{std::move(out)};
+  WrittenFile written{std::move(out), 0};
   std::string piece;
   const auto flush = [&]() -> Status {
     RHIZOME_RETURN_IF_ERROR(

@@ -236,8 +236,7 @@ void AddExportVerb(CLI::App& root, Session& session) {
                  "All edges as TSV or CSV, as ingest reads them: src, dst, type, weight");
   verb->add_option("--out", flags->out,
                    "NumPy, or rows for vector search (float32); ids (of an edge attribute, source, "
-                   "target and "
-                   "type of each row) go to F.ids.tsv. Of edges TSV, "
+                   "target and type of each row) go to F.ids.tsv. Of edges TSV, "
                    "or CSV, which quotes what has commas or line breaks; - for standard output")
       ->required()
       ->type_name("F.npy|F.fbin|F.tsv|F.csv");
