@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "rhizome/index/array_file.h"
 #include "rhizome/index/array_triplets.h"
 #include "rhizome/index/convert.h"
 #include "rhizome/index/row_sources.h"
