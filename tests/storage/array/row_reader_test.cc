@@ -1,5 +1,7 @@
 #include "rhizome/storage/row_reader.h"
 
+#include <gmock/gmock.h>
+
 #include <cerrno>
 #include <fstream>
 #include <random>
@@ -191,13 +193,13 @@ TEST(RowReaderTest, VersionsAreNamedAsUsersWriteThem) {
   std::vector<RowTarget> targets = TargetsFor({10}, 16, memory);
   const Status none_such = (*reader)->Read(targets);
   EXPECT_STATUS(none_such, kInvalidArgument);
-  EXPECT_THAT(none_such.message(), HasSubstr("array 'emb@2'"));
+  EXPECT_THAT(none_such.message(), ::testing::HasSubstr("array 'emb@2'"));
   const Path file = dir.path() / ChunkPath("emb.v2", 0, arrays.rows->entry().form);
   std::filesystem::resize_file(file, 3);
   targets = TargetsFor({0}, 16, memory);
   const Status cut = (*reader)->Read(targets);
   EXPECT_FALSE(cut.ok());
-  EXPECT_THAT(cut.message(), HasSubstr("array 'emb@2'"));
+  EXPECT_THAT(cut.message(), ::testing::HasSubstr("array 'emb@2'"));
 }
 
 TEST(RowReaderTest, BadArgumentsAreRefused) {
