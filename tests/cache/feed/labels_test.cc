@@ -46,13 +46,14 @@ TEST(LabelsTest, NoVertexIsOfAClassThatItWasNotGiven) {
   for (const bool compacted : {false, true}) {
     SCOPED_TRACE(compacted ? "compacted" : "in the delta");
     if (compacted) ASSERT_OK((*graph)->Compact({}, JobControl()));
-    const auto labels = ReadLabels(**graph, "class", "part");
+    const auto now = (*graph)->Snapshot();
+    const auto labels = ReadLabels(*now, "class", "part");
     ASSERT_OK(labels);
-    EXPECT_EQ(labels->Members(**graph, Split::kTest).size(), kVertices);
-    EXPECT_EQ(labels->Members(**graph, Split::kTrain),
+    EXPECT_EQ(labels->Members(*now, Split::kTest).size(), kVertices);
+    EXPECT_EQ(labels->Members(*now, Split::kTrain),
               std::vector<VertexId>{static_cast<VertexId>(kVertices)});
     for (std::uint64_t v = 0; v < kVertices + kNew; ++v) {
-      const auto row = static_cast<std::size_t>(*(*graph)->RowOf(static_cast<VertexId>(v)));
+      const auto row = static_cast<std::size_t>(*now->RowOf(static_cast<VertexId>(v)));
       EXPECT_EQ(labels->label[row], v < kVertices ? 3 : v == kVertices ? 1 : -1) << v;
     }
   }

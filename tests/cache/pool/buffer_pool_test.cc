@@ -107,6 +107,7 @@ TEST(BufferPoolTest, ANewPolicyFindsWhatIsStillThereAndReadsTheRest) {
   EXPECT_EQ(pool->counters().prefill, 6u);
   EXPECT_EQ(pool->counters().kept, 2u);
 
+  pool->Forget();
   ASSERT_OK(pool->SetPolicy(*MakeStaticPolicy(3, 9, std::vector<CacheKey>{5, 7, 8})));
   EXPECT_EQ(read(), (std::vector<CacheKey>{5, 7, 8}));
 }
