@@ -18,6 +18,7 @@
 #include "rhizome/index/table_reader.h"
 #include "rhizome/storage/array_change.h"
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/job_folder.h"
 #include "rhizome/storage/store_files.h"
@@ -237,7 +238,7 @@ Status ArrayJob::Write(const ArrayEntry& wanted, const ChunkArray* old, std::uin
     RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = "write array",
                                              .done = chunk,
                                              .total = entry.chunk_count(),
-                                             .detail = wanted.name}));
+                                             .detail = ShownName(wanted.name)}));
     const std::uint64_t begin = chunk * entry.chunk_rows;
     const std::uint64_t in_chunk = std::min(entry.chunk_rows, entry.rows - begin);
     rows.resize(in_chunk * row_bytes);

@@ -13,6 +13,7 @@
 #include "rhizome/index/number.h"
 #include "rhizome/index/row_sources.h"
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/array_versions.h"
 
 namespace rhizome {
 namespace {
@@ -178,7 +179,7 @@ Result<std::unique_ptr<LoadedArray>> ReadSparse(IngestContext& context, const Ar
 }  // namespace
 
 std::string ArrayPlace(const ArrayFile& file) {
-  return fmt::format("array '{}': {}", file.name, file.path.string());
+  return fmt::format("array '{}': {}", ShownName(file.name), file.path.string());
 }
 
 Status CheckRows(const ArrayFile& file, const RowSource& source, DataType dtype) {

@@ -12,6 +12,7 @@
 #include "rhizome/index/row_sources.h"
 #include "rhizome/index/vertex_order.h"
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/array_versions.h"
 
 namespace rhizome {
 namespace {
@@ -179,8 +180,8 @@ class SpilledDense final : public BucketedArray {
         std::memcpy(record.data() + sizeof(place), converted.data() + i * row_bytes(), row_bytes());
         RHIZOME_RETURN_IF_ERROR(buckets_.Append(static_cast<std::uint64_t>(row), record));
       }
-      RHIZOME_RETURN_IF_ERROR(
-          context_.control.Report({.phase = kPhase, .done = done, .total = rows, .detail = name}));
+      RHIZOME_RETURN_IF_ERROR(context_.control.Report(
+          {.phase = kPhase, .done = done, .total = rows, .detail = ShownName(name)}));
     }
     return source->Finish();
   }
@@ -230,7 +231,8 @@ class SpilledSparse final : public BucketedArray {
   Status Divide(const std::function<std::int64_t(std::uint64_t)>& row_of) override {
     RHIZOME_ASSIGN_OR_RETURN(SpillReader reader, SpillReader::Open(triplets_, /*ahead=*/true));
     while (true) {
-      RHIZOME_RETURN_IF_ERROR(context_.control.Report({.phase = kPhase, .detail = name}));
+      RHIZOME_RETURN_IF_ERROR(
+          context_.control.Report({.phase = kPhase, .detail = ShownName(name)}));
       RHIZOME_ASSIGN_OR_RETURN(auto block, reader.Next());
       if (block.empty()) break;
       for (; block.size() >= sizeof(Triplet); block = block.subspan(sizeof(Triplet))) {
