@@ -29,8 +29,8 @@ std::uint32_t FrameCount(const ArrayEntry& array, const DeltaRows* delta,
   return static_cast<std::uint32_t>(std::min(frames, ChunkCount(array, delta)));
 }
 
-std::unique_ptr<Policy> PolicyFor(PolicyKind kind, std::uint32_t frames, std::uint64_t key_count,
-                                  const Trace& steps) {
+Result<std::unique_ptr<Policy>> PolicyFor(PolicyKind kind, std::uint32_t frames,
+                                          std::uint64_t key_count, const Trace& steps) {
   // Every chunk is a read of its own: what costs least is what is read least.
   if (kind == PolicyKind::kCost) kind = PolicyKind::kBelady;
   return MakePolicy({.kind = kind, .frame_count = frames, .key_count = key_count, .cost = {}},
@@ -105,7 +105,13 @@ ChunkReader::ChunkReader(const ChunkArray& array, const FeatureDecoder& decoder,
                   PolicySteps(std::move(blocks), options)) {
   const std::uint32_t frames = FrameCount(array.entry(), delta_.get(), options);
   frames_.resize(frames);
-  policy_ = PolicyFor(options.policy, frames, ChunkCount(array.entry(), delta_.get()), steps_);
+  Result<std::unique_ptr<Policy>> policy =
+      PolicyFor(options.policy, frames, ChunkCount(array.entry(), delta_.get()), steps_);
+  if (!policy) {
+    started_ = policy.error();
+    return;
+  }
+  policy_ = *std::move(policy);
   for (const auto& [key, frame] : policy_->Prefill()) frames_[frame] = Schedule(key);
   StartThreads(ReadingThreads(options));
 }
@@ -149,7 +155,7 @@ ChunkReader::~ChunkReader() {
 
 Result<DecodedChunk> ChunkReader::Next() {
   if (threads_.empty()) RHIZOME_RETURN_IF_ERROR(started_);
-  LookAhead();
+  RHIZOME_RETURN_IF_ERROR(LookAhead());
   RHIZOME_CHECK(!requests_.empty());  // the caller asks for as many as it announced
   const Request request = std::move(requests_.front());
   requests_.pop_front();
@@ -172,25 +178,26 @@ ChunkReaderStats ChunkReader::Finish() {
   return stats_;
 }
 
-void ChunkReader::LookAhead() {
+Status ChunkReader::LookAhead() {
   while (requests_.size() < kRequestsAhead && reads_ahead_ < ahead_) {
     if (!appended_.empty()) {
       ScheduleAppended();
     } else if (next_miss_ < plan_.misses.size()) {
       ScheduleMiss();
     } else if (next_step_ < steps_.steps()) {
-      StartStep();
+      RHIZOME_RETURN_IF_ERROR(StartStep());
     } else {
-      return;
+      break;
     }
   }
+  return Status::Ok();
 }
 
 // Hits are handed out before anything takes their frames.
-void ChunkReader::StartStep() {
+Status ChunkReader::StartStep() {
   const std::span<const CacheKey> keys = steps_.step(next_step_);
   step_first_ = steps_.offsets[next_step_++];
-  policy_->Step(keys, plan_);
+  RHIZOME_RETURN_IF_ERROR(policy_->Step(keys, plan_));
   next_miss_ = 0;
   stats_.requests += keys.size();
   stats_.hits += plan_.hits.size();
@@ -204,6 +211,7 @@ void ChunkReader::StartStep() {
     const std::size_t at = requests_.size() - plan_.hits.size() + i;
     if (frame != kNoFrame) frames_[frame] = requests_[at].chunk;
   }
+  return Status::Ok();
 }
 
 void ChunkReader::ScheduleMiss() {

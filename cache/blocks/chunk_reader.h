@@ -150,8 +150,8 @@ class ChunkReader {
               const ChunkReaderOptions& options, const JobControl& control,
               std::shared_ptr<const DeltaRows> delta, Trace steps);
   void StartThreads(std::size_t threads);
-  void LookAhead();
-  void StartStep();
+  Status LookAhead();
+  Status StartStep();
   void ScheduleMiss();
   void ScheduleAppended();
   std::shared_ptr<Chunk> Schedule(CacheKey key);

@@ -47,7 +47,8 @@ struct PassReadCounts {
   std::uint64_t least_bytes = 0;
 };
 
-PassReadCounts CountPass(const PassReads& pass, const BlockReads& reads, std::uint64_t row_count) {
+Result<PassReadCounts> CountPass(const PassReads& pass, const BlockReads& reads,
+                                 std::uint64_t row_count) {
   const std::uint64_t chunks = ChunksOf(row_count, pass.planner.source_chunk_rows);
   // Rows that follow one another in every block, of which the cache kept some.
   const std::uint64_t chunk_bytes = pass.source_chunk_bytes;
@@ -55,8 +56,10 @@ PassReadCounts CountPass(const PassReads& pass, const BlockReads& reads, std::ui
       static_cast<double>(reads.rows) / static_cast<double>(pass.planner.source_chunk_rows) *
       static_cast<double>(chunk_bytes));
   const std::uint64_t cached = reads.blocks * pass.cache_chunks() * chunk_bytes;
-  return {.chunks = CountPassReads(pass, reads.trace, chunks),
-          .least_bytes = std::max(chunks * chunk_bytes, rows_bytes - std::min(rows_bytes, cached))};
+  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t read, CountPassReads(pass, reads.trace, chunks));
+  return PassReadCounts{
+      .chunks = read,
+      .least_bytes = std::max(chunks * chunk_bytes, rows_bytes - std::min(rows_bytes, cached))};
 }
 
 /// The chunks of a pass's windows, as BlockPlanner cuts it. `lists` are those of all rows.
@@ -71,7 +74,7 @@ class PassTrace {
         read_(lists.rows.size()),
         seen_in_(ChunksOf(lists.rows.size(), pass.planner.source_chunk_rows), 0) {}
 
-  PassReadCounts Count() {
+  Result<PassReadCounts> Count() {
     const std::uint64_t rows = lists_.rows.size();
     const std::vector<bool> none_done(ChunksOf(rows, pass_.output_chunk_rows), false);
     const BlockEdges edges{.most = pass_.block_edges, .of = [&](std::uint64_t place) {
@@ -181,14 +184,17 @@ class Counting {
 
   const PassLists& reader() const { return reader_; }
 
-  OrderCost Count(RowRule rule, const RowOrder& order) const {
+  Result<OrderCost> Count(RowRule rule, const RowOrder& order) const {
     const RowOrder stored;
     const RowOrder& source = options_.maker.planner.source_order == nullptr
                                  ? stored
                                  : *options_.maker.planner.source_order;
-    return CostOf(rule, options_,
-                  PassTrace(same_ ? reader_ : maker_, options_.maker, order, source).Count(),
-                  PassTrace(reader_, options_.reader, stored, order).Count());
+    RHIZOME_ASSIGN_OR_RETURN(
+        const PassReadCounts maker,
+        PassTrace(same_ ? reader_ : maker_, options_.maker, order, source).Count());
+    RHIZOME_ASSIGN_OR_RETURN(const PassReadCounts reader,
+                             PassTrace(reader_, options_.reader, stored, order).Count());
+    return CostOf(rule, options_, maker, reader);
   }
 
  private:
@@ -211,7 +217,7 @@ std::vector<Block> BlocksOfPass(const PassReads& pass, std::uint64_t rows,
   return MakeBlocks(rows, pass.output_chunk_rows, pass.block_rows, done, edges);
 }
 
-std::uint64_t CountPassReads(const PassReads& pass, Trace blocks, std::uint64_t chunks) {
+Result<std::uint64_t> CountPassReads(const PassReads& pass, Trace blocks, std::uint64_t chunks) {
   return CountReads(ChunkReader::PolicySteps(std::move(blocks), pass.reader), chunks,
                     pass.reader.policy, pass.cache_chunks());
 }
@@ -251,9 +257,11 @@ Result<OrderChoice> ChooseOrder(const GraphSnapshot& graph, const OrderOptions& 
   if (!options.rule) {
     RHIZOME_ASSIGN_OR_RETURN(choice.maker, PlanPassReads(graph, options.maker, rows, control));
     RHIZOME_ASSIGN_OR_RETURN(choice.reader, PlanPassReads(graph, options.reader, rows, control));
-    choice.costs.push_back(CostOf(RowRule::kStored, options,
-                                  CountPass(options.maker, *choice.maker, rows),
-                                  CountPass(options.reader, *choice.reader, rows)));
+    RHIZOME_ASSIGN_OR_RETURN(const PassReadCounts maker,
+                             CountPass(options.maker, *choice.maker, rows));
+    RHIZOME_ASSIGN_OR_RETURN(const PassReadCounts reader,
+                             CountPass(options.reader, *choice.reader, rows));
+    choice.costs.push_back(CostOf(RowRule::kStored, options, maker, reader));
     if (is_enough(choice.costs.front().bytes)) return choice;
   }
   const bool same = options.maker.planner.draw.fanout == options.reader.planner.draw.fanout &&
@@ -280,7 +288,8 @@ Result<OrderChoice> ChooseOrder(const GraphSnapshot& graph, const OrderOptions& 
     RHIZOME_RETURN_IF_ERROR(control.CheckCancelled());
     if (is_enough(best)) break;
     RowOrder order = Place(counting.reader(), rule, block_rows);
-    choice.costs.push_back(counting.Count(rule, order));
+    RHIZOME_ASSIGN_OR_RETURN(const OrderCost cost, counting.Count(rule, order));
+    choice.costs.push_back(cost);
     if (choice.costs.back().bytes >= best) break;
     best = choice.costs.back().bytes;
     choice.rule = rule;

@@ -36,7 +36,7 @@ std::vector<Block> BlocksOfPass(const PassReads& pass, std::uint64_t rows,
 
 /// Chunks that a pass reads below its cache: of `chunks` that its source has, those that `blocks`
 /// asks for.
-std::uint64_t CountPassReads(const PassReads& pass, Trace blocks, std::uint64_t chunks);
+Result<std::uint64_t> CountPassReads(const PassReads& pass, Trace blocks, std::uint64_t chunks);
 
 /// What a pass over all rows reads, none of it being done. Errors: those of Sampler; kInterrupted.
 Result<BlockReads> PlanPassReads(const GraphSnapshot& graph, const PassReads& pass,

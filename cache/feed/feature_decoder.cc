@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rhizome/cache/simd.h"
+#include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/check.h"
 
 namespace rhizome::inline internal {
@@ -25,7 +26,7 @@ void NormalizeRow(std::span<float> row) {
 Result<FeatureDecoder> FeatureDecoder::Create(const ArrayEntry& array, bool normalize) {
   if (array.dtype != DataType::kFloat32 && array.dtype != DataType::kFloat16) {
     return Fail(Status::InvalidArgument(
-        fmt::format("array {} holds {}; features must be float32 or float16", array.name,
+        fmt::format("array {} holds {}; features must be float32 or float16", ShownName(array.name),
                     DataTypeName(array.dtype))));
   }
   FeatureDecoder decoder;

@@ -117,7 +117,7 @@ class FeedPipeline::Impl {
   void RunSampling();
   Status SampleAll();
   Status SampleInTurn(std::optional<Superbatch>& superbatch);
-  void Schedule(Superbatch& superbatch);
+  Status Schedule(Superbatch& superbatch);
   void EndReading();
   Result<std::optional<Superbatch>> SampleSuperbatch();
   void RunReading();
@@ -178,7 +178,7 @@ Status FeedPipeline::Impl::SampleAll() {
       RHIZOME_RETURN_IF_ERROR(SampleInTurn(superbatch));
     } else {
       RHIZOME_ASSIGN_OR_RETURN(superbatch, SampleSuperbatch());
-      if (superbatch) Schedule(*superbatch);
+      if (superbatch) RHIZOME_RETURN_IF_ERROR(Schedule(*superbatch));
     }
     if (!superbatch) return Status::Ok();
     superbatches_.Push(*std::move(superbatch));
@@ -201,21 +201,22 @@ Status FeedPipeline::Impl::SampleInTurn(std::optional<Superbatch>& superbatch) {
   return Status::Ok();
 }
 
-void FeedPipeline::Impl::Schedule(Superbatch& superbatch) {
+Status FeedPipeline::Impl::Schedule(Superbatch& superbatch) {
   // What a policy has learnt of the past stays useful, unless the pool loses its rows.
   if (!KnowsTheFuture(options_.policy) && superbatch.number > 0 && !in_turns()) {
     superbatch.trace = {};
-    return;
+    return Status::Ok();
   }
   const StageTimer timer(options_.trace, Stage::kSchedule, superbatch.number);
-  superbatch.policy = MakePolicy({.kind = options_.policy,
-                                  .frame_count = cache_->frame_count(),
-                                  .key_count = cache_->row_count(),
-                                  .unit_bytes = cache_->array().row_bytes(),
-                                  .cost = cache_->read_cost()},
-                                 superbatch.trace);
+  RHIZOME_ASSIGN_OR_RETURN(superbatch.policy, MakePolicy({.kind = options_.policy,
+                                                          .frame_count = cache_->frame_count(),
+                                                          .key_count = cache_->row_count(),
+                                                          .unit_bytes = cache_->array().row_bytes(),
+                                                          .cost = cache_->read_cost()},
+                                                         superbatch.trace));
   superbatch.trace = {};
   superbatch.costs.front().schedule_seconds = timer.Stop();
+  return Status::Ok();
 }
 
 Result<std::optional<Superbatch>> FeedPipeline::Impl::SampleSuperbatch() {

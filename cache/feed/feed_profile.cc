@@ -1,6 +1,7 @@
 #include "rhizome/cache/feed_profile.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "rhizome/cache/feature_decoder.h"
@@ -160,7 +161,10 @@ double FeedProfile::ReadSeconds(std::uint32_t superbatch, std::uint64_t cache_by
   PolicyOptions policy = policy_;
   policy.frame_count =
       static_cast<std::uint32_t>(std::min(cache_bytes / frame_bytes_, policy.key_count));
-  return ReplaySuperbatches(trace_, superbatch, policy);
+  const Result<double> seconds = ReplaySuperbatches(trace_, superbatch, policy);
+  if (seconds) return *seconds;
+  trial_status_ = seconds.error();
+  return std::numeric_limits<double>::infinity();
 }
 
 FeedProfileReport FeedProfile::report() const {
@@ -188,6 +192,7 @@ Result<FeedPlan> PlanFeed(const FeedJob& job, const EpochPlan& plan, const JobCo
   FeedPlan made{.pipeline = job.pipeline, .memory = {}, .needs = profile.needs(), .profile = {}};
   RHIZOME_ASSIGN_OR_RETURN(
       made.memory, PlanMemory(job.memory_bytes, job.fixed, profile.needs(), profile.trial()));
+  RHIZOME_RETURN_IF_ERROR(profile.trial_status());
   made.profile = profile.report();
   made.pipeline.cache_bytes = made.memory.cache_bytes;
   made.pipeline.held_rows = made.memory.held_rows;

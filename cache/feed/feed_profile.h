@@ -52,8 +52,10 @@ class FeedProfile {
 
   const MemoryNeeds& needs() const { return needs_; }
 
-  /// Of superbatches up to half of what was sampled; keeps what was tried. Refers to this.
+  /// Tries superbatches up to half of what was sampled, and keeps what was tried. It refers to
+  /// this. A trial that fails takes for ever, and trial_status() says why.
   SuperbatchTrial trial();
+  const Status& trial_status() const { return trial_status_; }
 
   /// What the disk's reads cost, if it was asked.
   const std::optional<ReadCost>& read_cost() const { return read_cost_; }
@@ -77,6 +79,7 @@ class FeedProfile {
   std::uint64_t frame_bytes_ = 1;  // of the pool
   Trace trace_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, double> tried_;
+  Status trial_status_;
 };
 
 /// How a job is fed.

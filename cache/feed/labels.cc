@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "rhizome/index/delta_rows.h"
+#include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/chunk_array.h"
 
@@ -33,9 +34,20 @@ Result<std::unique_ptr<ChunkArray>> OpenColumn(const GraphSnapshot& graph, const
   return array;
 }
 
-/// Calls use(first row, bytes) for each chunk of an array, then for each row that was put since.
-template <typename Use>
-Status ForEachChunk(const ChunkArray& array, const GraphSnapshot& graph, Use use) {
+/// Calls clear(row) for each row that the array says was never given (RowsGiven): older versions of
+/// the library left zeros there, which would be class 0.
+template <typename Clear>
+void ForEachNeverGiven(const ArrayEntry& array, const GraphSnapshot& graph, Clear clear) {
+  const auto given = static_cast<VertexId>(RowsGiven(array));
+  if (given >= static_cast<VertexId>(array.rows)) return;
+  for (std::uint64_t row = 0; row < array.rows; ++row)
+    if (*graph.VertexAt(static_cast<Row>(row)) >= given) clear(row);
+}
+
+/// Calls use(first row, bytes) for each chunk of an array, clear(row) for each that was never
+/// given, then use for each row that was put since.
+template <typename Use, typename Clear>
+Status ForEachChunk(const ChunkArray& array, const GraphSnapshot& graph, Use use, Clear clear) {
   const ArrayEntry& entry = array.entry();
   std::vector<std::byte> bytes;
   for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk) {
@@ -43,6 +55,7 @@ Status ForEachChunk(const ChunkArray& array, const GraphSnapshot& graph, Use use
     RHIZOME_RETURN_IF_ERROR(array.ReadChunk(chunk, bytes));
     RHIZOME_RETURN_IF_ERROR(use(chunk * entry.chunk_rows, std::span<const std::byte>(bytes)));
   }
+  ForEachNeverGiven(entry, graph, clear);
   const auto delta = DeltaRows::Of(graph.Snapshot(), entry);
   if (delta == nullptr) return Status::Ok();
   bytes.resize(entry.row_bytes());
@@ -96,21 +109,26 @@ Status ReadLabelArray(const GraphSnapshot& graph, const std::string& name, Class
                            OpenColumn(graph, name, {DataType::kInt64, DataType::kInt32}));
   labels.label.resize(graph.vertex_count(), -1);
   const bool wide = array->entry().dtype == DataType::kInt64;
-  return ForEachChunk(*array, graph, [&](std::uint64_t first, std::span<const std::byte> bytes) {
-    return wide ? TakeLabels<std::int64_t>(name, first, bytes, labels)
-                : TakeLabels<std::int32_t>(name, first, bytes, labels);
-  });
+  return ForEachChunk(
+      *array, graph,
+      [&](std::uint64_t first, std::span<const std::byte> bytes) {
+        return wide ? TakeLabels<std::int64_t>(name, first, bytes, labels)
+                    : TakeLabels<std::int32_t>(name, first, bytes, labels);
+      },
+      [&](std::uint64_t row) { labels.label[row] = -1; });
 }
 
 Status ReadSplitArray(const GraphSnapshot& graph, const std::string& name, ClassLabels& labels) {
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<ChunkArray> array,
                            OpenColumn(graph, name, {DataType::kUint8}));
   labels.split.resize(graph.vertex_count(), Split::kNone);
-  RHIZOME_RETURN_IF_ERROR(
-      ForEachChunk(*array, graph, [&](std::uint64_t first, std::span<const std::byte> bytes) {
+  RHIZOME_RETURN_IF_ERROR(ForEachChunk(
+      *array, graph,
+      [&](std::uint64_t first, std::span<const std::byte> bytes) {
         std::memcpy(labels.split.data() + first, bytes.data(), bytes.size());
         return Status::Ok();
-      }));
+      },
+      [&](std::uint64_t row) { labels.split[row] = Split::kNone; }));
   for (std::size_t row = 0; row < labels.split.size(); ++row) {
     if (graph.IsDeleted(*graph.VertexAt(static_cast<Row>(row)))) labels.split[row] = Split::kNone;
   }

@@ -6,9 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/cache/aggregate.h"
 #include "rhizome/cache/feature_cache.h"
-#include "rhizome/cache/feature_rows.h"
 #include "rhizome/cache/job_report.h"
 #include "rhizome/index/graph_types.h"
 #include "rhizome/storage/dtype.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "rhizome/cache/policies.h"
+#include "rhizome/storage/exceptions.h"
 
 namespace rhizome::inline internal {
 
@@ -38,37 +39,45 @@ Trace InArrivalOrder(const Trace& blocks) {
   return trace;
 }
 
-std::uint64_t CountReads(const Trace& steps, std::uint64_t chunks, PolicyKind policy,
-                         std::uint64_t frames) {
+Result<std::uint64_t> CountReads(const Trace& steps, std::uint64_t chunks, PolicyKind policy,
+                                 std::uint64_t frames) {
   // Every chunk is a read of its own: what costs least is what is read least.
   if (policy == PolicyKind::kCost) policy = PolicyKind::kBelady;
-  const auto made = MakePolicy({.kind = policy,
-                                .frame_count = static_cast<std::uint32_t>(std::min(frames, chunks)),
-                                .key_count = chunks,
-                                .unit_bytes = 1,
-                                .cost = {}},
-                               steps);
-  return Replay(*made, steps).reads();
+  RHIZOME_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Policy> made,
+      MakePolicy({.kind = policy,
+                  .frame_count = static_cast<std::uint32_t>(std::min(frames, chunks)),
+                  .key_count = chunks,
+                  .unit_bytes = 1,
+                  .cost = {}},
+                 steps));
+  RHIZOME_ASSIGN_OR_RETURN(const ReplayCounts counts, Replay(*made, steps));
+  return counts.reads();
 }
 
-LayoutChoice ChooseLayout(const PassLists& lists, const ChooseOptions& options) {
+Result<LayoutChoice> ChooseLayout(const PassLists& lists, const ChooseOptions& options) try {
+  if (options.candidates.empty() || options.shape.block_rows == 0 || options.shape.chunk_rows == 0)
+    return Fail(Status::InvalidArgument(
+        "a layout is chosen among at least one, for blocks and chunks of at least one row"));
   LayoutChoice choice;
   choice.chunks = ChunksOf(lists.rows.size(), options.shape.chunk_rows);
   choice.blocks = ChunksOf(lists.targets.size(), options.shape.block_rows);
   for (const LayoutRule& rule : options.candidates) {
     const Trace trace = ChunkTrace(
         lists, LayOut(lists, rule, options.shape.block_rows, options.seed), options.shape);
-    choice.costs.push_back({.rule = rule,
-                            .requests = trace.keys.size(),
-                            .reads = options.cache_chunks == 0
-                                         ? trace.keys.size()
-                                         : CountReads(InArrivalOrder(trace), choice.chunks,
-                                                      options.cache, options.cache_chunks)});
+    std::uint64_t reads = trace.keys.size();
+    if (options.cache_chunks > 0) {
+      RHIZOME_ASSIGN_OR_RETURN(reads, CountReads(InArrivalOrder(trace), choice.chunks,
+                                                 options.cache, options.cache_chunks));
+    }
+    choice.costs.push_back({.rule = rule, .requests = trace.keys.size(), .reads = reads});
     if (choice.costs.back().reads < choice.costs[choice.chosen].reads) {
       choice.chosen = choice.costs.size() - 1;
     }
   }
   return choice;
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 }  // namespace rhizome::inline internal

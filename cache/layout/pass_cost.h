@@ -33,8 +33,9 @@ Trace ChunkTrace(const PassLists& lists, const PassLayout& layout, const PassSha
 Trace InArrivalOrder(const Trace& blocks);
 
 /// Chunk reads below a cache of `frames` chunks, prefill included, over keys in [0, chunks).
-std::uint64_t CountReads(const Trace& steps, std::uint64_t chunks, PolicyKind policy,
-                         std::uint64_t frames);
+/// Errors: those of MakePolicy and of Replay.
+Result<std::uint64_t> CountReads(const Trace& steps, std::uint64_t chunks, PolicyKind policy,
+                                 std::uint64_t frames);
 
 /// One candidate and what it costs a worker.
 struct LayoutCost {
@@ -53,13 +54,14 @@ struct ChooseOptions {
 
 /// Counts every candidate, and chooses the one with fewest reads: of equal ones the first named.
 /// So with the natural order among the candidates nothing that is chosen costs more than it.
+/// Errors: kInvalidArgument, no candidate, or blocks or chunks of no rows; those of CountReads.
 struct LayoutChoice {
   std::vector<LayoutCost> costs;  ///< by candidate
   std::size_t chosen = 0;         ///< index into costs
   std::uint64_t chunks = 0;       ///< that the worker's rows fill
   std::uint64_t blocks = 0;
 };
-LayoutChoice ChooseLayout(const PassLists& lists, const ChooseOptions& options);
+Result<LayoutChoice> ChooseLayout(const PassLists& lists, const ChooseOptions& options);
 
 }  // namespace internal
 }  // namespace rhizome

@@ -32,11 +32,12 @@ Result<WorkerPassPlan> PlanWorkerPass(const GraphSnapshot& graph, const WorkerPa
     RHIZOME_ASSIGN_OR_RETURN(
         const PassLists lists,
         DrawPassLists(graph, TargetsOf(graph, static_cast<PartitionId>(p)), options.draw, control));
-    AddWorker(ChooseLayout(lists, {.shape = options.shape,
-                                   .candidates = options.candidates,
-                                   .cache_chunks = options.cache_chunks,
-                                   .cache = options.cache}),
-              plan);
+    RHIZOME_ASSIGN_OR_RETURN(const LayoutChoice choice,
+                             ChooseLayout(lists, {.shape = options.shape,
+                                                  .candidates = options.candidates,
+                                                  .cache_chunks = options.cache_chunks,
+                                                  .cache = options.cache}));
+    AddWorker(choice, plan);
   }
   return plan;
 } catch (...) {

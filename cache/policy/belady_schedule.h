@@ -18,9 +18,12 @@ namespace rhizome::inline internal {
 /// distinct keys) keys are prefilled, each hit before its frame is given to another.
 ///
 /// Time and memory O(accesses): while it is built about 20 bytes an access (and 8 a key, where the
-/// keys are few), afterwards 4 bytes an access and 16 a step. At most 2^32 - 2 accesses. Step stops
-/// the process if its keys are not the step's that the schedule was built from.
-std::unique_ptr<Policy> MakeBeladySchedule(const Trace& trace, std::uint32_t frame_count,
-                                           std::uint64_t key_count);
+/// keys are few), afterwards 4 bytes an access and 16 a step. At most 2^32 - 2 accesses.
+///
+/// Errors: those of CheckTrace; kInvalidArgument, a step asks for a key twice, or the accesses are
+/// too many; kOutOfMemory. Step fails (kInvalidArgument) if its keys are not the step's that the
+/// schedule was built from.
+Result<std::unique_ptr<Policy>> MakeBeladySchedule(const Trace& trace, std::uint32_t frame_count,
+                                                   std::uint64_t key_count);
 
 }  // namespace rhizome::inline internal

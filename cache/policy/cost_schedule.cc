@@ -9,7 +9,7 @@
 
 #include "rhizome/cache/offline_schedule.h"
 #include "rhizome/cache/sweep.h"
-#include "rhizome/storage/check.h"
+#include "rhizome/storage/exceptions.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -39,12 +39,12 @@ std::vector<SortedAccess> SortSteps(const Trace& trace) {
 
 class CostRounds {
  public:
-  CostRounds(const Trace& trace, std::uint32_t frame_count, std::uint64_t key_count,
+  CostRounds(const Trace& trace, std::vector<NextUse> next, std::uint32_t frame_count,
              std::uint64_t row_bytes, const ReadCost& cost)
       : trace_(trace),
         frame_count_(frame_count),
         sweep_(row_bytes, cost),
-        next_(FindNextUses(trace, key_count)),
+        next_(std::move(next)),
         sorted_(SortSteps(trace)) {
     RHIZOME_DCHECK(trace.offsets.back() == sorted_.size());
     for (std::size_t c = 0; c < kClasses; ++c)
@@ -143,11 +143,14 @@ class CostRounds {
 
 }  // namespace
 
-std::unique_ptr<Policy> MakeCostSchedule(const Trace& trace, std::uint32_t frame_count,
-                                         std::uint64_t key_count, std::uint64_t row_bytes,
-                                         const ReadCost& cost) {
-  return MakeScheduledPolicy(trace,
-                             CostRounds(trace, frame_count, key_count, row_bytes, cost).Best());
+Result<std::unique_ptr<Policy>> MakeCostSchedule(const Trace& trace, std::uint32_t frame_count,
+                                                 std::uint64_t key_count, std::uint64_t row_bytes,
+                                                 const ReadCost& cost) try {
+  RHIZOME_ASSIGN_OR_RETURN(std::vector<NextUse> next, FindNextUses(trace, key_count));
+  CostRounds rounds(trace, std::move(next), frame_count, row_bytes, cost);
+  return MakeScheduledPolicy(trace, rounds.Best());
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 }  // namespace rhizome::inline internal

@@ -20,9 +20,10 @@ namespace rhizome::inline internal {
 /// rows of `row_bytes` bytes, in the order in which they lie on disk.
 ///
 /// Source: ours; the schedule that each round makes is that of Ginex (belady_schedule.h) with
-/// weights. Time and memory O(accesses), some four times those of MakeBeladySchedule.
-std::unique_ptr<Policy> MakeCostSchedule(const Trace& trace, std::uint32_t frame_count,
-                                         std::uint64_t key_count, std::uint64_t row_bytes,
-                                         const ReadCost& cost);
+/// weights. Time and memory O(accesses), some four times those of MakeBeladySchedule. Errors: as
+/// there.
+Result<std::unique_ptr<Policy>> MakeCostSchedule(const Trace& trace, std::uint32_t frame_count,
+                                                 std::uint64_t key_count, std::uint64_t row_bytes,
+                                                 const ReadCost& cost);
 
 }  // namespace rhizome::inline internal

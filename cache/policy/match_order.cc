@@ -1,7 +1,11 @@
 #include "rhizome/cache/match_order.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
+
+#include "rhizome/storage/exceptions.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -58,8 +62,9 @@ void OrderWindow(const Trace& trace, std::span<std::uint32_t> steps, KeyMarks& l
 
 }  // namespace
 
-std::vector<std::uint32_t> MatchOrder(const Trace& trace, std::uint64_t key_count,
-                                      std::size_t window) {
+Result<std::vector<std::uint32_t>> MatchOrder(const Trace& trace, std::uint64_t key_count,
+                                              std::size_t window) try {
+  RHIZOME_RETURN_IF_ERROR(CheckTrace(trace, key_count));
   std::vector<std::uint32_t> order(trace.steps());
   std::iota(order.begin(), order.end(), 0U);
   if (window <= 1) return order;
@@ -71,14 +76,25 @@ std::vector<std::uint32_t> MatchOrder(const Trace& trace, std::uint64_t key_coun
     begin += size;
   }
   return order;
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
-Trace Reordered(const Trace& trace, std::span<const std::uint32_t> order) {
+Result<Trace> Reordered(const Trace& trace, std::span<const std::uint32_t> order) try {
+  RHIZOME_RETURN_IF_ERROR(CheckTrace(trace));
   Trace reordered;
   reordered.keys.reserve(trace.keys.size());
   reordered.offsets.reserve(trace.offsets.size());
-  for (const std::uint32_t step : order) reordered.AddStep(trace.step(step));
+  for (const std::uint32_t step : order) {
+    if (step >= trace.steps()) {
+      return Fail(Status::InvalidArgument(
+          fmt::format("an order names step {} of a trace of {}", step, trace.steps())));
+    }
+    reordered.AddStep(trace.step(step));
+  }
   return reordered;
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 }  // namespace rhizome::inline internal

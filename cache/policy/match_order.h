@@ -19,11 +19,12 @@ namespace rhizome::inline internal {
 /// keys by the smaller step; what a cache saves is the shared keys themselves.
 ///
 /// Keys lie in [0, key_count) and are distinct within a step. Time O(window * accesses), memory
-/// key_count bits. Deterministic.
-std::vector<std::uint32_t> MatchOrder(const Trace& trace, std::uint64_t key_count,
-                                      std::size_t window = 8);
+/// key_count bits. Deterministic. Errors: those of CheckTrace; kOutOfMemory.
+Result<std::vector<std::uint32_t>> MatchOrder(const Trace& trace, std::uint64_t key_count,
+                                              std::size_t window = 8);
 
-/// The trace with its steps in another order: `order` holds each of them once.
-Trace Reordered(const Trace& trace, std::span<const std::uint32_t> order);
+/// The trace with its steps in another order: `order` holds each of them once. Errors: those of
+/// CheckTrace; kInvalidArgument, `order` names a step that there is not; kOutOfMemory.
+Result<Trace> Reordered(const Trace& trace, std::span<const std::uint32_t> order);
 
 }  // namespace rhizome::inline internal

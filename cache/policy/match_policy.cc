@@ -18,8 +18,8 @@ class MatchPolicy final : public Policy {
     for (FrameId frame = frame_count; frame > 0; --frame) free_.push_back(frame - 1);
   }
 
-  void Step(std::span<const CacheKey> keys, StepPlan& plan) override {
-    table_.Judge(keys, plan);
+  Status Step(std::span<const CacheKey> keys, StepPlan& plan) override {
+    RHIZOME_RETURN_IF_ERROR(table_.Judge(keys, plan));
     const std::size_t kept = std::min<std::size_t>(keys.size(), table_.frame_count());
     KeepHits(plan, kept);
     for (const std::uint32_t miss : plan.misses) {
@@ -32,6 +32,7 @@ class MatchPolicy final : public Policy {
       held_.push_back(frame);
     }
     RHIZOME_DCHECK(held_.size() == kept && held_.size() + free_.size() == table_.frame_count());
+    return Status::Ok();
   }
 
  private:

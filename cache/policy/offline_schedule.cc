@@ -1,11 +1,12 @@
 #include "rhizome/cache/offline_schedule.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <boost/sort/spreadsort/integer_sort.hpp>
 
 #include "rhizome/cache/step_set.h"
-#include "rhizome/storage/check.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -262,9 +263,13 @@ class ScheduledPolicy final : public Policy {
   std::span<const PrefillEntry> Prefill() const override { return prefill_; }
   std::uint32_t frames_needed() const override { return needed_[step_]; }
 
-  void Step(std::span<const CacheKey> keys, StepPlan& plan) override {
+  Status Step(std::span<const CacheKey> keys, StepPlan& plan) override {
     plan.Clear();
-    RHIZOME_CHECK(step_ < hashes_.size() && HashKeys(keys) == hashes_[step_]);
+    if (step_ >= hashes_.size() || HashKeys(keys) != hashes_[step_]) {
+      return Status::InvalidArgument(fmt::format(
+          "the keys are not those of step {} of the {} that the schedule was built from", step_,
+          hashes_.size()));
+    }
     const std::uint64_t first = offsets_[step_++];
     const Fate* fates = fates_.data() + first;
     for (std::uint32_t i = 0; i < keys.size(); ++i) {
@@ -276,6 +281,7 @@ class ScheduledPolicy final : public Policy {
       }
       if (last_use_[first + i]) plan.done.push_back(FrameOf(fates[i]));
     }
+    return Status::Ok();
   }
 
  private:
@@ -325,7 +331,13 @@ class ScheduledPolicy final : public Policy {
 
 }  // namespace
 
-std::vector<NextUse> FindNextUses(const Trace& trace, std::uint64_t key_count) {
+Result<std::vector<NextUse>> FindNextUses(const Trace& trace, std::uint64_t key_count) {
+  RHIZOME_RETURN_IF_ERROR(CheckTrace(trace, key_count));
+  if (trace.keys.size() >= kNever || trace.steps() >= kNever) {
+    return Fail(Status::InvalidArgument(
+        fmt::format("a trace of {} accesses in {} steps is too long for one schedule",
+                    trace.keys.size(), trace.steps())));
+  }
   std::vector<NextUse> next(trace.keys.size());
   EarliestUses earliest(trace.keys.size(), key_count);
   for (std::size_t s = trace.steps(); s > 0; --s) {
@@ -333,9 +345,11 @@ std::vector<NextUse> FindNextUses(const Trace& trace, std::uint64_t key_count) {
     for (std::uint64_t a = trace.offsets[s]; a > trace.offsets[step]; --a) {
       const AccessId access = static_cast<AccessId>(a - 1);
       const CacheKey key = trace.keys[access];
-      RHIZOME_CHECK(key >= 0 && static_cast<std::uint64_t>(key) < key_count);
       next[access] = earliest.Exchange(key, {access, step});
-      RHIZOME_CHECK(next[access].access == kNever || next[access].step != step);  // distinct keys
+      if (next[access].access != kNever && next[access].step == step) {
+        return Fail(Status::InvalidArgument(
+            fmt::format("step {} of a trace asks for key {} twice", step, key)));
+      }
     }
   }
   return next;
@@ -343,7 +357,6 @@ std::vector<NextUse> FindNextUses(const Trace& trace, std::uint64_t key_count) {
 
 Schedule BuildSchedule(const Trace& trace, std::span<const NextUse> next, std::uint32_t frame_count,
                        const AccessCosts& costs) {
-  RHIZOME_CHECK(trace.keys.size() < kNever && trace.steps() < kNever);
   RHIZOME_DCHECK(next.size() == trace.keys.size());
   RHIZOME_DCHECK(costs.class_of.empty() || costs.class_of.size() == trace.keys.size());
   RHIZOME_DCHECK(

@@ -38,8 +38,9 @@ struct NextUse {
   StepId step = 0;
 };
 
-/// The next use of every access, found backwards. Keys are distinct within a step.
-std::vector<NextUse> FindNextUses(const Trace& trace, std::uint64_t key_count);
+/// The next use of every access, found backwards. Errors: those of CheckTrace; kInvalidArgument,
+/// a key twice in a step, or more accesses or steps than there are numbers for.
+Result<std::vector<NextUse>> FindNextUses(const Trace& trace, std::uint64_t key_count);
 
 /// What reading an access's row costs, if it has to be read: one of a few classes, as only their
 /// ratios decide. None: all cost the same.
@@ -58,11 +59,12 @@ struct Schedule {
 /// After every step the pool keeps, of what it held and what the step read, the keys that are worth
 /// most: those whose next read would cost most for each step that they have to be kept until then.
 /// With equal costs these are the keys that are needed again soonest, and the schedule is Belady's.
+/// `next`: what FindNextUses says of the trace.
 Schedule BuildSchedule(const Trace& trace, std::span<const NextUse> next, std::uint32_t frame_count,
                        const AccessCosts& costs);
 
-/// The schedule as a policy, 4 bytes an access and 16 a step. Step stops the process if its keys
-/// are not the step's that the schedule was built from.
+/// The schedule as a policy, 4 bytes an access and 16 a step. Step fails if its keys are not the
+/// step's that the schedule was built from.
 std::unique_ptr<Policy> MakeScheduledPolicy(const Trace& trace, Schedule schedule);
 
 }  // namespace rhizome::inline internal

@@ -1,17 +1,29 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "rhizome/cache/frame_table.h"
 #include "rhizome/cache/policy.h"
 #include "rhizome/storage/check.h"
+#include "rhizome/storage/exceptions.h"
 
 namespace rhizome {
+
+Status internal::NotOfAStep(CacheKey key, std::uint64_t key_count) {
+  const bool is_key = key >= 0 && static_cast<std::uint64_t>(key) < key_count;
+  return Status::InvalidArgument(
+      is_key ? fmt::format("a step asks for key {} twice", key)
+             : fmt::format("a step asks for key {}, which is not in [0, {})", key, key_count));
+}
+
 namespace {
 
 class NonePolicy final : public Policy {
  public:
-  void Step(std::span<const CacheKey> keys, StepPlan& plan) override {
+  Status Step(std::span<const CacheKey> keys, StepPlan& plan) override {
     plan.Clear();
     for (std::uint32_t i = 0; i < keys.size(); ++i) plan.misses.push_back(i);
+    return Status::Ok();
   }
 };
 
@@ -31,7 +43,9 @@ class StaticPolicy final : public Policy {
   }
 
   std::span<const PrefillEntry> Prefill() const override { return prefill_; }
-  void Step(std::span<const CacheKey> keys, StepPlan& plan) override { table_.Judge(keys, plan); }
+  Status Step(std::span<const CacheKey> keys, StepPlan& plan) override {
+    return table_.Judge(keys, plan);
+  }
 
  private:
   FrameTable table_;
@@ -43,14 +57,15 @@ class FifoPolicy final : public Policy {
  public:
   FifoPolicy(std::uint32_t frame_count, std::uint64_t key_count) : table_(frame_count, key_count) {}
 
-  void Step(std::span<const CacheKey> keys, StepPlan& plan) override {
-    table_.Judge(keys, plan);
+  Status Step(std::span<const CacheKey> keys, StepPlan& plan) override {
+    RHIZOME_RETURN_IF_ERROR(table_.Judge(keys, plan));
     const std::size_t kept = std::min<std::size_t>(plan.misses.size(), table_.frame_count());
     for (std::size_t m = plan.misses.size() - kept; m < plan.misses.size(); ++m) {
       table_.Place(keys[plan.misses[m]], oldest_);
       plan.inserts.push_back({plan.misses[m], oldest_});
       oldest_ = oldest_ + 1 == table_.frame_count() ? 0 : oldest_ + 1;
     }
+    return Status::Ok();
   }
 
  private:
@@ -72,8 +87,8 @@ class LruPolicy final : public Policy {
     for (FrameId frame = frame_count; frame > 0; --frame) free_.push_back(frame - 1);
   }
 
-  void Step(std::span<const CacheKey> keys, StepPlan& plan) override {
-    table_.Judge(keys, plan);
+  Status Step(std::span<const CacheKey> keys, StepPlan& plan) override {
+    RHIZOME_RETURN_IF_ERROR(table_.Judge(keys, plan));
     const std::size_t first_kept = keys.size() - std::min<std::size_t>(keys.size(), sentinel_);
     // Hits leave the list first, so that no insert of this step takes the frame of a key that the
     // same step touches later; what stays linked is older than the whole step.
@@ -94,6 +109,7 @@ class LruPolicy final : public Policy {
       LinkNewest(frame);
     }
     RHIZOME_DCHECK(hits == plan.hits.size());
+    return Status::Ok();
   }
 
  private:
@@ -110,7 +126,7 @@ class LruPolicy final : public Policy {
   }
 
   void Unlink(FrameId frame) {
-    RHIZOME_CHECK(newer_[frame] != frame);  // unlinked already: the key was twice in one step
+    RHIZOME_CHECK(newer_[frame] != frame);  // unlinked already
     older_[newer_[frame]] = older_[frame];
     newer_[older_[frame]] = newer_[frame];
     newer_[frame] = frame;
@@ -143,9 +159,17 @@ std::unique_ptr<Policy> MakeFifoPolicy(std::uint32_t frame_count, std::uint64_t 
   return std::make_unique<FifoPolicy>(frame_count, key_count);
 }
 
-std::unique_ptr<Policy> MakeStaticPolicy(std::uint32_t frame_count, std::uint64_t key_count,
-                                         std::span<const CacheKey> ranking) {
+Result<std::unique_ptr<Policy>> MakeStaticPolicy(std::uint32_t frame_count, std::uint64_t key_count,
+                                                 std::span<const CacheKey> ranking) try {
+  for (const CacheKey key : ranking) {
+    if (key < 0 || static_cast<std::uint64_t>(key) >= key_count) {
+      return Fail(Status::InvalidArgument(
+          fmt::format("key {} of a ranking is not in [0, {})", key, key_count)));
+    }
+  }
   return std::make_unique<StaticPolicy>(frame_count, key_count, ranking);
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 }  // namespace rhizome

@@ -1,11 +1,14 @@
 #include "rhizome/cache/policies.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
 #include "rhizome/cache/belady_schedule.h"
 #include "rhizome/cache/cost_schedule.h"
 #include "rhizome/storage/check.h"
+#include "rhizome/storage/exceptions.h"
 
 namespace rhizome {
 namespace {
@@ -16,27 +19,30 @@ struct PolicyEntry {
   std::string_view name;
   bool knows_future;
   std::uint64_t bytes_per_key;
-  std::unique_ptr<Policy> (*make)(const PolicyOptions& options, const Trace& trace);
+  Result<std::unique_ptr<Policy>> (*make)(const PolicyOptions& options, const Trace& trace);
 };
 
 /// Makes a policy of what all of them take.
 template <std::unique_ptr<Policy> (*make)(std::uint32_t frame_count, std::uint64_t key_count)>
-std::unique_ptr<Policy> MakeOnline(const PolicyOptions& options, const Trace&) {
+Result<std::unique_ptr<Policy>> MakeOnline(const PolicyOptions& options, const Trace&) {
   return make(options.frame_count, options.key_count);
 }
 
-std::unique_ptr<Policy> MakeNone(const PolicyOptions&, const Trace&) { return MakeNonePolicy(); }
-
-std::unique_ptr<Policy> MakeStatic(const PolicyOptions& options, const Trace& trace) {
-  return MakeStaticPolicy(options.frame_count, options.key_count,
-                          RankByUse(trace, options.key_count));
+Result<std::unique_ptr<Policy>> MakeNone(const PolicyOptions&, const Trace&) {
+  return MakeNonePolicy();
 }
 
-std::unique_ptr<Policy> MakeBelady(const PolicyOptions& options, const Trace& trace) {
+Result<std::unique_ptr<Policy>> MakeStatic(const PolicyOptions& options, const Trace& trace) {
+  RHIZOME_ASSIGN_OR_RETURN(const std::vector<CacheKey> ranking,
+                           RankByUse(trace, options.key_count));
+  return MakeStaticPolicy(options.frame_count, options.key_count, ranking);
+}
+
+Result<std::unique_ptr<Policy>> MakeBelady(const PolicyOptions& options, const Trace& trace) {
   return MakeBeladySchedule(trace, options.frame_count, options.key_count);
 }
 
-std::unique_ptr<Policy> MakeCost(const PolicyOptions& options, const Trace& trace) {
+Result<std::unique_ptr<Policy>> MakeCost(const PolicyOptions& options, const Trace& trace) {
   return MakeCostSchedule(trace, options.frame_count, options.key_count, options.unit_bytes,
                           options.cost);
 }
@@ -57,11 +63,17 @@ constexpr std::array<PolicyEntry, 9> kPolicies = {{
     {PolicyKind::kNone, "none", false, 0, MakeNone},
 }};
 
-const PolicyEntry& EntryOf(PolicyKind kind) {
+/// Null: there is no such kind.
+const PolicyEntry* FindEntry(PolicyKind kind) {
   const auto* const found = std::find_if(kPolicies.begin(), kPolicies.end(),
                                          [&](const PolicyEntry& e) { return e.kind == kind; });
-  RHIZOME_CHECK(found != kPolicies.end());
-  return *found;
+  return found == kPolicies.end() ? nullptr : found;
+}
+
+const PolicyEntry& EntryOf(PolicyKind kind) {
+  const PolicyEntry* const entry = FindEntry(kind);
+  RHIZOME_CHECK(entry != nullptr);
+  return *entry;
 }
 
 }  // namespace
@@ -84,9 +96,16 @@ bool KnowsTheFuture(PolicyKind kind) { return EntryOf(kind).knows_future; }
 
 std::uint64_t PolicyBytesPerKey(PolicyKind kind) { return EntryOf(kind).bytes_per_key; }
 
-std::unique_ptr<Policy> MakePolicy(const PolicyOptions& options, const Trace& trace) {
+Result<std::unique_ptr<Policy>> MakePolicy(const PolicyOptions& options, const Trace& trace) try {
+  const PolicyEntry* const entry = FindEntry(options.kind);
+  if (entry == nullptr) {
+    return Fail(Status::InvalidArgument(
+        fmt::format("there is no cache policy {}", static_cast<unsigned>(options.kind))));
+  }
   if (options.frame_count == 0) return MakeNonePolicy();
-  return EntryOf(options.kind).make(options, trace);
+  return entry->make(options, trace);
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 }  // namespace rhizome

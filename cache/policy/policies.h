@@ -33,7 +33,8 @@ struct PolicyOptions {
 };
 
 /// The policy of that kind for one trace; kNone without frames. Those that do not know the future
-/// look only at the steps that they are given.
-std::unique_ptr<Policy> MakePolicy(const PolicyOptions& options, const Trace& trace);
+/// look only at the steps that they are given. Errors: those of MakeBeladySchedule, for policies
+/// that know the future; kInvalidArgument, there is no such kind; kOutOfMemory.
+Result<std::unique_ptr<Policy>> MakePolicy(const PolicyOptions& options, const Trace& trace);
 
 }  // namespace rhizome

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rhizome/storage/export.h"
+#include "rhizome/storage/result.h"
 
 namespace RHIZOME_API rhizome {
 
@@ -72,6 +73,14 @@ struct Trace {
   }
 };
 
+/// More keys than any trace has.
+inline constexpr std::uint64_t kAnyKey = std::uint64_t{1} << 63;
+
+/// Are the steps of `trace` those of its keys, one after another, and all keys in [0, key_count)?
+/// Errors: kInvalidArgument, naming what is not. That keys are distinct within a step is left to
+/// whom it matters.
+Status CheckTrace(const Trace& trace, std::uint64_t key_count = kAnyKey);
+
 /// Decides what stays in memory. Pure: no I/O, no clock, so that replaying a trace gives exact
 /// counts. Threads: one at a time.
 class Policy {
@@ -83,8 +92,9 @@ class Policy {
   virtual std::span<const PrefillEntry> Prefill() const { return {}; }
 
   /// Decides one step; `plan` is cleared first. An offline policy must be given exactly the steps
-  /// that it was built from, in order.
-  virtual void Step(std::span<const CacheKey> keys, StepPlan& plan) = 0;
+  /// that it was built from, in order. Errors: kInvalidArgument, another step than that; a key out
+  /// of range, or twice in the step. The policy is then as it was before the call, `plan` is not.
+  virtual Status Step(std::span<const CacheKey> keys, StepPlan& plan) = 0;
 
   /// Between steps, from here to the last: the most frames at once that hold what a later step asks
   /// for. All, where that is not known.
@@ -115,14 +125,16 @@ std::unique_ptr<Policy> MakeS3FifoPolicy(std::uint32_t frame_count, std::uint64_
 std::unique_ptr<Policy> MakeMatchPolicy(std::uint32_t frame_count, std::uint64_t key_count);
 
 /// Keeps a fixed set for ever, prefilled: the first frame_count of `ranking`, best first.
-std::unique_ptr<Policy> MakeStaticPolicy(std::uint32_t frame_count, std::uint64_t key_count,
-                                         std::span<const CacheKey> ranking);
+/// Errors: kInvalidArgument, a key of the ranking is out of range; kOutOfMemory.
+Result<std::unique_ptr<Policy>> MakeStaticPolicy(std::uint32_t frame_count, std::uint64_t key_count,
+                                                 std::span<const CacheKey> ranking);
 
 /// The keys of a trace by how often it asks for them, most often first (ties: by key): the
-/// strongest static set, and the baseline that `bench pool` shows.
-std::vector<CacheKey> RankByUse(const Trace& trace, std::uint64_t key_count);
+/// strongest static set, and the baseline that `bench pool` shows. Errors: those of CheckTrace;
+/// kOutOfMemory.
+Result<std::vector<CacheKey>> RankByUse(const Trace& trace, std::uint64_t key_count);
 
-/// Replays a whole trace and counts. reads = prefill + misses.
+/// What replaying a trace comes to. reads = prefill + misses.
 struct ReplayCounts {
   std::uint64_t requests = 0;
   std::uint64_t hits = 0;
@@ -130,6 +142,8 @@ struct ReplayCounts {
   std::uint64_t misses = 0;
   std::uint64_t reads() const { return prefill + misses; }
 };
-ReplayCounts Replay(Policy& policy, const Trace& trace);
+
+/// Replays a whole trace and counts. Errors: those of CheckTrace and of Policy::Step; kOutOfMemory.
+Result<ReplayCounts> Replay(Policy& policy, const Trace& trace);
 
 }  // namespace rhizome

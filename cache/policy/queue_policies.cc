@@ -18,9 +18,9 @@ class QueuePolicy : public Policy {
     for (FrameId frame = frame_count; frame > 0; --frame) free_.push_back(frame - 1);
   }
 
-  void Step(std::span<const CacheKey> keys, StepPlan& plan) final {
-    table_.Judge(keys, plan);
-    if (table_.frame_count() == 0) return;
+  Status Step(std::span<const CacheKey> keys, StepPlan& plan) final {
+    RHIZOME_RETURN_IF_ERROR(table_.Judge(keys, plan));
+    if (table_.frame_count() == 0) return Status::Ok();
     for (const CacheKey key : keys) {
       if (resident(key)) {
         Touch(key);
@@ -40,6 +40,7 @@ class QueuePolicy : public Policy {
       free_.pop_back();
     }
     RHIZOME_DCHECK(size_ + free_.size() == table_.frame_count());
+    return Status::Ok();
   }
 
  protected:

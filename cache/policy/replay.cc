@@ -1,12 +1,14 @@
 #include "rhizome/cache/replay.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <boost/sort/spreadsort/integer_sort.hpp>
 #include <vector>
 
 #include "rhizome/cache/policies.h"
 #include "rhizome/cache/sweep.h"
-#include "rhizome/storage/check.h"
+#include "rhizome/storage/exceptions.h"
 
 namespace rhizome {
 namespace {
@@ -54,24 +56,31 @@ Trace Part(const Trace& trace, std::size_t first, std::size_t steps) {
 
 }  // namespace
 
-ReplayTime ReplayReads(Policy& policy, const Trace& trace, std::uint64_t row_bytes,
-                       const ReadCost& cost) {
+Result<ReplayTime> ReplayReads(Policy& policy, const Trace& trace, std::uint64_t row_bytes,
+                               const ReadCost& cost) try {
+  RHIZOME_RETURN_IF_ERROR(CheckTrace(trace));
   Sweeps sweeps(row_bytes, cost);
   std::vector<CacheKey> rows;
   for (const auto& [key, frame] : policy.Prefill()) rows.push_back(key);
   sweeps.Add(rows);
   StepPlan plan;
   for (std::size_t s = 0; s < trace.steps(); ++s) {
-    policy.Step(trace.step(s), plan);
+    RHIZOME_RETURN_IF_ERROR(policy.Step(trace.step(s), plan));
     ListMisses(trace.step(s), plan, rows);
     sweeps.Add(rows);
   }
   return sweeps.time();
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
-double ReplaySuperbatches(const Trace& trace, std::size_t superbatch,
-                          const PolicyOptions& options) {
-  RHIZOME_CHECK(superbatch > 0 && superbatch <= trace.steps());
+Result<double> ReplaySuperbatches(const Trace& trace, std::size_t superbatch,
+                                  const PolicyOptions& options) try {
+  RHIZOME_RETURN_IF_ERROR(CheckTrace(trace, options.key_count));
+  if (superbatch == 0 || superbatch > trace.steps()) {
+    return Fail(Status::InvalidArgument(
+        fmt::format("a superbatch of {} steps of a trace that has {}", superbatch, trace.steps())));
+  }
   Sweeps sweeps(options.unit_bytes, options.cost);
   std::vector<CacheKey> frames(options.frame_count, kNoRow);
   std::vector<CacheKey> rows;
@@ -81,7 +90,7 @@ double ReplaySuperbatches(const Trace& trace, std::size_t superbatch,
   for (; steps + superbatch <= trace.steps(); steps += superbatch) {
     if (steps == superbatch) first_seconds = sweeps.time().seconds;
     const Trace part = Part(trace, steps, superbatch);
-    const std::unique_ptr<Policy> policy = MakePolicy(options, part);
+    RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<Policy> policy, MakePolicy(options, part));
     std::vector<CacheKey> there(frames);
     boost::sort::spreadsort::integer_sort(there.begin(), there.end());
     std::fill(frames.begin(), frames.end(), kNoRow);
@@ -95,7 +104,7 @@ double ReplaySuperbatches(const Trace& trace, std::size_t superbatch,
     }
     sweeps.Add(rows);
     for (std::size_t s = 0; s < superbatch; ++s) {
-      policy->Step(part.step(s), plan);
+      RHIZOME_RETURN_IF_ERROR(policy->Step(part.step(s), plan));
       ListMisses(part.step(s), plan, rows);
       sweeps.Add(rows);
       for (const StepPlan::Place& insert : plan.inserts) {
@@ -107,6 +116,8 @@ double ReplaySuperbatches(const Trace& trace, std::size_t superbatch,
   const bool has_second = steps > superbatch;
   const double seconds = sweeps.time().seconds - (has_second ? first_seconds : 0);
   return seconds / static_cast<double>(has_second ? steps - superbatch : steps);
+} catch (...) {
+  return Fail(StatusOfException());
 }
 
 }  // namespace rhizome

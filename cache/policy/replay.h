@@ -19,14 +19,16 @@ struct ReplayTime {
 };
 
 /// Replays a whole trace and adds up what its reads take, each step's in one coalesced sweep, as
-/// the prefill.
-ReplayTime ReplayReads(Policy& policy, const Trace& trace, std::uint64_t row_bytes,
-                       const ReadCost& cost);
+/// the prefill. Errors: those of CheckTrace and of Policy::Step; kOutOfMemory.
+Result<ReplayTime> ReplayReads(Policy& policy, const Trace& trace, std::uint64_t row_bytes,
+                               const ReadCost& cost);
 
 /// Replays a trace in superbatches of `superbatch` steps, 1 <= superbatch <= trace.steps(), each
 /// with a policy of its own as `options` say: of its prefill only what the pool does not hold of
 /// the superbatch before is read. Returns what a step takes, without the first superbatch, which
 /// finds the pool empty, unless there is no second; steps behind the last whole one are left out.
-double ReplaySuperbatches(const Trace& trace, std::size_t superbatch, const PolicyOptions& options);
+/// Errors: kInvalidArgument, `superbatch` is out of that range; those of MakePolicy.
+Result<double> ReplaySuperbatches(const Trace& trace, std::size_t superbatch,
+                                  const PolicyOptions& options);
 
 }  // namespace rhizome

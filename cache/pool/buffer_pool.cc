@@ -28,6 +28,24 @@ bool NamesEachRequestOnce(const StepPlan& plan, std::size_t requests) {
                      [&](const StepPlan::Place& hit) { return name(hit.request); });
 }
 
+Status NotOfThisPool(std::size_t frames) {
+  return Status::InvalidArgument(
+      fmt::format("the cache policy was made for another pool than this one of {} frames", frames));
+}
+
+/// May the prefill go into so many frames, no two keys into one?
+Status CheckPrefill(std::span<const PrefillEntry> prefill, std::size_t frames) {
+  if (prefill.size() > frames) return NotOfThisPool(frames);
+  std::vector<bool> named(frames);
+  CacheKey before = kNothing;
+  for (const auto& [key, frame] : prefill) {
+    if (frame >= frames || named[frame] || key <= before) return NotOfThisPool(frames);
+    named[frame] = true;
+    before = key;
+  }
+  return Status::Ok();
+}
+
 }  // namespace
 
 /// The prefill of the policy to come, and what is there of it.
@@ -124,10 +142,13 @@ Result<BufferPool> BufferPool::Create(std::size_t frame_bytes, std::uint32_t fra
   return Fail(StatusOfException());
 }
 
-void BufferPool::SetPolicy(std::unique_ptr<Policy> policy) {
-  policy_ = policy != nullptr ? std::move(policy) : MakeNonePolicy();
+Status BufferPool::SetPolicy(std::unique_ptr<Policy> policy) {
+  if (policy == nullptr) policy = MakeNonePolicy();
+  const Status status = CheckPrefill(policy->Prefill(), place_.size());
+  policy_ = status.ok() ? std::move(policy) : MakeNonePolicy();
   done_.clear();
   is_done_.assign(place_.size(), false);
+  return status;
 }
 
 std::vector<PrefillEntry> BufferPool::Prefill() {
@@ -163,6 +184,7 @@ std::vector<PrefillEntry> BufferPool::Prefill() {
 }
 
 void BufferPool::Announce(const Policy& next) {
+  if (!CheckPrefill(next.Prefill(), place_.size()).ok()) return;
   ahead_ = std::make_unique<Ahead>(next.Prefill());
   for (const SlotId slot : place_) {
     if (slot != kNowhere) ahead_->Enter(holds_[slot]);
@@ -237,13 +259,30 @@ Result<std::size_t> BufferPool::WaitForRoom(std::size_t wanted) {
   return table_->WaitForRoom(1, wanted);
 }
 
-void BufferPool::Plan(std::span<const CacheKey> keys, StepPlan& plan) {
-  policy_->Step(keys, plan);
-  RHIZOME_CHECK(plan.hits.size() + plan.misses.size() == keys.size());
+Status BufferPool::Plan(std::span<const CacheKey> keys, StepPlan& plan) {
+  RHIZOME_RETURN_IF_ERROR(policy_->Step(keys, plan));
+  if (!CanCarryOut(plan, keys.size())) return NotOfThisPool(place_.size());
   RHIZOME_DCHECK(NamesEachRequestOnce(plan, keys.size()));
   counters_.requests += keys.size();
   counters_.hits += plan.hits.size();
   counters_.misses += plan.misses.size();
+  return Status::Ok();
+}
+
+bool BufferPool::CanCarryOut(const StepPlan& plan, std::size_t keys) const {
+  const auto has = [&](FrameId frame) { return frame < place_.size(); };
+  const auto can_place = [&](const StepPlan::Place& place) {
+    return place.request < keys && has(place.frame);
+  };
+  const auto is_there = [&](const StepPlan::Place& hit) {
+    return can_place(hit) && place_[hit.frame] != kNowhere;
+  };
+  return plan.hits.size() + plan.misses.size() == keys &&
+         std::all_of(plan.hits.begin(), plan.hits.end(), is_there) &&
+         std::all_of(plan.misses.begin(), plan.misses.end(),
+                     [&](std::uint32_t miss) { return miss < keys; }) &&
+         std::all_of(plan.inserts.begin(), plan.inserts.end(), can_place) &&
+         std::all_of(plan.done.begin(), plan.done.end(), has);
 }
 
 std::span<std::byte> BufferPool::frame(FrameId frame) const {

@@ -48,14 +48,17 @@ class BufferPool {
   static Result<BufferPool> Create(std::size_t frame_bytes, std::uint32_t frame_count,
                                    HoldRoom room = {});
 
-  /// Starts a new trace (the next superbatch, the next layer).
-  void SetPolicy(std::unique_ptr<Policy> policy);
+  /// Starts a new trace (the next superbatch, the next layer); null: nothing is kept. Errors:
+  /// kInvalidArgument, it prefills other frames than the pool has, one frame twice, or not in order
+  /// of keys. Nothing is kept then.
+  Status SetPolicy(std::unique_ptr<Policy> policy);
 
   /// What must be filled in before the first step. Call once after SetPolicy.
   std::vector<PrefillEntry> Prefill();
 
   /// `next` is the policy that will be set after this one; it must live until then. From now on
   /// frames that are done (StepPlan; of steps that were held) give their slots to what it prefills.
+  /// A policy that SetPolicy would refuse is not announced.
   void Announce(const Policy& next);
   bool announced() const { return ahead_ != nullptr; }
 
@@ -70,10 +73,11 @@ class BufferPool {
   /// Errors: as Hold.
   Result<std::size_t> WaitForRoom(std::size_t wanted);
 
-  /// Plans the next step.
-  void Plan(std::span<const CacheKey> keys, StepPlan& plan);
+  /// Plans the next step. Errors: those of Policy::Step; kInvalidArgument, the policy names frames
+  /// that the pool has not, or that nothing is in: it was made for another pool.
+  Status Plan(std::span<const CacheKey> keys, StepPlan& plan);
 
-  /// What is in a frame that was filled.
+  /// What is in a frame that was filled. Stops the process where none was.
   std::span<std::byte> frame(FrameId frame) const;
 
   /// The frame, to be filled with what belongs to `key`; what it held is gone, unless a step holds
@@ -116,6 +120,7 @@ class BufferPool {
  private:
   struct Ahead;
   BufferPool();
+  bool CanCarryOut(const StepPlan& plan, std::size_t keys) const;
   void SetHolds(SlotId slot, CacheKey key);
   void Enter(CacheKey key, FrameId frame);
   void SetDone(std::span<const FrameId> frames);

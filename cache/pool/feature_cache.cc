@@ -11,6 +11,7 @@
 #include "rhizome/cache/buffer_pool.h"
 #include "rhizome/index/delta_rows.h"
 #include "rhizome/storage/array_files.h"
+#include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/row_sums.h"
 #include "rhizome/storage/stopwatch.h"
@@ -141,7 +142,7 @@ Status FeatureCache::Impl::ReadDelta() {
 Status FeatureCache::Impl::Start(std::unique_ptr<Policy> policy) {
   if (!started_) pool_.Forget();
   Change change(*this);
-  pool_.SetPolicy(std::move(policy));
+  RHIZOME_RETURN_IF_ERROR(pool_.SetPolicy(std::move(policy)));
   const std::vector<PrefillEntry> prefill = pool_.Prefill();
   for (std::size_t done = 0; done < prefill.size();) {
     // Steps of the superbatch before may still hold what has to make room.
@@ -173,14 +174,14 @@ Status FeatureCache::Impl::CheckRows(std::span<const Row> rows) const {
   for (const Row row : rows) {
     if (row < 0 || static_cast<std::uint64_t>(row) >= row_count_) {
       return Status::InvalidArgument(fmt::format("gather from array '{}': row {} is not in [0, {})",
-                                                 array_.name, row, row_count_));
+                                                 ShownName(array_.name), row, row_count_));
     }
   }
   if (!started_) {
     return Status::InvalidArgument(
         fmt::format("gather from array '{}': an earlier read failed, so the pool is incomplete; "
                     "start the cache again",
-                    array_.name));
+                    ShownName(array_.name)));
   }
   return Status::Ok();
 }
@@ -191,11 +192,12 @@ Status FeatureCache::Impl::CheckOutput(std::span<const Row> rows, std::span<std:
       out.size() != wanted_bytes) {
     return Status::InvalidArgument(fmt::format(
         "gather from array '{}': {} rows of {} bytes do not fill the {} bytes of output",
-        array_.name, rows.size(), row_bytes_, out.size()));
+        ShownName(array_.name), rows.size(), row_bytes_, out.size()));
   }
   if (pool_.is_held()) {
-    return Status::InvalidArgument(fmt::format(
-        "gather from array '{}': rows are held; give them back, or hold these too", array_.name));
+    return Status::InvalidArgument(
+        fmt::format("gather from array '{}': rows are held; give them back, or hold these too",
+                    ShownName(array_.name)));
   }
   return Status::Ok();
 }
@@ -204,10 +206,10 @@ Status FeatureCache::Impl::Hold(std::span<const Row> rows, std::vector<SlotId>& 
   RHIZOME_RETURN_IF_ERROR(CheckRows(rows));
   const Stopwatch watch;
   Change change(*this);
-  pool_.Plan(rows, plan_);
+  RHIZOME_RETURN_IF_ERROR(pool_.Plan(rows, plan_));
   const Status held = pool_.Hold(rows, plan_, slots);
   update_seconds_ += watch.seconds();
-  if (!held.ok()) return held.WithContext(fmt::format("array '{}'", array_.name));
+  if (!held.ok()) return held.WithContext(fmt::format("array '{}'", ShownName(array_.name)));
   targets_.clear();
   for (const std::uint32_t miss : plan_.misses)
     targets_.push_back({rows[miss], pool_.slot(slots[miss]).data()});
@@ -223,7 +225,7 @@ Status FeatureCache::Impl::Gather(std::span<const Row> rows, std::span<std::byte
   RHIZOME_RETURN_IF_ERROR(CheckOutput(rows, out));
   RHIZOME_RETURN_IF_ERROR(CheckRows(rows));
   Change change(*this);
-  pool_.Plan(rows, plan_);
+  RHIZOME_RETURN_IF_ERROR(pool_.Plan(rows, plan_));
   targets_.clear();
   for (const std::uint32_t miss : plan_.misses) targets_.push_back({rows[miss], RowAt(out, miss)});
   RHIZOME_RETURN_IF_ERROR(ReadTargets());

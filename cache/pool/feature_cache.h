@@ -109,7 +109,8 @@ class FeatureCache {
   std::uint64_t row_count() const;
 
   /// Starts a new superbatch: reads the policy's prefill in sweeps, but for what the pool holds of
-  /// it already. What is held stays; where it takes the room of the prefill, this waits.
+  /// it already. What is held stays; where it takes the room of the prefill, this waits. Errors:
+  /// kInvalidArgument, the policy prefills frames or rows that there are not; those of reading.
   Status Start(std::unique_ptr<Policy> policy);
 
   /// `next` will be the policy of the superbatch after this one, and lives until it is started.
@@ -123,7 +124,8 @@ class FeatureCache {
 
   /// Makes `held` the rows, row i in slots()[i]; `rows` are distinct and are the policy's next
   /// step. Waits where there is no room (FeatureCacheOptions::held), until enough of what is held
-  /// was released. Errors: kInvalidArgument, a row out of range; kCorruption; kIoError;
+  /// was released. Errors: kInvalidArgument, a row out of range or twice, other rows than the
+  /// policy's next step, or a policy that was made for another cache; kCorruption; kIoError;
   /// kInterrupted, cancelled; kOutOfMemory, more is held than options.held.most allows. On error
   /// the cache must be started again.
   Status Hold(std::span<const Row> rows, HeldRows& held);

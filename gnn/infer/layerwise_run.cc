@@ -12,6 +12,7 @@
 #include "rhizome/gnn/inference_workers.h"
 #include "rhizome/gnn/layer_pass.h"
 #include "rhizome/gnn/layer_plan.h"
+#include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/hash.h"
@@ -245,11 +246,12 @@ Status CheckFeatures(const ArrayEntry& array, const Model& model, const GraphSna
     return Status::InvalidArgument(
         fmt::format("array {} has {} columns, the model reads {}; give the array that it was "
                     "trained on",
-                    array.name, array.dim, model.shape().inputs));
+                    ShownName(array.name), array.dim, model.shape().inputs));
   }
   if (array.rows != graph.info().vertices) {
-    return Status::InvalidArgument(fmt::format("array {} has {} rows for {} vertices", array.name,
-                                               array.rows, graph.info().vertices));
+    return Status::InvalidArgument(fmt::format("array {} has {} rows for {} vertices",
+                                               ShownName(array.name), array.rows,
+                                               graph.info().vertices));
   }
   return Status::Ok();
 }
@@ -289,7 +291,8 @@ Result<std::vector<LayerReads>> PlanLayerwise(const GraphSnapshot& graph, const 
                                PlanPassReads(graph, pass, layers.Written(layer).rows, control));
     }
     plan.requests = reads->trace.keys.size();
-    plan.reads = CountPassReads(pass, std::move(reads->trace), plan.chunks);
+    RHIZOME_ASSIGN_OR_RETURN(plan.reads,
+                             CountPassReads(pass, std::move(reads->trace), plan.chunks));
     plans.push_back(std::move(plan));
   }
   return plans;

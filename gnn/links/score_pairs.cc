@@ -15,6 +15,7 @@
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/index/parallel.h"
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/row_reader.h"
 #include "rhizome/storage/stopwatch.h"
 
@@ -49,7 +50,7 @@ Result<Budget> Divide(std::uint64_t memory_bytes, const ArrayEntry& entry) {
     return Fail(Status::OutOfMemory(
         fmt::format("{} bytes are too little to score pairs of array {}, whose chunks are {}: give "
                     "at least {}",
-                    memory_bytes, entry.name, chunk, need)));
+                    memory_bytes, ShownName(entry.name), chunk, need)));
   }
   const std::uint64_t rest = memory_bytes - memory_bytes / 4;
   return Budget{.pairs = std::min<std::uint64_t>(memory_bytes / 4 / kPairBytes, UINT32_MAX),
@@ -304,7 +305,7 @@ Result<LinkScoreReport> ScorePairs(const GraphSnapshot& graph, const LinkScoreOp
   if (IsOfEdges(entry) || entry.rows != fixed->info().vertices) {
     return Fail(Status::InvalidArgument(
         fmt::format("array {} has {} rows for {} vertices: its rows are not those of vertices",
-                    entry.name, entry.rows, fixed->info().vertices)));
+                    ShownName(entry.name), entry.rows, fixed->info().vertices)));
   }
   RHIZOME_ASSIGN_OR_RETURN(const FeatureDecoder decoder,
                            FeatureDecoder::Create(entry, /*normalize=*/false));

@@ -18,6 +18,7 @@
 #include "rhizome/index/table_reader.h"
 #include "rhizome/storage/array_change.h"
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/job_folder.h"
 #include "rhizome/storage/store_files.h"
@@ -239,7 +240,7 @@ Status ArrayJob::Write(const ArrayEntry& wanted, const ChunkArray* old, std::uin
     RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = "write array",
                                              .done = chunk,
                                              .total = entry.chunk_count(),
-                                             .detail = wanted.name}));
+                                             .detail = ShownName(wanted.name)}));
     const std::uint64_t begin = chunk * entry.chunk_rows;
     const std::uint64_t in_chunk = std::min(entry.chunk_rows, entry.rows - begin);
     rows.resize(in_chunk * row_bytes);
@@ -290,6 +291,17 @@ void SetRowsGiven(ArrayEntry& entry, std::uint64_t given) {
   std::sort(entry.attributes.begin(), entry.attributes.end());
 }
 
+/// Adds what the array says of rows that it was not given, unless the caller does.
+std::vector<std::pair<std::string, std::string>> WithMissing(
+    std::vector<std::pair<std::string, std::string>> attributes, const SpilledArray& file) {
+  const auto missing = MissingOfNewArray(file.name, file.dtype, file.dim);
+  const bool said = std::ranges::any_of(
+      attributes, [](const auto& one) { return one.first == kMissingAttribute; });
+  if (missing && !said) attributes.emplace_back(kMissingAttribute, *missing);
+  std::sort(attributes.begin(), attributes.end());
+  return attributes;
+}
+
 // Adds an array:
 // 1. opens the store, the file and the ids, and checks that they fit;
 // 2. describes the array (entry, rows_given);
@@ -309,7 +321,7 @@ Result<AddArrayReport> ArrayJob::Add() {
                          .codec = options_.codec,
                          .chunk_rows = options_.chunk_rows,
                          .inner_rows = options_.inner_rows,
-                         .attributes = options_.attributes,
+                         .attributes = WithMissing(options_.attributes, *file_),
                          .read_rows = {}};
   // Rows of vertices that updates added make the array longer than the generation, so they are
   // counted if the file has any.
@@ -317,6 +329,7 @@ Result<AddArrayReport> ArrayJob::Add() {
       ArrayEntry entry,
       DescribeArray(about, HasRowsOfAdded() ? Vertices() : Rows(),
                     NewArrayId(store_->id(), store_->manifest(), root_.filename().string())));
+  file_->missing = MissingRowOf(entry);
   rows_given_ = options_.ids ? vertex_of_row_.size() : entry.rows;
   if (const auto given = VerticesGiven(); given && file_->exact_rows) {
     rows_given_ = std::min(*given, entry.rows);
@@ -368,6 +381,7 @@ Result<AddArrayReport> ArrayJob::Append(const std::string& reference) {
                     reference, live_.count())));
   if (!input_.dtype) input_.dtype = entry.dtype;
   RHIZOME_RETURN_IF_ERROR(OpenFile(entry.name));
+  file_->missing = MissingRowOf(entry);
   if (file_->rows > left || file_->dim != entry.dim || file_->dtype != entry.dtype) {
     return Fail(Status::InvalidArgument(
         fmt::format("'{}' takes {} more rows of {} {}: {} has {} rows of {} {}", reference, left,

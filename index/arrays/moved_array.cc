@@ -11,6 +11,7 @@
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/index/stale_vertices.h"
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/file_copy.h"
 
 namespace rhizome::inline internal {
@@ -46,7 +47,8 @@ Result<std::unique_ptr<PlacedRows>> OpenRows(const ChunkArray& array,
     const std::string& name = array.entry().name;
     const ArrayEntry* stored = FindStoredArray(arrays, SidecarName(name));
     if (stored == nullptr)
-      return Fail(Status::InvalidArgument(fmt::format("'{}' has no row checksums", name)));
+      return Fail(
+          Status::InvalidArgument(fmt::format("'{}' has no row checksums", ShownName(name))));
     RHIZOME_ASSIGN_OR_RETURN(sidecar, open(*stored));
   }
   return PlacedRows::Open(array, sidecar.get(), memory_bytes);
@@ -110,7 +112,7 @@ Status MovedArray::OpenKept() {
   const ArrayEntry* entry = FindStoredArray(arrays, made_.appended->array);
   if (entry == nullptr || entry->array_id != old_->entry().array_id)
     return Status::NotFound(fmt::format("array '{}' was dropped or replaced while rows were made",
-                                        made_.appended->array));
+                                        ShownName(made_.appended->array)));
   const auto open = [&](const ArrayEntry& stored) { return current_.OpenArray(stored.name); };
   RHIZOME_ASSIGN_OR_RETURN(kept_, open(*entry));
   RHIZOME_ASSIGN_OR_RETURN(kept_rows_, OpenRows(*kept_, arrays, open, memory_bytes()));
@@ -164,7 +166,7 @@ Result<MovedArray::Files> MovedArray::WriteFiles(const ArrayEntry& entry, bool l
     RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = "move rows to the new order",
                                              .done = chunk,
                                              .total = entry.chunk_count(),
-                                             .detail = entry.name}));
+                                             .detail = ShownName(entry.name)}));
     if (link) {
       RHIZOME_ASSIGN_OR_RETURN(const bool linked, LinkChunk(*writer, chunk));
       if (linked) continue;
@@ -271,7 +273,7 @@ Status MovedArray::PutNewRows(Store& store) {
     RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = "put rows of new vertices",
                                              .done = first - begin,
                                              .total = end - begin,
-                                             .detail = entry.name}));
+                                             .detail = ShownName(entry.name)}));
     wanted.clear();
     for (std::uint64_t v = first; v < std::min(end, first + at_once) && !was_put(v); ++v)
       wanted.push_back(static_cast<VertexId>(v));

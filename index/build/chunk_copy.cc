@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/mutex.h"
 #include "rhizome/storage/threads.h"
@@ -59,7 +60,7 @@ class ChunkCopy {
     failed_ = control_.Report({.phase = "arrays",
                                .done = group.first,
                                .total = entry().chunk_count(),
-                               .detail = array_.name});
+                               .detail = ShownName(array_.name)});
     if (!failed_.ok()) return false;
     const std::uint64_t first = FirstRow(group.first);
     const std::uint64_t count = FirstRow(group.end) - first;

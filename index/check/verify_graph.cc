@@ -12,6 +12,7 @@
 #include "rhizome/index/graph_builder.h"
 #include "rhizome/index/graph_parts.h"
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/damage.h"
 #include "rhizome/storage/exceptions.h"
@@ -166,7 +167,7 @@ Status GraphVerifier::CheckRowSums(const ArrayEntry& entry) {
     RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = "verify rows",
                                              .done = chunk,
                                              .total = entry.chunk_count(),
-                                             .detail = entry.name}));
+                                             .detail = ShownName(entry.name)}));
     RHIZOME_RETURN_IF_ERROR(CompareChunk(**rows, **sums, chunk));
   }
   return Status::Ok();

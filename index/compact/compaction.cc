@@ -151,7 +151,7 @@ Status MarkStale(const CompactionInput& input, const ArrayEntry& entry, GraphInp
     RHIZOME_ASSIGN_OR_RETURN(const auto array, input.store->OpenArray(before->name));
     if (before->rows != input.parts->order.size() || before->row_bytes() != 1)
       return Status::Corruption(
-          fmt::format("array '{}' has not one byte for each vertex", before->name));
+          fmt::format("array '{}' has not one byte for each vertex", ShownName(before->name)));
     std::vector<std::uint8_t> rows(before->rows);
     RHIZOME_RETURN_IF_ERROR(
         array->ReadRows(0, before->rows, std::as_writable_bytes(std::span(rows))));
@@ -197,7 +197,8 @@ Status CarryArrays(const CompactionInput& input, const CompactOptions& options,
     // of rows.
     if (array.rows != input.parts->order.size())
       return Status::Corruption(fmt::format("array '{}' has {} rows, but there are {} vertices",
-                                            array.name, array.rows, input.parts->order.size()));
+                                            ShownName(array.name), array.rows,
+                                            input.parts->order.size()));
     graph.arrays.push_back(CarryArray(input, array, options.threads, memory_bytes, in_place));
     MarkRowsGiven(input, array, graph.arrays.back());
     RHIZOME_RETURN_IF_ERROR(MarkStale(input, array, graph));

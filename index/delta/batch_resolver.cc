@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/bytes.h"
 #include "rhizome/storage/mutant.h"
 
@@ -167,17 +168,18 @@ Status BatchResolver::PutRow(const Operation& operation) {
     const auto opened = store_.OpenArray(operation.name);
     return Invalid("{}", opened ? "this array holds checksums" : opened.error().message());
   }
-  if (IsOfEdges(*array)) return Invalid("array '{}' has a row for each edge", array->name);
+  if (IsOfEdges(*array))
+    return Invalid("array '{}' has a row for each edge", ShownName(array->name));
   const std::string_view dtype = DataTypeName(array->dtype);
   const bool other_type = !operation.row_type.empty() && operation.row_type != dtype;
   if (other_type && !RHIZOME_MUTANT("type of a row is not looked at"))
     return Invalid("array '{}' is {}, but a row of {} was given: no number is converted{}",
-                   array->name, dtype, operation.row_type,
+                   ShownName(array->name), dtype, operation.row_type,
                    array->dtype == DataType::kFloat16 ? "; give the bytes of float16" : "");
   if (operation.row.size() != array->row_bytes())
     return Invalid("a row of {} bytes, but array '{}' has {} x {} = {} bytes a row",
-                   operation.row.size(), array->name, array->dim, DataTypeName(array->dtype),
-                   array->row_bytes());
+                   operation.row.size(), ShownName(array->name), array->dim,
+                   DataTypeName(array->dtype), array->row_bytes());
   RHIZOME_ASSIGN_OR_RETURN(const VertexId vertex, FindOrAdd(operation.id));
   builder_.PutRow(array->array_id, vertex);
   rows_.push_back({array->array_id, vertex, operation.row});

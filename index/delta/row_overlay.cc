@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/mutant.h"
 
 namespace rhizome::inline internal {
@@ -32,7 +33,7 @@ Status CheckRowRequest(const ArrayEntry& array, const GenerationInfo& info, std:
                        std::size_t out_bytes) {
   if (FirstDimension(array) != "row" || array.rows != info.vertices)
     return Status::InvalidArgument(
-        fmt::format("array '{}' does not have a row for each vertex", array.name));
+        fmt::format("array '{}' does not have a row for each vertex", ShownName(array.name)));
   if (out_bytes == vertices * array.row_bytes()) return Status::Ok();
   return Status::InvalidArgument(
       fmt::format("{} bytes for {} rows of {} bytes", out_bytes, vertices, array.row_bytes()));

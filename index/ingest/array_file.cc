@@ -13,6 +13,7 @@
 #include "rhizome/index/number.h"
 #include "rhizome/index/row_sources.h"
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/array_versions.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -24,7 +25,7 @@ class DenseArray final : public LoadedArray {
  public:
   void CopyRow(std::uint64_t row, std::span<std::byte> out) const override {
     if (row >= rows)
-      FillMissingRows(name, dtype, out);
+      FillMissingRows(MissingRowOfNewArray(name, dtype, dim), out);
     else
       std::memcpy(out.data(), data.data() + row * out.size(), out.size());
   }
@@ -180,7 +181,7 @@ Result<std::unique_ptr<LoadedArray>> ReadSparse(IngestContext& context, const Ar
 }  // namespace
 
 std::string ArrayPlace(const ArrayFile& file) {
-  return fmt::format("array '{}': {}", file.name, file.path.string());
+  return fmt::format("array '{}': {}", ShownName(file.name), file.path.string());
 }
 
 Status CheckRows(const ArrayFile& file, const RowSource& source, DataType dtype) {
@@ -231,12 +232,18 @@ Result<std::unique_ptr<LoadedArray>> ReadArrayFile(IngestContext& context, const
   return array;
 }
 
+void SetMissing(ArrayInput& input) {
+  const auto missing = MissingOfNewArray(input.name, input.dtype, input.dim);
+  if (missing) input.attributes.emplace_back(kMissingAttribute, *missing);
+}
+
 ArrayInput BindArray(const std::shared_ptr<const LoadedArray>& array,
                      const std::shared_ptr<const std::vector<std::int64_t>>& row_of_vertex) {
   ArrayInput input;
   input.name = array->name;
   input.dim = array->dim;
   input.dtype = array->dtype;
+  SetMissing(input);
   input.read_rows = [array, row_of_vertex](std::span<const VertexId> vertices,
                                            std::span<std::byte> out) {
     const std::size_t row_bytes = array->row_bytes();

@@ -38,6 +38,9 @@ class LoadedArray {
 /// (row, column) that is given twice; those of InputStream; kOutOfMemory; kInterrupted.
 Result<std::unique_ptr<LoadedArray>> ReadArrayFile(IngestContext& context, const ArrayFile& file);
 
+/// Lets a new array say which values vertices without a row have (MissingOfNewArray).
+void SetMissing(ArrayInput& input);
+
 /// Makes an array of the graph: vertex v gets row row_of_vertex[v] of the file (none if -1), or row
 /// v if the table is empty.
 ArrayInput BindArray(const std::shared_ptr<const LoadedArray>& array,

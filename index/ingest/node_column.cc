@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "rhizome/index/array_file.h"
 #include "rhizome/index/external_id.h"
 #include "rhizome/index/number.h"
 #include "rhizome/storage/array_rules.h"
@@ -130,15 +131,16 @@ ArrayInput NodeColumn::ToArray(std::span<const VertexId> vertices, std::uint64_t
   if (dtype_ == DataType::kUint8) {
     auto array = ColumnArray(std::move(name_), dtype_,
                              Scatter<std::uint8_t>(words_, vertices, vertex_count, kNoSplit));
-    if (kind_ == Kind::kOther) array.attributes.emplace_back(kMissingAttribute, kMissingNoSplit);
+    SetMissing(array);
     return array;
   }
   if (dtype_ == DataType::kFloat32)
     return ColumnArray(std::move(name_), dtype_,
                        Scatter<float>(floats_, vertices, vertex_count, 0));
-  const std::int64_t fill = kind_ == Kind::kLabel ? -1 : 0;
-  return ColumnArray(std::move(name_), DataType::kInt64,
-                     Scatter<std::int64_t>(integers_, vertices, vertex_count, fill));
+  auto array = ColumnArray(std::move(name_), DataType::kInt64,
+                           Scatter<std::int64_t>(integers_, vertices, vertex_count, -1));
+  SetMissing(array);
+  return array;
 }
 
 }  // namespace rhizome::inline internal

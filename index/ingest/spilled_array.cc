@@ -6,11 +6,13 @@
 #include <cstring>
 #include <utility>
 
+#include "rhizome/index/array_file.h"
 #include "rhizome/index/array_triplets.h"
 #include "rhizome/index/convert.h"
 #include "rhizome/index/row_sources.h"
 #include "rhizome/index/vertex_order.h"
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/array_versions.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -120,7 +122,7 @@ class BucketedArray : public SpilledArray {
     if (first >= store_rows_) return Status::InvalidArgument("no more rows of a spilled array");
     const std::uint64_t count = std::min(buckets_.rows_of_bucket(), store_rows_ - first);
     bucket_.resize(count * row_bytes());
-    FillMissingRows(name, dtype, bucket_);
+    FillMissingRows(missing, bucket_);
     taken_ = 0;
     {
       RHIZOME_ASSIGN_OR_RETURN(SpillReader reader,
@@ -180,8 +182,8 @@ class SpilledDense final : public BucketedArray {
         std::memcpy(record.data() + sizeof(place), converted.data() + i * row_bytes(), row_bytes());
         RHIZOME_RETURN_IF_ERROR(buckets_.Append(static_cast<std::uint64_t>(row), record));
       }
-      RHIZOME_RETURN_IF_ERROR(
-          context_.control.Report({.phase = kPhase, .done = done, .total = rows, .detail = name}));
+      RHIZOME_RETURN_IF_ERROR(context_.control.Report(
+          {.phase = kPhase, .done = done, .total = rows, .detail = ShownName(name)}));
     }
     return source->Finish();
   }
@@ -231,7 +233,8 @@ class SpilledSparse final : public BucketedArray {
   Status Divide(const std::function<std::int64_t(std::uint64_t)>& row_of) override {
     RHIZOME_ASSIGN_OR_RETURN(SpillReader reader, SpillReader::Open(triplets_, /*ahead=*/true));
     while (true) {
-      RHIZOME_RETURN_IF_ERROR(context_.control.Report({.phase = kPhase, .detail = name}));
+      RHIZOME_RETURN_IF_ERROR(
+          context_.control.Report({.phase = kPhase, .detail = ShownName(name)}));
       RHIZOME_ASSIGN_OR_RETURN(auto block, reader.Next());
       if (block.empty()) break;
       for (; block.size() >= sizeof(Triplet); block = block.subspan(sizeof(Triplet))) {
@@ -289,6 +292,7 @@ Result<std::shared_ptr<SpilledArray>> SpilledArray::Open(IngestContext& context,
   }
   array->name = file.name;
   array->path = file.path.string();
+  array->missing = MissingRowOfNewArray(array->name, array->dtype, array->dim);
   return array;
 }
 
@@ -298,6 +302,7 @@ ArrayInput BindSpilledArray(const std::shared_ptr<SpilledArray>& array,
   input.name = array->name;
   input.dim = array->dim;
   input.dtype = array->dtype;
+  SetMissing(input);
   input.begin = [array, vertex_of_row](const VertexOrder& order) {
     return array->Begin(order, order.size(), *vertex_of_row);
   };

@@ -8,6 +8,7 @@
 #include "rhizome/index/graph_builder.h"
 #include "rhizome/index/ingest_context.h"
 #include "rhizome/index/spill.h"
+#include "rhizome/storage/array_rules.h"
 
 namespace rhizome::inline internal {
 
@@ -29,6 +30,7 @@ class SpilledArray {
   bool exact_rows = false;
   std::uint64_t dim = 0;
   DataType dtype = DataType::kInvalid;
+  MissingRow missing = MissingRow::kZeros;  ///< as of a new array, unless the caller sets it
   std::uint64_t row_bytes() const { return dim * DataTypeBytes(dtype); }
 
   /// Reads the file and distributes its rows to buckets. Row i belongs to vertex_of_row[i], to no

@@ -18,6 +18,7 @@ MakeStreaming MakeRangePartitioner;
 }  // namespace rhizome
 }  // namespace rhizome
 }  // namespace rhizome
+}  // namespace rhizome
 }  // namespace rhizome::inline internal
 
 namespace rhizome {

@@ -4,14 +4,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 
 #include "rhizome/storage/export.h"
+#include "rhizome/storage/variant.h"
 
 namespace RHIZOME_API rhizome {
 
 /// The user's key of a vertex: an integer or a UTF-8 string.
-using ExternalId = std::variant<std::int64_t, std::string>;
+using ExternalId = Variant<std::int64_t, std::string>;
 
 /// Formats an id: "42" or "dog.n.01".
 std::string ToString(const ExternalId& id);

@@ -71,7 +71,8 @@ Status FileRows::ReadByPart(std::span<RowTarget> targets) const {
   for (const RowTarget& target : targets)
     if (target.row < 0 || static_cast<std::uint64_t>(target.row) >= entry().rows)
       return Status::InvalidArgument(fmt::format("array '{}' of {} rows has no row {}",
-                                                 entry().name, entry().rows, target.row));
+                                                 ShownName(entry().name), entry().rows,
+                                                 target.row));
   std::sort(targets.begin(), targets.end(),
             [](const RowTarget& a, const RowTarget& b) { return a.row < b.row; });
   const std::uint64_t part_rows = RowsPerRead(entry());

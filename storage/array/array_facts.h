@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -21,15 +22,30 @@ inline constexpr std::string_view kDimensionAttribute = "dimension";
 /// Returns whether the array has a row for each edge of a partition, not for each vertex.
 bool IsOfEdges(const ArrayEntry& entry);
 
-/// The row of a vertex that was given none. It is zeros, except in `label` (int64 or int32) and
-/// `split` (uint8), where zero means class 0 or the training set: there it is -1 or 255, "none".
+/// The row of a vertex that was given none. It is zeros, except in `label` and `split` and in
+/// arrays whose attribute `missing` says so: there it is -1 (int64 or int32) or 255 (uint8),
+/// "none", because zero would mean class 0 or the training set.
 enum class MissingRow : std::uint8_t { kZeros, kNoLabel, kNoSplit };
-MissingRow MissingRowOf(std::string_view name, DataType dtype);
 MissingRow MissingRowOf(const ArrayEntry& entry);
 
 /// Fills `out`, one or more rows, with such rows.
-void FillMissingRows(std::string_view name, DataType dtype, std::span<std::byte> out);
+void FillMissingRows(MissingRow missing, std::span<std::byte> out);
 void FillMissingRows(const ArrayEntry& entry, std::span<std::byte> out);
+
+/// The attribute: "-1" in arrays of int64 and int32, "255" in those of uint8. Any other value means
+/// zeros.
+inline constexpr std::string_view kMissingAttribute = "missing";
+inline constexpr std::string_view kMissingNoLabel = "-1";
+inline constexpr std::string_view kMissingNoSplit = "255";
+
+/// Returns the value of the attribute for a new array of vertices. Any whole number may be a class
+/// or a set, and no vertex gets one that it was not given. Returns nothing if the array's name
+/// tells already, or if it has several columns or another type, whose missing rows are zeros.
+std::optional<std::string_view> MissingOfNewArray(std::string_view name, DataType dtype,
+                                                  std::uint64_t dim);
+
+/// Returns what MissingRowOf says of an array once it has that attribute.
+MissingRow MissingRowOfNewArray(std::string_view name, DataType dtype, std::uint64_t dim);
 
 /// The attribute of an array that a repair kept without some of its rows. It lists these rows as
 /// DescribeRows does, by their numbers in the order of that time. They hold the values of

@@ -17,7 +17,7 @@ namespace rhizome {
 namespace {
 
 Status Bad(const ArrayEntry& entry, std::string_view why) {
-  return Status::InvalidArgument(fmt::format("array '{}': {}", entry.name, why));
+  return Status::InvalidArgument(fmt::format("array '{}': {}", ShownName(entry.name), why));
 }
 
 Status CheckCodec(const ArrayEntry& entry) {
@@ -193,40 +193,54 @@ Status internal::CheckRelativePath(std::string_view path) {
 
 namespace {
 
-// In each type with a value for "none" (-1 or 255), that value has all bits set.
-void Fill(MissingRow row, std::span<std::byte> out) {
-  const bool none = row != MissingRow::kZeros &&
-                    !RHIZOME_MUTANT("vertices that a file does not name have a class");
-  std::fill(out.begin(), out.end(), none ? std::byte{0xFF} : std::byte{0});
-}
+bool IsWhole(DataType dtype) { return dtype == DataType::kInt64 || dtype == DataType::kInt32; }
 
-}  // namespace
-
-void FillMissingRows(std::string_view name, DataType dtype, std::span<std::byte> out) {
-  Fill(MissingRowOf(name, dtype), out);
-}
-
-void FillMissingRows(const ArrayEntry& entry, std::span<std::byte> out) {
-  Fill(MissingRowOf(entry), out);
-}
-
-MissingRow MissingRowOf(const ArrayEntry& entry) {
-  const std::pair<std::string, std::string> sets(kMissingAttribute, kMissingNoSplit);
-  if (entry.dtype == DataType::kUint8 &&
-      std::ranges::find(entry.attributes, sets) != entry.attributes.end())
-    return MissingRow::kNoSplit;
-  return MissingRowOf(entry.name, entry.dtype);
-}
-
-MissingRow MissingRowOf(std::string_view name, DataType dtype) {
+MissingRow MissingRowOfName(std::string_view name, DataType dtype) {
   const auto is = [&](std::string_view wanted) {
     return name == wanted ||
            (name.starts_with(wanted) && name.substr(wanted.size()).starts_with(".v"));
   };
-  const bool whole = dtype == DataType::kInt64 || dtype == DataType::kInt32;
-  if (is("label") && whole) return MissingRow::kNoLabel;
+  if (is("label") && IsWhole(dtype)) return MissingRow::kNoLabel;
   if (is("split") && dtype == DataType::kUint8) return MissingRow::kNoSplit;
   return MissingRow::kZeros;
+}
+
+MissingRow MissingRowOfAttribute(std::string_view value, DataType dtype) {
+  if (value == kMissingNoLabel && IsWhole(dtype)) return MissingRow::kNoLabel;
+  if (value == kMissingNoSplit && dtype == DataType::kUint8) return MissingRow::kNoSplit;
+  return MissingRow::kZeros;
+}
+
+}  // namespace
+
+// "None" of each of the types that have one is a number whose bits are all ones.
+void FillMissingRows(MissingRow missing, std::span<std::byte> out) {
+  const bool none = missing != MissingRow::kZeros &&
+                    !RHIZOME_MUTANT("vertices that a file does not name have a class");
+  std::fill(out.begin(), out.end(), none ? std::byte{0xFF} : std::byte{0});
+}
+
+void FillMissingRows(const ArrayEntry& entry, std::span<std::byte> out) {
+  FillMissingRows(MissingRowOf(entry), out);
+}
+
+MissingRow MissingRowOf(const ArrayEntry& entry) {
+  for (const auto& [key, value] : entry.attributes)
+    if (key == kMissingAttribute) return MissingRowOfAttribute(value, entry.dtype);
+  return MissingRowOfName(entry.name, entry.dtype);
+}
+
+std::optional<std::string_view> MissingOfNewArray(std::string_view name, DataType dtype,
+                                                  std::uint64_t dim) {
+  if (dim != 1 || MissingRowOfName(name, dtype) != MissingRow::kZeros) return std::nullopt;
+  if (IsWhole(dtype)) return kMissingNoLabel;
+  if (dtype == DataType::kUint8) return kMissingNoSplit;
+  return std::nullopt;
+}
+
+MissingRow MissingRowOfNewArray(std::string_view name, DataType dtype, std::uint64_t dim) {
+  const auto missing = MissingOfNewArray(name, dtype, dim);
+  return missing ? MissingRowOfAttribute(*missing, dtype) : MissingRowOfName(name, dtype);
 }
 
 }  // namespace rhizome

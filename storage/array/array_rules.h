@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,11 +26,6 @@ Status CheckStoredArray(const ArrayEntry& entry);
 /// Checks that a manifest may name `path`: it is relative, of names of [A-Za-z0-9_.-] joined by
 /// '/', none empty or beginning with a dot, and is not a manifest or PIN. Errors: kInvalidArgument.
 Status CheckRelativePath(std::string_view path);
-
-/// An attribute with the value "255" for uint8 arrays of other names that hold sets, as `split`
-/// does.
-inline constexpr std::string_view kMissingAttribute = "missing";
-inline constexpr std::string_view kMissingNoSplit = "255";
 
 /// The most inner chunks of a shard. It bounds the shard's table, which is in memory while an inner
 /// chunk is read (20 bytes for each).

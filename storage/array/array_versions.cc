@@ -17,6 +17,14 @@ namespace {
 constexpr std::string_view kVersionMark = ".v";
 constexpr auto kMaxVersion = std::uint64_t{INT64_MAX};
 
+/// Of the arrays that go with another under its name and a suffix: the suffix; else nothing. The
+/// marks of stale rows have a sidecar, too.
+std::string_view CompanionSuffix(std::string_view name) {
+  for (const std::string_view suffix : {kSidecarSuffix, kStaleSuffix})
+    if (name.ends_with(suffix)) return suffix;
+  return {};
+}
+
 Status Bad(const ArraySeries& series, std::string_view why) {
   return Status::InvalidArgument(fmt::format("series '{}': {}", series.name, why));
 }
@@ -56,6 +64,13 @@ std::uint64_t RowsGiven(const ArrayEntry& entry) {
 
 std::string VersionName(std::string_view name, std::uint64_t version) {
   return fmt::format("{}{}{}", name, kVersionMark, version);
+}
+
+std::string ShownName(std::string_view stored) {
+  if (const std::string_view suffix = CompanionSuffix(stored); !suffix.empty())
+    return ShownName(stored.substr(0, stored.size() - suffix.size())).append(suffix);
+  const auto version = SplitVersion(stored);
+  return version ? fmt::format("{}@{}", version->first, version->second) : std::string(stored);
 }
 
 std::optional<std::uint64_t> ParseVersion(std::string_view selector) {
@@ -122,11 +137,11 @@ std::vector<std::uint64_t> VersionsOf(const Manifest& manifest, std::string_view
 }
 
 const ArrayEntry* FindVersion(const Manifest& manifest, std::string_view reference) {
-  if (reference.ends_with(kSidecarSuffix)) {
-    reference.remove_suffix(kSidecarSuffix.size());
+  if (const std::string_view suffix = CompanionSuffix(reference); !suffix.empty()) {
+    reference.remove_suffix(suffix.size());
     const ArrayEntry* array = manifest.FindArray(reference);
     if (array == nullptr) return nullptr;
-    return FindStoredArray(manifest.arrays, fmt::format("{}{}", array->name, kSidecarSuffix));
+    return FindStoredArray(manifest.arrays, fmt::format("{}{}", array->name, suffix));
   }
   const std::size_t at = reference.find('@');
   const std::string_view name = reference.substr(0, at);

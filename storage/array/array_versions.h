@@ -36,6 +36,10 @@ inline constexpr std::string_view kRowsGivenAttribute = "rows_given";
 /// number.
 std::uint64_t RowsGiven(const ArrayEntry& entry);
 
+/// Returns the stored name as users write it, for messages and logs: emb@2 for "emb.v2",
+/// emb@2.stale for "emb.v2.stale". Other names stay as they are.
+std::string ShownName(std::string_view stored);
+
 /// Returns the stored name of a version, such as "emb.v3".
 std::string VersionName(std::string_view name, std::uint64_t version);
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/little_endian.h"
 #include "rhizome/storage/mutant.h"
@@ -221,8 +222,8 @@ std::uint64_t ChunkArray::RowsInChunk(std::uint64_t chunk) const {
 
 Result<const FileEntry*> ChunkArray::ChunkFile(std::uint64_t chunk) const try {
   if (chunk < chunks_.size()) return &chunks_[chunk];
-  return Fail(Status::InvalidArgument(
-      fmt::format("no chunk {}: array '{}' has {} chunks", chunk, entry_.name, chunks_.size())));
+  return Fail(Status::InvalidArgument(fmt::format("no chunk {}: array '{}' has {} chunks", chunk,
+                                                  ShownName(entry_.name), chunks_.size())));
 } catch (...) {
   return Fail(StatusOfException());
 }
@@ -235,8 +236,9 @@ Result<std::uint64_t> ChunkArray::ReadChunk(std::uint64_t chunk, std::span<std::
                                             const FileSystem::ReadOptions& options,
                                             AlignedBuffer* room) const try {
   if (chunk >= entry_.chunk_count() || out.size() != RowsInChunk(chunk) * entry_.row_bytes()) {
-    return Fail(Status::InvalidArgument(fmt::format(
-        "array '{}': no chunk {}, or not its {} bytes of memory", entry_.name, chunk, out.size())));
+    return Fail(Status::InvalidArgument(
+        fmt::format("array '{}': no chunk {}, or not its {} bytes of memory",
+                    ShownName(entry_.name), chunk, out.size())));
   }
   const FileEntry& expected = chunks_[chunk];
   const Path path = root_ / expected.path;
@@ -345,8 +347,8 @@ Status ChunkArray::ReadRows(std::uint64_t first, std::uint64_t count,
   const std::uint64_t row_bytes = entry_.row_bytes();
   if (first > entry_.rows || count > entry_.rows - first || out.size() != count * row_bytes) {
     return Status::InvalidArgument(
-        fmt::format("array '{}' has no rows [{}, {} + {}), or not their memory", entry_.name, first,
-                    first, count));
+        fmt::format("array '{}' has no rows [{}, {} + {}), or not their memory",
+                    ShownName(entry_.name), first, first, count));
   }
   std::vector<std::byte> memory;
   for (std::uint64_t done = 0; done < count;) {

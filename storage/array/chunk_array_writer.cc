@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/chunk_array.h"
 #include "rhizome/storage/codec.h"
@@ -145,8 +146,8 @@ Result<ArrayEntry> Normalised(ArrayEntry entry) {
   entry.codec.element_bytes = DataTypeBytes(entry.dtype);
   if (entry.name.ends_with(kSidecarSuffix)) {
     return Fail(Status::InvalidArgument(
-        fmt::format("array '{}': names ending in '{}' are kept for row checksums", entry.name,
-                    kSidecarSuffix)));
+        fmt::format("array '{}': names ending in '{}' are kept for row checksums",
+                    ShownName(entry.name), kSidecarSuffix)));
   }
   if (entry.layout == ArrayLayout::kRow)
     RHIZOME_RETURN_IF_ERROR(CheckName("array", SidecarName(entry.name)));
@@ -182,7 +183,7 @@ class ChunkArrayWriter::Impl {
     if (chunk >= entry_.chunk_count() ||
         rows.size() != std::min(entry_.chunk_rows, entry_.rows - first) * entry_.row_bytes()) {
       return Fail(Status::InvalidArgument(
-          fmt::format("array '{}' of {} chunks: no chunk {} of {} bytes", entry_.name,
+          fmt::format("array '{}' of {} chunks: no chunk {} of {} bytes", ShownName(entry_.name),
                       entry_.chunk_count(), chunk, rows.size())));
     }
     // Threads write disjoint parts of row_crcs_, one for each chunk.
@@ -197,10 +198,10 @@ class ChunkArrayWriter::Impl {
   Status AdoptChunk(std::uint64_t chunk, const FileEntry& file) {
     if (sidecar_)
       return Status::InvalidArgument(
-          fmt::format("array '{}': layout row cannot be continued", entry_.name));
+          fmt::format("array '{}': layout row cannot be continued", ShownName(entry_.name)));
     if (chunk >= entry_.chunk_count() || file.path != ChunkPath(entry_.name, chunk))
-      return Status::InvalidArgument(
-          fmt::format("'{}' is not chunk {} of array '{}'", file.path, chunk, entry_.name));
+      return Status::InvalidArgument(fmt::format("'{}' is not chunk {} of array '{}'", file.path,
+                                                 chunk, ShownName(entry_.name)));
     const Path path = root_ / file.path;
     RHIZOME_ASSIGN_OR_RETURN(const FileInfo info, MissingIsDamage(fs_.Stat(path), path));
     if (info.kind != DirectoryEntry::Kind::kFile || info.size_bytes != file.size_bytes)
@@ -245,7 +246,7 @@ class ChunkArrayWriter::Impl {
     for (std::size_t chunk = 0; chunk < chunks_.size(); ++chunk) {
       if (!chunks_[chunk])
         return Fail(Status::InvalidArgument(
-            fmt::format("array '{}': chunk {} was not written", entry_.name, chunk)));
+            fmt::format("array '{}': chunk {} was not written", ShownName(entry_.name), chunk)));
       files.push_back(*chunks_[chunk]);
     }
     return files;

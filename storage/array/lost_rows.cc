@@ -157,7 +157,8 @@ Status SoundRows::ReadChunk(std::uint64_t chunk, std::span<std::byte> out) {
     if (to <= row) return Status::Ok();
     const auto target = out.subspan((row - first) * row_bytes, (to - row) * row_bytes);
     if (rows.empty() && array_ == nullptr)
-      return Status::Corruption(fmt::format("the metadata of array '{}' is lost", entry_->name));
+      return Status::Corruption(
+          fmt::format("the metadata of array '{}' is lost", ShownName(entry_->name)));
     if (rows.empty()) return array_->ReadRows(row, to - row, target);
     const auto from = rows.begin() + static_cast<std::ptrdiff_t>((row - first) * row_bytes);
     std::copy_n(from, target.size(), target.begin());

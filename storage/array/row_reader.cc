@@ -7,6 +7,7 @@
 
 #include "rhizome/storage/array_files.h"
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/check.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/little_endian.h"
@@ -128,7 +129,7 @@ class RowReader::Impl {
 Status RowReader::Impl::CheckOptions() const {
   if (entry_.layout != ArrayLayout::kRow || entry_.codec.kind != CodecKind::kRaw)
     return Status::InvalidArgument(
-        fmt::format("array '{}' is not in layout row: scan it by chunks", entry_.name));
+        fmt::format("array '{}' is not in layout row: scan it by chunks", ShownName(entry_.name)));
   const std::uint64_t longest =
       std::max<std::uint64_t>(options_.max_read_bytes, row_bytes_) + 2 * staging_.kAlignmentBytes;
   const bool fits = options_.max_read_bytes <= options_.staging_bytes &&  // the sum may overflow
@@ -136,7 +137,7 @@ Status RowReader::Impl::CheckOptions() const {
   if (options_.max_read_bytes > 0 && fits) return Status::Ok();
   return Status::InvalidArgument(
       fmt::format("array '{}': {} bytes of staging memory cannot hold a read of {} bytes",
-                  entry_.name, options_.staging_bytes, longest));
+                  ShownName(entry_.name), options_.staging_bytes, longest));
 }
 
 Status RowReader::Impl::Init(const ChunkArray& array, std::shared_ptr<const RowSums> sums,
@@ -190,8 +191,8 @@ Result<bool> RowReader::Impl::TakeFile(std::uint64_t chunk) {
 Status RowReader::Impl::Read(std::span<RowTarget> targets) {
   for (const RowTarget& target : targets) {
     if (target.row >= 0 && static_cast<std::uint64_t>(target.row) < entry_.rows) continue;
-    return Status::InvalidArgument(
-        fmt::format("array '{}' of {} rows has no row {}", entry_.name, entry_.rows, target.row));
+    return Status::InvalidArgument(fmt::format("array '{}' of {} rows has no row {}",
+                                               ShownName(entry_.name), entry_.rows, target.row));
   }
   std::sort(targets.begin(), targets.end(),
             [](const RowTarget& a, const RowTarget& b) { return a.row < b.row; });
@@ -222,7 +223,8 @@ Status RowReader::Impl::Transfer(std::span<RowTarget> targets) {
     RHIZOME_DCHECK(retired_ <= submitted_ && submitted_ <= planned_ &&
                    planned_ - retired_ <= flights_.size());
     if (queue_->in_flight() == 0)
-      return Status::IoError(fmt::format("array '{}': the I/O queue takes no reads", entry_.name));
+      return Status::IoError(
+          fmt::format("array '{}': the I/O queue takes no reads", ShownName(entry_.name)));
     RHIZOME_RETURN_IF_ERROR(ReapSome(targets, 1));
   }
   return Status::Ok();
@@ -295,7 +297,8 @@ Status RowReader::Impl::ReapSome(std::span<RowTarget> targets, std::size_t min_c
   for (ReadRequest* const request : done) {
     Flight& flight = flights_[static_cast<std::size_t>(request - requests_.data())];
     RHIZOME_DCHECK(!flight.done && flight.first_target < flight.end_target);
-    if (!request->status.ok()) return request->status.WithContext("array '" + entry_.name + "'");
+    if (!request->status.ok())
+      return request->status.WithContext("array '" + ShownName(entry_.name) + "'");
     RHIZOME_RETURN_IF_ERROR(Deliver(flight, request->buffer, targets));
     flight.file = nullptr;
     flight.done = true;
@@ -318,7 +321,7 @@ Status RowReader::Impl::Deliver(const Flight& flight, std::span<const std::byte>
         !RHIZOME_MUTANT("row is not checked")) {
       return Status::Corruption(fmt::format(
           "array '{}', row {}: bytes at offset {} of '{}' do not have the checksum of the sidecar",
-          entry_.name, row, OffsetOf(row),
+          ShownName(entry_.name), row, OffsetOf(row),
           (root_ / ChunkPath(entry_.name, flight.chunk, entry_.form)).string()));
     }
     std::memcpy(targets[i].out, from.data(), row_bytes_);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/chunk_lengths.h"
 #include "rhizome/storage/exceptions.h"
 
@@ -18,7 +19,8 @@ Status CheckSidecar(const ArrayEntry& array, const ChunkArray& sidecar) {
       sums.codec.kind == CodecKind::kRaw)
     return CheckChunkLengths(sidecar);
   return Status::Corruption(fmt::format("'{}': '{}' is not the sidecar of array '{}'",
-                                        sidecar.root().string(), sums.name, array.name));
+                                        sidecar.root().string(), ShownName(sums.name),
+                                        ShownName(array.name)));
 }
 
 }  // namespace

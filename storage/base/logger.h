@@ -6,10 +6,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "rhizome/storage/export.h"
+#include "rhizome/storage/variant.h"
 
 namespace RHIZOME_API rhizome {
 
@@ -26,7 +26,7 @@ std::string_view LogLevelName(LogLevel level);
 /// One named value of a line.
 struct LogField {
   std::string key;
-  std::variant<std::int64_t, double, std::string> value;
+  Variant<std::int64_t, double, std::string> value;
 };
 
 /// One event in a form that programs can read: `component` ("store", "graph", "catalogue") and

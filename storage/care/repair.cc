@@ -11,6 +11,7 @@
 
 #include "rhizome/storage/array_change.h"
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/byte_repair.h"
 #include "rhizome/storage/catalog.h"
 #include "rhizome/storage/catalog_repair.h"
@@ -801,8 +802,10 @@ Status Repair::FillHoles(SoundRows& rows) {
   RHIZOME_ASSIGN_OR_RETURN(const auto writer, ChunkArrayWriter::Create(fs_, Scratch(), entry));
   std::vector<std::byte> bytes;
   for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk) {
-    RHIZOME_RETURN_IF_ERROR(control_.Report(
-        {.phase = "fill holes", .done = chunk, .total = entry.chunk_count(), .detail = array}));
+    RHIZOME_RETURN_IF_ERROR(control_.Report({.phase = "fill holes",
+                                             .done = chunk,
+                                             .total = entry.chunk_count(),
+                                             .detail = ShownName(array)}));
     bytes.resize(std::min(entry.chunk_rows, entry.rows - chunk * entry.chunk_rows) *
                  entry.row_bytes());
     RHIZOME_RETURN_IF_ERROR(rows.ReadChunk(chunk, bytes));
@@ -838,7 +841,7 @@ Status Repair::TakeCareOfLostArrays() {
     const std::string which =
         chunks.empty() ? "its row checksums" : "rows " + DescribeRows(rows.lost());
     const bool fill = options_.fill_holes && !edges;
-    Lost(fmt::format("array '{}'", array),
+    Lost(fmt::format("array '{}'", ShownName(array)),
          fmt::format("{} lost; {}", which,
                      fill ? "they are zero now, and listed in lost_rows"
                           : "the array is dropped, its files are in quarantine (--fill-holes "

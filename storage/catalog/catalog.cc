@@ -14,7 +14,9 @@
 #include <cstdarg>
 #include <cstdio>
 #include <map>
+#include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <thread>
 
 #include "rhizome/storage/bytes.h"
@@ -362,6 +364,7 @@ class Catalog::Impl {
     RHIZOME_RETURN_IF_ERROR(CheckProcess());
     rocksdb::ReadOptions options;
     options.verify_checksums = true;
+    const std::shared_lock<std::shared_mutex> reading(replacing_);
     rocksdb::PinnableSlice value;
     const std::string key = RowKey(sequence, array_id, vertex);
     const rocksdb::Status status = db_->Get(options, families_[kDeltaFamily], key, &value);
@@ -425,10 +428,19 @@ class Catalog::Impl {
     return Translate(db_->Write({}, &batch), path_);
   }
 
+  /// A secondary (RocksDB 7.8) that comes to a table which a writer has removed already waits for
+  /// word that it is gone, and shows nothing newer until then. Where the next writer has begun
+  /// another MANIFEST meanwhile, which does not name that table, no such word comes. So a secondary
+  /// only follows as long as it shows all; else another one takes its place.
   Status CatchUp() {
     RHIZOME_RETURN_IF_ERROR(CheckProcess());
-    RHIZOME_RETURN_IF_ERROR(Translate(db_->TryCatchUpWithPrimary(), path_));
-    return CheckShowsLatest();
+    if (!shown_.name.empty() && db_->TryCatchUpWithPrimary().ok() && ShowsLatest())
+      return Status::Ok();
+    shown_ = {};
+    Impl fresh(fs_, path_, id_, options_);
+    RHIZOME_RETURN_IF_ERROR(Guarded([&] { return fresh.OpenBesideWriters(); }));
+    TakePlace(fresh);
+    return Status::Ok();
   }
 
   Status VerifyChecksums() {
@@ -526,12 +538,22 @@ class Catalog::Impl {
     return closed;
   }
 
+  /// Swaps the database with that of `fresh`.
+  void TakePlace(Impl& fresh) {
+    const std::unique_lock<std::shared_mutex> replacing(replacing_);
+    fault_.swap(fresh.fault_);
+    threads_.swap(fresh.threads_);
+    env_.swap(fresh.env_);
+    db_.swap(fresh.db_);
+    families_.swap(fresh.families_);
+    std::swap(shown_, fresh.shown_);
+  }
+
   /// Moves to the current state of the catalogue. A secondary that could not show the tables of one
   /// MANIFEST, because a writer had removed some, would end the process in an assertion of RocksDB
   /// 7.8 (BaseReferencedVersionBuilder) when it follows to the next. So it is opened anew until it
   /// has shown one MANIFEST.
   Status ShowMore() {
-    if (!shown_.name.empty()) return Translate(db_->TryCatchUpWithPrimary(), path_);
     RHIZOME_RETURN_IF_ERROR(Translate(CloseDatabase(), path_));
     return OpenSecondary();
   }
@@ -593,6 +615,22 @@ class Catalog::Impl {
     }
     return Status::IoError(
         fmt::format("catalogue '{}': its MANIFEST never stays the same", path_.string()));
+  }
+
+  /// One look at whether all tables that the MANIFEST names are shown; false also where it cannot
+  /// be told.
+  bool ShowsLatest() {
+    if (RHIZOME_MUTANT("an earlier catalogue is shown")) return true;
+    ManifestState now;
+    std::string bytes;
+    if (!LookAtManifest(now).ok()) return false;
+    if (now == shown_) return true;
+    const std::string path = (path_ / now.name).string();
+    if (!rocksdb::ReadFileToString(env_.get(), path, &bytes).ok()) return false;
+    const auto missing = MissingTables(std::as_bytes(std::span(bytes)));
+    if (!missing || !missing->empty()) return false;
+    shown_ = now;
+    return true;
   }
 
   rocksdb::Status LookAtManifest(ManifestState& state) {
@@ -669,14 +707,15 @@ class Catalog::Impl {
   const StoreId id_;
   const CatalogOptions options_;
   const OwnerProcess process_;
-  const std::shared_ptr<CatalogFault> fault_ = std::make_shared<CatalogFault>();
+  std::shared_ptr<CatalogFault> fault_ = std::make_shared<CatalogFault>();
   bool writable_ = false;
   ManifestState shown_;  // the MANIFEST of which a reader shows all tables
   Mutex writes_;         // orders writes, since each asks for RocksDB's last change after it
   std::uint64_t synced_change_ RHIZOME_GUARDED_BY(writes_) =
       0;                                 // the last durable change since the catalogue was opened
   std::optional<LibraryThreads> timer_;  // RocksDB has a timer thread while a writer is open
-  const std::shared_ptr<CatalogThreads> threads_ = std::make_shared<CatalogThreads>();
+  std::shared_mutex replacing_;  // exclusive while TakePlace changes what rows are read from
+  std::shared_ptr<CatalogThreads> threads_ = std::make_shared<CatalogThreads>();
   std::unique_ptr<rocksdb::Env> env_;
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;

@@ -32,9 +32,7 @@ std::string ListArrays(const Manifest& manifest) {
   std::string names;
   for (const ArrayEntry& array : manifest.arrays) {
     if (IsSidecar(array.name)) continue;
-    const auto version = SplitVersion(array.name);
-    names += names.empty() ? "" : ", ";
-    names += version ? fmt::format("{}@{}", version->first, version->second) : array.name;
+    names += (names.empty() ? "" : ", ") + ShownName(array.name);
   }
   return names.empty() ? "none" : names;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/array_versions.h"
 #include "rhizome/storage/catalog.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/job_folder.h"
@@ -610,7 +611,7 @@ Result<std::unique_ptr<ChunkArray>> Store::OpenArray(std::string_view name) cons
   std::string names;
   for (const ArrayEntry& array : manifest->arrays) {
     if (array.name.ends_with(kSidecarSuffix)) continue;
-    names += (names.empty() ? "" : ", ") + array.name;
+    names += (names.empty() ? "" : ", ") + ShownName(array.name);
   }
   return Fail(Status::NotFound(fmt::format("no array '{}' in '{}'; there are: {}", name,
                                            path_.string(), names.empty() ? "none" : names)));

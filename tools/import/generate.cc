@@ -265,13 +265,19 @@ Result<PendingArray> WriteGraphFeatures(const Path& path, const GenerateOptions&
   return WriteFeatures(path, generator.vertices(), options.dim, options.seed, control, mean_of);
 }
 
-}  // namespace
+/// The files of a graph below `out` that are not there.
+std::vector<Path> MissingFiles(FileSystem& fs, const Path& out) {
+  std::vector<Path> missing;
+  for (const char* name : {"edges.npy", "nodes.tsv", "features.npy"}) {
+    const auto info = fs.Stat(out / name);
+    if (!info && info.error().code() == StatusCode::kNotFound) missing.push_back(out / name);
+  }
+  return missing;
+}
 
-Result<std::vector<GeneratedFile>> GenerateGraph(FileSystem& fs, const Path& out,
-                                                 const GenerateOptions& options,
-                                                 const JobControl& control) {
-  RHIZOME_RETURN_IF_ERROR(CheckOptions(options));
-  RHIZOME_RETURN_IF_ERROR(CheckFolderOutside(fs, out));
+Result<std::vector<GeneratedFile>> WriteGraph(FileSystem& fs, const Path& out,
+                                              const GenerateOptions& options,
+                                              const JobControl& control) {
   RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, out));
   const Generator generator(options);
   const Path edges_path = out / "edges.npy";
@@ -297,6 +303,23 @@ Result<std::vector<GeneratedFile>> GenerateGraph(FileSystem& fs, const Path& out
     files.push_back(features->file);
   }
   return files;
+}
+
+}  // namespace
+
+Result<std::vector<GeneratedFile>> GenerateGraph(FileSystem& fs, const Path& out,
+                                                 const GenerateOptions& options,
+                                                 const JobControl& control) {
+  RHIZOME_RETURN_IF_ERROR(CheckOptions(options));
+  RHIZOME_RETURN_IF_ERROR(CheckFolderOutside(fs, out));
+  const std::vector<Path> folders = MissingFolders(fs, out);
+  const std::vector<Path> files = MissingFiles(fs, out);
+  auto written = WriteGraph(fs, out, options, control);
+  if (written) return written;
+  // A disk may turn out to be full when the first file is there already.
+  for (const Path& file : files) static_cast<void>(fs.RemoveFile(file));
+  RemoveEmptyFolders(fs, folders);
+  return written;
 }
 
 Result<GeneratedFile> GenerateFeatures(const Path& out, std::uint64_t rows, std::uint64_t dim,

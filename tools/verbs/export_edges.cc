@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <iterator>
+#include <span>
 
 #include "id_text.h"
+#include "rhizome/index/adjacency.h"
 #include "rhizome/index/graph_scan.h"
+#include "rhizome/storage/array_rules.h"
 #include "text_output.h"
 
 namespace rhizome {
@@ -14,7 +18,88 @@ namespace {
 // Edges are looked at for cancellation this often.
 constexpr std::uint64_t kReportEdges = 65536;
 
+/// The edges of one partition of a generation, by edge id.
+class EdgesById {
+ public:
+  EdgesById(const GraphSnapshot& graph, const Adjacency& partition)
+      : graph_(graph),
+        partition_(partition),
+        direction_(partition.has(Direction::kOut) ? Direction::kOut : Direction::kIn) {}
+
+  /// Calls visit(source, target, type) for each edge of the next vertex. False: there is none.
+  template <typename Visit>
+  Result<bool> Next(Visit visit) {
+    if (local_ == partition_.vertex_count()) return false;
+    RHIZOME_ASSIGN_OR_RETURN(const auto list, partition_.FetchList(local_, direction_, scratch_));
+    RHIZOME_ASSIGN_OR_RETURN(const VertexId owner, graph_.VertexAt(partition_.RowOf(local_)));
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      RHIZOME_ASSIGN_OR_RETURN(const VertexId other, graph_.VertexAt(partition_.RowOf(list[i])));
+      const bool out = direction_ == Direction::kOut;
+      RHIZOME_RETURN_IF_ERROR(visit(out ? owner : other, out ? other : owner,
+                                    partition_.TypeOfEntry(local_, direction_, i)));
+    }
+    ++local_;
+    return true;
+  }
+
+ private:
+  const GraphSnapshot& graph_;
+  const Adjacency& partition_;
+  const Direction direction_;
+  LocalId local_ = 0;
+  std::vector<LocalId> scratch_;
+};
+
+/// The 3 of "edge_p0003". Errors: kInvalidArgument, no such partition.
+Result<std::uint32_t> PartitionOf(const GraphSnapshot& graph, const ArrayEntry& entry) {
+  const std::string_view dimension = FirstDimension(entry);
+  const std::string_view digits = dimension.substr(dimension.find_last_of('p') + 1);
+  std::uint32_t partition = 0;
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), partition);
+  if (error == std::errc() && partition < graph.partition_count()) return partition;
+  return Fail(Status::InvalidArgument(
+      fmt::format("'{}' is an array of '{}', which is no partition", entry.name, dimension)));
+}
+
 }  // namespace
+
+Result<WrittenFile> WriteEdgesOfRows(const GraphSnapshot& graph, const ArrayEntry& entry,
+                                     const Path& path, const JobControl& control) {
+  constexpr std::size_t kPieceBytes = 1 << 20;
+  RHIZOME_ASSIGN_OR_RETURN(const std::uint32_t partition, PartitionOf(graph, entry));
+  if (graph.partition(partition).edge_count() != entry.rows)
+    return Fail(
+        Status::Corruption(fmt::format("array '{}' has {} rows for {} edges", entry.name,
+                                       entry.rows, graph.partition(partition).edge_count())));
+  const TableForm form = TableFormOf(path);
+  const std::vector<std::string> types = graph.edge_types();
+  RHIZOME_ASSIGN_OR_RETURN(OutputFile out, OutputFile::Create(path));
+  WrittenFile written{std::move(out), 0};
+  std::string piece;
+  const auto flush = [&]() -> Status {
+    RHIZOME_RETURN_IF_ERROR(
+        control.Report({.phase = "writing ids", .done = written.rows, .total = entry.rows}));
+    RHIZOME_RETURN_IF_ERROR(written.file.Append(std::as_bytes(std::span(piece))));
+    piece.clear();
+    return Status::Ok();
+  };
+  const auto write = [&](VertexId src, VertexId dst, TypeId type) -> Status {
+    RHIZOME_RETURN_IF_ERROR(AppendIdField(*graph.ExternalIdOf(src), form, piece));
+    piece += SeparatorOf(form);
+    RHIZOME_RETURN_IF_ERROR(AppendIdField(*graph.ExternalIdOf(dst), form, piece));
+    if (types.size() > 1) piece += SeparatorOf(form) + types[type];
+    piece += '\n';
+    ++written.rows;
+    return piece.size() < kPieceBytes ? Status::Ok() : flush();
+  };
+  EdgesById edges(graph, graph.partition(partition));
+  for (bool more = true; more;) {
+    RHIZOME_ASSIGN_OR_RETURN(more, edges.Next(write));
+  }
+  RHIZOME_RETURN_IF_ERROR(flush());
+  return written;
+}
 
 Result<Json> ExportEdges(const GraphSnapshot& graph, const std::string& out,
                          const JobControl& control) {

@@ -5,6 +5,8 @@
 #include "rhizome/index/array_add.h"
 #include "rhizome/storage/array_change.h"
 #include "rhizome/storage/array_facts.h"
+#include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/array_versions.h"
 #include "text.h"
 #include "verbs.h"
 #include "vertex_array.h"
@@ -190,8 +192,7 @@ std::string_view OtherRows(const ArrayEntry& array) {
 Answer AddedAnswer(const std::string& store, const AddArrayReport& report) {
   const auto version = SplitVersion(report.array.name);
   return {{{"store", store},
-           {"array",
-            version ? fmt::format("{}@{}", version->first, version->second) : report.array.name},
+           {"array", ShownName(report.array.name)},
            {"stored", report.array.name},
            {"version", version ? Json(version->second) : Json(nullptr)},
            {"rows", report.array.rows},

@@ -78,12 +78,6 @@ Result<std::string> FbinHeader(std::uint64_t rows, std::uint64_t dim) {
   return header;
 }
 
-/// A file with so many rows, or ids, that is not there until it is committed.
-struct WrittenFile {
-  OutputFile file;
-  std::uint64_t rows = 0;
-};
-
 Result<WrittenFile> WriteRows(const OpenedGraph& opened, const ChunkArray& array,
                               const ExportFlags& flags, ExportFormat format,
                               const JobControl& control) {
@@ -141,25 +135,28 @@ Result<WrittenFile> WriteIds(const GraphSnapshot& graph, const Path& path,
   return WrittenFile{std::move(out), live.count()};
 }
 
-/// Rows, and for vertices their ids, both written before the first is there. The ids of an earlier
-/// export go first: if this one is cut off, rows may lack their ids, but never stand beside others.
+/// Rows, and the ids of their vertices or edges, both written before the first is there. The ids of
+/// an earlier export go first: if this one is cut off, rows may lack their ids, but never stand
+/// beside others.
 Result<std::uint64_t> WriteBoth(const OpenedGraph& opened, const ChunkArray& array,
                                 const ExportFlags& flags, ExportFormat format, const Path& ids_path,
                                 const JobControl& control) {
-  std::optional<WrittenFile> ids;
-  if (!IsOfEdges(array.entry())) {
-    RHIZOME_ASSIGN_OR_RETURN(WrittenFile written, WriteIds(*opened.graph, ids_path, control));
-    ids.emplace(std::move(written));
-  }
+  RHIZOME_ASSIGN_OR_RETURN(WrittenFile ids,
+                           IsOfEdges(array.entry())
+                               ? WriteEdgesOfRows(*opened.graph, array.entry(), ids_path, control)
+                               : WriteIds(*opened.graph, ids_path, control));
   RHIZOME_ASSIGN_OR_RETURN(WrittenFile rows, WriteRows(opened, array, flags, format, control));
-  if (ids) {
-    RHIZOME_CHECK(ids->rows == rows.rows);
-    const Status gone = FileSystem::Posix().RemoveFile(ids_path);
-    if (!gone.ok() && gone.code() != StatusCode::kNotFound) return Fail(gone);
-  }
-  RHIZOME_RETURN_IF_ERROR(rows.file.Commit());
-  if (ids) RHIZOME_RETURN_IF_ERROR(ids->file.Commit());
-  return rows.rows;
+  RHIZOME_CHECK(ids.rows == rows.rows);
+  const Status gone = FileSystem::Posix().RemoveFile(ids_path);
+  if (!gone.ok() && gone.code() != StatusCode::kNotFound) return Fail(gone);
+  const auto before = FileSystem::Posix().Stat(flags.out);
+  Status committed = rows.file.Commit();
+  if (committed.ok()) committed = ids.file.Commit();
+  if (committed.ok()) return rows.rows;
+  // A full disk may be noticed as late as here.
+  if (!before && before.error().code() == StatusCode::kNotFound)
+    static_cast<void>(FileSystem::Posix().RemoveFile(flags.out));
+  return Fail(committed);
 }
 
 std::string DescribeExport(const Json& f) {
@@ -217,8 +214,8 @@ Result<Answer> RunExport(const ExportFlags& flags, Session& session) {
                    {"rows", rows},
                    {"dim", entry.dim},
                    {"dtype", DataTypeName(fbin ? DataType::kFloat32 : entry.dtype)}});
-  if (!of_edges)
-    files.push_back({{"path", ids.string()}, {"rows", rows}, {"dim", 1}, {"dtype", "text"}});
+  const std::uint64_t id_columns = !of_edges ? 1 : opened.graph->edge_types().size() > 1 ? 3 : 2;
+  files.push_back({{"path", ids.string()}, {"rows", rows}, {"dim", id_columns}, {"dtype", "text"}});
   Json fields = {{"files", std::move(files)}, {"seconds", seconds}};
   RHIZOME_RETURN_IF_ERROR(TellStale(session, *opened.graph, entry, fields));
   return Answer{std::move(fields), DescribeExport, {}};
@@ -231,14 +228,15 @@ void AddExportVerb(CLI::App& root, Session& session) {
   CLI::App* verb = AddVerb(
       root, session, "export",
       "Write an array in vertex-id order, without deleted vertices, and the external ids beside "
-      "it; an edge attribute in the order of the edge ids; or all edges",
+      "it; an edge attribute in the order of the edge ids, and its edges beside it; or all edges",
       "rhizome export demo.rz --array embedding --out embedding.npy", flags, RunExport);
   verb->add_option("STORE", flags->store, "The store's folder")->required();
   verb->add_option("--array", flags->array, "The array")->type_name("NAME");
   verb->add_flag("--edges", flags->edges,
                  "All edges as TSV or CSV, as ingest reads them: src, dst, type, weight");
   verb->add_option("--out", flags->out,
-                   "NumPy, or rows for vector search (float32); ids go to F.ids.tsv. Of edges TSV, "
+                   "NumPy, or rows for vector search (float32); ids (of an edge attribute, source, "
+                   "target and type of each row) go to F.ids.tsv. Of edges TSV, "
                    "or CSV, which quotes what has commas or line breaks; - for standard output")
       ->required()
       ->type_name("F.npy|F.fbin|F.tsv|F.csv");

@@ -16,11 +16,6 @@ Status CheckVertexArray(const ArrayEntry& entry) {
                   ShownName(entry.name)));
 }
 
-std::string ShownName(std::string_view stored) {
-  const auto version = SplitVersion(stored);
-  return version ? fmt::format("{}@{}", version->first, version->second) : std::string(stored);
-}
-
 std::string LostRowsOf(const ArrayEntry& entry) {
   for (const auto& [key, value] : entry.attributes)
     if (key == kLostRowsAttribute) return value;
@@ -53,7 +48,7 @@ Status TellStale(const Session& session, const GraphSnapshot& graph, const Array
   std::string what;
   if (staleness.marked_rows != 0)
     what = fmt::format("{} stale, as {} says", Plural(staleness.marked_rows, "row"),
-                       StaleName(entry.name));
+                       ShownName(StaleName(entry.name)));
   if (staleness.written_since)
     what +=
         std::string(what.empty() ? "" : "; ") + "the graph was written to since it was computed";

@@ -11,9 +11,6 @@ Status CheckVertexArray(const ArrayEntry& entry);
 /// Where `export` writes the ids of the rows in `rows`, one a line: F.ids.tsv beside F.npy.
 inline Path IdsBeside(Path rows) { return rows.replace_extension(".ids.tsv"); }
 
-/// As users write it: emb@2 for what is stored as emb.v2.
-std::string ShownName(std::string_view stored);
-
 /// Which rows a repair could not save (--fill-holes); empty: none.
 std::string LostRowsOf(const ArrayEntry& entry);
 

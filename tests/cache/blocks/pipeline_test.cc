@@ -351,9 +351,9 @@ TEST_F(PipelineTest, ChunksComeOnceEachWithTheirRowsUnderEveryPolicy) {
       EXPECT_GE(stats.hits + stats.reads, trace.keys.size());
       EXPECT_EQ(policy == PolicyKind::kNone, stats.hits == 0);
       const auto replayed =
-          MakePolicy({.kind = policy, .frame_count = 2, .key_count = 4, .cost = {}},
-                     ChunkReader::PolicySteps(trace, options));
-      EXPECT_EQ(stats.reads, Replay(*replayed, ChunkReader::PolicySteps(trace, options)).reads());
+          *MakePolicy({.kind = policy, .frame_count = 2, .key_count = 4, .cost = {}},
+                      ChunkReader::PolicySteps(trace, options));
+      EXPECT_EQ(stats.reads, Replay(*replayed, ChunkReader::PolicySteps(trace, options))->reads());
     }
   }
 }

@@ -82,11 +82,11 @@ TEST(PassCostTest, CachesReadWhatSimulationsRead) {
     const auto frames = static_cast<std::uint32_t>(1 + random() % (chunks + 3));
     const Trace arriving = InArrivalOrder(blocks);
     const auto reads = [&](PolicyKind policy) {
-      return CountReads(arriving, chunks, policy, frames);
+      return *CountReads(arriving, chunks, policy, frames);
     };
     EXPECT_EQ(reads(PolicyKind::kFifo), BruteForceReads(blocks, frames, false, false));
     EXPECT_EQ(reads(PolicyKind::kLru), BruteForceReads(blocks, frames, true, false));
-    EXPECT_EQ(CountReads(blocks, chunks, PolicyKind::kFifo, frames),
+    EXPECT_EQ(*CountReads(blocks, chunks, PolicyKind::kFifo, frames),
               BruteForceReads(blocks, frames, false, true));
     EXPECT_LE(reads(PolicyKind::kBelady), reads(PolicyKind::kFifo));
     EXPECT_LE(reads(PolicyKind::kBelady), reads(PolicyKind::kLru));
@@ -95,7 +95,7 @@ TEST(PassCostTest, CachesReadWhatSimulationsRead) {
       const std::set<CacheKey> distinct(blocks.keys.begin(), blocks.keys.end());
       EXPECT_EQ(reads(PolicyKind::kBelady), distinct.size());
     }
-    EXPECT_EQ(CountReads(arriving, chunks, PolicyKind::kBelady, 0), blocks.keys.size());
+    EXPECT_EQ(*CountReads(arriving, chunks, PolicyKind::kBelady, 0), blocks.keys.size());
   }
 }
 
@@ -106,7 +106,7 @@ TEST(PassCostTest, WhatIsChosenIsTheLeastAndNeverWorseThanNaturalOrder) {
     ChooseOptions options;
     options.shape = {.block_rows = 1 + random() % 30, .chunk_rows = 1 + random() % 20};
     options.cache_chunks = random() % 8;
-    const LayoutChoice choice = ChooseLayout(lists, options);
+    const LayoutChoice choice = *ChooseLayout(lists, options);
     ASSERT_EQ(choice.costs.size(), options.candidates.size());
     EXPECT_EQ(choice.blocks, ChunksOf(lists.targets.size(), options.shape.block_rows));
     for (const LayoutCost& cost : choice.costs) {

@@ -27,14 +27,14 @@ Trace Spread(const Trace& trace) {
 }
 
 double SecondsOf(Policy& policy, const Trace& trace, const ReadCost& cost) {
-  return ReplayReads(policy, trace, kRowBytes, cost).seconds;
+  return ReplayReads(policy, trace, kRowBytes, cost)->seconds;
 }
 
 TEST(CostScheduleTest, ARowThatStandsAloneIsKeptBeforeOneAmongOthers) {
   std::vector<std::vector<CacheKey>> steps;
   for (int s = 0; s < 5; ++s) steps.push_back({500, 0, 1, 2, 3, 4, 5, 6, 7});
   const Trace trace = MakeTrace(steps);
-  auto policy = MakeCostSchedule(trace, 1, 501, kRowBytes, TwentyRowsAGap());
+  auto policy = *MakeCostSchedule(trace, 1, 501, kRowBytes, TwentyRowsAGap());
   FrameSimulator frames(1);
   EXPECT_EQ(frames.Play(*policy, trace).hits, 5u);
   EXPECT_EQ(frames.Resident(), (std::set<CacheKey>{500}));
@@ -42,9 +42,9 @@ TEST(CostScheduleTest, ARowThatStandsAloneIsKeptBeforeOneAmongOthers) {
 
 TEST(CostScheduleTest, AnEmptyTraceAndAPoolWithoutFramesAreFine) {
   const Trace none;
-  EXPECT_EQ(SecondsOf(*MakeCostSchedule(none, 2, 10, kRowBytes, ReadCost()), none, ReadCost()), 0);
+  EXPECT_EQ(SecondsOf(**MakeCostSchedule(none, 2, 10, kRowBytes, ReadCost()), none, ReadCost()), 0);
   const Trace trace = MakeTrace({{}, {1}, {}, {1, 0}, {}});
-  auto policy = MakeCostSchedule(trace, 0, 2, kRowBytes, ReadCost());
+  auto policy = *MakeCostSchedule(trace, 0, 2, kRowBytes, ReadCost());
   EXPECT_EQ(FrameSimulator(0).Play(*policy, trace).reads(), 3u);
 }
 
@@ -56,11 +56,11 @@ TEST(CostScheduleTest, NeverTakesLongerThanBelady) {
     const auto frame_count = static_cast<std::uint32_t>(random() % (key_count / 2 + 2));
     const Trace trace = RandomTrace(random, 1 + random() % 40, key_count, 1 + random() % 100);
     const auto make = [&] {
-      return MakeCostSchedule(trace, frame_count, key_count, kRowBytes, cost);
+      return *MakeCostSchedule(trace, frame_count, key_count, kRowBytes, cost);
     };
     // Every plan of it can be carried out.
     FrameSimulator(frame_count).Play(*make(), trace);
-    auto belady = MakeBeladySchedule(trace, frame_count, key_count);
+    auto belady = *MakeBeladySchedule(trace, frame_count, key_count);
     ASSERT_LE(SecondsOf(*make(), trace, cost), SecondsOf(*belady, trace, cost) * (1 + 1e-9))
         << "round " << round;
   }
@@ -74,9 +74,9 @@ TEST(CostScheduleTest, SaysWhichFramesAreDoneAndHowManyAreNeeded) {
     const Trace trace = RandomTrace(random, 1 + random() % 12, key_count, 1 + random() % 30);
     SCOPED_TRACE(round);
     testing::ExpectDoneFramesAreKnown(
-        *MakeCostSchedule(trace, frame_count, key_count, kRowBytes, TwentyRowsAGap()), trace,
+        **MakeCostSchedule(trace, frame_count, key_count, kRowBytes, TwentyRowsAGap()), trace,
         frame_count);
-    testing::ExpectDoneFramesAreKnown(*MakeBeladySchedule(trace, frame_count, key_count), trace,
+    testing::ExpectDoneFramesAreKnown(**MakeBeladySchedule(trace, frame_count, key_count), trace,
                                       frame_count);
   }
 }
@@ -88,9 +88,10 @@ TEST(CostScheduleTest, ReadsAsFewRowsAsBeladyWhereEveryRowStandsAlone) {
     const auto frame_count = static_cast<std::uint32_t>(random() % (key_count + 5));
     const Trace trace =
         Spread(RandomTrace(random, 1 + random() % 40, key_count, 1 + random() % 30));
-    auto cost = MakeCostSchedule(trace, frame_count, key_count * 1000, kRowBytes, TwentyRowsAGap());
-    auto belady = MakeBeladySchedule(trace, frame_count, key_count * 1000);
-    ASSERT_EQ(Replay(*cost, trace).reads(), Replay(*belady, trace).reads()) << "round " << round;
+    auto cost =
+        *MakeCostSchedule(trace, frame_count, key_count * 1000, kRowBytes, TwentyRowsAGap());
+    auto belady = *MakeBeladySchedule(trace, frame_count, key_count * 1000);
+    ASSERT_EQ(Replay(*cost, trace)->reads(), Replay(*belady, trace)->reads()) << "round " << round;
   }
 }
 
@@ -107,9 +108,9 @@ TEST(CostScheduleTest, TakesLessTimeThanBeladyWhereRowsAreDense) {
     trace.AddStep(step);
   }
   const ReadCost cost = TwentyRowsAGap();
-  const double belady = SecondsOf(*MakeBeladySchedule(trace, 300, 40'000), trace, cost);
+  const double belady = SecondsOf(**MakeBeladySchedule(trace, 300, 40'000), trace, cost);
   const double ours =
-      SecondsOf(*MakeCostSchedule(trace, 300, 40'000, kRowBytes, cost), trace, cost);
+      SecondsOf(**MakeCostSchedule(trace, 300, 40'000, kRowBytes, cost), trace, cost);
   EXPECT_LT(ours, 0.9 * belady);
 }
 

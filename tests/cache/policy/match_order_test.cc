@@ -43,11 +43,11 @@ std::vector<std::uint32_t> NaiveOrder(const Trace& trace, std::size_t window) {
 TEST(MatchOrderTest, TheNextStepIsTheOneThatSharesMost) {
   const Trace trace = MakeTrace({{0, 1, 2}, {3, 4, 5}, {4, 5, 6}, {1, 2, 3}});
   // 3 shares two with 0; then 1 shares one with 3; then 2.
-  EXPECT_EQ(MatchOrder(trace, 7), (std::vector<std::uint32_t>{0, 3, 1, 2}));
+  EXPECT_EQ(*MatchOrder(trace, 7), (std::vector<std::uint32_t>{0, 3, 1, 2}));
   // The second window starts with what fits the end of the first.
-  EXPECT_EQ(MatchOrder(trace, 7, 2), (std::vector<std::uint32_t>{0, 1, 2, 3}));
+  EXPECT_EQ(*MatchOrder(trace, 7, 2), (std::vector<std::uint32_t>{0, 1, 2, 3}));
   const Trace turned = MakeTrace({{0, 1, 2}, {3, 4, 5}, {1, 2, 3}, {4, 5, 6}});
-  EXPECT_EQ(MatchOrder(turned, 7, 2), (std::vector<std::uint32_t>{0, 1, 3, 2}));
+  EXPECT_EQ(*MatchOrder(turned, 7, 2), (std::vector<std::uint32_t>{0, 1, 3, 2}));
 }
 
 TEST(MatchOrderTest, EqualsChosenBySearchOnRandomTraces) {
@@ -56,7 +56,7 @@ TEST(MatchOrderTest, EqualsChosenBySearchOnRandomTraces) {
     const std::uint64_t key_count = 1 + random() % 150;
     const Trace trace = RandomTrace(random, random() % 20, key_count, 1 + random() % 30);
     const std::size_t window = 1 + random() % 25;
-    ASSERT_EQ(MatchOrder(trace, key_count, window), NaiveOrder(trace, window));
+    ASSERT_EQ(*MatchOrder(trace, key_count, window), NaiveOrder(trace, window));
   }
 }
 
@@ -65,7 +65,7 @@ TEST(MatchOrderTest, EveryStepStaysInItsWindowAndKeepsItsKeys) {
   for (int round = 0; round < 100; ++round) {
     const Trace trace = RandomTrace(random, 30, 100, 20);
     const std::size_t window = 1 + random() % 12;
-    const std::vector<std::uint32_t> order = MatchOrder(trace, 100, window);
+    const std::vector<std::uint32_t> order = *MatchOrder(trace, 100, window);
     ASSERT_EQ(order.size(), trace.steps());
     std::vector<bool> seen(order.size(), false);
     for (std::size_t i = 0; i < order.size(); ++i) {
@@ -73,7 +73,7 @@ TEST(MatchOrderTest, EveryStepStaysInItsWindowAndKeepsItsKeys) {
       seen[order[i]] = true;
     }
     EXPECT_EQ(std::count(seen.begin(), seen.end(), false), 0);
-    const Trace reordered = Reordered(trace, order);
+    const Trace reordered = *Reordered(trace, order);
     ASSERT_EQ(reordered.steps(), trace.steps());
     for (std::size_t i = 0; i < order.size(); ++i) {
       EXPECT_TRUE(std::ranges::equal(reordered.step(i), trace.step(order[i])));
@@ -84,10 +84,10 @@ TEST(MatchOrderTest, EveryStepStaysInItsWindowAndKeepsItsKeys) {
 TEST(MatchOrderTest, WithoutAWindowOrStepsNothingChanges) {
   const Trace trace = MakeTrace({{0}, {1}, {0}});
   const std::vector<std::uint32_t> as_it_was = {0, 1, 2};
-  EXPECT_EQ(MatchOrder(trace, 2, 0), as_it_was);
-  EXPECT_EQ(MatchOrder(trace, 2, 1), as_it_was);
-  EXPECT_EQ(MatchOrder(trace, 2, 100), (std::vector<std::uint32_t>{0, 2, 1}));
-  EXPECT_TRUE(MatchOrder(Trace{}, 0).empty());
+  EXPECT_EQ(*MatchOrder(trace, 2, 0), as_it_was);
+  EXPECT_EQ(*MatchOrder(trace, 2, 1), as_it_was);
+  EXPECT_EQ(*MatchOrder(trace, 2, 100), (std::vector<std::uint32_t>{0, 2, 1}));
+  EXPECT_TRUE(MatchOrder(Trace{}, 0)->empty());
 }
 
 TEST(MatchOrderTest, MatchReadsLessWhereGroupsAlternate) {
@@ -97,9 +97,15 @@ TEST(MatchOrderTest, MatchReadsLessWhereGroupsAlternate) {
     const CacheKey first = s % 2 * 10;
     trace.AddStep(std::vector<CacheKey>{first, first + 1, first + 2});
   }
-  const auto reads = [](const Trace& of) { return Replay(*MakeMatchPolicy(3, 20), of).reads(); };
+  const auto reads = [](const Trace& of) { return Replay(*MakeMatchPolicy(3, 20), of)->reads(); };
   EXPECT_EQ(reads(trace), 24u);
-  EXPECT_EQ(reads(Reordered(trace, MatchOrder(trace, 20))), 6u);
+  EXPECT_EQ(reads(*Reordered(trace, *MatchOrder(trace, 20))), 6u);
+}
+
+TEST(MatchOrderTest, RefusesKeysAndStepsThatThereAreNot) {
+  const Trace trace = MakeTrace({{0, 5}, {1}});
+  EXPECT_STATUS(MatchOrder(trace, 5), kInvalidArgument);
+  EXPECT_STATUS(Reordered(trace, std::vector<std::uint32_t>{0, 2}), kInvalidArgument);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ TEST(PolicyTest, NamesParseBackAndUnknownOnesDoNot) {
   for (const PolicyKind kind : AllPolicies()) {
     EXPECT_EQ(ParsePolicy(PolicyName(kind)), kind);
     EXPECT_TRUE(names.insert(PolicyName(kind)).second);
-    EXPECT_NE(MakePolicy({.kind = kind, .frame_count = 2, .key_count = 3}, Trace{}), nullptr);
+    EXPECT_NE(*MakePolicy({.kind = kind, .frame_count = 2, .key_count = 3}, Trace{}), nullptr);
   }
   EXPECT_EQ(names.size(), 9U);
   EXPECT_EQ(ParsePolicy("lru"), PolicyKind::kLru);
@@ -54,11 +54,11 @@ TEST(PolicyTest, FifoIgnoresUse) {
 TEST(PolicyTest, AStepIsJudgedAgainstThePoolAsItWas) {
   for (const auto& policy : {MakeLruPolicy(2, 4), MakeFifoPolicy(2, 4)}) {
     StepPlan plan;
-    policy->Step(std::vector<CacheKey>{0, 1}, plan);
+    ASSERT_OK(policy->Step(std::vector<CacheKey>{0, 1}, plan));
     ASSERT_EQ(plan.inserts.size(), 2u);
     const FrameId frame_of_0 = plan.inserts[0].frame;
     // 2 is inserted before 0 is reached; 0 is a hit all the same.
-    policy->Step(std::vector<CacheKey>{2, 0}, plan);
+    ASSERT_OK(policy->Step(std::vector<CacheKey>{2, 0}, plan));
     EXPECT_EQ(plan.hits, (std::vector<StepPlan::Place>{{1, frame_of_0}}));
     EXPECT_EQ(plan.misses, (std::vector<std::uint32_t>{0}));
     ASSERT_EQ(plan.inserts.size(), 1u);
@@ -77,7 +77,7 @@ TEST(PolicyTest, OfAStepLargerThanThePoolTheLastKeysStay) {
 
 TEST(PolicyTest, StaticKeepsTheFirstOfItsRankingAndPaysForThem) {
   const std::vector<CacheKey> ranking = {3, 3, 1, 0};
-  auto policy = MakeStaticPolicy(2, 5, ranking);
+  auto policy = *MakeStaticPolicy(2, 5, ranking);
   const Trace trace = MakeTrace({{0, 1}, {3}, {1, 2}, {4}});
   FrameSimulator frames(2);
   const ReplayCounts counts = frames.Play(*policy, trace);
@@ -99,12 +99,12 @@ TEST(PolicyTest, NoneReadsEverything) {
 
 TEST(PolicyTest, APoolWithoutFramesReadsEverything) {
   const Trace trace = MakeTrace({{0, 1}, {0}, {1, 0}});
-  const std::vector<CacheKey> ranking = RankByUse(trace, 2);
+  const std::vector<CacheKey> ranking = *RankByUse(trace, 2);
   std::vector<std::unique_ptr<Policy>> policies;
   policies.push_back(MakeLruPolicy(0, 2));
   policies.push_back(MakeFifoPolicy(0, 2));
-  policies.push_back(MakeStaticPolicy(0, 2, ranking));
-  policies.push_back(MakeBeladySchedule(trace, 0, 2));
+  policies.push_back(*MakeStaticPolicy(0, 2, ranking));
+  policies.push_back(*MakeBeladySchedule(trace, 0, 2));
   for (const auto& policy : policies) {
     const ReplayCounts counts = FrameSimulator(0).Play(*policy, trace);
     EXPECT_EQ(counts.reads(), 5u);
@@ -114,9 +114,9 @@ TEST(PolicyTest, APoolWithoutFramesReadsEverything) {
 
 TEST(PolicyTest, RankByUseOrdersByCountThenKey) {
   const Trace trace = MakeTrace({{4, 1, 2}, {2, 1}, {2, 5}});
-  EXPECT_EQ(RankByUse(trace, 7), (std::vector<CacheKey>{2, 1, 4, 5}));
-  EXPECT_TRUE(RankByUse(Trace{}, 7).empty());
-  EXPECT_TRUE(RankByUse(Trace{}, 0).empty());
+  EXPECT_EQ(*RankByUse(trace, 7), (std::vector<CacheKey>{2, 1, 4, 5}));
+  EXPECT_TRUE(RankByUse(Trace{}, 7)->empty());
+  EXPECT_TRUE(RankByUse(Trace{}, 0)->empty());
 }
 
 /// What LRU and FIFO keep, said as simply as possible: a queue of keys, oldest first, through which
@@ -304,7 +304,7 @@ TEST(PolicyTest, MatchServesExactlyWhatTheStepBeforeAskedFor) {
     StepPlan plan;
     for (std::size_t s = 0; s < trace.steps(); ++s) {
       const std::span<const CacheKey> keys = trace.step(s);
-      policy->Step(keys, plan);
+      ASSERT_OK(policy->Step(keys, plan));
       std::vector<std::uint32_t> hits;
       for (const StepPlan::Place& hit : plan.hits) {
         EXPECT_EQ(frames[hit.frame], keys[hit.request]);
@@ -326,15 +326,58 @@ TEST(PolicyTest, MatchServesExactlyWhatTheStepBeforeAskedFor) {
   }
 }
 
-TEST(PolicyDeathTest, AKeyTwiceInAStepIsABug) {
-  StepPlan plan;
-  for (const bool lru : {false, true}) {
-    auto policy = lru ? MakeLruPolicy(3, 4) : MakeFifoPolicy(3, 4);
-    EXPECT_DEATH(policy->Step(std::vector<CacheKey>{1, 1}, plan), "RHIZOME_CHECK");
+TEST(PolicyTest, AStepThatNoTraceHasIsRefusedAndChangesNothing) {
+  const std::vector<std::vector<CacheKey>> bad = {{1, 1}, {1, 2, 1}, {0, -1}, {3, 4}, {2, 1, 0, 2}};
+  const Trace good = MakeTrace({{2, 1, 0}, {3, 0}, {1}, {0, 3}});
+  for (const PolicyKind kind : AllPolicies()) {
+    if (kind == PolicyKind::kNone) continue;  // which knows no keys
+    SCOPED_TRACE(PolicyName(kind));
+    const PolicyOptions options{.kind = kind, .frame_count = 3, .key_count = 4, .cost = {}};
+    const auto policy = *MakePolicy(options, good);
+    const auto undisturbed = *MakePolicy(options, good);
+    StepPlan plan;
+    StepPlan wanted;
+    for (std::size_t s = 0; s < good.steps(); ++s) {
+      for (const std::vector<CacheKey>& keys : bad) {
+        EXPECT_STATUS(policy->Step(keys, plan), kInvalidArgument);
+      }
+      ASSERT_OK(policy->Step(good.step(s), plan));
+      ASSERT_OK(undisturbed->Step(good.step(s), wanted));
+      EXPECT_EQ(plan.hits, wanted.hits);
+      EXPECT_EQ(plan.misses, wanted.misses);
+      EXPECT_EQ(plan.inserts, wanted.inserts);
+    }
   }
-  auto policy = MakeLruPolicy(3, 4);
-  policy->Step(std::vector<CacheKey>{2, 1, 0}, plan);
-  EXPECT_DEATH(policy->Step(std::vector<CacheKey>{1, 2, 1}, plan), "RHIZOME_CHECK");
+}
+
+TEST(PolicyTest, WhatIsNoTraceIsRefused) {
+  std::vector<Trace> bad = {MakeTrace({{0, 4}}), MakeTrace({{-1}}), MakeTrace({{0, 1}})};
+  bad[2].offsets = {0, 3};
+  bad.push_back(MakeTrace({{0, 1}}));
+  bad[3].offsets = {0, 2, 1, 2};
+  bad.push_back(Trace{.keys = {}, .offsets = {}});
+  bad.push_back(Trace{.keys = {0}, .offsets = {0}});
+  for (const Trace& trace : bad) {
+    EXPECT_STATUS(CheckTrace(trace, 4), kInvalidArgument);
+    EXPECT_STATUS(RankByUse(trace, 4), kInvalidArgument);
+    for (const PolicyKind kind : AllPolicies()) {
+      if (!KnowsTheFuture(kind)) continue;
+      const PolicyOptions options{.kind = kind, .frame_count = 2, .key_count = 4, .cost = {}};
+      SCOPED_TRACE(PolicyName(kind));
+      EXPECT_STATUS(MakePolicy(options, trace), kInvalidArgument);
+    }
+  }
+  const PolicyOptions none_such{.kind = static_cast<PolicyKind>(99), .cost = {}};
+  EXPECT_STATUS(MakePolicy(none_such, Trace{}), kInvalidArgument);
+  EXPECT_STATUS(MakeStaticPolicy(2, 4, std::vector<CacheKey>{0, 4}), kInvalidArgument);
+  EXPECT_STATUS(Replay(*MakeLruPolicy(2, 4), bad[0]), kInvalidArgument);
+  EXPECT_STATUS(Replay(*MakeLruPolicy(2, 4), bad[2]), kInvalidArgument);
+}
+
+TEST(PolicyTest, TooManyKeysAreNoMemory) {
+  const PolicyOptions options{
+      .kind = PolicyKind::kLru, .frame_count = 2, .key_count = kAnyKey, .cost = {}};
+  EXPECT_STATUS(MakePolicy(options, Trace{}), kOutOfMemory);
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ TEST(ReplayReadsTest, EqualsReadsThatAreMadeOneByOne) {
         bytes += static_cast<std::uint64_t>(last - first + 1) * kReplayRowBytes;
       }
     }
-    const ReplayTime time = ReplayReads(*MakeNonePolicy(), trace, kReplayRowBytes, cost);
+    const ReplayTime time = *ReplayReads(*MakeNonePolicy(), trace, kReplayRowBytes, cost);
     EXPECT_EQ(time.reads, reads);
     EXPECT_EQ(time.bytes, bytes);
     EXPECT_EQ(time.rows, rows);
@@ -61,16 +61,16 @@ double RowsReadByAPool(const Trace& trace, std::size_t superbatch, const PolicyO
     if (steps == superbatch) first = rows;
     Trace part;
     for (std::size_t s = steps; s < steps + superbatch; ++s) part.AddStep(trace.step(s));
-    auto policy = MakePolicy(options, part);
+    auto policy = *MakePolicy(options, part);
     full = full && policy->Prefill().size() == options.frame_count;
-    pool->SetPolicy(std::move(policy));
+    EXPECT_OK(pool->SetPolicy(std::move(policy)));
     for (const auto& [key, frame] : pool->Prefill()) {
       pool->Fill(key, frame);
       ++rows;
     }
     StepPlan plan;
     for (std::size_t s = 0; s < superbatch; ++s) {
-      pool->Plan(part.step(s), plan);
+      EXPECT_OK(pool->Plan(part.step(s), plan));
       rows += plan.misses.size();
       for (const StepPlan::Place& insert : plan.inserts)
         pool->Fill(part.step(s)[insert.request], insert.frame);
@@ -98,7 +98,7 @@ TEST(ReplaySuperbatchesTest, ReadsWhatAPoolReads) {
     const std::size_t superbatch = 1 + random() % trace.steps();
     bool full = true;
     const double read = RowsReadByAPool(trace, superbatch, options, full);
-    const double replayed = ReplaySuperbatches(apart, superbatch, spread);
+    const double replayed = *ReplaySuperbatches(apart, superbatch, spread);
     // A pool that is larger than it need be finds some rows of superbatches long ago.
     EXPECT_LE(read, replayed + 1e-6) << "round " << round;
     if (full) {
@@ -107,6 +107,15 @@ TEST(ReplaySuperbatchesTest, ReadsWhatAPoolReads) {
     }
   }
   EXPECT_GT(compared, 20);
+}
+
+TEST(ReplaySuperbatchesTest, RefusesMoreStepsThanThereAre) {
+  const Trace trace = testing::MakeTrace({{0}, {1}});
+  const PolicyOptions options{.frame_count = 1, .key_count = 2, .cost = {}};
+  EXPECT_STATUS(ReplaySuperbatches(trace, 0, options), kInvalidArgument);
+  EXPECT_STATUS(ReplaySuperbatches(trace, 3, options), kInvalidArgument);
+  EXPECT_STATUS(ReplaySuperbatches(trace, 1, {.frame_count = 1, .key_count = 1, .cost = {}}),
+                kInvalidArgument);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "rhizome/cache/policy.h"
+#include "testing/testing.h"
 
 namespace rhizome::testing {
 
@@ -45,7 +46,7 @@ inline void ExpectDoneFramesAreKnown(Policy& policy, const Trace& trace,
   std::vector<StepPlan> plans(trace.steps());
   std::vector<std::uint32_t> needed = {policy.frames_needed()};
   for (std::size_t s = 0; s < trace.steps(); ++s) {
-    policy.Step(trace.step(s), plans[s]);
+    ASSERT_OK(policy.Step(trace.step(s), plans[s]));
     needed.push_back(policy.frames_needed());
   }
   const auto is_hit_later = [&](FrameId frame, std::size_t s) {
@@ -100,7 +101,7 @@ class FrameSimulator {
     StepPlan plan;
     for (std::size_t s = 0; s < trace.steps(); ++s) {
       SCOPED_TRACE(s);
-      policy.Step(trace.step(s), plan);
+      EXPECT_OK(policy.Step(trace.step(s), plan));
       Apply(trace.step(s), plan);
       counts.requests += trace.step(s).size();
       counts.hits += plan.hits.size();

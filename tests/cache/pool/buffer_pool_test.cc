@@ -17,7 +17,7 @@ namespace {
 
 StepPlan Plan(BufferPool& pool, std::span<const CacheKey> keys) {
   StepPlan plan;
-  pool.Plan(keys, plan);
+  EXPECT_OK(pool.Plan(keys, plan));
   return plan;
 }
 
@@ -45,7 +45,7 @@ TEST(BufferPoolTest, MoreMemoryThanThereIsIsAnError) {
 TEST(BufferPoolTest, APoolMayBeEmpty) {
   Result<BufferPool> pool = BufferPool::Create(512, 0);
   ASSERT_OK(pool);
-  pool->SetPolicy(MakeLruPolicy(pool->frame_count(), 4));
+  ASSERT_OK(pool->SetPolicy(MakeLruPolicy(pool->frame_count(), 4)));
   EXPECT_EQ(Plan(*pool, std::vector<CacheKey>{1, 3}).misses.size(), 2u);
 }
 
@@ -63,13 +63,18 @@ TEST(BufferPoolTest, CountersAddUpOverPoliciesAndANewPolicyStartsEmpty) {
   Result<BufferPool> pool = BufferPool::Create(16, 2);
   ASSERT_OK(pool);
   const std::vector<CacheKey> keys = {0, 1, 2};
-  pool->SetPolicy(MakeStaticPolicy(2, 4, keys));
-  EXPECT_EQ(pool->Prefill().size(), 2u);
+  ASSERT_OK(pool->SetPolicy(*MakeStaticPolicy(2, 4, keys)));
+  const std::vector<PrefillEntry> prefill = pool->Prefill();
+  EXPECT_EQ(prefill.size(), 2u);
+  for (const auto& [key, frame] : prefill) pool->Fill(key, frame);
   EXPECT_EQ(Plan(*pool, keys).hits.size(), 2u);
 
-  pool->SetPolicy(MakeLruPolicy(2, 4));
+  ASSERT_OK(pool->SetPolicy(MakeLruPolicy(2, 4)));
   EXPECT_TRUE(pool->Prefill().empty());
-  EXPECT_EQ(Plan(*pool, keys).hits.size(), 0u);
+  const StepPlan first = Plan(*pool, keys);
+  EXPECT_EQ(first.hits.size(), 0u);
+  for (const StepPlan::Place& insert : first.inserts)
+    pool->Fill(keys[insert.request], insert.frame);
   EXPECT_EQ(Plan(*pool, keys).hits.size(), 2u);  // the last two stayed
 
   EXPECT_EQ(pool->counters().requests, 9u);
@@ -90,9 +95,9 @@ TEST(BufferPoolTest, ANewPolicyFindsWhatIsStillThereAndReadsTheRest) {
     }
     return keys;
   };
-  pool->SetPolicy(MakeStaticPolicy(3, 9, std::vector<CacheKey>{5, 6, 7}));
+  ASSERT_OK(pool->SetPolicy(*MakeStaticPolicy(3, 9, std::vector<CacheKey>{5, 6, 7})));
   EXPECT_EQ(read(), (std::vector<CacheKey>{5, 6, 7}));
-  pool->SetPolicy(MakeStaticPolicy(3, 9, std::vector<CacheKey>{7, 8, 5}));
+  ASSERT_OK(pool->SetPolicy(*MakeStaticPolicy(3, 9, std::vector<CacheKey>{7, 8, 5})));
   EXPECT_EQ(read(), (std::vector<CacheKey>{8}));
   const std::vector<CacheKey> keys = {5, 7, 8};
   const StepPlan plan = Plan(*pool, keys);
@@ -103,14 +108,14 @@ TEST(BufferPoolTest, ANewPolicyFindsWhatIsStillThereAndReadsTheRest) {
   EXPECT_EQ(pool->counters().kept, 2u);
 
   pool->Forget();
-  pool->SetPolicy(MakeStaticPolicy(3, 9, std::vector<CacheKey>{5, 7, 8}));
+  ASSERT_OK(pool->SetPolicy(*MakeStaticPolicy(3, 9, std::vector<CacheKey>{5, 7, 8})));
   EXPECT_EQ(read(), (std::vector<CacheKey>{5, 7, 8}));
 }
 
 TEST(BufferPoolTest, WhatAStepHoldsStaysWhereItIsUntilItIsReleased) {
   Result<BufferPool> pool = BufferPool::Create(1, 2, {.slots = 4, .most = 4});
   ASSERT_OK(pool);
-  pool->SetPolicy(MakeLruPolicy(2, 9));
+  ASSERT_OK(pool->SetPolicy(MakeLruPolicy(2, 9)));
   EXPECT_TRUE(pool->Prefill().empty());
   const auto hold = [&](const std::vector<CacheKey>& keys) {
     const StepPlan plan = Plan(*pool, keys);
@@ -168,8 +173,8 @@ TEST(BufferPoolTest, ThePrefillToComeIsReadIntoWhatIsDone) {
   ASSERT_OK(pool);
   const Trace now = testing::MakeTrace({{0, 1, 2}, {1, 2}, {2}, {2}});
   const Trace next = testing::MakeTrace({{0, 1, 7}});
-  const auto policy = MakePolicy({.frame_count = 3, .key_count = 8, .cost = {}}, next);
-  pool->SetPolicy(MakePolicy({.frame_count = 3, .key_count = 8, .cost = {}}, now));
+  const auto policy = *MakePolicy({.frame_count = 3, .key_count = 8, .cost = {}}, next);
+  ASSERT_OK(pool->SetPolicy(*MakePolicy({.frame_count = 3, .key_count = 8, .cost = {}}, now)));
   for (const auto& [key, frame] : pool->Prefill()) pool->Fill(key, frame);
   pool->Announce(*policy);
   std::vector<SlotId> slots;
@@ -188,7 +193,7 @@ TEST(BufferPoolTest, ThePrefillToComeIsReadIntoWhatIsDone) {
   const auto taken = pool->TakeAhead(5, 9);  // the last one, though less than 5
   ASSERT_EQ(taken.size(), 1u);
   EXPECT_EQ(taken[0].first, 7);
-  pool->SetPolicy(MakePolicy({.frame_count = 3, .key_count = 8, .cost = {}}, next));
+  ASSERT_OK(pool->SetPolicy(*MakePolicy({.frame_count = 3, .key_count = 8, .cost = {}}, next)));
   EXPECT_TRUE(pool->Prefill().empty());
   EXPECT_EQ(pool->counters().kept, 2u);
   EXPECT_EQ(pool->counters().reads() - pool->counters().kept, 4u);  // 0, 1, 2 and 7
@@ -212,9 +217,9 @@ TEST(BufferPoolTest, ReadingAheadCostsNoReads) {
       std::vector<std::unique_ptr<Policy>> policies;
       for (const Trace& trace : traces)
         policies.push_back(
-            MakePolicy({.frame_count = frames, .key_count = kKeys, .cost = {}}, trace));
+            *MakePolicy({.frame_count = frames, .key_count = kKeys, .cost = {}}, trace));
       for (std::size_t p = 0; p < traces.size(); ++p) {
-        pool->SetPolicy(std::move(policies[p]));
+        ASSERT_OK(pool->SetPolicy(std::move(policies[p])));
         const auto prefill = pool->Prefill();
         reads[ahead] += prefill.size();
         for (const auto& [key, frame] : prefill) pool->Fill(key, frame);
@@ -264,15 +269,15 @@ TEST(BufferPoolTest, NoSlotChangesWhileItIsHeld) {
       constexpr std::array kKinds = {PolicyKind::kBelady, PolicyKind::kBelady, PolicyKind::kLru,
                                      PolicyKind::kS3Fifo, PolicyKind::kMatch,  PolicyKind::kStatic,
                                      PolicyKind::kNone};
-      policies.push_back(MakePolicy({.kind = kKinds[random() % kKinds.size()],
-                                     .frame_count = frames,
-                                     .key_count = kKeys,
-                                     .cost = {}},
-                                    traces.back()));
+      policies.push_back(*MakePolicy({.kind = kKinds[random() % kKinds.size()],
+                                      .frame_count = frames,
+                                      .key_count = kKeys,
+                                      .cost = {}},
+                                     traces.back()));
     }
     for (std::size_t p = 0; p < kSuperbatches; ++p) {
       const Trace& trace = traces[p];
-      pool->SetPolicy(std::move(policies[p]));
+      ASSERT_OK(pool->SetPolicy(std::move(policies[p])));
       pool->SetStarved(true);
       const auto prefill = pool->Prefill();
       for (const auto& [key, frame] : prefill) {
@@ -311,6 +316,23 @@ TEST(BufferPoolDeathTest, AFrameOutOfRangeIsABug) {
   ASSERT_OK(pool);
   EXPECT_DEATH(static_cast<void>(pool->Fill(0, 2)), "RHIZOME_CHECK");
   EXPECT_DEATH(static_cast<void>(pool->frame(1)), "RHIZOME_CHECK");  // nothing was put there
+}
+
+TEST(BufferPoolTest, RefusesAPolicyThatWasMadeForAnotherPool) {
+  Result<BufferPool> pool = BufferPool::Create(512, 2);
+  ASSERT_OK(pool);
+  EXPECT_STATUS(pool->SetPolicy(*MakeStaticPolicy(3, 9, std::vector<CacheKey>{5, 6, 7})),
+                kInvalidArgument);
+  EXPECT_TRUE(pool->Prefill().empty());
+  StepPlan plan;
+  ASSERT_OK(pool->SetPolicy(MakeLruPolicy(3, 9)));
+  EXPECT_STATUS(pool->Plan(std::vector<CacheKey>{0, 1, 2}, plan), kInvalidArgument);
+  ASSERT_OK(pool->SetPolicy(MakeLruPolicy(2, 9)));
+  EXPECT_STATUS(pool->Plan(std::vector<CacheKey>{0, 9}, plan), kInvalidArgument);
+  // A hit in a frame that nothing was filled into.
+  ASSERT_OK(pool->SetPolicy(*MakeStaticPolicy(2, 9, std::vector<CacheKey>{5, 6})));
+  EXPECT_EQ(pool->Prefill().size(), 2u);
+  EXPECT_STATUS(pool->Plan(std::vector<CacheKey>{5}, plan), kInvalidArgument);
 }
 
 }  // namespace

@@ -86,12 +86,12 @@ Status BuildStore(const Path& path) {
 }
 
 std::unique_ptr<Policy> PolicyFor(PolicyKind kind, const Trace& trace, std::uint32_t frames) {
-  return MakePolicy({.kind = kind,
-                     .frame_count = frames,
-                     .key_count = kRows,
-                     .unit_bytes = 24,
-                     .cost = {.seconds_per_read = 1e-5, .bytes_per_second = 1e8}},
-                    trace);
+  return *MakePolicy({.kind = kind,
+                      .frame_count = frames,
+                      .key_count = kRows,
+                      .unit_bytes = 24,
+                      .cost = {.seconds_per_read = 1e-5, .bytes_per_second = 1e8}},
+                     trace);
 }
 
 constexpr PolicyKind kAllPolicies[] = {
@@ -180,7 +180,7 @@ TEST_P(FeatureCacheTest, GatherReturnsTheRowsWhateverThePolicyAndTheSizeOfThePoo
       ExpectRightRows(**cache, trace);
 
       const auto replayed = PolicyFor(kind, trace, frame_count);
-      const ReplayCounts counts = Replay(*replayed, trace);
+      const ReplayCounts counts = *Replay(*replayed, trace);
       const GatherStats stats = (*cache)->stats();
       EXPECT_EQ(stats.rows_requested, trace.keys.size());
       EXPECT_EQ(stats.pool_hits, counts.hits);
@@ -198,7 +198,7 @@ TEST_P(FeatureCacheTest, RowsThatAreNotAMultipleOfASectorAreFine) {
   const auto cache = FeatureCache::Open(*store_, "half", Options(50 * 6 + 5));
   ASSERT_OK(cache);
   EXPECT_EQ((*cache)->frame_count(), 50u);
-  ASSERT_OK((*cache)->Start(MakeBeladySchedule(trace, 50, kRows)));
+  ASSERT_OK((*cache)->Start(*MakeBeladySchedule(trace, 50, kRows)));
   ExpectRightRows(**cache, trace);
 }
 
@@ -215,7 +215,7 @@ TEST_P(FeatureCacheTest, ASuperbatchReadsOfItsPrefillWhatTheOneBeforeHasNotLeft)
     ASSERT_OK((*cache)->Start(PolicyFor(kind, trace, 90)));
     ExpectRightRows(**cache, trace);
     const auto replayed = PolicyFor(kind, trace, 90);
-    reads += Replay(*replayed, trace).reads();
+    reads += Replay(*replayed, trace)->reads();
     const GatherStats stats = (*cache)->stats();
     EXPECT_EQ(stats.rows_read + stats.rows_kept, reads) << PolicyName(kind);
   }
@@ -267,7 +267,7 @@ TEST_P(FeatureCacheTest, WhatIsReadAheadIsThereWhenItsSuperbatchBegins) {
                                 PolicyKind::kLru, PolicyKind::kStatic, PolicyKind::kCost}) {
     traces.push_back(RandomTrace(random, 12, kRows, 150));
     policies.push_back(PolicyFor(kind, traces.back(), 90));
-    reads += Replay(*PolicyFor(kind, traces.back(), 90), traces.back()).reads();
+    reads += Replay(*PolicyFor(kind, traces.back(), 90), traces.back())->reads();
   }
   bool ahead = false;
   for (std::size_t p = 0; p < policies.size(); ++p) {
@@ -372,7 +372,7 @@ TEST_P(FeatureCacheTest, RowsBecomeWhatIsKeptOnceWhenTheyArrive) {
   const auto cache = FeatureCache::Open(*store_, "half", options);
   ASSERT_OK(cache);
   EXPECT_EQ((*cache)->frame_count(), 50u);
-  ASSERT_OK((*cache)->Start(MakeBeladySchedule(trace, 50, kRows)));
+  ASSERT_OK((*cache)->Start(*MakeBeladySchedule(trace, 50, kRows)));
   for (std::size_t s = 0; s < trace.steps(); ++s) {
     std::vector<std::byte> out(trace.step(s).size() * 8);
     ASSERT_OK((*cache)->Gather(trace.step(s), out));
@@ -418,11 +418,32 @@ TEST_P(FeatureCacheTest, ADamagedRowIsNamedAndTheCacheMustBeStartedAgain) {
   EXPECT_STATUS((*cache)->Gather(std::vector<Row>{4, 5}, out), kInvalidArgument);
 
   const std::vector<CacheKey> ranking = {300};
-  EXPECT_STATUS((*cache)->Start(MakeStaticPolicy(1, kRows, ranking)), kCorruption);
+  EXPECT_STATUS((*cache)->Start(*MakeStaticPolicy(1, kRows, ranking)), kCorruption);
   EXPECT_STATUS((*cache)->Gather(std::vector<Row>{4, 5}, out), kInvalidArgument);
 
   ASSERT_OK((*cache)->Start(MakeLruPolicy((*cache)->frame_count(), kRows)));
   ExpectRightRows(**cache, testing::MakeTrace({{4, 5}, {5, 4}}));
+}
+
+TEST_P(FeatureCacheTest, StepsAndPoliciesOfAnotherTraceAreRefused) {
+  const auto cache = FeatureCache::Open(*store_, "feat", Options(4 * 64));
+  ASSERT_OK(cache);
+  const std::uint32_t frames = (*cache)->frame_count();
+  std::vector<std::byte> out(2 * 64);
+  std::vector<CacheKey> ranking(frames + 1);
+  std::iota(ranking.begin(), ranking.end(), 0);
+  EXPECT_STATUS((*cache)->Start(*MakeStaticPolicy(frames + 1, kRows, ranking)), kInvalidArgument);
+  // A policy of fewer rows than there are, a row twice, and a schedule of another trace.
+  ASSERT_OK((*cache)->Start(MakeLruPolicy(frames, 5)));
+  EXPECT_STATUS((*cache)->Gather(std::vector<Row>{4, 5}, out), kInvalidArgument);
+  ASSERT_OK((*cache)->Start(MakeLruPolicy(frames, kRows)));
+  EXPECT_STATUS((*cache)->Gather(std::vector<Row>{4, 4}, out), kInvalidArgument);
+  const Trace trace = testing::MakeTrace({{4, 5}, {5, 4}});
+  ASSERT_OK((*cache)->Start(*MakeBeladySchedule(trace, frames, kRows)));
+  EXPECT_STATUS((*cache)->Gather(std::vector<Row>{5, 4}, out), kInvalidArgument);
+
+  ASSERT_OK((*cache)->Start(*MakeBeladySchedule(trace, frames, kRows)));
+  ExpectRightRows(**cache, trace);
 }
 
 TEST_P(FeatureCacheTest, AFailedReadSurfaces) {

@@ -417,10 +417,10 @@ TEST(PairScheduleTest, AGroupReadsEachChunkOnce) {
     const auto key = static_cast<CacheKey>(chunk);
     trace.AddStep(std::span(&key, 1));
   }
-  const auto policy = MakePolicy(
+  const auto policy = *MakePolicy(
       {.kind = PolicyKind::kBelady, .frame_count = kGroup + 1, .key_count = kChunks, .cost = {}},
       trace);
-  EXPECT_LE(Replay(*policy, trace).reads(), kChunks / kGroup * kChunks);
+  EXPECT_LE(Replay(*policy, trace)->reads(), kChunks / kGroup * kChunks);
 }
 
 }  // namespace

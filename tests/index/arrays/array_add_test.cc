@@ -237,7 +237,9 @@ TEST_F(AddArrayTest, WhoHasNoLabelIsUnlabelled) {
   check("label", DataType::kInt64, std::int64_t{-1});
   check("label", DataType::kInt32, std::int32_t{-1});  // the next version
   check("split", DataType::kUint8, std::uint8_t{255});
-  check("grade", DataType::kInt64, std::int64_t{0});
+  check("grade", DataType::kInt64, std::int64_t{-1});  // --labels grade may be said
+  check("fold", DataType::kUint8, std::uint8_t{255});
+  check("weight", DataType::kFloat32, float{0});
 }
 
 TEST_F(AddArrayTest, AppendingKeepsTheArraysNumberAndItsReaders) {

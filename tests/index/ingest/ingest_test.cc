@@ -209,7 +209,7 @@ TEST_F(IngestTest, NodeColumnsBecomeArraysAndTypes) {
             (std::vector<Neighbor>{{.vertex = 3, .type = 1, .weight = 2}}));
   EXPECT_EQ(Values<std::int64_t>("label"), (std::vector<std::int64_t>{4, -1, 0, -1}));
   EXPECT_EQ(Values<std::uint8_t>("split"), (std::vector<std::uint8_t>{0, 255, 2, 255}));
-  EXPECT_EQ(Values<std::int64_t>("age"), (std::vector<std::int64_t>{7, -2, 3, 0}));
+  EXPECT_EQ(Values<std::int64_t>("age"), (std::vector<std::int64_t>{7, -2, 3, -1}));
   EXPECT_EQ(Values<float>("size"), (std::vector<float>{1, 2.5, 4, 0}));
   EXPECT_EQ(Values<std::uint8_t>("fold"), (std::vector<std::uint8_t>{1, 2, 0, 255}));
   EXPECT_STATUS(store_->OpenArray("name"), kNotFound);
@@ -250,12 +250,12 @@ TEST_F(IngestTest, ArrayRowsFollowTheNodesFile) {
 TEST_F(IngestTest, WhoHasNoLabelIsUnlabelled) {
   IngestOptions options{
       .edges = {Write("e.tsv", "2\t0\n1\t3\n")},
-      .nodes = Write("n.tsv", "2\ttest\n0\tvalid\n1\ttrain\n"),
+      .nodes = Write("n.tsv", "2\ttest\t5\n0\tvalid\t6\n1\ttrain\t4\n"),
       .arrays = {{.name = "label",
                   .path = Write("l.npy", NpyBytes<std::int64_t>(DataType::kInt64, 1, {7, 8, 9}))},
                  {.name = "split",
                   .path = Write("s.npy", NpyBytes<std::uint8_t>(DataType::kUint8, 1, {1, 0, 2}))}}};
-  options.node_columns = {"id", "fold"};
+  options.node_columns = {"id", "fold", "grade"};
   for (const auto spill : {IngestOptions::Spill::kNever, IngestOptions::Spill::kAlways}) {
     options.spill = spill;
     ASSERT_OK(Run(options));
@@ -263,6 +263,7 @@ TEST_F(IngestTest, WhoHasNoLabelIsUnlabelled) {
     EXPECT_EQ(Values<std::int64_t>("label"), (std::vector<std::int64_t>{8, 9, 7, -1}));
     EXPECT_EQ(Values<std::uint8_t>("split"), (std::vector<std::uint8_t>{0, 2, 1, 255}));
     EXPECT_EQ(Values<std::uint8_t>("fold"), (std::vector<std::uint8_t>{1, 0, 2, 255}));
+    EXPECT_EQ(Values<std::int64_t>("grade"), (std::vector<std::int64_t>{6, 4, 5, -1}));
     EXPECT_EQ(MissingRowOf(*store_->manifest().FindArray("fold")), MissingRow::kNoSplit);
     graph_.reset();
     store_.reset();

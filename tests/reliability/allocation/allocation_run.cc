@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <new>
 #include <optional>
 
 #include "reliability/harness/allocation_hook.h"
@@ -92,8 +91,8 @@ class AllocationRun {
       const AllocationFaults faults(fail_at, sticky);
       try {
         status = scenario_.run(disk, recorder);
-      } catch (const std::bad_alloc&) {  // histories call private functions, too
-        status = Status::OutOfMemory("an allocation failed");
+      } catch (const std::exception& error) {
+        return Fail(name, fmt::format("'{}' crossed the edge of the library", error.what()));
       }
       hit = faults.failed() > 0;
     }
@@ -110,6 +109,7 @@ class AllocationRun {
     const int last = static_cast<int>(history_.states.size()) - 1;
     if (disk.lock_count() != 0) return "locks are still held when all is closed";
     if (status.ok() && recorder.done() != last) return "ended early without an error";
+    if (!status.ok() && status.code() != StatusCode::kOutOfMemory) return "not out of memory";
     if (!recorder.complaint().empty()) return recorder.complaint();
     CrashCheck check(history_, recorder.done(), std::min(recorder.begun(), last));
     return check.Run(disk.ImageAfterCrash(FakeFileSystem::CrashMode::kKeepUnsynced, 0),

@@ -25,8 +25,8 @@ struct AllocationCounts {
 };
 
 /// Runs a scenario again and again, in which an allocation of the library fails in the thread that
-/// calls it. The history must end with an error or std::bad_alloc, or do what it did
-/// undisturbed; no lock is left held, and the store holds what was done, and goes on
+/// calls it. The history, whose steps are public functions, must end with kOutOfMemory, or do what
+/// it did undisturbed; no lock is left held, and the store holds what was done, and goes on
 /// (crash_check.h).
 AllocationCounts RunAllocations(const Scenario& scenario, const History& history,
                                 const AllocationPlan& plan);

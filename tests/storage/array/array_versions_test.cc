@@ -41,6 +41,31 @@ TEST(ArrayVersionsTest, NamesAreSplitAndPutTogether) {
     EXPECT_FALSE(SplitVersion(name)) << name;
 }
 
+TEST(ArrayVersionsTest, VersionsAreShownAsUsersWriteThem) {
+  EXPECT_EQ(ShownName("emb.v2"), "emb@2");
+  EXPECT_EQ(ShownName("a.v1.v23"), "a.v1@23");
+  EXPECT_EQ(ShownName("emb.v2.crc32c"), "emb@2.crc32c");
+  EXPECT_EQ(ShownName("emb.v2.stale"), "emb@2.stale");
+  EXPECT_EQ(ShownName("emb.v2.stale.crc32c"), "emb@2.stale.crc32c");
+  for (const char* name : {"emb", "emb.crc32c", "emb.stale", "emb.v0", "emb.v3x", ""})
+    EXPECT_EQ(ShownName(name), name);
+}
+
+TEST(ArrayVersionsTest, WhatIsShownFindsWhatIsStored) {
+  Manifest manifest = VersionedManifest();
+  for (const char* name : {"emb.v2.stale", "emb.v9.stale", "emb.v9.stale.crc32c"}) {
+    ArrayEntry marks;
+    marks.name = name;
+    manifest.arrays.push_back(marks);
+  }
+  std::sort(manifest.arrays.begin(), manifest.arrays.end(),
+            [](const ArrayEntry& a, const ArrayEntry& b) { return a.name < b.name; });
+  for (const ArrayEntry& array : manifest.arrays)
+    EXPECT_EQ(NameOf(manifest, ShownName(array.name)), array.name);
+  EXPECT_EQ(NameOf(manifest, "emb.stale"), "emb.v9.stale");
+  EXPECT_EQ(NameOf(manifest, "emb@10.stale"), "");
+}
+
 TEST(ArrayVersionsTest, ReferencesAreParsed) {
   for (const char* text : {"emb", "emb@3", "emb@live", "emb@latest", "emb.v3@x-1"})
     EXPECT_OK(ParseArrayReference(text));

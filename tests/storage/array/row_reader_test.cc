@@ -1,5 +1,7 @@
 #include "rhizome/storage/row_reader.h"
 
+#include <gmock/gmock.h>
+
 #include <cerrno>
 #include <fstream>
 #include <random>
@@ -20,10 +22,10 @@ struct ArraysOfRowReader {
 };
 
 ArraysOfRowReader MakeArrays(const Path& root, std::uint64_t rows, std::uint64_t row_bytes,
-                             std::uint64_t chunk_rows) {
+                             std::uint64_t chunk_rows, const char* name = "x") {
   FileSystem& fs = FileSystem::Posix();
   const auto written = WriteByFormula(fs, root,
-                                      MakeEntry("x", rows, row_bytes, DataType::kUint8,
+                                      MakeEntry(name, rows, row_bytes, DataType::kUint8,
                                                 ArrayLayout::kRow, CodecKind::kRaw, chunk_rows));
   EXPECT_OK(written);
   return {*ChunkArray::Open(fs, root, written->arrays[0], written->files),
@@ -180,6 +182,24 @@ RowReaderOptions SmallStaging() {
   RowReaderOptions options;
   options.staging_bytes = 100;
   return options;
+}
+
+TEST(RowReaderTest, VersionsAreNamedAsUsersWriteThem) {
+  TempDir dir;
+  const ArraysOfRowReader arrays = MakeArrays(dir.path(), 10, 16, 8, "emb.v2");
+  const auto reader = RowReader::Open(*arrays.rows, *arrays.sums, {.io = Io(IoMaker::kPread)});
+  ASSERT_OK(reader);
+  std::vector<std::byte> memory;
+  std::vector<RowTarget> targets = TargetsFor({10}, 16, memory);
+  const Status none_such = (*reader)->Read(targets);
+  EXPECT_STATUS(none_such, kInvalidArgument);
+  EXPECT_THAT(none_such.message(), ::testing::HasSubstr("array 'emb@2'"));
+  const Path file = dir.path() / ChunkPath("emb.v2", 0, arrays.rows->entry().form);
+  std::fstream(file, std::ios::binary | std::ios::in | std::ios::out).put('\xEE');
+  targets = TargetsFor({0}, 16, memory);
+  const Status damaged = (*reader)->Read(targets);
+  EXPECT_STATUS(damaged, kCorruption);
+  EXPECT_THAT(damaged.message(), ::testing::HasSubstr("array 'emb@2', row 0"));
 }
 
 TEST(RowReaderTest, BadArgumentsAreRefused) {

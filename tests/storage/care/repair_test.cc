@@ -114,7 +114,7 @@ TEST_F(RepairTest, ALostChunkTakesItsArrayAlong) {
   EXPECT_FALSE(std::filesystem::exists(dry.quarantine));
   const RepairReport report = Run();
   ASSERT_EQ(report.lost.size(), 1U);
-  EXPECT_THAT(report.lost[0].what, HasSubstr("emb.v2"));
+  EXPECT_THAT(report.lost[0].what, HasSubstr("emb@2"));
   EXPECT_THAT(report.lost[0].how, HasSubstr("rows 128-255"));
   EXPECT_TRUE(report.after.ok());
   EXPECT_EQ(report.quarantined.size(), 4U);  // the sound chunks and zarr.json as well
@@ -220,7 +220,7 @@ TEST_F(RepairTest, AManifestIsRebuiltBesideADamagedChunk) {
   const RepairReport report = Run();
   EXPECT_EQ(report.rebuilt.size(), 1U);
   ASSERT_EQ(report.lost.size(), 1U);
-  EXPECT_THAT(report.lost[0].what, HasSubstr("emb.v2"));
+  EXPECT_THAT(report.lost[0].what, HasSubstr("emb@2"));
   EXPECT_TRUE(report.after.ok());
 }
 

@@ -156,6 +156,39 @@ TEST(CatalogTest, ASecondarySeesALaterCommitWhenItCatchesUp) {
   ExpectRecord((*reader)->Current(), 2);
 }
 
+// A table that a reader looks for may be gone before it comes to it, as it was compacted away, and
+// what says so may stand in a MANIFEST that is never read, as the next writer has begun another.
+TEST(CatalogTest, AReaderThatMissedATableShowsWhatCameAfterIt) {
+  TempDir dir;
+  MakeCatalog(dir / "c");
+  const auto write = [&](std::uint64_t sequence) {
+    const auto writer = Catalog::Open(FileSystem::Posix(), dir / "c", Mode::kWrite, FixedStoreId());
+    ASSERT_OK(writer);
+    ASSERT_OK((*writer)->Commit(Record(sequence)));
+    ASSERT_OK((*writer)->Close());
+  };
+  const auto reader = Catalog::Open(FileSystem::Posix(), dir / "c", Mode::kRead, FixedStoreId());
+  ASSERT_OK(reader);
+  const std::vector<Path> before = FilesEndingIn(dir / "c", ".sst");
+  ASSERT_NO_FATAL_FAILURE(write(2));
+  std::vector<Path> hidden;
+  for (const Path& table : FilesEndingIn(dir / "c", ".sst"))
+    if (std::find(before.begin(), before.end(), table) == before.end()) hidden.push_back(table);
+  ASSERT_FALSE(hidden.empty());
+  for (const Path& table : hidden) std::filesystem::rename(table, dir / table.filename());
+  EXPECT_STATUS((*reader)->CatchUp(), kCorruption);
+  ExpectRecord((*reader)->Current(), 1);  // what it showed before
+  for (const Path& table : hidden) std::filesystem::rename(dir / table.filename(), table);
+  ASSERT_OK((*reader)->CatchUp());
+  ExpectRecord((*reader)->Current(), 2);
+
+  for (std::uint64_t i = 3; i <= 20; ++i) {
+    ASSERT_NO_FATAL_FAILURE(write(i));
+    ASSERT_OK((*reader)->CatchUp());
+    ExpectRecord((*reader)->Current(), i);
+  }
+}
+
 // Each opening of a writer begins another MANIFEST and removes the tables of the one before: a
 // reader may be shown a MANIFEST whose tables are gone.
 TEST(CatalogTest, ReadersOpenWhileWritersComeAndGo) {

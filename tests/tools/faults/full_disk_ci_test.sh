@@ -10,7 +10,9 @@ mkdir disk
 trap 'umount disk 2>/dev/null; rm -rf "$work"' EXIT
 
 rhizome generate planted --out demo --scale 12 --dim 32 >/dev/null || fail "generate"
-rhizome ingest small.rz --edges demo/edges.npy >/dev/null && rhizome backup small.rz bak >/dev/null || fail "backup"
+rhizome generate planted --out big --scale 14 --dim 64 >/dev/null || fail "generate"
+rhizome ingest big.rz --edges big/edges.npy --array feat=big/features.npy >/dev/null || fail "ingest"
+rhizome backup big.rz bak >/dev/null || fail "backup"
 
 # make_store: a store on the disk, with an array of 512 KiB, versions of another, an alias with a past, and a
 # generation that is only kept.
@@ -36,6 +38,28 @@ frees() {
   expect_exit 0 rhizome verify disk/s.rz
 }
 
+# leaves_nothing VERB...: it ends for want of space and leaves nothing on the disk beside what was there.
+leaves_nothing() {
+  local before after
+  before=$(ls -A disk)
+  expect_exit 5 rhizome "$@"
+  after=$(ls -A disk)
+  [ "$before" = "$after" ] || fail "$kind: $1 leaves: $(comm -13 <(echo "$before") <(echo "$after"))"
+}
+
+# What is refused leaves nothing behind, whether the disk is full at first or in the middle.
+check_leftovers() {
+  leaves_nothing ingest disk/c.rz --edges demo/edges.npy --array feat=big/features.npy
+  leaves_nothing generate planted --out disk/deep/graph --scale 14 --dim 64
+  mkdir disk/empty
+  leaves_nothing generate planted --out disk/empty --scale 14 --dim 64
+  rmdir disk/empty || fail "$kind: generate leaves files: $(ls -A disk/empty)"
+  leaves_nothing restore bak disk/deep/r.rz
+  leaves_nothing backup big.rz disk/b
+  leaves_nothing export big.rz --array feat --out disk/feat.npy
+  [ ! -d /usr/share/wordnet ] || leaves_nothing import wordnet disk/w.rz
+}
+
 check_disk() {
   local kind=$1
   make_store
@@ -43,11 +67,10 @@ check_disk() {
   printf '1\t2\n' >one.tsv
   # What is set aside is not for whoever writes.
   expect_exit 5 rhizome put disk/s.rz one.tsv
-  # What is refused leaves nothing behind.
-  expect_exit 5 rhizome ingest disk/c.rz --edges demo/edges.npy
-  expect_exit 5 rhizome restore bak disk/deep/r.rz
-  expect_exit 5 rhizome backup disk/s.rz disk/b
-  [ -z "$(ls -d disk/c.rz disk/deep disk/b 2>/dev/null)" ] || fail "$kind: left: $(ls -R disk/c.rz disk/deep disk/b)"
+  check_leftovers
+  truncate -s -1M disk/first
+  check_leftovers
+  fill first
   frees array rename disk/s.rz big large
   fill second
   frees array rollback disk/s.rz emb@live

@@ -29,13 +29,14 @@ struct Traces {
   double reorder_seconds = 0;
 };
 
-Traces MakeTraces(Trace given, std::uint64_t row_count, std::uint32_t window) {
+Result<Traces> MakeTraces(Trace given, std::uint64_t row_count, std::uint32_t window) {
   Traces traces{.given = std::move(given), .reordered = {}};
   if (window == 0) return traces;
   const Stopwatch watch;
-  const std::vector<std::uint32_t> order = MatchOrder(traces.given, row_count, window);
+  RHIZOME_ASSIGN_OR_RETURN(const std::vector<std::uint32_t> order,
+                           MatchOrder(traces.given, row_count, window));
   traces.reorder_seconds = watch.seconds();
-  traces.reordered = Reordered(traces.given, order);
+  RHIZOME_ASSIGN_OR_RETURN(traces.reordered, Reordered(traces.given, order));
   return traces;
 }
 
@@ -48,10 +49,12 @@ nlohmann::ordered_json CountsJson(const ReplayCounts& counts) {
 }
 
 /// The same with what the reads would take on a disk that reads as `cost` says.
-nlohmann::ordered_json PolicyJson(Policy& counted, Policy& timed, const Trace& trace,
-                                  const BenchPoolOptions& options) {
-  nlohmann::ordered_json json = CountsJson(Replay(counted, trace));
-  const ReplayTime time = ReplayReads(timed, trace, options.row_bytes, options.cost);
+Result<nlohmann::ordered_json> PolicyJson(Policy& counted, Policy& timed, const Trace& trace,
+                                          const BenchPoolOptions& options) {
+  RHIZOME_ASSIGN_OR_RETURN(const ReplayCounts counts, Replay(counted, trace));
+  nlohmann::ordered_json json = CountsJson(counts);
+  RHIZOME_ASSIGN_OR_RETURN(const ReplayTime time,
+                           ReplayReads(timed, trace, options.row_bytes, options.cost));
   json["disk_reads"] = time.reads;
   json["bytes_per_useful"] =
       static_cast<double>(time.bytes) /
@@ -62,10 +65,11 @@ nlohmann::ordered_json PolicyJson(Policy& counted, Policy& timed, const Trace& t
 
 /// What the reordered trace reads, and the share of the reads that it saves; below 0 if it adds
 /// some.
-nlohmann::ordered_json ReorderedJson(Policy& counted, Policy& timed, const Trace& reordered,
-                                     const BenchPoolOptions& options,
-                                     const nlohmann::ordered_json& given) {
-  nlohmann::ordered_json json = PolicyJson(counted, timed, reordered, options);
+Result<nlohmann::ordered_json> ReorderedJson(Policy& counted, Policy& timed, const Trace& reordered,
+                                             const BenchPoolOptions& options,
+                                             const nlohmann::ordered_json& given) {
+  RHIZOME_ASSIGN_OR_RETURN(nlohmann::ordered_json json,
+                           PolicyJson(counted, timed, reordered, options));
   json["reads_saved"] =
       1 - json["reads"].get<double>() / std::max(given["reads"].get<double>(), 1.0);
   json["seconds_saved"] =
@@ -80,8 +84,9 @@ struct ScheduleRates {
 };
 
 /// One size of the pool: the same trace through every policy.
-nlohmann::ordered_json ComparePolicies(const Traces& traces, std::uint64_t row_count, double share,
-                                       const BenchPoolOptions& options, ScheduleRates& rates) {
+Result<nlohmann::ordered_json> ComparePolicies(const Traces& traces, std::uint64_t row_count,
+                                               double share, const BenchPoolOptions& options,
+                                               ScheduleRates& rates) {
   const auto frames = static_cast<std::uint32_t>(share * static_cast<double>(row_count));
   const auto make = [&](PolicyKind kind, const Trace& trace) {
     return MakePolicy({.kind = kind,
@@ -94,16 +99,18 @@ nlohmann::ordered_json ComparePolicies(const Traces& traces, std::uint64_t row_c
   nlohmann::ordered_json pool = {{"share", share}, {"frames", frames}};
   for (const PolicyKind kind : kContestants) {
     const Stopwatch watch;
-    const auto counted = make(kind, traces.given);
+    RHIZOME_ASSIGN_OR_RETURN(const auto counted, make(kind, traces.given));
     const double rate = static_cast<double>(traces.given.keys.size()) / watch.seconds();
     if (kind == PolicyKind::kBelady) rates.belady.push_back(rate);
     if (kind == PolicyKind::kCost) rates.cost.push_back(rate);
     nlohmann::ordered_json& json = pool[std::string(PolicyName(kind))];
-    json = PolicyJson(*counted, *make(kind, traces.given), traces.given, options);
+    RHIZOME_ASSIGN_OR_RETURN(const auto timed, make(kind, traces.given));
+    RHIZOME_ASSIGN_OR_RETURN(json, PolicyJson(*counted, *timed, traces.given, options));
     if (!traces.reordered) continue;
-    json["reordered"] =
-        ReorderedJson(*make(kind, *traces.reordered), *make(kind, *traces.reordered),
-                      *traces.reordered, options, json);
+    RHIZOME_ASSIGN_OR_RETURN(const auto counted_again, make(kind, *traces.reordered));
+    RHIZOME_ASSIGN_OR_RETURN(const auto timed_again, make(kind, *traces.reordered));
+    RHIZOME_ASSIGN_OR_RETURN(json["reordered"], ReorderedJson(*counted_again, *timed_again,
+                                                              *traces.reordered, options, json));
   }
   pool["cost_over_belady"] = pool["belady"]["disk_seconds"].get<double>() /
                              std::max(pool["cost"]["disk_seconds"].get<double>(), 1e-12);
@@ -132,7 +139,8 @@ Result<nlohmann::ordered_json> BenchPool(const BenchPoolOptions& options,
   RHIZOME_ASSIGN_OR_RETURN(Trace sampled, SampleTrace(options, *opened.graph, control));
   if (!options.trace_out.empty())
     RHIZOME_RETURN_IF_ERROR(WriteTrace(sampled, *opened.graph, options.trace_out));
-  const Traces traces = MakeTraces(std::move(sampled), row_count, options.reorder);
+  RHIZOME_ASSIGN_OR_RETURN(const Traces traces,
+                           MakeTraces(std::move(sampled), row_count, options.reorder));
   const Trace& trace = traces.given;
 
   auto pools = nlohmann::ordered_json::array();
@@ -142,7 +150,9 @@ Result<nlohmann::ordered_json> BenchPool(const BenchPoolOptions& options,
   for (const double share : options.shares) {
     RHIZOME_RETURN_IF_ERROR(
         control.Report({.phase = "replay", .done = pools.size(), .total = options.shares.size()}));
-    pools.push_back(ComparePolicies(traces, row_count, share, options, rates));
+    RHIZOME_ASSIGN_OR_RETURN(nlohmann::ordered_json pool,
+                             ComparePolicies(traces, row_count, share, options, rates));
+    pools.push_back(std::move(pool));
     belady_reads += pools.back()["belady"]["reads"].get<std::uint64_t>();
     lru_reads += pools.back()["lru"]["reads"].get<std::uint64_t>();
   }

@@ -112,12 +112,12 @@ class Contest {
     PoolPass pass;
     const double cpu = ProcessCpuSeconds();
     const Stopwatch watch;
-    auto policy = MakePolicy({.kind = kind,
-                              .frame_count = cache->frame_count(),
-                              .key_count = cache->row_count(),
-                              .unit_bytes = entry().row_bytes(),
-                              .cost = cost_},
-                             trace_);
+    RHIZOME_ASSIGN_OR_RETURN(auto policy, MakePolicy({.kind = kind,
+                                                      .frame_count = cache->frame_count(),
+                                                      .key_count = cache->row_count(),
+                                                      .unit_bytes = entry().row_bytes(),
+                                                      .cost = cost_},
+                                                     trace_));
     pass.schedule_seconds = watch.seconds();
     RHIZOME_RETURN_IF_ERROR(cache->Start(std::move(policy)));
     pass.prefill_seconds = watch.seconds() - pass.schedule_seconds;

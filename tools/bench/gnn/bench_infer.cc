@@ -61,13 +61,13 @@ struct Table {
   std::uint64_t edges = 0;
 };
 
-Sums Count(const Trace& blocks, std::uint64_t chunks, double cache_share) {
+Result<Sums> Count(const Trace& blocks, std::uint64_t chunks, double cache_share) {
   const auto frames = static_cast<std::uint64_t>(cache_share * static_cast<double>(chunks));
   const Trace arriving = InArrivalOrder(blocks);
   Sums sums{.requests = blocks.keys.size(), .reads = {}};
   for (std::size_t c = 0; c < kCaches.size(); ++c) {
-    sums.reads[c] =
-        CountReads(kCaches[c].whole_blocks ? blocks : arriving, chunks, kCaches[c].policy, frames);
+    RHIZOME_ASSIGN_OR_RETURN(sums.reads[c], CountReads(kCaches[c].whole_blocks ? blocks : arriving,
+                                                       chunks, kCaches[c].policy, frames));
   }
   return sums;
 }
@@ -77,14 +77,15 @@ void Add(Sums& to, const Sums& more) {
   for (std::size_t c = 0; c < kCaches.size(); ++c) to.reads[c] += more.reads[c];
 }
 
-void CountWorker(const PassLists& lists, const PassShape& shape, const BenchInferOptions& options,
-                 Table& table) {
+Status CountWorker(const PassLists& lists, const PassShape& shape, const BenchInferOptions& options,
+                   Table& table) {
   const std::uint64_t chunks = ChunksOf(lists.rows.size(), shape.chunk_rows);
   std::optional<Sums> best;
   std::optional<Sums> best_by_reads;
   for (std::size_t r = 0; r < table.rules.size(); ++r) {
     const PassLayout layout = LayOut(lists, table.rules[r], shape.block_rows, options.graph.seed);
-    const Sums sums = Count(ChunkTrace(lists, layout, shape), chunks, options.cache_share);
+    RHIZOME_ASSIGN_OR_RETURN(const Sums sums,
+                             Count(ChunkTrace(lists, layout, shape), chunks, options.cache_share));
     Add(table.sums[r], sums);
     if (table.rules[r] == kRandom) continue;
     if (!best || sums.requests < best->requests) best = sums;
@@ -96,6 +97,7 @@ void CountWorker(const PassLists& lists, const PassShape& shape, const BenchInfe
   table.chunks += chunks;
   table.blocks += ChunksOf(lists.targets.size(), shape.block_rows);
   table.edges += lists.neighbors.size();
+  return Status::Ok();
 }
 
 double Over(std::uint64_t part, std::uint64_t whole) {
@@ -139,7 +141,7 @@ Result<Json> CountPass(const BenchInferOptions& options, const GraphSnapshot& gr
                                             .seed = options.graph.seed,
                                             .threads = options.graph.threads},
                                            control));
-    CountWorker(lists, shape, options, table);
+    RHIZOME_RETURN_IF_ERROR(CountWorker(lists, shape, options, table));
   }
   Json json = Json::object();
   json["partitions"] = graph.partition_count();

@@ -99,8 +99,9 @@ class FarPass {
       const std::uint64_t chunks = ChunksOf(worker.lists.rows.size(), shape_.chunk_rows);
       worker.frames =
           static_cast<std::uint64_t>(options_.cache_share * static_cast<double>(chunks));
-      const LayoutChoice choice =
-          ChooseLayout(worker.lists, {.shape = shape_, .cache_chunks = worker.frames});
+      RHIZOME_ASSIGN_OR_RETURN(
+          const LayoutChoice choice,
+          ChooseLayout(worker.lists, {.shape = shape_, .cache_chunks = worker.frames}));
       worker.layout = LayOut(worker.lists, choice.costs[choice.chosen].rule, shape_.block_rows);
       worker.blocks = ChunkTrace(worker.lists, worker.layout, shape_);
       requests_ += worker.blocks.keys.size();
@@ -219,11 +220,12 @@ class FarPass {
 
   Status RunWorker(const Worker& worker, const DiskCache& cache, bool compute, Times& times) {
     const Trace steps = InArrivalOrder(worker.blocks);
-    const auto policy = MakePolicy({.kind = PolicyKind::kBelady,
-                                    .frame_count = static_cast<std::uint32_t>(worker.frames),
-                                    .key_count = cache.chunk_count(),
-                                    .cost = {}},
-                                   steps);
+    RHIZOME_ASSIGN_OR_RETURN(const auto policy,
+                             MakePolicy({.kind = PolicyKind::kBelady,
+                                         .frame_count = static_cast<std::uint32_t>(worker.frames),
+                                         .key_count = cache.chunk_count(),
+                                         .cost = {}},
+                                        steps));
     std::vector<std::vector<std::byte>> frames(worker.frames);
     const auto read = [&](std::uint64_t chunk, std::vector<std::byte>& out) {
       ++times.disk_reads;
@@ -237,7 +239,7 @@ class FarPass {
     for (std::size_t block = 0; block < worker.blocks.steps(); ++block) {
       if (compute) BeginBlock(worker, block);
       for (const CacheKey key : worker.blocks.step(block)) {
-        policy->Step(std::span(&key, 1), plan);
+        RHIZOME_RETURN_IF_ERROR(policy->Step(std::span(&key, 1), plan));
         const std::vector<std::byte>* held = &passing;
         if (!plan.hits.empty()) {
           held = &frames[plan.hits.front().frame];

@@ -10,8 +10,8 @@ class MruPolicy final : public Policy {
  public:
   MruPolicy(std::uint32_t frame_count, std::uint64_t key_count) : table_(frame_count, key_count) {}
 
-  void Step(std::span<const CacheKey> keys, StepPlan& plan) override {
-    table_.Judge(keys, plan);
+  Status Step(std::span<const CacheKey> keys, StepPlan& plan) override {
+    RHIZOME_RETURN_IF_ERROR(table_.Judge(keys, plan));
     for (const StepPlan::Place& hit : plan.hits) last_ = hit.frame;
     for (const std::uint32_t miss : plan.misses) {
       const bool full = used_ == table_.frame_count();
@@ -20,6 +20,7 @@ class MruPolicy final : public Policy {
       plan.inserts.push_back({miss, last_});
       if (full) break;
     }
+    return Status::Ok();
   }
 
  private:

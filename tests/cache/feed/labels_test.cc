@@ -1,0 +1,63 @@
+#include "rhizome/cache/labels.h"
+
+#include "rhizome/index/graph.h"
+#include "rhizome/index/write_batch.h"
+#include "testing/planted_graph.h"
+#include "testing/testing.h"
+
+namespace rhizome {
+namespace {
+
+constexpr std::uint64_t kVertices = 20;
+constexpr std::uint64_t kNew = 4;
+
+// A store whose arrays `class` and `part` say nothing of what vertices without a row have: zeros.
+Status MakeStore(const Path& path) {
+  GraphInput input;
+  input.vertex_count = kVertices;
+  input.edges.src = {0, 1};
+  input.edges.dst = {1, 2};
+  input.vertex_type_names = {"vertex"};
+  input.edge_type_names = {"edge"};
+  input.arrays.push_back(
+      testing::MakeArray("class", 1, DataType::kInt64, std::vector<std::int64_t>(kVertices, 3)));
+  input.arrays.push_back(
+      testing::MakeArray("part", 1, DataType::kUint8, std::vector<std::uint8_t>(kVertices, 2)));
+  return testing::AsStatus(
+      IngestGraph(FileSystem::Posix(), path, std::move(input), {}, StoreId(), JobControl()));
+}
+
+// Vertices come, of which only the second is given a class and a set, and are compacted in.
+TEST(LabelsTest, NoVertexIsOfAClassThatItWasNotGiven) {
+  const testing::TempDir dir;
+  ASSERT_OK(MakeStore(dir / "s"));
+  const auto store = Store::Open(FileSystem::Posix(), dir / "s", Store::Mode::kWrite);
+  ASSERT_OK(store);
+  const auto graph = Graph::Open(**store);
+  ASSERT_OK(graph);
+  WriteBatch batch;
+  for (std::uint64_t i = 0; i < kNew; ++i)
+    batch.PutVertex(static_cast<std::int64_t>(kVertices + i));
+  const std::int64_t label = 1;
+  const std::uint8_t part = 0;
+  batch.PutRow(static_cast<std::int64_t>(kVertices), "class", std::span(&label, 1));
+  batch.PutRow(static_cast<std::int64_t>(kVertices), "part", std::span(&part, 1));
+  ASSERT_OK((*graph)->Write(batch));
+  for (const bool compacted : {false, true}) {
+    SCOPED_TRACE(compacted ? "compacted" : "in the delta");
+    if (compacted) ASSERT_OK((*graph)->Compact({}, JobControl()));
+    const auto now = (*graph)->Snapshot();
+    const auto labels = ReadLabels(*now, "class", "part");
+    ASSERT_OK(labels);
+    EXPECT_EQ(labels->Members(*now, Split::kTest).size(), kVertices);
+    EXPECT_EQ(labels->Members(*now, Split::kTrain),
+              std::vector<VertexId>{static_cast<VertexId>(kVertices)});
+    for (std::uint64_t v = 0; v < kVertices + kNew; ++v) {
+      const auto row = static_cast<std::size_t>(*now->RowOf(static_cast<VertexId>(v)));
+      EXPECT_EQ(labels->label[row], v < kVertices ? 3 : v == kVertices ? 1 : -1) << v;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rhizome
