@@ -13,7 +13,7 @@ namespace rhizome {
 inline constexpr FrameId kNoFrame = std::numeric_limits<FrameId>::max();
 inline constexpr CacheKey kNoKey = -1;
 
-/// Which key is in which frame, both ways: 4 bytes a key and 8 bytes a frame.
+/// Maps keys to frames and frames to keys: 4 bytes a key and 8 bytes a frame.
 class FrameTable {
  public:
   FrameTable(std::uint32_t frame_count, std::uint64_t key_count)
@@ -22,9 +22,9 @@ class FrameTable {
   std::uint32_t frame_count() const { return static_cast<std::uint32_t>(key_of_.size()); }
   FrameId FrameOf(CacheKey key) const { return frame_of_[static_cast<std::size_t>(key)]; }
 
-  /// Puts `key` into `frame`, whose former key is thereby evicted.
+  /// Puts `key` into `frame` and evicts the key that the frame held.
   void Place(CacheKey key, FrameId frame) {
-    // A key that is placed twice was twice in one step, which the contract of Step forbids.
+    // A key that is placed twice was twice in one step, which the contract of Policy::Step forbids.
     RHIZOME_CHECK(FrameOf(key) == kNoFrame);
     Clear(frame);
     key_of_[frame] = key;

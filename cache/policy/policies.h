@@ -11,28 +11,29 @@
 
 namespace rhizome {
 
-/// Every kind there is, the default one first: what `--cache` offers.
+/// Returns every kind of policy, the default one first; these are the values of `--cache`.
 std::vector<PolicyKind> AllPolicies();
 std::string_view PolicyName(PolicyKind kind);
 std::optional<PolicyKind> ParsePolicy(std::string_view name);
 
-/// Is a policy of that kind made for one trace (and no other)?
+/// Returns whether a policy of this kind is made for one trace and can run no other.
 bool KnowsTheFuture(PolicyKind kind);
 
-/// Memory of a policy for each key, in use or not, beside what its frames and accesses take.
+/// Returns the memory of a policy in bytes for each key in [0, key_count), in addition to what it
+/// takes for its frames and accesses.
 std::uint64_t PolicyBytesPerKey(PolicyKind kind);
 
-/// What policies are made from, besides the trace.
+/// The parameters of a policy besides its trace.
 struct PolicyOptions {
   PolicyKind kind = PolicyKind::kBelady;
   std::uint32_t frame_count = 0;
   std::uint64_t key_count = 0;
-  std::uint64_t unit_bytes = 1;  ///< of a frame, for kCost
+  std::uint64_t unit_bytes = 1;  ///< bytes of a row, for kCost
   ReadCost cost = {};            ///< for kCost
 };
 
-/// The policy of that kind for one trace; kNone without frames. Those that do not know the future
-/// look only at the steps that they are given.
+/// Makes a policy of options.kind for one trace; without frames a policy that keeps nothing. A
+/// policy that does not know the future ignores `trace` and sees only the steps that it is given.
 std::unique_ptr<Policy> MakePolicy(const PolicyOptions& options, const Trace& trace);
 
 }  // namespace rhizome

@@ -7,8 +7,8 @@
 
 namespace rhizome {
 
-/// A set of numbers in [0, size) that knows its greatest member: 64-ary bitsets, one above the
-/// other, each bit saying that the word below is not zero. Every operation takes log64(size) steps.
+/// A set of numbers in [0, size) that knows its greatest member: a tree of 64-ary bitsets, in which
+/// each bit says that the word below it is not zero. Every operation takes log64(size) steps.
 class StepSet {
  public:
   explicit StepSet(std::size_t size) {
@@ -39,7 +39,7 @@ class StepSet {
     }
   }
 
-  /// The set must not be empty.
+  /// Returns the greatest member; the set must not be empty.
   std::size_t Max() const {
     std::size_t member = 0;
     for (std::size_t level = levels_.size(); level > 0; --level) {
