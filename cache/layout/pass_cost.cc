@@ -7,12 +7,13 @@
 namespace rhizome {
 namespace {
 
-/// `target(i)`: the i-th that is computed; `chunk_of(local row)` in [0, chunks).
+/// `target_at(i)` is the i-th target computed; `chunk_of(local row)` lies in [0, chunks).
 template <typename TargetAt, typename ChunkOf>
 Trace TraceBlocks(const PassLists& lists, std::span<const std::uint64_t> block_ends,
                   std::uint64_t chunks, TargetAt target_at, ChunkOf chunk_of) {
   Trace trace;
-  std::vector<std::uint64_t> seen_in(chunks, 0);  // the last block that read it, from 1
+  // the last block that read the chunk, counted from 1
+  std::vector<std::uint64_t> seen_in(chunks, 0);
   std::vector<CacheKey> step;
   std::uint64_t i = 0;
   for (std::size_t block = 0; block < block_ends.size(); ++block) {
@@ -64,7 +65,7 @@ Trace InArrivalOrder(const Trace& blocks) {
 
 std::uint64_t CountReads(const Trace& steps, std::uint64_t chunks, PolicyKind policy,
                          std::uint64_t frames) {
-  // Every chunk is a read of its own: what costs least is what is read least.
+  // Every chunk is a read of its own, so the least cost is the least number of reads.
   if (policy == PolicyKind::kCost) policy = PolicyKind::kBelady;
   const auto made = MakePolicy({.kind = policy,
                                 .frame_count = static_cast<std::uint32_t>(std::min(frames, chunks)),

@@ -9,14 +9,15 @@
 namespace rhizome {
 namespace {
 
-/// Shares of the rows that are drawn one after another, to bound the memory of their lists.
+/// The pass in place is drawn in so many shares of the rows, one after another, to bound the memory
+/// of their lists.
 constexpr std::uint64_t kShares = 8;
 
 std::uint64_t RoundUp(std::uint64_t value, std::uint64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-/// The ends of the blocks of rows [0, count), which begin with an output chunk.
+/// Returns the ends of the blocks of rows [0, count). Each output chunk begins a block.
 std::vector<std::uint64_t> BlockEnds(std::uint64_t count, const PassPlanOptions& options) {
   std::vector<std::uint64_t> ends;
   for (std::uint64_t chunk = 0; chunk < count; chunk += options.output_chunk_rows) {
