@@ -2,7 +2,7 @@
 
 namespace rhizome {
 
-/// Wall clock and processor time since it was made.
+/// Measures wall clock and processor time since it was constructed.
 class WorkClock {
  public:
   WorkClock();
