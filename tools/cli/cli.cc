@@ -204,7 +204,8 @@ void AddGenerationFields(const GenerationInfo& info, Json& fields) {
 
 namespace {
 
-// A line of /proc/self/status such as "VmHWM:   1234 kB", in bytes; 0 if it is not there.
+// Returns the value of a line of /proc/self/status such as "VmHWM:   1234 kB" in bytes, or 0 if
+// there is no such line.
 std::uint64_t StatusLineBytes(std::string_view key) {
   std::ifstream status("/proc/self/status");
   std::string line;
