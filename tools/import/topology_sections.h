@@ -12,20 +12,20 @@
 
 namespace rhizome {
 
-/// What the bytes of a store's partition files are for, by groups of sections. Reads only the ends
-/// and tables of the files.
+/// The bytes of a store's partition files, by groups of sections. Reads only the ends and tables of
+/// the files.
 class TopologySections {
  public:
   /// Errors: kCorruption; kIoError.
   static Result<TopologySections> Read(const Store& store);
 
-  /// Bytes of a group; 0 if there is none of that name.
+  /// Returns the bytes of a group; 0 if there is no group of that name.
   std::uint64_t Group(std::string_view name) const;
 
-  /// {"offsets": bytes, ...}, zeros left out.
+  /// Returns {"offsets": bytes, ...} without groups of 0 bytes.
   nlohmann::ordered_json ToJson() const;
 
-  /// "none" or "elias-fano".
+  /// Returns "none" or "elias-fano".
   const std::string& codec() const { return codec_; }
 
  private:
@@ -34,8 +34,8 @@ class TopologySections {
   std::string codec_;
 };
 
-/// Adds "vertex_max_over_min" and "edge_max_over_min" of a store's partitions: the largest over the
-/// smallest, null where one has none. Vertices without edges count in the partition that owns them.
+/// Adds "vertex_max_over_min" and "edge_max_over_min", the largest partition of a store over the
+/// smallest, or null if one is empty. Vertices without edges count in the partition that owns them.
 /// Reads headers only. Errors: kCorruption; kIoError.
 Status AddMaxOverMin(const Store& store, nlohmann::ordered_json& fields);
 
