@@ -29,7 +29,7 @@ void AddHelpVerb(CLI::App& root) {
   verb->add_option("VERB", flags->verb, "The verb to explain");
   verb->footer("Example: rhizome help ingest");
   verb->callback([flags, &root] {
-    // App::help() of the root would explain the subcommand that was parsed: `help` itself.
+    // App::help() of the root would explain the subcommand that was parsed, which is `help` itself.
     const CLI::App* about = &root;
     std::string name = "rhizome";
     if (!flags->verb.empty()) {
@@ -75,7 +75,7 @@ void AddVerbs(CLI::App& root, Session& session) {
   AddHelpVerb(root);
 }
 
-/// Becomes rhizome-bench, which stands beside this binary. Returns only where that fails.
+/// Replaces this process by rhizome-bench, which is beside this binary. Returns only if that fails.
 int BecomeBench(char** argv) {
   char self[PATH_MAX] = {};
   if (::readlink("/proc/self/exe", self, sizeof self - 1) > 0) {
