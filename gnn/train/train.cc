@@ -46,7 +46,7 @@ Status CheckTrainOptions(const TrainOptions& options) {
     return Status::InvalidArgument(
         "the learning rate must be positive, the weight decay not negative");
   }
-  // Better to learn now than after hours that a result cannot be written.
+  // Checks now that the results can be written, rather than after hours of training.
   for (const Path& path : {options.out, options.trace}) {
     if (path.empty()) continue;
     const Result<OutputFile> probe = OutputFile::Create(path);
@@ -80,13 +80,13 @@ Result<TrainJob> OpenJob(const TrainOptions& options) {
   return job;
 }
 
-/// What the caller says of turns, if anything.
+/// Returns whether the caller asked for turns, or nothing if it did not say.
 std::optional<bool> InTurn(const TrainOptions& options) {
   if (!options.overlap) return std::nullopt;
   return *options.overlap == Overlap::kChangeset;
 }
 
-/// Null where lists are in memory, or not read at all.
+/// Opens the reader of lists on disk; null if lists are in memory or not used.
 Result<std::unique_ptr<ListsOnDisk>> OpenLists(const TrainJob& job, const TrainOptions& options,
                                                std::uint64_t cache_bytes, const Path& dump,
                                                const JobControl& control) {
@@ -126,8 +126,8 @@ LoaderOptions MakeTrainLoaderOptions(const TrainOptions& options, const JobMemor
   return loader;
 }
 
-/// Accuracy on the test set, if there is one, of always answering the training set's most frequent
-/// class.
+/// Returns the accuracy on the test set of always answering the training set's most frequent class,
+/// or nothing if there is no test set.
 std::optional<double> MajorityAccuracy(const ClassLabels& labels) {
   std::map<std::int32_t, std::uint64_t> counts;
   for (std::size_t row = 0; row < labels.label.size(); ++row) {
@@ -143,10 +143,11 @@ std::optional<double> MajorityAccuracy(const ClassLabels& labels) {
   return accuracy.Of(Split::kTest);
 }
 
-/// Accuracy of the kept weights with all neighbours, computed layer by layer in scratch.
+/// Measures the accuracy of the kept weights with all neighbours, computed layer by layer in
+/// scratch.
 Status Measure(const TrainJob& job, const TrainOptions& options, const JobMemoryPlan& memory,
                const Path& scratch, TrainReport& report, const JobControl& control) {
-  // All lists are read in order, each twice a layer: no cache of a part of them would help.
+  // All lists are read in order, twice a layer, so a cache of some of them would not help.
   RHIZOME_ASSIGN_OR_RETURN(const auto lists, OpenLists(job, options, 0, {}, control));
   LayerwiseOptions layerwise;
   layerwise.features = options.features;
@@ -165,8 +166,8 @@ Status Measure(const TrainJob& job, const TrainOptions& options, const JobMemory
   return Status::Ok();
 }
 
-/// All that the weights depend on; a checkpoint is continued only where it is equal. More epochs
-/// are welcome.
+/// Describes everything that the weights depend on; a checkpoint is resumed only if its description
+/// is equal. The number of epochs is left out, so that a resumed run may have more.
 std::string Describe(const TrainJob& job, const TrainOptions& options) {
   const Manifest& manifest = job.store->manifest();
   const nlohmann::json description = {{"job", "train"},
@@ -189,7 +190,7 @@ std::string Describe(const TrainJob& job, const TrainOptions& options) {
 constexpr const char* kCheckpointName = "CHECKPOINT";
 constexpr const char* kSuperbatchFolder = "superbatches";
 
-/// A folder for superbatches, empty.
+/// Makes an empty folder for superbatches.
 Result<Path> MakeSuperbatchFolder(FileSystem& fs, const Path& scratch) {
   const Path folder = scratch / kSuperbatchFolder;
   RHIZOME_RETURN_IF_ERROR(RemoveTree(fs, folder));
@@ -222,7 +223,7 @@ Status RunEpochs(TrainJob& job, const TrainOptions& options, const EpochPlan& pl
                                        .checkpoint = scratch / kCheckpointName,
                                        .job = Describe(job, options)};
   TrainingRun run(*job.model, job.labels, run_options, plan, loader_options.trace);
-  // The loader asks a copy, on its own thread, for what the run counts on this one.
+  // The loader draws from a copy of the plan, on its own thread; the run reads the original.
   EpochPlan seeds = plan;
   if (options.resume) {
     RHIZOME_ASSIGN_OR_RETURN(const std::optional<Checkpoint> checkpoint,
@@ -252,7 +253,8 @@ Status RunEpochs(TrainJob& job, const TrainOptions& options, const EpochPlan& pl
   return RemoveTree(fs, superbatches);
 }
 
-/// Divides the memory, as the first minibatches let expect, and says so in the report.
+/// Divides the memory by what the first minibatches lead to expect, and adds the plan to the
+/// report.
 Result<LoaderOptions> PlanJob(const TrainJob& job, const TrainOptions& options,
                               const EpochPlan& plan, JobMemoryPlan& memory, TrainReport& report,
                               const JobControl& control) {
@@ -279,7 +281,8 @@ Result<LoaderOptions> PlanJob(const TrainJob& job, const TrainOptions& options,
   return loader;
 }
 
-/// Runs to the end of the report. What a checkpoint needs stays if it does not come to that.
+/// Trains and measures, and completes the report. If it fails, the checkpoint stays in the scratch
+/// folder.
 Status RunTraining(TrainJob& job, const TrainOptions& options, JobScratch& scratch,
                    TrainReport& report, const JobControl& control) {
   const EpochPlan plan(job.train, job.valid, options.batch_size, options.epochs, options.seed,
@@ -297,6 +300,15 @@ Status RunTraining(TrainJob& job, const TrainOptions& options, JobScratch& scrat
 
 }  // namespace
 
+// Trains a model in these steps:
+// 1. Opens the store, the graph, the labels and the model (OpenJob), and locks the job's scratch
+//    folder.
+// 2. Samples the first minibatches and divides the memory among superbatch, cache and neighbour
+//    cache (PlanJob).
+// 3. Runs the epochs: a Loader delivers minibatches, a TrainingRun learns from them, evaluates the
+//    validation set and writes checkpoints (RunEpochs).
+// 4. Measures the accuracy of the best epoch's weights with all neighbours (Measure).
+// 5. Writes the model file and removes the scratch folder.
 Result<TrainReport> TrainModel(const TrainOptions& options, const JobControl& control) {
   TrainReport report;
   report.base_memory_bytes = ResidentBytes();
@@ -313,7 +325,7 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const JobControl& co
   if (options.checkpoint_every > 0 || options.resume) scratch->Keep();
   const Status status = RunTraining(job, options, *scratch, report, control);
   if (!status.ok()) {
-    // Of what stays only the checkpoint is of use.
+    // Only the checkpoint can be used again.
     RHIZOME_RETURN_IF_ERROR(RemoveTree(job.store->fs(), scratch->folder() / kSuperbatchFolder));
     return Fail(status);
   }

@@ -13,39 +13,39 @@
 namespace rhizome {
 namespace {
 
-/// Memory for what libtorch and the allocator take when they first work.
+/// Memory that libtorch and the allocator take when they first work.
 constexpr std::uint64_t kSlackBytes = std::uint64_t{48} << 20;
 
-/// Bytes for one access: of trace and schedule while a superbatch is scheduled, and of the schedule
-/// of the one before, which is in use.
+/// Bytes for each access: of the trace and schedule of the superbatch that is being scheduled, plus
+/// the schedule of the one in use.
 constexpr std::uint64_t kScheduleBytesPerAccess = 48 + 4;
 constexpr std::uint64_t kCostScheduleBytesPerAccess = 64 + 4;
 
-/// Bytes of a minibatch for each of its rows, besides features: number, plan of the pool, degree.
+/// Bytes of a minibatch for each of its rows, besides features: number, pool plan and degree.
 constexpr std::uint64_t kRowBytes = 48;
 
-/// Superbatches are tried with at most so many minibatches, of this share of the job's, sampled in
-/// this time.
+/// Limits of the minibatches that are sampled to try superbatches: their number, one part in
+/// kProfiledShare of the job's, and the seconds that sampling takes.
 constexpr std::uint64_t kProfiledMinibatches = 32;
 constexpr std::uint64_t kProfiledShare = 4;
 constexpr double kProfileSeconds = 1;
 
-/// Memory of a profile where there is no limit; with one, half of what is left.
+/// Memory of a profile if there is no limit; with a limit, half of what is left is used.
 constexpr std::uint64_t kProfileBytes = std::uint64_t{1} << 30;
 
-/// Minibatches differ: an eighth more than the largest that was seen.
+/// Adds an eighth, because later minibatches may be larger than those that were sampled.
 std::uint64_t WithMargin(std::uint64_t bytes) { return bytes + bytes / 8; }
 
-/// Rows that minibatches hold beside the pool, of minibatches of `rows` rows: all without a pool;
-/// with one, what misses of all that are alive at once, which is less than one minibatch that
-/// misses all (and reading waits where it is not).
+/// Returns the rows that minibatches of `rows` rows hold beside the pool. Without a pool these are
+/// all rows. With a pool they are the misses of all minibatches that are alive, which are fewer
+/// than the rows of one minibatch that misses all (and if they are not, reading waits).
 std::uint64_t HeldRowsOf(const TrainOptions& options, std::uint64_t rows) {
   const bool pool = options.cache != PolicyKind::kNone && options.cache_bytes.value_or(1) > 0;
   return pool ? rows + rows / 4 : MinibatchesAlive() * rows;
 }
 
-/// What a step holds besides its features: of every layer the rows that it multiplies (a vertex's
-/// own beside its neighbours' sum), what comes of them, and the gradients of both.
+/// Returns the bytes that a step holds besides its features: for every layer the rows that it
+/// multiplies (a vertex's own and its neighbours' sum), the products, and the gradients of both.
 std::uint64_t ActivationBytes(const Minibatch& minibatch, const ModelShape& shape) {
   const std::vector<std::uint64_t>& offsets = minibatch.hop_offsets;
   const std::uint64_t layers = shape.spec.layers, last = offsets.size() - 2;
@@ -58,12 +58,13 @@ std::uint64_t ActivationBytes(const Minibatch& minibatch, const ModelShape& shap
     const std::uint64_t in = k == 0 ? static_cast<std::uint64_t>(shape.inputs) : hidden;
     numbers += targets * (2 * in + 3 * hidden);
     if (k > 0) numbers += sources * in + targets * 2 * in;
-    if (in > hidden) numbers += 2 * sources * hidden;  // it may multiply before it adds up
+    // the layer may multiply before it aggregates
+    if (in > hidden) numbers += 2 * sources * hidden;
   }
   return numbers * sizeof(float);
 }
 
-/// A row as the pool has it.
+/// Returns the bytes of a row in the pool.
 std::uint64_t KeptRowBytes(const TrainingProfile::Job& job) {
   return job.options.model.normalize_features ? job.features.dim * sizeof(float)
                                               : job.features.row_bytes();
@@ -79,7 +80,7 @@ MemoryNeeds NeedsOf(const TrainingProfile::Job& job, const Minibatch& minibatch)
                         PolicyBytesPerKey(job.options.cache) * job.features.rows +
                         needs.held_rows * KeptRowBytes(job) +
                         MinibatchesAlive() * (rows * kRowBytes + edges * 5) + rows * 40 +
-                        edges * 24 +  // of the one that is being sampled
+                        edges * 24 +  // of the minibatch that is being sampled
                         WithMargin(ActivationBytes(minibatch, job.shape));
   needs.schedule_bytes = rows * (cost ? kCostScheduleBytesPerAccess : kScheduleBytesPerAccess);
   needs.cacheable_bytes = job.features.rows * job.features.row_bytes();
@@ -93,7 +94,7 @@ MemoryNeeds NeedsOf(const TrainingProfile::Job& job, const Minibatch& minibatch)
   return needs;
 }
 
-/// Does a superbatch's length change what is read?
+/// Returns whether the length of a superbatch affects what is read.
 bool MayTry(const TrainOptions& options) {
   return options.superbatch == 0 && KnowsTheFuture(options.cache) && options.io != IoMaker::kMapped;
 }
@@ -134,7 +135,7 @@ Status TrainingProfile::SampleMore(const MinibatchSampler& sampler, EpochPlan& p
   const std::uint64_t limit = job.options.memory_bytes;
   const std::uint64_t room =
       limit == 0 ? kProfileBytes : (limit - std::min(limit, needs_.held_bytes)) / 2;
-  // The trace, and the schedules of half of it.
+  // The bytes of a minibatch: its part of the trace, and half of its schedules.
   const std::uint64_t bytes = trace_.keys.size() * sizeof(CacheKey) + needs_.schedule_bytes / 2;
   const std::uint64_t most = std::min({kProfiledMinibatches, needs_.minibatches / kProfiledShare,
                                        room / std::max<std::uint64_t>(bytes, 1)});

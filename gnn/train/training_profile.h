@@ -20,14 +20,14 @@
 
 namespace rhizome {
 
-/// How a training draws.
+/// Returns how a training samples.
 MinibatchSamplerOptions SamplerOptionsOf(const TrainOptions& options);
 
-/// Minibatches that are in memory at once: in the loader, and computed on.
+/// Returns the number of minibatches in memory at once: those in the loader, and the one in use.
 std::uint64_t MinibatchesAlive();
 
-/// What a training is like, learnt from its first minibatches before it begins: how much memory it
-/// needs, and what superbatches of a size would read, by a replay.
+/// Profiles a training from its first minibatches before it begins: how much memory it needs, and,
+/// by a replay, what superbatches of a given length would read.
 /// Threads: one at a time.
 class TrainingProfile {
  public:
@@ -36,27 +36,28 @@ class TrainingProfile {
     const ArrayEntry& features;
     const ModelShape& shape;
     const TrainOptions& options;
-    std::shared_ptr<const NeighborSource> neighbors;  ///< nullptr: the graph, in memory
-    std::uint64_t base_bytes = 0;                     ///< what the process took before the job
+    std::shared_ptr<const NeighborSource> neighbors;  ///< null: the graph, in memory
+    std::uint64_t base_bytes = 0;                     ///< memory of the process before the job
   };
 
-  /// Samples the first minibatch of `plan`, and more for as long as kProfileSeconds if superbatches
-  /// are to be tried. Errors: those of sampling, and of reading `features` to time the disk;
+  /// Samples the first minibatch of `plan`, and more for up to kProfileSeconds if superbatches are
+  /// to be tried. Errors: those of sampling, and of reading `features` to time the disk;
   /// kInterrupted.
   static Result<TrainingProfile> Measure(const Job& job, EpochPlan plan, const JobControl& control);
 
   const MemoryNeeds& needs() const { return needs_; }
 
-  /// Of superbatches up to half of what was sampled; keeps what was tried. Refers to this.
+  /// Returns a trial of superbatches up to half of what was sampled. It remembers its results and
+  /// refers to this object.
   SuperbatchTrial trial();
 
-  /// What the disk's reads cost, if it was asked.
+  /// The cost of the disk's reads, if it was measured.
   const std::optional<ReadCost>& read_cost() const { return read_cost_; }
 
-  /// Reads in flight at most.
+  /// Limit of reads in flight.
   std::uint32_t depth() const { return depth_; }
 
-  /// What was sampled, and what was tried with it.
+  /// Returns what was sampled, and what was tried with it.
   TrainProfileReport report() const;
 
  private:
@@ -68,8 +69,8 @@ class TrainingProfile {
   MemoryNeeds needs_;
   std::optional<ReadCost> read_cost_;
   std::uint32_t depth_ = IoQueueOptions().depth;
-  PolicyOptions policy_;           // all but the frames
-  std::uint64_t frame_bytes_ = 1;  // of the pool
+  PolicyOptions policy_;           // without frame_count
+  std::uint64_t frame_bytes_ = 1;  // bytes of a frame in the pool
   Trace trace_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, double> tried_;
 };

@@ -68,7 +68,7 @@ Status TrainingRun::Resume(const Checkpoint& checkpoint) {
 Status TrainingRun::Run(Loader& loader, const JobControl& control) {
   while (progress_.done < options_.epochs * batches()) {
     const Status status = Step(loader, control);
-    // Who stops a run loses nothing of what is done.
+    // An interrupted run saves its progress, so that nothing is lost.
     const bool interrupted = status.code() == StatusCode::kInterrupted;
     const bool due = progress_.done % std::max<std::uint64_t>(options_.checkpoint_every, 1) == 0;
     if (options_.checkpoint_every > 0 && (interrupted || (status.ok() && due)))
@@ -85,7 +85,7 @@ Status TrainingRun::Step(Loader& loader, const JobControl& control) {
   EpochReport& epoch = progress_.current;
   const StageTimer wait(trace_, Stage::kWait, number);
   RHIZOME_ASSIGN_OR_RETURN(std::optional<Minibatch> minibatch, loader.Next());
-  RHIZOME_CHECK(minibatch.has_value());  // the plan gives the loader as many
+  RHIZOME_CHECK(minibatch.has_value());  // the plan gives the loader as many minibatches
   epoch.stall_seconds += wait.Stop();
   const bool is_valid = EpochPlan::Decode(minibatch->tag).is_valid;
   const StageTimer compute(trace_, Stage::kCompute, number);
@@ -116,7 +116,7 @@ void TrainingRun::FinishEpoch() {
     loss = MeanLoss(valid);
   }
   progress_.epochs.push_back(epoch);
-  // Without a validation set the last epoch is as good as any.
+  // Without a validation set the last epoch is kept.
   const bool better =
       best_weights_.empty() || plan_.valid_batches() == 0 ||
       epoch.valid_accuracy > progress_.best_accuracy ||
@@ -144,7 +144,7 @@ Status TrainingRun::Diverged() const {
                   options_.learning_rate));
 }
 
-/// What a person wants to know of a running epoch.
+/// Returns the text that progress shows about the current epoch.
 std::string TrainingRun::Detail() const {
   const EpochReport& epoch = progress_.current;
   const auto rows = static_cast<double>(epoch.rows_requested);
