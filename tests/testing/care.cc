@@ -65,7 +65,7 @@ class Watched final : public ForwardingFileSystem {
   const Watch watch_;
 };
 
-/// A file, one byte of which is read wrongly.
+/// A file that returns one byte wrongly.
 class WrongByte final : public ReadableFile {
  public:
   explicit WrongByte(std::unique_ptr<ReadableFile> file) : file_(std::move(file)) {}
@@ -81,7 +81,7 @@ class WrongByte final : public ReadableFile {
   const std::unique_ptr<ReadableFile> file_;
 };
 
-/// Reads one file wrongly, the first time only.
+/// Returns one file's bytes wrongly, the first time only.
 class WrongOnce final : public ForwardingFileSystem {
  public:
   WrongOnce(Path file) : ForwardingFileSystem(Disk()), file_(std::move(file)) {}
@@ -98,7 +98,7 @@ class WrongOnce final : public ForwardingFileSystem {
   bool done_ = false;
 };
 
-/// Whenever a verification holds the writer's lock to see whether there is a writer, one comes.
+/// Starts a writer whenever a verification takes the writer's lock to see whether there is one.
 class WriterAtEveryLook final : public ForwardingFileSystem {
  public:
   WriterAtEveryLook(Path store, std::atomic<int>& writers)
@@ -117,7 +117,7 @@ class WriterAtEveryLook final : public ForwardingFileSystem {
     return lock;
   }
 
-  /// How many looks there were; all writers are done.
+  /// Returns how often the lock was tried; all writers have ended.
   int count() {
     Join();
     return count_;
@@ -138,7 +138,7 @@ std::string BytesOf(const Path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// All files below a folder, but LOCK, which names its last holder.
+/// Returns all files below a folder except LOCK, which names its last holder.
 std::map<std::string, std::string> Tree(const Path& folder) {
   std::map<std::string, std::string> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
@@ -161,7 +161,7 @@ const std::array<Status, 6>& Faults() {
   return faults;
 }
 
-/// What verify says of a sound store, or repair of one that is damaged, must not come from a fault.
+/// A fault must not make verify report damage of a sound store, nor make repair report damage.
 Complaint Judge(const Result<VerifyReport>& report, const std::string& when) {
   if (!report && ProvesDamage(report.error()))
     return "verify fails with " + report.error().ToString() + " " + when;
@@ -171,7 +171,7 @@ Complaint Judge(const Result<VerifyReport>& report, const std::string& when) {
   return std::nullopt;
 }
 
-/// With this many descriptors that are free.
+/// Runs `run` with only `count` free descriptors.
 template <typename Run>
 void WithDescriptors(std::uint64_t count, const Run& run) {
   rlimit before = {};
@@ -188,10 +188,10 @@ void WithDescriptors(std::uint64_t count, const Run& run) {
 
 constexpr int kDeltaCommits = 3;
 
-/// Each commit of the delta is in a table of its own.
+/// Makes a store in which each commit of the delta is in a catalogue table of its own.
 Status MakeStoreWithDelta(const Path& store) {
   RHIZOME_RETURN_IF_ERROR(MakeStore(Disk(), store));
-  // A record that names no commit before it, and itself: see "Catalogue records" in FORMAT.md.
+  // A record that names no commit before it, and itself; see "Catalogue records" in FORMAT.md.
   for (int i = 0; i < kDeltaCommits; ++i) {
     RHIZOME_ASSIGN_OR_RETURN(const auto writer, Store::Open(Disk(), store, Store::Mode::kWrite));
     std::vector<std::byte> record(17);
@@ -218,7 +218,7 @@ Complaint FaultsAreNoDamage() {
   for (const auto& [file, _] : sound) {
     const Status& fault = Faults()[next++ % Faults().size()];
     const std::string when = fmt::format("while '{}' cannot be opened ({})", file, fault.message());
-    // Each folder on the way and the file itself.
+    // The fault hits each folder on the path and the file itself.
     Watched of_file([&, file = file](const Path& path) {
       return path == store / file || path == harmed / file ? fault : Status::Ok();
     });
@@ -234,7 +234,7 @@ Complaint FaultsAreNoDamage() {
       const auto again = VerifyFiles(*fs, store, JobControl());
       const bool of_rocksdb = file.starts_with("catalog/");
       if (again && again->ok() && !of_rocksdb) return "verify does not notice it " + when;
-      if (of_rocksdb) continue;  // which RocksDB opens itself
+      if (of_rocksdb) continue;  // RocksDB opens this file itself
       const auto repaired = RepairStore(*fs, harmed, {}, JobControl());
       if (repaired) return "repair ends well " + when;
       if (Tree(harmed) != damaged) return "repair changes a file " + when;
@@ -278,7 +278,8 @@ Complaint FewDescriptorsKeepTheDelta() {
     Result<RepairReport> repaired = RepairReport();
     WithDescriptors(count, [&] { repaired = RepairStore(Disk(), store, {}, JobControl()); });
     if (!repaired && ProvesDamage(repaired.error())) return repaired.error().ToString();
-    // Once more, with enough of them: what the first run has begun must not be less.
+    // The repair runs again with enough descriptors: what the first run began must not cost
+    // anything.
     if (!repaired)
       repaired = RepairStore(Disk(), store, {}, JobControl());
     else
@@ -323,7 +324,7 @@ Complaint RepairKeepsTheLock() {
     bool changed = false;
     Complaint wrong;
     Watched fs([&](const Path& path) {
-      // The last look, without the lock, comes after the last change.
+      // The last check of the lock, without holding it, comes after the last change.
       changed = changed || path.filename() == "MANIFEST-000002";
       if (path.filename() == "LOCK") return Status::Ok();
       if (!changed && Disk().Lock(store / "LOCK", FileSystem::LockMode::kExclusive, "thief\n"))
@@ -393,7 +394,7 @@ Complaint JobsGoOnAfterARepair() {
       return std::string(name) + " is not read: " + read.ToString();
     if (name == std::string("emb") && rows != RowsByFormula(0, 300, 16)) return "other rows";
   }
-  // While the reader was there, what it had begun with was kept, damage and all.
+  // While the reader was there, the generation that it had open was kept, damage included.
   reader->reset();
   if (const auto writer = Store::Open(Disk(), store, Store::Mode::kWrite); !writer)
     return writer.error().ToString();
@@ -407,7 +408,8 @@ Complaint OneRowCostsOneRow() {
   TempDir dir;
   const Path store = dir / "s";
   if (!MakeStore(Disk(), store).ok()) return "no store";
-  // Rows 1 and 7, and of the sidecar the sums of rows 9 (whose chunk is damaged) and 2.
+  // Damages rows 1 and 7, and in the sidecar the checksums of rows 9 (whose chunk is damaged) and
+  // 2.
   Change(store / kRows, {kRowBytes + 2, kRowBytes + 9, 7 * kRowBytes});
   Change(store / "generations/000001/sums/feat.crc32c/c.0.0", {9 * 4, 9 * 4 + 1});
   const auto report = RepairStore(Disk(), store, {.fill_holes = true}, JobControl());
@@ -512,8 +514,8 @@ const std::map<std::string, std::function<Complaint()>>& Complaints() {
 
 std::string UnfitForSanitizers(const std::string& name) {
   static const std::map<std::string, std::string> reasons = {
-      // It asks with a pipe whether a vtable can be read, and calls a sound object invalid if it
-      // gets none (LLVM, IsAccessibleMemoryRange).
+      // The sanitizer tests with a pipe whether a vtable can be read, and calls a sound object
+      // invalid if it gets none (LLVM, IsAccessibleMemoryRange).
       {"FewDescriptorsAreNoDamage", "a sanitizer needs descriptors to look at a vtable"},
       {"FewDescriptorsKeepTheDelta", "a sanitizer needs descriptors to look at a vtable"},
       {"ForksAreNoticed", "children of a sanitized process with threads hang"},
