@@ -52,7 +52,7 @@ TEST(LoggerTest, ACallbackMayThrow) {
   EXPECT_EQ(lines, (std::vector<std::string>{"first", "last"}));
 }
 
-// The callback waits for the test, so that lines pile up behind it.
+// The callback waits for the test, so that lines queue up.
 TEST(LoggerTest, ASlowCallbackDelaysNobodyAndIsToldWhatItMissed) {
   std::binary_semaphore entered(0);
   std::binary_semaphore go_on(0);
@@ -101,7 +101,7 @@ TEST(LoggerTest, AForkedChildIsSilentAndEnds) {
   const pid_t child = fork();
   if (child == 0) {
     logger->Log(LogLevel::kError, "store", "in the child");
-    logger.reset();  // must not wait for a thread that is not there
+    logger.reset();  // must not wait for a thread that was never started
     _exit(7);
   }
   int status = 0;
