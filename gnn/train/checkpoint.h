@@ -32,8 +32,9 @@ struct Checkpoint {
   LearnerState learner;
 };
 
-/// Writes a checkpoint as safetensors with a checksum over all of it; one that is there is replaced
-/// at once or not at all. `job` says all that the result depends on. Errors: kIoError, kOutOfSpace.
+/// Writes a checkpoint as safetensors with a checksum over all of it. An existing one is replaced
+/// atomically. `job` describes everything that the result depends on. Errors: kIoError;
+/// kOutOfSpace.
 Status SaveCheckpoint(const Path& path, const std::string& job, const Checkpoint& checkpoint);
 
 /// Loads the checkpoint at `path`, or returns nothing if there is none. Errors: kInvalidArgument,
