@@ -71,7 +71,7 @@ inline void ExpectFormatBeforeCatalog(const StoreFileSystem& fs, const Path& pat
   EXPECT_TRUE(fs.Files().contains((path / "FORMAT").string()));
 }
 
-/// Which operations a test stops at: `first`, and then every `stride`-th.
+/// The operations at which a disk stops: number `first`, and every `stride`-th after it.
 struct Stops {
   std::uint64_t first = 0;
   std::uint64_t stride = 1;
