@@ -240,6 +240,10 @@ std::span<std::byte> BufferPool::Fill(CacheKey key, FrameId frame) {
   return slot(place_[frame]);
 }
 
+// Carries out a plan: (1) waits for a slot for each miss; (2) lists the slots of the hits; (3)
+// takes slots for the misses; (4) lets the inserts' frames refer to the slots of this step, and
+// drops what they referred to; (5) keeps misses that the announced policy wants; (6) adds the
+// step's references and itself as a holder.
 Status BufferPool::Hold(std::span<const CacheKey> keys, const StepPlan& plan,
                         std::vector<SlotId>& slots) try {
   if (!plan.misses.empty()) {

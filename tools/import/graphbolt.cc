@@ -40,6 +40,9 @@ class GraphBoltReader {
         file_(folder_ / "metadata.yaml"),
         memory_bytes_(memory_bytes) {}
 
+  /// Reads the data set: (1) metadata.yaml; (2) the vertices by type; (3) the edge files; (4) the
+  /// features of vertices and edges; (5) the first task whose seeds are vertices; (6) turns
+  /// features of edges into edge attributes.
   Result<Dataset> Run() {
     RHIZOME_ASSIGN_OR_RETURN(root_, ReadYaml(fs_, file_));
     const nlohmann::json graph = Member(root_, "graph");

@@ -177,6 +177,7 @@ Result<Synset> ParseSynset(std::string_view line, std::uint8_t file) {
   return synset;
 }
 
+// Reads each data file, then its index, which gives the senses. Every synset must be in the index.
 Result<std::vector<Synset>> ReadSynsets(FileSystem& fs, const Path& folder,
                                         const JobControl& control) {
   std::vector<Synset> synsets;
