@@ -9,13 +9,13 @@
 
 namespace rhizome {
 
-/// Which vertices each minibatch of a training job holds: in every epoch the training vertices in
-/// an order of their own (seeded), then the validation vertices in one fixed order with fixed
-/// neighbours, so that epochs are measured alike. Depends on its arguments only. Of an epoch at
-/// most the first `most_train_batches` train (0: all).
+/// Plans the seed vertices of each minibatch of a training job. Every epoch takes the training
+/// vertices in a shuffled order of its own (seeded), then the validation vertices in one fixed
+/// order with fixed neighbours, so that all epochs are measured alike. Depends on its arguments
+/// only. An epoch trains on at most its first `most_train_batches` minibatches (0: all).
 class EpochPlan {
  public:
-  /// What the tag of a minibatch says.
+  /// The contents of a minibatch's tag.
   struct Tag {
     std::uint32_t epoch = 0;
     bool is_valid = false;
@@ -25,10 +25,10 @@ class EpochPlan {
   EpochPlan(std::vector<VertexId> train, std::vector<VertexId> valid, std::uint64_t batch_size,
             std::uint32_t epochs, std::uint64_t seed, std::uint64_t most_train_batches = 0);
 
-  /// The next minibatch; nothing after the last epoch.
+  /// Returns the next minibatch, or nothing after the last epoch.
   std::optional<SeedBatch> Next();
 
-  /// Leaves out the next `minibatches`. In O(epochs).
+  /// Skips the next `minibatches`, to resume a training. Shuffles once.
   void Skip(std::uint64_t minibatches);
 
   static Tag Decode(std::uint64_t tag);
@@ -52,7 +52,7 @@ class EpochPlan {
 
   std::vector<VertexId> shuffled_;  // train_, in the current epoch's order
   std::uint32_t epoch_ = 0;
-  std::uint64_t batch_ = 0;  // of the epoch, training before validation
+  std::uint64_t batch_ = 0;  // within the epoch; training comes before validation
 };
 
 }  // namespace rhizome

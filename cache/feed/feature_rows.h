@@ -41,7 +41,7 @@ class FeatureRows {
     return table().subspan(at * row_bytes(), row_bytes());
   }
 
-  /// Of rows of its own, RowType::kFloat32.
+  /// The values of own rows, [rows, dim]; only for RowType::kFloat32.
   std::span<float> own_floats() const;
 
  private:
@@ -63,21 +63,21 @@ class FeatureDecoder {
   std::uint64_t dim() const { return dim_; }
   std::size_t stored_row_bytes() const { return stored_row_bytes_; }
 
-  /// What rows are stored in, and what networks take them in: float16 as it is stored, unless it is
-  /// to be normalised.
+  /// The type in which rows are stored, and the type in which networks take them: stored float16
+  /// stays float16 unless it is normalised.
   RowType stored_type() const {
     return dtype_ == DataType::kFloat16 ? RowType::kFloat16 : RowType::kFloat32;
   }
   RowType type() const { return normalize_ ? RowType::kFloat32 : stored_type(); }
   std::size_t row_bytes() const { return dim_ * BytesOf(type()); }
 
-  /// True: the stored bytes are the floats already.
+  /// Whether the stored bytes are already the floats.
   bool is_identity() const { return dtype_ == DataType::kFloat32 && !normalize_; }
 
-  /// True: rows are taken as they are stored, so that DecodeRow has nothing to do.
+  /// Whether rows are used as stored, so that DecodeRow does nothing.
   bool takes_as_stored() const { return !normalize_; }
 
-  /// Turns a row that is stored in the front of `row` into what networks take, which fills it.
+  /// Decodes, in place, a row whose stored form is at the front of `row`; the result fills `row`.
   void DecodeRow(std::span<std::byte> row) const;
 
   /// `stored` has n * stored_row_bytes() bytes, `out` n * dim() floats.

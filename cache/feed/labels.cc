@@ -11,10 +11,10 @@
 namespace rhizome {
 namespace {
 
-/// More classes than this are taken for a mistake (such as ids given as labels).
+/// A label beyond this is taken for a mistake (such as vertex ids given as labels).
 constexpr std::int64_t kMaxClasses = 1 << 16;
 
-/// Opens an array of one column and one row a vertex.
+/// Opens an array with one column and one row for each vertex.
 Result<std::unique_ptr<ChunkArray>> OpenColumn(const GraphSnapshot& graph, const std::string& name,
                                                std::initializer_list<DataType> dtypes) {
   RHIZOME_ASSIGN_OR_RETURN(std::unique_ptr<ChunkArray> array, graph.store().OpenArray(name));
@@ -32,7 +32,8 @@ Result<std::unique_ptr<ChunkArray>> OpenColumn(const GraphSnapshot& graph, const
   return array;
 }
 
-/// Calls use(first row, bytes) for each chunk of an array, then for each row that was put since.
+/// Calls use(first row, bytes) for each chunk of an array, then for each row that was put since its
+/// generation.
 template <typename Use>
 Status ForEachChunk(const ChunkArray& array, const GraphSnapshot& graph, Use use) {
   const ArrayEntry& entry = array.entry();

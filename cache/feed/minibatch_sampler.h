@@ -11,7 +11,7 @@
 
 namespace rhizome {
 
-/// Distinct vertices to compute, in order. Equal `key`s draw equal neighbours.
+/// The distinct seed vertices of a minibatch, in order. Equal `key`s draw equal neighbours.
 struct SeedBatch {
   std::uint64_t tag = 0;  ///< passed through to Minibatch::tag
   std::uint64_t key = 0;
@@ -19,18 +19,20 @@ struct SeedBatch {
 };
 
 struct MinibatchSamplerOptions {
-  std::vector<std::int64_t> fanouts;  ///< one a layer, the seeds' own neighbours first
-  bool no_edges = false;              ///< only the seeds
-  bool degrees = false;               ///< fill Minibatch::degrees (GCN)
+  /// one for each layer; the first draws the seeds' own neighbours
+  std::vector<std::int64_t> fanouts;
+  bool no_edges = false;  ///< take the seeds alone
+  bool degrees = false;   ///< fill Minibatch::degrees (GCN)
   std::uint64_t seed = 1;
   std::uint32_t threads = 1;
 };
 
-/// Draws the subgraph of a minibatch; its features come later. Threads: one at a time.
+/// Draws the subgraph of a minibatch; its features are read later.
+/// Threads: one at a time.
 /// Ownership: `graph` must outlive it.
 class MinibatchSampler {
  public:
-  /// `neighbors`: where the in-lists are read; nullptr: from `graph`, in memory.
+  /// `neighbors` reads the in-lists; null means from `graph`, in memory.
   /// Errors: those of Sampler::Create.
   static Result<MinibatchSampler> Create(const GraphSnapshot& graph,
                                          const MinibatchSamplerOptions& options,
@@ -46,13 +48,14 @@ class MinibatchSampler {
 
   const GraphSnapshot* graph_;
   bool degrees_;
-  std::unique_ptr<Sampler> sampler_;  // none without edges
+  std::unique_ptr<Sampler> sampler_;  // null without edges
 };
 
-/// In-edges of the vertex at `row` in the whole graph, capped at 2^32 - 1.
+/// Returns the in-degree of the vertex at `row` in the whole graph, capped at 2^32 - 1.
 Result<std::uint32_t> InDegree(const GraphSnapshot& graph, Row row);
 
-/// Of all rows, for who asks often. Works on the compute threads. Memory: 4 bytes a vertex.
+/// Returns the in-degrees of all rows, [rows], computed on the compute threads. Memory: 4 bytes a
+/// vertex.
 Result<std::vector<std::uint32_t>> InDegrees(const GraphSnapshot& graph);
 
 }  // namespace rhizome
