@@ -26,8 +26,8 @@
 namespace rhizome {
 namespace {
 
-/// Publishes the result as the options say, in the generation that is current by now. Returns the
-/// array as users write it: emb, or emb@3.
+/// Publishes the result as the options say, in the generation that is current by then. Returns the
+/// array's name as users write it: emb, or emb@3.
 Result<std::string> Publish(const Store& store, const InferOptions& options,
                             const ArraySource& source, const JobControl& control) {
   std::string name = options.out;
@@ -47,7 +47,8 @@ Result<std::string> Publish(const Store& store, const InferOptions& options,
   return name;
 }
 
-/// Computes what may have changed, in layers of those vertices alone, and writes it and the rest.
+/// Computes the rows that may have changed, in layers of those vertices alone, and writes the
+/// merged array.
 Result<LayerwiseResult> RunIncremental(const InferJob& job, const LayerwiseOptions& options,
                                        const IncrementalBase& base, const Path& scratch,
                                        InferenceLog* log, const JobControl& control) {
@@ -92,7 +93,7 @@ Result<LayerwiseResult> RunJob(const InferJob& job, const InferOptions& options,
   return RunLayerwise(*job.graph, *job.model, labels, scratch.folder(), log.get(), made, control);
 }
 
-/// What an incremental run begins with, if it is one and can be.
+/// Returns the base of an incremental run, if it is one and has a base.
 Result<IncrementalPlan> FindBase(const InferJob& job, const InferOptions& options,
                                  const LayerwiseOptions& made) {
   if (!options.incremental) return IncrementalPlan{};
@@ -114,10 +115,10 @@ InferReport MakeReport(const LayerwiseResult& result, const InferJob& job,
   return report;
 }
 
-/// Of a worker that holds no sums.
+/// Block rows of a worker, which holds no sums.
 constexpr std::uint64_t kWorkerBlockRows = 1024;
 
-/// Adds what workers with disk caches of their own would read of a layer.
+/// Adds what workers with disk caches of their own would read in a layer.
 Status PlanWorkers(const GraphSnapshot& graph, const Model& model, const LayerwiseOptions& options,
                    std::uint32_t layer, const LayerReads& reads, const JobControl& control,
                    InferPlanLayer& planned) {
@@ -206,7 +207,7 @@ Status CheckMode(const InferOptions& options) {
   return Status::Ok();
 }
 
-/// A child's share of what --memory leaves beside this process's graph; 0: no limit.
+/// Returns a child's share of what --memory leaves beside this process's graph; 0: no limit.
 Result<std::uint64_t> WorkerBytes(const InferOptions& options, std::uint64_t base_bytes) {
   if (options.memory_bytes == 0) return 0;
   const std::uint64_t now = ResidentBytes();
@@ -222,7 +223,7 @@ Result<std::uint64_t> WorkerBytes(const InferOptions& options, std::uint64_t bas
   return share;
 }
 
-/// The processes of the job, if it has others.
+/// Starts the child processes of the job, if it has any.
 Result<std::unique_ptr<InferenceWorkers>> StartWorkers(const InferOptions& options,
                                                        std::uint64_t base_bytes) {
   if (options.workers == 0) return std::unique_ptr<InferenceWorkers>();
@@ -232,14 +233,14 @@ Result<std::unique_ptr<InferenceWorkers>> StartWorkers(const InferOptions& optio
   return InferenceWorkers::Start(command, options.workers);
 }
 
-/// What one of them is given to do with.
+/// Returns the options of a child: its share of memory and threads.
 InferOptions OfWorker(InferOptions options) {
   options.memory_bytes = *options.worker_of_bytes;
   options.threads = std::max<std::uint32_t>(options.threads / std::max(options.workers, 1U), 1);
   return options;
 }
 
-/// What a worker works on.
+/// The opened inputs of a worker.
 struct WorkerJob {
   InferJob job;
   InferMemory memory;
@@ -255,8 +256,8 @@ Result<WorkerJob> OpenWorkerJob(const InferOptions& options, std::uint64_t base_
   return made;
 }
 
-/// The process is a worker of another's job until that needs none any more. What goes wrong is for
-/// the other to tell.
+/// Serves another process's job as a worker until that is done. Errors are sent to the other
+/// process, which reports them.
 void WorkFor(const InferOptions& options, std::uint64_t base_bytes, const JobControl& control) {
   SetTorchThreads(options.threads);
   const Result<WorkerJob> opened = OpenWorkerJob(options, base_bytes, control);
@@ -277,8 +278,8 @@ void WorkFor(const InferOptions& options, std::uint64_t base_bytes, const JobCon
       }));
 }
 
-/// Of a job that finds its array published: a run before it was killed after that, or it was
-/// started twice. Whatever that run left goes.
+/// Reports a job that finds its array published: an earlier run was killed after publishing, or the
+/// job was started twice. Removes what that run left.
 Result<InferReport> PublishedBefore(const InferJob& job, const InferOptions& options,
                                     const std::string& array) {
   static_cast<void>(
@@ -290,7 +291,7 @@ Result<InferReport> PublishedBefore(const InferJob& job, const InferOptions& opt
   return report;
 }
 
-/// What the processes of the job took.
+/// Adds the memory of all processes of the job.
 void AddMemory(const InferenceWorkers* workers, std::uint64_t base_bytes, InferReport& report) {
   report.base_memory_bytes = base_bytes;
   report.own_peak_memory_bytes = PeakResidentBytes();
@@ -300,6 +301,13 @@ void AddMemory(const InferenceWorkers* workers, std::uint64_t base_bytes, InferR
                       report.worker_peak_memory_bytes.end(), report.own_peak_memory_bytes);
 }
 
+// Computes and publishes an array:
+// 1. Opens the store, the model, the graph and the labels; ends if an earlier run has published
+//    already.
+// 2. Locks the job's scratch folder and starts the child processes, if there are any.
+// 3. Divides the memory, opens the lists on disk, and finds the base of an incremental run.
+// 4. Computes the layers (RunJob).
+// 5. Publishes the array in the current generation and removes the scratch folder.
 Result<InferReport> InferAndPublish(const InferOptions& options, std::uint64_t base_bytes,
                                     const JobControl& control) {
   const WorkClock clock;
@@ -316,7 +324,7 @@ Result<InferReport> InferAndPublish(const InferOptions& options, std::uint64_t b
                            JobScratch::Open(*job.store, InferScratchName(options),
                                             options.resume ? JobScratch::Leftovers::kKeep
                                                            : JobScratch::Leftovers::kRemove));
-  // Whatever stops a layerwise run, what it finished can be resumed.
+  // Whatever stops a layerwise run, its finished chunks can be resumed.
   if (options.mode == InferMode::kLayerwise) scratch->Keep();
   RHIZOME_ASSIGN_OR_RETURN(const auto workers, StartWorkers(options, base_bytes));
   RHIZOME_ASSIGN_OR_RETURN(InferMemory memory, MakeLayerwiseOptions(job, options, base_bytes));
@@ -358,7 +366,7 @@ Result<InferReport> InferArray(const InferOptions& given, const JobControl& cont
   }
   SetTorchThreads(options.threads);
   RHIZOME_ASSIGN_OR_RETURN(InferReport report, InferAndPublish(options, base_bytes, control));
-  // They could not go while the job itself read the store.
+  // Dropped versions could not be removed while the job itself read the store.
   if (options.keep > 0)
     static_cast<void>(ArrayChange::RemoveDropped(FileSystem::Posix(), options.store));
   return report;

@@ -6,14 +6,14 @@
 
 namespace rhizome {
 
-/// The verb `infer`: computes every vertex with a model and publishes the result as an array. The
-/// job is a reader: what was written to the graph when it began, edges, features and labels, is
-/// what it sees, and the array's attribute "snapshot" names that commit.
+/// Implements the verb `infer`: computes every vertex with a model and publishes the result as an
+/// array. The job is a reader: it sees the edges, features and labels that the graph had when it
+/// began, and the array's attribute "snapshot" names that commit.
 /// Errors: see GnnEntry; kAlreadyExists, the store has an array of that name.
 Result<InferReport> InferArray(const InferOptions& options, const JobControl& control);
 
-/// The verb `plan infer`: what InferArray would read. Errors: those of InferArray before it
-/// computes.
+/// Implements the verb `plan infer`: counts what InferArray would read. Errors: those of InferArray
+/// before it computes.
 Result<InferPlan> PlanInference(const InferOptions& options, const JobControl& control);
 
 }  // namespace rhizome

@@ -27,15 +27,15 @@ Status CheckOutput(const Store& store, const InferOptions& options) {
   return Status::Ok();
 }
 
-/// Of the files that a job leaves.
+/// Version of the files that a job leaves.
 constexpr int kLogFormat = 4;
 
-/// How far a change reaches; see ArrayOrigin.
+/// Returns how many edges far a change reaches; see ArrayOrigin.
 std::uint32_t Hops(const ModelShape& shape) {
   return shape.spec.layers + (shape.spec.kind == ModelKind::kGcn ? 1 : 0);
 }
 
-/// What a reader of the array may want to know about where it came from.
+/// Returns the facts about the array's origin that it carries as attributes.
 std::vector<std::pair<std::string, std::string>> Attributes(const InferJob& job,
                                                             const InferOptions& options) {
   std::string fanout = "all";
@@ -59,7 +59,8 @@ std::vector<std::pair<std::string, std::string>> Attributes(const InferJob& job,
                                manifest.version, job.graph->sequence())}};
 }
 
-/// Of a snapshot "generation 1 version 2 sequence 3" all but the version, which counts arrays.
+/// Removes the version, which counts changes of arrays, from a snapshot such as "generation 1
+/// version 2 sequence 3".
 std::string WithoutVersion(std::string_view snapshot) {
   const std::size_t begin = snapshot.find(" version ");
   const std::size_t end = snapshot.find(" sequence ");
@@ -67,7 +68,7 @@ std::string WithoutVersion(std::string_view snapshot) {
   return std::string(snapshot.substr(0, begin)) + std::string(snapshot.substr(end));
 }
 
-/// The newest version of the array that is to be made, as users write it, if it is what this job
+/// Returns the newest version of the array to be made, as users write it, if it is what this job
 /// would make, of the same commit.
 std::optional<std::string> FindPublished(const InferJob& job, const InferOptions& options) {
   const Manifest& manifest = job.store->manifest();
@@ -89,9 +90,10 @@ std::optional<std::string> FindPublished(const InferJob& job, const InferOptions
   return fmt::format("{}@{}", options.out, version->second);
 }
 
-/// Of what --memory leaves, the shares of the stage and of what is read ahead of it: not less, and
-/// not more, which without a limit they take. A stage that stays in the processor's cache is no
-/// slower than a larger one. And what a block takes without a limit.
+/// Shares of what --memory leaves, for the stage and for chunks that are read ahead, with their
+/// limits; without --memory they take the defaults, which are also the largest sizes. A stage that
+/// fits into the processor's cache is no slower than a larger one. kDefaultBlockBytes is what a
+/// block takes without --memory.
 constexpr std::uint64_t kStageShare = 16;
 constexpr std::uint64_t kDefaultStageBytes = std::uint64_t{16} << 20;
 constexpr std::uint64_t kLeastStageBytes = std::uint64_t{1} << 20;
@@ -102,11 +104,12 @@ constexpr std::uint64_t kDefaultBlockBytes = std::uint64_t{512} << 20;
 constexpr std::uint64_t kLeastCacheShare = 4;
 constexpr std::uint64_t kSamplewiseBlockRows = 1024;
 
-/// Threads that encode and write, and the share of memory that all but the first may take.
+/// Maximum number of threads that encode and write, and the share of memory that all but the first
+/// may take.
 constexpr std::uint32_t kMostWriters = 4;
 constexpr std::uint64_t kWriterShare = 6;
 
-/// As many as take `bytes` more than one does, at most.
+/// Returns the largest number of writers that take at most `bytes` more than one does.
 std::uint32_t WritersWithin(std::uint64_t bytes, const InferJob& job,
                             const LayerwiseOptions& options) {
   const auto fits = [&](std::uint32_t writers) {
@@ -125,7 +128,8 @@ bool ListsAreRead(const InferJob& job, const InferOptions& options) {
   return options.topology == TopologyPlace::kDirect && !job.model->shape().spec.no_edges;
 }
 
-/// The most below `limit` that fits, to a MiB, if less always does; or 0.
+/// Returns the largest number below `limit` that fits, to a MiB, or 0; smaller numbers must fit
+/// too.
 template <typename Fits>
 std::uint64_t MostThatFits(std::uint64_t limit, const Fits& fits) {
   std::uint64_t most = 0;
@@ -136,6 +140,9 @@ std::uint64_t MostThatFits(std::uint64_t limit, const Fits& fits) {
   return most;
 }
 
+// Divides the memory: (1) sets the sizes of stage, chunks ahead and writers by their shares; (2)
+// finds the largest block that fits beside them and what the caller has fixed; (3) gives the rest
+// to the cache (PlanMemory); (4) drops a cache that is too small to help.
 Result<InferMemory> DivideMemory(const InferJob& job, const InferOptions& options,
                                  std::uint64_t base_bytes, LayerwiseOptions made) {
   const ArrayEntry& features = *job.store->manifest().FindArray(options.features);
@@ -145,7 +152,7 @@ Result<InferMemory> DivideMemory(const InferJob& job, const InferOptions& option
   made.stage_bytes = kDefaultStageBytes;
   made.ahead_bytes = kDefaultAheadBytes;
   made.block_bytes = kDefaultBlockBytes;
-  // A worker tells of its chunks in their order.
+  // A worker must report its chunks in order.
   made.writers =
       options.worker_of_bytes ? 1 : std::clamp<std::uint32_t>(made.threads, 1, kMostWriters);
   made.block_rows = options.block_rows;
@@ -166,7 +173,7 @@ Result<InferMemory> DivideMemory(const InferJob& job, const InferOptions& option
     complete.stage_bytes = std::clamp(left / kStageShare, kLeastStageBytes, kDefaultStageBytes);
     complete.ahead_bytes = std::clamp(left / kAheadShare, kLeastAheadBytes, kDefaultAheadBytes);
     complete.writers = WritersWithin(left / kWriterShare, job, complete);
-    // All but what is needed anyway is for sums: a cache saves less reading.
+    // All memory that is left is for sums, because a cache saves less reading.
     const std::uint64_t fixed =
         options.cache_bytes.value_or(0) + options.neighbor_cache_bytes.value_or(0);
     complete.block_bytes = MostThatFits(left, [&](std::uint64_t bytes) {
@@ -186,7 +193,8 @@ Result<InferMemory> DivideMemory(const InferJob& job, const InferOptions& option
     needs.neighbor_table_bytes = cache.table_bytes;
     needs.neighbor_build_bytes = cache.build_bytes;
   }
-  // In order every list is read a few times in all: no cache of them unless it is asked for.
+  // Every list is read only a few times, in order, so lists are not cached unless that is asked
+  // for.
   RHIZOME_ASSIGN_OR_RETURN(
       const JobMemoryPlan plan,
       PlanMemory(options.memory_bytes,
@@ -199,11 +207,11 @@ Result<InferMemory> DivideMemory(const InferJob& job, const InferOptions& option
   complete.cache_bytes = plan.cache_bytes;
   const std::uint64_t beside = working(complete) - needs.working_bytes;
   made.cache_bytes = plan.cache_bytes - std::min(plan.cache_bytes, beside);
-  // What goes by in order is read as often again as the cache holds of it: a small one is not worth
-  // to plan for.
+  // In a sequential scan a cache saves only the reads of the part that it holds, so a small cache
+  // is not worth planning for.
   if (!options.cache_bytes && made.cache_bytes < needs.cacheable_bytes / kLeastCacheShare)
     made.cache_bytes = 0;
-  // What counting takes is free again before blocks and cache are there.
+  // The memory of counting is free again before blocks and cache are allocated.
   if (options.memory_bytes != 0) made.layout_bytes = plan.cache_bytes + made.block_bytes;
   return InferMemory{std::move(made), plan.neighbor_cache_bytes};
 }
@@ -216,7 +224,7 @@ Result<InferJob> OpenInferJob(const InferOptions& options, bool no_output) {
   RHIZOME_ASSIGN_OR_RETURN(
       job.store, Store::Open(fs, options.store, Store::Mode::kRead, {.scratch = options.scratch}));
   const Status output = no_output ? Status::Ok() : CheckOutput(*job.store, options);
-  // A run that is resumed may have come to its end.
+  // A run that is resumed may have published already.
   const bool may_be_there = options.resume && output.code() == StatusCode::kAlreadyExists;
   if (!may_be_there) RHIZOME_RETURN_IF_ERROR(output);
   auto model_file = LoadSafetensors(fs, options.model_file);
@@ -227,7 +235,7 @@ Result<InferJob> OpenInferJob(const InferOptions& options, bool no_output) {
     return Fail(
         OfNamedFile(model.error().WithContext(options.model_file.string()), options.model_file));
   job.model = *std::move(model);
-  // Of a store that stays as it is: a graph that may change is slower to ask.
+  // A graph of a store that is open for reading is faster to query than one that may change.
   RHIZOME_ASSIGN_OR_RETURN(job.graph,
                            Graph::Open(std::as_const(*job.store), {.topology = options.topology}));
   RHIZOME_ASSIGN_OR_RETURN(const auto features, job.store->OpenArray(options.features));
@@ -248,7 +256,7 @@ std::string DescribeInferJob(const InferJob& job, const InferOptions& options,
                              const IncrementalBase* base) {
   const Manifest& manifest = job.store->manifest();
   nlohmann::json files = nlohmann::json::array();
-  const ArrayEntry* features = manifest.FindArray(options.features);  // perhaps of a version
+  const ArrayEntry* features = manifest.FindArray(options.features);  // may be a version
   const std::string folder = ArrayFolder(features->name) + "/";
   for (const FileEntry& file : manifest.files) {
     if (file.path.starts_with(folder)) files.push_back(ToHex(file.xxh3));
@@ -292,7 +300,7 @@ Result<InferMemory> MakeLayerwiseOptions(const InferJob& job, const InferOptions
   made.chunk_rows = options.chunk_rows;
   made.seed = options.seed;
   made.threads = std::max<std::uint32_t>(options.threads, 1);
-  // What the page cache holds counts where memory is bounded.
+  // Under a memory limit the page cache would count.
   made.direct = options.memory_bytes != 0;
   return DivideMemory(job, options, base_bytes, std::move(made));
 }

@@ -33,7 +33,7 @@ std::string EncodeReport(const InferLayerReport& report) {
   return facts.dump();
 }
 
-/// Adds what a child said; `hit_rate` is a count of hits until all have.
+/// Adds a child's report; `hit_rate` is a count of hits until all are added.
 Status AddReport(std::string_view text, InferLayerReport& sum) {
   const json facts = ParseUntrustedJson(text);
   for (const char* field : {"requests", "reads", "bytes", "written", "plan", "read", "copy", "fill",

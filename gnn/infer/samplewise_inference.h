@@ -5,10 +5,10 @@
 
 namespace rhizome {
 
-/// The baseline that layerwise inference is measured against: minibatches of `block_rows` vertices
-/// in row order, each with its whole sampled neighbourhood, so that a vertex near many targets is
-/// computed again for each. Same kernels, same output array. Reads the features (layout kRow) row
-/// by row through the cache: the report's requests and reads count rows, in one entry.
+/// The baseline for layerwise inference: minibatches of `block_rows` vertices in row order, each
+/// with its whole sampled neighbourhood, so that a vertex near many targets is computed again for
+/// each. It uses the same kernels and writes the same output array. Features (layout kRow) are read
+/// row by row through the cache: the report's requests and reads count rows, in one entry.
 /// Errors: as RunLayerwise; kInvalidArgument, features not in layout kRow.
 Result<LayerwiseResult> RunSamplewise(const GraphSnapshot& graph, const Model& model,
                                       const ClassLabels* labels, const Path& scratch,
