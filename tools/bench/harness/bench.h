@@ -33,7 +33,8 @@ struct BenchGatherOptions {
 Result<nlohmann::ordered_json> BenchGather(const BenchGatherOptions& options,
                                            const JobControl& control);
 
-/// What `bench sample` and `bench pool` walk: a store, or an RMAT graph that is made for the run.
+/// The graph that `bench sample` and `bench pool` walk: a store, or an RMAT graph that is made for
+/// the run.
 struct BenchGraphOptions {
   std::optional<Path> store;
   Path dir = ".";                  ///< where the temporary store goes
@@ -49,7 +50,7 @@ struct BenchGraphOptions {
   bool labels = false;    ///< arrays `label` (32 classes) and `split` (a tenth trains), at random
 };
 
-/// What `bench sample` draws.
+/// The kinds of draws of `bench sample`.
 enum class BenchSampleKind : std::uint8_t { kUniform, kReplace, kWeighted, kTyped, kDisjoint };
 const char* NameOf(BenchSampleKind kind);
 
@@ -69,8 +70,8 @@ struct BenchSampleOptions {
 Result<nlohmann::ordered_json> BenchSample(const BenchSampleOptions& options,
                                            const JobControl& control);
 
-/// Where the seeds of a minibatch come from: from all vertices, or from those of one owner, the
-/// owners taking turns.
+/// The seeds of a minibatch: drawn from all vertices, or from those of one owner, the owners taking
+/// turns.
 enum class BenchSeeds : std::uint8_t { kShuffled, kGrouped };
 
 /// `bench pool`: exact reads of the policies on the trace of one superbatch, with pools of several
@@ -86,7 +87,7 @@ struct BenchPoolOptions {
   std::uint64_t row_bytes = 1024;
   ReadCost cost;
 
-  /// Where to write what is asked for, .npy: [requests, 2] of minibatch and vertex. Empty: nowhere.
+  /// File for the requests, .npy [requests, 2] of minibatch and vertex; empty: not written.
   std::string trace_out;
 
   // On the disk.
