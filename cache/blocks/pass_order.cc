@@ -239,7 +239,7 @@ Result<OrderChoice> ChooseOrder(const GraphSnapshot& graph, const OrderOptions& 
   const auto fits = [&](const PassReads& pass) {
     return ChunksOf(rows, pass.source_chunk_rows) <= pass.cache_chunks;
   };
-  // Where the cache holds both arrays, every chunk is read once in any order.
+  // If the cache holds both arrays, every chunk is read once in any order.
   if (!options.rule && fits(options.maker) && fits(options.reader)) return choice;
   if (rows >= std::numeric_limits<LocalRow>::max()) return choice;
   // Windows of a block follow the stored order; any other order scatters their chunks.

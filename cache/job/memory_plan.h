@@ -8,7 +8,8 @@
 
 namespace rhizome {
 
-/// What is known about a job's memory before it starts. Sizes are in bytes unless noted otherwise.
+/// The facts about a job's memory that are known before it starts. Sizes are in bytes unless noted
+/// otherwise.
 struct MemoryNeeds {
   std::uint64_t held_bytes = 0;     ///< taken already beyond the bare process: topology, labels
   std::uint64_t working_bytes = 0;  ///< minibatches in flight, activations, read buffers

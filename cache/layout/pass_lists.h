@@ -18,7 +18,7 @@ class NeighborSource;
 /// The index of a row among those that a worker works on.
 using LocalRow = std::uint32_t;
 
-/// What one worker reads in a pass of layerwise inference: the rows that it computes (targets,
+/// The reads of one worker in a pass of layerwise inference: the rows that it computes (targets,
 /// mostly those that its partition owns), each with the rows that it is computed from. Rows are
 /// numbered locally, in ascending order. Memory: 4 bytes an edge, 28 a local row, 12 a target.
 struct PassLists {

@@ -20,7 +20,7 @@ struct PassPlanOptions {
   std::vector<LayoutRule> candidates = CandidateLayouts();
 };
 
-/// What one pass over all vertices will read, counted before it starts.
+/// The reads of one pass over all vertices, counted before it starts.
 struct PassPlan {
   std::uint64_t blocks = 0;  ///< blocks of a pass in place
   std::uint64_t chunks = 0;  ///< chunks of the array that is read

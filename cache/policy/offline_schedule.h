@@ -18,7 +18,7 @@ using AccessId = std::uint32_t;
 using StepId = std::uint32_t;
 inline constexpr AccessId kNever = std::numeric_limits<AccessId>::max();
 
-/// What happens at one access, in 4 bytes: served from a frame (frame * 2 + 1), read and put into a
+/// The fate of one access, in 4 bytes: served from a frame (frame * 2 + 1), read and put into a
 /// frame (frame * 2), or read and not kept. While the schedule is built, kCandidate marks an access
 /// whose key was read just now and has not been given a frame yet.
 using Fate = std::uint32_t;

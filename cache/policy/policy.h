@@ -18,7 +18,7 @@ using FrameId = std::uint32_t;
 /// A key to read before the first step, and the frame that it is read into.
 using PrefillEntry = std::pair<CacheKey, FrameId>;
 
-/// What happens to the pool in one step of a trace. A step asks for distinct keys, all at once (the
+/// The changes of the pool in one step of a trace. A step asks for distinct keys, all at once (the
 /// rows of a minibatch, or one chunk). `hits` are served from the frames as they were when the step
 /// began, and `misses` are read. Afterwards `inserts` puts keys of this step into frames and evicts
 /// the keys that were there. Then no later step asks for what the frames in `done` hold; policies

@@ -8,7 +8,7 @@
 
 namespace rhizome {
 
-/// What the reads of a trace take on a disk with a given ReadCost. Keys are rows of equal size, in
+/// The cost of a trace's reads on a disk with a given ReadCost. Keys are rows of equal size, in
 /// the order in which they lie on disk.
 struct ReplayTime {
   double seconds = 0;

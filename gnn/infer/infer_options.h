@@ -136,7 +136,7 @@ struct InferReport {
   bool published_before = false;
 };
 
-/// What a layer would read, counted before anything is computed (cache/layout/pass_plan.h).
+/// The reads of a layer, counted before anything is computed (cache/layout/pass_plan.h).
 struct InferPlanLayer {
   std::string source;  ///< the array that the layer reads
   std::uint64_t chunk_rows = 0;

@@ -105,7 +105,7 @@ Result<InferLayerReport> RunLayerPart(const GraphSnapshot& graph, const Model& m
                                       const LayerPart& part, ChunkProgress progress,
                                       const JobControl& control);
 
-/// What a layer will read, and the order in which it will write.
+/// The reads of a layer, and the order in which it will write.
 struct LayerReads {
   ArrayEntry source;
   std::uint64_t chunks = 0;        ///< of the source

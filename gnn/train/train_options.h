@@ -83,7 +83,7 @@ struct TrainMemory {
   std::uint64_t neighbor_cache = 0;  ///< 0 where lists are in memory
 };
 
-/// What the first minibatches showed, by which the superbatch was chosen.
+/// The results of profiling the first minibatches, by which the superbatch was chosen.
 struct TrainProfileReport {
   struct Tried {
     std::uint32_t superbatch = 0;

@@ -48,7 +48,7 @@ class DeletionCounter {
   }
 
  private:
-  /// What the batch has done so far to a vertex or an edge that it named.
+  /// The effects of the batch so far on a vertex or an edge that it named.
   struct State {
     bool there = false;
     std::uint64_t put = 0;      // the last operation that put it; 0: none

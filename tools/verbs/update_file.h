@@ -15,7 +15,7 @@
 
 namespace rhizome {
 
-/// What an update file does with the objects that its lines name.
+/// The action of an update file on the objects that its lines name.
 enum class UpdateVerb : std::uint8_t { kPut, kUpsert, kDelete };
 
 /// The format of an update file.

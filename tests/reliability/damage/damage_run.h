@@ -47,7 +47,7 @@ struct FlipPlan {
   /// many of those that were found is also tested by opening the store afresh.
   std::uint64_t afresh_stride = 1000;
 
-  /// Of files that nobody opens, as the disk's record of the sound store shows, one in so many bits
+  /// In files that nobody opens, as the disk's record of the sound store shows, one in so many bits
   /// is flipped all the same; the others count as unread.
   std::uint64_t unread_stride = 1000;
   std::uint64_t seed = 1;
