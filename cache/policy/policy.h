@@ -113,8 +113,8 @@ std::unique_ptr<Policy> MakeS3FifoPolicy(std::uint32_t frame_count, std::uint64_
 /// degree. O(1) an access.
 std::unique_ptr<Policy> MakeMatchPolicy(std::uint32_t frame_count, std::uint64_t key_count);
 
-/// Makes a policy that prefills the first frame_count keys of `ranking` (best first) and never
-/// changes them.
+/// Keeps a fixed set of keys: the policy prefills the first frame_count keys of `ranking` (best
+/// first) and never changes them.
 std::unique_ptr<Policy> MakeStaticPolicy(std::uint32_t frame_count, std::uint64_t key_count,
                                          std::span<const CacheKey> ranking);
 
