@@ -9,8 +9,8 @@ namespace {
 
 constexpr int kThreads = 256;
 
-/// One warp copies one row after another, 4 bytes a lane: neighbouring lanes touch neighbouring
-/// words, so that a row is read in whole memory transactions.
+/// Each warp copies one row after another, 4 bytes a lane (1 byte where rows are not divisible by
+/// 4): adjacent lanes access adjacent words, so that a row is read in whole memory transactions.
 template <typename Word>
 __global__ void GatherKernel(const Word* table, std::size_t row_words, const std::int64_t* rows,
                              std::size_t row_count, Word* out) {

@@ -10,17 +10,20 @@
 
 namespace rhizome::inline internal {
 
-/// Is there a device that the kernels of this build can run on?
+/// Returns whether there is a device that the kernels of this build can run on.
 bool CudaAvailable();
 
-/// out[i] = table[rows[i]] for rows of `row_bytes` bytes; on the CPU, the reference for the kernel.
-/// `table` has shape [rows, row_bytes], `out` [rows.size(), row_bytes].
+/// Copies out[i] = table[rows[i]] for rows of `row_bytes` bytes on the CPU; the reference for the
+/// kernel. `table` has shape [rows, row_bytes], `out` [rows.size(), row_bytes].
 /// Errors: kInvalidArgument, a row out of range or sizes that do not fit.
+/// Threads: any.
 Status GatherRowsCpu(std::span<const std::byte> table, std::size_t row_bytes,
                      std::span<const std::int64_t> rows, std::span<std::byte> out);
 
-/// The same on the device: copies the table and the row numbers there, gathers, copies back.
-/// Errors: as above; kUnsupported, built without nvcc or no device; kOutOfMemory.
+/// Does the same on the current CUDA device: copies the table and the row numbers to it, gathers,
+/// and copies the result back.
+/// Errors: as above; kUnsupported, built without nvcc or no device; kOutOfMemory; kIoError, the
+/// CUDA runtime failed.
 Status GatherRowsCuda(std::span<const std::byte> table, std::size_t row_bytes,
                       std::span<const std::int64_t> rows, std::span<std::byte> out);
 

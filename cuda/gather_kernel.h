@@ -3,7 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-// The seam between C++20 and CUDA: plain pointers and numbers, because nvcc compiles C++17 here.
+// The interface between C++20 and CUDA: plain pointers and numbers, because nvcc compiles C++17
+// here.
 
 namespace rhizome::cuda {
 
@@ -14,11 +15,11 @@ struct KernelOutcome {
   const char* message = "";
 };
 
-/// Is there a device that answers?
+/// Returns whether a device answers.
 bool DeviceAvailable();
 
-/// out[i] = table[rows[i]] on the device; arguments were checked by the caller.
-/// `table` has table_bytes bytes, `out` row_count * row_bytes.
+/// Computes out[i] = table[rows[i]] on the device; the caller has checked the arguments. `table`
+/// has table_bytes bytes, `out` row_count * row_bytes.
 KernelOutcome GatherRows(const std::byte* table, std::size_t table_bytes, std::size_t row_bytes,
                          const std::int64_t* rows, std::size_t row_count, std::byte* out);
 

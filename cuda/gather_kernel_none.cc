@@ -1,6 +1,6 @@
 #include "rhizome/cuda/gather_kernel.h"
 
-// What a build without nvcc has in place of gather.cu.
+// Replaces gather.cu in a build without nvcc.
 #ifndef RHIZOME_HAS_CUDA
 
 namespace rhizome::cuda {

@@ -12,17 +12,17 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Lists that one task sorts.
+/// Number of lists that one task sorts.
 constexpr std::size_t kListsOfTask = 64;
 
-/// Targets that are sampled at once.
+/// Number of targets that are sampled at once, at most.
 constexpr std::size_t kSampledTargets = 4096;
 
 std::uint64_t PiecesOf(std::uint64_t count, std::uint64_t most) {
   return (count + most - 1) / most;
 }
 
-/// Cuts places [first, last).
+/// Cuts places [first, last) into blocks.
 void CutRun(std::uint64_t first, std::uint64_t last, std::uint64_t block_rows,
             const BlockEdges& edges, std::vector<Block>& blocks) {
   const std::uint64_t pieces = PiecesOf(last - first, RoundUpToTiles(block_rows));
@@ -91,6 +91,9 @@ Result<BlockPlanner> BlockPlanner::Create(const GraphSnapshot& graph,
   return planner;
 }
 
+// Plans a block: (1) Sample draws the neighbours of each target, as rows; (2) NumberRows numbers
+// the distinct rows and decides whether one window holds them all; (3) SortLists sorts each list
+// and turns its rows into numbers; (4) Stage groups the rows by window and chunk.
 Result<BlockLists> BlockPlanner::Plan(const Block& block) {
   BlockLists lists;
   RHIZOME_RETURN_IF_ERROR(Sample(block, lists));
@@ -120,7 +123,7 @@ Status BlockPlanner::PlanChunks(const Block& block, BlockReads& reads) {
   return Status::Ok();
 }
 
-// Fills in the lists, of rows yet.
+// Fills in targets, offsets and neighbours; the neighbours are still rows.
 Status BlockPlanner::Sample(const Block& block, BlockLists& lists) {
   lists.stage_rows = std::max<std::uint64_t>(options_.stage_rows, 1);
   lists.targets.reserve(block.rows());
@@ -146,7 +149,7 @@ Status BlockPlanner::Sample(const Block& block, BlockLists& lists) {
   return Status::Ok();
 }
 
-/// How many of the targets are sampled next.
+/// Returns how many of the targets are sampled next.
 std::size_t BlockPlanner::PartOf(std::span<const Row> targets) const {
   const std::size_t most = std::min(targets.size(), kSampledTargets);
   std::uint64_t edges = EdgesOfRow(options_, targets.front());
@@ -162,7 +165,8 @@ Status BlockPlanner::SamplePart(std::span<const Row> targets, BlockLists& lists)
   seeds_.clear();
   const auto parts = graph_->parts();
   for (const Row row : targets) seeds_.push_back(parts->VertexAt(row));
-  // The key is the layer, not the block: a vertex draws the same neighbours in a block of any size.
+  // The sampler's key is the layer, not the block, so that a vertex draws the same neighbours
+  // whatever the size of its block.
   RHIZOME_RETURN_IF_ERROR(sampler_->SampleInto(seeds_, {}, options_.draw.layer, drawn_));
   const std::size_t before = lists.neighbors.size();
   if (before + drawn_.neighbors.size() > std::numeric_limits<std::uint32_t>::max()) {
@@ -203,7 +207,7 @@ void BlockPlanner::NumberRows(BlockLists& lists) {
   }
 }
 
-// Turns rows into numbers.
+// Sorts each list and turns its rows into numbers.
 void BlockPlanner::SortLists(BlockLists& lists) const {
   const std::size_t targets = lists.targets.size();
   ComputeFor(PiecesOf(targets, kListsOfTask), [&](std::size_t task) {
@@ -226,7 +230,7 @@ void BlockPlanner::Stage(BlockLists& lists) {
   if (!one_window) StageRows(std::span<const Row>(lists.targets), lists);
 }
 
-/// Appends the windows of so many rows.
+/// Appends the windows that hold `rows`.
 template <typename T>
 void BlockPlanner::StageRows(std::span<const T> rows, BlockLists& lists) const {
   struct Place {

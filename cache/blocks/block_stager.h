@@ -17,14 +17,14 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// Rows of a window: slot s at rows + s * dim. `scale`: GCN's factor of each, of windows that are
-/// added to sums; else empty.
+/// The rows of a window: slot s is at rows + s * dim. `scale` is GCN's factor of each row in a
+/// window that is added to sums; else it is empty.
 struct StagedRows {
   const float* rows = nullptr;
   std::span<const float> scale;
 };
 
-/// One window of a block, ready to be worked on.
+/// One window of a block, staged and ready for computation.
 struct StagedWindow {
   std::shared_ptr<const BlockLists> lists;
   std::size_t window = 0;
@@ -34,17 +34,18 @@ struct StagedWindow {
   bool is_last() const { return window + 1 == lists->windows(); }
 };
 
-/// Plans the blocks of a layer on a thread of its own, and on another copies the rows that they
-/// need from the chunks that hold them, window by window, to one stage while another is worked on.
-/// Threads: Next one at a time. Memory: kStages stages, the lists of kBlocks blocks, and what
-/// ChunkReader takes. Ownership: borrows all that it is given.
+/// Plans the blocks of a layer on one thread; on another it copies the rows that they need from
+/// chunks to a stage, window by window, while the caller works on the other stage. Memory: kStages
+/// stages, the lists of kBlocks blocks, and what ChunkReader takes.
+/// Threads: Next one at a time.
+/// Ownership: borrows all that it is given.
 class BlockStager {
  public:
   static constexpr std::size_t kStages = 2;
   static constexpr std::size_t kBlocks = 2;
 
-  /// `row_scale`: GCN's factor of each row of the graph, else empty. `reader` delivers what the
-  /// blocks read, in their order; if it has no cache, it is told of that here.
+  /// `row_scale` is GCN's factor of each row of the graph, else empty. `reader` delivers the chunks
+  /// that the blocks read, in their order; if it has no cache, the stager appends them to it.
   /// Errors: kOutOfMemory.
   static Result<std::unique_ptr<BlockStager>> Create(BlockPlanner planner,
                                                      std::vector<Block> blocks, ChunkReader& reader,
@@ -53,11 +54,11 @@ class BlockStager {
                                                      bool has_cache);
   ~BlockStager();
 
-  /// The next window, whose rows stay until the call after; as many calls as there are windows.
-  /// Errors: those of planning and reading.
+  /// Returns the next window, whose rows stay valid until the next call. May be called once for
+  /// each window. Errors: those of planning and reading.
   Result<StagedWindow> Next();
 
-  double copy_seconds() const { return copy_seconds_; }  ///< after the last window
+  double copy_seconds() const { return copy_seconds_; }  ///< valid after the last window
 
  private:
   struct Staged {
@@ -85,16 +86,16 @@ class BlockStager {
   const std::span<const float> row_scale_;
   const bool has_cache_;
 
-  BlockPlanner planner_;  // of the planning thread
+  BlockPlanner planner_;  // used by the planning thread
 
-  // Of the staging thread; a stage of who was given it.
+  // Used by the staging thread; each stage by the thread that holds its index.
   ChunkReader& reader_;
   std::deque<std::shared_ptr<const BlockLists>> to_stage_;
   std::uint64_t next_request_ = 0;
   double copy_seconds_ = 0;
   std::array<Stage, kStages> stages_;
 
-  std::optional<Staged> current_;  // of the thread that calls Next
+  std::optional<Staged> current_;  // used by the thread that calls Next
 
   // Self-synchronised.
   BoundedQueue<std::monostate> blocks_at_work_{kBlocks};

@@ -12,12 +12,13 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Requests that are looked at before they are delivered: hits are many.
+/// Number of requests that are looked up before they are delivered: hits cost no read, and there
+/// are many.
 constexpr std::size_t kRequestsAhead = 4096;
 
 constexpr FrameId kNoFrame = std::numeric_limits<FrameId>::max();
 
-/// With those of new vertices.
+/// Returns the number of chunks, including those of new vertices.
 std::uint64_t ChunkCount(const ArrayEntry& array, const DeltaRows* delta) {
   if (delta == nullptr || array.chunk_rows == 0) return array.chunk_count();
   return (delta->rows() + array.chunk_rows - 1) / array.chunk_rows;
@@ -31,13 +32,13 @@ std::uint32_t FrameCount(const ArrayEntry& array, const DeltaRows* delta,
 
 Result<std::unique_ptr<Policy>> PolicyFor(PolicyKind kind, std::uint32_t frames,
                                           std::uint64_t key_count, const Trace& steps) {
-  // Every chunk is a read of its own: what costs least is what is read least.
+  // Every chunk is a read of its own, so the least cost is the least number of reads.
   if (kind == PolicyKind::kCost) kind = PolicyKind::kBelady;
   return MakePolicy({.kind = kind, .frame_count = frames, .key_count = key_count, .cost = {}},
                     steps);
 }
 
-/// No more than there are chunks to read at once.
+/// Returns the number of reading threads, at most one for each chunk that is read ahead.
 std::size_t ReadingThreads(const ChunkReaderOptions& options) {
   return std::clamp<std::size_t>(options.threads, 1, std::max<std::size_t>(options.ahead, 1));
 }
@@ -78,7 +79,7 @@ std::size_t ChunkReader::AheadFor(const ArrayEntry& array, std::uint32_t threads
                                   std::uint64_t bytes) {
   const std::uint64_t fit = bytes / DecodedBytes(array);
   const std::uint64_t busy = 2 * std::max<std::uint64_t>(threads, 1);
-  // One is read while another is checked, decoded and waited for.
+  // At least two, so that one chunk is read while another is decoded or delivered.
   return static_cast<std::size_t>(std::clamp<std::uint64_t>(fit, 2, busy));
 }
 
@@ -153,10 +154,14 @@ ChunkReader::~ChunkReader() {
   threads_.clear();
 }
 
+// Delivers a chunk: (1) LookAhead starts steps, whose hits become requests at once, and schedules
+// reads for misses and appended chunks, up to `ahead_` reads; (2) the reading threads read, verify
+// and decode scheduled chunks (ReadScheduled); (3) Next takes the oldest request and waits until
+// its chunk is ready.
 Result<DecodedChunk> ChunkReader::Next() {
   if (threads_.empty()) RHIZOME_RETURN_IF_ERROR(started_);
   RHIZOME_RETURN_IF_ERROR(LookAhead());
-  RHIZOME_CHECK(!requests_.empty());  // the caller asks for as many as it announced
+  RHIZOME_CHECK(!requests_.empty());  // the caller asks only for chunks that it announced
   const Request request = std::move(requests_.front());
   requests_.pop_front();
   if (request.was_read) --reads_ahead_;
@@ -193,7 +198,8 @@ Status ChunkReader::LookAhead() {
   return Status::Ok();
 }
 
-// Hits are handed out before anything takes their frames.
+// Starts a step. Its hits become requests, which share the frames' chunks, before an insert
+// replaces them.
 Status ChunkReader::StartStep() {
   const std::span<const CacheKey> keys = steps_.step(next_step_);
   step_first_ = steps_.offsets[next_step_++];
@@ -270,7 +276,7 @@ Status ChunkReader::Read(Chunk& chunk, Memory& memory) {
   return Status::Ok();
 }
 
-/// The rows of a chunk as they are stored, with what the delta changes. Returns the bytes read.
+/// Reads the rows of a chunk as stored, with the changes of the delta. Returns the bytes read.
 Result<std::uint64_t> ChunkReader::ReadStored(std::uint64_t chunk, std::span<std::byte> rows,
                                               Memory& memory) {
   if (delta_ == nullptr) return array_.ReadChunk(chunk, rows, how_, &memory.encoded);

@@ -22,13 +22,14 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// Buffers of one size that are used again and again, aligned for direct reads. Threads: any; a
-/// buffer may be let go on another thread than took it. Ownership: buffers may outlive it.
+/// A free list of buffers of one size, aligned for direct reads.
+/// Threads: any; a buffer may be released on another thread than took it.
+/// Ownership: buffers may outlive the list.
 class FloatBuffers {
  public:
   explicit FloatBuffers(std::size_t size) : shared_(std::make_shared<Shared>(size)) {}
 
-  /// Errors: kOutOfMemory.
+  /// Takes a buffer of `size` floats, uninitialised. Errors: kOutOfMemory.
   Result<std::shared_ptr<float[]>> Take();
 
  private:
@@ -48,10 +49,10 @@ class FloatBuffers {
     AlignedBuffer buffer;
     std::shared_ptr<Shared> shared;
   };
-  std::shared_ptr<Shared> shared_;  // shared with the buffers that are out
+  std::shared_ptr<Shared> shared_;  // shared with the buffers in use
 };
 
-/// One decoded chunk: rows [first_row, first_row + rows) as floats.
+/// A decoded chunk: rows [first_row, first_row + rows) as floats.
 struct DecodedChunk {
   std::uint64_t request = 0;  ///< index into the keys of the trace
   std::uint64_t chunk = 0;
@@ -63,13 +64,13 @@ struct DecodedChunk {
 struct ChunkReaderOptions {
   PolicyKind policy = PolicyKind::kBelady;
 
-  /// Of a step the chunks that the cache holds when it begins are served first, then the others are
-  /// read; else they come as the trace names them.
+  /// Whether the chunks of a step that are cached when it begins are delivered first. Otherwise
+  /// chunks come in the order of the trace.
   bool cached_first = false;
   std::uint64_t cache_bytes = 0;
-  std::uint32_t threads = 1;  ///< that read and decode
-  bool direct = false;        ///< not through the page cache
-  std::size_t ahead = 2;      ///< chunks that are read and not delivered, at most; at least 1
+  std::uint32_t threads = 1;  ///< threads that read and decode
+  bool direct = false;        ///< bypass the page cache
+  std::size_t ahead = 2;      ///< limit of chunks read and not delivered; at least 1
 };
 
 struct ChunkReaderStats {
@@ -77,68 +78,74 @@ struct ChunkReaderStats {
   std::uint64_t reads = 0;  ///< misses and prefill
   std::uint64_t hits = 0;
   std::uint64_t bytes_read = 0;
-  double read_seconds = 0;  ///< reading, checking and decoding, of all threads
+  double read_seconds = 0;  ///< reading, verifying and decoding, summed over threads
 };
 
-/// Delivers decoded chunks of an array in a sequence that is known beforehand, reading and decoding
-/// ahead on threads of its own, through a cache of whole chunks that any Policy drives: the unit of
-/// Belady's schedule is the chunk here. Frames hold shared buffers, so that a chunk is never copied
-/// and may be replaced while its last user still reads it. What is read depends on the trace alone,
-/// not on threads. Memory: the cache, and WorkingBytes: chunks that are ahead, the frames that they
-/// took of others which wait to be delivered, and the one that was delivered last. Threads: Next
-/// one at a time. Ownership: `array` and `control` must outlive it.
+/// Delivers decoded chunks of an array in a sequence that is known beforehand. It reads and decodes
+/// ahead on threads of its own, through a cache of whole chunks that any Policy drives; a key of
+/// the policy is a chunk. Frames hold shared buffers, so a chunk is never copied, and it may be
+/// evicted while its last user still reads it. What is read depends on the trace alone, not on the
+/// threads.
+///
+/// Memory: the cache, plus WorkingBytes: the chunks that are ahead, evicted chunks that wait for
+/// delivery, and the chunk that was delivered last.
+/// Threads: Next one at a time.
+/// Ownership: `array` and `control` must outlive it.
 class ChunkReader {
  public:
-  /// `blocks`: the whole sequence, a step for what is wanted together. `array` has float rows as
-  /// `decoder` says. `delta`: rows that differ from the array's, and further ones behind them, in
-  /// chunks as if they were the array's; or null.
+  /// `blocks` is the whole sequence; a step holds the chunks that are wanted together. `array` has
+  /// rows that `decoder` turns into floats. `delta`, or null, has rows that differ from the
+  /// array's, and new rows after them, which are divided into chunks like the array's.
   ChunkReader(const ChunkArray& array, const FeatureDecoder& decoder, Trace blocks,
               const ChunkReaderOptions& options, const JobControl& control,
               std::shared_ptr<const DeltaRows> delta = nullptr);
 
-  /// Without a cache: nothing need be known beforehand. Delivers what is appended.
+  /// Makes a reader without a cache, for which nothing need be known beforehand; it delivers the
+  /// chunks that are appended.
   ChunkReader(const ChunkArray& array, const FeatureDecoder& decoder,
               const ChunkReaderOptions& options, const JobControl& control,
               std::shared_ptr<const DeltaRows> delta = nullptr);
   ~ChunkReader();
 
-  /// Is there room for a chunk in the cache of such a reader?
+  /// Returns whether the cache of such a reader has room for a chunk.
   static bool HasCache(const ArrayEntry& array, const ChunkReaderOptions& options) {
     return options.cache_bytes >= DecodedBytes(array);
   }
 
-  /// A chunk that is wanted after those before; of the thread that calls Next.
+  /// Appends a chunk to the sequence. Must be called on the thread that calls Next.
   void Append(std::uint64_t chunk) { appended_.push_back(static_cast<CacheKey>(chunk)); }
 
-  /// The next chunk of the sequence. Errors: kCorruption, kIoError, kInterrupted.
+  /// Waits for the next chunk of the sequence. Errors: kCorruption; kIoError; kOutOfMemory;
+  /// kInterrupted.
   Result<DecodedChunk> Next();
 
-  /// To be called when the whole sequence was delivered.
+  /// Ends the threads and returns the statistics. Call after the whole sequence was delivered.
   ChunkReaderStats Finish();
 
-  /// Bytes of memory that a chunk of `array` takes when decoded.
+  /// Returns the bytes of memory that a decoded chunk of `array` takes.
   static std::uint64_t DecodedBytes(const ArrayEntry& array);
 
-  /// Memory for chunks beside the cache, if one that was delivered is let go before the next.
+  /// Returns the memory for chunks beside the cache, if each delivered chunk is released before the
+  /// next.
   static std::uint64_t WorkingBytes(const ArrayEntry& array, const ChunkReaderOptions& options);
 
-  /// As many chunks ahead as keep `threads` busy in about `bytes` of them.
+  /// Returns how many chunks to read ahead to keep `threads` busy within about `bytes`.
   static std::size_t AheadFor(const ArrayEntry& array, std::uint32_t threads,
                               std::uint64_t bytes = std::uint64_t{16} << 20);
 
-  /// A sequence of which nothing is wanted together.
+  /// Makes a sequence with one chunk a step.
   static Trace OneByOne(std::span<const std::uint64_t> chunks);
 
-  /// The sequence that the policy sees.
+  /// Returns the sequence that the policy sees: one chunk a step unless options.cached_first.
   static Trace PolicySteps(Trace blocks, const ChunkReaderOptions& options);
 
  private:
-  /// A chunk that is read, or was.
+  /// A chunk that is being read, or was.
   struct Chunk {
     std::uint64_t number = 0;
     std::shared_ptr<const float[]> values;
     Status status;
-    std::atomic<bool> ready = false;  // the two above may be read
+    std::atomic<bool> ready = false;  // values and status are final
   };
   struct Request {
     std::uint64_t index = 0;
@@ -156,7 +163,7 @@ class ChunkReader {
   void ScheduleAppended();
   std::shared_ptr<Chunk> Schedule(CacheKey key);
   void ReadScheduled();
-  /// Memory of one reading thread, used again and again.
+  /// Reusable memory of one reading thread.
   struct Memory {
     AlignedBuffer encoded;
     std::vector<std::byte> stored;
@@ -171,20 +178,20 @@ class ChunkReader {
   const std::shared_ptr<const DeltaRows> delta_;
   const JobControl& control_;
   const Trace steps_;
-  const std::size_t ahead_;  // chunks that are read and not delivered, at most
+  const std::size_t ahead_;  // limit of chunks that are read and not delivered
   const FileSystem::ReadOptions how_;
 
-  // Of the thread that calls Next.
+  // Used by the thread that calls Next.
   std::unique_ptr<Policy> policy_;  // null: no cache
   std::deque<CacheKey> appended_;
   std::vector<std::shared_ptr<Chunk>> frames_;
-  std::deque<Request> requests_;  // to be delivered
+  std::deque<Request> requests_;  // waiting for delivery
   std::size_t next_step_ = 0;
   std::size_t reads_ahead_ = 0;
-  StepPlan plan_;                   // of the step that was begun last
-  std::uint64_t step_first_ = 0;    // its first key
+  StepPlan plan_;                   // the plan of the current step
+  std::uint64_t step_first_ = 0;    // the index of its first key
   std::size_t next_miss_ = 0;       // into plan_.misses
-  std::vector<FrameId> insert_at_;  // [keys of the step]
+  std::vector<FrameId> insert_at_;  // [keys of the step]: the frame to insert into
   ChunkReaderStats stats_;
 
   // Self-synchronised.
@@ -192,8 +199,8 @@ class ChunkReader {
   std::atomic<double> read_seconds_ = 0;
   FloatBuffers buffers_;
   BoundedQueue<std::shared_ptr<Chunk>> scheduled_;
-  std::vector<std::unique_ptr<Thread>> threads_;  // fewer where the system gives no more
-  Status started_;                                // of the threads; matters where there is none
+  std::vector<std::unique_ptr<Thread>> threads_;  // fewer if the system gives no more
+  Status started_;                                // of the threads; matters if none started
 };
 
 }  // namespace internal

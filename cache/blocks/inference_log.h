@@ -20,10 +20,10 @@ inline namespace RHIZOME_API internal {
 /// A finished chunk of one layer's output.
 struct FinishedChunk {
   FileEntry file;
-  AccuracyCounts accuracy;  ///< of its vertices; last layer only
+  AccuracyCounts accuracy;  ///< of the chunk's vertices; last layer only
 };
 
-/// As one line of text, and back. Errors: kCorruption.
+/// Encodes a finished chunk as one line of text, and decodes it. Errors: kCorruption.
 std::string EncodeFinished(std::uint32_t layer, std::uint64_t chunk, const FinishedChunk& finished);
 struct DecodedFinished {
   std::uint32_t layer = 0;
@@ -32,36 +32,37 @@ struct DecodedFinished {
 };
 Result<DecodedFinished> DecodeFinished(const std::string& text);
 
-/// In which order the rows of a layer's output stand, as it was chosen when the layer was begun.
+/// The order of the rows in a layer's output, as it was chosen when the layer was begun.
 struct LoggedOrder {
-  std::string rule;  ///< "stored": no file
-  Hash128 xxh3{};    ///< of the file that holds it
+  std::string rule;  ///< "stored" has no file
+  Hash128 xxh3{};    ///< hash of the file that holds the order
 };
 
-/// The progress of an inference job: what it computes, then every chunk that is on disk. A JobLog
-/// whose records are JSON. Threads: one at a time.
+/// The progress of an inference job: a description of the job, then every chunk that is on disk. It
+/// is a JobLog whose records are JSON.
+/// Threads: one at a time.
 class InferenceLog {
  public:
-  /// `description` says everything that the result depends on. Errors: kInvalidArgument, the log is
-  /// of a job with another description; kCorruption; kIoError.
+  /// Opens or creates a log. `description` contains everything that the result depends on. Errors:
+  /// kInvalidArgument, the log has another description; kCorruption; kIoError.
   static Result<std::unique_ptr<InferenceLog>> Open(FileSystem& fs, const Path& path,
                                                     const std::string& description);
 
-  /// The log of a job that another process runs, as it is now; nothing can be appended. Errors: as
-  /// Open.
+  /// Reads the current log of a job that another process runs; nothing can be appended. Errors: as
+  /// Open; kCorruption, it is empty.
   static Result<std::unique_ptr<InferenceLog>> Read(FileSystem& fs, const Path& path,
                                                     const std::string& description);
 
-  /// Chunks of `layer` (0-based) that are done, by number.
+  /// Returns the finished chunks of `layer` (0-based), by number.
   const std::map<std::uint64_t, FinishedChunk>& Finished(std::uint32_t layer) const;
 
   Status Append(std::uint32_t layer, std::uint64_t chunk, const FinishedChunk& finished);
 
-  /// nullptr: the layer was not begun.
+  /// Returns the order of a layer's output, or null if the layer was not begun.
   const LoggedOrder* Order(std::uint32_t layer) const;
   Status AppendOrder(std::uint32_t layer, const LoggedOrder& order);
 
-  /// The metadata of a layer's array, which is whole; nullptr: it is not.
+  /// Returns the metadata file of a layer's array, or null if the array is not complete.
   const FileEntry* Metadata(std::uint32_t layer) const;
   Status AppendMetadata(std::uint32_t layer, const FileEntry& file);
 
@@ -72,7 +73,7 @@ class InferenceLog {
   Status ReadOrder(const std::string& record);
   Status ReadMetadata(const std::string& record);
 
-  std::unique_ptr<JobLog> log_;  // null: of another process
+  std::unique_ptr<JobLog> log_;  // null: the log of another process
   std::map<std::uint32_t, std::map<std::uint64_t, FinishedChunk>> finished_;
   std::map<std::uint32_t, LoggedOrder> orders_;
   std::map<std::uint32_t, FileEntry> metadata_;

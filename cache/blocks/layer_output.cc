@@ -17,7 +17,7 @@ ChunkProgress ChunkProgress::Of(InferenceLog* log, std::uint32_t layer) {
 
 namespace {
 
-/// What may wait to be written, of small chunks.
+/// Limits of what may wait to be written: this many bytes, and this many chunks.
 constexpr std::uint64_t kWaitingBytes = std::uint64_t{32} << 20;
 constexpr std::uint64_t kMostWaiting = 8;
 
@@ -25,8 +25,8 @@ std::uint64_t ChunkBytes(const ArrayEntry& entry) {
   return std::max<std::uint64_t>(std::min(entry.chunk_rows, entry.rows) * entry.row_bytes(), 1);
 }
 
-/// One is filled while others wait, one a writer is written. One writer is for who has little
-/// memory.
+/// Returns how many chunks are held at once: one is filled, each writer writes one, and the others
+/// wait. A single writer means that memory is scarce, so at most one waits.
 std::uint64_t ChunksHeld(const ArrayEntry& entry, std::uint32_t writers) {
   const std::uint64_t waiting =
       writers == 1 ? 1
@@ -73,17 +73,18 @@ Result<std::unique_ptr<LayerOutput>> LayerOutput::Create(FileSystem& fs, const P
         const MutexLock lock(self->mutex_);
         if (self->written_.ok()) self->written_ = status;
       }
-      // Whoever waits for room for another chunk, or for an empty one, is told; so is every writer.
+      // Wakes whoever waits for room or for an empty buffer, and the other writers.
       self->finished_.Cancel();
       self->free_.Finish(status);
       return status;
     });
-    if (i == 0) RHIZOME_RETURN_IF_ERROR(started);  // one does all, if need be
+    // one writer suffices if the system gives no more threads
+    if (i == 0) RHIZOME_RETURN_IF_ERROR(started);
   }
   return output;
 }
 
-// What was finished is kept: a run that is stopped is resumed after it.
+// Writes what was finished, so that a stopped run can be resumed after it.
 LayerOutput::~LayerOutput() { static_cast<void>(Join()); }
 
 Status LayerOutput::Adopt(std::uint64_t chunk, const FinishedChunk& finished) {
@@ -129,7 +130,7 @@ Status LayerOutput::FinishChunk(std::uint64_t chunk, const AccuracyCounts& accur
 Status LayerOutput::WriteFinished() {
   while (true) {
     Result<std::optional<Finished>> next = finished_.Pop();
-    if (!next || !*next) return Status::Ok();  // the last, or another writer has failed
+    if (!next || !*next) return Status::Ok();  // all are written, or another writer failed
     const Stopwatch watch;
     RHIZOME_RETURN_IF_ERROR(Write(**next));
     write_seconds_ += watch.seconds();

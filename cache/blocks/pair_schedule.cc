@@ -12,7 +12,7 @@ std::uint64_t ChunkOf(Row row, std::uint64_t chunk_rows) {
   return static_cast<std::uint64_t>(row) / chunk_rows;
 }
 
-/// Source chunks that occur, each with the group that it is in.
+/// Returns the distinct source chunks, ascending.
 std::vector<std::uint64_t> SourceChunks(std::span<const PlacedPair> pairs,
                                         std::uint64_t chunk_rows) {
   std::vector<std::uint64_t> chunks;
@@ -30,7 +30,7 @@ std::vector<std::uint64_t> SourceChunks(std::span<const PlacedPair> pairs,
 PairSchedule::PairSchedule(std::span<PlacedPair> pairs, std::uint64_t chunk_rows,
                            std::uint64_t group_chunks) {
   const std::vector<std::uint64_t> sources = SourceChunks(pairs, chunk_rows);
-  std::uint64_t chunks = 0;  // bound of the targets'
+  std::uint64_t chunks = 0;  // bound of the target chunks
   for (const PlacedPair& pair : pairs) chunks = std::max(chunks, ChunkOf(pair.dst, chunk_rows) + 1);
   for (PlacedPair& pair : pairs) {
     const auto found =

@@ -14,22 +14,24 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// What is laid out and counted beside the stored order: those that were best on some graph.
+/// The rules that are counted beside the stored order: each of them was best on some graph.
 constexpr std::array<RowRule, 3> kCounted = {RowRule::kBlocks, RowRule::kReferences, RowRule::kBfs};
 
-/// Laying one of them out and counting it walks all lists some times, which takes about as long as
-/// to read and decode so many bytes of chunks for each edge.
+/// Laying out and counting one rule walks all lists several times. That takes about as long as
+/// reading and decoding this many bytes of chunks for each edge.
 constexpr std::uint64_t kCountingBytesOfEdge = 200;
 
-/// The least that is thought possible, rows without their chunks, was never near to be reached.
+/// The lower bound (rows without the rest of their chunks) is never nearly reached, so an order
+/// within this factor of it is good enough.
 constexpr std::uint64_t kSlack = 2;
 
-/// Memory of counting: lists and the blocks that read each row; numbers, orders and degrees.
+/// Memory of counting, in bytes: an edge in the lists, an edge in the blocks of each row, and a
+/// row's numbers, orders and degrees.
 constexpr std::uint64_t kListBytesOfEdge = 4;
 constexpr std::uint64_t kLayOutBytesOfEdge = 4;
 constexpr std::uint64_t kBytesOfRow = 64;
 
-/// The order that a rule gives rows, all of which are targets in stored order.
+/// Returns the order that a rule gives to rows that are all targets in stored order.
 RowOrder Place(const PassLists& lists, RowRule rule, std::uint64_t block_rows) {
   const PassLayout layout =
       LayOut(lists, {.rows = rule, .targets = TargetOrder::kStored}, block_rows);
@@ -41,7 +43,7 @@ RowOrder Place(const PassLists& lists, RowRule rule, std::uint64_t block_rows) {
   return {std::move(row_at), rows};
 }
 
-/// Of a pass: what it reads, and the least that it would read in any order of its rows.
+/// The chunks that a pass reads, and the least bytes that it would read in any order of its rows.
 struct PassReadCounts {
   std::uint64_t chunks = 0;
   std::uint64_t least_bytes = 0;
@@ -50,7 +52,7 @@ struct PassReadCounts {
 Result<PassReadCounts> CountPass(const PassReads& pass, const BlockReads& reads,
                                  std::uint64_t row_count) {
   const std::uint64_t chunks = ChunksOf(row_count, pass.planner.source_chunk_rows);
-  // Rows that follow one another in every block, of which the cache kept some.
+  // The bound assumes that the rows of every block are contiguous and that the cache kept some.
   const std::uint64_t chunk_bytes = pass.source_chunk_bytes;
   const auto rows_bytes = static_cast<std::uint64_t>(
       static_cast<double>(reads.rows) / static_cast<double>(pass.planner.source_chunk_rows) *
@@ -62,7 +64,8 @@ Result<PassReadCounts> CountPass(const PassReads& pass, const BlockReads& reads,
       .least_bytes = std::max(chunks * chunk_bytes, rows_bytes - std::min(rows_bytes, cached))};
 }
 
-/// The chunks of a pass's windows, as BlockPlanner cuts it. `lists` are those of all rows.
+/// Traces the chunks of a pass's windows, cut as BlockPlanner cuts them. `lists` are those of all
+/// rows.
 class PassTrace {
  public:
   PassTrace(const PassLists& lists, const PassReads& pass, const RowOrder& targets,
@@ -140,9 +143,9 @@ class PassTrace {
   const RowOrder& targets_;
   const RowOrder& source_;
   RankBitmap read_;
-  std::vector<std::uint64_t> seen_in_;  // the last window that read a chunk, from 1
+  std::vector<std::uint64_t> seen_in_;  // the last window that read a chunk, counted from 1
   std::vector<CacheKey> step_;
-  std::uint64_t in_window_ = 0;  // rows
+  std::uint64_t in_window_ = 0;  // rows in the current window
   BlockReads reads_;
 };
 
@@ -163,7 +166,7 @@ std::uint64_t ExpectedEdges(const GraphSnapshot& graph, const PassDrawOptions& d
                   graph.vertex_count() * static_cast<std::uint64_t>(draw.fanout));
 }
 
-/// Lists of both passes; they are the same where all neighbours are taken.
+/// The lists of both passes, which are the same where all neighbours are taken.
 class Counting {
  public:
   explicit Counting(const OrderOptions& options) : options_(options) {}
@@ -233,6 +236,10 @@ std::string RowRuleName(RowRule rule) {
   return name.substr(0, name.find('/'));
 }
 
+// Chooses an order: (1) keeps the stored order where no other can help; (2) counts the stored order
+// exactly, and keeps it if its reads are near the lower bound; (3) draws the lists of both passes,
+// if memory allows; (4) counts one rule after another while each is better than the last and not
+// yet near the bound. A rule that the caller gives is laid out without counting.
 Result<OrderChoice> ChooseOrder(const GraphSnapshot& graph, const OrderOptions& options,
                                 const JobControl& control) {
   OrderChoice choice;
@@ -241,10 +248,10 @@ Result<OrderChoice> ChooseOrder(const GraphSnapshot& graph, const OrderOptions& 
   const auto fits = [&](const PassReads& pass) {
     return ChunksOf(rows, pass.planner.source_chunk_rows) <= pass.cache_chunks();
   };
-  // Where the cache holds the arrays every chunk is read once, wherever rows stand.
+  // If the cache holds both arrays, every chunk is read once in any order.
   if (!options.rule && fits(options.maker) && fits(options.reader)) return choice;
   if (rows >= std::numeric_limits<LocalRow>::max()) return choice;
-  // Windows of a block go by stored order, of which any other order takes the chunks apart.
+  // Windows of a block follow the stored order; any other order scatters their chunks.
   if (!options.rule &&
       std::min(options.reader.block_rows, rows) > options.reader.planner.stage_rows)
     return choice;

@@ -22,7 +22,7 @@ inline namespace RHIZOME_API internal {
 struct PassReads {
   BlockPlannerOptions planner = {};
   ChunkReaderOptions reader = {};
-  std::uint64_t source_chunk_bytes = 1;  ///< decoded
+  std::uint64_t source_chunk_bytes = 1;  ///< size of a decoded chunk
   std::uint64_t output_chunk_rows = 1;
   std::uint64_t block_rows = 1;
   std::uint64_t block_edges = ~std::uint64_t{0};
@@ -43,42 +43,44 @@ Result<BlockReads> PlanPassReads(const GraphSnapshot& graph, const PassReads& pa
                                  std::uint64_t rows, const JobControl& control);
 
 struct OrderOptions {
-  PassReads maker;                   ///< computes the array, in its order
-  PassReads reader;                  ///< reads it, and computes its targets as they are stored
+  PassReads maker;                   ///< the pass that computes the array, in its order
+  PassReads reader;                  ///< the pass that reads it, with targets in stored order
   std::optional<RowRule> rule = {};  ///< absent: chosen by counting
-  std::uint64_t memory_bytes = 0;    ///< for counting
+  std::uint64_t memory_bytes = 0;    ///< bound on the memory of counting
 };
 
-/// What an order costs the two passes: bytes of decoded chunks that are read below the cache.
+/// The cost of an order to both passes: bytes of decoded chunks that miss the cache.
 struct OrderCost {
   RowRule rule = RowRule::kStored;
   std::uint64_t maker_reads = 0;   ///< chunks
   std::uint64_t reader_reads = 0;  ///< chunks
   std::uint64_t bytes = 0;
-  std::uint64_t least_bytes = 0;  ///< that any order costs, given the order of targets
+  std::uint64_t least_bytes = 0;  ///< lower bound for any order, given the order of targets
 };
 
 struct OrderChoice {
   RowRule rule = RowRule::kStored;
   RowOrder order;
-  std::vector<OrderCost> costs;  ///< of what was counted, the stored order first
+  std::vector<OrderCost> costs;  ///< of the orders that were counted, the stored one first
 
-  /// What both passes read, where the stored order was chosen by counting.
+  /// The reads of both passes, if the stored order was chosen by counting.
   std::optional<BlockReads> maker;
   std::optional<BlockReads> reader;
 };
 
-/// Chooses in which order the rows of an array between two layers stand; its rows are computed in
-/// that order too, and written only once whatever it is, so the bytes that both passes read decide.
-/// Counted exactly for the stored order, and for others only where what it reads more than the
-/// distinct rows of each block is worth the counting, and their lists fit in the memory. Never
-/// worse than stored order. Source: GLISP (section III-D) places rows by PDS; the rules are those
-/// of cache/pass_layout.h. Errors: kOutOfMemory, `rule` is given and there is not memory enough to
-/// lay it out; those of Sampler; kInterrupted.
+/// Chooses the order of the rows in an array between two layers. Its rows are also computed in that
+/// order. Whatever the order, the array is written once, so the bytes that both passes read decide.
+/// The stored order is counted exactly. Others are counted only where the stored order reads so
+/// much more than the distinct rows of each block that counting is worth it, and where their lists
+/// fit into memory. The choice is never worse than the stored order.
+/// Source: GLISP (section III-D) places rows by PDS; the rules here are those of
+/// cache/layout/pass_layout.h.
+/// Errors: kOutOfMemory, `rule` is given and memory does not suffice to lay it out; those of
+/// Sampler; kInterrupted.
 Result<OrderChoice> ChooseOrder(const GraphSnapshot& graph, const OrderOptions& options,
                                 const JobControl& control);
 
-/// "stored", "references", ...: as cache/pass_layout.h names them.
+/// Returns the name of a rule ("stored", "references", ...), as in cache/layout/pass_layout.h.
 std::string RowRuleName(RowRule rule);
 
 }  // namespace internal

@@ -11,14 +11,15 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// In which order rows stand in an array that lies between two layers, and in which they are
-/// computed: a permutation, or nothing where they stand as the store's rows do; or some rows only,
-/// where the array has no others. Threads: const.
+/// The order of the rows in an array between two layers, in which they are also computed: a
+/// permutation of the store's rows, or empty for the stored order. It may name only some rows,
+/// where the array has no others.
+/// Threads: const.
 class RowOrder {
  public:
   RowOrder() = default;
 
-  /// `row_at`: the row at each place, every row at most once; of `rows` that there are.
+  /// `row_at` is the row at each place, every row at most once; the store has `rows` rows.
   RowOrder(std::vector<std::uint32_t> row_at, std::uint64_t rows)
       : row_at_(std::move(row_at)), place_of_(rows) {
     for (std::size_t place = 0; place < row_at_.size(); ++place) {
@@ -37,7 +38,7 @@ class RowOrder {
     return as_stored() ? at : place_of_[at];
   }
 
-  /// Memory of an order of so many rows.
+  /// Returns the bytes of memory that an order of so many rows takes.
   static std::uint64_t Bytes(std::uint64_t rows) { return rows * 2 * sizeof(std::uint32_t); }
 
  private:

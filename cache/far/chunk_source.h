@@ -10,10 +10,10 @@
 
 namespace rhizome::inline internal {
 
-/// Where the chunks of an array come from: a local store, or one that is far away. Rows of
-/// row_bytes, chunk c holds rows [c * chunk_rows, ...), the last perhaps fewer. Shape and version
-/// are those of the moment it was opened. Threads: ReadChunk and Version may be called from many
-/// threads at once.
+/// The source of an array's chunks: a local store, or a remote one. Rows have row_bytes bytes;
+/// chunk c holds rows [c * chunk_rows, (c + 1) * chunk_rows), the last chunk perhaps fewer. Shape
+/// and version are those of the moment when it was opened.
+/// Threads: ReadChunk and Version may be called from many threads at once.
 class ChunkSource {
  public:
   virtual ~ChunkSource() = default;
@@ -22,15 +22,15 @@ class ChunkSource {
   virtual std::uint64_t row_bytes() const = 0;
   virtual std::uint64_t chunk_rows() const = 0;
 
-  /// A word that changes with the array's content.
+  /// Returns a number that changes with the array's content.
   virtual Result<std::uint64_t> Version() = 0;
 
-  /// Reads the rows of a chunk to the front of `out`, which has exactly their size. Returns how
-  /// many bytes were delivered: fewer if the source ends too soon. Errors: kIoError; kCorruption.
+  /// Reads the rows of a chunk into `out`, which has exactly their size. Returns the number of
+  /// bytes delivered, which is smaller if the source ends too soon. Errors: kIoError; kCorruption.
   virtual Result<std::uint64_t> ReadChunk(std::uint64_t chunk, std::span<std::byte> out) = 0;
 
   std::uint64_t chunk_count() const { return (rows() + chunk_rows() - 1) / chunk_rows(); }
-  /// 0: there is no such chunk.
+  /// Returns 0 if there is no such chunk.
   std::uint64_t RowsInChunk(std::uint64_t chunk) const {
     if (chunk >= chunk_count()) return 0;
     const std::uint64_t first = chunk * chunk_rows();
@@ -38,8 +38,8 @@ class ChunkSource {
   }
 };
 
-/// The chunks of an array of a local store, which cannot change. Ownership: `array` must outlive
-/// it.
+/// The chunks of an array of a local store, which cannot change.
+/// Ownership: `array` must outlive it.
 class StoredChunkSource final : public ChunkSource {
  public:
   explicit StoredChunkSource(const ChunkArray& array) : array_(array) {}
@@ -50,7 +50,7 @@ class StoredChunkSource final : public ChunkSource {
   Result<std::uint64_t> Version() override { return array_.entry().array_id; }
   Result<std::uint64_t> ReadChunk(std::uint64_t chunk, std::span<std::byte> out) override {
     RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t stored_bytes, array_.ReadChunk(chunk, out));
-    static_cast<void>(stored_bytes);  // as they stand on disk; delivered are all
+    static_cast<void>(stored_bytes);  // bytes on disk; always all rows are delivered
     return out.size();
   }
 

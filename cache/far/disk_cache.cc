@@ -18,13 +18,13 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// A name in `folder` that no other cache of this process has.
+/// Returns a path in `folder` that no other cache of this process uses.
 Path NewPath(const Path& folder, const char* kind) {
   static std::atomic<std::uint64_t> next = 0;
   return folder / fmt::format("disk-cache-{}.{}", next.fetch_add(1), kind);
 }
 
-/// A file that is written front to back and removed with this object.
+/// A file that is written sequentially and removed with this object.
 struct ScratchFile {
   static Result<ScratchFile> Create(FileSystem& fs, Path path) {
     ScratchFile made;
@@ -51,9 +51,13 @@ struct ScratchFile {
 
 }  // namespace
 
-/// Fills a cache in one pass over the source. Its rows are divided into windows of positions that
-/// fit into memory. Those of the first are put in place as they come; rows of the others go, with
-/// their places, to a file for each window, from which they are put in place afterwards.
+/// Fills a cache in one pass over the source. The positions are divided into windows that fit into
+/// memory.
+/// 1. Each chunk of the source that holds wanted rows is read once, several at a time.
+/// 2. Rows of the first window are put in place as they arrive; rows of the others are appended,
+///    with their positions, to a spill file for each window.
+/// 3. The first window is written; then each other window is filled from its spill file and
+///    written.
 class DiskCacheFiller {
  public:
   DiskCacheFiller(FileSystem& fs, ChunkSource& source, std::span<const Row> rows,
@@ -83,7 +87,8 @@ class DiskCacheFiller {
   }
 
  private:
-  /// Rows of a window behind the first, with their places in it, until they can be put there.
+  /// The rows of a window after the first, with their positions in it, until they can be put in
+  /// place.
   struct Spill {
     explicit Spill(ScratchFile created) : file(std::move(created)) {}
     Mutex mutex;
@@ -137,7 +142,7 @@ class DiskCacheFiller {
         fmt::format("{} positions for {} rows", position_.size(), rows_.size()));
   }
 
-  /// Reads the chunks that hold rows of the cache, several at once, each once.
+  /// Reads the source's chunks that hold rows of the cache, several at a time, each once.
   Status ReadSource() {
     for (std::size_t i = 0; i < rows_.size();) {
       const std::uint64_t chunk = static_cast<std::uint64_t>(rows_[i]) / source_.chunk_rows();
@@ -150,14 +155,14 @@ class DiskCacheFiller {
     const Status status =
         RunOnThreads(std::min<std::size_t>(options_.in_flight, parts_.size()), [this] {
           Status read = Guarded([this] { return ReadParts(); });
-          if (!read.ok()) next_part_ = parts_.size();  // the others end, too
+          if (!read.ok()) next_part_ = parts_.size();  // makes the other threads end too
           return read;
         });
     cache_->stats_.source_bytes = source_bytes_;
     return status;
   }
 
-  /// Rows [begin, end) of the cache's, which stand in one chunk of the source.
+  /// Rows [begin, end) of the cache's rows, which lie in one chunk of the source.
   struct Part {
     std::uint64_t chunk = 0;
     std::size_t begin = 0;
@@ -193,7 +198,7 @@ class DiskCacheFiller {
     return Status::Ok();
   }
 
-  /// No two rows have one place.
+  /// Needs no lock for the window, as no two rows have the same position.
   Status Place(std::uint64_t position, std::span<const std::byte> row) {
     RHIZOME_CHECK(position < rows_.size());
     if (position < window_rows_) {
@@ -217,7 +222,7 @@ class DiskCacheFiller {
   }
 
   Status WriteWindows() {
-    // Every row that blocks can ask for is there: no later read can miss.
+    // Every row that blocks can ask for was placed, so no later read can miss.
     RHIZOME_CHECK(placed_ == rows_.size());
     RHIZOME_ASSIGN_OR_RETURN(ScratchFile out,
                              ScratchFile::Create(fs_, NewPath(options_.folder, "cache")));
@@ -237,7 +242,7 @@ class DiskCacheFiller {
     return Status::Ok();
   }
 
-  /// Puts the rows of a window in place.
+  /// Reads a window's spill file and puts its rows in place.
   Status ReadSpill(Spill& spill, std::uint64_t rows) {
     MutexLock lock(spill.mutex);
     RHIZOME_RETURN_IF_ERROR(FlushPending(spill));
@@ -284,13 +289,13 @@ class DiskCacheFiller {
   const std::uint64_t row_bytes_;
   std::uint64_t window_rows_ = 1;
   std::vector<Part> parts_;
-  AlignedBuffer window_;  // rows in place: of the first window, then of the others in turn
+  AlignedBuffer window_;                        // the rows of the current window, in place
   std::vector<std::unique_ptr<Spill>> spills_;  // of the second window, the third, ...
   std::unique_ptr<DiskCache> cache_;
 
-  // Of the reading threads.
+  // Shared by the reading threads.
   std::atomic<std::size_t> next_part_ = 0;
-  std::atomic<std::uint64_t> placed_ = 0;  // rows
+  std::atomic<std::uint64_t> placed_ = 0;  // number of rows
   std::atomic<std::uint64_t> source_bytes_ = 0;
   Mutex mutex_;
 };
@@ -345,7 +350,7 @@ DiskCachesAhead::~DiskCachesAhead() {
 void DiskCachesAhead::Begin() {
   if (next_ == workers_) return;
   ++next_;
-  // Where the system gives no thread for it, Next makes it.
+  // If no thread can be started, Next fills this cache itself.
   static_cast<void>(Guarded([this] {
     filling_ = std::async(std::launch::async, [this, worker = next_ - 1] {
       return Guarded([&] { return make_(worker); });

@@ -17,39 +17,40 @@
 namespace rhizome::inline internal {
 
 struct DiskCacheOptions {
-  Path folder;  ///< where its files go; made if need be, others' files are let be
-  std::uint64_t chunk_rows = 512;  ///< of its own chunks
-  std::uint32_t in_flight = 32;    ///< chunks of the source that are read at once
-  std::uint64_t memory_bytes = std::uint64_t{64} << 20;  ///< while it is filled, beside the reads
+  Path folder;                     ///< created if need be; other files in it are left alone
+  std::uint64_t chunk_rows = 512;  ///< rows in a chunk of the cache
+  std::uint32_t in_flight = 32;    ///< source chunks that are read at once
+  /// while filling, without the chunks in flight
+  std::uint64_t memory_bytes = std::uint64_t{64} << 20;
 };
 
 struct DiskCacheStats {
-  std::uint64_t source_reads = 0;  ///< chunks of the source, each once
+  std::uint64_t source_reads = 0;  ///< source chunks read, each once
   std::uint64_t source_bytes = 0;
-  std::uint64_t disk_bytes = 0;  ///< that it takes
+  std::uint64_t disk_bytes = 0;  ///< size of the cache file
   double fill_seconds = 0;
 };
 
-/// The static cache of a worker (GLISP, section III-D): a copy, on a local disk, of all rows that
-/// its targets are computed from, made before a layer from a source that is far away. After that
-/// every read is local: there is no way to miss. Rows stand where the worker's layout puts them
-/// (cache/pass_layout.h), not as in the source, so that its blocks read few chunks; the source is
-/// not touched in that order, but chunk by chunk, each once.
+/// The static cache of a worker (GLISP, section III-D): a copy on a local disk of all rows that its
+/// targets are computed from, made before a layer from a remote source. After that every read is
+/// local and none can miss. Rows are placed by the worker's layout (cache/layout/pass_layout.h),
+/// not as in the source, so that its blocks read few chunks. The source is read chunk by chunk,
+/// each once. A local source should not be copied: reading its chunks costs as much as reading the
+/// copy's.
 ///
-/// A source that is local is not to be copied: its chunks cost what the copy's would.
+/// Every chunk has a CRC-32C, held in memory, and is verified when it is read. The file is removed
+/// with the object. Disk: the bytes of the rows; while it is filled up to twice as much, if they
+/// exceed memory_bytes.
 ///
-/// Every chunk has a CRC-32C, held in memory, and is checked when it is read. Nothing outlives the
-/// object: its file is removed with it. Disk: the rows; while it is filled, twice as much where
-/// they are more than memory_bytes.
-///
-/// Threads: const functions, from many. Ownership: `fs` must outlive it.
+/// Threads: const functions may run on many threads.
+/// Ownership: `fs` must outlive it.
 class DiskCache {
  public:
-  /// Fills a cache with `rows` (ascending, distinct), row i at position[i], a permutation of
+  /// Fills a cache with `rows` (ascending, distinct); row i goes to position[i], a permutation of
   /// [0, rows.size()). Errors: kInvalidArgument, a row that the source does not have, rows or
-  /// positions that are not as said, or chunks larger than the memory; kCorruption, the source
+  /// positions that are not as described, or chunks larger than the memory; kCorruption, the source
   /// delivers too few bytes or has changed meanwhile; kOutOfSpace; kInterrupted; those of the
-  /// source, naming it. Then nothing is left.
+  /// source, naming it. On error no file is left.
   static Result<std::unique_ptr<DiskCache>> Fill(FileSystem& fs, ChunkSource& source,
                                                  std::span<const Row> rows,
                                                  std::span<const std::uint32_t> position,
@@ -63,8 +64,8 @@ class DiskCache {
   std::uint64_t chunk_count() const { return crcs_.size(); }
   std::uint64_t RowsInChunk(std::uint64_t chunk) const;  ///< 0: there is no such chunk
 
-  /// Copies a chunk's rows to `out`, of exactly their size. Errors: kInvalidArgument, a chunk that
-  /// no row is in; kCorruption; kIoError.
+  /// Copies a chunk's rows to `out`, which has exactly their size. Errors: kInvalidArgument, no
+  /// such chunk or a wrong size; kCorruption; kIoError.
   Status ReadChunk(std::uint64_t chunk, std::span<std::byte> out) const;
 
   const DiskCacheStats& stats() const { return stats_; }
@@ -85,23 +86,25 @@ class DiskCache {
   DiskCacheStats stats_;
 };
 
-/// The caches of workers, one after another: while one is used, the next is filled on a thread of
-/// its own. Threads: one at a time.
+/// Makes the caches of workers one after another: while one is used, the next is filled on another
+/// thread.
+/// Threads: one at a time.
 class DiskCachesAhead {
  public:
   using Make = std::function<Result<std::unique_ptr<DiskCache>>(std::size_t worker)>;
 
-  /// Begins with worker 0. `make` runs on another thread, one call at a time, and must not outlive
-  /// what it uses: the destructor waits for it, so cancel what it does first.
+  /// Begins to fill the cache of worker 0. `make` runs on another thread, one call at a time. The
+  /// destructor waits for the call in progress, so cancel it first.
   DiskCachesAhead(std::size_t workers, Make make);
   ~DiskCachesAhead();
 
-  /// The next worker's cache, once it is filled; the one after it is begun. Errors:
-  /// kInvalidArgument, there are no more workers; those of `make`; there is no next one then.
+  /// Waits for the next worker's cache, returns it and begins the one after it. Errors:
+  /// kInvalidArgument, there are no more workers; those of `make`, after which no further cache is
+  /// begun.
   Result<std::unique_ptr<DiskCache>> Next();
 
-  /// What Next waited for caches that were not filled yet, the first one not counted, behind which
-  /// nothing could be computed.
+  /// Seconds that Next waited for caches that were not filled yet, without the first, during whose
+  /// filling there is nothing to compute.
   double unhidden_seconds() const { return unhidden_seconds_; }
   double first_seconds() const { return first_seconds_; }
 

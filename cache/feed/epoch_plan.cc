@@ -9,7 +9,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-// A tag and a sampling key: epoch, validation bit, batch.
+// A tag, and the sampling key of a training batch, has the bits: epoch, validation bit, batch.
 constexpr int kEpochShift = 41;
 constexpr std::uint64_t kValidBit = std::uint64_t{1} << 40;
 
@@ -33,8 +33,8 @@ EpochPlan::Tag EpochPlan::Decode(std::uint64_t tag) {
           .batch = tag & (kValidBit - 1)};
 }
 
-// Fisher and Yates' shuffle, spelled out: std::shuffle differs between standard libraries. The
-// modulo's bias is below 2^-32 for any graph that fits a disk.
+// Fisher-Yates, written out because std::shuffle differs between standard libraries. The modulo's
+// bias is below 2^-32 for any graph that fits on a disk.
 void EpochPlan::Shuffle() {
   if (!options_.shuffle) return;
   shuffled_ = train_;

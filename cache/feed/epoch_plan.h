@@ -27,7 +27,7 @@ struct EpochPlanOptions {
 /// Depends on its arguments only.
 class EpochPlan {
  public:
-  /// What the tag of a minibatch says.
+  /// The contents of a minibatch's tag.
   struct Tag {
     std::uint32_t epoch = 0;
     bool is_valid = false;
@@ -40,10 +40,10 @@ class EpochPlan {
   EpochPlan(std::vector<VertexId> train, std::vector<VertexId> valid,
             const EpochPlanOptions& options);
 
-  /// The next minibatch; nothing after the last epoch.
+  /// Returns the next minibatch, or nothing after the last epoch.
   std::optional<SeedBatch> Next();
 
-  /// Leaves out the next `minibatches`. In O(epochs).
+  /// Skips the next `minibatches`, to resume a training. Shuffles once.
   void Skip(std::uint64_t minibatches);
 
   static Tag Decode(std::uint64_t tag);
@@ -68,7 +68,7 @@ class EpochPlan {
 
   std::vector<VertexId> shuffled_;  // train_, in the current epoch's order; empty: as it is
   std::uint32_t epoch_ = 0;
-  std::uint64_t batch_ = 0;  // of the epoch, training before validation
+  std::uint64_t batch_ = 0;  // within the epoch; training comes before validation
 };
 
 }  // namespace internal

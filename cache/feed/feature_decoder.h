@@ -25,13 +25,13 @@ class FeatureDecoder {
   DataType type() const { return normalize_ ? DataType::kFloat32 : dtype_; }
   std::size_t row_bytes() const { return dim_ * DataTypeBytes(type()); }
 
-  /// True: the stored bytes are the floats already.
+  /// Whether the stored bytes are already the floats.
   bool is_identity() const { return dtype_ == DataType::kFloat32 && !normalize_; }
 
-  /// True: rows are taken as they are stored, so that DecodeRow has nothing to do.
+  /// Whether rows are used as stored, so that DecodeRow does nothing.
   bool takes_as_stored() const { return !normalize_; }
 
-  /// Turns a row that is stored in the front of `row` into what networks take, which fills it.
+  /// Decodes, in place, a row whose stored form is at the front of `row`; the result fills `row`.
   void DecodeRow(std::span<std::byte> row) const;
 
   /// `stored` has n * stored_row_bytes() bytes, `out` n * dim() floats.

@@ -24,16 +24,16 @@ struct Superbatch {
   std::vector<SuperbatchEntry> entries;
   std::vector<MinibatchCosts> costs;
   Trace trace;                     ///< until the policy is made of it
-  std::unique_ptr<Policy> policy;  // null: that of the superbatch before goes on
+  std::unique_ptr<Policy> policy;  // null: the policy of the superbatch before continues
 };
 
-/// What the cache did since `before`.
+/// Adds what the cache did since `before`.
 void AddReads(const GatherStats& now, const GatherStats& before, RowReads& reads) {
   reads += now;
   reads -= before;
 }
 
-/// How far one thread has come, for another that waits for it.
+/// A counter with which one thread tells another how far it has come.
 class Progress {
  public:
   void Advance() {
@@ -41,7 +41,7 @@ class Progress {
     ++count_;
     changed_.NotifyAll();
   }
-  /// Nothing more will come: whoever waits goes on.
+  /// Ends all waits: the count will not grow any more.
   void End() {
     const MutexLock lock(mutex_);
     ended_ = true;
@@ -59,11 +59,12 @@ class Progress {
   bool ended_ RHIZOME_GUARDED_BY(mutex_) = false;
 };
 
-/// Times of what was planned that minibatches may hold before that is an error.
+/// Minibatches may hold this many times the planned rows before that is an error.
 constexpr std::uint64_t kHeldMargin = 16;
 constexpr std::uint64_t kMostSlots = std::uint64_t{1} << 31;
 
-/// Rows that are held beside the cache. However many a minibatch has, they are rows of the graph.
+/// Returns the room for rows that are held beside the cache. A minibatch holds at most all rows of
+/// the graph.
 HoldRoom HeldRoom(const FeedPipelineOptions& options, std::uint64_t row_count) {
   const std::uint64_t most = std::min(kMostSlots, kMinibatchesAlive * row_count);
   if (options.held_rows == 0) return {.slots = most, .most = most};
@@ -73,9 +74,18 @@ HoldRoom HeldRoom(const FeedPipelineOptions& options, std::uint64_t row_count) {
 
 }  // namespace
 
+/// Three threads work on a job.
+/// 1. The sampling thread draws a superbatch into a scratch file and, with Overlap::kAll, makes its
+///    schedule (SampleAll).
+/// 2. The reading thread starts each superbatch's schedule, then for each minibatch reads the
+///    sampled graph back and holds its rows (ReadAll). While the caller is busy it reads ahead for
+///    the next superbatch.
+/// 3. The caller takes minibatches (Next), which keep their rows in the cache until they are
+///    destroyed.
+///
 /// The sampling thread owns sampler_ and next_seeds_, the reading thread cache_; they meet in the
-/// queues only. A stage that fails finishes its own queue with the error and cancels the one before
-/// it, so that no thread waits for one that has ended.
+/// queues only. A stage that fails finishes its own queue with the error and cancels the queue
+/// before it, so that no thread waits for one that has ended.
 class FeedPipeline::Impl {
  public:
   Impl(const GraphSnapshot& graph, const FeedPipelineOptions& options, NextSeeds next_seeds,
@@ -133,23 +143,23 @@ class FeedPipeline::Impl {
   const JobControl& control_;
   const FeatureDecoder decoder_;
 
-  // The sampling thread's.
+  // Used by the sampling thread.
   NextSeeds next_seeds_;
   const MinibatchSampler sampler_;
   std::uint64_t superbatch_count_ = 0;
   std::uint64_t sample_count_ = 0;
 
-  // The reading thread's (the sampling thread asks constants, the caller says that it waits).
+  // Used by the reading thread (the sampling thread reads constants, the caller sets starved).
   const std::unique_ptr<FeatureCache> cache_;
   std::uint64_t read_count_ = 0;
-  MinibatchCosts ahead_costs_;  // of what the next superbatch begins with
+  MinibatchCosts ahead_costs_;  // costs of reading ahead for the next superbatch
 
-  // Self-synchronised. Minibatches hold rows of the cache, so they go before it.
+  // Self-synchronised. Minibatches hold rows of the cache, so their queue is destroyed before it.
   BoundedQueue<Superbatch> superbatches_{1};
   BoundedQueue<std::monostate> room_{kMinibatchesAhead};  // one for each minibatch in the pipeline
   BoundedQueue<Minibatch> minibatches_{kMinibatchesAhead};
-  Progress sampled_;  // superbatches; of kChangeset
-  Progress used_;     // superbatches whose memory was given back
+  Progress sampled_;  // number of superbatches; for kChangeset
+  Progress used_;     // number of superbatches whose memory was given back
 
   Thread sampling_;
   Thread reading_;
@@ -160,7 +170,7 @@ Result<std::optional<Minibatch>> FeedPipeline::Impl::Next() {
   if (starved) cache_->SetStarved(true);
   RHIZOME_ASSIGN_OR_RETURN(std::optional<Minibatch> minibatch, minibatches_.Pop());
   if (starved) cache_->SetStarved(false);
-  // There is one for each minibatch, unless all was cancelled; then nobody asks for room.
+  // room_ has an entry for each minibatch, unless all was cancelled; then nobody waits for room.
   if (minibatch) static_cast<void>(room_.Pop());
   return minibatch;
 }
@@ -171,7 +181,7 @@ void FeedPipeline::Impl::RunSampling() {
 }
 
 Status FeedPipeline::Impl::SampleAll() {
-  // Waiting for room first keeps at most two superbatches: one in use, one ready.
+  // Waiting for room first keeps at most two superbatches: one in use and one ready.
   while (superbatches_.WaitForRoom()) {
     std::optional<Superbatch> superbatch;
     if (in_turns()) {
@@ -187,7 +197,7 @@ Status FeedPipeline::Impl::SampleAll() {
   return Status::Ok();
 }
 
-/// Sampling has the memory while one superbatch is sampled ahead of the one that is used next.
+/// Samples one superbatch ahead of the one that is used next, while sampling has the memory.
 Status FeedPipeline::Impl::SampleInTurn(std::optional<Superbatch>& superbatch) {
   used_.WaitFor(std::max<std::uint64_t>(superbatch_count_, 1) - 1);
   const StageTimer lending(options_.trace, Stage::kSwitch, superbatch_count_);
@@ -202,7 +212,7 @@ Status FeedPipeline::Impl::SampleInTurn(std::optional<Superbatch>& superbatch) {
 }
 
 Status FeedPipeline::Impl::Schedule(Superbatch& superbatch) {
-  // What a policy has learnt of the past stays useful, unless the pool loses its rows.
+  // An online policy keeps what it has learnt, unless the pool loses its rows.
   if (!KnowsTheFuture(options_.policy) && superbatch.number > 0 && !in_turns()) {
     superbatch.trace = {};
     return Status::Ok();
@@ -248,7 +258,7 @@ void FeedPipeline::Impl::RunReading() {
   minibatches_.Finish(status);
 }
 
-/// Lets the sampling thread end, and the reading thread, where one waits for the other.
+/// Ends both threads' waits for each other.
 void FeedPipeline::Impl::EndReading() {
   superbatches_.Cancel();
   used_.End();
@@ -261,7 +271,8 @@ Status FeedPipeline::Impl::ReadAll() {
     if (!superbatch) return Status::Ok();
     if (in_turns()) {
       Schedule(*superbatch);
-      sampled_.WaitFor(superbatch->number + 2);  // which has the memory until then
+      // sampling of the next superbatch has the memory until then
+      sampled_.WaitFor(superbatch->number + 2);
     }
     RHIZOME_RETURN_IF_ERROR(ReadSuperbatch(*std::move(superbatch)));
     if (in_turns()) {
@@ -293,7 +304,8 @@ Status FeedPipeline::Impl::ReadSuperbatch(Superbatch superbatch) {
   return fs_.RemoveFile(superbatch.path);
 }
 
-/// Waits until there is room for a minibatch; the disk does not. False: cancelled.
+/// Waits until the loader has room for a minibatch, and reads ahead meanwhile. Returns false if
+/// cancelled.
 Result<bool> FeedPipeline::Impl::EnterPipeline() {
   while (!room_.TryPush({})) {
     RHIZOME_ASSIGN_OR_RETURN(const bool read, ReadAhead());
@@ -302,7 +314,8 @@ Result<bool> FeedPipeline::Impl::EnterPipeline() {
   return true;
 }
 
-/// Of the next superbatch, if there is one already. False: nothing can be read yet.
+/// Reads a piece of the next superbatch's prefill, if that superbatch is ready. Returns false if
+/// nothing can be read yet.
 Result<bool> FeedPipeline::Impl::ReadAhead() {
   const Superbatch* const next = superbatches_.Peek();
   if (next == nullptr || next->policy == nullptr) return false;

@@ -14,29 +14,29 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Bytes for one access: of trace and schedule while a superbatch is scheduled, and of the schedule
-/// of the one before, which is in use.
+/// Bytes for each access: of the trace and schedule of the superbatch that is being scheduled, plus
+/// the schedule of the one in use.
 constexpr std::uint64_t kScheduleBytesPerAccess = 48 + 4;
 constexpr std::uint64_t kCostScheduleBytesPerAccess = 64 + 4;
 
-/// Bytes of a minibatch for each of its rows, besides features: number, plan of the pool, degree.
+/// Bytes of a minibatch for each of its rows, besides features: number, pool plan and degree.
 constexpr std::uint64_t kRowBytes = 48;
 
-/// Superbatches are tried with at most so many minibatches, of this share of the job's, sampled in
-/// this time.
+/// Limits of the minibatches that are sampled to try superbatches: their number, one part in
+/// kProfiledShare of the job's, and the seconds that sampling takes.
 constexpr std::uint64_t kProfiledMinibatches = 32;
 constexpr std::uint64_t kProfiledShare = 4;
 constexpr double kProfileSeconds = 1;
 
-/// Memory of a profile where there is no limit; with one, half of what is left.
+/// Memory of a profile if there is no limit; with a limit, half of what is left is used.
 constexpr std::uint64_t kProfileBytes = std::uint64_t{1} << 30;
 
-/// Minibatches differ: an eighth more than the largest that was seen.
+/// Adds an eighth, because later minibatches may be larger than those that were sampled.
 std::uint64_t WithMargin(std::uint64_t bytes) { return bytes + bytes / 8; }
 
-/// Rows that minibatches hold beside the pool, of minibatches of `rows` rows: all without a pool;
-/// with one, what misses of all that are alive at once, which is less than one minibatch that
-/// misses all (and reading waits where it is not).
+/// Returns the rows that minibatches of `rows` rows hold beside the pool. Without a pool these are
+/// all rows. With a pool they are the misses of all minibatches that are alive, which are fewer
+/// than the rows of one minibatch that misses all (and if they are not, reading waits).
 std::uint64_t HeldRowsOf(const FeedJob& job, std::uint64_t rows) {
   const bool pool =
       job.pipeline.policy != PolicyKind::kNone && job.fixed.cache_bytes.value_or(1) > 0;
@@ -79,7 +79,7 @@ MemoryNeeds NeedsOf(const FeedJob& job, const ArrayEntry& features, std::size_t 
   return needs;
 }
 
-/// Does a superbatch's length change what is read?
+/// Returns whether the length of a superbatch affects what is read.
 bool MayTry(const FeedJob& job) {
   return job.fixed.superbatch == 0 && KnowsTheFuture(job.pipeline.policy) &&
          job.pipeline.io != IoMaker::kMapped;
@@ -123,7 +123,7 @@ Status FeedProfile::SampleMore(const MinibatchSampler& sampler, EpochPlan& plan,
   const Stopwatch watch;
   const std::uint64_t limit = job.memory_bytes;
   const std::uint64_t room = limit == 0 ? kProfileBytes : BytesLeft(limit, needs_.held_bytes) / 2;
-  // The trace, and the schedules of half of it.
+  // The bytes of a minibatch: its part of the trace, and half of its schedules.
   const std::uint64_t bytes = trace_.keys.size() * sizeof(CacheKey) + needs_.schedule_bytes / 2;
   const std::uint64_t most = std::min({kProfiledMinibatches, needs_.minibatches / kProfiledShare,
                                        room / std::max<std::uint64_t>(bytes, 1)});

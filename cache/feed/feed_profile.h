@@ -57,13 +57,13 @@ class FeedProfile {
   SuperbatchTrial trial();
   const Status& trial_status() const { return trial_status_; }
 
-  /// What the disk's reads cost, if it was asked.
+  /// The cost of the disk's reads, if it was measured.
   const std::optional<ReadCost>& read_cost() const { return read_cost_; }
 
-  /// Reads in flight at most.
+  /// Limit of reads in flight.
   std::uint32_t depth() const { return depth_; }
 
-  /// What was sampled, and what was tried with it.
+  /// Returns what was sampled, and what was tried with it.
   FeedProfileReport report() const;
 
  private:
@@ -75,7 +75,7 @@ class FeedProfile {
   MemoryNeeds needs_;
   std::optional<ReadCost> read_cost_;
   std::uint32_t depth_ = IoQueueOptions().depth;
-  PolicyOptions policy_;           // all but the frames
+  PolicyOptions policy_;           // without frame_count
   std::uint64_t frame_bytes_ = 1;  // of the pool
   Trace trace_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, double> tried_;

@@ -13,10 +13,10 @@
 namespace rhizome {
 namespace {
 
-/// More classes than this are taken for a mistake (such as ids given as labels).
+/// A label beyond this is taken for a mistake (such as vertex ids given as labels).
 constexpr std::int64_t kMaxClasses = 1 << 16;
 
-/// Opens an array of one column and one row a vertex.
+/// Opens an array with one column and one row for each vertex.
 Result<std::unique_ptr<ChunkArray>> OpenColumn(const GraphSnapshot& graph, const std::string& name,
                                                std::initializer_list<DataType> dtypes) {
   RHIZOME_ASSIGN_OR_RETURN(std::unique_ptr<ChunkArray> array, graph.store().OpenArray(name));

@@ -8,7 +8,8 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Of one entry that a hop looks up: the entry and its row, the miss and its read, the request.
+/// Bytes for each entry that a hop looks up: the entry and its row, the miss and its read, and the
+/// request.
 constexpr std::uint64_t kBytesPerEntry = 160;
 
 /// No sync: the file is worth nothing after a crash.

@@ -14,15 +14,17 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// The lists of a graph that was opened with TopologyPlace::kDirect, for a job's samplers: read
-/// in batches, behind a neighbour cache. It is built here, and kept as long as this is, or dumped
-/// to a file and in memory only where it is lent the memory: while a superbatch is sampled (Ginex,
-/// where the caches of lists and of features take the same memory in turn).
-/// Threads: const functions may be called from many threads, while no other is called. Ownership:
-/// `graph` must outlive it.
+/// Reads the in-lists of a graph that was opened with TopologyPlace::kDirect, for a job's samplers:
+/// in batches, behind a neighbour cache. The cache is built here. It stays in memory as long as
+/// this object, or it is dumped to a file and is in memory only between Lend and TakeBack, while a
+/// superbatch is sampled (as in Ginex, where the caches of lists and of features take the same
+/// memory in turn).
+/// Threads: const functions may be called from many threads while no other is called.
+/// Ownership: `graph` must outlive it.
 class ListsOnDisk {
  public:
-  /// Memory beside the cache: read buffers, and what a hop that draws `edges` asks for.
+  /// Returns the memory beside the cache: read buffers, and the requests of a hop that draws
+  /// `edges`.
   static std::uint64_t WorkingBytes(std::uint64_t edges);
 
   /// Null where the lists are in memory, for samplers to read them there.
@@ -32,7 +34,8 @@ class ListsOnDisk {
                                                    std::uint64_t cache_bytes, const Path& dump,
                                                    IoMaker io, const JobControl& control);
 
-  /// With a dump: the cache may be in memory from now on, or must not be any more. Else nothing.
+  /// With a dump, Lend loads the cache into memory and TakeBack frees it. Without one they do
+  /// nothing. Errors of Lend: those of NeighborCache::Load.
   Status Lend();
   void TakeBack();
 

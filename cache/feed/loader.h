@@ -81,7 +81,7 @@ struct LoaderOptions {
 struct LoaderMemory {
   std::uint64_t held = 0;       ///< seeds, labels, tables of the sampler
   std::uint64_t working = 0;    ///< minibatches, rows beside the cache, read buffers, checksums
-  std::uint64_t schedules = 0;  ///< of the superbatch in use and the one that is made
+  std::uint64_t schedules = 0;  ///< of the superbatch in use and the next one
   std::uint64_t cache = 0;      ///< feature rows that are kept
   std::uint64_t neighbor_cache =
       0;                         ///< 0 where lists are in memory; kChangeset: in turn with cache

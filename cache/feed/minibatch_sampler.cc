@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kMaxLocal = std::numeric_limits<std::uint32_t>::max();
 
-/// The seeds alone, as a subgraph without edges.
+/// Returns the seeds alone, as a subgraph without edges.
 Result<Minibatch> SeedsOnly(const GraphSnapshot& graph, const SeedBatch& seeds) {
   Minibatch minibatch;
   for (const VertexId vertex : seeds.vertices) {

@@ -15,7 +15,7 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// Distinct vertices to compute, in order. Equal `key`s draw equal neighbours.
+/// The distinct seed vertices of a minibatch, in order. Equal `key`s draw equal neighbours.
 struct SeedBatch {
   std::uint64_t tag = 0;  ///< passed through to Minibatch::tag
   std::uint64_t key = 0;
@@ -24,16 +24,17 @@ struct SeedBatch {
 
 struct MinibatchSamplerOptions {
   SamplerOptions sampler;   ///< not temporal
-  bool no_edges = false;    ///< only the seeds
+  bool no_edges = false;    ///< take the seeds alone
   bool degrees = false;     ///< fill Minibatch::degrees (GCN)
   bool edge_facts = false;  ///< fill Minibatch::types and weights, where the graph has them
 };
 
-/// Draws the subgraph of a minibatch; its features come later. Threads: one at a time.
+/// Draws the subgraph of a minibatch; its features are read later.
+/// Threads: one at a time.
 /// Ownership: `graph` must outlive it.
 class MinibatchSampler {
  public:
-  /// `neighbors`: where the lists are read; nullptr: from `graph`, in memory.
+  /// `neighbors` reads the in-lists; null means from `graph`, in memory.
   /// Errors: those of Sampler::Create.
   static Result<MinibatchSampler> Create(const GraphSnapshot& graph,
                                          const MinibatchSamplerOptions& options,
@@ -51,7 +52,7 @@ class MinibatchSampler {
 
   const GraphSnapshot* graph_;
   MinibatchSamplerOptions options_;
-  std::unique_ptr<Sampler> sampler_;  // none without edges
+  std::unique_ptr<Sampler> sampler_;  // null without edges
 };
 
 /// The distinct rows that a minibatch asks for, by first use, and which of them each vertex has:

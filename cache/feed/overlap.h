@@ -7,7 +7,7 @@
 
 namespace RHIZOME_API rhizome {
 
-/// What goes on at once in a training.
+/// The parts of a training that overlap.
 enum class Overlap : std::uint8_t {
   /// Superbatch k + 1 is sampled and scheduled while superbatch k is trained on; caches of lists
   /// and of features share the memory.

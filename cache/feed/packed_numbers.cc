@@ -10,10 +10,10 @@ namespace {
 
 constexpr std::uint32_t kPackedNumbersMaxWidth = 64;
 
-/// How many numbers are at most so wide, by width.
+/// By width: how many numbers have at most that many bits.
 using WidthCounts = std::array<std::uint64_t, kPackedNumbersMaxWidth + 1>;
 
-/// Widths ascend; those of classes that are not used repeat the last.
+/// The widths of the classes, ascending; unused classes repeat the last.
 struct Classes {
   std::uint32_t tag_bits = 0;
   std::array<std::uint32_t, kPackedClasses> widths = {};
@@ -30,7 +30,7 @@ WidthCounts CountWidths(std::span<const std::uint64_t> values) {
   return counts;
 }
 
-/// Bits of all numbers and their tags.
+/// Returns the bits of all numbers and their tags.
 std::uint64_t BitsOf(const Classes& classes, const WidthCounts& counts) {
   std::uint64_t bits = counts.back() * classes.tag_bits;
   std::uint64_t narrower = 0;
@@ -42,7 +42,8 @@ std::uint64_t BitsOf(const Classes& classes, const WidthCounts& counts) {
   return bits;
 }
 
-/// The cheapest of all: at most 64^3 / 6 candidates, with the widest class as wide as it must be.
+/// Returns the cheapest classes, among at most 64^3 / 6 candidates. The widest class has the width
+/// of the largest number.
 Classes ChooseClasses(const WidthCounts& counts) {
   std::uint32_t widest = 0;
   while (counts[widest] < counts.back()) ++widest;
@@ -67,7 +68,7 @@ Classes ChooseClasses(const WidthCounts& counts) {
   return best;
 }
 
-/// The class of a number, by its width.
+/// Returns the class of a number by its width.
 std::array<std::uint8_t, kPackedNumbersMaxWidth + 1> TagsByWidth(const Classes& classes) {
   RHIZOME_DCHECK(std::is_sorted(classes.widths.begin(), classes.widths.end()));
   std::array<std::uint8_t, kPackedNumbersMaxWidth + 1> tags = {};
@@ -80,8 +81,8 @@ std::array<std::uint8_t, kPackedNumbersMaxWidth + 1> TagsByWidth(const Classes& 
   return tags;
 }
 
-/// Writes bits one behind the other, and zeros into up to kOverrun bytes behind them. Without
-/// branches on the numbers: their widths are not to be foreseen.
+/// Writes numbers bit by bit without gaps, and zeros into up to kOverrun bytes after them. It does
+/// not branch on the widths, which are unpredictable.
 class BitWriter {
  public:
   static constexpr std::size_t kOverrun = 8;
@@ -90,7 +91,7 @@ class BitWriter {
 
   void Put(std::uint64_t value, std::uint32_t width) {
     RHIZOME_DCHECK(static_cast<std::uint32_t>(std::bit_width(value)) <= width);
-    if (width > 56) {  // with the bits of a byte begun, more than a word
+    if (width > 56) {  // together with the bits of a begun byte that is more than a word
       PutFew(value & 0xFFFFFFFFU, 32);
       PutFew(value >> 32, width - 32);
     } else {
@@ -113,7 +114,7 @@ class BitWriter {
 
   std::byte* to_;
   std::uint64_t word_ = 0;
-  std::uint32_t used_ = 0;  // bits of word_, below 8 between two numbers
+  std::uint32_t used_ = 0;  // number of bits in word_, below 8 between two numbers
 };
 
 }  // namespace
@@ -157,7 +158,7 @@ std::uint64_t PackedNumbers::BitsOfWord(std::uint64_t word) const {
   const auto ones = [](std::uint64_t bits) {
     return static_cast<std::uint64_t>(std::popcount(bits));
   };
-  // Tags behind the last number are none.
+  // Masks the bits of the word after the last tag.
   const std::uint64_t used =
       numbers * tag_bits_ == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << numbers * tag_bits_) - 1;
   if (tag_bits_ == 1) {
@@ -177,7 +178,8 @@ std::optional<PackedNumbers> PackedNumbers::Open(std::span<const std::byte> byte
                                                  std::uint64_t count) {
   if (bytes.size() < kHeadBytes + kPackedSlackBytes) return std::nullopt;
   const std::uint64_t room = bytes.size() - kHeadBytes - kPackedSlackBytes;
-  if (count > room * 8) return std::nullopt;  // a number costs a bit; and no overflow below
+  // a number costs at least a bit; this also excludes overflow below
+  if (count > room * 8) return std::nullopt;
   PackedNumbers list;
   list.bytes_ = bytes;
   list.count_ = count;

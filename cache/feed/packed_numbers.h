@@ -11,28 +11,31 @@
 
 namespace rhizome::inline internal {
 
-/// Lists of numbers in few bits, for scratch that is written and read once by one machine. A list
-/// has up to four classes, each of a width in bits; every number lies in the narrowest class that
-/// holds it and is preceded, in a list of its own, by a tag of 0, 1 or 2 bits that names the class.
-/// The widths are those that make the list smallest. A class may have width 0: its numbers, all
-/// zero, cost their tags alone. Every number costs at least a bit, so that a count is bounded by
-/// the bytes that are there.
+/// Packs lists of numbers into few bits, for scratch files that one machine writes and reads once.
+/// A list has one, two or four classes, each with a width in bits. Every number is in the narrowest
+/// class that holds it; a tag of 0, 1 or 2 bits, in a separate array, names its class. The widths
+/// are chosen so that the list is smallest. A class may have width 0: its numbers, all zero, cost
+/// their tags alone. Every number costs at least one bit, so the count is bounded by the bytes that
+/// are there.
 ///
-/// Bytes: log2 of the number of classes, the four widths, three zeros; tags, in whole words of 8
-/// bytes; numbers, one behind the other, in whole bytes.
+/// Layout: a head of 8 bytes (log2 of the number of classes, the four widths, three zeros); the
+/// tags, in whole 8-byte words; the numbers without gaps, in whole bytes.
 inline constexpr std::size_t kPackedClasses = 4;
 
-/// So many bytes behind a list must be readable: numbers are loaded in whole words.
+/// Bytes that must be readable after a list, because numbers are loaded in whole words.
 inline constexpr std::size_t kPackedSlackBytes = 16;
 
-/// Appends `values`, without slack. Time O(values).
+/// Appends `values` as a packed list, without the slack. Time O(values).
 void AppendPacked(std::span<const std::uint64_t> values, std::vector<std::byte>& out);
 
-/// Such a list, to be read from its front. Ownership: borrows the bytes. Threads: const.
+/// A packed list that is read from its front.
+/// Threads: const.
+/// Ownership: borrows the bytes.
 class PackedNumbers {
  public:
-  /// The list of `count` numbers at the front of `bytes`; nothing if they cannot hold it and
-  /// kPackedSlackBytes behind it. Whatever the bytes are, reading stays within them.
+  /// Opens the list of `count` numbers at the front of `bytes`. Returns nothing if the bytes cannot
+  /// hold the list and kPackedSlackBytes after it. Reading stays within `bytes`, whatever they
+  /// contain.
   static std::optional<PackedNumbers> Open(std::span<const std::byte> bytes, std::uint64_t count);
 
   std::uint64_t count() const { return count_; }
@@ -49,17 +52,17 @@ class PackedNumbers {
   }
 
  private:
-  // A number so wide lies within 8 bytes wherever it begins.
+  // A number of at most this width lies within 8 bytes at any bit offset.
   static constexpr std::uint32_t kOneWordWidth = 57;
 
   PackedNumbers() = default;
 
   std::uint64_t tag_words() const { return (count_ * tag_bits_ + 63) / 64; }
 
-  /// How many tags a word holds; without tags, any number.
+  /// Returns the number of tags in a word; without tags it is not used as such.
   std::uint64_t tags_a_word() const { return 64 >> (tag_bits_ / 2); }
 
-  /// Of the numbers whose tags are in word `word`.
+  /// Returns the bits of the numbers whose tags are in word `word`.
   std::uint64_t BitsOfWord(std::uint64_t word) const;
 
   template <bool kWide>
@@ -68,7 +71,7 @@ class PackedNumbers {
     const std::uint64_t shift = bit % 8;
     const std::uint64_t low = LoadLittle<std::uint64_t>(from) >> shift;
     if constexpr (!kWide) return low;
-    // Two shifts: one by 64 - 0 is not defined.
+    // Shifts twice, because a single shift by 64 - 0 is undefined.
     return low | LoadLittle<std::uint64_t>(from + 8) << 1 << (63 - shift);
   }
 

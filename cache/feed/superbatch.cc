@@ -14,8 +14,8 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Numbers at the head of an encoded minibatch, in this order. kEmptyLists: lists without entries
-/// at the end, those of the last hop, of which nothing else is written.
+/// The numbers at the head of an encoded minibatch, in this order. kEmptyLists counts the empty
+/// lists at the end, those of the last hop, for which nothing else is written.
 enum Field : std::size_t {
   kTag,
   kSeeds,
@@ -34,8 +34,8 @@ enum Field : std::size_t {
 };
 using Header = std::array<std::uint64_t, kFields>;
 
-/// Of the `count` numbers that ascend from one list's end to the next's, how far each is from the
-/// one before; any numbers come back, as they wrap around.
+/// Returns the differences of consecutive offsets, the first from 0. Any offsets can be restored,
+/// because differences wrap around.
 std::vector<std::uint64_t> Lengths(std::span<const std::uint32_t> offsets) {
   std::vector<std::uint64_t> lengths;
   lengths.reserve(offsets.size());
@@ -47,7 +47,7 @@ std::vector<std::uint64_t> Lengths(std::span<const std::uint32_t> offsets) {
   return lengths;
 }
 
-/// How many lengths of zero stand at the end, up to `most`, which a decoder can check.
+/// Returns the number of zeros at the end, at most `most`, a bound that a decoder can check.
 std::size_t ZerosAtTheEnd(std::span<const std::uint64_t> lengths, std::size_t most) {
   std::size_t zeros = 0;
   while (zeros < std::min(most, lengths.size()) && lengths[lengths.size() - 1 - zeros] == 0) {
@@ -56,8 +56,8 @@ std::size_t ZerosAtTheEnd(std::span<const std::uint64_t> lengths, std::size_t mo
   return zeros;
 }
 
-/// A vertex that was seen for the first time has the next local number, and becomes 0; any other
-/// becomes its number plus 1.
+/// Codes neighbours: a vertex that appears for the first time has the next local number and becomes
+/// 0; any other becomes its number plus 1.
 std::vector<std::uint64_t> CodeNeighbors(std::span<const std::uint32_t> neighbors,
                                          std::uint64_t next) {
   std::vector<std::uint64_t> codes;
@@ -76,7 +76,7 @@ void AppendNumbers(std::span<const std::uint64_t> numbers, std::vector<std::byte
   if (!numbers.empty()) std::memcpy(bytes.data() + at, numbers.data(), numbers.size_bytes());
 }
 
-/// Takes `count` numbers from the front of `bytes`. False: there are not so many.
+/// Takes `count` numbers from the front of `bytes`. Returns false if there are fewer.
 bool TakeNumbers(std::span<const std::byte>& bytes, std::uint64_t count,
                  std::vector<std::uint64_t>& numbers) {
   if (count > bytes.size() / sizeof(std::uint64_t)) return false;
@@ -86,8 +86,8 @@ bool TakeNumbers(std::span<const std::byte>& bytes, std::uint64_t count,
   return true;
 }
 
-/// Takes a packed list of `count` numbers, and `zeros` more that were not written: values[i] =
-/// decode(number i). False: the bytes do not hold it.
+/// Takes a packed list of `count` numbers, followed by `zeros` zeros that were not written, and
+/// sets values[i] = decode(number i). Returns false if the bytes do not hold the list.
 template <typename T, typename Decode>
 bool TakePacked(std::span<const std::byte>& bytes, std::uint64_t count, std::uint64_t zeros,
                 std::vector<T>& values, Decode decode) {

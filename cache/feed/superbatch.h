@@ -10,23 +10,23 @@
 
 namespace rhizome::inline internal {
 
-/// Where one sampled minibatch lies in its superbatch's file.
+/// The extent of a sampled minibatch in the superbatch's file.
 struct SuperbatchEntry {
   std::uint64_t offset_bytes = 0;
   std::uint64_t size_bytes = 0;
   std::uint32_t crc32c = 0;
 };
 
-/// A minibatch without its features, as bytes, and back. The bytes live in scratch for minutes and
-/// only on one machine: native byte order, guarded by the entry's checksum. In few bits
-/// (packed_numbers.h), as they are most of the scratch: rows as wide as the greatest; neighbours at
-/// first sight, whose numbers follow one another, 2 bits each; lengths of lists instead of offsets,
-/// and of the last hop's empty ones only how many there are. (Rows are in the sampler's order,
-/// which must come back: sorted, their differences and the permutation take more bits than the
-/// rows.)
+/// Encodes a minibatch without its features. The bytes live in scratch for minutes and on one
+/// machine only, so they are in native byte order; the entry's checksum guards them. They are
+/// packed into few bits (packed_numbers.h), as they are most of the scratch: a row takes as many
+/// bits as its class; a neighbour that appears for the first time takes about 2 bits, as its number
+/// is the next one; lengths are written instead of offsets, and only the count of the last hop's
+/// empty lists. (Rows are in the sampler's order, which must be restored: sorted differences plus
+/// the permutation would take more bits than the rows.)
 std::vector<std::byte> EncodeMinibatch(const Minibatch& minibatch);
 
-/// Errors: kCorruption, lengths that do not add up.
+/// Decodes a minibatch. Errors: kCorruption, lengths that do not add up.
 Result<Minibatch> DecodeMinibatch(std::span<const std::byte> bytes);
 
 /// Writes the minibatches of a superbatch, one after another, to a scratch file.
@@ -36,7 +36,7 @@ class SuperbatchWriter {
   static Result<SuperbatchWriter> Create(FileSystem& fs, const Path& path);
   Status Append(const Minibatch& minibatch);
 
-  /// Closes the file and returns where everything lies.
+  /// Closes the file and returns the extents of all minibatches, in order.
   Result<std::vector<SuperbatchEntry>> Finish();
 
  private:

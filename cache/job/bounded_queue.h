@@ -9,23 +9,24 @@
 
 namespace rhizome::inline internal {
 
-/// Hands values from one thread to another, at most `capacity` waiting. Either side can end it: the
-/// producer with Finish (what is queued is still delivered, then the status), the consumer with
-/// Cancel (the producer's next Push says so). Neither side can wait for ever if the other ends.
-/// Threads: any; WaitForRoom is for the only producer.
+/// Hands values from producers to a consumer, with at most `capacity` waiting. Finish ends it on
+/// the producer's side: what is queued is still delivered, then the status. Cancel ends it on the
+/// consumer's side: the producer's next Push fails. So neither side waits for ever if the other
+/// ends.
+/// Threads: any; WaitForRoom is only of use to a single producer.
 template <typename T>
 class BoundedQueue {
  public:
   explicit BoundedQueue(std::size_t capacity) : capacity_(capacity) {}
 
-  /// Waits until there is room. False: cancelled, stop producing.
+  /// Waits until there is room. Returns false if cancelled; stop producing then.
   bool WaitForRoom() {
     MutexLock lock(mutex_);
     while (items_.size() >= capacity_ && !cancelled_) changed_.Wait(mutex_);
     return !cancelled_;
   }
 
-  /// Waits for room, then queues. False: cancelled, `item` is dropped.
+  /// Waits for room, then queues `item`. Returns false if cancelled; `item` is dropped then.
   bool Push(T item) {
     MutexLock lock(mutex_);
     while (items_.size() >= capacity_ && !cancelled_) changed_.Wait(mutex_);
@@ -35,7 +36,7 @@ class BoundedQueue {
     return true;
   }
 
-  /// Queues if there is room now. False: there is none, or cancelled.
+  /// Queues `item` if there is room now. Returns false if there is none, or if cancelled.
   bool TryPush(T item) {
     MutexLock lock(mutex_);
     if (items_.size() >= capacity_ || cancelled_) return false;
@@ -44,15 +45,16 @@ class BoundedQueue {
     return true;
   }
 
-  /// No more will come; `status` says whether that is an error. Only the first call counts.
+  /// Says that no more will come; `status` says whether that is an error. Only the first call
+  /// counts.
   void Finish(Status status) {
     MutexLock lock(mutex_);
     if (!end_) end_ = std::move(status);
     changed_.NotifyAll();
   }
 
-  /// What is queued is not delivered any more, but lives as long as this: the consumer may be
-  /// looking at it.
+  /// Stops delivery. Queued values stay alive as long as the queue, because the consumer may still
+  /// look at one (Peek).
   void Cancel() {
     MutexLock lock(mutex_);
     cancelled_ = true;
@@ -60,20 +62,21 @@ class BoundedQueue {
     changed_.NotifyAll();
   }
 
-  /// Would Pop wait, or end?
+  /// Returns whether Pop would wait or report the end.
   bool empty() const {
     MutexLock lock(mutex_);
     return none();
   }
 
-  /// What Pop would return at once, or null. For the consumer; valid until it calls Pop, even if
-  /// this is cancelled.
+  /// Returns the value that Pop would return at once, or null. For the consumer; the pointer is
+  /// valid until it calls Pop, even if the queue is cancelled.
   const T* Peek() const {
     MutexLock lock(mutex_);
     return none() ? nullptr : &items_.front();
   }
 
-  /// The next value; nothing after the last. Errors: what the producer finished with.
+  /// Waits for the next value and returns it, or nothing after the last. Errors: the status that
+  /// the producer finished with; kInterrupted, cancelled.
   Result<std::optional<T>> Pop() {
     MutexLock lock(mutex_);
     while (items_.empty() && !end_) changed_.Wait(mutex_);

@@ -19,8 +19,8 @@ Threads& All() {
   return threads;
 }
 
-/// Threads of the arena are shared with others in the process, and come and go: each remembers what
-/// it was prepared by.
+/// Prepares the calling thread if `prepare` has changed since. Threads of the arena are shared with
+/// the rest of the process and come and go, so each remembers by which function it was prepared.
 void PrepareThread() {
   thread_local void (*prepared)() = nullptr;
   if (prepared == All().prepare) return;

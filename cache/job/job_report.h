@@ -10,7 +10,7 @@
 
 namespace RHIZOME_API rhizome {
 
-/// Takes a sentence that the user should read before a job goes on.
+/// Receives a sentence that the user should read before a job goes on.
 using JobNote = std::function<void(std::string_view)>;
 
 /// Where the time of a minibatch went, but for computing on it.
@@ -18,8 +18,8 @@ struct StageSeconds {
   double sample_seconds = 0;
   double schedule_seconds = 0;
   double switch_seconds = 0;
-  double gather_seconds = 0;  ///< of reading, and of waiting for room to read to
-  double update_seconds = 0;  ///< of deciding what the pool holds
+  double gather_seconds = 0;  ///< reading, and waiting for room to read into
+  double update_seconds = 0;  ///< deciding what the pool holds
 
   /// As RowReads::Each.
   template <typename Visit, typename... Seconds>
@@ -32,8 +32,8 @@ struct StageSeconds {
   }
 };
 
-/// Where the time and the reads of a minibatch went. Costs of a whole superbatch (schedule,
-/// prefill) are booked on its first minibatch.
+/// The time and the reads of a minibatch. Costs of a whole superbatch (schedule, prefill) are
+/// booked on its first minibatch.
 struct MinibatchCosts : StageSeconds, RowReads {
   template <typename Visit, typename... Costs>
   static void Each(const Visit& visit, Costs&... costs) {
@@ -46,24 +46,26 @@ struct MinibatchCosts : StageSeconds, RowReads {
   }
 };
 
-/// What was learnt from the first minibatches to choose the superbatch.
+/// The results of profiling the first minibatches, by which the superbatch was chosen.
 struct FeedProfileReport {
   struct Tried {
     std::uint32_t superbatch = 0;
     std::uint64_t cache_bytes = 0;  ///< that it leaves
-    double read_seconds = 0;        ///< of a minibatch, by a replay
+    double read_seconds = 0;        ///< for each minibatch, by a replay
   };
   std::uint64_t minibatches = 0;  ///< sampled
-  std::uint32_t depth = 0;        ///< reads in flight at most; measured, if anything was tried
-  std::vector<Tried> tried;       ///< empty: the superbatch was given, or there were too few
+  std::uint32_t depth = 0;        ///< limit of reads in flight; measured if anything was tried
+  /// empty: the superbatch was given, or there were too few minibatches
+  std::vector<Tried> tried;
 };
 
-/// How neighbour lists were read from disk while training, not while measuring accuracy at the end.
+/// How neighbour lists were read from disk during training, without the measurement of accuracy at
+/// the end.
 struct ListReadsReport : ListReads {
-  std::uint64_t cache_bytes = 0;   ///< of the neighbour cache
-  std::uint64_t cached_lists = 0;  ///< in it
-  double cache_seconds = 0;        ///< to build it
-  std::uint64_t cache_loads = 0;   ///< from its dump (Overlap::kChangeset)
+  std::uint64_t cache_bytes = 0;   ///< size of the neighbour cache
+  std::uint64_t cached_lists = 0;  ///< lists in it
+  double cache_seconds = 0;        ///< time to build it
+  std::uint64_t cache_loads = 0;   ///< times it was loaded from its dump (Overlap::kChangeset)
 };
 
 }  // namespace rhizome

@@ -11,19 +11,21 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// A job's own folder, scratch/<job>/ of a store, held by a lock in it. Removed with everything in
-/// it when this is destroyed, unless Keep was called. Threads: one at a time.
+/// The scratch folder of a job, scratch/<job>/ in a store, held by a lock file in it. It is removed
+/// with everything in it when this object is destroyed, unless Keep was called.
+/// Threads: one at a time.
 class JobScratch {
  public:
   enum class Leftovers : std::uint8_t {
-    kRemove,  ///< start from nothing
-    kKeep,    ///< go on with what a killed job left
+    kRemove,  ///< start with an empty folder
+    kKeep,    ///< resume with the files of a killed job
   };
 
-  /// Where a job's folder is.
+  /// Returns the path of a job's folder.
   static Path FolderOf(const Store& store, const std::string& job) { return store.scratch() / job; }
 
-  /// Errors: kBusy, a job of this name runs; kInvalidArgument, a bad name; kIoError, kOutOfSpace.
+  /// Creates and locks the folder. Errors: kBusy, a job of this name runs; kInvalidArgument, a bad
+  /// name; kIoError; kOutOfSpace.
   /// Ownership: the store's FileSystem must outlive it.
   static Result<std::unique_ptr<JobScratch>> Open(const Store& store, const std::string& job,
                                                   Leftovers leftovers);
@@ -33,7 +35,7 @@ class JobScratch {
 
   const Path& folder() const { return folder_; }
 
-  /// Leaves the folder for a later run to resume; and the contrary, which is the default.
+  /// Keep leaves the folder for a later run to resume; RemoveAtEnd, the default, undoes that.
   void Keep() { keep_ = true; }
   void RemoveAtEnd() { keep_ = false; }
 

@@ -12,35 +12,39 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Longer superbatches than this gain nothing: the prefill they save is small by then.
+/// Longer superbatches gain nothing: the prefill that they save is small by then.
 constexpr std::uint64_t kMaxSuperbatch = 128;
 
-/// Share of the memory left, or of the default, that schedules may take.
+/// Schedules may take one part in so many of the memory that is left, or of kDefaultScheduleBytes
+/// without a limit.
 constexpr std::uint64_t kScheduleShare = 8;
 constexpr std::uint64_t kDefaultScheduleBytes = std::uint64_t{256} << 20;
 
-/// Share of the memory left that a neighbour cache takes.
+/// A neighbour cache takes at most one part in so many of the memory that is left.
 constexpr std::uint64_t kNeighborShare = 4;
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
-/// The pool starts anew with every superbatch: in a shorter one than this it saves next to nothing,
-/// so that schedules come before more cache.
+/// The pool restarts with every superbatch. In one shorter than this it saves next to nothing, so
+/// schedules up to this length take precedence over a larger cache.
 constexpr std::uint64_t kLeastUsefulSuperbatch = 8;
 
-/// What superbatches of a size leave to the cache; nothing, if they do not fit.
+/// Returns the bytes that superbatches of a length leave to the cache, or nothing if they do not
+/// fit.
 using CacheFor = std::function<std::optional<std::uint64_t>(std::uint64_t superbatch)>;
 
-/// What trials tell is no better than this.
+/// Differences between trials below this share are noise.
 constexpr double kTrialNoise = 0.02;
 
-/// The best of those that were tried; and whether longer ones, which could not be, may be better.
+/// The best length that was tried, and whether longer ones, which could not be tried, may be
+/// better.
 struct Tried {
   std::optional<std::uint32_t> best;
   bool open_ended = false;
 };
 
-/// The time falls with the length, as more of the future is known, and rises again, as less is left
-/// to the cache; two that are no better than the best are the end of it.
+/// Tries superbatches of increasing length. The time falls with the length, as more of the future
+/// is known, and rises again, as less memory is left to the cache. After two lengths in a row that
+/// are no better than the best, the search ends.
 Tried TrySuperbatches(const SuperbatchTrial& trial, std::uint64_t most, const CacheFor& cache_for) {
   Tried tried;
   double least = 0;
@@ -61,7 +65,8 @@ Tried TrySuperbatches(const SuperbatchTrial& trial, std::uint64_t most, const Ca
   return tried;
 }
 
-/// Several superbatches are better than one long one: sampling then overlaps training.
+/// Chooses the length of a superbatch. Several superbatches are better than one long one, because
+/// sampling then overlaps training.
 std::uint32_t ChooseSuperbatch(std::uint64_t budget_bytes, const FixedMemory& fixed,
                                const MemoryNeeds& needs, const SuperbatchTrial& trial,
                                const CacheFor& cache_for) {
@@ -76,7 +81,8 @@ std::uint32_t ChooseSuperbatch(std::uint64_t budget_bytes, const FixedMemory& fi
   return tried.open_ended ? std::max(*tried.best, share) : *tried.best;
 }
 
-/// What the caller said, else a share of what is left beyond what the job cannot do without.
+/// Returns the bytes of the neighbour cache: what the caller fixed, else a share of what is left
+/// beyond the job's minimum.
 std::uint64_t NeighborCacheBytes(std::uint64_t left_bytes, const FixedMemory& fixed,
                                  const MemoryNeeds& needs) {
   if (needs.neighbor_full_bytes == 0) return 0;
@@ -98,7 +104,7 @@ Status TooSmall(std::uint64_t limit_bytes, std::uint64_t least_bytes) {
                   MiB(limit_bytes), MiB(least_bytes)));
 }
 
-/// The neighbour cache in the memory that the cache has in its turn.
+/// Plans for a neighbour cache and a cache that take the same memory in turn.
 Result<JobMemoryPlan> PlanTurns(std::uint64_t limit_bytes, FixedMemory fixed, MemoryNeeds needs,
                                 const SuperbatchTrial& trial) {
   fixed.in_turn = false;
@@ -120,7 +126,7 @@ Result<JobMemoryPlan> PlanTurns(std::uint64_t limit_bytes, FixedMemory fixed, Me
   return plan;
 }
 
-/// The better of turns and none.
+/// Plans with turns if all lists then fit and would not fit beside the cache; else without.
 Result<JobMemoryPlan> PlanEither(std::uint64_t limit_bytes, FixedMemory fixed,
                                  const MemoryNeeds& needs, const SuperbatchTrial& trial) {
   fixed.in_turn = false;
@@ -158,7 +164,7 @@ Result<JobMemoryPlan> PlanMemory(std::uint64_t limit_bytes, const FixedMemory& f
   const std::uint64_t neighbors = NeighborCacheBytes(
       BytesLeft(limit_bytes, needs.held_bytes + std::max(rest, needs.neighbor_build_bytes)), fixed,
       needs);
-  // A neighbour cache is built before the rest is taken.
+  // A neighbour cache is built before any other memory but held_bytes is taken.
   const std::uint64_t least =
       needs.held_bytes + neighbors +
       std::max(rest, neighbors == 0 ? std::uint64_t{0} : needs.neighbor_build_bytes);

@@ -8,10 +8,10 @@
 
 namespace RHIZOME_API rhizome {
 
-/// Memory of this process, or of another one, as the kernel counts it (/proc/self/status), in
-/// bytes; 0 where it does not say.
-std::uint64_t ResidentBytes();      ///< VmRSS: now
-std::uint64_t PeakResidentBytes();  ///< VmHWM: the most there ever was
+/// The memory of this process or another one as the kernel counts it (/proc/<pid>/status), in
+/// bytes, or 0 where the kernel does not say.
+std::uint64_t ResidentBytes();      ///< VmRSS: resident now
+std::uint64_t PeakResidentBytes();  ///< VmHWM: the largest VmRSS so far
 std::uint64_t PeakResidentBytesOf(pid_t process);
 
 /// What this process has taken since it had `base_bytes`.

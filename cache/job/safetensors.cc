@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kLengthBytes = 8;
 constexpr std::string_view kMetadataKey = "__metadata__";
 
-/// Where a tensor lies in the data section, in bytes.
+/// The extent of a tensor in the data section, in bytes.
 struct Extent {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
@@ -51,7 +51,7 @@ Result<std::vector<std::int64_t>> ReadShape(const std::string& name, const nlohm
   return shape;
 }
 
-/// Bytes of a float32 tensor. Errors: kCorruption, more than a file may have.
+/// Returns the size of a float32 tensor in bytes. Errors: kCorruption, larger than a file may be.
 Result<std::uint64_t> TensorBytes(const std::string& name, std::span<const std::int64_t> shape) {
   std::uint64_t bytes = sizeof(float);
   for (const std::int64_t extent : shape) {
@@ -83,7 +83,7 @@ Result<Extent> ReadExtent(const std::string& name, const nlohmann::json& entry,
   return extent;
 }
 
-/// Reads one tensor's header entry and copies its values. `extents` grows by one.
+/// Reads a tensor's header entry, copies its values and adds its extent to `extents`.
 Status ReadTensor(const std::string& name, const nlohmann::json& entry,
                   std::span<const std::byte> data, TensorFile& file, std::vector<Extent>& extents) {
   if (!entry.is_object() || entry.size() != 3) {
@@ -107,7 +107,8 @@ Status ReadTensor(const std::string& name, const nlohmann::json& entry,
   return Status::Ok();
 }
 
-/// Tensors must fill the data from front to back: what no tensor names could hide anything.
+/// Checks that the tensors fill the data section without gap or overlap, so that no bytes can be
+/// hidden.
 Status CheckCover(std::vector<Extent> extents, std::uint64_t data_bytes) {
   std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
@@ -120,7 +121,8 @@ Status CheckCover(std::vector<Extent> extents, std::uint64_t data_bytes) {
   return reached == data_bytes ? Status::Ok() : BadTensors("data", "holds bytes of no tensor");
 }
 
-/// The JSON header, refused if a name occurs twice (a plain parser would keep the last silently).
+/// Parses the JSON header. A name that occurs twice is refused; a plain parser would silently keep
+/// the last.
 Result<nlohmann::json> ParseHeader(std::string_view text) {
   if (IsJsonTooDeep(text)) return Fail(BadTensors("header", "is nested too deep"));
   std::optional<std::string> repeated;
@@ -158,6 +160,9 @@ std::vector<std::byte> EncodeSafetensors(const TensorFile& file) {
   return bytes;
 }
 
+// Decodes a file: (1) checks the header's length against the limit and the file; (2) parses the
+// JSON header; (3) reads the metadata and each tensor, whose extent must match its shape; (4)
+// checks that the tensors cover the data.
 Result<TensorFile> DecodeSafetensors(std::span<const std::byte> bytes) {
   std::uint64_t length = 0;
   if (bytes.size() < kLengthBytes) return Fail(BadTensors("header", "is truncated"));

@@ -14,14 +14,14 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// What a minibatch, or a superbatch, passes through. Each has a track of its own in a trace.
+/// The stages of a minibatch or a superbatch. Each has a track of its own in a trace.
 enum class Stage : std::uint8_t { kSample, kSchedule, kSwitch, kRead, kWait, kCompute };
 inline constexpr std::size_t kStages = 6;
 std::string_view StageName(Stage stage);
 
-/// When the stages of a job ran, for a person to look at how they overlap: written as Chrome trace
-/// events (chrome://tracing, Perfetto). The first kMostEvents are kept.
-/// Threads: Add from any.
+/// Records when the stages of a job ran, so that a person can see how they overlap, and writes them
+/// as Chrome trace events (chrome://tracing, Perfetto). Only the first kMostEvents are kept.
+/// Threads: Add may be called from any thread.
 class StageTrace {
  public:
   using Clock = std::chrono::steady_clock;
@@ -29,10 +29,10 @@ class StageTrace {
 
   StageTrace() : begin_(Clock::now()) {}
 
-  /// `number`: of the minibatch, or superbatch, counted from 0.
+  /// `number` is that of the minibatch or superbatch, counted from 0.
   void Add(Stage stage, std::uint64_t number, Clock::time_point start, Clock::time_point end);
 
-  /// Writes one JSON object to `path`, which may exist. Errors: kIoError, kNotFound, ...
+  /// Writes one JSON object to `path`, which is replaced if it exists. Errors: those of OutputFile.
   Status Write(const Path& path) const;
 
  private:

@@ -5,7 +5,7 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// Wall clock and processor time since it was made.
+/// Measures wall clock and processor time since it was constructed.
 class WorkClock {
  public:
   WorkClock();

@@ -11,7 +11,8 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// Neighbour lists over local numbers: those of target t are neighbors[offsets[t] .. offsets[t+1]).
+/// A CSR graph over local numbers: the neighbours of target t are neighbors[offsets[t] ..
+/// offsets[t+1]).
 struct CsrView {
   std::span<const std::uint32_t> offsets;  ///< [targets + 1]
   std::span<const std::uint32_t> neighbors;
@@ -25,21 +26,21 @@ struct Csr {
   CsrView view() const { return {.offsets = offsets, .neighbors = neighbors}; }
 };
 
-/// Lists turned around: of source j, the targets whose lists hold j (as often as they do),
-/// ascending, and where in the old lists each stood.
+/// The transpose of a CSR graph: the list of source j holds, ascending, the targets whose lists
+/// contain j (as often as they do), and `edges` the position of each in the original lists.
 struct TurnedCsr {
   Csr lists;
-  std::vector<std::uint32_t> edges;  ///< beside lists.neighbors
+  std::vector<std::uint32_t> edges;  ///< parallel to lists.neighbors
 };
 
-/// In O(edges + sources). `source_count` is more than every neighbour.
+/// Transposes `csr` in O(edges + sources). Every neighbour is less than `source_count`.
 TurnedCsr Turn(const CsrView& csr, std::size_t source_count);
 
-/// Targets cut into runs of about equally many edges, for threads: [pieces + 1], first 0, last all;
-/// runs may be empty.
+/// Cuts the targets into `pieces` runs of about equally many edges, one for each thread. Returns
+/// the boundaries, [pieces + 1], the first 0 and the last targets(); runs may be empty.
 std::vector<std::size_t> SplitByEdges(const CsrView& csr, std::size_t pieces);
 
-/// Rows that are read: `x` has `dim` columns of `type`, rows `stride` elements apart.
+/// A row-major matrix that is read: `dim` columns of `type`, rows `stride` elements apart.
 struct RowsView {
   RowType type = RowType::kFloat32;
   const void* x = nullptr;
@@ -51,14 +52,14 @@ struct RowsView {
   }
 };
 
-/// Factors of an aggregation; an empty span stands for all ones.
+/// Factors of an aggregation; an empty span means all ones.
 struct AggregateScales {
   std::span<const float> target;  ///< [targets]
   std::span<const float> source;  ///< [rows of x]
   std::span<const float> edge;    ///< [neighbors]
 };
 
-/// What the sum of a target begins with: scale[t] * rows[t, :], for the first `count` targets.
+/// A term added to the sum of each of the first `count` targets: scale[t] * rows[t, :].
 struct AggregateStart {
   const float* rows = nullptr;
   std::size_t stride = 0;
@@ -66,29 +67,30 @@ struct AggregateStart {
   std::span<const float> scale;  ///< [count], or empty: ones
 };
 
-/// What the kernels of aggregate_kernels.h take, for lists and factors as above; target t is
-/// written to out + t * out_stride. Ownership: borrows all of it.
+/// Makes the arguments of the `sum` kernel (aggregate_kernels.h). Target t is written to out + t *
+/// out_stride, in elements.
+/// Ownership: borrows everything.
 SumArgs MakeSumArgs(const CsrView& csr, const AggregateScales& scales, const RowsView& x,
                     const AggregateStart& start, float* out, std::size_t out_stride);
 
-/// For each t in [begin, end): out[t, :] = target[t] * sum over its neighbours j of
-/// source[j] * x[j, :], added in list order. `x` and `out` are row-major with `dim` columns; a
-/// target without neighbours gets zeros. A target depends on its own list only, so any split of the
-/// targets over threads gives the same bits.
+/// For each t in [begin, end): out[t, :] = target[t] * sum over its neighbours j of source[j] *
+/// x[j, :], added in list order. (An edge factor multiplies source[j].) `x` and `out` are row-major
+/// with `dim` columns; a target without neighbours gets zeros. A target depends on its own list
+/// only, so any split of the targets over threads gives the same bits.
 ///
-/// The gradient with respect to x is the same function of the turned lists with the two scales
+/// The gradient with respect to x is the same function of the transposed lists with the two scales
 /// exchanged.
 ///
-/// Source: the memory-aware aggregation of FastGL (ASPLOS 2024), whose partial sums stay in the
-/// fastest memory while only source rows are read from the slow one. There that is the shared
-/// memory of a GPU; here the sums of up to 256 columns stay in registers, and the rows of edges
-/// to come are fetched ahead.
+/// Source: the memory-aware aggregation of FastGL (ASPLOS 2024), which keeps partial sums in the
+/// fastest memory while it reads source rows from the slow one. FastGL uses the shared memory of a
+/// GPU; here the sums of up to 256 columns stay in registers, and the rows of later edges are
+/// prefetched.
 void AggregateRows(const CsrView& csr, const AggregateScales& scales, const RowsView& x,
                    std::size_t begin, std::size_t end, float* out);
 
-/// acc[t, :] += sum over e in [begins[t], ends[t]) of scale[index[e]] * x[index[e], :], in order of
-/// e, for each t in [0, targets). `scale` may be null: all ones. For callers that see a list in
-/// pieces: the same bits as when they see it whole.
+/// For each t in [0, targets): acc[t, :] += sum over e in [begins[t], ends[t]) of scale[index[e]] *
+/// x[index[e], :], in order of e. `scale` may be null, which means all ones. A caller that passes a
+/// list in pieces gets the same bits as one that passes it whole.
 void AccumulateRows(std::size_t targets, const std::uint32_t* begins, const std::uint32_t* ends,
                     const std::uint32_t* index, const float* scale, const float* x, std::size_t dim,
                     float* acc);

@@ -30,7 +30,7 @@ struct Avx2 {
   static Reg WidenedB(__m128i bits) {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
   }
-  /// The first n of eight 16-bit numbers, then zeros: there is no masked load of them.
+  /// Loads the first n of eight 16-bit numbers, then zeros; AVX2 has no masked load for them.
   template <typename T>
   static __m128i Short(const T* p, std::size_t n) {
     alignas(16) std::uint16_t bits[8] = {};
@@ -75,7 +75,7 @@ struct Avx2 {
     return _mm256_blendv_ps(acc, _mm256_add_ps(acc, x), m);
   }
 
-  static Reg Relu(Reg x) { return _mm256_max_ps(Zero(), x); }  // in this order NaNs stay
+  static Reg Relu(Reg x) { return _mm256_max_ps(Zero(), x); }  // this order of operands keeps NaNs
   static Mask Positive(Reg x) { return _mm256_cmp_ps(x, Zero(), _CMP_GT_OQ); }
   static Mask AtLeast(Int a, Int b) { return Equal(_mm256_max_epu32(a, b), a); }
   static Reg Keep(Mask m, Reg x) { return _mm256_and_ps(m, x); }

@@ -61,7 +61,7 @@ struct Avx512 {
   static Mask Equal(Int a, Int b) { return _mm512_cmpeq_epi32_mask(a, b); }
   static Reg AddWhere(Mask m, Reg acc, Reg x) { return _mm512_mask_add_ps(acc, m, acc, x); }
 
-  static Reg Relu(Reg x) { return _mm512_max_ps(Zero(), x); }  // in this order NaNs stay
+  static Reg Relu(Reg x) { return _mm512_max_ps(Zero(), x); }  // this order of operands keeps NaNs
   static Mask Positive(Reg x) { return _mm512_cmp_ps_mask(x, Zero(), _CMP_GT_OQ); }
   static Mask AtLeast(Int a, Int b) { return _mm512_cmpge_epu32_mask(a, b); }
   static Reg Keep(Mask m, Reg x) { return _mm512_maskz_mov_ps(m, x); }

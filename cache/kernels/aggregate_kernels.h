@@ -11,21 +11,21 @@
 // inline function shared with the others could end up in the program in a form that not every
 // machine runs.
 //
-// All sets give the same bits: each column is added by itself, in list order, in float32, a product
-// being rounded before it is added (never a fused multiply-add).
+// All sets give the same bits: each column is summed by itself, in list order, in float32, and a
+// product is rounded before it is added (never a fused multiply-add).
 
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// Elements of the rows that are read; sums are float32 always.
+/// The element type of the rows that are read; sums are always float32.
 enum class RowType : std::uint8_t { kFloat32, kFloat16, kBfloat16 };
 constexpr std::size_t BytesOf(RowType type) { return type == RowType::kFloat32 ? 4 : 2; }
 
 /// out[t, :] = initial_scale[t] * initial[t, :]
 ///           + target_scale[t] * (sum over e in [begins[t], ends[t]), in order, of
 ///             source_scale[index[e]] * edge_weight[e] * x[index[e], :])
-/// Null factors are ones. The initial row counts for t < initial_rows only. With `keep`, the sum
-/// begins with what `out` holds, not with zero. Strides are in elements.
+/// Null factors are ones. The initial row is added for t < initial_rows only. With `keep` the sum
+/// starts from the contents of `out` instead of zero. Strides are in elements.
 struct SumArgs {
   RowType type = RowType::kFloat32;
   const void* x = nullptr;
@@ -35,7 +35,7 @@ struct SumArgs {
   const std::uint32_t* ends = nullptr;
   const std::uint32_t* index = nullptr;
   std::uint32_t index_end =
-      0;  ///< edges below it may be read ahead; 0: only those of the same list
+      0;  ///< edges below it may be prefetched; 0: only those of the same list
   const float* source_scale = nullptr;
   const float* edge_weight = nullptr;
   const float* target_scale = nullptr;
@@ -48,9 +48,9 @@ struct SumArgs {
   std::size_t out_stride = 0;
 };
 
-/// out[t, :] = the largest of x[index[e], :], column by column, and edge[t, :] the first e that has
-/// it; a NaN counts as larger than every number. An empty list gives zeros and kNoEdge. Rows of
-/// `out` and `edge` are dim elements.
+/// out[t, :] = the maximum of x[index[e], :] in each column, and edge[t, :] the first e that
+/// attains it; a NaN counts as larger than every number. An empty list gives zeros and kNoEdge.
+/// Rows of `out` and `edge` have dim elements.
 struct MaxArgs {
   RowType type = RowType::kFloat32;
   const void* x = nullptr;
@@ -65,8 +65,8 @@ struct MaxArgs {
 };
 inline constexpr std::uint32_t kNoEdge = 0xFFFFFFFFU;
 
-/// The gradient of a maximum, through the lists turned around: out[j, d] = sum over k in
-/// [begins[j], ends[j]), in order, of gradient[target[k], d] where winner[target[k], d] is edge[k].
+/// The gradient of a maximum, over the transposed lists: out[j, d] = sum over k in [begins[j],
+/// ends[j]), in order, of gradient[target[k], d] where winner[target[k], d] is edge[k].
 struct MaxGradientArgs {
   const float* gradient = nullptr;  // [targets, dim]
   const std::uint32_t* winner = nullptr;
@@ -79,8 +79,8 @@ struct MaxGradientArgs {
 };
 
 /// out[e] = the dot product of gradient[t, :] and x[index[e], :] for e in the list of t: the
-/// gradient of a weighted sum with respect to its weights. 16 partial sums, column d to number
-/// d % 16, that are added as a fixed tree.
+/// gradient of a weighted sum with respect to its weights. It is computed in 16 partial sums,
+/// column d in number d % 16, which are added as a fixed tree.
 struct EdgeDotArgs {
   RowType type = RowType::kFloat32;
   const void* x = nullptr;
@@ -93,9 +93,9 @@ struct EdgeDotArgs {
   float* out = nullptr;
 };
 
-/// What follows a layer: out[r, c] = in[r, c], not below zero with `relu`, then dropped (zero)
-/// where ActivationDraw(seed, first_row + r, c) < dropped, else multiplied by `scale`. `in` may be
-/// `out`.
+/// The activation after a layer: out[r, c] = in[r, c], or zero where that is negative with `relu`;
+/// with dropout then zero where ActivationDraw(seed, first_row + r, c) < dropped, else multiplied
+/// by `scale`. `in` may be `out`.
 struct ActivateArgs {
   const float* in = nullptr;
   std::size_t in_stride = 0;
@@ -103,14 +103,14 @@ struct ActivateArgs {
   std::size_t out_stride = 0;
   std::size_t dim = 0;
   bool relu = false;
-  std::uint32_t dropped = 0;  ///< of 2^32; 0: no dropout
+  std::uint32_t dropped = 0;  ///< dropout probability times 2^32; 0: no dropout
   float scale = 1;
   std::uint64_t seed = 0;
   std::uint64_t first_row = 0;
 };
 
-/// out[r, c] = gradient[r, c] * scale where result[r, c] > 0, else zero: the gradient through
-/// ReLU and dropout at once.
+/// out[r, c] = gradient[r, c] * scale where result[r, c] > 0, else zero: the gradient through ReLU
+/// and dropout together.
 struct ActivateGradientArgs {
   const float* result = nullptr;
   const float* gradient = nullptr;  ///< rows of both, and of `out`, are dim elements
@@ -125,7 +125,7 @@ inline constexpr std::uint32_t kColumnStep = 0x9e3779b9U;
 inline constexpr std::uint32_t kMixA = 0x7feb352dU;
 inline constexpr std::uint32_t kMixB = 0x846ca68bU;
 
-/// Each works on rows [begin, end) of its output.
+/// A set of kernels. Each function computes rows [begin, end) of its output.
 struct AggregateKernels {
   void (*sum)(const SumArgs&, std::size_t begin, std::size_t end);
   void (*max)(const MaxArgs&, std::size_t begin, std::size_t end);
@@ -133,7 +133,7 @@ struct AggregateKernels {
   void (*edge_dot)(const EdgeDotArgs&, std::size_t begin, std::size_t end);
   void (*activate)(const ActivateArgs&, std::size_t begin, std::size_t end);
   void (*activate_gradient)(const ActivateGradientArgs&, std::size_t begin, std::size_t end);
-  /// out[i] = in[i] for i < count, exactly.
+  /// out[i] = in[i] for i < count, converted to float32 exactly.
   void (*widen)(RowType type, const void* in, std::size_t count, float* out);
 };
 

@@ -5,7 +5,7 @@
 
 #include "rhizome/cache/aggregate_kernels.h"
 
-// The kernels over a vector type V that the including file defines:
+// The kernels as templates over a vector type V that the including file defines:
 //   V::Reg, V::kWidth; Zero(), Set(f), Add, Mul, Store(p, r), StoreTail(p, r, n);
 //   Load(const T*), LoadTail(const T*, n) for T = float, Half, Bfloat (zeros beyond n);
 //   V::Int, IntSet(u), IntStore, IntStoreTail, IntLoad, IntLoadTail;
@@ -13,7 +13,7 @@
 //   Equal(Int, Int) -> Mask; AddWhere(mask, acc, x);
 //   Relu(x); Positive(x) -> Mask; AtLeast(Int, Int) -> Mask, unsigned; Keep(mask, x): x or zero;
 //   Columns(first): first, first + 1, ...; IntMul, IntAdd, IntXor, IntShift<n>: right.
-// All of it is local to the including file, which is compiled for its own instructions.
+// Everything is local to the including file, which is compiled for its own instructions.
 
 namespace rhizome::inline internal {
 namespace {
@@ -25,8 +25,8 @@ struct Bfloat {
   std::uint16_t bits;
 };
 
-/// Bytes of rows that are fetched ahead of the one that is added: enough to hide the latency of
-/// memory, and a small part of the first-level cache.
+/// Bytes of rows to prefetch ahead of the row that is added: enough to hide the latency of memory,
+/// and a small part of the L1 cache.
 constexpr std::size_t kAheadBytes = 8192;
 constexpr std::size_t kMaxAhead = 32;
 constexpr std::size_t kLineBytes = 64;
@@ -41,10 +41,10 @@ inline void PrefetchRow(const char* row, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; at += kLineBytes) __builtin_prefetch(row + at);
 }
 
-/// Where edge `e`'s successor by `ahead` lies, if it may be read.
+/// Prefetches the source row of the edge `distance` after edge e, if that edge may be read.
 struct Ahead {
   const char* x;
-  std::size_t row_bytes;  // that are read
+  std::size_t row_bytes;  // bytes of a row that are read
   std::size_t stride_bytes;
   const std::uint32_t* index;
   std::size_t distance;
@@ -55,7 +55,8 @@ struct Ahead {
   }
 };
 
-/// Columns [column, column + N * width) of target t, or with kTail the last `tail` < width ones.
+/// Sums columns [column, column + N * width) of target t, or with kTail the last `tail` < width
+/// ones.
 template <typename V, typename T, int N, bool kScaled, bool kTail>
 inline void SumColumns(const SumArgs& args, const Ahead& ahead, std::size_t t, std::size_t column,
                        std::size_t tail) {
@@ -121,7 +122,7 @@ inline void SumColumns(const SumArgs& args, const Ahead& ahead, std::size_t t, s
   }
 }
 
-/// One target: as many columns at once as there are registers for, then fewer.
+/// Sums one target: as many columns at once as there are registers for, then fewer.
 template <typename V, typename T, bool kScaled, int N>
 inline void SumFrom(const SumArgs& args, const Ahead& ahead, std::size_t t, std::size_t column) {
   while (column + N * V::kWidth <= args.dim) {
@@ -145,7 +146,7 @@ inline Ahead MakeAhead(const void* x, std::size_t dim, std::size_t stride,
 template <typename V, typename T>
 void SumRows(const SumArgs& args, std::size_t begin, std::size_t end) {
   const Ahead ahead = MakeAhead<T>(args.x, args.dim, args.x_stride, args.index);
-  // A sum that is kept and gets nothing need not go through the core.
+  // A target without edges changes nothing if sums are only added to `out`.
   const bool only_adds = args.keep && args.target_scale == nullptr && args.initial_rows <= begin;
   const bool scaled = args.source_scale != nullptr || args.edge_weight != nullptr;
   for (std::size_t t = begin; t < end; ++t) {
@@ -158,7 +159,7 @@ void SumRows(const SumArgs& args, std::size_t begin, std::size_t end) {
   }
 }
 
-/// Calls visit for the type of the rows' elements.
+/// Calls visit with the C++ type of the rows' elements.
 template <typename Visit>
 void WithElement(RowType type, const Visit& visit) {
   switch (type) {
@@ -176,7 +177,8 @@ void Sum(const SumArgs& args, std::size_t begin, std::size_t end) {
   WithElement(args.type, [&]<typename T>() { SumRows<V, T>(args, begin, end); });
 }
 
-/// As SumColumns; the maxima and their edges take two registers for each.
+/// Like SumColumns, for the maxima and their edges, which take two registers for each width of
+/// columns.
 template <typename V, typename T, int N, bool kTail>
 inline void MaxColumns(const MaxArgs& args, const Ahead& ahead, std::size_t t, std::size_t column,
                        std::size_t tail) {
@@ -274,7 +276,8 @@ void MaxGradient(const MaxGradientArgs& args, std::size_t begin, std::size_t end
   }
 }
 
-/// Sixteen partial sums in 16 / width registers, so that every width adds the same way.
+/// Computes a dot product in sixteen partial sums, held in 16 / width registers, so that every
+/// vector width adds in the same order.
 template <typename V, typename T>
 float Dot(const float* a, const T* b, std::size_t dim) {
   constexpr std::size_t kParts = 16;
@@ -325,7 +328,7 @@ inline typename V::Int Mixed(typename V::Int x) {
   return V::IntXor(x, V::template IntShift<16>(x));
 }
 
-/// The draws of columns from `first` on.
+/// Returns the dropout draws of columns `first`, `first` + 1, ...
 template <typename V>
 inline typename V::Int Draws(std::uint64_t key, std::size_t first) {
   const auto low = static_cast<std::uint32_t>(key);

@@ -4,7 +4,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Four lanes in the compiler's own vectors, which every target has in some form.
+/// Four lanes as a vector type of the compiler, which it can implement on every target.
 struct Portable {
   using Reg = float __attribute__((vector_size(16)));
   using Int = std::uint32_t __attribute__((vector_size(16)));
@@ -17,7 +17,8 @@ struct Portable {
   static Reg Add(Reg a, Reg b) { return a + b; }
   static Reg Mul(Reg a, Reg b) { return a * b; }
 
-  /// Exact, subnormals included; NaNs become quiet, as the processors' instructions make them.
+  /// Converts float16 exactly, subnormals included; NaNs become quiet, as in the processors'
+  /// instructions.
   static Reg Widened(Int half) {
     const Int magnitude = (half & 0x7FFFU) << 13;
     const Reg finite = reinterpret_cast<Reg>(magnitude) * 0x1p112F;

@@ -20,7 +20,7 @@ namespace {
 constexpr const char* kVariable = "RHIZOME_SIMD";
 
 #if defined(__x86_64__)
-/// Clang 14 does not know this feature by name.
+/// Checks CPUID directly, because Clang 14 does not know this feature by name.
 bool HasF16c() {
   unsigned eax = 0;
   unsigned ebx = 0;
@@ -43,7 +43,7 @@ bool Runs(SimdPath path) {
   return path == SimdPath::kPortable;
 }
 
-/// What the environment asks for: nothing, or a path, which may be one that does not run here.
+/// The setting of the environment variable: its text, and the path that it names if that runs here.
 struct Setting {
   std::string name;
   std::optional<SimdPath> path;

@@ -11,24 +11,24 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// Sets of kernels, narrowest first. All give the same bits.
+/// The sets of kernels, narrowest vectors first. All give the same bits.
 enum class SimdPath : std::uint8_t { kPortable, kAvx2, kAvx512 };
 
-/// "portable", "avx2", "avx512".
+/// Returns "portable", "avx2" or "avx512".
 std::string_view SimdPathName(SimdPath path);
 
-/// Those that this machine's processor runs; kPortable is always one.
+/// Returns the sets that this machine's processor runs; kPortable always does.
 std::vector<SimdPath> AvailableSimdPaths();
 
-/// The one in use: the widest, unless RHIZOME_SIMD=portable|avx2|avx512 names another.
+/// Returns the set in use: the widest, unless RHIZOME_SIMD=portable|avx2|avx512 names another.
 SimdPath CurrentSimdPath();
 
-/// Errors: kInvalidArgument, RHIZOME_SIMD is none of those that this machine runs (the widest is
-/// used then).
+/// Checks RHIZOME_SIMD. Errors: kInvalidArgument, it names no set that this machine runs (the
+/// widest is used then).
 Status CheckSimdSetting();
 
-/// Takes another one from now on. For tests and benches; `path` must be available. Threads: not
-/// while kernels run.
+/// Switches to another set, for tests and benches; `path` must be available.
+/// Threads: must not overlap running kernels.
 void SetSimdPath(SimdPath path);
 
 const AggregateKernels& Kernels();

@@ -41,7 +41,7 @@ Trace InArrivalOrder(const Trace& blocks) {
 
 Result<std::uint64_t> CountReads(const Trace& steps, std::uint64_t chunks, PolicyKind policy,
                                  std::uint64_t frames) {
-  // Every chunk is a read of its own: what costs least is what is read least.
+  // Every chunk is a read of its own, so the least cost is the least number of reads.
   if (policy == PolicyKind::kCost) policy = PolicyKind::kBelady;
   RHIZOME_ASSIGN_OR_RETURN(
       const std::unique_ptr<Policy> made,

@@ -42,7 +42,7 @@ RowRule RowRuleOf(TargetOrder order) {
                                          : RowRule::kStored;
 }
 
-/// Of a rule that looks at no order of targets.
+/// The target order of the same name, for a row rule that does not depend on the targets.
 TargetOrder OrderOf(RowRule rule) {
   return rule == RowRule::kNatural  ? TargetOrder::kNatural
          : rule == RowRule::kRandom ? TargetOrder::kRandom
@@ -66,7 +66,7 @@ Locals SortedBy(const PassLists& lists, Key key) {
   return locals;
 }
 
-/// Local rows by a rule that looks at no order of targets.
+/// Sorts local rows by a rule that does not depend on the order of targets.
 Locals SortRows(const PassLists& lists, RowRule rule, std::uint64_t seed) {
   const auto vertex = [&](LocalRow row) { return lists.vertices[row]; };
   if (rule == RowRule::kNatural) return SortedBy(lists, vertex);
@@ -83,7 +83,8 @@ Locals SortRows(const PassLists& lists, RowRule rule, std::uint64_t seed) {
   return AllLocals(lists);
 }
 
-/// Index of the target that computes a row, by local row; kNone for rows that are only read.
+/// Returns, by local row, the index of the target that computes it, or kNone for rows that are only
+/// read.
 std::vector<std::uint32_t> TargetOf(const PassLists& lists) {
   std::vector<std::uint32_t> target_of(lists.rows.size(), kNone);
   for (std::size_t t = 0; t < lists.targets.size(); ++t) {
@@ -92,8 +93,8 @@ std::vector<std::uint32_t> TargetOf(const PassLists& lists) {
   return target_of;
 }
 
-/// Breadth first from target to what it reads, each tree from the first target by vertex id that
-/// was not reached.
+/// Orders rows breadth first, from each target to the rows that it reads. Each tree is rooted at
+/// the first target by vertex id that was not reached before.
 Locals BreadthFirst(const PassLists& lists) {
   const std::vector<std::uint32_t> target_of = TargetOf(lists);
   std::vector<bool> seen(lists.rows.size(), false);
@@ -116,7 +117,7 @@ Locals BreadthFirst(const PassLists& lists) {
   return order;
 }
 
-/// Calls use(local row, place in the order of its target) for every use of a row.
+/// Calls use(local row, position of the target in `order`) for every use of a row.
 template <typename Use>
 void ForEachUse(const PassLists& lists, const std::vector<std::uint32_t>& order, Use use) {
   for (std::size_t place = 0; place < order.size(); ++place) {
@@ -137,7 +138,7 @@ Locals FirstUse(const PassLists& lists, const std::vector<std::uint32_t>& order)
   return rows;
 }
 
-/// By first use, those with most uses before.
+/// Sorts rows by `uses`, descending, ties by first use.
 Locals ByUses(const PassLists& lists, const std::vector<std::uint32_t>& order,
               const std::vector<std::uint32_t>& uses) {
   Locals rows = FirstUse(lists, order);
@@ -152,7 +153,7 @@ Locals ByReferences(const PassLists& lists, const std::vector<std::uint32_t>& or
   return ByUses(lists, order, uses);
 }
 
-/// The blocks that read each local row.
+/// For each local row, the blocks that read it.
 struct BlocksOfRows {
   std::vector<std::uint64_t> offsets;  // [locals + 1]
   std::vector<std::uint32_t> blocks;   // distinct within a row
@@ -162,7 +163,8 @@ struct BlocksOfRows {
   }
 };
 
-/// Calls use(local row, block) once for each block that reads a row, block by block.
+/// Calls use(local row, block) once for each pair of a block and a row that it reads, block by
+/// block.
 template <typename Use>
 void ForEachBlock(const PassLists& lists, const std::vector<std::uint32_t>& order,
                   std::uint64_t block_rows, Use use) {
@@ -182,7 +184,8 @@ Locals ByBlockCount(const PassLists& lists, const std::vector<std::uint32_t>& or
   return ByUses(lists, order, blocks);
 }
 
-/// With blocks renumbered, those that read fewest rows first, and ascending within a row.
+/// Returns the blocks of each row, ascending, after renumbering them so that the blocks that read
+/// fewest rows come first.
 BlocksOfRows RarestFirst(const PassLists& lists, const std::vector<std::uint32_t>& order,
                          std::uint64_t block_rows) {
   std::vector<std::uint64_t> rows_of((order.size() + block_rows - 1) / block_rows, 0);
@@ -210,9 +213,10 @@ BlocksOfRows RarestFirst(const PassLists& lists, const std::vector<std::uint32_t
   return found;
 }
 
-// A chunk is read by every block that reads one of its rows: rows that the same blocks read belong
-// into the same chunk. Sorted as words are, rarest letter first, their common letters come last,
-// where they part no neighbours.
+// A chunk is read by every block that reads one of its rows, so rows that the same blocks read
+// belong into the same chunk. Rows are sorted lexicographically by their blocks, the rarest block
+// first: the common blocks come last, where they separate no neighbours. Rows of one block come
+// after all others.
 Locals ByBlocks(const PassLists& lists, const std::vector<std::uint32_t>& order,
                 std::uint64_t block_rows) {
   const BlocksOfRows blocks = RarestFirst(lists, order, block_rows);
@@ -260,6 +264,8 @@ std::vector<LayoutRule> CandidateLayouts() {
   return rules;
 }
 
+// Lays out a pass: (1) orders the targets by the rule; (2) orders the rows, by a rule of their own
+// or by how the targets in their order use them; (3) inverts the row order into positions.
 PassLayout LayOut(const PassLists& lists, const LayoutRule& rule, std::uint64_t block_rows,
                   std::uint64_t seed) {
   const auto sorted = [&](TargetOrder order) {

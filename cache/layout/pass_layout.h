@@ -11,11 +11,12 @@
 
 namespace RHIZOME_API rhizome {
 
-// The layout of a pass: in which order a worker computes its targets, and where the rows that it
-// works on stand, which decides how many chunks each block of targets reads. GLISP (section III-D)
-// takes one, PDS; none is best everywhere, so they are counted (cache/pass_cost.h).
+// The layout of a pass: the order in which a worker computes its targets, and the order of the rows
+// that it works on, which together decide how many chunks each block of targets reads. GLISP
+// (section III-D) always uses PDS. No layout is best for every graph, so candidates are counted
+// (cache/layout/pass_cost.h).
 
-/// The order of a worker's targets.
+/// The order in which a worker computes its targets.
 enum class TargetOrder : std::uint8_t {
   kStored,   ///< as rows stand in the store
   kNatural,  ///< by vertex id
@@ -31,15 +32,16 @@ enum class RowRule : std::uint8_t {
   kRandom,
   kPds,
   kBfs,
-  kFirstUse,    ///< as the targets, in their order, first read them
-  kReferences,  ///< by how many of the worker's targets read them; those read once by first use
-  kBlockCount,  ///< by how many blocks of targets read them; then by first use
-  kBlocks,      ///< by which blocks of targets read them, those that few rows share first; rows of
-                ///< one block behind all others (ours: half of the requests of kReferences)
+  kFirstUse,    ///< by their first use in the order of the targets
+  kReferences,  ///< by the number of targets that read them, descending; then by first use
+  kBlockCount,  ///< by the number of blocks that read them, descending; then by first use
+  /// Lexicographically by the blocks that read them, blocks of few rows first; rows of one block
+  /// come after all others. Ours: half as many requests as kReferences.
+  kBlocks,
 };
 
-/// One candidate. Its name: the two orders, rows first ("references/bfs"), or one if they are
-/// equal.
+/// A candidate layout. Its name consists of the two orders, rows first ("references/bfs"), or of
+/// one if they are equal.
 struct LayoutRule {
   RowRule rows = RowRule::kStored;
   TargetOrder targets = TargetOrder::kStored;
@@ -48,18 +50,19 @@ struct LayoutRule {
 std::string LayoutName(const LayoutRule& rule);
 std::optional<LayoutRule> ParseLayout(std::string_view name);
 
-/// What is worth counting: the stored order and natural ids, PDS, BFS, and the mixes of each order
-/// of targets with rows by references, blocks and first use.
+/// Returns the layouts worth counting: stored order, natural ids, PDS, BFS, and each order of
+/// targets combined with rows by first use, references, block count and blocks.
 std::vector<LayoutRule> CandidateLayouts();
 
-/// A layout as it came out for a worker.
+/// The layout of one worker's pass.
 struct PassLayout {
-  std::vector<std::uint32_t> order;     ///< [targets]: which target is computed when
-  std::vector<std::uint32_t> position;  ///< [locals]: where a local row stands; a permutation
+  /// [targets]: indexes of targets, in the order of computation
+  std::vector<std::uint32_t> order;
+  std::vector<std::uint32_t> position;  ///< [locals]: the position of each local row; a permutation
 };
 
-/// `block_rows`: targets of a block, for kBlocks. Deterministic, on one thread; `seed` for kRandom.
-/// O(edges + rows log rows).
+/// Lays out a pass. `block_rows` is the number of targets in a block, for kBlockCount and kBlocks;
+/// `seed` is for kRandom. Deterministic, on one thread. Time O(edges + rows log rows).
 PassLayout LayOut(const PassLists& lists, const LayoutRule& rule, std::uint64_t block_rows,
                   std::uint64_t seed = 1);
 

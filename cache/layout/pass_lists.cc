@@ -12,7 +12,7 @@
 namespace rhizome {
 namespace {
 
-/// Targets that are sampled at once. What is drawn does not depend on it.
+/// Number of targets that are sampled at once; the draws do not depend on it.
 constexpr std::size_t kSampledTargets = 4096;
 constexpr LocalRow kUnknown = std::numeric_limits<LocalRow>::max();
 
@@ -22,10 +22,10 @@ PartitionId OwnerOf(const GraphSnapshot& graph, Row row) {
                                                         : graph.partition_count() - 1;
 }
 
-/// The rows that targets read, as rows: numbered once all are known.
+/// The rows that targets read, by row of the graph; they are renumbered locally once all are known.
 struct RowLists {
   std::vector<std::uint64_t> offsets = {0};
-  std::vector<LocalRow> neighbors;  // rows, which fit as vertex_count does
+  std::vector<LocalRow> neighbors;  // rows of the graph, which fit because vertex_count does
 };
 
 Status Sample(const GraphSnapshot& graph, std::span<const Row> targets,
@@ -54,7 +54,8 @@ Status Sample(const GraphSnapshot& graph, std::span<const Row> targets,
   return Status::Ok();
 }
 
-/// Fills lists.rows and returns the local number of every row of the graph, kUnknown for others.
+/// Fills lists.rows and returns the local number of every row of the graph, kUnknown for rows that
+/// are neither targets nor read.
 std::vector<LocalRow> NumberRows(std::span<const Row> targets, std::uint64_t row_count,
                                  PassLists& lists) {
   std::vector<LocalRow> local_of(row_count, kUnknown);
@@ -115,7 +116,7 @@ Result<PassLists> DrawPassLists(const GraphSnapshot& graph, std::span<const Row>
     const VertexId vertex = parts->VertexAt(row);
     lists.vertices.push_back(vertex);
     lists.owners.push_back(OwnerOf(graph, row));
-    // How often a vertex is read for others is how many edges begin at it.
+    // A vertex is read for others as often as it has out-edges.
     RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t degree,
                              graph.Degree(vertex, has_out ? Direction::kOut : Direction::kIn));
     lists.degrees.push_back(degree);

@@ -16,47 +16,47 @@ namespace RHIZOME_API rhizome {
 
 class NeighborSource;
 
-/// A row among those that a worker works on.
+/// The index of a row among those that a worker works on.
 using LocalRow = std::uint32_t;
 
-/// What one worker reads in a pass of layerwise inference: the rows it computes (targets: mostly
-/// those that its partition owns), each with the rows that it is computed from. Rows are numbered
-/// locally, in ascending order of rows. Memory: 4 bytes an edge, 28 a local row, 12 a target.
+/// The reads of one worker in a pass of layerwise inference: the rows that it computes (targets,
+/// mostly those that its partition owns), each with the rows that it is computed from. Rows are
+/// numbered locally, in ascending order. Memory: 4 bytes an edge, 28 a local row, 12 a target.
 struct PassLists {
   std::vector<Row> rows;               ///< [locals], ascending: computed or read here
   std::vector<VertexId> vertices;      ///< [locals]
   std::vector<PartitionId> owners;     ///< [locals]
-  std::vector<std::uint64_t> degrees;  ///< [locals]; edges in the whole graph
+  std::vector<std::uint64_t> degrees;  ///< [locals]; degree in the whole graph
   std::vector<LocalRow> targets;       ///< [targets], ascending
   std::vector<std::uint64_t> offsets;  ///< [targets + 1]
-  std::vector<LocalRow> neighbors;     ///< [edges]; of each target, in any order
+  std::vector<LocalRow> neighbors;     ///< [edges]; the rows each target reads, in any order
 
-  /// The rows that target t reads, without its own.
+  /// Returns the rows that target t reads, without its own.
   std::span<const LocalRow> ReadsOf(std::size_t t) const {
     return std::span(neighbors).subspan(offsets[t], offsets[t + 1] - offsets[t]);
   }
 };
 
-/// How a pass draws neighbours: what BlockPlanner and DrawPassLists both sample by, so that what
-/// was counted beforehand is what is read. The batch that a sampler is asked for is the layer.
+/// Returns the sampling of a pass. BlockPlanner and DrawPassLists both use it, so that what was
+/// counted beforehand is what is read. The batch passed to the sampler is the layer.
 SamplerOptions PassSampling(std::int64_t fanout, std::uint64_t seed, std::uint32_t threads);
 
 struct PassDrawOptions {
   std::int64_t fanout = kAllNeighbors;
-  bool no_edges = false;  ///< of a model that looks at each vertex alone
+  bool no_edges = false;  ///< for a model that looks at each vertex alone
   std::uint64_t seed = 1;
   std::uint32_t layer = 0;
   std::uint32_t threads = 1;
-  std::shared_ptr<const NeighborSource> neighbors = nullptr;  ///< nullptr: the graph, in memory
+  std::shared_ptr<const NeighborSource> neighbors = nullptr;  ///< null: the graph, in memory
 };
 
-/// The rows that a partition computes, ascending. Vertices that were added since the generation
-/// belong to the last partition.
+/// Returns the rows that a partition computes, ascending. Vertices that were added since the
+/// generation belong to the last partition.
 std::vector<Row> TargetsOf(const GraphSnapshot& graph, PartitionId partition);
 
-/// What computing `targets` (ascending, distinct) reads in a layer. Memory while it runs: 4 bytes a
-/// vertex besides the result. Errors: kInvalidArgument, more rows than a LocalRow can number, a
-/// target that is no row; those of Sampler; kInterrupted.
+/// Returns the rows that computing `targets` (ascending, distinct) reads in a layer. Takes 4 bytes
+/// a vertex while it runs, in addition to the result. Errors: kInvalidArgument, more rows than a
+/// LocalRow can number, or a target that is no row; those of Sampler; kInterrupted.
 Result<PassLists> DrawPassLists(const GraphSnapshot& graph, std::span<const Row> targets,
                                 const PassDrawOptions& options, const JobControl& control);
 

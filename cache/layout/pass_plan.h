@@ -15,8 +15,8 @@ inline namespace RHIZOME_API internal {
 
 struct WorkerPassOptions {
   PassDrawOptions draw;
-  PassShape shape;                 ///< chunks of the array that is read
-  std::uint64_t cache_chunks = 0;  ///< of the memory cache
+  PassShape shape;                 ///< chunk_rows is that of the array that is read
+  std::uint64_t cache_chunks = 0;  ///< size of the memory cache
   PolicyKind cache = PolicyKind::kBelady;
   std::vector<LayoutRule> candidates = CandidateLayouts();
 };
@@ -28,13 +28,13 @@ struct WorkerPassOptions {
 struct WorkerPassPlan {
   std::uint64_t chunks = 0;
   std::vector<LayoutCost> layouts;  ///< by candidate; the same for all workers
-  std::vector<LayoutRule> chosen;   ///< by worker: each its own
+  std::vector<LayoutRule> chosen;   ///< by worker
   std::uint64_t chosen_requests = 0;
   std::uint64_t chosen_reads = 0;
 };
 
 /// Counts a pass. Memory: the lists of one partition (PassLists) at a time, and 16 bytes a chunk
-/// request. On one thread, but for drawing neighbours. Errors: as DrawPassLists;
+/// request. Runs on one thread, except for drawing neighbours. Errors: as DrawPassLists;
 /// kInvalidArgument, blocks or chunks of no rows.
 Result<WorkerPassPlan> PlanWorkerPass(const GraphSnapshot& graph, const WorkerPassOptions& options,
                                       const JobControl& control);

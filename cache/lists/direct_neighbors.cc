@@ -19,7 +19,7 @@
 namespace rhizome {
 namespace {
 
-/// Entries [begin, end) of a LookUp that need the same bytes of a file.
+/// Entries [begin, end) of a LookUp that need the same byte range of a partition file.
 struct Miss {
   std::uint64_t offset_bytes = 0;
   std::uint64_t size_bytes = 0;
@@ -28,7 +28,7 @@ struct Miss {
   std::uint32_t end = 0;
 };
 
-/// One read and the misses [begin, end) that it serves.
+/// One coalesced read, which serves misses [begin, end).
 struct Read {
   BlockFile::Blocks blocks;
   std::uint32_t partition = 0;
@@ -43,7 +43,11 @@ bool SameList(const EntryRef& a, const EntryRef& b) {
 
 }  // namespace
 
-/// What one thread needs to read: lent for the time of a LookUp.
+/// The queue and staging memory of one concurrent LookUp. Serve takes these steps: (1) PlanReads
+/// merges misses that lie close together into reads; (2) FillStaging gives as many reads as fit
+/// their places in the staging memory; (3) RunReads submits them and reaps completions; (4) Deliver
+/// checks the blocks of each completed read and decodes the wanted entries. Steps 2 to 4 repeat
+/// until all misses are served.
 class DirectReader {
  public:
   DirectReader(const std::vector<const Adjacency*>& partitions, Direction direction,
@@ -57,7 +61,8 @@ class DirectReader {
     return Status::Ok();
   }
 
-  /// Serves `misses`, sorted by place. After a failure nothing is in flight.
+  /// Serves `misses`, which are sorted by partition and offset. After a failure nothing is in
+  /// flight, unless broken().
   Status Serve(std::span<const EntryRef> entries, std::span<Row> rows,
                std::span<const Miss> misses) {
     PlanReads(misses);
@@ -86,10 +91,10 @@ class DirectReader {
   const Direction direction_;
   const DirectNeighborsOptions& options_;
   AlignedBuffer staging_;
-  AlignedBuffer long_;  // of a single read that is longer than the staging memory
+  AlignedBuffer long_;  // for a single read that is longer than the staging memory
   std::vector<Read> reads_;
   std::vector<ReadRequest> requests_;
-  std::unique_ptr<IoQueue> queue_;  // goes first: it reads into what is above
+  std::unique_ptr<IoQueue> queue_;  // destroyed first, because it reads into the members above
   bool broken_ = false;
 };
 
@@ -115,18 +120,19 @@ void DirectReader::PlanReads(std::span<const Miss> misses) {
   }
 }
 
-/// Gives reads from `begin` on their places in the staging memory; returns where it is full.
+/// Assigns places in the staging memory to the reads from `begin` on, and returns the first that
+/// does not fit.
 std::size_t DirectReader::FillStaging(std::size_t begin) {
   std::uint64_t used = 0;
   std::size_t end = begin;
   for (; end < reads_.size(); ++end) {
-    // Memory at whole blocks fits any unit of direct reads.
+    // Places at whole blocks satisfy the alignment of any direct read.
     const std::uint64_t size = AlignUp(reads_[end].blocks.size_bytes, kSectionBlockBytes);
     if (size > staging_.size_bytes() - used) break;
     reads_[end].staging_offset = used;
     used += size;
   }
-  return std::max(end, begin + 1);  // a read that is too long goes alone, into memory of its own
+  return std::max(end, begin + 1);  // a read that is too long is run alone, into long_
 }
 
 Status DirectReader::RunReads(std::span<const EntryRef> entries, std::span<Row> rows,
@@ -155,7 +161,7 @@ Status DirectReader::RunReads(std::span<const EntryRef> entries, std::span<Row> 
       RHIZOME_RETURN_IF_ERROR(taken ? Status::Ok() : taken.error());
       submitted += *taken;
     }
-    // A handful at a time: each turn enters the kernel.
+    // Waits for an eighth of the reads at a time, because each call enters the kernel.
     const auto done = queue_->Reap(std::max<std::size_t>(queue_->in_flight() / 8, 1));
     if (!done) broken_ = true;
     RHIZOME_RETURN_IF_ERROR(done ? Status::Ok() : done.error());
@@ -260,7 +266,7 @@ class DirectNeighbors::Impl {
     return reader;
   }
 
-  // A queue that broke may still have reads in the kernel's hands: it goes, and waits for them.
+  // A broken queue may still have reads in flight, so it is destroyed, which waits for them.
   void GiveBack(std::unique_ptr<DirectReader> reader) RHIZOME_EXCLUDES(mutex_) {
     if (reader->broken()) return;
     MutexLock lock(mutex_);
@@ -277,7 +283,8 @@ class DirectNeighbors::Impl {
   ListReads stats_ RHIZOME_GUARDED_BY(mutex_);
 };
 
-// What the cache has is served at once; of the rest, misses say which bytes are needed.
+// Serves the entries whose lists are cached, and adds a miss for each byte range that the others
+// need.
 Status DirectNeighbors::Impl::FromCache(std::span<const EntryRef> entries, std::span<Row> rows,
                                         std::vector<Miss>& misses, ListReads& seen) const {
   seen.entries = entries.size();
@@ -343,7 +350,7 @@ Result<std::shared_ptr<DirectNeighbors>> DirectNeighbors::Open(
 
 Status DirectNeighbors::LookUp(std::span<const EntryRef> entries, std::span<Row> rows) const {
   RHIZOME_CHECK(entries.size() == rows.size());
-  // Misses name entries by 32 bits; a hop beyond that is cut.
+  // A Miss numbers entries in 32 bits, so longer calls are split.
   constexpr std::size_t kMost = std::size_t{1} << 30;
   for (std::size_t begin = 0; begin < entries.size(); begin += kMost) {
     const std::size_t count = std::min(kMost, entries.size() - begin);

@@ -19,13 +19,13 @@ namespace {
 enum class CacheSection : std::uint32_t {
   kInvalid = 0,
   kHeader = 1,  // one CacheHeader
-  kCounts = 2,  // [partitions] lists of each
+  kCounts = 2,  // [partitions] number of lists of each
   kLocals = 3,  // [lists] local ids, ascending within a partition
   kBytes = 4,   // the lists, each padded to a multiple of 4
 };
 constexpr std::uint32_t Kind(CacheSection section) { return static_cast<std::uint32_t>(section); }
 
-/// Little-endian, as every number on disk.
+/// The header of a dump, little-endian like every number on disk.
 struct CacheHeader {
   std::uint64_t generation;
   std::uint32_t direction;  // 1 out, 2 in
@@ -33,7 +33,7 @@ struct CacheHeader {
 };
 static_assert(sizeof(CacheHeader) == 16, "on-disk layout");
 
-// Lists are read in pieces as long as a disk needs to give its full rate.
+// Bytes of one read while lists are loaded: long enough for the disk's full rate.
 constexpr std::uint64_t kPieceBytes = std::uint64_t{4} << 20;
 
 /// A list that may be cached.
@@ -50,8 +50,8 @@ Direction Opposite(Direction direction) {
   return direction == Direction::kIn ? Direction::kOut : Direction::kIn;
 }
 
-/// Calls visit(local, bytes of its list) for all lists of `locals`, which ascend, reading them in
-/// pieces of many.
+/// Calls visit(local, bytes of its list) for each of `locals`, which ascend. Reads many lists at
+/// once, in pieces of at most kPieceBytes unless one list is longer.
 template <typename Visit>
 Status ForEachList(const Adjacency& partition, Direction direction, std::span<const LocalId> locals,
                    const JobControl& control, Visit visit) {
@@ -84,7 +84,7 @@ std::vector<LocalId> AllLocals(const Adjacency& partition) {
   return locals;
 }
 
-/// How often each row stands in the lists of `direction`.
+/// Counts how often each row appears in the lists of `direction`, saturating at UINT32_MAX.
 Result<std::vector<std::uint32_t>> CountAppearances(const GraphSnapshot& graph, Direction direction,
                                                     const JobControl& control) {
   std::vector<std::uint32_t> counts(graph.vertex_count(), 0);
@@ -112,6 +112,9 @@ Result<std::vector<std::uint32_t>> CountAppearances(const GraphSnapshot& graph, 
 
 }  // namespace
 
+// Chooses the lists to cache: (1) where only one direction is stored, counts the other degrees; (2)
+// collects every non-empty list with its ratio of accesses to length; (3) sorts them, the largest
+// ratio first; (4) takes each list that still fits into the budget.
 Result<NeighborCache::Chosen> NeighborCache::Choose(const GraphSnapshot& graph,
                                                     const NeighborCacheOptions& options,
                                                     const JobControl& control) {
@@ -153,7 +156,7 @@ Result<NeighborCache::Chosen> NeighborCache::Choose(const GraphSnapshot& graph,
     const std::uint64_t units = UnitsOf(graph.partition(candidate.partition)
                                             .ExtentOf(candidate.local, options.direction)
                                             .size_bytes);
-    if (units > most_units - chosen.units) continue;  // a shorter one may still fit
+    if (units > most_units - chosen.units) continue;  // a shorter list may still fit
     chosen.units += units;
     chosen.locals[candidate.partition].push_back(candidate.local);
   }
@@ -161,7 +164,7 @@ Result<NeighborCache::Chosen> NeighborCache::Choose(const GraphSnapshot& graph,
   return chosen;
 }
 
-/// Gives each chosen list its place, in order of partition and local id.
+/// Assigns each chosen list its place, in order of partition and local id.
 void NeighborCache::Place(const GraphSnapshot& graph, const Chosen& chosen) {
   units_.resize(graph.partition_count());
   std::uint64_t unit = 0;
@@ -305,7 +308,7 @@ Result<std::shared_ptr<const NeighborCache>> NeighborCache::Load(FileSystem& fs,
   cache->direction_ = direction;
   cache->lists_ = bytes;
   cache->loaded_ =
-      std::make_shared<const SectionFile>(std::move(file));  // its sections stay where they are
+      std::make_shared<const SectionFile>(std::move(file));  // lists_ points into its section
   cache->Place(graph, chosen);
   return cache;
 } catch (...) {

@@ -8,14 +8,15 @@
 
 namespace rhizome::inline internal {
 
-/// The optimal cache for a known future, with bypass: after every step the pool holds, of what it
-/// held and what the step read, the keys that are needed again soonest. No policy reads less on any
-/// trace, prefill included.
+/// The optimal (Belady) cache for a known future, with bypass. After every step the pool keeps,
+/// among the keys that it held and those that the step read, the ones that are needed again
+/// soonest. No policy reads fewer rows on any trace, prefill included.
 ///
-/// Built in three passes over the trace (Ginex, VLDB 2022, section 3.4): (1) backwards, the next
-/// use of every access; (2) forwards, what each step inserts and evicts; (3) frames, and which keys
-/// can be prefilled at no extra read, so that the pool starts full in one dense sweep: min(frames,
-/// distinct keys) keys are prefilled, each hit before its frame is given to another.
+/// The schedule is built in three passes over the trace (Ginex, VLDB 2022, section 3.4): (1)
+/// backwards, to find the next use of every access; (2) forwards, to decide what each step inserts
+/// and evicts; (3) to assign frames and to find the keys that can be prefilled at no extra read, so
+/// that the pool starts full after one dense sweep. It prefills min(frames, distinct keys) keys,
+/// and each is hit before its frame is given to another key.
 ///
 /// Time and memory O(accesses): while it is built about 20 bytes an access (and 8 a key, where the
 /// keys are few), afterwards 4 bytes an access and 16 a step. At most 2^32 - 2 accesses.

@@ -14,7 +14,8 @@
 namespace rhizome::inline internal {
 namespace {
 
-// Costs differ by a factor of a hundred or so; a class is a half of the one above it.
+// Read costs differ by a factor of about a hundred. Each class is half as dear as the one before
+// it, so ten classes span a factor of 512.
 constexpr std::size_t kClasses = 10;
 
 /// One access of a step whose accesses are sorted by key.
@@ -57,8 +58,8 @@ class CostRounds {
     if (ReadsEachRowOnce()) return std::move(best_);  // nothing can be saved
     least_ = Weigh(best_);
     Try();
-    // Belady may keep a whole dense region, of which each row alone looks dear then; where all is
-    // read, none of them does.
+    // Belady may keep a whole dense region. Each of its rows then looks dear, because its
+    // neighbours are not read; costs taken beside reads of all rows correct that.
     Weigh({std::vector<Fate>(trace_.keys.size(), kBypass), {}});
     Try();
     Weigh(best_);
@@ -76,7 +77,8 @@ class CostRounds {
            rows;
   }
 
-  /// A round: a schedule with the costs as they are, kept if it takes less time than the others.
+  /// Runs one round: builds a schedule with the current costs and keeps it if it takes less time
+  /// than the best so far.
   void Try() {
     Schedule schedule = BuildSchedule(trace_, next_, frame_count_, costs_);
     const double seconds = Weigh(schedule);
@@ -86,7 +88,8 @@ class CostRounds {
     best_ = std::move(schedule);
   }
 
-  /// What the reads of `schedule` take. Sets the costs to what each access would cost beside them.
+  /// Returns the seconds that the reads of `schedule` take, and sets each access's cost to what
+  /// reading its row would cost beside them.
   double Weigh(const Schedule& schedule) {
     double seconds = SecondsOfPrefill(schedule);
     for (std::size_t s = 0; s < trace_.steps(); ++s) seconds += WeighStep(schedule, s);
@@ -124,7 +127,8 @@ class CostRounds {
     return seconds;
   }
 
-  /// Class c: a share of the dearest in (1 / 2^(c + 1), 1 / 2^c], the last one all below.
+  /// Class c holds costs whose share of the dearest lies in (1 / 2^(c + 1), 1 / 2^c]; the last
+  /// class holds all smaller ones.
   std::uint8_t ClassOf(double seconds) const {
     const auto share = static_cast<float>(std::max(seconds, 0.0) / sweep_.most());
     const int halvings = 127 - static_cast<int>(std::bit_cast<std::uint32_t>(share) >> 23);

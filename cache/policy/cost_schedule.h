@@ -8,16 +8,16 @@
 
 namespace rhizome::inline internal {
 
-/// A cache for a known future in which reads of neighbouring rows are one read: what it saves is
-/// the disk's time, not rows. A row whose neighbours are read in the same step costs next to
-/// nothing, one that stands alone costs a whole read; a frame goes to the row whose next read would
-/// cost most for each step until then.
+/// A cache for a known future on a disk where reads of neighbouring rows are merged into one: it
+/// saves the disk's time, not rows. A row whose neighbours are read in the same step costs next to
+/// nothing, one that stands alone costs a whole read. A frame goes to the row whose next read would
+/// cost most, divided by the number of steps until then.
 ///
 /// What a row costs depends on what else is read, so the schedule is made in rounds: Belady's
-/// first, then with the costs beside Belady's reads, beside all rows, and beside the reads of the
-/// best so far. The one that takes least time of all is taken, so it is never worse than Belady's
-/// as the model counts. Where Belady's reads no row twice there is no more than one round. Keys are
-/// rows of `row_bytes` bytes, in the order in which they lie on disk.
+/// schedule first, then one with the costs beside Belady's reads, one beside reads of all rows, and
+/// one beside the reads of the best so far. The cheapest of them is used, so by this model it is
+/// never worse than Belady's. Where Belady reads no row twice there is only the first round. Keys
+/// are rows of `row_bytes` bytes, in the order in which they lie on disk.
 ///
 /// Source: ours; the schedule that each round makes is that of Ginex (belady_schedule.h) with
 /// weights. Time and memory O(accesses), some four times those of MakeBeladySchedule. Errors: as

@@ -17,7 +17,7 @@ inline constexpr CacheKey kNoKey = -1;
 /// the step asks for it twice.
 Status NotOfAStep(CacheKey key, std::uint64_t key_count);
 
-/// Which key is in which frame, both ways: 4 bytes a key and 8 bytes a frame.
+/// Maps keys to frames and frames to keys: 4 bytes a key and 8 bytes a frame.
 class FrameTable {
  public:
   FrameTable(std::uint32_t frame_count, std::uint64_t key_count)
@@ -29,9 +29,10 @@ class FrameTable {
     return frame_of_[static_cast<std::size_t>(key)];
   }
 
-  /// Puts `key` into `frame`, whose former key is thereby evicted.
+  /// Puts `key` into `frame` and evicts the key that the frame held.
   void Place(CacheKey key, FrameId frame) {
-    RHIZOME_CHECK(FrameOf(key) == kNoFrame);  // Judge refuses a key that is twice in one step
+    // A key that is placed twice was twice in one step, which the contract of Policy::Step forbids.
+    RHIZOME_CHECK(FrameOf(key) == kNoFrame);
     Clear(frame);
     key_of_[frame] = key;
     frame_of_[static_cast<std::size_t>(key)] = frame;

@@ -13,9 +13,9 @@
 
 namespace rhizome::inline internal {
 
-/// Finds keys in a prefill, which is sorted by key: a table says where each of about as many equal
-/// ranges as there are keys begins, so that a look-up touches few lines of memory. Does not own the
-/// entries.
+/// Finds keys in a prefill list, which is sorted by key. The key range is cut into about as many
+/// equal parts as there are entries, and a table says where each part begins, so that a look-up
+/// touches few cache lines. The entries are not owned.
 class KeyIndex {
  public:
   static constexpr std::size_t kAbsent = std::numeric_limits<std::size_t>::max();
@@ -36,7 +36,7 @@ class KeyIndex {
     for (std::size_t r = 1; r < starts_.size(); ++r) starts_[r] += starts_[r - 1];
   }
 
-  /// The position of the key's entry, or kAbsent.
+  /// Returns the position of the key's entry, or kAbsent.
   std::size_t Find(CacheKey key) const {
     if (entries_.empty() || key < 0 || key > entries_.back().first) return kAbsent;
     const std::size_t range = RangeOf(key);
@@ -53,7 +53,7 @@ class KeyIndex {
 
   std::span<const PrefillEntry> entries_;
   unsigned shift_ = 0;
-  std::vector<std::uint32_t> starts_;  // by range, and one behind the last
+  std::vector<std::uint32_t> starts_;  // by range, plus one past the last
 };
 
 }  // namespace rhizome::inline internal

@@ -10,12 +10,12 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// The keys of one step, as bits.
+/// A bitmap of the keys of one step.
 class KeyMarks {
  public:
   explicit KeyMarks(std::uint64_t key_count) : words_((key_count + 63) / 64, 0) {}
 
-  /// Marks these keys and no others.
+  /// Marks exactly these keys. `keys` must live until the next call.
   void Mark(std::span<const CacheKey> keys) {
     for (const CacheKey key : marked_) words_[WordOf(key)] = 0;
     for (const CacheKey key : keys) words_[WordOf(key)] |= BitOf(key);
@@ -40,8 +40,8 @@ class KeyMarks {
   std::span<const CacheKey> marked_;
 };
 
-/// Orders steps[0 ..) greedily, each after the one before it; the first after those that are
-/// marked.
+/// Orders `steps` greedily: each step is the one that shares most keys with the step before it. The
+/// first is compared with the keys marked in `last`.
 void OrderWindow(const Trace& trace, std::span<std::uint32_t> steps, KeyMarks& last) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
     std::size_t best = i;
@@ -52,7 +52,7 @@ void OrderWindow(const Trace& trace, std::span<std::uint32_t> steps, KeyMarks& l
       best = candidate;
       best_shared = shared;
     }
-    // Those that wait keep their order, so that of equals the earliest is found first.
+    // The remaining steps keep their order, so that the earliest of equal candidates is chosen.
     const auto from = steps.begin() + static_cast<std::ptrdiff_t>(i);
     const auto chosen = steps.begin() + static_cast<std::ptrdiff_t>(best);
     std::rotate(from, chosen, chosen + 1);

@@ -9,14 +9,15 @@
 
 namespace rhizome::inline internal {
 
-/// An order of a trace's steps in which neighbours share many keys: order[i] is the step that comes
-/// i-th. Within each window of `window` steps, greedily: always the step that shares most keys with
-/// the one chosen last, of equals the earliest. The trace's first step comes first; a window
-/// continues from the last step of the one before, and no step leaves its window. A window of 0 or
-/// 1 changes nothing.
+/// Returns an order of a trace's steps in which consecutive steps share many keys: order[i] is the
+/// index of the i-th step. The order is greedy within windows of `window` steps: the next step is
+/// the one that shares most keys with the step chosen last, the earliest of equals. The trace's
+/// first step stays first; each window continues from the last step of the window before, and no
+/// step leaves its window. A window of 0 or 1 changes nothing.
 ///
-/// Source: the Greedy Reorder Strategy of FastGL (section 4.1, Algorithm 1), which divides shared
-/// keys by the smaller step; what a cache saves is the shared keys themselves.
+/// Source: the Greedy Reorder Strategy of FastGL (section 4.1, Algorithm 1). FastGL divides the
+/// number of shared keys by the size of the smaller step; here the number itself is used, because a
+/// cache saves exactly the shared keys.
 ///
 /// Keys lie in [0, key_count) and are distinct within a step. Time O(window * accesses), memory
 /// key_count bits. Deterministic. Errors: those of CheckTrace; kOutOfMemory.

@@ -7,8 +7,8 @@
 namespace rhizome {
 namespace {
 
-/// Invariant between steps: `held_` are the frames of the last step's keys, the first of them where
-/// there are fewer frames; all others are on `free_`, and what they hold is forgotten.
+/// Invariant between steps: `held_` lists the frames of the last step's keys, or of its first
+/// frame_count keys if it had more. All other frames are on `free_` and hold no key.
 class MatchPolicy final : public Policy {
  public:
   MatchPolicy(std::uint32_t frame_count, std::uint64_t key_count)
@@ -36,7 +36,7 @@ class MatchPolicy final : public Policy {
   }
 
  private:
-  /// Frees every frame but those of hits among the step's first `kept` keys.
+  /// Frees every held frame except those hit by the step's first `kept` keys.
   void KeepHits(const StepPlan& plan, std::size_t kept) {
     for (const StepPlan::Place& hit : plan.hits) {
       RHIZOME_DCHECK(!stays_[hit.frame]);

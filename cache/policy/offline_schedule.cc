@@ -11,7 +11,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Tells one sequence of keys from another; order matters.
+/// Hashes a sequence of keys; order matters.
 std::uint64_t HashKeys(std::span<const CacheKey> keys) {
   std::uint64_t hash = keys.size();
   for (const CacheKey key : keys) {
@@ -21,8 +21,9 @@ std::uint64_t HashKeys(std::span<const CacheKey> keys) {
   return hash;
 }
 
-/// The earliest known access of each key, for the backward pass. A table by key where the keys are
-/// few beside the accesses, else a hash table with open addressing: O(accesses) memory either way.
+/// The earliest known access of each key, for the backward pass. This is a table by key where there
+/// are few keys per access, else a hash table with open addressing, so that memory is O(accesses)
+/// either way.
 class EarliestUses {
  public:
   EarliestUses(std::size_t accesses, std::uint64_t key_count)
@@ -32,7 +33,7 @@ class EarliestUses {
     if (!direct_) keys_.assign(slots, -1);
   }
 
-  /// Sets the use of `key` and returns the former one.
+  /// Sets the use of `key` and returns the previous one.
   NextUse Exchange(CacheKey key, NextUse use) {
     return std::exchange(uses_[direct_ ? static_cast<std::size_t>(key) : Slot(key)], use);
   }
@@ -52,9 +53,9 @@ class EarliestUses {
   std::vector<CacheKey> keys_;
 };
 
-/// The keys in the pool by when they are needed again, and what reading them then would cost. A key
-/// is named by its next access, so that the keys of a step lie in that step's accesses, class by
-/// class, and nothing is allocated while it runs.
+/// The keys in the pool, bucketed by the step of their next use and by the cost class of reading
+/// them then. A key is named by its next access, so the keys needed in a step occupy that step's
+/// slice of `members_`, ordered by class, and nothing is allocated while the builder runs.
 class NextUseBuckets {
  public:
   NextUseBuckets(const Trace& trace, const AccessCosts& costs)
@@ -82,8 +83,8 @@ class NextUseBuckets {
     ++size_;
   }
 
-  /// Removes the keys that are worth least in step `now` until `size` are left, and calls
-  /// visit(access) for each: of the bucket whose keys are worth least, as long as there are any.
+  /// Removes keys until `size` are left and calls visit(access) for each. It empties the bucket
+  /// whose keys are worth least in step `now`, then the next one.
   template <typename Visit>
   void Shrink(std::uint64_t size, std::size_t now, const Visit& visit) {
     while (size_ > size) {
@@ -100,7 +101,7 @@ class NextUseBuckets {
 
   std::uint64_t size() const { return size_; }
 
-  /// Removes the keys that are needed in `step`.
+  /// Removes all keys that are needed in `step`.
   void Drop(std::size_t step) {
     for (std::size_t c = 0; c < classes_; ++c) {
       const std::size_t bucket = step * classes_ + c;
@@ -111,7 +112,8 @@ class NextUseBuckets {
   }
 
  private:
-  /// Of each class, the keys that are needed last are worth least.
+  /// Within a class the keys that are needed last are worth least, so one bucket of each class is
+  /// compared.
   std::pair<std::size_t, std::size_t> WorstBucket(std::size_t now) const {
     std::pair<std::size_t, std::size_t> worst;
     float least = std::numeric_limits<float>::infinity();
@@ -139,16 +141,20 @@ class NextUseBuckets {
   std::uint64_t size_ = 0;
 };
 
-/// Forwards, what each step inserts and evicts, and which frames it takes. Invariants between
-/// steps:
-///   (1) fates[a] is a hit in frame f exactly if the key of the later access a is in f now;
-///   (2) those keys are the ones in the buckets, at most frame_count of them;
-///   (3) every other frame is in `free_`, or untouched: [untouched_, frame_count).
+/// Builds a schedule in one forward pass. For each step it (1) drops the keys that the step uses
+/// from the buckets; (2) offers each of them again by its next use, and frees the frames of keys
+/// that are not used again; (3) evicts the keys that are worth least until the pool fits; (4) gives
+/// frames to the keys that were read and kept. At the end the untouched frames are prefilled with
+/// keys that are used once.
 ///
-/// Prefill. A key that is read into an untouched frame is prefilled into it instead: the frame was
-/// idle until then, so nothing is displaced and one read takes the place of another. It is the
-/// key's first use, because while there are untouched frames no key that is needed again was ever
-/// refused or evicted. Frames that stay untouched to the end take keys that are used only once.
+/// Invariants between steps: (1) fates[a] is a hit in frame f exactly if the key of the later
+/// access a is in f now; (2) those keys are the ones in the buckets, at most frame_count of them;
+/// (3) every other frame is in `free_`, or untouched: [untouched_, frame_count).
+///
+/// Prefill. A key that would be read into an untouched frame is prefilled into it instead: the
+/// frame was idle until then, so nothing is displaced and one read replaces another. The access is
+/// the key's first use, because no key that is needed again is refused or evicted while there are
+/// untouched frames. Frames that stay untouched to the end take keys that are used only once.
 class ScheduleBuilder {
  public:
   ScheduleBuilder(const Trace& trace, std::span<const NextUse> next, std::uint32_t frame_count,
@@ -176,8 +182,8 @@ class ScheduleBuilder {
  private:
   AccessId begin(std::size_t step) const { return static_cast<AccessId>(trace_.offsets[step]); }
 
-  /// Enters every key of the step that is needed again, in the pool or not; frees the others'
-  /// frames.
+  /// Enters every key of the step that is needed again, whether or not it is in the pool, and frees
+  /// the frames of the other keys.
   void Offer(std::size_t step) {
     for (AccessId a = begin(step); a < begin(step + 1); ++a) {
       const NextUse next = next_[a];
@@ -285,7 +291,8 @@ class ScheduledPolicy final : public Policy {
   }
 
  private:
-  /// Backwards, which frames hold what is asked for later.
+  /// Goes backwards over the schedule to find, for each access, whether its frame's content is used
+  /// after the step, and for each step how many frames hold content that is used later.
   void FindLastUses() {
     const FrameId bound = FrameBound();
     std::vector<bool> awaited(bound);
@@ -297,7 +304,7 @@ class ScheduledPolicy final : public Policy {
         if (!IsInsert(fates_[a])) continue;
         const FrameId frame = FrameOf(fates_[a]);
         filled[frame] = step;
-        last_use_[a] = !awaited[frame];  // in the hope of a hit, and lost before
+        last_use_[a] = !awaited[frame];  // inserted for a later hit, but replaced before it
         RHIZOME_DCHECK(!awaited[frame] || count != 0);
         if (awaited[frame]) --count;
         awaited[frame] = false;
@@ -324,7 +331,8 @@ class ScheduledPolicy final : public Policy {
   const std::vector<std::uint64_t> offsets_;
   std::vector<std::uint64_t> hashes_;  // by step
   const PrefillList prefill_;
-  std::vector<bool> last_use_;         // by access: of what is in its frame after the step
+  // by access: nothing asks for its frame's content after the step
+  std::vector<bool> last_use_;
   std::vector<std::uint32_t> needed_;  // by step: frames_needed() before it
   std::size_t step_ = 0;
 };

@@ -11,14 +11,14 @@
 
 namespace rhizome::inline internal {
 
-// What the schedules that know the future share (belady_schedule.h, cost_schedule.h).
+// Shared parts of the schedules that know the future (belady_schedule.h, cost_schedule.h).
 
 /// An access is a position in Trace::keys.
 using AccessId = std::uint32_t;
 using StepId = std::uint32_t;
 inline constexpr AccessId kNever = std::numeric_limits<AccessId>::max();
 
-/// What happens at one access, in 4 bytes: served from a frame (frame * 2 + 1), read and put into a
+/// The fate of one access, in 4 bytes: served from a frame (frame * 2 + 1), read and put into a
 /// frame (frame * 2), or read and not kept. While the schedule is built, kCandidate marks an access
 /// whose key was read just now and has not been given a frame yet.
 using Fate = std::uint32_t;
@@ -32,7 +32,8 @@ constexpr bool IsHit(Fate fate) { return fate < kCandidate && (fate & 1) != 0; }
 constexpr bool IsInsert(Fate fate) { return fate < kCandidate && (fate & 1) == 0; }
 constexpr FrameId FrameOf(Fate fate) { return fate / 2; }
 
-/// The next use of an access's key: which access, and in which step. kNever: none.
+/// The next use of an access's key: the access and its step. `access` is kNever if the key is not
+/// used again.
 struct NextUse {
   AccessId access = kNever;
   StepId step = 0;
@@ -42,8 +43,8 @@ struct NextUse {
 /// a key twice in a step, or more accesses or steps than there are numbers for.
 Result<std::vector<NextUse>> FindNextUses(const Trace& trace, std::uint64_t key_count);
 
-/// What reading an access's row costs, if it has to be read: one of a few classes, as only their
-/// ratios decide. None: all cost the same.
+/// The cost of reading the row of each access, if it has to be read, as one of a few classes. Only
+/// the ratios of the costs matter. The default gives all accesses the same cost.
 struct AccessCosts {
   std::vector<std::uint8_t> class_of;  ///< by access; empty: all are of class 0
   std::vector<float> cost = {1};       ///< by class, in any unit, above 0
@@ -56,15 +57,15 @@ struct Schedule {
   PrefillList prefill;
 };
 
-/// After every step the pool keeps, of what it held and what the step read, the keys that are worth
-/// most: those whose next read would cost most for each step that they have to be kept until then.
-/// With equal costs these are the keys that are needed again soonest, and the schedule is Belady's.
-/// `next`: what FindNextUses says of the trace.
+/// Builds a schedule. After every step the pool keeps, among the keys that it held and those that
+/// the step read, the ones that are worth most: a key's worth is the cost of its next read divided
+/// by the number of steps until then. With equal costs these are the keys that are needed again
+/// soonest, and the schedule is Belady's.
 Schedule BuildSchedule(const Trace& trace, std::span<const NextUse> next, std::uint32_t frame_count,
                        const AccessCosts& costs);
 
-/// The schedule as a policy, 4 bytes an access and 16 a step. Step fails if its keys are not the
-/// step's that the schedule was built from.
+/// Wraps a schedule as a policy of 4 bytes an access and 16 a step. Step stops the process if its
+/// keys differ from those of the step that the schedule was built from.
 std::unique_ptr<Policy> MakeScheduledPolicy(const Trace& trace, Schedule schedule);
 
 }  // namespace rhizome::inline internal

@@ -52,7 +52,7 @@ class StaticPolicy final : public Policy {
   std::vector<PrefillEntry> prefill_;
 };
 
-/// Frames are a ring: the oldest insert is the next to go. A hit changes nothing.
+/// The frames form a ring: the oldest insert is evicted next. A hit changes nothing.
 class FifoPolicy final : public Policy {
  public:
   FifoPolicy(std::uint32_t frame_count, std::uint64_t key_count) : table_(frame_count, key_count) {}
@@ -73,7 +73,7 @@ class FifoPolicy final : public Policy {
   FrameId oldest_ = 0;
 };
 
-/// Frames hang in a circular list with a sentinel, most recent first.
+/// The frames that hold keys form a circular list with a sentinel, most recently used first.
 ///
 /// Invariant between steps: every frame is either linked (and holds a key) or on `free_`.
 class LruPolicy final : public Policy {
@@ -91,7 +91,7 @@ class LruPolicy final : public Policy {
     RHIZOME_RETURN_IF_ERROR(table_.Judge(keys, plan));
     const std::size_t first_kept = keys.size() - std::min<std::size_t>(keys.size(), sentinel_);
     // Hits leave the list first, so that no insert of this step takes the frame of a key that the
-    // same step touches later; what stays linked is older than the whole step.
+    // same step uses later; whatever stays linked is older than the whole step.
     for (const StepPlan::Place& hit : plan.hits) Unlink(hit.frame);
     std::size_t hits = 0;
     for (; hits < plan.hits.size() && plan.hits[hits].request < first_kept; ++hits) {
@@ -141,7 +141,7 @@ class LruPolicy final : public Policy {
   }
 
   FrameTable table_;
-  const FrameId sentinel_;  // its `older` is the newest frame, its `newer` the oldest
+  const FrameId sentinel_;  // `older_` of it is the newest frame, `newer_` the oldest
   std::vector<FrameId> newer_;
   std::vector<FrameId> older_;
   std::vector<FrameId> free_;

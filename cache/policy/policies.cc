@@ -13,7 +13,7 @@
 namespace rhizome {
 namespace {
 
-/// All that is known of a kind of policy without making one.
+/// Everything that is known about a kind of policy before one is made.
 struct PolicyEntry {
   PolicyKind kind;
   std::string_view name;
@@ -22,7 +22,7 @@ struct PolicyEntry {
   Result<std::unique_ptr<Policy>> (*make)(const PolicyOptions& options, const Trace& trace);
 };
 
-/// Makes a policy of what all of them take.
+/// Makes an online policy, which takes only frame_count and key_count.
 template <std::unique_ptr<Policy> (*make)(std::uint32_t frame_count, std::uint64_t key_count)>
 Result<std::unique_ptr<Policy>> MakeOnline(const PolicyOptions& options, const Trace&) {
   return make(options.frame_count, options.key_count);
@@ -49,7 +49,7 @@ Result<std::unique_ptr<Policy>> MakeCost(const PolicyOptions& options, const Tra
 
 constexpr std::uint64_t kFrameTableBytes = 4;  // FrameTable: the frame of each key
 
-/// A new policy is a value of PolicyKind, its function, and a row here.
+/// To add a policy, add a value to PolicyKind, a function that makes it, and a row here.
 constexpr std::array<PolicyEntry, 9> kPolicies = {{
     {PolicyKind::kBelady, "belady", true, 0, MakeBelady},
     {PolicyKind::kCost, "cost", true, 0, MakeCost},
@@ -57,7 +57,7 @@ constexpr std::array<PolicyEntry, 9> kPolicies = {{
     {PolicyKind::kFifo, "fifo", false, kFrameTableBytes, MakeOnline<MakeFifoPolicy>},
     {PolicyKind::kClock, "clock", false, kFrameTableBytes + 1, MakeOnline<MakeClockPolicy>},
     {PolicyKind::kS3Fifo, "s3fifo", false, 14, MakeOnline<MakeS3FifoPolicy>},
-    // Frames of two superbatches, and the ranking while it is made.
+    // Two superbatches' frame tables, and the ranking's arrays while it is made.
     {PolicyKind::kStatic, "static", true, 2 * kFrameTableBytes + 4 + 8, MakeStatic},
     {PolicyKind::kMatch, "match", false, kFrameTableBytes, MakeOnline<MakeMatchPolicy>},
     {PolicyKind::kNone, "none", false, 0, MakeNone},

@@ -12,23 +12,24 @@
 
 namespace RHIZOME_API rhizome {
 
-/// Every kind there is, the default one first: what `--cache` offers.
+/// Returns every kind of policy, the default one first; these are the values of `--cache`.
 std::vector<PolicyKind> AllPolicies();
 std::string_view PolicyName(PolicyKind kind);
 std::optional<PolicyKind> ParsePolicy(std::string_view name);
 
-/// Is a policy of that kind made for one trace (and no other)?
+/// Returns whether a policy of this kind is made for one trace and can run no other.
 bool KnowsTheFuture(PolicyKind kind);
 
-/// Memory of a policy for each key, in use or not, beside what its frames and accesses take.
+/// Returns the memory of a policy in bytes for each key in [0, key_count), in addition to what it
+/// takes for its frames and accesses.
 std::uint64_t PolicyBytesPerKey(PolicyKind kind);
 
-/// What policies are made from, besides the trace.
+/// The parameters of a policy besides its trace.
 struct PolicyOptions {
   PolicyKind kind = PolicyKind::kBelady;
   std::uint32_t frame_count = 0;
   std::uint64_t key_count = 0;
-  std::uint64_t unit_bytes = 1;  ///< of a frame, for kCost
+  std::uint64_t unit_bytes = 1;  ///< bytes of a row, for kCost
   ReadCost cost = {};            ///< for kCost
 };
 

@@ -12,20 +12,20 @@
 
 namespace RHIZOME_API rhizome {
 
-/// What a cache holds: a row, or a chunk.
+/// The key of a cached unit: a row or a chunk.
 using CacheKey = std::int64_t;
 
-/// A place in the pool.
+/// The index of a frame, a place for one unit in the pool.
 using FrameId = std::uint32_t;
 
-/// A key to read before the first step, and where to.
+/// A key to read before the first step, and the frame that it is read into.
 using PrefillEntry = std::pair<CacheKey, FrameId>;
 
-/// What happens to the pool in one step of a trace. A step asks for distinct keys, all at once (a
-/// minibatch's rows; or one chunk). `hits` are served from frames as they were when the step began;
-/// `misses` are read; afterwards `inserts` puts keys of this step into frames, whose former keys
-/// are thereby evicted. Frames of `done` then hold what no later step asks for; policies that do
-/// not know the future leave it empty.
+/// The changes of the pool in one step of a trace. A step asks for distinct keys, all at once (the
+/// rows of a minibatch, or one chunk). `hits` are served from the frames as they were when the step
+/// began, and `misses` are read. Afterwards `inserts` puts keys of this step into frames and evicts
+/// the keys that were there. Then no later step asks for what the frames in `done` hold; policies
+/// that do not know the future leave `done` empty.
 struct StepPlan {
   struct Place {
     std::uint32_t request;  ///< index into the step's keys
@@ -57,8 +57,8 @@ enum class PolicyKind : std::uint8_t {
   kMatch,   ///< the last step's keys
 };
 
-/// A sequence of steps over keys in [0, key_count): step s asks for keys[offsets[s] ..
-/// offsets[s+1]), distinct within a step.
+/// A sequence of steps over keys in [0, key_count). Step s asks for keys[offsets[s] ..
+/// offsets[s+1]), which are distinct.
 struct Trace {
   std::vector<CacheKey> keys;
   std::vector<std::uint64_t> offsets = {0};
@@ -81,14 +81,15 @@ inline constexpr std::uint64_t kAnyKey = std::uint64_t{1} << 63;
 /// whom it matters.
 Status CheckTrace(const Trace& trace, std::uint64_t key_count = kAnyKey);
 
-/// Decides what stays in memory. Pure: no I/O, no clock, so that replaying a trace gives exact
-/// counts. Threads: one at a time.
+/// Decides which keys stay in memory. A policy is pure (no I/O, no clock), so that replaying a
+/// trace gives exact counts.
+/// Threads: one at a time.
 class Policy {
  public:
   virtual ~Policy() = default;
 
-  /// Keys to read before the first step, each with its frame, sorted by key. Prefill reads count as
-  /// reads.
+  /// Returns the keys to read before the first step, each with its frame, sorted by key. Prefill
+  /// reads count as reads.
   virtual std::span<const PrefillEntry> Prefill() const { return {}; }
 
   /// Decides one step; `plan` is cleared first. An offline policy must be given exactly the steps
@@ -96,32 +97,32 @@ class Policy {
   /// of range, or twice in the step. The policy is then as it was before the call, `plan` is not.
   virtual Status Step(std::span<const CacheKey> keys, StepPlan& plan) = 0;
 
-  /// Between steps, from here to the last: the most frames at once that hold what a later step asks
-  /// for. All, where that is not known.
+  /// Returns, between two steps, the largest number of frames that will hold, at any later time,
+  /// something that a later step asks for. A policy that does not know returns the maximum.
   virtual std::uint32_t frames_needed() const { return std::numeric_limits<std::uint32_t>::max(); }
 };
 
-/// Keeps the most recently used (kLru) or the most recently inserted (kFifo) keys; kNone keeps
-/// nothing. `frame_count` frames over keys in [0, key_count). Never bypasses, except that of a step
-/// larger than the pool only the last keys stay.
+/// Makes a policy that keeps the most recently used (LRU) or the most recently inserted (FIFO)
+/// keys, or nothing (None), with `frame_count` frames over keys in [0, key_count). LRU and FIFO
+/// never bypass, except that only the last keys of a step stay if the step is larger than the pool.
 ///
-/// Exactly: hits are judged against the pool as it was when the step began. Then the keys pass one
-/// by one, in the step's order, through a queue of frame_count keys: LRU moves a hit to the young
-/// end and FIFO leaves it where it is; a miss enters at the young end. O(1) an access.
+/// Precisely: hits are judged against the pool as it was when the step began. Then the keys pass
+/// one by one, in the step's order, through a queue of frame_count keys. LRU moves a hit to the
+/// young end, FIFO leaves it where it is; a miss enters at the young end. O(1) an access.
 std::unique_ptr<Policy> MakeLruPolicy(std::uint32_t frame_count, std::uint64_t key_count);
 std::unique_ptr<Policy> MakeFifoPolicy(std::uint32_t frame_count, std::uint64_t key_count);
 std::unique_ptr<Policy> MakeNonePolicy();
 
-/// The same passage of a step's keys, one by one. kClock: the oldest key goes, unless it was used
-/// since it was the oldest before. kS3Fifo: Yang et al., "FIFO queues are all you need for cache
-/// eviction" (SOSP 2023); a tenth of the frames for the small queue.
+/// These too take a step's keys one by one. CLOCK evicts the oldest key unless it was used since it
+/// was last the oldest. S3-FIFO is that of Yang et al., "FIFO queues are all you need for cache
+/// eviction" (SOSP 2023), with a tenth of the frames for the small queue.
 std::unique_ptr<Policy> MakeClockPolicy(std::uint32_t frame_count, std::uint64_t key_count);
 std::unique_ptr<Policy> MakeS3FifoPolicy(std::uint32_t frame_count, std::uint64_t key_count);
 
-/// Keeps exactly the keys of the last step, those it named first where frame_count is less, and
-/// forgets all others even where their frames are not needed: no pool beyond what a step works on
-/// (the Match process of FastGL, section 4.1). A sample names first what it finds first, which is
-/// mostly vertices of many edges. O(1) an access.
+/// Makes a policy that keeps exactly the keys of the last step, or the first frame_count of them,
+/// and evicts all others even where their frames are not needed (the Match process of FastGL,
+/// section 4.1). A sampler lists first the vertices that it finds first, which mostly have high
+/// degree. O(1) an access.
 std::unique_ptr<Policy> MakeMatchPolicy(std::uint32_t frame_count, std::uint64_t key_count);
 
 /// Keeps a fixed set for ever, prefilled: the first frame_count of `ranking`, best first.

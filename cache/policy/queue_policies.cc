@@ -8,8 +8,9 @@
 namespace rhizome {
 namespace {
 
-/// A policy over keys alone: what it does with a key that is asked for. Frames are given at the end
-/// of a step, to the keys that are still there, as a step may be larger than the pool.
+/// A policy over keys alone; a subclass decides what happens to a key that is asked for. Frames are
+/// assigned at the end of a step, to the keys that are still resident, because a step may be larger
+/// than the pool.
 class QueuePolicy : public Policy {
  public:
   QueuePolicy(std::uint32_t frame_count, std::uint64_t key_count)
@@ -44,11 +45,11 @@ class QueuePolicy : public Policy {
   }
 
  protected:
-  /// `key` is there and was asked for.
+  /// Called when `key` is asked for and resident.
   virtual void Touch(CacheKey key) = 0;
-  /// `key` was not there; there is room for it.
+  /// Called when `key` is asked for and was not resident; there is room for it now.
   virtual void Insert(CacheKey key) = 0;
-  /// Calls Evict for one key.
+  /// Calls Evict for exactly one key.
   virtual void MakeRoom() = 0;
 
   void Evict(CacheKey key) {
@@ -56,7 +57,7 @@ class QueuePolicy : public Policy {
     resident_[static_cast<std::size_t>(key)] = false;
     --size_;
     const FrameId frame = table_.FrameOf(key);
-    if (frame == kNoFrame) return;  // it came in the same step
+    if (frame == kNoFrame) return;  // it was inserted in this step and has no frame yet
     table_.Clear(frame);
     free_.push_back(frame);
   }
@@ -70,7 +71,7 @@ class QueuePolicy : public Policy {
   std::vector<FrameId> free_;
 };
 
-/// A queue, oldest first, whose keys get a second turn if they were used since their last.
+/// CLOCK: a queue, oldest first, whose keys get a second chance if they were used since their last.
 class ClockPolicy final : public QueuePolicy {
  public:
   ClockPolicy(std::uint32_t frame_count, std::uint64_t key_count)
@@ -95,8 +96,9 @@ class ClockPolicy final : public QueuePolicy {
   std::deque<CacheKey> queue_;
 };
 
-/// S3-FIFO (Yang et al., SOSP 2023, algorithm 1): new keys pass through a small queue; those that
-/// were used twice there, or come back soon after they left, enter the main one.
+/// S3-FIFO (Yang et al., SOSP 2023, algorithm 1): new keys pass through a small queue. Keys that
+/// were hit at least twice there, or that return while they are in the ghost queue, enter the main
+/// queue.
 class S3FifoPolicy final : public QueuePolicy {
  public:
   S3FifoPolicy(std::uint32_t frame_count, std::uint64_t key_count)
@@ -118,7 +120,8 @@ class S3FifoPolicy final : public QueuePolicy {
 
   void Insert(CacheKey key) override {
     UsesOf(key) = 0;
-    // A key whose turn in the ghost queue is not over; the queue's own entry is left to expire.
+    // The key is still in the ghost queue if fewer than main_target_ keys have left the small queue
+    // after it; its ghost entry is left to expire.
     std::uint64_t& ghost = ghost_[static_cast<std::size_t>(key)];
     if (ghost != 0 && ghosts_ - ghost < main_target_) {
       main_.push_back(key);

@@ -13,13 +13,13 @@
 namespace rhizome {
 namespace {
 
-/// Adds up sweeps.
+/// Sums what sweeps over sorted rows take.
 class Sweeps {
  public:
   Sweeps(std::uint64_t row_bytes, const ReadCost& cost)
       : row_bytes_(row_bytes), sweep_(row_bytes, cost) {}
 
-  /// One more, over `rows`, which is put in order.
+  /// Adds a sweep over `rows`, which it sorts.
   void Add(std::vector<CacheKey>& rows) {
     boost::sort::spreadsort::integer_sort(rows.begin(), rows.end());
     CacheKey before = kNoRow;
@@ -42,7 +42,7 @@ class Sweeps {
   ReplayTime time_;
 };
 
-/// The keys of `plan`'s misses.
+/// Lists the keys that `plan` misses.
 void ListMisses(std::span<const CacheKey> keys, const StepPlan& plan, std::vector<CacheKey>& out) {
   out.clear();
   for (const std::uint32_t miss : plan.misses) out.push_back(keys[miss]);

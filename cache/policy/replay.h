@@ -9,13 +9,13 @@
 
 namespace RHIZOME_API rhizome {
 
-/// What reads take on a disk that is as a ReadCost says; keys are rows of equal size, in the order
-/// in which they lie there.
+/// The cost of a trace's reads on a disk with a given ReadCost. Keys are rows of equal size, in
+/// the order in which they lie on disk.
 struct ReplayTime {
   double seconds = 0;
   std::uint64_t rows = 0;   ///< rows read
   std::uint64_t reads = 0;  ///< reads issued
-  std::uint64_t bytes = 0;  ///< bytes of those reads
+  std::uint64_t bytes = 0;  ///< bytes of those reads, gaps included
 };
 
 /// Replays a whole trace and adds up what its reads take, each step's in one coalesced sweep, as

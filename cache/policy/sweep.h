@@ -10,7 +10,8 @@ namespace rhizome::inline internal {
 
 inline constexpr CacheKey kNoRow = -1;
 
-/// What reads of rows cost: those that stand close are one read, with what lies between.
+/// The cost of a sweep over sorted rows: rows that lie close together are one read, which also
+/// reads what lies between them.
 class Sweep {
  public:
   Sweep(std::uint64_t row_bytes, const ReadCost& cost)
@@ -19,7 +20,8 @@ class Sweep {
         row_(cost.SecondsFor(row_bytes)),
         gap_bytes_(cost.gap_bytes()) {}
 
-  /// Of reading `row` after `before`, the row that is read before it, or kNoRow.
+  /// Returns the seconds for reading `row` after `before`, the row read before it in the sweep, or
+  /// kNoRow.
   double SecondsAfter(CacheKey before, CacheKey row) const {
     return row_ + (Joined(before, row) ? Between(before, row) * row_ : fixed_);
   }
@@ -28,7 +30,7 @@ class Sweep {
     return before != kNoRow && Between(before, row) * row_bytes_ <= static_cast<double>(gap_bytes_);
   }
 
-  /// What reading `row` adds where those read before and after it are read anyway.
+  /// Returns the seconds that reading `row` adds to a sweep that reads `before` and `after` anyway.
   double SecondsMore(CacheKey before, CacheKey row, CacheKey after) const {
     const double with = SecondsAfter(before, row);
     return after == kNoRow ? with : with + SecondsAfter(row, after) - SecondsAfter(before, after);

@@ -48,12 +48,12 @@ Status CheckPrefill(std::span<const PrefillEntry> prefill, std::size_t frames) {
 
 }  // namespace
 
-/// The prefill of the policy to come, and what is there of it.
+/// The prefill of the announced policy, and which of it is in the pool already.
 struct BufferPool::Ahead {
   enum class State : std::uint8_t {
     kMissing,
-    kInFrame,  // or was: if it is gone since, it is read when that policy is set
-    kTaken,    // named by `slots`
+    kInFrame,  // is or was in a frame; if it is evicted before the switch, it is read at the switch
+    kTaken,    // has a slot in `slots`
   };
 
   explicit Ahead(std::span<const PrefillEntry> prefill)
@@ -62,7 +62,7 @@ struct BufferPool::Ahead {
         states(prefill.size(), State::kMissing),
         missing(prefill.size()) {}
 
-  /// The key is in a frame now.
+  /// Notes that the key was put into a frame.
   void Enter(CacheKey key) {
     const std::size_t at = index.Find(key);
     if (at == KeyIndex::kAbsent || states[at] != State::kMissing) return;
@@ -70,7 +70,7 @@ struct BufferPool::Ahead {
     --missing;
   }
 
-  /// Is the key, which is in a frame, to be kept when the frame is done?
+  /// Returns whether the key, which is in a frame, is to be kept when that frame is done.
   bool Wants(CacheKey key) const {
     const std::size_t at = index.Find(key);
     return at != KeyIndex::kAbsent && states[at] == State::kInFrame;
@@ -82,7 +82,7 @@ struct BufferPool::Ahead {
     slots.push_back(slot);
   }
 
-  /// Takes the key, which the policy of now has in `slot`, if it is missing.
+  /// Takes the key, which the current policy holds in `slot`, if it is missing.
   bool Keep(CacheKey key, SlotId slot) {
     const std::size_t at = index.Find(key);
     if (at == KeyIndex::kAbsent || states[at] != State::kMissing) return false;
@@ -92,7 +92,7 @@ struct BufferPool::Ahead {
     return true;
   }
 
-  /// Of what is missing, the first; to be read to `slot`.
+  /// Takes the first missing key, which is to be read into `slot`, and returns it.
   CacheKey TakeNext(SlotId slot) {
     RHIZOME_DCHECK(missing != 0 && slots.size() < entries.size());
     while (states[next] != State::kMissing) ++next;
@@ -106,10 +106,10 @@ struct BufferPool::Ahead {
   const std::span<const PrefillEntry> entries;
   const KeyIndex index;
   std::vector<State> states;  // by entry
-  std::size_t missing;        // entries of that state
-  std::size_t next = 0;       // those before are not missing
+  std::size_t missing;        // entries in state kMissing
+  std::size_t next = 0;       // no entry before it is missing
   std::vector<SlotId> slots;
-  std::size_t read = 0;  // of `slots`
+  std::size_t read = 0;  // how many of `slots` were read ahead, not taken over
 };
 
 BufferPool::BufferPool() = default;
@@ -172,7 +172,7 @@ std::vector<PrefillEntry> BufferPool::Prefill() {
   }
   std::vector<SlotId> former = std::exchange(place_, std::move(places));
   std::erase(former, kNowhere);
-  std::size_t read = 0;  // ahead, and counted then
+  std::size_t read = 0;  // read ahead, and counted then
   if (const std::unique_ptr<Ahead> ahead = std::exchange(ahead_, nullptr)) {
     former.insert(former.end(), ahead->slots.begin(), ahead->slots.end());
     read = ahead->read;
@@ -199,18 +199,19 @@ void BufferPool::SetDone(std::span<const FrameId> frames) {
   }
 }
 
-/// Something else is in the frame now.
+/// Notes that `frame` holds `key` now.
 void BufferPool::Enter(CacheKey key, FrameId frame) {
   is_done_[frame] = false;
   if (ahead_ != nullptr) ahead_->Enter(key);
 }
 
-/// Slots that the policy to come may have while the one of now is in use.
+/// Returns how many slots the announced policy may use while the current one still runs.
 std::size_t BufferPool::SpareSlots() const {
   return frame_count() - std::min(frame_count(), policy_->frames_needed());
 }
 
-/// What was in frames that are done goes, but for what is taken for the policy to come.
+/// Empties the frames that are done: slots that the announced policy wants are taken for it, the
+/// others are released.
 void BufferPool::EmptyDoneFrames() {
   const std::size_t spare = SpareSlots();
   std::vector<SlotId> dropped;
@@ -298,6 +299,10 @@ std::span<std::byte> BufferPool::Fill(CacheKey key, FrameId frame) {
   return slot(place_[frame]);
 }
 
+// Carries out a plan: (1) waits for a slot for each miss; (2) lists the slots of the hits; (3)
+// takes slots for the misses; (4) lets the inserts' frames refer to the slots of this step, and
+// drops what they referred to; (5) keeps misses that the announced policy wants; (6) adds the
+// step's references and itself as a holder.
 Status BufferPool::Hold(std::span<const CacheKey> keys, const StepPlan& plan,
                         std::vector<SlotId>& slots) try {
   if (!plan.misses.empty()) {
@@ -338,7 +343,8 @@ Status BufferPool::Hold(std::span<const CacheKey> keys, const StepPlan& plan,
   return StatusOfException();
 }
 
-/// Of misses that no frame takes, those that the policy to come wants get a name of it.
+/// Takes misses that no frame keeps but that the announced policy wants, by adding a reference to
+/// their slots.
 void BufferPool::KeepMisses(std::span<const std::uint32_t> misses, std::span<const SlotId> slots,
                             std::vector<SlotId>& named) {
   const std::size_t spare = SpareSlots();

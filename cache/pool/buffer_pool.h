@@ -19,8 +19,8 @@ struct PoolCounters {
   std::uint64_t requests = 0;
   std::uint64_t hits = 0;
   std::uint64_t misses = 0;
-  std::uint64_t prefill = 0;  ///< filled before a first step
-  std::uint64_t kept = 0;     ///< prefill that was in the pool already, from the trace before
+  std::uint64_t prefill = 0;  ///< keys read or kept as prefill
+  std::uint64_t kept = 0;     ///< prefill that the pool held already, from the previous trace
   std::uint64_t reads() const { return prefill + misses; }
 };
 
@@ -28,23 +28,25 @@ struct PoolCounters {
 /// that says which of them stay. It moves no bytes from disk itself: a caller plans a step, reads
 /// the misses, then fills the inserts.
 ///
-/// A policy speaks of frames; each frame with something in it names a slot. What a step holds, hit
-/// or miss, stays in its slot until it is released, whatever becomes of the frames in between: a
-/// step computes on the pool itself, with no copy, while the next are read. Beside the frames there
-/// need be room only for the misses of the steps that are held at once, as a miss takes one slot,
-/// and either stays outside the frames or drives another out.
+/// A policy speaks of frames; a frame that is in use refers to a slot. A unit that a step holds,
+/// hit or miss, stays in its slot until it is released, whatever happens to the frames meanwhile.
+/// So a step computes on the pool's memory itself, without a copy, while the next steps are read.
+/// Beyond the frames the pool needs slots only for the misses of the steps that are held at once,
+/// because a miss takes one slot and either stays outside the frames or evicts another unit.
 ///
-/// Policies name frames as if every trace began with an empty pool. What the pool still holds of a
-/// new policy's prefill stays where it lies.
+/// Policies number frames as if every trace began with an empty pool. Units of a new policy's
+/// prefill that the pool still holds stay in their slots.
 ///
-/// Threads: one at a time, but for Release, SetStarved and Cancel, which any may call at any time.
+/// Threads: one at a time, except Release, SetStarved and Cancel, which any thread may call at any
+/// time.
 class BufferPool {
  public:
   BufferPool(BufferPool&&) noexcept;
   ~BufferPool();
 
-  /// Addresses for frame_count + room.most units, aligned for direct reads; memory as they are
-  /// used, 16 bytes more for each. Errors: kOutOfMemory.
+  /// Reserves addresses for frame_count + max(room.most, room.slots) units of `frame_bytes` bytes,
+  /// aligned for direct reads. Memory is taken as slots are used, with 16 bytes more for each.
+  /// Errors: kOutOfMemory.
   static Result<BufferPool> Create(std::size_t frame_bytes, std::uint32_t frame_count,
                                    HoldRoom room = {});
 
@@ -53,40 +55,42 @@ class BufferPool {
   /// of keys. Nothing is kept then.
   Status SetPolicy(std::unique_ptr<Policy> policy);
 
-  /// What must be filled in before the first step. Call once after SetPolicy.
+  /// Returns the prefill entries that the pool does not hold and that must be filled before the
+  /// first step. Call once after SetPolicy.
   std::vector<PrefillEntry> Prefill();
 
-  /// `next` is the policy that will be set after this one; it must live until then. From now on
-  /// frames that are done (StepPlan; of steps that were held) give their slots to what it prefills.
-  /// A policy that SetPolicy would refuse is not announced.
+  /// Announces the policy that will be set after this one; it must live until then. From now on
+  /// frames that are done (StepPlan::done, of held steps) give their slots to the prefill of
+  /// `next`.
   void Announce(const Policy& next);
   bool announced() const { return ahead_ != nullptr; }
 
-  /// Of the prefill of the policy that was announced, up to `most` keys to be read now, each with
-  /// its slot, sorted by key; none, if that can not be `least` yet, but for the last of all. What
-  /// frames hold of it is kept, as they are done. The policy of now loses nothing: what is taken,
-  /// and what its steps to come need, are never more than frame_count together. If a read fails,
-  /// call Forget.
+  /// Returns up to `most` prefill keys of the announced policy that can be read now, each with its
+  /// slot, sorted by key. Returns none while fewer than `least` fit, unless they are the last.
+  /// Prefill units that are in frames are taken over when their frames are done. The current policy
+  /// loses nothing: the slots that are taken and the frames that its later steps need never exceed
+  /// frame_count together. If a read fails, call Forget.
   std::vector<std::pair<CacheKey, SlotId>> TakeAhead(std::size_t least, std::size_t most);
 
-  /// Of `wanted` frames that Prefill named, how many may be filled at once; waits for one.
-  /// Errors: as Hold.
+  /// Returns how many of the `wanted` frames that Prefill returned may be filled at once; waits
+  /// until at least one may.
+  /// Errors: those of Hold.
   Result<std::size_t> WaitForRoom(std::size_t wanted);
 
   /// Plans the next step. Errors: those of Policy::Step; kInvalidArgument, the policy names frames
   /// that the pool has not, or that nothing is in: it was made for another pool.
   Status Plan(std::span<const CacheKey> keys, StepPlan& plan);
 
-  /// What is in a frame that was filled. Stops the process where none was.
+  /// Returns the bytes of a frame that was filled.
   std::span<std::byte> frame(FrameId frame) const;
 
-  /// The frame, to be filled with what belongs to `key`; what it held is gone, unless a step holds
-  /// it too.
+  /// Returns the memory of `frame`, to be filled with the unit of `key`. The frame's former unit is
+  /// dropped, but stays in its slot while a step holds it.
   std::span<std::byte> Fill(CacheKey key, FrameId frame);
 
-  /// Carries out a plan, all at once: slots[i] is where keys[i] lies, or, if it is a miss, where it
-  /// is to be read to before the next step is planned. Waits for room, but not where nothing is
-  /// held. Errors: kInterrupted, cancelled; kOutOfMemory, more is held than there are addresses.
+  /// Carries out a whole plan: sets slots[i] to the slot of keys[i]. A miss must be read into its
+  /// slot before the next step is planned. Waits while the soft limit leaves no room and something
+  /// is held. Errors: kInterrupted, cancelled; kOutOfMemory, more is held than there are addresses.
   Status Hold(std::span<const CacheKey> keys, const StepPlan& plan, std::vector<SlotId>& slots);
 
   /// Ends a Hold that succeeded.
@@ -99,17 +103,18 @@ class BufferPool {
 
   std::span<const std::byte> table() const { return memory_.bytes(); }
 
-  /// Whoever would release waits for the next step: nobody waits for room meanwhile.
+  /// Says whether the holder of slots is itself waiting for the next step. Waits for room end at
+  /// once while it is.
   void SetStarved(bool starved) { table_->SetStarved(starved); }
 
   /// Ends every wait for room, now and later.
   void Cancel() { table_->Cancel(); }
 
-  /// Waits until nothing is held and gives the memory back to the system; a new policy begins with
-  /// an empty pool. Does nothing where a wait would not end (SetStarved, Cancel).
+  /// Waits until nothing is held, then returns the memory to the system; the next policy begins
+  /// with an empty pool. Does nothing where the wait would never end (SetStarved, Cancel).
   void Discard();
 
-  /// What frames hold is not known any more, as a read failed.
+  /// Forgets which units the slots hold, after a read into them failed.
   void Forget();
 
   std::size_t frame_bytes() const { return frame_bytes_; }
@@ -133,8 +138,8 @@ class BufferPool {
   std::uint64_t slot_count_ = 0;
   AlignedBuffer memory_;
   std::unique_ptr<SlotTable> table_;
-  std::vector<SlotId> place_;     // by the policy's frame: where it lies, or kNowhere
-  std::vector<CacheKey> holds_;   // by slot that was ever used: whose bytes are there
+  std::vector<SlotId> place_;     // by frame of the policy: its slot, or kNowhere
+  std::vector<CacheKey> holds_;   // by slot that was ever used: the key of its unit
   std::vector<FrameId> done_;     // frames that were done, and perhaps filled again since
   std::vector<bool> is_done_;     // by frame
   std::unique_ptr<Ahead> ahead_;  // null: nothing is announced

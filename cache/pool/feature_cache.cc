@@ -19,18 +19,20 @@
 namespace rhizome {
 namespace {
 
-// Rows whose copy is under way: enough to hide a miss in all caches.
+// Number of rows to prefetch while copying: enough of them in flight to hide a miss in all CPU
+// caches.
 constexpr std::size_t kCopiedAhead = 6;
 constexpr std::size_t kLineBytes = 64;
 
-// A piece that is read ahead: large beside what starting a sweep costs, small beside a step.
+// Bytes of one ReadAhead call: many beside the cost of starting a sweep, few beside a step.
 constexpr std::size_t kReadAheadBytes = std::size_t{4} << 20;
 
 void Prefetch(std::span<const std::byte> bytes) {
   for (std::size_t at = 0; at < bytes.size(); at += kLineBytes) __builtin_prefetch(&bytes[at]);
 }
 
-/// Frames that fit `capacity_bytes`; never more than there are rows, as the rest would stay empty.
+/// Returns the number of frames that fit into `capacity_bytes`, at most one for each row, as more
+/// would stay empty.
 std::uint32_t FramesFor(std::size_t capacity_bytes, std::size_t row_bytes, std::uint64_t rows) {
   if (row_bytes == 0) return 0;
   const std::uint64_t wanted = std::min<std::uint64_t>(capacity_bytes / row_bytes, rows);
@@ -40,8 +42,13 @@ std::uint32_t FramesFor(std::size_t capacity_bytes, std::size_t row_bytes, std::
 
 }  // namespace
 
+/// A step runs in this order: the pool plans it (hits, misses, inserts); the misses are read, from
+/// the delta where it holds the row, else from the array; Hold leaves rows in their slots, Gather
+/// copies hits out before inserts overwrite their frames.
+///
 /// Invariant: while `started_`, every frame holds the row that the policy believes to be there. A
-/// failed read breaks it (a row was promised to a frame and did not come), and only Start mends it.
+/// failed read breaks this, because a row that was promised to a frame did not come, and only Start
+/// restores it.
 class FeatureCache::Impl {
  public:
   Impl(ArrayEntry array, const FeatureCacheOptions& options, const ReadCost& read_cost,
@@ -55,7 +62,7 @@ class FeatureCache::Impl {
         reader_(std::move(reader)),
         pool_(std::move(pool)) {}
 
-  /// `graph`: whose delta is laid over the rows; or null.
+  /// `graph` is the snapshot whose delta is laid over the rows, or null.
   static Result<std::unique_ptr<Impl>> Open(const Store& store,
                                             std::shared_ptr<const GraphSnapshot> graph,
                                             std::string_view array,
@@ -81,7 +88,7 @@ class FeatureCache::Impl {
  private:
   Status CheckRows(std::span<const Row> rows) const;
   Status CheckOutput(std::span<const Row> rows, std::span<std::byte> out) const;
-  /// While it lives, an early end (an error, an exception) leaves the cache to be started again.
+  /// Guards a change of the pool: unless Done is called, the cache has to be started again.
   class Change {
    public:
     explicit Change(Impl& cache) : cache_(cache) { cache_.started_ = false; }
@@ -116,7 +123,7 @@ class FeatureCache::Impl {
 
 Status FeatureCache::Impl::ReadTargets() {
   arrived_.clear();
-  if (on_arrival_) {  // readers may change the order of targets, and drop some
+  if (on_arrival_) {  // a reader may reorder its targets and drop some
     for (const RowTarget& target : targets_) arrived_.push_back(target.out);
   }
   if (delta_ != nullptr) RHIZOME_RETURN_IF_ERROR(ReadDelta());
@@ -125,7 +132,7 @@ Status FeatureCache::Impl::ReadTargets() {
   return Status::Ok();
 }
 
-// Reads what the delta holds of the targets, and leaves the others.
+// Reads the targets that the delta holds and leaves the others in `targets_`.
 Status FeatureCache::Impl::ReadDelta() {
   std::size_t others = 0;
   for (const RowTarget& target : targets_) {
@@ -145,7 +152,7 @@ Status FeatureCache::Impl::Start(std::unique_ptr<Policy> policy) {
   RHIZOME_RETURN_IF_ERROR(pool_.SetPolicy(std::move(policy)));
   const std::vector<PrefillEntry> prefill = pool_.Prefill();
   for (std::size_t done = 0; done < prefill.size();) {
-    // Steps of the superbatch before may still hold what has to make room.
+    // Steps of the previous superbatch may still hold slots that the prefill needs.
     const Result<std::size_t> room = pool_.WaitForRoom(prefill.size() - done);
     if (!room) return room.error();
     targets_.clear();
@@ -231,11 +238,11 @@ Status FeatureCache::Impl::Gather(std::span<const Row> rows, std::span<std::byte
   RHIZOME_RETURN_IF_ERROR(ReadTargets());
   const std::vector<StepPlan::Place>& hits = plan_.hits;
   for (std::size_t i = 0; i < hits.size(); ++i) {
-    // Frames lie anywhere: the processor cannot see ahead which comes next.
+    // Frames lie in no order, so the processor cannot predict which comes next.
     if (i + kCopiedAhead < hits.size()) Prefetch(pool_.frame(hits[i + kCopiedAhead].frame));
     std::memcpy(RowAt(out, hits[i].request), pool_.frame(hits[i].frame).data(), row_bytes_);
   }
-  // Hits have left their frames before an insert overwrites them.
+  // All hits have been copied, so inserts may overwrite their frames.
   for (const StepPlan::Place& insert : plan_.inserts) {
     std::memcpy(pool_.Fill(rows[insert.request], insert.frame).data(), RowAt(out, insert.request),
                 row_bytes_);

@@ -25,35 +25,36 @@ namespace RHIZOME_API rhizome {
 
 /// Settings fixed when a FeatureCache opens.
 struct FeatureCacheOptions {
-  /// Memory for cached rows, in bytes; never exceeded. 0: no pool, every row is read.
+  /// Memory for cached rows, in bytes, which is never exceeded. 0: no pool, every row is read.
   std::size_t capacity_bytes = std::size_t{256} << 20;
 
-  /// Room for rows that are held beside the cached ones, in rows. A step's misses need it, and hits
-  /// that have left the pool since.
+  /// Slots, in rows, for rows that are held in addition to the cached ones: the misses of held
+  /// steps, and their hits that were evicted since.
   HoldRoom held;
 
-  /// `gap_bytes` is not looked at: it is that of the read cost.
+  /// The row reader's settings; `gap_bytes` is ignored, the read cost's is used.
   RowReaderOptions reader;
 
-  /// What reads cost on this disk; absent: measured when the cache opens.
+  /// The cost of reads on this disk; if absent it is measured when the cache opens.
   std::optional<ReadCost> read_cost = std::nullopt;
 
-  /// Rows are kept, and given out, in this many bytes, at least the array's row_bytes; 0: as many.
+  /// Bytes in which a row is kept and given out, at least the array's row_bytes. 0: row_bytes.
   std::size_t kept_row_bytes = 0;
 
-  /// Called once for each row that was read, whose first row_bytes are as stored: makes of it what
-  /// is kept. Empty: it is kept as it is.
+  /// Called once for each row that was read, with kept_row_bytes bytes of which the first row_bytes
+  /// are as stored; it turns them in place into what is kept. Empty: rows are kept as stored.
   std::function<void(std::span<std::byte>)> on_arrival = {};
 };
 
 struct GatherStats : RowReads {
-  double update_seconds = 0;  ///< of Hold: the policy's, and of finding room
+  double update_seconds = 0;  ///< time of Hold in the policy and in finding slots
 };
 
 class FeatureCache;
 
-/// Rows of a step, in the cache's memory: they stay there, and stay the same, until this is
-/// destroyed, from any thread; before its cache is. Empty when default-made.
+/// The rows of a step in the cache's memory. They stay there unchanged until this object is
+/// destroyed, which any thread may do, and which must happen before the cache is destroyed.
+/// Default-made objects are empty.
 class HeldRows {
  public:
   HeldRows() = default;
@@ -61,10 +62,10 @@ class HeldRows {
   HeldRows& operator=(HeldRows&& other) noexcept;
   ~HeldRows();
 
-  /// Where row i of the step lies in `table()`, counted in rows.
+  /// The position of row i of the step in `table()`, in units of kept_row_bytes.
   std::span<const SlotId> slots() const { return slots_; }
 
-  /// All of the cache's memory; of it only the rows of slots() may be read.
+  /// All of the cache's memory; only the rows at slots() may be read.
   std::span<const std::byte> table() const { return table_; }
 
  private:
@@ -75,71 +76,72 @@ class HeldRows {
 };
 
 /// Gathers rows of one array (layout kRow) for a sequence of minibatches whose rows are known ahead
-/// (a superbatch), through a pool that any Policy drives; Belady, LRU, FIFO and static share this
-/// one code path and differ in nothing else. Over a graph, rows that were put since its generation
-/// are read from the delta, and new vertices have rows behind the array's, which are zeros until
-/// they are put; they are cached like the others.
+/// (a superbatch), through a pool that any Policy drives; all policies share this one code path.
+/// Over a graph, rows that were put since its generation are read from the delta. New vertices have
+/// rows after those of the array, which are zeros until they are put; they are cached like the
+/// others.
 ///
-/// Source: the changesets are those of Ginex (VLDB 2022); that a minibatch computes on the cache
-/// itself is ours.
-/// Threads: one at a time, but for SetStarved and Cancel, which any may call at any time.
-/// Ownership: `store` must outlive it, of a graph it keeps a Snapshot; gathered rows are copies,
-/// held rows are not.
+/// Source: the changesets are those of Ginex (VLDB 2022); that a minibatch computes on the cache's
+/// memory itself is ours.
+/// Threads: one at a time, except SetStarved and Cancel, which any thread may call at any time.
+/// Ownership: `store` must outlive the cache; of a graph the cache keeps a snapshot. Gathered rows
+/// are copies, held rows are not.
 class FeatureCache {
  public:
-  /// Errors: kNotFound, no such array; kInvalidArgument, its layout is not kRow; kCorruption;
-  /// kOutOfMemory.
+  /// Opens `array` of `store`; the rows are those of the store's generation. Errors: kNotFound, no
+  /// such array; kInvalidArgument, its layout is not kRow; kCorruption; kIoError; kOutOfMemory.
   static Result<std::unique_ptr<FeatureCache>> Open(const Store& store, std::string_view array,
                                                     const FeatureCacheOptions& options);
 
-  /// The rows as `graph` has them now. Errors: as above.
+  /// Opens `array` of a graph; the rows are those that `graph` has now. Errors: as above.
   static Result<std::unique_ptr<FeatureCache>> Open(const GraphSnapshot& graph,
                                                     std::string_view array,
                                                     const FeatureCacheOptions& options);
   ~FeatureCache();
 
-  /// Frames of the pool, for building policies.
+  /// Frames of the pool, the frame_count of its policies.
   std::uint32_t frame_count() const;
   const ArrayEntry& array() const;
 
-  /// What reads cost, for policies that ask.
+  /// The cost of reads, as given or measured.
   const ReadCost& read_cost() const;
 
-  /// Bound of the rows that can be gathered: those of the array, and of new vertices.
+  /// Rows that can be gathered are [0, row_count()): those of the array, then those of new
+  /// vertices.
   std::uint64_t row_count() const;
 
-  /// Starts a new superbatch: reads the policy's prefill in sweeps, but for what the pool holds of
-  /// it already. What is held stays; where it takes the room of the prefill, this waits. Errors:
-  /// kInvalidArgument, the policy prefills frames or rows that there are not; those of reading.
+  /// Starts a new superbatch: reads the policy's prefill, except what the pool holds already, in
+  /// sweeps. Waits where held rows occupy the prefill's slots. Errors: as Hold.
   Status Start(std::unique_ptr<Policy> policy);
 
-  /// `next` will be the policy of the superbatch after this one, and lives until it is started.
+  /// Announces the policy of the next superbatch, which must live until that is started.
   void Announce(const Policy& next);
   bool announced() const;
 
-  /// Reads a piece of the prefill of the policy that was announced, into memory that the superbatch
-  /// of now does not need any more; a few milliseconds. False: there is none, or no memory for it
-  /// yet. Errors: as of Start.
+  /// Reads a piece of the announced policy's prefill, a few MiB, into slots that the current
+  /// superbatch no longer needs. Returns false if there is nothing left to read, or no slot for it
+  /// yet. Errors: as Start.
   Result<bool> ReadAhead();
 
-  /// Makes `held` the rows, row i in slots()[i]; `rows` are distinct and are the policy's next
-  /// step. Waits where there is no room (FeatureCacheOptions::held), until enough of what is held
-  /// was released. Errors: kInvalidArgument, a row out of range or twice, other rows than the
-  /// policy's next step, or a policy that was made for another cache; kCorruption; kIoError;
-  /// kInterrupted, cancelled; kOutOfMemory, more is held than options.held.most allows. On error
-  /// the cache must be started again.
+  /// Makes `held` hold the rows of the policy's next step, row i at slots()[i]; `rows` are
+  /// distinct. Waits while there is no room (FeatureCacheOptions::held) until enough held rows are
+  /// released.
+  /// Errors: kInvalidArgument, a row out of range, or the cache must be started again; kCorruption;
+  /// kIoError; kInterrupted, cancelled; kOutOfMemory, more rows are held than options.held.most
+  /// allows. After any error but a row out of range the cache must be started again.
   Status Hold(std::span<const Row> rows, HeldRows& held);
 
-  /// Copies row rows[i] to out[i * kept_row_bytes, (i + 1) * kept_row_bytes); the same contract,
-  /// and no room is needed. Errors: as above; kInvalidArgument, a wrong `out` size, or rows are
-  /// held. On error `out` is unspecified.
+  /// Copies row rows[i] to out[i * kept_row_bytes, (i + 1) * kept_row_bytes). Otherwise the
+  /// contract is that of Hold, but no extra slots are needed. Errors: as Hold; kInvalidArgument,
+  /// wrong size of `out`, or rows are held. On error the contents of `out` are unspecified.
   Status Gather(std::span<const Row> rows, std::span<std::byte> out);
 
-  /// Waits until nothing is held and gives the memory of the rows back to the system; the cache
-  /// must be started again. Does nothing while whoever holds rows waits for the next step.
+  /// Waits until nothing is held, then returns the memory of the rows to the system; the cache must
+  /// be started again. While SetStarved(true) holds and rows are held it frees nothing.
   void Discard();
 
-  /// Whoever holds rows waits for the next step: Hold and Start do not wait for room meanwhile.
+  /// Says whether the holder of rows waits for the next step; Hold and Start do not wait for room
+  /// while it does.
   void SetStarved(bool starved);
 
   /// Ends every wait for room, now and later.

@@ -6,15 +6,15 @@
 
 namespace RHIZOME_API rhizome {
 
-/// A piece of memory for one unit (a row, or a decoded chunk). Slots lie one after another.
+/// The index of a slot: memory for one unit (a row or a decoded chunk). Slots are contiguous.
 using SlotId = std::uint32_t;
 
 /// Room for units that steps hold beside the frames until they release them.
 struct HoldRoom {
   std::uint64_t slots = 0;  ///< beyond them a step waits until others are released
 
-  /// The most that there are addresses for, at least `slots`: used up only where a wait would not
-  /// end. Memory is taken as slots are used.
+  /// Hard limit, at least `slots`: addresses are reserved for so many. Slots beyond the soft limit
+  /// are used only where a wait would never end. Memory is taken only as slots are used.
   std::uint64_t most = 0;
 };
 

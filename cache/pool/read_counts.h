@@ -15,7 +15,7 @@ namespace RHIZOME_API rhizome {
 struct RowReads {
   std::uint64_t rows_requested = 0;  ///< distinct rows of each minibatch
   std::uint64_t pool_hits = 0;
-  std::uint64_t rows_kept = 0;  ///< prefill that was in the pool from the superbatch before
+  std::uint64_t rows_kept = 0;  ///< prefill that the pool held from the previous superbatch
   std::uint64_t rows_read = 0;  ///< misses, and the rest of the prefill
   std::uint64_t bytes_read = 0;
   std::uint64_t reads_issued = 0;
@@ -48,9 +48,9 @@ struct RowReads {
 /// Neighbour lists that are on disk.
 struct ListReads {
   std::uint64_t entries = 0;         ///< neighbours looked up
-  std::uint64_t cached_entries = 0;  ///< of those, from the NeighborCache
+  std::uint64_t cached_entries = 0;  ///< of `entries`: served by the NeighborCache
   std::uint64_t lists = 0;           ///< runs of entries of one list
-  std::uint64_t hits = 0;            ///< of those, from the NeighborCache
+  std::uint64_t hits = 0;            ///< of `entries`: served by the NeighborCache
   std::uint64_t reads = 0;
   std::uint64_t bytes_read = 0;
   double mean_depth = 0;  ///< reads in flight

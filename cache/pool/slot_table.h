@@ -14,41 +14,45 @@ namespace rhizome::inline internal {
 
 inline constexpr SlotId kNowhere = std::numeric_limits<SlotId>::max();
 
-/// Which slots of a pool are free, and how many frames and holders name each of the others. A slot
-/// whose last name goes is free; which is taken next is one that was used before, while there are
-/// any, so that no more memory is touched than was needed at once.
+/// Counts the references to each slot of a pool, from frames and from holders. A slot whose last
+/// reference is dropped is free. A free slot that was used before is taken first, so that no more
+/// memory is touched than was needed at once.
 ///
-/// Threads: Release, SetStarved and Cancel from any, all else from one at a time.
+/// Threads: any thread may call Release, SetStarved and Cancel; all else one thread at a time.
 class SlotTable {
  public:
-  /// Holders wait while `calm` slots are used; there are `most`.
+  /// `calm` is the soft limit, beyond which takers wait while slots are held; `most` is the hard
+  /// limit.
   SlotTable(std::size_t calm, std::size_t most) : calm_(calm), most_(most) {}
 
-  /// How many of `wanted` slots may be taken: at least `least`, 1 <= least <= wanted. Waits for
-  /// them, unless nothing is held, or whoever holds is waiting too.
-  /// Errors: kInterrupted, cancelled; kOutOfMemory, there are no more.
+  /// Returns how many of `wanted` slots may be taken, at least `least` (1 <= least <= wanted).
+  /// Waits until so many are free, unless nothing is held or the holder itself is waiting.
+  /// Errors: kInterrupted, cancelled; kOutOfMemory, fewer than `least` are left below the hard
+  /// limit.
   Result<std::size_t> WaitForRoom(std::size_t least, std::size_t wanted);
 
-  /// How many may be taken now without anybody waiting for it later.
+  /// Returns how many slots may be taken below the soft limit.
   std::size_t room() const;
 
-  /// Takes slots, one name each.
+  /// Takes slots with one reference each.
   void Take(std::span<SlotId> slots);
 
-  /// One name more for each of `add` (free ones are taken thereby), then one less for each of
-  /// `drop`.
+  /// Adds a reference to each slot of `add` (which takes those that were free), then drops one from
+  /// each slot of `drop`.
   void Rename(std::span<const SlotId> add, std::span<const SlotId> drop);
 
-  /// `slot`, if it has this one name only; else another in its place, taken. kNowhere may be given.
+  /// Returns `slot` if it has only this one reference; else drops the reference and takes another
+  /// slot. kNowhere takes a slot.
   SlotId Own(SlotId slot);
 
-  /// One more holder, whose slots have been named; and one less, whose names go.
+  /// Hold adds a holder, whose references were added before; Release drops a holder and its
+  /// references.
   void Hold();
   void Release(std::span<const SlotId> slots);
   bool is_held() const;
 
-  /// Waits until nothing is held, or whoever holds is waiting too, or cancelled. False: something
-  /// is held.
+  /// Waits until nothing is held, the holder itself is waiting, or the table is cancelled. Returns
+  /// whether nothing is held.
   bool WaitUntilReleased();
 
   void SetStarved(bool starved);
@@ -65,7 +69,7 @@ class SlotTable {
   mutable ForkMutex mutex_;
   CondVar changed_;
   std::vector<std::uint32_t> names_ RHIZOME_GUARDED_BY(mutex_);  // by slot that was ever used
-  std::vector<SlotId> free_ RHIZOME_GUARDED_BY(mutex_);          // of those
+  std::vector<SlotId> free_ RHIZOME_GUARDED_BY(mutex_);          // free slots that were used before
   std::size_t used_ RHIZOME_GUARDED_BY(mutex_) = 0;
   std::size_t holders_ RHIZOME_GUARDED_BY(mutex_) = 0;
   bool starved_ RHIZOME_GUARDED_BY(mutex_) = false;

@@ -6,14 +6,15 @@
 #include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
 
-// The one torch-free door into librhizome_gnn: a program that links only librhizome loads the
-// library with dlopen and asks for kGnnEntrySymbol.
+// The torch-free entry point of librhizome_gnn: a program that links only librhizome loads the
+// library with dlopen and looks up kGnnEntrySymbol.
 
 namespace RHIZOME_API rhizome {
 
-/// The verbs of the library. Errors: those of the store; kInvalidArgument, arrays or model that do
-/// not fit; kBusy, another job of this name runs; kInterrupted. Threads: one call at a time in a
-/// process (libtorch's thread count is global).
+/// The verbs of the library.
+/// Errors: those of the store; kInvalidArgument, arrays or model that do not fit; kBusy, another
+/// job of this name runs; kInterrupted.
+/// Threads: one call at a time in a process (libtorch's thread count is global).
 class GnnEntry {
  public:
   virtual ~GnnEntry() = default;
@@ -22,7 +23,7 @@ class GnnEntry {
   virtual Result<InferReport> Infer(const InferOptions& options,
                                     const JobControl& control) const = 0;
 
-  /// Says what Infer would read in layerwise mode; makes nothing, `out` is not looked at.
+  /// Counts what Infer would read in layerwise mode. Writes nothing; `out` is ignored.
   virtual Result<InferPlan> PlanInfer(const InferOptions& options,
                                       const JobControl& control) const = 0;
 
@@ -33,11 +34,11 @@ class GnnEntry {
                             const JobControl& control) const = 0;
 };
 
-/// What to ask dlsym for: the function below.
+/// The name to look up with dlsym: that of the function below.
 inline constexpr const char* kGnnEntrySymbol = "rhizome_gnn_entry_v1";
 
 }  // namespace rhizome
 
-/// For programs that link the library (the CMake target rhizome::gnn). Lives as long as the
-/// library.
+/// Returns the entry, for programs that link the library (the CMake target rhizome::gnn). It lives
+/// as long as the library.
 extern "C" const rhizome::GnnEntry* rhizome_gnn_entry_v1();

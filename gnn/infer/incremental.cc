@@ -32,7 +32,7 @@ const ArrayEntry* NewestOf(const Manifest& manifest, const std::string& name) {
 
 namespace {
 
-/// Why the rows of `old` cannot be kept; empty: they can.
+/// Returns why the rows of `old` cannot be kept, or an empty text if they can.
 std::string WhyNot(const ArrayEntry& old, const ArrayEntry& made, const Manifest& manifest) {
   for (const char* const fact : kIncrementalFacts) {
     const std::string_view there = FactOf(old, fact);
@@ -78,7 +78,8 @@ Result<std::vector<std::uint32_t>> StaleRows(const GraphSnapshot& graph, const A
   return rows;
 }
 
-/// Writes a merged array chunk by chunk.
+/// Writes a merged array chunk by chunk: it reads the chunk's rows of the base, with its delta,
+/// replaces the stale rows by computed ones, and counts the correct answers.
 class Merging {
  public:
   Merging(const MergeOptions& options, const IncrementalBase& base, const ChunkArray* computed,

@@ -19,42 +19,44 @@
 
 namespace rhizome::inline internal {
 
-/// The facts (ArrayEntry::attributes) that say on what an array's rows depend, but for the graph's
-/// changes.
+/// The facts (ArrayEntry::attributes) that an array's rows depend on, besides the graph's changes.
 inline constexpr const char* kIncrementalFacts[] = {
     "made_by", "content", "model_xxh3", "features", "features_id", "hops", "fanout", "seed"};
-inline constexpr const char* kVerticesFact = "vertices";  ///< that it was computed for
+/// number of vertices that it was computed for
+inline constexpr const char* kVerticesFact = "vertices";
 
-/// The value of an array's fact; empty where it has none of that name.
+/// Returns the value of an array's fact, or an empty text if it has none of that name.
 std::string_view FactOf(const ArrayEntry& array, std::string_view name);
 
-/// The newest version of an array, or the array where it has none; null: there is no such array.
+/// Returns the newest version of an array, or the array itself if it has no versions; null: there
+/// is no such array.
 const ArrayEntry* NewestOf(const Manifest& manifest, const std::string& name);
 
-/// What an incremental inference begins with.
+/// The array that an incremental inference starts from.
 struct IncrementalBase {
   std::string name;                   ///< as stored
   std::unique_ptr<ChunkArray> array;  ///< rows in the order of the generation
   std::shared_ptr<const DeltaRows> delta;
-  std::vector<std::uint32_t> stale;  ///< rows that may be others by now, ascending; new ones too
+  std::vector<std::uint32_t> stale;  ///< rows that may have changed, and new ones, ascending
 };
 
-/// The newest version of an array, if it was computed as `made`, the entry of the new one, will be,
-/// for this generation: compaction reorders rows, and sums are taken in their order, so bytes of an
-/// earlier generation are not those of a full run. Stale is what changes after that snapshot can
-/// reach in as many hops as there are layers, and rows that were put by hand.
+/// The base of an incremental inference: the newest version of an array, if it was computed in the
+/// way of the new entry `made`, and for this generation. (Compaction reorders rows, and sums are
+/// taken in their order, so bytes of an earlier generation are not those of a full run.) A row is
+/// stale if a change after its snapshot is within as many hops as there are layers, or if it was
+/// put by hand.
 struct IncrementalPlan {
   std::optional<IncrementalBase> base;
-  std::string full_because;  ///< where there is none
+  std::string full_because;  ///< why there is no base
 };
 
-/// Errors: those of reading the delta, lists and array.
+/// Finds the base. Errors: those of reading the delta, lists and array.
 Result<IncrementalPlan> PlanIncremental(const GraphSnapshot& graph, const ArrayEntry& made);
 
-/// Writes the whole array below `root`: the rows of `base`, and in place of stale ones those of
-/// `computed` (in the same order; may be empty where none is stale). Chunks that `log` knows as
-/// those of layer `layer` are adopted. Counts right answers where there are labels; `scores`: the
-/// rows are class scores. Errors: those of both arrays; kOutOfSpace; kInterrupted.
+/// Writes the whole array below `root`: the rows of `base`, with the stale ones replaced by those
+/// of `computed` (in the same order; may be empty if none is stale). Chunks that `log` lists for
+/// layer `layer` are adopted. Counts correct answers if there are labels; `scores` means that rows
+/// are class scores. Errors: those of both arrays; kOutOfSpace; kInterrupted.
 struct MergeOptions {
   const GraphSnapshot& graph;
   const Model& model;

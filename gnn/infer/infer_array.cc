@@ -38,8 +38,8 @@ Status CheckMode(const InferOptions& options) {
   return Status::Ok();
 }
 
-/// Publishes the result as the options say, in the generation that is current by now. Returns the
-/// array as users write it: emb, or emb@3.
+/// Publishes the result as the options say, in the generation that is current by then. Returns the
+/// array's name as users write it: emb, or emb@3.
 Result<std::string> Publish(const Store& store, const InferOptions& options,
                             const ArraySource& source, const JobControl& control) {
   std::string name = options.out;
@@ -59,7 +59,7 @@ Result<std::string> Publish(const Store& store, const InferOptions& options,
   return name;
 }
 
-/// The processes of the job, if it has others.
+/// Starts the child processes of the job, if it has any.
 Result<std::unique_ptr<InferenceWorkers>> StartWorkers(const InferOptions& options,
                                                        std::uint64_t base_bytes) {
   if (options.workers.count == 0) return std::unique_ptr<InferenceWorkers>();
@@ -69,8 +69,8 @@ Result<std::unique_ptr<InferenceWorkers>> StartWorkers(const InferOptions& optio
   return InferenceWorkers::Start(command, options.workers.count);
 }
 
-/// Of a job that finds its array published: a run before it was killed after that, or it was
-/// started twice. Whatever that run left goes.
+/// Reports a job that finds its array published: an earlier run was killed after publishing, or the
+/// job was started twice. Removes what that run left.
 InferReport PublishedBefore(const InferenceJob& job) {
   static_cast<void>(
       JobScratch::Open(job.store(), job.ScratchName(), JobScratch::Leftovers::kRemove));
@@ -97,7 +97,7 @@ InferReport MakeReport(const LayerwiseResult& result, const InferenceJob& job,
   return report;
 }
 
-/// What the processes of the job took.
+/// Adds the memory of all processes of the job.
 void AddMemory(const InferenceWorkers* workers, std::uint64_t base_bytes, InferReport& report) {
   report.base_memory_bytes = base_bytes;
   report.own_peak_memory_bytes = PeakResidentBytes();
@@ -123,7 +123,7 @@ Result<InferReport> InferAndPublish(const InferOptions& options, std::uint64_t b
                            JobScratch::Open(job->store(), job->ScratchName(),
                                             options.resume ? JobScratch::Leftovers::kKeep
                                                            : JobScratch::Leftovers::kRemove));
-  // Whatever stops a layerwise run, what it finished can be resumed.
+  // Whatever stops a layerwise run, its finished chunks can be resumed.
   if (options.mode == InferMode::kLayerwise) scratch->Keep();
   RHIZOME_ASSIGN_OR_RETURN(const auto workers, StartWorkers(options, base_bytes));
   RHIZOME_RETURN_IF_ERROR(job->Prepare(base_bytes, control));
@@ -156,7 +156,7 @@ Result<InferReport> InferArray(const InferOptions& given, const JobControl& cont
   RHIZOME_RETURN_IF_ERROR(CheckSimdSetting());
   SetTorchThreads(options.threads);
   RHIZOME_ASSIGN_OR_RETURN(InferReport report, InferAndPublish(options, base_bytes, control));
-  // They could not go while the job itself read the store.
+  // Dropped versions could not be removed while the job itself read the store.
   if (options.keep > 0)
     static_cast<void>(ArrayChange::RemoveDropped(FileSystem::Posix(), options.store));
   return report;

@@ -6,9 +6,9 @@
 
 namespace rhizome::inline internal {
 
-/// The verb `infer`: computes every vertex with a model and publishes the result as an array. The
-/// job is a reader: what was written to the graph when it began, edges, features and labels, is
-/// what it sees, and the array's attribute "snapshot" names that commit.
+/// Implements the verb `infer`: computes every vertex with a model and publishes the result as an
+/// array. The job is a reader: it sees the edges, features and labels that the graph had when it
+/// began, and the array's attribute "snapshot" names that commit.
 /// Errors: see GnnEntry; kAlreadyExists, the store has an array of that name.
 Result<InferReport> InferArray(const InferOptions& options, const JobControl& control);
 

@@ -22,15 +22,15 @@ enum class InferMode : std::uint8_t { kLayerwise, kSamplewise };
 struct InferTuning {
   PolicyKind cache = PolicyKind::kBelady;
 
-  /// Of the chunks that a block needs those in memory are taken first.
+  /// Serve the chunks of a block that are in memory before the others are read.
   bool cached_first = false;
   std::optional<std::uint64_t> cache_bytes = {};  ///< default: what memory_bytes leaves
-  std::uint64_t block_rows = 0;  ///< targets of one block; 0: as many as memory holds
+  std::uint64_t block_rows = 0;  ///< targets of a block; 0: as many as memory holds
 
-  /// In which order rows between two layers stand; absent: chosen by counting.
+  /// Order of the rows between two layers; absent: chosen by counting.
   std::optional<RowRule> layout = {};
   std::optional<std::uint64_t> neighbor_cache_bytes = {};  ///< of lists on disk; default: none
-  IoMaker io = IoMaker::kAuto;                             ///< of lists on disk
+  IoMaker io = IoMaker::kAuto;                             ///< reader of lists on disk
 };
 
 /// Child processes that compute a partition at a time each, share memory and threads, and make the
@@ -46,43 +46,44 @@ struct InferWorkers {
 
 struct InferOptions {
   Path store;
-  Path scratch;  ///< in place of the store's scratch (StoreOptions), if not empty
+  Path scratch;  ///< replaces the store's scratch folder (StoreOptions), if not empty
   Path model_file;
   std::string features = "feat";
-  std::string labels = "label";  ///< accuracy is reported where the store has labels and split
+  std::string labels = "label";  ///< accuracy is reported if the store has labels and split
   std::string split = "split";
   InferMode mode = InferMode::kLayerwise;
 
-  /// Per layer; empty: all neighbours in every layer.
+  /// Neighbours drawn in each layer, the seeds' own first; empty: all neighbours in every layer.
   std::vector<std::int64_t> fanouts;
   std::uint64_t seed = 1;
 
-  /// What is stored: the last hidden layer (embeddings) or the class scores.
+  /// Store class scores instead of embeddings (the last hidden layer).
   bool scores = false;
   std::string out;           ///< name of the array that is published
-  bool new_version = false;  ///< where there is such an array, publish its next version
-  bool live = false;         ///< and let out@live stand for it at once
-  std::uint64_t keep = 0;    ///< then drop versions but the newest so many and the aliased; 0: none
+  bool new_version = false;  ///< publish the next version if there is such an array
+  bool live = false;         ///< and let out@live name it at once
+  /// then drop all versions except the newest so many and aliased ones; 0: none
+  std::uint64_t keep = 0;
 
   /// Rows of a chunk of the result and of the arrays between layers, rounded up to 128; 0: chosen.
   std::uint64_t chunk_rows = 0;
 
-  /// Chunks of the result are shards of chunks of so many rows; 0: they are not, kChosenInnerRows:
+  /// Rows of an inner chunk, if chunks of the result are shards; 0: they are not; kChosenInnerRows:
   /// chosen.
   std::uint64_t inner_rows = 0;
   Codec codec{.kind = CodecKind::kBloscLz4, .level = 5};
 
-  /// Bound on the whole process beyond its bare footprint, in bytes; 0: no limit.
+  /// Memory limit of the whole process beyond its bare footprint, in bytes; 0: no limit.
   std::uint64_t memory_bytes = 0;
   std::uint32_t threads = 1;
 
   /// kDirect: neighbour lists stay on disk.
   TopologyPlace topology = TopologyPlace::kMemory;
 
-  /// Compute only what later commits can have changed since the newest version of `out`, where that
-  /// was computed in the same way, and make the next version.
+  /// Compute only what later commits can have changed since the newest version of `out`, if that
+  /// was computed in the same way, and publish the next version.
   bool incremental = false;
-  bool resume = false;        ///< go on with what a killed run of the same job left
+  bool resume = false;        ///< continue with what a killed run of the same job left
   InferWorkers workers = {};  ///< layerwise, not incremental
   JobNote note = {};          ///< as TrainOptions::note
   InferTuning tuning = {};
@@ -93,17 +94,18 @@ struct InferLayerCosts {
   std::uint64_t chunk_requests = 0;
   std::uint64_t chunk_reads = 0;
   std::uint64_t bytes_read = 0;
-  std::uint64_t bytes_written = 0;  ///< by this run
-  double plan_seconds = 0;          ///< what will be read, counted beforehand
-  double read_seconds = 0;   ///< reading, checking and decoding, of all threads, beside the others
-  double copy_seconds = 0;   ///< rows were brought together, beside the others
-  double fill_seconds = 0;   ///< the network waited for its rows
-  double model_seconds = 0;  ///< aggregation and products
-  double sum_seconds = 0;    ///< of these, sums that need more than one window
-  double write_seconds = 0;  ///< on a thread of its own, beside the others
+  std::uint64_t bytes_written = 0;  ///< written by this run
+  double plan_seconds = 0;          ///< counting what will be read, beforehand
+  /// reading, verifying and decoding, of all threads, in parallel with the rest
+  double read_seconds = 0;
+  double copy_seconds = 0;       ///< copying rows to the stage, in parallel with the rest
+  double fill_seconds = 0;       ///< waiting for rows
+  double model_seconds = 0;      ///< aggregation and products
+  double sum_seconds = 0;        ///< of model_seconds: sums over more than one window
+  double write_seconds = 0;      ///< on threads of its own, in parallel with the rest
   std::uint64_t chunk_hits = 0;  ///< of the requests, in the cache
   std::uint64_t vertices = 0;    ///< computed; those of an earlier run not among them
-  std::uint64_t blocks = 0;      ///< of vertices that were computed together
+  std::uint64_t blocks = 0;      ///< groups of vertices that were computed together
 
   double hit_rate() const {
     return chunk_requests == 0
@@ -132,7 +134,7 @@ struct InferLayerCosts {
 };
 
 struct InferLayerReport : InferLayerCosts {
-  /// In which order the rows that it wrote stand, and what was counted to choose it: bytes of
+  /// The order of the rows that the layer wrote, and the candidates that were counted: bytes of
   /// chunks that this layer and the next would read.
   struct Layout {
     std::string name;
@@ -146,51 +148,53 @@ struct InferReport {
   std::vector<InferLayerReport> layers;
   std::uint64_t vertices = 0;
   double seconds = 0;
-  double cpu_seconds = 0;  ///< of all threads; not of workers
+  double cpu_seconds = 0;  ///< of all threads, without workers
   double vertices_per_second = 0;
   std::optional<double> valid_accuracy;
   std::optional<double> test_accuracy;
   std::uint64_t resumed_chunks = 0;
 
-  /// Vertices whose row was taken from the version before (incremental); and why none was.
+  /// Number of vertices whose row was taken from the previous version (incremental), and why none
+  /// was.
   std::uint64_t kept = 0;
   std::string full_because;
-  std::optional<ListReadsReport> list_reads;  ///< where lists are on disk
-  std::uint64_t base_memory_bytes = 0;        ///< of this process, before it began
+  std::optional<ListReadsReport> list_reads;  ///< only if lists are on disk
+  std::uint64_t base_memory_bytes = 0;        ///< of this process, before the job
 
-  /// The highest that each process of the job ever had, added up: this one's, and those of workers.
-  /// What they share, such as the code of libraries, counts for each.
+  /// The sum over the processes of the job, this one and the workers, of the peak memory of each.
+  /// Memory that they share, such as the code of libraries, counts for each.
   std::uint64_t peak_memory_bytes = 0;
   std::uint64_t own_peak_memory_bytes = 0;
   std::vector<std::uint64_t> worker_peak_memory_bytes;
 
   std::string array;
-  std::vector<std::string> ignored;  ///< of the graph, as IgnoredFacts says it
+  std::vector<std::string> ignored;  ///< parts of the graph that were ignored (IgnoredFacts)
 
-  /// A run before had made and published just this array (options.resume): nothing was done.
+  /// An earlier run had published exactly this array (InferOptions::resume), so nothing was done.
   bool published_before = false;
 };
 
-/// What a layer would read, counted before anything is computed.
+/// The reads of a layer, counted before anything is computed (cache/layout/pass_plan.h).
 struct InferPlanLayer {
-  std::string source;  ///< the array that it reads
+  std::string source;  ///< the array that the layer reads
   std::uint64_t chunk_rows = 0;
   std::uint64_t chunks = 0;
-  std::uint64_t cache_chunks = 0;  ///< that the memory cache holds
+  std::uint64_t cache_chunks = 0;  ///< chunks that the memory cache holds
 
-  /// As Infer reads a local store: its chunk_requests and chunk_reads, and the order of the rows
+  /// For Infer over a local store: its chunk_requests and chunk_reads, and the order of the rows
   /// that it writes.
   std::uint64_t chunk_requests = 0;
   std::uint64_t chunk_reads = 0;
   std::string layout = "stored";
 
-  /// As workers with disk caches of their own would read (cache/pass_plan.h), which Infer has not.
+  /// For workers with disk caches of their own.
   struct Layout {
     std::string name;
     std::uint64_t chunk_requests = 0;
     std::uint64_t chunk_reads = 0;
   };
-  std::uint64_t worker_chunks = 0;          ///< that their disk caches hold, and are filled with
+  /// chunks that their disk caches hold and are filled with
+  std::uint64_t worker_chunks = 0;
   std::vector<Layout> layouts;              ///< the same for all workers
   std::vector<std::string> chosen_layouts;  ///< by worker
   std::uint64_t chosen_requests = 0;
@@ -201,8 +205,8 @@ struct InferPlan {
   std::vector<InferPlanLayer> layers;
   std::uint64_t vertices = 0;
   std::uint64_t workers = 0;
-  std::uint64_t cache_bytes = 0;  ///< of the memory cache
-  double seconds = 0;             ///< that counting took
+  std::uint64_t cache_bytes = 0;  ///< size of the memory cache
+  double seconds = 0;             ///< time of counting
 };
 
 }  // namespace rhizome

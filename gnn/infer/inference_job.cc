@@ -28,15 +28,16 @@ Status CheckOutput(const Store& store, const InferOptions& options) {
   return Status::Ok();
 }
 
-/// Of the files that a job leaves.
+/// Version of the files that a job leaves.
 constexpr int kLogFormat = 4;
 
-/// How far a change reaches; see ArrayOrigin.
+/// Returns how many edges far a change reaches; see ArrayOrigin.
 std::uint32_t Hops(const ModelShape& shape) {
   return shape.spec.layers + (shape.spec.kind == ModelKind::kGcn ? 1 : 0);
 }
 
-/// Of a snapshot "generation 1 version 2 sequence 3" all but the version, which counts arrays.
+/// Removes the version, which counts changes of arrays, from a snapshot such as "generation 1
+/// version 2 sequence 3".
 std::string WithoutVersion(std::string_view snapshot) {
   const std::size_t begin = snapshot.find(" version ");
   const std::size_t end = snapshot.find(" sequence ");
@@ -58,7 +59,7 @@ Result<std::unique_ptr<InferenceJob>> InferenceJob::Open(const InferOptions& opt
                                                     {.scratch = options.scratch}));
   const bool makes = role == InferRole::kMaker;
   const Status output = makes ? CheckOutput(*job->store_, options) : Status::Ok();
-  // A run that is resumed may have come to its end.
+  // A run that is resumed may have published already.
   const bool may_be_there = options.resume && output.code() == StatusCode::kAlreadyExists;
   if (!may_be_there) RHIZOME_RETURN_IF_ERROR(output);
   auto model_file = LoadSafetensors(fs, options.model_file);
@@ -69,7 +70,7 @@ Result<std::unique_ptr<InferenceJob>> InferenceJob::Open(const InferOptions& opt
     return Fail(
         OfNamedFile(model.error().WithContext(options.model_file.string()), options.model_file));
   job->model_ = *std::move(model);
-  // Of a store that stays as it is: a graph that may change is slower to ask.
+  // A graph of a store that is open for reading is faster to query than one that may change.
   RHIZOME_ASSIGN_OR_RETURN(
       job->graph_, Graph::Open(std::as_const(*job->store_), {.topology = options.topology}));
   RHIZOME_ASSIGN_OR_RETURN(const auto features, job->store_->OpenArray(options.features));
@@ -84,7 +85,7 @@ Result<std::unique_ptr<InferenceJob>> InferenceJob::Open(const InferOptions& opt
   return job;
 }
 
-/// What a reader of the array may want to know about where it came from.
+/// Returns the facts about the array's origin that it carries as attributes.
 std::vector<std::pair<std::string, std::string>> InferenceJob::Attributes() const {
   std::string fanout = "all";
   for (std::size_t i = 0; i < options_.fanouts.size(); ++i) {
@@ -107,7 +108,7 @@ std::vector<std::pair<std::string, std::string>> InferenceJob::Attributes() cons
                                manifest.version, graph_->sequence())}};
 }
 
-/// The newest version of the array that is to be made, as users write it, if it is what this job
+/// Returns the newest version of the array to be made, as users write it, if it is what this job
 /// would make, of the same commit.
 std::optional<std::string> InferenceJob::FindPublished() const {
   const Manifest& manifest = store_->manifest();
@@ -129,12 +130,12 @@ std::optional<std::string> InferenceJob::FindPublished() const {
   return fmt::format("{}@{}", options_.out, version->second);
 }
 
-/// All that the result's bytes depend on; a killed run is continued only where it is equal.
-/// `base`: of an incremental run.
+/// Describes everything that the result's bytes depend on; a killed run is resumed only if its
+/// description is equal. `base` is that of an incremental run, or null.
 std::string InferenceJob::Describe(const IncrementalBase* base) const {
   const Manifest& manifest = store_->manifest();
   nlohmann::json files = nlohmann::json::array();
-  const ArrayEntry* features = manifest.FindArray(options_.features);  // perhaps of a version
+  const ArrayEntry* features = manifest.FindArray(options_.features);  // may be a version
   const std::string folder = ArrayFolder(features->name) + "/";
   for (const FileEntry& file : manifest.files) {
     if (file.path.starts_with(folder)) files.push_back(ToHex(file.xxh3));
@@ -175,11 +176,11 @@ Status InferenceJob::Prepare(std::uint64_t base_bytes, const JobControl& control
   made.seed = options_.seed;
   made.threads = std::max<std::uint32_t>(options_.threads, 1);
   made.tuning = options_.tuning;
-  // What the page cache holds counts where memory is bounded.
+  // Under a memory limit the page cache would count.
   made.direct = options_.memory_bytes != 0;
   RHIZOME_ASSIGN_OR_RETURN(made.output, MakeOutputEntry(*graph_, *model_, made));
   const bool lists_are_read = ListsAreRead(options_, *model_);
-  // A worker tells of its chunks in their order.
+  // A worker must report its chunks in order.
   RHIZOME_ASSIGN_OR_RETURN(const InferMemory memory,
                            DivideMemory({.graph = *graph_,
                                          .model = *model_,
@@ -224,7 +225,8 @@ Result<LayerwiseResult> InferenceJob::Run(const Path& scratch, const Incremental
                          : RunIncremental(*base, input, control);
 }
 
-/// Computes what may have changed, in layers of those vertices alone, and writes it and the rest.
+/// Computes the rows that may have changed, in layers of those vertices alone, and writes the
+/// merged array.
 Result<LayerwiseResult> InferenceJob::RunIncremental(const IncrementalBase& base,
                                                      const LayerwiseInput& input,
                                                      const JobControl& control) const {

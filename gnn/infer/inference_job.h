@@ -36,7 +36,7 @@ class InferenceJob {
   /// before has published just what this one would make.
   const std::optional<std::string>& published() const { return published_; }
 
-  /// The job's folder in a store's scratch.
+  /// Returns the name of the job's scratch folder.
   std::string ScratchName() const { return "infer-" + options_.out; }
 
   /// Divides options.memory_bytes beyond `base_bytes`, and opens lists that are on disk. Before
@@ -45,7 +45,7 @@ class InferenceJob {
 
   const LayerwiseOptions& layerwise() const { return layerwise_; }
 
-  /// What an incremental run begins with, if it is one and can be.
+  /// Returns the base of an incremental run, if it is one and has a base.
   Result<IncrementalPlan> FindBase() const;
 
   /// Computes the array below `scratch`: what differs from `base`, or, without one, all of it.

@@ -16,12 +16,13 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Memory for what libtorch and the allocator take when they first work.
+/// Memory that libtorch and the allocator take when they first work.
 constexpr std::uint64_t kInferSlackBytes = std::uint64_t{48} << 20;
 
-/// Of what --memory leaves, the shares of the stage and of what is read ahead of it: not less, and
-/// not more, which without a limit they take. A stage that stays in the processor's cache is no
-/// slower than a larger one. And what a block takes without a limit.
+/// Shares of what --memory leaves, for the stage and for chunks that are read ahead, with their
+/// limits; without --memory they take the defaults, which are also the largest sizes. A stage that
+/// fits into the processor's cache is no slower than a larger one. kDefaultBlockBytes is what a
+/// block takes without --memory.
 constexpr std::uint64_t kStageShare = 16;
 constexpr std::uint64_t kDefaultStageBytes = std::uint64_t{16} << 20;
 constexpr std::uint64_t kLeastStageBytes = std::uint64_t{1} << 20;
@@ -32,11 +33,13 @@ constexpr std::uint64_t kDefaultBlockBytes = std::uint64_t{512} << 20;
 constexpr std::uint64_t kLeastCacheShare = 4;
 constexpr std::uint64_t kSamplewiseBlockRows = 1024;
 
-/// Threads that encode and write, and the share of memory that all but the first may take.
+/// Maximum number of threads that encode and write, and the share of memory that all but the first
+/// may take.
 constexpr std::uint32_t kMostWriters = 4;
 constexpr std::uint64_t kWriterShare = 6;
 
-/// The most below `limit` that fits, to a MiB, if less always does; or 0.
+/// Returns the largest number below `limit` that fits, to a MiB, or 0; smaller numbers must fit
+/// too.
 template <typename Fits>
 std::uint64_t MostThatFits(std::uint64_t limit, const Fits& fits) {
   std::uint64_t most = 0;
@@ -81,7 +84,8 @@ class Division {
       needs.neighbor_table_bytes = cache.table_bytes;
       needs.neighbor_build_bytes = cache.build_bytes;
     }
-    // In order every list is read a few times in all: no cache of them unless it is asked for.
+    // Every list is read only a few times, in order, so lists are not cached unless that is asked
+    // for.
     RHIZOME_ASSIGN_OR_RETURN(
         const JobMemoryPlan plan,
         PlanMemory(limit,
@@ -93,11 +97,11 @@ class Division {
     // Chunks that are ahead take frames of a cache while others wait in them.
     memory.cache_bytes = plan.cache_bytes;
     memory.cache_bytes = BytesLeft(plan.cache_bytes, WorkingBytes() - needs.working_bytes);
-    // What goes by in order is read as often again as the cache holds of it: a small one is not
-    // worth to plan for.
+    // In a sequential scan a cache saves only the reads of the part that it holds, so a small cache
+    // is not worth planning for.
     if (!tuning.cache_bytes && memory.cache_bytes < needs.cacheable_bytes / kLeastCacheShare)
       memory.cache_bytes = 0;
-    // What counting takes is free again before blocks and cache are there.
+    // The memory of counting is free again before blocks and cache are allocated.
     if (limit != 0) memory.layout_bytes = plan.cache_bytes + memory.block_bytes;
     return InferMemory{.layers = memory,
                        .block_rows = tried_.tuning.block_rows,
@@ -105,7 +109,7 @@ class Division {
   }
 
  private:
-  /// All but what is needed anyway is for sums: a cache saves less reading.
+  /// All memory that is left is for sums, because a cache saves less reading.
   void ShareOut(std::uint64_t left) {
     LayerMemory& memory = tried_.memory;
     const InferTuning& tuning = input_.options.tuning;

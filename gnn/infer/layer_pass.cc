@@ -78,7 +78,8 @@ Result<InferLayerReport> LayerPass::Run(const JobControl& control) {
   return report_;
 }
 
-/// A cache takes chunks by what will be read: that is planned before.
+/// Opens the reader. With a cache, the reads of all blocks are planned first, because the policy
+/// needs them.
 Result<std::unique_ptr<ChunkReader>> LayerPass::OpenReader(const std::vector<Block>& blocks) {
   if (!has_cache_) {
     return std::make_unique<ChunkReader>(input_.source, input_.decoder, input_.pass.reader,
@@ -119,7 +120,7 @@ Result<StagedWindow> LayerPass::NextWindow(BlockStager& stager) {
   return window;
 }
 
-/// With the part of the block at work that is done, in rows.
+/// Reports progress, including the part of the current block that is done, in rows.
 Status LayerPass::Report(std::uint64_t rows_of_block) const {
   return control_->Report({.phase = fmt::format("layer {}", input_.layer + 1),
                            .done = rows_done_ + rows_of_block,
@@ -159,7 +160,8 @@ Status LayerPass::RunBlock(const Block& block, BlockStager& stager) {
   return Status::Ok();
 }
 
-/// Memory for a row a target, the same for all blocks: pages are zeroed by the system once.
+/// Returns memory for one row a target, the same for all blocks, so that the system zeroes its
+/// pages only once.
 Result<std::span<float>> LayerPass::Sums(std::size_t targets) {
   RHIZOME_CHECK(targets <= most_targets_);
   if (sums_.size_bytes() == 0) {
@@ -168,7 +170,7 @@ Result<std::span<float>> LayerPass::Sums(std::size_t targets) {
   return std::span(reinterpret_cast<float*>(sums_.bytes().data()), targets * dim_);
 }
 
-/// Of targets whose own rows are staged.
+/// Computes targets whose own rows are staged, and finishes the chunks that they complete.
 Status LayerPass::FinishTargets(const Block& block, const StagedWindow& window,
                                 const TargetRange& targets, TileLayer& layer) {
   const Row begin = block.begin + static_cast<Row>(targets.first);

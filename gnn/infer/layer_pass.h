@@ -19,35 +19,38 @@
 
 namespace rhizome::inline internal {
 
-/// What one layer of layerwise inference works on. All borrowed.
+/// The inputs of one layer of layerwise inference. All are borrowed.
 struct LayerPassInput {
   const GraphSnapshot& graph;
   const Model& model;
   const ClassLabels* labels;               ///< null: no accuracy is counted
-  const ChunkArray& source;                ///< the layer before, or the features
+  const ChunkArray& source;                ///< the previous layer's array, or the features
   const FeatureDecoder& decoder;           ///< of `source`
-  std::shared_ptr<const DeltaRows> delta;  ///< over `source`; or null
+  std::shared_ptr<const DeltaRows> delta;  ///< changes of `source`, or null
   std::uint32_t layer = 0;
   bool last = false;
-  bool scores = false;  ///< last layer: put out class scores
+  bool scores = false;  ///< for the last layer: write class scores
   PassReads pass;
-  std::optional<BlockReads> reads = {};  ///< of the whole layer, if it was planned before
+  std::optional<BlockReads> reads = {};  ///< of the whole layer, if they were planned before
 };
 
-/// Of class scores [rows or more, classes].
+/// Counts the correct answers of class scores [at least rows.size(), classes].
 AccuracyCounts CountCorrect(const ClassLabels& labels, std::span<const Row> rows,
                             const torch::Tensor& scores);
 
-/// One pass over all blocks of a layer. Of each block, the rows that it needs are staged window by
-/// window and added to the sums; then tiles of targets are multiplied and activated. Blocks are
-/// planned, chunks read, decoded and staged, and results encoded and written on further threads
-/// meanwhile. Threads: one at a time; works on the compute threads (compute_threads.h). Memory: a
-/// row a target of a block that needs more than one window; what BlockStager and LayerOutput take.
+/// Runs one layer over all its blocks. The rows that a block needs are staged window by window and
+/// added to the sums; then tiles of targets are multiplied and activated. Meanwhile other threads
+/// plan blocks, read, decode and stage chunks, and encode and write results. Memory: one row for
+/// each target of a block that needs more than one window; and what BlockStager and LayerOutput
+/// take.
+/// Threads: one at a time; works on the compute threads (compute_threads.h).
 class LayerPass {
  public:
   LayerPass(LayerPassInput input, LayerOutput& output);
 
-  /// Errors: see RunLayerwise.
+  /// Runs the layer: (1) cuts it into blocks; (2) opens the reader, which with a cache plans all
+  /// reads first; (3) starts the stager; (4) runs block by block; (5) returns the report. Errors:
+  /// see RunLayerwise.
   Result<InferLayerReport> Run(const JobControl& control);
 
  private:
@@ -69,10 +72,10 @@ class LayerPass {
   const bool has_cache_;
   const TileWeights weights_;
   std::vector<float> gcn_scale_;    // [rows], GCN only: 1/sqrt(degree + 1)
-  AlignedBuffer sums_;              // of the blocks that need them, one after another
-  std::uint64_t most_targets_ = 0;  // of a block
+  AlignedBuffer sums_;              // for the blocks that need them, one after another
+  std::uint64_t most_targets_ = 0;  // in any block
 
-  std::uint64_t rows_done_ = 0;    // of blocks that are
+  std::uint64_t rows_done_ = 0;    // rows of finished blocks
   AccuracyCounts chunk_accuracy_;  // of the output chunk that is being filled
   InferLayerReport report_;
 };

@@ -39,7 +39,7 @@ Result<OrderChoice> LayerPlan::Choose(std::uint32_t layer, const JobControl& con
 
 void LayerPlan::SetChoice(std::uint32_t layer, OrderChoice choice) {
   SetOrder(layer, std::move(choice.order));
-  // What was counted for these layers before was counted for another order.
+  // Earlier counts for these layers were for another order.
   reads_[layer] = std::move(choice.maker);
   if (layer + 1 < count()) reads_[layer + 1] = std::move(choice.reader);
 }

@@ -25,20 +25,21 @@ class LayerPlan {
         orders_(sizes_.layers()),
         reads_(orders_.size()) {}
 
-  /// Before anything is planned.
+  /// Reads the degrees. Call before anything is planned.
   Status CountEdges();
 
-  /// Of some rows only: which rows each layer must compute.
+  /// If only some rows are wanted, finds the rows that each layer must compute.
   Status FindTargets(const JobControl& control);
 
-  /// Decides in which order the rows of a layer's array will stand.
+  /// Chooses the order of the rows in a layer's array.
   Result<OrderChoice> Choose(std::uint32_t layer, const JobControl& control) const;
   void SetOrder(std::uint32_t layer, RowOrder order) { orders_[layer] = std::move(order); }
 
-  /// The same with what was counted for it.
+  /// Sets the order of a layer together with the counts made for it.
   void SetChoice(std::uint32_t layer, OrderChoice choice);
 
-  /// What a layer reads if none of it is done, where it is known by now. Once.
+  /// Returns the reads of a layer of which nothing is done, if they have been counted. Can be taken
+  /// once.
   std::optional<BlockReads> TakeReads(std::uint32_t layer) {
     return std::exchange(reads_[layer], std::nullopt);
   }

@@ -13,31 +13,31 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Chunks of the arrays between layers: small, so that a block reads little that it does not need,
-/// but each is synced when it is written.
+/// Chunk size of the arrays between layers: small, so that a block reads little that it does not
+/// need, but not tiny, because each chunk is synced when it is written.
 constexpr std::uint64_t kIntermediateChunkBytes = std::uint64_t{4} << 20;
 
-/// Chunks of the result: several are filled, wait and are encoded at once, in memory that sums
-/// would have.
+/// Chunk size of the result: several chunks are filled, wait and are encoded at once, in memory
+/// that sums could use.
 constexpr std::uint64_t kOutputChunkBytes = std::uint64_t{8} << 20;
 
-/// Lists of a block, by edge, by row that it reads and by target; and how many blocks have theirs:
-/// one is worked on, one is planned ahead.
+/// Memory of a block's lists, for each edge, each row that it reads and each target, and the number
+/// of blocks that have lists: one is computed, one is planned ahead.
 constexpr std::uint64_t kBytesOfListedEdge = 4;
 constexpr std::uint64_t kBytesOfListedRow = 12;
 constexpr std::uint64_t kBytesOfListedTarget = 32;
 constexpr std::uint64_t kPlannedBlocks = BlockStager::kBlocks;
 
-/// Which rows a block reads, how many are before each, and its degree.
+/// Bytes for each vertex: the rows that a block reads with their rank, and the degree.
 constexpr std::uint64_t kBytesOfVertex = 5;
 
-/// Edges of a block over those of as many vertices on the average, at most.
+/// Maximum ratio of a block's edges to the average for as many vertices.
 constexpr double kBlockEdgeRatio = 1.5;
 
-/// Most of what a reading thread does is to wait for the disk.
+/// Several reading threads for each thread, because they mostly wait for the disk.
 constexpr std::uint32_t kReadersOfThread = 2;
 
-/// Rows of whole tiles, of one at least.
+/// Returns the rows of as many whole tiles as fit, at least one tile.
 std::uint64_t TilesWithin(std::uint64_t bytes, std::uint64_t row_bytes) {
   return std::max(bytes / std::max<std::uint64_t>(row_bytes, 1) / kTileRows, std::uint64_t{1}) *
          kTileRows;
@@ -49,7 +49,7 @@ std::uint64_t IntermediateChunkRows(const ArrayEntry& entry, std::uint64_t wante
                   RoundUpToTiles(entry.rows));
 }
 
-/// Of the last layer, where they are not shards.
+/// Returns the chunk rows of the last layer, if its chunks are not shards.
 std::uint64_t OutputChunkRows(const ArrayEntry& entry) {
   if (entry.chunk_rows != 0) return RoundUpToTiles(entry.chunk_rows);
   return std::min(RoundUpToTiles(entry.rows), TilesWithin(kOutputChunkBytes, entry.row_bytes()));
@@ -67,8 +67,8 @@ ArrayEntry LayerSizes::Intermediate(std::uint32_t layer) const {
                    .dim = static_cast<std::uint64_t>(model_.shape().spec.hidden),
                    .dtype = DataType::kFloat32,
                    .layout = ArrayLayout::kChunk,
-                   // Written once and read often: rectified floats lose their zeros, which is as
-                   // fast as copying; other codecs cost more than reading what they save.
+                   // Written once and read often. Rectified floats lose their zeros, which is as
+                   // fast as copying; other codecs cost more time than the reading that they save.
                    .codec = {.kind = CodecKind::kNonzero, .level = 0},
                    .chunk_rows = 0,
                    .array_id = std::uint64_t{layer} + 1,
@@ -136,11 +136,11 @@ std::uint64_t LayerSizes::WorkingBytes(const ArrayEntry& features) const {
   for (std::uint32_t layer = 0; layer < layers(); ++layer) {
     const ArrayEntry output = Written(layer);
     const std::uint64_t row_bytes = source.dim * sizeof(float);
-    // Blocks are of about the same size.
+    // Blocks have about the same size.
     const std::uint64_t most = BlockRows(source, layer);
     const std::uint64_t blocks = (vertices + most - 1) / std::max<std::uint64_t>(most, 1);
     const std::uint64_t targets = RoundUpToTiles(vertices / std::max<std::uint64_t>(blocks, 1) + 1);
-    // Vertices of many edges may stand together: in PDS order they do.
+    // High-degree vertices may be adjacent: in PDS order they are.
     const std::uint64_t edges = std::min(BlockEdges(source, layer), Edges(layer));
     const std::uint64_t lists = edges * kBytesOfListedEdge +
                                 std::min(edges + targets, vertices) * kBytesOfListedRow +
@@ -179,7 +179,8 @@ Result<ArrayEntry> MakeOutputEntry(const GraphSnapshot& graph, const Model& mode
   entry.dtype = DataType::kFloat32;
   entry.layout = ArrayLayout::kChunk;
   entry.codec.element_bytes = sizeof(float);
-  // As of an array of the generation: rows of new vertices are published apart.
+  // Chunk rows are chosen as for an array of the generation, because rows of new vertices are
+  // published separately.
   const std::uint64_t rows = std::exchange(entry.rows, graph.info().vertices);
   entry.chunk_rows = options.chunk_rows;
   if (entry.inner_rows == 0) entry.chunk_rows = OutputChunkRows(entry);

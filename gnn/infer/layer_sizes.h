@@ -30,14 +30,15 @@ class LayerSizes {
   /// Targets of a block, at most.
   std::uint64_t BlockRows(const ArrayEntry& source, std::uint32_t layer) const;
 
-  /// A block ends sooner where its targets have more edges: lists of vertices of many edges that
-  /// stand together, as in PDS order, take no more memory than others.
+  /// Returns the largest number of edges in a block. A block ends early if its targets have more,
+  /// so that lists of adjacent high-degree vertices, as in PDS order, take no more memory than
+  /// others.
   std::uint64_t BlockEdges(const ArrayEntry& source, std::uint32_t layer) const;
 
-  /// Memory of the widest layer beside the cache, but for lists on disk.
+  /// Returns the memory of the widest layer beside the cache, without that of lists on disk.
   std::uint64_t WorkingBytes(const ArrayEntry& features) const;
 
-  /// The largest array that a layer reads, decoded.
+  /// Returns the decoded size of the largest array that a layer reads.
   std::uint64_t CacheableBytes(const ArrayEntry& features) const;
 
  private:
@@ -49,8 +50,9 @@ class LayerSizes {
   const LayerwiseOptions& options_;
 };
 
-/// The array that inference writes: [vertices, hidden] or [vertices, classes] float32.
-/// Errors: kInvalidArgument, not one fanout a layer, or rows that are too wide.
+/// Returns the entry of the array that inference writes: [vertices, hidden] or [vertices, classes]
+/// float32.
+/// Errors: kInvalidArgument, not one fanout for each layer, or rows that are too wide.
 Result<ArrayEntry> MakeOutputEntry(const GraphSnapshot& graph, const Model& model,
                                    const LayerwiseOptions& options);
 

@@ -14,13 +14,14 @@ namespace rhizome::inline internal {
 
 /// The memory of a layerwise run, divided, in bytes. None of it changes results.
 struct LayerMemory {
-  std::uint64_t cache_bytes = 0;                        ///< of decoded chunks
+  std::uint64_t cache_bytes = 0;                        ///< for decoded chunks
   std::uint64_t block_bytes = std::uint64_t{64} << 20;  ///< for the sums and lists of a block
 
   /// Of the rows that a window of a block works on, at least a row; there are two such stages.
   std::uint64_t stage_bytes = std::uint64_t{8} << 20;
 
-  /// Of decoded chunks that wait to be staged, at least two; ChunkReader::WorkingBytes.
+  /// Bytes of decoded chunks that wait to be staged, at least two chunks; see
+  /// ChunkReader::WorkingBytes.
   std::uint64_t ahead_bytes = std::uint64_t{16} << 20;
   std::uint64_t layout_bytes = ~std::uint64_t{0};  ///< for counting, before a cache is taken
   std::uint32_t writers = 1;                       ///< threads that encode and write chunks
@@ -28,13 +29,13 @@ struct LayerMemory {
 
 struct LayerwiseOptions {
   std::string features;
-  std::vector<std::int64_t> fanouts;  ///< one a layer; empty: all neighbours
+  std::vector<std::int64_t> fanouts;  ///< one for each layer; empty: all neighbours
   ArrayEntry output;                  ///< what the last layer writes, as MakeOutputEntry makes it
   bool scores = false;                ///< the output holds class scores instead of embeddings
-  bool write_output = true;           ///< false: only the accuracy is wanted
+  bool write_output = true;           ///< false: only the accuracy is computed
 
-  /// Rows of the last layer that are wanted, ascending and at least one; absent: all. The output
-  /// then has no others.
+  /// The rows of the last layer that are wanted, ascending and at least one; the output has only
+  /// these. Absent: all rows.
   std::optional<std::vector<std::uint32_t>> targets = {};
   std::uint64_t chunk_rows = 0;  ///< of every array that is written; 0: chosen
   std::uint64_t seed = 1;
@@ -44,8 +45,8 @@ struct LayerwiseOptions {
   /// placed (layout; without a log: stored). The sizes of caches are those of `memory`.
   InferTuning tuning = {};
   LayerMemory memory = {};
-  bool direct = false;  ///< chunks are not read through the page cache
-  std::shared_ptr<const NeighborSource> neighbors = nullptr;  ///< nullptr: the graph, in memory
+  bool direct = false;                                        ///< read chunks past the page cache
+  std::shared_ptr<const NeighborSource> neighbors = nullptr;  ///< null: the graph, in memory
 };
 
 }  // namespace rhizome::inline internal

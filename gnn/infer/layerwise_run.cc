@@ -24,7 +24,7 @@ namespace {
 struct Source {
   std::unique_ptr<ChunkArray> array;
   FeatureDecoder decoder;
-  std::shared_ptr<const DeltaRows> delta;  // of the features, if there is one
+  std::shared_ptr<const DeltaRows> delta;  // changes of the features, if there are any
 };
 
 Result<Source> OpenWritten(FileSystem& fs, const WrittenArray& written) {
@@ -36,7 +36,10 @@ Result<Source> OpenWritten(FileSystem& fs, const WrittenArray& written) {
   return Source{.array = std::move(array), .decoder = decoder, .delta = nullptr};
 }
 
-/// The run of one job: its layers, and what was done of them before.
+/// The run of one job. For each layer it (1) finds or chooses the order of the rows that it writes;
+/// (2) runs the pass, here or in child processes, and adopts chunks of an earlier run; (3) logs the
+/// metadata of the finished array, which is the next layer's source; (4) removes the array before
+/// it. A resumed run begins at the first layer that is not complete.
 class LayerwiseRun {
  public:
   /// `features`: the entry of the array that the first layer reads.
@@ -60,14 +63,14 @@ class LayerwiseRun {
       if (!IsLast(layer)) {
         RHIZOME_ASSIGN_OR_RETURN(source, OpenWritten(fs(), result_.output));
       }
-      // The layer before is of no use any more and its space may be needed; but a run that is
-      // killed between the last layer and publishing comes back to the last layer and its source.
+      // The layer before is not needed any more, but its space may be. A run that is killed between
+      // the last layer and publishing resumes at the last layer, so that one's source is kept.
       if (layer > 0 && !IsLast(layer)) RHIZOME_RETURN_IF_ERROR(RemoveTree(fs(), Folder(layer - 1)));
     }
     return std::move(result_);
   }
 
-  /// Chunks [begin, end) of a layer, of a job that another process runs.
+  /// Computes chunks [begin, end) of a layer, for a job that another process runs.
   Result<InferLayerReport> RunPart(const LayerPart& part, ChunkProgress progress,
                                    const JobControl& control) {
     result_.layers.resize(layers_.count());
@@ -104,7 +107,8 @@ class LayerwiseRun {
   }
   bool IsLast(std::uint32_t layer) const { return layer + 1 == layers_.count(); }
 
-  /// The last layer is run even when it is whole: its chunks are adopted, nothing is computed.
+  /// Returns the first layer to run. The last layer is run even if it is complete: its chunks are
+  /// adopted and nothing is computed.
   std::uint32_t FirstUnfinishedLayer() const {
     std::uint32_t first = 0;
     for (std::uint32_t layer = 0; input_.log != nullptr && !IsLast(layer); ++layer) {
@@ -113,7 +117,8 @@ class LayerwiseRun {
     return first;
   }
 
-  /// As an earlier run chose it, whatever would be chosen now; else chooses and remembers.
+  /// Uses the order that an earlier run logged, whatever would be chosen now; otherwise chooses an
+  /// order and logs it.
   Status FindOrder(std::uint32_t layer, const JobControl& control) {
     if (input_.log == nullptr || IsLast(layer) || options_.targets) return Status::Ok();
     if (const LoggedOrder* const logged = input_.log->Order(layer)) {
@@ -127,7 +132,7 @@ class LayerwiseRun {
     LoggedOrder logged{.rule = RowRuleName(choice.rule), .xxh3 = {}};
     if (choice.rule != RowRule::kStored) {
       const std::span<const std::byte> bytes = std::as_bytes(choice.order.row_at());
-      // Of a run that was killed before it could log the file.
+      // The file may be left by a run that was killed before it could log it.
       const Status removed = fs().RemoveFile(OrderFile(layer));
       if (!removed.ok() && removed.code() != StatusCode::kNotFound) return removed;
       RHIZOME_RETURN_IF_ERROR(WriteWholeFile(fs(), OrderFile(layer), bytes));
@@ -168,7 +173,7 @@ class LayerwiseRun {
     return OpenWritten(fs(), WrittenBefore(first - 1));
   }
 
-  /// The array of a layer that is whole, as the log knows it.
+  /// Returns the complete array of a layer, from the log.
   WrittenArray WrittenBefore(std::uint32_t layer) const {
     WrittenArray written{.root = Folder(layer),
                          .arrays = {layers_.Written(layer)},

@@ -31,8 +31,8 @@ struct LayerwiseInput {
 };
 
 struct LayerwiseResult {
-  std::vector<InferLayerReport> layers;  ///< of layers that were computed now; zeros for the others
-  AccuracyCounts accuracy;               ///< where labels were given
+  std::vector<InferLayerReport> layers;  ///< of layers computed in this run; zeros for others
+  AccuracyCounts accuracy;               ///< if labels were given
   std::uint64_t resumed_chunks = 0;
   WrittenArray output;
 };
@@ -54,25 +54,25 @@ struct LayerwiseResult {
 Result<LayerwiseResult> RunLayerwise(const LayerwiseInput& input, const LayerwiseOptions& options,
                                      const JobControl& control);
 
-/// Chunks [begin, end) of what a layer (from 0) writes.
+/// Chunks [begin, end) of the array that a layer (counted from 0) writes.
 struct LayerPart {
   std::uint32_t layer = 0;
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
 };
 
-/// Computes a part of a job that another process runs with the same options but for memory and
-/// threads: its log (InferenceLog::Read) says in which order rows stand and where the layer before
-/// is; `progress.tell` is told of each chunk. Errors: those of RunLayerwise.
+/// Computes a part of a job that another process runs with the same options except for memory and
+/// threads. The job's log (InferenceLog::Read) gives the order of rows and the previous layer's
+/// array. `progress.tell` is called for each chunk. Errors: those of RunLayerwise.
 Result<InferLayerReport> RunLayerPart(const LayerwiseInput& input, const LayerwiseOptions& options,
                                       const LayerPart& part, ChunkProgress progress,
                                       const JobControl& control);
 
-/// What a layer will read, and in which order it will write.
+/// The reads of a layer, and the order in which it will write.
 struct LayerReads {
   ArrayEntry source;
   std::uint64_t chunks = 0;        ///< of the source
-  std::uint64_t cache_chunks = 0;  ///< that the cache holds
+  std::uint64_t cache_chunks = 0;  ///< chunks that the cache holds
   std::uint64_t requests = 0;
   std::uint64_t reads = 0;
   RowRule layout = RowRule::kStored;
@@ -84,7 +84,8 @@ Result<std::vector<LayerReads>> PlanLayerwise(const GraphSnapshot& graph, const 
                                               const LayerwiseOptions& options,
                                               const JobControl& control);
 
-/// Errors: kInvalidArgument, the array's columns are not what the model reads.
+/// Checks that `array` fits the model and the graph. Errors: kInvalidArgument, its columns are not
+/// those that the model reads, or its rows are not those of the vertices.
 Status CheckFeatures(const ArrayEntry& array, const Model& model, const GraphSnapshot& graph);
 
 }  // namespace rhizome::inline internal

@@ -11,10 +11,10 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Of a worker that holds no sums.
+/// Block rows of a worker, which holds no sums.
 constexpr std::uint64_t kWorkerBlockRows = 1024;
 
-/// Adds what workers with disk caches of their own would read of a layer.
+/// Adds what workers with disk caches of their own would read in a layer.
 Status PlanWorkers(const InferenceJob& job, std::uint32_t layer, const LayerReads& reads,
                    const JobControl& control, InferPlanLayer& planned) {
   const LayerwiseOptions& options = job.layerwise();

@@ -13,10 +13,10 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Minibatches scheduled together.
+/// Number of minibatches that are scheduled together.
 constexpr std::uint32_t kSuperbatch = 32;
 
-/// Embeds a minibatch and hands rows and counts to the output.
+/// Embeds a minibatch, and adds its rows to the output and its correct answers to `counts`.
 void ComputeBlock(const Minibatch& minibatch, const Block& block, const Model& model,
                   const ClassLabels* labels, bool want_scores, LayerOutput& output,
                   AccuracyCounts& counts) {

@@ -20,14 +20,14 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// How often a run looks whether it was cancelled, while children are silent.
+/// Interval of checks for cancellation while children are silent.
 constexpr int kPollMilliseconds = 100;
 constexpr std::size_t kMaxLineBytes = std::size_t{1} << 20;
 
-/// What exits with this was never the program.
+/// Exit code of a child that could not run the program.
 constexpr int kNotStarted = 127;
 
-/// The next word of `line`, which loses it.
+/// Takes the next word from the front of `line`.
 std::string_view TakeWord(std::string_view& line) {
   const std::string_view word = line.substr(0, line.find(' '));
   line.remove_prefix(std::min(line.size(), word.size() + 1));
@@ -42,7 +42,7 @@ std::optional<std::uint64_t> TakeNumber(std::string_view& line) {
   return number;
 }
 
-/// Sends all of `text`. False: nobody is there any more.
+/// Sends all of `text`. Returns false if the other side is gone.
 bool Send(int socket, std::string_view text) {
   while (!text.empty()) {
     const ssize_t sent = ::send(socket, text.data(), text.size(), MSG_NOSIGNAL);
@@ -59,7 +59,7 @@ Status NotOurLanguage(std::string_view line) {
                   line.substr(0, 100)));
 }
 
-/// Between fork and exec nothing may allocate or lock.
+/// Nothing may allocate or lock between fork and exec.
 [[noreturn]] void RunChild(const std::vector<char*>& command, int socket, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(kNotStarted);  // it died before it could be watched
@@ -136,6 +136,8 @@ void WorkerPool::Bury(Worker& worker) {
   worker.socket = -1;
 }
 
+// Runs tasks in a loop: hands waiting tasks to idle children, then listens for finished pieces,
+// finished tasks and deaths, until no child is busy.
 Result<std::vector<WorkerTask>> WorkerPool::Run(std::vector<WorkerTask> tasks,
                                                 const Finished& finished, const Done& done,
                                                 const JobControl& control) {
@@ -157,7 +159,7 @@ void WorkerPool::HandOut() {
     worker.task = waiting_.front();
     waiting_.pop_front();
     worker.busy = true;
-    // A dead one is noticed when its socket is read.
+    // A dead child is noticed when its socket is read.
     static_cast<void>(Send(worker.socket, fmt::format("{} {} {}\n", worker.task.stage,
                                                       worker.task.begin, worker.task.end)));
   }
@@ -226,7 +228,7 @@ Status WorkerPool::TakeLine(Worker& worker, std::string_view line, const Finishe
 namespace {
 
 Status Say(int out, std::string line) {
-  // Messages may have several lines; ours have one.
+  // A message may have several lines, but an answer has one.
   std::replace(line.begin(), line.end(), '\n', ' ');
   line += '\n';
   for (std::string_view rest = line; !rest.empty();) {

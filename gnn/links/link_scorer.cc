@@ -10,8 +10,9 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Column d goes to partial sum d % kLanes, and those are added as a fixed tree: the compiler may
-/// use vectors, and the bits are the same whichever it has.
+/// Number of partial sums of a dot product. Column d is added to sum d % kLanes, and the sums are
+/// added as a fixed tree, so that the compiler may use vectors of any width and the bits are the
+/// same.
 constexpr std::size_t kLanes = 16;
 
 float AddLanes(std::array<float, kLanes> lanes) {

@@ -13,23 +13,23 @@
 
 namespace rhizome::inline internal {
 
-/// The rows of one pair, and its type.
+/// The rows of a pair, and its type.
 struct PairRows {
   const float* src = nullptr;  ///< [dim]
   const float* dst = nullptr;
   TypeId type = 0;
 };
 
-/// Computes the scores of pairs whose rows are in memory. Threads: const; Score works on the
-/// calling thread.
+/// Computes the scores of pairs whose rows are in memory.
+/// Threads: const; Score works on the calling thread.
 class LinkScorer {
  public:
-  /// `decoder`: of kDistMult and kMlp. Errors: kInvalidArgument naming the tensor that is missing,
-  /// superfluous or of a wrong shape.
+  /// `dim` is the width of rows; `decoder` has the weights of kDistMult and kMlp. Errors:
+  /// kInvalidArgument, naming the tensor that is missing, superfluous or of a wrong shape.
   static Result<LinkScorer> Create(LinkScorerKind kind, std::uint64_t dim,
                                    const TensorFile& decoder);
 
-  /// Types in [0, this) may be given; nothing: any.
+  /// Returns the number of types that pairs may have; nothing: any.
   std::optional<std::uint64_t> types() const;
 
   void Score(std::span<const PairRows> pairs, std::span<float> scores) const;

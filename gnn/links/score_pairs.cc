@@ -22,25 +22,27 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// What a pair of a batch takes: itself, its placed copy, its score, its part of rows and cells.
+/// Memory for each pair of a batch: itself, its placed copy, its score, and its part of rows and
+/// cells.
 constexpr std::uint64_t kPairBytes = 160;
 constexpr std::uint64_t kLeastMemory = std::uint64_t{8} << 20;
 constexpr std::uint64_t kStagingBytes = std::uint64_t{1} << 20;
 
-/// Pairs that one thread scores at a time.
+/// Number of pairs that a thread scores at a time.
 constexpr std::size_t kTilePairs = 512;
 
-/// Reading rows one by one must be this much less than reading whole chunks.
+/// Single rows are read if they are fewer, by this factor, than the rows of all chunks that would
+/// be read.
 constexpr std::uint64_t kRowAdvantage = 4;
 
-/// Chunks.
+/// Number of chunks that are read ahead.
 constexpr std::size_t kReadAhead = 2;
 
-/// How the memory is divided.
+/// The division of the memory.
 struct Budget {
-  std::uint64_t pairs = 0;        // of a batch
-  std::uint64_t cache_bytes = 0;  // of decoded chunks
-  std::uint64_t rows = 0;         // of a batch whose rows are read one by one
+  std::uint64_t pairs = 0;        // pairs of a batch
+  std::uint64_t cache_bytes = 0;  // for decoded chunks
+  std::uint64_t rows = 0;         // limit of the rows of a batch that reads single rows
 };
 
 Result<Budget> Divide(std::uint64_t memory_bytes, const ArrayEntry& entry) {
@@ -58,7 +60,7 @@ Result<Budget> Divide(std::uint64_t memory_bytes, const ArrayEntry& entry) {
                 .rows = rest / 2 / (entry.dim * sizeof(float) + entry.row_bytes() + 16)};
 }
 
-/// Reads distinct rows of an array that gives single ones, in layout row or in shards.
+/// Reads single rows of an array in layout row or in shards.
 class FewRows {
  public:
   FewRows(const Store& store, const ChunkArray& array, const FeatureDecoder& decoder,
@@ -69,7 +71,7 @@ class FewRows {
     return array_.entry().layout == ArrayLayout::kRow || array_.entry().inner_rows != 0;
   }
 
-  /// Row rows[i] to out[i * dim, (i + 1) * dim); `rows` ascending. Returns the bytes read.
+  /// Reads row rows[i] to out[i * dim, (i + 1) * dim); `rows` ascend. Returns the bytes read.
   Result<std::uint64_t> Read(std::span<const Row> rows, std::span<float> out) {
     const std::size_t row_bytes = decoder_.stored_row_bytes();
     stored_.resize(rows.size() * row_bytes);
@@ -101,7 +103,7 @@ class FewRows {
     return reader_->stats().read_bytes - before;
   }
 
-  // One read for all wanted rows of an inner chunk, which is decoded whole anyway.
+  // Reads all wanted rows of an inner chunk at once, because it is decoded as a whole anyway.
   Result<std::uint64_t> ReadShards(std::span<const RowTarget> targets) {
     const ArrayEntry& entry = array_.entry();
     const std::uint64_t row_bytes = entry.row_bytes();
@@ -129,12 +131,16 @@ class FewRows {
   const ChunkArray& array_;
   const FeatureDecoder& decoder_;
   const DeltaRows* const delta_;
-  std::unique_ptr<RowReader> reader_;  // made at the first use
+  std::unique_ptr<RowReader> reader_;  // opened at the first use
   std::vector<std::byte> stored_;
   std::vector<std::byte> run_;
 };
 
-/// One run. Its parts are borrowed.
+/// Scores all pairs of a source. For each batch it (1) checks the pairs and looks up their rows;
+/// (2) sorts them by chunks (PairSchedule); (3) reads either the few rows that it needs or all
+/// their chunks, through a Belady cache; (4) scores the pairs of each cell on all threads; (5)
+/// passes the scores to the sink in the order of the source.
+/// Ownership: borrows its parts.
 class ScoreRun {
  public:
   ScoreRun(const GraphSnapshot& graph, const ChunkArray& array, const FeatureDecoder& decoder,
@@ -258,7 +264,7 @@ class ScoreRun {
     return Status::Ok();
   }
 
-  /// Scores placed pairs [begin, end), whose rows lie where `row_at` says.
+  /// Scores placed pairs [begin, end), whose rows are at `row_at(row)`.
   template <typename RowAt>
   void ScoreRange(std::size_t begin, std::size_t end, const RowAt& row_at) {
     const Stopwatch watch;

@@ -4,7 +4,7 @@
 
 namespace rhizome::inline internal {
 
-/// LinkScores::Score.
+/// Implements LinkScores::Score.
 Result<LinkScoreReport> ScorePairs(const GraphSnapshot& graph, const LinkScoreOptions& options,
                                    const PairSource& source, const ScoreSink& sink,
                                    const JobControl& control);

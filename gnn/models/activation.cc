@@ -33,7 +33,7 @@ ActivateArgs ArgsOf(const Activation& activation, const float* in, std::int64_t 
           .first_row = static_cast<std::uint64_t>(first_row)};
 }
 
-/// Calls body(first, count) for runs of rows.
+/// Calls body(first, count) for runs of rows, on the compute threads.
 template <typename Body>
 void ForRows(std::int64_t rows, const Body& body) {
   const auto runs = static_cast<std::size_t>((rows + kRowsAtOnce - 1) / kRowsAtOnce);
@@ -90,11 +90,11 @@ void ActivateGradientRows(const Activation& activation, const float* result, con
                           std::int64_t count, std::int64_t dim, std::int64_t first_row,
                           float* out) {
   const auto rows = static_cast<std::size_t>(count);
-  if (!activation.relu) {  // what was dropped, and nothing else, is dropped again
+  if (!activation.relu) {  // exactly the values that were dropped are dropped again
     Kernels().activate(ArgsOf(activation, gradient, dim, first_row, out), 0, rows);
     return;
   }
-  // What is above zero passed ReLU and was not dropped.
+  // A result above zero has passed ReLU and was not dropped.
   Kernels().activate_gradient({.result = result,
                                .gradient = gradient,
                                .dim = static_cast<std::size_t>(dim),

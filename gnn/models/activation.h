@@ -6,8 +6,8 @@
 
 namespace rhizome::inline internal {
 
-/// What follows a layer: ReLU, then dropout. What is dropped depends on the seed, a row's number
-/// and a column's, and on nothing else.
+/// The activation after a layer: ReLU, then dropout. Which values are dropped depends only on the
+/// seed, the row's number and the column's number.
 struct Activation {
   bool relu = false;
   double dropout = 0;  ///< share of the values that become zero, in [0, 1)
@@ -15,16 +15,16 @@ struct Activation {
   bool none() const { return !relu && dropout == 0; }
 };
 
-/// Rows [0, count) of `in` -> those of `out`, which may be `in`, on the calling thread; both have
-/// `dim` columns. The first is row `first_row` of the whole.
+/// Activates rows [0, count) of `in` into `out`, which may be `in`, on the calling thread. Both
+/// have `dim` columns. The first of them is row `first_row` of the whole matrix.
 void ActivateRows(const Activation& activation, const float* in, std::int64_t count,
                   std::int64_t dim, std::int64_t first_row, float* out);
 
-/// The gradient through it: of rows that became `result`. As above.
+/// Computes the gradient of rows whose activation gave `result`; otherwise as above.
 void ActivateGradientRows(const Activation& activation, const float* result, const float* gradient,
                           std::int64_t count, std::int64_t dim, std::int64_t first_row, float* out);
 
-/// x [rows, dim] with its gradient, on the compute threads.
+/// Activates x [rows, dim], with its gradient, on the compute threads.
 torch::Tensor Activate(const torch::Tensor& x, const Activation& activation);
 
 }  // namespace rhizome::inline internal

@@ -11,7 +11,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// Pieces of work for each thread, so that they end together.
+/// Runs of targets for each thread: several, so that threads end at about the same time.
 constexpr std::size_t kPiecesPerThread = 8;
 
 /// Calls body(begin, end) for runs of targets with about equally many edges.
@@ -27,7 +27,7 @@ void ForTargets(const CsrView& csr, const Body& body) {
 
 template <typename T>
 std::int64_t AddressOf(const T& object) {
-  // The context keeps tensors and plain values only: the address of what is borrowed is one.
+  // The context keeps tensors and plain values only, so borrowed objects are kept by address.
   return reinterpret_cast<std::int64_t>(&object);
 }
 
@@ -39,11 +39,14 @@ std::span<const float> SpanOf(const torch::Tensor& values) {
   return {values.data_ptr<float>(), static_cast<std::size_t>(values.numel())};
 }
 
+// Each operation is an autograd function: forward runs its kernel over the lists, on runs of
+// targets with about equally many edges; backward runs a kernel over the transposed lists, which
+// are built at the first gradient.
 struct SumFunction : torch::autograd::Function<SumFunction> {
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x,
                                const AggregateLists* lists, const SumFactors* factors) {
     context->saved_data["lists"] = AddressOf(*lists);
-    // Copied, as the caller's struct of spans is a temporary.
+    // The spans are kept one by one, because the caller's struct is a temporary.
     const auto keep = [&](const char* name, std::span<const float> values) {
       context->saved_data[name] = reinterpret_cast<std::int64_t>(values.data());
       context->saved_data[std::string(name) + "_size"] = static_cast<std::int64_t>(values.size());

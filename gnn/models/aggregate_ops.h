@@ -9,14 +9,15 @@
 
 namespace rhizome::inline internal {
 
-// Aggregation as operations of libtorch, with their gradients, on the compute threads; the same
-// bits for any number of them and for every SimdPath. Rows may be float32, float16 or bfloat16;
-// sums, results and what comes back are float32 (libtorch then converts a gradient to its row's
-// type).
+// Aggregation as operations of libtorch, with gradients, on the compute threads. The bits are the
+// same for any number of threads and for every SimdPath. Rows may be float32, float16 or bfloat16;
+// sums, results and gradients are float32 (libtorch then converts a gradient to the type of its
+// row).
 //
 // Ownership: the lists and factors are borrowed and must outlive the backward pass.
 
-/// Lists, and the same turned around once a gradient needs that. Threads: one at a time.
+/// CSR lists, and their transpose once a gradient needs it.
+/// Threads: one at a time.
 class AggregateLists {
  public:
   AggregateLists() = default;
@@ -25,7 +26,7 @@ class AggregateLists {
   std::int64_t sources() const { return sources_; }
   std::int64_t targets() const { return static_cast<std::int64_t>(csr_.targets()); }
 
-  /// Built at the first call.
+  /// Returns the transpose, which is built at the first call.
   const TurnedCsr& turned() const;
 
  private:
@@ -35,8 +36,9 @@ class AggregateLists {
   mutable bool is_turned_ = false;
 };
 
-/// out[t] = self[t] * x[t] + target[t] * sum of source[j] * x[j] over the neighbours j of t.
-/// x [sources, dim] -> [targets, dim]. `self` [targets] may be empty: no such term.
+/// The factors of AggregateSum, which computes out[t] = self[t] * x[t] + target[t] * sum of
+/// source[j] * x[j] over the neighbours j of t, from x [sources, dim] to [targets, dim]. `self`
+/// [targets] may be empty, which omits its term.
 struct SumFactors {
   std::span<const float> target;  ///< [targets], or empty: ones
   std::span<const float> source;  ///< [sources], or empty: ones
@@ -45,16 +47,16 @@ struct SumFactors {
 torch::Tensor AggregateSum(const torch::Tensor& x, const AggregateLists& lists,
                            const SumFactors& factors);
 
-/// out[t] = sum of weights[e] * x[j] over the edges e of t; weights [edges], float32. Gradients
-/// with respect to both.
+/// Computes out[t] = sum of weights[e] * x[j] over the edges e of t; weights are [edges], float32.
+/// It has gradients with respect to both.
 torch::Tensor AggregateWeighted(const torch::Tensor& x, const torch::Tensor& weights,
                                 const AggregateLists& lists);
 
-/// out[t] = the largest x[j], column by column; zeros without neighbours. The gradient goes to the
-/// first neighbour of the list that has it.
+/// Computes out[t] = the maximum of x[j] in each column; zeros without neighbours. The gradient
+/// goes to the first neighbour in the list that attains it.
 torch::Tensor AggregateMax(const torch::Tensor& x, const AggregateLists& lists);
 
-/// x as the kernels read it; it must be of one of the three types, with dense rows.
+/// Returns x as the kernels read it; x has one of the three types, and dense rows.
 RowsView RowsOf(const torch::Tensor& x);
 
 /// Runs `sum` over all targets of `csr` on the compute threads.

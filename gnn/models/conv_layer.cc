@@ -7,9 +7,9 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Is it cheaper to multiply all sources by the weights first? A multiplication costs
-/// rows * in * out; aggregation is bound by memory: a number that it reads costs about as much as
-/// 32 multiplications.
+/// Returns whether it is cheaper to multiply all sources by the weights before aggregating. A
+/// multiplication costs rows * in * out. Aggregation is bound by memory: reading a number costs
+/// about as much as 32 multiplications.
 bool TransformsFirst(const LayerGraph& graph, std::int64_t in, std::int64_t out) {
   const double edges = 32.0 * static_cast<double>(graph.lists.csr().neighbors.size());
   const auto product = static_cast<double>(in) * static_cast<double>(out);

@@ -14,9 +14,9 @@
 
 namespace rhizome::inline internal {
 
-/// The edges that one message-passing layer walks, from `sources` local rows to the first
-/// `targets` of them, with the factors that the kind of layer gives each. Ownership: borrows the
-/// lists; must outlive the backward pass of what was computed with it.
+/// The edges of one message-passing layer, from `sources` local rows to the first `targets` of
+/// them, with the factors of this kind of layer.
+/// Ownership: borrows the lists; must outlive the backward pass of what was computed with it.
 struct LayerGraph {
   AggregateLists lists;
   std::vector<float> target_scale;  ///< [targets]
@@ -28,12 +28,12 @@ struct LayerGraph {
 
 /// Builds the factors. SAGE takes the mean of the listed neighbours. GCN normalises symmetrically
 /// with self-loops: 1/sqrt((d_i + 1)(d_j + 1)) with the degrees in the whole graph (`degrees`,
-/// [sources]; unused by SAGE); where only some neighbours were sampled their sum is scaled up by
+/// [sources]; unused by SAGE). If only some neighbours were sampled, their sum is scaled by
 /// degree/sampled, so that its expectation is that of the full list.
 LayerGraph MakeLayerGraph(ModelKind kind, const CsrView& csr,
                           std::span<const std::uint32_t> degrees, std::int64_t sources);
 
-/// 1/sqrt(degree + 1): GCN's factor of one end of an edge.
+/// Returns 1/sqrt(degree + 1), GCN's factor for one end of an edge.
 float GcnScale(std::uint32_t degree);
 
 /// One message-passing layer.
@@ -48,15 +48,14 @@ struct ConvLayer {
   torch::Tensor self_weight;      ///< [out, in]; undefined for GCN
   torch::Tensor bias;             ///< [out]
 
-  /// x [sources, in] -> [targets, out], through `activation`; x may lie elsewhere if no gradient of
-  /// it is wanted. Multiplies before it aggregates where
-  /// that is cheaper; else one run of targets is aggregated, multiplied and activated while it
-  /// lies in the cache of one core.
+  /// Computes x [sources, in] -> [targets, out], through `activation`; x may have `place` if no
+  /// gradient of it is wanted. Multiplies before it aggregates if that is cheaper; otherwise a tile
+  /// of targets is aggregated, multiplied and activated while it is in the cache of one core.
   torch::Tensor Forward(const LayerRows& x, const LayerGraph& graph,
                         const Activation& activation) const;
 
-  /// What a tile of rows is multiplied by, [out, width]: SAGE takes [self | neighbours], GCN their
-  /// sum.
+  /// Returns the matrix that a tile of inputs is multiplied by, [out, width]: inputs of SAGE are
+  /// [self | neighbours], those of GCN their sum.
   torch::Tensor TileWeight() const;
 };
 

@@ -16,8 +16,9 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// mkldnn::_linear_pointwise(x, weight, bias, attribute, scalars, algorithm): what libtorch's own
-// compiler calls for a linear layer. It is no function of ATen, hence found by name.
+// The signature of mkldnn::_linear_pointwise(x, weight, bias, attribute, scalars, algorithm), which
+// libtorch's own compiler calls for a linear layer. It is not a function of ATen, so it is looked
+// up by name.
 using LinearPointwise = at::Tensor(const at::Tensor&, const at::Tensor&,
                                    const std::optional<at::Tensor>&, c10::string_view,
                                    c10::List<std::optional<at::Scalar>>,
@@ -138,7 +139,7 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
     const torch::Tensor turned = saved[1].t().contiguous();
     const LayerRows gradient{gradients[0].contiguous()};
     torch::Tensor x_gradient;
-    // Rows that lie elsewhere are given, not computed.
+    // Rows at other places are features, which need no gradient.
     if (context->needs_input_grad(0) && x.place.empty()) x_gradient = at::empty(x.table.sizes());
     WeightGradient weight(x.size(), gradient.table.size(1), x.table.size(1));
     ComputeFor(weight.groups(), [&](std::size_t group) {

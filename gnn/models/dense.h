@@ -7,21 +7,22 @@
 
 namespace rhizome::inline internal {
 
-/// Rows that are multiplied at once: enough for the full speed of one core, few enough that they
-/// stay in its second-level cache from one operation to the next. Every multiplication has this
-/// many rows, the last padded with zeros, so that a row's bits depend on nothing else.
+/// Number of rows in one multiplication: enough for the full speed of one core, and few enough that
+/// they stay in its L2 cache from one operation to the next. Every multiplication has exactly this
+/// many rows, the last padded with zeros, so that the bits of a row depend on nothing else.
 inline constexpr std::int64_t kDenseRows = 256;
 
-/// x weight^T + bias on the calling thread, without a gradient: x [m, in], weight [out, in], bias
-/// [out] or undefined -> [m, out], float32.
+/// Computes x weight^T + bias on the calling thread, without a gradient: x [m, in], weight [out,
+/// in], bias [out] or undefined -> [m, out], float32.
 ///
-/// By oneDNN, where this libtorch has its fused linear operation, else by libtorch's own product:
-/// on processors of AMD the latter is MKL's, which reaches less than half of the speed there.
+/// It uses oneDNN if this libtorch has its fused linear operation, else libtorch's own product: on
+/// AMD processors the latter is MKL's, which reaches less than half of the speed there.
 torch::Tensor Multiply(const torch::Tensor& x, const torch::Tensor& weight,
                        const torch::Tensor& bias);
 
-/// Rows that a layer takes: row i is row place[i] of `table` [rows, dim], or row i where `place` is
-/// empty. Ownership: `place` is borrowed and must outlive the backward pass.
+/// The rows that a layer reads: row i is row place[i] of `table` [rows, dim], or row i if `place`
+/// is empty.
+/// Ownership: `place` is borrowed and must outlive the backward pass.
 struct LayerRows {
   torch::Tensor table;
   std::span<const std::uint32_t> place = {};
@@ -31,31 +32,33 @@ struct LayerRows {
   }
   LayerRows First(std::int64_t count) const;
 
-  /// Rows [first, first + count) as floats to `out`, `stride` floats apart.
+  /// Copies rows [first, first + count) as floats to `out`, `stride` floats apart.
   void Copy(std::int64_t first, std::int64_t count, float* out, std::size_t stride) const;
 };
 
-/// x weight^T with its gradient, on the compute threads: x [m, in], weight [out, in] -> [m, out].
-/// The same bits for any number of threads.
+/// Computes x weight^T with its gradient, on the compute threads: x [m, in], weight [out, in] ->
+/// [m, out]. The bits are the same for any number of threads.
 torch::Tensor Linear(const LayerRows& x, const torch::Tensor& weight);
 
-/// The gradients of weights over many rows: runs of rows go to `kMost` or fewer groups, which may
-/// work at once, and the groups' sums are added in order. Which rows form a group depends on their
-/// number alone.
+/// Sums the gradients of weights over many rows. Runs of rows form at most `kMost` groups, which
+/// may be computed at once; the groups' sums are added in order. The division into groups depends
+/// on the number of rows alone.
 class WeightGradient {
  public:
   static constexpr std::int64_t kMost = 32;
 
-  /// Of a product of `rows` rows, [out, in].
+  /// For a product of `rows` rows with weights [out, in].
   WeightGradient(std::int64_t rows, std::int64_t out, std::int64_t in);
 
   std::size_t groups() const { return static_cast<std::size_t>(groups_); }
 
-  /// The tiles of kDenseRows rows that group `group` adds, in order: [first, last).
+  /// Group `group` adds the tiles [FirstTile(group), FirstTile(group + 1)) of kDenseRows rows, in
+  /// order.
   std::int64_t FirstTile(std::size_t group) const;
 
-  /// weight gradient += gradient^T x, bias gradient += the sum of gradient's rows; both operands of
-  /// kDenseRows rows. Threads: one for each group.
+  /// Adds gradient^T x to the weight gradient, and the sum of gradient's rows to the bias gradient;
+  /// both operands have kDenseRows rows.
+  /// Threads: one for each group.
   void Add(std::size_t group, const torch::Tensor& gradient, const torch::Tensor& x);
 
   torch::Tensor Weight() const;  ///< [out, in]
@@ -68,8 +71,8 @@ class WeightGradient {
   torch::Tensor bias_;    // [groups, out]
 };
 
-/// Tile `tile` of x, kDenseRows rows of floats: where x ends sooner, or lies elsewhere, a copy,
-/// with zeros behind the end.
+/// Returns tile `tile` of x: kDenseRows rows of floats. It is a copy, padded with zeros, if x ends
+/// within the tile, is not float32 or has `place`.
 torch::Tensor PaddedTile(const LayerRows& x, std::int64_t tile);
 
 inline std::int64_t DenseTiles(std::int64_t rows) { return (rows + kDenseRows - 1) / kDenseRows; }

@@ -14,7 +14,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// What a layer is made of, apart from its tensors.
+/// The parameters of a fused layer, apart from its tensors.
 struct FusedShape {
   const LayerGraph* graph;
   Activation activation;
@@ -22,7 +22,7 @@ struct FusedShape {
   std::int64_t targets() const { return graph->targets(); }
 };
 
-/// Targets of a tile: [first, first + count).
+/// The targets of a tile: [first, first + count).
 struct Tile {
   std::int64_t first;
   std::int64_t count;
@@ -33,8 +33,8 @@ Tile TileAt(std::int64_t number, std::int64_t targets) {
   return {first, std::min(kDenseRows, targets - first)};
 }
 
-/// Rows of a layer's sources, of any type, as the kernels walk to them; and those of its targets
-/// for GCN, as floats.
+/// The rows of a layer's sources, of any type, in the form that the kernels read; for GCN also
+/// those of its targets, as floats.
 class Inputs {
  public:
   Inputs(const LayerRows& x, const LayerGraph& graph, bool has_self)
@@ -47,7 +47,7 @@ class Inputs {
   const LayerRows& source_rows() const { return x_; }
   const float* own() const { return own_.data_ptr<float>(); }
 
-  /// Lists whose neighbours are rows of the table.
+  /// Returns lists whose neighbours are rows of the table.
   CsrView lists() const {
     CsrView csr = graph_.lists.csr();
     if (!neighbors_.empty()) csr.neighbors = neighbors_;
@@ -55,7 +55,8 @@ class Inputs {
   }
 
   AggregateScales scales() const {
-    // By edge where the table's rows are not the sources; the products are the same.
+    // If the table's rows are not the sources, factors are given by edge; the products are the
+    // same.
     const bool by_edge = !edge_scale_.empty();
     return {.target = graph_.target_scale,
             .source = by_edge ? std::span<const float>() : graph_.source_scale,
@@ -63,7 +64,8 @@ class Inputs {
   }
 
  private:
-  /// Rows of the targets as floats; copied only if they lie elsewhere or are of another type.
+  /// Returns the rows of the targets as floats; a copy only if they are at other places or of
+  /// another type.
   torch::Tensor OwnRows() const {
     if (x_.place.empty()) return x_.table.narrow(0, 0, graph_.targets()).to(torch::kFloat32);
     torch::Tensor own = at::empty({graph_.targets(), static_cast<std::int64_t>(rows_.dim)});
@@ -89,12 +91,12 @@ class Inputs {
   const LayerGraph& graph_;
   const RowsView rows_;
   torch::Tensor own_;                     // [targets, in]; GCN only
-  std::vector<std::uint32_t> neighbors_;  // empty: those of the graph
-  std::vector<float> edge_scale_;         // empty: that of the sources
+  std::vector<std::uint32_t> neighbors_;  // empty: the neighbours of the graph
+  std::vector<float> edge_scale_;         // empty: the factors of the sources
 };
 
-/// SAGE: [self | mean], GCN: own and neighbours' rows in one sum. `out` has kDenseRows rows; those
-/// beyond the tile become zero.
+/// Fills a tile with the inputs of the product: for SAGE [self | mean], for GCN the sum of own and
+/// neighbours' rows. `out` has kDenseRows rows; those after the tile's targets become zero.
 void FillTile(const FusedShape& shape, const Inputs& x, const Tile& tile, bool has_self,
               float* out) {
   const std::size_t in = x.rows().dim;
@@ -108,7 +110,7 @@ void FillTile(const FusedShape& shape, const Inputs& x, const Tile& tile, bool h
              .count = shape.graph->self_scale.size(),
              .scale = shape.graph->self_scale};
   }
-  // The kernel counts targets from 0, the tile's rows from its first.
+  // The kernel counts targets from 0, so the arrays are advanced to the tile's first target.
   SumArgs args = MakeSumArgs(x.lists(), x.scales(), x.rows(), start, nullptr, width);
   args.begins += first;
   args.ends += first;
@@ -129,6 +131,12 @@ torch::Tensor BothWeights(const torch::Tensor& neighbor, const std::optional<tor
   return self ? at::cat({*self, neighbor}, 1) : neighbor.contiguous();
 }
 
+/// The layer as an autograd function.
+/// 1. forward: for each tile, gathers and aggregates its inputs (FillTile), multiplies by the
+///    weights and activates.
+/// 2. backward: for each tile, turns the output's gradient into that of the product
+///    (BeforeActivation), adds it to the weight gradient, and multiplies it by the transposed
+///    weights; then gathers the gradient of each source over the transposed lists (OfSources).
 struct FusedFunction : torch::autograd::Function<FusedFunction> {
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& table,
                                const torch::Tensor& neighbor_weight,
@@ -142,7 +150,7 @@ struct FusedFunction : torch::autograd::Function<FusedFunction> {
     const std::int64_t targets = shape->targets();
     const std::int64_t tiles = DenseTiles(targets);
     torch::Tensor out = at::empty({targets, bias.size(0)});
-    // Kept for the gradient of the weights; without one each task has a tile of its own.
+    // Kept for the gradient of the weights; without a gradient each task has a tile of its own.
     torch::Tensor inputs;
     if (needs_gradient) inputs = at::empty({tiles * kDenseRows, weight.size(1)});
     ComputeFor(static_cast<std::size_t>(tiles), [&](std::size_t i) {
@@ -215,7 +223,8 @@ struct FusedFunction : torch::autograd::Function<FusedFunction> {
                            .seed = static_cast<std::uint64_t>(data.at("seed").toInt())}};
   }
 
-  /// The gradient of one tile's products, kDenseRows rows; zeros beyond the tile.
+  /// Computes the gradient of one tile's products, kDenseRows rows, with zeros after the tile's
+  /// targets.
   static void BeforeActivation(const Activation& activation, const torch::Tensor& result,
                                const torch::Tensor& gradient, const Tile& tile,
                                torch::Tensor& before) {
@@ -228,7 +237,8 @@ struct FusedFunction : torch::autograd::Function<FusedFunction> {
                 static_cast<std::size_t>((kDenseRows - tile.count) * dim) * sizeof(float));
   }
 
-  /// Of each source: its own part, where it is a target, and what came through its edges.
+  /// Returns the gradient of each source: its own part, if it is a target, plus what comes through
+  /// its edges.
   static torch::Tensor OfSources(const FusedShape& shape, const torch::Tensor& input_gradient,
                                  std::int64_t in) {
     const LayerGraph& graph = *shape.graph;

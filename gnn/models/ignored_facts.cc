@@ -8,7 +8,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// "types (a, b, ...)"; of very many names the first few.
+/// Returns "types (a, b, ...)"; of many names only the first few.
 std::string Named(std::string_view what, const std::vector<std::string>& names) {
   constexpr std::size_t kShown = 8;
   const std::vector<std::string> shown(

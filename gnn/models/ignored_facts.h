@@ -9,11 +9,11 @@
 
 namespace rhizome::inline internal {
 
-/// What a graph says of its vertices and edges that the networks of this library do not look at, in
-/// words: types, weights, edge attributes (times among them). Empty where all is used.
+/// Lists, in words, the properties of a graph's vertices and edges that the networks of this
+/// library ignore: types, weights, edge attributes (times among them). Empty if nothing is ignored.
 std::vector<std::string> IgnoredFacts(const GraphSnapshot& graph);
 
-/// Tells `note`, if there is one, in a sentence.
+/// Tells `note` what is ignored, in a sentence, if there is anything and `note` is not empty.
 void TellIgnored(const std::vector<std::string>& ignored,
                  const std::function<void(std::string_view)>& note);
 

@@ -11,8 +11,8 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Uniform in [-limit, limit), from the generator's upper bits: std distributions differ between
-/// standard libraries, and a seed must give one model everywhere.
+/// Draws weights uniformly from [-limit, limit), from the generator's upper bits: std distributions
+/// differ between standard libraries, and a seed must give the same model everywhere.
 torch::Tensor GlorotUniform(std::int64_t out, std::int64_t in, std::mt19937_64& random) {
   torch::Tensor weight = torch::empty({out, in});
   const double limit = std::sqrt(6.0 / static_cast<double>(in + out));
@@ -157,7 +157,7 @@ torch::Tensor Model::Embed(const Minibatch& minibatch, const std::vector<LayerGr
       activation.dropout = shape_.spec.dropout;
       activation.seed = SplitMix64(*dropout_seed, k + 1);
     }
-    // Mostly all of them: a layer has as many sources as the one below has targets.
+    // Usually all rows: a layer has as many sources as the layer below has targets.
     rows = {layers_[k].Forward(rows.First(graphs[k].sources()), graphs[k], activation)};
   }
   return rows.table;

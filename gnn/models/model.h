@@ -17,16 +17,18 @@ struct Minibatch;
 
 namespace rhizome::inline internal {
 
-/// A network of the form that ModelShape describes, and its weights.
-/// Threads: const functions may run on many threads at once (libtorch's gradient mode is each
-/// thread's own).
+/// A network with the shape of a ModelShape, and its weights.
+/// Threads: const functions may run on many threads at once (libtorch's gradient mode is per
+/// thread).
 class Model {
  public:
-  /// Fresh weights (Glorot uniform; biases zero) that depend on `seed` alone.
+  /// Creates a model with fresh weights (Glorot uniform; biases zero), which depend on `seed`
+  /// alone.
   /// Errors: kInvalidArgument, see CheckShape.
   static Result<Model> Create(const ModelShape& shape, std::uint64_t seed);
 
-  /// Errors: kCorruption, no description, or a tensor missing, superfluous or of a wrong shape.
+  /// Reads and writes the model as tensors. Errors: kCorruption, no description, or a tensor that
+  /// is missing, superfluous or of a wrong shape; kUnsupported, see DecodeModelShape.
   static Result<Model> FromFile(const TensorFile& file);
   TensorFile ToFile() const;
 
@@ -34,30 +36,30 @@ class Model {
 
   const ConvLayer& layer(std::uint32_t layer) const { return layers_[layer]; }
 
-  /// Embeddings [n, hidden] -> scores [n, classes].
+  /// Computes the scores of embeddings: [n, hidden] -> [n, classes].
   torch::Tensor Head(const torch::Tensor& embeddings) const;
 
-  /// The same without a gradient, on the calling thread, for kDenseRows rows: bits of a row that
-  /// depend on that row alone.
+  /// Does the same without a gradient, on the calling thread, for kDenseRows rows; the bits of a
+  /// row depend on that row alone.
   torch::Tensor HeadOfTile(const torch::Tensor& embeddings) const;
 
-  /// The embeddings of a minibatch's seeds: [seeds, hidden]. `graphs` come from MakeGraphs of the
-  /// same minibatch and must outlive the backward pass. With `dropout_seed`, drops out the inputs
-  /// of every layer but the first as that seed says; without, nothing (evaluation).
+  /// Computes the embeddings of a minibatch's seeds: [seeds, hidden]. `graphs` come from MakeGraphs
+  /// of the same minibatch and must outlive the backward pass. With `dropout_seed` the inputs of
+  /// every layer but the first are dropped out by that seed; null (evaluation) drops nothing.
   torch::Tensor Embed(const Minibatch& minibatch, const std::vector<LayerGraph>& graphs,
                       const std::uint64_t* dropout_seed) const;
 
-  /// One graph a layer, the first layer's first: layer k computes the vertices that the layers
-  /// above it need.
+  /// Returns one graph for each layer, the first layer's first. Layer k computes the vertices that
+  /// the layers above it need.
   std::vector<LayerGraph> MakeGraphs(const Minibatch& minibatch) const;
 
-  /// Drops out the head's inputs as Embed does those of the layers.
+  /// Computes Head with its inputs dropped out, as Embed drops those of the layers.
   torch::Tensor HeadWithDropout(const torch::Tensor& embeddings, std::uint64_t dropout_seed) const;
 
-  /// All weights, in a fixed order; they require gradients.
+  /// Returns all weights, in a fixed order; they require gradients.
   std::vector<torch::Tensor> Parameters() const;
 
-  /// A copy of the weights, and back.
+  /// Copies the weights, and restores such a copy.
   std::vector<torch::Tensor> CopyWeights() const;
   void RestoreWeights(const std::vector<torch::Tensor>& weights);
 

@@ -21,15 +21,16 @@ struct ModelShape {
   std::int64_t inputs = 0;
   std::int64_t classes = 0;
 
-  /// Columns that message-passing layer `layer` (0-based) reads.
+  /// Returns the number of columns that message-passing layer `layer` (0-based) reads.
   std::int64_t LayerInputs(std::uint32_t layer) const { return layer == 0 ? inputs : spec.hidden; }
 };
 
-/// Errors: kInvalidArgument, naming the setting that is out of range.
+/// Checks the ranges of all settings. Errors: kInvalidArgument, naming the one that is out of
+/// range.
 Status CheckShape(const ModelShape& shape);
 
-/// The JSON text kept in a model file, and back. Errors: kCorruption naming the field;
-/// kUnsupported, a newer format or another kind of network.
+/// Encodes a shape as the JSON text of a model file, and decodes it. Errors: kCorruption, naming
+/// the field; kUnsupported, another format or kind of network.
 std::string EncodeModelShape(const ModelShape& shape);
 Result<ModelShape> DecodeModelShape(std::string_view json);
 

@@ -35,7 +35,7 @@ SumArgs TileLayer::RowArgs(const StagedRows& staged) const {
 }
 
 void TileLayer::AddWindow(std::size_t window, const StagedRows& staged, const TargetRange& range) {
-  // The parts of the lists that lie in the window, as slots of the stage.
+  // The parts of the lists that are in the window, as slots of the stage.
   thread_local std::vector<std::uint32_t> offsets;
   thread_local std::vector<std::uint32_t> slots;
   const auto first = static_cast<std::uint32_t>(window * lists_.stage_rows);
@@ -92,9 +92,10 @@ torch::Tensor TileLayer::Finish(const StagedRows& staged, const TargetRange& ran
   }
   SumArgs args = RowArgs(staged);
   args.begins = lists_.offsets.data() + range.first;
-  args.ends = args.begins + (one_window() ? 1 : 0);  // sums of several windows are complete
+  // over several windows the sums are complete by now
+  args.ends = args.begins + (one_window() ? 1 : 0);
   args.index = lists_.neighbors.data();
-  // Lists follow one another.
+  // Lists are contiguous, so rows of later targets may be prefetched.
   args.index_end = lists_.offsets[range.first + range.count];
   args.target_scale = target_scale.data();
   args.keep = !one_window();

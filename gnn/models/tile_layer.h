@@ -14,7 +14,7 @@
 
 namespace rhizome::inline internal {
 
-/// A layer's weights as tiles are multiplied by them.
+/// The weights of a layer in the form that multiplies tiles.
 struct TileWeights {
   explicit TileWeights(const ConvLayer& layer)
       : kind(layer.kind), weight(layer.TileWeight()), bias(layer.bias) {}
@@ -23,30 +23,32 @@ struct TileWeights {
   torch::Tensor bias;    // [out]
 };
 
-/// Targets [first, first + count) of a block; at most kDenseRows where they are multiplied.
+/// Targets [first, first + count) of a block; at most kDenseRows of them are multiplied at once.
 struct TargetRange {
   std::size_t first = 0;
   std::size_t count = 0;
 };
 
-/// One block of a layer, aggregated window by window from staged rows and multiplied in tiles of
-/// kDenseRows targets. Sums are taken by ascending row, whatever the windows are.
-/// Threads: the same function may run for different targets at once. Ownership: borrows all.
+/// Computes one block of a layer: it is aggregated window by window from staged rows and multiplied
+/// in tiles of kDenseRows targets. Sums are taken by ascending row, whatever the windows are.
+/// Threads: each function may run for different targets at once.
+/// Ownership: borrows all arguments.
 class TileLayer {
  public:
-  /// `dim`: columns read. `row_scale`: GCN's factor of each row of the graph. `degrees` [targets],
-  /// GCN only. `sums` [targets, dim], whatever they are, for a block of several windows.
+  /// `dim` is the number of columns read. `row_scale` is GCN's factor of each row of the graph, and
+  /// `degrees` [targets] is for GCN only. `sums` [targets, dim], with any contents, is used for a
+  /// block of several windows.
   TileLayer(const BlockLists& lists, const TileWeights& weights, std::size_t dim,
             std::span<const float> row_scale, std::vector<std::uint32_t> degrees,
             std::span<float> sums);
 
-  /// Adds what is staged of a window to the sums of some targets. Windows in ascending order, each
-  /// for all targets before the next; not for a block of one window.
+  /// Adds a staged window to the sums of some targets. Windows are added in ascending order, each
+  /// for all targets before the next. Not for a block of one window.
   void AddWindow(std::size_t window, const StagedRows& staged, const TargetRange& range);
 
-  /// With the targets' own rows staged, in the one window or after all others: their rows,
-  /// [kDenseRows, out]; those behind the last are of no use. `own_first`: the first target whose
-  /// own row the window has, where it is one of own rows.
+  /// Computes the rows of `range`, [kDenseRows, out]; rows after the last target are unspecified.
+  /// The targets' own rows must be staged, in the only window or after all others. `own_first` is
+  /// the first target whose own row the window holds, if it is a window of own rows.
   torch::Tensor Finish(const StagedRows& staged, const TargetRange& range, std::size_t own_first);
 
  private:
@@ -61,8 +63,8 @@ class TileLayer {
   const std::size_t dim_;
   const std::span<const float> row_scale_;
   const std::vector<std::uint32_t> degrees_;
-  const std::span<float> sums_;       // [targets, dim]; of several windows
-  std::vector<std::uint32_t> added_;  // [targets]: up to where a list is in `sums_`
+  const std::span<float> sums_;       // [targets, dim]; for several windows
+  std::vector<std::uint32_t> added_;  // [targets]: end of the part of each list that is in `sums_`
 };
 
 }  // namespace rhizome::inline internal

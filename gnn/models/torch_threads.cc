@@ -7,7 +7,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// libtorch's thread count is each thread's own.
+/// libtorch's thread count is a setting of each thread.
 void HoldLibtorchToOneThread() { at::set_num_threads(1); }
 
 }  // namespace

@@ -4,9 +4,10 @@
 
 namespace rhizome::inline internal {
 
-/// SetComputeThreads, with libtorch itself held to one thread on each of them and on the caller's:
+/// Calls SetComputeThreads, and holds libtorch to one thread on each of them and on the caller's:
 /// each of its operations runs where it is called and gives the same bits, however many threads
-/// there are. Threads: not while ComputeFor runs.
+/// there are.
+/// Threads: must not overlap ComputeFor.
 void SetTorchThreads(std::uint32_t threads);
 
 }  // namespace rhizome::inline internal

@@ -16,7 +16,7 @@ constexpr const char* kJobKey = "job";
 constexpr const char* kProgressKey = "progress";
 constexpr const char* kHashKey = "xxh3";
 
-// Field lists in one place, so that what is written is what is read.
+// The fields are listed once, so that reading and writing agree.
 template <typename Report, typename Visit>
 void VisitReport(Report& r, const Visit& visit) {
   visit("loss", r.loss);
@@ -42,12 +42,12 @@ void VisitNumbers(Progress& p, const Visit& visit) {
   visit("best_loss", p.best_loss);
 }
 
-/// Writes each field; doubles keep every bit.
+/// Writes each field to `json`; doubles keep every bit.
 auto Into(Json& json) {
   return [&json](const char* name, const auto& value) { json[name] = value; };
 }
 
-/// Reads each field; throws Json's exceptions where it is missing or of another type.
+/// Reads each field from `json`; throws Json's exceptions if one is missing or has another type.
 auto From(const Json& json) {
   return [&json](const char* name, auto& value) { json.at(name).get_to(value); };
 }
@@ -109,7 +109,7 @@ std::vector<torch::Tensor> TakeTensors(const char* part, const TensorFile& file)
   return tensors;
 }
 
-/// Over everything but the hash itself.
+/// Returns the hash of everything in the file except the hash itself.
 std::string HashOf(TensorFile file) {
   file.metadata.erase(kHashKey);
   return ToHex(Xxh3(EncodeSafetensors(file)));

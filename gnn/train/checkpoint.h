@@ -12,31 +12,33 @@
 
 namespace rhizome::inline internal {
 
-/// Where a training run is, apart from what it has learnt.
+/// The progress of a training run, apart from what it has learnt.
 struct TrainProgress {
-  std::uint64_t done = 0;           ///< minibatches, of all epochs
-  std::vector<EpochReport> epochs;  ///< those that are complete
-  EpochReport current;              ///< of the one that runs
-  BatchOutcome train, valid;        ///< of the one that runs
+  std::uint64_t done = 0;           ///< minibatches done, over all epochs
+  std::vector<EpochReport> epochs;  ///< the complete epochs
+  EpochReport current;              ///< the epoch in progress
+  BatchOutcome train, valid;        ///< of the epoch in progress
   std::uint32_t best_epoch = 0;     ///< 1-based; 0: none yet
   double best_accuracy = 0;         ///< on the validation set
-  double best_loss = 0;             ///< there
+  double best_loss = 0;             ///< on the validation set
 };
 
-/// All that a run needs to go on as if it had never stopped: the same bits with one thread.
+/// Everything that a run needs to continue as if it had never stopped; with one thread to the same
+/// bits.
 struct Checkpoint {
   TrainProgress progress;
   std::vector<torch::Tensor> weights;       ///< Model::CopyWeights
-  std::vector<torch::Tensor> best_weights;  ///< empty: no epoch is complete
+  std::vector<torch::Tensor> best_weights;  ///< empty: no epoch is complete yet
   LearnerState learner;
 };
 
-/// Writes a checkpoint as safetensors with a checksum over all of it; one that is there is replaced
-/// at once or not at all. `job` says all that the result depends on. Errors: kIoError, kOutOfSpace.
+/// Writes a checkpoint as safetensors with a checksum over all of it. An existing one is replaced
+/// atomically. `job` describes everything that the result depends on. Errors: kIoError;
+/// kOutOfSpace.
 Status SaveCheckpoint(const Path& path, const std::string& job, const Checkpoint& checkpoint);
 
-/// The checkpoint at `path`; nothing if there is none. Errors: kInvalidArgument, it is of a run
-/// with another description; kCorruption, naming the file.
+/// Loads the checkpoint at `path`, or returns nothing if there is none. Errors: kInvalidArgument,
+/// it belongs to a run with another description; kCorruption, naming the file.
 Result<std::optional<Checkpoint>> LoadCheckpoint(FileSystem& fs, const Path& path,
                                                  const std::string& job);
 

@@ -13,14 +13,14 @@
 
 namespace rhizome::inline internal {
 
-/// What a network made of one minibatch.
+/// The outcome of one minibatch.
 struct BatchOutcome {
   double loss_sum = 0;  ///< cross entropy, summed over the seeds
   std::uint64_t seeds = 0;
   std::uint64_t correct = 0;
 };
 
-/// What Adam remembers: the running means of each weight's gradient and of its square, in the order
+/// The state of Adam: the running means of each weight's gradient and of its square, in the order
 /// of Model::Parameters. Empty before the first step.
 struct LearnerState {
   std::int64_t steps = 0;
@@ -28,20 +28,22 @@ struct LearnerState {
   std::vector<torch::Tensor> squares;
 };
 
-/// Learns from and evaluates minibatches: cross entropy over the seeds, Adam with weight decay on
-/// every weight. Threads: one at a time. Ownership: `model` and `labels` must outlive it.
+/// Trains and evaluates a model on minibatches: cross entropy over the seeds, Adam with weight
+/// decay on every weight.
+/// Threads: one at a time.
+/// Ownership: `model` and `labels` must outlive it.
 class Learner {
  public:
   Learner(Model& model, const ClassLabels& labels, double learning_rate, double weight_decay,
           std::uint64_t seed);
 
-  /// One step. Dropout depends on the seed and the minibatch's tag only.
+  /// Takes one optimiser step. Dropout depends on the seed and the minibatch's tag only.
   BatchOutcome Learn(const Minibatch& minibatch);
 
   BatchOutcome Evaluate(const Minibatch& minibatch) const;
 
-  /// A copy of the optimiser's memory, and back; with the model's weights, all that a later Learn
-  /// depends on. Errors: kCorruption, a state of other weights.
+  /// Copies and restores the optimiser's state; together with the model's weights it is all that a
+  /// later Learn depends on. Errors: kCorruption, the state is of other weights.
   LearnerState CopyState() const;
   Status RestoreState(const LearnerState& state);
 

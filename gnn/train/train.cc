@@ -53,7 +53,7 @@ Status CheckTrainOptions(const TrainOptions& options) {
     return Status::InvalidArgument(
         "the learning rate must be positive, the weight decay not negative");
   }
-  // Better to learn now than after hours that a result cannot be written.
+  // Checks now that the results can be written, rather than after hours of training.
   for (const Path& path : {options.out, options.trace}) {
     if (path.empty()) continue;
     const Result<OutputFile> probe = OutputFile::Create(path);
@@ -87,7 +87,7 @@ Result<TrainJob> OpenJob(const TrainOptions& options) {
   return job;
 }
 
-/// What the caller says of turns, if anything.
+/// Returns whether the caller asked for turns, or nothing if it did not say.
 std::optional<bool> InTurn(const TrainOptions& options) {
   if (!options.overlap) return std::nullopt;
   return *options.overlap == Overlap::kChangeset;
@@ -107,8 +107,8 @@ FeedPipelineOptions MakePipelineOptions(const TrainOptions& options) {
   return feed;
 }
 
-/// Accuracy on the test set, if there is one, of always answering the training set's most frequent
-/// class.
+/// Returns the accuracy on the test set of always answering the training set's most frequent class,
+/// or nothing if there is no test set.
 std::optional<double> MajorityAccuracy(const ClassLabels& labels) {
   std::map<std::int32_t, std::uint64_t> counts;
   for (std::size_t row = 0; row < labels.label.size(); ++row) {
@@ -124,10 +124,11 @@ std::optional<double> MajorityAccuracy(const ClassLabels& labels) {
   return accuracy.Of(Split::kTest);
 }
 
-/// Accuracy of the kept weights with all neighbours, computed layer by layer in scratch.
+/// Measures the accuracy of the kept weights with all neighbours, computed layer by layer in
+/// scratch.
 Status Measure(const TrainJob& job, const TrainOptions& options, const JobMemoryPlan& memory,
                const Path& scratch, TrainReport& report, const JobControl& control) {
-  // All lists are read in order, each twice a layer: no cache of a part of them would help.
+  // All lists are read in order, twice a layer, so a cache of some of them would not help.
   std::unique_ptr<ListsOnDisk> lists;
   if (!options.model.no_edges) {
     RHIZOME_ASSIGN_OR_RETURN(
@@ -154,8 +155,8 @@ Status Measure(const TrainJob& job, const TrainOptions& options, const JobMemory
   return Status::Ok();
 }
 
-/// All that the weights depend on; a checkpoint is continued only where it is equal. More epochs
-/// are welcome.
+/// Describes everything that the weights depend on; a checkpoint is resumed only if its description
+/// is equal. The number of epochs is left out, so that a resumed run may have more.
 std::string Describe(const TrainJob& job, const TrainOptions& options) {
   const Manifest& manifest = job.store->manifest();
   const nlohmann::json description = {{"job", "train"},
@@ -178,7 +179,7 @@ std::string Describe(const TrainJob& job, const TrainOptions& options) {
 constexpr const char* kCheckpointName = "CHECKPOINT";
 constexpr const char* kSuperbatchFolder = "superbatches";
 
-/// A folder for superbatches, empty.
+/// Makes an empty folder for superbatches.
 Result<Path> MakeSuperbatchFolder(FileSystem& fs, const Path& scratch) {
   const Path folder = scratch / kSuperbatchFolder;
   RHIZOME_RETURN_IF_ERROR(RemoveTree(fs, folder));
@@ -232,7 +233,8 @@ Status RunEpochs(TrainJob& job, const TrainOptions& options, const EpochPlan& pl
   return RemoveTree(fs, superbatches);
 }
 
-/// Divides the memory, as the first minibatches let expect, and says so in the report.
+/// Divides the memory by what the first minibatches lead to expect, and adds the plan to the
+/// report.
 Result<FeedPlan> PlanJob(const TrainJob& job, const TrainOptions& options, const EpochPlan& plan,
                          TrainReport& report, const JobControl& control) {
   const FeedJob feed_job{
@@ -258,7 +260,8 @@ Result<FeedPlan> PlanJob(const TrainJob& job, const TrainOptions& options, const
   return feed;
 }
 
-/// Runs to the end of the report. What a checkpoint needs stays if it does not come to that.
+/// Trains and measures, and completes the report. If it fails, the checkpoint stays in the scratch
+/// folder.
 Status RunTraining(TrainJob& job, const TrainOptions& options, JobScratch& scratch,
                    TrainReport& report, const JobControl& control) {
   const EpochPlan plan(job.train, job.valid,
@@ -278,6 +281,15 @@ Status RunTraining(TrainJob& job, const TrainOptions& options, JobScratch& scrat
 
 }  // namespace
 
+// Trains a model in these steps:
+// 1. Opens the store, the graph, the labels and the model (OpenJob), and locks the job's scratch
+//    folder.
+// 2. Samples the first minibatches and divides the memory among superbatch, cache and neighbour
+//    cache (PlanJob).
+// 3. Runs the epochs: a Loader delivers minibatches, a TrainingRun learns from them, evaluates the
+//    validation set and writes checkpoints (RunEpochs).
+// 4. Measures the accuracy of the best epoch's weights with all neighbours (Measure).
+// 5. Writes the model file and removes the scratch folder.
 Result<TrainReport> TrainModel(const TrainOptions& options, const JobControl& control) {
   TrainReport report;
   report.base_memory_bytes = ResidentBytes();
@@ -294,7 +306,7 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const JobControl& co
   if (options.checkpoint_every > 0 || options.resume) scratch->Keep();
   const Status status = RunTraining(job, options, *scratch, report, control);
   if (!status.ok()) {
-    // Of what stays only the checkpoint is of use.
+    // Only the checkpoint can be used again.
     RHIZOME_RETURN_IF_ERROR(RemoveTree(job.store->fs(), scratch->folder() / kSuperbatchFolder));
     return Fail(status);
   }

@@ -6,14 +6,14 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// Memory for what libtorch and the allocator take when they first work.
+/// Memory that libtorch and the allocator take when they first work.
 constexpr std::uint64_t kSlackBytes = std::uint64_t{48} << 20;
 
-/// Minibatches differ: an eighth more than the largest that was seen.
+/// Adds an eighth, because later minibatches may be larger than those that were sampled.
 std::uint64_t WithMargin(std::uint64_t bytes) { return bytes + bytes / 8; }
 
-/// What a step holds besides its features: of every layer the rows that it multiplies (a vertex's
-/// own beside its neighbours' sum), what comes of them, and the gradients of both.
+/// Returns the bytes that a step holds besides its features: for every layer the rows that it
+/// multiplies (a vertex's own and its neighbours' sum), the products, and the gradients of both.
 std::uint64_t ActivationBytes(const Minibatch& minibatch, const ModelShape& shape) {
   const std::vector<std::uint64_t>& offsets = minibatch.hop_offsets;
   const std::uint64_t layers = shape.spec.layers, last = offsets.size() - 2;
@@ -26,7 +26,8 @@ std::uint64_t ActivationBytes(const Minibatch& minibatch, const ModelShape& shap
     const std::uint64_t in = k == 0 ? static_cast<std::uint64_t>(shape.inputs) : hidden;
     numbers += targets * (2 * in + 3 * hidden);
     if (k > 0) numbers += sources * in + targets * 2 * in;
-    if (in > hidden) numbers += 2 * sources * hidden;  // it may multiply before it adds up
+    // the layer may multiply before it aggregates
+    if (in > hidden) numbers += 2 * sources * hidden;
   }
   return numbers * sizeof(float);
 }

@@ -54,7 +54,7 @@ Status TrainingRun::Resume(const Checkpoint& checkpoint) {
 Status TrainingRun::Run(FeedPipeline& pipeline, const JobControl& control) {
   while (progress_.done < options_.epochs * batches()) {
     const Status status = Step(pipeline, control);
-    // Who stops a run loses nothing of what is done.
+    // An interrupted run saves its progress, so that nothing is lost.
     const bool interrupted = status.code() == StatusCode::kInterrupted;
     const bool due = progress_.done % std::max<std::uint64_t>(options_.checkpoint_every, 1) == 0;
     if (options_.checkpoint_every > 0 && (interrupted || (status.ok() && due)))
@@ -102,7 +102,7 @@ void TrainingRun::FinishEpoch() {
     loss = MeanLoss(valid);
   }
   progress_.epochs.push_back(epoch);
-  // Without a validation set the last epoch is as good as any.
+  // Without a validation set the last epoch is kept.
   const bool better =
       best_weights_.empty() || plan_.valid_batches() == 0 ||
       epoch.valid_accuracy > progress_.best_accuracy ||
@@ -130,7 +130,7 @@ Status TrainingRun::Diverged() const {
                   options_.learning_rate));
 }
 
-/// What a person wants to know of a running epoch.
+/// Returns the text that progress shows about the current epoch.
 std::string TrainingRun::Detail() const {
   const EpochReport& epoch = progress_.current;
   const auto rows = static_cast<double>(epoch.rows_requested);

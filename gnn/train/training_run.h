@@ -19,21 +19,23 @@ struct TrainingRunOptions {
   std::uint64_t seed = 1;
   std::string features;  ///< for messages
 
-  /// Minibatches; 0: never. Otherwise also when the run is interrupted.
+  /// Number of minibatches between two checkpoints; 0: none. Otherwise one is also written when the
+  /// run is interrupted.
   std::uint64_t checkpoint_every = 0;
-  Path checkpoint;  ///< the file
-  std::string job;  ///< what it is a checkpoint of
+  Path checkpoint;  ///< path of the checkpoint
+  std::string job;  ///< description of the job, as SaveCheckpoint takes it
 };
 
-/// Runs epochs over what a pipeline delivers, and keeps the weights of the best one. Can be resumed
-/// from a checkpoint: the pipeline must then begin behind the minibatches that are done.
-/// Threads: one at a time. Ownership: all that is given must outlive it.
+/// Runs epochs over the minibatches of a loader, and keeps the weights of the best epoch. It can be
+/// resumed from a checkpoint; the loader must then begin after the minibatches that are done.
+/// Threads: one at a time.
+/// Ownership: all arguments must outlive it.
 class TrainingRun {
  public:
   TrainingRun(Model& model, const ClassLabels& labels, const TrainingRunOptions& options,
               const EpochPlan& plan, StageTrace* trace);
 
-  /// Errors: kCorruption, a checkpoint of another model.
+  /// Continues from a checkpoint. Errors: kCorruption, it is of another model or more epochs.
   Status Resume(const Checkpoint& checkpoint);
 
   /// Runs to the end; the model then has the best epoch's weights. Errors: of the pipeline;

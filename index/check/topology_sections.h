@@ -12,20 +12,20 @@
 
 namespace RHIZOME_API rhizome {
 
-/// What the bytes of a store's partition files are for, by groups of sections. Reads only the ends
-/// and tables of the files.
+/// The bytes of a store's partition files, by groups of sections. Reads only the ends and tables of
+/// the files.
 class TopologySections {
  public:
   /// Errors: kCorruption; kIoError.
   static Result<TopologySections> Read(const Store& store);
 
-  /// Bytes of a group; 0 if there is none of that name.
+  /// Returns the bytes of a group; 0 if there is no group of that name.
   std::uint64_t Group(std::string_view name) const;
 
   /// Names and bytes of all groups, in the order in which `info` shows them.
   const std::vector<std::pair<std::string, std::uint64_t>>& groups() const { return groups_; }
 
-  /// "none" or "elias-fano".
+  /// Returns "none" or "elias-fano".
   const std::string& codec() const { return codec_; }
 
  private:

@@ -19,6 +19,7 @@ MakeStreaming MakeRangePartitioner;
 }  // namespace rhizome
 }  // namespace rhizome
 }  // namespace rhizome
+}  // namespace rhizome
 }  // namespace rhizome::inline internal
 
 namespace rhizome {

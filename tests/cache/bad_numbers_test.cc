@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kVertices = 40;
 
-/// Rows and chunks that are not there, as whichever number a function takes.
+/// Numbers of rows and chunks that do not exist, for every parameter that takes such a number.
 std::vector<std::int64_t> RowsThatAreNot() {
   return {static_cast<std::int64_t>(kVertices),
           std::int64_t{1} << 31,

@@ -12,7 +12,7 @@ namespace {
 
 using testing::UpdateModel;
 
-/// A store with a delta of random updates, which may be none.
+/// A store with a delta of random updates, possibly empty.
 class DeltaCacheTest : public ::testing::Test {
  protected:
   void Make(std::mt19937_64& rng, int batches) {
@@ -55,7 +55,7 @@ class DeltaCacheTest : public ::testing::Test {
   std::unique_ptr<GraphSnapshot> direct_;
 };
 
-// Lists on disk with a delta: the same samples as from memory, whole hops at a time.
+// Lists on disk with a delta give the same samples as lists in memory, whole hops at a time.
 TEST_F(DeltaCacheTest, ListsOnDiskAreSampledWithTheDelta) {
   std::mt19937_64 rng(testing::TestSeed());
   for (int round = 0; round < 4; ++round) {
@@ -85,7 +85,8 @@ TEST_F(DeltaCacheTest, ListsOnDiskAreSampledWithTheDelta) {
   }
 }
 
-// Every policy, pools of every size: rows that were put, rows of new vertices and the others.
+// Every policy and pools of every size give rows that were put, rows of new vertices and all others
+// right.
 TEST_F(DeltaCacheTest, GatheredRowsAreThoseOfTheModel) {
   std::mt19937_64 rng(testing::TestSeed());
   constexpr std::size_t kRowBytes = UpdateModel::kDim * sizeof(float);

@@ -3,7 +3,8 @@
 
 #include <cstdio>
 
-// usage: gnn_consumer STORE: asks the GNN library, which it links, for what it cannot do.
+// usage: gnn_consumer STORE
+// Asks the GNN library, which it links, for something that it cannot do.
 int main(int argc, char** argv) {
   if (argc != 2 || rhizome_gnn_scores_v1() == nullptr) return 1;
   rhizome::TrainOptions options;

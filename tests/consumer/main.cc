@@ -4,7 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-// usage: consumer STORE ID: prints the vertex count and the out-degree of one vertex.
+// usage: consumer STORE ID
+// Prints the vertex count and the out-degree of one vertex.
 int main(int argc, char** argv) {
   if (argc != 3) return 1;
   auto store =

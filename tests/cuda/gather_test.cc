@@ -56,7 +56,7 @@ TEST(GatherTest, RefusesRowsAndSizesThatDoNotFit) {
   }
 }
 
-// With a device: equality with the CPU reference. Without: it must say so and nothing else.
+// With a device the result equals the CPU reference; without one the call must report kUnsupported.
 TEST(GatherTest, DeviceEqualsCpuOrIsUnsupported) {
   const std::uint64_t seed = testing::TestSeed();
   for (const std::size_t row_bytes : {1, 4, 10, 12, 256, 3072}) {

@@ -21,7 +21,7 @@ using testing::WriteStore;
 
 ExternalId IdOf(std::uint64_t vertex) { return static_cast<std::int64_t>(vertex); }
 
-/// Changes a planted graph, and says the same in a batch.
+/// Changes a planted graph, and records the same changes in a batch.
 class Updates {
  public:
   Updates(PlantedGraph& graph, const PlantedOptions& options, std::uint64_t seed)
@@ -66,7 +66,8 @@ class Updates {
     }
   }
 
-  /// Last: a later mention would make new ones. What is left is a vertex that no set holds.
+  /// Deletes vertices. Call last: a later mention would create new vertices. A deleted vertex stays
+  /// in the planted graph as one that is in no set.
   void DeleteVertices(int count) {
     for (int i = 0; i < count; ++i) {
       const auto vertex = static_cast<VertexId>(rng_() % graph_.labels.size());
@@ -111,8 +112,8 @@ class Updates {
   WriteBatch batch_;
 };
 
-/// Two stores of one graph: as it was with a delta, and made of the final edge list. Rows are by
-/// vertex id in both, so that sums run in the same order.
+/// Two stores of one graph: the original with a delta, and one made of the final edge list. Rows
+/// are in vertex-id order in both, so that sums have the same order.
 class GnnDeltaTest : public ::testing::TestWithParam<ModelKind> {
  protected:
   void MakeStores(std::uint64_t new_vertices) {
@@ -147,7 +148,7 @@ class GnnDeltaTest : public ::testing::TestWithParam<ModelKind> {
     TrainOptions options = SmallTraining(store);
     options.model.kind = GetParam();
     options.model.dropout =
-        0;  // its mask goes by place in the minibatch, which the lists' order changes
+        0;  // its mask depends on positions in the minibatch, which the order of lists changes
     options.fanouts = {kAllNeighbors, kAllNeighbors};
     options.epochs = 1;
     options.topology = topology;
@@ -169,7 +170,7 @@ class GnnDeltaTest : public ::testing::TestWithParam<ModelKind> {
     return rhizome_gnn_entry_v1()->Infer(options, control);
   }
 
-  /// Rows by vertex id, those of new vertices among them.
+  /// Returns rows by vertex id, including those of new vertices.
   static std::vector<float> RowsOf(const Path& path, const std::string& array) {
     const auto open = testing::OpenStoreGraph(path);
     EXPECT_OK(open);
@@ -192,7 +193,7 @@ class GnnDeltaTest : public ::testing::TestWithParam<ModelKind> {
     ASSERT_OK((*live)->Compact({}, control));
   }
 
-  /// Neither damage nor rows that are said to be out of date.
+  /// Expects that verify finds no damage and that no row is reported as out of date.
   static void ExpectSoundAndFresh(const Path& path) {
     const auto report = VerifyStore(FileSystem::Posix(), path, JobControl());
     ASSERT_OK(report);
@@ -248,7 +249,7 @@ TEST_P(GnnDeltaTest, InferenceOverADeltaIsInferenceOnTheFinalGraph) {
     ASSERT_EQ(a.size(), 620U * 16);
     ASSERT_EQ(a.size(), b.size());
     for (std::size_t i = 0; i < a.size(); ++i) {
-      // Layer by layer neighbours are added by row; a sample adds them as the lists stand.
+      // Layerwise inference adds neighbours by row; samplewise inference adds them in list order.
       ASSERT_NEAR(a[i], b[i], layerwise ? 0 : 1e-4) << i;
     }
   }
@@ -263,7 +264,7 @@ TEST_P(GnnDeltaTest, InferenceOverADeltaIsInferenceOnTheFinalGraph) {
       << facts.at("snapshot");
   ASSERT_NO_FATAL_FAILURE(ExpectSoundAndFresh(changed()));
 
-  // What was computed is nothing that a follower has to be told.
+  // Computed rows are not reported to followers.
   const auto graph = Graph::Open(std::as_const(**store));
   ASSERT_OK(graph);
   const auto feed = ChangeFeed::Open(**graph, {});
@@ -275,8 +276,8 @@ TEST_P(GnnDeltaTest, InferenceOverADeltaIsInferenceOnTheFinalGraph) {
   EXPECT_EQ(put, (std::set<std::string>{"feat", "label", "split"}));
 }
 
-// What was inferred over the delta is what is inferred after compaction has taken it in; and it is
-// carried over as it was, with nothing that is out of date.
+// Inference over a delta gives the same result as inference after a compaction has merged the
+// delta. The compaction carries the array over unchanged, with no row out of date.
 TEST_P(GnnDeltaTest, InferenceBeforeACompactionIsInferenceAfterIt) {
   ASSERT_NO_FATAL_FAILURE(MakeStores(20));
   ASSERT_OK(Train(changed()));
@@ -289,7 +290,7 @@ TEST_P(GnnDeltaTest, InferenceBeforeACompactionIsInferenceAfterIt) {
   EXPECT_EQ(RowsOf(changed(), "late"), early);
 }
 
-// The compaction that comes while it computes gives the new vertices rows of the generation.
+// A compaction that runs during the inference gives the new vertices rows of the generation.
 TEST_P(GnnDeltaTest, InferenceOverADeltaThatIsCompactedMeanwhile) {
   ASSERT_NO_FATAL_FAILURE(MakeStores(20));
   ASSERT_OK(Train(changed()));

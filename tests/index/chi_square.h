@@ -5,9 +5,9 @@
 
 namespace rhizome::testing {
 
-/// The value that a chi-square statistic of so many degrees of freedom exceeds once in 10^8 times
-/// (Wilson and Hilferty's approximation, which lies above the true value there), so that an honest
-/// sampler practically never fails.
+/// Returns a value that a chi-square statistic with so many degrees of freedom exceeds once in 10^8
+/// times (Wilson and Hilferty's approximation, which is above the true value there), so that a
+/// correct sampler practically never fails.
 inline double ChiSquareBound(std::size_t degrees_of_freedom) {
   constexpr double kNormalQuantile = 5.612;
   const auto k = static_cast<double>(degrees_of_freedom);

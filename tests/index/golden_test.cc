@@ -1,6 +1,6 @@
-// Golden files of format 1, written by tests/index/golden/write_index_files.py from
-// storage/FORMAT.md alone. They are read for ever; a change of the bytes needs a new version and
-// new files beside them.
+// Golden files of format 1, which tests/index/golden/write_index_files.py wrote from
+// storage/FORMAT.md alone. They must be readable for ever; a change of the bytes needs a new
+// version and new files beside them.
 
 #include "testing/golden.h"
 
@@ -20,7 +20,7 @@ using testing::ReadBytes;
 
 std::filesystem::path Folder() { return testing::GoldenFolder("index"); }
 
-// The graph of the script: row -> vertex, owner by vertex, type by vertex, edges of partition 0.
+// The graph of the script: vertex by row, owner by vertex, type by vertex, edges of partition 0.
 const std::vector<VertexId> kVertexAt = {4, 1, 0, 6, 3, 2, 5};
 const std::vector<PartitionId> kOwner = {0, 0, 1, 1, 0, 1, 0};
 const std::vector<TypeId> kType = {1, 0, 1, 0, 0, 1, 1};
@@ -77,7 +77,7 @@ TEST(GoldenTest, OrderIsRead) {
   EXPECT_EQ(order.segments()[3].first_typed_row, 2);  // (owner 1, type 1)
 }
 
-// Local ids: 0 to 3 are the rows 0 to 3 (vertices 4, 1, 0, 6), 4 is row 4 (vertex 3), a mirror.
+// Local ids 0 to 3 are rows 0 to 3 (vertices 4, 1, 0, 6), and 4 is row 4 (vertex 3), a mirror.
 TEST(GoldenTest, ListsTypesAndWeightsAreRead) {
   const VertexOrder order = GoldenOrder();
   const Adjacency part = GoldenPartition(order);
@@ -167,7 +167,7 @@ TEST(GoldenTest, OurWriterWritesTheSameBytes) {
     ASSERT_OK(Adjacency::Write(bytes, GoldenStoreId(), order, context, edges));
     EXPECT_EQ(bytes.bytes(), ReadBytes(Folder() / name));
   }
-  // Attributes instead of weights.
+  // This file has attributes instead of weights.
   context.codec = TopologyCodec::kNone;
   context.weighted = false;
   context.attributed = true;
@@ -183,7 +183,7 @@ TEST(GoldenTest, EdgeAttributesKeepTheIdsOfInEdges) {
   EXPECT_TRUE(part.attributed());
   EXPECT_FALSE(part.weighted());
   ASSERT_TRUE(part.has_edge_ids(Direction::kIn));
-  // Of vertex 1: from 4 and 4 again by type 0, from itself, from 4 by type 2.
+  // The in-list of vertex 1: 4 twice by type 0, itself, and 4 by type 2.
   const auto in = part.Neighbors(1, Direction::kIn);
   EXPECT_THAT(in.neighbors, ElementsAre(0, 0, 1, 0));
   std::vector<LocalEdge> edges;

@@ -41,7 +41,7 @@ struct TestGraph {
   }
 };
 
-// Recursive quadrants of a matrix with probabilities .57, .19, .19, .05: skewed degrees.
+// Returns an R-MAT graph with probabilities .57, .19, .19, .05, which has skewed degrees.
 inline TestGraph Rmat(int scale, std::uint64_t edges, std::uint64_t seed) {
   TestGraph graph{.name = "rmat", .vertex_count = std::uint64_t{1} << scale, .src = {}, .dst = {}};
   std::mt19937_64 random(seed);
@@ -81,7 +81,7 @@ inline TestGraph Grid(std::uint64_t side) {
   return graph;
 }
 
-// Complete graphs beside each other, nothing between them.
+// Returns disjoint complete graphs.
 inline TestGraph Cliques(std::uint64_t count, std::uint64_t size) {
   TestGraph graph{.name = "cliques", .vertex_count = count * size, .src = {}, .dst = {}};
   for (std::uint64_t c = 0; c < count; ++c) {
@@ -92,7 +92,8 @@ inline TestGraph Cliques(std::uint64_t count, std::uint64_t size) {
   return graph;
 }
 
-// Many components of one or two edges, some of them loops, and isolated vertices between them.
+// Returns many components of one or two edges, some of them loops, with isolated vertices between
+// them.
 inline TestGraph Crumbs(std::uint64_t count) {
   TestGraph graph{.name = "crumbs", .vertex_count = 5 * count, .src = {}, .dst = {}};
   for (std::uint64_t c = 0; c < count; ++c) {
@@ -103,7 +104,7 @@ inline TestGraph Crumbs(std::uint64_t count) {
   return graph;
 }
 
-// Few vertices, so that most edges are parallel to others; loops too.
+// Returns a graph of so few vertices that most edges are parallel to others, with loops.
 inline TestGraph Multigraph(std::uint64_t vertices, std::uint64_t edges, std::uint64_t seed) {
   TestGraph graph{.name = "multigraph", .vertex_count = vertices, .src = {}, .dst = {}};
   std::mt19937_64 random(seed);
@@ -111,7 +112,8 @@ inline TestGraph Multigraph(std::uint64_t vertices, std::uint64_t edges, std::ui
   return graph;
 }
 
-// Half of the edges in a dense core, half in a path: equal edges mean unequal vertices.
+// Returns a graph with half of its edges in a dense core and half in a path, so that equal numbers
+// of edges mean unequal numbers of vertices.
 inline TestGraph CliqueAndPath(std::uint64_t size) {
   TestGraph graph = Cliques(1, size);
   graph.name = "clique and path";
@@ -156,7 +158,7 @@ inline std::vector<PartitionId> Owners(const TestGraph& graph,
   return owners ? *std::move(owners) : std::vector<PartitionId>();
 }
 
-// The metrics by their definition.
+// Computes the metrics by their definition.
 inline PartitionMetrics BruteForce(const TestGraph& graph, const std::vector<PartitionId>& parts,
                                    std::uint32_t partitions) {
   std::map<VertexId, std::set<PartitionId>> replicas;

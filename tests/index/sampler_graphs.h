@@ -28,7 +28,7 @@ struct BuiltGraph {
 inline BuildOptions RandomPartitions(std::uint32_t partitions,
                                      Direction directions = Direction::kBoth) {
   BuildOptions options;
-  // Random: nearly every vertex becomes a boundary one.
+  // The random partitioner makes nearly every vertex a boundary vertex.
   options.partition.kind = PartitionerKind::kRandom;
   options.partition.partitions = partitions;
   options.directions = directions;
@@ -66,7 +66,8 @@ inline GraphInput EmptyInput(std::uint64_t vertices) {
   return input;
 }
 
-// Random edges over a few hubs and many others, with loops, parallel edges and isolated vertices.
+// Returns random edges over a few hubs and many other vertices, with loops, parallel edges and
+// isolated vertices.
 inline GraphInput RandomInput(std::uint64_t vertices, std::uint64_t edges, bool rich,
                               std::uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -85,7 +86,7 @@ inline GraphInput RandomInput(std::uint64_t vertices, std::uint64_t edges, bool 
   return input;
 }
 
-// Vertex 0 with an edge from each of 1 .. degree.
+// Returns vertex 0 with an edge from each of 1 .. degree.
 inline GraphInput StarInput(std::uint64_t degree) {
   GraphInput input = EmptyInput(degree + 1);
   for (std::uint64_t v = 1; v <= degree; ++v) {
@@ -115,8 +116,8 @@ inline bool Same(const SampledSubgraph& a, const SampledSubgraph& b) {
                   b.edges, b.hop_lists, b.seed_of);
 }
 
-// What list `list` holds (Frontier::kOnce: what was drawn for local vertex `list`), as neighbours
-// of the graph.
+// Returns the neighbours in list `list` of a sample (with Frontier::kOnce those drawn for local
+// vertex `list`).
 inline std::vector<Neighbor> DrawnFor(const GraphSnapshot& graph, const SampledSubgraph& sample,
                                       std::size_t list) {
   std::vector<Neighbor> drawn;
@@ -128,8 +129,8 @@ inline std::vector<Neighbor> DrawnFor(const GraphSnapshot& graph, const SampledS
   return drawn;
 }
 
-/// How often each set of vertices was drawn for the first list of a sample of vertex 0, over as
-/// many batches; `seed_times` as Sampler::Sample takes them.
+/// Counts how often each set of vertices was drawn for the first list of a sample of vertex 0, over
+/// `batches` batches; `seed_times` as in Sampler::Sample.
 inline std::map<std::vector<VertexId>, double> CountSets(
     const GraphSnapshot& graph, const Sampler& sampler, std::uint64_t batches,
     const std::vector<std::int64_t>& seed_times = {}) {
@@ -152,7 +153,7 @@ inline void Sort(std::vector<Neighbor>& list) {
   });
 }
 
-// Is `part` contained in `whole`, entry by entry? Both become sorted.
+// Returns whether `part` is contained in `whole`, entry by entry. Sorts both.
 inline bool Contained(std::vector<Neighbor>& part, std::vector<Neighbor>& whole) {
   Sort(part);
   Sort(whole);
@@ -169,13 +170,13 @@ inline std::vector<VertexId> AllVertices(const GraphSnapshot& graph) {
   return vertices;
 }
 
-/// Time stamps for no edge at all.
+/// Time stamps that exist for no edge.
 class NoTimes final : public EdgeTimes {
  public:
   std::span<const std::int64_t> OfPartition(std::uint32_t) const override { return {}; }
 };
 
-/// Lists in memory, counted, that fail when they are told to.
+/// Lists in memory that count look-ups and fail on request.
 class CountingSource final : public NeighborSource {
  public:
   CountingSource(const GraphSnapshot& graph, bool whole_hops)
@@ -197,7 +198,7 @@ class CountingSource final : public NeighborSource {
   const PlainNeighbors lists_;
 };
 
-/// Chi-square of observed outcomes against their probabilities, which add up to 1.
+/// Compares observed outcomes with their probabilities, which add up to 1, by a chi-square test.
 template <typename Outcome>
 void ExpectLaw(const std::map<Outcome, double>& observed,
                const std::map<Outcome, double>& probability, double trials) {

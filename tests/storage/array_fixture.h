@@ -14,7 +14,7 @@
 
 namespace rhizome::testing {
 
-/// Byte `b` of row `row`: a formula, so that a misplaced row shows.
+/// Returns byte `b` of row `row` by a formula, so that a misplaced row shows.
 inline std::byte ByteOfRow(std::uint64_t row, std::uint64_t b) {
   return static_cast<std::byte>((row * 131 + b * 7 + row / 256) & 0xFF);
 }
@@ -52,7 +52,7 @@ inline Result<WrittenArray> WriteByFormula(FileSystem& fs, const Path& root,
                                            const ArrayEntry& wanted) {
   RHIZOME_ASSIGN_OR_RETURN(auto writer, ChunkArrayWriter::Create(fs, root, wanted));
   const ArrayEntry& entry = writer->entry();
-  for (std::uint64_t chunk = entry.chunk_count(); chunk-- > 0;) {  // any order will do
+  for (std::uint64_t chunk = entry.chunk_count(); chunk-- > 0;) {  // the order does not matter
     const std::uint64_t first = chunk * entry.chunk_rows;
     const std::uint64_t count = std::min(entry.chunk_rows, entry.rows - first);
     RHIZOME_RETURN_IF_ERROR(

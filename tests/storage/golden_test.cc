@@ -1,6 +1,6 @@
-// Golden files of format 1, written by tests/storage/golden/write_store_files.py from
-// storage/FORMAT.md alone. They are read for ever; a change of the bytes needs a new version and
-// new files beside them.
+// Golden files of format 1, which tests/storage/golden/write_store_files.py wrote from
+// storage/FORMAT.md alone. They must be readable for ever; a change of the bytes needs a new
+// version and new files beside them.
 
 #include "testing/golden.h"
 
@@ -31,7 +31,7 @@ const std::vector<std::int32_t> kZ = {100000, -100000, 7, 0, 1, 2};
 const std::vector<std::string> kRecords = {R"({"model": "gcn", "seed": 7})", "",
                                            "\xc3\xbc 16 bytes long"};
 
-// The four arrays of the first manifest, in the order of their names.
+// Returns the four arrays of the first manifest, sorted by name.
 std::vector<ArrayEntry> Arrays() {
   const std::vector<std::pair<std::string, std::string>> facts = {{"model", "gcn"},
                                                                   {"note", "a \"\u00fc\""}};
@@ -49,7 +49,7 @@ std::vector<ArrayEntry> Arrays() {
   return arrays;
 }
 
-// Those of the second form, which the third manifest has too.
+// Returns the arrays of the second form, which the third manifest has too.
 std::vector<ArrayEntry> ArraysOfSecondForm() {
   const Codec raw{.kind = CodecKind::kRaw, .level = 0};
   const Codec zstd{.kind = CodecKind::kZstd, .level = 5, .element_bytes = 8};
@@ -123,7 +123,7 @@ TEST(StorageGoldenTest, ManifestSaysWhatTheGenerationHolds) {
   EXPECT_THAT(manifest.series, ElementsAre(z));
 }
 
-// '.' sorts before '/': the sidecar's files come first.
+// '.' sorts before '/', so the sidecar's files come first.
 TEST(StorageGoldenTest, ManifestListsTheFilesThatAreThere) {
   std::vector<FileEntry> expected;
   for (const std::string path :
@@ -190,7 +190,7 @@ TEST(StorageGoldenTest, RowArrayIsWrittenTheSame) {
   EXPECT_EQ(files->size(), 6U);
 }
 
-// What a compressor makes of a chunk is its own affair; the metadata is ours.
+// A compressor may change its output, but the metadata must stay the same.
 TEST(StorageGoldenTest, ArrayMetadataIsWrittenTheSame) {
   std::vector<ArrayEntry> arrays = Arrays();
   for (const ArrayEntry& array : ArraysOfSecondForm()) arrays.push_back(array);
@@ -203,7 +203,7 @@ TEST(StorageGoldenTest, ArrayMetadataIsWrittenTheSame) {
   }
 }
 
-// Version 3: those of version 2, and of the second form; two generations are kept.
+// Version 3 has the arrays of version 2 and of the second form, and keeps two generations.
 TEST(StorageGoldenTest, TheSecondFormIsRead) {
   const Manifest manifest = ThirdManifest();
   EXPECT_EQ(EncodeManifest(manifest, GoldenStoreId()), ReadBytes(Folder() / "MANIFEST-000003"));
@@ -226,7 +226,7 @@ TEST(StorageGoldenTest, TheSecondFormIsRead) {
   }
 }
 
-// Version 2 of the manifest: the arrays of version 1, and one whose chunks are shards.
+// Version 2 of the manifest has the arrays of version 1 and one whose chunks are shards.
 TEST(StorageGoldenTest, ShardsAreReadAndWrittenTheSame) {
   const auto bytes = ReadBytes(Folder() / "MANIFEST-000002");
   const auto manifest = DecodeManifest(bytes, GoldenStoreId());

@@ -8,15 +8,15 @@
 #include "storage/array_fixture.h"
 #include "testing/fake_file_system.h"
 
-// Stores on a disk that stops at a chosen operation, and what must be true afterwards. The quick
-// tests stop at some of the operations, those of the ci tier at each of them.
+// Checks of stores on a disk that stops at a chosen operation. The quick tests stop at some
+// operations, those of the ci tier at each.
 
 namespace rhizome::testing {
 
 using CrashMode = FakeFileSystem::CrashMode;
 
-/// A fake disk on which a store's catalogue is real: RocksDB knows no other disk. What RocksDB has
-/// written survives a crash of the fake, as its own synced writes do.
+/// A fake disk on which a store's catalogue is on the real disk, because RocksDB knows no other.
+/// What RocksDB has written survives a crash of the fake, as its own synced writes do.
 class StoreFileSystem : public FakeFileSystem {
  public:
   explicit StoreFileSystem(const Path& store) : store_(store), catalog_(store / "catalog") {
@@ -41,7 +41,7 @@ class StoreFileSystem : public FakeFileSystem {
   }
   bool HasCatalog() const { return std::filesystem::exists(catalog_); }
 
-  /// From the operation that is `count` away from now on, everything fails.
+  /// Makes everything fail from the operation that is `count` operations away.
   void StopAfter(std::uint64_t count) { FailAt(operation_count() + count, EIO, /*sticky=*/true); }
 
  private:
@@ -50,7 +50,7 @@ class StoreFileSystem : public FakeFileSystem {
   const Path catalog_;
 };
 
-/// Do the rows of an array follow the formula?
+/// Expects that the rows of an array follow the formula.
 inline void ExpectRows(const Store& store, const std::string& name, std::uint64_t rows) {
   const auto array = store.OpenArray(name);
   ASSERT_OK(array);
@@ -72,7 +72,7 @@ inline void ExpectFormatBeforeCatalog(const StoreFileSystem& fs, const Path& pat
   EXPECT_TRUE(fs.Files().contains((path / "FORMAT").string()));
 }
 
-/// Which operations a test stops at: `first`, and then every `stride`-th.
+/// The operations at which a disk stops: number `first`, and every `stride`-th after it.
 struct Stops {
   std::uint64_t first = 0;
   std::uint64_t stride = 1;

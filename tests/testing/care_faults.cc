@@ -28,7 +28,7 @@ const std::array<Status, 6>& Faults() {
   return faults;
 }
 
-/// What verify says of a sound store, or repair of one that is damaged, must not come from a fault.
+/// A fault must not make verify report damage of a sound store, nor make repair report damage.
 Complaint Judge(const Result<VerifyReport>& report, const std::string& when) {
   if (!report && ProvesDamage(report.error()))
     return "verify fails with " + report.error().ToString() + " " + when;
@@ -38,7 +38,7 @@ Complaint Judge(const Result<VerifyReport>& report, const std::string& when) {
   return std::nullopt;
 }
 
-/// With this many descriptors that are free.
+/// Runs `run` with only `count` free descriptors.
 template <typename Run>
 void WithDescriptors(std::uint64_t count, const Run& run) {
   rlimit before = {};
@@ -55,10 +55,10 @@ void WithDescriptors(std::uint64_t count, const Run& run) {
 
 constexpr int kDeltaCommits = 3;
 
-/// Each commit of the delta is in a table of its own.
+/// Makes a store in which each commit of the delta is in a catalogue table of its own.
 Status MakeStoreWithDelta(const Path& store) {
   RHIZOME_RETURN_IF_ERROR(MakeStore(Disk(), store));
-  // A record that names no commit before it, and itself: see "Catalogue records" in FORMAT.md.
+  // A record that names no commit before it, and itself; see "Catalogue records" in FORMAT.md.
   for (int i = 0; i < kDeltaCommits; ++i) {
     RHIZOME_ASSIGN_OR_RETURN(const auto writer, Store::Open(Disk(), store, Store::Mode::kWrite));
     std::vector<std::byte> record(17);
@@ -85,7 +85,7 @@ Complaint FaultsAreNoDamage() {
   for (const auto& [file, _] : sound) {
     const Status& fault = Faults()[next++ % Faults().size()];
     const std::string when = fmt::format("while '{}' cannot be opened ({})", file, fault.message());
-    // Each folder on the way and the file itself.
+    // The fault hits each folder on the path and the file itself.
     Watched of_file([&, file = file](const Path& path) {
       return path == store / file || path == harmed / file ? fault : Status::Ok();
     });
@@ -101,7 +101,7 @@ Complaint FaultsAreNoDamage() {
       const auto again = VerifyFiles(*fs, store, JobControl());
       const bool of_rocksdb = file.starts_with("catalog/");
       if (again && again->ok() && !of_rocksdb) return "verify does not notice it " + when;
-      if (of_rocksdb) continue;  // which RocksDB opens itself
+      if (of_rocksdb) continue;  // RocksDB opens this file itself
       const auto repaired = RepairStore(*fs, harmed, {}, JobControl());
       if (repaired) return "repair ends well " + when;
       if (Tree(harmed) != damaged) return "repair changes a file " + when;
@@ -145,7 +145,8 @@ Complaint FewDescriptorsKeepTheDelta() {
     Result<RepairReport> repaired = RepairReport();
     WithDescriptors(count, [&] { repaired = RepairStore(Disk(), store, {}, JobControl()); });
     if (!repaired && ProvesDamage(repaired.error())) return repaired.error().ToString();
-    // Once more, with enough of them: what the first run has begun must not be less.
+    // The repair runs again with enough descriptors: what the first run began must not cost
+    // anything.
     if (!repaired)
       repaired = RepairStore(Disk(), store, {}, JobControl());
     else

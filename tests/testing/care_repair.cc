@@ -17,7 +17,7 @@
 namespace rhizome::testing {
 namespace {
 
-/// A file, one byte of which is read wrongly.
+/// A file that returns one byte wrongly.
 class WrongByte final : public ReadableFile {
  public:
   explicit WrongByte(std::unique_ptr<ReadableFile> file) : file_(std::move(file)) {}
@@ -33,7 +33,7 @@ class WrongByte final : public ReadableFile {
   const std::unique_ptr<ReadableFile> file_;
 };
 
-/// Reads one file wrongly, the first time only.
+/// Returns one file's bytes wrongly, the first time only.
 class WrongOnce final : public ForwardingFileSystem {
  public:
   WrongOnce(Path file) : ForwardingFileSystem(Disk()), file_(std::move(file)) {}
@@ -76,7 +76,7 @@ Complaint RepairKeepsTheLock() {
     bool changed = false;
     Complaint wrong;
     Watched fs([&](const Path& path) {
-      // The last look, without the lock, comes after the last change.
+      // The last check of the lock, without holding it, comes after the last change.
       changed = changed || path.filename() == "MANIFEST-000002";
       if (path.filename() == "LOCK") return Status::Ok();
       if (!changed && Disk().Lock(store / "LOCK", FileSystem::LockMode::kExclusive, "thief\n"))
@@ -146,7 +146,7 @@ Complaint JobsGoOnAfterARepair() {
       return std::string(name) + " is not read: " + read.ToString();
     if (name == std::string("emb") && rows != RowsByFormula(0, 300, 16)) return "other rows";
   }
-  // While the reader was there, what it had begun with was kept, damage and all.
+  // While the reader was there, the generation that it had open was kept, damage included.
   reader->reset();
   if (const auto writer = Store::Open(Disk(), store, Store::Mode::kWrite); !writer)
     return writer.error().ToString();
@@ -160,7 +160,8 @@ Complaint OneRowCostsOneRow() {
   TempDir dir;
   const Path store = dir / "s";
   if (!MakeStore(Disk(), store).ok()) return "no store";
-  // Rows 1 and 7, and of the sidecar the sums of rows 9 (whose chunk is damaged) and 2.
+  // Damages rows 1 and 7, and in the sidecar the checksums of rows 9 (whose chunk is damaged) and
+  // 2.
   Change(store / kRows, {kRowBytes + 2, kRowBytes + 9, 7 * kRowBytes});
   Change(store / "generations/000001/sums/feat.crc32c/c.0.0", {9 * 4, 9 * 4 + 1});
   const auto report = RepairStore(Disk(), store, {.fill_holes = true}, JobControl());

@@ -19,7 +19,7 @@
 namespace rhizome::testing {
 namespace {
 
-/// Whenever a verification holds the writer's lock to see whether there is a writer, one comes.
+/// Starts a writer whenever a verification takes the writer's lock to see whether there is one.
 class WriterAtEveryLook final : public ForwardingFileSystem {
  public:
   WriterAtEveryLook(Path store, std::atomic<int>& writers)
@@ -38,7 +38,7 @@ class WriterAtEveryLook final : public ForwardingFileSystem {
     return lock;
   }
 
-  /// How many looks there were; all writers are done.
+  /// Returns how often the lock was tried; all writers have ended.
   int count() {
     Join();
     return count_;

@@ -7,13 +7,13 @@
 
 namespace rhizome::testing {
 
-/// A gzip member that holds `text` in stored blocks, made without zlib.
+/// Returns a gzip member that holds `text` in stored blocks, made without zlib.
 std::string Gzip(std::string_view text);
 
-/// A zstd frame that holds `text`, compressed.
+/// Returns a zstd frame that holds `text`, compressed.
 std::string Zstd(std::string_view text);
 
-/// Writes `text` to `path`, compressed as the name's end (.gz, .zst) asks.
+/// Writes `text` to `path`, compressed by its extension (.gz, .zst).
 void WriteInput(const std::filesystem::path& path, std::string_view text);
 
 }  // namespace rhizome::testing

@@ -16,8 +16,8 @@
 
 namespace rhizome::testing {
 
-/// Draws commits by number, as a resolver would hand them to a DeltaRunBuilder, and knows from the
-/// plain list of all changes what a delta must say of them.
+/// Draws commits by number, in the form in which a resolver hands them to a DeltaRunBuilder, and
+/// derives from the plain list of all changes what a delta must answer.
 class DeltaHistory {
  public:
   struct Shape {
@@ -47,7 +47,7 @@ class DeltaHistory {
   const std::vector<Edge>& edges() const { return edges_; }
   const std::set<std::tuple<VertexId, TypeId, VertexId>>& erased() const { return erased_; }
 
-  /// The next commit, of up to `most` changes.
+  /// Returns the next commit, of up to `most` changes.
   DeltaRun Commit(std::mt19937_64& rng, std::size_t most) {
     DeltaRunBuilder builder(shape_.symmetric, shape_.attribute_count,
                             static_cast<VertexId>(vertices_));
@@ -126,7 +126,7 @@ class DeltaHistory {
   std::vector<ExternalId> ids_;
   std::set<VertexId> deleted_;
   std::map<std::pair<std::uint64_t, VertexId>, std::uint64_t> rows_;
-  std::vector<Edge> edges_;  // that are there, in the order they were added
+  std::vector<Edge> edges_;  // existing edges, in the order in which they were added
   std::set<std::tuple<VertexId, TypeId, VertexId>> erased_;
 };
 

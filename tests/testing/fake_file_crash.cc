@@ -11,18 +11,18 @@ namespace {
 using Mode = FakeFileSystem::CrashMode;
 using Random = std::mt19937_64;
 
-// What a disk writes in one piece.
+// A disk writes a sector whole.
 constexpr std::size_t kSectorBytes = 512;
 
 void Apply(const FakeWrite& write, std::vector<std::byte>& bytes) {
   if (write.cut) bytes.resize(write.offset_bytes);
   const std::size_t end = write.offset_bytes + write.bytes.size();
-  if (end > bytes.size()) bytes.resize(end);  // zeros, where nothing was written before
+  if (end > bytes.size()) bytes.resize(end);  // zeros where nothing was written before
   std::copy(write.bytes.begin(), write.bytes.end(),
             bytes.begin() + static_cast<std::ptrdiff_t>(write.offset_bytes));
 }
 
-/// What the file was after each of its writes since it was synced, that moment first.
+/// Returns the contents of a file after its last sync and after each write since.
 std::vector<std::vector<std::byte>> Moments(const FakeNode& file) {
   std::vector<std::vector<std::byte>> moments = {file.durable_bytes};
   for (const FakeWrite& write : file.unsynced) {
@@ -32,9 +32,10 @@ std::vector<std::vector<std::byte>> Moments(const FakeNode& file) {
   return moments;
 }
 
-/// Of each sector what it was at some moment from `first` on, and the length of some moment: a page
-/// is written whole, as it is at the time. Which page comes first is the kernel's to choose if
-/// `holes`; else no sector is of a later moment than one before it.
+/// Mixes moments of a file from `first` on: each sector comes from some moment, and so does the
+/// length, because a page is written whole, as it is at that time. With `holes` the order is
+/// arbitrary, as the kernel chooses which page it writes first; otherwise no sector is of a later
+/// moment than one before it.
 std::vector<std::byte> Mix(const std::vector<std::vector<std::byte>>& moments, std::size_t first,
                            bool holes, Random& random) {
   std::size_t last = moments.size() - 1;
@@ -53,7 +54,7 @@ std::vector<std::byte> Mix(const std::vector<std::vector<std::byte>>& moments, s
   return bytes;
 }
 
-/// All of a file's writes, but of the disk's last one only a part.
+/// Returns all of a file's writes, except that the disk's last write is only partly there.
 std::vector<std::byte> TornAt(const FakeNode& file, std::uint64_t last, Random& random) {
   if (file.unsynced.empty() || file.unsynced.back().operation != last) return file.bytes;
   const auto moments = Moments(file);

@@ -17,13 +17,14 @@
 
 namespace rhizome::testing {
 
-// What FakeFileSystem and the files that it hands out share. Private to tests/testing/.
+// The state that FakeFileSystem shares with the files that it opens. Private to tests/testing/.
 
 struct FakeNode;
 using NodePtr = std::shared_ptr<FakeNode>;
 using FakeNames = std::map<std::string, NodePtr>;
 
-/// A change of a file that is not durable yet: first cut to `offset_bytes` if `cut`, then written.
+/// A change of a file that is not durable yet: the file is cut to `offset_bytes` if `cut`, then
+/// written.
 struct FakeWrite {
   std::uint64_t operation = 0;
   std::uint64_t offset_bytes = 0;
@@ -31,25 +32,26 @@ struct FakeWrite {
   bool cut = false;
 };
 
-/// Names of a directory that changed in one operation, and the change is not durable yet.
+/// A change of names of a directory in one operation that is not durable yet.
 struct FakeNaming {
-  bool replaces = false;  ///< a removal or a move: names went
-  FakeNames names;        ///< null: the name went
+  bool replaces = false;  ///< a removal or a move, by which names disappear
+  FakeNames names;        ///< null: the name disappears
 };
 
-/// A file or a directory. Two names may share a node (links). Each has what a reader sees, what a
-/// power cut leaves at least, and the changes from the one to the other, oldest first.
+/// A file or a directory. Several names may share a node (links). Each has the contents that a
+/// reader sees, the contents that a power cut leaves at least, and the changes from these to those,
+/// oldest first.
 struct FakeNode {
   bool is_directory = false;
 
-  // Of a file.
+  // Used for a file.
   std::vector<std::byte> bytes;
   std::vector<std::byte> durable_bytes;
   std::vector<FakeWrite> unsynced;
   int shared_locks = 0;
   bool exclusive_lock = false;
 
-  // Of a directory.
+  // Used for a directory.
   FakeNames names;
   FakeNames durable_names;
   std::vector<FakeNaming> unsynced_names;
@@ -65,21 +67,21 @@ inline NodePtr MakeDirectory() {
   return node;
 }
 
-/// The names on the way from the root to `path`.
+/// Returns the names on the way from the root to `path`.
 std::vector<std::string> FakeComponents(const Path& path);
 
 std::string_view FakeOperationName(FakeFileSystem::Operation operation);
 
 Status FakeErrno(int error, std::string_view operation, const Path& path);
 
-/// Brings a directory, and all below it, to what a crash leaves.
+/// Changes a directory, and everything below it, to what a crash leaves.
 void CrashTree(FakeNode& directory, FakeFileSystem::CrashMode mode, std::uint64_t seed);
 
-/// A copy of a tree, in which names that shared a node share one.
+/// Copies a tree; names that share a node share one in the copy.
 NodePtr CopyTree(const NodePtr& root);
 
 struct FakeFileSystem::State {
-  /// Counts an operation and says whether it shall fail: 0, or the error number.
+  /// Counts an operation and returns its error number if it is to fail, else 0.
   int Count(Operation operation, const Path& path) RHIZOME_REQUIRES(mutex) {
     trace.push_back(fmt::format("{} {}", FakeOperationName(operation), path.string()));
     if (recording && FakeFileSystem::Changes(operation)) {
@@ -115,7 +117,7 @@ struct FakeFileSystem::State {
     return Find(parts, parts.size());
   }
 
-  /// The directory that holds `path`, and the last name of it.
+  /// Returns the directory that holds `path`, and the last component of it.
   Result<std::pair<NodePtr, std::string>> Parent(const Path& path, std::string_view operation)
       RHIZOME_REQUIRES(mutex) {
     const auto parts = FakeComponents(path);

@@ -17,15 +17,15 @@ namespace rhizome::testing {
 
 struct FakeNode;
 
-/// All of a fake disk at one moment: a copy that nobody changes.
+/// An immutable copy of a fake disk at one moment.
 struct FakeImage {
   std::shared_ptr<FakeNode> root;
 
-  /// Of names and bytes, synced or not.
+  /// Hashes all names and bytes, synced or not.
   Hash128 Hash() const;
 };
 
-/// The moment before an operation that changes something.
+/// The moment before an operation that changes the disk.
 struct FakeCrashPoint {
   std::uint64_t operation = 0;  ///< its number
   std::string what;             ///< as in Trace
@@ -54,28 +54,29 @@ class FakeFileSystem : public FileSystem {
  public:
   FakeFileSystem();
 
-  /// A disk as it was.
+  /// A disk that starts as `image`.
   explicit FakeFileSystem(const FakeImage& image);
   ~FakeFileSystem() override;
 
-  /// What a power cut leaves of unsynced changes.
+  /// The unsynced changes that survive a power cut.
   enum class CrashMode : std::uint8_t {
-    kDropUnsynced,  ///< nothing of them
-    kKeepUnsynced,  ///< all of them: a killed process, the machine lives on
-    kRandom,       ///< of each sector (512 bytes) and length some moment since, later sectors of no
-                   ///< later moments; any names
-    kTornLast,     ///< all, but the last write has only some of its sectors
+    kDropUnsynced,  ///< none of them
+    kKeepUnsynced,  ///< all of them: a process was killed, the machine lives on
+    /// Each sector (512 bytes), and the length, is of some moment since the last sync; no sector is
+    /// of a later moment than one before it.
+    kRandom,
+    kTornLast,     ///< all, but of the last write only some sectors
     kZeroLength,   ///< the names, but none of the bytes
-    kNamesUndone,  ///< the bytes and the new names, but what was removed or moved is back
-    kNamesReordered,  ///< any subset of the changes of names, and of each file all or nothing
-    kHoles,           ///< as kRandom, but of the sectors in any order
+    kNamesUndone,  ///< the bytes and the new names, but names that were removed or moved are back
+    kNamesReordered,  ///< any subset of the changes of names; of each file all bytes or none
+    kHoles,           ///< like kRandom, but sectors in any order
   };
 
-  /// The power goes. `seed` chooses in kRandom. Failures that were ordered are forgotten.
+  /// Cuts the power. `seed` is for the random modes. Failures that were requested are cleared.
   void Crash(CrashMode mode = CrashMode::kDropUnsynced, std::uint64_t seed = 0);
 
-  /// The operations that count: those that change something or make it durable. Reads are counted
-  /// too, so that each of them can fail.
+  /// The operations that are counted: changes, syncs, and also reads, so that each of them can
+  /// fail.
   enum class Operation : std::uint8_t {
     kOpenRead,
     kRead,
@@ -96,68 +97,69 @@ class FakeFileSystem : public FileSystem {
     kRename,
   };
 
-  /// Is there another disk behind such an operation than before it?
+  /// Returns whether such an operation changes the disk.
   static bool Changes(Operation operation);
 
-  /// Operations so far.
+  /// Returns the number of operations so far.
   std::uint64_t operation_count() const;
 
-  /// Lets operation number `operation` (counted from 0 since construction) fail with `error_number`
-  /// (EIO, ENOSPC, ...), and all later ones too if `sticky`. A failed Append may leave half of its
-  /// bytes, a failed Sync leaves none durable: as real ones.
+  /// Makes operation number `operation` (counted from 0 since construction) fail with
+  /// `error_number` (EIO, ENOSPC, ...), and all later ones too if `sticky`. As in reality, a failed
+  /// Append may leave half of its bytes, and a failed Sync makes none durable.
   void FailAt(std::uint64_t operation, int error_number, bool sticky);
 
-  /// For FailAt, of reads only: one that is not an error, but brings only half of the bytes, or
-  /// none where there are some. Other operations succeed.
+  /// Values for FailAt that affect reads only: the read succeeds but returns only half of the
+  /// bytes, or none although there are some. Other operations succeed.
   static constexpr int kShortRead = -1;
   static constexpr int kEmptyRead = -2;
 
-  /// From now on all fake disks of this process lie: such a sync says that it was done, and does
-  /// nothing. For seeded mistakes; before any thread begins.
+  /// From now on matching syncs on all fake disks of this process do nothing and report success.
+  /// For seeded mistakes; call before any thread starts.
   static void LieAboutSyncs(std::function<bool(const Path&)> matches);
 
-  /// The same for the operations that `matches` says; it runs under the file system's lock.
+  /// Makes all operations fail for which `matches` returns true; it is called under the file
+  /// system's lock.
   void FailWhen(std::function<bool(Operation, const Path&)> matches, int error_number);
   void ClearFailures();
 
-  /// Names of all operations with their paths, oldest first: for messages and for tests of order.
+  /// Returns the names of all operations with their paths, oldest first, for messages and for tests
+  /// of order.
   std::vector<std::string> Trace() const;
 
   FakeImage Image() const;
 
-  /// What a crash now would leave; this disk goes on.
+  /// Returns what a crash now would leave; this disk is not changed.
   FakeImage ImageAfterCrash(CrashMode mode, std::uint64_t seed) const;
 
-  /// Begins to keep an image of the moment before each operation that changes something.
+  /// Starts keeping an image of the moment before each operation that changes the disk.
   void RecordCrashPoints();
   std::vector<FakeCrashPoint> TakeCrashPoints();
 
-  /// What an oracle outside the store knows: promises up to `acknowledged` were given, and those up
-  /// to `begun` may have been kept. Noted in the crash points.
+  /// Notes the knowledge of an oracle outside the store in the crash points: promises up to
+  /// `acknowledged` were given, and those up to `begun` may have been kept.
   void SetProgress(int acknowledged, int begun);
 
-  /// Moves a file over whatever has that name, in one folder. No function of FileSystem, as stores
-  /// move nothing; but RocksDB does.
+  /// Moves a file over whatever has that name, within one folder. It is not a function of
+  /// FileSystem, because stores move nothing; RocksDB does.
   Status RenameFile(const Path& from, const Path& to);
 
-  /// Flips one bit of a file, durable at once. Errors: kNotFound.
+  /// Flips one bit of a file; the change is durable at once. Errors: kNotFound.
   Status FlipBit(const Path& path, std::uint64_t bit);
 
-  /// Replaces a file's bytes, durable at once. Errors: kNotFound.
+  /// Replaces a file's bytes; the change is durable at once. Errors: kNotFound.
   Status Overwrite(const Path& path, std::vector<std::byte> bytes);
 
-  /// Locks that are held.
+  /// Returns the number of locks that are held.
   int lock_count() const;
 
-  /// All files, with their bytes: to compare two states.
+  /// Returns all files with their bytes, to compare two states.
   std::map<std::string, std::vector<std::byte>> Files() const;
 
-  /// LinkFile says kUnsupported, as FAT does.
+  /// Makes LinkFile return kUnsupported, as on FAT.
   void RefuseLinks(bool refuse);
   void SetFreeBytes(std::uint64_t bytes);
 
-  /// The length that OpenRead files pretend O_DIRECT units to have when asked for direct; 1:
-  /// refused.
+  /// Sets the unit of direct reads that files report when opened for them; 1: O_DIRECT is refused.
   void SetDirectAlignment(std::uint32_t bytes);
 
   Result<std::unique_ptr<ReadableFile>> OpenRead(const Path& path,

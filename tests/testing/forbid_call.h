@@ -2,8 +2,8 @@
 
 namespace rhizome::testing {
 
-/// From now on the system refuses call `number` (SYS_...) to this thread, and those that it starts,
-/// with `error`, as sandboxes and older systems do. False: it has no seccomp.
+/// Makes the system refuse call `number` (SYS_...) with `error` to this thread and those that it
+/// starts, as sandboxes and older systems do. Returns false if the system has no seccomp.
 bool ForbidCall(unsigned number, unsigned error);
 
 }  // namespace rhizome::testing

@@ -17,7 +17,8 @@
 
 namespace rhizome::testing {
 
-/// The folder "golden" of a layer's tests. Not by __FILE__: compiler caches make that relative.
+/// Returns the folder "golden" of a layer's tests. It does not use __FILE__, which compiler caches
+/// make relative.
 std::filesystem::path GoldenFolder(const char* layer);
 
 /// The store id that every golden file carries; STORE_ID of tests/testing/golden.py.
@@ -35,7 +36,8 @@ inline std::vector<std::byte> ReadBytes(const std::filesystem::path& path) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// Every file below `folder` but scripts and what Python leaves beside them, by its path there.
+/// Returns every file below `folder` by its path there, except scripts and what Python leaves
+/// beside them.
 inline std::map<std::string, std::vector<std::byte>> ReadTree(const std::filesystem::path& folder) {
   std::map<std::string, std::vector<std::byte>> files;
   for (const auto& item : std::filesystem::recursive_directory_iterator(folder)) {

@@ -29,8 +29,8 @@ inline bool ComesBefore(const Neighbor& a, const Neighbor& b) {
   return std::tie(a.type, a.vertex, a.weight) < std::tie(b.type, b.vertex, b.weight);
 }
 
-/// A graph as a list of edges: every question is answered by reading all of them. What the engine
-/// says is compared with it.
+/// A graph as a list of edges, which answers every question by reading all of them. The engine's
+/// answers are compared with it.
 class GraphModel {
  public:
   explicit GraphModel(const GraphInput& input)
@@ -48,7 +48,7 @@ class GraphModel {
   const std::vector<ModelEdge>& edges() const { return edges_; }
   std::uint64_t vertex_count() const { return vertex_count_; }
 
-  /// As Graph::Neighbors and NeighborsOfType promise it.
+  /// Returns what Graph::Neighbors and NeighborsOfType promise.
   std::vector<Neighbor> Neighbors(VertexId vertex, Direction direction,
                                   std::optional<TypeId> type = std::nullopt) const {
     if (direction == Direction::kBoth) {
@@ -74,10 +74,10 @@ class GraphModel {
   std::vector<ModelEdge> edges_;
 };
 
-/// What RandomGraph draws.
+/// The options of RandomGraph.
 struct RandomGraphOptions {
   std::uint64_t vertices = 20;  ///< some of them isolated
-  std::uint64_t edges = 60;     ///< self-loops and parallel edges among them
+  std::uint64_t edges = 60;     ///< including self-loops and parallel edges
   std::uint32_t vertex_types = 1;
   std::uint32_t edge_types = 1;
   bool weighted = false;
@@ -91,7 +91,7 @@ inline std::vector<std::string> TypeNames(const std::string& prefix, std::uint32
   return names;
 }
 
-/// External ids that are distinct, in no order, negative and beyond 32 bits among them.
+/// Draws distinct external ids in no order, some negative and some beyond 32 bits.
 inline void DrawExternalIds(std::mt19937_64& rng, GraphInput& input) {
   for (std::uint64_t v = 0; v < input.vertex_count; ++v) {
     const auto noise = static_cast<std::int64_t>(rng() % 1000000);
@@ -102,7 +102,7 @@ inline void DrawExternalIds(std::mt19937_64& rng, GraphInput& input) {
   }
 }
 
-/// A typed multigraph: few enough pairs that parallel edges and self-loops are common.
+/// Returns a typed multigraph with so few pairs that parallel edges and self-loops are common.
 inline GraphInput RandomGraph(std::mt19937_64& rng, const RandomGraphOptions& options) {
   GraphInput input;
   input.vertex_count = options.vertices;

@@ -56,7 +56,7 @@ inline std::string BytesOf(const Path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// All files below a folder, but LOCK, which names its last holder.
+/// Returns all files below a folder except LOCK, which names its last holder.
 inline std::map<std::string, std::string> Tree(const Path& folder) {
   std::map<std::string, std::string> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))

@@ -16,8 +16,8 @@
 
 namespace rhizome::testing {
 
-/// A graph divided and written in memory, without store, partitioner or builder: what the tests of
-/// the partition file compare with the model.
+/// A graph divided and written in memory, without store, partitioner or builder. Tests of the
+/// partition file compare it with the model.
 struct PartitionParts {
   std::uint32_t partitions = 1;
   std::uint32_t edge_types = 1;
@@ -50,7 +50,7 @@ struct DivideOptions {
   bool attributed = false;  ///< as if the edges had attributes
 };
 
-/// Writes and parses the order of `vertex_of_row`.
+/// Writes the order of `vertex_of_row` and parses it.
 inline VertexOrder MakeOrder(const std::vector<VertexId>& vertex_of_row,
                              const std::vector<PartitionId>& owner, const std::vector<TypeId>& type,
                              std::uint32_t partitions, std::uint32_t types) {
@@ -60,8 +60,8 @@ inline VertexOrder MakeOrder(const std::vector<VertexId>& vertex_of_row,
   return *VertexOrder::Parse(*std::move(file), vertex_of_row.size(), partitions, types);
 }
 
-/// Divides at random: mostly by source, so that there are interior vertices, hubs over several
-/// partitions and partitions without an edge.
+/// Divides at random, mostly by source, so that there are interior vertices, hubs in several
+/// partitions, and partitions without an edge.
 inline PartitionParts Divide(std::mt19937_64& rng, const GraphInput& input,
                              const DivideOptions& options) {
   const GraphModel model(input);

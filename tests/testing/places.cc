@@ -1,5 +1,5 @@
-// Complaints about where things stand: what a user asks for goes into no store, and what is missing
-// of one is damage.
+// Checks of where things are: no output of a user's goes into a store, and missing files of a store
+// are damage.
 
 #include <filesystem>
 #include <memory>

@@ -18,7 +18,7 @@
 namespace rhizome::testing {
 
 /// A planted-partition graph: vertices of one class are linked more often than others, and the
-/// features are weak hints at the class, so that the neighbourhood says far more than the vertex
+/// features are weak hints at the class, so that the neighbourhood reveals far more than the vertex
 /// alone.
 struct PlantedOptions {
   std::uint64_t vertices = 1200;
@@ -65,7 +65,7 @@ inline PlantedGraph MakePlanted(const PlantedOptions& options) {
   return planted;
 }
 
-/// An array of a store from values by vertex id.
+/// Makes an array of a store from values by vertex id.
 template <typename T>
 ArrayInput MakeArray(const std::string& name, std::uint64_t dim, DataType dtype,
                      std::vector<T> values) {
@@ -116,7 +116,7 @@ inline Status WriteStore(const Path& path, const PlantedOptions& options) {
   return WriteStore(path, options, MakePlanted(options));
 }
 
-/// All rows of a float32 array, in row order.
+/// Returns all rows of a float32 array, in row order.
 inline Result<std::vector<float>> ReadArray(const Path& store_path, const std::string& name) {
   RHIZOME_ASSIGN_OR_RETURN(const auto store,
                            Store::Open(FileSystem::Posix(), store_path, Store::Mode::kRead));
@@ -127,7 +127,7 @@ inline Result<std::vector<float>> ReadArray(const Path& store_path, const std::s
   return values;
 }
 
-/// The files of an array as the manifest lists them: equal lists, equal bytes.
+/// Returns the files of an array as the manifest lists them; equal lists mean equal bytes.
 inline Result<std::vector<FileEntry>> FilesOf(const Path& store_path, const std::string& name) {
   RHIZOME_ASSIGN_OR_RETURN(const auto store,
                            Store::Open(FileSystem::Posix(), store_path, Store::Mode::kRead));
@@ -135,7 +135,7 @@ inline Result<std::vector<FileEntry>> FilesOf(const Path& store_path, const std:
   const std::string prefix = ArrayFolder(name) + "/c";
   for (FileEntry file : store->manifest().files) {
     if (!file.path.starts_with(prefix)) continue;
-    file.path.erase(0, prefix.size());  // the array's name
+    file.path.erase(0, prefix.size());  // removes the array's name
     files.push_back(std::move(file));
   }
   return files;

@@ -2,9 +2,9 @@
 
 namespace rhizome::testing {
 
-/// Is this process watched by a sanitizer whose runtime takes locks of its own in every allocation,
-/// and makes the stacks of threads itself? A child that was forked while another thread held one
-/// waits for it for ever (LLVM until 17), whatever the library does.
+/// Whether a sanitizer watches this process whose runtime takes locks of its own in every
+/// allocation and allocates the stacks of threads itself. A child that was forked while another
+/// thread held such a lock waits for it for ever (LLVM until 17), whatever the library does.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool kSanitized = true;
 #elif defined(__has_feature)

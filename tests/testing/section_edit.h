@@ -9,8 +9,9 @@
 
 namespace rhizome::testing {
 
-/// The sections of a section file taken apart, to be changed and sealed again with right checksums:
-/// what a reader meets when the writer, not the disk, was wrong or malicious.
+/// Takes the sections of a section file apart, so that a test can change them and seal the file
+/// again with right checksums: what a reader meets if the writer, not the disk, was wrong or
+/// malicious.
 class SectionEdit {
  public:
   struct Section {
@@ -58,7 +59,7 @@ class SectionEdit {
     std::erase_if(sections_, [&](const Section& section) { return section.kind == kind; });
   }
 
-  /// Element i of a section, as an unsigned number.
+  /// Returns element i of a section as an unsigned number.
   std::uint64_t Get(std::uint32_t kind, std::size_t i) {
     const Section& section = At(kind);
     std::uint64_t value = 0;

@@ -12,10 +12,10 @@
 
 namespace rhizome::testing {
 
-/// source, type's name, end; a type's name is "edge" where there is one type without a name.
+/// Source, type's name and target. The type's name is "edge" if the only type has no name.
 using NamedEdge = std::tuple<VertexId, std::string, VertexId>;
 
-/// All edges of a store, sorted, as its lists of out-neighbours have them.
+/// Returns all edges of a store, sorted, from its lists of out-neighbours.
 inline std::vector<NamedEdge> AllEdges(const OpenGraph& open) {
   std::vector<NamedEdge> edges;
   for (std::uint64_t v = 0; v < open.graph->vertex_count(); ++v) {
@@ -30,7 +30,8 @@ inline std::vector<NamedEdge> AllEdges(const OpenGraph& open) {
   return edges;
 }
 
-/// What every edge has in an attribute, sorted: an array for each partition, by edge id.
+/// Returns the values of an attribute of every edge, sorted; the attribute has an array for each
+/// partition, by edge id.
 template <typename T>
 std::vector<std::pair<NamedEdge, std::vector<T>>> EdgeRowsOf(const OpenGraph& open,
                                                              std::string_view attribute) {
@@ -62,7 +63,7 @@ std::vector<std::pair<NamedEdge, std::vector<T>>> EdgeRowsOf(const OpenGraph& op
   return all;
 }
 
-/// An array's values, by vertex id.
+/// Returns an array's values by vertex id.
 template <typename T>
 std::vector<T> ValuesByVertex(const OpenGraph& open, std::string_view name) {
   const auto array = open.store->OpenArray(name);
@@ -81,7 +82,7 @@ std::vector<T> ValuesByVertex(const OpenGraph& open, std::string_view name) {
   return by_vertex;
 }
 
-/// The bytes of a .npy file.
+/// Returns the bytes of a .npy file.
 template <typename T>
 std::string NpyBytes(const std::string& descr, const std::string& shape,
                      const std::vector<T>& values, bool fortran = false) {

@@ -1,5 +1,5 @@
-// Complaints about what is around a store: links and folders that are nobody's, files that are not
-// as long as is claimed, forks, a system without threads.
+// Checks of a store's surroundings: links and folders that belong to nobody, files whose length is
+// not as claimed, forks, a system without threads.
 
 #include <pthread.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ namespace {
 
 FileSystem& DiskAround() { return FileSystem::Posix(); }
 
-/// No thread starts while this lives: each is to have a stack that no address space holds.
+/// Lets no thread start while it lives, by a stack size that no address space holds.
 class NoNewThreads {
  public:
   NoNewThreads() {
@@ -95,7 +95,7 @@ Complaint ClaimedLengthsAreCompared() {
   if (!opened) return opened.error().ToString();
   const auto array = (*opened)->OpenArray("feat");
   auto sums = (*opened)->OpenArray("feat.crc32c");
-  if (!array || !sums) return std::nullopt;  // refused earlier
+  if (!array || !sums) return std::nullopt;  // it was refused earlier
   const auto loaded = RowSums::Open((*array)->entry(), *std::move(sums));
   if (loaded) return "memory is taken for sums that are not there";
   if (loaded.error().code() != StatusCode::kCorruption) return loaded.error().ToString();

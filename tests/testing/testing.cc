@@ -6,10 +6,10 @@
 #include "rhizome/storage/unique_folder.h"
 
 #if defined(__SANITIZE_THREAD__)
-// liburing unmaps a ring by a system call of its own, so the sanitizer takes the next ring at that
-// address, of another thread perhaps, for the same memory. RocksDB is not built for the sanitizer,
-// which sees its memcpy and memcmp, but not the atomics that order them; the only
-// code of ours that it calls is a logger that does nothing.
+// liburing unmaps a ring with a system call of its own, so the sanitizer takes the next ring at
+// that address, perhaps of another thread, for the same memory. RocksDB is not built for the
+// sanitizer, which sees its memcpy and memcmp but not the atomics that order them. The only code of
+// ours that RocksDB calls is a logger that does nothing.
 extern "C" const char* __tsan_default_suppressions() {
   return "race:^io_uring_\nrace:librocksdb\n";
 }
@@ -17,6 +17,8 @@ extern "C" const char* __tsan_default_suppressions() {
 
 namespace rhizome::testing {
 
+// mkdtemp chooses the name: one made of the process's number may be that of a folder which a killed
+// process left behind.
 TempDir::TempDir() {
   const auto made = MakeUniqueFolder(std::filesystem::temp_directory_path() / "rhizome-test-",
                                      "no folder for a test");

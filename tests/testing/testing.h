@@ -27,11 +27,11 @@ class TempDir {
   std::filesystem::path path_;
 };
 
-/// The seed of a randomised test: RHIZOME_TEST_SEED, or a fresh one. Printed, so that a failure can
-/// be repeated.
+/// Returns the seed of a randomised test: RHIZOME_TEST_SEED, or a fresh one. Prints it, so that a
+/// failure can be repeated.
 std::uint64_t TestSeed();
 
-/// The folder of further data sets (RHIZOME_TEST_DATA), if there is one.
+/// Returns the folder of further data sets (RHIZOME_TEST_DATA), if there is one.
 std::optional<std::filesystem::path> TestData();
 
 inline const Status& AsStatus(const Status& status) { return status; }
@@ -53,7 +53,7 @@ Status AsStatus(const Result<T>& result) {
     EXPECT_TRUE(s_.ok()) << s_.ToString();                                 \
   } while (false)
 
-/// EXPECT_STATUS(result, kCorruption): fails with exactly that code; prints the message if not.
+/// EXPECT_STATUS(result, kCorruption) expects exactly that code, and prints the message otherwise.
 #define EXPECT_STATUS(expression, expected_code)                                 \
   do {                                                                           \
     const ::rhizome::Status s_ = ::rhizome::testing::AsStatus(expression);       \

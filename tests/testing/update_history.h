@@ -50,7 +50,7 @@ inline CompactOptions DrawCompaction(std::mt19937_64& rng) {
   return options;
 }
 
-/// A bound on memory that the edges do not fit in, but the parts of them do.
+/// Returns a memory bound in which the edges do not fit as a whole, but the parts of them do.
 inline std::uint64_t JustNotHolding(const GraphSnapshot& graph, const CompactOptions& options) {
   const std::uint64_t edges = graph.info().edges + graph.delta()->entries();
   const std::uint32_t partitions =
@@ -68,8 +68,8 @@ inline void ExpectVerifies(const Path& path) {
   for (const Damage& damage : report->damaged) ADD_FAILURE() << damage.file << ": " << damage.what;
 }
 
-/// Random updates, and after each of them every query against the model: live, in a snapshot, in a
-/// second handle that follows, after reopening and, if asked for, after compaction.
+/// Makes random updates and after each compares every query with the model: live, in a snapshot, in
+/// a second handle that follows, after reopening and, if `compact`, after compaction.
 inline void RunHistories(std::mt19937_64& rng, int rounds, bool compact) {
   for (int round = 0; round < rounds; ++round) {
     SCOPED_TRACE(round);

@@ -20,8 +20,8 @@
 
 namespace rhizome::testing {
 
-/// A graph that changes, as plain lists by external id: every question is answered by reading all
-/// of them. Batches are applied to it and to the engine, and then both must say the same.
+/// A changing graph as plain lists by external id, which answers every question by reading all of
+/// them. Batches are applied to it and to the engine, and then both must give the same answers.
 class UpdateModel {
  public:
   struct Edge {
@@ -81,7 +81,7 @@ class UpdateModel {
   const std::vector<Edge>& edges() const { return edges_; }
   const std::set<std::string>& gone() const { return gone_; }
 
-  /// What WriteBatch says of each operation, in this model.
+  /// Applies each operation of a batch to the model.
   void Apply(const WriteBatch& batch) {
     for (const WriteBatch::Operation& operation : batch.operations()) {
       const std::string id = ToString(operation.id);
@@ -160,7 +160,7 @@ class UpdateModel {
     return batch;
   }
 
-  /// Every query of `graph` against the model. `directions`: what the store keeps.
+  /// Compares every query of `graph` with the model. `directions` are those that the store keeps.
   void ExpectAgrees(const Graph& graph, Direction directions) const {
     EXPECT_EQ(graph.live_vertex_count(), vertices_.size());
     const auto count = graph.CountEdges();

@@ -4,9 +4,9 @@
 
 namespace rhizome {
 
-/// For a process that works under a bound on memory: from now on the allocator gives blocks of at
-/// least `bytes` back to the system when they are freed. It would else raise that threshold as
-/// buffers are freed, and keep what lies below it, in an arena for each thread.
+/// Makes the allocator return blocks of at least `bytes` to the system as soon as they are freed,
+/// for a process that has a memory limit. By default glibc raises that threshold as buffers are
+/// freed, and keeps smaller blocks in an arena for each thread.
 void ReturnFreedMemory(std::size_t bytes);
 
 }  // namespace rhizome

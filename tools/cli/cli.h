@@ -20,18 +20,18 @@
 
 namespace rhizome {
 
-/// What a verb found out: the fields that `--json` prints (DESIGN section 10), and how a person is
-/// told the same; nobody is where `describe` is null, as standard output holds what was asked for
-/// (--out -). A verdict that is not OK is printed after them and sets the exit code (`verify` has
-/// an answer and still fails).
+/// The answer of a verb: the fields that `--json` prints (docs/DESIGN.md, section 10), and the
+/// function that describes them to a person. `describe` is null if standard output holds the result
+/// itself (--out -); then nothing is described. A verdict that is not OK is printed after them and
+/// sets the exit code (`verify` has an answer and still fails).
 struct Answer {
   Json fields;
   std::string (*describe)(const Json& fields) = nullptr;
   Status verdict;
 };
 
-/// One run of the binary: what was asked for, and how it speaks to the outside.
-/// Threads: one, but for `control`, which the signal handler cancels.
+/// One run of the binary: the verb that was parsed, and how it reports progress.
+/// Threads: one, except for `control`, which the signal handler cancels.
 struct Session {
   bool json = false;
   std::optional<ProgressStyle> progress;  ///< absent: a bar on a terminal, else nothing
@@ -42,27 +42,28 @@ struct Session {
   std::function<Result<Answer>()> run;  ///< set by the verb that was parsed
 };
 
-/// The exit code of DESIGN section 10 for the outcome of a verb.
+/// Returns the exit code for the outcome of a verb; docs/DESIGN.md, section 10, lists them.
 int ExitCode(StatusCode code);
 
-/// Writes to standard output and notices a full disk or a closed pipe.
+/// Writes to standard output; a full disk or a closed pipe is an error.
 Status PrintOut(std::string_view text);
 
-/// Errors: kInvalidArgument, --json where `out` is standard output ("-"), too.
+/// Checks the outputs of a verb. Errors: kInvalidArgument, --json although `out` is standard output
+/// ("-").
 Status CheckOutputs(const Session& session, const std::string& out);
 
-/// Can a file be written to `path`? Asked before the work whose outcome goes there; empty: nothing
-/// does. Errors: those of OutputFile::Create.
+/// Checks that a file can be written to `path`, before the work whose result goes there. An empty
+/// path is fine. Errors: those of OutputFile::Create.
 Status ProbeOutput(const std::string& path);
 
-/// Cancels `control` at the first SIGINT or SIGTERM and leaves at once at the second.
+/// Cancels `control` at the first SIGINT or SIGTERM, and ends the process at the second.
 void InstallSignalHandlers(JobControl& control);
 
-/// --help, --json and --progress.
+/// Adds --help, --json and --progress.
 void AddCommonFlags(CLI::App& verb, Session& session);
 
-/// Adds verb `name`, which fills `flags` and calls `run`. `example` ends its --help; the tests run
-/// it.
+/// Adds verb `name`, which fills `flags` and calls `run`. `example` is printed at the end of its
+/// --help; the tests run it.
 template <typename Flags>
 CLI::App* AddVerb(CLI::App& root, Session& session, const std::string& name,
                   const std::string& description, const std::string& example,
@@ -77,7 +78,8 @@ CLI::App* AddVerb(CLI::App& root, Session& session, const std::string& name,
   return verb;
 }
 
-// --- Kinds of flags that CLI11 does not know. Wrong values are its ValidationError, exit code 1.
+// --- Kinds of flags that CLI11 does not know. A wrong value throws CLI::ValidationError: exit code
+// 1.
 
 CLI::Option* AddSize(CLI::App& verb, const std::string& name, std::uint64_t& bytes,
                      const std::string& description);
@@ -85,13 +87,13 @@ CLI::Option* AddSize(CLI::App& verb, const std::string& name, std::optional<std:
                      const std::string& description);
 CLI::Option* AddFanouts(CLI::App& verb, std::vector<std::int64_t>& fanouts,
                         const std::string& description);
-/// --scratch DIR, see StoreOptions.
+/// Adds --scratch DIR (see StoreOptions).
 CLI::Option* AddScratch(CLI::App& verb, Path& scratch);
 CLI::Option* AddThreads(CLI::App& verb, std::uint32_t& threads);
 CLI::Option* AddList(CLI::App& verb, const std::string& name, std::vector<std::string>& list,
                      const std::string& description);
 
-/// A value that is one of `choices`; the first is what `value` holds by default.
+/// Adds a flag whose value is one of `choices`; the first must be the default of `value`.
 template <typename T>
 CLI::Option* AddChoice(CLI::App& verb, const std::string& name, T& value,
                        std::vector<std::pair<std::string, T>> choices,
@@ -124,22 +126,23 @@ struct OpenedGraph {
 };
 Result<OpenedGraph> OpenGraph(const std::string& path, Session& session);
 
-/// --metrics F: where WriteMetrics puts the metrics of a run. Metrics are counted only where it is
+/// Adds --metrics F, the file that WriteMetrics writes. Metrics are counted only if the flag is
 /// given. Errors of MetricsFor: those of ProbeOutput.
 CLI::Option* AddMetricsFile(CLI::App& verb, std::string& path);
 Result<std::shared_ptr<Metrics>> MetricsFor(const std::string& path);
 
-/// Writes metrics as Prometheus text, with the label store="<store>"; nothing where `path` is
+/// Writes metrics as Prometheus text, with the label store="<store>". Does nothing if `path` is
 /// empty.
 Status WriteMetrics(const std::string& path, const Metrics* metrics, const std::string& store);
 
-/// Integer ids are JSON numbers, others strings.
+/// Returns an external id as JSON: a number for an integer id, else a string.
 Json IdJson(const ExternalId& id);
 
-/// The metrics that ingest, import and info print alike.
+/// Adds the fields that ingest, import and info have in common.
 void AddGenerationFields(const GenerationInfo& info, Json& fields);
 
-/// Measures the bare process, in bytes, and tells the user where there is a limit (0: none).
+/// Returns the resident memory of the bare process, in bytes, and tells the user if there is a
+/// limit (0: none).
 std::uint64_t StartMemory(Session& session, std::uint64_t limit_bytes);
 
 }  // namespace rhizome

@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kLibraryName = "librhizome_gnn.so." RHIZOME_SOVERSION;
 
-/// Paths to try in order; the last is a bare name, which the system's loader looks up.
+/// Returns the paths to try, in order. The last is a bare name, which the system's loader looks up.
 std::vector<std::string> Candidates() {
   std::vector<std::string> paths;
   std::error_code error;
@@ -40,24 +40,24 @@ Status NoRoom(const std::string& reasons) {
       reasons));
 }
 
-/// Can so much be mapped now? Nothing of it is used.
+/// Returns whether so many bytes can be mapped now. None of them is used.
 bool CanMap(std::size_t bytes, int protection) {
   void* const place =
       mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return place != MAP_FAILED && munmap(place, bytes) == 0;
 }
 
-/// libtorch takes memory in its static initialisers. What they throw ends the process, and nobody
-/// who loads it can catch it: there must be enough before. (It takes 434 MiB of addresses, 62 MiB
-/// of them to write to, and as much again with its threads when it works.)
+/// libtorch allocates memory in its static initialisers. An exception there ends the process and
+/// cannot be caught, so memory is checked beforehand. (Loading takes 434 MiB of addresses, 62 MiB
+/// of them writable, and its threads take as much again when it works.)
 bool HasRoomForTorch() {
   constexpr std::size_t kMiB = std::size_t{1} << 20;
   return CanMap(512 * kMiB, PROT_NONE) && CanMap(96 * kMiB, PROT_READ | PROT_WRITE);
 }
 
-/// Why the loader gave up, if it was for want of memory or of descriptors: to install something
-/// does not help. It has words alone for it, and in some it names no reason, which is memory where
-/// that is limited (and else, say, a disk of which nothing may be executed).
+/// Returns the loader's reason if it failed for lack of memory or of descriptors, where installing
+/// something would not help. The loader reports it in words alone. Some messages name no reason;
+/// then it is memory if that is limited (else, for example, a disk mounted noexec).
 std::optional<Status> ShortageIn(const std::string& reasons) {
   const auto says = [&](const char* what) { return reasons.find(what) != std::string::npos; };
   rlimit limit{};
@@ -73,8 +73,9 @@ std::optional<Status> ShortageIn(const std::string& reasons) {
 
 /// The address of the library's `symbol`.
 Result<void*> Find(const char* symbol) {
-  // libtorch's OpenMP threads spin while they wait, and on busy cores they take each other's turns
-  // (an epoch of 0.7 s took 17 s beside two busy processes). Read when the library is loaded.
+  // libtorch's OpenMP threads spin while they wait, and on busy cores they steal each other's time
+  // (an epoch of 0.7 s took 17 s beside two busy processes). The variable is read when the library
+  // is loaded.
   // NOLINTNEXTLINE(concurrency-mt-unsafe): before there are threads
   setenv("OMP_WAIT_POLICY", "PASSIVE", /*overwrite=*/0);
   if (!HasRoomForTorch()) return Fail(NoRoom(""));

@@ -6,12 +6,13 @@
 
 namespace rhizome {
 
-/// Loads librhizome_gnn, which brings libtorch, at most once in a process: from beside the binary,
-/// from ../lib, or from where the system's loader finds it. The binary itself links neither.
-/// Errors: kUnsupported, it is not installed or does not fit; the message says how to get it.
+/// Loads librhizome_gnn, which brings libtorch, at most once in a process: from the binary's
+/// folder, from ../lib, or from where the system's loader finds it. The binary itself links
+/// neither.
+/// Errors: kUnsupported, it is not installed or does not match; the message says how to get it.
 Result<const GnnEntry*> LoadGnnLibrary();
 
-/// The same for scores of links.
+/// Does the same for link scores.
 Result<const LinkScores*> LoadLinkScores();
 
 }  // namespace rhizome

@@ -8,7 +8,8 @@
 namespace rhizome {
 namespace {
 
-/// What a reader skips at the beginning of a file, and would skip of an id.
+/// A reader skips this at the beginning of a file, and would also skip it at the beginning of an
+/// id.
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 void AppendQuoted(std::string_view text, std::string& line) {

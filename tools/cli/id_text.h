@@ -10,12 +10,13 @@ namespace rhizome {
 
 inline char SeparatorOf(TableForm form) { return form == TableForm::kCsv ? ',' : '\t'; }
 
-/// Appends an external id to a line of a table, so that TableReader reads the same id: quoted where
-/// CSV needs it. In kLines an id may have tabs. Errors: kInvalidArgument, a byte order mark at its
-/// begin, a tab or a line break in a form that cannot have it.
+/// Appends an external id to a line of a table such that TableReader reads the same id: quoted
+/// where CSV needs it. In kLines an id may contain tabs. Errors: kInvalidArgument, the id begins
+/// with a byte order mark, or has a tab or a line break that the form cannot hold.
 Status AppendIdField(const ExternalId& id, TableForm form, std::string& line);
 
-/// An id as people see it: as JSON where it has control characters, which would garble a terminal.
+/// Returns an id as people see it: as JSON if it has control characters, which would garble a
+/// terminal.
 std::string ShownId(const Json& id);
 
 }  // namespace rhizome

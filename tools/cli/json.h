@@ -4,7 +4,7 @@
 
 namespace rhizome {
 
-/// What answers are made of: keys keep the order in which they were written.
+/// The JSON type of answers. Keys keep the order in which they were added.
 using Json = nlohmann::ordered_json;
 
 }  // namespace rhizome

@@ -6,11 +6,11 @@
 
 namespace rhizome {
 
-/// The machine that a command ran on: processor, kernel, and the file system and device under
-/// `path`.
+/// Describes the machine that a command ran on: processor, kernel, and the file system and device
+/// under `path`.
 nlohmann::ordered_json DescribeMachine(const Path& path);
 
-/// Processor time that this process, or the calling thread, has taken, in seconds.
+/// Processor time that this process, or the calling thread, has used, in seconds.
 double ProcessCpuSeconds();
 double ThreadCpuSeconds();
 

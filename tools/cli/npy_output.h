@@ -8,11 +8,12 @@
 
 namespace rhizome {
 
-/// The header of a .npy file (format 1.0, C order) whose shape is [rows, dim], or [rows] if `dim`
-/// is 0; a multiple of 64 bytes, so that the data behind it is aligned.
+/// Returns the header of a .npy file (format 1.0, C order) with shape [rows, dim], or [rows] if
+/// `dim` is 0. Its length is a multiple of 64 bytes, so that the data after it is aligned.
 std::string NpyHeaderBytes(DataType dtype, std::uint64_t rows, std::uint64_t dim);
 
-/// The same for a type that arrays of a store cannot have, as NumPy describes it: "<u2".
+/// Does the same for a type that arrays of a store cannot have, given as NumPy describes it, such
+/// as "<u2".
 std::string NpyHeaderBytes(std::string_view description, std::uint64_t rows, std::uint64_t dim);
 
 }  // namespace rhizome

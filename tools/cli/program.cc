@@ -22,7 +22,7 @@ int Explain(const Status& status) {
   return ExitCode(status.code());
 }
 
-/// Runs the verb that was parsed and prints its answer, or what went wrong.
+/// Runs the verb that was parsed and prints its answer or its error.
 int RunVerb(Session& session) {
   const ProgressStyle automatic =
       isatty(STDERR_FILENO) ? ProgressStyle::kBar : ProgressStyle::kNone;
@@ -48,7 +48,7 @@ int RunVerb(Session& session) {
   return answer->verdict.ok() ? 0 : Explain(answer->verdict);
 }
 
-/// Says what is wrong with the arguments, and where help is.
+/// Prints what is wrong with the arguments and where to find help; returns the exit code.
 int WrongUsage(const CLI::App& root, const CLI::ParseError& error) {
   std::string about = root.get_name();
   for (const CLI::App* at = &root; !at->get_subcommands().empty();) {

@@ -4,9 +4,9 @@
 
 namespace rhizome {
 
-/// What a binary of several verbs is called, and how it comes to them.
+/// The name and the verbs of a binary.
 struct Program {
-  const char* name;  ///< as users type it, with `bench` where it is reached by that verb
+  const char* name;  ///< as users type it; "rhizome bench" for the one that is reached by that verb
   const char* description;
   const char* footer;
   void (*add_verbs)(CLI::App& root, Session& session);

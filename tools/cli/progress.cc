@@ -33,7 +33,7 @@ std::size_t TerminalColumns(std::FILE* out) {
   return size.ws_col;
 }
 
-/// "1.2 M/s, 0:12 left", as far as it is known.
+/// Returns "1.2 M/s, 0:12 left", as far as rate and remaining time are known.
 std::string RateText(const JobControl::Progress& report, std::uint64_t first, double seconds) {
   if (seconds < 0.2 || report.done <= first) return {};
   const double rate = static_cast<double>(report.done - first) / seconds;
@@ -70,7 +70,7 @@ void ProgressPrinter::Show(const JobControl::Progress& report) {
   const double pause = style_ == ProgressStyle::kBar     ? kBarSeconds
                        : style_ == ProgressStyle::kPlain ? kPlainSeconds
                                                          : kJsonSeconds;
-  // A log gets every phase once; a bar must not flicker through phases of a millisecond.
+  // A log shows every phase once; a bar must not flicker through phases of a millisecond.
   const bool announce = new_phase && style_ != ProgressStyle::kBar;
   if (!announce && (since(last_shown_) < pause || since(start_) < kSilentSeconds)) return;
   last_shown_ = now;

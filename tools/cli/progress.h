@@ -9,7 +9,7 @@
 
 namespace rhizome {
 
-/// How the progress of long work is shown.
+/// The style in which progress is shown.
 enum class ProgressStyle : std::uint8_t {
   kNone,
   kBar,    ///< one line that is redrawn in place, for a terminal
@@ -29,10 +29,10 @@ class ProgressPrinter {
 
   void Show(const JobControl::Progress& report);
 
-  /// Says what a job's --memory is on top of: the bare process at its start.
+  /// Prints the memory of the bare process, on top of which a job's --memory counts.
   void ShowMemory(std::uint64_t base_bytes, std::uint64_t limit_bytes);
 
-  /// Takes the bar away, so that something else can be printed.
+  /// Removes the bar, so that something else can be printed.
   void Clear();
 
  private:

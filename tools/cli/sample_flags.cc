@@ -30,7 +30,7 @@ struct TypedFanout {
   std::int64_t fanout = 0;
 };
 
-/// "a=5,*=2;b=all": hop by hop. Nothing if it is malformed.
+/// Parses "a=5,*=2;b=all", hop by hop. Returns nothing if it is malformed.
 std::optional<std::vector<std::vector<TypedFanout>>> ParseTyped(std::string_view text) {
   std::vector<std::vector<TypedFanout>> hops;
   for (const std::string_view hop : Split(text, ';')) {
@@ -54,7 +54,8 @@ Result<TypeId> FindType(const GraphSnapshot& graph, std::string_view name) {
       fmt::format("no edge type '{}'; the graph has {}", name, fmt::join(names, ", "))));
 }
 
-/// A type that a hop does not name, not even by *, is not walked.
+/// Resolves one hop to a fanout for each edge type. Types that the hop names neither by name nor by
+/// * get 0: they are not walked.
 Result<std::vector<std::int64_t>> ResolveHop(const GraphSnapshot& graph,
                                              const std::vector<TypedFanout>& hop) {
   std::vector<std::int64_t> fanouts(graph.edge_types().size(), 0);

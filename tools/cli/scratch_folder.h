@@ -6,7 +6,7 @@
 
 namespace rhizome {
 
-/// A folder that is removed, with all that is in it, when the command ends.
+/// A folder that is removed with all its contents when the command ends.
 class ScratchFolder {
  public:
   /// Makes `parent`/rhizome-<random>. Errors: kNotFound, kPermissionDenied, ...

@@ -28,7 +28,7 @@ void InstallSignalHandlers(JobControl& control) {
   action.sa_flags = SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
-  // A write beyond `ulimit -f` shall be an error that is reported, not a killed process.
+  // A write beyond `ulimit -f` becomes an error that is reported, instead of killing the process.
   std::signal(SIGXFSZ, SIG_IGN);
 }
 

@@ -8,7 +8,7 @@
 
 namespace rhizome {
 
-/// Texts for people: numbers in words, tables. Pure functions of their arguments.
+/// Formatting for people: numbers, tables. Pure functions of their arguments.
 
 std::string WithCommas(std::uint64_t number);  ///< "117,659"
 std::string HumanCount(double number);         ///< "1.2 M"
@@ -17,17 +17,18 @@ std::string HumanSeconds(double seconds);      ///< "0.12 s", "2 min 5 s"
 std::string HumanClock(double seconds);        ///< "0:12", "1:02:03"
 std::string Percent(double share);             ///< "64.5 %"
 
-/// "1 file", "3 files".
+/// Returns "1 file", "3 files".
 std::string Plural(std::uint64_t count, std::string_view noun);
 
-/// Columns on a terminal: code points, which is right for the scripts that ids mostly have.
+/// Returns the number of terminal columns: one for each code point, which is right for the scripts
+/// that ids mostly use.
 std::size_t DisplayWidth(std::string_view utf8);
 
-/// At most `columns` wide, never cutting a code point in two.
+/// Cuts text to at most `columns` columns, never inside a code point.
 std::string Shorten(std::string_view utf8, std::size_t columns);
 
-/// Rows of cells, laid out in columns with two spaces between them. Columns named in `right` are
-/// aligned to the right; trailing blanks are dropped.
+/// A table of text cells, laid out in columns with two spaces between them. Columns listed in
+/// `right` are aligned to the right; trailing blanks are dropped.
 class TextTable {
  public:
   explicit TextTable(std::vector<std::size_t> right = {}) : right_(std::move(right)) {}

@@ -12,11 +12,11 @@
 
 namespace rhizome {
 
-/// "-", which stands for the standard streams.
+/// Returns whether a path is "-", which means standard output.
 inline bool IsStandardOutput(std::string_view path) { return path == "-"; }
 
-/// Lines that a user asked for, written in large pieces: a file that is whole or not there
-/// (OutputFile), or standard output.
+/// Writes lines in large pieces to standard output or to a file that appears whole or not at all
+/// (OutputFile).
 class TextOutput {
  public:
   static Result<TextOutput> Create(const std::string& path) {

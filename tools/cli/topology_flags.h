@@ -6,20 +6,20 @@
 
 namespace rhizome {
 
-/// --topology, shared by the verbs that sample. `place` must live as long as `verb`.
+/// Adds --topology, which the verbs that sample share. `place` must outlive `verb`.
 void AddTopologyFlag(CLI::App& verb, TopologyPlace& place);
 
-/// --io: which IoQueue reads.
+/// Adds --io, which selects the IoQueue that reads.
 void AddIoFlag(CLI::App& verb, IoMaker& maker, const std::string& help);
 
-/// The same for verbs that compare with mapped files.
+/// Adds --io with the further choice of mapped files, for verbs that compare with them.
 void AddBaselineIoFlag(CLI::App& verb, IoMaker& maker, const std::string& help);
 
 inline constexpr const char* kNeighborCacheFlag = "--neighbor-cache";
 inline constexpr const char* kNeighborCacheHelp =
     "Memory for the lists most worth it, with --topology direct; 0: none";
 
-/// What is printed of lists that were read from disk.
+/// The statistics of lists that were read from disk, as answers print them.
 Json ListReadsJson(const ListReads& reads);
 
 }  // namespace rhizome

@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t kMaxBytes = std::uint64_t{16} << 20;
 constexpr std::size_t kMaxDepth = 32;
 
-/// One event of libyaml, given back when it goes.
+/// A libyaml event, which is deleted with this object.
 struct Event {
   Event() = default;
   Event(const Event&) = delete;

@@ -13,7 +13,8 @@ constexpr std::uint32_t kLocator64Signature = 0x07064b50;
 constexpr std::uint32_t kEndSignature = 0x06054b50;
 constexpr std::uint16_t kZipVersion = 20;
 constexpr std::uint16_t kVersion64 = 45;
-constexpr std::uint32_t kNoTime = 0x00210000;  // 1980-01-01: the same archive for the same content
+// 1980-01-01, so that the same content gives the same archive
+constexpr std::uint32_t kNoTime = 0x00210000;
 constexpr std::uint32_t kInZip64 = 0xFFFFFFFF;
 
 /// Appends little-endian numbers.

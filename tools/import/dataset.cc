@@ -16,10 +16,10 @@
 namespace rhizome {
 namespace {
 
-// Beyond, a number in a file of a few bytes is not believed.
+// A larger number of vertices is not believed, because a file of a few bytes can claim it.
 constexpr std::uint64_t kMaxVertices = std::uint64_t{1} << 40;
 
-// What a split and labels take.
+// The columns `split` (1 byte) and `label` (8 bytes).
 constexpr std::uint64_t kColumnBytesPerVertex = 9;
 
 constexpr std::size_t kBlockIntegers = std::size_t{1} << 15;
@@ -72,10 +72,10 @@ class NpyIntegers final : public IntegerReader {
   std::vector<std::byte> bytes_;
 };
 
-/// Parts whose rows can stand in one array.
+/// Returns whether the rows of two parts can be in one array.
 bool Alike(const RowSource& a, const RowSource& b) { return a.dim == b.dim && a.dtype == b.dtype; }
 
-/// One array of parts that are alike.
+/// Adds one array made of parts with the same dtype and columns.
 Status AddJoined(const std::string& name, const std::vector<ArrayPart>& parts,
                  const std::vector<std::byte>& fill, Dataset& dataset) {
   struct Opened {
@@ -127,7 +127,7 @@ bool InRange(std::int64_t number, const IdRange& range) {
   return number >= 0 && static_cast<std::uint64_t>(number) < range.count;
 }
 
-/// One attribute of parts that are alike.
+/// Adds one edge attribute made of parts with the same dtype and columns.
 void AddEdgeRows(EdgeArrayFile array, const std::vector<EdgePart>& parts, Dataset& dataset) {
   array.files.resize(dataset.options.edges.size());
   for (const EdgePart& part : parts) {
@@ -139,7 +139,7 @@ void AddEdgeRows(EdgeArrayFile array, const std::vector<EdgePart>& parts, Datase
   dataset.options.edge_arrays.push_back(std::move(array));
 }
 
-/// Is `name` free for an attribute of so many columns and that dtype?
+/// Returns whether array.name is free for an edge attribute of that dtype and number of columns.
 bool IsFree(const EdgeArrayFile& array, const Dataset& dataset) {
   for (const char* reserved : {"src", "dst", "type", "weight", "id"})
     if (array.name == reserved) return false;
@@ -192,6 +192,8 @@ Status Dataset::SetVertices(std::uint64_t memory_bytes) {
   return Status::Ok();
 }
 
+// The parts are compared first (dtype and columns, and rows against the type's vertices), by
+// opening each once. Parts that are alike become one array; others become an array each.
 Status AddArray(FileSystem& fs, const std::string& name, std::vector<ArrayPart> parts,
                 const std::vector<std::byte>& fill, Dataset& dataset) {
   bool alike = true;
@@ -278,7 +280,7 @@ Status LabelColumn::Read(FileSystem& fs, const Path& numbers_path, const Path& l
   for (std::size_t entry = 0;;) {
     RHIZOME_ASSIGN_OR_RETURN(const auto numbers, all_numbers->Next());
     RHIZOME_ASSIGN_OR_RETURN(const auto labels, all_labels->Next());
-    // Blocks of both are equally long, but for the last.
+    // Blocks of both have the same length, except for the last.
     if (numbers.size() != labels.size())
       return Status::InvalidArgument(
           fmt::format("{}: {} labels{} for {} vertices{}", labels_path.string(),

@@ -16,7 +16,7 @@
 namespace rhizome {
 namespace {
 
-/// IEEE binary16 to binary32, exact.
+/// Converts IEEE binary16 to binary32, exactly.
 float HalfToFloat(std::uint16_t half) {
   const std::uint32_t sign = std::uint32_t{half & 0x8000U} << 16;
   const std::uint32_t exponent = (half >> 10) & 0x1F;
@@ -36,7 +36,7 @@ T ElementAt(std::span<const std::byte> raw, std::size_t i) {
   return element;
 }
 
-/// Calls `use` with element i of `raw` as the C++ type that holds it exactly.
+/// Calls `use` with element i of `raw` as a C++ type that holds it exactly.
 template <typename Use>
 void VisitElement(DataType dtype, std::span<const std::byte> raw, std::size_t i, Use use) {
   switch (dtype) {
@@ -146,7 +146,7 @@ Result<std::optional<ClassNames>> ClassNames::Open(const OpenedGraph& opened) {
   RHIZOME_ASSIGN_OR_RETURN(labels.array_, opened.store->OpenArray("label"));
   for (const auto& [key, value] : entry->attributes) {
     if (key != kLabelNames) continue;
-    // Store data is untrusted: names that do not parse are no names.
+    // Data of a store is untrusted: names that do not parse are ignored.
     const Json names = ParseUntrustedJson(value);
     if (!names.is_array()) continue;
     for (const Json& name : names) {

@@ -19,19 +19,19 @@ namespace {
 
 constexpr std::uint64_t kBlock = 1 << 14;  // edges or lines between two progress reports
 
-/// What random words are drawn for: each use has its own key, so that none shares words.
+/// The uses of random words. Each has its own key, so that no two uses share words.
 enum class Use : std::uint64_t { kEdge = 1, kPermute = 2, kSplit = 3, kNoise = 4, kMean = 5 };
 
-/// The `counter`-th word for an object: a function of its arguments alone, so that the output does
-/// not depend on the order of the work.
+/// Returns the `counter`-th random word of an object: a function of its arguments alone, so that
+/// the output does not depend on the order of the work.
 std::uint64_t Word(std::uint64_t seed, Use use, std::uint64_t object, std::uint64_t counter) {
   return Mix64(Mix64(Mix64(seed ^ static_cast<std::uint64_t>(use) << 56) ^ object) + counter);
 }
 
-/// A word as a number in [0, 1).
+/// Maps a random word to a number in [0, 1).
 double Unit(std::uint64_t word) { return static_cast<double>(word >> 11) * 0x1p-53; }
 
-/// Noise of mean 0 and deviation 1: the sum of eight 16-bit uniform numbers.
+/// Returns noise of mean 0 and deviation 1: the scaled sum of eight 16-bit uniform numbers.
 float Noise(std::uint64_t seed, std::uint64_t row, std::uint64_t column) {
   std::int64_t sum = 0;
   for (const std::uint64_t half : {std::uint64_t{0}, std::uint64_t{1}}) {
@@ -39,7 +39,7 @@ float Noise(std::uint64_t seed, std::uint64_t row, std::uint64_t column) {
     for (int shift = 0; shift < 64; shift += 16)
       sum += static_cast<std::int64_t>(word >> shift & 0xFFFF);
   }
-  // Each summand has mean 32767.5 and variance (2^32 - 1) / 12.
+  // Each summand is uniform in [0, 2^16): mean 32767.5, variance (2^32 - 1) / 12.
   constexpr double kMean = 8 * 32767.5;
   constexpr double kInverseDeviation = 1 / 53509.92;
   return static_cast<float>((static_cast<double>(sum) - kMean) * kInverseDeviation);
@@ -50,7 +50,8 @@ struct Edge {
   std::uint64_t dst = 0;
 };
 
-/// Draws the edges and vertices of one graph. Threads: const.
+/// Draws the edges and vertices of one graph.
+/// Threads: const.
 class Generator {
  public:
   explicit Generator(const GenerateOptions& options)
@@ -73,7 +74,8 @@ class Generator {
   }
 
  private:
-  /// Chooses one quarter of the adjacency matrix a level, by 32 random bits.
+  /// Draws an edge: each of `scale` levels chooses one quarter of the adjacency matrix by 32 random
+  /// bits.
   Edge Rmat(std::uint64_t i) const {
     constexpr auto kShare = [](double p) { return static_cast<std::uint64_t>(p * 0x1p32); };
     constexpr std::uint64_t kA = kShare(0.57);
@@ -104,7 +106,7 @@ class Generator {
     return edge;
   }
 
-  /// The first vertex v, before permutation, with v * classes / vertices == community.
+  /// Returns the first vertex v, before permutation, with v * classes / vertices == community.
   std::uint64_t FirstOf(std::uint64_t community) const {
     return (community * vertices_ + options_.classes - 1) / options_.classes;
   }
@@ -151,7 +153,7 @@ std::span<const std::byte> PairBytes(const std::array<std::int64_t, 2>& pair) {
   return std::as_bytes(std::span(pair));
 }
 
-/// One .npy file on its way, and what will be said of it.
+/// A .npy file that is being written, and its description.
 struct PendingArray {
   NpyWriter writer;
   GeneratedFile file;
@@ -178,7 +180,8 @@ Result<PendingArray> WriteAllEdges(const Path& path, const Generator& generator,
   return array;
 }
 
-/// The distinct edges that are not self-loops, sorted, each in one word (ids have 32 bits).
+/// Draws all edges and returns the distinct ones without self-loops, sorted, each in one word (ids
+/// have 32 bits).
 Result<std::vector<std::uint64_t>> DrawSimpleEdges(const Generator& generator,
                                                    const JobControl& control) {
   std::vector<std::uint64_t> packed;
@@ -234,7 +237,7 @@ Result<OutputFile> WriteNodes(const Path& path, const GenerateOptions& options,
   return file;
 }
 
-/// Writes [rows, dim] noise, to which `mean_of` (if there is one) adds a row's mean.
+/// Writes [rows, dim] noise, to which `mean_of` adds the mean of each row and column.
 template <typename MeanOf>
 Result<PendingArray> WriteFeatures(const Path& path, std::uint64_t rows, std::uint64_t dim,
                                    std::uint64_t seed, const JobControl& control, MeanOf mean_of) {
@@ -256,7 +259,7 @@ Result<PendingArray> WriteGraphFeatures(const Path& path, const GenerateOptions&
   const bool planted = options.kind == GraphKind::kPlanted;
   const auto step =
       static_cast<float>(options.feature_signal / std::sqrt(static_cast<double>(options.dim)));
-  // A class's mean is +step or -step in every column.
+  // The mean of a class is +step or -step in each column.
   const auto mean_of = [&](std::uint64_t row, std::uint64_t column) {
     if (!planted) return 0.0F;
     const std::uint64_t word = Word(options.seed, Use::kMean, generator.ClassOf(row), column);
@@ -292,7 +295,7 @@ Result<std::vector<GeneratedFile>> WriteGraph(FileSystem& fs, const Path& out,
                              WriteGraphFeatures(out / "features.npy", options, generator, control));
     features.emplace(std::move(written));
   }
-  // All are complete: now they appear.
+  // All files are complete, so they may appear.
   RHIZOME_RETURN_IF_ERROR(edges.writer.Commit());
   RHIZOME_RETURN_IF_ERROR(nodes.Commit());
   const std::uint64_t node_columns = options.kind == GraphKind::kRmat ? 1 : 3;

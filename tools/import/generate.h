@@ -13,21 +13,21 @@ namespace rhizome {
 
 enum class GraphKind : std::uint8_t {
   kRmat,     ///< R-MAT: 2^scale vertices, skewed degrees (a .57, b .19, c .19, d .05, no noise)
-  kPlanted,  ///< `classes` communities; labels, and features that weakly tell them apart
+  kPlanted,  ///< `classes` communities; labels, and features that weakly predict them
 };
 
-/// What `rhizome generate` makes. Everything follows from these numbers: the same options give the
-/// same bytes on every machine.
+/// The options of `rhizome generate`. They determine the output: the same options give the same
+/// bytes on every machine.
 struct GenerateOptions {
   GraphKind kind = GraphKind::kRmat;
   std::uint32_t scale = 16;        ///< 2^scale vertices; range [1, 32]
   std::uint32_t edge_factor = 16;  ///< edges a vertex; range [1, 4096]
   std::uint64_t seed = 1;
 
-  /// The list holds each pair once, smaller id first: to be ingested with --undirected.
+  /// The list holds each pair once, smaller id first; ingest it with --undirected.
   bool undirected = false;
-  bool simple = false;   ///< no self-loops, no parallel edges; so there are fewer edges
-  bool permute = false;  ///< ids are shuffled, so that they tell nothing about degree or class
+  bool simple = false;   ///< no self-loops and no parallel edges; there are fewer edges then
+  bool permute = false;  ///< shuffle the ids, so that they do not reveal degree or class
 
   /// Columns of features.npy (float32); 0: no feature file.
   std::uint64_t dim = 0;
@@ -38,12 +38,12 @@ struct GenerateOptions {
   /// kPlanted: share of a vertex's edges that stay in its community beyond what chance gives.
   double homophily = 0.7;
 
-  /// kPlanted: distance of a class's mean from the origin, spread over all columns; the noise of
-  /// each column has deviation 1, so that a row alone tells its class only weakly.
+  /// kPlanted: distance of a class's mean from the origin, spread over all columns. The noise of
+  /// each column has deviation 1, so that a single row reveals its class only weakly.
   double feature_signal = 1.0;
 };
 
-/// One file that was written. `dtype` is empty for text.
+/// A file that was written. `dtype` is empty for text.
 struct GeneratedFile {
   Path path;
   std::uint64_t rows = 0;
@@ -52,17 +52,16 @@ struct GeneratedFile {
 };
 
 /// Writes edges.npy (int64 [m, 2]), nodes.tsv (columns `id`; kPlanted: `id label split`, 60/20/20)
-/// and, with dim > 0, features.npy into the folder `out`, which is made if it is missing. Each file
-/// appears whole or not at all, and replaces one of the same name. All is streamed; `simple` holds
-/// 8 bytes an edge, `permute` 8 bytes a vertex. Noise is the sum of eight uniform numbers, close to
-/// normal, because that sum is the same on every machine.
-/// Errors: kInvalidArgument, an option out of range; kOutOfSpace; kPermissionDenied;
-/// kInterrupted.
+/// and, with dim > 0, features.npy into the folder `out`, which is created if need be. Each file
+/// appears whole or not at all, and replaces one of the same name. Everything is streamed, except
+/// that `simple` holds 8 bytes an edge and `permute` 8 bytes a vertex. Noise is the sum of eight
+/// uniform numbers, close to normal, because that sum is the same on every machine.
+/// Errors: kInvalidArgument, an option out of range; kOutOfSpace; kPermissionDenied; kInterrupted.
 Result<std::vector<GeneratedFile>> GenerateGraph(FileSystem& fs, const Path& out,
                                                  const GenerateOptions& options,
                                                  const JobControl& control);
 
-/// Features for a given graph: noise of deviation 1, float32 [rows, dim], as one .npy file.
+/// Writes features for a given graph, noise of deviation 1, float32 [rows, dim], as one .npy file.
 /// Errors: as above.
 Result<GeneratedFile> GenerateFeatures(const Path& out, std::uint64_t rows, std::uint64_t dim,
                                        std::uint64_t seed, const JobControl& control);

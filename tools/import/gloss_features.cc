@@ -14,7 +14,7 @@ namespace rhizome {
 namespace {
 
 using DocumentCounts = std::unordered_map<std::string, std::uint64_t>;
-using WordCounts = std::map<std::string, std::uint64_t>;  // sorted: sums in one order
+using WordCounts = std::map<std::string, std::uint64_t>;  // sorted, so that sums have one order
 
 WordCounts CountWords(std::string_view text) {
   WordCounts counts;

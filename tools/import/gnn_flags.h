@@ -9,27 +9,27 @@
 
 namespace rhizome {
 
-/// Flags that `train` and `infer` share. What they fill must live as long as `verb`.
+/// Flags that `train` and `infer` share. The variables that they fill must outlive `verb`.
 
-/// --features, --labels, --split
+/// Adds --features, --labels and --split.
 void AddGnnArrayFlags(CLI::App& verb, std::string& features, std::string& labels,
                       std::string& split);
 
-/// --memory, --cache, --cache-bytes
+/// Adds --memory, --cache and --cache-bytes.
 void AddGnnMemoryFlags(CLI::App& verb, std::uint64_t& memory_bytes, PolicyKind& cache,
                        std::optional<std::uint64_t>& cache_bytes);
 
-/// What a layerwise inference depends on, which `plan infer` takes too: arrays, --fanout, memory,
-/// blocks and chunks, --seed, --threads, --codec.
+/// Adds the flags that a layerwise inference depends on, which `plan infer` takes too: arrays,
+/// --fanout, memory, blocks and chunks, --seed, --threads, --codec.
 void AddInferFlags(CLI::App& verb, InferOptions& options);
 
-/// What --help says of the parts of a graph that networks do not look at.
+/// The text of --help about the parts of a graph that networks ignore.
 extern const char* const kIgnoredHelp;
 
-/// Prints a job's notes to standard error, clear of the progress.
+/// Returns a JobNote that prints to standard error without disturbing the progress bar.
 JobNote PrintsNotes(const Session& session);
 
-/// "64.5 %", or "none" of null.
+/// Returns "64.5 %", or "none" for null.
 std::string PercentOrNone(const Json& share);
 
 }  // namespace rhizome

@@ -17,7 +17,7 @@
 namespace rhizome {
 namespace {
 
-/// `user:likes:item`.
+/// The parts of an edge type such as `user:likes:item`.
 struct EdgeTypeParts {
   std::string src;
   std::string relation;
@@ -40,6 +40,9 @@ class GraphBoltReader {
         file_(folder_ / "metadata.yaml"),
         memory_bytes_(memory_bytes) {}
 
+  /// Reads the data set: (1) metadata.yaml; (2) the vertices by type; (3) the edge files; (4) the
+  /// features of vertices and edges; (5) the first task whose seeds are vertices; (6) turns
+  /// features of edges into edge attributes.
   Result<Dataset> Run() {
     RHIZOME_ASSIGN_OR_RETURN(root_, ReadYaml(fs_, file_));
     const nlohmann::json graph = Member(root_, "graph");
@@ -68,13 +71,13 @@ class GraphBoltReader {
     return json.is_object() && json.contains(key) ? json.at(key) : nlohmann::json();
   }
 
-  /// Text, or nothing if it is not there.
+  /// Returns a string member, or an empty string if there is none.
   static std::string TextOf(const nlohmann::json& json, const char* key) {
     const nlohmann::json value = Member(json, key);
     return value.is_string() ? value.get<std::string>() : std::string();
   }
 
-  /// A list of entries, or none.
+  /// Returns a list of objects; null counts as an empty list.
   Result<nlohmann::json> ListOf(const nlohmann::json& value, std::string_view entry) const {
     if (value.is_null()) return nlohmann::json::array();
     if (!value.is_array()) return Fail(Bad(entry, "is not a list"));
@@ -83,7 +86,8 @@ class GraphBoltReader {
     return value;
   }
 
-  /// The file of an entry. Errors: kInvalidArgument, it has none, or one of another format.
+  /// Returns the path of an item's file. Errors: kInvalidArgument, it has none, or one of another
+  /// format.
   Result<Path> FileOf(const nlohmann::json& item, std::string_view entry, const std::string& format,
                       const char* extension) const {
     const std::string path = TextOf(item, "path");
@@ -188,7 +192,7 @@ class GraphBoltReader {
                        [&](const ArrayFile& array) { return array.name == name; });
   }
 
-  /// Takes the first task whose seeds are vertices.
+  /// Adds split and labels of the first task whose seeds are vertices.
   Status AddTasks() {
     RHIZOME_ASSIGN_OR_RETURN(const nlohmann::json tasks, ListOf(Member(root_, "tasks"), "tasks"));
     bool taken = false;
@@ -205,7 +209,7 @@ class GraphBoltReader {
     return Status::Ok();
   }
 
-  /// One list of seeds, with its labels.
+  /// A list of seeds, with its labels.
   struct ItemSet {
     IdRange range;
     std::uint8_t split = 0;
@@ -213,7 +217,7 @@ class GraphBoltReader {
     std::optional<Path> labels;
   };
 
-  /// False: its seeds are not vertices.
+  /// Adds a task. Returns false if its seeds are not vertices.
   Result<bool> AddTask(const nlohmann::json& task) {
     constexpr std::array<const char*, 3> kSets = {"train_set", "validation_set", "test_set"};
     std::vector<ItemSet> sets;
@@ -233,14 +237,15 @@ class GraphBoltReader {
     return true;
   }
 
-  /// Nothing: its seeds are pairs of vertices, or edges.
+  /// Returns a list of seeds with its labels, or nothing if its seeds are pairs of vertices or
+  /// edges.
   Result<std::optional<ItemSet>> SetOf(const nlohmann::json& item, const std::string& entry) const {
     const std::string type = TextOf(item, "type");
     if (type.find(':') != type.npos) return std::nullopt;
     RHIZOME_ASSIGN_OR_RETURN(const nlohmann::json data, ListOf(Member(item, "data"), entry));
     ItemSet set;
     for (std::size_t i = 0; i < data.size(); ++i) {
-      // Before the lists had names, the first was of seeds and the second of labels.
+      // In older data sets the lists have no names: the first is of seeds, the second of labels.
       std::string name = TextOf(data[i], "name");
       if (name.empty()) name = i == 0 ? "seeds" : "labels";
       const bool seeds = name == "seeds" || name == "seed_nodes";
@@ -259,7 +264,7 @@ class GraphBoltReader {
     return std::optional(std::move(set));
   }
 
-  /// Are the labels of all sets classes?
+  /// Returns whether the labels of all sets are classes.
   Result<bool> HasClasses(const std::vector<ItemSet>& sets) const {
     for (const ItemSet& set : sets) {
       if (!set.labels) continue;

@@ -68,7 +68,7 @@ Result<ArrayFile> ParseArrayFlag(const std::string& given, std::optional<DataTyp
   if (colon != file.npos) {
     const char* const end = file.data() + file.size();
     const auto [rest, error] = std::from_chars(file.data() + colon + 1, end, array.dim);
-    // A colon may be part of the file's name; only digits behind it are a dimension.
+    // A colon may be part of the file's name; only digits after it are a dimension.
     if (error == std::errc() && rest == end) {
       if (array.dim == 0) {
         return Fail(Status::InvalidArgument(
@@ -85,7 +85,8 @@ Result<ArrayFile> ParseArrayFlag(const std::string& given, std::optional<DataTyp
 
 namespace {
 
-/// Integers stay integers, other numbers become float32. Reads the file's head.
+/// Parses --edge-array and reads the head of the file: integers stay integers, other numbers become
+/// float32.
 Result<EdgeArrayFile> ParseEdgeArrayFlag(const std::string& given) {
   constexpr DataType kFloats = DataType::kFloat32;
   RHIZOME_ASSIGN_OR_RETURN(ArrayFile file, ParseArrayFlag(given, kFloats));

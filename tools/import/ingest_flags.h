@@ -10,7 +10,7 @@
 
 namespace rhizome {
 
-/// The input and layout of a new store: what `ingest` and `plan ingest` share.
+/// The flags for input and layout of a new store, which `ingest` and `plan ingest` share.
 struct IngestFlags {
   std::string store;
   std::vector<std::string> edges;
@@ -21,17 +21,17 @@ struct IngestFlags {
   IngestOptions options;
   LayoutFlags layout;
 
-  /// Errors: kInvalidArgument, an --array that cannot be read.
+  /// Converts the flags. Errors: kInvalidArgument, an --array that cannot be read.
   Result<IngestOptions> ToOptions() const;
 };
 
-/// "NAME=F" or "NAME=F:DIM", the array files of --array.
+/// Parses "NAME=F" or "NAME=F:DIM", the value of --array.
 Result<ArrayFile> ParseArrayFlag(const std::string& given, std::optional<DataType> dtype);
 
-/// --dtype.
+/// Adds --dtype.
 void AddDtypeFlag(CLI::App& verb, std::optional<DataType>& dtype);
 
-/// `flags` must live as long as `verb`.
+/// Adds all flags of IngestFlags. `flags` must outlive `verb`.
 void AddIngestFlags(CLI::App& verb, IngestFlags& flags);
 
 }  // namespace rhizome

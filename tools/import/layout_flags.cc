@@ -195,7 +195,7 @@ Answer IngestAnswer(const std::string& store, const IngestReport& report,
   Json fields = {{"store", store}};
   AddGenerationFields(report.info, fields);
   fields["vertex_max_over_min"] = fields["edge_max_over_min"] = nullptr;
-  // The store is there, whatever becomes of looking at it once more.
+  // The store exists by now, so an error in opening it again is ignored.
   if (const auto made = Store::Open(FileSystem::Posix(), store, Store::Mode::kRead))
     static_cast<void>(AddMaxOverMin(**made, fields));
   fields["seconds"] = report.seconds;

@@ -9,14 +9,14 @@
 
 namespace rhizome {
 
-/// What making a store takes besides what its input makes it take: the catalogue, and pages of code
+/// Memory for making a store in addition to what the input needs: the catalogue, and pages of code
 /// that run for the first time. Measured: 5.9 to 6.2 MiB for a graph of one edge.
 inline constexpr std::uint64_t kStoreMemoryBytes = std::uint64_t{6} << 20;
 
-/// The least --memory: below, blocks of files and threads' stacks no longer shrink with it.
+/// The smallest --memory: below it, file blocks and thread stacks no longer shrink with the limit.
 inline constexpr std::uint64_t kLeastMemoryBytes = std::uint64_t{20} << 20;
 
-/// How a new store is laid out: what `ingest` and `import` share.
+/// The flags for the layout of a new store, which `ingest` and `import` share.
 struct LayoutFlags {
   BuildOptions build;
   ArrayLayout layout = ArrayLayout::kRow;
@@ -25,43 +25,45 @@ struct LayoutFlags {
   std::uint64_t inner_rows = 0;
   std::uint64_t memory_bytes = 0;
 
-  /// What of memory_bytes is for the input; 0: no limit.
+  /// Returns the part of memory_bytes that the input may use; 0: no limit.
   std::uint64_t input_memory_bytes() const {
     if (memory_bytes == 0) return 0;
     return memory_bytes > kStoreMemoryBytes ? memory_bytes - kStoreMemoryBytes : 1;
   }
 
-  const CLI::Option* partitions_flag = nullptr;  ///< --partitions: was it given?
+  const CLI::Option* partitions_flag = nullptr;  ///< to see whether --partitions was given
   std::optional<StoreId> store_id;
 };
 
-/// --partitioner, by name.
+/// Adds --partitioner, by name.
 void AddPartitioner(CLI::App& verb, PartitionerKind& kind);
 
-/// --spill, --scratch.
+/// Adds --spill and --scratch.
 void AddSpill(CLI::App& verb, IngestOptions::Spill& spill, Path& scratch);
 
-/// `flags` must live as long as `verb`.
+/// Adds all flags of LayoutFlags. `flags` must outlive `verb`.
 void AddLayoutFlags(CLI::App& verb, LayoutFlags& flags);
 
-/// --codec; `infer` has it too.
+/// Adds --codec, which `infer` has too.
 void AddCodecFlag(CLI::App& verb, Codec& codec);
 
-/// The most rows that a chunk, or a part of one, is asked to have; far more than one may hold.
+/// The largest number of rows that a flag may ask for in a chunk or inner chunk; far more than one
+/// can hold.
 inline constexpr std::uint64_t kMostRows = std::uint64_t{1} << 40;
 
-/// --chunk-rows; 0: chosen.
+/// Adds --chunk-rows; 0 means chosen.
 void AddChunkRowsFlag(CLI::App& verb, std::uint64_t& chunk_rows);
 
-/// --inner-rows: 0, a number, or kChosenInnerRows.
+/// Adds --inner-rows, which takes 0, a number, or "auto" (kChosenInnerRows).
 void AddInnerRowsFlag(CLI::App& verb, std::uint64_t& inner_rows);
 
-/// Prepares for the limit of `flags`, if there is one: memory that is let go is given back at once.
-/// To be called before anything large is made. Returns what the bare process holds.
+/// Prepares for the memory limit of `flags`, if there is one: freed memory is returned to the
+/// system at once. Call before anything large is allocated. Returns the memory of the bare process
+/// in bytes.
 /// Errors: kOutOfMemory, the limit is less than kLeastMemoryBytes.
 Result<std::uint64_t> StartLimited(Session& session, const LayoutFlags& flags);
 
-/// The answer of `ingest` and `import`.
+/// Makes the answer of `ingest` and `import`.
 Answer IngestAnswer(const std::string& store, const IngestReport& report,
                     const PartitionOptions& partition, std::uint64_t base_memory_bytes);
 

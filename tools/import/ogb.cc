@@ -37,7 +37,7 @@ Result<std::vector<std::vector<std::string>>> ReadTable(FileSystem& fs, const Pa
   }
 }
 
-/// The only number of a list that has one for each graph.
+/// Reads a list that has one number for each graph, and returns its only number.
 Result<std::uint64_t> ReadOneCount(FileSystem& fs, const Path& path) {
   RHIZOME_ASSIGN_OR_RETURN(const auto counts, ReadIntegers(fs, path));
   if (counts.size() != 1 || counts[0] < 0)
@@ -52,6 +52,8 @@ class OgbReader {
   OgbReader(FileSystem& fs, Path raw, std::uint64_t memory_bytes)
       : fs_(fs), raw_(std::move(raw)), memory_bytes_(memory_bytes) {}
 
+  /// Reads the data set: (1) the vertices by type; (2) the edge files, with their edge attributes;
+  /// (3) the arrays of vertices; (4) the split.
   Result<Dataset> Run(const std::string& split) {
     typed_ = Exists(fs_, raw_ / "triplet-type-list.csv.gz");
     if (!typed_ && !Exists(fs_, raw_ / "edge.csv.gz") && Exists(fs_, raw_ / "data.npz"))
@@ -108,7 +110,7 @@ class OgbReader {
     }
     for (const auto& line : lines) {
       const Triplet triplet{line[0], line[1], line[2]};
-      // The three become a folder's name.
+      // The three names become the name of a folder.
       for (const std::string& name : line) RHIZOME_RETURN_IF_ERROR(CheckName(path.string(), name));
       RHIZOME_RETURN_IF_ERROR(
           AddEdges(raw_ / "relations" / triplet.folder(), triplet.src, triplet.dst,
@@ -135,7 +137,7 @@ class OgbReader {
     return Status::Ok();
   }
 
-  /// edge-feat.csv.gz becomes edge_feat, which is what ogb's readers call it.
+  /// Adds an edge attribute. edge-feat.csv.gz becomes edge_feat, the name that ogb's readers use.
   Status AddEdgeTable(const Path& path, std::size_t number, std::uint64_t edges) {
     std::string name = path.filename().string();
     name.resize(name.find('.'));
@@ -144,7 +146,7 @@ class OgbReader {
     const auto open = [path, edges, dtype](FileSystem& fs) {
       return OpenTextRows(fs, path, edges, dtype, std::nullopt);
     };
-    // The lines of a table without lines do not tell how many columns it would have.
+    // A table without lines does not say how many columns it would have.
     if (edges == 0) {
       const auto empty = open(fs_);
       return empty ? Status::Ok() : empty.error();
@@ -153,13 +155,13 @@ class OgbReader {
     return Status::Ok();
   }
 
-  /// int64 if its first line has only integers, else float32.
+  /// Returns int64 if the file's first line has only integers, else float32.
   DataType NumbersOf(const Path& path, std::uint64_t rows) {
     return OpenTextRows(fs_, path, rows, DataType::kInt64, std::nullopt) ? DataType::kInt64
                                                                          : DataType::kFloat32;
   }
 
-  /// Names of the tables in a folder, sorted; none if it is not there.
+  /// Returns the names of the tables in a folder, sorted; none if the folder does not exist.
   std::vector<std::string> Tables(const Path& folder) const {
     std::vector<std::string> names;
     std::error_code unresolved;
@@ -171,7 +173,7 @@ class OgbReader {
     return names;
   }
 
-  /// Where the arrays of a type lie.
+  /// Returns the folder of the arrays of a type.
   Path FolderOf(const VertexRange& range, const char* typed_folder) const {
     return typed_ ? raw_ / typed_folder / range.type : raw_;
   }
@@ -211,7 +213,7 @@ class OgbReader {
     for (const std::string& name : further)
       RHIZOME_RETURN_IF_ERROR(
           AddTables(name.substr(0, name.find('.')), "node-feat", name, std::nullopt, std::nullopt));
-    // ogb renames this one of ogbn-proteins when it reads it for the first time.
+    // ogb renames this file of ogbn-proteins when it first reads it.
     return AddTables("node_species", "node-feat", "species.csv.gz", std::nullopt, std::nullopt);
   }
 

@@ -15,7 +15,8 @@
 namespace rhizome {
 namespace {
 
-// Lowers the peak that the kernel remembers to what is resident now (proc(5), clear_refs).
+// Resets the kernel's peak of resident memory to what is resident now (proc(5), clear_refs).
+// Returns whether that worked.
 bool ResetPeak() {
   std::ofstream file("/proc/self/clear_refs");
   file << "5" << std::flush;
@@ -27,7 +28,7 @@ bool ResetPeak() {
 Result<PartitionRun> RunPartitioner(const PartitionInput& input, const PartitionOptions& options,
                                     const JobControl& control) {
   PartitionRun run;
-  // Else memory that was freed before would be used again, and not counted.
+  // Otherwise memory that was freed before would be reused and not be counted.
   malloc_trim(0);
   const bool reset = ResetPeak();
   const std::uint64_t before = ResidentBytes();

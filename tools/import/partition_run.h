@@ -10,33 +10,33 @@
 
 namespace rhizome {
 
-/// One partitioning that was measured.
+/// The measurements of one partitioning.
 struct PartitionRun {
   PartitionMetrics metrics;
   double owner_balance = 0;
   double seconds = 0;
   double cpu_seconds = 0;
 
-  /// Highest memory of the partitioner beyond what was held before it, with the result; all there
-  /// is, where the input comes from a file. Nothing where the kernel does not let a process reset
-  /// its peak.
+  /// Peak memory of the partitioner in addition to what was held before it, including the result.
+  /// If the input is a file, it is all memory of the run. Absent if the kernel does not let a
+  /// process reset its peak.
   std::optional<std::uint64_t> memory_bytes;
   std::vector<PartitionId> partition_of_edge;
 };
 
-/// Partitions, then measures; only the former is timed. Errors: those of PartitionEdges.
+/// Partitions, then measures; only the partitioning is timed. Errors: those of PartitionEdges.
 Result<PartitionRun> RunPartitioner(const PartitionInput& input, const PartitionOptions& options,
                                     const JobControl& control);
 
-/// Why the result is outside of the bounds that were asked for, where it is: the partitioner tried
-/// to deal the edges in all the ways it knows, and took the best.
+/// Returns a warning if the result exceeds the bounds that were asked for: the partitioner tried
+/// every way of dealing the edges that it knows, and took the best.
 std::optional<std::string> BalanceWarning(const PartitionOptions& options, double vertex_balance,
                                           std::uint64_t edges, std::uint64_t vertices);
 
-/// "1.234", or "infinite" where there is no such number: a part has nothing.
+/// Returns "1.234", or "infinite" for null, which means that a partition is empty.
 std::string MaxOverMinText(const nlohmann::ordered_json& number);
 
-/// The fields that `partition` and `bench partition` print alike.
+/// Returns the fields that `partition` and `bench partition` have in common.
 nlohmann::ordered_json PartitionRunFields(const PartitionRun& run, std::uint64_t edges);
 
 }  // namespace rhizome

@@ -5,7 +5,7 @@
 
 namespace rhizome {
 
-/// {"offsets": bytes, ...}, zeros left out.
+/// Returns {"offsets": bytes, ...} without groups of 0 bytes.
 Json ToJson(const TopologySections& sections);
 
 /// Adds "vertex_max_over_min" and "edge_max_over_min" of a store's partitions, null where one has

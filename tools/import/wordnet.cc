@@ -29,7 +29,7 @@ class SynsetIndex {
       vertices_.emplace(Key(synsets[i].file, synsets[i].offset), static_cast<VertexId>(i));
   }
 
-  /// -1 if there is none.
+  /// Returns the synset of a link, or -1 if there is none.
   VertexId Find(const WordNetLink& link) const {
     const auto found = vertices_.find(Key(link.file, link.offset));
     return found == vertices_.end() ? -1 : found->second;
@@ -42,7 +42,7 @@ class SynsetIndex {
   std::unordered_map<std::uint64_t, VertexId> vertices_;
 };
 
-/// Adds the edges of one synset: its pointers, those of equal type and target counted as one.
+/// Adds the edges of one synset: its pointers, with those of equal type and target merged into one.
 Status AddEdges(const Synset& synset, VertexId src, const SynsetIndex& index, EdgeList& edges) {
   std::vector<std::pair<TypeId, VertexId>> targets;
   for (const WordNetLink& link : synset.links) {
@@ -67,7 +67,7 @@ Status AddEdges(const Synset& synset, VertexId src, const SynsetIndex& index, Ed
   return Status::Ok();
 }
 
-/// 60 % train, 20 % valid, 20 % test, by a hash of the external id.
+/// Returns the split by a hash of the external id: 60 % train, 20 % valid, 20 % test.
 std::uint8_t SynsetSplitOf(std::string_view id) {
   const Hash128 hash = Xxh3(std::as_bytes(std::span(id)));
   std::uint32_t draw = 0;
@@ -88,7 +88,7 @@ ArrayInput MakeArray(std::string name, DataType dtype, std::uint64_t dim, std::v
   array.codec.element_bytes = sizeof(T);
   array.chunk_rows = options.chunk_rows;
   array.inner_rows = options.inner_rows;
-  // std::function copies its target, so the values are shared.
+  // The values are shared because std::function copies its target.
   array.read_rows = [dim, rows = std::make_shared<const std::vector<T>>(std::move(values))](
                         std::span<const VertexId> vertices, std::span<std::byte> out) {
     const std::size_t row_bytes = dim * sizeof(T);

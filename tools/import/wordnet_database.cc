@@ -17,12 +17,12 @@ namespace {
 constexpr std::uint64_t kLinesPerReport = 4096;
 constexpr std::uint8_t kLabels = 45;
 
-/// Takes the fields of a line, which single spaces part, one after the other.
+/// Takes the fields of a line one after the other; single spaces separate them.
 class Fields {
  public:
   explicit Fields(std::string_view line) : rest_(line) {}
 
-  /// Empty at the end of the line.
+  /// Returns an empty field at the end of the line.
   std::string_view Next() {
     const std::size_t space = rest_.find(' ');
     const std::string_view field = rest_.substr(0, space);
@@ -47,7 +47,7 @@ class Fields {
 char LowerAscii(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 std::string CleanWord(std::string_view word) {
-  // Adjectives may carry where they stand: "galore(ip)".
+  // Adjectives may carry a syntactic marker: "galore(ip)".
   std::string clean(word.substr(0, word.find('(')));
   std::transform(clean.begin(), clean.end(), clean.begin(), LowerAscii);
   return clean;
@@ -71,7 +71,7 @@ Result<WordNetLink> ParseLink(Fields& fields) {
 
 using OffsetMap = std::unordered_map<std::uint32_t, std::uint32_t>;  // offset -> synset
 
-/// The line that ReadLine found, or why there is none.
+/// Returns the line that ReadLine found, or an error if it is malformed.
 Result<std::string_view> WholeLine(TableReader& reader, TableReader::Next next) {
   if (next == TableReader::Next::kMalformed)
     return Fail(Status::InvalidArgument(fmt::format("{}: {}", reader.Place(), reader.reason())));
@@ -80,7 +80,7 @@ Result<std::string_view> WholeLine(TableReader& reader, TableReader::Next next) 
   return reader.fields()[0];
 }
 
-/// Calls `take(line)` for every line that is not of the licence at the head.
+/// Calls `take(line)` for every line after the licence text at the head.
 template <typename Take>
 Status ForEachLine(FileSystem& fs, const Path& path, const JobControl& control, Take take) {
   auto opened = TableReader::Open(fs, path, false);
@@ -117,7 +117,8 @@ Status ReadData(FileSystem& fs, const Path& folder, std::uint8_t file, const Job
   return ForEachLine(fs, folder / fmt::format("data.{}", kWordNetFiles[file]), control, take);
 }
 
-/// A line of index.*: `lemma pos synset_cnt p_cnt [symbol ...] sense_cnt tagsense_cnt offset ...`.
+/// Takes a line of index.*: `lemma pos synset_cnt p_cnt [symbol ...] sense_cnt tagsense_cnt offset
+/// ...`. Sets the sense of the synsets whose first word is the lemma.
 Status TakeIndexLine(std::string_view line, const OffsetMap& by_offset,
                      std::vector<Synset>& synsets) {
   Fields fields(line);
@@ -176,6 +177,7 @@ Result<Synset> ParseSynset(std::string_view line, std::uint8_t file) {
   return synset;
 }
 
+// Reads each data file, then its index, which gives the senses. Every synset must be in the index.
 Result<std::vector<Synset>> ReadSynsets(FileSystem& fs, const Path& folder,
                                         const JobControl& control) {
   std::vector<Synset> synsets;

@@ -11,26 +11,26 @@
 
 namespace rhizome {
 
-/// A pointer of one synset to another, as data.* has it.
+/// A pointer from one synset to another, as in data.*.
 struct WordNetLink {
   TypeId type = 0;
-  std::uint8_t file = 0;  ///< of the target: an index of kWordNetFiles
+  std::uint8_t file = 0;  ///< file of the target: an index into kWordNetFiles
   std::uint32_t offset = 0;
 };
 
-/// One line of data.*.
+/// A synset, one line of data.*.
 struct Synset {
   std::uint8_t file = 0;
   std::uint32_t offset = 0;  ///< the key of a synset in its file
   std::uint32_t line = 0;
   std::uint8_t label = 0;   ///< lexicographer file
   char letter = 0;          ///< n, v, a, s or r
-  std::uint32_t sense = 0;  ///< of the first word, from index.*; 0: not in there
-  std::string word;         ///< the first, in lower case, without syntactic marker
+  std::uint32_t sense = 0;  ///< sense of `word`, from index.*; 0: not listed there
+  std::string word;         ///< the first word, in lower case, without syntactic marker
   std::string gloss;
   std::vector<WordNetLink> links;
 
-  /// Such as "dog.n.01".
+  /// Returns the external id, such as "dog.n.01".
   std::string Id() const;
 };
 
@@ -39,8 +39,9 @@ struct Synset {
 /// Touches no file. Errors: kInvalidArgument, naming the field.
 Result<Synset> ParseSynset(std::string_view line, std::uint8_t file);
 
-/// Reads data.* and index.* of `folder`: all synsets, with their senses, in the order of the files.
-/// Errors: kNotFound; kInvalidArgument naming file and line; kInterrupted.
+/// Reads data.* and index.* of `folder`. Returns all synsets with their senses, in the order of the
+/// files.
+/// Errors: kNotFound; kInvalidArgument, naming file and line; kInterrupted.
 Result<std::vector<Synset>> ReadSynsets(FileSystem& fs, const Path& folder,
                                         const JobControl& control);
 

@@ -7,7 +7,7 @@
 namespace rhizome {
 namespace {
 
-// The numbers of the lexicographer files, lexnames(5WN).
+// By number of the lexicographer file; see lexnames(5WN).
 constexpr std::array<std::string_view, 45> kLabelNames = {
     "adj.all",          "adj.pert",           "adv.all",
     "noun.Tops",        "noun.act",           "noun.animal",
@@ -25,7 +25,8 @@ constexpr std::array<std::string_view, 45> kLabelNames = {
     "verb.perception",  "verb.possession",    "verb.social",
     "verb.stative",     "verb.weather",       "adj.ppl"};
 
-// Pointer symbols, wninput(5WN). `\` is "pertainym" of adjectives, "derived from" of adverbs.
+// Pointer symbols; see wninput(5WN). `\` is "pertainym" for adjectives and "derived from" for
+// adverbs.
 constexpr std::array<WordNetPointer, 26> kPointers = {{
     {"!", "antonym"},
     {"@", "hypernym"},

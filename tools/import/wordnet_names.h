@@ -11,13 +11,13 @@ namespace rhizome {
 /// The files of the database, by part of speech, in the order in which synsets are numbered.
 inline constexpr std::string_view kWordNetFiles[] = {"noun", "verb", "adj", "adv"};
 
-/// The number of the file that holds synsets of type `letter` (n, v, a, s, r).
+/// Returns the number of the file that holds synsets of type `letter` (n, v, a, s, r).
 std::optional<std::size_t> WordNetFileOf(char letter);
 
-/// Vertex type of a synset: the place of its letter in "nvasr".
+/// The vertex type of a synset is the position of its letter in this string.
 inline constexpr std::string_view kWordNetLetters = "nvasr";
 
-/// The edge type of a pointer symbol.
+/// Returns the edge type of a pointer symbol.
 std::optional<TypeId> WordNetPointerType(std::string_view symbol);
 
 }  // namespace rhizome

@@ -15,15 +15,15 @@
 namespace rhizome {
 namespace {
 
-/// Lists that are in memory at once.
+/// Number of lists that are in memory at once.
 constexpr std::size_t kListsAtOnce = 256;
 
-/// An edge by the vertices that have its list and stand in it, and by its type's number.
+/// An edge as the vertex that owns the list, the vertex in the list, and the number of its type.
 using GraphEdge = std::tuple<VertexId, VertexId, TypeId>;
 /// An edge as a batch names it: ids as text, which is the same however they were given.
 using NamedEdge = std::tuple<std::string, std::string, std::string>;
 
-/// Follows a batch, operation by operation.
+/// Replays a batch, operation by operation, and counts deletions of what is not there.
 class DeletionCounter {
   using Operation = WriteBatch::Operation;
   using Kind = WriteBatch::Kind;
@@ -48,11 +48,11 @@ class DeletionCounter {
   }
 
  private:
-  /// What the batch has done so far to a vertex or an edge that it named.
+  /// The effects of the batch so far on a vertex or an edge that it named.
   struct State {
     bool there = false;
-    std::uint64_t put = 0;      // the last turn in which it was put
-    std::uint64_t deleted = 0;  // and deleted; 0: never
+    std::uint64_t put = 0;      // the last operation that put it; 0: none
+    std::uint64_t deleted = 0;  // the last operation that deleted it; 0: none
   };
 
   bool symmetric() const { return graph_.info().symmetric; }
@@ -65,7 +65,8 @@ class DeletionCounter {
             operation.name.empty() ? types_.front() : operation.name};
   }
 
-  /// The edge in the graph as it was before the batch, if its ends and type were there.
+  /// Returns the edge as it is in the graph before the batch, or nothing if its ends or its type
+  /// are not there.
   std::optional<GraphEdge> InGraph(const Operation& operation) const {
     const auto src = graph_.Find(operation.id);
     const auto dst = graph_.Find(operation.dst);
@@ -78,7 +79,7 @@ class DeletionCounter {
                      static_cast<TypeId>(type - types_.begin())};
   }
 
-  /// Moves to `found_` what of `wanted_` is in the graph.
+  /// Looks up the edges of `wanted_`, and inserts into `found_` those that the graph has.
   Status FindWanted() {
     std::vector<VertexId> owners;
     for (const GraphEdge& edge : wanted_)
@@ -102,7 +103,7 @@ class DeletionCounter {
     return Status::Ok();
   }
 
-  /// False: a deletion that named nothing.
+  /// Applies one operation. Returns false for a deletion of what is not there.
   bool Apply(const Operation& operation) {
     switch (operation.kind) {
       case Kind::kDeleteVertex: {
@@ -136,7 +137,7 @@ class DeletionCounter {
     return own != vertices_.end() ? own->second.there : graph_.Find(id).has_value();
   }
 
-  /// When the batch last deleted a vertex, and its edges with it; 0: never.
+  /// Returns the operation in which the batch last deleted a vertex (with its edges), or 0.
   std::uint64_t DeletedAt(const std::string& id) const {
     const auto own = vertices_.find(id);
     return own == vertices_.end() ? 0 : own->second.deleted;
@@ -155,7 +156,7 @@ class DeletionCounter {
 
   const GraphSnapshot& graph_;
   const std::vector<std::string> types_;
-  const bool in_lists_;  // the graph has no others
+  const bool in_lists_;  // the graph stores in-lists only
   std::uint64_t turn_ = 0;
   std::set<GraphEdge> wanted_;
   std::set<GraphEdge> found_;

@@ -7,9 +7,10 @@
 
 namespace rhizome {
 
-/// How many deletions of a batch name nothing that is there when their turn comes: a vertex that
-/// the graph does not have, or no edge of that source, type and target. What the batch itself does
-/// before them counts. Reads the lists of the edges' sources, in the order in which they stand.
+/// Counts the deletions of a batch that delete nothing when their turn comes: a vertex that the
+/// graph does not have, or an edge of a source, type and target that has no edge. Earlier
+/// operations of the batch are taken into account. Reads the lists of the edges' sources, in the
+/// order in which they are stored.
 /// Errors: those of LookUpNeighbors.
 Result<std::uint64_t> CountAbsentDeletions(const GraphSnapshot& graph, const WriteBatch& batch);
 

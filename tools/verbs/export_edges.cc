@@ -15,7 +15,7 @@
 namespace rhizome {
 namespace {
 
-// Edges are looked at for cancellation this often.
+// Cancellation is checked once in so many edges.
 constexpr std::uint64_t kReportEdges = 65536;
 
 /// The edges of one partition of a generation, by edge id.

@@ -26,7 +26,7 @@ void AddHelpVerb(CLI::App& root) {
   verb->add_option("VERB", flags->verb, "The verb to explain");
   verb->footer("Example: rhizome help ingest");
   verb->callback([flags, &root] {
-    // App::help() of the root would explain the subcommand that was parsed: `help` itself.
+    // App::help() of the root would explain the subcommand that was parsed, which is `help` itself.
     const CLI::App* about = &root;
     std::string name = "rhizome";
     if (!flags->verb.empty()) {
@@ -72,7 +72,7 @@ void AddVerbs(CLI::App& root, Session& session) {
   AddHelpVerb(root);
 }
 
-/// Becomes rhizome-bench. Returns only where that fails.
+/// Replaces this process by rhizome-bench, which is beside this binary. Returns only if that fails.
 int BecomeBench(char** argv) {
   const Status status = BecomeSibling("rhizome-bench", argv + 1);
   std::fprintf(stderr, "rhizome: %s; build the target rhizome_bench\n", status.ToString().c_str());

@@ -42,7 +42,8 @@ std::optional<std::size_t> Position(const std::vector<std::string>& names, std::
   return static_cast<std::size_t>(at - names.begin());
 }
 
-/// A JSON number that is an int64. (What nlohmann compares an unsigned number with becomes one.)
+/// Returns a JSON number as int64, or nothing if it is not one. (nlohmann compares an unsigned
+/// number after converting the other to unsigned, so the range is checked by type.)
 std::optional<std::int64_t> IntegerOf(const Json& value) {
   const bool beyond =
       value.is_number_unsigned() && !std::in_range<std::int64_t>(value.get<std::uint64_t>());
@@ -50,7 +51,7 @@ std::optional<std::int64_t> IntegerOf(const Json& value) {
   return value.get<std::int64_t>();
 }
 
-/// The stored bits of an edge attribute; nothing for text or JSON that is not one.
+/// Parses the stored bits of an edge attribute. Returns nothing for malformed text or JSON.
 std::optional<std::int64_t> AttributeBits(DataType dtype, std::string_view text) {
   if (dtype == DataType::kInt64) return ParseCanonicalInteger(text);
   const auto number = ParseFiniteFloat(text);
@@ -65,7 +66,7 @@ std::optional<std::int64_t> AttributeBits(DataType dtype, const Json& value) {
   return std::bit_cast<std::int64_t>(double{number});
 }
 
-/// The id of a vertex, a JSON integer or string.
+/// Returns the id of a vertex from a JSON integer or string.
 std::optional<ExternalId> IdOf(const Json& value) {
   if (value.is_string()) return ExternalId(value.get<std::string>());
   const auto number = IntegerOf(value);
@@ -76,7 +77,7 @@ std::uint64_t ValueCount(std::span<const EdgeAttributeInfo> attributes) {
   return attributes.empty() ? 0 : attributes.back().first_value + attributes.back().dim;
 }
 
-/// Takes a number, or a list of them where an edge has several; or says why not.
+/// Takes a number, or a list of numbers if an edge has several. Returns what is wrong, or nothing.
 std::optional<std::string> TakeAttribute(const EdgeAttributeInfo& info, const Json& value,
                                          EdgeFields& edge) {
   const bool list = value.is_array();
@@ -99,11 +100,11 @@ std::string Known(std::span<const EdgeAttributeInfo> attributes) {
   return names.empty() ? "none" : names;
 }
 
-/// Why a text that is no JSON is none.
+/// Returns why a text is not valid JSON.
 std::string WhyNoJson(std::string_view text) {
   try {
     const Json parsed = Json::parse(text);
-  } catch (const Json::out_of_range& refused) {  // it says which number
+  } catch (const Json::out_of_range& refused) {  // the exception names the number
     return fmt::format("is not readable: {}", refused.what());
   } catch (const Json::parse_error&) {
   }
@@ -196,6 +197,9 @@ std::string UpdateFile::PlaceOf(std::uint64_t line) const {
   return fmt::format("{}:{}", stream().path().string(), line);
 }
 
+// Takes one line in three steps: (1) TableReader splits it into fields (a line of JSON is one
+// field); (2) TakeJson or TakeLine parses it into operations of the batch, and returns what is
+// wrong with it; (3) an error is prefixed with file and line.
 Result<bool> UpdateFile::ReadLine(WriteBatch& batch) {
   while (true) {
     RHIZOME_ASSIGN_OR_RETURN(const auto next, table_->ReadLine());

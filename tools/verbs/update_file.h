@@ -15,10 +15,10 @@
 
 namespace rhizome {
 
-/// What is done with what a line names.
+/// The action of an update file on the objects that its lines name.
 enum class UpdateVerb : std::uint8_t { kPut, kUpsert, kDelete };
 
-/// How a file of updates reads.
+/// The format of an update file.
 struct UpdateFormat {
   enum class Form : std::uint8_t {
     kAuto,  ///< by the file's name: .csv, .jsonl or .ndjson, else tab-separated
@@ -30,32 +30,33 @@ struct UpdateFormat {
 
   UpdateVerb verb = UpdateVerb::kPut;
   Form form = Form::kAuto;
-  Subject subject = Subject::kEdges;  ///< of TSV and CSV; a JSON object says it itself
-  std::string array;                  ///< of kRows: lines are `id v1 v2 ...`
-  std::vector<std::string> columns;   ///< empty: as DefaultColumns says
+  Subject subject = Subject::kEdges;  ///< for TSV and CSV; a JSON object says it itself
+  std::string array;                  ///< for kRows: lines are `id v1 v2 ...`
+  std::vector<std::string> columns;   ///< empty: those of DefaultColumns
   bool header = false;
 };
 
-/// What --help says of JSON lines.
+/// The text of --help about JSON lines.
 extern const char* const kUpdateJsonHelp;
 
-/// Reads a file of updates, plain, .gz or .zst, or standard input ("-"), line by line into a batch.
-/// What is malformed is found here, with its file and line; what does not fit the graph's vertices
-/// and types, by Graph::Write.
+/// Reads a file of updates line by line into a batch: plain, .gz or .zst, or standard input ("-").
+/// Malformed lines are found here and reported with file and line; Graph::Write finds what does not
+/// fit the graph's vertices and types.
 /// Threads: one at a time.
 class UpdateFile {
  public:
-  /// Errors: kInvalidArgument, columns or an array that the graph does not have; those of
-  /// InputStream::Open.
+  /// Opens `path` for updates of `graph`. Errors: kInvalidArgument, columns or an array that the
+  /// graph does not have; those of InputStream::Open.
   static Result<std::unique_ptr<UpdateFile>> Open(FileSystem& fs, const std::string& path,
                                                   UpdateFormat format,
                                                   std::shared_ptr<const GraphSnapshot> graph);
 
-  /// Adds what the next line says to `batch`; false at the end. Blank lines of JSON are skipped.
+  /// Adds the operations of the next line to `batch`; returns false at the end. Blank lines of JSON
+  /// are skipped.
   /// Errors: kInvalidArgument, naming file, line and reason; those of InputStream::Read.
   Result<bool> ReadLine(WriteBatch& batch);
 
-  /// "edges.tsv:12": the place of the last line that was read, and of any other line.
+  /// Returns the place of the line that was read last, or of any line, as "edges.tsv:12".
   std::string Place() const { return table_->Place(); }
   std::string PlaceOf(std::uint64_t line) const;
   std::uint64_t line() const { return table_->line(); }
@@ -85,13 +86,14 @@ class UpdateFile {
   const std::shared_ptr<const GraphSnapshot> graph_;
   const std::vector<EdgeAttributeInfo> edge_attributes_;  // of the graph
   std::unique_ptr<TableReader> table_;
-  // Of a table: where columns stand, and for each attribute column its number in the graph.
+  // For a table: the positions of its columns, and for each attribute column its number in the
+  // graph.
   std::size_t id_ = 0;
   std::size_t dst_ = 0;
   std::optional<std::size_t> type_;
   std::optional<std::size_t> weight_;
   std::vector<std::pair<std::size_t, std::size_t>> attributes_;
-  DataType dtype_ = DataType::kInvalid;  // of the array
+  DataType dtype_ = DataType::kInvalid;  // for kRows: that of the array
   std::uint64_t dim_ = 0;
 };
 

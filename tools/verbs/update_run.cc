@@ -11,10 +11,10 @@ namespace {
 
 using BatchSubject = UpdateFormat::Subject;
 
-// A batch's lines are looked at for cancellation this often.
+// Cancellation is checked once in so many lines of a batch.
 constexpr std::uint64_t kReportLines = 1024;
 
-/// Reads a file into batches and writes each when it is full.
+/// Reads a file into batches and writes each batch when it is full.
 class Updater {
  public:
   Updater(const UpdateFlags& flags, Graph& graph, UpdateFile& file, const JobControl& control)
@@ -52,7 +52,7 @@ class Updater {
       ++pending_;
       lines_.resize(batch_.size(), file_.line());
     }
-    // The last moment at which Ctrl-C leaves the store as it is.
+    // This is the last moment at which Ctrl-C leaves the store unchanged.
     RHIZOME_RETURN_IF_ERROR(control_.CheckCancelled());
     return pending_ == 0 ? Status::Ok() : Write();
   }
@@ -62,7 +62,7 @@ class Updater {
                              CountAbsentDeletions(*graph_.Snapshot(), batch_));
     RHIZOME_ASSIGN_OR_RETURN(const WriteResult result, graph_.Write(batch_, options_));
     absent_ += absent;
-    if (result.commit != 0) commit_ = result.commit;  // 0: nothing in it changed anything
+    if (result.commit != 0) commit_ = result.commit;  // 0: the batch changed nothing
     vertices_added_ += result.vertices_added;
     applied_ += pending_;
     ++batches_;
@@ -85,9 +85,9 @@ class Updater {
   WriteOptions options_;
   WriteBatch batch_;
   std::vector<std::uint64_t> lines_;  // by operation of the batch
-  std::uint64_t pending_ = 0;         // lines in it
+  std::uint64_t pending_ = 0;         // lines in the batch
   std::uint64_t applied_ = 0;
-  std::uint64_t absent_ = 0;  // deletions that named nothing
+  std::uint64_t absent_ = 0;  // deletions of what was not there
   std::uint64_t vertices_added_ = 0;
   std::uint64_t batches_ = 0;
   std::uint64_t commit_ = 0;
@@ -158,7 +158,7 @@ Result<Answer> RunUpdate(const UpdateFlags& flags, Session& session) {
   RHIZOME_ASSIGN_OR_RETURN(const auto metrics, MetricsFor(flags.metrics));
   RHIZOME_ASSIGN_OR_RETURN(const auto store,
                            Store::Open(fs, flags.store, Store::Mode::kWrite, {.metrics = metrics}));
-  // Updates look at ids and types, not at neighbour lists: those may stay on disk.
+  // Updates need ids and types but no neighbour lists, so those stay on disk.
   RHIZOME_ASSIGN_OR_RETURN(const auto graph,
                            Graph::Open(*store, {.topology = TopologyPlace::kDirect}));
   RHIZOME_ASSIGN_OR_RETURN(const auto file,

@@ -8,12 +8,12 @@
 
 namespace rhizome {
 
-/// What `put` and `delete` are told.
+/// The flags of `put` and `delete`.
 struct UpdateFlags {
   std::string store;
   std::string file;
   UpdateFormat format;
-  std::uint64_t batch_lines = 0;  ///< 0: all in one batch
+  std::uint64_t batch_lines = 0;  ///< 0: the whole file is one batch
   bool vertices = false;
   bool upsert = false;
   bool create_types = false;
@@ -22,10 +22,10 @@ struct UpdateFlags {
   std::string metrics;
 };
 
-/// STORE, F, and the flags that both verbs have.
+/// Adds STORE, F, and the flags that both verbs have.
 void AddUpdateFlags(CLI::App& verb, UpdateFlags& flags);
 
-/// Applies the file in batches, each whole or not at all.
+/// Applies the file in batches. Each batch is applied whole or not at all.
 Result<Answer> RunUpdate(const UpdateFlags& flags, Session& session);
 
 }  // namespace rhizome

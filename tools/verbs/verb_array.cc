@@ -67,14 +67,14 @@ Json AliasesJson(const Manifest& manifest) {
   return aliases;
 }
 
-/// "emb@3" or "feat".
+/// Returns an array's name as users write it: "emb@3" or "feat".
 std::string Shown(const Json& array) {
   const std::string name = array["name"].get<std::string>();
   if (array["version"].is_null()) return name;
   return fmt::format("{}@{}", name, array["version"].get<std::uint64_t>());
 }
 
-/// "row", "chunk", or "chunk, inner 128" of shards with inner chunks of so many rows.
+/// Returns "row", "chunk", or "chunk, inner 128" for shards with inner chunks of so many rows.
 std::string LayoutOf(const Json& array) {
   const auto inner_rows = array["inner_rows"].get<std::uint64_t>();
   const std::string layout = array["layout"].get<std::string>();
@@ -124,7 +124,7 @@ struct PathFlags {
 
 std::string DescribePath(const Json& f) { return f["path"].get<std::string>() + "\n"; }
 
-/// Where other programs find what is current.
+/// Prints the path of the current generation's arrays, or of one array, for other programs.
 Result<Answer> PrintPath(const PathFlags& flags, Session&) {
   RHIZOME_ASSIGN_OR_RETURN(const auto store,
                            Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kRead));
@@ -177,7 +177,7 @@ std::string DescribeAdded(const Json& f) {
   return text;
 }
 
-/// What vertices have for which there was no row.
+/// Returns, as text, the value of vertices that a file has no row for.
 std::string_view OtherRows(const ArrayEntry& array) {
   switch (MissingRowOf(array)) {
     case MissingRow::kNoLabel:
@@ -210,7 +210,8 @@ Answer AddedAnswer(const std::string& store, const AddArrayReport& report) {
           {}};
 }
 
-/// The ids that `export` wrote beside a file of rows hold for it, unless others are given.
+/// Returns the file of ids: the given one, else the one that `export` wrote beside a file of rows,
+/// if it exists.
 std::optional<Path> IdsOf(const Path& rows, const std::string& given) {
   if (!given.empty()) return given;
   const bool beside =
@@ -230,7 +231,7 @@ Result<Answer> Add(const AddFlags& flags, Session& session) {
 }
 
 Result<Answer> Append(const AppendFlags& flags, Session& session) {
-  // The same spelling as in add, for a file of triplets; the name is not used.
+  // Parsed like the flag of `add`, whose file may be one of triplets; the name is not used.
   AddArrayOptions options = flags.options;
   RHIZOME_ASSIGN_OR_RETURN(options.file, ParseArrayFlag("rows=" + flags.file, {}));
   options.ids = IdsOf(options.file.path, "");
@@ -253,7 +254,7 @@ struct ChangeFlags {
 
 std::string DescribeChange(const Json& f) { return f["done"].get<std::string>() + "\n"; }
 
-/// Makes one change and says what was done.
+/// Makes one change to the store's arrays and answers with the fields of `step`.
 Result<Answer> ChangeArrays(const ChangeFlags& flags,
                             const std::function<Result<Json>(ArrayChange&)>& step) {
   Json fields = {{"store", flags.store}};

@@ -20,12 +20,12 @@ struct ChangesFlags {
   std::uint64_t last = 0;
 };
 
-/// Changes as the JSON lines that `put` reads.
+/// Converts changes to the JSON lines that `put` reads.
 class ChangeLines {
  public:
   explicit ChangeLines(const OpenedGraph& opened) : opened_(opened) {}
 
-  /// Nothing for new types, which `put --create-types` makes when it meets them.
+  /// Returns nothing for new types, which `put --create-types` creates when it meets them.
   Result<std::optional<Json>> Of(const Change& change) const {
     switch (change.kind) {
       case Change::Kind::kDeleteVertex:

@@ -32,7 +32,7 @@ std::string DescribeCompact(const Json& f) {
                      HumanSeconds(f["seconds"]));
 }
 
-/// "time<1700000000".
+/// Parses --expire, such as "time<1700000000".
 Status ParseExpire(const std::string& given, CompactOptions& options) {
   const std::size_t at = given.find('<');
   const auto before = at == given.npos ? std::nullopt : ParseCanonicalInteger(given.substr(at + 1));
@@ -44,7 +44,7 @@ Status ParseExpire(const std::string& given, CompactOptions& options) {
   return Status::Ok();
 }
 
-// The lists stay on disk where they and the next generation's would not fit together.
+// Leaves the lists on disk if they and those of the next generation would not both fit into memory.
 TopologyPlace PlaceOf(const Store& store, std::uint64_t memory_bytes) {
   std::uint64_t topology = 0;
   for (const FileEntry& file : store.manifest().files)
@@ -64,7 +64,7 @@ Result<Answer> RunCompact(const CompactFlags& flags, Session& session) {
       const auto store,
       Store::Open(FileSystem::Posix(), flags.store, Store::Mode::kWrite,
                   {.scratch = flags.scratch,
-                   // Generations that are not kept any more free space, on a full disk, too.
+                   // Dropping generations frees space, so it must work on a full disk too.
                    .frees_space = options.keep_generations || options.keep_bytes,
                    .metrics = metrics}));
   RHIZOME_ASSIGN_OR_RETURN(

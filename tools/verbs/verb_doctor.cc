@@ -20,7 +20,7 @@ struct DoctorFlags {
   std::string store;
 };
 
-/// The first line of a file of /proc or /sys; nothing where there is none.
+/// Returns the first line of a file of /proc or /sys, or nothing if there is none.
 std::optional<std::string> FirstLine(const Path& path) {
   std::ifstream file(path);
   std::string line;
@@ -28,7 +28,7 @@ std::optional<std::string> FirstLine(const Path& path) {
   return line;
 }
 
-/// A limit in bytes or a count; null where there is none.
+/// Returns a resource limit, in bytes or as a count, or null if there is none.
 Json Limit(int resource) {
   rlimit limit = {};
   if (getrlimit(static_cast<__rlimit_resource_t>(resource), &limit) != 0 ||
@@ -37,8 +37,8 @@ Json Limit(int resource) {
   return static_cast<std::uint64_t>(limit.rlim_cur);
 }
 
-/// This process's folder in the hierarchy of `controller` (empty: version 2), from lines such as
-/// "4:memory:/rz".
+/// Returns this process's folder in the hierarchy of `controller` (empty: cgroup version 2), from
+/// lines such as "4:memory:/rz".
 std::string CgroupFolder(std::string_view controller) {
   std::ifstream file("/proc/self/cgroup");
   for (std::string line; std::getline(file, line);) {
@@ -48,9 +48,11 @@ std::string CgroupFolder(std::string_view controller) {
   return {};
 }
 
-/// The memory that the control group grants, the least of it and those above; null: no limit.
+/// Returns the memory limit of the control group, the smallest of its own and those above it, or
+/// null if there is none.
 Json CgroupMemory() {
-  constexpr std::uint64_t kNone = std::uint64_t{1} << 60;  // version 1 says "no limit" in bytes
+  // version 1 expresses "no limit" as a huge number of bytes
+  constexpr std::uint64_t kNone = std::uint64_t{1} << 60;
   std::uint64_t least = kNone;
   const auto look = [&](Path root, const std::string& folder, const char* name) {
     for (Path at = folder;; at = at.parent_path()) {
@@ -76,8 +78,8 @@ Json UringJson() {
   return found;
 }
 
-/// Is O_DIRECT granted for files in `folder`, and in which unit? Asked of `file` or, if that is
-/// empty, of a file that is made there and removed.
+/// Checks whether O_DIRECT is granted for files in `folder`, and in which unit. It tries `file` or,
+/// if that is empty, a file that it creates there and removes.
 Json DirectJson(const Path& folder, const Path& file) {
   FileSystem& fs = FileSystem::Posix();
   Json found = {{"folder", folder.string()}, {"granted", false}, {"unit_bytes", nullptr}};
@@ -103,7 +105,7 @@ Json DirectJson(const Path& folder, const Path& file) {
   return found;
 }
 
-/// Which way reads will take, and why.
+/// Says which way reads will take, and why.
 Json PathJson(const Json& f) {
   const bool uring = f["io_uring"]["allowed"].get<bool>();
   const bool direct = f["direct"]["granted"].get<bool>();
@@ -175,6 +177,9 @@ std::string DescribeDoctor(const Json& f) {
   return text;
 }
 
+// Examines the machine: (1) opens the store, if one is given; (2) tries io_uring and O_DIRECT; (3)
+// reads the limits of the process and its control group, and the free space; (4) derives from these
+// the way that reads take, and advice.
 Result<Answer> RunDoctor(const DoctorFlags& flags, Session&) {
   FileSystem& fs = FileSystem::Posix();
   const Path folder = flags.store.empty() ? Path(".") : Path(flags.store);

@@ -34,17 +34,17 @@ struct ExportFlags {
   std::uint64_t memory_bytes = std::uint64_t{1} << 30;
 };
 
-/// Reads the rows of an array in vertex-id order, as they were put last, without those of deleted
-/// vertices; of an array of edges, the rows as they are. What holds rows of a call is read once.
+/// Reads the current rows of an array in vertex-id order, without those of deleted vertices, or the
+/// rows of an array of edges in their order. A unit that holds several rows of a call is read once.
 class TileReader {
  public:
   TileReader(const GraphSnapshot& graph, const ChunkArray& array)
       : graph_(graph), array_(array), live_(LiveVertices::Of(graph)) {}
 
-  /// How many rows there are.
+  /// Number of rows to export.
   std::uint64_t rows() const { return of_edges_ ? array_.entry().rows : live_.count(); }
 
-  /// Reads rows [first, first + count) to `out`.
+  /// Reads rows [first, first + count) into `out`.
   Status Read(std::uint64_t first, std::uint64_t count, std::span<std::byte> out) {
     if (of_edges_) return array_.ReadRows(first, count, out);
     vertices_.resize(count);
@@ -52,7 +52,7 @@ class TileReader {
     return graph_.ReadRows(array_.entry().name, vertices_, out);
   }
 
-  /// What a row of a call takes beside its bytes.
+  /// Memory for each row of a call, in addition to its bytes.
   static constexpr std::uint64_t kBytesPerRow = sizeof(VertexId) + sizeof(RowTarget);
 
  private:
@@ -63,7 +63,7 @@ class TileReader {
   std::vector<VertexId> vertices_;
 };
 
-/// The .fbin header of vector-search libraries: rows and columns, uint32 each.
+/// Returns the .fbin header of vector-search libraries: rows and columns as uint32.
 Result<std::string> FbinHeader(std::uint64_t rows, std::uint64_t dim) {
   const std::array<std::uint64_t, 2> shape = {rows, dim};
   std::string header;
@@ -114,7 +114,7 @@ Result<WrittenFile> WriteRows(const OpenedGraph& opened, const ChunkArray& array
   return WrittenFile{std::move(out), all_rows};
 }
 
-/// One external id a line, in vertex-id order. Errors: an id that a line cannot hold.
+/// Writes the external ids, one a line, in vertex-id order. Errors: those of AppendIdField.
 Result<WrittenFile> WriteIds(const GraphSnapshot& graph, const Path& path,
                              const JobControl& control) {
   constexpr std::size_t kPieceBytes = 1 << 20;
@@ -135,9 +135,9 @@ Result<WrittenFile> WriteIds(const GraphSnapshot& graph, const Path& path,
   return WrittenFile{std::move(out), live.count()};
 }
 
-/// Rows, and the ids of their vertices or edges, both written before the first is there. The ids of
-/// an earlier export go first: if this one is cut off, rows may lack their ids, but never stand
-/// beside others.
+/// Writes the rows, and for vertices their ids, both completely before either appears. The ids of
+/// an earlier export are removed first: if this export is cut off, rows may lack their ids but are
+/// never beside the wrong ones.
 Result<std::uint64_t> WriteBoth(const OpenedGraph& opened, const ChunkArray& array,
                                 const ExportFlags& flags, ExportFormat format, const Path& ids_path,
                                 const JobControl& control) {
@@ -182,6 +182,9 @@ Result<Answer> RunEdges(const ExportFlags& flags, Session& session) {
                 {}};
 }
 
+// Exports an array: (1) checks the flags; (2) opens the store and the array, which must have a row
+// for each vertex or each edge; (3) writes ids and rows (WriteBoth); (4) warns if the rows may be
+// out of date. --edges goes to RunEdges.
 Result<Answer> RunExport(const ExportFlags& flags, Session& session) {
   if (flags.edges == !flags.array.empty())
     return Fail(Status::InvalidArgument("say what to export: either --array NAME or --edges"));

@@ -25,7 +25,7 @@ struct ImportFlags {
   LayoutFlags layout;
 };
 
-/// Lets `similar` show classes by name.
+/// Attaches the names of the classes, which `similar` shows.
 void AttachLabelNames(GraphInput& graph) {
   Json names = Json::array();
   for (const std::string_view name : WordNetLabelNames()) names.push_back(name);
@@ -50,7 +50,7 @@ Result<IngestReport> ImportWordNet(FileSystem& fs, const ImportFlags& flags,
                      control);
 }
 
-/// What ingest's flags are for `ingest`.
+/// Converts the flags to options, as IngestFlags does for `ingest`.
 IngestOptions OptionsOf(Dataset dataset, const ImportFlags& flags) {
   IngestOptions options = std::move(dataset.options);
   const LayoutFlags& layout = flags.layout;
@@ -65,7 +65,8 @@ IngestOptions OptionsOf(Dataset dataset, const ImportFlags& flags) {
   options.choose_partitions = layout.partitions_flag->count() == 0;
   options.spill = flags.spill;
   options.scratch = flags.scratch;
-  // Below what the set holds already there is no limit to say: the least one fails as it should.
+  // If the data set holds the whole limit already, the smallest one is set, so that the import
+  // fails as it should.
   const std::uint64_t memory_bytes = layout.input_memory_bytes();
   options.memory_bytes = memory_bytes == 0                   ? 0
                          : memory_bytes > dataset.held_bytes ? memory_bytes - dataset.held_bytes

@@ -15,7 +15,7 @@
 namespace rhizome {
 namespace {
 
-/// Of the command line of a child; not for people.
+/// The flag that starts a child process; not for people.
 constexpr const char* kAsWorker = "--as-worker";
 
 struct InferFlags {
@@ -143,7 +143,7 @@ std::string DescribeInfer(const Json& f) {
   return text + DescribeMemory(f) + next;
 }
 
-/// The program and the arguments that it was given.
+/// Returns the path of this program and the arguments that it was given.
 std::vector<std::string> OwnCommand() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::vector<std::string> command;
@@ -154,8 +154,8 @@ std::vector<std::string> OwnCommand() {
   return command;
 }
 
-/// A child of another infer: what there is to say it has said on its standard output, as
-/// gnn/worker_pool.h has it, and its signals are for the other to take.
+/// Runs as a child of another infer. It has written its report to standard output as
+/// gnn/infer/worker_pool.h defines it, and leaves signals to the parent.
 Result<Answer> RunAsWorker(const GnnEntry& gnn, const InferOptions& options,
                            std::uint64_t memory_bytes) {
   const JobControl quiet;
@@ -163,13 +163,16 @@ Result<Answer> RunAsWorker(const GnnEntry& gnn, const InferOptions& options,
   std::_Exit(0);
 }
 
+// Runs an inference: (1) checks the flags and loads librhizome_gnn; (2) a child runs its part and
+// exits; (3) the parent prepares the command of its children, if it has any, and runs the
+// inference; (4) the report becomes the answer.
 Result<Answer> RunInfer(const InferFlags& flags, Session& session) {
   InferOptions options = flags.options;
   options.store = flags.store;
   options.model_file = flags.model_file;
   RHIZOME_RETURN_IF_ERROR(CheckNewArrayName(options.out));
   RHIZOME_ASSIGN_OR_RETURN(const GnnEntry* const gnn, LoadGnnLibrary());
-  // More than what a tile of vertices takes, which is of one size.
+  // Larger than the buffers of a tile of vertices, which all have one size.
   if (options.memory_bytes != 0) ReturnFreedMemory(1 << 20);
   if (flags.worker_bytes) return RunAsWorker(*gnn, options, *flags.worker_bytes);
   if (options.workers.count != 0) {

@@ -24,7 +24,7 @@ struct InfoFlags {
   bool metrics = false;
 };
 
-/// Bytes of the generation's files whose path begins with `prefix`.
+/// Returns the bytes of the generation's files whose path begins with `prefix`.
 std::uint64_t BytesBelow(const Manifest& manifest, std::string_view prefix) {
   std::uint64_t bytes = 0;
   for (const FileEntry& file : manifest.files) {
@@ -33,7 +33,7 @@ std::uint64_t BytesBelow(const Manifest& manifest, std::string_view prefix) {
   return bytes;
 }
 
-/// Bytes of the row checksums of all arrays.
+/// Returns the bytes of the row checksums of all arrays.
 std::uint64_t SidecarBytes(const Manifest& manifest) {
   std::uint64_t bytes = 0;
   for (const FileEntry& file : manifest.files)
@@ -51,7 +51,7 @@ const char* IdKindName(ExternalIdKind kind) {
   return kind == ExternalIdKind::kInteger ? "integer" : "dense";
 }
 
-/// The arrays that users know; checksum sidecars are counted as part of theirs.
+/// Lists the arrays that users know; a checksum sidecar is counted as part of its array.
 Json ArraysJson(const Manifest& manifest) {
   Json arrays = Json::array();
   for (const ArrayEntry& entry : manifest.arrays) {
@@ -137,7 +137,7 @@ std::string DescribeLayout(const Json& f) {
   return table.ToString();
 }
 
-/// Where the bytes go: the topology by section group, then what stands beside it.
+/// Describes where the bytes go: the topology by section group, then everything else.
 std::string DescribeBytes(const Json& f) {
   TextTable table({1, 2});
   table.Add({"bytes", "size", "an edge"});
@@ -175,8 +175,8 @@ std::string DescribeInfo(const Json& f) {
   return text;
 }
 
-/// What was written since the generation. The edges that are left can only be counted by looking at
-/// the lists that changed, so a graph is opened where there are such.
+/// Adds what was written since the generation. Counting the remaining edges needs the lists that
+/// changed, so a graph is opened if there are any.
 Status AddDeltaFields(const Store& store, Json& fields) {
   bool any = false;
   const Status scanned = store.ScanDelta(store.base_sequence(), [&](std::uint64_t, auto) {
@@ -212,8 +212,8 @@ Status AddDeltaFields(const Store& store, Json& fields) {
   return Status::Ok();
 }
 
-/// Numbers of the generations on disk: older ones are there while someone reads them, or while the
-/// store keeps them.
+/// Returns the numbers of the generations on disk. Older ones exist while someone reads them, or
+/// while the store keeps them.
 Result<Json> GenerationsJson(const Store& store) {
   RHIZOME_ASSIGN_OR_RETURN(const auto entries, store.fs().List(store.path() / "generations"));
   std::vector<std::uint64_t> numbers;
@@ -225,14 +225,14 @@ Result<Json> GenerationsJson(const Store& store) {
   return Json(numbers);
 }
 
-/// Bytes of the files of all generations.
+/// Returns the bytes of the files of all generations.
 Result<std::uint64_t> BytesOnDisk(const Store& store) {
   std::uint64_t bytes = 0;
   const Path folder = store.path() / "generations";
   RHIZOME_RETURN_IF_ERROR(
       WalkFiles(store.fs(), folder, [&](const std::string& relative, DirectoryEntry::Kind) {
         const auto info = store.fs().Stat(folder / relative);
-        if (info) bytes += info->size_bytes;  // a writer may be removing it
+        if (info) bytes += info->size_bytes;  // otherwise a writer has just removed it
         return Status::Ok();
       }));
   return bytes;
@@ -240,7 +240,7 @@ Result<std::uint64_t> BytesOnDisk(const Store& store) {
 
 std::string DescribeMetrics(const Json& f) { return f["metrics"].get<std::string>(); }
 
-/// Gauges, mostly: counters begin with the process.
+/// Prints metrics; most are gauges, as counters begin with the process.
 Result<Answer> RunMetrics(const InfoFlags& flags) {
   const auto metrics = std::make_shared<Metrics>();
   RHIZOME_ASSIGN_OR_RETURN(const auto store, Store::Open(FileSystem::Posix(), flags.store,
@@ -252,6 +252,8 @@ Result<Answer> RunMetrics(const InfoFlags& flags) {
       {{"metrics", MetricsText(metrics->Snapshot(), std::span(&label, 1))}}, DescribeMetrics, {}};
 }
 
+// Collects the fields from (1) the manifest, (2) the section tables of the partition files, (3) the
+// delta, and (4) the folders of all generations.
 Result<Answer> RunInfo(const InfoFlags& flags, Session&) {
   if (flags.metrics) return RunMetrics(flags);
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<const Store> store,

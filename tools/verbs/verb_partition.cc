@@ -36,7 +36,7 @@ Status WriteParts(const std::string& path, const std::vector<PartitionId>& parts
   return out.Commit();
 }
 
-// Lowest, median and highest of a field over the runs.
+// Returns the lowest, median and highest value of a field over the runs.
 Json Spread(const Json& runs, const char* field) {
   std::vector<double> values;
   for (const Json& run : runs) values.push_back(run[field]);

@@ -4,7 +4,7 @@
 
 namespace rhizome {
 
-/// `plan infer`, which needs librhizome_gnn.
+/// Adds `plan infer`, which needs librhizome_gnn.
 void AddPlanInfer(CLI::App& plan, Session& session);
 
 }  // namespace rhizome

@@ -17,7 +17,7 @@ struct PlanInferFlags {
   std::string model_file;
 };
 
-/// "blocks/bfs, blocks/pds on 3 of 8 workers": the most frequent first.
+/// Returns "blocks/bfs, blocks/pds on 3 of 8 workers", the most frequent layout first.
 std::string Chosen(const std::vector<std::string>& by_worker) {
   std::map<std::string, std::size_t> counts;
   for (const std::string& name : by_worker) ++counts[name];

@@ -29,7 +29,7 @@ struct ScoreFlags {
   std::uint64_t memory_bytes = 0;
 };
 
-/// Takes scores as they come.
+/// Receives scores as they are computed.
 class ScoreOutput {
  public:
   virtual ~ScoreOutput() = default;
@@ -37,7 +37,7 @@ class ScoreOutput {
   virtual Status Commit() = 0;
 };
 
-/// float32 [m], of a count that is known beforehand.
+/// Writes scores as .npy, float32 [m]; m must be known beforehand.
 class NpyScores final : public ScoreOutput {
  public:
   static Result<std::unique_ptr<ScoreOutput>> Create(const std::string& path, std::uint64_t count) {
@@ -63,7 +63,7 @@ class NpyScores final : public ScoreOutput {
   std::uint64_t left_;
 };
 
-/// src, dst, the type where there are several, score: TSV or CSV.
+/// Writes scores as TSV or CSV: src, dst, the type if there are several, score.
 class TextScores final : public ScoreOutput {
  public:
   TextScores(const GraphSnapshot& graph, TextOutput file, TableForm form)
@@ -104,7 +104,7 @@ Result<std::unique_ptr<ScoreOutput>> OpenOutput(const GraphSnapshot& graph, cons
   }
   std::uint64_t count = input.count;
   if (count == 0) {
-    // A .npy says at its beginning how long it is: the pairs are read twice.
+    // The header of a .npy holds its length, so the pairs are read twice.
     if (!flags.all_edges && InputStream::IsReadOnce(flags.pairs)) {
       return Fail(Status::InvalidArgument(
           "--out .npy needs to know how many pairs there are: give a file to --pairs, or a .tsv to "
@@ -151,6 +151,9 @@ Status CheckFlags(const ScoreFlags& flags) {
   return Status::Ok();
 }
 
+// Scores pairs: (1) checks the flags and loads librhizome_gnn; (2) opens the graph; the scorer gets
+// the memory that remains; (3) opens the pairs and the output, counting the pairs if need be; (4)
+// streams scores into the output and commits it; (5) warns if the embeddings may be out of date.
 Result<Answer> RunScore(const ScoreFlags& flags, Session& session) {
   RHIZOME_RETURN_IF_ERROR(CheckFlags(flags));
   RHIZOME_RETURN_IF_ERROR(CheckOutputs(session, flags.out));

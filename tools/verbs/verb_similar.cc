@@ -24,13 +24,14 @@ struct Scored {
   double score = 0;
   VertexId vertex = 0;
 
-  /// Best first; ties by vertex id, so that the answer does not depend on the order of rows.
+  /// Orders the best first, ties by vertex id, so that the answer does not depend on the order of
+  /// rows.
   friend bool operator<(const Scored& a, const Scored& b) {
     return a.score != b.score ? a.score > b.score : a.vertex < b.vertex;
   }
 };
 
-/// The k best of those it was shown. Keeps a heap whose front is the worst.
+/// Keeps the k best of the candidates that it is offered, in a heap whose front is the worst.
 class TopK {
  public:
   explicit TopK(std::uint64_t k) : k_(k) {}
@@ -52,8 +53,8 @@ class TopK {
   std::vector<Scored> best_;
 };
 
-/// Cosine of two rows of equal length, NaN if either is all zeros: as the row of a vertex that has
-/// none, which no cosine compares. Sums in double.
+/// Returns the cosine of two rows of equal length, or NaN if either is all zeros, like the row of a
+/// vertex that has none. Sums are in double.
 double Cosine(std::span<const float> a, double a_norm, std::span<const float> b) {
   double dot = 0;
   double squares = 0;
@@ -64,8 +65,9 @@ double Cosine(std::span<const float> a, double a_norm, std::span<const float> b)
   return dot / (a_norm * std::sqrt(squares));
 }
 
-/// The rows of `array` nearest to that of `vertex`, which is left out. Streams the chunks in row
-/// order, one in memory at a time.
+/// Returns the k rows of `array` that are nearest to that of `vertex`, without itself: (1) reads
+/// the row of `vertex`; (2) compares the rows that were put since the generation; (3) streams the
+/// chunks in row order, one in memory at a time, and compares all other rows.
 Result<std::vector<Scored>> Nearest(const GraphSnapshot& graph, const ChunkArray& array,
                                     VertexId vertex, std::uint64_t k, const JobControl& control) {
   const ArrayEntry& entry = array.entry();
@@ -133,7 +135,7 @@ Result<Json> SimilarJson(const OpenedGraph& opened, const std::optional<ClassNam
 
 std::string Text(const Json& value) { return value.is_null() ? std::string() : ShownId(value); }
 
-/// One block of columns (id, label, score) for each array, side by side.
+/// Describes the answer as a block of columns (id, label, score) for each array, side by side.
 std::string DescribeSimilar(const Json& f) {
   const std::string label = Text(f["label"]);
   std::string text = Text(f["id"]) + (label.empty() ? "" : "  (" + label + ")") + "\n";

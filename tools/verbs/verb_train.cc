@@ -20,7 +20,7 @@ struct TrainFlags {
 
 Json OrNull(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
-/// `valid`: there is a validation set.
+/// `valid` says whether there is a validation set.
 Json EpochJson(const EpochReport& e, bool valid) {
   Json json = {{"loss", e.loss},
                {"valid_accuracy", valid ? Json(e.valid_accuracy) : Json()},
@@ -45,7 +45,7 @@ Json ProfileJson(const FeedProfileReport& profile) {
       {"minibatches", profile.minibatches}, {"depth", profile.depth}, {"tried", std::move(tried)}};
 }
 
-/// Why the superbatch is as long as it is.
+/// Describes the trials that decided the length of a superbatch.
 std::string DescribeTrials(const Json& f) {
   std::string text =
       fmt::format("superbatches tried by a replay of {} minibatches, reading of one:",
@@ -146,14 +146,14 @@ Json TrainReportJson(const TrainReport& report) {
   return json;
 }
 
-/// --layers and --fanout say the same number twice; either is enough.
+/// --layers and --fanout imply the same number of layers; either is enough.
 Status ReconcileLayers(const TrainFlags& flags, TrainOptions& options) {
   constexpr std::int64_t kDefaultFanout = 10;
   if (flags.fanouts) {
     options.fanouts = *flags.fanouts;
     options.model.layers =
         flags.layers.value_or(static_cast<std::uint32_t>(options.fanouts.size()));
-    // One number, or `all`, stands for every layer.
+    // A single number, or `all`, applies to every layer.
     if (options.fanouts.size() == 1)
       options.fanouts.resize(options.model.layers, options.fanouts[0]);
   } else {
@@ -166,6 +166,8 @@ Status ReconcileLayers(const TrainFlags& flags, TrainOptions& options) {
                   options.fanouts.size(), options.model.layers));
 }
 
+// Trains: (1) completes and checks the options; (2) loads librhizome_gnn; (3) trains; (4) the
+// report becomes the answer.
 Result<Answer> RunTrain(const TrainFlags& flags, Session& session) {
   TrainOptions options = flags.options;
   options.store = flags.store;

@@ -4,7 +4,7 @@
 
 namespace rhizome {
 
-// One for each file verb_<name>.cc; called by main.cc.
+// Each function is defined in verb_<name>.cc; main.cc calls them.
 void AddGenerateVerb(CLI::App& root, Session& session);
 void AddImportVerb(CLI::App& root, Session& session);
 void AddIngestVerb(CLI::App& root, Session& session);

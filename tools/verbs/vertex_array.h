@@ -5,19 +5,20 @@
 
 namespace rhizome {
 
-/// Errors: kInvalidArgument, the array has no row for each vertex, and what to do instead.
+/// Checks that an array has a row for each vertex. Errors: kInvalidArgument, it has not; the
+/// message says what to do instead.
 Status CheckVertexArray(const ArrayEntry& entry);
 
-/// Where `export` writes the ids of the rows in `rows`, one a line: F.ids.tsv beside F.npy.
+/// Returns the file in which `export` writes the ids of `rows`, one a line: F.ids.tsv beside F.npy.
 inline Path IdsBeside(Path rows) { return rows.replace_extension(".ids.tsv"); }
 
-/// Which rows a repair could not save (--fill-holes); empty: none.
+/// Returns a text on the rows that a repair could not save (--fill-holes); empty if there are none.
 std::string LostRowsOf(const ArrayEntry& entry);
 
-/// Says on standard error, and in `fields` under "stale", that rows of an array which infer
-/// computed may be others by now, and under "lost_rows" that a repair could not save some, where
-/// that is so. `row_of`: also whether this vertex's row is
-/// known to be. Errors: those of reading what was written since.
+/// Warns, on standard error and in `fields`, about an array: under "stale" that rows which infer
+/// computed may be out of date, and under "lost_rows" that a repair could not save some. With
+/// `row_of` it also says whether this vertex's row is known to be out of date.
+/// Errors: those of reading what was written since the generation.
 Status TellStale(const Session& session, const GraphSnapshot& graph, const ArrayEntry& entry,
                  Json& fields, std::optional<VertexId> row_of = {});
 

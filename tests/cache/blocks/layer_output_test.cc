@@ -73,8 +73,8 @@ TEST(LayerOutputTest, SeveralWritersMakeTheArrayThatOneMakes) {
   }
 }
 
-// Wherever the disk fills up: the error is told, nobody waits for ever, and what was told of before
-// is there.
+// Wherever the disk fills up, the error is reported, no thread waits for ever, and every chunk that
+// was reported before is on disk.
 TEST(LayerOutputTest, AnErrorOfAnyWriterEndsTheOutputAndWhatWasToldOfStays) {
   std::mt19937_64 random(testing::TestSeed());
   for (int round = 0; round < 40; ++round) {

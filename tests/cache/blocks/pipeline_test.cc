@@ -185,7 +185,7 @@ TEST(BlockPlanTest, PartsLieInOneChunkEach) {
   EXPECT_TRUE(SplitAtChunks(7, 7, 10).empty());
 }
 
-/// Any order of rows.
+/// Returns a random order of rows.
 RowOrder RandomOrder(std::uint64_t rows, std::mt19937_64& random) {
   std::vector<std::uint32_t> row_at(rows);
   std::iota(row_at.begin(), row_at.end(), 0U);
@@ -193,8 +193,8 @@ RowOrder RandomOrder(std::uint64_t rows, std::mt19937_64& random) {
   return {row_at, rows};
 }
 
-/// Each window's visits name the rows that it stages, each once, where they stand in the source:
-/// `window_rows` of each window, by slot.
+/// Expects that the visits of each window name exactly the rows that it stages, each once, at their
+/// places in the source. `window_rows` lists the rows of each window by slot.
 void ExpectStaged(const BlockLists& lists, const std::vector<std::vector<Row>>& window_rows,
                   const RowOrder& source, std::uint64_t chunk_rows) {
   ASSERT_EQ(lists.windows(), window_rows.size());

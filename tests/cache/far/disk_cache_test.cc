@@ -20,7 +20,7 @@ namespace {
 
 using testing::TempDir;
 
-/// A source far away: every read takes a while, and may go wrong as asked. Row r's bytes are drawn
+/// A remote source: every read takes a while, and fails when asked to. The bytes of row r are drawn
 /// from r.
 class FarSource final : public ChunkSource {
  public:
@@ -71,7 +71,7 @@ class FarSource final : public ChunkSource {
   const std::uint64_t chunk_rows_;
 };
 
-/// A choice of rows and where they go.
+/// Some rows and their positions.
 struct Wanted {
   std::vector<Row> rows;
   std::vector<std::uint32_t> position;
@@ -100,7 +100,7 @@ class DiskCacheTest : public ::testing::Test {
     return files ? files->size() : 0;
   }
 
-  /// Every row stands where it was put.
+  /// Expects every row at its position.
   static void ExpectHolds(const DiskCache& cache, const FarSource& source, const Wanted& wanted,
                           std::uint64_t chunk_rows) {
     std::vector<std::byte> all;
@@ -131,7 +131,7 @@ TEST_F(DiskCacheTest, HoldsEveryRowWhereItWasPut) {
     const Wanted wanted = DrawWanted(random, source.rows());
     options_.chunk_rows = 1 + random() % 30;
     options_.in_flight = 1 + static_cast<std::uint32_t>(random() % 8);
-    // Sometimes with room for a chunk or two, so that rows go through files.
+    // Sometimes the memory holds only a chunk or two, so that rows go through spill files.
     options_.memory_bytes = options_.chunk_rows * source.row_bytes() * (1 + random() % 40);
     const auto cache = Fill(source, wanted);
     ASSERT_OK(cache);
@@ -147,7 +147,7 @@ TEST_F(DiskCacheTest, ReadsEachChunkOfTheSourceOnceAndThenNoMore) {
   FarSource source(1000, 8, 10);
   Wanted wanted;
   for (Row row = 0; row < 500; row += 25) wanted.rows.push_back(row);  // 20 rows in 20 chunks
-  wanted.rows.push_back(476);                                          // and one more in the last
+  wanted.rows.push_back(476);                                          // plus one in the last chunk
   wanted.position.resize(wanted.rows.size());
   std::iota(wanted.position.rbegin(), wanted.position.rend(), 0U);
   const auto cache = Fill(source, wanted);
@@ -297,7 +297,7 @@ TEST_F(DiskCacheTest, TheNextCacheIsFilledWhileOneIsUsed) {
     for (std::size_t worker = 0; worker < 3; ++worker) {
       const auto cache = caches.Next();
       ASSERT_OK(cache);
-      // The one after it is filled although nobody asks for it.
+      // The next cache is filled although nobody asks for it yet.
       while (begun < std::min<std::size_t>(worker + 2, 3)) std::this_thread::yield();
       ExpectHolds(**cache, source, wanted[worker], options_.chunk_rows);
     }

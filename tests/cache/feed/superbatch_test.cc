@@ -58,7 +58,7 @@ TEST(PackedNumbersTest, ListsOfOneWidthAndOfNothing) {
       const auto list = PackedNumbers::Open(bytes, count);
       ASSERT_TRUE(list.has_value());
       EXPECT_EQ(Unpack(*list), values);
-      // One class, no tags.
+      // The list has one class, so no tags.
       const std::size_t width =
           count == 0 ? 0
                      : std::max<std::size_t>(static_cast<std::size_t>(std::bit_width(value)), 1);
@@ -67,7 +67,8 @@ TEST(PackedNumbersTest, ListsOfOneWidthAndOfNothing) {
   }
 }
 
-/// Cost of the best classes, found by trying all sets of up to four widths on the values.
+/// Returns the bytes of the best classes, found by trying all sets of up to four widths on the
+/// values.
 std::size_t LeastBytes(const std::vector<std::uint64_t>& values, std::uint32_t max_width) {
   std::size_t least = std::numeric_limits<std::size_t>::max();
   for (std::uint32_t set = 1; set < (std::uint32_t{1} << (max_width + 1)); ++set) {
@@ -83,7 +84,7 @@ std::size_t LeastBytes(const std::vector<std::uint64_t>& values, std::uint32_t m
       bits += static_cast<std::size_t>(std::countr_zero(wide_enough));
     }
     if (!holds_all) continue;
-    // Tags are stored in whole words; the choice is by bits.
+    // Tags are stored in whole words, but the choice counts bits.
     least = std::min(least, bits + values.size() * tag_bits);
   }
   return least;
@@ -110,7 +111,7 @@ TEST(PackedNumbersTest, ACountThatTheBytesCannotHoldIsRefused) {
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_FALSE(PackedNumbers::Open(std::span(bytes).subspan(0, size), 4).has_value()) << size;
   }
-  // Numbers without bits, and classes that there are not.
+  // Numbers of no bits, and classes that do not exist, must be refused.
   std::vector<std::byte> wrong = bytes;
   wrong[0] = std::byte{0};
   wrong[1] = std::byte{0};
@@ -122,8 +123,8 @@ TEST(PackedNumbersTest, ACountThatTheBytesCannotHoldIsRefused) {
   EXPECT_FALSE(PackedNumbers::Open(wrong, 4).has_value());
 }
 
-/// A minibatch as the sampler numbers it: every vertex but the seeds is the next number where it is
-/// first seen, and the last hop's lists are empty.
+/// Returns a minibatch numbered as the sampler does: every vertex but the seeds has the next number
+/// when it first appears, and the last hop's lists are empty.
 Minibatch SampledMinibatch(std::mt19937_64& random) {
   Minibatch m;
   m.tag = random();
@@ -152,7 +153,7 @@ Minibatch SampledMinibatch(std::mt19937_64& random) {
   return m;
 }
 
-/// Any numbers at all, adding up to nothing.
+/// Returns a minibatch of arbitrary numbers that are not consistent.
 Minibatch ArbitraryMinibatch(std::mt19937_64& random) {
   Minibatch m;
   m.tag = random();
@@ -199,7 +200,7 @@ TEST(MinibatchCodeTest, RandomMinibatchesComeBackAsTheyWere) {
 }
 
 TEST(MinibatchCodeTest, VerticesAtFirstSightCostTwoBitsAtMost) {
-  // A star of stars, in which every vertex is seen once.
+  // A star of stars, in which every vertex appears once.
   Minibatch m;
   m.seed_count = 1;
   constexpr std::uint32_t kVertices = 100'001;
@@ -218,7 +219,7 @@ TEST(MinibatchCodeTest, DamageIsRefusedOrGivesNoMoreThanTheBytesCanHold) {
     std::vector<std::byte> bytes = EncodeMinibatch(SampledMinibatch(random));
     const std::uint64_t flips = 1 + random() % 4;
     for (std::uint64_t f = 0; f < flips; ++f) {
-      // As often in the lengths as behind them.
+      // Half of the changes hit the lengths at the head.
       const std::size_t at = random() % 2 == 0 ? random() % 104 : random() % bytes.size();
       bytes[at] ^= static_cast<std::byte>(1 + random() % 255);
     }

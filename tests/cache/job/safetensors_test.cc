@@ -18,7 +18,7 @@ TensorFile Example() {
   return file;
 }
 
-/// A file of the given header and data.
+/// Makes a file with the given header and so much data.
 std::vector<std::byte> MakeFile(const std::string& header, std::size_t data_bytes) {
   std::vector<std::byte> bytes(8 + header.size() + data_bytes);
   const std::uint64_t length = header.size();
@@ -131,7 +131,7 @@ TEST(SafetensorsTest, AMissingFileIsNotFound) {
   EXPECT_STATUS(LoadSafetensors(FileSystem::Posix(), folder / "none"), kNotFound);
 }
 
-// The writer's bytes, read by the format's own rules in another language, where Python is there.
+// Python, if it is installed, reads the writer's bytes by the format's own rules.
 TEST(SafetensorsTest, PythonReadsTheFileByTheFormatsRules) {
   const testing::TempDir folder;
   const Path path = folder / "model.safetensors";

@@ -10,7 +10,7 @@ namespace {
 
 using testing::RandomPassLists;
 
-/// The chunks of every block, the slow way.
+/// Returns the chunks of every block, computed naively.
 std::vector<std::set<CacheKey>> BruteForceBlocks(const PassLists& lists, const PassLayout& layout,
                                                  const PassShape& shape) {
   std::vector<std::set<CacheKey>> blocks;
@@ -33,8 +33,8 @@ void ExpectEqual(const Trace& trace, const std::vector<std::set<CacheKey>>& bloc
   }
 }
 
-/// A queue of chunks: FIFO, or LRU where `touch`; with `first` the cached chunks of a block are
-/// served before others are read.
+/// Simulates a queue of chunks: LRU if `touch`, else FIFO. With `first` the cached chunks of a
+/// block are served before others are read.
 std::uint64_t BruteForceReads(const Trace& blocks, std::size_t frames, bool touch, bool first) {
   std::list<CacheKey> queue;  // oldest first
   std::uint64_t reads = 0;
@@ -120,8 +120,8 @@ TEST(PassCostTest, WhatIsChosenIsTheLeastAndNeverWorseThanNaturalOrder) {
 }
 
 TEST(PassCostTest, RowsThatTheSameBlocksReadShareAChunk) {
-  // Four targets in blocks of two, and 8 rows that only they read: even ones the first block, odd
-  // ones the second. By blocks they fill chunks of their own.
+  // There are four targets in blocks of two, and 8 rows that only they read: the first block reads
+  // the even ones, the second the odd ones. Laid out by blocks, each set fills chunks of its own.
   PassLists lists;
   for (LocalRow row = 0; row < 12; ++row) {
     lists.rows.push_back(row);

@@ -33,14 +33,14 @@ bool IsPermutation(std::vector<std::uint32_t> values) {
   return true;
 }
 
-/// Local rows as a layout places them.
+/// Returns the local rows in the order of the layout.
 std::vector<LocalRow> RowsInOrder(const PassLayout& layout) {
   std::vector<LocalRow> rows(layout.position.size());
   for (LocalRow row = 0; row < rows.size(); ++row) rows[layout.position[row]] = row;
   return rows;
 }
 
-/// Everything that the rules of uses are defined by, the slow way.
+/// The quantities that define the rules of uses, computed naively.
 struct Uses {
   std::map<LocalRow, std::uint64_t> references;
   std::map<LocalRow, std::set<std::uint64_t>> blocks;
@@ -116,7 +116,8 @@ TEST(PassLayoutTest, SortedRulesSortByTheirKeys) {
 }
 
 TEST(PassLayoutTest, BreadthFirstVisitsNearRowsFirst) {
-  // Targets 0, 1, 2 and 4; 3 and 5 are only read. From vertex 10 (row 0): 2, 5, then 2's own 1.
+  // The targets are 0, 1, 2 and 4; 3 and 5 are only read. Breadth first from vertex 10 (row 0) come
+  // 2 and 5, then row 1, which 2 reads.
   PassLists lists;
   lists.rows = {0, 1, 2, 3, 4, 5};
   lists.vertices = {10, 20, 30, 40, 50, 60};

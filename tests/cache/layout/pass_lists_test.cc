@@ -13,7 +13,7 @@ namespace {
 
 using testing::OpenGraph;
 
-/// Random edges, in 3 partitions. Parallel ones and self-loops among them.
+/// Returns random edges in 3 partitions, with parallel edges and self-loops.
 GraphInput RandomInput(std::mt19937_64& random, std::uint64_t vertices, std::uint64_t edges) {
   GraphInput input;
   input.vertex_count = vertices;

@@ -10,8 +10,9 @@
 
 namespace rhizome::testing {
 
-/// Lists of a worker that computes some of `rows` rows, those before `targets` in a random choice,
-/// from up to `most` others each; hubs are read more often. Every row is computed or read.
+/// Returns random lists of a worker: the first `targets` of a random choice of `rows` rows are
+/// computed, each from up to `most` others. Hubs are read more often. Every row is computed or
+/// read.
 inline PassLists RandomPassLists(std::mt19937_64& random, std::size_t rows, std::size_t most) {
   std::vector<bool> is_target(rows, false);
   std::vector<std::vector<LocalRow>> reads(rows);

@@ -25,7 +25,7 @@ using ::testing::HasSubstr;
 using testing::RandomGraph;
 using testing::TempDir;
 
-/// A store, and its graph with lists in memory and with lists on disk.
+/// A store, and its graph once with lists in memory and once with lists on disk.
 struct Graphs {
   std::unique_ptr<Store> store;
   std::unique_ptr<GraphSnapshot> memory;
@@ -46,7 +46,7 @@ Graphs OpenBoth(const Path& path) {
   return graphs;
 }
 
-/// Every entry of every list of a direction, in shuffled order, some twice.
+/// Returns every entry of every list of a direction, shuffled, some of them twice.
 std::vector<EntryRef> AllEntries(const GraphSnapshot& graph, Direction direction,
                                  std::mt19937_64& rng) {
   std::vector<EntryRef> entries;
@@ -117,7 +117,7 @@ std::uint64_t ListBytes(const GraphSnapshot& graph, Direction direction) {
 
 class NeighborCacheTest : public ::testing::TestWithParam<TopologyCodec> {
  protected:
-  /// A graph of some hundred vertices, large enough that lists lie in many blocks.
+  /// Makes a graph of some hundred vertices, large enough that lists are in many blocks.
   void MakeStore(const testing::RandomGraphOptions& options, std::uint32_t partitions,
                  Direction directions = Direction::kBoth) {
     std::mt19937_64 rng(testing::TestSeed());
@@ -137,7 +137,7 @@ class NeighborCacheTest : public ::testing::TestWithParam<TopologyCodec> {
   Graphs graphs_;
 };
 
-// What every way to read lists gives is what stands in them.
+// Expects that every way of reading lists gives their true contents.
 void NeighborCacheTest::ExpectSourcesAgree() {
   std::mt19937_64 rng(testing::TestSeed());
   for (const Direction direction : {Direction::kOut, Direction::kIn}) {
@@ -229,7 +229,7 @@ TEST_P(NeighborCacheTest, PointLookUpsReadFromDisk) {
   }
 }
 
-// The list of a vertex that many point at and that points at few is worth the most.
+// A list is worth most if its vertex appears in many lists and the list itself is short.
 void NeighborCacheTest::ExpectChosenByRatio() {
   const GraphSnapshot& graph = *graphs_.direct;
   const std::uint64_t budget = TableBytes(graph) + ListBytes(graph, Direction::kIn) / 3;
@@ -262,7 +262,7 @@ void NeighborCacheTest::ExpectChosenByRatio() {
     }
   }
   ASSERT_FALSE(left.empty());
-  // A list is left only because it no longer fitted beside those that are worth as much or more.
+  // A list is left out only if it no longer fitted beside lists that are worth as much or more.
   for (const List& list : left) {
     std::uint64_t bytes = TableBytes(graph) + list.bytes;
     for (const List& other : cached)
@@ -276,7 +276,7 @@ TEST_P(NeighborCacheTest, ListsAreChosenByTheRatioOfDegreesWithinTheBudget) {
   ExpectChosenByRatio();
 }
 
-// The other degrees are then counted by reading all lists.
+// The degrees of the other direction are then counted by reading all lists.
 TEST_P(NeighborCacheTest, RatiosAreTheSameWhereOneDirectionIsStored) {
   MakeStore({.vertices = 120, .edges = 3000}, 2, Direction::kIn);
   ExpectChosenByRatio();
@@ -352,8 +352,8 @@ TEST_P(NeighborCacheTest, WrongUseIsRefused) {
   EXPECT_STATUS(ResidentNeighbors(*graphs_.direct, Direction::kIn), kInvalidArgument);
 }
 
-// Each read in turn fails, is short, or comes back changed: an error that names the file, or the
-// right rows; and the next call works.
+// Each read in turn fails, is short, or returns changed bytes. The call then gives an error that
+// names the file, or the right rows; and the next call works.
 TEST_P(NeighborCacheTest, FailedReadsAreErrorsAndDoNotStick) {
   MakeStore({.vertices = 300, .edges = 9000}, 2);
   std::mt19937_64 rng(testing::TestSeed());

@@ -38,7 +38,7 @@ TEST(StepSetTest, MaxEqualsThatOfAnOrderedSet) {
 }
 
 TEST(BeladyScheduleTest, KeepsWhatIsNeededSoonest) {
-  // One frame: 0 and 1 compete, and 0 is needed sooner. 2 is used once, and is not kept.
+  // With one frame, 0 and 1 compete, and 0 is needed sooner; 2 is used once and not kept.
   const Trace trace = MakeTrace({{0}, {1}, {0}, {2}, {0}, {1}});
   auto policy = *MakeBeladySchedule(trace, 1, 3);
   const ReplayCounts counts = FrameSimulator(1).Play(*policy, trace);
@@ -69,8 +69,8 @@ TEST(BeladyScheduleTest, KeysMayBeFarMoreThanAccesses) {
   EXPECT_EQ(FrameSimulator(2).Play(*policy, trace).reads(), 4u);
 }
 
-/// The fewest reads that any policy can have: every initial set (paid for), and after every step
-/// every subset of what is at hand.
+/// Returns the fewest reads that any policy can have: it tries every initial set (whose reads
+/// count), and after every step every subset of the keys that are at hand.
 std::uint64_t OptimalReads(const Trace& trace, std::uint32_t frame_count, std::uint32_t key_count) {
   const std::uint32_t sets = 1u << key_count;
   const auto fits = [&](std::uint32_t set) {

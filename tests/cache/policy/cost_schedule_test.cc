@@ -16,10 +16,10 @@ using testing::RandomTrace;
 
 constexpr std::uint64_t kRowBytes = 1024;
 
-/// Gaps of up to 20 rows are read through.
+/// A cost for which gaps of up to 20 rows are read through.
 ReadCost TwentyRowsAGap() { return {.seconds_per_read = 61.5e-6, .bytes_per_second = 1e9}; }
 
-/// The same keys, a distance apart at which none are read together.
+/// Returns the trace with its keys so far apart that no two are read together.
 Trace Spread(const Trace& trace) {
   Trace spread = trace;
   for (CacheKey& key : spread.keys) key *= 1000;
@@ -58,7 +58,7 @@ TEST(CostScheduleTest, NeverTakesLongerThanBelady) {
     const auto make = [&] {
       return *MakeCostSchedule(trace, frame_count, key_count, kRowBytes, cost);
     };
-    // Every plan of it can be carried out.
+    // Every plan of the policy can be carried out.
     FrameSimulator(frame_count).Play(*make(), trace);
     auto belady = *MakeBeladySchedule(trace, frame_count, key_count);
     ASSERT_LE(SecondsOf(*make(), trace, cost), SecondsOf(*belady, trace, cost) * (1 + 1e-9))
@@ -96,7 +96,7 @@ TEST(CostScheduleTest, ReadsAsFewRowsAsBeladyWhereEveryRowStandsAlone) {
 }
 
 TEST(CostScheduleTest, TakesLessTimeThanBeladyWhereRowsAreDense) {
-  // Every step reads the first 300 rows and some of 30,000 others; the pool has room for 300.
+  // Every step reads the first 300 rows and some of 30,000 others; the pool holds 300 rows.
   std::mt19937_64 random(testing::TestSeed());
   Trace trace;
   for (int s = 0; s < 60; ++s) {

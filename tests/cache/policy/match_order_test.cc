@@ -12,15 +12,15 @@ namespace {
 using testing::MakeTrace;
 using testing::RandomTrace;
 
-/// Keys in both, by searching.
+/// Counts the keys in both, by searching.
 std::size_t Shared(std::span<const CacheKey> a, std::span<const CacheKey> b) {
   return static_cast<std::size_t>(std::count_if(a.begin(), a.end(), [b](CacheKey key) {
     return std::find(b.begin(), b.end(), key) != b.end();
   }));
 }
 
-/// The same order as simply as possible: of a window's steps that are left, the first of those that
-/// share most with the last chosen.
+/// Computes the same order naively: among the remaining steps of a window it takes the first that
+/// shares most keys with the step chosen last.
 std::vector<std::uint32_t> NaiveOrder(const Trace& trace, std::size_t window) {
   std::vector<std::uint32_t> order;
   for (std::size_t begin = 0; begin < trace.steps(); begin += window) {
@@ -42,9 +42,9 @@ std::vector<std::uint32_t> NaiveOrder(const Trace& trace, std::size_t window) {
 
 TEST(MatchOrderTest, TheNextStepIsTheOneThatSharesMost) {
   const Trace trace = MakeTrace({{0, 1, 2}, {3, 4, 5}, {4, 5, 6}, {1, 2, 3}});
-  // 3 shares two with 0; then 1 shares one with 3; then 2.
+  // Step 3 shares two keys with step 0; then 1 shares one with 3; then 2 is left.
   EXPECT_EQ(*MatchOrder(trace, 7), (std::vector<std::uint32_t>{0, 3, 1, 2}));
-  // The second window starts with what fits the end of the first.
+  // The second window starts with the step that shares most with the end of the first.
   EXPECT_EQ(*MatchOrder(trace, 7, 2), (std::vector<std::uint32_t>{0, 1, 2, 3}));
   const Trace turned = MakeTrace({{0, 1, 2}, {3, 4, 5}, {1, 2, 3}, {4, 5, 6}});
   EXPECT_EQ(*MatchOrder(turned, 7, 2), (std::vector<std::uint32_t>{0, 1, 3, 2}));
@@ -91,7 +91,7 @@ TEST(MatchOrderTest, WithoutAWindowOrStepsNothingChanges) {
 }
 
 TEST(MatchOrderTest, MatchReadsLessWhereGroupsAlternate) {
-  // Two groups of steps in turn: neighbours share nothing, every other step shares all.
+  // Two groups of steps alternate: neighbours share nothing, every other step shares all keys.
   Trace trace;
   for (int s = 0; s < 8; ++s) {
     const CacheKey first = s % 2 * 10;

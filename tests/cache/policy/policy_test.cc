@@ -31,7 +31,7 @@ TEST(PolicyTest, NamesParseBackAndUnknownOnesDoNot) {
 
 TEST(PolicyTest, LruKeepsTheMostRecentlyUsedKeys) {
   auto policy = MakeLruPolicy(3, 5);
-  // 0 is touched again before 3 comes, so 1 goes; then 2 goes for 1, and 0 for 4.
+  // Key 0 is used again before 3 comes, so 3 evicts 1; then 1 evicts 2, and 4 evicts 0.
   const Trace trace = MakeTrace({{0}, {1}, {2}, {0}, {3}, {0}, {1}, {2}});
   FrameSimulator frames(3);
   const ReplayCounts counts = frames.Play(*policy, trace);
@@ -45,7 +45,7 @@ TEST(PolicyTest, FifoIgnoresUse) {
   const Trace trace = MakeTrace({{0}, {1}, {2}, {0}, {3}, {0}, {1}, {2}});
   FrameSimulator frames(3);
   const ReplayCounts counts = frames.Play(*policy, trace);
-  // 3 drives out 0 although it was just used; 0 drives out 1, 1 drives out 2, 2 drives out 3.
+  // Key 3 evicts 0 although that was just used; 0 evicts 1, 1 evicts 2, 2 evicts 3.
   EXPECT_EQ(counts.hits, 1u);
   EXPECT_EQ(counts.misses, 7u);
   EXPECT_EQ(frames.Resident(), (std::set<CacheKey>{0, 1, 2}));
@@ -57,7 +57,7 @@ TEST(PolicyTest, AStepIsJudgedAgainstThePoolAsItWas) {
     ASSERT_OK(policy->Step(std::vector<CacheKey>{0, 1}, plan));
     ASSERT_EQ(plan.inserts.size(), 2u);
     const FrameId frame_of_0 = plan.inserts[0].frame;
-    // 2 is inserted before 0 is reached; 0 is a hit all the same.
+    // Key 2 is inserted before 0 is reached, but 0 is a hit, judged when the step began.
     ASSERT_OK(policy->Step(std::vector<CacheKey>{2, 0}, plan));
     EXPECT_EQ(plan.hits, (std::vector<StepPlan::Place>{{1, frame_of_0}}));
     EXPECT_EQ(plan.misses, (std::vector<std::uint32_t>{0}));
@@ -119,13 +119,13 @@ TEST(PolicyTest, RankByUseOrdersByCountThenKey) {
   EXPECT_TRUE(RankByUse(Trace{}, 0)->empty());
 }
 
-/// What LRU and FIFO keep, said as simply as possible: a queue of keys, oldest first, through which
-/// the keys of a step pass one after the other.
+/// Implements LRU and FIFO naively: a queue of keys, oldest first, through which the keys of a step
+/// pass one after the other.
 class NaiveQueue {
  public:
   NaiveQueue(std::size_t capacity, bool refresh) : capacity_(capacity), refresh_(refresh) {}
 
-  /// Returns the number of hits, judged before anything moves.
+  /// Returns the number of hits, which are judged before anything moves.
   std::uint64_t Step(std::span<const CacheKey> keys) {
     std::vector<bool> hit;
     for (const CacheKey key : keys) hit.push_back(Find(key) != queue_.end());
@@ -171,7 +171,7 @@ TEST(PolicyTest, LruAndFifoEqualANaiveQueueOnRandomTraces) {
   }
 }
 
-/// CLOCK and S3-FIFO by the book, with whole queues that are searched.
+/// Implements CLOCK and S3-FIFO literally, with queues that are searched.
 class NaiveClock {
  public:
   explicit NaiveClock(std::size_t capacity) : capacity_(capacity) {}

@@ -15,10 +15,10 @@ using testing::RandomTrace;
 
 constexpr std::uint64_t kReplayRowBytes = 1024;
 
-/// Gaps of up to 20 rows are read through.
+/// A cost for which gaps of up to 20 rows are read through.
 ReadCost TwentyRowsAGapOfReplay() { return {.seconds_per_read = 61.5e-6, .bytes_per_second = 1e9}; }
 
-/// Reads of one step, each as its first and last row: the next row belongs to it if it is near.
+/// The reads of one step are formed one by one: the next row joins a read if it is near its end.
 TEST(ReplayReadsTest, EqualsReadsThatAreMadeOneByOne) {
   std::mt19937_64 random(testing::TestSeed());
   const ReadCost cost = TwentyRowsAGapOfReplay();
@@ -51,7 +51,8 @@ TEST(ReplayReadsTest, EqualsReadsThatAreMadeOneByOne) {
   }
 }
 
-/// Rows that a pool reads for each step after the first superbatch. `full`: each filled all frames.
+/// Returns the rows that a pool reads for each step after the first superbatch. `full` tells
+/// whether each superbatch filled all frames.
 double RowsReadByAPool(const Trace& trace, std::size_t superbatch, const PolicyOptions& options,
                        bool& full) {
   Result<BufferPool> pool = BufferPool::Create(sizeof(CacheKey), options.frame_count);
@@ -99,7 +100,7 @@ TEST(ReplaySuperbatchesTest, ReadsWhatAPoolReads) {
     bool full = true;
     const double read = RowsReadByAPool(trace, superbatch, options, full);
     const double replayed = *ReplaySuperbatches(apart, superbatch, spread);
-    // A pool that is larger than it need be finds some rows of superbatches long ago.
+    // A pool that is larger than needed still holds some rows of earlier superbatches.
     EXPECT_LE(read, replayed + 1e-6) << "round " << round;
     if (full) {
       EXPECT_NEAR(read, replayed, 1e-6) << "round " << round;

@@ -21,7 +21,7 @@ inline Trace MakeTrace(const std::vector<std::vector<CacheKey>>& steps) {
   return trace;
 }
 
-/// Steps of 1 to `max_step` distinct keys; small keys are asked for more often, as hubs are.
+/// Returns steps of 1 to `max_step` distinct keys; small keys are used more often, like hubs.
 inline Trace RandomTrace(std::mt19937_64& random, std::size_t steps, std::uint64_t key_count,
                          std::uint64_t max_step) {
   Trace trace;
@@ -39,8 +39,8 @@ inline Trace RandomTrace(std::mt19937_64& random, std::size_t steps, std::uint64
   return trace;
 }
 
-/// What a step may say about frames that are done, and how many are needed from then on, found by
-/// looking ahead in a copy of the policy's plans.
+/// Expects that StepPlan::done and frames_needed are right, by looking ahead in a copy of the
+/// policy's plans.
 inline void ExpectDoneFramesAreKnown(Policy& policy, const Trace& trace,
                                      std::uint32_t frame_count) {
   std::vector<StepPlan> plans(trace.steps());
@@ -84,9 +84,9 @@ inline void ExpectDoneFramesAreKnown(Policy& policy, const Trace& trace,
   EXPECT_EQ(needed[0], most);
 }
 
-/// Plays a trace with real frames that hold keys, and fails the test unless every plan is possible:
-/// each request is a hit or a miss, each hit finds its key in its frame, each insert is a key of
-/// the step that was read or is at hand, and no key is in two frames.
+/// Plays a trace with real frames that hold keys, and fails the test if a plan is impossible. Each
+/// request must be a hit or a miss, each hit must find its key in its frame, each insert must be a
+/// key of the step that was read or is at hand, and no key may be in two frames.
 class FrameSimulator {
  public:
   explicit FrameSimulator(std::uint32_t frame_count) : frames_(frame_count, kEmpty) {}
@@ -110,7 +110,7 @@ class FrameSimulator {
     return counts;
   }
 
-  /// The keys in the frames now.
+  /// Returns the keys that are in frames now.
   const std::set<CacheKey>& Resident() const { return resident_; }
 
  private:

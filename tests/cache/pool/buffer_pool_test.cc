@@ -75,7 +75,7 @@ TEST(BufferPoolTest, CountersAddUpOverPoliciesAndANewPolicyStartsEmpty) {
   EXPECT_EQ(first.hits.size(), 0u);
   for (const StepPlan::Place& insert : first.inserts)
     pool->Fill(keys[insert.request], insert.frame);
-  EXPECT_EQ(Plan(*pool, keys).hits.size(), 2u);  // the last two stayed
+  EXPECT_EQ(Plan(*pool, keys).hits.size(), 2u);  // the last two are still there
 
   EXPECT_EQ(pool->counters().requests, 9u);
   EXPECT_EQ(pool->counters().prefill, 2u);
@@ -126,8 +126,8 @@ TEST(BufferPoolTest, WhatAStepHoldsStaysWhereItIsUntilItIsReleased) {
     return slots;
   };
   const std::vector<SlotId> first = hold({1, 2});
-  const std::vector<SlotId> second = hold({2, 3});  // drives 1 out of the frames
-  const std::vector<SlotId> third = hold({4, 5});   // and 2 and 3
+  const std::vector<SlotId> second = hold({2, 3});  // evicts 1
+  const std::vector<SlotId> third = hold({4, 5});   // evicts 2 and 3
   EXPECT_EQ(second[0], first[1]) << "a hit is where it was";
   EXPECT_TRUE(pool->is_held());
   const std::vector<std::pair<SlotId, int>> all = {
@@ -136,7 +136,7 @@ TEST(BufferPoolTest, WhatAStepHoldsStaysWhereItIsUntilItIsReleased) {
   pool->Release(first);
   EXPECT_EQ(pool->slot(second[0])[0], std::byte{2}) << "the second step holds it still";
   pool->Release(second);
-  const std::vector<SlotId> fourth = hold({6, 7, 8});  // takes what is free
+  const std::vector<SlotId> fourth = hold({6, 7, 8});  // takes the free slots
   EXPECT_EQ(std::set<SlotId>(fourth.begin(), fourth.end()).size(), 3u);
   for (const SlotId slot : fourth) {
     EXPECT_NE(slot, third[0]);
@@ -159,7 +159,7 @@ TEST(BufferPoolTest, HoldersWaitForRoomButNotForThemselves) {
   std::thread releasing([&] { pool->Release(first); });
   ASSERT_OK(pool->Hold(one, Plan(*pool, one), second));
   releasing.join();
-  pool->SetStarved(true);  // who holds waits for the next step
+  pool->SetStarved(true);  // the holder itself waits for the next step
   std::vector<SlotId> third, fourth;
   ASSERT_OK(pool->Hold(three, Plan(*pool, three), third));
   EXPECT_STATUS(pool->Hold(three, Plan(*pool, three), fourth), kOutOfMemory);
@@ -199,7 +199,7 @@ TEST(BufferPoolTest, ThePrefillToComeIsReadIntoWhatIsDone) {
   EXPECT_EQ(pool->counters().reads() - pool->counters().kept, 4u);  // 0, 1, 2 and 7
 }
 
-// What is read ahead is not read again, and the policy of now loses no frame to it.
+// Rows that are read ahead are not read again, and the current policy loses no frame to them.
 TEST(BufferPoolTest, ReadingAheadCostsNoReads) {
   std::mt19937_64 random(testing::TestSeed());
   constexpr std::uint64_t kKeys = 60;
@@ -240,12 +240,12 @@ TEST(BufferPoolTest, ReadingAheadCostsNoReads) {
     total[0] += reads[0];
     total[1] += reads[1];
   }
-  // A few more, where it takes the slot of a row that the next superbatch would have found by
-  // chance.
+  // A few more reads occur if reading ahead takes the slot of a row that the next superbatch would
+  // have found by chance.
   EXPECT_LE(total[1], total[0] + total[0] / 100);
 }
 
-// Against a model: what each slot must hold, while steps are held and released in any order and
+// A model knows the contents of each slot while steps are held and released in random order and
 // policies change.
 TEST(BufferPoolTest, NoSlotChangesWhileItIsHeld) {
   std::mt19937_64 random(testing::TestSeed());

@@ -27,7 +27,7 @@ using testing::TempDir;
 
 constexpr std::uint64_t kRows = 700;
 
-/// Every byte of every array follows from its place, so that a misplaced row shows.
+/// Every byte of every array is a function of its position, so that a misplaced row shows.
 std::byte ByteOf(std::uint64_t row, std::uint64_t column) {
   return static_cast<std::byte>((row * 131 + column * 7 + (row >> 3)) & 0xff);
 }

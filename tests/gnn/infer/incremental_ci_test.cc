@@ -20,7 +20,7 @@ Result<InferReport> Infer(const InferOptions& options) {
   return rhizome_gnn_entry_v1()->Infer(options, control);
 }
 
-/// The rows of all vertices by vertex id, new ones too.
+/// Returns the rows of all vertices by vertex id, including new ones.
 Result<std::vector<float>> AllRows(const Path& path, const std::string& name) {
   RHIZOME_ASSIGN_OR_RETURN(const auto store,
                            Store::Open(FileSystem::Posix(), path, Store::Mode::kRead));
@@ -71,7 +71,7 @@ class IncrementalTest : public ::testing::TestWithParam<ModelKind> {
     return options;
   }
 
-  /// A few writes of any kind that a graph knows; the numbers of vertices go up by `added`.
+  /// Makes a few writes of random kinds; vertex numbers grow by `added`.
   void Write(std::uint64_t added) {
     const auto opened = Store::Open(FileSystem::Posix(), store(), Store::Mode::kWrite);
     ASSERT_OK(opened);
@@ -210,7 +210,7 @@ TEST_P(IncrementalTest, AnInterruptedRunResumesAndGivesTheSameBytes) {
     options.resume = true;
     options.threads = 2;
     ASSERT_OK(Infer(options));
-    // From here on the newest version is of this snapshot, and the next run would keep all.
+    // From now on the newest version is of this snapshot, so the next run would keep all rows.
     const auto dropped = Infer(Options("full-" + std::to_string(steps)));
     ASSERT_OK(dropped);
     ExpectSameRows("x", "full-" + std::to_string(steps));

@@ -147,7 +147,7 @@ TEST_P(InferTest, RowsAreMovedWhenTheStoreWasCompactedMeanwhile) {
   });
   ASSERT_OK(rhizome_gnn_entry_v1()->Infer(Options("meanwhile"), control));
   ASSERT_TRUE(compacted);
-  // The compaction has carried the first one over: both are in the order of today.
+  // The compaction has carried the first array over, so both are in the current order.
   const auto before = ReadArray(store(), "before");
   const auto meanwhile = ReadArray(store(), "meanwhile");
   ASSERT_OK(before);
@@ -181,7 +181,8 @@ TEST_P(InferTest, BytesDoNotDependOnThreadsCachePolicyOrBlocks) {
   }
 }
 
-// Sums are taken by ascending row whatever layer 1's rows stand in, from lists in memory or not.
+// Sums are taken by ascending row, whatever the order of layer 1's rows, and from lists in memory
+// or on disk.
 TEST_P(InferTest, BytesDoNotDependOnTheLayoutOrWhereListsAre) {
   for (const std::vector<std::int64_t>& fanouts : {std::vector<std::int64_t>(), {3, 5}}) {
     const std::string suffix = fanouts.empty() ? "-all" : "-drawn";
@@ -206,8 +207,8 @@ TEST_P(InferTest, BytesDoNotDependOnTheLayoutOrWhereListsAre) {
   }
 }
 
-// However sums are cut into blocks of targets and windows of rows, and whether own rows come with
-// the others or after them.
+// The bytes are the same however sums are cut into blocks of targets and windows of rows, and
+// whether own rows come with the others or after them.
 TEST_P(InferTest, BytesDoNotDependOnBlocksOrWindows) {
   const auto opened = Store::Open(FileSystem::Posix(), store(), Store::Mode::kRead);
   ASSERT_OK(opened);
@@ -268,7 +269,7 @@ TEST_P(InferTest, BytesDoNotDependOnBlocksOrWindows) {
 
 TEST_P(InferTest, TheChosenLayoutReadsNoMoreThanTheStoredOrder) {
   InferOptions options = Options("stored");
-  options.fanouts = {1, 1};  // few edges: what counting takes is weighed against them
+  options.fanouts = {1, 1};  // with few edges counting is cheap
   options.chunk_rows = 128;
   options.tuning.block_rows = 128;
   options.tuning.cache_bytes = 3 * 128 * 16 * sizeof(float);
@@ -286,7 +287,7 @@ TEST_P(InferTest, TheChosenLayoutReadsNoMoreThanTheStoredOrder) {
     chosen_reads += chosen->layers[i].chunk_reads;
   }
   EXPECT_LE(chosen_reads, stored_reads);
-  ASSERT_GT(chosen->layers[0].layouts.size(), 1u);  // it was worth counting
+  ASSERT_GT(chosen->layers[0].layouts.size(), 1u);  // other orders were counted
   EXPECT_EQ(chosen->layers[0].layouts[0].name, "stored");
   EXPECT_EQ(chosen->layers[0].layouts[0].bytes, stored_reads * 128 * 16 * sizeof(float));
   for (const InferLayerReport::Layout& layout : chosen->layers[0].layouts) {
@@ -371,7 +372,7 @@ TEST_P(InferTest, WhereAllWorkersAreDeadTheJobCanBeResumed) {
   ExpectSameBytes("whole", "left");
 }
 
-/// Stops a job after `steps` progress reports: by asking it to stop, or as a power cut would.
+/// Stops a job after `steps` progress reports: by cancelling it, or by killing it.
 void RunInterrupted(const InferOptions& options, std::uint64_t steps, bool kill) {
   JobControl* self = nullptr;
   std::uint64_t seen = 0;
@@ -396,7 +397,7 @@ TEST_P(InferTest, AnInterruptedJobResumesAndGivesTheSameBytes) {
     RunInterrupted(options, round == 1 ? 16 : 1 + random() % 20, /*kill=*/false);
     EXPECT_TRUE(std::filesystem::exists(store() / "scratch" / ("infer-" + options.out)));
     options.resume = true;
-    options.tuning.layout = RowRule::kBfs;  // what was begun stays as it is
+    options.tuning.layout = RowRule::kBfs;  // a layer that was begun keeps its layout
     options.threads = 2;
     options.tuning.cache_bytes = 1 << 14;
     options.tuning.block_rows = 200;
@@ -410,7 +411,7 @@ TEST_P(InferTest, AnInterruptedJobResumesAndGivesTheSameBytes) {
   EXPECT_GT(resumed, 0u);
 }
 
-// What a job reads again after a kill is checked as all that is read.
+// A resumed job verifies what it reads again, like any other bytes.
 TEST_P(InferTest, ADamagedChunkBetweenLayersIsNamedAndNothingPublished) {
   InferOptions options = Options("x");
   options.tuning.block_rows = 128;
@@ -437,12 +438,12 @@ TEST_P(InferTest, ADamagedChunkBetweenLayersIsNamedAndNothingPublished) {
   const auto opened = Store::Open(FileSystem::Posix(), store(), Store::Mode::kRead);
   ASSERT_OK(opened);
   EXPECT_EQ((*opened)->manifest().FindArray("x"), nullptr);
-  // Without what is damaged it begins anew.
+  // Without --resume it starts over and ignores the damaged chunk.
   options.resume = false;
   ASSERT_OK(InferOfInfer(options));
 }
 
-// All layers are done when publishing meets another writer: nothing is computed again.
+// All layers are done when publishing meets another writer, so nothing is computed again.
 TEST_P(InferTest, AJobThatCouldNotPublishResumesAtItsEnd) {
   ASSERT_OK(InferOfInfer(Options("reference")));
   InferOptions options = Options("late");

@@ -18,7 +18,7 @@ namespace {
 
 using testing::TempDir;
 
-/// A child in the shell: for each task `body` runs, with $stage, $begin and $end.
+/// Returns a child written in the shell: `body` runs for each task, with $stage, $begin and $end.
 std::vector<std::string> Shell(const std::string& body) {
   return {"sh", "-c", "while read stage begin end; do " + body + "; done"};
 }
@@ -77,7 +77,7 @@ TEST_F(WorkerPoolTest, EveryPieceIsDoneOnce) {
   }
 }
 
-// The first child to make the folder dies after three pieces of its task.
+// The first child that creates the folder dies after three pieces of its task.
 TEST_F(WorkerPoolTest, AnotherTakesUpWhatADeadOneLeft) {
   const std::string mark = (folder_ / "dead").string();
   ASSERT_OK(Run(Shell("if mkdir '" + mark +
@@ -92,7 +92,8 @@ TEST_F(WorkerPoolTest, AnotherTakesUpWhatADeadOneLeft) {
 TEST_F(WorkerPoolTest, WhatNobodyIsLeftToDoIsReturned) {
   ASSERT_OK(Run(Shell("[ $stage = 2 ] && exit 1; " + std::string(kAllPieces)), 2));
   EXPECT_EQ(died_, 2U);
-  // Whether stage 3 was done depends on who was free; whatever was not is told.
+  // Whether stage 3 was done depends on which child was free; tasks that were not done are
+  // returned.
   std::uint64_t pieces = times_.size();
   for (const WorkerTask& task : left_) pieces += task.end - task.begin;
   EXPECT_EQ(pieces, 40U);
@@ -139,7 +140,7 @@ TEST_F(WorkerPoolTest, AKilledParentLeavesNoOrphans) {
   ASSERT_EQ(::pipe(ready.data()), 0);
   auto parent = testing::ChildProcess::Fork([&]() -> int {
     ::close(ready[0]);
-    // Each child holds the other end of the pipe: it is at its end when all are dead.
+    // Each child holds the other end of the pipe, which ends when all are dead.
     const auto pool = WorkerPool::Start(
         Shell("echo $$ >>'" + pids.string() + "'; echo piece 0 x; exec sleep 1000"), 2);
     if (!pool) return 1;
@@ -164,7 +165,7 @@ TEST_F(WorkerPoolTest, AKilledParentLeavesNoOrphans) {
   EXPECT_EQ(found, 2);
 }
 
-// Both sides of ours, over pipes.
+// The pool's two sides talk to each other over pipes.
 TEST_F(WorkerPoolTest, ServeTasksAnswersInTheLanguageOfThePool) {
   std::array<int, 2> in{};
   std::array<int, 2> out{};

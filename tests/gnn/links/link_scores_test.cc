@@ -31,7 +31,7 @@ struct Opened {
   std::unique_ptr<Graph> graph;
 };
 
-/// The same rows in every layout, more of them than the least memory caches; edges of three types.
+/// The same rows in every layout, more than the smallest memory caches, and edges of three types.
 class LinkScoresTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -112,7 +112,7 @@ class LinkScoresTest : public ::testing::Test {
     return tensor;
   }
 
-  /// Scores in the order of the pairs.
+  /// Returns scores in the order of the pairs.
   static Result<std::vector<float>> Score(const Graph& graph, const LinkScoreOptions& options,
                                           const std::vector<VertexPair>& pairs,
                                           LinkScoreReport* report = nullptr) {
@@ -231,7 +231,7 @@ TEST_F(LinkScoresTest, DistMultTakesTheRelationOfThePairsType) {
   const torch::Tensor dst = RowsOf(pairs, &VertexPair::dst);
   ExpectNear(*scores, (src * table.index_select(0, type) * dst).sum(1), 1e-4);
 
-  // One relation is that of all pairs.
+  // A single relation applies to all pairs.
   NamedTensor one{.shape = {1, kLinkScoresDim},
                   .values = {relations.values.begin(), relations.values.begin() + kLinkScoresDim}};
   options.decoder = SaveDecoder({{"relations", one}});
@@ -400,8 +400,8 @@ TEST(PairScheduleTest, EveryPairIsInTheCellOfItsChunks) {
   }
 }
 
-// Source chunks in groups of g, each target chunk once a group: that is what a cache of g + 1
-// reads.
+// With source chunks in groups of g and each target chunk once a group, a cache of g + 1 chunks
+// reads exactly so much.
 TEST(PairScheduleTest, AGroupReadsEachChunkOnce) {
   constexpr std::uint64_t kChunks = 12;
   constexpr std::uint64_t kGroup = 4;

@@ -22,12 +22,12 @@ using testing::EdgesOf;
 using testing::EdgeTensors;
 using testing::RandomLists;
 
-/// Widths around every number of registers and lanes, and odd ones.
+/// Widths around every multiple of registers and lanes, and odd ones.
 constexpr std::int64_t kWidths[] = {1, 3, 4, 7, 16, 33, 64, 100, 128, 255, 256, 300, 512, 523};
 constexpr std::size_t kTargets = 40;
 constexpr std::size_t kSources = 60;
 
-/// Puts back the set of kernels that was in use.
+/// Restores the set of kernels that was in use.
 class SimdPaths : public ::testing::Test {
  protected:
   void TearDown() override { SetSimdPath(before_); }
@@ -79,7 +79,7 @@ TEST_F(AggregateTest, FactorsAndStartAreTakenInEveryPath) {
     const Csr csr = RandomLists(kTargets, kSources, random);
     const EdgeTensors edges = EdgesOf(csr);
     const auto count = static_cast<std::int64_t>(csr.neighbors.size());
-    // Rows that are wider than what is read of them, and a start for half of the targets.
+    // The rows are wider than the part that is read, and half of the targets have a start.
     const torch::Tensor x = torch::randn({kSources, dim + 5});
     const torch::Tensor start = torch::randn({kTargets / 2, dim + 2});
     const torch::Tensor target = torch::rand({kTargets}), source = torch::rand({kSources});
@@ -177,7 +177,7 @@ TEST_F(AggregateTest, MaximaEqualScatterReduceAndGoToTheFirstOfEquals) {
     for (const torch::Dtype dtype : {torch::kFloat32, torch::kHalf, torch::kBFloat16}) {
       const Csr csr = RandomLists(kTargets, kSources, random);
       const EdgeTensors edges = EdgesOf(csr);
-      // Few distinct values, so that many are equal.
+      // The values are few and distinct, so that many are equal.
       torch::Tensor x = torch::randint(-3, 3, {kSources, dim}).to(dtype);
       const torch::Tensor chosen = x.to(torch::kFloat32).index_select(0, edges.from);
       const torch::Tensor expected = torch::zeros({kTargets, dim})
@@ -235,11 +235,11 @@ TEST_F(AggregateTest, ANanIsLargerThanEveryNumber) {
   }
 }
 
-/// The gradient of sum(f(leaf) * weighting), number by number.
+/// Computes the gradient of sum(f(leaf) * weighting) by difference quotients, number by number.
 torch::Tensor DifferenceQuotients(const torch::Tensor& leaf, const torch::Tensor& weighting,
                                   const std::function<torch::Tensor(const torch::Tensor&)>& f) {
   const torch::NoGradGuard guard;
-  // A power of two, so that adding it to small multiples of it is exact.
+  // The step is a power of two, so that adding it to small multiples of it is exact.
   constexpr float kStep = 0x1p-4F;
   torch::Tensor out = torch::empty_like(leaf);
   for (std::int64_t i = 0; i < leaf.numel(); ++i) {
@@ -398,7 +398,8 @@ TEST_F(ActivationTest, DropoutKeepsTheShareAndScalesWhatItKeeps) {
     const torch::Tensor kept = first.ne(0);
     EXPECT_TRUE(
         first.masked_select(kept).eq(static_cast<float>(1 / (1 - rate))).all().item<bool>());
-    // Seven standard deviations: a false alarm in 1e-11 runs, for the whole, a row and a column.
+    // The bound is seven standard deviations, a false alarm in 1e-11 runs, for the whole, a row and
+    // a column.
     const auto off = [&](const torch::Tensor& part) {
       const auto n = static_cast<double>(part.numel());
       return std::abs(part.sum().item<double>() - n * (1 - rate)) /
@@ -406,7 +407,7 @@ TEST_F(ActivationTest, DropoutKeepsTheShareAndScalesWhatItKeeps) {
     };
     EXPECT_LT(off(kept), 7);
     EXPECT_LT(off(kept.select(1, 17)), 7);
-    // Neighbours in a row and in a column are dropped together as often as chance says.
+    // Neighbours in a row and in a column are dropped together as often as chance predicts.
     const auto together = [&](const torch::Tensor& a, const torch::Tensor& b) {
       const auto n = static_cast<double>(a.numel());
       const double p = (1 - rate) * (1 - rate);

@@ -14,7 +14,7 @@ namespace {
 
 using testing::RandomLists;
 
-/// The same lists as a dense matrix of counts [targets, sources].
+/// Returns the lists as a dense matrix of counts [targets, sources].
 torch::Tensor Dense(const Csr& csr, std::size_t sources) {
   const auto targets = static_cast<std::int64_t>(csr.offsets.size()) - 1;
   torch::Tensor matrix = torch::zeros({targets, static_cast<std::int64_t>(sources)});
@@ -26,7 +26,7 @@ torch::Tensor Dense(const Csr& csr, std::size_t sources) {
   return matrix;
 }
 
-/// A layer's own arithmetic, dense and slow: what Forward must equal, values and gradients.
+/// Computes a layer with dense arithmetic: Forward must give the same values and gradients.
 torch::Tensor NaiveForward(const ConvLayer& layer, const torch::Tensor& x, const Csr& csr,
                            const std::vector<std::uint32_t>& degrees) {
   const std::int64_t sources = x.size(0);
@@ -54,13 +54,13 @@ struct LayerCase {
   std::int64_t out;
 };
 
-/// A layer, the lists that it goes over, and a weighting of what it gives.
+/// A layer, the lists that it walks, and a weighting of its output.
 struct RandomLayer {
   ConvLayer layer;
   Csr csr;
   std::vector<std::uint32_t> degrees;  // [sources]
   torch::Tensor x;                     // [sources, in]
-  std::vector<torch::Tensor> leaves;   // all that has a gradient
+  std::vector<torch::Tensor> leaves;   // all tensors that have a gradient
   torch::Tensor weighting;             // [targets, out]
 };
 
@@ -106,7 +106,7 @@ TEST_P(ConvLayerTest, ValuesAndGradientsEqualTheDenseLayer) {
   }
 }
 
-// Both orders of aggregation and multiplication, over more tiles than one.
+// Both orders of aggregation and multiplication are run, over more than one tile.
 TEST_P(ConvLayerTest, ActivationFollowsTheLayerAndThreadsDoNotChangeABit) {
   const LayerCase& param = GetParam();
   const std::uint64_t seed = testing::TestSeed();

@@ -23,7 +23,7 @@ inline Csr RandomLists(std::size_t targets, std::size_t sources, std::mt19937_64
   return csr;
 }
 
-/// Target and source of every edge, as index_add and scatter take them.
+/// The target and the source of every edge, in the form that index_add and scatter take.
 struct EdgeTensors {
   torch::Tensor to;
   torch::Tensor from;

@@ -30,7 +30,7 @@ inline Status IngestDataSet(const Path& data, const std::string& name, const Pat
   return AsStatus(Ingest(FileSystem::Posix(), store, options, control));
 }
 
-/// Mean test accuracy over `seeds` trainings; prints each.
+/// Returns the mean test accuracy over `seeds` trainings, and prints each.
 inline Result<double> MeanTestAccuracy(TrainOptions options, const std::string& name, int seeds) {
   double sum = 0;
   for (int seed = 1; seed <= seeds; ++seed) {

@@ -3,10 +3,10 @@
 namespace rhizome {
 namespace {
 
-/// The GCN of Kipf and Welling (ICLR 2017) with full neighbourhoods on the public split, at
-/// settings of our own: 64 hidden units where they take 16, 100 epochs in batches and the epoch
-/// that is best on the validation set where they take at most 200 of the whole graph and stop
-/// early, and weight decay on both layers where they have it on the first.
+/// Trains the GCN of Kipf and Welling (ICLR 2017) with full neighbourhoods on the public split. The
+/// settings are ours: 64 hidden units where they take 16; 100 epochs in batches and the best epoch
+/// on the validation set where they take at most 200 of the whole graph and stop early; weight
+/// decay on both layers where they have it on the first.
 void ExpectGcnAccuracy(const std::string& name, double least) {
   const auto data = testing::TestData();
   if (!data) GTEST_SKIP() << "RHIZOME_TEST_DATA is not set; it names a folder with " << name;
@@ -29,7 +29,7 @@ void ExpectGcnAccuracy(const std::string& name, double least) {
   EXPECT_GE(*accuracy, least);
 }
 
-// They report .815 and .703.
+// The paper reports .815 and .703.
 TEST(AccuracyTest, GcnOnCora) { ExpectGcnAccuracy("cora", 0.79); }
 TEST(AccuracyTest, GcnOnCiteseer) { ExpectGcnAccuracy("citeseer", 0.67); }
 

@@ -26,7 +26,7 @@ void ExpectSageAccuracy(const std::string& name, double least) {
   EXPECT_GE(*accuracy, least);
 }
 
-// Published (mean of random splits): .824 and .913.
+// Published means over random splits are .824 and .913.
 TEST(AccuracyTest, SageOnAmazonComputers) { ExpectSageAccuracy("amazon_computers", 0.80); }
 TEST(AccuracyTest, SageOnCoauthorCs) { ExpectSageAccuracy("coauthor_cs", 0.89); }
 

@@ -24,7 +24,7 @@ Result<TrainReport> Train(const TrainOptions& options) {
   return rhizome_gnn_entry_v1()->Train(options, control);
 }
 
-/// Trains until `minibatches` are done, then is stopped.
+/// Trains until `minibatches` are done, then cancels.
 Status TrainUntil(const TrainOptions& options, std::uint64_t minibatches) {
   JobControl* self = nullptr;
   JobControl control([&](const JobControl::Progress& progress) {
@@ -69,7 +69,7 @@ TEST_F(CheckpointTest, AResumedRunEndsAsOneThatWasNeverStopped) {
   EXPECT_EQ(reference->resumed_minibatches, 0u);
   EXPECT_FALSE(std::filesystem::exists(CheckpointFile()));
   const Hash128 wanted = HashOf(options_.out);
-  // In the first epoch, at an epoch's end or so, and near the end of all.
+  // The stops are in the first epoch, near an epoch's end, and near the end of the training.
   std::uint64_t total = 0;
   JobControl counting([&](const JobControl::Progress& progress) {
     if (progress.phase == "train") total = progress.total;
@@ -84,7 +84,7 @@ TEST_F(CheckpointTest, AResumedRunEndsAsOneThatWasNeverStopped) {
       left.insert(entry.path().filename().string());
     EXPECT_EQ(left, (std::set<std::string>{"CHECKPOINT", "LOCK"}));
     options_.resume = true;
-    options_.superbatch = 1 + static_cast<std::uint32_t>(stop % 5);  // makes no difference
+    options_.superbatch = 1 + static_cast<std::uint32_t>(stop % 5);  // must make no difference
     const Result<TrainReport> resumed = Train(options_);
     ASSERT_OK(resumed);
     EXPECT_EQ(resumed->resumed_minibatches, stop);

@@ -53,7 +53,7 @@ TEST(TrainTest, LearnsAPlantedPartitionFarBetterThanWithoutEdges) {
   }
 }
 
-// The heart of out-of-core training: how rows come into memory must not change what is learnt.
+// Training out of core must learn the same, however rows come into memory.
 TEST(TrainTest, LossesAndWeightsDoNotDependOnPolicyMakerOrMemory) {
   const TempDir folder;
   ASSERT_OK(WriteStore(folder / "s", {}));
@@ -115,7 +115,7 @@ void ExpectListReads(const ListReadsReport& lists, std::uint64_t cache_bytes) {
   EXPECT_EQ(lists.hits > 0, cache_bytes > 0);
 }
 
-// Nor must it matter where neighbour lists are, nor when their cache is in memory.
+// It must learn the same wherever neighbour lists are, and whenever their cache is in memory.
 TEST(TrainTest, LossesAndWeightsDoNotDependOnWhereListsAre) {
   const TempDir folder;
   for (const TopologyCodec codec : {TopologyCodec::kNone, TopologyCodec::kEliasFano}) {
@@ -150,7 +150,8 @@ TEST(TrainTest, LossesAndWeightsDoNotDependOnWhereListsAre) {
         EXPECT_EQ(again->hash, weights->hash);
         ASSERT_TRUE(report->list_reads.has_value());
         ExpectListReads(*report->list_reads, cache_bytes);
-        // Loaded anew for each superbatch, if there is a cache and it does not stay.
+        // The cache is loaded again for each superbatch, if there is one and it does not stay in
+        // memory.
         const std::uint64_t superbatches = (report->minibatches * options.epochs + 1) / 2;
         const bool loads = overlap == Overlap::kChangeset && cache_bytes > 0;
         EXPECT_GE(report->list_reads->cache_loads, loads ? superbatches : 0);
@@ -160,7 +161,7 @@ TEST(TrainTest, LossesAndWeightsDoNotDependOnWhereListsAre) {
   }
 }
 
-// Rows of half the size hold the same numbers, and every sum is of floats.
+// Rows of half the size hold the same numbers, and every sum is in float32.
 TEST(TrainTest, Float16FeaturesTrainAsTheSameNumbersInFloat32) {
   const TempDir folder;
   PlantedOptions planted;
@@ -373,7 +374,7 @@ TEST(MemoryPlanTest, APlanNeverExceedsItsLimit) {
   }
 }
 
-// A pool that starts anew with every minibatch saves nothing, however large it is.
+// A pool that restarts with every minibatch saves nothing, however large it is.
 TEST(MemoryPlanTest, SuperbatchesComeBeforeMoreCache) {
   const Result<JobMemoryPlan> plan = PlanMemory(300 + 8 * 20 + 50, {}, kNeeds);
   ASSERT_OK(plan);
@@ -412,7 +413,7 @@ TEST(MemoryPlanTest, WhatTheCallerFixedIsKeptOrRefused) {
   EXPECT_STATUS((PlanMemory(2000, {.cache_bytes = 300, .superbatch = 90}, kNeeds)), kOutOfMemory);
 }
 
-// The neighbour cache is built before anything but what is held already is taken.
+// The neighbour cache is built before anything but held_bytes is taken.
 TEST(MemoryPlanTest, ANeighborCacheFitsBesideTheRestAndWhileItIsBuilt) {
   MemoryNeeds needs = kNeeds;
   needs.neighbor_full_bytes = 900;
@@ -460,7 +461,7 @@ TEST(MemoryPlanTest, CachesThatTakeTurnsHaveTheSameMemoryEach) {
   EXPECT_STATUS((PlanMemory(1000, {.neighbor_cache_bytes = 900, .in_turn = true}, needs)),
                 kOutOfMemory);
   EXPECT_EQ(PlanMemory(0, {.in_turn = true}, needs)->neighbor_cache_bytes, 900u);
-  // Chosen where they let all lists in.
+  // Turns are chosen where all lists fit that way.
   bool seen_turns = false;
   for (std::uint64_t limit = 1000; limit < 9000; limit += 7) {
     const Result<JobMemoryPlan> plan = PlanMemory(limit, {}, needs);

@@ -25,7 +25,7 @@ using testing::OpenStoreGraph;
 using testing::RandomGraph;
 using testing::TempDir;
 
-/// Value of column `c` of vertex `v` in version `version`: a formula.
+/// Returns the value of column `c` of vertex `v` in version `version`, by a formula.
 float Value(std::uint64_t v, std::uint64_t c, int version = 0) {
   return static_cast<float>(v * 4 + c) + 0.25F * static_cast<float>(version);
 }
@@ -53,7 +53,7 @@ class AddArrayTest : public ::testing::Test {
     return dir_ / name;
   }
 
-  /// Rows [first, first + count) of the formula, in file order.
+  /// Writes rows [first, first + count) of the formula, in file order.
   Path Npy(const std::string& name, std::uint64_t first, std::uint64_t count, int version = 0) {
     std::string text = NpyHeaderText(count);
     for (std::uint64_t v = first; v < first + count; ++v) {
@@ -82,7 +82,7 @@ class AddArrayTest : public ::testing::Test {
     return AppendRows(FileSystem::Posix(), path_, reference, options, JobControl());
   }
 
-  /// Every vertex below `given` has the formula's row, the others zeros.
+  /// Expects that every vertex below `given` has the formula's row, and the others zeros.
   void ExpectRows(const std::string& reference, std::uint64_t given, int version = 0) {
     const auto open = OpenStoreGraph(path_);
     ASSERT_OK(open);
@@ -116,7 +116,7 @@ class AddArrayTest : public ::testing::Test {
 TEST_F(AddArrayTest, RowsArriveInTheStoresOrder) {
   for (const ArrayLayout layout : {ArrayLayout::kRow, ArrayLayout::kChunk}) {
     const std::string name = layout == ArrayLayout::kRow ? "r" : "c";
-    // So little memory that the rows go through several buckets.
+    // The memory is so small that the rows go through several buckets.
     AddArrayOptions options{.file = {}, .layout = layout, .chunk_rows = 128, .memory_bytes = 4096};
     const auto report = Add(name, Npy("x.npy", 0, kVertices), options);
     ASSERT_OK(report);
@@ -145,7 +145,7 @@ TEST_F(AddArrayTest, TripletsAreRowsOfTheWholeArray) {
 
 TEST_F(AddArrayTest, RowsByExternalId) {
   Build(ExternalIdKind::kString);
-  // Rows of the last 100 vertices, backwards.
+  // The file has rows of the last 100 vertices, backwards.
   std::string ids;
   std::string text = NpyHeaderText(100);
   for (std::uint64_t i = 0; i < 100; ++i) {
@@ -171,7 +171,7 @@ TEST_F(AddArrayTest, RowsByExternalId) {
         std::as_writable_bytes(std::span(row))));
     EXPECT_EQ(row[1], v < kVertices - 100 ? 0.0F : Value(v, 1));
   }
-  // Bad lists of ids say where.
+  // Errors in lists of ids name the line.
   const auto refuse = [&](const std::string& list, StatusCode code, std::string_view says) {
     const auto refused = Add("y", dir_ / "x.npy", {.file = {}, .ids = Write("bad.tsv", list)});
     EXPECT_EQ(testing::AsStatus(refused).code(), code) << testing::AsStatus(refused).ToString();
@@ -203,8 +203,8 @@ TEST_F(AddArrayTest, MissingRowsAreFilledAndAppended) {
   ExpectSound();
 }
 
-// A zero would be class 0, or the training set: whoever has no row is unlabelled and in no set, as
-// at an ingestion, and where a vertex is put afterwards.
+// A zero would mean class 0, or the training set. A vertex without a row is unlabelled and in no
+// set, as after an ingestion, and after it is put later.
 TEST_F(AddArrayTest, WhoHasNoLabelIsUnlabelled) {
   std::mt19937_64 rng(testing::TestSeed());
   std::string ids;
@@ -249,7 +249,7 @@ TEST_F(AddArrayTest, AppendingKeepsTheArraysNumberAndItsReaders) {
   ASSERT_OK(reader);
   const auto second = Append("x", Npy("b.npy", 100, 1));
   ASSERT_OK(second);
-  // What was put into rows is kept by the number of the array.
+  // Rows that were put are kept by the number of the array.
   EXPECT_EQ(second->array.array_id, first->array.array_id);
   EXPECT_OK((*reader)->OpenArray("x"));
   const auto other = Add("y", Npy("a.npy", 0, 100));
@@ -257,7 +257,8 @@ TEST_F(AddArrayTest, AppendingKeepsTheArraysNumberAndItsReaders) {
   EXPECT_NE(other->array.array_id, first->array.array_id);
 }
 
-// Vertices that updates added have rows too: of the file, appended, or put; through compaction.
+// Vertices that updates added have rows too: from the file, appended, or put; also after
+// compaction.
 TEST_F(AddArrayTest, VerticesOfTheDeltaHaveRows) {
   const JobControl control;
   const auto update = [&](auto&& change) {
@@ -273,7 +274,7 @@ TEST_F(AddArrayTest, VerticesOfTheDeltaHaveRows) {
       batch.PutEdge(v, std::int64_t{0});
     ASSERT_OK(graph.Write(batch));
   });
-  // Vertices below `given` have the file's rows, but 308 has the one that was put.
+  // Vertices below `given` have the file's rows, except that 308 has the row that was put.
   const auto expect = [&](std::uint64_t given, bool put) {
     const auto opened = OpenStoreGraph(path_);
     ASSERT_OK(opened);
@@ -323,8 +324,8 @@ TEST_F(AddArrayTest, VerticesOfTheDeltaHaveRows) {
   EXPECT_TRUE(verified->ok());
 }
 
-// A file of rows in the order of the vertices that are there gives each of them its row, whatever
-// was put, deleted and compacted before; and one that has no row for each is refused.
+// A file of rows in the order of the live vertices gives each of them its row, whatever was put,
+// deleted and compacted before. A file without a row for each is refused.
 TEST(AddArrayHistoryTest, RowsOfLiveVerticesAfterAnyHistory) {
   std::mt19937_64 rng(testing::TestSeed());
   const JobControl control;
@@ -402,7 +403,7 @@ TEST(AddArrayHistoryTest, RowsOfLiveVerticesAfterAnyHistory) {
   }
 }
 
-// Deleted vertices, of the generation and of the delta, are passed over by appended rows too.
+// Appended rows skip deleted vertices of the generation and of the delta.
 TEST_F(AddArrayTest, AppendingPassesDeletedVerticesOver) {
   ASSERT_OK(Add("x", Npy("a.npy", 0, 100)));
   const auto update = [&](auto&& change, bool compact) {
@@ -419,7 +420,7 @@ TEST_F(AddArrayTest, AppendingPassesDeletedVerticesOver) {
     const std::int64_t id = compact ? 150 : 100;
     update([&](WriteBatch& batch) { batch.DeleteVertex(id); }, compact);
   }
-  // 298 vertices are left; those from 101 on, without 150, lack rows: the file has them.
+  // 298 vertices are left. Those from 101 on, except 150, lack rows, which the file has.
   std::string text = NpyHeaderText(198);
   for (std::uint64_t v = 101; v < kVertices; ++v) {
     for (std::uint64_t c = 0; c < kDim && v != 150; ++c) {
@@ -428,7 +429,7 @@ TEST_F(AddArrayTest, AppendingPassesDeletedVerticesOver) {
     }
   }
   EXPECT_STATUS(Append("x", Npy("more.npy", 101, 199)), kInvalidArgument);
-  // Ids that are not theirs are refused.
+  // Ids of other vertices are refused.
   std::string ids;
   for (std::uint64_t v = 101; v < kVertices; ++v)
     if (v != 150) ids += std::to_string(v) + "\n";

@@ -52,7 +52,7 @@ void WriteAndCompact(const Path& path, std::mt19937_64& rng) {
   }
 }
 
-/// Adds `count` vertices, and a few edges of theirs. Returns how many there were.
+/// Adds `count` vertices with a few edges. Returns the number of vertices before.
 std::uint64_t PutVertices(Graph& graph, std::uint64_t count) {
   WriteBatch batch;
   const std::uint64_t first = graph.vertex_count();
@@ -100,7 +100,7 @@ class PublishArrayTest : public ::testing::Test {
     EXPECT_OK(BuildStore(path_, RandomGraph(rng_, {.vertices = kVertices, .edges = 900}), build));
   }
 
-  /// Writes the formula's rows in the order of `store`, and of `more` vertices of its delta.
+  /// Writes the formula's rows in the order of `store`, then those of `more` vertices of its delta.
   ArraySource Make(const Store& store, ArrayLayout layout, std::uint64_t more = 0) {
     const Path root = dir_ / "job";
     EXPECT_OK(CreateDirectories(FileSystem::Posix(), root));
@@ -133,7 +133,7 @@ class PublishArrayTest : public ::testing::Test {
     return {arrays_, root, files_};
   }
 
-  /// The formula's rows of the vertices from `first` on, as a file.
+  /// Writes the formula's rows of the vertices from `first` on to a file.
   AddArrayOptions FileOf(const std::string& name, VertexId first, std::uint64_t count) {
     const std::uint64_t shape[] = {count, kPublishArrayDim};
     const auto header = EncodeNpyHeader(DataType::kFloat32, shape);
@@ -156,11 +156,12 @@ class PublishArrayTest : public ::testing::Test {
     return store ? (*store)->manifest().info.vertices : 0;
   }
 
-  /// The vertices below `given` have the formula's rows, others none. `said`: what the array says.
+  /// Expects that the vertices below `given` have the formula's rows, and the others none.
   void ExpectRows(const std::string& array, std::uint64_t given) {
     ExpectRows(array, given, given);
   }
-  /// `put`: vertices whose rows are filled with a value instead.
+  /// `said` is the number of rows that the array claims; `put` has vertices whose rows are filled
+  /// with a value instead.
   void ExpectRows(const std::string& array, std::uint64_t given, std::uint64_t said,
                   const std::map<VertexId, float>& put = {}) {
     const auto open = testing::OpenStoreGraph(path_);
@@ -213,7 +214,7 @@ TEST_F(PublishArrayTest, RowsFollowTheirVerticesAcrossCompactions) {
   }
 }
 
-// A second compaction comes while the rows are being moved for the first.
+// A second compaction comes while the rows are moved for the first.
 TEST_F(PublishArrayTest, ACompactionMeanwhileMovesTheRowsOnceMore) {
   const auto made_for = Store::Open(FileSystem::Posix(), path_, Store::Mode::kRead);
   ASSERT_OK(made_for);
@@ -232,7 +233,7 @@ TEST_F(PublishArrayTest, ACompactionMeanwhileMovesTheRowsOnceMore) {
   ASSERT_OK(report);
   EXPECT_EQ(report->generation, 5U);
   ExpectRows("emb", kVertices);
-  // What a step refuses stays refused.
+  // A change that a step refuses is not retried.
   EXPECT_STATUS(PublishMade(path_, {**made_for, source}, JobControl(),
                             [](ArrayChange& change, const ArraySource& moved) -> Status {
                               RHIZOME_RETURN_IF_ERROR(change.Add(moved));
@@ -241,7 +242,7 @@ TEST_F(PublishArrayTest, ACompactionMeanwhileMovesTheRowsOnceMore) {
                 kAlreadyExists);
 }
 
-// The rows of vertices that are in the delta go there; compaction takes them in.
+// The rows of vertices in the delta are put there; compaction merges them.
 TEST_F(PublishArrayTest, RowsOfNewVerticesStandInTheDelta) {
   std::map<std::string, std::uint64_t> had;
   for (const ArrayLayout layout : {ArrayLayout::kRow, ArrayLayout::kChunk}) {
@@ -270,7 +271,7 @@ TEST_F(PublishArrayTest, RowsOfNewVerticesStandInTheDelta) {
   }
 }
 
-// The compaction that was under way when the job began does not have all that the job saw.
+// A compaction that was running when the job began has not merged everything that the job saw.
 TEST_F(PublishArrayTest, RowsOfVerticesThatACompactionDidNotSeeStandInItsDelta) {
   const std::uint64_t seen = PutVertices(path_, 1 + rng_() % 5);
   std::uint64_t unseen = 0;
@@ -310,7 +311,8 @@ TEST_F(PublishArrayTest, AnAddedArrayArrivesWhateverGenerationIsCurrent) {
   ExpectRows("x", kVertices);
 }
 
-// What was put, before and meanwhile, counts more than what is appended; all else is as it was.
+// Rows that were put, before or meanwhile, take precedence over appended rows; all else is
+// unchanged.
 TEST_F(PublishArrayTest, RowsAreAppendedAcrossCompactions) {
   for (const ArrayLayout layout : {ArrayLayout::kRow, ArrayLayout::kChunk}) {
     const std::string name = "by_" + std::string(ArrayLayoutName(layout));
@@ -358,7 +360,8 @@ TEST_F(PublishArrayTest, NothingIsAppendedToAnArrayThatIsGone) {
   ExpectRows("x", 90);
 }
 
-// An embedding of one layer on a path 0 -> 1 -> ... -> 9, over a delta of which it has seen a part.
+// The embedding has one layer on a path 0 -> 1 -> ... -> 9, over a delta of which it has seen a
+// part.
 TEST(PublishedEmbeddingTest, WhatItHasNotSeenIsMarked) {
   GraphInput input;
   input.vertex_count = 10;
@@ -418,7 +421,7 @@ TEST(PublishedEmbeddingTest, WhatItHasNotSeenIsMarked) {
                               return Status::Ok();
                             }));
     };
-    // Either it is published before the compaction, which marks it, or after it.
+    // The array is published either before the compaction, which marks it, or after it.
     if (!moved) publish();
     write(1, 11, false);
     write(0, 5, true);

@@ -12,8 +12,8 @@
 namespace rhizome {
 namespace {
 
-/// Vertices with owners, types and degrees, and the order of the first `before` of them with other
-/// owners and degrees.
+/// Vertices with owners, types and degrees, and the order of the first `before` of them, which had
+/// other owners and degrees.
 struct Change {
   std::vector<PartitionId> owner;
   std::vector<TypeId> type;
@@ -117,7 +117,8 @@ TEST(KeptOrderTest, WithoutChangesItIsTheOrderThatWas) {
   }
 }
 
-// The share of hits that a static cache of each group's first rows loses, summed up size by size.
+// Returns the share of hits that a static cache of each group's first rows loses, averaged over its
+// sizes.
 double MeanLoss(const Change& change, const std::vector<VertexId>& order,
                 const std::vector<VertexId>& sorted) {
   std::map<std::tuple<PartitionId, TypeId>, std::pair<std::vector<double>, std::vector<double>>>

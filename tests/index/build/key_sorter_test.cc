@@ -22,7 +22,7 @@ class KeySorterTest : public ::testing::Test {
     space_ = *std::move(space);
   }
 
-  /// What the sorter gives, key by key.
+  /// Returns the output of the sorter, key by key.
   std::vector<std::pair<std::string, std::vector<std::uint64_t>>> Sorted(KeySorter& sorter) {
     std::vector<std::pair<std::string, std::vector<std::uint64_t>>> sorted;
     EXPECT_OK(sorter.Merge(control_, [&](std::string_view key,
@@ -45,7 +45,7 @@ TEST_F(KeySorterTest, StringsComeInTheOrderOfTheirBytes) {
   KeySorter sorter(*space_, 0);  // the least memory: many runs, merged in several rounds
   std::map<std::string, std::vector<std::uint64_t>> expected;
   for (std::uint64_t position = 0; position < 6000; ++position) {
-    // Short keys repeat; long ones agree in their first bytes; zero bytes are bytes.
+    // Short keys repeat, long ones share a prefix, and zero bytes are ordinary bytes.
     std::string key = random() % 2 == 0 ? fmt::format("{}", random() % 50)
                                         : fmt::format("common-prefix-{}", random() % 3000);
     if (random() % 10 == 0) key.push_back('\0');

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 class ReadBackTest : public ::testing::Test {
  protected:
-  /// A file below the folder and what was written of it.
+  /// Writes a file below the folder and returns its entry.
   FileEntry Write(const std::string& name, std::size_t size) {
     std::vector<std::byte> bytes(size);
     for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(i * 31 + size);
@@ -38,7 +38,7 @@ TEST_F(ReadBackTest, WhatWasWrittenIsThere) {
   }
 }
 
-// Told of early or not: a file that differs is named, whatever differs.
+// A file that differs is named, whatever differs, and whether it was announced early or not.
 TEST_F(ReadBackTest, AFileThatDiffersIsNamed) {
   std::vector<FileEntry> files = {Write("good", 5000), Write("bad", 300000)};
   FileEntry& bad = files.back();
@@ -70,7 +70,7 @@ TEST_F(ReadBackTest, ItEndsWhenTheJobIsCancelled) {
   EXPECT_STATUS(read_back.Finish(dir_.path(), files, 1), kInterrupted);
 }
 
-// Nobody asked how it went: it ends with its work undone.
+// Nobody asks for the outcome, so it ends with its work undone.
 TEST_F(ReadBackTest, ItMayBeGivenUp) {
   ReadBack read_back(fs_, nullptr, control_);
   read_back.Add(dir_.path(), Write("f", 100));

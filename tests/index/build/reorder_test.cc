@@ -24,13 +24,13 @@ Columns RandomColumns(std::size_t size, std::uint64_t seed) {
   for (std::size_t v = 0; v < size; ++v) {
     columns.owner.push_back(static_cast<PartitionId>(random() % 7));
     columns.type.push_back(static_cast<TypeId>(random() % 3));
-    // Many ties, some huge degrees.
+    // There are many ties, and some huge degrees.
     columns.degree.push_back(random() % 10 == 0 ? random() : random() % 5);
   }
   return columns;
 }
 
-// The order by a comparison of the keys' definition.
+// Returns the order by comparing keys according to their definition.
 std::vector<VertexId> ByComparison(const Columns& columns, OrderKind kind) {
   std::vector<VertexId> order(columns.owner.size());
   std::iota(order.begin(), order.end(), VertexId{0});

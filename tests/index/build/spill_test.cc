@@ -90,7 +90,7 @@ TEST_F(SpillTest, DamageIsNoticedWhereverItIs) {
     ASSERT_OK(fs_.FlipBit(path, bit));
   }
   auto bytes = fs_.Files()[path];
-  // Two blocks of one length, exchanged: each is sound by itself.
+  // Two blocks of equal length are exchanged; each is valid by itself.
   std::swap_ranges(bytes.begin(), bytes.begin() + 98, bytes.begin() + 98);
   ASSERT_OK(fs_.Overwrite(path, bytes));
   EXPECT_STATUS(read_all(), kCorruption);
@@ -181,7 +181,7 @@ TEST_F(SpillTest, EdgesComeBackWithAllColumns) {
   }
 }
 
-// A block is our own, but a disk may give back anything.
+// Only we write blocks, but a disk may return anything.
 TEST_F(SpillTest, ABlockOfEdgesThatIsCutOffIsRefused) {
   EdgeList edges;
   edges.src = {1, 2};

@@ -26,8 +26,9 @@ using testing::RandomGraph;
 using testing::TempDir;
 using testing::UpdateModel;
 
-/// What a caller may hand over as an id, a row, an edge, a chunk or a count: `count` and others
-/// that are not below it, as whichever number the function takes.
+/// Returns numbers that a caller may pass as an id, a row, an edge, a chunk or a count although
+/// they do not exist: `count`, and others that are not below it, in whichever type the function
+/// takes.
 std::vector<std::uint64_t> NumbersBeyond(std::uint64_t count) {
   constexpr std::uint64_t kOne = 1;
   std::vector<std::uint64_t> numbers = {count,
@@ -63,7 +64,7 @@ void ExpectRefused(const std::vector<Asked>& all) {
   }
 }
 
-/// A graph with rows, and vertices and rows that were written since its generation.
+/// A graph with rows, and with vertices and rows that were written since its generation.
 class BadNumbersTest : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -46,7 +46,7 @@ class RepairGraphTest : public ::testing::Test {
     generation_ = Store::GenerationFolder(store_, 1);
   }
 
-  /// Where sections of a file stand.
+  /// Returns the extent of a section in a file.
   std::pair<std::uint64_t, std::uint64_t> Place(const std::string& name, FileKind kind,
                                                 std::uint32_t section) {
     const auto id = Store::Open(FileSystem::Posix(), store_, Store::Mode::kRead);

@@ -262,7 +262,7 @@ TEST_F(LyingStoreTest, InListsOfOtherEdgesAreFound) {
   ASSERT_OK(sound);
   const auto order = LoadOrder(**sound);
   ASSERT_OK(order);
-  // The parser cannot know which source is right as long as the list stays sorted.
+  // The parser cannot know which source is right while the list stays sorted.
   SectionEdit file = Read(**sound, PartitionPath(0), FileKind::kPartition);
   for (std::size_t i = 0; i < file.Count(Kind(PartitionSection::kInNeighbors)); ++i) {
     SectionEdit changed = file;

@@ -12,7 +12,7 @@ namespace {
 
 using testing::UpdateModel;
 
-/// The dictionary of what a graph says of its vertices, one by one.
+/// Returns the dictionary that a graph's vertices give when asked one by one.
 template <typename Id>
 std::vector<std::byte> Dictionary(const GraphSnapshot& graph) {
   std::vector<Id> ids;
@@ -37,8 +37,8 @@ void ExpectTheDictionary(const GraphSnapshot& graph) {
                                                                : Dictionary<std::int64_t>(graph));
 }
 
-// New ids between old ones, deleted ones, and ids that were deleted and put again, before and after
-// a compaction has taken them in.
+// There are new ids between old ones, deleted ids, and ids that were deleted and put again, before
+// and after a compaction has merged them.
 TEST(CompactedIdsTest, TheDictionaryIsThatOfTheMergedGraph) {
   std::mt19937_64 rng(testing::TestSeed());
   for (const ExternalIdKind kind : {ExternalIdKind::kString, ExternalIdKind::kInteger}) {

@@ -46,8 +46,8 @@ struct Updated {
   std::unique_ptr<Graph> graph;
 };
 
-/// Of a store whose graph was closed, or after the next compaction began: generations before are
-/// removed behind the scenes.
+/// Lists the generations of a store whose graph was closed, or whose next compaction has begun:
+/// earlier generations are removed in the background.
 std::vector<std::string> GenerationsOf(const Path& store) {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(store / "generations"))
@@ -61,7 +61,7 @@ TEST(CompactionTest, HistoriesAgreeWithANaiveModel) {
   testing::RunHistories(rng, 4, /*compact=*/true);
 }
 
-// Whatever is written while the next generation is made is in its delta.
+// Everything that is written while the next generation is made is in its delta.
 TEST(CompactionTest, WritersGoOn) {
   std::mt19937_64 rng(testing::TestSeed());
   for (int round = 0; round < 3; ++round) {
@@ -87,7 +87,8 @@ TEST(CompactionTest, WritersGoOn) {
   }
 }
 
-// Cancelled at any report of progress it leaves the old generation, and nothing else.
+// A compaction that is cancelled at any report of progress leaves the old generation, and nothing
+// else.
 TEST(CompactionTest, CancelledItChangesNothing) {
   std::mt19937_64 rng(testing::TestSeed());
   TempDir dir;
@@ -111,8 +112,8 @@ TEST(CompactionTest, CancelledItChangesNothing) {
   ExpectVerifies(dir / "g.rz");
 }
 
-// A reader of an old generation is never broken, however many follow: its files and the rows of its
-// delta stay while it is there.
+// A reader of an old generation keeps working, however many generations follow: its files and the
+// rows of its delta stay while it is there.
 TEST(CompactionTest, AnOldReaderKeepsWhatItSees) {
   std::mt19937_64 rng(testing::TestSeed());
   TempDir dir;
@@ -143,7 +144,7 @@ TEST(CompactionTest, AnOldReaderKeepsWhatItSees) {
   EXPECT_TRUE(std::find(left.begin(), left.end(), "000001") == left.end());
 }
 
-// Embeddings of two layers on a path 0 -> 1 -> ... -> 9: what an update changes is known by hand.
+// The embeddings have two layers on a path 0 -> 1 -> ... -> 9, so the effect of an update is known.
 TEST(CompactionTest, EmbeddingsWithChangedInputsAreMarked) {
   GraphInput input;
   input.vertex_count = 10;
@@ -180,13 +181,13 @@ TEST(CompactionTest, EmbeddingsWithChangedInputsAreMarked) {
       }
       return marked;
     };
-    // The features of 4 reach two edges far.
+    // New features of vertex 4 affect vertices up to two edges away.
     WriteBatch batch;
     batch.PutRow(std::int64_t{4}, "feat", std::span<const float>(std::vector<float>{1, 2, 3}));
     ASSERT_OK((*graph)->Write(batch));
     ASSERT_OK((*graph)->Compact({}, control));
     EXPECT_EQ(stale(), (std::vector<int>{4, 5, 6}));
-    // A list that changes reaches one edge far, and earlier marks stay.
+    // A changed list affects vertices one edge away, and earlier marks stay.
     batch.Clear();
     batch.DeleteEdge(std::int64_t{0}, std::int64_t{1});
     batch.PutEdge(std::int64_t{10}, std::int64_t{9});
@@ -255,8 +256,8 @@ TEST(CompactionTest, NewVerticesHaveNoLabel) {
   expect();
 }
 
-// Edge attributes come along with their edges, from the generation and from the delta, and edges
-// that are too old stay behind.
+// Edge attributes follow their edges, from the generation and from the delta, and expired edges are
+// left out.
 TEST(CompactionTest, EdgeAttributesAreCarriedAndOldEdgesExpire) {
   std::mt19937_64 rng(testing::TestSeed());
   for (int round = 0; round < 6; ++round) {
@@ -268,7 +269,8 @@ TEST(CompactionTest, EdgeAttributesAreCarriedAndOldEdgesExpire) {
     input.undirected = round % 3 == 2;
     EdgeAttribute time("time");
     EdgeAttribute amount("amount", DataType::kFloat32, /*dim=*/2);
-    // (source, target, time): what must be there, of an undirected graph from both ends.
+    // The edges (source, target, time) that must be there; those of an undirected graph from both
+    // ends.
     std::multiset<std::tuple<VertexId, VertexId, std::int64_t>> expected;
     const auto expect = [&](VertexId src, VertexId dst, std::int64_t at) {
       expected.insert({src, dst, at});
@@ -299,7 +301,7 @@ TEST(CompactionTest, EdgeAttributesAreCarriedAndOldEdgesExpire) {
     auto graph = Graph::Open(**store);
     ASSERT_OK(graph);
     ASSERT_EQ((*graph)->edge_attributes().size(), 2U);
-    // Attributes are given in the order of the store's, which is by name.
+    // Attributes are in the store's order, which is by name.
     ASSERT_EQ((*graph)->edge_attributes()[0].name, "amount");
     ASSERT_EQ((*graph)->edge_attributes()[0].dim, 2U);
     ASSERT_EQ((*graph)->edge_attributes()[1].first_value, 2U);

@@ -18,7 +18,7 @@ struct Drawn {
   std::vector<std::byte> record;
 };
 
-// A commit somewhere in a history, and its record.
+// Draws a commit somewhere in a history, and its record.
 Drawn Draw(std::mt19937_64& rng) {
   const DeltaHistory::Shape shape{.symmetric = rng() % 2 == 0,
                                   .string_ids = rng() % 2 == 0,
@@ -78,8 +78,8 @@ TEST(DeltaRecordTest, RefusesEveryTruncationAndEveryByteMore) {
   }
 }
 
-// The catalogue's checksum finds flipped bits; the decoder must survive them, and what it lets
-// through must be a record that could have been written.
+// The catalogue's checksum finds flipped bits. The decoder must still survive them, and accept only
+// records that could have been written.
 TEST(DeltaRecordTest, EveryFlippedBitIsRefusedOrAnotherValidRecord) {
   std::mt19937_64 rng(testing::TestSeed());
   for (int round = 0; round < 6; ++round) {

@@ -78,7 +78,7 @@ TEST_F(DeltaRowWriterTest, RowsAreThereAfterReopeningAndCompaction) {
   EXPECT_THAT(RowsOf(**graph, "feat"), ElementsAre(1, 2, 3, 4, 5, 6));
 }
 
-// What a job leaves that dies before its array is named.
+// A job that dies before its array is named leaves such rows.
 TEST_F(DeltaRowWriterTest, RowsOfAnArrayThatNoManifestNamesAreNotSeen) {
   ASSERT_NO_FATAL_FAILURE(PutBoth(kUnknownArray));
   testing::ExpectVerifies(path_);

@@ -15,7 +15,7 @@ using testing::RandomBase;
 using testing::TempDir;
 using testing::UpdateModel;
 
-/// A follower: plain lists by external id, to which changes are applied one by one.
+/// A follower that keeps plain lists by external id and applies changes one by one.
 class Replica {
  public:
   Replica(const UpdateModel& model, bool undirected)
@@ -129,7 +129,7 @@ struct Stored {
   std::unique_ptr<Graph> graph;
 };
 
-// From any commit to any later one, and commit by commit.
+// The follower goes from any commit to any later one, and commit by commit.
 TEST(ChangeFeedTest, AFollowerBecomesTheGraph) {
   std::mt19937_64 rng(testing::TestSeed());
   for (int round = 0; round < 6; ++round) {
@@ -177,7 +177,7 @@ TEST(ChangeFeedTest, RefusesCommitsThatAreNotThereOneByOne) {
   const auto late = ChangeFeed::Open(*stored.graph, {.after = second});
   EXPECT_STATUS(late, kNotFound);
   EXPECT_NE(late.error().message().find("snapshot"), std::string::npos);
-  // The open one goes on over the generation that it holds.
+  // The open feed continues on the generation that it holds.
   Replica replica(before, stored.undirected);
   Change change;
   while (true) {
@@ -195,7 +195,7 @@ TEST(ChangeFeedTest, RefusesCommitsThatAreNotThereOneByOne) {
   after.ExpectIs(stored.model);
 }
 
-// What a batch puts and takes back again does not show.
+// Changes that a batch itself undoes are not reported.
 TEST(ChangeFeedTest, ACommitIsItsNetEffect) {
   std::mt19937_64 rng(1);
   Stored stored(rng);

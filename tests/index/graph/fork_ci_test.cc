@@ -1,6 +1,6 @@
-// Children that are forked while the parent reads, samples and writes. What is in memory goes on
-// working in them, what has threads, a ring or a catalogue is refused, and the parent notices
-// nothing. (An ordinary program that does this: a trainer whose data loader forks its workers.)
+// Children are forked while the parent reads, samples and writes. Objects in memory keep working in
+// a child; those with threads, a ring or a catalogue refuse; and the parent is not affected. (An
+// ordinary program that does this is a trainer whose data loader forks its workers.)
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,7 +36,7 @@ using testing::UpdateModel;
 constexpr int kForks = 500;
 constexpr std::uint64_t kVerticesOfForks = 300;
 
-/// What a child ends with: the first thing that was wrong.
+/// The exit code of a child: the first thing that was wrong.
 enum class WrongInFork : std::uint8_t {
   kNothing = 0,
   kNeighbors,
@@ -54,7 +54,7 @@ enum class WrongInFork : std::uint8_t {
   kNewSampler,
 };
 
-// The threads beside the forks leave them some time.
+// Lets the forks run between the work of the other threads.
 void LeaveTimeToForks() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
 
 class ForkTest : public ::testing::TestWithParam<IoMaker> {
@@ -157,10 +157,10 @@ class ForkTest : public ::testing::TestWithParam<IoMaker> {
     return WrongInFork::kNothing;
   }
 
-  /// How a child ends.
+  /// The way in which a child ends.
   enum class End : std::uint8_t { kAtOnce, kTidilyAtOnce, kByExit, kTidilyByExit };
 
-  /// In the child, which ends.
+  /// Runs in the child and ends it.
   [[noreturn]] void BeAChild(End end) {
     ::alarm(60);
     WrongInFork wrong = LookAtMemory();
@@ -245,8 +245,8 @@ TEST_P(ForkTest, ChildrenReadMemoryAndTheParentNoticesNothing) {
   EXPECT_OK(live_->Compact({}, control));
 }
 
-// What a child that ends by exit() has written and registered is not lost, though RocksDB's timer
-// of the parent's writer did not come along.
+// A child that ends by exit() flushes its output and runs its handlers, although the timer thread
+// of RocksDB that belongs to the parent's writer does not exist in it.
 TEST_P(ForkTest, AChildThatExitsFlushesAndKeepsItsStatus) {
   if (kSanitized) GTEST_SKIP() << "children of a sanitized process with threads hang";
   std::FILE* const file = std::fopen((dir_ / "said").c_str(), "w");
@@ -266,7 +266,7 @@ TEST_P(ForkTest, AChildThatExitsFlushesAndKeepsItsStatus) {
   EXPECT_EQ(text, "written, registered");
 }
 
-// Where only readers were open all of exit() is done, and without a store of the parent, too.
+// If the parent has only readers or no store open, exit() runs completely.
 TEST_P(ForkTest, AChildOfAReaderExits) {
   if (kSanitized) GTEST_SKIP() << "children of a sanitized process with threads hang";
   live_ = nullptr;
@@ -287,8 +287,8 @@ TEST_P(ForkTest, AChildOfAReaderExits) {
   }
 }
 
-// A child opens the store itself: to read it. A writer's database would wait for threads that did
-// not come along.
+// A child may open the store itself for reading. A writer's database would wait for threads that
+// the fork did not copy.
 TEST_P(ForkTest, AChildOpensAStoreForReadingOnly) {
   live_ = nullptr;
   fixed_ = nullptr;

@@ -95,7 +95,7 @@ TEST(GraphScanTest, ScansSayWhatTheModelHolds) {
     for (int step = 0; step < 6; ++step) {
       ExpectVertices(**graph, model, string_ids, rng);
       ExpectEdges(**graph, model, undirected, rng() % 2 == 0);
-      // Opened before the write, read after it.
+      // The scan is opened before the write and read after it.
       VertexScan vertices(**graph);
       const std::size_t before = model.vertices().size();
       const WriteBatch batch = model.DrawBatch(rng, string_ids, 1 + rng() % 12);

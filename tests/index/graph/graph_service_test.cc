@@ -21,7 +21,7 @@ constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint64_t kGraphServiceVertices = 3000;
 constexpr std::uint64_t kDim = 16;
 
-// Their degrees are far above all others.
+// The degrees of these are far above all others.
 constexpr VertexId kHubs[] = {7, 700, 1400};
 
 ArrayInput Array(const std::string& name, ArrayLayout layout, float factor) {
@@ -78,7 +78,7 @@ std::vector<VertexId> Everyone() {
   return all;
 }
 
-/// Every row and list, through the service and through a plain graph.
+/// Compares every row and list of the service with those of a plain graph.
 void ExpectSameOfGraphService(const GraphService& service, const Graph& plain) {
   const auto all = Everyone();
   for (const char* name : {"by_row", "by_chunk"}) {
@@ -136,7 +136,7 @@ TEST(GraphServiceTest, ThePartsOfTheBudgetAddUp) {
       const std::string message = plan.error().message();
       for (const char* part : {"catalogue", "written", "read buffers", "external ids", "caches"})
         EXPECT_NE(message.find(part), std::string::npos) << message;
-      // What it says is enough.
+      // The size that the message names is sufficient.
       const std::uint64_t least = LeastNamed(message);
       ASSERT_GT(least, options.memory_budget_bytes) << message;
       options.memory_budget_bytes = least;
@@ -195,7 +195,7 @@ TEST(GraphServiceTest, EveryProfileServesEveryBudget) {
   }
 }
 
-/// Looks everything up and says how many reads of files it took.
+/// Looks everything up and returns how many file reads it took.
 std::uint64_t ReadsOfEverything(const GraphService& service, const Graph& plain) {
   const std::uint64_t before = service.metrics().of(Counter::kFileReads);
   ExpectSameOfGraphService(service, plain);
@@ -228,7 +228,7 @@ TEST(GraphServiceTest, AWarmServiceReadsNothing) {
   }
 }
 
-// The hot rows are in memory, the others are not, and nothing is evicted for them.
+// The hot rows are in memory and the others are not; no hot row is evicted for them.
 TEST(GraphServiceTest, ASmallCacheIsWarmedWithRowsOfHighDegree) {
   std::mt19937_64 rng(testing::TestSeed());
   TempDir dir;
@@ -329,7 +329,7 @@ TEST(GraphServiceTest, CountsAndSaysWhatHappens) {
   EXPECT_TRUE(said("compacted"));
 }
 
-// For the thread sanitizer too: small caches, so that blocks come and go.
+// The caches are small, so that blocks come and go, also for the thread sanitizer.
 TEST(GraphServiceTest, ManyThreadsLookUpThroughSmallCaches) {
   const std::uint64_t seed = testing::TestSeed();
   std::mt19937_64 rng(seed);
@@ -374,8 +374,8 @@ TEST(GraphServiceTest, ManyThreadsLookUpThroughSmallCaches) {
   EXPECT_EQ(wrong, 0);
 }
 
-// Blocks of the cache are parts of whatever is read at a time: a chunk of any number of rows, or an
-// inner chunk of a shard.
+// Blocks of the cache are parts of the unit of reading: a chunk of any number of rows, or an inner
+// chunk of a shard.
 TEST(GraphServiceTest, RowsComeFromChunksAndShardsOfAnyShape) {
   std::mt19937_64 rng(testing::TestSeed());
   TempDir dir;

@@ -29,7 +29,7 @@ constexpr int kAckPipe = 9;
 constexpr std::int64_t kFirstId = 1000;
 constexpr std::int64_t kEdges = 40;
 
-// Batch k: kEdges edges from one new vertex, and its row, so that half of it would be seen.
+// Batch k has kEdges edges from one new vertex, and its row, so that a half of it would show.
 WriteBatch BatchOf(std::int64_t k) {
   WriteBatch batch;
   for (std::int64_t i = 0; i < kEdges; ++i) batch.PutEdge(kFirstId + k, i % 20);
@@ -38,7 +38,7 @@ WriteBatch BatchOf(std::int64_t k) {
   return batch;
 }
 
-/// Is batch k there? Fails if it is there in part.
+/// Returns whether batch k is there. Fails if only a part of it is.
 bool Holds(const Graph& graph, std::int64_t k) {
   const auto vertex = graph.Find(kFirstId + k);
   if (!vertex) return false;
@@ -51,7 +51,7 @@ bool Holds(const Graph& graph, std::int64_t k) {
   return true;
 }
 
-/// Batches 0..n-1 are there, and none after them: returns n.
+/// Expects that batches 0..n-1 are there, and none after them, and returns n.
 std::int64_t CountPrefix(const Graph& graph, std::int64_t bound) {
   std::int64_t n = 0;
   while (n < bound && Holds(graph, n)) ++n;
@@ -74,7 +74,7 @@ void Acknowledge(std::int64_t k) {
   EXPECT_EQ(::write(kAckPipe, &k, sizeof(k)), ssize_t{sizeof(k)});
 }
 
-/// The running test once more, as a process of its own, with the store's path in kRole.
+/// Runs the current test again in a process of its own, with the store's path in kRole.
 class Child {
  public:
   explicit Child(const Path& store) {
@@ -94,7 +94,7 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  /// The next acknowledgement; nothing when the child has ended.
+  /// Waits for the next acknowledgement; returns nothing when the child has ended.
   std::optional<std::int64_t> NextAck() const {
     std::int64_t k = 0;
     if (::read(acks_, &k, sizeof(k)) != ssize_t{sizeof(k)}) return std::nullopt;
@@ -127,8 +127,8 @@ class GraphWriteProcessTest : public ::testing::Test {
   bool child_ = false;
 };
 
-// Killed at a random moment: with and without sync, what is there are the first batches, whole, and
-// all that were acknowledged. A reader saw nothing else meanwhile.
+// The writer is killed at a random moment. With and without sync the store then holds the first
+// batches, whole, among them all that were acknowledged, and a reader saw nothing else meanwhile.
 TEST_F(GraphWriteProcessTest, AKilledWriterLeavesTheFirstBatchesWhole) {
   if (child_) {
     auto opened = OpenAt(path_, Store::Mode::kWrite);
@@ -169,7 +169,7 @@ TEST_F(GraphWriteProcessTest, AKilledWriterLeavesTheFirstBatchesWhole) {
   }
 }
 
-// RLIMIT_FSIZE stands for a full disk: the write-ahead log cannot grow in the middle of a batch.
+// RLIMIT_FSIZE simulates a full disk: the write-ahead log cannot grow in the middle of a batch.
 TEST_F(GraphWriteProcessTest, AFullDiskMakesTheHandleReadOnlyAndLosesNothing) {
   if (child_) {
     std::signal(SIGXFSZ, SIG_IGN);
@@ -221,7 +221,7 @@ TEST_F(GraphWriteProcessTest, ASecondWriterIsToldWhoHoldsTheStore) {
   EXPECT_OK(opened->graph->Write(BatchOf(1)));
 }
 
-// A fork keeps what is in memory, and harms nothing by ending: neither the catalogue nor the lock.
+// A fork keeps what is in memory, and its end harms neither the catalogue nor the lock.
 TEST_F(GraphWriteProcessTest, AForkReadsMemoryAndWritesNothing) {
   auto opened = OpenAt(path_, Store::Mode::kWrite);
   ASSERT_OK(opened);

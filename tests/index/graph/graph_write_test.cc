@@ -49,7 +49,7 @@ class GraphWriteTest : public ::testing::Test {
     graph_ = *std::move(graph);
   }
 
-  // A batch that is easily told whole: `edges` edges from one new vertex.
+  // Returns a batch whose completeness is easy to check: `edges` edges from one new vertex.
   static WriteBatch Star(std::int64_t center, std::int64_t edges) {
     WriteBatch batch;
     for (std::int64_t i = 0; i < edges; ++i) batch.PutEdge(center, i % 20);
@@ -122,7 +122,7 @@ TEST_F(GraphWriteTest, BatchesOfManyThreadsAreWholeAndNumberedApart) {
     EXPECT_EQ(OutDegree(*graph_, id), static_cast<std::uint64_t>(kEdges));
 }
 
-// Batches that queue up while another commit is under way go into one write of the catalogue.
+// Batches that queue up during another commit are committed in one write of the catalogue.
 TEST_F(GraphWriteTest, WaitingBatchesShareOneCommit) {
   constexpr std::size_t kWriters = 8;
   ASSERT_OK(store_->ClaimDelta());
@@ -169,7 +169,7 @@ TEST_F(GraphWriteTest, WaitingBatchesShareOneCommit) {
     EXPECT_EQ(OutDegree(*graph_, 2000 + w), w == 2 ? 0U : 3U);
 }
 
-// No number becomes another one in silence.
+// No number is silently converted to another.
 TEST_F(GraphWriteTest, RowsHaveTheTypeOfTheirArray) {
   const auto message = [&](auto&& add) {
     WriteBatch batch;
@@ -190,7 +190,8 @@ TEST_F(GraphWriteTest, RowsHaveTheTypeOfTheirArray) {
   expect(message([&](auto& b) { b.PutRow(1, "feat", std::vector<bool>(3)); }), "bool");
   expect(message([&](auto& b) { b.PutRow(1, "feat", std::string_view("abcdefghijkl")); }), "int8");
 
-  // Of the right type: vectors, arrays, spans, lists, ranges that are not in one piece, and bytes.
+  // These all have the right type: vectors, arrays, spans, lists, ranges that are not contiguous,
+  // and bytes.
   const std::vector<float> row = {4, 5, 6};
   const float plain[] = {4, 5, 6};
   const std::list<float> scattered = {4, 5, 6};

@@ -36,7 +36,8 @@ TEST(LiveVerticesTest, CountsWhatIsNotDeleted) {
   }
 }
 
-// Out of the graph, and out of the store's files alone, of all kinds of ids.
+// Deleted vertices are found from the graph, and from the store's files alone, for all kinds of
+// ids.
 TEST(LiveVerticesTest, KnowsTheDeletedOfGenerationAndDelta) {
   std::mt19937_64 rng(testing::TestSeed());
   for (const ExternalIdKind kind :

@@ -15,7 +15,7 @@ namespace {
 using testing::NpyBytes;
 using testing::WriteInput;
 
-// Edges between 40 vertices, in two files, with values beside them.
+// Edges between 40 vertices in two files, with attribute values in further files.
 class EdgeRowsTest : public ::testing::Test {
  protected:
   static constexpr std::size_t kDim = 64;  // so wide that a spilled block holds few edges

@@ -130,7 +130,7 @@ class IngestSpilledTest : public ::testing::Test {
     std::filesystem::remove_all(dir_ / "spilled.rz");
   }
 
-  // Far below what the graphs take; key_sorter_test has the sorts of many runs.
+  // This is far below what the graphs take. key_sorter_test covers sorts of many runs.
   static constexpr std::uint64_t kTinyMemory = 1 << 20;
   testing::TempDir dir_;
   JobControl control_;
@@ -155,7 +155,8 @@ INSTANTIATE_TEST_SUITE_P(All, IngestSpilledIdsTest,
                          ::testing::Values(Ids::kDense, Ids::kSparse, Ids::kStrings,
                                            Ids::kLateStrings));
 
-// Those that need all edges pass over the spilled ones, as far as the memory holds their own.
+// Partitioners that need all edges pass over the spilled ones, as far as memory holds their own
+// data.
 TEST_F(IngestSpilledTest, EveryPartitionerGivesTheSameBytesBothWays) {
   std::mt19937_64 random(testing::TestSeed());
   RandomInput input(random, Ids::kDense, dir_);
@@ -171,7 +172,8 @@ TEST_F(IngestSpilledTest, EveryPartitionerGivesTheSameBytesBothWays) {
   }
 }
 
-// Read through files, but small enough to be built in memory: any partitioner does.
+// The input is read through files but is small enough to be built in memory, so any partitioner
+// works.
 TEST_F(IngestSpilledTest, AnInputThatFitsOnceReadKeepsItsPartitioner) {
   std::mt19937_64 random(testing::TestSeed());
   RandomInput input(random, Ids::kStrings, dir_);
@@ -180,7 +182,7 @@ TEST_F(IngestSpilledTest, AnInputThatFitsOnceReadKeepsItsPartitioner) {
   options.build.partition.kind = PartitionerKind::kRefined;
   const auto held = Run("held.rz", options, IngestOptions::Spill::kNever, 0);
   ASSERT_OK(held);
-  // Just below what the estimate asks for, and far above what the build takes.
+  // The memory is just below what the estimate asks for, and far above what the build takes.
   std::optional<IngestReport> spilled;
   for (std::uint64_t memory = 64 << 10; !spilled && memory < (64 << 20); memory = memory * 5 / 4) {
     auto report = Run("auto.rz", options, IngestOptions::Spill::kAuto, memory);
@@ -226,7 +228,7 @@ TEST_F(IngestSpilledTest, TooFewPartitionsAreRefusedWithANumberThatDoes) {
   EXPECT_OK(Run("g.rz", options, IngestOptions::Spill::kAuto, kTinyMemory));
 }
 
-// Weights may be put later, whichever way the ingestion went.
+// Weights may be put later, whichever way the ingestion took.
 TEST_F(IngestSpilledTest, AWeightColumnWithoutEdgesMakesAWeightedGraph) {
   WriteInput(dir_ / "e.tsv", "");
   IngestOptions options{
@@ -275,7 +277,7 @@ TEST_F(IngestSpilledTest, MalformedInputLeavesNothing) {
          "row 0, column 1 is given twice");
 }
 
-// Cancelled at the first report of each phase in turn, nothing is left.
+// The ingestion is cancelled at the first report of each phase in turn; nothing may be left.
 TEST_F(IngestSpilledTest, CancellingAtAnyPhaseLeavesNothing) {
   std::mt19937_64 random(testing::TestSeed());
   RandomInput input(random, Ids::kStrings, dir_);

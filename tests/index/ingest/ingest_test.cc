@@ -24,7 +24,8 @@ using testing::WriteInput;
 
 StoreId FixedId() { return *StoreId::Parse("000102030405060708090a0b0c0d0e0f"); }
 
-/// Every file of a store's generations, with its bytes. RocksDB's own files are not compared.
+/// Returns every file of a store's generations, with its bytes. RocksDB's own files are not
+/// compared.
 std::map<std::string, std::string> GenerationBytesOfIngest(const Path& store) {
   std::map<std::string, std::string> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(store / "generations")) {
@@ -53,7 +54,7 @@ class IngestTest : public ::testing::Test {
   Result<IngestReport> Run(const IngestOptions& options) {
     return Ingest(FileSystem::Posix(), store_path_, options, control_);
   }
-  /// Fails with `code`, says all of `parts`, and leaves nothing.
+  /// Expects a failure with `code` whose message has all of `parts`, and that nothing is left.
   void ExpectRefused(const IngestOptions& options, StatusCode code,
                      const std::vector<std::string>& parts) {
     const auto report = Run(options);
@@ -72,7 +73,7 @@ class IngestTest : public ::testing::Test {
     ASSERT_OK(graph);
     graph_ = *std::move(graph);
   }
-  /// An array's rows, by vertex id.
+  /// Returns an array's rows, by vertex id.
   template <typename T>
   std::vector<T> Values(std::string_view name) {
     auto array = store_->OpenArray(name);
@@ -126,7 +127,7 @@ TEST_F(IngestTest, OtherIntegersAreNumberedAtFirstSight) {
   EXPECT_EQ(Ids(), (std::vector<std::string>{"7", "3", "9", "-4", "5"}));
 }
 
-// The first id that is not a canonical decimal makes all of them strings: "7" and "07" differ.
+// The first id that is not a canonical decimal turns all ids into strings, so "7" and "07" differ.
 TEST_F(IngestTest, OneStringMakesAllIdsStrings) {
   IngestOptions options{
       .edges = {Write("a.tsv", "1\t0\n2\t1\n"), Write("b.tsv", "07\t9223372036854775808\n")},
@@ -246,7 +247,7 @@ TEST_F(IngestTest, ArrayRowsFollowTheNodesFile) {
   EXPECT_EQ(Values<float>("s"), (std::vector<float>{0, 0, 0, 5, 0, 0, 0, 0, 7.5}));
 }
 
-// Vertex 3 is named by an edge alone.
+// Only an edge names vertex 3.
 TEST_F(IngestTest, WhoHasNoLabelIsUnlabelled) {
   IngestOptions options{
       .edges = {Write("e.tsv", "2\t0\n1\t3\n")},
@@ -289,7 +290,7 @@ TEST_F(IngestTest, NumbersThatWouldBeRoundedAreRefused) {
   refuse("0\t1\t0.5\n1\t2\t-16777217\n", {":2", "'-16777217'", "amount", "round"});
   refuse("0\t1\t0.5\n1\t2\t1e400\n", {":2", "'1e400'", "amount"});
   refuse("0\t1\t0.5\n1\t2\tnan\n", {":2", "'nan'", "amount"});
-  // All of these are what they say.
+  // These weights are exact in float32.
   ASSERT_OK(Run({.edges = {Write("e.tsv", "0\t1\t16777216\n1\t2\t0.5\n2\t0\t-0\n")},
                  .columns = {"src", "dst", "amount"}}));
 }
@@ -482,7 +483,8 @@ TEST_F(IngestTest, ExistingPathIsNotTouched) {
   EXPECT_OK(Run({.edges = {edges}}));
 }
 
-// The builder finds what reading could not: then what was created is removed again.
+// The builder finds an error that reading could not find, and everything that was created is
+// removed.
 TEST_F(IngestTest, FailureWhileBuildingLeavesTheFolderAsItWas) {
   IngestOptions options{.edges = {Write("e.tsv", "0\t1\n")}};
   options.build.partition.partitions = 0;
@@ -534,7 +536,7 @@ TEST_F(IngestTest, ProgressNamesItsPhases) {
 // --- A random graph in every format gives the bytes that the builder makes of it from memory
 // ------
 
-/// A random typed graph, as text and as the GraphInput that it should become.
+/// A random typed graph, as text files and as the GraphInput that they should become.
 class RandomFiles {
  public:
   RandomFiles(std::uint64_t seed, ExternalIdKind kind) : random_(seed), kind_(kind) {
@@ -581,7 +583,8 @@ class RandomFiles {
     return text;
   }
 
-  /// What the files should become. `bare`: edges without types and weights.
+  /// Returns the GraphInput that the files should become. `bare` means edges without types and
+  /// weights.
   GraphInput Input(bool bare) const {
     GraphInput input;
     input.vertex_count = vertices_;
@@ -626,7 +629,7 @@ class RandomFiles {
   std::uint64_t Pick(std::uint64_t bound) { return random_() % bound; }
   std::string MakeId(std::uint64_t v) const {
     if (kind_ == ExternalIdKind::kDense) return std::to_string(v);
-    // Negative ones, so that the set is never 0..n-1.
+    // Some ids are negative, so that the set is never 0..n-1.
     if (kind_ == ExternalIdKind::kInteger)
       return std::to_string(static_cast<std::int64_t>(v) * 3 - 9);
     return fmt::format("w{}\xC3\xA9", v);

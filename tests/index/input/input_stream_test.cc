@@ -22,7 +22,7 @@ void Write(const Path& path, std::string_view bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
-/// The whole content, read in pieces of `piece` bytes.
+/// Returns the whole content, read in pieces of `piece` bytes.
 Result<std::string> ReadAll(const Path& path, std::size_t piece = 1000) {
   RHIZOME_ASSIGN_OR_RETURN(auto stream, InputStream::Open(FileSystem::Posix(), path));
   std::string all;
@@ -60,7 +60,7 @@ TEST(InputStreamTest, EveryFormatGivesTheSameBytesForAnyPiece) {
   }
 }
 
-// printf 'hello hello hello hello\n' | gzip -n -9
+// The bytes are the output of: printf 'hello hello hello hello\n' | gzip -n -9
 TEST(InputStreamTest, ReadsWhatGzipWrites) {
   testing::TempDir dir;
   Write(dir / "h.gz",
@@ -124,7 +124,7 @@ TEST(InputStreamTest, AReadThatBringsNothingIsNotTheEnd) {
   }
 }
 
-// An empty last block: zstd itself says nothing unless it decodes the frame at once.
+// The last block is empty; zstd itself reports nothing unless it decodes the frame at once.
 TEST(InputStreamTest, AZstdFrameThatIsShorterThanItSaysIsDamaged) {
   testing::TempDir dir;
   Write(dir / "f.zst", std::string("\x28\xB5\x2F\xFD\x20\xF5\x01\x00\x00", 9));
@@ -140,7 +140,7 @@ TEST(InputStreamTest, DamageIsAnErrorAndNeverOtherText) {
   testing::TempDir dir;
   const std::string text = Text(2, 60);
   const std::string gzip = Gzip(text);
-  // Byte 10 has spare bits that mean nothing.
+  // Byte 10 has spare bits without meaning.
   for (std::size_t i = 11; i < gzip.size(); ++i) {
     std::string bad = gzip;
     bad[i] = static_cast<char>(bad[i] ^ 0x10);
@@ -157,7 +157,7 @@ TEST(InputStreamTest, DamageIsAnErrorAndNeverOtherText) {
   EXPECT_STATUS(ReadAll(dir / "tail.zst"), kInvalidArgument);
 }
 
-// A frame may ask for a window of 2 GiB with a few bytes.
+// A frame can request a window of 2 GiB in a few bytes.
 TEST(InputStreamTest, HugeZstdWindowIsRefused) {
   testing::TempDir dir;
   const std::string frame("\x28\xb5\x2f\xfd\x00\xa8\x09\x00\x00x", 10);
@@ -191,7 +191,7 @@ TEST(InputStreamTest, SymbolicLinksAreFollowed) {
   EXPECT_EQ(*read, "text");
 }
 
-// A pipe is read once, by whom a pipe is enough; others are told why it is not.
+// A pipe can be read once, where once is enough; other readers are told why it is not.
 TEST(InputStreamTest, PipesAreReadOnce) {
   testing::TempDir dir;
   const std::string text = Text(testing::TestSeed(), 300'000);  // more than a pipe holds

@@ -16,7 +16,7 @@ namespace {
 
 std::span<const std::byte> Bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
 
-/// A header as an independent writer makes it.
+/// Returns a header as an independent writer makes it.
 std::string Header(int version, std::string dict) {
   std::string out("\x93NUMPY", 6);
   out += static_cast<char>(version);
@@ -139,7 +139,7 @@ TEST(NpyTest, WhatIsWrittenIsReadBack) {
   }
 }
 
-// numpy.save of arange(3, dtype='<i4'), byte for byte.
+// The expected bytes are those of numpy.save for arange(3, dtype='<i4').
 TEST(NpyTest, HeaderIsThatOfNumPy) {
   const std::array<std::uint64_t, 1> shape = {3};
   const auto bytes = EncodeNpyHeader(DataType::kInt32, shape);
@@ -174,7 +174,8 @@ TEST(NpyTest, TruncatedDataNamesExpectedAndFoundBytes) {
   }
 }
 
-// Every half survives the way to float and back; floats go to the nearest half, ties to even.
+// Every half is unchanged after conversion to float and back; floats are rounded to the nearest
+// half, ties to even.
 TEST(HalfTest, RoundTripIsExactAndRoundingIsToNearestEven) {
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
     const auto half = static_cast<std::uint16_t>(bits);

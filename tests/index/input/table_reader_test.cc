@@ -12,7 +12,7 @@ namespace {
 
 using Lines = std::vector<std::vector<std::string>>;
 
-/// What a file holds: its sound lines, and the numbers and reasons of the malformed ones.
+/// The content of a file: its valid lines, and the numbers and reasons of the malformed ones.
 struct Content {
   Lines lines;
   std::vector<std::uint64_t> numbers;

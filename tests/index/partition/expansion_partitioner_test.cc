@@ -36,7 +36,7 @@ TEST(HalfEdgesTest, EveryEdgeStandsInTheListsOfBothItsEnds) {
       EXPECT_LT(halves.twin(half), halves.end(other));
     }
   }
-  // What is set on any half comes out at the input's place.
+  // A value that is set on either half of an edge comes out at the edge's position in the input.
   std::vector<PartitionId> expected;
   std::vector<std::uint64_t> cursor(graph.vertex_count);
   for (std::size_t v = 0; v < cursor.size(); ++v) cursor[v] = halves.begin(v);
@@ -71,7 +71,7 @@ TEST(ExpansionPartitionerTest, AnyNumberOfThreadsGivesTheSame) {
   }
 }
 
-// Stars, paths, cliques, loops, parallel edges and isolated vertices, mixed at random.
+// Returns a random mixture of stars, paths, cliques, loops, parallel edges and isolated vertices.
 TestGraph Mixture(std::uint64_t seed) {
   std::mt19937_64 random(seed);
   TestGraph graph{.name = "mixture", .vertex_count = 0, .src = {}, .dst = {}};
@@ -106,10 +106,10 @@ TEST(ExpansionPartitionerTest, BothBoundsHoldOnMixturesOfShapes) {
   }
 }
 
-// Vertices of one partition alone can be owned by it only: with most of them in a few partitions no
-// choice of owners would be even.
+// A vertex that is in one partition only can be owned by that one only. If most such vertices were
+// in a few partitions, no choice of owners would be even.
 TEST(ExpansionPartitionerTest, RowsCanBeSharedOutEvenly) {
-  // Left as they were, those of seed 7 would give one partition 1.43 times its share.
+  // Without the correction, seed 7 would give one partition 1.43 times its share.
   for (const std::uint64_t seed : {std::uint64_t{7}, testing::TestSeed()}) {
     const TestGraph graph = Rmat(14, 120000, seed);
     for (const std::uint32_t partitions : {8, 48}) {
@@ -138,7 +138,7 @@ TEST(ExpansionPartitionerTest, DneKeepsTheCapAndAdaDneDividesEverything) {
   }
 }
 
-// Runs an expansion and gives each round's speeds to `observe`.
+// Runs an expansion and passes each round's speeds to `observe`.
 void Expand(const TestGraph& graph, std::uint32_t partitions, ExpansionPolicy policy,
             std::function<void(std::span<const ExpansionSpeed>)> observe) {
   auto halves = HalfEdges<std::uint32_t, std::uint8_t>::Create(graph.input());
@@ -153,9 +153,9 @@ void Expand(const TestGraph& graph, std::uint32_t partitions, ExpansionPolicy po
   EXPECT_OK(expansion.Run(control));
 }
 
-// GLISP, equations 5 to 7, written down from the paper: VS and ES are a partition's vertices and
-// edges over the mean, and lambda of the next round is lambda times exp(alpha (1 - VS) +
-// beta (1 - ES)), with lambda 0.1 at first and alpha = beta = 1.
+// These are equations 5 to 7 of GLISP, written down from the paper: VS and ES are a partition's
+// vertices and edges over the mean, and lambda of the next round is lambda times exp(alpha (1 - VS)
+// + beta (1 - ES)), with lambda 0.1 at first and alpha = beta = 1.
 TEST(ExpansionPartitionerTest, AdaDneFollowsThePrintedFormulaRoundByRound) {
   constexpr std::size_t kPartitions = 6;
   for (const TestGraph& graph : {Rmat(11, 20000, testing::TestSeed()), Grid(40)}) {
@@ -178,7 +178,7 @@ TEST(ExpansionPartitionerTest, AdaDneFollowsThePrintedFormulaRoundByRound) {
           lambda[p] = std::clamp(lambda[p], 1e-100, 1e100);  // a number has bounds
         }
         ASSERT_NEAR(speed.lambda / lambda[p], 1, 1e-6) << graph.name << " round " << rounds;
-        // What is taken of the boundary is that share of it, fractions being carried over.
+        // The part of the boundary that is taken is that share of it; fractions are carried over.
         const double share = std::min(lambda[p], 1.0) * static_cast<double>(speed.boundary);
         EXPECT_LE(static_cast<double>(speed.selected), std::ceil(share) + 1);
         EXPECT_GE(static_cast<double>(speed.selected), std::floor(share));
@@ -187,12 +187,12 @@ TEST(ExpansionPartitionerTest, AdaDneFollowsThePrintedFormulaRoundByRound) {
       ++rounds;
     });
     EXPECT_GT(rounds, 3) << graph.name;
-    // It winds up, as nothing bounds it: that is what is printed.
+    // Lambda grows without limit, because the printed formulas do not bound it.
     EXPECT_GT(beyond, 0) << graph.name;
   }
 }
 
-// Measures what docs/RESULTS.md says of the default's adaptive factor; run with
+// Measures the statement of docs/RESULTS.md about the default's adaptive factor; run with
 // --gtest_also_run_disabled_tests.
 TEST(ExpansionPartitionerTest, DISABLED_TheAdaptiveFactorMakesNoDifference) {
   for (const double weight : {0.0, 0.03}) {

@@ -23,7 +23,7 @@ TEST(PartitionerTest, NamesAreReadBack) {
   EXPECT_EQ(ParsePartitioner("metis"), std::nullopt);
 }
 
-// Stores of before said "adadne" of what is called refined by now.
+// Older stores say "adadne" for the partitioner that is called refined now.
 TEST(PartitionerTest, NamesInStoresAreReadBackAndOldOnesAsTheyWereMeant) {
   for (const PartitionerKind kind : kAllPartitioners) {
     EXPECT_EQ(ParseStoredPartitioner(StoredPartitionerName(kind)), kind);
@@ -72,7 +72,7 @@ TEST(PartitionerTest, RefinedKeepsTheBoundsOfBalance) {
       options.seed = seed;
       const std::vector<PartitionId> parts = Partition(graph, options);
       const PartitionMetrics metrics = Measure(graph, parts, partitions);
-      // One edge more than the mean may be needed where a partition has few.
+      // A partition with few edges may need one edge more than the mean.
       const double mean = static_cast<double>(parts.size()) / partitions;
       EXPECT_LE(metrics.edge_balance, std::max(1.05, 1 + 1 / mean)) << graph.name << partitions;
       EXPECT_LE(metrics.vertex_balance, 1.3) << graph.name << " in " << partitions;
@@ -202,7 +202,7 @@ TEST(PartitionerTest, BadOptionsAndInputsAreRefused) {
   }
 }
 
-// The graph's edges in blocks of random lengths, other ones in every pass.
+// Returns the graph's edges in blocks of random lengths, different ones in every pass.
 PartitionInput Scanned(const TestGraph& graph, std::mt19937_64& random) {
   return PartitionInput(
       graph.vertex_count, graph.src.size(), [&](const PartitionInput::Visit& visit) {

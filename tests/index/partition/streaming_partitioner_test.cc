@@ -96,7 +96,7 @@ TEST(StreamingPartitionerTest, OwnersHoldEdgesAndFollowTheMajority) {
   }
 }
 
-// Follows the choices made and holds each against the score as Petroni et al. print it, over all
+// Follows the choices made and compares each with the score as Petroni et al. print it, over all
 // partitions, with epsilon 1.
 void ExpectHighestScores(const TestGraph& graph, const std::vector<PartitionId>& parts,
                          std::uint32_t partitions, const PartitionOptions& options) {

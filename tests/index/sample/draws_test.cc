@@ -22,8 +22,8 @@ double Choose(std::uint64_t n, std::uint64_t k) {
   return product;
 }
 
-// Chi-square of observed outcomes against exact probabilities; outcomes of probability 0 must not
-// have happened.
+// Compares observed outcomes with exact probabilities by a chi-square test; outcomes of probability
+// 0 must not occur.
 void ExpectDistribution(const std::map<Counts, std::uint64_t>& observed,
                         const std::map<Counts, double>& probability, std::uint64_t trials) {
   double statistic = 0;
@@ -46,7 +46,7 @@ RandomKey Trial(std::uint64_t seed, std::uint64_t trial) {
   return {.seed = seed, .batch = 0, .vertex = trial, .hop = 0, .stream = 0};
 }
 
-// The first block for counter 0 and key 0, as published with the generator.
+// The expected values are the first block for counter 0 and key 0, as published with the generator.
 TEST(CounterRandomTest, IsPhilox4x64With10Rounds) {
   CounterRandom random(RandomKey{});
   EXPECT_EQ(random.Next64(), 0x16554d9eca36314cU);
@@ -71,7 +71,7 @@ TEST(CounterRandomTest, EveryPartOfTheKeyMatters) {
 
 TEST(CounterRandomTest, BoundedNumbersAreUniform) {
   const std::uint64_t seed = testing::TestSeed();
-  // Bounds beside 2^32 and far above: those where a careless reduction would be biased most.
+  // The bounds are around 2^32 and far above it, where a careless reduction would be most biased.
   for (const std::uint64_t bound :
        {std::uint64_t{1}, std::uint64_t{7}, std::uint64_t{3} << 30, (std::uint64_t{1} << 32) - 1,
         std::uint64_t{1} << 32, (std::uint64_t{1} << 32) + 1, std::uint64_t{3} << 62}) {
@@ -117,7 +117,7 @@ TEST(PositionDrawerTest, SmallSetsAreEquallyLikely) {
   }
 }
 
-// Sizes for each way of drawing: comparing, walking over all positions, a hash set.
+// The sizes cover each way of drawing: comparing, walking over all positions, a hash set.
 TEST(PositionDrawerTest, EveryPositionIsIncludedEquallyOften) {
   const std::uint64_t seed = testing::TestSeed();
   constexpr std::uint64_t kTrials = 4000;
@@ -135,7 +135,8 @@ TEST(PositionDrawerTest, EveryPositionIsIncludedEquallyOften) {
         count[position] += 1;
       }
     }
-    // The counts of a sample without replacement vary less than multinomial ones, and sum up.
+    // The counts of a sample without replacement vary less than multinomial ones, and have a fixed
+    // sum.
     const double share = static_cast<double>(draws) / static_cast<double>(size);
     const double variance =
         kTrials * share * (1 - share) * static_cast<double>(size) / static_cast<double>(size - 1);

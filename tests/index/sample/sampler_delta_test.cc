@@ -50,7 +50,7 @@ std::vector<Neighbor> ListOf(const GraphSnapshot& graph, VertexId vertex, Direct
   return list ? *list : std::vector<Neighbor>();
 }
 
-// One hop from every vertex, deleted ones too.
+// Samples one hop from every vertex, deleted ones included.
 std::optional<SampledSubgraph> SampleAll(const GraphSnapshot& graph,
                                          const SamplerOptions& options) {
   const auto sampler = MakeSampler(graph, options);
@@ -61,7 +61,8 @@ std::optional<SampledSubgraph> SampleAll(const GraphSnapshot& graph,
   return *std::move(sample);
 }
 
-// The whole neighbourhood, and samples of it, against the lists that Graph merges by other means.
+// Compares whole neighbourhoods, and samples of them, with the lists that Graph merges by other
+// means.
 void ExpectSamplesTheGraph(const GraphSnapshot& graph, std::uint64_t seed) {
   for (const Direction direction : KeptBy(graph)) {
     SamplerOptions options = Fanouts({kAllNeighbors});
@@ -90,7 +91,7 @@ void ExpectSamplesTheGraph(const GraphSnapshot& graph, std::uint64_t seed) {
   }
 }
 
-// Each edge type on its own, by a meta-path and by fanouts for each type.
+// Samples each edge type on its own, by a meta-path and by fanouts for each type.
 void ExpectSamplesTypes(const GraphSnapshot& graph, std::uint64_t seed) {
   const std::size_t types = graph.edge_types().size();
   for (const Direction direction : KeptBy(graph)) {
@@ -122,7 +123,8 @@ void ExpectSamplesTypes(const GraphSnapshot& graph, std::uint64_t seed) {
   }
 }
 
-// Edge ids name entries: no two drawn ones of one list are the same, and the delta's lead to it.
+// Expects that edge ids name entries: no two draws of one list have the same id, and ids of the
+// delta lead to its edges.
 void ExpectEdgeIdsOfSamplerDelta(const GraphSnapshot& graph) {
   for (const Direction direction : KeptBy(graph)) {
     bool kept = true;
@@ -175,7 +177,7 @@ TEST(SamplerDeltaTest, RandomHistoriesAreSampledAsTheGraphSaysThem) {
   }
 }
 
-/// The edge list that draws are compared with: the in-edges of vertex 0.
+/// An entry of the edge list that draws are compared with: the in-edges of vertex 0.
 struct Entry {
   std::int64_t source = 0;  // external id
   double weight = 1;
@@ -183,7 +185,8 @@ struct Entry {
 };
 using Outcome = std::vector<std::int64_t>;  // sources that were drawn, sorted
 
-// The law of drawing one after another in proportion to the weights, with or without putting back.
+// Enumerates the distribution of draws one after another in proportion to the weights, with or
+// without replacement.
 void Enumerate(const std::vector<Entry>& entries, std::vector<bool>& taken, int draws, bool replace,
                double p, const Outcome& drawn, std::map<Outcome, double>& law) {
   double sum = 0;
@@ -247,7 +250,8 @@ class SamplerLawTest : public ::testing::Test {
   static double WeightOf(std::int64_t src) { return static_cast<double>(src % 4) / 2; }
   static std::int64_t TimeOf(std::int64_t src) { return src * 7 % 10; }
 
-  // What is left are 1 2 5 5 6 8 10, and of the new ones 1 (again), 100 and 101.
+  // After the updates vertex 0 still has in-edges from 1 2 5 5 6 8 10, and new ones from 1 (again),
+  // 100 and 101.
   void ApplyUpdates() {
     const auto put = [](WriteBatch& batch, std::int64_t src, const char* type) {
       batch.PutEdge(
@@ -397,7 +401,8 @@ TEST_F(SamplerLawTest, ASamplerIsOfTheMomentItWasMade) {
   EXPECT_TRUE(Same(*first, *third));
 }
 
-// Many holes in one list: look-ups among its pieces by binary search, and weights of many pieces.
+// One list has many holes: positions are looked up among its pieces by binary search, and weights
+// span many pieces.
 TEST(SamplerDeltaHubTest, AHubWithManyHolesFollowsTheLaw) {
   constexpr std::int64_t kDegree = 400;
   GraphInput input = testing::StarInput(kDegree);

@@ -24,7 +24,7 @@ using testing::StarInput;
 
 constexpr std::uint64_t kTrials = 12000;
 
-// Every list of a sample, with the hop and the vertex it was drawn for.
+// Visits every list of a sample, with its hop and the vertex that it was drawn for.
 void ForEachList(const SampledSubgraph& sample, Frontier frontier,
                  const std::function<void(std::size_t, std::size_t, std::size_t)>& visit) {
   for (std::size_t hop = 0; hop + 1 < sample.hop_lists.size(); ++hop) {
@@ -87,8 +87,8 @@ TEST(TypedSamplerTest, AMetaPathWalksOneTypeAHop) {
   });
 }
 
-// Two of four edges of one type and one of three of another: sets are equally likely, and the types
-// independent of each other.
+// Two of four edges of one type and one of three of another are drawn: all sets are equally likely,
+// and the types are independent.
 TEST(TypedSamplerTest, SetsOfEachTypeAreEquallyLikely) {
   const std::uint64_t seed = testing::TestSeed();
   for (const std::uint32_t partitions : {1U, 3U}) {
@@ -151,7 +151,7 @@ TEST(DisjointSamplerTest, SubgraphsShareNoVertex) {
   }
 }
 
-// Counts pairs of neighbours that `draw` gives in each trial: all of them equally likely.
+// Counts the pairs of neighbours that `draw` gives in each trial; all must be equally likely.
 void ExpectIndependentPairs(
     std::int64_t neighbors,
     const std::function<std::pair<VertexId, VertexId>(std::uint64_t)>& draw) {

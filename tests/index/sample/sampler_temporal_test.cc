@@ -25,12 +25,12 @@ constexpr std::uint64_t kSamplerTemporalTrials = 12000;
 
 using TimeOf = std::function<std::int64_t(VertexId src, VertexId dst)>;
 
-// The time stamps of all edges, by edge id, from the ends of each edge.
+// Returns the time stamps of all edges, by edge id, computed from the ends of each edge.
 std::shared_ptr<const EdgeTimes> StampEdges(const GraphSnapshot& graph, const TimeOf& time_of) {
   std::vector<std::vector<std::int64_t>> times(graph.partition_count());
   for (std::uint32_t p = 0; p < graph.partition_count(); ++p) {
     const Adjacency& partition = graph.partition(p);
-    // Edges are numbered along the out-lists where those are kept.
+    // Edges are numbered along the out-lists if those are kept.
     const bool by_out = partition.has(Direction::kOut);
     const Direction direction = by_out ? Direction::kOut : Direction::kIn;
     const auto id_of = [&](LocalId local) { return *graph.VertexAt(partition.RowOf(local)); };
@@ -60,7 +60,7 @@ SamplerOptions Temporal(std::vector<std::int64_t> fanouts, std::shared_ptr<const
   return options;
 }
 
-// Every kind of temporal draw over a random graph, against the graph's lists.
+// Every kind of temporal draw over a random graph is compared with the graph's lists.
 TEST(TemporalSamplerTest, NoEdgeIsLaterThanTheSeed) {
   const std::uint64_t seed = testing::TestSeed();
   const auto open = Build(RandomInput(300, 5000, true, seed), RandomPartitions(3));
@@ -115,7 +115,7 @@ TEST(TemporalSamplerTest, NoEdgeIsLaterThanTheSeed) {
   }
 }
 
-// A graph with an attribute `time`, random for each edge: parallel edges differ in it.
+// Returns a graph with a random attribute `time` for each edge, in which parallel edges differ.
 GraphInput TimedInput(std::uint64_t seed, bool undirected) {
   GraphInput input = RandomInput(120, 2500, true, seed);
   input.edges.weight.clear();
@@ -129,7 +129,7 @@ GraphInput TimedInput(std::uint64_t seed, bool undirected) {
 
 using TimedNeighbor = std::tuple<VertexId, TypeId, std::int64_t>;
 
-// All entries of a vertex's list that are not later than `now`, by reading the whole input.
+// Returns all entries of a vertex's list that are not later than `now`, by reading the whole input.
 std::vector<TimedNeighbor> EligibleOf(const GraphInput& input, VertexId vertex, Direction direction,
                                       std::int64_t now) {
   std::vector<TimedNeighbor> eligible;
@@ -150,7 +150,7 @@ std::vector<TimedNeighbor> EligibleOf(const GraphInput& input, VertexId vertex, 
   return eligible;
 }
 
-// What was drawn for a vertex, each entry with the time that its edge id leads to.
+// Returns the draws for a vertex, each with the time that its edge id leads to.
 std::vector<TimedNeighbor> TimedDraws(const GraphSnapshot& graph, const EdgeTimes& times,
                                       const SampledSubgraph& sample, std::size_t list) {
   std::vector<TimedNeighbor> drawn;
@@ -172,7 +172,8 @@ std::vector<std::int64_t> LatestOf(const std::vector<TimedNeighbor>& entries, st
   return times;
 }
 
-// Times come from an edge attribute alone: no weights make the store keep the ids of its in-edges.
+// Times come from an edge attribute alone: there are no weights that would make the store keep the
+// ids of in-edges.
 TEST(TemporalSamplerTest, StoresWithAnAttributeAreWalkedBothWays) {
   const std::uint64_t seed = testing::TestSeed();
   for (const auto& [undirected, codec] :
@@ -211,14 +212,14 @@ TEST(TemporalSamplerTest, StoresWithAnAttributeAreWalkedBothWays) {
   }
 }
 
-// Sets of the eligible edges of a star are equally likely, whatever the partitioning.
+// Expects that sets of the eligible edges of a star are equally likely, whatever the partitioning.
 void ExpectEqualSets(TemporalPick pick, std::int64_t now, std::int64_t fanout,
                      const std::vector<std::vector<VertexId>>& sets, std::uint64_t seed) {
   for (const std::uint32_t partitions : {1U, 3U}) {
-    // In-edges alone, of which the ids need no room.
+    // Only in-edges are kept, whose ids need no section.
     const auto open = Build(StarInput(6), RandomPartitions(partitions, Direction::kIn));
     ASSERT_NE(open, nullptr);
-    // Times 10, 20, 30, 30, 30, 40.
+    // The times are 10, 20, 30, 30, 30, 40.
     const auto times = StampEdges(*open->graph, [](VertexId src, VertexId) {
       return src <= 2 ? 10 * src : src <= 5 ? 30 : 40;
     });

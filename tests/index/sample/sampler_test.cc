@@ -29,7 +29,7 @@ using testing::Same;
 using testing::Sort;
 using testing::StarInput;
 
-// Shape of a sample, and every drawn edge against the graph's lists.
+// Checks the shape of a sample, and every drawn edge against the graph's lists.
 void ExpectValid(const GraphSnapshot& graph, const SamplerOptions& options,
                  std::span<const VertexId> seeds, const SampledSubgraph& sample) {
   const std::size_t hops = options.fanouts.size();
@@ -193,8 +193,8 @@ TEST(SamplerTest, CallersMayShareASampler) {
   EXPECT_EQ(equal, (std::vector<int>{kBatches, kBatches, kBatches}));
 }
 
-// Each set of neighbours is equally likely, over as many batches, whatever the partitioning. This
-// covers how often each is included and how often each pair is.
+// Over many batches each set of neighbours is equally likely, whatever the partitioning. This
+// covers how often each neighbour is included, and how often each pair is.
 TEST(SamplerTest, SetsWithoutReplacementAreEquallyLikelyForAnyPartitioning) {
   const std::uint64_t seed = testing::TestSeed();
   constexpr std::uint64_t kTrials = 12000;
@@ -235,7 +235,7 @@ TEST(SamplerTest, DrawsWithReplacementAreIndependentForAnyPartitioning) {
       ASSERT_OK(sample);
       const std::vector<Neighbor> drawn = DrawnFor(*open->graph, *sample, 0);
       ASSERT_EQ(drawn.size(), 2);
-      // Partitions stand in order, so only the unordered pair is random.
+      // Partitions are in order, so only the unordered pair is random.
       observed[std::minmax(drawn[0].vertex, drawn[1].vertex)] += 1;
     }
     ASSERT_EQ(observed.size(), 15);
@@ -341,7 +341,7 @@ TEST(SamplerTest, BadOptionsAndSeedsAreRefused) {
   const auto sampler = MakeSampler(*both->graph, Fanouts({3}));
   EXPECT_STATUS(sampler->Sample(std::vector<VertexId>{1, 5}, 0), kInvalidArgument);
   EXPECT_STATUS(sampler->Sample(std::vector<VertexId>{-1}, 0), kInvalidArgument);
-  // What a refused batch had numbered is forgotten again.
+  // Numbers that a refused batch had assigned are forgotten.
   const auto sample = sampler->Sample(std::vector<VertexId>{1}, 0);
   ASSERT_OK(sample);
   EXPECT_EQ(sample->rows.size(), 1);

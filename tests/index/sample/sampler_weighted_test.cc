@@ -26,8 +26,8 @@ GraphInput WeightedStar(const std::vector<float>& weights) {
   return input;
 }
 
-// How many of each class are drawn, where an entry's class is its weight: the law of drawing one
-// after another in proportion to what is left, by enumeration.
+// The number of draws of each class, where an entry's class is its weight. The distribution of
+// draws one after another in proportion to the remaining weights is found by enumeration.
 using ClassCounts = std::map<float, int>;
 void EnumerateWithoutReplacement(ClassCounts left, int draws, double p, const ClassCounts& drawn,
                                  std::map<ClassCounts, double>& law) {
@@ -48,7 +48,7 @@ void EnumerateWithoutReplacement(ClassCounts left, int draws, double p, const Cl
   }
 }
 
-// The same with replacement: the multinomial law.
+// Does the same with replacement: the multinomial distribution.
 void EnumerateWithReplacement(const ClassCounts& all, double sum, int draws, double p,
                               const ClassCounts& drawn, std::map<ClassCounts, double>& law) {
   if (draws == 0) {
@@ -103,7 +103,7 @@ void ExpectClassLaw(const GraphSnapshot& graph, const std::vector<float>& weight
   ExpectLaw(observed, law, static_cast<double>(kSamplerWeightedTrials));
 }
 
-// All weights differ: the outcomes are sets. Short lists are drawn by keys.
+// All weights differ, so outcomes are sets. Short lists are drawn by keys.
 TEST(WeightedSamplerTest, ShortListsFollowTheLawOfAES) {
   const std::uint64_t seed = testing::TestSeed();
   const std::vector<float> weights = {0.5F, 1, 0, 2, 3.25F, 6};
@@ -132,7 +132,7 @@ TEST(WeightedSamplerTest, LongListsFollowTheLawOfAES) {
   }
 }
 
-// One entry holds nearly all the weight, so that draws through the sums repeat until keys take
+// One entry has nearly all the weight, so draws through the sums repeat until drawing by keys takes
 // over.
 TEST(WeightedSamplerTest, OneHeavyEntryDoesNotHideTheOthers) {
   const std::uint64_t seed = testing::TestSeed();

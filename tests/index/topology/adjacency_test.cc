@@ -49,8 +49,8 @@ std::vector<Direction> ListsOf(const Adjacency& adjacency) {
   return lists;
 }
 
-// The entries of one list as directed edges by vertex id; checks the order of the list, and its
-// types one by one and by range.
+// Returns the entries of one list as directed edges by vertex id; checks the order of the list, and
+// its types one by one and by range.
 std::vector<ModelEdge> EdgesOfList(const Adjacency& adjacency, const VertexOrder& order,
                                    std::uint32_t edge_types, LocalId local, Direction direction) {
   const VertexId vertex = order.VertexAt(adjacency.RowOf(local));
@@ -158,7 +158,8 @@ TEST(AdjacencyTest, TypeOfEdgeIsThatOfItsEntry) {
   }
 }
 
-// Each in-entry names an edge between the same vertices and of its type, and no two the same.
+// Expects that each in-entry names an edge between the same vertices and of its type, and no two
+// the same.
 void ExpectEdgeIds(const Adjacency& adjacency) {
   std::vector<std::tuple<LocalId, LocalId, TypeId>> edges(adjacency.edge_count());
   std::vector<LocalId> scratch;
@@ -189,7 +190,8 @@ TEST(AdjacencyTest, WeightsAndAttributesKeepTheIdsOfInEdges) {
     input.undirected = false;
     DivideOptions options = DrawDivision(rng);
     options.directions = Direction::kBoth;
-    // More partitions than some graphs have edges: those without one keep the ids of none.
+    // There are more partitions than some graphs have edges; partitions without an edge keep no
+    // ids.
     for (const Adjacency& adjacency : Divide(rng, input, options).ParseAll()) {
       const bool kept = !input.edges.weight.empty() || options.attributed;
       ASSERT_EQ(adjacency.has_edge_ids(Direction::kIn), kept);
@@ -218,7 +220,7 @@ TEST(AdjacencyTest, DamagedIdsOfInEdgesAreRefused) {
   SectionEdit missing = sound;
   missing.Remove(kind);
   EXPECT_STATUS(parse(missing), kCorruption);
-  // With the flag for attributes, and without: then the section has no reason to be there.
+  // The flag for attributes justifies the section; without the flag it is refused.
   SectionEdit denied = sound;
   auto& header = denied.At(Kind(PartitionSection::kHeader)).bytes;
   header[offsetof(PartitionHeader, flags)] &= ~static_cast<std::byte>(kPartitionAttributed);
@@ -247,7 +249,8 @@ TEST(AdjacencyTest, OnlyWhatIsNeededIsStored) {
   EXPECT_TRUE(symmetric.Has(Kind(PartitionSection::kWeights)));
   EXPECT_FALSE(symmetric.Has(Kind(PartitionSection::kInNeighbors)));
   EXPECT_FALSE(symmetric.Has(Kind(PartitionSection::kInEdges)));
-  // Edge attributes: the ids of in-edges, where both directions are kept, and nothing else.
+  // With edge attributes the file keeps the ids of in-edges, if both directions are kept, and
+  // nothing else.
   const SectionEdit attributed = sections(plain, {.attributed = true});
   EXPECT_TRUE(attributed.Has(Kind(PartitionSection::kInEdges)));
   EXPECT_FALSE(attributed.Has(Kind(PartitionSection::kWeights)));
@@ -301,7 +304,7 @@ TEST(AdjacencyTest, AnotherPartitionCountOrTypeCountIsRefused) {
   EXPECT_STATUS(parse(0, 2, 2), kCorruption);
 }
 
-// A fixed graph of two partitions with every section, for damage that must be refused.
+// A fixed graph of two partitions with every section, whose damage must be refused.
 class AdjacencyDamageTest : public ::testing::TestWithParam<std::tuple<bool, TopologyCodec>> {
  protected:
   AdjacencyDamageTest() {
@@ -318,13 +321,13 @@ class AdjacencyDamageTest : public ::testing::TestWithParam<std::tuple<bool, Top
   PartitionParts parts_;
 };
 
-// Weights may be any numbers, and a global degree may be anything that is not below the local one:
-// every other element is tied to another, so raising it by one is noticed.
+// Weights may be any numbers, and a global degree may be any number not below the local one. Every
+// other element is tied to another, so raising it by one is noticed.
 TEST_P(AdjacencyDamageTest, AnyRaisedElementIsRefused) {
   for (std::uint32_t kind = 1; kind <= Kind(PartitionSection::kPartitionSets); ++kind) {
     const bool degrees = kind >= Kind(PartitionSection::kOutDegrees) &&
                          kind <= Kind(PartitionSection::kInDegreePatches);
-    // A type list is shared by both sides of its edges, so another type in it is another graph.
+    // Both sides of an edge share a type list, so another type in it is another graph.
     if (!Edit().Has(kind) || kind == Kind(PartitionSection::kWeights) ||
         kind == Kind(PartitionSection::kTypes) || degrees)
       continue;
@@ -332,8 +335,8 @@ TEST_P(AdjacencyDamageTest, AnyRaisedElementIsRefused) {
       SectionEdit edit = Edit();
       edit.Set(kind, i, edit.Get(kind, i) + 1);
       const Status status = ParseEdited(edit);
-      // A list may stay sorted when one neighbour, mirror or boundary vertex moves up: then
-      // VerifyGraph notices (see verify_graph_test), and the weights' edge ids do here.
+      // A list may stay sorted when one neighbour, mirror or boundary vertex is raised. VerifyGraph
+      // notices that (see verify_graph_test), and here the edge ids of weights do.
       if (kind == Kind(PartitionSection::kMirrors) ||
           kind == Kind(PartitionSection::kBoundaryOwned))
         continue;
@@ -409,7 +412,7 @@ TEST_P(AdjacencyDamageTest, DegreesWithoutTheirPatchAreRefused) {
   }
 }
 
-// Whatever numbers stand in a sealed file: refused, or every question has an answer (asan, ubsan).
+// A sealed file with random numbers is refused, or every query gives an answer (asan, ubsan).
 TEST_P(AdjacencyDamageTest, RandomDamageNeverCrashes) {
   std::mt19937_64 rng(testing::TestSeed());
   int accepted = 0;

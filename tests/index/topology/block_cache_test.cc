@@ -13,13 +13,13 @@ namespace {
 
 constexpr std::uint64_t kBytes = 24;
 
-// What an entry of the cache costs: told by what all blocks would take.
+// Returns the memory for so many frames, derived from what all blocks would take.
 std::uint64_t MemoryFor(std::uint64_t blocks, std::uint64_t frames) {
   const std::uint64_t frame = BlockCache::FullBytes(1, kBytes) - sizeof(std::atomic<std::uint32_t>);
   return blocks * sizeof(std::atomic<std::uint32_t>) + frames * frame;
 }
 
-// A block is its number, three times over.
+// Returns a block that holds its number three times.
 std::vector<std::byte> BlockOf(std::uint64_t number) {
   std::vector<std::byte> bytes(kBytes);
   for (std::size_t i = 0; i < kBytes; i += sizeof(number))
@@ -34,7 +34,7 @@ bool ReadsAs(const BlockCache& cache, std::uint64_t number) {
   return true;
 }
 
-/// CLOCK with counts, one shard, as plainly as can be.
+/// A naive CLOCK with counts and one shard.
 class Model {
  public:
   explicit Model(std::size_t frames) : frames_(frames) {}
@@ -150,7 +150,7 @@ TEST(BlockCacheTest, AHotBlockOutlivesAScan) {
   }
 }
 
-// Every read says its own block, whatever is evicted meanwhile. For the thread sanitizer too.
+// Every read returns its own block, whatever is evicted meanwhile, also under the thread sanitizer.
 TEST(BlockCacheTest, ManyThreadsReadWhileBlocksComeAndGo) {
   const std::uint64_t seed = testing::TestSeed();
   const std::uint64_t blocks = 400;

@@ -65,7 +65,7 @@ TEST(BlockedOffsetsTest, EveryOffsetIsReadBackAndFound) {
   }
 }
 
-// Any numbers in the three sections: refused, or still ascending within bounds.
+// Random numbers in the three sections are refused, or the offsets still ascend within bounds.
 TEST(BlockedOffsetsTest, DamageIsRefusedOrHarmless) {
   std::mt19937_64 rng(testing::TestSeed());
   int refused = 0;
@@ -98,7 +98,8 @@ TEST(BlockedOffsetsTest, HubsCostTheirBlockAlone) {
   for (int i = 0; i < 6400; ++i) offsets.push_back(offsets.back() + (i == 3000 ? 1000000 : 2));
   const std::vector<std::byte> bytes =
       WriteFile([&](SectionFileWriter& writer) { return WriteOffsets(writer, kKinds, offsets); });
-  // A byte each, 4 for each block of 64, and one block in full; the container takes the rest.
+  // The offsets take a byte each, 4 for each block of 64, and one block in full; the rest is the
+  // container.
   EXPECT_LT(bytes.size(), 6401U + 101 * 4 + 64 * 4 + 600);
 }
 

@@ -34,7 +34,7 @@ struct Sample {
   }
 };
 
-// `even`: every (owner, type) has vertices; otherwise drawn.
+// Draws an order. With `even` every (owner, type) has vertices.
 Sample DrawOfVertexOrder(std::mt19937_64& rng, std::size_t n, std::uint32_t partitions,
                          std::uint32_t types, bool grouped, bool even = false) {
   Sample sample;
@@ -109,8 +109,8 @@ TEST(VertexOrderTest, SinglePartitionAndTypeIsGroupedInAnyOrder) {
   ExpectAgreesOfVertexOrder(*order, sample);
 }
 
-// Sealed again with right checksums. An order whose segments merely end elsewhere is another valid
-// order, so of segments only those elements are changed that are tied to others.
+// The files are sealed again with right checksums. An order whose segments merely end elsewhere is
+// another valid order, so only those elements of segments are changed that are tied to others.
 TEST(VertexOrderTest, AnyChangedElementIsRefused) {
   std::mt19937_64 rng(testing::TestSeed());
   for (const bool grouped : {true, false}) {

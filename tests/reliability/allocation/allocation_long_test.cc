@@ -1,4 +1,4 @@
-// Every allocation of each history fails, once and from then on.
+// Every allocation of each history fails, once, and once with all later ones.
 
 #include <string>
 #include <tuple>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kSlicesOfAllocations = 8;
 
-/// A history, and which eighth of its allocations.
+/// A history, and the eighth of its allocations that fails.
 class AllocationLongTest : public ::testing::TestWithParam<std::tuple<Scenario, std::uint64_t>> {};
 
 TEST_P(AllocationLongTest, EndsWithAnErrorOrTheRightResult) {

@@ -17,7 +17,7 @@
 namespace rhizome::testing {
 namespace {
 
-/// What to repeat where the program ends in the middle of it.
+/// The text that repeats the current run, printed if the program ends in the middle of it.
 thread_local char running[128] = "";
 
 [[noreturn]] void EndWithItsName() {
@@ -54,7 +54,7 @@ class AllocationRun {
   }
 
  private:
-  // Where the work is done one at a time, as there.
+  // Counts the allocations of a run that works sequentially, as the runs with faults do.
   std::uint64_t CountAllocations() {
     std::atomic<std::uint64_t> asked = 0;
     OnAllProcessors([&] {

@@ -8,12 +8,12 @@
 namespace rhizome::testing {
 
 struct AllocationPlan {
-  /// At so many of the history's allocations, evenly, the first of them drawn by `seed`.
+  /// The number of the history's allocations that fail, evenly spaced; `seed` draws the first.
   std::uint64_t points = 1;
   std::uint64_t stride = 0;  ///< if there is one: at every so many-th allocation instead
   std::uint64_t seed = 1;
 
-  /// "updates:289:0": only this one, as a failure prints it.
+  /// "updates:289:0" fails only this one, as a failure prints it.
   std::string only = {};
 };
 
@@ -24,9 +24,9 @@ struct AllocationCounts {
   std::uint64_t failures = 0;  ///< each printed in a line, with what repeats it
 };
 
-/// Runs a scenario again and again, in which an allocation of the library fails in the thread that
-/// calls it. The history, whose steps are public functions, must end with kOutOfMemory, or do what
-/// it did undisturbed; no lock is left held, and the store holds what was done, and goes on
+/// Runs a scenario repeatedly while an allocation of the library fails in the thread that calls it.
+/// The history must end with an error or std::bad_alloc, or do what it does undisturbed. No lock
+/// may be left held, and the store must hold what was done and accept further writes
 /// (crash_check.h).
 AllocationCounts RunAllocations(const Scenario& scenario, const History& history,
                                 const AllocationPlan& plan);

@@ -1,5 +1,5 @@
-// Handles that are used again after memory or threads were short: they go on, or say that they are
-// read-only, and what they say is right.
+// Handles are used again after memory or threads were short. They continue or report that they are
+// read-only, and their answers are right.
 
 #include <unistd.h>
 
@@ -44,7 +44,7 @@ void ExpectOkOrShort(const Status& status) {
   EXPECT_TRUE(status.ok() || status.code() == StatusCode::kOutOfMemory) << status.ToString();
 }
 
-/// A store on a real disk with one handle that writes, and what must be in it.
+/// A store on a real disk with one handle that writes, and its expected contents.
 class ReuseTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -82,7 +82,7 @@ class ReuseTest : public ::testing::Test {
     return true;
   }
 
-  /// What was acknowledged is there, what was refused is not.
+  /// Expects that acknowledged batches are there, and refused ones are not.
   void ExpectAll(std::int64_t end) const {
     for (std::int64_t k = 0; k < end; ++k) {
       EXPECT_EQ(Holds(k), written_.at(static_cast<std::size_t>(k)))
@@ -90,8 +90,8 @@ class ReuseTest : public ::testing::Test {
     }
   }
 
-  /// Tries the next batch, where an allocation fails, and another one where none does.
-  /// Returns whether one failed.
+  /// Writes the next batch while an allocation fails, and another one without a failure. Returns
+  /// whether an allocation failed.
   bool WriteShort(std::uint64_t fail_at, bool sticky) {
     const WriteBatch batch = BatchOfReuse(static_cast<std::int64_t>(written_.size()));
     bool hit = false;
@@ -125,7 +125,7 @@ TEST_F(ReuseTest, AWriterGoesOnAfterAnyAllocationThatFails) {
   std::uint64_t points = 0;
   for (const bool sticky : {false, true}) {
     Open();
-    // The first write of a handle makes it the store's writer.
+    // The first write through a handle makes it the store's writer.
     for (std::uint64_t at = 0; WriteShort(at, sticky); ++at) ++points;
     if (HasFatalFailure()) return;
   }
@@ -137,7 +137,7 @@ TEST_F(ReuseTest, AWriterGoesOnAfterAnyAllocationThatFails) {
   PrintCount("writes-short-of-memory-refused", refused_);
 }
 
-// The writer itself cannot be made: the next call tries again.
+// The handle cannot become the writer; the next call tries again.
 TEST_F(ReuseTest, AHandleThatCouldNotBecomeTheWriterTriesAgain) {
   for (std::uint64_t at = 0;; ++at) {
     Open();
@@ -146,7 +146,7 @@ TEST_F(ReuseTest, AHandleThatCouldNotBecomeTheWriterTriesAgain) {
   }
 }
 
-/// What the library throws is a failure: its functions return a Status.
+/// Runs `work`; an exception is a failure, because the library's functions return a Status.
 Status TryOfReuse(const std::function<Status()>& work) {
   try {
     return work();
@@ -156,13 +156,13 @@ Status TryOfReuse(const std::function<Status()>& work) {
   }
 }
 
-/// Does `work` under faults at `points` of its allocations, in whatever thread, or of its threads.
+/// Runs `work` with faults at `points` of its allocations on any thread, or of its thread starts.
 class Shortage {
  public:
   Shortage(std::uint64_t points, std::function<Status()> work)
       : points_(points), work_(std::move(work)), random_(TestSeed()) {}
 
-  /// `look` is asked after each with what came of it.
+  /// Calls `look` with the outcome of each run.
   void Run(const std::function<void(const Status&)>& look) {
     std::uint64_t asked = 0;
     {
@@ -188,7 +188,7 @@ class Shortage {
     }
   }
 
-  /// The same with threads that cannot be started: the first, the second, ...
+  /// Does the same with threads that cannot be started: the first, the second, ...
   void RunThreads(const std::function<void(const Status&)>& look) {
     for (std::uint64_t at = 0; at < 64 && !::testing::Test::HasFailure(); ++at) {
       SCOPED_TRACE(::testing::Message() << "from thread " << at << " on");
@@ -247,7 +247,7 @@ TEST_F(ReuseTest, CompactionsEndWithAnErrorAndTheHandleGoesOn) {
   PrintCount("compactions-short-of-threads", shortage.threads_failed());
 }
 
-// Shortage is no damage.
+// A shortage must not count as damage.
 TEST_F(ReuseTest, VerifyIsRightOrSaysWhatIsShort) {
   ASSERT_OK(Write(0));
   graph_ = nullptr;
@@ -256,7 +256,7 @@ TEST_F(ReuseTest, VerifyIsRightOrSaysWhatIsShort) {
   Shortage shortage(15, [&]() -> Status {
     RHIZOME_ASSIGN_OR_RETURN(const auto report, VerifyStore(FileSystem::Posix(), path_, control));
     for (const Damage& damage : report.damaged) ADD_FAILURE() << damage.file << ": " << damage.what;
-    // What could not be looked at is no damage, and the report is then not ok.
+    // A file that could not be read does not count as damage, but the report is not ok then.
     EXPECT_EQ(report.ok(), report.unread.empty());
     return report.unread.empty() ? Status::Ok() : Status::OutOfMemory("files that were not read");
   });
@@ -267,7 +267,7 @@ TEST_F(ReuseTest, VerifyIsRightOrSaysWhatIsShort) {
   PrintCount("verifications-short-of-threads", shortage.threads_failed());
 }
 
-// Nor is it for a repair, which finds nothing to do.
+// A shortage does not count as damage for a repair either, which has nothing to do.
 TEST_F(ReuseTest, RepairIsRightOrSaysWhatIsShort) {
   graph_ = nullptr;
   store_ = nullptr;

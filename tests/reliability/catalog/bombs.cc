@@ -64,7 +64,7 @@ Status OutcomeOf(const Result<T>& result) {
 
 constexpr std::size_t kRawBytes = std::size_t{64} << 10;
 
-/// `frame` behind a right checksum, as a chunk of kRawBytes.
+/// Decodes `frame`, followed by a right checksum, as a chunk of kRawBytes.
 Status DecodeFrame(CodecKind kind, Bytes frame) {
   const std::uint32_t crc = Crc32c(frame);
   frame.resize(frame.size() + sizeof(crc));
@@ -73,7 +73,7 @@ Status DecodeFrame(CodecKind kind, Bytes frame) {
   return DecodeChunk({.kind = kind, .level = 1, .element_bytes = 4}, frame, out);
 }
 
-/// A frame of zstd's: its head, and blocks that each repeat one byte 128 Ki times.
+/// Makes a zstd frame: its head, and blocks that each repeat one byte 128 Ki times.
 Bytes ZstdBomb(Bytes head, int blocks) {
   Bytes frame = BytesOf("\x28\xB5\x2F\xFD");
   frame.insert(frame.end(), head.begin(), head.end());
@@ -140,7 +140,7 @@ void AddFrames(std::vector<Bomb>& bombs) {
 // --- Files of users
 // -------------------------------------------------------------------------------
 
-/// Reads it as an array of floats.
+/// Reads a file as an array of floats.
 Status ReadArray(FileSystem& fs, const Path& path, std::uint64_t dim = 0) {
   const IngestOptions options;
   const JobControl control;
@@ -209,7 +209,7 @@ void AddNpy(std::vector<Bomb>& bombs) {
 
 constexpr std::size_t kSwollenBytes = std::size_t{64} << 20;
 
-/// `piece` again and again, up to 64 MiB, as gzip packs it.
+/// Repeats `piece` up to 64 MiB and packs it with gzip.
 Bytes Gzip(std::string_view piece) {
   Bytes out(std::size_t{4} << 20);
   z_stream stream{};
@@ -227,10 +227,10 @@ Bytes Gzip(std::string_view piece) {
   return out;
 }
 
-/// A zstd frame that needs a window of 2 GiB, of which blocks follow.
+/// Makes a zstd frame that needs a window of 2 GiB, followed by blocks.
 Bytes WideZstd() { return ZstdBomb({std::byte{0}, std::byte{0xA8}}, 64); }
 
-/// A file on the disk that is 64 MiB of one byte: a line without end.
+/// Reads a file on disk that is 64 MiB of one byte: a line without end.
 Status ReadEndless(const char* name, char byte) {
   const TempDir dir;
   const Path path = dir / name;
@@ -337,7 +337,7 @@ void AddZarr(std::vector<Bomb>& bombs) {
 // --- Files of a store
 // -----------------------------------------------------------------------------
 
-/// A section file of one section that is a struct, and what the reader is told of it.
+/// Makes a section file of one section that is a struct.
 template <typename T>
 Bytes OneStruct(FileKind kind, std::uint32_t section, const T& value) {
   MemorySink sink;
@@ -428,7 +428,7 @@ void AddSections(std::vector<Bomb>& bombs) {
   }
 }
 
-/// A manifest whose first numbers, one of them changed, stand behind a right seal.
+/// Adds manifests with a right seal in which one of the first numbers is changed.
 void AddManifests(std::vector<Bomb>& bombs) {
   constexpr std::size_t kHeadBytes = 40;
   const Bytes sample = EncodeManifest({}, StoreId{});
@@ -443,7 +443,7 @@ void AddManifests(std::vector<Bomb>& bombs) {
                        return OutcomeOf(DecodeManifest(bytes, StoreId{}));
                      }});
   }
-  // The lists at its end (files, arrays, series), each as long as 32 bits say.
+  // The lists at its end (files, arrays, series) each claim the greatest 32-bit length.
   for (std::size_t back = 8; back <= 24; back += 4) {
     bombs.push_back(
         {fmt::format("manifest with a list of 2^32 - 1, {} bytes before its end", back), 0, [=] {
@@ -511,7 +511,7 @@ void AddRecords(std::vector<Bomb>& bombs) {
                        return opened ? Status::Ok() : opened.error();
                      }});
   }
-  // Whatever of a record says how many follow, says more than there are.
+  // Each number of a record that is a count claims more than there is.
   const DeltaContext context{.vertices = 4};
   DeltaRunBuilder builder(false, 0, 4);
   builder.AddEdge(0, 1, 0, 1, {});
@@ -564,7 +564,8 @@ double ProcessorSeconds() {
 
 // An exception ends the process, as it should.
 [[noreturn]] void ReadInChild(const Bomb& bomb, int to) noexcept {
-  // One processor, one arena: threads and their arenas would take addresses for each of many.
+  // One processor and one arena are used, because threads and their arenas would take addresses for
+  // each of many.
   cpu_set_t one;
   CPU_ZERO(&one);
   CPU_SET(static_cast<std::size_t>(sched_getcpu()), &one);

@@ -38,13 +38,13 @@ StoreId AnyStoreId() {
   return id;
 }
 
-/// One of the catalogues that are changed, and what it says.
+/// One of the catalogues that are changed, and its answers.
 struct Sound {
   FakeImage image;
   std::string answers;
 };
 
-/// A record names the one before, as the graph's do.
+/// Appends a record that names the one before, as the graph's records do.
 Status Append(Catalog& catalog, std::uint64_t sequence, std::uint64_t before, bool sync) {
   std::vector<std::byte> record(40 + sequence * 13 % 90, static_cast<std::byte>(sequence));
   StoreLittle(record.data(), before);
@@ -57,8 +57,8 @@ Status Append(Catalog& catalog, std::uint64_t sequence, std::uint64_t before, bo
   return catalog.AppendDelta(std::span(&commit, 1), sync);
 }
 
-/// All that a catalogue answers to a graph, as text. Errors: those of asking; kCorruption, a record
-/// is missing.
+/// Returns all answers of a catalogue to a graph, as text. Errors: those of asking; kCorruption, a
+/// record is missing.
 Result<std::string> Ask(Catalog& catalog) {
   RHIZOME_ASSIGN_OR_RETURN(const CommitRecord current, catalog.Current());
   std::string said =
@@ -96,8 +96,8 @@ Result<std::unique_ptr<Catalog>> OpenOn(FileSystem& disk, Catalog::Mode mode) {
   return Catalog::Open(disk, kFolder, mode, AnyStoreId(), {.write_bytes = 1 << 20});
 }
 
-/// One that was closed often, so that it has tables in some levels, and a deleted range; then the
-/// same before it was closed, with logs; then one that was just made.
+/// Makes three catalogues: one that was closed often, so that it has tables in some levels, and a
+/// deleted range; the same before it was closed, with logs; and a new one.
 Result<std::vector<Sound>> MakeSound() {
   std::vector<Sound> out;
   const auto add = [&](const FakeImage& image) -> Status {
@@ -141,7 +141,7 @@ CatalogFiles FilesIn(StoreDisk& disk) {
 
 enum class Outcome : char { kRefused = 'r', kSame = 's', kSilent = 'x', kHung = 'h', kDied = 'd' };
 
-/// Opens the catalogue, asks, and lets a writer go on.
+/// Opens the catalogue, asks it, and lets a writer continue.
 Outcome Try(const FakeImage& image, const std::string& answers, Catalog::Mode mode) {
   StoreDisk disk(image);
   const auto catalog = OpenOn(disk, mode);
@@ -175,10 +175,10 @@ Outcome RunCase(const std::vector<Sound>& sound, std::uint64_t seed, const std::
   return read == Outcome::kSame && write == Outcome::kSame ? Outcome::kSame : Outcome::kRefused;
 }
 
-// What a child is told: first case, end, descriptor, what to change.
+// The environment variable for a child: first case, end, descriptor, files to change.
 constexpr const char* kTold = "RHIZOME_CATALOG_CHILD";
 
-/// A child's work: for each case its beginning ('b') and its outcome go into the pipe.
+/// Runs a child's cases; the beginning ('b') and the outcome of each go into the pipe.
 void RunCases(std::uint64_t begin, std::uint64_t end, int pipe, const std::string& only) {
   PrepareProcess();
   const auto tell = [&](char what) {
@@ -200,8 +200,8 @@ void RunCases(std::uint64_t begin, std::uint64_t end, int pipe, const std::strin
   ::alarm(0);
 }
 
-// RocksDB's threads do not come along into a fork: a child is this program again, which is told
-// what to do. In all other runs there is nothing to do.
+// RocksDB's threads do not survive a fork, so a child is this program again, with a variable set.
+// Otherwise this test does nothing.
 TEST(CatalogMutationChild, TriesWhatItIsTold) {
   const char* const told = std::getenv(kTold);
   if (told == nullptr) return;
@@ -243,7 +243,7 @@ void Count(MutationCounts& counts, char outcome) {
   }
 }
 
-/// Follows a child to its end. Returns the first case that is left.
+/// Follows a child to its end and returns the first case that is left.
 std::uint64_t Follow(ChildProcess child, int pipe, std::uint64_t seed, MutationCounts& counts) {
   bool begun = false;
   for (char said = 0; ::read(pipe, &said, 1) == 1;) {

@@ -11,10 +11,10 @@ namespace rhizome::testing {
 /// The files of a catalogue, by name.
 using CatalogFiles = std::map<std::string, std::vector<std::byte>>;
 
-/// Changes one of RocksDB's files as somebody does who knows its format: some bytes of a table's
+/// Changes one of RocksDB's files like somebody who knows the format: some bytes of a table's
 /// block, of a table's footer, or of a record of a log or the MANIFEST, which may also grow or
-/// shrink; and puts the checksums right that are over them, that of the seal too. Returns what was
-/// changed. `only`: only files that have this in their names.
+/// shrink. The checksums over them are made right, also that of the seal. Returns what was changed.
+/// `only` limits it to files with this in their names.
 std::string MutateCatalog(CatalogFiles& files, std::uint64_t seed, const std::string& only = {});
 
 struct MutationPlan {
@@ -33,10 +33,10 @@ struct MutationCounts {
   std::uint64_t hung = 0;     ///< no answer within a minute
 };
 
-/// Changes catalogues (one that was closed, with some tables; the same with live logs; one that was
-/// just made), and opens each: as a reader and as a writer, which goes on; and one in eight is
-/// given to the repair. All of it in child processes, which are this program again: a case that
-/// ends one is counted, and printed with its seed.
+/// Changes catalogues (one that was closed, with some tables; the same with live logs; a new one)
+/// and opens each as a reader and as a writer, which continues; one in eight is given to the
+/// repair. All of it runs in child processes, which are this program again. A case that ends its
+/// child is counted, and printed with its seed.
 MutationCounts MutateCatalogs(const MutationPlan& plan);
 
 }  // namespace rhizome::testing

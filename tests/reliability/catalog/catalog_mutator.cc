@@ -58,7 +58,7 @@ void ChangeBytes(std::span<std::byte> bytes, Random& random) {
   }
 }
 
-/// The places of a table's blocks, without their trailers.
+/// Returns the places of a table's blocks, without their trailers.
 std::vector<Place> BlocksOf(const Bytes& table) {
   std::vector<Place> out;
   if (table.size() < kFooterBytes) return out;
@@ -107,12 +107,12 @@ std::string MutateTable(Bytes& table, Random& random) {
     ChangeBytes(std::span(table).last(kFooterBytes), random);
     return "footer";
   }
-  // The few blocks about the table as often as the many of data.
+  // The few blocks that describe the table are chosen as often as the many data blocks.
   const std::size_t some =
       Below(random, 2) == 0 ? std::min<std::size_t>(blocks.size(), 4) : blocks.size();
   const Place block = blocks[Below(random, some)];
   const auto bytes = std::span(table).subspan(block.offset, block.bytes);
-  // Lengths and offsets stand at the ends of a block and of each entry.
+  // Lengths and offsets are at the ends of a block and of each entry.
   if (Below(random, 4) == 0)
     ChangeBytes(bytes.last(std::min<std::size_t>(bytes.size(), 12)), random);
   else
@@ -123,7 +123,7 @@ std::string MutateTable(Bytes& table, Random& random) {
   return "block at " + std::to_string(block.offset);
 }
 
-/// Writes records as RocksDB's log does.
+/// Writes records in the form of RocksDB's log.
 Bytes LogOf(const std::vector<Bytes>& records) {
   Bytes out;
   for (const Bytes& record : records) {
@@ -193,7 +193,7 @@ std::string MutateLog(Bytes& log, Random& random) {
   return "record " + std::to_string(which);
 }
 
-/// "Catalogue seal" in FORMAT.md.
+/// Writes the seal as "Catalogue seal" in FORMAT.md describes it.
 void Seal(CatalogFiles& files) {
   const auto current = files.find("CURRENT");
   if (!files.contains("SEAL") || current == files.end()) return;

@@ -17,7 +17,7 @@ namespace {
 
 using Mode = FakeFileSystem::CrashMode;
 
-/// A mode, and whether it draws.
+/// A crash mode, and whether it is random.
 struct ModeKind {
   Mode mode;
   bool draws;
@@ -56,14 +56,14 @@ std::vector<Crash> ListCrashes(const History& history, const std::vector<FakeCra
   return crashes;
 }
 
-/// One run: threads take crashes from a list.
+/// One run, in which threads take crashes from a list.
 class CrashRun {
  public:
   CrashRun(const History& history, const CrashPlan& plan)
       : history_(history),
         plan_(plan),
         crashes_(ListCrashes(history, history.points, plan, plan.draws)) {
-    // Most is promised at the end.
+    // Most promises have been given at the end, so the crashes there come first.
     if (plan.stop_at_first) std::reverse(crashes_.begin(), crashes_.end());
   }
 
@@ -74,7 +74,7 @@ class CrashRun {
   }
 
  private:
-  // A tree that two crashes leave counts once, but each of their promises is checked.
+  // A tree that two crashes leave counts once, but the promises of each are checked.
   using Key = std::tuple<Hash128, int, int>;
 
   bool Enough() {

@@ -7,14 +7,14 @@
 
 namespace rhizome::testing {
 
-/// How thoroughly RunCrashes looks.
+/// How thoroughly RunCrashes checks.
 struct CrashPlan {
   std::uint64_t seed = 1;
 
-  /// Draws of each mode that draws, at each operation.
+  /// Draws of each random mode at each operation.
   int draws = 1;
 
-  /// One in so many crashes has its recovery crashed, too, before each of its operations.
+  /// The recovery of one in so many crashes is crashed too, before each of its operations.
   int recoveries_one_in = 20;
 
   /// One in so many crashed stores is verified before it is opened for writing.
@@ -22,7 +22,7 @@ struct CrashPlan {
 
   bool stop_at_first = false;
 
-  /// "updates:289:2:77": only this crash, or "updates:289:2:77:12:3:5": only this one of its
+  /// "updates:289:2:77" runs only this crash, "updates:289:2:77:12:3:5" only this crash of its
   /// recovery, as a failure prints it.
   std::string only = {};
 };
@@ -34,7 +34,7 @@ struct CrashCounts {
   std::uint64_t failures = 0;    ///< each printed in a line, with what repeats it
 };
 
-/// Crashes a history before each of its operations, in all modes, and checks what is left
+/// Crashes a history before each of its operations, in all modes, and checks the result
 /// (crash_check.h), on all processors.
 CrashCounts RunCrashes(const History& history, const CrashPlan& plan);
 

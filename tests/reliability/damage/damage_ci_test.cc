@@ -3,7 +3,7 @@
 namespace rhizome::testing {
 namespace {
 
-// A part of them, drawn anew in each run; damage_long_test.cc goes through all.
+// Tests a part of the bits, drawn anew in each run; damage_long_test.cc tests all.
 TEST(DamageTest, NoFlippedBitIsSilent) { ExpectNoFlippedBitIsSilent(10); }
 
 TEST(DamageTest, NoFlippedBitOfALogIsSilent) { ExpectNoFlippedBitOfALogIsSilent(4); }

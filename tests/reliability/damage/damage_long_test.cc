@@ -3,7 +3,7 @@
 namespace rhizome::testing {
 namespace {
 
-// All of them.
+// Tests all bits.
 TEST(DamageLongTest, NoFlippedBitIsSilent) { ExpectNoFlippedBitIsSilent(1); }
 
 TEST(DamageLongTest, NoFlippedBitOfALogIsSilent) { ExpectNoFlippedBitOfALogIsSilent(1); }

@@ -26,7 +26,7 @@ namespace {
 
 using Files = std::map<std::string, std::vector<std::byte>>;
 
-/// What became of one damage.
+/// The outcome of one damage.
 enum class Found : std::uint8_t { kByReading, kByVerify, kHarmless, kUnread, kSilent };
 
 void Count(DamageCounts& counts, Found outcome) {
@@ -44,10 +44,10 @@ void PrintCase(const char* what, const std::string& name, std::uint64_t count) {
   std::fflush(stdout);
 }
 
-/// Counts outcomes of many threads.
+/// Counts the outcomes of many threads.
 class Tally {
  public:
-  /// `repeat` says what happened, and repeats it.
+  /// `repeat` returns a text that says what happened and how to repeat it.
   void Add(const std::string& file, Found outcome, const std::function<std::string()>& repeat) {
     const MutexLock lock(mutex_);
     Count(counts_, outcome);
@@ -69,7 +69,7 @@ class Tally {
           static_cast<unsigned long long>(counts.harmless),
           static_cast<unsigned long long>(counts.unread));
   }
-  /// May those that stop at the first find stop?
+  /// Returns whether a run that stops at the first find may stop.
   bool Enough(bool stop_at_first) {
     const MutexLock lock(mutex_);
     return stop_at_first && counts_.silent > 0;
@@ -94,7 +94,7 @@ bool VerifyFinds(FileSystem& fs, std::string* said) {
 }
 
 /// Opens the store afresh and reads all of it, as a reader and then as a writer, and verifies it.
-/// `said`: what was said of damage, by verify always.
+/// `said` receives the messages about damage, in any case those of verify.
 Found OpenAndRead(const FakeImage& damaged, const std::string& description,
                   std::string* said = nullptr) {
   bool found = false;
@@ -115,7 +115,8 @@ Found OpenAndRead(const FakeImage& damaged, const std::string& description,
   return verified ? Found::kByVerify : Found::kHarmless;
 }
 
-/// Does what was said name one of the files, or for files of RocksDB's at least the catalogue?
+/// Returns whether the messages name one of the files, or, for files of RocksDB's, at least the
+/// catalogue.
 bool Names(const std::string& said, const std::vector<std::string>& files) {
   const std::string store = kStorePath.native() + "/";
   return std::any_of(files.begin(), files.end(), [&](const std::string& file) {
@@ -127,20 +128,21 @@ bool Names(const std::string& said, const std::vector<std::string>& files) {
   });
 }
 
-/// The part of a path below the current generation's folder; empty for other files.
+/// Returns the part of a path below the current generation's folder; empty for other files.
 std::string InGeneration(const std::string& file, const Store& store) {
   const std::string folder = store.GenerationFolder().string() + "/";
   if (!file.starts_with(folder) || file.find("MANIFEST-") != std::string::npos) return "";
   return file.substr(folder.size());
 }
 
-/// Reads a file of the generation as readers do that have the store open. False: an error.
+/// Reads a file of the generation as a reader does that has the store open. Returns false after an
+/// error.
 bool ReadsWell(const Store& store, const std::string& relative) {
   std::string name(ArrayOfFile(relative));
   if (name.empty()) return Graph::Open(store).has_value();
   if (name.ends_with(".crc32c")) name.resize(name.size() - 7);
   if (store.manifest().FindArray(name) == nullptr) {
-    // A coordinate, which only verify reads, whole: as it would compare it.
+    // Only verify reads a coordinate, as a whole, so it is compared as verify does.
     const FileEntry* const file = store.manifest().FindFile(relative);
     if (file == nullptr) return true;
     const auto bytes = ReadWholeFile(store.fs(), store.GenerationFolder() / relative, 1 << 20);
@@ -153,7 +155,7 @@ bool ReadsWell(const Store& store, const std::string& relative) {
   return (*array)->ReadRows(0, entry.rows, rows).ok();
 }
 
-/// What a gather of all rows of a raw array brings; nothing after an error.
+/// Returns the result of a gather of all rows of a raw array, or nothing after an error.
 std::optional<std::vector<std::byte>> GatherRows(const Store& store, const std::string& name) {
   const auto array = store.OpenArray(name);
   const auto sidecar = store.OpenArray(SidecarName(name));
@@ -169,7 +171,7 @@ std::optional<std::vector<std::byte>> GatherRows(const Store& store, const std::
   return rows;
 }
 
-/// The array of which a gather checks each row, if `relative` is a file of one.
+/// Returns the array whose rows a gather verifies, if `relative` is a file of one.
 std::string RowArrayOf(const Store& store, const std::string& relative) {
   std::string name(ArrayOfFile(relative));
   if (name.ends_with(".crc32c")) name.resize(name.size() - 7);
@@ -177,8 +179,8 @@ std::string RowArrayOf(const Store& store, const std::string& relative) {
   return entry != nullptr && entry->layout == ArrayLayout::kRow ? name : "";
 }
 
-/// Every file of the store that anybody opens: a reader and a writer that read all of it, verify
-/// before and after.
+/// Returns every file of the store that is opened by a reader and a writer that read all of it, or
+/// by verify before and after.
 std::set<std::string> FilesThatAreOpened(const SmallStore& store) {
   StoreDisk disk(store.now);
   const auto verify = [&] { EXPECT_OK(VerifyStore(disk, kStorePath, JobControl())); };
@@ -196,7 +198,7 @@ std::set<std::string> FilesThatAreOpened(const SmallStore& store) {
   return out;
 }
 
-/// One thread's store, which stays open while its files are damaged and mended.
+/// One thread's store, which stays open while its files are damaged and restored.
 class Flipper {
  public:
   Flipper(const SmallStore& store, const FlipPlan& plan, Tally& tally)
@@ -264,7 +266,7 @@ Files FilesOf(const FakeImage& image) {
 
 using Bytes = std::vector<std::byte>;
 
-/// Something that makes of a file's bytes others.
+/// Returns an injury that applies `change` to a file's bytes.
 Injury Change(std::string name, const std::string& file, const std::shared_ptr<const Bytes>& from,
               std::function<void(Bytes&)> change) {
   return {std::move(name), {file}, [file, from, change = std::move(change)](FakeFileSystem& disk) {
@@ -274,7 +276,7 @@ Injury Change(std::string name, const std::string& file, const std::shared_ptr<c
           }};
 }
 
-/// Lists what can happen to the files of a store.
+/// Lists the injuries of a store's files.
 class InjuryList {
  public:
   explicit InjuryList(const Files& files) {

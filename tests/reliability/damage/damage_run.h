@@ -9,18 +9,19 @@
 
 namespace rhizome::testing {
 
-/// A small closed store with everything in it: typed and weighted edges, names for ids, arrays in
-/// both layouts with versions, a delta. And the same store some writes earlier.
+/// A small closed store with everything in it (typed and weighted edges, names for ids, arrays in
+/// both layouts with versions, a delta), and the same store some writes earlier.
 struct SmallStore {
   FakeImage now;
   FakeImage earlier;
   std::string description;
 
-  /// The same store two writes later, its writer killed: the writes are in RocksDB's log only.
+  /// The same store two writes later, after its writer was killed: the writes are in RocksDB's log
+  /// only.
   FakeImage open;
   std::string open_description;
 };
-/// How much is in it. The numbers of new vertices must leave all rows in one chunk (128).
+/// The size of the store. With new vertices, all rows must still fit into one chunk (128).
 struct SmallSize {
   std::uint64_t vertices = 14;
   std::uint64_t edges = 30;
@@ -42,20 +43,20 @@ struct FlipPlan {
   /// One in so many bits is flipped.
   std::uint64_t stride = 1;
 
-  /// Bits of the files of a generation are flipped under a store that is open, and read through it.
-  /// One in so many of those that were found is looked for by opening the store afresh, too.
+  /// Bits of a generation's files are flipped under an open store, and read through it. One in so
+  /// many of those that were found is also tested by opening the store afresh.
   std::uint64_t afresh_stride = 1000;
 
-  /// Files that nobody opens, as the disk's record of the sound store shows: one in so many of
-  /// their bits is flipped all the same, the others count as unread.
+  /// In files that nobody opens, as the disk's record of the sound store shows, one in so many bits
+  /// is flipped all the same; the others count as unread.
   std::uint64_t unread_stride = 1000;
   std::uint64_t seed = 1;
 
-  /// Only files whose paths have this in them.
+  /// Only files with this in their paths.
   std::string only = {};
   bool stop_at_first = false;
 
-  /// Prints what became of the bits of each file.
+  /// Prints the outcomes of the bits of each file.
   bool print = false;
 };
 
@@ -66,19 +67,20 @@ DamageCounts FlipOpenLogs(const SmallStore& store, std::uint64_t stride, std::ui
 /// Flips bits of the files of the store, one at a time.
 DamageCounts FlipBits(const SmallStore& store, const FlipPlan& plan);
 
-/// Something that happens to the files of a store.
+/// A change of a store's files that tests must notice.
 struct Injury {
   std::string name;
   std::vector<std::string> files;  ///< what it happens to: messages must name one of them
   std::function<void(FakeFileSystem&)> inflict;
 };
 
-/// Every file cut at every `stride`-th length, removed, swapped with every other one and replaced
-/// by it, replaced by what it was earlier, copied beside itself, and made longer; pieces of a file
-/// swapped with each other.
+/// Returns injuries: every file cut at every `stride`-th length, removed, swapped with and replaced
+/// by every other one, replaced by its earlier contents, copied beside itself, and extended; and
+/// pieces of a file swapped.
 std::vector<Injury> ListInjuries(const SmallStore& store, std::uint64_t stride);
 
-/// RHIZOME_INJURY: only injuries whose names have this in them.
+/// Applies each injury and counts the outcomes. RHIZOME_INJURY selects injuries by a part of the
+/// name.
 DamageCounts Injure(const SmallStore& store, const std::vector<Injury>& injuries,
                     bool stop_at_first = false);
 

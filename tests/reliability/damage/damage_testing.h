@@ -22,8 +22,8 @@ inline void PrintCounts(const std::string& what, const DamageCounts& counts) {
   PrintCount(what + "-silent", counts.silent);
 }
 
-/// One in `stride` bits of about 130 KB, the first drawn from the seed; all bits of the files that
-/// RHIZOME_FLIP names.
+/// Flips one in `stride` bits of about 130 KB, the first drawn from the seed, and all bits of the
+/// files that RHIZOME_FLIP names.
 inline void ExpectNoFlippedBitIsSilent(std::uint64_t stride) {
   const auto store = MakeSmallStore({.vertices = 100, .edges = 4100, .dim = 24});
   ASSERT_OK(store);
@@ -37,7 +37,7 @@ inline void ExpectNoFlippedBitIsSilent(std::uint64_t stride) {
   EXPECT_EQ(counts.silent, 0U);
 }
 
-/// The log of a writer that was killed, whose last writes are in RocksDB's log only.
+/// Flips bits of the log of a killed writer, whose last writes are in RocksDB's log only.
 inline void ExpectNoFlippedBitOfALogIsSilent(std::uint64_t stride) {
   const auto store = MakeSmallStore();
   ASSERT_OK(store);
@@ -46,7 +46,8 @@ inline void ExpectNoFlippedBitOfALogIsSilent(std::uint64_t stride) {
   EXPECT_EQ(counts.silent, 0U);
 }
 
-/// One in `stride` injuries, the first drawn from the seed; all that RHIZOME_INJURY names.
+/// Applies one in `stride` injuries, the first drawn from the seed, and all that RHIZOME_INJURY
+/// names.
 inline void ExpectNoInjuredFileIsSilent(std::uint64_t stride) {
   const auto store = MakeSmallStore();
   ASSERT_OK(store);

@@ -63,7 +63,7 @@ class FaultRun {
     return "cannot be prepared: " + status.ToString();
   }
 
-  /// How the scenario ends, and what is wrong with what it leaves.
+  /// Returns how the scenario ends, and what is wrong with what it leaves.
   std::pair<Status, std::optional<std::string>> RunOn(StoreDisk& disk, const Fault* fault) {
     if (fault != nullptr)
       disk.FailAt(disk.operation_count() + fault->operation, fault->error, fault->sticky);
@@ -72,7 +72,7 @@ class FaultRun {
     const Status status = scenario_.run(disk, recorder);
     disk.ClearFailures();
     if (disk.lock_count() != 0) return {status, "locks are still held when all is closed"};
-    // Nobody cut the power: what was not synced counts, too.
+    // The power was not cut, so unsynced changes count too.
     const int last = static_cast<int>(history_.states.size()) - 1;
     if (status.ok() && recorder.done() != last) return {status, "ended early without an error"};
     if (!status.ok() && fault != nullptr && fault->error == FakeFileSystem::kShortRead)
@@ -86,7 +86,7 @@ class FaultRun {
                            /*verify_first=*/false);
     if (wrong || fault == nullptr || !trace_[fault->operation].starts_with("sync"))
       return {status, wrong};
-    // What a failed sync left unsynced must not have been promised.
+    // Changes that a failed sync left unsynced must not have been promised.
     CrashCheck cut(history_, recorder.acknowledged(), begun);
     wrong = cut.Run(disk.ImageAfterCrash(FakeFileSystem::CrashMode::kDropUnsynced, 0),
                     /*verify_first=*/false);
@@ -94,7 +94,7 @@ class FaultRun {
     return {status, wrong};
   }
 
-  /// Does a handle that met an error here refuse all later writes?
+  /// Returns whether a handle that met an error in this operation refuses all later writes.
   static bool IsOfACommit(const std::string& operation) {
     const bool writes = operation.starts_with("append ") || operation.starts_with("sync ");
     return writes &&

@@ -8,16 +8,16 @@
 namespace rhizome::testing {
 
 struct FaultPlan {
-  /// One in so many operations is failed, the first of them drawn by `seed`.
+  /// One in so many operations fails; `seed` draws the first.
   std::uint64_t stride = 1;
   std::uint64_t seed = 1;
 
   bool stop_at_first = false;
 
-  /// Only operations that have this in their names (FakeFileSystem::Trace).
+  /// Only operations with this in their names (FakeFileSystem::Trace).
   std::string at = {};
 
-  /// "updates:289:5:0": only this fault, as a failure prints it.
+  /// "updates:289:5:0" runs only this fault, as a failure prints it.
   std::string only = {};
 };
 
@@ -27,11 +27,11 @@ struct FaultCounts {
   std::uint64_t failures = 0;  ///< each printed in a line, with what repeats it
 };
 
-/// Runs a scenario again for each of its operations, reads too, which fails with EIO and four other
-/// errors that are drawn (fault_kinds.h), once or from then on; reads also bring half of the bytes,
-/// or none. The history must end with an error, which no failed operation makes one of damage, or
-/// do what it did undisturbed; after either the store is opened, holds what was acknowledged, and
-/// goes on (crash_check.h).
+/// Runs a scenario again for each of its operations, reads included, which fails with EIO and with
+/// four other errors that are drawn (fault_kinds.h), once or from then on; reads also return half
+/// of the bytes, or none. The history must end with an error, which is never one of damage after a
+/// failed operation, or do what it does undisturbed. After either the store is opened, holds what
+/// was acknowledged, and accepts further writes (crash_check.h).
 FaultCounts RunFaults(const Scenario& scenario, const History& history, const FaultPlan& plan);
 
 }  // namespace rhizome::testing

@@ -9,7 +9,7 @@
 
 namespace rhizome::testing {
 
-/// Every fault at one in `stride` operations of a history, the first drawn from the seed.
+/// Tries every fault at one in `stride` operations of a history, the first drawn from the seed.
 inline void ExpectErrorsOrResults(const Scenario& scenario, std::uint64_t stride) {
   FaultPlan plan{.stride = stride, .seed = TestSeed()};
   if (const char* only = std::getenv("RHIZOME_FAULT")) plan = {.only = only};

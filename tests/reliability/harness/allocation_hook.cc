@@ -15,7 +15,7 @@
 namespace rhizome::testing {
 namespace {
 
-/// The code of a shared library.
+/// The address range of a shared library's code.
 struct Range {
   std::uintptr_t begin = 0;
   std::uintptr_t end = 0;
@@ -67,7 +67,7 @@ struct State {
 };
 thread_local State state;
 
-/// The same of all threads.
+/// The same state for all threads.
 struct SharedState {
   std::atomic<const Libraries*> libraries = nullptr;
   std::atomic<std::uint64_t> asked = 0;

@@ -4,10 +4,10 @@
 
 namespace rhizome::testing {
 
-/// Lets allocations of this thread, or of all threads, fail that the library asks for itself
-/// (operator new called from librhizome.so), as std::bad_alloc, from the `fail_at`-th on (counted
-/// from 0): one of them, or all of them if `sticky`. Passed over are those with RocksDB or oneTBB
-/// on the stack, which are not made for it. Of those of all threads there is one at a time.
+/// Makes allocations of this thread, or of all threads, fail as std::bad_alloc if the library
+/// itself asks for them (operator new called from librhizome.so): the `fail_at`-th (counted from
+/// 0), and all later ones if `sticky`. Allocations with RocksDB or oneTBB on the stack do not fail,
+/// because those cannot cope. Only one object for all threads may exist at a time.
 class AllocationFaults {
  public:
   enum class Of : std::uint8_t { kThisThread, kAllThreads };
@@ -16,7 +16,7 @@ class AllocationFaults {
   AllocationFaults(const AllocationFaults&) = delete;
   AllocationFaults& operator=(const AllocationFaults&) = delete;
 
-  /// The library's allocations so far, and how many of them failed.
+  /// Returns the library's allocations so far, and how many of them failed.
   std::uint64_t asked() const;
   std::uint64_t failed() const;
 
@@ -24,7 +24,7 @@ class AllocationFaults {
   const Of of_;
 };
 
-/// Is the library on the stack, and neither RocksDB nor oneTBB?
+/// Returns whether the library is on the stack, and neither RocksDB nor oneTBB is.
 bool IsOfTheLibrary();
 
 }  // namespace rhizome::testing

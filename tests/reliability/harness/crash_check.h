@@ -9,8 +9,8 @@
 
 namespace rhizome::testing {
 
-/// A crash of a history: before which operation, what the disk did to what was not synced, and the
-/// number that it chose by.
+/// A crash of a history: the operation that it precedes, what the disk did to unsynced changes, and
+/// the seed of its random choices.
 struct Crash {
   const History* history = nullptr;
   const FakeCrashPoint* point = nullptr;
@@ -20,21 +20,21 @@ struct Crash {
   FakeImage Image() const;
 };
 
-/// What a store that went through a crash must keep: a reader sees one of the states
-/// [acknowledged, begun] of the oracle, an open for writing sees the same, clears the crash's
-/// rubbish away and can write on, and verify finds neither damage nor rubbish afterwards.
+/// Checks a store after a crash: a reader sees one of the states [acknowledged, begun] of the
+/// oracle; an open for writing sees the same, removes the leftovers of the crash and can write; and
+/// verify then finds neither damage nor leftovers.
 class CrashCheck {
  public:
   CrashCheck(const History& history, int acknowledged, int begun)
       : history_(history), acknowledged_(acknowledged), begun_(begun) {}
 
-  /// `verify_first`: finds verify no damage before the recovery, too? `recovery`: where to put the
-  /// crash points of the open for writing; crashes there have to leave the state `found`.
-  /// Returns what is wrong; nothing if all is well.
+  /// `verify_first` verifies the store before the recovery too. `recovery` receives the crash
+  /// points of the open for writing; crashes there must leave the state `found`. Returns what is
+  /// wrong, or nothing if all is well.
   std::optional<std::string> Run(const FakeImage& after, bool verify_first,
                                  std::vector<FakeCrashPoint>* recovery = nullptr);
 
-  /// The state that was found.
+  /// Returns the state that was found.
   int found() const { return found_; }
 
  private:

@@ -77,8 +77,8 @@ Status DescribeVertex(const GraphSnapshot& graph, VertexId vertex, std::string& 
   return Status::Ok();
 }
 
-/// The rows of an array as jobs read them, a few at a time: out of whole chunks, and checked by
-/// those, while a graph reads rows and checks each.
+/// Hashes the rows of an array as jobs read them, a few at a time: from whole chunks, which are
+/// verified, whereas a graph reads and verifies single rows.
 Result<Hash128> HashRows(const Store& store, const ArrayEntry& entry) {
   constexpr std::uint64_t kRowsAtOnce = 11;
   RHIZOME_ASSIGN_OR_RETURN(const auto array, store.OpenArray(entry.name));

@@ -11,10 +11,10 @@
 
 namespace rhizome::testing {
 
-/// Where every history keeps its store.
+/// The path of the store in every history.
 inline const Path kStorePath = "/data/g.rz";
 
-/// What happened to a store, as an oracle outside of it knows: state i is what a reader saw when
+/// The history of a store, as an oracle outside of it knows it: state i is what a reader saw after
 /// step i had returned (0: before the first).
 struct History {
   std::string name;
@@ -22,35 +22,36 @@ struct History {
   std::vector<FakeCrashPoint> points;  ///< before each operation, and at the end
 };
 
-/// Runs the steps of a history and keeps the oracle.
+/// Runs the steps of a history and records the oracle.
 class Recorder {
  public:
-  /// From now on the disk's operations are crash points.
+  /// Turns the disk's operations into crash points from now on.
   Recorder(std::string name, StoreDisk& disk);
 
-  /// Only counts.
+  /// Makes a recorder that only counts.
   Recorder() = default;
 
-  /// Does a step, which is acknowledged when it returns OK: from then on it must survive, and all
-  /// steps before it with it. One that is not `durable` (sync = false) may be lost, but only
-  /// together with every later one.
+  /// Runs a step, which is acknowledged when it returns OK: from then on it and all steps before it
+  /// must survive. A step that is not `durable` (sync = false) may be lost, but only together with
+  /// every later one.
   Status Step(const std::function<Status()>& step, bool durable = true);
 
   Result<History> Finish();
 
-  /// What a new reader saw after the last step; nothing where only counts are kept.
+  /// Returns what a new reader saw after the last step; empty if the recorder only counts.
   std::string seen() const { return history_.states.empty() ? "" : history_.states.back(); }
 
-  /// Steps that must survive a power cut now.
+  /// Returns the number of steps that must survive a power cut now.
   int acknowledged() const { return acknowledged_; }
 
-  /// The step that fails must be the last one of its handle: scenarios try another and complain.
+  /// Expects that a step that fails is the last one of its handle: scenarios try another step and
+  /// complain if it works.
   void ExpectFailStop() { fail_stop_ = true; }
   bool expects_fail_stop() const { return fail_stop_; }
   void Complain(std::string what) { complaint_ = std::move(what); }
   const std::string& complaint() const { return complaint_; }
 
-  /// Steps that returned OK, and those that were begun.
+  /// Number of steps that returned OK, and of those that were begun.
   int done() const { return done_; }
   int begun() const { return begun_; }
 
@@ -70,26 +71,26 @@ class Recorder {
 struct Scenario {
   std::string name;
 
-  /// Makes what is there before the first recorded operation.
+  /// Creates the state before the first recorded operation.
   std::function<Status(StoreDisk&)> prepare;
 
-  /// The steps, on whatever disk: also with faults.
+  /// Runs the steps on any disk, also one with faults.
   std::function<Status(StoreDisk&, Recorder&)> run;
 };
 
 Result<History> Record(const Scenario& scenario);
 
-/// All of them: ingestion, updates, arrays, compaction, attributes, publishing.
+/// Returns all scenarios: ingestion, updates, arrays, compaction, attributes, publishing.
 const std::vector<Scenario>& Scenarios();
 
 /// Ingests the small graph that every scenario begins with.
 Status IngestSmall(FileSystem& fs);
 
-/// One more vertex, durable: whatever a crash left must not be in the way.
+/// Adds one vertex, durably: nothing that a crash left may prevent that.
 Status WriteOneMore(Store& store);
 
-/// What processes beside each other owe each other: a second writer is refused, and a reader goes
-/// on seeing what it saw while writers change and drop arrays and compact. Returns what is wrong.
+/// Checks what concurrent processes may rely on: a second writer is refused, and a reader keeps
+/// seeing the same state while writers change and drop arrays and compact. Returns what is wrong.
 std::optional<std::string> CheckSharing();
 
 }  // namespace rhizome::testing

@@ -16,7 +16,7 @@ using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 using rocksdb::Slice;
 
-// As RocksDB's own file system puts it: an absent file is a path that was not found.
+// Translates as RocksDB's own file system does: an absent file is a path that was not found.
 IOStatus Translate(const Status& status) {
   if (status.ok()) return IOStatus::OK();
   switch (status.code()) {
@@ -29,7 +29,7 @@ IOStatus Translate(const Status& status) {
   }
 }
 
-// As RocksDB's own files do: a short read is gone on with, an empty one is the end.
+// Reads as RocksDB's own files do: after a short read it continues, an empty one is the end.
 IOStatus ReadAll(ReadableFile& file, std::uint64_t offset, std::size_t n, Slice* result,
                  char* scratch) {
   std::size_t done = 0;
@@ -136,7 +136,7 @@ class RocksFileSystem final : public rocksdb::FileSystem {
     *result = std::make_unique<RandomFile>(*std::move(file));
     return IOStatus::OK();
   }
-  // RocksDB truncates where there is a file of that name, which is what a new file amounts to.
+  // RocksDB truncates an existing file of that name, which is equivalent to a new file.
   IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions&,
                            std::unique_ptr<rocksdb::FSWritableFile>* result,
                            IODebugContext*) override {
@@ -174,7 +174,8 @@ class RocksFileSystem final : public rocksdb::FileSystem {
   IOStatus CreateDir(const std::string& name, const IOOptions&, IODebugContext*) override {
     return Translate(disk_.CreateDirectory(name));
   }
-  // With the folders above it: a reader's own files are in the temporary folder, which fakes lack.
+  // Creates the folders above it too: a reader's own files are in the temporary folder, which fakes
+  // lack.
   IOStatus CreateDirIfMissing(const std::string& name, const IOOptions& options,
                               IODebugContext* context) override {
     const Path parent = Path(name).lexically_normal().parent_path();
@@ -246,7 +247,7 @@ class RocksFileSystem final : public rocksdb::FileSystem {
   FakeFileSystem& disk_;
 };
 
-/// After an error of its background work RocksDB waits a second, for nothing here.
+/// Does not wait: after an error of its background work RocksDB would wait a second in vain.
 class ImpatientClock final : public rocksdb::SystemClockWrapper {
  public:
   ImpatientClock() : SystemClockWrapper(rocksdb::SystemClock::Default()) {}

@@ -7,12 +7,12 @@
 
 namespace rhizome::testing {
 
-/// RocksDB's files on a fake disk: each of its operations is one of the disk's, counted, failed and
-/// forgotten like those of the store around it. Threads are RocksDB's own.
-/// Ownership: `disk` must outlive it and every catalogue that was opened on it.
+/// Puts RocksDB's files on a fake disk: each of its operations is one of the disk's, and is
+/// counted, failed and lost like those of the store around it. RocksDB keeps its own threads.
+/// Ownership: `disk` must outlive the result and every catalogue that was opened on it.
 std::unique_ptr<CatalogDisk> MakeRocksDisk(FakeFileSystem& disk);
 
-/// A fake disk that holds whole stores, their catalogues too.
+/// A fake disk that holds whole stores, including their catalogues.
 class StoreDisk final : public FakeFileSystem {
  public:
   StoreDisk() : rocks_(MakeRocksDisk(*this)) {}

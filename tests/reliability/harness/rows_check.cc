@@ -16,7 +16,7 @@
 namespace rhizome::testing {
 namespace {
 
-/// Rows 0, 1, 2, ..., of one number.
+/// A source of rows 0, 1, 2, ..., of one number each.
 class Numbers final : public RowSource {
  public:
   explicit Numbers(std::uint64_t count) {

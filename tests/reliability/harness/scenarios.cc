@@ -30,7 +30,8 @@ StoreId SmallId() {
   return id;
 }
 
-/// Typed, weighted, with names for ids, isolated vertices and an array in rows.
+/// Returns a typed, weighted graph with names for ids, isolated vertices and an array in layout
+/// row.
 GraphInput SmallInput(const SmallSize& size) {
   std::mt19937_64 rng(1);
   GraphInput input = RandomGraph(rng, {.vertices = size.vertices,
@@ -56,7 +57,7 @@ Result<Live> OpenLive(FileSystem& fs) {
   return live;
 }
 
-/// Batch `number` of a history: new vertices and edges, replaced and deleted ones, rows.
+/// Returns batch `number` of a history: new vertices and edges, replaced and deleted ones, rows.
 WriteBatch Batch(const Graph& graph, int number) {
   WriteBatch batch;
   const auto old = [&](int i) {
@@ -79,15 +80,13 @@ WriteBatch Batch(const Graph& graph, int number) {
 }
 
 Status WriteBatchOf(Graph& graph, int number, bool sync = true) {
-  // What makes a batch throws where memory is short.
+  // Making a batch throws if memory is short.
   RHIZOME_ASSIGN_OR_RETURN(const WriteBatch batch,
                            Guarded([&]() -> Result<WriteBatch> { return Batch(graph, number); }));
   return AsStatus(graph.Write(batch, {.sync = sync}));
 }
 
-/// An array by a formula, as a job leaves it in its scratch folder. What makes it and what
-/// publishes it is no public function: the jobs that call it keep exceptions from crossing their
-/// edge, and so does who calls it here.
+/// An array by a formula, in the form in which a job leaves it in its scratch folder.
 struct Made {
   Path root;
   std::vector<ArrayEntry> arrays;
@@ -128,8 +127,8 @@ Status RunIngestion(StoreDisk& disk, Recorder& recorder) {
   return recorder.Step([&] { return IngestSmall(disk); });
 }
 
-/// A step that writes. Its handle must show what a new reader sees, and when it failed, take
-/// nothing more.
+/// Runs a step that writes. Its handle must show what a new reader sees and, after a failure,
+/// accept nothing more.
 Status WriteStep(Recorder& recorder, Graph& graph, const std::function<Status()>& write,
                  bool durable = true) {
   const Status status = recorder.Step(write, durable);
@@ -157,7 +156,7 @@ Status RunUpdates(StoreDisk& disk, Recorder& recorder) {
 
 using ArraySteps = std::function<Status(ArrayChange&, const ArraySource&)>;
 
-/// Makes an array as a job does and lets `steps` publish it.
+/// Makes an array like a job and lets `steps` publish it.
 Status ChangeArrays(StoreDisk& disk, int number, ArrayLayout layout, const ArraySteps& steps,
                     std::uint64_t dim = kScenariosDim) {
   RHIZOME_ASSIGN_OR_RETURN(const auto store, Store::Open(disk, kStorePath, Store::Mode::kRead));
@@ -239,7 +238,7 @@ Status RunCompaction(StoreDisk& disk, Recorder& recorder) {
   return Status::Ok();
 }
 
-/// A file of rows for `array add` and `array append`: float32, little-endian.
+/// Writes a file of rows for `array add` and `array append`: float32, little-endian.
 Status WriteRows(FileSystem& fs, const Path& path, std::uint64_t rows, float first) {
   RHIZOME_RETURN_IF_ERROR(CreateDirectories(fs, path.parent_path()));
   std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (" +
@@ -271,7 +270,7 @@ Status DeleteVertices(StoreDisk& disk, int count) {
   return AsStatus(live.graph->Write(batch, {.sync = true}));
 }
 
-// Rows from files, for arrays that are new or not yet full, and what goes.
+// Adds rows from files to arrays that are new or not yet full, and drops arrays.
 Status RunAttributes(StoreDisk& disk, Recorder& recorder) {
   AddArrayOptions options;
   options.file = {.name = "att", .path = kStorePath.parent_path() / "rows.npy"};
@@ -296,8 +295,8 @@ Status RunAttributes(StoreDisk& disk, Recorder& recorder) {
   });
 }
 
-// As an inference does: the rows were made for a snapshot, with vertices of its delta, and
-// meanwhile the store was compacted and vertices came.
+// Publishes like an inference: the rows were made for a snapshot, with vertices of its delta, and
+// meanwhile the store was compacted and vertices were added.
 Status RunPublishing(StoreDisk& disk, Recorder& recorder) {
   RHIZOME_ASSIGN_OR_RETURN(const auto seen, Store::Open(disk, kStorePath, Store::Mode::kRead));
   std::uint64_t vertices = 0;

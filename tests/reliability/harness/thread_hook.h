@@ -4,9 +4,9 @@
 
 namespace rhizome::testing {
 
-/// Lets threads fail to start (EAGAIN, as at a limit on processes) that the library starts itself,
-/// from the `fail_at`-th on (counted from 0). Passed over are RocksDB's and oneTBB's. One at a
-/// time.
+/// Makes threads that the library itself starts fail (EAGAIN, as at a limit on processes) from the
+/// `fail_at`-th on (counted from 0). RocksDB's and oneTBB's threads do not fail. Only one object
+/// may exist at a time.
 class ThreadFaults {
  public:
   explicit ThreadFaults(std::uint64_t fail_at);
@@ -14,7 +14,7 @@ class ThreadFaults {
   ThreadFaults(const ThreadFaults&) = delete;
   ThreadFaults& operator=(const ThreadFaults&) = delete;
 
-  /// How many failed so far.
+  /// Returns how many thread starts failed so far.
   std::uint64_t failed() const;
 };
 

@@ -25,7 +25,7 @@ bool Runs(const std::string& command) {
   return std::system((command + " >/dev/null 2>&1").c_str()) == 0;
 }
 
-// xfs of less than 300 MB wants to be asked for; older mkfs.xfs does not know the word.
+// mkfs.xfs needs a flag for less than 300 MB; older versions do not know that flag.
 Result<OwnedFile> FreshImage(const std::string& kind, const Path& path) {
   const auto make = [&path](const std::string& command) {
     return Runs(fmt::format("{} '{}'", command, path.string()));
@@ -40,13 +40,13 @@ Result<OwnedFile> FreshImage(const std::string& kind, const Path& path) {
   return CopyToMemory(file.fd());
 }
 
-/// What the writer said, and how long the log was when it was heard.
+/// An acknowledgement of the writer, and the length of the log when it was received.
 struct Ack {
   std::uint64_t commits;
   std::size_t position;
 };
 
-/// What a writer did to a disk, and said.
+/// The operations of a writer on a disk, and its acknowledgements.
 struct Recording {
   OwnedFile start;  // the disk before the log
   std::vector<DiskOperation> log;
@@ -54,7 +54,7 @@ struct Recording {
   std::vector<Ack> acks;
 };
 
-/// A fresh disk, and whether it can be mounted and logged here at all. Makes the folders for that.
+/// Makes a fresh disk and its folders, if a disk can be mounted and logged here at all.
 Status Begin(const std::string& kind, const TempDir& dir, Recording& recording) {
   if (geteuid() != 0) return Status::IoError("only root can mount a file system");
   for (const char* name : {"shown", "disk"}) std::filesystem::create_directory(dir / name);
@@ -64,8 +64,8 @@ Status Begin(const std::string& kind, const TempDir& dir, Recording& recording) 
   return mounted.Unmount();
 }
 
-/// Makes a store on a logged disk and lets the writer work until the disk has been flushed so
-/// often.
+/// Makes a store on a logged disk and lets the writer work until the disk has been flushed
+/// `flushes` times.
 Status RecordWork(const std::string& kind, const TempDir& dir, std::size_t flushes,
                   Recording& recording) {
   const Path folder = dir / "disk";
@@ -93,7 +93,7 @@ struct Epoch {
   std::uint64_t durable_before;  // said before the flush at `end`, so made durable before `begin`
 };
 
-/// Those that begin after the store was made, and in which something was written.
+/// Returns the epochs that begin after the store was made and in which something was written.
 std::vector<Epoch> EpochsOf(const Recording& recording) {
   std::vector<Epoch> out;
   auto ack = recording.acks.begin();
@@ -116,7 +116,7 @@ struct Piece {
   std::uint64_t end;
 };
 
-/// A write cut where blocks of the disk end.
+/// Cuts a write at the disk's block boundaries.
 std::vector<Piece> BlocksOf(const DiskOperation& write) {
   constexpr std::uint64_t kBlock = 4096;
   std::vector<Piece> out;
@@ -129,9 +129,9 @@ std::vector<Piece> BlocksOf(const DiskOperation& write) {
   return out;
 }
 
-/// What of an epoch's writes reached the disk, in their order: of each all, nothing, or some
-/// blocks. Never all of the epoch and never nothing of it, as those are states at a flush; so
-/// nothing where it has one block only.
+/// Draws the part of an epoch's writes that reached the disk, in their order: of each write all,
+/// nothing, or some blocks. The part is never the whole epoch and never empty, because those are
+/// states at a flush; it is empty if the epoch has only one block.
 std::vector<Piece> DrawPart(const Recording& recording, const Epoch& epoch, std::mt19937_64& rng) {
   std::size_t blocks = 0;
   for (std::size_t i = epoch.begin; i < epoch.end; ++i) blocks += BlocksOf(recording.log[i]).size();
@@ -158,8 +158,8 @@ Status Apply(const Piece& piece, int disk) {
 
 class BlockReplayTest : public ::testing::TestWithParam<std::string> {
  protected:
-  /// Mounts what is on `disk` now, with `part` written to it, and looks at the store. The disk
-  /// stays as it is.
+  /// Mounts a copy of `disk` with `part` written to it, and checks the store. The disk itself is
+  /// not changed.
   Status Check(int disk, const std::vector<Piece>& part, std::uint64_t durable) {
     RHIZOME_ASSIGN_OR_RETURN(const OwnedFile image, CopyToMemory(disk));
     for (const Piece& piece : part) RHIZOME_RETURN_IF_ERROR(Apply(piece, image.fd()));
@@ -182,15 +182,15 @@ class BlockReplayTest : public ::testing::TestWithParam<std::string> {
   const UnmountAtDeath at_death_{{folder_, dir_ / "shown"}};
 };
 
-/// At most so many of them, in their order.
+/// Draws at most `most` epochs, in their order.
 std::vector<Epoch> Sample(const std::vector<Epoch>& all, std::size_t most, std::mt19937_64& rng) {
   std::vector<Epoch> out;
   std::sample(all.begin(), all.end(), std::back_inserter(out), most, rng);
   return out;
 }
 
-// An image of the state at each flush that is drawn, and one with a part of what was written up to
-// the next.
+// For each flush that is drawn, one image has the state at the flush, and one also a part of what
+// was written up to the next.
 TEST_P(BlockReplayTest, EveryPrefixOfTheBlocksHasWhatWasAcknowledged) {
   constexpr std::size_t kFlushes = 600;
   constexpr std::size_t kStates = 150;

@@ -19,9 +19,9 @@ TEST(KillTest, AWriterThatIsLetBeMakesWhatTheModelSays) {
   ASSERT_OK(CheckUndisturbed(dir / "g.rz", 100));
 }
 
-// One store, three readers that look at it all the time, one that verifies it, and writers that are
-// killed one after the other, each after so many commits that it said were durable, wherever it is
-// then. None of them is in the way of a writer.
+// There is one store, three readers that check it all the time, one process that verifies it, and
+// writers that are killed one after the other, each after a given number of commits that it
+// reported as durable, wherever it is then. None of the others blocks a writer.
 TEST(KillTest, WritersThatAreKilledLoseNothing) {
   constexpr int kKills = 200;
   std::mt19937_64 rng(TestSeed());

@@ -64,7 +64,7 @@ Status AddLiveArray(const Path& path, std::uint64_t number) {
   options.file.open = [number](FileSystem&) -> Result<std::unique_ptr<RowSource>> {
     return std::make_unique<OneRow>(static_cast<float>(number + 1));
   };
-  // Vertices were deleted: it must say whose row it is.
+  // Vertices were deleted, so the file must say whose row it is.
   options.ids = path.parent_path() / "root.txt";
   if (!(std::ofstream(*options.ids) << "root\n").flush())
     return Status::IoError("cannot write root.txt");

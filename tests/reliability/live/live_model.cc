@@ -43,7 +43,7 @@ UpdateModel ModelOf(std::uint64_t commits) {
   return model;
 }
 
-/// A graph beside the model, vertex by vertex.
+/// Compares a graph with the model, vertex by vertex.
 class LiveComparison {
  public:
   LiveComparison(const Graph& graph, std::uint64_t commits)

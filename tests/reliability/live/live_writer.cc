@@ -57,7 +57,7 @@ Status Write(const Path& path) {
   return WriteCommits(path, std::numeric_limits<std::uint64_t>::max());
 }
 
-// The store has no array yet.
+// Writes commits and arrays; the store has no array yet.
 Status WriteWithArrays(const Path& path) {
   for (std::uint64_t number = 0;; ++number) {
     RHIZOME_RETURN_IF_ERROR(WriteCommits(path, kCommitsPerArray));
@@ -90,7 +90,7 @@ Status Verify(const Path& path) {
   }
 }
 
-// Before the tests of the process begin: a role never returns.
+// A role starts before the tests of the process, and never returns.
 const bool kRoleTaken = [] {
   const char* const role = std::getenv(kRoleVariable);
   const char* const path = std::getenv(kPathVariable);
@@ -99,7 +99,7 @@ const bool kRoleTaken = [] {
                         : *role == 'a' ? WriteWithArrays(path)
                         : *role == 'v' ? Verify(path)
                                        : Read(path);
-  // A writer whose disk is cut off says what it should.
+  // A writer whose disk is cut off must report kIoError.
   if (status.code() != StatusCode::kIoError)
     std::fprintf(stderr, "LIVE %s: %s\n", role, status.ToString().c_str());
   std::fflush(stderr);

@@ -42,7 +42,7 @@ fuse_attr AttributesOf(std::uint64_t node, std::uint64_t bytes) {
   return out;
 }
 
-/// Requests that nobody waits for.
+/// Returns whether a request has no reply.
 bool WantsNoReply(std::uint32_t operation) {
   return operation == FUSE_FORGET || operation == FUSE_BATCH_FORGET || operation == FUSE_INTERRUPT;
 }
@@ -54,7 +54,7 @@ struct LoggedDisk::Request {
   const std::byte* body;
   std::size_t bytes;
 
-  /// The body as one of the protocol's structures; zeros where the kernel sent less.
+  /// Returns the body as one of the protocol's structures, with zeros where the kernel sent less.
   template <typename T>
   T As() const {
     T out{};
@@ -126,7 +126,7 @@ void LoggedDisk::Serve() {
   }
 }
 
-// False where nothing will come any more.
+// Returns false if no further request will come.
 bool LoggedDisk::ServeOne(std::vector<std::byte>& buffer) {
   const ssize_t got = read(channel_.fd(), buffer.data(), buffer.size());
   if (got < 0) return errno == EINTR || errno == EAGAIN || errno == ENOENT;

@@ -13,7 +13,7 @@
 
 namespace rhizome::testing {
 
-/// What a file system did to its disk.
+/// An operation of a file system on its disk.
 struct DiskOperation {
   /// A flush: what was written before is durable when it ends. It has neither offset nor bytes.
   bool is_flush = false;
@@ -22,26 +22,26 @@ struct DiskOperation {
 };
 
 /// A disk that keeps a log: an image file in a FUSE file system which a thread of this process
-/// serves, spoken to over /dev/fuse. A loop device on the file (LoopMount) carries a file system;
-/// the kernel passes each of its writes through at once, and each flush as an fsync, so that the
-/// log has both in an order in which the disk may have done them. Needs root. Thread-safe.
+/// serves over /dev/fuse. A loop device on the file (LoopMount) carries a file system. The kernel
+/// passes on each of its writes at once, and each flush as an fsync, so that the log has both in an
+/// order in which a disk may have done them. Needs root. Thread-safe.
 class LoggedDisk {
  public:
-  /// A disk that holds what `image` holds; its only file is shown in `folder`, which is there and
-  /// empty. Errors: kIoError, with the call that was refused.
+  /// Makes a disk with the contents of `image`; its only file appears in `folder`, which must exist
+  /// and be empty. Errors: kIoError, naming the call that was refused.
   static Result<std::unique_ptr<LoggedDisk>> Make(int image, const Path& folder);
   LoggedDisk(LoggedDisk&&) = delete;
-  /// Whatever still waits for the disk gets an error.
+  /// Requests that still wait for the disk fail.
   ~LoggedDisk();
 
-  /// The file for LoopMount::Mount.
+  /// Returns the file for LoopMount::Mount.
   int image() const { return shown_.fd(); }
 
-  /// How many operations are in the log.
+  /// Returns the number of operations in the log.
   std::size_t position() const;
   std::size_t flushes() const;
 
-  /// The log up to now; what comes later is not kept any more.
+  /// Returns the log; later operations are not recorded.
   std::vector<DiskOperation> TakeLog();
 
  private:

@@ -24,7 +24,7 @@ Status RefusedOfLoopMount(const std::string& call) {
   return Status::IoError(fmt::format("{}: {}", call, std::strerror(errno)));
 }
 
-// Others take devices too: between the question for a free one and its use it may be gone.
+// Other processes take devices too: a free one may be taken before it is attached.
 Result<OwnedFile> AttachLoop(int image, std::string& name) {
   constexpr int kTries = 100;
   const OwnedFile control(open("/dev/loop-control", O_RDWR | O_CLOEXEC));
@@ -44,7 +44,7 @@ Result<OwnedFile> AttachLoop(int image, std::string& name) {
   return Fail(Status::IoError("no loop device stays free"));
 }
 
-// In a process without other threads, and with nothing but system calls.
+// Runs in a process without other threads, and makes only system calls.
 [[noreturn]] void UnmountAfterEnd(int pipe, const std::vector<Path>& folders) {
   char ignored = 0;
   while (read(pipe, &ignored, 1) < 0 && errno == EINTR) {
@@ -133,8 +133,8 @@ Status LoopMount::Unmount() {
 
 LoopMount::~LoopMount() { static_cast<void>(Unmount()); }
 
-// The child of a child, in a session of its own: whoever kills the test with all of its children
-// does not find it, and nobody waits for it at the ends of pipes.
+// The process is a grandchild in a session of its own, so that it is not killed together with the
+// test and its children, and nobody waits for it at the ends of pipes.
 UnmountAtDeath::UnmountAtDeath(std::vector<Path> folders) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return;

@@ -9,7 +9,7 @@
 
 namespace rhizome::testing {
 
-/// An open file, closed at the end.
+/// An open file descriptor that closes itself.
 class OwnedFile {
  public:
   OwnedFile() = default;
@@ -26,27 +26,27 @@ class OwnedFile {
   int fd_ = -1;
 };
 
-/// A file in memory, without a name. Errors: kIoError.
+/// Creates an unnamed file in memory. Errors: kIoError.
 Result<OwnedFile> MemoryFile(std::uint64_t bytes);
 
 /// Writes all of `data`. Errors: kIoError.
 Status WriteAt(int fd, std::uint64_t offset, const void* data, std::uint64_t bytes);
 
-/// Copies what is in `from` (holes stay holes) to a fresh file in memory. Errors: kIoError.
+/// Copies the contents of `from` (holes stay holes) to a new file in memory. Errors: kIoError.
 Result<OwnedFile> CopyToMemory(int from);
 
 /// A file as a block device, mounted. Needs root. Destroying it unmounts and frees the device; the
 /// kernel frees it too when this process ends and nothing is mounted from it.
 class LoopMount {
  public:
-  /// `kind`: ext4 or xfs; `folder` is there and empty. Mounting replays the journal. Errors:
-  /// kIoError, with the call that was refused.
+  /// Mounts an image. `kind` is ext4 or xfs; `folder` must exist and be empty. Mounting replays the
+  /// journal. Errors: kIoError, naming the call that was refused.
   static Result<LoopMount> Mount(int image, const std::string& kind, const Path& folder);
   LoopMount(LoopMount&& other) noexcept;
   LoopMount& operator=(LoopMount&&) = delete;
   ~LoopMount();
 
-  /// Unmounts, which writes what is left to the image.
+  /// Unmounts, which writes all remaining changes to the image.
   Status Unmount();
 
  private:
@@ -57,8 +57,8 @@ class LoopMount {
   bool mounted_ = true;
 };
 
-/// Unmounts folders when this process has gone, even one that was killed before destructors ran: a
-/// process beside it waits for that. Make it before anything is opened that must not outlive the
+/// Unmounts folders when this process has ended, even if it was killed before destructors ran:
+/// another process waits for that. Construct it before anything is opened that must not outlive the
 /// process.
 class UnmountAtDeath {
  public:

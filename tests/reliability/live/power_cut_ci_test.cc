@@ -16,7 +16,8 @@
 namespace rhizome::testing {
 namespace {
 
-// Of linux/fs.h from 6.9 on; ext4 and xfs have had it under names of their own for long.
+// The constants are those of linux/fs.h from 6.9 on; ext4 and xfs have long had them under names of
+// their own.
 constexpr unsigned long kShutdown = _IOR('X', 125, std::uint32_t);
 constexpr std::uint32_t kWithoutFlushingTheJournal = 2;
 
@@ -48,7 +49,7 @@ class LoopDisk {
     mounted_ = false;
   }
 
-  /// The power goes: what the disk has not got by now it never gets.
+  /// Cuts the power: whatever has not reached the disk by now never will.
   bool Cut() {
     const int fd = open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) return false;
@@ -67,8 +68,8 @@ class LoopDisk {
 
 class PowerCutTest : public ::testing::TestWithParam<std::string> {};
 
-// What the writer said before the cut is counted before the cut: what it says during it may be
-// lost.
+// Acknowledgements are counted before the cut, because those that arrive during the cut may be of
+// commits that are lost.
 TEST_P(PowerCutTest, LosesNothingThatWasSaidToBeDurable) {
   constexpr int kCuts = 32;
   if (geteuid() != 0) GTEST_SKIP() << "only root can mount a file system";

@@ -25,7 +25,7 @@
 namespace rhizome::testing {
 namespace {
 
-/// Where the harness is to look for a mistake: the first place that should show it.
+/// The check that should find a mistake first.
 enum class Check : std::uint8_t {
   kHistory,   // a history, undisturbed, and what its steps promise
   kCrash,     // power cuts before its operations
@@ -46,20 +46,20 @@ struct Mutant {
   std::string name;
   Check check = Check::kCrash;
 
-  /// A history, or a part of the names of files.
+  /// The name of a history, or a part of the names of files.
   std::string place;
 
-  /// kFault: only operations that have this in their names. kCrash: instead of a switch in the
-  /// library, syncs of paths that have this in them are not done.
+  /// kFault: only operations with this in their names. kCrash: instead of a switch in the library,
+  /// syncs of paths with this in them are omitted.
   std::string at = {};
 };
 
 void PrintTo(const Mutant& mutant, std::ostream* out) { *out << mutant.name; }
 
-/// Seeded mistakes. Those with a switch stand in the library under their names (RHIZOME_MUTANT).
+/// The seeded mistakes. Those with a switch have the same name in the library (RHIZOME_MUTANT).
 const std::vector<Mutant>& Mutants() {
   static const std::vector<Mutant> mutants = {
-      // What is not made durable before it is promised or named.
+      // Changes are promised or named before they are durable.
       {"commit is not synced", Check::kCrash, "updates"},
       {"file is not synced", Check::kCrash, "ingestion"},
       {"chunk is not synced", Check::kCrash, "arrays"},
@@ -74,11 +74,11 @@ const std::vector<Mutant>& Mutants() {
       {"catalogue folder is not synced", Check::kCrash, "updates", "/catalog"},
       {"log of RocksDB is not synced", Check::kCrash, "updates", ".log"},
       {"tables of RocksDB are not synced", Check::kCrash, "updates", ".sst"},
-      // In the wrong order.
+      // Steps are done in the wrong order.
       {"commit before its manifest", Check::kCrash, "arrays"},
       {"files go before their manifest", Check::kCrash, "compaction"},
       {"writer keeps the seal", Check::kHistory, "arrays"},
-      // Left, or taken away too early.
+      // Files are left behind, or removed too early.
       {"orphans stay", Check::kCrash, "arrays"},
       {"quarantine is forgotten", Check::kUpkeep, "repair of a partition"},
       {"pin leaks", Check::kHistory, "arrays"},
@@ -86,13 +86,13 @@ const std::vector<Mutant>& Mutants() {
       {"pinned version is removed", Check::kSharing, ""},
       {"reader holds no pin", Check::kSharing, ""},
       {"writers share the lock", Check::kSharing, ""},
-      // Forgotten, or done twice.
+      // Steps are forgotten, or done twice.
       {"sequence stands still", Check::kHistory, "updates"},
       {"compaction leaves a commit in the delta", Check::kHistory, "compaction"},
       {"array is published where rows moved", Check::kHistory, "publishing"},
       {"shard is read off by one", Check::kHistory, "arrays"},
       {"rows of deleted vertices are somebody's", Check::kCrash, "compaction"},
-      // Harm done by who looks, or repairs.
+      // Verify or repair does harm.
       {"shortage is damage", Check::kCare, "FaultsAreNoDamage"},
       {"damage is believed at once", Check::kCare, "DamageIsReadTwice"},
       {"repair lets go of the lock", Check::kCare, "RepairKeepsTheLock"},
@@ -104,28 +104,28 @@ const std::vector<Mutant>& Mutants() {
       {"unmarked scratch is removed", Check::kCare, "UnmarkedFoldersStay"},
       {"outputs go into stores", Check::kCare, "OutputsStayOutside"},
       {"a missing file is a wrong name", Check::kCare, "MissingFilesAreDamage"},
-      // What is around is not as it should be.
+      // The surroundings of the store are not as they should be.
       {"claimed lengths are believed", Check::kCare, "ClaimedLengthsAreCompared"},
       {"a fork is not noticed", Check::kCare, "ForksAreNoticed"},
       {"a fork's exit waits for the parent's threads", Check::kCare, "ForksMayExit"},
       {"a thread that does not start is done", Check::kCare, "ThreadsThatDoNotStartAreErrors"},
-      // Rows that go to others.
+      // Rows go to other vertices.
       {"deleted vertices have rows once they are compacted", Check::kRows, ""},
       {"type of a row is not looked at", Check::kRows, ""},
       {"rows that were put are forgotten", Check::kRows, ""},
       {"lists go on naming deleted vertices", Check::kLive, ""},
-      // Inputs that become something else.
+      // Inputs are changed on the way.
       {"vertices that a file does not name have a class", Check::kInputs, ""},
       {"integers beyond their type are rounded", Check::kInputs, ""},
       {"names that the store gives are taken", Check::kInputs, ""},
-      // Errors that are not one.
+      // Errors are ignored.
       {"failed write is forgotten", Check::kFault, "compaction",
        "sync /data/g.rz/generations/000002/MANIFEST"},
       {"failed sync is ignored", Check::kFault, "ingestion",
        "sync /data/g.rz/generations/000001/topology"},
       {"errors of small files are ignored", Check::kFault, "ingestion", "append /data/g.rz/FORMAT"},
       {"short read is taken for whole", Check::kFault, "updates", "read /data/g.rz/generations"},
-      // Damage that is not looked for, and what is none.
+      // Damage is not looked for, or reported where there is none.
       {"blocks are not checked", Check::kFlips, "/topology/"},
       {"row is not checked", Check::kFlips, "/arrays/feat/c."},
       {"manifest is not checked", Check::kFlips, "/000001/MANIFEST-"},
@@ -147,7 +147,8 @@ const Scenario& ScenarioOf(const std::string& name) {
   std::abort();
 }
 
-/// What the oracle of the sound program says of a history; nothing where the mistake changes it.
+/// Returns how the history differs from that of the sound program; empty if the mistake does not
+/// show.
 std::string LookAtHistory(const Mutant& mutant, const History& sound) {
   const auto history = Record(ScenarioOf(mutant.place));
   if (!history) return history.error().ToString();
@@ -157,7 +158,7 @@ std::string LookAtHistory(const Mutant& mutant, const History& sound) {
 
 constexpr const char* kMistakeOfChild = "RHIZOME_MUTANT_OF_CHILD";
 
-/// Lets this process make a mistake from the beginning, if it is the child of a test (kCatalog).
+/// Switches a mistake on from the start of this process, if it is the child of a test (kCatalog).
 class ChildsMistake : public ::testing::Environment {
  public:
   void SetUp() override {
@@ -246,7 +247,7 @@ TEST_P(MutantTest, IsCaught) {
   if (mutant.check != Check::kCrash || mutant.at.empty()) {
     active_mutant = mutant.name;
   } else {
-    // A file by a part of its name, a folder by the end of it.
+    // A file is selected by a part of its name, a folder by its end.
     const bool of_file = mutant.at.ends_with('-') || mutant.at.starts_with('.');
     FakeFileSystem::LieAboutSyncs([of_file, at = mutant.at](const Path& path) {
       const std::string& text = path.native();
@@ -261,7 +262,7 @@ TEST_P(MutantTest, IsCaught) {
   std::printf("MUTANT %s: %s\n", mutant.name.c_str(), caught.c_str());
 }
 
-// Without any mistake the same checks find nothing: in the other tests of the harness.
+// The other tests of the harness show that the same checks find nothing without a mistake.
 INSTANTIATE_TEST_SUITE_P(Seeded, MutantTest, ::testing::ValuesIn(Mutants()), [](const auto& info) {
   std::string name = info.param.name;
   for (char& c : name)

@@ -29,13 +29,13 @@ namespace {
 
 using testing::TempDir;
 
-// 65,536 vertices of 65,537 edges each: 2^32 + 65,536 edges in all.
+// 65,536 vertices with 65,537 edges each are 2^32 + 65,536 edges.
 constexpr std::uint64_t kVertices = std::uint64_t{1} << 16;
 constexpr std::uint64_t kDegree = kVertices + 1;
 constexpr std::uint64_t kEdges = kVertices * kDegree;
 static_assert(kEdges > std::uint64_t{1} << 32);
 
-/// A file whose zeros are holes, as far as they come in large pieces.
+/// A file whose zeros become holes if they come in large pieces.
 class HoledFile final : public WritableFile {
  public:
   HoledFile(int descriptor, Path path) : descriptor_(descriptor), path_(std::move(path)) {}
@@ -84,7 +84,7 @@ class HoledFileSystem final : public ForwardingFileSystem {
   }
 };
 
-/// The order of the vertices by id, so many owned by each partition.
+/// Writes the order of the vertices by id, in which each partition owns equally many.
 VertexOrder MakeOrder(std::uint32_t partitions, GenerationWriter& writer) {
   std::vector<VertexId> rows(kVertices);
   std::iota(rows.begin(), rows.end(), VertexId{0});
@@ -101,8 +101,8 @@ VertexOrder MakeOrder(std::uint32_t partitions, GenerationWriter& writer) {
   return *VertexOrder::Parse(*std::move(sections), kVertices, partitions, 1);
 }
 
-/// Every list leads to its partition's first vertex again and again, but that of the last vertex of
-/// all, which leads to each vertex of its partition in turn, and then to itself.
+/// Writes lists that lead to the partition's first vertex again and again, except that the list of
+/// the last vertex of all leads to each vertex of its partition in turn, and then to itself.
 Status WriteLists(SectionFileWriter& writer, std::uint64_t owned, bool last) {
   RHIZOME_RETURN_IF_ERROR(
       writer.BeginSection(static_cast<std::uint32_t>(kOutKinds.neighbors), sizeof(LocalId)));
@@ -146,8 +146,8 @@ Status WritePartition(ByteSink& sink, const VertexOrder& order, std::uint32_t pa
   return writer.Finish();
 }
 
-/// A store whose partition files are written by hand, as nobody has the memory to sort such edges
-/// here; all else by the engine.
+/// Makes a store whose partition files are written by hand, because there is no memory here to sort
+/// so many edges; the engine writes everything else.
 void MakeStore(const Path& path, std::uint32_t partitions) {
   HoledFileSystem fs;
   const auto store = Store::Create(fs, path, StoreId{});
@@ -190,7 +190,8 @@ void ExpectVerifies(const Path& path) {
   for (const Damage& damage : report->damaged) ADD_FAILURE() << damage.file << ": " << damage.what;
 }
 
-// One file holds all edges: their numbers go beyond 32 bits, and so does where the last lists are.
+// One file holds all edges, so their numbers exceed 32 bits, and so do the positions of the last
+// lists.
 TEST(HugeGraphTest, LookedUpAndSampledBeyond32Bits) {
   const TempDir dir;
   MakeStore(dir / "g.rz", 1);
@@ -247,7 +248,7 @@ TEST(HugeGraphTest, LookedUpAndSampledBeyond32Bits) {
   EXPECT_TRUE(report->damaged.empty());
 }
 
-// The same edges in 256 files, so that each can be held while its lists are looked through.
+// The same edges are in 256 files, so that each can be held while its lists are verified.
 TEST(HugeGraphTest, VerifiesWhatTheListsHold) {
   const TempDir dir;
   MakeStore(dir / "g.rz", 256);

@@ -10,25 +10,25 @@
 
 namespace rhizome::testing {
 
-/// What people do with a whole store, and not in it: verify, back up, restore, repair.
+/// An operation on a whole store: verify, back up, restore, repair.
 struct Upkeep {
   std::string name;
   FakeImage before;
 
-  /// Does it. `wrong`: what is wrong with what it said, if it said anything.
+  /// Runs the operation. `wrong` receives what is wrong with its report, if it made one.
   std::function<Status(StoreDisk& disk, std::string& wrong)> run;
 
-  /// Looks at the disk afterwards, whose faults are over: `ended` is how `run` did, a crash counts
-  /// as an error. Returns what is wrong; nothing if all is well.
+  /// Checks the disk afterwards, when its faults are over. `ended` is the result of `run`; a crash
+  /// counts as an error. Returns what is wrong, or nothing if all is well.
   std::function<std::optional<std::string>(StoreDisk& disk, const Status& ended)> check;
 
-  /// Nothing is damaged: an operation that fails must not count as damage (kCorruption), and one
-  /// that brings half of the bytes is no failure. A read that brings none may be damage.
+  /// Nothing is damaged: a failing operation must not count as damage (kCorruption), and a read
+  /// that returns half of the bytes is no failure. A read that returns none may be damage.
   bool sound = false;
 };
 
-/// On a store with arrays, versions, names and a delta. Fails the running test where one cannot be
-/// made.
+/// Returns the operations, on a store with arrays, versions, names and a delta. Fails the running
+/// test if such a store cannot be made.
 std::vector<Upkeep> Upkeeps();
 
 struct UpkeepPlan {
@@ -43,11 +43,12 @@ struct UpkeepCounts {
   std::uint64_t failures = 0;  ///< each printed in a line, with what repeats it
 };
 
-/// Does it again and again while one operation fails, reads too, with EIO or another error that is
-/// drawn (fault_kinds.h), once or from then on, or a read brings less than there is; and checks.
+/// Runs the operation repeatedly while one of its disk operations, reads included, fails with EIO
+/// or another error that is drawn (fault_kinds.h), once or from then on, or a read returns less
+/// than there is; and checks the result.
 UpkeepCounts RunUpkeepFaults(const Upkeep& upkeep, const UpkeepPlan& plan);
 
-/// Lets the power go before operations that change something; and checks.
+/// Cuts the power before disk operations that change something, and checks the result.
 UpkeepCounts RunUpkeepCrashes(const Upkeep& upkeep, const UpkeepPlan& plan);
 
 }  // namespace rhizome::testing

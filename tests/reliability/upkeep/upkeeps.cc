@@ -23,12 +23,13 @@ using Bytes = std::vector<std::byte>;
 const Path kBackups = "/data/backups";
 const Path kRestored = "/data/restored.rz";
 
-/// All that is on the disk, for good: what happened before must not be undone by a crash.
+/// Returns the disk with everything on it made durable, so that a crash cannot undo the
+/// preparation.
 FakeImage Durable(const StoreDisk& disk) {
   return disk.ImageAfterCrash(CrashMode::kKeepUnsynced, 0);
 }
 
-/// The one file of the store whose path has this in it.
+/// Returns the only file of the store with `part` in its path.
 std::string FileWith(const FakeFileSystem& disk, const std::string& part) {
   for (const auto& [file, _] : disk.Files())
     if (file.starts_with(kStorePath.native()) && file.find(part) != std::string::npos) return file;
@@ -36,7 +37,7 @@ std::string FileWith(const FakeFileSystem& disk, const std::string& part) {
   return {};
 }
 
-/// So many bytes of a file, far apart: one alone is put right by its checksum.
+/// Damages `count` bytes of a file, far apart; a single one would be corrected by its checksum.
 void Damage(FakeFileSystem& disk, const std::string& file, std::size_t count = 2) {
   Bytes bytes = disk.Files().at(file);
   for (std::size_t i = 0; i < count; ++i) bytes[bytes.size() / (2 + i)] ^= std::byte{0x41};
@@ -56,8 +57,8 @@ Wrong VerifySound(FileSystem& fs, const Path& store) {
   return "verify: " + report->verdict().ToString();
 }
 
-// A sound store must not be changed, and damage must not be overlooked because something else
-// failed, too.
+// Verify must not change a sound store, and must not overlook damage because something else failed
+// too.
 Upkeep VerifyOf(const SmallStore& store, const std::string& damaged) {
   StoreDisk disk(store.now);
   if (!damaged.empty()) Damage(disk, FileWith(disk, damaged));
@@ -92,8 +93,8 @@ Status Restore(StoreDisk& disk, std::optional<std::uint64_t> number = std::nullo
   return AsStatus(RestoreStore(disk, kBackups, kRestored, number, JobControl()));
 }
 
-// The second backup of a store, which takes the place of the first. Whatever happens there is a
-// whole one, of the store now or then, and another try makes one of the store now.
+// The second backup of a store replaces the first. Whatever happens, there is a whole backup of the
+// store as it is now or was then, and another try makes one of the store now.
 Upkeep SecondBackup(const SmallStore& store) {
   StoreDisk disk(store.now);
   EXPECT_OK(Back(disk));
@@ -124,7 +125,7 @@ Upkeep SecondBackup(const SmallStore& store) {
           }};
 }
 
-// Either there is no store, or the whole one; and what was left is in nobody's way.
+// After a restore there is no store or the whole one, and leftovers prevent nothing.
 Upkeep RestoreOf(const SmallStore& store) {
   StoreDisk disk(store.now);
   EXPECT_OK(Back(disk));
@@ -147,9 +148,9 @@ Upkeep RestoreOf(const SmallStore& store) {
 
 using Harm = std::function<void(StoreDisk& disk)>;
 
-// After another try, which nothing disturbs, the store is what it is after one repair, and the
-// bytes that were damaged are still somewhere. A file of the catalogue that cannot be read at the
-// moment is as good as missing: what was only there is lost then, as the report says.
+// After another, undisturbed try the store is as after one repair, and the damaged bytes still
+// exist somewhere. A file of the catalogue that cannot be read at the moment counts as missing:
+// what was only there is lost then, as the report says.
 Upkeep RepairOf(std::string name, const FakeImage& store, const Harm& harm,
                 const RepairOptions& options = {}) {
   StoreDisk disk(store);
@@ -190,7 +191,7 @@ Harm DamageTo(std::vector<std::string> parts) {
   };
 }
 
-/// A chunk that its checksum puts right, and the sums of its rows, which follow from it then.
+/// Damages a chunk that its checksum corrects, and the sums of its rows, which then follow from it.
 void DamageRowsAndSums(StoreDisk& disk) {
   Damage(disk, FileWith(disk, "/emb.v1/c.0.0"), 1);
   Damage(disk, FileWith(disk, "/emb.v1.crc32c/c.0.0"));

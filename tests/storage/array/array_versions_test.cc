@@ -136,7 +136,7 @@ TEST(ArrayVersionsTest, RowsGivenIsRead) {
   }
 }
 
-// One rule for all who make arrays: none takes a name that the store gives.
+// All functions that make arrays share one rule: none takes a name that the store gives.
 TEST(ArrayRulesTest, NamesThatTheStoreGivesAreRefused) {
   for (const char* name :
        {"x", "emb", "rows", "edge", "edge_p", "edge_pagerank", "vertex_ids", "vertex_id_2", "zarr",

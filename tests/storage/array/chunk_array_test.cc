@@ -74,7 +74,7 @@ TEST(ChunkArrayTest, RowsReturnInEveryLayoutAndCodec) {
   }
 }
 
-// The last chunk is short, encoded ones have any length, and memory need not be aligned.
+// The last chunk is short, encoded chunks have any length, and memory need not be aligned.
 TEST(ChunkArrayTest, ChunksAreTheSameReadDirectly) {
   for (const std::uint32_t unit : {1U, 512U, 4096U}) {
     for (const CodecKind codec : {CodecKind::kRaw, CodecKind::kBloscLz4}) {
@@ -116,7 +116,7 @@ TEST(ChunkArrayTest, DirectReadsThatAreShortGoOnAndThoseThatEndAreTold) {
   const auto array = ChunkArray::Open(fs, "/root", written->arrays[0], written->files);
   ASSERT_OK(array);
   std::vector<std::byte> out(std::size_t{128} * 36);
-  // It opens the file, then it reads.
+  // ReadChunk first opens the file, then reads.
   fs.FailAt(fs.operation_count() + 1, testing::FakeFileSystem::kShortRead, /*sticky=*/false);
   ASSERT_OK((*array)->ReadChunk(0, out, {.direct = true}));
   EXPECT_EQ(out, RowsByFormula(0, 128, 36));

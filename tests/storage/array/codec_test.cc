@@ -17,7 +17,7 @@ namespace {
 
 using Buffer = std::vector<std::byte>;
 
-// Compressible as features are: float32 values that change slowly.
+// Returns slowly changing float32 values, which compress as features do.
 Buffer SmoothFloats(std::size_t count) {
   std::vector<float> values(count);
   for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i / 3) * 0.5F;
@@ -37,7 +37,7 @@ void Put32(Buffer& bytes, std::size_t at, std::uint32_t value) {
   std::memcpy(bytes.data() + at, &value, sizeof(value));
 }
 
-// Makes the checksum fit again, so that what is behind it gets tested.
+// Makes the checksum right again, so that the checks after it are tested.
 void Reseal(Buffer& encoded) {
   const std::size_t frame = encoded.size() - 4;
   Put32(encoded, frame, Crc32c(std::span(encoded).first(frame)));
@@ -218,7 +218,7 @@ TEST(BloscCodecTest, FramesOfTheOtherAllowedCodecAreRefused) {
   EXPECT_STATUS(DecodeChunk({.kind = CodecKind::kZstd}, lz4, out), kCorruption);
 }
 
-// TensorStore's frames have none.
+// Frames of TensorStore have no content size.
 TEST(ZstdCodecTest, AFrameWithoutContentSizeIsRead) {
   const Buffer raw = SmoothFloats(1000);
   ZSTD_CCtx* context = ZSTD_createCCtx();
@@ -256,7 +256,7 @@ TEST(ZstdCodecTest, SkippableAndTrailingFramesAreRefused) {
   EXPECT_STATUS(DecodeChunk(codec, Sealed(behind), out), kCorruption);
 }
 
-// 64 MiB of zeros in a few KiB: the frame is honest, but the shape has room for less.
+// 64 MiB of zeros take a few KiB: the frame is honest, but the shape has less room.
 TEST(ZstdCodecTest, ABombIsRefusedByItsClaim) {
   const Buffer zeros(16 << 20);
   const Codec codec = {.kind = CodecKind::kZstd};

@@ -10,12 +10,12 @@ namespace {
 
 using testing::MakeEntry;
 
-// Values by the formula that tests/python/arrays_test.py knows too: k = 31 row + 7 column, brought
-// into the range of the type. All are exact, so that the readers' values can be compared for
+// The values follow a formula that tests/python/arrays_test.py knows too: k = 31 row + 7 column,
+// mapped into the range of the type. All are exact, so that the readers' values can be compared for
 // equality.
 std::uint64_t K(std::uint64_t row, std::uint64_t column) { return 31 * row + 7 * column; }
 
-/// Bits of a float16 that holds the integer `n` below 2048.
+/// Returns the bits of a float16 that holds the integer `n`, which is below 2048.
 std::uint16_t HalfBits(std::uint16_t n) {
   if (n == 0) return 0;
   const int exponent = std::bit_width(n) - 1;
@@ -57,7 +57,7 @@ Status WriteArray(const Path& root, const ArrayEntry& wanted) {
   return Status::Ok();
 }
 
-/// One array of `rows` rows for each element type, layout, codec and width.
+/// Writes one array of `rows` rows for each element type, layout, codec and width.
 Status WriteGroup(const Path& root, std::uint64_t rows) {
   for (const DataType dtype : {DataType::kFloat32, DataType::kFloat16, DataType::kInt64,
                                DataType::kInt32, DataType::kUint32, DataType::kUint8}) {
@@ -79,7 +79,7 @@ Status WriteGroup(const Path& root, std::uint64_t rows) {
   return Status::Ok();
 }
 
-// tests/python/arrays_test.py runs this and reads with other libraries what it left.
+// tests/python/arrays_test.py runs this test and reads its arrays with other libraries.
 TEST(InteropArraysTest, ArraysForOtherReadersAreWritten) {
   const char* folder = std::getenv("RHIZOME_INTEROP_DIR");
   if (folder == nullptr)

@@ -48,7 +48,8 @@ void Write(const Path& path, const std::vector<std::byte>& bytes) {
              static_cast<std::streamsize>(bytes.size()));
 }
 
-/// Rows of random bytes, which no codec makes shorter: every shard has the same lengths.
+/// Writes rows of random bytes, which no codec makes shorter, so that every shard has the same
+/// lengths.
 Result<testing::WrittenArray> WriteNoise(const Path& root, const ArrayEntry& wanted,
                                          std::mt19937_64& random) {
   RHIZOME_ASSIGN_OR_RETURN(auto writer, ChunkArrayWriter::Create(fs, root, wanted));
@@ -120,7 +121,8 @@ TEST(ShardFileTest, EveryFlippedBitIsNoticedByWhoReadsIt) {
       ASSERT_OK(array);
       std::vector<std::byte> rows(32 * 12);
       EXPECT_STATUS((*array)->ReadChunk(0, rows), kCorruption);
-      // Who reads a part of it is told, or gets what was written; not all can be told nothing.
+      // A reader of a part gets an error or the bytes that were written; not every part can go
+      // unnoticed.
       int refused = 0;
       for (std::uint64_t inner = 0; inner < 4; ++inner) {
         std::vector<std::byte> part(8 * 12);
@@ -174,7 +176,7 @@ TEST(ShardFileTest, ShardInAnotherShardsPlaceIsNoticedByEveryRead) {
     ASSERT_OK(written);
     const auto other = BytesOfShardFile(dir / "arrays/x/c.1.0");
     ASSERT_EQ(other.size(), BytesOfShardFile(dir / "arrays/x/c.0.0").size());
-    // Both files have the sum that any shard of these lengths has, but for their tables.
+    // Both files have the checksum that any shard of these lengths has, except for their tables.
     Write(dir / "arrays/x/c.0.0", other);
     const auto array = ChunkArray::Open(fs, dir.path(), written->arrays[0], written->files);
     ASSERT_OK(array);
@@ -183,7 +185,7 @@ TEST(ShardFileTest, ShardInAnotherShardsPlaceIsNoticedByEveryRead) {
     EXPECT_OK((*array)->ReadRows(256 + 3, 1, rows));
     rows.resize(256 * 12);
     EXPECT_STATUS((*array)->ReadChunk(0, rows), kCorruption);
-    // An inner chunk of another shard, sound by itself, under a table that is the manifest's.
+    // An inner chunk of another shard, valid by itself, is put under the manifest's own table.
     auto mixed = BytesOfShardFile(dir / "arrays/x/c.1.0");
     std::copy_n(mixed.begin(), 64 * 12, mixed.begin() + (64 * 12 + 4));
     Write(dir / "arrays/x/c.1.0", mixed);
@@ -205,7 +207,7 @@ TEST(ShardFileTest, TruncatedAndLongerFilesAreNoticed) {
     std::vector<std::byte> rows(12);
     EXPECT_EQ((*array)->ReadRows(0, 1, rows).code(), StatusCode::kCorruption);
   }
-  // A manifest that claims a file which cannot be a shard.
+  // The manifest claims a file that is too short to be a shard.
   auto files = written->files;
   files[0].size_bytes = ShardTailBytes(written->arrays[0]) - 1;
   EXPECT_STATUS(ChunkArray::Open(fs, dir.path(), written->arrays[0], files), kCorruption);
@@ -213,7 +215,7 @@ TEST(ShardFileTest, TruncatedAndLongerFilesAreNoticed) {
   EXPECT_STATUS(ChunkArray::Open(fs, dir.path(), written->arrays[0], files), kCorruption);
 }
 
-// An index that Zarr would allow, but that our writer does not write.
+// Zarr allows this index, but our writer does not write it.
 TEST(ShardFileTest, PlacesOfAnotherWriterAreRefused) {
   const ArrayEntry entry = [] {
     ArrayEntry made = Sharded(CodecKind::kRaw, 20, 32, 8);
@@ -315,7 +317,7 @@ TEST(ShardFileTest, MetadataReturns) {
   }
 }
 
-// What an older build can read, it shall be able to.
+// A manifest without shards keeps the version that older builds read.
 TEST(ShardFileTest, ManifestHasTheVersionOfShardsOnlyWithThem) {
   const auto version_of = [](const Manifest& manifest) {
     const auto bytes = EncodeManifest(manifest, testing::FixedStoreId());
@@ -344,7 +346,7 @@ TEST(ShardFileTest, ManifestHasTheVersionOfShardsOnlyWithThem) {
   manifest.arrays[0].name = "y";
   manifest.arrays.insert(manifest.arrays.begin(), sharded(0));
   EXPECT_EQ(version_of(manifest), 2u);
-  // Version 2 without shards is one that nobody wrote.
+  // No writer ever wrote version 2 without shards.
   auto bytes = EncodeManifest(manifest, testing::FixedStoreId());
   const std::size_t seal = bytes.size() - 4;
   StoreLittle(bytes.data() + seal - 16, std::uint64_t{0});  // inner_rows of the last array

@@ -20,7 +20,7 @@ constexpr ShardIndexFormat kAtEnd{.inner_chunks = 3};
 constexpr std::uint64_t kShardIndexFileBytes = 200 + 52;
 const std::vector<InnerRange> kSound = {{0, 100}, {}, {120, 80}};
 
-/// Why an index with these ranges and a right checksum is refused.
+/// Returns why an index with these ranges and a right checksum is refused.
 std::string WhyRefused(const std::vector<InnerRange>& ranges, ShardIndexFormat format = kAtEnd,
                        std::uint64_t file_bytes = kShardIndexFileBytes) {
   const auto decoded = DecodeShardIndex(format, EncodeShardIndex(format, ranges), file_bytes);

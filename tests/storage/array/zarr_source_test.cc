@@ -41,7 +41,7 @@ std::int32_t ValueAt(std::uint64_t row, std::uint64_t column) {
   return static_cast<std::int32_t>(row * 100 + column) - 50;
 }
 
-/// Writes an array with our own encoder, whose chunks are compressor, then crc32c.
+/// Writes an array with our own encoder, whose chunks end in their crc32c.
 void WriteArrayOfZarrSource(const Path& folder, CodecKind kind, const std::string& codec) {
   std::filesystem::create_directories(folder);
   WriteOfZarrSource(folder / "zarr.json",
@@ -58,11 +58,11 @@ void WriteArrayOfZarrSource(const Path& folder, CodecKind kind, const std::strin
   }
 }
 
-/// All values, or why not.
+/// Returns all values, or the error.
 Result<std::vector<std::int32_t>> ReadAllOfZarrSource(const Path& folder) {
   RHIZOME_ASSIGN_OR_RETURN(const auto source, ZarrSource::Open(FileSystem::Posix(), folder));
   std::vector<std::int32_t> all;
-  // A spoilt document may say anything; only what is small is read.
+  // A damaged document may claim anything, so only small arrays are read.
   if (source->format().dtype != DataType::kInt32 || source->format().dim > 64 ||
       source->format().rows > 4096)
     return all;
@@ -171,7 +171,7 @@ TEST(ZarrSourceTest, BytesOfTheOtherOrderAreTurned) {
     ASSERT_OK(read);
     for (std::uint64_t i = 0; i < read->size(); ++i)
       EXPECT_EQ((*read)[i], i < values.size() ? values[i] : -5) << order << i;
-    // Neither more nor less than a chunk.
+    // The content is longer than a chunk, then shorter.
     WriteOfZarrSource(folder / "c.0.0", BytesOfZarrSource(values, order == "big") + "x");
     EXPECT_STATUS(ReadAllOfZarrSource(folder), kInvalidArgument);
   }
@@ -242,7 +242,7 @@ TEST(ZarrSourceTest, IntegersOfEachWidthAreFilledIfTheyFit) {
   }
 }
 
-// Deflated by RFC 1952 in one stored block, which needs no compressor.
+// Packs bytes by RFC 1952 in one stored block, which needs no compressor.
 Raw StoredGzip(const Raw& bytes, std::uint32_t crc32) {
   const auto little = [](std::uint32_t value, int count) {
     Raw out;
@@ -254,7 +254,7 @@ Raw StoredGzip(const Raw& bytes, std::uint32_t crc32) {
          little(crc32, 4) + little(size, 4);
 }
 
-/// The CRC-32 of gzip, bit by bit.
+/// Computes the CRC-32 of gzip, bit by bit.
 std::uint32_t GzipCrc(const Raw& bytes) {
   std::uint32_t crc = ~0U;
   for (const char c : bytes) {
@@ -328,8 +328,8 @@ constexpr const char* kShards =
     R"("chunk_shape": [4, 2], "codecs": [{"name": "bytes"}, "crc32c"],
 "index_codecs": [{"name": "bytes"}, "crc32c"], "index_location": "end")";
 
-/// The two shards of an array whose inner chunks stand in reverse order; odd ones of the second
-/// shard are missing.
+/// Returns the two shards of an array whose inner chunks are in reverse order; the odd ones of the
+/// second shard are missing.
 void WriteShards(const Path& folder) {
   std::filesystem::create_directories(folder);
   WriteOfZarrSource(folder / "zarr.json", ShardedMetadata(kShards));

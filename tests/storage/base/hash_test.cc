@@ -25,7 +25,7 @@ std::vector<std::byte> RandomBytes(std::size_t count, std::uint64_t seed) {
   return out;
 }
 
-// The definition, one bit at a time.
+// Computes the checksum by its definition, one bit at a time.
 std::uint32_t SlowCrc32c(std::span<const std::byte> bytes) {
   std::uint32_t state = 0xFFFFFFFF;
   for (const std::byte byte : bytes) {
@@ -37,7 +37,7 @@ std::uint32_t SlowCrc32c(std::span<const std::byte> bytes) {
 
 std::string Hex(const Hash128& hash) { return StoreId{hash}.ToString(); }
 
-// "123456789" is the usual check value; the other two stand in RFC 3720, appendix B.4.
+// "123456789" is the usual check value; the other two are from RFC 3720, appendix B.4.
 TEST(Crc32cTest, GivesThePublishedValues) {
   EXPECT_EQ(Crc32c({}), 0U);
   EXPECT_EQ(Crc32c(BytesOfHash("123456789")), 0xE3069283U);
@@ -122,7 +122,7 @@ TEST(HashTest, SumsOfPartsCombineToTheSumOfTheWhole) {
               SlowCrc32c(whole))
         << whole.size() << " bytes, cut at " << cut;
   }
-  // Long second parts: every bit of the length matters.
+  // The second parts are long, so that every bit of the length matters.
   const auto first = RandomBytes(100, random());
   for (std::uint64_t length = 1; length <= 1 << 20; length *= 2) {
     const std::vector<std::byte> zeros(length + random() % 3, std::byte{0});

@@ -13,7 +13,7 @@
 namespace rhizome {
 namespace {
 
-// Files were written by nlohmann's, and are compared with what is written now, byte by byte.
+// Existing files were written by nlohmann's library, and are compared with new ones byte by byte.
 TEST(JsonValueTest, IsWrittenAsNlohmannsIs) {
   const std::string texts[] = {
       "{}",
@@ -64,7 +64,7 @@ TEST(JsonValueTest, IsAskedForWhatItHolds) {
   EXPECT_NE(JsonValue(3), JsonValue(-3));
   EXPECT_NE(JsonValue(1), JsonValue(true));
   EXPECT_NE(JsonValue(0), JsonValue());
-  // Of another kind: nothing, and no exception.
+  // A value of another kind gives the empty value, and no exception.
   EXPECT_EQ(json.unsigned_number(), 0U);
   EXPECT_EQ(json.text(), "");
   EXPECT_EQ(JsonValue("x").Find("x"), nullptr);

@@ -53,7 +53,7 @@ TEST(LoggerTest, ACallbackMayThrow) {
   EXPECT_EQ(lines, (std::vector<std::string>{"first", "last"}));
 }
 
-// The callback waits for the test, so that lines pile up behind it.
+// The callback waits for the test, so that lines queue up.
 TEST(LoggerTest, ASlowCallbackDelaysNobodyAndIsToldWhatItMissed) {
   std::binary_semaphore entered(0);
   std::binary_semaphore go_on(0);
@@ -101,7 +101,7 @@ TEST(LoggerTest, AForkedChildIsSilentAndEnds) {
   auto logger = std::make_unique<Logger>([](const LogLine&) {}, LogLevel::kDebug);
   const int status = testing::RunForked([&] {
     logger->Log(LogLevel::kError, "store", "in the child");
-    logger.reset();  // must not wait for a thread that is not there
+    logger.reset();  // must not wait for a thread that was never started
     return 7;
   });
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7);

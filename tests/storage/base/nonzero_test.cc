@@ -29,7 +29,7 @@ Buffer BytesOf(const std::vector<std::uint32_t>& elements) {
   return bytes;
 }
 
-/// About `share` of them are not zero.
+/// Returns random elements, about `share` of them not zero.
 std::vector<std::uint32_t> RandomElements(std::size_t count, double share,
                                           std::mt19937_64& random) {
   std::vector<std::uint32_t> elements(count);
@@ -40,7 +40,7 @@ std::vector<std::uint32_t> RandomElements(std::size_t count, double share,
   return elements;
 }
 
-/// As FORMAT.md says it, an element at a time.
+/// Packs as FORMAT.md describes, one element at a time.
 Buffer PackedAsDocumented(const std::vector<std::uint32_t>& elements) {
   std::vector<std::uint64_t> words((elements.size() + 63) / 64);
   std::vector<std::uint32_t> kept;
@@ -55,7 +55,8 @@ Buffer PackedAsDocumented(const std::vector<std::uint32_t>& elements) {
   return bytes;
 }
 
-/// In memory of just their size, so that the address sanitizer sees a step outside.
+/// Unpacks in allocations of exactly the needed size, so that the address sanitizer sees any access
+/// outside.
 Status UnpackTightly(const Buffer& frame, Buffer& out) {
   const auto from = std::make_unique<std::byte[]>(frame.size());
   if (!frame.empty()) std::memcpy(from.get(), frame.data(), frame.size());
@@ -112,13 +113,13 @@ TEST(NonzeroTest, WrongLengthsAndBitsAreCorruption) {
       other.resize(size);
       EXPECT_STATUS(UnpackTightly(other, out), kCorruption);
     }
-    // A bit more or less is an element more or less.
+    // One bit more or less means one element more or less.
     for (std::size_t bit = 0; bit < (count + 63) / 64 * 64; ++bit) {
       Buffer other = packed;
       other[bit / 8] ^= static_cast<std::byte>(1 << (bit % 8));
       EXPECT_STATUS(UnpackTightly(other, out), kCorruption);
     }
-    // As many bits, but one of them beyond the last element.
+    // The number of bits is right, but one of them is beyond the last element.
     if (count % 64 != 0 && elements[0] != 0) {
       Buffer other = packed;
       other[0] ^= std::byte{1};
@@ -149,7 +150,7 @@ TEST(NonzeroTest, OtherElementsAreRefused) {
   EXPECT_STATUS(EncodeChunk(kCodec, {}), kInvalidArgument);
 }
 
-// Zarr has no such codec: whoever published one would lock other programs out.
+// Zarr has no such codec, so a published array with it could not be read by other programs.
 TEST(NonzeroTest, IsForArraysOfAJobOnly) {
   EXPECT_EQ(CodecName(CodecKind::kNonzero), "nonzero");
   EXPECT_FALSE(ParseCodec("nonzero").has_value());

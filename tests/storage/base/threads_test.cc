@@ -78,7 +78,7 @@ TEST(ProcessTest, AChildKnowsThatItIsOne) {
   EXPECT_TRUE(owner.here());
 }
 
-// However busy the other threads are with it.
+// The child can lock the mutex however busy other threads are with it.
 TEST(ProcessTest, AChildCanLockAForkMutex) {
   ForkMutex mutex;
   std::atomic<bool> done = false;

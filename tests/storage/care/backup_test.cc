@@ -120,7 +120,7 @@ TEST_F(BackupTest, RestoredStoresHoldWhatTheBackupsDid) {
   EXPECT_STATUS((*older)->OpenArray("emb"), kNotFound);
   EXPECT_EQ((*older)->manifest().version, 1U);
 
-  // A restored store goes on: commits do not collide with those of its delta.
+  // Writing to a restored store works: its commits do not collide with those of its delta.
   ASSERT_OK(PutDelta(fs_, dir_ / "r2", 1));
   EXPECT_EQ(DeltaOf(fs_, dir_ / "r2").size(), 4U);
   ASSERT_OK(Publish(fs_, dir_ / "r2", "more"));
@@ -167,7 +167,7 @@ TEST_F(BackupTest, DamageIsFoundOnBothWays) {
     file.seekp(7);
     file.put(byte);
   };
-  // In the backup: nothing is restored, and the file is named.
+  // Damage in the backup: nothing is restored, and the file is named.
   const auto store = Store::Open(fs_, store_, Store::Mode::kRead);
   ASSERT_OK(store);
   const FileEntry& entry = (*store)->manifest().files.front();
@@ -179,7 +179,7 @@ TEST_F(BackupTest, DamageIsFoundOnBothWays) {
   flip(backups_ / BackupFilePath(entry.xxh3));
   EXPECT_OK(Restore(dir_ / "r"));  // over what the refused one left
   flip(backups_ / "deltas/000001");
-  // In the store: there is no such backup.
+  // Damage in the store: no such backup is made.
   ASSERT_OK(Publish(fs_, store_, "emb"));
   flip(store_ / "generations/000001/arrays/emb/c.1.0");
   const auto damaged = Back();
@@ -197,7 +197,7 @@ TEST_F(BackupTest, WrongPlacesAreRefused) {
   EXPECT_STATUS(Restore(store_), kAlreadyExists);
   EXPECT_STATUS(Restore(backups_), kAlreadyExists);
   EXPECT_STATUS(Restore(dir_ / "r", 9), kNotFound);
-  // Of another store.
+  // The folder holds backups of another store.
   {
     const auto other = Store::Create(fs_, dir_ / "o", testing::FixedStoreId(2));
     ASSERT_OK(other);
@@ -241,7 +241,7 @@ TEST(BackupRecordTest, EveryFlippedBitAndTruncationIsCorruption) {
 // --- Power cuts
 // ------------------------------------------------------------------------------------
 
-/// The second backup stops; the first stays, and the next run makes up for it.
+/// The second backup is cut off; the first stays, and the next run completes the second.
 void CheckBackupStops(CrashMode mode, std::uint64_t seed) {
   TempDir dir;
   const Path path = dir / "s";
@@ -286,7 +286,7 @@ TEST(BackupCrashTest, EarlierBackupsStay) {
   CheckBackupStops(CrashMode::kRandom, seed);
 }
 
-/// A restore that stops leaves no store, and can be done again.
+/// A restore that is cut off leaves no store, and can be repeated.
 TEST(BackupCrashTest, ARestoreIsThereWholeOrNotAtAll) {
   const std::uint64_t seed = testing::TestSeed();
   TempDir dir;
@@ -305,7 +305,7 @@ TEST(BackupCrashTest, ARestoreIsThereWholeOrNotAtAll) {
     fs.StopAfter(count);
     const auto made = RestoreStore(fs, dir / "b", dir / "r", std::nullopt, JobControl());
     fs.Crash(CrashMode::kRandom, seed + count);
-    // A restore that fails right behind its commit has happened all the same.
+    // A restore that fails right after its commit has succeeded all the same.
     const bool there = Store::Open(fs, dir / "r", Store::Mode::kRead).has_value();
     EXPECT_TRUE(there || !made);
     if (there)

@@ -20,7 +20,7 @@ using testing::TempDir;
 
 constexpr const char* kGeneration = "generations/000001/";
 
-/// A store with the row array "feat" and "emb", two versions in layout chunk.
+/// A store with the row array "feat", and "emb" in two versions in layout chunk.
 class RepairTest : public ::testing::Test {
  protected:
   RepairTest() {
@@ -42,12 +42,13 @@ class RepairTest : public ::testing::Test {
 
   void Damage(const std::string& file, std::size_t count = 2) {
     const Path path = store_ / file;
-    // Links share their bytes: the other name must not be hit too.
+    // The file is copied first, because links share their bytes and the other name must stay
+    // intact.
     std::ifstream in(path, std::ios::binary);
     std::string text((std::istreambuf_iterator<char>(in)), {});
     in.close();
     ASSERT_FALSE(text.empty()) << path;
-    // One byte alone is found by its checksum.
+    // A single wrong byte would be corrected by its checksum.
     for (std::size_t i = 0; i < count; ++i) {
       char& byte = text[text.size() / (2 + i)];
       byte = static_cast<char>(byte ^ 1);
@@ -120,7 +121,7 @@ TEST_F(RepairTest, ALostChunkTakesItsArrayAlong) {
   EXPECT_EQ(report.quarantined.size(), 4U);  // the sound chunks and zarr.json as well
   const auto store = Store::Open(fs_, store_, Store::Mode::kRead);
   ASSERT_OK(store);
-  // The alias stands again for what it stood for before.
+  // The alias again names the version that it named before.
   ASSERT_NE((*store)->manifest().FindArray("emb@live"), nullptr);
   EXPECT_EQ((*store)->manifest().FindArray("emb@live")->name, "emb.v1");
   EXPECT_STATUS((*store)->OpenArray("emb@2"), kNotFound);
@@ -176,7 +177,8 @@ TEST_F(RepairTest, OneWrongByteOfAManifestIsFoundByItsSeal) {
   }
 }
 
-// Any stretch of it that lists files and arrays, with its head; also what was cut off.
+// Any part of the manifest that lists files and arrays can be rebuilt, also its head, and also if
+// it is cut off.
 TEST_F(RepairTest, AManifestFollowsFromWhatItLists) {
   const std::string file = std::string(kGeneration) + "MANIFEST-000002";
   const std::string before = Bytes(file);
@@ -209,7 +211,7 @@ TEST_F(RepairTest, AManifestFollowsFromWhatItLists) {
   }
 }
 
-// With the manifest a chunk that it lists: its entry is still there.
+// A chunk that the manifest lists is damaged too; its entry is still there.
 TEST_F(RepairTest, AManifestIsRebuiltBesideADamagedChunk) {
   const std::string file = std::string(kGeneration) + "MANIFEST-000002";
   const std::string before = Bytes(file);
@@ -224,8 +226,8 @@ TEST_F(RepairTest, AManifestIsRebuiltBesideADamagedChunk) {
   EXPECT_TRUE(report.after.ok());
 }
 
-// What no file tells, such as the names of types, an earlier manifest does; without one, nothing is
-// made up.
+// Facts that no file contains, such as the names of types, come from an earlier manifest; without
+// one nothing is made up.
 TEST_F(RepairTest, AManifestThatDoesNotFollowIsLost) {
   const std::string file = std::string(kGeneration) + "MANIFEST-000002";
   const std::string before = Bytes(file);
@@ -255,7 +257,7 @@ TEST_F(RepairTest, AChunkWithOneWrongByteLosesNothing) {
   EXPECT_EQ(Bytes(file), before);
 }
 
-// A catalogue that cannot be opened: the manifest says what is current.
+// The catalogue cannot be opened, so the manifest decides what is current.
 TEST_F(RepairTest, SumsOfRowsFollowFromAChunkThatIsPutRight) {
   const std::string rows = std::string(kGeneration) + "arrays/feat/c.0.0";
   const std::string sums = std::string(kGeneration) + "sums/feat.crc32c/c.0.0";
@@ -293,8 +295,8 @@ TEST_F(RepairTest, ALostCatalogueFollowsFromTheManifest) {
   }
 }
 
-// Nothing needs a generation that is only kept: what is damaged there costs nothing.
-/// Removes so many files and folders of the repair's own, and then no more: as if killed there.
+// No current generation needs a generation that is only kept, so damage there costs nothing.
+/// Removes a given number of the repair's own files and folders, then none, as if killed there.
 class EndsWhileItRemoves final : public ForwardingFileSystem {
  public:
   EndsWhileItRemoves(FileSystem& base, int removals)
@@ -314,10 +316,11 @@ class EndsWhileItRemoves final : public ForwardingFileSystem {
   int removals_;
 };
 
-// The folder that it worked in bears a job's mark until it is empty, or nobody would remove it.
+// The folder that the repair worked in bears a job's mark until it is empty; otherwise nobody would
+// remove it.
 TEST_F(RepairTest, WhatAKilledRepairLeavesIsRemoved) {
   bool ended = true;
-  // Each third place, from a drawn one on.
+  // Tries every third place, from a drawn one on.
   for (int removals = static_cast<int>(testing::TestSeed() % 3); ended; removals += 3) {
     SCOPED_TRACE(removals);
     std::filesystem::remove_all(store_ / "catalog");
@@ -370,8 +373,8 @@ TEST_F(RepairTest, AWriterKeepsItOut) {
   EXPECT_STATUS(RepairStore(fs_, dir_ / "none", {}, JobControl()), kNotFound);
 }
 
-// One damaged file, any but RocksDB's: afterwards verify says ok, or what it says was listed as
-// lost; nothing that was there has been deleted.
+// One file is damaged, any but RocksDB's. Afterwards verify says ok, or reports what was listed as
+// lost; nothing that existed has been deleted.
 TEST_F(RepairTest, AnyOneFileMayBeDamaged) {
   std::mt19937_64 random(testing::TestSeed());
   std::vector<std::string> files;

@@ -15,7 +15,7 @@ using testing::TempDir;
 
 FileSystem& posix = FileSystem::Posix();
 
-/// Is some damage reported, and this file named?
+/// Returns whether damage is reported and this file named.
 bool Names(const Path& store, const std::string& file) {
   const auto report = VerifyFiles(posix, store, JobControl());
   if (!report) return false;
@@ -133,7 +133,7 @@ TEST(VerifyTest, EarlierManifestsAndGenerationsMustBeWholeWhileTheyAreThere) {
     EXPECT_TRUE(Names(dir / "s", std::string("generations/000001/") + name));
     WriteAll(earlier / name, good);
   }
-  // Its manifests go first, so without them it was about to be removed.
+  // A removal starts with the manifests, so a generation without them was about to be removed.
   std::filesystem::remove(earlier / "arrays/feat/c.0.0");
   EXPECT_TRUE(Names(dir / "s", "generations/000001/arrays/feat/c.0.0"));
   std::filesystem::remove(earlier / "MANIFEST-000001");

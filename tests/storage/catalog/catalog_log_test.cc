@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kHeaderBytes = 7;
 
-/// Records of RocksDB's log format, in one block; where each ends.
+/// Records in RocksDB's log format, in one block, and where each ends.
 struct Log {
   std::vector<std::byte> bytes;
   std::vector<std::size_t> ends;
@@ -26,7 +26,7 @@ struct Log {
   void Add(std::mt19937_64& rng, std::size_t payload_bytes) {
     std::vector<std::byte> record(kHeaderBytes + payload_bytes);
     for (std::byte& byte : record) byte = static_cast<std::byte>(1 + rng() % 255);
-    record[6] = std::byte{1};  // a whole one
+    record[6] = std::byte{1};  // a whole record
     StoreLittle(record.data() + 4, static_cast<std::uint16_t>(payload_bytes));
     const std::uint32_t crc = Crc32c(std::span(record).subspan(6));
     StoreLittle(record.data(), ((crc >> 15U) | (crc << 17U)) + 0xA282EAD8U);
@@ -66,7 +66,7 @@ TEST(CatalogLogTest, CutAnywhereItEndsWithTheLastWholeRecord) {
   }
 }
 
-// The length came before the bytes: zeros from a sector on.
+// The file's length reached the disk before its bytes, which leaves zeros from a sector on.
 TEST(CatalogLogTest, ZerosFromASectorOnAreNoDamage) {
   std::mt19937_64 rng(testing::TestSeed());
   const Log log = ThreeRecords(rng);
@@ -74,7 +74,7 @@ TEST(CatalogLogTest, ZerosFromASectorOnAreNoDamage) {
     auto bytes = log.bytes;
     std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(sector), bytes.end(), std::byte{0});
     EXPECT_FALSE(ScanLog(bytes).damaged) << sector;
-    // But not where a record follows them.
+    // Zeros are damage if a record follows them.
     if (sector == 1536) continue;
     auto middle = log.bytes;
     std::fill_n(middle.begin() + static_cast<std::ptrdiff_t>(sector), 20, std::byte{0});
@@ -82,7 +82,8 @@ TEST(CatalogLogTest, ZerosFromASectorOnAreNoDamage) {
   }
 }
 
-/// A log of three writes as RocksDB puts them, each with a mark; what comes before their ends.
+/// Makes a log of three writes in RocksDB's form, each with a mark that says which bytes were
+/// synced before it.
 Log ThreeWrites(std::mt19937_64& rng, std::array<std::uint64_t, 3> synced) {
   Log log;
   for (std::size_t i = 0; i < synced.size(); ++i) {
@@ -112,7 +113,7 @@ TEST(CatalogLogTest, AHoleInWhatWasNotSyncedEndsTheLog) {
   EXPECT_FALSE(scan.damaged);
 }
 
-// Write 12 says that 11 was synced: a disk that lost a sector of it afterwards.
+// Write 12 says that 11 was synced, so a disk lost one of its sectors afterwards.
 TEST(CatalogLogTest, AHoleInWhatWasSyncedIsDamage) {
   std::mt19937_64 rng(testing::TestSeed());
   Log log = ThreeWrites(rng, {0, 10, 11});
@@ -120,7 +121,7 @@ TEST(CatalogLogTest, AHoleInWhatWasSyncedIsDamage) {
   EXPECT_TRUE(ScanLog(log.bytes).damaged);
 }
 
-// Its last sector is zero, as the end of a torn record would be.
+// The last sector of the record is zero, as the end of a torn record would be.
 TEST(CatalogLogTest, FlippedBitsOfALastRecordThatEndsInZerosAreDamage) {
   std::mt19937_64 rng(testing::TestSeed());
   Log log = ThreeRecords(rng);
@@ -136,13 +137,13 @@ TEST(CatalogLogTest, FlippedBitsOfALastRecordThatEndsInZerosAreDamage) {
   }
 }
 
-// What ends in zeros may be torn, but not where a right record stands in it, wherever that begins.
+// Bytes that end in zeros may be torn, but not if a right record begins anywhere in them.
 TEST(CatalogLogTest, ARecordBehindDamageIsFoundWhereverItBegins) {
   std::mt19937_64 rng(testing::TestSeed());
   for (int round = 0; round < 30; ++round) {
     std::vector<std::byte> bytes(600 + rng() % 100'000);
     for (std::byte& byte : bytes) byte = static_cast<std::byte>(1 + rng() % 255);
-    StoreLittle(bytes.data() + 4, std::uint16_t{100});  // it does not reach the zeros
+    StoreLittle(bytes.data() + 4, std::uint16_t{100});  // does not reach the zeros
     const std::size_t left = kLogBlockBytes - bytes.size() % kLogBlockBytes;
     Log log;
     log.Add(rng, rng() % 3000);
@@ -156,13 +157,14 @@ TEST(CatalogLogTest, ARecordBehindDamageIsFoundWhereverItBegins) {
   }
 }
 
-// Each byte of it may begin a record of thousands of bytes.
+// Each byte of the pattern may begin a record of thousands of bytes.
 TEST(CatalogLogTest, OnePatternTakesNoLongerThanOtherBytes) {
   std::vector<std::byte> bytes(std::size_t{256} << 10, std::byte{3});
   for (std::size_t i = 5; i < bytes.size(); i += 7) bytes[i] = std::byte{0x20};
   const std::clock_t begun = std::clock();
   (void)ScanLog(bytes);
-  // Some hundredths of a second; it was a multiple of this bound where nothing is optimised.
+  // It takes some hundredths of a second; before, without optimisation, it took a multiple of this
+  // bound.
   EXPECT_LT(static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC, 1.0);
 }
 

@@ -25,7 +25,7 @@ std::set<std::uint64_t> TablesIn(const Path& folder) {
   return out;
 }
 
-/// A catalogue that was opened and closed often, so that it has some tables.
+/// Makes a catalogue that was opened and closed often, so that it has some tables.
 void MakeTables(const Path& folder) {
   for (std::uint64_t i = 1; i <= 3; ++i) {
     const Mode mode = i == 1 ? Mode::kCreate : Mode::kWrite;
@@ -41,7 +41,7 @@ void MakeTables(const Path& folder) {
   }
 }
 
-/// The MANIFEST of a catalogue that was closed.
+/// Returns the MANIFEST of a closed catalogue.
 std::vector<std::byte> ManifestIn(const Path& folder) {
   const std::vector<std::byte> current = testing::ReadBytes(folder / "CURRENT");
   return testing::ReadBytes(folder / ManifestNameIn(current));
@@ -64,7 +64,7 @@ TEST(CatalogManifestTest, NamesTheTablesThatAreThere) {
   EXPECT_EQ(numbers, TablesIn(dir / "c"));
 }
 
-// RocksDB's secondary passes over a table that it cannot open, and shows what was before.
+// RocksDB's secondary skips a table that it cannot open, and shows the state before it.
 TEST(CatalogManifestTest, AReaderIsToldOfEachTableThatIsMissingCutOrFlipped) {
   TempDir dir;
   MakeTables(dir / "c");

@@ -60,7 +60,7 @@ TEST_F(CatalogSealTest, AnotherOrAMissingManifestIsDamage) {
   }
 }
 
-// Until the writer that breaks it next, a torn seal is what a crash left of the one before.
+// A torn seal was left by a crash, and counts as none until the next writer breaks it.
 TEST_F(CatalogSealTest, ATornSealIsNone) {
   const auto whole = BytesOf("SEAL");
   Replace("MANIFEST-000005", "something else");

@@ -21,7 +21,7 @@ using testing::FixedStoreId;
 using testing::TempDir;
 using Bytes = std::vector<std::byte>;
 
-/// A table of RocksDB as a closed catalogue has it.
+/// Returns a table of RocksDB from a closed catalogue.
 Bytes MakeTable() {
   const TempDir dir;
   const Path path = dir.path() / "c";
@@ -37,7 +37,7 @@ Bytes MakeTable() {
   return {};
 }
 
-/// The tables of a database of RocksDB's that has these families, one a family.
+/// Returns the tables of a RocksDB database with these families, one for each family.
 std::vector<Bytes> TablesOfFamilies(const std::vector<std::string>& names) {
   const TempDir dir;
   rocksdb::Options options;
@@ -88,8 +88,8 @@ Bytes Flipped(Bytes table, std::size_t bit) {
 
 TEST(CatalogTableTest, ATableOfRocksDbIsSound) { EXPECT_OK(Check(MakeTable())); }
 
-// The repair makes the families that tables name, and RocksDB ends the process where two numbers
-// have one name.
+// The repair creates the families that tables name, and RocksDB ends the process if two family
+// numbers have one name.
 TEST(CatalogTableTest, TablesOfOtherFamiliesAreRefused) {
   for (const Bytes& table : TablesOfFamilies({"meta", "delta"})) EXPECT_OK(Check(table));
   for (const Bytes& table : TablesOfFamilies({"delta", "meta", "delta2"}))
@@ -107,8 +107,8 @@ TEST(CatalogTableTest, FlippedBitsOfThePropertiesAreFound) {
     EXPECT_EQ(Check(Flipped(table, bit)).code(), StatusCode::kCorruption) << bit;
 }
 
-// The sort of checksum, where the list of blocks is, and the magic; format versions that are newer
-// have a checksum.
+// The footer holds the type of checksum, the place of the index, and the magic number; newer format
+// versions have a checksum of their own.
 TEST(CatalogTableTest, FlippedBitsOfTheFooterAreFound) {
   const Bytes table = MakeTable();
   const std::size_t footer = table.size() - 53;
@@ -126,7 +126,7 @@ TEST(CatalogTableTest, ACutTableIsDamage) {
         << size;
 }
 
-// Whatever the footer says, no more is read than a small block.
+// Whatever the footer says, no more than a small block is read.
 TEST(CatalogTableTest, RubbishIsRefused) {
   std::mt19937_64 rng(testing::TestSeed());
   const Bytes table = MakeTable();

@@ -57,7 +57,7 @@ std::vector<Path> FilesEndingIn(const Path& folder, std::string_view extension) 
   return files;
 }
 
-// What was written and not flushed is in a log of many blocks, which a killed writer leaves.
+// Unflushed commits are in a log of many blocks, which a killed writer leaves.
 TEST(CatalogTest, ALongLogIsReadToItsEnd) {
   TempDir dir;
   const auto writer = Catalog::Open(FileSystem::Posix(), dir / "c", Mode::kCreate, FixedStoreId());
@@ -96,7 +96,7 @@ TEST(CatalogTest, ACommitIsThereAfterReopening) {
   EXPECT_OK((*catalog)->VerifyChecksums());
 }
 
-// A killed process closes nothing: what is on disk while the writer lives must be enough.
+// A killed process closes nothing, so the files must suffice while the writer still lives.
 TEST(CatalogTest, ACommitNeedsNoClose) {
   TempDir dir;
   const auto writer = Catalog::Open(FileSystem::Posix(), dir / "c", Mode::kCreate, FixedStoreId());
@@ -151,7 +151,7 @@ TEST(CatalogTest, ASecondarySeesALaterCommitWhenItCatchesUp) {
   ExpectRecord((*reader)->Current(), 1);
   ASSERT_OK((*reader)->CatchUp());
   ExpectRecord((*reader)->Current(), 2);
-  ASSERT_OK((*writer)->Close());  // flushes: the log that the reader followed goes
+  ASSERT_OK((*writer)->Close());  // flushes, which removes the log that the reader follows
   ASSERT_OK((*reader)->CatchUp());
   ExpectRecord((*reader)->Current(), 2);
 }
@@ -189,8 +189,8 @@ TEST(CatalogTest, AReaderThatMissedATableShowsWhatCameAfterIt) {
   }
 }
 
-// Each opening of a writer begins another MANIFEST and removes the tables of the one before: a
-// reader may be shown a MANIFEST whose tables are gone.
+// Each writer that opens starts another MANIFEST and removes the tables of the one before, so a
+// reader may find a MANIFEST whose tables are gone.
 TEST(CatalogTest, ReadersOpenWhileWritersComeAndGo) {
   TempDir dir;
   MakeCatalog(dir / "c");
@@ -248,8 +248,7 @@ TEST(CatalogTest, AnotherStoresCatalogueIsCorruption) {
   EXPECT_NE(testing::AsStatus(record).message().find("store id"), std::string::npos);
 }
 
-/// Every few bytes of every table file of a catalogue, flipped: the commit is read right or
-/// refused.
+/// Flips every few bytes of every table of a catalogue; the commit must be read right or refused.
 void FlipEverywhere(const Path& folder) {
   for (const Path& path : FilesEndingIn(folder, ".sst")) {
     const std::string good = ReadAll(path);

@@ -22,7 +22,7 @@ std::string Text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// The text of a file, or "absent".
+// Returns the text of a file, or "absent".
 std::string Read(FileSystem& fs, const Path& path) {
   const auto bytes = ReadWholeFile(fs, path, 1 << 20);
   return bytes ? Text(*bytes) : "absent";
@@ -119,11 +119,12 @@ TEST(FakeFileSystemTest, KeepUnsyncedIsAKilledProcess) {
   EXPECT_EQ(Read(fs, "/f"), "abc");
   const auto again = fs.Lock("/LOCK", FileSystem::LockMode::kExclusive, "other");
   EXPECT_OK(again);  // locks die with their holder
-  lock->reset();     // and its late destructor does not release the new one
+  lock->reset();     // its late destructor does not release the new one
   EXPECT_STATUS(fs.Lock("/LOCK", FileSystem::LockMode::kShared, ""), kBusy);
 }
 
-// Over many seeds a random crash gives both old and new, and every prefix is one of the file.
+// Over many seeds a random crash leaves both old and new contents, and every result is a prefix of
+// the file.
 TEST(FakeFileSystemTest, RandomCrashesKeepSyncedBytesAndSomeOfTheRest) {
   std::map<std::string, int> outcomes;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {

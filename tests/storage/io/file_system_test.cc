@@ -131,7 +131,7 @@ TEST_F(PosixFileSystemTest, DirectReadsWorkOrFallBack) {
     ASSERT_OK(got);
     EXPECT_GT(*got, 0U);
     EXPECT_GE((*file)->descriptor(), 0);
-    // io_uring must not see O_NONBLOCK, and O_DIRECT tells which path is taken.
+    // io_uring must not see O_NONBLOCK, and O_DIRECT shows which way the file was opened.
     const int flags = fcntl((*file)->descriptor(), F_GETFL);
     EXPECT_EQ(flags & O_NONBLOCK, 0);
     EXPECT_EQ((flags & O_DIRECT) != 0, unit > 1);
@@ -141,8 +141,8 @@ TEST_F(PosixFileSystemTest, DirectReadsWorkOrFallBack) {
   EXPECT_EQ((*fs_.OpenRead(dir_ / "f"))->size_bytes(), text.size());
 }
 
-// Large files go past the page cache in whole units of 4 KiB, whatever the pieces and the memory
-// they lie in are.
+// Large files bypass the page cache in whole units of 4 KiB, whatever the pieces are and wherever
+// they are in memory.
 TEST_F(PosixFileSystemTest, LargeFilesHoldWhatWasAppended) {
   std::mt19937_64 random(testing::TestSeed());
   const Result<AlignedBuffer> memory = AlignedBuffer::Allocate(std::size_t{4} << 20);
@@ -187,7 +187,7 @@ TEST_F(PosixFileSystemTest, NoSpaceIsOutOfSpaceAndSticks) {
   std::signal(SIGXFSZ, old_handler);
   EXPECT_STATUS(append, kOutOfSpace);
   EXPECT_NE(append.message().find((dir_ / "f").string()), std::string::npos);
-  // The disk has room again, but the file has a hole in what it was told.
+  // The disk has room again, but the file has a hole in what was appended.
   EXPECT_STATUS((*file)->Append(BytesOfFileSystem("x")), kOutOfSpace);
   EXPECT_STATUS((*file)->Sync(), kOutOfSpace);
   EXPECT_STATUS((*file)->Close(), kOutOfSpace);
@@ -242,7 +242,8 @@ TEST_F(PosixFileSystemTest, LocksExcludeAndNameTheirHolder) {
   for (const LockMode mode : {LockMode::kExclusive, LockMode::kShared}) {
     const auto refused = fs_.Lock(path, mode, "thief");
     EXPECT_STATUS(refused, kBusy);
-    // As the kernel has it; where that does not show its locks, as the holder says.
+    // The message names the holder as the kernel knows it, or, where the kernel does not show its
+    // locks, as the holder named itself.
     const std::string& message = refused.error().message();
     const std::string holder = "process " + std::to_string(getpid());
     EXPECT_TRUE(message.find(holder) != message.npos ||
@@ -257,7 +258,8 @@ TEST_F(PosixFileSystemTest, LocksExcludeAndNameTheirHolder) {
   EXPECT_EQ(ReadOfFileSystem(path), "short");
 }
 
-// Who holds a shared lock writes nothing: what stands there is of a writer that has ended.
+// The holder of a shared lock writes nothing into the file, so its text is that of a writer that
+// has ended.
 TEST_F(PosixFileSystemTest, AWriterThatHasEndedIsNotTakenForTheHolder) {
   auto child = testing::ChildProcess::Fork([] { return 0; });
   const pid_t ended = child.id();
@@ -288,7 +290,7 @@ TEST_F(PosixFileSystemTest, SharedLocksAreShared) {
   EXPECT_OK(fs_.Lock(dir_ / "PIN", LockMode::kExclusive, ""));
 }
 
-// The lock on a removed file is worth nothing; whoever comes later gets a file of its own.
+// A lock on a removed file excludes nobody; the next process creates a file of its own.
 TEST_F(PosixFileSystemTest, ARemovedLockFileIsMadeAnew) {
   const auto first = fs_.Lock(dir_ / "LOCK", LockMode::kExclusive, "a");
   ASSERT_OK(first);
@@ -316,7 +318,7 @@ TEST_F(PosixFileSystemTest, AKilledHolderLosesTheLock) {
   close(ready[1]);
 }
 
-// Root may do everything, so a child gives that up first.
+// Root may do everything, so a child drops its privileges first.
 TEST_F(PosixFileSystemTest, RefusalOfTheSystemIsPermissionDenied) {
   constexpr uid_t kNobody = 65534;
   ASSERT_OK(WriteWholeFile(fs_, dir_ / "f", BytesOfFileSystem("abc")));
@@ -365,7 +367,7 @@ TEST_F(PosixFileSystemTest, CreateDirectoriesMakesWhatIsMissing) {
   EXPECT_OK(CreateDirectories(fs_, "."));
 }
 
-// Links are removed, not what they point at.
+// Links are removed, but not their targets.
 TEST_F(PosixFileSystemTest, RemoveTreeStaysInside) {
   ASSERT_OK(CreateDirectories(fs_, dir_ / "tree" / "a" / "b"));
   ASSERT_OK(CreateDirectories(fs_, dir_ / "outside"));

@@ -38,7 +38,7 @@ TEST(IoPacerTest, TheNextCommitIsExpectedForAWhile) {
   EXPECT_TRUE(pacer.busy());
 }
 
-// However many threads work in the background: one piece at a time, and all come to their turn.
+// However many threads work in the background, one piece runs at a time, and all get their turn.
 TEST(IoPacerTest, TurnsExcludeEachOtherWhileSomebodyCommits) {
   IoPacer pacer;
   std::optional<IoPacer::Commit> commit(pacer);
@@ -60,7 +60,7 @@ TEST(IoPacerTest, TurnsExcludeEachOtherWhileSomebodyCommits) {
   commit.reset();
 }
 
-// Nobody waits for a turn that began when nobody committed.
+// Without commits, no thread waits for another's turn.
 TEST(IoPacerTest, WithoutCommitsTurnsAreFree) {
   IoPacer pacer(std::chrono::nanoseconds(0));
   const IoPacer::Turn one(&pacer);

@@ -36,7 +36,7 @@ void WriteTestFile(const Path& path, std::size_t bytes) {
   ASSERT_OK(WriteWholeFile(FileSystem::Posix(), path, data));
 }
 
-// A file that only ReadAt can reach, as fakes are.
+// A file that can be read only through ReadAt, like files of a fake.
 class HiddenFile : public ReadableFile {
  public:
   HiddenFile(std::unique_ptr<ReadableFile> real, std::size_t max_read)
@@ -72,7 +72,7 @@ using Hook = std::function<std::int64_t(const ReadRequest&, std::int64_t)>;
 
 class IoQueueTest : public ::testing::TestWithParam<Case> {
  protected:
-  // Not a multiple of any alignment, so that the last unit is broken.
+  // The size is a multiple of no alignment, so that the last unit is incomplete.
   static constexpr std::size_t kFileBytes = 1'000'003;
 
   void SetUp() override {
@@ -108,7 +108,7 @@ class IoQueueTest : public ::testing::TestWithParam<Case> {
     return true;
   }
 
-  // A request at an aligned offset; `slot` chooses 64 KiB of memory of its own.
+  // Returns a request at an aligned offset; `slot` selects 64 KiB of memory of its own.
   ReadRequest Request(std::uint64_t offset, std::size_t bytes, std::size_t slot) {
     return {
         .file = file_.get(),
@@ -225,7 +225,7 @@ TEST_P(IoQueueTest, ReadingPastTheEndIsCorruption) {
   EXPECT_STATUS(queue_->ReadAll(std::span(&request, 1)), kCorruption);
 }
 
-// Reads in registered memory and reads outside it go through one queue.
+// Reads into registered memory and reads outside it share one queue.
 TEST_P(IoQueueTest, ReadsIntoOtherMemoryToo) {
   const Result<AlignedBuffer> other = AlignedBuffer::Allocate(64 << 10);
   ASSERT_OK(other);
@@ -260,7 +260,7 @@ TEST_P(IoQueueTest, InterruptedReadsAreRetried) {
     }));
     std::mt19937_64 random(testing::TestSeed());
     std::vector<ReadRequest> requests = RandomRequests(8, random);
-    // One read at a time, so that each sees two refusals and then its bytes.
+    // Requests are read one at a time, so that each sees two refusals and then its bytes.
     for (ReadRequest& request : requests) ReadAndCheck(std::span(&request, 1));
     EXPECT_EQ(queue_->stats().retries, 2U * requests.size());
   }
@@ -275,7 +275,7 @@ TEST_P(IoQueueTest, ARefusalOfRingReadsLeavesThemToPread) {
   ReadAndCheck(std::span(&request, 1));
 }
 
-// A ring cancels what a thread began that has ended meanwhile.
+// A ring cancels the requests of a thread that has ended.
 TEST_P(IoQueueTest, ACancelledReadIsLeftToPread) {
   std::mutex mutex;
   std::map<const ReadRequest*, int> asked;
@@ -289,7 +289,7 @@ TEST_P(IoQueueTest, ACancelledReadIsLeftToPread) {
   EXPECT_EQ(queue_->stats().retries, requests.size());
 }
 
-// What the child does with the parent's queue does not reach the ring or the threads.
+// A child that uses the parent's queue does not reach the ring or the threads.
 TEST_P(IoQueueTest, AForkedChildIsRefused) {
   ASSERT_TRUE(Make());
   std::mt19937_64 random(testing::TestSeed());
@@ -302,8 +302,8 @@ TEST_P(IoQueueTest, AForkedChildIsRefused) {
       const auto reaped = queue_->Reap(1);
       const bool refused = read.code() == StatusCode::kInvalidArgument &&
                            read.message().find("fork") != std::string::npos && !reaped;
-      queue_ = nullptr;  // which waits for nothing
-      // A queue of its own works.
+      queue_ = nullptr;  // waits for nothing
+      // A queue that the child opens works.
       const auto fresh = IoQueue::Open({.maker = GetParam().maker});
       const bool reads = fresh && (*fresh)->ReadAll(own).ok();
       return refused && reads ? 0 : 1;
@@ -315,7 +315,7 @@ TEST_P(IoQueueTest, AForkedChildIsRefused) {
   }
 }
 
-// Who reads the error has the buffers back: nothing comes into them any more.
+// After the error is returned, nothing is read into the buffers any more.
 TEST(UringQueueTest, ABrokenRingHasLetGoOfTheBuffers) {
   constexpr std::size_t kReads = 16;
   constexpr std::size_t kReadBytes = 1 << 20;
@@ -343,7 +343,7 @@ TEST(UringQueueTest, ABrokenRingHasLetGoOfTheBuffers) {
       return;
     }
     const auto reaped = (*queue)->Reap(kReads);
-    if (reaped) return;  // a disk that was quicker
+    if (reaped) return;  // the disk was quicker
     EXPECT_STATUS(reaped, kIoError);
     EXPECT_EQ((*queue)->in_flight(), 0U);
     std::fill(memory->bytes().begin(), memory->bytes().end(), std::byte{0xAA});
@@ -357,7 +357,7 @@ TEST(UringQueueTest, ABrokenRingHasLetGoOfTheBuffers) {
   if (!skipped.empty()) GTEST_SKIP() << skipped;
 }
 
-// GraphBolt's reader turns for ever in the last two of these.
+// GraphBolt's reader loops for ever on the last two of these.
 TEST_P(IoQueueTest, PersistentFaultsEndQuickly) {
   const std::pair<std::int64_t, StatusCode> faults[] = {
       {-EINTR, StatusCode::kIoError},  {-EAGAIN, StatusCode::kIoError},
@@ -371,7 +371,7 @@ TEST_P(IoQueueTest, PersistentFaultsEndQuickly) {
     std::vector<ReadRequest> requests = RandomRequests(100, random);
     const auto begin = std::chrono::steady_clock::now();
     const Status status = queue_->ReadAll(requests);
-    // Not for ever; on a loaded machine a second is easily lost.
+    // The bound only excludes an endless loop: on a loaded machine a second is easily lost.
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
     EXPECT_EQ(status.code(), code) << fault << ": " << status.ToString();
     EXPECT_NE(status.message().find(path_.string()), std::string::npos) << status.message();
@@ -416,7 +416,7 @@ TEST_P(IoQueueTest, OneBadReadDoesNotHarmTheOthers) {
   }
 }
 
-// The length is that of the opening, so the loss is seen at whatever place it begins.
+// The length is the one at opening, so the loss is noticed wherever it begins.
 TEST_P(IoQueueTest, AFileTruncatedAfterOpeningIsCorruption) {
   for (const off_t length : {700'000L, 4096L * 170, 4096L * 170 + 512, 0L}) {
     ASSERT_EQ(truncate(path_.c_str(), length), 0);

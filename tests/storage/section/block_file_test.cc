@@ -95,8 +95,8 @@ TEST_P(BlockFileTest, TheSumOfTheFileFollowsFromItsEnds) {
   EXPECT_EQ(file_->crc32c(), Crc32c(bytes_));
 }
 
-// Each read in turn fails, is short, is interrupted or comes back changed. An error names the file;
-// after a short or interrupted one the bytes are right; and the next Load works.
+// Each read in turn fails, is short, is interrupted or returns changed bytes. An error names the
+// file; after a short or interrupted read the bytes are right; and the next Load works.
 TEST_P(BlockFileTest, EveryFailedReadOfALoadIsNoticed) {
   enum class Fault { kEio, kShort, kEintr, kFlip };
   std::mt19937_64 rng(testing::TestSeed());
@@ -133,7 +133,7 @@ TEST_P(BlockFileTest, EveryFailedReadOfALoadIsNoticed) {
   }
 }
 
-// The file is cut while it is open: at the end, within a piece, to nothing.
+// The file is cut while it is open: at its end, within a piece, and to nothing.
 TEST_P(BlockFileTest, AFileThatWasCutIsCorrupt) {
   std::mt19937_64 rng(testing::TestSeed());
   for (const std::uint64_t left :

@@ -42,7 +42,7 @@ std::vector<T> Sequence(std::size_t count, T first) {
   return out;
 }
 
-// Three sections, an empty one among them; about one block and a half.
+// Returns a file of three sections, one of them empty, in about one and a half blocks.
 Buffer SmallFile() {
   MemorySinkOfSectionFile sink;
   SectionFileWriter writer(sink, kSectionFileKind, kId);
@@ -65,7 +65,7 @@ T Get(const Buffer& bytes, std::size_t at) {
   return value;
 }
 
-// Makes every checksum fit again by FORMAT.md alone, so that what lies behind them gets tested.
+// Makes every checksum right again by FORMAT.md alone, so that the checks after them are tested.
 void ResealOfSectionFile(Buffer& bytes) {
   const std::size_t footer = bytes.size() - 64;
   const auto crcs = static_cast<std::size_t>(Get<std::uint64_t>(bytes, footer + 8));
@@ -106,7 +106,7 @@ TEST(SectionFileTest, AskingForWhatIsNotThereIsCorruption) {
   EXPECT_STATUS(file->Section<std::uint64_t>(7), kCorruption);
 }
 
-// The places that FORMAT.md names, read without any of the code under test.
+// The offsets are those of FORMAT.md, read without any of the code under test.
 TEST(SectionFileTest, LiesOnDiskAsDescribed) {
   const Buffer bytes = SmallFile();
   EXPECT_EQ(std::memcmp(bytes.data(), "RZSECTIO", 8), 0);
@@ -194,7 +194,7 @@ TEST(SectionFileTest, ANewerVersionIsUnsupportedAndOneVersionAloneIsDamage) {
   EXPECT_STATUS(Parse(zero), kCorruption);
 }
 
-// Well sealed, but against the rules: a forger's files, or a future writer's bugs.
+// These files are well sealed but break the rules, like a forger's files or a future writer's bugs.
 TEST(SectionFileTest, ForgedFieldsAreCorruption) {
   const Buffer good = SmallFile();
   const std::size_t footer = good.size() - 64;
@@ -282,7 +282,7 @@ TEST(SectionFileWriterTest, PiecesGiveTheSameFileAsTheWhole) {
   EXPECT_TRUE(std::equal(values.begin(), values.end(), file->Section<std::uint32_t>(2)->begin()));
 }
 
-// The sum of the sections ends exactly at a block's end in some of these.
+// In some of these files the sections end exactly at a block's end.
 TEST(SectionFileWriterTest, FilesOfAnyLengthParse) {
   for (std::size_t count = 3800; count < 4300; ++count) {
     MemorySinkOfSectionFile sink;

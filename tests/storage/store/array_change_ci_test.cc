@@ -16,8 +16,8 @@ using testing::TempDir;
 // --- Power cuts
 // ------------------------------------------------------------------------------------
 
-/// Two versions, an alias and a rename in one change, stopped after every so many operations: all
-/// of it is there afterwards, or nothing.
+/// One change makes two versions, an alias and a rename. It is stopped after each number of
+/// operations; afterwards all of it is there, or nothing.
 void CheckChangeStops(CrashMode mode, std::uint64_t seed, bool links) {
   TempDir dir;
   const Path path = dir / "s";
@@ -62,7 +62,7 @@ TEST(ArrayChangeCrashTest, AChangeIsThereWholeOrNotAtAll) {
 // --- A long history
 // --------------------------------------------------------------------------------
 
-/// Random steps against a map of what must be there.
+/// Random steps are compared with a map of what must be there.
 TEST_F(ArrayChangeTest, RandomHistoriesAgreeWithAModel) {
   const std::uint64_t seed = testing::TestSeed();
   std::mt19937_64 random(seed);

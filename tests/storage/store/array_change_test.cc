@@ -32,7 +32,7 @@ TEST_F(ArrayChangeTest, AnArrayWithoutVersionsBecomesTheFirst) {
   ASSERT_OK(Change([&](ArrayChange& c) { return c.AddVersion(Source("x"), "x"); }));
   EXPECT_THAT(Arrays(), ElementsAre("feat", "feat.crc32c", "x.v1", "x.v1.crc32c", "x.v2"));
   ExpectSound(fs_, path_);
-  // Its row checksums still fit: they know the array by number, not by name.
+  // The row checksums still match, because they know the array by number, not by name.
   const auto store = Open();
   const auto rows = store->OpenArray("x@1");
   const auto sums = store->OpenArray("x@1.crc32c");
@@ -128,7 +128,7 @@ TEST_F(ArrayChangeTest, DroppedFilesGoWhenNobodyReadsThem) {
     ASSERT_OK(Store::Open(fs_, path_, Store::Mode::kWrite));
     EXPECT_TRUE(OnDisk("feat"));
     ExpectRows(*reader, "feat", 300);
-    // The name is free, but its folder is not: the new array is stored as a version.
+    // The name is free but its folder is not, so the new array is stored as a version.
     ASSERT_OK(Change([&](ArrayChange& c) { return c.Add(Source("feat")); }));
     EXPECT_EQ(Meant("feat"), "feat.v1");
     ExpectRows(*reader, "feat", 300);
@@ -181,7 +181,7 @@ TEST_F(ArrayChangeTest, AttributesOfEdgesAreDroppedWhole) {
   EXPECT_THAT(Arrays(), ElementsAre("feat", "feat.crc32c"));
 }
 
-// They have no versions, and no other array may take a part's place.
+// Edge attributes have no versions, and no other array may replace a part of one.
 TEST_F(ArrayChangeTest, AttributesOfEdgesAreNotTakenForArrays) {
   const ArraySource source = Source("time.p0000");
   std::vector<ArrayEntry> arrays(source.arrays.begin(), source.arrays.end());
@@ -222,7 +222,7 @@ TEST_F(ArrayChangeTest, NamesThatMeanSomethingElseAreRefused) {
   EXPECT_EQ(Arrays(), before);
 }
 
-// A name that was given up is not given anew while files of the old array are on disk.
+// A name that was dropped is not reused while files of the old array are on disk.
 TEST_F(ArrayChangeTest, ANameWhoseFilesAreStillReadIsNotGivenAnew) {
   ASSERT_OK(AddVersions(1));
   const auto reader = Open();

@@ -12,7 +12,7 @@ using testing::Stops;
 using testing::StoreFileSystem;
 using testing::TempDir;
 
-/// Some of the operations, others with each seed. What stops at each of them is in the ci tier.
+/// Returns some of the operations, other ones with each seed. The ci tier stops at each of them.
 Stops SomeOf(std::uint64_t seed, std::uint64_t stride) { return {seed % stride, stride}; }
 
 TEST(GenerationWriterTest, IngestionThatStopsIsAllOrNothing) {

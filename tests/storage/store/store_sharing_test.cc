@@ -1,5 +1,5 @@
-// What threads of one process do with one handle at the same time: rubbish goes while arrays and
-// generations are made, and manifests are looked at while others take their place.
+// Threads of one process share one handle: leftovers are removed while arrays and generations are
+// made, and manifests are read while others replace them.
 
 #include <chrono>
 #include <functional>
@@ -22,7 +22,7 @@ using testing::ExpectRows;
 using testing::ExpectSound;
 using testing::TempDir;
 
-/// Calls `hook` once, when the generations are listed: in the middle of the removal of rubbish.
+/// Calls `hook` once, when the generations are listed, in the middle of the removal of leftovers.
 class InterruptedFileSystem : public ForwardingFileSystem {
  public:
   InterruptedFileSystem() : ForwardingFileSystem(FileSystem::Posix()) {}
@@ -63,7 +63,7 @@ class StoreSharingTest : public ::testing::Test {
     return writer->Commit(testing::SmallInfo(300));
   }
 
-  /// Runs `work` in another thread from the middle of a removal of rubbish on; that goes on when
+  /// Starts `work` on another thread in the middle of a removal of leftovers, which continues when
   /// the work is done, or waits for it.
   void ExpectNothingLost(const std::function<Status()>& work) {
     std::future<Status> working;
@@ -108,7 +108,7 @@ TEST_F(StoreSharingTest, AGenerationThatIsBeingWrittenIsNoRubbish) {
   ExpectRows(*store_, "emb", 300);
 }
 
-// Or else it would make the generation before the current one again.
+// Otherwise the change would make the generation before the current one again.
 TEST_F(StoreSharingTest, AChangeThatACompactionOvertookIsRefused) {
   auto change = ArrayChange::Begin(*store_);
   ASSERT_OK(change);

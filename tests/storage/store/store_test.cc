@@ -62,7 +62,8 @@ Status WriteSections(GenerationWriter& writer, const std::string& path, std::uin
   return file->Close();
 }
 
-// Both files are sound, of this store and equally long: only the manifest's hash tells them apart.
+// Both files are valid, of this store and equally long; only the manifest's hash distinguishes
+// them.
 TEST(StoreTest, ASoundFileInTheWrongPlaceIsCorruption) {
   TempDir dir;
   {
@@ -90,7 +91,7 @@ TEST(StoreTest, ASoundFileInTheWrongPlaceIsCorruption) {
                 kCorruption);
 }
 
-// zarr.json of another array, which would read well.
+// The zarr.json is that of another array, which would parse.
 TEST(StoreTest, MetadataThatTheManifestDoesNotNameIsCorruption) {
   TempDir dir;
   ASSERT_OK(MakeStore(local, dir / "s"));
@@ -155,7 +156,7 @@ TEST(StoreTest, TornFirstFilesAreAnIngestionsOwn) {
   }
 }
 
-// Without them nobody knows what is current; but the manifests tell that this was a store.
+// Without them the current state is unknown, but the manifests show that this was a store.
 TEST(StoreTest, LostRootsAreDamage) {
   for (const char* lost :
        {"catalog", "catalog/CURRENT", "FORMAT", "generations/000001/MANIFEST-000001"}) {
@@ -261,7 +262,7 @@ std::vector<std::string> GenerationFolders(const Path& path) {
 
 using FolderNames = std::vector<std::string>;
 
-// The rule is the store's: who opens it later keeps to it.
+// The rule belongs to the store: whoever opens it later follows it.
 TEST(StoreTest, EarlierGenerationsAreKeptAsTheRuleSays) {
   TempDir dir;
   const Path path = dir / "s";
@@ -294,7 +295,7 @@ TEST(StoreTest, EarlierGenerationsAreKeptAsTheRuleSays) {
   EXPECT_EQ(GenerationFolders(path), (FolderNames{"000006"}));
 }
 
-/// A disk that has so much left.
+/// A disk with a given amount of free space.
 class DiskWithRoom final : public ForwardingFileSystem {
  public:
   DiskWithRoom() : ForwardingFileSystem(FileSystem::Posix()) {}
@@ -302,7 +303,7 @@ class DiskWithRoom final : public ForwardingFileSystem {
   std::uint64_t free_bytes = UINT64_MAX;
 };
 
-// Bytes bound it, and so does what the disk has left.
+// Kept generations are bounded by bytes, and by the free space of the disk.
 TEST(StoreTest, EarlierGenerationsThatAreTooLargeAreNotKept) {
   TempDir dir;
   DiskWithRoom disk;
@@ -330,8 +331,8 @@ TEST(StoreTest, EarlierGenerationsThatAreTooLargeAreNotKept) {
   EXPECT_EQ(kept(bytes), 0U);
 }
 
-// A folder that somebody put into scratch: a database of another kind, another store, a job's of a
-// version that left no mark.
+// Somebody put a folder into scratch: a database of another kind, another store, or a job's folder
+// of a version that left no mark.
 TEST(StoreTest, OnlyWhatCarriesAJobsMarkIsRemoved) {
   TempDir dir;
   ASSERT_OK(MakeStore(local, dir / "s"));
@@ -375,7 +376,7 @@ TEST(StoreTest, LinksInAStoreAreRefusedByNameAndNotFollowed) {
   }
 }
 
-// What the user names may be a link, or lie below one.
+// The path that the user gives may be a link, or below one.
 TEST(StoreTest, AStoreMayBeReachedThroughALink) {
   TempDir dir;
   std::filesystem::create_directories(dir / "real");
@@ -406,7 +407,7 @@ TEST(StoreTest, ScratchMayLieElsewhere) {
   EXPECT_FALSE(std::filesystem::exists(dir / "s/scratch"));
 }
 
-// Whatever fails, what was not there before is not there afterwards; LOCK goes last.
+// Whatever fails, everything that was created is removed again; LOCK is removed last.
 TEST(StoreTest, AStoreThatIsDiscardedLeavesNothing) {
   TempDir dir;
   std::filesystem::create_directories(dir / "there");
@@ -452,11 +453,11 @@ TEST(StoreTest, OldGenerationStaysWhileItIsPinned) {
 
 constexpr const char* kSecondWritersStore =
     "RHIZOME_TEST_SECOND_WRITER";      // the store: this is the child
-constexpr int kFromFirstWriter = 208;  // of the child; no other descriptor
+constexpr int kFromFirstWriter = 208;  // of the child; no other descriptor has this number
 constexpr int kToFirstWriter = 209;
 
-// The other process is this program again, for one test, and each sees the other's end as the end
-// of a pipe: neither can wait for ever.
+// The other process is this program, started for one test. Each side sees the other's end as the
+// end of a pipe, so neither can wait for ever.
 TEST(StoreTest, SecondWriterIsToldThePidOfTheFirst) {
   char byte = 'g';
   if (const char* path = std::getenv(kSecondWritersStore)) {

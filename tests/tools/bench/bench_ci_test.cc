@@ -139,7 +139,7 @@ TEST(BenchTest, PoolWithAReorderedTraceReadsAsOftenInAllAndSaysWhatItSaves) {
     for (const char* policy : {"belady", "lru", "match"}) {
       const auto& given = pool[policy];
       const auto& reordered = given["reordered"];
-      // The same minibatches, in whatever order.
+      // The minibatches are the same, in whatever order.
       EXPECT_EQ(reordered["reads"].get<std::uint64_t>() + reordered["hits"].get<std::uint64_t>() -
                     reordered["prefill"].get<std::uint64_t>(),
                 (*json)["requests"].get<std::uint64_t>())
@@ -148,7 +148,7 @@ TEST(BenchTest, PoolWithAReorderedTraceReadsAsOftenInAllAndSaysWhatItSaves) {
                        1 - reordered["reads"].get<double>() / given["reads"].get<double>());
     }
   }
-  // A pool for all rows reads each of them once in any order, one for a minibatch does not.
+  // A pool for all rows reads each of them once in any order; a pool for one minibatch does not.
   const auto& whole = (*json)["pools"][1];
   EXPECT_EQ(whole["belady"]["reads"], whole["belady"]["reordered"]["reads"]);
   EXPECT_GT(whole["match"]["reads"], whole["belady"]["reads"]);

@@ -32,7 +32,7 @@ class SampleFlagsTest : public ::testing::Test {
     open_ = *std::move(open);
   }
 
-  /// What the command line gives; nothing where the parser itself refuses it.
+  /// Parses arguments; returns nothing if the parser itself refuses them.
   std::optional<Result<SamplerOptions>> Parse(std::vector<std::string> arguments) {
     SampleFlags flags;
     CLI::App app;
@@ -120,7 +120,7 @@ TEST_F(SampleFlagsTest, TimesComeFromAnAttributeAndMakeSamplesDisjoint) {
   EXPECT_THAT(options.times->OfPartition(0), ElementsAre(10, 20, 30));
   EXPECT_STATUS(*Parse({"--fanout", "5", "--time", "nothing"}), kNotFound);
   EXPECT_STATUS(*Parse({"--fanout", "5", "--time", "amount"}), kInvalidArgument);
-  // What was parsed is a sampler's: in-edges of a store with attributes have ids.
+  // A sampler accepts what was parsed: in-edges of a store with attributes have ids.
   EXPECT_OK(Sampler::Create(*open_.graph, options));
 }
 

@@ -1,10 +1,10 @@
 // Preloaded into the binary by scripts that let one of its system calls fail, or do half of its
-// work: calls on files are counted from 1 on.
-//   RHIZOME_FAIL_AT=N         which one
+// work. Calls on files are counted from 1.
+//   RHIZOME_FAIL_AT=N         the call that fails
 //   RHIZOME_FAIL_HOW=...      the name of an errno, such as EIO; short (half of a read or write, at
-//                             least a byte; other calls do all); zero (a read brings nothing)
-//   RHIZOME_FAIL_STICKY=1     from then on, too
-//   RHIZOME_FAIL_COUNT=FILE   the number of calls of a run that reached its end is written there
+//                             least a byte; other calls do all); zero (a read returns nothing)
+//   RHIZOME_FAIL_STICKY=1     all later calls fail too
+//   RHIZOME_FAIL_COUNT=FILE   a run that reaches its end writes the number of calls there
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/uio.h>
@@ -35,10 +35,10 @@ int ErrnoOf(const char* how) {
     const char* const name = strerrorname_np(number);
     if (name != nullptr && std::strcmp(how, name) == 0) return number;
   }
-  std::abort();  // a fault that is none would find nothing
+  std::abort();  // a value that is no fault would find nothing
 }
 
-/// Counts a call; sets errno where it is to fail.
+/// Counts a call; sets errno if it is to fail.
 How Next() {
   static const unsigned long at = std::strtoul(Setting("RHIZOME_FAIL_AT"), nullptr, 10);
   static const char* const how = Setting("RHIZOME_FAIL_HOW");
@@ -69,7 +69,7 @@ __attribute__((destructor)) void Report() {
   }
 }
 
-/// A call that moves `size` bytes; not of the terminal's or a pipe's.
+/// Makes a call that moves `size` bytes; calls on a terminal or a pipe are not counted.
 template <typename Call>
 ssize_t Move(int fd, std::size_t size, bool reads, const Call& call) {
   const How how = fd > STDERR_FILENO ? Next() : How::kNot;
@@ -119,7 +119,7 @@ RHIZOME_DOES(renameat, (int from_folder, const char* from, int to_folder, const 
 RHIZOME_DOES(unlinkat, (int folder, const char* path, int flags), (folder, path, flags))
 RHIZOME_DOES(mkdirat, (int folder, const char* path, mode_t mode), (folder, path, mode))
 
-// The mode is passed on whether there is one or not: libc looks at it only where it is.
+// The mode is always passed on; libc looks at it only if the flags ask for it.
 #define RHIZOME_OPENS(name)                                               \
   extern "C" int name(const char* path, int flags, ...) {                 \
     static const auto next = Libc<int (*)(const char*, int, ...)>(#name); \

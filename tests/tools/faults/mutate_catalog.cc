@@ -1,5 +1,5 @@
-// mutate_catalog FOLDER SEED: changes a file of a catalogue and puts the checksums right
-// (catalog_mutation.h).
+// usage: mutate_catalog FOLDER SEED
+// Changes a file of a catalogue and makes its checksums right again (catalog_mutation.h).
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>

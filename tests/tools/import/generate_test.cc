@@ -171,8 +171,8 @@ TEST(GenerateTest, PlantedGraphHasItsHomophilyClassesAndSplit) {
   }
 }
 
-// The means of two classes are told apart over many rows, and a row alone does not tell the class:
-// the nearest mean is right more often than chance, but far from always.
+// The means of two classes differ visibly over many rows, but a single row does not reveal its
+// class: the nearest mean is right more often than chance, but far from always.
 TEST(GenerateTest, PlantedFeaturesCarryAWeakSignal) {
   testing::TempDir dir;
   GenerateOptions options{

@@ -20,7 +20,7 @@ class GraphBoltTest : public ::testing::Test {
     WriteInput(path, text);
   }
 
-  /// In one of the forms that GraphBolt takes; returns the entry's format and path.
+  /// Writes edges in one of the forms that GraphBolt takes; returns the entry's format and path.
   std::string WriteEdges(const TypedEdges& edges, std::size_t number) {
     const std::size_t form = random_() % 4;
     const std::string shape = fmt::format("2, {}", edges.ends.size());
@@ -31,7 +31,7 @@ class GraphBoltTest : public ::testing::Test {
       return fmt::format("format: csv\n    path: edges/{}.csv\n", number);
     }
     const std::string path = fmt::format("edges/{}.npy", number);
-    if (form == 1) {  // what numpy.save makes of a transposed array
+    if (form == 1) {  // the layout in which numpy.save writes a transposed array
       std::vector<std::int64_t> pairs;
       for (const auto& [src, dst] : edges.ends)
         pairs.insert(pairs.end(), {static_cast<std::int64_t>(src), static_cast<std::int64_t>(dst)});
@@ -56,7 +56,7 @@ class GraphBoltTest : public ::testing::Test {
     return type.empty() ? "" : fmt::format("{}type: {}\n", indent, type);
   }
 
-  /// One set of a task: seeds of every type, with their labels.
+  /// Returns one set of a task: seeds of every type, with their labels.
   std::string ItemSets(const RandomDataset& data, const char* name, std::uint8_t split) {
     std::string text = fmt::format("  {}:\n", name);
     bool any = false;
@@ -82,7 +82,7 @@ class GraphBoltTest : public ::testing::Test {
     return any ? text : "";
   }
 
-  /// A feature of every type; keeps its values.
+  /// Writes a feature of every type and keeps its values.
   std::string Features(const RandomDataset& data) {
     std::string text = "feature_data:\n";
     for (const TypedVertices& type : data.types) {
@@ -112,7 +112,8 @@ class GraphBoltTest : public ::testing::Test {
                        TypeLine(TypeOf(data, data.relations[r]), "  "), name, path);
   }
 
-  /// `feat` of one relation, of float64; `timestamp` of the others, of int32; `weight` of all.
+  /// Writes `feat` of one relation as float64, `timestamp` of the others as int32, and `weight` of
+  /// all.
   std::string EdgeFeatures(const RandomDataset& data) {
     std::string text;
     const std::size_t count = data.relations.size();
@@ -142,11 +143,11 @@ class GraphBoltTest : public ::testing::Test {
     return text;
   }
 
-  /// The whole data set; metadata.yaml is kept, so that tests can spoil it.
+  /// Writes the whole data set and keeps metadata.yaml, so that tests can spoil it.
   void WriteAll(const RandomDataset& data) {
     features_.clear();
     metadata_ = "dataset_name: random\ngraph:\n  nodes:\n";
-    // Types stand in no order.
+    // The types are in no particular order.
     for (std::size_t i = data.types.size(); i-- > 0;)
       metadata_ +=
           fmt::format("  - num: {}\n{}", data.types[i].count, TypeLine(data.types[i].name, "    "));
@@ -167,7 +168,7 @@ class GraphBoltTest : public ::testing::Test {
 
   Result<Dataset> Read() { return ReadGraphBolt(FileSystem::Posix(), dir_.path()); }
 
-  /// Those of the lists of out-neighbours.
+  /// Compares the weights in the lists of out-neighbours.
   void ExpectWeights(const RandomDataset& data, const testing::OpenGraph& open) {
     std::vector<std::pair<testing::NamedEdge, std::vector<float>>> found;
     for (std::uint64_t v = 0; v < open.graph->vertex_count(); ++v) {
@@ -183,7 +184,7 @@ class GraphBoltTest : public ::testing::Test {
     EXPECT_EQ(found, testing::ExpectedRows(data, weight_, 1));
   }
 
-  /// Replaces text of metadata.yaml, and is refused.
+  /// Replaces text of metadata.yaml and expects a refusal.
   void ExpectRefused(const std::string& from, const std::string& to, StatusCode code,
                      const std::vector<std::string>& parts) {
     std::string text = metadata_;
@@ -231,7 +232,7 @@ TEST_F(GraphBoltTest, BecomesTheSameGraph) {
       EXPECT_EQ(testing::ValuesByVertex<float>(*open, "feat"), features_);
       EXPECT_EQ(testing::ValuesByVertex<std::int64_t>(*open, "label"), data.label);
       EXPECT_EQ(testing::ValuesByVertex<std::uint8_t>(*open, "split"), data.split);
-      // A feature of vertices has the name already.
+      // A feature of vertices already has that name.
       EXPECT_EQ(testing::EdgeRowsOf<float>(*open, "edge_feat"),
                 testing::ExpectedRows(data, edge_feat_, 5));
       EXPECT_EQ(testing::EdgeRowsOf<std::int64_t>(*open, "timestamp"),

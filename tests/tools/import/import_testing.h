@@ -16,14 +16,14 @@
 
 namespace rhizome::testing {
 
-/// Vertices of one type of a random data set.
+/// The vertices of one type of a random data set.
 struct TypedVertices {
   std::string name;
   std::uint64_t first = 0;
   std::uint64_t count = 0;
 };
 
-/// Edges between two types, by their numbers within them.
+/// The edges between two types, by their numbers within them.
 struct TypedEdges {
   std::size_t src_type = 0;
   std::string relation;
@@ -31,8 +31,8 @@ struct TypedEdges {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ends;
 };
 
-/// A random graph of several types, or of one without a name. What the importers read is written
-/// from it, and what they make is compared with it.
+/// A random graph of several types, or of one without a name. Files for the importers are written
+/// from it, and the store that they make is compared with it.
 struct RandomDataset {
   RandomDataset(std::mt19937_64& random, bool typed) {
     const std::vector<std::string> names =
@@ -71,7 +71,7 @@ struct RandomDataset {
     return types[edges.src_type].name + "___" + edges.relation + "___" + types[edges.dst_type].name;
   }
 
-  /// Every edge of the store, sorted.
+  /// Returns every edge of the store, sorted.
   std::vector<NamedEdge> Edges() const {
     std::vector<NamedEdge> all;
     for (const TypedEdges& edges : relations) {
@@ -90,11 +90,11 @@ struct RandomDataset {
   std::vector<std::uint8_t> split;  // by vertex, 255: none
 };
 
-/// Rows of an attribute of edges: for each relation one for each edge, or none at all.
+/// The rows of an edge attribute: for each relation one for each edge, or none at all.
 template <typename T>
 using EdgeValues = std::vector<std::vector<std::vector<T>>>;
 
-/// What EdgeRowsOf finds where a store has them; relations without any have zeros.
+/// Returns what EdgeRowsOf must find in a store; relations without rows have zeros.
 template <typename T>
 std::vector<std::pair<NamedEdge, std::vector<T>>> ExpectedRows(const RandomDataset& data,
                                                                const EdgeValues<T>& values,

@@ -25,7 +25,7 @@ class OgbTest : public ::testing::Test {
     return text;
   }
 
-  /// Rows of `dim` values that are exact as float32, which are kept by vertex.
+  /// Returns rows of `dim` values that are exact in float32, and keeps them by vertex.
   std::string Features(const TypedVertices& type, std::size_t dim) {
     std::string text;
     for (std::uint64_t v = 0; v < type.count; ++v) {
@@ -39,7 +39,8 @@ class OgbTest : public ::testing::Test {
     return text;
   }
 
-  /// The labels of a type as pandas writes them: with holes, all have a point.
+  /// Returns the labels of a type as pandas writes them: if some are missing, all have a decimal
+  /// point.
   static std::string Labels(const RandomDataset& data, const TypedVertices& type) {
     std::string text;
     for (std::uint64_t v = type.first; v < type.first + type.count; ++v)
@@ -60,7 +61,7 @@ class OgbTest : public ::testing::Test {
     }
   }
 
-  /// A table of `dim` values an edge, in halves or whole.
+  /// Writes a table of `dim` values an edge, halves or integers.
   template <typename T>
   void WriteEdgeTable(const TypedEdges& edges, const std::string& name, std::size_t dim,
                       std::vector<std::vector<T>>& rows) {
@@ -91,7 +92,7 @@ class OgbTest : public ::testing::Test {
 
   void WriteTyped(const RandomDataset& data) {
     features_.resize(data.total);
-    // Types and triplets stand in no order.
+    // Types and triplets are in no particular order.
     Write("raw/num-node-dict.csv.gz",
           fmt::format("{},{},{}\n{},{},{}\n", data.types[2].name, data.types[0].name,
                       data.types[1].name, data.types[2].count, data.types[0].count,
@@ -241,7 +242,7 @@ TEST_F(OgbTest, EdgesOfEveryRelationKeepTheirValues) {
     WriteEdgeTable(data.relations[r], name(r, "edge-feat"), 3, feat[r]);
   WriteEdgeTable(data.relations[1], name(1, "edge_mixed"), 2, pair[1]);
   WriteEdgeTable(data.relations[0], name(0, "edge_mixed"), 5, wide[0]);
-  wide[0][0][0] = 0.5F;  // the first line decides that it is no integers
+  wide[0][0][0] = 0.5F;  // the first line decides that the values are not integers
   {
     std::string text;
     for (const auto& row : wide[0]) text += fmt::format("{}\n", fmt::join(row, ","));

@@ -108,7 +108,7 @@ TEST(WordNetTest, FeaturesHaveNormOneAndSplitsHaveTheirShares) {
   EXPECT_NEAR(share[2], 0.2, 0.01);
 }
 
-// An independent conversion of the same files numbers synsets by letter and offset.
+// An independent conversion of the same files, which numbers synsets by letter and offset.
 class Reference {
  public:
   explicit Reference(const std::filesystem::path& folder) {

@@ -63,8 +63,8 @@ Result<nlohmann::ordered_json> PolicyJson(Policy& counted, Policy& timed, const 
   return json;
 }
 
-/// What the reordered trace reads, and the share of the reads that it saves; below 0 if it adds
-/// some.
+/// Returns the reads of the reordered trace, and the share of reads that it saves, which is
+/// negative if it adds some.
 Result<nlohmann::ordered_json> ReorderedJson(Policy& counted, Policy& timed, const Trace& reordered,
                                              const BenchPoolOptions& options,
                                              const nlohmann::ordered_json& given) {

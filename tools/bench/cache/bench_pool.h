@@ -13,8 +13,8 @@
 
 namespace rhizome {
 
-/// Where the seeds of a minibatch come from: from all vertices, or from those of one owner, the
-/// owners taking turns.
+/// The seeds of a minibatch: drawn from all vertices, or from those of one owner, the owners taking
+/// turns.
 enum class BenchSeeds : std::uint8_t { kShuffled, kGrouped };
 
 /// `bench pool`: exact reads of the policies on the trace of one superbatch, with pools of several
@@ -30,7 +30,7 @@ struct BenchPoolOptions {
   std::uint64_t row_bytes = 1024;
   ReadCost cost;
 
-  /// Where to write what is asked for, .npy: [requests, 2] of minibatch and vertex. Empty: nowhere.
+  /// File for the requests, .npy [requests, 2] of minibatch and vertex; empty: not written.
   std::string trace_out;
 
   // On the disk.

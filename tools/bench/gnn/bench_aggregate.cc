@@ -28,7 +28,7 @@ class Quiet final : public c10::WarningHandler {
   void process(const c10::Warning&) override {}
 };
 
-/// What a turn of a contestant took.
+/// The times of one turn of a contestant.
 struct Turn {
   double seconds = 0;
   double cpu_seconds = 0;
@@ -65,7 +65,7 @@ struct Workload {
   double row_bytes() const {
     return static_cast<double>(x.size(1)) * static_cast<double>(x.element_size());
   }
-  /// Of one aggregation: rows and indices read, results written.
+  /// Returns the bytes of one aggregation: rows and indexes read, results written.
   double bytes() const {
     return static_cast<double>(csr.neighbors.size()) * (row_bytes() + 4) +
            static_cast<double>(targets * x.size(1)) * 4;

@@ -43,7 +43,7 @@ Result<std::vector<Row>> ConnectedTargets(const GraphSnapshot& graph, PartitionI
   return connected;
 }
 
-/// Of all workers together.
+/// The sums over all workers.
 struct Sums {
   std::uint64_t requests = 0;
   std::array<std::uint64_t, kCaches.size()> reads{};
@@ -174,7 +174,7 @@ bool Has(const BenchInferOptions& options, std::string_view part) {
   return std::find(options.parts.begin(), options.parts.end(), part) != options.parts.end();
 }
 
-/// Those that need more than the graph.
+/// Runs the parts that need more than the graph.
 Status RunInferContest(const BenchInferOptions& options, InferContest& contest,
                        const JobControl& control, Json& json) {
   struct Part {

@@ -23,13 +23,13 @@ struct BenchInferOptions {
   std::uint32_t rounds = 3;  ///< turns of each contestant; the median counts
   std::string plot;          ///< picture; of a part F-<part>.svg; empty: none
 
-  // Of counts and far.
+  // Parameters of the parts counts and far.
   std::int64_t fanout = -1;         ///< neighbours that a target is computed from; -1: all
   std::uint64_t block_rows = 1024;  ///< targets of a block
   std::uint64_t chunk_rows = 0;     ///< 0: the most, of powers of two, that give 1,024 chunks
   double cache_share = 0.1;         ///< a worker's cache, of the chunks that its rows fill
 
-  // Of time, resume and codecs.
+  // Parameters of the parts time, resume and codecs.
   std::uint32_t layers = 2;
   std::uint64_t hidden = 256;
   std::int64_t few = 10;                                 ///< the fanout of sampled contestants
@@ -40,7 +40,7 @@ struct BenchInferOptions {
   std::string peer_kernel = "loader";
   std::uint64_t peer_batches = 0;  ///< of each of its layers, at random; 0: all
 
-  // Of far.
+  // Parameters of the part far.
   double latency_ms = 2;
   std::uint32_t in_flight = 32;
 };

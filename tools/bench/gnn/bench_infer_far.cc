@@ -293,7 +293,7 @@ class FarPass {
   std::uint64_t far_requests_ = 0;  // of chunks of the source, without caches
   std::uint64_t cached_chunks_ = 0;
 
-  // Of the current block.
+  // State of the current block.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> edges_;  // position, target
   std::size_t next_edge_ = 0;
   std::vector<float> sums_;  // [targets, dim]

@@ -50,7 +50,7 @@ double BeyondBase(const Json& report) {
   return report["peak_memory_bytes"].get<double>() - report["base_memory_bytes"].get<double>();
 }
 
-/// Of several turns that with the median speed.
+/// Returns the turn with the median speed.
 Json MedianInference(std::vector<Json> turns) {
   std::sort(turns.begin(), turns.end(),
             [](const Json& a, const Json& b) { return PerSecond(a) < PerSecond(b); });
@@ -72,7 +72,7 @@ Status DrawSpeeds(const std::string& path, const Json& results) {
   return DrawPlot(path, script);
 }
 
-/// Where the time of each layer goes: whatever the report gives in seconds.
+/// Plots where the time of each layer goes: every field of the report that is in seconds.
 Status DrawStages(const std::string& path, const Json& layers) {
   std::string script = PlotHead(path, 900, 500) + "$d << EOD\n";
   std::size_t number = 0;

@@ -18,7 +18,7 @@ struct AggregateBenchOptions {
   std::vector<std::uint32_t> widths = {32, 64, 128, 256, 512};
   std::vector<std::string> dtypes = {"float32", "float16"};  ///< also bfloat16
 
-  /// Of the table whose rows are read: one that memory holds, and one for a cache.
+  /// Sizes of the table whose rows are read: one in memory, and one that fits a cache.
   std::vector<std::uint64_t> table_bytes = {std::uint64_t{256} << 20, std::uint64_t{4} << 20};
   std::uint32_t degree = 10;  ///< neighbours of a target
   std::uint32_t rounds = 5;

@@ -146,8 +146,8 @@ std::vector<std::string> TrainContest::Command(const Contestant& contestant) con
   return command;
 }
 
-/// What a step took, in milliseconds: the epoch, what its phases took on their own threads, and how
-/// long the network waited.
+/// Returns the times of a step in milliseconds: of the epoch, of its phases on their own threads,
+/// and of the network's waiting.
 Json TrainContest::StepJson(const Json& report, const Contestant& contestant) const {
   const std::uint64_t row_bytes = store_.manifest().FindArray(FeaturesOf(contestant))->row_bytes();
   const std::uint64_t batch =

@@ -28,13 +28,13 @@ class TrainContest {
   TrainContest(const BenchTrainOptions& options, const Store& store, Path scratch)
       : options_(options), store_(store), scratch_(std::move(scratch)) {}
 
-  /// What a training process takes before it opens anything.
+  /// Measures the memory of a training process before it opens anything.
   Status MeasureBase();
   std::uint64_t base_bytes() const { return base_bytes_; }
   bool dropped_caches() const { return dropped_caches_; }
 
-  /// Where the time and the reads of one training went, a minibatch (see StepJson). Errors:
-  /// kIoError, with what the process said.
+  /// Trains once and returns the times and reads for each minibatch (see StepJson). Errors:
+  /// kIoError, with the output of the process.
   Result<nlohmann::ordered_json> Run(const Contestant& contestant);
 
  private:

@@ -14,7 +14,7 @@
 namespace rhizome {
 namespace {
 
-/// What one round drew, and how long it took.
+/// The draws of one round, and its time.
 struct SamplingTurn {
   std::uint64_t edges = 0;
   std::uint64_t vertices = 0;

@@ -10,7 +10,7 @@
 
 namespace rhizome {
 
-/// What `bench sample` draws.
+/// The kinds of draws of `bench sample`.
 enum class BenchSampleKind : std::uint8_t { kUniform, kReplace, kWeighted, kTyped, kDisjoint };
 const char* NameOf(BenchSampleKind kind);
 

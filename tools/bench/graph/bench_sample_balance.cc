@@ -32,7 +32,7 @@ class CountingNeighbors final : public NeighborSource {
     return lists_.LookUp(entries, rows);
   }
 
-  /// What was counted since the last call.
+  /// Returns the counts since the last call.
   std::vector<std::uint64_t> Take() const {
     std::vector<std::uint64_t> counts;
     for (std::atomic<std::uint64_t>& count : counts_) counts.push_back(count.exchange(0));

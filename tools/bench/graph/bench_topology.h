@@ -18,7 +18,7 @@ struct BenchTopologyOptions {
   std::optional<Path> other;  ///< a store of the same graph in the other codec, to sample beside it
   std::uint32_t depth = 128;  ///< requests in flight
   IoMaker maker = IoMaker::kAuto;
-  std::uint64_t cache_bytes = std::uint64_t{64} << 20;  ///< of the neighbour cache
+  std::uint64_t cache_bytes = std::uint64_t{64} << 20;  ///< size of the neighbour cache
   std::uint32_t batches = 10;                           ///< minibatches of a sampling round
   std::uint32_t rounds = 5;
   double seconds = 2;  ///< of one contestant that reads at random, in one round

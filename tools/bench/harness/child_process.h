@@ -8,7 +8,7 @@
 
 namespace rhizome {
 
-/// Where a child's output goes; empty: nowhere.
+/// Files for a child's output; empty: discarded.
 struct ChildOutput {
   Path standard;
   Path errors;
