@@ -38,7 +38,8 @@ std::vector<Block> BlocksOfPass(const PassReads& pass, std::uint64_t rows,
 /// asks for.
 Result<std::uint64_t> CountPassReads(const PassReads& pass, Trace blocks, std::uint64_t chunks);
 
-/// What a pass over all rows reads, none of it being done. Errors: those of Sampler; kInterrupted.
+/// Returns what a pass over all rows reads if none of it is done yet. Errors: those of Sampler;
+/// kInterrupted.
 Result<BlockReads> PlanPassReads(const GraphSnapshot& graph, const PassReads& pass,
                                  std::uint64_t rows, const JobControl& control);
 

@@ -15,8 +15,8 @@ struct EpochPlanOptions {
   std::uint32_t epochs = 1;  ///< at most kMostEpochs
   std::uint64_t seed = 1;    ///< of the orders
 
-  /// Of the training vertices: an order of each epoch's own, else as they are given. Either way
-  /// each epoch draws neighbours of its own.
+  /// Each epoch has its own order of the training vertices; else they come as they are given.
+  /// Either way each epoch draws its own neighbours.
   bool shuffle = true;
   bool drop_last = false;                ///< no training minibatch below batch_size
   std::uint64_t most_train_batches = 0;  ///< of an epoch; 0: all
@@ -34,7 +34,7 @@ class EpochPlan {
     std::uint64_t batch = 0;  ///< within its part of the epoch
   };
 
-  /// What tags can say.
+  /// The most epochs that tags can number.
   static constexpr std::uint32_t kMostEpochs = std::uint32_t{1} << 23;
 
   EpochPlan(std::vector<VertexId> train, std::vector<VertexId> valid,

@@ -21,7 +21,7 @@ class FeatureDecoder {
   std::uint64_t dim() const { return dim_; }
   std::size_t stored_row_bytes() const { return stored_row_bytes_; }
 
-  /// What networks take rows in: float16 as it is stored, unless it is to be normalised.
+  /// The element type of decoded rows: float16 stays as it is stored, unless it is normalised.
   DataType type() const { return normalize_ ? DataType::kFloat32 : dtype_; }
   std::size_t row_bytes() const { return dim_ * DataTypeBytes(type()); }
 

@@ -43,7 +43,7 @@ std::uint64_t HeldRowsOf(const FeedJob& job, std::uint64_t rows) {
   return pool ? rows + rows / 4 : kMinibatchesAlive * rows;
 }
 
-/// Of an edge of a minibatch: its neighbour, and what was asked for besides.
+/// Returns the bytes of an edge of a minibatch: its neighbour, and the facts that were asked for.
 std::uint64_t EdgeBytes(const Minibatch& minibatch) {
   const auto if_any = [](const auto& values) {
     return values.empty() ? 0 : sizeof(values.front());

@@ -34,12 +34,12 @@ struct FeedJob {
   /// Taken already; asked when the first minibatch has been sampled.
   std::function<std::uint64_t()> held_bytes = {};
 
-  /// What whoever is fed takes for such a minibatch, beside it. Empty: nothing.
+  /// Returns the bytes that the consumer takes for such a minibatch, beside it. Empty: none.
   std::function<std::uint64_t(const Minibatch&)> compute_bytes = {};
 };
 
-/// What a job is like, learnt from its first minibatches before it begins: how much memory it
-/// needs, and what superbatches of a size would read, by a replay.
+/// A profile of a job, from its first minibatches: how much memory it needs, and what superbatches
+/// of a size would read, by a replay.
 /// Threads: one at a time.
 class FeedProfile {
  public:

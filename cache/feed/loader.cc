@@ -86,7 +86,7 @@ Result<std::vector<VertexId>> SeedsOf(const GraphSnapshot& graph, const LoaderOp
   return seeds;
 }
 
-/// Of an epoch without end, as many as tags can say.
+/// Makes the plan of all epochs. Without a number of epochs there are as many as tags can number.
 EpochPlan MakePlan(std::vector<VertexId> seeds, const LoaderOptions& options) {
   return EpochPlan(std::move(seeds), {},
                    {.batch_size = options.batch_size,
@@ -96,7 +96,7 @@ EpochPlan MakePlan(std::vector<VertexId> seeds, const LoaderOptions& options) {
                     .drop_last = options.drop_last});
 }
 
-/// Of a minibatch there must be one at least, and the first one must be within the epochs.
+/// Checks that there is at least one minibatch, and that the first one is within the epochs.
 Status CheckPlan(const EpochPlan& plan, const LoaderOptions& options) {
   if (plan.minibatches() == 0) {
     return Status::InvalidArgument(
@@ -123,8 +123,8 @@ FeedPipelineOptions PipelineOptionsOf(const LoaderOptions& options) {
   return pipeline;
 }
 
-/// What the loader takes whatever it delivers: two copies of the seeds in the plan and one that is
-/// passed on, labels, and what a sampler takes (its header says so).
+/// Returns the bytes that the loader takes whatever it delivers: two copies of the seeds in the
+/// plan and one that is passed on, the labels, and the memory of a sampler (see its header).
 std::uint64_t HeldBytes(const GraphSnapshot& graph, const LoaderOptions& options,
                         std::uint64_t seeds) {
   const std::uint64_t vertices = graph.vertex_count();

@@ -24,8 +24,8 @@ namespace RHIZOME_API rhizome {
 /// Settings fixed when a Loader opens. `sampler.fanouts`, `features`, and either `seeds` or `split`
 /// must be given.
 struct LoaderOptions {
-  /// What is drawn around the seeds: all that a Sampler draws but temporal samples. Its `seed` is
-  /// that of the order of the seeds, too.
+  /// The samples to draw around the seeds: any that a Sampler draws, except temporal ones. Its
+  /// `seed` also determines the order of the seeds.
   SamplerOptions sampler = {};
 
   /// The array of feature rows, float32 or float16, of layout kRow. With `normalize` every row is
@@ -63,8 +63,8 @@ struct LoaderOptions {
   /// and up to 1 GiB for the cache.
   std::uint64_t memory_bytes = std::uint64_t{1} << 30;
 
-  /// What decides which rows stay in memory; kBelady reads the fewest. kStatic keeps those that a
-  /// superbatch asks for most often.
+  /// The cache policy. kBelady reads the fewest rows; kStatic keeps those that a superbatch asks
+  /// for most often.
   PolicyKind policy = PolicyKind::kBelady;
 
   /// Minibatches that are sampled ahead and scheduled together; 0: chosen, from a trial that takes
@@ -91,7 +91,7 @@ struct LoaderMemory {
   std::uint64_t total_bytes() const;
 };
 
-/// What an epoch took so far.
+/// The counts and times of an epoch so far.
 struct LoaderReport {
   std::uint64_t epoch = 0;
   std::uint64_t minibatches = 0;  ///< delivered
@@ -148,7 +148,7 @@ class Loader {
   std::uint64_t position()
       const;  ///< minibatches done of all epochs, LoaderOptions::first included
 
-  /// Of the epoch that runs, or that Next has ended just now. An epoch that began at
+  /// Reports on the epoch that runs, or that Next has just ended. An epoch that began at
   /// LoaderOptions::first counts from there.
   LoaderReport report() const;
   const LoaderMemory& memory() const;

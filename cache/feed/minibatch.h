@@ -87,7 +87,7 @@ struct Minibatch {
   std::uint64_t epoch = 0;   ///< of a Loader: from 0
   std::uint64_t number = 0;  ///< of a Loader: within its epoch, from 0
 
-  /// Of a Loader: what Sampler::Sample takes as `batch` to draw this subgraph for these seeds.
+  /// Set by a Loader: Sampler::Sample draws this subgraph for these seeds with it as `batch`.
   std::uint64_t tag = 0;
   std::uint64_t seed_count = 0;
 

@@ -13,7 +13,7 @@ namespace RHIZOME_API rhizome {
 /// Receives a sentence that the user should read before a job goes on.
 using JobNote = std::function<void(std::string_view)>;
 
-/// Where the time of a minibatch went, but for computing on it.
+/// The time that each stage took for a minibatch; computing on it is not among them.
 struct StageSeconds {
   double sample_seconds = 0;
   double schedule_seconds = 0;

@@ -14,7 +14,7 @@ std::uint64_t ResidentBytes();      ///< VmRSS: resident now
 std::uint64_t PeakResidentBytes();  ///< VmHWM: the largest VmRSS so far
 std::uint64_t PeakResidentBytesOf(pid_t process);
 
-/// What this process has taken since it had `base_bytes`.
+/// Returns the bytes that this process has taken since it had `base_bytes`.
 std::uint64_t HeldBytes(std::uint64_t base_bytes);
 
 }  // namespace rhizome

@@ -21,10 +21,10 @@ struct WorkerPassOptions {
   std::vector<LayoutRule> candidates = CandidateLayouts();
 };
 
-/// What one pass over all vertices would read if there were a worker for each partition that had
-/// the rows it needs in a disk cache of its own, which holds `chunks` in all and which they fill
-/// before. Sums over the workers. Inference has no such workers yet: ChooseOrder
-/// (cache/pass_order.h) is what it reads by, and what it is planned by.
+/// The reads of one pass over all vertices, summed over workers, if each partition had a worker
+/// with the rows that it needs in a disk cache of its own. These caches hold `chunks` in all and
+/// are filled before. Inference has no such workers yet: its reads follow ChooseOrder
+/// (cache/pass_order.h), and so does their plan.
 struct WorkerPassPlan {
   std::uint64_t chunks = 0;
   std::vector<LayoutCost> layouts;  ///< by candidate; the same for all workers

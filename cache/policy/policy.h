@@ -135,7 +135,7 @@ Result<std::unique_ptr<Policy>> MakeStaticPolicy(std::uint32_t frame_count, std:
 /// kOutOfMemory.
 Result<std::vector<CacheKey>> RankByUse(const Trace& trace, std::uint64_t key_count);
 
-/// What replaying a trace comes to. reads = prefill + misses.
+/// The counts of a replayed trace. reads = prefill + misses.
 struct ReplayCounts {
   std::uint64_t requests = 0;
   std::uint64_t hits = 0;

@@ -7,8 +7,8 @@
 
 namespace RHIZOME_API rhizome {
 
-// What was read, counted. A figure is named once, in Each, which calls visit(name, field...) with
-// that field of each of the counts that it is given, some of which may be const: sums, differences,
+// Counters of reads. A figure is named once, in Each, which calls visit(name, field...) with that
+// field of each of the counters that it is given, some of which may be const. Sums, differences,
 // checkpoints and JSON are made of it.
 
 /// Rows of one array, read through a FeatureCache.

@@ -38,9 +38,9 @@ struct InferTuning {
 struct InferWorkers {
   std::uint32_t count = 0;  ///< 0: none, this process does it all
 
-  /// What starts a child, with one more argument: the bytes of memory that it may take (0: no
-  /// limit). It must call GnnEntry::ServeInfer with the same options and that number, and leave its
-  /// standard streams alone.
+  /// The command that starts a child, to which one argument is added: the bytes of memory that it
+  /// may take (0: no limit). It must call GnnEntry::ServeInfer with the same options and that
+  /// number, and leave its standard streams alone.
   std::vector<std::string> command = {};
 };
 
@@ -89,7 +89,7 @@ struct InferOptions {
   InferTuning tuning = {};
 };
 
-/// What computing a layer read, wrote and took; sums up over processes.
+/// The reads, writes and times of computing a layer; they add up over processes.
 struct InferLayerCosts {
   std::uint64_t chunk_requests = 0;
   std::uint64_t chunk_reads = 0;

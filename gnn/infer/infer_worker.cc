@@ -13,7 +13,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// What one worker is given to do with.
+/// Returns the options of one worker: its share of memory and threads.
 InferOptions OfWorker(InferOptions options, std::uint64_t memory_bytes) {
   options.memory_bytes = memory_bytes;
   options.threads =

@@ -15,8 +15,8 @@
 
 namespace rhizome::inline internal {
 
-/// What a process opens a job for: to make its array, to compute chunks for the process that does,
-/// or to count what that would read.
+/// The purpose for which a process opens a job: to make its array, to compute chunks for the
+/// process that does, or to count its reads.
 enum class InferRole : std::uint8_t { kMaker, kWorker, kPlan };
 
 /// An inference job: what it works on, open, and how it uses memory; what the verb `infer`, its
@@ -32,8 +32,8 @@ class InferenceJob {
   const GraphSnapshot& graph() const { return *graph_; }
   const Model& model() const { return *model_; }
 
-  /// Of a maker: the array as users write it (emb, or emb@3), where options.resume finds that a run
-  /// before has published just what this one would make.
+  /// Returns the array as users write it (emb, or emb@3) if options.resume found that an earlier
+  /// run has published just what this one would make. For a maker.
   const std::optional<std::string>& published() const { return published_; }
 
   /// Returns the name of the job's scratch folder.
@@ -54,8 +54,8 @@ class InferenceJob {
   Result<LayerwiseResult> Run(const Path& scratch, const IncrementalBase* base,
                               InferenceWorkers* workers, const JobControl& control) const;
 
-  /// Of a worker: a part of the job whose maker runs. Errors: those of RunLayerPart; kBusy, the
-  /// store is another than the maker's by now.
+  /// Computes a part of the job while its maker runs. For a worker. Errors: those of RunLayerPart;
+  /// kBusy, the store is another than the maker's by now.
   Result<InferLayerReport> RunPart(const LayerPart& part, ChunkProgress progress,
                                    const JobControl& control) const;
 

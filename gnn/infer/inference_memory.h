@@ -16,8 +16,8 @@ struct InferMemory {
   std::uint64_t neighbor_cache_bytes = 0;
 };
 
-/// What memory is divided for. All borrowed. `layerwise.output` is complete; its memory is not
-/// read.
+/// The job whose memory is divided. All is borrowed. `layerwise.output` is complete; its memory is
+/// not read.
 struct InferMemoryInput {
   const GraphSnapshot& graph;
   const Model& model;

@@ -17,7 +17,8 @@ struct LayerMemory {
   std::uint64_t cache_bytes = 0;                        ///< for decoded chunks
   std::uint64_t block_bytes = std::uint64_t{64} << 20;  ///< for the sums and lists of a block
 
-  /// Of the rows that a window of a block works on, at least a row; there are two such stages.
+  /// Bytes of the rows that a window of a block works on, at least one row. There are two such
+  /// stages.
   std::uint64_t stage_bytes = std::uint64_t{8} << 20;
 
   /// Bytes of decoded chunks that wait to be staged, at least two chunks; see

@@ -17,7 +17,7 @@ namespace rhizome::inline internal {
 
 class InferenceWorkers;
 
-/// What is computed layer by layer, and where. All borrowed.
+/// The input of a layerwise run, and its scratch folder. All is borrowed.
 struct LayerwiseInput {
   const GraphSnapshot& graph;
   const Model& model;

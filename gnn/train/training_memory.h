@@ -7,8 +7,9 @@
 
 namespace rhizome::inline internal {
 
-/// What a training takes for such a minibatch beside the minibatch itself, in bytes: activations
-/// and gradients of the step, and what libtorch and the allocator take when they first work.
+/// Returns the bytes that a training takes for such a minibatch beside the minibatch itself:
+/// activations and gradients of the step, and the memory that libtorch and the allocator take when
+/// they first work.
 std::uint64_t StepBytes(const Minibatch& minibatch, const ModelShape& shape);
 
 }  // namespace rhizome::inline internal

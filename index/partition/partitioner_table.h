@@ -27,10 +27,10 @@ struct PartitionerEntry {
   std::string_view name;  ///< the word of --partitioner
   DivideEdges* divide;    ///< PartitionStream for all that stream
 
-  /// Of a kind that takes one edge at a time; null: it needs all of them in memory, for which plans
-  /// count ExpansionBytes.
+  /// Makes a kind that takes one edge at a time. Null: the kind needs all edges in memory, for
+  /// which plans count ExpansionBytes.
   MakeStreaming* stream;
-  /// What an instance holds for each vertex besides replicas and votes.
+  /// Bytes that an instance holds for each vertex besides replicas and votes.
   std::uint64_t stream_vertex_bytes;
 };
 

@@ -17,8 +17,8 @@ namespace {
 constexpr std::string_view kVersionMark = ".v";
 constexpr auto kMaxVersion = std::uint64_t{INT64_MAX};
 
-/// Of the arrays that go with another under its name and a suffix: the suffix; else nothing. The
-/// marks of stale rows have a sidecar, too.
+/// Returns the suffix of an array that goes with another under its name; else nothing. The marks of
+/// stale rows have a sidecar, too.
 std::string_view CompanionSuffix(std::string_view name) {
   for (const std::string_view suffix : {kSidecarSuffix, kStaleSuffix})
     if (name.ends_with(suffix)) return suffix;

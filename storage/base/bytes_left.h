@@ -8,7 +8,7 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// What a limit leaves beside what is taken already; 0 where that is more.
+/// Returns the bytes that a limit leaves beside those that are taken already; 0 if more are taken.
 constexpr std::uint64_t BytesLeft(std::uint64_t limit_bytes, std::uint64_t taken_bytes) {
   return limit_bytes - std::min(limit_bytes, taken_bytes);
 }

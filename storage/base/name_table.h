@@ -24,7 +24,7 @@ constexpr std::string_view NameOf(const NameTable<Kind, count>& names, Kind kind
   return "unknown";
 }
 
-/// What `name` stands for; nothing where the table does not have it.
+/// Returns the kind of `name`; nothing if the table does not have it.
 template <typename Kind, std::size_t count>
 constexpr std::optional<Kind> KindOf(const NameTable<Kind, count>& names, std::string_view name) {
   for (const auto& [kind, known] : names) {

@@ -27,8 +27,8 @@ struct StoreOptions {
   /// store.
   std::filesystem::path scratch = {};
 
-  /// What this handle writes makes room on the disk: where that is full, it may use the blocks that
-  /// the store sets aside for this (storage/FORMAT.md, "Store directory"), from its opening on.
+  /// The writes of this handle free space. On a full disk it may use the blocks that the store sets
+  /// aside for this (storage/FORMAT.md, "Store directory"), from its opening on.
   bool frees_space = false;
 
   /// Receives log lines of at least `log_level`, the catalogue's warnings included; none: no log.

@@ -13,8 +13,8 @@
 
 #include "rhizome/storage/forwarding_file_system.h"
 
-// What the complaints of testing/care.h do to the store of storage/array_fixture.h, and to what is
-// around it.
+// The harm that the complaints of testing/care.h do to the store of storage/array_fixture.h, and to
+// its surroundings.
 
 namespace rhizome::testing {
 

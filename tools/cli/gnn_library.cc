@@ -99,7 +99,7 @@ Result<void*> Find(const char* symbol) {
       reasons)));
 }
 
-/// What the library's function `symbol` returns.
+/// Returns what the library's function `symbol` returns.
 template <typename Door>
 Result<const Door*> Load(const char* symbol) {
   RHIZOME_ASSIGN_OR_RETURN(void* const entry, Find(symbol));

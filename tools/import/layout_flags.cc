@@ -42,7 +42,7 @@ void AddInnerRowsFlag(CLI::App& verb, std::uint64_t& inner_rows) {
 
 namespace {
 
-/// What --codec takes: "raw", "zstd[:1-19]", ... with `levels`, else the names alone.
+/// Returns the words that --codec takes: "raw", "zstd[:1-19]", ... with `levels`, else the names.
 std::vector<std::string> CodecWords(bool levels) {
   std::vector<std::string> words;
   for (const CodecKind codec : PublishedCodecs()) {
