@@ -5,10 +5,12 @@
 #include <span>
 
 #include "rhizome/storage/dtype.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/manifest.h"
 #include "rhizome/storage/result.h"
 
-namespace rhizome::inline internal {
+namespace rhizome {
+inline namespace RHIZOME_API internal {
 
 /// Turns stored feature rows (float32 or float16) into the floats that networks compute on.
 /// Threads: a value; const functions may be called from many threads.
@@ -46,4 +48,5 @@ class FeatureDecoder {
   bool normalize_ = false;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace internal
+}  // namespace rhizome

@@ -270,7 +270,7 @@ Status FeedPipeline::Impl::ReadAll() {
     RHIZOME_ASSIGN_OR_RETURN(std::optional<Superbatch> superbatch, superbatches_.Pop());
     if (!superbatch) return Status::Ok();
     if (in_turns()) {
-      Schedule(*superbatch);
+      RHIZOME_RETURN_IF_ERROR(Schedule(*superbatch));
       // sampling of the next superbatch has the memory until then
       sampled_.WaitFor(superbatch->number + 2);
     }

@@ -5,16 +5,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "rhizome/cache/bounded_queue.h"
 #include "rhizome/cache/epoch_plan.h"
-#include "rhizome/cache/feature_rows.h"
 #include "rhizome/cache/feed_pipeline.h"
 #include "rhizome/cache/feed_profile.h"
 #include "rhizome/cache/job_scratch.h"
-#include "rhizome/cache/policies.h"
-#include "rhizome/cache/superbatch.h"
 #include "rhizome/index/graph_parts.h"
-#include "rhizome/storage/check.h"
 #include "rhizome/storage/exceptions.h"
 #include "rhizome/storage/stopwatch.h"
 

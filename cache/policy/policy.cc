@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "rhizome/storage/check.h"
 #include "rhizome/storage/exceptions.h"
 
 namespace rhizome {

@@ -6,6 +6,8 @@
 #include "rhizome/gnn/score_pairs.h"
 #include "rhizome/gnn/torch_guard.h"
 #include "rhizome/gnn/train.h"
+#include "rhizome/storage/build_id.h"
+#include "rhizome/storage/this_build.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -44,12 +46,15 @@ class Scores final : public LinkScores {
 }  // namespace
 }  // namespace rhizome::inline internal
 
+// The classes of the engine that this library shares with librhizome are those of one build.
 extern "C" const rhizome::GnnEntry* rhizome_gnn_entry_v1() {
   static const rhizome::Entry entry;
-  return &entry;
+  return rhizome::BuildId() == rhizome::kThisBuild ? &entry : nullptr;
 }
 
 extern "C" const rhizome::LinkScores* rhizome_gnn_scores_v1() {
   static const rhizome::Scores scores;
-  return &scores;
+  return rhizome::BuildId() == rhizome::kThisBuild ? &scores : nullptr;
 }
+
+extern "C" const char* rhizome_gnn_build_v1() { return rhizome::kThisBuild; }

@@ -7,9 +7,11 @@
 #include "rhizome/storage/result.h"
 
 // The torch-free entry point of librhizome_gnn: a program that links only librhizome loads the
-// library with dlopen and looks up kGnnEntrySymbol.
+// library with dlopen, compares what kGnnBuildSymbol returns with BuildId() (storage/build_id.h),
+// because the library shares classes with the librhizome of its own build, and looks up
+// kGnnEntrySymbol.
 
-namespace RHIZOME_API rhizome {
+namespace rhizome::inline internal {
 
 /// The verbs of the library.
 /// Errors: those of the store; kInvalidArgument, arrays or model that do not fit; kBusy, another
@@ -34,11 +36,15 @@ class GnnEntry {
                             const JobControl& control) const = 0;
 };
 
-/// The name to look up with dlsym: that of the function below.
+/// The names to look up with dlsym: those of the functions below.
 inline constexpr const char* kGnnEntrySymbol = "rhizome_gnn_entry_v1";
+inline constexpr const char* kGnnBuildSymbol = "rhizome_gnn_build_v1";
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal
 
 /// Returns the entry, for programs that link the library (the CMake target rhizome::gnn). It lives
-/// as long as the library.
-extern "C" const rhizome::GnnEntry* rhizome_gnn_entry_v1();
+/// as long as the library. Null: the librhizome in this process is of another build.
+extern "C" RHIZOME_API const rhizome::GnnEntry* rhizome_gnn_entry_v1();
+
+/// Returns the id of the build of this library, as BuildId() returns that of librhizome.
+extern "C" RHIZOME_API const char* rhizome_gnn_build_v1();

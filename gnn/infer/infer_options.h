@@ -10,11 +10,10 @@
 #include "rhizome/cache/policy.h"
 #include "rhizome/index/graph_types.h"
 #include "rhizome/storage/codec.h"
-#include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/io_queue.h"
 
-namespace RHIZOME_API rhizome {
+namespace rhizome::inline internal {
 
 enum class InferMode : std::uint8_t { kLayerwise, kSamplewise };
 
@@ -209,4 +208,4 @@ struct InferPlan {
   double seconds = 0;             ///< time of counting
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -2,9 +2,7 @@
 
 #include <cstdint>
 
-#include "rhizome/storage/export.h"
-
-namespace RHIZOME_API rhizome {
+namespace rhizome::inline internal {
 
 enum class ModelKind : std::uint8_t { kSage, kGcn };
 
@@ -24,4 +22,4 @@ struct ModelSpec {
   bool no_edges = false;
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

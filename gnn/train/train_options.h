@@ -10,11 +10,10 @@
 #include "rhizome/cache/policy.h"
 #include "rhizome/gnn/model_spec.h"
 #include "rhizome/index/graph_types.h"
-#include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/io_queue.h"
 
-namespace RHIZOME_API rhizome {
+namespace rhizome::inline internal {
 
 struct TrainOptions {
   Path store;
@@ -101,4 +100,4 @@ struct TrainReport {
   std::string model;  ///< path of the model file, or empty
 };
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "rhizome/index/adjacency.h"
 #include "rhizome/index/delta.h"
 #include "rhizome/index/graph_lookup.h"
 #include "rhizome/index/graph_parts.h"
@@ -172,5 +173,41 @@ Result<std::optional<EdgeScan::Entry>> EdgeScan::Next() {
 }
 std::uint64_t EdgeScan::vertices_done() const { return impl_->vertices_done(); }
 const GraphSnapshot& EdgeScan::graph() const { return impl_->graph(); }
+
+namespace {
+
+Result<const Adjacency*> PartitionOf(const GraphSnapshot& graph, std::uint32_t partition) {
+  if (partition < graph.partition_count()) return &graph.partition(partition);
+  return Fail(Status::InvalidArgument(fmt::format("there is no partition {}; the graph has {}",
+                                                  partition, graph.partition_count())));
+}
+
+}  // namespace
+
+Status ScanEdgesById(
+    const GraphSnapshot& graph, std::uint32_t partition,
+    const std::function<Status(VertexId src, VertexId dst, TypeId type)>& visit) try {
+  RHIZOME_ASSIGN_OR_RETURN(const Adjacency* const edges, PartitionOf(graph, partition));
+  const bool out = edges->has(Direction::kOut);
+  const Direction direction = out ? Direction::kOut : Direction::kIn;
+  std::vector<LocalId> scratch;
+  for (LocalId local = 0; local < edges->vertex_count(); ++local) {
+    RHIZOME_ASSIGN_OR_RETURN(const auto list, edges->FetchList(local, direction, scratch));
+    RHIZOME_ASSIGN_OR_RETURN(const VertexId owner, graph.VertexAt(edges->RowOf(local)));
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      RHIZOME_ASSIGN_OR_RETURN(const VertexId other, graph.VertexAt(edges->RowOf(list[i])));
+      RHIZOME_RETURN_IF_ERROR(
+          visit(out ? owner : other, out ? other : owner, edges->TypeOfEntry(local, direction, i)));
+    }
+  }
+  return Status::Ok();
+} catch (...) {
+  return StatusOfException();
+}
+
+Result<std::uint64_t> CountEdgesById(const GraphSnapshot& graph, std::uint32_t partition) {
+  RHIZOME_ASSIGN_OR_RETURN(const Adjacency* const edges, PartitionOf(graph, partition));
+  return edges->edge_count();
+}
 
 }  // namespace rhizome

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -94,5 +95,15 @@ class EdgeScan {
   explicit EdgeScan(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+/// Visits the edges of a partition of the generation in the order of their edge ids: edge i is that
+/// of row i in the partition's arrays of edges.
+/// Edges of the delta have no such rows. Errors: kInvalidArgument, no such partition; those of
+/// `visit`; kCorruption; kIoError.
+Status ScanEdgesById(const GraphSnapshot& graph, std::uint32_t partition,
+                     const std::function<Status(VertexId src, VertexId dst, TypeId type)>& visit);
+
+/// Returns how many edges it visits. Errors: kInvalidArgument, no such partition.
+Result<std::uint64_t> CountEdgesById(const GraphSnapshot& graph, std::uint32_t partition);
 
 }  // namespace rhizome

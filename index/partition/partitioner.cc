@@ -15,11 +15,6 @@ MakeStreaming MakeDbhPartitioner;
 MakeStreaming MakeHdrfPartitioner;
 MakeStreaming MakeRandomPartitioner;
 MakeStreaming MakeRangePartitioner;
-}  // namespace rhizome
-}  // namespace rhizome
-}  // namespace rhizome
-}  // namespace rhizome
-}  // namespace rhizome
 }  // namespace rhizome::inline internal
 
 namespace rhizome {

@@ -4,10 +4,16 @@
 #include <memory>
 #include <vector>
 
+#include "rhizome/index/partition_input.h"
 #include "rhizome/index/partition_options.h"
 #include "rhizome/index/replica_sets.h"
+#include "rhizome/storage/job_control.h"
 #include "rhizome/storage/result.h"
 #include "rhizome/storage/types.h"
+
+namespace rhizome {
+struct PartitionMetrics;
+}  // namespace rhizome
 
 namespace rhizome::inline internal {
 

@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <string>
 
-namespace rhizome::inline internal {
+namespace rhizome {
 
 Result<Path> MakeUniqueFolder(const Path& prefix, std::string_view what) {
   std::string name = prefix.string() + "XXXXXX";
@@ -13,4 +13,4 @@ Result<Path> MakeUniqueFolder(const Path& prefix, std::string_view what) {
   return Path(name);
 }
 
-}  // namespace rhizome::inline internal
+}  // namespace rhizome

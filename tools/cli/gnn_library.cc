@@ -9,8 +9,11 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
+
+#include "rhizome/storage/build_id.h"
 
 namespace rhizome {
 namespace {
@@ -71,7 +74,21 @@ std::optional<Status> ShortageIn(const std::string& reasons) {
   return std::nullopt;
 }
 
-/// The address of the library's `symbol`.
+/// Checks that a library that was found is of the same build as librhizome, whose classes it
+/// shares.
+Status CheckBuild(void* handle, const std::string& path) {
+  void* const build = dlsym(handle, kGnnBuildSymbol);
+  const std::string_view its =
+      build == nullptr ? "another version" : reinterpret_cast<const char* (*)()>(build)();
+  if (its == BuildId()) return Status::Ok();
+  return Status::Unsupported(
+      fmt::format("'{}' is not of the build of this librhizome, so they cannot work together; "
+                  "install both from "
+                  "one build.\n  librhizome:     {}\n  librhizome_gnn: {}",
+                  path, BuildId(), its));
+}
+
+/// Returns the address of the library's `symbol`.
 Result<void*> Find(const char* symbol) {
   // libtorch's OpenMP threads spin while they wait, and on busy cores they steal each other's time
   // (an epoch of 0.7 s took 17 s beside two busy processes). The variable is read when the library
@@ -86,6 +103,7 @@ Result<void*> Find(const char* symbol) {
       reasons += fmt::format("\n  {}", dlerror());  // NOLINT(concurrency-mt-unsafe): as above
       continue;
     }
+    RHIZOME_RETURN_IF_ERROR(CheckBuild(handle, path));
     if (void* const entry = dlsym(handle, symbol); entry != nullptr) return entry;
     reasons += fmt::format("\n  {}: has no {}", path, symbol);
   }

@@ -7,9 +7,8 @@
 #include <span>
 
 #include "id_text.h"
-#include "rhizome/index/adjacency.h"
 #include "rhizome/index/graph_scan.h"
-#include "rhizome/storage/array_rules.h"
+#include "rhizome/storage/array_facts.h"
 #include "text_output.h"
 
 namespace rhizome {
@@ -17,38 +16,6 @@ namespace {
 
 // Cancellation is checked once in so many edges.
 constexpr std::uint64_t kReportEdges = 65536;
-
-/// The edges of one partition of a generation, by edge id.
-class EdgesById {
- public:
-  EdgesById(const GraphSnapshot& graph, const Adjacency& partition)
-      : graph_(graph),
-        partition_(partition),
-        direction_(partition.has(Direction::kOut) ? Direction::kOut : Direction::kIn) {}
-
-  /// Calls visit(source, target, type) for each edge of the next vertex. False: there is none.
-  template <typename Visit>
-  Result<bool> Next(Visit visit) {
-    if (local_ == partition_.vertex_count()) return false;
-    RHIZOME_ASSIGN_OR_RETURN(const auto list, partition_.FetchList(local_, direction_, scratch_));
-    RHIZOME_ASSIGN_OR_RETURN(const VertexId owner, graph_.VertexAt(partition_.RowOf(local_)));
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      RHIZOME_ASSIGN_OR_RETURN(const VertexId other, graph_.VertexAt(partition_.RowOf(list[i])));
-      const bool out = direction_ == Direction::kOut;
-      RHIZOME_RETURN_IF_ERROR(visit(out ? owner : other, out ? other : owner,
-                                    partition_.TypeOfEntry(local_, direction_, i)));
-    }
-    ++local_;
-    return true;
-  }
-
- private:
-  const GraphSnapshot& graph_;
-  const Adjacency& partition_;
-  const Direction direction_;
-  LocalId local_ = 0;
-  std::vector<LocalId> scratch_;
-};
 
 /// The 3 of "edge_p0003". Errors: kInvalidArgument, no such partition.
 Result<std::uint32_t> PartitionOf(const GraphSnapshot& graph, const ArrayEntry& entry) {
@@ -68,10 +35,10 @@ Result<WrittenFile> WriteEdgesOfRows(const GraphSnapshot& graph, const ArrayEntr
                                      const Path& path, const JobControl& control) {
   constexpr std::size_t kPieceBytes = 1 << 20;
   RHIZOME_ASSIGN_OR_RETURN(const std::uint32_t partition, PartitionOf(graph, entry));
-  if (graph.partition(partition).edge_count() != entry.rows)
-    return Fail(
-        Status::Corruption(fmt::format("array '{}' has {} rows for {} edges", entry.name,
-                                       entry.rows, graph.partition(partition).edge_count())));
+  RHIZOME_ASSIGN_OR_RETURN(const std::uint64_t edges, CountEdgesById(graph, partition));
+  if (edges != entry.rows)
+    return Fail(Status::Corruption(
+        fmt::format("array '{}' has {} rows for {} edges", entry.name, entry.rows, edges)));
   const TableForm form = TableFormOf(path);
   const std::vector<std::string> types = graph.edge_types();
   RHIZOME_ASSIGN_OR_RETURN(OutputFile out, OutputFile::Create(path));
@@ -93,10 +60,7 @@ Result<WrittenFile> WriteEdgesOfRows(const GraphSnapshot& graph, const ArrayEntr
     ++written.rows;
     return piece.size() < kPieceBytes ? Status::Ok() : flush();
   };
-  EdgesById edges(graph, graph.partition(partition));
-  for (bool more = true; more;) {
-    RHIZOME_ASSIGN_OR_RETURN(more, edges.Next(write));
-  }
+  RHIZOME_RETURN_IF_ERROR(ScanEdgesById(graph, partition, write));
   RHIZOME_RETURN_IF_ERROR(flush());
   return written;
 }

@@ -5,7 +5,6 @@
 #include "rhizome/index/array_add.h"
 #include "rhizome/storage/array_change.h"
 #include "rhizome/storage/array_facts.h"
-#include "rhizome/storage/array_rules.h"
 #include "rhizome/storage/array_versions.h"
 #include "text.h"
 #include "verbs.h"

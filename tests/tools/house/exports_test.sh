@@ -19,7 +19,10 @@ def words(paths):
     return found
 
 def public_list():
-    halls = re.findall(r"rhizome_hall\((\w+)\s([^)]*)\)", (source / "CMakeLists.txt").read_text())
+    cmake = (source / "CMakeLists.txt").read_text()
+    sets = dict(re.findall(r"set\((\w+) ([^()]*)\)", cmake))
+    cmake = re.sub(r"\$\{(\w+)\}", lambda use: sets.get(use[1], use[0]), cmake)
+    halls = re.findall(r"rhizome_hall\((\w+)\s([^)]*)\)", cmake)
     for hall, text in halls:
         listed = re.search(r"HEADERS\s+((?:\w+\.h\s+)+)", text)
         for name in listed.group(1).split() if listed else []:

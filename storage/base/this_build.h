@@ -1,0 +1,38 @@
+#pragma once
+
+// The id of the build that a file belongs to. RHIZOME_VERSION is given to the two files that
+// include this: one of librhizome, one of librhizome_gnn.
+
+#define RHIZOME_TEXT_OF(x) #x
+#define RHIZOME_TEXT(x) RHIZOME_TEXT_OF(x)
+
+#if defined(__clang__)
+#define RHIZOME_BUILD_COMPILER "clang " __clang_version__
+#else
+#define RHIZOME_BUILD_COMPILER "gcc " __VERSION__
+#endif
+
+#ifdef NDEBUG
+#define RHIZOME_BUILD_ASSERTIONS ""
+#else
+#define RHIZOME_BUILD_ASSERTIONS ", assertions"
+#endif
+
+#ifdef RHIZOME_SANITIZED
+#define RHIZOME_BUILD_SANITIZED ", sanitized"
+#else
+#define RHIZOME_BUILD_SANITIZED ""
+#endif
+
+#include "rhizome/storage/export.h"
+
+namespace rhizome {
+inline namespace RHIZOME_API internal {
+
+inline constexpr const char* kThisBuild =
+    RHIZOME_VERSION ", " RHIZOME_BUILD_COMPILER
+                    ", C++ " RHIZOME_TEXT(__cplusplus) ", ABI " RHIZOME_TEXT(__GXX_ABI_VERSION)
+                        RHIZOME_BUILD_ASSERTIONS RHIZOME_BUILD_SANITIZED;
+
+}  // namespace internal
+}  // namespace rhizome
