@@ -5,11 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "rhizome/storage/export.h"
 #include "rhizome/storage/types.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace rhizome::inline internal {
 
 /// The order of the rows in an array between two layers, in which they are also computed: a
 /// permutation of the store's rows, or empty for the stored order. It may name only some rows,
@@ -46,5 +44,4 @@ class RowOrder {
   std::vector<std::uint32_t> place_of_;
 };
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

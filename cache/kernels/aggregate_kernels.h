@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rhizome/storage/export.h"
 #include "rhizome/storage/mix.h"
 
 // The seam between the aggregation and its three sets of kernels (portable, AVX2, AVX-512): plain
@@ -14,8 +13,7 @@
 // All sets give the same bits: each column is summed by itself, in list order, in float32, and a
 // product is rounded before it is added (never a fused multiply-add).
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace rhizome::inline internal {
 
 /// The element type of the rows that are read; sums are always float32.
 enum class RowType : std::uint8_t { kFloat32, kFloat16, kBfloat16 };
@@ -143,5 +141,4 @@ extern const AggregateKernels kAvx2Kernels;
 extern const AggregateKernels kAvx512Kernels;
 #endif
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

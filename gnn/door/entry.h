@@ -11,7 +11,7 @@
 // because the library shares classes with the librhizome of its own build, and looks up
 // kGnnEntrySymbol.
 
-namespace rhizome::inline internal {
+namespace RHIZOME_API rhizome {
 
 /// The verbs of the library.
 /// Errors: those of the store; kInvalidArgument, arrays or model that do not fit; kBusy, another
@@ -40,7 +40,7 @@ class GnnEntry {
 inline constexpr const char* kGnnEntrySymbol = "rhizome_gnn_entry_v1";
 inline constexpr const char* kGnnBuildSymbol = "rhizome_gnn_build_v1";
 
-}  // namespace rhizome::inline internal
+}  // namespace rhizome
 
 /// Returns the entry, for programs that link the library (the CMake target rhizome::gnn). It lives
 /// as long as the library. Null: the librhizome in this process is of another build.

@@ -10,10 +10,11 @@
 #include "rhizome/cache/policy.h"
 #include "rhizome/index/graph_types.h"
 #include "rhizome/storage/codec.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/io_queue.h"
 
-namespace rhizome::inline internal {
+namespace RHIZOME_API rhizome {
 
 enum class InferMode : std::uint8_t { kLayerwise, kSamplewise };
 
@@ -208,4 +209,4 @@ struct InferPlan {
   double seconds = 0;             ///< time of counting
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace rhizome

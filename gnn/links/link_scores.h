@@ -14,7 +14,7 @@
 
 // The torch-free entry point of link prediction in librhizome_gnn; see entry.h.
 
-namespace rhizome::inline internal {
+namespace RHIZOME_API rhizome {
 
 /// How the rows a and b of a pair are turned into its score.
 enum class LinkScorerKind : std::uint8_t {
@@ -95,7 +95,7 @@ class LinkScores {
 /// The name to look up with dlsym: that of the function below.
 inline constexpr const char* kLinkScoresSymbol = "rhizome_gnn_scores_v1";
 
-}  // namespace rhizome::inline internal
+}  // namespace rhizome
 
 /// Returns the scorer of links, like rhizome_gnn_entry_v1 (entry.h).
 extern "C" RHIZOME_API const rhizome::LinkScores* rhizome_gnn_scores_v1();

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 
-namespace rhizome::inline internal {
+#include "rhizome/storage/export.h"
+
+namespace RHIZOME_API rhizome {
 
 enum class ModelKind : std::uint8_t { kSage, kGcn };
 
@@ -22,4 +24,4 @@ struct ModelSpec {
   bool no_edges = false;
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace rhizome

@@ -10,10 +10,11 @@
 #include "rhizome/cache/policy.h"
 #include "rhizome/gnn/model_spec.h"
 #include "rhizome/index/graph_types.h"
+#include "rhizome/storage/export.h"
 #include "rhizome/storage/file_system.h"
 #include "rhizome/storage/io_queue.h"
 
-namespace rhizome::inline internal {
+namespace RHIZOME_API rhizome {
 
 struct TrainOptions {
   Path store;
@@ -100,4 +101,4 @@ struct TrainReport {
   std::string model;  ///< path of the model file, or empty
 };
 
-}  // namespace rhizome::inline internal
+}  // namespace rhizome

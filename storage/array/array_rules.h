@@ -8,11 +8,9 @@
 #include <string_view>
 
 #include "rhizome/storage/array_facts.h"
-#include "rhizome/storage/export.h"
 #include "rhizome/storage/manifest.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace rhizome::inline internal {
 
 /// Checks the rules for every array, whether a manifest, a zarr.json or a program describes it:
 /// name, dtype, layout, codec and level, shape without overflow, a chunk of at most kMaxChunkBytes,
@@ -41,5 +39,4 @@ inline constexpr std::size_t kMaxPathBytes = 1024;
 inline constexpr std::size_t kMaxAttributes = 256;
 inline constexpr std::size_t kMaxAttributeBytes = 4096;
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -3,15 +3,11 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "rhizome/storage/export.h"
-
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace rhizome::inline internal {
 
 /// Returns the bytes that a limit leaves beside those that are taken already; 0 if more are taken.
 constexpr std::uint64_t BytesLeft(std::uint64_t limit_bytes, std::uint64_t taken_bytes) {
   return limit_bytes - std::min(limit_bytes, taken_bytes);
 }
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

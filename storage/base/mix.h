@@ -2,10 +2,7 @@
 
 #include <cstdint>
 
-#include "rhizome/storage/export.h"
-
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace rhizome::inline internal {
 
 /// A bijection of 64-bit words that scatters them (the step of the generator SplitMix64; Steele,
 /// Lea and Flood, OOPSLA 2014). Always inlined: kernels that are compiled for wider instructions
@@ -29,5 +26,4 @@ inline std::uint64_t ScaleTo(std::uint64_t word, std::uint64_t bound) {
   return static_cast<std::uint64_t>((static_cast<Wide>(word) * bound) >> 64);
 }
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

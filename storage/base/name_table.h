@@ -6,10 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "rhizome/storage/export.h"
-
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace rhizome::inline internal {
 
 /// The words of an enumeration: one table, by which they are printed and parsed.
 template <typename Kind, std::size_t count>
@@ -33,5 +30,4 @@ constexpr std::optional<Kind> KindOf(const NameTable<Kind, count>& names, std::s
   return std::nullopt;
 }
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

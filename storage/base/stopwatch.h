@@ -2,10 +2,7 @@
 
 #include <chrono>
 
-#include "rhizome/storage/export.h"
-
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace rhizome::inline internal {
 
 /// Measures the time since it was made, by the steady clock. Threads: any.
 class Stopwatch {
@@ -17,5 +14,4 @@ class Stopwatch {
   Clock::time_point start_ = Clock::now();
 };
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

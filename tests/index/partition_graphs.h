@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "rhizome/index/partitioner.h"
 #include "rhizome/index/partitioner_table.h"
 #include "testing/testing.h"
 

@@ -8,21 +8,21 @@
 namespace rhizome {
 namespace {
 
-constexpr std::uint64_t kVertices = 20;
+constexpr std::uint64_t kLabelledVertices = 20;
 constexpr std::uint64_t kNew = 4;
 
 // A store whose arrays `class` and `part` say nothing of what vertices without a row have: zeros.
 Status MakeStore(const Path& path) {
   GraphInput input;
-  input.vertex_count = kVertices;
+  input.vertex_count = kLabelledVertices;
   input.edges.src = {0, 1};
   input.edges.dst = {1, 2};
   input.vertex_type_names = {"vertex"};
   input.edge_type_names = {"edge"};
-  input.arrays.push_back(
-      testing::MakeArray("class", 1, DataType::kInt64, std::vector<std::int64_t>(kVertices, 3)));
-  input.arrays.push_back(
-      testing::MakeArray("part", 1, DataType::kUint8, std::vector<std::uint8_t>(kVertices, 2)));
+  input.arrays.push_back(testing::MakeArray("class", 1, DataType::kInt64,
+                                            std::vector<std::int64_t>(kLabelledVertices, 3)));
+  input.arrays.push_back(testing::MakeArray("part", 1, DataType::kUint8,
+                                            std::vector<std::uint8_t>(kLabelledVertices, 2)));
   return testing::AsStatus(
       IngestGraph(FileSystem::Posix(), path, std::move(input), {}, StoreId(), JobControl()));
 }
@@ -37,11 +37,11 @@ TEST(LabelsTest, NoVertexIsOfAClassThatItWasNotGiven) {
   ASSERT_OK(graph);
   WriteBatch batch;
   for (std::uint64_t i = 0; i < kNew; ++i)
-    batch.PutVertex(static_cast<std::int64_t>(kVertices + i));
+    batch.PutVertex(static_cast<std::int64_t>(kLabelledVertices + i));
   const std::int64_t label = 1;
   const std::uint8_t part = 0;
-  batch.PutRow(static_cast<std::int64_t>(kVertices), "class", std::span(&label, 1));
-  batch.PutRow(static_cast<std::int64_t>(kVertices), "part", std::span(&part, 1));
+  batch.PutRow(static_cast<std::int64_t>(kLabelledVertices), "class", std::span(&label, 1));
+  batch.PutRow(static_cast<std::int64_t>(kLabelledVertices), "part", std::span(&part, 1));
   ASSERT_OK((*graph)->Write(batch));
   for (const bool compacted : {false, true}) {
     SCOPED_TRACE(compacted ? "compacted" : "in the delta");
@@ -49,12 +49,15 @@ TEST(LabelsTest, NoVertexIsOfAClassThatItWasNotGiven) {
     const auto now = (*graph)->Snapshot();
     const auto labels = ReadLabels(*now, "class", "part");
     ASSERT_OK(labels);
-    EXPECT_EQ(labels->Members(*now, Split::kTest).size(), kVertices);
+    EXPECT_EQ(labels->Members(*now, Split::kTest).size(), kLabelledVertices);
     EXPECT_EQ(labels->Members(*now, Split::kTrain),
-              std::vector<VertexId>{static_cast<VertexId>(kVertices)});
-    for (std::uint64_t v = 0; v < kVertices + kNew; ++v) {
+              std::vector<VertexId>{static_cast<VertexId>(kLabelledVertices)});
+    for (std::uint64_t v = 0; v < kLabelledVertices + kNew; ++v) {
       const auto row = static_cast<std::size_t>(*now->RowOf(static_cast<VertexId>(v)));
-      EXPECT_EQ(labels->label[row], v < kVertices ? 3 : v == kVertices ? 1 : -1) << v;
+      EXPECT_EQ(labels->label[row], v < kLabelledVertices    ? 3
+                                    : v == kLabelledVertices ? 1
+                                                             : -1)
+          << v;
     }
   }
 }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "rhizome/cache/direct_neighbors.h"
+#include "rhizome/index/adjacency.h"
 #include "rhizome/index/adjacency_format.h"
 #include "rhizome/index/blocked_offsets.h"
 #include "rhizome/index/graph.h"

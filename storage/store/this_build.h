@@ -24,15 +24,11 @@
 #define RHIZOME_BUILD_SANITIZED ""
 #endif
 
-#include "rhizome/storage/export.h"
-
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace rhizome::inline internal {
 
 inline constexpr const char* kThisBuild =
     RHIZOME_VERSION ", " RHIZOME_BUILD_COMPILER
                     ", C++ " RHIZOME_TEXT(__cplusplus) ", ABI " RHIZOME_TEXT(__GXX_ABI_VERSION)
                         RHIZOME_BUILD_ASSERTIONS RHIZOME_BUILD_SANITIZED;
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal
