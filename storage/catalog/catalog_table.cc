@@ -56,11 +56,10 @@ class Properties {
     if (name <= last_) return false;
     last_ = name;
     if (name == "rocksdb.column.family.name") family_ = TextOf(value);
-    if (const auto text = kTexts.find(name); text != kTexts.end())
-      return TextOf(value) == text->second;
+    if (const auto* const text = Find(kTexts, name)) return TextOf(value) == text->second;
     if (name == "rocksdb.block.based.table.index.type")
       return value.size() == sizeof(std::uint32_t) && LoadLittle<std::uint32_t>(value.data()) == 0;
-    if (const auto number = kNumbers.find(name); number != kNumbers.end()) {
+    if (const auto* const number = Find(kNumbers, name)) {
       Unpacker in(value);
       numbers_[number->first] = in.NumberTo(number->second);
       return !in.bad() && in.empty();
@@ -82,36 +81,50 @@ class Properties {
 
  private:
   static constexpr std::uint64_t kMany = std::uint64_t{1} << 48;
-  using Names = std::map<std::string_view, std::string_view>;
-  using Bounds = std::map<std::string_view, std::uint64_t>;
-  inline static const Names kTexts = {{"rocksdb.comparator", "leveldb.BytewiseComparator"},
-                                      {"rocksdb.compression", "NoCompression"},
-                                      {"rocksdb.filter.policy", ""},
-                                      {"rocksdb.merge.operator", "nullptr"},
-                                      {"rocksdb.prefix.extractor.name", "nullptr"},
-                                      {"rocksdb.property.collectors", "[]"}};
-  inline static const Bounds kNumbers = {{"rocksdb.column.family.id", kFamilyNames.size() - 1},
-                                         {"rocksdb.creation.time", kMany},
-                                         {"rocksdb.data.size", kMany},
-                                         {"rocksdb.deleted.keys", kMany},
-                                         {"rocksdb.file.creation.time", kMany},
-                                         {"rocksdb.filter.size", 0},
-                                         {"rocksdb.fixed.key.length", 0},
-                                         {"rocksdb.format.version", 0},
-                                         {"rocksdb.index.key.is.user.key", 1},
-                                         {"rocksdb.index.partitions", 0},
-                                         {"rocksdb.index.size", kMany},
-                                         {"rocksdb.index.value.is.delta.encoded", 1},
-                                         {"rocksdb.merge.operands", 0},
-                                         {"rocksdb.num.data.blocks", kMany},
-                                         {"rocksdb.num.entries", kMany},
-                                         {"rocksdb.num.filter_entries", 0},
-                                         {"rocksdb.num.range-deletions", kMany},
-                                         {"rocksdb.oldest.key.time", ~std::uint64_t{0}},
-                                         {"rocksdb.original.file.number", kMaxRocksNumber},
-                                         {"rocksdb.raw.key.size", kMany},
-                                         {"rocksdb.raw.value.size", kMany},
-                                         {"rocksdb.top-level.index.size", 0}};
+  template <typename Value>
+  using Facts = std::pair<std::string_view, Value>;
+
+  // Tables that need no initialisation: a store may be opened before main.
+  static constexpr std::array<Facts<std::string_view>, 6> kTexts = {{
+      {"rocksdb.comparator", "leveldb.BytewiseComparator"},
+      {"rocksdb.compression", "NoCompression"},
+      {"rocksdb.filter.policy", ""},
+      {"rocksdb.merge.operator", "nullptr"},
+      {"rocksdb.prefix.extractor.name", "nullptr"},
+      {"rocksdb.property.collectors", "[]"},
+  }};
+  static constexpr std::array<Facts<std::uint64_t>, 22> kNumbers = {{
+      {"rocksdb.column.family.id", kFamilyNames.size() - 1},
+      {"rocksdb.creation.time", kMany},
+      {"rocksdb.data.size", kMany},
+      {"rocksdb.deleted.keys", kMany},
+      {"rocksdb.file.creation.time", kMany},
+      {"rocksdb.filter.size", 0},
+      {"rocksdb.fixed.key.length", 0},
+      {"rocksdb.format.version", 0},
+      {"rocksdb.index.key.is.user.key", 1},
+      {"rocksdb.index.partitions", 0},
+      {"rocksdb.index.size", kMany},
+      {"rocksdb.index.value.is.delta.encoded", 1},
+      {"rocksdb.merge.operands", 0},
+      {"rocksdb.num.data.blocks", kMany},
+      {"rocksdb.num.entries", kMany},
+      {"rocksdb.num.filter_entries", 0},
+      {"rocksdb.num.range-deletions", kMany},
+      {"rocksdb.oldest.key.time", ~std::uint64_t{0}},
+      {"rocksdb.original.file.number", kMaxRocksNumber},
+      {"rocksdb.raw.key.size", kMany},
+      {"rocksdb.raw.value.size", kMany},
+      {"rocksdb.top-level.index.size", 0},
+  }};
+
+  template <typename Value, std::size_t count>
+  static constexpr const Facts<Value>* Find(const std::array<Facts<Value>, count>& facts,
+                                            std::string_view name) {
+    for (const Facts<Value>& fact : facts)
+      if (fact.first == name) return &fact;
+    return nullptr;
+  }
 
   std::string last_;
   std::string family_;

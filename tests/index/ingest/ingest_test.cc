@@ -589,6 +589,7 @@ class RandomFiles {
     GraphInput input;
     input.vertex_count = vertices_;
     input.id_kind = kind_;
+    input.weighted = !bare;  // even if there is no edge, as the files have the column
     for (std::size_t line = 0; line < vertices_; ++line) {
       if (kind_ == ExternalIdKind::kInteger) input.integer_ids.push_back(std::stoll(ids_[line]));
       if (kind_ == ExternalIdKind::kString) input.string_ids.push_back(ids_[line]);
