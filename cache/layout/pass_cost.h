@@ -6,10 +6,8 @@
 #include "rhizome/cache/pass_layout.h"
 #include "rhizome/cache/pass_lists.h"
 #include "rhizome/cache/policy.h"
-#include "rhizome/storage/export.h"
 
-namespace rhizome {
-inline namespace RHIZOME_API internal {
+namespace rhizome::inline internal {
 
 /// How a worker divides its pass: targets into blocks and rows into chunks, each of at least 1 row.
 struct PassShape {
@@ -64,5 +62,4 @@ struct LayoutChoice {
 };
 Result<LayoutChoice> ChooseLayout(const PassLists& lists, const ChooseOptions& options);
 
-}  // namespace internal
-}  // namespace rhizome
+}  // namespace rhizome::inline internal

@@ -51,7 +51,7 @@ def check(kind, flags, work):
     (work / "more.tsv").write_text("v1\tnew\tx\t1000\nv2\tv3\ty\t1001\n")
     rhizome("put", store, work / "more.tsv", "--columns", "src,dst,type,time")
     (work / "gone.tsv").write_text("v5\n")
-    rhizome("delete", store, work / "gone.tsv")
+    rhizome("delete", store, work / "gone.tsv", "--vertices")
     # What was written since is in the delta: the rows of the generation are still those of its edges.
     assert rows_by_edge(store, work) == wanted, f"{kind}, after updates"
     rhizome("compact", store)

@@ -12,6 +12,11 @@
 #include <utility>
 #include <vector>
 
+// The code of the engine, which is linked into the program: from engine_begins.cc to the linker's
+// end of all code.
+extern "C" void rhizome_engine_begins();
+extern "C" const char etext;
+
 namespace rhizome::testing {
 namespace {
 
@@ -34,15 +39,12 @@ int Note(dl_phdr_info* info, std::size_t, void* out) {
   auto& libraries = *static_cast<Libraries*>(out);
   const std::string_view name = info->dlpi_name == nullptr ? "" : info->dlpi_name;
   const auto is = [&](std::string_view part) { return name.find(part) != name.npos; };
-  const bool ours = is("/librhizome.so");
-  if (!ours && !is("/librocksdb") && !is("/libtbb")) return 0;
+  if (!is("/librocksdb") && !is("/libtbb")) return 0;
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     const auto& part = info->dlpi_phdr[i];
     if (part.p_type != PT_LOAD || (part.p_flags & PF_X) == 0) continue;
     const std::uintptr_t begin = info->dlpi_addr + part.p_vaddr;
-    const Range range{begin, begin + part.p_memsz};
-    if (ours) libraries.ours = range;
-    if (!ours) libraries.others.push_back(range);
+    libraries.others.push_back({begin, begin + part.p_memsz});
   }
   return 0;
 }
@@ -50,6 +52,8 @@ int Note(dl_phdr_info* info, std::size_t, void* out) {
 const Libraries& FindLibraries() {
   static const Libraries found = [] {
     Libraries libraries;
+    libraries.ours = {reinterpret_cast<std::uintptr_t>(&rhizome_engine_begins),
+                      reinterpret_cast<std::uintptr_t>(&etext)};
     dl_iterate_phdr(Note, &libraries);
     std::array<void*, 1> once{};
     backtrace(once.data(), once.size());  // loads what it needs

@@ -5,7 +5,7 @@
 namespace rhizome::testing {
 
 /// Makes allocations of this thread, or of all threads, fail as std::bad_alloc if the library
-/// itself asks for them (operator new called from librhizome.so): the `fail_at`-th (counted from
+/// itself asks for them (operator new called from its code): the `fail_at`-th (counted from
 /// 0), and all later ones if `sticky`. Allocations with RocksDB or oneTBB on the stack do not fail,
 /// because those cannot cope. Only one object for all threads may exist at a time.
 class AllocationFaults {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <random>
 #include <utility>
 
@@ -62,9 +63,12 @@ WriteBatch Batch(const Graph& graph, int number) {
   WriteBatch batch;
   const auto old = [&](int i) {
     std::vector<ExternalId> ids;
-    for (std::uint64_t v = 0; v < graph.vertex_count(); ++v)
-      if (!graph.IsDeleted(static_cast<VertexId>(v)))
-        ids.push_back(graph.ExternalIdOf(static_cast<VertexId>(v)).value());
+    for (std::uint64_t v = 0; v < graph.vertex_count(); ++v) {
+      if (graph.IsDeleted(static_cast<VertexId>(v))) continue;
+      auto id = graph.ExternalIdOf(static_cast<VertexId>(v));
+      if (!id) throw std::bad_alloc();  // for the caller's Guarded: nothing else can be wrong
+      ids.push_back(*std::move(id));
+    }
     return ids[static_cast<std::size_t>(i * 5 + number) % ids.size()];
   };
   // Longer than what a string holds without an allocation.
@@ -261,8 +265,9 @@ Status DeleteVertices(StoreDisk& disk, int count) {
   for (std::uint64_t v = 0; v < live.graph->vertex_count() && count > 0; ++v) {
     const auto vertex = static_cast<VertexId>(v);
     if (live.graph->IsDeleted(vertex)) continue;
-    RHIZOME_RETURN_IF_ERROR(Guarded([&] {
-      batch.DeleteVertex(live.graph->ExternalIdOf(vertex).value());
+    RHIZOME_RETURN_IF_ERROR(Guarded([&]() -> Status {
+      RHIZOME_ASSIGN_OR_RETURN(ExternalId id, live.graph->ExternalIdOf(vertex));
+      batch.DeleteVertex(std::move(id));
       return Status::Ok();
     }));
     --count;

@@ -51,11 +51,11 @@ leaves_nothing() {
 check_leftovers() {
   leaves_nothing ingest disk/c.rz --edges demo/edges.npy --array feat=big/features.npy
   leaves_nothing generate planted --out disk/deep/graph --scale 14 --dim 64
-  mkdir disk/empty
-  leaves_nothing generate planted --out disk/empty --scale 14 --dim 64
-  rmdir disk/empty || fail "$kind: generate leaves files: $(ls -A disk/empty)"
+  if mkdir disk/empty 2>/dev/null; then  # there may be no room for a folder
+    leaves_nothing generate planted --out disk/empty --scale 14 --dim 64
+    rmdir disk/empty || fail "$kind: generate leaves files: $(ls -A disk/empty)"
+  fi
   leaves_nothing restore bak disk/deep/r.rz
-  leaves_nothing backup big.rz disk/b
   leaves_nothing export big.rz --array feat --out disk/feat.npy
   [ ! -d /usr/share/wordnet ] || leaves_nothing import wordnet disk/w.rz
 }
@@ -68,6 +68,8 @@ check_disk() {
   # What is set aside is not for whoever writes.
   expect_exit 5 rhizome put disk/s.rz one.tsv
   check_leftovers
+  # A folder of backups that was begun is cleared by the next backup.
+  leaves_nothing backup big.rz disk/b
   truncate -s -1M disk/first
   check_leftovers
   fill first

@@ -1,6 +1,6 @@
 #include "rhizome/index/partitioner_table.h"
 
-namespace rhizome {
+namespace rhizome::inline internal {
 namespace {
 
 /// Deals edges out in turn.
@@ -24,4 +24,4 @@ std::unique_ptr<StreamingPartitioner> MakeStripePartitioner(std::uint64_t vertex
   return std::make_unique<StripePartitioner>(vertex_count, options);
 }
 
-}  // namespace rhizome
+}  // namespace rhizome::inline internal
