@@ -140,6 +140,6 @@ for file in bench/main.cc bench/benches.cc bench/verb_bench_nothing.cc; do
   g++ -O0 -Wall -Wextra -Werror "$@" -c "$file" -o "bench-$(basename "$file" .cc).o"
 done
 mapfile -t benches < <(objects "$RHIZOME_BUILD"/CMakeFiles/rhizome_tools_{cli,import,bench_harness,bench_store,bench_graph,bench_cache}.dir)
-g++ bench-*.o "${benches[@]}" engine.a -o rhizome-bench "${libraries[@]}" -lyaml -ldl
+g++ bench-*.o "${benches[@]}" policies.o mru_policy.o engine.a -o rhizome-bench "${libraries[@]}" -lyaml -ldl
 ./rhizome bench --help | grep -q '^  nothing '
 expect "the new bench" "$(./rhizome bench nothing --json)" '{"workload":"nothing","figure":0}'
