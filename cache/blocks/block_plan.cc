@@ -224,10 +224,14 @@ void BlockPlanner::SortLists(BlockLists& lists) const {
 void BlockPlanner::Stage(BlockLists& lists) {
   for (const std::uint32_t row : lists.rows) read_.Clear(row);
   const bool one_window = !lists.numbers.empty();
-  lists.staged.reserve(lists.rows.size() + (one_window ? 0 : lists.targets.size()));
+  const std::size_t own = one_window ? 0 : std::size_t{options_.own.before} + options_.own.after;
+  lists.staged.reserve(lists.rows.size() + own * lists.targets.size());
   lists.window_visits = {0};
+  lists.own = options_.own;
+  if (!one_window && lists.own.before) StageRows(std::span<const Row>(lists.targets), lists);
+  lists.first_sum = lists.windows();
   StageRows(std::span<const std::uint32_t>(lists.rows), lists);
-  if (!one_window) StageRows(std::span<const Row>(lists.targets), lists);
+  if (!one_window && lists.own.after) StageRows(std::span<const Row>(lists.targets), lists);
 }
 
 /// Appends the windows that hold `rows`.

@@ -56,14 +56,21 @@ std::vector<Block> MakeBlocks(std::uint64_t row_count, std::uint64_t chunk_rows,
 /// Splits places [begin, end) at chunk boundaries, in order.
 std::vector<Block> SplitAtChunks(Row begin, Row end, std::uint64_t chunk_rows);
 
+/// When the targets' own rows are staged, if not together with the others: before the windows that
+/// are reduced, after them, or twice.
+struct OwnWindows {
+  bool before = false;
+  bool after = true;
+};
+
 /// The rows that a block reads. The distinct rows that its sums are taken over are numbered in
 /// ascending order, whatever the order of the source, so that sums are taken in the same order
 /// under every layout. They are divided into windows of as many rows as the stage holds. A window
 /// is staged, added to all sums, and makes room for the next.
 ///
 /// If one window holds all of them and the targets' own rows too, the own rows are numbered among
-/// them. Otherwise own rows have windows of their own after the others, in the order of the
-/// targets: reading a row again costs less memory than keeping one for each target.
+/// them. Otherwise own rows have windows of their own before or after the others, in the order of
+/// the targets: reading a row again costs less memory than keeping one for each target.
 struct BlockLists {
   /// A chunk of the source, and its rows that are staged: staged[first, last).
   struct Visit {
@@ -87,14 +94,18 @@ struct BlockLists {
 
   std::vector<StagedRow> staged;  ///< window by window, chunk by chunk
   std::vector<Visit> visits;      ///< ascending chunks within a window
-  /// [windows + 1], into visits; windows of own rows come last
-  std::vector<std::uint32_t> window_visits;
+  std::vector<std::uint32_t> window_visits;  ///< [windows + 1], into visits
+  std::size_t first_sum = 0;  ///< the first window that is reduced; those before hold own rows
+  OwnWindows own;             ///< of several windows
 
   std::size_t windows() const { return window_visits.size() - 1; }
 
   /// Returns the number of windows that are added to the sums.
   std::size_t sum_windows() const {
     return numbers.empty() ? (rows.size() + stage_rows - 1) / stage_rows : 1;
+  }
+  bool is_sum(std::size_t window) const {
+    return window >= first_sum && window - first_sum < sum_windows();
   }
   std::span<const Visit> VisitsOf(std::size_t window) const {
     return std::span(visits).subspan(window_visits[window],
@@ -108,6 +119,7 @@ struct BlockPlannerOptions {
   std::uint64_t stage_rows = std::uint64_t{1} << 30;
   const RowOrder* source_order = nullptr;  ///< null: as stored. Borrowed
   const RowOrder* target_order = nullptr;
+  OwnWindows own = {};
   std::span<const std::uint32_t> degrees = {};  ///< InDegrees; unused without edges. Borrowed
 };
 

@@ -62,7 +62,7 @@ Result<StagedWindow> BlockStager::Next() {
   RHIZOME_ASSIGN_OR_RETURN(current_, staged_.Pop());
   RHIZOME_CHECK(current_.has_value());  // the caller asks only for windows that there are
   const Stage& stage = stages_[current_->stage];
-  const bool sums = current_->window < current_->lists->sum_windows();
+  const bool sums = current_->lists->is_sum(current_->window);
   return StagedWindow{
       .lists = current_->lists,
       .window = current_->window,
@@ -126,8 +126,8 @@ Status BlockStager::Fill(const BlockLists& lists, std::size_t window, Stage& sta
 }
 
 void BlockStager::FillScale(const BlockLists& lists, std::size_t window, Stage& stage) const {
-  if (row_scale_.empty() || window >= lists.sum_windows()) return;
-  const std::size_t first = window * lists.stage_rows;
+  if (row_scale_.empty() || !lists.is_sum(window)) return;
+  const std::size_t first = (window - lists.first_sum) * lists.stage_rows;
   const std::size_t last = std::min<std::size_t>(first + lists.stage_rows, lists.rows.size());
   for (std::size_t n = first; n < last; ++n) stage.scale[n - first] = row_scale_[lists.rows[n]];
 }

@@ -108,6 +108,8 @@ class PassTrace {
     reads_.rows += count;
     ++reads_.blocks;
     const bool one_window = count <= pass_.planner.stage_rows;
+    const OwnWindows own = one_window ? OwnWindows{false, false} : pass_.planner.own;
+    if (own.before) AddOwn(block);
     for (Row place = block.begin; one_window && place < block.end; ++place) {
       read_.Set(RowAt(place));
     }
@@ -116,7 +118,11 @@ class PassTrace {
       read_.Clear(row);
     });
     EndWindow();
-    for (Row place = block.begin; !one_window && place < block.end; ++place) AddRow(RowAt(place));
+    if (own.after) AddOwn(block);
+  }
+
+  void AddOwn(const Block& block) {
+    for (Row place = block.begin; place < block.end; ++place) AddRow(RowAt(place));
     EndWindow();
   }
 

@@ -187,8 +187,15 @@ inline void MaxColumns(const MaxArgs& args, const Ahead& ahead, std::size_t t, s
   const std::size_t begin = args.begins[t];
   const std::size_t end = args.ends[t];
   const std::size_t limit = args.index_end > end ? args.index_end : end;
+  float* const out = args.out + t * args.out_stride + column;
   for (int i = 0; i < N; ++i) {
-    best[i] = V::Zero();
+    if (!args.keep) {
+      best[i] = V::Zero();
+    } else if constexpr (kTail) {
+      best[i] = V::LoadTail(out, tail);
+    } else {
+      best[i] = V::Load(out + i * V::kWidth);
+    }
     won[i] = V::IntSet(begin == end ? kNoEdge : static_cast<std::uint32_t>(begin));
   }
   const T* const x = static_cast<const T*>(args.x) + column;
@@ -203,7 +210,7 @@ inline void MaxColumns(const MaxArgs& args, const Ahead& ahead, std::size_t t, s
       } else {
         value = V::Load(row + i * V::kWidth);
       }
-      if (e == begin) {
+      if (e == begin && !args.keep) {
         best[i] = value;
       } else {
         const typename V::Mask larger = V::Larger(value, best[i]);
@@ -213,13 +220,16 @@ inline void MaxColumns(const MaxArgs& args, const Ahead& ahead, std::size_t t, s
     }
   }
   for (int i = 0; i < N; ++i) {
-    float* const out = args.out + t * args.dim + column + i * V::kWidth;
-    std::uint32_t* const edge = args.edge + t * args.dim + column + i * V::kWidth;
     if constexpr (kTail) {
       V::StoreTail(out, best[i], tail);
+    } else {
+      V::Store(out + i * V::kWidth, best[i]);
+    }
+    if (args.edge == nullptr) continue;
+    std::uint32_t* const edge = args.edge + t * args.dim + column + i * V::kWidth;
+    if constexpr (kTail) {
       V::IntStoreTail(edge, won[i], tail);
     } else {
-      V::Store(out, best[i]);
       V::IntStore(edge, won[i]);
     }
   }

@@ -3,6 +3,7 @@
 #include "rhizome/gnn/infer_array.h"
 #include "rhizome/gnn/infer_worker.h"
 #include "rhizome/gnn/plan_inference.h"
+#include "rhizome/gnn/registry.h"
 #include "rhizome/gnn/score_pairs.h"
 #include "rhizome/gnn/torch_guard.h"
 #include "rhizome/gnn/train.h"
@@ -20,6 +21,7 @@ class Entry final : public GnnEntry {
   Result<InferReport> Infer(const InferOptions& options, const JobControl& control) const override {
     return GuardedTorch([&] { return InferArray(options, control); });
   }
+  std::vector<ModelInfo> Models() const override { return DescribeModels(); }
   Result<InferPlan> PlanInfer(const InferOptions& options,
                               const JobControl& control) const override {
     return GuardedTorch([&] { return PlanInference(options, control); });

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <vector>
+
 #include "rhizome/gnn/infer_options.h"
+#include "rhizome/gnn/model_spec.h"
 #include "rhizome/gnn/train_options.h"
 #include "rhizome/storage/export.h"
 #include "rhizome/storage/job_control.h"
@@ -24,6 +27,9 @@ class GnnEntry {
                                     const JobControl& control) const = 0;
   virtual Result<InferReport> Infer(const InferOptions& options,
                                     const JobControl& control) const = 0;
+
+  /// Describes the kinds of networks that Train takes.
+  virtual std::vector<ModelInfo> Models() const = 0;
 
   /// Counts what Infer would read in layerwise mode. Writes nothing; `out` is ignored.
   virtual Result<InferPlan> PlanInfer(const InferOptions& options,

@@ -31,11 +31,6 @@ Status CheckOutput(const Store& store, const InferOptions& options) {
 /// Version of the files that a job leaves.
 constexpr int kLogFormat = 4;
 
-/// Returns how many edges far a change reaches; see ArrayOrigin.
-std::uint32_t Hops(const ModelShape& shape) {
-  return shape.spec.layers + (shape.spec.kind == ModelKind::kGcn ? 1 : 0);
-}
-
 /// Removes the version, which counts changes of arrays, from a snapshot such as "generation 1
 /// version 2 sequence 3".
 std::string WithoutVersion(std::string_view snapshot) {
@@ -101,7 +96,7 @@ std::vector<std::pair<std::string, std::string>> InferenceJob::Attributes() cons
       {"features", options_.features},
       {"features_id", fmt::format("{}", manifest.FindArray(options_.features)->array_id)},
       {kVerticesFact, fmt::format("{}", graph_->vertex_count())},
-      {"hops", fmt::format("{}", Hops(model_->shape()))},
+      {"hops", fmt::format("{}", model_->hops())},
       {"fanout", fanout},
       {"seed", fmt::format("{}", options_.seed)},
       {"snapshot", fmt::format("generation {} version {} sequence {}", manifest.generation,
@@ -232,7 +227,7 @@ Result<LayerwiseResult> InferenceJob::RunIncremental(const IncrementalBase& base
                                                      const JobControl& control) const {
   LayerwiseResult result;
   if (base.stale.empty()) {
-    result.layers.resize(model_->shape().spec.layers);
+    result.layers.resize(model_->layers());
   } else {
     LayerwiseOptions stale_only = layerwise_;
     stale_only.targets = base.stale;
@@ -246,7 +241,7 @@ Result<LayerwiseResult> InferenceJob::RunIncremental(const IncrementalBase& base
                         .model = *model_,
                         .labels = input.labels,
                         .scores = layerwise_.scores,
-                        .layer = model_->shape().spec.layers,
+                        .layer = model_->layers(),
                         .output = layerwise_.output},
                        base, result.output, input.scratch / "merged", input.log, control));
   result.output = std::move(merged.written);

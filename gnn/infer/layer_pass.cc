@@ -46,15 +46,17 @@ LayerPass::LayerPass(LayerPassInput input, LayerOutput& output)
       output_(output),
       dim_(input_.source.entry().dim),
       has_cache_(ChunkReader::HasCache(input_.source.entry(), input_.pass.reader)),
-      weights_(input_.model.layer(input_.layer)) {}
+      layer_(input_.model.layer(input_.layer)) {
+  layer_.Freeze();
+}
 
 Result<InferLayerReport> LayerPass::Run(const JobControl& control) {
   const c10::InferenceMode guard;
-  if (input_.model.shape().spec.kind == ModelKind::kGcn) {
-    gcn_scale_.assign(input_.graph.vertex_count(), 1);
-    for (std::size_t row = 0; row < gcn_scale_.size() && !input_.pass.planner.draw.no_edges;
+  if (layer_.pieces().reduce.symmetric) {
+    row_scale_.assign(input_.graph.vertex_count(), 1);
+    for (std::size_t row = 0; row < row_scale_.size() && !input_.pass.planner.draw.no_edges;
          ++row) {
-      gcn_scale_[row] = GcnScale(input_.pass.planner.degrees[row]);
+      row_scale_[row] = GcnScale(input_.pass.planner.degrees[row]);
     }
   }
   const std::vector<Block> blocks = BlocksOfPass(input_.pass, output_.entry().rows, output_.done());
@@ -100,9 +102,13 @@ Status LayerPass::RunBlocks(const std::vector<Block>& blocks, BlockPlanner plann
                             ChunkReader& reader) {
   const std::uint64_t stage_rows =
       std::min<std::uint64_t>(input_.pass.planner.stage_rows, input_.graph.vertex_count());
+  if (layer_.prepares()) {
+    RHIZOME_ASSIGN_OR_RETURN(prepared_,
+                             AlignedBuffer::Allocate(stage_rows * prepared_columns() * sizeof(float)));
+  }
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<BlockStager> stager,
                            BlockStager::Create(std::move(planner), blocks, reader, stage_rows, dim_,
-                                               gcn_scale_, has_cache_));
+                                               row_scale_, has_cache_));
   for (const Block& block : blocks) {
     RHIZOME_RETURN_IF_ERROR(RunBlock(block, *stager));
     rows_done_ += block.rows();
@@ -131,7 +137,7 @@ Status LayerPass::Report(std::uint64_t rows_of_block) const {
 Status LayerPass::RunBlock(const Block& block, BlockStager& stager) {
   RHIZOME_ASSIGN_OR_RETURN(StagedWindow window, NextWindow(stager));
   const BlockLists& lists = *window.lists;
-  std::vector<std::uint32_t> degrees(gcn_scale_.empty() ? 0 : block.rows(), 0);
+  std::vector<std::uint32_t> degrees(layer_.pieces().reduce.needs_degrees() ? block.rows() : 0, 0);
   for (std::size_t t = 0; t < degrees.size() && !input_.pass.planner.draw.no_edges; ++t) {
     degrees[t] = input_.pass.planner.degrees[static_cast<std::size_t>(lists.targets[t])];
   }
@@ -140,24 +146,65 @@ Status LayerPass::RunBlock(const Block& block, BlockStager& stager) {
   if (lists.numbers.empty()) {
     RHIZOME_ASSIGN_OR_RETURN(sums, Sums(targets));
   }
-  TileLayer layer(lists, weights_, dim_, gcn_scale_, std::move(degrees), sums);
+  TileLayer layer(lists, layer_, row_scale_, std::move(degrees), sums);
   if (!lists.numbers.empty()) return FinishTargets(block, window, {0, targets}, layer);
-  while (window.window < lists.sum_windows()) {
+  if (lists.own.before) {
+    RHIZOME_RETURN_IF_ERROR(ForOwnWindows(window, stager, [&](const TargetRange& range) {
+      const Stopwatch watch;
+      const WindowRows rows = Prepared(window);
+      ForTiles(range, [&](const TargetRange& tile) { layer.Begin(rows, tile, range.first); });
+      report_.model_seconds += watch.seconds();
+      return Status::Ok();
+    }));
+  }
+  while (lists.is_sum(window.window)) {
+    const WindowRows rows = Prepared(window);
     const Stopwatch watch;
-    ForTiles({0, targets},
-             [&](const TargetRange& tile) { layer.AddWindow(window.window, window.staged, tile); });
+    ForTiles({0, targets}, [&](const TargetRange& tile) {
+      layer.AddWindow(window.window - lists.first_sum, rows, tile);
+    });
     report_.model_seconds += watch.seconds();
     report_.sum_seconds += watch.seconds();
+    if (window.is_last()) break;
     RHIZOME_ASSIGN_OR_RETURN(window, NextWindow(stager));
   }
+  if (!lists.own.after) return FinishTargets(block, window, {0, targets}, layer);
+  return ForOwnWindows(window, stager, [&](const TargetRange& range) {
+    return FinishTargets(block, window, range, layer);
+  });
+}
+
+/// Calls body(range) for the windows of own rows that begin with `window`, which is then the next
+/// window after them, if there is one.
+template <typename Body>
+Status LayerPass::ForOwnWindows(StagedWindow& window, BlockStager& stager, const Body& body) {
+  const BlockLists& lists = *window.lists;
+  const std::size_t targets = lists.targets.size();
   for (std::size_t first = 0; first < targets; first += lists.stage_rows) {
-    if (first > 0) {
-      RHIZOME_ASSIGN_OR_RETURN(window, NextWindow(stager));
-    }
-    const std::size_t count = std::min<std::size_t>(lists.stage_rows, targets - first);
-    RHIZOME_RETURN_IF_ERROR(FinishTargets(block, window, {first, count}, layer));
+    RHIZOME_RETURN_IF_ERROR(
+        body(TargetRange{first, std::min<std::size_t>(lists.stage_rows, targets - first)}));
+    if (window.is_last()) break;
+    RHIZOME_ASSIGN_OR_RETURN(window, NextWindow(stager));
   }
   return Status::Ok();
+}
+
+/// Returns a window's rows as the layer reduces them. Own windows are not reduced.
+WindowRows LayerPass::Prepared(const StagedWindow& window) {
+  const StagedRows& staged = window.staged;
+  WindowRows rows{.raw = staged.rows, .reduced = staged.rows, .reduced_stride = dim_,
+                  .scale = staged.scale};
+  const BlockLists& lists = *window.lists;
+  if (!layer_.prepares() || !lists.is_sum(window.window)) return rows;
+  const std::uint64_t before = (window.window - lists.first_sum) * lists.stage_rows;
+  const std::size_t count = std::min<std::uint64_t>(lists.rows.size() - before, lists.stage_rows);
+  const Stopwatch watch;
+  auto* const prepared = reinterpret_cast<float*>(prepared_.bytes().data());
+  PrepareWindow(layer_, staged.rows, count, prepared);
+  report_.model_seconds += watch.seconds();
+  rows.reduced = prepared;
+  rows.reduced_stride = prepared_columns();
+  return rows;
 }
 
 /// Returns memory for one row a target, the same for all blocks, so that the system zeroes its
@@ -165,15 +212,18 @@ Status LayerPass::RunBlock(const Block& block, BlockStager& stager) {
 Result<std::span<float>> LayerPass::Sums(std::size_t targets) {
   RHIZOME_CHECK(targets <= most_targets_);
   if (sums_.size_bytes() == 0) {
-    RHIZOME_ASSIGN_OR_RETURN(sums_, AlignedBuffer::Allocate(most_targets_ * dim_ * sizeof(float)));
+    RHIZOME_ASSIGN_OR_RETURN(sums_, AlignedBuffer::Allocate(most_targets_ * state_columns() * sizeof(float)));
   }
-  return std::span(reinterpret_cast<float*>(sums_.bytes().data()), targets * dim_);
+  return std::span(reinterpret_cast<float*>(sums_.bytes().data()), targets * state_columns());
 }
 
 /// Computes targets whose own rows are staged, and finishes the chunks that they complete.
 Status LayerPass::FinishTargets(const Block& block, const StagedWindow& window,
                                 const TargetRange& targets, TileLayer& layer) {
   const Row begin = block.begin + static_cast<Row>(targets.first);
+  // Where own rows are not read again, the window is the last one that was reduced.
+  const bool has_rows = !window.lists->numbers.empty() || !window.lists->is_sum(window.window);
+  const WindowRows rows = has_rows ? Prepared(window) : WindowRows{};
   const std::uint64_t chunk_rows = output_.entry().chunk_rows;
   for (const Block& part :
        SplitAtChunks(begin, begin + static_cast<Row>(targets.count), chunk_rows)) {
@@ -181,7 +231,7 @@ Status LayerPass::FinishTargets(const Block& block, const StagedWindow& window,
     const TargetRange range{static_cast<std::size_t>(part.begin - block.begin), part.rows()};
     std::vector<AccuracyCounts> accuracy(TilesOf(range));
     ForTiles(range, [&](const TargetRange& tile) {
-      FinishTile(block, window, tile, targets.first, layer,
+      FinishTile(block, window, rows, tile, targets.first, layer,
                  accuracy[(tile.first - range.first) / kTileTargets]);
     });
     for (const AccuracyCounts& counts : accuracy) chunk_accuracy_.Add(counts);
@@ -194,9 +244,10 @@ Status LayerPass::FinishTargets(const Block& block, const StagedWindow& window,
   return Status::Ok();
 }
 
-void LayerPass::FinishTile(const Block& block, const StagedWindow& window, const TargetRange& range,
-                           std::size_t own_first, TileLayer& layer, AccuracyCounts& accuracy) {
-  torch::Tensor stored = layer.Finish(window.staged, range, own_first);
+void LayerPass::FinishTile(const Block& block, const StagedWindow& window,
+                           const WindowRows& rows, const TargetRange& range, std::size_t own_first,
+                           TileLayer& layer, AccuracyCounts& accuracy) {
+  torch::Tensor stored = layer.Finish(rows, range, own_first).contiguous();
   if (input_.last && (input_.scores || input_.labels != nullptr)) {
     const torch::Tensor scores = input_.model.HeadOfTile(stored);
     if (input_.labels != nullptr)

@@ -57,11 +57,19 @@ class LayerPass {
   Status RunBlocks(const std::vector<Block>& blocks, BlockPlanner planner, ChunkReader& reader);
   Status RunBlock(const Block& block, BlockStager& stager);
   Result<std::span<float>> Sums(std::size_t targets);
+  WindowRows Prepared(const StagedWindow& window);
+  template <typename Body>
+  Status ForOwnWindows(StagedWindow& window, BlockStager& stager, const Body& body);
+  std::size_t prepared_columns() const {
+    return static_cast<std::size_t>(layer_.prepared_columns());
+  }
+  std::size_t state_columns() const { return static_cast<std::size_t>(layer_.state_columns()); }
   Result<StagedWindow> NextWindow(BlockStager& stager);
   Status FinishTargets(const Block& block, const StagedWindow& window, const TargetRange& targets,
                        TileLayer& layer);
-  void FinishTile(const Block& block, const StagedWindow& window, const TargetRange& range,
-                  std::size_t own_first, TileLayer& layer, AccuracyCounts& accuracy);
+  void FinishTile(const Block& block, const StagedWindow& window, const WindowRows& rows,
+                  const TargetRange& range, std::size_t own_first, TileLayer& layer,
+                  AccuracyCounts& accuracy);
   Status Report(std::uint64_t rows_of_block) const;
   Result<std::unique_ptr<ChunkReader>> OpenReader(const std::vector<Block>& blocks);
 
@@ -70,9 +78,10 @@ class LayerPass {
   const JobControl* control_ = nullptr;
   const std::size_t dim_;  // columns read
   const bool has_cache_;
-  const TileWeights weights_;
-  std::vector<float> gcn_scale_;    // [rows], GCN only: 1/sqrt(degree + 1)
+  const Layer& layer_;
+  std::vector<float> row_scale_;    // [rows], of symmetric sums: 1/sqrt(degree + 1)
   AlignedBuffer sums_;              // for the blocks that need them, one after another
+  AlignedBuffer prepared_;          // [stage rows, prepared columns], if the layer prepares rows
   std::uint64_t most_targets_ = 0;  // in any block
 
   std::uint64_t rows_done_ = 0;    // rows of finished blocks

@@ -58,9 +58,10 @@ PassReads LayerPlan::Pass(std::uint32_t layer) const {
   const ArrayEntry source = SourceOf(layer);
   return {.planner = {.draw = sizes_.Draw(layer),
                       .source_chunk_rows = source.chunk_rows,
-                      .stage_rows = sizes_.StageRows(source),
+                      .stage_rows = sizes_.StageRows(source, layer),
                       .source_order = layer == 0 ? nullptr : &orders_[layer - 1],
                       .target_order = &orders_[layer],
+                      .own = sizes_.Own(layer),
                       .degrees = degrees_},
           .reader = sizes_.Reader(source),
           .source_chunk_bytes = ChunkReader::DecodedBytes(source),

@@ -64,12 +64,14 @@ ArrayEntry LayerSizes::Written(std::uint32_t layer) const {
 ArrayEntry LayerSizes::Intermediate(std::uint32_t layer) const {
   ArrayEntry entry{.name = fmt::format("hidden-{}", layer + 1),
                    .rows = graph_.vertex_count(),
-                   .dim = static_cast<std::uint64_t>(model_.shape().spec.hidden),
+                   .dim = static_cast<std::uint64_t>(model_.layer(layer).raw_out()),
                    .dtype = DataType::kFloat32,
                    .layout = ArrayLayout::kChunk,
                    // Written once and read often. Rectified floats lose their zeros, which is as
                    // fast as copying; other codecs cost more time than the reading that they save.
-                   .codec = {.kind = CodecKind::kNonzero, .level = 0},
+                   .codec = {.kind = model_.layer(layer).makes_zeros() ? CodecKind::kNonzero
+                                                                       : CodecKind::kRaw,
+                             .level = 0},
                    .chunk_rows = 0,
                    .array_id = std::uint64_t{layer} + 1,
                    .attributes = {}};
@@ -97,8 +99,26 @@ std::uint64_t LayerSizes::Edges(std::uint32_t layer) const {
                   graph_.vertex_count() * static_cast<std::uint64_t>(draw.fanout));
 }
 
-std::uint64_t LayerSizes::StageRows(const ArrayEntry& source) const {
-  return std::max<std::uint64_t>(options_.memory.stage_bytes / (source.dim * sizeof(float)), 1);
+/// Returns the bytes that a target keeps while its block goes from window to window.
+std::uint64_t LayerSizes::StateBytes(std::uint32_t layer) const {
+  return static_cast<std::uint64_t>(model_.layer(layer).state_columns()) * sizeof(float);
+}
+
+/// Returns the bytes of a row as it is reduced; none if it is reduced as it is read.
+std::uint64_t LayerSizes::PreparedBytes(std::uint32_t layer) const {
+  const Layer& computed = model_.layer(layer);
+  if (!computed.prepares()) return 0;
+  return static_cast<std::uint64_t>(computed.prepared_columns()) * sizeof(float);
+}
+
+std::uint64_t LayerSizes::StageRows(const ArrayEntry& source, std::uint32_t layer) const {
+  const std::uint64_t row_bytes = std::max(source.dim * sizeof(float), PreparedBytes(layer));
+  return std::max<std::uint64_t>(options_.memory.stage_bytes / row_bytes, 1);
+}
+
+OwnWindows LayerSizes::Own(std::uint32_t layer) const {
+  const Layer& computed = model_.layer(layer);
+  return {.before = computed.pieces().attends(), .after = computed.finish_reads_own()};
 }
 
 ChunkReaderOptions LayerSizes::Reader(const ArrayEntry& source) const {
@@ -114,7 +134,7 @@ std::uint64_t LayerSizes::BlockRows(const ArrayEntry& source, std::uint32_t laye
   if (options_.tuning.block_rows != 0) return options_.tuning.block_rows;
   const std::uint64_t vertices = std::max<std::uint64_t>(graph_.vertex_count(), 1);
   const std::uint64_t each =
-      source.dim * sizeof(float) +
+      StateBytes(layer) +
       kPlannedBlocks *
           (kBytesOfListedTarget +
            static_cast<std::uint64_t>(kBlockEdgeRatio * static_cast<double>(Edges(layer)) /
@@ -145,9 +165,10 @@ std::uint64_t LayerSizes::WorkingBytes(const ArrayEntry& features) const {
     const std::uint64_t lists = edges * kBytesOfListedEdge +
                                 std::min(edges + targets, vertices) * kBytesOfListedRow +
                                 targets * kBytesOfListedTarget;
+    const std::uint64_t stage_rows = std::min(StageRows(source, layer), vertices);
     const std::uint64_t bytes =
-        BlockStager::kStages * std::min(options_.memory.stage_bytes, vertices * row_bytes) +
-        ChunkReader::WorkingBytes(source, Reader(source)) + targets * row_bytes +
+        stage_rows * (BlockStager::kStages * row_bytes + PreparedBytes(layer)) +
+        ChunkReader::WorkingBytes(source, Reader(source)) + targets * StateBytes(layer) +
         kPlannedBlocks * lists + vertices * kBytesOfVertex + 2 * RowOrder::Bytes(vertices) +
         LayerOutput::Bytes(output, options_.memory.writers);
     widest = std::max(widest, bytes);
@@ -167,7 +188,7 @@ std::uint64_t LayerSizes::CacheableBytes(const ArrayEntry& features) const {
 
 Result<ArrayEntry> MakeOutputEntry(const GraphSnapshot& graph, const Model& model,
                                    const LayerwiseOptions& options) {
-  const std::uint32_t layers = model.shape().spec.layers;
+  const std::uint32_t layers = model.layers();
   if (!options.fanouts.empty() && options.fanouts.size() != layers) {
     return Fail(Status::InvalidArgument(
         fmt::format("{} fanouts for a model of {} layers", options.fanouts.size(), layers)));
@@ -175,7 +196,7 @@ Result<ArrayEntry> MakeOutputEntry(const GraphSnapshot& graph, const Model& mode
   ArrayEntry entry = options.output;
   entry.rows = graph.vertex_count();
   entry.dim = static_cast<std::uint64_t>(options.scores ? model.shape().classes
-                                                        : model.shape().spec.hidden);
+                                                        : model.embedding_width());
   entry.dtype = DataType::kFloat32;
   entry.layout = ArrayLayout::kChunk;
   entry.codec.element_bytes = sizeof(float);

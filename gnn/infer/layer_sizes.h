@@ -18,14 +18,20 @@ class LayerSizes {
   LayerSizes(const GraphSnapshot& graph, const Model& model, const LayerwiseOptions& options)
       : graph_(graph), model_(model), options_(options) {}
 
-  std::uint32_t layers() const { return model_.shape().spec.layers; }
+  std::uint32_t layers() const { return model_.layers(); }
 
   /// The array that a layer writes, of all rows.
   ArrayEntry Written(std::uint32_t layer) const;
 
   PassDrawOptions Draw(std::uint32_t layer) const;
   ChunkReaderOptions Reader(const ArrayEntry& source) const;
-  std::uint64_t StageRows(const ArrayEntry& source) const;
+
+  /// Rows of a stage, which holds them as they are read and, if the layer prepares them, as they are
+  /// reduced.
+  std::uint64_t StageRows(const ArrayEntry& source, std::uint32_t layer) const;
+
+  /// When the own rows of targets are read.
+  OwnWindows Own(std::uint32_t layer) const;
 
   /// Targets of a block, at most.
   std::uint64_t BlockRows(const ArrayEntry& source, std::uint32_t layer) const;
@@ -43,6 +49,8 @@ class LayerSizes {
 
  private:
   ArrayEntry Intermediate(std::uint32_t layer) const;
+  std::uint64_t StateBytes(std::uint32_t layer) const;
+  std::uint64_t PreparedBytes(std::uint32_t layer) const;
   std::uint64_t Edges(std::uint32_t layer) const;
 
   const GraphSnapshot& graph_;
@@ -50,7 +58,7 @@ class LayerSizes {
   const LayerwiseOptions& options_;
 };
 
-/// Returns the entry of the array that inference writes: [vertices, hidden] or [vertices, classes]
+/// Returns the entry of the array that inference writes: [vertices, embedding] or [vertices, classes]
 /// float32.
 /// Errors: kInvalidArgument, not one fanout for each layer, or rows that are too wide.
 Result<ArrayEntry> MakeOutputEntry(const GraphSnapshot& graph, const Model& model,

@@ -22,7 +22,7 @@ void ComputeBlock(const Minibatch& minibatch, const Block& block, const Model& m
                   AccuracyCounts& counts) {
   const c10::InferenceMode guard;
   const std::vector<LayerGraph> graphs = model.MakeGraphs(minibatch);
-  torch::Tensor stored = model.Embed(minibatch, graphs, nullptr);
+  torch::Tensor stored = model.Embed(minibatch, graphs, {});
   if (want_scores || labels != nullptr) {
     const torch::Tensor scores = model.Head(stored);
     const torch::Tensor best = scores.argmax(1).contiguous();
@@ -52,7 +52,7 @@ FeedPipelineOptions MakePipelineOptions(const Model& model, const Path& scratch,
   if (pipeline.sampler.sampler.fanouts.empty())
     pipeline.sampler.sampler.fanouts.assign(spec.layers, kAllNeighbors);
   pipeline.sampler.no_edges = spec.no_edges;
-  pipeline.sampler.degrees = spec.kind == ModelKind::kGcn;
+  pipeline.sampler.degrees = model.needs_degrees();
   pipeline.sampler.sampler.seed = options.seed;
   pipeline.sampler.sampler.threads = options.threads;
   pipeline.features = options.features;

@@ -178,6 +178,7 @@ struct MaxFunction : torch::autograd::Function<MaxFunction> {
                        .index = csr.neighbors.data(),
                        .index_end = static_cast<std::uint32_t>(csr.neighbors.size()),
                        .out = out.data_ptr<float>(),
+                       .out_stride = view.dim,
                        .edge = reinterpret_cast<std::uint32_t*>(edge.data_ptr<std::int32_t>())};
     ForTargets(csr, [&](std::size_t begin, std::size_t end) { Kernels().max(args, begin, end); });
     context->saved_data["lists"] = AddressOf(*lists);

@@ -48,6 +48,20 @@ LayerRows LayerRows::First(std::int64_t count) const {
   return {table.size(0) == count ? table : table.narrow(0, 0, count)};
 }
 
+torch::Tensor LayerRows::Floats() const {
+  if (place.empty()) return table.to(torch::kFloat32);
+  torch::Tensor floats = at::empty({size(), table.size(1)});
+  const std::int64_t dim = table.size(1);
+  constexpr std::int64_t kRowsOfTask = 1024;
+  const std::int64_t tasks = (size() + kRowsOfTask - 1) / kRowsOfTask;
+  ComputeFor(static_cast<std::size_t>(tasks), [&](std::size_t task) {
+    const std::int64_t first = static_cast<std::int64_t>(task) * kRowsOfTask;
+    Copy(first, std::min(kRowsOfTask, size() - first), floats.data_ptr<float>() + first * dim,
+         static_cast<std::size_t>(dim));
+  });
+  return floats;
+}
+
 void LayerRows::Copy(std::int64_t first, std::int64_t count, float* out, std::size_t stride) const {
   const RowsView rows = RowsOf(table);
   const std::size_t row_bytes = rows.stride * BytesOf(rows.type);

@@ -32,6 +32,10 @@ struct LayerRows {
   }
   LayerRows First(std::int64_t count) const;
 
+  /// Returns all rows as one dense matrix of floats; a copy only if they are at other places or of
+  /// another type. It passes gradients on where `place` is empty.
+  torch::Tensor Floats() const;
+
   /// Copies rows [first, first + count) as floats to `out`, `stride` floats apart.
   void Copy(std::int64_t first, std::int64_t count, float* out, std::size_t stride) const;
 };

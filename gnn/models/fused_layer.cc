@@ -33,8 +33,8 @@ Tile TileAt(std::int64_t number, std::int64_t targets) {
   return {first, std::min(kDenseRows, targets - first)};
 }
 
-/// The rows of a layer's sources, of any type, in the form that the kernels read; for GCN also
-/// those of its targets, as floats.
+/// The rows of a layer's sources, of any type, in the form that the kernels read; if own rows join
+/// the sum also those of its targets, as floats.
 class Inputs {
  public:
   Inputs(const LayerRows& x, const LayerGraph& graph, bool has_self)
@@ -90,13 +90,13 @@ class Inputs {
   const LayerRows& x_;
   const LayerGraph& graph_;
   const RowsView rows_;
-  torch::Tensor own_;                     // [targets, in]; GCN only
+  torch::Tensor own_;                     // [targets, in]; if they join the sum
   std::vector<std::uint32_t> neighbors_;  // empty: the neighbours of the graph
   std::vector<float> edge_scale_;         // empty: the factors of the sources
 };
 
-/// Fills a tile with the inputs of the product: for SAGE [self | mean], for GCN the sum of own and
-/// neighbours' rows. `out` has kDenseRows rows; those after the tile's targets become zero.
+/// Fills a tile with the inputs of the product: [self | sum] if own rows have a weight, else
+/// the sum of own and neighbours' rows. `out` has kDenseRows rows; those after the tile's targets become zero.
 void FillTile(const FusedShape& shape, const Inputs& x, const Tile& tile, bool has_self,
               float* out) {
   const std::size_t in = x.rows().dim;
@@ -265,14 +265,13 @@ struct FusedFunction : torch::autograd::Function<FusedFunction> {
 
 }  // namespace
 
-torch::Tensor FusedForward(const ConvLayer& layer, const LayerRows& x, const LayerGraph& graph,
+torch::Tensor FusedForward(const FusedWeights& weights, const LayerRows& x, const LayerGraph& graph,
                            const Activation& activation) {
   const FusedShape shape{&graph, activation};
   const bool needs_gradient = at::GradMode::is_enabled() &&
-                              (x.table.requires_grad() || layer.neighbor_weight.requires_grad());
-  const auto self_weight =
-      layer.self_weight.defined() ? std::optional(layer.self_weight) : std::nullopt;
-  return FusedFunction::apply(x.table, layer.neighbor_weight, self_weight, layer.bias, &x, &shape,
+                              (x.table.requires_grad() || weights.neighbor.requires_grad());
+  const auto self_weight = weights.self.defined() ? std::optional(weights.self) : std::nullopt;
+  return FusedFunction::apply(x.table, weights.neighbor, self_weight, weights.bias, &x, &shape,
                               needs_gradient);
 }
 

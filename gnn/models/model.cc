@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
+#include <utility>
 
 #include "rhizome/cache/minibatch.h"
-#include "rhizome/storage/mix.h"
+#include "rhizome/gnn/registry.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -28,38 +30,71 @@ Status WrongModelTensor(const std::string& name, std::string_view what) {
   return Status::Corruption(fmt::format("model file: tensor {} {}", name, what));
 }
 
+torch::Tensor Filled(const WeightSpec& spec, std::mt19937_64& random) {
+  if (spec.fill == WeightSpec::Fill::kZeros) return torch::zeros(spec.shape);
+  if (spec.fill == WeightSpec::Fill::kOnes) return torch::ones(spec.shape);
+  return GlorotUniform(spec.shape[0], spec.shape[1], random);
+}
+
+/// The draw of dropout for features; layer.cc numbers those of blocks.
+constexpr std::uint64_t kInputDraw = std::uint64_t{1} << 32;
+
 }  // namespace
 
-template <typename Visit>
-void Model::VisitWeights(Visit visit) {
-  const std::int64_t hidden = shape_.spec.hidden;
-  for (std::uint32_t k = 0; k < shape_.spec.layers; ++k) {
-    ConvLayer& layer = layers_[k];
-    const std::string prefix = fmt::format("layers.{}.", k);
-    const std::int64_t in = shape_.LayerInputs(k);
-    visit(prefix + "neighbor.weight", layer.neighbor_weight, std::vector{hidden, in});
-    if (layer.kind == ModelKind::kSage) {
-      visit(prefix + "self.weight", layer.self_weight, std::vector{hidden, in});
+Result<Model> Model::Build(const ModelShape& shape) {
+  RHIZOME_ASSIGN_OR_RETURN(const ModelOptions options, CheckShape(shape));
+  RHIZOME_ASSIGN_OR_RETURN(const ConvKind* const kind, FindConvKind(shape.spec.kind));
+  const LayerStyle style = LayerStyle::Of(options, shape.spec.dropout);
+  Model model;
+  model.shape_ = shape;
+  model.head_ = HeadOf(options);
+  model.head_drops_ = !style.feed_forward;
+  model.input_dropout_ = options.Number("input-dropout");
+  const std::int64_t hidden = shape.spec.hidden;
+  std::int64_t raw = shape.inputs;
+  std::int64_t jump = 0;
+  for (std::uint32_t k = 0; k < shape.spec.layers; ++k) {
+    LayerShape block{.number = k, .raw = raw, .in = k == 0 ? raw : hidden, .out = hidden};
+    block.last = k + 1 == shape.spec.layers;
+    block.is_output = block.last && model.head_ == HeadKind::kNone;
+    if (block.is_output) block.out = shape.classes;
+    ConvShape conv{.number = k, .in = block.in, .out = block.out, .first = hidden, .is_output = block.is_output};
+    RHIZOME_ASSIGN_OR_RETURN(std::shared_ptr<Conv> made, kind->make(conv, options));
+    block.first = made->pieces().reads_first ? hidden : 0;
+    if (k == 0 && (block.first > 0 || style.feed_forward)) {
+      // An input layer makes the first hidden rows.
+      block.in = conv.in = hidden;
+      RHIZOME_ASSIGN_OR_RETURN(made, kind->make(conv, options));
     }
-    visit(prefix + "bias", layer.bias, std::vector{hidden});
+    block.jump_from = jump;
+    model.layers_.emplace_back(block, style, std::move(made));
+    raw = model.layers_.back().raw_out();
+    jump = raw - hidden - block.first;
   }
-  visit(std::string("head.weight"), head_weight_, std::vector{shape_.classes, hidden});
-  visit(std::string("head.bias"), head_bias_, std::vector{shape_.classes});
+  return model;
+}
+
+void Model::VisitWeights(const WeightVisitor& visit) const {
+  for (const Layer& block : layers_) block.VisitWeights(visit);
+  if (head_ == HeadKind::kNone) return;
+  const std::int64_t width = embedding_width();
+  HeadWeights& w = *head_weights_;
+  if (head_ == HeadKind::kMlp) {
+    visit({.name = "head.hidden.weight", .shape = {width, width}}, w.hidden_weight);
+    visit({.name = "head.hidden.bias", .shape = {width}, .fill = WeightSpec::Fill::kZeros},
+          w.hidden_bias);
+  }
+  visit({.name = "head.weight", .shape = {shape_.classes, width}}, w.weight);
+  visit({.name = "head.bias", .shape = {shape_.classes}, .fill = WeightSpec::Fill::kZeros}, w.bias);
 }
 
 Result<Model> Model::Create(const ModelShape& shape, std::uint64_t seed) {
-  RHIZOME_RETURN_IF_ERROR(CheckShape(shape));
-  Model model;
-  model.shape_ = shape;
-  model.layers_.resize(shape.spec.layers);
-  for (ConvLayer& layer : model.layers_) layer.kind = shape.spec.kind;
+  RHIZOME_ASSIGN_OR_RETURN(Model model, Build(shape));
   std::mt19937_64 random(seed);
-  model.VisitWeights(
-      [&](const std::string&, torch::Tensor& tensor, const std::vector<std::int64_t>& extents) {
-        tensor = extents.size() == 2 ? GlorotUniform(extents[0], extents[1], random)
-                                     : torch::zeros(extents);
-        tensor.set_requires_grad(true);
-      });
+  model.VisitWeights([&](const WeightSpec& spec, torch::Tensor& tensor) {
+    tensor = Filled(spec, random);
+    tensor.set_requires_grad(spec.trained);
+  });
   return model;
 }
 
@@ -70,120 +105,143 @@ Result<Model> Model::FromFile(const TensorFile& file) {
         "model file: its metadata lack the entry \"rhizome\"; it was not written by train"));
   }
   RHIZOME_ASSIGN_OR_RETURN(const ModelShape shape, DecodeModelShape(found->second));
-  Model model;
-  model.shape_ = shape;
-  model.layers_.resize(shape.spec.layers);
-  for (ConvLayer& layer : model.layers_) layer.kind = shape.spec.kind;
+  Result<Model> built = Build(shape);
+  if (!built) return Fail(Status::Corruption("model file: " + built.error().message()));
   Status status;
   std::size_t used = 0;
-  model.VisitWeights([&](const std::string& name, torch::Tensor& tensor,
-                         const std::vector<std::int64_t>& extents) {
-    const auto stored = file.tensors.find(name);
+  built->VisitWeights([&](const WeightSpec& spec, torch::Tensor& tensor) {
+    const auto stored = file.tensors.find(spec.name);
     if (stored == file.tensors.end()) {
-      status = WrongModelTensor(name, "is missing");
-    } else if (stored->second.shape != extents) {
-      status = WrongModelTensor(name, "does not have the shape that the description says");
+      status = WrongModelTensor(spec.name, "is missing");
+    } else if (stored->second.shape != spec.shape) {
+      status = WrongModelTensor(spec.name, "does not have the shape that the description says");
     } else {
       ++used;
-      tensor = torch::tensor(at::ArrayRef<float>(stored->second.values)).view(extents);
-      tensor.set_requires_grad(true);
+      tensor = torch::tensor(at::ArrayRef<float>(stored->second.values)).view(spec.shape);
+      tensor.set_requires_grad(spec.trained);
     }
   });
   RHIZOME_RETURN_IF_ERROR(status);
   if (used != file.tensors.size()) {
     return Fail(Status::Corruption("model file: holds tensors that are no part of the model"));
   }
-  return model;
+  return built;
 }
 
 TensorFile Model::ToFile() const {
   TensorFile file;
   file.metadata[std::string(kModelMetadataKey)] = EncodeModelShape(shape_);
-  Model view = *this;  // tensors are handles: this copies no weight
-  view.VisitWeights([&](const std::string& name, torch::Tensor& tensor,
-                        const std::vector<std::int64_t>& extents) {
+  VisitWeights([&](const WeightSpec& spec, torch::Tensor& tensor) {
     const torch::Tensor values = tensor.detach().contiguous();
     const float* data = values.data_ptr<float>();
-    file.tensors[name] = {.shape = extents, .values = {data, data + values.numel()}};
+    file.tensors[spec.name] = {.shape = spec.shape, .values = {data, data + values.numel()}};
   });
   return file;
 }
 
+bool Model::needs_degrees() const { return layers_.front().pieces().reduce.needs_degrees(); }
+
+std::uint32_t Model::hops() const {
+  // A symmetric sum depends on the degrees of neighbours, which change one edge further.
+  return layers() + (layers_.front().pieces().reduce.symmetric ? 1 : 0);
+}
+
 torch::Tensor Model::Head(const torch::Tensor& embeddings) const {
-  return torch::addmm(head_bias_, embeddings, head_weight_.t());
+  const HeadWeights& w = *head_weights_;
+  if (head_ == HeadKind::kNone) return embeddings;
+  if (head_ == HeadKind::kLinear) return torch::addmm(w.bias, embeddings, w.weight.t());
+  const torch::Tensor hidden = torch::addmm(w.hidden_bias, embeddings, w.hidden_weight.t());
+  return torch::addmm(w.bias, at::relu(hidden), w.weight.t());
 }
 
 torch::Tensor Model::HeadOfTile(const torch::Tensor& embeddings) const {
-  return Multiply(embeddings, head_weight_, head_bias_);
-}
-
-torch::Tensor Model::HeadWithDropout(const torch::Tensor& embeddings,
-                                     std::uint64_t dropout_seed) const {
-  return Head(Activate(
-      embeddings,
-      {.relu = false, .dropout = shape_.spec.dropout, .seed = SplitMix64(dropout_seed, 0)}));
+  const HeadWeights& w = *head_weights_;
+  if (head_ == HeadKind::kNone) return embeddings;
+  if (head_ == HeadKind::kLinear) return Multiply(embeddings, w.weight, w.bias);
+  return Multiply(at::relu(Multiply(embeddings, w.hidden_weight, w.hidden_bias)), w.weight, w.bias);
 }
 
 std::vector<LayerGraph> Model::MakeGraphs(const Minibatch& minibatch) const {
   std::vector<LayerGraph> graphs;
-  const std::uint32_t layers = shape_.spec.layers;
   const auto last_hop = static_cast<std::uint32_t>(minibatch.hop_offsets.size()) - 2;
-  for (std::uint32_t k = 0; k < layers; ++k) {
+  for (std::uint32_t k = 0; k < layers(); ++k) {
     // Without edges there is one hop, the seeds, and every layer has the same targets and sources.
-    const std::uint32_t hop = std::min(layers - 1 - k, last_hop);
+    const std::uint32_t hop = std::min(layers() - 1 - k, last_hop);
     const std::uint64_t targets = minibatch.hop_offsets[hop + 1];
     const std::uint64_t sources = minibatch.hop_offsets[std::min(hop + 1, last_hop) + 1];
     const std::span<const std::uint32_t> offsets = std::span(minibatch.offsets);
     const CsrView csr{.offsets = offsets.subspan(0, targets + 1),
                       .neighbors = std::span(minibatch.neighbors).subspan(0, offsets[targets])};
-    graphs.push_back(MakeLayerGraph(shape_.spec.kind, csr, minibatch.degrees,
+    graphs.push_back(MakeLayerGraph(layers_[k].pieces().reduce, csr, minibatch.degrees,
                                     static_cast<std::int64_t>(sources)));
   }
   return graphs;
 }
 
-torch::Tensor Model::Embed(const Minibatch& minibatch, const std::vector<LayerGraph>& graphs,
-                           const std::uint64_t* dropout_seed) const {
+LayerRows Model::Features(const Minibatch& minibatch, const RunMode& mode) const {
   const FeatureRows& features = minibatch.features;
   const auto type = features.type() == DataType::kFloat16 ? torch::kHalf : torch::kFloat32;
   const std::span<const std::byte> table = features.table();
   const auto table_rows = static_cast<std::int64_t>(table.size() / features.row_bytes());
-  LayerRows rows{torch::from_blob(const_cast<std::byte*>(table.data()),  // it is only read
-                                  {table_rows, shape_.inputs}, type),
-                 features.place()};
-  for (std::uint32_t k = 0; k < shape_.spec.layers; ++k) {
-    Activation activation{.relu = true, .dropout = 0, .seed = 0};
-    if (dropout_seed != nullptr && k + 1 < shape_.spec.layers) {  // the inputs of layer k + 1
-      activation.dropout = shape_.spec.dropout;
-      activation.seed = SplitMix64(*dropout_seed, k + 1);
-    }
+  const LayerRows rows{torch::from_blob(const_cast<std::byte*>(table.data()),  // it is only read
+                                        {table_rows, shape_.inputs}, type),
+                       features.place()};
+  if (!mode.training() || input_dropout_ == 0) return rows;
+  return {Activate(rows.Floats(),
+                   {.relu = false, .dropout = input_dropout_, .seed = mode.Seed(kInputDraw)})};
+}
+
+torch::Tensor Model::Embed(const Minibatch& minibatch, const std::vector<LayerGraph>& graphs,
+                           const RunMode& mode) const {
+  LayerRows rows = Features(minibatch, mode);
+  for (std::uint32_t k = 0; k < layers(); ++k) {
     // Usually all rows: a layer has as many sources as the layer below has targets.
-    rows = {layers_[k].Forward(rows.First(graphs[k].sources()), graphs[k], activation)};
+    rows = {layers_[k].Forward(rows.First(graphs[k].sources()), graphs[k], mode)};
   }
   return rows.table;
 }
 
-std::vector<torch::Tensor> Model::Parameters() const {
-  std::vector<torch::Tensor> parameters;
-  Model view = *this;
-  view.VisitWeights([&](const std::string&, torch::Tensor& tensor,
-                        const std::vector<std::int64_t>&) { parameters.push_back(tensor); });
+torch::Tensor Model::Scores(const Minibatch& minibatch, const std::vector<LayerGraph>& graphs,
+                            const RunMode& mode) const {
+  torch::Tensor embeddings = Embed(minibatch, graphs, mode);
+  if (mode.training() && head_ != HeadKind::kNone && head_drops_) {
+    embeddings = Activate(
+        embeddings, {.relu = false, .dropout = shape_.spec.dropout, .seed = mode.Seed(0)});
+  }
+  return Head(embeddings);
+}
+
+std::vector<Parameter> Model::Parameters() const {
+  std::vector<Parameter> parameters;
+  VisitWeights([&](const WeightSpec& spec, torch::Tensor& tensor) {
+    if (spec.trained) parameters.push_back({spec.name, tensor});
+  });
   return parameters;
 }
 
 std::vector<torch::Tensor> Model::CopyWeights() const {
   std::vector<torch::Tensor> weights;
-  for (const torch::Tensor& parameter : Parameters()) weights.push_back(parameter.detach().clone());
+  VisitWeights([&](const WeightSpec&, torch::Tensor& tensor) {
+    weights.push_back(tensor.detach().clone());
+  });
   return weights;
 }
 
 void Model::RestoreWeights(const std::vector<torch::Tensor>& weights) {
   const torch::NoGradGuard guard;
-  const std::vector<torch::Tensor> parameters = Parameters();
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    torch::Tensor parameter = parameters[i];
-    parameter.copy_(weights[i]);
+  std::size_t next = 0;
+  VisitWeights([&](const WeightSpec&, torch::Tensor& tensor) { tensor.copy_(weights[next++]); });
+}
+
+std::uint64_t Model::StepNumbers(const Minibatch& minibatch) const {
+  const std::vector<std::uint64_t>& offsets = minibatch.hop_offsets;
+  const std::uint64_t last = offsets.size() - 2;
+  std::uint64_t numbers = 0;
+  for (std::uint32_t k = 0; k < layers(); ++k) {
+    const std::uint64_t hop = std::min<std::uint64_t>(layers() - 1 - k, last);
+    numbers += layers_[k].StepNumbers(offsets[hop + 1], offsets[std::min(hop + 1, last) + 1]);
   }
+  return numbers;
 }
 
 }  // namespace rhizome::inline internal

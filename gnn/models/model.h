@@ -3,11 +3,10 @@
 #include <torch/torch.h>
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "rhizome/cache/safetensors.h"
-#include "rhizome/gnn/conv_layer.h"
+#include "rhizome/gnn/layer.h"
 #include "rhizome/gnn/model_shape.h"
 #include "rhizome/storage/result.h"
 
@@ -17,14 +16,23 @@ struct Minibatch;
 
 namespace rhizome::inline internal {
 
-/// A network with the shape of a ModelShape, and its weights.
+/// A weight that is learnt.
+struct Parameter {
+  std::string name;  ///< as in the model file
+  torch::Tensor tensor;
+};
+
+/// A network with the shape of a ModelShape, and its weights: layers (layer.h), and a head that
+/// makes scores of the last layer's output, the embedding.
+///
+/// While training, draw 0 of RunMode drops out the inputs of the head, and draw k those of layer k.
 /// Threads: const functions may run on many threads at once (libtorch's gradient mode is per
-/// thread).
+/// thread), but for those that say otherwise.
 class Model {
  public:
   /// Creates a model with fresh weights (Glorot uniform; biases zero), which depend on `seed`
   /// alone.
-  /// Errors: kInvalidArgument, see CheckShape.
+  /// Errors: kInvalidArgument, see CheckShape; a kind or an option that does not exist or fit.
   static Result<Model> Create(const ModelShape& shape, std::uint64_t seed);
 
   /// Reads and writes the model as tensors. Errors: kCorruption, no description, or a tensor that
@@ -33,46 +41,70 @@ class Model {
   TensorFile ToFile() const;
 
   const ModelShape& shape() const { return shape_; }
+  std::uint32_t layers() const { return static_cast<std::uint32_t>(layers_.size()); }
+  const Layer& layer(std::uint32_t number) const { return layers_[number]; }
 
-  const ConvLayer& layer(std::uint32_t layer) const { return layers_[layer]; }
+  /// Columns of the embedding of a vertex.
+  std::int64_t embedding_width() const { return layers_.back().raw_out(); }
 
-  /// Computes the scores of embeddings: [n, hidden] -> [n, classes].
+  /// Whether a layer needs the degrees of vertices in the whole graph.
+  bool needs_degrees() const;
+
+  /// Number of edges over which a change of the graph is felt.
+  std::uint32_t hops() const;
+
+  /// Computes the scores of embeddings: [n, embedding_width()] -> [n, classes].
   torch::Tensor Head(const torch::Tensor& embeddings) const;
 
   /// Does the same without a gradient, on the calling thread, for kDenseRows rows; the bits of a
   /// row depend on that row alone.
   torch::Tensor HeadOfTile(const torch::Tensor& embeddings) const;
 
-  /// Computes the embeddings of a minibatch's seeds: [seeds, hidden]. `graphs` come from MakeGraphs
-  /// of the same minibatch and must outlive the backward pass. With `dropout_seed` the inputs of
-  /// every layer but the first are dropped out by that seed; null (evaluation) drops nothing.
-  torch::Tensor Embed(const Minibatch& minibatch, const std::vector<LayerGraph>& graphs,
-                      const std::uint64_t* dropout_seed) const;
-
   /// Returns one graph for each layer, the first layer's first. Layer k computes the vertices that
   /// the layers above it need.
   std::vector<LayerGraph> MakeGraphs(const Minibatch& minibatch) const;
 
-  /// Computes Head with its inputs dropped out, as Embed drops those of the layers.
-  torch::Tensor HeadWithDropout(const torch::Tensor& embeddings, std::uint64_t dropout_seed) const;
+  /// Computes the embeddings of a minibatch's seeds: [seeds, embedding_width()]. `graphs` come from
+  /// MakeGraphs of the same minibatch and must outlive the backward pass. Takes the compute
+  /// threads.
+  torch::Tensor Embed(const Minibatch& minibatch, const std::vector<LayerGraph>& graphs,
+                      const RunMode& mode) const;
 
-  /// Returns all weights, in a fixed order; they require gradients.
-  std::vector<torch::Tensor> Parameters() const;
+  /// Computes the scores of a minibatch's seeds: [seeds, classes]. As Embed.
+  torch::Tensor Scores(const Minibatch& minibatch, const std::vector<LayerGraph>& graphs,
+                       const RunMode& mode) const;
 
-  /// Copies the weights, and restores such a copy.
+  /// Returns the weights that are learnt, in a fixed order; they require gradients.
+  std::vector<Parameter> Parameters() const;
+
+  /// Copies all tensors of the model file, and restores such a copy.
   std::vector<torch::Tensor> CopyWeights() const;
   void RestoreWeights(const std::vector<torch::Tensor>& weights);
 
+  /// Numbers that a training step on a minibatch keeps for all layers together, besides the
+  /// features.
+  std::uint64_t StepNumbers(const Minibatch& minibatch) const;
+
  private:
   Model() = default;
-  /// Calls visit(name, tensor, shape) for every weight.
-  template <typename Visit>
-  void VisitWeights(Visit visit);
+  static Result<Model> Build(const ModelShape& shape);
+  /// Calls visit for every tensor.
+  void VisitWeights(const WeightVisitor& visit) const;
+  LayerRows Features(const Minibatch& minibatch, const RunMode& mode) const;
+
+  struct HeadWeights {
+    torch::Tensor weight;         // [classes, embedding or hidden]
+    torch::Tensor bias;           // [classes]
+    torch::Tensor hidden_weight;  // [embedding, embedding], of an MLP
+    torch::Tensor hidden_bias;
+  };
 
   ModelShape shape_;
-  std::vector<ConvLayer> layers_;
-  torch::Tensor head_weight_;  // [classes, hidden]
-  torch::Tensor head_bias_;    // [classes]
+  double input_dropout_ = 0;
+  HeadKind head_ = HeadKind::kLinear;
+  bool head_drops_ = true;
+  std::vector<Layer> layers_;
+  std::shared_ptr<HeadWeights> head_weights_ = std::make_shared<HeadWeights>();
 };
 
 }  // namespace rhizome::inline internal

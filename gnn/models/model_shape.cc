@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "rhizome/storage/name_table.h"
+#include "rhizome/gnn/registry.h"
 #include "rhizome/storage/untrusted_json.h"
 
 namespace rhizome::inline internal {
@@ -12,13 +13,7 @@ namespace {
 
 constexpr std::int64_t kMaxWidth = 1 << 20;
 constexpr std::uint32_t kMaxLayers = 64;
-constexpr int kFormat = 1;
-
-/// As a model file says them.
-constexpr NameTable<ModelKind, 2> kKindNames = {{
-    {ModelKind::kSage, "sage"},
-    {ModelKind::kGcn, "gcn"},
-}};
+constexpr int kFormat = 2;
 
 Status BadShape(std::string_view field) {
   return Status::Corruption(
@@ -37,19 +32,58 @@ Result<bool> ReadBool(const nlohmann::json& object, const char* field) {
   return found->get<bool>();
 }
 
-Result<ModelKind> ReadKind(const nlohmann::json& object) {
+Result<std::string> ReadKind(const nlohmann::json& object) {
   const auto found = object.find("kind");
   if (found == object.end() || !found->is_string()) return Fail(BadShape("kind"));
   const std::string name = found->get<std::string>();
-  if (const std::optional<ModelKind> kind = KindOf(kKindNames, name)) return *kind;
+  if (FindConvKind(name)) return name;
   return Fail(
       Status::Unsupported(fmt::format("model description: unknown kind of network \"{}\"", name)));
 }
 
-Result<ModelSpec> ReadSpec(const nlohmann::json& object) {
+/// Reads the options of format 2. An option that this build does not know changes what the network
+/// computes, so it cannot be left out.
+Result<std::map<std::string, std::string>> ReadOptions(const nlohmann::json& object,
+                                                       const std::string& kind) {
+  std::map<std::string, std::string> options;
+  const auto found = object.find("options");
+  if (found == object.end() || !found->is_object()) return Fail(BadShape("options"));
+  const ModelInfo info = DescribeModel(**FindConvKind(kind));
+  for (const auto& [name, value] : found->items()) {
+    if (!value.is_string()) return Fail(BadShape("options"));
+    const bool known = std::any_of(info.options.begin(), info.options.end(),
+                                   [&, &name = name](const ModelOption& option) { return option.name == name; });
+    if (!known) {
+      return Fail(Status::Unsupported(fmt::format(
+          "model description: option \"{}\" of model {} is not known to this build", name, kind)));
+    }
+    options[name] = value.get<std::string>();
+  }
+  return options;
+}
+
+/// Returns the number of layers: format 1 counts them, format 2 lists them.
+Result<std::int64_t> ReadLayers(const nlohmann::json& object, std::int64_t format) {
+  if (format == 1) return ReadInteger(object, "layers");
+  const auto found = object.find("layers");
+  if (found == object.end() || !found->is_array()) return Fail(BadShape("layers"));
+  return static_cast<std::int64_t>(found->size());
+}
+
+/// Checks that the listed layers are those of the shape.
+Status CheckLayers(const nlohmann::json& object, const ModelShape& shape) {
+  const nlohmann::json expected = nlohmann::json::parse(EncodeModelShape(shape));
+  if (object.at("layers") == expected.at("layers")) return Status::Ok();
+  return BadShape("layers");
+}
+
+Result<ModelSpec> ReadSpec(const nlohmann::json& object, std::int64_t format) {
   ModelSpec spec;
   RHIZOME_ASSIGN_OR_RETURN(spec.kind, ReadKind(object));
-  RHIZOME_ASSIGN_OR_RETURN(const std::int64_t layers, ReadInteger(object, "layers"));
+  if (format > 1) {
+    RHIZOME_ASSIGN_OR_RETURN(spec.options, ReadOptions(object, spec.kind));
+  }
+  RHIZOME_ASSIGN_OR_RETURN(const std::int64_t layers, ReadLayers(object, format));
   if (layers < 1 || layers > kMaxLayers) return Fail(BadShape("layers"));
   spec.layers = static_cast<std::uint32_t>(layers);
   RHIZOME_ASSIGN_OR_RETURN(spec.hidden, ReadInteger(object, "hidden"));
@@ -63,11 +97,36 @@ Result<ModelSpec> ReadSpec(const nlohmann::json& object) {
 
 }  // namespace
 
-Status CheckShape(const ModelShape& shape) {
+HeadKind HeadOf(const ModelOptions& options) {
+  const std::string& head = options.Choice("head");
+  if (head == "none") return HeadKind::kNone;
+  return head == "mlp" ? HeadKind::kMlp : HeadKind::kLinear;
+}
+
+/// Checks that options go together.
+Status CheckCombination(const ModelOptions& options) {
+  const bool has_head = HeadOf(options) != HeadKind::kNone;
+  if (!has_head && options.Choice("jump") != "none") {
+    return Status::InvalidArgument(
+        "option jump joins the outputs of layers of one width, so it needs a head: choose head "
+        "linear or mlp");
+  }
+  if (options.Flag("feed-forward") && (!has_head || options.Choice("jump") != "none")) {
+    return Status::InvalidArgument(
+        "option feed-forward needs a head, linear or mlp, and no jump between layers");
+  }
+  if (options.Flag("feed-forward") && options.Flag("residual")) {
+    return Status::InvalidArgument(
+        "blocks with option feed-forward are residual already: leave out option residual");
+  }
+  return Status::Ok();
+}
+
+Result<ModelOptions> CheckShape(const ModelShape& shape) {
   const ModelSpec& spec = shape.spec;
   if (spec.layers < 1 || spec.layers > kMaxLayers) {
-    return Status::InvalidArgument(
-        fmt::format("a model of {} layers: it must have 1 to {}", spec.layers, kMaxLayers));
+    return Fail(Status::InvalidArgument(
+        fmt::format("a model of {} layers: it must have 1 to {}", spec.layers, kMaxLayers)));
   }
   const auto check_width = [](std::string_view what, std::int64_t width) {
     if (width >= 1 && width <= kMaxWidth) return Status::Ok();
@@ -78,23 +137,38 @@ Status CheckShape(const ModelShape& shape) {
   RHIZOME_RETURN_IF_ERROR(check_width("hidden columns", spec.hidden));
   RHIZOME_RETURN_IF_ERROR(check_width("classes", shape.classes));
   if (!(spec.dropout >= 0 && spec.dropout < 1)) {
-    return Status::InvalidArgument(
-        fmt::format("a dropout of {}: it must be at least 0 and less than 1", spec.dropout));
+    return Fail(Status::InvalidArgument(
+        fmt::format("a dropout of {}: it must be at least 0 and less than 1", spec.dropout)));
   }
-  return Status::Ok();
+  RHIZOME_ASSIGN_OR_RETURN(const ConvKind* const kind, FindConvKind(spec.kind));
+  RHIZOME_ASSIGN_OR_RETURN(
+      ModelOptions options,
+      ModelOptions::Resolve(spec.kind, DescribeModel(*kind).options, spec.options));
+  RHIZOME_RETURN_IF_ERROR(CheckCombination(options));
+  return options;
 }
 
 std::string EncodeModelShape(const ModelShape& shape) {
+  const Result<ModelOptions> options = CheckShape(shape);
+  nlohmann::json layers = nlohmann::json::array();
+  const bool has_head = HeadOf(*options) != HeadKind::kNone;
+  for (std::uint32_t layer = 0; layer < shape.spec.layers; ++layer) {
+    const bool is_output = layer + 1 == shape.spec.layers && !has_head;
+    layers.push_back({{"kind", shape.spec.kind},
+                      {"in", layer == 0 ? shape.inputs : shape.spec.hidden},
+                      {"out", is_output ? shape.classes : shape.spec.hidden}});
+  }
   const nlohmann::json object = {
       {"format", kFormat},
-      {"kind", NameOf(kKindNames, shape.spec.kind)},
-      {"layers", shape.spec.layers},
+      {"kind", shape.spec.kind},
+      {"layers", std::move(layers)},
       {"inputs", shape.inputs},
       {"hidden", shape.spec.hidden},
       {"classes", shape.classes},
       {"dropout", shape.spec.dropout},
       {"normalize_features", shape.spec.normalize_features},
       {"no_edges", shape.spec.no_edges},
+      {"options", options->values()},
   };
   return object.dump();
 }
@@ -105,17 +179,18 @@ Result<ModelShape> DecodeModelShape(std::string_view json) {
     return Fail(Status::Corruption("model description: not a JSON object"));
   }
   RHIZOME_ASSIGN_OR_RETURN(const std::int64_t format, ReadInteger(object, "format"));
-  if (format != kFormat) {
+  if (format < 1 || format > kFormat) {
     return Fail(Status::Unsupported(
-        fmt::format("model description: format {}, this build reads {}", format, kFormat)));
+        fmt::format("model description: format {}, this build reads 1 to {}", format, kFormat)));
   }
   ModelShape shape;
-  RHIZOME_ASSIGN_OR_RETURN(shape.spec, ReadSpec(object));
+  RHIZOME_ASSIGN_OR_RETURN(shape.spec, ReadSpec(object, format));
   RHIZOME_ASSIGN_OR_RETURN(shape.inputs, ReadInteger(object, "inputs"));
   RHIZOME_ASSIGN_OR_RETURN(shape.classes, ReadInteger(object, "classes"));
-  if (const Status status = CheckShape(shape); !status.ok()) {
-    return Fail(Status::Corruption("model description: " + status.message()));
+  if (const auto checked = CheckShape(shape); !checked) {
+    return Fail(Status::Corruption("model description: " + checked.error().message()));
   }
+  if (format > 1) RHIZOME_RETURN_IF_ERROR(CheckLayers(object, shape));
   return shape;
 }
 

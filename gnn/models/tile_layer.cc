@@ -2,39 +2,90 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
-#include "rhizome/cache/aggregate_kernels.h"
+#include "rhizome/cache/compute_threads.h"
 #include "rhizome/cache/simd.h"
-#include "rhizome/gnn/activation.h"
+#include "rhizome/gnn/dense.h"
 #include "rhizome/storage/check.h"
 
 namespace rhizome::inline internal {
+namespace {
 
-TileLayer::TileLayer(const BlockLists& lists, const TileWeights& weights, std::size_t dim,
-                     std::span<const float> row_scale, std::vector<std::uint32_t> degrees,
-                     std::span<float> sums)
+/// What a maximum is taken from while nothing is in it.
+constexpr float kNothing = -std::numeric_limits<float>::infinity();
+
+constexpr auto kTile = static_cast<std::size_t>(kDenseRows);
+
+void ZeroRows(float* out, std::size_t first, std::size_t columns, std::size_t stride) {
+  for (std::size_t i = first; i < kTile; ++i) std::memset(out + i * stride, 0, columns * sizeof(float));
+}
+
+void CopyRows(const float* in, std::size_t rows, std::size_t columns, float* out,
+              std::size_t stride) {
+  for (std::size_t i = 0; i < rows; ++i)
+    std::memcpy(out + i * stride, in + i * columns, columns * sizeof(float));
+}
+
+}  // namespace
+
+void PrepareWindow(const Layer& layer, const float* raw, std::size_t count, float* out) {
+  const auto columns = static_cast<std::size_t>(layer.shape().raw);
+  const auto width = static_cast<std::size_t>(layer.pieces().width);
+  const auto scores = static_cast<std::size_t>(layer.pieces().score_columns());
+  const std::size_t stride = width + scores;
+  ComputeFor((count + kTile - 1) / kTile, [&](std::size_t number) {
+    const c10::InferenceMode guard;
+    const std::size_t first = number * kTile;
+    const std::size_t rows = std::min(kTile, count - first);
+    // Every tile is of full size, so that the bits of a row depend on nothing else.
+    torch::Tensor in = at::empty({kDenseRows, layer.shape().raw});
+    std::memcpy(in.data_ptr<float>(), raw + first * columns, rows * columns * sizeof(float));
+    ZeroRows(in.data_ptr<float>(), rows, columns, columns);
+    const torch::Tensor made = layer.Prepare(in).contiguous();
+    CopyRows(made.data_ptr<float>(), rows, width, out + first * stride, stride);
+    if (scores == 0) return;
+    const torch::Tensor scored = layer.SourceScores(made);
+    CopyRows(scored.data_ptr<float>(), rows, scores, out + first * stride + width, stride);
+  });
+}
+
+TileLayer::TileLayer(const BlockLists& lists, const Layer& layer, std::span<const float> row_scale,
+                     std::vector<std::uint32_t> degrees, std::span<float> state)
     : lists_(lists),
-      weights_(weights),
-      dim_(dim),
+      layer_(layer),
+      reduce_(layer.pieces().reduce),
+      width_(static_cast<std::size_t>(layer.pieces().width)),
       row_scale_(row_scale),
       degrees_(std::move(degrees)),
-      sums_(sums) {
+      sums_(state.data()),
+      maxima_(sums_ + lists.targets.size() * width_),
+      denominators_(maxima_ + lists.targets.size() * heads()),
+      queries_(denominators_ + lists.targets.size() * heads()),
+      score_vectors_(attends() && layer.pieces().score_columns() == 0 ? layer.ScoreVectors()
+                                                                      : torch::Tensor()) {
   if (one_window()) return;
-  RHIZOME_CHECK(sums_.size() >= lists.targets.size() * dim);
-  if (lists.sum_windows() == 0) std::fill_n(sums_.begin(), lists.targets.size() * dim, 0.0F);
+  const std::size_t targets = lists.targets.size();
+  RHIZOME_CHECK(state.size() >= targets * static_cast<std::size_t>(layer.state_columns()));
+  // The first window begins every sum; a maximum begins with nothing.
+  if (takes_max()) {
+    std::fill_n(sums_, targets * width_, kNothing);
+  } else if (lists.sum_windows() == 0 && !attends()) {
+    std::fill_n(sums_, targets * width_, 0.0F);
+  }
   added_.assign(lists.offsets.begin(), lists.offsets.end() - 1);
 }
 
-SumArgs TileLayer::RowArgs(const StagedRows& staged) const {
+SumArgs TileLayer::RowArgs(const WindowRows& staged) const {
   SumArgs args;
-  args.x = staged.rows;
-  args.x_stride = dim_;
-  args.dim = dim_;
+  args.x = staged.reduced;
+  args.x_stride = staged.reduced_stride;
+  args.dim = width_;
   args.source_scale = staged.scale.empty() ? nullptr : staged.scale.data();
   return args;
 }
 
-void TileLayer::AddWindow(std::size_t window, const StagedRows& staged, const TargetRange& range) {
+void TileLayer::AddWindow(std::size_t window, const WindowRows& staged, const TargetRange& range) {
   // The parts of the lists that are in the window, as slots of the stage.
   thread_local std::vector<std::uint32_t> offsets;
   thread_local std::vector<std::uint32_t> slots;
@@ -50,45 +101,176 @@ void TileLayer::AddWindow(std::size_t window, const StagedRows& staged, const Ta
     added_[t] = e;
     offsets.push_back(static_cast<std::uint32_t>(slots.size()));
   }
+  float* const out = sums_ + range.first * width_;
+  if (takes_max()) {
+    MaxArgs args;
+    args.x = staged.reduced;
+    args.x_stride = staged.reduced_stride;
+    args.dim = width_;
+    args.begins = offsets.data();
+    args.ends = offsets.data() + 1;
+    args.index = slots.data();
+    args.index_end = offsets.back();
+    args.keep = true;
+    args.out = out;
+    args.out_stride = width_;
+    Kernels().max(args, 0, range.count);
+    return;
+  }
+  if (attends()) {
+    AttendArgs args = AttentionArgs(staged);
+    args.begins = offsets.data();
+    args.ends = offsets.data() + 1;
+    args.index = slots.data();
+    args.index_end = offsets.back();
+    args.query = queries_ + range.first * args.query_stride;
+    args.maximum = maxima_ + range.first * heads();
+    args.denominator = denominators_ + range.first * heads();
+    args.keep = true;
+    args.out = out;
+    args.out_stride = width_;
+    Kernels().attend(args, 0, range.count);
+    return;
+  }
   SumArgs args = RowArgs(staged);
   args.begins = offsets.data();
   args.ends = offsets.data() + 1;
   args.index = slots.data();
   args.index_end = offsets.back();
   args.keep = window > 0;
-  args.out = sums_.data() + range.first * dim_;
-  args.out_stride = dim_;
+  args.out = out;
+  args.out_stride = width_;
   Kernels().sum(args, 0, range.count);
 }
 
-void TileLayer::CopyOwn(const StagedRows& staged, const TargetRange& range, std::size_t own_first,
-                        float* out, std::size_t stride) const {
+/// Copies numbers [0, columns) of the targets' own rows out of a window.
+void TileLayer::CopyOwn(const float* rows, std::size_t row_stride, std::size_t columns,
+                        const TargetRange& range, std::size_t own_first, float* out,
+                        std::size_t stride) const {
   for (std::size_t i = 0; i < range.count; ++i) {
     const std::size_t t = range.first + i;
     const std::size_t slot = one_window() ? lists_.numbers[t] : t - own_first;
-    std::memcpy(out + i * stride, staged.rows + slot * dim_, dim_ * sizeof(float));
+    std::memcpy(out + i * stride, rows + slot * row_stride, columns * sizeof(float));
   }
 }
 
-torch::Tensor TileLayer::Finish(const StagedRows& staged, const TargetRange& range,
-                                std::size_t own_first) {
-  const std::size_t width = sage() ? 2 * dim_ : dim_;
-  torch::Tensor input = at::empty({kDenseRows, static_cast<std::int64_t>(width)});
-  float* const out = input.data_ptr<float>();
-  float* const sums = sage() ? out + dim_ : out;
-  torch::Tensor gcn_own;
+/// Returns the same as a tile, with zeros after the last target.
+torch::Tensor TileLayer::OwnTile(const float* rows, std::size_t stride, std::size_t columns,
+                                 const TargetRange& range, std::size_t own_first) const {
+  torch::Tensor tile = at::empty({kDenseRows, static_cast<std::int64_t>(columns)});
+  float* const out = tile.data_ptr<float>();
+  CopyOwn(rows, stride, columns, range, own_first, out, columns);
+  ZeroRows(out, range.count, columns, columns);
+  return tile;
+}
+
+/// Fills in what is the same for all attention over a window.
+AttendArgs TileLayer::AttentionArgs(const WindowRows& staged) const {
+  const ConvPieces& pieces = layer_.pieces();
+  AttendArgs args;
+  args.score = reduce_.attention.score;
+  args.x = staged.reduced;
+  args.x_stride = staged.reduced_stride;
+  args.heads = heads();
+  args.width = width_ / heads();
+  if (pieces.score_columns() > 0 && staged.reduced != nullptr) {  // they follow the reduced row
+    args.source = staged.reduced + width_;
+    args.source_stride = staged.reduced_stride;
+  }
+  args.query_stride = static_cast<std::size_t>(pieces.query_columns());
+  args.attention = score_vectors_.defined() ? score_vectors_.data_ptr<float>() : nullptr;
+  args.slope = reduce_.attention.slope;
+  return args;
+}
+
+/// The own rows of targets, as attention begins with them.
+struct TileLayer::OwnRows {
+  torch::Tensor prepared;  // [kDenseRows, width]
+  torch::Tensor scores;    // [kDenseRows, heads], if additive
+  torch::Tensor query;     // [kDenseRows, query columns]
+
+  /// Makes them the first edges of targets, if they are.
+  void Join(const ReducePiece& reduce, AttendArgs& args) const {
+    if (!reduce.own_joins) return;
+    args.own = prepared.data_ptr<float>();
+    args.own_stride = static_cast<std::size_t>(prepared.size(1));
+    if (!scores.defined()) return;
+    args.own_source = scores.data_ptr<float>();
+    args.own_source_stride = args.heads;
+  }
+};
+
+TileLayer::OwnRows TileLayer::EnterOwn(const torch::Tensor& raw, torch::Tensor prepared) const {
+  OwnRows own{.prepared = std::move(prepared), .scores = {}, .query = {}};
+  if (layer_.pieces().score_columns() > 0) own.scores = layer_.SourceScores(own.prepared);
+  own.query = layer_.Query(raw, own.prepared);
+  return own;
+}
+
+void TileLayer::Begin(const WindowRows& staged, const TargetRange& range, std::size_t own_first) {
+  const auto columns = static_cast<std::size_t>(layer_.shape().raw);
+  const torch::Tensor raw = OwnTile(staged.raw, columns, columns, range, own_first);
+  const OwnRows own = EnterOwn(raw, layer_.Prepare(raw).contiguous());
+  AttendArgs args = AttentionArgs(staged);
+  const std::size_t asked = args.query_stride;
+  std::memcpy(queries_ + range.first * asked, own.query.data_ptr<float>(),
+              range.count * asked * sizeof(float));
+  const std::vector<std::uint32_t> nothing(range.count, 0);
+  args.begins = args.ends = nothing.data();
+  args.query = queries_ + range.first * asked;
+  own.Join(reduce_, args);
+  args.maximum = maxima_ + range.first * heads();
+  args.denominator = denominators_ + range.first * heads();
+  args.out = sums_ + range.first * width_;
+  args.out_stride = width_;
+  Kernels().attend(args, 0, range.count);
+}
+
+/// Completes the attention of a tile. `raw`: the targets' own rows, for a block of one window.
+void TileLayer::ReduceAttention(const WindowRows& staged, const TargetRange& range,
+                                const torch::Tensor& raw, float* out, std::size_t stride) const {
+  AttendArgs args = AttentionArgs(staged);
+  args.finish = true;
+  args.out = out;
+  args.out_stride = stride;
+  if (!one_window()) {
+    const std::vector<std::uint32_t> nothing(range.count, 0);
+    args.begins = args.ends = nothing.data();
+    args.query = queries_ + range.first * args.query_stride;
+    args.maximum = maxima_ + range.first * heads();
+    args.denominator = denominators_ + range.first * heads();
+    args.keep = true;
+    Kernels().attend(args, 0, range.count);
+    return;
+  }
+  const OwnRows own =
+      EnterOwn(raw, OwnTile(staged.reduced, staged.reduced_stride, width_, range, 0));
+  own.Join(reduce_, args);
+  std::vector<float> maxima(range.count * heads());
+  std::vector<float> denominators(range.count * heads());
+  args.begins = lists_.offsets.data() + range.first;
+  args.ends = args.begins + 1;
+  args.index = lists_.neighbors.data();
+  args.index_end = lists_.offsets[range.first + range.count];
+  args.query = own.query.data_ptr<float>();
+  args.maximum = maxima.data();
+  args.denominator = denominators.data();
+  Kernels().attend(args, 0, range.count);
+}
+
+/// Completes the sums of a tile. `own`: the targets' own rows, if they join the sum.
+void TileLayer::ReduceSums(const WindowRows& staged, const TargetRange& range,
+                           const torch::Tensor& own, float* out, std::size_t stride) const {
   std::vector<float> target_scale(range.count);
-  std::vector<float> own_scale;
+  std::vector<float> own_scale(range.count);
   for (std::size_t i = 0; i < range.count; ++i) {
     const std::size_t t = range.first + i;
-    const std::uint32_t listed = lists_.offsets[t + 1] - lists_.offsets[t];
-    float scale = listed == 0 ? 0 : 1 / static_cast<float>(listed);
-    if (!sage()) {
-      const float own = row_scale_[static_cast<std::size_t>(lists_.targets[t])];
-      own_scale.push_back(own * own);
-      scale *= own * static_cast<float>(degrees_[t]);
-    }
-    target_scale[i] = scale;
+    const TargetScales scales =
+        ScalesOf(reduce_, lists_.offsets[t + 1] - lists_.offsets[t],
+                 degrees_.empty() ? 0 : degrees_[t],
+                 row_scale_.empty() ? 1 : row_scale_[static_cast<std::size_t>(lists_.targets[t])]);
+    target_scale[i] = scales.target;
+    own_scale[i] = scales.self;
   }
   SumArgs args = RowArgs(staged);
   args.begins = lists_.offsets.data() + range.first;
@@ -96,31 +278,73 @@ torch::Tensor TileLayer::Finish(const StagedRows& staged, const TargetRange& ran
   args.ends = args.begins + (one_window() ? 1 : 0);
   args.index = lists_.neighbors.data();
   // Lists are contiguous, so rows of later targets may be prefetched.
-  args.index_end = lists_.offsets[range.first + range.count];
+  args.index_end = one_window() ? lists_.offsets[range.first + range.count] : 0;
   args.target_scale = target_scale.data();
   args.keep = !one_window();
-  args.out = sums;
-  args.out_stride = width;
-  if (sage()) {
-    CopyOwn(staged, range, own_first, out, width);
-  } else {
-    gcn_own = at::empty({kDenseRows, static_cast<std::int64_t>(dim_)});
-    CopyOwn(staged, range, own_first, gcn_own.data_ptr<float>(), dim_);
-    args.initial = gcn_own.data_ptr<float>();
-    args.initial_stride = dim_;
+  args.out = out;
+  args.out_stride = stride;
+  if (own.defined()) {
+    args.initial = own.data_ptr<float>();
+    args.initial_stride = width_;
     args.initial_rows = range.count;
     args.initial_scale = own_scale.data();
   }
-  for (std::size_t i = 0; i < range.count && !one_window(); ++i) {
-    std::memcpy(sums + i * width, sums_.data() + (range.first + i) * dim_, dim_ * sizeof(float));
-  }
   Kernels().sum(args, 0, range.count);
-  std::memset(out + range.count * width, 0,
-              (static_cast<std::size_t>(kDenseRows) - range.count) * width * sizeof(float));
-  torch::Tensor product = Multiply(input, weights_.weight, weights_.bias);
-  ActivateRows({.relu = true}, product.data_ptr<float>(), kDenseRows, product.size(1), 0,
-               product.data_ptr<float>());
-  return product;
+}
+
+void TileLayer::ReduceMaxima(const WindowRows& staged, const TargetRange& range, float* out,
+                             std::size_t stride) const {
+  if (one_window()) {
+    MaxArgs args;
+    args.x = staged.reduced;
+    args.x_stride = staged.reduced_stride;
+    args.dim = width_;
+    args.begins = lists_.offsets.data() + range.first;
+    args.ends = args.begins + 1;
+    args.index = lists_.neighbors.data();
+    args.index_end = lists_.offsets[range.first + range.count];
+    args.out = out;
+    args.out_stride = stride;
+    Kernels().max(args, 0, range.count);
+    return;
+  }
+  for (std::size_t i = 0; i < range.count; ++i) {
+    const std::size_t t = range.first + i;
+    if (lists_.offsets[t] == lists_.offsets[t + 1]) std::fill_n(out + i * stride, width_, 0.0F);
+  }
+}
+
+torch::Tensor TileLayer::Finish(const WindowRows& staged, const TargetRange& range,
+                                std::size_t own_first) {
+  const auto own_width = static_cast<std::size_t>(layer_.own_columns());
+  const std::size_t stride = own_width + width_;
+  torch::Tensor tile = at::empty({kDenseRows, static_cast<std::int64_t>(stride)});
+  float* const out = tile.data_ptr<float>();
+  float* const reduced = out + own_width;
+  torch::Tensor raw;
+  const auto columns = static_cast<std::size_t>(layer_.shape().raw);
+  if (own_width > 0 && layer_.own_is_raw()) {
+    // The tile begins with the raw rows, so they are copied to their place at once.
+    raw = tile.narrow(1, 0, layer_.own_columns());
+    CopyOwn(staged.raw, columns, columns, range, own_first, out, stride);
+    ZeroRows(out, range.count, columns, stride);
+  } else if (layer_.finish_reads_own() || (attends() && one_window())) {
+    raw = OwnTile(staged.raw, columns, columns, range, own_first);
+  }
+  for (std::size_t i = 0; i < range.count && !one_window(); ++i) {
+    std::memcpy(reduced + i * stride, sums_ + (range.first + i) * width_, width_ * sizeof(float));
+  }
+  if (takes_max()) {
+    ReduceMaxima(staged, range, reduced, stride);
+  } else if (attends()) {
+    ReduceAttention(staged, range, raw, reduced, stride);
+  } else {
+    torch::Tensor own;
+    if (reduce_.own_joins) own = layer_.prepares() ? layer_.Prepare(raw).contiguous() : raw;
+    ReduceSums(staged, range, own, reduced, stride);
+  }
+  ZeroRows(reduced, range.count, width_, stride);
+  return layer_.Finish(raw, tile);
 }
 
 }  // namespace rhizome::inline internal

@@ -9,19 +9,9 @@
 #include "rhizome/cache/aggregate_kernels.h"
 #include "rhizome/cache/block_plan.h"
 #include "rhizome/cache/block_stager.h"
-#include "rhizome/gnn/conv_layer.h"
-#include "rhizome/gnn/dense.h"
+#include "rhizome/gnn/layer.h"
 
 namespace rhizome::inline internal {
-
-/// The weights of a layer in the form that multiplies tiles.
-struct TileWeights {
-  explicit TileWeights(const ConvLayer& layer)
-      : kind(layer.kind), weight(layer.TileWeight()), bias(layer.bias) {}
-  ModelKind kind;
-  torch::Tensor weight;  // [out, width]
-  torch::Tensor bias;    // [out]
-};
 
 /// Targets [first, first + count) of a block; at most kDenseRows of them are multiplied at once.
 struct TargetRange {
@@ -29,42 +19,81 @@ struct TargetRange {
   std::size_t count = 0;
 };
 
-/// Computes one block of a layer: it is aggregated window by window from staged rows and multiplied
-/// in tiles of kDenseRows targets. Sums are taken by ascending row, whatever the windows are.
+/// The rows of a window as they were read, [n, raw], and as they are reduced, [n, width]: the same
+/// unless the layer prepares rows.
+struct WindowRows {
+  const float* raw = nullptr;
+  const float* reduced = nullptr;
+  std::size_t reduced_stride = 0;  ///< numbers from a reduced row to the next
+  std::span<const float> scale;    ///< as StagedRows::scale
+};
+
+/// Computes the targets of one layer of a network (Layer) that are planned together: they are
+/// reduced window by window from staged rows and updated in tiles of kDenseRows targets. Sums are
+/// taken by ascending row, whatever the windows are.
 /// Threads: each function may run for different targets at once.
 /// Ownership: borrows all arguments.
 class TileLayer {
  public:
-  /// `dim` is the number of columns read. `row_scale` is GCN's factor of each row of the graph, and
-  /// `degrees` [targets] is for GCN only. `sums` [targets, dim], with any contents, is used for a
-  /// block of several windows.
-  TileLayer(const BlockLists& lists, const TileWeights& weights, std::size_t dim,
-            std::span<const float> row_scale, std::vector<std::uint32_t> degrees,
-            std::span<float> sums);
+  /// `row_scale` is the factor of each row of the graph in a symmetric sum, and `degrees` [targets]
+  /// is for reductions that need them. `state` [targets, Layer::state_columns()], with any contents,
+  /// is used if there are several windows.
+  TileLayer(const BlockLists& lists, const Layer& layer, std::span<const float> row_scale,
+            std::vector<std::uint32_t> degrees, std::span<float> state);
 
-  /// Adds a staged window to the sums of some targets. Windows are added in ascending order, each
-  /// for all targets before the next. Not for a block of one window.
-  void AddWindow(std::size_t window, const StagedRows& staged, const TargetRange& range);
+  /// Begins the attention of some targets with a window of their own rows, the first of which is
+  /// that of target `own_first`. For all targets before AddWindow; not for a block of one window.
+  void Begin(const WindowRows& staged, const TargetRange& range, std::size_t own_first);
 
-  /// Computes the rows of `range`, [kDenseRows, out]; rows after the last target are unspecified.
-  /// The targets' own rows must be staged, in the only window or after all others. `own_first` is
-  /// the first target whose own row the window holds, if it is a window of own rows.
-  torch::Tensor Finish(const StagedRows& staged, const TargetRange& range, std::size_t own_first);
+  /// Adds a staged window to the reductions of some targets. Windows are numbered from the first
+  /// that is reduced, and added in ascending order,
+  /// each for all targets before the next. Not for a block of one window.
+  void AddWindow(std::size_t window, const WindowRows& staged, const TargetRange& range);
+
+  /// Computes the rows of `range`, [kDenseRows, raw_out]; rows after the last target are
+  /// unspecified. If the layer reads own rows then, they must be staged, in the only window or
+  /// after all others. `own_first` is the first target whose own row the window holds, if it is a
+  /// window of own rows.
+  torch::Tensor Finish(const WindowRows& staged, const TargetRange& range, std::size_t own_first);
 
  private:
-  bool sage() const { return weights_.kind == ModelKind::kSage; }
   bool one_window() const { return !lists_.numbers.empty(); }
-  SumArgs RowArgs(const StagedRows& staged) const;
-  void CopyOwn(const StagedRows& staged, const TargetRange& range, std::size_t own_first,
-               float* out, std::size_t stride) const;
+  bool takes_max() const { return reduce_.by == Reduction::kMax; }
+  std::size_t heads() const { return static_cast<std::size_t>(reduce_.attention.heads); }
+  bool attends() const { return reduce_.by == Reduction::kAttention; }
+  SumArgs RowArgs(const WindowRows& staged) const;
+  struct OwnRows;
+  OwnRows EnterOwn(const torch::Tensor& raw, torch::Tensor prepared) const;
+  AttendArgs AttentionArgs(const WindowRows& staged) const;
+  void ReduceAttention(const WindowRows& staged, const TargetRange& range, const torch::Tensor& raw,
+                       float* out, std::size_t stride) const;
+  torch::Tensor OwnTile(const float* rows, std::size_t stride, std::size_t columns,
+                        const TargetRange& range, std::size_t own_first) const;
+  void CopyOwn(const float* rows, std::size_t row_stride, std::size_t columns,
+               const TargetRange& range, std::size_t own_first, float* out,
+               std::size_t stride) const;
+  void ReduceSums(const WindowRows& staged, const TargetRange& range, const torch::Tensor& own,
+                  float* out, std::size_t stride) const;
+  void ReduceMaxima(const WindowRows& staged, const TargetRange& range, float* out,
+                    std::size_t stride) const;
 
   const BlockLists& lists_;
-  const TileWeights& weights_;
-  const std::size_t dim_;
+  const Layer& layer_;
+  const ReducePiece reduce_;
+  const std::size_t width_;  // of a reduced row
   const std::span<const float> row_scale_;
   const std::vector<std::uint32_t> degrees_;
-  const std::span<float> sums_;       // [targets, dim]; for several windows
+  // What targets keep from window to window: for each target a row of each.
+  float* const sums_;         // [targets, width]
+  float* const maxima_;       // [targets, heads]
+  float* const denominators_;  // [targets, heads]
+  float* const queries_;      // [targets, query columns]
+  const torch::Tensor score_vectors_;
   std::vector<std::uint32_t> added_;  // [targets]: end of the part of each list that is in `sums_`
 };
+
+/// Prepares the rows [0, count) of a window, raw [count, raw] -> out [count,
+/// Layer::prepared_columns()], on the compute threads.
+void PrepareWindow(const Layer& layer, const float* raw, std::size_t count, float* out);
 
 }  // namespace rhizome::inline internal

@@ -18,7 +18,9 @@ Learner::Learner(Model& model, const ClassLabels& labels, double learning_rate, 
     : model_(model), labels_(labels), seed_(seed) {
   torch::optim::AdamOptions options(learning_rate);
   options.weight_decay(weight_decay);
-  adam_ = std::make_unique<torch::optim::Adam>(model.Parameters(), options);
+  std::vector<torch::Tensor> weights;
+  for (const Parameter& parameter : model.Parameters()) weights.push_back(parameter.tensor);
+  adam_ = std::make_unique<torch::optim::Adam>(std::move(weights), options);
 }
 
 torch::Tensor Learner::TargetsOf(const Minibatch& minibatch) const {
@@ -34,8 +36,7 @@ torch::Tensor Learner::TargetsOf(const Minibatch& minibatch) const {
 BatchOutcome Learner::Learn(const Minibatch& minibatch) {
   const std::uint64_t dropout_seed = seed_ * 0x9e3779b97f4a7c15u + minibatch.tag;
   const std::vector<LayerGraph> graphs = model_.MakeGraphs(minibatch);
-  const torch::Tensor embeddings = model_.Embed(minibatch, graphs, &dropout_seed);
-  const torch::Tensor scores = model_.HeadWithDropout(embeddings, dropout_seed);
+  const torch::Tensor scores = model_.Scores(minibatch, graphs, {&dropout_seed});
   const torch::Tensor targets = TargetsOf(minibatch);
   const torch::Tensor loss = torch::nn::functional::cross_entropy(scores, targets);
   adam_->zero_grad();
@@ -47,7 +48,7 @@ BatchOutcome Learner::Learn(const Minibatch& minibatch) {
 BatchOutcome Learner::Evaluate(const Minibatch& minibatch) const {
   const torch::NoGradGuard guard;
   const std::vector<LayerGraph> graphs = model_.MakeGraphs(minibatch);
-  const torch::Tensor scores = model_.Head(model_.Embed(minibatch, graphs, nullptr));
+  const torch::Tensor scores = model_.Scores(minibatch, graphs, {});
   const torch::Tensor targets = TargetsOf(minibatch);
   const torch::Tensor loss = torch::nn::functional::cross_entropy(scores, targets);
   return MakeOutcome(scores, targets, loss.item<double>());
@@ -55,8 +56,8 @@ BatchOutcome Learner::Evaluate(const Minibatch& minibatch) const {
 
 LearnerState Learner::CopyState() const {
   LearnerState copy;
-  for (const torch::Tensor& parameter : model_.Parameters()) {
-    const auto found = adam_->state().find(parameter.unsafeGetTensorImpl());
+  for (const Parameter& parameter : model_.Parameters()) {
+    const auto found = adam_->state().find(parameter.tensor.unsafeGetTensorImpl());
     if (found == adam_->state().end()) return {};
     const auto& state = static_cast<const torch::optim::AdamParamState&>(*found->second);
     copy.steps = state.step();
@@ -69,11 +70,11 @@ LearnerState Learner::CopyState() const {
 Status Learner::RestoreState(const LearnerState& state) {
   adam_->state().clear();
   if (state.steps == 0) return Status::Ok();
-  const std::vector<torch::Tensor> parameters = model_.Parameters();
+  const std::vector<Parameter> parameters = model_.Parameters();
   bool fits = state.means.size() == parameters.size() && state.squares.size() == parameters.size();
   for (std::size_t i = 0; fits && i < parameters.size(); ++i) {
-    fits = state.means[i].sizes() == parameters[i].sizes() &&
-           state.squares[i].sizes() == parameters[i].sizes();
+    fits = state.means[i].sizes() == parameters[i].tensor.sizes() &&
+           state.squares[i].sizes() == parameters[i].tensor.sizes();
   }
   if (!fits) return Status::Corruption("the optimiser's state is not that of these weights");
   for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -81,7 +82,7 @@ Status Learner::RestoreState(const LearnerState& state) {
     restored->step(state.steps);
     restored->exp_avg(state.means[i].clone());
     restored->exp_avg_sq(state.squares[i].clone());
-    adam_->state()[parameters[i].unsafeGetTensorImpl()] = std::move(restored);
+    adam_->state()[parameters[i].tensor.unsafeGetTensorImpl()] = std::move(restored);
   }
   return Status::Ok();
 }

@@ -93,13 +93,13 @@ std::optional<bool> InTurn(const TrainOptions& options) {
   return *options.overlap == Overlap::kChangeset;
 }
 
-FeedPipelineOptions MakePipelineOptions(const TrainOptions& options) {
+FeedPipelineOptions MakePipelineOptions(const TrainOptions& options, const Model& model) {
   FeedPipelineOptions feed;
   feed.sampler = {.sampler = {.fanouts = options.fanouts,
                               .seed = options.seed,
                               .threads = std::max<std::uint32_t>(options.threads, 1)},
                   .no_edges = options.model.no_edges,
-                  .degrees = options.model.kind == ModelKind::kGcn};
+                  .degrees = model.needs_degrees()};
   feed.features = options.features;
   feed.normalize = options.model.normalize_features;
   feed.policy = options.cache;
@@ -239,7 +239,7 @@ Result<FeedPlan> PlanJob(const TrainJob& job, const TrainOptions& options, const
                          TrainReport& report, const JobControl& control) {
   const FeedJob feed_job{
       .graph = *job.graph,
-      .pipeline = MakePipelineOptions(options),
+      .pipeline = MakePipelineOptions(options, *job.model),
       .fixed = {.cache_bytes = options.cache_bytes,
                 .superbatch = options.superbatch,
                 .neighbor_cache_bytes = options.neighbor_cache_bytes,
@@ -247,7 +247,7 @@ Result<FeedPlan> PlanJob(const TrainJob& job, const TrainOptions& options, const
       .memory_bytes = options.memory_bytes,
       .held_bytes = [base = report.base_memory_bytes] { return HeldBytes(base); },
       .compute_bytes =
-          [&job](const Minibatch& minibatch) { return StepBytes(minibatch, job.model->shape()); }};
+          [&job](const Minibatch& minibatch) { return StepBytes(minibatch, *job.model); }};
   RHIZOME_ASSIGN_OR_RETURN(FeedPlan feed, PlanFeed(feed_job, plan, control));
   report.profile = feed.profile;
   report.superbatch = feed.memory.superbatch;

@@ -3,13 +3,13 @@
 #include <cstdint>
 
 #include "rhizome/cache/minibatch.h"
-#include "rhizome/gnn/model_shape.h"
+#include "rhizome/gnn/model.h"
 
 namespace rhizome::inline internal {
 
 /// Returns the bytes that a training takes for such a minibatch beside the minibatch itself:
 /// activations and gradients of the step, and the memory that libtorch and the allocator take when
 /// they first work.
-std::uint64_t StepBytes(const Minibatch& minibatch, const ModelShape& shape);
+std::uint64_t StepBytes(const Minibatch& minibatch, const Model& model);
 
 }  // namespace rhizome::inline internal

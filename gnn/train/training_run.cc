@@ -33,7 +33,7 @@ TrainingRun::TrainingRun(Model& model, const ClassLabels& labels, const Training
       learner_(model, labels, options.learning_rate, options.weight_decay, options.seed) {}
 
 Status TrainingRun::Resume(const Checkpoint& checkpoint) {
-  const std::vector<torch::Tensor> parameters = model_.Parameters();
+  const std::vector<torch::Tensor> parameters = model_.CopyWeights();
   bool fits =
       checkpoint.weights.size() == parameters.size() &&
       (checkpoint.best_weights.empty() || checkpoint.best_weights.size() == parameters.size()) &&

@@ -61,6 +61,7 @@ void AddVerbs(CLI::App& root, Session& session) {
   AddCompactVerb(root, session);
   AddSampleVerb(root, session);
   AddTrainVerb(root, session);
+  AddModelsVerb(root, session);
   AddInferVerb(root, session);
   AddSimilarVerb(root, session);
   AddScoreVerb(root, session);

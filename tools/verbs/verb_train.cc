@@ -2,6 +2,7 @@
 
 #include "gnn_flags.h"
 #include "gnn_library.h"
+#include "model_flags.h"
 #include "text.h"
 #include "topology_flags.h"
 #include "verbs.h"
@@ -187,9 +188,7 @@ Result<Answer> RunTrain(const TrainFlags& flags, Session& session) {
 
 void AddModelFlags(CLI::App& verb, TrainFlags& flags) {
   TrainOptions& options = flags.options;
-  AddChoice<ModelKind>(verb, "--model", options.model.kind,
-                       {{"sage", ModelKind::kSage}, {"gcn", ModelKind::kGcn}},
-                       "GraphSAGE (mean), or GCN");
+  AddModelKindFlags(verb, options.model);
   verb.add_option("--layers", flags.layers, "Layers; as many hops are sampled")
       ->check(CLI::Range(1U, 16U))
       ->type_name("N")

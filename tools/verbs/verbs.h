@@ -26,6 +26,7 @@ void AddChangesVerb(CLI::App& root, Session& session);
 void AddCompactVerb(CLI::App& root, Session& session);
 void AddSampleVerb(CLI::App& root, Session& session);
 void AddTrainVerb(CLI::App& root, Session& session);
+void AddModelsVerb(CLI::App& root, Session& session);
 void AddInferVerb(CLI::App& root, Session& session);
 void AddSimilarVerb(CLI::App& root, Session& session);
 void AddScoreVerb(CLI::App& root, Session& session);

@@ -8,7 +8,7 @@ namespace rhizome {
 namespace {
 
 ModelShape ExampleShape() {
-  return {.spec = {.kind = ModelKind::kGcn,
+  return {.spec = {.kind = "gcn",
                    .layers = 3,
                    .hidden = 48,
                    .dropout = 0.25,
@@ -22,7 +22,7 @@ TEST(ModelShapeTest, DecodingGivesBackWhatWasEncoded) {
   const Result<ModelShape> shape = DecodeModelShape(EncodeModelShape(ExampleShape()));
   ASSERT_OK(shape);
   EXPECT_EQ(EncodeModelShape(*shape), EncodeModelShape(ExampleShape()));
-  EXPECT_EQ(shape->spec.kind, ModelKind::kGcn);
+  EXPECT_EQ(shape->spec.kind, "gcn");
   EXPECT_EQ(shape->spec.layers, 3u);
   EXPECT_EQ(shape->spec.hidden, 48);
   EXPECT_EQ(shape->spec.dropout, 0.25);
@@ -30,6 +30,15 @@ TEST(ModelShapeTest, DecodingGivesBackWhatWasEncoded) {
   EXPECT_TRUE(shape->spec.no_edges);
   EXPECT_EQ(shape->inputs, 100);
   EXPECT_EQ(shape->classes, 7);
+}
+
+// As versions up to 0.1 wrote it.
+TEST(ModelShapeTest, FormatOneIsRead) {
+  const Result<ModelShape> shape = DecodeModelShape(
+      R"({"classes":7,"dropout":0.25,"format":1,"hidden":48,"inputs":100,"kind":"gcn","layers":3,)"
+      R"("no_edges":true,"normalize_features":true})");
+  ASSERT_OK(shape);
+  EXPECT_EQ(EncodeModelShape(*shape), EncodeModelShape(ExampleShape()));
 }
 
 TEST(ModelShapeTest, BadDescriptionsAreRefused) {
@@ -41,13 +50,15 @@ TEST(ModelShapeTest, BadDescriptionsAreRefused) {
   };
   EXPECT_STATUS(DecodeModelShape("{"), kCorruption);
   EXPECT_STATUS(DecodeModelShape("[]"), kCorruption);
-  EXPECT_STATUS(DecodeModelShape(replaced("\"layers\":3", "\"layers\":0")), kCorruption);
-  EXPECT_STATUS(DecodeModelShape(replaced("\"layers\":3", "\"layers\":-1")), kCorruption);
+  EXPECT_STATUS(DecodeModelShape(replaced("\"layers\":[", "\"layers\":[1,")), kCorruption);
+  EXPECT_STATUS(DecodeModelShape(replaced("\"in\":48", "\"in\":49")), kCorruption);
   EXPECT_STATUS(DecodeModelShape(replaced("\"hidden\":48", "\"hidden\":1e9")), kCorruption);
   EXPECT_STATUS(DecodeModelShape(replaced("\"hidden\":48", "\"hidden\":999999999")), kCorruption);
   EXPECT_STATUS(DecodeModelShape(replaced("\"dropout\":0.25", "\"dropout\":1")), kCorruption);
-  EXPECT_STATUS(DecodeModelShape(replaced("\"gcn\"", "\"gat\"")), kUnsupported);
-  EXPECT_STATUS(DecodeModelShape(replaced("\"format\":1", "\"format\":2")), kUnsupported);
+  EXPECT_STATUS(DecodeModelShape(replaced("\"kind\":\"gcn\",\"layers\"", "\"kind\":\"later\",\"layers\"")), kUnsupported);
+  EXPECT_STATUS(DecodeModelShape(replaced("\"format\":2", "\"format\":3")), kUnsupported);
+  EXPECT_STATUS(DecodeModelShape(replaced("\"jump\"", "\"later\"")), kUnsupported);
+  EXPECT_STATUS(DecodeModelShape(replaced("\"jump\":\"none\"", "\"jump\":\"high\"")), kCorruption);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ void ExpectGcnAccuracy(const std::string& name, double least) {
   ASSERT_OK(testing::IngestDataSet(*data, name, folder / "s"));
   TrainOptions options;
   options.store = folder / "s";
-  options.model = {.kind = ModelKind::kGcn,
+  options.model = {.kind = "gcn",
                    .layers = 2,
                    .hidden = 64,
                    .dropout = 0.5,

@@ -10,7 +10,7 @@ void ExpectSageAccuracy(const std::string& name, double least) {
   ASSERT_OK(testing::IngestDataSet(*data, name, folder / "s", {"id", "label", "split", "-"}));
   TrainOptions options;
   options.store = folder / "s";
-  options.model = {.kind = ModelKind::kSage,
+  options.model = {.kind = "sage",
                    .layers = 2,
                    .hidden = 128,
                    .dropout = 0.5,

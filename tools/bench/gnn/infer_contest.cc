@@ -118,7 +118,7 @@ Status InferContest::MakeModel() {
     return Status::InvalidArgument(
         fmt::format("the store has no array {}: name one with --features", options_.features));
   }
-  return SaveUntrainedModel({.kind = ModelKind::kSage,
+  return SaveUntrainedModel({.kind = "sage",
                              .layers = options_.layers,
                              .hidden = static_cast<std::int64_t>(options_.hidden)},
                             static_cast<std::int64_t>(features->dim), options_.graph.seed,

@@ -1,0 +1,68 @@
+#include "rhizome/gnn/conv.h"
+
+#include "rhizome/gnn/attention_ops.h"
+#include "rhizome/storage/check.h"
+
+namespace rhizome::inline internal {
+namespace {
+
+/// Draws of dropout of attention, one for each layer.
+constexpr std::uint64_t kAttentionDraws = std::uint64_t{1} << 33;
+
+torch::Tensor Reduce(const ReducePiece& piece, const LayerRows& rows, const LayerGraph& graph) {
+  const torch::Tensor x = rows.place.empty() ? rows.table : rows.Floats();
+  if (piece.by == Reduction::kMax) return AggregateMax(x, graph.lists);
+  return AggregateSum(
+      x, graph.lists,
+      {.target = graph.target_scale, .source = graph.source_scale, .self = graph.self_scale});
+}
+
+}  // namespace
+
+torch::Tensor Conv::Project(const LayerRows&, const RunMode&) const {
+  RHIZOME_CHECK(false);  // only called of a kind that projects, which overrides it
+  return {};
+}
+
+torch::Tensor Conv::SourceScores(const torch::Tensor&) const {
+  RHIZOME_CHECK(false);  // only called of a kind with such scores, which overrides it
+  return {};
+}
+
+torch::Tensor Conv::Query(const LayerRows&, const torch::Tensor&) const {
+  RHIZOME_CHECK(false);  // only called of a kind with attention, which overrides it
+  return {};
+}
+
+torch::Tensor Conv::AttendTo(const torch::Tensor& values, const LayerRows& x,
+                             const LayerGraph& graph, const RunMode& mode) const {
+  const ConvPieces made = pieces();
+  const AttentionPiece& piece = made.reduce.attention;
+  const std::int64_t targets = graph.targets();
+  AttentionShape shape{.heads = piece.heads, .slope = piece.slope, .own = made.reduce.own_joins};
+  if (mode.training()) {
+    shape.dropout = piece.dropout;
+    shape.seed = mode.Seed(kAttentionDraws + number());
+  }
+  const torch::Tensor query = Query(x.First(targets), values.narrow(0, 0, targets));
+  if (piece.score == AttendScore::kAdditive)
+    return Attend(values, SourceScores(values), query, graph.lists, shape);
+  return AttendV2(values, query, ScoreVectors(), graph.lists, shape);
+}
+
+torch::Tensor Conv::Forward(const LayerRows& x, const LayerGraph& graph, const torch::Tensor& first,
+                            const Activation& activation, const RunMode& mode) const {
+  const ConvPieces made = pieces();
+  const LayerRows projected = made.projects ? LayerRows{Project(x, mode)} : x;
+  const torch::Tensor reduced = made.attends() ? AttendTo(projected.Floats(), x, graph, mode)
+                                               : Reduce(made.reduce, projected, graph);
+  const UpdateRows rows{
+      .own = x.First(graph.targets()), .reduced = reduced, .first = first, .both = {}};
+  return Activate(Update(rows, mode), activation);
+}
+
+std::uint64_t Conv::TargetNumbers() const {
+  return 8 * static_cast<std::uint64_t>(pieces().width);
+}
+
+}  // namespace rhizome::inline internal

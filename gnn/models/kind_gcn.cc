@@ -1,0 +1,21 @@
+#include "rhizome/gnn/linear_conv.h"
+
+namespace rhizome::inline internal {
+
+/// GCN: out = (sum over neighbours and itself of c_i c_j x_j) W^T + bias, c = 1/sqrt(degree + 1).
+const ConvKind& GcnKind() {
+  static const ConvKind kind{
+      .info = {.name = "gcn",
+               .title = "normalised sum over neighbours and the vertex itself",
+               .source = "Kipf and Welling, Semi-Supervised Classification with Graph "
+                         "Convolutional Networks (ICLR 2017)",
+               .options = {}},
+      .make = [](const ConvShape& shape, const ModelOptions&) -> Result<std::shared_ptr<Conv>> {
+        return std::make_shared<LinearConv>(
+            shape, ReducePiece{.by = Reduction::kSum, .own_joins = true, .symmetric = true},
+            LinearConv::OwnWeight::kNo);
+      }};
+  return kind;
+}
+
+}  // namespace rhizome::inline internal

@@ -1,0 +1,302 @@
+#include "rhizome/gnn/layer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "rhizome/storage/name_table.h"
+
+namespace rhizome::inline internal {
+namespace {
+
+constexpr NameTable<Nonlinearity, 5> kActivations = {{{Nonlinearity::kRelu, "relu"},
+                                                      {Nonlinearity::kElu, "elu"},
+                                                      {Nonlinearity::kGelu, "gelu"},
+                                                      {Nonlinearity::kTanh, "tanh"},
+                                                      {Nonlinearity::kNone, "none"}}};
+constexpr NameTable<Normalization, 3> kNorms = {{{Normalization::kNone, "none"},
+                                                 {Normalization::kLayer, "layer"},
+                                                 {Normalization::kBatch, "batch"}}};
+constexpr NameTable<Jump, 3> kJumps = {
+    {{Jump::kNone, "none"}, {Jump::kConcat, "concat"}, {Jump::kMax, "max"}}};
+
+template <typename Kind, std::size_t count>
+std::vector<std::string> WordsOf(const NameTable<Kind, count>& names) {
+  std::vector<std::string> words;
+  for (const auto& [kind, name] : names) words.emplace_back(name);
+  return words;
+}
+
+/// The values of torch.nn.LayerNorm and torch.nn.BatchNorm1d.
+constexpr double kNormEpsilon = 1e-5;
+constexpr double kBatchMomentum = 0.1;
+
+/// Draws of dropout in a block beside that of its outputs, which model.h numbers.
+constexpr std::uint64_t kDrawsBegin = std::uint64_t{1} << 16;
+constexpr std::uint64_t kDrawsOfBlock = 4;
+
+torch::Tensor Affine(const LayerRows& x, const torch::Tensor& weight, const torch::Tensor& bias) {
+  return Linear(x, weight) + bias;
+}
+
+}  // namespace
+
+std::vector<ModelOption> LayerOptions() {
+  return {ChoiceOption("activation", WordsOf(kActivations), "Function after each layer"),
+          ChoiceOption("norm", WordsOf(kNorms), "Normalisation of a layer's outputs"),
+          FlagOption("residual", "Add a layer's inputs to its outputs"),
+          FlagOption("feed-forward",
+                     "Residual blocks with a second linear layer, normalised at their input"),
+          ChoiceOption("jump", WordsOf(kJumps), "How the outputs of all layers are joined at last"),
+          NumberOption("input-dropout", "0", 0, 0.99, "Share of the features that is dropped"),
+          ChoiceOption("head", {"linear", "mlp", "none"},
+                       "Layers between embedding and scores; none: the last layer makes scores")};
+}
+
+LayerStyle LayerStyle::Of(const ModelOptions& options, double dropout) {
+  LayerStyle style;
+  style.activation = *KindOf(kActivations, options.Choice("activation"));
+  style.norm = *KindOf(kNorms, options.Choice("norm"));
+  style.residual = options.Flag("residual");
+  style.feed_forward = options.Flag("feed-forward");
+  style.jump = *KindOf(kJumps, options.Choice("jump"));
+  style.dropout = dropout;
+  return style;
+}
+
+torch::Tensor ApplyNonlinearity(Nonlinearity kind, const torch::Tensor& x) {
+  switch (kind) {
+    case Nonlinearity::kNone:
+      return x;
+    case Nonlinearity::kRelu:
+      return Activate(x, {.relu = true, .dropout = 0, .seed = 0});
+    case Nonlinearity::kElu:
+      return at::elu(x);
+    case Nonlinearity::kGelu:
+      return at::gelu(x);
+    case Nonlinearity::kTanh:
+      return at::tanh(x);
+  }
+  return x;
+}
+
+Layer::Layer(const LayerShape& shape, const LayerStyle& style, std::shared_ptr<Conv> conv)
+    : shape_(shape),
+      style_(style),
+      conv_(std::move(conv)),
+      pieces_(conv_->pieces()),
+      enters_(has_stem() || style.feed_forward) {}
+
+std::int64_t Layer::raw_out() const {
+  const bool keeps_own = shape_.number > 0;  // the rows before the first block are features
+  const std::int64_t own = keeps_own ? shape_.in : 0;
+  if (shape_.last) {
+    if (style_.jump != Jump::kConcat) return shape_.out;
+    return shape_.jump_from + own + shape_.out;
+  }
+  std::int64_t jump = 0;
+  if (style_.jump == Jump::kConcat) jump = shape_.jump_from + own;
+  if (style_.jump == Jump::kMax && keeps_own) jump = shape_.out;
+  return shape_.out + shape_.first + jump;
+}
+
+bool Layer::finish_reads_own() const {
+  // Attention takes its own edge first.
+  const bool own_joins = pieces_.reduce.own_joins && !pieces_.attends();
+  return pieces_.update_reads_own || own_joins || pieces_.reads_first ||
+         style_.feed_forward || (style_.residual && !shape_.is_output) ||
+         style_.jump != Jump::kNone || shape_.first > 0;
+}
+
+bool Layer::makes_zeros() const {
+  return style_.activation == Nonlinearity::kRelu && !style_.residual && !style_.feed_forward &&
+         !shape_.is_output;
+}
+
+bool Layer::fuses() const {
+  return !style_.feed_forward && !style_.residual && !normed() && !shape_.is_output &&
+         style_.activation == Nonlinearity::kRelu;
+}
+
+std::uint64_t Layer::Draw(std::uint64_t which) const {
+  return kDrawsBegin + shape_.number * kDrawsOfBlock + which;
+}
+
+void Layer::VisitWeights(const WeightVisitor& visit) const {
+  using Fill = WeightSpec::Fill;
+  Weights& w = *weights_;
+  const auto add = [&](const std::string& name, std::vector<std::int64_t> shape, Fill fill,
+                       torch::Tensor& tensor, bool trained = true) {
+    visit({.name = name, .shape = std::move(shape), .fill = fill, .trained = trained}, tensor);
+  };
+  if (has_stem()) {
+    add("stem.weight", {shape_.in, shape_.raw}, Fill::kGlorot, w.stem_weight);
+    add("stem.bias", {shape_.in}, Fill::kZeros, w.stem_bias);
+  }
+  const std::string prefix = fmt::format("layers.{}.", shape_.number);
+  conv_->VisitWeights([&](const WeightSpec& spec, torch::Tensor& tensor) {
+    WeightSpec named = spec;
+    named.name = prefix + spec.name;
+    visit(named, tensor);
+  });
+  if (normed()) {
+    const std::int64_t width = style_.feed_forward ? shape_.in : shape_.out;
+    add(prefix + "norm.weight", {width}, Fill::kOnes, w.norm_weight);
+    add(prefix + "norm.bias", {width}, Fill::kZeros, w.norm_bias);
+    if (style_.norm == Normalization::kBatch) {
+      add(prefix + "norm.mean", {width}, Fill::kZeros, w.norm_mean, false);
+      add(prefix + "norm.variance", {width}, Fill::kOnes, w.norm_variance, false);
+    }
+  }
+  if (style_.feed_forward) {
+    add(prefix + "feed.weight", {shape_.out, shape_.out}, Fill::kGlorot, w.feed_weight);
+    add(prefix + "feed.bias", {shape_.out}, Fill::kZeros, w.feed_bias);
+    if (shape_.last) {
+      add("last_norm.weight", {shape_.out}, Fill::kOnes, w.last_weight);
+      add("last_norm.bias", {shape_.out}, Fill::kZeros, w.last_bias);
+    }
+  } else if (style_.residual && shape_.in != shape_.out && !shape_.is_output) {
+    add(prefix + "skip.weight", {shape_.out, shape_.in}, Fill::kGlorot, w.skip_weight);
+  }
+}
+
+torch::Tensor Layer::Norm(const torch::Tensor& x, const RunMode& mode) const {
+  const Weights& w = *weights_;
+  if (style_.norm == Normalization::kLayer)
+    return at::layer_norm(x, {x.size(1)}, w.norm_weight, w.norm_bias, kNormEpsilon);
+  return at::batch_norm(x, w.norm_weight, w.norm_bias, w.norm_mean, w.norm_variance,
+                        mode.training(), kBatchMomentum, kNormEpsilon, /*cudnn_enabled=*/false);
+}
+
+torch::Tensor Layer::Dropped(const torch::Tensor& x, std::uint64_t draw,
+                             const RunMode& mode) const {
+  if (!mode.training() || style_.dropout == 0) return x;
+  return Activate(x, {.relu = false, .dropout = style_.dropout, .seed = mode.Seed(draw)});
+}
+
+Layer::Entered Layer::Enter(const LayerRows& raw, const RunMode& mode) const {
+  const Weights& w = *weights_;
+  Entered entered{raw, raw};
+  if (has_stem()) {
+    const torch::Tensor hidden =
+        ApplyNonlinearity(style_.activation, Affine(raw, w.stem_weight, w.stem_bias));
+    entered = {{Dropped(hidden, Draw(0), mode)}, {}};
+    entered.input = entered.stream;
+  } else if (shape_.raw != shape_.in) {
+    entered.stream = entered.input = {raw.table.narrow(1, 0, shape_.in), raw.place};
+  }
+  if (style_.feed_forward && normed())
+    entered.input = {Norm(entered.stream.table, mode)};
+  return entered;
+}
+
+/// Returns the first hidden rows of targets, or nothing if they are not carried.
+torch::Tensor Layer::FirstRows(const Entered& own, const LayerRows& raw) const {
+  if (shape_.first == 0) return {};
+  return shape_.number == 0 ? own.stream.table : raw.table.narrow(1, shape_.in, shape_.first);
+}
+
+torch::Tensor Layer::Leave(torch::Tensor convolved, bool activated, const Entered& own,
+                           const LayerRows& raw, const RunMode& mode) const {
+  const Weights& w = *weights_;
+  torch::Tensor out = std::move(convolved);
+  if (style_.feed_forward) {
+    out = Dropped(ApplyNonlinearity(style_.activation, out), Draw(1), mode);
+    out = Dropped(Affine({out}, w.feed_weight, w.feed_bias), Draw(2), mode);
+    out = out + own.stream.table;
+    if (shape_.last)
+      out = at::layer_norm(out, {out.size(1)}, w.last_weight, w.last_bias, kNormEpsilon);
+  } else if (!activated && !shape_.is_output) {
+    if (normed()) out = Norm(out, mode);
+    out = ApplyNonlinearity(style_.activation, out);
+    if (style_.residual) {
+      out = out + (w.skip_weight.defined() ? Linear(own.stream, w.skip_weight)
+                                           : own.stream.Floats());
+    }
+    if (!shape_.last) out = Dropped(out, shape_.number + 1, mode);
+  }
+  return Carry(out, own, raw);
+}
+
+torch::Tensor Layer::Carry(const torch::Tensor& out, const Entered& own,
+                           const LayerRows& raw) const {
+  std::vector<torch::Tensor> parts = {out};
+  if (shape_.first > 0 && !shape_.last) parts.push_back(FirstRows(own, raw));
+  if (style_.jump != Jump::kNone && shape_.number > 0) {
+    const torch::Tensor before = raw.table.narrow(1, 0, shape_.in);
+    torch::Tensor jump = before;
+    if (shape_.jump_from > 0) {
+      const torch::Tensor earlier =
+          raw.table.narrow(1, shape_.in + shape_.first, shape_.jump_from);
+      jump = style_.jump == Jump::kConcat ? at::cat({earlier, before}, 1)
+                                          : at::maximum(earlier, before);
+    }
+    if (!shape_.last) {
+      parts.push_back(jump);
+    } else if (style_.jump == Jump::kMax) {
+      parts = {at::maximum(jump, out)};
+    } else {
+      parts = {jump, out};
+    }
+  }
+  return parts.size() == 1 ? parts.front() : at::cat(parts, 1);
+}
+
+torch::Tensor Layer::Forward(const LayerRows& raw, const LayerGraph& graph,
+                             const RunMode& mode) const {
+  const Entered entered = Enter(raw, mode);
+  const LayerRows own_raw = raw.First(graph.targets());
+  const Entered own = entered.First(graph.targets());
+  // A convolution of its own computes activation and dropout together with the products.
+  Activation activation;
+  if (fuses()) {
+    activation.relu = true;
+    if (mode.training() && !shape_.last) {  // these are the inputs of the next block
+      activation.dropout = style_.dropout;
+      activation.seed = mode.Seed(shape_.number + 1);
+    }
+  }
+  const torch::Tensor convolved =
+      conv_->Forward(entered.input, graph, FirstRows(own, own_raw), activation, mode);
+  return Leave(convolved, fuses(), own, own_raw, mode);
+}
+
+std::uint64_t Layer::StepNumbers(std::uint64_t targets, std::uint64_t sources) const {
+  const auto in = static_cast<std::uint64_t>(shape_.in);
+  const auto out = static_cast<std::uint64_t>(shape_.out);
+  std::uint64_t numbers = targets * conv_->TargetNumbers();
+  if (shape_.number > 0) numbers += sources * in + targets * 2 * in;
+  if (in > out) numbers += 2 * sources * out;  // it may multiply before it aggregates
+  // Each step of a row that is not fused keeps its result, and has a gradient.
+  if (prepares()) numbers += sources * 4 * std::max(in, static_cast<std::uint64_t>(pieces_.width));
+  if (!fuses()) numbers += targets * 6 * out;
+  return numbers;
+}
+
+torch::Tensor Layer::Prepare(const torch::Tensor& raw) const {
+  const Entered entered = Enter({raw}, {});
+  return pieces_.projects ? conv_->Project(entered.input, {}) : entered.input.table;
+}
+
+torch::Tensor Layer::Query(const torch::Tensor& raw, const torch::Tensor& prepared) const {
+  return conv_->Query(Enter({raw}, {}).input, prepared).contiguous();
+}
+
+torch::Tensor Layer::Finish(const torch::Tensor& raw, torch::Tensor& tile) const {
+  const std::int64_t own_width = own_columns();
+  UpdateRows rows{.own = {},
+                  .reduced = tile.narrow(1, own_width, pieces_.width),
+                  .first = {},
+                  .both = tile};
+  Entered own;
+  if (raw.defined()) {
+    own = Enter({raw}, {});
+    if (own_width > 0 && !own_is_raw()) tile.narrow(1, 0, own_width).copy_(own.input.table);
+    rows.own = own.input;
+    rows.first = FirstRows(own, {raw});
+  }
+  return Leave(conv_->Update(rows, {}), false, own, {raw}, {});
+}
+
+}  // namespace rhizome::inline internal

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "rhizome/cache/attention_kernels.h"
+#include "rhizome/gnn/aggregate_ops.h"
+
+namespace rhizome::inline internal {
+
+/// How the rows of a target's neighbours become one.
+enum class Reduction : std::uint8_t { kSum, kMean, kMax, kAttention };
+
+/// A reduction by attention: the mean of the rows, head by head, weighted by the softmax of scores.
+struct AttentionPiece {
+  AttendScore score = AttendScore::kAdditive;
+  std::int64_t heads = 1;
+  float slope = 0;     ///< of the LeakyReLU of scores
+  double dropout = 0;  ///< share of the weights that training drops
+};
+
+/// The reduction of a kind of layer.
+struct ReducePiece {
+  Reduction by = Reduction::kMean;
+
+  /// Whether the target's own row is one of those that are reduced.
+  bool own_joins = false;
+
+  /// Sums only: whether each edge counts 1/sqrt((d_i + 1)(d_j + 1)), with the degrees of its ends.
+  bool symmetric = false;
+
+  AttentionPiece attention = {};  ///< of kAttention
+
+  bool needs_degrees() const { return by == Reduction::kSum; }
+};
+
+/// The edges of one message-passing layer, from `sources` local rows to the first `targets` of
+/// them, with the factors of its reduction.
+/// Ownership: borrows the lists; must outlive the backward pass of what was computed with it.
+struct LayerGraph {
+  AggregateLists lists;
+  std::vector<float> target_scale;  ///< [targets]
+  std::vector<float> source_scale;  ///< [sources], or empty: ones
+  std::vector<float> self_scale;    ///< [targets], weight of a vertex's own row; or empty: none
+  std::int64_t sources() const { return lists.sources(); }
+  std::int64_t targets() const { return lists.targets(); }
+};
+
+/// The factors of one target.
+struct TargetScales {
+  float target = 0;  ///< of the sum over its neighbours
+  float self = 0;    ///< of its own row, if that joins
+};
+
+/// Returns the factors of a target of which `listed` neighbours were drawn out of `degree`. The sum
+/// over a sample is scaled by degree/listed, so that its expectation is that of the full list.
+/// `own_scale`: GcnScale of the target, if the reduction is symmetric.
+TargetScales ScalesOf(const ReducePiece& reduce, std::uint32_t listed, std::uint32_t degree,
+                      float own_scale);
+
+/// Returns 1/sqrt(degree + 1), the factor of one end of an edge in a symmetric sum. Source: Kipf
+/// and Welling, GCN (ICLR 2017), section 2: self-loops count in the degree.
+float GcnScale(std::uint32_t degree);
+
+/// Builds the factors. `degrees`: [sources], in the whole graph; unused unless needs_degrees().
+LayerGraph MakeLayerGraph(const ReducePiece& reduce, const CsrView& csr,
+                          std::span<const std::uint32_t> degrees, std::int64_t sources);
+
+}  // namespace rhizome::inline internal

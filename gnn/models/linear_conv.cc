@@ -1,0 +1,66 @@
+#include "rhizome/gnn/linear_conv.h"
+
+#include "rhizome/gnn/fused_layer.h"
+
+namespace rhizome::inline internal {
+namespace {
+
+/// Returns whether it is cheaper to multiply all sources by the weights before aggregating. A
+/// multiplication costs rows * in * out. Aggregation is bound by memory: reading a number costs
+/// about as much as 32 multiplications.
+bool TransformsFirst(const LayerGraph& graph, std::int64_t in, std::int64_t out) {
+  const double edges = 32.0 * static_cast<double>(graph.lists.csr().neighbors.size());
+  const auto product = static_cast<double>(in) * static_cast<double>(out);
+  const double first =
+      static_cast<double>(graph.sources()) * product + edges * static_cast<double>(out);
+  const double after =
+      static_cast<double>(graph.targets()) * product + edges * static_cast<double>(in);
+  return first < after;
+}
+
+}  // namespace
+
+ConvPieces LinearConv::pieces() const {
+  return {.reduce = reduce_, .width = shape_.in, .update_reads_own = has_own()};
+}
+
+void LinearConv::VisitWeights(const WeightVisitor& visit) {
+  visit({.name = "neighbor.weight", .shape = {shape_.out, pieces().width}}, neighbor_weight_);
+  if (has_own()) visit({.name = "self.weight", .shape = {shape_.out, shape_.in}}, self_weight_);
+  visit({.name = "bias", .shape = {shape_.out}, .fill = WeightSpec::Fill::kZeros}, bias_);
+}
+
+torch::Tensor LinearConv::Update(const UpdateRows& rows, const RunMode&) const {
+  if (rows.both.defined()) return Multiply(rows.both, tile_weight_, bias_);
+  const torch::Tensor out = Linear({rows.reduced}, neighbor_weight_) + bias_;
+  return has_own() ? out + Linear(rows.own, self_weight_) : out;
+}
+
+torch::Tensor LinearConv::Forward(const LayerRows& x, const LayerGraph& graph,
+                                  const torch::Tensor& first, const Activation& activation,
+                                  const RunMode& mode) const {
+  if (reduce_.by == Reduction::kMax || pieces().projects)
+    return Conv::Forward(x, graph, first, activation, mode);
+  if (!TransformsFirst(graph, neighbor_weight_.size(1), neighbor_weight_.size(0))) {
+    return FusedForward({.neighbor = neighbor_weight_, .self = self_weight_, .bias = bias_}, x,
+                        graph, activation);
+  }
+  const SumFactors factors{
+      .target = graph.target_scale, .source = graph.source_scale, .self = graph.self_scale};
+  const torch::Tensor sums =
+      AggregateSum(Linear(x, neighbor_weight_), graph.lists, factors) + bias_;
+  if (!has_own()) return Activate(sums, activation);
+  return Activate(sums + Linear(x.First(graph.targets()), self_weight_), activation);
+}
+
+std::uint64_t LinearConv::TargetNumbers() const {
+  // The rows that are multiplied, the products, and the gradients of both.
+  return static_cast<std::uint64_t>(2 * shape_.in + 3 * shape_.out);
+}
+
+void LinearConv::Freeze() {
+  tile_weight_ = has_own() ? at::cat({self_weight_, neighbor_weight_}, 1).detach()
+                           : neighbor_weight_.detach().contiguous();
+}
+
+}  // namespace rhizome::inline internal

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <torch/torch.h>
+
+#include "rhizome/gnn/conv.h"
+
+namespace rhizome::inline internal {
+
+/// A layer that multiplies what it has reduced, and its own row if that has a weight:
+///   out = own W_self^T + reduced W_neighbor^T + bias
+/// Sums and means are computed by FusedForward, or multiplied before they are aggregated if that is
+/// cheaper; either way a sum's order is that of the list.
+class LinearConv : public Conv {
+ public:
+  /// Whether own rows have a weight of their own.
+  enum class OwnWeight : bool { kNo, kYes };
+
+  LinearConv(const ConvShape& shape, const ReducePiece& reduce, OwnWeight own)
+      : Conv(shape.number), shape_(shape), reduce_(reduce), own_(own) {}
+
+  ConvPieces pieces() const override;
+  void VisitWeights(const WeightVisitor& visit) override;
+  torch::Tensor Update(const UpdateRows& rows, const RunMode& mode) const override;
+  torch::Tensor Forward(const LayerRows& x, const LayerGraph& graph, const torch::Tensor& first,
+                        const Activation& activation, const RunMode& mode) const override;
+  std::uint64_t TargetNumbers() const override;
+  void Freeze() override;
+
+  const torch::Tensor& neighbor_weight() const { return neighbor_weight_; }  ///< [out, reduced]
+  const torch::Tensor& self_weight() const { return self_weight_; }  ///< [out, in], or undefined
+  const torch::Tensor& bias() const { return bias_; }                ///< [out]
+
+ protected:
+  const ConvShape& shape() const { return shape_; }
+
+ private:
+  bool has_own() const { return own_ == OwnWeight::kYes; }
+
+  const ConvShape shape_;
+  const ReducePiece reduce_;
+  const OwnWeight own_;
+  torch::Tensor neighbor_weight_;
+  torch::Tensor self_weight_;
+  torch::Tensor bias_;
+  torch::Tensor tile_weight_;  // of [own | reduced]; once frozen
+};
+
+}  // namespace rhizome::inline internal

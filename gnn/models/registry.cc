@@ -1,0 +1,55 @@
+#include "rhizome/gnn/registry.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "rhizome/gnn/layer.h"
+
+// The kinds of layers. One that is not in this list does not exist; each is defined in a file of
+// its own, kind_<name>.cc, which gives a function of its name in this list.
+#define RHIZOME_CONV_KINDS(KIND) \
+  KIND(Sage)                     \
+  KIND(Gcn)                      \
+  KIND(Gin)                      \
+  KIND(Gat)                      \
+  KIND(GatV2)                    \
+  KIND(CommNet)
+
+namespace rhizome::inline internal {
+
+#define RHIZOME_DECLARE_KIND(Name) const ConvKind& Name##Kind();
+RHIZOME_CONV_KINDS(RHIZOME_DECLARE_KIND)
+
+const std::vector<const ConvKind*>& ConvKinds() {
+#define RHIZOME_ADDRESS_OF_KIND(Name) &Name##Kind(),
+  static const std::vector<const ConvKind*> kinds = {RHIZOME_CONV_KINDS(RHIZOME_ADDRESS_OF_KIND)};
+  return kinds;
+}
+
+Result<const ConvKind*> FindConvKind(std::string_view name) {
+  std::vector<std::string> known;
+  for (const ConvKind* const kind : ConvKinds()) {
+    if (kind->info.name == name) return kind;
+    known.push_back(kind->info.name);
+  }
+  return Fail(Status::InvalidArgument(
+      fmt::format("there is no model '{}'; there are {}", name, fmt::join(known, ", "))));
+}
+
+ModelInfo DescribeModel(const ConvKind& kind) {
+  ModelInfo info = kind.info;
+  for (ModelOption option : LayerOptions()) {
+    if (const auto other = kind.defaults.find(option.name); other != kind.defaults.end())
+      option.fallback = other->second;
+    info.options.push_back(std::move(option));
+  }
+  return info;
+}
+
+std::vector<ModelInfo> DescribeModels() {
+  std::vector<ModelInfo> models;
+  for (const ConvKind* const kind : ConvKinds()) models.push_back(DescribeModel(*kind));
+  return models;
+}
+
+}  // namespace rhizome::inline internal

@@ -1,0 +1,137 @@
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "rhizome/cache/aggregate.h"
+
+namespace rhizome::testing {
+
+/// The layers as their papers write them, with dense matrices in double and libtorch's own
+/// gradients: what every kind must agree with.
+class DenseConv {
+ public:
+  using Options = std::map<std::string, std::string>;
+
+  /// `named`: the weights by their names in a layer.
+  DenseConv(const std::map<std::string, torch::Tensor>& named, const torch::Tensor& x,
+            const Csr& csr, const std::vector<std::uint32_t>& degrees)
+      : csr_(csr) {
+    const auto copy = [&](const torch::Tensor& tensor) {
+      return tensor.detach().to(torch::kDouble).clone().set_requires_grad(tensor.requires_grad());
+    };
+    x_ = copy(x);
+    for (const auto& [name, tensor] : named) weights_[name] = copy(tensor);
+    const auto targets = static_cast<std::int64_t>(csr.offsets.size()) - 1;
+    counts_ = torch::zeros({targets, x.size(0)}, torch::kDouble);
+    for (std::int64_t t = 0; t < targets; ++t) {
+      for (std::uint32_t e = csr.offsets[t]; e < csr.offsets[t + 1]; ++e)
+        counts_[t][static_cast<std::int64_t>(csr.neighbors[e])] += 1;
+    }
+    listed_ = counts_.sum(1, true);
+    const std::vector<double> values(degrees.begin(), degrees.end());
+    degree_ = torch::tensor(values, torch::kDouble).unsqueeze(1);
+    own_ = x_.narrow(0, 0, targets);
+  }
+
+  torch::Tensor Compute(const std::string& kind, const Options& options, const torch::Tensor& first,
+                        bool training) const {
+    if (kind == "sage") return Sage(options);
+    if (kind == "gcn") return Gcn();
+    if (kind == "gin") return Gin(options, training);
+    return CommNet(options, first.to(torch::kDouble));
+  }
+
+  /// Gradients of x and of the weights that have one, in the order of their names' first use by
+  /// Conv::VisitWeights, which `order` gives.
+  std::vector<torch::Tensor> Gradients(const torch::Tensor& loss,
+                                       const std::vector<std::string>& order) const {
+    std::vector<torch::Tensor> leaves = {x_};
+    for (const std::string& name : order) leaves.push_back(weights_.at(name));
+    return torch::autograd::grad({loss}, leaves);
+  }
+
+ private:
+  torch::Tensor W(const std::string& name) const { return weights_.at(name); }
+  torch::Tensor Times(const torch::Tensor& rows, const std::string& name) const {
+    return torch::mm(rows, W(name).t());
+  }
+  torch::Tensor Mean(const torch::Tensor& rows) const {
+    return torch::mm(counts_, rows) / listed_.clamp_min(1);
+  }
+
+  /// The largest of each list in each column; zeros for empty lists.
+  torch::Tensor Max(const torch::Tensor& rows) const {
+    std::vector<torch::Tensor> all;
+    for (std::size_t t = 0; t + 1 < csr_.offsets.size(); ++t) {
+      std::vector<torch::Tensor> listed;
+      for (std::uint32_t e = csr_.offsets[t]; e < csr_.offsets[t + 1]; ++e)
+        listed.push_back(rows[static_cast<std::int64_t>(csr_.neighbors[e])]);
+      all.push_back(listed.empty() ? torch::zeros({rows.size(1)}, torch::kDouble)
+                                   : std::get<0>(torch::stack(listed).max(0)));
+    }
+    return torch::stack(all);
+  }
+
+  static std::string Of(const Options& options, const std::string& name,
+                        const std::string& fallback) {
+    const auto found = options.find(name);
+    return found == options.end() ? fallback : found->second;
+  }
+
+  torch::Tensor Sage(const Options& options) const {
+    const std::string aggregator = Of(options, "aggregator", "mean");
+    torch::Tensor out;
+    if (aggregator == "gcn") {
+      const torch::Tensor mean = (torch::mm(counts_, x_) + own_) / (listed_ + 1);
+      out = Times(mean, "neighbor.weight");
+    } else {
+      torch::Tensor reduced = aggregator == "mean" ? Mean(x_) : Max(x_);
+      if (aggregator == "pool")
+        reduced = Max(torch::relu(Times(x_, "pool.weight") + W("pool.bias")));
+      out = Times(own_, "self.weight") + Times(reduced, "neighbor.weight");
+    }
+    out = out + W("bias");
+    if (Of(options, "l2-normalize", "false") == "true")
+      out = out / out.pow(2).sum(1, true).sqrt().clamp_min(1e-12);
+    return out;
+  }
+
+  torch::Tensor Gcn() const {
+    const torch::Tensor c = 1 / torch::sqrt(degree_ + 1);
+    const torch::Tensor own = c.narrow(0, 0, own_.size(0));
+    const torch::Tensor sum = Mean(x_ * c) * degree_.narrow(0, 0, own_.size(0));
+    return Times(own * sum + own * own * own_, "neighbor.weight") + W("bias");
+  }
+
+  torch::Tensor Gin(const Options& options, bool training) const {
+    const double eps = std::stod(Of(options, "eps", "0"));
+    const torch::Tensor sum = Mean(x_) * degree_.narrow(0, 0, own_.size(0));
+    const torch::Tensor hidden =
+        Times(own_ * (1 + eps + W("eps")) + sum, "mlp.0.weight") + W("mlp.0.bias");
+    torch::Tensor mean = W("mlp.norm.mean"), variance = W("mlp.norm.variance");
+    if (training) {
+      mean = hidden.mean(0);
+      variance = (hidden - mean).pow(2).mean(0);
+    }
+    const torch::Tensor normed = (hidden - mean) / torch::sqrt(variance + 1e-5);
+    const torch::Tensor scaled = normed * W("mlp.norm.weight") + W("mlp.norm.bias");
+    return Times(torch::relu(scaled), "mlp.1.weight") + W("mlp.1.bias");
+  }
+
+  torch::Tensor CommNet(const Options& options, const torch::Tensor& first) const {
+    torch::Tensor out = Times(own_, "hidden.weight") + Times(Mean(x_), "communication.weight");
+    if (Of(options, "skip", "false") == "true") out = out + Times(first, "skip.weight");
+    return out + W("bias");
+  }
+
+  const Csr& csr_;
+  torch::Tensor x_, own_, counts_, listed_, degree_;
+  std::map<std::string, torch::Tensor> weights_;
+};
+
+}  // namespace rhizome::testing

@@ -1,0 +1,77 @@
+#include "model_flags.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "gnn_library.h"
+
+namespace rhizome {
+namespace {
+
+/// An option, and the models that have it.
+struct Owned {
+  ModelOption option;
+  std::vector<std::string> models;
+};
+
+std::vector<Owned> OptionsOf(const std::vector<ModelInfo>& models) {
+  std::vector<Owned> all;
+  for (const ModelInfo& model : models) {
+    for (const ModelOption& option : model.options) {
+      const auto known = std::find_if(all.begin(), all.end(), [&](const Owned& owned) {
+        return owned.option.name == option.name;
+      });
+      if (known == all.end()) {
+        all.push_back({option, {model.name}});
+      } else {
+        known->models.push_back(model.name);
+      }
+    }
+  }
+  return all;
+}
+
+void AddFlag(CLI::App& verb, const Owned& owned, std::size_t models, ModelSpec& spec) {
+  const ModelOption& option = owned.option;
+  const std::string flag = "--" + option.name;
+  const std::string help =
+      owned.models.size() == models
+          ? option.help
+          : fmt::format("{} ({})", option.help, fmt::join(owned.models, ", "));
+  const auto keep = [&spec, name = option.name](const std::string& value) {
+    spec.options[name] = value;
+  };
+  if (option.type == ModelOption::Type::kFlag) {
+    verb.add_flag_callback(flag, [keep] { keep("true"); }, help)->group("Options of models");
+    return;
+  }
+  const std::string type = option.type == ModelOption::Type::kChoice
+                               ? fmt::format("{}", fmt::join(option.choices, "|"))
+                               : option.type == ModelOption::Type::kInteger ? "N" : "X";
+  verb.add_option_function<std::string>(flag, keep, help)
+      ->type_name(type)
+      ->group("Options of models");
+}
+
+}  // namespace
+
+void AddModelKindFlags(CLI::App& verb, ModelSpec& spec) {
+  verb.add_option("--model", spec.kind,
+                  "Kind of network; 'rhizome models' lists them with their options")
+      ->type_name("NAME")
+      ->capture_default_str();
+  verb.preparse_callback([&verb, &spec](std::size_t) {
+    const Result<const GnnEntry*> gnn = LoadGnnLibrary();
+    if (!gnn) {
+      // The verb itself says why; here options of models would only seem to be unknown.
+      verb.allow_extras();
+      return;
+    }
+    const std::vector<ModelInfo> models = (*gnn)->Models();
+    for (const Owned& owned : OptionsOf(models)) AddFlag(verb, owned, models.size(), spec);
+  });
+}
+
+}  // namespace rhizome

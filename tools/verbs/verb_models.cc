@@ -1,0 +1,79 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "gnn_library.h"
+#include "text.h"
+#include "verbs.h"
+
+namespace rhizome {
+namespace {
+
+struct ModelsFlags {};
+
+Json OptionJson(const ModelOption& option) {
+  Json json = {{"name", option.name}, {"default", option.fallback}, {"help", option.help}};
+  switch (option.type) {
+    case ModelOption::Type::kFlag:
+      json["type"] = "flag";
+      break;
+    case ModelOption::Type::kInteger:
+    case ModelOption::Type::kNumber:
+      json["type"] = option.type == ModelOption::Type::kNumber ? "number" : "integer";
+      json["least"] = option.least;
+      json["most"] = option.most;
+      break;
+    case ModelOption::Type::kChoice:
+      json["type"] = "choice";
+      json["choices"] = option.choices;
+      break;
+  }
+  return json;
+}
+
+/// Returns the values of an option in the form of a flag's.
+std::string ValuesOf(const Json& option) {
+  const std::string type = option["type"];
+  if (type == "choice")
+    return fmt::format("{}", fmt::join(option["choices"].get<std::vector<std::string>>(), "|"));
+  if (type == "flag") return "";
+  return type == "integer" ? "N" : "X";
+}
+
+std::string DescribeModels(const Json& f) {
+  std::string text;
+  for (const Json& model : f["models"]) {
+    text += fmt::format("{}: {}\n  {}\n", model["name"].get<std::string>(),
+                        model["title"].get<std::string>(), model["source"].get<std::string>());
+    TextTable table({});
+    for (const Json& option : model["options"]) {
+      table.Add({fmt::format("  --{} {}", option["name"].get<std::string>(), ValuesOf(option)),
+                 option["help"].get<std::string>(),
+                 fmt::format("default: {}", option["default"].get<std::string>())});
+    }
+    text += table.ToString() + "\n";
+  }
+  return text;
+}
+
+Result<Answer> RunModels(const ModelsFlags&, Session&) {
+  RHIZOME_ASSIGN_OR_RETURN(const GnnEntry* const gnn, LoadGnnLibrary());
+  Json models = Json::array();
+  for (const ModelInfo& model : gnn->Models()) {
+    Json options = Json::array();
+    for (const ModelOption& option : model.options) options.push_back(OptionJson(option));
+    models.push_back({{"name", model.name},
+                      {"title", model.title},
+                      {"source", model.source},
+                      {"options", std::move(options)}});
+  }
+  return Answer{{{"models", std::move(models)}}, DescribeModels, {}};
+}
+
+}  // namespace
+
+void AddModelsVerb(CLI::App& root, Session& session) {
+  AddVerb(root, session, "models", "List the kinds of networks, with their options",
+          "rhizome models", std::make_shared<ModelsFlags>(), RunModels);
+}
+
+}  // namespace rhizome
