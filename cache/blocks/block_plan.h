@@ -92,8 +92,8 @@ struct BlockLists {
   /// [targets] numbers of their own rows; empty if own rows have own windows
   std::vector<std::uint32_t> numbers;
 
-  std::vector<StagedRow> staged;  ///< window by window, chunk by chunk
-  std::vector<Visit> visits;      ///< ascending chunks within a window
+  std::vector<StagedRow> staged;             ///< window by window, chunk by chunk
+  std::vector<Visit> visits;                 ///< ascending chunks within a window
   std::vector<std::uint32_t> window_visits;  ///< [windows + 1], into visits
   std::size_t first_sum = 0;  ///< the first window that is reduced; those before hold own rows
   OwnWindows own;             ///< of several windows

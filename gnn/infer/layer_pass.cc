@@ -103,8 +103,8 @@ Status LayerPass::RunBlocks(const std::vector<Block>& blocks, BlockPlanner plann
   const std::uint64_t stage_rows =
       std::min<std::uint64_t>(input_.pass.planner.stage_rows, input_.graph.vertex_count());
   if (layer_.prepares()) {
-    RHIZOME_ASSIGN_OR_RETURN(prepared_,
-                             AlignedBuffer::Allocate(stage_rows * prepared_columns() * sizeof(float)));
+    RHIZOME_ASSIGN_OR_RETURN(
+        prepared_, AlignedBuffer::Allocate(stage_rows * prepared_columns() * sizeof(float)));
   }
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<BlockStager> stager,
                            BlockStager::Create(std::move(planner), blocks, reader, stage_rows, dim_,
@@ -192,8 +192,8 @@ Status LayerPass::ForOwnWindows(StagedWindow& window, BlockStager& stager, const
 /// Returns a window's rows as the layer reduces them. Own windows are not reduced.
 WindowRows LayerPass::Prepared(const StagedWindow& window) {
   const StagedRows& staged = window.staged;
-  WindowRows rows{.raw = staged.rows, .reduced = staged.rows, .reduced_stride = dim_,
-                  .scale = staged.scale};
+  WindowRows rows{
+      .raw = staged.rows, .reduced = staged.rows, .reduced_stride = dim_, .scale = staged.scale};
   const BlockLists& lists = *window.lists;
   if (!layer_.prepares() || !lists.is_sum(window.window)) return rows;
   const std::uint64_t before = (window.window - lists.first_sum) * lists.stage_rows;
@@ -212,7 +212,8 @@ WindowRows LayerPass::Prepared(const StagedWindow& window) {
 Result<std::span<float>> LayerPass::Sums(std::size_t targets) {
   RHIZOME_CHECK(targets <= most_targets_);
   if (sums_.size_bytes() == 0) {
-    RHIZOME_ASSIGN_OR_RETURN(sums_, AlignedBuffer::Allocate(most_targets_ * state_columns() * sizeof(float)));
+    RHIZOME_ASSIGN_OR_RETURN(
+        sums_, AlignedBuffer::Allocate(most_targets_ * state_columns() * sizeof(float)));
   }
   return std::span(reinterpret_cast<float*>(sums_.bytes().data()), targets * state_columns());
 }
@@ -244,9 +245,9 @@ Status LayerPass::FinishTargets(const Block& block, const StagedWindow& window,
   return Status::Ok();
 }
 
-void LayerPass::FinishTile(const Block& block, const StagedWindow& window,
-                           const WindowRows& rows, const TargetRange& range, std::size_t own_first,
-                           TileLayer& layer, AccuracyCounts& accuracy) {
+void LayerPass::FinishTile(const Block& block, const StagedWindow& window, const WindowRows& rows,
+                           const TargetRange& range, std::size_t own_first, TileLayer& layer,
+                           AccuracyCounts& accuracy) {
   torch::Tensor stored = layer.Finish(rows, range, own_first).contiguous();
   if (input_.last && (input_.scores || input_.labels != nullptr)) {
     const torch::Tensor scores = input_.model.HeadOfTile(stored);

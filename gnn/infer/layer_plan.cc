@@ -66,8 +66,8 @@ PassReads LayerPlan::Pass(std::uint32_t layer) const {
           .reader = sizes_.Reader(source),
           .source_chunk_bytes = ChunkReader::DecodedBytes(source),
           .output_chunk_rows = Written(layer).chunk_rows,
-          .block_rows = sizes_.BlockRows(source, layer),
-          .block_edges = sizes_.BlockEdges(source, layer)};
+          .block_rows = sizes_.BlockRows(layer),
+          .block_edges = sizes_.BlockEdges(layer)};
 }
 
 }  // namespace rhizome::inline internal

@@ -62,19 +62,19 @@ ArrayEntry LayerSizes::Written(std::uint32_t layer) const {
 }
 
 ArrayEntry LayerSizes::Intermediate(std::uint32_t layer) const {
-  ArrayEntry entry{.name = fmt::format("hidden-{}", layer + 1),
-                   .rows = graph_.vertex_count(),
-                   .dim = static_cast<std::uint64_t>(model_.layer(layer).raw_out()),
-                   .dtype = DataType::kFloat32,
-                   .layout = ArrayLayout::kChunk,
-                   // Written once and read often. Rectified floats lose their zeros, which is as
-                   // fast as copying; other codecs cost more time than the reading that they save.
-                   .codec = {.kind = model_.layer(layer).makes_zeros() ? CodecKind::kNonzero
-                                                                       : CodecKind::kRaw,
-                             .level = 0},
-                   .chunk_rows = 0,
-                   .array_id = std::uint64_t{layer} + 1,
-                   .attributes = {}};
+  ArrayEntry entry{
+      .name = fmt::format("hidden-{}", layer + 1),
+      .rows = graph_.vertex_count(),
+      .dim = static_cast<std::uint64_t>(model_.layer(layer).raw_out()),
+      .dtype = DataType::kFloat32,
+      .layout = ArrayLayout::kChunk,
+      // Written once and read often. Rectified floats lose their zeros, which is as
+      // fast as copying; other codecs cost more time than the reading that they save.
+      .codec = {.kind = model_.layer(layer).makes_zeros() ? CodecKind::kNonzero : CodecKind::kRaw,
+                .level = 0},
+      .chunk_rows = 0,
+      .array_id = std::uint64_t{layer} + 1,
+      .attributes = {}};
   entry.chunk_rows = IntermediateChunkRows(entry, options_.chunk_rows);
   return entry;
 }
@@ -130,7 +130,7 @@ ChunkReaderOptions LayerSizes::Reader(const ArrayEntry& source) const {
           .ahead = ChunkReader::AheadFor(source, options_.threads, options_.memory.ahead_bytes)};
 }
 
-std::uint64_t LayerSizes::BlockRows(const ArrayEntry& source, std::uint32_t layer) const {
+std::uint64_t LayerSizes::BlockRows(std::uint32_t layer) const {
   if (options_.tuning.block_rows != 0) return options_.tuning.block_rows;
   const std::uint64_t vertices = std::max<std::uint64_t>(graph_.vertex_count(), 1);
   const std::uint64_t each =
@@ -142,8 +142,8 @@ std::uint64_t LayerSizes::BlockRows(const ArrayEntry& source, std::uint32_t laye
   return std::clamp(options_.memory.block_bytes / each, kTileRows, RoundUpToTiles(vertices));
 }
 
-std::uint64_t LayerSizes::BlockEdges(const ArrayEntry& source, std::uint32_t layer) const {
-  const double share = static_cast<double>(BlockRows(source, layer)) /
+std::uint64_t LayerSizes::BlockEdges(std::uint32_t layer) const {
+  const double share = static_cast<double>(BlockRows(layer)) /
                        static_cast<double>(std::max<std::uint64_t>(graph_.vertex_count(), 1));
   const double limit = kBlockEdgeRatio * share * static_cast<double>(Edges(layer));
   return std::max(kSampledEdges, static_cast<std::uint64_t>(limit));
@@ -157,11 +157,11 @@ std::uint64_t LayerSizes::WorkingBytes(const ArrayEntry& features) const {
     const ArrayEntry output = Written(layer);
     const std::uint64_t row_bytes = source.dim * sizeof(float);
     // Blocks have about the same size.
-    const std::uint64_t most = BlockRows(source, layer);
+    const std::uint64_t most = BlockRows(layer);
     const std::uint64_t blocks = (vertices + most - 1) / std::max<std::uint64_t>(most, 1);
     const std::uint64_t targets = RoundUpToTiles(vertices / std::max<std::uint64_t>(blocks, 1) + 1);
     // High-degree vertices may be adjacent: in PDS order they are.
-    const std::uint64_t edges = std::min(BlockEdges(source, layer), Edges(layer));
+    const std::uint64_t edges = std::min(BlockEdges(layer), Edges(layer));
     const std::uint64_t lists = edges * kBytesOfListedEdge +
                                 std::min(edges + targets, vertices) * kBytesOfListedRow +
                                 targets * kBytesOfListedTarget;
@@ -195,8 +195,8 @@ Result<ArrayEntry> MakeOutputEntry(const GraphSnapshot& graph, const Model& mode
   }
   ArrayEntry entry = options.output;
   entry.rows = graph.vertex_count();
-  entry.dim = static_cast<std::uint64_t>(options.scores ? model.shape().classes
-                                                        : model.embedding_width());
+  entry.dim =
+      static_cast<std::uint64_t>(options.scores ? model.shape().classes : model.embedding_width());
   entry.dtype = DataType::kFloat32;
   entry.layout = ArrayLayout::kChunk;
   entry.codec.element_bytes = sizeof(float);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "rhizome/cache/block_plan.h"
 #include "rhizome/cache/chunk_reader.h"
 #include "rhizome/cache/pass_lists.h"
 #include "rhizome/gnn/layerwise_options.h"
@@ -26,20 +27,20 @@ class LayerSizes {
   PassDrawOptions Draw(std::uint32_t layer) const;
   ChunkReaderOptions Reader(const ArrayEntry& source) const;
 
-  /// Rows of a stage, which holds them as they are read and, if the layer prepares them, as they are
-  /// reduced.
+  /// Rows of a stage, which holds them as they are read and, if the layer prepares them, as they
+  /// are reduced.
   std::uint64_t StageRows(const ArrayEntry& source, std::uint32_t layer) const;
 
   /// When the own rows of targets are read.
   OwnWindows Own(std::uint32_t layer) const;
 
   /// Targets of a block, at most.
-  std::uint64_t BlockRows(const ArrayEntry& source, std::uint32_t layer) const;
+  std::uint64_t BlockRows(std::uint32_t layer) const;
 
   /// Returns the largest number of edges in a block. A block ends early if its targets have more,
   /// so that lists of adjacent high-degree vertices, as in PDS order, take no more memory than
   /// others.
-  std::uint64_t BlockEdges(const ArrayEntry& source, std::uint32_t layer) const;
+  std::uint64_t BlockEdges(std::uint32_t layer) const;
 
   /// Returns the memory of the widest layer beside the cache, without that of lists on disk.
   std::uint64_t WorkingBytes(const ArrayEntry& features) const;
@@ -58,9 +59,9 @@ class LayerSizes {
   const LayerwiseOptions& options_;
 };
 
-/// Returns the entry of the array that inference writes: [vertices, embedding] or [vertices, classes]
-/// float32.
-/// Errors: kInvalidArgument, not one fanout for each layer, or rows that are too wide.
+/// Returns the entry of the array that inference writes: [vertices, embedding] or [vertices,
+/// classes] float32. Errors: kInvalidArgument, not one fanout for each layer, or rows that are too
+/// wide.
 Result<ArrayEntry> MakeOutputEntry(const GraphSnapshot& graph, const Model& model,
                                    const LayerwiseOptions& options);
 

@@ -61,8 +61,6 @@ torch::Tensor Conv::Forward(const LayerRows& x, const LayerGraph& graph, const t
   return Activate(Update(rows, mode), activation);
 }
 
-std::uint64_t Conv::TargetNumbers() const {
-  return 8 * static_cast<std::uint64_t>(pieces().width);
-}
+std::uint64_t Conv::TargetNumbers() const { return 8 * static_cast<std::uint64_t>(pieces().width); }
 
 }  // namespace rhizome::inline internal

@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "rhizome/gnn/activation.h"
+#include "rhizome/gnn/dense.h"
 #include "rhizome/gnn/layer_graph.h"
 #include "rhizome/gnn/model_options.h"
+#include "rhizome/storage/mix.h"
 
 namespace rhizome::inline internal {
 

@@ -35,9 +35,9 @@ Tile TileAt(std::int64_t number, std::int64_t targets) {
 
 /// The rows of a layer's sources, of any type, in the form that the kernels read; if own rows join
 /// the sum also those of its targets, as floats.
-class Inputs {
+class FusedInputs {
  public:
-  Inputs(const LayerRows& x, const LayerGraph& graph, bool has_self)
+  FusedInputs(const LayerRows& x, const LayerGraph& graph, bool has_self)
       : x_(x), graph_(graph), rows_(RowsOf(x.table)) {
     if (!has_self) own_ = OwnRows();
     if (!x.place.empty()) FindPlaces();
@@ -96,8 +96,9 @@ class Inputs {
 };
 
 /// Fills a tile with the inputs of the product: [self | sum] if own rows have a weight, else
-/// the sum of own and neighbours' rows. `out` has kDenseRows rows; those after the tile's targets become zero.
-void FillTile(const FusedShape& shape, const Inputs& x, const Tile& tile, bool has_self,
+/// the sum of own and neighbours' rows. `out` has kDenseRows rows; those after the tile's targets
+/// become zero.
+void FillTile(const FusedShape& shape, const FusedInputs& x, const Tile& tile, bool has_self,
               float* out) {
   const std::size_t in = x.rows().dim;
   const std::size_t width = has_self ? 2 * in : in;
@@ -145,7 +146,7 @@ struct FusedFunction : torch::autograd::Function<FusedFunction> {
                                const FusedShape* shape, bool needs_gradient) {
     const bool has_self = self_weight.has_value();
     const LayerRows rows{table.contiguous(), x->place};
-    const Inputs sources(rows, *shape->graph, has_self);
+    const FusedInputs sources(rows, *shape->graph, has_self);
     const torch::Tensor weight = BothWeights(neighbor_weight, self_weight);
     const std::int64_t targets = shape->targets();
     const std::int64_t tiles = DenseTiles(targets);
@@ -268,8 +269,8 @@ struct FusedFunction : torch::autograd::Function<FusedFunction> {
 torch::Tensor FusedForward(const FusedWeights& weights, const LayerRows& x, const LayerGraph& graph,
                            const Activation& activation) {
   const FusedShape shape{&graph, activation};
-  const bool needs_gradient = at::GradMode::is_enabled() &&
-                              (x.table.requires_grad() || weights.neighbor.requires_grad());
+  const bool needs_gradient =
+      at::GradMode::is_enabled() && (x.table.requires_grad() || weights.neighbor.requires_grad());
   const auto self_weight = weights.self.defined() ? std::optional(weights.self) : std::nullopt;
   return FusedFunction::apply(x.table, weights.neighbor, self_weight, weights.bias, &x, &shape,
                               needs_gradient);

@@ -74,10 +74,8 @@ const ConvKind& SageKind() {
                .options = {ChoiceOption("aggregator", {"mean", "gcn", "max", "pool"},
                                         "How neighbours become one row"),
                            FlagOption("l2-normalize", "Give each output row the length 1")}},
-      .make = [](const ConvShape& shape,
-                 const ModelOptions& options) -> Result<std::shared_ptr<Conv>> {
-        return std::make_shared<SageConv>(shape, options);
-      }};
+      .make = [](const ConvShape& shape, const ModelOptions& options)
+          -> Result<std::shared_ptr<Conv>> { return std::make_shared<SageConv>(shape, options); }};
   return kind;
 }
 

@@ -104,9 +104,8 @@ std::int64_t Layer::raw_out() const {
 bool Layer::finish_reads_own() const {
   // Attention takes its own edge first.
   const bool own_joins = pieces_.reduce.own_joins && !pieces_.attends();
-  return pieces_.update_reads_own || own_joins || pieces_.reads_first ||
-         style_.feed_forward || (style_.residual && !shape_.is_output) ||
-         style_.jump != Jump::kNone || shape_.first > 0;
+  return pieces_.update_reads_own || own_joins || pieces_.reads_first || style_.feed_forward ||
+         (style_.residual && !shape_.is_output) || style_.jump != Jump::kNone || shape_.first > 0;
 }
 
 bool Layer::makes_zeros() const {
@@ -186,8 +185,7 @@ Layer::Entered Layer::Enter(const LayerRows& raw, const RunMode& mode) const {
   } else if (shape_.raw != shape_.in) {
     entered.stream = entered.input = {raw.table.narrow(1, 0, shape_.in), raw.place};
   }
-  if (style_.feed_forward && normed())
-    entered.input = {Norm(entered.stream.table, mode)};
+  if (style_.feed_forward && normed()) entered.input = {Norm(entered.stream.table, mode)};
   return entered;
 }
 
@@ -211,8 +209,8 @@ torch::Tensor Layer::Leave(torch::Tensor convolved, bool activated, const Entere
     if (normed()) out = Norm(out, mode);
     out = ApplyNonlinearity(style_.activation, out);
     if (style_.residual) {
-      out = out + (w.skip_weight.defined() ? Linear(own.stream, w.skip_weight)
-                                           : own.stream.Floats());
+      out =
+          out + (w.skip_weight.defined() ? Linear(own.stream, w.skip_weight) : own.stream.Floats());
     }
     if (!shape_.last) out = Dropped(out, shape_.number + 1, mode);
   }
@@ -227,8 +225,7 @@ torch::Tensor Layer::Carry(const torch::Tensor& out, const Entered& own,
     const torch::Tensor before = raw.table.narrow(1, 0, shape_.in);
     torch::Tensor jump = before;
     if (shape_.jump_from > 0) {
-      const torch::Tensor earlier =
-          raw.table.narrow(1, shape_.in + shape_.first, shape_.jump_from);
+      const torch::Tensor earlier = raw.table.narrow(1, shape_.in + shape_.first, shape_.jump_from);
       jump = style_.jump == Jump::kConcat ? at::cat({earlier, before}, 1)
                                           : at::maximum(earlier, before);
     }
@@ -285,10 +282,8 @@ torch::Tensor Layer::Query(const torch::Tensor& raw, const torch::Tensor& prepar
 
 torch::Tensor Layer::Finish(const torch::Tensor& raw, torch::Tensor& tile) const {
   const std::int64_t own_width = own_columns();
-  UpdateRows rows{.own = {},
-                  .reduced = tile.narrow(1, own_width, pieces_.width),
-                  .first = {},
-                  .both = tile};
+  UpdateRows rows{
+      .own = {}, .reduced = tile.narrow(1, own_width, pieces_.width), .first = {}, .both = tile};
   Entered own;
   if (raw.defined()) {
     own = Enter({raw}, {});

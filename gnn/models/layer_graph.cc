@@ -37,10 +37,9 @@ LayerGraph MakeLayerGraph(const ReducePiece& reduce, const CsrView& csr,
   for (std::int64_t j = 0; j < sources && reduce.symmetric; ++j)
     graph.source_scale.push_back(GcnScale(degrees[j]));
   for (std::size_t t = 0; t < csr.targets(); ++t) {
-    const TargetScales scales =
-        ScalesOf(reduce, csr.offsets[t + 1] - csr.offsets[t],
-                 reduce.needs_degrees() ? degrees[t] : 0,
-                 reduce.symmetric ? graph.source_scale[t] : 1);
+    const TargetScales scales = ScalesOf(reduce, csr.offsets[t + 1] - csr.offsets[t],
+                                         reduce.needs_degrees() ? degrees[t] : 0,
+                                         reduce.symmetric ? graph.source_scale[t] : 1);
     graph.target_scale[t] = scales.target;
     if (reduce.own_joins) graph.self_scale[t] = scales.self;
   }

@@ -58,7 +58,11 @@ Result<Model> Model::Build(const ModelShape& shape) {
     block.last = k + 1 == shape.spec.layers;
     block.is_output = block.last && model.head_ == HeadKind::kNone;
     if (block.is_output) block.out = shape.classes;
-    ConvShape conv{.number = k, .in = block.in, .out = block.out, .first = hidden, .is_output = block.is_output};
+    ConvShape conv{.number = k,
+                   .in = block.in,
+                   .out = block.out,
+                   .first = hidden,
+                   .is_output = block.is_output};
     RHIZOME_ASSIGN_OR_RETURN(std::shared_ptr<Conv> made, kind->make(conv, options));
     block.first = made->pieces().reads_first ? hidden : 0;
     if (k == 0 && (block.first > 0 || style.feed_forward)) {
@@ -205,8 +209,8 @@ torch::Tensor Model::Scores(const Minibatch& minibatch, const std::vector<LayerG
                             const RunMode& mode) const {
   torch::Tensor embeddings = Embed(minibatch, graphs, mode);
   if (mode.training() && head_ != HeadKind::kNone && head_drops_) {
-    embeddings = Activate(
-        embeddings, {.relu = false, .dropout = shape_.spec.dropout, .seed = mode.Seed(0)});
+    embeddings =
+        Activate(embeddings, {.relu = false, .dropout = shape_.spec.dropout, .seed = mode.Seed(0)});
   }
   return Head(embeddings);
 }

@@ -35,7 +35,9 @@ std::string Taken(const ModelOption& option) {
 }
 
 bool Takes(const ModelOption& option, const std::string& value) {
-  const auto within = [&](double number) { return number >= option.least && number <= option.most; };
+  const auto within = [&](double number) {
+    return number >= option.least && number <= option.most;
+  };
   switch (option.type) {
     case ModelOption::Type::kFlag:
       return value == "true" || value == "false";
@@ -48,8 +50,7 @@ bool Takes(const ModelOption& option, const std::string& value) {
       return number && within(*number);
     }
     case ModelOption::Type::kChoice:
-      return std::find(option.choices.begin(), option.choices.end(), value) !=
-             option.choices.end();
+      return std::find(option.choices.begin(), option.choices.end(), value) != option.choices.end();
   }
   return false;
 }

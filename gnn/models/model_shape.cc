@@ -51,8 +51,9 @@ Result<std::map<std::string, std::string>> ReadOptions(const nlohmann::json& obj
   const ModelInfo info = DescribeModel(**FindConvKind(kind));
   for (const auto& [name, value] : found->items()) {
     if (!value.is_string()) return Fail(BadShape("options"));
-    const bool known = std::any_of(info.options.begin(), info.options.end(),
-                                   [&, &name = name](const ModelOption& option) { return option.name == name; });
+    const bool known =
+        std::any_of(info.options.begin(), info.options.end(),
+                    [&, &name = name](const ModelOption& option) { return option.name == name; });
     if (!known) {
       return Fail(Status::Unsupported(fmt::format(
           "model description: option \"{}\" of model {} is not known to this build", name, kind)));

@@ -16,10 +16,10 @@ inline constexpr std::string_view kModelMetadataKey = "rhizome";
 /// What follows the last layer: nothing (it makes the scores itself), one linear layer, or two.
 enum class HeadKind : std::uint8_t { kLinear, kMlp, kNone };
 
-/// A network with its widths: `spec.layers` layers inputs -> hidden -> ... -> hidden (layer.h), then
-/// the head, hidden -> classes. Without a head the last layer is hidden -> classes. The embedding of
-/// a vertex is the last layer's output, so that it has seen every hop; its scores are the head of
-/// that.
+/// A network with its widths: `spec.layers` layers inputs -> hidden -> ... -> hidden (layer.h),
+/// then the head, hidden -> classes. Without a head the last layer is hidden -> classes. The
+/// embedding of a vertex is the last layer's output, so that it has seen every hop; its scores are
+/// the head of that.
 struct ModelShape {
   ModelSpec spec;
   std::int64_t inputs = 0;

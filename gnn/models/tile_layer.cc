@@ -18,7 +18,8 @@ constexpr float kNothing = -std::numeric_limits<float>::infinity();
 constexpr auto kTile = static_cast<std::size_t>(kDenseRows);
 
 void ZeroRows(float* out, std::size_t first, std::size_t columns, std::size_t stride) {
-  for (std::size_t i = first; i < kTile; ++i) std::memset(out + i * stride, 0, columns * sizeof(float));
+  for (std::size_t i = first; i < kTile; ++i)
+    std::memset(out + i * stride, 0, columns * sizeof(float));
 }
 
 void CopyRows(const float* in, std::size_t rows, std::size_t columns, float* out,
@@ -265,10 +266,9 @@ void TileLayer::ReduceSums(const WindowRows& staged, const TargetRange& range,
   std::vector<float> own_scale(range.count);
   for (std::size_t i = 0; i < range.count; ++i) {
     const std::size_t t = range.first + i;
-    const TargetScales scales =
-        ScalesOf(reduce_, lists_.offsets[t + 1] - lists_.offsets[t],
-                 degrees_.empty() ? 0 : degrees_[t],
-                 row_scale_.empty() ? 1 : row_scale_[static_cast<std::size_t>(lists_.targets[t])]);
+    const TargetScales scales = ScalesOf(
+        reduce_, lists_.offsets[t + 1] - lists_.offsets[t], degrees_.empty() ? 0 : degrees_[t],
+        row_scale_.empty() ? 1 : row_scale_[static_cast<std::size_t>(lists_.targets[t])]);
     target_scale[i] = scales.target;
     own_scale[i] = scales.self;
   }

@@ -36,8 +36,8 @@ struct WindowRows {
 class TileLayer {
  public:
   /// `row_scale` is the factor of each row of the graph in a symmetric sum, and `degrees` [targets]
-  /// is for reductions that need them. `state` [targets, Layer::state_columns()], with any contents,
-  /// is used if there are several windows.
+  /// is for reductions that need them. `state` [targets, Layer::state_columns()], with any
+  /// contents, is used if there are several windows.
   TileLayer(const BlockLists& lists, const Layer& layer, std::span<const float> row_scale,
             std::vector<std::uint32_t> degrees, std::span<float> state);
 
@@ -84,10 +84,10 @@ class TileLayer {
   const std::span<const float> row_scale_;
   const std::vector<std::uint32_t> degrees_;
   // What targets keep from window to window: for each target a row of each.
-  float* const sums_;         // [targets, width]
-  float* const maxima_;       // [targets, heads]
+  float* const sums_;          // [targets, width]
+  float* const maxima_;        // [targets, heads]
   float* const denominators_;  // [targets, heads]
-  float* const queries_;      // [targets, query columns]
+  float* const queries_;       // [targets, query columns]
   const torch::Tensor score_vectors_;
   std::vector<std::uint32_t> added_;  // [targets]: end of the part of each list that is in `sums_`
 };

@@ -36,20 +36,22 @@ std::vector<Owned> OptionsOf(const std::vector<ModelInfo>& models) {
 void AddFlag(CLI::App& verb, const Owned& owned, std::size_t models, ModelSpec& spec) {
   const ModelOption& option = owned.option;
   const std::string flag = "--" + option.name;
-  const std::string help =
-      owned.models.size() == models
-          ? option.help
-          : fmt::format("{} ({})", option.help, fmt::join(owned.models, ", "));
+  const std::string help = owned.models.size() == models
+                               ? option.help
+                               : fmt::format("{} ({})", option.help, fmt::join(owned.models, ", "));
   const auto keep = [&spec, name = option.name](const std::string& value) {
     spec.options[name] = value;
   };
   if (option.type == ModelOption::Type::kFlag) {
-    verb.add_flag_callback(flag, [keep] { keep("true"); }, help)->group("Options of models");
+    verb.add_flag_callback(
+            flag, [keep] { keep("true"); }, help)
+        ->group("Options of models");
     return;
   }
   const std::string type = option.type == ModelOption::Type::kChoice
                                ? fmt::format("{}", fmt::join(option.choices, "|"))
-                               : option.type == ModelOption::Type::kInteger ? "N" : "X";
+                           : option.type == ModelOption::Type::kInteger ? "N"
+                                                                        : "X";
   verb.add_option_function<std::string>(flag, keep, help)
       ->type_name(type)
       ->group("Options of models");

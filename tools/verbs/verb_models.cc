@@ -44,7 +44,7 @@ std::string DescribeModels(const Json& f) {
   for (const Json& model : f["models"]) {
     text += fmt::format("{}: {}\n  {}\n", model["name"].get<std::string>(),
                         model["title"].get<std::string>(), model["source"].get<std::string>());
-    TextTable table({});
+    TextTable table;
     for (const Json& option : model["options"]) {
       table.Add({fmt::format("  --{} {}", option["name"].get<std::string>(), ValuesOf(option)),
                  option["help"].get<std::string>(),

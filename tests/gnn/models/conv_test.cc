@@ -34,13 +34,13 @@ void PrintTo(const ConvCase& param, std::ostream* out) {
 struct RandomConv {
   std::shared_ptr<Conv> conv;
   Csr csr;
-  std::vector<std::uint32_t> degrees;           // [sources], at least the listed neighbours
-  torch::Tensor x;                              // [sources, in]
-  torch::Tensor first;                          // [targets, 3]
-  std::map<std::string, torch::Tensor> named;   // all weights
-  std::vector<torch::Tensor> leaves;            // x, then the weights that have a gradient
-  std::vector<std::string> order;               // the names of these weights
-  torch::Tensor weighting;                      // [targets, out]
+  std::vector<std::uint32_t> degrees;          // [sources], at least the listed neighbours
+  torch::Tensor x;                             // [sources, in]
+  torch::Tensor first;                         // [targets, 3]
+  std::map<std::string, torch::Tensor> named;  // all weights
+  std::vector<torch::Tensor> leaves;           // x, then the weights that have a gradient
+  std::vector<std::string> order;              // the names of these weights
+  torch::Tensor weighting;                     // [targets, out]
 
   LayerGraph Graph() const {
     return MakeLayerGraph(conv->pieces().reduce, csr.view(), degrees, x.size(0));
@@ -88,14 +88,12 @@ TEST_P(ConvTest, ValuesAndGradientsEqualTheDenseLayerInDouble) {
     const LayerGraph graph = made.Graph();
     const torch::Tensor got = made.conv->Forward({made.x}, graph, made.first, {}, mode);
     EXPECT_TRUE(torch::allclose(got.to(torch::kDouble), expected, 1e-4, 1e-4));
-    const auto got_gradients =
-        torch::autograd::grad({(got * made.weighting).sum()}, made.leaves);
-    const auto expected_gradients =
-        dense.Gradients((expected * made.weighting).sum(), made.order);
+    const auto got_gradients = torch::autograd::grad({(got * made.weighting).sum()}, made.leaves);
+    const auto expected_gradients = dense.Gradients((expected * made.weighting).sum(), made.order);
     ASSERT_EQ(got_gradients.size(), expected_gradients.size());
     for (std::size_t i = 0; i < got_gradients.size(); ++i) {
-      EXPECT_TRUE(torch::allclose(got_gradients[i].to(torch::kDouble), expected_gradients[i], 1e-3,
-                                  1e-3))
+      EXPECT_TRUE(
+          torch::allclose(got_gradients[i].to(torch::kDouble), expected_gradients[i], 1e-3, 1e-3))
           << "leaf " << i;
     }
   }

@@ -55,7 +55,9 @@ TEST(ModelShapeTest, BadDescriptionsAreRefused) {
   EXPECT_STATUS(DecodeModelShape(replaced("\"hidden\":48", "\"hidden\":1e9")), kCorruption);
   EXPECT_STATUS(DecodeModelShape(replaced("\"hidden\":48", "\"hidden\":999999999")), kCorruption);
   EXPECT_STATUS(DecodeModelShape(replaced("\"dropout\":0.25", "\"dropout\":1")), kCorruption);
-  EXPECT_STATUS(DecodeModelShape(replaced("\"kind\":\"gcn\",\"layers\"", "\"kind\":\"later\",\"layers\"")), kUnsupported);
+  EXPECT_STATUS(
+      DecodeModelShape(replaced("\"kind\":\"gcn\",\"layers\"", "\"kind\":\"later\",\"layers\"")),
+      kUnsupported);
   EXPECT_STATUS(DecodeModelShape(replaced("\"format\":2", "\"format\":3")), kUnsupported);
   EXPECT_STATUS(DecodeModelShape(replaced("\"jump\"", "\"later\"")), kUnsupported);
   EXPECT_STATUS(DecodeModelShape(replaced("\"jump\":\"none\"", "\"jump\":\"high\"")), kCorruption);
