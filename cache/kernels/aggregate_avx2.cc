@@ -3,7 +3,7 @@
 
 #include <immintrin.h>
 
-#include "rhizome/cache/aggregate_kernels_inl.h"
+#include "rhizome/cache/kernel_set_inl.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -22,7 +22,9 @@ struct Avx2 {
   static Reg Zero() { return _mm256_setzero_ps(); }
   static Reg Set(float f) { return _mm256_set1_ps(f); }
   static Reg Add(Reg a, Reg b) { return _mm256_add_ps(a, b); }
+  static Reg Sub(Reg a, Reg b) { return _mm256_sub_ps(a, b); }
   static Reg Mul(Reg a, Reg b) { return _mm256_mul_ps(a, b); }
+  static Reg Max(Reg a, Reg b) { return _mm256_max_ps(a, b); }
   static void Store(float* p, Reg r) { _mm256_storeu_ps(p, r); }
   static void StoreTail(float* p, Reg r, std::size_t n) { _mm256_maskstore_ps(p, First(n), r); }
 
@@ -88,6 +90,20 @@ struct Avx2 {
   template <int kBits>
   static Int IntShift(Int a) {
     return _mm256_srli_epi32(a, kBits);
+  }
+  template <int kBits>
+  static Int IntShiftLeft(Int a) {
+    return _mm256_slli_epi32(a, kBits);
+  }
+  static Int Bits(Reg x) { return _mm256_castps_si256(x); }
+  static Reg OfBits(Int x) { return _mm256_castsi256_ps(x); }
+  static bool Any(Mask m) { return _mm256_movemask_ps(m) != 0; }
+
+  static float Fold(const Reg* parts) {
+    const __m256 eight = _mm256_add_ps(parts[0], parts[1]);
+    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
   }
 };
 

@@ -3,7 +3,7 @@
 
 #include <immintrin.h>
 
-#include "rhizome/cache/aggregate_kernels_inl.h"
+#include "rhizome/cache/kernel_set_inl.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -19,7 +19,9 @@ struct Avx512 {
   static Reg Zero() { return _mm512_setzero_ps(); }
   static Reg Set(float f) { return _mm512_set1_ps(f); }
   static Reg Add(Reg a, Reg b) { return _mm512_add_ps(a, b); }
+  static Reg Sub(Reg a, Reg b) { return _mm512_sub_ps(a, b); }
   static Reg Mul(Reg a, Reg b) { return _mm512_mul_ps(a, b); }
+  static Reg Max(Reg a, Reg b) { return _mm512_max_ps(a, b); }
   static void Store(float* p, Reg r) { _mm512_storeu_ps(p, r); }
   static void StoreTail(float* p, Reg r, std::size_t n) { _mm512_mask_storeu_ps(p, First(n), r); }
 
@@ -75,6 +77,24 @@ struct Avx512 {
   template <int kBits>
   static Int IntShift(Int a) {
     return _mm512_srli_epi32(a, kBits);
+  }
+  template <int kBits>
+  static Int IntShiftLeft(Int a) {
+    return _mm512_slli_epi32(a, kBits);
+  }
+  static Int Bits(Reg x) { return _mm512_castps_si512(x); }
+  static Reg OfBits(Int x) { return _mm512_castsi512_ps(x); }
+  static bool Any(Mask m) { return m != 0; }
+
+  static float Fold(const Reg* parts) {
+    // With all lanes masked in, because GCC 12 warns of its own form without a mask.
+    const __m512d all = _mm512_castps_pd(parts[0]);
+    const __m256d low = _mm512_maskz_extractf64x4_pd(0xFF, all, 0);
+    const __m256d high = _mm512_maskz_extractf64x4_pd(0xFF, all, 1);
+    const __m256 eight = _mm256_add_ps(_mm256_castpd_ps(low), _mm256_castpd_ps(high));
+    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
   }
 };
 

@@ -123,6 +123,13 @@ inline constexpr std::uint32_t kColumnStep = 0x9e3779b9U;
 inline constexpr std::uint32_t kMixA = 0x7feb352dU;
 inline constexpr std::uint32_t kMixB = 0x846ca68bU;
 
+// The arguments of attention are in attention_kernels.h.
+struct AttendArgs;
+struct AttendStatsArgs;
+struct AttendGradientArgs;
+struct HeadDotsArgs;
+struct HeadDotsGradientArgs;
+
 /// A set of kernels. Each function computes rows [begin, end) of its output.
 struct AggregateKernels {
   void (*sum)(const SumArgs&, std::size_t begin, std::size_t end);
@@ -133,6 +140,12 @@ struct AggregateKernels {
   void (*activate_gradient)(const ActivateGradientArgs&, std::size_t begin, std::size_t end);
   /// out[i] = in[i] for i < count, converted to float32 exactly.
   void (*widen)(RowType type, const void* in, std::size_t count, float* out);
+  void (*attend)(const AttendArgs&, std::size_t begin, std::size_t end);
+  void (*attend_stats)(const AttendStatsArgs&, std::size_t begin, std::size_t end);
+  void (*attend_source_gradient)(const AttendGradientArgs&, std::size_t begin, std::size_t end);
+  void (*attend_query_gradient)(const AttendGradientArgs&, std::size_t begin, std::size_t end);
+  void (*head_dots)(const HeadDotsArgs&, std::size_t begin, std::size_t end);
+  void (*head_dots_gradient)(const HeadDotsGradientArgs&, std::size_t begin, std::size_t end);
 };
 
 extern const AggregateKernels kPortableKernels;

@@ -12,7 +12,9 @@
 //   Larger(x, best) -> V::Mask: x is larger, or the first NaN; Pick(mask, a, b) for both types;
 //   Equal(Int, Int) -> Mask; AddWhere(mask, acc, x);
 //   Relu(x); Positive(x) -> Mask; AtLeast(Int, Int) -> Mask, unsigned; Keep(mask, x): x or zero;
-//   Columns(first): first, first + 1, ...; IntMul, IntAdd, IntXor, IntShift<n>: right.
+//   Columns(first): first, first + 1, ...; IntMul, IntAdd, IntXor, IntShift<n>: right,
+//   IntShiftLeft; Sub, Max(a, b): b where a is not larger; Bits(x) -> Int and OfBits(Int),
+//   unchanged; Any(mask); Fold(parts): the sum of kParts numbers in registers, added as halves.
 // Everything is local to the including file, which is compiled for its own instructions.
 
 namespace rhizome::inline internal {
@@ -276,11 +278,13 @@ void MaxGradient(const MaxGradientArgs& args, std::size_t begin, std::size_t end
   }
 }
 
+/// Partial sums of a dot product.
+constexpr std::size_t kParts = 16;
+
 /// Computes a dot product in sixteen partial sums, held in 16 / width registers, so that every
 /// vector width adds in the same order.
 template <typename V, typename T>
 float Dot(const float* a, const T* b, std::size_t dim) {
-  constexpr std::size_t kParts = 16;
   constexpr std::size_t kRegs = kParts / V::kWidth;
   typename V::Reg acc[kRegs];
   for (std::size_t i = 0; i < kRegs; ++i) acc[i] = V::Zero();
@@ -295,12 +299,7 @@ float Dot(const float* a, const T* b, std::size_t dim) {
       }
     }
   }
-  float parts[kParts];
-  for (std::size_t i = 0; i < kRegs; ++i) V::Store(parts + i * V::kWidth, acc[i]);
-  for (std::size_t half = kParts / 2; half > 0; half /= 2) {
-    for (std::size_t i = 0; i < half; ++i) parts[i] += parts[i + half];
-  }
-  return parts[0];
+  return V::Fold(acc);
 }
 
 template <typename V, typename T>
@@ -391,17 +390,6 @@ void WidenAll(const void* in, std::size_t count, float* out) {
 template <typename V>
 void Widen(RowType type, const void* in, std::size_t count, float* out) {
   WithElement(type, [&]<typename T>() { WidenAll<V, T>(in, count, out); });
-}
-
-template <typename V>
-constexpr AggregateKernels MakeKernels() {
-  return {.sum = Sum<V>,
-          .max = Max<V>,
-          .max_gradient = MaxGradient<V>,
-          .edge_dot = EdgeDot<V>,
-          .activate = Activate<V>,
-          .activate_gradient = ActivateGradient<V>,
-          .widen = Widen<V>};
 }
 
 }  // namespace

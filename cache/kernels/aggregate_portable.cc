@@ -1,5 +1,5 @@
 // Compiled for any machine of the architecture, with -ffp-contract=off; see aggregate_kernels.h.
-#include "rhizome/cache/aggregate_kernels_inl.h"
+#include "rhizome/cache/kernel_set_inl.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -15,7 +15,9 @@ struct Portable {
   static Reg Zero() { return Reg{}; }
   static Reg Set(float f) { return Reg{f, f, f, f}; }
   static Reg Add(Reg a, Reg b) { return a + b; }
+  static Reg Sub(Reg a, Reg b) { return a - b; }
   static Reg Mul(Reg a, Reg b) { return a * b; }
+  static Reg Max(Reg a, Reg b) { return Pick(a > b, a, b); }
 
   /// Converts float16 exactly, subnormals included; NaNs become quiet, as in the processors'
   /// instructions.
@@ -94,6 +96,18 @@ struct Portable {
   template <int kBits>
   static Int IntShift(Int a) {
     return a >> kBits;
+  }
+  template <int kBits>
+  static Int IntShiftLeft(Int a) {
+    return a << kBits;
+  }
+  static Int Bits(Reg x) { return reinterpret_cast<Int>(x); }
+  static Reg OfBits(Int x) { return reinterpret_cast<Reg>(x); }
+  static bool Any(Mask m) { return (m[0] | m[1] | m[2] | m[3]) != 0; }
+
+  static float Fold(const Reg* parts) {
+    const Reg four = (parts[0] + parts[2]) + (parts[1] + parts[3]);
+    return (four[0] + four[2]) + (four[1] + four[3]);
   }
 };
 

@@ -1,0 +1,277 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "rhizome/cache/attention_leaky_inl.h"
+#include "rhizome/cache/attention_parts_inl.h"
+
+// The backward kernels of attention, over the vector type V of aggregate_kernels_inl.h. Weights are
+// computed again from the maximum and denominator of their target.
+
+namespace rhizome::inline internal {
+namespace {
+
+template <typename V>
+void AttendStats(const AttendStatsArgs& args, std::size_t begin, std::size_t end) {
+  const std::size_t heads = args.heads;
+  for (std::size_t t = begin; t < end; ++t) {
+    float* const stats = args.stats + t * AttendStatsSize(args.score, heads);
+    for (std::size_t h = 0; h < heads; ++h) {
+      const std::size_t row = (t * heads + h) * args.width;
+      const float denominator = args.denominator[t * heads + h];
+      stats[h] = args.maximum[t * heads + h];
+      stats[heads + h] = denominator == 0 ? 0 : 1 / denominator;
+      stats[2 * heads + h] = Dot<V, float>(args.gradient + row, args.out + row, args.width);
+      if (args.query != nullptr) stats[3 * heads + h] = args.query[t * heads + h];
+    }
+  }
+}
+
+template <typename V>
+class SourceGradient {
+ public:
+  explicit SourceGradient(const AttendGradientArgs& args)
+      : args_(args),
+        dim_(args.heads * args.width),
+        stats_size_(AttendStatsSize(args.score, args.heads)),
+        most_(ChunkOf(args.heads, dim_ * sizeof(float))),
+        gradients_(MakeAhead<float>(args.gradient, dim_, dim_, args.target)),
+        queries_(MakeAhead<float>(args.query, dim_, dim_, args.target)),
+        stats_{reinterpret_cast<const char*>(args.stats), stats_size_ * sizeof(float),
+               stats_size_ * sizeof(float), args.target, kMaxAhead} {}
+
+  void Source(std::size_t j) {
+    std::size_t next = args_.turned_begins[j];
+    const std::size_t end = args_.turned_ends[j];
+    bool own = j < args_.own;
+    if (next == end && !own) return Zero(j);
+    bool fresh = true;
+    do {
+      count_ = 0;
+      if (own) Take(static_cast<std::uint32_t>(j), kNoEdge);
+      own = false;
+      first_ = next - count_;
+      while (count_ < most_ && next < end) {
+        Take(args_.target[next], args_.edge[next]);
+        ++next;
+      }
+      Score(j);
+      ExpAll<V>(weight_.at, count_ * args_.heads);
+      Dots(j);
+      Weigh(j, fresh);
+      Add(j, fresh);
+      fresh = false;
+    } while (next < end);
+  }
+
+ private:
+  const float* StatsOf(std::size_t i) const { return args_.stats + target_[i] * stats_size_; }
+  bool additive() const { return args_.score == AttendScore::kAdditive; }
+
+  void Zero(std::size_t j) {
+    for (std::size_t c = 0; c < dim_; ++c) args_.x_gradient[j * dim_ + c] = 0;
+    for (std::size_t h = 0; additive() && h < args_.heads; ++h) {
+      args_.source_gradient[j * args_.heads + h] = 0;
+    }
+  }
+
+  void Take(std::uint32_t target, std::uint32_t edge) {
+    target_[count_] = target;
+    edge_[count_] = edge;
+    ++count_;
+  }
+
+  /// Prefetches for entry i of the chunk. The own entry is in no list.
+  void Fetch(const Ahead& ahead, std::size_t i) const {
+    if (edge_[i] != kNoEdge) ahead.Fetch(first_ + i, args_.edge_count);
+  }
+
+  /// Computes scores less the maximum of their target.
+  void Score(std::size_t j) {
+    const typename V::Reg slope = V::Set(args_.slope);
+    for (std::size_t i = 0; i < count_; ++i) {
+      Fetch(stats_, i);
+      if (!additive()) Fetch(queries_, i);
+      const float* const stats = StatsOf(i);
+      float* const weight = weight_.at + i * args_.heads;
+      float* const sums = sum_.at + i * args_.heads;
+      for (std::size_t h = 0; h < args_.heads && !additive(); ++h) {
+        const std::size_t at = h * args_.width;
+        weight[h] = ScoreV2<V>(args_.x + j * dim_ + at, args_.query + target_[i] * dim_ + at,
+                               args_.attention + at, args_.width, slope);
+      }
+      for (std::size_t h = 0; h < args_.heads; h += V::kWidth) {
+        const std::size_t left = args_.heads - h;
+        typename V::Reg score = LoadSome<V>(weight + h, left);
+        if (additive()) {
+          const typename V::Reg sum = V::Add(LoadSome<V>(args_.source + j * args_.heads + h, left),
+                                             LoadSome<V>(stats + 3 * args_.heads + h, left));
+          StoreSome<V>(sums + h, sum, left);
+          score = Leaky<V>(sum, slope);
+        }
+        StoreSome<V>(weight + h, V::Sub(score, LoadSome<V>(stats + h, left)), left);
+      }
+    }
+  }
+
+  void Dots(std::size_t j) {
+    const float* const x = args_.x + j * dim_;
+    for (std::size_t i = 0; i < count_; ++i) {
+      Fetch(gradients_, i);
+      const float* const gradient = args_.gradient + target_[i] * dim_;
+      for (std::size_t h = 0; h < args_.heads; ++h) {
+        const std::size_t at = h * args_.width;
+        dot_.at[i * args_.heads + h] = Dot<V, float>(x + at, gradient + at, args_.width);
+      }
+    }
+  }
+
+  /// Makes the weights of gradient rows, and the gradients of scores (in dot_ too).
+  void Weigh(std::size_t j, bool fresh) {
+    const typename V::Reg slope = V::Set(args_.slope);
+    const typename V::Reg one = V::Set(1.0F);
+    for (std::size_t h = 0; h < args_.heads; h += V::kWidth) {
+      const std::size_t left = args_.heads - h;
+      float* const total = additive() ? args_.source_gradient + j * args_.heads + h : nullptr;
+      typename V::Reg all = fresh || total == nullptr ? V::Zero() : LoadSome<V>(total, left);
+      for (std::size_t i = 0; i < count_; ++i) {
+        const float* const stats = StatsOf(i) + h;
+        float* const weight = weight_.at + i * args_.heads + h;
+        float* const dot = dot_.at + i * args_.heads + h;
+        const typename V::Reg share =
+            V::Mul(LoadSome<V>(weight, left), LoadSome<V>(stats + args_.heads, left));
+        typename V::Reg kept = share;
+        typename V::Reg product = LoadSome<V>(dot, left);
+        if (args_.dropout.dropped != 0) {
+          const std::uint64_t key =
+              SplitMix64(args_.dropout.seed, args_.dropout.first_target + target_[i]);
+          const std::size_t column = Place(i) * args_.heads + h;
+          kept = Dropped<V>(args_.dropout, key, column, share);
+          product = Dropped<V>(args_.dropout, key, column, product);
+        }
+        typename V::Reg gradient =
+            V::Mul(share, V::Sub(product, LoadSome<V>(stats + 2 * args_.heads, left)));
+        if (additive()) {
+          const typename V::Reg sum = LoadSome<V>(sum_.at + i * args_.heads + h, left);
+          gradient = V::Mul(gradient, V::Pick(V::Positive(sum), one, slope));
+          all = V::Add(all, gradient);
+        }
+        StoreSome<V>(weight, kept, left);
+        StoreSome<V>(dot, gradient, left);
+        float* const out = edge_[i] == kNoEdge ? args_.own_gradient + j * args_.heads
+                                               : args_.edge_gradient + edge_[i] * args_.heads;
+        StoreSome<V>(out + h, gradient, left);
+      }
+      if (total != nullptr) StoreSome<V>(total, all, left);
+    }
+  }
+
+  /// Returns the row of draws' place of entry i: 0 for the own edge, else 1 more than in the list.
+  std::size_t Place(std::size_t i) const {
+    return edge_[i] == kNoEdge ? 0 : edge_[i] - args_.begins[target_[i]] + 1;
+  }
+
+  void Add(std::size_t j, bool fresh) {
+    WeightedRows<float> rows;
+    rows.x = args_.gradient;
+    rows.stride = dim_;
+    rows.index = target_;
+    rows.count = count_;
+    rows.heads = args_.heads;
+    rows.width = args_.width;
+    rows.weight = weight_.at;
+    rows.keep = !fresh;
+    rows.out = args_.x_gradient + j * dim_;
+    AddRows<V>(rows);
+    if (additive()) return;
+    LeakyRows leaky;
+    leaky.fixed = args_.x + j * dim_;
+    leaky.x = args_.query;
+    leaky.index = target_;
+    leaky.count = count_;
+    leaky.weight = dot_.at;
+    leaky.out = rows.out;
+    AddLeakyRows<V, false>(args_, leaky);
+  }
+
+  const AttendGradientArgs& args_;
+  const std::size_t dim_;
+  const std::size_t stats_size_;
+  const std::size_t most_;  // entries of a chunk
+  const Ahead gradients_;
+  const Ahead queries_;
+  const Ahead stats_;
+  std::size_t count_ = 0;  // entries of the chunk
+  std::size_t first_ = 0;  // position of entry 0 in the transposed lists
+  std::uint32_t target_[kChunkEdges] = {};
+  std::uint32_t edge_[kChunkEdges] = {};
+  ChunkNumbers weight_;
+  ChunkNumbers sum_;  // source + query; additive only
+  ChunkNumbers dot_;
+};
+
+template <typename V>
+void AttendSourceGradient(const AttendGradientArgs& args, std::size_t begin, std::size_t end) {
+  SourceGradient<V> gradient(args);
+  for (std::size_t j = begin; j < end; ++j) gradient.Source(j);
+}
+
+/// Sums the gradients of a target's additive scores.
+template <typename V>
+inline void SumScoreGradients(const AttendGradientArgs& args, std::size_t t) {
+  for (std::size_t h = 0; h < args.heads; h += V::kWidth) {
+    const std::size_t left = args.heads - h;
+    typename V::Reg sum = V::Zero();
+    if (t < args.own) sum = LoadSome<V>(args.own_gradient + t * args.heads + h, left);
+    for (std::size_t e = args.begins[t]; e < args.ends[t]; ++e) {
+      sum = V::Add(sum, LoadSome<V>(args.edge_gradient + e * args.heads + h, left));
+    }
+    StoreSome<V>(args.query_gradient + t * args.heads + h, sum, left);
+  }
+}
+
+template <typename V>
+inline void SumRowGradients(const AttendGradientArgs& args, const Ahead& ahead, std::size_t most,
+                            std::size_t t) {
+  const std::size_t dim = args.heads * args.width;
+  LeakyRows rows;
+  rows.fixed = args.query + t * dim;
+  rows.x = args.x;
+  rows.out = args.query_gradient + t * dim;
+  rows.attention_gradient = args.attention_gradient;
+  for (std::size_t c = 0; c < dim; ++c) rows.out[c] = 0;
+  if (t < args.own) {
+    const auto own = static_cast<std::uint32_t>(t);
+    rows.index = &own;
+    rows.count = 1;
+    rows.weight = args.own_gradient + t * args.heads;
+    AddLeakyRows<V, true>(args, rows);
+  }
+  rows.ahead = &ahead;
+  rows.limit = args.edge_count;
+  for (std::size_t e = args.begins[t]; e < args.ends[t]; e += rows.count) {
+    rows.edge = e;
+    rows.index = args.index + e;
+    rows.count = args.ends[t] - e < most ? args.ends[t] - e : most;
+    rows.weight = args.edge_gradient + e * args.heads;
+    AddLeakyRows<V, true>(args, rows);
+  }
+}
+
+template <typename V>
+void AttendQueryGradient(const AttendGradientArgs& args, std::size_t begin, std::size_t end) {
+  const std::size_t dim = args.heads * args.width;
+  const Ahead ahead = MakeAhead<float>(args.x, dim, dim, args.index);
+  const std::size_t most = ChunkOf(args.heads, dim * sizeof(float));
+  for (std::size_t t = begin; t < end; ++t) {
+    if (args.score == AttendScore::kAdditive) {
+      SumScoreGradients<V>(args, t);
+    } else {
+      SumRowGradients<V>(args, ahead, most, t);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rhizome::inline internal

@@ -1,0 +1,158 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "rhizome/cache/aggregate_kernels.h"
+
+// The arguments of the kernels of attention: softmax over the edges of a list, head by head, and
+// the weighted sum of its rows. They follow the rules of aggregate_kernels.h: plain pointers, the
+// same bits from every set, no tensor of edges times columns.
+//
+// Sources: Velickovic et al., "Graph attention networks" (ICLR 2018); Brody et al., "How attentive
+// are graph attention networks?" (ICLR 2022); Milakov and Gimelshein, "Online normalizer
+// calculation for softmax" (2018), for the recurrence; Dao et al., "FlashAttention" (NeurIPS 2022),
+// for the backward pass that computes weights again from maximum and denominator.
+
+namespace rhizome::inline internal {
+
+/// How the score of an edge from source j to target t comes about. LeakyReLU(x) is the larger of x
+/// and slope * x, for a slope in [0, 1].
+enum class AttendScore : std::uint8_t {
+  kAdditive,    ///< LeakyReLU(source[j, h] + query[t, h]), GAT
+  kAdditiveV2,  ///< sum over c of attention[h, c] * LeakyReLU(x[j, h, c] + query[t, h, c]), GATv2
+};
+
+/// The most heads that the kernels take.
+inline constexpr std::size_t kMaxHeads = 256;
+
+/// Which weights are dropped: that of the edge at place p of the list of target t and of head h is
+/// zero in the sum (not in the denominator) where ActivationDraw(seed, first_target + t,
+/// (p + 1) * heads + h) < dropped, else multiplied by `scale`. The own edge has the place -1.
+struct AttendDropout {
+  std::uint32_t dropped = 0;  ///< dropout probability times 2^32; 0: no dropout
+  float scale = 1;
+  std::uint64_t seed = 0;
+  std::uint64_t first_target = 0;
+};
+
+/// For each target t and head h, over the edges e in [begins[t], ends[t]) in order:
+///
+///   new = max(maximum, score[e, h]); r = exp(maximum - new); w = exp(score[e, h] - new);
+///   denominator = denominator * r + w; out[t, h, :] = out[t, h, :] * r + w * x[index[e], h, :];
+///   maximum = new.
+///
+/// They begin at -infinity, zero and zeros, or with `keep` at what the arrays hold, so that a list
+/// in pieces gives the same bits as a whole one. With `finish` out[t, h, :] is then multiplied by
+/// 1 / denominator; a target without edges gets zeros. Strides are in elements.
+struct AttendArgs {
+  AttendScore score = AttendScore::kAdditive;
+  RowType type = RowType::kFloat32;
+  const void* x = nullptr;  ///< rows of at least heads * width columns, head after head
+  std::size_t x_stride = 0;
+  std::size_t heads = 1;  ///< at most kMaxHeads
+  std::size_t width = 0;  ///< columns of a head
+  const std::uint32_t* begins = nullptr;
+  const std::uint32_t* ends = nullptr;
+  const std::uint32_t* index = nullptr;
+  std::uint32_t index_end = 0;    ///< as in SumArgs
+  const float* source = nullptr;  ///< [rows of x, heads]; additive only
+  std::size_t source_stride = 0;
+  const float* query = nullptr;  ///< [targets, heads], or for additive-v2 [targets, heads * width]
+  std::size_t query_stride = 0;
+  const float* attention = nullptr;  ///< [heads, width]; additive-v2 only
+  float slope = 0;
+
+  /// Each target's own row, if not null: the source of an edge before all others. Not with `keep`.
+  const float* own = nullptr;  ///< [targets, at least heads * width]
+  std::size_t own_stride = 0;
+  const float* own_source = nullptr;  ///< [targets, heads]; additive only
+  std::size_t own_source_stride = 0;
+
+  AttendDropout dropout;  ///< not with `keep`
+  bool keep = false;
+  bool finish = false;
+  float* maximum = nullptr;      ///< [targets, heads]
+  float* denominator = nullptr;  ///< [targets, heads]
+  float* out = nullptr;          ///< [targets, heads * width]
+  std::size_t out_stride = 0;
+};
+
+/// Gathers the numbers that the backward pass needs of a target t side by side, because it comes to
+/// targets in random order: for each head the maximum, 1 / denominator (0 without edges), the dot
+/// product of out and gradient, and for additive scores the query. Rows of `out`, `gradient` and
+/// `query` are dense.
+struct AttendStatsArgs {
+  AttendScore score = AttendScore::kAdditive;
+  std::size_t heads = 1;
+  std::size_t width = 0;
+  const float* maximum = nullptr;      ///< [targets, heads]
+  const float* denominator = nullptr;  ///< [targets, heads]
+  const float* query = nullptr;        ///< [targets, heads]; additive only
+  const float* out = nullptr;          ///< [targets, heads * width], finished
+  const float* gradient = nullptr;     ///< [targets, heads * width], with respect to `out`
+  float* stats = nullptr;              ///< [targets, AttendStatsSize(score, heads)]
+};
+[[gnu::always_inline]] constexpr std::size_t AttendStatsSize(AttendScore score, std::size_t heads) {
+  return (score == AttendScore::kAdditive ? 4 : 3) * heads;
+}
+
+/// The gradient of a finished `attend` over whole lists. `attend_source_gradient` computes rows of
+/// the sources, over the transposed lists, and leaves the gradient of each edge's score at its
+/// position in the lists (for additive scores that of source + query);
+/// `attend_query_gradient` then sums over the lists. Rows are dense and float32.
+struct AttendGradientArgs {
+  AttendScore score = AttendScore::kAdditive;
+  std::size_t heads = 1;
+  std::size_t width = 0;
+  const float* x = nullptr;          ///< [sources, heads * width]
+  const float* source = nullptr;     ///< [sources, heads]; additive only
+  const float* query = nullptr;      ///< [targets, heads * width]; additive-v2 only
+  const float* attention = nullptr;  ///< [heads, width]; additive-v2 only
+  float slope = 0;
+  std::size_t own = 0;  ///< targets [0, own) have an own edge, from the source of their number
+  AttendDropout dropout;
+  const float* stats = nullptr;
+  const float* gradient = nullptr;  ///< [targets, heads * width]
+
+  const std::uint32_t* begins = nullptr;  ///< of the lists
+  const std::uint32_t* ends = nullptr;
+  const std::uint32_t* index = nullptr;
+  const std::uint32_t* turned_begins = nullptr;  ///< of their transpose, a TurnedCsr
+  const std::uint32_t* turned_ends = nullptr;
+  const std::uint32_t* target = nullptr;
+  const std::uint32_t* edge = nullptr;
+  std::uint32_t edge_count = 0;
+
+  float* x_gradient = nullptr;       ///< [sources, heads * width]
+  float* source_gradient = nullptr;  ///< [sources, heads]; additive only
+  float* edge_gradient = nullptr;    ///< [edges, heads]
+  float* own_gradient = nullptr;     ///< [own, heads], the same of own edges
+  float* query_gradient = nullptr;   ///< as `query`: [targets, heads] or [targets, heads * width]
+  float* attention_gradient = nullptr;  ///< [heads, width], which is added to; additive-v2 only
+};
+
+/// out[r, h] = the dot product of x[r, h, :] and vectors[h, :], in the partial sums of EdgeDotArgs.
+struct HeadDotsArgs {
+  RowType type = RowType::kFloat32;
+  const void* x = nullptr;
+  std::size_t x_stride = 0;
+  std::size_t heads = 1;
+  std::size_t width = 0;
+  const float* vectors = nullptr;  ///< [heads, width]
+  float* out = nullptr;            ///< [rows, heads]
+};
+
+/// x_gradient[r, h, :] = gradient[r, h] * vectors[h, :], and vector_gradient[h, :] += gradient[r,
+/// h] * x[r, h, :], in order of r. Rows are dense and float32.
+struct HeadDotsGradientArgs {
+  const float* x = nullptr;  ///< [rows, heads * width]
+  std::size_t heads = 1;
+  std::size_t width = 0;
+  const float* vectors = nullptr;   ///< [heads, width]
+  const float* gradient = nullptr;  ///< [rows, heads]
+  float* x_gradient = nullptr;      ///< [rows, heads * width], or null: not needed
+  float* vector_gradient = nullptr;
+};
+
+}  // namespace rhizome::inline internal

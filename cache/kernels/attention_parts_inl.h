@@ -1,0 +1,220 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "rhizome/cache/aggregate_kernels_inl.h"
+#include "rhizome/cache/attention_kernels.h"
+
+// The steps that attention's forward and backward kernels share, over the vector type V of
+// aggregate_kernels_inl.h. Lists are walked in chunks of edges, whose scores lie on the stack and
+// whose rows are still in the L1 cache when they are read again.
+
+namespace rhizome::inline internal {
+namespace {
+
+constexpr std::size_t kChunkEdges = 64;
+constexpr std::size_t kChunkScores = 1024;
+constexpr std::size_t kMostLanes = 16;
+constexpr std::size_t kChunkBytes = 16384;  // of rows
+static_assert(kChunkScores / kMaxHeads >= 2);
+
+/// Numbers of the edges of a chunk: those of edge i and head h at i * heads + h. Whole registers
+/// may be read and written at any of them.
+struct ChunkNumbers {
+  float at[kChunkScores + kMostLanes] = {};
+};
+
+/// Returns the number of edges of a chunk: rows of `row_bytes` fit the L1 cache, and scores their
+/// arrays.
+inline std::size_t ChunkOf(std::size_t heads, std::size_t row_bytes) {
+  std::size_t edges = kChunkBytes / (row_bytes + 1);
+  if (edges < 8) edges = 8;
+  if (edges > kChunkEdges) edges = kChunkEdges;
+  return edges < kChunkScores / heads ? edges : kChunkScores / heads;
+}
+
+template <typename V, typename T>
+inline typename V::Reg LoadSome(const T* p, std::size_t left) {
+  return left >= V::kWidth ? V::Load(p) : V::LoadTail(p, left);
+}
+
+template <typename V>
+inline void StoreSome(float* p, typename V::Reg r, std::size_t left) {
+  if (left >= V::kWidth) {
+    V::Store(p, r);
+  } else {
+    V::StoreTail(p, r, left);
+  }
+}
+
+/// Computes exp(x) for x <= 88, within 2 units in the last place; exactly 1 at 0, and 0 below
+/// -87.7.
+///
+/// x is split into n ln 2 + r with |r| <= ln 2 / 2, where the larger part of ln 2 has few enough
+/// bits for exact products; exp(r) is the polynomial of Cephes' expf (Moshier), and 2^n is made of
+/// bits: zero for n = -127. Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits.
+template <typename V>
+inline typename V::Reg Exp(typename V::Reg x) {
+  x = V::Max(V::Set(-88.0F), x);  // a NaN stays one
+  const typename V::Reg rounder = V::Set(0x1.8p23F);
+  const typename V::Reg shifted = V::Add(V::Mul(x, V::Set(1.44269504088896341F)), rounder);
+  const typename V::Reg n = V::Sub(shifted, rounder);
+  const typename V::Reg r =
+      V::Add(V::Sub(x, V::Mul(n, V::Set(0.693359375F))), V::Mul(n, V::Set(2.12194440e-4F)));
+  constexpr float kTerms[] = {1.3981999507e-3F, 8.3334519073e-3F, 4.1665795894e-2F,
+                              1.6666665459e-1F, 5.0000001201e-1F};
+  typename V::Reg p = V::Set(1.9875691500e-4F);
+  for (const float term : kTerms) p = V::Add(V::Mul(p, r), V::Set(term));
+  p = V::Add(V::Add(V::Mul(p, V::Mul(r, r)), r), V::Set(1.0F));
+  const typename V::Int power =
+      V::template IntShiftLeft<23>(V::IntAdd(V::Bits(shifted), V::IntSet(127)));
+  return V::Mul(p, V::OfBits(power));
+}
+
+template <typename V>
+inline void ExpAll(float* numbers, std::size_t count) {
+  for (std::size_t i = 0; i < count; i += V::kWidth) {
+    V::Store(numbers + i, Exp<V>(V::Load(numbers + i)));
+  }
+}
+
+/// LeakyReLU for a slope in [0, 1].
+template <typename V>
+inline typename V::Reg Leaky(typename V::Reg x, typename V::Reg slope) {
+  return V::Max(V::Mul(x, slope), x);
+}
+
+/// The score of additive-v2 of one edge and head, in the partial sums of Dot.
+template <typename V, typename T>
+inline float ScoreV2(const T* row, const float* query, const float* attention, std::size_t width,
+                     typename V::Reg slope) {
+  constexpr std::size_t kRegs = kParts / V::kWidth;
+  typename V::Reg acc[kRegs];
+  for (std::size_t i = 0; i < kRegs; ++i) acc[i] = V::Zero();
+  for (std::size_t column = 0; column < width; column += kParts) {
+    for (std::size_t i = 0; i < kRegs; ++i) {
+      const std::size_t at = column + i * V::kWidth;
+      if (at >= width) break;
+      const typename V::Reg sum =
+          V::Add(LoadSome<V>(row + at, width - at), LoadSome<V>(query + at, width - at));
+      acc[i] =
+          V::Add(acc[i], V::Mul(LoadSome<V>(attention + at, width - at), Leaky<V>(sum, slope)));
+    }
+  }
+  return V::Fold(acc);
+}
+
+/// Weighted rows of a chunk that are added to one row.
+template <typename T>
+struct WeightedRows {
+  const T* x = nullptr;
+  std::size_t stride = 0;
+  const std::uint32_t* index = nullptr;  // of the rows
+  std::size_t count = 0;
+  std::size_t heads = 1;
+  std::size_t width = 0;
+  const float* weight = nullptr;   // [count, heads]
+  const float* rescale = nullptr;  // [count, heads]: factors of the sum before a row is added
+  const bool* rescaled = nullptr;  // [count]: whether any of them is not one; null: none is
+  const Ahead* ahead = nullptr;    // rows to prefetch; null: none
+  std::size_t edge = 0;            // number of the first row in the index of `ahead`
+  std::size_t limit = 0;
+  const float* own = nullptr;         // a first row
+  const float* own_weight = nullptr;  // [heads]
+  bool keep = false;                  // begins with `out`, else with zeros or the own row
+  const float* factor = nullptr;      // [heads], of the result
+  float* out = nullptr;
+};
+
+/// Adds columns [column, column + R * width of a register) of heads [head, head + G), or with kTail
+/// the `tail` < width first of them.
+template <typename V, typename T, int R, int G, bool kTail>
+inline void AddHeads(const WeightedRows<T>& rows, std::size_t head, std::size_t column,
+                     std::size_t tail) {
+  const auto load = [&](const auto* p) {
+    if constexpr (kTail) {
+      return V::LoadTail(p, tail);
+    } else {
+      return V::Load(p);
+    }
+  };
+  const std::size_t first = head * rows.width + column;
+  std::size_t at[G];  // of each head's columns
+  for (int g = 0; g < G; ++g) at[g] = first + g * rows.width;
+  typename V::Reg acc[G * R];
+  for (int i = 0; i < G * R; ++i) {
+    const std::size_t from = at[i / R] + (i % R) * V::kWidth;
+    acc[i] = V::Zero();
+    if (rows.keep) acc[i] = load(rows.out + from);
+    if (rows.own != nullptr) {
+      acc[i] = V::Mul(V::Set(rows.own_weight[head + i / R]), load(rows.own + from));
+    }
+  }
+  const bool fetches = rows.ahead != nullptr && first == 0;
+  for (std::size_t e = 0; e < rows.count; ++e) {
+    if (fetches) rows.ahead->Fetch(rows.edge + e, rows.limit);
+    if (rows.rescaled != nullptr && rows.rescaled[e]) {
+      for (int i = 0; i < G * R; ++i) {
+        acc[i] = V::Mul(acc[i], V::Set(rows.rescale[e * rows.heads + head + i / R]));
+      }
+    }
+    const T* const row = rows.x + rows.index[e] * rows.stride;
+    const float* const weight = rows.weight + e * rows.heads + head;
+    for (int g = 0; g < G; ++g) {
+      const typename V::Reg factor = V::Set(weight[g]);
+      for (int r = 0; r < R; ++r) {
+        const typename V::Reg value = load(row + at[g] + r * V::kWidth);
+        acc[g * R + r] = V::Add(acc[g * R + r], V::Mul(factor, value));
+      }
+    }
+  }
+  for (int i = 0; i < G * R; ++i) {
+    if (rows.factor != nullptr) acc[i] = V::Mul(acc[i], V::Set(rows.factor[head + i / R]));
+    float* const out = rows.out + at[i / R] + (i % R) * V::kWidth;
+    if constexpr (kTail) {
+      V::StoreTail(out, acc[i], tail);
+    } else {
+      V::Store(out, acc[i]);
+    }
+  }
+}
+
+/// Adds these columns of all heads, of four at once where there are registers for it.
+template <typename V, typename T, int R, bool kTail>
+inline void AddColumns(const WeightedRows<T>& rows, std::size_t column, std::size_t tail) {
+  std::size_t head = 0;
+  if constexpr (4 * R <= V::kTile) {
+    for (; head + 4 <= rows.heads; head += 4) AddHeads<V, T, R, 4, kTail>(rows, head, column, tail);
+  }
+  for (; head < rows.heads; ++head) AddHeads<V, T, R, 1, kTail>(rows, head, column, tail);
+}
+
+template <typename V, typename T, int R>
+inline void AddRowsFrom(const WeightedRows<T>& rows, std::size_t column) {
+  for (; column + R * V::kWidth <= rows.width; column += R * V::kWidth) {
+    AddColumns<V, T, R, false>(rows, column, 0);
+  }
+  if constexpr (R > 1) {
+    AddRowsFrom<V, T, R / 2>(rows, column);
+  } else if (column < rows.width) {
+    AddColumns<V, T, 1, true>(rows, column, rows.width - column);
+  }
+}
+
+template <typename V, typename T>
+inline void AddRows(const WeightedRows<T>& rows) {
+  AddRowsFrom<V, T, V::kTile>(rows, 0);
+}
+
+/// Multiplies the weights of consecutive columns of a row of draws (see AttendDropout) by zero or
+/// the scale.
+template <typename V>
+inline typename V::Reg Dropped(const AttendDropout& dropout, std::uint64_t key, std::size_t column,
+                               typename V::Reg weight) {
+  return V::Keep(V::AtLeast(Draws<V>(key, column), V::IntSet(dropout.dropped)),
+                 V::Mul(weight, V::Set(dropout.scale)));
+}
+
+}  // namespace
+}  // namespace rhizome::inline internal

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "rhizome/cache/aggregate_kernels_inl.h"
+#include "rhizome/cache/attention_gradient_inl.h"
+#include "rhizome/cache/attention_kernels_inl.h"
+#include "rhizome/cache/head_dots_inl.h"
+
+namespace rhizome::inline internal {
+namespace {
+
+template <typename V>
+constexpr AggregateKernels MakeKernels() {
+  return {.sum = Sum<V>,
+          .max = Max<V>,
+          .max_gradient = MaxGradient<V>,
+          .edge_dot = EdgeDot<V>,
+          .activate = Activate<V>,
+          .activate_gradient = ActivateGradient<V>,
+          .widen = Widen<V>,
+          .attend = Attend<V>,
+          .attend_stats = AttendStats<V>,
+          .attend_source_gradient = AttendSourceGradient<V>,
+          .attend_query_gradient = AttendQueryGradient<V>,
+          .head_dots = HeadDots<V>,
+          .head_dots_gradient = HeadDotsGradient<V>};
+}
+
+}  // namespace
+}  // namespace rhizome::inline internal
