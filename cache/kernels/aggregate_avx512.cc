@@ -87,9 +87,11 @@ struct Avx512 {
   static bool Any(Mask m) { return m != 0; }
 
   static float Fold(const Reg* parts) {
+    // With all lanes masked in, because GCC 12 warns of its own form without a mask.
     const __m512d all = _mm512_castps_pd(parts[0]);
-    const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(parts[0]),
-                                       _mm256_castpd_ps(_mm512_extractf64x4_pd(all, 1)));
+    const __m256d low = _mm512_maskz_extractf64x4_pd(0xFF, all, 0);
+    const __m256d high = _mm512_maskz_extractf64x4_pd(0xFF, all, 1);
+    const __m256 eight = _mm256_add_ps(_mm256_castpd_ps(low), _mm256_castpd_ps(high));
     const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
     const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));

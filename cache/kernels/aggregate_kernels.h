@@ -48,8 +48,7 @@ struct SumArgs {
 
 /// out[t, :] = the maximum of x[index[e], :] in each column, and edge[t, :] the first e that
 /// attains it; a NaN counts as larger than every number. An empty list gives zeros and kNoEdge.
-/// With `keep` the maximum includes the contents of `out`, and an empty list changes nothing. Rows
-/// of `edge`, which may be null, have dim elements; it is null with `keep`.
+/// Rows of `out` and `edge` have dim elements.
 struct MaxArgs {
   RowType type = RowType::kFloat32;
   const void* x = nullptr;
@@ -59,9 +58,7 @@ struct MaxArgs {
   const std::uint32_t* ends = nullptr;
   const std::uint32_t* index = nullptr;
   std::uint32_t index_end = 0;
-  bool keep = false;
   float* out = nullptr;
-  std::size_t out_stride = 0;
   std::uint32_t* edge = nullptr;
 };
 inline constexpr std::uint32_t kNoEdge = 0xFFFFFFFFU;
@@ -126,7 +123,7 @@ inline constexpr std::uint32_t kColumnStep = 0x9e3779b9U;
 inline constexpr std::uint32_t kMixA = 0x7feb352dU;
 inline constexpr std::uint32_t kMixB = 0x846ca68bU;
 
-// What attention computes; see attention_kernels.h.
+// The arguments of attention are in attention_kernels.h.
 struct AttendArgs;
 struct AttendStatsArgs;
 struct AttendGradientArgs;

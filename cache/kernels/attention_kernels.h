@@ -5,7 +5,7 @@
 
 #include "rhizome/cache/aggregate_kernels.h"
 
-// What the kernels of attention read and write: softmax over the edges of a list, head by head, and
+// The arguments of the kernels of attention: softmax over the edges of a list, head by head, and
 // the weighted sum of its rows. They follow the rules of aggregate_kernels.h: plain pointers, the
 // same bits from every set, no tensor of edges times columns.
 //
@@ -78,9 +78,10 @@ struct AttendArgs {
   std::size_t out_stride = 0;
 };
 
-/// What the backward pass needs of a target t, side by side, because it comes to targets in random
-/// order: for each head the maximum, 1 / denominator (0 without edges), the dot product of out and
-/// gradient, and for additive scores the query. Rows of `out`, `gradient` and `query` are dense.
+/// Gathers the numbers that the backward pass needs of a target t side by side, because it comes to
+/// targets in random order: for each head the maximum, 1 / denominator (0 without edges), the dot
+/// product of out and gradient, and for additive scores the query. Rows of `out`, `gradient` and
+/// `query` are dense.
 struct AttendStatsArgs {
   AttendScore score = AttendScore::kAdditive;
   std::size_t heads = 1;
