@@ -48,7 +48,8 @@ struct SumArgs {
 
 /// out[t, :] = the maximum of x[index[e], :] in each column, and edge[t, :] the first e that
 /// attains it; a NaN counts as larger than every number. An empty list gives zeros and kNoEdge.
-/// Rows of `out` and `edge` have dim elements.
+/// With `keep` the maximum includes the contents of `out`, and an empty list changes nothing. Rows
+/// of `edge`, which may be null, have dim elements; it is null with `keep`.
 struct MaxArgs {
   RowType type = RowType::kFloat32;
   const void* x = nullptr;
@@ -58,7 +59,9 @@ struct MaxArgs {
   const std::uint32_t* ends = nullptr;
   const std::uint32_t* index = nullptr;
   std::uint32_t index_end = 0;
+  bool keep = false;
   float* out = nullptr;
+  std::size_t out_stride = 0;
   std::uint32_t* edge = nullptr;
 };
 inline constexpr std::uint32_t kNoEdge = 0xFFFFFFFFU;

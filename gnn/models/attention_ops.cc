@@ -1,10 +1,12 @@
 #include "rhizome/gnn/attention_ops.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "rhizome/cache/compute_threads.h"
 #include "rhizome/cache/simd.h"
+#include "rhizome/gnn/dense.h"
 #include "rhizome/gnn/activation.h"
 
 namespace rhizome::inline internal {
@@ -175,11 +177,15 @@ Inputs Backward(const Inputs& in, const Attended& made, const torch::Tensor& gra
 /// tensors and plain values only.
 struct AttendFunction : torch::autograd::Function<AttendFunction> {
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& values,
-                               const torch::Tensor& source, const torch::Tensor& query,
-                               const torch::Tensor& attention, const AggregateLists* lists,
+                               const std::optional<torch::Tensor>& source,
+                               const torch::Tensor& query,
+                               const std::optional<torch::Tensor>& attention,
+                               const AggregateLists* lists,
                                const AttentionShape* shape) {
-    const auto dense = [](const torch::Tensor& t) { return t.defined() ? t.contiguous() : t; };
-    const Inputs in{dense(values), dense(source), dense(query), dense(attention)};
+    const auto dense = [](const std::optional<torch::Tensor>& t) {
+      return t ? t->contiguous() : torch::Tensor();
+    };
+    const Inputs in{values.contiguous(), dense(source), query.contiguous(), dense(attention)};
     const Attended made = Forward(in, *lists, *shape);
     context->save_for_backward(
         {in.values, in.source, in.query, in.attention, made.out, made.maximum, made.denominator});
@@ -295,7 +301,7 @@ torch::Tensor Attend(const torch::Tensor& values, const torch::Tensor& source,
   CheckShape(values, lists, shape);
   CheckSize(source, "scores of sources", lists.sources(), shape.heads);
   CheckSize(query, "scores of targets", lists.targets(), shape.heads);
-  return AttendFunction::apply(Readable(values), source, query, torch::Tensor(), &lists, &shape);
+  return AttendFunction::apply(Readable(values), std::optional(source), query, std::optional<torch::Tensor>(), &lists, &shape);
 }
 
 torch::Tensor AttendV2(const torch::Tensor& values, const torch::Tensor& query,
@@ -304,10 +310,16 @@ torch::Tensor AttendV2(const torch::Tensor& values, const torch::Tensor& query,
   CheckShape(values, lists, shape);
   CheckSize(query, "rows of targets", lists.targets(), values.size(1));
   CheckSize(attention, "vectors of the scores", shape.heads, values.size(1) / shape.heads);
-  return AttendFunction::apply(Readable(values), torch::Tensor(), query, attention, &lists, &shape);
+  return AttendFunction::apply(Readable(values), std::optional<torch::Tensor>(), query, std::optional(attention), &lists, &shape);
 }
 
 torch::Tensor HeadDots(const torch::Tensor& z, const torch::Tensor& vectors) {
+  if (!torch::GradMode::is_enabled() && z.size(0) <= kDenseRows) {  // a tile, on its own thread
+    const torch::Tensor dense = vectors.contiguous();
+    torch::Tensor out = at::empty({z.size(0), dense.size(0)});
+    HeadDotsOfRows(RowsOf(z), static_cast<std::size_t>(z.size(0)), dense, out.data_ptr<float>());
+    return out;
+  }
   TORCH_CHECK(z.dim() == 2 && vectors.dim() == 2 && z.size(1) == vectors.numel(),
               "attention: rows must have as many columns as there are numbers in the vectors");
   return HeadDotsFunction::apply(Readable(z), vectors);
