@@ -222,7 +222,7 @@ Result<std::span<float>> LayerPass::Sums(std::size_t targets) {
 Status LayerPass::FinishTargets(const Block& block, const StagedWindow& window,
                                 const TargetRange& targets, TileLayer& layer) {
   const Row begin = block.begin + static_cast<Row>(targets.first);
-  // Where own rows are not read again, the window is the last one that was reduced.
+  // If own rows are not read again, the window is the last one that was reduced.
   const bool has_rows = !window.lists->numbers.empty() || !window.lists->is_sum(window.window);
   const WindowRows rows = has_rows ? Prepared(window) : WindowRows{};
   const std::uint64_t chunk_rows = output_.entry().chunk_rows;

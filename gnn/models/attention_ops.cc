@@ -6,8 +6,8 @@
 
 #include "rhizome/cache/compute_threads.h"
 #include "rhizome/cache/simd.h"
-#include "rhizome/gnn/dense.h"
 #include "rhizome/gnn/activation.h"
+#include "rhizome/gnn/dense.h"
 
 namespace rhizome::inline internal {
 namespace {
@@ -180,8 +180,7 @@ struct AttendFunction : torch::autograd::Function<AttendFunction> {
                                const std::optional<torch::Tensor>& source,
                                const torch::Tensor& query,
                                const std::optional<torch::Tensor>& attention,
-                               const AggregateLists* lists,
-                               const AttentionShape* shape) {
+                               const AggregateLists* lists, const AttentionShape* shape) {
     const auto dense = [](const std::optional<torch::Tensor>& t) {
       return t ? t->contiguous() : torch::Tensor();
     };
@@ -301,7 +300,8 @@ torch::Tensor Attend(const torch::Tensor& values, const torch::Tensor& source,
   CheckShape(values, lists, shape);
   CheckSize(source, "scores of sources", lists.sources(), shape.heads);
   CheckSize(query, "scores of targets", lists.targets(), shape.heads);
-  return AttendFunction::apply(Readable(values), std::optional(source), query, std::optional<torch::Tensor>(), &lists, &shape);
+  return AttendFunction::apply(Readable(values), std::optional(source), query,
+                               std::optional<torch::Tensor>(), &lists, &shape);
 }
 
 torch::Tensor AttendV2(const torch::Tensor& values, const torch::Tensor& query,
@@ -310,7 +310,8 @@ torch::Tensor AttendV2(const torch::Tensor& values, const torch::Tensor& query,
   CheckShape(values, lists, shape);
   CheckSize(query, "rows of targets", lists.targets(), values.size(1));
   CheckSize(attention, "vectors of the scores", shape.heads, values.size(1) / shape.heads);
-  return AttendFunction::apply(Readable(values), std::optional<torch::Tensor>(), query, std::optional(attention), &lists, &shape);
+  return AttendFunction::apply(Readable(values), std::optional<torch::Tensor>(), query,
+                               std::optional(attention), &lists, &shape);
 }
 
 torch::Tensor HeadDots(const torch::Tensor& z, const torch::Tensor& vectors) {

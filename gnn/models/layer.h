@@ -17,7 +17,7 @@ enum class Nonlinearity : std::uint8_t { kNone, kRelu, kElu, kGelu, kTanh };
 enum class Normalization : std::uint8_t { kNone, kLayer, kBatch };
 enum class Jump : std::uint8_t { kNone, kConcat, kMax };
 
-/// What surrounds the convolutions of a network, the same for all its blocks.
+/// The surroundings of the convolutions of a network, the same for all its blocks.
 struct LayerStyle {
   Nonlinearity activation = Nonlinearity::kRelu;
   Normalization norm = Normalization::kNone;
@@ -98,7 +98,8 @@ class Layer {
   /// Returns the rows of sources as they are reduced: raw [n, raw] -> [n, width].
   torch::Tensor Prepare(const torch::Tensor& raw) const;
 
-  /// Of attention, as Conv: the scores of sources, what targets ask, and the vectors of scores.
+  /// The parts of attention, as in Conv: the scores of sources, what targets ask, and the vectors
+  /// of scores.
   torch::Tensor SourceScores(const torch::Tensor& prepared) const {
     return conv_->SourceScores(prepared);
   }

@@ -13,7 +13,7 @@ namespace rhizome::inline internal {
 /// The key of the model's description in the metadata of its safetensors file.
 inline constexpr std::string_view kModelMetadataKey = "rhizome";
 
-/// What follows the last layer: nothing (it makes the scores itself), one linear layer, or two.
+/// The part after the last layer: nothing (it makes the scores itself), one linear layer, or two.
 enum class HeadKind : std::uint8_t { kLinear, kMlp, kNone };
 
 /// A network with its widths: `spec.layers` layers inputs -> hidden -> ... -> hidden (layer.h),

@@ -12,7 +12,7 @@
 namespace rhizome::inline internal {
 namespace {
 
-/// What a maximum is taken from while nothing is in it.
+/// The number that a maximum begins with while nothing is in it.
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
 constexpr auto kTile = static_cast<std::size_t>(kDenseRows);

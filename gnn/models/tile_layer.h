@@ -83,7 +83,7 @@ class TileLayer {
   const std::size_t width_;  // of a reduced row
   const std::span<const float> row_scale_;
   const std::vector<std::uint32_t> degrees_;
-  // What targets keep from window to window: for each target a row of each.
+  // The state that targets keep from window to window, a row of each for each target.
   float* const sums_;          // [targets, width]
   float* const maxima_;        // [targets, heads]
   float* const denominators_;  // [targets, heads]

@@ -114,7 +114,7 @@ class Updates {
 
 /// Two stores of one graph: the original with a delta, and one made of the final edge list. Rows
 /// are in vertex-id order in both, so that sums have the same order.
-class GnnDeltaTest : public ::testing::TestWithParam<const char*> {
+class GnnDeltaTest : public ::testing::TestWithParam<testing::NetworkCase> {
  protected:
   void MakeStores(std::uint64_t new_vertices) {
     PlantedOptions options;
@@ -146,7 +146,7 @@ class GnnDeltaTest : public ::testing::TestWithParam<const char*> {
   Result<TrainReport> Train(const Path& store,
                             TopologyPlace topology = TopologyPlace::kMemory) const {
     TrainOptions options = SmallTraining(store);
-    options.model.kind = GetParam();
+    options.model = GetParam().spec;
     options.model.dropout =
         0;  // its mask depends on positions in the minibatch, which the order of lists changes
     options.fanouts = {kAllNeighbors, kAllNeighbors};
@@ -211,7 +211,8 @@ class GnnDeltaTest : public ::testing::TestWithParam<const char*> {
   std::uint64_t sequence_ = 0;
 };
 
-INSTANTIATE_TEST_SUITE_P(Kinds, GnnDeltaTest, ::testing::Values("sage", "gcn"));
+INSTANTIATE_TEST_SUITE_P(Kinds, GnnDeltaTest, ::testing::ValuesIn(testing::RegisteredNetworks()),
+                         ::testing::PrintToStringParamName());
 
 TEST_P(GnnDeltaTest, TrainingOverADeltaIsTrainingOnTheFinalGraph) {
   ASSERT_NO_FATAL_FAILURE(MakeStores(20));

@@ -1,11 +1,56 @@
 #pragma once
 
+#include <map>
+#include <ostream>
+#include <string>
+#include <vector>
+
 #include "rhizome/gnn/entry.h"
 #include "testing/planted_graph.h"
 
 extern "C" const rhizome::GnnEntry* rhizome_gnn_entry_v1();
 
 namespace rhizome::testing {
+
+/// The kinds of networks, and what stands around a layer in other networks than the plain one:
+/// every test over these meets each registered kind without naming it.
+struct NetworkCase {
+  std::string name;  ///< of the case, letters and digits
+  ModelSpec spec;
+};
+inline void PrintTo(const NetworkCase& network, std::ostream* out) { *out << network.name; }
+
+inline std::vector<NetworkCase> RegisteredNetworks() {
+  std::vector<NetworkCase> networks;
+  for (const ModelInfo& model : rhizome_gnn_entry_v1()->Models())
+    networks.push_back({model.name, {.kind = model.name, .hidden = 16}});
+  return networks;
+}
+
+/// Each choice of each option that changes what a layer computes.
+inline std::vector<NetworkCase> NetworkVariants() {
+  using Options = std::map<std::string, std::string>;
+  std::vector<NetworkCase> networks;
+  const auto add = [&](const std::string& name, const std::string& kind, const Options& options) {
+    networks.push_back({name, {.kind = kind, .hidden = 16, .options = options}});
+  };
+  add("SageMax", "sage", {{"aggregator", "max"}});
+  add("SagePool", "sage", {{"aggregator", "pool"}, {"l2-normalize", "true"}});
+  add("SageGcn", "sage", {{"aggregator", "gcn"}});
+  add("CommNetSkip", "commnet", {{"skip", "true"}});
+  add("GatOutHeads", "gat", {{"head", "none"}, {"out-heads", "3"}});
+  add("GatAlone", "gat", {{"no-self-loops", "true"}, {"residual", "true"}});
+  add("GatV2Alone", "gatv2", {{"no-self-loops", "true"}});
+  add("GcnNoHead", "gcn", {{"head", "none"}});
+  add("ResidualBatch", "gcn", {{"residual", "true"}, {"norm", "batch"}});
+  add("ResidualLayer", "sage", {{"residual", "true"}, {"norm", "layer"}, {"activation", "elu"}});
+  add("FeedForward", "sage", {{"feed-forward", "true"}, {"norm", "layer"}, {"activation", "gelu"}});
+  add("FeedForwardGcn", "gcn", {{"feed-forward", "true"}, {"norm", "batch"}});
+  add("FeedForwardGat", "gat", {{"feed-forward", "true"}, {"norm", "layer"}});
+  add("JumpConcat", "sage", {{"jump", "concat"}, {"head", "mlp"}});
+  add("JumpMax", "gat", {{"jump", "max"}, {"activation", "tanh"}});
+  return networks;
+}
 
 /// A training that takes a second and learns a planted graph.
 inline TrainOptions SmallTraining(const Path& store) {

@@ -41,14 +41,14 @@ Result<std::vector<float>> AllRows(const Path& path, const std::string& name) {
   return by_vertex;
 }
 
-class IncrementalTest : public ::testing::TestWithParam<const char*> {
+class IncrementalTest : public ::testing::TestWithParam<testing::NetworkCase> {
  protected:
   void SetUp() override {
     PlantedOptions planted;
     planted.vertices = kVertices;
     ASSERT_OK(WriteStore(store(), planted));
     TrainOptions options = SmallTraining(store());
-    options.model.kind = GetParam();
+    options.model = GetParam().spec;
     options.epochs = 1;
     options.out = folder_ / "model.safetensors";
     const JobControl control;
@@ -120,8 +120,8 @@ class IncrementalTest : public ::testing::TestWithParam<const char*> {
   std::mt19937_64 random_{testing::TestSeed()};
 };
 
-INSTANTIATE_TEST_SUITE_P(Kinds, IncrementalTest,
-                         ::testing::Values("sage", "gcn"));
+INSTANTIATE_TEST_SUITE_P(Kinds, IncrementalTest, ::testing::ValuesIn(testing::RegisteredNetworks()),
+                         ::testing::PrintToStringParamName());
 
 TEST_P(IncrementalTest, EqualsAFullRunAfterWritesOfAnyKind) {
   const auto first = Infer(Incremental());

@@ -30,12 +30,12 @@ Result<InferReport> InferOfInfer(const InferOptions& options) {
 }
 
 /// A store with a trained model beside it.
-class InferTest : public ::testing::TestWithParam<const char*> {
+class InferTest : public ::testing::TestWithParam<testing::NetworkCase> {
  protected:
   void SetUp() override {
     ASSERT_OK(WriteStore(store(), {}));
     TrainOptions options = SmallTraining(store());
-    options.model.kind = GetParam();
+    options.model = GetParam().spec;
     options.epochs = 1;
     options.out = model();
     const JobControl control;
@@ -70,7 +70,8 @@ class InferTest : public ::testing::TestWithParam<const char*> {
   TrainReport trained_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Kinds, InferTest, ::testing::Values("sage", "gcn"));
+INSTANTIATE_TEST_SUITE_P(Kinds, InferTest, ::testing::ValuesIn(testing::RegisteredNetworks()),
+                         ::testing::PrintToStringParamName());
 
 TEST_P(InferTest, LayerwiseEqualsSamplewiseWithAllNeighbours) {
   for (const bool scores : {false, true}) {
@@ -420,7 +421,9 @@ TEST_P(InferTest, ADamagedChunkBetweenLayersIsNamedAndNothingPublished) {
   ASSERT_TRUE(std::filesystem::exists(between / "zarr.json")) << "layer 1 is not whole";
   const Path chunk = between / "c.2.0";
   const auto raw_bytes = options.chunk_rows * 16 * sizeof(float);
-  EXPECT_LT(std::filesystem::file_size(chunk), raw_bytes) << "zeros are kept";
+  if (GetParam().spec.kind == "sage") {  // it is rectified
+    EXPECT_LT(std::filesystem::file_size(chunk), raw_bytes) << "zeros are kept";
+  }
   std::mt19937_64 random(testing::TestSeed());
   {
     std::fstream file(chunk, std::ios::in | std::ios::out | std::ios::binary);

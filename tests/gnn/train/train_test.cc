@@ -184,7 +184,7 @@ TEST(TrainTest, Float16FeaturesTrainAsTheSameNumbersInFloat32) {
         options.store = folder / "half";
         const Result<TrainReport> half = TrainOfTrain(options);
         ASSERT_OK(half);
-        EXPECT_EQ(Losses(*half), Losses(*wide)) << static_cast<int>(kind) << " " << hidden;
+        EXPECT_EQ(Losses(*half), Losses(*wide)) << kind << " " << hidden;
         EXPECT_EQ(half->test_accuracy, wide->test_accuracy);
         EXPECT_LT(half->epochs[0].bytes_read, wide->epochs[0].bytes_read);
       }
