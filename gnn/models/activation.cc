@@ -14,21 +14,17 @@ using torch::autograd::variable_list;
 
 constexpr std::int64_t kRowsAtOnce = 256;
 
-float ScaleOf(const Activation& activation) {
-  return static_cast<float>(1 / (1 - activation.dropout));
-}
-
 ActivateArgs ArgsOf(const Activation& activation, const float* in, std::int64_t dim,
                     std::int64_t first_row, float* out) {
-  const double share = std::round(activation.dropout * 0x1p32);
+  const DropoutDraws draws = DrawsOf(activation.dropout);
   return {.in = in,
           .in_stride = static_cast<std::size_t>(dim),
           .out = out,
           .out_stride = static_cast<std::size_t>(dim),
           .dim = static_cast<std::size_t>(dim),
           .relu = activation.relu,
-          .dropped = static_cast<std::uint32_t>(std::min(share, 0x1p32 - 1)),
-          .scale = ScaleOf(activation),
+          .dropped = draws.dropped,
+          .scale = draws.scale,
           .seed = activation.seed,
           .first_row = static_cast<std::uint64_t>(first_row)};
 }
@@ -80,6 +76,12 @@ struct ActivateFunction : torch::autograd::Function<ActivateFunction> {
 
 }  // namespace
 
+DropoutDraws DrawsOf(double dropout) {
+  const double share = std::round(dropout * 0x1p32);
+  return {.dropped = static_cast<std::uint32_t>(std::min(share, 0x1p32 - 1)),
+          .scale = static_cast<float>(1 / (1 - dropout))};
+}
+
 void ActivateRows(const Activation& activation, const float* in, std::int64_t count,
                   std::int64_t dim, std::int64_t first_row, float* out) {
   Kernels().activate(ArgsOf(activation, in, dim, first_row, out), 0,
@@ -98,7 +100,7 @@ void ActivateGradientRows(const Activation& activation, const float* result, con
   Kernels().activate_gradient({.result = result,
                                .gradient = gradient,
                                .dim = static_cast<std::size_t>(dim),
-                               .scale = ScaleOf(activation),
+                               .scale = DrawsOf(activation.dropout).scale,
                                .out = out},
                               0, rows);
 }

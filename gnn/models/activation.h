@@ -15,6 +15,13 @@ struct Activation {
   bool none() const { return !relu && dropout == 0; }
 };
 
+/// Dropout as kernels take it: what draws are dropped, and the factor of what is kept.
+struct DropoutDraws {
+  std::uint32_t dropped = 0;  ///< the draws below it
+  float scale = 1;
+};
+DropoutDraws DrawsOf(double dropout);
+
 /// Activates rows [0, count) of `in` into `out`, which may be `in`, on the calling thread. Both
 /// have `dim` columns. The first of them is row `first_row` of the whole matrix.
 void ActivateRows(const Activation& activation, const float* in, std::int64_t count,

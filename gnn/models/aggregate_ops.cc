@@ -14,17 +14,6 @@ using torch::autograd::variable_list;
 /// Runs of targets for each thread: several, so that threads end at about the same time.
 constexpr std::size_t kPiecesPerThread = 8;
 
-/// Calls body(begin, end) for runs of targets with about equally many edges.
-template <typename Body>
-void ForTargets(const CsrView& csr, const Body& body) {
-  const std::size_t threads = ComputeThreads();
-  const std::vector<std::size_t> cuts =
-      SplitByEdges(csr, threads == 1 ? 1 : threads * kPiecesPerThread);
-  ComputeFor(cuts.size() - 1, [&](std::size_t i) {
-    if (cuts[i] < cuts[i + 1]) body(cuts[i], cuts[i + 1]);
-  });
-}
-
 template <typename T>
 std::int64_t AddressOf(const T& object) {
   // The context keeps tensors and plain values only, so borrowed objects are kept by address.
@@ -230,6 +219,15 @@ RowsView RowsOf(const torch::Tensor& x) {
                 "aggregation: rows must be float32, float16 or bfloat16");
   }
   return view;
+}
+
+void ForTargets(const CsrView& csr, const std::function<void(std::size_t, std::size_t)>& body) {
+  const std::size_t threads = ComputeThreads();
+  const std::vector<std::size_t> cuts =
+      SplitByEdges(csr, threads == 1 ? 1 : threads * kPiecesPerThread);
+  ComputeFor(cuts.size() - 1, [&](std::size_t i) {
+    if (cuts[i] < cuts[i + 1]) body(cuts[i], cuts[i + 1]);
+  });
 }
 
 void SumOnThreads(const SumArgs& args, const CsrView& csr) {

@@ -2,7 +2,9 @@
 
 #include <torch/torch.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "rhizome/cache/aggregate.h"
@@ -58,6 +60,10 @@ torch::Tensor AggregateMax(const torch::Tensor& x, const AggregateLists& lists);
 
 /// Returns x as the kernels read it; x has one of the three types, and dense rows.
 RowsView RowsOf(const torch::Tensor& x);
+
+/// Calls body(begin, end) for runs of targets with about equally many edges, on the compute
+/// threads.
+void ForTargets(const CsrView& csr, const std::function<void(std::size_t, std::size_t)>& body);
 
 /// Runs `sum` over all targets of `csr` on the compute threads.
 void SumOnThreads(const SumArgs& args, const CsrView& csr);
