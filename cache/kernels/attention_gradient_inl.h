@@ -35,7 +35,8 @@ class SourceGradient {
       : args_(args),
         dim_(args.heads * args.width),
         stats_size_(AttendStatsSize(args.score, args.heads)),
-        most_(ChunkOf(args.heads, dim_ * sizeof(float))),
+        numbers_(Padded<V>(args.heads)),
+        most_(ChunkOf<V>(args.heads, dim_ * sizeof(float))),
         gradients_(MakeAhead<float>(args.gradient, dim_, dim_, args.target)),
         queries_(MakeAhead<float>(args.query, dim_, dim_, args.target)),
         stats_{reinterpret_cast<const char*>(args.stats), stats_size_ * sizeof(float),
@@ -56,17 +57,19 @@ class SourceGradient {
         Take(args_.target[next], args_.edge[next]);
         ++next;
       }
-      Score(j);
-      ExpAll<V>(weight_.at, count_ * args_.heads);
       Dots(j);
-      Weigh(j, fresh);
+      if (additive()) {
+        Weigh<true>(j, fresh);
+      } else {
+        ScoreRows(j);
+        Weigh<false>(j, fresh);
+      }
       Add(j, fresh);
       fresh = false;
     } while (next < end);
   }
 
  private:
-  const float* StatsOf(std::size_t i) const { return args_.stats + target_[i] * stats_size_; }
   bool additive() const { return args_.score == AttendScore::kAdditive; }
 
   void Zero(std::size_t j) {
@@ -87,30 +90,16 @@ class SourceGradient {
     if (edge_[i] != kNoEdge) ahead.Fetch(first_ + i, args_.edge_count);
   }
 
-  /// Computes scores less the maximum of their target.
-  void Score(std::size_t j) {
+  /// Computes the scores of additive-v2, into the weights.
+  void ScoreRows(std::size_t j) {
     const typename V::Reg slope = V::Set(args_.slope);
     for (std::size_t i = 0; i < count_; ++i) {
-      Fetch(stats_, i);
-      if (!additive()) Fetch(queries_, i);
-      const float* const stats = StatsOf(i);
-      float* const weight = weight_.at + i * args_.heads;
-      float* const sums = sum_.at + i * args_.heads;
-      for (std::size_t h = 0; h < args_.heads && !additive(); ++h) {
+      Fetch(queries_, i);
+      for (std::size_t h = 0; h < args_.heads; ++h) {
         const std::size_t at = h * args_.width;
-        weight[h] = ScoreV2<V>(args_.x + j * dim_ + at, args_.query + target_[i] * dim_ + at,
-                               args_.attention + at, args_.width, slope);
-      }
-      for (std::size_t h = 0; h < args_.heads; h += V::kWidth) {
-        const std::size_t left = args_.heads - h;
-        typename V::Reg score = LoadSome<V>(weight + h, left);
-        if (additive()) {
-          const typename V::Reg sum = V::Add(LoadSome<V>(args_.source + j * args_.heads + h, left),
-                                             LoadSome<V>(stats + 3 * args_.heads + h, left));
-          StoreSome<V>(sums + h, sum, left);
-          score = Leaky<V>(sum, slope);
-        }
-        StoreSome<V>(weight + h, V::Sub(score, LoadSome<V>(stats + h, left)), left);
+        weight_.at[i * numbers_ + h] =
+            ScoreV2<V>(args_.x + j * dim_ + at, args_.query + target_[i] * dim_ + at,
+                       args_.attention + at, args_.width, slope);
       }
     }
   }
@@ -119,51 +108,67 @@ class SourceGradient {
     const float* const x = args_.x + j * dim_;
     for (std::size_t i = 0; i < count_; ++i) {
       Fetch(gradients_, i);
+      Fetch(stats_, i);
       const float* const gradient = args_.gradient + target_[i] * dim_;
       for (std::size_t h = 0; h < args_.heads; ++h) {
         const std::size_t at = h * args_.width;
-        dot_.at[i * args_.heads + h] = Dot<V, float>(x + at, gradient + at, args_.width);
+        dot_.at[i * numbers_ + h] = Dot<V, float>(x + at, gradient + at, args_.width);
       }
     }
   }
 
   /// Makes the weights of gradient rows, and the gradients of scores (in dot_ too).
+  template <bool kAdditive>
   void Weigh(std::size_t j, bool fresh) {
     const typename V::Reg slope = V::Set(args_.slope);
     const typename V::Reg one = V::Set(1.0F);
-    for (std::size_t h = 0; h < args_.heads; h += V::kWidth) {
-      const std::size_t left = args_.heads - h;
-      float* const total = additive() ? args_.source_gradient + j * args_.heads + h : nullptr;
-      typename V::Reg all = fresh || total == nullptr ? V::Zero() : LoadSome<V>(total, left);
+    const std::size_t heads = args_.heads;
+    for (std::size_t h = 0; h < heads; h += V::kWidth) {
+      const std::size_t left = heads - h;
+      typename V::Reg source = V::Zero();
+      typename V::Reg total = V::Zero();
+      if constexpr (kAdditive) {
+        source = LoadSome<V>(args_.source + j * heads + h, left);
+        if (!fresh) total = LoadSome<V>(args_.source_gradient + j * heads + h, left);
+      }
       for (std::size_t i = 0; i < count_; ++i) {
-        const float* const stats = StatsOf(i) + h;
-        float* const weight = weight_.at + i * args_.heads + h;
-        float* const dot = dot_.at + i * args_.heads + h;
-        const typename V::Reg share =
-            V::Mul(LoadSome<V>(weight, left), LoadSome<V>(stats + args_.heads, left));
+        const float* const stats = args_.stats + target_[i] * stats_size_ + h;
+        float* const weight = weight_.at + i * numbers_ + h;
+        float* const dot = dot_.at + i * numbers_ + h;
+        typename V::Reg sum = V::Zero();
+        typename V::Reg score;
+        if constexpr (kAdditive) {
+          sum = V::Add(source, LoadSome<V>(stats + 3 * heads, left));
+          score = Leaky<V>(sum, slope);
+        } else {
+          score = LoadSome<V>(weight, left);
+        }
+        const typename V::Reg power = Exp<V>(V::Sub(score, LoadSome<V>(stats, left)));
+        const typename V::Reg share = V::Mul(power, LoadSome<V>(stats + heads, left));
         typename V::Reg kept = share;
         typename V::Reg product = LoadSome<V>(dot, left);
         if (args_.dropout.dropped != 0) {
           const std::uint64_t key =
               SplitMix64(args_.dropout.seed, args_.dropout.first_target + target_[i]);
-          const std::size_t column = Place(i) * args_.heads + h;
+          const std::size_t column = Place(i) * heads + h;
           kept = Dropped<V>(args_.dropout, key, column, share);
           product = Dropped<V>(args_.dropout, key, column, product);
         }
         typename V::Reg gradient =
-            V::Mul(share, V::Sub(product, LoadSome<V>(stats + 2 * args_.heads, left)));
-        if (additive()) {
-          const typename V::Reg sum = LoadSome<V>(sum_.at + i * args_.heads + h, left);
+            V::Mul(share, V::Sub(product, LoadSome<V>(stats + 2 * heads, left)));
+        if constexpr (kAdditive) {
           gradient = V::Mul(gradient, V::Pick(V::Positive(sum), one, slope));
-          all = V::Add(all, gradient);
+          total = V::Add(total, gradient);
         }
-        StoreSome<V>(weight, kept, left);
-        StoreSome<V>(dot, gradient, left);
-        float* const out = edge_[i] == kNoEdge ? args_.own_gradient + j * args_.heads
-                                               : args_.edge_gradient + edge_[i] * args_.heads;
+        V::Store(weight, kept);
+        V::Store(dot, gradient);
+        float* const out = edge_[i] == kNoEdge ? args_.own_gradient + j * heads
+                                               : args_.edge_gradient + edge_[i] * heads;
         StoreSome<V>(out + h, gradient, left);
       }
-      if (total != nullptr) StoreSome<V>(total, all, left);
+      if constexpr (kAdditive) {
+        StoreSome<V>(args_.source_gradient + j * heads + h, total, left);
+      }
     }
   }
 
@@ -180,6 +185,7 @@ class SourceGradient {
     rows.count = count_;
     rows.heads = args_.heads;
     rows.width = args_.width;
+    rows.numbers = numbers_;
     rows.weight = weight_.at;
     rows.keep = !fresh;
     rows.out = args_.x_gradient + j * dim_;
@@ -190,6 +196,7 @@ class SourceGradient {
     leaky.x = args_.query;
     leaky.index = target_;
     leaky.count = count_;
+    leaky.numbers = numbers_;
     leaky.weight = dot_.at;
     leaky.out = rows.out;
     AddLeakyRows<V, false>(args_, leaky);
@@ -198,6 +205,7 @@ class SourceGradient {
   const AttendGradientArgs& args_;
   const std::size_t dim_;
   const std::size_t stats_size_;
+  const std::size_t numbers_;
   const std::size_t most_;  // entries of a chunk
   const Ahead gradients_;
   const Ahead queries_;
@@ -207,7 +215,6 @@ class SourceGradient {
   std::uint32_t target_[kChunkEdges] = {};
   std::uint32_t edge_[kChunkEdges] = {};
   ChunkNumbers weight_;
-  ChunkNumbers sum_;  // source + query; additive only
   ChunkNumbers dot_;
 };
 
@@ -239,6 +246,7 @@ inline void SumRowGradients(const AttendGradientArgs& args, const Ahead& ahead, 
   rows.fixed = args.query + t * dim;
   rows.x = args.x;
   rows.out = args.query_gradient + t * dim;
+  rows.numbers = args.heads;
   rows.attention_gradient = args.attention_gradient;
   for (std::size_t c = 0; c < dim; ++c) rows.out[c] = 0;
   if (t < args.own) {
@@ -263,7 +271,7 @@ template <typename V>
 void AttendQueryGradient(const AttendGradientArgs& args, std::size_t begin, std::size_t end) {
   const std::size_t dim = args.heads * args.width;
   const Ahead ahead = MakeAhead<float>(args.x, dim, dim, args.index);
-  const std::size_t most = ChunkOf(args.heads, dim * sizeof(float));
+  const std::size_t most = ChunkOf<V>(args.heads, dim * sizeof(float));
   for (std::size_t t = begin; t < end; ++t) {
     if (args.score == AttendScore::kAdditive) {
       SumScoreGradients<V>(args, t);

@@ -31,7 +31,8 @@ class Attention {
       : args_(args),
         x_(static_cast<const T*>(args.x)),
         slope_(V::Set(args.slope)),
-        most_(ChunkOf(args.heads, args.heads * args.width * sizeof(T))),
+        numbers_(Padded<V>(args.heads)),
+        most_(ChunkOf<V>(args.heads, args.heads * args.width * sizeof(T))),
         rows_(MakeAhead<T>(args.x, args.heads * args.width, args.x_stride, args.index)),
         scores_{reinterpret_cast<const char*>(args.source), args.heads * sizeof(float),
                 args.source_stride * sizeof(float), args.index, kScoresAhead} {}
@@ -48,10 +49,12 @@ class Attention {
       chunk_.edge = next;
       chunk_.count = end - next < most_ - chunk_.own ? end - next : most_ - chunk_.own;
       next += chunk_.count;
-      Score(t);
-      Grow(t, fresh);
-      Weigh(t, fresh);
-      if (args_.dropout.dropped != 0) Drop(t, begin);
+      if (args_.score == AttendScore::kAdditive) {
+        Weigh<true>(t, fresh, begin);
+      } else {
+        ScoreRows(t);
+        Weigh<false>(t, fresh, begin);
+      }
       Add(t, fresh, args_.finish && next == end);
       fresh = false;
       chunk_.own = 0;
@@ -80,96 +83,91 @@ class Attention {
 
   static float Inverse(float denominator) { return denominator == 0 ? 0 : 1 / denominator; }
 
-  void Score(std::size_t t) {
+  /// Computes the scores of additive-v2, into the weights.
+  void ScoreRows(std::size_t t) {
     const float* const query = args_.query + t * args_.query_stride;
     float* at = chunk_.weight.at;
-    if (args_.score == AttendScore::kAdditive) {
-      if (chunk_.own != 0) {
-        AddScores(args_.own_source + t * args_.own_source_stride, query, at);
-        at += args_.heads;
-      }
-      for (std::size_t e = chunk_.edge; e < chunk_.edge + chunk_.count; ++e, at += args_.heads) {
-        scores_.Fetch(e, limit_);
-        AddScores(args_.source + args_.index[e] * args_.source_stride, query, at);
-      }
-      return;
-    }
     if (chunk_.own != 0) {
-      RowScores(args_.own + t * args_.own_stride, query, at);
-      at += args_.heads;
+      ScoreRow(args_.own + t * args_.own_stride, query, at);
+      at += numbers_;
     }
-    for (std::size_t e = chunk_.edge; e < chunk_.edge + chunk_.count; ++e, at += args_.heads) {
+    for (std::size_t e = chunk_.edge; e < chunk_.edge + chunk_.count; ++e, at += numbers_) {
       rows_.Fetch(e, limit_);
-      RowScores(x_ + args_.index[e] * args_.x_stride, query, at);
-    }
-  }
-
-  void AddScores(const float* source, const float* query, float* out) const {
-    for (std::size_t h = 0; h < args_.heads; h += V::kWidth) {
-      const std::size_t left = args_.heads - h;
-      const typename V::Reg sum =
-          V::Add(LoadSome<V>(source + h, left), LoadSome<V>(query + h, left));
-      StoreSome<V>(out + h, Leaky<V>(sum, slope_), left);
+      ScoreRow(x_ + args_.index[e] * args_.x_stride, query, at);
     }
   }
 
   template <typename Row>
-  void RowScores(const Row* row, const float* query, float* out) const {
+  void ScoreRow(const Row* row, const float* query, float* out) const {
     for (std::size_t h = 0; h < args_.heads; ++h) {
       const std::size_t at = h * args_.width;
       out[h] = ScoreV2<V>(row + at, query + at, args_.attention + at, args_.width, slope_);
     }
   }
 
-  /// Replaces each score by its difference to the maximum so far, and notes by how much that grew.
-  void Grow(std::size_t t, bool fresh) {
-    for (std::size_t e = 0; e < edges(); ++e) chunk_.rescaled[e] = false;
+  /// Returns the additive scores of edge i of the chunk, those of heads from h on.
+  typename V::Reg AddScores(std::size_t t, std::size_t i, std::size_t h,
+                            typename V::Reg query) const {
+    const float* source = args_.own_source + t * args_.own_source_stride;
+    if (i >= chunk_.own) {
+      source = args_.source + args_.index[chunk_.edge + i - chunk_.own] * args_.source_stride;
+    }
+    return Leaky<V>(V::Add(LoadSome<V>(source + h, args_.heads - h), query), slope_);
+  }
+
+  /// Makes weights of scores, and factors of the sums where a maximum grows; adds up denominators.
+  template <bool kAdditive>
+  void Weigh(std::size_t t, bool fresh, std::size_t begin) {
+    const AttendDropout& dropout = args_.dropout;
+    const std::uint64_t key =
+        dropout.dropped == 0 ? 0 : SplitMix64(dropout.seed, dropout.first_target + t);
+    const std::size_t first_place = chunk_.edge - begin + 1 - chunk_.own;
+    for (std::size_t i = 0; i < edges(); ++i) {
+      chunk_.rescaled[i] = false;
+      if (kAdditive && i >= chunk_.own) scores_.Fetch(chunk_.edge + i - chunk_.own, limit_);
+    }
     chunk_.any_rescaled = false;
     for (std::size_t h = 0; h < args_.heads; h += V::kWidth) {
       const std::size_t left = args_.heads - h;
       float* const maximum = args_.maximum + t * args_.heads + h;
-      // There is nothing to rescale before the first score.
-      typename V::Reg largest =
-          fresh ? LoadSome<V>(chunk_.weight.at + h, left) : LoadSome<V>(maximum, left);
-      float* weight = chunk_.weight.at + h;
-      float* rescale = chunk_.rescale.at + h;
-      for (std::size_t e = 0; e < edges(); ++e, weight += args_.heads, rescale += args_.heads) {
-        const typename V::Reg score = LoadSome<V>(weight, left);
+      float* const denominator = args_.denominator + t * args_.heads + h;
+      typename V::Reg query = V::Zero();
+      if constexpr (kAdditive) {
+        query = LoadSome<V>(args_.query + t * args_.query_stride + h, left);
+      }
+      typename V::Reg largest = V::Zero();
+      typename V::Reg sum = V::Zero();
+      if (!fresh) {
+        largest = LoadSome<V>(maximum, left);
+        sum = LoadSome<V>(denominator, left);
+      }
+      for (std::size_t i = 0; i < edges(); ++i) {
+        typename V::Reg score;
+        if constexpr (kAdditive) {
+          score = AddScores(t, i, h, query);
+        } else {
+          score = LoadSome<V>(chunk_.weight.at + i * numbers_ + h, left);
+        }
+        if (fresh && i == 0) largest = score;  // there is nothing to rescale yet
         const typename V::Reg larger = V::Max(largest, score);
-        StoreSome<V>(weight, V::Sub(score, larger), left);
-        StoreSome<V>(rescale, V::Sub(largest, larger), left);
-        chunk_.rescaled[e] |= V::Any(V::Positive(V::Sub(larger, largest)));
-        chunk_.any_rescaled |= chunk_.rescaled[e];
+        typename V::Reg rescale = V::Set(1.0F);
+        if (V::Any(V::Positive(V::Sub(larger, largest)))) {
+          rescale = Exp<V>(V::Sub(largest, larger));
+          sum = V::Mul(sum, rescale);
+          chunk_.rescaled[i] = true;
+          chunk_.any_rescaled = true;
+        }
+        V::Store(chunk_.rescale.at + i * numbers_ + h, rescale);
         largest = larger;
+        typename V::Reg weight = Exp<V>(V::Sub(score, larger));
+        sum = V::Add(sum, weight);
+        if (dropout.dropped != 0) {
+          weight = Dropped<V>(dropout, key, (first_place + i) * args_.heads + h, weight);
+        }
+        V::Store(chunk_.weight.at + i * numbers_ + h, weight);
       }
       StoreSome<V>(maximum, largest, left);
-    }
-  }
-
-  /// Makes weights and factors of the differences, and adds up the denominators.
-  void Weigh(std::size_t t, bool fresh) {
-    ExpAll<V>(chunk_.weight.at, edges() * args_.heads);
-    if (chunk_.any_rescaled) ExpAll<V>(chunk_.rescale.at, edges() * args_.heads);
-    for (std::size_t h = 0; h < args_.heads; h += V::kWidth) {
-      const std::size_t left = args_.heads - h;
-      float* const denominator = args_.denominator + t * args_.heads + h;
-      typename V::Reg sum = fresh ? V::Zero() : LoadSome<V>(denominator, left);
-      const float* weight = chunk_.weight.at + h;
-      const float* rescale = chunk_.rescale.at + h;
-      for (std::size_t e = 0; e < edges(); ++e, weight += args_.heads, rescale += args_.heads) {
-        if (chunk_.rescaled[e]) sum = V::Mul(sum, LoadSome<V>(rescale, left));
-        sum = V::Add(sum, LoadSome<V>(weight, left));
-      }
       StoreSome<V>(denominator, sum, left);
-    }
-  }
-
-  void Drop(std::size_t t, std::size_t begin) {
-    const std::uint64_t key = SplitMix64(args_.dropout.seed, args_.dropout.first_target + t);
-    const std::size_t first = (chunk_.edge - begin + 1 - chunk_.own) * args_.heads;
-    for (std::size_t i = 0; i < edges() * args_.heads; i += V::kWidth) {
-      float* const weight = chunk_.weight.at + i;
-      V::Store(weight, Dropped<V>(args_.dropout, key, first + i, V::Load(weight)));
     }
   }
 
@@ -184,8 +182,9 @@ class Attention {
     rows.count = chunk_.count;
     rows.heads = args_.heads;
     rows.width = args_.width;
-    rows.weight = chunk_.weight.at + own * args_.heads;
-    rows.rescale = chunk_.rescale.at + own * args_.heads;
+    rows.numbers = numbers_;
+    rows.weight = chunk_.weight.at + own * numbers_;
+    rows.rescale = chunk_.rescale.at + own * numbers_;
     rows.rescaled = chunk_.any_rescaled ? chunk_.rescaled + own : nullptr;
     // The rows of additive-v2 are fetched for their scores.
     rows.ahead = args_.score == AttendScore::kAdditive ? &rows_ : nullptr;
@@ -202,6 +201,7 @@ class Attention {
   const AttendArgs& args_;
   const T* const x_;
   const typename V::Reg slope_;
+  const std::size_t numbers_;
   const std::size_t most_;  // edges of a chunk
   const Ahead rows_;
   const Ahead scores_;

@@ -17,7 +17,8 @@ struct LeakyRows {
   const float* x = nullptr;      // rows of heads * width
   const std::uint32_t* index = nullptr;
   std::size_t count = 0;
-  const float* weight = nullptr;  // [count, heads], the gradients of the scores
+  std::size_t numbers = 1;        // from the weights of an edge to those of the next
+  const float* weight = nullptr;  // [count, numbers], the gradients of the scores
   const Ahead* ahead = nullptr;   // rows to prefetch; null: none
   std::size_t edge = 0;           // number of the first row in the index of `ahead`
   std::size_t limit = 0;
@@ -52,7 +53,7 @@ inline void AddLeakyColumns(const AttendGradientArgs& args, const LeakyRows& row
   for (std::size_t e = 0; e < rows.count; ++e) {
     if (fetches) rows.ahead->Fetch(rows.edge + e, rows.limit);
     const float* const row = rows.x + rows.index[e] * stride + first;
-    const typename V::Reg weight = V::Set(rows.weight[e * args.heads + head]);
+    const typename V::Reg weight = V::Set(rows.weight[e * rows.numbers + head]);
     for (int r = 0; r < R; ++r) {
       const typename V::Reg x = V::Add(load(row + r * V::kWidth), fixed[r]);
       const typename V::Reg step = V::Mul(weight, V::Pick(V::Positive(x), one, slope));

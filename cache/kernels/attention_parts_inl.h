@@ -15,23 +15,30 @@ namespace {
 
 constexpr std::size_t kChunkEdges = 64;
 constexpr std::size_t kChunkScores = 1024;
-constexpr std::size_t kMostLanes = 16;
 constexpr std::size_t kChunkBytes = 16384;  // of rows
 static_assert(kChunkScores / kMaxHeads >= 2);
 
-/// Numbers of the edges of a chunk: those of edge i and head h at i * heads + h. Whole registers
-/// may be read and written at any of them.
+/// Numbers of the edges of a chunk, those of edge i and head h at i * Padded(heads) + h. Each edge
+/// has whole registers, so that what is stored is loaded again as it was: processors wait for a
+/// load that overlaps with several stores, or with a masked one.
 struct ChunkNumbers {
-  float at[kChunkScores + kMostLanes] = {};
+  float at[kChunkScores] = {};
 };
+
+template <typename V>
+constexpr std::size_t Padded(std::size_t heads) {
+  return (heads + V::kWidth - 1) / V::kWidth * V::kWidth;
+}
 
 /// Returns the number of edges of a chunk: rows of `row_bytes` fit the L1 cache, and scores their
 /// arrays.
+template <typename V>
 inline std::size_t ChunkOf(std::size_t heads, std::size_t row_bytes) {
+  const std::size_t most = kChunkScores / Padded<V>(heads);
   std::size_t edges = kChunkBytes / (row_bytes + 1);
   if (edges < 8) edges = 8;
   if (edges > kChunkEdges) edges = kChunkEdges;
-  return edges < kChunkScores / heads ? edges : kChunkScores / heads;
+  return edges < most ? edges : most;
 }
 
 template <typename V, typename T>
@@ -72,13 +79,6 @@ inline typename V::Reg Exp(typename V::Reg x) {
   return V::Mul(p, V::OfBits(power));
 }
 
-template <typename V>
-inline void ExpAll(float* numbers, std::size_t count) {
-  for (std::size_t i = 0; i < count; i += V::kWidth) {
-    V::Store(numbers + i, Exp<V>(V::Load(numbers + i)));
-  }
-}
-
 /// LeakyReLU for a slope in [0, 1].
 template <typename V>
 inline typename V::Reg Leaky(typename V::Reg x, typename V::Reg slope) {
@@ -114,8 +114,9 @@ struct WeightedRows {
   std::size_t count = 0;
   std::size_t heads = 1;
   std::size_t width = 0;
-  const float* weight = nullptr;   // [count, heads]
-  const float* rescale = nullptr;  // [count, heads]: factors of the sum before a row is added
+  std::size_t numbers = 1;         // from the weights of an edge to those of the next
+  const float* weight = nullptr;   // [count, numbers]
+  const float* rescale = nullptr;  // [count, numbers]: factors of the sum before a row is added
   const bool* rescaled = nullptr;  // [count]: whether any of them is not one; null: none is
   const Ahead* ahead = nullptr;    // rows to prefetch; null: none
   std::size_t edge = 0;            // number of the first row in the index of `ahead`
@@ -156,15 +157,15 @@ inline void AddHeads(const WeightedRows<T>& rows, std::size_t head, std::size_t 
     if (fetches) rows.ahead->Fetch(rows.edge + e, rows.limit);
     if (rows.rescaled != nullptr && rows.rescaled[e]) {
       for (int i = 0; i < G * R; ++i) {
-        acc[i] = V::Mul(acc[i], V::Set(rows.rescale[e * rows.heads + head + i / R]));
+        acc[i] = V::Mul(acc[i], V::Set(rows.rescale[e * rows.numbers + head + i / R]));
       }
     }
-    const T* const row = rows.x + rows.index[e] * rows.stride;
-    const float* const weight = rows.weight + e * rows.heads + head;
-    for (int g = 0; g < G; ++g) {
+    const T* of_head = rows.x + rows.index[e] * rows.stride + first;
+    const float* const weight = rows.weight + e * rows.numbers + head;
+    for (int g = 0; g < G; ++g, of_head += rows.width) {
       const typename V::Reg factor = V::Set(weight[g]);
       for (int r = 0; r < R; ++r) {
-        const typename V::Reg value = load(row + at[g] + r * V::kWidth);
+        const typename V::Reg value = load(of_head + r * V::kWidth);
         acc[g * R + r] = V::Add(acc[g * R + r], V::Mul(factor, value));
       }
     }

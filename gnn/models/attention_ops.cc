@@ -1,23 +1,19 @@
 #include "rhizome/gnn/attention_ops.h"
 
 #include <algorithm>
-#include <optional>
 #include <vector>
 
 #include "rhizome/cache/compute_threads.h"
 #include "rhizome/cache/simd.h"
 #include "rhizome/gnn/activation.h"
 #include "rhizome/gnn/dense.h"
+#include "rhizome/gnn/head_dots.h"
 
 namespace rhizome::inline internal {
 namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-/// Groups of rows whose gradients of a vector are summed at once. The division into groups depends
-/// on the rows alone, so that the bits of the sum do too.
-constexpr std::size_t kGroups = 32;
 
 std::size_t Size(std::int64_t number) { return static_cast<std::size_t>(number); }
 
@@ -30,14 +26,6 @@ AttendDropout DropoutOf(const AttentionShape& shape) {
   return {.dropped = draws.dropped, .scale = draws.scale, .seed = shape.seed, .first_target = 0};
 }
 
-/// Adds the groups' sums [groups, ...], in order.
-torch::Tensor SumOfGroups(const torch::Tensor& groups) {
-  const at::AutoDispatchBelowADInplaceOrView guard;
-  torch::Tensor sum = groups.select(0, 0).clone();
-  for (std::int64_t g = 1; g < groups.size(0); ++g) sum.add_(groups.select(0, g));
-  return sum;
-}
-
 /// The tensors that an attention reads, contiguous. `source` is undefined for additive-v2, and
 /// `attention` for additive scores.
 struct Inputs {
@@ -48,7 +36,7 @@ struct Inputs {
   }
 };
 
-/// What the forward pass computes.
+/// The results of the forward pass.
 struct Attended {
   torch::Tensor out, maximum, denominator;
 };
@@ -161,10 +149,10 @@ Inputs Backward(const Inputs& in, const Attended& made, const torch::Tensor& gra
     });
     return out;
   }
-  const std::vector<std::size_t> cuts = SplitByEdges(csr, kGroups);
+  const std::vector<std::size_t> cuts = SplitByEdges(csr, kVectorGroups);
   torch::Tensor groups = at::zeros(
-      {static_cast<std::int64_t>(kGroups), shape.heads, static_cast<std::int64_t>(width)});
-  ComputeFor(kGroups, [&](std::size_t g) {
+      {static_cast<std::int64_t>(kVectorGroups), shape.heads, static_cast<std::int64_t>(width)});
+  ComputeFor(kVectorGroups, [&](std::size_t g) {
     AttendGradientArgs group = args;
     group.attention_gradient = groups.data_ptr<float>() + g * heads * width;
     Kernels().attend_query_gradient(group, cuts[g], cuts[g + 1]);
@@ -173,22 +161,26 @@ Inputs Backward(const Inputs& in, const Attended& made, const torch::Tensor& gra
   return out;
 }
 
+/// The inputs of an operation as `score` orders them, each of which has a gradient.
+Inputs InputsOf(AttendScore score, const torch::Tensor& values, const torch::Tensor& second,
+                const torch::Tensor& third) {
+  if (score == AttendScore::kAdditive) return {values, second, third, {}};
+  return {values, {}, second, third};
+}
+
 /// Forward keeps the tensors that it read and made; lists are kept by address, as the context keeps
 /// tensors and plain values only.
 struct AttendFunction : torch::autograd::Function<AttendFunction> {
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& values,
-                               const std::optional<torch::Tensor>& source,
-                               const torch::Tensor& query,
-                               const std::optional<torch::Tensor>& attention,
-                               const AggregateLists* lists, const AttentionShape* shape) {
-    const auto dense = [](const std::optional<torch::Tensor>& t) {
-      return t ? t->contiguous() : torch::Tensor();
-    };
-    const Inputs in{values.contiguous(), dense(source), query.contiguous(), dense(attention)};
-    const Attended made = Forward(in, *lists, *shape);
+                               const torch::Tensor& second, const torch::Tensor& third,
+                               AttendScore score, const AggregateLists* lists,
+                               const AttentionShape* shape) {
+    const variable_list dense = {values.contiguous(), second.contiguous(), third.contiguous()};
+    const Attended made = Forward(InputsOf(score, dense[0], dense[1], dense[2]), *lists, *shape);
     context->save_for_backward(
-        {in.values, in.source, in.query, in.attention, made.out, made.maximum, made.denominator});
+        {dense[0], dense[1], dense[2], made.out, made.maximum, made.denominator});
     auto& data = context->saved_data;
+    data["score"] = static_cast<std::int64_t>(score);
     data["lists"] = reinterpret_cast<std::int64_t>(lists);
     data["heads"] = shape->heads;
     data["slope"] = shape->slope;
@@ -201,6 +193,7 @@ struct AttendFunction : torch::autograd::Function<AttendFunction> {
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const variable_list saved = context->get_saved_variables();
     const auto& data = context->saved_data;
+    const auto score = static_cast<AttendScore>(data.at("score").toInt());
     const AttentionShape shape{.heads = data.at("heads").toInt(),
                                .slope = data.at("slope").toDouble(),
                                .own = data.at("own").toBool(),
@@ -208,9 +201,10 @@ struct AttendFunction : torch::autograd::Function<AttendFunction> {
                                .seed = static_cast<std::uint64_t>(data.at("seed").toInt())};
     const auto& lists = *reinterpret_cast<const AggregateLists*>(data.at("lists").toInt());
     const Inputs out =
-        Backward({saved[0], saved[1], saved[2], saved[3]}, {saved[4], saved[5], saved[6]},
+        Backward(InputsOf(score, saved[0], saved[1], saved[2]), {saved[3], saved[4], saved[5]},
                  gradients[0].contiguous(), lists, shape);
-    return {out.values, out.source, out.query, out.attention, {}, {}};
+    if (score == AttendScore::kAdditive) return {out.values, out.source, out.query, {}, {}, {}};
+    return {out.values, out.query, out.attention, {}, {}, {}};
   }
 };
 
@@ -237,61 +231,6 @@ void CheckSize(const torch::Tensor& tensor, const char* name, std::int64_t rows,
               "attention: ", name, " must be [", rows, ", ", columns, "], float32");
 }
 
-/// Half-precision values are read as they are where no gradient is wanted.
-torch::Tensor Readable(const torch::Tensor& values) {
-  const bool trains = torch::GradMode::is_enabled();
-  return trains && values.scalar_type() != torch::kFloat32 ? values.to(torch::kFloat32) : values;
-}
-
-struct HeadDotsFunction : torch::autograd::Function<HeadDotsFunction> {
-  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& z,
-                               const torch::Tensor& vectors) {
-    const torch::Tensor rows = z.contiguous();
-    const torch::Tensor dense = vectors.contiguous();
-    context->save_for_backward({rows, dense});
-    torch::Tensor out = at::empty({rows.size(0), dense.size(0)});
-    const RowsView view = RowsOf(rows);
-    ForGroups(rows.size(0), [&](std::size_t, std::size_t begin, std::size_t end) {
-      RowsView part = view;
-      part.x = static_cast<const std::byte*>(view.x) + begin * view.stride * BytesOf(view.type);
-      HeadDotsOfRows(part, end - begin, dense, out.data_ptr<float>() + begin * Size(dense.size(0)));
-    });
-    return out;
-  }
-
-  static variable_list backward(AutogradContext* context, variable_list gradients) {
-    const variable_list saved = context->get_saved_variables();
-    const torch::Tensor rows = saved[0];
-    const torch::Tensor gradient = gradients[0].contiguous();
-    torch::Tensor of_rows;
-    if (context->needs_input_grad(0)) of_rows = at::empty(rows.sizes());
-    torch::Tensor groups =
-        at::zeros({static_cast<std::int64_t>(kGroups), saved[1].size(0), saved[1].size(1)});
-    HeadDotsGradientArgs args;
-    args.x = rows.data_ptr<float>();
-    args.heads = Size(saved[1].size(0));
-    args.width = Size(saved[1].size(1));
-    args.vectors = saved[1].data_ptr<float>();
-    args.gradient = gradient.data_ptr<float>();
-    args.x_gradient = of_rows.defined() ? of_rows.data_ptr<float>() : nullptr;
-    ForGroups(rows.size(0), [&](std::size_t g, std::size_t begin, std::size_t end) {
-      HeadDotsGradientArgs group = args;
-      group.vector_gradient = groups.data_ptr<float>() + g * args.heads * args.width;
-      Kernels().head_dots_gradient(group, begin, end);
-    });
-    return {of_rows, SumOfGroups(groups)};
-  }
-
- private:
-  /// Calls body(g, begin, end) for the kGroups runs of rows, on the compute threads.
-  template <typename Body>
-  static void ForGroups(std::int64_t rows, const Body& body) {
-    const auto count = Size(rows);
-    ComputeFor(kGroups,
-               [&](std::size_t g) { body(g, count * g / kGroups, count * (g + 1) / kGroups); });
-  }
-};
-
 }  // namespace
 
 torch::Tensor Attend(const torch::Tensor& values, const torch::Tensor& source,
@@ -300,8 +239,8 @@ torch::Tensor Attend(const torch::Tensor& values, const torch::Tensor& source,
   CheckShape(values, lists, shape);
   CheckSize(source, "scores of sources", lists.sources(), shape.heads);
   CheckSize(query, "scores of targets", lists.targets(), shape.heads);
-  return AttendFunction::apply(Readable(values), std::optional(source), query,
-                               std::optional<torch::Tensor>(), &lists, &shape);
+  return AttendFunction::apply(AsTrained(values), source, query, AttendScore::kAdditive, &lists,
+                               &shape);
 }
 
 torch::Tensor AttendV2(const torch::Tensor& values, const torch::Tensor& query,
@@ -310,31 +249,8 @@ torch::Tensor AttendV2(const torch::Tensor& values, const torch::Tensor& query,
   CheckShape(values, lists, shape);
   CheckSize(query, "rows of targets", lists.targets(), values.size(1));
   CheckSize(attention, "vectors of the scores", shape.heads, values.size(1) / shape.heads);
-  return AttendFunction::apply(Readable(values), std::optional<torch::Tensor>(), query,
-                               std::optional(attention), &lists, &shape);
-}
-
-torch::Tensor HeadDots(const torch::Tensor& z, const torch::Tensor& vectors) {
-  if (!torch::GradMode::is_enabled() && z.size(0) <= kDenseRows) {  // a tile, on its own thread
-    const torch::Tensor dense = vectors.contiguous();
-    torch::Tensor out = at::empty({z.size(0), dense.size(0)});
-    HeadDotsOfRows(RowsOf(z), static_cast<std::size_t>(z.size(0)), dense, out.data_ptr<float>());
-    return out;
-  }
-  TORCH_CHECK(z.dim() == 2 && vectors.dim() == 2 && z.size(1) == vectors.numel(),
-              "attention: rows must have as many columns as there are numbers in the vectors");
-  return HeadDotsFunction::apply(Readable(z), vectors);
-}
-
-void HeadDotsOfRows(const RowsView& x, std::size_t rows, const torch::Tensor& vectors, float* out) {
-  const HeadDotsArgs args{.type = x.type,
-                          .x = x.x,
-                          .x_stride = x.stride,
-                          .heads = Size(vectors.size(0)),
-                          .width = Size(vectors.size(1)),
-                          .vectors = vectors.data_ptr<float>(),
-                          .out = out};
-  Kernels().head_dots(args, 0, rows);
+  return AttendFunction::apply(AsTrained(values), query, attention, AttendScore::kAdditiveV2,
+                               &lists, &shape);
 }
 
 }  // namespace rhizome::inline internal

@@ -41,10 +41,4 @@ torch::Tensor AttendV2(const torch::Tensor& values, const torch::Tensor& query,
                        const torch::Tensor& attention, const AggregateLists& lists,
                        const AttentionShape& shape);
 
-/// Returns z[r, h] . vectors[h]: z [rows, heads * width], vectors [heads, width] -> [rows, heads].
-torch::Tensor HeadDots(const torch::Tensor& z, const torch::Tensor& vectors);
-
-/// Writes HeadDots of some rows, [rows of x, heads], on the calling thread. x.dim is heads * width.
-void HeadDotsOfRows(const RowsView& x, std::size_t rows, const torch::Tensor& vectors, float* out);
-
 }  // namespace rhizome::inline internal

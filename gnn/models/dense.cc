@@ -90,6 +90,12 @@ torch::Tensor PaddedTile(const LayerRows& x, std::int64_t tile) {
   return padded;
 }
 
+torch::Tensor SumOfGroups(const torch::Tensor& groups) {
+  torch::Tensor sum = groups.select(0, 0).clone();
+  for (std::int64_t g = 1; g < groups.size(0); ++g) sum.add_(groups.select(0, g));
+  return sum;
+}
+
 WeightGradient::WeightGradient(std::int64_t rows, std::int64_t out, std::int64_t in)
     : tiles_(DenseTiles(rows)),
       groups_(std::clamp<std::int64_t>((tiles_ + 1) / 2, 1, kMost)),
@@ -111,17 +117,9 @@ void WeightGradient::Add(std::size_t group, const torch::Tensor& gradient, const
   }
 }
 
-torch::Tensor WeightGradient::Weight() const {
-  torch::Tensor sum = weight_.select(0, 0).clone();
-  for (std::int64_t g = 1; g < groups_; ++g) sum.add_(weight_.select(0, g));
-  return sum;
-}
+torch::Tensor WeightGradient::Weight() const { return SumOfGroups(weight_); }
 
-torch::Tensor WeightGradient::Bias() const {
-  torch::Tensor sum = bias_.select(0, 0).clone();
-  for (std::int64_t g = 1; g < groups_; ++g) sum.add_(bias_.select(0, g));
-  return sum;
-}
+torch::Tensor WeightGradient::Bias() const { return SumOfGroups(bias_); }
 
 namespace {
 

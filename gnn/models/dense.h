@@ -44,6 +44,9 @@ struct LayerRows {
 /// [m, out]. The bits are the same for any number of threads.
 torch::Tensor Linear(const LayerRows& x, const torch::Tensor& weight);
 
+/// Returns the sum of groups [groups, ...], added in order.
+torch::Tensor SumOfGroups(const torch::Tensor& groups);
+
 /// Sums the gradients of weights over many rows. Runs of rows form at most `kMost` groups, which
 /// may be computed at once; the groups' sums are added in order. The division into groups depends
 /// on the number of rows alone.

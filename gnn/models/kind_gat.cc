@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include "rhizome/gnn/attention_ops.h"
 #include "rhizome/gnn/conv.h"
+#include "rhizome/gnn/head_dots.h"
 
 namespace rhizome::inline internal {
 namespace {
