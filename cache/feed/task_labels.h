@@ -14,9 +14,9 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
-/// The labels that a task wants of every vertex, in row order, and the split. Of `label` (classes), `flags`
-/// and `values` only the task's own is filled; memory: 4 bytes a vertex, 1 or 4 times `columns`,
-/// and 1 for the split.
+/// The labels that a task wants of every vertex, in row order, and the split. Of `label` (classes),
+/// `flags` and `values` only the task's own is filled; memory: 4 bytes a vertex, 1 or 4 times
+/// `columns`, and 1 for the split.
 struct Labels : ClassLabels {
   Task task = Task::kMulticlass;
   std::size_t columns = 1;          ///< labels or numbers of a vertex
