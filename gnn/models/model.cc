@@ -171,6 +171,15 @@ std::vector<torch::Tensor> Model::Parameters() const {
   return parameters;
 }
 
+std::vector<std::string> Model::ParameterNames() const {
+  std::vector<std::string> names;
+  Model view = *this;
+  view.VisitWeights([&](const std::string& name, torch::Tensor&, const std::vector<std::int64_t>&) {
+    names.push_back(name);
+  });
+  return names;
+}
+
 std::vector<torch::Tensor> Model::CopyWeights() const {
   std::vector<torch::Tensor> weights;
   for (const torch::Tensor& parameter : Parameters()) weights.push_back(parameter.detach().clone());

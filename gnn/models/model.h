@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "rhizome/cache/safetensors.h"
@@ -58,6 +59,9 @@ class Model {
 
   /// Returns all weights, in a fixed order; they require gradients.
   std::vector<torch::Tensor> Parameters() const;
+
+  /// Returns their names in a model file, in the same order.
+  std::vector<std::string> ParameterNames() const;
 
   /// Copies the weights, and restores such a copy.
   std::vector<torch::Tensor> CopyWeights() const;
