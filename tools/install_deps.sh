@@ -16,7 +16,8 @@ test_packages=(libgtest-dev libgmock-dev clang clang-tidy clang-format fio xfspr
 # libtorch_cpu.so needs only these two libraries where no CUDA is installed.
 torch_wheels=(torch==2.15.0 nvidia-cuda-runtime==13.2.86 nvidia-cuda-cupti==13.2.86)
 # What the tests compare with.
-test_wheels=(prometheus-client==0.26.0 numpy==2.4.6 zarr==3.1.6 tensorstore==0.1.86 xarray==2026.9.0)
+test_wheels=(prometheus-client==0.26.0 numpy==2.4.6 zarr==3.1.6 tensorstore==0.1.86 xarray==2026.9.0
+  scikit-learn==1.9.1)
 
 tests=no
 case "${1:-}" in

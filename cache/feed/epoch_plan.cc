@@ -18,13 +18,24 @@ constexpr std::uint64_t kValidBit = std::uint64_t{1} << 40;
 EpochPlan::EpochPlan(std::vector<VertexId> train, std::vector<VertexId> valid,
                      const EpochPlanOptions& options)
     : train_(std::move(train)), valid_(std::move(valid)), options_(options) {
-  RHIZOME_CHECK(options.batch_size > 0 && options.epochs <= kMostEpochs);
+  RHIZOME_CHECK(options.batch_size > 0 && options.epochs <= kMostEpochs && options.valid_every > 0);
 }
 
 std::uint64_t EpochPlan::train_batches() const {
   const std::uint64_t all =
       options_.drop_last ? train_.size() / options_.batch_size : Batches(train_.size());
   return options_.most_train_batches == 0 ? all : std::min(all, options_.most_train_batches);
+}
+
+bool EpochPlan::HasValid(std::uint32_t epoch) const {
+  if (valid_.empty()) return false;
+  return (epoch + 1) % options_.valid_every == 0 || epoch + 1 == options_.epochs;
+}
+
+std::uint64_t EpochPlan::Before(std::uint32_t epoch) const {
+  const std::uint32_t e = std::min(epoch, options_.epochs);
+  const bool extra = e == options_.epochs && e % options_.valid_every != 0;  // after the last one
+  return e * train_batches() + (e / options_.valid_every + (extra ? 1 : 0)) * valid_batches();
 }
 
 EpochPlan::Tag EpochPlan::Decode(std::uint64_t tag) {
@@ -60,11 +71,9 @@ SeedBatch EpochPlan::Take(const std::vector<VertexId>& from, bool is_valid) cons
 }
 
 void EpochPlan::Skip(std::uint64_t minibatches) {
-  const std::uint64_t an_epoch = train_batches() + valid_batches();
-  RHIZOME_DCHECK(an_epoch != 0);
-  const std::uint64_t at = epoch_ * an_epoch + batch_ + minibatches;
-  epoch_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(at / an_epoch, options_.epochs));
-  batch_ = epoch_ == options_.epochs ? 0 : at % an_epoch;
+  batch_ += minibatches;
+  while (epoch_ < options_.epochs && batch_ >= BatchesOf(epoch_)) batch_ -= BatchesOf(epoch_++);
+  if (epoch_ == options_.epochs) batch_ = 0;
   if (epoch_ < options_.epochs) Shuffle();
 }
 
@@ -74,7 +83,7 @@ std::optional<SeedBatch> EpochPlan::Next() {
   const bool is_valid = batch_ >= train_batches();
   const std::vector<VertexId>& train = options_.shuffle ? shuffled_ : train_;
   SeedBatch taken = Take(is_valid ? valid_ : train, is_valid);
-  if (++batch_ == train_batches() + valid_batches()) {
+  if (++batch_ == BatchesOf(epoch_)) {
     batch_ = 0;
     ++epoch_;
   }

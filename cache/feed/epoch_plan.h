@@ -20,11 +20,14 @@ struct EpochPlanOptions {
   bool shuffle = true;
   bool drop_last = false;                ///< no training minibatch below batch_size
   std::uint64_t most_train_batches = 0;  ///< of an epoch; 0: all
+
+  /// Every so many epochs, at least 1, and after the last one, the validation vertices follow.
+  std::uint32_t valid_every = 1;
 };
 
-/// Which vertices each minibatch of a job holds: in every epoch the training vertices, then the
-/// validation vertices in one fixed order with fixed neighbours, so that epochs are measured alike.
-/// Depends on its arguments only.
+/// Which vertices each minibatch of a job holds: in every epoch the training vertices, then (see
+/// `valid_every`) the validation vertices in one fixed order with fixed neighbours, so that epochs
+/// are measured alike. Depends on its arguments only.
 class EpochPlan {
  public:
   /// The contents of a minibatch's tag.
@@ -48,16 +51,23 @@ class EpochPlan {
 
   static Tag Decode(std::uint64_t tag);
 
-  /// Minibatches of an epoch, and of all.
+  /// Minibatches of an epoch's two parts, and of all.
   std::uint64_t train_batches() const;
   std::uint64_t valid_batches() const { return Batches(valid_.size()); }
-  std::uint64_t minibatches() const {
-    return options_.epochs * (train_batches() + valid_batches());
-  }
+  std::uint64_t minibatches() const { return Before(options_.epochs); }
+
+  /// Whether the validation vertices follow in an epoch, counted from 0.
+  bool HasValid(std::uint32_t epoch) const;
+
+  /// The minibatches before an epoch; of one after the last: all.
+  std::uint64_t Before(std::uint32_t epoch) const;
 
  private:
   std::uint64_t Batches(std::size_t vertices) const {
     return (vertices + options_.batch_size - 1) / options_.batch_size;
+  }
+  std::uint64_t BatchesOf(std::uint32_t epoch) const {
+    return train_batches() + (HasValid(epoch) ? valid_batches() : 0);
   }
   void Shuffle();
   SeedBatch Take(const std::vector<VertexId>& from, bool is_valid) const;

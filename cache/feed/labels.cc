@@ -5,67 +5,14 @@
 #include <algorithm>
 #include <cstring>
 
-#include "rhizome/index/delta_rows.h"
-#include "rhizome/storage/array_versions.h"
+#include "rhizome/cache/label_arrays.h"
 #include "rhizome/storage/check.h"
-#include "rhizome/storage/chunk_array.h"
 
 namespace rhizome {
 namespace {
 
 /// A label beyond this is taken for a mistake (such as vertex ids given as labels).
 constexpr std::int64_t kMaxClasses = 1 << 16;
-
-/// Opens an array with one column and one row for each vertex.
-Result<std::unique_ptr<ChunkArray>> OpenColumn(const GraphSnapshot& graph, const std::string& name,
-                                               std::initializer_list<DataType> dtypes) {
-  RHIZOME_ASSIGN_OR_RETURN(std::unique_ptr<ChunkArray> array, graph.store().OpenArray(name));
-  const ArrayEntry& entry = array->entry();
-  if (std::find(dtypes.begin(), dtypes.end(), entry.dtype) == dtypes.end()) {
-    return Fail(Status::InvalidArgument(
-        fmt::format("array {} is {}; labels must be int64 or int32, splits uint8", name,
-                    DataTypeName(entry.dtype))));
-  }
-  if (entry.dim != 1 || entry.rows != graph.info().vertices) {
-    return Fail(Status::InvalidArgument(
-        fmt::format("array {} has shape [{}, {}]; it must have one value for each of {} vertices",
-                    name, entry.rows, entry.dim, graph.info().vertices)));
-  }
-  return array;
-}
-
-/// Calls clear(row) for each row that the array says was never given (RowsGiven): older versions of
-/// the library left zeros there, which would be class 0.
-template <typename Clear>
-void ForEachNeverGiven(const ArrayEntry& array, const GraphSnapshot& graph, Clear clear) {
-  const auto given = static_cast<VertexId>(RowsGiven(array));
-  if (given >= static_cast<VertexId>(array.rows)) return;
-  for (std::uint64_t row = 0; row < array.rows; ++row)
-    if (*graph.VertexAt(static_cast<Row>(row)) >= given) clear(row);
-}
-
-/// Calls use(first row, bytes) for each chunk of an array, clear(row) for each that was never
-/// given, then use for each row that was put since.
-template <typename Use, typename Clear>
-Status ForEachChunk(const ChunkArray& array, const GraphSnapshot& graph, Use use, Clear clear) {
-  const ArrayEntry& entry = array.entry();
-  std::vector<std::byte> bytes;
-  for (std::uint64_t chunk = 0; chunk < entry.chunk_count(); ++chunk) {
-    bytes.resize(array.RowsInChunk(chunk) * entry.row_bytes());
-    RHIZOME_RETURN_IF_ERROR(array.ReadChunk(chunk, bytes));
-    RHIZOME_RETURN_IF_ERROR(use(chunk * entry.chunk_rows, std::span<const std::byte>(bytes)));
-  }
-  ForEachNeverGiven(entry, graph, clear);
-  const auto delta = DeltaRows::Of(graph.Snapshot(), entry);
-  if (delta == nullptr) return Status::Ok();
-  bytes.resize(entry.row_bytes());
-  for (std::uint64_t row = 0; row < delta->rows(); ++row) {
-    if (!delta->WasPut(static_cast<Row>(row))) continue;
-    RHIZOME_RETURN_IF_ERROR(delta->Read(static_cast<Row>(row), bytes));
-    RHIZOME_RETURN_IF_ERROR(use(row, std::span<const std::byte>(bytes)));
-  }
-  return Status::Ok();
-}
 
 template <typename T>
 Status TakeLabels(std::string_view name, std::uint64_t first, std::span<const std::byte> bytes,
@@ -83,33 +30,12 @@ Status TakeLabels(std::string_view name, std::uint64_t first, std::span<const st
   return Status::Ok();
 }
 
-Status CheckSplit(const GraphSnapshot& graph, const ClassLabels& labels) {
-  constexpr const char* kNames[] = {"training", "validation", "test"};
-  for (std::size_t row = 0; row < labels.split.size(); ++row) {
-    const Split split = labels.split[row];
-    if (split == Split::kNone) continue;
-    if (split > Split::kTest) {
-      return Status::InvalidArgument(
-          fmt::format("split of row {} is {}; 0 (train), 1 (valid), 2 (test) and 255 (none) mean "
-                      "something",
-                      row, static_cast<int>(split)));
-    }
-    if (!labels.label.empty() && labels.label[row] < 0) {
-      const VertexId vertex = *graph.VertexAt(static_cast<Row>(row));
-      return Status::InvalidArgument(
-          fmt::format("vertex {} is in the {} set but has no label (-1); set its split to none",
-                      ToString(*graph.ExternalIdOf(vertex)), kNames[static_cast<int>(split)]));
-    }
-  }
-  return Status::Ok();
-}
-
 Status ReadLabelArray(const GraphSnapshot& graph, const std::string& name, ClassLabels& labels) {
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<ChunkArray> array,
-                           OpenColumn(graph, name, {DataType::kInt64, DataType::kInt32}));
+                           OpenLabelArray(graph, name, {DataType::kInt64, DataType::kInt32}, 1));
   labels.label.resize(graph.vertex_count(), -1);
   const bool wide = array->entry().dtype == DataType::kInt64;
-  return ForEachChunk(
+  return ForEachLabelChunk(
       *array, graph,
       [&](std::uint64_t first, std::span<const std::byte> bytes) {
         return wide ? TakeLabels<std::int64_t>(name, first, bytes, labels)
@@ -120,9 +46,9 @@ Status ReadLabelArray(const GraphSnapshot& graph, const std::string& name, Class
 
 Status ReadSplitArray(const GraphSnapshot& graph, const std::string& name, ClassLabels& labels) {
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<ChunkArray> array,
-                           OpenColumn(graph, name, {DataType::kUint8}));
+                           OpenLabelArray(graph, name, {DataType::kUint8}, 1));
   labels.split.resize(graph.vertex_count(), Split::kNone);
-  RHIZOME_RETURN_IF_ERROR(ForEachChunk(
+  RHIZOME_RETURN_IF_ERROR(ForEachLabelChunk(
       *array, graph,
       [&](std::uint64_t first, std::span<const std::byte> bytes) {
         std::memcpy(labels.split.data() + first, bytes.data(), bytes.size());

@@ -249,13 +249,15 @@ void LayerPass::FinishTile(const Block& block, const StagedWindow& window, const
                            const TargetRange& range, std::size_t own_first, TileLayer& layer,
                            AccuracyCounts& accuracy) {
   torch::Tensor stored = layer.Finish(rows, range, own_first).contiguous();
-  if (input_.last && (input_.scores || input_.labels != nullptr)) {
-    const torch::Tensor scores = input_.model.HeadOfTile(stored);
-    if (input_.labels != nullptr)
-      accuracy =
-          CountCorrect(*input_.labels,
-                       std::span(window.lists->targets).subspan(range.first, range.count), scores);
-    if (input_.scores) stored = scores.contiguous();
+  if (input_.last && (input_.scores || input_.labels != nullptr || input_.sink != nullptr)) {
+    const torch::Tensor scores = input_.model.HeadOfTile(stored).contiguous();
+    const auto targets = std::span(window.lists->targets).subspan(range.first, range.count);
+    if (input_.labels != nullptr) accuracy = CountCorrect(*input_.labels, targets, scores);
+    if (input_.sink != nullptr) {
+      input_.sink->Take(targets,
+                        {scores.data_ptr<float>(), static_cast<std::size_t>(scores.numel())});
+    }
+    if (input_.scores) stored = scores;
   }
   const std::span<float> out =
       output_.Rows(block.begin + static_cast<Row>(range.first), range.count);

@@ -217,6 +217,7 @@ class LayerwiseRun {
     LayerPass pass({.graph = input_.graph,
                     .model = input_.model,
                     .labels = last ? input_.labels : nullptr,
+                    .sink = last ? input_.sink : nullptr,
                     .source = *source.array,
                     .decoder = source.decoder,
                     .delta = source.delta,

@@ -215,12 +215,20 @@ torch::Tensor Model::Scores(const Minibatch& minibatch, const std::vector<LayerG
   return Head(embeddings);
 }
 
-std::vector<Parameter> Model::Parameters() const {
-  std::vector<Parameter> parameters;
+std::vector<torch::Tensor> Model::Parameters() const {
+  std::vector<torch::Tensor> parameters;
   VisitWeights([&](const WeightSpec& spec, torch::Tensor& tensor) {
-    if (spec.trained) parameters.push_back({spec.name, tensor});
+    if (spec.trained) parameters.push_back(tensor);
   });
   return parameters;
+}
+
+std::vector<std::string> Model::ParameterNames() const {
+  std::vector<std::string> names;
+  VisitWeights([&](const WeightSpec& spec, torch::Tensor&) {
+    if (spec.trained) names.push_back(spec.name);
+  });
+  return names;
 }
 
 std::vector<torch::Tensor> Model::CopyWeights() const {

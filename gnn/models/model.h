@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "rhizome/cache/safetensors.h"
@@ -15,12 +16,6 @@ struct Minibatch;
 }  // namespace rhizome
 
 namespace rhizome::inline internal {
-
-/// A weight that is learnt.
-struct Parameter {
-  std::string name;  ///< as in the model file
-  torch::Tensor tensor;
-};
 
 /// A network with the shape of a ModelShape, and its weights: layers (layer.h), and a head that
 /// makes scores of the last layer's output, the embedding.
@@ -75,7 +70,10 @@ class Model {
                        const RunMode& mode) const;
 
   /// Returns the weights that are learnt, in a fixed order; they require gradients.
-  std::vector<Parameter> Parameters() const;
+  std::vector<torch::Tensor> Parameters() const;
+
+  /// Returns their names in a model file, in the same order.
+  std::vector<std::string> ParameterNames() const;
 
   /// Copies all tensors of the model file, and restores such a copy.
   std::vector<torch::Tensor> CopyWeights() const;

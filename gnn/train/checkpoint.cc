@@ -27,18 +27,25 @@ void VisitReport(Report& r, const Visit& visit) {
   visit("valid_accuracy", r.valid_accuracy);
 }
 
+/// The fields that checkpoints of older versions lack, which knew accuracy alone.
+template <typename Report, typename Visit>
+void VisitNewFields(Report& r, const Visit& visit) {
+  visit("learning_rate", r.learning_rate);
+  visit("valid_metric", r.valid_metric);
+  visit("valid_loss", r.valid_loss);
+}
+
 template <typename Outcome, typename Visit>
 void VisitOutcome(Outcome& o, const Visit& visit) {
   visit("loss_sum", o.loss_sum);
   visit("seeds", o.seeds);
-  visit("correct", o.correct);
 }
 
 template <typename Progress, typename Visit>
 void VisitNumbers(Progress& p, const Visit& visit) {
   visit("done", p.done);
   visit("best_epoch", p.best_epoch);
-  visit("best_accuracy", p.best_accuracy);
+  visit("best_accuracy", p.best_value);  // the name of older versions
   visit("best_loss", p.best_loss);
 }
 
@@ -55,12 +62,23 @@ auto From(const Json& json) {
 Json ReportJson(const EpochReport& report) {
   Json json;
   VisitReport(report, Into(json));
+  VisitNewFields(report, [&json](const char* name, const auto& value) {
+    if constexpr (requires { value.has_value(); }) {
+      if (value) json[name] = *value;
+    } else {
+      json[name] = value;
+    }
+  });
   return json;
 }
 
 EpochReport ReportFrom(const Json& json) {
   EpochReport report;
   VisitReport(report, From(json));
+  if (!json.contains("learning_rate")) report.valid_metric = report.valid_accuracy;
+  VisitNewFields(report, [&json](const char* name, auto& value) {
+    if (json.contains(name)) value = json.at(name).get<double>();
+  });
   return report;
 }
 
@@ -88,23 +106,32 @@ void DecodeProgress(const std::string& text, Checkpoint& checkpoint) {
   json.at("steps").get_to(checkpoint.learner.steps);
 }
 
+/// The tensors of a checkpoint beside those of the optimiser, which have names of their own.
+constexpr const char* kWeights = "weight";
+constexpr const char* kBestWeights = "best";
+constexpr const char* kValidScores = "valid";
+
 std::string NameOf(const char* part, std::size_t i) { return fmt::format("{}.{:04}", part, i); }
 
+void PutTensor(const std::string& name, const torch::Tensor& tensor, TensorFile& file) {
+  const torch::Tensor values = tensor.detach().contiguous();
+  const float* data = values.data_ptr<float>();
+  file.tensors[name] = {.shape = values.sizes().vec(), .values = {data, data + values.numel()}};
+}
+
 void PutTensors(const char* part, const std::vector<torch::Tensor>& tensors, TensorFile& file) {
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const torch::Tensor values = tensors[i].detach().contiguous();
-    const float* data = values.data_ptr<float>();
-    file.tensors[NameOf(part, i)] = {.shape = values.sizes().vec(),
-                                     .values = {data, data + values.numel()}};
-  }
+  for (std::size_t i = 0; i < tensors.size(); ++i) PutTensor(NameOf(part, i), tensors[i], file);
+}
+
+torch::Tensor ToTensor(const NamedTensor& stored) {
+  return torch::tensor(at::ArrayRef<float>(stored.values)).view(stored.shape);
 }
 
 std::vector<torch::Tensor> TakeTensors(const char* part, const TensorFile& file) {
   std::vector<torch::Tensor> tensors;
   for (auto found = file.tensors.find(NameOf(part, 0)); found != file.tensors.end();
        found = file.tensors.find(NameOf(part, tensors.size()))) {
-    tensors.push_back(
-        torch::tensor(at::ArrayRef<float>(found->second.values)).view(found->second.shape));
+    tensors.push_back(ToTensor(found->second));
   }
   return tensors;
 }
@@ -119,10 +146,11 @@ std::string HashOf(TensorFile file) {
 
 Status SaveCheckpoint(const Path& path, const std::string& job, const Checkpoint& checkpoint) {
   TensorFile file;
-  PutTensors("weight", checkpoint.weights, file);
-  PutTensors("best", checkpoint.best_weights, file);
-  PutTensors("mean", checkpoint.learner.means, file);
-  PutTensors("square", checkpoint.learner.squares, file);
+  PutTensors(kWeights, checkpoint.weights, file);
+  PutTensors(kBestWeights, checkpoint.best_weights, file);
+  if (checkpoint.valid_scores.defined())
+    PutTensor(NameOf(kValidScores, 0), checkpoint.valid_scores, file);
+  for (const auto& [name, tensor] : checkpoint.learner.tensors) PutTensor(name, tensor, file);
   file.metadata[kJobKey] = job;
   file.metadata[kProgressKey] = EncodeProgress(checkpoint);
   file.metadata[kHashKey] = HashOf(file);
@@ -155,10 +183,14 @@ Result<std::optional<Checkpoint>> LoadCheckpoint(FileSystem& fs, const Path& pat
   } catch (const Json::exception& error) {
     return damaged(error.what());
   }
-  checkpoint.weights = TakeTensors("weight", file);
-  checkpoint.best_weights = TakeTensors("best", file);
-  checkpoint.learner.means = TakeTensors("mean", file);
-  checkpoint.learner.squares = TakeTensors("square", file);
+  checkpoint.weights = TakeTensors(kWeights, file);
+  checkpoint.best_weights = TakeTensors(kBestWeights, file);
+  for (const auto& [name, stored] : file.tensors) {
+    const std::string_view part = std::string_view(name).substr(0, name.find('.'));
+    if (part == kValidScores) checkpoint.valid_scores = ToTensor(stored);
+    if (part == kWeights || part == kBestWeights || part == kValidScores) continue;
+    checkpoint.learner.tensors[name] = ToTensor(stored);
+  }
   return std::optional(std::move(checkpoint));
 }
 

@@ -19,7 +19,7 @@ struct TrainProgress {
   EpochReport current;              ///< the epoch in progress
   BatchOutcome train, valid;        ///< of the epoch in progress
   std::uint32_t best_epoch = 0;     ///< 1-based; 0: none yet
-  double best_accuracy = 0;         ///< on the validation set
+  double best_value = 0;            ///< of the monitored metric, on the validation set
   double best_loss = 0;             ///< on the validation set
 };
 
@@ -30,6 +30,10 @@ struct Checkpoint {
   std::vector<torch::Tensor> weights;       ///< Model::CopyWeights
   std::vector<torch::Tensor> best_weights;  ///< empty: no epoch is complete yet
   LearnerState learner;
+
+  /// The part that a ScoreTable keeps of the validation set's scores, while that is being measured;
+  /// else, and in checkpoints of older versions, undefined.
+  torch::Tensor valid_scores;
 };
 
 /// Writes a checkpoint as safetensors with a checksum over all of it. An existing one is replaced

@@ -3,57 +3,57 @@
 #include <torch/torch.h>
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
-#include "rhizome/cache/labels.h"
 #include "rhizome/cache/minibatch.h"
+#include "rhizome/cache/score_sink.h"
+#include "rhizome/cache/task_labels.h"
 #include "rhizome/gnn/model.h"
+#include "rhizome/gnn/optimizer.h"
+#include "rhizome/gnn/task_loss.h"
 #include "rhizome/storage/result.h"
 
 namespace rhizome::inline internal {
 
 /// The outcome of one minibatch.
 struct BatchOutcome {
-  double loss_sum = 0;  ///< cross entropy, summed over the seeds
+  double loss_sum = 0;  ///< the loss times the seeds
   std::uint64_t seeds = 0;
-  std::uint64_t correct = 0;
 };
 
-/// The state of Adam: the running means of each weight's gradient and of its square, in the order
-/// of Model::Parameters. Empty before the first step.
-struct LearnerState {
-  std::int64_t steps = 0;
-  std::vector<torch::Tensor> means;
-  std::vector<torch::Tensor> squares;
+struct LearnerOptions {
+  OptimizerSettings optimizer = {};
+  std::vector<float> class_weights = {};  ///< as TaskLoss takes them
+  double label_smoothing = 0;
+  std::uint64_t seed = 1;  ///< of dropout
 };
 
-/// Trains and evaluates a model on minibatches: cross entropy over the seeds, Adam with weight
-/// decay on every weight.
+/// Trains and evaluates a model on minibatches: the task's loss over the seeds, then a step of the
+/// optimiser.
 /// Threads: one at a time.
 /// Ownership: `model` and `labels` must outlive it.
 class Learner {
  public:
-  Learner(Model& model, const ClassLabels& labels, double learning_rate, double weight_decay,
-          std::uint64_t seed);
+  Learner(Model& model, const Labels& labels, const LearnerOptions& options);
+
+  void SetLearningRate(double rate) { optimizer_.SetLearningRate(rate); }
 
   /// Takes one optimiser step. Dropout depends on the seed and the minibatch's tag only.
   BatchOutcome Learn(const Minibatch& minibatch);
 
-  BatchOutcome Evaluate(const Minibatch& minibatch) const;
+  /// Computes the loss without dropout, and gives the seeds' scores to `sink`.
+  BatchOutcome Evaluate(const Minibatch& minibatch, ScoreSink& sink) const;
 
   /// Copies and restores the optimiser's state; together with the model's weights it is all that a
   /// later Learn depends on. Errors: kCorruption, the state is of other weights.
-  LearnerState CopyState() const;
-  Status RestoreState(const LearnerState& state);
+  LearnerState CopyState() const { return optimizer_.CopyState(); }
+  Status RestoreState(const LearnerState& state) { return optimizer_.RestoreState(state); }
 
  private:
-  torch::Tensor TargetsOf(const Minibatch& minibatch) const;
-
   Model& model_;
-  const ClassLabels& labels_;
   const std::uint64_t seed_;
-  std::unique_ptr<torch::optim::Adam> adam_;
+  const TaskLoss loss_;
+  Optimizer optimizer_;
 };
 
 }  // namespace rhizome::inline internal

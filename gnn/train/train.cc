@@ -3,89 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "rhizome/cache/epoch_plan.h"
 #include "rhizome/cache/feed_profile.h"
 #include "rhizome/cache/job_scratch.h"
-#include "rhizome/cache/lists_on_disk.h"
 #include "rhizome/cache/process_memory.h"
 #include "rhizome/cache/simd.h"
+#include "rhizome/gnn/best_model.h"
 #include "rhizome/gnn/ignored_facts.h"
-#include "rhizome/gnn/layer_sizes.h"
-#include "rhizome/gnn/layerwise_run.h"
+#include "rhizome/gnn/measure.h"
 #include "rhizome/gnn/torch_threads.h"
+#include "rhizome/gnn/train_job.h"
 #include "rhizome/gnn/training_memory.h"
 #include "rhizome/gnn/training_run.h"
 
 namespace rhizome::inline internal {
 namespace {
-
-struct TrainJob {
-  std::unique_ptr<Store> store;
-  std::unique_ptr<GraphSnapshot> graph;
-  ClassLabels labels;
-  std::vector<VertexId> train;
-  std::vector<VertexId> valid;
-  ArrayEntry features;
-  std::optional<Model> model;
-};
-
-Status CheckTrainOptions(const TrainOptions& options) {
-  if (!options.model.no_edges && options.fanouts.size() != options.model.layers) {
-    return Status::InvalidArgument(
-        fmt::format("{} fanouts for {} layers; give one for each layer, such as --fanout 10,10",
-                    options.fanouts.size(), options.model.layers));
-  }
-  if (options.batch_size == 0 || options.epochs == 0) {
-    return Status::InvalidArgument("batch size and epochs must be at least 1");
-  }
-  if (options.labels.empty() || options.split.empty()) {
-    return Status::InvalidArgument("the arrays of labels and of the split must be named");
-  }
-  if (options.epochs > EpochPlan::kMostEpochs) {
-    return Status::InvalidArgument(
-        fmt::format("{} epochs; at most {}", options.epochs, EpochPlan::kMostEpochs));
-  }
-  if (!(options.learning_rate > 0) || !(options.weight_decay >= 0)) {
-    return Status::InvalidArgument(
-        "the learning rate must be positive, the weight decay not negative");
-  }
-  // Checks now that the results can be written, rather than after hours of training.
-  for (const Path& path : {options.out, options.trace}) {
-    if (path.empty()) continue;
-    const Result<OutputFile> probe = OutputFile::Create(path);
-    if (!probe) return probe.error();
-  }
-  return Status::Ok();
-}
-
-Result<TrainJob> OpenJob(const TrainOptions& options) {
-  RHIZOME_RETURN_IF_ERROR(CheckTrainOptions(options));
-  TrainJob job;
-  RHIZOME_ASSIGN_OR_RETURN(job.store,
-                           Store::Open(FileSystem::Posix(), options.store, Store::Mode::kRead,
-                                       {.scratch = options.scratch}));
-  RHIZOME_ASSIGN_OR_RETURN(job.graph,
-                           Graph::Open(std::as_const(*job.store), {.topology = options.topology}));
-  RHIZOME_ASSIGN_OR_RETURN(const auto features, job.store->OpenArray(options.features));
-  job.features = features->entry();
-  RHIZOME_ASSIGN_OR_RETURN(job.labels, ReadLabels(*job.graph, options.labels, options.split));
-  job.train = job.labels.Members(*job.graph, Split::kTrain);
-  job.valid = job.labels.Members(*job.graph, Split::kValid);
-  if (job.train.empty()) {
-    return Fail(Status::InvalidArgument(
-        fmt::format("array {} puts no vertex into the training set (value 0)", options.split)));
-  }
-  const ModelShape shape{.spec = options.model,
-                         .inputs = static_cast<std::int64_t>(job.features.dim),
-                         .classes = job.labels.classes};
-  RHIZOME_ASSIGN_OR_RETURN(job.model, Model::Create(shape, options.seed));
-  RHIZOME_RETURN_IF_ERROR(CheckFeatures(job.features, *job.model, *job.graph));
-  return job;
-}
 
 /// Returns whether the caller asked for turns, or nothing if it did not say.
 std::optional<bool> InTurn(const TrainOptions& options) {
@@ -107,73 +41,10 @@ FeedPipelineOptions MakePipelineOptions(const TrainOptions& options, const Model
   return feed;
 }
 
-/// Returns the accuracy on the test set of always answering the training set's most frequent class,
-/// or nothing if there is no test set.
-std::optional<double> MajorityAccuracy(const ClassLabels& labels) {
-  std::map<std::int32_t, std::uint64_t> counts;
-  for (std::size_t row = 0; row < labels.label.size(); ++row) {
-    if (labels.split[row] == Split::kTrain) ++counts[labels.label[row]];
-  }
-  const auto most =
-      std::max_element(counts.begin(), counts.end(),
-                       [](const auto& a, const auto& b) { return a.second < b.second; });
-  AccuracyCounts accuracy;
-  for (std::size_t row = 0; row < labels.label.size(); ++row) {
-    accuracy.Add(labels.split[row], labels.label[row] == most->first);
-  }
-  return accuracy.Of(Split::kTest);
-}
-
-/// Measures the accuracy of the kept weights with all neighbours, computed layer by layer in
-/// scratch.
-Status Measure(const TrainJob& job, const TrainOptions& options, const JobMemoryPlan& memory,
-               const Path& scratch, TrainReport& report, const JobControl& control) {
-  // All lists are read in order, twice a layer, so a cache of some of them would not help.
-  std::unique_ptr<ListsOnDisk> lists;
-  if (!options.model.no_edges) {
-    RHIZOME_ASSIGN_OR_RETURN(
-        lists, ListsOnDisk::Open(*job.graph, Direction::kIn, 0, {}, options.io, control));
-  }
-  LayerwiseOptions layerwise;
-  layerwise.features = options.features;
-  layerwise.output.name = "evaluation";
-  layerwise.output.codec = {.kind = CodecKind::kBloscLz4, .level = 1};
-  layerwise.write_output = false;
-  layerwise.memory.cache_bytes = memory.cache_bytes;
-  layerwise.seed = options.seed;
-  if (lists != nullptr) layerwise.neighbors = lists->source();
-  layerwise.threads = std::max<std::uint32_t>(options.threads, 1);
-  RHIZOME_ASSIGN_OR_RETURN(layerwise.output, MakeOutputEntry(*job.graph, *job.model, layerwise));
-  RHIZOME_ASSIGN_OR_RETURN(const LayerwiseResult result,
-                           RunLayerwise({.graph = *job.graph,
-                                         .model = *job.model,
-                                         .labels = &job.labels,
-                                         .scratch = scratch / "evaluation"},
-                                        layerwise, control));
-  report.valid_accuracy = result.accuracy.Of(Split::kValid);
-  report.test_accuracy = result.accuracy.Of(Split::kTest);
-  return Status::Ok();
-}
-
-/// Describes everything that the weights depend on; a checkpoint is resumed only if its description
-/// is equal. The number of epochs is left out, so that a resumed run may have more.
-std::string Describe(const TrainJob& job, const TrainOptions& options) {
-  const Manifest& manifest = job.store->manifest();
-  const nlohmann::json description = {{"job", "train"},
-                                      {"store", job.store->id().ToString()},
-                                      {"generation", manifest.generation},
-                                      {"sequence", job.graph->sequence()},
-                                      {"features", job.features.array_id},
-                                      {"labels", manifest.FindArray(options.labels)->array_id},
-                                      {"split", manifest.FindArray(options.split)->array_id},
-                                      {"model", EncodeModelShape(job.model->shape())},
-                                      {"fanouts", options.fanouts},
-                                      {"batch_size", options.batch_size},
-                                      {"steps", options.steps},
-                                      {"learning_rate", options.learning_rate},
-                                      {"weight_decay", options.weight_decay},
-                                      {"seed", options.seed}};
-  return description.dump();
+/// Adds a warning to the report, and tells it.
+void Warn(std::string warning, const TrainOptions& options, TrainReport& report) {
+  if (options.note) options.note(warning);
+  report.warnings.push_back(std::move(warning));
 }
 
 constexpr const char* kCheckpointName = "CHECKPOINT";
@@ -187,21 +58,68 @@ Result<Path> MakeSuperbatchFolder(FileSystem& fs, const Path& scratch) {
   return folder;
 }
 
+/// The state that the trainings of a job share.
+struct JobState {
+  const JobScratch& scratch;
+  BestModel best;
+  std::optional<std::uint64_t> held_bytes = {};  // before the first of them
+};
+
+/// Names the file of a training's checkpoint in its job's folder.
+std::string CheckpointName(const TrainOptions& options) {
+  return options.seeds == 1 ? kCheckpointName : fmt::format("{}-{}", kCheckpointName, options.seed);
+}
+
+BestEpoch BestOf(const TrainProgress& progress, std::uint64_t seed) {
+  return {.seed = seed,
+          .epoch = progress.best_epoch,
+          .value = progress.epochs[progress.best_epoch - 1].valid_metric,
+          .loss = progress.best_loss};
+}
+
+TrainingRunOptions MakeRunOptions(const TrainJob& job, const TrainOptions& options, JobState& state,
+                                  TrainReport& report) {
+  TrainingRunOptions run;
+  run.epochs = options.epochs;
+  static_cast<OptimizerChoice&>(run.learner.optimizer) = options.optimizer;
+  run.learner.optimizer.learning_rate = options.learning_rate;
+  run.learner.optimizer.weight_decay = options.weight_decay;
+  run.learner.class_weights = job.class_weights;
+  run.learner.label_smoothing = options.loss.label_smoothing;
+  run.learner.seed = options.seed;
+  run.schedule = options.schedule;
+  run.monitor = job.monitor;
+  run.patience = options.patience;
+  run.min_delta = options.min_delta;
+  run.features = options.features;
+  run.checkpoint_every = options.checkpoint_every;
+  run.checkpoint_at_end = options.seeds > 1;
+  run.checkpoint = state.scratch.folder() / CheckpointName(options);
+  run.job = DescribeJob(job, options);
+  run.on_best = [&job, &state, seed = options.seed](const TrainProgress& progress) {
+    return state.best.Offer(BestOf(progress, seed), *job.model);
+  };
+  run.warn = [&options, &report](std::string warning) {
+    Warn(std::move(warning), options, report);
+  };
+  run.name_of_vertex = [&job](Row row) {
+    const Result<VertexId> vertex = job.graph->VertexAt(row);
+    const Result<ExternalId> id =
+        vertex ? job.graph->ExternalIdOf(*vertex) : Result<ExternalId>(Fail(vertex.error()));
+    return id ? ToString(*id) : fmt::format("of row {}", row);
+  };
+  return run;
+}
+
 Status RunEpochs(TrainJob& job, const TrainOptions& options, const EpochPlan& plan, FeedPlan feed,
-                 const Path& scratch, TrainReport& report, const JobControl& control) {
+                 JobState& state, TrainReport& report, const JobControl& control) {
   FileSystem& fs = job.store->fs();
-  RHIZOME_ASSIGN_OR_RETURN(const Path superbatches, MakeSuperbatchFolder(fs, scratch));
+  RHIZOME_ASSIGN_OR_RETURN(const Path superbatches,
+                           MakeSuperbatchFolder(fs, state.scratch.folder()));
   RHIZOME_RETURN_IF_ERROR(feed.Prepare(*job.graph, superbatches, control));
   StageTrace trace;
   if (!options.trace.empty()) feed.pipeline.trace = &trace;
-  const TrainingRunOptions run_options{.epochs = options.epochs,
-                                       .learning_rate = options.learning_rate,
-                                       .weight_decay = options.weight_decay,
-                                       .seed = options.seed,
-                                       .features = options.features,
-                                       .checkpoint_every = options.checkpoint_every,
-                                       .checkpoint = scratch / kCheckpointName,
-                                       .job = Describe(job, options)};
+  const TrainingRunOptions run_options = MakeRunOptions(job, options, state, report);
   TrainingRun run(*job.model, job.labels, run_options, plan, feed.pipeline.trace);
   // The pipeline asks a copy, on its own thread, for what the run counts on this one.
   EpochPlan seeds = plan;
@@ -211,7 +129,7 @@ Status RunEpochs(TrainJob& job, const TrainOptions& options, const EpochPlan& pl
     if (checkpoint) {
       RHIZOME_RETURN_IF_ERROR(run.Resume(*checkpoint));
       seeds.Skip(run.progress().done);
-      report.resumed_minibatches = run.progress().done;
+      report.resumed_minibatches += run.progress().done;
     }
   }
   {
@@ -226,8 +144,11 @@ Status RunEpochs(TrainJob& job, const TrainOptions& options, const EpochPlan& pl
     report.mean_depth = reads.mean_depth;
     RHIZOME_RETURN_IF_ERROR(status);
   }
+  // A resumed run may have found its best epoch before.
+  RHIZOME_RETURN_IF_ERROR(run_options.on_best(run.progress()));
   report.epochs = run.progress().epochs;
   report.best_epoch = run.progress().best_epoch;
+  report.stopped_early = run.stopped_early();
   if (feed.pipeline.lists != nullptr) report.list_reads = feed.pipeline.lists->report();
   if (!options.trace.empty()) RHIZOME_RETURN_IF_ERROR(trace.Write(options.trace));
   return RemoveTree(fs, superbatches);
@@ -236,18 +157,22 @@ Status RunEpochs(TrainJob& job, const TrainOptions& options, const EpochPlan& pl
 /// Divides the memory by what the first minibatches lead to expect, and adds the plan to the
 /// report.
 Result<FeedPlan> PlanJob(const TrainJob& job, const TrainOptions& options, const EpochPlan& plan,
-                         TrainReport& report, const JobControl& control) {
-  const FeedJob feed_job{
-      .graph = *job.graph,
-      .pipeline = MakePipelineOptions(options, *job.model),
-      .fixed = {.cache_bytes = options.cache_bytes,
-                .superbatch = options.superbatch,
-                .neighbor_cache_bytes = options.neighbor_cache_bytes,
-                .in_turn = InTurn(options)},
-      .memory_bytes = options.memory_bytes,
-      .held_bytes = [base = report.base_memory_bytes] { return HeldBytes(base); },
-      .compute_bytes =
-          [&job](const Minibatch& minibatch) { return StepBytes(minibatch, *job.model); }};
+                         JobState& state, TrainReport& report, const JobControl& control) {
+  const auto held_bytes = [&] {
+    if (!state.held_bytes) state.held_bytes = HeldBytes(report.base_memory_bytes);
+    return *state.held_bytes;
+  };
+  const FeedJob feed_job{.graph = *job.graph,
+                         .pipeline = MakePipelineOptions(options, *job.model),
+                         .fixed = {.cache_bytes = options.cache_bytes,
+                                   .superbatch = options.superbatch,
+                                   .neighbor_cache_bytes = options.neighbor_cache_bytes,
+                                   .in_turn = InTurn(options)},
+                         .memory_bytes = options.memory_bytes,
+                         .held_bytes = held_bytes,
+                         .compute_bytes = [&job](const Minibatch& minibatch) {
+                           return StepBytes(minibatch, *job.model);
+                         }};
   RHIZOME_ASSIGN_OR_RETURN(FeedPlan feed, PlanFeed(feed_job, plan, control));
   report.profile = feed.profile;
   report.superbatch = feed.memory.superbatch;
@@ -260,60 +185,103 @@ Result<FeedPlan> PlanJob(const TrainJob& job, const TrainOptions& options, const
   return feed;
 }
 
-/// Trains and measures, and completes the report. If it fails, the checkpoint stays in the scratch
-/// folder.
-Status RunTraining(TrainJob& job, const TrainOptions& options, JobScratch& scratch,
-                   TrainReport& report, const JobControl& control) {
+/// Trains and measures with one seed, and completes the report. If it fails, the checkpoint stays
+/// in the scratch folder.
+Status RunTraining(TrainJob& job, const TrainOptions& options, JobState& state, TrainReport& report,
+                   const JobControl& control) {
+  RHIZOME_RETURN_IF_ERROR(MakeModel(options, job));
   const EpochPlan plan(job.train, job.valid,
                        {.batch_size = options.batch_size,
                         .epochs = options.epochs,
                         .seed = options.seed,
-                        .most_train_batches = options.steps});
-  RHIZOME_ASSIGN_OR_RETURN(FeedPlan feed, PlanJob(job, options, plan, report, control));
+                        .most_train_batches = options.steps,
+                        .valid_every = options.eval_every});
+  RHIZOME_ASSIGN_OR_RETURN(FeedPlan feed, PlanJob(job, options, plan, state, report, control));
   const JobMemoryPlan memory = feed.memory;
   report.minibatches = plan.train_batches() + plan.valid_batches();
-  RHIZOME_RETURN_IF_ERROR(
-      RunEpochs(job, options, plan, std::move(feed), scratch.folder(), report, control));
-  report.majority_accuracy = MajorityAccuracy(job.labels);
+  RHIZOME_RETURN_IF_ERROR(RunEpochs(job, options, plan, std::move(feed), state, report, control));
   if (!options.test) return Status::Ok();
-  return Measure(job, options, memory, scratch.folder(), report, control);
+  const Path scratch = state.scratch.folder() / "evaluation";
+  RHIZOME_ASSIGN_OR_RETURN(report.metrics,
+                           MeasureModel(job, options, memory.cache_bytes, scratch, control));
+  if (report.metrics.valid) report.valid_accuracy = report.metrics.valid->Of(Metric::kAccuracy);
+  if (report.metrics.test) report.test_accuracy = report.metrics.test->Of(Metric::kAccuracy);
+  return RemoveTree(job.store->fs(), scratch);
+}
+
+SeedReport SeedReportOf(const TrainReport& report, std::uint64_t seed) {
+  return {.seed = seed,
+          .best_epoch = report.best_epoch,
+          .epochs = static_cast<std::uint32_t>(report.epochs.size()),
+          .stopped_early = report.stopped_early,
+          .best_value = report.epochs[report.best_epoch - 1].valid_metric,
+          .metrics = report.metrics};
+}
+
+/// Trains with each seed; the report is that of the best, with those of all.
+Status RunSeeds(TrainJob& job, const TrainOptions& options, JobState& state, TrainReport& report,
+                const JobControl& control) {
+  const TrainReport common = report;
+  std::vector<SeedReport> seeds;
+  std::vector<std::string> warnings = common.warnings;
+  std::uint64_t resumed = 0;
+  for (std::uint32_t i = 0; i < options.seeds; ++i) {
+    TrainOptions of_seed = options;
+    of_seed.seed = options.seed + i;
+    TrainReport run = common;
+    run.warnings.clear();
+    RHIZOME_RETURN_IF_ERROR(RunTraining(job, of_seed, state, run, control));
+    seeds.push_back(SeedReportOf(run, of_seed.seed));
+    warnings.insert(warnings.end(), run.warnings.begin(), run.warnings.end());
+    resumed += run.resumed_minibatches;
+    if (state.best.best()->seed == of_seed.seed) report = std::move(run);
+  }
+  report.spread = SpreadOf(seeds);
+  report.seeds = std::move(seeds);
+  report.best_seed = state.best.best()->seed;
+  report.warnings = std::move(warnings);
+  report.resumed_minibatches = resumed;
+  return Status::Ok();
 }
 
 }  // namespace
 
 // Trains a model in these steps:
-// 1. Opens the store, the graph, the labels and the model (OpenJob), and locks the job's scratch
-//    folder.
-// 2. Samples the first minibatches and divides the memory among superbatch, cache and neighbour
-//    cache (PlanJob).
-// 3. Runs the epochs: a Loader delivers minibatches, a TrainingRun learns from them, evaluates the
-//    validation set and writes checkpoints (RunEpochs).
-// 4. Measures the accuracy of the best epoch's weights with all neighbours (Measure).
-// 5. Writes the model file and removes the scratch folder.
+// 1. Opens the store, the graph, the labels and the model (OpenTrainJob), and locks the job's
+//    scratch folder.
+// 2. For each seed (RunSeeds): samples the first minibatches and divides the memory among
+//    superbatch, cache and neighbour cache (PlanJob).
+// 3. Runs the epochs: a FeedPipeline delivers minibatches, a TrainingRun learns from them,
+//    evaluates the validation set and writes checkpoints (RunEpochs); BestModel writes the model
+//    file at each best epoch.
+// 4. Measures the best epoch's weights with all neighbours (MeasureModel).
+// 5. Removes the scratch folder.
 Result<TrainReport> TrainModel(const TrainOptions& options, const JobControl& control) {
   TrainReport report;
   report.base_memory_bytes = ResidentBytes();
   RHIZOME_RETURN_IF_ERROR(CheckSimdSetting());
   SetTorchThreads(options.threads);
-  RHIZOME_ASSIGN_OR_RETURN(TrainJob job, OpenJob(options));
+  RHIZOME_ASSIGN_OR_RETURN(TrainJob job, OpenTrainJob(options));
+  report.task = job.labels.task;
+  report.monitor = job.monitor;
   report.valid_vertices = job.valid.size();
+  report.majority_accuracy = MajorityAccuracy(job.labels);
   if (!options.model.no_edges) report.ignored = IgnoredFacts(*job.graph);
   TellIgnored(report.ignored, options.note);
+  for (std::string& warning : WarningsOf(job, options)) Warn(std::move(warning), options, report);
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<JobScratch> scratch,
                            JobScratch::Open(*job.store, options.job,
                                             options.resume ? JobScratch::Leftovers::kKeep
                                                            : JobScratch::Leftovers::kRemove));
   if (options.checkpoint_every > 0 || options.resume) scratch->Keep();
-  const Status status = RunTraining(job, options, *scratch, report, control);
+  JobState state{.scratch = *scratch, .best = BestModel(options.out, job.monitor)};
+  const Status status = RunSeeds(job, options, state, report, control);
   if (!status.ok()) {
-    // Only the checkpoint can be used again.
+    // Only the checkpoints can be used again.
     RHIZOME_RETURN_IF_ERROR(RemoveTree(job.store->fs(), scratch->folder() / kSuperbatchFolder));
-    return Fail(status);
+    return Fail(state.best.Explain(status));
   }
-  if (!options.out.empty()) {
-    RHIZOME_RETURN_IF_ERROR(SaveSafetensors(options.out, job.model->ToFile()));
-    report.model = options.out.string();
-  }
+  report.model = options.out.string();
   scratch->RemoveAtEnd();
   report.peak_memory_bytes = PeakResidentBytes();
   return report;

@@ -8,6 +8,8 @@
 #include "rhizome/cache/job_report.h"
 #include "rhizome/cache/overlap.h"
 #include "rhizome/cache/policy.h"
+#include "rhizome/cache/task_metrics.h"
+#include "rhizome/gnn/learning_options.h"
 #include "rhizome/gnn/model_spec.h"
 #include "rhizome/index/graph_types.h"
 #include "rhizome/storage/export.h"
@@ -22,12 +24,36 @@ struct TrainOptions {
   std::string features = "feat";
   std::string labels = "label";
   std::string split = "split";
+
+  /// Absent: by dtype and shape of the labels: int64 or int32 of one column are multiclass, uint8
+  /// of several columns multilabel (255: missing), float32 regression (NaN: missing).
+  std::optional<Task> task = {};
+  LossOptions loss = {};
   std::vector<std::int64_t> fanouts = {10, 10};  ///< kAllNeighbors: the whole neighbourhood
   std::uint64_t batch_size = 1000;
   std::uint32_t epochs = 10;
   double learning_rate = 0.01;
+
+  /// Decays matrices alone: biases, norms and other vectors and numbers do not decay.
   double weight_decay = 0;
+  OptimizerChoice optimizer = {};
+  ScheduleOptions schedule = {};
   std::uint64_t seed = 1;
+
+  /// Trainings with `seed`, `seed` + 1, ..., one after another; the best one's model is written.
+  std::uint32_t seeds = 1;
+  Path init = {};  ///< a model file of equal shape whose weights are the first; empty: by the seed
+
+  /// Every so many epochs, and after the last, the validation set is measured.
+  std::uint32_t eval_every = 1;
+
+  /// The metric by which an epoch is the best; absent: MainMetric of the task.
+  std::optional<Metric> monitor = {};
+
+  /// Training ends when so many epochs have passed without one that is better by more than
+  /// `min_delta`; 0: never.
+  std::uint32_t patience = 0;
+  double min_delta = 0;
   std::uint32_t threads = 1;
 
   /// Memory limit of the whole process beyond its bare footprint, in bytes; 0: no limit.
@@ -50,9 +76,12 @@ struct TrainOptions {
   std::uint64_t checkpoint_every = 0;
   /// continue from the checkpoint of a killed run of the same job, if there is one
   bool resume = false;
-  Path out;           ///< model file, safetensors; empty: not written
+
+  /// The model file, safetensors: written, each time at once, whenever an epoch is the best so far,
+  /// so that an interrupted training leaves it. Empty: not written.
+  Path out;
   Path trace;         ///< Chrome trace of the stages; empty: not written
-  JobNote note = {};  ///< told which parts of the graph the network ignores, if any
+  JobNote note = {};  ///< told TrainReport::ignored and TrainReport::warnings
 };
 
 struct EpochReport : MinibatchCosts {
@@ -60,7 +89,37 @@ struct EpochReport : MinibatchCosts {
   double seconds = 0;
   double compute_seconds = 0;
   double stall_seconds = 0;  ///< waiting for the next minibatch
+  double learning_rate = 0;
+
+  /// Figures of the validation set, if it was measured: accuracy (0: not measured, or no such
+  /// metric), the metric TrainReport::monitor, and the loss.
   double valid_accuracy = 0;
+  std::optional<double> valid_metric = {};
+  std::optional<double> valid_loss = {};
+};
+
+/// Metrics of kept weights, with all neighbours. Absent: not measured (TrainOptions::test), or no
+/// vertex is in that set.
+struct TaskMetrics {
+  std::optional<SplitMetrics> train, valid, test;
+};
+
+/// One of several trainings (TrainOptions::seeds).
+struct SeedReport {
+  std::uint64_t seed = 0;
+  std::uint32_t best_epoch = 0;
+  std::uint32_t epochs = 0;  ///< complete
+  bool stopped_early = false;
+  std::optional<double> best_value = {};  ///< of the monitored metric, in the best epoch
+  TaskMetrics metrics = {};
+};
+
+/// A metric of the test set (or, where there is none, the validation set) over all seeds.
+struct MetricSpread {
+  Metric metric = Metric::kAccuracy;
+  double mean = 0;
+  double deviation = 0;     ///< of the sample (n - 1); 0 for one seed
+  std::uint32_t seeds = 0;  ///< in which it is defined
 };
 
 /// How a training divides its memory, in bytes: estimates from its first minibatch, made before
@@ -73,19 +132,28 @@ struct TrainMemory {
   std::uint64_t neighbor_cache = 0;  ///< 0 where lists are in memory
 };
 
+/// The course of a training; of several seeds, what `best_seed` did, and `seeds` of all.
 struct TrainReport {
   FeedProfileReport profile;
+  Task task = Task::kMulticlass;
+  Metric monitor = Metric::kAccuracy;
   std::vector<EpochReport> epochs;
+  bool stopped_early = false;  ///< TrainOptions::patience
   IoMaker maker = IoMaker::kAuto;
   bool direct = false;
   double mean_depth = 0;
   std::optional<ListReadsReport> list_reads;  ///< only if lists are on disk
 
-  /// Accuracies of the kept weights, those of the best epoch on the validation set. Absent: not
-  /// measured (TrainOptions::test), or no vertex is in that set.
+  /// Metrics of the kept weights, those of the best epoch on the validation set.
+  TaskMetrics metrics;
+  std::vector<SeedReport> seeds;  ///< in order
+  std::vector<MetricSpread> spread;
+  std::uint64_t best_seed = 0;
+
+  /// Accuracies in `metrics`. Absent: not measured, no vertex in that set, or no such metric.
   std::optional<double> valid_accuracy;
   std::optional<double> test_accuracy;
-  /// of always answering the training set's most frequent class
+  /// of always answering the training set's most frequent class; absent where there are no classes
   std::optional<double> majority_accuracy;
   std::uint32_t best_epoch = 0;
   std::uint32_t superbatch = 0;
@@ -94,6 +162,7 @@ struct TrainReport {
   /// size of the validation set; 0: epochs have no accuracy
   std::uint64_t valid_vertices = 0;
   std::vector<std::string> ignored;       ///< parts of the graph that were ignored (IgnoredFacts)
+  std::vector<std::string> warnings;      ///< what is likely a mistake, in words
   std::uint64_t minibatches = 0;          ///< minibatches of an epoch, validation included
   std::uint64_t resumed_minibatches = 0;  ///< minibatches done before this run
   std::uint64_t base_memory_bytes = 0;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <utility>
 
 #include "rhizome/storage/check.h"
@@ -12,47 +13,71 @@
 namespace rhizome::inline internal {
 namespace {
 
+/// A loss so many times that of the first epoch is beyond reason.
+constexpr double kLossBeyondReason = 10;
+
 void Add(const BatchOutcome& outcome, BatchOutcome& sum) {
   sum.loss_sum += outcome.loss_sum;
   sum.seeds += outcome.seeds;
-  sum.correct += outcome.correct;
 }
 
 double MeanLoss(const BatchOutcome& outcome) {
   return outcome.loss_sum / static_cast<double>(outcome.seeds);
 }
 
+/// Returns the number of the first vertex of a minibatch with a feature that is no number.
+std::optional<std::size_t> FindBadFeatures(const FeatureRows& features) {
+  std::vector<float> row(features.rows() * features.dim());
+  if (!features.CopyTo(row).ok()) return std::nullopt;
+  const auto bad =
+      std::find_if_not(row.begin(), row.end(), [](float x) { return std::isfinite(x); });
+  if (bad == row.end()) return std::nullopt;
+  return static_cast<std::size_t>(bad - row.begin()) / features.dim();
+}
+
 }  // namespace
 
-TrainingRun::TrainingRun(Model& model, const ClassLabels& labels, const TrainingRunOptions& options,
+TrainingRun::TrainingRun(Model& model, const Labels& labels, TrainingRunOptions options,
                          const EpochPlan& plan, StageTrace* trace)
     : model_(model),
-      options_(options),
+      labels_(labels),
+      options_(std::move(options)),
       plan_(plan),
       trace_(trace),
-      learner_(model, labels, options.learning_rate, options.weight_decay, options.seed) {}
+      learner_(model, labels, options_.learner),
+      valid_(labels, Split::kValid) {}
 
 Status TrainingRun::Resume(const Checkpoint& checkpoint) {
-  const std::vector<torch::Tensor> parameters = model_.CopyWeights();
-  bool fits =
-      checkpoint.weights.size() == parameters.size() &&
-      (checkpoint.best_weights.empty() || checkpoint.best_weights.size() == parameters.size()) &&
-      checkpoint.progress.done <= options_.epochs * batches();
-  for (std::size_t i = 0; fits && i < parameters.size(); ++i) {
-    fits = checkpoint.weights[i].sizes() == parameters[i].sizes() &&
-           (checkpoint.best_weights.empty() ||
-            checkpoint.best_weights[i].sizes() == parameters[i].sizes());
-  }
+  const std::vector<torch::Tensor> now = model_.CopyWeights();
+  const auto fits_model = [&](const std::vector<torch::Tensor>& weights) {
+    return std::equal(now.begin(), now.end(), weights.begin(), weights.end(),
+                      [](const auto& a, const auto& b) { return a.sizes() == b.sizes(); });
+  };
+  const torch::Tensor& scores = checkpoint.valid_scores;
+  const bool fits =
+      fits_model(checkpoint.weights) &&
+      (checkpoint.best_weights.empty() || fits_model(checkpoint.best_weights)) &&
+      (!scores.defined() || static_cast<std::size_t>(scores.numel()) == valid_.kept().size()) &&
+      checkpoint.progress.done <= plan_.minibatches();
   if (!fits) return Status::Corruption("the checkpoint is not of this model and these epochs");
   RHIZOME_RETURN_IF_ERROR(learner_.RestoreState(checkpoint.learner));
   model_.RestoreWeights(checkpoint.weights);
   best_weights_ = checkpoint.best_weights;
   progress_ = checkpoint.progress;
+  if (scores.defined()) {
+    std::memcpy(valid_.kept().data(), scores.data_ptr<float>(), valid_.kept().size_bytes());
+  } else if (progress_.valid.seeds > 0) {
+    // Older versions kept no scores: the validation set is measured again, which changes no weight.
+    progress_.valid = {};
+    progress_.done =
+        plan_.Before(static_cast<std::uint32_t>(progress_.epochs.size())) + plan_.train_batches();
+  }
   return Status::Ok();
 }
 
 Status TrainingRun::Run(FeedPipeline& pipeline, const JobControl& control) {
-  while (progress_.done < options_.epochs * batches()) {
+  BeginEpoch();
+  while (!AtEnd()) {
     const Status status = Step(pipeline, control);
     // An interrupted run saves its progress, so that nothing is lost.
     const bool interrupted = status.code() == StatusCode::kInterrupted;
@@ -61,8 +86,37 @@ Status TrainingRun::Run(FeedPipeline& pipeline, const JobControl& control) {
       RHIZOME_RETURN_IF_ERROR(Save());
     RHIZOME_RETURN_IF_ERROR(status);
   }
+  if (options_.checkpoint_every > 0 && options_.checkpoint_at_end) RHIZOME_RETURN_IF_ERROR(Save());
   if (!best_weights_.empty()) model_.RestoreWeights(best_weights_);
   return Status::Ok();
+}
+
+Improvement TrainingRun::better() const {
+  return {.larger = LargerIsBetter(options_.monitor), .min_delta = options_.min_delta};
+}
+
+std::vector<std::optional<double>> TrainingRun::History() const {
+  std::vector<std::optional<double>> history;
+  for (const EpochReport& epoch : progress_.epochs) history.push_back(epoch.valid_metric);
+  return history;
+}
+
+bool TrainingRun::stopped_early() const { return progress_.done < plan_.minibatches() && AtEnd(); }
+
+/// Patience is asked between two epochs.
+bool TrainingRun::AtEnd() const {
+  if (progress_.done == plan_.minibatches()) return true;
+  const auto epochs = static_cast<std::uint32_t>(progress_.epochs.size());
+  return progress_.done == plan_.Before(epochs) &&
+         StopsEarly(options_.patience, History(), better());
+}
+
+/// Sets the learning rate of the epoch in progress.
+void TrainingRun::BeginEpoch() {
+  const double rate = LearningRate(options_.schedule, options_.learner.optimizer.learning_rate,
+                                   options_.epochs, History(), better());
+  progress_.current.learning_rate = rate;
+  learner_.SetLearningRate(rate);
 }
 
 Status TrainingRun::Step(FeedPipeline& pipeline, const JobControl& control) {
@@ -76,68 +130,127 @@ Status TrainingRun::Step(FeedPipeline& pipeline, const JobControl& control) {
   const bool is_valid = EpochPlan::Decode(minibatch->tag).is_valid;
   const StageTimer compute(trace_, Stage::kCompute, number);
   const BatchOutcome outcome =
-      is_valid ? learner_.Evaluate(*minibatch) : learner_.Learn(*minibatch);
+      is_valid ? learner_.Evaluate(*minibatch, valid_) : learner_.Learn(*minibatch);
   epoch.compute_seconds += compute.Stop();
-  if (!std::isfinite(outcome.loss_sum)) return Diverged();
+  if (!std::isfinite(outcome.loss_sum)) return Diverged(*minibatch);
   Add(outcome, is_valid ? progress_.valid : progress_.train);
   epoch += minibatch->costs;
   epoch.loss = MeanLoss(progress_.train);
   epoch.seconds += watch.seconds();
   ++progress_.done;
   const std::string detail = Detail();
-  if (progress_.done % batches() == 0) FinishEpoch();
-  return control.Report({.phase = "train",
-                         .done = progress_.done,
-                         .total = options_.epochs * batches(),
-                         .detail = detail});
+  const auto epochs = static_cast<std::uint32_t>(progress_.epochs.size());
+  if (progress_.done == plan_.Before(epochs + 1)) RHIZOME_RETURN_IF_ERROR(FinishEpoch());
+  return control.Report(
+      {.phase = "train", .done = progress_.done, .total = plan_.minibatches(), .detail = detail});
 }
 
-void TrainingRun::FinishEpoch() {
-  EpochReport epoch = std::exchange(progress_.current, {});
+/// Measures the validation set of an epoch that has been over it.
+Status TrainingRun::MeasureEpoch(EpochReport& epoch) {
+  epoch.valid_metric.reset();
   const BatchOutcome valid = std::exchange(progress_.valid, {});
-  progress_.train = {};
-  double loss = 0;
-  if (valid.seeds > 0) {
-    epoch.valid_accuracy = static_cast<double>(valid.correct) / static_cast<double>(valid.seeds);
-    loss = MeanLoss(valid);
+  if (valid.seeds == 0) return Status::Ok();
+  const SplitMetrics metrics = valid_.Metrics(Split::kValid);
+  valid_.Clear();
+  epoch.valid_loss = MeanLoss(valid);
+  epoch.valid_accuracy = metrics.Of(Metric::kAccuracy).value_or(0);
+  epoch.valid_metric =
+      options_.monitor == Metric::kLoss ? epoch.valid_loss : metrics.Of(options_.monitor);
+  if (epoch.valid_metric) return Status::Ok();
+  for (const MetricValue& value : metrics.values) {
+    if (value.metric != options_.monitor) continue;
+    return Status::InvalidArgument(fmt::format(
+        "the validation set has no {}, which is to tell the best epoch: {}; choose another metric "
+        "with --monitor",
+        MetricName(value.metric), value.reason));
   }
+  return Status::Ok();
+}
+
+Status TrainingRun::FinishEpoch() {
+  EpochReport epoch = std::exchange(progress_.current, {});
+  progress_.train = {};
+  RHIZOME_RETURN_IF_ERROR(MeasureEpoch(epoch));
+  WarnOfLoss(epoch);
   progress_.epochs.push_back(epoch);
   // Without a validation set the last epoch is kept.
-  const bool better =
+  const double value = epoch.valid_metric.value_or(0);
+  const double loss = epoch.valid_loss.value_or(epoch.loss);
+  const Improvement any{.larger = LargerIsBetter(options_.monitor), .min_delta = 0};
+  const bool best =
       best_weights_.empty() || plan_.valid_batches() == 0 ||
-      epoch.valid_accuracy > progress_.best_accuracy ||
-      (epoch.valid_accuracy == progress_.best_accuracy && loss < progress_.best_loss);
-  if (!better) return;
-  best_weights_ = model_.CopyWeights();
-  progress_.best_accuracy = epoch.valid_accuracy;
-  progress_.best_loss = loss;
-  progress_.best_epoch = static_cast<std::uint32_t>(progress_.epochs.size());
+      (epoch.valid_metric && (any.Is(value, progress_.best_value) ||
+                              (value == progress_.best_value && loss < progress_.best_loss)));
+  // An epoch that was not measured is kept only until one is.
+  const bool first = epoch.valid_metric && progress_.best_epoch > 0 &&
+                     !progress_.epochs[progress_.best_epoch - 1].valid_metric;
+  if (best || first) {
+    best_weights_ = model_.CopyWeights();
+    progress_.best_value = value;
+    progress_.best_loss = loss;
+    progress_.best_epoch = static_cast<std::uint32_t>(progress_.epochs.size());
+    if (options_.on_best) RHIZOME_RETURN_IF_ERROR(options_.on_best(progress_));
+  }
+  BeginEpoch();
+  return Status::Ok();
+}
+
+void TrainingRun::WarnOfLoss(const EpochReport& epoch) {
+  if (warned_ || progress_.epochs.empty() || !options_.warn) return;
+  const double first = progress_.epochs.front().loss;
+  if (!(epoch.loss > kLossBeyondReason * first)) return;
+  warned_ = true;
+  options_.warn(fmt::format(
+      "the loss of epoch {} is {:.3g}, that of the first {:.3g}: a smaller learning "
+      "rate than {}, or --clip-norm, may help",
+      progress_.epochs.size() + 1, epoch.loss, first, options_.learner.optimizer.learning_rate));
 }
 
 Status TrainingRun::Save() const {
-  return SaveCheckpoint(options_.checkpoint, options_.job,
-                        {.progress = progress_,
-                         .weights = model_.CopyWeights(),
-                         .best_weights = best_weights_,
-                         .learner = learner_.CopyState()});
+  Checkpoint checkpoint{.progress = progress_,
+                        .weights = model_.CopyWeights(),
+                        .best_weights = best_weights_,
+                        .learner = learner_.CopyState(),
+                        .valid_scores = {}};
+  if (progress_.valid.seeds > 0)
+    checkpoint.valid_scores =
+        torch::tensor(at::ArrayRef<float>(valid_.kept().data(), valid_.kept().size()));
+  return SaveCheckpoint(options_.checkpoint, options_.job, checkpoint);
 }
 
-Status TrainingRun::Diverged() const {
+Status TrainingRun::Diverged(const Minibatch& minibatch) const {
+  const std::string where =
+      fmt::format("the loss of epoch {}, minibatch {} is not a number", progress_.epochs.size() + 1,
+                  EpochPlan::Decode(minibatch.tag).batch + 1);
+  const std::optional<std::size_t> bad = FindBadFeatures(minibatch.features);
+  if (bad && options_.name_of_vertex) {
+    return Status::InvalidArgument(
+        fmt::format("{}: array {} has NaN or an infinite value for vertex {}", where,
+                    options_.features, options_.name_of_vertex(minibatch.rows[*bad])));
+  }
   return Status::InvalidArgument(
-      fmt::format("the loss of epoch {}, minibatch {} is not a number: look for NaN or huge "
-                  "values in array {}, or try a smaller learning rate than {}",
-                  progress_.done / batches() + 1, progress_.done % batches() + 1, options_.features,
-                  options_.learning_rate));
+      fmt::format("{}: look for huge values in array {}, or try a smaller learning rate than {}, "
+                  "or --clip-norm",
+                  where, options_.features, options_.learner.optimizer.learning_rate));
 }
 
 /// Returns the text that progress shows about the current epoch.
 std::string TrainingRun::Detail() const {
   const EpochReport& epoch = progress_.current;
+  std::string text = fmt::format("loss {:.4f}, epoch {}/{}", epoch.loss,
+                                 progress_.epochs.size() + 1, options_.epochs);
+  const auto& epochs = progress_.epochs;
+  const auto last = std::find_if(epochs.rbegin(), epochs.rend(),
+                                 [](const EpochReport& e) { return e.valid_metric.has_value(); });
+  if (last != epochs.rend()) {
+    text += fmt::format(", valid {} {:.4f} (best {:.4f} in {})", MetricName(options_.monitor),
+                        *last->valid_metric, progress_.best_value, progress_.best_epoch);
+  }
   const auto rows = static_cast<double>(epoch.rows_requested);
-  return fmt::format("loss {:.4f}, {:.0f} k rows/s, {:.0f} MB/s, {:.0f} % hits", epoch.loss,
-                     rows / epoch.seconds / 1e3,
-                     static_cast<double>(epoch.bytes_read) / epoch.seconds / 1e6,
-                     100 * epoch.hit_rate());
+  return text + fmt::format(", {:.0f} k rows/s, {:.0f} MB/s, {:.0f} % hits",
+                            rows / epoch.seconds / 1e3,
+                            static_cast<double>(epoch.bytes_read) / epoch.seconds / 1e6,
+                            100 * epoch.hit_rate());
 }
 
 }  // namespace rhizome::inline internal

@@ -1,29 +1,41 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "rhizome/cache/epoch_plan.h"
 #include "rhizome/cache/feed_pipeline.h"
+#include "rhizome/cache/score_table.h"
 #include "rhizome/gnn/checkpoint.h"
 #include "rhizome/gnn/learner.h"
+#include "rhizome/gnn/schedule.h"
 #include "rhizome/storage/job_control.h"
 
 namespace rhizome::inline internal {
 
 struct TrainingRunOptions {
   std::uint32_t epochs = 1;
-  double learning_rate = 0.01;
-  double weight_decay = 0;
-  std::uint64_t seed = 1;
+  LearnerOptions learner = {};
+  ScheduleOptions schedule = {};
+  Metric monitor = Metric::kAccuracy;
+  std::uint32_t patience = 0;  ///< as TrainOptions
+  double min_delta = 0;
   std::string features;  ///< for messages
 
   /// Number of minibatches between two checkpoints; 0: none. Otherwise one is also written when the
-  /// run is interrupted.
+  /// run is interrupted, and with `checkpoint_at_end` when it ends.
   std::uint64_t checkpoint_every = 0;
+  bool checkpoint_at_end = false;
   Path checkpoint;  ///< path of the checkpoint
   std::string job;  ///< description of the job, as SaveCheckpoint takes it
+
+  /// Called when an epoch is the best so far; the model has its weights.
+  std::function<Status(const TrainProgress&)> on_best;
+  std::function<void(std::string)> warn;           ///< told of a likely mistake
+  std::function<std::string(Row)> name_of_vertex;  ///< for messages
 };
 
 /// Runs epochs over the minibatches of a loader, and keeps the weights of the best epoch. It can be
@@ -32,33 +44,45 @@ struct TrainingRunOptions {
 /// Ownership: all arguments must outlive it.
 class TrainingRun {
  public:
-  TrainingRun(Model& model, const ClassLabels& labels, const TrainingRunOptions& options,
-              const EpochPlan& plan, StageTrace* trace);
+  TrainingRun(Model& model, const Labels& labels, TrainingRunOptions options, const EpochPlan& plan,
+              StageTrace* trace);
 
   /// Continues from a checkpoint. Errors: kCorruption, it is of another model or more epochs.
   Status Resume(const Checkpoint& checkpoint);
 
-  /// Runs to the end; the model then has the best epoch's weights. Errors: of the pipeline;
-  /// kInvalidArgument, a loss that is not a number; kInterrupted; those of SaveCheckpoint.
+  /// Runs to the last epoch, or until StopsEarly says so; the model then has the best epoch's
+  /// weights. Errors: of the pipeline; kInvalidArgument, a loss that is not a number, or a
+  /// monitored metric that is undefined; kInterrupted; those of SaveCheckpoint and `on_best`.
   Status Run(FeedPipeline& pipeline, const JobControl& control);
 
   const TrainProgress& progress() const { return progress_; }
 
+  /// Whether patience ended it before the last epoch.
+  bool stopped_early() const;
+
  private:
-  std::uint64_t batches() const { return plan_.train_batches() + plan_.valid_batches(); }
+  bool AtEnd() const;
+  Improvement better() const;
+  std::vector<std::optional<double>> History() const;
+  void BeginEpoch();
   Status Step(FeedPipeline& pipeline, const JobControl& control);
-  void FinishEpoch();
+  Status MeasureEpoch(EpochReport& epoch);
+  Status FinishEpoch();
+  void WarnOfLoss(const EpochReport& epoch);
   Status Save() const;
-  Status Diverged() const;
+  Status Diverged(const Minibatch& minibatch) const;
   std::string Detail() const;
 
   Model& model_;
+  const Labels& labels_;
   const TrainingRunOptions options_;
   const EpochPlan& plan_;
   StageTrace* const trace_;
   Learner learner_;
+  ScoreTable valid_;
   TrainProgress progress_;
   std::vector<torch::Tensor> best_weights_;
+  bool warned_ = false;
 };
 
 }  // namespace rhizome::inline internal

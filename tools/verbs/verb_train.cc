@@ -2,6 +2,7 @@
 
 #include "gnn_flags.h"
 #include "gnn_library.h"
+#include "learning_flags.h"
 #include "model_flags.h"
 #include "text.h"
 #include "topology_flags.h"
@@ -21,10 +22,13 @@ struct TrainFlags {
 
 Json OrNull(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
-/// `valid` says whether there is a validation set.
+/// `valid` says whether the validation set has an accuracy.
 Json EpochJson(const EpochReport& e, bool valid) {
   Json json = {{"loss", e.loss},
                {"valid_accuracy", valid ? Json(e.valid_accuracy) : Json()},
+               {"valid_metric", OrNull(e.valid_metric)},
+               {"valid_loss", OrNull(e.valid_loss)},
+               {"learning_rate", e.learning_rate},
                {"seconds", e.seconds}};
   const auto add = [&](const char* name, const auto& figure) { json[name] = figure; };
   StageSeconds::Each(add, e);
@@ -60,26 +64,39 @@ std::string DescribeTrials(const Json& f) {
          fmt::format("; at most {} reads in flight\n", f["profile"]["depth"].get<std::uint32_t>());
 }
 
+/// Describes how well the kept weights do.
+std::string DescribeOutcome(const Json& f) {
+  const int best = f["best_epoch"].get<int>();
+  std::string text;
+  if (f["stopped_early"].get<bool>())
+    text += fmt::format("stopped after epoch {}: none was better than {} for so long\n",
+                        f["epochs"].size(), best);
+  if (!f["tested"].get<bool>()) {
+    text += fmt::format("epoch {} was kept; with --no-test its accuracy was not measured\n", best);
+  } else if (f["majority_accuracy"].is_null()) {
+    text += fmt::format("epoch {}:\n", best);
+  } else {
+    text += fmt::format("validation {}, test {}  (epoch {}; always the commonest class: {})\n",
+                        PercentOrNone(f["valid_accuracy"]), PercentOrNone(f["test_accuracy"]), best,
+                        PercentOrNone(f["majority_accuracy"]));
+  }
+  return text + DescribeMetrics(f) + DescribeSeeds(f);
+}
+
 std::string DescribeTrain(const Json& f) {
   TextTable table({0, 1, 2, 3, 4, 5, 6});
-  table.Add({"epoch", "loss", "valid", "seconds", "rows wanted", "pool hits", "read"});
+  const std::string monitor = f["monitor"];
+  table.Add({"epoch", "loss", "valid " + monitor, "seconds", "rows wanted", "pool hits", "read"});
   std::size_t number = 0;
   for (const Json& e : f["epochs"]) {
     ++number;
     table.Add({std::to_string(number), fmt::format("{:.4f}", e["loss"].get<double>()),
-               PercentOrNone(e["valid_accuracy"]),
+               MetricText(monitor, e["valid_metric"]),
                fmt::format("{:.2f}", e["seconds"].get<double>()), WithCommas(e["rows_requested"]),
                Percent(e["hit_rate"]), HumanBytes(e["bytes_read"])});
   }
   std::string text = table.ToString();
-  const int best = f["best_epoch"].get<int>();
-  if (f["tested"].get<bool>()) {
-    text += fmt::format("validation {}, test {}  (epoch {}; always the commonest class: {})\n",
-                        PercentOrNone(f["valid_accuracy"]), PercentOrNone(f["test_accuracy"]), best,
-                        PercentOrNone(f["majority_accuracy"]));
-  } else {
-    text += fmt::format("epoch {} was kept; with --no-test its accuracy was not measured\n", best);
-  }
+  text += DescribeOutcome(f);
   const Json& memory = f["memory"];
   text += fmt::format(
       "superbatches of {} minibatches (schedules {}), overlap {}, pool {}, beside {} of graph and "
@@ -118,7 +135,7 @@ Json ListsJson(const ListReadsReport& lists) {
 Json TrainReportJson(const TrainReport& report) {
   Json epochs = Json::array();
   for (const EpochReport& epoch : report.epochs)
-    epochs.push_back(EpochJson(epoch, report.valid_vertices != 0));
+    epochs.push_back(EpochJson(epoch, epoch.valid_metric && report.task != Task::kRegression));
   Json json = {{"epochs", std::move(epochs)},
                {"io",
                 {{"maker", IoMakerName(report.maker)},
@@ -144,6 +161,7 @@ Json TrainReportJson(const TrainReport& report) {
                {"peak_memory_bytes", report.peak_memory_bytes},
                {"model", report.model}};
   if (report.list_reads) json["topology"] = ListsJson(*report.list_reads);
+  AddLearningReport(report, json);
   return json;
 }
 
@@ -218,7 +236,7 @@ void AddModelFlags(CLI::App& verb, TrainFlags& flags) {
                 "The same network without edges: what are they worth?");
 }
 
-void AddOptimiserFlags(CLI::App& verb, TrainOptions& options) {
+void AddEpochFlags(CLI::App& verb, TrainOptions& options) {
   verb.add_option("--steps", options.steps, "Minibatches of an epoch at most; default: all")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
       ->type_name("N");
@@ -230,15 +248,6 @@ void AddOptimiserFlags(CLI::App& verb, TrainOptions& options) {
       ->capture_default_str();
   verb.add_option("--batch-size", options.batch_size, "Training vertices of a minibatch")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
-      ->type_name("N")
-      ->capture_default_str();
-  verb.add_option("--lr", options.learning_rate, "Learning rate (Adam)")
-      ->type_name("X")
-      ->capture_default_str();
-  verb.add_option("--weight-decay", options.weight_decay, "L2 penalty")
-      ->type_name("X")
-      ->capture_default_str();
-  verb.add_option("--seed", options.seed, "Same seed, same model (bitwise with --threads 1)")
       ->type_name("N")
       ->capture_default_str();
   AddThreads(verb, options.threads);
@@ -303,7 +312,8 @@ void AddTrainVerb(CLI::App& root, Session& session) {
   verb->add_option("STORE", flags->store, "The store's folder")->required();
   AddGnnArrayFlags(*verb, flags->options.features, flags->options.labels, flags->options.split);
   AddModelFlags(*verb, *flags);
-  AddOptimiserFlags(*verb, flags->options);
+  AddEpochFlags(*verb, flags->options);
+  AddLearningFlags(*verb, flags->options);
   AddStorageFlags(*verb, *flags);
   verb->footer(std::string(kIgnoredHelp) + verb->get_footer());
 }

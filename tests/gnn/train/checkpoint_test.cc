@@ -10,6 +10,7 @@
 #include "rhizome/cache/epoch_plan.h"
 #include "rhizome/cache/safetensors.h"
 #include "rhizome/cache/stage_trace.h"
+#include "testing/golden.h"
 
 namespace rhizome {
 namespace {
@@ -94,6 +95,125 @@ TEST_F(CheckpointTest, AResumedRunEndsAsOneThatWasNeverStopped) {
     EXPECT_EQ(HashOf(options_.out), wanted);
     EXPECT_FALSE(std::filesystem::exists(CheckpointFile()));
   }
+}
+
+// The stops are amid training and amid validation, whose scores so far are kept.
+TEST_F(CheckpointTest, EveryOptimiserResumesToTheSameModel) {
+  options_.monitor = Metric::kF1Macro;
+  options_.schedule = {.kind = ScheduleKind::kCosine, .warmup = 1};
+  options_.weight_decay = 0.01;
+  options_.eval_every = 2;
+  for (const OptimizerKind kind : {OptimizerKind::kAdam, OptimizerKind::kAdamW, OptimizerKind::kSgd,
+                                   OptimizerKind::kAdagrad}) {
+    options_.optimizer.kind = kind;
+    options_.resume = false;
+    const Result<TrainReport> reference = Train(options_);
+    ASSERT_OK(reference);
+    const Hash128 wanted = HashOf(options_.out);
+    const std::uint64_t total = 3 * 4 + 2 * 4;  // the validation set follows epochs 2 and 3
+    for (const std::uint64_t stop : {std::uint64_t{5}, total - 10, total - 1}) {
+      SCOPED_TRACE(::testing::Message() << static_cast<int>(kind) << " " << stop);
+      options_.resume = false;
+      EXPECT_STATUS(TrainUntil(options_, stop), kInterrupted);
+      options_.resume = true;
+      const Result<TrainReport> resumed = Train(options_);
+      ASSERT_OK(resumed);
+      EXPECT_EQ(resumed->resumed_minibatches, stop);
+      EXPECT_EQ(Outcomes(*resumed), Outcomes(*reference));
+      for (std::size_t e = 0; e < 3; ++e) {
+        EXPECT_EQ(resumed->epochs[e].valid_metric, reference->epochs[e].valid_metric);
+        EXPECT_EQ(resumed->epochs[e].learning_rate, reference->epochs[e].learning_rate);
+      }
+      EXPECT_EQ(HashOf(options_.out), wanted);
+    }
+  }
+}
+
+TEST_F(CheckpointTest, SeedsThatAreDoneAreNotTrainedAgain) {
+  options_.seeds = 2;
+  const Result<TrainReport> reference = Train(options_);
+  ASSERT_OK(reference);
+  const Hash128 wanted = HashOf(options_.out);
+  int trained = 0;
+  JobControl* self = nullptr;
+  JobControl control([&](const JobControl::Progress& progress) {
+    trained += progress.phase == "train" ? 1 : 0;
+    if (trained == 30) self->Cancel();  // of 24 minibatches of each
+  });
+  self = &control;
+  EXPECT_STATUS(rhizome_gnn_entry_v1()->Train(options_, control), kInterrupted);
+  options_.resume = true;
+  const Result<TrainReport> resumed = Train(options_);
+  ASSERT_OK(resumed);
+  EXPECT_EQ(resumed->resumed_minibatches, 30u);
+  EXPECT_EQ(resumed->best_seed, reference->best_seed);
+  ASSERT_EQ(resumed->seeds.size(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(resumed->seeds[i].best_epoch, reference->seeds[i].best_epoch);
+    EXPECT_EQ(resumed->seeds[i].metrics.test->Of(Metric::kAccuracy),
+              reference->seeds[i].metrics.test->Of(Metric::kAccuracy));
+  }
+  EXPECT_EQ(HashOf(options_.out), wanted);
+}
+
+/// Rewrites a checkpoint as the version before metrics wrote it.
+void MakeOld(const Path& path) {
+  auto loaded = LoadSafetensors(FileSystem::Posix(), path);
+  ASSERT_OK(loaded);
+  TensorFile file = loaded->file;
+  std::erase_if(file.tensors, [](const auto& tensor) { return tensor.first.starts_with("valid"); });
+  auto progress = nlohmann::json::parse(file.metadata.at("progress"));
+  for (const char* field : {"learning_rate", "valid_metric", "valid_loss"}) {
+    progress["current"].erase(field);
+    for (auto& epoch : progress["epochs"]) epoch.erase(field);
+  }
+  for (const char* part : {"train", "valid"}) progress[part]["correct"] = 1;
+  file.metadata["progress"] = progress.dump();
+  file.metadata.erase("xxh3");
+  file.metadata["xxh3"] = ToHex(Xxh3(EncodeSafetensors(file)));
+  ASSERT_OK(SaveSafetensors(path, file, OutputFile::Place::kScratch));
+}
+
+TEST_F(CheckpointTest, OlderOnesAreResumed) {
+  const Result<TrainReport> reference = Train(options_);
+  ASSERT_OK(reference);
+  const Hash128 wanted = HashOf(options_.out);
+  for (const std::uint64_t stop : {std::uint64_t{10}, std::uint64_t{23}}) {  // 23: in validation
+    options_.resume = false;
+    EXPECT_STATUS(TrainUntil(options_, stop), kInterrupted);
+    MakeOld(CheckpointFile());
+    options_.resume = true;
+    const Result<TrainReport> resumed = Train(options_);
+    ASSERT_OK(resumed);
+    EXPECT_EQ(resumed->resumed_minibatches, stop == 23 ? 20u : stop);
+    EXPECT_EQ(Outcomes(*resumed), Outcomes(*reference));
+    EXPECT_EQ(resumed->best_epoch, reference->best_epoch);
+    EXPECT_EQ(HashOf(options_.out), wanted);
+  }
+}
+
+// The file was written by the version before tasks.
+TEST(OldCheckpointTest, IsReadAsItWasWritten) {
+  const Path path = testing::GoldenFolder("gnn") / "CHECKPOINT";
+  const auto file = LoadSafetensors(FileSystem::Posix(), path);
+  ASSERT_OK(file);
+  const auto loaded = LoadCheckpoint(FileSystem::Posix(), path, file->file.metadata.at("job"));
+  ASSERT_OK(loaded);
+  ASSERT_TRUE(loaded->has_value());
+  const Checkpoint& checkpoint = **loaded;
+  const std::size_t weights = checkpoint.weights.size();
+  EXPECT_GT(weights, 4u);
+  EXPECT_EQ(checkpoint.best_weights.size(), weights);
+  EXPECT_EQ(checkpoint.learner.tensors.size(), 2 * weights);
+  EXPECT_TRUE(checkpoint.learner.tensors.contains("mean.0000"));
+  EXPECT_TRUE(checkpoint.learner.tensors.contains("square.0001"));
+  EXPECT_GT(checkpoint.learner.steps, 0);
+  EXPECT_FALSE(checkpoint.valid_scores.defined());
+  ASSERT_GT(checkpoint.progress.epochs.size(), 1u);
+  for (const EpochReport& epoch : checkpoint.progress.epochs)
+    EXPECT_EQ(epoch.valid_metric, epoch.valid_accuracy);
+  const EpochReport& best = checkpoint.progress.epochs[checkpoint.progress.best_epoch - 1];
+  EXPECT_EQ(checkpoint.progress.best_value, best.valid_accuracy);
 }
 
 TEST_F(CheckpointTest, WithoutOneAResumedRunBeginsAtTheBeginning) {

@@ -66,14 +66,14 @@ Result<StepBenchReport> TrainAndTime(const GraphSnapshot& graph, const StepBench
   shape.spec.hidden = options.hidden;
   shape.spec.dropout = options.dropout;
   RHIZOME_ASSIGN_OR_RETURN(Model model, Model::Create(shape, options.seed));
-  ClassLabels labels;
+  Labels labels;
   labels.classes = options.classes;
   labels.label.resize(graph.vertex_count());
   std::mt19937 random(static_cast<std::uint32_t>(options.seed));
   for (std::int32_t& label : labels.label) {
     label = static_cast<std::int32_t>(random() % static_cast<std::uint32_t>(options.classes));
   }
-  Learner learner(model, labels, 0.01, 0, options.seed);
+  Learner learner(model, labels, {.seed = options.seed});
   StepBenchReport report;
   report.simd = SimdPathName(CurrentSimdPath());
   std::vector<double> seconds, cpu_seconds;

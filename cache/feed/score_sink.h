@@ -1,0 +1,22 @@
+#pragma once
+
+#include <span>
+
+#include "rhizome/storage/export.h"
+#include "rhizome/storage/types.h"
+
+namespace rhizome {
+inline namespace RHIZOME_API internal {
+
+/// Takes the scores of vertices while a network computes them.
+class ScoreSink {
+ public:
+  virtual ~ScoreSink() = default;
+
+  /// Takes the scores [rows.size(), outputs], row-major, of the vertices with these rows. Called
+  /// for a row once; from several threads at once, for different rows.
+  virtual void Take(std::span<const Row> rows, std::span<const float> scores) = 0;
+};
+
+}  // namespace internal
+}  // namespace rhizome

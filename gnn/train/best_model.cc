@@ -1,0 +1,29 @@
+#include "rhizome/gnn/best_model.h"
+
+#include <fmt/format.h>
+
+#include "rhizome/cache/safetensors.h"
+#include "rhizome/gnn/schedule.h"
+
+namespace rhizome::inline internal {
+
+bool BestModel::IsBetter(const BestEpoch& epoch) const {
+  if (epoch.value.has_value() != best_->value.has_value()) return epoch.value.has_value();
+  if (!epoch.value || *epoch.value == *best_->value) return epoch.loss < best_->loss;
+  return Improvement{.larger = LargerIsBetter(monitor_)}.Is(*epoch.value, *best_->value);
+}
+
+Status BestModel::Offer(const BestEpoch& epoch, const Model& model) {
+  if (best_ && best_->seed == epoch.seed && best_->epoch == epoch.epoch) return Status::Ok();
+  if (best_ && best_->seed != epoch.seed && !IsBetter(epoch)) return Status::Ok();
+  best_ = epoch;
+  return out_.empty() ? Status::Ok() : SaveSafetensors(out_, model.ToFile());
+}
+
+Status BestModel::Explain(const Status& status) const {
+  if (status.code() != StatusCode::kInterrupted || out_.empty() || !best_) return status;
+  return Status::Interrupted(fmt::format(
+      "interrupted; {} has the weights of the best epoch so far, {}", out_.string(), best_->epoch));
+}
+
+}  // namespace rhizome::inline internal

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "rhizome/gnn/train_job.h"
+#include "rhizome/gnn/train_options.h"
+#include "rhizome/storage/job_control.h"
+
+namespace rhizome::inline internal {
+
+/// Measures the weights of job.model on all sets with all neighbours, layer by layer in `scratch`,
+/// with `cache_bytes` for chunks. Errors: those of RunLayerwise.
+Result<TaskMetrics> MeasureModel(const TrainJob& job, const TrainOptions& options,
+                                 std::uint64_t cache_bytes, const Path& scratch,
+                                 const JobControl& control);
+
+/// Returns the accuracy on the test set of always answering the training set's most frequent class;
+/// nothing if there is no test set, or no classes.
+std::optional<double> MajorityAccuracy(const Labels& labels);
+
+/// Mean and deviation over all seeds of each metric of the test set; where there is none, of the
+/// validation set.
+std::vector<MetricSpread> SpreadOf(std::span<const SeedReport> seeds);
+
+}  // namespace rhizome::inline internal

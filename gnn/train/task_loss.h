@@ -1,0 +1,35 @@
+#pragma once
+
+#include <torch/torch.h>
+
+#include <vector>
+
+#include "rhizome/cache/minibatch.h"
+#include "rhizome/cache/task_labels.h"
+
+namespace rhizome::inline internal {
+
+/// The loss of a task, a mean over the seeds of a minibatch:
+///   multiclass: cross entropy of softmax;
+///   binary, multilabel: cross entropy of sigmoid, over the labels that are not missing;
+///   regression: squared error, over the numbers that are not missing.
+/// With class weights a weighted mean. Where all is missing it is 0.
+/// Threads: const functions from many threads. Ownership: `labels` must outlive it.
+class TaskLoss {
+ public:
+  /// `class_weights`: one for each class, or empty: all 1. `smoothing`: of LossOptions.
+  TaskLoss(const Labels& labels, const std::vector<float>& class_weights, double smoothing);
+
+  /// Computes the loss of scores [seeds, Labels::outputs()].
+  torch::Tensor Of(const torch::Tensor& scores, const Minibatch& minibatch) const;
+
+ private:
+  torch::Tensor OfClasses(const torch::Tensor& scores, const torch::Tensor& classes) const;
+  torch::Tensor OfBinary(const torch::Tensor& scores, const torch::Tensor& classes) const;
+
+  const Labels& labels_;
+  torch::Tensor class_weights_;  // undefined: all 1
+  const double smoothing_;
+};
+
+}  // namespace rhizome::inline internal

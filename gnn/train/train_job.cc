@@ -1,0 +1,224 @@
+#include "rhizome/gnn/train_job.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "rhizome/cache/epoch_plan.h"
+#include "rhizome/gnn/class_weights.h"
+#include "rhizome/gnn/layerwise_run.h"
+
+namespace rhizome::inline internal {
+namespace {
+
+Status CheckLearning(const TrainOptions& options) {
+  const auto refuse = [](std::string_view what) {
+    return Status::InvalidArgument(std::string(what));
+  };
+  if (!(options.learning_rate > 0) || !(options.weight_decay >= 0))
+    return refuse("the learning rate must be positive, the weight decay not negative");
+  const OptimizerChoice& optimizer = options.optimizer;
+  if (!(optimizer.momentum >= 0 && optimizer.momentum < 1))
+    return refuse(fmt::format("a momentum of {}; it must be in [0, 1)", optimizer.momentum));
+  if (!(optimizer.clip_norm >= 0))
+    return refuse(fmt::format("--clip-norm {}; it must not be negative", optimizer.clip_norm));
+  if (!(options.schedule.factor > 0 && options.schedule.factor < 1))
+    return refuse(fmt::format("a schedule's factor of {}; it must be between 0 and 1",
+                              options.schedule.factor));
+  if (!(options.loss.label_smoothing >= 0 && options.loss.label_smoothing < 1))
+    return refuse(
+        fmt::format("--label-smoothing {}; it must be in [0, 1)", options.loss.label_smoothing));
+  if (!(options.min_delta >= 0))
+    return refuse(fmt::format("--min-delta {}; it must not be negative", options.min_delta));
+  if (options.seeds == 0 || options.eval_every == 0)
+    return refuse("--seeds and --eval-every must be at least 1");
+  return Status::Ok();
+}
+
+Status CheckTrainOptions(const TrainOptions& options) {
+  if (!options.model.no_edges && options.fanouts.size() != options.model.layers) {
+    return Status::InvalidArgument(
+        fmt::format("{} fanouts for {} layers; give one for each layer, such as --fanout 10,10",
+                    options.fanouts.size(), options.model.layers));
+  }
+  if (options.batch_size == 0 || options.epochs == 0) {
+    return Status::InvalidArgument("batch size and epochs must be at least 1");
+  }
+  if (options.labels.empty() || options.split.empty()) {
+    return Status::InvalidArgument("the arrays of labels and of the split must be named");
+  }
+  if (options.labels == options.features) {
+    return Status::InvalidArgument(
+        fmt::format("array {} cannot be both features and labels", options.labels));
+  }
+  if (options.epochs > EpochPlan::kMostEpochs) {
+    return Status::InvalidArgument(
+        fmt::format("{} epochs; at most {}", options.epochs, EpochPlan::kMostEpochs));
+  }
+  RHIZOME_RETURN_IF_ERROR(CheckLearning(options));
+  // Checks now that the results can be written, rather than after hours of training.
+  for (const Path& path : {options.out, options.trace}) {
+    if (path.empty()) continue;
+    const Result<OutputFile> probe = OutputFile::Create(path);
+    if (!probe) return probe.error();
+  }
+  return Status::Ok();
+}
+
+/// Checks what the options ask of the task and of the validation set.
+Status CheckTask(const TrainOptions& options, const TrainJob& job) {
+  const Task task = job.labels.task;
+  const std::vector<Metric> metrics = MetricsOf(task);
+  if (job.monitor != Metric::kLoss &&
+      std::find(metrics.begin(), metrics.end(), job.monitor) == metrics.end()) {
+    std::vector<std::string_view> names;
+    for (const Metric metric : metrics) names.push_back(MetricName(metric));
+    return Status::InvalidArgument(fmt::format("--monitor {}: the task {} has {} and loss",
+                                               MetricName(job.monitor), TaskName(task),
+                                               fmt::join(names, ", ")));
+  }
+  const bool classes = task == Task::kMulticlass || task == Task::kBinary;
+  if (!classes && (!options.loss.class_weights.empty() || options.loss.label_smoothing > 0)) {
+    return Status::InvalidArgument(fmt::format(
+        "class weights and label smoothing are for multiclass and binary tasks, not for {}",
+        TaskName(task)));
+  }
+  if (!job.valid.empty()) return Status::Ok();
+  if (options.patience == 0 && options.schedule.kind != ScheduleKind::kPlateau) return Status::Ok();
+  return Status::InvalidArgument(
+      fmt::format("--patience and --schedule plateau need a validation set, and array {} puts no "
+                  "vertex into it (value 1)",
+                  options.split));
+}
+
+}  // namespace
+
+Result<TrainJob> OpenTrainJob(const TrainOptions& options) {
+  RHIZOME_RETURN_IF_ERROR(CheckTrainOptions(options));
+  TrainJob job;
+  RHIZOME_ASSIGN_OR_RETURN(job.store,
+                           Store::Open(FileSystem::Posix(), options.store, Store::Mode::kRead,
+                                       {.scratch = options.scratch}));
+  RHIZOME_ASSIGN_OR_RETURN(job.graph,
+                           Graph::Open(std::as_const(*job.store), {.topology = options.topology}));
+  RHIZOME_ASSIGN_OR_RETURN(const auto features, job.store->OpenArray(options.features));
+  job.features = features->entry();
+  RHIZOME_ASSIGN_OR_RETURN(job.labels,
+                           ReadTaskLabels(*job.graph, options.labels, options.split, options.task));
+  job.train = job.labels.Members(*job.graph, Split::kTrain);
+  job.valid = job.labels.Members(*job.graph, Split::kValid);
+  if (job.train.empty()) {
+    return Fail(Status::InvalidArgument(
+        fmt::format("array {} puts no vertex into the training set (value 0)", options.split)));
+  }
+  job.monitor = options.monitor.value_or(MainMetric(job.labels.task));
+  RHIZOME_RETURN_IF_ERROR(CheckTask(options, job));
+  RHIZOME_ASSIGN_OR_RETURN(job.class_weights, ClassWeights(options.loss.class_weights, job.labels));
+  if (!options.init.empty()) {
+    auto loaded = LoadSafetensors(job.store->fs(), options.init);
+    if (!loaded) return Fail(OfNamedFile(loaded.error(), options.init));
+    job.init = *std::move(loaded);
+  }
+  RHIZOME_RETURN_IF_ERROR(MakeModel(options, job));
+  RHIZOME_RETURN_IF_ERROR(CheckFeatures(job.features, *job.model, *job.graph));
+  return job;
+}
+
+Status MakeModel(const TrainOptions& options, TrainJob& job) {
+  const ModelShape shape{.spec = options.model,
+                         .inputs = static_cast<std::int64_t>(job.features.dim),
+                         .classes = job.labels.outputs()};
+  RHIZOME_ASSIGN_OR_RETURN(job.model, Model::Create(shape, options.seed));
+  if (!job.init) return Status::Ok();
+  const Result<Model> first = Model::FromFile(job.init->file);
+  if (!first) return OfNamedFile(first.error().WithContext(options.init.string()), options.init);
+  const TensorFile from = first->ToFile(), into = job.model->ToFile();
+  for (const auto& [name, tensor] : into.tensors) {
+    const auto found = from.tensors.find(name);
+    if (found != from.tensors.end() && found->second.shape == tensor.shape) continue;
+    return Status::InvalidArgument(fmt::format(
+        "--init {}: its tensor {} {}, and this model's has shape [{}]; give the options with which "
+        "it was trained",
+        options.init.string(), name,
+        found == from.tensors.end()
+            ? std::string("is missing")
+            : fmt::format("has shape [{}]", fmt::join(found->second.shape, ", ")),
+        fmt::join(tensor.shape, ", ")));
+  }
+  if (from.tensors.size() != into.tensors.size()) {
+    return Status::InvalidArgument(
+        fmt::format("--init {}: it has more tensors than this model; give the options with which "
+                    "it was trained",
+                    options.init.string()));
+  }
+  job.model->RestoreWeights(first->CopyWeights());
+  return Status::Ok();
+}
+
+std::vector<std::string> WarningsOf(const TrainJob& job, const TrainOptions& options) {
+  constexpr std::size_t kShown = 8;
+  std::vector<std::string> warnings;
+  std::vector<std::size_t> absent;
+  const std::vector<std::uint64_t> counts = job.labels.CountClasses(Split::kTrain);
+  for (std::size_t c = 0; c < counts.size(); ++c)
+    if (counts[c] == 0) absent.push_back(c);
+  if (!absent.empty()) {
+    const std::size_t shown = std::min(absent.size(), kShown);
+    warnings.push_back(fmt::format(
+        "{} of {} classes have no training vertex, and will not be learnt: {}{}", absent.size(),
+        counts.size(),
+        fmt::join(absent.begin(), absent.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+        shown < absent.size() ? ", ..." : ""));
+  }
+  if (options.out.empty()) warnings.emplace_back("no --out: the model is measured and then lost");
+  return warnings;
+}
+
+std::string DescribeJob(const TrainJob& job, const TrainOptions& options) {
+  const Manifest& manifest = job.store->manifest();
+  nlohmann::json description = {{"job", "train"},
+                                {"store", job.store->id().ToString()},
+                                {"generation", manifest.generation},
+                                {"sequence", job.graph->sequence()},
+                                {"features", job.features.array_id},
+                                {"labels", manifest.FindArray(options.labels)->array_id},
+                                {"split", manifest.FindArray(options.split)->array_id},
+                                {"model", EncodeModelShape(job.model->shape())},
+                                {"fanouts", options.fanouts},
+                                {"batch_size", options.batch_size},
+                                {"steps", options.steps},
+                                {"learning_rate", options.learning_rate},
+                                {"weight_decay", options.weight_decay},
+                                {"seed", options.seed}};
+  // A job that uses none of these has the description of older versions.
+  const auto add = [&](const char* name, const auto& value, const auto& usual) {
+    if (value != usual) description[name] = value;
+  };
+  const TrainOptions usual;
+  add("task", TaskName(job.labels.task), TaskName(Task::kMulticlass));
+  add("monitor", MetricName(job.monitor), MetricName(Metric::kAccuracy));
+  add("class_weights", job.class_weights, std::vector<float>());
+  add("label_smoothing", options.loss.label_smoothing, usual.loss.label_smoothing);
+  add("optimizer", static_cast<int>(options.optimizer.kind), 0);
+  if (options.optimizer.kind == OptimizerKind::kSgd)
+    description["momentum"] = options.optimizer.momentum;
+  add("decay_first_layer_only", options.optimizer.decay_first_layer_only, false);
+  if (options.weight_decay > 0) description["decay"] = "matrices";
+  add("clip_norm", options.optimizer.clip_norm, usual.optimizer.clip_norm);
+  add("init", job.init ? ToHex(job.init->hash) : "", "");
+  add("eval_every", options.eval_every, usual.eval_every);
+  const ScheduleOptions& schedule = options.schedule;
+  const bool scheduled = schedule.kind != ScheduleKind::kConstant || schedule.warmup > 0;
+  if (scheduled) {
+    description["schedule"] = {static_cast<int>(schedule.kind), schedule.warmup, schedule.every,
+                               schedule.factor, options.min_delta};
+  }
+  if (scheduled || options.eval_every > 1) description["epochs"] = options.epochs;
+  return description.dump();
+}
+
+}  // namespace rhizome::inline internal

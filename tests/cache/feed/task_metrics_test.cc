@@ -1,0 +1,273 @@
+#include "rhizome/cache/task_metrics.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
+
+#include "rhizome/cache/compute_metrics.h"
+#include "testing/testing.h"
+
+namespace rhizome {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// Random scores of few values, so that many are equal, and labels that go with them.
+struct Scored {
+  std::vector<float> scores;
+  std::vector<std::uint8_t> labels;
+};
+
+Scored MakeScored(std::size_t n, int values, double missing, std::mt19937_64& random) {
+  std::normal_distribution<double> noise;
+  std::uniform_real_distribution<double> unit;
+  Scored made;
+  for (std::size_t i = 0; i < n; ++i) {
+    const bool positive = unit(random) < 0.3;
+    const double score = noise(random) + (positive ? 0.7 : -0.2);
+    made.scores.push_back(static_cast<float>(std::round(score * values) / values));
+    made.labels.push_back(unit(random) < missing ? kMissingFlag : positive ? 1 : 0);
+  }
+  return made;
+}
+
+/// The definition: pairs of a vertex with the label and one without.
+std::optional<double> PairsInOrder(const Scored& made) {
+  double ordered = 0, pairs = 0;
+  for (std::size_t i = 0; i < made.scores.size(); ++i) {
+    for (std::size_t j = 0; j < made.scores.size(); ++j) {
+      if (made.labels[i] != 1 || made.labels[j] != 0) continue;
+      ++pairs;
+      ordered += made.scores[i] > made.scores[j] ? 1 : made.scores[i] == made.scores[j] ? 0.5 : 0;
+    }
+  }
+  return pairs == 0 ? std::nullopt : std::optional<double>(ordered / pairs);
+}
+
+/// The definition: over all thresholds, precision there times the recall that they add.
+std::optional<double> PrecisionOverRecall(const Scored& made) {
+  std::set<float, std::greater<>> thresholds(made.scores.begin(), made.scores.end());
+  double positives = 0;
+  for (const std::uint8_t label : made.labels) positives += label == 1 ? 1 : 0;
+  if (positives == 0) return std::nullopt;
+  double sum = 0, before = 0;
+  for (const float threshold : thresholds) {
+    double right = 0, answered = 0;
+    for (std::size_t i = 0; i < made.scores.size(); ++i) {
+      if (made.labels[i] == kMissingFlag || made.scores[i] < threshold) continue;
+      ++answered;
+      right += made.labels[i];
+    }
+    if (answered == 0) continue;
+    sum += (right / positives - before) * (right / answered);
+    before = right / positives;
+  }
+  return sum;
+}
+
+void ExpectNear(const std::optional<double>& value, const std::optional<double>& wanted) {
+  ASSERT_EQ(value.has_value(), wanted.has_value());
+  EXPECT_NEAR(value.value_or(-1), wanted.value_or(-1), 1e-12);
+}
+
+TEST(TaskMetricsTest, RankingsAreCountedPairByPair) {
+  std::mt19937_64 random(testing::TestSeed());
+  for (const std::size_t n : {1, 2, 3, 10, 200}) {
+    for (const int values : {1, 2, 10, 1000000}) {
+      for (const double missing : {0.0, 0.4}) {
+        const Scored made = MakeScored(n, values, missing, random);
+        ExpectNear(RocAuc(made.scores, made.labels), PairsInOrder(made));
+        ExpectNear(AveragePrecision(made.scores, made.labels), PrecisionOverRecall(made));
+      }
+    }
+  }
+}
+
+TEST(TaskMetricsTest, ATieIsHalfAPair) {
+  const std::vector<float> scores = {1, 1};
+  EXPECT_EQ(RocAuc(scores, std::vector<std::uint8_t>{1, 0}), 0.5);
+  EXPECT_EQ(RocAuc(scores, std::vector<std::uint8_t>{0, 1}), 0.5);
+  EXPECT_EQ(AveragePrecision(scores, std::vector<std::uint8_t>{1, 0}), 0.5);
+}
+
+TEST(TaskMetricsTest, ClassesAreCounted) {
+  std::mt19937_64 random(testing::TestSeed());
+  constexpr std::size_t kClasses = 5, kVertices = 300;
+  std::vector<float> answers;
+  std::vector<std::int32_t> labels;
+  for (std::size_t v = 0; v < kVertices; ++v) {  // nothing is of class 4, or said to be
+    labels.push_back(static_cast<std::int32_t>(random() % 4));
+    answers.push_back(static_cast<float>(random() % 2 == 0 ? labels.back() : random() % 4));
+  }
+  const SplitMetrics metrics = MulticlassMetrics(answers, labels, kClasses);
+  EXPECT_EQ(metrics.vertices, kVertices);
+  double correct = 0, f1_sum = 0;
+  for (std::size_t c = 0; c < kClasses; ++c) {
+    double both = 0, is = 0, said = 0;
+    for (std::size_t v = 0; v < kVertices; ++v) {
+      const bool of = static_cast<std::size_t>(labels[v]) == c;
+      const bool answer = static_cast<std::size_t>(answers[v]) == c;
+      both += of && answer ? 1 : 0;
+      is += of ? 1 : 0;
+      said += answer ? 1 : 0;
+      if (c > 0) continue;
+      correct += static_cast<float>(labels[v]) == answers[v] ? 1 : 0;
+    }
+    const ClassFigures& figures = metrics.classes[c];
+    ASSERT_EQ(figures.f1().has_value(), c < 4);
+    if (c == 4) continue;
+    EXPECT_DOUBLE_EQ(*figures.precision(), both / said);
+    EXPECT_DOUBLE_EQ(*figures.recall(), both / is);
+    EXPECT_DOUBLE_EQ(*figures.f1(), 2 * both / (said + is));
+    f1_sum += *figures.f1();
+  }
+  EXPECT_DOUBLE_EQ(*metrics.Of(Metric::kAccuracy), correct / kVertices);
+  EXPECT_DOUBLE_EQ(*metrics.Of(Metric::kF1Micro), correct / kVertices);
+  EXPECT_DOUBLE_EQ(*metrics.Of(Metric::kF1Macro), f1_sum / 4);
+  EXPECT_FALSE(metrics.Of(Metric::kRocAuc).has_value());
+  for (std::size_t v = 0; v < kVertices; ++v) {
+    EXPECT_GT(metrics.confusion[static_cast<std::size_t>(labels[v]) * kClasses +
+                                static_cast<std::size_t>(answers[v])],
+              0u);
+  }
+}
+
+TEST(TaskMetricsTest, MissingLabelsCountNowhere) {
+  std::mt19937_64 random(testing::TestSeed());
+  constexpr std::size_t kColumns = 3, kVertices = 120;
+  const Scored all = MakeScored(kVertices * kColumns, 4, 0.3, random);
+  const SplitMetrics metrics = MultilabelMetrics(all.scores, all.labels, kColumns);
+  double right = 0, labelled = 0, both = 0, is = 0, said = 0, auc = 0;
+  for (std::size_t v = 0; v < kVertices; ++v) {
+    bool known = false, good = true;
+    for (std::size_t c = 0; c < kColumns; ++c) {
+      const std::uint8_t label = all.labels[v * kColumns + c];
+      if (label == kMissingFlag) continue;
+      const bool answer = all.scores[v * kColumns + c] > 0;
+      known = true;
+      good = good && answer == (label == 1);
+      both += answer && label == 1 ? 1 : 0;
+      is += label;
+      said += answer ? 1 : 0;
+    }
+    labelled += known ? 1 : 0;
+    right += known && good ? 1 : 0;
+  }
+  for (std::size_t c = 0; c < kColumns; ++c) {
+    Scored column;
+    for (std::size_t v = 0; v < kVertices; ++v) {
+      column.scores.push_back(all.scores[v * kColumns + c]);
+      column.labels.push_back(all.labels[v * kColumns + c]);
+    }
+    auc += *PairsInOrder(column) / kColumns;
+  }
+  EXPECT_DOUBLE_EQ(*metrics.Of(Metric::kAccuracy), right / labelled);
+  EXPECT_DOUBLE_EQ(*metrics.Of(Metric::kF1Micro), 2 * both / (is + said));
+  EXPECT_NEAR(*metrics.Of(Metric::kRocAuc), auc, 1e-12);
+}
+
+TEST(TaskMetricsTest, ErrorsOfNumbersLeaveOutWhatIsMissing) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> targets = {1, 10, 3, nan, 5, 30};
+  const std::vector<float> scores = {2, 10, 3, 7, 3, 20};
+  const SplitMetrics metrics = RegressionMetrics(scores, targets, 2);
+  // First column: errors 1, 0, 2 of targets 1, 3, 5. Second: 0, 10 of 10, 30.
+  EXPECT_DOUBLE_EQ(*metrics.Of(Metric::kMae), (1.0 + 5) / 2);
+  EXPECT_DOUBLE_EQ(*metrics.Of(Metric::kRmse), (std::sqrt(5.0 / 3) + std::sqrt(50.0)) / 2);
+  EXPECT_DOUBLE_EQ(*metrics.Of(Metric::kR2), ((1 - 5.0 / 8) + (1 - 100.0 / 200)) / 2);
+}
+
+void ExpectAbsent(const SplitMetrics& metrics, Metric metric, const char* why) {
+  for (const MetricValue& value : metrics.values) {
+    if (value.metric != metric) continue;
+    EXPECT_FALSE(value.value.has_value());
+    EXPECT_THAT(value.reason, HasSubstr(why));
+    return;
+  }
+  FAIL() << "no " << MetricName(metric);
+}
+
+TEST(TaskMetricsTest, WhatIsUndefinedSaysWhy) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> scores = {1, 2};
+  ExpectAbsent(BinaryMetrics(scores, std::vector<std::uint8_t>{1, 1}), Metric::kRocAuc,
+               "one class");
+  ExpectAbsent(BinaryMetrics(scores, std::vector<std::uint8_t>{0, 0}), Metric::kAveragePrecision,
+               "class 1");
+  ExpectAbsent(MultilabelMetrics(scores, std::vector<std::uint8_t>{255, 255}, 1), Metric::kF1Micro,
+               "label");
+  ExpectAbsent(RegressionMetrics(scores, std::vector<float>{3, 3}, 1), Metric::kR2, "equal");
+  ExpectAbsent(RegressionMetrics(scores, std::vector<float>{nan, nan}, 1), Metric::kMae, "missing");
+  for (const MetricValue& value : MulticlassMetrics({}, {}, 3).values)
+    EXPECT_THAT(value.reason, HasSubstr("no vertex"));
+  const std::vector<float> bad = {1, nan};
+  for (const MetricValue& value : BinaryMetrics(bad, std::vector<std::uint8_t>{1, 0}).values) {
+    EXPECT_FALSE(value.value.has_value());
+    EXPECT_THAT(value.reason, HasSubstr("1 vertices are not numbers"));
+  }
+}
+
+TEST(TaskMetricsTest, WordsAreReadAsTheyAreWritten) {
+  for (const Task task : {Task::kMulticlass, Task::kMultilabel, Task::kBinary, Task::kRegression}) {
+    EXPECT_EQ(ParseTask(TaskName(task)), task);
+    const std::vector<Metric> metrics = MetricsOf(task);
+    EXPECT_THAT(metrics, ::testing::Contains(MainMetric(task)));
+    for (const Metric metric : metrics) EXPECT_EQ(ParseMetric(MetricName(metric)), metric);
+  }
+  EXPECT_FALSE(ParseTask("link").has_value());
+  EXPECT_FALSE(ParseMetric("auc").has_value());
+}
+
+nlohmann::json CaseOf(const char* task, const auto& scores, const auto& labels, std::size_t columns,
+                      const SplitMetrics& metrics) {
+  nlohmann::json json = {
+      {"task", task}, {"scores", scores}, {"labels", labels}, {"columns", columns}};
+  for (const MetricValue& value : metrics.values)
+    json["metrics"][std::string(MetricName(value.metric))] = value.value.value();
+  for (const ClassFigures& figures : metrics.classes) json["f1"].push_back(figures.f1().value());
+  json["confusion"] = metrics.confusion;
+  return json;
+}
+
+// The test task_metrics_ci_test.py reads this file, and asks scikit-learn.
+TEST(TaskMetricsTest, CasesForAnotherLibrary) {
+  std::mt19937_64 random(testing::TestSeed());
+  std::normal_distribution<float> noise;
+  nlohmann::json cases = nlohmann::json::array();
+  for (const std::size_t n : {400, 3000}) {
+    for (const int values : {2, 7, 1000}) {
+      const Scored binary = MakeScored(n, values, 0, random);
+      cases.push_back(CaseOf("binary", binary.scores, binary.labels, 1,
+                             BinaryMetrics(binary.scores, binary.labels)));
+      const Scored several = MakeScored(5 * n, values, 0, random);
+      cases.push_back(CaseOf("multilabel", several.scores, several.labels, 5,
+                             MultilabelMetrics(several.scores, several.labels, 5)));
+      std::vector<float> answers, targets, predictions;
+      std::vector<std::int32_t> classes;
+      for (std::size_t i = 0; i < n; ++i) {
+        classes.push_back(static_cast<std::int32_t>(random() % 6));
+        answers.push_back(static_cast<float>(random() % 3 == 0 ? random() % 6 : classes.back()));
+      }
+      cases.push_back(
+          CaseOf("multiclass", answers, classes, 6, MulticlassMetrics(answers, classes, 6)));
+      for (std::size_t i = 0; i < 3 * n; ++i) {
+        targets.push_back(noise(random) * 10 + 1000);
+        predictions.push_back(targets.back() + noise(random));
+      }
+      cases.push_back(CaseOf("regression", predictions, targets, 3,
+                             RegressionMetrics(predictions, targets, 3)));
+    }
+  }
+  EXPECT_EQ(cases.size(), 24u);
+  const char* const path = std::getenv("RHIZOME_TASK_METRICS");
+  if (path != nullptr) std::ofstream(path) << cases.dump();
+}
+
+}  // namespace
+}  // namespace rhizome

@@ -1,0 +1,414 @@
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+
+#include "gnn/gnn_testing.h"
+#include "rhizome/cache/safetensors.h"
+
+namespace rhizome {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using testing::MakePlanted;
+using testing::PlantedGraph;
+using testing::PlantedOptions;
+using testing::SmallTraining;
+using testing::TempDir;
+using testing::WriteStore;
+
+/// A planted graph with labels of every kind, which all follow from the planted class c: `binary`
+/// is c >= 2, `flags` are c == 1, c >= 2 and c != 3 (every eleventh missing), `number` is c - 1.5
+/// and noise (every eleventh missing).
+Status WriteTaskStore(const Path& path) {
+  const PlantedOptions options;
+  const PlantedGraph planted = MakePlanted(options);
+  std::vector<std::int32_t> binary;
+  std::vector<std::uint8_t> flags;
+  std::vector<float> numbers;
+  for (std::uint64_t v = 0; v < options.vertices; ++v) {
+    const auto c = static_cast<std::uint64_t>(planted.labels[v]);
+    binary.push_back(c >= 2 ? 1 : 0);
+    for (const bool flag : {c == 1, c >= 2, c != 3})
+      flags.push_back(flags.size() % 11 == 0 ? 255 : static_cast<std::uint8_t>(flag));
+    numbers.push_back(numbers.size() % 11 == 0 ? std::nanf("")
+                                               : static_cast<float>(c) - 1.5F +
+                                                     0.1F * planted.features[v * options.dim]);
+  }
+  GraphInput input;
+  input.vertex_count = options.vertices;
+  input.edges = planted.edges;
+  input.undirected = true;
+  input.vertex_type_names = {"vertex"};
+  input.edge_type_names = {"edge"};
+  input.arrays = {testing::MakeArray("feat", options.dim, DataType::kFloat32, planted.features),
+                  testing::MakeArray("label", 1, DataType::kInt64, planted.labels),
+                  testing::MakeArray("binary", 1, DataType::kInt32, binary),
+                  testing::MakeArray("flags", 3, DataType::kUint8, flags),
+                  testing::MakeArray("number", 1, DataType::kFloat32, numbers),
+                  testing::MakeArray("split", 1, DataType::kUint8, planted.split)};
+  input.arrays.front().chunk_rows = options.chunk_rows;
+  return testing::AsStatus(
+      IngestGraph(FileSystem::Posix(), path, std::move(input), {}, StoreId(), JobControl()));
+}
+
+Result<TrainReport> TrainTask(const TrainOptions& options) {
+  return rhizome_gnn_entry_v1()->Train(options, JobControl());
+}
+
+TensorFile LoadModel(const Path& path) {
+  const auto loaded = LoadSafetensors(FileSystem::Posix(), path);
+  EXPECT_OK(loaded);
+  return loaded ? loaded->file : TensorFile{};
+}
+
+bool HaveSameWeights(const TensorFile& a, const TensorFile& b) {
+  return a.tensors.size() == b.tensors.size() &&
+         std::equal(a.tensors.begin(), a.tensors.end(), b.tensors.begin(),
+                    [](const auto& x, const auto& y) {
+                      return x.first == y.first && x.second.values == y.second.values;
+                    });
+}
+
+class TasksTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TempDir;
+    ASSERT_OK(WriteTaskStore(*folder_ / "s"));
+  }
+  static void TearDownTestSuite() {
+    delete folder_;
+    folder_ = nullptr;
+  }
+  TrainOptions Options(std::uint32_t epochs) const {
+    TrainOptions options = SmallTraining(*folder_ / "s");
+    options.epochs = epochs;
+    options.learning_rate = 0.02;
+    options.note = [this](std::string_view note) { notes_.emplace_back(note); };
+    return options;
+  }
+
+  static TempDir* folder_;
+  mutable std::vector<std::string> notes_;
+};
+
+TempDir* TasksTest::folder_ = nullptr;
+
+TEST_F(TasksTest, EveryTaskIsLearnt) {
+  struct Case {
+    const char* labels;
+    std::optional<Task> asked;
+    Task task;
+    Metric metric;
+    double least;
+  };
+  for (const Case& one : {Case{"label", {}, Task::kMulticlass, Metric::kAccuracy, 0.8},
+                          Case{"binary", Task::kBinary, Task::kBinary, Metric::kRocAuc, 0.9},
+                          Case{"flags", {}, Task::kMultilabel, Metric::kF1Micro, 0.85},
+                          Case{"number", {}, Task::kRegression, Metric::kR2, 0.5}}) {
+    SCOPED_TRACE(one.labels);
+    TrainOptions options = Options(15);
+    options.labels = one.labels;
+    options.task = one.asked;
+    const Result<TrainReport> report = TrainTask(options);
+    ASSERT_OK(report);
+    EXPECT_EQ(report->task, one.task);
+    EXPECT_EQ(report->monitor, MainMetric(one.task));
+    ASSERT_TRUE(report->metrics.test.has_value());
+    EXPECT_GT(report->metrics.test->Of(one.metric).value_or(-9), one.least);
+    EXPECT_EQ(report->metrics.test->vertices, 400u);
+    EXPECT_EQ(report->metrics.train->values.size(), MetricsOf(one.task).size());
+    EXPECT_EQ(report->test_accuracy, report->metrics.test->Of(Metric::kAccuracy));
+    EXPECT_EQ(report->test_accuracy.has_value(), one.task != Task::kRegression);
+    // The kept epoch is the best by its own metric.
+    const EpochReport& best = report->epochs[report->best_epoch - 1];
+    for (const EpochReport& epoch : report->epochs) {
+      ASSERT_TRUE(epoch.valid_metric.has_value());
+      EXPECT_TRUE(LargerIsBetter(report->monitor) ? *epoch.valid_metric <= *best.valid_metric
+                                                  : *epoch.valid_metric >= *best.valid_metric);
+    }
+    // Sampled neighbours give roughly the figure of all neighbours.
+    EXPECT_NEAR(*best.valid_metric, *report->metrics.valid->Of(report->monitor), 0.2);
+  }
+}
+
+TEST_F(TasksTest, PatienceStopsAfterExactlySoManyEpochs) {
+  TrainOptions options = Options(60);
+  options.patience = 3;
+  options.test = false;
+  options.schedule = {.kind = ScheduleKind::kStep, .every = 20, .factor = 0.5};
+  const Result<TrainReport> report = TrainTask(options);
+  ASSERT_OK(report);
+  ASSERT_TRUE(report->stopped_early);
+  double best = -1;
+  std::size_t last = 0;
+  for (std::size_t e = 0; e < report->epochs.size(); ++e) {
+    EXPECT_LT(e, last + 4);
+    if (*report->epochs[e].valid_metric <= best) continue;
+    best = *report->epochs[e].valid_metric;
+    last = e;
+  }
+  EXPECT_EQ(report->epochs.size(), last + 1 + 3);
+  // Not stopping trains the same epochs, and more.
+  options.patience = 0;
+  const Result<TrainReport> all = TrainTask(options);
+  ASSERT_OK(all);
+  EXPECT_FALSE(all->stopped_early);
+  ASSERT_EQ(all->epochs.size(), 60u);
+  for (std::size_t e = 0; e < 60; ++e) {
+    EXPECT_DOUBLE_EQ(all->epochs[e].learning_rate, 0.02 * std::pow(0.5, static_cast<int>(e / 20)));
+  }
+  for (std::size_t e = 0; e < report->epochs.size(); ++e)
+    EXPECT_EQ(all->epochs[e].loss, report->epochs[e].loss);
+}
+
+TEST_F(TasksTest, EpochsThatAreNotMeasuredLearnTheSame) {
+  TrainOptions options = Options(7);
+  options.test = false;
+  const Result<TrainReport> each = TrainTask(options);
+  options.eval_every = 3;
+  const Result<TrainReport> some = TrainTask(options);
+  ASSERT_OK(each);
+  ASSERT_OK(some);
+  for (std::size_t e = 0; e < 7; ++e) {
+    EXPECT_EQ(some->epochs[e].loss, each->epochs[e].loss);
+    EXPECT_EQ(some->epochs[e].valid_metric.has_value(), e == 2 || e == 5 || e == 6);
+    EXPECT_EQ(some->epochs[e].valid_metric.value_or(*each->epochs[e].valid_metric),
+              each->epochs[e].valid_metric);
+  }
+  EXPECT_THAT((std::vector<std::uint32_t>{3, 6, 7}), Contains(some->best_epoch));
+}
+
+TEST_F(TasksTest, SeedsAreTheTrainingsThatTheyWouldBeAlone) {
+  TrainOptions options = Options(3);
+  options.seeds = 3;
+  options.out = *folder_ / "seeds.safetensors";
+  const Result<TrainReport> all = TrainTask(options);
+  ASSERT_OK(all);
+  const TensorFile written = LoadModel(options.out);
+  ASSERT_EQ(all->seeds.size(), 3u);
+  options.seeds = 1;
+  options.out = *folder_ / "one.safetensors";
+  std::vector<double> accuracies;
+  std::uint64_t best_seed = 0;
+  double best = -1;
+  for (std::size_t i = 0; i < 3; ++i) {
+    options.seed = 3 + i;
+    const Result<TrainReport> one = TrainTask(options);
+    ASSERT_OK(one);
+    EXPECT_EQ(all->seeds[i].seed, options.seed);
+    EXPECT_EQ(all->seeds[i].best_epoch, one->best_epoch);
+    EXPECT_EQ(all->seeds[i].metrics.test->Of(Metric::kF1Macro),
+              one->metrics.test->Of(Metric::kF1Macro));
+    accuracies.push_back(*one->test_accuracy);
+    EXPECT_EQ(HaveSameWeights(written, LoadModel(options.out)), options.seed == all->best_seed);
+    const double value = *one->epochs[one->best_epoch - 1].valid_metric;
+    if (value > best) best_seed = options.seed;
+    best = std::max(best, value);
+  }
+  EXPECT_EQ(all->best_seed, best_seed);
+  const double mean = (accuracies[0] + accuracies[1] + accuracies[2]) / 3;
+  double squares = 0;
+  for (const double accuracy : accuracies) squares += (accuracy - mean) * (accuracy - mean);
+  ASSERT_EQ(all->spread.front().metric, Metric::kAccuracy);
+  EXPECT_NEAR(all->spread.front().mean, mean, 1e-12);
+  EXPECT_NEAR(all->spread.front().deviation, std::sqrt(squares / 2), 1e-12);
+}
+
+TEST_F(TasksTest, AWarmStartBeginsWhereTheFileEnded) {
+  TrainOptions options = Options(12);
+  options.out = *folder_ / "first.safetensors";
+  const Result<TrainReport> first = TrainTask(options);
+  ASSERT_OK(first);
+  TrainOptions second = Options(1);
+  second.init = options.out;
+  second.learning_rate = 1e-12;  // the weights stay
+  second.out = *folder_ / "second.safetensors";
+  const Result<TrainReport> warm = TrainTask(second);
+  ASSERT_OK(warm);
+  EXPECT_NEAR(*warm->test_accuracy, *first->test_accuracy, 0.01);
+  EXPECT_LT(warm->epochs[0].loss, first->epochs[0].loss);
+
+  second.model.hidden = 8;
+  const Result<TrainReport> refused = TrainTask(second);
+  EXPECT_STATUS(refused, kInvalidArgument);
+  EXPECT_THAT(refused.error().message(), HasSubstr("head.weight"));
+  second.init = *folder_ / "absent.safetensors";
+  EXPECT_STATUS(TrainTask(second), kNotFound);
+}
+
+TEST_F(TasksTest, AnInterruptedTrainingLeavesItsBestWeights) {
+  TrainOptions options = Options(1000);
+  options.out = *folder_ / "interrupted.safetensors";
+  JobControl* self = nullptr;
+  std::uint64_t epochs = 0;
+  std::string detail;
+  JobControl control([&](const JobControl::Progress& progress) {
+    detail = progress.detail;
+    if (progress.phase == "train" && progress.done >= 8 * 5) self->Cancel();
+  });
+  self = &control;
+  const Result<TrainReport> stopped = rhizome_gnn_entry_v1()->Train(options, control);
+  EXPECT_STATUS(stopped, kInterrupted);
+  EXPECT_THAT(stopped.error().message(), HasSubstr(options.out.string()));
+  EXPECT_THAT(detail, HasSubstr("valid accuracy 0."));
+  ASSERT_EQ(
+      std::sscanf(stopped.error().message().c_str() + stopped.error().message().find("so far, "),
+                  "so far, %lu", &epochs),
+      1);
+  // The same as a training that ends there.
+  const TensorFile left = LoadModel(options.out);
+  options.epochs = 5;
+  options.test = false;
+  options.out = *folder_ / "ended.safetensors";
+  const Result<TrainReport> ended = TrainTask(options);
+  ASSERT_OK(ended);
+  EXPECT_EQ(ended->best_epoch, epochs);
+  EXPECT_TRUE(HaveSameWeights(left, LoadModel(options.out)));
+}
+
+TEST_F(TasksTest, LikelyMistakesAreSaid) {
+  TrainOptions options = Options(1);
+  options.test = false;
+  const Result<TrainReport> lost = TrainTask(options);
+  ASSERT_OK(lost);
+  EXPECT_THAT(notes_, Contains(HasSubstr("no --out")));
+  EXPECT_THAT(lost->warnings, Contains(HasSubstr("no --out")));
+  notes_.clear();
+  options.epochs = 4;
+  options.out = *folder_ / "warned.safetensors";
+  ASSERT_OK(TrainTask(options));
+  EXPECT_TRUE(notes_.empty());
+  options.optimizer.kind = OptimizerKind::kSgd;
+  options.learning_rate = 30;
+  options.labels = "number";
+  options.optimizer.clip_norm = 1;
+  ASSERT_OK(TrainTask(options));
+  EXPECT_THAT(notes_, Contains(HasSubstr("the loss of epoch 2")));
+  EXPECT_EQ(notes_.size(), 1u);
+}
+
+TEST_F(TasksTest, AClassWithoutTrainingVertexIsSaid) {
+  const TempDir folder;
+  const PlantedOptions planted;
+  PlantedGraph graph = MakePlanted(planted);
+  for (std::size_t v = 0; v < graph.labels.size(); ++v)
+    if (graph.labels[v] == 2 && graph.split[v] == 0) graph.split[v] = 255;
+  ASSERT_OK(WriteStore(folder / "s", planted, graph));
+  TrainOptions options = Options(1);
+  options.store = folder / "s";
+  options.loss.class_weights = "balanced";
+  const Result<TrainReport> report = TrainTask(options);
+  ASSERT_OK(report);
+  EXPECT_THAT(report->warnings, Contains(HasSubstr("1 of 4 classes have no training vertex, and "
+                                                   "will not be learnt: 2")));
+}
+
+TEST_F(TasksTest, WeightsAndSmoothingChangeWhatIsLearnt) {
+  TrainOptions options = Options(2);
+  options.test = false;
+  const Result<TrainReport> plain = TrainTask(options);
+  ASSERT_OK(plain);
+  const Path file = *folder_ / "weights.txt";
+  std::ofstream(file) << "1 1\n1\n1\n";
+  options.loss.class_weights = file.string();
+  const Result<TrainReport> ones = TrainTask(options);
+  ASSERT_OK(ones);
+  EXPECT_NEAR(ones->epochs[1].loss, plain->epochs[1].loss, 1e-5);
+  std::ofstream(file) << "1\n1\n1\n50\n";
+  const Result<TrainReport> heavy = TrainTask(options);
+  ASSERT_OK(heavy);
+  EXPECT_GT(std::abs(heavy->epochs[1].loss - plain->epochs[1].loss), 0.01);
+  std::ofstream(file) << "1\n1\n0\n1\n";
+  EXPECT_STATUS(TrainTask(options), kInvalidArgument);
+  std::ofstream(file) << "1\n1\n1\n";
+  const Result<TrainReport> few = TrainTask(options);
+  EXPECT_STATUS(few, kInvalidArgument);
+  EXPECT_THAT(few.error().message(), HasSubstr("3 weights for 4 classes"));
+  options.loss = {.class_weights = {}, .label_smoothing = 0.3};
+  const Result<TrainReport> smooth = TrainTask(options);
+  ASSERT_OK(smooth);
+  EXPECT_GT(smooth->epochs[1].loss, plain->epochs[1].loss);
+}
+
+TEST_F(TasksTest, ContradictionsAreRefused) {
+  const auto refused = [&](const auto& change, const char* word) {
+    TrainOptions options = Options(1);
+    change(options);
+    const Result<TrainReport> report = TrainTask(options);
+    EXPECT_STATUS(report, kInvalidArgument);
+    EXPECT_THAT(report.error().message(), HasSubstr(word));
+  };
+  refused([](TrainOptions& o) { o.task = Task::kRegression; }, "array label is int64");
+  refused([](TrainOptions& o) { o.task = Task::kBinary; }, "label 2");
+  refused([](TrainOptions& o) { o.labels = "feat"; }, "both features and labels");
+  refused([](TrainOptions& o) { o.monitor = Metric::kRocAuc; }, "--monitor roc_auc");
+  refused([](TrainOptions& o) { o.labels = "flags", o.loss.label_smoothing = 0.1; }, "smoothing");
+  refused([](TrainOptions& o) { o.labels = "number", o.loss.class_weights = "balanced"; },
+          "class weights");
+  refused([](TrainOptions& o) { o.optimizer.momentum = 1; }, "momentum");
+  refused([](TrainOptions& o) { o.optimizer.clip_norm = -1; }, "clip");
+  refused([](TrainOptions& o) { o.schedule.factor = 1; }, "factor");
+  refused([](TrainOptions& o) { o.seeds = 0; }, "seeds");
+  refused([](TrainOptions& o) { o.min_delta = -1; }, "min-delta");
+  refused([](TrainOptions& o) { o.loss.label_smoothing = 1; }, "smoothing");
+}
+
+TEST_F(TasksTest, WithoutAValidationSetThereIsNothingToWaitFor) {
+  const TempDir folder;
+  const PlantedOptions planted;
+  PlantedGraph graph = MakePlanted(planted);
+  std::replace(graph.split.begin(), graph.split.end(), std::uint8_t{1}, std::uint8_t{2});
+  ASSERT_OK(WriteStore(folder / "s", planted, graph));
+  TrainOptions options = Options(2);
+  options.store = folder / "s";
+  const Result<TrainReport> report = TrainTask(options);
+  ASSERT_OK(report);
+  EXPECT_EQ(report->best_epoch, 2u);
+  EXPECT_FALSE(report->epochs[1].valid_metric.has_value());
+  EXPECT_FALSE(report->metrics.valid.has_value());
+  options.patience = 1;
+  EXPECT_STATUS(TrainTask(options), kInvalidArgument);
+  options.patience = 0;
+  options.schedule.kind = ScheduleKind::kPlateau;
+  EXPECT_STATUS(TrainTask(options), kInvalidArgument);
+}
+
+TEST_F(TasksTest, AMetricThatTheValidationSetCannotHaveIsRefused) {
+  const TempDir folder;
+  const PlantedOptions planted;
+  PlantedGraph graph = MakePlanted(planted);
+  for (std::size_t v = 0; v < graph.labels.size(); ++v)
+    graph.labels[v] = graph.split[v] == 1 ? 1 : graph.labels[v] / 2;
+  ASSERT_OK(WriteStore(folder / "s", planted, graph));
+  TrainOptions options = Options(2);
+  options.store = folder / "s";
+  options.task = Task::kBinary;
+  const Result<TrainReport> refused = TrainTask(options);
+  EXPECT_STATUS(refused, kInvalidArgument);
+  EXPECT_THAT(refused.error().message(), HasSubstr("no roc_auc"));
+  EXPECT_THAT(refused.error().message(), HasSubstr("one class"));
+  options.monitor = Metric::kLoss;
+  const Result<TrainReport> report = TrainTask(options);
+  ASSERT_OK(report);
+  EXPECT_FALSE(report->metrics.valid->Of(Metric::kRocAuc).has_value());
+}
+
+TEST_F(TasksTest, AVertexWithABadFeatureIsNamed) {
+  const TempDir folder;
+  const PlantedOptions planted;
+  PlantedGraph graph = MakePlanted(planted);
+  graph.features[77 * planted.dim + 3] = std::nanf("");
+  ASSERT_OK(WriteStore(folder / "s", planted, graph));
+  TrainOptions options = Options(3);
+  options.store = folder / "s";
+  const Result<TrainReport> refused = TrainTask(options);
+  EXPECT_STATUS(refused, kInvalidArgument);
+  EXPECT_THAT(refused.error().message(), HasSubstr("vertex 77"));
+  EXPECT_THAT(refused.error().message(), HasSubstr("array feat"));
+}
+
+}  // namespace
+}  // namespace rhizome
