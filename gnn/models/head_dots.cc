@@ -25,7 +25,8 @@ struct HeadDotsFunction : torch::autograd::Function<HeadDotsFunction> {
     ForGroups(rows.size(0), [&](std::size_t, std::size_t begin, std::size_t end) {
       RowsView part = view;
       part.x = static_cast<const std::byte*>(view.x) + begin * view.stride * BytesOf(view.type);
-      HeadDotsOfRows(part, end - begin, dense, out.data_ptr<float>() + begin * Count(dense.size(0)));
+      HeadDotsOfRows(part, end - begin, dense,
+                     out.data_ptr<float>() + begin * Count(dense.size(0)));
     });
     return out;
   }
