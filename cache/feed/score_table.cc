@@ -33,8 +33,15 @@ ScoreTable::ScoreTable(const Labels& labels, std::optional<Split> only) : labels
   kept_.assign(rows_.size() * width(), kNoScore);
 }
 
-std::size_t ScoreTable::width() const {
-  return labels_.task == Task::kMulticlass ? 1 : static_cast<std::size_t>(labels_.outputs());
+std::size_t ScoreTable::WidthOf(const Labels& labels) {
+  return labels.task == Task::kMulticlass ? 1 : static_cast<std::size_t>(labels.outputs());
+}
+
+std::uint64_t ScoreTable::BytesFor(const Labels& labels, std::uint64_t vertices) {
+  const std::uint64_t kept = sizeof(std::uint32_t) + WidthOf(labels) * sizeof(float);
+  // A copy of the scores and labels of a set, and of one column to sort it.
+  const std::uint64_t counting = WidthOf(labels) * 2 * sizeof(float) + 2 * sizeof(float);
+  return vertices * (kept + counting);
 }
 
 void ScoreTable::Take(std::span<const Row> rows, std::span<const float> scores) {

@@ -23,6 +23,10 @@ class ScoreTable final : public ScoreSink {
   /// `only`: the one set whose vertices are kept; nothing: those of all three.
   ScoreTable(const Labels& labels, std::optional<Split> only);
 
+  /// Returns the bytes that a table of so many vertices takes, with those that Metrics takes while
+  /// it counts.
+  static std::uint64_t BytesFor(const Labels& labels, std::uint64_t vertices);
+
   /// Rows that are in none of the sets are left out.
   void Take(std::span<const Row> rows, std::span<const float> scores) override;
 
@@ -37,7 +41,8 @@ class ScoreTable final : public ScoreSink {
   void Clear();
 
  private:
-  std::size_t width() const;
+  std::size_t width() const { return WidthOf(labels_); }
+  static std::size_t WidthOf(const Labels& labels);
 
   const Labels& labels_;
   std::vector<std::uint32_t> rows_;  // ascending

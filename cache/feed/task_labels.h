@@ -14,6 +14,9 @@
 namespace rhizome {
 inline namespace RHIZOME_API internal {
 
+/// The key of the task in the metadata of a model's safetensors file; absent: multiclass.
+inline constexpr const char* kTaskMetadataKey = "task";
+
 /// The labels that a task wants of every vertex, in row order, and the split. Of `label` (classes),
 /// `flags` and `values` only the task's own is filled; memory: 4 bytes a vertex, 1 or 4 times
 /// `columns`, and 1 for the split.

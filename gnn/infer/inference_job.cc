@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "rhizome/cache/job_scratch.h"
+#include "rhizome/cache/task_labels.h"
 #include "rhizome/gnn/inference_memory.h"
 #include "rhizome/gnn/layer_sizes.h"
 #include "rhizome/gnn/samplewise_run.h"
@@ -73,7 +74,10 @@ Result<std::unique_ptr<InferenceJob>> InferenceJob::Open(const InferOptions& opt
   if (options.resume && makes) job->published_ = job->FindPublished();
   if (may_be_there && !job->published_) return Fail(output);
   const Manifest& manifest = job->store_->manifest();
-  if (manifest.FindArray(options.labels) != nullptr &&
+  const ArrayEntry* const labels = manifest.FindArray(options.labels);
+  // Accuracy is of classes alone, and of models that score each of them.
+  const bool of_classes = !job->model_file_.file.metadata.contains(kTaskMetadataKey);
+  if (of_classes && labels != nullptr && HoldsClasses(*labels) &&
       manifest.FindArray(options.split) != nullptr) {
     RHIZOME_ASSIGN_OR_RETURN(job->labels_, ReadLabels(*job->graph_, options.labels, options.split));
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "rhizome/cache/safetensors.h"
+#include "rhizome/cache/task_labels.h"
 #include "rhizome/gnn/schedule.h"
 
 namespace rhizome::inline internal {
@@ -17,7 +18,10 @@ Status BestModel::Offer(const BestEpoch& epoch, const Model& model) {
   if (best_ && best_->seed == epoch.seed && best_->epoch == epoch.epoch) return Status::Ok();
   if (best_ && best_->seed != epoch.seed && !IsBetter(epoch)) return Status::Ok();
   best_ = epoch;
-  return out_.empty() ? Status::Ok() : SaveSafetensors(out_, model.ToFile());
+  if (out_.empty()) return Status::Ok();
+  TensorFile file = model.ToFile();
+  if (task_ != Task::kMulticlass) file.metadata[kTaskMetadataKey] = TaskName(task_);
+  return SaveSafetensors(out_, file);
 }
 
 Status BestModel::Explain(const Status& status) const {

@@ -24,10 +24,12 @@ struct BestEpoch {
 class BestModel {
  public:
   /// `out` empty: nothing is written.
-  BestModel(Path out, Metric monitor) : out_(std::move(out)), monitor_(monitor) {}
+  BestModel(Path out, Task task, Metric monitor)
+      : out_(std::move(out)), task_(task), monitor_(monitor) {}
 
   /// Writes the model, atomically, if it is better than that of other trainings, or a later offer
-  /// of the same one. Errors: those of SaveSafetensors.
+  /// of the same one; its metadata tell the task (kTaskMetadataKey). Errors: those of
+  /// SaveSafetensors.
   Status Offer(const BestEpoch& epoch, const Model& model);
 
   /// The best so far; nothing: none was offered.
@@ -40,6 +42,7 @@ class BestModel {
   bool IsBetter(const BestEpoch& epoch) const;
 
   const Path out_;
+  const Task task_;
   const Metric monitor_;
   std::optional<BestEpoch> best_;
 };

@@ -9,6 +9,7 @@
 #include "rhizome/cache/feed_profile.h"
 #include "rhizome/cache/job_scratch.h"
 #include "rhizome/cache/process_memory.h"
+#include "rhizome/cache/score_table.h"
 #include "rhizome/cache/simd.h"
 #include "rhizome/gnn/best_model.h"
 #include "rhizome/gnn/ignored_facts.h"
@@ -160,7 +161,7 @@ Result<FeedPlan> PlanJob(const TrainJob& job, const TrainOptions& options, const
                          JobState& state, TrainReport& report, const JobControl& control) {
   const auto held_bytes = [&] {
     if (!state.held_bytes) state.held_bytes = HeldBytes(report.base_memory_bytes);
-    return *state.held_bytes;
+    return *state.held_bytes + ScoreTable::BytesFor(job.labels, job.valid.size());
   };
   const FeedJob feed_job{.graph = *job.graph,
                          .pipeline = MakePipelineOptions(options, *job.model),
@@ -274,7 +275,7 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const JobControl& co
                                             options.resume ? JobScratch::Leftovers::kKeep
                                                            : JobScratch::Leftovers::kRemove));
   if (options.checkpoint_every > 0 || options.resume) scratch->Keep();
-  JobState state{.scratch = *scratch, .best = BestModel(options.out, job.monitor)};
+  JobState state{.scratch = *scratch, .best = BestModel(options.out, job.labels.task, job.monitor)};
   const Status status = RunSeeds(job, options, state, report, control);
   if (!status.ok()) {
     // Only the checkpoints can be used again.
