@@ -91,7 +91,7 @@ class SourceGradient {
   }
 
   /// Computes the scores of additive-v2, into the weights.
-  void ScoreRows(std::size_t j) {
+  [[gnu::noinline]] void ScoreRows(std::size_t j) {
     const typename V::Reg slope = V::Set(args_.slope);
     for (std::size_t i = 0; i < count_; ++i) {
       Fetch(queries_, i);
@@ -104,7 +104,7 @@ class SourceGradient {
     }
   }
 
-  void Dots(std::size_t j) {
+  [[gnu::noinline]] void Dots(std::size_t j) {
     const float* const x = args_.x + j * dim_;
     for (std::size_t i = 0; i < count_; ++i) {
       Fetch(gradients_, i);
@@ -119,7 +119,7 @@ class SourceGradient {
 
   /// Makes the weights of gradient rows, and the gradients of scores (in dot_ too).
   template <bool kAdditive>
-  void Weigh(std::size_t j, bool fresh) {
+  [[gnu::noinline]] void Weigh(std::size_t j, bool fresh) {
     const typename V::Reg slope = V::Set(args_.slope);
     const typename V::Reg one = V::Set(1.0F);
     const std::size_t heads = args_.heads;

@@ -28,8 +28,8 @@ struct LeakyRows {
 
 /// Adds R registers of columns of head `head` from `column` on, or with kTail `left` columns.
 template <typename V, int R, bool kTail, bool kAttention>
-inline void AddLeakyColumns(const AttendGradientArgs& args, const LeakyRows& rows, std::size_t head,
-                            std::size_t column, std::size_t left) {
+[[gnu::noinline]] void AddLeakyColumns(const AttendGradientArgs& args, const LeakyRows& rows,
+                                       std::size_t head, std::size_t column, std::size_t left) {
   const auto load = [&](const float* p) {
     if constexpr (kTail) {
       return V::LoadTail(p, left);

@@ -129,10 +129,10 @@ struct WeightedRows {
 };
 
 /// Adds columns [column, column + R * width of a register) of heads [head, head + G), or with kTail
-/// the `tail` < width first of them.
+/// the `tail` < width first of them. Not inlined, so that its loop has the registers to itself.
 template <typename V, typename T, int R, int G, bool kTail>
-inline void AddHeads(const WeightedRows<T>& rows, std::size_t head, std::size_t column,
-                     std::size_t tail) {
+[[gnu::noinline]] void AddHeads(const WeightedRows<T>& rows, std::size_t head, std::size_t column,
+                                std::size_t tail) {
   const auto load = [&](const auto* p) {
     if constexpr (kTail) {
       return V::LoadTail(p, tail);
