@@ -36,6 +36,25 @@ grep -q 'validation 0.0 %' out && fail "train --no-test prints 0.0 %"
 expect_exit 0 rhizome train plain.rz "${train[@]}" --no-test --json
 expect_json out 'j["test_accuracy"] is None and j["valid_accuracy"] is None'
 
+# --- Likely mistakes, contradictions, several seeds
+expect_exit 0 rhizome train plain.rz "${train[@]}" --no-test --json
+expect_says "no --out"
+expect_json out 'len(j["warnings"]) == 1' 'j["metrics"] == {"train": None, "valid": None, "test": None}'
+expect_exit 1 rhizome train plain.rz "${train[@]}" --task regression
+expect_says "array label is int64" "not for the task regression" "--task"
+expect_exit 1 rhizome train plain.rz "${train[@]}" --monitor roc_auc
+expect_says "multiclass has accuracy, f1_micro, f1_macro and loss"
+expect_exit 1 rhizome train plain.rz "${train[@]}" --monitor auc
+expect_exit 2 rhizome train plain.rz "${train[@]}" --class-weights nowhere.txt
+expect_says "nowhere.txt" "balanced"
+expect_exit 1 rhizome train plain.rz --epochs 1 --fanout 4,4 --hidden 4 --init p.safetensors
+expect_says "p.safetensors" "head.weight has shape [8, 8]" "[8, 4]"
+expect_exit 0 rhizome train plain.rz "${train[@]}" --init p.safetensors --seeds 2 --out q.safetensors
+grep -q 'test accuracy of 2 seeds: .* ± ' out || fail "train --seeds 2: $(cat out)"
+grep -q 'f1_macro' out || fail "train prints no metrics: $(cat out)"
+expect_exit 0 rhizome train plain.rz --epochs 50 --fanout 4,4 --hidden 8 --patience 1 --out q.safetensors
+grep -q '^stopped after epoch' out || fail "train --patience 1: $(cat out)"
+
 # --- A job that had published
 infer=("$RHIZOME" infer plain.rz --model-file p.safetensors --out emb)
 expect_exit 0 "${infer[@]}" --resume --json
