@@ -12,6 +12,7 @@
 #include "rhizome/cache/job_scratch.h"
 #include "rhizome/cache/lists_on_disk.h"
 #include "rhizome/cache/process_memory.h"
+#include "rhizome/cache/resolve_sampling.h"
 #include "rhizome/cache/simd.h"
 #include "rhizome/gnn/ignored_facts.h"
 #include "rhizome/gnn/layer_sizes.h"
@@ -23,6 +24,13 @@
 namespace rhizome::inline internal {
 namespace {
 
+/// Describes how neighbours are drawn and whether edges have weights; empty: plainly, and not.
+std::string DescribeDraws(const TrainOptions& options, bool edge_weights) {
+  const std::string text = DescribeSampling(options.sampling);
+  if (!edge_weights) return text;
+  return text.empty() ? "edges have weights" : text + "; edges have weights";
+}
+
 struct TrainJob {
   std::unique_ptr<Store> store;
   std::unique_ptr<GraphSnapshot> graph;
@@ -31,13 +39,16 @@ struct TrainJob {
   std::vector<VertexId> valid;
   ArrayEntry features;
   std::optional<Model> model;
+  MinibatchSamplerOptions sampling;  // as the graph has it
 };
 
 Status CheckTrainOptions(const TrainOptions& options) {
-  if (!options.model.no_edges && options.fanouts.size() != options.model.layers) {
+  const std::size_t hops =
+      options.sampling.typed_fanouts.empty() ? options.fanouts.size() : HopsOf(options.sampling);
+  if (!options.model.no_edges && hops != options.model.layers) {
     return Status::InvalidArgument(
         fmt::format("{} fanouts for {} layers; give one for each layer, such as --fanout 10,10",
-                    options.fanouts.size(), options.model.layers));
+                    hops, options.model.layers));
   }
   if (options.batch_size == 0 || options.epochs == 0) {
     return Status::InvalidArgument("batch size and epochs must be at least 1");
@@ -73,6 +84,17 @@ Result<TrainJob> OpenJob(const TrainOptions& options) {
   RHIZOME_ASSIGN_OR_RETURN(const auto features, job.store->OpenArray(options.features));
   job.features = features->entry();
   RHIZOME_ASSIGN_OR_RETURN(job.labels, ReadLabels(*job.graph, options.labels, options.split));
+  if (!options.model.no_edges) {
+    RHIZOME_ASSIGN_OR_RETURN(job.sampling, ResolveSampling(options.sampling, options.edge_weights,
+                                                           options.fanouts, *job.graph));
+    const Status measurable = options.test ? CheckLayerwise(job.sampling) : Status::Ok();
+    if (!measurable.ok()) {
+      return Fail(Status::InvalidArgument(
+          "the accuracies at the end are computed layer by layer, and that is not how these "
+          "neighbours are drawn; train with --no-test, and measure with rhizome infer --mode "
+          "samplewise"));
+    }
+  }
   job.train = job.labels.Members(*job.graph, Split::kTrain);
   job.valid = job.labels.Members(*job.graph, Split::kValid);
   if (job.train.empty()) {
@@ -93,13 +115,13 @@ std::optional<bool> InTurn(const TrainOptions& options) {
   return *options.overlap == Overlap::kChangeset;
 }
 
-FeedPipelineOptions MakePipelineOptions(const TrainOptions& options) {
+FeedPipelineOptions MakePipelineOptions(const TrainJob& job, const TrainOptions& options) {
   FeedPipelineOptions feed;
-  feed.sampler = {.sampler = {.fanouts = options.fanouts,
-                              .seed = options.seed,
-                              .threads = std::max<std::uint32_t>(options.threads, 1)},
-                  .no_edges = options.model.no_edges,
-                  .degrees = options.model.kind == ModelKind::kGcn};
+  feed.sampler = job.sampling;
+  feed.sampler.sampler.seed = options.seed;
+  feed.sampler.sampler.threads = std::max<std::uint32_t>(options.threads, 1);
+  feed.sampler.no_edges = options.model.no_edges;
+  feed.sampler.degrees = options.model.kind == ModelKind::kGcn;
   feed.features = options.features;
   feed.normalize = options.model.normalize_features;
   feed.policy = options.cache;
@@ -131,11 +153,12 @@ Status Measure(const TrainJob& job, const TrainOptions& options, const JobMemory
   // All lists are read in order, twice a layer, so a cache of some of them would not help.
   std::unique_ptr<ListsOnDisk> lists;
   if (!options.model.no_edges) {
-    RHIZOME_ASSIGN_OR_RETURN(
-        lists, ListsOnDisk::Open(*job.graph, Direction::kIn, 0, {}, options.io, control));
+    RHIZOME_ASSIGN_OR_RETURN(lists, ListsOnDisk::Open(*job.graph, options.sampling.direction, 0, {},
+                                                      options.io, control));
   }
   LayerwiseOptions layerwise;
   layerwise.features = options.features;
+  layerwise.sampling = WithAllNeighbors(job.sampling);
   layerwise.output.name = "evaluation";
   layerwise.output.codec = {.kind = CodecKind::kBloscLz4, .level = 1};
   layerwise.write_output = false;
@@ -159,20 +182,22 @@ Status Measure(const TrainJob& job, const TrainOptions& options, const JobMemory
 /// is equal. The number of epochs is left out, so that a resumed run may have more.
 std::string Describe(const TrainJob& job, const TrainOptions& options) {
   const Manifest& manifest = job.store->manifest();
-  const nlohmann::json description = {{"job", "train"},
-                                      {"store", job.store->id().ToString()},
-                                      {"generation", manifest.generation},
-                                      {"sequence", job.graph->sequence()},
-                                      {"features", job.features.array_id},
-                                      {"labels", manifest.FindArray(options.labels)->array_id},
-                                      {"split", manifest.FindArray(options.split)->array_id},
-                                      {"model", EncodeModelShape(job.model->shape())},
-                                      {"fanouts", options.fanouts},
-                                      {"batch_size", options.batch_size},
-                                      {"steps", options.steps},
-                                      {"learning_rate", options.learning_rate},
-                                      {"weight_decay", options.weight_decay},
-                                      {"seed", options.seed}};
+  nlohmann::json description = {{"job", "train"},
+                                {"store", job.store->id().ToString()},
+                                {"generation", manifest.generation},
+                                {"sequence", job.graph->sequence()},
+                                {"features", job.features.array_id},
+                                {"labels", manifest.FindArray(options.labels)->array_id},
+                                {"split", manifest.FindArray(options.split)->array_id},
+                                {"model", EncodeModelShape(job.model->shape())},
+                                {"fanouts", options.fanouts},
+                                {"batch_size", options.batch_size},
+                                {"steps", options.steps},
+                                {"learning_rate", options.learning_rate},
+                                {"weight_decay", options.weight_decay},
+                                {"seed", options.seed}};
+  if (std::string draws = DescribeDraws(options, job.sampling.edge_weights); !draws.empty())
+    description["sampling"] = std::move(draws);
   return description.dump();
 }
 
@@ -239,7 +264,7 @@ Result<FeedPlan> PlanJob(const TrainJob& job, const TrainOptions& options, const
                          TrainReport& report, const JobControl& control) {
   const FeedJob feed_job{
       .graph = *job.graph,
-      .pipeline = MakePipelineOptions(options),
+      .pipeline = MakePipelineOptions(job, options),
       .fixed = {.cache_bytes = options.cache_bytes,
                 .superbatch = options.superbatch,
                 .neighbor_cache_bytes = options.neighbor_cache_bytes,
@@ -297,7 +322,14 @@ Result<TrainReport> TrainModel(const TrainOptions& options, const JobControl& co
   SetTorchThreads(options.threads);
   RHIZOME_ASSIGN_OR_RETURN(TrainJob job, OpenJob(options));
   report.valid_vertices = job.valid.size();
-  if (!options.model.no_edges) report.ignored = IgnoredFacts(*job.graph);
+  if (!options.model.no_edges) {
+    RHIZOME_ASSIGN_OR_RETURN(report.ignored,
+                             IgnoredFacts(*job.graph, {.sampling = options.sampling,
+                                                       .edge_weights = job.sampling.edge_weights,
+                                                       .training = job.train}));
+  }
+  report.direction = options.sampling.direction;
+  report.edge_weights = job.sampling.edge_weights;
   TellIgnored(report.ignored, options.note);
   RHIZOME_ASSIGN_OR_RETURN(const std::unique_ptr<JobScratch> scratch,
                            JobScratch::Open(*job.store, options.job,
