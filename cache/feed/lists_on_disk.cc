@@ -1,6 +1,7 @@
 #include "rhizome/cache/lists_on_disk.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "rhizome/index/adjacency.h"
@@ -25,8 +26,8 @@ std::uint64_t BytesOfSide(const GraphSnapshot& graph, const WalkedSides& sides, 
     return static_cast<double>(NeighborCache::NeedsOf(graph, sides.direction(of)).full_bytes);
   };
   const double first = full(0);
-  const auto of_first =
-      static_cast<std::uint64_t>(static_cast<double>(bytes) * first / (first + full(1)));
+  const auto of_first = static_cast<std::uint64_t>(
+      std::round(static_cast<double>(bytes) * first / (first + full(1))));
   return side == 0 ? of_first : bytes - of_first;
 }
 

@@ -54,15 +54,23 @@ GraphInput RichSampledInput(std::uint64_t seed) {
 
 class NeighborSamplingTest : public ::testing::Test {
  protected:
-  void SetUp() override { Open(RichSampledInput(seed_), Direction::kBoth); }
+  static void SetUpTestSuite() {
+    folder_ = new testing::TempDir;
+    seed_ = testing::TestSeed();
+    Build("rich.rz", RichSampledInput(seed_), Direction::kBoth);
+  }
+  static void TearDownTestSuite() { delete folder_; }
+  void SetUp() override { Open("rich.rz"); }
 
-  void Open(GraphInput input, Direction directions) {
+  static void Build(const std::string& name, GraphInput input, Direction directions) {
     BuildOptions build;
     build.partition = {.kind = PartitionerKind::kRandom, .partitions = 3};
     build.directions = directions;
-    const Path path = folder_ / (std::to_string(++stores_) + ".rz");
-    ASSERT_OK(testing::BuildStore(path, std::move(input), build));
-    auto open = testing::OpenStoreGraph(path);
+    ASSERT_OK(testing::BuildStore(*folder_ / name, std::move(input), build));
+  }
+
+  void Open(const std::string& name) {
+    auto open = testing::OpenStoreGraph(*folder_ / name);
     ASSERT_OK(open);
     open_ = *std::move(open);
   }
@@ -75,11 +83,12 @@ class NeighborSamplingTest : public ::testing::Test {
     return resolved ? "" : resolved.error().message();
   }
 
-  const std::uint64_t seed_ = testing::TestSeed();
-  const testing::TempDir folder_;
-  int stores_ = 0;
+  static testing::TempDir* folder_;
+  static std::uint64_t seed_;
   testing::OpenGraph open_;
 };
+testing::TempDir* NeighborSamplingTest::folder_ = nullptr;
+std::uint64_t NeighborSamplingTest::seed_ = 0;
 
 /// Every way of drawing, by name.
 std::map<std::string, NeighborSampling> AllWaysOfSampling() {
@@ -294,7 +303,9 @@ TEST_F(NeighborSamplingTest, WeightsThatLayersCannotMultiplyWithAreRefused) {
   for (const float bad : {-0.5F, INFINITY}) {
     GraphInput input = RichSampledInput(seed_);
     input.edges.weight[kSampledGraphEdges / 2] = bad;
-    Open(std::move(input), Direction::kBoth);
+    const std::string name = std::to_string(bad) + ".rz";
+    Build(name, std::move(input), Direction::kBoth);
+    Open(name);
     EXPECT_THAT(Refused({}), HasSubstr("--edge-weights ignore"));
     EXPECT_STATUS(WeightedDegrees(graph(), Direction::kIn), kInvalidArgument);
     EXPECT_EQ(Refused({}, false), "");
@@ -333,7 +344,8 @@ TEST_F(NeighborSamplingTest, AStoreThatLacksADirectionOrWeightsSaysHowToMakeIt) 
   GraphInput input = RichSampledInput(seed_);
   input.weighted = false;
   input.edges.weight.clear();
-  Open(std::move(input), Direction::kIn);
+  Build("in.rz", std::move(input), Direction::kIn);
+  Open("in.rz");
   EXPECT_EQ(Refused({}), "");
   EXPECT_THAT(Refused({.direction = Direction::kBoth}), HasSubstr("--directions both"));
   EXPECT_THAT(Refused({.direction = Direction::kBoth}), HasSubstr("--undirected"));
@@ -348,7 +360,8 @@ TEST_F(NeighborSamplingTest, AStoreThatLacksADirectionOrWeightsSaysHowToMakeIt) 
 TEST_F(NeighborSamplingTest, ASymmetricStoreHasOneListForBothDirections) {
   GraphInput input = RichSampledInput(seed_);
   input.undirected = true;
-  Open(std::move(input), Direction::kBoth);
+  Build("mutual.rz", std::move(input), Direction::kBoth);
+  Open("mutual.rz");
   const auto in = Degrees(graph(), Direction::kIn);
   const auto both = Degrees(graph(), Direction::kBoth);
   ASSERT_OK(in);
