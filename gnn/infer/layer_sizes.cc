@@ -7,6 +7,7 @@
 
 #include "rhizome/cache/block_stager.h"
 #include "rhizome/cache/layer_output.h"
+#include "rhizome/cache/resolve_sampling.h"
 #include "rhizome/cache/row_order.h"
 #include "rhizome/storage/chunk_array.h"
 
@@ -83,20 +84,18 @@ PassDrawOptions LayerSizes::Draw(std::uint32_t layer) const {
   // Fanouts are given from the seeds outwards, as samplers take them; the first layer computed is
   // the outermost hop.
   const std::size_t hop = layers() - 1 - layer;
-  return {.fanout = options_.fanouts.empty() ? kAllNeighbors : options_.fanouts[hop],
-          .no_edges = model_.shape().spec.no_edges,
-          .seed = options_.seed,
-          .layer = layer,
-          .threads = options_.threads,
-          .neighbors = options_.neighbors};
+  PassDrawOptions draw{.fanout = options_.fanouts.empty() ? kAllNeighbors : options_.fanouts[hop],
+                       .no_edges = model_.shape().spec.no_edges,
+                       .seed = options_.seed,
+                       .layer = layer,
+                       .threads = options_.threads,
+                       .neighbors = options_.neighbors};
+  SetPassDraw(options_.sampling, hop, draw);
+  return draw;
 }
 
 std::uint64_t LayerSizes::Edges(std::uint32_t layer) const {
-  const PassDrawOptions draw = Draw(layer);
-  if (draw.no_edges) return 0;
-  if (draw.fanout == kAllNeighbors) return graph_.generation_edge_count();
-  return std::min(graph_.generation_edge_count(),
-                  graph_.vertex_count() * static_cast<std::uint64_t>(draw.fanout));
+  return MostEdgesOf(Draw(layer), graph_);
 }
 
 /// Returns the bytes that a target keeps while its block goes from window to window.

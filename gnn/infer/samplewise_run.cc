@@ -48,9 +48,7 @@ FeedPipelineOptions MakePipelineOptions(const Model& model, const Path& scratch,
                                         const LayerwiseOptions& options) {
   const ModelSpec& spec = model.shape().spec;
   FeedPipelineOptions pipeline;
-  pipeline.sampler.sampler.fanouts = options.fanouts;
-  if (pipeline.sampler.sampler.fanouts.empty())
-    pipeline.sampler.sampler.fanouts.assign(spec.layers, kAllNeighbors);
+  pipeline.sampler = options.sampling;
   pipeline.sampler.no_edges = spec.no_edges;
   pipeline.sampler.degrees = model.needs_degrees();
   pipeline.sampler.sampler.seed = options.seed;

@@ -19,12 +19,19 @@ train=(--epochs 1 --fanout 4,4 --hidden 8 --threads 1)
 
 # --- What is ignored
 expect_exit 0 rhizome train rich.rz "${train[@]}" --out m.safetensors --json
-expect_says "not used" "edge types (likes, cites)" "edge weights" "time"
-expect_json out 'len(j["ignored"]) == 3' 'j["test_accuracy"] is not None'
-expect_exit 0 rhizome infer rich.rz --model-file m.safetensors --out emb --json
+expect_says "not used" "edge types (likes, cites)" "time" "out-edges"
+expect_json out 'len(j["ignored"]) == 3' 'j["test_accuracy"] is not None' 'j["edge_weights"] is True and j["direction"] == "in"'
+expect_exit 0 rhizome train rich.rz "${train[@]}" --edge-weights ignore --direction both --json
 expect_says "not used" "edge weights"
-expect_json out 'len(j["ignored"]) == 3' 'j["worker_peak_memory_bytes"] == []' 'j["peak_memory_bytes"] == j["own_peak_memory_bytes"]'
+expect_json out 'len(j["ignored"]) == 3' 'j["edge_weights"] is False and j["direction"] == "both"'
+expect_exit 0 rhizome infer rich.rz --model-file m.safetensors --edge-weights ignore --out emb --json
+expect_says "not used" "edge weights" "out-edges"
+expect_json out 'len(j["ignored"]) == 4' 'j["worker_peak_memory_bytes"] == []' 'j["peak_memory_bytes"] == j["own_peak_memory_bytes"]'
 expect_exit 0 rhizome train plain.rz "${train[@]}" --out p.safetensors --json
+expect_json out 'len(j["ignored"]) == 1 and j["ignored"][0].startswith("out-edges")'
+rhizome ingest mutual.rz --edges demo/edges.npy --undirected --nodes demo/nodes.tsv --node-columns id,label,split \
+  --array feat=demo/features.npy --partitions 2 >/dev/null || fail "ingest of an undirected graph"
+expect_exit 0 rhizome train mutual.rz "${train[@]}" --json
 expect_json out 'j["ignored"] == []'
 [ ! -s err ] || fail "a plain graph gets a note: $(cat err)"
 for verb in train infer; do rhizome $verb --help | grep -q "not used" || fail "$verb --help does not say what is ignored"; done
