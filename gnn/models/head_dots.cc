@@ -12,7 +12,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-std::size_t Size(std::int64_t number) { return static_cast<std::size_t>(number); }
+std::size_t CountOf(std::int64_t number) { return static_cast<std::size_t>(number); }
 
 struct HeadDotsFunction : torch::autograd::Function<HeadDotsFunction> {
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& z,
@@ -25,7 +25,8 @@ struct HeadDotsFunction : torch::autograd::Function<HeadDotsFunction> {
     ForGroups(rows.size(0), [&](std::size_t, std::size_t begin, std::size_t end) {
       RowsView part = view;
       part.x = static_cast<const std::byte*>(view.x) + begin * view.stride * BytesOf(view.type);
-      HeadDotsOfRows(part, end - begin, dense, out.data_ptr<float>() + begin * Size(dense.size(0)));
+      HeadDotsOfRows(part, end - begin, dense,
+                     out.data_ptr<float>() + begin * CountOf(dense.size(0)));
     });
     return out;
   }
@@ -40,8 +41,8 @@ struct HeadDotsFunction : torch::autograd::Function<HeadDotsFunction> {
         at::zeros({static_cast<std::int64_t>(kVectorGroups), saved[1].size(0), saved[1].size(1)});
     HeadDotsGradientArgs args;
     args.x = rows.data_ptr<float>();
-    args.heads = Size(saved[1].size(0));
-    args.width = Size(saved[1].size(1));
+    args.heads = CountOf(saved[1].size(0));
+    args.width = CountOf(saved[1].size(1));
     args.vectors = saved[1].data_ptr<float>();
     args.gradient = gradient.data_ptr<float>();
     args.x_gradient = of_rows.defined() ? of_rows.data_ptr<float>() : nullptr;
@@ -57,7 +58,7 @@ struct HeadDotsFunction : torch::autograd::Function<HeadDotsFunction> {
   /// Calls body(g, begin, end) for the kVectorGroups runs of rows, on the compute threads.
   template <typename Body>
   static void ForGroups(std::int64_t rows, const Body& body) {
-    const auto count = Size(rows);
+    const auto count = CountOf(rows);
     ComputeFor(kVectorGroups, [&](std::size_t g) {
       body(g, count * g / kVectorGroups, count * (g + 1) / kVectorGroups);
     });
@@ -81,8 +82,8 @@ void HeadDotsOfRows(const RowsView& x, std::size_t rows, const torch::Tensor& ve
   const HeadDotsArgs args{.type = x.type,
                           .x = x.x,
                           .x_stride = x.stride,
-                          .heads = Size(vectors.size(0)),
-                          .width = Size(vectors.size(1)),
+                          .heads = CountOf(vectors.size(0)),
+                          .width = CountOf(vectors.size(1)),
                           .vectors = vectors.data_ptr<float>(),
                           .out = out};
   Kernels().head_dots(args, 0, rows);
