@@ -52,7 +52,7 @@ class Attention {
       if (args_.score == AttendScore::kAdditive) {
         Weigh<true>(t, fresh, begin);
       } else {
-        ScoreRows(t);
+        WithWidth(args_.width, [&]<std::size_t kColumns>() { ScoreRows<kColumns>(t); });
         Weigh<false>(t, fresh, begin);
       }
       Add(t, fresh, args_.finish && next == end);
@@ -84,24 +84,26 @@ class Attention {
   static float Inverse(float denominator) { return denominator == 0 ? 0 : 1 / denominator; }
 
   /// Computes the scores of additive-v2, into the weights.
+  template <std::size_t kColumns>
   [[gnu::noinline]] void ScoreRows(std::size_t t) {
     const float* const query = args_.query + t * args_.query_stride;
     float* at = chunk_.weight.at;
     if (chunk_.own != 0) {
-      ScoreRow(args_.own + t * args_.own_stride, query, at);
+      ScoreRow<kColumns>(args_.own + t * args_.own_stride, query, at);
       at += numbers_;
     }
     for (std::size_t e = chunk_.edge; e < chunk_.edge + chunk_.count; ++e, at += numbers_) {
       rows_.Fetch(e, limit_);
-      ScoreRow(x_ + args_.index[e] * args_.x_stride, query, at);
+      ScoreRow<kColumns>(x_ + args_.index[e] * args_.x_stride, query, at);
     }
   }
 
-  template <typename Row>
+  template <std::size_t kColumns, typename Row>
   void ScoreRow(const Row* row, const float* query, float* out) const {
     for (std::size_t h = 0; h < args_.heads; ++h) {
       const std::size_t at = h * args_.width;
-      out[h] = ScoreV2<V>(row + at, query + at, args_.attention + at, args_.width, slope_);
+      out[h] =
+          ScoreV2<V, kColumns>(row + at, query + at, args_.attention + at, args_.width, slope_);
     }
   }
 

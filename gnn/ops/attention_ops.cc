@@ -15,7 +15,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-std::size_t Size(std::int64_t number) { return static_cast<std::size_t>(number); }
+std::size_t Extent(std::int64_t number) { return static_cast<std::size_t>(number); }
 
 const float* DataOrNull(const torch::Tensor& tensor) {
   return tensor.defined() ? tensor.data_ptr<float>() : nullptr;
@@ -52,7 +52,7 @@ Attended Forward(const Inputs& in, const AggregateLists& lists, const AttentionS
   args.type = rows.type;
   args.x = rows.x;
   args.x_stride = rows.stride;
-  args.heads = Size(shape.heads);
+  args.heads = Extent(shape.heads);
   args.width = rows.dim / args.heads;
   args.begins = csr.offsets.data();
   args.ends = csr.offsets.data() + 1;
@@ -61,7 +61,7 @@ Attended Forward(const Inputs& in, const AggregateLists& lists, const AttentionS
   args.source = DataOrNull(in.source);
   args.source_stride = args.heads;
   args.query = in.query.data_ptr<float>();
-  args.query_stride = Size(in.query.size(1));
+  args.query_stride = Extent(in.query.size(1));
   args.attention = DataOrNull(in.attention);
   args.slope = static_cast<float>(shape.slope);
   torch::Tensor own;
@@ -89,8 +89,8 @@ Inputs Backward(const Inputs& in, const Attended& made, const torch::Tensor& gra
   const CsrView& csr = lists.csr();
   const TurnedCsr& turned = lists.turned();
   const bool additive = in.score() == AttendScore::kAdditive;
-  const std::size_t heads = Size(shape.heads);
-  const std::size_t width = Size(in.values.size(1)) / heads;
+  const std::size_t heads = Extent(shape.heads);
+  const std::size_t width = Extent(in.values.size(1)) / heads;
   torch::Tensor stats =
       at::empty({lists.targets(), static_cast<std::int64_t>(AttendStatsSize(in.score(), heads))});
   const AttendStatsArgs stats_args{.score = in.score(),
@@ -123,7 +123,7 @@ Inputs Backward(const Inputs& in, const Attended& made, const torch::Tensor& gra
   args.query = in.query.data_ptr<float>();
   args.attention = DataOrNull(in.attention);
   args.slope = static_cast<float>(shape.slope);
-  args.own = Size(own);
+  args.own = Extent(own);
   args.dropout = DropoutOf(shape);
   args.stats = stats.data_ptr<float>();
   args.gradient = gradient.data_ptr<float>();
@@ -210,7 +210,7 @@ struct AttendFunction : torch::autograd::Function<AttendFunction> {
 
 void CheckShape(const torch::Tensor& values, const AggregateLists& lists,
                 const AttentionShape& shape) {
-  TORCH_CHECK(shape.heads >= 1 && Size(shape.heads) <= kMaxHeads, "attention: ", shape.heads,
+  TORCH_CHECK(shape.heads >= 1 && Extent(shape.heads) <= kMaxHeads, "attention: ", shape.heads,
               " heads; there may be 1 to ", kMaxHeads);
   TORCH_CHECK(values.dim() == 2 && values.size(0) == lists.sources() &&
                   values.size(1) % shape.heads == 0 && values.size(1) > 0,

@@ -12,7 +12,11 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+<<<<<<< HEAD:gnn/ops/head_dots.cc
 std::size_t Count(std::int64_t number) { return static_cast<std::size_t>(number); }
+=======
+std::size_t CountOf(std::int64_t number) { return static_cast<std::size_t>(number); }
+>>>>>>> attend:gnn/models/head_dots.cc
 
 struct HeadDotsFunction : torch::autograd::Function<HeadDotsFunction> {
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& z,
@@ -26,7 +30,11 @@ struct HeadDotsFunction : torch::autograd::Function<HeadDotsFunction> {
       RowsView part = view;
       part.x = static_cast<const std::byte*>(view.x) + begin * view.stride * BytesOf(view.type);
       HeadDotsOfRows(part, end - begin, dense,
+<<<<<<< HEAD:gnn/ops/head_dots.cc
                      out.data_ptr<float>() + begin * Count(dense.size(0)));
+=======
+                     out.data_ptr<float>() + begin * CountOf(dense.size(0)));
+>>>>>>> attend:gnn/models/head_dots.cc
     });
     return out;
   }
@@ -41,8 +49,13 @@ struct HeadDotsFunction : torch::autograd::Function<HeadDotsFunction> {
         at::zeros({static_cast<std::int64_t>(kVectorGroups), saved[1].size(0), saved[1].size(1)});
     HeadDotsGradientArgs args;
     args.x = rows.data_ptr<float>();
+<<<<<<< HEAD:gnn/ops/head_dots.cc
     args.heads = Count(saved[1].size(0));
     args.width = Count(saved[1].size(1));
+=======
+    args.heads = CountOf(saved[1].size(0));
+    args.width = CountOf(saved[1].size(1));
+>>>>>>> attend:gnn/models/head_dots.cc
     args.vectors = saved[1].data_ptr<float>();
     args.gradient = gradient.data_ptr<float>();
     args.x_gradient = of_rows.defined() ? of_rows.data_ptr<float>() : nullptr;
@@ -58,7 +71,11 @@ struct HeadDotsFunction : torch::autograd::Function<HeadDotsFunction> {
   /// Calls body(g, begin, end) for the kVectorGroups runs of rows, on the compute threads.
   template <typename Body>
   static void ForGroups(std::int64_t rows, const Body& body) {
+<<<<<<< HEAD:gnn/ops/head_dots.cc
     const auto count = Count(rows);
+=======
+    const auto count = CountOf(rows);
+>>>>>>> attend:gnn/models/head_dots.cc
     ComputeFor(kVectorGroups, [&](std::size_t g) {
       body(g, count * g / kVectorGroups, count * (g + 1) / kVectorGroups);
     });
@@ -88,8 +105,13 @@ void HeadDotsOfRows(const RowsView& x, std::size_t rows, const torch::Tensor& ve
   const HeadDotsArgs args{.type = x.type,
                           .x = x.x,
                           .x_stride = x.stride,
+<<<<<<< HEAD:gnn/ops/head_dots.cc
                           .heads = Count(vectors.size(0)),
                           .width = Count(vectors.size(1)),
+=======
+                          .heads = CountOf(vectors.size(0)),
+                          .width = CountOf(vectors.size(1)),
+>>>>>>> attend:gnn/models/head_dots.cc
                           .vectors = vectors.data_ptr<float>(),
                           .out = out};
   Kernels().head_dots(args, 0, rows);
