@@ -707,10 +707,10 @@ Status Graph::ReadRows(std::string_view array, std::span<const VertexId> vertice
   RHIZOME_ASSIGN_OR_RETURN(const auto rows, parts.arrays->Of(*state->store(), array));
   RHIZOME_RETURN_IF_ERROR(
       CheckRowRequest(rows->entry(), parts.info(), vertices.size(), out.size()));
-  std::vector<RowTarget> targets;
+  std::vector<RowTarget> targets(vertices.size());
   const RowOverlay overlay{*state->store(), parts, *state->delta(), rows->entry()};
-  RHIZOME_RETURN_IF_ERROR(overlay.Split(vertices, out, targets));
-  return rows->Read(targets);
+  RHIZOME_ASSIGN_OR_RETURN(const std::size_t count, overlay.Split(vertices, out, targets));
+  return rows->Read(std::span(targets).first(count));
 } catch (...) {
   return StatusOfException();
 }
