@@ -67,17 +67,22 @@ cmp -s disk.safetensors both.safetensors || fail "lists on disk give another mod
 expect_exit 0 rhizome plan infer rich.rz --model-file both.safetensors --direction both --json
 
 # --- What was computed over other edges is computed again
-expect_exit 0 rhizome infer rich.rz --model-file both.safetensors --out v --new-version
-expect_exit 0 rhizome infer rich.rz --model-file both.safetensors --out v --direction both --incremental --json
+infer=(rhizome infer rich.rz --model-file both.safetensors)
+expect_exit 0 "${infer[@]}" --out v --new-version
+expect_exit 0 "${infer[@]}" --out v --direction both --incremental --json
 expect_json out '"direction" in j["full_because"] and j["kept"] == 0'
-printf '0\t5\tlikes\t2\t1\n' >put.tsv
+expect_exit 0 "${infer[@]}" --out out --direction out --new-version
+printf '17\t5\tlikes\t2\t1\n' >put.tsv
 expect_exit 0 rhizome put rich.rz put.tsv --columns src,dst,type,weight,time
-expect_exit 0 rhizome infer rich.rz --model-file both.safetensors --out v --direction both --incremental --json
-expect_json out 'j["kept"] > 0 and "full_because" not in j'
-expect_exit 0 rhizome infer rich.rz --model-file both.safetensors --out whole --direction both
-expect_exit 0 rhizome export rich.rz --array v@3 --out v.npy
-expect_exit 0 rhizome export rich.rz --array whole --out whole.npy
-cmp -s v.npy whole.npy || fail "an incremental run over both directions gives other rows"
+for array in v:both:3 out:out:2; do
+  IFS=: read -r name direction version <<<"$array"
+  expect_exit 0 "${infer[@]}" --out "$name" --direction "$direction" --incremental --json
+  expect_json out 'j["kept"] > 0 and "full_because" not in j'
+  expect_exit 0 "${infer[@]}" --out "whole_$direction" --direction "$direction"
+  expect_exit 0 rhizome export rich.rz --array "$name@$version" --out v.npy
+  expect_exit 0 rhizome export rich.rz --array "whole_$direction" --out whole.npy
+  cmp -s v.npy whole.npy || fail "an incremental run over $direction gives other rows"
+done
 
 # --- Weights, types, meta-paths, times
 expect_exit 0 rhizome train rich.rz "${train[@]}" --fanout 4,4 --weighted --out w.safetensors
