@@ -106,6 +106,7 @@ Status InferenceJob::ResolveDraws() {
   }
   RHIZOME_ASSIGN_OR_RETURN(
       sampling_, ResolveSampling(options_.sampling, options_.edge_weights, fanouts, *graph_));
+  model_->FitSampling(sampling_);
   return options_.mode == InferMode::kLayerwise ? CheckLayerwise(sampling_) : Status::Ok();
 }
 

@@ -31,7 +31,8 @@ struct LayerPassInput {
   std::shared_ptr<const DeltaRows> delta;  ///< changes of `source`, or null
   std::uint32_t layer = 0;
   bool last = false;
-  bool scores = false;  ///< for the last layer: write class scores
+  bool scores = false;                           ///< for the last layer: write class scores
+  std::span<const float> weighted_degrees = {};  ///< [rows], or empty: edges count alike
   PassReads pass;
   std::optional<BlockReads> reads = {};  ///< of the whole layer, if they were planned before
 };

@@ -10,6 +10,9 @@ Status LayerPlan::CountEdges() {
   const PassDrawOptions draw = sizes_.Draw(0);
   if (draw.no_edges) return Status::Ok();
   RHIZOME_ASSIGN_OR_RETURN(degrees_, Degrees(graph_, draw.direction));
+  if (options_.sampling.weighted_degrees) {
+    RHIZOME_ASSIGN_OR_RETURN(weighted_degrees_, WeightedDegrees(graph_, draw.direction));
+  }
   return Status::Ok();
 }
 

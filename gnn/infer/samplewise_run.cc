@@ -49,8 +49,7 @@ FeedPipelineOptions MakePipelineOptions(const Model& model, const Path& scratch,
   const ModelSpec& spec = model.shape().spec;
   FeedPipelineOptions pipeline;
   pipeline.sampler = options.sampling;
-  pipeline.sampler.no_edges = spec.no_edges;
-  pipeline.sampler.degrees = model.needs_degrees();
+  model.FitSampling(pipeline.sampler);
   pipeline.sampler.sampler.seed = options.seed;
   pipeline.sampler.sampler.threads = options.threads;
   pipeline.features = options.features;

@@ -146,6 +146,7 @@ Result<TrainJob> OpenTrainJob(const TrainOptions& options) {
     job.init = *std::move(loaded);
   }
   RHIZOME_RETURN_IF_ERROR(MakeModel(options, job));
+  job.model->FitSampling(job.sampling);
   RHIZOME_RETURN_IF_ERROR(CheckFeatures(job.features, *job.model, *job.graph));
   return job;
 }
