@@ -15,9 +15,9 @@ test_packages=(libgtest-dev libgmock-dev clang clang-tidy clang-format fio xfspr
 
 # libtorch_cpu.so needs only these two libraries where no CUDA is installed.
 torch_wheels=(torch==2.15.0 nvidia-cuda-runtime==13.2.86 nvidia-cuda-cupti==13.2.86)
-# What the tests compare with.
+# What the tests compare with. torch_geometric uses the torch above, whose binding imports sympy.
 test_wheels=(prometheus-client==0.26.0 numpy==2.4.6 zarr==3.1.6 tensorstore==0.1.86 xarray==2026.9.0
-  scikit-learn==1.9.1)
+  scikit-learn==1.9.1 torch_geometric==2.8.1 sympy==1.14.0)
 
 tests=no
 case "${1:-}" in
@@ -67,6 +67,7 @@ if [ $tests = yes ]; then
   install_packages "${test_packages[@]}"
   # libFuzzer and the sanitizers' runtime come in a package named after clang's version.
   install_packages "libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
-  install_wheels tests "" "${test_wheels[@]}"
+  # pip would warn of what torch lacks here, which tests/python/cpu_torch.py makes up for.
+  install_wheels tests --no-warn-conflicts "${test_wheels[@]}"
 fi
 say "dependencies are in place"

@@ -210,7 +210,7 @@ std::string DescribeJob(const TrainJob& job, const TrainOptions& options) {
                                 {"features", job.features.array_id},
                                 {"labels", manifest.FindArray(options.labels)->array_id},
                                 {"split", manifest.FindArray(options.split)->array_id},
-                                {"model", EncodeModelShape(job.model->shape())},
+                                {"model", DescribeModelShape(job.model->shape())},
                                 {"fanouts", options.fanouts},
                                 {"batch_size", options.batch_size},
                                 {"steps", options.steps},

@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""Every registered model, with its weights in PyTorch Geometric: scores and gradients are the same.
+
+Scores are those of `rhizome infer --scores`. A gradient is what one step of plain SGD over all training vertices, with
+all neighbours, takes away from a model's weights: (before - after) / rate.
+A new model needs an entry in COUNTERPARTS of pyg_net.py and a row in docs/LIBRARY.md, "Models in other programs".
+"""
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+
+import numpy as np
+from numcodecs import Zstd
+
+import cpu_torch
+
+RHIZOME = os.environ["RHIZOME"]
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "LIBRARY.md"
+SPLITS = {"train": 0, "valid": 1, "test": 2}
+RATE = 4
+
+# What surrounds the layers, in turns for the options that the kinds have of their own.
+SURROUNDINGS = [[], ["--norm", "layer", "--residual"], ["--head", "mlp", "--activation", "gelu"],
+                ["--norm", "batch", "--residual", "--activation", "elu", "--layers", 3], ["--head", "none"],
+                ["--jump", "concat", "--activation", "tanh", "--layers", 3],
+                ["--feed-forward", "--norm", "layer", "--activation", "gelu"],
+                ["--jump", "max", "--activation", "none", "--layers", 3],
+                ["--feed-forward", "--norm", "batch", "--layers", 3], ["--norm", "batch", "--head", "none"]]
+# Values to try of options that are numbers. Attention's dropout is drawn at random in training, and is nothing else.
+VALUES = {"eps": [0.5], "heads": [2], "out-heads": [3], "negative-slope": [0.05], "attention-dropout": []}
+
+
+def rhizome(*arguments):
+    run = subprocess.run([RHIZOME, *map(str, arguments)], capture_output=True, text=True)
+    assert run.returncode == 0, f"{arguments}: exit code {run.returncode}\n{run.stderr[-2000:]}"
+    return run.stdout
+
+
+def make_graph(folder, rng):
+    """A directed graph with self-loops, parallel edges, a hub, and vertices without in-edges or any."""
+    vertices, classes = 240, 4
+    edges = rng.integers(0, vertices - 20, (700, 2))
+    edges[:150, 1] = 7
+    edges[150:180, 1] = edges[150:180, 0]
+    edges = np.concatenate([edges[edges[:, 1] % 10 != 3], edges[100:200], edges[160:170]])
+    labels = rng.integers(0, classes, vertices)
+    features = rng.normal(size=(vertices, 12)).astype(np.float32)
+    features[np.arange(vertices), labels] += 1
+    split = rng.choice([0, 1, 2, 255], vertices).astype(np.uint8)
+    arrays = {"feat": features, "label": labels[:, None], "split": split[:, None],
+              "everyone": np.zeros((vertices, 1), np.uint8)}
+    for name, values in {"edges": edges, **arrays}.items():
+        np.save(folder / f"{name}.npy", values)
+    rhizome("ingest", folder / "drawn.rz", "--edges", folder / "edges.npy", "--vertices", vertices, "--partitions", 2,
+            *[f for name in arrays for f in ("--array", f"{name}={folder / name}.npy")])
+    return folder / "drawn.rz", edges, features, labels, split
+
+
+def make_cora(folder, data):
+    def text(name):
+        return Zstd().decode((data / name).read_bytes()).decode().splitlines()
+
+    edges = np.array([line.split("\t") for line in text("edges.tsv.zst")], np.int64)
+    nodes = [line.split("\t") for line in text("nodes.tsv.zst")]
+    assert [int(node[0]) for node in nodes] == list(range(len(nodes)))
+    (folder / "features.npy").write_bytes(Zstd().decode((data / "features.npy.zst").read_bytes()))
+    np.save(folder / "everyone.npy", np.zeros((len(nodes), 1), np.uint8))
+    rhizome("ingest", folder / "cora.rz", "--edges", data / "edges.tsv.zst", "--nodes", data / "nodes.tsv.zst",
+            "--node-columns", "id,label,split", "--undirected", "--partitions", 2, "--array",
+            f"feat={folder / 'features.npy'}", "--array", f"everyone={folder / 'everyone.npy'}")
+    return (folder / "cora.rz", np.concatenate([edges, edges[:, ::-1]]), np.load(folder / "features.npy"),
+            np.array([int(node[1]) for node in nodes]), np.array([SPLITS.get(node[2], 255) for node in nodes]))
+
+
+def values_of(option):
+    if option["type"] == "flag":
+        return [True]
+    if option["type"] == "choice":
+        return [choice for choice in option["choices"] if choice != option["default"]]
+    assert option["name"] in VALUES, f"say in VALUES which values of option {option['name']} to try"
+    return VALUES[option["name"]]
+
+
+def cases_of(models):
+    """Yields kinds with arguments: each value of each option of the kind's own, and all surroundings in turn."""
+    shared = set.intersection(*[{option["name"] for option in model["options"]} for model in models])
+    turn = 0
+    for model in models:
+        own = [option for option in model["options"] if option["name"] not in shared]
+        chosen = [(option, value) for option in own for value in values_of(option)]
+        yield model["name"], []
+        for option, value in chosen or [(None, None)]:
+            arguments = [f"--{option['name']}"] + ([] if value is True else [value]) if option else []
+            if option and option["name"] == "out-heads":  # they are those of a last layer without a head
+                yield model["name"], ["--head", "none", *arguments]
+                continue
+            yield model["name"], [*SURROUNDINGS[turn % len(SURROUNDINGS)], *arguments]
+            turn += 1
+    assert turn >= len(SURROUNDINGS)
+    yield "sage", ["--aggregator", "max", "--l2-normalize"]
+
+
+class Oracle:
+    def __init__(self, folder, torch, seed):
+        import pyg_net
+        self.torch, self.pyg_net, self.folder, self.seed = torch, pyg_net, folder, seed
+        self.names = pyg_net.read_names(PAGE)
+        self.worst = {"score": 0, "gradient": 0}
+
+    def check_scores(self, store, graph, features, model, name):
+        tensors, description = self.pyg_net.read_safetensors(model)
+        net = self.pyg_net.Net(description, graph).load(tensors, self.names).eval()
+        with self.torch.no_grad():
+            want = net(features, graph).numpy()
+        rhizome("infer", store, "--model-file", model, "--out", name, "--scores", "--threads", 1)
+        rows = self.folder / f"{name}.npy"
+        rhizome("export", store, "--array", name, "--out", rows)
+        order = np.loadtxt(rows.with_suffix(".ids.tsv"), dtype=np.int64)
+        error = (np.abs(np.load(rows) - want[order]) / np.maximum(1, np.abs(want[order]))).max()
+        self.worst["score"] = max(self.worst["score"], error)
+        assert error < 1e-4, f"scores differ by {error}"
+
+    def check_gradients(self, graph, features, labels, members, before, after):
+        tensors, description = self.pyg_net.read_safetensors(before)
+        moved, _ = self.pyg_net.read_safetensors(after)
+        net = self.pyg_net.Net(description, graph).load(tensors, self.names).train()
+        loss = self.torch.nn.functional.cross_entropy(net(features, graph)[members], labels[members])
+        loss.backward()
+        gradients = {name: weight.grad for name, weight in net.named_parameters()}
+        largest = max(gradient.abs().max() for gradient in gradients.values())
+        state = net.state_dict()
+        for ours, values in moved.items():
+            theirs = net.name_of(ours, self.names)
+            if theirs not in gradients:  # a statistic, or an eps that is kept
+                start = float(description["options"]["eps"]) if theirs.endswith(".eps") else 0
+                error = (state[theirs] - values - start).abs().max() / state[theirs].abs().max().clamp(min=1)
+            else:
+                want = gradients[theirs]
+                got = ((tensors[ours] - values) / RATE).reshape(want.shape)
+                # A bias before a batch norm has no gradient: what is left are roundings of the others.
+                error = (got - want).abs().max() / max(want.abs().max(), 1e-2 * largest)
+            self.worst["gradient"] = max(self.worst["gradient"], float(error))
+            assert error < 1e-3, f"gradient of {ours} differs by {float(error)}"
+
+    def check(self, data, kind, arguments):
+        store, edges, features, labels, split = data
+        assert kind in self.pyg_net.COUNTERPARTS and kind in self.names, (
+            f"model {kind} is new: add its layer of PyG to COUNTERPARTS in pyg_net.py, and the names of its weights to "
+            "the table in docs/LIBRARY.md")
+        graph = self.pyg_net.Graph(len(labels), edges)
+        features = self.torch.from_numpy(features.astype(np.float64))
+        before, after = self.folder / "before.safetensors", self.folder / "after.safetensors"
+        model = ["--model", kind, "--hidden", 12, "--dropout", 0, "--fanout", "all", "--threads", 1, "--no-test",
+                 "--seed", self.seed, *arguments]
+        rhizome("train", store, "--epochs", 1, "--batch-size", 50, "--out", before, *model)
+        # In training a batch norm has the statistics of its minibatch: of the graph if that has all vertices.
+        everyone = kind == "gin" or "batch" in arguments
+        rhizome("train", store, "--init", before, "--epochs", 1, "--batch-size", 1 << 20, "--optimizer", "sgd",
+                "--momentum", 0, "--lr", RATE, "--out", after, "--split", "everyone" if everyone else "split", *model)
+        members = self.torch.from_numpy(np.full(len(labels), True) if everyone else split == 0)
+        name = f"s{len(list(self.folder.glob('s*.npy')))}"
+        self.check_scores(store, graph, features, before, name)
+        self.check_gradients(graph, features, self.torch.from_numpy(labels), members, before, after)
+
+
+def main():
+    seed = int(os.environ.get("RHIZOME_TEST_SEED", "1"))
+    print("RHIZOME_TEST_SEED", seed)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        torch = cpu_torch.import_torch(folder)
+        torch.set_default_dtype(torch.float64)
+        torch.set_num_threads(1)
+        oracle = Oracle(folder, torch, seed)
+        models = json.loads(rhizome("models", "--json"))["models"]
+        drawn = make_graph(folder, np.random.default_rng(seed))
+        cases = [(drawn, kind, arguments) for kind, arguments in cases_of(models)]
+        data = os.environ.get("RHIZOME_TEST_DATA")
+        if data:
+            cora = make_cora(folder, pathlib.Path(data) / "cora")
+            cases += [(cora, model["name"], []) for model in models]
+        else:
+            print("skipped: cora; RHIZOME_TEST_DATA is not set; it names a folder with cora")
+        for graph, kind, arguments in cases:
+            oracle.worst = dict.fromkeys(oracle.worst, 0)
+            case = f"{graph[0].stem}: {kind} {' '.join(map(str, arguments))}"
+            try:
+                oracle.check(graph, kind, arguments)
+            except AssertionError as error:
+                raise AssertionError(f"{case}: {error}") from error
+            print(f"{case}: scores within {oracle.worst['score']:.1e}, gradients within "
+                  f"{oracle.worst['gradient']:.1e}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
